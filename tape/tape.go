@@ -1,0 +1,230 @@
+// Package tape holds the decisions of a run.
+//
+// A run is a pure function of a world's Spec and a Tape. Every part of a world that needs a choice draws it from
+// a named stream; draw i of a stream depends on (seed, stream, i) alone, so that adding or removing draws of one
+// stream never shifts another. Edits override single draws or ranges of them, which is what mutation and
+// shrinking work with. Value 0 is always the calmest choice: no fault, no preemption, base latency.
+package tape
+
+// Tape is everything that varies between two runs of one Spec.
+type Tape struct {
+	Seed  uint64 `json:"seed"`
+	Edits []Edit `json:"edits,omitempty"`
+}
+
+// Op is the kind of an Edit.
+type Op string
+
+const (
+	Set     Op = "set"     // draw From of exactly Stream yields Value (clamped to n-1)
+	Default Op = "default" // draws From..To-1 of all streams that match the pattern yield 0
+	Reseed  Op = "reseed"  // draws From.. of all streams that match the pattern use Seed
+)
+
+// End as Edit.To means: no upper bound.
+const End = ^uint64(0)
+
+// Edit overrides draws. Later edits win over earlier ones. A pattern is a slash-separated path in which * stands
+// for one element and ** for any number of them.
+type Edit struct {
+	Op     Op     `json:"op"`
+	Stream string `json:"stream"`
+	From   uint64 `json:"from"`
+	To     uint64 `json:"to,omitempty"`
+	Value  uint64 `json:"value,omitempty"`
+	Seed   uint64 `json:"seed,omitempty"`
+}
+
+// Decision is one draw that was not the default.
+type Decision struct {
+	Stream string `json:"stream"`
+	Index  uint64 `json:"i"`
+	N      uint64 `json:"n"`
+	Value  uint64 `json:"value"`
+}
+
+// Certain is the rate, in parts per million, of something that always happens.
+const Certain = 1_000_000
+
+type cursor struct {
+	key  uint64 // hash of the stream's name
+	next uint64 // index of the next draw
+	// edits that touch this stream, in order; nil for almost all streams
+	edits []Edit
+}
+
+// Source hands out the draws of one run. It is not safe for concurrent use: a world is one event loop.
+type Source struct {
+	tape      Tape
+	cursors   map[string]*cursor
+	decisions []Decision
+	limit     int
+	dropped   uint64
+}
+
+// MaxDecisions bounds the log of non-default decisions of one run; what exceeds it is counted by Dropped.
+const MaxDecisions = 1 << 20
+
+// NewSource starts a run of t from the beginning of every stream.
+func NewSource(t Tape) *Source {
+	return &Source{tape: t, cursors: map[string]*cursor{}, limit: MaxDecisions}
+}
+
+// Tape returns the tape that s plays.
+func (s *Source) Tape() Tape { return s.tape }
+
+func (s *Source) cursor(stream string) *cursor {
+	if c, ok := s.cursors[stream]; ok {
+		return c
+	}
+	c := &cursor{key: hashString(stream)}
+	for _, e := range s.tape.Edits {
+		if e.Op == Set && e.Stream == stream || e.Op != Set && Match(e.Stream, stream) {
+			c.edits = append(c.edits, e)
+		}
+	}
+	s.cursors[stream] = c
+	return c
+}
+
+// draw returns the raw 64 bits of the next draw, or an override.
+func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden bool) {
+	i = c.next
+	c.next++
+	seed := s.tape.Seed
+	for _, e := range c.edits {
+		switch e.Op {
+		case Set:
+			if e.From == i {
+				value, overridden = e.Value, true
+			}
+		case Default:
+			if i >= e.From && (i < e.To || e.To == 0 || e.To == End) {
+				value, overridden = 0, true
+			}
+		case Reseed:
+			if i >= e.From {
+				seed, overridden = e.Seed, false
+			}
+		}
+	}
+	if overridden {
+		return 0, i, value, true
+	}
+	return mix(mix(seed^0x9e3779b97f4a7c15, c.key), i), i, 0, false
+}
+
+// Choose draws from stream a value in [0, n), uniformly. n must be at least 1; a draw with n == 1 still advances
+// the stream.
+func (s *Source) Choose(stream string, n uint64) uint64 { return s.Rare(stream, n, 0) }
+
+// Rare draws from stream a value in [0, n) that is 0 except at ratePPM parts per million, and uniform in [1, n)
+// then. A ratePPM of 0 means a uniform draw (Choose). Rates live in the Spec, so an edit is free to make a rare
+// thing happen.
+func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
+	if n == 0 {
+		panic("tape: Choose with n == 0 on stream " + stream)
+	}
+	c := s.cursor(stream)
+	raw, i, v, overridden := s.draw(c)
+	switch {
+	case overridden:
+		v = min(v, n-1)
+	case ratePPM == 0:
+		v = reduce(raw, n)
+	case n > 1 && reduce(raw, Certain) < ratePPM:
+		v = 1 + reduce(mix(raw, 1), n-1)
+	default:
+		v = 0
+	}
+	if v != 0 {
+		if len(s.decisions) < s.limit {
+			s.decisions = append(s.decisions, Decision{stream, i, n, v})
+		} else {
+			s.dropped++
+		}
+	}
+	return v
+}
+
+// Bytes fills p from a byte stream. Byte streams are not enumerated among the decisions; only reseed edits apply.
+func (s *Source) Bytes(stream string, p []byte) {
+	c := s.cursor(stream)
+	for len(p) > 0 {
+		seed := s.tape.Seed
+		for _, e := range c.edits {
+			if e.Op == Reseed && c.next >= e.From {
+				seed = e.Seed
+			}
+		}
+		v := mix(mix(seed^0x9e3779b97f4a7c15, c.key), c.next)
+		c.next++
+		for k := 0; k < 8 && len(p) > 0; k++ {
+			p[0] = byte(v >> (8 * k))
+			p = p[1:]
+		}
+	}
+}
+
+// Decisions lists the draws so far that were not 0, in the order in which they were made. Their number is the
+// size of the run.
+func (s *Source) Decisions() []Decision { return s.decisions }
+
+// Dropped counts non-default decisions that were made but not logged because of MaxDecisions.
+func (s *Source) Dropped() uint64 { return s.dropped }
+
+// Replay returns a tape that makes the same run from its non-default decisions alone: all draws default, then
+// each decision set. Byte streams keep the seed.
+func Replay(seed uint64, decisions []Decision) Tape {
+	t := Tape{Seed: seed, Edits: []Edit{{Op: Default, Stream: "**", To: End}}}
+	for _, d := range decisions {
+		t.Edits = append(t.Edits, Edit{Op: Set, Stream: d.Stream, From: d.Index, Value: d.Value})
+	}
+	return t
+}
+
+// State is the plain data of a Source: where each stream stands.
+type State struct {
+	Tape      Tape
+	Next      map[string]uint64
+	Decisions []Decision
+	Dropped   uint64
+}
+
+// State copies what s knows as plain data.
+func (s *Source) State() State {
+	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Dropped: s.dropped}
+	for name, c := range s.cursors {
+		st.Next[name] = c.next
+	}
+	st.Decisions = append(st.Decisions, s.decisions...)
+	return st
+}
+
+// FromState makes a Source that goes on where st was taken.
+func FromState(st State) *Source {
+	s := NewSource(st.Tape)
+	for name, next := range st.Next {
+		s.cursor(name).next = next
+	}
+	s.decisions = append(s.decisions, st.Decisions...)
+	s.dropped = st.Dropped
+	return s
+}
+
+// mix is a 64-bit finaliser over two words (SplitMix64's constants; Steele, Lea, Flood, OOPSLA 2014).
+func mix(a, b uint64) uint64 {
+	z := a + 0x9e3779b97f4a7c15*(b+1)
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}
+
+// hashString is FNV-1a, 64 bits, finished by mix.
+func hashString(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := 0; i < len(s); i++ {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return mix(h, uint64(len(s)))
+}

@@ -1,0 +1,275 @@
+package tape
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// draw is one call on a Source, of any of its three kinds.
+type draw struct {
+	stream string
+	n      uint64
+	rate   uint64
+	bytes  int
+}
+
+var streams = []string{"net/n1/0", "net/n1/1", "net/n2/0", "fault/crash/n1", "sched/n1/0.2", "getrandom/n1"}
+
+func randomDraws(r *rand.Rand, count int) []draw {
+	list := make([]draw, count)
+	for i := range list {
+		k := r.IntN(len(streams))
+		list[i] = draw{stream: streams[k], n: 1 + r.Uint64N(20)}
+		switch {
+		case k == len(streams)-1:
+			list[i].bytes = 1 + r.IntN(20)
+		case r.IntN(2) == 0:
+			list[i].rate = 1 + r.Uint64N(Certain)
+		}
+	}
+	return list
+}
+
+func randomTape(r *rand.Rand) Tape {
+	t := Tape{Seed: r.Uint64()}
+	patterns := append([]string{"**", "net/**", "*/n1/*", "fault/**"}, streams...)
+	for range r.IntN(6) {
+		from := r.Uint64N(20)
+		switch r.IntN(3) {
+		case 0:
+			t.Edits = append(t.Edits, Edit{Op: Set, Stream: streams[r.IntN(len(streams))], From: from, Value: r.Uint64N(30)})
+		case 1:
+			t.Edits = append(t.Edits, Edit{Op: Default, Stream: patterns[r.IntN(len(patterns))], From: from, To: from + 1 + r.Uint64N(9)})
+		case 2:
+			t.Edits = append(t.Edits, Edit{Op: Reseed, Stream: patterns[r.IntN(len(patterns))], From: from, Seed: r.Uint64()})
+		}
+	}
+	return t
+}
+
+// play makes draws and writes down, per stream, what they gave.
+func play(s *Source, draws []draw) map[string][]string {
+	got := map[string][]string{}
+	for _, d := range draws {
+		var v string
+		switch {
+		case d.bytes > 0:
+			p := make([]byte, d.bytes)
+			s.Bytes(d.stream, p)
+			v = fmt.Sprintf("%x", p)
+		case d.rate > 0:
+			v = fmt.Sprint(s.Rare(d.stream, d.n, d.rate))
+		default:
+			v = fmt.Sprint(s.Choose(d.stream, d.n))
+		}
+		got[d.stream] = append(got[d.stream], v)
+	}
+	return got
+}
+
+// The draws of a seed are a promise: tapes in committed failure files depend on them.
+func TestDrawsAreStable(t *testing.T) {
+	s := NewSource(Tape{Seed: 1})
+	var got []uint64
+	for range 4 {
+		got = append(got, s.Choose("a/b", 1000))
+	}
+	for range 4 {
+		got = append(got, s.Rare("a/c", 17, 500_000))
+	}
+	var p [5]byte
+	s.Bytes("a/d", p[:])
+	const want = "[504 29 377 993 0 4 14 13] cbc687aa3b"
+	if line := fmt.Sprintf("%d %x", got, p); line != want {
+		t.Errorf("got %q, want %q", line, want)
+	}
+}
+
+func TestDeletingAnEditShiftsNoOtherStream(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 500 {
+		full := randomTape(r)
+		if len(full.Edits) == 0 {
+			continue
+		}
+		k := r.IntN(len(full.Edits))
+		gone := full.Edits[k]
+		less := Tape{Seed: full.Seed, Edits: append(append([]Edit(nil), full.Edits[:k]...), full.Edits[k+1:]...)}
+		draws := randomDraws(r, 100)
+		a, b := play(NewSource(full), draws), play(NewSource(less), draws)
+		for _, s := range streams {
+			if !Match(gone.Stream, s) && !reflect.DeepEqual(a[s], b[s]) {
+				t.Fatalf("round %d: deleting %+v changed %s:\n%v\n%v", round, gone, s, a[s], b[s])
+			}
+		}
+	}
+}
+
+// Leaving out all draws of one stream, as when a node is removed, does not change what others get.
+func TestStreamsAreIndependent(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		tp, draws := randomTape(r), randomDraws(r, 100)
+		silent := streams[r.IntN(len(streams))]
+		var fewer []draw
+		for _, d := range draws {
+			if d.stream != silent {
+				fewer = append(fewer, d)
+			}
+		}
+		a, b := play(NewSource(tp), draws), play(NewSource(tp), fewer)
+		delete(a, silent)
+		if !reflect.DeepEqual(a, b) {
+			t.Fatalf("without %s:\n%v\nwith it\n%v", silent, b, a)
+		}
+	}
+}
+
+func TestReplayMakesTheSameDraws(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		tp := randomTape(r)
+		// A replay keeps the seed of byte streams, not a reseed of them.
+		for i, e := range tp.Edits {
+			if e.Op == Reseed && Match(e.Stream, "getrandom/n1") {
+				tp.Edits[i].Stream = "net/**"
+			}
+		}
+		draws := randomDraws(r, 100)
+		s := NewSource(tp)
+		want := play(s, draws)
+		again := NewSource(Replay(tp.Seed, s.Decisions()))
+		if got := play(again, draws); !reflect.DeepEqual(got, want) {
+			t.Fatalf("tape\n%s\nreplayed as\n%v\nwant\n%v", Format(tp), got, want)
+		}
+		if !reflect.DeepEqual(again.Decisions(), s.Decisions()) {
+			t.Fatalf("decisions of the replay\n%v\nwant\n%v", again.Decisions(), s.Decisions())
+		}
+	}
+}
+
+func TestTextFormMakesTheSameDraws(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		tp, draws := randomTape(r), randomDraws(r, 100)
+		parsed, err := Parse(Format(tp))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := play(NewSource(tp), draws), play(NewSource(parsed), draws); !reflect.DeepEqual(a, b) {
+			t.Fatalf("%s\ngives\n%v\nwant\n%v", Format(tp), b, a)
+		}
+	}
+}
+
+func TestStateRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 200 {
+		s := NewSource(randomTape(r))
+		play(s, randomDraws(r, r.IntN(100)))
+		st := s.State()
+		copied := FromState(st)
+		if !reflect.DeepEqual(copied.State(), st) {
+			t.Fatalf("state %+v, want %+v", copied.State(), st)
+		}
+		rest := randomDraws(r, 60)
+		if a, b := play(s, rest), play(copied, rest); !reflect.DeepEqual(a, b) {
+			t.Fatalf("the copy went on with\n%v\nwant\n%v", b, a)
+		}
+		// A copy shares nothing with the original.
+		if reflect.DeepEqual(st, s.State()) {
+			t.Fatal("the state moved with its source")
+		}
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		edits string
+		want  string // _ is what the seed alone gives
+	}{
+		{"none", "", "_ _ _ _ _ _"},
+		{"default all", "default ** 0..", "0 0 0 0 0 0"},
+		{"default range", "default a/* 1..3", "_ 0 0 _ _ _"},
+		{"set clamps to n-1", "default ** 0..\nset a/b 2 = 99", "0 0 9 0 0 0"},
+		{"later wins", "set a/b 0 = 5\ndefault ** 0..", "0 0 0 0 0 0"},
+		{"set is for one stream", "default ** 0..\nset a/* 0 = 5", "0 0 0 0 0 0"},
+		{"reseed takes back what came before", "default ** 0..\nreseed a/b 4.. seed 5", "0 0 0 0 _ _"},
+	} {
+		tp, err := Parse("tape 1\nseed 5\n" + c.edits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, s := NewSource(Tape{Seed: 5}), NewSource(tp)
+		for i, want := range strings.Fields(c.want) {
+			plain, got := fmt.Sprint(base.Choose("a/b", 10)), fmt.Sprint(s.Choose("a/b", 10))
+			if want == "_" {
+				want = plain
+			}
+			if got != want {
+				t.Errorf("%s: draw %d is %s, want %s", c.name, i, got, want)
+			}
+		}
+	}
+}
+
+func TestReseedEqualsTheOtherSeed(t *testing.T) {
+	a := NewSource(Tape{Seed: 1, Edits: []Edit{{Op: Reseed, Stream: "x", From: 3, Seed: 2}}})
+	b, c := NewSource(Tape{Seed: 1}), NewSource(Tape{Seed: 2})
+	for i := range 10 {
+		got, one, two := a.Choose("x", 1<<40), b.Choose("x", 1<<40), c.Choose("x", 1<<40)
+		if i < 3 && got != one || i >= 3 && got != two {
+			t.Errorf("draw %d is %d, seeds 1 and 2 give %d and %d", i, got, one, two)
+		}
+	}
+	var p, q [16]byte
+	NewSource(Tape{Seed: 1, Edits: []Edit{{Op: Reseed, Stream: "**", Seed: 2}}}).Bytes("y", p[:])
+	NewSource(Tape{Seed: 2}).Bytes("y", q[:])
+	if !bytes.Equal(p[:], q[:]) {
+		t.Errorf("bytes %x, want %x", p, q)
+	}
+}
+
+func TestRareKeepsItsRate(t *testing.T) {
+	s := NewSource(Tape{Seed: 11})
+	const draws, rate = 200_000, 20_000 // 2 %
+	counts := make([]int, 5)
+	for range draws {
+		counts[s.Rare("r", 5, rate)]++
+	}
+	for v := 1; v < 5; v++ {
+		if c := counts[v]; c < 850 || c > 1150 { // 1,000 expected, standard deviation 32
+			t.Errorf("value %d came %d times, expected about 1000", v, c)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		pattern, stream string
+		want            bool
+	}{
+		{"**", "", true}, {"**", "a/b", true}, {"a", "a", true}, {"a", "a/b", false}, {"a/*", "a/b", true},
+		{"a/*", "a", false}, {"a/*", "a/b/c", false}, {"a/**", "a", true}, {"a/**/d", "a/b/c/d", true},
+		{"a/**/d", "a/d", true}, {"a/**/d", "a/b/c", false}, {"**/n1/*", "x/y/n1/z", true}, {"*", "a", true},
+		{"**/**", "a", true}, {strings.Repeat("**/", 6) + "x", "a/b/c", false},
+	} {
+		if got := Match(c.pattern, c.stream); got != c.want {
+			t.Errorf("Match(%q, %q) = %v", c.pattern, c.stream, got)
+		}
+	}
+}
+
+func TestChooseFromNothingPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("Choose(s, 0) returned")
+		}
+	}()
+	NewSource(Tape{}).Choose("s", 0)
+}

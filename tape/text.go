@@ -1,0 +1,194 @@
+package tape
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// textVersion is the first line of a tape's text form.
+const textVersion = "tape 1"
+
+// MaxEdits bounds the edits that Parse accepts.
+const MaxEdits = 1 << 22
+
+// Format writes a tape as text, one edit a line:
+//
+//	tape 1
+//	seed 42
+//	default ** 0..
+//	set fault/crash/n1 17 = 3
+//	reseed net/** 5.. seed 99
+//
+// A stream's name that has a space, a quote or a # in it is written as a quoted Go string. What Parse reads from
+// the text makes the same draws as t.
+func Format(t Tape) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nseed %d\n", textVersion, t.Seed)
+	for _, e := range t.Edits {
+		name := quoteName(e.Stream)
+		switch e.Op {
+		case Set:
+			fmt.Fprintf(&b, "set %s %d = %d\n", name, e.From, e.Value)
+		case Default:
+			if e.To == 0 || e.To == End {
+				fmt.Fprintf(&b, "default %s %d..\n", name, e.From)
+			} else {
+				fmt.Fprintf(&b, "default %s %d..%d\n", name, e.From, e.To)
+			}
+		case Reseed:
+			fmt.Fprintf(&b, "reseed %s %d.. seed %d\n", name, e.From, e.Seed)
+		default:
+			panic("tape: edit with unknown op " + string(e.Op))
+		}
+	}
+	return b.String()
+}
+
+func quoteName(name string) string {
+	plain := name != ""
+	for _, r := range name {
+		if r <= ' ' || r >= 0x7f || r == '"' || r == '#' {
+			plain = false
+		}
+	}
+	if plain {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
+}
+
+// Parse reads the text form of a tape. Empty lines and what follows a # are left out. Errors name the line and
+// what was expected.
+func Parse(text string) (Tape, error) {
+	var t Tape
+	state := 0 // 0: the version line is due, 1: the seed line, 2: edits
+	for i, line := range strings.Split(text, "\n") {
+		words, err := splitLine(line)
+		if err != nil {
+			return Tape{}, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		if len(words) == 0 {
+			continue
+		}
+		switch state {
+		case 0:
+			if strings.Join(words, " ") != textVersion {
+				return Tape{}, fmt.Errorf("line %d: a tape starts with the line %q, not with %q", i+1, textVersion, line)
+			}
+		case 1:
+			if len(words) != 2 || words[0] != "seed" {
+				return Tape{}, fmt.Errorf("line %d: expected \"seed N\", not %q", i+1, line)
+			}
+			if t.Seed, err = number(words[1]); err != nil {
+				return Tape{}, fmt.Errorf("line %d: %w", i+1, err)
+			}
+		default:
+			if len(t.Edits) == MaxEdits {
+				return Tape{}, fmt.Errorf("line %d: more than %d edits", i+1, MaxEdits)
+			}
+			e, err := parseEdit(words)
+			if err != nil {
+				return Tape{}, fmt.Errorf("line %d: %w", i+1, err)
+			}
+			t.Edits = append(t.Edits, e)
+		}
+		state = min(state+1, 2)
+	}
+	if state < 2 {
+		return Tape{}, fmt.Errorf("a tape has at least two lines, %q and \"seed N\"", textVersion)
+	}
+	return t, nil
+}
+
+func parseEdit(w []string) (Edit, error) {
+	var e Edit
+	var err error
+	bad := func(form string) (Edit, error) {
+		return Edit{}, fmt.Errorf("expected %q, not %q", form, strings.Join(w, " "))
+	}
+	switch Op(w[0]) {
+	case Set:
+		const form = "set STREAM INDEX = VALUE"
+		if len(w) != 5 || w[3] != "=" {
+			return bad(form)
+		}
+		e = Edit{Op: Set, Stream: w[1]}
+		if e.From, err = number(w[2]); err != nil {
+			return Edit{}, err
+		}
+		e.Value, err = number(w[4])
+	case Default:
+		const form = "default PATTERN FROM..[TO]"
+		if len(w) != 3 {
+			return bad(form)
+		}
+		from, to, ok := strings.Cut(w[2], "..")
+		if !ok {
+			return bad(form)
+		}
+		e = Edit{Op: Default, Stream: w[1], To: End}
+		if e.From, err = number(from); err != nil {
+			return Edit{}, err
+		}
+		if to != "" {
+			if e.To, err = number(to); err == nil && e.To <= e.From {
+				return Edit{}, fmt.Errorf("the range %s is empty: draws go from the first number up to, but not including, the second", w[2])
+			}
+		}
+	case Reseed:
+		const form = "reseed PATTERN FROM.. seed SEED"
+		if len(w) != 5 || w[3] != "seed" || !strings.HasSuffix(w[2], "..") {
+			return bad(form)
+		}
+		e = Edit{Op: Reseed, Stream: w[1]}
+		if e.From, err = number(strings.TrimSuffix(w[2], "..")); err != nil {
+			return Edit{}, err
+		}
+		e.Seed, err = number(w[4])
+	default:
+		return Edit{}, fmt.Errorf("%q is no edit; edits are set, default and reseed", w[0])
+	}
+	if err != nil {
+		return Edit{}, err
+	}
+	return e, nil
+}
+
+func number(s string) (uint64, error) {
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number from 0 to 2^64-1", s)
+	}
+	return v, nil
+}
+
+// splitLine splits a line into words; a word that starts with a quote is a Go string, a # starts a comment.
+func splitLine(line string) ([]string, error) {
+	var words []string
+	for {
+		line = strings.TrimLeft(line, " \t\r")
+		if line == "" || line[0] == '#' {
+			return words, nil
+		}
+		if line[0] == '"' {
+			quoted, err := strconv.QuotedPrefix(line)
+			if err != nil {
+				return nil, fmt.Errorf("a quoted name does not end: %s", line)
+			}
+			word, err := strconv.Unquote(quoted)
+			if err != nil {
+				return nil, fmt.Errorf("%s is not a valid quoted name", quoted)
+			}
+			words = append(words, word)
+			line = line[len(quoted):]
+			continue
+		}
+		end := strings.IndexAny(line, " \t\r#")
+		if end < 0 {
+			end = len(line)
+		}
+		words = append(words, line[:end])
+		line = line[end:]
+	}
+}
