@@ -1,0 +1,281 @@
+// Package world says what exists in a world: nodes, links, workload, properties and faults. It is plain data;
+// what varies between two runs of one Spec is the tape.
+package world
+
+// Spec describes one world completely. It is stored in every failure file, so all of it serialises to JSON.
+type Spec struct {
+	Name string `json:"name"`
+	// Dir is the project's folder, absolute: relative paths of volumes, scripts and roots start here.
+	Dir string `json:"dir"`
+	// StartUnixNs is CLOCK_REALTIME at the start of a run, in nanoseconds since 1970.
+	StartUnixNs int64 `json:"start_unix_ns"`
+	// MaxTimeNs bounds virtual time.
+	MaxTimeNs int64 `json:"max_time_ns"`
+	// TimeStepNs is the interval at which faults with a probability per time are drawn.
+	TimeStepNs int64  `json:"time_step_ns"`
+	Cost       Cost   `json:"cost"`
+	Limits     Limits `json:"limits"`
+	Sched      Sched  `json:"sched"`
+
+	Nodes       []Node     `json:"nodes"`
+	DefaultLink Link       `json:"default_link"`
+	Links       []Link     `json:"links,omitempty"`
+	Workloads   []Workload `json:"workloads,omitempty"`
+	Properties  []Property `json:"properties,omitempty"`
+	Faults      Faults     `json:"faults"`
+	// LogPatterns are counted over the logs of all nodes and shown in the report of a run.
+	LogPatterns []LogPattern `json:"log_patterns,omitempty"`
+	// Leaks re-enables sources of chance on purpose; only tests of the engine set it.
+	Leaks []string `json:"leaks,omitempty"`
+}
+
+// Cost is what virtual time charges; CPU work between two calls is free.
+type Cost struct {
+	CallNs      int64 `json:"call_ns"`       // per system call
+	ClockReadNs int64 `json:"clock_read_ns"` // per clock read or rdtsc
+}
+
+// Limits are named verdicts when reached, never hangs. 0 means the engine's default.
+type Limits struct {
+	Events      uint64 `json:"events,omitempty"`       // intercepted calls of a run
+	WallMs      int64  `json:"wall_ms,omitempty"`      // real time of a run
+	Threads     int    `json:"threads,omitempty"`      // threads alive at once, all nodes
+	MemoryBytes int64  `json:"memory_bytes,omitempty"` // bytes written to files, pipes and sockets of the world
+	SpinCPUMs   int64  `json:"spin_cpu_ms,omitempty"`  // CPU time of one thread without a system call
+}
+
+// Sched shapes the scheduler's draws.
+type Sched struct {
+	// PreemptPPM is the chance, in parts per million and per epoch of a thread (a number of its own system
+	// calls), that the thread's priority changes in the middle of that epoch.
+	PreemptPPM uint64 `json:"preempt_ppm"`
+}
+
+// Role of a node. Clients suffer no process, disk or clock fault; their links may.
+type Role string
+
+const (
+	Server Role = "server"
+	Client Role = "client"
+	// Checker is a client that probes run on: no fault of any kind touches it or its links.
+	Checker Role = "checker"
+)
+
+// Node is one machine with one main process.
+type Node struct {
+	Name     string   `json:"name"`
+	Role     Role     `json:"role"`
+	Hostname string   `json:"hostname"`
+	Aliases  []string `json:"aliases,omitempty"` // further names that resolve to this node
+	IPv4     string   `json:"ipv4"`
+	IPv6     string   `json:"ipv6,omitempty"`
+	// Root is "host" (the machine's own files, read-only underneath) or an absolute folder.
+	Root        string       `json:"root"`
+	Command     []string     `json:"command"`
+	Env         []string     `json:"env,omitempty"` // NAME=value, in order
+	WorkingDir  string       `json:"working_dir"`
+	User        string       `json:"user,omitempty"` // name, uid, name:group or uid:gid; empty is root
+	Volumes     []Volume     `json:"volumes,omitempty"`
+	ExtraHosts  []Host       `json:"extra_hosts,omitempty"`
+	DependsOn   []Dependency `json:"depends_on,omitempty"`
+	Health      *Healthcheck `json:"health,omitempty"`
+	Restart     Restart      `json:"restart"`
+	StopSignal  string       `json:"stop_signal,omitempty"`
+	StopGraceNs int64        `json:"stop_grace_ns,omitempty"`
+	Clock       Clock        `json:"clock"`
+}
+
+// Clock is how a node sees time: real = start + offset + world time * (1 + drift).
+type Clock struct {
+	OffsetNs int64 `json:"offset_ns,omitempty"`
+	DriftPPB int64 `json:"drift_ppb,omitempty"`
+}
+
+// Host is one line of a hosts file.
+type Host struct {
+	Name string `json:"name"`
+	IP   string `json:"ip"`
+}
+
+// VolumeKind says where the content of a Volume comes from.
+type VolumeKind string
+
+const (
+	Bind  VolumeKind = "bind"   // a folder or file of the project; writes stay in the world
+	Tmpfs VolumeKind = "tmpfs"  // empty, lost at power loss
+	Named VolumeKind = "volume" // empty at start, survives restarts
+)
+
+// Volume is something mounted into a node's tree.
+type Volume struct {
+	Kind     VolumeKind `json:"kind"`
+	Source   string     `json:"source,omitempty"` // absolute host path (bind) or the volume's name
+	Target   string     `json:"target"`           // absolute path in the node
+	ReadOnly bool       `json:"read_only,omitempty"`
+}
+
+// Condition of a dependency, with Compose's words.
+type Condition string
+
+const (
+	Started   Condition = "service_started"
+	Healthy   Condition = "service_healthy"
+	Completed Condition = "service_completed_successfully"
+)
+
+// Dependency delays the start of a node until another one is so far.
+type Dependency struct {
+	Node      string    `json:"node"`
+	Condition Condition `json:"condition"`
+	Required  bool      `json:"required"`
+}
+
+// Healthcheck runs a command in the node; exit code 0 means healthy.
+type Healthcheck struct {
+	Command         []string `json:"command"`
+	IntervalNs      int64    `json:"interval_ns"`
+	TimeoutNs       int64    `json:"timeout_ns"`
+	StartPeriodNs   int64    `json:"start_period_ns"`
+	StartIntervalNs int64    `json:"start_interval_ns"`
+	Retries         int      `json:"retries"`
+}
+
+// RestartMode says what happens when a node's main process ends.
+type RestartMode string
+
+const (
+	RestartNo            RestartMode = "no"
+	RestartAlways        RestartMode = "always"
+	RestartOnFailure     RestartMode = "on-failure"
+	RestartUnlessStopped RestartMode = "unless-stopped"
+)
+
+// Restart is a node's restart policy.
+type Restart struct {
+	Mode       RestartMode `json:"mode"`
+	MaxRetries int         `json:"max_retries,omitempty"` // on-failure only; 0 is no bound
+	DelayNs    int64       `json:"delay_ns"`
+}
+
+// Link is the connection between two nodes, one-way when OneWay is set, else both ways with the same numbers.
+type Link struct {
+	From      string `json:"from,omitempty"`
+	To        string `json:"to,omitempty"`
+	OneWay    bool   `json:"one_way,omitempty"`
+	LatencyNs int64  `json:"latency_ns"`
+	JitterNs  int64  `json:"jitter_ns"`
+	// Bandwidth in bytes a virtual second; 0 is unlimited.
+	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
+}
+
+// Workload is a driver: a program on a client node that performs operations and reports them.
+type Workload struct {
+	Name   string `json:"name"`
+	Driver string `json:"driver"` // http, redis, command
+	Node   string `json:"node"`   // the client node on which it runs
+	// Clients is the number of concurrent clients, each with one operation in flight.
+	Clients int `json:"clients"`
+	// RatePerS is the open-loop rate of operations a virtual second, all clients together; 0 is closed-loop.
+	RatePerS   float64 `json:"rate_per_s,omitempty"`
+	DurationNs int64   `json:"duration_ns"`
+	// Operations bounds the number of operations; 0 means that only DurationNs does.
+	Operations int               `json:"operations,omitempty"`
+	Targets    []string          `json:"targets,omitempty"` // http: base URLs; redis: redis://host:port, first is the master
+	Mix        []Operation       `json:"mix,omitempty"`
+	Command    []string          `json:"command,omitempty"` // driver command
+	Env        []string          `json:"env,omitempty"`
+	TimeoutNs  int64             `json:"timeout_ns,omitempty"` // per operation
+	Options    map[string]string `json:"options,omitempty"`
+}
+
+// Operation is one kind of operation in a workload's mix.
+type Operation struct {
+	Kind           string `json:"kind"` // put, get, delete; SET, GET, INCR
+	Weight         int    `json:"weight"`
+	KeyPattern     string `json:"key_pattern"`
+	ValueSizeBytes int    `json:"value_size_bytes,omitempty"`
+	Path           string `json:"path,omitempty"` // http: path template with {key}
+}
+
+// PropertyKind says when a property must hold.
+type PropertyKind string
+
+const (
+	Safety    PropertyKind = "safety"
+	Liveness  PropertyKind = "liveness"
+	Invariant PropertyKind = "invariant"
+)
+
+// CheckType is the way a property is judged.
+type CheckType string
+
+const (
+	Linearizability CheckType = "linearizability"
+	HTTPCheck       CheckType = "http"
+	RedisCheck      CheckType = "redis"
+	Custom          CheckType = "custom"
+	InvariantCheck  CheckType = "invariant"
+)
+
+// Property is a promise about the world.
+type Property struct {
+	Name        string       `json:"name"`
+	Kind        PropertyKind `json:"kind"`
+	Description string       `json:"description,omitempty"`
+	// TimeoutNs: a liveness property must hold within this time after each heal.
+	TimeoutNs int64 `json:"timeout_ns,omitempty"`
+	Check     Check `json:"check"`
+}
+
+// Check holds the parameters of all check types; only those of Type are set.
+type Check struct {
+	Type         CheckType `json:"type"`
+	Operations   []string  `json:"operations,omitempty"` // linearizability
+	Model        string    `json:"model,omitempty"`      // linearizability: register, kv
+	Endpoint     string    `json:"endpoint,omitempty"`   // http: URL; redis: redis://host:port
+	ExpectStatus int       `json:"expect_status,omitempty"`
+	ExpectBody   string    `json:"expect_body,omitempty"`
+	Command      []string  `json:"command,omitempty"` // redis: words of the command
+	Expect       string    `json:"expect,omitempty"`  // redis: the reply
+	Script       []string  `json:"script,omitempty"`  // custom: argv, run on the checker's node
+	Condition    string    `json:"condition,omitempty"`
+	// IntervalNs is how often a probing check runs.
+	IntervalNs int64 `json:"interval_ns,omitempty"`
+}
+
+// Faults is what may go wrong. Rates are parts per million: packets for Drop, Delay, Duplicate, Reorder and
+// Corrupt, calls for disk faults, time steps for the others.
+type Faults struct {
+	Enabled bool   `json:"enabled"`
+	Mode    string `json:"mode,omitempty"` // the preset: calm, moderate, chaos
+	// StartNs and StopNs bound the chaos phase, counted from the end of setup; StopNs 0 is the workload's end.
+	StartNs int64 `json:"start_ns,omitempty"`
+	StopNs  int64 `json:"stop_ns,omitempty"`
+	// SettleNs is how long the world runs on after the heal before final checks.
+	SettleNs int64       `json:"settle_ns,omitempty"`
+	Rules    []FaultRule `json:"rules,omitempty"`
+	// Require makes a campaign unknown when one of these kinds was never observed.
+	Require []string `json:"require,omitempty"`
+}
+
+// FaultRule is one kind of fault with its rate and shape.
+type FaultRule struct {
+	Kind    string `json:"kind"` // see package fault
+	RatePPM uint64 `json:"rate_ppm"`
+	// MinNs and MaxNs bound the duration (partition, pause, downtime after a crash) or the delay.
+	MinNs int64 `json:"min_ns,omitempty"`
+	MaxNs int64 `json:"max_ns,omitempty"`
+	// Targets are node names, or links as "a->b" or "a-b"; empty is all that the kind applies to.
+	Targets []string `json:"targets,omitempty"`
+	OneWay  bool     `json:"one_way,omitempty"`
+	// Max bounds how often the rule strikes in one run; 0 is no bound.
+	Max int `json:"max,omitempty"`
+	// ByUser tells a rule that the user wrote from one that a preset added.
+	ByUser bool `json:"by_user,omitempty"`
+}
+
+// LogPattern is a regular expression counted over logs.
+type LogPattern struct {
+	Name    string `json:"name"`
+	Pattern string `json:"pattern"`
+}
