@@ -1,0 +1,172 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of what a driver may write.
+const (
+	// MaxRecordBytes bounds one record, and one write of records.
+	MaxRecordBytes = 1 << 20
+	// MaxEvents bounds a history.
+	MaxEvents = 4 << 20
+)
+
+// ErrBuffered says that several records came with one write: when each of them happened is not known.
+var ErrBuffered = errors.New("buffered history")
+
+// ErrBroken says that records contradict each other or cannot be read.
+var ErrBroken = errors.New("broken history")
+
+// text is a string of a record; numbers and booleans are taken as their own spelling, so that drivers in shell and
+// scripts need no quotes for them.
+type text struct {
+	value string
+	given bool // present and not null
+}
+
+func (t *text) UnmarshalJSON(p []byte) error {
+	switch {
+	case bytes.Equal(p, []byte("null")):
+		return nil
+	case p[0] == '"':
+		t.given = true
+		return json.Unmarshal(p, &t.value)
+	case p[0] == '{' || p[0] == '[':
+		return errors.New("an object or array where a string belongs; write it as a string of JSON")
+	}
+	t.given, t.value = true, string(p)
+	return nil
+}
+
+// record is an Event as drivers write it.
+type record struct {
+	Number *uint64 `json:"number"`
+	TimeNs *int64  `json:"time_ns"`
+	Client text    `json:"client"`
+	Type   Type    `json:"type"`
+	Op     string  `json:"op"`
+	Key    text    `json:"key"`
+	Input  text    `json:"input"`
+	Expect text    `json:"expect"`
+	Output text    `json:"output"`
+	Found  *bool   `json:"found"`
+	Error  string  `json:"error"`
+	Node   string  `json:"node"`
+}
+
+// IsRead tells whether an operation of this kind only reads one value.
+func IsRead(op string) bool {
+	switch strings.ToLower(op) {
+	case "get", "read":
+		return true
+	}
+	return false
+}
+
+func (r *record) event() (Event, error) {
+	e := Event{Client: r.Client.value, Type: r.Type, Op: r.Op, Key: r.Key.value, Input: r.Input.value,
+		Expect: r.Expect.value, Output: r.Output.value, Error: r.Error, Node: r.Node}
+	switch r.Type {
+	case Invoke, Ok, Fail, Info:
+	case Broken:
+		return e, nil
+	case "":
+		return e, errors.New(`no "type"; it is one of invoke, ok, fail, info`)
+	default:
+		return e, fmt.Errorf("type %q is not one of invoke, ok, fail, info", r.Type)
+	}
+	if e.Client == "" {
+		return e, errors.New(`no "client"; it names who had the operation in flight`)
+	}
+	if e.Op == "" && e.Type == Invoke {
+		return e, errors.New(`an invoke without "op"; it is the kind of operation, such as put or get`)
+	}
+	// A completion may leave out its op; whether it was a read is then told by its invoke alone.
+	mayRead := e.Type == Ok && (IsRead(e.Op) || e.Op == "")
+	switch {
+	case r.Found == nil:
+		e.Found = mayRead && r.Output.given
+	case !*r.Found && mayRead && r.Output.value != "":
+		return e, fmt.Errorf(`output %q with "found": false`, r.Output.value)
+	default:
+		e.Found = *r.Found
+	}
+	return e, nil
+}
+
+func parseRecord(line []byte) (Event, *record, error) {
+	if len(line) > MaxRecordBytes {
+		return Event{}, nil, fmt.Errorf("a record of %d bytes; the limit is %d", len(line), MaxRecordBytes)
+	}
+	if !utf8.Valid(line) {
+		return Event{}, nil, errors.New("not UTF-8; encode binary values, for example as base64")
+	}
+	var r record
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return Event{}, nil, errors.New("the record is cut: write a whole record with one write(2)")
+		}
+		return Event{}, nil, err
+	}
+	if d.More() {
+		return Event{}, nil, errors.New("two records on one line; end each with a newline")
+	}
+	e, err := r.event()
+	return e, &r, err
+}
+
+// ParseRecords reads what a driver wrote with one write(2) to the file named by $BLOODHOUND_REPORT: one JSON object
+// a line, without number and time, which the engine stamps. A "found" that is left out of an ok read means "there
+// was an output". The events before the first one that cannot be read are returned beside the error.
+func ParseRecords(p []byte) ([]Event, error) {
+	if len(p) > MaxRecordBytes {
+		return nil, fmt.Errorf("%w: a write of %d bytes; the limit is %d", ErrBroken, len(p), MaxRecordBytes)
+	}
+	var events []Event
+	for line := range bytes.Lines(p) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		e, _, err := parseRecord(line)
+		if err != nil {
+			return events, fmt.Errorf("%w: %w in %s", ErrBroken, err, excerpt(line))
+		}
+		if e.Type == Broken {
+			return events, fmt.Errorf("%w: the type broken is the engine's own, in %s", ErrBroken, excerpt(line))
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// Stamp reads one write of a driver, gives its records the number and the virtual time of that call, and stands a
+// Broken event for what cannot be read. Records that share a number are buffered, see Pair.
+func Stamp(p []byte, number uint64, timeNs int64) []Event {
+	events, err := ParseRecords(p)
+	if err != nil {
+		events = append(events, Event{Type: Broken, Error: err.Error()})
+	}
+	for i := range events {
+		events[i].Number, events[i].TimeNs = number, timeNs
+	}
+	return events
+}
+
+const excerptBytes = 120
+
+func excerpt(line []byte) string {
+	if len(line) > excerptBytes {
+		return fmt.Sprintf("%q...", line[:excerptBytes])
+	}
+	return fmt.Sprintf("%q", line)
+}
