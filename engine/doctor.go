@@ -1,0 +1,16 @@
+package engine
+
+// Check is one thing that an engine needs of a machine, or makes use of.
+type Check struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	// Required things stop every run when they are missing; without the others something works less well.
+	Required bool   `json:"required"`
+	Detail   string `json:"detail,omitempty"` // what was found
+	Remedy   string `json:"remedy,omitempty"` // what to do if it is missing
+}
+
+// Doctor is an Engine that can tell what this machine offers it.
+type Doctor interface {
+	Doctor() []Check
+}

@@ -1,0 +1,211 @@
+// Package engine is the waist of Bloodhound: what every engine offers and what everything above relies on.
+// Engines know nothing of exploration; exploration, checks, shrinking and reports know only this package.
+package engine
+
+import (
+	"errors"
+
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// ErrUnsupported is the answer of Fork where an engine cannot copy a world.
+var ErrUnsupported = errors.New("not supported by this engine")
+
+// Engine boots worlds.
+type Engine interface {
+	Boot(spec *world.Spec, t tape.Tape, o Options) (World, error)
+}
+
+// World is one run in progress.
+type World interface {
+	// Advance runs the world until the given point, or until it ends by itself.
+	Advance(until Until) (Reason, error)
+	// Fork copies the world, or answers ErrUnsupported.
+	Fork() (World, error)
+	// Outcome tells what happened so far.
+	Outcome() *Outcome
+	// Close ends the world and leaves nothing of it behind. It may be called at any time, and twice.
+	Close() error
+}
+
+// Until bounds an Advance; zero fields do not bound it.
+type Until struct {
+	Event  uint64 // stop when this many events have happened
+	TimeNs int64  // stop when virtual time has reached this point
+}
+
+// Reason is why an Advance returned.
+type Reason string
+
+const (
+	ReachedUntil Reason = "until"    // the point asked for
+	Finished     Reason = "finished" // the world ended: its phases are over
+	MaxTime      Reason = "max_time" // virtual time is used up
+	Deadlock     Reason = "deadlock" // nobody can ever run again
+	Limit        Reason = "limit"    // a limit of the Spec was reached
+	Stopped      Reason = "stopped"  // a safety property failed, an observer said stop, or the run was interrupted
+)
+
+// Options of a run that do not change what happens in it.
+type Options struct {
+	// Observe receives every event of the trace, if not nil. It must not keep the pointer.
+	Observe func(*Event)
+	// Log receives every line that a node's programs write to their standard output or error, if not nil.
+	Log func(LogLine)
+	// Dir is a folder for the run's scratch files; empty is the system's temporary folder.
+	Dir string
+	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
+	Self string
+	// Interrupt, if not nil, ends the run soon after it is closed.
+	Interrupt <-chan struct{}
+}
+
+// Event is one system call (or another ordered happening) of a run: no pointers, registers or real ids in it.
+type Event struct {
+	Number uint64  `json:"number"`
+	TimeNs int64   `json:"time_ns"`
+	Node   string  `json:"node"`
+	Thread string  `json:"thread"` // fork path, such as n1/0.2
+	Call   string  `json:"call"`
+	Args   []int64 `json:"args,omitempty"` // canonical scalars: pointers are left out
+	Result int64   `json:"result"`
+	Bytes  uint64  `json:"bytes,omitempty"`  // digest of the bytes in and out
+	Clocks uint64  `json:"clocks,omitempty"` // clock reads of the thread since its last event
+	Detail string  `json:"detail,omitempty"` // a path, an address: for people, and part of the hash
+	// Object is what the call's descriptor refers to: file, tcp, udp, unix, pipe; empty where the engine does not say.
+	// It sorts events for people and is no part of the hash.
+	Object string `json:"object,omitempty"`
+}
+
+// LogLine is a line of output of a program in the world.
+type LogLine struct {
+	Event  uint64 `json:"event"`
+	TimeNs int64  `json:"time_ns"`
+	Node   string `json:"node"`
+	Stream string `json:"stream"` // stdout, stderr or engine
+	Text   string `json:"text"`
+}
+
+// Repeat is the honest answer to "will this tape make this run again?".
+type Repeat struct {
+	Reproducible bool   `json:"reproducible"`
+	Reason       string `json:"reason,omitempty"` // the first reason why not
+}
+
+// Unsupported is a system call that a program made and the engine refused.
+type Unsupported struct {
+	Node    string `json:"node"`
+	Program string `json:"program"`
+	Call    string `json:"call"` // with the operation, where a call has several: fcntl(F_NOTIFY)
+	Errno   string `json:"errno"`
+	Count   uint64 `json:"count"`
+}
+
+// Crash is an unexpected end of a program in the world.
+type Crash struct {
+	Event    uint64 `json:"event"`
+	TimeNs   int64  `json:"time_ns"`
+	Node     string `json:"node"`
+	Program  string `json:"program"`
+	PID      int    `json:"pid"`
+	Signal   string `json:"signal,omitempty"`
+	ExitCode int    `json:"exit_code"`
+	// Kind is crash (a fatal signal), panic (a language's own report), sanitizer, or exit (a main process that
+	// ended though it should run on).
+	Kind  string   `json:"kind"`
+	Lines []string `json:"lines,omitempty"` // the last lines of its log
+}
+
+// Status of a Verdict.
+type Status string
+
+const (
+	Holds    Status = "holds"
+	Violated Status = "violated"
+	Unknown  Status = "unknown"
+)
+
+// Verdict is the judgement of one property over one run.
+type Verdict struct {
+	Property string `json:"property"`
+	Kind     string `json:"kind"`
+	Status   Status `json:"status"`
+	Reason   string `json:"reason,omitempty"`
+	// Event and TimeNs are where the violation showed, for the story around it.
+	Event  uint64 `json:"event,omitempty"`
+	TimeNs int64  `json:"time_ns,omitempty"`
+	// Evidence are the operations, lines or values that prove it, in words.
+	Evidence []string `json:"evidence,omitempty"`
+	// Probes counts how often a probing check ran.
+	Probes int `json:"probes,omitempty"`
+}
+
+// Probe is one execution of a probing check inside the world.
+type Probe struct {
+	Property string `json:"property"`
+	Phase    string `json:"phase"`
+	Event    uint64 `json:"event"`
+	StartNs  int64  `json:"start_ns"`
+	EndNs    int64  `json:"end_ns"`
+	// AfterHealNs is the time of the heal that this probe belongs to, for liveness properties.
+	AfterHealNs int64  `json:"after_heal_ns,omitempty"`
+	ExitCode    int    `json:"exit_code"`
+	Output      string `json:"output,omitempty"`
+}
+
+// DriverEnd is how the process of a workload's driver ended. A driver that did not end by itself with exit code 0
+// did not do its work, whatever its history looks like.
+type DriverEnd struct {
+	Workload string `json:"workload"`
+	TimeNs   int64  `json:"time_ns"`
+	ExitCode int    `json:"exit_code"`
+	Signal   string `json:"signal,omitempty"`
+}
+
+// Outcome is everything that is known of a run.
+type Outcome struct {
+	Tape       tape.Tape         `json:"tape"`
+	Reason     Reason            `json:"reason"`
+	Detail     string            `json:"detail,omitempty"` // which limit, who deadlocked
+	Hash       string            `json:"hash"`             // trace hash, hex
+	StrictHash string            `json:"strict_hash,omitempty"`
+	Repeat     Repeat            `json:"repeat"`
+	Events     uint64            `json:"events"`
+	VirtualNs  int64             `json:"virtual_ns"`
+	WallNs     int64             `json:"wall_ns"`
+	Decisions  []tape.Decision   `json:"decisions,omitempty"`
+	History    []history.Event   `json:"history,omitempty"`
+	Ledger     fault.Ledger      `json:"ledger"`
+	Drivers    []DriverEnd       `json:"drivers,omitempty"`
+	Probes     []Probe           `json:"probes,omitempty"`
+	Heals      []int64           `json:"heals,omitempty"` // virtual times at which the last fault ended
+	Crashes    []Crash           `json:"crashes,omitempty"`
+	Refused    []Unsupported     `json:"refused,omitempty"`
+	Warnings   []string          `json:"warnings,omitempty"`
+	Log        []LogLine         `json:"log,omitempty"`
+	LogCounts  map[string]uint64 `json:"log_counts,omitempty"`
+	Verdicts   []Verdict         `json:"verdicts,omitempty"`
+	// Files are digests of every base file that was opened: path in the node -> SHA-256, hex.
+	Files map[string]string `json:"files,omitempty"`
+	// Machine names the CPU feature set and the kernel that the run belongs to.
+	Machine string `json:"machine,omitempty"`
+}
+
+// Run boots a world, runs it to its end and closes it.
+func Run(e Engine, spec *world.Spec, t tape.Tape, o Options) (*Outcome, error) {
+	w, err := e.Boot(spec, t, o)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	reason, err := w.Advance(Until{})
+	if err != nil {
+		return nil, err
+	}
+	out := w.Outcome()
+	out.Reason = reason
+	return out, w.Close()
+}
