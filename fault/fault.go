@@ -1,0 +1,46 @@
+// Package fault holds the vocabulary of faults, decides when they strike, and keeps the ledger of what was
+// planned, delivered and observed. It is pure: it draws from the tape and returns actions; an engine performs
+// them and tells the ledger what became of them.
+package fault
+
+// Kind of a fault, with the words that configurations use.
+type Kind string
+
+const (
+	Partition Kind = "partition" // messages on a link are held back, one way or both
+	Delay     Kind = "delay"     // a packet takes longer
+	Drop      Kind = "drop"      // a packet is lost: a retransmission delay on TCP, a loss on UDP
+	Duplicate Kind = "duplicate" // a datagram arrives twice
+	Reorder   Kind = "reorder"   // a datagram is overtaken
+	Crash     Kind = "crash"     // kill -9 of all of a node's processes, and a restart
+	Pause     Kind = "pause"     // a node's threads do not run for a while
+)
+
+// Entry counts what became of one kind of fault in one run.
+type Entry struct {
+	Kind      Kind   `json:"kind"`
+	Planned   uint64 `json:"planned"`
+	Delivered uint64 `json:"delivered"`
+	Observed  uint64 `json:"observed"`
+	// FirstObserved is the number of the first event whose result a program under test would not have seen
+	// without this kind of fault; 0 if there is none.
+	FirstObserved uint64 `json:"first_observed,omitempty"`
+}
+
+// Strike is one fault that was delivered, for the story of a run.
+type Strike struct {
+	ID       int    `json:"id"`
+	Kind     Kind   `json:"kind"`
+	Target   string `json:"target"` // n1, n1-n2, n1->n2
+	Event    uint64 `json:"event"`
+	StartNs  int64  `json:"start_ns"`
+	EndNs    int64  `json:"end_ns"`
+	Observed uint64 `json:"observed,omitempty"` // event number
+}
+
+// Ledger is the account of all faults of a run. Per-packet kinds are counted in Entries alone; Strikes lists the
+// others.
+type Ledger struct {
+	Entries []Entry  `json:"entries,omitempty"`
+	Strikes []Strike `json:"strikes,omitempty"`
+}

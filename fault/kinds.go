@@ -1,0 +1,31 @@
+package fault
+
+// Kinds lists every kind that this package can plan, in the order in which ledgers and reports name them.
+var Kinds = []Kind{Partition, Delay, Drop, Duplicate, Reorder, Crash, Pause}
+
+// Supported tells whether a kind of fault can be planned. A configuration may name others; with a rate above 0
+// they make a verdict unknown instead of being left out silently.
+func Supported(k Kind) bool { return rank(k) < len(Kinds) }
+
+// PerPacket tells whether a kind is drawn by the engine's network for each packet; the others are drawn by a Plan
+// once a time step.
+func PerPacket(k Kind) bool {
+	switch k {
+	case Delay, Drop, Duplicate, Reorder:
+		return true
+	}
+	return false
+}
+
+// OnNode tells whether a kind strikes a node's processes. Such kinds never strike clients.
+func OnNode(k Kind) bool { return k == Crash || k == Pause }
+
+// rank is the place of k in Kinds, and len(Kinds) for unknown kinds.
+func rank(k Kind) int {
+	for i, known := range Kinds {
+		if k == known {
+			return i
+		}
+	}
+	return len(Kinds)
+}

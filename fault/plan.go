@@ -1,0 +1,435 @@
+package fault
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// DurationSteps is the number of durations between a rule's MinNs and MaxNs that a strike chooses from. Few values
+// keep decisions small and make mutation meet the same duration again.
+const DurationSteps = 16
+
+// Durations of a strike when its rule names none.
+const (
+	DefaultPartitionMinNs = 1_000_000_000
+	DefaultPartitionMaxNs = 5_000_000_000
+	DefaultCrashMinNs     = 500_000_000 // downtime until the node starts again
+	DefaultCrashMaxNs     = 3_000_000_000
+	DefaultPauseMinNs     = 100_000_000
+	DefaultPauseMaxNs     = 2_000_000_000
+)
+
+// Chooser is what a Plan draws from; *tape.Source is one.
+type Chooser interface {
+	Rare(stream string, n uint64, ratePPM uint64) uint64
+}
+
+// Cut is one direction between two nodes on which nothing arrives.
+type Cut struct {
+	From string
+	To   string
+}
+
+// Action is one strike that an engine performs.
+type Action struct {
+	ID     int    // unique in a run, from 1 on
+	Kind   Kind   // partition, crash or pause
+	Target string // n1, n1-n2 or n1->n2
+	// Node is the node that a crash or a pause strikes; empty for partitions.
+	Node string
+	// Cuts are the directions that a partition holds back; empty for other kinds.
+	Cuts       []Cut
+	StartNs    int64
+	DurationNs int64 // how long a partition or pause lasts, or a crashed node stays down
+}
+
+// EndNs is when the action must be undone.
+func (a Action) EndNs() int64 { return a.StartNs + a.DurationNs }
+
+// Rates are the faults per packet on one direction between two nodes, in parts per million of packets.
+type Rates struct {
+	DropPPM      uint64
+	DelayPPM     uint64
+	DelayMinNs   int64
+	DelayMaxNs   int64
+	DuplicatePPM uint64 // datagrams only
+	ReorderPPM   uint64 // datagrams only
+	ReorderMinNs int64
+	ReorderMaxNs int64
+}
+
+// Plan decides when faults strike. All of it is plain data, so that a world which holds it can be copied and
+// serialised. The chaos phase is between Begin and Heal.
+type Plan struct {
+	Rules   []Rule
+	On      bool     // the chaos phase
+	Active  []Action // strikes that were started and not ended, by ID
+	LastID  int
+	Servers []string // in the Spec's order
+	Clients []string
+	// Unsupported are kinds with a rate above 0 that this package does not know.
+	Unsupported []Kind
+	Ledger      Ledger
+}
+
+// Rule is a rule of the Spec, resolved to its targets.
+type Rule struct {
+	Kind    Kind
+	RatePPM uint64
+	MinNs   int64
+	MaxNs   int64
+	OneWay  bool
+	Max     int
+	Struck  int // how often the rule has struck
+	Targets []Target
+}
+
+// Target is one node or link that a rule may strike.
+type Target struct {
+	Name   string
+	Stream string // fault/<kind>/<target>: independent of all other rules and targets
+	A, B   string // B is empty for a node; a one-way link leads from A to B
+	OneWay bool   // written as A->B
+}
+
+// New resolves the fault rules of a Spec. Its errors name the rule and the remedy; they are the user's.
+func New(spec *world.Spec) (*Plan, error) {
+	p := &Plan{}
+	for _, n := range spec.Nodes {
+		switch n.Role {
+		case world.Server:
+			p.Servers = append(p.Servers, n.Name)
+		case world.Client:
+			p.Clients = append(p.Clients, n.Name)
+		case world.Checker: // nothing strikes it
+		}
+	}
+	if !spec.Faults.Enabled {
+		return p, nil
+	}
+	streams := map[string]int{}
+	for _, r := range spec.Faults.Rules {
+		if r.RatePPM == 0 {
+			continue
+		}
+		kind := Kind(r.Kind)
+		if !Supported(kind) {
+			p.Unsupported = append(p.Unsupported, kind)
+			continue
+		}
+		rule := Rule{Kind: kind, RatePPM: r.RatePPM, OneWay: r.OneWay, Max: r.Max}
+		rule.MinNs, rule.MaxNs = bounds(kind, r.MinNs, r.MaxNs)
+		names := r.Targets
+		if len(names) == 0 {
+			names = p.all(kind)
+		}
+		key := ruleKey(kind, r.OneWay)
+		for _, name := range names {
+			t, err := p.target(kind, name)
+			if err != nil {
+				return nil, err
+			}
+			t.Stream = "fault/" + key + "/" + name
+			// A second rule of the same kind and shape for the same target gets a stream of its own.
+			streams[t.Stream]++
+			if k := streams[t.Stream]; k > 1 {
+				t.Stream += "#" + strconv.Itoa(k)
+			}
+			rule.Targets = append(rule.Targets, t)
+		}
+		p.Rules = append(p.Rules, rule)
+		p.Ledger.entry(kind) // so that a kind that never strikes shows as 0
+	}
+	return p, nil
+}
+
+func ruleKey(k Kind, oneWay bool) string {
+	if oneWay {
+		return string(k) + "-oneway"
+	}
+	return string(k)
+}
+
+func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
+	if minNs == 0 && maxNs == 0 {
+		switch k {
+		case Partition:
+			return DefaultPartitionMinNs, DefaultPartitionMaxNs
+		case Crash:
+			return DefaultCrashMinNs, DefaultCrashMaxNs
+		case Pause:
+			return DefaultPauseMinNs, DefaultPauseMaxNs
+		}
+	}
+	return minNs, max(minNs, maxNs)
+}
+
+// all lists what a kind strikes when its rule names no target: every server for kinds that strike nodes; for a
+// partition every server (cut off from others) and every link that a server is on.
+func (p *Plan) all(k Kind) []string {
+	if OnNode(k) {
+		return p.Servers
+	}
+	links := p.links()
+	if k == Partition {
+		return append(append([]string(nil), p.Servers...), links...)
+	}
+	return links
+}
+
+func (p *Plan) links() []string {
+	var links []string
+	for i, a := range p.Servers {
+		for _, b := range p.Servers[i+1:] {
+			links = append(links, a+"-"+b)
+		}
+		for _, c := range p.Clients {
+			links = append(links, c+"-"+a)
+		}
+	}
+	return links
+}
+
+// target reads a name: a node, "a-b" or "a->b". Node names may hold hyphens, so every hyphen is tried.
+func (p *Plan) target(k Kind, name string) (Target, error) {
+	if p.isNode(name) {
+		if OnNode(k) && p.isClient(name) {
+			return Target{}, fmt.Errorf("fault %s: %q is a client, and clients suffer link faults only; name a server", k, name)
+		}
+		return Target{Name: name, A: name}, nil
+	}
+	if a, b, ok := strings.Cut(name, "->"); ok && p.isNode(a) && p.isNode(b) {
+		return p.link(k, Target{Name: name, A: a, B: b, OneWay: true})
+	}
+	for i, c := range name {
+		if c == '-' && p.isNode(name[:i]) && p.isNode(name[i+1:]) {
+			return p.link(k, Target{Name: name, A: name[:i], B: name[i+1:]})
+		}
+	}
+	return Target{}, fmt.Errorf("fault %s: no node or link is named %q; nodes are %s, links are written a-b or a->b",
+		k, name, strings.Join(append(append([]string(nil), p.Servers...), p.Clients...), ", "))
+}
+
+func (p *Plan) link(k Kind, t Target) (Target, error) {
+	if OnNode(k) {
+		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind strikes nodes; name a server", k, t.Name)
+	}
+	if t.A == t.B {
+		return Target{}, fmt.Errorf("fault %s: %q leads from a node to itself; name two nodes", k, t.Name)
+	}
+	return t, nil
+}
+
+func (p *Plan) isNode(name string) bool { return contains(p.Servers, name) || p.isClient(name) }
+
+func (p *Plan) isClient(name string) bool { return contains(p.Clients, name) }
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Begin starts the chaos phase.
+func (p *Plan) Begin() { p.On = true }
+
+// Step draws the strikes of one time step, which start at nowNs. Every rule draws once for every target whether or
+// not the target can be struck now, so that draw i of a stream always belongs to step i. Outside the chaos phase
+// nothing is drawn.
+func (p *Plan) Step(src Chooser, nowNs int64) []Action {
+	if !p.On {
+		return nil
+	}
+	var started []Action
+	for r := range p.Rules {
+		rule := &p.Rules[r]
+		if PerPacket(rule.Kind) {
+			continue
+		}
+		for t := range rule.Targets {
+			target := &rule.Targets[t]
+			shapes := rule.shapes(target)
+			v := src.Rare(target.Stream, 1+DurationSteps*shapes, rule.RatePPM)
+			if v == 0 || rule.Max > 0 && rule.Struck >= rule.Max || p.busy(rule.Kind, target.Name) {
+				continue
+			}
+			rule.Struck++
+			p.LastID++
+			a := Action{ID: p.LastID, Kind: rule.Kind, Target: target.Name, StartNs: nowNs}
+			a.DurationNs = duration(rule.MinNs, rule.MaxNs, (v-1)%DurationSteps)
+			if OnNode(rule.Kind) {
+				a.Node = target.A
+			} else {
+				p.cut(&a, rule, target, (v-1)/DurationSteps)
+			}
+			p.Active = append(p.Active, a)
+			p.Ledger.plan(a.Kind)
+			started = append(started, a)
+		}
+	}
+	return started
+}
+
+// duration is step k of DurationSteps from minNs to maxNs, both included.
+func duration(minNs, maxNs int64, k uint64) int64 {
+	return minNs + (maxNs-minNs)/(DurationSteps-1)*int64(k)
+}
+
+// shapes counts the ways in which a rule can strike a target. A node is cut off from everybody, or from servers
+// alone (its clients still reach it, which is how stale reads and lost writes happen); a one-way rule chooses the
+// direction besides.
+func (r *Rule) shapes(t *Target) uint64 {
+	n := uint64(1)
+	if r.Kind == Partition {
+		if t.B == "" {
+			n *= 2
+		}
+		if r.OneWay && !t.OneWay {
+			n *= 2
+		}
+	}
+	return n
+}
+
+func (p *Plan) cut(a *Action, r *Rule, t *Target, shape uint64) {
+	out, in := true, true
+	if t.OneWay {
+		in = false
+	} else if r.OneWay {
+		out, in = shape%2 == 0, shape%2 == 1
+		shape /= 2
+	}
+	peers := []string{t.B}
+	if t.B == "" {
+		peers = append([]string(nil), p.Servers...)
+		if shape == 0 {
+			peers = append(peers, p.Clients...)
+		}
+	}
+	for _, peer := range peers {
+		if peer == t.A {
+			continue
+		}
+		if out {
+			a.Cuts = append(a.Cuts, Cut{t.A, peer})
+		}
+		if in {
+			a.Cuts = append(a.Cuts, Cut{peer, t.A})
+		}
+	}
+}
+
+// busy tells whether a target cannot be struck: a strike of the same kind is under way there, or, for nodes, the
+// node is down or paused already.
+func (p *Plan) busy(k Kind, target string) bool {
+	for i := range p.Active {
+		a := &p.Active[i]
+		if a.Target == target && (a.Kind == k || OnNode(k) && OnNode(a.Kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// NextEndNs is the earliest time at which an active strike ends; false if there is none.
+func (p *Plan) NextEndNs() (int64, bool) {
+	if len(p.Active) == 0 {
+		return 0, false
+	}
+	end := p.Active[0].EndNs()
+	for _, a := range p.Active[1:] {
+		end = min(end, a.EndNs())
+	}
+	return end, true
+}
+
+// Ended takes out the strikes whose time is over at nowNs, by ID. The engine undoes them: it starts the crashed
+// node again, lets the paused one run, delivers what a partition held back (unless Blocked still says so).
+func (p *Plan) Ended(nowNs int64) []Action {
+	var ended, rest []Action
+	for _, a := range p.Active {
+		if a.EndNs() <= nowNs {
+			p.Ledger.ended(a.ID, a.EndNs())
+			ended = append(ended, a)
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	p.Active = rest
+	return ended
+}
+
+// Heal ends the chaos phase at nowNs and returns every strike that must be undone now, by ID. From here on no
+// packet is harmed either.
+func (p *Plan) Heal(nowNs int64) []Action {
+	p.On = false
+	active := p.Active
+	p.Active = nil
+	for _, a := range active {
+		p.Ledger.ended(a.ID, nowNs)
+	}
+	return active
+}
+
+// Blocked returns the ID of the first active partition that holds back what from sends to to, or 0.
+func (p *Plan) Blocked(from, to string) int {
+	for i := range p.Active {
+		for _, c := range p.Active[i].Cuts {
+			if c.From == from && c.To == to {
+				return p.Active[i].ID
+			}
+		}
+	}
+	return 0
+}
+
+// Packet returns the faults per packet from one node to another; all zero outside the chaos phase and on a node's
+// loopback. Where several rules of a kind apply, the one with the highest rate counts.
+func (p *Plan) Packet(from, to string) Rates {
+	var rates Rates
+	if !p.On || from == to {
+		return rates
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !PerPacket(r.Kind) || !r.touches(from, to) {
+			continue
+		}
+		switch r.Kind {
+		case Drop:
+			rates.DropPPM = max(rates.DropPPM, r.RatePPM)
+		case Duplicate:
+			rates.DuplicatePPM = max(rates.DuplicatePPM, r.RatePPM)
+		case Delay:
+			if r.RatePPM > rates.DelayPPM {
+				rates.DelayPPM, rates.DelayMinNs, rates.DelayMaxNs = r.RatePPM, r.MinNs, r.MaxNs
+			}
+		case Reorder:
+			if r.RatePPM > rates.ReorderPPM {
+				rates.ReorderPPM, rates.ReorderMinNs, rates.ReorderMaxNs = r.RatePPM, r.MinNs, r.MaxNs
+			}
+		}
+	}
+	return rates
+}
+
+func (r *Rule) touches(from, to string) bool {
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		switch {
+		case t.B == "":
+			if t.A == from || t.A == to {
+				return true
+			}
+		case t.A == from && t.B == to, !t.OneWay && t.A == to && t.B == from:
+			return true
+		}
+	}
+	return false
+}
