@@ -1,0 +1,306 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// defaultSettleNs is how long a world runs on after its last heal; a quarter of max_time if that is less.
+const defaultSettleNs int64 = 10_000_000_000
+
+// presetStepNs is the time step that the probabilities of presets are written for. Others scale them, so that a preset
+// means the same number of strikes a second.
+const presetStepNs = 10_000_000
+
+// A preset strikes each of its targets with these rates. Three servers and a client have three nodes and six links, so
+// that moderate makes about 3 partitions, 1 crash and 1 pause in 30 virtual seconds of chaos, and chaos five times that.
+var presets = map[string][]world.FaultRule{
+	"calm": {
+		{Kind: "delay", RatePPM: 10_000, MinNs: 1e6, MaxNs: 10e6},
+	},
+	"moderate": {
+		{Kind: "partition", RatePPM: 100, MinNs: 1e9, MaxNs: 5e9},
+		{Kind: "delay", RatePPM: 20_000, MinNs: 5e6, MaxNs: 50e6},
+		{Kind: "drop", RatePPM: 5_000},
+		{Kind: "crash", RatePPM: 150, MinNs: 500e6, MaxNs: 3e9},
+		{Kind: "pause", RatePPM: 150, MinNs: 100e6, MaxNs: 2e9},
+	},
+	"chaos": {
+		{Kind: "partition", RatePPM: 500, MinNs: 1e9, MaxNs: 8e9},
+		{Kind: "delay", RatePPM: 100_000, MinNs: 5e6, MaxNs: 200e6},
+		{Kind: "drop", RatePPM: 20_000},
+		{Kind: "crash", RatePPM: 700, MinNs: 500e6, MaxNs: 5e9},
+		{Kind: "pause", RatePPM: 700, MinNs: 100e6, MaxNs: 5e9},
+	},
+}
+
+// perStep tells the kinds whose rate is by time step; the others are by packet or call.
+func perStep(kind string) bool {
+	switch kind {
+	case "partition", "crash", "pause", "oom", "clock_skew":
+		return true
+	}
+	return false
+}
+
+// onNodes tells the kinds that strike nodes and not links.
+func onNodes(kind string) bool {
+	switch kind {
+	case "partition", "delay", "drop", "duplicate", "reorder", "corrupt":
+		return false
+	}
+	return true
+}
+
+// knob is one kind of fault in the groups network, disk, process and clock: the key of its rate and of its duration.
+type knob struct {
+	group     string
+	rate      string
+	kind      string
+	span      string
+	otherwise [2]int64 // the duration without that key
+}
+
+var knobs = []knob{
+	{"network", "partition_probability", "partition", "partition_duration_ms", [2]int64{1e9, 5e9}},
+	{"network", "delay_rate", "delay", "", [2]int64{}},
+	{"network", "drop_rate", "drop", "", [2]int64{}},
+	{"network", "duplicate_rate", "duplicate", "", [2]int64{}},
+	{"network", "reorder_rate", "reorder", "reorder_ms", [2]int64{1e6, 20e6}},
+	{"network", "corrupt_rate", "corrupt", "", [2]int64{}},
+	{"process", "crash_probability", "crash", "crash_duration_ms", [2]int64{500e6, 3e9}},
+	{"process", "pause_probability", "pause", "pause_duration_ms", [2]int64{100e6, 2e9}},
+	{"process", "oom_probability", "oom", "", [2]int64{}},
+	{"disk", "write_fail_rate", "write_fail", "", [2]int64{}},
+	{"disk", "partial_write_rate", "partial_write", "", [2]int64{}},
+	{"disk", "fsync_fail_rate", "fsync_fail", "", [2]int64{}},
+	{"disk", "torn_write_rate", "torn_write", "", [2]int64{}},
+	{"disk", "read_corrupt_rate", "read_corrupt", "", [2]int64{}},
+	{"clock", "skew_probability", "clock_skew", "skew_ms", [2]int64{}},
+}
+
+func (l *loader) faults(n *node) {
+	f := &l.spec.Faults
+	f.SettleNs = valueOr(n.get("settle"), int64(0))
+	if n != nil {
+		f.Enabled = valueOr(n.get("enabled"), true)
+		f.Mode = valueOr(n.get("mode"), "")
+		f.StartNs = valueOr(n.get("start"), int64(0))
+		f.StopNs = valueOr(n.get("stop"), int64(0))
+		if s := n.get("stop"); s != nil && f.StopNs <= f.StartNs {
+			l.fail(s.position, "make `stop:` later than `start:`", "faults.stop is not after faults.start")
+		}
+		rules := l.writtenRules(n.get("rules"))
+		for i := range knobs {
+			if r, ok := l.knob(n, &knobs[i], rules); ok {
+				f.Rules = append(f.Rules, r)
+			}
+		}
+		f.Rules = append(f.Rules, rules...)
+		l.required(n.get("require_observed"))
+	}
+	l.completeTimes(n.has("settle"))
+}
+
+// required reads require_observed.
+func (l *loader) required(n *node) {
+	f := &l.spec.Faults
+	if n == nil {
+		return
+	}
+	if n.kind == list {
+		for _, item := range n.list() {
+			if !slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Kind == item.text && r.RatePPM > 0 }) {
+				l.fail(item.position, "give it a rate above 0, or do not require it", "faults.require_observed: %s never strikes, so it cannot be observed", item.text)
+				continue
+			}
+			if !slices.Contains(f.Require, item.text) {
+				f.Require = append(f.Require, item.text)
+			}
+		}
+		return
+	}
+	if valueOr(n, false) {
+		for _, r := range f.Rules {
+			if r.RatePPM > 0 && !slices.Contains(f.Require, r.Kind) {
+				f.Require = append(f.Require, r.Kind)
+			}
+		}
+	}
+}
+
+// knob makes the rule of one kind: the preset's, with what the user's keys say instead.
+func (l *loader) knob(n *node, k *knob, rules []world.FaultRule) (world.FaultRule, bool) {
+	group := n.get(k.group)
+	r := world.FaultRule{Kind: k.kind, MinNs: k.otherwise[0], MaxNs: k.otherwise[1]}
+	for _, p := range presets[l.spec.Faults.Mode] {
+		if p.Kind == k.kind && !slices.ContainsFunc(rules, func(o world.FaultRule) bool { return o.Kind == k.kind }) {
+			r = p
+			if perStep(k.kind) {
+				r.RatePPM = scale(r.RatePPM, l.spec.TimeStepNs)
+			}
+		}
+	}
+	if group != nil && !valueOr(group.get("enabled"), true) {
+		return r, false
+	}
+	if written := group.get(k.rate); written != nil {
+		r.RatePPM, r.ByUser = written.value.(uint64), true
+	}
+	if k.kind == "delay" {
+		l.delay(group, &r)
+	}
+	if written := group.get(k.span); written != nil && k.span != "" {
+		v := written.value.([2]int64)
+		r.MinNs, r.MaxNs = v[0], v[1]
+		if r.RatePPM == 0 {
+			l.idle(group.entry(k.span).key.position, "faults."+k.group+"."+k.span, k.rate+" is 0")
+		}
+	}
+	return r, r.ByUser || r.RatePPM > 0
+}
+
+// scale turns a probability for presetStepNs into that for another step.
+func scale(ppm uint64, stepNs int64) uint64 {
+	return min(max(uint64(float64(ppm)*float64(stepNs)/presetStepNs), 1), 1_000_000)
+}
+
+// delay reads delay_ms and delay_jitter_ms. Without a rate, a delay that is written strikes every packet.
+func (l *loader) delay(group *node, r *world.FaultRule) {
+	const usual = 50_000_000
+	ms, jitter := group.get("delay_ms"), group.get("delay_jitter_ms")
+	if ms == nil && jitter == nil && r.MaxNs > 0 {
+		return
+	}
+	middle, around := (r.MinNs+r.MaxNs)/2, (r.MaxNs-r.MinNs)/2
+	if middle == 0 {
+		middle, around = usual, usual/2
+	}
+	if ms != nil {
+		middle, around = ms.value.(int64), 0
+	}
+	if jitter != nil {
+		around = jitter.value.(int64)
+	}
+	r.MinNs, r.MaxNs = max(middle-around, 0), middle+around
+	switch {
+	case ms != nil && r.RatePPM == 0 && !group.has("delay_rate"):
+		r.RatePPM, r.ByUser = 1_000_000, true
+		l.note(ms.position, "faults.network.delay_ms", "every packet is delayed: delay_rate says how many")
+	case r.RatePPM == 0 && ms != nil:
+		l.idle(ms.position, "faults.network.delay_ms", "delay_rate is 0")
+	}
+	if r.RatePPM == 0 && jitter != nil {
+		l.idle(jitter.position, "faults.network.delay_jitter_ms", "delay_rate is 0")
+	}
+}
+
+func (l *loader) writtenRules(n *node) []world.FaultRule {
+	var rules []world.FaultRule
+	for i, item := range n.list() {
+		key := fmt.Sprintf("faults.rules[%d]", i)
+		r := world.FaultRule{Kind: valueOr(item.get("kind"), ""), RatePPM: valueOr(item.get("rate"), uint64(0)),
+			OneWay: valueOr(item.get("one_way"), false), Max: int(valueOr(item.get("max"), int64(0))), ByUser: true}
+		if r.Kind == "" {
+			l.missing(item, "kind", "add `kind:`, one of "+strings.Join(kinds, ", "), "%s has no kind", key)
+			continue
+		}
+		if !item.has("rate") {
+			l.missing(item, "rate", "add `rate:`, from 0 to 1", "%s has no rate", key)
+			continue
+		}
+		if k := slices.IndexFunc(knobs, func(k knob) bool { return k.kind == r.Kind }); k >= 0 {
+			r.MinNs, r.MaxNs = knobs[k].otherwise[0], knobs[k].otherwise[1]
+		}
+		if r.Kind == "delay" {
+			r.MinNs, r.MaxNs = 25e6, 75e6
+		}
+		if d := item.get("duration_ms"); d != nil {
+			v := d.value.([2]int64)
+			r.MinNs, r.MaxNs = v[0], v[1]
+			if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt") {
+				l.idle(item.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
+			}
+		}
+		if r.OneWay && r.Kind != "partition" {
+			l.idle(item.entry("one_way").key.position, key+".one_way", "only a partition has a direction; name targets as a->b")
+		}
+		if r.Max > 0 && !perStep(r.Kind) {
+			l.idle(item.entry("max").key.position, key+".max", "only kinds that strike by time step are counted")
+		}
+		for _, t := range item.get("targets").scalars() {
+			if l.faultTarget(t, r.Kind, key) {
+				r.Targets = append(r.Targets, t.text)
+			}
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// faultTarget checks the name of a node or a link, a-b or a->b.
+func (l *loader) faultTarget(t *node, kind, key string) bool {
+	key += ".targets"
+	var link bool
+	switch a, b, arrow := strings.Cut(t.text, "->"); {
+	case l.node(t.text) != nil:
+		if onNodes(kind) && l.node(t.text).spec.Role == world.Client {
+			l.fail(t.position, "name a server, or give the node `role: server`", "%s: %s is a client, and %s strikes servers only", key, t.text, kind)
+			return false
+		}
+		return true
+	case arrow:
+		link = l.known(t.position, key, a) && l.known(t.position, key, b)
+		if link && a == b {
+			l.fail(t.position, "name two nodes", "%s: %q leads from a node to itself", key, t.text)
+		}
+		if !link || a == b {
+			return false
+		}
+	default:
+		for i, c := range t.text {
+			link = link || c == '-' && l.node(t.text[:i]) != nil && l.node(t.text[i+1:]) != nil && t.text[:i] != t.text[i+1:]
+		}
+	}
+	switch {
+	case !link:
+		l.fail(t.position, "links are written a-b or a->b; "+suggest(t.text, l.nodeNames()), "%s: there is no node or link %q", key, shorten(t.text))
+	case onNodes(kind):
+		l.fail(t.position, "name a server", "%s: %q is a link, and %s strikes nodes", key, t.text, kind)
+		return false
+	}
+	return link
+}
+
+// completeTimes sets what depends on several keys: a settle time that lets liveness show, if max_time leaves room, and
+// workloads that leave time for it.
+func (l *loader) completeTimes(settleWritten bool) {
+	s := l.spec
+	var longest int64
+	for _, w := range s.Workloads {
+		longest = max(longest, w.DurationNs)
+	}
+	if !settleWritten {
+		least := min(defaultSettleNs, s.MaxTimeNs/4)
+		want := least
+		for _, p := range s.Properties {
+			if p.Kind == world.Liveness {
+				want = max(want, p.TimeoutNs)
+			}
+		}
+		spare := s.MaxTimeNs - longest - s.MaxTimeNs/6
+		if longest == 0 {
+			spare = s.MaxTimeNs / 2
+		}
+		s.Faults.SettleNs = min(want, max(least, spare))
+	}
+	for i := range s.Workloads {
+		if w := &s.Workloads[i]; w.DurationNs == 0 {
+			left := s.MaxTimeNs - s.Faults.SettleNs - s.MaxTimeNs/6
+			w.DurationNs = max(min(s.MaxTimeNs/2, left), min(s.MaxTimeNs/10+1, 1_000_000_000))
+		}
+	}
+}

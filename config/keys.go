@@ -1,0 +1,402 @@
+package config
+
+import "regexp"
+
+// nodeName is what nodes may be called: Compose's rule, and a first character that is safe in every place.
+var nodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
+
+// These tables are the only list of keys. They drive reading, docs/config.md and schema.json, and a test walks them.
+
+func oneOf(words ...string) shape   { return shape{kind: word, words: words} }
+func of(fields ...field) shape      { return shape{kind: section, fields: fields} }
+func listOf(item shape) shape       { return shape{kind: sequence, item: &item} }
+func anyOf(alts ...shape) shape     { return shape{kind: either, alts: alts} }
+func wholeFrom(least float64) shape { return shape{kind: whole, min: least} }
+func namedWith(item shape) shape {
+	return shape{kind: dictionary, item: &item, names: nodeName}
+}
+
+var (
+	aText     = shape{kind: text}
+	aFlag     = shape{kind: boolean}
+	aRate     = shape{kind: rate}
+	aNumber   = shape{kind: number}
+	aWhole    = shape{kind: whole}
+	aDuration = shape{kind: duration}
+	aPositive = shape{kind: duration, min: 1}
+	aMillis   = shape{kind: millis}
+	aSpan     = shape{kind: span}
+	anyShape  = shape{kind: anything}
+	texts     = listOf(aText)
+	command   = anyOf(aText, texts) // text is split into words as a shell does it
+	textOrAll = anyOf(aText, texts)
+)
+
+// bloodhoundFile is bloodhound.yaml.
+var bloodhoundFile = shape{kind: section, open: true, fields: []field{
+	{name: "name", shape: aText, says: "The world's name in reports.", def: "the folder's name"},
+	{name: "compose", shape: textOrAll, says: "Compose files whose services are nodes too. `--compose` replaces it."},
+	{name: "simulation", shape: simulation, says: "Time, and how many tapes a campaign runs."},
+	{name: "nodes", shape: namedWith(service), says: "The nodes, by name, in Compose's own keys. A node that is a service of a Compose file too replaces that service's keys; `environment` and mappings are merged."},
+	{name: "network", shape: network, says: "What links are like that `links` does not name."},
+	{name: "links", shape: listOf(link), says: "Links between two nodes that differ from the rest."},
+	{name: "workload", shape: workloadKeys, says: "The program that drives the servers."},
+	{name: "workloads", shape: listOf(workloadKeys), says: "Several of them."},
+	{name: "properties", shape: listOf(property), says: "What must hold. Crashes, panics and unexpected exits are always looked for."},
+	{name: "faults", shape: faults, says: "What may go wrong. Without this key, nothing does."},
+	{name: "log_patterns", shape: shape{kind: dictionary, item: &shape{kind: pattern}, names: nodeName}, verbatim: true, says: "Regular expressions that are counted over the logs of all nodes, by name. A `$` is itself here."},
+	{name: "exploration", shape: exploration, says: "How tapes are searched."},
+	{name: "output", shape: output, says: "Which files a campaign writes."},
+	{name: "debug", shape: debug, says: "What is written of a trace. Nothing here changes its hash."},
+}}
+
+// composeFile is a Compose file.
+var composeFile = shape{kind: section, open: true, fields: []field{
+	{name: "services", shape: namedWith(service), says: "The nodes."},
+	{name: "name", shape: aText, says: "The world's name, if bloodhound.yaml gives none."},
+	{name: "version", shape: aText, idle: "Compose files need no version"},
+	{name: "networks", shape: anyShape, idle: "all nodes share one network"},
+	{name: "volumes", shape: anyShape, idle: "named volumes are made when a node uses them"},
+	{name: "secrets", shape: anyShape, idle: "services cannot use secrets yet; mount the file with `volumes`"},
+	{name: "configs", shape: anyShape, idle: "services cannot use configs yet; mount the file with `volumes`"},
+	{name: "include", shape: anyShape, refused: "name all files with `compose: [a.yaml, b.yaml]` in bloodhound.yaml"},
+}}
+
+var simulation = of(
+	field{name: "max_time", shape: aPositive, says: "Bounds the virtual time of a run.", def: "60s"},
+	field{name: "time_step", shape: aPositive, says: "How often faults with a probability are drawn, for each node or link.", def: "10ms"},
+	field{name: "seeds", shape: wholeFrom(1), says: "How many tapes a campaign runs.", def: "1000"},
+	field{name: "start", shape: shape{kind: date}, says: "The date at which a run starts.", def: "2025-01-01T00:00:00Z"},
+	field{name: "preempt_rate", shape: aRate, says: "How often a thread loses its priority in the middle of an epoch of its own system calls.", def: "0.05"},
+	field{name: "cost", shape: of(
+		field{name: "call_ns", shape: wholeFrom(1), says: "Virtual nanoseconds a system call.", def: "1000"},
+		field{name: "clock_read_ns", shape: wholeFrom(1), says: "Virtual nanoseconds a clock read.", def: "50"},
+	), says: "What virtual time charges; work between calls is free."},
+	field{name: "limits", shape: of(
+		field{name: "events", shape: wholeFrom(1), says: "System calls of a run.", def: "the engine's"},
+		field{name: "wall_time", shape: aPositive, says: "Real time of a run.", def: "the engine's"},
+		field{name: "threads", shape: shape{kind: whole, min: 1, max: 1e6}, says: "Threads alive at once, all nodes.", def: "the engine's"},
+		field{name: "memory_bytes", shape: wholeFrom(1), says: "Bytes in the files, pipes and sockets of the world.", def: "the engine's"},
+		field{name: "spin_cpu_time", shape: aPositive, says: "CPU time of a thread without a system call.", def: "the engine's"},
+	), says: "Reaching one ends a run as `unknown`, never as a hang."},
+)
+
+var service = shape{kind: section, open: true, fields: []field{
+	{name: "command", shape: command, says: "The program and its arguments. Text is split into words, without a shell. Paths start at `working_dir`."},
+	{name: "entrypoint", shape: command, says: "Words before those of `command`."},
+	{name: "build", shape: anyOf(aText, texts, of(
+		field{name: "command", shape: command, says: "The program that builds, and its arguments."},
+		field{name: "dir", shape: aText, says: "Where it runs.", def: "the project's folder"},
+		field{name: "environment", shape: shape{kind: variables}, says: "Variables that it gets besides the user's own."},
+		field{name: "context", shape: anyShape, refused: noDockerfile},
+		field{name: "dockerfile", shape: anyShape, refused: noDockerfile},
+		field{name: "dockerfile_inline", shape: anyShape, refused: noDockerfile},
+		field{name: "args", shape: anyShape, refused: noDockerfile},
+		field{name: "target", shape: anyShape, refused: noDockerfile},
+	)), says: "A command that builds the project's own programs, run on this machine before the first run. Equal steps run once."},
+	{name: "root", shape: aText, says: "The node's files: `host` (this machine's, which stay untouched) or a folder.", def: "host"},
+	{name: "role", shape: oneOf("server", "client"), says: "Clients suffer no process, disk or clock fault; their links may.", def: "server"},
+	{name: "clock", shape: of(
+		field{name: "offset", shape: shape{kind: signed}, says: "How far the node's clock is ahead.", def: "0s"},
+		field{name: "drift_ppm", shape: shape{kind: number, min: -100_000, max: 100_000}, says: "How much faster it runs, in parts per million.", def: "0"},
+	), says: "The node's clock."},
+	{name: "environment", shape: shape{kind: variables}, says: "Variables; a name without a value is taken from the environment. `PATH`, `HOME` and `HOSTNAME` are always there, and nothing else of this machine's."},
+	{name: "env_file", shape: anyOf(aText, listOf(anyOf(aText, of(
+		field{name: "path", shape: aText, says: "The file."},
+		field{name: "required", shape: aFlag, says: "Whether it must exist.", def: "true"},
+		field{name: "format", shape: oneOf("raw"), says: "`raw`: values are taken as they are."},
+	)))), says: "Files of variables; `environment` wins."},
+	{name: "working_dir", shape: aText, says: "Where the command starts.", def: "the project's folder; / with a `root` of its own"},
+	{name: "volumes", shape: listOf(anyOf(aText, of(
+		field{name: "type", shape: oneOf("bind", "volume", "tmpfs"), says: "Where its content comes from."},
+		field{name: "source", shape: aText, says: "A path of this machine, or a volume's name."},
+		field{name: "target", shape: aText, says: "The path in the node."},
+		field{name: "read_only", shape: aFlag, says: "Refuse writes.", def: "false"},
+		field{name: "bind", shape: anyShape, idle: "writes to a bind mount stay in the world"},
+		field{name: "volume", shape: anyShape, idle: "volumes are empty at start"},
+		field{name: "tmpfs", shape: anyShape, idle: "a tmpfs has no size of its own"},
+		field{name: "consistency", shape: aText, idle: "all mounts are consistent"},
+	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Writes to a bind mount stay in the world; named volumes are empty at start."},
+	{name: "tmpfs", shape: textOrAll, says: "Paths of empty folders that a power loss empties again."},
+	{name: "depends_on", shape: anyOf(texts, namedWith(of(
+		field{name: "condition", shape: oneOf("service_started", "service_healthy", "service_completed_successfully"), says: "How far the other node must be.", def: "service_started"},
+		field{name: "required", shape: aFlag, says: "Whether the other node must exist.", def: "true"},
+		field{name: "restart", shape: aFlag, idle: "nobody restarts nodes by hand here"},
+	))), says: "Nodes that start first."},
+	{name: "healthcheck", shape: of(
+		field{name: "test", shape: command, says: "`[CMD, program, ...]`, `[CMD-SHELL, line]`, `[NONE]`, or text for a shell."},
+		field{name: "interval", shape: aPositive, says: "Time between two checks.", def: "30s"},
+		field{name: "timeout", shape: aPositive, says: "Time that a check may take.", def: "30s"},
+		field{name: "retries", shape: shape{kind: whole, min: 1, max: 1e6}, says: "Failures until the node is unhealthy.", def: "3"},
+		field{name: "start_period", shape: aDuration, says: "Time at start in which failures do not count.", def: "0s"},
+		field{name: "start_interval", shape: aPositive, says: "Time between two checks in the start period.", def: "5s"},
+		field{name: "disable", shape: aFlag, says: "No check at all.", def: "false"},
+	), says: "When the node is healthy."},
+	{name: "restart", shape: aText, says: "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:N`. The crash fault starts a node again whatever this says.", def: "no"},
+	{name: "hostname", shape: aText, says: "The node's own name, which resolves to it.", def: "the node's name"},
+	{name: "container_name", shape: aText, says: "A further name that resolves to the node."},
+	{name: "networks", shape: anyOf(texts, shape{kind: dictionary, item: &shape{kind: anything}, names: nodeName}), says: "`aliases` are further names that resolve to the node; all nodes share one network."},
+	{name: "links", shape: texts, says: "`NODE:NAME`: a further name for another node, on this one. Implies `depends_on`."},
+	{name: "extra_hosts", shape: anyOf(texts, shape{kind: dictionary, item: &textOrAll}), says: "Lines for the node's hosts file: `NAME=IP` or `NAME: IP`."},
+	{name: "user", shape: aText, says: "User and group, by name or number: `U` or `U:G`.", def: "root"},
+	{name: "stop_signal", shape: aText, says: "The signal that asks the program to end.", def: "SIGTERM"},
+	{name: "stop_grace_period", shape: aDuration, says: "Time until it is killed.", def: "10s"},
+	{name: "ports", shape: listOf(anyOf(aText, of(
+		field{name: "target", shape: aText, says: "The port of the node."},
+		field{name: "published", shape: aText, says: "The port of this machine that stands for it."},
+		field{name: "host_ip", shape: aText, idle: "nothing of a world is reachable from this machine"},
+		field{name: "protocol", shape: aText, idle: "nodes reach each other by any protocol"},
+		field{name: "mode", shape: aText, idle: "there is no swarm"},
+		field{name: "name", shape: aText, idle: "for people only"},
+		field{name: "app_protocol", shape: aText, idle: "for people only"},
+	))), says: "Information: nodes reach each other on all ports. A target or endpoint that names `localhost` means the node that publishes its port."},
+	{name: "profiles", shape: texts, says: "The node exists only if `COMPOSE_PROFILES` names one of these."},
+	{name: "replicas", shape: shape{kind: whole, min: 1, max: 1}, idle: "one is what there is; write a node for each replica"},
+	{name: "scale", shape: shape{kind: whole, min: 1, max: 1}, idle: "one is what there is; write a node for each replica"},
+	{name: "image", shape: aText, idle: "images are not supported yet; the command is taken from the node's root"},
+
+	{name: "annotations", shape: anyShape, idle: forPeople},
+	{name: "attach", shape: anyShape, idle: "all output is collected"},
+	{name: "blkio_config", shape: anyShape, idle: noCgroup},
+	{name: "cap_add", shape: anyShape, idle: noPrivileges},
+	{name: "cap_drop", shape: anyShape, idle: noPrivileges},
+	{name: "cgroup", shape: anyShape, idle: noCgroup},
+	{name: "cgroup_parent", shape: anyShape, idle: noCgroup},
+	{name: "cpu_count", shape: anyShape, idle: oneCPU},
+	{name: "cpu_percent", shape: anyShape, idle: oneCPU},
+	{name: "cpu_period", shape: anyShape, idle: oneCPU},
+	{name: "cpu_quota", shape: anyShape, idle: oneCPU},
+	{name: "cpu_rt_period", shape: anyShape, idle: oneCPU},
+	{name: "cpu_rt_runtime", shape: anyShape, idle: oneCPU},
+	{name: "cpu_shares", shape: anyShape, idle: oneCPU},
+	{name: "cpus", shape: anyShape, idle: oneCPU},
+	{name: "cpuset", shape: anyShape, idle: oneCPU},
+	{name: "deploy", shape: anyShape, idle: "there is no swarm; write a node for each replica"},
+	{name: "develop", shape: anyShape, idle: "nothing is watched"},
+	{name: "dns", shape: anyShape, idle: oneResolver},
+	{name: "dns_opt", shape: anyShape, idle: oneResolver},
+	{name: "dns_search", shape: anyShape, idle: oneResolver},
+	{name: "domainname", shape: anyShape, idle: oneResolver},
+	{name: "expose", shape: anyShape, idle: "nodes reach each other on all ports"},
+	{name: "group_add", shape: anyShape, idle: noPrivileges},
+	{name: "init", shape: anyShape, idle: "the engine reaps what nobody waits for"},
+	{name: "ipc", shape: anyShape, idle: "nodes share nothing"},
+	{name: "isolation", shape: anyShape, idle: "nodes share nothing"},
+	{name: "labels", shape: anyShape, idle: forPeople},
+	{name: "label_file", shape: anyShape, idle: forPeople},
+	{name: "logging", shape: anyShape, idle: "all output is collected"},
+	{name: "mac_address", shape: anyShape, idle: "addresses are assigned in the order of the nodes"},
+	{name: "mem_limit", shape: anyShape, idle: noCgroup},
+	{name: "mem_reservation", shape: anyShape, idle: noCgroup},
+	{name: "mem_swappiness", shape: anyShape, idle: noCgroup},
+	{name: "memswap_limit", shape: anyShape, idle: noCgroup},
+	{name: "network_mode", shape: anyShape, idle: "all nodes share one network"},
+	{name: "oom_kill_disable", shape: anyShape, idle: noCgroup},
+	{name: "oom_score_adj", shape: anyShape, idle: noCgroup},
+	{name: "pid", shape: anyShape, idle: "nodes share nothing"},
+	{name: "pids_limit", shape: anyShape, idle: noCgroup},
+	{name: "platform", shape: anyShape, idle: "programs run on this machine's own platform"},
+	{name: "privileged", shape: anyShape, idle: noPrivileges},
+	{name: "pull_policy", shape: anyShape, idle: "images are not supported yet"},
+	{name: "read_only", shape: anyShape, idle: "writes never leave the world"},
+	{name: "runtime", shape: anyShape, idle: "there is no container runtime"},
+	{name: "security_opt", shape: anyShape, idle: noPrivileges},
+	{name: "shm_size", shape: anyShape, idle: noCgroup},
+	{name: "stdin_open", shape: anyShape, idle: "standard input is empty"},
+	{name: "storage_opt", shape: anyShape, idle: "the disk is the engine's"},
+	{name: "sysctls", shape: anyShape, idle: "the kernel is the engine's"},
+	{name: "tty", shape: anyShape, idle: "output goes to the engine, not to a terminal"},
+	{name: "ulimits", shape: anyShape, idle: "the limits are the engine's"},
+	{name: "userns_mode", shape: anyShape, idle: noPrivileges},
+	{name: "uts", shape: anyShape, idle: "nodes share nothing"},
+
+	{name: "configs", shape: anyShape, refused: "mount the file with `volumes: [./FILE:/PATH:ro]`"},
+	{name: "credential_spec", shape: anyShape, refused: "remove it; there is no Windows here"},
+	{name: "device_cgroup_rules", shape: anyShape, refused: "remove it; a world has no devices of this machine"},
+	{name: "devices", shape: anyShape, refused: "remove it; a world has no devices of this machine"},
+	{name: "extends", shape: anyShape, refused: "copy the keys, or share them by an anchor: `x-base: &base` and `<<: *base`"},
+	{name: "external_links", shape: anyShape, refused: "a world reaches nothing outside: make it a node"},
+	{name: "gpus", shape: anyShape, refused: "remove it; a world has no devices of this machine"},
+	{name: "post_start", shape: anyShape, refused: "run it from the node's command, or as a node that depends on this one"},
+	{name: "pre_stop", shape: anyShape, refused: "run it from the node's command"},
+	{name: "provider", shape: anyShape, refused: "a world reaches nothing outside: make it a node"},
+	{name: "secrets", shape: anyShape, refused: "mount the file with `volumes: [./FILE:/run/secrets/NAME:ro]`"},
+	{name: "volumes_from", shape: anyShape, refused: "list the volumes under `volumes` of both nodes"},
+}}
+
+const (
+	forPeople    = "for people only"
+	noCgroup     = "memory and devices are not limited by node"
+	noPrivileges = "a program in a world can do no harm to this machine, whatever its privileges"
+	oneCPU       = "every node sees one CPU, and its work costs no virtual time"
+	oneResolver  = "names are resolved inside the world"
+	noDockerfile = "Dockerfiles are not supported yet: give `build:` a command that builds the program on this machine, such as `build: go build -o bin/app ./cmd/app`, and `command:` what it made"
+)
+
+// maxValueBytes bounds the values that drivers write.
+const maxValueBytes = 128 << 10
+
+// linkFields are shared by network, for all links, and links, for one.
+var linkFields = []field{
+	{name: "latency", shape: aDuration, says: "Time that a packet takes.", def: "500us"},
+	{name: "latency_ms", of: "latency", equal: true, shape: aMillis},
+	{name: "jitter", shape: aDuration, says: "Up to this much more, drawn for each packet.", def: "100us"},
+	{name: "jitter_ms", of: "jitter", equal: true, shape: aMillis},
+	{name: "bandwidth_bytes", shape: aWhole, says: "Bytes a second; 0 is unlimited.", def: "0"},
+}
+
+var network = of(linkFields...)
+
+var link = of(append([]field{
+	{name: "between", shape: texts, says: "Two nodes."},
+	{name: "one_way", shape: aFlag, says: "Only from the first to the second.", def: "false"},
+}, linkFields...)...)
+
+var workloadKeys = of(
+	field{name: "name", shape: aText, says: "Its name in reports.", def: "the driver's name"},
+	field{name: "driver", shape: oneOf("http", "redis", "command"), says: "`http` and `redis` are built in; `command` is any program that reports operations."},
+	field{name: "node", shape: aText, says: "The client node that it runs on.", def: "a node `load` of its own"},
+	field{name: "command", shape: command, says: "driver `command`: the program and its arguments; also under `config`."},
+	field{name: "config", shape: of(
+		field{name: "target", shape: textOrAll, says: "http: the server's URL, or several."},
+		field{name: "master", shape: aText, says: "redis: the server's URL, `redis://host:port`."},
+		field{name: "replicas", shape: texts, says: "redis: URLs of further servers."},
+		field{name: "command", shape: command, says: "command: the program and its arguments."},
+		field{name: "qps", shape: aNumber, says: "Operations a second of virtual time, all clients together; 0: each client goes on as soon as it has its answer.", def: "0"},
+		field{name: "operations_per_second", of: "qps", equal: true, shape: aNumber},
+		field{name: "duration", shape: aPositive, says: "How long it runs.", def: "half of max_time, less if faults.settle needs it"},
+		field{name: "duration_seconds", of: "duration", equal: true, shape: shape{kind: seconds, min: 1}},
+		field{name: "clients", shape: shape{kind: whole, min: 1, max: 10_000}, says: "Clients, each with one operation in flight.", def: "4"},
+		field{name: "max_operations", shape: wholeFrom(1), says: "Ends it after this many operations.", def: "no bound"},
+		field{name: "timeout", shape: aPositive, says: "http, redis: time that an operation may take.", def: "1s"},
+		field{name: "timeout_ms", of: "timeout", shape: shape{kind: millis, min: 1}},
+		field{name: "operations", shape: listOf(of(
+			field{name: "type", shape: oneOf("put", "get", "delete", "SET", "GET", "INCR", "DEL"), says: "http: put, get, delete; redis: SET, GET, INCR, DEL."},
+			field{name: "weight", shape: shape{kind: whole, max: 1e6}, says: "Its share of all operations.", def: "1"},
+			field{name: "key_pattern", shape: aText, says: "Text with `{random}`, `{random:a-b}`, `{seq}`, `{seq:a-b}`, `{zipf:a-b}`, `{client}`, `{uuid}`.", def: "key-{random:0-9}"},
+			field{name: "value_size", shape: shape{kind: whole, max: maxValueBytes}, says: "Bytes of the values written; no value is shorter than what makes it unique.", def: "that length"},
+			field{name: "path", shape: aText, says: "http: the path below the target's own, with `{key}`.", def: "/kv/{key}"},
+		)), says: "The mix.", def: "one read for each write"},
+		field{name: "environment", shape: shape{kind: variables}, says: "command: variables for the program."},
+		field{name: "options", shape: of(
+			field{name: "spread", shape: oneOf("first", "round-robin", "client", "hash", "failover"), says: "Which of several servers an operation goes to.", def: "http: round-robin, redis: first"},
+			field{name: "fail_status", shape: aText, says: "http: statuses that prove that nothing was done, such as `409, 503`."},
+			field{name: "put_method", shape: oneOf("PUT", "POST"), says: "http: how values are written.", def: "PUT"},
+			field{name: "trim_space", shape: aFlag, says: "http: take blanks at the ends off values that were read.", def: "false"},
+			field{name: "sentinels", shape: aText, says: "redis: `host:port, ...` of sentinels that are asked for the master."},
+			field{name: "master_name", shape: aText, says: "redis: the master's name there."},
+		), says: "Further options of the drivers; docs/workloads.md explains them."},
+	), says: "Its parameters."},
+)
+
+var property = of(
+	field{name: "name", shape: aText, says: "Its name in reports; each has its own."},
+	field{name: "kind", shape: oneOf("safety", "liveness", "invariant"), says: "safety and invariant: it is never broken. liveness: it holds within `timeout` after each heal."},
+	field{name: "description", shape: aText, says: "For the story of a violation."},
+	field{name: "timeout", shape: aPositive, says: "liveness: how long it may take after each heal.", def: "30s"},
+	field{name: "timeout_ms", of: "timeout", shape: shape{kind: millis, min: 1}},
+	field{name: "check", shape: of(
+		field{name: "type", shape: oneOf("linearizability", "http", "redis", "custom", "invariant"), says: "How it is judged."},
+		field{name: "operations", shape: texts, says: "linearizability: the operations whose results are judged.", def: "all"},
+		field{name: "model", shape: oneOf("register", "kv"), says: "linearizability: what the servers should be like.", def: "kv"},
+		field{name: "endpoint", shape: aText, says: "http: a URL, or a path on the first http workload's server. redis: `redis://host:port`."},
+		field{name: "command", shape: command, says: "redis: the command.", def: "PING"},
+		field{name: "expect", shape: anyOf(aText, of(
+			field{name: "status", shape: shape{kind: whole, min: 100, max: 599}, says: "http: the status.", def: "200"},
+			field{name: "body", shape: aText, says: "http: text that the body holds."},
+		)), says: "redis: the reply. http: a mapping.", def: "PONG for PING"},
+		field{name: "script", shape: command, says: "custom: a program and its arguments, run on a client node; exit code 0 says that it holds, 1 that it does not."},
+		field{name: "condition", shape: aText, verbatim: true, says: "invariant: an expression. It loads, and its verdict is `unknown`: not supported yet."},
+		field{name: "interval", shape: aPositive, says: "http, redis, custom: how often it runs.", def: "1s"},
+	), says: "The check."},
+)
+
+var faults = of(
+	field{name: "enabled", shape: aFlag, says: "false: nothing goes wrong.", def: "true"},
+	field{name: "mode", shape: oneOf("calm", "moderate", "chaos"), says: "A preset; keys that are written win over it."},
+	field{name: "start", shape: aDuration, says: "When they begin, counted from the end of setup.", def: "0s"},
+	field{name: "stop", shape: aPositive, says: "When they end.", def: "with the workload"},
+	field{name: "settle", shape: aPositive, says: "How long the world runs on after the last heal before final checks.", def: "10s, or the longest liveness timeout if max_time leaves room"},
+	field{name: "require_observed", shape: anyOf(aFlag, listOf(oneOf(kinds...))), says: "A campaign in which these kinds were never observed is `unknown`; true means all, also those of a preset.", def: "the kinds that are written"},
+	field{name: "network", shape: of(
+		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
+		field{name: "drop_rate", shape: aRate, says: "Packets lost: a retransmission delay on TCP, a loss on UDP."},
+		field{name: "delay_rate", shape: aRate, says: "Packets delayed.", def: "1 with `delay_ms`"},
+		field{name: "delay_ms", shape: aMillis, says: "How long.", def: "50"},
+		field{name: "delay_jitter_ms", shape: aMillis, says: "Up to this much more or less.", def: "half of `delay_ms` if that is not given, else 0"},
+		field{name: "partition_probability", shape: aRate, says: "For each node and link in each `time_step`."},
+		field{name: "partition_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
+		field{name: "duplicate_rate", shape: aRate, says: "Datagrams that arrive twice."},
+		field{name: "reorder_rate", shape: aRate, says: "Datagrams that are overtaken."},
+		field{name: "reorder_ms", shape: aSpan, says: "By how much.", def: "[1, 20]"},
+		field{name: "corrupt_rate", shape: aRate, says: "Packets with a wrong byte: not supported yet above 0."},
+		field{name: "corruption_rate", of: "corrupt_rate", shape: aRate},
+	), says: "Rates are by packet, probabilities by node or link and `time_step`."},
+	field{name: "disk", shape: of(
+		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
+		field{name: "write_fail_rate", shape: aRate, says: "Writes that fail: not supported yet above 0."},
+		field{name: "partial_write_rate", shape: aRate, says: "Writes that are cut short: not supported yet above 0."},
+		field{name: "fsync_fail_rate", shape: aRate, says: "fsyncs that fail: not supported yet above 0."},
+		field{name: "torn_write_rate", shape: aRate, says: "Writes that a crash tears: not supported yet above 0."},
+		field{name: "read_corrupt_rate", shape: aRate, says: "Reads with a wrong byte: not supported yet above 0."},
+		field{name: "read_corruption_rate", of: "read_corrupt_rate", shape: aRate},
+	), says: "Rates are by call. A kind that is not supported yet makes the verdict `unknown`; its rate may be 0."},
+	field{name: "process", shape: of(
+		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
+		field{name: "crash_probability", shape: aRate, says: "kill -9 of all of a node's processes, and a start later, for each server in each `time_step`."},
+		field{name: "crash_duration_ms", shape: aSpan, says: "How long the node is down.", def: "[500, 3000]"},
+		field{name: "pause_probability", shape: aRate, says: "A node stands still, for each server in each `time_step`."},
+		field{name: "pause_duration_ms", shape: aSpan, says: "How long.", def: "[100, 2000]"},
+		field{name: "oom_probability", shape: aRate, says: "Out of memory: not supported yet above 0."},
+	), says: "Probabilities are by server and `time_step`."},
+	field{name: "clock", shape: of(
+		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
+		field{name: "skew_probability", shape: aRate, says: "A node's clock jumps: not supported yet above 0. A fixed offset and drift are `clock` of a node."},
+		field{name: "skew_ms", shape: aSpan, says: "How far."},
+	), says: "Probabilities are by server and `time_step`."},
+	field{name: "rules", shape: listOf(of(
+		field{name: "kind", shape: oneOf(kinds...), says: "The kind of fault. Kinds of rules win over those of `mode`."},
+		field{name: "rate", shape: aRate, says: "By packet, call, or target and `time_step`, as the kind has it."},
+		field{name: "probability", of: "rate", equal: true, shape: aRate},
+		field{name: "targets", shape: textOrAll, says: "Nodes, or links as `a-b` and `a->b`.", def: "all that the kind applies to"},
+		field{name: "duration_ms", shape: aSpan, says: "How long it lasts, or a delay takes."},
+		field{name: "one_way", shape: aFlag, says: "partition: one direction only.", def: "false"},
+		field{name: "max", shape: shape{kind: whole, max: 1e6}, says: "How often it strikes in a run; 0 is no bound.", def: "0"},
+	)), says: "Faults one by one, with targets."},
+)
+
+var exploration = of(
+	field{name: "strategy", shape: oneOf("random", "coverage-guided", "bfs", "dfs"), says: "How the next tape is found; `random` is what there is so far.", def: "random"},
+	field{name: "seed", shape: shape{kind: unsigned}, says: "The campaign's seed.", def: "1"},
+	field{name: "parallel_workers", shape: shape{kind: whole, min: 1, max: 4096}, says: "Worlds at once.", def: "one a CPU"},
+	field{name: "workers", of: "parallel_workers", shape: shape{kind: whole, min: 1, max: 4096}},
+	field{name: "timeout", shape: aPositive, says: "Real time of a campaign.", def: "no bound"},
+	field{name: "max_depth", shape: wholeFrom(1), idle: "random tapes have no depth"},
+	field{name: "max_states", shape: wholeFrom(1), idle: "random tapes do not count states"},
+	field{name: "prioritize_coverage", shape: aFlag, idle: "random tapes follow no feedback"},
+	field{name: "prioritize_near_violation", shape: aFlag, idle: "random tapes follow no feedback"},
+)
+
+var output = of(
+	field{name: "dir", shape: aText, says: "The folder for the files below.", def: ".bloodhound"},
+	field{name: "save_violation_traces", shape: aFlag, says: "Write the trace of each failure.", def: "false"},
+	field{name: "save_interesting_seeds", shape: aFlag, says: "Write the seeds of failures.", def: "false"},
+	field{name: "summary_report", shape: aFlag, says: "Write the summary of a campaign.", def: "false"},
+	field{name: "coverage_format", shape: oneOf("html", "json", "text", "lcov"), idle: "coverage is not collected yet"},
+)
+
+var debug = of(
+	field{name: "trace_level", shape: oneOf("off", "error", "warn", "info", "debug", "trace"), says: "How much of a trace is written.", def: "trace"},
+	field{name: "trace_events", shape: texts, says: "Only these: network_send, network_recv, disk_write, disk_read, disk_sync, process_start, process_exit, process_crash, fault, or names of system calls."},
+	field{name: "trace_file", shape: aText, says: "Write the trace of a run here."},
+	field{name: "gdb_enabled", shape: aFlag, idle: "there is no debugger yet"},
+	field{name: "gdb_port", shape: shape{kind: whole, min: 1, max: 65535}, idle: "there is no debugger yet"},
+	field{name: "snapshot_interval", shape: anyOf(aText), idle: "worlds are not copied yet; replay runs from the start"},
+)
+
+// Kinds of faults, with the words of package fault; a test compares them.
+var (
+	supportedKinds = []string{"partition", "delay", "drop", "duplicate", "reorder", "crash", "pause"}
+	laterKinds     = []string{"corrupt", "write_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "oom", "clock_skew"}
+	kinds          = append(append([]string(nil), supportedKinds...), laterKinds...)
+)

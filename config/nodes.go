@@ -1,0 +1,792 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// MaxNodes bounds the nodes of a world, those that drivers and checks add included; addresses end at 10.77.0.249.
+const MaxNodes = 240
+
+// searchPath is PATH where a node names none.
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Docker's first delay before it starts a program again (it doubles there).
+const restartDelayNs = 100_000_000
+
+// declared is a node as it was written.
+type declared struct {
+	name  string
+	key   string   // nodes.NAME or services.NAME
+	at    position // its name
+	value *node
+	ports []port
+	spec  world.Node
+}
+
+// port is a port of a node that a port of this machine stands for.
+type port struct{ published, target int }
+
+// declare gathers the nodes of all files. A later file's keys replace those of an earlier one.
+func (l *loader) declare(top *node, composed []*node) {
+	type group struct {
+		key   string
+		value *node
+	}
+	var groups []group
+	for _, c := range composed {
+		groups = append(groups, group{"services", c.get("services")})
+	}
+	groups = append(groups, group{"nodes", top.get("nodes")})
+	for _, g := range groups {
+		if g.value == nil {
+			continue
+		}
+		for _, e := range g.value.entries {
+			if e.value.bad {
+				continue
+			}
+			same := slices.IndexFunc(l.nodes, func(d *declared) bool { return strings.EqualFold(d.name, e.name) })
+			switch {
+			case same < 0:
+				l.nodes = append(l.nodes, &declared{name: e.name, key: g.key + "." + e.name, at: e.key.position, value: e.value})
+			case l.nodes[same].name != e.name:
+				l.fail(e.key.position, "rename one of them", "node %q differs from %q only in letter case, and names of machines ignore it", e.name, l.nodes[same].name)
+			default:
+				l.nodes[same].value = mergeNodes(l.nodes[same].value, e.value)
+			}
+		}
+	}
+	l.nodes = slices.DeleteFunc(l.nodes, func(d *declared) bool { return !l.active(d) })
+	switch {
+	case len(l.nodes) == 0 && len(l.errs) == 0:
+		at := top.position
+		l.fail(at, "write `nodes:` with at least one node and its `command:`, or name a Compose file: `compose: compose.yaml`", "there are no nodes")
+	case len(l.nodes) > MaxNodes-2:
+		l.fail(l.nodes[MaxNodes-2].at, "use fewer", "more than %d nodes", MaxNodes-2)
+		l.nodes = l.nodes[:MaxNodes-2]
+	}
+}
+
+// mergeNodes replaces keys of a node by those of another description of it; the entries of mappings, and environments,
+// are merged.
+func mergeNodes(base, over *node) *node {
+	merged := &node{position: over.position, kind: mapping}
+	for _, e := range base.entries {
+		if o := over.entry(e.name); o != nil {
+			merged.entries = append(merged.entries, &entry{o.key, o.name, mergeValues(e.value, o.value)})
+		} else {
+			merged.entries = append(merged.entries, e)
+		}
+	}
+	for _, o := range over.entries {
+		if !base.has(o.name) {
+			merged.entries = append(merged.entries, o)
+		}
+	}
+	return merged
+}
+
+func mergeValues(base, over *node) *node {
+	if a, ok := base.value.([]variable); ok && !base.bad && !over.bad {
+		if b, ok := over.value.([]variable); ok {
+			return &node{position: over.position, kind: over.kind, value: append(slices.Clone(a), b...)}
+		}
+	}
+	if base.kind == mapping && over.kind == mapping && !base.bad && !over.bad {
+		return mergeNodes(base, over)
+	}
+	return over
+}
+
+// active tells whether a node's profiles are asked for.
+func (l *loader) active(d *declared) bool {
+	profiles := d.value.get("profiles")
+	if profiles == nil || len(profiles.items) == 0 {
+		return true
+	}
+	wanted, _ := d.value.file.lookup("COMPOSE_PROFILES")
+	for _, w := range strings.Split(wanted, ",") {
+		if w = strings.TrimSpace(w); w == "*" || slices.Contains(profiles.words(), w) {
+			return true
+		}
+	}
+	l.note(d.at, d.key+".profiles", "left out: COMPOSE_PROFILES names none of its profiles")
+	return false
+}
+
+func (l *loader) node(name string) *declared {
+	for _, d := range l.nodes {
+		if d.name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+func (l *loader) nodeNames() []string {
+	var names []string
+	for _, d := range l.nodes {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+// known complains about a name that is no node's.
+func (l *loader) known(at position, key, name string) bool {
+	if l.node(name) != nil {
+		return true
+	}
+	l.fail(at, suggest(name, l.nodeNames()), "%s: there is no node %q", key, name)
+	return false
+}
+
+func (l *loader) buildNodes() {
+	for _, d := range l.nodes {
+		l.buildNode(d)
+	}
+	for _, d := range l.nodes {
+		for _, dep := range d.spec.DependsOn {
+			on := l.node(dep.Node)
+			if dep.Condition == world.Healthy && on != nil && on.spec.Health == nil && !on.value.entry("healthcheck").isBad() {
+				l.fail(l.placeOf(d, "depends_on"), fmt.Sprintf("give %s a `healthcheck:`, or use service_started", dep.Node),
+					"node %s waits until %s is healthy, but nothing says when it is", d.name, dep.Node)
+			}
+		}
+	}
+	l.cycles()
+}
+
+func (e *entry) isBad() bool { return e != nil && e.value.bad }
+
+// placeOf is where a node has a key, or else its name.
+func (l *loader) placeOf(d *declared, key string) position {
+	if e := d.value.entry(key); e != nil {
+		return e.key.position
+	}
+	return d.at
+}
+
+func (l *loader) buildNode(d *declared) {
+	n, v := &d.spec, d.value
+	key := d.key
+	n.Name = d.name
+	n.Role = world.Role(valueOr(v.get("role"), string(world.Server)))
+	n.Hostname = l.hostName(v.get("hostname"), key+".hostname", d.name)
+	n.Root = "host"
+	home := l.dirOf(d, "root")
+	if root := valueOr(v.get("root"), "host"); root != "host" {
+		n.Root = l.under(home, root)
+	}
+	n.WorkingDir = l.workingDir(d)
+	if l.buildStep(d) {
+		n.Command = l.commandOf(d)
+	}
+	n.User = valueOr(v.get("user"), "")
+	n.Env = l.environment(d)
+	n.Clock = world.Clock{OffsetNs: valueOr(v.get("clock").get("offset"), int64(0)),
+		DriftPPB: int64(valueOr(v.get("clock").get("drift_ppm"), 0.0) * 1000)}
+	l.volumes(d)
+	l.dependencies(d)
+	n.Health = l.health(v.get("healthcheck"), key+".healthcheck")
+	n.Restart = l.restart(v.get("restart"), key+".restart")
+	n.StopSignal = l.signal(v.get("stop_signal"), key+".stop_signal")
+	n.StopGraceNs = valueOr(v.get("stop_grace_period"), int64(10e9))
+	l.names(d)
+	l.extraHosts(d)
+	l.ports(d)
+}
+
+// dirOf is the folder in which the relative paths of a node's key start: that of the file that has it.
+func (l *loader) dirOf(d *declared, key string) string {
+	f := d.at.file
+	if e := d.value.entry(key); e != nil {
+		f = e.key.file
+	}
+	return f.dir
+}
+
+func (l *loader) hostName(n *node, key, otherwise string) string {
+	name := valueOr(n, otherwise)
+	if n != nil && !nodeName.MatchString(name) {
+		l.fail(n.position, "use letters, digits, and - _ . inside", "%s: %q is no name for a machine", key, shorten(name))
+		return otherwise
+	}
+	return name
+}
+
+func (l *loader) workingDir(d *declared) string {
+	inRoot := d.spec.Root != "host"
+	dir := d.at.file.dir
+	if inRoot {
+		dir = "/"
+	}
+	w := d.value.get("working_dir")
+	switch p := valueOr(w, ""); {
+	case p == "":
+		return dir
+	case inRoot && !path.IsAbs(p):
+		return path.Join("/", p)
+	default:
+		return l.under(l.dirOf(d, "working_dir"), p)
+	}
+}
+
+func (l *loader) commandOf(d *declared) []string {
+	v, key := d.value, d.key
+	words := append(l.argv(v.get("entrypoint"), key+".entrypoint"), l.argv(v.get("command"), key+".command")...)
+	if v.entry("command").isBad() || v.entry("entrypoint").isBad() || len(words) == 0 && v.incomplete {
+		return words
+	}
+	if len(words) > 0 {
+		if words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0) {
+			l.fail(l.placeOf(d, "command"), "write the program's path or name", "%s: the program's name is empty or holds the character 0", key)
+		}
+		return words
+	}
+	switch {
+	case d.spec.Role == world.Client:
+		// A client without a command is a place for drivers; workloads says so if none uses it.
+	case v.has("image"):
+		l.fail(l.placeOf(d, "image"), "give the service a `command:` that runs a program of this machine",
+			"node %s needs its image, and images are not supported yet", d.name)
+	case v.has("build"):
+		l.fail(l.placeOf(d, "build"), "say with `command:` which program it runs; `build:` only makes it", "node %s has no command", d.name)
+	default:
+		l.fail(d.at, "give it `command:`, the program that it runs", "node %s has no command", d.name)
+	}
+	return nil
+}
+
+// environment gathers variables: what every node has, then env_file, then environment.
+func (l *loader) environment(d *declared) []string {
+	home := "/"
+	if u, _, _ := strings.Cut(d.spec.User, ":"); u == "" || u == "root" || u == "0" {
+		home = "/root"
+	}
+	vars := []variable{{"PATH", searchPath, true}, {"HOME", home, true}, {"HOSTNAME", d.spec.Hostname, true}}
+	files := d.value.get("env_file")
+	if files != nil && files.kind == scalar {
+		vars = append(vars, l.envFileOf(files, d.key+".env_file")...)
+	}
+	for _, item := range files.list() {
+		vars = append(vars, l.envFileOf(item, d.key+".env_file")...)
+	}
+	vars = append(vars, valueOr(d.value.get("environment"), []variable(nil))...)
+	return settle(vars, d.value.file.lookup)
+}
+
+// settle resolves names without a value and keeps the last value of each name, in the order of first mention.
+func settle(vars []variable, lookup func(string) (string, bool)) []string {
+	var env []string
+	place := map[string]int{}
+	for _, v := range vars {
+		if !v.set {
+			value, ok := lookup(v.name)
+			if !ok {
+				continue
+			}
+			v.text = value
+		}
+		line := v.name + "=" + v.text
+		if i, ok := place[v.name]; ok {
+			env[i] = line
+			continue
+		}
+		place[v.name] = len(env)
+		env = append(env, line)
+	}
+	return env
+}
+
+func (l *loader) envFileOf(item *node, key string) []variable {
+	p, required, raw := item.text, true, false
+	if item.kind == mapping {
+		p = valueOr(item.get("path"), "")
+		required = valueOr(item.get("required"), true)
+		raw = item.get("format") != nil
+		if p == "" {
+			l.missing(item, "path", "add `path:`", "%s has no path", key)
+			return nil
+		}
+	}
+	full := l.beside(item.file, p)
+	content, err := readBounded(full)
+	if err != nil {
+		if required || !os.IsNotExist(err) {
+			l.fail(item.position, "name a file of NAME=value lines, or write {path: "+p+", required: false}", "%s: %v", key, err)
+		}
+		return nil
+	}
+	if raw {
+		var vars []variable
+		for _, line := range strings.Split(string(content), "\n") {
+			line = strings.TrimSuffix(line, "\r")
+			if name, value, set := strings.Cut(line, "="); name != "" && line[0] != '#' {
+				vars = append(vars, variable{name, value, set})
+			}
+		}
+		return vars
+	}
+	return l.envFile(full, content, item.file.lookup)
+}
+
+func (l *loader) volumes(d *declared) {
+	key := d.key + ".volumes"
+	for _, item := range d.value.get("volumes").list() {
+		var v world.Volume
+		ok := false
+		if item.kind == scalar {
+			v, ok = l.shortVolume(d, item, key)
+		} else {
+			v, ok = l.longVolume(d, item, key)
+		}
+		if ok {
+			l.mount(d, item.position, key, v)
+		}
+	}
+	t := d.value.get("tmpfs")
+	for _, p := range t.words() {
+		target, options, has := strings.Cut(p, ":")
+		if has {
+			l.idle(t.position, d.key+".tmpfs", "the options "+options+": a tmpfs has no size or owner of its own")
+		}
+		l.mount(d, t.position, d.key+".tmpfs", world.Volume{Kind: world.Tmpfs, Target: target})
+	}
+}
+
+func (l *loader) mount(d *declared, at position, key string, v world.Volume) {
+	if !path.IsAbs(v.Target) || path.Clean(v.Target) == "/" {
+		l.fail(at, "write an absolute path below /, such as /data", "%s: the target %q is no place for a mount", key, v.Target)
+		return
+	}
+	v.Target = path.Clean(v.Target)
+	for _, other := range d.spec.Volumes {
+		if other.Target == v.Target {
+			l.fail(at, "remove one of them", "%s: two mounts at %s", key, v.Target)
+			return
+		}
+	}
+	d.spec.Volumes = append(d.spec.Volumes, v)
+}
+
+func (l *loader) shortVolume(d *declared, item *node, key string) (world.Volume, bool) {
+	parts := strings.Split(item.text, ":")
+	v := world.Volume{Kind: world.Named}
+	switch len(parts) {
+	case 1: // anonymous
+		v.Source, v.Target = d.name+":"+parts[0], parts[0]
+		return v, true
+	case 2:
+		if !path.IsAbs(parts[1]) && path.IsAbs(parts[0]) {
+			l.fail(item.position, "write SOURCE:TARGET:"+parts[1], "%s: %q has no target", key, shorten(item.text))
+			return v, false
+		}
+	case 3:
+		for _, mode := range strings.Split(parts[2], ",") {
+			switch mode {
+			case "ro":
+				v.ReadOnly = true
+			case "rw", "":
+			case "z", "Z", "nocopy", "cached", "delegated", "consistent", "private", "rprivate", "shared", "rshared", "slave", "rslave":
+				l.idle(item.position, key, "the mode "+mode+": mounts are private to a node and empty or read from the project")
+			default:
+				l.fail(item.position, "modes are ro and rw", "%s: mode %q is not known", key, mode)
+				return v, false
+			}
+		}
+	default:
+		l.fail(item.position, "write SOURCE:TARGET or SOURCE:TARGET:ro", "%s: %q has too many parts", key, shorten(item.text))
+		return v, false
+	}
+	v.Source, v.Target = parts[0], parts[1]
+	if strings.HasPrefix(v.Source, ".") || strings.HasPrefix(v.Source, "~") || filepath.IsAbs(v.Source) || strings.Contains(v.Source, "/") {
+		v.Kind, v.Source = world.Bind, l.under(item.file.dir, v.Source)
+	}
+	if v.Source == "" {
+		l.fail(item.position, "write SOURCE:TARGET", "%s: %q has no source", key, shorten(item.text))
+		return v, false
+	}
+	return v, true
+}
+
+func (l *loader) longVolume(d *declared, item *node, key string) (world.Volume, bool) {
+	v := world.Volume{Kind: world.VolumeKind(valueOr(item.get("type"), "")), Source: valueOr(item.get("source"), ""),
+		Target: valueOr(item.get("target"), ""), ReadOnly: valueOr(item.get("read_only"), false)}
+	if item.entry("type").isBad() || item.entry("source").isBad() || item.entry("target").isBad() {
+		return v, false
+	}
+	switch {
+	case v.Kind == "":
+		l.missing(item, "type", "add `type: bind`, `volume` or `tmpfs`", "%s: a mount has no type", key)
+		return v, false
+	case v.Target == "":
+		l.missing(item, "target", "add `target:`, an absolute path in the node", "%s: a mount has no target", key)
+		return v, false
+	case v.Kind == world.Tmpfs && v.Source != "":
+		l.fail(item.position, "remove `source:`", "%s: a tmpfs has no source", key)
+		return v, false
+	case v.Kind == world.Bind && v.Source == "":
+		l.missing(item, "source", "add `source:`, a path of this machine", "%s: a bind mount has no source", key)
+		return v, false
+	case v.Kind == world.Bind:
+		v.Source = l.under(item.file.dir, v.Source)
+	case v.Kind == world.Named && v.Source == "":
+		v.Source = d.name + ":" + v.Target
+	}
+	return v, true
+}
+
+func (l *loader) dependencies(d *declared) {
+	key := d.key + ".depends_on"
+	on := d.value.get("depends_on")
+	add := func(at position, dep world.Dependency) {
+		switch {
+		case dep.Node == d.name:
+			l.fail(at, "remove it", "%s: %s waits for itself", key, d.name)
+		case l.node(dep.Node) == nil && !dep.Required:
+			l.note(at, key, "there is no node %q, and it is not required", dep.Node)
+		case !slices.ContainsFunc(d.spec.DependsOn, func(o world.Dependency) bool { return o.Node == dep.Node }) && l.known(at, key, dep.Node):
+			d.spec.DependsOn = append(d.spec.DependsOn, dep)
+		}
+	}
+	for _, item := range on.list() {
+		add(item.position, world.Dependency{Node: item.text, Condition: world.Started, Required: true})
+	}
+	if on != nil {
+		for _, e := range on.entries {
+			if !e.value.bad {
+				add(e.key.position, world.Dependency{Node: e.name, Condition: world.Condition(valueOr(e.value.get("condition"), string(world.Started))),
+					Required: valueOr(e.value.get("required"), true)})
+			}
+		}
+	}
+	for _, item := range d.value.get("links").list() {
+		name, _, _ := strings.Cut(item.text, ":")
+		add(item.position, world.Dependency{Node: name, Condition: world.Started, Required: true})
+	}
+}
+
+// cycles complains about nodes that wait for each other.
+func (l *loader) cycles() {
+	const (
+		fresh = iota
+		open
+		done
+	)
+	state := map[string]int{}
+	var visit func(d *declared, trail []string)
+	visit = func(d *declared, trail []string) {
+		state[d.name] = open
+		trail = append(trail, d.name)
+		for _, dep := range d.spec.DependsOn {
+			next := l.node(dep.Node)
+			switch {
+			case next == nil || state[dep.Node] == done:
+			case state[dep.Node] == open:
+				from := slices.Index(trail, dep.Node)
+				l.fail(l.placeOf(d, "depends_on"), "remove one of these dependencies", "nodes wait for each other: %s",
+					strings.Join(append(slices.Clone(trail[from:]), dep.Node), " -> "))
+			default:
+				visit(next, trail)
+			}
+		}
+		state[d.name] = done
+	}
+	for _, d := range l.nodes {
+		if state[d.name] == fresh {
+			visit(d, nil)
+		}
+	}
+}
+
+func (l *loader) health(n *node, key string) *world.Healthcheck {
+	if n == nil || valueOr(n.get("disable"), false) {
+		return nil
+	}
+	h := &world.Healthcheck{
+		IntervalNs:      valueOr(n.get("interval"), int64(30e9)),
+		TimeoutNs:       valueOr(n.get("timeout"), int64(30e9)),
+		StartPeriodNs:   valueOr(n.get("start_period"), int64(0)),
+		StartIntervalNs: valueOr(n.get("start_interval"), int64(5e9)),
+		Retries:         int(valueOr(n.get("retries"), int64(3))),
+	}
+	test := n.get("test")
+	if test == nil {
+		l.missing(n, "test", "add `test:`, a command whose exit code 0 means healthy; `disable: true` turns the check off", "%s has no test", key)
+		return nil
+	}
+	if test.kind == scalar {
+		h.Command = []string{"/bin/sh", "-c", test.text}
+		return h
+	}
+	words := test.words()
+	switch {
+	case len(words) == 1 && words[0] == "NONE":
+		return nil
+	case len(words) >= 2 && words[0] == "CMD":
+		h.Command = words[1:]
+	case len(words) == 2 && words[0] == "CMD-SHELL":
+		h.Command = []string{"/bin/sh", "-c", words[1]}
+	default:
+		l.fail(test.position, "write [CMD, program, argument...], [CMD-SHELL, line] or [NONE]", "%s.test does not say how it is run", key)
+		return nil
+	}
+	return h
+}
+
+func (l *loader) restart(n *node, key string) world.Restart {
+	r := world.Restart{Mode: world.RestartNo, DelayNs: restartDelayNs}
+	if n == nil {
+		return r
+	}
+	mode, count, counted := strings.Cut(n.text, ":")
+	switch m := world.RestartMode(mode); {
+	case m == world.RestartOnFailure && counted:
+		tries, err := strconv.Atoi(count)
+		if err != nil || tries < 1 || tries > 1e6 {
+			l.fail(n.position, "write on-failure:3, say", "%s: %q is not a number of attempts", key, shorten(count))
+		}
+		r.Mode, r.MaxRetries = m, tries
+	case counted:
+		l.fail(n.position, "only on-failure has a number of attempts", "%s: %q is not known here", key, shorten(n.text))
+	case m == "false": // an unquoted no, as YAML 1.1 reads it
+	case m == world.RestartNo, m == world.RestartAlways, m == world.RestartOnFailure, m == world.RestartUnlessStopped:
+		r.Mode = m
+	default:
+		l.fail(n.position, suggest(mode, []string{"no", "always", "on-failure", "unless-stopped"}), "%s: %q is not known here", key, shorten(n.text))
+	}
+	return r
+}
+
+// Signals of Linux on x86-64 that can be named (signal(7)).
+var signalNames = strings.Fields("SIGHUP SIGINT SIGQUIT SIGILL SIGTRAP SIGABRT SIGBUS SIGFPE SIGKILL SIGUSR1 SIGSEGV SIGUSR2 SIGPIPE " +
+	"SIGALRM SIGTERM SIGSTKFLT SIGCHLD SIGCONT SIGSTOP SIGTSTP SIGTTIN SIGTTOU SIGURG SIGXCPU SIGXFSZ SIGVTALRM SIGPROF SIGWINCH SIGIO SIGPWR SIGSYS")
+
+func (l *loader) signal(n *node, key string) string {
+	if n == nil {
+		return "SIGTERM"
+	}
+	name := strings.ToUpper(strings.TrimSpace(n.text))
+	if number, err := strconv.Atoi(name); err == nil && number >= 1 && number <= len(signalNames) {
+		return signalNames[number-1]
+	}
+	if !strings.HasPrefix(name, "SIG") {
+		name = "SIG" + name
+	}
+	if !slices.Contains(signalNames, name) {
+		l.fail(n.position, suggest(name, signalNames), "%s: %q is no signal", key, shorten(n.text))
+		return "SIGTERM"
+	}
+	return name
+}
+
+// names gathers further names of a node.
+func (l *loader) names(d *declared) {
+	key := d.key
+	add := func(name string) {
+		if name != d.name && name != d.spec.Hostname && !slices.Contains(d.spec.Aliases, name) {
+			d.spec.Aliases = append(d.spec.Aliases, name)
+		}
+	}
+	if c := d.value.get("container_name"); c != nil {
+		add(l.hostName(c, key+".container_name", d.name))
+	}
+	networks := d.value.get("networks")
+	if networks == nil {
+		return
+	}
+	if networks.kind == list {
+		l.idle(networks.position, key+".networks", "all nodes share one network")
+		return
+	}
+	for _, e := range networks.entries {
+		if e.value.kind != mapping {
+			l.idle(e.key.position, key+".networks."+e.name, "all nodes share one network")
+			continue
+		}
+		for _, option := range e.value.entries {
+			at := key + ".networks." + e.name + "." + option.name
+			if option.name != "aliases" {
+				l.idle(option.key.position, at, "all nodes share one network, and addresses are assigned in the order of the nodes")
+				continue
+			}
+			l.check(option.value, &texts, at, false)
+			for _, item := range option.value.list() {
+				add(l.hostName(item, at, d.name))
+			}
+		}
+	}
+}
+
+func (l *loader) extraHosts(d *declared) {
+	key := d.key + ".extra_hosts"
+	hosts := d.value.get("extra_hosts")
+	add := func(at position, name, ip string) {
+		ip = strings.Trim(strings.TrimSpace(ip), "[]")
+		if ip == "host-gateway" {
+			l.fail(at, "make what runs there a node", "%s: a world reaches nothing outside, and has no host-gateway", key)
+			return
+		}
+		addr, err := netip.ParseAddr(ip)
+		if err != nil || !nodeName.MatchString(name) {
+			l.fail(at, "write NAME=IP", "%s: %q is not a name and an address", key, shorten(name+"="+ip))
+			return
+		}
+		d.spec.ExtraHosts = append(d.spec.ExtraHosts, world.Host{Name: name, IP: addr.String()})
+	}
+	for _, item := range hosts.list() {
+		name, ip, ok := strings.Cut(item.text, "=")
+		if !ok {
+			name, ip, _ = strings.Cut(item.text, ":")
+		}
+		add(item.position, strings.TrimSpace(name), ip)
+	}
+	if hosts != nil {
+		for _, e := range hosts.entries {
+			if !e.value.bad {
+				for _, ip := range e.value.words() {
+					add(e.key.position, e.name, ip)
+				}
+			}
+		}
+	}
+}
+
+// ports keeps which port of this machine stands for which port of the node, for targets that name localhost.
+func (l *loader) ports(d *declared) {
+	key := d.key + ".ports"
+	ports := d.value.get("ports")
+	if ports == nil {
+		return
+	}
+	l.idle(d.value.entry("ports").key.position, key, "nodes reach each other on all ports, and nothing is reachable from outside; targets that name localhost mean the node that publishes their port")
+	for _, item := range ports.list() {
+		published, target := valueOr(item.get("published"), ""), valueOr(item.get("target"), "")
+		if item.kind == scalar {
+			parts := strings.Split(item.text, ":")
+			target, _, _ = strings.Cut(parts[len(parts)-1], "/")
+			published = target
+			if len(parts) > 1 {
+				published = parts[len(parts)-2]
+			}
+		}
+		p, err1 := portRange(published)
+		t, err2 := portRange(target)
+		if published == "" {
+			p, err1 = t, err2
+		}
+		if err1 != nil || err2 != nil || p[1]-p[0] != t[1]-t[0] {
+			l.fail(item.position, `write "8080:80"`, "%s: this is not a published port and a port of the node", key)
+			continue
+		}
+		for i := 0; i <= t[1]-t[0]; i++ {
+			d.ports = append(d.ports, port{p[0] + i, t[0] + i})
+		}
+	}
+}
+
+// portRange reads 80 or 80-89.
+func portRange(s string) ([2]int, error) {
+	from, to, ok := strings.Cut(s, "-")
+	if !ok {
+		to = from
+	}
+	a, err := strconv.ParseUint(from, 10, 16)
+	if err != nil {
+		return [2]int{}, err
+	}
+	b, err := strconv.ParseUint(to, 10, 16)
+	if err == nil && b < a {
+		err = strconv.ErrRange
+	}
+	return [2]int{int(a), int(b)}, err
+}
+
+// buildStep reads `build:`. Equal steps of several nodes run once. It returns false if the step is wrong.
+func (l *loader) buildStep(d *declared) bool {
+	n := d.value.get("build")
+	if n == nil {
+		return !d.value.has("build")
+	}
+	key := d.key + ".build"
+	b := Build{Node: d.name, Dir: n.file.dir}
+	if n.kind == mapping {
+		b.Argv = l.argv(n.get("command"), key+".command")
+		if dir := valueOr(n.get("dir"), ""); dir != "" {
+			b.Dir = l.under(n.file.dir, dir)
+		}
+		b.Env = settle(valueOr(n.get("environment"), []variable(nil)), n.file.lookup)
+	} else {
+		b.Argv = l.argv(n, key)
+	}
+	refused := slices.ContainsFunc(n.entries, func(e *entry) bool { return e.value.bad })
+	switch {
+	case refused || n.bad:
+		return false
+	case len(b.Argv) == 0 || b.Argv[0] == "":
+		l.fail(n.position, "write the command that builds the program, such as `go build -o bin/app ./cmd/app`", "%s has no command", key)
+		return false
+	case len(b.Argv) == 1 && isFolder(l.under(n.file.dir, b.Argv[0])):
+		l.fail(n.position, noDockerfile, "%s: %q is a folder, as if with a Dockerfile", key, b.Argv[0])
+		return false
+	}
+	for _, o := range l.result.Builds {
+		if o.Dir == b.Dir && slices.Equal(o.Argv, b.Argv) && slices.Equal(o.Env, b.Env) {
+			return true
+		}
+	}
+	l.result.Builds = append(l.result.Builds, b)
+	return true
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// client adds a node for drivers or checks of our own. The name gets a number where it is taken.
+func (l *loader) client(name string) *declared {
+	unique := name
+	taken := func(name string) bool {
+		return slices.ContainsFunc(l.nodes, func(d *declared) bool {
+			return strings.EqualFold(d.name, name) || strings.EqualFold(d.spec.Hostname, name) || slices.Contains(d.spec.Aliases, name)
+		})
+	}
+	for i := 2; taken(unique); i++ {
+		unique = fmt.Sprintf("%s-%d", name, i)
+	}
+	d := &declared{name: unique, at: position{file: l.files[0]}, value: &node{kind: mapping, position: position{file: l.files[0]}}}
+	d.spec = world.Node{Name: unique, Role: world.Client, Hostname: unique, Root: "host", WorkingDir: l.spec.Dir,
+		Env:         []string{"PATH=" + searchPath, "HOME=/root", "HOSTNAME=" + unique},
+		Restart:     world.Restart{Mode: world.RestartNo, DelayNs: restartDelayNs},
+		StopSignal:  "SIGTERM",
+		StopGraceNs: 10e9}
+	l.nodes = append(l.nodes, d)
+	return d
+}
+
+// addresses numbers the nodes in their order, and completes what needs addresses.
+func (l *loader) addresses() {
+	for i, d := range l.nodes {
+		d.spec.IPv4 = fmt.Sprintf("10.77.0.%d", 10+i)
+		d.spec.IPv6 = fmt.Sprintf("fd77::%x", 10+i)
+	}
+	for _, d := range l.nodes {
+		for _, item := range d.value.get("links").list() {
+			name, alias, ok := strings.Cut(item.text, ":")
+			if on := l.node(name); ok && on != nil && alias != name {
+				d.spec.ExtraHosts = append(d.spec.ExtraHosts, world.Host{Name: alias, IP: on.spec.IPv4})
+			}
+		}
+		l.spec.Nodes = append(l.spec.Nodes, d.spec)
+	}
+}

@@ -1,0 +1,151 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// livenessTimeoutNs is the time of a liveness property that names none.
+const livenessTimeoutNs = 30_000_000_000
+
+// probeIntervalNs is how often a probing check runs.
+const probeIntervalNs = 1_000_000_000
+
+func (l *loader) properties(top *node) {
+	probes := false
+	for i, n := range top.get("properties").list() {
+		key := fmt.Sprintf("properties[%d]", i)
+		p, ok := l.property(n, key)
+		if slices.ContainsFunc(l.spec.Properties, func(o world.Property) bool { return o.Name == p.Name && p.Name != "" }) {
+			l.fail(n.get("name").position, "give each its own name", "%s: another property is named %q too", key, p.Name)
+		}
+		if !ok {
+			continue
+		}
+		l.spec.Properties = append(l.spec.Properties, p)
+		switch p.Check.Type {
+		case world.HTTPCheck, world.RedisCheck, world.Custom:
+			probes = true
+		}
+	}
+	if probes {
+		l.client("checker").spec.Role = world.Checker // no fault touches it: what it sees is the servers' doing
+	}
+}
+
+func (l *loader) property(n *node, key string) (world.Property, bool) {
+	before := len(l.errs)
+	p := world.Property{Name: strings.TrimSpace(valueOr(n.get("name"), "")), Kind: world.PropertyKind(valueOr(n.get("kind"), "")),
+		Description: valueOr(n.get("description"), ""), TimeoutNs: valueOr(n.get("timeout"), int64(0))}
+	l.missing(n, "name", "add `name:`", "%s has no name", key)
+	if e := n.get("name"); e != nil && p.Name == "" {
+		l.fail(e.position, "give it a name", "%s.name is empty", key)
+	}
+	l.missing(n, "kind", "add `kind: safety`, `liveness` or `invariant`", "%s has no kind", key)
+	switch {
+	case p.Kind == world.Liveness && p.TimeoutNs == 0:
+		p.TimeoutNs = livenessTimeoutNs
+	case p.Kind != world.Liveness && p.TimeoutNs != 0:
+		l.idle(n.entry("timeout").key.position, key+"."+n.entry("timeout").key.text, "only a liveness property has a time in which it must come true")
+	}
+	c := n.get("check")
+	if c == nil {
+		l.missing(n, "check", "add `check: {type: ...}`", "%s has no check", key)
+		return p, false
+	}
+	l.propertyCheck(c, &p, key+".check")
+	return p, len(l.errs) == before
+}
+
+// checkKeys tells which types of checks a key belongs to.
+var checkKeys = map[string]string{
+	"operations": "linearizability", "model": "linearizability", "endpoint": "http redis", "command": "redis",
+	"expect": "http redis", "script": "custom", "condition": "invariant", "interval": "http redis custom",
+}
+
+func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
+	c := &p.Check
+	c.Type = world.CheckType(valueOr(n.get("type"), ""))
+	if c.Type == "" {
+		l.missing(n, "type", "add `type: linearizability`, `http`, `redis`, `custom` or `invariant`", "%s has no type", key)
+		return
+	}
+	l.onlyFor(n, key, "type", string(c.Type), checkKeys)
+	switch c.Type {
+	case world.HTTPCheck, world.RedisCheck, world.Custom:
+		c.IntervalNs = valueOr(n.get("interval"), int64(probeIntervalNs))
+	case world.Linearizability:
+		if p.Kind == world.Liveness {
+			l.fail(n.position, "use `kind: safety`", "%s: linearizability is never regained, so it cannot be a liveness property", key)
+		}
+	}
+	expect := n.get("expect")
+	switch c.Type {
+	case world.Linearizability:
+		c.Operations = n.get("operations").words()
+		c.Model = valueOr(n.get("model"), "kv")
+	case world.HTTPCheck:
+		c.Endpoint = l.endpoint(n, "http", key)
+		c.ExpectStatus = int(valueOr(expect.get("status"), int64(200)))
+		c.ExpectBody = valueOr(expect.get("body"), "")
+		if expect != nil && expect.kind == scalar {
+			l.fail(expect.position, "write `expect: {status: 200}`", "%s.expect of an http check is a mapping", key)
+		}
+	case world.RedisCheck:
+		c.Endpoint = l.endpoint(n, "redis", key)
+		l.redisCheck(n, c, key)
+	case world.Custom:
+		c.Script = l.program(n.get("script"), key+".script")
+		l.missing(n, "script", "add `script: ./check.sh`", "%s has no script", key)
+		if s := n.get("script"); s != nil && len(c.Script) == 0 {
+			l.fail(s.position, "write the program's path, such as ./check.sh", "%s.script is empty", key)
+		}
+	case world.InvariantCheck:
+		c.Condition = strings.TrimSpace(valueOr(n.get("condition"), ""))
+		l.missing(n, "condition", "add `condition:`", "%s has no condition", key)
+		if e := n.get("condition"); e != nil {
+			l.note(e.position, key+".condition", "conditions are not judged yet: the verdict is unknown")
+		}
+	}
+}
+
+func (l *loader) redisCheck(n *node, c *world.Check, key string) {
+	c.Command = l.argv(n.get("command"), key+".command")
+	if len(c.Command) == 0 {
+		c.Command = []string{"PING"}
+	}
+	expect := n.get("expect")
+	switch {
+	case expect != nil && expect.kind != scalar:
+		l.fail(expect.position, "write `expect: PONG`", "%s.expect of a redis check is text", key)
+	case expect != nil:
+		c.Expect = expect.text
+	case len(c.Command) == 1 && strings.EqualFold(c.Command[0], "PING"):
+		c.Expect = "PONG"
+	default:
+		l.missing(n, "expect", "add `expect:`, the reply that is right", "%s does not say which reply is right", key)
+	}
+}
+
+// endpoint reads what a check asks. A path alone is one of the first http workload's server.
+func (l *loader) endpoint(n *node, scheme, key string) string {
+	e := n.get("endpoint")
+	if e == nil {
+		l.missing(n, "endpoint", fmt.Sprintf("add `endpoint: %s://NODE:PORT`", scheme), "%s has no endpoint", key)
+		return ""
+	}
+	written := e.text
+	if scheme == "http" && strings.HasPrefix(written, "/") {
+		at := slices.IndexFunc(l.spec.Workloads, func(w world.Workload) bool { return w.Driver == "http" && len(w.Targets) > 0 })
+		if at < 0 {
+			l.fail(e.position, "write http://NODE:PORT"+written, "%s.endpoint: no http workload says which server %q belongs to", key, shorten(written))
+			return ""
+		}
+		return strings.TrimSuffix(l.spec.Workloads[at].Targets[0], "/") + written
+	}
+	u, _ := l.serverURL(e.position, scheme, key+".endpoint", written)
+	return u
+}
