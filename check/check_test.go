@@ -1,0 +1,381 @@
+package check
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+const second = int64(1_000_000_000)
+
+// good is a run in which everything holds; tests spoil one thing of it.
+func good(t *testing.T) (*world.Spec, *engine.Outcome) {
+	spec := &world.Spec{
+		MaxTimeNs: 300 * second,
+		Workloads: []world.Workload{{Name: "load", Driver: "http"}},
+		Properties: []world.Property{
+			*property("put", "get"),
+			{Name: "healthy", Kind: world.Liveness, TimeoutNs: 30 * second, Check: world.Check{Type: world.HTTPCheck}},
+			{Name: "pong", Kind: world.Invariant, Check: world.Check{Type: world.RedisCheck}},
+			{Name: "script", Kind: world.Safety, Check: world.Check{Type: world.Custom}},
+		},
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "partition", RatePPM: 10, ByUser: true}}},
+	}
+	out := &engine.Outcome{
+		Reason:    engine.Finished,
+		Repeat:    engine.Repeat{Reproducible: true},
+		VirtualNs: 100 * second,
+		History:   events(t, "a:put=1 a! b:get b!1"),
+		Drivers:   []engine.DriverEnd{{Workload: "load"}},
+		Heals:     []int64{20 * second, 60 * second},
+		Probes: []engine.Probe{
+			{Property: "healthy", Phase: "chaos", AfterHealNs: 20 * second, StartNs: 21 * second, EndNs: 22 * second, ExitCode: 2},
+			{Property: "healthy", Phase: "chaos", AfterHealNs: 20 * second, StartNs: 23 * second, EndNs: 24 * second},
+			{Property: "healthy", Phase: "settle", AfterHealNs: 60 * second, StartNs: 61 * second, EndNs: 62 * second, Event: 7},
+			{Property: "pong", Phase: "setup", ExitCode: 2}, {Property: "pong", Phase: "chaos"}, {Property: "pong", Phase: "final"},
+			{Property: "script", Phase: "chaos"}, {Property: "script", Phase: "final"},
+		},
+	}
+	return spec, out
+}
+
+// statuses are the verdicts in short: "p=holds".
+func statuses(verdicts []engine.Verdict) string {
+	var s []string
+	for _, v := range verdicts {
+		s = append(s, v.Property+"="+string(v.Status))
+	}
+	return strings.Join(s, " ")
+}
+
+func find(t *testing.T, verdicts []engine.Verdict, property string) engine.Verdict {
+	for _, v := range verdicts {
+		if v.Property == property {
+			return v
+		}
+	}
+	t.Fatalf("no verdict on %s: %v", property, verdicts)
+	return engine.Verdict{}
+}
+
+func TestGoodRunHolds(t *testing.T) {
+	spec, out := good(t)
+	want := "p=holds healthy=holds pong=holds script=holds no crash by a signal=holds no panic=holds " +
+		"no sanitizer report=holds no unexpected exit=holds"
+	if got := statuses(Judge(spec, out)); got != want {
+		t.Fatalf("got  %s\nwant %s", got, want)
+	}
+	if v := find(t, Judge(spec, out), "healthy"); v.Probes != 3 {
+		t.Errorf("%d probes counted", v.Probes)
+	}
+}
+
+// TestDoubt spoils what every "holds" rests on: no verdict may hold then.
+func TestDoubt(t *testing.T) {
+	cases := []struct {
+		name   string
+		spoil  func(*world.Spec, *engine.Outcome)
+		reason string
+	}{
+		{"time is over", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.MaxTime }, "max_time: 300.000000 s of virtual time"},
+		{"a limit", func(s *world.Spec, o *engine.Outcome) { o.Reason, o.Detail = engine.Limit, "events" }, "limit: events"},
+		{"a deadlock", func(s *world.Spec, o *engine.Outcome) { o.Reason, o.Detail = engine.Deadlock, "n1/0" }, "deadlock: n1/0"},
+		{"stopped", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.Stopped }, "the run was stopped"},
+		{"until", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.ReachedUntil }, "asked to stop"},
+		{"no reason", func(s *world.Spec, o *engine.Outcome) { o.Reason = "" }, "no known reason"},
+		{"unsupported fault", func(s *world.Spec, o *engine.Outcome) {
+			s.Faults.Rules = append(s.Faults.Rules, world.FaultRule{Kind: "fsync_fail", RatePPM: 1})
+		}, "fsync_fail not supported"},
+		{"driver failed", func(s *world.Spec, o *engine.Outcome) { o.Drivers[0].ExitCode = 3 }, `"load" ended with exit code 3`},
+		{"driver killed", func(s *world.Spec, o *engine.Outcome) { o.Drivers[0].Signal = "SIGSEGV" }, `"load" was ended by SIGSEGV`},
+		{"nothing reported", func(s *world.Spec, o *engine.Outcome) { o.History = nil }, `workload "load" reported no operation`},
+		{"nothing succeeded", func(s *world.Spec, o *engine.Outcome) {
+			o.History = []history.Event{{Number: 1, Client: "a", Type: history.Invoke, Op: "put"}}
+		}, "no operation of workload"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			spec, out := good(t)
+			c.spoil(spec, out)
+			verdicts := Judge(spec, out)
+			for _, v := range verdicts {
+				if v.Status != engine.Unknown {
+					t.Errorf("%s %s", v.Property, v.Status)
+				}
+			}
+			if v := find(t, verdicts, "no panic"); !strings.Contains(v.Reason, c.reason) {
+				t.Errorf("reason %q, want %q", v.Reason, c.reason)
+			}
+			// What was seen to be violated stays violated.
+			out.Crashes = []engine.Crash{{Kind: "panic", Node: "n1", Program: "/x"}}
+			if v := find(t, Judge(spec, out), "no panic"); v.Status != engine.Violated {
+				t.Errorf("a panic is %s", v.Status)
+			}
+		})
+	}
+	t.Run("no doubt", func(t *testing.T) {
+		spec, out := good(t)
+		spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "fsync_fail"})
+		spec.Workloads[0].Driver = "command"
+		spec.Properties = spec.Properties[1:]
+		out.History = nil
+		if got := statuses(Judge(spec, out)); strings.Contains(got, "unknown") {
+			t.Error(got)
+		}
+		spec.Workloads, out.Reason = nil, engine.MaxTime
+		if got := statuses(Judge(spec, out)); strings.Contains(got, "unknown") {
+			t.Error(got)
+		}
+	})
+}
+
+func TestProbes(t *testing.T) {
+	probe := func(property string, code int, startS int64) engine.Probe {
+		return engine.Probe{Property: property, Phase: "settle", AfterHealNs: 60 * second, StartNs: startS * second,
+			EndNs: startS*second + 1, ExitCode: code, Event: uint64(startS), Output: "status 500\nmore"}
+	}
+	drop := func(o *engine.Outcome, property string) {
+		var rest []engine.Probe
+		for _, p := range o.Probes {
+			if p.Property != property {
+				rest = append(rest, p)
+			}
+		}
+		o.Probes = rest
+	}
+	only := func(o *engine.Outcome, property string, heal int64, probes ...engine.Probe) {
+		drop(o, property)
+		o.Heals = []int64{heal * second}
+		o.Probes = append(o.Probes, probes...)
+	}
+	cases := []struct {
+		name, property string
+		spoil          func(*world.Spec, *engine.Outcome)
+		want           engine.Status
+		reason         string
+	}{
+		{"safety broken", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 1, 70)) },
+			engine.Violated, "the check failed: status 500"},
+		{"broken once is broken", "script", func(s *world.Spec, o *engine.Outcome) {
+			o.Probes = append(o.Probes, probe("script", 1, 70), probe("script", 5, 71), probe("script", 0, 72))
+		}, engine.Violated, "the check failed"},
+		{"never ran", "pong", func(s *world.Spec, o *engine.Outcome) { drop(o, "pong") }, engine.Unknown, "never ran"},
+		{"no answer in chaos", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 2, 70)) },
+			engine.Holds, ""},
+		{"no answer at the end", "pong", func(s *world.Spec, o *engine.Outcome) {
+			p := probe("pong", 2, 90)
+			p.Phase = "final"
+			o.Probes = append(o.Probes, p)
+		}, engine.Unknown, "the check itself failed: 90.000000 s"},
+		{"never an answer", "pong", func(s *world.Spec, o *engine.Outcome) {
+			drop(o, "pong")
+			o.Probes = append(o.Probes, probe("pong", 2, 70))
+		}, engine.Unknown, "none of 1 probes"},
+		{"a script that fails", "script", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("script", 2, 70)) },
+			engine.Unknown, "the check itself failed"},
+		{"a probe that fails", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 3, 70)) },
+			engine.Unknown, "the check itself failed"},
+
+		{"never healthy after a heal", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			only(o, "healthy", 60, probe("healthy", 2, 61), probe("healthy", 1, 89))
+		}, engine.Violated, "not within 30.000000 s after a heal: status 500"},
+		{"nobody answers after a heal", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			only(o, "healthy", 60, probe("healthy", 2, 61))
+		}, engine.Violated, "not within 30"},
+		{"healthy after one heal and not after the next", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.Probes[2].ExitCode = 1
+		}, engine.Violated, "not within"},
+		{"healthy, but too late", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", 0, 91))
+		}, engine.Violated, "not within"},
+		{"healthy at the last moment", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			p := probe("healthy", 0, 61)
+			p.EndNs = 90 * second
+			only(o, "healthy", 60, p)
+		}, engine.Holds, ""},
+		{"the answer came too late", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			p := probe("healthy", 0, 61)
+			p.EndNs = 90*second + 1
+			only(o, "healthy", 60, p)
+		}, engine.Violated, "not within"},
+		{"the run ended first", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.VirtualNs = 89 * second
+			only(o, "healthy", 60, probe("healthy", 1, 61))
+		}, engine.Unknown, "the run ended 29.000000 s after the heal at 60.000000 s"},
+		{"the next fault came first", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.Ledger.Strikes = []fault.Strike{{StartNs: 70 * second}}
+			only(o, "healthy", 60, probe("healthy", 1, 61))
+		}, engine.Unknown, "the next fault struck"},
+		{"one heal is enough where the other was cut short", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.Ledger.Strikes = []fault.Strike{{StartNs: 25 * second}}
+			o.Probes[1].ExitCode = 1
+		}, engine.Holds, ""},
+		{"a full ledger", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.Ledger.Strikes = make([]fault.Strike, fault.MaxStrikes)
+			only(o, "healthy", 60, probe("healthy", 1, 61))
+		}, engine.Unknown, "does not list all strikes"},
+		{"one heal is not probed", "healthy", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:2] },
+			engine.Unknown, "the check never ran within"},
+		{"never probed", "healthy", func(s *world.Spec, o *engine.Outcome) { drop(o, "healthy") }, engine.Unknown, "never ran"},
+		{"another property's probes do not count", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			only(o, "healthy", 60, probe("pong", 0, 61))
+		}, engine.Unknown, "never ran"},
+		{"a script that is not there", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			only(o, "healthy", 60, probe("healthy", 127, 61), probe("healthy", 126, 62))
+		}, engine.Unknown, "the check itself failed"},
+		{"a script that says not yet in its own way", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			s.Properties[1].Check.Type = world.Custom
+			only(o, "healthy", 60, probe("healthy", 7, 61))
+		}, engine.Violated, "not within"},
+		{"no heal, healthy in time", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			drop(o, "healthy")
+			o.Heals = nil
+			o.Probes = append(o.Probes, probe("healthy", 2, 1), probe("healthy", 0, 30))
+		}, engine.Holds, ""},
+		{"no heal, never healthy", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			drop(o, "healthy")
+			o.Heals = nil
+			o.Probes = append(o.Probes, probe("healthy", 2, 1), probe("healthy", 0, 32))
+		}, engine.Violated, "not within"},
+		{"the default timeout", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			s.Properties[1].TimeoutNs = 0
+			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", 0, 91))
+		}, engine.Violated, "not within 30.000000 s"},
+		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) { s.Properties[0].Check.Type = world.InvariantCheck },
+			engine.Unknown, "not supported"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			spec, out := good(t)
+			c.spoil(spec, out)
+			v := find(t, Judge(spec, out), c.property)
+			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) {
+				t.Fatalf("%s: %s\nwant %s: %s", v.Status, v.Reason, c.want, c.reason)
+			}
+		})
+	}
+}
+
+func TestCrashes(t *testing.T) {
+	spec, out := good(t)
+	out.Crashes = []engine.Crash{
+		{Kind: "crash", Node: "n1", Program: "/bin/db", PID: 4, Signal: "SIGSEGV", Event: 8, TimeNs: second, Lines: []string{"last words"}},
+		{Kind: "crash", Node: "n2", Program: "/bin/db", PID: 4, Signal: "SIGABRT", Event: 9, TimeNs: 2 * second},
+		{Kind: "exit", Node: "n3", Program: "/bin/db", PID: 4, ExitCode: 3, Event: 10, TimeNs: 3 * second},
+		{Kind: "oom", Node: "n3", Program: "/bin/db"},
+	}
+	verdicts := Judge(spec, out)
+	got := find(t, verdicts, "no crash by a signal")
+	want := engine.Verdict{Property: "no crash by a signal", Kind: "safety", Status: engine.Violated,
+		Reason: "crash on n1: /bin/db ended with SIGSEGV", Event: 8, TimeNs: second, Evidence: []string{
+			"1.000000 s (event 8) n1: /bin/db, pid 4, ended with SIGSEGV", "  last words",
+			"2.000000 s (event 9) n2: /bin/db, pid 4, ended with SIGABRT"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if v := find(t, verdicts, "no unexpected exit"); v.Reason != "exit on n3: /bin/db ended with exit code 3" {
+		t.Error(v.Reason)
+	}
+	if v := find(t, verdicts, "no other failure of a program"); v.Status != engine.Violated {
+		t.Errorf("a kind that is not known goes by: %s", v.Status)
+	}
+	if v := find(t, verdicts, "no panic"); v.Status != engine.Holds {
+		t.Errorf("no panic: %s", v.Status)
+	}
+}
+
+func TestOverall(t *testing.T) {
+	h, x, u := engine.Verdict{Status: engine.Holds}, engine.Verdict{Status: engine.Violated}, engine.Verdict{Status: engine.Unknown}
+	yes, no := engine.Repeat{Reproducible: true}, engine.Repeat{Reason: "a spin"}
+	for _, c := range []struct {
+		verdicts []engine.Verdict
+		repeat   engine.Repeat
+		status   engine.Status
+		code     int
+	}{
+		{nil, yes, engine.Unknown, ExitUnknown},
+		{nil, no, engine.Unknown, ExitNotReproducible},
+		{[]engine.Verdict{h, h}, yes, engine.Holds, ExitHolds},
+		{[]engine.Verdict{h, u}, yes, engine.Unknown, ExitUnknown},
+		{[]engine.Verdict{u, h}, yes, engine.Unknown, ExitUnknown},
+		{[]engine.Verdict{u, x, h}, yes, engine.Violated, ExitViolated},
+		{[]engine.Verdict{x, u}, yes, engine.Violated, ExitViolated},
+		{[]engine.Verdict{h, {}}, yes, engine.Unknown, ExitUnknown},
+		{[]engine.Verdict{h}, no, engine.Holds, ExitNotReproducible},
+		{[]engine.Verdict{u}, no, engine.Unknown, ExitNotReproducible},
+		{[]engine.Verdict{x}, no, engine.Violated, ExitViolated},
+	} {
+		if status, code := Overall(c.verdicts, c.repeat); status != c.status || code != c.code {
+			t.Errorf("%s, reproducible %v: got %s %d, want %s %d", statuses(c.verdicts), c.repeat.Reproducible, status, code, c.status, c.code)
+		}
+	}
+	for want, codes := range map[int][]int{3: {0, 1, 3, 4, 5}, 1: {0, 5, 4, 1}, 4: {5, 4, 0}, 5: {0, 5}, 0: {0, 0}} {
+		if got := Worst(codes...); got != want {
+			t.Errorf("worst of %v is %d, want %d", codes, got, want)
+		}
+	}
+	if Worst() != ExitUnknown || Worst(77) != ExitEngine {
+		t.Error("nothing, or a code that nobody knows, must not pass")
+	}
+}
+
+func TestUnobserved(t *testing.T) {
+	spec := &world.Spec{Faults: world.Faults{Enabled: true, Require: []string{"pause"}, Rules: []world.FaultRule{
+		{Kind: "partition", RatePPM: 1, ByUser: true}, {Kind: "crash", RatePPM: 1, ByUser: true}, {Kind: "drop", RatePPM: 1},
+		{Kind: "delay", ByUser: true}, {Kind: "partition", RatePPM: 2, ByUser: true},
+	}}}
+	ledgers := []fault.Ledger{
+		{Entries: []fault.Entry{{Kind: fault.Partition, Planned: 2, Delivered: 2, Observed: 1}, {Kind: fault.Crash, Planned: 3, Delivered: 2}}},
+		{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1}}},
+	}
+	want := []string{"pause was planned 0 times, delivered 0 times and never observed",
+		"crash was planned 4 times, delivered 2 times and never observed"}
+	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q", got)
+	}
+	spec.Faults.Enabled = false
+	if got := Unobserved(spec, ledgers); got != nil {
+		t.Errorf("faults are off: %q", got)
+	}
+}
+
+// TestRuns judges whole runs of the fake engine: the bug is found where it strikes, and nowhere else.
+func TestRuns(t *testing.T) {
+	run := func(seed uint64, mode string) []engine.Verdict {
+		spec := &world.Spec{
+			Nodes: []world.Node{{Name: "n1", Role: world.Server, Env: []string{"FAKE=" + mode}}, {Name: "n2", Role: world.Server},
+				{Name: "client", Role: world.Client}},
+			Workloads:  []world.Workload{{Name: "load", Driver: "http", Node: "client", Clients: 3}},
+			Properties: []world.Property{*property("put", "get")},
+			Faults:     world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "partition", RatePPM: 20_000, MinNs: 5e6, MaxNs: 5e7}}},
+		}
+		out, err := engine.Run(enginetest.New(), spec, tape.Tape{Seed: seed}, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Judge(spec, out)
+	}
+	found := 0
+	for seed := range uint64(60) {
+		if v := run(seed, "")[0]; v.Status != engine.Holds {
+			t.Fatalf("seed %d: %s %s\n%s", seed, v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
+		}
+		if v := run(seed, enginetest.LostWrite)[0]; v.Status == engine.Violated {
+			found++
+		}
+	}
+	if found < 5 || found == 60 {
+		t.Errorf("the bug showed on %d of 60 tapes", found)
+	}
+	if v := find(t, run(1, enginetest.Panic), "no panic"); v.Status != engine.Violated {
+		t.Errorf("a panic: %s", fmt.Sprint(v))
+	}
+}

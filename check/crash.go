@@ -1,0 +1,63 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+)
+
+// builtin are the promises of every program, by the kind of engine.Crash that breaks them.
+var builtin = []struct{ kind, property string }{
+	{"crash", "no crash by a signal"},
+	{"panic", "no panic"},
+	{"sanitizer", "no sanitizer report"},
+	{"exit", "no unexpected exit"},
+}
+
+// crashes judges the properties that need no configuration. The engine lists no crash that a fault made.
+func crashes(list []engine.Crash) []engine.Verdict {
+	var verdicts []engine.Verdict
+	known := map[string]bool{}
+	for _, b := range builtin {
+		known[b.kind] = true
+		verdicts = append(verdicts, crashesOf(b.property, list, func(c engine.Crash) bool { return c.Kind == b.kind }))
+	}
+	// An engine may learn to tell kinds that this list does not have; they must not go by unseen.
+	if v := crashesOf("no other failure of a program", list, func(c engine.Crash) bool { return !known[c.Kind] }); v.Status == engine.Violated {
+		verdicts = append(verdicts, v)
+	}
+	return verdicts
+}
+
+func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) bool) engine.Verdict {
+	v := engine.Verdict{Property: property, Kind: "safety", Status: engine.Holds}
+	count := 0
+	for _, c := range list {
+		if !belongs(c) {
+			continue
+		}
+		count++
+		end := fmt.Sprintf("exit code %d", c.ExitCode)
+		if c.Signal != "" {
+			end = c.Signal
+		}
+		if count == 1 {
+			v.Status, v.Event, v.TimeNs = engine.Violated, c.Event, c.TimeNs
+			v.Reason = fmt.Sprintf("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end)
+		}
+		if count > MaxEvidence {
+			continue
+		}
+		v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, ended with %s", seconds(c.TimeNs), c.Event,
+			c.Node, c.Program, c.PID, end))
+		if count == 1 {
+			for _, line := range c.Lines {
+				v.Evidence = append(v.Evidence, "  "+line)
+			}
+		}
+	}
+	if count > MaxEvidence {
+		v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", count-MaxEvidence))
+	}
+	return v
+}

@@ -1,0 +1,267 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/history"
+)
+
+// MaxEvidence bounds the operations, crashes or probes that a verdict shows.
+const MaxEvidence = 20
+
+// maxValueShown is how many bytes of a value evidence shows; values are padded to the workload's value size.
+const maxValueShown = 40
+
+// refuted tells a violation of linearizability on one key: which operation no order explains, and the fewest others
+// that it conflicts with.
+func refuted(v engine.Verdict, key string, ops []placed, failed []history.Operation) engine.Verdict {
+	b := &budget{steps: MaxEvidenceSteps, bytes: MaxBytes, until: time.Now().Add(MaxWall)}
+	culprit, prefix := firstConflict(ops, b)
+	shown := smallest(culprit, prefix, b)
+	last := shown[slices.IndexFunc(shown, func(p placed) bool { return p.from == culprit.from })]
+	source := failedSource(last, shown, failed)
+	v.Status = engine.Violated
+	v.Reason = fmt.Sprintf("not linearizable: %s", complaint(last, shown, source))
+	v.Event, v.TimeNs = culprit.op.Return, culprit.op.ReturnTimeNs
+	v.Evidence = append(v.Evidence, fmt.Sprintf("key %q: %d of its %d operations conflict:", key, len(shown), len(ops)))
+	for i, p := range shown {
+		if i == MaxEvidence {
+			v.Evidence = append(v.Evidence, fmt.Sprintf("  and %d more", len(shown)-i))
+			break
+		}
+		v.Evidence = append(v.Evidence, "  "+describe(p))
+	}
+	if source != nil {
+		why := ""
+		if source.Error != "" {
+			why = " (" + source.Error + ")"
+		}
+		v.Evidence = append(v.Evidence, fmt.Sprintf("  %s (event %d) client %s: %s %s failed at %s (event %d)%s: it must have "+
+			"done nothing", seconds(source.CallTimeNs), source.Call, source.Client, source.Op, shorten(source.Input),
+			seconds(source.ReturnTimeNs), source.Return, why))
+	}
+	v.Evidence = append(v.Evidence, longestOrder(shown, b)...)
+	return v
+}
+
+// firstConflict finds the earliest completion at which the history is no longer linearizable, and the history up to
+// there. Linearizability is closed under prefixes, so a binary search finds it; what had not completed is pending.
+func firstConflict(ops []placed, b *budget) (placed, []placed) {
+	done := slices.DeleteFunc(slices.Clone(ops), func(p placed) bool { return p.op.Return == history.Pending })
+	slices.SortFunc(done, func(x, y placed) int { return cmp.Compare(x.op.Return, y.op.Return) })
+	i, _ := slices.BinarySearchFunc(done, porcupine.Illegal, func(p placed, _ porcupine.CheckResult) int {
+		if search(until(ops, int64(p.op.Return)), b) == porcupine.Illegal {
+			return 0
+		}
+		return -1
+	})
+	// When the budget ended the search early, the last completion stands for the whole history.
+	i = min(i, len(done)-1)
+	return done[i], until(ops, int64(done[i].op.Return))
+}
+
+// until is the history up to an event: what was called later is unknown, what returned later is pending.
+func until(ops []placed, event int64) []placed {
+	var out []placed
+	for _, p := range ops {
+		if p.from > event {
+			continue
+		}
+		if p.op.Return == history.Pending || int64(p.op.Return) > event {
+			if p.call.kind == read {
+				continue
+			}
+			p.to, p.reply = forever, reply{}
+			p.simple = p.call.kind == write || p.call.kind == remove
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// smallest leaves out what the conflict does not need, first in large pieces and then in ever smaller ones (delta
+// debugging: Zeller and Hildebrandt, TSE 2002).
+func smallest(culprit placed, ops []placed, b *budget) []placed {
+	ops = slices.Clone(ops)
+	slices.SortFunc(ops, func(x, y placed) int { return cmp.Compare(x.from, y.from) })
+	for size := (len(ops) + 1) / 2; size > 0; size /= 2 {
+		for again := true; again; {
+			again = false
+			for i := 0; i < len(ops); {
+				end := min(i+size, len(ops))
+				rest := without(ops, i, end, culprit)
+				if len(rest) < len(ops) && search(rest, b) == porcupine.Illegal {
+					// A write can go only after the reads of its value, so one round may make room for another.
+					again = size == 1
+					i = max(0, end-(len(ops)-len(rest)))
+					ops = rest
+					continue
+				}
+				i = end
+			}
+		}
+	}
+	return ops
+}
+
+// without is ops without those of [from, to) that may go: if the rest is illegal, so was the whole. Reads may go, since
+// they change nothing. A write may go when no remaining read returned its value, and a delete when none found nothing:
+// in a legal order of the whole no read could stand between it and the next change. The culprit stays.
+func without(ops []placed, from, to int, culprit placed) []placed {
+	seen := map[state]bool{} // what the remaining reads returned
+	plain := true
+	for i, p := range ops {
+		plain = plain && p.simple
+		if p.call.kind == read && (i < from || i >= to || p.from == culprit.from) {
+			s := state{}
+			if p.reply.found {
+				s = state{true, p.reply.value}
+			}
+			seen[s] = true
+		}
+	}
+	var rest []placed
+	for i, p := range ops {
+		goes := p.call.kind == read || plain && p.call.kind == write && !seen[state{true, p.call.value}] ||
+			plain && p.call.kind == remove && !seen[state{}]
+		if i < from || i >= to || p.from == culprit.from || !goes {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+// complaint says in words what is wrong with the operation that no order explains. It claims only what is certain.
+func complaint(p placed, ops []placed, source *history.Operation) string {
+	who := fmt.Sprintf("a %s by client %s", p.op.Op, p.op.Client)
+	plain := !slices.ContainsFunc(ops, func(q placed) bool { return !q.simple })
+	switch {
+	case p.call.kind != read || !plain:
+		return fmt.Sprintf("no order of the operations explains %s%s", who, outcome(p))
+	case !p.reply.found:
+		return who + " found nothing, although the key was there"
+	case source != nil:
+		return fmt.Sprintf("%s returned %s, which only an operation had written that failed", who, shorten(p.reply.value))
+	case !wrote(ops, p.reply.value):
+		return fmt.Sprintf("%s returned %s, which nobody had written", who, shorten(p.reply.value))
+	}
+	return fmt.Sprintf("%s returned %s, which was no longer the value", who, shorten(p.reply.value))
+}
+
+func wrote(ops []placed, value string) bool {
+	return slices.ContainsFunc(ops, func(p placed) bool { return p.call.kind == write && p.call.value == value })
+}
+
+// failedSource is the failed operation that alone can have written the value that a read returned, or nil.
+func failedSource(p placed, ops []placed, failed []history.Operation) *history.Operation {
+	if p.call.kind != read || !p.reply.known || !p.reply.found || wrote(ops, p.reply.value) {
+		return nil
+	}
+	for i, o := range failed {
+		k := kindOf(o.Op)
+		if (k == write || k == cas) && o.Key == p.op.Key && o.Input == p.reply.value && int64(o.Call) < p.to {
+			return &failed[i]
+		}
+	}
+	return nil
+}
+
+// describe is one operation in words: who did what, with which result, when, and where.
+func describe(p placed) string {
+	text := fmt.Sprintf("%s (event %d) client %s: %s%s", seconds(p.op.CallTimeNs), p.op.Call, p.op.Client, asked(p), outcome(p))
+	switch {
+	case p.op.Return != history.Pending && p.to == forever:
+		text += fmt.Sprintf("; still in flight then, it returned at %s (event %d)", seconds(p.op.ReturnTimeNs), p.op.Return)
+	case p.op.Return != history.Pending:
+		text += fmt.Sprintf("; returned at %s (event %d)", seconds(p.op.ReturnTimeNs), p.op.Return)
+	case p.op.Error != "":
+		text += fmt.Sprintf("; outcome unknown (%s), it may take effect at any time", p.op.Error)
+	default:
+		text += "; outcome unknown, it may take effect at any time"
+	}
+	if p.op.Node != "" {
+		text += "; asked " + p.op.Node
+	}
+	return text
+}
+
+func asked(p placed) string {
+	switch p.call.kind {
+	case write:
+		return p.op.Op + " " + shorten(p.call.value)
+	case cas:
+		return fmt.Sprintf("%s from %s to %s", p.op.Op, shorten(p.call.expect), shorten(p.call.value))
+	case incr:
+		return fmt.Sprintf("%s by %d", p.op.Op, p.call.delta)
+	}
+	return p.op.Op
+}
+
+func outcome(p placed) string {
+	switch {
+	case !p.reply.known || p.call.kind == write || p.call.kind == remove && p.reply.value == "":
+		return ""
+	case p.call.kind == read && !p.reply.found:
+		return " -> nothing"
+	}
+	return " -> " + shorten(p.reply.value)
+}
+
+// longestOrder shows the longest order that porcupine could build, the value after it, and what has no place in it.
+func longestOrder(ops []placed, b *budget) []string {
+	if len(ops) > MaxEvidence {
+		return nil
+	}
+	ops = tighten(ops)
+	result, info := porcupine.CheckOperationsVerbose(modelOf(step, len(ops), b), asPorcupine(ops), 0)
+	if b.reached != "" || result != porcupine.Illegal {
+		return nil
+	}
+	var best []int
+	for _, order := range info.PartialLinearizations()[0] {
+		// The library returns them in no certain order.
+		if len(order) > len(best) || len(order) == len(best) && slices.Compare(order, best) < 0 {
+			best = order
+		}
+	}
+	text := "the longest order that explains itself:"
+	s := state{}
+	for i, id := range best {
+		if i > 0 {
+			text += ","
+		}
+		p := ops[id]
+		_, s = step(s, p.call, p.reply)
+		text += fmt.Sprintf(" %s%s (%s)", asked(p), outcome(p), p.op.Client)
+	}
+	if len(best) == 0 {
+		text += " none at all"
+	}
+	after := "; then the key holds nothing"
+	if s.found {
+		after = "; then the key holds " + shorten(s.value)
+	}
+	lines := []string{text + after}
+	for id, p := range ops {
+		if !slices.Contains(best, id) && p.op.Return != history.Pending {
+			lines = append(lines, fmt.Sprintf("no place in it for: %s%s (%s)", asked(p), outcome(p), p.op.Client))
+		}
+	}
+	return lines
+}
+
+func shorten(value string) string {
+	if len(value) > maxValueShown {
+		return fmt.Sprintf("%q... (%d bytes)", value[:maxValueShown], len(value))
+	}
+	return strconv.Quote(value)
+}
+
+func seconds(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 6, 64) + " s" }

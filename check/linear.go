@@ -1,0 +1,356 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Limits of judging one property for linearizability, which is NP-complete. Steps and bytes are counted, so that a
+// history gets the same verdict on every machine; the wall time is there for what they do not foresee.
+const (
+	MaxSteps = 20_000_000
+	MaxBytes = 512 << 20
+	MaxWall  = 2 * time.Minute
+	// MaxEvidenceSteps bounds the search for the smallest conflict inside a history that is known to be violated.
+	MaxEvidenceSteps = 2_000_000
+	// MinOkPPM is the least share of judged operations that must have succeeded, in parts per million.
+	MinOkPPM = 10_000
+)
+
+const forever = math.MaxInt64
+
+// linearizable judges the history of a run against a map of registers, key by key (linearizability is local:
+// Herlihy and Wing, TOPLAS 1990, theorem 1).
+func linearizable(p *world.Property, events []history.Event) engine.Verdict {
+	v := verdict(p)
+	unknown := func(reason string) engine.Verdict {
+		v.Status, v.Reason = engine.Unknown, reason
+		return v
+	}
+	switch p.Check.Model {
+	case "", "kv", "register":
+	default:
+		return unknown(fmt.Sprintf("no model %q; there are register and kv", p.Check.Model))
+	}
+	ops, err := history.Pair(events)
+	switch {
+	case errors.Is(err, history.ErrBuffered), errors.Is(err, history.ErrBroken):
+		return unknown(err.Error())
+	case err != nil:
+		return unknown("broken history: " + err.Error())
+	}
+	keys, failed, reason := perKey(p.Check.Operations, ops)
+	if reason != "" {
+		return unknown(reason)
+	}
+	budget := &budget{steps: MaxSteps, bytes: MaxBytes, until: time.Now().Add(MaxWall)}
+	var exhausted string
+	for _, name := range bySize(keys) {
+		switch search(keys[name], budget) {
+		case porcupine.Illegal:
+			return refuted(v, name, keys[name], failed)
+		case porcupine.Unknown:
+			exhausted = name
+		}
+	}
+	if exhausted != "" {
+		return unknown(fmt.Sprintf("budget: the order of %d operations on key %q was not decided within %s; use more "+
+			"keys, fewer clients or a shorter workload", len(keys[exhausted]), exhausted, budget.reached))
+	}
+	if reason := covered(p.Check.Operations, ops, keys); reason != "" {
+		return unknown(reason)
+	}
+	v.Status = engine.Holds
+	return v
+}
+
+// judged is the set of kinds whose results a property judges: all of them when it lists none.
+func judged(list []string) (map[kind]bool, string) {
+	set := map[kind]bool{}
+	for _, op := range list {
+		k := kindOf(op)
+		if k == unmodelled {
+			return nil, fmt.Sprintf("operation %q has no model; there are put, get, delete, incr, cas and the names of "+
+				"their redis commands", op)
+		}
+		set[k] = true
+	}
+	if len(list) == 0 {
+		set = map[kind]bool{write: true, read: true, remove: true, incr: true, cas: true}
+	}
+	return set, ""
+}
+
+// perKey puts the operations in terms of the model. An operation that certainly did nothing is left out, and so is a
+// read whose result is unknown or not judged. What changes a key is always in, judged or not. What failed comes back
+// beside them, for explanations.
+func perKey(list []string, ops []history.Operation) (keys map[string][]placed, failed []history.Operation, reason string) {
+	set, reason := judged(list)
+	if reason != "" {
+		return nil, nil, reason
+	}
+	keys = map[string][]placed{}
+	strange := map[string]history.Operation{} // the first operation without a model, by key
+	for _, o := range ops {
+		k := kindOf(o.Op)
+		if o.Type == history.Fail {
+			failed = append(failed, o)
+			continue
+		}
+		if k == read && (o.Type != history.Ok || !set[read]) {
+			continue
+		}
+		if k == unmodelled {
+			if _, seen := strange[o.Key]; !seen {
+				strange[o.Key] = o
+			}
+			continue
+		}
+		p, err := place(o, set[k])
+		if err != nil {
+			return nil, nil, fmt.Sprintf("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+		}
+		keys[o.Key] = append(keys[o.Key], p)
+	}
+	for _, key := range slices.Sorted(maps.Keys(strange)) {
+		// Without a key it may have changed all of them.
+		if _, shared := keys[key]; shared || key == "" && len(keys) > 0 {
+			o := strange[key]
+			return nil, nil, fmt.Sprintf("operation %q has no model, and it may have changed key %q at event %d", o.Op, key, o.Call)
+		}
+	}
+	return keys, failed, ""
+}
+
+func place(o history.Operation, isJudged bool) (placed, error) {
+	p := placed{op: o, from: int64(o.Call), to: forever, call: call{kind: kindOf(o.Op), value: o.Input, expect: o.Expect}}
+	if o.Return != history.Pending {
+		p.to = int64(o.Return)
+		if isJudged {
+			p.reply = reply{known: true, found: o.Found, value: o.Output}
+		}
+	}
+	switch p.call.kind {
+	case incr:
+		p.call.delta = 1
+		if o.Input != "" {
+			n, err := strconv.ParseInt(o.Input, 10, 64)
+			if err != nil {
+				return p, fmt.Errorf("input %q is not an integer", o.Input)
+			}
+			p.call.delta = n
+		}
+	case cas:
+		if p.reply.known && o.Output != "true" && o.Output != "false" {
+			return p, fmt.Errorf(`output %q; the output of a cas is "true" (it swapped) or "false" (the value was another)`, o.Output)
+		}
+	case remove:
+		if p.reply.known && o.Output != "" && o.Output != "0" && o.Output != "1" {
+			return p, fmt.Errorf(`output %q; the output of a delete is empty, "0" (there was nothing) or "1"`, o.Output)
+		}
+	}
+	p.simple = p.call.kind == write || p.call.kind == read ||
+		p.call.kind == remove && (!p.reply.known || p.reply.value == "")
+	return p, nil
+}
+
+// tighten makes writes of unknown outcome cheap to judge without changing the answer. It works on keys that are only
+// written, read and deleted. A write of unknown outcome whose value no read returned may as well never have happened:
+// were it in a legal order, no read could stand between it and the next write. A write whose value only it wrote, and
+// that a read returned, took effect before that read ended.
+func tighten(ops []placed) []placed {
+	writers := map[string]int{}
+	firstRead := map[string]int64{}
+	for _, p := range ops {
+		if !p.simple {
+			return ops
+		}
+		switch {
+		case p.call.kind == write:
+			writers[p.call.value]++
+		case p.call.kind == read && p.reply.found:
+			if at, seen := firstRead[p.reply.value]; !seen || p.to < at {
+				firstRead[p.reply.value] = p.to
+			}
+		}
+	}
+	var out []placed
+	for _, p := range ops {
+		if p.call.kind == write && p.to == forever {
+			at, seen := firstRead[p.call.value]
+			if !seen {
+				continue
+			}
+			// A read that ended before the write began is a violation already; the interval must stay one.
+			if writers[p.call.value] == 1 && at > p.from {
+				p.to = at
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// bySize orders keys by the number of their operations: the smallest conflict is found first.
+func bySize(keys map[string][]placed) []string {
+	return slices.SortedFunc(maps.Keys(keys), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(keys[a]), len(keys[b])), cmp.Compare(a, b))
+	})
+}
+
+// budget bounds searches.
+type budget struct {
+	steps   int64
+	bytes   int64
+	until   time.Time
+	reached string // which bound, once one was reached
+}
+
+const wallCheckSteps = 1 << 16 // steps between two looks at the clock
+
+// spend takes one step of a search over n operations, and tells whether it was still there to take.
+func (b *budget) spend(n int, grows bool) bool {
+	if b.reached != "" {
+		return false
+	}
+	b.steps--
+	if grows {
+		b.bytes -= int64(n/64+1)*8 + 160 // the bitset of a cache entry, and the entry
+	}
+	switch {
+	case b.steps < 0:
+		b.reached = fmt.Sprintf("%d steps", MaxSteps)
+	case b.bytes < 0:
+		b.reached = fmt.Sprintf("%d MiB", MaxBytes>>20)
+	case b.steps%wallCheckSteps == 0 && time.Now().After(b.until):
+		b.reached = MaxWall.String()
+	default:
+		return true
+	}
+	return false
+}
+
+// search asks porcupine whether the operations of one key have a legal order. porcupine.Unknown means that the budget
+// ended first.
+func search(ops []placed, b *budget) porcupine.CheckResult {
+	ops = tighten(ops)
+	if len(ops) == 0 {
+		return porcupine.Ok
+	}
+	result := porcupine.CheckOperationsTimeout(modelOf(step, len(ops), b), asPorcupine(ops), 0)
+	if b.reached != "" && result == porcupine.Illegal {
+		return porcupine.Unknown
+	}
+	return result
+}
+
+type stepFunc func(state, call, reply) (bool, state)
+
+// modelOf counts each step against the budget. When it is used up no step is legal any more, and the search unwinds.
+func modelOf(step stepFunc, n int, b *budget) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return state{} },
+		Step: func(s, input, output any) (bool, any) {
+			ok, next := step(s.(state), input.(call), output.(reply))
+			if !b.spend(n, ok) {
+				return false, s
+			}
+			return ok, next
+		},
+		Equal: func(a, b any) bool { return a.(state) == b.(state) },
+		Hash: func(s any) uint64 {
+			const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+			h := uint64(offset)
+			for i := 0; i < len(s.(state).value); i++ {
+				h = (h ^ uint64(s.(state).value[i])) * prime
+			}
+			if s.(state).found {
+				h *= prime
+			}
+			return h
+		},
+	}
+}
+
+func asPorcupine(ops []placed) []porcupine.Operation {
+	out := make([]porcupine.Operation, len(ops))
+	for i, p := range ops {
+		out[i] = porcupine.Operation{Input: p.call, Output: p.reply, Call: p.from, Return: p.to}
+	}
+	return out
+}
+
+// covered checks what a verdict of "holds" rests on; it returns the reason why the history proves too little.
+func covered(list []string, ops []history.Operation, keys map[string][]placed) string {
+	set, _ := judged(list)
+	var total, ok uint64
+	succeeded := map[kind]bool{}
+	for _, o := range ops {
+		k := kindOf(o.Op)
+		if !set[k] {
+			continue
+		}
+		total++
+		if o.Type == history.Ok {
+			ok++
+			succeeded[k] = true
+		}
+	}
+	switch {
+	case total == 0 && len(list) > 0:
+		return "no operation of " + strings.Join(list, ", ") + " was reported"
+	case total == 0:
+		return "no operation was reported"
+	case ok*1_000_000 < total*MinOkPPM || ok == 0:
+		return fmt.Sprintf("only %d of %d operations succeeded", ok, total)
+	}
+	for _, op := range list {
+		if !succeeded[kindOf(op)] {
+			return fmt.Sprintf("no %s succeeded", op)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if exercised(tighten(keys[key])) {
+			return ""
+		}
+	}
+	return "no key was written and then read: nothing could have been wrong"
+}
+
+// exercised tells whether a judged result on this key came after something else that may have changed the key.
+func exercised(ops []placed) bool {
+	first, second := int64(forever), int64(forever) // the two earliest starts of operations that are not reads
+	for _, p := range ops {
+		switch {
+		case p.call.kind == read:
+		case p.from < first:
+			first, second = p.from, first
+		case p.from < second:
+			second = p.from
+		}
+	}
+	for _, p := range ops {
+		other := first
+		if p.from == first {
+			other = second
+		}
+		writes := p.call.kind == write || p.call.kind == remove && p.reply.value == ""
+		if p.reply.known && !writes && other < p.to {
+			return true
+		}
+	}
+	return false
+}
