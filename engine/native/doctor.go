@@ -1,0 +1,81 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+)
+
+// Doctor tells what this machine offers to the engine, and what to do about what is missing.
+func (e *Engine) Doctor() []engine.Check {
+	return []engine.Check{
+		{Name: "machine", OK: true, Detail: host.Describe()},
+		e.ptraceCheck(),
+		openFilesCheck(),
+		procCheck(),
+		cpuCheck(),
+		{Name: "user", OK: true, Detail: fmt.Sprintf("uid %d; no root is needed", os.Getuid())},
+	}
+}
+
+// ptraceCheck starts the stub, which takes ptrace, seccomp, personality, PR_SET_TSC and memory access.
+func (e *Engine) ptraceCheck() engine.Check {
+	c := engine.Check{Name: "ptrace and seccomp", Required: true, Detail: "a program can be traced, filtered, and read",
+		Remedy: "in a container, allow ptrace and seccomp (docker run --security-opt seccomp=unconfined, or --cap-add SYS_PTRACE); " +
+			"with Yama, /proc/sys/kernel/yama/ptrace_scope must be 2 or less"}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		done <- func() error {
+			m, err := host.NewMachine(host.Leaks{}, defaultSpinCPUMs)
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			kit, err := host.NewKit()
+			if err != nil {
+				return err
+			}
+			defer kit.Close()
+			return m.Spawn(1, kit)
+		}()
+	}()
+	if err := <-done; err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	c.OK = true
+	return c
+}
+
+// wantFiles is how many open files a world of some size needs: each written file is one.
+const wantFiles = 4096
+
+func openFilesCheck() engine.Check {
+	var l unix.Rlimit
+	unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
+	return engine.Check{Name: "open files", OK: l.Max >= wantFiles, Detail: fmt.Sprintf("up to %d", l.Max),
+		Remedy: fmt.Sprintf("raise the hard limit of open files to %d or more (ulimit -Hn, /etc/security/limits.conf): each file that a world writes takes one", wantFiles)}
+}
+
+func procCheck() engine.Check {
+	c := engine.Check{Name: "/proc", Required: true, Detail: "/proc/self/fd can be read", Remedy: "mount /proc where bloodhound runs: mount -t proc proc /proc"}
+	if _, err := os.ReadDir("/proc/self/fd"); err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	c.OK = true
+	return c
+}
+
+func cpuCheck() engine.Check {
+	n := len(host.AllowedCPUs())
+	return engine.Check{Name: "processors", OK: true, Detail: fmt.Sprintf("%d: as many worlds run at once", n)}
+}

@@ -1,0 +1,280 @@
+//go:build linux && amd64
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// server is a world of unmodified servers and a client that drives them.
+type server struct {
+	name  string
+	dir   string   // of its bloodhound.yaml
+	needs []string // programs; a machine without one skips the world
+	// minOK is how many operations must be ok in every run: a world whose servers fail at start repeats well, too.
+	minOK int
+	seeds int // tapes in an ordinary test run; all three in a soak
+}
+
+var servers = []server{
+	{"quickstart", "../../../examples/quickstart", nil, 60, 2},
+	{"redis", "../../../examples/redis-failover", []string{"redis-server", "redis-sentinel"}, 200, 1},
+	{"etcd", "../../../examples/etcd", []string{"etcd"}, 100, 1},
+	{"nginx", "testdata/nginx", []string{"nginx"}, 150, 2},
+	{"postgres", "testdata/postgres", []string{"/usr/lib/postgresql/*/bin/postgres", "psql"}, 40, 1},
+	{"python", "testdata/python", []string{"/usr/bin/python3"}, 150, 2},
+	{"jvm", "testdata/jvm", []string{"java", "javac"}, 120, 1},
+	{"nats", "testdata/nats", []string{"/usr/bin/python3"}, 60, 1},
+}
+
+// Seeds and runs of a soak: the whole matrix.
+const (
+	soakSeeds = 3
+	soakRuns  = 10
+)
+
+var soak = os.Getenv("BLOODHOUND_SOAK") != ""
+
+// bloodhound is the program under test.
+var bloodhound string
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(busyVariable); name != "" {
+		beBusy()
+	}
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "bloodhound-e2e-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		bloodhound = filepath.Join(dir, "bloodhound")
+		if out, err := exec.Command("go", "build", "-o", bloodhound, "../../../cmd/bloodhound").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// busyVariable makes this test program a process that keeps a CPU busy until its standard input ends.
+const busyVariable = "BLOODHOUND_TEST_BUSY"
+
+func beBusy() {
+	go func() {
+		for n := 0; ; n++ {
+		}
+	}()
+	os.Stdin.Read(make([]byte, 1))
+	os.Exit(0)
+}
+
+// keepBusy loads every CPU until the test is over.
+func keepBusy(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range runtime.NumCPU() {
+		c := exec.Command(self)
+		c.Env = append(os.Environ(), busyVariable+"=1")
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			in.Close()
+			c.Wait()
+		})
+	}
+}
+
+// TestServersRepeat runs each world several times on each of several tapes and compares the traces event by event;
+// different tapes must give different traces. BLOODHOUND_E2E="nginx jvm" picks worlds. A single case:
+//
+//	go test ./engine/native/e2e -run 'Repeat/nginx$'
+func TestServersRepeat(t *testing.T) {
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			s.require(t)
+			seeds, runs := s.seeds, 2
+			if soak {
+				seeds, runs = soakSeeds, soakRuns
+			}
+			s.repeat(t, seeds, runs)
+		})
+	}
+}
+
+// TestServersRepeatUnderLoad is TestServersRepeat while something else keeps all CPUs busy: the whole matrix in a soak,
+// otherwise one world.
+func TestServersRepeatUnderLoad(t *testing.T) {
+	for _, s := range servers {
+		if !soak && s.name != "python" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			s.require(t)
+			keepBusy(t)
+			if soak {
+				s.repeat(t, soakSeeds, soakRuns)
+			} else {
+				s.repeat(t, 1, 2)
+			}
+		})
+	}
+}
+
+// require skips a world that this machine has no programs for, or that the user has not picked.
+func (s server) require(t *testing.T) {
+	if picked := os.Getenv("BLOODHOUND_E2E"); picked != "" && !slices.Contains(strings.Fields(picked), s.name) {
+		t.Skipf("BLOODHOUND_E2E=%q does not name %s", picked, s.name)
+	}
+	for _, program := range s.needs {
+		if found, _ := filepath.Glob(program); len(found) > 0 {
+			continue
+		}
+		if _, err := exec.LookPath(program); err != nil && !onServerPath(program) {
+			t.Skipf("no %s on this machine; .ci/run names Debian's package", program)
+		}
+	}
+}
+
+// onServerPath finds programs that Debian keeps out of the path of ordinary users.
+func onServerPath(program string) bool {
+	_, err := os.Stat(filepath.Join("/usr/sbin", program))
+	return err == nil
+}
+
+// runDocument is what the test reads of `run --json`.
+type runDocument struct {
+	Judgement string `json:"judgement"`
+	Run       struct {
+		Hash       string `json:"hash"`
+		Operations struct {
+			Invoked, OK, Fail, Info int
+		} `json:"operations"`
+		Repeat struct {
+			Reproducible bool   `json:"reproducible"`
+			Reason       string `json:"reason"`
+		} `json:"repeat"`
+		Refused []struct {
+			Program, Call, Errno string
+		} `json:"refused"`
+	} `json:"run"`
+}
+
+// verifyDocument is what the test reads of `verify --json`.
+type verifyDocument struct {
+	Judgement  string          `json:"judgement"`
+	Hash       string          `json:"hash"`
+	Runs       int             `json:"runs"`
+	Difference json.RawMessage `json:"difference"`
+}
+
+func (s server) repeat(t *testing.T, seeds, runs int) {
+	t.Helper()
+	hashes := map[string]int{}
+	for seed := 1; seed <= seeds; seed++ {
+		var run runDocument
+		code := s.call(t, &run, "run", "--json", "--seed", fmt.Sprint(seed))
+		if code != 0 && code != 1 { // what the world's own properties say is not judged here
+			t.Errorf("seed %d: run ended with exit code %d: %s", seed, code, run.Judgement)
+			continue
+		}
+		if run.Run.Operations.OK < s.minOK {
+			t.Errorf("seed %d: %+v, want at least %d ok: the world did not do its work", seed, run.Run.Operations, s.minOK)
+		}
+		for _, r := range run.Run.Refused {
+			t.Logf("seed %d: %s was refused %s (%s)", seed, r.Program, r.Call, r.Errno)
+		}
+		var verify verifyDocument
+		if code := s.call(t, &verify, "verify", "--json", "--seed", fmt.Sprint(seed), "--runs", fmt.Sprint(runs)); code != 0 || verify.Runs != runs {
+			t.Errorf("seed %d: verify ended with exit code %d after %d runs: %s\n%s", seed, code, verify.Runs, verify.Judgement, verify.Difference)
+			continue
+		}
+		if verify.Hash != run.Run.Hash {
+			t.Errorf("seed %d: run has trace hash %s, and verify %s", seed, run.Run.Hash, verify.Hash)
+		}
+		if other, ok := hashes[verify.Hash]; ok {
+			t.Errorf("seeds %d and %d have the same trace hash %s", other, seed, verify.Hash)
+		}
+		hashes[verify.Hash] = seed
+	}
+}
+
+// call runs bloodhound on the world and decodes its document. It returns the exit code.
+func (s server) call(t *testing.T, document any, verb string, flags ...string) int {
+	t.Helper()
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(bloodhound, append([]string{verb, dir}, flags...)...)
+	// Where ordinary users do not look for servers, worlds do.
+	c.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin")
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err = c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out.Bytes(), document); err != nil {
+		t.Fatalf("%s: exit code %d, and no document: %v\n%s%s", strings.Join(c.Args, " "), c.ProcessState.ExitCode(), err, out.Bytes(), errs.Bytes())
+	}
+	return c.ProcessState.ExitCode()
+}
+
+// TestCheckoutsRepeat runs a world, makes its files anew as another checkout or build would, and runs it again:
+// equal content is an equal run, whatever the files' times, inodes and order in their folder.
+func TestCheckoutsRepeat(t *testing.T) {
+	s := server{name: "python", dir: filepath.Join(t.TempDir(), "project"), needs: []string{"/usr/bin/python3"}, minOK: 150}
+	s.require(t)
+	var hashes []string
+	for _, order := range [][]string{{"bloodhound.yaml", "server.py", "node.sh"}, {"node.sh", "server.py", "bloodhound.yaml"}} {
+		if err := os.RemoveAll(s.dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(s.dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range order {
+			content, err := os.ReadFile(filepath.Join("testdata/python", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(s.dir, name)
+			if err := os.WriteFile(path, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			made := time.Unix(int64(1_700_000_000+1000*len(hashes)+i), 0)
+			if err := os.Chtimes(path, made, made); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var run runDocument
+		if code := s.call(t, &run, "run", "--json"); code != 0 || run.Run.Operations.OK < s.minOK {
+			t.Fatalf("exit code %d, %+v: %s", code, run.Run.Operations, run.Judgement)
+		}
+		hashes = append(hashes, run.Run.Hash)
+	}
+	if hashes[0] != hashes[1] {
+		t.Errorf("the same files, made twice, gave trace hashes %v", hashes)
+	}
+}

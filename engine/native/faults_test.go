@@ -1,0 +1,146 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+const echoServer = `import socket
+s = socket.create_server(('', 7000))
+while True:
+    c, _ = s.accept()
+    b = c.recv(1)
+    if b: c.sendall(b)
+    c.close()
+`
+
+// tcpClient asks the server again and again and says what it got and how long it took.
+const tcpClient = `import socket, time
+time.sleep(0.1)
+for i in range(60):
+    t = time.monotonic()
+    try:
+        c = socket.create_connection(('n1', 7000), timeout=0.15); c.sendall(b'x'); got = 'ok' if c.recv(1) else 'eof'; c.close()
+    except OSError as e: got = type(e).__name__
+    print(got, 'slow' if time.monotonic() - t > 0.01 else 'fast', flush=True)
+    time.sleep(0.05)
+`
+
+const udpServer = `import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 7000))
+while True:
+    b, a = s.recvfrom(100); s.sendto(b, a)
+`
+
+// udpClient sends bursts of numbered datagrams and says what comes back, in order.
+const udpClient = `import socket, time
+time.sleep(0.1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.05); s.connect(('n1', 7000))
+for i in range(40):
+    for j in range(4): s.send(b'%d' % (i * 4 + j)); time.sleep(0.001)
+    got = []
+    try:
+        while True: got.append(int(s.recv(100)))
+    except OSError: pass
+    want = list(range(i * 4, i * 4 + 4))
+    print('same' if got == want else 'lost' if len(set(got)) < 4 else 'twice' if len(got) > 4 else 'order', flush=True)
+`
+
+// struck is a world of a server n1, a client n2 that talks to it, and n3, to which nobody talks, under one rule.
+func struck(server, client string, rule *world.FaultRule) *world.Spec {
+	node := func(name, ip, program string) world.Node {
+		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin"}}
+	}
+	s := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 20e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		DefaultLink: world.Link{LatencyNs: 500e3},
+		Nodes:       []world.Node{node("n1", "10.77.0.10", server), node("n2", "10.77.0.11", client), node("n3", "10.77.0.12", "import time\ntime.sleep(1000)")}}
+	if rule != nil {
+		s.Faults = world.Faults{Enabled: true, StopNs: 6e9, Rules: []world.FaultRule{*rule}}
+	}
+	return s
+}
+
+// lines runs a world and gives what n2 printed, and its ledger's entry for a kind.
+func lines(t *testing.T, spec *world.Spec, kind fault.Kind) (string, fault.Entry) {
+	t.Helper()
+	var b strings.Builder
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
+		if l.Node == "n2" {
+			b.WriteString(l.Text + "\n")
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !out.Repeat.Reproducible {
+		t.Errorf("not reproducible: %s", out.Repeat.Reason)
+	}
+	for _, e := range out.Ledger.Entries {
+		if e.Kind == kind {
+			return b.String(), e
+		}
+	}
+	return b.String(), fault.Entry{}
+}
+
+// Each kind of fault is seen by a real program, and the ledger knows. Where the fault strikes a node that nobody talks
+// to, no program sees anything, and the ledger knows that, too.
+func TestFaultsAreSeen(t *testing.T) {
+	for _, c := range []struct {
+		kind           fault.Kind
+		server, client string
+		rule           world.FaultRule
+		calm           string // all that the client prints without the fault
+		seen           string // what it also prints with it
+		elsewhere      string // a target that concerns nobody, where the kind has one
+	}{
+		{fault.Partition, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
+		{fault.Drop, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
+		{fault.Delay, echoServer, tcpClient, world.FaultRule{RatePPM: 200_000, MinNs: 20e6, MaxNs: 40e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
+		{fault.Crash, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "ConnectionRefusedError fast", "n3"},
+		{fault.Pause, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "TimeoutError slow", "n3"},
+		{fault.Drop, udpServer, udpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "lost", "n1-n3"},
+		{fault.Duplicate, udpServer, udpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "twice", "n1-n3"},
+		{fault.Reorder, udpServer, udpClient, world.FaultRule{RatePPM: 200_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}, "same", "order", "n1-n3"},
+	} {
+		name := string(c.kind) + "-tcp"
+		if c.client == udpClient {
+			name = string(c.kind) + "-udp"
+		}
+		t.Run(name, func(t *testing.T) {
+			c.rule.Kind = string(c.kind)
+			text, _ := lines(t, struck(c.server, c.client, nil), c.kind)
+			for line := range strings.Lines(text) {
+				if strings.TrimSpace(line) != c.calm {
+					t.Fatalf("without a fault the client prints %q, want %q only", line, c.calm)
+				}
+			}
+			if strings.Count(text, "\n") < 40 {
+				t.Fatalf("the client printed too little: %q", text)
+			}
+			text, e := lines(t, struck(c.server, c.client, &c.rule), c.kind)
+			if !strings.Contains(text, c.seen+"\n") {
+				t.Errorf("the client never printed %q:\n%s", c.seen, text)
+			}
+			if e.Delivered == 0 || e.Observed == 0 || e.FirstObserved == 0 || e.Observed > e.Delivered {
+				t.Errorf("the ledger says %+v", e)
+			}
+			c.rule.Targets = []string{c.elsewhere}
+			_, e = lines(t, struck(c.server, c.client, &c.rule), c.kind)
+			if e.Observed != 0 {
+				t.Errorf("nobody can have seen it, but the ledger says %+v", e)
+			}
+			if !fault.PerPacket(c.kind) && e.Delivered == 0 {
+				t.Errorf("it was never delivered: %+v", e)
+			}
+		})
+	}
+}

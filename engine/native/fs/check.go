@@ -1,0 +1,86 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Check verifies the invariants of a State; tests call it after each step.
+func (s *State) Check() error {
+	var bad []error
+	fail := func(format string, args ...any) { bad = append(bad, fmt.Errorf(format, args...)) }
+	links := map[InodeID]int{}
+	watches := 0
+	used := int64(0)
+	for id, in := range s.Inodes {
+		if in.ID != id {
+			fail("inode %d has number %d", id, in.ID)
+		}
+		if s.Inodes[in.Parent] == nil {
+			fail("inode %d (%s): no parent %d", id, in.Name, in.Parent)
+		}
+		for name, child := range in.Entries {
+			if child == 0 {
+				if in.Layer == NoLayer || in.Loaded {
+					fail("inode %d: whiteout %q that hides nothing", id, name)
+				}
+				continue
+			}
+			if s.Inodes[child] == nil {
+				fail("inode %d: %q leads to no inode", id, name)
+				continue
+			}
+			if c := s.Inodes[child]; c.isDir() && (c.Parent != id || c.Name != name) {
+				fail("directory %d is %q in %d but thinks %q in %d", child, name, id, c.Name, c.Parent)
+			}
+			links[child]++
+		}
+		if len(in.Entries) > 0 && !in.isDir() {
+			fail("inode %d has entries", id)
+		}
+		used += in.pages() * pageBytes
+		for i, x := range in.Extents {
+			if x.From >= x.To || i > 0 && in.Extents[i-1].To >= x.From {
+				fail("inode %d: extents %v", id, in.Extents)
+				break
+			}
+		}
+		if in.Blob != 0 && (in.Layer != NoLayer || !in.is(S_IFREG)) {
+			fail("inode %d has a blob and a layer", id)
+		}
+		if in.Blob == 0 && in.Layer == NoLayer && in.is(S_IFREG) && in.Size != 0 {
+			fail("inode %d has a size and no content", id)
+		}
+		if in.Refs < 0 || in.Nlink == 0 && in.Refs == 0 {
+			fail("inode %d: links %d, references %d", id, in.Nlink, in.Refs)
+		}
+		watches += len(in.Watches)
+		for _, w := range in.Watches {
+			if n := s.Instances[w.Instance]; n == nil {
+				fail("inode %d: watched by nobody", id)
+			} else if i, ok := n.watch(w.WD); !ok || n.Watches[i].Inode != id {
+				fail("inode %d: watch %d is not its own", id, w.WD)
+			}
+		}
+	}
+	for id, in := range s.Inodes {
+		if in.Synth == "" && id != rootInode && links[id] != in.Nlink {
+			fail("inode %d (%s): %d links, %d names", id, in.Name, in.Nlink, links[id])
+		}
+	}
+	for _, n := range s.Instances {
+		watches -= len(n.Watches)
+	}
+	if watches != 0 {
+		fail("watches and watchers differ")
+	}
+	if used != s.UsedBytes || used > s.Config.QuotaBytes {
+		fail("%d bytes are allocated, %d counted", used, s.UsedBytes)
+	}
+	for path, id := range s.Synths {
+		if in := s.Inodes[id]; in == nil || in.Synth != path {
+			fail("no inode for %s", path)
+		}
+	}
+	return errors.Join(bad...)
+}

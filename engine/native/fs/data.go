@@ -1,0 +1,216 @@
+package fs
+
+// ReadAt reads a regular file; 0 bytes are its end.
+func (s *State) ReadAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
+	in := s.inode(id)
+	switch {
+	case in.isDir():
+		return 0, EISDIR
+	case !in.is(S_IFREG) || off < 0:
+		return 0, EINVAL
+	}
+	if off >= in.Size || len(p) == 0 {
+		return 0, OK
+	}
+	p = p[:min(int64(len(p)), in.Size-off)]
+	s.tell(in, IN_ACCESS)
+	switch {
+	case in.Blob != 0:
+		return env.Blobs.ReadAt(in.Blob, p, off)
+	case in.Layer != NoLayer:
+		return env.Base.ReadAt(in.Layer, in.Path, p, off)
+	}
+	panic("fs: a file with a size has no content")
+}
+
+// WriteAt writes a regular file and tells how many bytes fitted.
+func (s *State) WriteAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
+	in := s.inode(id)
+	if !in.is(S_IFREG) || off < 0 {
+		return 0, EINVAL
+	}
+	if in.Seals&(F_SEAL_WRITE|F_SEAL_FUTURE_WRITE) != 0 || in.Seals&F_SEAL_GROW != 0 && off+int64(len(p)) > in.Size {
+		return 0, EPERM
+	}
+	n, e := s.writeAt(env, in, p, off)
+	if n > 0 {
+		s.touched(env, in)
+		s.unprivilege(env, in)
+		s.tell(in, IN_MODIFY)
+	}
+	return n, e
+}
+
+// unprivilege takes the set-user-ID and set-group-ID bits away when a file is changed by other than root (write(2)).
+func (s *State) unprivilege(env *Env, in *Inode) {
+	if env.Cred.UID == 0 {
+		return
+	}
+	in.Mode &^= S_ISUID
+	if in.Mode&0o010 != 0 {
+		in.Mode &^= S_ISGID
+	}
+}
+
+// Size is the size of an inode.
+func (s *State) Size(id InodeID) int64 { return s.inode(id).Size }
+
+// Truncate answers ftruncate(2) for an inode that is open for writing.
+func (s *State) Truncate(env *Env, id InodeID, size int64) Errno {
+	in := s.inode(id)
+	switch {
+	case in.isDir():
+		return EISDIR
+	case !in.is(S_IFREG) || size < 0:
+		return EINVAL
+	case size > maxFileBytes:
+		return EFBIG
+	case size < in.Size && in.Seals&F_SEAL_SHRINK != 0, size > in.Size && in.Seals&F_SEAL_GROW != 0:
+		return EPERM
+	}
+	if size != in.Size {
+		if e := s.resize(env, in, size); e != OK {
+			return e
+		}
+	}
+	s.touched(env, in)
+	s.unprivilege(env, in)
+	s.tell(in, IN_MODIFY)
+	return OK
+}
+
+// TruncatePath answers truncate(2) for an inode that a path led to.
+func (s *State) TruncatePath(env *Env, id InodeID, size int64) Errno {
+	in := s.inode(id)
+	switch {
+	case size < 0:
+		return EINVAL
+	case in.isDir():
+		return EISDIR
+	case !in.is(S_IFREG) || in.Synth != "":
+		return EINVAL
+	}
+	if e := s.access(env, in, W_OK); e != OK {
+		return e
+	}
+	if e := s.writable(in); e != OK {
+		return e
+	}
+	return s.Truncate(env, id, size)
+}
+
+// Fallocate answers fallocate(2) for an inode that is open for writing.
+func (s *State) Fallocate(env *Env, id InodeID, mode int, off, size int64) Errno {
+	in := s.inode(id)
+	if off < 0 || size <= 0 {
+		return EINVAL
+	}
+	switch mode {
+	case 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
+	default:
+		return EOPNOTSUPP
+	}
+	switch {
+	case in.is(S_IFIFO):
+		return ESPIPE
+	case in.isDir():
+		return EISDIR
+	case !in.is(S_IFREG):
+		return ENODEV
+	case off+size > maxFileBytes || off+size < 0:
+		return EFBIG
+	case mode&(FALLOC_FL_PUNCH_HOLE|FALLOC_FL_ZERO_RANGE) != 0 && in.Seals&(F_SEAL_WRITE|F_SEAL_FUTURE_WRITE) != 0:
+		return EPERM
+	case mode&FALLOC_FL_KEEP_SIZE == 0 && off+size > in.Size && in.Seals&F_SEAL_GROW != 0:
+		return EPERM
+	}
+	if e := s.fallocate(env, in, mode, off, size); e != OK {
+		return e
+	}
+	s.touched(env, in)
+	s.unprivilege(env, in)
+	s.tell(in, IN_MODIFY)
+	return OK
+}
+
+func (s *State) fallocate(env *Env, in *Inode, mode int, off, size int64) Errno {
+	end := off + size
+	if mode&FALLOC_FL_PUNCH_HOLE != 0 {
+		if off >= in.Size {
+			return OK
+		}
+		if end > in.Size { // also what is allocated in the last page
+			size = (in.Size+pageBytes-1)/pageBytes*pageBytes - off
+		}
+		return s.punch(env, in, off, size, false)
+	}
+	if e := s.own(env, in); e != OK {
+		return e
+	}
+	from, to := off/pageBytes, (end+pageBytes-1)/pageBytes
+	if in.affordable(from, to, s.freePages()) < to {
+		return ENOSPC
+	}
+	if mode&FALLOC_FL_ZERO_RANGE != 0 && off < in.Size {
+		if e := s.punch(env, in, off, min(end, in.Size)-off, true); e != OK {
+			return e
+		}
+	}
+	if mode&FALLOC_FL_KEEP_SIZE == 0 && end > in.Size {
+		if e := s.resize(env, in, end); e != OK {
+			return e
+		}
+	}
+	s.UsedBytes += in.allocate(from, to) * pageBytes
+	return OK
+}
+
+// SeekData answers lseek(2) with SEEK_DATA.
+func (s *State) SeekData(id InodeID, off int64) (int64, Errno) {
+	in := s.inode(id)
+	if off < 0 || off >= in.Size {
+		return 0, ENXIO
+	}
+	at := in.data(off)
+	if at < 0 || at >= in.Size {
+		return 0, ENXIO
+	}
+	return at, OK
+}
+
+// SeekHole answers lseek(2) with SEEK_HOLE.
+func (s *State) SeekHole(id InodeID, off int64) (int64, Errno) {
+	in := s.inode(id)
+	if off < 0 || off >= in.Size {
+		return 0, ENXIO
+	}
+	return in.hole(off), OK
+}
+
+// Content is where the bytes of a regular file are: a blob, or a file of a layer.
+type Content struct {
+	Blob  BlobID
+	Layer int
+	Path  string
+}
+
+// Content finds the bytes of a regular file, for mapping or executing them. With owned set they are in a blob
+// afterwards, which writers share, and from then on the file counts as one without holes.
+func (s *State) Content(env *Env, id InodeID, owned bool) (Content, Errno) {
+	in := s.inode(id)
+	if !in.is(S_IFREG) || in.Synth != "" {
+		return Content{}, ENODEV
+	}
+	if owned && in.Seals&(F_SEAL_WRITE|F_SEAL_FUTURE_WRITE) != 0 {
+		return Content{}, EPERM
+	}
+	if owned || in.Layer == NoLayer {
+		if e := s.own(env, in); e != OK {
+			return Content{}, e
+		}
+		in.Mapped = in.Mapped || owned
+	} else {
+		s.used(in)
+	}
+	return Content{Blob: in.Blob, Layer: in.Layer, Path: in.Path}, OK
+}

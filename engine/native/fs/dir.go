@@ -1,0 +1,222 @@
+package fs
+
+import (
+	"slices"
+	"strings"
+)
+
+// lookup finds a name in a directory; . and .. are not names. The caller has checked the right to search.
+func (s *State) lookup(env *Env, dir *Inode, name string) (*Inode, Errno) {
+	if len(name) > maxNameBytes {
+		return nil, ENAMETOOLONG
+	}
+	if dir.Synth != "" {
+		path := dir.Synth + "/" + name
+		attr, e := env.Synth.Lookup(path)
+		if e != OK {
+			return nil, e
+		}
+		in := s.synthInode(path, attr)
+		in.Mount, in.Parent, in.Name = dir.Mount, dir.ID, name
+		return in, OK
+	}
+	if id, ok := dir.Entries[name]; ok {
+		if id == 0 {
+			return nil, ENOENT
+		}
+		return s.inode(id), OK
+	}
+	if dir.Layer == NoLayer || dir.Loaded || hidden(dir, name) {
+		return nil, ENOENT
+	}
+	return s.adopt(env, dir, name)
+}
+
+// stateFolder is where runs keep their own files; other runs change all of it but its bin folder.
+const stateFolder = ".bloodhound"
+
+func hidden(dir *Inode, name string) bool {
+	return name != "bin" && (dir.Path == stateFolder || strings.HasSuffix(dir.Path, "/"+stateFolder))
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// adopt makes an inode for a base name.
+func (s *State) adopt(env *Env, dir *Inode, name string) (*Inode, Errno) {
+	path := join(dir.Path, name)
+	attr, e := env.Base.Lstat(dir.Layer, path)
+	if e == ENOTDIR {
+		e = ENOENT
+	}
+	if e != OK {
+		return nil, e
+	}
+	in := Inode{Mount: dir.Mount, Nlink: 1}
+	s.describe(&in, attr, dir.Layer, path)
+	made, e := s.create(env, in)
+	if e != OK {
+		return nil, ENOMEM
+	}
+	s.enter(dir, name, made)
+	return made, OK
+}
+
+// describe fills an inode with what the base says.
+func (s *State) describe(in *Inode, attr BaseAttr, layer int, path string) {
+	in.Mode, in.UID, in.GID, in.Rdev = attr.Mode, attr.UID, attr.GID, attr.Rdev
+	in.Layer, in.Path = layer, path
+	in.Nlink = 1
+	s.stamp(in, s.Config.StartNs)
+	if in.is(S_IFREG) {
+		in.Size = attr.Size
+		if !s.undated(layer, path) {
+			s.stamp(in, attr.MtimeNs/1e9*1e9)
+		}
+	}
+	if in.is(S_IFLNK) {
+		in.Size = attr.Size
+	}
+}
+
+func (s *State) undated(layer int, path string) bool {
+	name := s.HostPath(layer, path)
+	return slices.ContainsFunc(s.Config.Undated, func(u string) bool { return name == u || strings.HasPrefix(name, u+"/") })
+}
+
+// synthInode gives the inode of a name in /proc or /sys.
+func (s *State) synthInode(path string, attr SynthAttr) *Inode {
+	in := s.Inodes[s.Synths[path]]
+	if in == nil {
+		if len(s.Synths) >= maxSynths {
+			s.forgetSynths()
+		}
+		s.LastSynth++
+		in = &Inode{ID: s.LastSynth, Synth: path, Layer: NoLayer, Nlink: 1}
+		s.stamp(in, s.Config.StartNs)
+		s.Inodes[in.ID] = in
+		s.Synths[path] = in.ID
+	}
+	in.Mode, in.UID, in.GID, in.Size = attr.Mode, attr.UID, attr.GID, 0
+	if in.is(S_IFLNK) {
+		in.Size = int64(len(attr.Target))
+	}
+	return in
+}
+
+// forgetSynths drops the names of /proc and /sys that nobody holds.
+func (s *State) forgetSynths() {
+	keep := map[InodeID]bool{}
+	for _, id := range s.Synths {
+		if in := s.Inodes[id]; in.Refs > 0 {
+			for ; in != nil && in.Synth != "" && !keep[in.ID]; in = s.Inodes[in.Parent] {
+				keep[in.ID] = true
+			}
+		}
+	}
+	for path, id := range s.Synths {
+		if !keep[id] {
+			delete(s.Inodes, id)
+			delete(s.Synths, path)
+		}
+	}
+}
+
+// load makes all base names of a directory entries.
+func (s *State) load(env *Env, dir *Inode) Errno {
+	if dir.Loaded || dir.Layer == NoLayer {
+		return OK
+	}
+	names, e := env.Base.ReadDir(dir.Layer, dir.Path)
+	if e != OK {
+		return e
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if _, known := dir.Entries[name]; known || hidden(dir, name) {
+			continue
+		}
+		if _, e := s.adopt(env, dir, name); e == ENOMEM {
+			return e
+		}
+	}
+	for name, id := range dir.Entries {
+		if id == 0 {
+			delete(dir.Entries, name)
+		}
+	}
+	dir.Loaded = true
+	return OK
+}
+
+// DirEntry is one name of a directory.
+type DirEntry struct {
+	Name  string
+	Inode InodeID
+	Mode  uint32 // type
+}
+
+// ReadDir lists a directory: . and .., then its names in order. A caller that hands out the list piece by piece keeps
+// it: later changes must not shift it.
+func (s *State) ReadDir(env *Env, id InodeID) ([]DirEntry, Errno) {
+	dir := s.inode(id)
+	if !dir.isDir() {
+		return nil, ENOTDIR
+	}
+	if dir.Nlink == 0 {
+		return nil, ENOENT
+	}
+	list := []DirEntry{{".", dir.ID, S_IFDIR}, {"..", s.parent(dir).ID, S_IFDIR}}
+	if dir.Synth != "" {
+		names, e := env.Synth.ReadDir(dir.Synth)
+		if e != OK {
+			return nil, e
+		}
+		names = slices.Clone(names)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			if in, e := s.lookup(env, dir, name); e == OK {
+				list = append(list, DirEntry{name, in.ID, in.Mode & S_IFMT})
+			}
+		}
+		return list, OK
+	}
+	if e := s.load(env, dir); e != OK {
+		return nil, e
+	}
+	for _, name := range dir.names() {
+		in := s.inode(dir.Entries[name])
+		list = append(list, DirEntry{name, in.ID, in.Mode & S_IFMT})
+	}
+	s.tell(dir, IN_ACCESS)
+	return list, OK
+}
+
+// names lists the entries of a directory in order, without whiteouts.
+func (in *Inode) names() []string {
+	names := make([]string, 0, len(in.Entries))
+	for name, id := range in.Entries {
+		if id != 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// empty answers ENOTEMPTY for a directory with names.
+func (s *State) empty(env *Env, dir *Inode) Errno {
+	if e := s.load(env, dir); e != OK {
+		return e
+	}
+	for _, id := range dir.Entries {
+		if id != 0 {
+			return ENOTEMPTY
+		}
+	}
+	return OK
+}

@@ -1,0 +1,77 @@
+package fs
+
+// Env is what a call may see and do outside the State.
+type Env struct {
+	NowNs int64 // CLOCK_REALTIME of the node, ns since 1970
+	Cred  Cred
+	Base  Base
+	Blobs Blobs
+	Synth Synth
+	// NewBlob gives a number that no other blob of the world has.
+	NewBlob func() BlobID
+}
+
+// Cred is the virtual identity under which a call acts: the fsuid and fsgid of its process (credentials(7)).
+type Cred struct {
+	UID, GID int
+	Groups   []int
+}
+
+// BlobID names the bytes of one written file.
+type BlobID int64
+
+// NoLayer is the layer of inodes that have nothing underneath.
+const NoLayer = -1
+
+// Base is the read-only lower layers of a node. A layer is a folder or file of the host, numbered as in
+// Config.Layers. Paths are relative to it, without leading or trailing slash, "" being the layer's root. No component
+// is a link that would have to be followed; an implementation refuses to follow one.
+type Base interface {
+	Lstat(layer int, path string) (BaseAttr, Errno)
+	// ReadDir lists a folder, without . and .., in any order.
+	ReadDir(layer int, path string) ([]string, Errno)
+	Readlink(layer int, path string) (string, Errno)
+	// ReadAt reads like pread(2); with an empty p it only tells whether the file can be opened.
+	ReadAt(layer int, path string, p []byte, off int64) (int, Errno)
+}
+
+// BaseAttr is what a lower layer tells about a name.
+type BaseAttr struct {
+	Mode     uint32 // type and permissions
+	UID, GID int
+	Size     int64
+	MtimeNs  int64
+	Rdev     uint64
+}
+
+// Blobs holds the bytes of written files. A blob is sparse and reads as zeros where nothing was written.
+type Blobs interface {
+	Create(id BlobID) Errno
+	ReadAt(id BlobID, p []byte, off int64) (int, Errno)
+	WriteAt(id BlobID, p []byte, off int64) (int, Errno)
+	Truncate(id BlobID, size int64) Errno
+	Size(id BlobID) int64
+	// PunchHole makes a range read as zeros; the size stays.
+	PunchHole(id BlobID, off, size int64) Errno
+	// CopyFromBase fills an empty blob with the first size bytes of a base file.
+	CopyFromBase(id BlobID, base Base, layer int, path string, size int64) Errno
+	Free(id BlobID)
+}
+
+// Synth serves /proc and /sys. Paths are absolute paths of the node, such as /proc/self/status.
+type Synth interface {
+	Lookup(path string) (SynthAttr, Errno)
+	// ReadDir lists the names in a synthetic directory, without . and .., in any order.
+	ReadDir(path string) ([]string, Errno)
+}
+
+// SynthAttr describes one synthetic name.
+type SynthAttr struct {
+	Mode     uint32 // type and permissions
+	UID, GID int
+	Target   string // of a link
+	// Inode and File are set for links such as /proc/self/fd/3, which lead to an object rather than to a name:
+	// the inode, if it has one, and the caller's own number of the open file (Place.File).
+	Inode InodeID
+	File  int64
+}

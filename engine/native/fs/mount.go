@@ -1,0 +1,243 @@
+package fs
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Devices of /dev, as mem(4), null(4), random(4) and tty(4) number them. The last is the engine's own: what a driver
+// writes to it is its report.
+const (
+	DevNull    = 1<<8 | 3
+	DevZero    = 1<<8 | 5
+	DevFull    = 1<<8 | 7
+	DevRandom  = 1<<8 | 8
+	DevURandom = 1<<8 | 9
+	DevTTY     = 5 << 8
+	DevReport  = 240 << 8
+)
+
+// ReportPath is where a driver writes its reports.
+const ReportPath = "/dev/bloodhound/report"
+
+func (s *State) mountRoot(env *Env) error {
+	m := Mount{Target: "/", Layer: s.Config.Root, Type: Disk}
+	in, err := s.newRoot(env, m, 0o755)
+	if err != nil {
+		return fmt.Errorf("root: %w", err)
+	}
+	if !in.isDir() {
+		return fmt.Errorf("root: %s is not a folder", s.Config.Layers[s.Config.Root])
+	}
+	in.Parent = in.ID
+	return nil
+}
+
+// newRoot makes the root inode of a mount.
+func (s *State) newRoot(env *Env, m Mount, mode uint32) (*Inode, error) {
+	m.Dev = 0x800 + uint64(len(s.Mounts)) + 1
+	in := Inode{Mount: len(s.Mounts), Mode: S_IFDIR | mode, Layer: NoLayer, MountRoot: true, Nlink: 1}
+	s.stamp(&in, s.Config.StartNs)
+	if m.Layer != NoLayer {
+		attr, e := env.Base.Lstat(m.Layer, "")
+		if e != OK {
+			return nil, fmt.Errorf("%s: %w", s.Config.Layers[m.Layer], e)
+		}
+		s.describe(&in, attr, m.Layer, "")
+	}
+	made, e := s.create(env, in)
+	if e != OK {
+		return nil, e
+	}
+	m.Root = made.ID
+	s.Mounts = append(s.Mounts, m)
+	return made, nil
+}
+
+// mountStandard mounts what every node has: synthetic trees, and empty folders for what is volatile on a host.
+func (s *State) mountStandard(env *Env) error {
+	for _, m := range []struct {
+		target string
+		typ    MountType
+		mode   uint32
+	}{
+		{"/proc", Proc, 0o555}, {"/sys", Sys, 0o555}, {"/dev", Dev, 0o755}, {"/dev/shm", Tmpfs, 0o1777},
+		{"/tmp", Tmpfs, 0o1777}, {"/run", Tmpfs, 0o755}, {"/var/tmp", Disk, 0o1777}, {"/var/run", Tmpfs, 0o755},
+	} {
+		if m.target == "/var/run" {
+			if p, e := s.Walk(env, rootInode, m.target, false); e == OK && s.inode(p.Inode).is(S_IFLNK) {
+				continue // to /run
+			}
+		}
+		if err := s.mount(env, Mount{Target: m.target, Layer: NoLayer, Type: m.typ}, m.mode); err != nil {
+			return err
+		}
+		if m.typ == Dev {
+			if err := s.fillDev(env); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *State) fillDev(env *Env) error {
+	for _, d := range []struct {
+		path   string
+		mode   uint32
+		rdev   uint64
+		target string
+	}{
+		{"/dev/null", S_IFCHR | 0o666, DevNull, ""}, {"/dev/zero", S_IFCHR | 0o666, DevZero, ""}, {"/dev/full", S_IFCHR | 0o666, DevFull, ""},
+		{"/dev/random", S_IFCHR | 0o666, DevRandom, ""}, {"/dev/urandom", S_IFCHR | 0o666, DevURandom, ""}, {"/dev/tty", S_IFCHR | 0o666, DevTTY, ""},
+		{"/dev/fd", S_IFLNK | 0o777, 0, "/proc/self/fd"}, {"/dev/stdin", S_IFLNK | 0o777, 0, "/proc/self/fd/0"},
+		{"/dev/stdout", S_IFLNK | 0o777, 0, "/proc/self/fd/1"}, {"/dev/stderr", S_IFLNK | 0o777, 0, "/proc/self/fd/2"},
+		{"/dev/pts", S_IFDIR | 0o755, 0, ""}, {"/dev/bloodhound", S_IFDIR | 0o755, 0, ""}, {ReportPath, S_IFCHR | 0o666, DevReport, ""},
+	} {
+		t, e := s.tail(env, rootInode, d.path)
+		if e == OK {
+			_, e = s.make(env, t.dir, t.name, Inode{Mode: d.mode, Rdev: d.rdev, Target: d.target})
+		}
+		if e != OK {
+			return fmt.Errorf("%s: %w", d.path, e)
+		}
+	}
+	return nil
+}
+
+func (s *State) mountVolume(env *Env, v Volume) error {
+	m := Mount{Target: v.Target, Layer: v.Layer, ReadOnly: v.ReadOnly}
+	mode := uint32(0o755)
+	if v.Tmpfs {
+		m.Type, mode = Tmpfs, 0o1777
+	}
+	if !strings.HasPrefix(v.Target, "/") {
+		return fmt.Errorf("volume %q: the target must be an absolute path", v.Target)
+	}
+	if err := s.mount(env, m, mode); err != nil {
+		return fmt.Errorf("volume %s: %w", v.Target, err)
+	}
+	return nil
+}
+
+// mount puts a tree in the place of a name; missing directories are made.
+func (s *State) mount(env *Env, m Mount, mode uint32) error {
+	dir, name, e := s.furnish(env, m.Target)
+	if e != OK {
+		return fmt.Errorf("%s: %w", m.Target, e)
+	}
+	if dir.Synth != "" {
+		return fmt.Errorf("%s: %w", m.Target, EPERM)
+	}
+	if covered := s.Inodes[dir.Entries[name]]; covered != nil {
+		s.cover(covered)
+	}
+	if m.Type == Proc || m.Type == Sys {
+		s.Mounts = append(s.Mounts, m)
+		in := s.synthInode("/"+name, SynthAttr{Mode: S_IFDIR | mode})
+		in.Mount, in.MountRoot, in.Parent, in.Name, in.Refs = len(s.Mounts)-1, true, dir.ID, name, 1
+		s.Mounts[in.Mount].Root, s.Mounts[in.Mount].Dev = in.ID, 0x800+uint64(len(s.Mounts))
+		s.enter(dir, name, in)
+		return nil
+	}
+	in, err := s.newRoot(env, m, mode)
+	if err != nil {
+		return err
+	}
+	in.Parent, in.Name = dir.ID, name
+	s.enter(dir, name, in)
+	return nil
+}
+
+// cover forgets an inode that a mount hides, with all that is below it.
+func (s *State) cover(in *Inode) {
+	for _, id := range in.Entries {
+		if id != 0 {
+			s.cover(s.inode(id))
+		}
+	}
+	delete(s.Inodes, in.ID)
+	if in.Synth != "" {
+		delete(s.Synths, in.Synth)
+	}
+}
+
+// furnish gives the directory and the name of a path, making the directories above it. Links are followed, also the
+// last component.
+func (s *State) furnish(env *Env, path string) (*Inode, string, Errno) {
+	dir := s.inode(rootInode)
+	var parts []string
+	for _, p := range strings.Split(path, "/") {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if len(parts) == 0 {
+		return nil, "", EBUSY
+	}
+	for i, name := range parts {
+		p, e := s.Walk(env, dir.ID, name, true)
+		last := i == len(parts)-1
+		switch {
+		case e == OK && p.Inode != 0:
+			in := s.inode(p.Inode)
+			if last {
+				if in.ID == rootInode {
+					return nil, "", EBUSY
+				}
+				return s.inode(in.Parent), in.Name, OK
+			}
+			if !in.isDir() {
+				return nil, "", ENOTDIR
+			}
+			dir = in
+		case e == ENOENT && last:
+			return dir, name, OK
+		case e == ENOENT:
+			if _, e := s.lookup(env, dir, name); e == OK {
+				return nil, "", ENOENT // a link that leads nowhere
+			}
+			if dir, e = s.make(env, dir, name, Inode{Mode: S_IFDIR | 0o755}); e != OK {
+				return nil, "", e
+			}
+		default:
+			return nil, "", e
+		}
+	}
+	panic("fs: unreachable")
+}
+
+// Inject puts a file that the engine serves into the upper layer, in place of whatever has its name.
+func (s *State) Inject(env *Env, path string, content []byte) Errno {
+	whole := *env
+	whole.NowNs, whole.Cred = s.Config.StartNs, Cred{}
+	env = &whole
+	i := strings.LastIndexByte(path, '/')
+	dir := s.inode(rootInode)
+	if i > 0 {
+		up, name, e := s.furnish(env, path[:i])
+		if e != OK {
+			return e
+		}
+		if dir, e = s.lookup(env, up, name); e == ENOENT {
+			dir, e = s.make(env, up, name, Inode{Mode: S_IFDIR | 0o755})
+		}
+		if e != OK {
+			return e
+		}
+	}
+	name := path[i+1:]
+	old, e := s.lookup(env, dir, name)
+	if e == OK {
+		if old.isDir() || old.MountRoot {
+			return EBUSY
+		}
+		s.leave(env, dir, name, old)
+	}
+	in, e := s.make(env, dir, name, Inode{Mode: S_IFREG | 0o644})
+	if e != OK {
+		return e
+	}
+	_, e = s.writeAt(env, in, content, 0)
+	return e
+}

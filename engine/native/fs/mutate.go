@@ -1,0 +1,185 @@
+package fs
+
+// Everything that changes the durable part of a State passes through the functions of this file.
+
+// create puts an inode into the table.
+func (s *State) create(env *Env, in Inode) (*Inode, Errno) {
+	if len(s.Inodes)-len(s.Synths) >= s.Config.Inodes {
+		return nil, ENOSPC
+	}
+	s.LastInode++
+	in.ID = s.LastInode
+	s.Inodes[in.ID] = &in
+	return &in, OK
+}
+
+// enter makes name in dir lead to an inode.
+func (s *State) enter(dir *Inode, name string, in *Inode) {
+	if dir.Entries == nil {
+		dir.Entries = map[string]InodeID{}
+	}
+	dir.Entries[name] = in.ID
+	in.Parent, in.Name = dir.ID, name
+}
+
+// leave takes a name out of dir, and one link from its inode.
+func (s *State) leave(env *Env, dir *Inode, name string, in *Inode) {
+	s.unname(dir, name)
+	in.CtimeNs = env.NowNs
+	if in.isDir() {
+		s.inode(in.Parent).Refs++ // so that .. goes on to lead there
+		in.Nlink = 0
+	} else {
+		in.Nlink--
+	}
+	s.drop(env, in)
+}
+
+// unname removes an entry of dir. Where the base may still have the name, a whiteout stays.
+func (s *State) unname(dir *Inode, name string) {
+	if dir.Layer != NoLayer && !dir.Loaded {
+		dir.Entries[name] = 0
+	} else {
+		delete(dir.Entries, name)
+	}
+}
+
+// drop forgets an inode that nobody can reach any more.
+func (s *State) drop(env *Env, in *Inode) {
+	if in.Nlink > 0 || in.Refs > 0 || in.Synth != "" {
+		return
+	}
+	s.notify(in, IN_DELETE_SELF, 0, "")
+	s.unwatch(in)
+	s.discard(env, in)
+	delete(s.Inodes, in.ID)
+	if in.is(S_IFSOCK) {
+		s.Gone = append(s.Gone, in.ID)
+	}
+	if in.isDir() {
+		s.Unref(env, in.Parent)
+	}
+}
+
+// TakeGone gives the inodes of sockets that went since the last call.
+func (s *State) TakeGone() []InodeID {
+	g := s.Gone
+	s.Gone = nil
+	return g
+}
+
+// changed notes that an inode's attributes changed.
+func (s *State) changed(env *Env, in *Inode) {
+	in.CtimeNs = env.NowNs
+	s.tell(in, IN_ATTRIB)
+}
+
+// touched notes that the names in a directory or the bytes of a file changed.
+func (s *State) touched(env *Env, in *Inode) { in.MtimeNs, in.CtimeNs = env.NowNs, env.NowNs }
+
+func (s *State) stamp(in *Inode, ns int64) {
+	in.AtimeNs, in.MtimeNs, in.CtimeNs, in.BtimeNs = ns, ns, ns, ns
+}
+
+// own makes sure that a regular file has a blob with its content.
+func (s *State) own(env *Env, in *Inode) Errno {
+	if in.Blob != 0 {
+		return OK
+	}
+	pages := int64(0)
+	if in.Layer != NoLayer {
+		pages = (in.Size + pageBytes - 1) / pageBytes
+	}
+	if pages > s.freePages() {
+		return ENOSPC
+	}
+	id := env.NewBlob()
+	if e := env.Blobs.Create(id); e != OK {
+		return e
+	}
+	if pages > 0 {
+		if e := env.Blobs.CopyFromBase(id, env.Base, in.Layer, in.Path, in.Size); e != OK {
+			env.Blobs.Free(id)
+			return e
+		}
+		s.UsedBytes += in.allocate(0, pages) * pageBytes
+	}
+	in.Blob, in.Layer, in.Path = id, NoLayer, ""
+	return OK
+}
+
+// discard gives up the bytes of an inode.
+func (s *State) discard(env *Env, in *Inode) {
+	if !in.is(S_IFREG) {
+		return
+	}
+	if in.Blob != 0 {
+		env.Blobs.Free(in.Blob)
+		s.UsedBytes -= in.pages() * pageBytes
+	}
+	in.Blob, in.Extents, in.Layer, in.Path, in.Size = 0, nil, NoLayer, "", 0
+}
+
+// resize sets the size of a regular file.
+func (s *State) resize(env *Env, in *Inode, size int64) Errno {
+	if size == 0 && in.Refs == 0 && !in.Mapped || size == 0 && in.Blob == 0 {
+		s.discard(env, in)
+		return OK
+	}
+	if e := s.own(env, in); e != OK {
+		return e
+	}
+	if e := env.Blobs.Truncate(in.Blob, size); e != OK {
+		return e
+	}
+	if size < in.Size {
+		s.UsedBytes -= in.release((size+pageBytes-1)/pageBytes, maxFileBytes) * pageBytes
+	}
+	in.Size = size
+	return OK
+}
+
+// writeAt writes to a regular file; at the quota it writes less, or answers ENOSPC.
+func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
+	if len(p) == 0 {
+		return 0, OK
+	}
+	if off >= maxFileBytes {
+		return 0, EFBIG
+	}
+	if e := s.own(env, in); e != OK {
+		return 0, e
+	}
+	end := min(off+int64(len(p)), maxFileBytes)
+	to := in.affordable(off/pageBytes, (end+pageBytes-1)/pageBytes, s.freePages())
+	if end = min(end, to*pageBytes); end <= off {
+		return 0, ENOSPC
+	}
+	n, e := env.Blobs.WriteAt(in.Blob, p[:end-off], off)
+	if n == 0 {
+		return 0, e
+	}
+	end = off + int64(n)
+	s.UsedBytes += in.allocate(off/pageBytes, (end+pageBytes-1)/pageBytes) * pageBytes
+	in.Size = max(in.Size, end)
+	return n, OK
+}
+
+// punch makes a range of a regular file read as zeros.
+func (s *State) punch(env *Env, in *Inode, off, size int64, keepAllocated bool) Errno {
+	if e := s.own(env, in); e != OK {
+		return e
+	}
+	if e := env.Blobs.PunchHole(in.Blob, off, size); e != OK {
+		return e
+	}
+	if !keepAllocated {
+		from, to := (off+pageBytes-1)/pageBytes, (off+size)/pageBytes
+		if from < to {
+			s.UsedBytes -= in.release(from, to) * pageBytes
+		}
+	}
+	return OK
+}
+
+func (s *State) freePages() int64 { return (s.Config.QuotaBytes - s.UsedBytes) / pageBytes }

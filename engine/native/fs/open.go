@@ -1,0 +1,242 @@
+package fs
+
+import "strconv"
+
+// Opened is what Open gives. The inode has a reference, to be given back by Unref.
+type Opened struct {
+	Inode   InodeID
+	File    int64 // as in Place: an open file of the caller's own; there is no reference then
+	Mode    uint32
+	Rdev    uint64
+	Synth   string // path of a synthetic file or directory
+	Created bool
+}
+
+// Open answers open(2) with flags of x86-64. The caller has applied the umask to mode. What the type of the inode
+// demands besides (waiting for the other side of a FIFO, ENXIO for sockets, content of synthetic files) is the
+// caller's.
+func (s *State) Open(env *Env, at InodeID, path string, flags int, mode uint32) (Opened, Errno) {
+	if flags&O_PATH != 0 {
+		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW
+	}
+	if flags&oTmpfile != 0 {
+		return s.openTmpfile(env, at, path, flags, mode)
+	}
+	if flags&(O_CREAT|O_DIRECTORY) == O_CREAT|O_DIRECTORY {
+		return Opened{}, EINVAL
+	}
+	w := walker{s: s, env: env}
+	t, e := w.tail(s.inode(at), path)
+	if e != OK {
+		return Opened{}, e
+	}
+	if flags&O_CREAT != 0 {
+		return w.openCreate(t, flags, mode)
+	}
+	p, e := w.end(t, flags&O_NOFOLLOW == 0)
+	if e != OK {
+		return Opened{}, e
+	}
+	if p.File != 0 {
+		return Opened{File: p.File, Inode: p.Inode}, OK
+	}
+	return s.openInode(env, s.inode(p.Inode), flags, false)
+}
+
+// openCreate opens the last component of a path with O_CREAT, following links to a name that may have to be made.
+func (w *walker) openCreate(t tail, flags int, mode uint32) (Opened, Errno) {
+	s := w.s
+	for {
+		if t.kind != lastName {
+			if flags&O_EXCL != 0 {
+				return Opened{}, EEXIST
+			}
+			return Opened{}, EISDIR
+		}
+		if t.slash {
+			return Opened{}, EISDIR
+		}
+		in, e := s.lookup(w.env, t.dir, t.name)
+		if e == ENOENT {
+			return s.openNew(w.env, t, flags, mode)
+		}
+		if e != OK {
+			return Opened{}, e
+		}
+		if in.is(S_IFLNK) && flags&(O_EXCL|O_NOFOLLOW) == 0 {
+			if w.links++; w.links > maxLinks {
+				return Opened{}, ELOOP
+			}
+			if in.Synth != "" {
+				p, e := w.follow(t.dir, in)
+				if e != OK || p.File != 0 {
+					return Opened{File: p.File, Inode: p.Inode}, e
+				}
+				return s.openInode(w.env, s.inode(p.Inode), flags, false)
+			}
+			target, e := s.target(w.env, in)
+			if e != OK {
+				return Opened{}, e
+			}
+			if t, e = w.tail(t.dir, target); e != OK {
+				return Opened{}, e
+			}
+			continue
+		}
+		switch {
+		case flags&O_EXCL != 0:
+			return Opened{}, EEXIST
+		case in.isDir():
+			return Opened{}, EISDIR
+		}
+		return s.openInode(w.env, in, flags, false)
+	}
+}
+
+func (s *State) openNew(env *Env, t tail, flags int, mode uint32) (Opened, Errno) {
+	if e := s.writable(t.dir); e != OK {
+		return Opened{}, e
+	}
+	if t.dir.Synth != "" {
+		return Opened{}, ENOENT
+	}
+	if e := s.mayCreate(env, t.dir); e != OK {
+		return Opened{}, e
+	}
+	in, e := s.make(env, t.dir, t.name, Inode{Mode: S_IFREG | mode&permBits})
+	if e != OK {
+		return Opened{}, e
+	}
+	return s.openInode(env, in, flags, true)
+}
+
+func (s *State) openTmpfile(env *Env, at InodeID, path string, flags int, mode uint32) (Opened, Errno) {
+	if flags&O_DIRECTORY == 0 || flags&O_ACCMODE == O_RDONLY || flags&O_CREAT != 0 {
+		return Opened{}, EINVAL
+	}
+	p, e := s.Walk(env, at, path, true)
+	if e != OK {
+		return Opened{}, e
+	}
+	dir := s.inode(p.Inode)
+	if !dir.isDir() {
+		return Opened{}, ENOTDIR
+	}
+	if e := s.writable(dir); e != OK {
+		return Opened{}, e
+	}
+	if dir.Synth != "" {
+		return Opened{}, EOPNOTSUPP
+	}
+	if e := s.mayCreate(env, dir); e != OK {
+		return Opened{}, e
+	}
+	in, e := s.newInode(env, dir, Inode{Mode: S_IFREG | mode&permBits, Tmpfile: flags&O_EXCL == 0})
+	if e != OK {
+		return Opened{}, e
+	}
+	in.Nlink = 0
+	in.Parent, in.Name = dir.ID, "#"+strconv.FormatInt(int64(in.ID), 10)
+	return s.openInode(env, in, flags, true)
+}
+
+// Reopen opens an inode that is already known, as opening /proc/self/fd/N does.
+func (s *State) Reopen(env *Env, id InodeID, flags int) (Opened, Errno) {
+	if flags&O_PATH != 0 {
+		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW
+	}
+	if flags&(O_CREAT|O_EXCL) == O_CREAT|O_EXCL {
+		return Opened{}, EEXIST
+	}
+	return s.openInode(env, s.inode(id), flags, false)
+}
+
+// openInode opens what a path led to. made says that the call has just created it: its permissions do not count.
+func (s *State) openInode(env *Env, in *Inode, flags int, made bool) (Opened, Errno) {
+	if flags&O_DIRECTORY != 0 && flags&oTmpfile == 0 && !in.isDir() {
+		return Opened{}, ENOTDIR
+	}
+	o := Opened{Inode: in.ID, Mode: in.Mode, Rdev: in.Rdev, Synth: in.Synth, Created: made}
+	if flags&O_PATH != 0 {
+		in.Refs++
+		return o, OK
+	}
+	want := [4]uint32{R_OK, W_OK, R_OK | W_OK, R_OK | W_OK}[flags&O_ACCMODE]
+	if flags&O_TRUNC != 0 {
+		want |= W_OK
+	}
+	switch {
+	case in.is(S_IFLNK):
+		return Opened{}, ELOOP
+	case in.isDir() && want&W_OK != 0:
+		return Opened{}, EISDIR
+	}
+	if !made {
+		if e := s.access(env, in, want); e != OK {
+			return Opened{}, e
+		}
+	}
+	if flags&O_NOATIME != 0 && !env.Cred.owns(in) {
+		return Opened{}, EPERM
+	}
+	if in.Synth == "" && in.is(S_IFREG) {
+		if want&W_OK != 0 {
+			if e := s.writable(in); e != OK {
+				return Opened{}, e
+			}
+		}
+		if e := s.openRegular(env, in); e != OK {
+			return Opened{}, e
+		}
+	}
+	s.tell(in, IN_OPEN)
+	if flags&O_TRUNC != 0 && in.Synth == "" && in.is(S_IFREG) {
+		if e := s.resize(env, in, 0); e != OK {
+			return Opened{}, e
+		}
+		s.touched(env, in)
+		s.unprivilege(env, in)
+		s.tell(in, IN_MODIFY)
+	}
+	in.Refs++
+	return o, OK
+}
+
+func (s *State) openRegular(env *Env, in *Inode) Errno {
+	if in.Layer != NoLayer {
+		if _, e := env.Base.ReadAt(in.Layer, in.Path, nil, 0); e != OK {
+			return e
+		}
+		s.used(in)
+	}
+	return OK
+}
+
+// used notes that a base file was opened.
+func (s *State) used(in *Inode) {
+	path := s.HostPath(in.Layer, in.Path)
+	if _, known := s.Opened[path]; !known {
+		s.Opened[path] = Touch{in.Size, in.MtimeNs}
+	}
+}
+
+// Ref adds a reference to an inode.
+func (s *State) Ref(id InodeID) { s.inode(id).Refs++ }
+
+// Unref gives a reference back. An inode without links and references goes, and its bytes with it.
+func (s *State) Unref(env *Env, id InodeID) {
+	in := s.inode(id)
+	if in.Refs--; in.Refs < 0 {
+		panic("fs: more references given back than taken")
+	}
+	s.drop(env, in)
+}
+
+// Close tells those who watch an inode that an open file is being closed; Unref must follow.
+func (s *State) Close(id InodeID, written bool) {
+	if written {
+		s.tell(s.inode(id), IN_CLOSE_WRITE)
+	} else {
+		s.tell(s.inode(id), IN_CLOSE_NOWRITE)
+	}
+}

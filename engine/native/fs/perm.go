@@ -1,0 +1,82 @@
+package fs
+
+import "slices"
+
+// permits checks the permission bits of an inode (path_resolution(7)); want is a union of R_OK, W_OK and X_OK.
+func (c *Cred) permits(in *Inode, want uint32) bool {
+	if c.UID == 0 { // CAP_DAC_OVERRIDE: all, but execute only what is executable by somebody
+		return want&X_OK == 0 || in.isDir() || in.Mode&0o111 != 0
+	}
+	bits := in.Mode
+	switch {
+	case c.UID == in.UID:
+		bits >>= 6
+	case c.member(in.GID):
+		bits >>= 3
+	}
+	return bits&want == want
+}
+
+func (c *Cred) member(gid int) bool { return c.GID == gid || slices.Contains(c.Groups, gid) }
+
+func (c *Cred) owns(in *Inode) bool { return c.UID == 0 || c.UID == in.UID }
+
+func (s *State) access(env *Env, in *Inode, want uint32) Errno {
+	if !env.Cred.permits(in, want) {
+		return EACCES
+	}
+	return OK
+}
+
+// writable answers EROFS for what lies on a read-only mount.
+func (s *State) writable(in *Inode) Errno {
+	if s.Mounts[in.Mount].ReadOnly {
+		return EROFS
+	}
+	return OK
+}
+
+// mayCreate is the check before a new name.
+func (s *State) mayCreate(env *Env, dir *Inode) Errno {
+	if dir.Nlink == 0 {
+		return ENOENT
+	}
+	if dir.Synth != "" {
+		return ENOENT // /proc and /sys know all names that they can have
+	}
+	return s.access(env, dir, W_OK|X_OK)
+}
+
+// mayDelete is the check before a name goes; asDir says that the caller wants a directory to go.
+func (s *State) mayDelete(env *Env, dir, victim *Inode, asDir bool) Errno {
+	if dir.Synth != "" {
+		return EPERM
+	}
+	if e := s.access(env, dir, W_OK|X_OK); e != OK {
+		return e
+	}
+	c := &env.Cred
+	if dir.Mode&S_ISVTX != 0 && c.UID != 0 && c.UID != victim.UID && c.UID != dir.UID {
+		return EPERM
+	}
+	switch {
+	case asDir && !victim.isDir():
+		return ENOTDIR
+	case !asDir && victim.isDir():
+		return EISDIR
+	case victim.MountRoot:
+		return EBUSY
+	}
+	return OK
+}
+
+// Access answers access(2) for an inode.
+func (s *State) Access(env *Env, id InodeID, want uint32) Errno {
+	in := s.inode(id)
+	if want&W_OK != 0 && (in.is(S_IFREG) || in.isDir() || in.is(S_IFLNK)) {
+		if e := s.writable(in); e != OK {
+			return e
+		}
+	}
+	return s.access(env, in, want)
+}

@@ -1,0 +1,223 @@
+package fs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// InodeID is the number of an inode, also its st_ino; 0 is none.
+type InodeID int64
+
+// State is the file system of one node.
+type State struct {
+	Config     Config
+	Inodes     map[InodeID]*Inode
+	LastInode  InodeID
+	LastSynth  InodeID
+	Synths     map[string]InodeID // inodes of /proc and /sys by path
+	Mounts     []Mount
+	UsedBytes  int64            // allocated, in whole pages
+	Opened     map[string]Touch // base files that were opened, by host path
+	Instances  map[int64]*Inotify
+	LastNotify int64
+	Cookie     uint32    // of the last rename, for inotify
+	Ready      []int64   // inotify instances that got events since TakeReady
+	Gone       []InodeID // inodes of sockets that went since TakeGone
+}
+
+// Config is what a node's file system is made from.
+type Config struct {
+	// StartNs is CLOCK_REALTIME when the node starts: the time of everything that has no other, ns since 1970.
+	StartNs int64
+	// Layers are the host's folders and files underneath; Env.Base knows them by their index here. They name the
+	// files in Touched.
+	Layers []string
+	// Undated are folders and files of the host whose times of change come from a checkout or a build, and so differ
+	// where their content is the same. Nodes see StartNs in their place.
+	Undated []string
+	// Root is the layer of /, or NoLayer for an empty tree.
+	Root    int
+	Volumes []Volume
+	// QuotaBytes bounds what the node's files allocate; 0 is the default.
+	QuotaBytes int64
+	// Inodes bounds the number of inodes; 0 is the default.
+	Inodes int
+}
+
+// Volume is something mounted into the tree.
+type Volume struct {
+	Target   string // absolute
+	Layer    int    // NoLayer: empty at start
+	ReadOnly bool
+	Tmpfs    bool // lost at power loss
+}
+
+// Mount is one mounted tree.
+type Mount struct {
+	Target   string
+	Dev      uint64 // st_dev
+	Root     InodeID
+	Layer    int
+	ReadOnly bool
+	Type     MountType
+}
+
+// MountType says what a mount claims to be in statfs(2).
+type MountType uint8
+
+const (
+	Disk MountType = iota
+	Tmpfs
+	Proc
+	Sys
+	Dev
+)
+
+// Inode is one file, directory, link or special file.
+type Inode struct {
+	ID       InodeID
+	Mount    int    // index into State.Mounts
+	Mode     uint32 // type and permissions
+	UID, GID int
+	Nlink    int
+	Size     int64
+	Rdev     uint64
+	Target   string // of a symbolic link
+
+	AtimeNs, MtimeNs, CtimeNs, BtimeNs int64
+
+	Layer int    // the layer that has its content or children, NoLayer if none
+	Path  string // there
+
+	Blob    BlobID   // content of a regular file that was written, 0 if none
+	Extents []Extent // allocated pages of the blob
+
+	// Parent and Name are the last known name. For directories it is the only one; a removed directory keeps it.
+	Parent    InodeID
+	Name      string
+	Entries   map[string]InodeID // of a directory: its own names; 0 is a whiteout
+	Loaded    bool               // all base names are among the entries
+	MountRoot bool
+	Tmpfile   bool   // made by O_TMPFILE and not linked yet
+	Synth     string // path of a name in /proc or /sys
+	Memory    bool   // made by memfd_create(2)
+	Seals     int    // F_SEAL_WRITE and the like, of such a file
+	Mapped    bool   // was mapped for writing: not all writes are seen here
+	Refs      int    // open files, working directories and other holders
+
+	Xattrs  []Xattr // in the order of names
+	Flocks  []Flock
+	Locks   []Lock
+	Watches []Watcher
+}
+
+// Extent is a range of allocated pages [From, To).
+type Extent struct{ From, To int64 }
+
+// Xattr is an extended attribute.
+type Xattr struct {
+	Name  string
+	Value []byte
+}
+
+// Touch is what a base file was like when it was first opened.
+type Touch struct{ Size, MtimeNs int64 }
+
+func (in *Inode) is(kind uint32) bool { return in.Mode&S_IFMT == kind }
+func (in *Inode) isDir() bool         { return in.is(S_IFDIR) }
+
+// New makes the file system of a node.
+func New(env *Env, c Config) (*State, error) {
+	if c.QuotaBytes == 0 {
+		c.QuotaBytes = defaultQuotaBytes
+	}
+	if c.Inodes == 0 {
+		c.Inodes = defaultInodes
+	}
+	s := &State{
+		Config: c, Inodes: map[InodeID]*Inode{}, LastInode: rootInode - 1, LastSynth: firstSynth - 1, Synths: map[string]InodeID{},
+		Opened: map[string]Touch{}, Instances: map[int64]*Inotify{},
+	}
+	whole := *env
+	whole.NowNs, whole.Cred = c.StartNs, Cred{}
+	env = &whole
+	if err := s.mountRoot(env); err != nil {
+		return nil, err
+	}
+	if err := s.mountStandard(env); err != nil {
+		return nil, err
+	}
+	volumes := slices.Clone(c.Volumes)
+	slices.SortStableFunc(volumes, func(a, b Volume) int { return cmp.Compare(depth(a.Target), depth(b.Target)) })
+	for _, v := range volumes {
+		if err := s.mountVolume(env, v); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func depth(path string) int { return strings.Count(strings.TrimRight(path, "/"), "/") }
+
+// Touched lists the base files that were opened, as paths of the host, sorted.
+func (s *State) Touched() []string {
+	paths := make([]string, 0, len(s.Opened))
+	for p := range s.Opened {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// HostPath is where a base file lies on the host, for people and digests.
+func (s *State) HostPath(layer int, path string) string {
+	root := s.Config.Layers[layer]
+	if path == "" {
+		return root
+	}
+	return strings.TrimRight(root, "/") + "/" + path
+}
+
+// Root is the node's root directory.
+func (s *State) Root() InodeID { return rootInode }
+
+// Get gives an inode for reading, nil if there is none.
+func (s *State) Get(id InodeID) *Inode { return s.Inodes[id] }
+
+// inode gives an inode that must exist: a number that a caller holds a reference to.
+func (s *State) inode(id InodeID) *Inode {
+	in := s.Inodes[id]
+	if in == nil {
+		panic(fmt.Sprintf("fs: no inode %d", id))
+	}
+	return in
+}
+
+// Name gives the path of an inode by its last known name, "" if it is not linked any more.
+func (s *State) Name(id InodeID) string {
+	in := s.inode(id)
+	if in.Synth != "" {
+		return in.Synth
+	}
+	var parts []string
+	for in.ID != rootInode {
+		if in.Nlink == 0 {
+			return ""
+		}
+		parts = append(parts, in.Name)
+		if in = s.Inodes[in.Parent]; in == nil {
+			return ""
+		}
+	}
+	if len(parts) == 0 {
+		return "/"
+	}
+	var b strings.Builder
+	for i := len(parts) - 1; i >= 0; i-- {
+		b.WriteByte('/')
+		b.WriteString(parts[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,123 @@
+package fs
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// Flags of setxattr(2).
+const (
+	XATTR_CREATE  = 1
+	XATTR_REPLACE = 2
+)
+
+// xattrName checks a name. Only user.* is kept, on regular files and directories (xattr(7)).
+func (s *State) xattrName(in *Inode, name string, write bool) Errno {
+	switch {
+	case name == "" || len(name) > maxXattrName:
+		return ERANGE
+	case !strings.HasPrefix(name, "user."):
+		return EOPNOTSUPP
+	case name == "user.":
+		return EINVAL
+	case in.Synth != "":
+		return EOPNOTSUPP
+	case !in.is(S_IFREG) && !in.isDir() && write:
+		return EPERM
+	case !in.is(S_IFREG) && !in.isDir():
+		return ENODATA
+	}
+	return OK
+}
+
+func (in *Inode) xattr(name string) (int, bool) {
+	return slices.BinarySearchFunc(in.Xattrs, name, func(x Xattr, name string) int { return strings.Compare(x.Name, name) })
+}
+
+// GetXattr answers getxattr(2).
+func (s *State) GetXattr(env *Env, id InodeID, name string) ([]byte, Errno) {
+	in := s.inode(id)
+	if e := s.xattrName(in, name, false); e != OK {
+		return nil, e
+	}
+	if e := s.access(env, in, R_OK); e != OK {
+		return nil, e
+	}
+	i, ok := in.xattr(name)
+	if !ok {
+		return nil, ENODATA
+	}
+	return in.Xattrs[i].Value, OK
+}
+
+// SetXattr answers setxattr(2).
+func (s *State) SetXattr(env *Env, id InodeID, name string, value []byte, flags int) Errno {
+	in := s.inode(id)
+	if flags&^(XATTR_CREATE|XATTR_REPLACE) != 0 || flags == XATTR_CREATE|XATTR_REPLACE {
+		return EINVAL
+	}
+	if len(value) > maxXattrBytes {
+		return E2BIG
+	}
+	if e := s.alterXattr(env, in, name); e != OK {
+		return e
+	}
+	i, ok := in.xattr(name)
+	switch {
+	case ok && flags == XATTR_CREATE:
+		return EEXIST
+	case !ok && flags == XATTR_REPLACE:
+		return ENODATA
+	}
+	total := len(name) + len(value)
+	for _, x := range in.Xattrs {
+		if x.Name != name {
+			total += len(x.Name) + len(x.Value)
+		}
+	}
+	if total > maxXattrBytes {
+		return ENOSPC
+	}
+	if ok {
+		in.Xattrs[i].Value = bytes.Clone(value)
+	} else {
+		in.Xattrs = slices.Insert(in.Xattrs, i, Xattr{name, bytes.Clone(value)})
+	}
+	s.changed(env, in)
+	return OK
+}
+
+func (s *State) alterXattr(env *Env, in *Inode, name string) Errno {
+	if e := s.writable(in); e != OK {
+		return e
+	}
+	if e := s.xattrName(in, name, true); e != OK {
+		return e
+	}
+	return s.access(env, in, W_OK)
+}
+
+// ListXattr answers listxattr(2).
+func (s *State) ListXattr(id InodeID) []string {
+	var names []string
+	for _, x := range s.inode(id).Xattrs {
+		names = append(names, x.Name)
+	}
+	return names
+}
+
+// RemoveXattr answers removexattr(2).
+func (s *State) RemoveXattr(env *Env, id InodeID, name string) Errno {
+	in := s.inode(id)
+	if e := s.alterXattr(env, in, name); e != OK {
+		return e
+	}
+	i, ok := in.xattr(name)
+	if !ok {
+		return ENODATA
+	}
+	in.Xattrs = slices.Delete(in.Xattrs, i, i+1)
+	s.changed(env, in)
+	return OK
+}

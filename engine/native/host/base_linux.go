@@ -1,0 +1,164 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+)
+
+// maxOpenBase bounds how many base files a node's Base keeps open.
+const maxOpenBase = 1024
+
+// Base is the lower layers of one node: folders, or single files, of the real machine, read-only. Names are looked
+// up without following any symlink, so nothing leads out of a layer; fs follows links by itself, inside the world.
+type Base struct {
+	roots []int // descriptors of the layers
+	open  map[baseFile]int
+	order []baseFile // of opening: the oldest is closed first
+}
+
+type baseFile struct {
+	layer int
+	path  string
+}
+
+// NewBase opens the layers of a node.
+func NewBase(layers []string) (*Base, error) {
+	b := &Base{open: map[baseFile]int{}}
+	for _, path := range layers {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			b.Close()
+			return nil, fmt.Errorf("cannot open %s: %w", path, err)
+		}
+		b.roots = append(b.roots, fd)
+	}
+	return b, nil
+}
+
+// openat opens a file below a layer's root and refuses to follow links (openat2(2)).
+func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
+	root := b.roots[layer]
+	if path == "" {
+		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", root), int(flags)&^unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return fd, number(err)
+	}
+	fd, err := unix.Openat2(root, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
+	if err == unix.ENOSYS { // before Linux 5.6; fs has checked every element of the path
+		fd, err = unix.Openat(root, path, int(flags)|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	}
+	return fd, number(err)
+}
+
+// Lstat tells what a name stands for.
+func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
+	var st unix.Stat_t
+	err := unix.Fstatat(b.roots[layer], path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+	if err != nil {
+		return fs.BaseAttr{}, number(err)
+	}
+	return fs.BaseAttr{Mode: st.Mode, UID: int(st.Uid), GID: int(st.Gid), Size: st.Size, MtimeNs: st.Mtim.Nano(), Rdev: st.Rdev}, fs.OK
+}
+
+// Readlink reads a symlink.
+func (b *Base) Readlink(layer int, path string) (string, fs.Errno) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(b.roots[layer], path, buf)
+	if err != nil {
+		return "", number(err)
+	}
+	return string(buf[:n]), fs.OK
+}
+
+// ReadDir lists a folder.
+func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
+	fd, e := b.openat(layer, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if e != fs.OK {
+		return nil, e
+	}
+	defer unix.Close(fd)
+	var names []string
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if err != nil {
+			return nil, number(err)
+		}
+		if n == 0 {
+			return names, fs.OK
+		}
+		for p := buf[:n]; len(p) > 0; {
+			size := binary.LittleEndian.Uint16(p[16:])
+			name := p[unsafe.Offsetof(unix.Dirent{}.Name):size]
+			if i := bytes.IndexByte(name, 0); i >= 0 {
+				name = name[:i]
+			}
+			if s := string(name); s != "." && s != ".." {
+				names = append(names, s)
+			}
+			p = p[size:]
+		}
+	}
+}
+
+// FD opens a file for reading, mapping or executing. The descriptor stays open at least until maxOpenBase other
+// files were opened.
+func (b *Base) FD(layer int, path string) (int, fs.Errno) {
+	key := baseFile{layer, path}
+	if fd, ok := b.open[key]; ok {
+		return fd, fs.OK
+	}
+	fd, e := b.openat(layer, path, unix.O_RDONLY)
+	if e != fs.OK {
+		return -1, e
+	}
+	if len(b.order) >= maxOpenBase {
+		unix.Close(b.open[b.order[0]])
+		delete(b.open, b.order[0])
+		b.order = append(b.order[:0], b.order[1:]...)
+	}
+	b.open[key] = fd
+	b.order = append(b.order, key)
+	return fd, fs.OK
+}
+
+// ReadAt reads from a file; with an empty p it only opens it.
+func (b *Base) ReadAt(layer int, path string, p []byte, off int64) (int, fs.Errno) {
+	fd, e := b.FD(layer, path)
+	if e != fs.OK || len(p) == 0 {
+		return 0, e
+	}
+	return count(unix.Pread(fd, p, off))
+}
+
+// Close closes everything.
+func (b *Base) Close() {
+	for _, fd := range b.open {
+		unix.Close(fd)
+	}
+	for _, fd := range b.roots {
+		unix.Close(fd)
+	}
+}
+
+func count(n int, err error) (int, fs.Errno) {
+	if err != nil {
+		return 0, number(err)
+	}
+	return n, fs.OK
+}
+
+func number(err error) fs.Errno {
+	if err != nil {
+		return fs.Errno(err.(syscall.Errno))
+	}
+	return fs.OK
+}

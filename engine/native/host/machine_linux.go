@@ -1,0 +1,500 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ThreadID is the engine's own number of a thread; it never comes from the real kernel.
+type ThreadID = int64
+
+// where says in which kind of ptrace stop a thread stands: it decides how a real call can be made from there.
+type where uint8
+
+const (
+	atStart  where = iota // before the first instruction, or at the end of a call (a call's work is over)
+	atCall                // seccomp stop: the call has not begun
+	atSignal              // signal-delivery stop
+)
+
+type thread struct {
+	tid, tgid int
+	leader    bool
+	at        where
+	regs      unix.PtraceRegs
+	loaded    bool
+	dirty     bool
+	gadget    uint64
+	kit       *Kit
+	auxv      []byte
+	inject    int   // signal to hand over at the next resume
+	queued    *Stop // a stop that was met while doing something else
+}
+
+// Machine runs the threads of one world. All methods must be called from one locked OS thread: the one that called
+// NewMachine.
+type Machine struct {
+	threads    map[ThreadID]*thread
+	alive      map[int]int // real threads of a process that were not reaped yet, by tgid
+	stubFD     int
+	pid        int
+	vdsoOffset uint64
+	leaks      Leaks
+	watch      *watchdog
+}
+
+// Leaks switches off single cures against chance; only the mutation test of the engine sets any.
+type Leaks struct {
+	ASLR, TSC, VDSO, Random bool
+}
+
+// NewMachine prepares a machine. spinCPUMs is the CPU time that a thread may use without a system call before it
+// is stopped by force.
+func NewMachine(leaks Leaks, spinCPUMs int64) (*Machine, error) {
+	quietChildSignals()
+	fd, err := unix.MemfdCreate("bloodhound-stub", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd_create: %w", err)
+	}
+	if _, err := unix.Pwrite(fd, stubImage(), 0); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, pid: os.Getpid(), leaks: leaks}
+	m.watch = startWatchdog(spinCPUMs)
+	return m, nil
+}
+
+// Close kills and reaps every process that is left.
+func (m *Machine) Close() {
+	m.watch.stop()
+	for len(m.threads) > 0 {
+		for id := range m.threads {
+			m.Kill(id)
+			break
+		}
+	}
+	unix.Close(m.stubFD)
+}
+
+// Interrupt makes the thread that runs now stop soon, with StopSpin. It may be called from any goroutine.
+func (m *Machine) Interrupt() { m.watch.interrupt() }
+
+func (m *Machine) get(id ThreadID) *thread {
+	t := m.threads[id]
+	if t == nil {
+		panic(fmt.Sprintf("host: no thread %d", id))
+	}
+	return t
+}
+
+func (t *thread) load() *unix.PtraceRegs {
+	if !t.loaded {
+		ptrace(unix.PTRACE_GETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.regs)))
+		t.loaded = true
+	}
+	return &t.regs
+}
+
+func (t *thread) flush() {
+	if t.dirty {
+		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.regs)))
+	}
+	t.dirty, t.loaded = false, false
+}
+
+// Regs gives the registers of a stopped thread, to read.
+func (m *Machine) Regs(id ThreadID) unix.PtraceRegs { return *m.get(id).load() }
+
+// SetRegs replaces the registers of a stopped thread. The call at which it stands, if any, is skipped.
+func (m *Machine) SetRegs(id ThreadID, r unix.PtraceRegs) {
+	t := m.get(id)
+	t.load()
+	t.regs = r
+	t.regs.Orig_rax = ^uint64(0)
+	t.dirty = true
+	t.at = atStart
+}
+
+// Result answers the call at which a thread stands with v (a value, or a negated errno) and skips it.
+func (m *Machine) Result(id ThreadID, v int64) {
+	t := m.get(id)
+	if t.at == atCall && !t.loaded {
+		ptrace(unix.PTRACE_POKEUSR, t.tid, userOrigRax, ^uintptr(0))
+		ptrace(unix.PTRACE_POKEUSR, t.tid, userRax, uintptr(v))
+		t.at = atStart
+		return
+	}
+	t.load()
+	t.regs.Rax = uint64(v)
+	t.regs.Orig_rax = ^uint64(0)
+	t.dirty = true
+	t.at = atStart
+}
+
+// Restart makes the thread execute the call at which it stands once more when it runs on: what SA_RESTART asks
+// for after a handler.
+func (m *Machine) Restart(id ThreadID, nr uint64) {
+	t := m.get(id)
+	t.load()
+	t.regs.Rip -= 2
+	t.regs.Rax = nr
+	t.regs.Orig_rax = ^uint64(0)
+	t.dirty = true
+	t.at = atStart
+}
+
+// StopKind says why a thread stopped.
+type StopKind uint8
+
+const (
+	StopCall     StopKind = iota // about to make a system call
+	StopCallExit                 // a passed call ended (Resume with everyCall)
+	StopSignal                   // the processor or the kernel raised a signal in it
+	StopSpin                     // used its CPU time without a system call, or was interrupted
+	StopExit                     // gone
+)
+
+// Stop is what Resume returns.
+type Stop struct {
+	Kind    StopKind
+	Nr      uint64
+	Args    [6]uint64
+	IP, SP  uint64
+	Foreign bool // the call was made with another architecture's convention (int 0x80, x32)
+	Signal  int
+	Info    [128]byte // siginfo_t, for StopSignal
+	Status  syscall.WaitStatus
+}
+
+// Resume lets a thread run to its next stop. With everyCall it stops after passed calls too.
+func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
+	t := m.get(id)
+	if t.queued != nil {
+		*stop = *t.queued
+		t.queued = nil
+		return
+	}
+	request := unix.PTRACE_CONT
+	if everyCall {
+		request = unix.PTRACE_SYSCALL
+	}
+	for {
+		if t.at == atCall {
+			panic("host: Resume of a thread whose call was not answered")
+		}
+		t.flush()
+		sig := t.inject
+		t.inject = 0
+		m.watch.running(t.tid)
+		ptrace(request, t.tid, 0, uintptr(sig))
+		_, status, errno := wait4(t.tid, 0)
+		m.watch.stopped()
+		if errno != 0 || status.Exited() || status.Signaled() {
+			m.reaped(id, t)
+			*stop = Stop{Kind: StopExit, Status: status}
+			return
+		}
+		if m.decode(t, status, stop) {
+			return
+		}
+	}
+}
+
+// decode turns a wait status into a Stop; false means that the thread must simply go on.
+func (m *Machine) decode(t *thread, status syscall.WaitStatus, stop *Stop) bool {
+	t.at = atStart
+	switch event, sig := int(status>>16), syscall.Signal(status>>8&0xff); {
+	case event == unix.PTRACE_EVENT_SECCOMP:
+		t.at = atCall
+		m.call(t, stop)
+		return true
+	case event != 0:
+		panic(fmt.Sprintf("host: unexpected ptrace event %d", event))
+	case sig == syscall.SIGTRAP|0x80:
+		var info syscallInfo
+		ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
+		if info.op != infoExit {
+			return false
+		}
+		*stop = Stop{Kind: StopCallExit, IP: info.ip, SP: info.sp}
+		return true
+	default:
+		return m.signal(t, sig, stop)
+	}
+}
+
+func (m *Machine) call(t *thread, stop *Stop) {
+	var info syscallInfo
+	ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
+	stop.Kind = StopCall
+	stop.Nr, stop.Args, stop.IP, stop.SP = info.nr, info.args, info.ip, info.sp
+	stop.Foreign = info.arch != auditArchX8664 || info.nr&x32Bit != 0
+}
+
+// siginfo_t: si_signo, si_errno, si_code at 0, 4, 8.
+const siKernel = 0x80
+
+func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
+	t.at = atSignal
+	stop.Kind = StopSignal
+	stop.Signal = int(sig)
+	stop.Info = [128]byte{}
+	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info)))
+	code := int32(binary.LittleEndian.Uint32(stop.Info[8:]))
+	switch sig {
+	case syscall.SIGSTOP:
+		if m.watch.fired() {
+			stop.Kind = StopSpin
+			r := t.load()
+			stop.IP, stop.SP = r.Rip, r.Rsp
+			return true
+		}
+		return false
+	case syscall.SIGSEGV:
+		if code == siKernel && m.timestamp(t) {
+			return false
+		}
+		return code > 0
+	case syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS:
+		return code > 0
+	}
+	return false // nobody but the engine signals a world's process
+}
+
+// timestamp answers a trapped rdtsc or rdtscp from virtual time: one tick is one nanosecond.
+func (m *Machine) timestamp(t *thread) bool {
+	r := t.load()
+	var code [3]byte
+	n := m.readAt(t, r.Rip, code[:])
+	var size uint64
+	switch {
+	case n >= 2 && code[0] == 0x0f && code[1] == 0x31:
+		size = 2
+	case n >= 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9:
+		size = 3
+		r.Rcx = 0 // TSC_AUX: CPU 0, node 0
+	default:
+		return false
+	}
+	p := t.kit.Time
+	p.NowNs += p.ReadCostNs
+	p.Reads++
+	v := uint64(p.MonoNs + p.NowNs)
+	r.Rax, r.Rdx = v&0xffffffff, v>>32
+	r.Rip += size
+	t.dirty = true
+	t.at = atStart
+	return true
+}
+
+// Fault hands the signal of a StopSignal over to the thread: its handler runs, or it dies.
+func (m *Machine) Fault(id ThreadID, sig int) {
+	t := m.get(id)
+	t.inject = sig
+	t.at = atStart
+}
+
+// Ignore drops the signal of a StopSignal.
+func (m *Machine) Ignore(id ThreadID) { m.get(id).at = atStart }
+
+// Sigmask reads the blocked signals of a stopped thread: bit n-1 is signal n.
+func (m *Machine) Sigmask(id ThreadID) uint64 {
+	var mask uint64
+	ptrace(ptraceGetSigmask, m.get(id).tid, 8, uintptr(unsafe.Pointer(&mask)))
+	return mask
+}
+
+// SetSigmask replaces the blocked signals of a stopped thread.
+func (m *Machine) SetSigmask(id ThreadID, mask uint64) {
+	ptrace(ptraceSetSigmask, m.get(id).tid, 8, uintptr(unsafe.Pointer(&mask)))
+}
+
+// uc_sigmask in struct rt_sigframe: behind pretcode (8), uc_flags (8), uc_link (8), uc_stack (24), sigcontext (256).
+const frameSigmask = 8 + 8 + 8 + 24 + 256
+
+// Deliver makes the handler of a signal run next: the real kernel builds the frame. The call at which the thread
+// stands must have been answered. maskAfter, if not nil, is the mask that the handler's return restores. It
+// reports whether the handler's frame was built; if not, the next Resume tells what happened instead.
+func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool {
+	t := m.get(id)
+	if t.at == atCall {
+		panic("host: Deliver to a thread whose call was not answered")
+	}
+	unix.Tgkill(t.tgid, t.tid, syscall.Signal(sig))
+	t.flush()
+	ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
+	_, status, errno := wait4(t.tid, 0)
+	if errno != 0 || !status.Stopped() {
+		t.queued = &Stop{Kind: StopExit, Status: status}
+		return false
+	}
+	if got := status >> 8; int(got) != sig {
+		t.queued = &Stop{}
+		if !m.decode(t, status, t.queued) {
+			t.queued = nil
+		}
+		return false
+	}
+	binary.LittleEndian.PutUint32(info[0:], uint32(sig))
+	ptrace(unix.PTRACE_SETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(info)))
+	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
+	_, status, errno = wait4(t.tid, 0)
+	if errno != 0 || !status.Stopped() {
+		t.queued = &Stop{Kind: StopExit, Status: status}
+		return false
+	}
+	t.at = atStart
+	if int(status>>8) != int(syscall.SIGTRAP) {
+		t.queued = &Stop{}
+		if !m.decode(t, status, t.queued) {
+			t.queued = nil
+		}
+		return false
+	}
+	if maskAfter != nil {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], *maskAfter)
+		m.writeAt(t, t.load().Rsp+frameSigmask, b[:])
+	}
+	return true
+}
+
+// Native lets the real kernel execute the call at which the thread stands, with its own arguments, and returns
+// the result; Result must still be called. The call must not block.
+func (m *Machine) Native(id ThreadID) int64 {
+	t := m.get(id)
+	r := t.load()
+	return m.execute(t, r.Orig_rax, r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9)
+}
+
+// Pass lets the real kernel execute the call at which the thread stands when the thread runs on; nobody looks at the
+// result.
+func (m *Machine) Pass(id ThreadID) { m.get(id).at = atStart }
+
+// Execute makes the thread execute a real call of the engine's choice; the thread's registers stay as they were.
+// The call must not block.
+func (m *Machine) Execute(id ThreadID, nr uint64, args ...uint64) int64 {
+	return m.execute(m.get(id), nr, args...)
+}
+
+func (m *Machine) execute(t *thread, nr uint64, args ...uint64) int64 {
+	saved := m.begin(t, nr, args...)
+	for {
+		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
+		_, status, errno := wait4(t.tid, 0)
+		if errno != 0 || !status.Stopped() {
+			t.queued = &Stop{Kind: StopExit, Status: status}
+			return -int64(unix.ESRCH)
+		}
+		if done, v := m.ended(t, status); done {
+			m.end(t, saved)
+			return v
+		}
+	}
+}
+
+// begin sets a thread up to execute a call; it returns the registers to put back by end.
+func (m *Machine) begin(t *thread, nr uint64, args ...uint64) unix.PtraceRegs {
+	saved := *t.load()
+	r := saved
+	var a [6]uint64
+	copy(a[:], args)
+	r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
+	if t.at == atCall {
+		r.Orig_rax = nr
+	} else {
+		r.Rax = nr
+		r.Orig_rax = ^uint64(0)
+		r.Rip = t.gadget
+	}
+	ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
+	saved.Orig_rax = ^uint64(0)
+	return saved
+}
+
+// ended tells whether a stop is the end of a call, and its result.
+func (m *Machine) ended(t *thread, status syscall.WaitStatus) (bool, int64) {
+	if int(status>>8) != int(syscall.SIGTRAP|0x80) {
+		return false, 0
+	}
+	var info syscallInfo
+	ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
+	return info.op == infoExit, int64(info.nr) // rval shares the place of nr
+}
+
+func (m *Machine) end(t *thread, saved unix.PtraceRegs) {
+	t.regs, t.loaded, t.dirty, t.at = saved, true, true, atStart
+}
+
+// Read copies memory of a thread's process; it returns how many bytes could be read.
+func (m *Machine) Read(id ThreadID, addr uint64, p []byte) int { return m.readAt(m.get(id), addr, p) }
+
+// Write copies into the memory of a thread's process; it returns how many bytes could be written.
+func (m *Machine) Write(id ThreadID, addr uint64, p []byte) int { return m.writeAt(m.get(id), addr, p) }
+
+func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
+	return transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p)
+}
+
+func (m *Machine) writeAt(t *thread, addr uint64, p []byte) int {
+	return transfer(unix.SYS_PROCESS_VM_WRITEV, t.tid, addr, p)
+}
+
+func transfer(nr uintptr, tid int, addr uint64, p []byte) int {
+	if len(p) == 0 {
+		return 0
+	}
+	local := unix.Iovec{Base: &p[0], Len: uint64(len(p))}
+	remote := [2]uint64{addr, uint64(len(p))}
+	n, _, e := syscall.RawSyscall6(nr, uintptr(tid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+	if e != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// Maps reads the real /proc/PID/maps of a thread's process.
+func (m *Machine) Maps(id ThreadID) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", m.get(id).tgid))
+	return string(b)
+}
+
+// Auxv is the auxiliary vector that the last Exec gave to a thread's program.
+func (m *Machine) Auxv(id ThreadID) []byte { return m.get(id).auxv }
+
+// CPUNs is the CPU time that a thread has used, for limits only: it varies from run to run.
+func (m *Machine) CPUNs(id ThreadID) int64 { return cpuNs(m.get(id).tid) }
+
+func (m *Machine) reaped(id ThreadID, t *thread) {
+	delete(m.threads, id)
+	if m.alive[t.tgid]--; m.alive[t.tgid] <= 0 {
+		delete(m.alive, t.tgid)
+	}
+}
+
+// Alive counts the real threads that are left.
+func (m *Machine) Alive() int { return len(m.threads) }
+
+// Regs are the registers of a thread.
+type Regs = unix.PtraceRegs
+
+// OpenFD opens one of this process' files in a thread's process and returns the real descriptor there, which must
+// be closed again by Execute.
+func (m *Machine) OpenFD(id ThreadID, fd int, writable bool) int64 {
+	t := m.get(id)
+	flags := uint64(unix.O_RDONLY | unix.O_CLOEXEC)
+	if writable {
+		flags = unix.O_RDWR | unix.O_CLOEXEC
+	}
+	path := fmt.Appendf(nil, "/proc/%d/fd/%d\x00", m.pid, fd)
+	copy(t.kit.data[4096:], path) // the scratch area, which the process sees too
+	return m.execute(t, unix.SYS_OPENAT, 0, kitScratch, flags)
+}

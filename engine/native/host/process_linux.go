@@ -1,0 +1,467 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	stackLimitBytes = 8 << 20 // the kit's place depends on it
+	// dataLimitBytes bounds a program's private writable memory: one that allocates without end gets ENOMEM and must
+	// not take the machine with it.
+	dataLimitBytes = 8 << 30
+)
+
+// Spawn starts a process that holds nothing but the stub. Exec puts a program into it.
+func (m *Machine) Spawn(id ThreadID, kit *Kit) error {
+	// The child closes what it inherits: ForkExec passes no files on, and close_range below takes the rest.
+	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", m.stubFD), []string{"stub"}, &syscall.ProcAttr{
+		Env: []string{}, Sys: &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL, Setsid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot start a process: %w", err)
+	}
+	if _, status, errno := wait4(pid, 0); errno != 0 || !status.Stopped() {
+		return fmt.Errorf("cannot trace a process (is ptrace allowed here? run `bloodhound doctor`): status %#x", status)
+	}
+	t := &thread{tid: pid, tgid: pid, leader: true, gadget: stubGadget, kit: kit}
+	m.threads[id] = t
+	m.alive[pid]++
+	if e := ptrace(unix.PTRACE_SETOPTIONS, pid, 0, traceOptions); e != 0 {
+		return fmt.Errorf("ptrace options: %w", e)
+	}
+	return m.confine(t)
+}
+
+// confine sets what must hold before the first program of a process starts, and what exec then inherits.
+func (m *Machine) confine(t *thread) error {
+	type step struct {
+		what string
+		nr   uint64
+		args []uint64
+	}
+	sp := t.load().Rsp &^ 15
+	prog := filter()
+	place := sp - 4096
+	limit := func(at uint64, bytes uint64) uint64 {
+		var b [16]byte
+		binary.LittleEndian.PutUint64(b[:], bytes)
+		binary.LittleEndian.PutUint64(b[8:], bytes)
+		m.writeAt(t, at, b[:])
+		return at
+	}
+	code := unsafe.Slice((*byte)(unsafe.Pointer(&prog[0])), len(prog)*8)
+	var fprog [16]byte
+	binary.LittleEndian.PutUint16(fprog[:], uint16(len(prog)))
+	binary.LittleEndian.PutUint64(fprog[8:], place+64)
+	if m.writeAt(t, place, fprog[:]) != 16 || m.writeAt(t, place+64, code) != len(code) {
+		return fmt.Errorf("cannot write a traced process's memory")
+	}
+	runtime.KeepAlive(prog)
+	steps := []step{
+		{"close_range", unix.SYS_CLOSE_RANGE, []uint64{0, 1<<32 - 1, 0}},
+		{"no_new_privs", unix.SYS_PRCTL, []uint64{unix.PR_SET_NO_NEW_PRIVS, 1}},
+		{"RLIMIT_STACK", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_STACK, limit(sp-8192, stackLimitBytes), 0}},
+		{"RLIMIT_DATA", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_DATA, limit(sp-8192+32, dataLimitBytes), 0}},
+		{"RLIMIT_CORE", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, limit(sp-8192+16, 0), 0}},
+	}
+	if !m.leaks.ASLR {
+		steps = append(steps, step{"personality", unix.SYS_PERSONALITY, []uint64{0x0040000}}) // ADDR_NO_RANDOMIZE
+	}
+	if !m.leaks.TSC {
+		steps = append(steps, step{"PR_SET_TSC", unix.SYS_PRCTL, []uint64{unix.PR_SET_TSC, unix.PR_TSC_SIGSEGV}})
+	}
+	steps = append(steps, step{"seccomp", unix.SYS_SECCOMP, []uint64{1, 0, place}}) // SECCOMP_SET_MODE_FILTER
+	for _, s := range steps {
+		v := m.execute(t, s.nr, s.args...)
+		if v < 0 && !(s.what == "close_range" && v == -int64(unix.ENOSYS)) && s.what != "RLIMIT_STACK" {
+			return fmt.Errorf("cannot confine a process: %s: %w (run `bloodhound doctor`)", s.what, syscall.Errno(-v))
+		}
+	}
+	return nil
+}
+
+// Image is a program to execute.
+type Image struct {
+	FD     int    // an open file of this process
+	Path   string // its path in the world, for AT_EXECFN
+	Argv   []string
+	Env    []string
+	Random [16]byte // AT_RANDOM
+	UID    int
+	GID    int
+	Kit    *Kit
+}
+
+// Exec replaces the program of a thread's process. others are the further threads of that process: they are gone
+// when Exec succeeds. A failure leaves everything as it was.
+func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno {
+	t := m.get(id)
+	path := fmt.Sprintf("/proc/%d/fd/%d", m.pid, img.FD)
+	block, at := argBlock(path, img.Argv, img.Env)
+	size := uint64(len(block))
+	// The strings go to a place of their own: they may be larger than any scratch area.
+	base := m.execute(t, unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	if base < 0 {
+		return syscall.Errno(-base)
+	}
+	relocate(block, at, uint64(base))
+	if m.writeAt(t, uint64(base), block) != len(block) {
+		m.execute(t, unix.SYS_MUNMAP, uint64(base), size)
+		return syscall.ENOMEM
+	}
+	fd := m.execute(t, unix.SYS_OPENAT, 0, uint64(base), unix.O_RDONLY|unix.O_CLOEXEC)
+	if fd < 0 {
+		m.execute(t, unix.SYS_MUNMAP, uint64(base), size)
+		return syscall.Errno(-fd)
+	}
+	saved := m.begin(t, unix.SYS_EXECVEAT, uint64(fd), uint64(base)+at.empty, uint64(base)+at.argv, uint64(base)+at.env, unix.AT_EMPTY_PATH)
+	errno := m.awaitExec(id, t, others)
+	if errno != 0 {
+		m.end(t, saved)
+		m.execute(t, unix.SYS_CLOSE, uint64(fd))
+		m.execute(t, unix.SYS_MUNMAP, uint64(base), size)
+		return errno
+	}
+	t.kit = img.Kit
+	return m.furnish(t, img)
+}
+
+type argPlaces struct{ empty, argv, env uint64 }
+
+// argBlock lays out path, strings and pointer arrays as execve wants them, with pointers relative to 0.
+func argBlock(path string, argv, env []string) ([]byte, argPlaces) {
+	b := append([]byte(path), 0)
+	at := argPlaces{empty: uint64(len(b)) - 1}
+	places := func(list []string) []uint64 {
+		var p []uint64
+		for _, s := range list {
+			p = append(p, uint64(len(b)))
+			b = append(append(b, s...), 0)
+		}
+		return p
+	}
+	a, e := places(argv), places(env)
+	for len(b)%8 != 0 {
+		b = append(b, 0)
+	}
+	array := func(p []uint64) uint64 {
+		start := uint64(len(b))
+		for _, v := range p {
+			b = binary.LittleEndian.AppendUint64(b, v)
+		}
+		b = binary.LittleEndian.AppendUint64(b, 0)
+		return start
+	}
+	at.argv = array(a)
+	at.env = array(e)
+	return b, at
+}
+
+func relocate(b []byte, at argPlaces, base uint64) {
+	for i := at.argv; i+8 <= uint64(len(b)); i += 8 {
+		if v := binary.LittleEndian.Uint64(b[i:]); v != 0 { // NULL ends an array; no string is at offset 0
+			binary.LittleEndian.PutUint64(b[i:], v+base)
+		}
+	}
+}
+
+// awaitExec runs an execveat to its end. While it tears the other threads down, the tracer must reap them.
+func (m *Machine) awaitExec(id ThreadID, t *thread, others []ThreadID) syscall.Errno {
+	ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
+	waitFor := func() (syscall.WaitStatus, bool) {
+		if len(others) == 0 {
+			_, status, errno := wait4(t.tid, 0)
+			return status, errno == 0
+		}
+		for {
+			for i := 0; i < len(others); i++ {
+				o := m.threads[others[i]]
+				if o.leader && !t.leader {
+					continue // the leader's id passes to the thread that executes
+				}
+				if n, status, errno := wait4(o.tid, unix.WNOHANG); errno != 0 || n == o.tid && !status.Stopped() {
+					m.reaped(others[i], o)
+					others = append(others[:i:i], others[i+1:]...)
+					i--
+				}
+			}
+			if n, status, errno := wait4(t.tid, unix.WNOHANG); errno == 0 && n == t.tid {
+				return status, true
+			}
+			if !t.leader {
+				if n, status, errno := wait4(t.tgid, unix.WNOHANG); errno == 0 && n == t.tgid {
+					return status, true
+				}
+			}
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+	for {
+		status, ok := waitFor()
+		if !ok || !status.Stopped() {
+			t.queued = &Stop{Kind: StopExit, Status: status}
+			return 0
+		}
+		if int(status>>16) == unix.PTRACE_EVENT_EXEC {
+			for _, o := range others { // a former leader: its real thread is gone, its id lives on as ours
+				delete(m.threads, o)
+			}
+			t.tid, t.leader = t.tgid, true
+			m.alive[t.tgid] = 1
+			break
+		}
+		if done, v := m.ended(t, status); done {
+			return syscall.Errno(-v)
+		}
+		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
+	}
+	ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0) // on to the end of execveat
+	wait4(t.tid, 0)
+	t.loaded, t.dirty, t.at = false, false, atStart
+	return 0
+}
+
+// Auxiliary vector types (elf.h).
+const (
+	atUID, atEUID, atGID, atEGID = 11, 12, 13, 14
+	atSecure                     = 23
+	atRandom                     = 25
+	atExecfn                     = 31
+	atSysinfoEhdr                = 33
+)
+
+// furnish prepares a fresh program: auxiliary vector, kit.
+func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
+	if t.queued != nil {
+		return 0 // died in exec; the next Resume tells
+	}
+	sp := t.load().Rsp
+	stack := make([]byte, 64<<10)
+	stack = stack[:m.readAt(t, sp, stack)]
+	word := func(i uint64) uint64 {
+		if i+8 > uint64(len(stack)) {
+			more := make([]byte, i+(64<<10))
+			stack = more[:m.readAt(t, sp, more)]
+		}
+		if i+8 > uint64(len(stack)) {
+			return 0
+		}
+		return binary.LittleEndian.Uint64(stack[i:])
+	}
+	i := 8 * (word(0) + 2) // argc, argv, NULL
+	for word(i) != 0 {     // env
+		i += 8
+	}
+	put := func(off, v uint64) {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], v)
+		m.writeAt(t, sp+off, b[:])
+	}
+	vdso := uint64(0)
+	i += 8
+	vector := i
+	for ; word(i) != 0; i += 16 {
+		switch word(i) {
+		case atSysinfoEhdr:
+			vdso = word(i + 8)
+			if !m.leaks.VDSO {
+				put(i+8, kitText)
+			}
+		case atRandom:
+			if !m.leaks.Random {
+				m.writeAt(t, word(i+8), img.Random[:])
+			}
+		case atExecfn:
+			put(i+8, kitPrivate)
+		case atUID, atEUID:
+			put(i+8, uint64(img.UID))
+		case atGID, atEGID:
+			put(i+8, uint64(img.GID))
+		case atSecure:
+			put(i+8, 0)
+		}
+	}
+	t.auxv = make([]byte, i+16-vector)
+	m.readAt(t, sp+vector, t.auxv)
+	place, errno := m.findGadget(t, vdso)
+	if errno != 0 {
+		return errno
+	}
+	t.gadget = place
+	// The path of the kit's file holds a real id: it must not stay behind in the program's stack.
+	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", m.pid, img.Kit.fd)), 0)
+	where := sp - 2048
+	m.writeAt(t, where, path)
+	fd := m.execute(t, unix.SYS_OPENAT, 0, where, unix.O_RDWR|unix.O_CLOEXEC)
+	m.writeAt(t, where, make([]byte, len(path)))
+	if fd < 0 {
+		return syscall.Errno(-fd)
+	}
+	const fixed = 0x100000 // MAP_FIXED_NOREPLACE
+	for _, a := range [][6]uint64{
+		{kitText, textSize, unix.PROT_READ | unix.PROT_EXEC, unix.MAP_PRIVATE | fixed, uint64(fd), 0},
+		{kitData, dataSize, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | fixed, uint64(fd), textSize},
+		{kitPrivate, privateSize, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | fixed, ^uint64(0), 0},
+	} {
+		if v := m.execute(t, unix.SYS_MMAP, a[:]...); v < 0 {
+			return syscall.Errno(-v)
+		}
+	}
+	m.execute(t, unix.SYS_CLOSE, uint64(fd))
+	t.gadget = gadget
+	name := append([]byte(img.Path), 0)
+	if len(name) > privateSize {
+		name = append(name[:privateSize-1], 0)
+	}
+	m.writeAt(t, kitPrivate, name)
+	t.regs.Rax = 0
+	t.dirty = true
+	return 0
+}
+
+// findGadget looks for a syscall instruction in the real vDSO, which every fresh program has.
+func (m *Machine) findGadget(t *thread, vdso uint64) (uint64, syscall.Errno) {
+	if vdso == 0 {
+		return 0, syscall.ENOEXEC
+	}
+	if m.vdsoOffset == 0 {
+		text := make([]byte, 8192)
+		text = text[:m.readAt(t, vdso, text)]
+		for i := 0; i+1 < len(text); i++ {
+			if text[i] == 0x0f && text[i+1] == 0x05 {
+				m.vdsoOffset = uint64(i)
+				break
+			}
+		}
+		if m.vdsoOffset == 0 {
+			return 0, syscall.ENOEXEC
+		}
+	}
+	return vdso + m.vdsoOffset, 0
+}
+
+// Clone flags (sched.h) that the engine handles itself: they carry real ids, would block in the kernel, or name
+// things that are virtual.
+const ownCloneFlags = 0xff | // exit signal
+	unix.CLONE_VFORK | unix.CLONE_PARENT_SETTID | unix.CLONE_CHILD_SETTID | unix.CLONE_CHILD_CLEARTID | unix.CLONE_PIDFD |
+	unix.CLONE_UNTRACED | unix.CLONE_PTRACE | unix.CLONE_PARENT
+
+// Clone makes a thread (CLONE_THREAD in flags) or a process out of the thread parent, which stands at a call.
+// The new one is stopped and will see result 0; the parent's call must still be answered.
+func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscall.Errno {
+	t := m.get(parent)
+	flags &^= ownCloneFlags
+	if flags&unix.CLONE_THREAD == 0 {
+		flags |= unix.CLONE_PARENT // a child of this process: one wait reaps it for good
+	}
+	saved := m.begin(t, unix.SYS_CLONE, flags, stack, 0, 0, tls)
+	tid := 0
+	for {
+		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
+		_, status, errno := wait4(t.tid, 0)
+		if errno != 0 || !status.Stopped() {
+			t.queued = &Stop{Kind: StopExit, Status: status}
+			return syscall.EAGAIN
+		}
+		switch int(status >> 16) {
+		case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
+			var msg uint64
+			ptrace(unix.PTRACE_GETEVENTMSG, t.tid, 0, uintptr(unsafe.Pointer(&msg)))
+			tid = int(msg)
+			continue
+		}
+		if done, v := m.ended(t, status); done {
+			m.end(t, saved)
+			if v < 0 {
+				return syscall.Errno(-v)
+			}
+			break
+		}
+	}
+	if _, status, errno := wait4(tid, 0); errno != 0 || !status.Stopped() {
+		return syscall.EAGAIN
+	}
+	c := &thread{tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit}
+	if flags&unix.CLONE_THREAD == 0 {
+		c.tgid, c.leader = tid, true
+	}
+	m.threads[child] = c
+	m.alive[c.tgid]++
+	fs := c.load().Fs_base
+	c.regs = saved
+	c.regs.Rax = 0
+	c.regs.Fs_base = fs
+	if stack != 0 {
+		c.regs.Rsp = stack
+	}
+	c.dirty = true
+	return 0
+}
+
+// Exit ends one thread, which stands at a call.
+func (m *Machine) Exit(id ThreadID) {
+	t := m.get(id)
+	m.begin(t, unix.SYS_EXIT, 0)
+	m.alive[t.tgid]--
+	ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
+	if t.leader && m.alive[t.tgid] > 0 {
+		return // stays a zombie, unreported, until the last thread of the process ends
+	}
+	leader := m.alive[t.tgid] <= 0
+	m.await(t)
+	delete(m.threads, id)
+	if leader {
+		delete(m.alive, t.tgid)
+		for other, o := range m.threads {
+			if o.tgid == t.tgid && o.leader {
+				m.await(o)
+				delete(m.threads, other)
+			}
+		}
+	}
+}
+
+// await reaps a thread that is about to die.
+func (m *Machine) await(t *thread) {
+	for {
+		_, status, errno := wait4(t.tid, 0)
+		if errno != 0 || !status.Stopped() {
+			return
+		}
+		ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
+	}
+}
+
+// Kill ends the whole process of a thread.
+func (m *Machine) Kill(id ThreadID) {
+	t := m.threads[id]
+	if t == nil {
+		return
+	}
+	unix.Kill(t.tgid, unix.SIGKILL)
+	delete(m.alive, t.tgid)
+	var leader *thread
+	for other, o := range m.threads {
+		if o.tgid != t.tgid {
+			continue
+		}
+		delete(m.threads, other)
+		if o.leader {
+			leader = o
+		} else {
+			m.await(o)
+		}
+	}
+	if leader != nil {
+		m.await(leader) // last: its end is reported only after all others'
+	}
+}

@@ -1,0 +1,66 @@
+//go:build linux && amd64
+
+package host
+
+import "golang.org/x/sys/unix"
+
+// passed are the calls that neither block, nor vary from run to run, nor can be the target of a fault: the kernel
+// answers them without a stop. Everything else stops and is handled by the engine.
+var passed = []uint32{
+	unix.SYS_BRK, unix.SYS_MPROTECT, unix.SYS_MUNMAP, unix.SYS_MREMAP,
+	unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_ARCH_PRCTL,
+}
+
+const (
+	dataNr   = 0
+	dataArch = 4
+	dataArgs = 16
+
+	auditArchX8664 = 0xc000003e
+	madvFree       = 8
+	x32Bit         = 0x40000000
+)
+
+func stmt(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
+
+func jump(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
+	return unix.SockFilter{Code: code, Jt: jt, Jf: jf, K: k}
+}
+
+// filter is the seccomp program (seccomp(2)): passed calls, private anonymous maps, and advice other than
+// MADV_FREE (whose effect depends on the machine's memory pressure) are allowed, all else stops for the tracer.
+func filter() []unix.SockFilter {
+	const (
+		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		and   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
+		ret   = unix.BPF_RET | unix.BPF_K
+	)
+	allow := stmt(ret, unix.SECCOMP_RET_ALLOW)
+	trace := stmt(ret, unix.SECCOMP_RET_TRACE)
+	f := []unix.SockFilter{
+		stmt(load, dataArch),
+		jump(equal, auditArchX8664, 1, 0),
+		trace,
+		stmt(load, dataNr),
+	}
+	for _, nr := range passed {
+		f = append(f, jump(equal, nr, 0, 1), allow)
+	}
+	f = append(f,
+		// mmap: flags are argument 3; bits SHARED 1, PRIVATE 2, ANONYMOUS 0x20
+		jump(equal, unix.SYS_MMAP, 0, 5),
+		stmt(load, dataArgs+3*8),
+		stmt(and, unix.MAP_SHARED|unix.MAP_PRIVATE|unix.MAP_ANONYMOUS),
+		jump(equal, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, 0, 1),
+		allow,
+		trace,
+		jump(equal, unix.SYS_MADVISE, 0, 4),
+		stmt(load, dataArgs+2*8),
+		jump(equal, madvFree, 0, 1),
+		trace,
+		allow,
+		trace,
+	)
+	return f
+}

@@ -1,0 +1,787 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func sysGetpid(k *Kernel, t *Thread) Result { return Result(k.proc(t).PID) }
+func sysGettid(k *Kernel, t *Thread) Result { return Result(t.TID) }
+
+func sysGetppid(k *Kernel, t *Thread) Result {
+	if p := k.Procs[k.proc(t).Parent]; p != nil {
+		return Result(p.PID)
+	}
+	return 1
+}
+
+func sysGetuid(k *Kernel, t *Thread) Result  { return Result(k.proc(t).Cred.UID) }
+func sysGeteuid(k *Kernel, t *Thread) Result { return Result(k.proc(t).Cred.EUID) }
+func sysGetgid(k *Kernel, t *Thread) Result  { return Result(k.proc(t).Cred.GID) }
+func sysGetegid(k *Kernel, t *Thread) Result { return Result(k.proc(t).Cred.EGID) }
+
+func (k *Kernel) outIDs(t *Thread, ids ...int) Result {
+	for i, v := range ids {
+		if !k.outU32(t, t.Call.Args[i], uint32(v)) {
+			return fail(unix.EFAULT)
+		}
+	}
+	return 0
+}
+
+func sysGetresuid(k *Kernel, t *Thread) Result {
+	c := &k.proc(t).Cred
+	return k.outIDs(t, c.UID, c.EUID, c.SUID)
+}
+
+func sysGetresgid(k *Kernel, t *Thread) Result {
+	c := &k.proc(t).Cred
+	return k.outIDs(t, c.GID, c.EGID, c.SGID)
+}
+
+// setIDs applies setresuid and its kind: -1 keeps; without privilege each must be one of the present ones.
+func setIDs(privileged bool, real, eff, saved *int, fs *int, r, e, s int) Result {
+	have := []int{*real, *eff, *saved}
+	for _, v := range []int{r, e, s} {
+		if v != -1 && !privileged && !slices.Contains(have, v) {
+			return fail(unix.EPERM)
+		}
+	}
+	for _, x := range []struct {
+		to *int
+		v  int
+	}{{real, r}, {eff, e}, {saved, s}} {
+		if x.v != -1 {
+			*x.to = x.v
+		}
+	}
+	*fs = *eff
+	return 0
+}
+
+func id32(v uint64) int {
+	if uint32(v) == ^uint32(0) {
+		return -1
+	}
+	return int(uint32(v))
+}
+
+func sysSetuid(k *Kernel, t *Thread) Result {
+	c, v := &k.proc(t).Cred, id32(t.Call.Args[0])
+	if v == -1 {
+		return fail(unix.EINVAL)
+	}
+	if c.EUID == 0 {
+		return setIDs(true, &c.UID, &c.EUID, &c.SUID, &c.FSUID, v, v, v)
+	}
+	return setIDs(false, &c.UID, &c.EUID, &c.SUID, &c.FSUID, -1, v, -1)
+}
+
+func sysSetgid(k *Kernel, t *Thread) Result {
+	c, v := &k.proc(t).Cred, id32(t.Call.Args[0])
+	if v == -1 {
+		return fail(unix.EINVAL)
+	}
+	if c.EUID == 0 {
+		return setIDs(true, &c.GID, &c.EGID, &c.SGID, &c.FSGID, v, v, v)
+	}
+	return setIDs(false, &c.GID, &c.EGID, &c.SGID, &c.FSGID, -1, v, -1)
+}
+
+func sysSetreuid(k *Kernel, t *Thread) Result {
+	c, r, e := &k.proc(t).Cred, id32(t.Call.Args[0]), id32(t.Call.Args[1])
+	s := -1
+	if r != -1 || e != -1 && e != c.UID {
+		if s = e; e == -1 {
+			s = c.EUID
+		}
+	}
+	return setIDs(c.EUID == 0, &c.UID, &c.EUID, &c.SUID, &c.FSUID, r, e, s)
+}
+
+func sysSetregid(k *Kernel, t *Thread) Result {
+	c, r, e := &k.proc(t).Cred, id32(t.Call.Args[0]), id32(t.Call.Args[1])
+	s := -1
+	if r != -1 || e != -1 && e != c.GID {
+		if s = e; e == -1 {
+			s = c.EGID
+		}
+	}
+	return setIDs(c.EUID == 0, &c.GID, &c.EGID, &c.SGID, &c.FSGID, r, e, s)
+}
+
+func sysSetresuid(k *Kernel, t *Thread) Result {
+	c, a := &k.proc(t).Cred, &t.Call.Args
+	return setIDs(c.EUID == 0, &c.UID, &c.EUID, &c.SUID, &c.FSUID, id32(a[0]), id32(a[1]), id32(a[2]))
+}
+
+func sysSetresgid(k *Kernel, t *Thread) Result {
+	c, a := &k.proc(t).Cred, &t.Call.Args
+	return setIDs(c.EUID == 0, &c.GID, &c.EGID, &c.SGID, &c.FSGID, id32(a[0]), id32(a[1]), id32(a[2]))
+}
+
+func sysSetfsuid(k *Kernel, t *Thread) Result {
+	c := &k.proc(t).Cred
+	old, v := c.FSUID, id32(t.Call.Args[0])
+	if v != -1 && (c.EUID == 0 || v == c.UID || v == c.EUID || v == c.SUID) {
+		c.FSUID = v
+	}
+	return Result(old)
+}
+
+func sysSetfsgid(k *Kernel, t *Thread) Result {
+	c := &k.proc(t).Cred
+	old, v := c.FSGID, id32(t.Call.Args[0])
+	if v != -1 && (c.EUID == 0 || v == c.GID || v == c.EGID || v == c.SGID) {
+		c.FSGID = v
+	}
+	return Result(old)
+}
+
+func sysGetgroups(k *Kernel, t *Thread) Result {
+	groups, n := k.proc(t).Cred.Groups, int(int32(t.Call.Args[0]))
+	if n < 0 || n > 0 && n < len(groups) {
+		return fail(unix.EINVAL)
+	}
+	if n == 0 {
+		return Result(len(groups))
+	}
+	var b []byte
+	for _, g := range groups {
+		b = binary.LittleEndian.AppendUint32(b, uint32(g))
+	}
+	if !k.out(t, t.Call.Args[1], b) {
+		return fail(unix.EFAULT)
+	}
+	return Result(len(groups))
+}
+
+func sysSetgroups(k *Kernel, t *Thread) Result {
+	c, n := &k.proc(t).Cred, t.Call.Args[0]
+	if c.EUID != 0 {
+		return fail(unix.EPERM)
+	}
+	if n > 65536 {
+		return fail(unix.EINVAL)
+	}
+	b := make([]byte, 4*n)
+	if !k.in(t, t.Call.Args[1], b) {
+		return fail(unix.EFAULT)
+	}
+	c.Groups = nil
+	for i := range int(n) {
+		c.Groups = append(c.Groups, int(binary.LittleEndian.Uint32(b[4*i:])))
+	}
+	return 0
+}
+
+func sysSetpgid(k *Kernel, t *Thread) Result {
+	pid, pgid := int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
+	me := k.proc(t)
+	p := me
+	if pid != 0 && pid != me.PID {
+		p = k.procByPID(t.Node, pid)
+		if p == nil || p.Parent != me.ID {
+			return fail(unix.ESRCH)
+		}
+		if p.Execs > 0 {
+			return fail(unix.EACCES)
+		}
+	}
+	if pgid < 0 {
+		return fail(unix.EINVAL)
+	}
+	if pgid == 0 {
+		pgid = p.PID
+	}
+	if p.SID == p.PID || p.SID != me.SID {
+		return fail(unix.EPERM)
+	}
+	if pgid != p.PID && !slices.ContainsFunc(k.node(t).Procs, func(id ProcID) bool { return k.Procs[id].PGID == pgid && k.Procs[id].SID == me.SID }) {
+		return fail(unix.EPERM)
+	}
+	p.PGID = pgid
+	return 0
+}
+
+// target gives the process that a pid argument means; 0 is the caller.
+func (k *Kernel) target(t *Thread, pid int) *Proc {
+	if pid == 0 {
+		return k.proc(t)
+	}
+	return k.procByPID(t.Node, pid)
+}
+
+func sysGetpgid(k *Kernel, t *Thread) Result {
+	if p := k.target(t, int(int32(t.Call.Args[0]))); p != nil {
+		return Result(p.PGID)
+	}
+	return fail(unix.ESRCH)
+}
+
+func sysGetpgrp(k *Kernel, t *Thread) Result { return Result(k.proc(t).PGID) }
+
+func sysGetsid(k *Kernel, t *Thread) Result {
+	if p := k.target(t, int(int32(t.Call.Args[0]))); p != nil {
+		return Result(p.SID)
+	}
+	return fail(unix.ESRCH)
+}
+
+func sysSetsid(k *Kernel, t *Thread) Result {
+	p := k.proc(t)
+	if slices.ContainsFunc(k.node(t).Procs, func(id ProcID) bool { return k.Procs[id].PGID == p.PID }) {
+		return fail(unix.EPERM)
+	}
+	p.SID, p.PGID = p.PID, p.PID
+	return Result(p.PID)
+}
+
+func sysSetTidAddress(k *Kernel, t *Thread) Result {
+	t.ClearTID = t.Call.Args[0]
+	return Result(t.TID)
+}
+
+// What uname(2) answers: one kernel for all machines, so that no program behaves differently on another host.
+const (
+	KernelRelease = "6.1.0-bloodhound"
+	kernelVersion = "#1 SMP Bloodhound"
+)
+
+func sysUname(k *Kernel, t *Thread) Result {
+	b := make([]byte, 6*65)
+	for i, s := range []string{"Linux", k.node(t).Hostname, KernelRelease, kernelVersion, "x86_64", "(none)"} {
+		copy(b[65*i:65*i+64], s)
+	}
+	if !k.out(t, t.Call.Args[0], b) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysSethostname(k *Kernel, t *Thread) Result {
+	if k.proc(t).Cred.EUID != 0 {
+		return fail(unix.EPERM)
+	}
+	n := t.Call.Args[1]
+	if n > 64 {
+		return fail(unix.EINVAL)
+	}
+	b := make([]byte, n)
+	if !k.in(t, t.Call.Args[0], b) {
+		return fail(unix.EFAULT)
+	}
+	k.node(t).Hostname = string(b)
+	return 0
+}
+
+// Memory and disk sizes that every node claims to have.
+const (
+	TotalMemory = 8 << 30
+	freeMemory  = 6 << 30
+)
+
+func sysSysinfo(k *Kernel, t *Thread) Result {
+	var b [112]byte
+	le := binary.LittleEndian
+	le.PutUint64(b[0:], uint64(k.MonoNs(k.node(t))/1e9))
+	le.PutUint64(b[32:], TotalMemory)
+	le.PutUint64(b[40:], freeMemory)
+	le.PutUint16(b[80:], uint16(len(k.node(t).Procs)))
+	le.PutUint32(b[104:], 1)
+	if !k.out(t, t.Call.Args[0], b[:]) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysGetcpu(k *Kernel, t *Thread) Result {
+	for _, a := range t.Call.Args[:2] {
+		if a != 0 && !k.outU32(t, a, 0) {
+			return fail(unix.EFAULT)
+		}
+	}
+	return 0
+}
+
+// random fills b from the thread's own stream of the tape.
+func (k *Kernel) random(t *Thread, b []byte) {
+	if k.Leaks.Random != nil {
+		k.Leaks.Random(b)
+		return
+	}
+	k.Tape.Bytes("random/"+t.Name, b)
+}
+
+func sysGetrandom(k *Kernel, t *Thread) Result {
+	n := min(t.Call.Args[1], 1<<20)
+	if t.Call.Args[2]&^7 != 0 {
+		return fail(unix.EINVAL)
+	}
+	b := make([]byte, n)
+	k.random(t, b)
+	if !k.out(t, t.Call.Args[0], b) {
+		return fail(unix.EFAULT)
+	}
+	return Result(n)
+}
+
+func sysGetrusage(k *Kernel, t *Thread) Result {
+	p := k.proc(t)
+	var ns int64
+	switch int32(t.Call.Args[0]) {
+	case 0:
+		ns = k.cpuTime(p)
+	case -1:
+		ns = p.ChildTicks * k.Cost.CallNs
+	case 1:
+		ns = int64(t.Calls) * k.Cost.CallNs
+	default:
+		return fail(unix.EINVAL)
+	}
+	b := make([]byte, 144)
+	copy(b, timevalBytes(ns))
+	binary.LittleEndian.PutUint64(b[32:], 64<<10) // ru_maxrss, KiB
+	if !k.out(t, t.Call.Args[1], b) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysGetrlimit(k *Kernel, t *Thread) Result {
+	return k.prlimit(t, k.proc(t), int(t.Call.Args[0]), 0, t.Call.Args[1])
+}
+
+func sysSetrlimit(k *Kernel, t *Thread) Result {
+	return k.prlimit(t, k.proc(t), int(t.Call.Args[0]), t.Call.Args[1], 0)
+}
+
+func sysPrlimit64(k *Kernel, t *Thread) Result {
+	p := k.target(t, int(int32(t.Call.Args[0])))
+	if p == nil {
+		return fail(unix.ESRCH)
+	}
+	return k.prlimit(t, p, int(t.Call.Args[1]), t.Call.Args[2], t.Call.Args[3])
+}
+
+func (k *Kernel) prlimit(t *Thread, p *Proc, which int, set, get uint64) Result {
+	if which < 0 || which >= len(p.Limits) {
+		return fail(unix.EINVAL)
+	}
+	old := p.Limits[which]
+	if set != 0 {
+		cur, ok1 := k.inU64(t, set)
+		most, ok2 := k.inU64(t, set+8)
+		switch {
+		case !ok1 || !ok2:
+			return fail(unix.EFAULT)
+		case cur > most:
+			return fail(unix.EINVAL)
+		case most > old[1] && k.proc(t).Cred.EUID != 0, which == unix.RLIMIT_NOFILE && most > 1<<20:
+			return fail(unix.EPERM)
+		}
+		p.Limits[which] = [2]uint64{cur, most}
+	}
+	if get != 0 && (!k.outU64(t, get, old[0]) || !k.outU64(t, get+8, old[1])) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysUmask(k *Kernel, t *Thread) Result {
+	p := k.proc(t)
+	old := p.Umask
+	for _, o := range k.sharers(p) {
+		o.Umask = uint32(t.Call.Args[0]) & 0o777
+	}
+	return Result(old)
+}
+
+// prctl operations (linux/prctl.h) that are answered; all else is refused by name.
+func sysPrctl(k *Kernel, t *Thread) Result {
+	a, p := &t.Call.Args, k.proc(t)
+	switch op := int(int32(a[0])); op {
+	case unix.PR_SET_NAME:
+		var b [16]byte
+		n := k.M.Read(t.ID, a[1], b[:15])
+		if n == 0 {
+			return fail(unix.EFAULT)
+		}
+		name, _, _ := strings.Cut(string(b[:n]), "\x00")
+		t.Call.digest([]byte(name))
+		t.Comm = name
+		return 0
+	case unix.PR_GET_NAME:
+		var b [16]byte
+		copy(b[:15], t.Comm)
+		if !k.out(t, a[1], b[:]) {
+			return fail(unix.EFAULT)
+		}
+		return 0
+	case unix.PR_SET_PDEATHSIG:
+		if a[1] > numSignals {
+			return fail(unix.EINVAL)
+		}
+		p.DeathSignal = int(a[1])
+		return 0
+	case unix.PR_GET_PDEATHSIG:
+		if !k.outU32(t, a[1], uint32(p.DeathSignal)) {
+			return fail(unix.EFAULT)
+		}
+		return 0
+	case unix.PR_SET_DUMPABLE: // only ours: the tracer needs the real one
+		if a[1] > 1 {
+			return fail(unix.EINVAL)
+		}
+		p.Dumpable = int(a[1])
+		return 0
+	case unix.PR_GET_DUMPABLE:
+		return Result(p.Dumpable)
+	case unix.PR_SET_NO_NEW_PRIVS:
+		if a[1] != 1 || a[2]|a[3]|a[4] != 0 {
+			return fail(unix.EINVAL)
+		}
+		p.NoNewPrivs = true
+		return 0
+	case unix.PR_GET_NO_NEW_PRIVS:
+		return Result(b2i(p.NoNewPrivs))
+	case unix.PR_SET_CHILD_SUBREAPER:
+		p.Subreaper = a[1] != 0
+		return 0
+	case unix.PR_GET_CHILD_SUBREAPER:
+		if !k.outU32(t, a[1], uint32(b2i(p.Subreaper))) {
+			return fail(unix.EFAULT)
+		}
+		return 0
+	case unix.PR_SET_KEEPCAPS, unix.PR_SET_TIMERSLACK, unix.PR_SET_THP_DISABLE, unix.PR_SET_PTRACER:
+		return 0
+	case unix.PR_GET_KEEPCAPS, unix.PR_GET_THP_DISABLE, unix.PR_GET_SECUREBITS:
+		return 0
+	case unix.PR_GET_TIMERSLACK:
+		return 50000
+	case unix.PR_SET_VMA: // names of anonymous maps: only for people
+		return 0
+	case unix.PR_CAPBSET_READ:
+		if a[1] > 40 {
+			return fail(unix.EINVAL)
+		}
+		return 1
+	case unix.PR_CAPBSET_DROP:
+		return 0
+	case unix.PR_CAP_AMBIENT:
+		return 0
+	case unix.PR_GET_SECCOMP:
+		return 0
+	case unix.PR_SET_MM: // set_mm is privileged
+		return fail(unix.EPERM)
+	case unix.PR_GET_TSC:
+		if !k.outU32(t, a[1], 1) {
+			return fail(unix.EFAULT)
+		}
+		return 0
+	default:
+		if op <= 0 || op > 80 && op < 1<<24 { // Linux does not know it either
+			return fail(unix.EINVAL)
+		}
+		return k.refuse(t, "prctl("+itoa(op)+")", unix.EINVAL)
+	}
+}
+
+// Capabilities: root has them all, others none (capget(2), version 3).
+func sysCapget(k *Kernel, t *Thread) Result {
+	var h [8]byte
+	if !k.peek(t, t.Call.Args[0], h[:]) {
+		return fail(unix.EFAULT)
+	}
+	const version = 0x20080522
+	if v := binary.LittleEndian.Uint32(h[:]); v != version && v != 0x20071026 && v != 0x19980330 {
+		k.outU32(t, t.Call.Args[0], version)
+		if t.Call.Args[1] == 0 {
+			return 0
+		}
+		return fail(unix.EINVAL)
+	}
+	b := make([]byte, 24)
+	if k.proc(t).Cred.EUID == 0 {
+		for i := range 2 {
+			low := ^uint32(0)
+			if i == 1 {
+				low = 1<<9 - 1
+			}
+			binary.LittleEndian.PutUint32(b[12*i:], low)
+			binary.LittleEndian.PutUint32(b[12*i+4:], low)
+		}
+	}
+	if t.Call.Args[1] != 0 && !k.out(t, t.Call.Args[1], b) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysSchedGetaffinity(k *Kernel, t *Thread) Result {
+	size := t.Call.Args[1]
+	if size < 8 || size%8 != 0 {
+		return fail(unix.EINVAL)
+	}
+	if pid := int(int32(t.Call.Args[0])); pid != 0 && k.threadByTID(t.Node, pid) == nil {
+		return fail(unix.ESRCH)
+	}
+	if !k.outU64(t, t.Call.Args[2], 1) {
+		return fail(unix.EFAULT)
+	}
+	return 8
+}
+
+func sysSchedSetaffinity(k *Kernel, t *Thread) Result {
+	size := min(t.Call.Args[1], 8)
+	var b [8]byte
+	if !k.in(t, t.Call.Args[2], b[:size]) {
+		return fail(unix.EFAULT)
+	}
+	if b[0]&1 == 0 {
+		return fail(unix.EINVAL)
+	}
+	return 0
+}
+
+// scheduled gives the thread that a scheduling call is about: 0 is the caller. nil if there is none.
+func (k *Kernel) scheduled(t *Thread, tid uint64) *Thread {
+	if int32(tid) == 0 {
+		return t
+	}
+	return k.threadByTID(t.Node, int(int32(tid)))
+}
+
+func sysSchedGetscheduler(k *Kernel, t *Thread) Result {
+	o := k.scheduled(t, t.Call.Args[0])
+	if o == nil {
+		return fail(unix.ESRCH)
+	}
+	return Result(o.Policy)
+}
+
+func sysSchedSetscheduler(k *Kernel, t *Thread) Result {
+	policy := int(int32(t.Call.Args[1])) &^ 0x40000000 // SCHED_RESET_ON_FORK
+	priority, ok := k.inU32(t, t.Call.Args[2])
+	if !ok {
+		return fail(unix.EFAULT)
+	}
+	o := k.scheduled(t, t.Call.Args[0])
+	if o == nil {
+		return fail(unix.ESRCH)
+	}
+	switch policy {
+	case 0, 3, 5: // SCHED_OTHER, SCHED_BATCH, SCHED_IDLE
+		if priority != 0 {
+			return fail(unix.EINVAL)
+		}
+		o.Policy = policy
+		return 0
+	case 1, 2: // SCHED_FIFO, SCHED_RR: there is one CPU, and its order is the tape's
+		if priority < 1 || priority > 99 {
+			return fail(unix.EINVAL)
+		}
+		return fail(unix.EPERM)
+	}
+	return fail(unix.EINVAL)
+}
+
+func sysSchedGetparam(k *Kernel, t *Thread) Result {
+	if !k.outU32(t, t.Call.Args[1], 0) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysSchedPriorityMax(k *Kernel, t *Thread) Result {
+	switch t.Call.Args[0] {
+	case 1, 2:
+		return 99
+	case 0, 3, 5, 6:
+		return 0
+	}
+	return fail(unix.EINVAL)
+}
+
+func sysSchedPriorityMin(k *Kernel, t *Thread) Result {
+	switch t.Call.Args[0] {
+	case 1, 2:
+		return 1
+	case 0, 3, 5, 6:
+		return 0
+	}
+	return fail(unix.EINVAL)
+}
+
+func sysSchedRRGetInterval(k *Kernel, t *Thread) Result {
+	if !k.out(t, t.Call.Args[1], timespecBytes(4e6)) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysSchedGetattr(k *Kernel, t *Thread) Result {
+	b := make([]byte, 48)
+	binary.LittleEndian.PutUint32(b, 48)
+	binary.LittleEndian.PutUint32(b[4:], uint32(t.Policy))
+	binary.LittleEndian.PutUint32(b[16:], uint32(int32(t.Nice)))
+	n := t.Call.Args[2]
+	if n < 48 {
+		return fail(unix.EINVAL)
+	}
+	if !k.out(t, t.Call.Args[1], b) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+// nicePeople lists the threads that getpriority and setpriority are about (PRIO_PROCESS, PRIO_PGRP, PRIO_USER).
+func (k *Kernel) nicePeople(t *Thread, which, who uint64) []*Thread {
+	if which == unix.PRIO_PROCESS {
+		if o := k.scheduled(t, who); o != nil {
+			return []*Thread{o}
+		}
+		return nil
+	}
+	me, id := k.proc(t), int(int32(who))
+	var list []*Thread
+	for _, pid := range k.node(t).Procs {
+		p := k.Procs[pid]
+		group := which == unix.PRIO_PGRP && (p.PGID == id || id == 0 && p.PGID == me.PGID)
+		user := which == unix.PRIO_USER && (p.Cred.UID == id || id == 0 && p.Cred.UID == me.Cred.UID)
+		if group || user {
+			for _, tid := range p.Threads {
+				list = append(list, k.Threads[tid])
+			}
+		}
+	}
+	return list
+}
+
+func sysGetpriority(k *Kernel, t *Thread) Result {
+	if t.Call.Args[0] > unix.PRIO_USER {
+		return fail(unix.EINVAL)
+	}
+	best := Result(0)
+	for _, o := range k.nicePeople(t, t.Call.Args[0], t.Call.Args[1]) {
+		best = max(best, Result(20-o.Nice))
+	}
+	if best == 0 {
+		return fail(unix.ESRCH)
+	}
+	return best
+}
+
+func sysSetpriority(k *Kernel, t *Thread) Result {
+	if t.Call.Args[0] > unix.PRIO_USER {
+		return fail(unix.EINVAL)
+	}
+	people := k.nicePeople(t, t.Call.Args[0], t.Call.Args[1])
+	if len(people) == 0 {
+		return fail(unix.ESRCH)
+	}
+	v := max(min(int(int32(t.Call.Args[2])), 19), -20)
+	r := Result(0)
+	me := k.proc(t).Cred
+	for _, o := range people {
+		switch {
+		case me.EUID != 0 && me.EUID != k.proc(o).Cred.UID && me.EUID != k.proc(o).Cred.EUID:
+			r = fail(unix.EPERM)
+		case me.EUID != 0 && v < o.Nice:
+			r = fail(unix.EACCES)
+		default:
+			o.Nice = v
+		}
+	}
+	return r
+}
+
+// addrNoRandomize is ADDR_NO_RANDOMIZE of personality(2): here it is so anyway.
+const addrNoRandomize = 0x40000
+
+func sysPersonality(k *Kernel, t *Thread) Result {
+	p, v := k.proc(t), uint32(t.Call.Args[0])
+	old := Result(p.Personality)
+	switch {
+	case v == 0xffffffff:
+	case v&^addrNoRandomize == 0:
+		p.Personality = v
+	default:
+		return k.refuse(t, "personality(0x"+hex(uint64(v))+")", unix.EINVAL)
+	}
+	return old
+}
+
+// membarrier(2): with one thread running at a time every barrier is in place already.
+func sysMembarrier(k *Kernel, t *Thread) Result {
+	const commands = 1<<9 - 1
+	cmd := int(int32(t.Call.Args[0]))
+	switch {
+	case cmd == 0:
+		return commands
+	case cmd < 0 || cmd&(cmd-1) != 0 || cmd > commands:
+		return fail(unix.EINVAL)
+	}
+	return 0
+}
+
+// ParseCred reads a user as Compose writes it: name, uid, name:group, uid:gid. passwd and group are the contents
+// of the node's own files.
+func ParseCred(user, passwd, group string) (Cred, error) {
+	c := Cred{}
+	if user == "" || user == "root" || user == "0" || user == "0:0" {
+		return c, nil
+	}
+	name, groupName, hasGroup := strings.Cut(user, ":")
+	uid, gid := -1, 0
+	for line := range strings.Lines(passwd) {
+		f := strings.Split(strings.TrimSpace(line), ":")
+		if len(f) >= 4 && (f[0] == name || f[2] == name) {
+			uid, _ = strconv.Atoi(f[2])
+			gid, _ = strconv.Atoi(f[3])
+			name = f[0]
+			break
+		}
+	}
+	if uid < 0 {
+		n, err := strconv.Atoi(name)
+		if err != nil {
+			return c, &UserError{user, "no such user in the node's /etc/passwd"}
+		}
+		uid = n
+	}
+	for line := range strings.Lines(group) {
+		f := strings.Split(strings.TrimSpace(line), ":")
+		if len(f) < 3 {
+			continue
+		}
+		n, _ := strconv.Atoi(f[2])
+		if hasGroup && (f[0] == groupName || f[2] == groupName) {
+			gid, hasGroup = n, false
+		}
+		if len(f) > 3 && slices.Contains(strings.Split(f[3], ","), name) {
+			c.Groups = append(c.Groups, n)
+		}
+	}
+	if hasGroup {
+		n, err := strconv.Atoi(groupName)
+		if err != nil {
+			return c, &UserError{user, "no such group in the node's /etc/group"}
+		}
+		gid = n
+	}
+	c.UID, c.EUID, c.SUID, c.FSUID = uid, uid, uid, uid
+	c.GID, c.EGID, c.SGID, c.FSGID = gid, gid, gid, gid
+	return c, nil
+}
+
+// UserError says that a node's user does not exist.
+type UserError struct{ User, What string }
+
+func (e *UserError) Error() string { return "user " + strconv.Quote(e.User) + ": " + e.What }

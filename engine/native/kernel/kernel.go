@@ -1,0 +1,245 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"golang.org/x/sys/unix"
+)
+
+// New makes a kernel without nodes.
+func New(m Machine, tape Chance, h Handles) *Kernel {
+	k := &Kernel{
+		State: &State{
+			LastID:  map[string]int64{},
+			Threads: map[ThreadID]*Thread{}, Procs: map[ProcID]*Proc{}, Tables: map[TableID]*Table{}, Spaces: map[SpaceID]*Space{},
+			Files: map[FileID]*File{}, Pipes: map[int64]*Pipe{}, EventFDs: map[int64]*EventFD{}, TimerFDs: map[int64]*TimerFD{},
+			SignalFDs: map[int64]*SignalFD{}, Epolls: map[int64]*Epoll{}, Segs: map[int64]*ShmSegment{},
+			Sems: map[int64]*SemSet{}, Queues: map[int64]*MsgQueue{},
+			Waiting: map[Key][]ThreadID{}, Watching: map[Key][]Watch{}, Futexes: map[Key][]Waiter{},
+		},
+		M: m, Tape: tape, Handles: h,
+		buf:  make([]byte, 1<<16),
+		hash: newHasher(), strict: newHasher(),
+	}
+	k.tree = fs.Env{Blobs: h.Blobs, Synth: &k.synths, NewBlob: func() fs.BlobID { return fs.BlobID(k.id("blob")) }}
+	k.synths.k = k
+	return k
+}
+
+// Result is what a handler returns: a value of the call, a negated errno, or one of these.
+type Result int64
+
+const (
+	pending Result = -1 << 40 // the thread waits
+	Gone    Result = -1 << 41 // there is nobody to receive a result
+	passed  Result = -1 << 42 // the real kernel executes the call when the thread runs on; it cannot fail
+)
+
+func fail(e unix.Errno) Result { return -Result(e) }
+
+// Progress says what a Step has come to.
+type Progress uint8
+
+const (
+	Ran  Progress = iota // a thread ran
+	Idle                 // nobody can run; time must pass
+)
+
+// Step runs one thread for one turn, if one can run. Threads that merely yield or poll run only if lazyToo is set:
+// the caller lets time pass first, where there is something to wait for.
+func (k *Kernel) Step(lazyToo bool) Progress {
+	t := k.pick(lazyToo)
+	if t == nil {
+		return Idle
+	}
+	if t.InCall && !k.retry(t) {
+		return Ran
+	}
+	if !k.deliver(t) {
+		return Ran
+	}
+	k.resume(t)
+	return Ran
+}
+
+// resume lets a thread run in user space to its next stop and deals with that.
+func (k *Kernel) resume(t *Thread) {
+	kit := k.Handles.Kits[t.Node]
+	page, node := kit.Time, k.Nodes[t.Node]
+	*page = host.TimePage{NowNs: k.Now, RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: k.Cost.ClockReadNs}
+	k.M.Resume(t.ID, k.everyCall(t), &k.stop)
+	if reads := page.Reads; page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs {
+		k.Now = page.NowNs
+		t.Clocks += reads
+	} else {
+		k.unsafe("thread %s of %s wrote to the page of virtual time", t.Name, k.proc(t).Path)
+	}
+	switch s := &k.stop; s.Kind {
+	case host.StopCall:
+		k.enter(t, s)
+	case host.StopCallExit:
+		// only to look at signals that the call may have unblocked
+	case host.StopSignal:
+		k.fault(t, s)
+	case host.StopSpin:
+		t.SpinBreaks++
+		t.Lazy = true
+		k.Now += int64(t.SpinBreaks) * 1e6
+		k.unsafe("thread %s of %s used its CPU time without a system call (spin break)", t.Name, k.proc(t).Path)
+		if t.SpinBreaks >= maxSpinBreaks {
+			k.Spun = fmt.Sprintf("thread %s of %s makes no system call", t.Name, k.proc(t).Path)
+		}
+		k.Resched = true
+	case host.StopExit:
+		k.vanished(t)
+	}
+}
+
+// enter begins the call at which t has stopped.
+func (k *Kernel) enter(t *Thread, s *host.Stop) {
+	k.Now += k.Cost.CallNs
+	t.Calls++
+	t.SpinBreaks = 0
+	t.InCall = true
+	t.Call = Call{Nr: s.Nr, Args: s.Args, IP: s.IP, SP: s.SP}
+	if s.Foreign || s.Nr >= uint64(len(table)) {
+		t.Call.Nr = uint64(len(table)) - 1
+	}
+	k.attempt(t)
+	k.account(t)
+}
+
+// retry tries a call again whose wait is over. It reports whether the thread may go on in user space.
+func (k *Kernel) retry(t *Thread) bool {
+	t.Call.Again = true
+	k.attempt(t)
+	return !t.InCall && t.State == Ready
+}
+
+// attempt runs the handler of the call at which t stands, and completes the call when it is over.
+func (k *Kernel) attempt(t *Thread) {
+	e := &table[t.Call.Nr]
+	var r Result
+	if e.handle == nil {
+		r = k.refuse(t, e.name, unix.ENOSYS)
+	} else {
+		r = e.handle(k, t)
+	}
+	k.told(k.Nodes[t.Node])
+	switch r {
+	case Gone:
+		return
+	case passed:
+		t.InCall = false
+		k.M.Pass(t.ID)
+		k.record(t, e, 0)
+		return
+	case pending:
+		if t.Call.Signaled {
+			if r, over := k.interrupt(t, e); over {
+				if r != Gone { // else it is made anew after the handler
+					k.complete(t, e, r)
+				}
+				return
+			}
+			t.Call.Signaled = false
+		}
+		k.sleep(t)
+		return
+	}
+	k.complete(t, e, r)
+}
+
+// complete answers a call and records it as an event.
+func (k *Kernel) complete(t *Thread, e *entry, r Result) {
+	t.InCall = false
+	t.Call.Signaled = false
+	if !t.Call.Empty && !e.neutral {
+		t.Empties = 0
+	}
+	k.unblock(t)
+	k.M.Result(t.ID, int64(r))
+	k.record(t, e, int64(r))
+}
+
+// unsafe notes the first reason why this run may not repeat.
+func (k *Kernel) unsafe(format string, args ...any) {
+	if k.Unsafe == "" {
+		k.Unsafe = fmt.Sprintf(format, args...)
+	}
+}
+
+// MarkUnrepeatable is unsafe for the world around the kernel.
+func (k *Kernel) MarkUnrepeatable(reason string) { k.unsafe("%s", reason) }
+
+// refuse answers a call that the engine does not support and notes it for the report. what names the call with
+// its operation, such as fcntl(F_NOTIFY).
+func (k *Kernel) refuse(t *Thread, what string, e unix.Errno) Result {
+	node, program := k.Nodes[t.Node].Name, k.Procs[t.Proc].Path
+	name := unix.ErrnoName(e)
+	for i := range k.Refused {
+		r := &k.Refused[i]
+		if r.Call == what && r.Program == program && r.Node == node && r.Errno == name {
+			r.Count++
+			return fail(e)
+		}
+	}
+	if len(k.Refused) < maxRefused {
+		k.Refused = append(k.Refused, Refused{node, program, what, name, 1})
+	}
+	return fail(e)
+}
+
+const maxRefused = 1000
+
+// proc gives the process of a thread.
+func (k *Kernel) proc(t *Thread) *Proc { return k.Procs[t.Proc] }
+
+// node gives the node of a thread.
+func (k *Kernel) node(t *Thread) *Node { return k.Nodes[t.Node] }
+
+// maxSpinBreaks is how often in a row a thread may use up its CPU time without a system call.
+const maxSpinBreaks = 2
+
+// Exceeded names the first limit of the world that was reached, or is empty.
+func (k *Kernel) Exceeded() string {
+	if k.Spun != "" {
+		return k.Spun
+	}
+	return k.Net.Exceeded
+}
+
+// maxShown bounds how many waiting threads Blocked names.
+const maxShown = 8
+
+// Blocked tells, for people, what every thread waits for.
+func (k *Kernel) Blocked() string {
+	ids := make([]ThreadID, 0, len(k.Threads))
+	for id := range k.Threads {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var parts []string
+	for _, id := range ids {
+		t := k.Threads[id]
+		if len(parts) == maxShown {
+			parts = append(parts, "...")
+			break
+		}
+		what := "runs"
+		if t.State == Blocked {
+			what = "waits in " + CallName(t.Call.Nr)
+		}
+		parts = append(parts, t.Name+" ("+k.proc(t).Path+") "+what)
+	}
+	if len(parts) == 0 {
+		return "no program is left"
+	}
+	return strings.Join(parts, ", ")
+}

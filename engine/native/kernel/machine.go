@@ -1,0 +1,99 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"syscall"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Machine is the real world, as the kernel needs it. host.Machine is the only implementation; see there for the
+// meaning of each method.
+type Machine interface {
+	Resume(id ThreadID, everyCall bool, stop *host.Stop)
+	Result(id ThreadID, v int64)
+	Restart(id ThreadID, nr uint64)
+	Native(id ThreadID) int64
+	Pass(id ThreadID)
+	Execute(id ThreadID, nr uint64, args ...uint64) int64
+	OpenFD(id ThreadID, fd int, writable bool) int64
+	Read(id ThreadID, addr uint64, p []byte) int
+	Write(id ThreadID, addr uint64, p []byte) int
+	Sigmask(id ThreadID) uint64
+	SetSigmask(id ThreadID, mask uint64)
+	Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool
+	Fault(id ThreadID, sig int)
+	Ignore(id ThreadID)
+	Spawn(id ThreadID, kit *host.Kit) error
+	Exec(id ThreadID, img host.Image, others []ThreadID) syscall.Errno
+	Clone(parent, child ThreadID, flags, stack, tls uint64) syscall.Errno
+	Exit(id ThreadID)
+	Kill(id ThreadID)
+	Maps(id ThreadID) string
+	Auxv(id ThreadID) []byte
+	Regs(id ThreadID) host.Regs
+	SetRegs(id ThreadID, r host.Regs)
+}
+
+// Leaks are cures against chance that can be switched off; only tests do.
+type Leaks struct {
+	Random  func(b []byte)                   // getrandom and /dev/urandom are the machine's
+	Order   func(n int, swap func(i, j int)) // directories are listed in another order each time
+	MemInfo func(path string) string         // /proc/meminfo, loadavg, stat and uptime are the machine's
+}
+
+// Chance is the tape: where every choice comes from.
+type Chance interface {
+	Choose(stream string, n uint64) uint64
+	Rare(stream string, n uint64, ratePPM uint64) uint64
+	Bytes(stream string, p []byte)
+}
+
+// Handles are the real things behind the nodes, in the order of State.Nodes.
+type Handles struct {
+	Kits  []*host.Kit
+	Bases []Base // by node
+	Blobs Blobs
+}
+
+// Blobs are the bytes behind written files and shared memory.
+type Blobs interface {
+	fs.Blobs
+	FD(id fs.BlobID) int // an open file of this process
+}
+
+// Base is the read-only lower layers of a node.
+type Base interface {
+	fs.Base
+	// FD opens a base file for mapping or executing; it stays open while the current call is handled.
+	FD(layer int, path string) (int, fs.Errno)
+}
+
+// Kernel runs a State. Everything in it besides State is either a handle on the real world, or derived.
+type Kernel struct {
+	*State
+	M       Machine
+	Tape    Chance
+	Handles Handles
+	Cost    world.Cost
+	Sched   world.Sched
+	Limits  world.Limits
+	// Observe sees every event, if not nil.
+	Observe func(*Event)
+	// Leaks switches off single cures against chance, for the mutation test.
+	Leaks Leaks
+	// Overdue is told when a thread of a program under test got a result that a fault has changed.
+	Overdue func(k *Kernel, t *Thread, sock net.SockID)
+
+	stop   host.Stop
+	buf    []byte
+	small  [256]byte // for structures that a call gives to a program
+	tree   fs.Env    // see env
+	synths synths    // its Synth
+	hash   hasher
+	strict hasher
+}

@@ -1,0 +1,371 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"golang.org/x/sys/unix"
+)
+
+// region finds the shared mapping that holds an address. A later mapping hides an earlier one.
+func (s *Space) region(addr uint64) *Region {
+	for i := len(s.Regions) - 1; i >= 0; i-- {
+		if r := &s.Regions[i]; addr >= r.Start && addr < r.Start+r.Size {
+			return r
+		}
+	}
+	return nil
+}
+
+// realMap is one line of the real /proc/PID/maps.
+type realMap struct {
+	start, end, offset uint64
+	shared, writable   bool
+	blob               int64 // what is mapped, if it is one of the engine's blobs
+}
+
+// parseMap reads a line of /proc/PID/maps (proc_pid_maps(5)).
+func parseMap(line string) (m realMap, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 5 || len(f[1]) < 4 {
+		return m, false
+	}
+	from, to, _ := strings.Cut(f[0], "-")
+	m.start, _ = strconv.ParseUint(from, 16, 64)
+	m.end, _ = strconv.ParseUint(to, 16, 64)
+	m.offset, _ = strconv.ParseUint(f[2], 16, 64)
+	m.writable, m.shared = f[1][1] == 'w', f[1][3] == 's'
+	if len(f) > 5 {
+		if name, is := strings.CutPrefix(f[5], "/memfd:blob-"); is {
+			m.blob, _ = strconv.ParseInt(name, 10, 64)
+		}
+	}
+	return m, true
+}
+
+// mapAt finds the line that holds an address.
+func mapAt(maps string, addr uint64) (realMap, bool) {
+	for line := range strings.Lines(maps) {
+		if m, ok := parseMap(line); ok && addr >= m.start && addr < m.end {
+			return m, true
+		}
+	}
+	return realMap{}, false
+}
+
+// mapsToWrite tells whether a program of a node maps a blob shared and writable.
+func (k *Kernel) mapsToWrite(node NodeID, blob int64) bool {
+	for _, id := range k.Nodes[node].Procs {
+		p := k.Procs[id]
+		if p.Zombie || !slices.ContainsFunc(k.Spaces[p.Space].Regions, func(r Region) bool { return r.Object.Kind == KeyBlob && r.Object.ID == blob }) {
+			continue
+		}
+		for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
+			if m, ok := parseMap(line); ok && m.shared && m.writable && m.blob == blob {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const maxRegions = 1 << 16
+
+func (k *Kernel) addRegion(t *Thread, r Region) {
+	s := k.Spaces[k.proc(t).Space]
+	s.Regions = slices.DeleteFunc(s.Regions, func(o Region) bool { return o.Start >= r.Start && o.Start+o.Size <= r.Start+r.Size })
+	if len(s.Regions) < maxRegions {
+		s.Regions = append(s.Regions, r)
+	}
+}
+
+func (k *Kernel) copySpace(id SpaceID) SpaceID {
+	old := k.Spaces[id]
+	c := &Space{ID: k.id("space"), Refs: 1, Regions: slices.Clone(old.Regions)}
+	for _, r := range c.Regions {
+		if seg := k.Segs[r.Seg]; seg != nil {
+			seg.Attach++
+		}
+	}
+	k.Spaces[c.ID] = c
+	return c.ID
+}
+
+func (k *Kernel) dropSpace(p *Proc) {
+	s := k.Spaces[p.Space]
+	p.Space = 0
+	if s == nil {
+		return
+	}
+	if s.Refs--; s.Refs > 0 {
+		return
+	}
+	for _, r := range s.Regions {
+		if seg := k.Segs[r.Seg]; seg != nil {
+			k.detach(seg)
+		}
+	}
+	delete(k.Spaces, s.ID)
+}
+
+// sysMmap sees maps of files and shared maps; private anonymous ones never come here.
+func sysMmap(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	size, prot, flags, offset := a[1], a[2], a[3], int64(a[5])
+	if size == 0 || offset%4096 != 0 {
+		return fail(unix.EINVAL)
+	}
+	if flags&unix.MAP_ANONYMOUS != 0 {
+		if flags&0xf != unix.MAP_SHARED {
+			return Result(k.M.Native(t.ID))
+		}
+		id := fs.BlobID(k.id("blob"))
+		if e := k.Handles.Blobs.Create(id); e != 0 {
+			return fsFail(e)
+		}
+		if e := k.Handles.Blobs.Truncate(id, int64((size+4095)&^4095)); e != 0 {
+			return fsFail(e)
+		}
+		r := k.mapFD(t, k.Handles.Blobs.FD(id), a[0], size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
+		if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
+			k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: KeyBlob, ID: int64(id)}})
+		}
+		return r
+	}
+	f := k.file(t, a[4])
+	if f == nil || f.Kind == FilePath {
+		return fail(unix.EBADF)
+	}
+	mode := f.Flags & unix.O_ACCMODE
+	shared := flags&0xf == unix.MAP_SHARED || flags&0xf == 3 // MAP_SHARED_VALIDATE
+	switch {
+	case flags&0xf == 0:
+		return fail(unix.EINVAL)
+	case f.Kind == FileZero:
+		return k.mapAnonymous(t, a, flags)
+	case f.Kind != FileInode:
+		return fail(unix.ENODEV)
+	case mode == unix.O_WRONLY, shared && prot&unix.PROT_WRITE != 0 && mode == unix.O_RDONLY:
+		return fail(unix.EACCES)
+	}
+	fd, object, e := k.mapping(t, f, shared && mode == unix.O_RDWR)
+	if e != 0 {
+		return fail(e)
+	}
+	r := k.mapFD(t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
+	if r >= 0 && shared {
+		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object, Offset: offset, File: f.ID})
+	}
+	return r
+}
+
+func (k *Kernel) mapAnonymous(t *Thread, a *[6]uint64, flags uint64) Result {
+	return Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], a[1], a[2], flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+}
+
+// mapFD maps one of the engine's own files into a thread's process.
+func (k *Kernel) mapFD(t *Thread, fd int, addr, size, prot, flags, offset uint64, writable bool) Result {
+	r := k.M.OpenFD(t.ID, fd, writable)
+	if r < 0 {
+		return Result(r)
+	}
+	v := k.M.Execute(t.ID, unix.SYS_MMAP, addr, size, prot, flags&^(unix.MAP_DENYWRITE|unix.MAP_EXECUTABLE|unix.MAP_LOCKED), uint64(r), offset)
+	k.M.Execute(t.ID, unix.SYS_CLOSE, uint64(r))
+	return Result(v)
+}
+
+func sysMadvise(k *Kernel, t *Thread) Result {
+	// Only MADV_FREE comes here. What it does depends on the machine's memory; MADV_DONTNEED is one legal outcome.
+	return Result(k.M.Execute(t.ID, unix.SYS_MADVISE, t.Call.Args[0], t.Call.Args[1], unix.MADV_DONTNEED))
+}
+
+func sysMsync(k *Kernel, t *Thread) Result {
+	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
+		return fail(unix.EINVAL)
+	}
+	return Result(k.M.Native(t.ID)) // memfds: nothing to write, but it knows what is mapped
+}
+
+// sysMincore says that everything is in memory: what really is depends on the machine.
+func sysMincore(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	pages := (a[1] + 4095) / 4096
+	if a[0]%4096 != 0 || pages > 1<<24 {
+		return fail(unix.EINVAL)
+	}
+	if r := k.M.Native(t.ID); r < 0 {
+		return Result(r)
+	}
+	b := make([]byte, pages)
+	for i := range b {
+		b[i] = 1
+	}
+	if !k.out(t, a[2], b) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysZero(k *Kernel, t *Thread) Result { return 0 }
+
+// System V shared memory (shmget(2)).
+
+const shmMaxSegments = 4096
+
+func sysShmget(k *Kernel, t *Thread) Result {
+	key, size, flags := int64(int32(t.Call.Args[0])), int64(t.Call.Args[1]), int(t.Call.Args[2])
+	p := k.proc(t)
+	if key != 0 {
+		for _, id := range k.segIDs() {
+			s := k.Segs[id]
+			if s.Node != t.Node || s.Key != key || s.Removed {
+				continue
+			}
+			if flags&unix.IPC_CREAT != 0 && flags&unix.IPC_EXCL != 0 {
+				return fail(unix.EEXIST)
+			}
+			if size > s.Size {
+				return fail(unix.EINVAL)
+			}
+			return Result(s.ID)
+		}
+		if flags&unix.IPC_CREAT == 0 {
+			return fail(unix.ENOENT)
+		}
+	}
+	if size <= 0 {
+		return fail(unix.EINVAL)
+	}
+	if len(k.Segs) >= shmMaxSegments {
+		return fail(unix.ENOSPC)
+	}
+	blob := fs.BlobID(k.id("blob"))
+	if e := k.Handles.Blobs.Create(blob); e != 0 {
+		return fsFail(e)
+	}
+	if e := k.Handles.Blobs.Truncate(blob, (size+4095)&^4095); e != 0 {
+		return fsFail(e)
+	}
+	s := &ShmSegment{ID: k.id("shm"), Node: t.Node, Key: key, Blob: int64(blob), Size: size, Mode: uint32(flags & 0o777), UID: p.Cred.EUID, GID: p.Cred.EGID,
+		Creator: p.PID, CtNs: k.RealNs(k.node(t))}
+	k.Segs[s.ID] = s
+	return Result(s.ID)
+}
+
+func (k *Kernel) segIDs() []int64 {
+	ids := make([]int64, 0, len(k.Segs))
+	for id := range k.Segs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func sysShmat(k *Kernel, t *Thread) Result {
+	s := k.Segs[int64(int32(t.Call.Args[0]))]
+	if s == nil || s.Node != t.Node {
+		return fail(unix.EINVAL)
+	}
+	flags := t.Call.Args[2]
+	prot, mapFlags := uint64(unix.PROT_READ|unix.PROT_WRITE), uint64(unix.MAP_SHARED)
+	if flags&0o10000 != 0 { // SHM_RDONLY
+		prot = unix.PROT_READ
+	}
+	addr := t.Call.Args[1]
+	if addr != 0 {
+		if flags&0o20000 != 0 { // SHM_RND
+			addr &^= 4095
+		}
+		if addr%4096 != 0 {
+			return fail(unix.EINVAL)
+		}
+		mapFlags |= 0x100000    // MAP_FIXED_NOREPLACE
+		if flags&0o40000 != 0 { // SHM_REMAP
+			mapFlags = unix.MAP_SHARED | unix.MAP_FIXED
+		}
+	}
+	size := uint64(s.Size+4095) &^ 4095
+	r := k.mapFD(t, k.Handles.Blobs.FD(fs.BlobID(s.Blob)), addr, size, prot, mapFlags, 0, true)
+	if r < 0 {
+		return r
+	}
+	s.Attach++
+	s.Last, s.AtNs = k.proc(t).PID, k.RealNs(k.node(t))
+	k.addRegion(t, Region{Start: uint64(r), Size: size, Object: Key{Kind: KeyBlob, ID: s.Blob}, Seg: s.ID})
+	return r
+}
+
+func sysShmdt(k *Kernel, t *Thread) Result {
+	space := k.Spaces[k.proc(t).Space]
+	for i, r := range space.Regions {
+		if r.Seg != 0 && r.Start == t.Call.Args[0] {
+			k.M.Execute(t.ID, unix.SYS_MUNMAP, r.Start, r.Size)
+			space.Regions = slices.Delete(space.Regions, i, i+1)
+			if s := k.Segs[r.Seg]; s != nil {
+				s.Last, s.DtNs = k.proc(t).PID, k.RealNs(k.node(t))
+				k.detach(s)
+			}
+			return 0
+		}
+	}
+	return fail(unix.EINVAL)
+}
+
+func (k *Kernel) detach(s *ShmSegment) {
+	if s.Attach--; s.Attach <= 0 && s.Removed {
+		k.Handles.Blobs.Free(fs.BlobID(s.Blob))
+		delete(k.Segs, s.ID)
+	}
+}
+
+func sysShmctl(k *Kernel, t *Thread) Result {
+	s := k.Segs[int64(int32(t.Call.Args[0]))]
+	cmd := int(t.Call.Args[1]) &^ 0x100
+	if cmd == 3 || cmd == 14 { // IPC_INFO, SHM_INFO
+		return k.refuse(t, "shmctl("+itoa(cmd)+")", unix.EINVAL)
+	}
+	if s == nil || s.Node != t.Node {
+		return fail(unix.EINVAL)
+	}
+	switch cmd {
+	case 0: // IPC_RMID
+		s.Removed, s.Key = true, 0
+		s.Attach++
+		k.detach(s)
+		return 0
+	case 1: // IPC_SET
+		return 0
+	case 2, 13: // IPC_STAT, SHM_STAT
+		var b [112]byte // struct shmid_ds
+		le := binary.LittleEndian
+		le.PutUint32(b[0:], uint32(s.Key))
+		le.PutUint32(b[4:], uint32(s.UID))
+		le.PutUint32(b[8:], uint32(s.GID))
+		le.PutUint32(b[12:], uint32(s.UID))
+		le.PutUint32(b[16:], uint32(s.GID))
+		mode := s.Mode
+		if s.Removed {
+			mode |= 0o1000 // SHM_DEST
+		}
+		le.PutUint32(b[20:], mode)
+		le.PutUint64(b[48:], uint64(s.Size))
+		le.PutUint64(b[56:], uint64(s.AtNs/1e9))
+		le.PutUint64(b[64:], uint64(s.DtNs/1e9))
+		le.PutUint64(b[72:], uint64(s.CtNs/1e9))
+		le.PutUint32(b[80:], uint32(s.Creator))
+		le.PutUint32(b[84:], uint32(s.Last))
+		le.PutUint64(b[88:], uint64(s.Attach))
+		if !k.out(t, t.Call.Args[2], b[:]) {
+			return fail(unix.EFAULT)
+		}
+		return 0
+	case 11, 12: // SHM_LOCK, SHM_UNLOCK
+		return 0
+	}
+	return k.refuse(t, "shmctl("+itoa(cmd)+")", unix.EINVAL)
+}

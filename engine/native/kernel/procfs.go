@@ -1,0 +1,620 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"golang.org/x/sys/unix"
+)
+
+// synthKind is what a name under /proc or /sys stands for.
+type synthKind uint8
+
+const (
+	synthNone synthKind = iota
+	synthDir
+	synthFile
+	synthLink
+)
+
+// synthNode is one name of /proc or /sys as a process sees it: all values are the engine's own, so that nothing of
+// the machine underneath shows (proc(5), sysfs(5)).
+type synthNode struct {
+	kind    synthKind
+	mode    uint32
+	target  string // of a link
+	content func() string
+	names   func() []string // of a directory
+	write   bool
+	inode   fs.InodeID // of a link that leads to an open file: its inode, if it has one
+	file    FileID     // and its description, if it has none
+	uid     int        // the owner
+	gid     int
+}
+
+// synths serves the tree with /proc and /sys as a thread sees them (fs.Synth).
+type synths struct {
+	k *Kernel
+	t *Thread
+}
+
+func (s *synths) Lookup(path string) (fs.SynthAttr, fs.Errno) {
+	if s.t == nil {
+		return fs.SynthAttr{}, fs.ENOENT
+	}
+	n := s.k.synth(s.t, path)
+	a := fs.SynthAttr{Mode: n.mode, UID: n.uid, GID: n.gid, Target: n.target, Inode: n.inode, File: n.file}
+	switch n.kind {
+	case synthNone:
+		return fs.SynthAttr{}, fs.ENOENT
+	case synthDir:
+		a.Mode |= unix.S_IFDIR
+	case synthFile:
+		a.Mode |= unix.S_IFREG
+	case synthLink:
+		a.Mode |= unix.S_IFLNK
+	}
+	return a, fs.OK
+}
+
+func (s *synths) ReadDir(path string) ([]string, fs.Errno) {
+	if s.t == nil {
+		return nil, fs.ENOENT
+	}
+	n := s.k.synth(s.t, path)
+	if n.kind != synthDir {
+		return nil, fs.ENOENT
+	}
+	return n.names(), fs.OK
+}
+
+func synthText(s string) synthNode {
+	return synthNode{kind: synthFile, mode: 0o444, content: func() string { return s }}
+}
+
+func synthNames(names ...string) synthNode {
+	return synthNode{kind: synthDir, mode: 0o555, names: func() []string { return names }}
+}
+
+// fixedSynth are the files that are the same for all nodes and processes.
+var fixedSynth = map[string]string{
+	"/proc/meminfo": fmt.Sprintf("MemTotal: %13d kB\nMemFree: %14d kB\nMemAvailable: %9d kB\nBuffers: %14d kB\nCached: %15d kB\nSwapCached: %11d kB\nActive: %15d kB\nInactive: %13d kB\nSwapTotal: %12d kB\nSwapFree: %13d kB\nDirty: %16d kB\nShmem: %16d kB\nCommitLimit: %10d kB\nCommitted_AS: %9d kB\nHugePages_Total: %6d\nHugepagesize: %9d kB\n",
+		TotalMemory>>10, freeMemory>>10, freeMemory>>10, 0, 0, 0, 0, 0, 0, 0, 0, 0, TotalMemory>>11, 0, 0, 2048),
+	"/proc/loadavg":     "0.00 0.00 0.00 1/1 10\n",
+	"/proc/version":     "Linux version " + KernelRelease + " (bloodhound) " + kernelVersion + "\n",
+	"/proc/filesystems": "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\nnodev\toverlay\n\text4\n",
+	"/proc/cmdline":     "root=/dev/vda ro\n",
+	"/proc/stat":        "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0 0 0 0 0 0 0 0 0 0 0\n",
+	"/proc/vmstat":      "nr_free_pages 1572864\n", "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n", "/proc/modules": "", "/proc/diskstats": "", "/proc/partitions": "major minor  #blocks  name\n\n",
+	"/proc/devices": "Character devices:\n  1 mem\n  5 /dev/tty\n\nBlock devices:\n", "/proc/cgroups": "#subsys_name\thierarchy\tnum_cgroups\tenabled\n", "/proc/misc": "", "/proc/interrupts": "", "/proc/zoneinfo": "",
+	"/proc/cpuinfo": "processor\t: 0\nvendor_id\t: Bloodhound\ncpu family\t: 6\nmodel\t\t: 0\nmodel name\t: Bloodhound virtual CPU\nstepping\t: 0\ncpu MHz\t\t: 1000.000\ncache size\t: 4096 KB\nphysical id\t: 0\nsiblings\t: 1\ncore id\t\t: 0\ncpu cores\t: 1\napicid\t\t: 0\nfpu\t\t: yes\nfpu_exception\t: yes\ncpuid level\t: 13\nwp\t\t: yes\nflags\t\t: fpu tsc msr cx8 cmov mmx fxsr sse sse2 syscall nx lm rep_good nopl cpuid\nbugs\t\t:\nbogomips\t: 2000.00\nclflush size\t: 64\ncache_alignment\t: 64\naddress sizes\t: 48 bits physical, 48 bits virtual\npower management:\n\n",
+
+	"/proc/sys/kernel/osrelease": KernelRelease + "\n", "/proc/sys/kernel/ostype": "Linux\n", "/proc/sys/kernel/version": kernelVersion + "\n",
+	"/proc/sys/kernel/pid_max": "32768\n", "/proc/sys/kernel/threads-max": "32768\n", "/proc/sys/kernel/ngroups_max": "65536\n", "/proc/sys/kernel/cap_last_cap": "40\n",
+	"/proc/sys/kernel/random/entropy_avail": "256\n", "/proc/sys/kernel/random/boot_id": "b100d400-0000-4000-8000-000000000001\n",
+	"/proc/sys/kernel/shmmax": "18446744073692774399\n", "/proc/sys/kernel/shmall": "18446744073692774399\n", "/proc/sys/kernel/shmmni": "4096\n", "/proc/sys/kernel/sem": "32000\t1024000000\t500\t32000\n",
+	"/proc/sys/kernel/core_pattern": "core\n", "/proc/sys/kernel/randomize_va_space": "0\n", "/proc/sys/kernel/perf_event_paranoid": "4\n", "/proc/sys/kernel/seccomp/actions_avail": "kill_process kill_thread trap errno user_notif trace log allow\n",
+	"/proc/sys/kernel/yama/ptrace_scope": "1\n", "/proc/sys/kernel/sched_autogroup_enabled": "0\n", "/proc/sys/kernel/numa_balancing": "0\n",
+	"/proc/sys/vm/overcommit_memory": "1\n", "/proc/sys/vm/max_map_count": "262144\n", "/proc/sys/vm/swappiness": "60\n", "/proc/sys/vm/overcommit_ratio": "50\n", "/proc/sys/vm/nr_hugepages": "0\n", "/proc/sys/vm/mmap_min_addr": "65536\n",
+	"/proc/sys/fs/file-max": "9223372036854775807\n", "/proc/sys/fs/nr_open": "1048576\n", "/proc/sys/fs/pipe-max-size": "1048576\n", "/proc/sys/fs/file-nr": "0\t0\t9223372036854775807\n",
+	"/proc/sys/fs/inotify/max_user_watches": "65536\n", "/proc/sys/fs/inotify/max_user_instances": "1024\n", "/proc/sys/fs/aio-max-nr": "65536\n",
+	"/proc/sys/net/core/somaxconn": "4096\n", "/proc/sys/net/core/rmem_max": "212992\n", "/proc/sys/net/core/wmem_max": "212992\n", "/proc/sys/net/core/rmem_default": "212992\n", "/proc/sys/net/core/wmem_default": "212992\n",
+	"/proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n", "/proc/sys/net/ipv4/tcp_max_syn_backlog": "1024\n", "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n", "/proc/sys/net/ipv4/tcp_wmem": "4096\t16384\t4194304\n",
+	"/proc/sys/net/ipv4/tcp_keepalive_time": "7200\n", "/proc/sys/net/ipv4/tcp_keepalive_intvl": "75\n", "/proc/sys/net/ipv4/tcp_keepalive_probes": "9\n", "/proc/sys/net/ipv4/tcp_fastopen": "0\n", "/proc/sys/net/ipv4/ip_unprivileged_port_start": "0\n",
+	"/proc/sys/net/ipv4/ip_forward": "0\n", "/proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic\n", "/proc/sys/net/ipv4/tcp_congestion_control": "cubic\n", "/proc/sys/net/ipv6/conf/all/disable_ipv6": "0\n", "/proc/sys/net/ipv6/bindv6only": "0\n",
+
+	"/sys/devices/system/cpu/online": "0\n", "/sys/devices/system/cpu/possible": "0\n", "/sys/devices/system/cpu/present": "0\n", "/sys/devices/system/cpu/kernel_max": "0\n",
+	"/sys/devices/system/cpu/cpu0/online": "1\n", "/sys/devices/system/cpu/cpu0/topology/core_id": "0\n", "/sys/devices/system/cpu/cpu0/topology/physical_package_id": "0\n",
+	"/sys/devices/system/cpu/cpu0/topology/thread_siblings_list": "0\n", "/sys/devices/system/cpu/cpu0/topology/core_siblings_list": "0\n",
+	"/sys/devices/system/node/online": "0\n", "/sys/devices/system/node/possible": "0\n", "/sys/devices/system/node/node0/cpulist": "0\n", "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal: 8388608 kB\nNode 0 MemFree: 6291456 kB\n",
+	"/sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n", "/sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise madvise [never]\n", "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": "2097152\n", "/sys/kernel/mm/transparent_hugepage/shmem_enabled": "always within_size advise [never] deny force\n",
+	"/sys/class/net/lo/operstate": "unknown\n", "/sys/class/net/eth0/operstate": "up\n", "/sys/class/net/eth0/mtu": "1500\n", "/sys/class/net/lo/mtu": "65536\n", "/sys/class/net/eth0/speed": "10000\n",
+	"/sys/kernel/security/apparmor/features/domain/version": "",
+	"/sys/fs/cgroup/cgroup.controllers":                     "\n", "/sys/fs/cgroup/cgroup.procs": "1\n",
+}
+
+// fixedTree has the names in each directory above the fixed files.
+var fixedTree = func() map[string][]string {
+	tree := map[string][]string{}
+	paths := make([]string, 0, len(fixedSynth))
+	for p := range fixedSynth {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	for _, p := range paths {
+		for {
+			i := strings.LastIndexByte(p, '/')
+			dir, name := p[:i], p[i+1:]
+			if dir == "" {
+				break
+			}
+			if !slices.Contains(tree[dir], name) {
+				tree[dir] = append(tree[dir], name)
+			}
+			p = dir
+		}
+	}
+	for _, names := range tree {
+		slices.Sort(names)
+	}
+	return tree
+}()
+
+// procFiles are the names in the directory of a process.
+var procFiles = []string{"attr", "auxv", "cgroup", "clear_refs", "cmdline", "comm", "cwd", "environ", "exe", "fd", "fdinfo", "io", "limits", "loginuid", "maps", "mem", "mountinfo", "mounts", "net", "ns",
+	"oom_adj", "oom_score", "oom_score_adj", "personality", "root", "schedstat", "sched", "smaps", "stat", "statm", "status", "task", "timerslack_ns", "wchan"}
+
+// synth looks up a name under /proc or /sys for a thread.
+func (k *Kernel) synth(t *Thread, path string) synthNode {
+	path = strings.TrimSuffix(path, "/")
+	if k.Leaks.MemInfo != nil && (path == "/proc/meminfo" || path == "/proc/loadavg" || path == "/proc/stat" || path == "/proc/uptime") {
+		return synthText(k.Leaks.MemInfo(path))
+	}
+	switch path {
+	case "/proc":
+		return synthNode{kind: synthDir, mode: 0o555, names: func() []string {
+			names := append([]string{"self", "thread-self", "net", "mounts", "uptime"}, fixedTree["/proc"]...)
+			for _, id := range k.node(t).Procs {
+				names = append(names, itoa(k.Procs[id].PID))
+			}
+			return append(names, "1")
+		}}
+	case "/proc/self":
+		return synthNode{kind: synthLink, mode: 0o777, target: itoa(k.proc(t).PID)}
+	case "/proc/thread-self":
+		return synthNode{kind: synthLink, mode: 0o777, target: itoa(k.proc(t).PID) + "/task/" + itoa(t.TID)}
+	case "/proc/net":
+		return synthNode{kind: synthLink, mode: 0o777, target: "self/net"}
+	case "/proc/mounts":
+		return synthNode{kind: synthLink, mode: 0o777, target: "self/mounts"}
+	case "/proc/uptime":
+		s := float64(k.MonoNs(k.node(t))/1e7) / 100
+		return synthText(fmt.Sprintf("%.2f %.2f\n", s, s))
+	case "/proc/sys/kernel/hostname":
+		return synthText(k.node(t).Hostname + "\n")
+	case "/proc/sys/kernel/random/uuid":
+		return synthNode{kind: synthFile, mode: 0o444, content: func() string {
+			var b [16]byte
+			k.random(t, b[:])
+			b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+			return fmt.Sprintf("%x-%x-%x-%x-%x\n", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+		}}
+	case "/sys/class/net":
+		return synthNames("eth0", "lo")
+	}
+	if s, ok := fixedSynth[path]; ok {
+		n := synthText(s)
+		n.write = strings.HasPrefix(path, "/proc/sys/")
+		if n.write {
+			n.mode = 0o644
+		}
+		return n
+	}
+	if names, ok := fixedTree[path]; ok {
+		return synthNames(names...)
+	}
+	rest, ok := strings.CutPrefix(path, "/proc/")
+	if !ok {
+		return synthNode{}
+	}
+	first, rest, _ := strings.Cut(rest, "/")
+	pid, err := strconv.Atoi(first)
+	if err != nil || first != itoa(pid) {
+		return synthNode{}
+	}
+	if pid == 1 {
+		return k.synthInit(rest)
+	}
+	p, th := k.procByPID(t.Node, pid), (*Thread)(nil)
+	if p == nil {
+		if th = k.threadByTID(t.Node, pid); th == nil {
+			return synthNode{}
+		}
+		p = k.proc(th)
+	} else if len(p.Threads) > 0 {
+		th = k.Threads[p.Threads[0]]
+	}
+	n := k.synthPID(t, p, th, rest)
+	n.uid, n.gid = p.Cred.EUID, p.Cred.EGID
+	return n
+}
+
+// synthPID is a name below the directory of a process or thread.
+func (k *Kernel) synthPID(t *Thread, p *Proc, th *Thread, rest string) synthNode {
+	if rest == "" {
+		return synthNames(procFiles...)
+	}
+	task, ok := strings.CutPrefix(rest, "task")
+	if !ok || task != "" && task[0] != '/' {
+		return k.synthProc(t, p, th, rest)
+	}
+	if task == "" {
+		return synthNode{kind: synthDir, mode: 0o555, names: func() []string {
+			var names []string
+			for _, id := range p.Threads {
+				names = append(names, itoa(k.Threads[id].TID))
+			}
+			return names
+		}}
+	}
+	tid, rest, _ := strings.Cut(task[1:], "/")
+	for _, id := range p.Threads {
+		if itoa(k.Threads[id].TID) != tid {
+			continue
+		}
+		if rest == "" {
+			return synthNames(procFiles...)
+		}
+		return k.synthProc(t, p, k.Threads[id], rest)
+	}
+	return synthNode{}
+}
+
+// synthInit is what can be seen of the node's init.
+func (k *Kernel) synthInit(rest string) synthNode {
+	switch rest {
+	case "":
+		return synthNames("cgroup", "cmdline", "comm", "stat", "status")
+	case "cmdline":
+		return synthText("init\x00")
+	case "comm":
+		return synthText("init\n")
+	case "cgroup":
+		return synthText("0::/\n")
+	case "stat":
+		return synthText("1 (init) S 0 1 1 0 -1 0" + strings.Repeat(" 0", 43) + "\n")
+	case "status":
+		return synthText("Name:\tinit\nState:\tS (sleeping)\nTgid:\t1\nPid:\t1\nPPid:\t0\n")
+	}
+	return synthNode{}
+}
+
+// firstMount is the id of a node's root mount (statx(2): stx_mnt_id, mountinfo).
+const firstMount = 20
+
+// mountLook is how a kind of mount shows in /proc/mounts.
+var mountLook = map[fs.MountType]struct{ source, kind, options string }{
+	fs.Disk: {"/dev/vda", "ext4", "relatime"}, fs.Tmpfs: {"tmpfs", "tmpfs", "nosuid,nodev"}, fs.Dev: {"tmpfs", "tmpfs", "nosuid"},
+	fs.Proc: {"proc", "proc", "nosuid,nodev,noexec,relatime"}, fs.Sys: {"sysfs", "sysfs", "nosuid,nodev,noexec,relatime"},
+}
+
+func mountMode(m *fs.Mount) string {
+	if m.ReadOnly || m.Type == fs.Sys {
+		return "ro"
+	}
+	return "rw"
+}
+
+// mountTable is /proc/PID/mounts.
+func mountTable(s *fs.State) string {
+	var b strings.Builder
+	for i := range s.Mounts {
+		m := &s.Mounts[i]
+		l := mountLook[m.Type]
+		fmt.Fprintf(&b, "%s %s %s %s,%s 0 0\n", l.source, m.Target, l.kind, mountMode(m), l.options)
+	}
+	return b.String()
+}
+
+// mountInfo is /proc/PID/mountinfo.
+func mountInfo(s *fs.State) string {
+	var b strings.Builder
+	for i := range s.Mounts {
+		m := &s.Mounts[i]
+		l, mode := mountLook[m.Type], mountMode(m)
+		up := firstMount
+		if i == 0 {
+			up = 1
+		}
+		fmt.Fprintf(&b, "%d %d %d:%d / %s %s,%s - %s %s %s\n", firstMount+i, up, unix.Major(m.Dev), unix.Minor(m.Dev), m.Target, mode, l.options, l.kind, l.source, mode)
+	}
+	return b.String()
+}
+
+// synthProc is one name in the directory of a process. th may be nil for a zombie.
+func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNode {
+	lazy := func(mode uint32, f func() string) synthNode {
+		return synthNode{kind: synthFile, mode: mode, content: f}
+	}
+	name := comm(p.Path)
+	if th != nil && th.Comm != "" {
+		name = th.Comm
+	}
+	switch rest {
+	case "exe":
+		return synthNode{kind: synthLink, mode: 0o777, target: p.Path}
+	case "cwd":
+		if p.Cwd == 0 {
+			return synthNode{}
+		}
+		return synthNode{kind: synthLink, mode: 0o777, target: nameOf(k.Nodes[p.Node].FS, p.Cwd), inode: p.Cwd}
+	case "root":
+		return synthNode{kind: synthLink, mode: 0o777, target: "/"}
+	case "cmdline":
+		return lazy(0o444, func() string {
+			if p.Zombie {
+				return ""
+			}
+			return strings.Join(p.Argv, "\x00") + "\x00"
+		})
+	case "environ":
+		return lazy(0o400, func() string { return strings.Join(p.Env, "\x00") + "\x00" })
+	case "comm":
+		n := lazy(0o644, func() string { return name + "\n" })
+		n.write = true
+		return n
+	case "stat":
+		return lazy(0o444, func() string { return k.procStat(p, th, name) })
+	case "status":
+		return lazy(0o444, func() string { return k.procStatus(p, th, name) })
+	case "statm":
+		return synthText("4096 2048 1024 256 0 2048 0\n")
+	case "smaps":
+		// How much of a map is in memory depends on the machine: all of it, as far as programs are told.
+		return lazy(0o444, func() string { return detailMaps(k.procMaps(p)) })
+	case "maps":
+		return lazy(0o444, func() string { return k.procMaps(p) })
+	case "limits":
+		return lazy(0o444, func() string { return procLimits(p) })
+	case "io":
+		return synthText("rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n")
+	case "cgroup":
+		return synthText("0::/\n")
+	case "mounts":
+		return lazy(0o444, func() string { return mountTable(k.Nodes[p.Node].FS) })
+	case "mountinfo":
+		return lazy(0o444, func() string { return mountInfo(k.Nodes[p.Node].FS) })
+	case "oom_score", "oom_adj":
+		return synthText("0\n")
+	case "oom_score_adj":
+		n := lazy(0o644, func() string { return itoa(p.OOMAdj) + "\n" })
+		n.write = true
+		return n
+	case "loginuid":
+		return synthText("4294967295")
+	case "personality":
+		return synthText("00040000\n")
+	case "schedstat":
+		return synthText("0 0 0\n")
+	case "wchan":
+		return synthText("0")
+	case "timerslack_ns":
+		return synthText("50000\n")
+	case "auxv":
+		return lazy(0o400, func() string { return string(p.Auxv) })
+	case "fd", "fdinfo":
+		return synthNode{kind: synthDir, mode: 0o500, names: func() []string {
+			var names []string
+			if table := k.Tables[p.Table]; table != nil {
+				for fd, s := range table.Slots {
+					if s.File != 0 {
+						names = append(names, itoa(fd))
+					}
+				}
+			}
+			return names
+		}}
+	case "net":
+		return synthNames("dev", "if_inet6", "route", "tcp", "tcp6", "udp", "udp6", "unix", "snmp", "netstat")
+	case "net/dev":
+		return synthText("Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    lo: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n  eth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n")
+	case "net/if_inet6":
+		return synthText("00000000000000000000000000000001 01 80 10 80       lo\n")
+	case "net/route":
+		return synthText("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n")
+	case "net/tcp", "net/tcp6", "net/udp", "net/udp6":
+		return synthText("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n")
+	case "net/unix":
+		return synthText("Num       RefCount Protocol Flags    Type St Inode Path\n")
+	case "net/snmp", "net/netstat":
+		return synthText("")
+	case "ns", "attr":
+		return synthNames()
+	}
+	if fd, ok := strings.CutPrefix(rest, "fd/"); ok {
+		return k.procFD(p, fd)
+	}
+	if fd, ok := strings.CutPrefix(rest, "fdinfo/"); ok {
+		if n, err := strconv.Atoi(fd); err == nil {
+			if table := k.Tables[p.Table]; table != nil && n >= 0 && n < len(table.Slots) && table.Slots[n].File != 0 {
+				f := k.Files[table.Slots[n].File]
+				return synthText(fmt.Sprintf("pos:\t%d\nflags:\t0%o\nmnt_id:\t%d\nino:\t%d\n", max(f.Pos, 0), f.Flags|b2i(table.Slots[n].Cloexec)*unix.O_CLOEXEC, k.mountOf(f), f.Inode))
+			}
+		}
+	}
+	return synthNode{}
+}
+
+// procFD is /proc/PID/fd/N: a link with the name of what is open.
+func (k *Kernel) procFD(p *Proc, fd string) synthNode {
+	n, err := strconv.Atoi(fd)
+	table := k.Tables[p.Table]
+	if err != nil || table == nil || n < 0 || n >= len(table.Slots) || table.Slots[n].File == 0 {
+		return synthNode{}
+	}
+	f := k.Files[table.Slots[n].File]
+	out := synthNode{kind: synthLink, mode: [4]uint32{0o500, 0o300, 0o700, 0o700}[f.Flags&unix.O_ACCMODE], target: k.describe(f), inode: f.Inode}
+	if f.Inode == 0 {
+		out.file = f.ID
+	}
+	return out
+}
+
+// mountOf is the id of the mount that an open file lies on.
+func (k *Kernel) mountOf(f *File) int {
+	if f.Inode == 0 {
+		return firstMount - 5 // pipes and sockets are on a mount of the kernel's own
+	}
+	return firstMount + k.Nodes[f.Node].FS.Get(f.Inode).Mount
+}
+
+// describe names an open file as readlink of /proc/self/fd does.
+func (k *Kernel) describe(f *File) string {
+	if f.Inode != 0 {
+		return nameOf(k.Nodes[f.Node].FS, f.Inode)
+	}
+	switch f.Kind {
+	case FilePipe:
+		return "pipe:[" + strconv.FormatInt(f.Obj, 10) + "]"
+	case FileSocket:
+		return "socket:[" + strconv.FormatInt(f.Obj, 10) + "]"
+	case FileEpoll:
+		return "anon_inode:[eventpoll]"
+	case FileEvent:
+		return "anon_inode:[eventfd]"
+	case FileTimer:
+		return "anon_inode:[timerfd]"
+	case FileSignal:
+		return "anon_inode:[signalfd]"
+	case FileInotify:
+		return "anon_inode:inotify"
+	case FilePID:
+		return "anon_inode:[pidfd]"
+	}
+	return f.Path
+}
+
+func (k *Kernel) procState(p *Proc, th *Thread) string {
+	switch {
+	case p.Zombie:
+		return "Z (zombie)"
+	case p.Stopped:
+		return "T (stopped)"
+	case th != nil && th.State == Blocked:
+		return "S (sleeping)"
+	}
+	return "R (running)"
+}
+
+func (k *Kernel) ppid(p *Proc) int {
+	if up := k.Procs[p.Parent]; up != nil {
+		return up.PID
+	}
+	return 1
+}
+
+func (k *Kernel) procStat(p *Proc, th *Thread, name string) string {
+	tid := p.PID
+	if th != nil {
+		tid = th.TID
+	}
+	ticks := k.cpuTime(p) / 1e7
+	// pid comm state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime priority
+	// nice threads itrealvalue starttime vsize rss rsslim startcode endcode startstack kstkesp kstkeip ...
+	return fmt.Sprintf("%d (%s) %c %d %d %d 0 -1 4194304 0 0 0 0 %d 0 0 0 20 0 %d 0 %d 16777216 2048 18446744073709551615 4194304 8388608 140737488347136 0 0 0 0 0 0 0 0 0 %d 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		tid, name, k.procState(p, th)[0], k.ppid(p), p.PGID, p.SID, ticks, max(len(p.Threads), 1), (bootTicks+p.StartNs)/1e7, p.ExitSignal)
+}
+
+const bootTicks = 1000e9 // what CLOCK_BOOTTIME shows at world time 0
+
+func (k *Kernel) procStatus(p *Proc, th *Thread, name string) string {
+	tid := p.PID
+	if th != nil {
+		tid = th.TID
+	}
+	var pend, ign, caught uint64
+	for sig := 1; sig <= numSignals; sig++ {
+		switch h := p.Actions[sig].Handler; {
+		case h == sigIgnore:
+			ign |= bit(sig)
+		case h != sigDefault:
+			caught |= bit(sig)
+		}
+	}
+	for _, s := range p.Pending {
+		pend |= bit(s.Number)
+	}
+	caps := uint64(0)
+	if p.Cred.EUID == 0 {
+		caps = 0x1ffffffffff
+	}
+	c := &p.Cred
+	return fmt.Sprintf("Name:\t%s\nUmask:\t%04o\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\nUid:\t%d\t%d\t%d\t%d\nGid:\t%d\t%d\t%d\t%d\nFDSize:\t256\nGroups:\t \nVmPeak:\t   16384 kB\nVmSize:\t   16384 kB\nVmLck:\t       0 kB\nVmHWM:\t    8192 kB\nVmRSS:\t    8192 kB\nVmData:\t    4096 kB\nVmStk:\t     132 kB\nThreads:\t%d\nSigQ:\t0/1024\nSigPnd:\t0000000000000000\nShdPnd:\t%016x\nSigBlk:\t0000000000000000\nSigIgn:\t%016x\nSigCgt:\t%016x\nCapInh:\t0000000000000000\nCapPrm:\t%016x\nCapEff:\t%016x\nCapBnd:\t000001ffffffffff\nNoNewPrivs:\t%d\nSeccomp:\t0\nCpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
+		name, p.Umask, k.procState(p, th), p.PID, tid, k.ppid(p), c.UID, c.EUID, c.SUID, c.FSUID, c.GID, c.EGID, c.SGID, c.FSGID, max(len(p.Threads), 1), pend, ign, caught, caps, caps, b2i(p.NoNewPrivs))
+}
+
+func procLimits(p *Proc) string {
+	var b strings.Builder
+	b.WriteString("Limit                     Soft Limit           Hard Limit           Units     \n")
+	show := func(v uint64) string {
+		if v == ^uint64(0) {
+			return "unlimited"
+		}
+		return strconv.FormatUint(v, 10)
+	}
+	for _, l := range []struct {
+		name  string
+		which int
+		unit  string
+	}{{"Max cpu time", 0, "seconds"}, {"Max file size", 1, "bytes"}, {"Max data size", 2, "bytes"}, {"Max stack size", 3, "bytes"}, {"Max core file size", 4, "bytes"},
+		{"Max resident set", 5, "bytes"}, {"Max processes", 6, "processes"}, {"Max open files", 7, "files"}, {"Max locked memory", 8, "bytes"}, {"Max address space", 9, "bytes"},
+		{"Max file locks", 10, "locks"}, {"Max pending signals", 11, "signals"}, {"Max msgqueue size", 12, "bytes"}, {"Max nice priority", 13, ""}, {"Max realtime priority", 14, ""}, {"Max realtime timeout", 15, "us"}} {
+		fmt.Fprintf(&b, "%-25s %-20s %-20s %-10s\n", l.name, show(p.Limits[l.which][0]), show(p.Limits[l.which][1]), l.unit)
+	}
+	return b.String()
+}
+
+// procMaps is the real map of a process without what belongs to the machine underneath: devices, inodes, and the
+// paths of the engine's own files.
+func (k *Kernel) procMaps(p *Proc) string {
+	if p.Zombie || len(p.Threads) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		name := strings.Join(f[5:], " ")
+		switch {
+		case strings.HasPrefix(name, "/memfd:bloodhound-kit"):
+			name = "[vdso]"
+		case name == "[vdso]", name == "[vvar]", name == "[vvar_vclock]", name == "[vsyscall]":
+			continue
+		case strings.HasPrefix(name, "/memfd:"), strings.HasPrefix(name, "[anon"):
+			name = ""
+		}
+		fmt.Fprintf(&b, "%s %s %s 00:00 0 %s\n", f[0], f[1], f[2], name)
+	}
+	return b.String()
+}
+
+// detailMaps adds to each line of a map what smaps tells (proc(5)).
+func detailMaps(maps string) string {
+	var b strings.Builder
+	for line := range strings.Lines(maps) {
+		b.WriteString(line)
+		var from, to uint64
+		fmt.Sscanf(line, "%x-%x", &from, &to)
+		kib := (to - from) / 1024
+		for _, f := range []string{"Size", "Rss", "Pss", "Private_Dirty", "Referenced", "Anonymous"} {
+			fmt.Fprintf(&b, "%-16s%8d kB\n", f+":", kib)
+		}
+	}
+	return b.String()
+}
+
+// synthWrite takes a write to a file of /proc or /sys.
+func (k *Kernel) synthWrite(t *Thread, path string, data []byte) unix.Errno {
+	text := strings.TrimSpace(string(data))
+	switch {
+	case strings.HasSuffix(path, "/oom_score_adj"):
+		v, err := strconv.Atoi(text)
+		if err != nil || v < -1000 || v > 1000 {
+			return unix.EINVAL
+		}
+		k.proc(t).OOMAdj = v
+		return 0
+	case strings.HasSuffix(path, "/comm"):
+		t.Comm = comm(text)
+		return 0
+	}
+	k.refuse(t, "write to "+path, unix.EACCES)
+	return unix.EACCES
+}

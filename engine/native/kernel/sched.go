@@ -1,0 +1,122 @@
+//go:build linux && amd64
+
+package kernel
+
+import "slices"
+
+// epochCalls is the length of a thread's scheduling epoch, in its own calls. Once an epoch the tape may change the
+// thread's priority at one of its calls (change points as in Burckhardt et al., "A Randomized Scheduler with
+// Probabilistic Guarantees of Finding Bugs", ASPLOS 2010); at its end the thread goes behind its equals.
+const epochCalls = 256
+
+// emptyLimit is how often a thread may repeat the same empty-handed call before it runs only when all others wait.
+const emptyLimit = 8
+
+// ready puts a thread on the runnable list.
+func (k *Kernel) ready(t *Thread) {
+	t.State = Ready
+	if slices.Contains(k.Runnable, t.ID) {
+		return
+	}
+	k.Runnable = append(k.Runnable, t.ID)
+	if c := k.Threads[k.Current]; c == nil || t.Prio > c.Prio || c.Lazy {
+		k.Resched = true
+	}
+}
+
+// runs reports whether a runnable thread may run now.
+func (k *Kernel) runs(t *Thread) bool {
+	return k.Nodes[t.Node].Paused == 0 && !k.Procs[t.Proc].Stopped && !t.Vfork
+}
+
+// pick chooses the thread that runs next: the current one while it may, else the first of the highest priority.
+// Threads that only yield or poll are chosen when nobody else can run, and only if lazyToo.
+func (k *Kernel) pick(lazyToo bool) *Thread {
+	if c := k.Threads[k.Current]; c != nil && !k.Resched && c.State == Ready && k.runs(c) && !c.Lazy {
+		return c
+	}
+	k.Resched = false
+	var best *Thread
+	for _, id := range k.Runnable {
+		t := k.Threads[id]
+		if k.runs(t) && (best == nil || better(t, best)) {
+			best = t
+		}
+	}
+	if best == nil || best.Lazy && !lazyToo {
+		k.Current = 0
+		return nil
+	}
+	k.Current = best.ID
+	if best.Lazy {
+		best.Lazy = false
+		k.toTail(best) // all lazy threads get their turns
+		k.Resched = true
+	}
+	return best
+}
+
+// Spins reports whether a thread can run, be it a lazy one.
+func (k *Kernel) Spins() bool {
+	for _, id := range k.Runnable {
+		if k.runs(k.Threads[id]) {
+			return true
+		}
+	}
+	return false
+}
+
+func better(a, b *Thread) bool {
+	if a.Lazy != b.Lazy {
+		return !a.Lazy
+	}
+	return a.Prio > b.Prio
+}
+
+func (k *Kernel) toTail(t *Thread) {
+	if i := slices.Index(k.Runnable, t.ID); i >= 0 {
+		k.Runnable = append(slices.Delete(k.Runnable, i, i+1), t.ID)
+	}
+}
+
+// account draws the thread's change point at the start of each epoch and applies it when it is reached.
+func (k *Kernel) account(t *Thread) {
+	if t.State == Dead {
+		return
+	}
+	switch {
+	case t.Calls == t.Change:
+		t.Change = 0
+		if t.Next < 0 {
+			k.DropSeq++
+			t.Prio = -k.DropSeq
+		} else {
+			t.Prio = t.Next
+		}
+		k.Resched = true
+	case t.Calls%epochCalls == 1:
+		if t.Calls > 1 {
+			if t.Prio != 0 || len(k.Runnable) > 1 {
+				t.Prio = 0
+				k.toTail(t)
+				k.Resched = true
+			}
+		}
+		// 0 is calm; else the value holds the call of the change (8 bits) and the new priority (2 bits).
+		if v := k.Tape.Rare("sched/"+t.Name, 1+epochCalls*4, k.Sched.PreemptPPM); v > 0 {
+			v--
+			t.Change = t.Calls + 1 + v%epochCalls
+			t.Next = [4]int64{-1, -1, -1, 1}[v/epochCalls]
+		}
+	}
+}
+
+// empty notes that a call came back empty-handed (a poll with zero timeout, EAGAIN, a yield): emptyLimit of them in
+// a row, with nothing but clock reads between them, make their thread lazy.
+func (k *Kernel) empty(t *Thread) {
+	t.Call.Empty = true
+	if t.Empties++; t.Empties >= emptyLimit {
+		t.Lazy = true
+		k.Resched = true
+	}
+}

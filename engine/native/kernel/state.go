@@ -1,0 +1,277 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+)
+
+// Numbers of objects. Each kind counts on its own, from 1; 0 is none.
+type (
+	ThreadID = int64 // one in the world, also the Machine's name of the thread
+	ProcID   = int64
+	FileID   = int64 // an open file description
+	TableID  = int64 // a file descriptor table
+	SpaceID  = int64 // an address space
+	NodeID   = int64 // index into State.Nodes
+)
+
+// State is everything that the kernel knows. It can be copied at any moment between two steps.
+type State struct {
+	Now    int64 // world time, ns
+	Events uint64
+	LastID map[string]int64 // last number given out, by kind
+
+	Nodes     []*Node
+	Threads   map[ThreadID]*Thread
+	Procs     map[ProcID]*Proc
+	Tables    map[TableID]*Table
+	Spaces    map[SpaceID]*Space
+	Files     map[FileID]*File
+	Pipes     map[int64]*Pipe
+	EventFDs  map[int64]*EventFD
+	TimerFDs  map[int64]*TimerFD
+	SignalFDs map[int64]*SignalFD
+	Epolls    map[int64]*Epoll
+	Segs      map[int64]*ShmSegment
+	Sems      map[int64]*SemSet
+	Queues    map[int64]*MsgQueue
+
+	Net *net.State
+	// Cause is the fault because of which sockets are being closed, if any.
+	Cause  net.FaultRef
+	Unread []FileID // files of messages that nobody will receive, to be released
+
+	Waiting  map[Key][]ThreadID // who waits on what, first come first
+	Watching map[Key][]Watch    // which epoll items look at what
+	Futexes  map[Key][]Waiter
+	Timers   TimerHeap
+	Runnable []ThreadID // in the order in which they became runnable
+	Current  ThreadID
+	Resched  bool
+	// IdleTurns counts turns of lazy threads since another thread ran; the world around lets time pass by it.
+	IdleTurns int
+	DropSeq   int64 // how many priority drops there were: a later drop goes below an earlier one
+
+	Refused []Refused
+	Spun    string // the thread that computes without end; empty while there is none
+	Unsafe  string // the first reason why this run may not repeat; empty while there is none
+	Written int64  // bytes held by pipes and sockets, for limits
+	Hash    []byte // state of the trace hash
+	Strict  []byte // state of the strict hash
+	Notices []Notice
+}
+
+// Node is one machine of the world.
+type Node struct {
+	ID       NodeID
+	Name     string
+	Hostname string
+	Driver   bool // a client: its programs are no programs under test
+	Up       bool
+	Paused   int // the fault that pauses it, 0 for none
+	NextPID  int
+	FS       *fs.State
+	Net      net.NodeID
+	OffsetNs int64
+	DriftPPB int64
+	BootNs   int64 // CLOCK_MONOTONIC at world time 0
+	Procs    []ProcID
+	FIFOs    map[fs.InodeID]int64 // open named pipes
+}
+
+// ThreadState is where a thread's life stands.
+type ThreadState uint8
+
+const (
+	Ready   ThreadState = iota // may run in user space, or must try its call again
+	Blocked                    // waits in a call
+	Dead
+)
+
+// Thread is one thread of a program.
+type Thread struct {
+	ID    ThreadID
+	TID   int // virtual
+	Proc  ProcID
+	Node  NodeID
+	Name  string // fork path: n1/0.2.1
+	Forks int    // how many threads and processes it has made, for their names
+	Comm  string
+	State ThreadState
+
+	InCall  bool // stands at a call that was not answered
+	Call    Call
+	Waits   []Key
+	WaitNs  int64 // since when it waits
+	Epoch   uint64
+	Calls   uint64 // own calls so far
+	Change  uint64 // the call at which its priority changes, 0 if none in this epoch
+	Next    int64  // the priority that it gets then
+	Prio    int64
+	Lazy    bool   // yields or polls without result: runs only when all others wait
+	Empty   uint64 // digest of its last empty-handed call
+	Empties int    // how many times in a row
+
+	Pending    []Signal
+	Fault      int     // the last signal of the processor that was handed over to a handler
+	WaitMask   *uint64 // the mask of a masked wait (sigsuspend, ppoll), while it waits
+	AfterMask  *uint64 // the mask that returns after the handler of a masked wait
+	ClearTID   uint64
+	Robust     uint64
+	Clocks     uint64   // clock reads since the last event
+	VforkOf    ThreadID // the thread that waits until this one executes or ends
+	Vfork      bool     // waits for its vfork child
+	CPUNs      int64
+	Nice       int
+	Policy     int
+	SpinBreaks int
+}
+
+// Call is a system call in progress.
+type Call struct {
+	Nr       uint64
+	Args     [6]uint64
+	IP, SP   uint64
+	Again    bool  // a later try of the same call
+	Until    int64 // absolute deadline, 0 none
+	HasUntil bool
+	Done     int64 // progress of calls that work piecewise
+	Aux      int64
+	Digest   uint64
+	Detail   string
+	Signaled bool   // a signal wants to interrupt it
+	Woken    bool   // futex: was woken
+	Empty    bool   // came back empty-handed
+	End      int64  // recvmmsg: when its own timeout is over, 0 none
+	Held     FileID // the file of its first argument, kept open while it waits, 0 none
+}
+
+// Proc is one process of a program.
+type Proc struct {
+	ID       ProcID
+	Node     NodeID
+	PID      int
+	PGID     int
+	SID      int
+	Parent   ProcID // 0 is the node's init
+	Children []ProcID
+	Threads  []ThreadID
+	Leader   ThreadID
+	Table    TableID
+	Space    SpaceID
+	Path     string // path of the program
+	Argv     []string
+	Env      []string
+	Auxv     []byte     // the auxiliary vector, as the program has it
+	Cwd      fs.InodeID // holds a reference
+	Umask    uint32
+	Sharers  int64 // names those who share folder and umask (CLONE_FS), 0 if nobody does
+	Cred     Cred
+
+	Actions     [65]Action
+	Pending     []Signal
+	Stopped     bool
+	Reported    bool // a stop or continue that wait has not seen yet
+	Continued   bool
+	Zombie      bool
+	Status      int // as wait4 tells it
+	ExitSignal  int
+	DeathSignal int
+	Subreaper   bool
+	Dumpable    int
+	NoNewPrivs  bool
+	Personality uint32
+	Limits      [16][2]uint64
+	OOMAdj      int
+	StartNs     int64
+	Timers      []PosixTimer
+	Undo        []SemUndo
+	NextTimer   int
+	Real        Itimer
+	Ticks       int64 // calls of all its threads: what CPU time it claims
+	ChildTicks  int64
+	Main        bool  // the node's main process
+	Tag         int64 // what the world started it as: see Launch
+	Execs       int
+}
+
+// Cred is the virtual identity of a process.
+type Cred struct {
+	UID, EUID, SUID, FSUID int
+	GID, EGID, SGID, FSGID int
+	Groups                 []int
+}
+
+// Space is an address space, as far as the engine must know it: shared mappings, for futexes and for snapshots.
+type Space struct {
+	ID      SpaceID
+	Refs    int
+	Regions []Region
+	Locked  bool
+}
+
+// Region is one shared mapping.
+type Region struct {
+	Start, Size uint64
+	Object      Key
+	Offset      int64
+	File        FileID
+	Seg         int64
+}
+
+// ShmSegment is System V shared memory.
+type ShmSegment struct {
+	ID               int64
+	Node             NodeID
+	Key              int64
+	Blob             int64
+	Size             int64
+	Mode             uint32
+	UID, GID         int
+	Attach           int
+	Removed          bool
+	Creator          int
+	Last             int
+	AtNs, DtNs, CtNs int64
+}
+
+// Refused counts a call that was answered with an error because the engine does not support it.
+type Refused struct {
+	Node, Program, Call, Errno string
+	Count                      uint64
+}
+
+// NoticeKind says what a Notice tells the world.
+type NoticeKind string
+
+const (
+	Exited   NoticeKind = "exited"   // a process ended
+	Logged   NoticeKind = "logged"   // a line of output
+	Reported NoticeKind = "reported" // a write to the driver's report file
+	// PacketFault is a fault per packet: Program is its kind, Stream is delivered or observed.
+	PacketFault NoticeKind = "packet fault"
+)
+
+// Notice tells the world around the kernel what happened in a step.
+type Notice struct {
+	Kind    NoticeKind
+	Event   uint64
+	TimeNs  int64
+	Node    NodeID
+	Proc    ProcID
+	PID     int
+	Program string
+	Tag     int64
+	Main    bool
+	Status  int // wait status
+	ByFault bool
+	Stream  string
+	Text    []byte
+}
+
+func (s *State) id(kind string) int64 {
+	s.LastID[kind]++
+	return s.LastID[kind]
+}

@@ -1,0 +1,191 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Engine is the native engine.
+type Engine struct{}
+
+// New makes the native engine.
+func New() *Engine { return &Engine{} }
+
+// Defaults of world.Limits.
+const (
+	defaultEvents    = 50_000_000
+	defaultSpinCPUMs = 2_000
+	defaultBytes     = 1 << 30
+)
+
+// minProcs is how many threads Go must be willing to run at once.
+const minProcs = 4
+
+// bootNs is CLOCK_MONOTONIC of every node at world time 0: a machine that has been up for a while.
+const bootNs = 1000 * int64(time.Second)
+
+// Boot makes a world; nothing in it has run yet.
+func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
+	// The loop's thread waits in the kernel without telling Go's scheduler. Others must be able to run meanwhile: the
+	// watchdog above all.
+	if runtime.GOMAXPROCS(0) < minProcs {
+		runtime.GOMAXPROCS(minProcs)
+	}
+	w := &World{spec: spec, tape: tape.NewSource(t), options: o, jobs: make(chan func()), stopped: make(chan struct{}), started: time.Now()}
+	go w.thread()
+	var err error
+	w.do(func() { err = w.boot() })
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// thread is where all of a world happens: ptrace obeys only the OS thread that attached.
+func (w *World) thread() {
+	runtime.LockOSThread() // never unlocked: the OS thread, which is pinned, ends with the goroutine
+	for f := range w.jobs {
+		f()
+	}
+	close(w.stopped)
+}
+
+// do runs f on the world's thread. A panic there is handed over to the caller.
+func (w *World) do(f func()) {
+	done := make(chan any)
+	w.jobs <- func() {
+		defer func() { done <- recover() }()
+		f()
+	}
+	if p := <-done; p != nil {
+		panic(p)
+	}
+}
+
+func (w *World) boot() error {
+	cpus := host.AllowedCPUs()
+	if err := host.Pin(cpus[os.Getpid()%len(cpus)]); err != nil {
+		return fmt.Errorf("cannot pin the world to one CPU: %w", err)
+	}
+	leaks := w.leaks()
+	spin := w.spec.Limits.SpinCPUMs
+	if spin == 0 {
+		spin = defaultSpinCPUMs
+	}
+	m, err := host.NewMachine(leaks.host, spin)
+	if err != nil {
+		return err
+	}
+	w.machine = m
+	w.blobs = host.NewBlobs()
+	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.blobs})
+	k := w.kernel
+	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
+	k.Observe = w.options.Observe
+	k.Overdue = w.overdue
+	k.Leaks = leaks.kernel
+	k.Net = net.New(net.Config{})
+	d := w.spec.DefaultLink
+	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
+	for i := range w.spec.Nodes {
+		if err := w.addNode(&w.spec.Nodes[i]); err != nil {
+			return fmt.Errorf("node %s: %w", w.spec.Nodes[i].Name, err)
+		}
+	}
+	for _, l := range w.spec.Links {
+		a, b := w.nodeID(l.From), w.nodeID(l.To)
+		if a < 0 || b < 0 {
+			return fmt.Errorf("link %s-%s: no such node", l.From, l.To)
+		}
+		link := net.Link{LatencyNs: l.LatencyNs, JitterNs: l.JitterNs, Bandwidth: l.BandwidthBytes}
+		k.Net.SetLink(net.NodeID(a), net.NodeID(b), link)
+		if !l.OneWay {
+			k.Net.SetLink(net.NodeID(b), net.NodeID(a), link)
+		}
+	}
+	plan, err := fault.New(w.spec)
+	if err != nil {
+		return err
+	}
+	w.director = newDirector(w.spec, plan)
+	return nil
+}
+
+func (w *World) nodeID(name string) kernel.NodeID {
+	for i := range w.spec.Nodes {
+		if w.spec.Nodes[i].Name == name {
+			return kernel.NodeID(i)
+		}
+	}
+	return -1
+}
+
+// addNode makes one machine: its kit, its tree, its place in the network.
+func (w *World) addNode(n *world.Node) error {
+	kit, err := host.NewKit()
+	if err != nil {
+		return err
+	}
+	k := w.kernel
+	k.Handles.Kits = append(k.Handles.Kits, kit)
+	node := &kernel.Node{
+		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, Driver: n.Role != world.Server, Up: true,
+		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
+	}
+	*kit.Time = host.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}
+	names := append([]string{n.Hostname, n.Name}, n.Aliases...)
+	var extra []string
+	for _, h := range n.ExtraHosts {
+		extra = append(extra, h.IP+" "+h.Name)
+	}
+	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, Hostnames: names, ExtraHosts: extra})
+	leaks := w.leaks()
+	leaks.spoil(k, node)
+	kit.Time.RealNs = node.OffsetNs
+	k.Nodes = append(k.Nodes, node)
+	return w.furnishNode(node, n)
+}
+
+// Fork is not there yet.
+func (w *World) Fork() (engine.World, error) { return nil, engine.ErrUnsupported }
+
+// Close ends the world. Nothing of it is left behind.
+func (w *World) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	w.do(func() {
+		if w.machine != nil {
+			w.machine.Close()
+		}
+		if w.blobs != nil {
+			w.blobs.Close()
+		}
+		for _, b := range w.bases {
+			b.Close()
+		}
+		if w.kernel != nil {
+			for _, kit := range w.kernel.Handles.Kits {
+				kit.Close()
+			}
+		}
+	})
+	close(w.jobs)
+	<-w.stopped
+	return nil
+}

@@ -1,0 +1,149 @@
+package net
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Interfaces of every node: lo and eth0.
+const (
+	loopbackMTU = 65536
+	ethernetMTU = 1500
+
+	loopbackIndex = 1
+	ethernetIndex = 2
+
+	iffUp        = 0x1
+	iffBroadcast = 0x2
+	iffLoopback  = 0x8
+	iffRunning   = 0x40
+	iffMulticast = 0x1000
+	iffLowerUp   = 0x10000
+)
+
+// Interface is a network interface of a node.
+type Interface struct {
+	Index     int
+	Name      string
+	Flags     uint32 // IFF_*
+	MTU       int
+	Hardware  [6]byte
+	IPv4      IP
+	Bits4     int
+	Broadcast IP
+	IPv6      IP
+	Bits6     int
+	Has6      bool
+}
+
+// Interfaces lists a node's interfaces.
+func (s *State) Interfaces(id NodeID) []Interface {
+	n := s.Nodes[id]
+	broadcast := n.IP4
+	for bit := 96 + s.Config.PrefixBits4; bit < 128; bit++ {
+		broadcast[bit/8] |= 0x80 >> (bit % 8)
+	}
+	return []Interface{
+		{Index: loopbackIndex, Name: "lo", Flags: iffUp | iffLoopback | iffRunning | iffLowerUp, MTU: loopbackMTU,
+			IPv4: loopback4, Bits4: 8, IPv6: loopback6, Bits6: 128, Has6: true},
+		{Index: ethernetIndex, Name: "eth0", Flags: iffUp | iffBroadcast | iffRunning | iffMulticast | iffLowerUp, MTU: ethernetMTU,
+			// Docker's scheme: a locally administered address made of the IPv4 one.
+			Hardware: [6]byte{0x02, 0x42, n.IP4[12], n.IP4[13], n.IP4[14], n.IP4[15]},
+			IPv4:     n.IP4, Bits4: s.Config.PrefixBits4, Broadcast: broadcast, IPv6: n.IP6, Bits6: 64, Has6: n.Has6},
+	}
+}
+
+// Requests of ioctl(2) about interfaces: see netdevice(7).
+const (
+	SIOCGIFNAME    = 0x8910
+	SIOCGIFCONF    = 0x8912
+	SIOCGIFFLAGS   = 0x8913
+	SIOCGIFADDR    = 0x8915
+	SIOCGIFDSTADDR = 0x8917
+	SIOCGIFBRDADDR = 0x8919
+	SIOCGIFNETMASK = 0x891b
+	SIOCGIFMETRIC  = 0x891d
+	SIOCGIFMTU     = 0x8921
+	SIOCGIFHWADDR  = 0x8927
+	SIOCGIFINDEX   = 0x8933
+	SIOCGIFTXQLEN  = 0x8942
+
+	ifreqBytes = 40
+	ifnameSize = 16
+)
+
+// InterfaceConf is the array of struct ifreq that SIOCGIFCONF writes.
+func (s *State) InterfaceConf(id NodeID) []byte {
+	var b []byte
+	for _, i := range s.Interfaces(id) {
+		r := make([]byte, ifreqBytes)
+		copy(r, i.Name)
+		copy(r[ifnameSize:], AppendSockaddr(nil, Addr{Family: AF_INET, IP: i.IPv4}))
+		b = append(b, r...)
+	}
+	return b
+}
+
+// InterfaceRequest answers an ioctl that takes a struct ifreq, in place. ENOTTY: it is none of these.
+func (s *State) InterfaceRequest(id NodeID, request uint32, ifreq []byte) Errno {
+	if len(ifreq) < ifreqBytes {
+		return EINVAL
+	}
+	switch request {
+	case SIOCGIFNAME, SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFDSTADDR, SIOCGIFBRDADDR, SIOCGIFNETMASK, SIOCGIFMETRIC, SIOCGIFMTU,
+		SIOCGIFHWADDR, SIOCGIFINDEX, SIOCGIFTXQLEN:
+	default:
+		return ENOTTY
+	}
+	all := s.Interfaces(id)
+	value := ifreq[ifnameSize:ifreqBytes]
+	at := slices.IndexFunc(all, func(i Interface) bool {
+		if request == SIOCGIFNAME {
+			return uint32(i.Index) == binary.LittleEndian.Uint32(value)
+		}
+		return i.Name == cString(ifreq[:ifnameSize])
+	})
+	if at < 0 {
+		return ENODEV
+	}
+	i := all[at]
+	if request == SIOCGIFNAME {
+		clear(ifreq[:ifnameSize])
+		copy(ifreq, i.Name)
+		return OK
+	}
+	clear(value)
+	inet := func(ip IP) { copy(value, AppendSockaddr(nil, Addr{Family: AF_INET, IP: ip})) }
+	switch request {
+	case SIOCGIFFLAGS:
+		binary.LittleEndian.PutUint16(value, uint16(i.Flags))
+	case SIOCGIFADDR, SIOCGIFDSTADDR:
+		inet(i.IPv4)
+	case SIOCGIFBRDADDR:
+		if i.Broadcast == (IP{}) {
+			i.Broadcast = any4
+		}
+		inet(i.Broadcast)
+	case SIOCGIFNETMASK:
+		mask := uint32(0xffffffff) << (32 - i.Bits4)
+		inet(IPv4(byte(mask>>24), byte(mask>>16), byte(mask>>8), byte(mask)))
+	case SIOCGIFMTU:
+		binary.LittleEndian.PutUint32(value, uint32(i.MTU))
+	case SIOCGIFHWADDR:
+		binary.LittleEndian.PutUint16(value, hardwareType(i))
+		copy(value[2:], i.Hardware[:])
+	case SIOCGIFINDEX:
+		binary.LittleEndian.PutUint32(value, uint32(i.Index))
+	case SIOCGIFTXQLEN:
+		binary.LittleEndian.PutUint32(value, 1000)
+	}
+	return OK
+}
+
+// hardwareType is ARPHRD_LOOPBACK or ARPHRD_ETHER.
+func hardwareType(i Interface) uint16 {
+	if i.Flags&iffLoopback != 0 {
+		return 772
+	}
+	return 1
+}

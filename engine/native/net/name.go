@@ -1,0 +1,224 @@
+package net
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// Types, classes and codes of DNS: RFC 1035 and RFC 3596.
+const (
+	dnsA       = 1
+	dnsPTR     = 12
+	dnsAAAA    = 28
+	dnsClassIN = 1
+	dnsTTL     = 600
+
+	dnsNoError   = 0
+	dnsFormErr   = 1
+	dnsNXDomain  = 3
+	dnsNotImpl   = 4
+	dnsHeader    = 12
+	dnsMaxLabels = 128
+)
+
+// HostsFile is the text of a node's /etc/hosts: localhost, itself, its extra hosts, and every other node.
+func (s *State) HostsFile(id NodeID) string {
+	var b strings.Builder
+	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
+	self := s.Nodes[id]
+	for _, line := range self.ExtraHosts {
+		b.WriteString(strings.ReplaceAll(line, " ", "\t") + "\n")
+	}
+	self.hostsLines(&b)
+	for i, n := range s.Nodes {
+		if NodeID(i) != id {
+			n.hostsLines(&b)
+		}
+	}
+	return b.String()
+}
+
+func (n *node) names() []string {
+	names := append([]string(nil), n.Hostnames...)
+	for _, have := range names {
+		if have == n.Name {
+			return names
+		}
+	}
+	return append(names, n.Name)
+}
+
+func (n *node) hostsLines(b *strings.Builder) {
+	names := strings.Join(n.names(), " ")
+	fmt.Fprintf(b, "%s\t%s\n", n.IP4, names)
+	if n.Has6 {
+		fmt.Fprintf(b, "%s\t%s\n", n.IP6, names)
+	}
+}
+
+// ResolvConf is the text of a node's /etc/resolv.conf: the resolver inside the world.
+func (s *State) ResolvConf(NodeID) string { return "nameserver 127.0.0.11\noptions ndots:0\n" }
+
+// lookup finds a node by one of its names, as seen by another node.
+func (s *State) lookup(name string) *node {
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	for _, n := range s.Nodes {
+		for _, have := range n.names() {
+			if strings.ToLower(have) == name {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+// resolve answers a DNS query that node from sent to 127.0.0.11:53.
+func (s *State) resolve(env Env, from NodeID, src AddrPort, query []byte) {
+	answer := s.dnsAnswer(from, query)
+	if answer == nil {
+		return
+	}
+	s.Bytes += int64(len(answer))
+	s.push(event{At: env.Now() + resolverLatencyNs, Kind: evPacket, Packet: &packet{From: resolverNode, To: from, Proto: IPPROTO_UDP,
+		Src: AddrPort{resolverIP, 53}, Dst: src, Data: answer}})
+}
+
+// dnsAnswer makes the reply to one query; nil where a server would stay silent.
+func (s *State) dnsAnswer(from NodeID, q []byte) []byte {
+	if len(q) < dnsHeader || q[2]&0x80 != 0 {
+		return nil
+	}
+	reply := func(code byte, question, answers []byte, count int) []byte {
+		r := []byte{q[0], q[1], 0x80 | q[2]&0x79 | 0x04, 0x80 | code} // a response, authoritative, recursion available
+		qd := uint16(0)
+		if question != nil {
+			qd = 1
+		}
+		r = binary.BigEndian.AppendUint16(r, qd)
+		r = binary.BigEndian.AppendUint16(r, uint16(count))
+		r = append(r, 0, 0, 0, 0)
+		return append(append(r, question...), answers...)
+	}
+	if q[2]>>3&15 != 0 {
+		return reply(dnsNotImpl, nil, nil, 0)
+	}
+	name, at, ok := dnsName(q, dnsHeader)
+	if !ok || binary.BigEndian.Uint16(q[4:]) != 1 || at+4 > len(q) {
+		return reply(dnsFormErr, nil, nil, 0)
+	}
+	question := q[dnsHeader : at+4]
+	typ, class := binary.BigEndian.Uint16(q[at:]), binary.BigEndian.Uint16(q[at+2:])
+	if class != dnsClassIN {
+		return reply(dnsNXDomain, question, nil, 0)
+	}
+	record := func(typ uint16, data []byte) []byte {
+		r := []byte{0xc0, dnsHeader} // the name is the question's
+		r = binary.BigEndian.AppendUint16(r, typ)
+		r = binary.BigEndian.AppendUint16(r, dnsClassIN)
+		r = binary.BigEndian.AppendUint32(r, dnsTTL)
+		r = binary.BigEndian.AppendUint16(r, uint16(len(data)))
+		return append(r, data...)
+	}
+	if ip, ok := reverseName(name); ok {
+		target := ""
+		if ip.IsLoopback() {
+			target = "localhost"
+		} else if id, ok := s.nodeOf(ip); ok {
+			target = s.Nodes[id].names()[0]
+		}
+		switch {
+		case target == "":
+			return reply(dnsNXDomain, question, nil, 0)
+		case typ == dnsPTR:
+			return reply(dnsNoError, question, record(dnsPTR, encodeName(target)), 1)
+		}
+		return reply(dnsNoError, question, nil, 0)
+	}
+	ip4, ip6, has6 := IP{}, IP{}, false
+	lower := strings.ToLower(strings.TrimSuffix(name, "."))
+	if lower == "localhost" || strings.HasSuffix(lower, ".localhost") {
+		ip4, ip6, has6 = loopback4, loopback6, true
+	} else if ip, ok := s.extraHost(from, lower); ok {
+		ip4, ip6, has6 = ip, ip, !ip.Is4()
+	} else if n := s.lookup(name); n != nil {
+		ip4, ip6, has6 = n.IP4, n.IP6, n.Has6
+	} else {
+		return reply(dnsNXDomain, question, nil, 0)
+	}
+	switch {
+	case typ == dnsA && ip4.Is4():
+		return reply(dnsNoError, question, record(dnsA, ip4[12:]), 1)
+	case typ == dnsAAAA && has6:
+		return reply(dnsNoError, question, record(dnsAAAA, ip6[:]), 1)
+	}
+	return reply(dnsNoError, question, nil, 0)
+}
+
+func (s *State) extraHost(id NodeID, name string) (IP, bool) {
+	for _, line := range s.Nodes[id].ExtraHosts {
+		f := strings.Fields(line)
+		for _, have := range f[min(1, len(f)):] {
+			if strings.ToLower(have) == name {
+				return ParseIP(f[0])
+			}
+		}
+	}
+	return IP{}, false
+}
+
+// dnsName decodes an uncompressed name and returns where it ends.
+func dnsName(b []byte, at int) (name string, next int, ok bool) {
+	var labels []string
+	for at < len(b) && len(labels) < dnsMaxLabels {
+		n := int(b[at])
+		at++
+		if n == 0 {
+			return strings.Join(labels, "."), at, true
+		}
+		if n > 63 || at+n > len(b) {
+			break
+		}
+		labels = append(labels, string(b[at:at+n]))
+		at += n
+	}
+	return "", 0, false
+}
+
+func encodeName(name string) []byte {
+	var b []byte
+	for _, label := range strings.Split(name, ".") {
+		label = label[:min(len(label), 63)]
+		b = append(append(b, byte(len(label))), label...)
+	}
+	return append(b, 0)
+}
+
+// reverseName decodes d.c.b.a.in-addr.arpa and the 32 nibbles of ip6.arpa.
+func reverseName(name string) (IP, bool) {
+	lower := strings.ToLower(strings.TrimSuffix(name, "."))
+	if rest, ok := strings.CutSuffix(lower, ".in-addr.arpa"); ok {
+		p := strings.Split(rest, ".")
+		if len(p) != 4 {
+			return IP{}, false
+		}
+		return ParseIP(p[3] + "." + p[2] + "." + p[1] + "." + p[0])
+	}
+	if rest, ok := strings.CutSuffix(lower, ".ip6.arpa"); ok {
+		p := strings.Split(rest, ".")
+		if len(p) != 32 {
+			return IP{}, false
+		}
+		var ip IP
+		for i, d := range p {
+			v := strings.IndexByte("0123456789abcdef", (d + "?")[0])
+			if v < 0 || len(d) != 1 {
+				return IP{}, false
+			}
+			at := 31 - i
+			ip[at/2] |= byte(v) << (4 * (1 - at%2))
+		}
+		return ip, true
+	}
+	return IP{}, false
+}

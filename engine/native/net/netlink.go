@@ -1,0 +1,246 @@
+package net
+
+import (
+	"encoding/binary"
+)
+
+// Message types, flags and attributes of netlink: see netlink(7) and rtnetlink(7).
+const (
+	nlmsgError = 2
+	nlmsgDone  = 3
+
+	nlmRequest = 0x1
+	nlmMulti   = 0x2
+	nlmAck     = 0x4
+	nlmDump    = 0x300
+
+	rtmNewLink  = 16
+	rtmGetLink  = 18
+	rtmNewAddr  = 20
+	rtmGetAddr  = 22
+	rtmNewRoute = 24
+	rtmGetRoute = 26
+
+	nlmsgHeader       = 16
+	maxNetlinkReplies = 256
+)
+
+func (s *State) netlinkBind(sk *sock, a Addr) Errno {
+	if a.Family != AF_NETLINK {
+		return EINVAL
+	}
+	if sk.Bound && a.PortID != sk.PortID {
+		return EINVAL
+	}
+	s.netlinkName(sk, a.PortID)
+	return OK
+}
+
+// netlinkName gives a socket its port: the one asked for, or the next of the node's own.
+func (s *State) netlinkName(sk *sock, port uint32) {
+	if sk.Bound {
+		return
+	}
+	if port == 0 {
+		n := s.Nodes[sk.Node]
+		n.NextPortID++
+		port = n.NextPortID
+	}
+	sk.PortID, sk.Bound = port, true
+}
+
+// netlinkSend answers every request of a message at once.
+func (s *State) netlinkSend(env Env, sk *sock, a SendArgs) (int, Errno) {
+	s.netlinkName(sk, 0)
+	if sk.Protocol != NETLINK_ROUTE {
+		return len(a.Data), OK
+	}
+	for b := a.Data; len(b) >= nlmsgHeader; {
+		size := int(binary.LittleEndian.Uint32(b))
+		if size < nlmsgHeader || size > len(b) {
+			break
+		}
+		s.netlinkRequest(env, sk, b[:size])
+		b = b[min((size+3)&^3, len(b)):]
+	}
+	return len(a.Data), OK
+}
+
+func (s *State) netlinkRequest(env Env, sk *sock, req []byte) {
+	typ, flags := binary.LittleEndian.Uint16(req[4:]), binary.LittleEndian.Uint16(req[6:])
+	seq := binary.LittleEndian.Uint32(req[8:])
+	family := byte(0)
+	if len(req) > nlmsgHeader {
+		family = req[nlmsgHeader]
+	}
+	var replies []byte
+	add := func(typ uint16, flags uint16, payload []byte) {
+		head := binary.LittleEndian.AppendUint32(nil, uint32(nlmsgHeader+len(payload)))
+		head = binary.LittleEndian.AppendUint16(head, typ)
+		head = binary.LittleEndian.AppendUint16(head, flags)
+		head = binary.LittleEndian.AppendUint32(head, seq)
+		head = binary.LittleEndian.AppendUint32(head, sk.PortID)
+		replies = pad(append(append(replies, head...), payload...))
+	}
+	send := func() {
+		if len(sk.Queue) < maxNetlinkReplies {
+			s.enqueue(sk, message{Data: replies, From: Addr{Family: AF_NETLINK}, TimeNs: env.Now(), Charge: chargeMessage(len(replies))})
+			env.Wake(sk.ID, pollIn)
+		}
+		replies = nil
+	}
+	fail := func(e Errno) {
+		add(nlmsgError, 0, append(int32Bytes(-int(e)), req[:nlmsgHeader]...))
+		send()
+	}
+	if flags&nlmRequest == 0 {
+		return
+	}
+	dump := flags&nlmDump == nlmDump
+	multi := uint16(0)
+	if dump {
+		multi = nlmMulti
+	}
+	found := false
+	switch typ {
+	case rtmGetLink:
+		want := uint32(0)
+		if !dump && len(req) >= nlmsgHeader+8 {
+			want = binary.LittleEndian.Uint32(req[nlmsgHeader+4:])
+		}
+		for _, i := range s.Interfaces(sk.Node) {
+			if dump || want == uint32(i.Index) || want == 0 && hasName(req, i.Name) {
+				add(rtmNewLink, multi, linkMessage(i))
+				found = true
+			}
+		}
+	case rtmGetAddr:
+		for _, i := range s.Interfaces(sk.Node) {
+			if family != AF_INET6 {
+				add(rtmNewAddr, multi, addrMessage(i, AF_INET))
+			}
+			if family != AF_INET && i.Has6 {
+				add(rtmNewAddr, multi, addrMessage(i, AF_INET6))
+			}
+		}
+		found = true
+	case rtmGetRoute:
+		for _, i := range s.Interfaces(sk.Node)[1:] {
+			if family != AF_INET6 {
+				add(rtmNewRoute, multi, routeMessage(i, AF_INET))
+			}
+			if family != AF_INET && i.Has6 && dump {
+				add(rtmNewRoute, multi, routeMessage(i, AF_INET6))
+			}
+		}
+		found = true
+	default:
+		if typ >= 16 && typ%4 != 2 { // RTM_NEW*, RTM_DEL*, RTM_SET*: nobody may change the network from inside
+			fail(EPERM)
+		} else {
+			fail(EOPNOTSUPP)
+		}
+		return
+	}
+	switch {
+	case !found:
+		fail(ENODEV)
+	case dump:
+		send()
+		add(nlmsgDone, nlmMulti, int32Bytes(0))
+		send()
+	default:
+		send()
+		if flags&nlmAck != 0 {
+			fail(OK)
+		}
+	}
+}
+
+// hasName tells whether an RTM_GETLINK request names an interface (IFLA_IFNAME).
+func hasName(req []byte, name string) bool {
+	for b := req[min(nlmsgHeader+16, len(req)):]; len(b) >= 4; {
+		n := int(binary.LittleEndian.Uint16(b))
+		if n < 4 || n > len(b) {
+			return false
+		}
+		if binary.LittleEndian.Uint16(b[2:]) == 3 && cString(b[4:n]) == name {
+			return true
+		}
+		b = b[min((n+3)&^3, len(b)):]
+	}
+	return false
+}
+
+func pad(b []byte) []byte {
+	for len(b)%4 != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+func attribute(b []byte, typ uint16, value []byte) []byte {
+	b = binary.LittleEndian.AppendUint16(b, uint16(4+len(value)))
+	b = binary.LittleEndian.AppendUint16(b, typ)
+	return pad(append(b, value...))
+}
+
+// linkMessage is a struct ifinfomsg with its attributes.
+func linkMessage(i Interface) []byte {
+	b := []byte{AF_UNSPEC, 0}
+	b = binary.LittleEndian.AppendUint16(b, hardwareType(i))
+	b = append(b, int32Bytes(i.Index, int(i.Flags), 0)...)
+	b = attribute(b, 3, append([]byte(i.Name), 0)) // IFLA_IFNAME
+	b = attribute(b, 13, int32Bytes(1000))         // IFLA_TXQLEN
+	b = attribute(b, 16, []byte{6})                // IFLA_OPERSTATE: up
+	b = attribute(b, 4, int32Bytes(i.MTU))         // IFLA_MTU
+	b = attribute(b, 1, i.Hardware[:])             // IFLA_ADDRESS
+	if i.Flags&iffBroadcast != 0 {
+		return attribute(b, 2, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}) // IFLA_BROADCAST
+	}
+	return attribute(b, 2, make([]byte, 6))
+}
+
+// addrMessage is a struct ifaddrmsg with its attributes.
+func addrMessage(i Interface, family byte) []byte {
+	ip, bits := i.IPv4[12:], i.Bits4
+	if family == AF_INET6 {
+		ip, bits = i.IPv6[:], i.Bits6
+	}
+	scope := byte(0)
+	if i.Flags&iffLoopback != 0 {
+		scope = 254 // RT_SCOPE_HOST
+	}
+	b := []byte{family, byte(bits), 0x80, scope} // IFA_F_PERMANENT
+	b = append(b, int32Bytes(i.Index)...)
+	b = attribute(b, 1, ip) // IFA_ADDRESS
+	if family == AF_INET {
+		b = attribute(b, 2, ip) // IFA_LOCAL
+		if i.Broadcast != (IP{}) {
+			b = attribute(b, 4, i.Broadcast[12:]) // IFA_BROADCAST
+		}
+		b = attribute(b, 3, append([]byte(i.Name), 0)) // IFA_LABEL
+	}
+	b = attribute(b, 8, int32Bytes(0x80)) // IFA_FLAGS
+	return attribute(b, 6, int32Bytes(-1, -1, 0, 0))
+}
+
+// routeMessage is the route to an interface's own subnet, a struct rtmsg with its attributes.
+func routeMessage(i Interface, family byte) []byte {
+	ip, bits, preferred := i.IPv4[12:], i.Bits4, i.IPv4[12:]
+	if family == AF_INET6 {
+		ip, bits, preferred = i.IPv6[:], i.Bits6, nil
+	}
+	subnet := make([]byte, len(ip))
+	for bit := 0; bit < bits; bit++ {
+		subnet[bit/8] |= ip[bit/8] & (0x80 >> (bit % 8))
+	}
+	b := []byte{family, byte(bits), 0, 0, 254, 2, 253, 1} // table main, by the kernel, scope link, unicast
+	b = append(b, int32Bytes(0)...)
+	b = attribute(b, 15, int32Bytes(254)) // RTA_TABLE
+	b = attribute(b, 1, subnet)           // RTA_DST
+	if preferred != nil {
+		b = attribute(b, 7, preferred) // RTA_PREFSRC
+	}
+	return attribute(b, 4, int32Bytes(i.Index)) // RTA_OIF
+}

@@ -1,0 +1,682 @@
+package net
+
+import (
+	"slices"
+)
+
+// Bits of sock.Shut.
+const (
+	shutRD = 1
+	shutWR = 2
+)
+
+type sock struct {
+	ID       SockID
+	Node     NodeID
+	Family   int
+	Type     int
+	Protocol int
+	// Open is true while a file description of a program refers to the socket.
+	Open bool
+	Opt  options
+
+	Local, Remote AddrPort
+	Bound         bool // by bind(2)
+	PortLocked    bool // bind named the port: it stays when a connection ends
+	AddrLocked    bool // bind named the address
+	Named         bool // has a port
+	Connected     bool
+	Err           Errno // SO_ERROR
+	Shut          uint8
+	NoSpace       bool // someone saw a full send buffer
+	Marks         []mark
+
+	TCP    *tcb
+	Accept *acceptQueue // listening TCP and unix sockets
+	Unix   *unixSock
+	PortID uint32 // netlink
+
+	// Queue holds messages of all types but TCP; Charge is what they cost of the receive buffer.
+	Queue  []message
+	Charge int64
+	// Groups are the multicast groups joined.
+	Groups []IP
+	Drops  uint64 // datagrams lost to a full receive buffer
+}
+
+// acceptQueue holds connections that wait for accept.
+type acceptQueue struct {
+	Backlog int
+	Ready   []SockID
+	// Pending are TCP connections whose handshake is not complete.
+	Pending []SockID
+	// Waiting are unix sockets whose connect found the queue full.
+	Waiting []SockID
+}
+
+func (q *acceptQueue) full() bool { return len(q.Ready) > q.Backlog }
+
+// message is a datagram, or a piece of a unix stream.
+type message struct {
+	Data    []byte
+	From    Addr
+	To      IP // UDP: the address it was sent to
+	Files   []int64
+	Cred    Cred
+	HasCred bool
+	TimeNs  int64
+	Charge  int64
+	Sender  SockID // unix: whose send buffer it occupies
+	Fault   FaultRef
+}
+
+// sock returns an open socket, or nil.
+func (s *State) sock(id SockID) *sock {
+	if sk := s.Socks[id]; sk != nil && sk.Open {
+		return sk
+	}
+	return nil
+}
+
+func (s *State) create(n NodeID, family, typ, protocol int) *sock {
+	if len(s.Socks) >= s.Config.MaxSockets {
+		s.exceed("sockets")
+		return nil
+	}
+	s.NextSock++
+	sk := &sock{ID: s.NextSock, Node: n, Family: family, Type: typ, Protocol: protocol, Open: true}
+	sk.Opt.SndBuf, sk.Opt.RcvBuf, sk.Opt.RcvLowat = bufDatagram, bufDatagram, 1
+	s.Socks[sk.ID] = sk
+	return sk
+}
+
+// How many families, types and protocols of sockets Linux knows (AF_MAX, SOCK_MAX, IPPROTO_MAX).
+const (
+	maxFamilies  = 46
+	maxTypes     = 11
+	maxProtocols = 263
+)
+
+// Socket makes a socket of socket(2). typ has no SOCK_NONBLOCK or SOCK_CLOEXEC: these are the kernel's.
+func (s *State) Socket(n NodeID, family, typ, protocol int) (SockID, Errno) {
+	switch {
+	case family < 0 || family >= maxFamilies:
+		return 0, EAFNOSUPPORT
+	case typ < 0 || typ >= maxTypes:
+		return 0, EINVAL
+	}
+	switch family {
+	case AF_INET, AF_INET6:
+		if protocol < 0 || protocol >= maxProtocols {
+			return 0, EINVAL
+		}
+		switch typ {
+		case SOCK_STREAM:
+			if protocol != 0 && protocol != IPPROTO_TCP {
+				return 0, EPROTONOSUPPORT
+			}
+			protocol = IPPROTO_TCP
+		case SOCK_DGRAM:
+			if protocol != 0 && protocol != IPPROTO_UDP {
+				return 0, EPROTONOSUPPORT
+			}
+			protocol = IPPROTO_UDP
+		case SOCK_RAW:
+			return 0, EPERM
+		default:
+			return 0, ESOCKTNOSUPPORT
+		}
+	case AF_UNIX:
+		if protocol != 0 && protocol != AF_UNIX {
+			return 0, EPROTONOSUPPORT
+		}
+		if typ == SOCK_RAW {
+			typ = SOCK_DGRAM
+		}
+		if typ != SOCK_STREAM && typ != SOCK_DGRAM && typ != SOCK_SEQPACKET {
+			return 0, ESOCKTNOSUPPORT
+		}
+		protocol = 0
+	case AF_NETLINK:
+		if typ != SOCK_RAW && typ != SOCK_DGRAM {
+			return 0, ESOCKTNOSUPPORT
+		}
+		if protocol != NETLINK_ROUTE && protocol != NETLINK_KOBJECT_UEVENT {
+			return 0, EPROTONOSUPPORT
+		}
+	default:
+		return 0, EAFNOSUPPORT
+	}
+	sk := s.create(n, family, typ, protocol)
+	if sk == nil {
+		return 0, ENFILE
+	}
+	switch {
+	case sk.Protocol == IPPROTO_TCP && family != AF_NETLINK:
+		sk.TCP = newTCB()
+		sk.Opt.SndBuf, sk.Opt.RcvBuf = sndBufTCP, rcvBufTCP
+	case family == AF_UNIX:
+		sk.Unix = &unixSock{}
+	}
+	if family == AF_INET {
+		sk.Local.IP, sk.Remote.IP = any4, any4
+	}
+	return sk.ID, OK
+}
+
+// Kind tells a socket's node, family, type and protocol; ok is false if there is no such socket.
+func (s *State) Kind(id SockID) (n NodeID, family, typ, protocol int, ok bool) {
+	sk := s.Socks[id]
+	if sk == nil {
+		return 0, 0, 0, 0, false
+	}
+	return sk.Node, sk.Family, sk.Type, sk.Protocol, true
+}
+
+// Describe tells local and remote address for people and traces, such as "10.0.0.1:80<10.0.0.2:32768".
+func (s *State) Describe(id SockID) string {
+	sk := s.Socks[id]
+	if sk == nil {
+		return "closed"
+	}
+	d := s.localAddr(sk).String()
+	if peer, e := s.Getpeername(id); e == OK {
+		d += "<" + peer.String()
+	}
+	return d
+}
+
+func (sk *sock) isUDP() bool { return sk.Family != AF_NETLINK && sk.Protocol == IPPROTO_UDP }
+
+// Bind gives a socket a local address: see bind(2). For a unix pathname the kernel makes the file first and puts
+// its number in a.Inode.
+func (s *State) Bind(env Env, id SockID, a Addr) Errno {
+	sk := s.sock(id)
+	switch {
+	case sk == nil:
+		return EBADF
+	case sk.Family == AF_UNIX:
+		return s.unixBind(sk, a)
+	case sk.Family == AF_NETLINK:
+		return s.netlinkBind(sk, a)
+	}
+	return s.inetBind(sk, a)
+}
+
+// Listen makes a socket accept connections: see listen(2). cred is what SO_PEERCRED of clients shows.
+func (s *State) Listen(env Env, id SockID, backlog int, cred Cred) Errno {
+	sk := s.sock(id)
+	if sk == nil {
+		return EBADF
+	}
+	if backlog < 0 || backlog > somaxconn {
+		backlog = somaxconn
+	}
+	switch {
+	case sk.Unix != nil:
+		return s.unixListen(env, sk, backlog, cred)
+	case sk.TCP != nil:
+		return s.tcpListen(sk, backlog)
+	}
+	return EOPNOTSUPP
+}
+
+// Accept takes the next connection: see accept(2). EAGAIN: none is waiting. MSG_DONTWAIT in flags says that the call
+// would not block, which matters only to a unix socket that was shut down.
+func (s *State) Accept(env Env, id SockID, flags int) (SockID, Addr, Errno) {
+	sk := s.sock(id)
+	switch {
+	case sk == nil:
+		return 0, Addr{}, EBADF
+	case sk.Unix != nil && sk.Type == SOCK_DGRAM || sk.Unix == nil && sk.TCP == nil:
+		return 0, Addr{}, EOPNOTSUPP
+	case sk.Accept == nil:
+		return 0, Addr{}, EINVAL
+	case len(sk.Accept.Ready) == 0:
+		if sk.Shut&shutRD != 0 && flags&MSG_DONTWAIT == 0 {
+			return 0, Addr{}, EINVAL
+		}
+		return 0, Addr{}, EAGAIN
+	}
+	child := s.Socks[sk.Accept.Ready[0]]
+	sk.Accept.Ready = slices.Delete(sk.Accept.Ready, 0, 1)
+	child.Open = true
+	if child.TCP != nil {
+		child.TCP.Parent, child.TCP.Stage = 0, connected
+		return child.ID, sk.addr(child.Remote), OK
+	}
+	child.Unix.Parent = 0
+	s.wakeWaiting(env, sk)
+	return child.ID, s.unixName(s.Socks[child.Unix.Peer]), OK
+}
+
+// Connect begins to connect: see connect(2). It never waits: EINPROGRESS (TCP) says to wait for POLLOUT and to ask
+// ConnectResult; EAGAIN (unix) says that the listener's queue is full, and Wake names this socket when it has room.
+func (s *State) Connect(env Env, id SockID, a Addr, cred Cred) Errno {
+	sk := s.sock(id)
+	if sk == nil {
+		return EBADF
+	}
+	var e Errno
+	switch {
+	case sk.Unix != nil:
+		e = s.unixConnect(env, sk, a, cred)
+	case sk.TCP != nil:
+		e = s.tcpConnect(env, sk, a)
+	case sk.isUDP():
+		e = s.udpConnect(sk, a)
+	default:
+		sk.Remote.Port, sk.Connected = uint16(a.PortID), true
+	}
+	s.settle(env)
+	return e
+}
+
+// ConnectResult tells how a Connect that answered EINPROGRESS went: EINPROGRESS while it is under way, OK once the
+// socket is connected, else the error, which is then cleared.
+func (s *State) ConnectResult(id SockID) Errno {
+	sk := s.sock(id)
+	switch {
+	case sk == nil:
+		return EBADF
+	case sk.TCP == nil:
+		return OK
+	case sk.TCP.State == synSent || sk.TCP.State == synRecv:
+		return EINPROGRESS
+	case sk.Err != OK || sk.TCP.State == closed:
+		return s.connectFailed(sk)
+	}
+	sk.TCP.Stage = connected
+	return OK
+}
+
+// connectFailed gives the error of a connect that came to nothing; the socket is then as good as new.
+func (s *State) connectFailed(sk *sock) Errno {
+	e := sk.takeError()
+	if e == OK {
+		e = ECONNABORTED // someone took the error already
+	}
+	sk.TCP.Stage, sk.Shut, sk.Connected = unconnected, 0, false
+	s.forgetReceived(sk.TCP)
+	return e
+}
+
+// forgetReceived empties the receive queue.
+func (s *State) forgetReceived(t *tcb) {
+	s.Bytes -= t.RcvBytes
+	t.RcvQueue, t.RcvBytes, t.Done = nil, 0, false
+}
+
+func (sk *sock) takeError() Errno {
+	e := sk.Err
+	sk.Err = OK
+	return e
+}
+
+// SendArgs are the parameters of Send.
+type SendArgs struct {
+	Data []byte // the network copies what it keeps
+	// Flags of send(2). MSG_DONTWAIT and MSG_NOSIGNAL are the kernel's to act on.
+	Flags int
+	// To is the destination, if the call named one.
+	To *Addr
+	// Files are references that SCM_RIGHTS passes, with numbers that mean something to the kernel.
+	Files []int64
+	// Cred is the caller, or what it passed by SCM_CREDENTIALS.
+	Cred Cred
+}
+
+// Send sends: see send(2). It takes as much of a stream as there is room for; EAGAIN says that there is none, and
+// EPIPE calls for SIGPIPE.
+func (s *State) Send(env Env, id SockID, a SendArgs) (int, Errno) {
+	sk := s.sock(id)
+	if sk == nil {
+		return 0, EBADF
+	}
+	if a.Flags&MSG_OOB != 0 && sk.TCP == nil {
+		return 0, EOPNOTSUPP
+	}
+	if len(a.Files) > maxRightsInFlight {
+		return 0, EINVAL
+	}
+	if s.Bytes+int64(len(a.Data)) > s.Config.MaxBytes {
+		s.exceed("bytes in sockets")
+		return 0, ENOBUFS
+	}
+	var n int
+	var e Errno
+	switch {
+	case sk.Unix != nil:
+		n, e = s.unixSend(env, sk, a)
+	case sk.TCP != nil:
+		n, e = s.tcpSend(env, sk, a)
+	case sk.isUDP():
+		n, e = s.udpSend(env, sk, a)
+	default:
+		n, e = s.netlinkSend(env, sk, a)
+	}
+	s.settle(env)
+	return n, e
+}
+
+// Received is the result of Recv.
+type Received struct {
+	// Data is what was read; it may alias the network's own bytes, so the caller must not change it.
+	Data []byte
+	// Full is the length of the whole datagram, which MSG_TRUNC makes the result.
+	Full int
+	// From is the sender, if the type of socket tells it.
+	From Addr
+	// Flags has MSG_TRUNC where a datagram was cut.
+	Flags int
+	// Files are the references of SCM_RIGHTS. With MSG_PEEK the kernel makes copies of them.
+	Files []int64
+	// Cred is the sender, for SO_PASSCRED.
+	Cred    Cred
+	HasCred bool
+	// To is the address that a UDP datagram was sent to, for IP_PKTINFO.
+	To IP
+	// TimeNs is when a datagram arrived, for SO_TIMESTAMP.
+	TimeNs int64
+}
+
+// Recv reads at most limit bytes: see recv(2). EAGAIN says that there is nothing yet; no data without an error is
+// the end of a stream (or an empty datagram). MSG_WAITALL and SO_RCVLOWAT are the kernel's to act on. MSG_DONTWAIT,
+// which the kernel also sets for O_NONBLOCK, matters only to a datagram socket that was shut down.
+func (s *State) Recv(env Env, id SockID, limit, flags int) (Received, Errno) {
+	sk := s.sock(id)
+	switch {
+	case sk == nil:
+		return Received{}, EBADF
+	case flags&MSG_OOB != 0 && sk.TCP == nil:
+		return Received{}, EINVAL
+	case flags&MSG_ERRQUEUE != 0:
+		return Received{}, EAGAIN
+	}
+	var r Received
+	var e Errno
+	switch {
+	case sk.Unix != nil:
+		r, e = s.unixRecv(env, sk, limit, flags)
+	case sk.TCP != nil:
+		r, e = s.tcpRecv(env, sk, limit, flags)
+	default:
+		r, e = s.datagramRecv(env, sk, limit, flags)
+	}
+	s.settle(env)
+	return r, e
+}
+
+// datagramRecv reads one message of a UDP or netlink socket.
+func (s *State) datagramRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
+	if sk.Err != OK {
+		return Received{}, sk.takeError()
+	}
+	if len(sk.Queue) == 0 {
+		if sk.Shut&shutRD != 0 && flags&MSG_DONTWAIT == 0 {
+			return Received{}, OK
+		}
+		return Received{}, EAGAIN
+	}
+	m := &sk.Queue[0]
+	r := Received{Data: m.Data, Full: len(m.Data), From: m.From, To: m.To, TimeNs: m.TimeNs}
+	if len(m.Data) > limit {
+		r.Data = m.Data[:limit]
+		r.Flags |= MSG_TRUNC
+	}
+	if flags&MSG_PEEK == 0 {
+		received(env, m)
+		s.dequeue(sk)
+	}
+	return r, OK
+}
+
+// enqueue puts a message at the end of a socket's queue. Its bytes must not be in the account yet.
+func (s *State) enqueue(sk *sock, m message) {
+	s.Bytes += int64(len(m.Data))
+	sk.Charge += m.Charge
+	sk.Queue = append(sk.Queue, m)
+}
+
+// dequeue drops the first message of a queue.
+func (s *State) dequeue(sk *sock) {
+	m := &sk.Queue[0]
+	s.Bytes -= int64(len(m.Data))
+	sk.Charge -= m.Charge
+	*m = message{}
+	if sk.Queue = sk.Queue[1:]; len(sk.Queue) == 0 {
+		sk.Queue = nil
+	}
+}
+
+// What Linux 6 charges a socket for a buffer of n bytes: its struct, and the data with its own trailer rounded up
+// to a slab or to pages (alloc_skb, alloc_skb_with_frags).
+const (
+	skbStruct    = 256
+	skbTrailer   = 320
+	skbHeaders   = 64                // room for the headers of a datagram
+	skbSmallHead = 576               // slab of small heads
+	skbMaxHead   = 4096 - skbTrailer // a stream's linear part
+	skbMaxLinear = 4 * 4096          // a message's linear part, trailer included
+)
+
+func slab(n int64) int64 {
+	size := int64(512)
+	for size < n {
+		size *= 2
+	}
+	return size
+}
+
+func pages(n int64) int64 { return (n + 4095) &^ 4095 }
+
+// linear charges a buffer of which at most head bytes are linear and the rest is in pages.
+func linear(n, head int64) int64 {
+	if n <= head {
+		return skbStruct + slab(n+skbTrailer)
+	}
+	paged := pages(n - head)
+	return skbStruct + slab(max(n-paged, 0)+skbTrailer) + paged
+}
+
+func chargeStream(n int) int64  { return linear(int64(n), skbMaxHead) }
+func chargeMessage(n int) int64 { return linear(int64(n), skbMaxLinear-skbTrailer) }
+
+func chargeUDP(n int) int64 {
+	if int64(n)+skbHeaders+skbTrailer <= skbSmallHead {
+		return skbStruct + skbSmallHead
+	}
+	return skbStruct + slab(int64(n)+skbHeaders+skbTrailer)
+}
+
+// Shutdown closes one or both directions: see shutdown(2).
+func (s *State) Shutdown(env Env, id SockID, how int) Errno {
+	sk := s.sock(id)
+	if sk == nil {
+		return EBADF
+	}
+	if how < SHUT_RD || how > SHUT_RDWR {
+		return EINVAL
+	}
+	bits := uint8(how + 1) // SHUT_RD 0 -> 1, SHUT_WR 1 -> 2, SHUT_RDWR 2 -> 3
+	var e Errno
+	switch {
+	case sk.Unix != nil:
+		s.unixShutdown(env, sk, bits)
+	case sk.TCP != nil:
+		e = s.tcpShutdown(env, sk, bits)
+	case sk.isUDP():
+		sk.Shut |= bits
+		if !sk.Connected {
+			e = ENOTCONN
+		}
+		env.Wake(sk.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
+	default:
+		e = EOPNOTSUPP
+	}
+	s.settle(env)
+	return e
+}
+
+// Close drops the last reference of programs to a socket: see close(2). What is left of a TCP connection goes on by
+// itself.
+func (s *State) Close(env Env, id SockID) { s.CloseFor(env, id, FaultRef{}) }
+
+// CloseFor is Close because of a fault that ended the process: peers that see the connection end, or are refused by
+// the port later, have observed it.
+func (s *State) CloseFor(env Env, id SockID, cause FaultRef) {
+	sk := s.sock(id)
+	if sk == nil {
+		panic("net: Close of a socket that is not open")
+	}
+	sk.Open = false
+	switch {
+	case sk.Unix != nil:
+		s.unixClose(env, sk, cause)
+	case sk.TCP != nil:
+		s.tcpClose(env, sk, cause)
+	default:
+		s.forget(env, sk)
+	}
+	s.settle(env)
+}
+
+// Lingering tells whether a closed socket with SO_LINGER still has bytes that were not acknowledged. Close itself
+// never waits.
+func (s *State) Lingering(id SockID) bool {
+	sk := s.Socks[id]
+	return sk != nil && sk.TCP != nil && sk.TCP.SndUna < sk.TCP.SndEnd
+}
+
+// forget takes a socket out of all tables without a word to anyone.
+func (s *State) forget(env Env, sk *sock) {
+	n := s.Nodes[sk.Node]
+	if sk.TCP != nil {
+		s.dropTCP(sk)
+	}
+	s.unbind(sk)
+	if u := sk.Unix; u != nil {
+		if k := (abstractKey{sk.Type, u.Abstract}); u.Abstract != "" && n.Abstract[k] == sk.ID {
+			delete(n.Abstract, k)
+		}
+		if u.Inode != 0 && n.Paths[u.Inode] == sk.ID {
+			delete(n.Paths, u.Inode)
+		}
+	}
+	for len(sk.Queue) > 0 {
+		m := &sk.Queue[0]
+		if len(m.Files) > 0 {
+			env.DropFiles(m.Files)
+		}
+		if from := s.Socks[m.Sender]; from != nil && from.Unix != nil {
+			from.Unix.Sent -= m.Charge
+		}
+		s.dequeue(sk)
+	}
+	delete(s.Socks, sk.ID)
+}
+
+// Poll tells the events of poll(2) that hold now.
+func (s *State) Poll(id SockID) uint32 {
+	sk := s.sock(id)
+	switch {
+	case sk == nil:
+		return POLLNVAL
+	case sk.Unix != nil:
+		return s.unixPoll(sk)
+	case sk.TCP != nil:
+		return sk.tcpPoll()
+	}
+	mask := uint32(pollOut)
+	if sk.isUDP() {
+		mask |= POLLWRBAND
+	}
+	if sk.Err != OK {
+		mask |= POLLERR
+	}
+	if sk.Shut&shutRD != 0 {
+		mask |= POLLRDHUP | pollIn
+	}
+	if sk.Shut == shutRD|shutWR {
+		mask |= POLLHUP
+	}
+	if len(sk.Queue) > 0 {
+		mask |= pollIn
+	}
+	return mask
+}
+
+func (sk *sock) addr(a AddrPort) Addr { return Addr{Family: sk.Family, IP: a.IP, Port: a.Port} }
+
+func (s *State) localAddr(sk *sock) Addr {
+	switch {
+	case sk.Unix != nil:
+		return s.unixName(sk)
+	case sk.Family == AF_NETLINK:
+		return Addr{Family: AF_NETLINK, PortID: sk.PortID}
+	}
+	return sk.addr(sk.Local)
+}
+
+// Getsockname tells the local address.
+func (s *State) Getsockname(id SockID) (Addr, Errno) {
+	sk := s.sock(id)
+	if sk == nil {
+		return Addr{}, EBADF
+	}
+	return s.localAddr(sk), OK
+}
+
+// Getpeername tells the address of the peer; ENOTCONN if there is none.
+func (s *State) Getpeername(id SockID) (Addr, Errno) {
+	sk := s.Socks[id]
+	switch {
+	case sk == nil:
+		return Addr{}, EBADF
+	case sk.Unix != nil:
+		if sk.Unix.Peer == 0 && !sk.Unix.PeerGone {
+			return Addr{}, ENOTCONN
+		}
+		return sk.Unix.PeerName, OK
+	case sk.Family == AF_NETLINK:
+		return Addr{Family: AF_NETLINK}, OK
+	case sk.TCP != nil && (sk.TCP.State == closed || sk.TCP.State == synSent || !sk.Connected) || !sk.Connected:
+		return Addr{}, ENOTCONN
+	}
+	return sk.addr(sk.Remote), OK
+}
+
+// Readable is the number of bytes that FIONREAD (SIOCINQ) shows: all of a stream, the first datagram otherwise.
+func (s *State) Readable(id SockID) int {
+	sk := s.sock(id)
+	switch {
+	case sk == nil:
+		return 0
+	case sk.TCP != nil:
+		most, _ := sk.beforeUrgent(int(sk.TCP.RcvBytes))
+		return most
+	case sk.Type == SOCK_STREAM:
+		n := 0
+		for i := range sk.Queue {
+			n += len(sk.Queue[i].Data)
+		}
+		return n
+	case len(sk.Queue) > 0:
+		return len(sk.Queue[0].Data)
+	}
+	return 0
+}
+
+// Unsent is what SIOCOUTQ (TIOCOUTQ) shows: bytes that the peer has not acknowledged (TCP) or read (unix).
+func (s *State) Unsent(id SockID) int {
+	sk := s.sock(id)
+	switch {
+	case sk == nil:
+		return 0
+	case sk.TCP != nil:
+		return int(sk.TCP.queued())
+	case sk.Unix != nil:
+		return int(sk.Unix.Sent)
+	}
+	return 0
+}

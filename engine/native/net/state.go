@@ -1,0 +1,282 @@
+package net
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/fault"
+)
+
+// SockID names a socket for as long as a State lives; numbers are never used twice. 0 is no socket.
+type SockID int64
+
+// NodeID names a node, counted from 0 in the order of AddNode.
+type NodeID int
+
+// resolverNode is the sender of the resolver's answers.
+const resolverNode NodeID = -1
+
+// FaultRef is a fault that something happened, or did not happen, because of.
+type FaultRef struct {
+	Kind fault.Kind
+	ID   int // number of the strike; 0 for kinds that are drawn per packet
+	// Packet numbers what a fault per packet has struck: both ends of a connection may notice the same packet.
+	Packet int64
+	// Events are the readiness bits (POLLIN, POLLOUT) that the fault withheld or caused.
+	Events uint32
+}
+
+// Env is what the network needs of the world while a call lasts.
+type Env interface {
+	// Now is the world's time in nanoseconds.
+	Now() int64
+	// Choose draws from a stream of the tape a value in [0, n); 0 is the calm one.
+	Choose(stream string, n uint64) uint64
+	// Rare draws a value in [0, n) that is 0 except at ratePPM parts per million.
+	Rare(stream string, n, ratePPM uint64) uint64
+	// Wake says that something happened to a socket that Linux would wake its waiters for: events has the
+	// readiness bits concerned. It must not call back into the State.
+	Wake(sock SockID, events uint32)
+	// Planned, Delivered and Observed keep the ledger of the kinds of faults that are drawn per packet.
+	Planned(kind fault.Kind)
+	Delivered(kind fault.Kind)
+	Observed(kind fault.Kind)
+	// DropFiles gets references passed by SCM_RIGHTS that nobody will ever receive.
+	DropFiles(refs []int64)
+}
+
+// Cred is the identity of a calling process, as the node's own programs see it.
+type Cred struct{ PID, UID, GID int32 }
+
+// Config holds what does not change in a run.
+type Config struct {
+	// MaxSockets bounds the sockets of all nodes together; 0 is the default.
+	MaxSockets int
+	// MaxBytes bounds the payload in all queues and on all links together; 0 is the default.
+	MaxBytes int64
+	// PrefixBits4 is the size of the local IPv4 subnet, 24 if 0; IPv6 always has 64.
+	PrefixBits4 int
+}
+
+// NodeConfig describes one machine.
+type NodeConfig struct {
+	Name string
+	// IPv4 and IPv6 are textual addresses; IPv6 may be empty.
+	IPv4, IPv6 string
+	// Hostnames are all further names of the node; the first one is what it calls itself.
+	Hostnames []string
+	// ExtraHosts are further lines of its hosts file, as "address name".
+	ExtraHosts []string
+}
+
+type node struct {
+	Name       string
+	Hostnames  []string
+	ExtraHosts []string
+	IP4, IP6   IP
+	Has6       bool
+	Up         bool
+	// Down is the fault that took the machine down last.
+	Down FaultRef
+	// Ports lists what was bound explicitly, in order.
+	Ports map[portKey][]SockID
+	// Flows finds the TCP endpoint of a connection, TIME_WAIT and closed-by-program ones included.
+	Flows map[flowKey]SockID
+	// Ordinals counts connections by (server, port).
+	Ordinals map[destKey]uint64
+	// Datagrams are the one-way datagram flows by (receiver, named port).
+	Datagrams map[datagramKey]*datagramFlow
+	// NextPort is the next ephemeral port to try, by protocol.
+	NextPort map[uint8]uint16
+	// Abstract and Paths find unix sockets by name and by the file's inode number.
+	Abstract     map[abstractKey]SockID
+	Paths        map[int64]SockID
+	NextAutobind uint32
+	NextPortID   uint32
+	// DeadPorts are the listening ports that a fault closed.
+	DeadPorts map[uint16]FaultRef
+}
+
+// abstractKey: each type of socket has abstract names of its own.
+type abstractKey struct {
+	Type int
+	Name string
+}
+
+type portKey struct {
+	Proto uint8
+	Port  uint16
+}
+
+type flowKey struct{ Local, Remote AddrPort }
+
+type destKey struct {
+	To   NodeID
+	Port uint16
+}
+
+// State is the network of a world. Its fields are exported for encoding/gob alone.
+type State struct {
+	Config   Config
+	Nodes    []*node
+	Socks    map[SockID]*sock
+	NextSock SockID
+	NextISS  int64
+
+	Links        map[linkKey]*link
+	DefaultLink  Link
+	DefaultRates Rates
+
+	Events   []event // a heap ordered by (At, Seq)
+	EventSeq uint64
+	Stale    int       // timers in Events whose socket is gone
+	Soft     []*packet // loopback packets of the current call; empty between calls
+
+	Harmed int64   // packets that a fault per packet has struck
+	Shown  []int64 // those of the last ones that a program has noticed
+
+	// Bytes is the payload in all queues; CheckBytes recounts it.
+	Bytes int64
+	// Exceeded names the first limit that was reached, or is empty.
+	Exceeded string
+}
+
+// New makes a network without nodes.
+func New(c Config) *State {
+	if c.MaxSockets == 0 {
+		c.MaxSockets = maxSocketsDefault
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = maxBytesDefault
+	}
+	if c.PrefixBits4 == 0 {
+		c.PrefixBits4 = 24
+	}
+	return &State{Config: c, Socks: map[SockID]*sock{}, Links: map[linkKey]*link{}}
+}
+
+// AddNode adds a machine that is up. An address that does not parse is a mistake of the caller and panics.
+func (s *State) AddNode(c NodeConfig) NodeID {
+	ip4, ok := ParseIP(c.IPv4)
+	if !ok || !ip4.Is4() {
+		panic(fmt.Sprintf("net: node %s has no valid IPv4 address: %q", c.Name, c.IPv4))
+	}
+	n := &node{Name: c.Name, Hostnames: slices.Clone(c.Hostnames), ExtraHosts: slices.Clone(c.ExtraHosts), IP4: ip4, Up: true}
+	if c.IPv6 != "" {
+		if n.IP6, ok = ParseIP(c.IPv6); !ok || n.IP6.Is4() {
+			panic(fmt.Sprintf("net: node %s has no valid IPv6 address: %q", c.Name, c.IPv6))
+		}
+		n.Has6 = true
+	}
+	n.reset()
+	n.Ordinals, n.Datagrams = map[destKey]uint64{}, map[datagramKey]*datagramFlow{}
+	n.NextPort = map[uint8]uint16{}
+	s.Nodes = append(s.Nodes, n)
+	return NodeID(len(s.Nodes) - 1)
+}
+
+// reset forgets what a machine loses with its power.
+func (n *node) reset() {
+	n.Ports, n.Flows = map[portKey][]SockID{}, map[flowKey]SockID{}
+	n.Abstract, n.Paths = map[abstractKey]SockID{}, map[int64]SockID{}
+	n.DeadPorts = map[uint16]FaultRef{}
+	n.NextAutobind, n.NextPortID = 0, 0
+}
+
+// NodeDown takes a machine off the network: all its sockets vanish without a word, and nothing reaches it until
+// NodeUp. The kernel must forget its sockets. cause is the fault behind it, if any.
+func (s *State) NodeDown(env Env, id NodeID, cause FaultRef) {
+	n := s.Nodes[id]
+	n.Up, n.Down = false, cause
+	for _, sid := range s.sorted() {
+		if sk := s.Socks[sid]; sk.Node == id {
+			s.forget(env, sk)
+		}
+	}
+	n.reset()
+}
+
+// NodeUp connects a machine again, with no socket. Segments of connections from before are answered with RST.
+func (s *State) NodeUp(id NodeID) { s.Nodes[id].Up = true }
+
+// sorted lists all sockets in order of their number.
+func (s *State) sorted() []SockID {
+	ids := make([]SockID, 0, len(s.Socks))
+	for id := range s.Socks {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (s *State) exceed(limit string) {
+	if s.Exceeded == "" {
+		s.Exceeded = limit
+	}
+}
+
+// nodeOf finds the node that owns an address other than loopback.
+func (s *State) nodeOf(ip IP) (NodeID, bool) {
+	for i, n := range s.Nodes {
+		if ip == n.IP4 || n.Has6 && ip == n.IP6 {
+			return NodeID(i), true
+		}
+	}
+	return 0, false
+}
+
+// local tells whether ip is an address of node n itself.
+func (n *node) local(ip IP) bool {
+	return ip.IsLoopback() || ip == n.IP4 || n.Has6 && ip == n.IP6
+}
+
+// onLink tells whether ip is in the node's own subnet.
+func (s *State) onLink(n *node, ip IP) bool {
+	if ip.Is4() {
+		return samePrefix(ip, n.IP4, 96+s.Config.PrefixBits4)
+	}
+	return n.Has6 && samePrefix(ip, n.IP6, 64)
+}
+
+func samePrefix(a, b IP, bits int) bool {
+	for i := range a {
+		take := min(max(bits-8*i, 0), 8)
+		mask := byte(0xff << (8 - take))
+		if (a[i]^b[i])&mask != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// route finds who gets a packet of node from to ip. ENETUNREACH: no route. EHOSTUNREACH: nobody in the subnet has
+// that address, which the sender learns after neighbourFailNs.
+func (s *State) route(from NodeID, ip IP) (NodeID, Errno) {
+	n := s.Nodes[from]
+	if n.local(ip) {
+		return from, OK
+	}
+	if !ip.Is4() && !n.Has6 {
+		return 0, ENETUNREACH
+	}
+	if id, ok := s.nodeOf(ip); ok {
+		return id, OK
+	}
+	if s.onLink(n, ip) {
+		return 0, EHOSTUNREACH
+	}
+	return 0, ENETUNREACH
+}
+
+// source picks the address that a packet of n to ip carries.
+func (n *node) source(ip IP) IP {
+	switch {
+	case ip.Is4() && ip.IsLoopback():
+		return loopback4
+	case ip == loopback6:
+		return loopback6
+	case ip.Is4():
+		return n.IP4
+	}
+	return n.IP6
+}

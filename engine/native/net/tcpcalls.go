@@ -1,0 +1,382 @@
+package net
+
+import "slices"
+
+func (s *State) tcpListen(sk *sock, backlog int) Errno {
+	t := sk.TCP
+	switch {
+	case t.State == listen:
+		sk.Accept.Backlog = backlog
+		return OK
+	case t.State != closed || t.Stage != unconnected:
+		return EINVAL
+	}
+	if !sk.Named {
+		sk.Local.IP = sk.wildcard()
+		if !s.autobind(sk, nil) {
+			return EADDRINUSE
+		}
+		sk.Named = true
+	} else if s.inUseByListener(sk) {
+		return EADDRINUSE
+	}
+	t.State = listen
+	sk.Connected = false
+	sk.Accept = &acceptQueue{Backlog: backlog}
+	s.claim(sk)
+	delete(s.Nodes[sk.Node].DeadPorts, sk.Local.Port)
+	return OK
+}
+
+// inUseByListener tells whether another socket that shares the port by SO_REUSEADDR listens already.
+func (s *State) inUseByListener(sk *sock) bool {
+	for _, id := range s.Nodes[sk.Node].Ports[portKey{IPPROTO_TCP, sk.Local.Port}] {
+		if o := s.Socks[id]; o.TCP.State == listen && sk.conflicts(o) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
+	t := sk.TCP
+	if a.Family == AF_UNSPEC {
+		s.disconnect(env, sk)
+		return OK
+	}
+	switch {
+	case t.Stage == disconnecting:
+		return EINVAL
+	case t.Stage == connected || t.State == listen:
+		return EISCONN
+	case t.State == synSent || t.State == synRecv:
+		return EALREADY
+	case t.Stage == connecting && t.State == closed:
+		return s.connectFailed(sk)
+	case t.Stage == connecting:
+		t.Stage = connected
+		return OK
+	}
+	dst, who, found, e := s.reach(sk, a)
+	if e != OK {
+		return e
+	}
+	if dst.IP.IsMulticast() {
+		return ENETUNREACH
+	}
+	local := sk.Local
+	if !sk.Bound || local.IP.IsAny() {
+		sk.Local.IP = s.Nodes[sk.Node].source(dst.IP)
+	}
+	if !sk.Named && !s.autobind(sk, &dst) {
+		sk.Local = local
+		return EADDRNOTAVAIL
+	}
+	n := s.Nodes[sk.Node]
+	k := flowKey{sk.Local, dst}
+	if other := s.Socks[n.Flows[k]]; other != nil {
+		if other.TCP.State != timeWait || env.Now() < other.TCP.EndAt-timeWaitNs+timeWaitReuseNs {
+			sk.Local = local
+			return EADDRNOTAVAIL
+		}
+		s.finish(env, other)
+	}
+	old := *t
+	*t = tcb{State: synSent, Peer: who, FastAt: old.FastAt, SlowAt: old.SlowAt, Stage: connecting}
+	sk.Remote, sk.Named = dst, true
+	t.SndISS = s.iss()
+	t.SndUna, t.SndNxt, t.SndMax, t.SndEnd = t.SndISS, t.SndISS+1, t.SndISS+1, t.SndISS+1
+	n.Flows[k] = sk.ID
+	if !found {
+		t.Peer = sk.Node
+		t.UnreachAt = env.Now() + neighbourFailNs
+		s.arm(sk)
+		return EINPROGRESS
+	}
+	t.Stream = s.connectionStream(sk.Node, who, dst.Port)
+	s.sendSYN(env, sk)
+	return EINPROGRESS
+}
+
+// disconnect is connect to AF_UNSPEC, or shutdown of a listening socket.
+func (s *State) disconnect(env Env, sk *sock) {
+	t := sk.TCP
+	switch t.State {
+	case listen:
+		s.stopListening(env, sk, FaultRef{})
+		t.State = closed
+		if !sk.PortLocked {
+			s.unbind(sk)
+			sk.Named = false
+		}
+	case closed:
+	case synSent:
+		s.finish(env, sk)
+	default:
+		s.reset(env, sk)
+	}
+	sk.Shut, sk.Err, sk.Connected, t.Stage = 0, OK, false, unconnected
+	s.forgetReceived(t)
+}
+
+// stopListening resets the connections that were not accepted and frees the queue.
+func (s *State) stopListening(env Env, sk *sock, cause FaultRef) {
+	q := sk.Accept
+	sk.Accept = nil
+	for _, id := range slices.Concat(q.Ready, q.Pending) {
+		child := s.Socks[id]
+		child.TCP.Cause = cause
+		child.TCP.Parent = 0
+		if child.TCP.State == closed {
+			s.forget(env, child)
+		} else {
+			s.reset(env, child)
+		}
+	}
+	if cause.Kind != "" {
+		s.Nodes[sk.Node].DeadPorts[sk.Local.Port] = cause
+	}
+}
+
+func (s *State) tcpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
+	t := sk.TCP
+	if t.State != established && t.State != closeWait {
+		switch {
+		case sk.Err != OK:
+			return 0, sk.takeError()
+		case t.State == synSent || t.State == synRecv:
+			return 0, EAGAIN
+		}
+		return 0, EPIPE
+	}
+	if sk.Err != OK {
+		return 0, sk.takeError()
+	}
+	if sk.Shut&shutWR != 0 {
+		return 0, EPIPE
+	}
+	if len(a.Data) == 0 {
+		return 0, OK
+	}
+	room := sk.Opt.SndBuf - t.queued()
+	if room <= 0 {
+		sk.NoSpace = true
+		return 0, EAGAIN
+	}
+	data := a.Data[:min(int64(len(a.Data)), room)]
+	if len(data) < len(a.Data) {
+		sk.NoSpace = true
+	}
+	s.Bytes += int64(len(data))
+	t.write(data)
+	if a.Flags&MSG_OOB != 0 {
+		t.SndUrgent = t.SndEnd
+	}
+	s.output(env, sk)
+	return len(data), OK
+}
+
+func (s *State) tcpRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
+	t := sk.TCP
+	most, skip := sk.beforeUrgent(limit)
+	switch {
+	case t.State == listen:
+		return Received{}, ENOTCONN
+	case flags&MSG_OOB != 0:
+		return sk.recvUrgent(limit, flags)
+	case t.RcvBytes > int64(skip) && limit > 0:
+		data := t.take(most+skip, flags&MSG_PEEK != 0)
+		if flags&MSG_PEEK == 0 {
+			s.Bytes -= int64(len(data))
+			t.passUrgent()
+			s.readSome(env, sk, int64(len(data)))
+		}
+		data = data[skip:]
+		return Received{Data: data, Full: len(data)}, OK
+	case t.Done:
+		return Received{}, OK
+	case sk.Err != OK:
+		return Received{}, sk.takeError()
+	case sk.Shut&shutRD != 0:
+		return Received{}, OK
+	case t.State == closed:
+		return Received{}, ENOTCONN
+	case limit == 0 && t.RcvBytes > 0:
+		return Received{}, OK
+	}
+	return Received{}, EAGAIN
+}
+
+// take copies up to limit bytes out of the receive queue, and removes them unless peek is set.
+func (t *tcb) take(limit int, peek bool) []byte {
+	first := t.RcvQueue[0]
+	var data []byte
+	if len(first) >= limit || len(t.RcvQueue) == 1 {
+		n := min(limit, len(first))
+		data = first[:n:n]
+	} else {
+		data = make([]byte, 0, min(int64(limit), t.RcvBytes))
+		for _, c := range t.RcvQueue {
+			n := min(len(c), limit-len(data))
+			data = append(data, c[:n]...)
+			if len(data) == limit {
+				break
+			}
+		}
+	}
+	if peek {
+		return data
+	}
+	t.RcvBytes -= int64(len(data))
+	for left := len(data); left > 0; {
+		if n := len(t.RcvQueue[0]); n > left {
+			t.RcvQueue[0] = t.RcvQueue[0][left:]
+			break
+		} else {
+			left -= n
+			t.RcvQueue[0] = nil
+			t.RcvQueue = t.RcvQueue[1:]
+		}
+	}
+	if len(t.RcvQueue) == 0 {
+		t.RcvQueue = nil
+	}
+	return data
+}
+
+// readSome lets the receive buffer grow with a reader who keeps up, and tells the sender of a window that opens.
+func (s *State) readSome(env Env, sk *sock, n int64) {
+	t := sk.TCP
+	t.Read += n
+	if !sk.Opt.RcvBufSet && t.Read >= sk.Opt.RcvBuf && sk.Opt.RcvBuf < rcvBufTCPMax {
+		sk.Opt.RcvBuf = min(2*sk.Opt.RcvBuf, rcvBufTCPMax)
+		t.Read = 0
+	}
+	switch t.State {
+	case established, finWait1, finWait2:
+	default:
+		return
+	}
+	// Avoiding silly windows (RFC 9293, 3.8.6.2.2): tell of a half buffer or a segment, and only when the sender may
+	// be waiting for it.
+	half := sk.Opt.RcvBuf / 4
+	left := t.RcvEdge - t.RcvNxt
+	gain := t.RcvNxt + sk.Opt.RcvBuf/2 - t.RcvBytes - t.EarlyBytes - t.RcvEdge
+	if left < half && gain >= min(half, maxSegmentLink) {
+		s.ack(env, sk)
+	}
+}
+
+func (s *State) tcpShutdown(env Env, sk *sock, bits uint8) Errno {
+	t := sk.TCP
+	switch t.State {
+	case closed:
+		if t.Stage == connecting {
+			t.Stage = disconnecting
+		}
+		sk.Shut |= bits
+		env.Wake(sk.ID, pollIn|pollOut|POLLHUP|POLLRDHUP)
+		return ENOTCONN
+	case listen:
+		if bits&shutRD == 0 {
+			return OK
+		}
+		s.disconnect(env, sk)
+		env.Wake(sk.ID, pollIn|pollOut|POLLHUP)
+		return OK
+	case synSent:
+		s.disconnect(env, sk)
+		env.Wake(sk.ID, pollIn|pollOut|POLLHUP)
+		return OK
+	}
+	sk.Shut |= bits
+	t.Stage = connected
+	if bits&shutWR != 0 {
+		s.sendFIN(env, sk)
+	}
+	if sk.TCP.State != closed {
+		env.Wake(sk.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
+	}
+	return OK
+}
+
+// sendFIN closes our direction.
+func (s *State) sendFIN(env Env, sk *sock) {
+	t := sk.TCP
+	switch t.State {
+	case established, synRecv:
+		t.State = finWait1
+	case closeWait:
+		t.State = lastAck
+	default:
+		return
+	}
+	t.FinQueued = true
+	t.SndEnd++
+	s.output(env, sk)
+}
+
+func (s *State) tcpClose(env Env, sk *sock, cause FaultRef) {
+	t := sk.TCP
+	t.Cause = cause
+	t.KeepAt = 0
+	switch t.State {
+	case closed:
+		s.forget(env, sk)
+		return
+	case listen:
+		s.stopListening(env, sk, cause)
+		s.forget(env, sk)
+		return
+	case synSent:
+		s.finish(env, sk)
+		return
+	}
+	if t.RcvBytes > 0 || sk.Opt.Linger && sk.Opt.LingerS == 0 {
+		s.reset(env, sk)
+		return
+	}
+	sk.Shut = shutRD | shutWR
+	s.unbind(sk)
+	s.sendFIN(env, sk)
+	if t.State == finWait2 {
+		t.EndAt = env.Now() + finWait2Ns
+		s.arm(sk)
+	}
+}
+
+func (sk *sock) tcpPoll() uint32 {
+	t := sk.TCP
+	if t.State == listen {
+		if len(sk.Accept.Ready) > 0 {
+			return pollIn
+		}
+		return 0
+	}
+	var mask uint32
+	if sk.Shut == shutRD|shutWR || t.State == closed {
+		mask |= POLLHUP
+	}
+	if sk.Shut&shutRD != 0 {
+		mask |= pollIn | POLLRDHUP
+	}
+	if t.State != synSent && t.State != synRecv {
+		_, skip := sk.beforeUrgent(0)
+		if t.RcvBytes >= int64(max(sk.Opt.RcvLowat, 1)+skip) {
+			mask |= pollIn
+		}
+		if t.Urgent == urgentArrived {
+			mask |= POLLPRI
+		}
+		switch {
+		case sk.Shut&shutWR != 0 || sk.tcpWritable():
+			mask |= pollOut
+		default:
+			sk.NoSpace = true
+		}
+	}
+	if sk.Err != OK {
+		mask |= POLLERR
+	}
+	return mask
+}

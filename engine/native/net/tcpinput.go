@@ -1,0 +1,552 @@
+package net
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/fault"
+)
+
+// tcpInput handles a segment that arrives at a node (RFC 9293, section 3.10.7).
+func (s *State) tcpInput(env Env, p *packet) {
+	sk := s.flow(p.To, p.Dst, p.Src)
+	if sk != nil && sk.TCP.State == timeWait {
+		if !s.timeWaitInput(env, sk, p) {
+			return
+		}
+		sk = nil
+	}
+	if sk == nil {
+		if p.Flags&(flagSYN|flagACK|flagRST) == flagSYN {
+			if l := s.listener(p.To, p.Dst, p.Src); l != nil {
+				s.passiveOpen(env, l, p)
+				return
+			}
+		}
+		s.answer(env, p)
+		return
+	}
+	t := sk.TCP
+	t.LastHeard, t.Probes = env.Now(), 0
+	if t.KeepAt != 0 {
+		t.KeepAt = env.Now() + sk.Opt.keepIdle()
+	}
+	switch t.State {
+	case synSent:
+		s.synSentInput(env, sk, p)
+		return
+	case synRecv:
+		if !s.synRecvInput(env, sk, p) {
+			return
+		}
+	}
+	if p.Flags&flagRST != 0 {
+		s.resetInput(env, sk, p)
+		return
+	}
+	end := p.end()
+	window := t.RcvEdge - t.RcvNxt
+	if end < t.RcvNxt || p.Seq > t.RcvNxt+window || p.Flags&flagSYN != 0 || end == p.Seq && p.Seq < t.RcvNxt {
+		s.ack(env, sk) // an old or a probing segment
+		if p.Ack <= t.SndUna || p.Ack > t.SndMax || p.Flags&flagSYN != 0 {
+			return
+		}
+	}
+	if p.Ack > t.SndMax {
+		s.ack(env, sk)
+		return
+	}
+	s.ackInput(env, sk, p)
+	if t.State == closed {
+		return
+	}
+	if !s.dataInput(env, sk, p) {
+		return
+	}
+	if len(sk.Marks) > 0 {
+		sk.arrived(env.Now(), func(m *mark) bool { return !m.Own && m.Key <= t.RcvNxt })
+	}
+	s.output(env, sk)
+}
+
+// timeWaitInput handles a segment for a connection in TIME_WAIT; true says that it opens a new connection and the
+// old one is gone.
+func (s *State) timeWaitInput(env Env, sk *sock, p *packet) bool {
+	switch {
+	case p.Flags&flagRST != 0:
+		s.finish(env, sk)
+	case p.Flags&(flagSYN|flagACK) == flagSYN && p.Seq > sk.TCP.RcvNxt:
+		s.finish(env, sk)
+		return true
+	case p.end() > p.Seq || p.Seq < sk.TCP.RcvNxt:
+		s.ack(env, sk)
+	}
+	return false
+}
+
+// passiveOpen handles a SYN to a listening socket.
+func (s *State) passiveOpen(env Env, l *sock, p *packet) {
+	if l.Accept.full() || len(l.Accept.Pending) > somaxconn {
+		l.Drops++
+		return // the client tries again
+	}
+	sk := s.create(l.Node, l.Family, l.Type, l.Protocol)
+	if sk == nil {
+		return
+	}
+	sk.Open, sk.Opt, sk.Shut = false, l.Opt, l.Shut
+	sk.Local, sk.Remote, sk.Named, sk.Connected = p.Dst, p.Src, true, true
+	t := newTCB()
+	sk.TCP = t
+	t.State, t.Parent, t.Peer, t.Stream, t.Server = synRecv, l.ID, p.From, p.Stream, true
+	t.RcvISS, t.RcvNxt, t.RcvEdge = p.Seq, p.Seq+1, p.Seq+1
+	t.SndISS = s.iss()
+	t.SndUna, t.SndNxt, t.SndMax, t.SndEnd = t.SndISS, t.SndISS+1, t.SndISS+1, t.SndISS+1
+	t.RightEdge = t.SndNxt + p.Window
+	s.Nodes[l.Node].Flows[flowKey{sk.Local, sk.Remote}] = sk.ID
+	l.Accept.Pending = append(l.Accept.Pending, sk.ID)
+	s.sendSYN(env, sk)
+}
+
+// sendSYN sends or repeats a SYN or SYN-ACK.
+func (s *State) sendSYN(env Env, sk *sock) {
+	t := sk.TCP
+	flags := uint8(flagSYN)
+	if t.State == synRecv {
+		flags |= flagACK
+	}
+	s.emit(env, sk, flags, t.SndISS, nil)
+	t.RetransAt = env.Now() + s.rto(sk)
+	if t.Retries == 0 {
+		t.FirstSent = env.Now()
+	}
+	s.arm(sk)
+}
+
+func (s *State) synSentInput(env Env, sk *sock, p *packet) {
+	t := sk.TCP
+	if p.Flags&flagACK != 0 && p.Ack != t.SndNxt {
+		s.answer(env, p)
+		return
+	}
+	if p.Flags&flagRST != 0 {
+		if p.Flags&flagACK != 0 {
+			sk.settleOwn(env.Now(), p.Ack)
+			sk.bring(env.Now(), p.Cause)
+			s.tcpFail(env, sk, ECONNREFUSED)
+		}
+		return
+	}
+	if p.Flags&flagSYN == 0 {
+		return
+	}
+	t.RcvISS, t.RcvNxt = p.Seq, p.Seq+1
+	t.RcvEdge = t.RcvNxt
+	if p.Flags&flagACK == 0 { // both sides connect to each other
+		t.State, t.Retries = synRecv, 0
+		t.RightEdge = t.SndNxt + p.Window
+		s.sendSYN(env, sk)
+		return
+	}
+	t.RightEdge = p.Ack + p.Window
+	s.establish(env, sk, p.Ack)
+	s.ack(env, sk)
+	env.Wake(sk.ID, pollOut)
+	s.output(env, sk)
+}
+
+func (sk *sock) settleOwn(now, ack int64) {
+	if len(sk.Marks) > 0 {
+		sk.arrived(now, func(m *mark) bool { return m.Own && m.Key <= ack })
+	}
+}
+
+// establish begins the time of data.
+func (s *State) establish(env Env, sk *sock, ack int64) {
+	t := sk.TCP
+	t.State = established
+	sk.Connected = true
+	t.SndUna, t.Retries, t.RetransAt, t.UnreachAt = ack, 0, 0, 0
+	sk.settleOwn(env.Now(), ack)
+	if !sk.Opt.SndBufSet {
+		sk.Opt.SndBuf = sndBufTCPLink
+		if t.Peer == sk.Node {
+			sk.Opt.SndBuf = sndBufTCPLoopback
+		}
+	}
+	s.armKeepalive(env, sk)
+}
+
+func (s *State) armKeepalive(env Env, sk *sock) {
+	t := sk.TCP
+	if t == nil {
+		return
+	}
+	t.KeepAt = 0
+	if sk.Opt.KeepAlive && (t.State == established || t.State == closeWait) {
+		t.KeepAt = env.Now() + sk.Opt.keepIdle()
+		s.arm(sk)
+	}
+}
+
+// synRecvInput completes a handshake; true says that the segment goes on to be handled as one of the connection.
+func (s *State) synRecvInput(env Env, sk *sock, p *packet) bool {
+	t := sk.TCP
+	l := s.Socks[t.Parent]
+	switch {
+	case p.Flags&flagRST != 0:
+		if l == nil { // a simultaneous open
+			s.tcpFail(env, sk, ECONNREFUSED)
+		} else {
+			s.finish(env, sk)
+		}
+		return false
+	case p.Flags&flagACK == 0:
+		if p.Flags&flagSYN != 0 && p.Seq == t.RcvISS {
+			s.emit(env, sk, flagSYN|flagACK, t.SndISS, nil)
+		}
+		return false
+	case p.Ack != t.SndNxt:
+		s.answer(env, p)
+		return false
+	}
+	if l == nil {
+		t.RightEdge = p.Ack + p.Window
+		s.establish(env, sk, p.Ack)
+		env.Wake(sk.ID, pollOut)
+		return p.Flags&flagSYN == 0
+	}
+	if l.Accept.full() {
+		l.Drops++
+		return false // the SYN-ACK is repeated later
+	}
+	if l.Opt.DeferAcceptS > 0 && p.end() == p.Seq && (t.EndAt == 0 || env.Now() < t.EndAt) {
+		if t.EndAt == 0 {
+			t.EndAt, t.RetransAt = env.Now()+int64(l.Opt.DeferAcceptS)*second, 0
+			s.arm(sk)
+		}
+		return false
+	}
+	t.RightEdge = p.Ack + p.Window
+	s.takeIn(env, l, sk)
+	return true
+}
+
+// takeIn moves a connection whose handshake is complete into the queue of accept.
+func (s *State) takeIn(env Env, l, sk *sock) {
+	t := sk.TCP
+	t.EndAt = 0
+	s.establish(env, sk, t.SndNxt)
+	if i := slices.Index(l.Accept.Pending, sk.ID); i >= 0 {
+		l.Accept.Pending = slices.Delete(l.Accept.Pending, i, i+1)
+	}
+	l.Accept.Ready = append(l.Accept.Ready, sk.ID)
+	if len(l.Marks) > 0 {
+		l.arrived(env.Now(), func(m *mark) bool { return !m.Own && m.Key == t.RcvISS })
+	}
+	env.Wake(l.ID, pollIn)
+	if sk.Shut&shutWR != 0 { // its listener had been shut down before it listened
+		s.sendFIN(env, sk)
+	}
+}
+
+// resetInput handles a RST for a synchronised connection: RFC 5961 wants the exact number.
+func (s *State) resetInput(env Env, sk *sock, p *packet) {
+	t := sk.TCP
+	if p.Seq != t.RcvNxt {
+		if p.Seq > t.RcvNxt && p.Seq <= t.RcvEdge {
+			s.ack(env, sk)
+		}
+		return
+	}
+	sk.bring(env.Now(), p.Cause)
+	switch t.State {
+	case closeWait:
+		s.tcpFail(env, sk, EPIPE)
+	default:
+		s.tcpFail(env, sk, ECONNRESET)
+	}
+}
+
+// ackInput handles the acknowledgement and the window of a segment.
+func (s *State) ackInput(env Env, sk *sock, p *packet) {
+	t := sk.TCP
+	if p.Flags&flagACK == 0 {
+		return
+	}
+	t.RightEdge = max(t.RightEdge, p.Ack+p.Window)
+	if t.PersistAt != 0 {
+		t.Retries = 0 // the peer answers probes, which go on at a growing distance
+		t.FirstSent = env.Now()
+	}
+	if p.Ack <= t.SndUna {
+		return
+	}
+	s.acknowledge(env, sk, p.Ack)
+	sk.settleOwn(env.Now(), p.Ack)
+	if !t.FinQueued || p.Ack < t.SndEnd {
+		return
+	}
+	switch t.State { // the peer has our FIN
+	case finWait1:
+		t.State = finWait2
+		if !sk.Open {
+			t.EndAt = env.Now() + finWait2Ns
+			s.arm(sk)
+		}
+		env.Wake(sk.ID, pollOut)
+	case closing:
+		s.enterTimeWait(env, sk, false)
+	case lastAck:
+		s.finish(env, sk)
+	}
+}
+
+// dataInput handles the bytes and the FIN of a segment; false says that the connection is gone.
+func (s *State) dataInput(env Env, sk *sock, p *packet) bool {
+	t := sk.TCP
+	if p.end() == p.Seq {
+		return true
+	}
+	data, seq := p.Data, p.Seq
+	finSeq := int64(0)
+	if p.Flags&flagFIN != 0 {
+		finSeq = p.Seq + int64(len(p.Data))
+	}
+	if (t.State == finWait1 || t.State == finWait2) && sk.Shut&shutRD != 0 && seq+int64(len(data)) > t.RcvNxt {
+		sk.Err = ECONNRESET // nobody will ever read it (RFC 1122, 4.2.2.13)
+		s.reset(env, sk)
+		return false
+	}
+	if t.Done {
+		s.ack(env, sk)
+		return true
+	}
+	if skip := t.RcvNxt - seq; skip > 0 {
+		data, seq = data[min(skip, int64(len(data))):], t.RcvNxt
+	}
+	if room := t.RcvEdge - seq; int64(len(data)) > room {
+		data, finSeq = data[:max(room, 0)], 0
+	}
+	before := t.RcvNxt
+	if seq > t.RcvNxt {
+		if len(data) > 0 {
+			s.keepEarly(t, seq, data)
+		}
+		if finSeq != 0 {
+			t.EarlyFin = finSeq
+		}
+		s.ack(env, sk)
+		return true
+	}
+	t.urgentInput(p)
+	s.accept(t, data)
+	s.fill(t)
+	s.urgentReached(env, sk)
+	if finSeq == 0 {
+		finSeq = t.EarlyFin
+	}
+	fin := finSeq != 0 && finSeq == t.RcvNxt
+	if fin {
+		s.finInput(env, sk, p)
+	}
+	if t.State == closed {
+		return false
+	}
+	s.ack(env, sk)
+	if t.RcvNxt > before && !fin {
+		env.Wake(sk.ID, pollIn)
+	}
+	return true
+}
+
+// finInput handles the peer's FIN, which is next in order.
+func (s *State) finInput(env Env, sk *sock, p *packet) {
+	t := sk.TCP
+	t.RcvNxt++
+	t.RcvEdge = max(t.RcvEdge, t.RcvNxt)
+	t.Done = true
+	sk.Shut |= shutRD
+	sk.bring(env.Now(), p.Cause)
+	switch t.State {
+	case established:
+		t.State = closeWait
+	case finWait1:
+		t.State = closing
+	case finWait2:
+		s.enterTimeWait(env, sk, true)
+		return
+	}
+	events := uint32(pollIn | POLLRDHUP)
+	if sk.Shut == shutRD|shutWR {
+		events |= POLLHUP | pollOut
+	}
+	env.Wake(sk.ID, events)
+}
+
+// enterTimeWait ends a connection in order. As in Linux a small socket of its own waits for late segments, and what
+// the program holds is closed.
+func (s *State) enterTimeWait(env Env, sk *sock, ackFIN bool) {
+	t := sk.TCP
+	tw := s.create(sk.Node, sk.Family, sk.Type, sk.Protocol)
+	if tw != nil {
+		tw.Open, tw.Opt = false, sk.Opt
+		tw.Local, tw.Remote, tw.Named, tw.Connected = sk.Local, sk.Remote, true, true
+		tw.TCP = &tcb{State: timeWait, SndUna: t.SndMax, SndNxt: t.SndMax, SndMax: t.SndMax, SndEnd: t.SndMax, RcvNxt: t.RcvNxt,
+			RcvEdge: t.RcvNxt, Peer: t.Peer, Stream: t.Stream, Server: t.Server, LastArrive: t.LastArrive, EndAt: env.Now() + timeWaitNs}
+	}
+	s.finish(env, sk)
+	if tw == nil {
+		return
+	}
+	s.Nodes[tw.Node].Flows[flowKey{tw.Local, tw.Remote}] = tw.ID
+	s.arm(tw)
+	if ackFIN {
+		s.ack(env, tw)
+	}
+}
+
+// tcpTimer does what is due on a connection.
+func (s *State) tcpTimer(env Env, sk *sock, slow bool) {
+	t := sk.TCP
+	now := env.Now()
+	*t.timer(slow) = 0
+	due := func(at int64) bool { return at != 0 && at <= now }
+	switch {
+	case due(t.UnreachAt):
+		s.tcpFail(env, sk, EHOSTUNREACH)
+		return
+	case due(t.EndAt):
+		t.EndAt = 0
+		if l := s.Socks[t.Parent]; t.State == synRecv && l != nil {
+			if l.Accept.full() {
+				t.EndAt = now + second
+			} else {
+				s.takeIn(env, l, sk)
+			}
+			break
+		}
+		s.finish(env, sk)
+		return
+	case due(t.RetransAt):
+		if s.retransmit(env, sk) {
+			return
+		}
+	case due(t.PersistAt):
+		if s.expired(env, sk, dataRetries) {
+			return
+		}
+		t.Retries++
+		t.ProbeBackoff++
+		t.PersistAt = now + min(s.rto(sk)<<min(t.ProbeBackoff, 16), rtoMaxNs)
+		s.emit(env, sk, flagACK, t.SndUna-1, nil)
+	case due(t.KeepAt):
+		if s.keepalive(env, sk) {
+			return
+		}
+	}
+	s.arm(sk)
+}
+
+// expired ends a connection whose peer has been silent for too long.
+func (s *State) expired(env Env, sk *sock, retries int) bool {
+	t := sk.TCP
+	if !sk.Open && t.Parent == 0 {
+		retries = min(retries, orphanRetries)
+	}
+	user := int64(sk.Opt.UserTimeoutMs) * milli
+	timedOut := t.Retries >= retries
+	if user > 0 && t.Retries > 0 && t.State != synRecv {
+		timedOut = timedOut || env.Now()-t.FirstSent >= user
+	}
+	if !timedOut {
+		return false
+	}
+	if t.State == synRecv && t.Parent != 0 {
+		s.finish(env, sk)
+		return true
+	}
+	if n := s.Nodes[t.Peer]; !n.Up {
+		sk.bring(env.Now(), n.Down)
+	}
+	if l := s.link(sk.Node, t.Peer); l.Blocked {
+		sk.bring(env.Now(), FaultRef{Kind: fault.Partition, ID: l.BlockedBy})
+	}
+	s.tcpFail(env, sk, ETIMEDOUT)
+	return true
+}
+
+// retransmit repeats the oldest segment that was not acknowledged; true says that the connection was given up.
+func (s *State) retransmit(env Env, sk *sock) bool {
+	t := sk.TCP
+	now := env.Now()
+	switch t.State {
+	case synSent, synRecv:
+		limit := synAckRetries
+		if t.State == synSent {
+			limit = synRetries
+			if sk.Opt.SynCount > 0 {
+				limit = sk.Opt.SynCount
+			}
+		}
+		if s.expired(env, sk, limit) {
+			return true
+		}
+		t.Retries++
+		t.Retrans++
+		s.sendSYN(env, sk)
+		return false
+	}
+	if s.expired(env, sk, dataRetries) {
+		return true
+	}
+	t.Retries++
+	t.Retrans++
+	t.SndNxt, t.Recovery = t.SndUna, true
+	t.RetransAt = now + s.rto(sk)
+	if user := int64(sk.Opt.UserTimeoutMs) * milli; user > 0 {
+		t.RetransAt = max(min(t.RetransAt, t.FirstSent+user), now+1)
+	}
+	s.output(env, sk)
+	return false
+}
+
+// keepalive probes an idle peer; true says that the connection was given up.
+func (s *State) keepalive(env Env, sk *sock) bool {
+	t := sk.TCP
+	now := env.Now()
+	t.KeepAt = 0
+	if t.State != established && t.State != closeWait && t.State != finWait2 {
+		return false
+	}
+	if t.SndUna < t.SndMax || t.SndUna < t.SndEnd { // retransmissions do the probing
+		t.KeepAt = now + sk.Opt.keepIdle()
+		return false
+	}
+	user := int64(sk.Opt.UserTimeoutMs) * milli
+	if t.Probes >= sk.Opt.keepCount() && user == 0 || user > 0 && t.Probes > 0 && now-t.LastHeard >= user {
+		if n := s.Nodes[t.Peer]; !n.Up {
+			sk.bring(now, n.Down)
+		} else if l := s.link(sk.Node, t.Peer); l.Blocked {
+			sk.bring(now, FaultRef{Kind: fault.Partition, ID: l.BlockedBy})
+		} else if l := s.link(t.Peer, sk.Node); l.Blocked {
+			sk.bring(now, FaultRef{Kind: fault.Partition, ID: l.BlockedBy})
+		}
+		s.emit(env, sk, flagRST|flagACK, t.SndMax, nil)
+		s.tcpFail(env, sk, ETIMEDOUT)
+		return true
+	}
+	t.Probes++
+	t.KeepAt = now + sk.Opt.keepInterval()
+	s.emit(env, sk, flagACK, t.SndUna-1, nil)
+	return false
+}
+
+// connectionStream names the draws of a new connection after its ordinal among those of its kind.
+func (s *State) connectionStream(from, to NodeID, port uint16) string {
+	n := s.Nodes[from]
+	k := destKey{to, port}
+	i := n.Ordinals[k]
+	n.Ordinals[k] = i + 1
+	return "net/" + n.Name + ">" + s.Nodes[to].Name + ":" + strconv.Itoa(int(port)) + "/" + strconv.FormatUint(i, 10)
+}

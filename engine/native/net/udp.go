@@ -1,0 +1,283 @@
+package net
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/fault"
+)
+
+// datagramKey names a one-way flow of datagrams. Named is the port that gives the flow its name, which is the
+// sender's when Reply is set: a client's ephemeral port says nothing about a flow.
+type datagramKey struct {
+	To    NodeID
+	Named uint16
+	Reply bool
+}
+
+type datagramFlow struct {
+	Stream string
+	Last   int64 // arrival of the last datagram that was not overtaken: a link keeps order
+}
+
+func (s *State) datagramFlow(from, to NodeID, src, dst uint16) *datagramFlow {
+	k := datagramKey{To: to, Named: dst}
+	if dst >= ephemeralFirst && src < ephemeralFirst {
+		k.Named, k.Reply = src, true
+	} else if dst >= ephemeralFirst {
+		k.Named = 0
+	}
+	n := s.Nodes[from]
+	f := n.Datagrams[k]
+	if f == nil {
+		port := ":" + strconv.Itoa(int(k.Named))
+		f = &datagramFlow{Stream: "net/" + n.Name + ">" + s.Nodes[to].Name + port + "/udp"}
+		if k.Reply {
+			f.Stream = "net/" + n.Name + port + ">" + s.Nodes[to].Name + "/udp"
+		}
+		n.Datagrams[k] = f
+	}
+	return f
+}
+
+func (s *State) udpConnect(sk *sock, a Addr) Errno {
+	if a.Family == AF_UNSPEC {
+		sk.Connected, sk.Remote = false, AddrPort{IP: sk.wildcard()}
+		if !sk.PortLocked {
+			s.unbind(sk)
+			sk.Local.Port, sk.Named = 0, false
+		}
+		if !sk.AddrLocked {
+			sk.Local.IP = sk.wildcard()
+		}
+		sk.Bound = sk.PortLocked || sk.AddrLocked
+		return OK
+	}
+	if e := s.udpName(sk); e != OK {
+		return e
+	}
+	dst := a.AddrPort()
+	if s.isBroadcast(sk.Node, dst.IP) {
+		if !sk.Opt.Broadcast {
+			return EACCES
+		}
+	} else {
+		var e Errno
+		if dst, _, _, e = s.reach(sk, a); e != OK {
+			return e
+		}
+	}
+	if sk.Local.IP.IsAny() || !sk.Bound {
+		sk.Local.IP = s.Nodes[sk.Node].source(dst.IP)
+	}
+	sk.Remote, sk.Connected = dst, true
+	return OK
+}
+
+// udpName gives an unbound socket an ephemeral port.
+func (s *State) udpName(sk *sock) Errno {
+	if sk.Named {
+		return OK
+	}
+	if !s.autobind(sk, nil) {
+		return EAGAIN
+	}
+	sk.Named = true
+	s.claim(sk)
+	return OK
+}
+
+func (s *State) isBroadcast(from NodeID, ip IP) bool {
+	if ip == IPv4(255, 255, 255, 255) {
+		return true
+	}
+	n := s.Nodes[from]
+	if !ip.Is4() || !s.onLink(n, ip) {
+		return false
+	}
+	for bit := 96 + s.Config.PrefixBits4; bit < 128; bit++ {
+		if ip[bit/8]&(0x80>>(bit%8)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
+	if e := s.udpName(sk); e != OK {
+		return 0, e
+	}
+	if len(a.Data) > maxUDPPayloadBytes {
+		return 0, EMSGSIZE
+	}
+	var dst AddrPort
+	var who NodeID
+	found := true
+	if a.To != nil && a.To.Family != AF_UNSPEC {
+		if a.To.Port == 0 {
+			return 0, EINVAL
+		}
+		if !a.To.IP.IsMulticast() && !s.isBroadcast(sk.Node, a.To.IP) {
+			var e Errno
+			if dst, who, found, e = s.reach(sk, *a.To); e != OK {
+				return 0, e
+			}
+		} else {
+			dst = a.To.AddrPort()
+		}
+	} else {
+		if !sk.Connected {
+			return 0, EDESTADDRREQ
+		}
+		dst = sk.Remote
+		if !dst.IP.IsMulticast() && !s.isBroadcast(sk.Node, dst.IP) {
+			var e Errno
+			if who, e = s.route(sk.Node, dst.IP); e == ENETUNREACH {
+				return 0, e
+			} else {
+				found = e == OK
+			}
+		}
+	}
+	if sk.Err != OK {
+		return 0, sk.takeError()
+	}
+	if sk.Shut&shutWR != 0 {
+		return 0, EPIPE
+	}
+	src := sk.Local
+	if src.IP.IsAny() {
+		src.IP = s.Nodes[sk.Node].source(dst.IP)
+	}
+	data := slices.Clone(a.Data)
+	switch {
+	case s.isBroadcast(sk.Node, dst.IP):
+		if !sk.Opt.Broadcast {
+			return 0, EACCES
+		}
+		s.udpToAll(env, sk, src, dst, data)
+	case dst.IP.IsMulticast():
+		s.udpToAll(env, sk, src, dst, data)
+	case dst == AddrPort{resolverIP, 53}:
+		s.resolve(env, sk.Node, src, data)
+	case found:
+		s.udpTo(env, sk.Node, who, src, dst, data, false)
+	}
+	return len(data), OK
+}
+
+// udpToAll sends to every node, the sender's own included unless it does not want its multicasts back.
+func (s *State) udpToAll(env Env, sk *sock, src, dst AddrPort, data []byte) {
+	for i := range s.Nodes {
+		if to := NodeID(i); to != sk.Node || !sk.Opt.NoMulticastLoop {
+			s.udpTo(env, sk.Node, to, src, dst, data, true)
+		}
+	}
+}
+
+func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, group bool) {
+	p := &packet{From: from, To: to, Proto: IPPROTO_UDP, Src: src, Dst: dst, Data: data, Group: group}
+	if from == to {
+		s.Bytes += int64(len(data))
+		s.Soft = append(s.Soft, p)
+		return
+	}
+	flow := s.datagramFlow(from, to, src.Port, dst.Port)
+	f := s.pass(env, from, to, flow.Stream, len(data), true, true)
+	if f.Fault.Kind != "" {
+		s.EventSeq++
+		p.Key = int64(s.EventSeq)
+		for _, sk := range s.udpReceivers(p) {
+			s.withhold(sk, f.Fault, f.Due, POLLIN, p.Key, false)
+		}
+	}
+	if f.Lost {
+		return
+	}
+	if f.Behind {
+		p.Fault = FaultRef{Kind: fault.Reorder}
+	} else {
+		flow.Last = max(flow.Last, f.At)
+		f.At = flow.Last
+	}
+	s.Bytes += int64(len(data))
+	s.push(event{At: f.At, Kind: evPacket, Packet: p})
+	if f.Twice {
+		again := *p
+		again.Fault, again.Key = FaultRef{Kind: fault.Duplicate}, 0
+		s.Bytes += int64(len(data))
+		s.push(event{At: f.At, Kind: evPacket, Packet: &again})
+	}
+}
+
+// udpReceivers lists the sockets that a datagram is for.
+func (s *State) udpReceivers(p *packet) []*sock {
+	if !p.Group {
+		if sk := s.pick(p.To, IPPROTO_UDP, p.Dst, p.Src, func(*sock) bool { return true }); sk != nil {
+			return []*sock{sk}
+		}
+		return nil
+	}
+	var all []*sock
+	for _, id := range s.Nodes[p.To].Ports[portKey{IPPROTO_UDP, p.Dst.Port}] {
+		sk := s.Socks[id]
+		v4, v6 := sk.families()
+		if p.Dst.IP.Is4() && !v4 || !p.Dst.IP.Is4() && !v6 {
+			continue
+		}
+		if !sk.Local.IP.IsAny() && sk.Local.IP != p.Dst.IP || sk.Connected && sk.Remote != p.Src {
+			continue
+		}
+		if p.Dst.IP.IsMulticast() && !slices.Contains(sk.Groups, p.Dst.IP) {
+			continue
+		}
+		all = append(all, sk)
+	}
+	return all
+}
+
+// udpInput delivers a datagram. A full receive buffer loses it; a closed port is answered by ICMP.
+func (s *State) udpInput(env Env, p *packet) {
+	s.drop(p) // enqueue accounts for it again
+	to := s.udpReceivers(p)
+	if len(to) == 0 {
+		if !p.Group && p.From != resolverNode {
+			s.unreachable(env, p)
+		}
+		return
+	}
+	for _, sk := range to {
+		charge := chargeUDP(len(p.Data))
+		if len(sk.Queue) > 0 && sk.Charge+charge > sk.Opt.RcvBuf {
+			sk.Drops++
+			continue
+		}
+		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault})
+		if p.Key != 0 && len(sk.Marks) > 0 {
+			sk.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
+		}
+		env.Wake(sk.ID, pollIn)
+	}
+}
+
+// unreachable sends "port unreachable" back to the sender of p (RFC 792).
+func (s *State) unreachable(env Env, p *packet) {
+	back := &packet{From: p.To, To: p.From, Proto: IPPROTO_ICMP, Src: p.Dst, Dst: p.Src}
+	if p.From == p.To {
+		s.Soft = append(s.Soft, back)
+		return
+	}
+	if f := s.pass(env, p.To, p.From, "", 0, false, false); !f.Lost {
+		s.push(event{At: f.At, Kind: evPacket, Packet: back})
+	}
+}
+
+// icmpInput gives the error to the connected socket that it is about.
+func (s *State) icmpInput(env Env, p *packet) {
+	sk := s.pick(p.To, IPPROTO_UDP, p.Dst, p.Src, func(sk *sock) bool { return sk.Connected && sk.Remote == p.Src })
+	if sk == nil {
+		return
+	}
+	sk.Err = ECONNREFUSED
+	env.Wake(sk.ID, pollIn|pollOut|POLLERR)
+}

@@ -1,0 +1,559 @@
+package net
+
+import (
+	"fmt"
+	"slices"
+)
+
+// unixSock is what only unix sockets have: see unix(7).
+type unixSock struct {
+	Abstract  string // bound name, with its leading zero byte
+	Path      string // bound pathname, as the program gave it
+	Inode     int64
+	Listening bool
+	Peer      SockID
+	PeerName  Addr   // the peer's name at connect, for when it is gone
+	Parent    SockID // listener, until accepted
+	PeerGone  bool
+	Cred      Cred // who made the socket pair, listened or connected
+	PeerCred  Cred
+	Sent      int64 // what of the send buffer lies in other sockets' queues
+	// Blocked are senders that found this socket's queue full.
+	Blocked []SockID
+}
+
+// unixPiece is the largest piece into which a write to a stream is cut: a linear part and 32 KiB of pages.
+const unixPiece = skbMaxHead + 32768
+
+func (s *State) unixName(sk *sock) Addr {
+	a := Addr{Family: AF_UNIX}
+	if sk != nil {
+		a.Path, a.Inode = sk.Unix.Abstract, sk.Unix.Inode
+		if sk.Unix.Inode != 0 {
+			a.Path = sk.Unix.Path
+		}
+	}
+	return a
+}
+
+// unixSender is the address that a message carries: none if the sender has no name.
+func (s *State) unixSender(sk *sock) Addr {
+	if !sk.Bound {
+		return Addr{}
+	}
+	return s.unixName(sk)
+}
+
+func (s *State) unixBind(sk *sock, a Addr) Errno {
+	u := sk.Unix
+	n := s.Nodes[sk.Node]
+	has := sk.Bound || s.unixName(sk).Path != "" // an accepted socket has its listener's name
+	switch {
+	case a.Family != AF_UNIX:
+		return EINVAL
+	case a.Path == "" && has:
+		return OK
+	case a.Path == "":
+		return s.unixAutobind(sk)
+	case has:
+		return EINVAL
+	case a.Path[0] == 0:
+		k := abstractKey{sk.Type, a.Path}
+		if _, taken := n.Abstract[k]; taken {
+			return EADDRINUSE
+		}
+		u.Abstract = a.Path
+		n.Abstract[k] = sk.ID
+	default:
+		if a.Inode == 0 {
+			panic("net: bind of a unix pathname without its inode")
+		}
+		u.Path, u.Inode = a.Path, a.Inode
+		n.Paths[a.Inode] = sk.ID
+	}
+	sk.Bound = true
+	return OK
+}
+
+// unixAutobind picks a name of five hexadecimal digits in the abstract namespace.
+func (s *State) unixAutobind(sk *sock) Errno {
+	n := s.Nodes[sk.Node]
+	for range 1 << 20 {
+		name := fmt.Sprintf("\x00%05x", n.NextAutobind&0xfffff)
+		n.NextAutobind++
+		if _, taken := n.Abstract[abstractKey{sk.Type, name}]; !taken {
+			sk.Unix.Abstract, sk.Bound = name, true
+			n.Abstract[abstractKey{sk.Type, name}] = sk.ID
+			return OK
+		}
+	}
+	return EADDRINUSE
+}
+
+// unixFind finds the socket that a name stands for.
+func (s *State) unixFind(sk *sock, a Addr) *sock {
+	n := s.Nodes[sk.Node]
+	if a.Path != "" && a.Path[0] == 0 {
+		return s.Socks[n.Abstract[abstractKey{sk.Type, a.Path}]]
+	}
+	return s.Socks[n.Paths[a.Inode]]
+}
+
+func (s *State) unixListen(env Env, sk *sock, backlog int, cred Cred) Errno {
+	u := sk.Unix
+	switch {
+	case sk.Type == SOCK_DGRAM:
+		return EOPNOTSUPP
+	case !sk.Bound || u.Peer != 0 || u.PeerGone:
+		return EINVAL
+	}
+	u.Listening, u.Cred = true, cred
+	if sk.Accept == nil {
+		sk.Accept = &acceptQueue{}
+	}
+	sk.Accept.Backlog = backlog
+	s.wakeWaiting(env, sk)
+	return OK
+}
+
+// wakeWaiting lets connects that found the queue full try again.
+func (s *State) wakeWaiting(env Env, sk *sock) {
+	waiting := sk.Accept.Waiting
+	sk.Accept.Waiting = nil
+	for _, id := range waiting {
+		if s.Socks[id] != nil {
+			env.Wake(id, pollOut)
+		}
+	}
+}
+
+func (s *State) unixConnect(env Env, sk *sock, a Addr, cred Cred) Errno {
+	u := sk.Unix
+	if sk.Type == SOCK_DGRAM && a.Family == AF_UNSPEC {
+		s.unixDisconnect(env, sk, 0)
+		return OK
+	}
+	if a.Family != AF_UNIX || a.Path == "" {
+		return EINVAL
+	}
+	other := s.unixFind(sk, a)
+	switch {
+	case other == nil || !other.Open:
+		return ECONNREFUSED
+	case other.Type != sk.Type:
+		return EPROTOTYPE
+	}
+	if sk.Type == SOCK_DGRAM {
+		if p := other.Unix.Peer; p != 0 && p != sk.ID {
+			return EPERM
+		}
+		s.unixDisconnect(env, sk, other.ID)
+		u.PeerName = s.unixName(other)
+		return OK
+	}
+	switch {
+	case !other.Unix.Listening || other.Shut&shutRD != 0:
+		return ECONNREFUSED
+	case other.Accept.full():
+		if !slices.Contains(other.Accept.Waiting, sk.ID) {
+			other.Accept.Waiting = append(other.Accept.Waiting, sk.ID)
+		}
+		return EAGAIN
+	case u.Listening:
+		return EINVAL
+	case u.Peer != 0 || u.PeerGone:
+		return EISCONN
+	}
+	child := s.create(sk.Node, AF_UNIX, sk.Type, 0)
+	if child == nil {
+		return ENOMEM
+	}
+	child.Open, child.Opt = false, other.Opt
+	child.Opt.SndBuf, child.Opt.RcvBuf, child.Opt.RcvLowat = bufDatagram, bufDatagram, 1
+	// The child shows the listener's name without owning it.
+	child.Unix = &unixSock{Peer: sk.ID, Parent: other.ID, Cred: other.Unix.Cred, PeerCred: cred}
+	child.Unix.Abstract, child.Unix.Path, child.Unix.Inode = other.Unix.Abstract, other.Unix.Path, other.Unix.Inode
+	child.Unix.PeerName = s.unixName(sk)
+	u.Peer, u.PeerName, u.Cred, u.PeerCred = child.ID, s.unixName(other), cred, other.Unix.Cred
+	sk.Connected, child.Connected = true, true
+	other.Accept.Ready = append(other.Accept.Ready, child.ID)
+	env.Wake(other.ID, pollIn)
+	return OK
+}
+
+// unixDisconnect gives a datagram socket another peer. What it had received is lost if it had one before, and
+// then a peer that was connected to it gets an error (unix_dgram_disconnected of Linux).
+func (s *State) unixDisconnect(env Env, sk *sock, peer SockID) {
+	u := sk.Unix
+	old := u.Peer
+	u.Peer = peer
+	if old == 0 || old == peer || len(sk.Queue) == 0 {
+		return
+	}
+	for len(sk.Queue) > 0 {
+		if files := sk.Queue[0].Files; len(files) > 0 {
+			env.DropFiles(files)
+		}
+		s.unixConsume(env, sk)
+	}
+	s.wakeBlocked(env, sk)
+	if other := s.Socks[old]; other != nil && other.Unix.Peer == sk.ID {
+		other.Err = ECONNRESET
+		env.Wake(other.ID, pollIn|pollOut|POLLERR)
+	}
+}
+
+// Socketpair makes two connected sockets: see socketpair(2).
+func (s *State) Socketpair(n NodeID, family, typ, protocol int, cred Cred) (SockID, SockID, Errno) {
+	if family != AF_UNIX {
+		if family == AF_INET || family == AF_INET6 {
+			return 0, 0, EOPNOTSUPP
+		}
+		return 0, 0, EAFNOSUPPORT
+	}
+	a, e := s.Socket(n, family, typ, protocol)
+	if e != OK {
+		return 0, 0, e
+	}
+	b, e := s.Socket(n, family, typ, protocol)
+	if e != OK {
+		delete(s.Socks, a)
+		return 0, 0, e
+	}
+	for _, pair := range [][2]SockID{{a, b}, {b, a}} {
+		sk := s.Socks[pair[0]]
+		sk.Connected = true
+		sk.Unix.Peer, sk.Unix.Cred, sk.Unix.PeerCred = pair[1], cred, cred
+		sk.Unix.PeerName = Addr{Family: AF_UNIX}
+	}
+	return a, b, OK
+}
+
+func (s *State) unixSend(env Env, sk *sock, a SendArgs) (int, Errno) {
+	if sk.Type == SOCK_STREAM {
+		return s.unixSendStream(env, sk, a)
+	}
+	return s.unixSendMessage(env, sk, a)
+}
+
+func (s *State) unixSendStream(env Env, sk *sock, a SendArgs) (int, Errno) {
+	u := sk.Unix
+	if a.To != nil {
+		if u.Peer != 0 || u.PeerGone {
+			return 0, EISCONN
+		}
+		return 0, EOPNOTSUPP
+	}
+	peer := s.Socks[u.Peer]
+	switch {
+	case peer == nil && !u.PeerGone:
+		return 0, ENOTCONN
+	case sk.Shut&shutWR != 0 || peer == nil || peer.Shut&shutRD != 0:
+		return 0, EPIPE
+	}
+	sent := 0
+	for sent < len(a.Data) {
+		if u.Sent >= sk.Opt.SndBuf {
+			break
+		}
+		n := min(len(a.Data)-sent, int(max(sk.Opt.SndBuf/2-64, 1)), unixPiece)
+		m := message{Data: slices.Clone(a.Data[sent : sent+n]), Cred: a.Cred, HasCred: true, Charge: chargeStream(n), Sender: sk.ID}
+		if sent == 0 {
+			m.Files = slices.Clone(a.Files)
+		}
+		u.Sent += m.Charge
+		s.enqueue(peer, m)
+		env.Wake(peer.ID, pollIn)
+		sent += n
+	}
+	if sent < len(a.Data) {
+		sk.NoSpace = true
+	}
+	if sent == 0 && len(a.Data) > 0 {
+		return 0, EAGAIN
+	}
+	return sent, OK
+}
+
+func (s *State) unixSendMessage(env Env, sk *sock, a SendArgs) (int, Errno) {
+	u := sk.Unix
+	named := a.To != nil && sk.Type == SOCK_DGRAM // a seqpacket socket ignores an address
+	// The order of the checks is that of unix_dgram_sendmsg.
+	switch {
+	case named && a.To.Family != AF_UNIX:
+		return 0, EINVAL
+	case sk.Type == SOCK_SEQPACKET && u.Peer == 0 && !u.PeerGone:
+		return 0, ENOTCONN
+	case int64(len(a.Data)) > sk.Opt.SndBuf-32:
+		return 0, EMSGSIZE
+	case sk.Err != OK:
+		return 0, sk.takeError()
+	case sk.Shut&shutWR != 0:
+		return 0, EPIPE
+	case u.Sent >= sk.Opt.SndBuf:
+		sk.NoSpace = true
+		return 0, EAGAIN
+	case !named && u.Peer == 0 && !u.PeerGone:
+		return 0, ENOTCONN
+	}
+	peer := s.Socks[u.Peer]
+	if named {
+		peer = s.unixFind(sk, *a.To)
+		switch {
+		case peer == nil || !peer.Open:
+			return 0, ECONNREFUSED
+		case peer.Type != SOCK_DGRAM:
+			return 0, EPROTOTYPE
+		}
+	}
+	if peer == nil {
+		if sk.Type == SOCK_SEQPACKET {
+			return 0, EPIPE
+		}
+		s.unixDisconnect(env, sk, 0)
+		return 0, ECONNREFUSED
+	}
+	if p := peer.Unix.Peer; sk.Type == SOCK_DGRAM && p != 0 && p != sk.ID {
+		return 0, EPERM
+	}
+	if peer.Shut&shutRD != 0 {
+		return 0, EPIPE
+	}
+	if s.unixQueueFull(sk, peer) {
+		sk.NoSpace = true
+		if !slices.Contains(peer.Unix.Blocked, sk.ID) {
+			peer.Unix.Blocked = append(peer.Unix.Blocked, sk.ID)
+		}
+		return 0, EAGAIN
+	}
+	m := message{Data: slices.Clone(a.Data), From: s.unixSender(sk), Files: slices.Clone(a.Files), Cred: a.Cred, HasCred: true,
+		Charge: chargeMessage(len(a.Data)), Sender: sk.ID}
+	u.Sent += m.Charge
+	s.enqueue(peer, m)
+	env.Wake(peer.ID, pollIn)
+	return len(a.Data), OK
+}
+
+// unixQueueFull tells whether a datagram queue takes no more. Two sockets connected to each other are bound by
+// their send buffers alone.
+func (s *State) unixQueueFull(sk, peer *sock) bool {
+	return peer.Unix.Peer != sk.ID && len(peer.Queue) > maxDgramQueue
+}
+
+func (s *State) unixRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
+	u := sk.Unix
+	if sk.Type != SOCK_DGRAM && u.Peer == 0 && !u.PeerGone {
+		if sk.Type == SOCK_SEQPACKET {
+			return Received{}, ENOTCONN
+		}
+		return Received{}, EINVAL
+	}
+	if sk.Type != SOCK_STREAM && sk.Err != OK {
+		return Received{}, sk.takeError()
+	}
+	if len(sk.Queue) == 0 {
+		switch {
+		case sk.Err != OK:
+			return Received{}, sk.takeError()
+		case sk.Shut&shutRD != 0 && (sk.Type != SOCK_DGRAM || flags&MSG_DONTWAIT == 0):
+			return Received{}, OK
+		}
+		return Received{}, EAGAIN
+	}
+	if sk.Type == SOCK_STREAM {
+		return s.unixRecvStream(env, sk, limit, flags), OK
+	}
+	m := &sk.Queue[0]
+	r := Received{Data: m.Data, Full: len(m.Data), From: m.From, Files: m.Files, Cred: m.Cred, HasCred: m.HasCred}
+	if len(m.Data) > limit {
+		r.Data = m.Data[:limit]
+		r.Flags |= MSG_TRUNC
+	}
+	if flags&MSG_PEEK == 0 {
+		s.unixConsume(env, sk)
+		s.wakeBlocked(env, sk)
+	}
+	return r, OK
+}
+
+// unixRecvStream reads over the borders of writes, but not past a message that carries files, nor, where the reader
+// wants credentials, past a change of the sender.
+func (s *State) unixRecvStream(env Env, sk *sock, limit, flags int) Received {
+	first := &sk.Queue[0]
+	r := Received{Cred: first.Cred, HasCred: first.HasCred}
+	peek := flags&MSG_PEEK != 0
+	for i := 0; len(r.Data) < limit || limit == 0; {
+		if i >= len(sk.Queue) {
+			break
+		}
+		m := &sk.Queue[i]
+		if sk.Opt.PassCred && m.Cred != r.Cred {
+			break
+		}
+		if len(m.Files) > 0 {
+			r.Files = m.Files
+			if !peek {
+				m.Files = nil
+			}
+		}
+		n := min(limit-len(r.Data), len(m.Data))
+		if len(r.Data) == 0 {
+			r.Data = m.Data[:n:n]
+		} else {
+			r.Data = append(r.Data, m.Data[:n]...)
+		}
+		switch {
+		case peek:
+			i++
+		case n == len(m.Data):
+			s.unixConsume(env, sk)
+		default:
+			m.Data = m.Data[n:]
+			s.Bytes -= int64(n)
+		}
+		if len(r.Files) > 0 || limit == 0 {
+			break
+		}
+	}
+	r.Full = len(r.Data)
+	return r
+}
+
+// unixConsume drops the first message and gives its room back to the sender.
+func (s *State) unixConsume(env Env, sk *sock) {
+	m := &sk.Queue[0]
+	from, charge := s.Socks[m.Sender], m.Charge
+	s.dequeue(sk)
+	if from == nil || from.Unix == nil {
+		return
+	}
+	from.Unix.Sent -= charge
+	if from.NoSpace && from.unixWritable() {
+		from.NoSpace = false
+		env.Wake(from.ID, pollOut)
+	}
+}
+
+func (s *State) wakeBlocked(env Env, sk *sock) {
+	if len(sk.Queue) > maxDgramQueue {
+		return
+	}
+	blocked := sk.Unix.Blocked
+	sk.Unix.Blocked = nil
+	for _, id := range blocked {
+		if s.Socks[id] != nil {
+			env.Wake(id, pollOut)
+		}
+	}
+}
+
+// unixWritable is unix_writable of Linux: a quarter of the send buffer is in use at most.
+func (sk *sock) unixWritable() bool { return sk.Unix.Sent*4 <= sk.Opt.SndBuf }
+
+func (s *State) unixShutdown(env Env, sk *sock, bits uint8) {
+	sk.Shut |= bits
+	env.Wake(sk.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
+	if sk.Accept != nil && bits&shutRD != 0 {
+		s.wakeWaiting(env, sk)
+	}
+	peer := s.Socks[sk.Unix.Peer]
+	if peer == nil || sk.Type == SOCK_DGRAM {
+		return
+	}
+	if bits&shutRD != 0 {
+		peer.Shut |= shutWR
+	}
+	if bits&shutWR != 0 {
+		peer.Shut |= shutRD
+	}
+	events := uint32(pollIn | POLLRDHUP)
+	if peer.Shut == shutRD|shutWR {
+		events |= POLLHUP | pollOut
+	}
+	env.Wake(peer.ID, events)
+}
+
+func (s *State) unixClose(env Env, sk *sock, cause FaultRef) {
+	u := sk.Unix
+	if sk.Accept != nil {
+		for _, id := range sk.Accept.Ready {
+			child := s.Socks[id]
+			s.unixHangUp(env, child, cause, true)
+			s.forgetUnix(env, child)
+		}
+		s.wakeWaiting(env, sk)
+	}
+	if sk.Type != SOCK_DGRAM {
+		s.unixHangUp(env, sk, cause, len(sk.Queue) > 0)
+	}
+	blocked := u.Blocked
+	u.Blocked = nil
+	s.forgetUnix(env, sk)
+	for _, id := range blocked {
+		if s.Socks[id] != nil {
+			env.Wake(id, pollOut)
+		}
+	}
+}
+
+// forgetUnix takes a socket out, and gives the room of what it did not read back to the senders.
+func (s *State) forgetUnix(env Env, sk *sock) {
+	for len(sk.Queue) > 0 {
+		if files := sk.Queue[0].Files; len(files) > 0 {
+			env.DropFiles(files)
+		}
+		s.unixConsume(env, sk)
+	}
+	s.forget(env, sk)
+}
+
+// unixHangUp tells the peer of a connection that the socket is gone; unread data is a reset.
+func (s *State) unixHangUp(env Env, sk *sock, cause FaultRef, unread bool) {
+	peer := s.Socks[sk.Unix.Peer]
+	if peer == nil {
+		return
+	}
+	peer.Shut = shutRD | shutWR
+	peer.Unix.Peer, peer.Unix.PeerGone = 0, true
+	if unread {
+		peer.Err = ECONNRESET
+	}
+	peer.bring(env.Now(), cause)
+	env.Wake(peer.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
+}
+
+func (s *State) unixPoll(sk *sock) uint32 {
+	u := sk.Unix
+	var mask uint32
+	if sk.Err != OK {
+		mask |= POLLERR
+	}
+	if sk.Shut == shutRD|shutWR {
+		mask |= POLLHUP
+	}
+	if sk.Shut&shutRD != 0 {
+		mask |= pollIn | POLLRDHUP
+	}
+	if len(sk.Queue) > 0 || sk.Accept != nil && len(sk.Accept.Ready) > 0 {
+		mask |= pollIn
+	}
+	if sk.Type != SOCK_DGRAM && u.Peer == 0 && !u.Listening {
+		mask |= POLLHUP
+	}
+	writable := !u.Listening && sk.unixWritable()
+	if peer := s.Socks[u.Peer]; writable && peer != nil && sk.Type != SOCK_STREAM && s.unixQueueFull(sk, peer) {
+		writable = false
+		if !slices.Contains(peer.Unix.Blocked, sk.ID) {
+			peer.Unix.Blocked = append(peer.Unix.Blocked, sk.ID)
+		}
+	}
+	if writable {
+		mask |= pollOut | POLLWRBAND
+	} else {
+		sk.NoSpace = true
+	}
+	return mask
+}
+
+// Forgotten tells the network that the file of a bound unix socket is gone: nobody can connect by it any more.
+func (s *State) Forgotten(n NodeID, inode int64) { delete(s.Nodes[n].Paths, inode) }

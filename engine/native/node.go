@@ -1,0 +1,170 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// emptied are the folders that every node begins with empty ones in place of (see fs): what lies there on the host
+// comes and goes.
+var emptied = []string{"/dev", "/tmp", "/run", "/var/tmp", "/var/run"}
+
+// needed are the paths below emptied folders that programs must see all the same: the project's folder, and the
+// program that drivers are started from (go run builds it below /tmp).
+func (w *World) needed() []string {
+	var paths []string
+	for _, path := range []string{w.spec.Dir, w.options.Self} {
+		below := func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+		if slices.ContainsFunc(emptied, below) && !slices.ContainsFunc(paths, below) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// furnishNode lays out the files of a node. Of a folder .bloodhound, where the command line keeps what changes from
+// run to run, nodes see only bin (see fs).
+func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
+	c := fs.Config{StartNs: node.OffsetNs, QuotaBytes: w.spec.Limits.MemoryBytes}
+	if c.QuotaBytes == 0 {
+		c.QuotaBytes = defaultBytes
+	}
+	root := n.Root
+	if root == "host" || root == "" {
+		root = "/"
+	}
+	c.Layers = append(c.Layers, root)
+	c.Undated = []string{w.spec.Dir, w.options.Self}
+	if root == "/" {
+		for _, path := range w.needed() {
+			c.Volumes = append(c.Volumes, fs.Volume{Target: path, Layer: len(c.Layers)})
+			c.Layers = append(c.Layers, path)
+		}
+	}
+	for _, v := range n.Volumes {
+		m := fs.Volume{Target: v.Target, Layer: fs.NoLayer, ReadOnly: v.ReadOnly, Tmpfs: v.Kind == world.Tmpfs}
+		if v.Kind == world.Bind {
+			m.Layer = len(c.Layers)
+			c.Layers = append(c.Layers, v.Source)
+			c.Undated = append(c.Undated, v.Source)
+		}
+		c.Volumes = append(c.Volumes, m)
+	}
+	base, err := host.NewBase(c.Layers)
+	if err != nil {
+		return err
+	}
+	k := w.kernel
+	w.bases = append(w.bases, base)
+	k.Handles.Bases = append(k.Handles.Bases, base)
+	env := k.TreeEnv(node)
+	if node.FS, err = fs.New(env, c); err != nil {
+		return err
+	}
+	id := net.NodeID(node.ID)
+	for _, f := range [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}} {
+		if e := node.FS.Inject(env, f[0], []byte(f[1])); e != fs.OK {
+			return fmt.Errorf("%s: %w", f[0], e)
+		}
+	}
+	return nil
+}
+
+func machineID(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:16]) + "\n"
+}
+
+// credentials finds the user that a node's programs run as.
+func (w *World) credentials(id kernel.NodeID, user string) (kernel.Cred, error) {
+	if user == "" {
+		return kernel.Cred{}, nil
+	}
+	return kernel.ParseCred(user, w.readFile(id, "/etc/passwd"), w.readFile(id, "/etc/group"))
+}
+
+// readFile reads a small file of a node's tree; a missing one is empty.
+func (w *World) readFile(id kernel.NodeID, path string) string {
+	node := w.kernel.Nodes[id]
+	env := w.kernel.TreeEnv(node)
+	p, e := node.FS.Walk(env, node.FS.Root(), path, true)
+	if e != fs.OK || p.Inode == 0 {
+		return ""
+	}
+	b := make([]byte, min(node.FS.Size(p.Inode), 1<<20))
+	n, _ := node.FS.ReadAt(env, p.Inode, b, 0)
+	return string(b[:n])
+}
+
+// digests gives the SHA-256 of every base file that was opened.
+func (w *World) digests() map[string]string {
+	out := map[string]string{}
+	for _, node := range w.kernel.Nodes {
+		if node.FS == nil {
+			continue
+		}
+		for _, path := range node.FS.Touched() {
+			if out[path] == "" {
+				out[path] = digestOf(path)
+			}
+		}
+	}
+	return out
+}
+
+// digestCache has the digests that this process has computed: a campaign runs the same files thousands of times.
+var digestCache struct {
+	sync.Mutex
+	files map[string]digestEntry
+}
+
+type digestEntry struct {
+	size    int64
+	mtimeNs int64
+	sum     string
+}
+
+// digestOf hashes a file of the machine, unless this process has done so since it last changed.
+func digestOf(path string) string {
+	st, err := os.Stat(path)
+	if err != nil {
+		return "gone"
+	}
+	digestCache.Lock()
+	d, ok := digestCache.files[path]
+	digestCache.Unlock()
+	if ok && d.size == st.Size() && d.mtimeNs == st.ModTime().UnixNano() {
+		return d.sum
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "unreadable"
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "unreadable"
+	}
+	d = digestEntry{st.Size(), st.ModTime().UnixNano(), hex.EncodeToString(h.Sum(nil))}
+	digestCache.Lock()
+	defer digestCache.Unlock()
+	if digestCache.files == nil {
+		digestCache.files = map[string]digestEntry{}
+	}
+	digestCache.files[path] = d
+	return d.sum
+}

@@ -1,0 +1,255 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// World is one run of the native engine.
+type World struct {
+	spec    *world.Spec
+	tape    *tape.Source
+	options engine.Options
+
+	machine  *host.Machine
+	blobs    *host.Blobs
+	kernel   *kernel.Kernel
+	director *director
+	bases    []*host.Base
+	outcome  engine.Outcome
+
+	started time.Time
+	closed  bool
+	jobs    chan func()
+	stopped chan struct{}
+}
+
+// How often the loop looks at what lies outside the world, in steps.
+const outsideEvery = 512
+
+// Advance runs the world.
+func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
+	w.do(func() { reason, err = w.advance(until) })
+	if reason != engine.ReachedUntil {
+		w.outcome.Reason = reason
+	}
+	return reason, err
+}
+
+func (w *World) advance(until engine.Until) (engine.Reason, error) {
+	k, d := w.kernel, w.director
+	if w.outcome.Reason != "" {
+		return w.outcome.Reason, nil
+	}
+	maxEvents := w.spec.Limits.Events
+	if maxEvents == 0 {
+		maxEvents = defaultEvents
+	}
+	for step := 0; ; step++ {
+		if len(k.Notices) > 0 {
+			if err := w.notice(); err != nil {
+				return "", err
+			}
+			if err := w.direct(); err != nil { // an end may be what a phase waited for
+				return "", err
+			}
+		}
+		if due, ok := k.NextDue(); ok && due <= k.Now {
+			k.Fire()
+		}
+		if d.due <= k.Now {
+			if err := w.direct(); err != nil {
+				return "", err
+			}
+		}
+		switch {
+		case d.Phase == phaseOver:
+			return engine.Finished, nil
+		case k.Now >= w.spec.MaxTimeNs:
+			return engine.MaxTime, nil
+		case until.Event > 0 && k.Events >= until.Event, until.TimeNs > 0 && k.Now >= until.TimeNs:
+			return engine.ReachedUntil, nil
+		case k.Events >= maxEvents:
+			w.outcome.Detail = fmt.Sprintf("the limit of %d events", maxEvents)
+			return engine.Limit, nil
+		case len(w.outcome.History) >= maxHistory:
+			w.outcome.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
+			return engine.Limit, nil
+		case k.Exceeded() != "":
+			w.outcome.Detail = k.Exceeded()
+			return engine.Limit, nil
+		}
+		if step%outsideEvery == 0 {
+			if reason := w.outside(); reason != "" {
+				return reason, nil
+			}
+		}
+		if k.Step(false) == kernel.Ran {
+			k.IdleTurns = 0
+			continue
+		}
+		// Nobody can run, or only those who yield and poll. These may be at work together, which shows in their memory
+		// alone: they get some turns, and then time passes, in steps that grow.
+		spins := k.Spins()
+		if spins {
+			if k.IdleTurns++; k.IdleTurns <= patientTurns {
+				k.Step(true)
+				continue
+			}
+		}
+		due, ok := k.NextDue()
+		if !ok {
+			due = never
+		}
+		due = min(due, d.due)
+		if spins && due != never {
+			due = min(due, k.Now+spinStepNs<<min(k.IdleTurns-patientTurns, 30))
+		}
+		if due != never {
+			k.Now = max(k.Now, min(due, w.spec.MaxTimeNs))
+			if k.Now >= w.spec.MaxTimeNs {
+				continue
+			}
+			k.Fire()
+			if d.due <= k.Now {
+				if err := w.direct(); err != nil {
+					return "", err
+				}
+			}
+			k.Step(true)
+			continue
+		}
+		if k.Step(true) == kernel.Idle {
+			w.outcome.Detail = k.Blocked()
+			return engine.Deadlock, nil
+		}
+	}
+}
+
+// Threads that only yield and poll: how many turns they get before time passes, and the first step of time.
+const (
+	patientTurns = 100
+	spinStepNs   = 1000
+)
+
+// outside looks at the real clock and at an interrupt: neither has any effect on a run that goes on.
+func (w *World) outside() engine.Reason {
+	select {
+	case <-w.options.Interrupt:
+		w.outcome.Detail = "interrupted"
+		return engine.Stopped
+	default:
+	}
+	if ms := w.spec.Limits.WallMs; ms > 0 && time.Since(w.started) > time.Duration(ms)*time.Millisecond {
+		w.outcome.Detail = fmt.Sprintf("the limit of %d ms of real time", ms)
+		w.kernel.MarkUnrepeatable("ended by the limit of real time")
+		return engine.Limit
+	}
+	return ""
+}
+
+// overdue tells the ledger what a thread of a program under test has seen of faults.
+func (w *World) overdue(k *kernel.Kernel, t *kernel.Thread, sock net.SockID) {
+	since := k.Now
+	if t.Call.Again {
+		since = t.WaitNs
+	}
+	refs := k.Net.Overdue(k.NetEnv(), sock, since)
+	if k.Nodes[t.Node].Driver {
+		return
+	}
+	for _, r := range refs {
+		w.observed(r)
+	}
+}
+
+func (w *World) observed(r net.FaultRef) {
+	l := &w.director.Plan.Ledger
+	if r.ID != 0 {
+		l.Observed(r.ID, w.kernel.Events+1)
+	} else {
+		l.ObservedPacket(r.Kind, w.kernel.Events+1)
+	}
+}
+
+// notice takes in what the last step has produced: log lines, reports of drivers, ends of processes.
+func (w *World) notice() error {
+	k := w.kernel
+	notices := k.Notices
+	k.Notices = nil
+	for i := range notices {
+		n := &notices[i]
+		switch n.Kind {
+		case kernel.Logged:
+			w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
+		case kernel.Reported:
+			events, err := history.ParseRecords(n.Text)
+			if err != nil {
+				events = []history.Event{{Type: history.Broken, Error: err.Error()}}
+			}
+			for _, e := range events {
+				e.Number, e.TimeNs = n.Event, n.TimeNs
+				w.outcome.History = append(w.outcome.History, e)
+			}
+		case kernel.Exited:
+			if err := w.exited(n); err != nil {
+				return err
+			}
+		case kernel.PacketFault:
+			l := &w.director.Plan.Ledger
+			if n.Stream == "observed" {
+				l.ObservedPacket(fault.Kind(n.Program), n.Event)
+			} else {
+				l.DeliveredPacket(fault.Kind(n.Program))
+			}
+		}
+	}
+	return nil
+}
+
+// Limits of what an outcome keeps.
+const (
+	maxHistory  = 2_000_000
+	maxLogLines = 20_000
+	crashLines  = 40
+	maxCrashes  = 1_000
+)
+
+// Outcome tells what happened so far.
+func (w *World) Outcome() *engine.Outcome {
+	w.do(w.collect)
+	return &w.outcome
+}
+
+func (w *World) collect() {
+	o, k := &w.outcome, w.kernel
+	trace, strict := k.Sums()
+	o.Tape = w.tape.Tape()
+	o.Hash, o.StrictHash = hex.EncodeToString(trace[:16]), hex.EncodeToString(strict[:16])
+	o.Repeat = engine.Repeat{Reproducible: k.Unsafe == "", Reason: k.Unsafe}
+	o.Events, o.VirtualNs, o.WallNs = k.Events, k.Now, time.Since(w.started).Nanoseconds()
+	o.Decisions = slices.Clone(w.tape.Decisions())
+	o.Ledger = w.director.Plan.Ledger
+	o.Heals = slices.Clone(w.director.Heals)
+	o.LogCounts = maps.Clone(w.director.Counts)
+	o.Refused = nil
+	for _, r := range k.Refused {
+		o.Refused = append(o.Refused, engine.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count})
+	}
+	o.Files = w.digests()
+	o.Machine = host.Describe()
+}
