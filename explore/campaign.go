@@ -1,0 +1,341 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+)
+
+// Window bounds how many runs per worker may be finished out of order before the campaign waits for the oldest one.
+const Window = 8
+
+// MaxConsecutiveLost is the number of runs in a row that the engine or the machine may fail before a campaign gives
+// up: it would fail all others too.
+const MaxConsecutiveLost = 3
+
+// ReplayEvery is how often a run without a violation is replayed too: the first of each so many. A leak of chance that
+// an engine does not know of shows there, and not first when a bug is to be replayed.
+const ReplayEvery = 100
+
+// Campaign is a search over random tapes.
+type Campaign struct {
+	Setup     *Setup
+	Seed      uint64
+	Runs      uint64 // how many; 0 is no bound
+	Timeout   time.Duration
+	Workers   int
+	KeepGoing bool // go on after a violation
+	Command   Command
+	// Finished is called after each run, in run order; it must not keep the Totals.
+	Finished func(*Totals)
+	// Found is called for the first run of each distinct failure, with its whole Outcome.
+	Found func(*Failure, *engine.Outcome)
+	// Note is called for what a person should know while the campaign runs.
+	Note func(string)
+}
+
+// result is what became of one run.
+type result struct {
+	job     *Job
+	reply   *Reply // nil if the run was lost or cut short
+	lost    string
+	deaths  []string
+	differs string // in what the replay was another run
+	// unproven is the property of a violation whose replay was cut short.
+	unproven string
+}
+
+// Run runs the campaign until it is done or ctx ends.
+func (c *Campaign) Run(ctx context.Context) *Totals {
+	began := time.Now()
+	// The end of the timeout interrupts runs, but not the replay of a violation that was found in time.
+	outer := ctx
+	ctx, stop := context.WithCancel(outer)
+	defer stop()
+	runs := ctx
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		runs, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+
+	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
+	jobs := make(chan *Job)
+	results := make(chan *result)
+	var workers sync.WaitGroup
+	cpus := CPUs()
+	for k := range t.Workers {
+		cpu := -1
+		if len(cpus) > 0 {
+			cpu = cpus[k%len(cpus)]
+		}
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			c.serve(runs, ctx, cpu, jobs, results)
+		}()
+	}
+	go func() {
+		workers.Wait()
+		close(results)
+	}()
+
+	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}}
+	next := uint64(0)
+	window := uint64(Window * t.Workers)
+	for {
+		feed := jobs
+		over := runs.Err() != nil || col.done
+		if over || col.last != nil || c.Runs > 0 && next >= c.Runs || next >= col.next+window {
+			feed = nil
+		}
+		if over || feed == nil && next == col.next {
+			break
+		}
+		select {
+		case feed <- &Job{ID: next, Tape: RandomTape(c.Seed, next)}:
+			next++
+		case r := <-results:
+			col.take(r)
+		case <-runs.Done():
+		}
+		t.WallNs = time.Since(began).Nanoseconds()
+	}
+	if !col.done && runs.Err() != nil {
+		t.Stopped = TimedOut
+		if outer.Err() != nil {
+			t.Stopped = Interrupted
+		}
+	}
+	close(jobs)
+	if col.done {
+		stop() // runs after the last one that counts
+	}
+	for r := range results {
+		col.take(r)
+		if col.done {
+			stop()
+		}
+	}
+	col.flush()
+	t.WallNs = time.Since(began).Nanoseconds()
+	return t
+}
+
+// collector puts results into run order.
+type collector struct {
+	campaign *Campaign
+	totals   *Totals
+	waiting  map[uint64]*result
+	next     uint64  // the run that is due
+	last     *uint64 // the earliest violation: no run after it counts
+	done     bool
+	lostRow  int
+}
+
+func (c *collector) take(r *result) {
+	if c.done {
+		return
+	}
+	c.waiting[r.job.ID] = r
+	if c.stops(r) && (c.last == nil || r.job.ID < *c.last) {
+		c.last = &r.job.ID
+	}
+	for {
+		r, ok := c.waiting[c.next]
+		if !ok || c.done {
+			return
+		}
+		delete(c.waiting, c.next)
+		c.next++
+		c.count(r)
+	}
+}
+
+// flush counts what finished behind a run that never did, when a campaign is cut short.
+func (c *collector) flush() {
+	for end := c.next + uint64(len(c.waiting)) + uint64(Window*c.totals.Workers); len(c.waiting) > 0 && c.next <= end && !c.done; c.next++ {
+		if r, ok := c.waiting[c.next]; ok {
+			delete(c.waiting, c.next)
+			c.count(r)
+		}
+	}
+}
+
+// stops tells whether the campaign ends with this run.
+func (c *collector) stops(r *result) bool {
+	return !c.campaign.KeepGoing && r.reply != nil && (r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0)
+}
+
+func (c *collector) count(r *result) {
+	t := c.totals
+	t.Deaths += uint64(len(r.deaths))
+	for _, d := range r.deaths {
+		c.note(fmt.Sprintf("run %d (seed %d): %s; tried again", r.job.ID, r.job.Tape.Seed, d))
+	}
+	switch {
+	case r.lost != "":
+		t.lose(Lost{r.job.ID, r.job.Tape, r.lost})
+		c.note(fmt.Sprintf("run %d (seed %d) is lost: %s", r.job.ID, r.job.Tape.Seed, r.lost))
+		if c.lostRow++; c.lostRow >= MaxConsecutiveLost {
+			c.note(fmt.Sprintf("%d runs in a row were lost: giving up", c.lostRow))
+			c.done = true
+		}
+		return
+	case r.reply == nil: // cut short
+		if r.unproven != "" {
+			c.note(fmt.Sprintf("run %d (seed %d) violated %s, but its replay was cut short: it does not count",
+				r.job.ID, r.job.Tape.Seed, r.unproven))
+		}
+		return
+	}
+	c.lostRow = 0
+	s := r.reply.Summary
+	t.add(s)
+	if !s.Repeat.Reproducible {
+		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, s.Repeat.Reason})
+	}
+	violated := Violated(s.Verdicts)
+	switch {
+	case r.differs != "" && !s.Repeat.Reproducible: // as the engine said
+	case r.differs != "" && len(violated) > 0:
+		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, "the violation of " + violated[0].Property + " did not replay: " + r.differs})
+	case r.differs != "":
+		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, "its replay was another run: " + r.differs})
+	case len(violated) > 0:
+		t.Violated++
+		for _, v := range violated {
+			if f, fresh := t.fail(r.job.ID, s, r.job.Tape, v); fresh && c.campaign.Found != nil {
+				c.campaign.Found(f, r.reply.Outcome)
+			}
+		}
+	}
+	c.done = c.stops(r)
+	if c.campaign.Finished != nil {
+		c.campaign.Finished(t)
+	}
+}
+
+func (c *collector) note(text string) {
+	if c.campaign.Note != nil {
+		c.campaign.Note(text)
+	}
+}
+
+// serve is one worker's life: it takes jobs until there are no more, on worker processes that are replaced when
+// they die or are old. The end of runs interrupts runs, the end of replays the replays of violations too.
+func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Job, results chan<- *result) {
+	s := slot{campaign: c, cpu: cpu, limit: RunTime(c.Setup.Spec)}
+	defer s.close()
+	for job := range jobs {
+		r := &result{job: job}
+		r.reply, r.lost = s.do(runs, r)
+		if r.reply == nil {
+			results <- r
+			continue
+		}
+		violated := Violated(r.reply.Summary.Verdicts)
+		if len(violated) > 0 || job.ID%ReplayEvery == 0 {
+			second, lost := s.do(replays, r)
+			switch {
+			case lost != "":
+				r.differs = "its replay was lost: " + lost
+			case second == nil && len(violated) > 0:
+				r.unproven = violated[0].Property
+				r.reply = nil
+			case second != nil:
+				r.differs = Differs(r.reply.Summary, second.Summary)
+			}
+		}
+		results <- r
+	}
+}
+
+// slot is the place of one worker process.
+type slot struct {
+	campaign *Campaign
+	cpu      int
+	limit    time.Duration
+	worker   *Worker
+}
+
+func (s *slot) close() {
+	if s.worker != nil {
+		s.worker.Close()
+		s.worker = nil
+	}
+}
+
+// do runs a job, once more on a fresh process if the first one dies. It returns neither a reply nor why the run was
+// lost if ctx ended before the run did.
+func (s *slot) do(ctx context.Context, r *result) (reply *Reply, lost string) {
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		reply, err := s.try(ctx, r.job)
+		if err == nil && ctx.Err() != nil {
+			s.close()
+			if reply.Summary == nil || reply.Summary.Reason == engine.Stopped {
+				return nil, ""
+			}
+		}
+		switch {
+		case err == nil && reply.Error != "":
+			return nil, reply.Error
+		case err == nil && reply.Summary == nil:
+			return nil, "the worker's answer has no summary"
+		case err == nil:
+			return reply, ""
+		case ctx.Err() != nil:
+			return nil, ""
+		case !IsDeath(err) || attempt == 1:
+			return nil, err.Error()
+		}
+		r.deaths = append(r.deaths, err.Error())
+	}
+	return nil, ""
+}
+
+func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
+	if s.worker != nil && s.worker.Runs >= RunsPerWorker {
+		s.close()
+	}
+	if s.worker == nil {
+		w, err := StartWorker(s.campaign.Command, s.campaign.Setup, s.cpu)
+		if err != nil {
+			return nil, err
+		}
+		s.worker = w
+	}
+	reply, err := s.worker.Do(ctx, job, s.limit, nil)
+	if err != nil {
+		s.worker = nil
+	}
+	return reply, err
+}
+
+// Differs says in what two runs of one tape differ, or nothing if they are the same run.
+func Differs(a, b *Summary) string {
+	var diffs []string
+	diff := func(what string, x, y any) {
+		if x != y {
+			diffs = append(diffs, fmt.Sprintf("%s %v, then %v", what, x, y))
+		}
+	}
+	diff("trace hash", a.Hash, b.Hash)
+	diff("strict hash", a.StrictHash, b.StrictHash)
+	diff("events", a.Events, b.Events)
+	diff("end", a.Reason, b.Reason)
+	diff("verdicts", statuses(a.Verdicts), statuses(b.Verdicts))
+	return strings.Join(diffs, "; ")
+}
+
+func statuses(verdicts []engine.Verdict) string {
+	var list []string
+	for _, v := range verdicts {
+		list = append(list, v.Property+" "+string(v.Status))
+	}
+	return strings.Join(list, ", ")
+}

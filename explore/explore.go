@@ -1,0 +1,138 @@
+// Package explore searches the tapes of a world for runs that break a property. Runs happen in worker processes,
+// one world at a time in each, so that a crash or a hang costs one run and not the campaign. The package knows
+// engines only by what a worker answers.
+package explore
+
+import (
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// RandomTape is the tape of run i of a campaign: a pure function of the campaign's seed and i, whatever the number
+// of workers. Run 0 plays the campaign's seed itself, so that a campaign of one run is the run of that seed.
+func RandomTape(seed, i uint64) tape.Tape {
+	if i == 0 {
+		return tape.Tape{Seed: seed}
+	}
+	// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+	z := seed + i*0x9e3779b97f4a7c15
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return tape.Tape{Seed: z ^ (z >> 31)}
+}
+
+// Setup is the first line that a worker reads: what stays the same for all its runs.
+type Setup struct {
+	Spec *world.Spec `json:"spec"`
+	// Scratch is a folder for the files of runs; empty is the system's temporary folder.
+	Scratch string `json:"scratch,omitempty"`
+}
+
+// Job asks a worker for one run.
+type Job struct {
+	ID   uint64    `json:"id"`
+	Tape tape.Tape `json:"tape"`
+	// Until stops the run after this many events, if it is not 0; its properties are not judged then.
+	Until uint64 `json:"until,omitempty"`
+	// Full asks for the whole Outcome; without it only a run with a violation sends it.
+	Full bool `json:"full,omitempty"`
+	// Progress asks for a Progress now and then.
+	Progress bool   `json:"progress,omitempty"`
+	Trace    *Trace `json:"trace,omitempty"`
+}
+
+// Trace asks for a trace of the run in a file.
+type Trace struct {
+	File   string   `json:"file"`
+	Format string   `json:"format"` // text or chrome
+	Level  string   `json:"level,omitempty"`
+	Events []string `json:"events,omitempty"`
+}
+
+// Reply is a line that a worker writes: progress of a job, or its end.
+type Reply struct {
+	ID       uint64          `json:"id"`
+	Progress *Progress       `json:"progress,omitempty"`
+	Error    string          `json:"error,omitempty"` // the engine or the machine failed
+	Summary  *Summary        `json:"summary,omitempty"`
+	Outcome  *engine.Outcome `json:"outcome,omitempty"`
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	Events    uint64 `json:"events"`
+	VirtualNs int64  `json:"virtual_ns"`
+}
+
+// Summary is what a campaign keeps of every run.
+type Summary struct {
+	Hash       string               `json:"hash"`
+	StrictHash string               `json:"strict_hash,omitempty"`
+	Reason     engine.Reason        `json:"reason"`
+	Detail     string               `json:"detail,omitempty"`
+	Repeat     engine.Repeat        `json:"repeat"`
+	Events     uint64               `json:"events"`
+	VirtualNs  int64                `json:"virtual_ns"`
+	WallNs     int64                `json:"wall_ns"`
+	Decisions  int                  `json:"decisions"`
+	Operations Operations           `json:"operations"`
+	Faults     []fault.Entry        `json:"faults,omitempty"`
+	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
+	Refused    []engine.Unsupported `json:"refused,omitempty"`
+	Warnings   []string             `json:"warnings,omitempty"`
+	Verdicts   []engine.Verdict     `json:"verdicts,omitempty"`
+	Machine    string               `json:"machine,omitempty"`
+}
+
+// Operations counts the operations of clients by what became of them. Open ones never returned.
+type Operations struct {
+	Invoked uint64 `json:"invoked"`
+	Ok      uint64 `json:"ok"`
+	Fail    uint64 `json:"fail"`
+	Info    uint64 `json:"info"`
+}
+
+// Open counts the operations that never returned.
+func (o Operations) Open() uint64 { return o.Invoked - min(o.Invoked, o.Ok+o.Fail+o.Info) }
+
+// Summarise keeps of an Outcome what does not grow with the length of the run.
+func Summarise(o *engine.Outcome) *Summary {
+	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
+		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
+		Faults: o.Ledger.Entries, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
+		Verdicts: o.Verdicts, Machine: o.Machine}
+	s.Operations = CountOperations(o.History)
+	return s
+}
+
+// CountOperations counts the records of a history by type.
+func CountOperations(h []history.Event) Operations {
+	var c Operations
+	for i := range h {
+		switch h[i].Type {
+		case history.Invoke:
+			c.Invoked++
+		case history.Ok:
+			c.Ok++
+		case history.Fail:
+			c.Fail++
+		case history.Info:
+			c.Info++
+		}
+	}
+	return c
+}
+
+// Violated returns the violated verdicts.
+func Violated(verdicts []engine.Verdict) []engine.Verdict {
+	var v []engine.Verdict
+	for i := range verdicts {
+		if verdicts[i].Status == engine.Violated {
+			v = append(v, verdicts[i])
+		}
+	}
+	return v
+}

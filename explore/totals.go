@@ -1,0 +1,258 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Bounds of what a campaign keeps, whatever its length.
+const (
+	MaxFailures = 200 // distinct failures; more are counted only
+	MaxRefused  = 500 // distinct refused calls
+	MaxWarnings = 100 // distinct warnings
+	MaxLost     = 100 // runs lost to the engine or the machine that are listed
+)
+
+// Totals is what is known of a campaign so far: sums over its runs, in run order.
+type Totals struct {
+	Seed      uint64 `json:"seed"`
+	Runs      uint64 `json:"runs"`     // finished and judged
+	Violated  uint64 `json:"violated"` // runs with a violation that replayed
+	Events    uint64 `json:"events"`
+	VirtualNs int64  `json:"virtual_ns"`
+	// WallNs is the real time of the campaign; RunWallNs the sum over its runs.
+	WallNs     int64                `json:"wall_ns"`
+	RunWallNs  int64                `json:"run_wall_ns"`
+	Workers    int                  `json:"workers"`
+	Operations Operations           `json:"operations"`
+	Faults     fault.Ledger         `json:"faults"`
+	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
+	Refused    []engine.Unsupported `json:"refused,omitempty"`
+	Warnings   []Warning            `json:"warnings,omitempty"`
+	Properties []PropertyTotal      `json:"properties,omitempty"`
+	Failures   []*Failure           `json:"failures,omitempty"`
+	// MoreFailures counts violations of signatures beyond MaxFailures.
+	MoreFailures uint64 `json:"more_failures,omitempty"`
+	// Unrepeatable counts runs that cannot be made again; FirstUnrepeatable is the first of them.
+	Unrepeatable      uint64        `json:"unrepeatable,omitempty"`
+	FirstUnrepeatable *Unrepeatable `json:"first_unrepeatable,omitempty"`
+	Lost              []Lost        `json:"lost,omitempty"`
+	LostRuns          uint64        `json:"lost_runs,omitempty"`
+	// Deaths counts worker processes that died or hung and were replaced.
+	Deaths uint64 `json:"deaths,omitempty"`
+	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, or empty.
+	Stopped string `json:"stopped,omitempty"`
+	Machine string `json:"machine,omitempty"`
+}
+
+// Warning is a warning of runs, with the number of runs that gave it.
+type Warning struct {
+	Text string `json:"text"`
+	Runs uint64 `json:"runs"`
+}
+
+// PropertyTotal counts the verdicts on one property.
+type PropertyTotal struct {
+	Property string `json:"property"`
+	Kind     string `json:"kind"`
+	Holds    uint64 `json:"holds"`
+	Violated uint64 `json:"violated"`
+	Unknown  uint64 `json:"unknown"`
+	// Reason is that of the first unknown verdict.
+	Reason string `json:"reason,omitempty"`
+	Probes uint64 `json:"probes,omitempty"`
+}
+
+// Failure is one kind of violation, with the first run that showed it.
+type Failure struct {
+	ID        string         `json:"id"`
+	Signature string         `json:"signature"`
+	Runs      uint64         `json:"runs"` // how many runs showed it
+	Run       uint64         `json:"run"`  // the first of them
+	Tape      tape.Tape      `json:"tape"`
+	Verdict   engine.Verdict `json:"verdict"`
+	Hash      string         `json:"hash"`
+}
+
+// Unrepeatable is a run that cannot be made again.
+type Unrepeatable struct {
+	Run    uint64    `json:"run"`
+	Tape   tape.Tape `json:"tape"`
+	Reason string    `json:"reason"`
+}
+
+// Lost is a run that the engine or the machine failed to finish, twice.
+type Lost struct {
+	Run    uint64    `json:"run"`
+	Tape   tape.Tape `json:"tape"`
+	Reason string    `json:"reason"`
+}
+
+func (t *Totals) lose(l Lost) {
+	t.LostRuns++
+	if len(t.Lost) < MaxLost {
+		t.Lost = append(t.Lost, l)
+	}
+}
+
+func (t *Totals) unrepeatable(u Unrepeatable) {
+	t.Unrepeatable++
+	if t.FirstUnrepeatable == nil {
+		t.FirstUnrepeatable = &u
+	}
+}
+
+// add takes a finished run into the sums.
+func (t *Totals) add(s *Summary) {
+	t.Runs++
+	t.Events += s.Events
+	t.VirtualNs += s.VirtualNs
+	t.RunWallNs += s.WallNs
+	t.Operations.Invoked += s.Operations.Invoked
+	t.Operations.Ok += s.Operations.Ok
+	t.Operations.Fail += s.Operations.Fail
+	t.Operations.Info += s.Operations.Info
+	t.Faults.Add(&fault.Ledger{Entries: s.Faults})
+	for name, n := range s.LogCounts {
+		if t.LogCounts == nil {
+			t.LogCounts = map[string]uint64{}
+		}
+		t.LogCounts[name] += n
+	}
+	t.Refused = MergeRefused(t.Refused, s.Refused)
+	for _, w := range s.Warnings {
+		t.warn(w)
+	}
+	for i := range s.Verdicts {
+		t.verdict(&s.Verdicts[i])
+	}
+	if t.Machine == "" {
+		t.Machine = s.Machine
+	}
+}
+
+// MergeRefused adds calls to a list in which a call of one program stands once, whatever the nodes, up to MaxRefused.
+func MergeRefused(list, more []engine.Unsupported) []engine.Unsupported {
+	for _, r := range more {
+		same := func(k engine.Unsupported) bool {
+			return k.Program == r.Program && k.Call == r.Call && k.Errno == r.Errno
+		}
+		if i := slices.IndexFunc(list, same); i >= 0 {
+			list[i].Count += r.Count
+		} else if len(list) < MaxRefused {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func (t *Totals) warn(text string) {
+	for i := range t.Warnings {
+		if t.Warnings[i].Text == text {
+			t.Warnings[i].Runs++
+			return
+		}
+	}
+	if len(t.Warnings) < MaxWarnings {
+		t.Warnings = append(t.Warnings, Warning{text, 1})
+	}
+}
+
+func (t *Totals) verdict(v *engine.Verdict) {
+	i := 0
+	for i < len(t.Properties) && t.Properties[i].Property != v.Property {
+		i++
+	}
+	if i == len(t.Properties) {
+		t.Properties = append(t.Properties, PropertyTotal{Property: v.Property, Kind: v.Kind})
+	}
+	p := &t.Properties[i]
+	p.Probes += uint64(v.Probes)
+	switch v.Status {
+	case engine.Holds:
+		p.Holds++
+	case engine.Violated:
+		p.Violated++
+	default:
+		p.Unknown++
+		if p.Reason == "" {
+			p.Reason = v.Reason
+		}
+	}
+}
+
+// fail records a violation of a run and tells whether its signature is a new one.
+func (t *Totals) fail(run uint64, s *Summary, tp tape.Tape, v engine.Verdict) (*Failure, bool) {
+	sig := Signature(v)
+	for _, f := range t.Failures {
+		if f.Signature == sig {
+			f.Runs++
+			return f, false
+		}
+	}
+	if len(t.Failures) >= MaxFailures {
+		t.MoreFailures++
+		return nil, false
+	}
+	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: run, Tape: tp, Verdict: v, Hash: s.Hash}
+	t.Failures = append(t.Failures, f)
+	return f, true
+}
+
+// Status is the judgement of a campaign.
+type Status struct {
+	Violated     bool     `json:"violated"` // a violation that replayed
+	Failed       bool     `json:"failed"`   // the engine or the machine failed
+	Unrepeatable bool     `json:"unrepeatable"`
+	Unknown      []string `json:"unknown,omitempty"` // reasons why the verdict is unknown
+	// Notices do not change the judgement.
+	Notices []string `json:"notices,omitempty"`
+}
+
+// Status judges the campaign; spec is the one of its runs.
+func (t *Totals) Status(spec *world.Spec) Status {
+	s := Status{Violated: t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0}
+	if t.Runs == 0 {
+		s.Unknown = append(s.Unknown, "no run was finished")
+	}
+	for _, p := range t.Properties {
+		if p.Unknown > 0 {
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, p.Unknown, t.Runs, p.Reason))
+		}
+	}
+	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 {
+		t.judgeFaults(spec, &s)
+	}
+	if t.Stopped == Interrupted {
+		s.Unknown = append(s.Unknown, "the campaign was interrupted")
+	}
+	return s
+}
+
+// judgeFaults is the judgement that only a campaign as a whole allows: every kind of fault that the user named, or
+// that the Spec requires, must have been observed by a program under test. Kinds that a preset added give a notice.
+func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
+	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
+		s.Unknown = append(s.Unknown, "fault "+reason)
+	}
+	for _, e := range t.Faults.Entries {
+		named := slices.Contains(spec.Faults.Require, string(e.Kind)) || slices.ContainsFunc(spec.Faults.Rules,
+			func(r world.FaultRule) bool { return r.ByUser && r.RatePPM > 0 && r.Kind == string(e.Kind) })
+		if e.Observed == 0 && !named {
+			s.Notices = append(s.Notices, fmt.Sprintf("fault %s, which is of the preset, was planned %d times, delivered %d times and never observed",
+				e.Kind, e.Planned, e.Delivered))
+		}
+	}
+}
+
+// Why a campaign stopped early.
+const (
+	Interrupted = "interrupted"
+	TimedOut    = "timeout"
+)
