@@ -1,0 +1,144 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Versions of the formats that a failure file depends on.
+const (
+	FailureVersion = 1
+	// TraceVersion changes when equal runs get another trace hash than before.
+	TraceVersion = 1
+)
+
+// Failure is a violation in a file: all that is needed to make the run again, and to tell why it came out
+// differently if it does.
+type Failure struct {
+	Version      int    `json:"failure_version"`
+	TraceVersion int    `json:"trace_version"`
+	Bloodhound   string `json:"bloodhound"` // version of the program
+	ID           string `json:"id"`
+	Signature    string `json:"signature"`
+	// Config is the configuration file that the Spec was read from.
+	Config  string         `json:"config,omitempty"`
+	Verdict engine.Verdict `json:"verdict"`
+	// Tape makes the run. Decisions are its draws that were not the default, which is what shrinking starts from.
+	Tape      tape.Tape       `json:"tape"`
+	Decisions []tape.Decision `json:"decisions,omitempty"`
+	Hash      string          `json:"hash"` // trace hash
+	Events    uint64          `json:"events"`
+	VirtualNs int64           `json:"virtual_ns"`
+	// Files are digests of the base files that the run opened: path in the node -> SHA-256.
+	Files   map[string]string `json:"files,omitempty"`
+	Machine string            `json:"machine,omitempty"`
+	Spec    *world.Spec       `json:"spec"`
+}
+
+// NewFailure makes the file's content of a violation.
+func NewFailure(id, signature, version, config string, spec *world.Spec, o *engine.Outcome, v engine.Verdict) *Failure {
+	return &Failure{Version: FailureVersion, TraceVersion: TraceVersion, Bloodhound: version, ID: id, Signature: signature,
+		Config: config, Verdict: v, Tape: o.Tape, Decisions: o.Decisions, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
+		Files: o.Files, Machine: o.Machine, Spec: spec}
+}
+
+// FailurePath is where the failure of an id is kept in a state folder.
+func FailurePath(state, id string) string { return filepath.Join(state, "failures", id+".json") }
+
+// Save writes a failure into a state folder and returns its path.
+func Save(state string, f *Failure) (string, error) {
+	path := FailurePath(state, f.ID)
+	b, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	return path, WriteFile(path, append(b, '\n'))
+}
+
+// Load reads a failure by its id, an unambiguous beginning of one, or the path of its file.
+func Load(state, name string) (*Failure, error) {
+	path := name
+	if !strings.ContainsRune(name, filepath.Separator) && filepath.Ext(name) != ".json" {
+		var err error
+		if path, err = find(state, name); err != nil {
+			return nil, err
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := new(Failure)
+	if err := json.Unmarshal(b, f); err != nil {
+		return nil, fmt.Errorf("%s: not a failure file: %w", path, err)
+	}
+	if f.Version != FailureVersion {
+		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with bloodhound %s", path, f.Version, FailureVersion, f.Bloodhound)
+	}
+	if f.Spec == nil || f.ID == "" {
+		return nil, fmt.Errorf("%s: not a failure file: it has no spec or no id", path)
+	}
+	return f, nil
+}
+
+func find(state, name string) (string, error) {
+	dir := filepath.Join(state, "failures")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	var all, match []string
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || strings.HasPrefix(id, ".") {
+			continue
+		}
+		all = append(all, id)
+		if strings.HasPrefix(id, name) {
+			match = append(match, id)
+		}
+	}
+	switch {
+	case len(match) == 1:
+		return filepath.Join(dir, match[0]+".json"), nil
+	case len(match) > 1:
+		return "", fmt.Errorf("%q is the beginning of %d failures: %s; write more of it", name, len(match), strings.Join(match, ", "))
+	case len(all) == 0:
+		return "", fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or find failures with `bloodhound explore`", name, dir)
+	}
+	return "", fmt.Errorf("no failure %q in %s; there are %s", name, dir, strings.Join(all, ", "))
+}
+
+// Changes names what is different now from when the failure was found: the formats, the files that the run opened,
+// the machine. An empty list means that the same run is due.
+func (f *Failure) Changes(o *engine.Outcome) []string {
+	var list []string
+	if f.TraceVersion != TraceVersion {
+		list = append(list, fmt.Sprintf("the trace version was %d and is %d: hashes cannot be compared", f.TraceVersion, TraceVersion))
+	}
+	paths := make([]string, 0, len(f.Files))
+	for p := range f.Files {
+		paths = append(paths, p)
+	}
+	sort.Strings(paths)
+	for _, p := range paths {
+		if now, ok := o.Files[p]; !ok {
+			list = append(list, p+" was opened then and is not now")
+		} else if now != f.Files[p] {
+			list = append(list, p+" has changed")
+		}
+	}
+	if f.Machine != o.Machine {
+		list = append(list, fmt.Sprintf("the machine was %q and is %q", f.Machine, o.Machine))
+	}
+	return list
+}

@@ -1,0 +1,210 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore"
+)
+
+// SummaryRefused is the number of refused calls that a summary lists.
+const SummaryRefused = 20
+
+// Summary tells what a campaign did, also one that found nothing.
+func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "campaign of seed %d: %d runs, %s of virtual time in %s on %d workers (%s runs/s)\n", t.Seed, t.Runs,
+		duration(t.VirtualNs), duration(t.WallNs), t.Workers, rate(float64(t.Runs), t.WallNs))
+	if t.Stopped != "" {
+		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
+	}
+	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
+	ledger(&b, &t.Faults)
+	properties(&b, t.Properties)
+	logCounts(&b, t.LogCounts)
+	Refused(&b, t.Refused)
+	if len(t.Warnings) > 0 {
+		b.WriteString("\nwarnings\n")
+		for _, x := range t.Warnings {
+			fmt.Fprintf(&b, "  %s (%d runs)\n", x.Text, x.Runs)
+		}
+	}
+	for _, n := range status.Notices {
+		fmt.Fprintf(&b, "\nnote: %s\n", n)
+	}
+	if t.LostRuns > 0 {
+		fmt.Fprintf(&b, "\n%d runs were lost to the engine or the machine; the first: run %d (seed %d): %s\n", t.LostRuns,
+			t.Lost[0].Run, t.Lost[0].Tape.Seed, t.Lost[0].Reason)
+	}
+	if u := t.FirstUnrepeatable; u != nil {
+		fmt.Fprintf(&b, "\n%d runs were not reproducible; the first: run %d (seed %d): %s\n", t.Unrepeatable, u.Run, u.Tape.Seed, u.Reason)
+	}
+	if len(t.Failures) > 0 {
+		b.WriteString("\nfailures\n")
+		for _, f := range t.Failures {
+			fmt.Fprintf(&b, "  %s  %s  (%d of %d runs, first run %d, seed %d)\n", f.ID, f.Signature, f.Runs, t.Runs, f.Run, f.Tape.Seed)
+		}
+		if t.MoreFailures > 0 {
+			fmt.Fprintf(&b, "  and %d violations of other signatures, beyond the %d that are kept\n", t.MoreFailures, explore.MaxFailures)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", Judgement(status, t.Runs))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Judgement is the last line of a summary.
+func Judgement(s explore.Status, runs uint64) string {
+	switch {
+	case s.Failed:
+		return "FAILED: the engine or the machine failed; see above"
+	case s.Violated:
+		return "VIOLATED"
+	case s.Unrepeatable:
+		return "NOT REPRODUCIBLE: a run cannot be made again; see above"
+	case len(s.Unknown) > 0:
+		return "UNKNOWN: " + strings.Join(s.Unknown, "\n         ")
+	}
+	if runs == 1 {
+		return "all properties hold"
+	}
+	return fmt.Sprintf("all properties hold over %d runs", runs)
+}
+
+func operations(b *strings.Builder, o explore.Operations, virtualNs, wallNs int64) {
+	if o.Invoked == 0 {
+		b.WriteString("  no operation was performed\n")
+		return
+	}
+	share := func(n uint64) float64 { return 100 * float64(n) / float64(o.Invoked) }
+	fmt.Fprintf(b, "  operations: %d (%s per virtual second, %s per real second): %.1f %% ok, %.1f %% fail, %.1f %% info, %.1f %% never returned\n",
+		o.Invoked, rate(float64(o.Invoked), virtualNs), rate(float64(o.Invoked), wallNs),
+		share(o.Ok), share(o.Fail), share(o.Info), share(o.Open()))
+}
+
+func properties(b *strings.Builder, list []explore.PropertyTotal) {
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\nproperties                   holds   violated    unknown     probes\n")
+	for _, p := range list {
+		fmt.Fprintf(b, "  %-22s %9d  %9d  %9d  %9d\n", p.Property, p.Holds, p.Violated, p.Unknown, p.Probes)
+		if p.Unknown > 0 {
+			fmt.Fprintf(b, "    unknown, first: %s\n", p.Reason)
+		}
+	}
+}
+
+func logCounts(b *strings.Builder, counts map[string]uint64) {
+	if len(counts) == 0 {
+		return
+	}
+	names := make([]string, 0, len(counts))
+	for n := range counts {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	b.WriteString("\nlog patterns\n")
+	for _, n := range names {
+		fmt.Fprintf(b, "  %-22s %9d\n", n, counts[n])
+	}
+}
+
+// Refused lists the calls that programs made and the engine refused, each once for all nodes.
+func Refused(b io.Writer, list []engine.Unsupported) {
+	if len(list) == 0 {
+		return
+	}
+	list = explore.MergeRefused(nil, list)
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Count > list[j].Count })
+	fmt.Fprint(b, "\nsystem calls that were refused (a program that needs one of them may behave differently outside)\n")
+	for i, r := range list {
+		if i == SummaryRefused {
+			fmt.Fprintf(b, "  ... and %d more\n", len(list)-i)
+			break
+		}
+		fmt.Fprintf(b, "  %s: %s -> %s, %d times\n", r.Program, r.Call, r.Errno, r.Count)
+	}
+}
+
+// Run tells how one run ended, apart from its violations.
+func Run(w io.Writer, t uint64, s *explore.Summary) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run of seed %d: %s after %d events, %s of virtual time in %s\n", t, ended(s), s.Events, duration(s.VirtualNs), duration(s.WallNs))
+	fmt.Fprintf(&b, "  trace hash %s, %s\n", s.Hash, repeat(s.Repeat))
+	operations(&b, s.Operations, s.VirtualNs, s.WallNs)
+	if len(s.Faults) > 0 {
+		b.WriteString("  faults (planned/delivered/observed):")
+		for _, e := range s.Faults {
+			fmt.Fprintf(&b, " %s %d/%d/%d", e.Kind, e.Planned, e.Delivered, e.Observed)
+		}
+		b.WriteByte('\n')
+	}
+	for _, v := range s.Verdicts {
+		fmt.Fprintf(&b, "  %-9s %s (%s)%s\n", v.Status, v.Property, v.Kind, because(v))
+	}
+	logCounts(&b, s.LogCounts)
+	Refused(&b, s.Refused)
+	for _, x := range s.Warnings {
+		fmt.Fprintf(&b, "\nwarning: %s\n", x)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func ended(s *explore.Summary) string {
+	text := string(s.Reason)
+	switch s.Reason {
+	case engine.MaxTime:
+		text = "max_time reached"
+	case engine.ReachedUntil:
+		text = "stopped as asked"
+	case engine.Limit:
+		text = "a limit was reached"
+	}
+	if s.Detail != "" {
+		text += " (" + s.Detail + ")"
+	}
+	return text
+}
+
+func repeat(r engine.Repeat) string {
+	if r.Reproducible {
+		return "reproducible"
+	}
+	return "NOT reproducible: " + r.Reason
+}
+
+func because(v engine.Verdict) string {
+	if v.Reason == "" {
+		return ""
+	}
+	return ": " + v.Reason
+}
+
+// duration rounds to what a person reads.
+func duration(ns int64) string {
+	d := time.Duration(ns)
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}
+
+func rate(n float64, ns int64) string {
+	if ns <= 0 {
+		return "0"
+	}
+	r := n / (float64(ns) / 1e9)
+	if r >= 100 {
+		return fmt.Sprintf("%.0f", r)
+	}
+	return fmt.Sprintf("%.1f", r)
+}
