@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+func TestExitCodePrecedence(t *testing.T) {
+	unknown := []string{"why"}
+	for _, c := range []struct {
+		s    explore.Status
+		want int
+	}{
+		{explore.Status{}, check.ExitHolds},
+		{explore.Status{Unknown: unknown}, check.ExitUnknown},
+		{explore.Status{Unknown: unknown, Unrepeatable: true}, check.ExitNotReproducible},
+		{explore.Status{Unknown: unknown, Unrepeatable: true, Violated: true}, check.ExitViolated},
+		{explore.Status{Unknown: unknown, Unrepeatable: true, Violated: true, Failed: true}, check.ExitEngine},
+	} {
+		if got := exitOf(c.s); got != c.want {
+			t.Errorf("%+v: exit code %d, want %d", c.s, got, c.want)
+		}
+	}
+	if codeOf(errors.New("x")) != check.ExitUsage || codeOf(fmt.Errorf("y: %w", failed(errors.New("x")))) != check.ExitEngine {
+		t.Error("an error has the wrong code")
+	}
+}
+
+func TestCompare(t *testing.T) {
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "trace")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	long := strings.Repeat("x", 1<<20)
+	for _, c := range []struct {
+		a, b string
+		want *differences
+	}{
+		{"", "", nil},
+		{"1 a\n2 b\n", "1 a\n2 b\n", nil},
+		{"1 a\n2 b\n", "1 a\n2 c\n", &differences{Event: 2, First: "2 b", Other: "2 c", Before: []string{"1 a"}}},
+		{"1 a\n", "1 a\n2 b\n", &differences{Event: 2, Other: "2 b", Before: []string{"1 a"}}},
+		{"", "1 a\n", &differences{Event: 1, Other: "1 a"}},
+		{"1\n2\n3\n4\n5\n", "1\n2\n3\n4\n6\n", &differences{Event: 5, First: "5", Other: "6", Before: []string{"2", "3", "4"}}},
+		{long + "\n1\n", long + "\n2\n", &differences{Event: 2, First: "1", Other: "2", Before: []string{long}}},
+	} {
+		got, err := compare(write(c.a), write(c.b))
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("compare(%.20q, %.20q) = %+v, %v; want %+v", c.a, c.b, got, err, c.want)
+		}
+	}
+}
+
+func TestJudgeReplay(t *testing.T) {
+	v := engine.Verdict{Property: "p", Status: engine.Violated, Reason: "get returned 3"}
+	other := engine.Verdict{Property: "q", Status: engine.Violated}
+	f := &report.Failure{Hash: "aa", Signature: explore.Signature(v), Verdict: v}
+	repeats := engine.Repeat{Reproducible: true}
+	changed := []string{"/bin/a has changed"}
+	for _, c := range []struct {
+		name    string
+		s       explore.Summary
+		changes []string
+		want    string
+		code    int
+	}{
+		{"the same", explore.Summary{Hash: "aa", Repeat: repeats, Verdicts: []engine.Verdict{v}}, nil, "replayed", check.ExitViolated},
+		{"another check", explore.Summary{Hash: "aa", Repeat: repeats}, nil, "the check or its property has changed", check.ExitUnknown},
+		{"another run, the same violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []engine.Verdict{v}}, changed, "VIOLATED again", check.ExitViolated},
+		{"another violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []engine.Verdict{other}}, changed, "in another way", check.ExitViolated},
+		{"gone after a change", explore.Summary{Hash: "bb", Repeat: repeats}, changed, "stale", check.ExitUnknown},
+		{"gone without a change", explore.Summary{Hash: "bb", Repeat: repeats}, nil, "NOT REPRODUCIBLE", check.ExitNotReproducible},
+		{"cannot repeat", explore.Summary{Hash: "bb"}, changed, "NOT REPRODUCIBLE", check.ExitNotReproducible},
+	} {
+		text, code := judgeReplay(f, &explore.Reply{Summary: &c.s}, c.changes)
+		if code != c.code || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %d %q, want %d %q", c.name, code, text, c.code, c.want)
+		}
+	}
+}
+
+func TestMovedProject(t *testing.T) {
+	spec := &world.Spec{Dir: "/old dir", Nodes: []world.Node{{WorkingDir: "/old dir", Root: "host",
+		Command: []string{"/old dir/bin/server", "/old dirt", "see /old dir"}}}}
+	got, err := moved(spec, "/new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/new/bin/server", "/old dirt", "see /old dir"}
+	if got.Dir != "/new" || got.Nodes[0].WorkingDir != "/new" || !reflect.DeepEqual(got.Nodes[0].Command, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestArgumentsSurviveAShell(t *testing.T) {
+	f := &flags{config: "it's.yaml"}
+	if got, want := argumentsOf(f, []string{"my dir"}), ` 'my dir' --config 'it'\''s.yaml'`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestStaleScratchIsRemoved(t *testing.T) {
+	newEngine = func() (engine.Engine, error) { return nil, nil }
+	defer func() { newEngine = hostEngine }()
+	state := filepath.Join(t.TempDir(), stateName)
+	stale := filepath.Join(state, "scratch", "run-new-1")
+	if err := os.MkdirAll(stale, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lockName(stale), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	first, err := openSession(&world.Spec{}, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := openSession(&world.Spec{}, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); err == nil {
+		t.Error("the scratch folder of a dead program is still there")
+	}
+	if _, err := os.Stat(first.setup.Scratch); err != nil {
+		t.Error("the scratch folder of a live program was removed")
+	}
+	first.close()
+	second.close()
+	if _, err := os.Stat(state); err == nil {
+		t.Error("an empty state folder is left behind")
+	}
+}
+
+// Progress is lines where there is no terminal, and none when nobody wants them.
+func TestPlainProgress(t *testing.T) {
+	var b strings.Builder
+	p := newProgress(&b, false, false)
+	p.show(func(time.Duration) string { return "too soon" })
+	p.shown = p.shown.Add(-plainInterval)
+	p.show(func(time.Duration) string { return "10 runs" })
+	p.note("a note")
+	p.end()
+	if b.String() != "10 runs\na note\n" {
+		t.Errorf("wrote %q", b.String())
+	}
+	p.quiet = true
+	p.shown = p.shown.Add(-plainInterval)
+	p.show(func(time.Duration) string { return "quiet" })
+	if strings.Contains(b.String(), "quiet") {
+		t.Error("quiet progress is shown")
+	}
+}

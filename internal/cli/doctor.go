@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Of the world in which doctor runs a program alone.
+const (
+	doctorMaxTime   = 10 * time.Second // virtual
+	doctorStartUnix = 1_700_000_000
+	doctorLogLines  = 10
+)
+
+func (a *app) doctorVerb() *cobra.Command {
+	f := &flags{}
+	maxTime := doctorMaxTime
+	c := &cobra.Command{
+		Use:   "doctor [PROGRAM [ARGUMENTS]]",
+		Short: "Tell what this machine offers, or run one program alone and name the system calls it needs and does not get",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.doctorProgram(c, f, maxTime, args)
+			}
+			return a.doctor(c.Context(), f)
+		},
+	}
+	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	f.oneSeed(c)
+	c.Flags().DurationVar(&maxTime, "max-time", maxTime, "virtual `time` after which the program is ended")
+	return c
+}
+
+// doctorDocument is the JSON document of doctor.
+type doctorDocument struct {
+	Bloodhound string           `json:"bloodhound"`
+	Verb       string           `json:"verb"`
+	ExitCode   int              `json:"exit_code"`
+	Checks     []engine.Check   `json:"checks,omitempty"`
+	Program    []string         `json:"program,omitempty"`
+	Run        *explore.Summary `json:"run,omitempty"`
+}
+
+func (a *app) doctor(ctx context.Context, f *flags) error {
+	eng, err := newEngine()
+	if err != nil {
+		return failed(err)
+	}
+	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor"}
+	if d, ok := eng.(engine.Doctor); ok {
+		doc.Checks = d.Doctor()
+	}
+	doc.Checks = append(doc.Checks, tryWorld(ctx))
+	for _, x := range doc.Checks {
+		if x.Required && !x.OK {
+			doc.ExitCode = check.ExitEngine
+		}
+	}
+	a.code = doc.ExitCode
+	if f.json {
+		return a.printJSON(doc)
+	}
+	for _, x := range doc.Checks {
+		tellCheck(a.out, x)
+	}
+	if doc.ExitCode != 0 {
+		fmt.Fprintln(a.out, "\nworlds cannot run here until what is missing is there")
+	} else {
+		fmt.Fprintln(a.out, "\nworlds can run here; `bloodhound doctor PROGRAM` tries a program of yours")
+	}
+	return nil
+}
+
+// tryWorld runs a small program twice, this one, and compares the runs.
+func tryWorld(ctx context.Context) engine.Check {
+	x := engine.Check{Name: "a world runs, and repeats", Required: true,
+		Remedy: "see what is missing above; containers may need --security-opt seccomp=unconfined or --cap-add SYS_PTRACE"}
+	self, err := os.Executable()
+	if err != nil {
+		x.Detail = err.Error()
+		return x
+	}
+	s, remove, err := doctorSession([]string{self, "--version"}, doctorMaxTime)
+	if err != nil {
+		x.Detail = err.Error()
+		return x
+	}
+	defer remove()
+	var first *explore.Summary
+	for range 2 {
+		reply, err := s.run(ctx, &explore.Job{Tape: tape.Tape{Seed: defaultSeed}}, nil)
+		switch {
+		case err != nil:
+			x.Detail = err.Error()
+			return x
+		case !reply.Summary.Repeat.Reproducible:
+			x.Detail = reply.Summary.Repeat.Reason
+			return x
+		case first == nil:
+			first = reply.Summary
+			continue
+		}
+		if x.Detail = explore.Differs(first, reply.Summary); x.Detail != "" {
+			return x
+		}
+	}
+	x.OK, x.Remedy, x.Detail = true, "", fmt.Sprintf("two equal runs of %d events", first.Events)
+	return x
+}
+
+func tellCheck(w io.Writer, x engine.Check) {
+	mark := "ok"
+	switch {
+	case !x.OK && x.Required:
+		mark = "MISSING"
+	case !x.OK:
+		mark = "without"
+	}
+	fmt.Fprintf(w, "%-8s %s", mark, x.Name)
+	if x.Detail != "" {
+		fmt.Fprintf(w, ": %s", x.Detail)
+	}
+	fmt.Fprintln(w)
+	if !x.OK && x.Remedy != "" {
+		fmt.Fprintf(w, "         to do: %s\n", x.Remedy)
+	}
+}
+
+// doctorSession is a session for a world with one node that runs a command, without faults and without a project.
+func doctorSession(command []string, maxTime time.Duration) (s *session, remove func(), err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	spec := &world.Spec{Name: "doctor", Dir: dir, StartUnixNs: doctorStartUnix * 1e9, MaxTimeNs: maxTime.Nanoseconds(),
+		TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		Nodes: []world.Node{{Name: "node", Role: world.Server, Hostname: "node", IPv4: "10.0.0.1", Root: "host",
+			Command: command, WorkingDir: dir,
+			Env:     []string{"PATH=" + os.Getenv("PATH"), "HOME=/root", "HOSTNAME=node"},
+			Restart: world.Restart{Mode: world.RestartNo}}}}
+	// A node's /tmp and /run begin empty: a program that lies there is brought along.
+	if program, err := exec.LookPath(command[0]); err == nil {
+		if program, err = filepath.Abs(program); err == nil && volatile(program) {
+			folder := filepath.Dir(program)
+			spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Bind, Source: folder, Target: folder}}
+		}
+	}
+	state, err := os.MkdirTemp("", "bloodhound-doctor-")
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	if s, err = openSession(spec, state); err != nil {
+		os.RemoveAll(state)
+		return nil, nil, err
+	}
+	return s, func() { s.close(); os.RemoveAll(state) }, nil
+}
+
+// doctorProgram runs a program alone in a world without faults.
+func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, args []string) error {
+	if maxTime <= 0 {
+		return fmt.Errorf("--max-time %s: give a time above 0, such as 10s", maxTime)
+	}
+	program, err := exec.LookPath(args[0])
+	if err != nil {
+		return fmt.Errorf("%s: %w; give the path of a program, or one that is in PATH", args[0], err)
+	}
+	if program, err = filepath.Abs(program); err != nil {
+		return err
+	}
+	s, remove, err := doctorSession(append([]string{program}, args[1:]...), maxTime)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	seed := f.seedOf(c, &project{})
+	reply, err := a.oneRun(c.Context(), s, &explore.Job{Tape: tape.Tape{Seed: seed}, Full: true, Progress: !f.json}, f.json)
+	if err != nil {
+		return err
+	}
+	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor", Program: args, Run: reply.Summary}
+	switch {
+	case !reply.Summary.Repeat.Reproducible:
+		doc.ExitCode = check.ExitNotReproducible
+	case len(reply.Summary.Refused) > 0:
+		doc.ExitCode = check.ExitUnknown
+	}
+	a.code = doc.ExitCode
+	if f.json {
+		return a.printJSON(doc)
+	}
+	if n := len(reply.Outcome.Log); n > 0 {
+		fmt.Fprintf(a.out, "the last lines that it wrote\n")
+		for _, l := range reply.Outcome.Log[max(n-doctorLogLines, 0):] {
+			fmt.Fprintf(a.out, "  %14s  %s\n", report.Seconds(l.TimeNs), l.Text)
+		}
+		fmt.Fprintln(a.out)
+	}
+	for _, x := range reply.Outcome.Crashes {
+		fmt.Fprintf(a.out, "%s of %s (exit code %d%s)\n", x.Kind, x.Program, x.ExitCode, withSignal(x.Signal))
+	}
+	if err := report.Run(a.out, seed, reply.Summary); err != nil {
+		return err
+	}
+	if len(reply.Summary.Refused) == 0 {
+		fmt.Fprintf(a.out, "\nevery system call of %s is supported, as far as this run went\n", args[0])
+	}
+	return nil
+}
+
+func withSignal(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ", " + s
+}
+
+// volatile tells whether a path lies where every node has a private, empty folder.
+func volatile(path string) bool {
+	for _, dir := range []string{"/tmp/", "/run/", "/var/tmp/", "/var/run/", "/dev/shm/"} {
+		if strings.HasPrefix(path, dir) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/workload"
+)
+
+// driverName is the hidden verb that engines start drivers inside a world with.
+const driverName = "driver"
+
+// driver runs a driver. It stays away from everything else in this package: what a process inside a world does is
+// part of the run.
+func driver(args []string, out io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprintln(out, "bloodhound driver: give the kind of the driver, and nothing else")
+		return check.ExitUsage
+	}
+	return workload.Main(args[0], os.Getenv, out)
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/explore"
+)
+
+// exitOf is the code of a judgement. Where several apply, the precedence is 3, 1, 4, 5, 0.
+func exitOf(s explore.Status) int {
+	switch {
+	case s.Failed:
+		return check.ExitEngine
+	case s.Violated:
+		return check.ExitViolated
+	case s.Unrepeatable:
+		return check.ExitNotReproducible
+	case len(s.Unknown) > 0:
+		return check.ExitUnknown
+	}
+	return check.ExitHolds
+}
+
+// exitError is an error with the code that the program ends with. All other errors are the user's: check.ExitUsage.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// failed marks err as a failure of the engine or the machine.
+func failed(err error) error { return &exitError{check.ExitEngine, err} }
+
+func codeOf(err error) int {
+	var e *exitError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	return check.ExitUsage
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/report"
+)
+
+func (a *app) initVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [FOLDER]",
+		Short: "Write a bloodhound.yaml to start from",
+		Args:  oneArgument,
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			path := filepath.Join(dir, configName)
+			if _, err := os.Lstat(path); err == nil {
+				return fmt.Errorf("%s exists already; edit it, or remove it first", path)
+			} else if !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			if err := report.WriteFile(path, config.Scaffold); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.out, "wrote %s: put your programs into it, then run `bloodhound run%s`\n", path, inFolder(dir))
+			return nil
+		},
+	}
+}
+
+func inFolder(dir string) string {
+	if dir == "." {
+		return ""
+	}
+	return " " + shellQuote(dir)
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/report"
+)
+
+// load reads the project that the flags and the arguments name. What the configuration says without effect is told
+// once.
+func (a *app) load(f *flags, args []string) (*project, error) {
+	o := config.Options{ConfigFile: f.config}
+	if f.compose != "" {
+		o.ComposeFiles = []string{f.compose}
+	}
+	if len(args) > 0 {
+		o.Path = args[0]
+	}
+	r, err := config.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	if !f.json {
+		for _, n := range r.Notes {
+			a.note("note: %s", n)
+		}
+		if s := r.Exploration.Strategy; s != "" && s != "random" {
+			a.note("note: exploration.strategy: %s is not there yet, tapes are random", s)
+		}
+	}
+	p := &project{
+		spec:       r.Spec,
+		config:     r.File,
+		state:      filepath.Join(r.Spec.Dir, stateName),
+		arguments:  argumentsOf(f, args),
+		seed:       r.Exploration.Seed,
+		seeds:      r.Exploration.Seeds,
+		workers:    r.Exploration.Workers,
+		timeout:    time.Duration(r.Exploration.TimeoutNs),
+		filter:     report.Filter{Level: r.Debug.TraceLevel, Events: r.Debug.TraceEvents},
+		traceFile:  r.Debug.TraceFile,
+		outputDir:  r.Output.Dir,
+		saveTraces: r.Output.SaveViolationTraces,
+		saveSeeds:  r.Output.SaveInterestingSeeds,
+		summary:    r.Output.SummaryReport,
+		steps:      r.Builds,
+	}
+	if p.outputDir == "" {
+		p.outputDir = p.state
+	}
+	return p, nil
+}

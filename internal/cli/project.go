@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+const (
+	configName = "bloodhound.yaml"
+	stateName  = ".bloodhound" // the state folder, beside the configuration
+)
+
+// buildOutputBytes is how much of a failed build's output is shown.
+const buildOutputBytes = 16 << 10
+
+// project is a configuration that was read, with what verbs need of it besides the Spec.
+type project struct {
+	spec   *world.Spec
+	config string // the file
+	state  string // the state folder, absolute
+	// arguments are those that name the project on the command line, for the commands that stories tell, each with a
+	// space before it.
+	arguments string
+
+	seed    *uint64       // exploration.seed
+	seeds   uint64        // simulation.seeds; 0 is not set
+	workers int           // exploration.parallel_workers; 0 is not set
+	timeout time.Duration // exploration.timeout; 0 is not set
+
+	filter     report.Filter
+	traceFile  string // debug.trace_file; empty is none
+	outputDir  string // absolute
+	saveTraces bool   // output.save_violation_traces
+	saveSeeds  bool   // output.save_interesting_seeds
+	summary    bool   // output.summary_report
+
+	steps []config.Build // run on the host before the first run
+}
+
+// build runs the build steps. Their output is shown if one fails, which is exit code 2.
+func (p *project) build(ctx context.Context, a *app) error {
+	for _, s := range p.steps {
+		cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
+		cmd.Dir = s.Dir
+		cmd.Env = append(cmd.Environ(), s.Env...)
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		if extra := len(out) - buildOutputBytes; extra > 0 {
+			out = append([]byte("...\n"), out[extra:]...)
+		}
+		a.err.Write(out)
+		return fmt.Errorf("%s: the build of node %s failed: `%s` in %s: %w", p.config, s.Node, strings.Join(s.Argv, " "), s.Dir, err)
+	}
+	return nil
+}
+
+// shellQuote writes a word so that a shell reads it as one.
+func shellQuote(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%", r)
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// argumentsOf writes what names a project on the command line.
+func argumentsOf(f *flags, args []string) string {
+	var b strings.Builder
+	for _, arg := range args {
+		b.WriteString(" " + shellQuote(arg))
+	}
+	if f.compose != "" {
+		b.WriteString(" --compose " + shellQuote(f.compose))
+	}
+	if f.config != "" {
+		b.WriteString(" --config " + shellQuote(f.config))
+	}
+	return b.String()
+}

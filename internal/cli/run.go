@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/tape"
+)
+
+func (a *app) runVerb() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "run [FOLDER or FILE]",
+		Short: "Run one tape and judge it",
+		Args:  oneArgument,
+		RunE:  func(c *cobra.Command, args []string) error { return a.run(c, f, args) },
+	}
+	f.where(c)
+	f.oneTape(c)
+	f.tracing(c)
+	c.Flags().Uint64Var(&f.until, "until", 0, "stop after this `event`; the run is not judged then")
+	return c
+}
+
+// runDocument is the JSON document of run and replay.
+type runDocument struct {
+	Bloodhound string           `json:"bloodhound"`
+	Verb       string           `json:"verb"`
+	ExitCode   int              `json:"exit_code"`
+	Judgement  string           `json:"judgement"`
+	Tape       tape.Tape        `json:"tape"`
+	Run        *explore.Summary `json:"run"`
+	Failures   []string         `json:"failures,omitempty"` // ids
+	Changes    []string         `json:"changes,omitempty"`
+	Trace      string           `json:"trace,omitempty"`
+}
+
+func (a *app) run(c *cobra.Command, f *flags, args []string) error {
+	p, err := a.load(f, args)
+	if err != nil {
+		return err
+	}
+	t, err := f.tape(c, p)
+	if err != nil {
+		return err
+	}
+	job := &explore.Job{Tape: t, Until: f.until, Full: true, Progress: !f.json}
+	if job.Trace, err = f.traceJob(p); err != nil {
+		return err
+	}
+	if err := p.build(c.Context(), a); err != nil {
+		return err
+	}
+	s, err := openSession(p.spec, p.state)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	reply, err := a.oneRun(c.Context(), s, job, f.json)
+	if err != nil {
+		return err
+	}
+	doc := runDocument{Bloodhound: Version(), Verb: "run", Tape: t, Run: reply.Summary}
+	if job.Trace != nil {
+		doc.Trace = job.Trace.File
+	}
+	status := statusOf(reply.Summary)
+	violated := explore.Violated(reply.Summary.Verdicts)
+	if len(violated) > 0 {
+		again, err := a.oneRun(c.Context(), s, &explore.Job{Tape: t}, f.json)
+		if err != nil {
+			return fmt.Errorf("the replay of a violation: %w", err)
+		}
+		if d := explore.Differs(reply.Summary, again.Summary); d != "" {
+			status.Violated, status.Unrepeatable = false, true
+			reply.Summary.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + d}
+			violated = nil
+		}
+	}
+	if !f.json {
+		if err := report.Run(a.out, t.Seed, reply.Summary); err != nil {
+			return err
+		}
+	}
+	for _, v := range violated {
+		signature := explore.Signature(v)
+		story := a.keep(p, explore.FailureID(signature), signature, reply.Outcome, v)
+		doc.Failures = append(doc.Failures, story.ID)
+		if !f.json {
+			fmt.Fprintln(a.out)
+			if err := report.Story(a.out, story); err != nil {
+				return err
+			}
+		}
+	}
+	doc.Judgement = report.Judgement(status, 1)
+	doc.ExitCode = exitOf(status)
+	a.code = doc.ExitCode
+	if f.json {
+		return a.printJSON(doc)
+	}
+	if doc.Trace != "" {
+		fmt.Fprintf(a.out, "  trace in %s\n", doc.Trace)
+	}
+	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
+	return nil
+}
+
+// oneRun does a job and shows how far it has come.
+func (a *app) oneRun(ctx context.Context, s *session, job *explore.Job, quiet bool) (*explore.Reply, error) {
+	p := newProgress(a.err, false, quiet)
+	defer p.end()
+	return s.run(ctx, job, func(now explore.Progress) {
+		p.show(func(elapsed time.Duration) string {
+			return fmt.Sprintf("seed %d: %d events, %s of virtual time in %s", job.Tape.Seed, now.Events,
+				report.Seconds(now.VirtualNs), elapsed.Round(time.Second))
+		})
+	})
+}
+
+// statusOf judges one run, as a campaign of it alone would be but for the faults that only a campaign can expect.
+func statusOf(s *explore.Summary) explore.Status {
+	status := explore.Status{Violated: len(explore.Violated(s.Verdicts)) > 0, Unrepeatable: !s.Repeat.Reproducible}
+	for _, v := range s.Verdicts {
+		if v.Status == engine.Unknown {
+			status.Unknown = append(status.Unknown, v.Property+": "+v.Reason)
+		}
+	}
+	switch s.Reason {
+	case engine.ReachedUntil:
+		status.Unknown = append(status.Unknown, "the run was stopped as asked, and is not judged")
+	case engine.Stopped:
+		if !status.Violated {
+			status.Unknown = append(status.Unknown, "the run was interrupted")
+		}
+	}
+	return status
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
+)
+
+var update = flag.Bool("update", false, "rewrite what scripts compare with")
+
+// The command line of the scripts is the real one on the fake engine; worker processes are this program again.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"bloodhound": func() {
+			newEngine = func() (engine.Engine, error) { return enginetest.New(), nil }
+			os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+		},
+		// bloodhound-without-engine is the program on a machine that has no engine.
+		"bloodhound-without-engine": func() {
+			newEngine = func() (engine.Engine, error) { return nil, errors.New("no engine for this machine; use another one") }
+			os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+		},
+	})
+}
+
+// The scripts are documentation too: each tells what a verb does.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.Join("testdata", "script"),
+		UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			for _, name := range []string{"buggy", "healthy", "chance", "slow"} {
+				mode := map[string]string{"buggy": enginetest.LostWrite, "healthy": "", "chance": enginetest.Chance, "slow": enginetest.Slow}[name]
+				if err := writeProject(filepath.Join(e.WorkDir, name), mode); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":  exits,
+			"clean":  clean,
+			"setenv": setFake,
+		},
+	})
+}
+
+// exits runs a command and compares its exit code: exits CODE COMMAND ARGUMENTS.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// clean checks that no scratch file is left in the folders that it is given.
+func clean(ts *testscript.TestScript, _ bool, args []string) {
+	for _, dir := range args {
+		if _, err := os.Stat(filepath.Join(ts.MkAbs(dir), stateName, "scratch")); err == nil {
+			ts.Fatalf("scratch files are left in %s", dir)
+		}
+	}
+}
+
+// setFake makes the project in a folder misbehave: setenv FOLDER MODE.
+func setFake(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(writeProject(ts.MkAbs(args[0]), args[1]))
+}
+
+// fakeProject is the configuration of the scripts' projects; MODE is how the fake engine misbehaves.
+const fakeProject = `name: kv
+nodes:
+  n1: {command: /bin/sh, environment: {FAKE: "MODE"}}
+  n2: {command: /bin/sh}
+workload:
+  driver: http
+  config: {target: "http://n1:80", clients: 2, max_operations: 40, duration: 5s}
+properties:
+  - name: linearizable
+    kind: safety
+    description: a read returns what was written last
+    check: {type: linearizability, operations: [put, get]}
+faults:
+  rules:
+    - {kind: partition, probability: 0.005, targets: [n1-n2], duration_ms: [5, 50]}
+`
+
+func writeProject(dir, mode string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, configName), []byte(strings.ReplaceAll(fakeProject, "MODE", mode)), 0o666)
+}

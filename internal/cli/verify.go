@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/tape"
+)
+
+// defaultVerifyRuns is how often verify runs a tape unless told otherwise.
+const defaultVerifyRuns = 2
+
+// verifyContext is the number of equal events that are shown before the first that differs.
+const verifyContext = 3
+
+func (a *app) verifyVerb() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "verify [FOLDER or FILE]",
+		Short: "Run one tape several times and prove that each run is the same",
+		Long: `Runs one tape several times, each in a process of its own, and compares the whole traces. The first event that
+differs is named with both sides. Only repetition is judged, not the properties.`,
+		Args: oneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, f, args) },
+	}
+	f.where(c)
+	f.oneTape(c)
+	c.Flags().Uint64Var(&f.runs, "runs", defaultVerifyRuns, "how often to run the tape, 2 or more")
+	return c
+}
+
+// verifyDocument is the JSON document of verify.
+type verifyDocument struct {
+	Bloodhound string       `json:"bloodhound"`
+	Verb       string       `json:"verb"`
+	ExitCode   int          `json:"exit_code"`
+	Judgement  string       `json:"judgement"`
+	Tape       tape.Tape    `json:"tape"`
+	Runs       uint64       `json:"runs"` // finished
+	Hash       string       `json:"hash"` // of the first run
+	Events     uint64       `json:"events"`
+	VirtualNs  int64        `json:"virtual_ns"`
+	WallNs     []int64      `json:"wall_ns"` // of each run
+	Reason     string       `json:"reason,omitempty"`
+	Difference *differences `json:"difference,omitempty"`
+}
+
+// differences is where two runs of one tape part.
+type differences struct {
+	Run uint64 `json:"run"` // which one differs from run 1
+	// Event is the place of the first event that differs, counted from 1. First and Other are its text in run 1
+	// and in the run that differs; empty where a trace has ended. Before are the last events that are equal.
+	Event  uint64   `json:"event,omitempty"`
+	First  string   `json:"first,omitempty"`
+	Other  string   `json:"other,omitempty"`
+	Before []string `json:"before,omitempty"`
+	// Summary is what differs of the runs as a whole.
+	Summary string `json:"summary,omitempty"`
+}
+
+func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
+	if f.runs < 2 {
+		return fmt.Errorf("--runs %d: two runs or more are needed to compare them", f.runs)
+	}
+	p, err := a.load(f, args)
+	if err != nil {
+		return err
+	}
+	t, err := f.tape(c, p)
+	if err != nil {
+		return err
+	}
+	if err := p.build(c.Context(), a); err != nil {
+		return err
+	}
+	s, err := openSession(p.spec, p.state)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+
+	doc := verifyDocument{Bloodhound: Version(), Verb: "verify", Tape: t}
+	var first *explore.Summary
+	reference := filepath.Join(s.setup.Scratch, "trace-1")
+	for run := uint64(1); run <= f.runs && doc.Difference == nil; run++ {
+		file := reference
+		if run > 1 {
+			file = filepath.Join(s.setup.Scratch, "trace-2")
+		}
+		job := &explore.Job{ID: run, Tape: t, Progress: !f.json, Trace: &explore.Trace{File: file, Format: "text"}}
+		reply, err := a.oneRun(c.Context(), s, job, f.json)
+		if err != nil {
+			return fmt.Errorf("run %d: %w", run, err)
+		}
+		now := reply.Summary
+		doc.Runs++
+		doc.WallNs = append(doc.WallNs, now.WallNs)
+		if !now.Repeat.Reproducible && doc.Reason == "" {
+			doc.Reason = now.Repeat.Reason
+		}
+		if !f.json {
+			fmt.Fprintf(a.out, "run %d of %d: trace hash %s, %d events, %.2fs\n", run, f.runs, now.Hash, now.Events, float64(now.WallNs)/1e9)
+		}
+		if run == 1 {
+			first = now
+			doc.Hash, doc.Events, doc.VirtualNs = now.Hash, now.Events, now.VirtualNs
+			continue
+		}
+		if doc.Difference, err = compare(reference, file); err != nil {
+			return failed(err)
+		}
+		if d := explore.Differs(first, now); d != "" || doc.Difference != nil {
+			if doc.Difference == nil {
+				doc.Difference = &differences{}
+			}
+			doc.Difference.Run, doc.Difference.Summary = run, d
+		}
+	}
+	doc.judge()
+	a.code = doc.ExitCode
+	if f.json {
+		return a.printJSON(doc)
+	}
+	doc.tell(a.out)
+	return nil
+}
+
+func (d *verifyDocument) judge() {
+	switch {
+	case d.Difference != nil:
+		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1", d.Difference.Run)
+	case d.Reason != "":
+		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: %d runs were equal, but the engine says: %s", d.Runs, d.Reason)
+	default:
+		d.ExitCode, d.Judgement = check.ExitHolds, fmt.Sprintf("reproducible: %d runs of seed %d are equal, event by event (%d events, trace hash %s)",
+			d.Runs, d.Tape.Seed, d.Events, d.Hash)
+	}
+}
+
+func (d *verifyDocument) tell(w io.Writer) {
+	fmt.Fprintln(w)
+	if x := d.Difference; x != nil {
+		side := func(text string) string {
+			if text == "" {
+				return "(the trace has ended)"
+			}
+			return text
+		}
+		if x.Event > 0 {
+			fmt.Fprintf(w, "the first event that differs is number %d\n", x.Event)
+			for _, line := range x.Before {
+				fmt.Fprintf(w, "    both   %s\n", line)
+			}
+			fmt.Fprintf(w, "  - run 1  %s\n  + run %d  %s\n", side(x.First), x.Run, side(x.Other))
+		}
+		if x.Summary != "" {
+			fmt.Fprintf(w, "  %s\n", x.Summary)
+		}
+		if x.Event == 0 {
+			fmt.Fprintln(w, "  the traces are equal event by event: what differs is in none of an event's fields")
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w, d.Judgement)
+}
+
+// compare reads two traces side by side, in memory that does not grow with them, and returns where they part, or nil.
+func compare(first, other string) (*differences, error) {
+	a, err := os.Open(first)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	b, err := os.Open(other)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	ra, rb := bufio.NewReaderSize(a, 1<<16), bufio.NewReaderSize(b, 1<<16)
+	var before []string
+	for n := uint64(1); ; n++ {
+		x, errX := ra.ReadBytes('\n')
+		y, errY := rb.ReadBytes('\n')
+		for _, err := range []error{errX, errY} {
+			if err != nil && !errors.Is(err, io.EOF) {
+				return nil, err
+			}
+		}
+		if !bytes.Equal(x, y) {
+			return &differences{Event: n, First: strings.TrimSuffix(string(x), "\n"), Other: strings.TrimSuffix(string(y), "\n"),
+				Before: before}, nil
+		}
+		if errX != nil {
+			return nil, nil
+		}
+		if len(before) == verifyContext {
+			before = before[1:]
+		}
+		before = append(before, strings.TrimSuffix(string(x), "\n"))
+	}
+}

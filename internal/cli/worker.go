@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
+)
+
+// workerName is the hidden verb that a campaign starts its worker processes with.
+const workerName = "__worker"
+
+// progressInterval is how often a worker tells how far a run has come.
+const progressInterval = 200 * time.Millisecond
+
+func (a *app) workerVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:    workerName,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			abandon := func() { os.Exit(check.ExitEngine) } // the kernel ends what the world has left
+			if err := explore.Serve(os.Stdin, a.out, runJob, abandon); err != nil {
+				return failed(err)
+			}
+			return nil
+		},
+	}
+}
+
+// runJob runs one world to its end and judges it.
+func runJob(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
+	out, err := runWorld(setup, job, progress, interrupt)
+	if err != nil {
+		return &explore.Reply{Error: err.Error()}
+	}
+	r := &explore.Reply{Summary: explore.Summarise(out)}
+	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
+		r.Outcome = out
+	}
+	return r
+}
+
+func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (*engine.Outcome, error) {
+	eng, err := newEngine()
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	o := engine.Options{Dir: setup.Scratch, Self: self, Interrupt: interrupt}
+	finish := func(*engine.Outcome) error { return nil }
+	if job.Trace != nil {
+		if finish, err = trace(&o, job.Trace); err != nil {
+			return nil, err
+		}
+	}
+	if job.Progress {
+		defer watch(&o, progress)()
+	}
+	began := time.Now()
+	w, err := eng.Boot(setup.Spec, job.Tape, o)
+	if err != nil {
+		return nil, errors.Join(err, finish(nil))
+	}
+	defer w.Close()
+	reason, err := w.Advance(engine.Until{Event: job.Until})
+	if err != nil {
+		return nil, errors.Join(err, finish(nil))
+	}
+	out := w.Outcome()
+	out.Reason = reason
+	if out.WallNs == 0 {
+		out.WallNs = time.Since(began).Nanoseconds()
+	}
+	// What was stopped from outside has not had its final checks.
+	interrupted := false
+	select {
+	case <-interrupt:
+		interrupted = reason == engine.Stopped
+	default:
+	}
+	if reason != engine.ReachedUntil && !interrupted {
+		out.Verdicts = check.Judge(setup.Spec, out)
+	}
+	if err := finish(out); err != nil {
+		return nil, err
+	}
+	return out, w.Close()
+}
+
+// trace adds an observer to o that writes the trace into a file.
+func trace(o *engine.Options, t *explore.Trace) (finish func(*engine.Outcome) error, err error) {
+	f, err := os.Create(t.File)
+	if err != nil {
+		return nil, fmt.Errorf("the trace: %w", report.DiskError(err, filepath.Dir(t.File)))
+	}
+	sink, err := report.NewSink(t.Format, f, report.Filter{Level: t.Level, Events: t.Events})
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	o.Observe, o.Log = sink.Event, sink.Log
+	return func(out *engine.Outcome) error {
+		err := sink.Finish(out)
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			return fmt.Errorf("the trace is incomplete: %w", report.DiskError(err, filepath.Dir(t.File)))
+		}
+		return nil
+	}, nil
+}
+
+// watch adds an observer to o that counts events, and tells about them from a goroutine of its own, outside the
+// world. The function that it returns ends it.
+func watch(o *engine.Options, progress func(explore.Progress)) (stop func()) {
+	var events atomic.Uint64
+	var virtual atomic.Int64
+	next := o.Observe
+	o.Observe = func(e *engine.Event) {
+		events.Store(e.Number)
+		virtual.Store(e.TimeNs)
+		if next != nil {
+			next(e)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		ticker := time.NewTicker(progressInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				progress(explore.Progress{Events: events.Load(), VirtualNs: virtual.Load()})
+			}
+		}
+	}()
+	return func() { close(done) }
+}

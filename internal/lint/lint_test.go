@@ -1,0 +1,203 @@
+package lint
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/bloodhound-dst/bloodhound/"
+
+// layers lists packages from the bottom up, with all below them. A package imports only what stands in an earlier
+// line than its own.
+var layers = [][]string{
+	{"tape"},
+	{"world", "history"},
+	{"fault"},
+	{"engine"},
+	{"engine/native", "engine/enginetest", "check", "workload", "config"},
+	{"explore"},
+	{"report"},
+	{"internal/cli"},
+	{"cmd/bloodhound"},
+}
+
+// pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
+var pure = []string{"tape", "world", "history", "fault", "engine/native/net", "engine/native/fs", "engine/native/kernel"}
+
+type source struct {
+	path string // from the root of the module
+	pkg  string
+	test bool
+	file *ast.File
+	fset *token.FileSet
+}
+
+func (s *source) at(n ast.Node) string {
+	return s.path + ":" + strconv.Itoa(s.fset.Position(n.Pos()).Line)
+}
+
+func sources(t *testing.T) []*source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var list []*source
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if base := d.Name(); name != root && (base == "testdata" || base == "examples" || strings.HasPrefix(base, ".")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		list = append(list, &source{path: rel, pkg: path.Dir(rel), test: strings.HasSuffix(rel, "_test.go"), file: f, fset: fset})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 10 {
+		t.Fatalf("only %d files of Go found", len(list))
+	}
+	return list
+}
+
+func layer(pkg string) int {
+	for i, names := range layers {
+		for _, n := range names {
+			if pkg == n || strings.HasPrefix(pkg, n+"/") && !slices.ContainsFunc(layers[i+1:], func(later []string) bool {
+				return slices.ContainsFunc(later, func(l string) bool { return pkg == l || strings.HasPrefix(pkg, l+"/") })
+			}) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func imports(s *source) map[string]ast.Node {
+	m := map[string]ast.Node{}
+	for _, spec := range s.file.Imports {
+		p, _ := strconv.Unquote(spec.Path.Value)
+		m[p] = spec
+	}
+	return m
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, s := range sources(t) {
+		from := layer(s.pkg)
+		if s.test || from < 0 {
+			continue
+		}
+		for p, node := range imports(s) {
+			to, ok := strings.CutPrefix(p, module)
+			if !ok || family(to) == family(s.pkg) {
+				continue
+			}
+			if k := layer(to); k >= from {
+				t.Errorf("%s: %s must not import %s, which is beside it or above it", s.at(node), s.pkg, to)
+			}
+		}
+	}
+}
+
+// family is the package whose rooms a package is one of.
+func family(pkg string) string {
+	parts := strings.Split(pkg, "/")
+	if parts[0] == "engine" || parts[0] == "internal" || parts[0] == "cmd" {
+		return strings.Join(parts[:min(len(parts), 2)], "/")
+	}
+	return parts[0]
+}
+
+func TestWhatDecidesDoesNotAct(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || !slices.Contains(pure, s.pkg) {
+			continue
+		}
+		for p, node := range imports(s) {
+			if slices.Contains([]string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic"}, p) {
+				t.Errorf("%s: %s is pure and must not import %s", s.at(node), s.pkg, p)
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: a goroutine in a pure package", s.at(x))
+			case *ast.ChanType:
+				t.Errorf("%s: a channel in a pure package", s.at(x))
+			case *ast.SelectorExpr:
+				if id, ok := x.X.(*ast.Ident); ok && id.Name == "time" && slices.Contains([]string{"Now", "Since", "After", "Sleep", "NewTimer", "Tick"}, x.Sel.Name) {
+					t.Errorf("%s: time.%s in a pure package", s.at(x), x.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestNoPackageForLeftovers(t *testing.T) {
+	for _, s := range sources(t) {
+		if slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "misc"}, path.Base(s.pkg)) {
+			t.Errorf("%s: a package is named for what it holds", s.path)
+		}
+	}
+}
+
+func TestExportedThingsAreDocumented(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || strings.HasPrefix(s.pkg, "examples") {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || exportedReceiver(d)) && !obvious(d) {
+					t.Errorf("%s: %s has no comment", s.at(d), d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if ts, ok := spec.(*ast.TypeSpec); ok && ts.Name.IsExported() && d.Doc == nil && ts.Doc == nil && ts.Comment == nil {
+						t.Errorf("%s: %s has no comment", s.at(ts), ts.Name.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	e := d.Recv.List[0].Type
+	if star, ok := e.(*ast.StarExpr); ok {
+		e = star.X
+	}
+	id, ok := e.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+// obvious are methods whose meaning an interface of the standard library has fixed.
+func obvious(d *ast.FuncDecl) bool {
+	return d.Recv != nil && slices.Contains([]string{"Error", "Unwrap", "String", "Write", "Read", "Close", "Len", "Less", "Swap", "Push", "Pop"}, d.Name.Name)
+}
