@@ -1,0 +1,294 @@
+// Command driver is a driver of one's own, as bloodhound.yaml runs it with `driver: command`: several clients put,
+// get and delete keys of an HTTP key-value store and report every operation to the file $BLOODHOUND_REPORT. It
+// speaks to the store of examples/quickstart and to etcd's JSON gateway.
+//
+// With -mutation it breaks one rule of drivers on purpose, or does nothing worth judging; the mutants of the
+// examples show that such a driver cannot make a run pass.
+package main
+
+import (
+	"bytes"
+	"context"
+	crand "crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Mutations, one rule of drivers broken by each.
+const (
+	none       = "none"
+	retry      = "retry"       // sends a write again that may have been done already
+	claimFail  = "claim-fail"  // says of a write without an answer that it did nothing
+	claimOk    = "claim-ok"    // says of a write without an answer that it was done
+	stale      = "stale"       // etcd: asks one node for what it happens to have (serializable reads)
+	onlyReads  = "only-reads"  // never writes
+	idle       = "idle"        // does nothing
+	sameClient = "same-client" // goes on under the name of a client whose last operation is still open
+)
+
+type options struct {
+	store      string
+	endpoints  []string
+	clients    int
+	operations int
+	ratePerS   float64
+	keys       int
+	timeout    time.Duration
+	mutation   string
+}
+
+func main() {
+	log.SetFlags(0)
+	var o options
+	flag.StringVar(&o.store, "store", "kv", "kv (examples/quickstart) or etcd")
+	endpoints := flag.String("endpoints", "", "base URLs, separated by commas")
+	flag.IntVar(&o.clients, "clients", 5, "clients at once, each with one operation in flight")
+	flag.IntVar(&o.operations, "operations", 100, "operations of all clients together")
+	flag.Float64Var(&o.ratePerS, "rate", 25, "operations a second of all clients together, if answers come in time")
+	flag.IntVar(&o.keys, "keys", 4, "number of keys")
+	flag.DurationVar(&o.timeout, "timeout", 2*time.Second, "how long an operation may take")
+	flag.StringVar(&o.mutation, "mutation", none, "a rule to break: retry, claim-fail, claim-ok, stale, only-reads, idle, same-client")
+	flag.Parse()
+	o.endpoints = strings.Split(*endpoints, ",")
+
+	stores := map[string]func(options) store{"kv": newKV, "etcd": newEtcd}
+	open := stores[o.store]
+	if open == nil || *endpoints == "" || o.clients < 1 || o.ratePerS <= 0 || o.keys < 1 || flag.NArg() > 0 {
+		log.Fatal("driver: -store is kv or etcd, -endpoints a list of URLs, -clients, -rate and -keys at least 1")
+	}
+	switch o.mutation {
+	case none, retry, claimFail, claimOk, stale, onlyReads, idle, sameClient:
+	default:
+		log.Fatalf("driver: no mutation %q", o.mutation)
+	}
+	path := os.Getenv("BLOODHOUND_REPORT")
+	if path == "" {
+		log.Fatal("driver: $BLOODHOUND_REPORT is not set; it names the file for the records of operations")
+	}
+	report, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	run(o, open(o), report)
+}
+
+func run(o options, s store, report io.Writer) {
+	var clients sync.WaitGroup
+	for i := range o.clients {
+		share := o.operations / o.clients
+		if i < o.operations%o.clients {
+			share++
+		}
+		clients.Go(func() { (&client{o: o, store: s, report: report, number: i}).run(share) })
+	}
+	clients.Wait()
+}
+
+// answer is what a store said of an operation.
+type answer struct {
+	value string
+	found bool
+	err   error
+	// notDone is a proof that the operation did nothing and never will.
+	notDone bool
+}
+
+// store performs one operation against one endpoint, once.
+type store interface {
+	do(ctx context.Context, endpoint, op, key, value string) answer
+}
+
+// record is one line of $BLOODHOUND_REPORT.
+type record struct {
+	Client string `json:"client"`
+	Type   string `json:"type"` // invoke, ok, fail, info
+	Op     string `json:"op"`
+	Key    string `json:"key"`
+	Input  string `json:"input,omitempty"`
+	Output string `json:"output,omitempty"`
+	Found  *bool  `json:"found,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Node   string `json:"node,omitempty"`
+}
+
+// client performs one operation at a time. A client whose operation has an unknown end retires: what comes next
+// is done by another one.
+type client struct {
+	o       options
+	store   store
+	report  io.Writer
+	number  int
+	retired int
+}
+
+func (c *client) name() string { return fmt.Sprintf("c%d.%d", c.number, c.retired) }
+
+func (c *client) run(operations int) {
+	if c.o.mutation == idle {
+		return
+	}
+	var seed [32]byte
+	crand.Read(seed[:])
+	rnd := rand.New(rand.NewChaCha8(seed))
+	pause := time.Duration(float64(c.o.clients) / c.o.ratePerS * float64(time.Second))
+	next := time.Now().Add(time.Duration(rnd.Int64N(int64(pause))))
+	for i := range operations {
+		time.Sleep(time.Until(next))
+		next = next.Add(pause)
+		key := fmt.Sprintf("k%d", rnd.IntN(c.o.keys))
+		endpoint := c.o.endpoints[rnd.IntN(len(c.o.endpoints))]
+		op, value := "get", ""
+		switch n := rnd.IntN(20); {
+		case c.o.mutation == onlyReads:
+		case n < 10:
+			op, value = "put", fmt.Sprintf("v%d.%d", c.number, i)
+		case n < 11:
+			op = "delete"
+		}
+		c.perform(endpoint, op, key, value)
+	}
+}
+
+func (c *client) perform(endpoint, op, key, value string) {
+	r := record{Client: c.name(), Type: "invoke", Op: op, Key: key, Input: value, Node: host(endpoint)}
+	c.write(r)
+	ctx, cancel := context.WithTimeout(context.Background(), c.o.timeout)
+	a := c.store.do(ctx, endpoint, op, key, value)
+	cancel()
+	if c.o.mutation == retry {
+		for i := 0; a.err != nil && i < 5; i++ {
+			ctx, cancel := context.WithTimeout(context.Background(), c.o.timeout)
+			a = c.store.do(ctx, c.o.endpoints[i%len(c.o.endpoints)], op, key, value)
+			cancel()
+		}
+	}
+	switch {
+	case a.err == nil:
+		r.Type = "ok"
+		if op == "get" {
+			r.Output, r.Found = a.value, &a.found
+		}
+	// A read changes nothing, so it never needs to be looked for later.
+	case a.notDone || op == "get" || c.o.mutation == claimFail:
+		r.Type, r.Error = "fail", a.err.Error()
+	case c.o.mutation == claimOk:
+		r.Type = "ok"
+	default:
+		r.Type, r.Error = "info", a.err.Error()
+		if c.o.mutation != sameClient {
+			c.retired++
+		}
+	}
+	c.write(r)
+}
+
+// write gives a record away with one write(2), at which the engine stamps it.
+func (c *client) write(r record) {
+	line, err := json.Marshal(r)
+	if err == nil {
+		_, err = c.report.Write(append(line, '\n'))
+	}
+	if err != nil {
+		log.Fatalf("driver: report: %v", err)
+	}
+}
+
+func host(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// send performs one HTTP request. The transport repeats only what it knows not to have been sent, and reads.
+func send(ctx context.Context, method, url, body string) (status int, header http.Header, text []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer resp.Body.Close()
+	text, err = io.ReadAll(resp.Body)
+	return resp.StatusCode, resp.Header, text, err
+}
+
+// neverSent tells whether a request failed before a connection existed.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// kv is the store of examples/quickstart; its README says what each status means.
+type kv struct{}
+
+func newKV(options) store { return kv{} }
+
+func (kv) do(ctx context.Context, endpoint, op, key, value string) answer {
+	method := map[string]string{"put": http.MethodPut, "get": http.MethodGet, "delete": http.MethodDelete}[op]
+	status, header, text, err := send(ctx, method, endpoint+"/kv/"+url.PathEscape(key), value)
+	switch {
+	case err != nil:
+		return answer{err: err, notDone: neverSent(err)}
+	case status < 300:
+		return answer{value: string(text), found: true}
+	case status == http.StatusNotFound && op == "get":
+		return answer{}
+	}
+	return answer{err: fmt.Errorf("status %d: %s", status, bytes.TrimSpace(text)), notDone: header.Get("X-Not-Done") == "1"}
+}
+
+// etcd speaks to the JSON gateway of etcd 3.4 and later (/v3/kv/...), whose texts are base64.
+type etcd struct {
+	// serializable reads are answered by the endpoint alone, without asking the others.
+	serializable bool
+}
+
+func newEtcd(o options) store { return etcd{serializable: o.mutation == stale} }
+
+func (e etcd) do(ctx context.Context, endpoint, op, key, value string) answer {
+	path := map[string]string{"put": "/v3/kv/put", "get": "/v3/kv/range", "delete": "/v3/kv/deleterange"}[op]
+	request := struct {
+		Key          []byte `json:"key"`
+		Value        []byte `json:"value,omitempty"`
+		Serializable bool   `json:"serializable,omitempty"`
+	}{Key: []byte(key), Value: []byte(value), Serializable: e.serializable && op == "get"}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return answer{err: err, notDone: true}
+	}
+	status, _, text, err := send(ctx, http.MethodPost, endpoint+path, string(body))
+	if err != nil {
+		return answer{err: err, notDone: neverSent(err)}
+	}
+	if status != http.StatusOK {
+		return answer{err: fmt.Errorf("status %d: %s", status, bytes.TrimSpace(text))}
+	}
+	var response struct {
+		KVs []struct {
+			Value []byte `json:"value"`
+		} `json:"kvs"`
+	}
+	if err := json.Unmarshal(text, &response); err != nil {
+		return answer{err: err}
+	}
+	if len(response.KVs) == 0 {
+		return answer{}
+	}
+	return answer{value: string(response.KVs[0].Value), found: true}
+}

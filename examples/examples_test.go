@@ -1,0 +1,64 @@
+// Package examples tests the worlds to learn from.
+package examples
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/workload"
+)
+
+// configurations are all bloodhound files below this folder, mutants too.
+func configurations(t *testing.T) []string {
+	var paths []string
+	for _, pattern := range []string{"*/*.yaml", "*/mutants/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, found...)
+	}
+	if len(paths) < 3 {
+		t.Fatalf("found only %v", paths)
+	}
+	return paths
+}
+
+// expected is the first line of a mutant: the verdict that it must have.
+var expected = regexp.MustCompile(`^# Expected: (violated|unknown)\b.*\.\n`)
+
+func TestConfigurationsLoad(t *testing.T) {
+	for _, path := range configurations(t) {
+		t.Run(path, func(t *testing.T) {
+			r, err := config.Load(config.Options{Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range r.Notes {
+				if !strings.Contains(n.Text, "is not there yet; a build step must make it") {
+					t.Errorf("note: %s", n)
+				}
+			}
+			for i := range r.Spec.Workloads {
+				if err := workload.Validate(&r.Spec.Workloads[i]); err != nil {
+					t.Error(err)
+				}
+			}
+			if plan, err := fault.New(r.Spec); err != nil || len(plan.Rules) == 0 || len(plan.Unsupported) > 0 {
+				t.Errorf("faults: %v, %+v", err, plan)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(path, "/mutants/") && !expected.Match(text) {
+				t.Errorf("the first line of a mutant must be %s", expected)
+			}
+		})
+	}
+}

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec ./no-such-program

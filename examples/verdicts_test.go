@@ -1,0 +1,104 @@
+package examples
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Exit codes of bloodhound (docs/cli.md).
+const (
+	holds    = 0
+	violated = 1
+	unknown  = 5
+)
+
+// maxCampaign bounds the real time of one campaign; a campaign that hangs fails its test.
+const maxCampaign = 10 * time.Minute
+
+// bloodhound builds the program. It lies beside the examples and not in the system's temporary folder, which is empty
+// in a world.
+func bloodhound(t *testing.T) string {
+	t.Helper()
+	program, err := filepath.Abs(".bloodhound/bin/bloodhound")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bloodhound").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// TestVerdicts runs a campaign of each example and of each mutant. Seeds are how many tapes may be needed: those that
+// must find something stop at the first failure.
+func TestVerdicts(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("runs worlds: Linux x86-64, and not with -short")
+	}
+	soak := os.Getenv("BLOODHOUND_SOAK") != ""
+	program := bloodhound(t)
+	for _, c := range []struct {
+		path  string
+		seeds int
+		soak  bool // too long for every commit
+		want  int
+		needs string // a program of the machine, and its Debian package
+	}{
+		{"quickstart", 200, false, violated, ""},
+		{"quickstart/fixed.yaml", 20, false, holds, ""},
+		{"quickstart/fixed.yaml", 1000, true, holds, ""},
+		{"quickstart/mutants/check-always-fails.yaml", 5, false, violated, ""},
+		{"quickstart/mutants/check-always-holds.yaml", 200, false, violated, ""},
+		{"quickstart/mutants/check-cannot-run.yaml", 10, false, unknown, ""},
+		{"quickstart/mutants/driver-claims-fail.yaml", 100, false, violated, ""},
+		{"quickstart/mutants/driver-claims-ok.yaml", 100, false, violated, ""},
+		{"quickstart/mutants/driver-idle.yaml", 3, false, unknown, ""},
+		{"quickstart/mutants/driver-retries.yaml", 100, false, violated, ""},
+		{"quickstart/mutants/driver-same-client.yaml", 10, false, unknown, ""},
+		{"quickstart/mutants/fault-unobserved.yaml", 5, false, unknown, ""},
+		{"quickstart/mutants/only-reads.yaml", 5, false, unknown, ""},
+		{"redis-failover", 200, true, violated, "redis-sentinel"},
+		{"redis-failover/mutants/no-sentinels.yaml", 2, true, unknown, "redis-sentinel"},
+		{"redis-failover/mutants/only-reads.yaml", 2, true, unknown, "redis-sentinel"},
+		{"redis-failover/mutants/wrong-master-name.yaml", 2, true, unknown, "redis-sentinel"},
+		{"etcd", 20, true, holds, "etcd"},
+		{"etcd/mutants/driver-claims-fail.yaml", 50, true, violated, "etcd"},
+		{"etcd/mutants/driver-claims-ok.yaml", 50, true, violated, "etcd"},
+		{"etcd/mutants/driver-same-client.yaml", 10, true, unknown, "etcd"},
+		{"etcd/mutants/only-reads.yaml", 2, true, unknown, "etcd"},
+		{"etcd/mutants/serializable-reads.yaml", 50, true, violated, "etcd"},
+		{"etcd/mutants/wrong-port.yaml", 2, true, unknown, "etcd"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			if c.soak && !soak {
+				t.Skip("runs with BLOODHOUND_SOAK=1")
+			}
+			if c.needs != "" {
+				if _, err := exec.LookPath(c.needs); err != nil {
+					t.Skipf("%s is not installed: .ci/run installs what the tests need", c.needs)
+				}
+			}
+			ctx, stop := context.WithTimeout(t.Context(), maxCampaign)
+			defer stop()
+			cmd := exec.CommandContext(ctx, program, "test", c.path, "--seeds", strconv.Itoa(c.seeds))
+			// A campaign that is stopped shall tidy up.
+			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+			cmd.WaitDelay = 10 * time.Second
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != c.want {
+				t.Errorf("exit code %d, want %d\n%s", got, c.want, out)
+			}
+		})
+	}
+}
