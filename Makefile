@@ -1,0 +1,35 @@
+# What people type and CI runs. Every target works on a fresh clone with nothing but Go; the servers that some tests
+# run are installed by .ci/run, and tests say which one they miss.
+
+GO ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS = -X github.com/bloodhound-dst/bloodhound/internal/cli.version=$(VERSION)
+# How long one `make soak` may take.
+SOAK_TIMEOUT ?= 3h
+
+# How long the tests of one package may take: a busy machine is slow, not wrong.
+TEST_TIMEOUT ?= 20m
+
+.PHONY: build test lint soak bench clean
+
+build: ## bin/bloodhound
+	$(GO) build -ldflags "$(LDFLAGS)" -o bin/bloodhound ./cmd/bloodhound
+
+test: build ## all tests, a slice of the long ones
+	$(GO) test -timeout $(TEST_TIMEOUT) ./...
+
+lint: ## formatting, vet on all systems, and the rules of internal/lint
+	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	GOOS=linux GOARCH=arm64 $(GO) vet ./...
+	$(GO) test ./internal/lint
+
+soak: build ## the whole matrix of the long tests
+	BLOODHOUND_SOAK=1 $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) ./...
+
+bench: build ## the figures of bench/RESULTS.md, on this machine
+	$(GO) run ./bench
+
+clean:
+	rm -rf bin
