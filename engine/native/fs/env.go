@@ -50,7 +50,6 @@ type Blobs interface {
 	ReadAt(id BlobID, p []byte, off int64) (int, Errno)
 	WriteAt(id BlobID, p []byte, off int64) (int, Errno)
 	Truncate(id BlobID, size int64) Errno
-	Size(id BlobID) int64
 	// PunchHole makes a range read as zeros; the size stays.
 	PunchHole(id BlobID, off, size int64) Errno
 	// CopyFromBase fills an empty blob with the first size bytes of a base file.

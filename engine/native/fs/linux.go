@@ -82,12 +82,10 @@ const (
 	O_CREAT     = 0o100
 	O_EXCL      = 0o200
 	O_TRUNC     = 0o1000
-	O_APPEND    = 0o2000
 	O_DIRECTORY = 0o200000
 	O_NOFOLLOW  = 0o400000
 	O_NOATIME   = 0o1000000
 	O_PATH      = 0o10000000
-	O_TMPFILE   = 0o20000000 | O_DIRECTORY
 
 	oTmpfile = 0o20000000
 )
@@ -127,7 +125,6 @@ const (
 	IN_DELETE_SELF   = 0x400
 	IN_MOVE_SELF     = 0x800
 	IN_ALL_EVENTS    = 0xfff
-	IN_UNMOUNT       = 0x2000
 	IN_Q_OVERFLOW    = 0x4000
 	IN_IGNORED       = 0x8000
 	IN_ONLYDIR       = 0x1000000
@@ -147,11 +144,4 @@ const (
 	F_SEAL_WRITE        = 0x8
 	F_SEAL_FUTURE_WRITE = 0x10
 	F_SEAL_EXEC         = 0x20
-)
-
-// Lock types of fcntl(2).
-const (
-	F_RDLCK = 0
-	F_WRLCK = 1
-	F_UNLCK = 2
 )

@@ -49,7 +49,6 @@ func (s *State) newRoot(env *Env, m Mount, mode uint32) (*Inode, error) {
 	if e != OK {
 		return nil, e
 	}
-	m.Root = made.ID
 	s.Mounts = append(s.Mounts, m)
 	return made, nil
 }
@@ -136,7 +135,7 @@ func (s *State) mount(env *Env, m Mount, mode uint32) error {
 		s.Mounts = append(s.Mounts, m)
 		in := s.synthInode("/"+name, SynthAttr{Mode: S_IFDIR | mode})
 		in.Mount, in.MountRoot, in.Parent, in.Name, in.Refs = len(s.Mounts)-1, true, dir.ID, name, 1
-		s.Mounts[in.Mount].Root, s.Mounts[in.Mount].Dev = in.ID, 0x800+uint64(len(s.Mounts))
+		s.Mounts[in.Mount].Dev = 0x800 + uint64(len(s.Mounts))
 		s.enter(dir, name, in)
 		return nil
 	}

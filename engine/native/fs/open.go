@@ -4,12 +4,11 @@ import "strconv"
 
 // Opened is what Open gives. The inode has a reference, to be given back by Unref.
 type Opened struct {
-	Inode   InodeID
-	File    int64 // as in Place: an open file of the caller's own; there is no reference then
-	Mode    uint32
-	Rdev    uint64
-	Synth   string // path of a synthetic file or directory
-	Created bool
+	Inode InodeID
+	File  int64 // as in Place: an open file of the caller's own; there is no reference then
+	Mode  uint32
+	Rdev  uint64
+	Synth string // path of a synthetic file or directory
 }
 
 // Open answers open(2) with flags of x86-64. The caller has applied the umask to mode. What the type of the inode
@@ -140,23 +139,12 @@ func (s *State) openTmpfile(env *Env, at InodeID, path string, flags int, mode u
 	return s.openInode(env, in, flags, true)
 }
 
-// Reopen opens an inode that is already known, as opening /proc/self/fd/N does.
-func (s *State) Reopen(env *Env, id InodeID, flags int) (Opened, Errno) {
-	if flags&O_PATH != 0 {
-		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW
-	}
-	if flags&(O_CREAT|O_EXCL) == O_CREAT|O_EXCL {
-		return Opened{}, EEXIST
-	}
-	return s.openInode(env, s.inode(id), flags, false)
-}
-
 // openInode opens what a path led to. made says that the call has just created it: its permissions do not count.
 func (s *State) openInode(env *Env, in *Inode, flags int, made bool) (Opened, Errno) {
 	if flags&O_DIRECTORY != 0 && flags&oTmpfile == 0 && !in.isDir() {
 		return Opened{}, ENOTDIR
 	}
-	o := Opened{Inode: in.ID, Mode: in.Mode, Rdev: in.Rdev, Synth: in.Synth, Created: made}
+	o := Opened{Inode: in.ID, Mode: in.Mode, Rdev: in.Rdev, Synth: in.Synth}
 	if flags&O_PATH != 0 {
 		in.Refs++
 		return o, OK
@@ -214,10 +202,7 @@ func (s *State) openRegular(env *Env, in *Inode) Errno {
 
 // used notes that a base file was opened.
 func (s *State) used(in *Inode) {
-	path := s.HostPath(in.Layer, in.Path)
-	if _, known := s.Opened[path]; !known {
-		s.Opened[path] = Touch{in.Size, in.MtimeNs}
-	}
+	s.Opened[s.HostPath(in.Layer, in.Path)] = true
 }
 
 // Ref adds a reference to an inode.

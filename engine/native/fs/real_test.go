@@ -97,7 +97,6 @@ func (m memory) Truncate(id BlobID, size int64) Errno {
 	m.blobs[id] = b
 	return OK
 }
-func (m memory) Size(id BlobID) int64 { return int64(len(m.blobs[id])) }
 func (m memory) PunchHole(id BlobID, off, size int64) Errno {
 	b := m.blobs[id]
 	off = min(off, int64(len(b)))

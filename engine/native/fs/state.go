@@ -18,8 +18,8 @@ type State struct {
 	LastSynth  InodeID
 	Synths     map[string]InodeID // inodes of /proc and /sys by path
 	Mounts     []Mount
-	UsedBytes  int64            // allocated, in whole pages
-	Opened     map[string]Touch // base files that were opened, by host path
+	UsedBytes  int64           // allocated, in whole pages
+	Opened     map[string]bool // base files that were opened, by host path
 	Instances  map[int64]*Inotify
 	LastNotify int64
 	Cookie     uint32    // of the last rename, for inotify
@@ -58,7 +58,6 @@ type Volume struct {
 type Mount struct {
 	Target   string
 	Dev      uint64 // st_dev
-	Root     InodeID
 	Layer    int
 	ReadOnly bool
 	Type     MountType
@@ -122,9 +121,6 @@ type Xattr struct {
 	Value []byte
 }
 
-// Touch is what a base file was like when it was first opened.
-type Touch struct{ Size, MtimeNs int64 }
-
 func (in *Inode) is(kind uint32) bool { return in.Mode&S_IFMT == kind }
 func (in *Inode) isDir() bool         { return in.is(S_IFDIR) }
 
@@ -138,7 +134,7 @@ func New(env *Env, c Config) (*State, error) {
 	}
 	s := &State{
 		Config: c, Inodes: map[InodeID]*Inode{}, LastInode: rootInode - 1, LastSynth: firstSynth - 1, Synths: map[string]InodeID{},
-		Opened: map[string]Touch{}, Instances: map[int64]*Inotify{},
+		Opened: map[string]bool{}, Instances: map[int64]*Inotify{},
 	}
 	whole := *env
 	whole.NowNs, whole.Cred = c.StartNs, Cred{}

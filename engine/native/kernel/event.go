@@ -15,10 +15,6 @@ import (
 // Event is engine.Event.
 type Event = engine.Event
 
-// TraceVersion changes whenever the same run would hash differently: the encoding of events, or the meaning of a
-// draw.
-const TraceVersion = 1
-
 type hasher struct {
 	h   hash.Hash
 	buf []byte
@@ -88,7 +84,8 @@ func ensure[K comparable, V any](m *map[K]V) {
 	}
 }
 
-// record makes an event of a finished call.
+// record makes an event of a finished call. Who changes what is hashed, here or in Happen, changes
+// report.TraceVersion.
 func (k *Kernel) record(t *Thread, e *entry, result int64) {
 	if e.pointer && result >= 0 {
 		result = 0

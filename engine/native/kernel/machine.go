@@ -35,8 +35,6 @@ type Machine interface {
 	Kill(id ThreadID)
 	Maps(id ThreadID) string
 	Auxv(id ThreadID) []byte
-	Regs(id ThreadID) host.Regs
-	SetRegs(id ThreadID, r host.Regs)
 }
 
 // Leaks are cures against chance that can be switched off; only tests do.
@@ -48,7 +46,6 @@ type Leaks struct {
 
 // Chance is the tape: where every choice comes from.
 type Chance interface {
-	Choose(stream string, n uint64) uint64
 	Rare(stream string, n uint64, ratePPM uint64) uint64
 	Bytes(stream string, p []byte)
 }

@@ -159,7 +159,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	}
 	r := k.mapFD(t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
 	if r >= 0 && shared {
-		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object, Offset: offset, File: f.ID})
+		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object, Offset: offset})
 	}
 	return r
 }

@@ -9,7 +9,6 @@ import (
 const (
 	pipePage  = 4096
 	pipeSlots = 16
-	pipeBuf   = 4096 // PIPE_BUF: writes up to this size are atomic
 	pipeMax   = 1 << 20
 )
 

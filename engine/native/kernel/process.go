@@ -36,7 +36,6 @@ type Launch struct {
 	Tag    int64  // comes back in the notice of its end
 	Stdout string // names the streams of its log lines
 	Stderr string
-	Report bool // its writes to /dev/bloodhound/report are a driver's reports
 }
 
 // Start starts a program. The errno is what execve answered.
@@ -45,7 +44,7 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 	t := &Thread{ID: k.id("thread"), Node: l.Node, Name: node.Name + "/" + l.Name, TID: node.newPID()}
 	p := &Proc{
 		ID: k.id("proc"), Node: l.Node, PID: t.TID, PGID: t.TID, SID: t.TID, Threads: []ThreadID{t.ID}, Leader: t.ID,
-		Env: l.Env, Cred: l.User, Umask: 0o022, Main: l.Main, Tag: l.Tag, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1,
+		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1,
 	}
 	t.Proc = p.ID
 	defaultLimits(p)
@@ -648,7 +647,7 @@ func (k *Kernel) endProcess(p *Proc, status int, byFault bool) {
 	k.dropCwd(p)
 	k.orphan(p)
 	k.Notices = append(k.Notices, Notice{Kind: Exited, Event: k.Events, TimeNs: k.Now, Node: p.Node, Proc: p.ID, PID: p.PID, Program: p.Path,
-		Tag: p.Tag, Main: p.Main, Status: status, ByFault: byFault})
+		Tag: p.Tag, Status: status, ByFault: byFault})
 	k.Wake(Key{Kind: KeyPidFD, ID: p.ID}, unix.EPOLLIN)
 	parent := k.Procs[p.Parent]
 	if parent == nil || parent.Zombie {
@@ -754,9 +753,6 @@ func (k *Kernel) KillProc(p *Proc) {
 	}
 	k.endProcess(p, int(unix.SIGKILL), true)
 }
-
-// Terminate sends a signal from outside to a process, as an operator would.
-func (k *Kernel) Terminate(p *Proc, sig int) { k.signalProc(p, Signal{Number: sig}) }
 
 // Pause stops all programs of a node while its kernel goes on; fault 0 lets them run again.
 func (k *Kernel) Pause(id NodeID, fault int) {

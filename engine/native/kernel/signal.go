@@ -17,9 +17,7 @@ const (
 
 	saNoCldStop = 1
 	saNoCldWait = 2
-	saSigInfo   = 4
 	saRestart   = 0x10000000
-	saNoDefer   = 0x40000000
 	saResetHand = 0x80000000
 
 	siTimer = -2 // si_code of a timer's signal

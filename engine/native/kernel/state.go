@@ -57,7 +57,6 @@ type State struct {
 	Refused []Refused
 	Spun    string // the thread that computes without end; empty while there is none
 	Unsafe  string // the first reason why this run may not repeat; empty while there is none
-	Written int64  // bytes held by pipes and sockets, for limits
 	Hash    []byte // state of the trace hash
 	Strict  []byte // state of the strict hash
 	Notices []Notice
@@ -104,15 +103,13 @@ type Thread struct {
 	InCall  bool // stands at a call that was not answered
 	Call    Call
 	Waits   []Key
-	WaitNs  int64 // since when it waits
-	Epoch   uint64
+	WaitNs  int64  // since when it waits
 	Calls   uint64 // own calls so far
 	Change  uint64 // the call at which its priority changes, 0 if none in this epoch
 	Next    int64  // the priority that it gets then
 	Prio    int64
-	Lazy    bool   // yields or polls without result: runs only when all others wait
-	Empty   uint64 // digest of its last empty-handed call
-	Empties int    // how many times in a row
+	Lazy    bool // yields or polls without result: runs only when all others wait
+	Empties int  // how many empty-handed calls it has made in a row
 
 	Pending    []Signal
 	Fault      int     // the last signal of the processor that was handed over to a handler
@@ -123,7 +120,6 @@ type Thread struct {
 	Clocks     uint64   // clock reads since the last event
 	VforkOf    ThreadID // the thread that waits until this one executes or ends
 	Vfork      bool     // waits for its vfork child
-	CPUNs      int64
 	Nice       int
 	Policy     int
 	SpinBreaks int
@@ -192,7 +188,6 @@ type Proc struct {
 	Real        Itimer
 	Ticks       int64 // calls of all its threads: what CPU time it claims
 	ChildTicks  int64
-	Main        bool  // the node's main process
 	Tag         int64 // what the world started it as: see Launch
 	Execs       int
 }
@@ -209,7 +204,6 @@ type Space struct {
 	ID      SpaceID
 	Refs    int
 	Regions []Region
-	Locked  bool
 }
 
 // Region is one shared mapping.
@@ -217,7 +211,6 @@ type Region struct {
 	Start, Size uint64
 	Object      Key
 	Offset      int64
-	File        FileID
 	Seg         int64
 }
 
@@ -264,7 +257,6 @@ type Notice struct {
 	PID     int
 	Program string
 	Tag     int64
-	Main    bool
 	Status  int // wait status
 	ByFault bool
 	Stream  string

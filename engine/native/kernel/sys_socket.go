@@ -39,8 +39,7 @@ type netEnv struct{ k *Kernel }
 // NetEnv is for those who call the network past the kernel.
 func (k *Kernel) NetEnv() net.Env { return netEnv{k} }
 
-func (e netEnv) Now() int64                            { return e.k.State.Now }
-func (e netEnv) Choose(stream string, n uint64) uint64 { return e.k.Tape.Choose(stream, n) }
+func (e netEnv) Now() int64 { return e.k.State.Now }
 func (e netEnv) Rare(stream string, n, ratePPM uint64) uint64 {
 	return e.k.Tape.Rare(stream, n, ratePPM)
 }
@@ -48,9 +47,6 @@ func (e netEnv) Rare(stream string, n, ratePPM uint64) uint64 {
 func (e netEnv) Wake(sock net.SockID, events uint32) {
 	e.k.Wake(Key{Kind: KeySocket, ID: int64(sock)}, events)
 }
-
-// Planned says nothing that Delivered does not: a fault per packet is planned when it is drawn.
-func (e netEnv) Planned(fault.Kind) {}
 
 func (e netEnv) Delivered(kind fault.Kind) { e.packetFault(kind, "delivered") }
 
@@ -700,7 +696,6 @@ func sysRecvfrom(k *Kernel, t *Thread) Result {
 
 // msghdr is struct msghdr (recvmsg(2)).
 type msghdr struct {
-	at                  uint64
 	name, nameSize      uint64
 	iov, iovCount       uint64
 	control, controlMax uint64
@@ -714,7 +709,7 @@ func (k *Kernel) msghdr(t *Thread, at uint64) (h msghdr, v []Iovec, e unix.Errno
 		return h, nil, unix.EFAULT
 	}
 	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
-	h = msghdr{at: at, name: u64(0), nameSize: uint64(binary.LittleEndian.Uint32(b[8:])), iov: u64(16), iovCount: u64(24), control: u64(32), controlMax: u64(40)}
+	h = msghdr{name: u64(0), nameSize: uint64(binary.LittleEndian.Uint32(b[8:])), iov: u64(16), iovCount: u64(24), control: u64(32), controlMax: u64(40)}
 	if int32(h.nameSize) < 0 {
 		return h, nil, unix.EINVAL
 	}
@@ -1016,14 +1011,13 @@ func sysRecvmmsg(k *Kernel, t *Thread) Result {
 
 // Requests of ioctl(2) on sockets besides those about interfaces: see sockios.h.
 const (
-	siocINQ      = 0x541b
-	siocOUTQ     = 0x5411
-	siocATMARK   = 0x8905
-	ifreqBytes   = 40
-	ifreqFirst   = 0x8910
-	ifreqLast    = 0x8970
-	ifconfBytes  = 16
-	socketIoctls = 0x8900
+	siocINQ     = 0x541b
+	siocOUTQ    = 0x5411
+	siocATMARK  = 0x8905
+	ifreqBytes  = 40
+	ifreqFirst  = 0x8910
+	ifreqLast   = 0x8970
+	ifconfBytes = 16
 )
 
 func (k *Kernel) socketIoctl(t *Thread, f *File, cmd uint, arg uint64) Result {

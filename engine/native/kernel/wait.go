@@ -17,7 +17,6 @@ const (
 	KeyInotify
 	KeyChild  // ID is the parent process: one of its children changed state
 	KeyPidFD  // ID is the process
-	KeyVfork  // ID is the child thread
 	KeyLock   // ID is the inode's number on the node in Addr
 	KeySpace  // private futex: ID is the address space
 	KeyBlob   // shared futex: ID is the blob

@@ -125,12 +125,10 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 		return f
 	}
 	if r := l.Rates.DropPPM; r > 0 && env.Rare(stream+"/drop", 2, r) == 1 {
-		env.Planned(fault.Drop)
 		f.Lost, f.Fault = true, FaultRef{Kind: fault.Drop, Packet: s.harm()}
 	}
 	if r := l.Rates.DelayPPM; r > 0 {
 		if v := env.Rare(stream+"/delay", 1+delaySteps, r); v > 0 {
-			env.Planned(fault.Delay)
 			extra := l.Rates.DelayMinNs + (l.Rates.DelayMaxNs-l.Rates.DelayMinNs)*int64(v-1)/(delaySteps-1)
 			if !f.Lost && extra > 0 {
 				f.At += extra
@@ -139,13 +137,11 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 		}
 	}
 	if r := l.Rates.DuplicatePPM; datagram && r > 0 && env.Rare(stream+"/duplicate", 2, r) == 1 {
-		env.Planned(fault.Duplicate)
 		f.Twice = !f.Lost
 	}
 	hold := int64(0)
 	if r := l.Rates.ReorderPPM; datagram && r > 0 {
 		if v := env.Rare(stream+"/reorder", 1+delaySteps, r); v > 0 {
-			env.Planned(fault.Reorder)
 			f.Behind = !f.Lost
 			hold = l.Rates.ReorderMinNs + (l.Rates.ReorderMaxNs-l.Rates.ReorderMinNs)*int64(v-1)/(delaySteps-1)
 		}

@@ -82,12 +82,9 @@ const (
 
 // Protocols.
 const (
-	IPPROTO_IP     = 0
-	IPPROTO_ICMP   = 1
-	IPPROTO_TCP    = 6
-	IPPROTO_UDP    = 17
-	IPPROTO_IPV6   = 41
-	IPPROTO_ICMPV6 = 58
+	IPPROTO_ICMP = 1
+	IPPROTO_TCP  = 6
+	IPPROTO_UDP  = 17
 
 	NETLINK_ROUTE          = 0
 	NETLINK_KOBJECT_UEVENT = 15
@@ -95,18 +92,12 @@ const (
 
 // Message flags: see send(2) and recv(2).
 const (
-	MSG_OOB          = 0x1
-	MSG_PEEK         = 0x2
-	MSG_CTRUNC       = 0x8
-	MSG_TRUNC        = 0x20
-	MSG_DONTWAIT     = 0x40
-	MSG_EOR          = 0x80
-	MSG_WAITALL      = 0x100
-	MSG_ERRQUEUE     = 0x2000
-	MSG_NOSIGNAL     = 0x4000
-	MSG_WAITFORONE   = 0x10000
-	MSG_FASTOPEN     = 0x20000000
-	MSG_CMSG_CLOEXEC = 0x40000000
+	MSG_OOB      = 0x1
+	MSG_PEEK     = 0x2
+	MSG_TRUNC    = 0x20
+	MSG_DONTWAIT = 0x40
+	MSG_EOR      = 0x80
+	MSG_ERRQUEUE = 0x2000
 )
 
 // Shutdown directions: see shutdown(2).
@@ -125,7 +116,6 @@ const (
 	POLLHUP    = 0x10
 	POLLNVAL   = 0x20
 	POLLRDNORM = 0x40
-	POLLRDBAND = 0x80
 	POLLWRNORM = 0x100
 	POLLWRBAND = 0x200
 	POLLRDHUP  = 0x2000

@@ -73,7 +73,6 @@ const (
 	SO_DETACH_FILTER      = 27
 	SO_TIMESTAMP          = 29
 	SO_ACCEPTCONN         = 30
-	SO_PEERSEC            = 31
 	SO_SNDBUFFORCE        = 32
 	SO_RCVBUFFORCE        = 33
 	SO_TIMESTAMPNS        = 35
@@ -88,7 +87,6 @@ const (
 	SO_INCOMING_NAPI_ID   = 56
 	SO_COOKIE             = 57
 	SO_ZEROCOPY           = 60
-	SO_TXTIME             = 61
 	SO_BINDTOIFINDEX      = 62
 	SO_RCVTIMEO_NEW       = 66
 	SO_SNDTIMEO_NEW       = 67
@@ -114,8 +112,6 @@ const (
 	TCP_ULP               = 31
 	IP_TOS                = 1
 	IP_TTL                = 2
-	IP_HDRINCL            = 3
-	IP_OPTIONS            = 4
 	IP_PKTINFO            = 8
 	IP_MTU_DISCOVER       = 10
 	IP_RECVERR            = 11

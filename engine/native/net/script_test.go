@@ -38,9 +38,7 @@ func newWorld(seed uint64) *world {
 }
 
 func (w *world) Now() int64                                   { return w.now }
-func (w *world) Choose(stream string, n uint64) uint64        { return w.src.Choose(stream, n) }
 func (w *world) Rare(stream string, n, ratePPM uint64) uint64 { return w.src.Rare(stream, n, ratePPM) }
-func (w *world) Planned(k fault.Kind)                         { w.led["planned "+string(k)]++ }
 func (w *world) Delivered(k fault.Kind)                       { w.led["delivered "+string(k)]++ }
 func (w *world) Observed(k fault.Kind)                        { w.led["observed "+string(k)]++ }
 func (w *world) DropFiles(refs []int64)                       { w.files = append(w.files, refs...) }
@@ -340,7 +338,7 @@ func (w *world) do(line string) string {
 	case "ledger":
 		var out []string
 		for _, k := range []fault.Kind{fault.Drop, fault.Delay, fault.Duplicate, fault.Reorder} {
-			for _, what := range []string{"planned ", "delivered ", "observed "} {
+			for _, what := range []string{"delivered ", "observed "} {
 				if n := w.led[what+string(k)]; n > 0 {
 					out = append(out, fmt.Sprintf("%s%s %d", what, k, n))
 				}

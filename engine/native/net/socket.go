@@ -41,7 +41,6 @@ type sock struct {
 	Charge int64
 	// Groups are the multicast groups joined.
 	Groups []IP
-	Drops  uint64 // datagrams lost to a full receive buffer
 }
 
 // acceptQueue holds connections that wait for accept.
@@ -58,16 +57,15 @@ func (q *acceptQueue) full() bool { return len(q.Ready) > q.Backlog }
 
 // message is a datagram, or a piece of a unix stream.
 type message struct {
-	Data    []byte
-	From    Addr
-	To      IP // UDP: the address it was sent to
-	Files   []int64
-	Cred    Cred
-	HasCred bool
-	TimeNs  int64
-	Charge  int64
-	Sender  SockID // unix: whose send buffer it occupies
-	Fault   FaultRef
+	Data   []byte
+	From   Addr
+	To     IP // UDP: the address it was sent to
+	Files  []int64
+	Cred   Cred
+	TimeNs int64
+	Charge int64
+	Sender SockID // unix: whose send buffer it occupies
+	Fault  FaultRef
 }
 
 // sock returns an open socket, or nil.
@@ -372,8 +370,7 @@ type Received struct {
 	// Files are the references of SCM_RIGHTS. With MSG_PEEK the kernel makes copies of them.
 	Files []int64
 	// Cred is the sender, for SO_PASSCRED.
-	Cred    Cred
-	HasCred bool
+	Cred Cred
 	// To is the address that a UDP datagram was sent to, for IP_PKTINFO.
 	To IP
 	// TimeNs is when a datagram arrived, for SO_TIMESTAMP.

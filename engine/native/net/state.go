@@ -30,15 +30,13 @@ type FaultRef struct {
 type Env interface {
 	// Now is the world's time in nanoseconds.
 	Now() int64
-	// Choose draws from a stream of the tape a value in [0, n); 0 is the calm one.
-	Choose(stream string, n uint64) uint64
-	// Rare draws a value in [0, n) that is 0 except at ratePPM parts per million.
+	// Rare draws from a stream of the tape a value in [0, n) that is 0, the calm one, except at ratePPM parts per
+	// million.
 	Rare(stream string, n, ratePPM uint64) uint64
 	// Wake says that something happened to a socket that Linux would wake its waiters for: events has the
 	// readiness bits concerned. It must not call back into the State.
 	Wake(sock SockID, events uint32)
-	// Planned, Delivered and Observed keep the ledger of the kinds of faults that are drawn per packet.
-	Planned(kind fault.Kind)
+	// Delivered and Observed keep the ledger of the kinds of faults that are drawn per packet.
 	Delivered(kind fault.Kind)
 	Observed(kind fault.Kind)
 	// DropFiles gets references passed by SCM_RIGHTS that nobody will ever receive.

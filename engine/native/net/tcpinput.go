@@ -87,7 +87,6 @@ func (s *State) timeWaitInput(env Env, sk *sock, p *packet) bool {
 // passiveOpen handles a SYN to a listening socket.
 func (s *State) passiveOpen(env Env, l *sock, p *packet) {
 	if l.Accept.full() || len(l.Accept.Pending) > somaxconn {
-		l.Drops++
 		return // the client tries again
 	}
 	sk := s.create(l.Node, l.Family, l.Type, l.Protocol)
@@ -217,7 +216,6 @@ func (s *State) synRecvInput(env Env, sk *sock, p *packet) bool {
 		return p.Flags&flagSYN == 0
 	}
 	if l.Accept.full() {
-		l.Drops++
 		return false // the SYN-ACK is repeated later
 	}
 	if l.Opt.DeferAcceptS > 0 && p.end() == p.Seq && (t.EndAt == 0 || env.Now() < t.EndAt) {

@@ -249,8 +249,7 @@ func (s *State) udpInput(env Env, p *packet) {
 	for _, sk := range to {
 		charge := chargeUDP(len(p.Data))
 		if len(sk.Queue) > 0 && sk.Charge+charge > sk.Opt.RcvBuf {
-			sk.Drops++
-			continue
+			continue // lost
 		}
 		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault})
 		if p.Key != 0 && len(sk.Marks) > 0 {

@@ -257,7 +257,7 @@ func (s *State) unixSendStream(env Env, sk *sock, a SendArgs) (int, Errno) {
 			break
 		}
 		n := min(len(a.Data)-sent, int(max(sk.Opt.SndBuf/2-64, 1)), unixPiece)
-		m := message{Data: slices.Clone(a.Data[sent : sent+n]), Cred: a.Cred, HasCred: true, Charge: chargeStream(n), Sender: sk.ID}
+		m := message{Data: slices.Clone(a.Data[sent : sent+n]), Cred: a.Cred, Charge: chargeStream(n), Sender: sk.ID}
 		if sent == 0 {
 			m.Files = slices.Clone(a.Files)
 		}
@@ -326,7 +326,7 @@ func (s *State) unixSendMessage(env Env, sk *sock, a SendArgs) (int, Errno) {
 		}
 		return 0, EAGAIN
 	}
-	m := message{Data: slices.Clone(a.Data), From: s.unixSender(sk), Files: slices.Clone(a.Files), Cred: a.Cred, HasCred: true,
+	m := message{Data: slices.Clone(a.Data), From: s.unixSender(sk), Files: slices.Clone(a.Files), Cred: a.Cred,
 		Charge: chargeMessage(len(a.Data)), Sender: sk.ID}
 	u.Sent += m.Charge
 	s.enqueue(peer, m)
@@ -364,7 +364,7 @@ func (s *State) unixRecv(env Env, sk *sock, limit, flags int) (Received, Errno) 
 		return s.unixRecvStream(env, sk, limit, flags), OK
 	}
 	m := &sk.Queue[0]
-	r := Received{Data: m.Data, Full: len(m.Data), From: m.From, Files: m.Files, Cred: m.Cred, HasCred: m.HasCred}
+	r := Received{Data: m.Data, Full: len(m.Data), From: m.From, Files: m.Files, Cred: m.Cred}
 	if len(m.Data) > limit {
 		r.Data = m.Data[:limit]
 		r.Flags |= MSG_TRUNC
@@ -380,7 +380,7 @@ func (s *State) unixRecv(env Env, sk *sock, limit, flags int) (Received, Errno) 
 // wants credentials, past a change of the sender.
 func (s *State) unixRecvStream(env Env, sk *sock, limit, flags int) Received {
 	first := &sk.Queue[0]
-	r := Received{Cred: first.Cred, HasCred: first.HasCred}
+	r := Received{Cred: first.Cred}
 	peek := flags&MSG_PEEK != 0
 	for i := 0; len(r.Data) < limit || limit == 0; {
 		if i >= len(sk.Queue) {
