@@ -169,23 +169,26 @@ func (w *World) Close() error {
 		return nil
 	}
 	w.closed = true
-	w.do(func() {
-		if w.machine != nil {
-			w.machine.Close()
-		}
-		if w.blobs != nil {
-			w.blobs.Close()
-		}
-		for _, b := range w.bases {
-			b.Close()
-		}
-		if w.kernel != nil {
-			for _, kit := range w.kernel.Handles.Kits {
-				kit.Close()
-			}
-		}
-	})
+	w.do(w.release)
 	close(w.jobs)
 	<-w.stopped
 	return nil
+}
+
+// release frees what the world holds of the machine.
+func (w *World) release() {
+	if w.machine != nil {
+		w.machine.Close()
+	}
+	if w.blobs != nil {
+		w.blobs.Close()
+	}
+	for _, b := range w.bases {
+		b.Close()
+	}
+	if w.kernel != nil {
+		for _, kit := range w.kernel.Handles.Kits {
+			kit.Close()
+		}
+	}
 }

@@ -73,7 +73,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	k.Handles.Bases = append(k.Handles.Bases, base)
 	env := k.TreeEnv(node)
 	if node.FS, err = fs.New(env, c); err != nil {
-		return err
+		return &layoutError{err}
 	}
 	id := net.NodeID(node.ID)
 	for _, f := range [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}} {
@@ -83,6 +83,9 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	}
 	return nil
 }
+
+// layoutError says that a node's tree cannot be laid out as its volumes ask.
+type layoutError struct{ error }
 
 func machineID(name string) string {
 	sum := sha256.Sum256([]byte(name))

@@ -1,0 +1,326 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Inspect lays out each node of a Spec and looks in its tree for the programs, folders and users that the Spec names.
+// Nothing runs.
+func (*Engine) Inspect(spec *world.Spec, o engine.Options) error {
+	var all engine.Mistakes
+	for i := range spec.Nodes {
+		x := &inspection{World: &World{spec: spec, options: o}, n: &spec.Nodes[i]}
+		err := x.node()
+		if err == nil && len(x.mistakes) == 0 {
+			x.guests(i)
+		}
+		x.release()
+		if err != nil {
+			return fmt.Errorf("node %s: %w", x.n.Name, err)
+		}
+		all = append(all, x.mistakes...)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return nil
+}
+
+// inspection looks at one node, in a world of its own.
+type inspection struct {
+	*World
+	n        *world.Node
+	cred     kernel.Cred
+	dir      fs.InodeID // the working directory
+	mistakes engine.Mistakes
+}
+
+func (x *inspection) found(part engine.Part, name, remedy, problem string, args ...any) {
+	m := engine.Mistake{Node: x.n.Name, Part: part, Name: name, Problem: fmt.Sprintf(problem, args...), Remedy: remedy}
+	if part == engine.PartWorkload || part == engine.PartProperty {
+		m.Node = ""
+	}
+	x.mistakes = append(x.mistakes, m)
+}
+
+// node looks at what a node needs to start. Its error is one of the machine.
+func (x *inspection) node() error {
+	if !x.sources() {
+		return nil
+	}
+	x.blobs = host.NewBlobs()
+	x.kernel = kernel.New(nil, tape.NewSource(tape.Tape{}), kernel.Handles{Blobs: x.blobs})
+	x.kernel.Net = net.New(net.Config{})
+	err := x.addNode(x.n)
+	var misplaced *layoutError
+	if errors.As(err, &misplaced) {
+		x.found(engine.PartVolume, "", "mount at places whose folders are folders, outside /proc and /sys", "%v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if x.cred, err = x.credentials(0, x.n.User); err != nil {
+		x.found(engine.PartUser, "", "name one that is there, or write numbers, such as 1000:1000", "%v", err)
+		return nil
+	}
+	if !x.workingDir() {
+		return nil
+	}
+	if len(x.n.Command) > 0 {
+		x.program(engine.PartCommand, "", x.n.Command[0], x.n.Env)
+	}
+	if x.n.Health != nil {
+		x.guest(engine.PartHealthcheck, "", x.n.Health.Command, nil)
+	}
+	return nil
+}
+
+// sources looks for the folders of the machine that the node is made of.
+func (x *inspection) sources() bool {
+	if root := x.n.Root; root != "" && root != "host" {
+		if info, err := os.Stat(root); err != nil {
+			x.found(engine.PartRoot, "", "make the folder, or name another; `root: host` is this machine's files", "%v", plain(err, root))
+		} else if !info.IsDir() {
+			x.found(engine.PartRoot, "", "name a folder that holds the node's files", "%s is not a folder", root)
+		}
+	}
+	for _, v := range x.n.Volumes {
+		if v.Kind != world.Bind {
+			continue
+		}
+		if _, err := os.Stat(v.Source); err != nil {
+			x.found(engine.PartVolume, v.Target, "make it, or name another source; a volume's name, without a slash, is an empty folder", "%v", plain(err, v.Source))
+		}
+	}
+	return len(x.mistakes) == 0
+}
+
+// plain says what is wrong with a path, without the call that told.
+func plain(err error, name string) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s is not there", name)
+	}
+	var p *os.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func (x *inspection) tree() *fs.State { return x.kernel.Nodes[0].FS }
+
+func (x *inspection) env(c kernel.Cred) *fs.Env {
+	env := *x.kernel.TreeEnv(x.kernel.Nodes[0])
+	env.Cred = fs.Cred{UID: c.FSUID, GID: c.FSGID, Groups: c.Groups}
+	return &env
+}
+
+func (x *inspection) workingDir() bool {
+	dir := x.n.WorkingDir
+	if dir == "" {
+		dir = "/"
+	}
+	p, e := x.tree().Walk(x.env(kernel.Cred{}), x.tree().Root(), dir, true)
+	switch {
+	case e == fs.ENOENT:
+		remedy := "make the folder, or name another with `working_dir:`"
+		if x.onHost() && isThere(dir) {
+			remedy = x.unseen(dir)
+		}
+		x.found(engine.PartWorkingDir, "", remedy, "the folder %s is not there", dir)
+		return false
+	case e != fs.OK:
+		x.found(engine.PartWorkingDir, "", "name another folder with `working_dir:`", "%s: %v", dir, unix.Errno(e))
+		return false
+	case p.Inode == 0 || x.tree().Get(p.Inode).Mode&unix.S_IFMT != unix.S_IFDIR:
+		x.found(engine.PartWorkingDir, "", "name a folder with `working_dir:`", "%s is not a folder", dir)
+		return false
+	}
+	x.dir = p.Inode
+	return true
+}
+
+// onHost tells whether the node's files are this machine's.
+func (x *inspection) onHost() bool { return x.n.Root == "" || x.n.Root == "host" }
+
+func isThere(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// unseen is the remedy for what this machine has and the node has not.
+func (x *inspection) unseen(name string) string {
+	for _, dir := range emptied {
+		if strings.HasPrefix(name, dir+"/") && !strings.HasPrefix(name, x.spec.Dir+"/") {
+			return fmt.Sprintf("this machine has it, but %s begins empty on every node: mount it with `volumes: [%s:%s]`", dir, name, name)
+		}
+	}
+	return "this machine has it, but of a folder .bloodhound nodes see bin alone: put it there, or elsewhere"
+}
+
+// guests looks for the programs that run on the i-th node besides its own: drivers and checks.
+func (x *inspection) guests(i int) {
+	for _, l := range x.spec.Workloads {
+		if l.Driver == "command" && int(x.nodeID(l.Node)) == i {
+			x.guest(engine.PartWorkload, l.Name, l.Command, l.Env)
+		}
+	}
+	for _, p := range x.spec.Properties {
+		if p.Check.Type == world.Custom && x.checker() == i {
+			x.guest(engine.PartProperty, p.Name, p.Check.Script, nil)
+		}
+	}
+}
+
+// guest looks for a program that runs beside the node's own. Where there is one, it may yet make a file that is
+// named by its path.
+func (x *inspection) guest(part engine.Part, name string, argv, env []string) {
+	if len(argv) == 0 || len(x.n.Command) > 0 && strings.Contains(argv[0], "/") {
+		return
+	}
+	x.program(part, name, argv[0], append(slices.Clone(x.n.Env), env...))
+}
+
+// program looks for a program as the kernel does at its start, and says why it would not start.
+func (x *inspection) program(part engine.Part, name, program string, env []string) {
+	if strings.Contains(program, "/") {
+		if problem, remedy := x.executable(program); problem != "" {
+			x.found(part, name, remedy, "%s", problem)
+		}
+		return
+	}
+	list := ""
+	for _, kv := range x.environment(x.n, env) {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			list = v
+		}
+	}
+	forbidden := ""
+	for _, dir := range strings.Split(list, ":") {
+		file := dir + "/" + program
+		switch e := x.access(file); e {
+		case fs.OK:
+			if problem, remedy := x.executable(file); problem != "" {
+				x.found(part, name, remedy, "%s", problem)
+			}
+			return
+		case fs.EACCES:
+			forbidden = file
+		}
+	}
+	if forbidden != "" {
+		problem, remedy := x.executable(forbidden)
+		x.found(part, name, remedy, "%s", problem)
+		return
+	}
+	problem := fmt.Sprintf("there is no program %q in the node's PATH (%s)", program, list)
+	remedy := "give its path, or add its folder to PATH in the node's `environment:`"
+	switch own, err := exec.LookPath(program); {
+	case err != nil || !x.onHost():
+	case x.access(own) == fs.OK:
+		problem += fmt.Sprintf("; your own PATH has it at %s", own)
+		remedy = fmt.Sprintf("write %s, or add %s to PATH in the node's `environment:`; a node does not get your PATH", own, path.Dir(own))
+	default:
+		problem += fmt.Sprintf("; your own PATH has it at %s", own)
+		remedy = x.unseen(own)
+	}
+	x.found(part, name, remedy, "%s", problem)
+}
+
+// access tells whether a file can be executed, as far as its attributes go.
+func (x *inspection) access(file string) fs.Errno {
+	env := x.env(x.cred)
+	p, e := x.tree().Walk(env, x.dir, file, true)
+	if e != fs.OK {
+		return e
+	}
+	if in := x.tree().Get(p.Inode); in == nil || in.Mode&unix.S_IFMT != unix.S_IFREG || in.Synth != "" {
+		return fs.EACCES
+	}
+	return x.tree().Access(env, p.Inode, fs.X_OK)
+}
+
+// executable says why a file cannot be executed, and what to do about it; nothing if it can be.
+func (x *inspection) executable(file string) (problem, remedy string) {
+	env := x.env(x.cred)
+	p, e := x.tree().Walk(env, x.dir, file, true)
+	in := x.tree().Get(p.Inode)
+	switch {
+	case e == fs.ENOENT:
+		full := file
+		if !path.IsAbs(file) {
+			full = path.Join(x.tree().Name(x.dir), file)
+		}
+		problem, remedy = "there is no program "+full, "build it first, as a step of `build:` does, or correct the path"
+		if !x.onHost() {
+			problem += " in " + x.n.Root
+		} else if isThere(full) {
+			remedy = x.unseen(full)
+		}
+		return problem, remedy
+	case e != fs.OK:
+		return fmt.Sprintf("%s: %v", file, unix.Errno(e)), "correct the path, or the rights of its folders"
+	case in == nil || in.Mode&unix.S_IFMT != unix.S_IFREG || in.Synth != "":
+		return file + " is not a file", "name the program itself"
+	case x.tree().Access(env, p.Inode, fs.X_OK) != fs.OK:
+		return file + " is not executable" + x.by(), "chmod +x " + file
+	}
+	head := make([]byte, 256)
+	n, e := x.tree().ReadAt(env, p.Inode, head, 0)
+	if e != fs.OK {
+		return fmt.Sprintf("%s cannot be read by you: %v", file, unix.Errno(e)), "chmod +r " + file
+	}
+	return x.format(file, string(head[:n]))
+}
+
+func (x *inspection) by() string {
+	if x.n.User == "" {
+		return ""
+	}
+	return " by user " + x.n.User
+}
+
+// format looks at the first bytes of a program: ELF for x86-64, or a script.
+func (x *inspection) format(file, head string) (problem, remedy string) {
+	if line, ok := strings.CutPrefix(head, "#!"); ok {
+		line, _, _ = strings.Cut(line, "\n")
+		interpreter := ""
+		if words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' }); len(words) > 0 {
+			interpreter = words[0]
+		}
+		switch {
+		case strings.HasSuffix(interpreter, "\r"):
+			return file + " has Windows line ends: its #! line ends with a carriage return", "write it with Unix line ends, as dos2unix does"
+		case interpreter == "" || x.access(interpreter) != fs.OK:
+			return fmt.Sprintf("the #! line of %s asks for %q, which is no program in the node", file, interpreter), "name an interpreter that is there, such as #!/bin/sh"
+		}
+		return "", ""
+	}
+	const class64, x8664 = 2, 62 // e_ident[EI_CLASS] and e_machine (elf(5))
+	switch {
+	case !strings.HasPrefix(head, "\x7fELF"):
+		return file + " is neither a program nor a script with a #! line", "begin a script with #!/bin/sh, or run it as `sh " + file + "`"
+	case len(head) < 20 || head[4] != class64 || head[18] != x8664 || head[19] != 0:
+		return file + " is a program for another kind of machine than x86-64", "build it for linux/amd64"
+	}
+	return "", ""
+}
