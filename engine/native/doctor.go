@@ -15,9 +15,11 @@ import (
 
 // Doctor tells what this machine offers to the engine, and what to do about what is missing.
 func (e *Engine) Doctor() []engine.Check {
+	ptrace, speed := e.ptraceChecks()
 	return []engine.Check{
 		{Name: "machine", OK: true, Detail: host.Describe()},
-		e.ptraceCheck(),
+		ptrace,
+		speed,
 		openFilesCheck(),
 		procCheck(),
 		cpuCheck(),
@@ -25,20 +27,26 @@ func (e *Engine) Doctor() []engine.Check {
 	}
 }
 
-// ptraceCheck starts the stub, which takes ptrace, seccomp, personality, PR_SET_TSC and memory access.
-func (e *Engine) ptraceCheck() engine.Check {
-	c := engine.Check{Name: "ptrace and seccomp", Required: true, Detail: "a program can be traced, filtered, and read",
+// ptraceChecks start the stub, which takes ptrace, seccomp, personality, PR_SET_TSC and memory access, and look at what
+// stops cost.
+func (e *Engine) ptraceChecks() (ptrace, speed engine.Check) {
+	ptrace = engine.Check{Name: "ptrace and seccomp", Required: true, Detail: "a program can be traced, filtered, and read",
 		Remedy: "in a container, allow ptrace and seccomp (docker run --security-opt seccomp=unconfined, or --cap-add SYS_PTRACE); " +
 			"with Yama, /proc/sys/kernel/yama/ptrace_scope must be 2 or less"}
+	speed = engine.Check{Name: "speed of stops", Detail: "the engine gives up the TSC, as the programs of a world do",
+		Remedy: "nothing is wrong with a run, but in a virtual machine each system call may cost twice as much"}
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread()
+		runtime.LockOSThread() // never unlocked: the OS thread ends with the goroutine
 		done <- func() error {
 			m, err := host.NewMachine(host.Leaks{}, defaultSpinCPUMs)
 			if err != nil {
 				return err
 			}
 			defer m.Close()
+			if speed.OK = m.Slow == nil; !speed.OK {
+				speed.Detail = m.Slow.Error()
+			}
 			kit, err := host.NewKit()
 			if err != nil {
 				return err
@@ -48,11 +56,11 @@ func (e *Engine) ptraceCheck() engine.Check {
 		}()
 	}()
 	if err := <-done; err != nil {
-		c.Detail = err.Error()
-		return c
+		ptrace.Detail = err.Error()
+		return ptrace, speed
 	}
-	c.OK = true
-	return c
+	ptrace.OK = true
+	return ptrace, speed
 }
 
 // wantFiles is how many open files a world of some size needs: each written file is one.

@@ -48,6 +48,9 @@ type Machine struct {
 	vdsoOffset uint64
 	leaks      Leaks
 	watch      *watchdog
+
+	// Slow is why stops may cost twice as much as they could, or nil.
+	Slow error
 }
 
 // Leaks switches off single cures against chance; only the mutation test of the engine sets any.
@@ -69,6 +72,9 @@ func NewMachine(leaks Leaks, spinCPUMs int64) (*Machine, error) {
 	}
 	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, pid: os.Getpid(), leaks: leaks}
 	m.watch = startWatchdog(spinCPUMs)
+	if !leaks.TSC {
+		m.Slow = giveUpTSC()
+	}
 	return m, nil
 }
 

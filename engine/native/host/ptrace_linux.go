@@ -3,22 +3,14 @@
 package host
 
 import (
-	"runtime"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// raw makes a system call without telling Go's scheduler: the loop's thread is locked and pinned, and handing its
+// ptrace makes its call without telling Go's scheduler: the loop's thread is locked and pinned, and handing its
 // processor over for each of some hundred thousand short calls a second costs more than the calls.
-func raw(nr uintptr, a ...uintptr) (uintptr, syscall.Errno) {
-	var x [6]uintptr
-	copy(x[:], a)
-	r, _, e := syscall.RawSyscall6(nr, x[0], x[1], x[2], x[3], x[4], x[5])
-	return r, e
-}
-
 func ptrace(req int, tid int, addr, data uintptr) syscall.Errno {
 	_, _, e := syscall.RawSyscall6(unix.SYS_PTRACE, uintptr(req), uintptr(tid), addr, data, 0, 0)
 	return e
@@ -74,11 +66,23 @@ const (
 // quietChildSignals sets SA_NOCLDSTOP for SIGCHLD: every ptrace stop would signal the Go runtime otherwise, which
 // makes a stop a fifth slower.
 func quietChildSignals() {
-	var sa [4]uint64 // handler, flags, restorer, mask
-	raw(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), 0, uintptr(unsafe.Pointer(&sa)), 8)
-	sa[1] |= 1 // SA_NOCLDSTOP
-	raw(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), uintptr(unsafe.Pointer(&sa)), 0, 8)
-	runtime.KeepAlive(&sa)
+	var sa sigaction
+	rtSigaction(unix.SIGCHLD, nil, &sa)
+	sa.flags |= 1 // SA_NOCLDSTOP
+	rtSigaction(unix.SIGCHLD, &sa, nil)
+}
+
+// sigaction is the kernel's struct (rt_sigaction(2)).
+type sigaction struct {
+	handler  uintptr
+	flags    uint64
+	restorer uintptr
+	mask     uint64
+}
+
+func rtSigaction(sig syscall.Signal, set, old *sigaction) syscall.Errno {
+	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), unsafe.Sizeof(set.mask), 0, 0)
+	return e
 }
 
 // Pin binds the calling OS thread, and all processes that it starts from now on, to one CPU: a wake-up across CPUs
