@@ -10,6 +10,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,6 +49,9 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 	}
 	v := verdict(p)
 	v.Reason = fmt.Sprintf("a check of type %q is not supported", p.Check.Type)
+	if p.Check.Type == world.InvariantCheck {
+		v.Reason += fmt.Sprintf(": nothing judges the condition %q; a custom check can", p.Check.Condition)
+	}
 	return v
 }
 
@@ -64,13 +68,8 @@ func doubt(spec *world.Spec, out *engine.Outcome) string {
 	if kinds := Unsupported(spec); len(kinds) > 0 {
 		return strings.Join(kinds, ", ") + " not supported"
 	}
-	for _, d := range out.Drivers {
-		if d.Signal != "" {
-			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, seconds(d.TimeNs))
-		}
-		if d.ExitCode != 0 {
-			return fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, seconds(d.TimeNs))
-		}
+	if reason := undriven(spec, out.Drivers); reason != "" {
+		return reason
 	}
 	return idle(spec, out.History)
 }
@@ -85,11 +84,11 @@ func unfinished(spec *world.Spec, out *engine.Outcome) string {
 	case engine.Finished:
 		return ""
 	case engine.MaxTime:
+		what, remedy := "the workload and the final checks were", "raise max_time or shorten the workload"
 		if len(spec.Workloads) == 0 {
-			return "" // a world without a workload ends like this
+			what, remedy = "all servers were healthy and the final checks done", "raise max_time or look at the healthchecks"
 		}
-		return fmt.Sprintf("max_time: %s of virtual time were over before the workload and the final checks were; "+
-			"raise max_time or shorten the workload", seconds(spec.MaxTimeNs))
+		return fmt.Sprintf("max_time: %s of virtual time were over before %s; %s", seconds(spec.MaxTimeNs), what, remedy)
 	case engine.Limit:
 		return "limit" + detail
 	case engine.Deadlock:
@@ -102,24 +101,66 @@ func unfinished(spec *world.Spec, out *engine.Outcome) string {
 	return fmt.Sprintf("the run ended for no known reason (%q)", out.Reason)
 }
 
-// idle tells that drivers which report each operation got nothing done. Programs of the user's own need not report.
-func idle(spec *world.Spec, events []history.Event) string {
-	var names []string
-	for _, w := range spec.Workloads {
-		if w.Driver != "command" {
-			names = append(names, fmt.Sprintf("%q", w.Name))
+// undriven says which workload's driver did not do its work to the end. An engine goes on to the final checks when time
+// gets short, so a run may be finished while a driver is still at work.
+func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
+	for _, d := range ends {
+		if d.Signal != "" {
+			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, seconds(d.TimeNs))
+		}
+		if d.ExitCode != 0 {
+			return fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, seconds(d.TimeNs))
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	if len(events) == 0 {
-		return "workload " + strings.Join(names, ", ") + " reported no operation"
-	}
-	if !slices.ContainsFunc(events, func(e history.Event) bool { return e.Type == history.Ok }) {
-		return "no operation of workload " + strings.Join(names, ", ") + " succeeded"
+	for _, w := range spec.Workloads {
+		if !slices.ContainsFunc(ends, func(d engine.DriverEnd) bool { return d.Workload == w.Name }) {
+			return fmt.Sprintf("the driver of workload %q did not end before the final checks; raise max_time or shorten the workload", w.Name)
+		}
 	}
 	return ""
+}
+
+// idle says which workload got nothing done. Clients of the drivers that come with Bloodhound are named after their
+// workload; of all other records nobody can tell which driver of the user's own wrote them.
+func idle(spec *world.Spec, events []history.Event) string {
+	builtin := map[string]bool{}
+	var own []string
+	for _, w := range spec.Workloads {
+		if w.Driver == "command" || w.Name == "" {
+			own = append(own, fmt.Sprintf("%q", w.Name))
+		} else {
+			builtin[w.Name] = true
+		}
+	}
+	records, successes := map[string]int{}, map[string]int{} // by workload, "" is the user's own
+	for _, e := range events {
+		name := e.Client[:max(strings.LastIndex(e.Client, "/"), 0)]
+		if !builtin[name] {
+			name = ""
+		}
+		records[name]++
+		if e.Type == history.Ok {
+			successes[name]++
+		}
+	}
+	undone := func(name, shown string) string {
+		switch {
+		case records[name] == 0:
+			return "workload " + shown + " reported no operation"
+		case successes[name] == 0:
+			return "no operation of workload " + shown + " succeeded"
+		}
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(builtin)) {
+		if reason := undone(name, fmt.Sprintf("%q", name)); reason != "" {
+			return reason
+		}
+	}
+	if len(own) == 0 {
+		return ""
+	}
+	return undone("", strings.Join(own, ", "))
 }
 
 // Unsupported lists the kinds of fault that the Spec asks for, with a rate above 0, and that no engine can make.

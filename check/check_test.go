@@ -16,6 +16,14 @@ import (
 
 const second = int64(1_000_000_000)
 
+// by gives events to the clients of a workload.
+func by(workload string, events []history.Event) []history.Event {
+	for i := range events {
+		events[i].Client = workload + "/" + events[i].Client
+	}
+	return events
+}
+
 // good is a run in which everything holds; tests spoil one thing of it.
 func good(t *testing.T) (*world.Spec, *engine.Outcome) {
 	spec := &world.Spec{
@@ -33,7 +41,7 @@ func good(t *testing.T) (*world.Spec, *engine.Outcome) {
 		Reason:    engine.Finished,
 		Repeat:    engine.Repeat{Reproducible: true},
 		VirtualNs: 100 * second,
-		History:   events(t, "a:put=1 a! b:get b!1"),
+		History:   by("load", events(t, "a:put=1 a! b:get b!1")),
 		Drivers:   []engine.DriverEnd{{Workload: "load"}},
 		Heals:     []int64{20 * second, 60 * second},
 		Probes: []engine.Probe{
@@ -96,10 +104,27 @@ func TestDoubt(t *testing.T) {
 		}, "fsync_fail not supported"},
 		{"driver failed", func(s *world.Spec, o *engine.Outcome) { o.Drivers[0].ExitCode = 3 }, `"load" ended with exit code 3`},
 		{"driver killed", func(s *world.Spec, o *engine.Outcome) { o.Drivers[0].Signal = "SIGSEGV" }, `"load" was ended by SIGSEGV`},
+		{"driver still at work", func(s *world.Spec, o *engine.Outcome) { o.Drivers = nil },
+			`the driver of workload "load" did not end before the final checks`},
+		{"one of two drivers still at work", func(s *world.Spec, o *engine.Outcome) {
+			s.Workloads = append(s.Workloads, world.Workload{Name: "more", Driver: "command"})
+		}, `"more" did not end`},
 		{"nothing reported", func(s *world.Spec, o *engine.Outcome) { o.History = nil }, `workload "load" reported no operation`},
 		{"nothing succeeded", func(s *world.Spec, o *engine.Outcome) {
-			o.History = []history.Event{{Number: 1, Client: "a", Type: history.Invoke, Op: "put"}}
-		}, "no operation of workload"},
+			o.History = []history.Event{{Number: 1, Client: "load/a", Type: history.Invoke, Op: "put"}}
+		}, `no operation of workload "load" succeeded`},
+		{"one of two workloads did nothing", func(s *world.Spec, o *engine.Outcome) {
+			s.Workloads = append(s.Workloads, world.Workload{Name: "load/two", Driver: "redis"})
+			o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "load/two"})
+		}, `workload "load/two" reported no operation`},
+		{"a program of one's own reports nothing", func(s *world.Spec, o *engine.Outcome) { s.Workloads[0].Driver, o.History = "command", nil },
+			`workload "load" reported no operation`},
+		{"a program of one's own beside another workload reports nothing", func(s *world.Spec, o *engine.Outcome) {
+			s.Workloads = append(s.Workloads, world.Workload{Name: "own", Driver: "command"})
+			o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "own"})
+		}, `workload "own" reported no operation`},
+		{"time is over without a workload", func(s *world.Spec, o *engine.Outcome) { s.Workloads, o.Reason = nil, engine.MaxTime },
+			"max_time: 300.000000 s of virtual time were over before all servers were healthy"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -124,13 +149,14 @@ func TestDoubt(t *testing.T) {
 	t.Run("no doubt", func(t *testing.T) {
 		spec, out := good(t)
 		spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "fsync_fail"})
-		spec.Workloads[0].Driver = "command"
+		spec.Workloads = append(spec.Workloads, world.Workload{Name: "own", Driver: "command"})
+		out.Drivers = append(out.Drivers, engine.DriverEnd{Workload: "own"})
+		out.History = append(out.History, history.Event{Number: 9, Client: "x", Type: history.Invoke}, history.Event{Number: 10, Client: "x", Type: history.Ok})
 		spec.Properties = spec.Properties[1:]
-		out.History = nil
 		if got := statuses(Judge(spec, out)); strings.Contains(got, "unknown") {
 			t.Error(got)
 		}
-		spec.Workloads, out.Reason = nil, engine.MaxTime
+		spec.Workloads, out.Drivers, out.History = nil, nil, nil
 		if got := statuses(Judge(spec, out)); strings.Contains(got, "unknown") {
 			t.Error(got)
 		}
@@ -175,6 +201,7 @@ func TestProbes(t *testing.T) {
 			p.Phase = "final"
 			o.Probes = append(o.Probes, p)
 		}, engine.Unknown, "the check itself failed: 90.000000 s"},
+		{"no look at the end", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:5] }, engine.Unknown, "the final check never ran"},
 		{"never an answer", "pong", func(s *world.Spec, o *engine.Outcome) {
 			drop(o, "pong")
 			o.Probes = append(o.Probes, probe("pong", 2, 70))
@@ -249,8 +276,9 @@ func TestProbes(t *testing.T) {
 			s.Properties[1].TimeoutNs = 0
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", 0, 91))
 		}, engine.Violated, "not within 30.000000 s"},
-		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) { s.Properties[0].Check.Type = world.InvariantCheck },
-			engine.Unknown, "not supported"},
+		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) {
+			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
+		}, engine.Unknown, `a check of type "invariant" is not supported: nothing judges the condition "one leader"; a custom check can`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -289,41 +317,6 @@ func TestCrashes(t *testing.T) {
 	}
 	if v := find(t, verdicts, "no panic"); v.Status != engine.Holds {
 		t.Errorf("no panic: %s", v.Status)
-	}
-}
-
-func TestOverall(t *testing.T) {
-	h, x, u := engine.Verdict{Status: engine.Holds}, engine.Verdict{Status: engine.Violated}, engine.Verdict{Status: engine.Unknown}
-	yes, no := engine.Repeat{Reproducible: true}, engine.Repeat{Reason: "a spin"}
-	for _, c := range []struct {
-		verdicts []engine.Verdict
-		repeat   engine.Repeat
-		status   engine.Status
-		code     int
-	}{
-		{nil, yes, engine.Unknown, ExitUnknown},
-		{nil, no, engine.Unknown, ExitNotReproducible},
-		{[]engine.Verdict{h, h}, yes, engine.Holds, ExitHolds},
-		{[]engine.Verdict{h, u}, yes, engine.Unknown, ExitUnknown},
-		{[]engine.Verdict{u, h}, yes, engine.Unknown, ExitUnknown},
-		{[]engine.Verdict{u, x, h}, yes, engine.Violated, ExitViolated},
-		{[]engine.Verdict{x, u}, yes, engine.Violated, ExitViolated},
-		{[]engine.Verdict{h, {}}, yes, engine.Unknown, ExitUnknown},
-		{[]engine.Verdict{h}, no, engine.Holds, ExitNotReproducible},
-		{[]engine.Verdict{u}, no, engine.Unknown, ExitNotReproducible},
-		{[]engine.Verdict{x}, no, engine.Violated, ExitViolated},
-	} {
-		if status, code := Overall(c.verdicts, c.repeat); status != c.status || code != c.code {
-			t.Errorf("%s, reproducible %v: got %s %d, want %s %d", statuses(c.verdicts), c.repeat.Reproducible, status, code, c.status, c.code)
-		}
-	}
-	for want, codes := range map[int][]int{3: {0, 1, 3, 4, 5}, 1: {0, 5, 4, 1}, 4: {5, 4, 0}, 5: {0, 5}, 0: {0, 0}} {
-		if got := Worst(codes...); got != want {
-			t.Errorf("worst of %v is %d, want %d", codes, got, want)
-		}
-	}
-	if Worst() != ExitUnknown || Worst(77) != ExitEngine {
-		t.Error("nothing, or a code that nobody knows, must not pass")
 	}
 }
 

@@ -35,7 +35,8 @@ func probesOf(p *world.Property, out *engine.Outcome) []engine.Probe {
 }
 
 // safe judges a safety property or an invariant: no probe may find it broken. A server that does not answer broke no
-// promise of this kind, so such probes do not count, except in the final phase, when servers must answer again.
+// promise of this kind, so such probes do not count, except in the final phase, when servers must answer again: without
+// a look at what the chaos has left behind, nothing holds.
 func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 	v := verdict(p)
 	probes := probesOf(p, out)
@@ -43,8 +44,10 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 	answered, silent := 0, 0
 	var failed *engine.Probe // the first probe that could not judge and may not be passed over
 	broken := 0
+	last := false // the final check was made
 	for i := range probes {
 		q := &probes[i]
+		last = last || q.Phase == finalPhase
 		switch {
 		case q.ExitCode == world.ProbeHolds:
 			answered++
@@ -71,6 +74,8 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 		v.Reason = "the check itself failed: " + sentence(failed)
 	case answered == 0:
 		v.Reason = fmt.Sprintf("none of %d probes got an answer", silent)
+	case !last:
+		v.Reason = "the final check never ran"
 	default:
 		v.Status = engine.Holds
 	}

@@ -117,10 +117,10 @@ func (s *kv) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func judge(events []history.Event, operations ...string) engine.Verdict {
-	spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "http"}},
+func judge(driver string, events []history.Event, operations ...string) engine.Verdict {
+	spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: driver}},
 		Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: operations}}}}
-	return check.Judge(spec, &engine.Outcome{Reason: engine.Finished, History: events})[0]
+	return check.Judge(spec, &engine.Outcome{Reason: engine.Finished, History: events, Drivers: []engine.DriverEnd{{Workload: "load"}}})[0]
 }
 
 func TestHTTPWorkload(t *testing.T) {
@@ -148,7 +148,7 @@ func TestHTTPWorkload(t *testing.T) {
 	if want := "load: 60 operations: 60 ok, 0 fail, 0 info; 0 not started\n"; out != want || len(events) != 120 {
 		t.Fatalf("%d events; says %q", len(events), out)
 	}
-	if v := judge(events, "put", "get"); v.Status != engine.Holds {
+	if v := judge("http", events, "put", "get"); v.Status != engine.Holds {
 		t.Fatalf("%s %s", v.Status, v.Reason)
 	}
 	if events[0].Node != strings.TrimPrefix(server.URL, "http://") {
@@ -158,7 +158,7 @@ func TestHTTPWorkload(t *testing.T) {
 	d = newDrives(t)
 	store.before, store.stale, store.values = nil, true, map[string][]string{}
 	events, _ = d.run(w)
-	if v := judge(events, "put", "get"); v.Status != engine.Violated {
+	if v := judge("http", events, "put", "get"); v.Status != engine.Violated {
 		t.Fatalf("stale reads: %s %s", v.Status, v.Reason)
 	}
 }

@@ -4,6 +4,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -63,12 +64,12 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 	if err != nil {
 		return nil, err
 	}
-	w := &fake{spec: spec, opts: o, src: tape.NewSource(t), plan: plan, store: map[string]string{}, client: "client"}
+	w := &fake{spec: spec, opts: o, src: tape.NewSource(t), plan: plan, store: map[string]string{}, client: "client", load: "load"}
 	w.out = engine.Outcome{Tape: t, Repeat: engine.Repeat{Reproducible: true}, Machine: "fake"}
 	w.ops, w.clients = defaultOps, defaultClients
 	if len(spec.Workloads) > 0 {
 		l := spec.Workloads[0]
-		w.client = l.Node
+		w.client, w.load = l.Node, cmp.Or(l.Name, w.load)
 		w.clients = max(l.Clients, 1)
 		if l.Operations > 0 {
 			w.ops = l.Operations
@@ -111,6 +112,7 @@ type fake struct {
 	steps   int64
 	server  string
 	client  string
+	load    string // the workload's name, and so the first part of its clients'
 	clients int
 	ops     int
 	done    int
@@ -186,7 +188,7 @@ func (w *fake) cut() int {
 }
 
 func (w *fake) operation() {
-	c := fmt.Sprintf("load/%d", w.src.Choose("load/client", uint64(w.clients)))
+	c := fmt.Sprintf("%s/%d", w.load, w.src.Choose("load/client", uint64(w.clients)))
 	key := fmt.Sprintf("k%d", w.src.Choose("load/key", keys))
 	write := w.src.Choose("load/kind", 2) == 1
 	h := history.Event{Client: c, Op: "get", Key: key, Type: history.Invoke, Node: w.server}
@@ -259,6 +261,9 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 		w.event("", "end "+string(a.Kind), int64(a.ID), a.Target)
 	}
 	w.out.Heals = append(w.out.Heals, w.now)
+	for _, l := range w.spec.Workloads {
+		w.out.Drivers = append(w.out.Drivers, engine.DriverEnd{Workload: l.Name, TimeNs: w.now})
+	}
 	return engine.Finished, nil
 }
 
