@@ -42,6 +42,9 @@ type Result struct {
 	Debug       Debug
 	// Notes tell about keys that have no effect, spellings and guesses. They are no mistakes.
 	Notes []Note
+
+	files  []*file
+	places map[place]location
 }
 
 // Build is a command that builds programs of the project on this machine, before the first world boots.
@@ -115,7 +118,7 @@ func Load(opts Options) (*Result, error) {
 		opts.LookupEnv = os.LookupEnv
 	}
 	l := &loader{opts: opts, dotEnvs: map[string]map[string]string{}, spec: &world.Spec{}}
-	l.result = &Result{Spec: l.spec}
+	l.result = &Result{Spec: l.spec, places: map[place]location{}}
 	name, err := configFile(opts)
 	if err != nil {
 		return nil, err
@@ -165,6 +168,7 @@ func Load(opts Options) (*Result, error) {
 		return nil, sortErrors(l.errs, l.files)
 	}
 	l.sortNotes()
+	l.result.files = l.files
 	return l.result, nil
 }
 
@@ -381,12 +385,14 @@ func (l *loader) settings(top *node) {
 		SummaryReport:        valueOr(n.get("summary_report"), false),
 		CoverageFormat:       valueOr(n.get("coverage_format"), ""),
 	}
+	l.remember(place{part: "output.dir"}, n.get("dir"), "output.dir")
 
 	n = top.get("debug")
 	d := &l.result.Debug
 	d.TraceLevel = valueOr(n.get("trace_level"), "")
 	if f := valueOr(n.get("trace_file"), ""); f != "" {
 		d.TraceFile = l.under(l.spec.Dir, f)
+		l.remember(place{part: "debug.trace_file"}, n.get("trace_file"), "debug.trace_file")
 	}
 	for _, item := range n.get("trace_events").list() {
 		if near := nearest(item.text, traceEvents); near != "" && near != item.text && distance(near, item.text) <= 2 {

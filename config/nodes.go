@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -197,6 +198,7 @@ func (l *loader) buildNode(d *declared) {
 	l.volumes(d)
 	l.dependencies(d)
 	n.Health = l.health(v.get("healthcheck"), key+".healthcheck")
+	l.rememberParts(d)
 	n.Restart = l.restart(v.get("restart"), key+".restart")
 	n.StopSignal = l.signal(v.get("stop_signal"), key+".stop_signal")
 	n.StopGraceNs = valueOr(v.get("stop_grace_period"), int64(10e9))
@@ -376,6 +378,7 @@ func (l *loader) mount(d *declared, at position, key string, v world.Volume) {
 		}
 	}
 	d.spec.Volumes = append(d.spec.Volumes, v)
+	l.result.places[place{d.name, engine.PartVolume, v.Target}] = location{at, key}
 }
 
 func (l *loader) shortVolume(d *declared, item *node, key string) (world.Volume, bool) {

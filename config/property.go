@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -99,6 +100,7 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		l.redisCheck(n, c, key)
 	case world.Custom:
 		c.Script = l.program(n.get("script"), key+".script")
+		l.remember(place{part: engine.PartProperty, name: p.Name}, n.get("script"), key+".script")
 		l.missing(n, "script", "add `script: ./check.sh`", "%s has no script", key)
 		if s := n.get("script"); s != nil && len(c.Script) == 0 {
 			l.fail(s.position, "write the program's path, such as ./check.sh", "%s.script is empty", key)

@@ -64,13 +64,6 @@ type field struct {
 	verbatim bool // its values are read without filling in variables
 }
 
-func (f *field) canonical() string {
-	if f.of != "" {
-		return f.of
-	}
-	return f.name
-}
-
 // variable is one line of an environment.
 type variable struct {
 	name string

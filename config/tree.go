@@ -121,14 +121,18 @@ func valueOr[T any](n *node, otherwise T) T {
 
 // fail adds a mistake.
 func (l *loader) fail(at position, remedy, format string, args ...any) {
-	e := &Error{Message: fmt.Sprintf(format, args...), Remedy: remedy, Line: at.line, Column: at.column}
+	l.errs = append(l.errs, at.mistake(fmt.Sprintf(format, args...), remedy))
+}
+
+func (at position) mistake(message, remedy string) *Error {
+	e := &Error{Message: message, Remedy: remedy, Line: at.line, Column: at.column}
 	if at.file != nil {
 		e.File = at.file.name
 		if at.line > 0 && at.line <= len(at.file.lines) {
 			e.Source = at.file.lines[at.line-1]
 		}
 	}
-	l.errs = append(l.errs, e)
+	return e
 }
 
 // missing complains about a key that a mapping must have.

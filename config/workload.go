@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -170,6 +171,7 @@ func (l *loader) commandDriver(n *node, w *world.Workload, key string) {
 		at, name = inside, key+".config.command"
 	}
 	w.Command = l.program(at, name)
+	l.remember(place{part: engine.PartWorkload, name: w.Name}, at, name)
 	if len(w.Command) == 0 && !n.entry("command").isBad() && !c.entry("command").isBad() {
 		l.fail(n.position, "add `command:`, a program that reports its operations to $BLOODHOUND_REPORT", "%s has no command", key)
 	}

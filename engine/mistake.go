@@ -30,18 +30,22 @@ type Mistake struct {
 	Remedy  string `json:"remedy"`
 }
 
-// Mistakes are all that were found in a Spec, in the order of its nodes, workloads and properties.
+// Place names the part in words.
+func (m Mistake) Place() string {
+	if m.Node == "" {
+		return string(m.Part) + " " + m.Name
+	}
+	return "node " + m.Node
+}
+
+// Mistakes are all that were found in a Spec, in the order of its nodes.
 type Mistakes []Mistake
 
-// Error has each Mistake once, with its place in the Spec and its remedy.
+// Error has each Mistake with its place and its remedy.
 func (m Mistakes) Error() string {
 	var lines []string
 	for _, one := range m {
-		place := "node " + one.Node
-		if one.Node == "" {
-			place = string(one.Part) + " " + one.Name
-		}
-		lines = append(lines, place+": "+one.Problem+"\n  "+one.Remedy)
+		lines = append(lines, one.Place()+": "+one.Problem+"\n  "+one.Remedy)
 	}
 	return strings.Join(lines, "\n")
 }
