@@ -27,30 +27,12 @@ const nativeLimit = 60 * time.Second
 //
 //	go test ./engine/native -run 'Compat/epoll/oneshot$'
 func TestCompat(t *testing.T) {
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler (cc) in PATH")
-	}
-	sources, err := filepath.Glob("testdata/compat/*.c")
-	if err != nil || len(sources) == 0 {
-		t.Fatal("no programs in testdata/compat", err)
-	}
-	bin := t.TempDir()
-	for _, source := range sources {
-		name := strings.TrimSuffix(filepath.Base(source), ".c")
-		t.Run(name, func(t *testing.T) {
-			program := filepath.Join(bin, name)
-			compile(t, cc, program, source)
-			compare(t, program)
-		})
+	eachProgram(t, "compat", func(t *testing.T, name, source string) {
+		compare(t, compile(t, source))
 		if staticToo[name] {
-			t.Run(name+"-static", func(t *testing.T) {
-				program := filepath.Join(bin, name+"-static")
-				compile(t, cc, program, source, "-static")
-				compare(t, program)
-			})
+			t.Run("static", func(t *testing.T) { compare(t, compile(t, source, "-static")) })
 		}
-	}
+	})
 }
 
 // TestCompatGo is TestCompat for the Go programs of testdata/compat/go, whose runtime uses other calls than libc.
@@ -71,14 +53,6 @@ func TestCompatGo(t *testing.T) {
 			}
 			compare(t, program)
 		})
-	}
-}
-
-func compile(t *testing.T, cc, program, source string, flags ...string) {
-	t.Helper()
-	args := append([]string{"-O1", "-pthread", "-w", "-o", program, source}, flags...)
-	if out, err := exec.Command(cc, append(args, "-lrt")...).CombinedOutput(); err != nil {
-		t.Fatalf("cc %s: %v\n%s", source, err, out)
 	}
 }
 
@@ -121,7 +95,7 @@ func compare(t *testing.T, program string) {
 	if exit != 0 {
 		t.Fatalf("exit code %d on real Linux, after:\n%s", exit, outside)
 	}
-	got, exit := runInside(t, []string{program})
+	got, exit := runInside(t, program)
 	if exit != 0 {
 		t.Errorf("exit code %d inside", exit)
 	}
@@ -141,7 +115,7 @@ func compare(t *testing.T, program string) {
 					t.Logf("the program ended inside in case %q; this case and those after it run alone", last)
 				}
 				missing = true
-				alone, exit := runInside(t, []string{program, want.name})
+				alone, exit := runInside(t, program, want.name)
 				if exit != 0 {
 					t.Errorf("exit code %d inside", exit)
 				}

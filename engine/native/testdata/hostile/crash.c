@@ -1,5 +1,6 @@
 // Crashes before it has done anything.
 // want: reason=finished
+// want: reproducible=true
 // want: crash kind=crash .*signal=SIGSEGV
 #include <stddef.h>
 

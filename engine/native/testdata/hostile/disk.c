@@ -1,4 +1,8 @@
-/* Fills the disk. */
+// Fills the disk.
+// want: reason=finished
+// want: reproducible=true
+// want: crashes=0
+// want: line stdout write: No space left on device
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

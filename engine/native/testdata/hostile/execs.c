@@ -1,4 +1,8 @@
-/* Executes itself for ever. */
+// Executes itself for ever.
+// want: reason=(finished|limit|max_time)
+// want: reproducible=true
+// want: events=\d{4,}
+// want: crashes=0
 #include <unistd.h>
 int main(int argc, char **argv)
 {

@@ -1,4 +1,8 @@
-/* Takes memory without end, and touches little of it. */
+// Takes memory without end, and touches little of it.
+// want: reason=finished
+// want: reproducible=true
+// want: crashes=0
+// want: line stdout out of memory
 #include <stdio.h>
 #include <stdlib.h>
 int main(void)

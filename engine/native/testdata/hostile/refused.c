@@ -1,4 +1,16 @@
-/* Calls what is refused by design. */
+// Calls what is refused by design. Each call is named in the report.
+// want: reason=finished
+// want: reproducible=true
+// want: crashes=0
+// want: line stdout io_uring_setup -1 1$
+// want: line stdout ptrace -1$
+// want: line stdout call 700 -1 1$
+// want: refused call=io_uring_setup program=.*/refused errno=ENOSYS
+// want: refused call=perf_event_open program=.*/refused
+// want: refused call=bpf program=.*/refused
+// want: refused call=ptrace program=.*/refused
+// want: refused call=mount program=.*/refused
+// want: refused call=unknown call program=.*/refused
 #include <stdio.h>
 #include <errno.h>
 #include <sys/mount.h>

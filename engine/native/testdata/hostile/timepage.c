@@ -1,4 +1,8 @@
-/* Scribbles over the page of virtual time. */
+// Scribbles over the page of virtual time: the run must not claim that it can be repeated.
+// want: reason=finished
+// want: reproducible=false
+// want: crashes=0
+// want: line stdout scribbled
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

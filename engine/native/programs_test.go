@@ -1,0 +1,106 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// eachProgram gives every C program of a folder of testdata to a subtest of its own.
+func eachProgram(t *testing.T, folder string, test func(t *testing.T, name, source string)) {
+	t.Helper()
+	needCompiler(t)
+	sources, err := filepath.Glob(filepath.Join("testdata", folder, "*.c"))
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("no programs in testdata/%s: %v", folder, err)
+	}
+	for _, source := range sources {
+		name := strings.TrimSuffix(filepath.Base(source), ".c")
+		t.Run(name, func(t *testing.T) { test(t, name, source) })
+	}
+}
+
+// needCompiler skips a test where no C program can be compiled.
+func needCompiler(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler (cc) in PATH")
+	}
+}
+
+// compile makes a program of a C source, in a folder of its own.
+func compile(t *testing.T, source string, flags ...string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
+	args := append([]string{"-O1", "-pthread", "-w", "-o", program, source}, flags...)
+	if out, err := exec.Command("cc", append(args, "-lrt")...).CombinedOutput(); err != nil {
+		t.Fatalf("cc %s: %v\n%s", source, err, out)
+	}
+	return program
+}
+
+// aloneSpec is a world of one node in which argv runs in an empty folder. The program's own folder is mounted where it
+// is on the host: temporary folders are private inside.
+func aloneSpec(argv ...string) *world.Spec {
+	dir := filepath.Dir(argv[0])
+	return &world.Spec{
+		Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 120e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", IPv6: "fd77::10", Root: "host", Command: argv, WorkingDir: "/work",
+			Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}, {Kind: world.Named, Source: "work", Target: "/work"}}}},
+	}
+}
+
+// run makes the run of a tape without edits. It returns what the world's programs wrote, too.
+func run(t *testing.T, spec *world.Spec, seed uint64) (printed []engine.LogLine, out *engine.Outcome) {
+	t.Helper()
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: seed}, engine.Options{Log: func(l engine.LogLine) { printed = append(printed, l) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return printed, out
+}
+
+// texts are the lines of a log, of one stream or, if that is empty, of all.
+func texts(log []engine.LogLine, stream string) (lines []string) {
+	for _, l := range log {
+		if stream == "" || l.Stream == stream {
+			lines = append(lines, l.Text)
+		}
+	}
+	return lines
+}
+
+// runInside runs a program inside the engine, alone on a node with the host's files as its root and an empty working
+// folder, and returns what it wrote to its standard output and its exit code.
+func runInside(t *testing.T, argv ...string) (stdout string, exit int) {
+	t.Helper()
+	log, out := run(t, aloneSpec(argv...), 1)
+	if out.Reason != engine.Finished {
+		t.Errorf("the world ended by %s %s", out.Reason, out.Detail)
+	}
+	for _, r := range out.Refused {
+		t.Logf("refused: %s = %s", r.Call, r.Errno)
+	}
+	const mainPID = 10 // a node's first process
+	for _, c := range out.Crashes {
+		if c.PID != mainPID { // the program under test is free to make children that crash
+			continue
+		}
+		exit = c.ExitCode
+		if c.Signal != "" {
+			t.Errorf("ended by %s", c.Signal)
+		}
+	}
+	for _, line := range texts(log, "stdout") {
+		stdout += line + "\n"
+	}
+	return stdout, exit
+}
