@@ -21,50 +21,37 @@ func sysGetppid(k *Kernel, t *Thread) Result {
 	return 1
 }
 
-func sysGetuid(k *Kernel, t *Thread) Result  { return Result(k.proc(t).Cred.UID) }
-func sysGeteuid(k *Kernel, t *Thread) Result { return Result(k.proc(t).Cred.EUID) }
-func sysGetgid(k *Kernel, t *Thread) Result  { return Result(k.proc(t).Cred.GID) }
-func sysGetegid(k *Kernel, t *Thread) Result { return Result(k.proc(t).Cred.EGID) }
+// ids are the ids of one kind that a process has (credentials(7)).
+type ids struct{ real, effective, saved, fs *int }
 
-func (k *Kernel) outIDs(t *Thread, ids ...int) Result {
-	for i, v := range ids {
-		if !k.outU32(t, t.Call.Args[i], uint32(v)) {
+// forUsers and forGroups make the two twins of a call: getuid and getgid.
+func forUsers(call func(k *Kernel, t *Thread, x ids) Result) handler {
+	return func(k *Kernel, t *Thread) Result {
+		c := &k.proc(t).Cred
+		return call(k, t, ids{&c.UID, &c.EUID, &c.SUID, &c.FSUID})
+	}
+}
+
+func forGroups(call func(k *Kernel, t *Thread, x ids) Result) handler {
+	return func(k *Kernel, t *Thread) Result {
+		c := &k.proc(t).Cred
+		return call(k, t, ids{&c.GID, &c.EGID, &c.SGID, &c.FSGID})
+	}
+}
+
+func getReal(_ *Kernel, _ *Thread, x ids) Result      { return Result(*x.real) }
+func getEffective(_ *Kernel, _ *Thread, x ids) Result { return Result(*x.effective) }
+
+func getAll(k *Kernel, t *Thread, x ids) Result {
+	for i, v := range []*int{x.real, x.effective, x.saved} {
+		if !k.outU32(t, t.Call.Args[i], uint32(*v)) {
 			return fail(unix.EFAULT)
 		}
 	}
 	return 0
 }
 
-func sysGetresuid(k *Kernel, t *Thread) Result {
-	c := &k.proc(t).Cred
-	return k.outIDs(t, c.UID, c.EUID, c.SUID)
-}
-
-func sysGetresgid(k *Kernel, t *Thread) Result {
-	c := &k.proc(t).Cred
-	return k.outIDs(t, c.GID, c.EGID, c.SGID)
-}
-
-// setIDs applies setresuid and its kind: -1 keeps; without privilege each must be one of the present ones.
-func setIDs(privileged bool, real, eff, saved *int, fs *int, r, e, s int) Result {
-	have := []int{*real, *eff, *saved}
-	for _, v := range []int{r, e, s} {
-		if v != -1 && !privileged && !slices.Contains(have, v) {
-			return fail(unix.EPERM)
-		}
-	}
-	for _, x := range []struct {
-		to *int
-		v  int
-	}{{real, r}, {eff, e}, {saved, s}} {
-		if x.v != -1 {
-			*x.to = x.v
-		}
-	}
-	*fs = *eff
-	return 0
-}
-
+// id32 reads an id; -1 is no id.
 func id32(v uint64) int {
 	if uint32(v) == ^uint32(0) {
 		return -1
@@ -72,74 +59,69 @@ func id32(v uint64) int {
 	return int(uint32(v))
 }
 
-func sysSetuid(k *Kernel, t *Thread) Result {
-	c, v := &k.proc(t).Cred, id32(t.Call.Args[0])
-	if v == -1 {
-		return fail(unix.EINVAL)
-	}
-	if c.EUID == 0 {
-		return setIDs(true, &c.UID, &c.EUID, &c.SUID, &c.FSUID, v, v, v)
-	}
-	return setIDs(false, &c.UID, &c.EUID, &c.SUID, &c.FSUID, -1, v, -1)
-}
-
-func sysSetgid(k *Kernel, t *Thread) Result {
-	c, v := &k.proc(t).Cred, id32(t.Call.Args[0])
-	if v == -1 {
-		return fail(unix.EINVAL)
-	}
-	if c.EUID == 0 {
-		return setIDs(true, &c.GID, &c.EGID, &c.SGID, &c.FSGID, v, v, v)
-	}
-	return setIDs(false, &c.GID, &c.EGID, &c.SGID, &c.FSGID, -1, v, -1)
-}
-
-func sysSetreuid(k *Kernel, t *Thread) Result {
-	c, r, e := &k.proc(t).Cred, id32(t.Call.Args[0]), id32(t.Call.Args[1])
-	s := -1
-	if r != -1 || e != -1 && e != c.UID {
-		if s = e; e == -1 {
-			s = c.EUID
+// becomes gives the ids new values, of which -1 keeps the old one.
+func (x ids) becomes(real, effective, saved int) Result {
+	for _, c := range []struct {
+		to *int
+		v  int
+	}{{x.real, real}, {x.effective, effective}, {x.saved, saved}} {
+		if c.v != -1 {
+			*c.to = c.v
 		}
 	}
-	return setIDs(c.EUID == 0, &c.UID, &c.EUID, &c.SUID, &c.FSUID, r, e, s)
+	*x.fs = *x.effective
+	return 0
 }
 
-func sysSetregid(k *Kernel, t *Thread) Result {
-	c, r, e := &k.proc(t).Cred, id32(t.Call.Args[0]), id32(t.Call.Args[1])
+// mayChange reports whether a process may choose its ids freely.
+func (k *Kernel) mayChange(t *Thread) bool { return k.proc(t).Cred.EUID == 0 }
+
+// setOne is setuid(2).
+func setOne(k *Kernel, t *Thread, x ids) Result {
+	switch v := id32(t.Call.Args[0]); {
+	case v == -1:
+		return fail(unix.EINVAL)
+	case k.mayChange(t):
+		return x.becomes(v, v, v)
+	case v != *x.real && v != *x.saved:
+		return fail(unix.EPERM)
+	default:
+		return x.becomes(-1, v, -1)
+	}
+}
+
+// setTwo is setreuid(2): without privilege, ids may be swapped.
+func setTwo(k *Kernel, t *Thread, x ids) Result {
+	r, e := id32(t.Call.Args[0]), id32(t.Call.Args[1])
+	if !k.mayChange(t) && (!slices.Contains([]int{-1, *x.real, *x.effective}, r) || !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, e)) {
+		return fail(unix.EPERM)
+	}
 	s := -1
-	if r != -1 || e != -1 && e != c.GID {
+	if r != -1 || e != -1 && e != *x.real {
 		if s = e; e == -1 {
-			s = c.EGID
+			s = *x.effective
 		}
 	}
-	return setIDs(c.EUID == 0, &c.GID, &c.EGID, &c.SGID, &c.FSGID, r, e, s)
+	return x.becomes(r, e, s)
 }
 
-func sysSetresuid(k *Kernel, t *Thread) Result {
-	c, a := &k.proc(t).Cred, &t.Call.Args
-	return setIDs(c.EUID == 0, &c.UID, &c.EUID, &c.SUID, &c.FSUID, id32(a[0]), id32(a[1]), id32(a[2]))
-}
-
-func sysSetresgid(k *Kernel, t *Thread) Result {
-	c, a := &k.proc(t).Cred, &t.Call.Args
-	return setIDs(c.EUID == 0, &c.GID, &c.EGID, &c.SGID, &c.FSGID, id32(a[0]), id32(a[1]), id32(a[2]))
-}
-
-func sysSetfsuid(k *Kernel, t *Thread) Result {
-	c := &k.proc(t).Cred
-	old, v := c.FSUID, id32(t.Call.Args[0])
-	if v != -1 && (c.EUID == 0 || v == c.UID || v == c.EUID || v == c.SUID) {
-		c.FSUID = v
+// setAll is setresuid(2).
+func setAll(k *Kernel, t *Thread, x ids) Result {
+	var v [3]int
+	for i := range v {
+		v[i] = id32(t.Call.Args[i])
+		if !k.mayChange(t) && !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, v[i]) {
+			return fail(unix.EPERM)
+		}
 	}
-	return Result(old)
+	return x.becomes(v[0], v[1], v[2])
 }
 
-func sysSetfsgid(k *Kernel, t *Thread) Result {
-	c := &k.proc(t).Cred
-	old, v := c.FSGID, id32(t.Call.Args[0])
-	if v != -1 && (c.EUID == 0 || v == c.GID || v == c.EGID || v == c.SGID) {
-		c.FSGID = v
+// setFS is setfsuid(2), which never fails.
+func setFS(k *Kernel, t *Thread, x ids) Result {
+	old, v := *x.fs, id32(t.Call.Args[0])
+	if v != -1 && (k.mayChange(t) || slices.Contains([]int{*x.real, *x.effective, *x.saved}, v)) {
+		*x.fs = v
 	}
 	return Result(old)
 }

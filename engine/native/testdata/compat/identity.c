@@ -60,6 +60,29 @@ static void root(void) {
 		CALL(setresuid(-1, 0, -1), "effective from nowhere");
 		CALL(setreuid(3, 1), "setreuid swaps");
 	}
+	IN_CHILD("users with three ids each") {
+		MUST(setresgid(11, 12, 13)), MUST(setresuid(1, 2, 3));
+		CALL(setuid(2), "setuid to the effective one");
+		CALL(setuid(3), "setuid to the saved one");
+		getresuid(&r, &e, &s);
+		say("%d %d %d, files %d", r, e, s, setfsuid(-1));
+		CALL(setreuid(2, -1), "real from what was effective");
+		CALL(setreuid(-1, 1), "effective from real");
+		getresuid(&r, &e, &s);
+		say("%d %d %d, files %d", r, e, s, setfsuid(-1));
+		CALL(setreuid(3, -1), "real from saved");
+		CALL(setreuid(1, 3), "effective from saved");
+		getresuid(&r, &e, &s);
+		say("%d %d %d, files %d", r, e, s, setfsuid(-1));
+		say("%d %d", setfsuid(1), setfsuid(77));
+		CALL(setuid(-1), "no id");
+		gid_t rg, eg, sg;
+		CALL(setgid(12), "setgid to the effective one");
+		CALL(setregid(13, 11), "real from saved");
+		CALL(setregid(12, 11), "setregid swaps");
+		getresgid(&rg, &eg, &sg);
+		say("%d %d %d, files %d", rg, eg, sg, setfsgid(-1));
+	}
 }
 
 static void limits(void) {
