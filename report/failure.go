@@ -64,10 +64,15 @@ func Save(state string, f *Failure) (string, error) {
 	return path, WriteFile(path, append(b, '\n'))
 }
 
+// IsFailurePath tells the path of a failure file from the id of a failure.
+func IsFailurePath(name string) bool {
+	return strings.ContainsRune(name, filepath.Separator) || filepath.Ext(name) == ".json"
+}
+
 // Load reads a failure by its id, an unambiguous beginning of one, or the path of its file.
 func Load(state, name string) (*Failure, error) {
 	path := name
-	if !strings.ContainsRune(name, filepath.Separator) && filepath.Ext(name) != ".json" {
+	if !IsFailurePath(name) {
 		var err error
 		if path, err = find(state, name); err != nil {
 			return nil, err
@@ -75,16 +80,22 @@ func Load(state, name string) (*Failure, error) {
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is .bloodhound/failures/ID.json", err)
 	}
 	f := new(Failure)
 	if err := json.Unmarshal(b, f); err != nil {
 		return nil, fmt.Errorf("%s: not a failure file: %w", path, err)
 	}
-	if f.Version != FailureVersion {
-		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with bloodhound %s", path, f.Version, FailureVersion, f.Bloodhound)
-	}
-	if f.Spec == nil || f.ID == "" {
+	switch {
+	case f.Version == 0:
+		return nil, fmt.Errorf("%s: not a failure file: it has no failure_version", path)
+	case f.Version != FailureVersion && f.Bloodhound == "":
+		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with the bloodhound that wrote it (the file does not name its version), or find the failure again",
+			path, f.Version, FailureVersion)
+	case f.Version != FailureVersion:
+		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with the bloodhound that wrote it, version %s, or find the failure again",
+			path, f.Version, FailureVersion, f.Bloodhound)
+	case f.Spec == nil || f.ID == "":
 		return nil, fmt.Errorf("%s: not a failure file: it has no spec or no id", path)
 	}
 	return f, nil

@@ -45,6 +45,36 @@ func WriteFile(path string, data []byte) error {
 	return nil
 }
 
+// Unwritable says why a file cannot be written, and what to do about it; nothing if it can be. It changes no file.
+func Unwritable(path string) (problem, remedy string) {
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "there is no folder " + dir, "make it, or name a file in another one"
+	case err != nil:
+		return err.Error(), "name a file in another folder"
+	case !info.IsDir():
+		return dir + " is not a folder", "name a file in one"
+	}
+	old, err := os.Stat(path)
+	switch {
+	case err == nil && old.IsDir():
+		return path + " is a folder", "name a file in it"
+	case err == nil && !old.Mode().IsRegular(): // a pipe would wait for its reader
+		return "", ""
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err.Error(), "name a file that can be written"
+	}
+	f.Close()
+	if old == nil {
+		os.Remove(path)
+	}
+	return "", ""
+}
+
 // temporary numbers the temporary files of this process.
 var temporary atomic.Uint64
 

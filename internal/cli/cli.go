@@ -3,7 +3,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -51,6 +50,9 @@ type app struct {
 	out  io.Writer // results
 	err  io.Writer // progress, notes and errors
 	code int
+	// misused tells that the flags could not be read.
+	misused bool
+	printed bool // the one document of --json is out
 }
 
 // Main parses the arguments, does what they say and returns the exit code.
@@ -62,18 +64,47 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	// A second Ctrl-C ends the program at once.
 	context.AfterFunc(ctx, stop)
-
-	a := &app{out: stdout, err: stderr}
-	root := a.root()
-	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(stderr, "bloodhound: %v\n", err)
-		return codeOf(err)
+	out := &results{to: stdout}
+	a := &app{out: out, err: stderr}
+	root := a.root(args)
+	verb, err := root.ExecuteContextC(ctx)
+	if out.lost != nil {
+		err = out.lost
 	}
-	return a.code
+	if err == nil {
+		return a.code
+	}
+	fmt.Fprintf(stderr, "bloodhound: %v\n", err)
+	if a.wantsJSON(verb, args) && !a.printed {
+		a.printJSON(newErrorDocument(verb, err))
+	}
+	return codeOf(err)
 }
 
-func (a *app) root() *cobra.Command {
+// results is the standard output. That something could not be written there is a failure of the machine, whoever wrote
+// it.
+type results struct {
+	to   io.Writer
+	lost error
+}
+
+func (r *results) Write(p []byte) (int, error) {
+	n, err := r.to.Write(p)
+	if err != nil && r.lost == nil {
+		r.lost = failed(fmt.Errorf("the results cannot be written: %w", err))
+	}
+	return n, err
+}
+
+func unknownVerb(root *cobra.Command, verb string) error {
+	text := fmt.Sprintf("unknown verb %q", verb)
+	if near := root.SuggestionsFor(verb); len(near) > 0 {
+		text += fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	return fmt.Errorf("%s\nRun `bloodhound --help` for the list of verbs", text)
+}
+
+func (a *app) root(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bloodhound",
 		Short: "Bloodhound hunts bugs in distributed systems",
@@ -89,32 +120,29 @@ machine failed, 4 a run was not reproducible, 5 unknown.`,
 			if len(args) == 0 {
 				return nil
 			}
-			text := fmt.Sprintf("unknown verb %q", args[0])
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				text += fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
-			}
-			return fmt.Errorf("%s\nRun `bloodhound --help` for the list of verbs", text)
+			return unknownVerb(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
+	root.SetArgs(args)
 	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetVersionTemplate("bloodhound {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		a.misused = true
+		if !cmd.HasParent() {
+			if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+				return unknownVerb(cmd, args[0])
+			}
+			err = fmt.Errorf("%w; flags follow the verb", err)
+		}
 		return fmt.Errorf("%w\nRun `%s --help` for its flags", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.initVerb(), a.doctorVerb(),
 		a.workerVerb())
 	return root
-}
-
-// printJSON writes the one document of --json.
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }
 
 // note tells a person something while work goes on.

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,18 +35,29 @@ func (a *app) doctorVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [PROGRAM [ARGUMENTS]]",
 		Short: "Tell what this machine offers, or run one program alone and name the system calls it needs and does not get",
-		Args:  cobra.ArbitraryArgs,
+		Long: `Without a program, tells what this machine offers, and runs a small world twice.
+
+With one, runs it alone in a world without faults and names the system calls that it needs and does not get. The program
+is found as that of a node is: a name in a node's own PATH, which is not yours, and a path from the current folder on.
+Exit code 1 means that it crashed or ended with another exit code than 0, 4 that the run does not repeat, 5 that a call
+was refused.`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return a.doctorProgram(c, f, maxTime, args)
+			}
+			for _, name := range []string{"seed", "max-time"} {
+				if c.Flags().Changed(name) {
+					return fmt.Errorf("--%s is for a program that doctor runs: bloodhound doctor --%s ... PROGRAM", name, name)
+				}
 			}
 			return a.doctor(c.Context(), f)
 		},
 	}
 	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
-	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
-	f.oneSeed(c)
-	c.Flags().DurationVar(&maxTime, "max-time", maxTime, "virtual `time` after which the program is ended")
+	f.document(c)
+	f.seedFlag(c, "`seed` of the tape (default: 1)")
+	c.Flags().Var(timeFlag{&maxTime}, "max-time", "virtual `time` after which the program is ended")
 	return c
 }
 
@@ -153,14 +166,11 @@ func doctorSession(command []string, maxTime time.Duration) (s *session, remove 
 		TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		Nodes: []world.Node{{Name: "node", Role: world.Server, Hostname: "node", IPv4: "10.0.0.1", Root: "host",
 			Command: command, WorkingDir: dir,
-			Env:     []string{"PATH=" + os.Getenv("PATH"), "HOME=/root", "HOSTNAME=node"},
 			Restart: world.Restart{Mode: world.RestartNo}}}}
 	// A node's /tmp and /run begin empty: a program that lies there is brought along.
-	if program, err := exec.LookPath(command[0]); err == nil {
-		if program, err = filepath.Abs(program); err == nil && volatile(program) {
-			folder := filepath.Dir(program)
-			spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Bind, Source: folder, Target: folder}}
-		}
+	if program := command[0]; filepath.IsAbs(program) && volatile(program) {
+		folder := filepath.Dir(program)
+		spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Bind, Source: folder, Target: folder}}
 	}
 	state, err := os.MkdirTemp("", "bloodhound-doctor-")
 	if err != nil {
@@ -175,17 +185,22 @@ func doctorSession(command []string, maxTime time.Duration) (s *session, remove 
 
 // doctorProgram runs a program alone in a world without faults.
 func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, args []string) error {
-	if maxTime <= 0 {
-		return fmt.Errorf("--max-time %s: give a time above 0, such as 10s", maxTime)
+	command := slices.Clone(args)
+	if strings.Contains(command[0], "/") {
+		var err error
+		if command[0], err = filepath.Abs(command[0]); err != nil {
+			return err
+		}
 	}
-	program, err := exec.LookPath(args[0])
-	if err != nil {
-		return fmt.Errorf("%s: %w; give the path of a program, or one that is in PATH", args[0], err)
+	s, remove, err := doctorSession(command, maxTime)
+	var lacking engine.Mistakes
+	if errors.As(err, &lacking) {
+		remedy := lacking[0].Remedy
+		if own, err := exec.LookPath(args[0]); err == nil && !strings.Contains(args[0], "/") {
+			remedy = "try `bloodhound doctor " + shellQuote(own) + "`, and give nodes that path too; a node does not get your PATH"
+		}
+		return fmt.Errorf("%s\n  %s", lacking[0].Problem, remedy)
 	}
-	if program, err = filepath.Abs(program); err != nil {
-		return err
-	}
-	s, remove, err := doctorSession(append([]string{program}, args[1:]...), maxTime)
 	if err != nil {
 		return err
 	}
@@ -196,12 +211,11 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 		return err
 	}
 	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor", Program: args, Run: reply.Summary}
-	switch {
-	case !reply.Summary.Repeat.Reproducible:
-		doc.ExitCode = check.ExitNotReproducible
-	case len(reply.Summary.Refused) > 0:
-		doc.ExitCode = check.ExitUnknown
+	status := statusOf(reply.Summary)
+	if len(reply.Summary.Refused) > 0 {
+		status.Unknown = append(status.Unknown, "system calls were refused")
 	}
+	doc.ExitCode = exitOf(status)
 	a.code = doc.ExitCode
 	if f.json {
 		return a.printJSON(doc)

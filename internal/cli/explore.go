@@ -3,12 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/report"
@@ -38,6 +40,8 @@ type campaignDocument struct {
 	Judgement  string          `json:"judgement"`
 	Status     explore.Status  `json:"status"`
 	Campaign   *explore.Totals `json:"campaign"`
+	// Error is why files that the configuration asks for could not be written.
+	Error string `json:"error,omitempty"`
 }
 
 // explore runs a campaign; plain asks for progress as lines also on a terminal.
@@ -46,14 +50,15 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err != nil {
 		return err
 	}
-	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: f.workers, KeepGoing: f.keepGoing}
-	if err := p.complete(campaign); err != nil {
+	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing}
+	p.complete(campaign)
+	if err := p.checkOutput(); err != nil {
 		return err
 	}
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := openSession(p.spec, p.state)
+	s, err := p.open()
 	if err != nil {
 		return err
 	}
@@ -68,7 +73,8 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	var found []*explore.Failure
 	campaign.Found = func(failure *explore.Failure, o *engine.Outcome) {
 		show.end()
-		story := a.keep(p, failure.ID, failure.Signature, o, failure.Verdict)
+		failure.ID = p.failureID(failure.Signature)
+		story := a.keep(p, failure.Signature, o, failure.Verdict)
 		found = append(found, failure)
 		if !f.json {
 			report.Story(a.out, story)
@@ -79,7 +85,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	show.end()
 
 	var late []error
-	if p.saveTraces {
+	if p.saveTraces && c.Context().Err() == nil {
 		for _, failure := range found {
 			late = append(late, p.saveTrace(c.Context(), s, failure))
 		}
@@ -87,27 +93,34 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	status := totals.Status(p.spec)
 	doc := campaignDocument{Bloodhound: Version(), Verb: c.Name(), ExitCode: exitOf(status),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
-	a.code = doc.ExitCode
 	late = append(late, p.saveReports(&doc))
-	if f.json {
-		late = append(late, a.printJSON(doc))
-	} else {
-		late = append(late, report.Summary(a.out, totals, status))
+	err = errors.Join(late...)
+	if err != nil {
+		doc.Error, doc.ExitCode, err = err.Error(), check.ExitEngine, failed(err)
 	}
-	if err := errors.Join(late...); err != nil {
-		return failed(err)
+	a.code = doc.ExitCode
+	if f.json {
+		return errors.Join(a.printJSON(doc), err)
+	}
+	return errors.Join(report.Summary(a.out, totals, status), err)
+}
+
+// checkOutput tells before a campaign runs that its files could not be written after it.
+func (p *project) checkOutput() error {
+	if !p.saveTraces && !p.saveSeeds && !p.summary {
+		return nil
+	}
+	if err := os.MkdirAll(p.outputDir, 0o777); err != nil {
+		return p.result.Mistake("output.dir", err.Error(), "name a folder that can be made and written")
+	}
+	if problem, _ := report.Unwritable(filepath.Join(p.outputDir, summaryName)); problem != "" {
+		return p.result.Mistake("output.dir", problem, "name a folder that can be written")
 	}
 	return nil
 }
 
 // complete takes what the flags leave open from the configuration.
-func (p *project) complete(c *explore.Campaign) error {
-	if c.Workers < 0 {
-		return fmt.Errorf("--workers %d: give the number of worlds to run at once, 1 or more", c.Workers)
-	}
-	if c.Timeout < 0 {
-		return fmt.Errorf("--timeout %s: give a time above 0, such as 10m", c.Timeout)
-	}
+func (p *project) complete(c *explore.Campaign) {
 	if c.Workers == 0 {
 		c.Workers = p.workers
 	}
@@ -123,7 +136,6 @@ func (p *project) complete(c *explore.Campaign) error {
 	if c.Runs == 0 && c.Timeout == 0 {
 		c.Runs = defaultSeeds
 	}
-	return nil
 }
 
 func campaignProgress(t *explore.Totals, runs uint64, elapsed time.Duration) string {
@@ -139,6 +151,8 @@ func campaignProgress(t *explore.Totals, runs uint64, elapsed time.Duration) str
 	return text
 }
 
+const summaryName = "summary.txt"
+
 // saveReports writes the files that the configuration asks for into its output folder.
 func (p *project) saveReports(doc *campaignDocument) error {
 	var errs []error
@@ -152,7 +166,7 @@ func (p *project) saveReports(doc *campaignDocument) error {
 	if p.summary {
 		var b strings.Builder
 		errs = append(errs, report.Summary(&b, doc.Campaign, doc.Status),
-			report.WriteFile(filepath.Join(p.outputDir, "summary.txt"), []byte(b.String())))
+			report.WriteFile(filepath.Join(p.outputDir, summaryName), []byte(b.String())))
 	}
 	return errors.Join(errs...)
 }

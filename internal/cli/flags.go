@@ -1,19 +1,24 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
-// flags holds those flags that mean the same for every verb that has them.
+// flags holds those flags that mean the same for every verb that has them. What was not given is zero.
 type flags struct {
 	compose   string
 	config    string
@@ -21,7 +26,7 @@ type flags struct {
 	seed      uint64
 	seeds     uint64
 	timeout   time.Duration
-	workers   int
+	workers   uint64
 	keepGoing bool
 	runs      uint64
 	tapeFile  string
@@ -30,34 +35,153 @@ type flags struct {
 	until     uint64
 }
 
+// maxWorkers bounds --workers, as it does exploration.parallel_workers.
+const maxWorkers = 4096
+
+// switchFlag is the value of a flag that is there or not.
+type switchFlag struct{ on *bool }
+
+func (switchFlag) Type() string     { return "bool" }
+func (v switchFlag) String() string { return strconv.FormatBool(v.on != nil && *v.on) }
+func (v switchFlag) Set(text string) error {
+	if text != "true" && text != "false" {
+		return errors.New("write it without a value, or with =false to turn it off")
+	}
+	*v.on = text == "true"
+	return nil
+}
+
+// fileFlag is the value of a flag that names a file.
+type fileFlag struct{ name *string }
+
+func (v fileFlag) String() string { return value(v.name) }
+func (fileFlag) Type() string     { return "file" }
+func (v fileFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("give the name of a file")
+	}
+	*v.name = text
+	return nil
+}
+
+// numberFlag is the value of a flag that takes a whole number; says is the remedy for anything else.
+type numberFlag struct {
+	number   *uint64
+	from, to uint64
+	says     string
+}
+
+func (v numberFlag) Type() string { return "number" }
+func (v numberFlag) String() string {
+	if v.number == nil {
+		return ""
+	}
+	return strconv.FormatUint(*v.number, 10)
+}
+func (v numberFlag) Set(text string) error {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n < v.from || n > v.to {
+		return errors.New(v.says)
+	}
+	*v.number = n
+	return nil
+}
+
+// timeFlag is the value of a flag that takes a time above 0.
+type timeFlag struct{ time *time.Duration }
+
+func (timeFlag) Type() string { return "time" }
+func (v timeFlag) String() string {
+	if v.time == nil || *v.time == 0 {
+		return ""
+	}
+	return v.time.String()
+}
+func (v timeFlag) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return errors.New("give a time above 0 with its unit, such as 90s or 10m")
+	}
+	*v.time = d
+	return nil
+}
+
+// wordFlag is the value of a flag that takes one of some words.
+type wordFlag struct {
+	word  *string
+	words []string
+	what  string
+}
+
+func (v wordFlag) String() string { return value(v.word) }
+func (v wordFlag) Type() string   { return "word" }
+func (v wordFlag) Set(text string) error {
+	if !slices.Contains(v.words, text) {
+		return fmt.Errorf("%s are %s", v.what, strings.Join(v.words, " and "))
+	}
+	*v.word = text
+	return nil
+}
+
+// value is what a flag holds; the flags' package also asks flags that hold nothing.
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
 func (f *flags) where(c *cobra.Command) {
-	c.Flags().StringVar(&f.compose, "compose", "", "read the nodes from this Compose `file`")
-	c.Flags().StringVar(&f.config, "config", "", "read this configuration `file` instead of bloodhound.yaml")
-	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	c.Flags().Var(fileFlag{&f.compose}, "compose", "read the nodes from this Compose `file`")
+	c.Flags().Var(fileFlag{&f.config}, "config", "read this configuration `file` instead of bloodhound.yaml")
+	f.document(c)
+}
+
+func addSwitch(c *cobra.Command, on *bool, name, usage string) {
+	c.Flags().Var(switchFlag{on}, name, usage)
+	c.Flags().Lookup(name).NoOptDefVal = "true"
+}
+
+func (f *flags) document(c *cobra.Command) { addSwitch(c, &f.json, "json", "print one JSON document") }
+
+func (f *flags) seedFlag(c *cobra.Command, usage string) {
+	says := fmt.Sprintf("a seed is a whole number from 0 to %d, such as 42", uint64(math.MaxUint64))
+	c.Flags().Var(numberFlag{&f.seed, 0, math.MaxUint64, says}, "seed", usage)
 }
 
 func (f *flags) oneSeed(c *cobra.Command) {
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "`seed` of the tape (default: exploration.seed, or 1)")
+	f.seedFlag(c, "`seed` of the tape (default: exploration.seed, or 1)")
 }
 
 func (f *flags) oneTape(c *cobra.Command) {
 	f.oneSeed(c)
-	c.Flags().StringVar(&f.tapeFile, "tape", "", "play the tape in this `file`, in a tape's text form")
+	c.Flags().Var(fileFlag{&f.tapeFile}, "tape", "play the tape in this `file`, in a tape's text form")
 	c.MarkFlagsMutuallyExclusive("seed", "tape")
 }
 
 func (f *flags) tracing(c *cobra.Command) {
-	c.Flags().StringVar(&f.trace, "trace", "", "write the trace of the run to this `file`")
-	c.Flags().StringVar(&f.format, "trace-format", "text", "`format` of the trace: text, or chrome for ui.perfetto.dev")
+	f.format = traceFormats[0]
+	c.Flags().Var(fileFlag{&f.trace}, "trace", "write the trace of the run to this `file`")
+	c.Flags().Var(wordFlag{&f.format, traceFormats, "formats"}, "trace-format", "`format` of the trace: text, or chrome for ui.perfetto.dev")
+}
+
+func (f *flags) repeats(c *cobra.Command, least uint64, usage, says string) {
+	f.runs = least
+	c.Flags().Var(numberFlag{&f.runs, least, math.MaxUint64, says}, "runs", usage)
 }
 
 func (f *flags) campaign(c *cobra.Command) {
-	c.Flags().Uint64Var(&f.seed, "seed", 0, "`seed` of the campaign; tape i follows from it and i (default: exploration.seed, or 1)")
-	c.Flags().Uint64Var(&f.seeds, "seeds", 0, "how many tapes to run (default: simulation.seeds, or 1000)")
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "stop after this `time`")
-	c.Flags().IntVar(&f.workers, "workers", 0, "how many worlds to run at once (default: exploration.parallel_workers, or one a CPU)")
-	c.Flags().BoolVar(&f.keepGoing, "keep-going", false, "go on after the first violation")
+	f.seedFlag(c, "`seed` of the campaign; tape i follows from it and i (default: exploration.seed, or 1)")
+	c.Flags().Var(numberFlag{&f.seeds, 1, math.MaxUint64, "give the number of tapes to run, 1 or more"},
+		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
+	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
+	c.Flags().Var(numberFlag{&f.workers, 1, maxWorkers, fmt.Sprintf("give the number of worlds to run at once, from 1 to %d", maxWorkers)},
+		"workers", "how many worlds to run at once (default: exploration.parallel_workers, or one a CPU)")
+	addSwitch(c, &f.keepGoing, "keep-going", "go on after the first violation")
 }
+
+// traceFormats are the formats of --trace-format; the first is the default.
+var traceFormats = []string{"text", "chrome"}
 
 // oneArgument accepts a folder or a file.
 func oneArgument(c *cobra.Command, args []string) error {
@@ -67,20 +191,33 @@ func oneArgument(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// maxTapeBytes bounds the file of --tape.
+const maxTapeBytes = 64 << 20
+
 // tape is the tape that the flags name.
 func (f *flags) tape(c *cobra.Command, p *project) (tape.Tape, error) {
-	if f.tapeFile != "" {
-		text, err := os.ReadFile(f.tapeFile)
-		if err != nil {
-			return tape.Tape{}, err
-		}
-		t, err := tape.Parse(string(text))
-		if err != nil {
-			return tape.Tape{}, fmt.Errorf("%s: %w", f.tapeFile, err)
-		}
-		return t, nil
+	if f.tapeFile == "" {
+		return tape.Tape{Seed: f.seedOf(c, p)}, nil
 	}
-	return tape.Tape{Seed: f.seedOf(c, p)}, nil
+	const remedy = "name a file that holds a tape in its text form; docs/cli.md describes it"
+	info, err := os.Stat(f.tapeFile)
+	switch {
+	case err != nil:
+		return tape.Tape{}, fmt.Errorf("--tape: %w; %s", err, remedy)
+	case info.IsDir():
+		return tape.Tape{}, fmt.Errorf("--tape: %s is a folder; %s", f.tapeFile, remedy)
+	case info.Size() > maxTapeBytes:
+		return tape.Tape{}, fmt.Errorf("--tape: %s has more than %d bytes, the limit for a tape", f.tapeFile, maxTapeBytes)
+	}
+	text, err := os.ReadFile(f.tapeFile)
+	if err != nil {
+		return tape.Tape{}, fmt.Errorf("--tape: %w; %s", err, remedy)
+	}
+	t, err := tape.Parse(string(text))
+	if err != nil {
+		return tape.Tape{}, fmt.Errorf("%s: %w", f.tapeFile, err)
+	}
+	return t, nil
 }
 
 // defaultSeed makes the same command do the same thing each time.
@@ -96,22 +233,30 @@ func (f *flags) seedOf(c *cobra.Command, p *project) uint64 {
 	return defaultSeed
 }
 
-// traceJob asks for the trace that the flags or else the configuration want, or none.
-func (f *flags) traceJob(p *project) (*explore.Trace, error) {
+// traceJob asks for the trace that the flags or else the configuration want, or none. That it cannot be written is
+// told before anything runs.
+func (f *flags) traceJob(c *cobra.Command, p *project) (*explore.Trace, error) {
 	t := &explore.Trace{File: f.trace, Format: f.format, Level: p.filter.Level, Events: p.filter.Events}
 	if t.File == "" {
 		t.File = p.traceFile
 	}
 	if t.File == "" {
+		if c.Flags().Changed("trace-format") {
+			return nil, errors.New("--trace-format: there is no trace to be written; name its file with --trace")
+		}
 		return nil, nil
-	}
-	if t.Format != "text" && t.Format != "chrome" {
-		return nil, fmt.Errorf("--trace-format %q is unknown; formats are text and chrome", t.Format)
 	}
 	path, err := filepath.Abs(t.File)
 	if err != nil {
 		return nil, err
 	}
-	t.File = path
-	return t, nil
+	switch problem, remedy := report.Unwritable(path); {
+	case problem == "":
+		t.File = path
+		return t, nil
+	case f.trace != "":
+		return nil, fmt.Errorf("--trace %s: %s; %s", f.trace, problem, remedy)
+	default:
+		return nil, p.result.Mistake("debug.trace_file", problem, remedy)
+	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 // load reads the project that the flags and the arguments name. What the configuration says without effect is told
 // once.
 func (a *app) load(f *flags, args []string) (*project, error) {
+	if f.config != "" && len(args) > 0 {
+		return nil, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.config)
+	}
 	o := config.Options{ConfigFile: f.config}
 	if f.compose != "" {
 		o.ComposeFiles = []string{f.compose}
@@ -26,12 +30,15 @@ func (a *app) load(f *flags, args []string) (*project, error) {
 		for _, n := range r.Notes {
 			a.note("note: %s", n)
 		}
-		if s := r.Exploration.Strategy; s != "" && s != "random" {
-			a.note("note: exploration.strategy: %s is not there yet, tapes are random", s)
-		}
+	}
+	sources := []string{filepath.Base(r.File)}
+	if f.compose != "" {
+		sources = append(sources, within(r.Spec.Dir, f.compose))
 	}
 	p := &project{
+		sources:    sources,
 		spec:       r.Spec,
+		result:     r,
 		config:     r.File,
 		state:      filepath.Join(r.Spec.Dir, stateName),
 		arguments:  argumentsOf(f, args),
@@ -51,4 +58,14 @@ func (a *app) load(f *flags, args []string) (*project, error) {
 		p.outputDir = p.state
 	}
 	return p, nil
+}
+
+// within is a path from a folder on, wherever the program was started.
+func within(dir, path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		if rel, err := filepath.Rel(dir, abs); err == nil {
+			return rel
+		}
+	}
+	return path
 }

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -23,8 +25,11 @@ const buildOutputBytes = 16 << 10
 // project is a configuration that was read, with what verbs need of it besides the Spec.
 type project struct {
 	spec   *world.Spec
+	result *config.Result
 	config string // the file
-	state  string // the state folder, absolute
+	// sources are the files that make the configuration, from the project's folder on.
+	sources []string
+	state   string // the state folder, absolute
 	// arguments are those that name the project on the command line, for the commands that stories tell, each with a
 	// space before it.
 	arguments string
@@ -64,6 +69,17 @@ func (p *project) build(ctx context.Context, a *app) error {
 		return fmt.Errorf("%s: the build of node %s failed: `%s` in %s: %w", p.config, s.Node, strings.Join(s.Argv, " "), s.Dir, err)
 	}
 	return nil
+}
+
+// open makes the session of the project's runs. What the machine lacks for them is told where the configuration asks
+// for it.
+func (p *project) open() (*session, error) {
+	s, err := openSession(p.spec, p.state)
+	var lacking engine.Mistakes
+	if errors.As(err, &lacking) {
+		return nil, p.result.Locate(lacking)
+	}
+	return s, err
 }
 
 // shellQuote writes a word so that a shell reads it as one.

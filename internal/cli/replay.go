@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/config"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/report"
@@ -25,7 +25,8 @@ func (a *app) replayVerb() *cobra.Command {
 		Short: "Make the run of a failure again",
 		Long: `Makes the run of a failure again and compares its trace hash and its verdict with those that were stored. ID is the
 id of a failure, the beginning of one, or the path of a failure file. Where the run has changed, it says what else has.
-Exit code 1 means that the violation is there, and 5 that the run has changed and does not show it any more.`,
+Exit code 1 means that there is a violation: the same run, or a run that has changed and was made twice; 4 that the
+run does not repeat; 5 that it has changed and shows no violation any more, or is judged differently.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return errors.New("replay takes the id or the file of a failure, and after it a folder or a file at most: bloodhound replay ID [FOLDER or FILE]")
@@ -36,30 +37,31 @@ Exit code 1 means that the violation is there, and 5 that the run has changed an
 	}
 	f.where(c)
 	f.tracing(c)
-	c.Flags().Uint64Var(&f.runs, "runs", 1, "how often to make the run")
+	f.repeats(c, 1, "how often to make the run", "give the number of runs, 1 or more")
 	return c
 }
 
 func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
-	if f.runs == 0 {
-		return errors.New("--runs 0: give 1 or more")
-	}
 	p, failure, err := a.loadFailure(c, f, args)
 	if err != nil {
 		return err
 	}
+	if p.spec == nil {
+		defer os.RemoveAll(p.state)
+	}
 	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.json}
-	if job.Trace, err = f.traceJob(p); err != nil {
+	if job.Trace, err = f.traceJob(c, p); err != nil {
 		return err
 	}
 	s, err := openSession(failure.Spec, p.state)
 	if err != nil {
-		return err
+		return p.lacking(args[0], failure, err)
 	}
 	defer s.close()
 	var first *explore.Reply
 	var status explore.Status
-	for run := uint64(1); run <= f.runs; run++ {
+	runs := f.runs
+	for run := uint64(1); run <= runs; run++ {
 		reply, err := a.oneRun(c.Context(), s, job, f.json)
 		if err != nil {
 			return err
@@ -72,6 +74,9 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 		}
 		if first == nil {
 			first = reply
+			if reply.Summary.Hash != failure.Hash && len(explore.Violated(reply.Summary.Verdicts)) > 0 {
+				runs = max(runs, 2) // a violation counts when its run can be made again, and nobody has made this one
+			}
 			continue
 		}
 		if d := explore.Differs(first.Summary, reply.Summary); d != "" {
@@ -90,6 +95,9 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	if v := Version(); v != failure.Bloodhound {
 		doc.Changes = append(doc.Changes, fmt.Sprintf("bloodhound was %q and is %q", failure.Bloodhound, v))
 	}
+	if job.Trace != nil {
+		doc.Trace = job.Trace.File
+	}
 	if status.Unrepeatable {
 		doc.Judgement, doc.ExitCode = report.Judgement(status, 1), check.ExitNotReproducible
 	} else {
@@ -105,7 +113,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 		}
 		fmt.Fprintln(a.out)
 		story := report.StoryOf{Spec: failure.Spec, Outcome: first.Outcome, Verdict: v, ID: failure.ID,
-			Replay: "bloodhound replay " + strings.Join(args, " ")}
+			Replay: "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])}
 		if err := report.Story(a.out, story); err != nil {
 			return err
 		}
@@ -115,6 +123,9 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 		for _, change := range doc.Changes {
 			fmt.Fprintf(a.out, "  %s\n", change)
 		}
+	}
+	if doc.Trace != "" {
+		fmt.Fprintf(a.out, "\ntrace in %s\n", doc.Trace)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
 	return nil
@@ -147,35 +158,72 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 }
 
 // loadFailure reads a failure and, where there is one, the project that it belongs to, whose programs are built
-// first.
+// first. A failure file needs no project; without one, the project has no Spec, and a state folder to be removed.
 func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, *report.Failure, error) {
+	name, named := args[0], len(args) > 1 || f.config != "" || f.compose != ""
+	file := report.IsFailurePath(name)
 	p, err := a.load(f, args[1:])
-	if err != nil && (len(args) > 1 || f.config != "" || f.compose != "" || !isFile(args[0])) {
+	var mistakes config.Errors
+	switch {
+	case err != nil && (named || errors.As(err, &mistakes)):
 		return nil, nil, err
+	case err != nil && !file:
+		return nil, nil, fmt.Errorf("%w; or name the project after the failure: bloodhound replay %s FOLDER", err, shellQuote(name))
 	}
-	if err != nil { // a failure file without a project
-		p = &project{state: filepath.Join(filepath.Dir(args[0]), stateName)}
+	state := ""
+	if p != nil {
+		state = p.state
 	}
-	failure, err := report.Load(p.state, args[0])
+	failure, err := report.Load(state, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.spec != nil && p.spec.Dir != failure.Spec.Dir {
+	if p != nil && !named && file && !sameNodes(p.spec, failure.Spec) {
+		a.note("note: %s is another project than the failure's, and is not used", p.config)
+		p = nil
+	}
+	if p != nil && p.spec.Dir != failure.Spec.Dir {
 		if failure.Spec, err = moved(failure.Spec, p.spec.Dir); err != nil {
 			return nil, nil, err
 		}
 	}
-	if p.spec != nil {
-		if err := p.build(c.Context(), a); err != nil {
-			return nil, nil, err
-		}
+	if info, err := os.Stat(failure.Spec.Dir); err != nil || !info.IsDir() {
+		return nil, nil, fmt.Errorf("%s: the project of this failure lay in %s, and that folder is gone; say where the project is now: bloodhound replay %s FOLDER",
+			name, failure.Spec.Dir, shellQuote(name))
 	}
-	return p, failure, nil
+	if p != nil {
+		return p, failure, p.build(c.Context(), a)
+	}
+	if state, err = os.MkdirTemp("", "bloodhound-replay-"); err != nil {
+		return nil, nil, failed(err)
+	}
+	return &project{state: state}, failure, nil
 }
 
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
+// sameNodes tells whether two Specs name the same nodes, as those of one project do.
+func sameNodes(a, b *world.Spec) bool {
+	return slices.EqualFunc(a.Nodes, b.Nodes, func(x, y world.Node) bool { return x.Name == y.Name })
+}
+
+// sameSpec compares two Specs as failure files hold them.
+func sameSpec(a, b *world.Spec) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// lacking tells what the machine lacks for the world of a failure, and why that may be.
+func (p *project) lacking(name string, failure *report.Failure, err error) error {
+	var list engine.Mistakes
+	switch {
+	case !errors.As(err, &list):
+		return err
+	case p.spec == nil:
+		return fmt.Errorf("%s: %w\n  or name the project, whose programs are then built first: bloodhound replay %s FOLDER", name, err, shellQuote(name))
+	case sameSpec(p.spec, failure.Spec):
+		return p.result.Locate(list)
+	}
+	return fmt.Errorf("%s: %w\n  %s has changed since this failure was stored, which still needs it", name, err, p.config)
 }
 
 // moved is a Spec whose project lies in another folder now: every text that begins with the old folder gets the new

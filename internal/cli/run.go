@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,8 @@ func (a *app) runVerb() *cobra.Command {
 	f.where(c)
 	f.oneTape(c)
 	f.tracing(c)
-	c.Flags().Uint64Var(&f.until, "until", 0, "stop after this `event`; the run is not judged then")
+	c.Flags().Var(numberFlag{&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"},
+		"until", "stop after this `event`; the run is not judged then")
 	return c
 }
 
@@ -51,13 +53,13 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		return err
 	}
 	job := &explore.Job{Tape: t, Until: f.until, Full: true, Progress: !f.json}
-	if job.Trace, err = f.traceJob(p); err != nil {
+	if job.Trace, err = f.traceJob(c, p); err != nil {
 		return err
 	}
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := openSession(p.spec, p.state)
+	s, err := p.open()
 	if err != nil {
 		return err
 	}
@@ -89,8 +91,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	for _, v := range violated {
-		signature := explore.Signature(v)
-		story := a.keep(p, explore.FailureID(signature), signature, reply.Outcome, v)
+		story := a.keep(p, explore.Signature(v), reply.Outcome, v)
 		doc.Failures = append(doc.Failures, story.ID)
 		if !f.json {
 			fmt.Fprintln(a.out)

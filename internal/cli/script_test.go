@@ -14,6 +14,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 var update = flag.Bool("update", false, "rewrite what scripts compare with")
@@ -22,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite what scripts compare with")
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"bloodhound": func() {
-			newEngine = func() (engine.Engine, error) { return enginetest.New(), nil }
+			newEngine = func() (engine.Engine, error) { return inspector{enginetest.New()}, nil }
 			os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 		},
 		// bloodhound-without-engine is the program on a machine that has no engine.
@@ -31,6 +33,33 @@ func TestMain(m *testing.M) {
 			os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 		},
 	})
+}
+
+// inspector is the fake engine on a machine that has no program whose name begins with no-such, and no user nobody-here.
+type inspector struct{ engine.Engine }
+
+func (inspector) Inspect(spec *world.Spec, _ engine.Options) error {
+	var all engine.Mistakes
+	for _, n := range spec.Nodes {
+		if len(n.Command) > 0 && strings.HasPrefix(filepath.Base(n.Command[0]), "no-such") {
+			all = append(all, engine.Mistake{Node: n.Name, Part: engine.PartCommand, Problem: "there is no program " + n.Command[0], Remedy: "build it first"})
+		}
+		if n.User == "nobody-here" {
+			all = append(all, engine.Mistake{Node: n.Name, Part: engine.PartUser, Problem: "there is no user", Remedy: "write numbers"})
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return nil
+}
+
+// Boot lets the variable FAKE misbehave in worlds without a configuration, those of doctor.
+func (i inspector) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
+	if mode := os.Getenv("FAKE"); mode != "" {
+		spec.Nodes[0].Env = append(spec.Nodes[0].Env, "FAKE="+mode)
+	}
+	return i.Engine.Boot(spec, t, o)
 }
 
 // The scripts are documentation too: each tells what a verb does.

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -21,11 +22,16 @@ type session struct {
 	lock    *os.File
 }
 
-// openSession checks that this machine has an engine, and makes the scratch folder in the state folder. Scratch
-// folders that killed programs have left there are removed.
+// openSession checks that this machine has an engine and what the Spec names, and makes the scratch folder in the state
+// folder. Scratch folders that killed programs have left there are removed. What the machine lacks is an
+// engine.Mistakes.
 func openSession(spec *world.Spec, state string) (*session, error) {
-	if _, err := newEngine(); err != nil {
+	eng, err := newEngine()
+	if err != nil {
 		return nil, failed(err)
+	}
+	if err := inspect(eng, spec); err != nil {
+		return nil, err
 	}
 	command, err := explore.Self(workerName)
 	if err != nil {
@@ -53,6 +59,24 @@ func openSession(spec *world.Spec, state string) (*session, error) {
 		return nil, failed(report.DiskError(err, dir))
 	}
 	return &session{setup: &explore.Setup{Spec: spec, Scratch: scratch}, command: command, lock: lock}, nil
+}
+
+// inspect asks an engine that can tell whether this machine has what the Spec names.
+func inspect(eng engine.Engine, spec *world.Spec) error {
+	i, ok := eng.(engine.Inspector)
+	if !ok {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return failed(err)
+	}
+	err = i.Inspect(spec, engine.Options{Self: self})
+	var lacking engine.Mistakes
+	if err == nil || errors.As(err, &lacking) {
+		return err
+	}
+	return failed(err)
 }
 
 // lockName is the file whose lock tells that a scratch folder is in use.

@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
-// defaultVerifyRuns is how often verify runs a tape unless told otherwise.
+// defaultVerifyRuns is how often verify runs a tape unless told otherwise, and at least.
 const defaultVerifyRuns = 2
 
 // verifyContext is the number of equal events that are shown before the first that differs.
@@ -29,13 +29,14 @@ func (a *app) verifyVerb() *cobra.Command {
 		Use:   "verify [FOLDER or FILE]",
 		Short: "Run one tape several times and prove that each run is the same",
 		Long: `Runs one tape several times, each in a process of its own, and compares the whole traces. The first event that
-differs is named with both sides. Only repetition is judged, not the properties.`,
+differs is named with both sides. Only repetition is judged, not the properties: a tape whose run violates one ends with
+exit code 0 if it repeats, and the properties are named.`,
 		Args: oneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, f, args) },
 	}
 	f.where(c)
 	f.oneTape(c)
-	c.Flags().Uint64Var(&f.runs, "runs", defaultVerifyRuns, "how often to run the tape, 2 or more")
+	f.repeats(c, defaultVerifyRuns, "how often to run the tape", "two runs or more are needed to compare them")
 	return c
 }
 
@@ -53,6 +54,8 @@ type verifyDocument struct {
 	WallNs     []int64      `json:"wall_ns"` // of each run
 	Reason     string       `json:"reason,omitempty"`
 	Difference *differences `json:"difference,omitempty"`
+	// Violated are the properties that the first run violates. They are not judged here.
+	Violated []string `json:"violated,omitempty"`
 }
 
 // differences is where two runs of one tape part.
@@ -69,9 +72,6 @@ type differences struct {
 }
 
 func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
-	if f.runs < 2 {
-		return fmt.Errorf("--runs %d: two runs or more are needed to compare them", f.runs)
-	}
 	p, err := a.load(f, args)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := openSession(p.spec, p.state)
+	s, err := p.open()
 	if err != nil {
 		return err
 	}
@@ -114,6 +114,9 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 		if run == 1 {
 			first = now
 			doc.Hash, doc.Events, doc.VirtualNs = now.Hash, now.Events, now.VirtualNs
+			for _, v := range explore.Violated(now.Verdicts) {
+				doc.Violated = append(doc.Violated, v.Property)
+			}
 			continue
 		}
 		if doc.Difference, err = compare(reference, file); err != nil {
@@ -172,6 +175,9 @@ func (d *verifyDocument) tell(w io.Writer) {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintln(w, d.Judgement)
+	if len(d.Violated) > 0 {
+		fmt.Fprintf(w, "  (the run violates %s; verify judges repetition only, `bloodhound run` judges the properties)\n", strings.Join(d.Violated, ", "))
+	}
 }
 
 // compare reads two traces side by side, in memory that does not grow with them, and returns where they part, or nil.

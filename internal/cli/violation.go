@@ -5,15 +5,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/report"
 )
 
+// failureID is the short name of a failure in the state folder, which all configurations of a folder share: the files
+// that make the configuration are part of it.
+func (p *project) failureID(signature string) string {
+	return explore.FailureID(signature + "\nof " + strings.Join(p.sources, " "))
+}
+
 // keep stores a violation and returns what its story is told from. A disk that is full loses nothing: the story
 // then tells how to make the run again from its tape.
-func (a *app) keep(p *project, id, signature string, o *engine.Outcome, v engine.Verdict) report.StoryOf {
+func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Verdict) report.StoryOf {
+	id := p.failureID(signature)
 	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
 	path, err := report.Save(p.state, report.NewFailure(id, signature, Version(), p.config, p.spec, o, v))
 	switch {
