@@ -188,7 +188,9 @@ type Outcome struct {
 	Log        []LogLine         `json:"log,omitempty"`
 	LogCounts  map[string]uint64 `json:"log_counts,omitempty"`
 	Verdicts   []Verdict         `json:"verdicts,omitempty"`
-	// Files are digests of every base file that was opened: path in the node -> SHA-256, hex.
+	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose
+	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with their
+	// SHA-256.
 	Files map[string]string `json:"files,omitempty"`
 	// Machine names the CPU feature set and the kernel that the run belongs to.
 	Machine string `json:"machine,omitempty"`

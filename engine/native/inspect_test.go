@@ -28,7 +28,9 @@ func TestInspect(t *testing.T) {
 		}
 		return path
 	}
-	elf := func(machine byte) string { return "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 11) + string([]byte{machine, 0}) }
+	elf := func(machine byte) string {
+		return "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 11) + string([]byte{machine, 0})
+	}
 	write("plain.sh", "echo hello\n", 0o777)
 	write("closed.sh", "#!/bin/sh\n", 0o666)
 	write("lost.sh", "#! /opt/none/bin/python9 -u\n", 0o777)
@@ -81,7 +83,9 @@ func TestInspect(t *testing.T) {
 		}, engine.PartVolume, "/proc/v", "outside /proc"},
 		{"root", func(s *world.Spec, n *world.Node) { n.Root = dir + "/none" }, engine.PartRoot, dir + "/none is not there", "root: host"},
 		{"root is a file", func(s *world.Spec, n *world.Node) { n.Root = dir + "/arm" }, engine.PartRoot, "is not a folder", "folder"},
-		{"in a root", func(s *world.Spec, n *world.Node) { n.Root, n.WorkingDir, n.Command = dir+"/root", "/", []string{"bin/none"} }, engine.PartCommand,
+		{"in a root", func(s *world.Spec, n *world.Node) {
+			n.Root, n.WorkingDir, n.Command = dir+"/root", "/", []string{"bin/none"}
+		}, engine.PartCommand,
 			"there is no program /bin/none in " + dir + "/root", "build it"},
 		{"healthcheck", func(s *world.Spec, n *world.Node) { n.Health = &world.Healthcheck{Command: []string{"no-such"}} }, engine.PartHealthcheck, "no-such", "path"},
 		{"a healthcheck that the program may make", func(s *world.Spec, n *world.Node) { n.Health = &world.Healthcheck{Command: []string{"/data/check"}} }, "", "", ""},

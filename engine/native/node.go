@@ -6,11 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
@@ -111,63 +108,4 @@ func (w *World) readFile(id kernel.NodeID, path string) string {
 	b := make([]byte, min(node.FS.Size(p.Inode), 1<<20))
 	n, _ := node.FS.ReadAt(env, p.Inode, b, 0)
 	return string(b[:n])
-}
-
-// digests gives the SHA-256 of every base file that was opened.
-func (w *World) digests() map[string]string {
-	out := map[string]string{}
-	for _, node := range w.kernel.Nodes {
-		if node.FS == nil {
-			continue
-		}
-		for _, path := range node.FS.Touched() {
-			if out[path] == "" {
-				out[path] = digestOf(path)
-			}
-		}
-	}
-	return out
-}
-
-// digestCache has the digests that this process has computed: a campaign runs the same files thousands of times.
-var digestCache struct {
-	sync.Mutex
-	files map[string]digestEntry
-}
-
-type digestEntry struct {
-	size    int64
-	mtimeNs int64
-	sum     string
-}
-
-// digestOf hashes a file of the machine, unless this process has done so since it last changed.
-func digestOf(path string) string {
-	st, err := os.Stat(path)
-	if err != nil {
-		return "gone"
-	}
-	digestCache.Lock()
-	d, ok := digestCache.files[path]
-	digestCache.Unlock()
-	if ok && d.size == st.Size() && d.mtimeNs == st.ModTime().UnixNano() {
-		return d.sum
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "unreadable"
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "unreadable"
-	}
-	d = digestEntry{st.Size(), st.ModTime().UnixNano(), hex.EncodeToString(h.Sum(nil))}
-	digestCache.Lock()
-	defer digestCache.Unlock()
-	if digestCache.files == nil {
-		digestCache.files = map[string]digestEntry{}
-	}
-	digestCache.files[path] = d
-	return d.sum
 }

@@ -1,0 +1,135 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+)
+
+// maxNamesBytes bounds the names of a folder that are kept; more than these are kept as a digest.
+const maxNamesBytes = 4 << 10
+
+// digests gives the SHA-256 of every base file that was opened, and the names in every base folder that was listed (see
+// engine.Outcome).
+func (w *World) digests() map[string]string {
+	out := map[string]string{}
+	for _, node := range w.kernel.Nodes {
+		if node.FS == nil {
+			continue
+		}
+		for _, file := range node.FS.Touched() {
+			if out[file] == "" {
+				out[file] = digestOf(file)
+			}
+		}
+		for _, in := range node.FS.Inodes {
+			if !in.Loaded || in.Layer == fs.NoLayer {
+				continue
+			}
+			folder := strings.TrimRight(node.FS.HostPath(in.Layer, in.Path), "/") + "/"
+			if _, ok := out[folder]; !ok {
+				out[folder] = namesOf(folder, path.Base(in.Path) == ".bloodhound")
+			}
+		}
+	}
+	return out
+}
+
+// digestCache has the digests that this process has computed: a campaign runs the same files thousands of times.
+var digestCache struct {
+	sync.Mutex
+	files map[string]digestEntry
+}
+
+type digestEntry struct {
+	size    int64
+	mtimeNs int64
+	sum     string
+}
+
+// digestOf hashes a file of the machine, unless this process has done so since it last changed.
+func digestOf(path string) string {
+	st, err := os.Stat(path)
+	if err != nil {
+		return "gone"
+	}
+	digestCache.Lock()
+	d, ok := digestCache.files[path]
+	digestCache.Unlock()
+	if ok && d.size == st.Size() && d.mtimeNs == st.ModTime().UnixNano() {
+		return d.sum
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "unreadable"
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "unreadable"
+	}
+	d = digestEntry{st.Size(), st.ModTime().UnixNano(), hex.EncodeToString(h.Sum(nil))}
+	digestCache.Lock()
+	defer digestCache.Unlock()
+	if digestCache.files == nil {
+		digestCache.files = map[string]digestEntry{}
+	}
+	digestCache.files[path] = d
+	return d.sum
+}
+
+// namesCache has the folders that this process has read.
+var namesCache struct {
+	sync.Mutex
+	folders map[string]namesEntry
+}
+
+type namesEntry struct {
+	mtimeNs int64
+	names   string
+}
+
+// namesOf lists a folder of the machine, unless this process has done so since its names last changed. Of a state
+// folder, nodes see bin alone (see fs).
+func namesOf(folder string, state bool) string {
+	st, err := os.Stat(folder)
+	if err != nil {
+		return "gone"
+	}
+	namesCache.Lock()
+	known, ok := namesCache.folders[folder]
+	namesCache.Unlock()
+	if ok && known.mtimeNs == st.ModTime().UnixNano() {
+		return known.names
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return "unreadable"
+	}
+	var list []string
+	for _, e := range entries {
+		if !state || e.Name() == "bin" {
+			list = append(list, e.Name())
+		}
+	}
+	names := strings.Join(list, "/")
+	if len(names) > maxNamesBytes {
+		sum := sha256.Sum256([]byte(names))
+		names = hex.EncodeToString(sum[:])
+	}
+	namesCache.Lock()
+	defer namesCache.Unlock()
+	if namesCache.folders == nil {
+		namesCache.folders = map[string]namesEntry{}
+	}
+	namesCache.folders[folder] = namesEntry{st.ModTime().UnixNano(), names}
+	return names
+}
