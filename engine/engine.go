@@ -189,8 +189,8 @@ type Outcome struct {
 	LogCounts  map[string]uint64 `json:"log_counts,omitempty"`
 	Verdicts   []Verdict         `json:"verdicts,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose
-	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with their
-	// SHA-256.
+	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with
+	// "sha256:" and their digest.
 	Files map[string]string `json:"files,omitempty"`
 	// Machine names the CPU feature set and the kernel that the run belongs to.
 	Machine string `json:"machine,omitempty"`

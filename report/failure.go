@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -38,7 +39,7 @@ type Failure struct {
 	Hash      string          `json:"hash"` // trace hash
 	Events    uint64          `json:"events"`
 	VirtualNs int64           `json:"virtual_ns"`
-	// Files are digests of the base files that the run opened: path in the node -> SHA-256.
+	// Files are those of an engine.Outcome: digests of the files that the run opened, names in the folders that it listed.
 	Files   map[string]string `json:"files,omitempty"`
 	Machine string            `json:"machine,omitempty"`
 	Spec    *world.Spec       `json:"spec"`
@@ -129,27 +130,86 @@ func find(state, name string) (string, error) {
 	return "", fmt.Errorf("no failure %q in %s; there are %s", name, dir, strings.Join(all, ", "))
 }
 
-// Changes names what is different now from when the failure was found: the formats, the files that the run opened,
-// the machine. An empty list means that the same run is due.
+// Relocate takes the failure's files for those of a project that lies in another folder now.
+func (f *Failure) Relocate(dir string) {
+	old := strings.TrimRight(f.Spec.Dir, "/") + "/"
+	files := map[string]string{}
+	for path, digest := range f.Files {
+		if rest, ok := strings.CutPrefix(path, old); ok {
+			path = filepath.Join(dir, rest)
+			if rest == "" || strings.HasSuffix(rest, "/") {
+				path += "/"
+			}
+		}
+		files[path] = digest
+	}
+	f.Files = files
+}
+
+// Changes names what is different now from when the failure was found: the formats, the files that the run opened and
+// the folders that it listed, the machine; last, files that only one of the two runs opened, which may be why the runs
+// differ or come of it. An empty list means that the same run is due.
 func (f *Failure) Changes(o *engine.Outcome) []string {
-	var list []string
+	var list, perhaps []string
 	if f.TraceVersion != TraceVersion {
 		list = append(list, fmt.Sprintf("the trace version was %d and is %d: hashes cannot be compared", f.TraceVersion, TraceVersion))
 	}
-	paths := make([]string, 0, len(f.Files))
-	for p := range f.Files {
-		paths = append(paths, p)
-	}
-	sort.Strings(paths)
-	for _, p := range paths {
-		if now, ok := o.Files[p]; !ok {
-			list = append(list, p+" was opened then and is not now")
-		} else if now != f.Files[p] {
+	for _, p := range slices.Sorted(maps.Keys(f.Files)) {
+		then := f.Files[p]
+		now, ok := o.Files[p]
+		switch {
+		case now == then && ok:
+		case strings.HasSuffix(p, "/"):
+			if ok {
+				list = append(list, "the folder "+p+" has changed: "+namesChanged(then, now))
+			}
+		case !ok:
+			perhaps = append(perhaps, p+" was opened then and is not now")
+		default:
 			list = append(list, p+" has changed")
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(o.Files)) {
+		if _, ok := f.Files[p]; !ok && !strings.HasSuffix(p, "/") {
+			perhaps = append(perhaps, p+" is opened now and was not then")
 		}
 	}
 	if f.Machine != o.Machine {
 		list = append(list, fmt.Sprintf("the machine was %q and is %q", f.Machine, o.Machine))
 	}
-	return list
+	return append(list, perhaps...)
+}
+
+// maxNamesShown bounds the names of a folder that are told.
+const maxNamesShown = 5
+
+// namesChanged tells two contents of a folder apart, as an Outcome has them.
+func namesChanged(then, now string) string {
+	const many = "sha256:"
+	if strings.HasPrefix(then, many) || strings.HasPrefix(now, many) {
+		return "names were added, removed or changed; the run lists them"
+	}
+	missing := func(from, in string) (names []string) {
+		there := strings.Split(in, "/")
+		for _, name := range strings.Split(from, "/") {
+			if name != "" && !slices.Contains(there, name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	short := func(names []string) string {
+		if more := len(names) - maxNamesShown; more > 0 {
+			return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamesShown], ", "), more)
+		}
+		return strings.Join(names, ", ")
+	}
+	var parts []string
+	if added := missing(now, then); len(added) > 0 {
+		parts = append(parts, short(added)+" added")
+	}
+	if removed := missing(then, now); len(removed) > 0 {
+		parts = append(parts, short(removed)+" removed")
+	}
+	return strings.Join(parts, ", ") + "; the run lists the names in it"
 }

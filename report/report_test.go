@@ -310,7 +310,7 @@ func TestFailureFile(t *testing.T) {
 
 	other := *o
 	other.Files, other.Machine = map[string]string{"/bin/a": "12"}, "another"
-	want := []string{"/bin/a has changed", "/bin/b was opened then and is not now", `the machine was "fake" and is "another"`}
+	want := []string{"/bin/a has changed", `the machine was "fake" and is "another"`, "/bin/b was opened then and is not now"}
 	if got := f.Changes(&other); !reflect.DeepEqual(got, want) {
 		t.Errorf("changes %q", got)
 	}
@@ -328,7 +328,7 @@ func TestFailureFile(t *testing.T) {
 	os.WriteFile(FailurePath(state, "empty"), []byte(`{"failure_version": 1}`), 0o666)
 	for _, c := range []struct{ name, want string }{
 		{f.ID[:4], "write more of it"}, {"zzz", "no failure \"zzz\""}, {"torn", "not a failure file"},
-		{"new", "replay it with bloodhound v9"}, {"empty", "no spec"}, {"./nowhere.json", "no such file"},
+		{"new", "the bloodhound that wrote it, version v9"}, {"empty", "no spec"}, {"./nowhere.json", "no such file"},
 	} {
 		if _, err := Load(state, c.name); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Load(%q): %v, want %q", c.name, err, c.want)
@@ -336,6 +336,24 @@ func TestFailureFile(t *testing.T) {
 	}
 	if _, err := Load(t.TempDir(), "abc"); err == nil || !strings.Contains(err.Error(), "bloodhound explore") {
 		t.Errorf("Load from nothing: %v", err)
+	}
+}
+
+// What differs between two runs of a failure is named, causes before what may be a consequence.
+func TestChanges(t *testing.T) {
+	f := &Failure{TraceVersion: TraceVersion, Machine: "m", Spec: &world.Spec{Dir: "/old"}, Files: map[string]string{
+		"/bin/a": "11", "/old/kv.py": "22", "/old/": "a/kv.py", "/old/sub/": "", "/etc/": "x/y", "/lib/": "sha256:ab", "/once/": "z"}}
+	f.Relocate("/new")
+	now := &engine.Outcome{Machine: "m", Files: map[string]string{
+		"/bin/a": "11", "/new/kv.py": "33", "/new/": "b/c/d/e/f/g/h/kv.py", "/new/sub/": "", "/etc/": "x/y", "/lib/": "sha256:cd", "/bin/new": "44"}}
+	want := []string{
+		"the folder /lib/ has changed: names were added, removed or changed; the run lists them",
+		"the folder /new/ has changed: b, c, d, e, f and 2 more added, a removed; the run lists the names in it",
+		"/new/kv.py has changed",
+		"/bin/new is opened now and was not then",
+	}
+	if got := f.Changes(now); !reflect.DeepEqual(got, want) {
+		t.Errorf("changes %q", got)
 	}
 }
 

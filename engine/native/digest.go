@@ -123,7 +123,7 @@ func namesOf(folder string, state bool) string {
 	names := strings.Join(list, "/")
 	if len(names) > maxNamesBytes {
 		sum := sha256.Sum256([]byte(names))
-		names = hex.EncodeToString(sum[:])
+		names = "sha256:" + hex.EncodeToString(sum[:])
 	}
 	namesCache.Lock()
 	defer namesCache.Unlock()

@@ -71,7 +71,7 @@ func TestFilesOfAnOutcome(t *testing.T) {
 	if err := os.Chtimes(dir, later, later); err != nil {
 		t.Fatal(err)
 	}
-	if got := run()[dir+"/"]; len(got) != 64 {
+	if got := run()[dir+"/"]; !strings.HasPrefix(got, "sha256:") || len(got) > 100 {
 		t.Errorf("of a folder with many names, %q is kept", got)
 	}
 }

@@ -34,6 +34,8 @@ type project struct {
 	// space before it.
 	arguments string
 
+	movedFrom string // where the project lay when the failure that is replayed was found, if elsewhere
+
 	seed    *uint64       // exploration.seed
 	seeds   uint64        // simulation.seeds; 0 is not set
 	workers int           // exploration.parallel_workers; 0 is not set

@@ -18,6 +18,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
+// changesShown bounds how many of the differences from the stored run are listed.
+const changesShown = 20
+
 func (a *app) replayVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
@@ -92,6 +95,9 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	}
 	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary, Failures: []string{failure.ID}}
 	doc.Changes = failure.Changes(first.Outcome)
+	if p.movedFrom != "" {
+		doc.Changes = append([]string{fmt.Sprintf("the project lay in %s and lies in %s: paths are part of a run", p.movedFrom, p.spec.Dir)}, doc.Changes...)
+	}
 	if v := Version(); v != failure.Bloodhound {
 		doc.Changes = append(doc.Changes, fmt.Sprintf("bloodhound was %q and is %q", failure.Bloodhound, v))
 	}
@@ -120,7 +126,11 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	}
 	if first.Summary.Hash != failure.Hash && len(doc.Changes) > 0 {
 		fmt.Fprintln(a.out, "\nwhat else is different now")
-		for _, change := range doc.Changes {
+		for i, change := range doc.Changes {
+			if i == changesShown {
+				fmt.Fprintf(a.out, "  ... and %d more\n", len(doc.Changes)-i)
+				break
+			}
 			fmt.Fprintf(a.out, "  %s\n", change)
 		}
 	}
@@ -183,6 +193,8 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 		p = nil
 	}
 	if p != nil && p.spec.Dir != failure.Spec.Dir {
+		p.movedFrom = failure.Spec.Dir
+		failure.Relocate(p.spec.Dir)
 		if failure.Spec, err = moved(failure.Spec, p.spec.Dir); err != nil {
 			return nil, nil, err
 		}
