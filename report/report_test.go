@@ -279,8 +279,22 @@ func TestRunText(t *testing.T) {
 	_, o := run(t, "text", Filter{})
 	o.Verdicts = []engine.Verdict{violation(o)}
 	o.Reason, o.Refused = engine.MaxTime, []engine.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}}
+	for _, e := range []struct {
+		typ  history.Type
+		text string
+		n    int
+	}{
+		{history.Fail, "status 503", 3}, {history.Fail, "not connected: dial tcp 10.77.0.10:80: connect: connection refused", 7},
+		{history.Info, "no reply: read tcp 10.77.0.14:40001->10.77.0.10:80: i/o timeout", 2},
+		{history.Info, "no reply: read tcp 10.77.0.14:40002->10.77.0.10:80: i/o timeout", 2},
+		{history.Info, "a -> b", 1}, {history.Info, "", 2}, {history.Info, "d", 1}, {history.Info, "e\n\x1b[31m", 1}, {history.Info, "f", 1},
+	} {
+		for range e.n {
+			o.History = append(o.History, history.Event{Type: e.typ, Error: e.text})
+		}
+	}
 	var b strings.Builder
-	if err := Run(&b, 3, explore.Summarise(o)); err != nil {
+	if err := Run(&b, 3, explore.Summarise(o), o.History); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "run.txt", b.String())

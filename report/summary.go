@@ -1,14 +1,18 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/history"
 )
 
 // SummaryRefused is the number of refused calls that a summary lists.
@@ -86,6 +90,44 @@ func operations(b *strings.Builder, o explore.Operations, virtualNs, wallNs int6
 		share(o.Ok), share(o.Fail), share(o.Info), share(o.Open()))
 }
 
+// Reasons is the number of reasons that are listed for operations of one type.
+const Reasons = 4
+
+// reasons tells why operations were not ok: the errors that their driver gave, the most frequent first.
+func reasons(b *strings.Builder, name string, typ history.Type, h []history.Event) {
+	counts := map[string]uint64{}
+	for i := range h {
+		if h[i].Type == typ {
+			counts[reason(h[i].Error)]++
+		}
+	}
+	list := slices.SortedFunc(maps.Keys(counts), func(x, y string) int {
+		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
+	})
+	rest := uint64(0)
+	for i, text := range list {
+		if i < Reasons {
+			fmt.Fprintf(b, "    %s %6d  %s\n", name, counts[text], text)
+		} else {
+			rest += counts[text]
+		}
+	}
+	if rest > 0 {
+		fmt.Fprintf(b, "    %s %6d  for %d other reasons\n", name, rest, len(list)-Reasons)
+	}
+}
+
+// reason takes out of an error what differs from one connection to the next: the client's own address.
+func reason(text string) string {
+	words := strings.Fields(text)
+	for i, word := range words {
+		if _, to, ok := strings.Cut(word, "->"); ok && to != "" {
+			words[i] = to
+		}
+	}
+	return clip(orElse(strings.Join(words, " "), "the driver gives no reason"))
+}
+
 func properties(b *strings.Builder, list []explore.PropertyTotal) {
 	if len(list) == 0 {
 		return
@@ -131,12 +173,14 @@ func Refused(b io.Writer, list []engine.Unsupported) {
 	}
 }
 
-// Run tells how one run ended, apart from its violations.
-func Run(w io.Writer, t uint64, s *explore.Summary) error {
+// Run tells how one run ended, apart from its violations; h is its history.
+func Run(w io.Writer, t uint64, s *explore.Summary, h []history.Event) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run of seed %d: %s after %d events, %s of virtual time in %s\n", t, ended(s), s.Events, duration(s.VirtualNs), duration(s.WallNs))
 	fmt.Fprintf(&b, "  trace hash %s, %s\n", s.Hash, repeat(s.Repeat))
 	operations(&b, s.Operations, s.VirtualNs, s.WallNs)
+	reasons(&b, "fail", history.Fail, h)
+	reasons(&b, "info", history.Info, h)
 	if len(s.Faults) > 0 {
 		b.WriteString("  faults (planned/delivered/observed):")
 		for _, e := range s.Faults {
