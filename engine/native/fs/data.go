@@ -96,6 +96,9 @@ func (s *State) TruncatePath(env *Env, id InodeID, size int64) Errno {
 	if e := s.writable(in); e != OK {
 		return e
 	}
+	if env.runs(in) {
+		return ETXTBSY
+	}
 	return s.Truncate(env, id, size)
 }
 

@@ -7,6 +7,8 @@ type Env struct {
 	Base  Base
 	Blobs Blobs
 	Synth Synth
+	// Programs tells which files are being executed; nil is none.
+	Programs Programs
 	// NewBlob gives a number that no other blob of the world has.
 	NewBlob func() BlobID
 }
@@ -62,6 +64,12 @@ type Synth interface {
 	Lookup(path string) (SynthAttr, Errno)
 	// ReadDir lists the names in a synthetic directory, without . and .., in any order.
 	ReadDir(path string) ([]string, Errno)
+}
+
+// Programs knows the running programs of a node.
+type Programs interface {
+	// Runs reports whether a program runs from an inode: nobody may open it for writing then.
+	Runs(id InodeID) bool
 }
 
 // SynthAttr describes one synthetic name.

@@ -15,17 +15,22 @@ type Opened struct {
 // demands besides (waiting for the other side of a FIFO, ENXIO for sockets, content of synthetic files) is the
 // caller's.
 func (s *State) Open(env *Env, at InodeID, path string, flags int, mode uint32) (Opened, Errno) {
+	return s.OpenResolving(env, at, path, flags, mode, 0)
+}
+
+// OpenResolving answers openat2(2), but for what it checks of its arguments.
+func (s *State) OpenResolving(env *Env, at InodeID, path string, flags int, mode uint32, resolve Resolve) (Opened, Errno) {
 	if flags&O_PATH != 0 {
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW
 	}
+	w := walker{s: s, env: env, resolve: resolve, top: s.inode(at)}
 	if flags&oTmpfile != 0 {
-		return s.openTmpfile(env, at, path, flags, mode)
+		return w.openTmpfile(path, flags, mode)
 	}
 	if flags&(O_CREAT|O_DIRECTORY) == O_CREAT|O_DIRECTORY {
 		return Opened{}, EINVAL
 	}
-	w := walker{s: s, env: env}
-	t, e := w.tail(s.inode(at), path)
+	t, e := w.tail(w.top, path)
 	if e != OK {
 		return Opened{}, e
 	}
@@ -55,7 +60,7 @@ func (w *walker) openCreate(t tail, flags int, mode uint32) (Opened, Errno) {
 		if t.slash {
 			return Opened{}, EISDIR
 		}
-		in, e := s.lookup(w.env, t.dir, t.name)
+		in, e := w.down(t.dir, t.name)
 		if e == ENOENT {
 			return s.openNew(w.env, t, flags, mode)
 		}
@@ -63,15 +68,15 @@ func (w *walker) openCreate(t tail, flags int, mode uint32) (Opened, Errno) {
 			return Opened{}, e
 		}
 		if in.is(S_IFLNK) && flags&(O_EXCL|O_NOFOLLOW) == 0 {
-			if w.links++; w.links > maxLinks {
-				return Opened{}, ELOOP
-			}
 			if in.Synth != "" {
 				p, e := w.follow(t.dir, in)
 				if e != OK || p.File != 0 {
 					return Opened{File: p.File, Inode: p.Inode}, e
 				}
 				return s.openInode(w.env, s.inode(p.Inode), flags, false)
+			}
+			if w.links++; w.links > maxLinks || w.resolve&RESOLVE_NO_SYMLINKS != 0 {
+				return Opened{}, ELOOP
 			}
 			target, e := s.target(w.env, in)
 			if e != OK {
@@ -109,11 +114,12 @@ func (s *State) openNew(env *Env, t tail, flags int, mode uint32) (Opened, Errno
 	return s.openInode(env, in, flags, true)
 }
 
-func (s *State) openTmpfile(env *Env, at InodeID, path string, flags int, mode uint32) (Opened, Errno) {
+func (w *walker) openTmpfile(path string, flags int, mode uint32) (Opened, Errno) {
+	s, env := w.s, w.env
 	if flags&O_DIRECTORY == 0 || flags&O_ACCMODE == O_RDONLY || flags&O_CREAT != 0 {
 		return Opened{}, EINVAL
 	}
-	p, e := s.Walk(env, at, path, true)
+	p, e := w.walk(w.top, path, true)
 	if e != OK {
 		return Opened{}, e
 	}
@@ -171,6 +177,9 @@ func (s *State) openInode(env *Env, in *Inode, flags int, made bool) (Opened, Er
 		if want&W_OK != 0 {
 			if e := s.writable(in); e != OK {
 				return Opened{}, e
+			}
+			if env.runs(in) {
+				return Opened{}, ETXTBSY
 			}
 		}
 		if e := s.openRegular(env, in); e != OK {

@@ -36,6 +36,9 @@ func (s *State) writable(in *Inode) Errno {
 	return OK
 }
 
+// runs reports whether an inode is a program that runs, and so may not be written.
+func (env *Env) runs(in *Inode) bool { return env.Programs != nil && env.Programs.Runs(in.ID) }
+
 // mayCreate is the check before a new name.
 func (s *State) mayCreate(env *Env, dir *Inode) Errno {
 	if dir.Nlink == 0 {

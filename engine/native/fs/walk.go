@@ -15,14 +15,28 @@ type Place struct {
 // there until the next call.
 func (s *State) Walk(env *Env, dir InodeID, path string, follow bool) (Place, Errno) {
 	w := walker{s: s, env: env}
-	return w.resolve(s.inode(dir), path, follow)
+	return w.walk(s.inode(dir), path, follow)
 }
 
 type walker struct {
-	s     *State
-	env   *Env
-	links int
+	s       *State
+	env     *Env
+	links   int
+	resolve Resolve
+	top     *Inode // where the walk began: what RESOLVE_BENEATH and RESOLVE_IN_ROOT do not leave
 }
+
+// Resolve narrows how a path is resolved (openat2(2)).
+type Resolve uint64
+
+// Flags of Resolve.
+const (
+	RESOLVE_NO_XDEV       Resolve = 0x1
+	RESOLVE_NO_MAGICLINKS Resolve = 0x2
+	RESOLVE_NO_SYMLINKS   Resolve = 0x4
+	RESOLVE_BENEATH       Resolve = 0x8
+	RESOLVE_IN_ROOT       Resolve = 0x10
+)
 
 // lastKind is the kind of a path's last component.
 type lastKind uint8
@@ -56,7 +70,10 @@ func (w *walker) tail(at *Inode, path string) (tail, Errno) {
 		return tail{}, ENAMETOOLONG
 	}
 	if path[0] == '/' {
-		at = w.s.inode(rootInode)
+		var e Errno
+		if at, e = w.root(at); e != OK {
+			return tail{}, e
+		}
 	}
 	rest := strings.TrimLeft(path, "/")
 	if rest == "" {
@@ -87,9 +104,12 @@ func (w *walker) tail(at *Inode, path string) (tail, Errno) {
 		switch name {
 		case ".":
 		case "..":
-			at = w.s.parent(at)
+			var e Errno
+			if at, e = w.up(at); e != OK {
+				return tail{}, e
+			}
 		default:
-			in, e := w.s.lookup(w.env, at, name)
+			in, e := w.down(at, name)
 			if e != OK {
 				return tail{}, e
 			}
@@ -108,8 +128,54 @@ func (w *walker) tail(at *Inode, path string) (tail, Errno) {
 	}
 }
 
-// resolve resolves a path to the end.
-func (w *walker) resolve(at *Inode, path string, follow bool) (Place, Errno) {
+// root is where an absolute path starts that was found at a place.
+func (w *walker) root(at *Inode) (*Inode, Errno) {
+	root := w.s.inode(rootInode)
+	switch {
+	case w.resolve&RESOLVE_BENEATH != 0:
+		return nil, EXDEV
+	case w.resolve&RESOLVE_IN_ROOT != 0:
+		root = w.top
+	}
+	if w.links > 0 && !w.may(at, root) { // the path of the call itself may be absolute
+		return nil, EXDEV
+	}
+	return root, OK
+}
+
+// up is what .. means.
+func (w *walker) up(at *Inode) (*Inode, Errno) {
+	if at == w.top {
+		switch {
+		case w.resolve&RESOLVE_BENEATH != 0:
+			return nil, EXDEV
+		case w.resolve&RESOLVE_IN_ROOT != 0:
+			return at, OK
+		}
+	}
+	parent := w.s.parent(at)
+	if !w.may(at, parent) {
+		return nil, EXDEV
+	}
+	return parent, OK
+}
+
+// down finds a name in a folder.
+func (w *walker) down(dir *Inode, name string) (*Inode, Errno) {
+	in, e := w.s.lookup(w.env, dir, name)
+	if e == OK && !w.may(dir, in) {
+		return nil, EXDEV
+	}
+	return in, e
+}
+
+// may reports whether a step from one inode to another stays where the walk has to.
+func (w *walker) may(from, to *Inode) bool {
+	return w.resolve&RESOLVE_NO_XDEV == 0 || from.Mount == to.Mount
+}
+
+// walk resolves a path to the end.
+func (w *walker) walk(at *Inode, path string, follow bool) (Place, Errno) {
 	t, e := w.tail(at, path)
 	if e != OK {
 		return Place{}, e
@@ -119,21 +185,18 @@ func (w *walker) resolve(at *Inode, path string, follow bool) (Place, Errno) {
 
 // end resolves the last component of a path.
 func (w *walker) end(t tail, follow bool) (Place, Errno) {
-	var in *Inode
+	in, e := t.dir, OK
 	switch t.kind {
-	case lastRoot, lastDot:
-		in = t.dir
 	case lastDotDot:
-		in = w.s.parent(t.dir)
-	default:
-		var e Errno
-		if in, e = w.s.lookup(w.env, t.dir, t.name); e != OK {
-			return Place{}, e
-		}
+		in, e = w.up(t.dir)
+	case lastName:
+		in, e = w.down(t.dir, t.name)
+	}
+	if e != OK {
+		return Place{}, e
 	}
 	p := Place{Inode: in.ID}
 	if in.is(S_IFLNK) && (follow || t.slash) {
-		var e Errno
 		if p, e = w.follow(t.dir, in); e != OK {
 			return Place{}, e
 		}
@@ -146,7 +209,7 @@ func (w *walker) end(t tail, follow bool) (Place, Errno) {
 
 // follow resolves a symbolic link found in dir.
 func (w *walker) follow(dir, link *Inode) (Place, Errno) {
-	if w.links++; w.links > maxLinks {
+	if w.links++; w.links > maxLinks || w.resolve&RESOLVE_NO_SYMLINKS != 0 {
 		return Place{}, ELOOP
 	}
 	if link.Synth != "" {
@@ -155,15 +218,27 @@ func (w *walker) follow(dir, link *Inode) (Place, Errno) {
 			return Place{}, e
 		}
 		if attr.File != 0 || attr.Inode != 0 {
-			return Place{Inode: attr.Inode, File: attr.File}, OK
+			return w.jump(dir, attr)
 		}
-		return w.resolve(dir, attr.Target, true)
+		return w.walk(dir, attr.Target, true)
 	}
 	target, e := w.s.target(w.env, link)
 	if e != OK {
 		return Place{}, e
 	}
-	return w.resolve(dir, target, true)
+	return w.walk(dir, target, true)
+}
+
+// jump follows a magic link found in dir: it leads to an object rather than to a name (proc(5)).
+func (w *walker) jump(dir *Inode, to SynthAttr) (Place, Errno) {
+	switch {
+	case w.resolve&RESOLVE_NO_MAGICLINKS != 0:
+		return Place{}, ELOOP
+	case w.resolve&(RESOLVE_BENEATH|RESOLVE_IN_ROOT) != 0,
+		w.resolve&RESOLVE_NO_XDEV != 0 && (to.Inode == 0 || w.s.inode(to.Inode).Mount != dir.Mount):
+		return Place{}, EXDEV
+	}
+	return Place{Inode: to.Inode, File: to.File}, OK
 }
 
 // target reads a symbolic link.

@@ -91,6 +91,21 @@ func (k *Kernel) openForWriting(node NodeID, id fs.InodeID) bool {
 	return false
 }
 
+// programs knows what runs on a node (fs.Programs).
+type programs struct {
+	k    *Kernel
+	node NodeID
+}
+
+func (p *programs) Runs(id fs.InodeID) bool {
+	for _, s := range p.k.Spaces { // whether there is one: the order leaves no trace
+		if s.Node == p.node && s.Exe == id {
+			return true
+		}
+	}
+	return false
+}
+
 // hold keeps the file of a call that waits: closing the descriptor meanwhile does not end the wait.
 func (k *Kernel) hold(t *Thread) {
 	if f := k.file(t, t.Call.Args[0]); f != nil {

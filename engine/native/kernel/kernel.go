@@ -27,8 +27,8 @@ func New(m Machine, tape Chance, h Handles) *Kernel {
 		buf:  make([]byte, 1<<16),
 		hash: newHasher(), strict: newHasher(),
 	}
-	k.tree = fs.Env{Blobs: h.Blobs, Synth: &k.synths, NewBlob: func() fs.BlobID { return fs.BlobID(k.id("blob")) }}
-	k.synths.k = k
+	k.tree = fs.Env{Blobs: h.Blobs, Synth: &k.synths, Programs: &k.programs, NewBlob: func() fs.BlobID { return fs.BlobID(k.id("blob")) }}
+	k.synths.k, k.programs.k = k, k
 	return k
 }
 
@@ -87,6 +87,9 @@ func (k *Kernel) resume(t *Thread) {
 		// only to look at signals that the call may have unblocked
 	case host.StopSignal:
 		k.fault(t, s)
+	case host.StopCircle:
+		t.Lazy, k.Resched = true, true
+		k.Now += k.Cost.CallNs
 	case host.StopSpin:
 		t.SpinBreaks++
 		t.Lazy = true

@@ -86,11 +86,12 @@ type Kernel struct {
 	// Overdue is told when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
 
-	stop   host.Stop
-	buf    []byte
-	small  [256]byte // for structures that a call gives to a program
-	tree   fs.Env    // see env
-	synths synths    // its Synth
-	hash   hasher
-	strict hasher
+	stop     host.Stop
+	buf      []byte
+	small    [256]byte // for structures that a call gives to a program
+	tree     fs.Env    // see env
+	synths   synths    // its Synth
+	programs programs  // its Programs
+	hash     hasher
+	strict   hasher
 }

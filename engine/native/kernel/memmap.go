@@ -84,15 +84,25 @@ func (k *Kernel) addRegion(t *Thread, r Region) {
 	}
 }
 
+// newSpace makes an address space in which the program of a file runs.
+func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
+	s := &Space{ID: k.id("space"), Node: node, Refs: 1, Exe: exe}
+	if exe != 0 {
+		k.Nodes[node].FS.Ref(exe)
+	}
+	k.Spaces[s.ID] = s
+	return s
+}
+
 func (k *Kernel) copySpace(id SpaceID) SpaceID {
 	old := k.Spaces[id]
-	c := &Space{ID: k.id("space"), Refs: 1, Regions: slices.Clone(old.Regions)}
+	c := k.newSpace(old.Node, old.Exe)
+	c.Regions = slices.Clone(old.Regions)
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			seg.Attach++
 		}
 	}
-	k.Spaces[c.ID] = c
 	return c.ID
 }
 
@@ -109,6 +119,10 @@ func (k *Kernel) dropSpace(p *Proc) {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			k.detach(seg)
 		}
+	}
+	if s.Exe != 0 {
+		n := k.Nodes[s.Node]
+		n.FS.Unref(k.TreeEnv(n), s.Exe)
 	}
 	delete(k.Spaces, s.ID)
 }

@@ -4,51 +4,81 @@ package kernel
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"golang.org/x/sys/unix"
 )
 
 func sysOpen(k *Kernel, t *Thread) Result {
-	return k.open(t, unix.AT_FDCWD, t.Call.Args[0], int(int32(t.Call.Args[1])), uint32(t.Call.Args[2]))
+	return k.open(t, unix.AT_FDCWD, t.Call.Args[0], int(int32(t.Call.Args[1])), uint32(t.Call.Args[2]), 0)
 }
 
 func sysCreat(k *Kernel, t *Thread) Result {
-	return k.open(t, unix.AT_FDCWD, t.Call.Args[0], unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(t.Call.Args[1]))
+	return k.open(t, unix.AT_FDCWD, t.Call.Args[0], unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(t.Call.Args[1]), 0)
 }
 
 func sysOpenat(k *Kernel, t *Thread) Result {
-	return k.open(t, int(int32(t.Call.Args[0])), t.Call.Args[1], int(int32(t.Call.Args[2])), uint32(t.Call.Args[3]))
+	return k.open(t, int(int32(t.Call.Args[0])), t.Call.Args[1], int(int32(t.Call.Args[2])), uint32(t.Call.Args[3]), 0)
 }
+
+// What openat2(2) accepts: all flags of open(2) that mean anything, and permissions where a file may be made.
+const (
+	openFlags = unix.O_ACCMODE | createFlags | unix.O_TRUNC | unix.O_APPEND | unix.O_NONBLOCK | unix.O_SYNC | unix.O_ASYNC | unix.O_DIRECT | 0o100000 |
+		unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NOATIME | unix.O_CLOEXEC | unix.O_PATH | unix.O_TMPFILE
+	openPathFlags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_PATH | unix.O_CLOEXEC
+	openHowBytes  = 24 // struct open_how
+	modeBits      = 0o7777
+	resolveCached = 0x20 // RESOLVE_CACHED
+)
 
 func sysOpenat2(k *Kernel, t *Thread) Result {
-	if t.Call.Args[3] < 24 {
+	size := t.Call.Args[3]
+	switch {
+	case size < openHowBytes:
 		return fail(unix.EINVAL)
+	case size > 4096:
+		return fail(unix.E2BIG)
 	}
-	var b [24]byte
-	if !k.in(t, t.Call.Args[2], b[:]) {
+	b := make([]byte, size)
+	if !k.in(t, t.Call.Args[2], b) {
 		return fail(unix.EFAULT)
 	}
+	if slices.ContainsFunc(b[openHowBytes:], func(c byte) bool { return c != 0 }) {
+		return fail(unix.E2BIG)
+	}
 	le := binary.LittleEndian
-	flags, resolve := le.Uint64(b[0:]), le.Uint64(b[16:])
-	if flags>>32 != 0 || resolve>>6 != 0 {
+	flags, mode, resolve := le.Uint64(b[0:]), le.Uint64(b[8:]), le.Uint64(b[16:])
+	const known = unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_IN_ROOT | resolveCached
+	makes := flags&unix.O_CREAT != 0 || flags&unix.O_TMPFILE == unix.O_TMPFILE
+	switch {
+	case flags&^openFlags != 0, flags&unix.O_PATH != 0 && flags&^openPathFlags != 0, resolve&^known != 0,
+		resolve&(unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT) == unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT,
+		makes && mode&^modeBits != 0, !makes && mode != 0:
 		return fail(unix.EINVAL)
+	case resolve&resolveCached != 0 && (makes || flags&unix.O_TRUNC != 0):
+		return fail(unix.EAGAIN) // else: all names of a node are at hand
 	}
-	if resolve&^uint64(unix.RESOLVE_NO_MAGICLINKS) != 0 {
-		return k.refuse(t, "openat2(resolve)", unix.ENOSYS)
-	}
-	return k.open(t, int(int32(t.Call.Args[0])), t.Call.Args[1], int(flags), uint32(le.Uint64(b[8:])))
+	return k.open(t, int(int32(t.Call.Args[0])), t.Call.Args[1], int(flags), uint32(mode), fs.Resolve(resolve&^resolveCached))
 }
 
-func (k *Kernel) open(t *Thread, dirfd int, addr uint64, flags int, mode uint32) Result {
+func (k *Kernel) open(t *Thread, dirfd int, addr uint64, flags int, mode uint32, resolve fs.Resolve) Result {
 	if t.Call.Aux != 0 {
 		return k.openWait(t, k.Files[t.Call.Aux])
 	}
-	at, path, e := k.pathAt(t, dirfd, addr)
+	path, e := k.path(t, addr)
 	if e != 0 {
 		return fail(e)
 	}
-	o, fe := k.node(t).FS.Open(k.env(t), at, path, flags, mode&^k.proc(t).Umask)
+	start := path
+	if resolve&fs.RESOLVE_IN_ROOT != 0 && path != "" {
+		start = "." // an absolute path, too, begins at the descriptor
+	}
+	at, e := k.from(t, dirfd, start)
+	if e != 0 {
+		return fail(e)
+	}
+	o, fe := k.node(t).FS.OpenResolving(k.env(t), at, path, flags, mode&^k.proc(t).Umask, resolve)
 	switch {
 	case fe != fs.OK:
 		return fsFail(fe)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"golang.org/x/sys/unix"
 )
@@ -74,9 +75,7 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 			k.put(table, fd, f, false)
 		}
 	}
-	space := &Space{ID: k.id("space"), Refs: 1}
-	k.Spaces[space.ID] = space
-	p.Space = space.ID
+	p.Space = k.newSpace(l.Node, 0).ID
 	exe, e := k.findProgram(t, l.Argv[0])
 	if e != 0 {
 		undo()
@@ -132,6 +131,7 @@ const maxThreads = 2048 // alive at once, all nodes: fork answers EAGAIN beyond 
 type program struct {
 	path string // as it was called
 	real string // without links
+	file fs.InodeID
 	fd   int
 	head []byte
 }
@@ -189,7 +189,7 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 		return e
 	}
 	k.Now += execCostNs
-	k.afterExec(t, p, exe.real, img.Argv, env, others)
+	k.afterExec(t, p, exe, img.Argv, env, others)
 	t.Comm = comm(shown)
 	return 0
 }
@@ -219,7 +219,8 @@ func shebang(head []byte) (interp, arg string, ok bool) {
 }
 
 // afterExec is what execve(2) says about a process' attributes.
-func (k *Kernel) afterExec(t *Thread, p *Proc, path string, argv, env []string, others []ThreadID) {
+func (k *Kernel) afterExec(t *Thread, p *Proc, exe program, argv, env []string, others []ThreadID) {
+	space := k.newSpace(p.Node, exe.file)
 	for _, id := range others {
 		o := k.Threads[id]
 		k.unlist(o)
@@ -229,7 +230,7 @@ func (k *Kernel) afterExec(t *Thread, p *Proc, path string, argv, env []string, 
 	p.Leader = t.ID
 	t.TID = p.PID
 	t.ClearTID, t.Robust = 0, 0
-	p.Path, p.Argv, p.Env = path, argv, env
+	p.Path, p.Argv, p.Env = exe.real, argv, env
 	p.Auxv = k.M.Auxv(t.ID)
 	p.Execs++
 	for i := range p.Actions {
@@ -249,8 +250,6 @@ func (k *Kernel) afterExec(t *Thread, p *Proc, path string, argv, env []string, 
 		}
 	}
 	k.dropSpace(p)
-	space := &Space{ID: k.id("space"), Refs: 1}
-	k.Spaces[space.ID] = space
 	p.Space = space.ID
 	p.Timers = nil
 	p.Dumpable = 1

@@ -327,14 +327,18 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 	}
 	switch rest {
 	case "exe":
-		return synthNode{kind: synthLink, mode: 0o777, target: p.Path}
+		s := k.Spaces[p.Space]
+		if s == nil || s.Exe == 0 {
+			return synthNode{}
+		}
+		return synthNode{kind: synthLink, mode: 0o777, target: nameOf(k.Nodes[p.Node].FS, s.Exe), inode: s.Exe}
 	case "cwd":
 		if p.Cwd == 0 {
 			return synthNode{}
 		}
 		return synthNode{kind: synthLink, mode: 0o777, target: nameOf(k.Nodes[p.Node].FS, p.Cwd), inode: p.Cwd}
 	case "root":
-		return synthNode{kind: synthLink, mode: 0o777, target: "/"}
+		return synthNode{kind: synthLink, mode: 0o777, target: "/", inode: k.Nodes[p.Node].FS.Root()}
 	case "cmdline":
 		return lazy(0o444, func() string {
 			if p.Zombie {

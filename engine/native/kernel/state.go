@@ -199,10 +199,13 @@ type Cred struct {
 	Groups                 []int
 }
 
-// Space is an address space, as far as the engine must know it: shared mappings, for futexes and for snapshots.
+// Space is an address space, as far as the engine must know it: the program in it, and shared mappings, for futexes and
+// for snapshots.
 type Space struct {
 	ID      SpaceID
+	Node    NodeID
 	Refs    int
+	Exe     fs.InodeID // the program's file, with a reference; 0 before the first program
 	Regions []Region
 }
 

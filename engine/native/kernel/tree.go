@@ -27,7 +27,7 @@ func (k *Kernel) env(t *Thread) *fs.Env {
 
 // envOf is env for any identity; t may be nil, /proc and /sys are empty then.
 func (k *Kernel) envOf(n *Node, t *Thread, c fs.Cred) *fs.Env {
-	k.synths.t = t
+	k.synths.t, k.programs.node = t, n.ID
 	k.tree.NowNs, k.tree.Cred, k.tree.Base = k.RealNs(n), c, k.Handles.Bases[n.ID]
 	return &k.tree
 }
@@ -231,7 +231,7 @@ func (k *Kernel) openProgramAt(t *Thread, dirfd int, path string, flags int) (pr
 	if fe != fs.OK {
 		return program{}, errno(fe)
 	}
-	out := program{path: path, real: nameOf(s, id), head: make([]byte, programHead)}
+	out := program{path: path, real: nameOf(s, id), file: id, head: make([]byte, programHead)}
 	if path == "" {
 		out.path = "/dev/fd/" + itoa(dirfd)
 	}

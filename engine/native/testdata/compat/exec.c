@@ -111,6 +111,59 @@ static void busy(void) {
 	run("once it is closed", "./busy", ARGV("busy"), environ);
 }
 
+static void copy_program(const char *from, const char *to) {
+	static char b[1 << 20];
+	int in = MUST(open(from, O_RDONLY)), out = MUST(open(to, O_WRONLY | O_CREAT | O_TRUNC, 0755));
+	for (long n; (n = MUST(read(in, b, sizeof b))) > 0;) MUST(write(out, b, n));
+	close(in), close(out);
+}
+
+// A program that runs can be replaced and removed, but not written.
+static void running(void) {
+	int p[2];
+	char path[64], target[512] = "", b[8];
+	MUST(pipe(p));
+	copy_program("/bin/sleep", "program");
+	symlink("program", "way");
+	pid_t child = MUST(fork());
+	if (child == 0) {
+		MUST(fcntl(p[1], F_SETFD, FD_CLOEXEC)), close(p[0]);
+		execve("./way", ARGV("sleep", "100"), environ);
+		_exit(1);
+	}
+	close(p[1]);
+	MUST(read(p[0], b, 1)); // the end of the pipe: it runs
+	CALL(open("program", O_WRONLY), "open it for writing");
+	CALL(open("way", O_RDWR), "through a link");
+	CALL(open("program", O_RDONLY | O_TRUNC), "empty it");
+	CALL(open("program", O_WRONLY | O_CREAT | O_APPEND, 0600), "append to it");
+	CALL(truncate("program", 10), "truncate");
+	CALL(open("program", O_WRONLY | O_CREAT | O_EXCL, 0600), "make it anew");
+	OK(open("program", O_RDONLY), "read it");
+	OK(open("program", O_PATH), "O_PATH");
+	CALL(chmod("program", 0700), "chmod");
+	sprintf(path, "/proc/%d/exe", child);
+	CALL(open(path, O_WRONLY), "through /proc");
+	CALL(rename("program", "renamed"), "rename");
+	MUST(readlink(path, target, sizeof target - 1));
+	say("it is now %s", strrchr(target, '/'));
+	CALL(open("renamed", O_WRONLY), "open it by its new name");
+	CALL(unlink("renamed"), "unlink");
+	memset(target, 0, sizeof target);
+	MUST(readlink(path, target, sizeof target - 1));
+	say("it is now %s", strrchr(target, '/'));
+	struct stat s;
+	CALL(stat(path, &s), "stat it");
+	say("links %d", (int)s.st_nlink);
+	OK(open(path, O_RDONLY), "read it");
+	copy_program("/bin/sleep", "program");
+	OK(open("program", O_WRONLY), "a new file of that name");
+	MUST(kill(child, SIGKILL)), MUST(waitpid(child, NULL, 0));
+	copy_program("/bin/true", "program");
+	CALL(chmod("program", 0755), "chmod");
+	OK(open("program", O_WRONLY | O_TRUNC), "what no longer runs");
+}
+
 static void scripts(void) {
 	write_file("script", "#!/bin/sh\necho \"$0 $# $*\"\nexit 7\n", 0755);
 	write_file("withargument", "#! /bin/sh -e\nfalse\nexit 1\n", 0755);
@@ -216,7 +269,7 @@ static void permissions(void) {
 }
 
 int main(int argc, char **argv) {
-	static const struct a_case cases[] = {C(arguments), C(errors), C(busy), C(scripts), C(state), C(threads), C(at), C(permissions)};
+	static const struct a_case cases[] = {C(arguments), C(errors), C(busy), C(running), C(scripts), C(state), C(threads), C(at), C(permissions)};
 	if (argc > 2 && !strcmp(argv[1], "child")) child(argc, argv);
 	else return play(cases, COUNT(cases), argc, argv);
 	return 0;

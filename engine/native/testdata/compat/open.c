@@ -135,23 +135,87 @@ static void at(void) {
 	OK(openat(dir, "..", O_RDONLY), "its parent");
 }
 
+static long by(int dir, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve) {
+	struct open_how how = {.flags = flags, .mode = mode, .resolve = resolve};
+	return syscall(SYS_openat2, dir, path, &how, sizeof how);
+}
+
+// What lies at the end of a path that openat2 has opened.
+static const char *found(long fd) {
+	static char b[20];
+	struct stat s;
+	if (fd < 0) return errno_name(errno);
+	MUST(fstat(fd, &s));
+	memset(b, 0, sizeof b);
+	if (S_ISDIR(s.st_mode)) strcpy(b, "a folder");
+	else if (read(fd, b, sizeof b - 1) <= 0) strcpy(b, "a file");
+	close(fd);
+	return b;
+}
+
 static void beneath(void) {
-	put("f", "here");
-	struct open_how how = {.flags = O_RDONLY, .resolve = RESOLVE_BENEATH};
-	if (syscall(SYS_openat2, AT_FDCWD, "f", &how, sizeof how) < 0 && errno == ENOSYS) {
+	if (by(AT_FDCWD, ".", O_RDONLY, 0, 0) < 0 && errno == ENOSYS) {
 		say("skip: no openat2");
 		return;
 	}
-	symlink("f", "soft"), symlink("/dev/null", "out");
-	int here = MUST(open(".", O_RDONLY));
-	OK(syscall(SYS_openat2, here, "f", &how, sizeof how), "openat2 beneath");
-	CALL(syscall(SYS_openat2, here, "../x", &how, sizeof how), "openat2 beneath, up");
-	CALL(syscall(SYS_openat2, here, "out", &how, sizeof how), "openat2 beneath, an absolute symlink");
-	how.resolve = RESOLVE_NO_SYMLINKS;
-	CALL(syscall(SYS_openat2, here, "soft", &how, sizeof how), "openat2 without symlinks");
-	how.resolve = 0, how.flags = O_RDONLY | 1ull << 40;
-	CALL(syscall(SYS_openat2, here, "f", &how, sizeof how), "openat2 with a bad flag");
-	CALL(syscall(SYS_openat2, here, "f", &how, 8), "openat2 with a short struct");
+	put("f", "outside");
+	MUST(mkdir("top", 0755)), MUST(mkdir("top/d", 0755)), MUST(mkdir("top/etc", 0755));
+	put("top/f", "inside"), put("top/etc/passwd", "of the top");
+	symlink("f", "top/soft"), symlink("../f", "top/up"), symlink("/etc/passwd", "top/absolute"), symlink("/proc/self/cwd", "top/magic");
+	symlink("../soft", "top/d/chain"), symlink("loop", "top/loop");
+	int top = MUST(open("top", O_RDONLY)), here = MUST(open("top/f", O_RDONLY)), p[2];
+	MUST(pipe(p));
+	char fd[40], fifo[40];
+	sprintf(fd, "/proc/self/fd/%d", here), sprintf(fifo, "/proc/self/fd/%d", p[0]);
+	static const struct { uint64_t flags; const char *name; } ways[] = {{0, "any"}, {RESOLVE_NO_XDEV, "no xdev"},
+		{RESOLVE_NO_MAGICLINKS, "no magic"}, {RESOLVE_NO_SYMLINKS, "no symlinks"}, {RESOLVE_BENEATH, "beneath"}, {RESOLVE_IN_ROOT, "in root"},
+		{RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, "in root, no symlinks"}, {0x20, "cached"}};
+	const char *const paths[] = {"f", "./d/../f", "d/../../f", "../f", "..", ".", "soft", "soft/", "d/chain", "up", "absolute", "loop", "magic", "magic/f", "/", "/f", "/..",
+		"/../f", "/etc/passwd", "/proc/self/cmdline", "/proc/self/exe", "/dev/null", "/proc/..", fd, fifo, "missing", ""};
+	for (unsigned w = 0; w < COUNT(ways); w++)
+		for (unsigned i = 0; i < COUNT(paths); i++) {
+			if (w == 7 && i > 3) break; // what a real kernel has at hand may differ
+			if (w == 1 && i == 10) continue; // and so may what is mounted where
+			const char *shown = paths[i] == fd ? "fd" : paths[i] == fifo ? "a pipe" : paths[i];
+			const char *what = found(by(top, paths[i], O_RDONLY | O_NONBLOCK, 0, ways[w].flags));
+			if (i == 18 && (w == 0 || w == 1 || w == 2 || w == 3)) what = *what == 'E' ? what : "the machine's"; // /etc/passwd
+			if (i == 20) what = *what == 'E' ? what : "the program";
+			say("%s: \"%s\": %s", ways[w].name, shown, what);
+		}
+	for (unsigned w = 0; w < COUNT(ways) - 1; w++) {
+		say("%s: O_PATH|O_NOFOLLOW of a link: %s", ways[w].name, found(by(top, "absolute", O_PATH | O_NOFOLLOW | O_DIRECTORY, 0, ways[w].flags)));
+		say("%s: O_CREAT through a link: %s", ways[w].name, found(by(top, "soft", O_RDWR | O_CREAT, 0600, ways[w].flags)));
+		say("%s: O_CREAT through a link up: %s", ways[w].name, found(by(top, "up", O_RDWR | O_CREAT, 0600, ways[w].flags)));
+		say("%s: O_CREAT above: %s", ways[w].name, found(by(top, "../made", O_RDWR | O_CREAT, 0600, ways[w].flags)));
+	}
+	IS(access("made", F_OK) == 0 && access("top/made", F_OK) == 0, "both files made");
+}
+
+// What openat2 takes, and openat does not look at.
+static void how(void) {
+	put("f", "here");
+	if (by(AT_FDCWD, "f", O_RDONLY, 0, 0) < 0 && errno == ENOSYS) {
+		say("skip: no openat2");
+		return;
+	}
+	struct { struct open_how how; char more[8]; } h = {.how = {.flags = O_RDONLY}};
+	CALL(by(AT_FDCWD, "f", O_RDONLY | 1ull << 40, 0, 0), "a bad flag");
+	CALL(by(AT_FDCWD, "f", O_RDONLY | 1 << 30, 0, 0), "another one");
+	CALL(by(AT_FDCWD, "f", O_RDONLY, 0600, 0), "a mode for nothing");
+	CALL(by(AT_FDCWD, "new", O_RDWR | O_CREAT, 0100600, 0), "a bad mode");
+	CALL(by(AT_FDCWD, "f", O_PATH | O_RDWR, 0, 0), "O_PATH for writing");
+	OK(by(AT_FDCWD, "f", O_PATH | O_CLOEXEC, 0, 0), "O_PATH");
+	CALL(by(AT_FDCWD, "f", O_RDONLY, 0, 1 << 6), "a bad resolve");
+	CALL(by(AT_FDCWD, "f", O_RDONLY, 0, RESOLVE_BENEATH | RESOLVE_IN_ROOT), "two roots");
+	CALL(by(AT_FDCWD, "f", O_RDWR | O_TRUNC, 0, 0x20), "cached, to truncate");
+	CALL(by(AT_FDCWD, "new", O_RDWR | O_CREAT, 0600, 0x20), "cached, to create");
+	CALL(by(CLOSED_FD, "/dev/null", O_RDONLY, 0, RESOLVE_IN_ROOT), "an absolute path in a closed descriptor");
+	CALL(by(MUST(open("f", O_RDONLY)), "f", O_RDONLY, 0, 0), "below a file");
+	CALL(syscall(SYS_openat2, AT_FDCWD, "f", &h, 8), "a short struct");
+	OK(syscall(SYS_openat2, AT_FDCWD, "f", &h, sizeof h), "a longer struct");
+	h.more[3] = 1;
+	CALL(syscall(SYS_openat2, AT_FDCWD, "f", &h, sizeof h), "a longer struct that says something");
+	CALL(syscall(SYS_openat2, AT_FDCWD, "f", (void *)8, sizeof h.how), "a bad address");
 }
 
 static void path_only(void) {
@@ -254,4 +318,4 @@ static void many(void) {
 	CALL(fcntl(1, F_DUPFD, 10), "F_DUPFD, none is free");
 }
 
-CASES(C(matrix), C(create), C(append), C(at), C(beneath), C(path_only), C(temporary), C(rights), C(many))
+CASES(C(matrix), C(create), C(append), C(at), C(beneath), C(how), C(path_only), C(temporary), C(rights), C(many))
