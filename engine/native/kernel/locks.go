@@ -57,16 +57,13 @@ func (k *Kernel) recordLock(t *Thread, f *File, cmd int, addr uint64) Result {
 		return fail(unix.EFAULT)
 	}
 	le := binary.LittleEndian
-	if f.Kind != FileInode { // nobody else can have one on it
-		if cmd == unix.F_GETLK || cmd == unix.F_OFD_GETLK {
-			le.PutUint16(b[0:], unix.F_UNLCK)
-			k.out(t, addr, b[:])
-		}
-		return 0
-	}
 	s := k.node(t).FS
+	var pos, end int64
+	if f.Kind == FileInode {
+		pos, end = f.Pos, s.Size(f.Inode)
+	}
 	typ := int16(le.Uint16(b[0:]))
-	l, e := lockRange(int16(le.Uint16(b[2:])), int64(le.Uint64(b[8:])), int64(le.Uint64(b[16:])), f.Pos, s.Size(f.Inode))
+	l, e := lockRange(int16(le.Uint16(b[2:])), int64(le.Uint64(b[8:])), int64(le.Uint64(b[16:])), pos, end)
 	if e != 0 {
 		return fail(e)
 	}
@@ -81,22 +78,28 @@ func (k *Kernel) recordLock(t *Thread, f *File, cmd int, addr uint64) Result {
 	get := cmd == unix.F_GETLK || cmd == unix.F_OFD_GETLK
 	mode := f.Flags & unix.O_ACCMODE
 	switch {
-	case typ == unix.F_UNLCK && !get:
-		if s.DropLock(f.Inode, l) {
-			k.Wake(k.lockKey(f), AllEvents)
-		}
-		return 0
-	case typ != unix.F_RDLCK && typ != unix.F_WRLCK:
+	case typ != unix.F_RDLCK && typ != unix.F_WRLCK && (typ != unix.F_UNLCK || get):
 		return fail(unix.EINVAL)
 	case get:
-		c, ok := s.Conflict(f.Inode, l)
-		describeLock(&b, c, ok)
+		var c fs.Lock
+		found := false
+		if f.Inode != 0 {
+			c, found = s.Conflict(f.Inode, l)
+		}
+		describeLock(&b, c, found)
 		if !k.out(t, addr, b[:]) {
 			return fail(unix.EFAULT)
 		}
 		return 0
 	case typ == unix.F_RDLCK && mode == unix.O_WRONLY, typ == unix.F_WRLCK && mode == unix.O_RDONLY:
 		return fail(unix.EBADF)
+	case f.Inode == 0: // a pipe, a socket: no lock on it is in anybody's way
+		return 0
+	case typ == unix.F_UNLCK:
+		if s.DropLock(f.Inode, l) {
+			k.Wake(k.lockKey(f), AllEvents)
+		}
+		return 0
 	}
 	fe := s.SetLock(f.Inode, l)
 	switch {

@@ -1,6 +1,7 @@
 // Locks: flock, record locks of processes and of open files, waiting, and who loses them when.
 #include "compat.h"
 #include <sys/file.h>
+#include <sys/socket.h>
 
 static int fresh(void) {
 	static int n;
@@ -152,4 +153,33 @@ static void record_waiting(void) {
 	reap(child, "child");
 }
 
-CASES(C(whole), C(waiting), C(ranges), C(files), C(record_waiting))
+// Record locks on what is no regular file: pipes, sockets, FIFOs, devices.
+static void nameless(void) {
+	int p[2], s[2];
+	MUST(pipe(p)), MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, s)), MUST(mkfifo("fifo", 0600));
+	int fifo = MUST(open("fifo", O_RDWR)), null = MUST(open("/dev/null", O_RDWR)), dir = MUST(open(".", O_RDONLY)), path = MUST(open("fifo", O_PATH));
+	static const char *const name[] = {"reading end", "writing end", "socket", "FIFO", "device", "folder", "O_PATH"};
+	int fd[] = {p[0], p[1], s[0], fifo, null, dir, path};
+	for (unsigned i = 0; i < COUNT(fd); i++) {
+		CALL(lock(fd[i], F_SETLK, F_RDLCK, 0, 0), "%s: read lock", name[i]);
+		CALL(lock(fd[i], F_SETLK, F_WRLCK, 10, 5), "%s: write lock", name[i]);
+		CALL(lock(fd[i], F_SETLKW, F_UNLCK, 0, 0), "%s: unlock", name[i]);
+		CALL(lock(fd[i], F_OFD_SETLK, F_WRLCK, 30, 5), "%s: write lock of the open file", name[i]);
+		CALL(lock(fd[i], F_SETLK, 9, 0, 0), "%s: a bad type", name[i]);
+		CALL(lock(fd[i], F_SETLK, F_RDLCK, -1, 5), "%s: a bad start", name[i]);
+		CALL(lock(fd[i], F_GETLK, F_UNLCK, 0, 0), "%s: ask for no lock", name[i]);
+		CALL(fcntl(fd[i], F_SETLK, NULL), "%s: a bad address", name[i]);
+		struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_CUR, .l_start = 5, .l_len = 1};
+		CALL(fcntl(fd[i], F_GETLK, &l), "%s: ask", name[i]);
+		say("type %d whence %d start %ld", l.l_type, l.l_whence, (long)l.l_start);
+		l.l_whence = 9;
+		CALL(fcntl(fd[i], F_SETLK, &l), "%s: a bad whence", name[i]);
+	}
+	CALL(lock(fifo, F_SETLK, F_WRLCK, 0, 10), "lock the FIFO");
+	IN_CHILD("child") {
+		CALL(lock(fifo, F_SETLK, F_WRLCK, 5, 1), "the FIFO in a child");
+		CALL(lock(open("fifo", O_RDWR), F_SETLK, F_RDLCK, 5, 1), "opened anew");
+	}
+}
+
+CASES(C(whole), C(waiting), C(ranges), C(files), C(record_waiting), C(nameless))
