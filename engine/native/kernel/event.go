@@ -135,7 +135,7 @@ func (k *Kernel) object(t *Thread, e *entry) string {
 		return ""
 	}
 	switch f.Kind {
-	case FileInode, FileSynth:
+	case FileInode, FileSynth, FileMemory:
 		return "file"
 	case FilePipe:
 		return "pipe"

@@ -15,6 +15,7 @@ type FileKind uint8
 const (
 	FileInode   FileKind = iota + 1 // regular file of the node's tree, or any directory
 	FileSynth                       // a file of /proc or /sys; Data is its content, Path its name
+	FileMemory                      // /proc/PID/mem; Obj is the address space
 	FilePipe                        // Obj is the pipe; the access mode tells which end
 	FileSocket                      // Obj is the socket
 	FileEpoll                       // Obj is the epoll

@@ -89,6 +89,8 @@ func (k *Kernel) read(t *Thread, fd uint64, v []Iovec, offset int64, flags int) 
 	switch f.Kind {
 	case FileInode, FileSynth:
 		return k.readFile(t, f, v, offset)
+	case FileMemory:
+		return k.readMemory(t, f, v, offset)
 	case FilePipe:
 		data, r = k.readPipe(t, f, n)
 	case FileSocket:
@@ -157,6 +159,8 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 			defer func() { f.Flags &^= unix.O_APPEND }()
 		}
 		return k.writeFile(t, f, data, offset)
+	case FileMemory:
+		return k.writeMemory(t, f, data, offset)
 	case FilePipe:
 		return k.writePipe(t, f, data)
 	case FileEvent:
@@ -176,7 +180,7 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 // seekable reports whether a file has positions (lseek(2): ESPIPE).
 func (k *Kernel) seekable(f *File) bool {
 	switch f.Kind {
-	case FileInode, FileSynth, FileNull, FileZero, FileFull, FileRandom, FileReport:
+	case FileInode, FileSynth, FileMemory, FileNull, FileZero, FileFull, FileRandom, FileReport:
 		return true
 	}
 	return false

@@ -116,6 +116,9 @@ func (k *Kernel) openInode(t *Thread, o fs.Opened, flags int) Result {
 	switch {
 	case kind == FileSynth:
 		f.Path = o.Synth
+		if s := k.synth(t, o.Synth); s.space != 0 {
+			f.Kind, f.Obj = FileMemory, s.space
+		}
 	case kind == FileReport:
 		f.Tag = k.proc(t).Tag
 	}

@@ -31,6 +31,7 @@ type synthNode struct {
 	content func() string
 	names   func() []string // of a directory
 	write   bool
+	space   SpaceID    // of a file that is memory
 	inode   fs.InodeID // of a link that leads to an open file: its inode, if it has one
 	file    FileID     // and its description, if it has none
 	uid     int        // the owner
@@ -389,6 +390,10 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 		return synthText("0")
 	case "timerslack_ns":
 		return synthText("50000\n")
+	case "mem":
+		n := lazy(0o600, func() string { return "" })
+		n.space = p.Space
+		return n
 	case "auxv":
 		return lazy(0o400, func() string { return string(p.Auxv) })
 	case "fd", "fdinfo":

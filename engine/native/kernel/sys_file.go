@@ -114,7 +114,7 @@ func sysLseek(k *Kernel, t *Thread) Result {
 	if !k.seekable(f) {
 		return fail(unix.ESPIPE)
 	}
-	if f.Kind != FileInode && f.Kind != FileSynth {
+	if f.Kind != FileInode && f.Kind != FileSynth && f.Kind != FileMemory {
 		return 0
 	}
 	size := int64(len(f.Data))
@@ -131,6 +131,9 @@ func sysLseek(k *Kernel, t *Thread) Result {
 	case unix.SEEK_CUR:
 		off += f.Pos
 	case unix.SEEK_END:
+		if f.Kind == FileMemory {
+			return fail(unix.EINVAL)
+		}
 		off += size
 	case unix.SEEK_DATA, unix.SEEK_HOLE:
 		if !regular {

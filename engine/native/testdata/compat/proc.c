@@ -239,4 +239,70 @@ static void devices(void) {
 	CALL(getrandom(text, 1000, 0), "1000 bytes");
 }
 
-CASES(C(self), C(maps), C(memory), C(tasks), C(machine), C(devices))
+// Memory as a file: positions are addresses.
+static void mem(void) {
+	static char cell[4] = "old", constant[8192] __attribute__((aligned(4096))) = "constant";
+	char b[8192] = "", path[64];
+	int fd = OK(open("/proc/self/mem", O_RDWR), "open");
+	CALL(pread(fd, b, 4, (intptr_t)cell), "read");
+	say("%s", b);
+	CALL(pwrite(fd, "new", 4, (intptr_t)cell), "write");
+	say("%s", cell);
+	IS(lseek(fd, (intptr_t)cell, SEEK_SET) == (intptr_t)cell, "seek");
+	CALL(read(fd, b, 2), "read on");
+	IS(lseek(fd, 0, SEEK_CUR) == (intptr_t)cell + 2, "the position");
+	CALL(write(fd, "X", 2), "write on");
+	say("%s", cell);
+	CALL(lseek(fd, 0, SEEK_END), "seek from its end");
+	CALL(lseek(fd, 0, SEEK_DATA), "seek for data");
+	CALL(pread(fd, b, 4, 0), "read address 0");
+	CALL(pread(fd, b, 4, 8), "read address 8");
+	CALL(pwrite(fd, b, 4, 8), "write address 8");
+	CALL(pread(fd, b, 0, 8), "read nothing");
+	CALL(pread(fd, (void *)8, 4, (intptr_t)cell), "into a bad address");
+	char *map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(munmap(map + 4096, 4096));
+	CALL(pread(fd, b, 8192, (intptr_t)map), "read up to a hole");
+	CALL(pwrite(fd, b, 8192, (intptr_t)map), "write up to a hole");
+	MUST(mprotect(constant, 4096, PROT_READ));
+	CALL(pread(fd, b, 9, (intptr_t)constant), "read what is read-only");
+	say("%s", b);
+	struct iovec v[2] = {{b, 2}, {b + 10, 2}};
+	CALL(preadv(fd, v, 2, (intptr_t)constant), "preadv");
+	say("%.2s%.2s", b, b + 10);
+	int ro = MUST(open("/proc/self/mem", O_RDONLY)), wo = MUST(open("/proc/self/mem", O_WRONLY));
+	CALL(pwrite(ro, "x", 1, (intptr_t)cell), "write without the right");
+	CALL(pread(wo, b, 1, (intptr_t)cell), "read without the right");
+	POLL(fd, "poll");
+	struct stat s;
+	MUST(fstat(fd, &s));
+	say("mode %o, size %ld", s.st_mode, (long)s.st_size);
+	int p[2];
+	MUST(pipe(p));
+	pid_t child = fork();
+	if (child == 0) {
+		strcpy(cell, "kid");
+		write(p[1], "x", 1);
+		for (;;) pause();
+	}
+	MUST(read(p[0], b, 1));
+	snprintf(path, sizeof path, "/proc/%d/mem", child);
+	int other = OK(open(path, O_RDWR), "a child's memory");
+	CALL(pread(other, b, 4, (intptr_t)cell), "read");
+	say("%s", b);
+	CALL(pwrite(other, "ours", 4, (intptr_t)cell), "write");
+	say("%s here", cell);
+	CALL(pread(other, b, 4, (intptr_t)cell), "read again");
+	say("%.4s there", b);
+	kill(child, SIGKILL), waitpid(child, NULL, 0);
+	CALL(pread(other, b, 4, (intptr_t)cell), "read when it is gone");
+	CALL(pwrite(other, b, 4, (intptr_t)cell), "write when it is gone");
+	if (geteuid() != 0) return;
+	IN_CHILD("somebody else's memory") {
+		snprintf(path, sizeof path, "/proc/%d/mem", getppid());
+		unprivileged();
+		CALL(open(path, O_RDONLY), "open");
+	}
+}
+
+CASES(C(self), C(maps), C(memory), C(tasks), C(machine), C(devices), C(mem))

@@ -1,0 +1,67 @@
+//go:build linux && amd64
+
+package kernel
+
+import "golang.org/x/sys/unix"
+
+// inSpace gives a thread in whose memory an address space can be reached, nil if the space is gone.
+func (k *Kernel) inSpace(id SpaceID) *Thread {
+	s := k.Spaces[id]
+	if s == nil {
+		return nil
+	}
+	for _, pid := range k.Nodes[s.Node].Procs {
+		if p := k.Procs[pid]; p.Space == id && len(p.Threads) > 0 {
+			return k.Threads[p.Threads[0]]
+		}
+	}
+	return nil
+}
+
+// readMemory reads /proc/PID/mem: positions are addresses (proc_pid_mem(5)).
+func (k *Kernel) readMemory(t *Thread, f *File, v []Iovec, offset int64) Result {
+	owner, pos := k.inSpace(f.Obj), offset
+	if offset < 0 {
+		pos = f.Pos
+	}
+	n := total(v)
+	if owner == nil || n == 0 {
+		return 0
+	}
+	data := make([]byte, n)
+	data = data[:k.M.Read(owner.ID, uint64(pos), data)]
+	if len(data) == 0 {
+		return fail(unix.EIO)
+	}
+	done := k.scatterSome(t, v, data)
+	if done == 0 {
+		return fail(unix.EFAULT)
+	}
+	if offset < 0 {
+		f.Pos += int64(done)
+	}
+	return Result(done)
+}
+
+// writeMemory writes /proc/PID/mem. On Linux that reaches even memory that the process itself may not write.
+func (k *Kernel) writeMemory(t *Thread, f *File, data []byte, offset int64) Result {
+	owner, pos := k.inSpace(f.Obj), offset
+	if offset < 0 {
+		pos = f.Pos
+	}
+	if owner == nil || len(data) == 0 {
+		return 0
+	}
+	done := k.M.Write(owner.ID, uint64(pos), data)
+	switch there := make([]byte, 1); {
+	case done > 0:
+	case k.M.Read(owner.ID, uint64(pos), there) == 0:
+		return fail(unix.EIO)
+	default:
+		return k.refuse(t, "write(/proc/PID/mem) of memory that cannot be written", unix.EIO)
+	}
+	if offset < 0 {
+		f.Pos += int64(done)
+	}
+	return Result(done)
+}
