@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"golang.org/x/sys/unix"
 )
 
@@ -268,7 +269,32 @@ func (k *Kernel) copyTable(id TableID) TableID {
 	return c.ID
 }
 
-func sysClose(k *Kernel, t *Thread) Result { return k.closeFD(k.proc(t), int(int32(t.Call.Args[0]))) }
+func sysClose(k *Kernel, t *Thread) Result {
+	if t.Call.Aux != 0 {
+		return k.linger(t, net.SockID(t.Call.Aux))
+	}
+	f := k.file(t, t.Call.Args[0])
+	r := k.closeFD(k.proc(t), int(int32(t.Call.Args[0])))
+	if f != nil && f.Kind == FileSocket && f.Refs == 0 {
+		return k.linger(t, net.SockID(f.Obj))
+	}
+	return r
+}
+
+// linger waits in close(2) until the peer has what a socket with SO_LINGER has left behind. The descriptor is gone
+// already; a signal ends the wait and nothing else (socket(7)).
+func (k *Kernel) linger(t *Thread, sock net.SockID) Result {
+	ns := k.Net.Lingering(sock)
+	switch {
+	case ns == 0, k.signalWaits(t):
+		return 0
+	case t.expired(k):
+		k.missed(t)
+		return 0
+	}
+	t.Call.Aux = int64(sock)
+	return k.block(t, k.deadline(t, ns), Key{Kind: KeySocket, ID: int64(sock)})
+}
 
 func sysCloseRange(k *Kernel, t *Thread) Result {
 	first, last, flags := uint32(t.Call.Args[0]), uint32(t.Call.Args[1]), t.Call.Args[2]

@@ -329,6 +329,8 @@ func (w *world) do(line string) string {
 			w.s.Advance(w)
 		}
 		return eventNames(w.s.Poll(sock)) + " after " + time.Duration(w.now-start).String()
+	case "lingering": // lingering SOCK
+		return time.Duration(w.s.Lingering(sock)).String()
 	case "overdue": // overdue SOCK AGO
 		var out []string
 		for _, r := range w.s.Overdue(w, sock, w.now-duration(f[2])) {

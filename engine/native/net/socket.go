@@ -538,11 +538,18 @@ func (s *State) CloseFor(env Env, id SockID, cause FaultRef) {
 	s.settle(env)
 }
 
-// Lingering tells whether a closed socket with SO_LINGER still has bytes that were not acknowledged. Close itself
-// never waits.
-func (s *State) Lingering(id SockID) bool {
+// Lingering tells for how many nanoseconds close(2) waits, because of SO_LINGER, for a socket that Close has closed;
+// 0 once the peer has acknowledged everything, the FIN included, or the connection is gone. Close itself never waits.
+func (s *State) Lingering(id SockID) int64 {
 	sk := s.Socks[id]
-	return sk != nil && sk.TCP != nil && sk.TCP.SndUna < sk.TCP.SndEnd
+	if sk == nil || sk.TCP == nil || sk.Open || !sk.Opt.Linger {
+		return 0
+	}
+	switch sk.TCP.State {
+	case finWait1, closing, lastAck:
+		return int64(sk.Opt.LingerS) * second
+	}
+	return 0
 }
 
 // forget takes a socket out of all tables without a word to anyone.

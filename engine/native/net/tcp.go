@@ -459,6 +459,9 @@ func (s *State) finish(env Env, sk *sock) {
 	t.State = closed
 	sk.Shut = shutRD | shutWR
 	if !sk.Open && !s.waitsForAccept(sk) {
+		if sk.Opt.Linger && sk.Opt.LingerS > 0 {
+			env.Wake(sk.ID, pollOut) // whoever waits in close(2)
+		}
 		s.forget(env, sk)
 		return
 	}

@@ -108,6 +108,89 @@ static void linger(void) {
 	close(s[1]);
 }
 
+// full makes a pair of which the first end has more to send than the second has room for, and lingers.
+static void full(int s[2], int seconds) {
+	int small = 4096;
+	struct linger l = {1, seconds};
+	pair(s);
+	MUST(setsockopt(s[1], SOL_SOCKET, SO_RCVBUF, &small, sizeof small));
+	MUST(setsockopt(s[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small));
+	MUST(setsockopt(s[0], SOL_SOCKET, SO_LINGER, &l, sizeof l));
+	for (int64_t until = now_ms() + 100; now_ms() < until; nap(5))
+		while (send(s[0], b, sizeof b, MSG_DONTWAIT) > 0) {}
+}
+
+static void *read_all_later(void *arg) {
+	nap(200);
+	while (recv((int)(intptr_t)arg, b, sizeof b, 0) > 0) {}
+	return NULL;
+}
+
+static void *close_later(void *arg) {
+	nap(200);
+	close((int)(intptr_t)arg); // with data that nobody read: a reset
+	return NULL;
+}
+
+static void on_alarm(int signo) {}
+
+// close waits for what SO_LINGER is about.
+static void lingering(void) {
+	int s[2];
+	pthread_t t;
+	full(s, 1);
+	int64_t start = now_ms();
+	CALL(close(s[0]), "nobody reads");
+	IS(now_ms() - start >= 900 && now_ms() - start < 3000, "it took its time");
+	CALL(fcntl(s[0], F_GETFD), "the descriptor");
+	close(s[1]);
+
+	full(s, 1), nonblock(s[0]);
+	start = now_ms();
+	CALL(close(s[0]), "nobody reads from one that does not block");
+	IS(now_ms() - start >= 900 && now_ms() - start < 3000, "it took its time");
+	close(s[1]);
+
+	full(s, 20);
+	pthread_create(&t, NULL, read_all_later, (void *)(intptr_t)s[1]);
+	start = now_ms();
+	CALL(close(s[0]), "somebody reads later");
+	IS(now_ms() - start >= 100 && now_ms() - start < 10000, "it waited for that");
+	pthread_join(t, NULL);
+	close(s[1]);
+
+	full(s, 20);
+	pthread_create(&t, NULL, close_later, (void *)(intptr_t)s[1]);
+	start = now_ms();
+	CALL(close(s[0]), "the peer resets later");
+	IS(now_ms() - start >= 100 && now_ms() - start < 10000, "it waited for that");
+	pthread_join(t, NULL);
+
+	full(s, 20);
+	struct sigaction a = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+	struct itimerval soon = {.it_value.tv_usec = 200000};
+	sigaction(SIGALRM, &a, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	start = now_ms();
+	CALL(close(s[0]), "a signal comes");
+	IS(now_ms() - start >= 100 && now_ms() - start < 10000, "it came back with that");
+	CALL(fcntl(s[0], F_GETFD), "the descriptor");
+	close(s[1]);
+
+	full(s, 20);
+	start = now_ms();
+	int other = MUST(dup(s[0]));
+	CALL(close(s[0]), "another descriptor is left");
+	IS(now_ms() - start < 1000, "at once");
+	IN_CHILD("the end of a process") {}
+	IN_CHILD("the last descriptor of one of two processes") { close(other); }
+	struct linger none = {1, 0};
+	MUST(setsockopt(other, SOL_SOCKET, SO_LINGER, &none, sizeof none));
+	CALL(close(other), "linger 0");
+	IS(now_ms() - start < 2000, "at once");
+	close(s[1]);
+}
+
 static void half_close(void) {
 	int s[2];
 	pair(s);
@@ -296,5 +379,5 @@ static void copies(void) {
 	close(s[1]);
 }
 
-CASES(C(orderly), C(unread_data), C(unread_nothing_sent), C(linger), C(half_close), C(shut_reading), C(shut_both), C(sigpipe),
+CASES(C(orderly), C(unread_data), C(unread_nothing_sent), C(linger), C(lingering), C(half_close), C(shut_reading), C(shut_both), C(sigpipe),
 	C(blocked_reader), C(listeners), C(copies))
