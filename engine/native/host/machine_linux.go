@@ -36,6 +36,7 @@ type thread struct {
 	auxv      []byte
 	inject    int   // signal to hand over at the next resume
 	queued    *Stop // a stop that was met while doing something else
+	circle    *circle
 }
 
 // Machine runs the threads of one world. All methods must be called from one locked OS thread: the one that called
@@ -164,6 +165,7 @@ const (
 	StopCall     StopKind = iota // about to make a system call
 	StopCallExit                 // a passed call ended (Resume with everyCall)
 	StopSignal                   // the processor or the kernel raised a signal in it
+	StopCircle                   // runs in circles: it waits, without a system call, for another to change its memory
 	StopSpin                     // used its CPU time without a system call, or was interrupted
 	StopExit                     // gone
 )
@@ -186,6 +188,9 @@ func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
 	if t.queued != nil {
 		*stop = *t.queued
 		t.queued = nil
+		return
+	}
+	if t.circle != nil && m.circles(t, stop) {
 		return
 	}
 	request := unix.PTRACE_CONT
@@ -257,13 +262,7 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 	code := int32(binary.LittleEndian.Uint32(stop.Info[8:]))
 	switch sig {
 	case syscall.SIGSTOP:
-		if m.watch.fired() {
-			stop.Kind = StopSpin
-			r := t.load()
-			stop.IP, stop.SP = r.Rip, r.Rsp
-			return true
-		}
-		return false
+		return m.struck(t, m.watch.fired(), stop)
 	case syscall.SIGSEGV:
 		if code == siKernel && m.timestamp(t) {
 			return false

@@ -11,19 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchdog stops a thread by force when it has used too much CPU time without a system call, or when the run is
-// interrupted. It looks at the thread's own CPU time, not the wall clock: a busy machine must not look like a spin.
-// Where it strikes is not repeatable, and the run says so.
+// watchdog stops a thread by force when it has used much CPU time without a system call: first to see whether it runs in
+// circles (spin_linux.go), which has no effect on a thread that merely computes, and in the end to break it off. It stops
+// one at once when the run is interrupted. It looks at the thread's own CPU time, not the wall clock: a busy machine must
+// not look like a spin. Where it breaks a thread off is not repeatable, and the run says so.
 type watchdog struct {
 	tid         atomic.Int64 // the thread that runs now, 0 when none does
 	turn        atomic.Int64 // counts resumes
-	struck      atomic.Bool
+	struck      atomic.Int32 // a strike
 	interrupted atomic.Bool
 	limitNs     int64
 	done        chan struct{}
 }
 
-const watchPeriod = 20 * time.Millisecond
+type strike = int32
+
+const (
+	noStrike strike = iota
+	lookAt
+	breakOff
+)
+
+const (
+	watchPeriod = 20 * time.Millisecond
+	firstLookNs = 50e6 // CPU time before the first look; it doubles from look to look
+)
 
 func startWatchdog(limitMs int64) *watchdog {
 	w := &watchdog{limitNs: limitMs * 1e6, done: make(chan struct{})}
@@ -36,9 +48,12 @@ func (w *watchdog) running(tid int) {
 	w.tid.Store(int64(tid))
 }
 
+// continues makes the next turn count as a part of this one: the thread was only looked at.
+func (w *watchdog) continues() { w.turn.Add(-1) }
+
 func (w *watchdog) stopped() { w.tid.Store(0) }
 
-func (w *watchdog) fired() bool { return w.struck.Swap(false) }
+func (w *watchdog) fired() strike { return w.struck.Swap(noStrike) }
 
 func (w *watchdog) interrupt() { w.interrupted.Store(true) }
 
@@ -47,7 +62,7 @@ func (w *watchdog) stop() { close(w.done) }
 func (w *watchdog) loop() {
 	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
-	lastTurn, startNs := int64(-1), int64(0)
+	lastTurn, startNs, lookNs := int64(-1), int64(0), int64(0)
 	for {
 		select {
 		case <-w.done:
@@ -60,17 +75,22 @@ func (w *watchdog) loop() {
 		}
 		used := cpuNs(tid)
 		if turn != lastTurn {
-			lastTurn, startNs = turn, used
-			if !w.interrupted.Load() {
-				continue
-			}
+			lastTurn, startNs, lookNs = turn, used, firstLookNs
 		}
-		if used-startNs > w.limitNs || w.interrupted.Load() {
-			w.struck.Store(true)
-			unix.RawSyscall(unix.SYS_TKILL, uintptr(tid), uintptr(unix.SIGSTOP), 0)
+		switch {
+		case w.interrupted.Load() || used-startNs > w.limitNs:
+			w.strike(tid, breakOff)
 			startNs = used
+		case used-startNs > lookNs:
+			w.strike(tid, lookAt)
+			lookNs *= 2
 		}
 	}
+}
+
+func (w *watchdog) strike(tid int, s strike) {
+	w.struck.Store(s)
+	unix.RawSyscall(unix.SYS_TKILL, uintptr(tid), uintptr(unix.SIGSTOP), 0)
 }
 
 // cpuNs reads a thread's CPU time from schedstat(5 proc); 0 where it is not there.

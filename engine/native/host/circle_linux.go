@@ -1,0 +1,217 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"bytes"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/arch/x86/x86asm"
+	"golang.org/x/sys/unix"
+)
+
+// A thread that waits for another without a system call (a spin lock, a flag in shared memory) runs in a circle: after
+// some instructions its registers and all memory that it looks at are what they were. It can never leave that circle by
+// itself, so it does not matter how often it went around, and it may be stopped for others to run at one point of the
+// circle, always the same, and the run repeats. A thread whose registers or memory change from round to round (it
+// counts, say) is not in a circle.
+
+// circle is what is known of a thread that was found in one.
+type circle struct {
+	at     Regs // where it is stopped
+	length int  // in instructions
+}
+
+// maxCircle is the longest circle that is looked for, in instructions. A step takes some 3 us.
+const maxCircle = 16_384
+
+// struck deals with a strike of the watchdog. It reports whether stop was filled; if not, the thread goes on.
+func (m *Machine) struck(t *thread, s strike, stop *Stop) bool {
+	if s == noStrike {
+		return false
+	}
+	if found, stopped := m.enterCircle(t, stop); found || stopped {
+		return true
+	}
+	if s == breakOff {
+		stop.Kind = StopSpin
+		return true
+	}
+	m.watch.continues()
+	return false
+}
+
+// circles lets a thread that stands in a circle go around once. It reports whether stop was filled, either because it
+// came back, or because it met something; if not, the thread has left the circle and goes on.
+func (m *Machine) circles(t *thread, stop *Stop) bool {
+	c := t.circle
+	t.circle = nil
+	if t.inject != 0 || !same(t.load(), &c.at) {
+		return false
+	}
+	for range c.length {
+		if ok, stopped := m.step(t, stop); !ok {
+			return stopped
+		}
+	}
+	if !same(&t.regs, &c.at) {
+		return false
+	}
+	t.circle = c
+	stop.Kind = StopCircle
+	return true
+}
+
+// enterCircle finds out whether a thread runs in a circle, and brings it to the circle's point where others may run.
+func (m *Machine) enterCircle(t *thread, stop *Stop) (found, stopped bool) {
+	// The first round finds the circle's length, and what memory it looks at.
+	rounds := []Regs{*t.load()}
+	touched := operands{known: map[uint64]x86asm.Inst{}, places: map[uint64]bool{}}
+	for {
+		touched.note(m, t)
+		if ok, stopped := m.step(t, stop); !ok {
+			return false, stopped
+		}
+		if same(&t.regs, &rounds[0]) {
+			break
+		}
+		if len(rounds) == maxCircle {
+			return false, false
+		}
+		rounds = append(rounds, t.regs)
+	}
+	// The second must be the same at each instruction, and leave the same behind.
+	before := m.remembered(t, touched.places)
+	for i := range rounds {
+		if ok, stopped := m.step(t, stop); !ok {
+			return false, stopped
+		}
+		if !same(&t.regs, &rounds[(i+1)%len(rounds)]) {
+			return false, false
+		}
+	}
+	if !bytes.Equal(before, m.remembered(t, touched.places)) {
+		return false, false
+	}
+	// The outermost function of the circle is where it most likely holds no lock; the rest of the order only has to be one.
+	best := slices.MinFunc(rounds, func(a, b Regs) int {
+		if a.Rsp != b.Rsp {
+			return -compare(a.Rsp, b.Rsp)
+		}
+		return slices.Compare(words(&a), words(&b))
+	})
+	for !same(&t.regs, &best) {
+		if ok, stopped := m.step(t, stop); !ok {
+			return false, stopped
+		}
+	}
+	t.circle = &circle{at: best, length: len(rounds)}
+	stop.Kind = StopCircle
+	return true, false
+}
+
+// step executes one instruction. If anything but a step stops the thread, ok is false, and stopped tells whether stop was
+// filled.
+func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
+	t.flush()
+	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, 0)
+	_, status, errno := wait4(t.tid, 0)
+	if errno != 0 || !status.Stopped() {
+		*stop = Stop{Kind: StopExit, Status: status}
+		return false, true
+	}
+	if int(status>>8) == int(unix.SIGTRAP) {
+		t.at = atStart
+		t.load()
+		return true, false
+	}
+	return false, m.decode(t, status, stop)
+}
+
+func words(r *Regs) []uint64 { return (*[unsafe.Sizeof(*r) / 8]uint64)(unsafe.Pointer(r))[:] }
+
+// same compares registers, but for the number of the last call, which is not the thread's to see.
+func same(a, b *Regs) bool {
+	x := *a
+	x.Orig_rax = b.Orig_rax
+	return x == *b
+}
+
+func compare(a, b uint64) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+// operands collects the memory that instructions name. Those that the decoder does not know are left out: their
+// registers are compared all the same.
+type operands struct {
+	known  map[uint64]x86asm.Inst
+	places map[uint64]bool
+}
+
+func (o *operands) note(m *Machine, t *thread) {
+	r := &t.regs
+	inst, ok := o.known[r.Rip]
+	if !ok {
+		var code [15]byte
+		inst, _ = x86asm.Decode(code[:m.readAt(t, r.Rip, code[:])], 64)
+		o.known[r.Rip] = inst
+	}
+	if inst.Op == x86asm.LEA || inst.Op == x86asm.NOP {
+		return
+	}
+	for _, a := range inst.Args {
+		if mem, ok := a.(x86asm.Mem); ok {
+			o.places[address(r, mem, inst.Len)] = true
+		}
+	}
+}
+
+func address(r *Regs, mem x86asm.Mem, length int) uint64 {
+	a := register(r, mem.Base) + uint64(mem.Scale)*register(r, mem.Index) + uint64(mem.Disp)
+	switch {
+	case mem.Base == x86asm.RIP:
+		a += uint64(length)
+	case mem.Segment == x86asm.FS:
+		a += r.Fs_base
+	case mem.Segment == x86asm.GS:
+		a += r.Gs_base
+	}
+	return a
+}
+
+func register(r *Regs, reg x86asm.Reg) uint64 {
+	all := [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}
+	switch {
+	case reg == x86asm.RIP:
+		return r.Rip
+	case reg >= x86asm.RAX && reg <= x86asm.R15:
+		return all[reg-x86asm.RAX]
+	}
+	return 0
+}
+
+// remembered is what a thread keeps beside its general registers: the floating-point and vector registers, and the
+// contents of places.
+func (m *Machine) remembered(t *thread, places map[uint64]bool) []byte {
+	kept := make([]byte, 1<<14)
+	area := unix.Iovec{Base: &kept[0], Len: uint64(len(kept))}
+	ptrace(unix.PTRACE_GETREGSET, t.tid, ntX86XState, uintptr(unsafe.Pointer(&area)))
+	kept = kept[:area.Len]
+	sorted := make([]uint64, 0, len(places))
+	for p := range places {
+		sorted = append(sorted, p)
+	}
+	slices.Sort(sorted)
+	var b [16]byte
+	for _, p := range sorted {
+		kept = append(kept, b[:m.readAt(t, p, b[:])]...)
+	}
+	return kept
+}
+
+// ntX86XState is NT_X86_XSTATE (elf.h).
+const ntX86XState = 0x202
