@@ -54,6 +54,20 @@ for i in range(40):
     print('same' if got == want else 'lost' if len(set(got)) < 4 else 'twice' if len(got) > 4 else 'order', flush=True)
 `
 
+// deafServer never looks at what comes, and talker never waits for an answer: neither can tell that a link is cut.
+const (
+	deafServer = `import socket, time
+c, _ = socket.create_server(('', 7000)).accept()
+time.sleep(1000)
+`
+	talker = `import socket, time
+time.sleep(0.1)
+c = socket.create_connection(('n1', 7000))
+for i in range(60): c.send(b'x'); print('sent', flush=True); time.sleep(0.05)
+time.sleep(1000)
+`
+)
+
 // struck is a world of a server n1, a client n2 that talks to it, and n3, to which nobody talks, under one rule.
 func struck(server, client string, rule *world.FaultRule) *world.Spec {
 	node := func(name, ip, program string) world.Node {
@@ -142,5 +156,19 @@ func TestFaultsAreSeen(t *testing.T) {
 				t.Errorf("it was never delivered: %+v", e)
 			}
 		})
+	}
+}
+
+// A program that sends into a link that is cut and gets no other answer than it would have got has seen nothing.
+func TestSendingIsNotSeeing(t *testing.T) {
+	spec := struck(deafServer, talker, &world.FaultRule{Kind: string(fault.Partition), RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
+	spec.Faults.StartNs, spec.Faults.StopNs = 200e6, 3e9
+	spec.MaxTimeNs = 5e9
+	text, e := lines(t, spec, fault.Partition)
+	if strings.Count(text, "sent\n") < 40 || e.Delivered == 0 {
+		t.Fatalf("the client did not talk while the link was cut: %q, %+v", text, e)
+	}
+	if e.Observed != 0 {
+		t.Errorf("nobody can have seen it, but the ledger says %+v", e)
 	}
 }

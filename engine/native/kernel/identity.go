@@ -441,12 +441,17 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 			return fail(unix.EFAULT)
 		}
 		return 0
-	case unix.PR_SET_KEEPCAPS, unix.PR_SET_TIMERSLACK, unix.PR_SET_THP_DISABLE, unix.PR_SET_PTRACER:
+	case unix.PR_SET_TIMERSLACK:
+		if t.SlackNs = int64(a[1]); t.SlackNs <= 0 {
+			t.SlackNs = t.BaseSlackNs
+		}
+		return 0
+	case unix.PR_SET_KEEPCAPS, unix.PR_SET_THP_DISABLE, unix.PR_SET_PTRACER:
 		return 0
 	case unix.PR_GET_KEEPCAPS, unix.PR_GET_THP_DISABLE, unix.PR_GET_SECUREBITS:
 		return 0
 	case unix.PR_GET_TIMERSLACK:
-		return 50000
+		return Result(t.SlackNs)
 	case unix.PR_SET_VMA: // names of anonymous maps: only for people
 		return 0
 	case unix.PR_CAPBSET_READ:

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -37,12 +38,16 @@ type Launch struct {
 	Tag    int64  // comes back in the notice of its end
 	Stdout string // names the streams of its log lines
 	Stderr string
+
+	SlackNs int64 // its timer slack; 0 is Linux' default
 }
 
 // Start starts a program. The errno is what execve answered.
 func (k *Kernel) Start(l Launch) (*Proc, error) {
 	node := k.Nodes[l.Node]
 	t := &Thread{ID: k.id("thread"), Node: l.Node, Name: node.Name + "/" + l.Name, TID: node.newPID()}
+	t.SlackNs = cmp.Or(l.SlackNs, defaultSlackNs)
+	t.BaseSlackNs = t.SlackNs
 	p := &Proc{
 		ID: k.id("proc"), Node: l.Node, PID: t.TID, PGID: t.TID, SID: t.TID, Threads: []ThreadID{t.ID}, Leader: t.ID,
 		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1,
@@ -423,7 +428,8 @@ func (k *Kernel) clone(t *Thread, c cloneArgs) Result {
 	}
 	parent := k.proc(t)
 	node := k.node(t)
-	child := &Thread{ID: k.id("thread"), Node: t.Node, Comm: t.Comm, Name: t.Name + "." + itoa(t.Forks), Nice: t.Nice, Policy: t.Policy}
+	child := &Thread{ID: k.id("thread"), Node: t.Node, Comm: t.Comm, Name: t.Name + "." + itoa(t.Forks), Nice: t.Nice, Policy: t.Policy,
+		SlackNs: t.SlackNs, BaseSlackNs: t.SlackNs}
 	if e := k.M.Clone(t.ID, child.ID, f&0xffffffff, c.stack, c.tls); e != 0 {
 		return fail(unix.Errno(e))
 	}

@@ -389,7 +389,11 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 	case "wchan":
 		return synthText("0")
 	case "timerslack_ns":
-		return synthText("50000\n")
+		slack := int64(defaultSlackNs)
+		if th != nil {
+			slack = th.SlackNs
+		}
+		return synthText(fmt.Sprintf("%d\n", slack))
 	case "mem":
 		n := lazy(0o600, func() string { return "" })
 		n.space = p.Space

@@ -123,6 +123,8 @@ type Thread struct {
 	Nice       int
 	Policy     int
 	SpinBreaks int
+
+	SlackNs, BaseSlackNs int64 // timer slack, and what it returns to (PR_SET_TIMERSLACK)
 }
 
 // Call is a system call in progress.

@@ -543,7 +543,9 @@ func (k *Kernel) send(t *Thread, f *File, m message) Result {
 		t.Call.digest(data[:n])
 		*m.done += int64(n)
 		if !stream || *m.done >= size {
-			k.saw(t, f)
+			if t.Call.Again { // else it is as it would have been without any fault
+				k.saw(t, f)
+			}
 			return Result(*m.done)
 		}
 	}

@@ -192,15 +192,15 @@ func (k *Kernel) sleepFor(t *Thread, clock int, absolute bool, addr uint64) Resu
 	if e != 0 {
 		return fail(e)
 	}
-	until := satAdd(k.expiry(t, clock, ns, absolute), timerSlackNs)
-	if absolute && until-timerSlackNs <= k.Now {
+	until := k.expiry(t, clock, ns, absolute)
+	if absolute && until <= k.Now {
 		return 0
 	}
 	if ns == 0 {
 		k.yield(t)
 		return 0
 	}
-	return k.block(t, until, Key{Kind: KeyThread, ID: t.ID})
+	return k.block(t, satAdd(until, t.SlackNs), Key{Kind: KeyThread, ID: t.ID})
 }
 
 // sleepInterrupted writes how much of a relative sleep is left.

@@ -49,9 +49,9 @@ func (k *Kernel) block(t *Thread, deadlineNs int64, keys ...Key) Result {
 	return pending
 }
 
-// timerSlackNs is how much later than asked for a wait may end (PR_SET_TIMERSLACK's default, prctl(2)). Linux uses
-// it, and programs that nap for microseconds all the time (as Go's runtime does) cost less for it.
-const timerSlackNs = 50_000
+// defaultSlackNs is how much later than asked for a wait may end (PR_SET_TIMERSLACK, prctl(2)). Linux uses it, and
+// programs that nap for microseconds all the time (as Go's runtime does) cost less for it.
+const defaultSlackNs = 50_000
 
 // deadline turns a relative timeout into the absolute deadline of a call: computed at the first try, remembered
 // afterwards. A negative timeout is no deadline.
@@ -62,7 +62,7 @@ func (k *Kernel) deadline(t *Thread, ns int64) int64 {
 	if ns < 0 {
 		return 0
 	}
-	return satAdd(k.Now, ns+timerSlackNs)
+	return satAdd(k.Now, satAdd(ns, t.SlackNs))
 }
 
 func satAdd(a, b int64) int64 {

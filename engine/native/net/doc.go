@@ -43,7 +43,9 @@
 //
 // When a fault withholds something, the sockets concerned get a mark: when it was due, which fault, which
 // readiness. Overdue tells the kernel, when it gives a thread that waited a result, which faults that thread has
-// seen. Duplicated and reordered datagrams report themselves through Env.Observed when they are read.
+// seen. It goes no further than the two ends of a connection: that a third program waits because one of them does is
+// nobody's observation, and of a datagram that was lost only the receiver has a mark. Duplicated and reordered
+// datagrams report themselves through Env.Observed when they are read.
 //
 // # Limits
 //

@@ -58,8 +58,8 @@ func (sk *sock) arrived(now int64, done func(*mark) bool) {
 
 // Overdue lists the faults because of which something was due on a socket at some time in [sinceNs, now] and was
 // not there, or because of which something came that would not have come. The kernel asks when a thread that has
-// waited for the socket since sinceNs gets its result, and reports as observed what concerns the events that the
-// thread waited for. Each is listed once.
+// waited for the socket since sinceNs gets its result, and reports all of them as observed, whichever events the
+// thread waited for: who waits for a reply sees that its own request was lost. Each is listed once.
 func (s *State) Overdue(env Env, id SockID, sinceNs int64) []FaultRef {
 	sk := s.Socks[id]
 	if sk == nil || len(sk.Marks) == 0 {
