@@ -179,7 +179,19 @@ static void settings(void) {
 		CALL(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0), "take it back");
 	}
 	CALL(prctl(PR_GET_KEEPCAPS), "GET_KEEPCAPS");
-	CALL(prctl(PR_GET_TIMERSLACK) > 0 ? 0 : -1, "GET_TIMERSLACK");
+	CALL(prctl(PR_GET_TIMERSLACK), "GET_TIMERSLACK");
+	CALL(prctl(PR_SET_TIMERSLACK, 123456UL), "SET_TIMERSLACK");
+	CALL(prctl(PR_GET_TIMERSLACK), "GET_TIMERSLACK");
+	pid_t slack = fork();
+	if (slack == 0) {
+		prctl(PR_SET_TIMERSLACK, 1UL);
+		prctl(PR_SET_TIMERSLACK, 0UL); /* back to what it was born with */
+		_exit(prctl(PR_GET_TIMERSLACK) == 123456 ? 0 : 1);
+	}
+	int slack_status = -1;
+	CALL(waitpid(slack, &slack_status, 0) == slack ? slack_status : -1, "a child's slack");
+	CALL(prctl(PR_SET_TIMERSLACK, 0UL), "SET_TIMERSLACK");
+	CALL(prctl(PR_GET_TIMERSLACK), "GET_TIMERSLACK");
 	CALL(prctl(PR_CAPBSET_READ, 9999), "CAPBSET_READ of none");
 	CALL(prctl(999999), "an option that does not exist");
 	struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};
