@@ -1,7 +1,9 @@
 package examples
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -85,19 +87,72 @@ func TestVerdicts(t *testing.T) {
 					t.Skipf("%s is not installed: .ci/run installs what the tests need", c.needs)
 				}
 			}
-			ctx, stop := context.WithTimeout(t.Context(), maxCampaign)
-			defer stop()
-			cmd := exec.CommandContext(ctx, program, "test", c.path, "--seeds", strconv.Itoa(c.seeds))
-			// A campaign that is stopped shall tidy up.
-			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-			cmd.WaitDelay = 10 * time.Second
-			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if err != nil && !errors.As(err, &exit) {
-				t.Fatal(err)
-			}
-			if got := cmd.ProcessState.ExitCode(); got != c.want {
+			if out, got := call(t, program, "test", c.path, "--seeds", strconv.Itoa(c.seeds)); got != c.want {
 				t.Errorf("exit code %d, want %d\n%s", got, c.want, out)
+			}
+		})
+	}
+}
+
+// call runs a verb of bloodhound to its end and gives what it printed on standard output, and its exit code.
+func call(t *testing.T, program string, args ...string) ([]byte, int) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), maxCampaign)
+	defer stop()
+	cmd := exec.CommandContext(ctx, program, args...)
+	// A campaign that is stopped shall tidy up.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out, cmd.ProcessState.ExitCode()
+}
+
+// TestReplays finds a failure, and makes its run again and again: the same trace hash and the same verdict each time.
+func TestReplays(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("runs worlds: Linux x86-64, and not with -short")
+	}
+	soak := os.Getenv("BLOODHOUND_SOAK") != ""
+	program := bloodhound(t)
+	for _, c := range []struct {
+		path           string
+		runs, soakRuns int    // 0: only in a soak
+		needs          string // a program of the machine
+	}{
+		{"quickstart", 10, 100, ""},
+		{"redis-failover", 0, 20, "redis-sentinel"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			runs := c.runs
+			if soak {
+				runs = c.soakRuns
+			}
+			if runs == 0 {
+				t.Skip("runs with BLOODHOUND_SOAK=1")
+			}
+			if c.needs != "" {
+				if _, err := exec.LookPath(c.needs); err != nil {
+					t.Skipf("%s is not installed: .ci/run installs what the tests need", c.needs)
+				}
+			}
+			var found struct {
+				Campaign struct {
+					Runs     int
+					Failures []struct{ ID string }
+				}
+			}
+			out, code := call(t, program, "explore", c.path, "--json", "--seeds", "200")
+			if err := json.Unmarshal(out, &found); err != nil || code != violated || len(found.Campaign.Failures) == 0 {
+				t.Fatalf("exit code %d, %v\n%s", code, err, out)
+			}
+			t.Logf("found after %d runs", found.Campaign.Runs)
+			out, code = call(t, program, "replay", found.Campaign.Failures[0].ID, c.path, "--runs", strconv.Itoa(runs))
+			if code != violated || !bytes.Contains(out, []byte("the same trace hash and the same violation")) {
+				t.Errorf("%d replays ended with exit code %d, want %d\n%s", runs, code, violated, out)
 			}
 		})
 	}
