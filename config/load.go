@@ -127,7 +127,7 @@ func Load(opts Options) (*Result, error) {
 	var top *node
 	if name != "" {
 		if top, err = l.read(name, &bloodhoundFile); err != nil {
-			return nil, err
+			return nil, unread(err)
 		}
 		if l.root == &composeFile { // a Compose file in the place of a configuration
 			compose, top, l.files = append([]string{name}, compose...), nil, nil
@@ -142,7 +142,7 @@ func Load(opts Options) (*Result, error) {
 	for _, name := range compose {
 		n, err := l.read(name, &composeFile)
 		if err != nil {
-			return nil, err
+			return nil, unread(err)
 		}
 		composed = append(composed, n)
 	}
@@ -170,6 +170,17 @@ func Load(opts Options) (*Result, error) {
 	l.sortNotes()
 	l.result.files = l.files
 	return l.result, nil
+}
+
+// unread adds the remedy to the error of a file that was named outside of files.
+func unread(err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w; name a file that is there", err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w; make it readable", err)
+	}
+	return err
 }
 
 // sortNotes puts notes in the order of files and lines.

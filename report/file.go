@@ -85,6 +85,8 @@ func DiskError(err error, dir string) error {
 		return fmt.Errorf("%w: the disk of %s is full; free some space there and try again (files that were stored before are untouched)", err, dir)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: %s must be writable", err, dir)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%w: a file has the name of a folder in %s; move it away", err, dir)
 	}
 	return err
 }

@@ -391,6 +391,33 @@ func TestWriteFileKeepsTheOldContentOnError(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "the disk of /state is full; free some space") {
 		t.Errorf("%v", err)
 	}
+	err = WriteFile(filepath.Join(path, "below", "f"), nil)
+	if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), "a file has the name of a folder") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestUnwritable(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old")
+	if err := os.WriteFile(old, []byte("content"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "new"): "", old: "", os.DevNull: "", dir: "is a folder", filepath.Join(dir, "no", "f"): "there is no folder",
+		filepath.Join(old, "f"): "is not a folder", filepath.Join(old, "f", "g"): "not a directory",
+	} {
+		problem, remedy := Unwritable(path)
+		if want == "" && problem != "" || !strings.Contains(problem, want) || (problem == "") != (remedy == "") {
+			t.Errorf("%s: %q, %q, want %q", path, problem, remedy, want)
+		}
+	}
+	if b, _ := os.ReadFile(old); string(b) != "content" {
+		t.Errorf("the file that was there is %q now", b)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+		t.Error("a file that was not there is there now")
+	}
 }
 
 func ExampleSeconds() {

@@ -107,8 +107,8 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 
 // checkOutput tells before a campaign runs that its files could not be written after it.
 func (p *project) checkOutput() error {
-	if !p.saveTraces && !p.saveSeeds && !p.summary {
-		return nil
+	if !p.saveTraces && !p.saveSeeds && !p.summary || p.outputDir == p.state {
+		return nil // the session looks at the state folder
 	}
 	if err := os.MkdirAll(p.outputDir, 0o777); err != nil {
 		return p.result.Mistake("output.dir", err.Error(), "name a folder that can be made and written")

@@ -188,6 +188,14 @@ func oneArgument(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("%s takes one folder or file, not %d: %s", c.Name(), len(args), strings.Join(args, " "))
 	}
+	return noneEmpty(args)
+}
+
+// noneEmpty refuses what a shell makes of a variable that is not set.
+func noneEmpty(args []string) error {
+	if slices.Contains(args, "") {
+		return errors.New("an argument is empty; leave it out for the current folder")
+	}
 	return nil
 }
 

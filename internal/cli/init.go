@@ -22,6 +22,9 @@ func (a *app) initVerb() *cobra.Command {
 			if len(args) > 0 {
 				dir = args[0]
 			}
+			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+				return fmt.Errorf("%s is not a folder; name the one that the configuration is for", dir)
+			}
 			path := filepath.Join(dir, configName)
 			if _, err := os.Lstat(path); err == nil {
 				return fmt.Errorf("%s exists already; edit it, or remove it first", path)
@@ -41,5 +44,5 @@ func inFolder(dir string) string {
 	if dir == "." {
 		return ""
 	}
-	return " " + shellQuote(dir)
+	return argumentsOf(&flags{}, []string{dir})
 }

@@ -98,6 +98,9 @@ func shellQuote(word string) string {
 func argumentsOf(f *flags, args []string) string {
 	var b strings.Builder
 	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") {
+			arg = "./" + arg // it came after --
+		}
 		b.WriteString(" " + shellQuote(arg))
 	}
 	if f.compose != "" {

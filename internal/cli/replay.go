@@ -34,7 +34,7 @@ run does not repeat; 5 that it has changed and shows no violation any more, or i
 			if len(args) < 1 || len(args) > 2 {
 				return errors.New("replay takes the id or the file of a failure, and after it a folder or a file at most: bloodhound replay ID [FOLDER or FILE]")
 			}
-			return nil
+			return noneEmpty(args)
 		},
 		RunE: func(c *cobra.Command, args []string) error { return a.replay(c, f, args) },
 	}
