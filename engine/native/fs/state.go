@@ -3,6 +3,7 @@ package fs
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -159,12 +160,7 @@ func depth(path string) int { return strings.Count(strings.TrimRight(path, "/"),
 
 // Touched lists the base files that were opened, as paths of the host, sorted.
 func (s *State) Touched() []string {
-	paths := make([]string, 0, len(s.Opened))
-	for p := range s.Opened {
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
-	return paths
+	return slices.Sorted(maps.Keys(s.Opened))
 }
 
 // HostPath is where a base file lies on the host, for people and digests.

@@ -224,13 +224,19 @@ func (k *Kernel) setXattr(t *Thread, byFD bool, flags int) Result {
 	return fsFail(k.node(t).FS.SetXattr(k.env(t), id, name, value, int(int32(a[4]))))
 }
 
-func (k *Kernel) getXattr(t *Thread, byFD bool, flags int) Result {
-	a := &t.Call.Args
+// xattr reads the file and the name of an attribute that a call is about.
+func (k *Kernel) xattr(t *Thread, byFD bool, flags int) (fs.InodeID, string, unix.Errno) {
 	name, e := k.xattrName(t)
 	if e != 0 {
-		return fail(e)
+		return 0, "", e
 	}
 	id, e := k.xattrCall(t, byFD, flags)
+	return id, name, e
+}
+
+func (k *Kernel) getXattr(t *Thread, byFD bool, flags int) Result {
+	a := &t.Call.Args
+	id, name, e := k.xattr(t, byFD, flags)
 	if e != 0 {
 		return fail(e)
 	}
@@ -269,11 +275,7 @@ func (k *Kernel) listXattr(t *Thread, byFD bool, flags int) Result {
 }
 
 func (k *Kernel) removeXattr(t *Thread, byFD bool, flags int) Result {
-	name, e := k.xattrName(t)
-	if e != 0 {
-		return fail(e)
-	}
-	id, e := k.xattrCall(t, byFD, flags)
+	id, name, e := k.xattr(t, byFD, flags)
 	if e != 0 {
 		return fail(e)
 	}

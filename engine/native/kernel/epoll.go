@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
@@ -348,12 +349,7 @@ func (k *Kernel) missed(t *Thread) {
 			if ep == nil {
 				continue
 			}
-			ids := make([]int64, 0, len(ep.Items))
-			for id := range ep.Items {
-				ids = append(ids, id)
-			}
-			slices.Sort(ids)
-			for _, id := range ids {
+			for _, id := range slices.Sorted(maps.Keys(ep.Items)) {
 				if f := k.Files[ep.Items[id].Name.File]; f != nil && f.Kind == FileSocket {
 					k.Overdue(k, t, net.SockID(f.Obj))
 				}

@@ -36,11 +36,7 @@ func (k *Kernel) readEvent(t *Thread, f *File, n int) ([]byte, Result) {
 	}
 	e := k.EventFDs[f.Obj]
 	if e.Count == 0 {
-		if f.Flags&unix.O_NONBLOCK != 0 {
-			k.empty(t)
-			return nil, fail(unix.EAGAIN)
-		}
-		return nil, k.block(t, 0, Key{Kind: KeyEvent, ID: e.ID})
+		return nil, k.notYet(t, f, Key{Kind: KeyEvent, ID: e.ID})
 	}
 	v := e.Count
 	if e.Semaphore {
@@ -131,11 +127,7 @@ func sysTimerfdSettime(k *Kernel, t *Thread) Result {
 	if flags&^3 != 0 {
 		return fail(unix.EINVAL)
 	}
-	interval, e := k.timespec(t, t.Call.Args[2])
-	if e != 0 {
-		return fail(e)
-	}
-	value, e := k.timespec(t, t.Call.Args[2]+16)
+	interval, value, e := k.itimerspec(t, t.Call.Args[2])
 	if e != 0 {
 		return fail(e)
 	}
@@ -211,11 +203,7 @@ func (k *Kernel) readTimer(t *Thread, f *File, n int) ([]byte, Result) {
 	}
 	x := k.TimerFDs[f.Obj]
 	if x.Count == 0 {
-		if f.Flags&unix.O_NONBLOCK != 0 {
-			k.empty(t)
-			return nil, fail(unix.EAGAIN)
-		}
-		return nil, k.block(t, 0, Key{Kind: KeyTimer, ID: x.ID})
+		return nil, k.notYet(t, f, Key{Kind: KeyTimer, ID: x.ID})
 	}
 	k.timerfdForward(x)
 	v := x.Count

@@ -586,24 +586,17 @@ func sysSchedGetparam(k *Kernel, t *Thread) Result {
 	return 0
 }
 
-func sysSchedPriorityMax(k *Kernel, t *Thread) Result {
-	switch t.Call.Args[0] {
-	case 1, 2:
-		return 99
-	case 0, 3, 5, 6:
-		return 0
+// schedPriority is sched_get_priority_max(2) or its twin, which differ for real-time policies only.
+func schedPriority(realTime Result) handler {
+	return func(_ *Kernel, t *Thread) Result {
+		switch t.Call.Args[0] {
+		case 1, 2: // SCHED_FIFO, SCHED_RR
+			return realTime
+		case 0, 3, 5, 6:
+			return 0
+		}
+		return fail(unix.EINVAL)
 	}
-	return fail(unix.EINVAL)
-}
-
-func sysSchedPriorityMin(k *Kernel, t *Thread) Result {
-	switch t.Call.Args[0] {
-	case 1, 2:
-		return 1
-	case 0, 3, 5, 6:
-		return 0
-	}
-	return fail(unix.EINVAL)
 }
 
 func sysSchedRRGetInterval(k *Kernel, t *Thread) Result {

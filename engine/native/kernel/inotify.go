@@ -33,11 +33,7 @@ func (k *Kernel) pollInotify(f *File) uint32 {
 func (k *Kernel) readInotify(t *Thread, f *File, n int) ([]byte, Result) {
 	events, e := k.node(t).FS.TakeEvents(f.Obj, n)
 	if e == fs.EAGAIN {
-		if f.Flags&unix.O_NONBLOCK != 0 {
-			k.empty(t)
-			return nil, fail(unix.EAGAIN)
-		}
-		return nil, k.block(t, 0, inotifyKey(t.Node, f.Obj))
+		return nil, k.notYet(t, f, inotifyKey(t.Node, f.Obj))
 	}
 	if e != fs.OK {
 		return nil, fsFail(e)

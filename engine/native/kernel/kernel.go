@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -223,13 +224,8 @@ const maxShown = 8
 
 // Blocked tells, for people, what every thread waits for.
 func (k *Kernel) Blocked() string {
-	ids := make([]ThreadID, 0, len(k.Threads))
-	for id := range k.Threads {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
 	var parts []string
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(k.Threads)) {
 		t := k.Threads[id]
 		if len(parts) == maxShown {
 			parts = append(parts, "...")

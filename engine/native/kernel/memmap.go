@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,7 +236,7 @@ func sysShmget(k *Kernel, t *Thread) Result {
 	key, size, flags := int64(int32(t.Call.Args[0])), int64(t.Call.Args[1]), int(t.Call.Args[2])
 	p := k.proc(t)
 	if key != 0 {
-		for _, id := range k.segIDs() {
+		for _, id := range slices.Sorted(maps.Keys(k.Segs)) {
 			s := k.Segs[id]
 			if s.Node != t.Node || s.Key != key || s.Removed {
 				continue
@@ -269,15 +270,6 @@ func sysShmget(k *Kernel, t *Thread) Result {
 		Creator: p.PID, CtNs: k.RealNs(k.node(t))}
 	k.Segs[s.ID] = s
 	return Result(s.ID)
-}
-
-func (k *Kernel) segIDs() []int64 {
-	ids := make([]int64, 0, len(k.Segs))
-	for id := range k.Segs {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 func sysShmat(k *Kernel, t *Thread) Result {

@@ -204,6 +204,15 @@ func (k *Kernel) timespec(t *Thread, addr uint64) (int64, unix.Errno) {
 	return sec*1e9 + nsec, 0
 }
 
+// itimerspec reads a struct itimerspec.
+func (k *Kernel) itimerspec(t *Thread, addr uint64) (interval, value int64, e unix.Errno) {
+	if interval, e = k.timespec(t, addr); e != 0 {
+		return 0, 0, e
+	}
+	value, e = k.timespec(t, addr+16)
+	return interval, value, e
+}
+
 // timeval reads a struct timeval as nanoseconds.
 func (k *Kernel) timeval(t *Thread, addr uint64) (int64, unix.Errno) {
 	var b [16]byte

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,12 +123,7 @@ var fixedSynth = map[string]string{
 // fixedTree has the names in each directory above the fixed files.
 var fixedTree = func() map[string][]string {
 	tree := map[string][]string{}
-	paths := make([]string, 0, len(fixedSynth))
-	for p := range fixedSynth {
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
-	for _, p := range paths {
+	for _, p := range slices.Sorted(maps.Keys(fixedSynth)) {
 		for {
 			i := strings.LastIndexByte(p, '/')
 			dir, name := p[:i], p[i+1:]

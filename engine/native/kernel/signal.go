@@ -769,8 +769,5 @@ func (k *Kernel) readSignal(t *Thread, f *File, n int) ([]byte, Result) {
 	if len(out) > 0 {
 		return out, Result(len(out))
 	}
-	if f.Flags&unix.O_NONBLOCK != 0 {
-		return nil, fail(unix.EAGAIN)
-	}
-	return nil, k.block(t, 0, Key{Kind: KeySignalFD, ID: s.ID})
+	return nil, k.notYet(t, f, Key{Kind: KeySignalFD, ID: s.ID})
 }

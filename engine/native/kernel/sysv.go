@@ -119,8 +119,18 @@ func (x *IPCPerm) set(b []byte, now int64) {
 	x.CtNs = now
 }
 
+func (s *SemSet) perm() *IPCPerm   { return &s.Perm }
+func (q *MsgQueue) perm() *IPCPerm { return &q.Perm }
+
 // ipcGet is what semget and msgget have in common: the id of an object that exists, or 0 to make one.
-func ipcGet(p *Proc, key int64, flags int, found int64, perm *IPCPerm) (int64, unix.Errno) {
+func ipcGet[T interface{ perm() *IPCPerm }](p *Proc, all map[int64]T, key int64, flags int) (int64, unix.Errno) {
+	var found int64
+	var perm *IPCPerm
+	for id, x := range all { // keys are unique on a node: the order leaves no trace
+		if x := x.perm(); key != unix.IPC_PRIVATE && x.Key == key && x.Node == p.Node {
+			found, perm = id, x
+		}
+	}
 	switch {
 	case found == 0 && key != unix.IPC_PRIVATE && flags&unix.IPC_CREAT == 0:
 		return 0, unix.ENOENT
@@ -139,14 +149,7 @@ func sysSemget(k *Kernel, t *Thread) Result {
 	if count < 0 || count > semMaxInSet {
 		return fail(unix.EINVAL)
 	}
-	var found int64
-	var perm *IPCPerm
-	for id, s := range k.Sems { // keys are unique on a node: the order leaves no trace
-		if key != unix.IPC_PRIVATE && s.Perm.Key == key && s.Perm.Node == t.Node {
-			found, perm = id, &s.Perm
-		}
-	}
-	id, e := ipcGet(k.proc(t), key, flags, found, perm)
+	id, e := ipcGet(k.proc(t), k.Sems, key, flags)
 	switch {
 	case e != 0:
 		return fail(e)
@@ -380,14 +383,7 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 
 func sysMsgget(k *Kernel, t *Thread) Result {
 	key, flags := int64(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
-	var found int64
-	var perm *IPCPerm
-	for id, q := range k.Queues { // keys are unique on a node: the order leaves no trace
-		if key != unix.IPC_PRIVATE && q.Perm.Key == key && q.Perm.Node == t.Node {
-			found, perm = id, &q.Perm
-		}
-	}
-	id, e := ipcGet(k.proc(t), key, flags, found, perm)
+	id, e := ipcGet(k.proc(t), k.Queues, key, flags)
 	switch {
 	case e != 0:
 		return fail(e)

@@ -438,11 +438,7 @@ func sysTimerSettime(k *Kernel, t *Thread) Result {
 	if x == nil {
 		return fail(unix.EINVAL)
 	}
-	interval, e := k.timespec(t, t.Call.Args[2])
-	if e != 0 {
-		return fail(e)
-	}
-	value, e := k.timespec(t, t.Call.Args[2]+16)
+	interval, value, e := k.itimerspec(t, t.Call.Args[2])
 	if e != 0 {
 		return fail(e)
 	}

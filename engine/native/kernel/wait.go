@@ -2,7 +2,11 @@
 
 package kernel
 
-import "slices"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // KeyKind says what kind of thing a Key names.
 type KeyKind uint8
@@ -47,6 +51,15 @@ func (k *Kernel) block(t *Thread, deadlineNs int64, keys ...Key) Result {
 		k.hold(t)
 	}
 	return pending
+}
+
+// notYet answers a call on a file that has nothing to give, or no room: EAGAIN, or a wait for key.
+func (k *Kernel) notYet(t *Thread, f *File, key Key) Result {
+	if f.Flags&unix.O_NONBLOCK != 0 {
+		k.empty(t)
+		return fail(unix.EAGAIN)
+	}
+	return k.block(t, 0, key)
 }
 
 // defaultSlackNs is how much later than asked for a wait may end (PR_SET_TIMERSLACK, prctl(2)). Linux uses it, and
@@ -95,8 +108,8 @@ func (k *Kernel) sleep(t *Thread) {
 	}
 }
 
-// unblock takes a thread out of all waiting lists.
-func (k *Kernel) unblock(t *Thread) {
+// leaveQueues takes a thread out of all waiting lists.
+func (k *Kernel) leaveQueues(t *Thread) {
 	for _, key := range t.Waits {
 		list := k.Waiting[key]
 		if i := slices.Index(list, t.ID); i >= 0 {
@@ -107,6 +120,11 @@ func (k *Kernel) unblock(t *Thread) {
 			}
 		}
 	}
+}
+
+// unblock ends a thread's wait.
+func (k *Kernel) unblock(t *Thread) {
+	k.leaveQueues(t)
 	t.Waits = t.Waits[:0]
 	t.WaitMask = nil
 	if t.Call.Held != 0 {
@@ -119,16 +137,7 @@ func (k *Kernel) awake(t *Thread) {
 	if t.State != Blocked {
 		return
 	}
-	for _, key := range t.Waits {
-		list := k.Waiting[key]
-		if i := slices.Index(list, t.ID); i >= 0 {
-			if len(list) == 1 {
-				delete(k.Waiting, key)
-			} else {
-				k.Waiting[key] = slices.Delete(list, i, i+1)
-			}
-		}
-	}
+	k.leaveQueues(t)
 	k.ready(t)
 }
 

@@ -377,6 +377,16 @@ type Received struct {
 	TimeNs int64
 }
 
+// received is what a reader with room for limit bytes gets of a datagram.
+func (m *message) received(limit int) Received {
+	r := Received{Data: m.Data, Full: len(m.Data), From: m.From, Files: m.Files, Cred: m.Cred, To: m.To, TimeNs: m.TimeNs}
+	if len(m.Data) > limit {
+		r.Data = m.Data[:limit]
+		r.Flags |= MSG_TRUNC
+	}
+	return r
+}
+
 // Recv reads at most limit bytes: see recv(2). EAGAIN says that there is nothing yet; no data without an error is
 // the end of a stream (or an empty datagram). MSG_WAITALL and SO_RCVLOWAT are the kernel's to act on. MSG_DONTWAIT,
 // which the kernel also sets for O_NONBLOCK, matters only to a datagram socket that was shut down.
@@ -416,11 +426,7 @@ func (s *State) datagramRecv(env Env, sk *sock, limit, flags int) (Received, Err
 		return Received{}, EAGAIN
 	}
 	m := &sk.Queue[0]
-	r := Received{Data: m.Data, Full: len(m.Data), From: m.From, To: m.To, TimeNs: m.TimeNs}
-	if len(m.Data) > limit {
-		r.Data = m.Data[:limit]
-		r.Flags |= MSG_TRUNC
-	}
+	r := m.received(limit)
 	if flags&MSG_PEEK == 0 {
 		received(env, m)
 		s.dequeue(sk)
@@ -484,6 +490,15 @@ func chargeUDP(n int) int64 {
 		return skbStruct + skbSmallHead
 	}
 	return skbStruct + slab(int64(n)+skbHeaders+skbTrailer)
+}
+
+// wakeAtEnd tells that the peer sends no more, or that both directions are over.
+func (sk *sock) wakeAtEnd(env Env) {
+	events := uint32(pollIn | POLLRDHUP)
+	if sk.Shut == shutRD|shutWR {
+		events |= POLLHUP | pollOut
+	}
+	env.Wake(sk.ID, events)
 }
 
 // Shutdown closes one or both directions: see shutdown(2).

@@ -2,6 +2,7 @@ package net
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/fault"
@@ -199,12 +200,7 @@ func (s *State) NodeUp(id NodeID) { s.Nodes[id].Up = true }
 
 // sorted lists all sockets in order of their number.
 func (s *State) sorted() []SockID {
-	ids := make([]SockID, 0, len(s.Socks))
-	for id := range s.Socks {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(s.Socks))
 }
 
 func (s *State) exceed(limit string) {

@@ -375,11 +375,7 @@ func (s *State) finInput(env Env, sk *sock, p *packet) {
 		s.enterTimeWait(env, sk, true)
 		return
 	}
-	events := uint32(pollIn | POLLRDHUP)
-	if sk.Shut == shutRD|shutWR {
-		events |= POLLHUP | pollOut
-	}
-	env.Wake(sk.ID, events)
+	sk.wakeAtEnd(env)
 }
 
 // enterTimeWait ends a connection in order. As in Linux a small socket of its own waits for late segments, and what

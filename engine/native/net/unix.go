@@ -364,11 +364,7 @@ func (s *State) unixRecv(env Env, sk *sock, limit, flags int) (Received, Errno) 
 		return s.unixRecvStream(env, sk, limit, flags), OK
 	}
 	m := &sk.Queue[0]
-	r := Received{Data: m.Data, Full: len(m.Data), From: m.From, Files: m.Files, Cred: m.Cred}
-	if len(m.Data) > limit {
-		r.Data = m.Data[:limit]
-		r.Flags |= MSG_TRUNC
-	}
+	r := m.received(limit)
 	if flags&MSG_PEEK == 0 {
 		s.unixConsume(env, sk)
 		s.wakeBlocked(env, sk)
@@ -466,11 +462,7 @@ func (s *State) unixShutdown(env Env, sk *sock, bits uint8) {
 	if bits&shutWR != 0 {
 		peer.Shut |= shutRD
 	}
-	events := uint32(pollIn | POLLRDHUP)
-	if peer.Shut == shutRD|shutWR {
-		events |= POLLHUP | pollOut
-	}
-	env.Wake(peer.ID, events)
+	peer.wakeAtEnd(env)
 }
 
 func (s *State) unixClose(env Env, sk *sock, cause FaultRef) {
