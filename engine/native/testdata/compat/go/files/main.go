@@ -12,19 +12,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/testdata/compat/transcript"
 )
 
 func main() {
-	for _, c := range []struct {
-		name string
-		run  func()
-	}{{"write", write}, {"flags", flags}, {"folders", folders}, {"links", links}, {"times", times}, {"copies", copies},
-		{"temporary", temporary}, {"removed", removed}, {"system", system}} {
-		if len(os.Args) == 1 || os.Args[1] == c.name {
-			fmt.Println("==", c.name)
-			c.run()
-		}
-	}
+	transcript.Play(write, flags, folders, links, times, copies, temporary, removed, system)
 }
 
 // reason is the errno of an error, without the path.

@@ -15,19 +15,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/testdata/compat/transcript"
 )
 
 func main() {
-	for _, c := range []struct {
-		name string
-		run  func()
-	}{{"get", get}, {"parallel", parallel}, {"stream", stream}, {"cancel", cancel}, {"deadline", deadline}, {"refused", refused},
-		{"reset", reset}, {"lookup", lookup}, {"udp", udp}, {"unix", unix}} {
-		if len(os.Args) == 1 || os.Args[1] == c.name {
-			fmt.Println("==", c.name)
-			c.run()
-		}
-	}
+	transcript.Play(get, parallel, stream, cancel, deadline, refused, reset, lookup, udp, unix)
 }
 
 func serve(h http.HandlerFunc) (url string, stop func()) {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/testdata/compat/transcript"
 )
 
 func main() {
@@ -22,16 +24,7 @@ func main() {
 		child(os.Args[2])
 		return
 	}
-	for _, c := range []struct {
-		name string
-		run  func()
-	}{{"output", output}, {"stdin", stdin}, {"exits", exits}, {"extra", extra}, {"timeout", timeout}, {"missing", missing},
-		{"notify", notify}, {"terminate", terminate}, {"many", many}, {"shell", shell}} {
-		if len(os.Args) == 1 || os.Args[1] == c.name {
-			fmt.Println("==", c.name)
-			c.run()
-		}
-	}
+	transcript.Play(output, stdin, exits, extra, timeout, missing, notify, terminate, many, shell)
 }
 
 func self(what string) *exec.Cmd { return exec.Command("/proc/self/exe", "child", what) }

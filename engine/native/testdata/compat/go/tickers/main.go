@@ -5,25 +5,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/testdata/compat/transcript"
 )
 
 func main() {
-	for _, c := range []struct {
-		name string
-		run  func()
-	}{{"ticker", ticker}, {"timers", timers}, {"contexts", contexts}, {"clock", clock}, {"goroutines", goroutines}, {"threads", threads},
-		{"collector", collector}} {
-		if len(os.Args) == 1 || os.Args[1] == c.name {
-			fmt.Println("==", c.name)
-			c.run()
-		}
-	}
+	transcript.Play(ticker, timers, contexts, clock, goroutines, threads, collector)
 }
 
 func ticker() {
