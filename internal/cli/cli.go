@@ -140,6 +140,17 @@ machine failed, 4 a run was not reproducible, 5 unknown.`,
 		return fmt.Errorf("%w\nRun `%s --help` for its flags", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommand(&cobra.Command{
+		Use:   "help [VERB]",
+		Short: "Tell how a verb is used",
+		RunE: func(_ *cobra.Command, args []string) error {
+			about, _, err := root.Find(args)
+			if err != nil || len(args) > 0 && about == root {
+				return unknownVerb(root, args[0])
+			}
+			return about.Help()
+		},
+	})
 	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.initVerb(), a.doctorVerb(),
 		a.workerVerb())
 	return root
