@@ -191,9 +191,6 @@ func (l *loader) program(n *node, key string) []string {
 	switch _, err := os.Stat(inDir); {
 	case strings.Contains(words[0], "/"):
 		words[0] = l.under(l.spec.Dir, words[0])
-		if _, err := os.Stat(words[0]); err != nil && len(l.result.Builds) == 0 {
-			l.note(n.position, key, "%s is not there, and no build step makes it", words[0])
-		}
 	case err == nil:
 		words[0] = inDir
 	}
