@@ -79,8 +79,10 @@ func NewMachine(leaks Leaks, spinCPUMs int64) (*Machine, error) {
 	return m, nil
 }
 
-// Close kills and reaps every process that is left.
+// Close kills and reaps every process that is left. The OS thread must not end without it: Go's runtime blocks all
+// signals then, and a trapped TSC kills a process whose handler cannot run.
 func (m *Machine) Close() {
+	takeTSC()
 	m.watch.stop()
 	for len(m.threads) > 0 {
 		for id := range m.threads {

@@ -46,11 +46,14 @@ func giveUpTSC() error {
 	before := atomic.LoadUint64(&trappedReads)
 	time.Now()
 	if atomic.LoadUint64(&trappedReads) != before {
-		unix.Prctl(unix.PR_SET_TSC, unix.PR_TSC_ENABLE, 0, 0, 0)
+		takeTSC()
 		return fmt.Errorf("the vDSO of this kernel reads the TSC in any case")
 	}
 	return nil
 }
+
+// takeTSC lets the calling OS thread read the TSC again.
+func takeTSC() { unix.Prctl(unix.PR_SET_TSC, unix.PR_TSC_ENABLE, 0, 0, 0) }
 
 // quietVDSO puts zeroes in place of the data that the kernel shares with this process' vDSO: they say that there is no
 // clock that a program could read by itself (VDSO_CLOCKMODE_NONE), and then the vDSO makes the system call. A

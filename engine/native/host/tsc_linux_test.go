@@ -23,6 +23,34 @@ func onOwnThread(f func()) {
 	<-done
 }
 
+// Threads that gave up the TSC end while others contend for the runtime's locks.
+func TestThreadsEnd(t *testing.T) {
+	stop := make(chan struct{})
+	defer close(stop)
+	for range 8 { // makers of threads and garbage
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					onOwnThread(func() { _ = make([]byte, 1<<16) })
+				}
+			}
+		}()
+	}
+	for range 300 {
+		onOwnThread(func() {
+			m, err := NewMachine(Leaks{}, 1000)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			m.Close()
+		})
+	}
+}
+
 // A thread that gave up the TSC still knows the time, is answered when it reads the TSC, and panics at a nil pointer.
 func TestGiveUpTSC(t *testing.T) {
 	code, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -47,6 +75,7 @@ func TestGiveUpTSC(t *testing.T) {
 			t.Log(err)
 			return
 		}
+		defer takeTSC()
 		reads := atomic.LoadUint64(&trappedReads)
 		now := time.Now()
 		unix.ClockGettime(unix.CLOCK_REALTIME, &after)
