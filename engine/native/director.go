@@ -63,7 +63,6 @@ type nodeState struct {
 	Checking  bool
 	Restarts  int
 	ExitCode  int
-	Down      int // ID of the crash that keeps it down
 }
 
 type status uint8
@@ -93,8 +92,6 @@ type job struct {
 	Proc     kernel.ProcID
 	StartNs  int64
 	Deadline int64 // when it is killed, never if not
-	Done     bool
-	Output   string
 	Heal     int64
 	Phase    string
 }
@@ -244,7 +241,7 @@ func (w *World) dependenciesMet(n *world.Node) bool {
 func (w *World) startMain(i int) error {
 	d, n := w.director, &w.spec.Nodes[i]
 	s := &d.Nodes[i]
-	p, err := w.launch(job{Kind: jobMain, Node: i, Deadline: never}, n.Command, n.Env, "stdout", "stderr", true)
+	p, err := w.launch(job{Kind: jobMain, Node: i, Deadline: never}, n.Command, n.Env, "stdout", "stderr")
 	if err != nil {
 		return err
 	}
@@ -269,7 +266,7 @@ func firstCheck(h *world.Healthcheck) int64 {
 const ownSlackNs = 1e6
 
 // launch starts a program on a node as a job.
-func (w *World) launch(j job, argv, env []string, stdout, stderr string, main bool) (*kernel.Proc, error) {
+func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kernel.Proc, error) {
 	d, n := w.director, &w.spec.Nodes[j.Node]
 	s := &d.Nodes[j.Node]
 	j.StartNs, j.Phase = w.kernel.Now, d.Phase
@@ -284,7 +281,7 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string, main bo
 		dir = "/"
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
-		Dir: dir, User: cred, Main: main, Tag: tag, Stdout: stdout, Stderr: stderr}
+		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr}
 	if argv[0] == w.options.Self {
 		l.SlackNs = ownSlackNs
 	}
@@ -324,7 +321,7 @@ func (w *World) checkHealth(i int) error {
 		timeout = probeTimeoutNs
 	}
 	s.Checking = true
-	_, err := w.launch(job{Kind: jobHealth, Node: i, Deadline: w.kernel.Now + timeout}, h.Command, w.spec.Nodes[i].Env, "healthcheck", "healthcheck", false)
+	_, err := w.launch(job{Kind: jobHealth, Node: i, Deadline: w.kernel.Now + timeout}, h.Command, w.spec.Nodes[i].Env, "healthcheck", "healthcheck")
 	return err
 }
 
@@ -362,7 +359,7 @@ func (w *World) startDrivers() error {
 			env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1", "GOGC=400")
 		}
 		env = append(env, "BLOODHOUND_REPORT="+kernel.ReportPath)
-		if _, err := w.launch(job{Kind: jobDriver, Node: int(node), Index: i, Deadline: never}, argv, append(slices.Clone(w.spec.Nodes[node].Env), env...), "stdout", "stderr", false); err != nil {
+		if _, err := w.launch(job{Kind: jobDriver, Node: int(node), Index: i, Deadline: never}, argv, append(slices.Clone(w.spec.Nodes[node].Env), env...), "stdout", "stderr"); err != nil {
 			return err
 		}
 		w.director.Drivers++
@@ -381,7 +378,6 @@ func (w *World) exited(n *kernel.Notice) error {
 		w.crash(n, j, false) // a descendant: only a fatal signal matters
 		return nil
 	}
-	j.Done = true
 	d.Live = slices.DeleteFunc(d.Live, func(i int) bool { return i == int(n.Tag-1) })
 	switch j.Kind {
 	case jobMain:
@@ -458,7 +454,7 @@ func (w *World) strike(now int64) error {
 		case fault.Crash:
 			i := int(w.nodeID(a.Node))
 			s := &d.Nodes[i]
-			s.Status, s.Down, s.Healthy, s.NextNs = crashed, a.ID, false, never
+			s.Status, s.Healthy, s.NextNs = crashed, false, never
 			w.kernel.Cause = net.FaultRef{Kind: fault.Crash, ID: a.ID}
 			w.kernel.KillNode(kernel.NodeID(i))
 			w.kernel.Cause = net.FaultRef{}
@@ -678,7 +674,7 @@ func (w *World) probe(now int64) error {
 		}
 		env = append(env, "BLOODHOUND_PHASE="+d.Phase)
 		s.Running = true
-		if _, err := w.launch(job{Kind: jobProbe, Node: node, Index: i, Deadline: now + probeTimeoutNs, Heal: s.Heal}, argv, env, "check", "check", false); err != nil {
+		if _, err := w.launch(job{Kind: jobProbe, Node: node, Index: i, Deadline: now + probeTimeoutNs, Heal: s.Heal}, argv, env, "check", "check"); err != nil {
 			return err
 		}
 	}

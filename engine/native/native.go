@@ -143,7 +143,7 @@ func (w *World) addNode(n *world.Node) error {
 	k := w.kernel
 	k.Handles.Kits = append(k.Handles.Kits, kit)
 	node := &kernel.Node{
-		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, Driver: n.Role != world.Server, Up: true,
+		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, Driver: n.Role != world.Server,
 		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
 	}
 	*kit.Time = host.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}

@@ -197,14 +197,7 @@ func (w *World) notice() error {
 		case kernel.Logged:
 			w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
 		case kernel.Reported:
-			events, err := history.ParseRecords(n.Text)
-			if err != nil {
-				events = []history.Event{{Type: history.Broken, Error: err.Error()}}
-			}
-			for _, e := range events {
-				e.Number, e.TimeNs = n.Event, n.TimeNs
-				w.outcome.History = append(w.outcome.History, e)
-			}
+			w.outcome.History = append(w.outcome.History, history.Stamp(n.Text, n.Event, n.TimeNs)...)
 		case kernel.Exited:
 			if err := w.exited(n); err != nil {
 				return err

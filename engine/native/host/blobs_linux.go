@@ -53,15 +53,6 @@ func (b *Blobs) Truncate(id fs.BlobID, size int64) fs.Errno {
 	return number(unix.Ftruncate(b.FD(id), size))
 }
 
-// Size is a blob's size.
-func (b *Blobs) Size(id fs.BlobID) int64 {
-	var st unix.Stat_t
-	if err := unix.Fstat(b.FD(id), &st); err != nil {
-		panic("host: size of a blob: " + err.Error())
-	}
-	return st.Size
-}
-
 // PunchHole zeroes a range and gives its memory back.
 func (b *Blobs) PunchHole(id fs.BlobID, off, size int64) fs.Errno {
 	return number(unix.Fallocate(b.FD(id), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size))

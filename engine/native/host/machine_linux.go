@@ -119,19 +119,6 @@ func (t *thread) flush() {
 	t.dirty, t.loaded = false, false
 }
 
-// Regs gives the registers of a stopped thread, to read.
-func (m *Machine) Regs(id ThreadID) unix.PtraceRegs { return *m.get(id).load() }
-
-// SetRegs replaces the registers of a stopped thread. The call at which it stands, if any, is skipped.
-func (m *Machine) SetRegs(id ThreadID, r unix.PtraceRegs) {
-	t := m.get(id)
-	t.load()
-	t.regs = r
-	t.regs.Orig_rax = ^uint64(0)
-	t.dirty = true
-	t.at = atStart
-}
-
 // Result answers the call at which a thread stands with v (a value, or a negated errno) and skips it.
 func (m *Machine) Result(id ThreadID, v int64) {
 	t := m.get(id)
@@ -477,18 +464,12 @@ func (m *Machine) Maps(id ThreadID) string {
 // Auxv is the auxiliary vector that the last Exec gave to a thread's program.
 func (m *Machine) Auxv(id ThreadID) []byte { return m.get(id).auxv }
 
-// CPUNs is the CPU time that a thread has used, for limits only: it varies from run to run.
-func (m *Machine) CPUNs(id ThreadID) int64 { return cpuNs(m.get(id).tid) }
-
 func (m *Machine) reaped(id ThreadID, t *thread) {
 	delete(m.threads, id)
 	if m.alive[t.tgid]--; m.alive[t.tgid] <= 0 {
 		delete(m.alive, t.tgid)
 	}
 }
-
-// Alive counts the real threads that are left.
-func (m *Machine) Alive() int { return len(m.threads) }
 
 // Regs are the registers of a thread.
 type Regs = unix.PtraceRegs

@@ -34,7 +34,6 @@ type Launch struct {
 	Env    []string
 	Dir    string
 	User   Cred
-	Main   bool
 	Tag    int64  // comes back in the notice of its end
 	Stdout string // names the streams of its log lines
 	Stderr string

@@ -68,8 +68,7 @@ type Node struct {
 	Name     string
 	Hostname string
 	Driver   bool // a client: its programs are no programs under test
-	Up       bool
-	Paused   int // the fault that pauses it, 0 for none
+	Paused   int  // the fault that pauses it, 0 for none
 	NextPID  int
 	FS       *fs.State
 	Net      net.NodeID
