@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
-	"github.com/anishathalye/porcupine"
-
+	"github.com/bloodhound-dst/bloodhound/check/linear"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
 )
@@ -22,7 +20,7 @@ const maxValueShown = 40
 // refuted tells a violation of linearizability on one key: which operation no order explains, and the fewest others
 // that it conflicts with.
 func refuted(v engine.Verdict, key string, ops []placed, failed []history.Operation) engine.Verdict {
-	b := &budget{steps: MaxEvidenceSteps, bytes: MaxBytes, until: time.Now().Add(MaxWall)}
+	b := linear.NewBudget(MaxEvidenceSteps, MaxBytes, MaxWall)
 	culprit, prefix := firstConflict(ops, b)
 	shown := smallest(culprit, prefix, b)
 	last := shown[slices.IndexFunc(shown, func(p placed) bool { return p.from == culprit.from })]
@@ -53,11 +51,11 @@ func refuted(v engine.Verdict, key string, ops []placed, failed []history.Operat
 
 // firstConflict finds the earliest completion at which the history is no longer linearizable, and the history up to
 // there. Linearizability is closed under prefixes, so a binary search finds it; what had not completed is pending.
-func firstConflict(ops []placed, b *budget) (placed, []placed) {
+func firstConflict(ops []placed, b *linear.Budget) (placed, []placed) {
 	done := slices.DeleteFunc(slices.Clone(ops), func(p placed) bool { return p.op.Return == history.Pending })
 	slices.SortFunc(done, func(x, y placed) int { return cmp.Compare(x.op.Return, y.op.Return) })
-	i, _ := slices.BinarySearchFunc(done, porcupine.Illegal, func(p placed, _ porcupine.CheckResult) int {
-		if search(until(ops, int64(p.op.Return)), b) == porcupine.Illegal {
+	i, _ := slices.BinarySearchFunc(done, linear.Illegal, func(p placed, _ linear.Answer) int {
+		if search(until(ops, int64(p.op.Return)), b) == linear.Illegal {
 			return 0
 		}
 		return -1
@@ -88,7 +86,7 @@ func until(ops []placed, event int64) []placed {
 
 // smallest leaves out what the conflict does not need, first in large pieces and then in ever smaller ones (delta
 // debugging: Zeller and Hildebrandt, TSE 2002).
-func smallest(culprit placed, ops []placed, b *budget) []placed {
+func smallest(culprit placed, ops []placed, b *linear.Budget) []placed {
 	ops = slices.Clone(ops)
 	slices.SortFunc(ops, func(x, y placed) int { return cmp.Compare(x.from, y.from) })
 	for size := (len(ops) + 1) / 2; size > 0; size /= 2 {
@@ -97,7 +95,7 @@ func smallest(culprit placed, ops []placed, b *budget) []placed {
 			for i := 0; i < len(ops); {
 				end := min(i+size, len(ops))
 				rest := without(ops, i, end, culprit)
-				if len(rest) < len(ops) && search(rest, b) == porcupine.Illegal {
+				if len(rest) < len(ops) && search(rest, b) == linear.Illegal {
 					// A write can go only after the reads of its value, so one round may make room for another.
 					again = size == 1
 					i = max(0, end-(len(ops)-len(rest)))
@@ -214,22 +212,16 @@ func outcome(p placed) string {
 	return " -> " + shorten(p.reply.value)
 }
 
-// longestOrder shows the longest order that porcupine could build, the value after it, and what has no place in it.
-func longestOrder(ops []placed, b *budget) []string {
+// longestOrder shows the longest order that could be built, the value after it, and what has no place in it.
+func longestOrder(ops []placed, b *linear.Budget) []string {
 	if len(ops) > MaxEvidence {
 		return nil
 	}
 	ops = tighten(ops)
-	result, info := porcupine.CheckOperationsVerbose(modelOf(step, len(ops), b), asPorcupine(ops), 0)
-	if b.reached != "" || result != porcupine.Illegal {
+	list, classes := asOps(ops)
+	best, ok := linear.Longest(list, modelOf(step, classes), b)
+	if !ok {
 		return nil
-	}
-	var best []int
-	for _, order := range info.PartialLinearizations()[0] {
-		// The library returns them in no certain order.
-		if len(order) > len(best) || len(order) == len(best) && slices.Compare(order, best) < 0 {
-			best = order
-		}
 	}
 	text := "the longest order that explains itself:"
 	s := state{}

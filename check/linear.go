@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
+	"github.com/bloodhound-dst/bloodhound/check/linear"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -56,19 +55,19 @@ func linearizable(p *world.Property, events []history.Event) engine.Verdict {
 	if reason != "" {
 		return unknown(reason)
 	}
-	budget := &budget{steps: MaxSteps, bytes: MaxBytes, until: time.Now().Add(MaxWall)}
+	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 	var exhausted string
 	for _, name := range bySize(keys) {
 		switch search(keys[name], budget) {
-		case porcupine.Illegal:
+		case linear.Illegal:
 			return refuted(v, name, keys[name], failed)
-		case porcupine.Unknown:
+		case linear.Undecided:
 			exhausted = name
 		}
 	}
 	if exhausted != "" {
 		return unknown(fmt.Sprintf("budget: the order of %d operations on key %q was not decided within %s; use more "+
-			"keys, fewer clients or a shorter workload", len(keys[exhausted]), exhausted, budget.reached))
+			"keys, fewer clients or a shorter workload", len(keys[exhausted]), exhausted, budget.Reached))
 	}
 	if reason := covered(p.Check.Operations, ops, keys); reason != "" {
 		return unknown(reason)
@@ -211,86 +210,85 @@ func bySize(keys map[string][]placed) []string {
 	})
 }
 
-// budget bounds searches.
-type budget struct {
-	steps   int64
-	bytes   int64
-	until   time.Time
-	reached string // which bound, once one was reached
-}
-
-const wallCheckSteps = 1 << 16 // steps between two looks at the clock
-
-// spend takes one step of a search over n operations, and tells whether it was still there to take.
-func (b *budget) spend(n int, grows bool) bool {
-	if b.reached != "" {
-		return false
-	}
-	b.steps--
-	if grows {
-		b.bytes -= int64(n/64+1)*8 + 160 // the bitset of a cache entry, and the entry
-	}
-	switch {
-	case b.steps < 0:
-		b.reached = fmt.Sprintf("%d steps", MaxSteps)
-	case b.bytes < 0:
-		b.reached = fmt.Sprintf("%d MiB", MaxBytes>>20)
-	case b.steps%wallCheckSteps == 0 && time.Now().After(b.until):
-		b.reached = MaxWall.String()
-	default:
-		return true
-	}
-	return false
-}
-
-// search asks porcupine whether the operations of one key have a legal order. porcupine.Unknown means that the budget
-// ended first.
-func search(ops []placed, b *budget) porcupine.CheckResult {
+// search asks whether the operations of one key have a legal order.
+func search(ops []placed, b *linear.Budget) linear.Answer {
 	ops = tighten(ops)
-	if len(ops) == 0 {
-		return porcupine.Ok
+	if answer, ok := unambiguous(ops, b); ok {
+		return answer
 	}
-	result := porcupine.CheckOperationsTimeout(modelOf(step, len(ops), b), asPorcupine(ops), 0)
-	if b.reached != "" && result == porcupine.Illegal {
-		return porcupine.Unknown
+	list, classes := asOps(ops)
+	answer, _ := linear.Search(list, modelOf(step, classes), b)
+	return answer
+}
+
+// unambiguous decides keys that are only written and read, each value being written once.
+func unambiguous(ops []placed, b *linear.Budget) (linear.Answer, bool) {
+	for _, p := range ops {
+		if !p.simple || p.call.kind == remove {
+			return linear.Undecided, false
+		}
 	}
-	return result
+	values := map[string]int32{}
+	accesses := make([]linear.Access, len(ops))
+	for i, p := range ops {
+		a := linear.Access{Write: p.call.kind == write, Call: p.from, Return: p.to}
+		value := p.call.value
+		if !a.Write {
+			value = p.reply.value
+		}
+		if a.Write || p.reply.found {
+			v, seen := values[value]
+			if !seen {
+				v = int32(len(values) + 1)
+				values[value] = v
+			}
+			a.Value = v
+		}
+		accesses[i] = a
+	}
+	answer, _, ok := linear.Zones(accesses, len(values)+1)
+	if ok && !b.SpendAll(len(ops)) {
+		return linear.Undecided, true
+	}
+	return answer, ok
 }
 
 type stepFunc func(state, call, reply) (bool, state)
 
-// modelOf counts each step against the budget. When it is used up no step is legal any more, and the search unwinds.
-func modelOf(step stepFunc, n int, b *budget) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return state{} },
-		Step: func(s, input, output any) (bool, any) {
-			ok, next := step(s.(state), input.(call), output.(reply))
-			if !b.spend(n, ok) {
-				return false, s
-			}
-			return ok, next
+// class is what operations have in common that do the same.
+type class struct {
+	call  call
+	reply reply
+}
+
+// modelOf is the specification of one key for a search.
+func modelOf(step stepFunc, classes []class) linear.Spec[state] {
+	return linear.Spec[state]{
+		Step: func(s state, c int32) (state, bool) {
+			ok, next := step(s, classes[c].call, classes[c].reply)
+			return next, ok
 		},
-		Equal: func(a, b any) bool { return a.(state) == b.(state) },
-		Hash: func(s any) uint64 {
-			const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
-			h := uint64(offset)
-			for i := 0; i < len(s.(state).value); i++ {
-				h = (h ^ uint64(s.(state).value[i])) * prime
-			}
-			if s.(state).found {
-				h *= prime
-			}
-			return h
-		},
+		Bytes: func(s state) int64 { return int64(len(s.value)) },
 	}
 }
 
-func asPorcupine(ops []placed) []porcupine.Operation {
-	out := make([]porcupine.Operation, len(ops))
+// asOps puts operations in terms of a search, and lists their classes.
+func asOps(ops []placed) ([]linear.Op, []class) {
+	number := map[class]int32{}
+	var classes []class
+	out := make([]linear.Op, len(ops))
 	for i, p := range ops {
-		out[i] = porcupine.Operation{Input: p.call, Output: p.reply, Call: p.from, Return: p.to}
+		c := class{p.call, p.reply}
+		n, seen := number[c]
+		if !seen {
+			n = int32(len(classes))
+			number[c] = n
+			classes = append(classes, c)
+		}
+		out[i] = linear.Op{Call: p.from, Return: p.to, Class: n, ReadOnly: p.call.kind == read ||
+			p.reply.known && (p.call.kind == cas && p.reply.value == "false" || p.call.kind == remove && p.reply.value == "0")}
 	}
-	return out
+	return out, classes
 }
 
 // covered checks what a verdict of "holds" rests on; it returns the reason why the history proves too little.

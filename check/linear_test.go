@@ -7,10 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/anishathalye/porcupine"
-
+	"github.com/bloodhound-dst/bloodhound/check/linear"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -253,7 +251,8 @@ func TestMutants(t *testing.T) {
 			}
 			legal := true
 			for _, k := range keys {
-				legal = legal && porcupine.CheckOperations(modelOf(mutant, len(k), plenty()), asPorcupine(tighten(k)))
+				ops, classes := asOps(tighten(k))
+				legal = legal && linear.DepthFirst(ops, modelOf(mutant, classes), plenty()) == linear.Legal
 			}
 			if legal != c.legal {
 				caught = c.name
@@ -266,8 +265,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-func plenty() *budget {
-	return &budget{steps: MaxSteps, bytes: MaxBytes, until: time.Now().Add(MaxWall)}
+func plenty() *linear.Budget {
+	return linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 }
 
 // slowly decides linearizability by trying every order, with a map and words of its own: nothing of the model, of
@@ -479,7 +478,7 @@ func shownOperations(t *testing.T, events []history.Event) []history.Operation {
 	}
 	keys, _, _ := perKey(nil, ops)
 	for _, name := range bySize(keys) {
-		if search(keys[name], plenty()) != porcupine.Illegal {
+		if search(keys[name], plenty()) != linear.Illegal {
 			continue
 		}
 		culprit, prefix := firstConflict(keys[name], plenty())
@@ -589,17 +588,17 @@ func TestBudget(t *testing.T) {
 	}
 	keys, _, _ := perKey(nil, ops)
 	for range 2 {
-		b := &budget{steps: 50_000, bytes: MaxBytes, until: time.Now().Add(MaxWall)}
-		if got := search(keys["k"], b); got != porcupine.Unknown || !strings.Contains(b.reached, "steps") {
-			t.Fatalf("%s, reached %q", got, b.reached)
+		b := linear.NewBudget(50_000, MaxBytes, MaxWall)
+		if got := search(keys["k"], b); got != linear.Undecided || !strings.Contains(b.Reached, "steps") {
+			t.Fatalf("%s, reached %q", got, b.Reached)
 		}
-		b = &budget{steps: MaxSteps, bytes: 1 << 20, until: time.Now().Add(MaxWall)}
-		if got := search(keys["k"], b); got != porcupine.Unknown || !strings.Contains(b.reached, "MiB") {
-			t.Fatalf("%s, reached %q", got, b.reached)
+		b = linear.NewBudget(MaxSteps, 1<<20, MaxWall)
+		if got := search(keys["k"], b); got != linear.Undecided || !strings.Contains(b.Reached, "MiB") {
+			t.Fatalf("%s, reached %q", got, b.Reached)
 		}
-		b = &budget{steps: MaxSteps, bytes: MaxBytes, until: time.Now().Add(-1)}
-		if got := search(keys["k"], b); got != porcupine.Unknown || b.reached == "" {
-			t.Fatalf("%s, reached %q", got, b.reached)
+		b = linear.NewBudget(MaxSteps, MaxBytes, -1)
+		if got := search(keys["k"], b); got != linear.Undecided || b.Reached == "" {
+			t.Fatalf("%s, reached %q", got, b.Reached)
 		}
 	}
 }
