@@ -67,6 +67,7 @@ func (s *State) Chmod(env *Env, id InodeID, mode uint32) Errno {
 	if env.Cred.UID != 0 && !env.Cred.member(in.GID) {
 		mode &^= S_ISGID
 	}
+	s.noteAttributes(in)
 	in.Mode = in.Mode&S_IFMT | mode
 	s.changed(env, in)
 	return OK
@@ -83,6 +84,7 @@ func (s *State) Chown(env *Env, id InodeID, uid, gid int) Errno {
 			return EPERM
 		}
 	}
+	s.noteAttributes(in)
 	if uid != -1 {
 		in.UID = uid
 	}

@@ -37,6 +37,7 @@ func (s *State) WriteAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) 
 		s.touched(env, in)
 		s.unprivilege(env, in)
 		s.tell(in, IN_MODIFY)
+		s.writeBack(env)
 	}
 	return n, e
 }
@@ -210,6 +211,11 @@ func (s *State) Content(env *Env, id InodeID, owned bool) (Content, Errno) {
 	if owned || in.Layer == NoLayer {
 		if e := s.own(env, in); e != OK {
 			return Content{}, e
+		}
+		if owned {
+			if e := s.shadow(env, in); e != OK {
+				return Content{}, e
+			}
 		}
 		in.Mapped = in.Mapped || owned
 	} else {

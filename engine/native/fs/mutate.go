@@ -51,6 +51,9 @@ func (s *State) drop(env *Env, in *Inode) {
 	}
 	s.notify(in, IN_DELETE_SELF, 0, "")
 	s.unwatch(in)
+	if in.Held > 0 {
+		return
+	}
 	s.discard(env, in)
 	delete(s.Inodes, in.ID)
 	if in.is(S_IFSOCK) {
@@ -113,6 +116,13 @@ func (s *State) discard(env *Env, in *Inode) {
 	if !in.is(S_IFREG) {
 		return
 	}
+	if u := in.Unsynced; u != nil {
+		s.forgetData(in, func(int64) bool { return true })
+		if u.Shadow != 0 {
+			env.Blobs.Free(u.Shadow)
+		}
+		in.Unsynced = nil
+	}
 	if in.Blob != 0 {
 		env.Blobs.Free(in.Blob)
 		s.UsedBytes -= in.pages() * pageBytes
@@ -122,11 +132,14 @@ func (s *State) discard(env *Env, in *Inode) {
 
 // resize sets the size of a regular file.
 func (s *State) resize(env *Env, in *Inode, size int64) Errno {
-	if size == 0 && in.Refs == 0 && !in.Mapped || size == 0 && in.Blob == 0 {
+	if !s.journals(in) && (size == 0 && in.Refs == 0 && !in.Mapped || size == 0 && in.Blob == 0) {
 		s.discard(env, in)
 		return OK
 	}
 	if e := s.own(env, in); e != OK {
+		return e
+	}
+	if e := s.noteData(env, in, size, in.Size, size, true); e != OK {
 		return e
 	}
 	if e := env.Blobs.Truncate(in.Blob, size); e != OK {
@@ -155,6 +168,9 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 	if end = min(end, to*pageBytes); end <= off {
 		return 0, ENOSPC
 	}
+	if e := s.noteData(env, in, off, end, max(in.Size, end), false); e != OK {
+		return 0, e
+	}
 	n, e := env.Blobs.WriteAt(in.Blob, p[:end-off], off)
 	if n == 0 {
 		return 0, e
@@ -168,6 +184,9 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 // punch makes a range of a regular file read as zeros.
 func (s *State) punch(env *Env, in *Inode, off, size int64, keepAllocated bool) Errno {
 	if e := s.own(env, in); e != OK {
+		return e
+	}
+	if e := s.noteData(env, in, off, off+size, in.Size, true); e != OK {
 		return e
 	}
 	if e := env.Blobs.PunchHole(in.Blob, off, size); e != OK {

@@ -30,9 +30,13 @@ func (s *State) make(env *Env, dir *Inode, name string, in Inode) (*Inode, Errno
 	if e != OK {
 		return nil, e
 	}
+	s.atomically()
+	s.noteName(dir, name)
+	s.noteNew(made)
 	s.enter(dir, name, made)
 	s.touched(env, dir)
 	s.notify(dir, IN_CREATE|isDirBit(made), 0, name)
+	s.writeBack(env)
 	return made, OK
 }
 
@@ -147,6 +151,8 @@ func (s *State) Link(env *Env, id InodeID, at InodeID, path string) Errno {
 	in.Tmpfile = false
 	in.CtimeNs = env.NowNs
 	s.notify(in, IN_ATTRIB, 0, "") // of the link count
+	s.atomically()
+	s.noteName(t.dir, t.name)
 	s.enter(t.dir, t.name, in)
 	s.touched(env, t.dir)
 	s.notify(t.dir, IN_CREATE, 0, t.name)
@@ -187,7 +193,10 @@ func (s *State) unlink(env *Env, dir *Inode, name string, in *Inode) {
 		s.notify(in, IN_ATTRIB, 0, "") // of the link count
 	}
 	s.notify(dir, IN_DELETE|isDirBit(in), 0, name)
+	s.atomically()
+	s.noteName(dir, name)
 	s.leave(env, dir, name, in)
+	s.writeBack(env)
 }
 
 // Rmdir answers rmdir(2).
@@ -276,6 +285,9 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 		return e
 	}
 	s.Cookie++
+	s.atomically()
+	s.noteName(n.dir, n.name)
+	s.noteName(o.dir, o.name)
 	if exchange {
 		s.enter(o.dir, o.name, b)
 		s.enter(n.dir, n.name, a)
@@ -290,6 +302,7 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 	s.touched(env, n.dir)
 	s.unname(o.dir, o.name)
 	if b != nil {
+		s.noteFlush(a)
 		b.Refs++ // it goes when all have been told of the rename
 		s.leave(env, n.dir, n.name, b)
 	}
@@ -298,6 +311,7 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 	if b != nil {
 		s.Unref(env, b.ID)
 	}
+	s.writeBack(env)
 	return OK
 }
 

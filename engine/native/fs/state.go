@@ -26,6 +26,7 @@ type State struct {
 	Cookie     uint32    // of the last rename, for inotify
 	Ready      []int64   // inotify instances that got events since TakeReady
 	Gone       []InodeID // inodes of sockets that went since TakeGone
+	Journal    Journal
 }
 
 // Config is what a node's file system is made from.
@@ -94,6 +95,8 @@ type Inode struct {
 	Blob    BlobID   // content of a regular file that was written, 0 if none
 	Extents []Extent // allocated pages of the blob
 
+	Unsynced *Unsynced // what is not durable of a regular file
+
 	// Parent and Name are the last known name. For directories it is the only one; a removed directory keeps it.
 	Parent    InodeID
 	Name      string
@@ -106,6 +109,7 @@ type Inode struct {
 	Seals     int    // F_SEAL_WRITE and the like, of such a file
 	Mapped    bool   // was mapped for writing: not all writes are seen here
 	Refs      int    // open files, working directories and other holders
+	Held      int    // changes in the journal that may bring it back
 
 	Xattrs  []Xattr // in the order of names
 	Flocks  []Flock

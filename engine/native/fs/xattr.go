@@ -79,6 +79,7 @@ func (s *State) SetXattr(env *Env, id InodeID, name string, value []byte, flags 
 	if total > maxXattrBytes {
 		return ENOSPC
 	}
+	s.noteAttributes(in)
 	if ok {
 		in.Xattrs[i].Value = bytes.Clone(value)
 	} else {
@@ -117,6 +118,7 @@ func (s *State) RemoveXattr(env *Env, id InodeID, name string) Errno {
 	if !ok {
 		return ENODATA
 	}
+	s.noteAttributes(in)
 	in.Xattrs = slices.Delete(in.Xattrs, i, i+1)
 	s.changed(env, in)
 	return OK

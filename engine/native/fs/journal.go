@@ -1,0 +1,402 @@
+package fs
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A node's disk keeps what was synchronised; the rest lies in the page cache and in the running transaction, and a power
+// loss takes some of it. The Journal notes what is not durable: for each name its earlier inodes, for each page its
+// earlier bytes, for each file its earlier sizes and attributes. PowerLoss (loss.go) makes a crash image of it.
+//
+// What the real file system promises is taken from fsync(2), ext4(5) (data=ordered, auto_da_alloc) and Pillai et al.,
+// "All File Systems Are Not Created Equal", OSDI 2014.
+
+// Profile says what a file system promises about what was not synchronised.
+type Profile uint8
+
+const (
+	// Ext4Ordered is ext4 with data=ordered: changes of names, attributes and truncations become durable in their order,
+	// fsync of any file makes all earlier ones durable, a rename over a file brings the data of the new one along, and a
+	// file does not grow over bytes that were not written.
+	Ext4Ordered Profile = iota
+	// PosixMinimal promises what fsync(2) says and no more: a new name is durable when its directory was synchronised,
+	// and each change may be lost on its own.
+	PosixMinimal
+)
+
+// Journal is what a node's disk has not made durable yet. It notes nothing until it is On.
+type Journal struct {
+	On      bool
+	Profile Profile
+	Seq     int64    // of the last change
+	Changes []Change // of names and attributes, and truncations, in their order
+	Flushes []Flush
+	// Bytes is how much is kept of earlier contents.
+	Bytes int64
+}
+
+// Change is one change of metadata. Those of one call have the same number: they become durable together.
+type Change struct {
+	Seq   int64
+	Kind  ChangeKind
+	Inode InodeID // the directory of a name, or the inode
+	Name  string
+	Old   InodeID // what the name led to; 0 with Had is a whiteout
+	Had   bool
+	Attr  *Attributes
+}
+
+// ChangeKind says what a Change is of.
+type ChangeKind uint8
+
+const (
+	NameChange ChangeKind = iota
+	AttrChange
+	SizeChange // a truncation, a hole, an allocation
+)
+
+// Attributes are those of an inode before a change.
+type Attributes struct {
+	Mode     uint32
+	UID, GID int
+	Xattrs   []Xattr
+}
+
+// Flush says that the data that an inode had at a time is durable if the changes up to that time are: ext4 does so when
+// a file is renamed over another (auto_da_alloc).
+type Flush struct {
+	Seq   int64
+	Inode InodeID
+}
+
+// Unsynced is what is not durable of a regular file.
+type Unsynced struct {
+	// Pages are the earlier contents of pages, oldest first; the first is what the disk has.
+	Pages map[int64][]OldPage
+	Sizes []OldSize
+	// Meta says that the size or the existence of the file is not durable: fdatasync must commit it.
+	Meta bool
+	// Shadow holds the durable bytes of a file that programs have mapped for writing, whose writes nobody sees.
+	Shadow BlobID
+}
+
+// OldPage is one earlier content of a page; nil is zeros.
+type OldPage struct {
+	Data  []byte
+	Until int64 // the number of the change that ended it
+	Cut   bool  // that change is one of Changes: a truncation, not a write
+}
+
+// OldSize is one earlier size of a file.
+type OldSize struct {
+	Size  int64
+	Until int64
+	Cut   bool
+}
+
+// Limits of what a journal keeps: beyond them the disk writes back by itself, as any kernel does when too much is dirty.
+const (
+	maxUnsynced = 256 << 20 // bytes of earlier contents
+	maxChanges  = 1 << 16
+)
+
+// StartJournal begins to note what is not durable. All that is there now is durable.
+func (s *State) StartJournal(p Profile) { s.Journal = Journal{On: true, Profile: p} }
+
+// journals reports whether changes of an inode are to be noted: it lies on the disk.
+func (s *State) journals(in *Inode) bool {
+	return s.Journal.On && in.Synth == "" && !in.Memory && s.Mounts[in.Mount].Type == Disk
+}
+
+// atomically begins a change of metadata: those that are noted until the next begin become durable together.
+func (s *State) atomically() { s.Journal.Seq++ }
+
+// noteName notes what a name leads to, before it changes.
+func (s *State) noteName(dir *Inode, name string) {
+	if !s.journals(dir) {
+		return
+	}
+	old, had := dir.Entries[name]
+	s.Journal.Changes = append(s.Journal.Changes, Change{Seq: s.Journal.Seq, Kind: NameChange, Inode: dir.ID, Name: name, Old: old, Had: had})
+	dir.Held++
+	if old != 0 {
+		s.inode(old).Held++ // it may come back
+	}
+}
+
+// noteAttributes notes the attributes of an inode, before they change.
+func (s *State) noteAttributes(in *Inode) {
+	if !s.journals(in) {
+		return
+	}
+	s.atomically()
+	s.Journal.Changes = append(s.Journal.Changes, Change{Seq: s.Journal.Seq, Kind: AttrChange, Inode: in.ID,
+		Attr: &Attributes{Mode: in.Mode, UID: in.UID, GID: in.GID, Xattrs: slices.Clone(in.Xattrs)}})
+	in.Held++
+}
+
+// noteFlush notes that a file takes the place of another by a rename.
+func (s *State) noteFlush(in *Inode) {
+	if s.journals(in) && in.Unsynced != nil && s.Journal.Profile == Ext4Ordered {
+		s.Journal.Flushes = append(s.Journal.Flushes, Flush{Seq: s.Journal.Seq, Inode: in.ID})
+	}
+}
+
+// noteNew notes that a file was made.
+func (s *State) noteNew(in *Inode) {
+	if s.journals(in) && in.is(S_IFREG) {
+		in.unsynced().Meta = true
+	}
+}
+
+func (in *Inode) unsynced() *Unsynced {
+	if in.Unsynced == nil {
+		in.Unsynced = &Unsynced{Pages: map[int64][]OldPage{}}
+	}
+	return in.Unsynced
+}
+
+// noteData notes the bytes of a range and the size of a file, before a write (or, with cut, a truncation to size or a
+// hole) changes them.
+func (s *State) noteData(env *Env, in *Inode, off, end, size int64, cut bool) Errno {
+	if !s.journals(in) {
+		return OK
+	}
+	j, u := &s.Journal, in.unsynced()
+	s.atomically()
+	if cut {
+		j.Changes = append(j.Changes, Change{Seq: j.Seq, Kind: SizeChange, Inode: in.ID})
+		in.Held++
+		u.Meta = true
+	}
+	for page := off / pageBytes; page*pageBytes < end; page++ {
+		old, e := s.page(env, in, page)
+		if e != OK {
+			return e
+		}
+		if old == nil && cut && len(u.Pages[page]) == 0 {
+			continue // a hole stays a hole
+		}
+		u.Pages[page] = append(u.Pages[page], OldPage{Data: old, Until: j.Seq, Cut: cut})
+		j.Bytes += int64(len(old))
+	}
+	if size != in.Size || cut {
+		u.Sizes = append(u.Sizes, OldSize{Size: in.Size, Until: j.Seq, Cut: cut})
+		u.Meta = true
+	}
+	return OK
+}
+
+// page reads one page of a file; nil is zeros.
+func (s *State) page(env *Env, in *Inode, page int64) ([]byte, Errno) {
+	if in.Blob == 0 || !in.has(page) {
+		return nil, OK
+	}
+	p := make([]byte, pageBytes)
+	if _, e := env.Blobs.ReadAt(in.Blob, p, page*pageBytes); e != OK {
+		return nil, e
+	}
+	if len(bytes.Trim(p, "\x00")) == 0 {
+		return nil, OK
+	}
+	return p, OK
+}
+
+// has reports whether a page is allocated.
+func (in *Inode) has(page int64) bool {
+	i := in.first(page)
+	return i < len(in.Extents) && in.Extents[i].From <= page
+}
+
+// shadow keeps the durable bytes of a file that is about to be mapped for writing.
+func (s *State) shadow(env *Env, in *Inode) Errno {
+	if !s.journals(in) || in.unsynced().Shadow != 0 {
+		return OK
+	}
+	id := env.NewBlob()
+	if e := env.Blobs.Create(id); e != OK {
+		return e
+	}
+	in.Unsynced.Shadow = id
+	return s.refreshShadow(env, in)
+}
+
+// refreshShadow makes all bytes of a mapped file durable.
+func (s *State) refreshShadow(env *Env, in *Inode) Errno {
+	u := in.Unsynced
+	buffer := make([]byte, 64*pageBytes)
+	if e := env.Blobs.Truncate(u.Shadow, 0); e != OK {
+		return e
+	}
+	for off := int64(0); off < in.Size; off += int64(len(buffer)) {
+		n, e := env.Blobs.ReadAt(in.Blob, buffer[:min(int64(len(buffer)), in.Size-off)], off)
+		if e != OK {
+			return e
+		}
+		if _, e := env.Blobs.WriteAt(u.Shadow, buffer[:n], off); e != OK {
+			return e
+		}
+	}
+	return OK
+}
+
+// Sync answers fsync(2), and fdatasync(2) with dataOnly, for an inode.
+func (s *State) Sync(env *Env, id InodeID, dataOnly bool) Errno {
+	in := s.inode(id)
+	if !s.journals(in) {
+		return OK
+	}
+	commit := !dataOnly || in.Unsynced != nil && in.Unsynced.Meta
+	if e := s.syncData(env, in); e != OK {
+		return e
+	}
+	if commit {
+		s.commit(env, func(c *Change) bool { return s.Journal.Profile == Ext4Ordered || c.Inode == id })
+	}
+	return OK
+}
+
+// SyncAll answers sync(2) and syncfs(2).
+func (s *State) SyncAll(env *Env) Errno {
+	for _, in := range s.unsynced() {
+		if e := s.syncData(env, in); e != OK {
+			return e
+		}
+	}
+	s.commit(env, func(*Change) bool { return true })
+	return OK
+}
+
+// unsynced lists the inodes with data that is not durable, by number.
+func (s *State) unsynced() []*Inode {
+	var list []*Inode
+	for _, in := range s.Inodes {
+		if in.Unsynced != nil {
+			list = append(list, in)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Inode) int { return int(a.ID - b.ID) })
+	return list
+}
+
+// syncData makes the bytes of a file durable.
+func (s *State) syncData(env *Env, in *Inode) Errno {
+	u := in.Unsynced
+	if u == nil {
+		return OK
+	}
+	if u.Shadow != 0 {
+		if e := s.refreshShadow(env, in); e != OK {
+			return e
+		}
+	}
+	s.forgetData(in, func(int64) bool { return true })
+	return OK
+}
+
+// forgetData drops the earlier contents and sizes that ended by a change for which ended holds.
+func (s *State) forgetData(in *Inode, ended func(seq int64) bool) {
+	u := in.Unsynced
+	for page, old := range u.Pages {
+		kept := slices.DeleteFunc(old, func(o OldPage) bool {
+			if ended(o.Until) {
+				s.Journal.Bytes -= int64(len(o.Data))
+				return true
+			}
+			return false
+		})
+		if len(kept) == 0 {
+			delete(u.Pages, page)
+		} else {
+			u.Pages[page] = kept
+		}
+	}
+	u.Sizes = slices.DeleteFunc(u.Sizes, func(o OldSize) bool { return ended(o.Until) })
+	if len(u.Pages) == 0 && len(u.Sizes) == 0 && !u.Meta && u.Shadow == 0 {
+		in.Unsynced = nil
+	}
+}
+
+// commit makes the changes durable for which durable holds.
+func (s *State) commit(env *Env, durable func(*Change) bool) {
+	j := &s.Journal
+	var kept []Change
+	var gone []Change
+	for i := range j.Changes {
+		if c := j.Changes[i]; durable(&c) {
+			gone = append(gone, c)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	j.Changes = kept
+	if j.Profile == Ext4Ordered {
+		// What a flush brought along is durable now, and what a durable truncation ended can never come back.
+		for _, f := range j.Flushes {
+			if in := s.Inodes[f.Inode]; in != nil && in.Unsynced != nil {
+				s.forgetData(in, func(seq int64) bool { return seq <= f.Seq })
+			}
+		}
+		j.Flushes = nil
+	}
+	for _, in := range s.unsynced() {
+		if j.Profile == Ext4Ordered {
+			in.Unsynced.Meta = len(in.Unsynced.Sizes) > 0
+		}
+		s.forgetCut(in, gone)
+	}
+	for i := range gone {
+		c := &gone[i]
+		s.release(env, c.Inode)
+		if c.Kind == NameChange && c.Old != 0 {
+			s.release(env, c.Old)
+		}
+	}
+}
+
+// release lets go of an inode that a change held.
+func (s *State) release(env *Env, id InodeID) {
+	in := s.inode(id)
+	in.Held--
+	s.drop(env, in)
+}
+
+// forgetCut drops what truncations among durable changes ended.
+func (s *State) forgetCut(in *Inode, durable []Change) {
+	u := in.Unsynced
+	last := int64(0)
+	for i := range durable {
+		if c := &durable[i]; c.Kind == SizeChange && c.Inode == in.ID {
+			last = c.Seq
+		}
+	}
+	for page, old := range u.Pages {
+		for i := len(old) - 1; i >= 0; i-- {
+			if old[i].Cut && old[i].Until <= last {
+				for _, o := range old[:i+1] {
+					s.Journal.Bytes -= int64(len(o.Data))
+				}
+				u.Pages[page] = slices.Clone(old[i+1:])
+				break
+			}
+		}
+		if len(u.Pages[page]) == 0 {
+			delete(u.Pages, page)
+		}
+	}
+	for i := len(u.Sizes) - 1; i >= 0; i-- {
+		if u.Sizes[i].Cut && u.Sizes[i].Until <= last {
+			u.Sizes = slices.Clone(u.Sizes[i+1:])
+			break
+		}
+	}
+	s.forgetData(in, func(int64) bool { return false })
+}
+
+// writeBack makes all durable when the journal holds too much.
+func (s *State) writeBack(env *Env) {
+	if s.Journal.Bytes > maxUnsynced || len(s.Journal.Changes) > maxChanges {
+		s.SyncAll(env)
+	}
+}

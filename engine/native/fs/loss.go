@@ -1,0 +1,413 @@
+package fs
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Choose decides what becomes of something that was not durable: a number below n, where 0 is that nothing is lost. What
+// names it among all that this power loss decides.
+type Choose func(what string, n uint64) uint64
+
+// PowerLoss leaves what a disk holds after the power went, one of the legal images of the journal's profile, and empties
+// what lies in memory. All programs of the node must be gone.
+func (s *State) PowerLoss(env *Env, choose Choose) Errno {
+	j := &s.Journal
+	j.On = false // the image is made by calls that would be noted
+	defer func() { j.On = true }()
+	cut := int64(1<<63 - 1) // what happened later is lost
+	if j.Profile == Ext4Ordered {
+		cut = s.lastDurable(choose)
+		s.undo(cut)
+	} else {
+		s.loseChanges(choose)
+	}
+	for _, in := range s.unsynced() {
+		if e := s.loseData(env, in, cut, choose); e != OK {
+			return e
+		}
+	}
+	j.Changes, j.Flushes, j.Bytes = nil, nil, 0
+	s.emptyMemory()
+	s.recount(env)
+	return OK
+}
+
+// lastDurable chooses how many changes of metadata are lost, from the last one back, and gives the number of the last
+// that is not.
+func (s *State) lastDurable(choose Choose) int64 {
+	var calls []int64
+	for i := range s.Journal.Changes {
+		if c := &s.Journal.Changes[i]; len(calls) == 0 || calls[len(calls)-1] != c.Seq {
+			calls = append(calls, c.Seq)
+		}
+	}
+	lost := 0
+	if len(calls) > 0 {
+		lost = int(choose("metadata", uint64(len(calls)+1)))
+	}
+	switch {
+	case lost == 0:
+		return 1<<63 - 1
+	case lost == len(calls):
+		return calls[0] - 1
+	}
+	return calls[len(calls)-1-lost]
+}
+
+// undo takes the changes of names and attributes behind a number back.
+func (s *State) undo(cut int64) {
+	for i := len(s.Journal.Changes) - 1; i >= 0 && s.Journal.Changes[i].Seq > cut; i-- {
+		s.revert(&s.Journal.Changes[i])
+	}
+}
+
+func (s *State) revert(c *Change) {
+	in := s.inode(c.Inode)
+	switch c.Kind {
+	case NameChange:
+		if c.Had {
+			in.Entries[c.Name] = c.Old
+		} else {
+			delete(in.Entries, c.Name)
+		}
+		if c.Old != 0 {
+			s.inode(c.Old).Parent, s.inode(c.Old).Name = in.ID, c.Name
+		}
+	case AttrChange:
+		in.Mode, in.UID, in.GID, in.Xattrs = c.Attr.Mode, c.Attr.UID, c.Attr.GID, c.Attr.Xattrs
+	case SizeChange: // loseData sees to it
+	}
+}
+
+// loseChanges chooses for each name, and for the attributes of each inode, which of its states the disk has.
+func (s *State) loseChanges(choose Choose) {
+	type slot struct {
+		kind  ChangeKind
+		inode InodeID
+		name  string
+	}
+	states := map[slot][]*Change{}
+	var slots []slot
+	for i := range s.Journal.Changes {
+		c := &s.Journal.Changes[i]
+		if c.Kind == SizeChange {
+			continue
+		}
+		k := slot{c.Kind, c.Inode, c.Name}
+		if states[k] == nil {
+			slots = append(slots, k)
+		}
+		states[k] = append(states[k], c)
+	}
+	for _, k := range slots {
+		of := states[k]
+		what := fmt.Sprintf("name/%d/%s", k.inode, k.name)
+		if k.kind == AttrChange {
+			what = fmt.Sprintf("attributes/%d", k.inode)
+		}
+		if lost := choose(what, uint64(len(of)+1)); lost > 0 {
+			s.revert(of[len(of)-int(lost)])
+		}
+	}
+}
+
+// How the data of one file is lost.
+const (
+	keepAll    = iota
+	loseAll    // all that may go is gone
+	stopThere  // the state of one moment
+	loseSome   // each page on its own
+	tearSome   // each sector on its own
+	waysToLose // how many there are
+)
+
+// sectorBytes is what a disk writes as one.
+const sectorBytes = 512
+
+// loseData chooses what the disk has of a file's pages and of its size. cut is the last change of metadata that is
+// durable.
+func (s *State) loseData(env *Env, in *Inode, cut int64, choose Choose) Errno {
+	u := in.Unsynced
+	in.Unsynced = nil
+	defer func() {
+		if u.Shadow != 0 {
+			env.Blobs.Free(u.Shadow)
+		}
+	}()
+	if s.Inodes[in.ID] == nil {
+		return OK
+	}
+	who := fmt.Sprintf("file/%d", in.ID)
+	pages := slices.Sorted(maps.Keys(u.Pages))
+	way := uint64(keepAll)
+	if len(pages) > 0 || len(u.Sizes) > 0 || u.Shadow != 0 {
+		way = choose(who, waysToLose)
+	}
+	flushed := int64(0)
+	for _, f := range s.Journal.Flushes {
+		if f.Inode == in.ID && f.Seq <= cut {
+			flushed = f.Seq
+		}
+	}
+	strict := s.Journal.Profile == Ext4Ordered
+	// span are the states of a page or a size that the disk may have: [from, to], where len(old) is the present one.
+	span := func(n int, until func(int) (int64, bool)) (from, to int) {
+		to = n
+		if !strict {
+			return 0, n
+		}
+		for i := range n {
+			seq, isCut := until(i)
+			switch {
+			case isCut && seq <= cut, seq <= flushed:
+				from = i + 1
+			case isCut && to == n:
+				to = i
+			}
+		}
+		return from, max(from, to)
+	}
+	moment := int64(0)
+	if way == stopThere {
+		seqs := s.moments(u)
+		if len(seqs) == 0 {
+			way = loseAll
+		} else {
+			moment = seqs[choose(who+"/moment", uint64(len(seqs)))]
+		}
+	}
+	at := func(from, to int, until func(int) (int64, bool), what string) int {
+		switch way {
+		case keepAll:
+			return to
+		case loseAll:
+			return from
+		case stopThere:
+			for i := from; i < to; i++ {
+				if seq, _ := until(i); seq >= moment {
+					return i
+				}
+			}
+			return to
+		}
+		return to - int(choose(what, uint64(to-from+1)))
+	}
+	size := in.Size
+	sizeUntil := func(i int) (int64, bool) { return u.Sizes[i].Until, u.Sizes[i].Cut }
+	from, to := span(len(u.Sizes), sizeUntil)
+	chosen := at(from, to, sizeUntil, who+"/size")
+	written := int64(0) // all that was written before this change is on the disk, where the file has grown
+	durableSize := in.Size
+	if len(u.Sizes) > 0 {
+		sizeAt := func(i int) int64 {
+			if i == len(u.Sizes) {
+				return in.Size
+			}
+			return u.Sizes[i].Size
+		}
+		size, durableSize = sizeAt(chosen), sizeAt(from)
+		if chosen > from {
+			written = u.Sizes[chosen-1].Until
+			if whole := (size - 1) / pageBytes * pageBytes; way >= loseSome && !u.Sizes[chosen-1].Cut && whole > u.Sizes[chosen-1].Size {
+				// The last write of a growing file may have come to any whole page.
+				first := u.Sizes[chosen-1].Size/pageBytes + 1
+				if lost := choose(who+"/size/pages", uint64((whole/pageBytes-first)+2)); lost > 0 {
+					size = whole - int64(lost-1)*pageBytes
+				}
+			}
+		}
+	}
+	for _, page := range pages {
+		old := u.Pages[page]
+		until := func(i int) (int64, bool) { return old[i].Until, old[i].Cut }
+		from, to := span(len(old), until)
+		if strict && page*pageBytes >= durableSize {
+			// A file grows over written bytes only.
+			for from < to && old[from].Until <= written {
+				from++
+			}
+		}
+		states := make([][]byte, 0, to-from+1) // newest first
+		for i := to; i >= from; i-- {
+			state, e := s.pageState(env, in, page, old, i)
+			if e != OK {
+				return e
+			}
+			states = append(states, state)
+		}
+		what := fmt.Sprintf("%s/page/%d", who, page)
+		var image []byte
+		switch way {
+		case loseSome:
+			image = pick(states, 0, pageBytes, what, choose)
+		case tearSome:
+			for sector := 0; sector < pageBytes; sector += sectorBytes {
+				image = append(image, pick(states, sector, sector+sectorBytes, fmt.Sprintf("%s/%d", what, sector/sectorBytes), choose)...)
+			}
+		default:
+			image = states[to-at(from, to, until, "")]
+		}
+		if e := s.restore(env, in, page, image); e != OK {
+			return e
+		}
+	}
+	if u.Shadow != 0 {
+		if e := s.loseMapped(env, in, u.Shadow, way, who, choose); e != OK {
+			return e
+		}
+	}
+	if in.Blob == 0 && size == 0 {
+		return OK
+	}
+	return s.resize(env, in, size) // which also cuts what a restored page has behind the end
+}
+
+// pageState is the i-th content of a page, of which old are the earlier ones, in full.
+func (s *State) pageState(env *Env, in *Inode, page int64, old []OldPage, i int) ([]byte, Errno) {
+	state, e := []byte(nil), OK
+	if i < len(old) {
+		state = old[i].Data
+	} else {
+		state, e = s.page(env, in, page)
+	}
+	if state == nil {
+		state = make([]byte, pageBytes)
+	}
+	return state, e
+}
+
+// pick chooses one of the different contents that a part of a page had, newest first.
+func pick(states [][]byte, from, to int, what string, choose Choose) []byte {
+	var distinct [][]byte
+	for _, state := range states {
+		if part := state[from:to]; !slices.ContainsFunc(distinct, func(d []byte) bool { return bytes.Equal(d, part) }) {
+			distinct = append(distinct, part)
+		}
+	}
+	if len(distinct) == 1 {
+		return distinct[0]
+	}
+	return distinct[choose(what, uint64(len(distinct)))]
+}
+
+// moments are the numbers of the changes that ended a state of a file, ascending.
+func (s *State) moments(u *Unsynced) []int64 {
+	var seqs []int64
+	for _, old := range u.Pages {
+		for i := range old {
+			seqs = append(seqs, old[i].Until)
+		}
+	}
+	for i := range u.Sizes {
+		seqs = append(seqs, u.Sizes[i].Until)
+	}
+	slices.Sort(seqs)
+	seqs = slices.Compact(seqs)
+	slices.Reverse(seqs)
+	return seqs
+}
+
+// restore puts the bytes of a page in place. What is zero becomes a hole.
+func (s *State) restore(env *Env, in *Inode, page int64, image []byte) Errno {
+	if len(bytes.Trim(image, "\x00")) == 0 {
+		return s.punch(env, in, page*pageBytes, pageBytes, false)
+	}
+	_, e := s.writeAt(env, in, image, page*pageBytes)
+	return e
+}
+
+// loseMapped is loseData for pages that programs have written by a map: the disk has them as they were synchronised last,
+// or as they are.
+func (s *State) loseMapped(env *Env, in *Inode, shadow BlobID, way uint64, who string, choose Choose) Errno {
+	if way == keepAll {
+		return OK
+	}
+	now, then := make([]byte, pageBytes), make([]byte, pageBytes)
+	for page := int64(0); page*pageBytes < in.Size; page++ {
+		clear(now)
+		clear(then)
+		if _, e := env.Blobs.ReadAt(in.Blob, now, page*pageBytes); e != OK {
+			return e
+		}
+		if _, e := env.Blobs.ReadAt(shadow, then, page*pageBytes); e != OK {
+			return e
+		}
+		if slices.Equal(now, then) {
+			continue
+		}
+		if way >= loseSome && choose(fmt.Sprintf("%s/map/%d", who, page), 2) == 0 {
+			continue
+		}
+		if _, e := env.Blobs.WriteAt(in.Blob, then[:min(pageBytes, in.Size-page*pageBytes)], page*pageBytes); e != OK {
+			return e
+		}
+	}
+	return OK
+}
+
+// emptyMemory clears the trees that lie in memory.
+func (s *State) emptyMemory() {
+	for _, in := range s.Inodes {
+		if in.MountRoot && s.Mounts[in.Mount].Type == Tmpfs {
+			for name, id := range in.Entries {
+				if child := s.Inodes[id]; child != nil && child.MountRoot {
+					continue
+				}
+				delete(in.Entries, name)
+			}
+		}
+	}
+}
+
+// recount makes links and references what the names say, and drops what no name leads to.
+func (s *State) recount(env *Env) {
+	type name struct {
+		dir InodeID
+		at  string
+	}
+	reached := map[InodeID][]name{rootInode: nil}
+	for queue := []InodeID{rootInode}; len(queue) > 0; queue = queue[1:] {
+		dir := s.inode(queue[0])
+		for _, at := range slices.Sorted(maps.Keys(dir.Entries)) {
+			id := dir.Entries[at]
+			if id == 0 {
+				continue
+			}
+			in := s.inode(id)
+			_, known := reached[id]
+			if known && in.isDir() {
+				s.unname(dir, at) // a directory has one name: the first one found stays
+				continue
+			}
+			reached[id] = append(reached[id], name{dir.ID, at})
+			if !known && in.isDir() {
+				queue = append(queue, id)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Inodes)) {
+		in := s.Inodes[id]
+		if in.Synth != "" {
+			continue
+		}
+		in.Flocks, in.Locks, in.Watches, in.Refs, in.Held, in.Mapped, in.Tmpfile = nil, nil, nil, 0, 0, false, false
+		names, ok := reached[id]
+		if !ok {
+			s.discard(env, in)
+			delete(s.Inodes, id)
+			if in.is(S_IFSOCK) {
+				s.Gone = append(s.Gone, id)
+			}
+			continue
+		}
+		if id == rootInode {
+			continue
+		}
+		in.Nlink = len(names)
+		in.Parent, in.Name = names[0].dir, names[0].at
+	}
+	s.Instances, s.Ready = map[int64]*Inotify{}, nil
+}

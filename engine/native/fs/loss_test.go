@@ -1,0 +1,530 @@
+//go:build linux
+
+package fs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// step is one call of a script. Bytes are written in whole sectors, so that an image is small.
+type step struct {
+	call string // create mkdir write rename unlink truncate fsync fdatasync sync
+	a, b string
+	at   int  // first sector
+	n    int  // sectors
+	fill byte // content
+}
+
+func (o step) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %d+%d %c", o.call, o.a, o.b, o.at, o.n, max(o.fill, ' ')))
+}
+
+// play runs a script on an empty disk, loses the power and tells what is there.
+func play(t *testing.T, p Profile, script []step, choose Choose) string {
+	t.Helper()
+	env, _ := testEnv(t.TempDir())
+	s, err := New(env, Config{Root: NoLayer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.StartJournal(p)
+	for _, o := range script {
+		if e := run(s, env, o); e != OK {
+			t.Fatalf("%v: %v", o, e)
+		}
+		if err := s.Check(); err != nil {
+			t.Fatalf("after %v: %v", o, err)
+		}
+	}
+	if e := s.PowerLoss(env, choose); e != OK {
+		t.Fatal(e)
+	}
+	if err := s.Check(); err != nil {
+		t.Fatalf("after the power loss: %v", err)
+	}
+	var lines []string
+	for id, in := range s.Inodes {
+		if in.Synth != "" || in.MountRoot || in.Mount != 0 {
+			continue
+		}
+		name := s.Name(id)
+		if in.isDir() && !slices.Contains([]string{"/d", "/e"}, name) || !in.isDir() && !in.is(S_IFREG) {
+			continue
+		}
+		if in.isDir() {
+			lines = append(lines, name+"/")
+			continue
+		}
+		for dir, d := range s.Inodes {
+			for n, to := range d.Entries {
+				if to == id {
+					lines = append(lines, strings.TrimSuffix(s.Name(dir), "/")+"/"+n+" "+sectors(content(s, env, id)))
+				}
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "; ")
+}
+
+// sectors shows a content by the first byte of each sector.
+func sectors(b []byte) string {
+	var out []byte
+	for i := 0; i < len(b); i += sectorBytes {
+		c := b[i]
+		for _, other := range b[i:min(len(b), i+sectorBytes)] {
+			if other != c {
+				c = '?'
+			}
+		}
+		out = append(out, max(c, '.'))
+	}
+	return string(out)
+}
+
+func run(s *State, env *Env, o step) Errno {
+	open := func(path string, flags int) (InodeID, Errno) {
+		got, e := s.Open(env, s.Root(), path, flags, 0o644)
+		return got.Inode, e
+	}
+	switch o.call {
+	case "create":
+		id, e := open(o.a, O_CREAT|O_EXCL|O_WRONLY)
+		if e == OK {
+			s.Unref(env, id)
+		}
+		return e
+	case "mkdir":
+		return s.Mkdir(env, s.Root(), o.a, 0o755)
+	case "rename":
+		return s.Rename(env, s.Root(), o.a, s.Root(), o.b, 0)
+	case "unlink":
+		return s.Unlink(env, s.Root(), o.a)
+	case "sync":
+		return s.SyncAll(env)
+	}
+	flags := O_WRONLY
+	if o.call == "fsync" {
+		flags = O_RDONLY
+	}
+	id, e := open(o.a, flags)
+	if e != OK {
+		return e
+	}
+	defer s.Unref(env, id)
+	switch o.call {
+	case "write":
+		_, e = s.WriteAt(env, id, []byte(strings.Repeat(string(o.fill), o.n*sectorBytes)), int64(o.at*sectorBytes))
+	case "truncate":
+		e = s.Truncate(env, id, int64(o.n*sectorBytes))
+	case "fsync":
+		e = s.Sync(env, id, false)
+	case "fdatasync":
+		e = s.Sync(env, id, true)
+	}
+	return e
+}
+
+// sampled gives all images that PowerLoss can make of a script, by making all its choices in turn; nil if they are more
+// than limit.
+func sampled(t *testing.T, p Profile, script []step, limit int) map[string]bool {
+	images := map[string]bool{}
+	var choices, of []uint64
+	for runs := 0; runs < limit; runs++ {
+		i := 0
+		images[play(t, p, script, func(_ string, n uint64) uint64 {
+			if i == len(choices) {
+				choices, of = append(choices, 0), append(of, n)
+			}
+			of[i] = n
+			i++
+			return choices[i-1]
+		})] = true
+		choices, of = choices[:i], of[:i]
+		for len(choices) > 0 && choices[len(choices)-1]+1 == of[len(of)-1] {
+			choices, of = choices[:len(choices)-1], of[:len(of)-1]
+		}
+		if len(choices) == 0 {
+			return images
+		}
+		choices[len(choices)-1]++
+	}
+	return nil
+}
+
+// moment is all that exists after one call of a script, in the obvious form.
+type moment struct {
+	names map[string]int // path to file; 0 is a directory
+	files map[int]string // a character for each sector
+}
+
+const pageSectors = pageBytes / sectorBytes
+
+// legal lists all images that a profile allows, from the definition and not from the journal.
+func legal(p Profile, script []step) map[string]bool {
+	now := moment{names: map[string]int{}, files: map[int]string{}}
+	moments := []moment{now}
+	type fact struct{ at, file, sectors int }
+	var metadata []int        // moments of changes of metadata
+	var truncations []fact    // of files, to sectors
+	var flushes []fact        // of files
+	synced := map[int]int{}   // when the data of a file was synchronised last
+	dirs := map[string]int{}  // when a directory was
+	unsized := map[int]bool{} // files whose size or name is not durable
+	durable := 0              // all changes of metadata up to this moment are
+	born := map[int]int{}     // files
+	dirOf := func(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
+	for i, o := range script {
+		at := i + 1
+		next := moment{names: map[string]int{}, files: map[int]string{}}
+		for k, v := range now.names {
+			next.names[k] = v
+		}
+		for k, v := range now.files {
+			next.files[k] = v
+		}
+		file := now.names[o.a]
+		switch o.call {
+		case "create":
+			file = at
+			next.names[o.a], next.files[file], born[file], unsized[file] = file, "", at, true
+			metadata = append(metadata, at)
+		case "mkdir":
+			next.names[o.a] = 0
+			metadata = append(metadata, at)
+		case "unlink":
+			delete(next.names, o.a)
+			metadata = append(metadata, at)
+		case "rename":
+			if _, over := now.names[o.b]; over {
+				flushes = append(flushes, fact{at, file, 0})
+			}
+			delete(next.names, o.a)
+			next.names[o.b] = file
+			metadata = append(metadata, at)
+		case "truncate":
+			if o.n == len(now.files[file]) {
+				break
+			}
+			text := now.files[file] + strings.Repeat(".", o.n)
+			next.files[file], unsized[file] = text[:o.n], true
+			metadata = append(metadata, at)
+			truncations = append(truncations, fact{at, file, o.n})
+		case "write":
+			text := []byte(now.files[file])
+			if len(text) < o.at+o.n {
+				unsized[file] = true
+			}
+			for len(text) < o.at+o.n {
+				text = append(text, '.')
+			}
+			for k := range o.n {
+				text[o.at+k] = o.fill
+			}
+			next.files[file] = string(text)
+		case "fsync", "fdatasync", "sync":
+			if o.call == "sync" {
+				for f := range now.files {
+					synced[f] = at
+				}
+				for d := range now.names {
+					dirs[d+"/"] = at
+				}
+				dirs["/"] = at
+				durable = at
+				break
+			}
+			if file == 0 {
+				dirs[o.a+"/"] = at
+				if o.a == "/" {
+					dirs["/"] = at
+				}
+				durable = at
+				break
+			}
+			synced[file] = at
+			if o.call == "fsync" || unsized[file] {
+				durable = at
+			}
+			unsized[file] = false
+		}
+		if durable == at { // what is left to commit is only what has grown since
+			for f := range unsized {
+				since := max(synced[f], born[f])
+				for _, c := range truncations {
+					if c.file == f {
+						since = max(since, c.at)
+					}
+				}
+				unsized[f] = since < at && len(moments[since].files[f]) != len(now.files[f])
+			}
+		}
+		now = next
+		moments = append(moments, now)
+	}
+	end := len(script)
+
+	images := map[string]bool{}
+	// contents lists what a file may hold if the changes of metadata up to cut are durable.
+	contents := func(file, cut int) []string {
+		first, last := max(synced[file], born[file]), end
+		for _, f := range flushes {
+			if p == Ext4Ordered && f.file == file && f.at <= cut {
+				first = max(first, f.at)
+			}
+		}
+		lowest := map[int]int{} // from which moment on a page may come
+		sizes := first
+		for _, c := range truncations {
+			if p != Ext4Ordered || c.file != file || c.at <= first {
+				continue
+			}
+			if c.at > cut {
+				last = c.at - 1
+				break
+			}
+			sizes = max(sizes, c.at)
+			for page := c.sectors / pageSectors; page < 16; page++ {
+				lowest[page] = c.at
+			}
+		}
+		set := map[string]bool{}
+		base := len(moments[sizes].files[file])
+		for m := sizes; m <= last; m++ {
+			full := len(moments[m].files[file])
+			lengths := []int{full}
+			if before := len(moments[max(m-1, sizes)].files[file]); m > sizes && script[m-1].call == "write" && before < full {
+				for page := before/pageSectors + 1; page*pageSectors < full; page++ {
+					if page*pageSectors > before {
+						lengths = append(lengths, page*pageSectors)
+					}
+				}
+			}
+			grown := m // the first moment with this size
+			for grown > sizes && len(moments[grown-1].files[file]) == full {
+				grown--
+			}
+			for _, length := range lengths {
+				texts := []string{""}
+				for sector := range length {
+					from := max(first, lowest[sector/pageSectors])
+					if p == Ext4Ordered && sector/pageSectors*pageSectors >= base {
+						from = max(from, grown)
+					}
+					options := map[byte]bool{}
+					for k := from; k <= last; k++ {
+						c := byte('.')
+						if text := moments[k].files[file]; sector < len(text) {
+							c = text[sector]
+						}
+						options[c] = true
+					}
+					var longer []string
+					for _, text := range texts {
+						for c := range options {
+							longer = append(longer, text+string(c))
+						}
+					}
+					texts = longer
+				}
+				for _, text := range texts {
+					set[text] = true
+				}
+			}
+		}
+		var list []string
+		for text := range set {
+			list = append(list, text)
+		}
+		return list
+	}
+	image := func(names map[string]int, cut int) {
+		var paths []string
+		for path := range names {
+			if d := strings.TrimSuffix(dirOf(path), "/"); d != "" {
+				if _, ok := names[d]; !ok {
+					continue
+				}
+			}
+			paths = append(paths, path)
+		}
+		slices.Sort(paths)
+		chosen := map[int]string{}
+		var fill func(i int, lines []string)
+		fill = func(i int, lines []string) {
+			if i == len(paths) {
+				sorted := slices.Clone(lines)
+				slices.Sort(sorted)
+				images[strings.Join(sorted, "; ")] = true
+				return
+			}
+			file := names[paths[i]]
+			if file == 0 {
+				fill(i+1, append(lines, paths[i]+"/"))
+				return
+			}
+			if text, ok := chosen[file]; ok {
+				fill(i+1, append(lines, paths[i]+" "+text))
+				return
+			}
+			for _, text := range contents(file, cut) {
+				chosen[file] = text
+				fill(i+1, append(lines, paths[i]+" "+text))
+			}
+			delete(chosen, file)
+		}
+		fill(0, nil)
+	}
+	if p == Ext4Ordered {
+		cuts := []int{durable}
+		for _, m := range metadata {
+			if m > durable {
+				cuts = append(cuts, m)
+			}
+		}
+		for _, cut := range cuts {
+			image(moments[cut].names, cut)
+		}
+		return images
+	}
+	all := map[string]bool{}
+	for _, m := range moments {
+		for path := range m.names {
+			all[path] = true
+		}
+	}
+	var paths []string
+	for path := range all {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	var each func(i int, names map[string]int)
+	each = func(i int, names map[string]int) {
+		if i == len(paths) {
+			image(names, end)
+			return
+		}
+		tried := map[int]bool{}
+		for m := dirs[dirOf(paths[i])]; m <= end; m++ {
+			file, ok := moments[m].names[paths[i]]
+			if !ok {
+				file = -1
+			}
+			if tried[file] {
+				continue
+			}
+			tried[file] = true
+			if ok {
+				names[paths[i]] = file
+			} else {
+				delete(names, paths[i])
+			}
+			each(i+1, names)
+		}
+		delete(names, paths[i])
+	}
+	each(0, map[string]int{})
+	return images
+}
+
+var scripts = [][]step{
+	{{"create", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'x'}, {"fsync", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'y'},
+		{"rename", "/a", "/b", 0, 0, 0}, {"create", "/c", "", 0, 0, 0}},
+	{{"create", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 1, 'x'}, {"create", "/t", "", 0, 0, 0}, {"write", "/t", "", 0, 1, 'y'},
+		{"rename", "/t", "/a", 0, 0, 0}, {"write", "/a", "", 0, 1, 'z'}},
+	{{"create", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'x'}, {"sync", "", "", 0, 0, 0}, {"truncate", "/a", "", 0, 0, 0},
+		{"write", "/a", "", 0, 1, 'y'}, {"fdatasync", "/a", "", 0, 0, 0}},
+	{{"mkdir", "/d", "", 0, 0, 0}, {"create", "/d/f", "", 0, 0, 0}, {"write", "/d/f", "", 0, 1, 'x'}, {"fsync", "/d/f", "", 0, 0, 0},
+		{"rename", "/d/f", "/g", 0, 0, 0}, {"unlink", "/g", "", 0, 0, 0}},
+	{{"create", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 20, 'x'}, {"write", "/a", "", 20, 2, 'y'}, {"fdatasync", "/a", "", 0, 0, 0},
+		{"write", "/a", "", 1, 1, 'z'}, {"write", "/a", "", 1, 1, 'w'}},
+	{{"create", "/a", "", 0, 0, 0}, {"fsync", "/a", "", 0, 0, 0}, {"fsync", "/", "", 0, 0, 0}, {"write", "/a", "", 8, 1, 'x'},
+		{"truncate", "/a", "", 0, 4, 0}, {"truncate", "/a", "", 0, 12, 0}},
+}
+
+// All images that can be made of a script are legal, and all legal ones can be made.
+func TestCrashImages(t *testing.T) {
+	for p, name := range map[Profile]string{Ext4Ordered: "ext4-ordered", PosixMinimal: "posix-minimal"} {
+		for i, script := range scripts {
+			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) { compareImages(t, p, script, 1<<30) })
+		}
+		t.Run(name+"/random", func(t *testing.T) {
+			compared := 0
+			for seed := range uint64(100) {
+				if compareImages(t, p, randomScript(seed), 300) {
+					compared++
+				}
+				if t.Failed() {
+					return
+				}
+			}
+			if compared < 25 {
+				t.Errorf("only %d scripts were small enough", compared)
+			}
+		})
+	}
+}
+
+func compareImages(t *testing.T, p Profile, script []step, limit int) bool {
+	got := sampled(t, p, script, limit)
+	if got == nil {
+		return false
+	}
+	want := legal(p, script)
+	for image := range got {
+		if !want[image] {
+			t.Errorf("%v\nleft %q, which is not legal", script, image)
+			return true
+		}
+	}
+	for image := range want {
+		if !got[image] {
+			t.Errorf("%v\nnever leaves %q", script, image)
+			return true
+		}
+	}
+	return true
+}
+
+// randomScript makes six calls that can all be made.
+func randomScript(seed uint64) []step {
+	r := rand.New(rand.NewPCG(seed, 1))
+	script := []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 1 + r.IntN(2), fill: 'a'}}
+	there := []string{"/a"}
+	for i := 0; len(script) < 6; i++ {
+		a := there[r.IntN(len(there))]
+		switch r.IntN(8) {
+		case 0:
+			if !slices.Contains(there, "/b") {
+				script = append(script, step{call: "create", a: "/b"})
+				there = append(there, "/b")
+			}
+		case 1:
+			to := []string{"/a", "/b", "/c"}[r.IntN(3)]
+			if to == a {
+				continue
+			}
+			script = append(script, step{call: "rename", a: a, b: to})
+			there = slices.DeleteFunc(there, func(s string) bool { return s == a || s == to })
+			there = append(there, to)
+		case 2:
+			if len(there) > 1 {
+				script = append(script, step{call: "unlink", a: a})
+				there = slices.DeleteFunc(there, func(s string) bool { return s == a })
+			}
+		case 3:
+			script = append(script, step{call: "truncate", a: a, n: r.IntN(3)})
+		case 4:
+			script = append(script, step{call: []string{"fsync", "fdatasync", "sync"}[r.IntN(3)], a: a})
+		case 5:
+			script = append(script, step{call: "fsync", a: "/"})
+		default:
+			script = append(script, step{call: "write", a: a, at: r.IntN(2), n: 1, fill: byte('b' + i%20)})
+		}
+	}
+	return script
+}
