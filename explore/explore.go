@@ -79,6 +79,7 @@ type Summary struct {
 	WallNs     int64                `json:"wall_ns"`
 	Decisions  int                  `json:"decisions"`
 	Operations Operations           `json:"operations"`
+	Reasons    []Reason             `json:"reasons,omitempty"`
 	Faults     []fault.Entry        `json:"faults,omitempty"`
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
 	Refused    []engine.Unsupported `json:"refused,omitempty"`
@@ -105,6 +106,7 @@ func Summarise(o *engine.Outcome) *Summary {
 		Faults: o.Ledger.Entries, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
 		Verdicts: o.Verdicts, Machine: o.Machine}
 	s.Operations = CountOperations(o.History)
+	s.Reasons = CountReasons(o.History)
 	return s
 }
 

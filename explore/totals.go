@@ -31,6 +31,7 @@ type Totals struct {
 	RunWallNs  int64                `json:"run_wall_ns"`
 	Workers    int                  `json:"workers"`
 	Operations Operations           `json:"operations"`
+	Reasons    []Reason             `json:"reasons,omitempty"`
 	Faults     fault.Ledger         `json:"faults"`
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
 	Refused    []engine.Unsupported `json:"refused,omitempty"`
@@ -118,6 +119,7 @@ func (t *Totals) add(s *Summary) {
 	t.Operations.Ok += s.Operations.Ok
 	t.Operations.Fail += s.Operations.Fail
 	t.Operations.Info += s.Operations.Info
+	t.Reasons = MergeReasons(t.Reasons, s.Reasons)
 	t.Faults.Add(&fault.Ledger{Entries: s.Faults})
 	for name, n := range s.LogCounts {
 		if t.LogCounts == nil {

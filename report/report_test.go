@@ -252,6 +252,7 @@ func TestStoryOfALongRunIsShort(t *testing.T) {
 func TestSummary(t *testing.T) {
 	totals := &explore.Totals{Seed: 7, Runs: 200, Violated: 2, VirtualNs: 3_600e9, WallNs: 61_500e6, Workers: 2,
 		Operations: explore.Operations{Invoked: 1000, Ok: 900, Fail: 50, Info: 30},
+		Reasons:    []explore.Reason{{Type: history.Fail, Text: "status 503", Count: 50}, {Type: history.Info, Text: explore.OtherReasons, Count: 30}},
 		Faults:     fault.Ledger{Entries: []fault.Entry{{Kind: fault.Partition, Planned: 12, Delivered: 11, Observed: 9}}},
 		LogCounts:  map[string]uint64{"leader change": 31, "election": 80},
 		Refused:    []engine.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}, {Program: "/bin/b", Call: "io_uring_setup", Errno: "ENOSYS", Count: 9}},
@@ -294,7 +295,7 @@ func TestRunText(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := Run(&b, 3, explore.Summarise(o), o.History); err != nil {
+	if err := Run(&b, 3, explore.Summarise(o)); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "run.txt", b.String())

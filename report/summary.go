@@ -1,11 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -27,6 +24,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
 	}
 	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
+	reasons(&b, t.Reasons)
 	ledger(&b, &t.Faults)
 	properties(&b, t.Properties)
 	logCounts(&b, t.LogCounts)
@@ -93,39 +91,24 @@ func operations(b *strings.Builder, o explore.Operations, virtualNs, wallNs int6
 // Reasons is the number of reasons that are listed for operations of one type.
 const Reasons = 4
 
-// reasons tells why operations were not ok: the errors that their driver gave, the most frequent first.
-func reasons(b *strings.Builder, name string, typ history.Type, h []history.Event) {
-	counts := map[string]uint64{}
-	for i := range h {
-		if h[i].Type == typ {
-			counts[reason(h[i].Error)]++
+// reasons tells why operations were not ok, the most frequent reasons of each type first.
+func reasons(b *strings.Builder, list []explore.Reason) {
+	for _, typ := range []history.Type{history.Fail, history.Info} {
+		shown, rest := 0, uint64(0)
+		for _, r := range list {
+			switch {
+			case r.Type != typ:
+			case shown < Reasons && r.Text != explore.OtherReasons:
+				shown++
+				fmt.Fprintf(b, "    %s %6d  %s\n", typ, r.Count, clip(r.Text))
+			default:
+				rest += r.Count
+			}
+		}
+		if rest > 0 {
+			fmt.Fprintf(b, "    %s %6d  for other reasons\n", typ, rest)
 		}
 	}
-	list := slices.SortedFunc(maps.Keys(counts), func(x, y string) int {
-		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
-	})
-	rest := uint64(0)
-	for i, text := range list {
-		if i < Reasons {
-			fmt.Fprintf(b, "    %s %6d  %s\n", name, counts[text], text)
-		} else {
-			rest += counts[text]
-		}
-	}
-	if rest > 0 {
-		fmt.Fprintf(b, "    %s %6d  for %d other reasons\n", name, rest, len(list)-Reasons)
-	}
-}
-
-// reason takes out of an error what differs from one connection to the next: the client's own address.
-func reason(text string) string {
-	words := strings.Fields(text)
-	for i, word := range words {
-		if _, to, ok := strings.Cut(word, "->"); ok && to != "" {
-			words[i] = to
-		}
-	}
-	return clip(orElse(strings.Join(words, " "), "the driver gives no reason"))
 }
 
 func properties(b *strings.Builder, list []explore.PropertyTotal) {
@@ -173,14 +156,13 @@ func Refused(b io.Writer, list []engine.Unsupported) {
 	}
 }
 
-// Run tells how one run ended, apart from its violations; h is its history.
-func Run(w io.Writer, t uint64, s *explore.Summary, h []history.Event) error {
+// Run tells how one run ended, apart from its violations.
+func Run(w io.Writer, t uint64, s *explore.Summary) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run of seed %d: %s after %d events, %s of virtual time in %s\n", t, ended(s), s.Events, duration(s.VirtualNs), duration(s.WallNs))
 	fmt.Fprintf(&b, "  trace hash %s, %s\n", s.Hash, repeat(s.Repeat))
 	operations(&b, s.Operations, s.VirtualNs, s.WallNs)
-	reasons(&b, "fail", history.Fail, h)
-	reasons(&b, "info", history.Info, h)
+	reasons(&b, s.Reasons)
 	if len(s.Faults) > 0 {
 		b.WriteString("  faults (planned/delivered/observed):")
 		for _, e := range s.Faults {

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // workerName is the hidden verb that a campaign starts its worker processes with.
@@ -62,7 +63,7 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	o := engine.Options{Dir: setup.Scratch, Self: self, Interrupt: interrupt}
 	finish := func(*engine.Outcome) error { return nil }
 	if job.Trace != nil {
-		if finish, err = trace(&o, job.Trace); err != nil {
+		if finish, err = trace(&o, job.Trace, setup.Spec); err != nil {
 			return nil, err
 		}
 	}
@@ -101,15 +102,17 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 }
 
 // trace adds an observer to o that writes the trace into a file.
-func trace(o *engine.Options, t *explore.Trace) (finish func(*engine.Outcome) error, err error) {
+func trace(o *engine.Options, t *explore.Trace, spec *world.Spec) (finish func(*engine.Outcome) error, err error) {
 	f, err := os.Create(t.File)
 	if err != nil {
 		return nil, fmt.Errorf("the trace: %w", report.DiskError(err, filepath.Dir(t.File)))
 	}
-	sink, err := report.NewSink(t.Format, f, report.Filter{Level: t.Level, Events: t.Events})
-	if err != nil {
-		f.Close()
-		return nil, err
+	sink := report.NewDiagramSink(f, spec)
+	if t.Format != report.DiagramFormat {
+		if sink, err = report.NewSink(t.Format, f, report.Filter{Level: t.Level, Events: t.Events}); err != nil {
+			f.Close()
+			return nil, err
+		}
 	}
 	o.Observe, o.Log = sink.Event, sink.Log
 	return func(out *engine.Outcome) error {
