@@ -195,7 +195,7 @@ func (c *collector) count(r *result) {
 	}
 	c.lostRow = 0
 	s := r.reply.Summary
-	t.add(s)
+	t.add(s, r.job.Tape.Seed)
 	if !s.Repeat.Reproducible {
 		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, s.Repeat.Reason})
 	}

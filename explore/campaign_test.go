@@ -286,7 +286,7 @@ func TestTotalsStayBounded(t *testing.T) {
 	var totals Totals
 	for i := range 100_000 {
 		s := &Summary{Warnings: []string{fmt.Sprint("w", i)}, Refused: []engine.Unsupported{{Program: fmt.Sprint(i)}}}
-		totals.add(s)
+		totals.add(s, 1)
 		totals.fail(uint64(i), s, RandomTape(0, 1), engine.Verdict{Property: strings.Repeat("x", i%1000)})
 		totals.lose(Lost{})
 	}

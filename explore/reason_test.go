@@ -32,7 +32,7 @@ func TestReasons(t *testing.T) {
 	// What is kept does not grow with the runs, and nothing is lost.
 	var totals Totals
 	for i := range 1000 {
-		totals.add(&Summary{Reasons: []Reason{{history.Info, fmt.Sprint("reason ", i), 1}}})
+		totals.add(&Summary{Reasons: []Reason{{history.Info, fmt.Sprint("reason ", i), 1}}}, 1)
 	}
 	sum := uint64(0)
 	for _, r := range totals.Reasons {

@@ -65,8 +65,9 @@ type PropertyTotal struct {
 	Holds    uint64 `json:"holds"`
 	Violated uint64 `json:"violated"`
 	Unknown  uint64 `json:"unknown"`
-	// Reason is that of the first unknown verdict.
+	// Reason is that of the first unknown verdict, and Seed its run's.
 	Reason string `json:"reason,omitempty"`
+	Seed   uint64 `json:"seed,omitempty"`
 	Probes uint64 `json:"probes,omitempty"`
 }
 
@@ -109,8 +110,8 @@ func (t *Totals) unrepeatable(u Unrepeatable) {
 	}
 }
 
-// add takes a finished run into the sums.
-func (t *Totals) add(s *Summary) {
+// add takes a finished run of a seed into the sums.
+func (t *Totals) add(s *Summary, seed uint64) {
 	t.Runs++
 	t.Events += s.Events
 	t.VirtualNs += s.VirtualNs
@@ -132,7 +133,7 @@ func (t *Totals) add(s *Summary) {
 		t.warn(w)
 	}
 	for i := range s.Verdicts {
-		t.verdict(&s.Verdicts[i])
+		t.verdict(&s.Verdicts[i], seed)
 	}
 	if t.Machine == "" {
 		t.Machine = s.Machine
@@ -166,7 +167,7 @@ func (t *Totals) warn(text string) {
 	}
 }
 
-func (t *Totals) verdict(v *engine.Verdict) {
+func (t *Totals) verdict(v *engine.Verdict, seed uint64) {
 	i := 0
 	for i < len(t.Properties) && t.Properties[i].Property != v.Property {
 		i++
@@ -184,7 +185,7 @@ func (t *Totals) verdict(v *engine.Verdict) {
 	default:
 		p.Unknown++
 		if p.Reason == "" {
-			p.Reason = v.Reason
+			p.Reason, p.Seed = v.Reason, seed
 		}
 	}
 }

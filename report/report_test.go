@@ -257,7 +257,7 @@ func TestSummary(t *testing.T) {
 		LogCounts:  map[string]uint64{"leader change": 31, "election": 80},
 		Refused:    []engine.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}, {Program: "/bin/b", Call: "io_uring_setup", Errno: "ENOSYS", Count: 9}},
 		Warnings:   []explore.Warning{{Text: "MAP_SHARED writes bypass the journal", Runs: 200}},
-		Properties: []explore.PropertyTotal{{Property: "linearizable", Kind: "safety", Holds: 197, Violated: 2, Unknown: 1, Reason: "budget"}},
+		Properties: []explore.PropertyTotal{{Property: "linearizable", Kind: "safety", Holds: 197, Violated: 2, Unknown: 1, Reason: "budget", Seed: 7}},
 		Failures:   []*explore.Failure{{ID: "0123456789ab", Signature: "linearizable: get # is stale", Runs: 2, Run: 17, Tape: tape.Tape{Seed: 99}}},
 	}
 	s := &world.Spec{}

@@ -119,7 +119,7 @@ func properties(b *strings.Builder, list []explore.PropertyTotal) {
 	for _, p := range list {
 		fmt.Fprintf(b, "  %-22s %9d  %9d  %9d  %9d\n", p.Property, p.Holds, p.Violated, p.Unknown, p.Probes)
 		if p.Unknown > 0 {
-			fmt.Fprintf(b, "    unknown, first: %s\n", p.Reason)
+			fmt.Fprintf(b, "    unknown, first with seed %d: %s\n", p.Seed, p.Reason)
 		}
 	}
 }
