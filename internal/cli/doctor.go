@@ -230,7 +230,7 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 	for _, x := range reply.Outcome.Crashes {
 		fmt.Fprintf(a.out, "%s of %s (exit code %d%s)\n", x.Kind, x.Program, x.ExitCode, withSignal(x.Signal))
 	}
-	if err := report.Run(a.out, seed, reply.Summary, reply.Outcome.History); err != nil {
+	if err := report.Run(a.out, seed, reply.Summary); err != nil {
 		return err
 	}
 	if len(reply.Summary.Refused) == 0 {

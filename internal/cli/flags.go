@@ -31,6 +31,7 @@ type flags struct {
 	runs      uint64
 	tapeFile  string
 	trace     string
+	html      string
 	format    string
 	until     uint64
 }

@@ -89,7 +89,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	if !f.json {
-		if err := report.Run(a.out, failure.Tape.Seed, first.Summary, first.Outcome.History); err != nil {
+		if err := report.Run(a.out, failure.Tape.Seed, first.Summary); err != nil {
 			return err
 		}
 	}

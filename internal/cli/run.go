@@ -86,7 +86,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	if !f.json {
-		if err := report.Run(a.out, t.Seed, reply.Summary, reply.Outcome.History); err != nil {
+		if err := report.Run(a.out, t.Seed, reply.Summary); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,274 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/tape"
+)
+
+// Bounds of a page, so that a run of a million events makes one of a few megabytes at most.
+const (
+	PageOperations = 400
+	PageLogs       = 1500
+	PageStrikes    = 200
+	PageDecisions  = 200
+	PageEvidence   = 200
+	pageValueRunes = 120
+	pageLineRunes  = 400
+	pageTapeBytes  = 64 << 10
+)
+
+// PageOf is what the page of a failure is made from.
+type PageOf struct {
+	StoryOf
+	Bloodhound string // version of the program
+	Signature  string
+	// Diagram has the messages and marks of the run; without one, nodes are drawn without messages.
+	Diagram *Diagram
+	// Changed says how the run differs from the one that was stored, if it does.
+	Changed string
+}
+
+//go:embed page.html
+var pageText string
+
+//go:embed style.css
+var style string
+
+//go:embed page.js
+var script string
+
+var functions = template.FuncMap{
+	"line":    func(s string) string { return visible(s, pageLineRunes) },
+	"value":   func(s string) string { return visible(s, pageValueRunes) },
+	"seconds": Seconds,
+	"count":   count,
+	"style":   func() template.CSS { return template.CSS(style) },
+	"script":  func() template.JS { return template.JS(script) },
+}
+
+var pageTemplate = template.Must(template.New("page").Funcs(functions).Parse(pageText))
+
+// pageView is what the template shows.
+type pageView struct {
+	*PageOf
+	Promise, Happened string
+	AtNs              int64
+	Title             string
+	Overview, Close   template.HTML
+	FromNs, ToNs      int64
+	Nodes             []nodeView
+	Operations        []operationView
+	OperationsLeft    int
+	Clients           int
+	Key               string
+	Conflicts         int
+	Broken            string
+	Evidence          []string
+	EvidenceLeft      int
+	Logs              []logView
+	LogsLeft          int
+	Strikes           []fault.Strike
+	StrikesLeft       int
+	Decisions         []tape.Decision
+	DecisionsLeft     int
+	TapeText          string
+	TapeCut           bool
+	Events            uint64
+}
+
+type nodeView struct {
+	Index  int
+	Name   string
+	Colour string
+	Role   string
+}
+
+type operationView struct {
+	history.Operation
+	Conflict, SameKey, Pending bool
+	Request, Result            string
+}
+
+// logView is a line of the interleaved logs; one without a node is the world's: a fault, a phase, the violation.
+type logView struct {
+	TimeNs int64
+	Node   string
+	Index  int // of the node; -1 for the world
+	Colour string
+	Stream string
+	Text   string
+	Class  string
+}
+
+// Page writes a failure as one HTML file that needs nothing else: what was promised and what happened, the space-time
+// diagram, the operations, the logs of all nodes, the faults, the tape, and how to replay it.
+func Page(w io.Writer, p PageOf) error {
+	f := newFocus(p.Outcome, p.Verdict)
+	v := pageView{PageOf: &p, Promise: promise(p.Spec, p.Verdict), Happened: orElse(p.Verdict.Reason, "see the evidence"),
+		AtNs: f.atNs, FromNs: f.fromNs, ToNs: f.toNs, Key: f.key, Conflicts: len(f.conflict), Events: p.Outcome.Events}
+	v.Title = p.Verdict.Property + " is violated"
+	lanes := p.lanes()
+	for _, n := range p.Spec.Nodes {
+		v.Nodes = append(v.Nodes, nodeView{lanes[n.Name], n.Name, colour(lanes[n.Name]), string(n.Role)})
+	}
+	ops, left := f.shownOperations(p.Outcome, PageOperations)
+	v.OperationsLeft = left
+	v.Overview, v.Close = p.overview(f, ops), p.closeUp(f, ops)
+	if f.broken != nil {
+		v.Broken = f.broken.Error()
+	}
+	for _, op := range ops {
+		v.Operations = append(v.Operations, operationView{op, f.conflict[op.Call], f.key != "" && op.Key == f.key,
+			op.Return == history.Pending, requestText(&op), resultText(&op)})
+	}
+	v.Evidence, v.EvidenceLeft = first(p.Verdict.Evidence, PageEvidence)
+	v.Logs, v.LogsLeft = p.logs(f, lanes)
+	v.Strikes, v.StrikesLeft = strikesIn(p.Outcome.Ledger.Strikes, 0, max(p.Outcome.VirtualNs, f.atNs), PageStrikes)
+	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome.Decisions), PageDecisions)
+	v.TapeText = tape.Format(p.Outcome.Tape)
+	if len(v.TapeText) > pageTapeBytes {
+		v.TapeText, v.TapeCut = v.TapeText[:pageTapeBytes], true
+	}
+	return pageTemplate.Execute(w, &v)
+}
+
+func first[T any](list []T, limit int) (kept []T, left int) {
+	if len(list) <= limit {
+		return list, 0
+	}
+	return list[:limit], len(list) - limit
+}
+
+// faultsFirst orders decisions as people ask for them; the order of each part stays.
+func faultsFirst(list []tape.Decision) []tape.Decision {
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(x, y tape.Decision) int {
+		a, b := strings.HasPrefix(x.Stream, "fault/"), strings.HasPrefix(y.Stream, "fault/")
+		switch {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		}
+		return 1
+	})
+	return sorted
+}
+
+// logs interleaves the lines of all nodes with faults, phases and the violation.
+func (p *PageOf) logs(f *focus, lanes map[string]int) (list []logView, left int) {
+	lines, left := f.shownLogs(p.Outcome.Log, PageLogs)
+	type numbered struct {
+		logView
+		event uint64
+	}
+	var all []numbered
+	world := func(ns int64, event uint64, class, text string) {
+		all = append(all, numbered{logView{TimeNs: ns, Index: -1, Text: text, Class: class}, event})
+	}
+	for _, l := range lines {
+		index, ok := lanes[l.Node]
+		if !ok {
+			index = -1
+		}
+		all = append(all, numbered{logView{l.TimeNs, l.Node, index, colour(max(index, 0)), l.Stream, l.Text, ""}, l.Event})
+	}
+	fromNs, toNs := f.fromNs, f.toNs
+	if len(lines) > 0 {
+		fromNs, toNs = min(fromNs, lines[0].TimeNs), max(toNs, lines[len(lines)-1].TimeNs)
+	}
+	strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, fromNs, toNs, PageStrikes)
+	for _, s := range strikes {
+		if s.StartNs >= fromNs {
+			world(s.StartNs, s.Event, "fault", fmt.Sprintf("%s %s begins%s", s.Kind, s.Target, seen(s)))
+		}
+		if s.EndNs <= toNs {
+			world(s.EndNs, s.Event, "fault", fmt.Sprintf("%s %s ends", s.Kind, s.Target))
+		}
+	}
+	if p.Diagram != nil {
+		for _, m := range p.Diagram.Marks {
+			if m.Node == "" && m.TimeNs >= fromNs && m.TimeNs <= toNs {
+				world(m.TimeNs, m.Event, "phase", "phase "+m.Text)
+			}
+		}
+	}
+	world(f.atNs, p.Verdict.Event, "violated", p.Verdict.Property+" is violated")
+	slices.SortStableFunc(all, func(x, y numbered) int {
+		switch {
+		case x.TimeNs != y.TimeNs:
+			if x.TimeNs < y.TimeNs {
+				return -1
+			}
+			return 1
+		case x.event < y.event:
+			return -1
+		case x.event > y.event:
+			return 1
+		}
+		return 0
+	})
+	for _, n := range all {
+		list = append(list, n.logView)
+	}
+	return list, left
+}
+
+// requestText is what an operation asked for.
+func requestText(op *history.Operation) string {
+	text := strings.TrimSpace(op.Op + " " + op.Key)
+	if op.Expect != "" {
+		text += " from " + quote(op.Expect)
+	}
+	if op.Input != "" {
+		text += " = " + quote(op.Input)
+	}
+	return text
+}
+
+func quote(s string) string { return `"` + visible(s, pageValueRunes) + `"` }
+
+// resultText is what became of an operation.
+func resultText(op *history.Operation) string {
+	text := string(op.Type)
+	switch {
+	case op.Type == history.Info:
+		text = "unknown: it may take effect at any time"
+	case op.Output != "" || op.Found:
+		text += " → " + quote(op.Output)
+	case op.Type == history.Ok && (op.Op == "get" || op.Op == "read"):
+		text += " → nothing"
+	}
+	if op.Error != "" {
+		text += " (" + op.Error + ")"
+	}
+	return text
+}
+
+func operationText(op *history.Operation) string {
+	until := ""
+	if op.Return != history.Pending {
+		until = " to " + Seconds(op.ReturnTimeNs)
+	}
+	return requestText(op) + ": " + resultText(op) + ", " + Seconds(op.CallTimeNs) + until
+}
+
+// Others are the verdicts on the run besides the one that the page is about.
+func (v *pageView) Others() []engine.Verdict {
+	var list []engine.Verdict
+	for _, o := range v.Outcome.Verdicts {
+		if o.Property != v.Verdict.Property {
+			list = append(list, o)
+		}
+	}
+	return list
+}
