@@ -21,9 +21,9 @@ const (
 	PageStrikes    = 200
 	PageDecisions  = 200
 	PageEvidence   = 200
+	PageTapeLines  = 1000
 	pageValueRunes = 120
 	pageLineRunes  = 400
-	pageTapeBytes  = 64 << 10
 )
 
 // PageOf is what the page of a failure is made from.
@@ -80,8 +80,8 @@ type pageView struct {
 	StrikesLeft       int
 	Decisions         []tape.Decision
 	DecisionsLeft     int
-	TapeText          string
-	TapeCut           bool
+	TapeLines         []string
+	TapeLeft          int
 	Events            uint64
 }
 
@@ -134,10 +134,7 @@ func Page(w io.Writer, p PageOf) error {
 	v.Logs, v.LogsLeft = p.logs(f, lanes)
 	v.Strikes, v.StrikesLeft = strikesIn(p.Outcome.Ledger.Strikes, 0, max(p.Outcome.VirtualNs, f.atNs), PageStrikes)
 	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome.Decisions), PageDecisions)
-	v.TapeText = tape.Format(p.Outcome.Tape)
-	if len(v.TapeText) > pageTapeBytes {
-		v.TapeText, v.TapeCut = v.TapeText[:pageTapeBytes], true
-	}
+	v.TapeLines, v.TapeLeft = first(strings.Split(strings.TrimSpace(tape.Format(p.Outcome.Tape)), "\n"), PageTapeLines)
 	return pageTemplate.Execute(w, &v)
 }
 
