@@ -63,6 +63,7 @@ type Leaks struct {
 // is stopped by force.
 func NewMachine(leaks Leaks, spinCPUMs int64) (*Machine, error) {
 	quietChildSignals()
+	interruptible()
 	fd, err := unix.MemfdCreate("bloodhound-stub", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("memfd_create: %w", err)

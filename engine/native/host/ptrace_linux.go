@@ -3,6 +3,7 @@
 package host
 
 import (
+	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -16,13 +17,16 @@ func ptrace(req int, tid int, addr, data uintptr) syscall.Errno {
 	return e
 }
 
-// wait4 waits for one thread. Go's scheduler is told: a thread of a world may compute for long, and meanwhile the
-// garbage collector (which must stop every thread that it believes to run Go code) and the watchdog have work to do.
+// wait4 waits for one thread without telling Go's scheduler: it would take the processor from this goroutine at nearly
+// every wait and give it to another thread, which on a busy CPU has to wait for its turn before it can give it back. But a
+// thread of a world may compute for long, and the garbage collector must be able to stop this goroutine meanwhile: the
+// signal by which the runtime asks for that ends the wait (see interruptible), and the scheduler is asked.
 func wait4(tid int, options int) (int, syscall.WaitStatus, syscall.Errno) {
 	status := int32(0)
 	for {
-		r, _, e := syscall.Syscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), uintptr(options|unix.WALL), 0, 0, 0)
+		r, _, e := syscall.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), uintptr(options|unix.WALL), 0, 0, 0)
 		if e == syscall.EINTR {
+			runtime.Gosched()
 			continue
 		}
 		return int(r), syscall.WaitStatus(status), e
@@ -71,6 +75,17 @@ func quietChildSignals() {
 	sa.flags |= 1 // SA_NOCLDSTOP
 	rtSigaction(unix.SIGCHLD, &sa, nil)
 }
+
+// interruptible takes SA_RESTART from SIGURG, by which Go's runtime asks a thread to stop: a wait that the runtime knows
+// nothing of ends with EINTR then.
+func interruptible() {
+	var sa sigaction
+	rtSigaction(unix.SIGURG, nil, &sa)
+	sa.flags &^= saRestart
+	rtSigaction(unix.SIGURG, &sa, nil)
+}
+
+const saRestart = 0x10000000
 
 // sigaction is the kernel's struct (rt_sigaction(2)).
 type sigaction struct {
