@@ -55,6 +55,9 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err := p.checkOutput(); err != nil {
 		return err
 	}
+	if err := f.checkReports(); err != nil {
+		return err
+	}
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	status := totals.Status(p.spec)
 	doc := campaignDocument{Bloodhound: Version(), Verb: c.Name(), ExitCode: exitOf(status),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
-	late = append(late, p.saveReports(&doc))
+	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc))
 	err = errors.Join(late...)
 	if err != nil {
 		doc.Error, doc.ExitCode, err = err.Error(), check.ExitEngine, failed(err)

@@ -32,6 +32,8 @@ type flags struct {
 	tapeFile  string
 	trace     string
 	html      string
+	junit     string
+	sarif     string
 	format    string
 	until     uint64
 }
@@ -179,6 +181,9 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(numberFlag{&f.workers, 1, maxWorkers, fmt.Sprintf("give the number of worlds to run at once, from 1 to %d", maxWorkers)},
 		"workers", "how many worlds to run at once (default: exploration.parallel_workers, or one a CPU)")
 	addSwitch(c, &f.keepGoing, "keep-going", "go on after the first violation")
+	c.Flags().Var(fileFlag{&f.html}, "html", "write what the campaign did as a page to this `file`")
+	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")
+	c.Flags().Var(fileFlag{&f.sarif}, "sarif", "write the failures as SARIF 2.1.0 to this `file`")
 }
 
 // traceFormats are the formats of --trace-format; the first is the default.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -96,7 +97,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	if err := report.Page(&b, *page); err != nil {
 		return failed(err)
 	}
-	if err := report.WriteFile(path, b.Bytes()); err != nil {
+	if err := writeResult(path, b.Bytes()); err != nil {
 		return failed(err)
 	}
 	if f.json {
@@ -140,6 +141,53 @@ func readDiagram(file string, page *report.PageOf) (*report.Diagram, error) {
 	return report.ReadDiagram(in, report.Nearness(page.Outcome, page.Verdict))
 }
 
+// campaignReports are the files that flags of a campaign ask for.
+func (f *flags) campaignReports() []campaignReport {
+	return []campaignReport{{"--html", f.html, report.CampaignPage}, {"--junit", f.junit, report.JUnit}, {"--sarif", f.sarif, report.SARIF}}
+}
+
+type campaignReport struct {
+	flag, path string
+	write      func(io.Writer, report.CampaignOf) error
+}
+
+// checkReports tells before a campaign runs that its reports could not be written after it.
+func (f *flags) checkReports() error {
+	byPath := map[string]string{}
+	for _, r := range f.campaignReports() {
+		if err := writable(r.flag, r.path); err != nil {
+			return err
+		}
+		path, err := filepath.Abs(r.path)
+		if err != nil {
+			return err
+		}
+		if other := byPath[path]; r.path != "" && other != "" {
+			return fmt.Errorf("%s and %s both name %s; give each a file of its own", other, r.flag, r.path)
+		}
+		byPath[path] = r.flag
+	}
+	return nil
+}
+
+// saveReports writes the files that flags ask for.
+func (f *flags) saveReports(p *project, doc *campaignDocument) error {
+	c := report.CampaignOf{Name: p.spec.Name, Bloodhound: Version(), Config: p.config, Totals: doc.Campaign, Status: doc.Status,
+		ExitCode: doc.ExitCode, Arguments: p.arguments}
+	if dir, err := os.Getwd(); err == nil {
+		c.Config = filepath.ToSlash(within(dir, p.config))
+	}
+	var errs []error
+	for _, r := range f.campaignReports() {
+		if r.path == "" {
+			continue
+		}
+		var b bytes.Buffer
+		errs = append(errs, r.write(&b, c), writeResult(r.path, b.Bytes()))
+	}
+	return errors.Join(errs...)
+}
+
 // writable tells before anything runs that the file of a flag could not be written after it.
 func writable(flag, path string) error {
 	if path == "" {
@@ -149,4 +197,19 @@ func writable(flag, path string) error {
 		return fmt.Errorf("%s %s: %s; %s", flag, path, problem, remedy)
 	}
 	return nil
+}
+
+// writeResult writes a file that a flag names. What is there and no regular file, a pipe or /dev/stdout, is written to
+// and not replaced.
+func writeResult(path string, data []byte) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return report.WriteFile(path, data)
+	}
+	out, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return errors.Join(err, out.Close())
 }
