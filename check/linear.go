@@ -263,13 +263,67 @@ type class struct {
 
 // modelOf is the specification of one key for a search.
 func modelOf(step stepFunc, classes []class) linear.Spec[state] {
-	return linear.Spec[state]{
+	spec := linear.Spec[state]{
 		Step: func(s state, c int32) (state, bool) {
 			ok, next := step(s, classes[c].call, classes[c].reply)
 			return next, ok
 		},
 		Bytes: func(s state) int64 { return int64(len(s.value)) },
 	}
+	if growing(classes) {
+		return forgetful(spec, classes)
+	}
+	return spec
+}
+
+// growing tells whether a key is only read, written and appended to.
+func growing(classes []class) bool {
+	grows := false
+	for _, c := range classes {
+		switch c.call.kind {
+		case join:
+			grows = true
+		case read, write:
+		default:
+			return false
+		}
+	}
+	return grows
+}
+
+// unread is the state of a growing key that is certainly not read before the next write.
+var unread = state{found: false, value: "unread"}
+
+// forgetful makes one state of all those that are no beginning of a value that was read: whatever is appended to them,
+// nobody can read the key before it is written again. It leaves answers as they are, and few states.
+func forgetful(spec linear.Spec[state], classes []class) linear.Spec[state] {
+	var values []string
+	for _, c := range classes {
+		if c.call.kind == read && c.reply.found {
+			values = append(values, c.reply.value)
+		}
+	}
+	slices.Sort(values)
+	step := spec.Step
+	spec.Step = func(s state, c int32) (state, bool) {
+		if s == unread {
+			switch classes[c].call.kind {
+			case read:
+				return s, !classes[c].reply.known
+			case join:
+				return s, true
+			}
+		}
+		next, ok := step(s, c)
+		if next.found {
+			// Of all values with this beginning, the first in order is the first that does not come before it.
+			if i, _ := slices.BinarySearch(values, next.value); i == len(values) || !strings.HasPrefix(values[i], next.value) {
+				next = unread
+			}
+		}
+		return next, ok
+	}
+	return spec
 }
 
 // asOps puts operations in terms of a search, and lists their classes.

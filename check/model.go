@@ -17,6 +17,7 @@ const (
 	remove
 	incr
 	cas
+	join
 )
 
 // kindOf maps the names that drivers use to the kinds that the model knows.
@@ -37,7 +38,7 @@ func kindOf(op string) kind {
 }
 
 func (k kind) String() string {
-	return [...]string{"unmodelled", "write", "read", "delete", "incr", "cas"}[k]
+	return [...]string{"unmodelled", "write", "read", "delete", "incr", "cas", "append"}[k]
 }
 
 // state of one key. The zero state is a key that does not exist.
@@ -49,7 +50,7 @@ type state struct {
 // call is what an operation asks of its key.
 type call struct {
 	kind   kind
-	value  string // write, cas: what to store
+	value  string // write, cas: what to store; append: what to add at the end
 	expect string // cas: what it may replace
 	delta  int64  // incr
 }
@@ -93,6 +94,8 @@ func step(s state, c call, r reply) (bool, state) {
 			return true, state{true, c.value}
 		}
 		return true, s
+	case join:
+		return true, state{true, s.value + c.value}
 	}
 	panic("check: step of an operation without a model")
 }

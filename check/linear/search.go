@@ -26,7 +26,7 @@ const (
 // Search decides any history of any object. With Illegal comes the operation at whose return no order was left, or -1
 // where that is not known.
 func Search[S comparable](ops []Op, spec Spec[S], b *Budget) (Answer, int) {
-	m := newMachine(spec, b)
+	m := newMachine(ops, spec, b)
 	left := min(sweepSteps+sweepStepsPerOp*int64(len(ops)), b.Steps/sweepShare)
 	answer, culprit := sweep(ops, 0, m.step, func() bool {
 		left--
@@ -43,7 +43,7 @@ func Search[S comparable](ops []Op, spec Spec[S], b *Budget) (Answer, int) {
 
 // DepthFirst decides by Porcupine alone: the slow and general way.
 func DepthFirst[S comparable](ops []Op, spec Spec[S], b *Budget) Answer {
-	return depthFirst(ops, newMachine(spec, b), b)
+	return depthFirst(ops, newMachine(ops, spec, b), b)
 }
 
 func depthFirst[S comparable](ops []Op, m *machine[S], b *Budget) Answer {
@@ -60,7 +60,7 @@ func depthFirst[S comparable](ops []Op, m *machine[S], b *Budget) Answer {
 // Longest is the longest order that could be built of an illegal history; ok tells whether there is one and it was
 // found within the budget. Of orders of equal length it is the first one by the indices of its operations.
 func Longest[S comparable](ops []Op, spec Spec[S], b *Budget) (order []int, ok bool) {
-	m := newMachine(spec, b)
+	m := newMachine(ops, spec, b)
 	result, info := porcupine.CheckOperationsVerbose(m.model(len(ops), b), asPorcupine(ops), 0)
 	if b.Reached != "" || result != porcupine.Illegal {
 		return nil, false
@@ -113,34 +113,76 @@ type machine[S comparable] struct {
 	states []S
 	number map[S]int32
 	known  map[uint64]int32 // state and class -> state, or illegal
+	rows   [][]int32        // the same by state and class, where there are few classes
+	width  int              // classes of a row
 }
 
-const illegal = -1
+const (
+	illegal    = -1
+	untried    = -2
+	maxClasses = 256 // in rows
+)
 
-func newMachine[S comparable](spec Spec[S], b *Budget) *machine[S] {
-	return &machine[S]{spec: spec, budget: b, states: []S{spec.Initial}, number: map[S]int32{spec.Initial: 0}, known: map[uint64]int32{}}
+func newMachine[S comparable](ops []Op, spec Spec[S], b *Budget) *machine[S] {
+	m := &machine[S]{spec: spec, budget: b, number: map[S]int32{}}
+	for _, o := range ops {
+		m.width = max(m.width, int(o.Class)+1)
+	}
+	if m.width > maxClasses {
+		m.width, m.known = 0, map[uint64]int32{}
+	}
+	m.enter(spec.Initial)
+	return m
+}
+
+func (m *machine[S]) enter(s S) int32 {
+	n := int32(len(m.states))
+	m.states = append(m.states, s)
+	m.number[s] = n
+	m.budget.Bytes -= stepBytes
+	if m.spec.Bytes != nil {
+		m.budget.Bytes -= m.spec.Bytes(s)
+	}
+	if m.width > 0 {
+		m.budget.Bytes -= int64(4 * m.width)
+		row := make([]int32, m.width)
+		for i := range row {
+			row[i] = untried
+		}
+		m.rows = append(m.rows, row)
+	}
+	return n
 }
 
 const stepBytes = 40 // what a remembered step takes
 
 func (m *machine[S]) step(state, class int32) (int32, bool) {
-	at := uint64(uint32(state))<<32 | uint64(uint32(class))
-	if next, ok := m.known[at]; ok {
-		return next, next != illegal
-	}
-	next := int32(illegal)
-	m.budget.Bytes -= stepBytes
-	if s, ok := m.spec.Step(m.states[state], class); ok {
-		if next, ok = m.number[s]; !ok {
-			next = int32(len(m.states))
-			m.states = append(m.states, s)
-			m.number[s] = next
-			m.budget.Bytes -= stepBytes
-			if m.spec.Bytes != nil {
-				m.budget.Bytes -= m.spec.Bytes(s)
-			}
+	if m.width > 0 {
+		if next := m.rows[state][class]; next != untried {
+			return next, next >= 0
 		}
+		next := m.find(state, class)
+		m.rows[state][class] = next
+		return next, next >= 0
 	}
-	m.known[at] = next
-	return next, next != illegal
+	at := uint64(uint32(state))<<32 | uint64(uint32(class))
+	next, ok := m.known[at]
+	if !ok {
+		m.budget.Bytes -= stepBytes
+		next = m.find(state, class)
+		m.known[at] = next
+	}
+	return next, next >= 0
+}
+
+// find asks the specification.
+func (m *machine[S]) find(state, class int32) int32 {
+	s, ok := m.spec.Step(m.states[state], class)
+	if !ok {
+		return illegal
+	}
+	if n, seen := m.number[s]; seen {
+		return n
+	}
+	return m.enter(s)
 }

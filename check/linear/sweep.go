@@ -6,11 +6,15 @@ import (
 	"slices"
 )
 
-// Limits of a sweep.
-const (
-	maxOpen     = 64      // operations in flight at once, those of unknown outcome included
-	maxFrontier = 1 << 18 // configurations at one event
-)
+// maxOpen bounds the operations in flight at once, those of unknown outcome included.
+const maxOpen = 64
+
+// widths bound the configurations that a sweep keeps after an event, and, times perWidth, those that it looks at there.
+// A narrow sweep often gets through a legal history; only when it does not, and had to drop some configuration, does a
+// wider one begin.
+var widths = []int{8, 32, 128, 512, 1 << 13, 1 << 17}
+
+const perWidth = 8
 
 // config is one way in which the past may have been: the state of the object, and which of the operations in flight
 // have taken effect.
@@ -29,12 +33,12 @@ type sweeper struct {
 	class   [maxOpen]int32  // by slot
 	earlier [maxOpen]uint64 // slots of the same class that return earlier
 	returns [maxOpen]int64  // by slot
-	seen    map[config]bool // at this event, when there are many
-	few     []config        // at this event, as long as there are few
-	stack   []config
-}
 
-const manyConfigs = 24
+	width   int
+	dropped bool      // some configuration was dropped that might have explained more
+	seen    configSet // at this event
+	queue   []config  // at this event
+}
 
 // sweep goes through the events in their order and keeps all configurations that explain what has returned so far
 // (just-in-time linearization: Lowe, CCPE 2017). An operation takes effect no earlier than someone's return asks for,
@@ -42,11 +46,24 @@ const manyConfigs = 24
 // returns first takes effect first. A configuration is dropped beside one in which more reads and fewer operations
 // of unknown outcome are done. With Illegal comes the operation whose return no configuration explains.
 func sweep(ops []Op, initial int32, step func(state, class int32) (int32, bool), spend func() bool) (Answer, int) {
-	type event struct {
-		at  int64
-		op  int32
-		end bool
+	events := eventsOf(ops)
+	for _, width := range widths {
+		s := &sweeper{step: step, spend: spend, width: width}
+		answer, culprit, limit := s.sweep(ops, events, initial)
+		if answer == Legal || answer == Illegal && !s.dropped || limit {
+			return answer, culprit
+		}
 	}
+	return Undecided, 0
+}
+
+type event struct {
+	at  int64
+	op  int32
+	end bool
+}
+
+func eventsOf(ops []Op) []event {
 	events := make([]event, 0, 2*len(ops))
 	for i, o := range ops {
 		events = append(events, event{o.Call, int32(i), false})
@@ -63,14 +80,18 @@ func sweep(ops []Op, initial int32, step func(state, class int32) (int32, bool),
 		}
 		return 1
 	})
-	s := &sweeper{step: step, spend: spend, seen: map[config]bool{}}
+	return events
+}
+
+// sweep goes through the events once. limit tells that a wider sweep would not help.
+func (s *sweeper) sweep(ops []Op, events []event, initial int32) (answer Answer, culprit int, limit bool) {
 	slots := make([]int8, len(ops))
 	configs, next := []config{{state: initial}}, []config{}
 	for _, e := range events {
 		o := ops[e.op]
 		if !e.end {
 			if s.open == ^uint64(0) {
-				return Undecided, 0
+				return Undecided, 0, true
 			}
 			slots[e.op] = s.enter(o)
 			continue
@@ -78,15 +99,15 @@ func sweep(ops []Op, initial int32, step func(state, class int32) (int32, bool),
 		slot := slots[e.op]
 		var ok bool
 		if next, ok = s.advance(configs, next[:0], slot); !ok {
-			return Undecided, 0
+			return Undecided, 0, true
 		}
 		if len(next) == 0 {
-			return Illegal, int(e.op)
+			return Illegal, int(e.op), false
 		}
 		s.leave(slot)
 		configs, next = s.best(next), configs
 	}
-	return Legal, 0
+	return Legal, 0, false
 }
 
 func (s *sweeper) enter(o Op) int8 {
@@ -135,20 +156,21 @@ func (s *sweeper) settle(c config) config {
 	return c
 }
 
-// advance appends to out what configurations become when the operation in slot returns. It tells whether limits were
-// kept.
+// advance appends to out what configurations become when the operation in slot returns, those first in which the
+// fewest operations had to take effect. It tells whether the budget lasted.
 func (s *sweeper) advance(configs, out []config, slot int8) ([]config, bool) {
 	bit := uint64(1) << slot
-	s.few, s.stack = s.few[:0], s.stack[:0]
-	if len(s.seen) > 0 {
-		clear(s.seen)
-	}
+	s.queue = s.queue[:0]
+	s.seen.reset()
 	for _, c := range configs {
 		s.push(s.settle(c))
 	}
-	for len(s.stack) > 0 {
-		c := s.stack[len(s.stack)-1]
-		s.stack = s.stack[:len(s.stack)-1]
+	for head := 0; head < len(s.queue); head++ {
+		if head >= s.width*perWidth || len(out) >= s.width {
+			s.dropped = true
+			break
+		}
+		c := s.queue[head]
 		if c.done&bit != 0 {
 			c.done &^= bit
 			out = append(out, c)
@@ -163,36 +185,19 @@ func (s *sweeper) advance(configs, out []config, slot int8) ([]config, bool) {
 			if !s.spend() {
 				return out, false
 			}
-			if ok && !s.push(s.settle(config{c.done | 1<<k, state})) {
-				return out, false
+			if ok {
+				s.push(s.settle(config{c.done | 1<<k, state}))
 			}
 		}
 	}
 	return out, true
 }
 
-// push puts a configuration on the stack unless it was there before. It tells whether limits were kept.
-func (s *sweeper) push(c config) bool {
-	if len(s.seen) == 0 {
-		if slices.Contains(s.few, c) {
-			return true
-		}
-		if s.few = append(s.few, c); len(s.few) > manyConfigs {
-			for _, f := range s.few {
-				s.seen[f] = true
-			}
-		}
-	} else {
-		if s.seen[c] {
-			return true
-		}
-		if len(s.seen) == maxFrontier {
-			return false
-		}
-		s.seen[c] = true
+// push puts a configuration at the end of the queue unless it was there before.
+func (s *sweeper) push(c config) {
+	if s.seen.add(c) {
+		s.queue = append(s.queue, c)
 	}
-	s.stack = append(s.stack, c)
-	return true
 }
 
 const maxCompared = 64 // configurations of one group that are compared with each other
