@@ -40,7 +40,7 @@ var presets = map[string][]world.FaultRule{
 // perStep tells the kinds whose rate is by time step; the others are by packet or call.
 func perStep(kind string) bool {
 	switch kind {
-	case "partition", "crash", "pause", "oom", "clock_skew":
+	case "partition", "crash", "power_loss", "pause", "oom", "clock_skew":
 		return true
 	}
 	return false
@@ -72,6 +72,7 @@ var knobs = []knob{
 	{"network", "reorder_rate", "reorder", "reorder_ms", [2]int64{1e6, 20e6}},
 	{"network", "corrupt_rate", "corrupt", "", [2]int64{}},
 	{"process", "crash_probability", "crash", "crash_duration_ms", [2]int64{500e6, 3e9}},
+	{"process", "power_loss_probability", "power_loss", "power_loss_duration_ms", [2]int64{500e6, 3e9}},
 	{"process", "pause_probability", "pause", "pause_duration_ms", [2]int64{100e6, 2e9}},
 	{"process", "oom_probability", "oom", "", [2]int64{}},
 	{"disk", "write_fail_rate", "write_fail", "", [2]int64{}},
@@ -101,6 +102,10 @@ func (l *loader) faults(n *node) {
 		}
 		f.Rules = append(f.Rules, rules...)
 		l.required(n.get("require_observed"))
+		f.DiskProfile = valueOr(n.get("disk").get("profile"), "")
+		if p := n.get("disk").get("profile"); p != nil && !slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Kind == "power_loss" && r.RatePPM > 0 }) {
+			l.idle(p.position, "faults.disk.profile", "no power loss has a rate above 0")
+		}
 	}
 	l.completeTimes(n.has("settle"))
 }

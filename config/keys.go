@@ -334,6 +334,7 @@ var faults = of(
 	), says: "Rates are by packet, probabilities by node or link and `time_step`."},
 	field{name: "disk", shape: of(
 		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
+		field{name: "profile", shape: oneOf("ext4-ordered", "posix-minimal"), says: "What a disk promises about what was not synchronised when the power goes (docs/faults.md).", def: "ext4-ordered"},
 		field{name: "write_fail_rate", shape: aRate, says: "Writes that fail: not supported yet above 0."},
 		field{name: "partial_write_rate", shape: aRate, says: "Writes that are cut short: not supported yet above 0."},
 		field{name: "fsync_fail_rate", shape: aRate, says: "fsyncs that fail: not supported yet above 0."},
@@ -345,6 +346,8 @@ var faults = of(
 		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
 		field{name: "crash_probability", shape: aRate, says: "kill -9 of all of a node's processes, and a start later, for each server in each `time_step`."},
 		field{name: "crash_duration_ms", shape: aSpan, says: "How long the node is down.", def: "[500, 3000]"},
+		field{name: "power_loss_probability", shape: aRate, says: "A crash that also takes what the node's disk has not made durable, for each server in each `time_step`."},
+		field{name: "power_loss_duration_ms", shape: aSpan, says: "How long the node is down.", def: "[500, 3000]"},
 		field{name: "pause_probability", shape: aRate, says: "A node stands still, for each server in each `time_step`."},
 		field{name: "pause_duration_ms", shape: aSpan, says: "How long.", def: "[100, 2000]"},
 		field{name: "oom_probability", shape: aRate, says: "Out of memory: not supported yet above 0."},
@@ -396,7 +399,7 @@ var debug = of(
 
 // Kinds of faults, with the words of package fault; a test compares them.
 var (
-	supportedKinds = []string{"partition", "delay", "drop", "duplicate", "reorder", "crash", "pause"}
+	supportedKinds = []string{"partition", "delay", "drop", "duplicate", "reorder", "crash", "power_loss", "pause"}
 	laterKinds     = []string{"corrupt", "write_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "oom", "clock_skew"}
 	kinds          = append(append([]string(nil), supportedKinds...), laterKinds...)
 )

@@ -7,13 +7,14 @@ package fault
 type Kind string
 
 const (
-	Partition Kind = "partition" // messages on a link are held back, one way or both
-	Delay     Kind = "delay"     // a packet takes longer
-	Drop      Kind = "drop"      // a packet is lost: a retransmission delay on TCP, a loss on UDP
-	Duplicate Kind = "duplicate" // a datagram arrives twice
-	Reorder   Kind = "reorder"   // a datagram is overtaken
-	Crash     Kind = "crash"     // kill -9 of all of a node's processes, and a restart
-	Pause     Kind = "pause"     // a node's threads do not run for a while
+	Partition Kind = "partition"  // messages on a link are held back, one way or both
+	Delay     Kind = "delay"      // a packet takes longer
+	Drop      Kind = "drop"       // a packet is lost: a retransmission delay on TCP, a loss on UDP
+	Duplicate Kind = "duplicate"  // a datagram arrives twice
+	Reorder   Kind = "reorder"    // a datagram is overtaken
+	Crash     Kind = "crash"      // kill -9 of all of a node's processes, and a restart
+	PowerLoss Kind = "power_loss" // a crash that also takes what the node's disk has not made durable
+	Pause     Kind = "pause"      // a node's threads do not run for a while
 )
 
 // Entry counts what became of one kind of fault in one run.

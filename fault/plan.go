@@ -36,9 +36,9 @@ type Cut struct {
 // Action is one strike that an engine performs.
 type Action struct {
 	ID     int    // unique in a run, from 1 on
-	Kind   Kind   // partition, crash or pause
+	Kind   Kind   // partition, crash, power_loss or pause
 	Target string // n1, n1-n2 or n1->n2
-	// Node is the node that a crash or a pause strikes; empty for partitions.
+	// Node is the node that a crash, a power loss or a pause strikes; empty for partitions.
 	Node string
 	// Cuts are the directions that a partition holds back; empty for other kinds.
 	Cuts       []Cut
@@ -158,7 +158,7 @@ func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 		switch k {
 		case Partition:
 			return DefaultPartitionMinNs, DefaultPartitionMaxNs
-		case Crash:
+		case Crash, PowerLoss:
 			return DefaultCrashMinNs, DefaultCrashMaxNs
 		case Pause:
 			return DefaultPauseMinNs, DefaultPauseMaxNs

@@ -177,8 +177,8 @@ func TestBadTargets(t *testing.T) {
 }
 
 func TestUnsupportedKindsAreNamed(t *testing.T) {
-	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "power_loss", RatePPM: 5}, world.FaultRule{Kind: "bit_rot"}))
-	if !reflect.DeepEqual(p.Unsupported, []Kind{"power_loss"}) {
+	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "solar_flare", RatePPM: 5}, world.FaultRule{Kind: "bit_rot"}))
+	if !reflect.DeepEqual(p.Unsupported, []Kind{"solar_flare"}) {
 		t.Errorf("unsupported: %v", p.Unsupported)
 	}
 }

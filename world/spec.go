@@ -254,6 +254,9 @@ type Faults struct {
 	// SettleNs is how long the world runs on after the heal before final checks.
 	SettleNs int64       `json:"settle_ns,omitempty"`
 	Rules    []FaultRule `json:"rules,omitempty"`
+	// DiskProfile says what the nodes' file systems promise about what was not synchronised: ext4-ordered (also empty) or
+	// posix-minimal.
+	DiskProfile string `json:"disk_profile,omitempty"`
 	// Require makes a campaign unknown when one of these kinds was never observed.
 	Require []string `json:"require,omitempty"`
 }

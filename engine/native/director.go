@@ -63,6 +63,7 @@ type nodeState struct {
 	Checking  bool
 	Restarts  int
 	ExitCode  int
+	Losses    int // of power
 }
 
 type status uint8
@@ -451,12 +452,18 @@ func (w *World) strike(now int64) error {
 			for _, c := range a.Cuts {
 				w.kernel.Net.SetBlocked(net.NodeID(w.nodeID(c.From)), net.NodeID(w.nodeID(c.To)), true, a.ID)
 			}
-		case fault.Crash:
+		case fault.Crash, fault.PowerLoss:
 			i := int(w.nodeID(a.Node))
 			s := &d.Nodes[i]
 			s.Status, s.Healthy, s.NextNs = crashed, false, never
-			w.kernel.Cause = net.FaultRef{Kind: fault.Crash, ID: a.ID}
-			w.kernel.KillNode(kernel.NodeID(i))
+			w.kernel.Cause = net.FaultRef{Kind: a.Kind, ID: a.ID}
+			if a.Kind == fault.PowerLoss {
+				if err := w.losePower(a); err != nil {
+					return err
+				}
+			} else {
+				w.kernel.KillNode(kernel.NodeID(i))
+			}
 			w.kernel.Cause = net.FaultRef{}
 			if err := w.notice(); err != nil {
 				return err
@@ -466,6 +473,15 @@ func (w *World) strike(now int64) error {
 		}
 	}
 	return nil
+}
+
+// losePower draws what a node's disk has kept, from a stream for each thing that may be lost.
+func (w *World) losePower(a fault.Action) error {
+	id := w.nodeID(a.Node)
+	s := &w.director.Nodes[id]
+	s.Losses++
+	stream := fmt.Sprintf("disk/%s/%d/", a.Node, s.Losses)
+	return w.kernel.LosePower(id, a.ID, func(what string, n uint64) uint64 { return w.tape.Choose(stream+what, n) })
 }
 
 // undo ends strikes whose time is over.
@@ -479,7 +495,7 @@ func (w *World) undo(actions []fault.Action) error {
 				id := d.Plan.Blocked(c.From, c.To)
 				w.kernel.Net.SetBlocked(net.NodeID(w.nodeID(c.From)), net.NodeID(w.nodeID(c.To)), id != 0, id)
 			}
-		case fault.Crash:
+		case fault.Crash, fault.PowerLoss:
 			i := int(w.nodeID(a.Node))
 			if d.Nodes[i].Status == crashed && len(w.spec.Nodes[i].Command) > 0 {
 				if err := w.startMain(i); err != nil {

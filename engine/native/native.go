@@ -97,6 +97,7 @@ func (w *World) boot() error {
 	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
 	k.Observe = w.options.Observe
 	k.Overdue = w.overdue
+	k.Seen = w.observed
 	k.Leaks = leaks.kernel
 	k.Net = net.New(net.Config{})
 	d := w.spec.DefaultLink

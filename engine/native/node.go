@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -31,6 +32,15 @@ func (w *World) needed() []string {
 		}
 	}
 	return paths
+}
+
+var profiles = map[string]fs.Profile{"": fs.Ext4Ordered, "ext4-ordered": fs.Ext4Ordered, "posix-minimal": fs.PosixMinimal}
+
+// losesPower reports whether a power loss may strike: only then do disks keep account of what is not durable.
+func (w *World) losesPower() bool {
+	return w.spec.Faults.Enabled && slices.ContainsFunc(w.spec.Faults.Rules, func(r world.FaultRule) bool {
+		return fault.Kind(r.Kind) == fault.PowerLoss && r.RatePPM > 0
+	})
 }
 
 // furnishNode lays out the files of a node. Of a folder .bloodhound, where the command line keeps what changes from
@@ -71,6 +81,9 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	env := k.TreeEnv(node)
 	if node.FS, err = fs.New(env, c); err != nil {
 		return &layoutError{err}
+	}
+	if w.losesPower() {
+		defer func() { node.FS.StartJournal(profiles[w.spec.Faults.DiskProfile]) }()
 	}
 	id := net.NodeID(node.ID)
 	for _, f := range [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}} {

@@ -24,6 +24,9 @@ const BlockSize = pageBytes
 // Stat tells the attributes of an inode.
 func (s *State) Stat(id InodeID) Attr {
 	in := s.inode(id)
+	if in.Lost != nil && (in.Lost.Size || in.Lost.Attr) {
+		s.notice(in)
+	}
 	a := Attr{
 		Inode: in.ID, Dev: s.Mounts[in.Mount].Dev, Mount: in.Mount, Mode: in.Mode, Nlink: in.Nlink, UID: in.UID, GID: in.GID, Rdev: in.Rdev, Size: in.Size,
 		AtimeNs: in.AtimeNs, MtimeNs: in.MtimeNs, CtimeNs: in.CtimeNs, BtimeNs: in.BtimeNs, Root: in.MountRoot,

@@ -9,6 +9,7 @@ func (s *State) ReadAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
 	case !in.is(S_IFREG) || off < 0:
 		return 0, EINVAL
 	}
+	s.noticeData(in, off, off+int64(len(p)))
 	if off >= in.Size || len(p) == 0 {
 		return 0, OK
 	}

@@ -20,6 +20,9 @@ func (s *State) lookup(env *Env, dir *Inode, name string) (*Inode, Errno) {
 		in.Mount, in.Parent, in.Name = dir.Mount, dir.ID, name
 		return in, OK
 	}
+	if dir.Lost != nil && dir.Lost.Names[name] {
+		s.notice(dir)
+	}
 	if id, ok := dir.Entries[name]; ok {
 		if id == 0 {
 			return nil, ENOENT

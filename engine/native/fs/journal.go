@@ -247,7 +247,7 @@ func (s *State) Sync(env *Env, id InodeID, dataOnly bool) Errno {
 	if !s.journals(in) {
 		return OK
 	}
-	commit := !dataOnly || in.Unsynced != nil && in.Unsynced.Meta
+	commit := !dataOnly || in.isDir() || in.Unsynced != nil && in.Unsynced.Meta // the data of a directory are its names
 	if e := s.syncData(env, in); e != OK {
 		return e
 	}
@@ -265,6 +265,18 @@ func (s *State) SyncAll(env *Env) Errno {
 		}
 	}
 	s.commit(env, func(*Change) bool { return true })
+	return OK
+}
+
+// SyncMapped answers msync(2): all files that were mapped for writing become durable, which is more than was asked for.
+func (s *State) SyncMapped(env *Env) Errno {
+	for _, in := range s.unsynced() {
+		if in.Unsynced.Shadow != 0 {
+			if e := s.Sync(env, in.ID, true); e != OK {
+				return e
+			}
+		}
+	}
 	return OK
 }
 

@@ -11,21 +11,68 @@ import (
 // names it among all that this power loss decides.
 type Choose func(what string, n uint64) uint64
 
+// Lost is what an inode would have without a power loss. The first who looks at it has noticed the loss.
+type Lost struct {
+	ID    int            // of the power loss
+	Pages map[int64]bool // of a file, those with other bytes
+	Size  bool
+	Attr  bool
+	Names map[string]bool // of a directory, those that lead elsewhere
+}
+
+// lost gives what is noted of an inode.
+func (in *Inode) lost(id int) *Lost {
+	if in.Lost == nil || in.Lost.ID != id {
+		in.Lost = &Lost{ID: id, Pages: map[int64]bool{}, Names: map[string]bool{}}
+	}
+	return in.Lost
+}
+
+// notice tells that somebody has seen that something is lost.
+func (s *State) notice(in *Inode) {
+	s.Noticed = append(s.Noticed, in.Lost.ID)
+	in.Lost = nil
+}
+
+// noticeData is notice for a read of a range of a file.
+func (s *State) noticeData(in *Inode, off, end int64) {
+	if in.Lost == nil {
+		return
+	}
+	if in.Lost.Size && end > in.Size {
+		s.notice(in)
+		return
+	}
+	for page := range in.Lost.Pages {
+		if page*pageBytes < end && off < (page+1)*pageBytes {
+			s.notice(in)
+			return
+		}
+	}
+}
+
+// TakeNoticed gives the power losses whose effects were seen since the last call.
+func (s *State) TakeNoticed() []int {
+	n := s.Noticed
+	s.Noticed = nil
+	return n
+}
+
 // PowerLoss leaves what a disk holds after the power went, one of the legal images of the journal's profile, and empties
-// what lies in memory. All programs of the node must be gone.
-func (s *State) PowerLoss(env *Env, choose Choose) Errno {
+// what lies in memory. All programs of the node must be gone. id is the number of the loss.
+func (s *State) PowerLoss(env *Env, id int, choose Choose) Errno {
 	j := &s.Journal
 	j.On = false // the image is made by calls that would be noted
 	defer func() { j.On = true }()
 	cut := int64(1<<63 - 1) // what happened later is lost
 	if j.Profile == Ext4Ordered {
 		cut = s.lastDurable(choose)
-		s.undo(cut)
+		s.undo(id, cut)
 	} else {
-		s.loseChanges(choose)
+		s.loseChanges(id, choose)
 	}
 	for _, in := range s.unsynced() {
-		if e := s.loseData(env, in, cut, choose); e != OK {
+		if e := s.loseData(env, in, id, cut, choose); e != OK {
 			return e
 		}
 	}
@@ -58,16 +105,17 @@ func (s *State) lastDurable(choose Choose) int64 {
 }
 
 // undo takes the changes of names and attributes behind a number back.
-func (s *State) undo(cut int64) {
+func (s *State) undo(id int, cut int64) {
 	for i := len(s.Journal.Changes) - 1; i >= 0 && s.Journal.Changes[i].Seq > cut; i-- {
-		s.revert(&s.Journal.Changes[i])
+		s.revert(id, &s.Journal.Changes[i])
 	}
 }
 
-func (s *State) revert(c *Change) {
+func (s *State) revert(id int, c *Change) {
 	in := s.inode(c.Inode)
 	switch c.Kind {
 	case NameChange:
+		in.lost(id).Names[c.Name] = true
 		if c.Had {
 			in.Entries[c.Name] = c.Old
 		} else {
@@ -77,13 +125,14 @@ func (s *State) revert(c *Change) {
 			s.inode(c.Old).Parent, s.inode(c.Old).Name = in.ID, c.Name
 		}
 	case AttrChange:
+		in.lost(id).Attr = true
 		in.Mode, in.UID, in.GID, in.Xattrs = c.Attr.Mode, c.Attr.UID, c.Attr.GID, c.Attr.Xattrs
 	case SizeChange: // loseData sees to it
 	}
 }
 
 // loseChanges chooses for each name, and for the attributes of each inode, which of its states the disk has.
-func (s *State) loseChanges(choose Choose) {
+func (s *State) loseChanges(id int, choose Choose) {
 	type slot struct {
 		kind  ChangeKind
 		inode InodeID
@@ -109,7 +158,7 @@ func (s *State) loseChanges(choose Choose) {
 			what = fmt.Sprintf("attributes/%d", k.inode)
 		}
 		if lost := choose(what, uint64(len(of)+1)); lost > 0 {
-			s.revert(of[len(of)-int(lost)])
+			s.revert(id, of[len(of)-int(lost)])
 		}
 	}
 }
@@ -129,7 +178,7 @@ const sectorBytes = 512
 
 // loseData chooses what the disk has of a file's pages and of its size. cut is the last change of metadata that is
 // durable.
-func (s *State) loseData(env *Env, in *Inode, cut int64, choose Choose) Errno {
+func (s *State) loseData(env *Env, in *Inode, id int, cut int64, choose Choose) Errno {
 	u := in.Unsynced
 	in.Unsynced = nil
 	defer func() {
@@ -195,7 +244,7 @@ func (s *State) loseData(env *Env, in *Inode, cut int64, choose Choose) Errno {
 		}
 		return to - int(choose(what, uint64(to-from+1)))
 	}
-	size := in.Size
+	size, present := in.Size, in.Size
 	sizeUntil := func(i int) (int64, bool) { return u.Sizes[i].Until, u.Sizes[i].Cut }
 	from, to := span(len(u.Sizes), sizeUntil)
 	chosen := at(from, to, sizeUntil, who+"/size")
@@ -250,14 +299,20 @@ func (s *State) loseData(env *Env, in *Inode, cut int64, choose Choose) Errno {
 		default:
 			image = states[to-at(from, to, until, "")]
 		}
+		if !bytes.Equal(image, states[0]) {
+			in.lost(id).Pages[page] = true
+		}
 		if e := s.restore(env, in, page, image); e != OK {
 			return e
 		}
 	}
 	if u.Shadow != 0 {
-		if e := s.loseMapped(env, in, u.Shadow, way, who, choose); e != OK {
+		if e := s.loseMapped(env, in, id, u.Shadow, way, who, choose); e != OK {
 			return e
 		}
+	}
+	if size != present {
+		in.lost(id).Size = true
 	}
 	if in.Blob == 0 && size == 0 {
 		return OK
@@ -321,7 +376,7 @@ func (s *State) restore(env *Env, in *Inode, page int64, image []byte) Errno {
 
 // loseMapped is loseData for pages that programs have written by a map: the disk has them as they were synchronised last,
 // or as they are.
-func (s *State) loseMapped(env *Env, in *Inode, shadow BlobID, way uint64, who string, choose Choose) Errno {
+func (s *State) loseMapped(env *Env, in *Inode, id int, shadow BlobID, way uint64, who string, choose Choose) Errno {
 	if way == keepAll {
 		return OK
 	}
@@ -341,6 +396,7 @@ func (s *State) loseMapped(env *Env, in *Inode, shadow BlobID, way uint64, who s
 		if way >= loseSome && choose(fmt.Sprintf("%s/map/%d", who, page), 2) == 0 {
 			continue
 		}
+		in.lost(id).Pages[page] = true
 		if _, e := env.Blobs.WriteAt(in.Blob, then[:min(pageBytes, in.Size-page*pageBytes)], page*pageBytes); e != OK {
 			return e
 		}

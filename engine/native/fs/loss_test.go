@@ -40,7 +40,7 @@ func play(t *testing.T, p Profile, script []step, choose Choose) string {
 			t.Fatalf("after %v: %v", o, err)
 		}
 	}
-	if e := s.PowerLoss(env, choose); e != OK {
+	if e := s.PowerLoss(env, 1, choose); e != OK {
 		t.Fatal(e)
 	}
 	if err := s.Check(); err != nil {

@@ -27,6 +27,7 @@ type State struct {
 	Ready      []int64   // inotify instances that got events since TakeReady
 	Gone       []InodeID // inodes of sockets that went since TakeGone
 	Journal    Journal
+	Noticed    []int // power losses whose effects somebody has seen since TakeNoticed
 }
 
 // Config is what a node's file system is made from.
@@ -96,6 +97,7 @@ type Inode struct {
 	Extents []Extent // allocated pages of the blob
 
 	Unsynced *Unsynced // what is not durable of a regular file
+	Lost     *Lost     // what a power loss has taken from it and nobody has noticed yet
 
 	// Parent and Name are the last known name. For directories it is the only one; a removed directory keeps it.
 	Parent    InodeID

@@ -158,7 +158,13 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 			f.Flags |= unix.O_APPEND
 			defer func() { f.Flags &^= unix.O_APPEND }()
 		}
-		return k.writeFile(t, f, data, offset)
+		r := k.writeFile(t, f, data, offset)
+		if r > 0 && f.Kind == FileInode && flags&(unix.RWF_SYNC|unix.RWF_DSYNC) != 0 {
+			if e := k.sync(t, f, flags&unix.RWF_SYNC == 0); e < 0 {
+				return e
+			}
+		}
+		return r
 	case FileMemory:
 		return k.writeMemory(t, f, data, offset)
 	case FilePipe:

@@ -83,6 +83,8 @@ type Kernel struct {
 	Observe func(*Event)
 	// Leaks switches off single cures against chance, for the mutation test.
 	Leaks Leaks
+	// Seen is told when a program under test got a result that a fault has changed.
+	Seen func(ref net.FaultRef)
 	// Overdue is told when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
 

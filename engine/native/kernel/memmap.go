@@ -203,7 +203,13 @@ func sysMsync(k *Kernel, t *Thread) Result {
 	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
 		return fail(unix.EINVAL)
 	}
-	return Result(k.M.Native(t.ID)) // memfds: nothing to write, but it knows what is mapped
+	if r := k.M.Native(t.ID); r < 0 { // it knows what is mapped
+		return Result(r)
+	}
+	if t.Call.Args[2]&unix.MS_SYNC != 0 {
+		return fsFail(k.node(t).FS.SyncMapped(k.env(t)))
+	}
+	return 0
 }
 
 // sysMincore says that everything is in memory: what really is depends on the machine.

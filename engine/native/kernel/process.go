@@ -5,6 +5,7 @@ package kernel
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -746,6 +747,17 @@ func (k *Kernel) KillNode(id NodeID) {
 			}
 		}
 	}
+}
+
+// LosePower ends all programs of a node like KillNode, and leaves what its disk has. loss is the fault's ID.
+func (k *Kernel) LosePower(id NodeID, loss int, choose fs.Choose) error {
+	k.KillNode(id)
+	n := k.Nodes[id]
+	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != fs.OK {
+		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
+	}
+	k.told(n)
+	return nil
 }
 
 // KillProc ends one process and all of its descendants by kill -9.

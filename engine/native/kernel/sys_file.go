@@ -84,6 +84,11 @@ func (k *Kernel) writeFile(t *Thread, f *File, data []byte, offset int64) Result
 	if offset < 0 {
 		f.Pos = pos + int64(m)
 	}
+	if f.Flags&unix.O_DSYNC != 0 { // a part of O_SYNC
+		if r := k.sync(t, f, f.Flags&unix.O_SYNC != unix.O_SYNC); r < 0 {
+			return r
+		}
+	}
 	return Result(m)
 }
 
@@ -226,6 +231,16 @@ func sysFsync(k *Kernel, t *Thread) Result {
 	case f.Kind != FileInode:
 		return fail(unix.EINVAL)
 	}
+	return k.sync(t, f, t.Call.Nr == unix.SYS_FDATASYNC)
+}
+
+// sync makes a file durable.
+func (k *Kernel) sync(t *Thread, f *File, dataOnly bool) Result {
+	return fsFail(k.node(t).FS.Sync(k.env(t), f.Inode, dataOnly))
+}
+
+func sysSync(k *Kernel, t *Thread) Result {
+	k.node(t).FS.SyncAll(k.env(t))
 	return 0
 }
 
@@ -233,7 +248,7 @@ func sysSyncfs(k *Kernel, t *Thread) Result {
 	if k.file(t, t.Call.Args[0]) == nil {
 		return fail(unix.EBADF)
 	}
-	return 0
+	return sysSync(k, t)
 }
 
 func sysFadvise64(k *Kernel, t *Thread) Result {
@@ -427,7 +442,7 @@ func defineFiles() {
 		unix.SYS_CHOWN: {"chown", "pii", sysChown}, unix.SYS_LCHOWN: {"lchown", "pii", sysLchown}, unix.SYS_FCHOWN: {"fchown", "iii", sysFchown}, unix.SYS_FCHOWNAT: {"fchownat", "ipiii", sysFchownat},
 		unix.SYS_UTIMENSAT: {"utimensat", "ippi", sysUtimensat}, unix.SYS_UTIMES: {"utimes", "pp", sysUtimes}, unix.SYS_FUTIMESAT: {"futimesat", "ipp", sysFutimesat}, unix.SYS_UTIME: {"utime", "pp", sysUtime},
 		unix.SYS_TRUNCATE: {"truncate", "pi", sysTruncate}, unix.SYS_FTRUNCATE: {"ftruncate", "ii", sysFtruncate}, unix.SYS_FALLOCATE: {"fallocate", "iiii", sysFallocate},
-		unix.SYS_FSYNC: {"fsync", "i", sysFsync}, unix.SYS_FDATASYNC: {"fdatasync", "i", sysFsync}, unix.SYS_SYNC: {"sync", "", sysZero}, unix.SYS_SYNCFS: {"syncfs", "i", sysSyncfs}, unix.SYS_SYNC_FILE_RANGE: {"sync_file_range", "iiii", sysSyncFileRange},
+		unix.SYS_FSYNC: {"fsync", "i", sysFsync}, unix.SYS_FDATASYNC: {"fdatasync", "i", sysFsync}, unix.SYS_SYNC: {"sync", "", sysSync}, unix.SYS_SYNCFS: {"syncfs", "i", sysSyncfs}, unix.SYS_SYNC_FILE_RANGE: {"sync_file_range", "iiii", sysSyncFileRange},
 		unix.SYS_FADVISE64: {"fadvise64", "iiii", sysFadvise64}, unix.SYS_READAHEAD: {"readahead", "iii", sysFadvise64},
 		unix.SYS_STATFS: {"statfs", "pp", sysStatfs}, unix.SYS_FSTATFS: {"fstatfs", "ip", sysFstatfs}, unix.SYS_MEMFD_CREATE: {"memfd_create", "pi", sysMemfdCreate},
 		unix.SYS_SENDFILE: {"sendfile", "iipi", sysSendfile}, unix.SYS_COPY_FILE_RANGE: {"copy_file_range", "ipipii", sysCopyFileRange}, unix.SYS_SPLICE: {"splice", "ipipii", sysSplice},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,6 +41,11 @@ func (k *Kernel) told(n *Node) {
 	if len(n.FS.Ready) > 0 {
 		for _, id := range n.FS.TakeReady() {
 			k.Wake(inotifyKey(n.ID, id), unix.EPOLLIN)
+		}
+	}
+	if len(n.FS.Noticed) > 0 {
+		for _, id := range n.FS.TakeNoticed() {
+			k.Seen(net.FaultRef{Kind: fault.PowerLoss, ID: id})
 		}
 	}
 	if len(n.FS.Gone) > 0 {
