@@ -241,6 +241,10 @@ func TestProbes(t *testing.T) {
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 70 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, engine.Unknown, "the next fault struck"},
+		{"the next fault came in the same moment", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.Ledger.Strikes = []fault.Strike{{StartNs: 60 * second}}
+			only(o, "healthy", 60, probe("healthy", 1, 61))
+		}, engine.Unknown, "the next fault struck"},
 		{"one heal is enough where the other was cut short", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 25 * second}}
 			o.Probes[1].ExitCode = 1

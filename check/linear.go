@@ -40,16 +40,17 @@ func linearizable(p *world.Property, events []history.Event) engine.Verdict {
 		return v
 	}
 	switch p.Check.Model {
-	case "", "kv", "register":
+	case "", "kv", "key-value", "register", "cas-register":
 	default:
-		return unknown(fmt.Sprintf("no model %q; there are register and kv", p.Check.Model))
+		if ob := objects[p.Check.Model]; ob != nil {
+			return objectsHold(p, ob, events)
+		}
+		return unknown(fmt.Sprintf("no model %q; there are register, cas-register, key-value, %s", p.Check.Model,
+			strings.Join(slices.Sorted(maps.Keys(objects)), ", ")))
 	}
-	ops, err := history.Pair(events)
-	switch {
-	case errors.Is(err, history.ErrBuffered), errors.Is(err, history.ErrBroken):
+	ops, err := pair(events)
+	if err != nil {
 		return unknown(err.Error())
-	case err != nil:
-		return unknown("broken history: " + err.Error())
 	}
 	keys, failed, reason := perKey(p.Check.Operations, ops)
 	if reason != "" {
@@ -74,6 +75,15 @@ func linearizable(p *world.Property, events []history.Event) engine.Verdict {
 	}
 	v.Status = engine.Holds
 	return v
+}
+
+// pair makes operations of events. Its errors say that the history is broken or buffered.
+func pair(events []history.Event) ([]history.Operation, error) {
+	ops, err := history.Pair(events)
+	if err != nil && !errors.Is(err, history.ErrBuffered) && !errors.Is(err, history.ErrBroken) {
+		err = fmt.Errorf("%w: %w", history.ErrBroken, err)
+	}
+	return ops, err
 }
 
 // judged is the set of kinds whose results a property judges: all of them when it lists none.
@@ -281,7 +291,7 @@ func growing(classes []class) bool {
 	grows := false
 	for _, c := range classes {
 		switch c.call.kind {
-		case join:
+		case grow:
 			grows = true
 		case read, write:
 		default:
@@ -310,7 +320,7 @@ func forgetful(spec linear.Spec[state], classes []class) linear.Spec[state] {
 			switch classes[c].call.kind {
 			case read:
 				return s, !classes[c].reply.known
-			case join:
+			case grow:
 				return s, true
 			}
 		}

@@ -17,7 +17,7 @@ const (
 	remove
 	incr
 	cas
-	join
+	grow
 )
 
 // kindOf maps the names that drivers use to the kinds that the model knows.
@@ -94,7 +94,7 @@ func step(s state, c call, r reply) (bool, state) {
 			return true, state{true, c.value}
 		}
 		return true, s
-	case join:
+	case grow:
 		return true, state{true, s.value + c.value}
 	}
 	panic("check: step of an operation without a model")

@@ -108,7 +108,7 @@ func kvLog(t testing.TB, path string) [][]placed {
 			t.Fatalf("%s:%d: %s", path, i+1, line)
 		}
 		if m[2] == "invoke" {
-			p := placed{from: int64(i), to: forever, call: call{kind: map[string]kind{"get": read, "put": write, "append": join}[m[3]], value: m[5]}}
+			p := placed{from: int64(i), to: forever, call: call{kind: map[string]kind{"get": read, "put": write, "append": grow}[m[3]], value: m[5]}}
 			if keys[m[4]] == nil {
 				names = append(names, m[4])
 			}
@@ -192,7 +192,7 @@ var peer = porcupine.Model{
 			return !out.known || out.value == held, s
 		case write:
 			return true, in.value
-		case join:
+		case grow:
 			return true, held + in.value
 		}
 		matches := held == in.expect

@@ -174,7 +174,7 @@ func (w *window) fill(probes []engine.Probe, belongs func(*engine.Probe) bool) {
 // interrupted tells whether a fault struck within the window, and whether the ledger lists enough to say no.
 func interrupted(l fault.Ledger, w window) (struck, complete bool) {
 	for _, s := range l.Strikes {
-		if s.StartNs > w.healNs && s.StartNs < w.endNs {
+		if s.StartNs >= w.healNs && s.StartNs < w.endNs { // one that strikes in the moment of the heal comes after it
 			return true, true
 		}
 	}

@@ -1,0 +1,803 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// verb is what an operation does to an object.
+type verb uint8
+
+const (
+	foreign verb = iota
+	put          // set: add an element; queue, append-list: put a value at the end; counter: add
+	take         // set: remove an element; queue: take the first value; counter: subtract
+	has          // set: is an element in it?
+	look         // set, append-list: all elements; counter: the number
+	acquire      // lock
+	release      // lock
+)
+
+// object is a type of object with a sequential specification. Each key is one object, and starts empty.
+type object struct {
+	verbs map[string]verb
+	// place reads what the operation asked and learned.
+	place func(a *act) error
+	// step is the specification. States are texts that only step understands; empty is the first one.
+	step func(state string, a *act) (string, bool)
+	// fast decides histories of one key without a search, or answers Undecided.
+	fast func(acts []act, b *linear.Budget) (linear.Answer, conflict)
+}
+
+// act is an operation on an object.
+type act struct {
+	op       history.Operation
+	verb     verb
+	from, to int64
+	known    bool     // its result is known and judged
+	value    string   // what it puts, takes, looks for, or who acquires; what a queue gave
+	result   string   // set: "true", "false" or empty; counter: the number or empty; lock: "false" if it was taken
+	items    []string // what a look at all of it saw
+	delta    int64    // counter
+	none     bool     // queue: it was empty
+}
+
+// conflict is why a history is illegal: in words, and the operations that show it.
+type conflict struct {
+	text string
+	acts []int
+}
+
+var objects = map[string]*object{
+	"set": {
+		verbs: map[string]verb{"add": put, "insert": put, "remove": take, "delete": take, "del": take, "contains": has, "has": has,
+			"read": look, "get": look, "members": look},
+		place: placeSet, step: stepSet, fast: fastSet,
+	},
+	"queue": {
+		verbs: map[string]verb{"enqueue": put, "push": put, "send": put, "dequeue": take, "pop": take, "receive": take},
+		place: placeQueue, step: stepQueue, fast: fastQueue,
+	},
+	"lock": {
+		verbs: map[string]verb{"acquire": acquire, "lock": acquire, "release": release, "unlock": release},
+		place: placeLock, step: stepLock,
+	},
+	"counter": {
+		verbs: map[string]verb{"add": put, "incr": put, "incrby": put, "decr": take, "decrby": take, "read": look, "get": look},
+		place: placeCounter, step: stepCounter,
+	},
+	"append-list": {
+		verbs: map[string]verb{"append": put, "push": put, "read": look, "get": look},
+		place: placeList, step: stepList, fast: fastList,
+	},
+}
+
+// objectsHold judges a history against a model of objects, key by key.
+func objectsHold(p *world.Property, ob *object, events []history.Event) engine.Verdict {
+	v := verdict(p)
+	unknown := func(format string, args ...any) engine.Verdict {
+		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
+		return v
+	}
+	ops, err := pair(events)
+	if err != nil {
+		return unknown("%v", err)
+	}
+	judges := map[verb]bool{}
+	for _, name := range p.Check.Operations {
+		w := ob.verbs[strings.ToLower(name)]
+		if w == foreign {
+			return unknown("operation %q is none of a %s; there are %s", name, p.Check.Model, strings.Join(slices.Sorted(maps.Keys(ob.verbs)), ", "))
+		}
+		judges[w] = true
+	}
+	all := len(p.Check.Operations) == 0
+	keys := map[string][]act{}
+	strange := map[string]history.Operation{}
+	total, succeeded := 0, 0
+	okOf := map[verb]bool{}
+	for _, o := range ops {
+		w := ob.verbs[strings.ToLower(o.Op)]
+		if w == foreign {
+			if _, seen := strange[o.Key]; !seen && o.Type != history.Fail {
+				strange[o.Key] = o
+			}
+			continue
+		}
+		if all || judges[w] {
+			total++
+			if o.Type == history.Ok {
+				succeeded++
+				okOf[w] = true
+			}
+		}
+		looks := w == look || w == has
+		if o.Type == history.Fail || looks && (o.Type != history.Ok || !all && !judges[w]) {
+			continue
+		}
+		a := act{op: o, verb: w, from: int64(o.Call), to: linear.Forever, value: o.Input}
+		if o.Return != history.Pending {
+			// What a queue gave is part of the operation, not only of its result.
+			a.to, a.known = int64(o.Return), all || judges[w] || ob == objects["queue"]
+		}
+		if err := ob.place(&a); err != nil {
+			return unknown("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+		}
+		keys[o.Key] = append(keys[o.Key], a)
+	}
+	for _, key := range slices.Sorted(maps.Keys(strange)) {
+		if _, shared := keys[key]; shared || key == "" && len(keys) > 0 {
+			return unknown("operation %q is none of a %s, and it may have changed key %q at event %d", strange[key].Op, p.Check.Model, key, strange[key].Call)
+		}
+	}
+	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
+	exhausted := ""
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		switch answer, c := ob.decide(keys[key], budget); answer {
+		case linear.Illegal:
+			return ob.refuted(v, key, keys[key], c)
+		case linear.Undecided:
+			exhausted = fmt.Sprintf("budget: the order of %d operations on %s %q was not decided within %s; use more keys, fewer clients or "+
+				"a shorter workload", len(keys[key]), p.Check.Model, key, budget.Reached)
+		}
+	}
+	switch {
+	case exhausted != "":
+		return unknown("%s", exhausted)
+	case total == 0:
+		return unknown("no operation of a %s was reported", p.Check.Model)
+	case succeeded == 0 || succeeded*1_000_000 < total*MinOkPPM:
+		return unknown("only %d of %d operations succeeded", succeeded, total)
+	}
+	for _, name := range p.Check.Operations {
+		if !okOf[ob.verbs[strings.ToLower(name)]] {
+			return unknown("no %s succeeded", name)
+		}
+	}
+	for _, acts := range keys {
+		if told(acts) {
+			v.Status = engine.Holds
+			return v
+		}
+	}
+	return unknown("no result on any key could have been wrong: nothing was looked at after it was changed")
+}
+
+// told tells whether some result could have been wrong because of another operation that changed the key.
+func told(acts []act) bool {
+	first, second := int64(linear.Forever), int64(linear.Forever) // the earliest starts of changes
+	for _, a := range acts {
+		switch {
+		case a.verb == look || a.verb == has || a.none:
+		case a.from < first:
+			first, second = a.from, first
+		case a.from < second:
+			second = a.from
+		}
+	}
+	for _, a := range acts {
+		other := first
+		if a.from == first {
+			other = second
+		}
+		tells := a.verb == look || a.verb == has || a.verb == acquire || a.verb == take && (a.value != "" || a.none) || a.result != ""
+		if a.known && tells && other < a.to {
+			return true
+		}
+	}
+	return false
+}
+
+// decide asks whether the operations of one key have a legal order.
+func (ob *object) decide(acts []act, b *linear.Budget) (linear.Answer, conflict) {
+	if ob.fast != nil {
+		if answer, c := ob.fast(acts, b); answer != linear.Undecided || b.Reached != "" {
+			return answer, c
+		}
+	}
+	return ob.search(acts, b)
+}
+
+func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict) {
+	number := map[string]int32{}
+	var classes []*act
+	ops := make([]linear.Op, len(acts))
+	for i := range acts {
+		a := &acts[i]
+		name := fmt.Sprintf("%d %t %t %d %q %q %q", a.verb, a.known, a.none, a.delta, a.value, a.result, a.items)
+		c, seen := number[name]
+		if !seen {
+			c = int32(len(classes))
+			number[name], classes = c, append(classes, a)
+		}
+		ops[i] = linear.Op{Call: a.from, Return: a.to, Class: c, ReadOnly: a.verb == look || a.verb == has || a.none}
+	}
+	answer, culprit := linear.Search(ops, linear.Spec[string]{
+		Step:  func(s string, c int32) (string, bool) { return ob.step(s, classes[c]) },
+		Bytes: func(s string) int64 { return int64(len(s)) },
+	}, b)
+	if answer != linear.Illegal {
+		return answer, conflict{}
+	}
+	if culprit < 0 {
+		return answer, conflict{text: "no order of the operations explains all their results"}
+	}
+	c := conflict{text: fmt.Sprintf("no order of the operations explains %s", acts[culprit].outcome()), acts: []int{culprit}}
+	// What it conflicts with is among those that were there before it returned; the last ones tell most.
+	for i := len(acts) - 1; i >= 0 && len(c.acts) < MaxEvidence; i-- {
+		if i != culprit && acts[i].from < acts[culprit].to {
+			c.acts = append(c.acts, i)
+		}
+	}
+	return answer, c
+}
+
+func (ob *object) refuted(v engine.Verdict, key string, acts []act, c conflict) engine.Verdict {
+	v.Status = engine.Violated
+	v.Reason = fmt.Sprintf("not linearizable: key %q: %s", key, c.text)
+	slices.SortFunc(c.acts, func(i, j int) int { return int(acts[i].from - acts[j].from) })
+	for _, i := range c.acts {
+		a := &acts[i]
+		if a.op.Return != history.Pending && a.op.Return > v.Event {
+			v.Event, v.TimeNs = a.op.Return, a.op.ReturnTimeNs
+		}
+		when := "outcome unknown, it may take effect at any time"
+		if a.op.Return != history.Pending {
+			when = fmt.Sprintf("returned at %s (event %d)", seconds(a.op.ReturnTimeNs), a.op.Return)
+		}
+		v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s; %s", seconds(a.op.CallTimeNs), a.op.Call, a.op.Client,
+			a.outcome(), when))
+	}
+	return v
+}
+
+// outcome is an operation with its result in words.
+func (a *act) outcome() string {
+	text := a.op.Op
+	if a.op.Input != "" {
+		text += " " + shorten(a.op.Input)
+	}
+	switch {
+	case a.op.Type != history.Ok:
+	case a.none:
+		text += " -> nothing"
+	case a.op.Output != "":
+		text += " -> " + shorten(a.op.Output)
+	}
+	return text
+}
+
+// elements reads a list of values: a JSON array. Its texts and numbers are values as drivers write them.
+func elements(text string) ([]string, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var raw []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil, fmt.Errorf("output %s is no list; write it as a JSON array", shorten(text))
+	}
+	list := make([]string, len(raw))
+	for i, r := range raw {
+		if r[0] == '"' {
+			if err := json.Unmarshal(r, &list[i]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var b bytes.Buffer
+		if err := json.Compact(&b, r); err != nil {
+			return nil, err
+		}
+		list[i] = b.String()
+	}
+	return list, nil
+}
+
+// A state that is a list of values is written as their quoted forms, one after the other.
+func join(list []string) string {
+	var b strings.Builder
+	for _, v := range list {
+		b.WriteString(strconv.Quote(v))
+	}
+	return b.String()
+}
+
+func split(state string) []string {
+	var list []string
+	for state != "" {
+		quoted, err := strconv.QuotedPrefix(state)
+		if err != nil {
+			panic("check: no list of values: " + state)
+		}
+		v, _ := strconv.Unquote(quoted)
+		list = append(list, v)
+		state = state[len(quoted):]
+	}
+	return list
+}
+
+// yesNo reads a result that may be left out.
+func yesNo(output string) (string, error) {
+	switch strings.ToLower(output) {
+	case "":
+		return "", nil
+	case "true", "1":
+		return "true", nil
+	case "false", "0":
+		return "false", nil
+	}
+	return "", fmt.Errorf("output %s is not true or false", shorten(output))
+}
+
+func placeSet(a *act) (err error) {
+	if !a.known {
+		return nil
+	}
+	if a.verb != look {
+		a.result, err = yesNo(a.op.Output)
+		if err == nil && a.verb == has && a.result == "" {
+			err = fmt.Errorf("no output; it is true or false")
+		}
+		return err
+	}
+	a.items, err = elements(a.op.Output)
+	slices.Sort(a.items)
+	return err
+}
+
+func stepSet(s string, a *act) (string, bool) {
+	if a.verb == look {
+		return s, s == join(a.items)
+	}
+	list := split(s)
+	at, in := slices.BinarySearch(list, a.value)
+	told := a.known && a.result != ""
+	switch {
+	case a.verb == has:
+		return s, !told || a.result == strconv.FormatBool(in)
+	case told && a.result != strconv.FormatBool(in == (a.verb == take)):
+		return s, false
+	case a.verb == put && !in:
+		return join(slices.Insert(list, at, a.value)), true
+	case a.verb == take && in:
+		return join(slices.Delete(list, at, at+1)), true
+	}
+	return s, true
+}
+
+// fastSet decides sets that nobody looks at as a whole, element by element, and sets that only grow, by their levels.
+func fastSet(acts []act, b *linear.Budget) (linear.Answer, conflict) {
+	looks, grows := false, true
+	byElement := map[string][]int{}
+	for i, a := range acts {
+		looks = looks || a.verb == look
+		grows = grows && (a.verb == look || a.verb == put && a.result != "false")
+		if a.verb != look {
+			byElement[a.value] = append(byElement[a.value], i)
+		}
+	}
+	if looks && grows {
+		return fastGrowing(acts, byElement, b, false)
+	}
+	if looks {
+		return linear.Undecided, conflict{}
+	}
+	result := linear.Legal
+	for _, element := range slices.Sorted(maps.Keys(byElement)) {
+		part := make([]act, 0, len(byElement[element]))
+		for _, i := range byElement[element] {
+			part = append(part, acts[i])
+		}
+		answer, c := (&object{step: stepSet}).search(part, b)
+		if answer == linear.Illegal {
+			for k := range c.acts {
+				c.acts[k] = byElement[element][c.acts[k]]
+			}
+			return answer, c
+		}
+		if answer == linear.Undecided {
+			result = answer
+		}
+	}
+	return result, conflict{}
+}
+
+// fastGrowing decides sets and lists into which each value is put once and from which nothing is taken: what was seen
+// of them must be a chain, and says for each value between which looks it was put in.
+func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, ordered bool) (linear.Answer, conflict) {
+	var looks []int
+	size := len(acts)
+	for i, a := range acts {
+		switch {
+		case a.verb == look:
+			looks = append(looks, i)
+			size += len(a.items)
+		case len(byElement[a.value]) > 1:
+			return linear.Undecided, conflict{}
+		}
+	}
+	if !b.SpendAll(size) {
+		return linear.Undecided, conflict{}
+	}
+	slices.SortStableFunc(looks, func(i, j int) int { return len(acts[i].items) - len(acts[j].items) })
+	level := map[string]int{} // of what was seen
+	const last = 1 << 60
+	var steps []linear.Step
+	var from []int // the act of each step
+	prev := -1
+	for k, i := range looks {
+		a := &acts[i]
+		if prev >= 0 && !contains(a.items, acts[prev].items, ordered) {
+			return linear.Illegal, conflict{fmt.Sprintf("%s and %s cannot both be right: neither can come before the other",
+				acts[prev].outcome(), a.outcome()), []int{prev, i}}
+		}
+		for at, v := range a.items {
+			if !ordered && at > 0 && a.items[at-1] == v {
+				return linear.Illegal, conflict{fmt.Sprintf("%s holds %s twice", a.outcome(), shorten(v)), []int{i}}
+			}
+			if _, seen := level[v]; seen && (!ordered || at < lenOf(acts, prev)) {
+				continue
+			} else if seen {
+				return linear.Illegal, conflict{fmt.Sprintf("%s holds %s twice, which was put in once", a.outcome(), shorten(v)), []int{i}}
+			}
+			put, ok := byElement[v]
+			if !ok {
+				return linear.Illegal, conflict{fmt.Sprintf("%s holds %s, which nobody had put in", a.outcome(), shorten(v)), []int{i}}
+			}
+			level[v] = 2 * k
+			if ordered {
+				level[v] = 2 * at
+			}
+			steps, from = append(steps, linear.Step{Level: level[v], Call: acts[put[0]].from, Return: acts[put[0]].to}), append(from, put[0])
+		}
+		at := 2*k + 1
+		if ordered {
+			at = 2*len(a.items) - 1
+		} else if prev >= 0 && len(acts[prev].items) == len(a.items) {
+			at = steps[len(steps)-1].Level // the same set as before
+		}
+		steps, from = append(steps, linear.Step{Level: at, Call: a.from, Return: a.to}), append(from, i)
+		prev = i
+	}
+	for i, a := range acts {
+		if _, seen := level[a.value]; a.verb == put && !seen && a.to != linear.Forever {
+			steps, from = append(steps, linear.Step{Level: last, Call: a.from, Return: a.to}), append(from, i)
+		}
+	}
+	answer, pair := linear.Levels(steps)
+	if answer == linear.Legal {
+		return answer, conflict{}
+	}
+	lower, higher := from[pair[0]], from[pair[1]]
+	return answer, conflict{fmt.Sprintf("%s returned before %s began, but what was seen puts it behind", acts[higher].outcome(),
+		acts[lower].outcome()), []int{lower, higher}}
+}
+
+func lenOf(acts []act, i int) int {
+	if i < 0 {
+		return 0
+	}
+	return len(acts[i].items)
+}
+
+// contains tells whether big begins with small, or, for sets in order, has all of it.
+func contains(big, small []string, ordered bool) bool {
+	if ordered {
+		return len(big) >= len(small) && slices.Equal(big[:len(small)], small)
+	}
+	for len(small) > 0 && len(big) >= len(small) {
+		switch {
+		case big[0] == small[0]:
+			small = small[1:]
+		case big[0] > small[0]:
+			return false
+		}
+		big = big[1:]
+	}
+	return len(small) == 0
+}
+
+func placeQueue(a *act) error {
+	switch {
+	case a.verb == put || a.op.Type != history.Ok:
+		return nil
+	case a.op.Output == "" && !a.op.Found:
+		a.value, a.none = "", true
+		return nil
+	}
+	a.value = a.op.Output
+	return nil
+}
+
+func stepQueue(s string, a *act) (string, bool) {
+	list := split(s)
+	switch {
+	case a.verb == put:
+		return join(append(list, a.value)), true
+	case a.none:
+		return s, len(list) == 0
+	case !a.known: // it took what was first, or found nothing
+		return join(list[min(1, len(list)):]), true
+	case len(list) == 0 || list[0] != a.value:
+		return s, false
+	}
+	return join(list[1:]), true
+}
+
+// fastQueue decides queues into which each value is put once. A take of unknown outcome may have taken any one value.
+func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
+	if !b.SpendAll(len(acts)) {
+		return linear.Undecided, conflict{}
+	}
+	type way struct{ in, out int }
+	ways := map[string]*way{}
+	var values []string
+	var empties []linear.Span
+	var emptyActs []int
+	var unknown []int64 // the calls of takes of unknown outcome
+	for i, a := range acts {
+		if a.verb == put {
+			if ways[a.value] != nil {
+				return linear.Undecided, conflict{}
+			}
+			ways[a.value] = &way{i, -1}
+			values = append(values, a.value)
+		}
+	}
+	for i, a := range acts {
+		switch {
+		case a.verb == put:
+		case !a.known:
+			unknown = append(unknown, a.from)
+		case a.none:
+			empties, emptyActs = append(empties, linear.Span{Call: a.from, Return: a.to}), append(emptyActs, i)
+		case ways[a.value] == nil:
+			return linear.Illegal, conflict{fmt.Sprintf("%s: nobody had put that in", a.outcome()), []int{i}}
+		case ways[a.value].out >= 0:
+			return linear.Illegal, conflict{fmt.Sprintf("%s was taken twice and put in once", shorten(a.value)), []int{ways[a.value].in, ways[a.value].out, i}}
+		default:
+			ways[a.value].out = i
+		}
+	}
+	var passages []linear.Passage
+	var names []*way
+	for _, v := range values {
+		w := ways[v]
+		in := acts[w.in]
+		p := linear.Passage{In: linear.Span{Call: in.from, Return: in.to}}
+		if w.out >= 0 {
+			p.Out = &linear.Span{Call: acts[w.out].from, Return: acts[w.out].to}
+		} else if in.to == linear.Forever {
+			continue // it may as well never have been put in
+		}
+		passages, names = append(passages, p), append(names, w)
+	}
+	answer, pair, empty := linear.Queue(passages, empties)
+	if answer == linear.Legal {
+		return answer, conflict{}
+	}
+	if len(unknown) > 0 {
+		if answer = withUnknown(passages, empties, unknown); answer != linear.Illegal {
+			return answer, conflict{}
+		}
+	}
+	c := conflict{text: "the queue was found empty, although something was in it all the time"}
+	show := func(w *way) {
+		c.acts = append(c.acts, w.in)
+		if w.out >= 0 {
+			c.acts = append(c.acts, w.out)
+		}
+	}
+	for _, k := range pair {
+		show(names[k])
+	}
+	switch {
+	case len(pair) == 1:
+		c.text = fmt.Sprintf("%s was taken before it was put in", shorten(acts[names[pair[0]].in].value))
+	case len(pair) == 2 && names[pair[0]].out < 0:
+		c.text = fmt.Sprintf("%s was taken, but %s, which was put in before it, was not", shorten(acts[names[pair[1]].in].value), shorten(acts[names[pair[0]].in].value))
+	case len(pair) == 2:
+		c.text = fmt.Sprintf("%s was taken before %s, which was put in before it", shorten(acts[names[pair[1]].in].value), shorten(acts[names[pair[0]].in].value))
+	default:
+		e := empties[empty]
+		c.acts = append(c.acts, emptyActs[empty])
+		for k, p := range passages {
+			if len(c.acts) < MaxEvidence && p.In.Return < e.Return && (p.Out == nil || p.Out.Call > e.Call) {
+				show(names[k])
+			}
+		}
+	}
+	return linear.Illegal, c
+}
+
+// withUnknown decides a queue of which takes of unknown outcome may have taken what nobody else took. A value must have
+// been taken so if one that was put in behind it was taken; the takes that were called first go to the values that
+// must be out first.
+func withUnknown(passages []linear.Passage, empties []linear.Span, calls []int64) linear.Answer {
+	const ever = linear.Forever - 1
+	slices.Sort(calls)
+	// Whatever is still there may have been taken at any time: if that is illegal, all else is.
+	free := slices.Clone(passages)
+	for i, p := range free {
+		if p.Out == nil {
+			free[i].Out = &linear.Span{Call: max(p.In.Call, calls[0]), Return: ever}
+		}
+	}
+	if answer, _, _ := linear.Queue(free, empties); answer == linear.Illegal {
+		return answer
+	}
+	// By when each value must have been taken: before the first of those behind it was out.
+	type debt struct {
+		at int
+		by int64
+	}
+	byCall := slices.Clone(passages)
+	slices.SortFunc(byCall, func(x, y linear.Passage) int { return compare(x.In.Call, y.In.Call) })
+	earliest := make([]int64, len(byCall)+1)
+	earliest[len(byCall)] = linear.Forever
+	for i := len(byCall) - 1; i >= 0; i-- {
+		earliest[i] = earliest[i+1]
+		if out := byCall[i].Out; out != nil {
+			earliest[i] = min(earliest[i], out.Return)
+		}
+	}
+	var debts []debt
+	var rest []int
+	for i, p := range passages {
+		if p.Out != nil {
+			continue
+		}
+		k := sort.Search(len(byCall), func(k int) bool { return byCall[k].In.Call > p.In.Return })
+		if earliest[k] == linear.Forever {
+			rest = append(rest, i)
+			continue
+		}
+		debts = append(debts, debt{i, earliest[k]})
+	}
+	if len(debts) > len(calls) {
+		return linear.Illegal
+	}
+	slices.SortFunc(debts, func(x, y debt) int { return compare(x.by, y.by) })
+	paid := slices.Clone(passages)
+	for i, d := range debts {
+		if calls[i] >= d.by {
+			return linear.Illegal
+		}
+		paid[d.at].Out = &linear.Span{Call: calls[i], Return: ever}
+	}
+	if answer, _, _ := linear.Queue(paid, empties); answer == linear.Legal {
+		return answer
+	}
+	// Some empty queue asks for more. Values that went in first are the first to be out.
+	slices.SortFunc(rest, func(i, j int) int { return compare(passages[i].In.Return, passages[j].In.Return) })
+	for k, i := range rest[:min(len(rest), len(calls)-len(debts))] {
+		paid[i].Out = &linear.Span{Call: calls[len(debts)+k], Return: ever}
+	}
+	if answer, _, _ := linear.Queue(paid, empties); answer == linear.Legal {
+		return answer
+	}
+	return linear.Undecided
+}
+
+func compare(x, y int64) int {
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+func placeLock(a *act) (err error) {
+	if a.value == "" {
+		a.value = a.op.Client
+	}
+	if a.known {
+		a.result, err = yesNo(a.op.Output)
+	}
+	return err
+}
+
+func stepLock(s string, a *act) (string, bool) {
+	owner := strconv.Quote(a.value)
+	if a.verb == acquire {
+		switch {
+		case a.result == "false":
+			return s, s != ""
+		case s == "":
+			return owner, true
+		}
+		return s, !a.known // without an outcome it may have been refused
+	}
+	switch {
+	case a.result == "false":
+		return s, s != owner
+	case s == owner:
+		return "", true
+	}
+	return s, !a.known
+}
+
+func placeCounter(a *act) error {
+	number := func(text string) (int64, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s is no integer", shorten(text))
+		}
+		return n, nil
+	}
+	if a.verb == look {
+		a.result = a.op.Output
+		if a.result == "" {
+			a.result = "0"
+		}
+		_, err := number(a.result)
+		return err
+	}
+	a.delta = 1
+	if a.value != "" {
+		n, err := number(a.value)
+		if err != nil {
+			return err
+		}
+		a.delta, a.value = n, ""
+	}
+	if a.verb == take {
+		a.delta = -a.delta
+	}
+	if a.known && a.op.Output != "" {
+		a.result = a.op.Output
+		_, err := number(a.result)
+		return err
+	}
+	return nil
+}
+
+func stepCounter(s string, a *act) (string, bool) {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	if a.verb == look {
+		return s, a.result == strconv.FormatInt(n, 10)
+	}
+	if a.delta > 0 && n > math.MaxInt64-a.delta || a.delta < 0 && n < math.MinInt64-a.delta {
+		return s, !a.known // the server answers with an error and changes nothing
+	}
+	sum := strconv.FormatInt(n+a.delta, 10)
+	return sum, !a.known || a.result == "" || a.result == sum
+}
+
+func placeList(a *act) (err error) {
+	if a.verb == look {
+		a.items, err = elements(a.op.Output)
+	}
+	return err
+}
+
+func stepList(s string, a *act) (string, bool) {
+	if a.verb == look {
+		return s, s == join(a.items)
+	}
+	return s + strconv.Quote(a.value), true
+}
+
+func fastList(acts []act, b *linear.Budget) (linear.Answer, conflict) {
+	byElement := map[string][]int{}
+	for i, a := range acts {
+		if a.verb == put {
+			byElement[a.value] = append(byElement[a.value], i)
+		}
+	}
+	return fastGrowing(acts, byElement, b, true)
+}
