@@ -195,7 +195,7 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(text))
 	}
 	for _, want := range []string{"146000 messages further away are left out", "98500 lines further from the violation are left out",
-		"operations outside the window or further away are left out", "in between not drawn", "shorter ones are left out", "more lines are left out",
+		"operations outside the window or further away are left out", "not drawn", "shorter ones are left out", "more lines are left out",
 		"2 operations in conflict are marked"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)

@@ -265,6 +265,10 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 		text string
 	}
 	var skips []skip
+	undrawn := 0
+	if len(instants) > 0 {
+		undrawn = between(dropped, f.fromNs, instants[0].ns)
+	}
 	type written struct {
 		y float64
 		i *instant
@@ -276,14 +280,15 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 		if in.ns != previous {
 			if previous >= 0 {
 				y += stepOf(in.ns - previous)
-				n := between(dropped, previous, in.ns)
-				if n > 0 || in.ns-previous >= focusEdgeNs {
-					text := shortDuration(in.ns-previous) + " later"
-					if n > 0 {
-						text += fmt.Sprintf(", %s in between not drawn", count(n, "message"))
+				undrawn += between(dropped, previous, in.ns)
+				if wait := in.ns - previous; wait >= focusEdgeNs || undrawn > 0 && wait >= focusMarginNs {
+					text := shortDuration(wait) + " later"
+					if undrawn > 0 {
+						text += fmt.Sprintf(", %s before not drawn", count(undrawn, "message"))
 					}
-					skips = append(skips, skip{y + 6, text})
-					y += 26
+					skips = append(skips, skip{y + 8, text})
+					y += 28
+					undrawn = 0
 				}
 			}
 			previous = in.ns
@@ -295,6 +300,12 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 			}
 			note = y
 			notes = append(notes, written{y, in})
+		}
+	}
+	if len(instants) > 0 {
+		if undrawn += between(dropped, previous, f.toNs+1); undrawn > 0 {
+			y += 22
+			skips = append(skips, skip{y, count(undrawn, "message") + " before and after not drawn"})
 		}
 	}
 	bottom := y + 22
