@@ -11,6 +11,10 @@ import (
 // defaultSettleNs is how long a world runs on after its last heal; a quarter of max_time if that is less.
 const defaultSettleNs int64 = 10_000_000_000
 
+// usualSyncNs is how long a disk takes for an fsync, where that matters: without any time the power would hardly ever go in
+// the middle of a commit.
+const usualSyncNs = 1_000_000
+
 // presetStepNs is the time step that the probabilities of presets are written for. Others scale them, so that a preset
 // means the same number of strikes a second.
 const presetStepNs = 10_000_000
@@ -106,6 +110,9 @@ func (l *loader) faults(n *node) {
 		if p := n.get("disk").get("profile"); p != nil && !slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Kind == "power_loss" && r.RatePPM > 0 }) {
 			l.idle(p.position, "faults.disk.profile", "no power loss has a rate above 0")
 		}
+	}
+	if slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Kind == "power_loss" && r.RatePPM > 0 }) {
+		l.spec.Cost.SyncNs = usualSyncNs
 	}
 	l.completeTimes(n.has("settle"))
 }

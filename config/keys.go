@@ -71,6 +71,7 @@ var simulation = of(
 	field{name: "cost", shape: of(
 		field{name: "call_ns", shape: wholeFrom(1), says: "Virtual nanoseconds a system call.", def: "1000"},
 		field{name: "clock_read_ns", shape: wholeFrom(1), says: "Virtual nanoseconds a clock read.", def: "50"},
+		field{name: "sync_ns", shape: wholeFrom(0), says: "Virtual nanoseconds an fsync, fdatasync, sync or msync.", def: "1000000 where the power may go, else 0"},
 	), says: "What virtual time charges; work between calls is free."},
 	field{name: "limits", shape: of(
 		field{name: "events", shape: wholeFrom(1), says: "System calls of a run.", def: "the engine's"},

@@ -343,6 +343,9 @@ func (l *loader) build(top *node, composed []*node) {
 	l.workloads(top)
 	l.properties(top)
 	l.faults(top.get("faults"))
+	if ns := top.get("simulation").get("cost").get("sync_ns"); ns != nil {
+		l.spec.Cost.SyncNs = ns.value.(int64)
+	}
 	l.patterns(top.get("log_patterns"))
 	l.addresses()
 	l.timesFit(top)

@@ -31,8 +31,9 @@ type Spec struct {
 
 // Cost is what virtual time charges; CPU work between two calls is free.
 type Cost struct {
-	CallNs      int64 `json:"call_ns"`       // per system call
-	ClockReadNs int64 `json:"clock_read_ns"` // per clock read or rdtsc
+	CallNs      int64 `json:"call_ns"`           // per system call
+	ClockReadNs int64 `json:"clock_read_ns"`     // per clock read or rdtsc
+	SyncNs      int64 `json:"sync_ns,omitempty"` // per fsync and its kin
 }
 
 // Limits are named verdicts when reached, never hangs. 0 means the engine's default.

@@ -27,6 +27,7 @@ type entry struct {
 	descriptor  bool                       // the first argument is an open file whose kind is worth telling
 	neutral     bool                       // says nothing about whether a thread makes progress
 	holds       bool                       // may wait for the file of its first argument
+	deaf        bool                       // waits for a disk: no signal ends that
 }
 
 // table holds all calls by number; the last entry stands for numbers that do not exist.
@@ -250,6 +251,9 @@ func init() {
 	for _, nr := range []int{unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITE64, unix.SYS_PWRITEV,
 		unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDFILE, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE} {
 		table[nr].descriptor = true
+	}
+	for _, nr := range []int{unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC, unix.SYS_SYNCFS, unix.SYS_MSYNC} {
+		table[nr].deaf = true
 	}
 	// rseq would tell on which CPU a thread runs and when it was preempted; libraries do without it in silence.
 	define(unix.SYS_RSEQ, "rseq", "", func(k *Kernel, t *Thread) Result { return fail(unix.ENOSYS) })

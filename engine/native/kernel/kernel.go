@@ -145,7 +145,7 @@ func (k *Kernel) attempt(t *Thread) {
 		k.record(t, e, 0)
 		return
 	case pending:
-		if t.Call.Signaled {
+		if t.Call.Signaled && !e.deaf {
 			if r, over := k.interrupt(t, e); over {
 				if r != Gone { // else it is made anew after the handler
 					k.complete(t, e, r)

@@ -207,6 +207,9 @@ func sysMsync(k *Kernel, t *Thread) Result {
 		return Result(r)
 	}
 	if t.Call.Args[2]&unix.MS_SYNC != 0 {
+		if !k.written(t) {
+			return k.awaitDisk(t)
+		}
 		return fsFail(k.node(t).FS.SyncMapped(k.env(t)))
 	}
 	return 0

@@ -231,7 +231,25 @@ func sysFsync(k *Kernel, t *Thread) Result {
 	case f.Kind != FileInode:
 		return fail(unix.EINVAL)
 	}
+	if !k.written(t) {
+		return k.awaitDisk(t)
+	}
 	return k.sync(t, f, t.Call.Nr == unix.SYS_FDATASYNC)
+}
+
+// written reports whether the disk has had its time to write. What is synchronised is durable at the end of the call,
+// and the power may go before.
+func (k *Kernel) written(t *Thread) bool {
+	return k.Cost.SyncNs == 0 || t.Call.Again && t.expired(k)
+}
+
+// awaitDisk makes a thread wait for the disk.
+func (k *Kernel) awaitDisk(t *Thread) Result {
+	until := t.Call.Until
+	if !t.Call.Again {
+		until = satAdd(k.Now, k.Cost.SyncNs)
+	}
+	return k.block(t, until, Key{Kind: KeyThread, ID: t.ID})
 }
 
 // sync makes a file durable.
@@ -240,6 +258,9 @@ func (k *Kernel) sync(t *Thread, f *File, dataOnly bool) Result {
 }
 
 func sysSync(k *Kernel, t *Thread) Result {
+	if !k.written(t) {
+		return k.awaitDisk(t)
+	}
 	k.node(t).FS.SyncAll(k.env(t))
 	return 0
 }
