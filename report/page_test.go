@@ -96,8 +96,9 @@ func TestConflictingOperationsAreThoseOfTheEvidence(t *testing.T) {
 
 const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\x00\xff\xfe\u202e\u2028]]>&amp;'\"`${x}-->"
 
-// Whatever a program writes or a user names is text on the page, and every byte of it can be seen.
-func TestPageEscapesWhatProgramsWrite(t *testing.T) {
+// hostilePage is a page in which every text that a program writes or a user names is hostile.
+func hostilePage(t *testing.T) PageOf {
+	t.Helper()
 	p := violatedPage(t)
 	o := p.Outcome
 	for i := range o.Log {
@@ -122,7 +123,12 @@ func TestPageEscapesWhatProgramsWrite(t *testing.T) {
 	p.Verdict.Evidence = append(p.Verdict.Evidence, hostile)
 	o.Tape.Edits = append(o.Tape.Edits, tape.Edit{Op: tape.Set, Stream: hostile})
 	p.Replay, p.File, p.Signature, p.Changed, p.Bloodhound = hostile, hostile, hostile, hostile, hostile
-	text := htmlOf(t, p)
+	return p
+}
+
+// Whatever a program writes or a user names is text on the page, and every byte of it can be seen.
+func TestPageEscapesWhatProgramsWrite(t *testing.T) {
+	text := htmlOf(t, hostilePage(t))
 	harmless(t, text, 2)
 	if !strings.Contains(text, `\x1b[31m\x00\xff\xfe\u202e\u2028`) {
 		t.Error("control characters and broken UTF-8 are not shown")

@@ -254,7 +254,7 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 	gap := min(max(560/float64(max(len(lanes), 1)), 26), 130)
 	x := func(lane int) float64 { return columns + gap/2 + float64(lane)*gap }
 	notesAt := columns + gap*float64(len(lanes)) + 16
-	width := notesAt + 520
+	width := notesAt + 620
 
 	// Every instant gets its place; time in between is found by order.
 	y := 46.0
