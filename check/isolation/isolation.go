@@ -1,0 +1,106 @@
+// Package isolation judges what transactions saw of each other: whether a history of transactions is one that a level
+// of isolation allows, and if not, by which anomaly.
+//
+// The anomalies are those of Adya (PhD thesis, MIT 1999): G0 a circle of writes, G1a a read of what failed, G1b a read
+// of what was overwritten in the same transaction, G1c a circle of writes and reads, G-single a circle with one read of
+// what was overwritten later, G2 a circle with more of these. Snapshot isolation is taken as in Cerone and Gotsman
+// (JACM 2018): no circle without two such reads in a row. Read atomic and causal are the levels of Biswas and Enea
+// (OOPSLA 2019), judged within the bounds of AWDIT (Møldrup and Pavlogiannis, PLDI 2025).
+//
+// Lists tell in which order they were appended to (Kingsbury and Alvaro, VLDB 2020), so their histories are judged in
+// near-linear time. Registers do not, and snapshot isolation and serializability of registers are NP-complete: there
+// the answer comes from what can be inferred, and then from a bounded search.
+package isolation
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/check/linear"
+)
+
+// Level of isolation. Each allows less than the one before it, but for the last two, which differ in time.
+type Level string
+
+const (
+	ReadCommitted      Level = "read-committed"
+	ReadAtomic         Level = "read-atomic" // registers only
+	Causal             Level = "causal"      // registers only
+	SnapshotIsolation  Level = "snapshot-isolation"
+	Serializable       Level = "serializable"
+	StrictSerializable Level = "strict-serializable" // and in an order that agrees with time
+)
+
+// Levels are all levels.
+var Levels = []Level{ReadCommitted, ReadAtomic, Causal, SnapshotIsolation, Serializable, StrictSerializable}
+
+// Fate of a transaction.
+type Fate uint8
+
+const (
+	Committed Fate = iota
+	Aborted        // proof that it did nothing
+	Unknown        // it may have committed; what it read is not known
+)
+
+// Access is one read or write of a transaction, in its order.
+type Access struct {
+	Key string
+	// Value is what was written or appended, or what a read of a register returned.
+	Value string
+	// List is what a read of a list returned.
+	List  []string
+	Write bool
+	Found bool // a register that was read had a value
+}
+
+// Txn is a transaction. Clients have one transaction at a time.
+type Txn struct {
+	Client       string
+	Fate         Fate
+	Call, Return uint64 // event numbers; Return counts only if it committed
+	Accesses     []Access
+}
+
+func (t *Txn) String() string {
+	return fmt.Sprintf("the transaction of client %s at event %d", t.Client, t.Call)
+}
+
+// Answer of a judgement.
+type Answer uint8
+
+const (
+	Undecided Answer = iota // Reason says why
+	Holds
+	Violated
+)
+
+// Finding is what a judgement found.
+type Finding struct {
+	Answer  Answer
+	Anomaly string   // G0, G1a, ...
+	Reason  string   // one sentence
+	Steps   []string // a circle, step by step, in words
+	Txns    []int    // the transactions in it
+}
+
+// Lists judges transactions over lists: writes append, reads return the whole list.
+func Lists(txns []Txn, level Level, b *linear.Budget) Finding {
+	switch level {
+	case ReadCommitted, SnapshotIsolation, Serializable, StrictSerializable:
+	default:
+		return Finding{Reason: fmt.Sprintf("no level %q for lists; there are read-committed, snapshot-isolation, serializable, strict-serializable", level)}
+	}
+	return newLists(txns).judge(level, b)
+}
+
+// Registers judges transactions over registers.
+func Registers(txns []Txn, level Level, b *linear.Budget) Finding {
+	r := newRegisters(txns)
+	switch level {
+	case ReadCommitted, ReadAtomic, Causal:
+		return r.weak(level, b)
+	case SnapshotIsolation, Serializable, StrictSerializable:
+		return r.strong(level, b)
+	}
+	return Finding{Reason: fmt.Sprintf("no level %q; there are %v", level, Levels)}
+}

@@ -1,0 +1,560 @@
+package isolation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/check/linear"
+)
+
+func plenty() *linear.Budget { return linear.NewBudget(5_000_000, 1<<28, 30*time.Second) }
+
+// world is what a slow twin knows of the keys: for each of them the list of all that was ever written.
+type world map[string][]string
+
+func (w world) clone() world {
+	c := world{}
+	for k, v := range w {
+		c[k] = slices.Clone(v)
+	}
+	return c
+}
+
+// sees tells whether a transaction that starts in w may read what it read, and gives its writes.
+func (w world) sees(t *Txn, lists bool) (world, bool) {
+	own := world{}
+	for _, a := range t.Accesses {
+		if a.Write {
+			own[a.Key] = append(own[a.Key], a.Value)
+			continue
+		}
+		if t.Fate != Committed {
+			continue
+		}
+		all := append(slices.Clone(w[a.Key]), own[a.Key]...)
+		switch {
+		case lists:
+			if !slices.Equal(all, a.List) {
+				return nil, false
+			}
+		case a.Found:
+			if len(all) == 0 || all[len(all)-1] != a.Value {
+				return nil, false
+			}
+		case len(all) > 0:
+			return nil, false
+		}
+	}
+	return own, true
+}
+
+func (w world) with(own world) world {
+	c := w.clone()
+	for k, v := range own {
+		c[k] = append(c[k], v...)
+	}
+	return c
+}
+
+// serial tries all orders of transactions; those of unknown fate may be left out.
+func serial(txns []Txn, lists, timed bool) bool {
+	var try func(left []int, w world) bool
+	try = func(left []int, w world) bool {
+		must := false
+		for _, i := range left {
+			must = must || txns[i].Fate == Committed
+		}
+		if !must {
+			return true
+		}
+		for at, i := range left {
+			late := false
+			for _, j := range left {
+				late = late || timed && txns[j].Fate == Committed && txns[j].Return < txns[i].Call
+			}
+			if late {
+				continue
+			}
+			own, ok := w.sees(&txns[i], lists)
+			if ok && try(slices.Delete(slices.Clone(left), at, at+1), w.with(own)) {
+				return true
+			}
+		}
+		return false
+	}
+	return try(alive(txns), world{})
+}
+
+func alive(txns []Txn) (list []int) {
+	for i := range txns {
+		if txns[i].Fate != Aborted {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// snapshots tries all orders of starts and commits.
+func snapshots(txns []Txn, lists bool) bool {
+	type running struct {
+		txn int
+		own world
+	}
+	var try func(left []int, run []running, w world) bool
+	try = func(left []int, run []running, w world) bool {
+		must := len(run) > 0
+		for _, i := range left {
+			must = must || txns[i].Fate == Committed
+		}
+		if !must {
+			return true
+		}
+		for at := range run {
+			if try(left, slices.Delete(slices.Clone(run), at, at+1), w.with(run[at].own)) {
+				return true
+			}
+		}
+		for at, i := range left {
+			own, ok := w.sees(&txns[i], lists)
+			for _, r := range run {
+				for k := range own {
+					ok = ok && r.own[k] == nil
+				}
+			}
+			if ok && try(slices.Delete(slices.Clone(left), at, at+1), append(slices.Clone(run), running{i, own}), w) {
+				return true
+			}
+		}
+		return false
+	}
+	return try(alive(txns), nil, world{})
+}
+
+// axiom tries all orders in which registers may have been committed, and asks of each read whether a write that the
+// reader must have seen comes after the one that it read (Biswas and Enea, OOPSLA 2019, figure 3).
+func axiom(txns []Txn, level Level) bool {
+	writer := map[string]int{}
+	for i := range txns {
+		last := map[string]string{}
+		for _, a := range txns[i].Accesses {
+			if a.Write {
+				last[a.Key] = a.Value
+			}
+		}
+		for k, v := range last {
+			writer[k+"="+v] = i
+		}
+	}
+	type get struct {
+		key      string
+		from, at int
+	}
+	n := len(txns)
+	in := make([]bool, n)
+	gets := make([][]get, n)
+	for i := range txns {
+		if txns[i].Fate != Committed {
+			continue
+		}
+		in[i] = true
+		own := map[string]string{}
+		for at, a := range txns[i].Accesses {
+			if a.Write {
+				own[a.Key] = a.Value
+				continue
+			}
+			if v, ok := own[a.Key]; ok {
+				if !a.Found || a.Value != v {
+					return false
+				}
+				continue
+			}
+			from := -1
+			if a.Found {
+				w, ok := writer[a.Key+"="+a.Value]
+				if !ok || w == i || txns[w].Fate == Aborted {
+					return false
+				}
+				from = w
+				in[w] = true
+			}
+			gets[i] = append(gets[i], get{a.Key, from, at})
+		}
+	}
+	writes := func(i int, key string) bool {
+		return slices.ContainsFunc(txns[i].Accesses, func(a Access) bool { return a.Write && a.Key == key })
+	}
+	before := make([][]bool, n) // session and reads
+	for i := range before {
+		before[i] = make([]bool, n)
+	}
+	reads := make([][]bool, n)
+	for i := range n {
+		reads[i] = make([]bool, n)
+	}
+	var members []int
+	for i := range n {
+		if !in[i] {
+			continue
+		}
+		members = append(members, i)
+		for j := range n {
+			if in[j] && txns[i].Client == txns[j].Client && txns[i].Call < txns[j].Call {
+				before[i][j] = true
+			}
+		}
+		for _, g := range gets[i] {
+			if g.from >= 0 {
+				before[g.from][i], reads[g.from][i] = true, true
+			}
+		}
+	}
+	direct := make([][]bool, n)
+	for i := range before {
+		direct[i] = slices.Clone(before[i])
+	}
+	for k := range n {
+		for i := range n {
+			for j := range n {
+				before[i][j] = before[i][j] || before[i][k] && before[k][j]
+			}
+		}
+	}
+	rank := make([]int, n)
+	allowed := func() bool {
+		for _, i := range members {
+			for _, j := range members {
+				if before[i][j] && rank[i] >= rank[j] {
+					return false
+				}
+			}
+			for _, g := range gets[i] {
+				for _, second := range members {
+					if second == g.from || second == i || !writes(second, g.key) {
+						continue
+					}
+					visible := before[second][i]
+					switch level {
+					case ReadAtomic:
+						visible = direct[second][i]
+					case ReadCommitted:
+						visible = slices.ContainsFunc(gets[i], func(h get) bool { return h.from == second && h.at < g.at })
+					}
+					if visible && (g.from < 0 || rank[second] > rank[g.from]) {
+						return false
+					}
+				}
+			}
+		}
+		return true
+	}
+	var permute func(k int) bool
+	permute = func(k int) bool {
+		if k == len(members) {
+			for r, i := range members {
+				rank[i] = r
+			}
+			return allowed()
+		}
+		for i := k; i < len(members); i++ {
+			members[k], members[i] = members[i], members[k]
+			ok := permute(k + 1)
+			members[k], members[i] = members[i], members[k]
+			if ok {
+				return true
+			}
+		}
+		return false
+	}
+	// Circles of session and reads leave no order at all.
+	return permute(0)
+}
+
+// committedLists tries all orders in which lists may have been appended to, and looks for circles of writes and reads.
+func committedLists(txns []Txn) bool {
+	in := make([]bool, len(txns))
+	type app struct {
+		txn   int
+		value string
+	}
+	appends := map[string][]app{}
+	fate := map[string]int{}
+	for i := range txns {
+		in[i] = txns[i].Fate == Committed
+		for _, a := range txns[i].Accesses {
+			if a.Write {
+				fate[a.Key+"="+a.Value] = i
+			}
+		}
+	}
+	for i := range txns {
+		if txns[i].Fate != Committed {
+			continue
+		}
+		for _, a := range txns[i].Accesses {
+			for _, v := range a.List {
+				w, ok := fate[a.Key+"="+v]
+				if !ok || txns[w].Fate == Aborted {
+					return false
+				}
+				in[w] = true
+			}
+		}
+	}
+	for i := range txns {
+		for _, a := range txns[i].Accesses {
+			if a.Write && in[i] {
+				appends[a.Key] = append(appends[a.Key], app{i, a.Value})
+			}
+		}
+	}
+	var keys []string
+	for k := range appends {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	orders := map[string][]app{}
+	judge := func() bool {
+		n := len(txns)
+		edge := make([][]bool, n)
+		for i := range edge {
+			edge[i] = make([]bool, n)
+		}
+		for _, list := range orders {
+			for i := 1; i < len(list); i++ {
+				for j := range i {
+					if list[j].txn != list[i].txn {
+						edge[list[j].txn][list[i].txn] = true
+					}
+				}
+			}
+		}
+		for i := range txns {
+			if txns[i].Fate != Committed {
+				continue
+			}
+			own := map[string][]string{}
+			for _, a := range txns[i].Accesses {
+				if a.Write {
+					own[a.Key] = append(own[a.Key], a.Value)
+					continue
+				}
+				n := len(a.List) - len(own[a.Key])
+				if n < 0 || !slices.Equal(a.List[n:], own[a.Key]) || len(a.List) > len(orders[a.Key]) {
+					return false
+				}
+				for at, v := range a.List {
+					if orders[a.Key][at].value != v || at < n && orders[a.Key][at].txn == i {
+						return false
+					}
+				}
+				if n == 0 {
+					continue
+				}
+				w := orders[a.Key][n-1]
+				mine := 0
+				for _, o := range appends[a.Key] {
+					if o.txn == w.txn {
+						mine++
+						if o.value == w.value {
+							mine = 0
+						}
+					}
+				}
+				if mine > 0 {
+					return false // it appended more after that
+				}
+				edge[w.txn][i] = true
+			}
+		}
+		for k := range n {
+			for i := range n {
+				for j := range n {
+					edge[i][j] = edge[i][j] || edge[i][k] && edge[k][j]
+				}
+			}
+		}
+		for i := range n {
+			if edge[i][i] {
+				return false
+			}
+		}
+		return true
+	}
+	var choose func(k int) bool
+	choose = func(k int) bool {
+		if k == len(keys) {
+			return judge()
+		}
+		list := appends[keys[k]]
+		var permute func(left []app, done []app) bool
+		permute = func(left, done []app) bool {
+			if len(left) == 0 {
+				orders[keys[k]] = done
+				return choose(k + 1)
+			}
+			used := map[int]bool{}
+			for i, a := range left {
+				if used[a.txn] {
+					continue // a transaction appends in its own order
+				}
+				used[a.txn] = true
+				if permute(slices.Delete(slices.Clone(left), i, i+1), append(slices.Clone(done), a)) {
+					return true
+				}
+			}
+			return false
+		}
+		return permute(list, nil)
+	}
+	return choose(0)
+}
+
+// random makes a history of transactions on a store that is more or less careful: serial, with snapshots, or without
+// any isolation.
+func random(r *rand.Rand, most int, lists bool) []Txn {
+	n := 2 + r.IntN(most-1)
+	care := r.IntN(4)
+	type live struct {
+		txn  int
+		at   int
+		snap world
+		own  world
+	}
+	txns := make([]Txn, n)
+	store := world{}
+	next := 0
+	var run []*live
+	clock := uint64(0)
+	started := 0
+	keys := []string{"x", "y"}
+	for started < n || len(run) > 0 {
+		clock++
+		if started < n && (len(run) == 0 || care > 0 && len(run) < 3 && r.IntN(3) == 0) {
+			t := &txns[started]
+			t.Call, t.Client = clock, fmt.Sprint("c", r.IntN(2))
+			for slices.ContainsFunc(run, func(l *live) bool { return txns[l.txn].Client == t.Client }) {
+				t.Client += "'"
+			}
+			switch r.IntN(12) {
+			case 0:
+				t.Fate = Aborted
+			case 1:
+				t.Fate = Unknown
+			}
+			for range 1 + r.IntN(3) {
+				next++
+				a := Access{Key: keys[r.IntN(2)], Write: r.IntN(2) == 0}
+				if a.Write {
+					a.Value = fmt.Sprint(next)
+				}
+				t.Accesses = append(t.Accesses, a)
+			}
+			run = append(run, &live{started, 0, store.clone(), world{}})
+			started++
+			continue
+		}
+		i := r.IntN(len(run))
+		l := run[i]
+		t := &txns[l.txn]
+		if l.at == len(t.Accesses) {
+			t.Return = clock
+			run = slices.Delete(run, i, i+1)
+			if care < 3 && (t.Fate == Committed || t.Fate == Unknown && r.IntN(2) == 0) {
+				store = store.with(l.own)
+			}
+			continue
+		}
+		a := &t.Accesses[l.at]
+		l.at++
+		if a.Write {
+			l.own[a.Key] = append(l.own[a.Key], a.Value)
+			if care == 3 {
+				store[a.Key] = append(store[a.Key], a.Value)
+			}
+			continue
+		}
+		base := l.snap
+		if care == 2 {
+			base = store
+		}
+		all := append(slices.Clone(base[a.Key]), l.own[a.Key]...)
+		if care == 3 {
+			all = slices.Clone(store[a.Key])
+		}
+		if lists {
+			a.List = all
+		} else if len(all) > 0 {
+			a.Found, a.Value = true, all[len(all)-1]
+		}
+	}
+	return txns
+}
+
+func compare(t *testing.T, runs, most int, lists bool, level Level, slow func([]Txn) bool) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(5, 6))
+	count := map[bool]int{}
+	for i := range runs {
+		txns := random(r, most, lists)
+		want := slow(txns)
+		count[want]++
+		judge := Registers
+		if lists {
+			judge = Lists
+		}
+		f := judge(txns, level, plenty())
+		if (f.Answer == Holds) != want || f.Answer == Undecided {
+			t.Fatalf("history %d: answer %d, %s, the slow twin says %v\n%s\n%s", i, f.Answer, f.Reason, want, write(txns), strings.Join(f.Steps, "\n"))
+		}
+		if f.Answer == Violated && f.Reason == "" {
+			t.Fatalf("history %d: no reason", i)
+		}
+	}
+	t.Logf("%v", count)
+	if count[true] < runs/10 || count[false] < runs/20 {
+		t.Fatalf("%v: too few of one kind to prove anything", count)
+	}
+}
+
+func write(txns []Txn) string {
+	var b strings.Builder
+	for i := range txns {
+		fmt.Fprintf(&b, "%d %s %d-%d fate %d: %+v\n", i, txns[i].Client, txns[i].Call, txns[i].Return, txns[i].Fate, txns[i].Accesses)
+	}
+	return b.String()
+}
+
+func TestListsAgreeWithTheSlowTwin(t *testing.T) {
+	t.Run("read committed", func(t *testing.T) { compare(t, 10_000, 5, true, ReadCommitted, committedLists) })
+	t.Run("snapshot isolation", func(t *testing.T) {
+		compare(t, 10_000, 5, true, SnapshotIsolation, func(x []Txn) bool { return snapshots(x, true) })
+	})
+	t.Run("serializable", func(t *testing.T) {
+		compare(t, 10_000, 6, true, Serializable, func(x []Txn) bool { return serial(x, true, false) })
+	})
+	t.Run("strict", func(t *testing.T) {
+		compare(t, 10_000, 6, true, StrictSerializable, func(x []Txn) bool { return serial(x, true, true) })
+	})
+}
+
+func TestRegistersAgreeWithTheSlowTwin(t *testing.T) {
+	for _, level := range []Level{ReadCommitted, ReadAtomic, Causal} {
+		t.Run(string(level), func(t *testing.T) {
+			compare(t, 10_000, 6, false, level, func(x []Txn) bool { return axiom(x, level) })
+		})
+	}
+	t.Run("snapshot isolation", func(t *testing.T) {
+		compare(t, 10_000, 5, false, SnapshotIsolation, func(x []Txn) bool { return snapshots(x, false) })
+	})
+	t.Run("serializable", func(t *testing.T) {
+		compare(t, 10_000, 6, false, Serializable, func(x []Txn) bool { return serial(x, false, false) })
+	})
+	t.Run("strict", func(t *testing.T) {
+		compare(t, 10_000, 6, false, StrictSerializable, func(x []Txn) bool { return serial(x, false, true) })
+	})
+}
