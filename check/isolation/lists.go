@@ -447,7 +447,7 @@ func finish(f Finding, txns []Txn, circle []step, say func(s step, from, to stri
 	}
 	f.Reason = fmt.Sprintf("%s: %d transactions each come before the next one, in a circle", f.Anomaly, len(f.Txns))
 	if len(f.Txns) == 1 {
-		f.Reason = fmt.Sprintf("%s: a transaction comes before itself", f.Anomaly)
+		f.Reason = f.Anomaly + ": " + f.Steps[0]
 	}
 	for k, t := range f.Txns {
 		f.Steps = append(f.Steps, fmt.Sprintf("T%d is %s", k+1, &txns[t]))
