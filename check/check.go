@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -41,6 +42,8 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 	switch p.Check.Type {
 	case world.Linearizability:
 		return linearizable(p, out.History)
+	case Isolation, Expression, Monotonic, Durability:
+		return History(p, out.History)
 	case world.HTTPCheck, world.RedisCheck, world.Custom:
 		if p.Kind == world.Liveness {
 			return live(p, out)
@@ -52,6 +55,26 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 	if p.Check.Type == world.InvariantCheck {
 		v.Reason += fmt.Sprintf(": nothing judges the condition %q; a custom check can", p.Check.Condition)
 	}
+	return v
+}
+
+// History judges a property over a history alone, such as one that was read from a file: without a run around it, what
+// a "holds" says of the run is not asked.
+func History(p *world.Property, events []history.Event) engine.Verdict {
+	switch p.Check.Type {
+	case world.Linearizability:
+		return linearizable(p, events)
+	case Isolation:
+		return isolated(p, isolation.Serializable, events)
+	case Expression:
+		return expressed(p, events)
+	case Monotonic:
+		return monotonic(p, events)
+	case Durability:
+		return durable(p, events)
+	}
+	v := verdict(p)
+	v.Reason = fmt.Sprintf("a check of type %q judges no history", p.Check.Type)
 	return v
 }
 

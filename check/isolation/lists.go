@@ -397,7 +397,7 @@ func (l *lists) explain(anomaly string, circle []step) Finding {
 	f := Finding{Answer: Violated, Anomaly: anomaly}
 	value := func(key, at int32) string {
 		if at < 0 || int(at) >= len(l.orders[key]) {
-			return "what nobody read"
+			return "a value that nobody read"
 		}
 		return fmt.Sprintf("%q", l.orders[key][at])
 	}

@@ -1,0 +1,448 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Types of checks over a history, beside linearizability.
+const (
+	Isolation  world.CheckType = "isolation"
+	Expression world.CheckType = "expression"
+	Monotonic  world.CheckType = "monotonic"
+	Durability world.CheckType = "durability"
+)
+
+// ExprOp is an operation as expressions see it.
+type ExprOp struct {
+	Client   string `expr:"client"`
+	Op       string `expr:"op"`
+	Key      string `expr:"key"`
+	Input    string `expr:"input"`
+	Expect   string `expr:"expect"`
+	Output   string `expr:"output"`
+	Found    bool   `expr:"found"`
+	Type     string `expr:"type"` // ok, fail or info
+	Error    string `expr:"error"`
+	Node     string `expr:"node"`
+	Call     int    `expr:"call"`      // event number
+	Return   int    `expr:"return_at"` // event number, 0 if it never returned
+	StartNs  int    `expr:"start_ns"`
+	EndNs    int    `expr:"end_ns"`
+	Duration int    `expr:"duration_ns"` // 0 if it never returned
+}
+
+type exprEnv struct {
+	Ops []ExprOp `expr:"ops"`
+}
+
+// Limits of expressions.
+const (
+	maxExpressionBytes = 16 << 10
+	maxExpressionNodes = 2000
+	maxExpressionMem   = 10_000_000 // values that one evaluation may make
+	expressionWall     = 30 * time.Second
+)
+
+// CompileExpression reads an expression over a history (github.com/expr-lang/expr). Its errors name line and column.
+// The result is true or false, or a list of operations that should not be there.
+func CompileExpression(text string) (*vm.Program, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, errors.New(`no expression; one is: none(ops, .op == "get" and .type == "fail")`)
+	}
+	if len(text) > maxExpressionBytes {
+		return nil, fmt.Errorf("an expression of %d bytes; the limit is %d", len(text), maxExpressionBytes)
+	}
+	program, err := expr.Compile(text, expr.Env(exprEnv{}), expr.MaxNodes(maxExpressionNodes))
+	if err != nil {
+		return nil, err
+	}
+	if t := program.Node().Type(); t != nil {
+		switch t.Kind() {
+		case reflect.Bool, reflect.Slice, reflect.Array, reflect.Interface:
+		default:
+			return nil, fmt.Errorf("the expression gives a %s; it must give true or false, or a list of operations", t)
+		}
+	}
+	return program, nil
+}
+
+// expressed judges a history by an expression.
+func expressed(p *world.Property, events []history.Event) engine.Verdict {
+	v := verdict(p)
+	unknown := func(format string, args ...any) engine.Verdict {
+		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
+		return v
+	}
+	program, err := CompileExpression(p.Check.Condition)
+	if err != nil {
+		return unknown("broken expression: %v", err)
+	}
+	ops, err := pair(events)
+	if err != nil {
+		return unknown("%v", err)
+	}
+	if len(ops) == 0 {
+		return unknown("no operation was reported")
+	}
+	env := exprEnv{make([]ExprOp, len(ops))}
+	for i, o := range ops {
+		e := ExprOp{Client: o.Client, Op: o.Op, Key: o.Key, Input: o.Input, Expect: o.Expect, Output: o.Output, Found: o.Found,
+			Type: string(o.Type), Error: o.Error, Node: o.Node, Call: int(o.Call), StartNs: int(o.CallTimeNs)}
+		if o.Return != history.Pending {
+			e.Return, e.EndNs, e.Duration = int(o.Return), int(o.ReturnTimeNs), int(o.ReturnTimeNs-o.CallTimeNs)
+		}
+		env.Ops[i] = e
+	}
+	type answer struct {
+		value any
+		err   error
+	}
+	done := make(chan answer, 1)
+	// An evaluation cannot be interrupted; one that takes too long is left behind and ends by itself.
+	go func() {
+		machine := vm.VM{MemoryBudget: maxExpressionMem}
+		value, err := machine.Run(program, env)
+		done <- answer{value, err}
+	}()
+	var got answer
+	select {
+	case got = <-done:
+	case <-time.After(expressionWall):
+		return unknown("budget: the expression was not evaluated within %s", expressionWall)
+	}
+	if got.err != nil {
+		return unknown("the expression failed: %v", got.err)
+	}
+	switch value := got.value.(type) {
+	case bool:
+		if v.Status = engine.Holds; !value {
+			v.Status, v.Reason = engine.Violated, "the expression is false: "+p.Check.Condition
+		}
+		return v
+	case []any:
+		return offenders(v, p, value)
+	case []ExprOp:
+		list := make([]any, len(value))
+		for i := range value {
+			list[i] = value[i]
+		}
+		return offenders(v, p, list)
+	}
+	return unknown("the expression gave a %T; it must give true or false, or a list of operations", got.value)
+}
+
+// offenders judges by a list of operations that should be empty.
+func offenders(v engine.Verdict, p *world.Property, list []any) engine.Verdict {
+	if len(list) == 0 {
+		v.Status = engine.Holds
+		return v
+	}
+	v.Status, v.Reason = engine.Violated, fmt.Sprintf("the expression finds %d: %s", len(list), p.Check.Condition)
+	for i, x := range list {
+		if i == MaxEvidence {
+			v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		o, ok := x.(ExprOp)
+		if !ok {
+			v.Evidence = append(v.Evidence, fmt.Sprint(x))
+			continue
+		}
+		if i == 0 {
+			v.Event, v.TimeNs = uint64(o.Return), int64(o.EndNs)
+			if o.Return == 0 {
+				v.Event, v.TimeNs = uint64(o.Call), int64(o.StartNs)
+			}
+		}
+		text := fmt.Sprintf("%s (event %d) client %s: %s %q", seconds(int64(o.StartNs)), o.Call, o.Client, o.Op, o.Key)
+		if o.Input != "" {
+			text += " " + shorten(o.Input)
+		}
+		v.Evidence = append(v.Evidence, fmt.Sprintf("%s: %s %s", text, o.Type, shorten(o.Output)))
+	}
+	return v
+}
+
+// monotonic judges that a value never goes back: a read that began after another one of its key had ended does not
+// return less. Values are numbers; a missing key is less than all of them.
+func monotonic(p *world.Property, events []history.Event) engine.Verdict {
+	v := verdict(p)
+	unknown := func(format string, args ...any) engine.Verdict {
+		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
+		return v
+	}
+	ops, err := pair(events)
+	if err != nil {
+		return unknown("%v", err)
+	}
+	looks := func(op string) bool {
+		if len(p.Check.Operations) == 0 {
+			return history.IsRead(op)
+		}
+		return slices.ContainsFunc(p.Check.Operations, func(name string) bool { return strings.EqualFold(name, op) })
+	}
+	type reading struct {
+		op    history.Operation
+		value *big.Rat // nil: missing
+	}
+	keys := map[string][]reading{}
+	for _, o := range ops {
+		if o.Type != history.Ok || !looks(o.Op) {
+			continue
+		}
+		r := reading{op: o}
+		if o.Found || o.Output != "" {
+			value, ok := decimal(o.Output)
+			if !ok {
+				return unknown("key %q holds %s at event %d, which is no number", o.Key, shorten(o.Output), o.Return)
+			}
+			r.value = value
+		}
+		keys[o.Key] = append(keys[o.Key], r)
+	}
+	less := func(x, y *big.Rat) bool { return y != nil && (x == nil || x.Cmp(y) < 0) }
+	told := false
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		called := keys[key] // pairs come in the order of their calls
+		returned := slices.Clone(called)
+		slices.SortFunc(returned, func(x, y reading) int { return compare(int64(x.op.Return), int64(y.op.Return)) })
+		var highest *reading
+		k := 0
+		for i := range called {
+			r := &called[i]
+			for ; k < len(returned) && returned[k].op.Return < r.op.Call; k++ {
+				if highest == nil || less(highest.value, returned[k].value) {
+					highest = &returned[k]
+				}
+			}
+			if highest == nil {
+				continue
+			}
+			told = told || highest.value != nil
+			if less(r.value, highest.value) {
+				v.Status = engine.Violated
+				v.Event, v.TimeNs = r.op.Return, r.op.ReturnTimeNs
+				v.Reason = fmt.Sprintf("key %q went back from %s to %s", key, highest.op.Output, valueOf(r.op))
+				for _, o := range []history.Operation{highest.op, r.op} {
+					v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s %q -> %s; returned at %s (event %d)", seconds(o.CallTimeNs), o.Call,
+						o.Client, o.Op, o.Key, valueOf(o), seconds(o.ReturnTimeNs), o.Return))
+				}
+				return v
+			}
+		}
+	}
+	if !told {
+		return unknown("no key was read again after it had been read with a value: nothing could have gone back")
+	}
+	v.Status = engine.Holds
+	return v
+}
+
+// maxDigits bounds the numbers of monotonic values.
+const maxDigits = 1000
+
+// decimal reads a decimal number. Exponents would let a short text be a number of many megabytes.
+func decimal(text string) (*big.Rat, bool) {
+	if len(text) > maxDigits || strings.Trim(text, "-+.0123456789") != "" {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}
+
+func valueOf(o history.Operation) string {
+	if !o.Found && o.Output == "" {
+		return "nothing"
+	}
+	return o.Output
+}
+
+// durable judges that what was acknowledged is there at the end: in the reads of each key that began after all its
+// changes had returned. With the models set and append-list, each element that was put in must be there; otherwise the
+// value of a key must be one that nothing acknowledged can have replaced.
+func durable(p *world.Property, events []history.Event) engine.Verdict {
+	v := verdict(p)
+	unknown := func(format string, args ...any) engine.Verdict {
+		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
+		return v
+	}
+	ops, err := pair(events)
+	if err != nil {
+		return unknown("%v", err)
+	}
+	var verbs map[string]verb
+	switch p.Check.Model {
+	case "", "kv", "key-value", "register":
+	case "set", "append-list":
+		verbs = objects[p.Check.Model].verbs
+	default:
+		return unknown("no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
+	}
+	sort := func(op string) verb {
+		if verbs != nil {
+			return verbs[strings.ToLower(op)]
+		}
+		switch kindOf(op) {
+		case write:
+			return put
+		case remove:
+			return take
+		case read:
+			return look
+		}
+		return foreign
+	}
+	type story struct {
+		changes, looks []history.Operation
+		strange        *history.Operation
+		end            uint64 // when the last change that returned did so
+		acknowledged   int
+	}
+	keys := map[string]*story{}
+	for i, o := range ops {
+		s := keys[o.Key]
+		if s == nil {
+			s = &story{}
+			keys[o.Key] = s
+		}
+		switch sort(o.Op) {
+		case put, take:
+			if o.Type == history.Fail {
+				continue
+			}
+			s.changes = append(s.changes, o)
+			if o.Type == history.Ok {
+				s.end = max(s.end, o.Return)
+				s.acknowledged++
+			}
+		case look:
+			if o.Type == history.Ok {
+				s.looks = append(s.looks, o)
+			}
+		case has:
+		default:
+			if o.Type != history.Fail && s.strange == nil {
+				s.strange = &ops[i]
+			}
+		}
+	}
+	judgedKeys, unread := 0, ""
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		s := keys[key]
+		if s.acknowledged == 0 {
+			continue
+		}
+		if s.strange != nil {
+			return unknown("operation %q has no model, and it may have changed key %q at event %d", s.strange.Op, key, s.strange.Call)
+		}
+		last := 0
+		for _, o := range s.looks {
+			if o.Call < s.end {
+				continue
+			}
+			last++
+			var text string
+			var lost *history.Operation
+			if verbs != nil {
+				items, err := elements(o.Output)
+				if err != nil {
+					return unknown("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+				}
+				lost, text = missing(s.changes, items, sort)
+			} else {
+				lost, text = replaced(s.changes, o, sort)
+			}
+			if lost == nil {
+				continue
+			}
+			v.Status = engine.Violated
+			v.Event, v.TimeNs = o.Return, o.ReturnTimeNs
+			v.Reason = fmt.Sprintf("key %q: %s", key, text)
+			for _, o := range []history.Operation{*lost, o} {
+				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s %s -> %s; returned at %s (event %d)", seconds(o.CallTimeNs), o.Call,
+					o.Client, o.Op, shorten(o.Input), shorten(o.Output), seconds(o.ReturnTimeNs), o.Return))
+			}
+			return v
+		}
+		judgedKeys++
+		if last == 0 && unread == "" {
+			unread = key
+		}
+	}
+	switch {
+	case judgedKeys == 0:
+		return unknown("no change was acknowledged")
+	case unread != "":
+		return unknown("key %q was changed and not read after its last change; read all keys at the end", unread)
+	}
+	v.Status = engine.Holds
+	return v
+}
+
+// missing finds an acknowledged element that is not there and that nobody can have removed.
+func missing(changes []history.Operation, items []string, sort func(string) verb) (*history.Operation, string) {
+	there := map[string]bool{}
+	for _, v := range items {
+		there[v] = true
+	}
+	removed := map[string]uint64{} // the latest return of a removal
+	for _, o := range changes {
+		if sort(o.Op) == take {
+			removed[o.Input] = max(removed[o.Input], o.Return)
+		}
+	}
+	for i, o := range changes {
+		if sort(o.Op) != put || o.Type != history.Ok || there[o.Input] {
+			continue
+		}
+		if at, ok := removed[o.Input]; !ok || at < o.Call {
+			return &changes[i], fmt.Sprintf("%s was acknowledged and is not there at the end", shorten(o.Input))
+		}
+	}
+	// What was removed for good and not put in again must not be there either.
+	for i, o := range changes {
+		if sort(o.Op) != take || o.Type != history.Ok || !there[o.Input] {
+			continue
+		}
+		if !slices.ContainsFunc(changes, func(p history.Operation) bool {
+			return sort(p.Op) == put && p.Input == o.Input && (p.Return == history.Pending || p.Return > o.Call)
+		}) {
+			return &changes[i], fmt.Sprintf("the removal of %s was acknowledged, and it is there at the end", shorten(o.Input))
+		}
+	}
+	return nil, ""
+}
+
+// replaced finds an acknowledged change after which a key cannot hold what was read at the end.
+func replaced(changes []history.Operation, look history.Operation, sort func(string) verb) (*history.Operation, string) {
+	last := 0 // the acknowledged change that was called last
+	for i, o := range changes {
+		if o.Type == history.Ok && (changes[last].Type != history.Ok || o.Call > changes[last].Call) {
+			last = i
+		}
+	}
+	for _, o := range changes {
+		same := sort(o.Op) == take && !look.Found || sort(o.Op) == put && look.Found && o.Input == look.Output
+		if same && (o.Return == history.Pending || o.Return >= changes[last].Call) && o.Call < look.Return {
+			return nil, ""
+		}
+	}
+	what := valueOf(look)
+	if look.Found {
+		what = shorten(look.Output)
+	}
+	return &changes[last], fmt.Sprintf("%s %s was acknowledged, and a read at the end returned %s", changes[last].Op, shorten(changes[last].Input), what)
+}

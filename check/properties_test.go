@@ -1,0 +1,167 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/check/isolation"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+var propertyHistories = []struct {
+	kind        world.CheckType
+	name        string
+	model, cond string
+	operations  string
+	short, want string // want: holds, violated, or part of the reason why it is unknown
+	reason      string
+}{
+	{kind: Expression, name: "true", cond: `all(ops, .type == "ok")`, short: "a:put=1 a!", want: "holds"},
+	{kind: Expression, name: "false", cond: `none(ops, .op == "put")`, short: "a:put=1 a!", want: "violated", reason: "is false"},
+	{kind: Expression, name: "no offender", cond: `filter(ops, .type == "info")`, short: "a:put=1 a!", want: "holds"},
+	{kind: Expression, name: "offenders", cond: `filter(ops, .duration_ns > 1000000)`, short: "a:put=1 b:get b!1 a!", want: "violated", reason: "finds 1"},
+	{kind: Expression, name: "all fields", cond: `let o = ops[0]; [o.client, o.op, o.key, o.input, o.type] == ["a","put","k","1","ok"] and o.call == 1 and o.return_at == 2 and
+		o.start_ns == 1000000 and o.end_ns == 2000000 and not o.found and o.output == "" and o.error == "" and o.node == "" and o.expect == ""`, short: "a:put=1 a!", want: "holds"},
+	{kind: Expression, name: "no history", cond: `true`, want: "no operation"},
+	{kind: Expression, name: "wrong name", cond: "all(ops,\n  .tipe == \"ok\")", short: "a:put=1 a!", want: "(2:4)"},
+	{kind: Expression, name: "wrong result", cond: `len(ops)`, short: "a:put=1 a!", want: "true or false"},
+	{kind: Expression, name: "none", short: "a:put=1 a!", want: "no expression"},
+	{kind: Expression, name: "fails", cond: `ops[7].type == "ok"`, short: "a:put=1 a!", want: "failed"},
+	{kind: Expression, name: "too much", cond: `len(map(1..100000, map(1..100000, 1))) > 0`, short: "a:put=1 a!", want: "memory budget"},
+
+	{kind: Monotonic, name: "grows", short: "a:get a!1 a:get a!2", want: "holds"},
+	{kind: Monotonic, name: "stays", short: "a:get a!1 b:get b!1", want: "holds"},
+	{kind: Monotonic, name: "goes back", short: "a:get a!10 b:get b!9", want: "violated", reason: "from 10 to 9"},
+	{kind: Monotonic, name: "goes back to nothing", short: "a:get a!1 b:get b!-", want: "violated", reason: "from 1 to nothing"},
+	{kind: Monotonic, name: "at the same time", short: "a:get b:get a!2 b!1", want: "nothing could have gone back"},
+	{kind: Monotonic, name: "long ago", short: "c:get a:get a!2 c!1 b:get b!1", want: "violated", reason: "from 2 to 1"},
+	{kind: Monotonic, name: "other keys", short: "a:get(x) a!2 b:get(y) b!1 b:get(y) b!1", want: "holds"},
+	{kind: Monotonic, name: "fractions", short: "a:get a!1.5 a:get a!1.25", want: "violated", reason: "1.25"},
+	{kind: Monotonic, name: "own operation", operations: "INCR", short: "a:INCR a!2 a:INCR a!1", want: "violated", reason: "from 2 to 1"},
+	{kind: Monotonic, name: "no number", short: "a:get a!x", want: "no number"},
+	{kind: Monotonic, name: "a giant", short: "a:get a!1e999999999", want: "no number"},
+	{kind: Monotonic, name: "one read", short: "a:get a!1", want: "nothing could have gone back"},
+
+	{kind: Durability, name: "there", short: "a:put=1 a! b:get b!1", want: "holds"},
+	{kind: Durability, name: "gone", short: "a:put=1 a! b:get b!-", want: "violated", reason: "acknowledged"},
+	{kind: Durability, name: "old", short: "a:put=1 a! a:put=2 a! b:get b!1", want: "violated", reason: `put "2" was acknowledged`},
+	{kind: Durability, name: "either of two", short: "a:put=1 c:put=2 a! c! b:get b!1", want: "holds"},
+	{kind: Durability, name: "unknown may come late", short: "a:put=1 a? c:put=2 c! b:get b!1", want: "holds"},
+	{kind: Durability, name: "failed", short: "a:put=1 a/ c:put=2 c! b:get b!1", want: "violated"},
+	{kind: Durability, name: "deleted", short: "a:put=1 a! a:delete a! b:get b!-", want: "holds"},
+	{kind: Durability, name: "delete undone", short: "a:put=1 a! a:delete a! b:get b!1", want: "violated"},
+	{kind: Durability, name: "a read in between says nothing", short: "a:put=1 a! b:get b!- a:put=2 a! b:get b!2", want: "holds"},
+	{kind: Durability, name: "not read", short: "a:put=1 a! b:get b!1 a:put(j)=1 a!", want: `key "j" was changed and not read`},
+	{kind: Durability, name: "nothing acknowledged", short: "a:put=1 a? b:get b!1", want: "no change was acknowledged"},
+	{kind: Durability, name: "another change", short: "a:put=1 a! a:INCR a!2 b:get b!2", want: `"INCR" has no model`},
+	{kind: Durability, model: "set", name: "all there", short: "a:add=1 a! a:add=2 a! b:read b![1,2,3]", want: "holds"},
+	{kind: Durability, model: "set", name: "one lost", short: "a:add=1 a! a:add=2 a! b:read b![2]", want: "violated", reason: `"1" was acknowledged`},
+	{kind: Durability, model: "set", name: "removed", short: "a:add=1 a! a:add=2 a! a:remove=1 a? b:read b![2]", want: "holds"},
+	{kind: Durability, model: "set", name: "removal undone", short: "a:add=1 a! a:remove=1 a! b:read b![1]", want: "violated", reason: "removal"},
+	{kind: Durability, model: "set", name: "no list", short: "a:add=1 a! b:read b!1", want: "no list"},
+	{kind: Durability, model: "append-list", name: "lost", short: "a:append=1 a! b:read b![]", want: "violated"},
+	{kind: Durability, model: "lock", name: "no such model", short: "a:acquire a!", want: "no model"},
+
+	{kind: Isolation, name: "lists", short: `a:txn=[["append","x",1]] a![["append","x",1]] b:txn=[["r","x",null]] b![["r","x",[1]]]`, want: "holds"},
+	{kind: Isolation, name: "write skew", short: `a:txn=[["r","x"],["append","y",1]] b:txn=[["r","y"],["append","x",1]] a![["r","x",null],["append","y",1]] b![["r","y",[]],["append","x",1]]`,
+		want: "violated", reason: "G2"},
+	{kind: Isolation, name: "nothing read", short: `a:txn=[["append","x",1]] a![["append","x",1]]`, want: "nothing could have been wrong"},
+	{kind: Isolation, name: "an old value", short: `a:txn=[["append","x",1]] a! b:txn=[] b![["r","x",[2]]]`, want: "no output"},
+	{kind: Isolation, name: "of nobody", short: `a:txn=[["append","x",1]] a![["append","x",1]] b:txn=[] b![["r","x",[2]]]`, want: "violated", reason: "G1a"},
+	{kind: Isolation, name: "failed", short: `a:txn=[["append","x",1]] a/ b:txn=[] b![["r","x",[1]]]`, want: "violated", reason: "G1a"},
+	{kind: Isolation, name: "unknown", short: `a:txn=[["append","x",1]] a? b:txn=[["append","y",1]] b![["r","x",[1]],["append","y",1]]`, want: "holds"},
+	{kind: Isolation, name: "none", short: "a:put=1 a!", want: "no transaction"},
+	{kind: Isolation, name: "no array", short: "a:txn=x a!x", want: "no JSON array"},
+	{kind: Isolation, name: "wrong access", short: `a:txn=[["w","x",1]] a![["w","x",1]]`, want: "none of this model"},
+	{kind: Isolation, model: "rw-register", name: "registers", short: `a:txn=[["w","x",1]] a![["w","x",1]] b:txn=[] b![["r","x",1]]`, want: "holds"},
+	{kind: Isolation, model: "rw-register", name: "lost update", short: `a:txn=[] b:txn=[] a![["r","x"],["w","x",1]] b![["r","x"],["w","x",2]]`, want: "violated", reason: "G2"},
+	{kind: Isolation, model: "predicates", name: "no such model", short: "a:txn=[] a![]", want: "no model"},
+	{kind: world.HTTPCheck, name: "not over a history", want: "judges no history"},
+	{kind: Isolation, name: "broken", short: "a:txn=[] a:txn=[]", want: "broken history"},
+	{kind: Monotonic, name: "broken", short: "a:get a:get", want: "broken history"},
+	{kind: Durability, name: "broken", short: "a:get a:get", want: "broken history"},
+	{kind: Expression, cond: "true", name: "broken", short: "a:get a:get", want: "broken history"},
+}
+
+func TestPropertiesOfHistories(t *testing.T) {
+	for _, c := range propertyHistories {
+		t.Run(string(c.kind)+"/"+c.model+c.name, func(t *testing.T) {
+			p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Model: c.model, Condition: c.cond}}
+			if c.operations != "" {
+				p.Check.Operations = []string{c.operations}
+			}
+			v := History(p, events(t, c.short))
+			want := engine.Status(c.want)
+			if want != engine.Holds && want != engine.Violated {
+				want = engine.Unknown
+				c.reason = c.want
+			}
+			if v.Status != want || !strings.Contains(v.Reason, c.reason) {
+				t.Fatalf("%s: %s\n%s\nwant %s %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), want, c.reason)
+			}
+			if v.Status == engine.Violated && c.kind != Expression && (v.Event == 0 || len(v.Evidence) == 0) {
+				t.Fatalf("a violation without place or evidence: %+v", v)
+			}
+		})
+	}
+}
+
+// TestLevels: the same history holds at one level and not at another.
+func TestLevels(t *testing.T) {
+	skew := events(t, `a:txn=[] b:txn=[] a![["r","x"],["append","y",1]] b![["r","y"],["append","x",1]] c:txn=[] c![["r","x",[1]],["r","y",[1]]]`)
+	p := &world.Property{Check: world.Check{Type: Isolation}}
+	for level, want := range map[isolation.Level]engine.Status{isolation.ReadCommitted: engine.Holds, isolation.SnapshotIsolation: engine.Holds,
+		isolation.Serializable: engine.Violated, isolation.StrictSerializable: engine.Violated, isolation.Causal: engine.Unknown} {
+		if v := isolated(p, level, skew); v.Status != want {
+			t.Errorf("%s: %s %s", level, v.Status, v.Reason)
+		}
+	}
+}
+
+// TestMonotonicAgreesWithTheSlowTwin compares every two reads with each other.
+func TestMonotonicAgreesWithTheSlowTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 9))
+	count := map[bool]int{}
+	for range 10_000 {
+		var short strings.Builder
+		var open []string
+		n, value := 0, 1
+		for n < 6 || len(open) > 0 {
+			if n < 6 && (len(open) == 0 || r.IntN(2) == 0) {
+				fmt.Fprintf(&short, "c%d:get ", n)
+				open = append(open, fmt.Sprint("c", n))
+				n++
+				continue
+			}
+			i := r.IntN(len(open))
+			value += r.IntN(3)
+			fmt.Fprintf(&short, "%s!%d ", open[i], value-max(0, r.IntN(4)-2))
+			open = append(open[:i], open[i+1:]...)
+		}
+		in := events(t, short.String())
+		ops, err := history.Pair(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := false
+		for _, x := range ops {
+			for _, y := range ops {
+				var a, b int
+				fmt.Sscan(x.Output, &a)
+				fmt.Sscan(y.Output, &b)
+				back = back || x.Return < y.Call && b < a
+			}
+		}
+		count[back]++
+		if v := monotonic(&world.Property{}, in); (v.Status == engine.Violated) != back {
+			t.Fatalf("%s %s, the slow twin says %v: %s", v.Status, v.Reason, back, short.String())
+		}
+	}
+	if count[true] < 1000 || count[false] < 1000 {
+		t.Fatal(count)
+	}
+}

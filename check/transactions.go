@@ -1,0 +1,170 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/check/isolation"
+	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Models of transactions.
+const (
+	ListAppend = "list-append" // transactions append to lists and read whole lists
+	RWRegister = "rw-register" // transactions write registers and read them
+)
+
+// isolated judges the transactions of a history. Those are the operations named txn; input and output are JSON arrays of
+// their accesses, [["append","x",1],["r","x",[1]]], as Jepsen writes them.
+func isolated(p *world.Property, level isolation.Level, events []history.Event) engine.Verdict {
+	v := verdict(p)
+	unknown := func(format string, args ...any) engine.Verdict {
+		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
+		return v
+	}
+	judge := isolation.Lists
+	switch p.Check.Model {
+	case "", ListAppend:
+	case RWRegister:
+		judge = isolation.Registers
+	default:
+		return unknown("no model %q of transactions; there are %s and %s", p.Check.Model, ListAppend, RWRegister)
+	}
+	ops, err := pair(events)
+	if err != nil {
+		return unknown("%v", err)
+	}
+	var txns []isolation.Txn
+	var from []history.Operation
+	committed, reads, writes := 0, 0, 0
+	for _, o := range ops {
+		if !strings.EqualFold(o.Op, "txn") {
+			continue
+		}
+		t, err := transaction(o, p.Check.Model != RWRegister)
+		if err != nil {
+			return unknown("broken history: the transaction of client %s at event %d: %v", o.Client, o.Call, err)
+		}
+		txns, from = append(txns, t), append(from, o)
+		if t.Fate != isolation.Committed {
+			continue
+		}
+		committed++
+		for _, a := range t.Accesses {
+			if a.Write {
+				writes++
+			} else if a.Found || len(a.List) > 0 {
+				reads++
+			}
+		}
+	}
+	f := judge(txns, level, linear.NewBudget(MaxSteps, MaxBytes, MaxWall))
+	switch {
+	case f.Answer == isolation.Violated:
+		v.Status, v.Reason = engine.Violated, f.Reason
+		v.Evidence = f.Steps
+		for i, t := range f.Txns {
+			if from[t].Return != history.Pending && from[t].Return > v.Event {
+				v.Event, v.TimeNs = from[t].Return, from[t].ReturnTimeNs
+			}
+			if i < MaxEvidence {
+				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s", seconds(from[t].CallTimeNs), from[t].Call, from[t].Client, accesses(from[t])))
+			}
+		}
+		return v
+	case f.Answer == isolation.Undecided:
+		return unknown("%s", f.Reason)
+	case len(txns) == 0:
+		return unknown("no transaction was reported")
+	case committed*1_000_000 < len(txns)*MinOkPPM || committed == 0:
+		return unknown("only %d of %d transactions committed", committed, len(txns))
+	case reads == 0 || writes == 0:
+		return unknown("the transactions that committed read %d values and wrote %d: nothing could have been wrong", reads, writes)
+	}
+	v.Status = engine.Holds
+	return v
+}
+
+// accesses is what a transaction did, as it was reported.
+func accesses(o history.Operation) string {
+	const shown = 300
+	text := o.Output
+	if o.Type != history.Ok || text == "" {
+		text = o.Input
+	}
+	if len(text) > shown {
+		return text[:shown] + "..."
+	}
+	return text
+}
+
+// transaction reads one transaction. What it read stands in its output, what it wrote in its input too.
+func transaction(o history.Operation, lists bool) (isolation.Txn, error) {
+	t := isolation.Txn{Client: o.Client, Call: o.Call, Return: o.Return}
+	text := o.Input
+	switch o.Type {
+	case history.Ok:
+		text = o.Output
+	case history.Fail:
+		t.Fate = isolation.Aborted
+	default:
+		t.Fate = isolation.Unknown
+	}
+	if text == "" {
+		text = o.Input
+		if o.Type == history.Ok {
+			return t, fmt.Errorf("no output; repeat the accesses there, with what was read")
+		}
+	}
+	var rows [][]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		return t, fmt.Errorf("%s is no JSON array of accesses such as [\"append\",\"x\",1]", shorten(text))
+	}
+	for _, row := range rows {
+		if len(row) < 2 || len(row) > 3 {
+			return t, fmt.Errorf("an access has a kind, a key and a value")
+		}
+		kind, key := plain(row[0]), plain(row[1])
+		a := isolation.Access{Key: key}
+		var value json.RawMessage
+		if len(row) == 3 && string(row[2]) != "null" {
+			value = row[2]
+		}
+		switch {
+		case kind == "r":
+			if value == nil {
+				break
+			}
+			if a.Found = true; !lists {
+				a.Value = plain(value)
+				break
+			}
+			var err error
+			if a.List, err = elements(string(value)); err != nil {
+				return t, err
+			}
+		case kind == "append" && lists || kind == "w" && !lists:
+			if value == nil {
+				return t, fmt.Errorf("%s of key %q without a value", kind, key)
+			}
+			a.Write, a.Value = true, plain(value)
+		default:
+			return t, fmt.Errorf("access %q is none of this model", kind)
+		}
+		t.Accesses = append(t.Accesses, a)
+	}
+	return t, nil
+}
+
+// plain is a JSON value as drivers mean it: a text is itself, all else its spelling.
+func plain(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
+		return s
+	}
+	return string(raw)
+}
