@@ -404,14 +404,23 @@ func (s *State) loseMapped(env *Env, in *Inode, id int, shadow BlobID, way uint6
 	return OK
 }
 
-// emptyMemory clears the trees that lie in memory.
+// emptyMemory clears the trees that lie in memory. Mounts below them stay, and the directories that lead there.
 func (s *State) emptyMemory() {
+	kept := map[InodeID]bool{rootInode: true}
 	for _, in := range s.Inodes {
-		if in.MountRoot && s.Mounts[in.Mount].Type == Tmpfs {
-			for name, id := range in.Entries {
-				if child := s.Inodes[id]; child != nil && child.MountRoot {
-					continue
-				}
+		if in.MountRoot {
+			for up := in; !kept[up.ID]; up = s.inode(up.Parent) {
+				kept[up.ID] = true
+			}
+		}
+	}
+	for id := range kept {
+		in := s.inode(id)
+		if s.Mounts[in.Mount].Type != Tmpfs {
+			continue
+		}
+		for name, child := range in.Entries {
+			if !kept[child] {
 				delete(in.Entries, name)
 			}
 		}

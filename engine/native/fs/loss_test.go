@@ -431,6 +431,35 @@ func legal(p Profile, script []step) map[string]bool {
 	return images
 }
 
+// What lies in memory is gone, and a volume below it stays.
+func TestPowerLossEmptiesMemory(t *testing.T) {
+	env, _ := testEnv(t.TempDir())
+	s, err := New(env, Config{Root: NoLayer, Volumes: []Volume{{Target: "/tmp/a/b", Layer: NoLayer}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.StartJournal(Ext4Ordered)
+	for _, path := range []string{"/tmp/f", "/tmp/a/g", "/tmp/a/b/h", "/i"} {
+		if e := run(s, env, step{call: "create", a: path}); e != OK {
+			t.Fatal(path, e)
+		}
+	}
+	if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return 0 }); e != OK {
+		t.Fatal(e)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	for dir, want := range map[string]string{"/tmp": "a", "/tmp/a": "b", "/tmp/a/b": "h"} {
+		if got := names(s, env, dir); got != want {
+			t.Errorf("%s has %q, want %q", dir, got, want)
+		}
+	}
+	if _, e := s.Walk(env, s.Root(), "/i", true); e != OK {
+		t.Error("/i is gone, although nothing was chosen to be lost")
+	}
+}
+
 var scripts = [][]step{
 	{{"create", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'x'}, {"fsync", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'y'},
 		{"rename", "/a", "/b", 0, 0, 0}, {"create", "/c", "", 0, 0, 0}},
