@@ -1,0 +1,154 @@
+package linear
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+)
+
+// Model is a sequential specification in Go, for objects that have none here.
+type Model struct {
+	// Initial is the state of an object at first. States are values that can be compared with ==, such as texts, numbers
+	// and structs of them.
+	Initial any
+	// Step tells whether an operation may happen in a state, and the state after it. It is a pure function. An operation
+	// of type Info has no result: it may have done its work, and whatever it returned is right. One that did not take
+	// effect at all need not be thought of.
+	Step func(state any, op history.Operation) (any, bool)
+	// Object names the object that an operation belongs to; nil means its key. Operations on one object say nothing of
+	// another one.
+	Object func(op history.Operation) string
+}
+
+// Verdict on a history by a Model.
+type Verdict struct {
+	Answer Answer
+	Reason string // why it is illegal or undecided
+	Object string // the object that Reason speaks of
+	// Op is the operation at whose return no order was left, where that is known.
+	Op *history.Operation
+}
+
+// Check judges operations by a model. A model that panics, gives states that cannot be compared, or does not come to an
+// end within the budget's time leaves the history undecided. A step that hangs is left behind in a goroutine of its own,
+// for Go cannot end it.
+func Check(m Model, ops []history.Operation, steps, bytes int64, wall time.Duration) Verdict {
+	objects := map[string][]history.Operation{}
+	for _, o := range ops {
+		if o.Type == history.Fail {
+			continue
+		}
+		name := o.Key
+		if m.Object != nil {
+			if reason := guard(func() { name = m.Object(o) }); reason != "" {
+				return Verdict{Reason: reason}
+			}
+		}
+		objects[name] = append(objects[name], o)
+	}
+	done := make(chan Verdict, 1)
+	go func() {
+		b := NewBudget(steps, bytes, wall)
+		result := Verdict{Answer: Legal}
+		for _, name := range slices.Sorted(maps.Keys(objects)) {
+			v := m.check(objects[name], b)
+			v.Object = name
+			if v.Answer == Illegal {
+				result = v
+				break
+			}
+			if v.Answer == Undecided && result.Answer == Legal {
+				result = v
+			}
+		}
+		done <- result
+	}()
+	// Steps of a model that come to an end are bounded by the budget; this is for one that does not.
+	late := time.NewTimer(wall + wall/4 + 100*time.Millisecond)
+	defer late.Stop()
+	select {
+	case v := <-done:
+		return v
+	case <-late.C:
+		return Verdict{Reason: fmt.Sprintf("budget: the model did not come to an end within %s", wall)}
+	}
+}
+
+func (m Model) check(all []history.Operation, b *Budget) Verdict {
+	ops := slices.Clone(all)
+	list := make([]Op, len(ops))
+	for i, o := range ops {
+		list[i] = Op{Call: int64(o.Call), Return: Forever, Class: int32(i)}
+		if o.Type == history.Ok && o.Return != history.Pending {
+			list[i].Return = int64(o.Return)
+		} else {
+			ops[i].Type = history.Info
+		}
+	}
+	failed := ""
+	step := func(state any, class int32) (next any, ok bool) {
+		if failed != "" {
+			return state, false
+		}
+		failed = guard(func() { next, ok = m.Step(state, ops[class]) })
+		if failed == "" && ok {
+			failed = incomparable(next)
+		}
+		if failed != "" {
+			return state, false
+		}
+		return next, ok
+	}
+	if reason := incomparable(m.Initial); reason != "" {
+		return Verdict{Reason: reason}
+	}
+	answer, culprit := Search(list, Spec[any]{Initial: m.Initial, Step: step, Bytes: size}, b)
+	switch {
+	case failed != "":
+		return Verdict{Reason: failed}
+	case answer == Undecided:
+		return Verdict{Reason: fmt.Sprintf("budget: the order of %d operations was not decided within %s", len(ops), b.Reached)}
+	case answer == Illegal:
+		v := Verdict{Answer: Illegal, Reason: "no order of the operations explains all their results"}
+		if culprit >= 0 {
+			v.Op = &ops[culprit]
+			v.Reason = fmt.Sprintf("no order of the operations explains %s of client %s, which returned at event %d", v.Op.Op, v.Op.Client, v.Op.Return)
+		}
+		return v
+	}
+	return Verdict{Answer: Legal}
+}
+
+// incomparable says why a state cannot be compared with others, if that is so.
+func incomparable(state any) string {
+	if state == nil || reflect.ValueOf(state).Comparable() {
+		return ""
+	}
+	return fmt.Sprintf("a state of type %T cannot be compared; use a text or a struct of plain values", state)
+}
+
+// guard runs a part of a model, and says how it panicked, if it did.
+func guard(f func()) (reason string) {
+	defer func() {
+		if p := recover(); p != nil {
+			reason = fmt.Sprintf("the model panics: %v", p)
+		}
+	}()
+	f()
+	return ""
+}
+
+// size is about what a state takes.
+func size(state any) int64 {
+	if s, ok := state.(string); ok {
+		return int64(len(s))
+	}
+	if state == nil {
+		return 0
+	}
+	return int64(reflect.TypeOf(state).Size())
+}
