@@ -1,0 +1,108 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestEDN(t *testing.T) {
+	in := `; a comment
+{:type :invoke, :f :write, :value 3, :process 0, :time 100, :index 0}
+{:process :nemesis, :type :info, :f :start, :value "cut"}
+{:type :ok, :f :write, :value 3, :process 0, :time 200}
+#jepsen.history.Op{:index 4, :time 300, :type :invoke, :process 1, :f :read, :value nil}
+{:type :ok, :f :read, :value nil, :process 1}
+{:type :invoke :f :cas :value [3 4] :process 0} {:type :info :f :cas :value [3 4] :process 0 :error :timeout}
+{:type :invoke, :f :txn, :value [[:r 1 nil] [:append "k" -2.5]], :process 5}
+{:type :ok, :f :txn, :value [[:r 1 [1 2N]] [:append "k" -2.5] #_ :gone], :process 5}
+{:type :invoke, :f :read, :value nil, :process 6, :key "a\n\"\u00e9"}
+{:type :ok, :f :read, :value #{1 :b {:c \x}}, :process 6, :key "a\n\"\u00e9"}
+{:type :invoke, :f :dequeue, :value nil, :process 7}
+{:type :ok, :f :dequeue, :value 8, :process 7}
+`
+	want := []Event{
+		{TimeNs: 100, Client: "0", Type: Invoke, Op: "write", Input: "3"},
+		{TimeNs: 200, Client: "0", Type: Ok, Op: "write"},
+		{TimeNs: 300, Client: "1", Type: Invoke, Op: "read"},
+		{Client: "1", Type: Ok, Op: "read"},
+		{Client: "0", Type: Invoke, Op: "cas", Expect: "3", Input: "4"},
+		{Client: "0", Type: Info, Op: "cas", Expect: "3", Input: "4", Error: "timeout"},
+		{Client: "5", Type: Invoke, Op: "txn", Input: `[["r",1,null],["append","k",-2.5]]`},
+		{Client: "5", Type: Ok, Op: "txn", Output: `[["r",1,[1,2]],["append","k",-2.5]]`, Found: true},
+		{Client: "6", Type: Invoke, Op: "read", Key: "a\n\"é"},
+		{Client: "6", Type: Ok, Op: "read", Key: "a\n\"é", Output: `[1,"b",{"c":"x"}]`, Found: true},
+		{Client: "7", Type: Invoke, Op: "dequeue"},
+		{Client: "7", Type: Ok, Op: "dequeue", Output: "8", Found: true},
+	}
+	for i := range want {
+		want[i].Number = uint64(i + 1)
+	}
+	for _, text := range []string{in, "[" + in + "]"} {
+		got, err := ReadEDN(strings.NewReader(text), false)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\ngot  %+v\nwant %+v", err, got, want)
+		}
+		if _, err := Pair(got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := ReadEDN(strings.NewReader(`{:type :invoke, :f :write, :value [7 3], :process 0} {:type :info, :f :write, :value [7 3], :process 0, :error [:x "y"]}
+		{:type :invoke, :f :read, :value [7 nil], :process 1} {:type :ok, :f :read, :value [7 3], :process 1}`), true)
+	if err != nil || got[0].Key != "7" || got[0].Input != "3" || got[1].Error != `["x","y"]` || got[2].Input != "" || got[3].Output != "3" || !got[3].Found {
+		t.Fatalf("%v %+v", err, got)
+	}
+}
+
+func TestBrokenEDN(t *testing.T) {
+	for in, want := range map[string]string{
+		"\n7":                                                 "line 2: not a map",
+		"{:type :invoke\n:f :read :process 0":                 "line 2: the file ends in the middle",
+		"{:type :invoke :f}":                                  "line 1: a map with a key that has no value",
+		"{:type :invoke :f :read}":                            "line 1: no :process",
+		"{:type :maybe :f :read :process 1}":                  "line 1: :type is maybe",
+		"{:type :invoke :process 1}":                          "line 1: no :f",
+		"{:type :invoke :f :cas :process 1 :value 3}":         "the value of a cas is [old new]",
+		"{:type :invoke :f :w :process 1 :value \"\\q\"}":     `\q in a text`,
+		"{:type :invoke :f :w :process 1 :value \"\\uzzzz\"}": "no character",
+		"{:type :invoke :f :w :process 1 :value \"\xff\"}":    "not UTF-8",
+		"{:type :invoke :f :w :process 1 :value 1x}":          "no number",
+		"{:type :invoke :f :w :process 1 :value 1e999}":       "no number",
+		"{] }":                                           `']' closes nothing`,
+		"[{:type :invoke :f :w :process 1}":              "the vector of events does not end",
+		"{:a " + strings.Repeat("[", 100):                "nested deeper than 64",
+		"{:a #_ #_" + strings.Repeat(" #_", 100):         "",
+		"{:a \"" + strings.Repeat("x", MaxRecordBytes+1): "an event of more than",
+		"{:a " + strings.Repeat("#t ", 100) + "1}":       "nested deeper than 64",
+		"{:type :invoke :f :w :process 1 :value :}":      "a keyword without a name",
+	} {
+		_, err := ReadEDN(strings.NewReader(in), false)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "line ") {
+			t.Errorf("%.40q: error %v, want %q", in, err, want)
+		}
+	}
+	if _, err := ReadEDN(strings.NewReader("{:type :invoke :f :w :process 1 :value 3}"), true); err == nil || !strings.Contains(err.Error(), "no pair") {
+		t.Error(err)
+	}
+}
+
+// FuzzReadEDN: whatever is read can be written and read again.
+func FuzzReadEDN(f *testing.F) {
+	f.Add("{:type :invoke, :f :txn, :value [[:r 1 nil] {:a #{1.5 \\x}}], :process 0}")
+	f.Add("[{:type :ok :f :read :process 1 :value \"\\u00e9\"}]")
+	f.Fuzz(func(t *testing.T, in string) {
+		events, err := ReadEDN(strings.NewReader(in), false)
+		if err != nil {
+			return
+		}
+		for _, e := range events {
+			p, err := json.Marshal(e)
+			var again Event
+			if err != nil || json.Unmarshal(p, &again) != nil || fmt.Sprint(again) != fmt.Sprint(e) {
+				t.Fatalf("%+v became %s", e, p)
+			}
+		}
+	})
+}
