@@ -15,8 +15,8 @@ import (
 const (
 	// maxEDNDepth bounds how deep values of EDN may be nested.
 	maxEDNDepth = 64
-	// maxExponent bounds the exponents of EDN's numbers, so that a short text is not a number of many megabytes.
-	maxExponent = 400
+	// maxDigits bounds the numbers of EDN.
+	maxDigits = 400
 )
 
 // ReadEDN reads a history as Jepsen stores it (history.edn): maps with :type, :process, :f and :value, one after the
@@ -448,7 +448,10 @@ func atom(w string) (ednForm, error) {
 	if digits == "" || digits[0] < '0' || digits[0] > '9' {
 		return w, nil
 	}
-	if n, ok := new(big.Int).SetString(strings.TrimSuffix(w, "N"), 10); ok && len(w) <= maxExponent {
+	if len(w) > maxDigits {
+		return nil, fmt.Errorf("a number of more than %d digits", maxDigits)
+	}
+	if n, ok := new(big.Int).SetString(strings.TrimSuffix(w, "N"), 10); ok {
 		return ednNumber(n.String()), nil
 	}
 	f, err := strconv.ParseFloat(strings.TrimSuffix(w, "M"), 64)

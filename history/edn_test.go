@@ -69,6 +69,7 @@ func TestBrokenEDN(t *testing.T) {
 		"{:type :invoke :f :w :process 1 :value \"\\uzzzz\"}": "no character",
 		"{:type :invoke :f :w :process 1 :value \"\xff\"}":    "not UTF-8",
 		"{:type :invoke :f :w :process 1 :value 1x}":          "no number",
+		"{:a " + strings.Repeat("9", 500_000) + "}":           "a number of more than 400 digits",
 		"{:type :invoke :f :w :process 1 :value 1e999}":       "no number",
 		"{] }":                                           `']' closes nothing`,
 		"[{:type :invoke :f :w :process 1}":              "the vector of events does not end",
