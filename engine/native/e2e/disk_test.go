@@ -31,7 +31,7 @@ properties:
 faults:
   disk: {profile: %s}
   rules:
-    - {kind: power_loss, rate: 0.02, duration_ms: [20, 100]}
+    - {kind: power_loss, rate: 0.01, duration_ms: [20, 100]}
 `
 
 // TestAcknowledgedCommits lets the power go under real databases. What is configured to be durable must be, over many
@@ -83,8 +83,8 @@ func TestAcknowledgedCommits(t *testing.T) {
 			}
 			tapes, losses := 50, uint64(1) // the first that is found ends the campaign
 			if c.durable {
-				if tapes, losses = 2, 20; soak {
-					tapes, losses = 50, 1000
+				if tapes, losses = 2, 10; soak {
+					tapes, losses = 100, 1000
 				}
 			}
 			var d exploreDocument

@@ -17,9 +17,12 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def name(self):
+        return "/data/" + self.path.strip("/").replace("/", "_")
+
     def do_PUT(self):
         value = self.rfile.read(int(self.headers["Content-Length"]))
-        name = "/data" + self.path
+        name = self.name()
         with open(name + ".new", "wb") as f:
             f.write(value)
             f.flush()
@@ -32,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         try:
-            with open("/data" + self.path, "rb") as f:
+            with open(self.name(), "rb") as f:
                 self.answer(200, f.read())
         except FileNotFoundError:
             self.answer(404)
