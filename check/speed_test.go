@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -78,5 +79,143 @@ func BenchmarkLinearizability(b *testing.B) {
 	events := legalHistory(30_000, 20, 10, 5_000)
 	for b.Loop() {
 		linearizable(property("put", "get"), events)
+	}
+}
+
+// longHistory is what 50 clients saw of a correct object, one key of it or several.
+func longHistory(model string, count, keys int) []history.Event {
+	const clients = 50
+	r := rand.New(rand.NewPCG(3, 3))
+	type flight struct {
+		e    history.Event
+		done bool
+	}
+	flights := make([]*flight, clients)
+	lists := map[string][]string{}
+	var out []history.Event
+	report := func(e history.Event) {
+		e.Number = uint64(len(out) + 1)
+		e.TimeNs = int64(e.Number) * 1000
+		out = append(out, e)
+	}
+	for started, open := 0, 0; started < count || open > 0; {
+		c := r.IntN(clients)
+		f := flights[c]
+		switch {
+		case f == nil && started < count:
+			f = &flight{e: history.Event{Client: fmt.Sprint("c", c), Type: history.Invoke, Key: fmt.Sprint("k", r.IntN(keys)), Input: fmt.Sprint(started)}}
+			first, second := "put", "get"
+			switch model {
+			case "set":
+				first, second = "add", []string{"contains", "remove"}[r.IntN(2)]
+				f.e.Input = fmt.Sprint(r.IntN(count / 4))
+			case "queue":
+				first, second = "enqueue", "dequeue"
+			case "append-list":
+				first, second = "append", "read"
+			}
+			if f.e.Op = first; r.IntN(2) == 0 && (model != "append-list" || r.IntN(50) == 0) {
+				if f.e.Op = second; model != "set" {
+					f.e.Input = ""
+				}
+			}
+			started++
+			open++
+			flights[c] = f
+			report(f.e)
+		case f == nil:
+		case !f.done:
+			f.done = true
+			list := lists[f.e.Key]
+			switch f.e.Op {
+			case "put":
+				lists[f.e.Key] = []string{f.e.Input}
+			case "get":
+				if f.e.Found = len(list) > 0; f.e.Found {
+					f.e.Output = list[0]
+				}
+			case "enqueue", "append":
+				lists[f.e.Key] = append(list, f.e.Input)
+			case "dequeue":
+				if f.e.Found = len(list) > 0; f.e.Found {
+					f.e.Output, lists[f.e.Key] = list[0], list[1:]
+				}
+			case "read":
+				f.e.Output = "[" + strings.Join(list, ",") + "]"
+			default:
+				e := f.e.Key + "/" + f.e.Input
+				in := len(lists[e]) > 0
+				switch f.e.Op {
+				case "add":
+					lists[e] = []string{"x"}
+					f.e.Output = fmt.Sprint(!in)
+				case "remove":
+					lists[e] = nil
+					f.e.Output = fmt.Sprint(in)
+				default:
+					f.e.Output = fmt.Sprint(in)
+				}
+			}
+		default:
+			f.e.Type = history.Ok
+			report(f.e)
+			flights[c] = nil
+			open--
+		}
+	}
+	return out
+}
+
+var longHistories = []struct {
+	model string
+	count int
+	keys  int
+}{{"register", 100_000, 1}, {"key-value", 100_000, 100}, {"set", 100_000, 1}, {"queue", 100_000, 1}, {"append-list", 100_000, 20}}
+
+// TestManyOperations: thousands of operations of 50 clients get a verdict, whether they are right or wrong.
+func TestManyOperations(t *testing.T) {
+	for _, c := range longHistories {
+		p := property()
+		p.Check.Model = c.model
+		events := longHistory(c.model, c.count/8, c.keys)
+		if v := linearizable(p, events); v.Status != engine.Holds {
+			t.Errorf("%s: %s %s", c.model, v.Status, v.Reason)
+		}
+		// Towards the end somebody sees what was there at the beginning.
+		for i := len(events) - 1; ; i-- {
+			e := &events[i]
+			if e.Type != history.Ok || e.Output == "" {
+				continue
+			}
+			switch {
+			case c.model == "set" && e.Op == "contains":
+				e.Output = fmt.Sprint(e.Output != "true")
+			case c.model == "append-list" && e.Op == "read":
+				e.Output = "[]"
+			case e.Op == "get" || e.Op == "dequeue":
+				e.Output = "1"
+			default:
+				continue
+			}
+			break
+		}
+		if v := linearizable(p, events); v.Status != engine.Violated || v.Event < 1000 || len(v.Evidence) == 0 {
+			t.Errorf("%s: %s %s", c.model, v.Status, v.Reason)
+		}
+	}
+}
+
+func BenchmarkHundredThousand(b *testing.B) {
+	for _, c := range longHistories {
+		b.Run(c.model, func(b *testing.B) {
+			p := property()
+			p.Check.Model = c.model
+			events := longHistory(c.model, c.count, c.keys)
+			for b.Loop() {
+				if v := linearizable(p, events); v.Status != engine.Holds {
+					b.Fatal(v.Reason)
+				}
+			}
+		})
 	}
 }

@@ -73,8 +73,8 @@ func (p *plan) versionOf(txn, key int32) int32 {
 	return p.wrote[txn][i]
 }
 
-// maxSaturated bounds the events of which all orders are inferred, which takes memory of their square.
-const maxSaturated = 4096
+// maxSaturated bounds the events of which all orders are inferred: that takes a bit for each two of them, 128 MiB.
+const maxSaturated = 1 << 15
 
 // saturate infers what must come before what. It gives a circle if that is impossible, and whether the budget lasted.
 func (p *plan) saturate(b *linear.Budget) (circle []step, done bool) {
@@ -107,7 +107,7 @@ func (p *plan) saturate(b *linear.Budget) (circle []step, done bool) {
 		if c := p.events.circle(kinds(ww, wr, rw, session, clock, implied, pass)); c != nil {
 			return c, true
 		}
-		if !b.SpendAll(n * words / 8) {
+		if !b.SpendAll(n * words / 64) {
 			return nil, false
 		}
 		p.close(reach, words)
@@ -207,9 +207,6 @@ func (p *plan) close(reach []uint64, words int) {
 
 // search looks for an order of all events, depth first; it never looks twice at what remains after the same events.
 func (p *plan) search(txns []Txn, b *linear.Budget) linear.Answer {
-	if p.versions == 0 {
-		p.number()
-	}
 	s := newSearch(p, txns)
 	type frame struct {
 		event  int32
@@ -266,6 +263,58 @@ func (p *plan) search(txns []Txn, b *linear.Budget) linear.Answer {
 		hash[1] ^= mix(uint64(f.event) + 1<<40)
 		cursor, only = s.next[f.cursor], f.only
 	}
+}
+
+// wander looks for an order by chance: it takes one of the events that may happen, and where none may, goes back a few
+// steps, and more of them the longer it gets no further. It can find an order and cannot tell that there is none. Its
+// chances are drawn from a fixed seed, so that it finds the same each time.
+func (p *plan) wander(txns []Txn, steps int64, b *linear.Budget) bool {
+	const ahead, firstJump = 96, 4
+	s := newSearch(p, txns)
+	type frame struct {
+		event int32
+		undo  int
+	}
+	var frames []frame
+	var choice []int32
+	dice := uint64(1)
+	deepest, jump := 0, firstJump
+	for s.left > 0 {
+		choice = choice[:0]
+		for e, k := s.next[s.head()], 0; e != s.head() && k < ahead; e, k = s.next[e], k+1 {
+			if steps--; steps < 0 || !b.Spend(0) {
+				return false
+			}
+			if !s.enabled(e) {
+				continue
+			}
+			if choice = append(choice, e); s.harmless(e) {
+				choice[0] = e
+				choice = choice[:1]
+				break
+			}
+		}
+		if len(choice) == 0 {
+			for k := 0; k < jump && len(frames) > 0; k++ {
+				f := frames[len(frames)-1]
+				frames = frames[:len(frames)-1]
+				s.revert(f.event, f.undo)
+			}
+			jump += jump/4 + 1
+			if jump > len(frames)+firstJump {
+				jump = firstJump
+			}
+			continue
+		}
+		dice++
+		e := choice[mix(dice)%uint64(len(choice))]
+		frames = append(frames, frame{e, len(s.undo)})
+		s.apply(e)
+		if len(frames) > deepest {
+			deepest, jump = len(frames), firstJump
+		}
+	}
+	return true
 }
 
 // mix spreads a number over 64 bits (splitmix64: Steele, Lea and Flood, OOPSLA 2014).
