@@ -120,9 +120,26 @@ func transaction(o history.Operation, lists bool) (isolation.Txn, error) {
 			return t, fmt.Errorf("no output; repeat the accesses there, with what was read")
 		}
 	}
-	var rows [][]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &rows); err != nil {
-		return t, fmt.Errorf("%s is no JSON array of accesses such as [\"append\",\"x\",1]", shorten(text))
+	rows, err := accessRows(text)
+	if err != nil {
+		return t, err
+	}
+	if o.Type == history.Ok && o.Input != "" {
+		asked, err := accessRows(o.Input)
+		if err != nil {
+			return t, err
+		}
+		// Writes that the output leaves out would look as if nobody had made them.
+		if len(asked) > 0 && len(asked) != len(rows) {
+			return t, fmt.Errorf("the output has %d accesses and the input %d; repeat all of them", len(rows), len(asked))
+		}
+		for i, row := range asked {
+			for k := range min(len(row), len(rows[i]), 3) {
+				if plain(row[k]) != plain(rows[i][k]) && (k < 2 || plain(row[0]) != "r") {
+					return t, fmt.Errorf("access %d is %s in the input and %s in the output", i+1, row, rows[i])
+				}
+			}
+		}
 	}
 	for _, row := range rows {
 		if len(row) < 2 || len(row) > 3 {
@@ -158,6 +175,14 @@ func transaction(o history.Operation, lists bool) (isolation.Txn, error) {
 		t.Accesses = append(t.Accesses, a)
 	}
 	return t, nil
+}
+
+// accessRows reads the accesses of a transaction.
+func accessRows(text string) (rows [][]json.RawMessage, err error) {
+	if json.Unmarshal([]byte(text), &rows) != nil {
+		return nil, fmt.Errorf("%s is no JSON array of accesses such as [\"append\",\"x\",1]", shorten(text))
+	}
+	return rows, nil
 }
 
 // plain is a JSON value as drivers mean it: a text is itself, all else its spelling.
