@@ -497,6 +497,9 @@ func (w *World) undo(actions []fault.Action) error {
 			}
 		case fault.Crash, fault.PowerLoss:
 			i := int(w.nodeID(a.Node))
+			if a.Kind == fault.PowerLoss {
+				w.kernel.PowerOn(kernel.NodeID(i))
+			}
 			if d.Nodes[i].Status == crashed && len(w.spec.Nodes[i].Command) > 0 {
 				if err := w.startMain(i); err != nil {
 					return err

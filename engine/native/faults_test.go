@@ -68,10 +68,35 @@ time.sleep(1000)
 `
 )
 
+// counter keeps a number in a file that it never synchronises, and reader says whether it goes on to grow.
+const (
+	counter = `import os, socket
+n = int(open('/count').read() or 0) if os.path.exists('/count') else 0
+s = socket.create_server(('', 7000))
+while True:
+    c, _ = s.accept()
+    n += 1
+    with open('/count', 'w') as f: f.write(str(n))
+    c.sendall(b'%d' % n)
+    c.close()
+`
+	reader = `import socket, time
+time.sleep(0.1)
+last = 0
+for i in range(60):
+    try:
+        c = socket.create_connection(('n1', 7000), timeout=0.15); n = int(c.recv(9)); c.close()
+        print('more' if n > last else 'less', flush=True)
+        last = n
+    except (OSError, ValueError): pass
+    time.sleep(0.05)
+`
+)
+
 // struck is a world of a server n1, a client n2 that talks to it, and n3, to which nobody talks, under one rule.
 func struck(server, client string, rule *world.FaultRule) *world.Spec {
 	node := func(name, ip, program string) world.Node {
-		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin"}}
+		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1"}}
 	}
 	s := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 20e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		DefaultLink: world.Link{LatencyNs: 500e3},
@@ -120,15 +145,14 @@ func TestFaultsAreSeen(t *testing.T) {
 		{fault.Drop, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Delay, echoServer, tcpClient, world.FaultRule{RatePPM: 200_000, MinNs: 20e6, MaxNs: 40e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
 		{fault.Crash, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "ConnectionRefusedError fast", "n3"},
+		{fault.PowerLoss, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "TimeoutError slow", "n3"},
+		{fault.PowerLoss, counter, reader, world.FaultRule{RatePPM: 20_000, MinNs: 50e6, MaxNs: 100e6, Targets: []string{"n1"}}, "more", "less", "n3"},
 		{fault.Pause, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "TimeoutError slow", "n3"},
 		{fault.Drop, udpServer, udpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "lost", "n1-n3"},
 		{fault.Duplicate, udpServer, udpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "twice", "n1-n3"},
 		{fault.Reorder, udpServer, udpClient, world.FaultRule{RatePPM: 200_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}, "same", "order", "n1-n3"},
 	} {
-		name := string(c.kind) + "-tcp"
-		if c.client == udpClient {
-			name = string(c.kind) + "-udp"
-		}
+		name := string(c.kind) + map[string]string{tcpClient: "-tcp", udpClient: "-udp", reader: "-disk"}[c.client]
 		t.Run(name, func(t *testing.T) {
 			c.rule.Kind = string(c.kind)
 			text, _ := lines(t, struck(c.server, c.client, nil), c.kind)

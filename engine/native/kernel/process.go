@@ -751,14 +751,18 @@ func (k *Kernel) KillNode(id NodeID) {
 
 // LosePower ends all programs of a node like KillNode, and leaves what its disk has. loss is the fault's ID.
 func (k *Kernel) LosePower(id NodeID, loss int, choose fs.Choose) error {
-	k.KillNode(id)
 	n := k.Nodes[id]
+	k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // nobody is told: others wait for answers that never come
+	k.KillNode(id)
 	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != fs.OK {
 		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
 	}
 	k.told(n)
 	return nil
 }
+
+// PowerOn connects a node again that has lost its power.
+func (k *Kernel) PowerOn(id NodeID) { k.Net.NodeUp(k.Nodes[id].Net) }
 
 // KillProc ends one process and all of its descendants by kill -9.
 func (k *Kernel) KillProc(p *Proc) {

@@ -66,7 +66,9 @@ func (e netEnv) DropFiles(refs []int64) { e.k.Unread = append(e.k.Unread, refs..
 
 // closeSocket closes what is behind the last reference to a socket, and then the files that lay unread in it.
 func (k *Kernel) closeSocket(f *File) {
-	k.Net.CloseFor(netEnv{k}, net.SockID(f.Obj), k.Cause)
+	if _, _, _, _, open := k.Net.Kind(net.SockID(f.Obj)); open { // it is not where the power went
+		k.Net.CloseFor(netEnv{k}, net.SockID(f.Obj), k.Cause)
+	}
 	for len(k.Unread) > 0 {
 		id := k.Unread[0]
 		k.Unread = k.Unread[1:]

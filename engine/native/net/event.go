@@ -151,7 +151,10 @@ func (s *State) settle(env Env) {
 }
 
 func (s *State) arrive(env Env, p *packet) {
-	if !s.Nodes[p.To].Up {
+	if n := s.Nodes[p.To]; !n.Up {
+		if p.Proto == IPPROTO_TCP && n.Down.Kind != "" {
+			s.withholdTCP(p, fate{Due: env.Now(), Fault: n.Down})
+		}
 		s.drop(p)
 		return
 	}
