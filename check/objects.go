@@ -284,6 +284,9 @@ func elements(text string) ([]string, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
+	if list, ok := plainElements(text); ok {
+		return list, nil
+	}
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
 		return nil, fmt.Errorf("output %s is no list; write it as a JSON array", shorten(text))
@@ -303,6 +306,63 @@ func elements(text string) ([]string, error) {
 		list[i] = b.String()
 	}
 	return list, nil
+}
+
+// plainElements reads a JSON array of integers and of texts without escapes, as nearly all are, in one pass. It answers
+// no where it is not sure.
+func plainElements(text string) (list []string, ok bool) {
+	if text[0] != '[' {
+		return nil, false
+	}
+	list = make([]string, 0, strings.Count(text, ",")+1)
+	space := func(i int) int {
+		for i < len(text) && text[i] == ' ' {
+			i++
+		}
+		return i
+	}
+	i := space(1)
+	if i == len(text)-1 && text[i] == ']' {
+		return list, true
+	}
+	for i < len(text) {
+		from := i
+		if text[i] == '"' {
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' || text[i] < ' ' {
+					return nil, false
+				}
+			}
+			if i == len(text) {
+				return nil, false
+			}
+			list = append(list, text[from+1:i])
+			i++
+		} else {
+			if text[i] == '-' {
+				i++
+			}
+			digits := i
+			for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+				i++
+			}
+			if i == digits || text[digits] == '0' && i > digits+1 {
+				return nil, false
+			}
+			list = append(list, text[from:i])
+		}
+		if i = space(i); i == len(text) {
+			return nil, false
+		}
+		if text[i] == ']' {
+			return list, i == len(text)-1
+		}
+		if text[i] != ',' {
+			return nil, false
+		}
+		i = space(i + 1)
+	}
+	return nil, false
 }
 
 // A state that is a list of values is written as their quoted forms, one after the other.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -335,5 +336,36 @@ func TestObjectBudget(t *testing.T) {
 	b := linear.NewBudget(100_000, MaxBytes, MaxWall)
 	if answer, _ := objects["counter"].decide(acts, b); answer != linear.Undecided || b.Reached != "100000 steps" {
 		t.Fatalf("%v, reached %q", answer, b.Reached)
+	}
+}
+
+// TestElementsAgreeWithTheSlowTwin compares the quick reader of lists with encoding/json, on texts of few characters.
+func TestElementsAgreeWithTheSlowTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 2))
+	const letters = `[[[]]],,,0011-"" \x`
+	read := 0
+	for range 200_000 {
+		b := []byte{'['}
+		for range r.IntN(8) {
+			b = append(b, letters[r.IntN(len(letters))])
+		}
+		text := string(append(b, ']'))
+		got, ok := plainElements(text)
+		if !ok {
+			continue
+		}
+		read++
+		var raw []json.RawMessage
+		if err := json.Unmarshal([]byte(text), &raw); err != nil || len(raw) != len(got) {
+			t.Fatalf("%s became %q: %v", text, got, err)
+		}
+		for i := range raw {
+			if plain(raw[i]) != got[i] {
+				t.Fatalf("%s became %q", text, got)
+			}
+		}
+	}
+	if read < 1000 {
+		t.Fatalf("only %d lists were read", read)
 	}
 }
