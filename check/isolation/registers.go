@@ -203,17 +203,6 @@ func (r *registers) direct(before func(second, first, key, third int32), b *line
 		third := int32(t)
 		at := map[int32][]int{} // reads by key
 		for i, s := range reads {
-			// The same key read from two: the earlier one must come first.
-			if list := at[s.key]; len(list) > 0 {
-				if prev := reads[list[len(list)-1]].from; prev != s.from {
-					if prev >= 0 {
-						before(prev, s.from, s.key, third)
-					}
-					if !inOrder && s.from >= 0 {
-						before(s.from, prev, s.key, third)
-					}
-				}
-			}
 			at[s.key] = append(at[s.key], i)
 		}
 		first := map[int32]int{} // by writer, its first read
@@ -229,7 +218,7 @@ func (r *registers) direct(before func(second, first, key, third int32), b *line
 				for _, i := range at[key] {
 					if reads[i].from != second && (!inOrder || i > first[second]) {
 						before(second, reads[i].from, key, third)
-						return // later reads of the key come after this one
+						return // whose writer is a second one itself, for later reads of the key
 					}
 				}
 			}
