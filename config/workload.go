@@ -104,6 +104,7 @@ func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 	if slices.ContainsFunc(l.spec.Workloads, func(o world.Workload) bool { return o.Name == w.Name }) {
 		l.fail(n.position, "give each a `name:` of its own", "%s: another workload is named %q too", key, w.Name)
 	}
+	l.remember(place{part: engine.PartWorkload, name: w.Name}, n.get("driver"), key)
 	l.onlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
 	l.onlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http", "master": "redis", "replicas": "redis",
 		"command": "command", "environment": "command",

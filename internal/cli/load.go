@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/workload"
 )
 
 // load reads the project that the flags and the arguments name. What the configuration says without effect is told
@@ -25,6 +27,12 @@ func (a *app) load(f *flags, args []string) (*project, error) {
 	r, err := config.Load(o)
 	if err != nil {
 		return nil, err
+	}
+	for i := range r.Spec.Workloads {
+		w := &r.Spec.Workloads[i]
+		if err := workload.Validate(w); err != nil {
+			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(), Remedy: "docs/workloads.md has the drivers and their keys"}})
+		}
 	}
 	if !f.json {
 		for _, n := range r.Notes {
