@@ -121,7 +121,7 @@ func TestAcknowledgedCommits(t *testing.T) {
 // exploreDocument is what the tests read of `explore --json`.
 type exploreDocument struct {
 	Error, Judgement string
-	Campaign struct {
+	Campaign         struct {
 		Runs, Violated uint64
 		Operations     struct{ OK uint64 }
 		Faults         struct {

@@ -179,137 +179,34 @@ const sectorBytes = 512
 // loseData chooses what the disk has of a file's pages and of its size. cut is the last change of metadata that is
 // durable.
 func (s *State) loseData(env *Env, in *Inode, id int, cut int64, choose Choose) Errno {
-	u := in.Unsynced
+	l := losing{s: s, env: env, in: in, u: in.Unsynced, id: id, cut: cut, choose: choose, who: fmt.Sprintf("file/%d", in.ID)}
 	in.Unsynced = nil
-	defer func() {
-		if u.Shadow != 0 {
-			env.Blobs.Free(u.Shadow)
-		}
-	}()
-	if s.Inodes[in.ID] == nil {
+	if l.u.Shadow != 0 {
+		defer env.Blobs.Free(l.u.Shadow)
+	}
+	if s.Inodes[in.ID] == nil || len(l.u.Pages) == 0 && len(l.u.Sizes) == 0 && l.u.Shadow == 0 {
 		return OK
 	}
-	who := fmt.Sprintf("file/%d", in.ID)
-	pages := slices.Sorted(maps.Keys(u.Pages))
-	way := uint64(keepAll)
-	if len(pages) > 0 || len(u.Sizes) > 0 || u.Shadow != 0 {
-		way = choose(who, waysToLose)
-	}
-	flushed := int64(0)
 	for _, f := range s.Journal.Flushes {
 		if f.Inode == in.ID && f.Seq <= cut {
-			flushed = f.Seq
+			l.flushed = f.Seq
 		}
 	}
-	strict := s.Journal.Profile == Ext4Ordered
-	// span are the states of a page or a size that the disk may have: [from, to], where len(old) is the present one.
-	span := func(n int, until func(int) (int64, bool)) (from, to int) {
-		to = n
-		if !strict {
-			return 0, n
-		}
-		for i := range n {
-			seq, isCut := until(i)
-			switch {
-			case isCut && seq <= cut, seq <= flushed:
-				from = i + 1
-			case isCut && to == n:
-				to = i
-			}
-		}
-		return from, max(from, to)
-	}
-	moment := int64(0)
-	if way == stopThere {
-		seqs := s.moments(u)
-		if len(seqs) == 0 {
-			way = loseAll
-		} else {
-			moment = seqs[choose(who+"/moment", uint64(len(seqs)))]
+	l.way = choose(l.who, waysToLose)
+	if l.way == stopThere {
+		if moments := l.u.moments(); len(moments) > 0 {
+			l.moment = moments[choose(l.who+"/moment", uint64(len(moments)))]
 		}
 	}
-	at := func(from, to int, until func(int) (int64, bool), what string) int {
-		switch way {
-		case keepAll:
-			return to
-		case loseAll:
-			return from
-		case stopThere:
-			for i := from; i < to; i++ {
-				if seq, _ := until(i); seq >= moment {
-					return i
-				}
-			}
-			return to
-		}
-		return to - int(choose(what, uint64(to-from+1)))
-	}
-	size, present := in.Size, in.Size
-	sizeUntil := func(i int) (int64, bool) { return u.Sizes[i].Until, u.Sizes[i].Cut }
-	from, to := span(len(u.Sizes), sizeUntil)
-	chosen := at(from, to, sizeUntil, who+"/size")
-	written := int64(0) // all that was written before this change is on the disk, where the file has grown
-	durableSize := in.Size
-	if len(u.Sizes) > 0 {
-		sizeAt := func(i int) int64 {
-			if i == len(u.Sizes) {
-				return in.Size
-			}
-			return u.Sizes[i].Size
-		}
-		size, durableSize = sizeAt(chosen), sizeAt(from)
-		if chosen > from {
-			written = u.Sizes[chosen-1].Until
-			if whole := (size - 1) / pageBytes * pageBytes; way >= loseSome && !u.Sizes[chosen-1].Cut && whole > u.Sizes[chosen-1].Size {
-				// The last write of a growing file may have come to any whole page.
-				first := u.Sizes[chosen-1].Size/pageBytes + 1
-				if lost := choose(who+"/size/pages", uint64((whole/pageBytes-first)+2)); lost > 0 {
-					size = whole - int64(lost-1)*pageBytes
-				}
-			}
-		}
-	}
-	for _, page := range pages {
-		old := u.Pages[page]
-		until := func(i int) (int64, bool) { return old[i].Until, old[i].Cut }
-		from, to := span(len(old), until)
-		if strict && page*pageBytes >= durableSize {
-			// A file grows over written bytes only.
-			for from < to && old[from].Until <= written {
-				from++
-			}
-		}
-		states := make([][]byte, 0, to-from+1) // newest first
-		for i := to; i >= from; i-- {
-			state, e := s.pageState(env, in, page, old, i)
-			if e != OK {
-				return e
-			}
-			states = append(states, state)
-		}
-		what := fmt.Sprintf("%s/page/%d", who, page)
-		var image []byte
-		switch way {
-		case loseSome:
-			image = pick(states, 0, pageBytes, what, choose)
-		case tearSome:
-			for sector := 0; sector < pageBytes; sector += sectorBytes {
-				image = append(image, pick(states, sector, sector+sectorBytes, fmt.Sprintf("%s/%d", what, sector/sectorBytes), choose)...)
-			}
-		default:
-			image = states[to-at(from, to, until, "")]
-		}
-		if !bytes.Equal(image, states[0]) {
-			in.lost(id).Pages[page] = true
-		}
-		if e := s.restore(env, in, page, image); e != OK {
+	size, durableSize, written := l.size()
+	present := in.Size
+	for _, page := range slices.Sorted(maps.Keys(l.u.Pages)) {
+		if e := l.page(page, page*pageBytes >= durableSize, written); e != OK {
 			return e
 		}
 	}
-	if u.Shadow != 0 {
-		if e := s.loseMapped(env, in, id, u.Shadow, way, who, choose); e != OK {
-			return e
-		}
+	if e := l.mapped(); e != OK {
+		return e
 	}
 	if size != present {
 		in.lost(id).Size = true
@@ -318,6 +215,129 @@ func (s *State) loseData(env *Env, in *Inode, id int, cut int64, choose Choose) 
 		return OK
 	}
 	return s.resize(env, in, size) // which also cuts what a restored page has behind the end
+}
+
+// losing is a power loss at work on one file.
+type losing struct {
+	s       *State
+	env     *Env
+	in      *Inode
+	u       *Unsynced
+	id      int
+	cut     int64 // the last change of metadata that is durable
+	flushed int64 // what was there at this change is durable
+	way     uint64
+	moment  int64 // for stopThere: the change before which the file's state is the one of the disk
+	who     string
+	choose  Choose
+}
+
+// ended says which change ended an earlier state of a page or a size.
+type ended struct {
+	seq int64
+	cut bool // by a change of metadata: as long as that is not durable, nothing behind it is
+}
+
+// span gives the states that the disk may have: from the first to the last, where len(old) is the present one.
+func (l *losing) span(old []ended) (from, to int) {
+	to = len(old)
+	if l.s.Journal.Profile != Ext4Ordered {
+		return 0, to
+	}
+	for i, o := range old {
+		switch {
+		case o.cut && o.seq <= l.cut, o.seq <= l.flushed:
+			from = i + 1
+		case o.cut && to == len(old):
+			to = i
+		}
+	}
+	return from, max(from, to)
+}
+
+// at chooses one of the states of a span.
+func (l *losing) at(from, to int, old []ended, what string) int {
+	switch l.way {
+	case keepAll:
+		return to
+	case loseAll:
+		return from
+	case stopThere:
+		for i := from; i < to; i++ {
+			if old[i].seq >= l.moment {
+				return i
+			}
+		}
+		return to
+	}
+	return to - int(l.choose(what, uint64(to-from+1)))
+}
+
+// size chooses the file's size. durable is the least that it may be, and all that was written before the change written
+// is on the disk, where the file has grown.
+func (l *losing) size() (size, durable, written int64) {
+	old := make([]ended, len(l.u.Sizes))
+	sizes := make([]int64, len(old)+1)
+	for i, o := range l.u.Sizes {
+		old[i], sizes[i] = ended{o.Until, o.Cut}, o.Size
+	}
+	sizes[len(old)] = l.in.Size
+	from, to := l.span(old)
+	chosen := l.at(from, to, old, l.who+"/size")
+	size, durable = sizes[chosen], sizes[from]
+	if chosen == from {
+		return size, durable, 0
+	}
+	before, last := sizes[chosen-1], old[chosen-1]
+	whole := (size - 1) / pageBytes // pages before the last one
+	if first := before/pageBytes + 1; l.way >= loseSome && !last.cut && whole >= first && whole*pageBytes > before {
+		// The last write of a growing file may have come to any whole page.
+		if lost := l.choose(l.who+"/size/pages", uint64(whole-first+2)); lost > 0 {
+			size = (whole - int64(lost-1)) * pageBytes
+		}
+	}
+	return size, durable, last.seq
+}
+
+// page chooses the bytes of a page. grown says that it lies behind the durable size: there the disk has what was written
+// before the change written, or more.
+func (l *losing) page(page int64, grown bool, written int64) Errno {
+	old := make([]ended, len(l.u.Pages[page]))
+	for i, o := range l.u.Pages[page] {
+		old[i] = ended{o.Until, o.Cut}
+	}
+	from, to := l.span(old)
+	if grown && l.s.Journal.Profile == Ext4Ordered {
+		for from < to && old[from].seq <= written {
+			from++
+		}
+	}
+	states := make([][]byte, 0, to-from+1) // newest first
+	for i := to; i >= from; i-- {
+		state, e := l.s.pageState(l.env, l.in, page, l.u.Pages[page], i)
+		if e != OK {
+			return e
+		}
+		states = append(states, state)
+	}
+	what := fmt.Sprintf("%s/page/%d", l.who, page)
+	var image []byte
+	switch l.way {
+	case loseSome:
+		image = pick(states, 0, pageBytes, what, l.choose)
+	case tearSome:
+		for sector := 0; sector < pageBytes; sector += sectorBytes {
+			image = append(image, pick(states, sector, sector+sectorBytes, fmt.Sprintf("%s/%d", what, sector/sectorBytes), l.choose)...)
+		}
+	default:
+		image = states[to-l.at(from, to, old, "")]
+	}
+	present, e := l.s.pageState(l.env, l.in, page, nil, 0)
+	if e != OK || bytes.Equal(image, present) {
+		return e
+	}
+	l.in.lost(l.id).Pages[page] = true
+	return l.s.restore(l.env, l.in, page, image)
 }
 
 // pageState is the i-th content of a page, of which old are the earlier ones, in full.
@@ -348,8 +368,8 @@ func pick(states [][]byte, from, to int, what string, choose Choose) []byte {
 	return distinct[choose(what, uint64(len(distinct)))]
 }
 
-// moments are the numbers of the changes that ended a state of a file, ascending.
-func (s *State) moments(u *Unsynced) []int64 {
+// moments are the numbers of the changes that ended a state of a file, the last one first.
+func (u *Unsynced) moments() []int64 {
 	var seqs []int64
 	for _, old := range u.Pages {
 		for i := range old {
@@ -374,30 +394,28 @@ func (s *State) restore(env *Env, in *Inode, page int64, image []byte) Errno {
 	return e
 }
 
-// loseMapped is loseData for pages that programs have written by a map: the disk has them as they were synchronised last,
-// or as they are.
-func (s *State) loseMapped(env *Env, in *Inode, id int, shadow BlobID, way uint64, who string, choose Choose) Errno {
-	if way == keepAll {
+// mapped chooses the pages that programs may have written by a map: the disk has them as they were synchronised last, or
+// as they are.
+func (l *losing) mapped() Errno {
+	if l.u.Shadow == 0 || l.way == keepAll {
 		return OK
 	}
+	in, blobs := l.in, l.env.Blobs
 	now, then := make([]byte, pageBytes), make([]byte, pageBytes)
 	for page := int64(0); page*pageBytes < in.Size; page++ {
 		clear(now)
 		clear(then)
-		if _, e := env.Blobs.ReadAt(in.Blob, now, page*pageBytes); e != OK {
+		if _, e := blobs.ReadAt(in.Blob, now, page*pageBytes); e != OK {
 			return e
 		}
-		if _, e := env.Blobs.ReadAt(shadow, then, page*pageBytes); e != OK {
+		if _, e := blobs.ReadAt(l.u.Shadow, then, page*pageBytes); e != OK {
 			return e
 		}
-		if slices.Equal(now, then) {
+		if bytes.Equal(now, then) || l.way >= loseSome && l.choose(fmt.Sprintf("%s/map/%d", l.who, page), 2) == 0 {
 			continue
 		}
-		if way >= loseSome && choose(fmt.Sprintf("%s/map/%d", who, page), 2) == 0 {
-			continue
-		}
-		in.lost(id).Pages[page] = true
-		if _, e := env.Blobs.WriteAt(in.Blob, then[:min(pageBytes, in.Size-page*pageBytes)], page*pageBytes); e != OK {
+		in.lost(l.id).Pages[page] = true
+		if _, e := blobs.WriteAt(in.Blob, then[:min(pageBytes, in.Size-page*pageBytes)], page*pageBytes); e != OK {
 			return e
 		}
 	}

@@ -460,6 +460,42 @@ func TestPowerLossEmptiesMemory(t *testing.T) {
 	}
 }
 
+// What a program has written by a map is lost unless it was synchronised.
+func TestPowerLossOfMaps(t *testing.T) {
+	for _, synced := range []bool{false, true} {
+		env, blobs := testEnv(t.TempDir())
+		s, err := New(env, Config{Root: NoLayer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.StartJournal(Ext4Ordered)
+		for _, o := range []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 8, fill: 'x'}, {call: "sync"}} {
+			if e := run(s, env, o); e != OK {
+				t.Fatal(o, e)
+			}
+		}
+		p, _ := s.Walk(env, s.Root(), "/a", true)
+		c, e := s.Content(env, p.Inode, true)
+		if e != OK {
+			t.Fatal(e)
+		}
+		blobs.WriteAt(c.Blob, []byte(strings.Repeat("y", pageBytes)), 0)
+		want := "xxxxxxxx"
+		if synced {
+			if e := s.SyncMapped(env); e != OK {
+				t.Fatal(e)
+			}
+			want = "yyyyyyyy"
+		}
+		if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return loseAll }); e != OK {
+			t.Fatal(e)
+		}
+		if got := sectors(content(s, env, p.Inode)); got != want {
+			t.Errorf("synchronised %v: the disk has %q, want %q", synced, got, want)
+		}
+	}
+}
+
 var scripts = [][]step{
 	{{"create", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'x'}, {"fsync", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'y'},
 		{"rename", "/a", "/b", 0, 0, 0}, {"create", "/c", "", 0, 0, 0}},
