@@ -74,12 +74,12 @@ var simulation = of(
 		field{name: "sync_ns", shape: wholeFrom(0), says: "Virtual nanoseconds an fsync, fdatasync, sync or msync.", def: "1000000 where the power may go, else 0"},
 	), says: "What virtual time charges; work between calls is free."},
 	field{name: "limits", shape: of(
-		field{name: "events", shape: wholeFrom(1), says: "System calls of a run.", def: "the engine's"},
-		field{name: "wall_time", shape: aPositive, says: "Real time of a run.", def: "the engine's"},
-		field{name: "threads", shape: shape{kind: whole, min: 1, max: 1e6}, says: "Threads alive at once, all nodes.", def: "the engine's"},
-		field{name: "memory_bytes", shape: wholeFrom(1), says: "Bytes in the files, pipes and sockets of the world.", def: "the engine's"},
-		field{name: "spin_cpu_time", shape: aPositive, says: "CPU time of a thread without a system call.", def: "the engine's"},
-	), says: "Reaching one ends a run as `unknown`, never as a hang."},
+		field{name: "events", shape: wholeFrom(1), says: "System calls of a run.", def: "50000000"},
+		field{name: "wall_time", shape: aPositive, says: "Real time of a run.", def: "none"},
+		field{name: "threads", shape: shape{kind: whole, min: 1, max: 1e6}, says: "Threads alive at once, all nodes. Beyond it programs get EAGAIN, and the report says so.", def: "2048"},
+		field{name: "memory_bytes", shape: wholeFrom(1), says: "Bytes in the files, pipes and sockets of the world. Beyond it programs get ENOSPC.", def: "1 GiB"},
+		field{name: "spin_cpu_time", shape: aPositive, says: "CPU time of a thread without a system call.", def: "2s"},
+	), says: "Bounds of a run, so that it never hangs. Where a run ends by one, it is `unknown`."},
 )
 
 var service = shape{kind: section, open: true, fields: []field{
@@ -304,7 +304,7 @@ var property = of(
 		field{name: "command", shape: command, says: "redis: the command.", def: "PING"},
 		field{name: "expect", shape: anyOf(aText, of(
 			field{name: "status", shape: shape{kind: whole, min: 100, max: 599}, says: "http: the status.", def: "200"},
-			field{name: "body", shape: aText, says: "http: text that the body holds."},
+			field{name: "body", shape: aText, says: "http: the whole body, without white space around it."},
 		)), says: "redis: the reply. http: a mapping.", def: "PONG for PING"},
 		field{name: "script", shape: command, says: "custom: a program and its arguments, run on a client node; exit code 0 says that it holds, 1 that it does not."},
 		field{name: "condition", shape: aText, verbatim: true, says: "invariant: an expression. It loads, and its verdict is `unknown`: not supported yet."},

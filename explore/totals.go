@@ -242,7 +242,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 // that the Spec requires, must have been observed by a program under test. Kinds that a preset added give a notice.
 func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
-		s.Unknown = append(s.Unknown, "fault "+reason)
+		s.Unknown = append(s.Unknown, "fault "+reason+" by a program under test (faults.require_observed says what must be)")
 	}
 	for _, e := range t.Faults.Entries {
 		named := slices.Contains(spec.Faults.Require, string(e.Kind)) || slices.ContainsFunc(spec.Faults.Rules,

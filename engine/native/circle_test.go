@@ -19,6 +19,7 @@ func TestWaitsWithoutSystemCallsRepeat(t *testing.T) {
 		"wait": {[]string{"turn 0 of 0", "turn 1 of 1", "turn 2 of 2", "turn 3 of 0", "turn 4 of 1", "turn 5 of 2", "turn 6 of 0", "turn 7 of 1",
 			"turn 8 of 2", "locked 3 times"}, engine.Finished},
 		"compute": {[]string{"x 300000000", "count 0"}, engine.Finished},
+		"loops":   {[]string{"sum 1"}, engine.Finished},
 		"forever": {[]string{"work 0", "work 1", "work 2"}, engine.Finished},
 	}
 	eachProgram(t, "circles", func(t *testing.T, name, source string) {

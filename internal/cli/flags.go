@@ -264,7 +264,11 @@ func (f *flags) traceJob(c *cobra.Command, p *project) (*explore.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch problem, remedy := report.Unwritable(path); {
+	problem, remedy := report.Unwritable(path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && problem == "" {
+		problem, remedy = "it is no regular file", "name a file; a trace is written beside it first, and then takes its name"
+	}
+	switch {
 	case problem == "":
 		t.File = path
 		return t, nil

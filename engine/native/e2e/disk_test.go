@@ -50,7 +50,8 @@ func TestAcknowledgedCommits(t *testing.T) {
 	}{
 		{"sqlite, a rollback journal, EXTRA", python + " sqlite.py delete extra", "ext4-ordered", true},
 		{"sqlite, a rollback journal, EXTRA, a minimal file system", python + " sqlite.py delete extra", "posix-minimal", true},
-		{"sqlite, a rollback journal, FULL", python + " sqlite.py delete full", "ext4-ordered", true},
+		// FULL does not synchronise the folder when the journal, whose end is the commit, is removed.
+		{"sqlite, a rollback journal, FULL", python + " sqlite.py delete full", "ext4-ordered", false},
 		{"sqlite, a rollback journal, FULL, a minimal file system", python + " sqlite.py delete full", "posix-minimal", false},
 		{"sqlite, a rollback journal, OFF", python + " sqlite.py delete off", "ext4-ordered", false},
 		{"sqlite, WAL, FULL", python + " sqlite.py wal full", "ext4-ordered", true},

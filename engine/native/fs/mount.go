@@ -2,6 +2,7 @@ package fs
 
 import (
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -101,6 +102,11 @@ func (s *State) fillDev(env *Env) error {
 			return fmt.Errorf("%s: %w", d.path, e)
 		}
 	}
+	p, e := s.Walk(env, rootInode, path.Dir(ReportPath), false)
+	if e != OK {
+		return fmt.Errorf("%s: %w", ReportPath, e)
+	}
+	s.inode(p.Inode).Fixed = true
 	return nil
 }
 

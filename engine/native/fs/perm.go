@@ -47,12 +47,15 @@ func (s *State) mayCreate(env *Env, dir *Inode) Errno {
 	if dir.Synth != "" {
 		return ENOENT // /proc and /sys know all names that they can have
 	}
+	if dir.Fixed {
+		return EPERM
+	}
 	return s.access(env, dir, W_OK|X_OK)
 }
 
 // mayDelete is the check before a name goes; asDir says that the caller wants a directory to go.
 func (s *State) mayDelete(env *Env, dir, victim *Inode, asDir bool) Errno {
-	if dir.Synth != "" {
+	if dir.Synth != "" || dir.Fixed || victim.Fixed {
 		return EPERM
 	}
 	if e := s.access(env, dir, W_OK|X_OK); e != OK {

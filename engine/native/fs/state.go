@@ -107,6 +107,7 @@ type Inode struct {
 	MountRoot bool
 	Tmpfile   bool   // made by O_TMPFILE and not linked yet
 	Synth     string // path of a name in /proc or /sys
+	Fixed     bool   // the engine's own folder: no name comes to it or goes, nor its own
 	Memory    bool   // made by memfd_create(2)
 	Seals     int    // F_SEAL_WRITE and the like, of such a file
 	Mapped    bool   // was mapped for writing: not all writes are seen here

@@ -23,15 +23,23 @@ type circle struct {
 	length int  // in instructions
 }
 
-// maxCircle is the longest circle that is looked for, in instructions. A step takes some 3 us.
-const maxCircle = 16_384
+// The longest circle that is looked for, in instructions, at the first look and at the last ones. A step takes some 5 us,
+// and more in a virtual machine: a thread that merely computes shall not pay more for being looked at than it computes.
+const (
+	firstCircle = 512
+	maxCircle   = 16_384
+)
 
 // struck deals with a strike of the watchdog. It reports whether stop was filled; if not, the thread goes on.
 func (m *Machine) struck(t *thread, s strike, stop *Stop) bool {
 	if s == noStrike {
 		return false
 	}
-	if found, stopped := m.enterCircle(t, stop); found || stopped {
+	longest := maxCircle
+	if s >= lookAt {
+		longest = min(firstCircle<<(s-lookAt), maxCircle)
+	}
+	if found, stopped := m.enterCircle(t, longest, stop); found || stopped {
 		return true
 	}
 	if s == breakOff {
@@ -63,8 +71,8 @@ func (m *Machine) circles(t *thread, stop *Stop) bool {
 	return true
 }
 
-// enterCircle finds out whether a thread runs in a circle, and brings it to the circle's point where others may run.
-func (m *Machine) enterCircle(t *thread, stop *Stop) (found, stopped bool) {
+// enterCircle finds out whether a thread runs in a circle of so many instructions, and brings it to the circle's point where others may run.
+func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stopped bool) {
 	// The first round finds the circle's length, and what memory it looks at.
 	rounds := []Regs{*t.load()}
 	touched := operands{known: map[uint64]x86asm.Inst{}, places: map[uint64]bool{}}
@@ -76,7 +84,7 @@ func (m *Machine) enterCircle(t *thread, stop *Stop) (found, stopped bool) {
 		if same(&t.regs, &rounds[0]) {
 			break
 		}
-		if len(rounds) == maxCircle {
+		if len(rounds) == longest {
 			return false, false
 		}
 		rounds = append(rounds, t.regs)

@@ -28,8 +28,8 @@ type strike = int32
 
 const (
 	noStrike strike = iota
-	lookAt
 	breakOff
+	lookAt // the first look of a turn; the next is one more
 )
 
 const (
@@ -62,7 +62,8 @@ func (w *watchdog) stop() { close(w.done) }
 func (w *watchdog) loop() {
 	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
-	lastTurn, startNs, lookNs := int64(-1), int64(0), int64(0)
+	lastTurn, startNs, looks := int64(-1), int64(0), int32(0)
+	lookedNs := int64(-1) // the CPU time at the last look, which uses much of it and is not the thread's own
 	for {
 		select {
 		case <-w.done:
@@ -75,15 +76,18 @@ func (w *watchdog) loop() {
 		}
 		used := cpuNs(tid)
 		if turn != lastTurn {
-			lastTurn, startNs, lookNs = turn, used, firstLookNs
+			lastTurn, startNs, looks, lookedNs = turn, used, 0, -1
+		}
+		if lookedNs >= 0 {
+			startNs, lookedNs = startNs+used-lookedNs, -1
 		}
 		switch {
 		case w.interrupted.Load() || used-startNs > w.limitNs:
 			w.strike(tid, breakOff)
 			startNs = used
-		case used-startNs > lookNs:
-			w.strike(tid, lookAt)
-			lookNs *= 2
+		case used-startNs > firstLookNs<<looks:
+			w.strike(tid, lookAt+looks)
+			looks, lookedNs = looks+1, used
 		}
 	}
 }

@@ -421,7 +421,7 @@ func (k *Kernel) clone(t *Thread, c cloneArgs) Result {
 	case f>>33 != 0: // CLONE_INTO_CGROUP and newer
 		return fail(unix.EINVAL)
 	case len(k.Threads) >= k.maxThreads():
-		return fail(unix.EAGAIN)
+		return k.refuse(t, "clone(beyond simulation.limits.threads)", unix.EAGAIN)
 	}
 	if f&unix.CLONE_THREAD == 0 && uint64(k.countProcs(t)) >= k.proc(t).Limits[unix.RLIMIT_NPROC][0] {
 		return fail(unix.EAGAIN)

@@ -4,6 +4,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 journal, synchronous = (sys.argv[1:] + ["delete", "extra"])[:2]
 os.makedirs("/data", exist_ok=True)
+os.fsync(os.open("/", os.O_RDONLY))
 db = sqlite3.connect("/data/kv.db", isolation_level=None)
 db.execute("pragma journal_mode=" + journal)
 db.execute("pragma synchronous=" + synchronous)
