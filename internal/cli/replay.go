@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -173,6 +174,11 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 	name, named := args[0], len(args) > 1 || f.config != "" || f.compose != ""
 	file := report.IsFailurePath(name)
 	p, err := a.load(f, args[1:])
+	if err != nil && f.config == "" && f.compose == "" {
+		if path := configOf(name, args[1:]); path != "" {
+			p, err = a.load(f, []string{path})
+		}
+	}
 	var mistakes config.Errors
 	switch {
 	case err != nil && (named || errors.As(err, &mistakes)):
@@ -210,6 +216,19 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 		return nil, nil, failed(err)
 	}
 	return &project{state: state}, failure, nil
+}
+
+// configOf gives the configuration that a failure of a folder's own names, where the folder has no bloodhound.yaml; or "".
+func configOf(name string, args []string) string {
+	folder := append(args, ".")[0]
+	if _, err := os.Stat(filepath.Join(folder, "bloodhound.yaml")); err == nil {
+		return ""
+	}
+	failure, err := report.Load(filepath.Join(folder, stateName), name)
+	if err != nil || failure.Config == "" {
+		return ""
+	}
+	return filepath.Join(folder, filepath.Base(failure.Config))
 }
 
 // sameNodes tells whether two Specs name the same nodes, as those of one project do.
