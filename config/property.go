@@ -92,6 +92,9 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		c.Endpoint = l.endpoint(n, "http", key)
 		c.ExpectStatus = int(valueOr(expect.get("status"), int64(200)))
 		c.ExpectBody = valueOr(expect.get("body"), "")
+		if body := expect.get("body"); body != nil && strings.TrimSpace(c.ExpectBody) == "" {
+			l.fail(body.position, "leave it out, or say what the body is", "%s.expect.body is empty, and would check nothing", key)
+		}
 		if expect != nil && expect.kind == scalar {
 			l.fail(expect.position, "write `expect: {status: 200}`", "%s.expect of an http check is a mapping", key)
 		}
