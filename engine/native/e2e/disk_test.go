@@ -37,6 +37,7 @@ faults:
 // TestAcknowledgedCommits lets the power go under real databases. What is configured to be durable must be, over many
 // losses, and what is not must be found out within 50 tapes.
 func TestAcknowledgedCommits(t *testing.T) {
+	server{name: "disk"}.require(t)
 	const python = "/usr/bin/python3"
 	bolt := filepath.Join(t.TempDir(), "bolt")
 	build := exec.Command("go", "build", "-o", bolt, ".") // a module of its own
