@@ -107,11 +107,11 @@ func (l *loader) faults(n *node) {
 		f.Rules = append(f.Rules, rules...)
 		l.required(n.get("require_observed"))
 		f.DiskProfile = valueOr(n.get("disk").get("profile"), "")
-		if p := n.get("disk").get("profile"); p != nil && !slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Kind == "power_loss" && r.RatePPM > 0 }) {
+		if p := n.get("disk").get("profile"); p != nil && !f.Strikes("power_loss") {
 			l.idle(p.position, "faults.disk.profile", "no power loss has a rate above 0")
 		}
 	}
-	if slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Kind == "power_loss" && r.RatePPM > 0 }) {
+	if f.Strikes("power_loss") {
 		l.spec.Cost.SyncNs = usualSyncNs
 	}
 	l.completeTimes(n.has("settle"))
@@ -125,7 +125,7 @@ func (l *loader) required(n *node) {
 	}
 	if n.kind == list {
 		for _, item := range n.list() {
-			if !slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Kind == item.text && r.RatePPM > 0 }) {
+			if !f.Strikes(item.text) {
 				l.fail(item.position, "give it a rate above 0, or do not require it", "faults.require_observed: %s never strikes, so it cannot be observed", item.text)
 				continue
 			}

@@ -2,6 +2,8 @@
 // what varies between two runs of one Spec is the tape.
 package world
 
+import "slices"
+
 // Spec describes one world completely. It is stored in every failure file, so all of it serialises to JSON.
 type Spec struct {
 	Name string `json:"name"`
@@ -260,6 +262,11 @@ type Faults struct {
 	DiskProfile string `json:"disk_profile,omitempty"`
 	// Require makes a campaign unknown when one of these kinds was never observed.
 	Require []string `json:"require,omitempty"`
+}
+
+// Strikes reports whether a rule gives a kind a rate above 0.
+func (f *Faults) Strikes(kind string) bool {
+	return slices.ContainsFunc(f.Rules, func(r FaultRule) bool { return r.Kind == kind && r.RatePPM > 0 })
 }
 
 // FaultRule is one kind of fault with its rate and shape.

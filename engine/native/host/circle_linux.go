@@ -4,6 +4,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"unsafe"
 
@@ -71,7 +72,8 @@ func (m *Machine) circles(t *thread, stop *Stop) bool {
 	return true
 }
 
-// enterCircle finds out whether a thread runs in a circle of so many instructions, and brings it to the circle's point where others may run.
+// enterCircle finds out whether a thread runs in a circle of at most so many instructions, and brings it to the circle's
+// point where others may run.
 func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stopped bool) {
 	// The first round finds the circle's length, and what memory it looks at.
 	rounds := []Regs{*t.load()}
@@ -105,7 +107,7 @@ func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stoppe
 	// The outermost function of the circle is where it most likely holds no lock; the rest of the order only has to be one.
 	best := slices.MinFunc(rounds, func(a, b Regs) int {
 		if a.Rsp != b.Rsp {
-			return -compare(a.Rsp, b.Rsp)
+			return cmp.Compare(b.Rsp, a.Rsp)
 		}
 		return slices.Compare(words(&a), words(&b))
 	})
@@ -144,13 +146,6 @@ func same(a, b *Regs) bool {
 	x := *a
 	x.Orig_rax = b.Orig_rax
 	return x == *b
-}
-
-func compare(a, b uint64) int {
-	if a < b {
-		return -1
-	}
-	return 1
 }
 
 // operands collects the memory that instructions name. Those that the decoder does not know are left out: their

@@ -222,7 +222,7 @@ func sysFallocate(k *Kernel, t *Thread) Result {
 	return fsFail(k.node(t).FS.Fallocate(k.env(t), f.Inode, mode, off, size))
 }
 
-// sync calls: nothing is lost but by a power failure, which this engine does not make yet.
+// sysFsync answers fsync(2) and fdatasync(2).
 func sysFsync(k *Kernel, t *Thread) Result {
 	f := k.file(t, t.Call.Args[0])
 	switch {
