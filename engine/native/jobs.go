@@ -1,0 +1,288 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// nodeState is how far a node is.
+type nodeState struct {
+	Status    status
+	Main      kernel.ProcID
+	Launches  int
+	Healthy   bool
+	Fails     int // health checks that failed in a row
+	StartedNs int64
+	NextNs    int64 // when to start (again), or to check its health; never if not planned
+	Checking  bool
+	Restarts  int
+	ExitCode  int
+	Losses    int // of power
+}
+
+type status uint8
+
+const (
+	waiting status = iota // for its dependencies
+	running
+	ended   // by itself
+	crashed // by a fault
+	resting // waits for its restart
+)
+
+type jobKind uint8
+
+const (
+	jobMain jobKind = iota + 1
+	jobDriver
+	jobHealth
+	jobProbe
+)
+
+// job is a program that the director started.
+type job struct {
+	Kind     jobKind
+	Node     int
+	Index    int // of the workload or property
+	Proc     kernel.ProcID
+	StartNs  int64
+	Deadline int64 // when it is killed, never if not
+	Heal     int64
+	Phase    string
+}
+
+// startNodes starts every node whose dependencies are there.
+func (w *World) startNodes() error {
+	d := w.director
+	for i := range d.Nodes {
+		n := &w.spec.Nodes[i]
+		if d.Nodes[i].Status != waiting || len(n.Command) == 0 || !w.dependenciesMet(n) {
+			continue
+		}
+		if err := w.startMain(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *World) dependenciesMet(n *world.Node) bool {
+	for _, dep := range n.DependsOn {
+		id := w.nodeID(dep.Node)
+		if id < 0 {
+			continue
+		}
+		s := &w.director.Nodes[id]
+		switch dep.Condition {
+		case world.Healthy:
+			if !s.Healthy {
+				return false
+			}
+		case world.Completed:
+			if s.Status != ended || s.ExitCode != 0 {
+				return false
+			}
+		default:
+			if s.Launches == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *World) startMain(i int) error {
+	d, n := w.director, &w.spec.Nodes[i]
+	s := &d.Nodes[i]
+	p, err := w.launch(job{Kind: jobMain, Node: i, Deadline: never}, n.Command, n.Env, "stdout", "stderr")
+	if err != nil {
+		return err
+	}
+	s.Status, s.Main, s.StartedNs, s.Fails = running, p.ID, w.kernel.Now, 0
+	s.Healthy = n.Health == nil
+	s.NextNs = never
+	if n.Health != nil {
+		s.NextNs = w.kernel.Now + firstCheck(n.Health)
+	}
+	return nil
+}
+
+func firstCheck(h *world.Healthcheck) int64 {
+	if h.StartPeriodNs > 0 && h.StartIntervalNs > 0 {
+		return h.StartIntervalNs
+	}
+	return max(h.IntervalNs, 1)
+}
+
+// ownSlackNs is the timer slack of our own drivers and probes, which need not be as punctual as a program under test: their
+// runtime naps for microseconds all the time, and each nap costs the run a stop.
+const ownSlackNs = 1e6
+
+// launch starts a program on a node as a job.
+func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kernel.Proc, error) {
+	d, n := w.director, &w.spec.Nodes[j.Node]
+	s := &d.Nodes[j.Node]
+	j.StartNs, j.Phase = w.kernel.Now, d.Phase
+	d.Jobs = append(d.Jobs, j)
+	tag := int64(len(d.Jobs))
+	cred, err := w.credentials(kernel.NodeID(j.Node), n.User)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	dir := n.WorkingDir
+	if dir == "" {
+		dir = "/"
+	}
+	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
+		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr}
+	if argv[0] == w.options.Self {
+		l.SlackNs = ownSlackNs
+	}
+	p, err := w.kernel.Start(l)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: cannot start %s: %w", n.Name, strings.Join(argv, " "), err)
+	}
+	s.Launches++
+	d.Jobs[tag-1].Proc = p.ID
+	if j.Deadline != never {
+		d.Live = append(d.Live, int(tag-1))
+	}
+	return p, nil
+}
+
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// environment adds what every program has, where the node does not say otherwise.
+func (w *World) environment(n *world.Node, env []string) []string {
+	out := slices.Clone(env)
+	for _, kv := range []string{"PATH=" + defaultPath, "HOME=/root", "HOSTNAME=" + n.Hostname, "TZ=UTC"} {
+		name, _, _ := strings.Cut(kv, "=")
+		if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+func (w *World) checkHealth(i int) error {
+	s, h := &w.director.Nodes[i], w.spec.Nodes[i].Health
+	if s.Checking {
+		return nil
+	}
+	timeout := h.TimeoutNs
+	if timeout <= 0 {
+		timeout = probeTimeoutNs
+	}
+	s.Checking = true
+	_, err := w.launch(job{Kind: jobHealth, Node: i, Deadline: w.kernel.Now + timeout}, h.Command, w.spec.Nodes[i].Env, "healthcheck", "healthcheck")
+	return err
+}
+
+func (w *World) healthChecked(i int, ok bool) error {
+	s, h := &w.director.Nodes[i], w.spec.Nodes[i].Health
+	s.Checking = false
+	if s.Status != running {
+		return nil
+	}
+	interval := max(h.IntervalNs, 1)
+	if ok {
+		s.Fails, s.Healthy = 0, true
+	} else if s.Fails++; w.kernel.Now-s.StartedNs >= h.StartPeriodNs && s.Fails >= max(h.Retries, 1) {
+		s.Healthy = false
+	}
+	if !s.Healthy && h.StartIntervalNs > 0 && w.kernel.Now-s.StartedNs < h.StartPeriodNs {
+		interval = h.StartIntervalNs
+	}
+	s.NextNs = w.kernel.Now + interval
+	return w.startNodes()
+}
+
+// startDrivers begins the workload.
+func (w *World) startDrivers() error {
+	for i := range w.spec.Workloads {
+		l := &w.spec.Workloads[i]
+		node := w.nodeID(l.Node)
+		argv, env := l.Command, slices.Clone(l.Env)
+		if l.Driver != "command" {
+			argv = []string{w.options.Self, "driver", l.Driver}
+			text, err := json.Marshal(l)
+			if err != nil {
+				return err
+			}
+			env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1", "GOGC=400")
+		}
+		env = append(env, "BLOODHOUND_REPORT="+kernel.ReportPath)
+		if _, err := w.launch(job{Kind: jobDriver, Node: int(node), Index: i, Deadline: never}, argv, append(slices.Clone(w.spec.Nodes[node].Env), env...), "stdout", "stderr"); err != nil {
+			return err
+		}
+		w.director.Drivers++
+	}
+	return nil
+}
+
+// exited deals with the end of a process.
+func (w *World) exited(n *kernel.Notice) error {
+	d := w.director
+	if n.Tag == 0 {
+		return nil
+	}
+	j := &d.Jobs[n.Tag-1]
+	if j.Proc != n.Proc {
+		w.crash(n, j, false) // a descendant: only a fatal signal matters
+		return nil
+	}
+	d.Live = slices.DeleteFunc(d.Live, func(i int) bool { return i == int(n.Tag-1) })
+	switch j.Kind {
+	case jobMain:
+		return w.mainEnded(n, j)
+	case jobDriver:
+		d.Drivers--
+		end := engine.DriverEnd{Workload: w.spec.Workloads[j.Index].Name, TimeNs: n.TimeNs, ExitCode: n.Status >> 8}
+		if sig := n.Status & 0x7f; sig != 0 {
+			end.Signal = unix.SignalName(unix.Signal(sig))
+		}
+		w.outcome.Drivers = append(w.outcome.Drivers, end)
+	case jobHealth:
+		return w.healthChecked(j.Node, n.Status == 0)
+	case jobProbe:
+		w.probed(j, n)
+	}
+	return nil
+}
+
+func (w *World) mainEnded(n *kernel.Notice, j *job) error {
+	d := w.director
+	s, spec := &d.Nodes[j.Node], &w.spec.Nodes[j.Node]
+	if n.ByFault || s.Status == crashed || s.Main != n.Proc {
+		return nil
+	}
+	code := n.Status >> 8
+	if sig := n.Status & 0x7f; sig != 0 {
+		code = 128 + sig
+	}
+	s.Status, s.ExitCode, s.Healthy, s.NextNs = ended, code, false, never
+	again := false
+	switch spec.Restart.Mode {
+	case world.RestartAlways, world.RestartUnlessStopped:
+		again = true
+	case world.RestartOnFailure:
+		again = code != 0 && (spec.Restart.MaxRetries == 0 || s.Restarts < spec.Restart.MaxRetries)
+	}
+	w.crash(n, j, true)
+	if again {
+		s.Restarts++
+		delay := max(spec.Restart.DelayNs, int64(100e6)) << min(s.Restarts-1, 9) // Docker doubles from 100 ms to a minute
+		s.Status, s.NextNs = resting, w.kernel.Now+min(delay, int64(60e9))
+	}
+	return w.startNodes()
+}

@@ -1,0 +1,128 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Phases of a run (DESIGN.md's vocabulary).
+const (
+	phaseSetup  = "setup"
+	phaseChaos  = "chaos"
+	phaseSettle = "settle"
+	phaseFinal  = "final"
+	phaseOver   = "over"
+)
+
+// turnPhase goes on to the next phase when the present one is over.
+func (w *World) turnPhase(now int64) error {
+	d, f := w.director, &w.spec.Faults
+	switch d.Phase {
+	case phaseSetup:
+		for i := range d.Nodes {
+			if s := &d.Nodes[i]; len(w.spec.Nodes[i].Command) > 0 && w.spec.Nodes[i].Role == world.Server && !s.Healthy && s.Status != ended {
+				return nil
+			}
+		}
+		w.enter(phaseChaos)
+		d.ChaosEnd = w.spec.MaxTimeNs - max(f.SettleNs, w.patience()) - min(int64(1e9), w.spec.MaxTimeNs/10)
+		d.ChaosEnd = max(d.ChaosEnd, now+(w.spec.MaxTimeNs-now)/2) // where time is short, half of it
+		if f.StopNs > 0 {
+			d.ChaosEnd = min(d.ChaosEnd, now+f.StopNs)
+		}
+		d.ChaosEnd = max(d.ChaosEnd, now+1)
+		d.Plan.Begin()
+		d.NextStep = now + f.StartNs
+		if len(d.Plan.Rules) == 0 {
+			d.NextStep = never
+		}
+		w.setRates()
+		for i := range w.spec.Properties {
+			if p := &w.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {
+				d.Probes[i].NextNs = now
+			}
+		}
+		return w.startDrivers()
+	case phaseChaos:
+		if now < d.ChaosEnd && (d.Drivers > 0 || len(w.spec.Workloads) == 0 && !d.allEnded()) {
+			return nil
+		}
+		d.ChaosEnd, d.NextStep = never, never
+		active := d.Plan.Heal(now)
+		if err := w.undo(active); err != nil {
+			return err
+		}
+		hurt := len(active) > 0 || w.packetFaults()
+		w.setRates()
+		w.enter(phaseSettle)
+		if hurt || d.Healed == 0 { // else the last heal still counts
+			w.healed(now)
+		}
+		d.SettleEnd = now + max(f.SettleNs, 1)
+	case phaseSettle:
+		if now < d.SettleEnd {
+			return nil
+		}
+		for i := range d.Probes { // liveness has its whole timeout
+			p := &w.spec.Properties[i]
+			if d.Probes[i].Heal != 0 && !d.Probes[i].Proven && now < d.Probes[i].Heal+timeoutOf(p) {
+				d.SettleEnd = d.Probes[i].Heal + timeoutOf(p)
+				return nil
+			}
+		}
+		if d.Drivers > 0 && now < w.spec.MaxTimeNs-int64(1e9) {
+			d.SettleEnd = min(now+int64(1e9), w.spec.MaxTimeNs-int64(1e9))
+			return nil
+		}
+		d.SettleEnd = never
+		w.enter(phaseFinal)
+		for i := range w.spec.Properties {
+			if p := &w.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {
+				d.Probes[i].NextNs = now
+			}
+		}
+		return w.probe(now)
+	case phaseFinal:
+		for i := range d.Probes {
+			if d.Probes[i].Running || d.Probes[i].NextNs != never {
+				return nil
+			}
+		}
+		w.enter(phaseOver)
+	}
+	return nil
+}
+
+// allEnded reports whether every main process is over for good: then there is nothing to wait for.
+func (d *director) allEnded() bool {
+	for i := range d.Nodes {
+		if s := &d.Nodes[i]; s.Launches > 0 && s.Status != ended {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *World) enter(phase string) {
+	w.director.Phase = phase
+	w.kernel.Happen("", "", "phase", 0, phase)
+}
+
+// patience is how long the slowest liveness property may take after the last heal.
+func (w *World) patience() int64 {
+	longest := int64(0)
+	for i := range w.spec.Properties {
+		if p := &w.spec.Properties[i]; probes(p) && p.Kind == world.Liveness {
+			longest = max(longest, timeoutOf(p))
+		}
+	}
+	return longest
+}
+
+func timeoutOf(p *world.Property) int64 {
+	if p.TimeoutNs > 0 {
+		return p.TimeoutNs
+	}
+	return int64(30e9)
+}

@@ -1,0 +1,115 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// probeState is where the probing of one property stands.
+type probeState struct {
+	NextNs  int64
+	Running bool
+	Heal    int64 // the heal that a liveness property still has to prove; 0 none
+	Proven  bool
+}
+
+// probeTimeoutNs bounds one execution of a check.
+const probeTimeoutNs = int64(10e9)
+
+func probes(p *world.Property) bool {
+	switch p.Check.Type {
+	case world.HTTPCheck, world.RedisCheck, world.Custom:
+		return true
+	}
+	return false
+}
+
+// probe starts the checks that are due.
+func (w *World) probe(now int64) error {
+	d := w.director
+	for i := range d.Probes {
+		s, p := &d.Probes[i], &w.spec.Properties[i]
+		if s.NextNs > now || s.Running {
+			continue
+		}
+		s.NextNs = never
+		if p.Kind == world.Liveness && (s.Heal == 0 || s.Proven) {
+			continue
+		}
+		node := w.checker()
+		if node < 0 {
+			return fmt.Errorf("property %s: there is no client node to run its check on", p.Name)
+		}
+		argv, env := p.Check.Script, slices.Clone(w.spec.Nodes[node].Env)
+		if p.Check.Type != world.Custom {
+			argv = []string{w.options.Self, "driver", "probe"}
+			text, err := json.Marshal(p.Check)
+			if err != nil {
+				return err
+			}
+			env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1")
+		}
+		env = append(env, "BLOODHOUND_PHASE="+d.Phase)
+		s.Running = true
+		if _, err := w.launch(job{Kind: jobProbe, Node: node, Index: i, Deadline: now + probeTimeoutNs, Heal: s.Heal}, argv, env, "check", "check"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checker is the node that probes run on: a client that no fault touches.
+func (w *World) checker() int {
+	found := -1
+	for i := range w.spec.Nodes {
+		if w.spec.Nodes[i].Role == world.Checker {
+			return i
+		}
+		if w.spec.Nodes[i].Role == world.Client && found < 0 {
+			found = i
+		}
+	}
+	return found
+}
+
+// probed takes in the result of a check.
+func (w *World) probed(j *job, n *kernel.Notice) {
+	d := w.director
+	s, p := &d.Probes[j.Index], &w.spec.Properties[j.Index]
+	s.Running = false
+	code := n.Status >> 8
+	if n.Status&0x7f != 0 {
+		code = 128 + n.Status&0x7f
+	}
+	w.outcome.Probes = append(w.outcome.Probes, engine.Probe{Property: p.Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs, EndNs: n.TimeNs,
+		AfterHealNs: j.Heal, ExitCode: code, Output: strings.Join(d.LogTail[n.Tag], "\n")})
+	delete(d.LogTail, n.Tag)
+	interval := p.Check.IntervalNs
+	if interval <= 0 {
+		interval = int64(1e9)
+	}
+	switch {
+	case p.Kind == world.Liveness:
+		if code == 0 && j.Heal == s.Heal {
+			s.Proven = true
+		}
+		if s.Heal != 0 && !s.Proven {
+			s.NextNs = w.kernel.Now + interval
+			if d.Phase == phaseFinal {
+				s.NextNs = never
+			}
+		}
+	case d.Phase == phaseChaos || d.Phase == phaseSettle:
+		s.NextNs = w.kernel.Now + interval
+	case d.Phase == phaseFinal && j.Phase != phaseFinal:
+		s.NextNs = w.kernel.Now
+	}
+}

@@ -1,0 +1,134 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// strike ends and starts faults.
+func (w *World) strike(now int64) error {
+	d := w.director
+	if ended := d.Plan.Ended(now); len(ended) > 0 {
+		if err := w.undo(ended); err != nil {
+			return err
+		}
+		if len(d.Plan.Active) == 0 && !w.packetFaults() {
+			w.healed(now)
+		}
+	}
+	if d.NextStep > now {
+		return nil
+	}
+	d.NextStep = now + max(w.spec.TimeStepNs, 1)
+	for _, a := range d.Plan.Step(w.tape, now) {
+		d.Healed = 0
+		for i := range d.Probes { // the next heal is what counts now
+			d.Probes[i].Heal = 0
+		}
+		event := w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target)
+		d.Plan.Ledger.Delivered(a, event)
+		switch a.Kind {
+		case fault.Partition:
+			for _, c := range a.Cuts {
+				w.kernel.Net.SetBlocked(net.NodeID(w.nodeID(c.From)), net.NodeID(w.nodeID(c.To)), true, a.ID)
+			}
+		case fault.Crash, fault.PowerLoss:
+			i := int(w.nodeID(a.Node))
+			s := &d.Nodes[i]
+			s.Status, s.Healthy, s.NextNs = crashed, false, never
+			w.kernel.Cause = net.FaultRef{Kind: a.Kind, ID: a.ID}
+			if a.Kind == fault.PowerLoss {
+				if err := w.losePower(a); err != nil {
+					return err
+				}
+			} else {
+				w.kernel.KillNode(kernel.NodeID(i))
+			}
+			w.kernel.Cause = net.FaultRef{}
+			if err := w.notice(); err != nil {
+				return err
+			}
+		case fault.Pause:
+			w.kernel.Pause(w.nodeID(a.Node), a.ID)
+		}
+	}
+	return nil
+}
+
+// losePower draws what a node's disk has kept, from a stream for each thing that may be lost.
+func (w *World) losePower(a fault.Action) error {
+	id := w.nodeID(a.Node)
+	s := &w.director.Nodes[id]
+	s.Losses++
+	stream := fmt.Sprintf("disk/%s/%d/", a.Node, s.Losses)
+	return w.kernel.LosePower(id, a.ID, func(what string, n uint64) uint64 { return w.tape.Choose(stream+what, n) })
+}
+
+// undo ends strikes whose time is over.
+func (w *World) undo(actions []fault.Action) error {
+	d := w.director
+	for _, a := range actions {
+		w.kernel.Happen("", "", "end "+string(a.Kind), int64(a.ID), a.Target)
+		switch a.Kind {
+		case fault.Partition:
+			for _, c := range a.Cuts {
+				id := d.Plan.Blocked(c.From, c.To)
+				w.kernel.Net.SetBlocked(net.NodeID(w.nodeID(c.From)), net.NodeID(w.nodeID(c.To)), id != 0, id)
+			}
+		case fault.Crash, fault.PowerLoss:
+			i := int(w.nodeID(a.Node))
+			if a.Kind == fault.PowerLoss {
+				w.kernel.PowerOn(kernel.NodeID(i))
+			}
+			if d.Nodes[i].Status == crashed && len(w.spec.Nodes[i].Command) > 0 {
+				if err := w.startMain(i); err != nil {
+					return err
+				}
+			}
+		case fault.Pause:
+			id := w.nodeID(a.Node)
+			w.kernel.Pause(id, 0)
+			if w.kernel.Late(id) { // what it does next would have been done earlier: its clock shows it
+				d.Plan.Ledger.Observed(a.ID, w.kernel.Events+1)
+			}
+		}
+	}
+	return nil
+}
+
+// packetFaults reports whether packets suffer throughout the chaos phase: then nothing is healed before its end.
+func (w *World) packetFaults() bool {
+	return slices.ContainsFunc(w.director.Plan.Rules, func(r fault.Rule) bool { return fault.PerPacket(r.Kind) })
+}
+
+func (w *World) healed(now int64) {
+	d := w.director
+	d.Heals = append(d.Heals, now)
+	d.Healed = now
+	for i := range w.spec.Properties {
+		if p := &w.spec.Properties[i]; probes(p) && p.Kind == world.Liveness {
+			d.Probes[i].Heal, d.Probes[i].Proven, d.Probes[i].NextNs = now, false, now
+		}
+	}
+}
+
+// setRates tells the network which packets suffer.
+func (w *World) setRates() {
+	for i := range w.spec.Nodes {
+		for j := range w.spec.Nodes {
+			if i == j {
+				continue
+			}
+			r := w.director.Plan.Packet(w.spec.Nodes[i].Name, w.spec.Nodes[j].Name)
+			w.kernel.Net.SetRates(net.NodeID(i), net.NodeID(j), net.Rates{DropPPM: r.DropPPM, DelayPPM: r.DelayPPM, DelayMinNs: r.DelayMinNs, DelayMaxNs: r.DelayMaxNs,
+				DuplicatePPM: r.DuplicatePPM, ReorderPPM: r.ReorderPPM, ReorderMinNs: r.ReorderMinNs, ReorderMaxNs: r.ReorderMaxNs})
+		}
+	}
+}
