@@ -9,6 +9,8 @@
 package check
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,23 +41,13 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 }
 
 func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
-	switch p.Check.Type {
-	case world.Linearizability:
-		return linearizable(p, out.History)
-	case Isolation, Expression, Monotonic, Durability:
+	if !p.Check.Type.Probes() {
 		return History(p, out.History)
-	case world.HTTPCheck, world.RedisCheck, world.Custom:
-		if p.Kind == world.Liveness {
-			return live(p, out)
-		}
-		return safe(p, out)
 	}
-	v := verdict(p)
-	v.Reason = fmt.Sprintf("a check of type %q is not supported", p.Check.Type)
-	if p.Check.Type == world.InvariantCheck {
-		v.Reason += fmt.Sprintf(": nothing judges the condition %q; a custom check can", p.Check.Condition)
+	if p.Kind == world.Liveness {
+		return live(p, out)
 	}
-	return v
+	return safe(p, out)
 }
 
 // History judges a property over a history alone, such as one that was read from a file: without a run around it, what
@@ -64,18 +56,35 @@ func History(p *world.Property, events []history.Event) engine.Verdict {
 	switch p.Check.Type {
 	case world.Linearizability:
 		return linearizable(p, events)
-	case Isolation:
-		return isolated(p, isolation.Serializable, events)
-	case Expression:
+	case world.Isolation:
+		return isolated(p, cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable), events)
+	case world.Expression, world.InvariantCheck:
 		return expressed(p, events)
-	case Monotonic:
+	case world.Monotonic:
 		return monotonic(p, events)
-	case Durability:
+	case world.Durability:
 		return durable(p, events)
 	}
 	v := verdict(p)
 	v.Reason = fmt.Sprintf("a check of type %q judges no history", p.Check.Type)
 	return v
+}
+
+// Validate tells why a property can never be judged: a condition that is no expression, an operation without a model.
+func Validate(p *world.Property) error {
+	switch p.Check.Type {
+	case world.Expression, world.InvariantCheck:
+		_, err := CompileExpression(p.Check.Condition)
+		return err
+	case world.Linearizability:
+		if ob := objects[p.Check.Model]; ob != nil {
+			return ob.knows(p)
+		}
+		if _, reason := judged(p.Check.Operations); reason != "" {
+			return errors.New(reason)
+		}
+	}
+	return nil
 }
 
 // verdict is the start of a judgement: nothing is known yet.

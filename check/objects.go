@@ -84,6 +84,16 @@ var objects = map[string]*object{
 	},
 }
 
+// knows tells which operation of a property is none of the object's.
+func (ob *object) knows(p *world.Property) error {
+	for _, name := range p.Check.Operations {
+		if ob.verbs[strings.ToLower(name)] == foreign {
+			return fmt.Errorf("operation %q is none of a %s; there are %s", name, p.Check.Model, strings.Join(slices.Sorted(maps.Keys(ob.verbs)), ", "))
+		}
+	}
+	return nil
+}
+
 // objectsHold judges a history against a model of objects, key by key.
 func objectsHold(p *world.Property, ob *object, events []history.Event) engine.Verdict {
 	v := verdict(p)
@@ -95,13 +105,12 @@ func objectsHold(p *world.Property, ob *object, events []history.Event) engine.V
 	if err != nil {
 		return unknown("%v", err)
 	}
+	if err := ob.knows(p); err != nil {
+		return unknown("%v", err)
+	}
 	judges := map[verb]bool{}
 	for _, name := range p.Check.Operations {
-		w := ob.verbs[strings.ToLower(name)]
-		if w == foreign {
-			return unknown("operation %q is none of a %s; there are %s", name, p.Check.Model, strings.Join(slices.Sorted(maps.Keys(ob.verbs)), ", "))
-		}
-		judges[w] = true
+		judges[ob.verbs[strings.ToLower(name)]] = true
 	}
 	all := len(p.Check.Operations) == 0
 	keys := map[string][]act{}

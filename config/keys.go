@@ -1,6 +1,10 @@
 package config
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/bloodhound-dst/bloodhound/world"
+)
 
 // nodeName is what nodes may be called: Compose's rule, and a first character that is safe in every place.
 var nodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
@@ -292,14 +296,15 @@ var workloadKeys = of(
 
 var property = of(
 	field{name: "name", shape: aText, says: "Its name in reports; each has its own."},
-	field{name: "kind", shape: oneOf("safety", "liveness", "invariant"), says: "safety and invariant: it is never broken. liveness: it holds within `timeout` after each heal."},
+	field{name: "kind", shape: oneOf("safety", "liveness", "invariant"), says: "safety and invariant: it is never broken; an expression of kind invariant is true at every event. liveness: it holds within `timeout` after the start and after each heal."},
 	field{name: "description", shape: aText, says: "For the story of a violation."},
 	field{name: "timeout", shape: aPositive, says: "liveness: how long it may take after each heal.", def: "30s"},
 	field{name: "timeout_ms", of: "timeout", shape: shape{kind: millis, min: 1}},
 	field{name: "check", shape: of(
-		field{name: "type", shape: oneOf("linearizability", "http", "redis", "custom", "invariant"), says: "How it is judged."},
-		field{name: "operations", shape: texts, says: "linearizability: the operations whose results are judged.", def: "all"},
-		field{name: "model", shape: oneOf("register", "kv"), says: "linearizability: what the servers should be like.", def: "kv"},
+		field{name: "type", shape: oneOf(checkTypes...), says: "How it is judged."},
+		field{name: "operations", shape: texts, says: "linearizability, monotonic: the operations whose results are judged.", def: "linearizability: all; monotonic: get and read"},
+		field{name: "model", shape: oneOf(models...), says: "linearizability: what a key is like: register, cas-register, key-value (or kv), set, queue, lock, counter, append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.", def: "kv; isolation: list-append"},
+		field{name: "level", shape: oneOf(levels...), says: "isolation: what transactions must not see of each other.", def: "serializable"},
 		field{name: "endpoint", shape: aText, says: "http: a URL, or a path on the first http workload's server. redis: `redis://host:port`."},
 		field{name: "command", shape: command, says: "redis: the command.", def: "PING"},
 		field{name: "expect", shape: anyOf(aText, of(
@@ -307,9 +312,22 @@ var property = of(
 			field{name: "body", shape: aText, says: "http: the whole body, without white space around it."},
 		)), says: "redis: the reply. http: a mapping.", def: "PONG for PING"},
 		field{name: "script", shape: command, says: "custom: a program and its arguments, run on a client node; exit code 0 says that it holds, 1 that it does not."},
-		field{name: "condition", shape: aText, verbatim: true, says: "invariant: an expression. It loads, and its verdict is `unknown`: not supported yet."},
+		field{name: "condition", shape: aText, verbatim: true, says: "expression: an expression over the whole history. invariant: one that is true at every event (docs/checks.md)."},
 		field{name: "interval", shape: aPositive, says: "http, redis, custom: how often it runs.", def: "1s"},
 	), says: "The check."},
+)
+
+// The words of checks.
+var (
+	checkTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "http", "redis", "custom"}
+	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
+	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "serializable", "strict-serializable"}
+	// modelsOf are the models of the checks that have any; the first is the default.
+	modelsOf = map[world.CheckType][]string{
+		world.Linearizability: {"kv", "register", "cas-register", "key-value", "set", "queue", "lock", "counter", "append-list"},
+		world.Isolation:       {"list-append", "rw-register"},
+		world.Durability:      {"kv", "register", "key-value", "set", "append-list"},
+	}
 )
 
 var faults = of(

@@ -27,10 +27,7 @@ func (l *loader) properties(top *node) {
 			continue
 		}
 		l.spec.Properties = append(l.spec.Properties, p)
-		switch p.Check.Type {
-		case world.HTTPCheck, world.RedisCheck, world.Custom:
-			probes = true
-		}
+		probes = probes || p.Check.Type.Probes()
 	}
 	if probes {
 		l.client("checker").spec.Role = world.Checker // no fault touches it: what it sees is the servers' doing
@@ -63,31 +60,36 @@ func (l *loader) property(n *node, key string) (world.Property, bool) {
 
 // checkKeys tells which types of checks a key belongs to.
 var checkKeys = map[string]string{
-	"operations": "linearizability", "model": "linearizability", "endpoint": "http redis", "command": "redis",
-	"expect": "http redis", "script": "custom", "condition": "invariant", "interval": "http redis custom",
+	"operations": "linearizability monotonic", "model": "linearizability isolation durability", "level": "isolation",
+	"endpoint": "http redis", "command": "redis", "expect": "http redis", "script": "custom",
+	"condition": "expression invariant", "interval": "http redis custom",
 }
 
 func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 	c := &p.Check
 	c.Type = world.CheckType(valueOr(n.get("type"), ""))
 	if c.Type == "" {
-		l.missing(n, "type", "add `type: linearizability`, `http`, `redis`, `custom` or `invariant`", "%s has no type", key)
+		l.missing(n, "type", "add `type:`; there are "+strings.Join(checkTypes, ", "), "%s has no type", key)
 		return
 	}
 	l.onlyFor(n, key, "type", string(c.Type), checkKeys)
-	switch c.Type {
-	case world.HTTPCheck, world.RedisCheck, world.Custom:
+	if c.Type.Probes() {
 		c.IntervalNs = valueOr(n.get("interval"), int64(probeIntervalNs))
-	case world.Linearizability:
-		if p.Kind == world.Liveness {
-			l.fail(n.position, "use `kind: safety`", "%s: linearizability is never regained, so it cannot be a liveness property", key)
-		}
+	} else if p.Kind == world.Liveness {
+		l.fail(n.position, "use `kind: safety`", "%s: %s is never regained, so it cannot be a liveness property", key, c.Type)
 	}
+	l.modelOf(n, c, key)
 	expect := n.get("expect")
 	switch c.Type {
 	case world.Linearizability:
-		c.Operations = n.get("operations").words()
-		c.Model = valueOr(n.get("model"), "kv")
+		l.operationsOf(n, p, key)
+	case world.Isolation:
+		c.Level = valueOr(n.get("level"), "serializable")
+		if c.Model == "list-append" && (c.Level == "read-atomic" || c.Level == "causal") {
+			l.fail(n.get("level").position, "use read-committed or snapshot-isolation, or `model: rw-register`", "%s.level: %s is judged over registers only", key, c.Level)
+		}
+	case world.Monotonic:
+		l.operationsOf(n, p, key)
 	case world.HTTPCheck:
 		c.Endpoint = l.endpoint(n, "http", key)
 		c.ExpectStatus = int(valueOr(expect.get("status"), int64(200)))
@@ -108,13 +110,32 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		if s := n.get("script"); s != nil && len(c.Script) == 0 {
 			l.fail(s.position, "write the program's path, such as ./check.sh", "%s.script is empty", key)
 		}
-	case world.InvariantCheck:
+	case world.Expression, world.InvariantCheck:
 		c.Condition = strings.TrimSpace(valueOr(n.get("condition"), ""))
-		l.missing(n, "condition", "add `condition:`", "%s has no condition", key)
-		if e := n.get("condition"); e != nil {
-			l.note(e.position, key+".condition", "conditions are not judged yet: the verdict is unknown")
+		l.missing(n, "condition", "add `condition:`, such as all(ops, .type != \"fail\")", "%s has no condition", key)
+		l.remember(place{part: engine.PartProperty, name: p.Name}, n.get("condition"), key+".condition")
+		if e := n.get("condition"); e != nil && c.Condition == "" {
+			l.fail(e.position, "write an expression, such as all(ops, .type != \"fail\")", "%s.condition is empty", key)
 		}
 	}
+}
+
+// modelOf reads the model of a check that has one.
+func (l *loader) modelOf(n *node, c *world.Check, key string) {
+	known := modelsOf[c.Type]
+	if len(known) == 0 {
+		return
+	}
+	c.Model = valueOr(n.get("model"), known[0])
+	if e := n.get("model"); e != nil && !slices.Contains(known, c.Model) {
+		l.fail(e.position, suggest(c.Model, known), "%s.model: %s is no model of %s", key, c.Model, c.Type)
+	}
+}
+
+// operationsOf reads which operations a check judges.
+func (l *loader) operationsOf(n *node, p *world.Property, key string) {
+	p.Check.Operations = n.get("operations").words()
+	l.remember(place{part: engine.PartProperty, name: p.Name}, n.get("operations"), key+".operations")
 }
 
 func (l *loader) redisCheck(n *node, c *world.Check, key string) {

@@ -207,25 +207,42 @@ const (
 	Safety    PropertyKind = "safety"
 	Liveness  PropertyKind = "liveness"
 	Invariant PropertyKind = "invariant"
+	Progress  PropertyKind = "progress" // the kind of ProgressCheck
+	Recovery  PropertyKind = "recovery" // the kind of RecoveryCheck
 )
 
 // CheckType is the way a property is judged.
 type CheckType string
 
 const (
+	// Over the history of operations.
 	Linearizability CheckType = "linearizability"
-	HTTPCheck       CheckType = "http"
-	RedisCheck      CheckType = "redis"
-	Custom          CheckType = "custom"
-	InvariantCheck  CheckType = "invariant"
+	Isolation       CheckType = "isolation"
+	Expression      CheckType = "expression"
+	InvariantCheck  CheckType = "invariant" // an expression that is true at every event
+	Monotonic       CheckType = "monotonic"
+	Durability      CheckType = "durability"
+	// By probes.
+	HTTPCheck  CheckType = "http"
+	RedisCheck CheckType = "redis"
+	Custom     CheckType = "custom"
 )
+
+// Probes reports whether a check runs programs inside the world.
+func (t CheckType) Probes() bool {
+	switch t {
+	case HTTPCheck, RedisCheck, Custom:
+		return true
+	}
+	return false
+}
 
 // Property is a promise about the world.
 type Property struct {
 	Name        string       `json:"name"`
 	Kind        PropertyKind `json:"kind"`
 	Description string       `json:"description,omitempty"`
-	// TimeoutNs: a liveness property must hold within this time after each heal.
+	// TimeoutNs: a liveness property must hold within this time after the start and after each heal.
 	TimeoutNs int64 `json:"timeout_ns,omitempty"`
 	Check     Check `json:"check"`
 }
@@ -233,15 +250,16 @@ type Property struct {
 // Check holds the parameters of all check types; only those of Type are set.
 type Check struct {
 	Type         CheckType `json:"type"`
-	Operations   []string  `json:"operations,omitempty"` // linearizability
-	Model        string    `json:"model,omitempty"`      // linearizability: register, kv
+	Operations   []string  `json:"operations,omitempty"` // linearizability, monotonic: whose results are judged
+	Model        string    `json:"model,omitempty"`      // linearizability, isolation, durability
+	Level        string    `json:"level,omitempty"`      // isolation
 	Endpoint     string    `json:"endpoint,omitempty"`   // http: URL; redis: redis://host:port
 	ExpectStatus int       `json:"expect_status,omitempty"`
 	ExpectBody   string    `json:"expect_body,omitempty"`
-	Command      []string  `json:"command,omitempty"` // redis: words of the command
-	Expect       string    `json:"expect,omitempty"`  // redis: the reply
-	Script       []string  `json:"script,omitempty"`  // custom: argv, run on the checker's node
-	Condition    string    `json:"condition,omitempty"`
+	Command      []string  `json:"command,omitempty"`   // redis: words of the command
+	Expect       string    `json:"expect,omitempty"`    // redis: the reply
+	Script       []string  `json:"script,omitempty"`    // custom: argv, run on the checker's node
+	Condition    string    `json:"condition,omitempty"` // expression, invariant
 	// IntervalNs is how often a probing check runs.
 	IntervalNs int64 `json:"interval_ns,omitempty"`
 }

@@ -24,13 +24,7 @@ type probeState struct {
 // probeTimeoutNs bounds one execution of a check.
 const probeTimeoutNs = int64(10e9)
 
-func probes(p *world.Property) bool {
-	switch p.Check.Type {
-	case world.HTTPCheck, world.RedisCheck, world.Custom:
-		return true
-	}
-	return false
-}
+func probes(p *world.Property) bool { return p.Check.Type.Probes() }
 
 // probe starts the checks that are due.
 func (w *World) probe(now int64) error {

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/config"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/workload"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // load reads the project that the flags and the arguments name. What the configuration says without effect is told
@@ -33,6 +35,9 @@ func (a *app) load(f *flags, args []string) (*project, error) {
 		if err := workload.Validate(w); err != nil {
 			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(), Remedy: "docs/workloads.md has the drivers and their keys"}})
 		}
+	}
+	if err := validateProperties(r); err != nil {
+		return nil, err
 	}
 	if !f.json {
 		for _, n := range r.Notes {
@@ -66,6 +71,31 @@ func (a *app) load(f *flags, args []string) (*project, error) {
 		p.outputDir = p.state
 	}
 	return p, nil
+}
+
+// validateProperties tells which properties can never be judged, where they are written. Conditions of invariants may be
+// in the words of another tool: these load, and a note says that their verdict is unknown.
+func validateProperties(r *config.Result) error {
+	var mistakes engine.Mistakes
+	for i := range r.Spec.Properties {
+		p := &r.Spec.Properties[i]
+		err := check.Validate(p)
+		if err == nil {
+			continue
+		}
+		m := engine.Mistake{Part: engine.PartProperty, Name: p.Name, Problem: err.Error(), Remedy: "docs/checks.md has the words of checks"}
+		if p.Check.Type != world.InvariantCheck {
+			mistakes = append(mistakes, m)
+			continue
+		}
+		at := r.Locate(engine.Mistakes{m})[0]
+		r.Notes = append(r.Notes, config.Note{File: at.File, Line: at.Line, Key: p.Name,
+			Text: "the condition is no expression over the history, so its verdict is unknown: " + err.Error()})
+	}
+	if len(mistakes) > 0 {
+		return r.Locate(mistakes)
+	}
+	return nil
 }
 
 // within is a path from a folder on, wherever the program was started.
