@@ -44,7 +44,7 @@ var presets = map[string][]world.FaultRule{
 // perStep tells the kinds whose rate is by time step; the others are by packet or call.
 func perStep(kind string) bool {
 	switch kind {
-	case "partition", "crash", "power_loss", "pause", "oom", "clock_skew":
+	case "partition", "clog", "crash", "power_loss", "pause", "oom", "clock_skew":
 		return true
 	}
 	return false
@@ -53,7 +53,7 @@ func perStep(kind string) bool {
 // onNodes tells the kinds that strike nodes and not links.
 func onNodes(kind string) bool {
 	switch kind {
-	case "partition", "delay", "drop", "duplicate", "reorder", "corrupt":
+	case "partition", "clog", "delay", "drop", "duplicate", "reorder", "corrupt":
 		return false
 	}
 	return true
@@ -70,6 +70,7 @@ type knob struct {
 
 var knobs = []knob{
 	{"network", "partition_probability", "partition", "partition_duration_ms", [2]int64{1e9, 5e9}},
+	{"network", "clog_probability", "clog", "clog_duration_ms", [2]int64{1e9, 5e9}},
 	{"network", "delay_rate", "delay", "", [2]int64{}},
 	{"network", "drop_rate", "drop", "", [2]int64{}},
 	{"network", "duplicate_rate", "duplicate", "", [2]int64{}},
@@ -237,8 +238,8 @@ func (l *loader) writtenRules(n *node) []world.FaultRule {
 				l.idle(item.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
 			}
 		}
-		if r.OneWay && r.Kind != "partition" {
-			l.idle(item.entry("one_way").key.position, key+".one_way", "only a partition has a direction; name targets as a->b")
+		if r.OneWay && r.Kind != "partition" && r.Kind != "clog" {
+			l.idle(item.entry("one_way").key.position, key+".one_way", "only a partition and a clog have a direction; name targets as a->b")
 		}
 		if r.Max > 0 && !perStep(r.Kind) {
 			l.idle(item.entry("max").key.position, key+".max", "only kinds that strike by time step are counted")

@@ -345,6 +345,8 @@ var faults = of(
 		field{name: "delay_jitter_ms", shape: aMillis, says: "Up to this much more or less.", def: "half of `delay_ms` if that is not given, else 0"},
 		field{name: "partition_probability", shape: aRate, says: "For each node and link in each `time_step`."},
 		field{name: "partition_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
+		field{name: "clog_probability", shape: aRate, says: "Packets wait until it is over, and none is lost: for each node and link in each `time_step`."},
+		field{name: "clog_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
 		field{name: "duplicate_rate", shape: aRate, says: "Datagrams that arrive twice."},
 		field{name: "reorder_rate", shape: aRate, says: "Datagrams that are overtaken."},
 		field{name: "reorder_ms", shape: aSpan, says: "By how much.", def: "[1, 20]"},
@@ -382,7 +384,7 @@ var faults = of(
 		field{name: "probability", of: "rate", equal: true, shape: aRate},
 		field{name: "targets", shape: textOrAll, says: "Nodes, or links as `a-b` and `a->b`.", def: "all that the kind applies to"},
 		field{name: "duration_ms", shape: aSpan, says: "How long it lasts, or a delay takes."},
-		field{name: "one_way", shape: aFlag, says: "partition: one direction only.", def: "false"},
+		field{name: "one_way", shape: aFlag, says: "partition, clog: one direction only.", def: "false"},
 		field{name: "max", shape: shape{kind: whole, max: 1e6}, says: "How often it strikes in a run; 0 is no bound.", def: "0"},
 	)), says: "Faults one by one, with targets."},
 )
@@ -418,7 +420,7 @@ var debug = of(
 
 // Kinds of faults, with the words of package fault; a test compares them.
 var (
-	supportedKinds = []string{"partition", "delay", "drop", "duplicate", "reorder", "crash", "power_loss", "pause"}
+	supportedKinds = []string{"partition", "clog", "delay", "drop", "duplicate", "reorder", "crash", "power_loss", "pause"}
 	laterKinds     = []string{"corrupt", "write_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "oom", "clock_skew"}
 	kinds          = append(append([]string(nil), supportedKinds...), laterKinds...)
 )

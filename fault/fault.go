@@ -7,7 +7,8 @@ package fault
 type Kind string
 
 const (
-	Partition Kind = "partition"  // messages on a link are held back, one way or both
+	Partition Kind = "partition"  // messages on a link are lost, one way or both
+	Clog      Kind = "clog"       // messages on a link wait until it is over, one way or both
 	Delay     Kind = "delay"      // a packet takes longer
 	Drop      Kind = "drop"       // a packet is lost: a retransmission delay on TCP, a loss on UDP
 	Duplicate Kind = "duplicate"  // a datagram arrives twice

@@ -1,7 +1,7 @@
 package fault
 
 // Kinds lists every kind that this package can plan, in the order in which ledgers and reports name them.
-var Kinds = []Kind{Partition, Delay, Drop, Duplicate, Reorder, Crash, PowerLoss, Pause}
+var Kinds = []Kind{Partition, Clog, Delay, Drop, Duplicate, Reorder, Crash, PowerLoss, Pause}
 
 // Supported tells whether a kind of fault can be planned. A configuration may name others; with a rate above 0
 // they make a verdict unknown instead of being left out silently.
@@ -19,6 +19,10 @@ func PerPacket(k Kind) bool {
 
 // OnNode tells whether a kind strikes a node's processes. Such kinds never strike clients.
 func OnNode(k Kind) bool { return k == Crash || k == PowerLoss || k == Pause }
+
+// OnLinks tells whether a kind lies on links, or on all links of a node, for a while. The others are per packet, or strike
+// nodes.
+func OnLinks(k Kind) bool { return k == Partition || k == Clog }
 
 // rank is the place of k in Kinds, and len(Kinds) for unknown kinds.
 func rank(k Kind) int {

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,11 +37,11 @@ type Cut struct {
 // Action is one strike that an engine performs.
 type Action struct {
 	ID     int    // unique in a run, from 1 on
-	Kind   Kind   // partition, crash, power_loss or pause
+	Kind   Kind   // none of those per packet
 	Target string // n1, n1-n2 or n1->n2
-	// Node is the node that a crash, a power loss or a pause strikes; empty for partitions.
+	// Node is the node that is struck; empty for kinds on links.
 	Node string
-	// Cuts are the directions that a partition holds back; empty for other kinds.
+	// Cuts are the directions on which a kind on links lies; empty for other kinds.
 	Cuts       []Cut
 	StartNs    int64
 	DurationNs int64 // how long a partition or pause lasts, or a crashed node stays down
@@ -156,7 +157,7 @@ func ruleKey(k Kind, oneWay bool) string {
 func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 	if minNs == 0 && maxNs == 0 {
 		switch k {
-		case Partition:
+		case Partition, Clog:
 			return DefaultPartitionMinNs, DefaultPartitionMaxNs
 		case Crash, PowerLoss:
 			return DefaultCrashMinNs, DefaultCrashMaxNs
@@ -168,13 +169,13 @@ func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 }
 
 // all lists what a kind strikes when its rule names no target: every server for kinds that strike nodes; for a
-// partition every server (cut off from others) and every link that a server is on.
+// kind on links every server (with all its links) and every link that a server is on.
 func (p *Plan) all(k Kind) []string {
 	if OnNode(k) {
 		return p.Servers
 	}
 	links := p.links()
-	if k == Partition {
+	if OnLinks(k) {
 		return append(append([]string(nil), p.Servers...), links...)
 	}
 	return links
@@ -281,18 +282,16 @@ func duration(minNs, maxNs int64, k uint64) int64 {
 	return minNs + (maxNs-minNs)/(DurationSteps-1)*int64(k)
 }
 
-// shapes counts the ways in which a rule can strike a target. A node is cut off from everybody, or from servers
-// alone (its clients still reach it, which is how stale reads and lost writes happen); a one-way rule chooses the
-// direction besides.
+// shapes counts the ways in which a rule can strike a target. A partition cuts a node off from everybody, or from servers
+// alone (its clients still reach it, which is how stale reads and lost writes happen); other kinds lie on all its links.
+// A one-way rule chooses the direction besides.
 func (r *Rule) shapes(t *Target) uint64 {
 	n := uint64(1)
-	if r.Kind == Partition {
-		if t.B == "" {
-			n *= 2
-		}
-		if r.OneWay && !t.OneWay {
-			n *= 2
-		}
+	if r.Kind == Partition && t.B == "" {
+		n *= 2
+	}
+	if OnLinks(r.Kind) && r.OneWay && !t.OneWay {
+		n *= 2
 	}
 	return n
 }
@@ -377,16 +376,18 @@ func (p *Plan) Heal(nowNs int64) []Action {
 	return active
 }
 
-// Blocked returns the ID of the first active partition that holds back what from sends to to, or 0.
-func (p *Plan) Blocked(from, to string) int {
-	for i := range p.Active {
-		for _, c := range p.Active[i].Cuts {
-			if c.From == from && c.To == to {
-				return p.Active[i].ID
-			}
+// Blocked returns the ID of the last active partition that cuts from off from to, or 0.
+func (p *Plan) Blocked(from, to string) int { return p.Lies(Partition, from, to).ID }
+
+// Lies returns the last active strike of a kind on links that lies on the direction from one node to another; its ID is
+// 0 if there is none.
+func (p *Plan) Lies(k Kind, from, to string) Action {
+	for i := len(p.Active) - 1; i >= 0; i-- {
+		if a := &p.Active[i]; a.Kind == k && slices.Contains(a.Cuts, Cut{from, to}) {
+			return *a
 		}
 	}
-	return 0
+	return Action{}
 }
 
 // Packet returns the faults per packet from one node to another; all zero outside the chaos phase and on a node's

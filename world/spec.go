@@ -291,7 +291,7 @@ func (f *Faults) Strikes(kind string) bool {
 type FaultRule struct {
 	Kind    string `json:"kind"` // see package fault
 	RatePPM uint64 `json:"rate_ppm"`
-	// MinNs and MaxNs bound the duration (partition, pause, downtime after a crash) or the delay.
+	// MinNs and MaxNs bound the duration (partition, clog, pause, downtime after a crash) or the delay.
 	MinNs int64 `json:"min_ns,omitempty"`
 	MaxNs int64 `json:"max_ns,omitempty"`
 	// Targets are node names, or links as "a->b" or "a-b"; empty is all that the kind applies to.

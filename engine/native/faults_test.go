@@ -142,6 +142,8 @@ func TestFaultsAreSeen(t *testing.T) {
 		elsewhere      string // a target that concerns nobody, where the kind has one
 	}{
 		{fault.Partition, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
+		{fault.Clog, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
+		{fault.Clog, udpServer, udpClient, world.FaultRule{RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Targets: []string{"n1-n2"}}, "same", "lost", "n1-n3"},
 		{fault.Drop, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Delay, echoServer, tcpClient, world.FaultRule{RatePPM: 200_000, MinNs: 20e6, MaxNs: 40e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
 		{fault.Crash, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "ConnectionRefusedError fast", "n3"},

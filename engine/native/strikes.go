@@ -35,10 +35,8 @@ func (w *World) strike(now int64) error {
 		event := w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target)
 		d.Plan.Ledger.Delivered(a, event)
 		switch a.Kind {
-		case fault.Partition:
-			for _, c := range a.Cuts {
-				w.kernel.Net.SetBlocked(net.NodeID(w.nodeID(c.From)), net.NodeID(w.nodeID(c.To)), true, a.ID)
-			}
+		case fault.Partition, fault.Clog:
+			w.setLinks(a)
 		case fault.Crash, fault.PowerLoss:
 			i := int(w.nodeID(a.Node))
 			s := &d.Nodes[i]
@@ -77,11 +75,8 @@ func (w *World) undo(actions []fault.Action) error {
 	for _, a := range actions {
 		w.kernel.Happen("", "", "end "+string(a.Kind), int64(a.ID), a.Target)
 		switch a.Kind {
-		case fault.Partition:
-			for _, c := range a.Cuts {
-				id := d.Plan.Blocked(c.From, c.To)
-				w.kernel.Net.SetBlocked(net.NodeID(w.nodeID(c.From)), net.NodeID(w.nodeID(c.To)), id != 0, id)
-			}
+		case fault.Partition, fault.Clog:
+			w.setLinks(a)
 		case fault.Crash, fault.PowerLoss:
 			i := int(w.nodeID(a.Node))
 			if a.Kind == fault.PowerLoss {
@@ -101,6 +96,21 @@ func (w *World) undo(actions []fault.Action) error {
 		}
 	}
 	return nil
+}
+
+// setLinks tells the network what lies on each direction that a strike concerns, after it has begun or ended.
+func (w *World) setLinks(a fault.Action) {
+	n := w.kernel.Net
+	for _, c := range a.Cuts {
+		from, to := net.NodeID(w.nodeID(c.From)), net.NodeID(w.nodeID(c.To))
+		now := w.director.Plan.Lies(a.Kind, c.From, c.To)
+		switch a.Kind {
+		case fault.Partition:
+			n.SetBlocked(from, to, now.ID != 0, now.ID)
+		case fault.Clog:
+			n.SetClog(w.kernel.NetEnv(), from, to, now.ID)
+		}
+	}
 }
 
 // packetFaults reports whether packets suffer throughout the chaos phase: then nothing is healed before its end.

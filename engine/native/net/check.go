@@ -18,6 +18,16 @@ func (s *State) Check() error {
 			bytes += int64(len(e.Packet.Data))
 		}
 	}
+	for k, l := range s.Links {
+		if len(l.Held) > 0 && l.Clog == 0 {
+			return fmt.Errorf("link %v holds %d packets and has no clog", k, len(l.Held))
+		}
+		for _, h := range l.Held {
+			if h.Packet.Proto == IPPROTO_UDP {
+				bytes += int64(len(h.Packet.Data))
+			}
+		}
+	}
 	sent := map[SockID]int64{}
 	for _, id := range s.sorted() {
 		sk := s.Socks[id]

@@ -153,7 +153,7 @@ func (s *State) settle(env Env) {
 func (s *State) arrive(env Env, p *packet) {
 	if n := s.Nodes[p.To]; !n.Up {
 		if p.Proto == IPPROTO_TCP && n.Down.Kind != "" {
-			s.withholdTCP(p, fate{Due: env.Now(), Fault: n.Down})
+			s.withholdTCP(p, env.Now(), n.Down)
 		}
 		s.drop(p)
 		return

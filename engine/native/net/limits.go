@@ -5,6 +5,7 @@ const (
 	maxSocketsDefault  = 1 << 17 // sockets of all nodes, closed ones that still speak included
 	maxBytesDefault    = 1 << 30 // payload in all queues
 	maxMarks           = 64      // withheld things remembered for one socket
+	maxHeld            = 1 << 20 // packets that wait for the end of a clog on one link
 	maxRightsInFlight  = 253     // SCM_MAX_FD
 	maxGroups          = 64      // multicast memberships of one socket (igmp_max_memberships is 20)
 	issStep            = 1 << 36 // bytes that one direction of a connection may carry

@@ -1,6 +1,8 @@
 package net
 
 import (
+	"slices"
+
 	"github.com/bloodhound-dst/bloodhound/fault"
 )
 
@@ -35,6 +37,9 @@ type link struct {
 	// Blocked is true while a partition holds the link; BlockedBy is its number.
 	Blocked   bool
 	BlockedBy int
+	// Clog is the number of the clog that lies on the link, 0 for none, and Held what waits for its end.
+	Clog int
+	Held []held
 	// BusyUntil is when the last packet has left the sender.
 	BusyUntil int64
 }
@@ -63,6 +68,61 @@ func (s *State) SetRates(from, to NodeID, r Rates) { s.link(from, to).Rates = r 
 func (s *State) SetBlocked(from, to NodeID, on bool, faultID int) {
 	l := s.link(from, to)
 	l.Blocked, l.BlockedBy = on, faultID
+}
+
+// held is a packet that a clog keeps from arriving at At.
+type held struct {
+	At     int64
+	Packet *packet
+}
+
+// SetClog says which clog lies on a one-way link from now on; 0 is none. What is sent meanwhile waits, and goes on in its
+// order when no clog is left: TCP repeats what is not acknowledged in time, and these repetitions wait, too.
+func (s *State) SetClog(env Env, from, to NodeID, faultID int) {
+	l := s.link(from, to)
+	l.Clog = faultID
+	if faultID != 0 || len(l.Held) == 0 {
+		return
+	}
+	waiting := l.Held
+	l.Held = nil
+	for _, h := range waiting {
+		f := fate{Due: env.Now() + l.Link.LatencyNs, At: max(h.At, env.Now()+l.Link.LatencyNs)}
+		if f.block(l); !f.Lost {
+			s.push(event{At: f.At, Kind: evPacket, Packet: h.Packet})
+			continue
+		}
+		if h.Packet.Proto == IPPROTO_TCP {
+			s.withholdTCP(h.Packet, f.Due, f.Strike)
+		}
+		s.drop(h.Packet)
+	}
+}
+
+// put sends a packet on its way.
+func (s *State) put(p *packet, f fate) {
+	if !f.Held {
+		s.push(event{At: f.At, Kind: evPacket, Packet: p})
+		return
+	}
+	l := s.link(p.From, p.To)
+	if len(l.Held) >= maxHeld {
+		s.exceed("packets held by a clog")
+		s.drop(p)
+		return
+	}
+	l.Held = append(l.Held, held{f.At, p})
+}
+
+// stopped is the strike that keeps packets from coming through, if there is one.
+func (l *link) stopped() FaultRef {
+	switch {
+	case l.Blocked:
+		return FaultRef{Kind: fault.Partition, ID: l.BlockedBy}
+	case l.Clog != 0:
+		return FaultRef{Kind: fault.Clog, ID: l.Clog}
+	}
+	return FaultRef{}
 }
 
 func (s *State) link(from, to NodeID) *link {
@@ -97,7 +157,9 @@ type fate struct {
 	Due    int64 // when it arrives without a fault
 	At     int64 // when it arrives; meaningless if Lost
 	Lost   bool
-	Fault  FaultRef // the fault behind a loss or a delay
+	Held   bool     // until a clog is over
+	Fault  FaultRef // the fault per packet behind a loss or a delay
+	Strike FaultRef // what lies on the link and loses or holds the packet
 	Twice  bool
 	Behind bool
 }
@@ -120,8 +182,8 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 		f.Due += l.Link.JitterNs * int64(env.Rare(stream+"/jitter", jitterSteps, jitterPPM)) / (jitterSteps - 1)
 	}
 	f.At = f.Due
+	f.block(l)
 	if !payload {
-		f.block(l)
 		return f
 	}
 	if r := l.Rates.DropPPM; r > 0 && env.Rare(stream+"/drop", 2, r) == 1 {
@@ -146,8 +208,12 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 			hold = l.Rates.ReorderMinNs + (l.Rates.ReorderMaxNs-l.Rates.ReorderMinNs)*int64(v-1)/(delaySteps-1)
 		}
 	}
-	if f.block(l); f.Fault.Kind == fault.Partition {
+	switch {
+	case f.Strike.Kind == fault.Partition:
+		f.Lost, f.Twice, f.Behind, f.Fault = true, false, false, FaultRef{}
 		return f
+	case f.Lost: // no clog can hold it
+		f.Strike = FaultRef{}
 	}
 	if f.Fault.Kind != "" {
 		env.Delivered(f.Fault.Kind)
@@ -165,10 +231,17 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 	return f
 }
 
-// block loses the packet if a partition holds the link.
+// block loses the packet if a partition holds the link, and holds it where a clog does.
 func (f *fate) block(l *link) {
-	if l.Blocked {
-		f.Lost, f.Twice, f.Behind = true, false, false
-		f.Fault = FaultRef{Kind: fault.Partition, ID: l.BlockedBy}
+	if f.Strike = l.stopped(); f.Strike.Kind != "" {
+		f.Lost, f.Held = l.Blocked, !l.Blocked
 	}
+}
+
+// causes are the faults that keep a packet from arriving in time.
+func (f *fate) causes() []FaultRef {
+	if f.Fault.Kind == "" && f.Strike.Kind == "" {
+		return nil
+	}
+	return slices.DeleteFunc([]FaultRef{f.Fault, f.Strike}, func(r FaultRef) bool { return r.Kind == "" })
 }

@@ -22,8 +22,8 @@ type mark struct {
 // withhold remembers that ref keeps something from sk that was due at due.
 func (s *State) withhold(sk *sock, ref FaultRef, due int64, events uint32, key int64, own bool) {
 	for i := range sk.Marks {
-		if m := &sk.Marks[i]; m.Key == key && m.Own == own && m.Arrived == 0 {
-			return // lost once more
+		if m := &sk.Marks[i]; m.Key == key && m.Own == own && m.Arrived == 0 && m.Ref.Kind == ref.Kind {
+			return // lost or held once more
 		}
 	}
 	if len(sk.Marks) >= maxMarks {
@@ -85,24 +85,24 @@ func (s *State) Overdue(env Env, id SockID, sinceNs int64) []FaultRef {
 	return refs
 }
 
-// withholdTCP marks both ends of a segment that f loses or delays.
-func (s *State) withholdTCP(p *packet, f fate) {
+// withholdTCP marks both ends of a segment that ref loses or delays.
+func (s *State) withholdTCP(p *packet, due int64, ref FaultRef) {
 	end := p.end()
 	if to := s.flow(p.To, p.Dst, p.Src); to != nil && to.TCP != nil {
 		t := to.TCP
 		if end > p.Seq && end > t.RcvNxt {
-			s.withhold(to, f.Fault, f.Due, POLLIN, end, false)
+			s.withhold(to, ref, due, POLLIN, end, false)
 		}
 		if p.Flags&flagACK != 0 && p.Ack > t.SndUna {
 			events := uint32(POLLOUT)
 			if t.State == synSent {
 				events = POLLIN | POLLOUT
 			}
-			s.withhold(to, f.Fault, f.Due, events, p.Ack, true)
+			s.withhold(to, ref, due, events, p.Ack, true)
 		}
 	} else if p.Flags&flagSYN != 0 && p.Flags&flagACK == 0 {
 		if l := s.listener(p.To, p.Dst, p.Src); l != nil {
-			s.withhold(l, f.Fault, f.Due+s.roundTrip(p.From, p.To), POLLIN, p.Seq, false)
+			s.withhold(l, ref, due+s.roundTrip(p.From, p.To), POLLIN, p.Seq, false)
 		}
 	}
 	if from := s.flow(p.From, p.Src, p.Dst); from != nil && from.TCP != nil && end > p.Seq {
@@ -110,7 +110,7 @@ func (s *State) withholdTCP(p *packet, f fate) {
 		if p.Flags&flagSYN != 0 {
 			events = POLLIN | POLLOUT
 		}
-		s.withhold(from, f.Fault, f.Due+s.link(p.To, p.From).Link.LatencyNs, events, end, true)
+		s.withhold(from, ref, due+s.link(p.To, p.From).Link.LatencyNs, events, end, true)
 	}
 }
 

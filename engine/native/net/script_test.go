@@ -210,6 +210,8 @@ func (w *world) do(line string) string {
 		w.s.SetRates(w.nodes[f[1]], w.nodes[f[2]], r)
 	case "block", "heal":
 		w.s.SetBlocked(w.nodes[f[1]], w.nodes[f[2]], f[0] == "block", number(f[3]))
+	case "clog":
+		w.s.SetClog(w, w.nodes[f[1]], w.nodes[f[2]], number(f[3]))
 	case "down":
 		w.s.NodeDown(w, w.nodes[f[1]], FaultRef{Kind: fault.Crash, ID: 9})
 	case "up":

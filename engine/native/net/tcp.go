@@ -206,14 +206,15 @@ func (s *State) emit(env Env, sk *sock, flags uint8, seq int64, data []byte) {
 		return
 	}
 	f := s.pass(env, p.From, p.To, t.stream(), len(data), p.end() > seq, false)
-	if f.Fault.Kind != "" {
-		s.withholdTCP(p, f)
+	for _, ref := range f.causes() {
+		s.withholdTCP(p, f.Due, ref)
 	}
 	if f.Lost {
 		return
 	}
 	t.LastArrive = max(t.LastArrive, f.At)
-	s.push(event{At: t.LastArrive, Kind: evPacket, Packet: p})
+	f.At = t.LastArrive
+	s.put(p, f)
 }
 
 // answer sends a segment that belongs to no connection: a RST.
@@ -237,7 +238,7 @@ func (s *State) answer(env Env, to *packet) {
 		return
 	}
 	if f := s.pass(env, p.From, p.To, "", 0, false, false); !f.Lost {
-		s.push(event{At: f.At, Kind: evPacket, Packet: p})
+		s.put(p, f)
 	}
 }
 

@@ -3,8 +3,6 @@ package net
 import (
 	"slices"
 	"strconv"
-
-	"github.com/bloodhound-dst/bloodhound/fault"
 )
 
 // tcpInput handles a segment that arrives at a node (RFC 9293, section 3.10.7).
@@ -463,9 +461,7 @@ func (s *State) expired(env Env, sk *sock, retries int) bool {
 	if n := s.Nodes[t.Peer]; !n.Up {
 		sk.bring(env.Now(), n.Down)
 	}
-	if l := s.link(sk.Node, t.Peer); l.Blocked {
-		sk.bring(env.Now(), FaultRef{Kind: fault.Partition, ID: l.BlockedBy})
-	}
+	sk.bring(env.Now(), s.link(sk.Node, t.Peer).stopped())
 	s.tcpFail(env, sk, ETIMEDOUT)
 	return true
 }
@@ -521,10 +517,10 @@ func (s *State) keepalive(env Env, sk *sock) bool {
 	if t.Probes >= sk.Opt.keepCount() && user == 0 || user > 0 && t.Probes > 0 && now-t.LastHeard >= user {
 		if n := s.Nodes[t.Peer]; !n.Up {
 			sk.bring(now, n.Down)
-		} else if l := s.link(sk.Node, t.Peer); l.Blocked {
-			sk.bring(now, FaultRef{Kind: fault.Partition, ID: l.BlockedBy})
-		} else if l := s.link(t.Peer, sk.Node); l.Blocked {
-			sk.bring(now, FaultRef{Kind: fault.Partition, ID: l.BlockedBy})
+		} else if ref := s.link(sk.Node, t.Peer).stopped(); ref.Kind != "" {
+			sk.bring(now, ref)
+		} else {
+			sk.bring(now, s.link(t.Peer, sk.Node).stopped())
 		}
 		s.emit(env, sk, flagRST|flagACK, t.SndMax, nil)
 		s.tcpFail(env, sk, ETIMEDOUT)

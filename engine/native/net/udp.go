@@ -184,11 +184,13 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 	}
 	flow := s.datagramFlow(from, to, src.Port, dst.Port)
 	f := s.pass(env, from, to, flow.Stream, len(data), true, true)
-	if f.Fault.Kind != "" {
+	if causes := f.causes(); causes != nil {
 		s.EventSeq++
 		p.Key = int64(s.EventSeq)
 		for _, sk := range s.udpReceivers(p) {
-			s.withhold(sk, f.Fault, f.Due, POLLIN, p.Key, false)
+			for _, ref := range causes {
+				s.withhold(sk, ref, f.Due, POLLIN, p.Key, false)
+			}
 		}
 	}
 	if f.Lost {
@@ -201,12 +203,12 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 		f.At = flow.Last
 	}
 	s.Bytes += int64(len(data))
-	s.push(event{At: f.At, Kind: evPacket, Packet: p})
+	s.put(p, f)
 	if f.Twice {
 		again := *p
 		again.Fault, again.Key = FaultRef{Kind: fault.Duplicate}, 0
 		s.Bytes += int64(len(data))
-		s.push(event{At: f.At, Kind: evPacket, Packet: &again})
+		s.put(&again, f)
 	}
 }
 
@@ -267,7 +269,7 @@ func (s *State) unreachable(env Env, p *packet) {
 		return
 	}
 	if f := s.pass(env, p.To, p.From, "", 0, false, false); !f.Lost {
-		s.push(event{At: f.At, Kind: evPacket, Packet: back})
+		s.put(back, f)
 	}
 }
 
