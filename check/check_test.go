@@ -100,8 +100,8 @@ func TestDoubt(t *testing.T) {
 		{"until", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.ReachedUntil }, "asked to stop"},
 		{"no reason", func(s *world.Spec, o *engine.Outcome) { o.Reason = "" }, "no known reason"},
 		{"unsupported fault", func(s *world.Spec, o *engine.Outcome) {
-			s.Faults.Rules = append(s.Faults.Rules, world.FaultRule{Kind: "fsync_fail", RatePPM: 1})
-		}, "fsync_fail not supported"},
+			s.Faults.Rules = append(s.Faults.Rules, world.FaultRule{Kind: "cosmic_ray", RatePPM: 1})
+		}, "cosmic_ray not supported"},
 		{"driver failed", func(s *world.Spec, o *engine.Outcome) { o.Drivers[0].ExitCode = 3 }, `"load" ended with exit code 3`},
 		{"driver killed", func(s *world.Spec, o *engine.Outcome) { o.Drivers[0].Signal = "SIGSEGV" }, `"load" was ended by SIGSEGV`},
 		{"driver still at work", func(s *world.Spec, o *engine.Outcome) { o.Drivers = nil },
@@ -148,7 +148,7 @@ func TestDoubt(t *testing.T) {
 	}
 	t.Run("no doubt", func(t *testing.T) {
 		spec, out := good(t)
-		spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "fsync_fail"})
+		spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "cosmic_ray"})
 		spec.Workloads = append(spec.Workloads, world.Workload{Name: "own", Driver: "command"})
 		out.Drivers = append(out.Drivers, engine.DriverEnd{Workload: "own"})
 		out.History = append(out.History, history.Event{Number: 9, Client: "x", Type: history.Invoke}, history.Event{Number: 10, Client: "x", Type: history.Ok})

@@ -81,6 +81,7 @@ var knobs = []knob{
 	{"process", "pause_probability", "pause", "pause_duration_ms", [2]int64{100e6, 2e9}},
 	{"process", "oom_probability", "oom", "", [2]int64{}},
 	{"disk", "write_fail_rate", "write_fail", "", [2]int64{}},
+	{"disk", "read_fail_rate", "read_fail", "", [2]int64{}},
 	{"disk", "partial_write_rate", "partial_write", "", [2]int64{}},
 	{"disk", "fsync_fail_rate", "fsync_fail", "", [2]int64{}},
 	{"disk", "torn_write_rate", "torn_write", "", [2]int64{}},
@@ -234,15 +235,15 @@ func (l *loader) writtenRules(n *node) []world.FaultRule {
 		if d := item.get("duration_ms"); d != nil {
 			v := d.value.([2]int64)
 			r.MinNs, r.MaxNs = v[0], v[1]
-			if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt") {
+			if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || onNodes(r.Kind) && !perStep(r.Kind)) {
 				l.idle(item.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
 			}
 		}
 		if r.OneWay && r.Kind != "partition" && r.Kind != "clog" {
 			l.idle(item.entry("one_way").key.position, key+".one_way", "only a partition and a clog have a direction; name targets as a->b")
 		}
-		if r.Max > 0 && !perStep(r.Kind) {
-			l.idle(item.entry("max").key.position, key+".max", "only kinds that strike by time step are counted")
+		if r.Max > 0 && !onNodes(r.Kind) && !perStep(r.Kind) {
+			l.idle(item.entry("max").key.position, key+".max", "faults per packet are not counted")
 		}
 		for _, t := range item.get("targets").scalars() {
 			if l.faultTarget(t, r.Kind, key) {

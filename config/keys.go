@@ -356,9 +356,10 @@ var faults = of(
 	field{name: "disk", shape: of(
 		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
 		field{name: "profile", shape: oneOf("ext4-ordered", "posix-minimal"), says: "What a disk promises about what was not synchronised when the power goes (docs/faults.md).", def: "ext4-ordered"},
-		field{name: "write_fail_rate", shape: aRate, says: "Writes that fail: not supported yet above 0."},
-		field{name: "partial_write_rate", shape: aRate, says: "Writes that are cut short: not supported yet above 0."},
-		field{name: "fsync_fail_rate", shape: aRate, says: "fsyncs that fail: not supported yet above 0."},
+		field{name: "write_fail_rate", shape: aRate, says: "Writes that fail with EIO."},
+		field{name: "read_fail_rate", shape: aRate, says: "Reads that fail with EIO, of files that the node has written."},
+		field{name: "partial_write_rate", shape: aRate, says: "Writes that take fewer bytes than they are given, and say so."},
+		field{name: "fsync_fail_rate", shape: aRate, says: "fsyncs and fdatasyncs that fail with EIO once; what they should have written counts as written then, and is lost with the power."},
 		field{name: "torn_write_rate", shape: aRate, says: "Writes that a crash tears: not supported yet above 0."},
 		field{name: "read_corrupt_rate", shape: aRate, says: "Reads with a wrong byte: not supported yet above 0."},
 		field{name: "read_corruption_rate", of: "read_corrupt_rate", shape: aRate},
@@ -420,7 +421,9 @@ var debug = of(
 
 // Kinds of faults, with the words of package fault; a test compares them.
 var (
-	supportedKinds = []string{"partition", "clog", "delay", "drop", "duplicate", "reorder", "crash", "power_loss", "pause"}
-	laterKinds     = []string{"corrupt", "write_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "oom", "clock_skew"}
-	kinds          = append(append([]string(nil), supportedKinds...), laterKinds...)
+	supportedKinds = []string{"partition", "clog", "delay", "drop", "duplicate", "reorder",
+		"crash", "power_loss", "pause",
+		"write_fail", "read_fail", "partial_write", "fsync_fail"}
+	laterKinds = []string{"corrupt", "torn_write", "read_corrupt", "oom", "clock_skew"}
+	kinds      = append(append([]string(nil), supportedKinds...), laterKinds...)
 )

@@ -16,6 +16,11 @@ const (
 	Crash     Kind = "crash"      // kill -9 of all of a node's processes, and a restart
 	PowerLoss Kind = "power_loss" // a crash that also takes what the node's disk has not made durable
 	Pause     Kind = "pause"      // a node's threads do not run for a while
+
+	WriteFail    Kind = "write_fail"    // a write to a disk fails with EIO
+	ReadFail     Kind = "read_fail"     // a read from a disk fails with EIO
+	PartialWrite Kind = "partial_write" // a write to a disk takes fewer bytes than it was given
+	FsyncFail    Kind = "fsync_fail"    // an fsync fails with EIO once, and what it should have written is lost with the power
 )
 
 // Entry counts what became of one kind of fault in one run.

@@ -1,7 +1,9 @@
 package fault
 
 // Kinds lists every kind that this package can plan, in the order in which ledgers and reports name them.
-var Kinds = []Kind{Partition, Clog, Delay, Drop, Duplicate, Reorder, Crash, PowerLoss, Pause}
+var Kinds = []Kind{Partition, Clog, Delay, Drop, Duplicate, Reorder,
+	Crash, PowerLoss, Pause,
+	WriteFail, ReadFail, PartialWrite, FsyncFail}
 
 // Supported tells whether a kind of fault can be planned. A configuration may name others; with a rate above 0
 // they make a verdict unknown instead of being left out silently.
@@ -17,8 +19,24 @@ func PerPacket(k Kind) bool {
 	return false
 }
 
-// OnNode tells whether a kind strikes a node's processes. Such kinds never strike clients.
-func OnNode(k Kind) bool { return k == Crash || k == PowerLoss || k == Pause }
+// PerCall tells whether a kind is drawn for each call on a node's disk (see Plan.Call).
+func PerCall(k Kind) bool {
+	switch k {
+	case WriteFail, ReadFail, PartialWrite, FsyncFail:
+		return true
+	}
+	return false
+}
+
+// Steady tells whether a kind has no strikes with an end, because it is drawn for each packet or call: it is there
+// throughout the chaos phase.
+func Steady(k Kind) bool { return PerPacket(k) || PerCall(k) }
+
+// OnNode tells whether a kind strikes nodes and not links. Such kinds never strike clients.
+func OnNode(k Kind) bool { return stops(k) || PerCall(k) }
+
+// stops tells whether a node's programs do not run while a kind strikes it: one such strike at a time is all it takes.
+func stops(k Kind) bool { return k == Crash || k == PowerLoss || k == Pause }
 
 // OnLinks tells whether a kind lies on links, or on all links of a node, for a while. The others are per packet, or strike
 // nodes.

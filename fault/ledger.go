@@ -21,7 +21,7 @@ func (l *Ledger) entry(k Kind) *Entry {
 
 func (l *Ledger) plan(k Kind) { l.entry(k).Planned++ }
 
-// DeliveredPacket counts a fault per packet that was drawn and done to a packet. Planned and delivered are one
+// DeliveredPacket counts a fault per packet or call that was drawn and done to it. Planned and delivered are one
 // thing for these kinds.
 func (l *Ledger) DeliveredPacket(k Kind) {
 	e := l.entry(k)
@@ -54,7 +54,7 @@ func (l *Ledger) Observed(id int, event uint64) {
 	}
 }
 
-// ObservedPacket is Observed for a fault per packet, which has no ID: each packet counts.
+// ObservedPacket is Observed for a fault per packet or call, which has no ID: each packet or call counts.
 func (l *Ledger) ObservedPacket(k Kind, event uint64) { l.observe(k, event) }
 
 func (l *Ledger) observe(k Kind, event uint64) {

@@ -250,7 +250,7 @@ func (p *Plan) Step(src Chooser, nowNs int64) []Action {
 	var started []Action
 	for r := range p.Rules {
 		rule := &p.Rules[r]
-		if PerPacket(rule.Kind) {
+		if Steady(rule.Kind) {
 			continue
 		}
 		for t := range rule.Targets {
@@ -329,7 +329,7 @@ func (p *Plan) cut(a *Action, r *Rule, t *Target, shape uint64) {
 func (p *Plan) busy(k Kind, target string) bool {
 	for i := range p.Active {
 		a := &p.Active[i]
-		if a.Target == target && (a.Kind == k || OnNode(k) && OnNode(a.Kind)) {
+		if a.Target == target && (a.Kind == k || stops(k) && stops(a.Kind)) {
 			return true
 		}
 	}

@@ -98,6 +98,7 @@ func (w *World) boot() error {
 	k.Observe = w.options.Observe
 	k.Overdue = w.overdue
 	k.Seen = w.observed
+	k.DiskFault = func(c *fault.Call) fault.Harm { return w.director.Plan.Call(w.tape, c) }
 	k.Leaks = leaks.kernel
 	k.Net = net.New(net.Config{})
 	d := w.spec.DefaultLink

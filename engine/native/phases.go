@@ -53,7 +53,7 @@ func (w *World) turnPhase(now int64) error {
 		if err := w.undo(active); err != nil {
 			return err
 		}
-		hurt := len(active) > 0 || w.packetFaults()
+		hurt := len(active) > 0 || w.steadyFaults()
 		w.setRates()
 		w.enter(phaseSettle)
 		if hurt || d.Healed == 0 { // else the last heal still counts

@@ -19,7 +19,7 @@ func (w *World) strike(now int64) error {
 		if err := w.undo(ended); err != nil {
 			return err
 		}
-		if len(d.Plan.Active) == 0 && !w.packetFaults() {
+		if len(d.Plan.Active) == 0 && !w.steadyFaults() {
 			w.healed(now)
 		}
 	}
@@ -113,9 +113,9 @@ func (w *World) setLinks(a fault.Action) {
 	}
 }
 
-// packetFaults reports whether packets suffer throughout the chaos phase: then nothing is healed before its end.
-func (w *World) packetFaults() bool {
-	return slices.ContainsFunc(w.director.Plan.Rules, func(r fault.Rule) bool { return fault.PerPacket(r.Kind) })
+// steadyFaults reports whether packets or calls suffer throughout the chaos phase: then nothing is healed before its end.
+func (w *World) steadyFaults() bool {
+	return slices.ContainsFunc(w.director.Plan.Rules, func(r fault.Rule) bool { return fault.Steady(r.Kind) })
 }
 
 func (w *World) healed(now int64) {
@@ -129,9 +129,10 @@ func (w *World) healed(now int64) {
 	}
 }
 
-// setRates tells the network which packets suffer.
+// setRates tells the network which packets suffer, and the nodes whether calls on their disks do.
 func (w *World) setRates() {
 	for i := range w.spec.Nodes {
+		w.kernel.Nodes[i].Harmed = w.director.Plan.Calls(w.spec.Nodes[i].Name)
 		for j := range w.spec.Nodes {
 			if i == j {
 				continue

@@ -54,6 +54,12 @@ func (s *State) unprivilege(env *Env, in *Inode) {
 	}
 }
 
+// OnDisk reports whether an inode is a regular file on the node's disk, and none of the engine's own.
+func (s *State) OnDisk(id InodeID) bool {
+	in := s.inode(id)
+	return in.is(S_IFREG) && in.Synth == "" && !in.Memory && !in.Served && s.Mounts[in.Mount].Type == Disk
+}
+
 // Size is the size of an inode.
 func (s *State) Size(id InodeID) int64 { return s.inode(id).Size }
 

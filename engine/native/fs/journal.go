@@ -77,6 +77,9 @@ type Unsynced struct {
 	Sizes []OldSize
 	// Meta says that the size or the existence of the file is not durable: fdatasync must commit it.
 	Meta bool
+	// Failed has what the disk holds of pages that count as clean because a synchronisation failed (see FailSync); nil is
+	// zeros. A page is never here and in Pages.
+	Failed map[int64][]byte
 	// Shadow holds the durable bytes of a file that programs have mapped for writing, whose writes nobody sees.
 	Shadow BlobID
 }
@@ -175,6 +178,10 @@ func (s *State) noteData(env *Env, in *Inode, off, end, size int64, cut bool) Er
 		if e != OK {
 			return e
 		}
+		if disk, failed := u.Failed[page]; failed { // it is dirty again
+			old = disk
+			delete(u.Failed, page)
+		}
 		if old == nil && cut && len(u.Pages[page]) == 0 {
 			continue // a hole stays a hole
 		}
@@ -244,6 +251,7 @@ func (s *State) refreshShadow(env *Env, in *Inode) Errno {
 // Sync answers fsync(2), and fdatasync(2) with dataOnly, for an inode.
 func (s *State) Sync(env *Env, id InodeID, dataOnly bool) Errno {
 	in := s.inode(id)
+	in.Dirty = false
 	if !s.journals(in) {
 		return OK
 	}
@@ -252,9 +260,38 @@ func (s *State) Sync(env *Env, id InodeID, dataOnly bool) Errno {
 		return e
 	}
 	if commit {
-		s.commit(env, func(c *Change) bool { return s.Journal.Profile == Ext4Ordered || c.Inode == id })
+		s.commitFor(env, id)
 	}
 	return OK
+}
+
+// commitFor makes the changes of metadata durable that a synchronisation of an inode brings along.
+func (s *State) commitFor(env *Env, id InodeID) {
+	s.commit(env, func(c *Change) bool { return s.Journal.Profile == Ext4Ordered || c.Inode == id })
+}
+
+// FailSync is an fsync(2) whose writes fail. As on Linux the pages count as clean all the same: the page cache goes on to
+// have the new bytes and no later fsync writes them, unless they are written again. The disk keeps what it had, and zeros
+// where the file has grown.
+func (s *State) FailSync(env *Env, id InodeID) {
+	in := s.inode(id)
+	in.SyncErrors++
+	in.Dirty = false
+	if in.Unsynced == nil {
+		return
+	}
+	s.commitFor(env, id) // so that no truncation can come back
+	u := in.Unsynced
+	if u == nil {
+		return
+	}
+	if u.Failed == nil {
+		u.Failed = map[int64][]byte{}
+	}
+	for page, old := range u.Pages {
+		u.Failed[page] = old[0].Data
+	}
+	s.forgetData(in, func(int64) bool { return true })
 }
 
 // SyncAll answers sync(2) and syncfs(2).
@@ -325,7 +362,7 @@ func (s *State) forgetData(in *Inode, ended func(seq int64) bool) {
 		}
 	}
 	u.Sizes = slices.DeleteFunc(u.Sizes, func(o OldSize) bool { return ended(o.Until) })
-	if len(u.Pages) == 0 && len(u.Sizes) == 0 && !u.Meta && u.Shadow == 0 {
+	if len(u.Pages) == 0 && len(u.Sizes) == 0 && len(u.Failed) == 0 && !u.Meta && u.Shadow == 0 {
 		in.Unsynced = nil
 	}
 }

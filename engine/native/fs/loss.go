@@ -184,7 +184,7 @@ func (s *State) loseData(env *Env, in *Inode, id int, cut int64, choose Choose) 
 	if l.u.Shadow != 0 {
 		defer env.Blobs.Free(l.u.Shadow)
 	}
-	if s.Inodes[in.ID] == nil || len(l.u.Pages) == 0 && len(l.u.Sizes) == 0 && l.u.Shadow == 0 {
+	if s.Inodes[in.ID] == nil || len(l.u.Pages) == 0 && len(l.u.Sizes) == 0 && len(l.u.Failed) == 0 && l.u.Shadow == 0 {
 		return OK
 	}
 	for _, f := range s.Journal.Flushes {
@@ -202,6 +202,15 @@ func (s *State) loseData(env *Env, in *Inode, id int, cut int64, choose Choose) 
 	present := in.Size
 	for _, page := range slices.Sorted(maps.Keys(l.u.Pages)) {
 		if e := l.page(page, page*pageBytes >= durableSize, written); e != OK {
+			return e
+		}
+	}
+	for _, page := range slices.Sorted(maps.Keys(l.u.Failed)) {
+		image := l.u.Failed[page]
+		if image == nil {
+			image = make([]byte, pageBytes)
+		}
+		if e := l.put(page, image); e != OK {
 			return e
 		}
 	}
@@ -332,6 +341,11 @@ func (l *losing) page(page int64, grown bool, written int64) Errno {
 	default:
 		image = states[to-l.at(from, to, old, "")]
 	}
+	return l.put(page, image)
+}
+
+// put makes the disk hold an image of a page.
+func (l *losing) put(page int64, image []byte) Errno {
 	present, e := l.s.pageState(l.env, l.in, page, nil, 0)
 	if e != OK || bytes.Equal(image, present) {
 		return e

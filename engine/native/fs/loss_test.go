@@ -125,6 +125,8 @@ func run(s *State, env *Env, o step) Errno {
 		e = s.Sync(env, id, false)
 	case "fdatasync":
 		e = s.Sync(env, id, true)
+	case "failing fsync":
+		s.FailSync(env, id)
 	}
 	return e
 }
@@ -509,6 +511,36 @@ var scripts = [][]step{
 		{"write", "/a", "", 1, 1, 'z'}, {"write", "/a", "", 1, 1, 'w'}},
 	{{"create", "/a", "", 0, 0, 0}, {"fsync", "/a", "", 0, 0, 0}, {"fsync", "/", "", 0, 0, 0}, {"write", "/a", "", 8, 1, 'x'},
 		{"truncate", "/a", "", 0, 4, 0}, {"truncate", "/a", "", 0, 12, 0}},
+}
+
+// What a failed fsync should have written is never there after a power loss, until it was written anew and synchronised.
+func TestFailedSync(t *testing.T) {
+	create, fsync, failing := step{call: "create", a: "/a"}, step{call: "fsync", a: "/a"}, step{call: "failing fsync", a: "/a"}
+	write := func(at, n int, fill byte) step { return step{call: "write", a: "/a", at: at, n: n, fill: fill} }
+	base := []step{create, write(0, 2, 'x'), {call: "sync"}}
+	for _, c := range []struct {
+		script []step
+		images []string
+	}{
+		{[]step{write(0, 1, 'y'), failing, fsync, fsync}, []string{"/a xx"}},
+		{[]step{write(0, 4, 'y'), failing, fsync}, []string{"/a xx.."}},
+		{[]step{write(0, 1, 'y'), failing, write(1, 1, 'z')}, []string{"/a xx", "/a xz", "/a yx", "/a yz"}},
+		{[]step{write(0, 1, 'y'), failing, write(1, 1, 'z'), fsync}, []string{"/a yz"}},
+		{[]step{write(0, 1, 'y'), failing, write(8, 1, 'z'), fsync}, []string{"/a xx......z"}},
+		{[]step{write(0, 1, 'y'), failing, {call: "truncate", a: "/a", n: 1}, fsync}, []string{"/a y"}},
+		{[]step{{call: "truncate", a: "/a", n: 0}, write(0, 2, 'y'), failing, fsync}, []string{"/a .."}},
+	} {
+		for _, p := range []Profile{Ext4Ordered, PosixMinimal} {
+			var got []string
+			for image := range sampled(t, p, append(slices.Clone(base), c.script...), 1<<16) {
+				got = append(got, image)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.images) {
+				t.Errorf("profile %d: %v\nleaves %q, want %q", p, c.script, got, c.images)
+			}
+		}
+	}
 }
 
 // All images that can be made of a script are legal, and all legal ones can be made.

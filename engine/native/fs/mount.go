@@ -243,6 +243,7 @@ func (s *State) Inject(env *Env, path string, content []byte) Errno {
 	if e != OK {
 		return e
 	}
+	in.Served = true
 	_, e = s.writeAt(env, in, content, 0)
 	return e
 }

@@ -78,7 +78,9 @@ func (s *State) changed(env *Env, in *Inode) {
 }
 
 // touched notes that the names in a directory or the bytes of a file changed.
-func (s *State) touched(env *Env, in *Inode) { in.MtimeNs, in.CtimeNs = env.NowNs, env.NowNs }
+func (s *State) touched(env *Env, in *Inode) {
+	in.MtimeNs, in.CtimeNs, in.Dirty = env.NowNs, env.NowNs, true
+}
 
 func (s *State) stamp(in *Inode, ns int64) {
 	in.AtimeNs, in.MtimeNs, in.CtimeNs, in.BtimeNs = ns, ns, ns, ns

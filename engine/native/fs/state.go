@@ -97,7 +97,9 @@ type Inode struct {
 	Extents []Extent // allocated pages of the blob
 
 	Unsynced *Unsynced // what is not durable of a regular file
-	Lost     *Lost     // what a power loss has taken from it and nobody has noticed yet
+	// SyncErrors counts the synchronisations of it that failed.
+	SyncErrors int
+	Lost       *Lost // what a power loss has taken from it and nobody has noticed yet
 
 	// Parent and Name are the last known name. For directories it is the only one; a removed directory keeps it.
 	Parent    InodeID
@@ -111,6 +113,8 @@ type Inode struct {
 	Memory    bool   // made by memfd_create(2)
 	Seals     int    // F_SEAL_WRITE and the like, of such a file
 	Mapped    bool   // was mapped for writing: not all writes are seen here
+	Served    bool   // made by the engine: no fault strikes it
+	Dirty     bool   // was changed since it was synchronised last
 	Refs      int    // open files, working directories and other holders
 	Held      int    // changes in the journal that may bring it back
 

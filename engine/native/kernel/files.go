@@ -54,6 +54,7 @@ type File struct {
 	Sig         int    // F_SETSIG
 	Epolls      []Watch
 	Tag         int64
+	SyncErrors  int // how many of its inode's failed synchronisations it has seen
 }
 
 // Slot is one descriptor of a table; File 0 means that it is free.

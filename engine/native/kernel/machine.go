@@ -8,6 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -87,6 +88,9 @@ type Kernel struct {
 	Seen func(ref net.FaultRef)
 	// Overdue is told when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
+
+	// DiskFault decides what strikes a call on a file of a node's disk. It is asked on nodes that are Harmed.
+	DiskFault func(c *fault.Call) fault.Harm
 
 	stop     host.Stop
 	buf      []byte

@@ -114,6 +114,8 @@ func (k *Kernel) openInode(t *Thread, o fs.Opened, flags int) Result {
 	f := k.newFile(t, kind, flags&^createFlags)
 	f.Inode = o.Inode
 	switch {
+	case kind == FileInode:
+		f.SyncErrors = k.node(t).FS.Get(o.Inode).SyncErrors
 	case kind == FileSynth:
 		f.Path = o.Synth
 		if s := k.synth(t, o.Synth); s.space != 0 {

@@ -77,6 +77,7 @@ type Node struct {
 	BootNs   int64 // CLOCK_MONOTONIC at world time 0
 	Procs    []ProcID
 	FIFOs    map[fs.InodeID]int64 // open named pipes
+	Harmed   bool                 // faults per call strike its disk: see Kernel.DiskFault
 }
 
 // ThreadState is where a thread's life stands.

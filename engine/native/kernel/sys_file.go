@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,6 +55,9 @@ func (k *Kernel) content(t *Thread, f *File, pos int64, n int) ([]byte, unix.Err
 	if n > len(k.buf) {
 		k.buf = make([]byte, max(n, 2*len(k.buf)))
 	}
+	if h := k.harm(t, f, fault.Read, pos, n); h.Kind != "" {
+		return nil, unix.EIO
+	}
 	m, e := s.ReadAt(k.env(t), f.Inode, k.buf[:n], pos)
 	return k.buf[:m], errno(e)
 }
@@ -77,9 +81,9 @@ func (k *Kernel) writeFile(t *Thread, f *File, data []byte, offset int64) Result
 	if e != 0 && len(data) > 0 {
 		return fail(e)
 	}
-	m, fe := s.WriteAt(k.env(t), f.Inode, data[:min(int64(len(data)), room)], pos)
-	if fe != fs.OK && m == 0 {
-		return fsFail(fe)
+	m, e := k.store(t, f, data[:min(int64(len(data)), room)], pos)
+	if e != 0 && m == 0 {
+		return fail(e)
 	}
 	if offset < 0 {
 		f.Pos = pos + int64(m)
@@ -252,9 +256,20 @@ func (k *Kernel) awaitDisk(t *Thread) Result {
 	return k.block(t, until, Key{Kind: KeyThread, ID: t.ID})
 }
 
-// sync makes a file durable.
+// sync makes a file durable. A synchronisation that fails is told once to each description that was open then, whichever
+// asks (errseq_t of Linux since 4.13).
 func (k *Kernel) sync(t *Thread, f *File, dataOnly bool) Result {
-	return fsFail(k.node(t).FS.Sync(k.env(t), f.Inode, dataOnly))
+	s := k.node(t).FS
+	if h := k.harm(t, f, fault.Sync, 0, 0); h.Kind != "" {
+		s.FailSync(k.env(t), f.Inode)
+	} else if e := s.Sync(k.env(t), f.Inode, dataOnly); e != fs.OK {
+		return fsFail(e)
+	}
+	if n := s.Get(f.Inode).SyncErrors; n != f.SyncErrors {
+		f.SyncErrors = n
+		return fail(unix.EIO)
+	}
+	return 0
 }
 
 func sysSync(k *Kernel, t *Thread) Result {
@@ -426,9 +441,9 @@ func sysCopyFileRange(k *Kernel, t *Thread) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	n, fe := k.node(t).FS.WriteAt(k.env(t), out.Inode, data, to)
-	if n == 0 && fe != fs.OK {
-		return fsFail(fe)
+	n, e := k.store(t, out, data, to)
+	if n == 0 && e != 0 {
+		return fail(e)
 	}
 	if a[1] != 0 {
 		k.outU64(t, a[1], uint64(from+int64(n)))

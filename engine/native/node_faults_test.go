@@ -1,0 +1,142 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// alone is a world of a node n1 with a program of testdata/faults, and n3, whose program does nothing, under some rules.
+func alone(t *testing.T, program string, rules ...world.FaultRule) *world.Spec {
+	t.Helper()
+	text, err := os.ReadFile("testdata/faults/" + program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := struck(string(text), "", nil)
+	s.Nodes = slices.Delete(s.Nodes, 1, 2)
+	s.MaxTimeNs = 10e9
+	if len(rules) > 0 {
+		s.Faults = world.Faults{Enabled: true, StartNs: 150e6, StopNs: 6e9, Rules: rules}
+	}
+	return s
+}
+
+// told runs a world and gives the lines that n1 printed, and the outcome.
+func told(t *testing.T, spec *world.Spec) ([]string, *engine.Outcome) {
+	t.Helper()
+	var said []string
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
+		if l.Node == "n1" {
+			said = append(said, l.Text)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !out.Repeat.Reproducible {
+		t.Errorf("not reproducible: %s", out.Repeat.Reason)
+	}
+	return said, out
+}
+
+func entryOf(out *engine.Outcome, kind fault.Kind) fault.Entry {
+	for _, e := range out.Ledger.Entries {
+		if e.Kind == kind {
+			return e
+		}
+	}
+	return fault.Entry{Kind: kind}
+}
+
+// Each kind of fault of disks, memory and clocks is seen by a real program, and the ledger knows. Where it strikes a node
+// whose program does nothing, nobody sees anything, and the ledger knows that, too.
+func TestNodeFaultsAreSeen(t *testing.T) {
+	for _, c := range []struct {
+		rule    world.FaultRule
+		program string
+		calm    string   // all that the program prints without the fault
+		seen    []string // with it, this too, and nothing else
+	}{
+		{world.FaultRule{Kind: "write_fail", RatePPM: 100_000}, "write.py", "all", []string{"Input/output error"}},
+		{world.FaultRule{Kind: "partial_write", RatePPM: 100_000}, "write.py", "all", []string{"part"}},
+		{world.FaultRule{Kind: "read_fail", RatePPM: 100_000}, "read.py", "same", []string{"Input/output error"}},
+		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "fsync.py", "ok, ok, ok, ok, ok", []string{"Input/output error, ok, Input/output error, ok, ok"}},
+	} {
+		t.Run(c.rule.Kind, func(t *testing.T) {
+			kind := fault.Kind(c.rule.Kind)
+			said, _ := told(t, alone(t, c.program))
+			for _, line := range said {
+				if line != c.calm {
+					t.Fatalf("without a fault the program prints %q, want %q only", line, c.calm)
+				}
+			}
+			if len(said) < 50 {
+				t.Fatalf("the program printed too little: %q", said)
+			}
+			c.rule.Targets = []string{"n1"}
+			said, out := told(t, alone(t, c.program, c.rule))
+			for _, want := range c.seen {
+				if !slices.Contains(said, want) {
+					t.Errorf("the program never printed %q:\n%s", want, strings.Join(said, "\n"))
+				}
+			}
+			for _, line := range said {
+				if line != c.calm && !slices.Contains(c.seen, line) {
+					t.Errorf("the program printed %q", line)
+				}
+			}
+			e := entryOf(out, kind)
+			if e.Planned == 0 || e.Delivered == 0 || e.Observed == 0 || e.FirstObserved == 0 || e.Observed > e.Delivered {
+				t.Errorf("the ledger says %+v", e)
+			}
+			if _, again := told(t, alone(t, c.program, c.rule)); again.Hash != out.Hash {
+				t.Errorf("the same tape made two runs: %s and %s", out.Hash, again.Hash)
+			}
+			c.rule.Targets = []string{"n3"}
+			said, out = told(t, alone(t, c.program, c.rule))
+			if e := entryOf(out, kind); e.Observed != 0 || !fault.Steady(kind) && e.Delivered == 0 {
+				t.Errorf("nobody can have seen it, but the ledger says %+v", e)
+			}
+			if slices.ContainsFunc(said, func(line string) bool { return line != c.calm }) {
+				t.Errorf("the program on the other node printed %q", said)
+			}
+		})
+	}
+}
+
+// What an fsync has failed to write is lost with the power, though the next fsync says that all is well.
+func TestFailedFsyncLosesData(t *testing.T) {
+	lost := func(rules ...world.FaultRule) int {
+		spec := alone(t, "retry.py", append(rules, world.FaultRule{Kind: "power_loss", RatePPM: 20_000, MinNs: 20e6, MaxNs: 50e6, Targets: []string{"n1"}})...)
+		said, out := told(t, spec)
+		if e := entryOf(out, fault.PowerLoss); e.Delivered < 5 {
+			t.Fatalf("the power went too rarely: %+v", e)
+		}
+		stored, lost := "", 0
+		for _, line := range said {
+			switch word, n, _ := strings.Cut(line, " "); {
+			case word == "stored":
+				stored = n
+			case n < stored:
+				lost++
+			}
+		}
+		return lost
+	}
+	if n := lost(); n > 0 {
+		t.Errorf("without a failed fsync the power took %d times what was stored", n)
+	}
+	if n := lost(world.FaultRule{Kind: "fsync_fail", RatePPM: 600_000, Targets: []string{"n1"}}); n == 0 {
+		t.Error("the power never took what a failed fsync had not written")
+	}
+}

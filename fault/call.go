@@ -1,0 +1,104 @@
+package fault
+
+// Op is what a call does to a node's disk.
+type Op uint8
+
+const (
+	Read  Op = iota + 1 // bytes come from a file
+	Write               // bytes go to a file
+	Sync                // what was written must be durable
+)
+
+// Call is a call on a regular file of a node's disk that is about to do its work.
+type Call struct {
+	Node   string
+	Name   string // of the system call
+	Op     Op
+	Path   string // of the file
+	Offset int64
+	Bytes  int // that it would move; 0 for Sync
+}
+
+// Harm is what strikes a call. An empty Kind is nothing.
+type Harm struct {
+	Kind Kind
+	// Bytes is how many bytes partial_write lets through: at least one, and not all.
+	Bytes int
+}
+
+// CallSteps is the number of lengths that partial_write chooses from, from all but one byte down to one.
+const CallSteps = 16
+
+// struckBy tells whether a kind can do something to a call.
+func (c *Call) struckBy(k Kind) bool {
+	switch k {
+	case WriteFail:
+		return c.Op == Write
+	case PartialWrite:
+		return c.Op == Write && c.Bytes > 1
+	case ReadFail:
+		return c.Op == Read
+	case FsyncFail:
+		return c.Op == Sync
+	}
+	return false
+}
+
+// shapes counts the ways in which a kind can strike a call.
+func (c *Call) shapes(k Kind) uint64 {
+	if k == PartialWrite {
+		return CallSteps
+	}
+	return 1
+}
+
+// Call draws what strikes a call. Every rule that could strike it draws, so that taking one rule away shifts no other;
+// the first that strikes counts. Outside the chaos phase nothing is drawn.
+func (p *Plan) Call(src Chooser, c *Call) Harm {
+	var harm Harm
+	if !p.On {
+		return harm
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !PerCall(r.Kind) || !c.struckBy(r.Kind) {
+			continue
+		}
+		for j := range r.Targets {
+			t := &r.Targets[j]
+			if t.A != c.Node {
+				continue
+			}
+			v := src.Rare(t.Stream, 1+c.shapes(r.Kind), r.RatePPM)
+			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Struck >= r.Max {
+				continue
+			}
+			r.Struck++
+			harm = c.harm(r.Kind, v-1)
+			p.Ledger.DeliveredPacket(r.Kind)
+		}
+	}
+	return harm
+}
+
+func (c *Call) harm(k Kind, shape uint64) Harm {
+	h := Harm{Kind: k}
+	if k == PartialWrite {
+		h.Bytes = max(1, (c.Bytes-1)*int(CallSteps-1-shape)/(CallSteps-1))
+	}
+	return h
+}
+
+// Calls tells whether a rule strikes calls on the disk of a node.
+func (p *Plan) Calls(node string) bool {
+	if !p.On {
+		return false
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if PerCall(r.Kind) && r.touches(node, node) {
+			return true
+		}
+	}
+	return false
+}
