@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -70,6 +71,25 @@ func History(p *world.Property, events []history.Event) engine.Verdict {
 	return v
 }
 
+// Again judges what is known of a run by properties that may have changed since. What a property saw by programs inside
+// the world, it saw as it was then: where its check is another one now, its verdict is unknown.
+func Again(was *world.Spec, properties []world.Property, out *engine.Outcome) []engine.Verdict {
+	spec := *was
+	spec.Properties = properties
+	verdicts := Judge(&spec, out)
+	for i := range properties {
+		p := &properties[i]
+		if !p.Check.Type.Probes() || slices.ContainsFunc(was.Properties, func(o world.Property) bool {
+			return o.Name == p.Name && o.Kind == p.Kind && reflect.DeepEqual(o.Check, p.Check)
+		}) {
+			continue
+		}
+		verdicts[i] = verdict(p)
+		verdicts[i].Reason = "this check did not run in that world; run it again"
+	}
+	return verdicts
+}
+
 // Validate tells why a property can never be judged: a condition that is no expression, an operation without a model.
 func Validate(p *world.Property) error {
 	switch p.Check.Type {
@@ -80,11 +100,39 @@ func Validate(p *world.Property) error {
 		if ob := objects[p.Check.Model]; ob != nil {
 			return ob.knows(p)
 		}
+		if !isRegister(p.Check.Model) {
+			return noModel(p.Check.Model)
+		}
 		if _, reason := judged(p.Check.Operations); reason != "" {
 			return errors.New(reason)
 		}
+	case world.Isolation:
+		level := cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable)
+		known := isolation.Levels
+		switch p.Check.Model {
+		case "", ListAppend:
+			known = slices.DeleteFunc(slices.Clone(known), func(l isolation.Level) bool { return l == isolation.ReadAtomic || l == isolation.Causal })
+		case RWRegister:
+		default:
+			return noTransactions(p.Check.Model)
+		}
+		if !slices.Contains(known, level) {
+			return fmt.Errorf("no level %q; there are %s", level, joined(known))
+		}
+	case world.Durability:
+		if !isRegister(p.Check.Model) && p.Check.Model != "set" && p.Check.Model != "append-list" {
+			return fmt.Errorf("no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
+		}
 	}
 	return nil
+}
+
+func joined[T ~string](words []T) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, string(w))
+	}
+	return strings.Join(list, ", ")
 }
 
 // verdict is the start of a judgement: nothing is known yet.

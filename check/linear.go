@@ -39,14 +39,11 @@ func linearizable(p *world.Property, events []history.Event) engine.Verdict {
 		v.Status, v.Reason = engine.Unknown, reason
 		return v
 	}
-	switch p.Check.Model {
-	case "", "kv", "key-value", "register", "cas-register":
-	default:
+	if !isRegister(p.Check.Model) {
 		if ob := objects[p.Check.Model]; ob != nil {
 			return objectsHold(p, ob, events)
 		}
-		return unknown(fmt.Sprintf("no model %q; there are register, cas-register, key-value, %s", p.Check.Model,
-			strings.Join(slices.Sorted(maps.Keys(objects)), ", ")))
+		return unknown(noModel(p.Check.Model).Error())
 	}
 	ops, err := pair(events)
 	if err != nil {
@@ -75,6 +72,19 @@ func linearizable(p *world.Property, events []history.Event) engine.Verdict {
 	}
 	v.Status = engine.Holds
 	return v
+}
+
+// isRegister tells the models that are one: a map of registers.
+func isRegister(model string) bool {
+	switch model {
+	case "", "kv", "key-value", "register", "cas-register":
+		return true
+	}
+	return false
+}
+
+func noModel(name string) error {
+	return fmt.Errorf("no model %q; there are register, cas-register, key-value, %s", name, strings.Join(slices.Sorted(maps.Keys(objects)), ", "))
 }
 
 // pair makes operations of events. Its errors say that the history is broken or buffered.

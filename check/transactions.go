@@ -32,7 +32,7 @@ func isolated(p *world.Property, level isolation.Level, events []history.Event) 
 	case RWRegister:
 		judge = isolation.Registers
 	default:
-		return unknown("no model %q of transactions; there are %s and %s", p.Check.Model, ListAppend, RWRegister)
+		return unknown("%v", noTransactions(p.Check.Model))
 	}
 	ops, err := pair(events)
 	if err != nil {
@@ -87,6 +87,10 @@ func isolated(p *world.Property, level isolation.Level, events []history.Event) 
 	}
 	v.Status = engine.Holds
 	return v
+}
+
+func noTransactions(model string) error {
+	return fmt.Errorf("no model %q of transactions; there are %s and %s", model, ListAppend, RWRegister)
 }
 
 // accesses is what a transaction did, as it was reported.
@@ -170,7 +174,7 @@ func transaction(o history.Operation, lists bool) (isolation.Txn, error) {
 			}
 			a.Write, a.Value = true, plain(value)
 		default:
-			return t, fmt.Errorf("access %q is none of this model", kind)
+			return t, fmt.Errorf("access %q is none of this model: %s has r and append, %s has r and w", kind, ListAppend, RWRegister)
 		}
 		t.Accesses = append(t.Accesses, a)
 	}

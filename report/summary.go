@@ -171,7 +171,7 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 		b.WriteByte('\n')
 	}
 	for _, v := range s.Verdicts {
-		fmt.Fprintf(&b, "  %-9s %s (%s)%s\n", v.Status, v.Property, v.Kind, because(v))
+		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), because(v))
 	}
 	logCounts(&b, s.LogCounts)
 	Refused(&b, s.Refused)
@@ -233,4 +233,29 @@ func rate(n float64, ns int64) string {
 		return fmt.Sprintf("%.0f", r)
 	}
 	return fmt.Sprintf("%.1f", r)
+}
+
+// Verdicts tells verdicts one by one, each with its evidence.
+func Verdicts(w io.Writer, list []engine.Verdict) error {
+	var b strings.Builder
+	for _, v := range list {
+		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), because(v))
+		for i, line := range v.Evidence {
+			if i == StoryEvidenceLines {
+				fmt.Fprintf(&b, "      ... and %d more\n", len(v.Evidence)-i)
+				break
+			}
+			fmt.Fprintf(&b, "      %s\n", line)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// nature is what kind of property a verdict is about, and how often it was looked at.
+func nature(v engine.Verdict) string {
+	if v.Probes > 0 {
+		return fmt.Sprintf(" (%s, judged %d times)", v.Kind, v.Probes)
+	}
+	return fmt.Sprintf(" (%s)", v.Kind)
 }

@@ -89,6 +89,11 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 			break
 		}
 	}
+	if p.spec != nil && first.Summary.Hash == failure.Hash {
+		if err := report.SaveEvidence(p.state, failure.ID, first.Outcome); err != nil {
+			a.note("bloodhound: the history could not be stored: %v", err)
+		}
+	}
 	if !f.json {
 		if err := report.Run(a.out, failure.Tape.Seed, first.Summary); err != nil {
 			return err

@@ -22,7 +22,7 @@ type object = map[string]any
 // documents are what files and --json hold, by the name of their definition in report/schema.json.
 var documents = map[string]any{
 	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "doctor": doctorDocument{},
-	"error": errorDocument{}, "failure": report.Failure{},
+	"check": checkDocument{}, "error": errorDocument{}, "failure": report.Failure{},
 }
 
 // documentsSchema describes the documents by their Go types: a field without omitempty is always there.
@@ -231,6 +231,7 @@ func TestDocumentsAreValid(t *testing.T) {
 	id := strings.TrimSuffix(filepath.Base(failures[0]), ".json")
 	check("run", call("replay", id, "found"))
 	check("report", call("report", id, "found"))
+	check("check", call("check", id, "found"))
 	stored, err := os.ReadFile(failures[0])
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,9 @@ func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Ver
 	default:
 		s.Replay = fmt.Sprintf("bloodhound run --seed %d%s", o.Tape.Seed, p.arguments)
 	}
+	if err == nil {
+		err = report.SaveEvidence(p.state, id, o)
+	}
 	if err != nil {
 		a.note("bloodhound: the failure could not be stored: %v", err)
 	}

@@ -1,0 +1,330 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// judging is what the flags of check ask for.
+type judging struct {
+	flags
+	model      string
+	level      string
+	condition  string
+	invariant  string
+	monotonic  bool
+	durability bool
+	operations []string
+	properties []string // names of those of the configuration; all if there are none
+	keyed      bool
+	edn        bool
+}
+
+func (a *app) checkVerb() *cobra.Command {
+	j := &judging{}
+	c := &cobra.Command{
+		Use:   "check FILE|ID [FOLDER or FILE]",
+		Short: "Judge a history, or a failure that was stored, without running",
+		Long: `Judges a history that something else has recorded: a file of JSON lines (docs/workloads.md has the records) or of
+Jepsen's EDN; - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
+or a folder or file after it, the properties of that configuration judge it.
+
+With the id of a failure, or its file, what was stored of its run is judged again by the properties of the configuration
+as they are now, or by that of the flags: nothing runs.
+
+Exit code 0 means that all holds, 1 that there is a violation, 2 that the file cannot be read, 5 that it is unknown.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return errors.New("check takes a history, or the id or the file of a failure, and after it a folder or a file at most: bloodhound check FILE|ID [FOLDER or FILE]")
+			}
+			return noneEmpty(args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.check(c, j, args) },
+	}
+	j.where(c)
+	c.Flags().StringVar(&j.model, "model", "", "judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions list-append, rw-register")
+	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
+	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
+	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
+	addSwitch(c, &j.monotonic, "monotonic", "judge that values never go back")
+	addSwitch(c, &j.durability, "durability", "judge that what was acknowledged is there at the end")
+	c.Flags().StringSliceVar(&j.operations, "operations", nil, "judge the results of these `operations` only")
+	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge by the property of this `name` only; may be given several times")
+	addSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of a key and the value proper, as of jepsen.independent")
+	addSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
+	c.MarkFlagsMutuallyExclusive("isolation", "expression", "invariant", "monotonic", "durability")
+	return c
+}
+
+// checkDocument is the JSON document of check.
+type checkDocument struct {
+	Bloodhound string           `json:"bloodhound"`
+	Verb       string           `json:"verb"`
+	ExitCode   int              `json:"exit_code"`
+	Judgement  string           `json:"judgement"`
+	File       string           `json:"file,omitempty"`    // the history
+	Failure    string           `json:"failure,omitempty"` // id
+	Events     int              `json:"events"`            // of the history
+	Verdicts   []engine.Verdict `json:"verdicts"`
+}
+
+func (a *app) check(c *cobra.Command, j *judging, args []string) error {
+	doc := checkDocument{Bloodhound: Version(), Verb: "check"}
+	own, err := j.property(c)
+	if err != nil {
+		return err
+	}
+	var failure *report.Failure
+	id := isFailure(args[0])
+	p, err := a.checked(c, j, args, own, id)
+	if err != nil {
+		return err
+	}
+	if id {
+		if failure, err = report.Load(p.state, args[0]); err != nil {
+			return fmt.Errorf("%w; a history is named by its file, which is not there", err)
+		}
+		doc.Failure = failure.ID
+		if doc.Verdicts, doc.Events, err = j.again(p, failure, args, own); err != nil {
+			return err
+		}
+	} else {
+		doc.File = args[0]
+		events, err := j.read(args[0])
+		if err != nil {
+			return err
+		}
+		doc.Events = len(events)
+		properties := own
+		if len(own) == 0 && p.spec != nil {
+			if properties, err = j.chosen(p.spec.Properties, p.config); err != nil {
+				return err
+			}
+			properties = a.overHistories(properties, len(j.properties) > 0)
+		}
+		for i := range properties {
+			doc.Verdicts = append(doc.Verdicts, guarded(&properties[i], events))
+		}
+	}
+	if len(doc.Verdicts) == 0 {
+		return errors.New("no property judges a history; add one to the configuration, or say what to judge by: --model, --isolation, --expression")
+	}
+	status := statusOf(&explore.Summary{Verdicts: doc.Verdicts, Repeat: engine.Repeat{Reproducible: true}})
+	doc.Judgement, doc.ExitCode = report.Judgement(status, 1), exitOf(status)
+	a.code = doc.ExitCode
+	if j.json {
+		return a.printJSON(doc)
+	}
+	what := "history " + doc.File
+	if failure != nil {
+		what = "the run of failure " + doc.Failure
+	}
+	fmt.Fprintf(a.out, "%s: %d events\n", what, doc.Events)
+	if err := report.Verdicts(a.out, doc.Verdicts); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
+	return nil
+}
+
+// property is what the flags ask for; none where the configuration says it.
+func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
+	p := world.Property{Name: "linearizability", Kind: world.Safety}
+	k := &p.Check
+	k.Operations = j.operations
+	transactions := j.model == check.ListAppend || j.model == check.RWRegister
+	set := c.Flags().Changed
+	switch {
+	case set("isolation") || transactions:
+		p.Name, k.Type, k.Model, k.Level = "isolation", world.Isolation, j.model, j.level
+		if len(j.operations) > 0 {
+			return nil, errors.New("--operations: transactions are judged as a whole; leave it out")
+		}
+	case set("expression"):
+		p.Name, k.Type, k.Condition = "expression", world.Expression, j.condition
+	case set("invariant"):
+		p.Name, p.Kind, k.Type, k.Condition = "invariant", world.Invariant, world.InvariantCheck, j.invariant
+	case j.monotonic:
+		p.Name, k.Type = "monotonic", world.Monotonic
+	case j.durability:
+		p.Name, k.Type, k.Model = "durability", world.Durability, j.model
+	case set("model") || set("operations"):
+		k.Type, k.Model = world.Linearizability, j.model
+	default:
+		return nil, nil
+	}
+	if len(j.properties) > 0 {
+		return nil, errors.New("--property names one of the configuration, and another flag says what to judge by; give one of them")
+	}
+	if err := check.Validate(&p); err != nil {
+		return nil, fmt.Errorf("%w; docs/checks.md has the words of checks", err)
+	}
+	return []world.Property{p}, nil
+}
+
+// isFailure tells the id or the file of a failure from a history.
+func isFailure(name string) bool {
+	if name == "-" {
+		return false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return !report.IsFailurePath(name) && filepath.Ext(name) == ""
+	}
+	defer f.Close()
+	start := make([]byte, 4096)
+	n, _ := io.ReadFull(f, start)
+	return filepath.Ext(name) == ".json" && bytes.Contains(start[:n], []byte(`"failure_version"`))
+}
+
+// checked is the project whose properties judge. It has none, and so no Spec, where flags say what to judge by; the
+// property without any flag is linearizability.
+func (a *app) checked(c *cobra.Command, j *judging, args []string, own []world.Property, id bool) (*project, error) {
+	named := len(args) > 1 || j.config != "" || j.compose != ""
+	if !named && !id {
+		if len(j.properties) > 0 {
+			return nil, errors.New("--property: which configuration has it? name its folder after the history, or give --config FILE")
+		}
+		return &project{spec: &world.Spec{Properties: []world.Property{{Name: "linearizability", Kind: world.Safety,
+			Check: world.Check{Type: world.Linearizability}}}}}, nil
+	}
+	p, err := a.load(&j.flags, args[1:])
+	if err == nil || named || !report.IsFailurePath(args[0]) {
+		return p, err
+	}
+	return &project{state: filepath.Dir(filepath.Dir(args[0]))}, nil // a file of a failure needs no project
+}
+
+// chosen are the properties of a configuration that flags name, or all.
+func (j *judging) chosen(all []world.Property, file string) ([]world.Property, error) {
+	if len(j.properties) == 0 {
+		return all, nil
+	}
+	var list []world.Property
+	for _, name := range j.properties {
+		i := slices.IndexFunc(all, func(p world.Property) bool { return p.Name == name })
+		if i < 0 {
+			var names []string
+			for _, p := range all {
+				names = append(names, fmt.Sprintf("%q", p.Name))
+			}
+			return nil, fmt.Errorf("--property: %s has no property %q; there are %s", file, name, strings.Join(names, ", "))
+		}
+		list = append(list, all[i])
+	}
+	return list, nil
+}
+
+// overHistories leaves out the properties that need a run, which a history does not have, unless they were named.
+func (a *app) overHistories(all []world.Property, named bool) []world.Property {
+	var list []world.Property
+	for _, p := range all {
+		if p.Check.Type.Probes() && !named {
+			a.note("note: property %q is not judged: its check looks at servers, and a history has none", p.Name)
+			continue
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// again judges the run of a failure.
+func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) ([]engine.Verdict, int, error) {
+	e, err := report.LoadEvidence(p.state, failure)
+	if errors.Is(err, report.ErrNoEvidence) {
+		return nil, 0, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: %w; `bloodhound replay %s` makes the run again and stores it", failure.ID, err, shellQuote(args[0]))}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	properties := own
+	if len(own) == 0 {
+		all, file := failure.Spec.Properties, args[0]
+		if p.spec != nil {
+			all, file = p.spec.Properties, p.config
+		}
+		if properties, err = j.chosen(all, file); err != nil {
+			return nil, 0, err
+		}
+	}
+	return check.Again(failure.Spec, properties, e.Outcome), len(e.Outcome.History), nil
+}
+
+// guarded judges a history from a file. A check that breaks on it says nothing about the history.
+func guarded(p *world.Property, events []history.Event) (v engine.Verdict) {
+	defer func() {
+		if r := recover(); r != nil {
+			v = engine.Verdict{Property: p.Name, Kind: string(p.Kind), Status: engine.Unknown,
+				Reason: fmt.Sprintf("the check broke on this history: %v; this is a mistake of Bloodhound's: %s", r, firstFrame(debug.Stack()))}
+		}
+	}()
+	return check.History(p, events)
+}
+
+// firstFrame is the line of a stack that the panic came from.
+func firstFrame(stack []byte) string {
+	_, after, _ := strings.Cut(string(stack), "panic(")
+	for line := range strings.Lines(after) {
+		if line = strings.TrimSpace(line); strings.Contains(line, ".go:") && !strings.Contains(line, "/runtime/") {
+			return line
+		}
+	}
+	return "no stack"
+}
+
+// read reads a history.
+func (j *judging) read(name string) ([]history.Event, error) {
+	in := io.Reader(os.Stdin)
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("%w; name a file that is there, or the id of a failure", err)
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return nil, fmt.Errorf("%s is a folder; name a history, and the folder after it", name)
+		}
+		in = f
+	}
+	b := bufio.NewReader(in)
+	edn := j.edn || filepath.Ext(name) == ".edn" || looksLikeEDN(b)
+	var events []history.Event
+	var err error
+	switch {
+	case edn:
+		events, err = history.ReadEDN(b, j.keyed)
+	case j.keyed:
+		return nil, errors.New("--keyed is for EDN; records of JSON have a field for the key")
+	default:
+		events, err = history.Read(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return events, nil
+}
+
+// looksLikeEDN tells a history of Jepsen's from lines of JSON: its maps begin with a keyword.
+func looksLikeEDN(b *bufio.Reader) bool {
+	start, _ := b.Peek(512)
+	text := strings.TrimLeft(string(start), " \t\r\n,[")
+	rest, isMap := strings.CutPrefix(text, "{")
+	return strings.HasPrefix(text, ";") || strings.HasPrefix(text, "#") || isMap && strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n,"), ":")
+}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+)
+
+const (
+	// EvidenceVersion is the version of evidence files.
+	EvidenceVersion = 1
+	// MaxEvidenceBytes bounds the evidence that is kept of a run; what is longer is not kept, and replay makes it again.
+	MaxEvidenceBytes = 256 << 20
+)
+
+// Evidence is what verdicts on a run are made of: its history, the results of its probes, its faults. With it a failure
+// can be judged again without running.
+type Evidence struct {
+	Version int    `json:"evidence_version"`
+	ID      string `json:"id"`   // of the failure
+	Hash    string `json:"hash"` // of the run's trace
+	// Outcome is the run's, without the tape's decisions, the log and the files that were opened.
+	Outcome *engine.Outcome `json:"outcome"`
+}
+
+// EvidencePath is where the evidence of a failure is kept in a state folder.
+func EvidencePath(state, id string) string { return filepath.Join(state, "evidence", id+".json") }
+
+// SaveEvidence writes what a failure was judged by into a state folder.
+func SaveEvidence(state, id string, o *engine.Outcome) error {
+	kept := *o
+	kept.Decisions, kept.Log, kept.Files, kept.Verdicts = nil, nil, nil, nil
+	b, err := json.Marshal(Evidence{EvidenceVersion, id, o.Hash, &kept})
+	if err != nil || len(b) > MaxEvidenceBytes {
+		return err
+	}
+	return WriteFile(EvidencePath(state, id), append(b, '\n'))
+}
+
+// ErrNoEvidence says that no evidence of a failure's run is stored.
+var ErrNoEvidence = errors.New("the history of its run is not stored")
+
+// LoadEvidence reads what a failure was judged by. That there is nothing, or that of another run, is an ErrNoEvidence.
+func LoadEvidence(state string, f *Failure) (*Evidence, error) {
+	path := EvidencePath(state, f.ID)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no %s", ErrNoEvidence, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := new(Evidence)
+	if err := json.Unmarshal(b, e); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoEvidence, path, err)
+	}
+	if e.Version != EvidenceVersion || e.Outcome == nil || e.ID != f.ID || e.Hash != f.Hash {
+		return nil, fmt.Errorf("%w: %s belongs to another run, or another version of this program", ErrNoEvidence, path)
+	}
+	return e, nil
+}
