@@ -31,6 +31,7 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 		verdicts = append(verdicts, judge(spec, &spec.Properties[i], out))
 	}
 	verdicts = append(verdicts, crashes(out.Crashes)...)
+	verdicts = append(verdicts, assertions(&out.SDK)...)
 	if reason := doubt(spec, out); reason != "" {
 		for i := range verdicts {
 			if verdicts[i].Status == engine.Holds {
@@ -38,7 +39,7 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 			}
 		}
 	}
-	return verdicts
+	return append(verdicts, wanted(&out.SDK)...)
 }
 
 func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
@@ -144,6 +145,9 @@ func verdict(p *world.Property) engine.Verdict {
 func doubt(spec *world.Spec, out *engine.Outcome) string {
 	if reason := unfinished(spec, out); reason != "" {
 		return reason
+	}
+	if spec.SetupNs > 0 && out.SDK.Late {
+		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", seconds(spec.SetupNs))
 	}
 	if kinds := Unsupported(spec); len(kinds) > 0 {
 		return strings.Join(kinds, ", ") + " not supported"

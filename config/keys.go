@@ -71,6 +71,7 @@ var simulation = of(
 	field{name: "time_step", shape: aPositive, says: "How often faults with a probability are drawn, for each node or link.", def: "10ms"},
 	field{name: "seeds", shape: wholeFrom(1), says: "How many tapes a campaign runs.", def: "1000"},
 	field{name: "start", shape: shape{kind: date}, says: "The date at which a run starts.", def: "2025-01-01T00:00:00Z"},
+	field{name: "wait_for_setup", shape: aDuration, says: "How long setup waits for a program to say, by an Antithesis SDK, that it is complete, before drivers and faults begin. If none does, the run is `unknown`. `0s` does not wait.", def: "30s, or a quarter of `max_time`, if a program has used an SDK when all servers are healthy; if none says it then, the run goes on with a warning"},
 	field{name: "preempt_rate", shape: aRate, says: "How often a thread loses its priority in the middle of an epoch of its own system calls.", def: "0.05"},
 	field{name: "cost", shape: of(
 		field{name: "call_ns", shape: wholeFrom(1), says: "Virtual nanoseconds a system call.", def: "1000"},

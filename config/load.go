@@ -356,6 +356,9 @@ func (l *loader) simulation(n *node) {
 	s.MaxTimeNs = valueOr(n.get("max_time"), int64(60e9))
 	s.TimeStepNs = valueOr(n.get("time_step"), int64(10e6))
 	s.StartUnixNs = valueOr(n.get("start"), int64(1735689600e9)) // 2025-01-01
+	if s.SetupNs = valueOr(n.get("wait_for_setup"), int64(0)); s.SetupNs == 0 && n.has("wait_for_setup") {
+		s.SetupNs = -1
+	}
 	s.Sched.PreemptPPM = valueOr(n.get("preempt_rate"), uint64(50_000))
 	cost := n.get("cost")
 	s.Cost = world.Cost{CallNs: valueOr(cost.get("call_ns"), int64(1000)), ClockReadNs: valueOr(cost.get("clock_read_ns"), int64(50))}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/sdk"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -126,6 +127,9 @@ const (
 	Holds    Status = "holds"
 	Violated Status = "violated"
 	Unknown  Status = "unknown"
+	// NotYet is what one run says of something that must happen in some run, and did not happen in this one. A campaign
+	// in which it never happened is unknown.
+	NotYet Status = "not yet"
 )
 
 // Verdict is the judgement of one property over one run.
@@ -183,6 +187,7 @@ type Outcome struct {
 	Probes     []Probe           `json:"probes,omitempty"`
 	Heals      []int64           `json:"heals,omitempty"` // virtual times at which the last fault ended
 	Crashes    []Crash           `json:"crashes,omitempty"`
+	SDK        sdk.Record        `json:"sdk"` // what programs told by an SDK of Antithesis
 	Refused    []Unsupported     `json:"refused,omitempty"`
 	Warnings   []string          `json:"warnings,omitempty"`
 	Log        []LogLine         `json:"log,omitempty"`

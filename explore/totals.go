@@ -65,11 +65,16 @@ type PropertyTotal struct {
 	Holds    uint64 `json:"holds"`
 	Violated uint64 `json:"violated"`
 	Unknown  uint64 `json:"unknown"`
-	// Reason is that of the first unknown verdict, and Seed its run's.
+	// NotYet counts the runs in which what must happen in some run did not happen.
+	NotYet uint64 `json:"not_yet,omitempty"`
+	// Reason is that of the first verdict that is unknown or not yet, and Seed its run's.
 	Reason string `json:"reason,omitempty"`
 	Seed   uint64 `json:"seed,omitempty"`
 	Probes uint64 `json:"probes,omitempty"`
 }
+
+// Never reports whether what must happen in some run happened in none.
+func (p *PropertyTotal) Never() bool { return p.NotYet > 0 && p.Holds == 0 && p.Violated == 0 }
 
 // Failure is one kind of violation, with the first run that showed it.
 type Failure struct {
@@ -182,9 +187,12 @@ func (t *Totals) verdict(v *engine.Verdict, seed uint64) {
 		p.Holds++
 	case engine.Violated:
 		p.Violated++
+	case engine.NotYet:
+		if p.NotYet++; p.Reason == "" && p.Unknown == 0 {
+			p.Reason, p.Seed = v.Reason, seed
+		}
 	default:
-		p.Unknown++
-		if p.Reason == "" {
+		if p.Unknown++; p.Unknown == 1 {
 			p.Reason, p.Seed = v.Reason, seed
 		}
 	}
@@ -227,6 +235,9 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	for _, p := range t.Properties {
 		if p.Unknown > 0 {
 			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, p.Unknown, t.Runs, p.Reason))
+		}
+		if p.Never() {
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: not in any of %d runs: %s", p.Property, t.Runs, p.Reason))
 		}
 	}
 	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 {

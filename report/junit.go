@@ -119,6 +119,9 @@ func (c *CampaignOf) junitTrouble(p *explore.PropertyTotal) (failure, err *junit
 	case p.Unknown > 0:
 		text := fmt.Sprintf("unknown in %s, first with seed %d: %s", often(p.Unknown, runs), p.Seed, visible(p.Reason, pageLineRunes))
 		return nil, &junitTrouble{"unknown", text, text}
+	case p.Never():
+		text := "not in any run: " + visible(p.Reason, pageLineRunes)
+		return nil, &junitTrouble{"unknown", text, text}
 	}
 	return nil, nil
 }

@@ -122,7 +122,7 @@ type logView struct {
 // diagram, the operations, the logs of all nodes, the faults, the tape, and how to replay it.
 func Page(w io.Writer, p PageOf) error {
 	f := newFocus(p.Outcome, p.Verdict)
-	v := pageView{PageOf: &p, Promise: promise(p.Spec, p.Verdict), Happened: orElse(p.Verdict.Reason, "see the evidence"),
+	v := pageView{PageOf: &p, Promise: promise(&p.StoryOf, p.Verdict), Happened: orElse(p.Verdict.Reason, "see the evidence"),
 		AtNs: f.atNs, FromNs: f.fromNs, ToNs: f.toNs, Key: f.key, Conflicts: len(f.conflict), Events: p.Outcome.Events}
 	v.Title = p.Verdict.Property + " is violated"
 	lanes := p.lanes()

@@ -100,6 +100,10 @@ func SARIF(w io.Writer, c CampaignOf) error {
 			call.Notifications = append(call.Notifications, sarifNotification{"warning",
 				sarifText{visible(p.Property+" is unknown in "+often(p.Unknown, t.Runs)+": "+p.Reason, pageLineRunes)}})
 		}
+		if p.Never() {
+			call.Notifications = append(call.Notifications, sarifNotification{"warning",
+				sarifText{visible(p.Property+" did not happen in any run: "+p.Reason, pageLineRunes)}})
+		}
 	}
 	run.Invocations = []sarifInvocation{call}
 	enc := json.NewEncoder(w)

@@ -39,7 +39,7 @@ func Story(w io.Writer, s StoryOf) error {
 	var b strings.Builder
 	v := s.Verdict
 	fmt.Fprintf(&b, "violated: %s (%s)\n", v.Property, v.Kind)
-	fmt.Fprintf(&b, "  promised  %s\n", promise(s.Spec, v))
+	fmt.Fprintf(&b, "  promised  %s\n", promise(&s, v))
 	fmt.Fprintf(&b, "  happened  %s\n", orElse(v.Reason, "see the evidence"))
 	if v.Event > 0 || v.TimeNs > 0 {
 		fmt.Fprintf(&b, "            at %s of virtual time, event %d of %d\n", Seconds(v.TimeNs), v.Event, s.Outcome.Events)
@@ -80,8 +80,8 @@ func orElse(s, otherwise string) string {
 }
 
 // promise says what a property promises: in the user's words, or else from its check.
-func promise(spec *world.Spec, v engine.Verdict) string {
-	for _, p := range spec.Properties {
+func promise(s *StoryOf, v engine.Verdict) string {
+	for _, p := range s.Spec.Properties {
 		if p.Name != v.Property {
 			continue
 		}
@@ -107,6 +107,13 @@ func promise(spec *world.Spec, v engine.Verdict) string {
 			text += " within " + Seconds(p.TimeoutNs) + " of each heal"
 		}
 		return text
+	}
+	if want, message, ok := strings.Cut(v.Property, ": "); ok {
+		for _, a := range s.Outcome.SDK.Assertions {
+			if a.Wants() == want && a.Message == message {
+				return "what a program asserts (" + want + "): " + message
+			}
+		}
 	}
 	return "no program under test crashes, panics or ends unexpectedly"
 }

@@ -121,6 +121,9 @@ func properties(b *strings.Builder, list []explore.PropertyTotal) {
 		if p.Unknown > 0 {
 			fmt.Fprintf(b, "    unknown, first with seed %d: %s\n", p.Seed, p.Reason)
 		}
+		if p.Never() {
+			fmt.Fprintf(b, "    not in any run: %s\n", p.Reason)
+		}
 	}
 }
 

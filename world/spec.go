@@ -14,10 +14,13 @@ type Spec struct {
 	// MaxTimeNs bounds virtual time.
 	MaxTimeNs int64 `json:"max_time_ns"`
 	// TimeStepNs is the interval at which faults with a probability per time are drawn.
-	TimeStepNs int64  `json:"time_step_ns"`
-	Cost       Cost   `json:"cost"`
-	Limits     Limits `json:"limits"`
-	Sched      Sched  `json:"sched"`
+	TimeStepNs int64 `json:"time_step_ns"`
+	// SetupNs is how long setup waits for a program to say, by an SDK, that it is complete. 0 leaves it to the engine, which
+	// waits where a program uses an SDK; a negative one does not wait.
+	SetupNs int64  `json:"setup_ns,omitempty"`
+	Cost    Cost   `json:"cost"`
+	Limits  Limits `json:"limits"`
+	Sched   Sched  `json:"sched"`
 
 	Nodes       []Node     `json:"nodes"`
 	DefaultLink Link       `json:"default_link"`

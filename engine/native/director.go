@@ -21,6 +21,7 @@ type director struct {
 	NextStep  int64 // of faults; never outside chaos
 	ChaosEnd  int64
 	SettleEnd int64
+	SetupEnd  int64 // when setup no longer waits for a program to say that it is complete
 	Heals     []int64
 	Healed    int64 // time of the last heal that no fault has followed, 0 if none
 	Probes    []probeState
@@ -34,7 +35,7 @@ type director struct {
 }
 
 func newDirector(spec *world.Spec, plan *fault.Plan) *director {
-	d := &director{Phase: phaseSetup, Plan: plan, Nodes: make([]nodeState, len(spec.Nodes)), NextStep: never, ChaosEnd: never, SettleEnd: never,
+	d := &director{Phase: phaseSetup, Plan: plan, Nodes: make([]nodeState, len(spec.Nodes)), NextStep: never, ChaosEnd: never, SettleEnd: never, SetupEnd: never,
 		Probes: make([]probeState, len(spec.Properties)), LogTail: map[int64][]string{}, Counts: map[string]uint64{}}
 	for i := range d.Probes {
 		d.Probes[i].NextNs = never
@@ -50,7 +51,7 @@ func (d *director) nextDue() int64 {
 	if !d.Started {
 		return 0
 	}
-	due := min(d.NextStep, d.ChaosEnd, d.SettleEnd)
+	due := min(d.NextStep, d.ChaosEnd, d.SettleEnd, d.SetupEnd)
 	if end, ok := d.Plan.NextEndNs(); ok {
 		due = min(due, end)
 	}

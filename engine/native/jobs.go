@@ -165,7 +165,12 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // environment adds what every program has, where the node does not say otherwise.
 func (w *World) environment(n *world.Node, env []string) []string {
 	out := slices.Clone(env)
-	for _, kv := range []string{"PATH=" + defaultPath, "HOME=/root", "HOSTNAME=" + n.Hostname, "TZ=UTC"} {
+	all := []string{"PATH=" + defaultPath, "HOME=/root", "HOSTNAME=" + n.Hostname, "TZ=UTC",
+		"ANTITHESIS_SDK_LOCAL_OUTPUT=" + kernel.SDKPath, "ANTITHESIS_OUTPUT_DIR=" + kernel.SDKDir}
+	if w.options.Self != "" {
+		all = append(all, "ANTITHESIS_STOP_FAULTS="+kernel.StopFaults)
+	}
+	for _, kv := range all {
 		name, _, _ := strings.Cut(kv, "=")
 		if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
 			out = append(out, kv)

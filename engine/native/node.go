@@ -69,6 +69,10 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		}
 		c.Volumes = append(c.Volumes, m)
 	}
+	if w.options.Self != "" {
+		c.Volumes = append(c.Volumes, fs.Volume{Target: kernel.StopFaults, Layer: len(c.Layers), ReadOnly: true})
+		c.Layers = append(c.Layers, w.options.Self)
+	}
 	base, err := host.NewBase(c.Layers)
 	if err != nil {
 		return err

@@ -25,6 +25,10 @@ func (w *World) turnPhase(now int64) error {
 				return nil
 			}
 		}
+		if w.awaitsSetup(now) {
+			return nil
+		}
+		d.SetupEnd = never
 		w.enter(phaseChaos)
 		d.ChaosEnd = w.spec.MaxTimeNs - max(f.SettleNs, w.patience()) - min(int64(1e9), w.spec.MaxTimeNs/10)
 		d.ChaosEnd = max(d.ChaosEnd, now+(w.spec.MaxTimeNs-now)/2) // where time is short, half of it

@@ -198,6 +198,10 @@ func (w *World) notice() error {
 			w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
 		case kernel.Reported:
 			w.outcome.History = append(w.outcome.History, history.Stamp(n.Text, n.Event, n.TimeNs)...)
+		case kernel.Told:
+			w.told(n)
+		case kernel.Asked:
+			w.asked(n)
 		case kernel.Exited:
 			if err := w.exited(n); err != nil {
 				return err

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Devices of /dev, as mem(4), null(4), random(4) and tty(4) number them. The last is the engine's own: what a driver
-// writes to it is its report.
+// Devices of /dev, as mem(4), null(4), random(4) and tty(4) number them. The last are the engine's own: the reports
+// of drivers, what SDKs write, and what drivers ask of the engine.
 const (
 	DevNull    = 1<<8 | 3
 	DevZero    = 1<<8 | 5
@@ -16,10 +16,22 @@ const (
 	DevURandom = 1<<8 | 9
 	DevTTY     = 5 << 8
 	DevReport  = 240 << 8
+	DevSDK     = 240<<8 | 1
+	DevControl = 240<<8 | 2
 )
 
 // ReportPath is where a driver writes its reports.
 const ReportPath = "/dev/bloodhound/report"
+
+// Files of the protocol of Antithesis: what SDKs write, and the program that stops faults.
+const (
+	SDKDir     = "/dev/bloodhound"
+	SDKPath    = SDKDir + "/sdk.jsonl"
+	StopFaults = "/dev/bloodhound/stop-faults"
+)
+
+// ControlPath is where drivers ask the engine for something.
+const ControlPath = "/dev/bloodhound/control"
 
 func (s *State) mountRoot(env *Env) error {
 	m := Mount{Target: "/", Layer: s.Config.Root, Type: Disk}
@@ -93,6 +105,7 @@ func (s *State) fillDev(env *Env) error {
 		{"/dev/fd", S_IFLNK | 0o777, 0, "/proc/self/fd"}, {"/dev/stdin", S_IFLNK | 0o777, 0, "/proc/self/fd/0"},
 		{"/dev/stdout", S_IFLNK | 0o777, 0, "/proc/self/fd/1"}, {"/dev/stderr", S_IFLNK | 0o777, 0, "/proc/self/fd/2"},
 		{"/dev/pts", S_IFDIR | 0o755, 0, ""}, {"/dev/bloodhound", S_IFDIR | 0o755, 0, ""}, {ReportPath, S_IFCHR | 0o666, DevReport, ""},
+		{SDKPath, S_IFCHR | 0o666, DevSDK, ""}, {ControlPath, S_IFCHR | 0o666, DevControl, ""},
 	} {
 		t, e := s.tail(env, rootInode, d.path)
 		if e == OK {

@@ -31,6 +31,8 @@ const (
 	FileRandom                      // /dev/random, /dev/urandom
 	FileLog                         // standard output or error of a node's program; Stream tells which
 	FileReport                      // the driver's report file
+	FileSDK                         // what SDKs write
+	FileControl                     // what drivers ask of the engine
 	FilePath                        // O_PATH
 )
 
@@ -233,6 +235,10 @@ func (k *Kernel) unref(f *File) {
 	case FileLog:
 		if len(f.Line) > 0 {
 			k.logLine(f, f.Line)
+		}
+	case FileSDK:
+		if len(f.Line) > 0 {
+			k.sdkLine(f, f.Line, cut)
 		}
 	}
 	if f.Inode != 0 {

@@ -179,6 +179,11 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 	case FileReport:
 		k.Notices = append(k.Notices, Notice{Kind: Reported, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, Text: bytes.Clone(data)})
 		return Result(len(data))
+	case FileSDK:
+		k.writeSDK(f, data)
+		return Result(len(data))
+	case FileControl:
+		return k.ask(t, f, data)
 	}
 	return fail(unix.EINVAL)
 }
@@ -186,7 +191,7 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 // seekable reports whether a file has positions (lseek(2): ESPIPE).
 func (k *Kernel) seekable(f *File) bool {
 	switch f.Kind {
-	case FileInode, FileSynth, FileMemory, FileNull, FileZero, FileFull, FileRandom, FileReport:
+	case FileInode, FileSynth, FileMemory, FileNull, FileZero, FileFull, FileRandom, FileReport, FileSDK, FileControl:
 		return true
 	}
 	return false

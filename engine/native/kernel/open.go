@@ -121,8 +121,11 @@ func (k *Kernel) openInode(t *Thread, o fs.Opened, flags int) Result {
 		if s := k.synth(t, o.Synth); s.space != 0 {
 			f.Kind, f.Obj = FileMemory, s.space
 		}
-	case kind == FileReport:
+	case kind == FileReport, kind == FileControl:
 		f.Tag = k.proc(t).Tag
+	case kind == FileSDK:
+		p := k.proc(t)
+		f.Tag, f.Obj, f.Path = p.Tag, int64(p.PID), p.Path
 	}
 	return k.opened(t, f, flags)
 }
@@ -139,6 +142,10 @@ func deviceKind(rdev uint64) FileKind {
 		return FileRandom
 	case fs.DevReport:
 		return FileReport
+	case fs.DevSDK:
+		return FileSDK
+	case fs.DevControl:
+		return FileControl
 	}
 	return 0
 }

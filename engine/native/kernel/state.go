@@ -248,6 +248,8 @@ const (
 	Exited   NoticeKind = "exited"   // a process ended
 	Logged   NoticeKind = "logged"   // a line of output
 	Reported NoticeKind = "reported" // a write to the driver's report file
+	Told     NoticeKind = "told"     // a line that an SDK wrote; Stream is cut where it has no end
+	Asked    NoticeKind = "asked"    // a line that a driver wrote to the control file
 	// PacketFault is a fault per packet: Program is its kind, Stream is delivered or observed.
 	PacketFault NoticeKind = "packet fault"
 )

@@ -14,6 +14,13 @@ import (
 // ReportPath is the file that drivers write their reports to.
 const ReportPath = fs.ReportPath
 
+// Paths that programs find in their environment: see package fs.
+const (
+	SDKDir     = fs.SDKDir
+	SDKPath    = fs.SDKPath
+	StopFaults = fs.StopFaults
+)
+
 // fsFail is the result of a call to which the tree has answered e.
 func fsFail(e fs.Errno) Result { return -Result(e) }
 

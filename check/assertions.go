@@ -1,0 +1,84 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/sdk"
+)
+
+// assertions judges the assertions that programs carry (see package sdk): those that must be true whenever they are
+// evaluated, or must not be reached.
+func assertions(r *sdk.Record) []engine.Verdict {
+	var verdicts []engine.Verdict
+	for i := range r.Assertions {
+		a := &r.Assertions[i]
+		if sometimes(a) || a.Pending() != "" {
+			continue // judged by wanted
+		}
+		v := asserted(a)
+		if at := a.Violated(); at != nil {
+			what := "its condition was false"
+			if a.Type == sdk.Reachability {
+				what = "it was reached"
+			}
+			v.Status, v.Event, v.TimeNs = engine.Violated, at.Event, at.TimeNs
+			v.Reason = fmt.Sprintf("%s on %s at %s", what, at.Node, orNowhere(a.Location))
+			v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, at %s", seconds(at.TimeNs), at.Event, at.Node,
+				at.Program, at.PID, orNowhere(a.Location)))
+			if at.Details != "" {
+				v.Evidence = append(v.Evidence, "details "+at.Details)
+			}
+			if a.Pass != nil && a.Pass != at {
+				v.Evidence = append(v.Evidence, fmt.Sprintf("it was true first at %s (event %d) on %s", seconds(a.Pass.TimeNs), a.Pass.Event, a.Pass.Node))
+			}
+		}
+		verdicts = append(verdicts, v)
+	}
+	if r.Unread > 0 {
+		v := engine.Verdict{Property: "assertions of programs can be read", Kind: "safety", Status: engine.Unknown}
+		v.Reason = fmt.Sprintf("%d lines cannot be read, the first by %s", r.Unread, r.FirstUnread)
+		verdicts = append(verdicts, v)
+	}
+	return verdicts
+}
+
+// wanted judges the assertions that must be reached, or be true, in some run. That they were in this one holds however it
+// ended.
+func wanted(r *sdk.Record) []engine.Verdict {
+	var verdicts []engine.Verdict
+	for i := range r.Assertions {
+		a := &r.Assertions[i]
+		v := asserted(a)
+		switch reason := a.Pending(); {
+		case reason != "":
+			v.Status, v.Reason = engine.NotYet, fmt.Sprintf("%s: %s", reason, orNowhere(a.Location))
+		case !sometimes(a):
+			continue // judged by assertions
+		case a.Hits == 0 || a.Type == sdk.Sometimes && a.Pass == nil:
+			continue // it need not be
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts
+}
+
+func asserted(a *sdk.Assertion) engine.Verdict {
+	v := engine.Verdict{Property: a.Wants() + ": " + a.Message, Kind: "safety", Status: engine.Holds}
+	if sometimes(a) {
+		v.Kind = "sometimes"
+	}
+	return v
+}
+
+// sometimes tells an assertion that one evaluation proves.
+func sometimes(a *sdk.Assertion) bool {
+	return a.Type == sdk.Sometimes || a.Type == sdk.Reachability && a.MustHit
+}
+
+func orNowhere(l sdk.Location) string {
+	if text := l.String(); text != "" {
+		return text
+	}
+	return "a place that it does not name"
+}

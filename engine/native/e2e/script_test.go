@@ -1,0 +1,45 @@
+//go:build linux && amd64
+
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts are documentation too: each tells what the program does with small real programs. A single one:
+//
+//	go test ./engine/native/e2e -run Scripts/assertions
+func TestScripts(t *testing.T) {
+	server{name: "scripts"}.require(t)
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", filepath.Dir(bloodhound)+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("HOME", os.Getenv("HOME"))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			// exits runs a command and compares its exit code: exits CODE COMMAND ARGUMENTS.
+			"exits": func(ts *testscript.TestScript, _ bool, args []string) {
+				err := ts.Exec(args[1], args[2:]...)
+				code := 0
+				var exit *exec.ExitError
+				if errors.As(err, &exit) {
+					code = exit.ExitCode()
+				} else {
+					ts.Check(err)
+				}
+				if strconv.Itoa(code) != args[0] {
+					ts.Fatalf("exit code %d, want %s", code, args[0])
+				}
+			},
+		},
+	})
+}
