@@ -44,16 +44,19 @@ var presets = map[string][]world.FaultRule{
 // perStep tells the kinds whose rate is by time step; the others are by packet or call.
 func perStep(kind string) bool {
 	switch kind {
-	case "partition", "clog", "crash", "power_loss", "pause", "oom", "clock_skew":
+	case "partition", "clog", "slow_link", "crash", "power_loss", "pause", "oom", "clock_skew":
 		return true
 	}
 	return false
 }
 
+// directed tells the kinds that lie on links for a while, in both directions or in one.
+func directed(kind string) bool { return kind == "partition" || kind == "clog" || kind == "slow_link" }
+
 // onNodes tells the kinds that strike nodes and not links.
 func onNodes(kind string) bool {
 	switch kind {
-	case "partition", "clog", "delay", "drop", "duplicate", "reorder", "corrupt":
+	case "partition", "clog", "slow_link", "delay", "drop", "duplicate", "reorder", "corrupt":
 		return false
 	}
 	return true
@@ -71,6 +74,7 @@ type knob struct {
 var knobs = []knob{
 	{"network", "partition_probability", "partition", "partition_duration_ms", [2]int64{1e9, 5e9}},
 	{"network", "clog_probability", "clog", "clog_duration_ms", [2]int64{1e9, 5e9}},
+	{"network", "slow_link_probability", "slow_link", "slow_link_duration_ms", [2]int64{1e9, 5e9}},
 	{"network", "delay_rate", "delay", "", [2]int64{}},
 	{"network", "drop_rate", "drop", "", [2]int64{}},
 	{"network", "duplicate_rate", "duplicate", "", [2]int64{}},
@@ -164,8 +168,11 @@ func (l *loader) knob(n *node, k *knob, rules []world.FaultRule) (world.FaultRul
 	if written := group.get(k.rate); written != nil {
 		r.RatePPM, r.ByUser = written.value.(uint64), true
 	}
-	if k.kind == "delay" {
+	switch k.kind {
+	case "delay":
 		l.delay(group, &r)
+	case "slow_link":
+		l.slowLink(group, "slow_link_", "faults.network.", &r)
 	}
 	if written := group.get(k.span); written != nil && k.span != "" {
 		v := written.value.([2]int64)
@@ -212,6 +219,28 @@ func (l *loader) delay(group *node, r *world.FaultRule) {
 	}
 }
 
+// slowLink reads what a slow link adds; the keys are those of links, behind a prefix.
+func (l *loader) slowLink(n *node, prefix, at string, r *world.FaultRule) {
+	r.LatencyNs = valueOr(n.get(prefix+"latency_ms"), int64(100e6))
+	r.JitterNs = valueOr(n.get(prefix+"jitter_ms"), int64(50e6))
+	r.BandwidthBytes = valueOr(n.get(prefix+"bandwidth_bytes"), int64(125_000))
+	for _, key := range []string{"latency_ms", "jitter_ms", "bandwidth_bytes"} {
+		switch key = prefix + key; {
+		case !n.has(key):
+		case r.Kind != "slow_link":
+			l.idle(n.entry(key).key.position, at+key, "only a slow_link has it")
+		case r.RatePPM == 0:
+			l.idle(n.entry(key).key.position, at+key, "no slow_link has a rate above 0")
+		}
+	}
+	switch {
+	case r.Kind != "slow_link":
+		r.LatencyNs, r.JitterNs, r.BandwidthBytes = 0, 0, 0
+	case r.RatePPM > 0 && r.LatencyNs == 0 && r.JitterNs == 0 && r.BandwidthBytes == 0:
+		l.fail(n.entry(prefix+"latency_ms").key.position, "give it a latency, a jitter or a bandwidth", "%sslow_link slows nothing down", at)
+	}
+}
+
 func (l *loader) writtenRules(n *node) []world.FaultRule {
 	var rules []world.FaultRule
 	for i, item := range n.list() {
@@ -239,8 +268,9 @@ func (l *loader) writtenRules(n *node) []world.FaultRule {
 				l.idle(item.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
 			}
 		}
-		if r.OneWay && r.Kind != "partition" && r.Kind != "clog" {
-			l.idle(item.entry("one_way").key.position, key+".one_way", "only a partition and a clog have a direction; name targets as a->b")
+		l.slowLink(item, "", key+".", &r)
+		if r.OneWay && !directed(r.Kind) {
+			l.idle(item.entry("one_way").key.position, key+".one_way", "only partition, clog and slow_link have a direction; name targets as a->b")
 		}
 		if r.Max > 0 && !onNodes(r.Kind) && !perStep(r.Kind) {
 			l.idle(item.entry("max").key.position, key+".max", "faults per packet are not counted")

@@ -348,10 +348,15 @@ var faults = of(
 		field{name: "partition_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
 		field{name: "clog_probability", shape: aRate, says: "Packets wait until it is over, and none is lost: for each node and link in each `time_step`."},
 		field{name: "clog_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
+		field{name: "slow_link_probability", shape: aRate, says: "Packets take longer, and fewer get through: for each node and link in each `time_step`."},
+		field{name: "slow_link_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
+		field{name: "slow_link_latency_ms", shape: aMillis, says: "Added to the link's latency.", def: "100"},
+		field{name: "slow_link_jitter_ms", shape: aMillis, says: "Up to this much more, drawn for each packet.", def: "50"},
+		field{name: "slow_link_bandwidth_bytes", shape: aWhole, says: "What is left of the bandwidth, in bytes a second; 0 is all.", def: "125000"},
 		field{name: "duplicate_rate", shape: aRate, says: "Datagrams that arrive twice."},
 		field{name: "reorder_rate", shape: aRate, says: "Datagrams that are overtaken."},
 		field{name: "reorder_ms", shape: aSpan, says: "By how much.", def: "[1, 20]"},
-		field{name: "corrupt_rate", shape: aRate, says: "Packets with a wrong byte: not supported yet above 0."},
+		field{name: "corrupt_rate", shape: aRate, says: "Packets with a wrong bit: TCP's checksum finds it, and they are lost; a datagram arrives with it."},
 		field{name: "corruption_rate", of: "corrupt_rate", shape: aRate},
 	), says: "Rates are by packet, probabilities by node or link and `time_step`."},
 	field{name: "disk", shape: of(
@@ -386,7 +391,10 @@ var faults = of(
 		field{name: "probability", of: "rate", equal: true, shape: aRate},
 		field{name: "targets", shape: textOrAll, says: "Nodes, or links as `a-b` and `a->b`.", def: "all that the kind applies to"},
 		field{name: "duration_ms", shape: aSpan, says: "How long it lasts, or a delay takes."},
-		field{name: "one_way", shape: aFlag, says: "partition, clog: one direction only.", def: "false"},
+		field{name: "one_way", shape: aFlag, says: "partition, clog, slow_link: one direction only.", def: "false"},
+		field{name: "latency_ms", shape: aMillis, says: "slow_link: added to the link's latency.", def: "100"},
+		field{name: "jitter_ms", shape: aMillis, says: "slow_link: up to this much more, drawn for each packet.", def: "50"},
+		field{name: "bandwidth_bytes", shape: aWhole, says: "slow_link: what is left of the bandwidth, in bytes a second; 0 is all.", def: "125000"},
 		field{name: "max", shape: shape{kind: whole, max: 1e6}, says: "How often it strikes in a run; 0 is no bound.", def: "0"},
 	)), says: "Faults one by one, with targets."},
 )
@@ -422,9 +430,9 @@ var debug = of(
 
 // Kinds of faults, with the words of package fault; a test compares them.
 var (
-	supportedKinds = []string{"partition", "clog", "delay", "drop", "duplicate", "reorder",
+	supportedKinds = []string{"partition", "clog", "slow_link", "delay", "drop", "corrupt", "duplicate", "reorder",
 		"crash", "power_loss", "pause",
 		"write_fail", "read_fail", "partial_write", "fsync_fail"}
-	laterKinds = []string{"corrupt", "torn_write", "read_corrupt", "oom", "clock_skew"}
+	laterKinds = []string{"torn_write", "read_corrupt", "oom", "clock_skew"}
 	kinds      = append(append([]string(nil), supportedKinds...), laterKinds...)
 )

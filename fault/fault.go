@@ -9,8 +9,10 @@ type Kind string
 const (
 	Partition Kind = "partition"  // messages on a link are lost, one way or both
 	Clog      Kind = "clog"       // messages on a link wait until it is over, one way or both
+	SlowLink  Kind = "slow_link"  // a link has a higher latency and less bandwidth
 	Delay     Kind = "delay"      // a packet takes longer
 	Drop      Kind = "drop"       // a packet is lost: a retransmission delay on TCP, a loss on UDP
+	Corrupt   Kind = "corrupt"    // a packet has a wrong byte: TCP drops it, a datagram arrives with it
 	Duplicate Kind = "duplicate"  // a datagram arrives twice
 	Reorder   Kind = "reorder"    // a datagram is overtaken
 	Crash     Kind = "crash"      // kill -9 of all of a node's processes, and a restart

@@ -1,7 +1,7 @@
 package fault
 
 // Kinds lists every kind that this package can plan, in the order in which ledgers and reports name them.
-var Kinds = []Kind{Partition, Clog, Delay, Drop, Duplicate, Reorder,
+var Kinds = []Kind{Partition, Clog, SlowLink, Delay, Drop, Corrupt, Duplicate, Reorder,
 	Crash, PowerLoss, Pause,
 	WriteFail, ReadFail, PartialWrite, FsyncFail}
 
@@ -13,7 +13,7 @@ func Supported(k Kind) bool { return rank(k) < len(Kinds) }
 // once a time step.
 func PerPacket(k Kind) bool {
 	switch k {
-	case Delay, Drop, Duplicate, Reorder:
+	case Delay, Drop, Corrupt, Duplicate, Reorder:
 		return true
 	}
 	return false
@@ -40,7 +40,7 @@ func stops(k Kind) bool { return k == Crash || k == PowerLoss || k == Pause }
 
 // OnLinks tells whether a kind lies on links, or on all links of a node, for a while. The others are per packet, or strike
 // nodes.
-func OnLinks(k Kind) bool { return k == Partition || k == Clog }
+func OnLinks(k Kind) bool { return k == Partition || k == Clog || k == SlowLink }
 
 // rank is the place of k in Kinds, and len(Kinds) for unknown kinds.
 func rank(k Kind) int {

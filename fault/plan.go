@@ -43,6 +43,7 @@ type Action struct {
 	Node string
 	// Cuts are the directions on which a kind on links lies; empty for other kinds.
 	Cuts       []Cut
+	Slow       Slow // what a slow link adds
 	StartNs    int64
 	DurationNs int64 // how long a partition or pause lasts, or a crashed node stays down
 }
@@ -50,9 +51,20 @@ type Action struct {
 // EndNs is when the action must be undone.
 func (a Action) EndNs() int64 { return a.StartNs + a.DurationNs }
 
+// Slow is what a slow link adds to each direction on which it lies.
+type Slow struct {
+	LatencyNs int64
+	JitterNs  int64 // at most, drawn for each packet
+	Bandwidth int64 // bytes a second; 0 is unlimited
+}
+
+// usualSlow is a slow link when its rule says nothing: a bad line across a continent.
+var usualSlow = Slow{LatencyNs: 100_000_000, JitterNs: 50_000_000, Bandwidth: 125_000}
+
 // Rates are the faults per packet on one direction between two nodes, in parts per million of packets.
 type Rates struct {
 	DropPPM      uint64
+	CorruptPPM   uint64
 	DelayPPM     uint64
 	DelayMinNs   int64
 	DelayMaxNs   int64
@@ -85,6 +97,7 @@ type Rule struct {
 	OneWay  bool
 	Max     int
 	Struck  int // how often the rule has struck
+	Slow    Slow
 	Targets []Target
 }
 
@@ -123,6 +136,9 @@ func New(spec *world.Spec) (*Plan, error) {
 		}
 		rule := Rule{Kind: kind, RatePPM: r.RatePPM, OneWay: r.OneWay, Max: r.Max}
 		rule.MinNs, rule.MaxNs = bounds(kind, r.MinNs, r.MaxNs)
+		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {
+			rule.Slow = usualSlow
+		}
 		names := r.Targets
 		if len(names) == 0 {
 			names = p.all(kind)
@@ -157,7 +173,7 @@ func ruleKey(k Kind, oneWay bool) string {
 func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 	if minNs == 0 && maxNs == 0 {
 		switch k {
-		case Partition, Clog:
+		case Partition, Clog, SlowLink:
 			return DefaultPartitionMinNs, DefaultPartitionMaxNs
 		case Crash, PowerLoss:
 			return DefaultCrashMinNs, DefaultCrashMaxNs
@@ -297,6 +313,7 @@ func (r *Rule) shapes(t *Target) uint64 {
 }
 
 func (p *Plan) cut(a *Action, r *Rule, t *Target, shape uint64) {
+	a.Slow = r.Slow
 	out, in := true, true
 	if t.OneWay {
 		in = false
@@ -405,6 +422,8 @@ func (p *Plan) Packet(from, to string) Rates {
 		switch r.Kind {
 		case Drop:
 			rates.DropPPM = max(rates.DropPPM, r.RatePPM)
+		case Corrupt:
+			rates.CorruptPPM = max(rates.CorruptPPM, r.RatePPM)
 		case Duplicate:
 			rates.DuplicatePPM = max(rates.DuplicatePPM, r.RatePPM)
 		case Delay:

@@ -294,12 +294,16 @@ func (f *Faults) Strikes(kind string) bool {
 type FaultRule struct {
 	Kind    string `json:"kind"` // see package fault
 	RatePPM uint64 `json:"rate_ppm"`
-	// MinNs and MaxNs bound the duration (partition, clog, pause, downtime after a crash) or the delay.
+	// MinNs and MaxNs bound the duration (partition, clog, slow link, pause, downtime after a crash) or the delay.
 	MinNs int64 `json:"min_ns,omitempty"`
 	MaxNs int64 `json:"max_ns,omitempty"`
 	// Targets are node names, or links as "a->b" or "a-b"; empty is all that the kind applies to.
 	Targets []string `json:"targets,omitempty"`
 	OneWay  bool     `json:"one_way,omitempty"`
+	// LatencyNs, JitterNs and BandwidthBytes (a second; 0 is unlimited) are what a slow link adds; all 0 is a default.
+	LatencyNs      int64 `json:"latency_ns,omitempty"`
+	JitterNs       int64 `json:"jitter_ns,omitempty"`
+	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
 	// Max bounds how often the rule strikes in one run; 0 is no bound.
 	Max int `json:"max,omitempty"`
 	// ByUser tells a rule that the user wrote from one that a preset added.

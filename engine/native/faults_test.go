@@ -144,6 +144,10 @@ func TestFaultsAreSeen(t *testing.T) {
 		{fault.Partition, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Clog, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Clog, udpServer, udpClient, world.FaultRule{RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Targets: []string{"n1-n2"}}, "same", "lost", "n1-n3"},
+		{fault.SlowLink, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, LatencyNs: 20e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
+		{fault.SlowLink, sink, source, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, BandwidthBytes: 1_000_000, Targets: []string{"n1-n2"}}, "fast", "slow", "n1-n3"},
+		{fault.Corrupt, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
+		{fault.Corrupt, udpServer, comparer, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "one bit", "n1-n3"},
 		{fault.Drop, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Delay, echoServer, tcpClient, world.FaultRule{RatePPM: 200_000, MinNs: 20e6, MaxNs: 40e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
 		{fault.Crash, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "ConnectionRefusedError fast", "n3"},
@@ -154,7 +158,7 @@ func TestFaultsAreSeen(t *testing.T) {
 		{fault.Duplicate, udpServer, udpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "twice", "n1-n3"},
 		{fault.Reorder, udpServer, udpClient, world.FaultRule{RatePPM: 200_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}, "same", "order", "n1-n3"},
 	} {
-		name := string(c.kind) + map[string]string{tcpClient: "-tcp", udpClient: "-udp", reader: "-disk"}[c.client]
+		name := string(c.kind) + map[string]string{tcpClient: "-tcp", source: "-bulk", udpClient: "-udp", comparer: "-bits", reader: "-disk"}[c.client]
 		t.Run(name, func(t *testing.T) {
 			c.rule.Kind = string(c.kind)
 			text, _ := lines(t, struck(c.server, c.client, nil), c.kind)

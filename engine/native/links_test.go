@@ -11,6 +11,34 @@ import (
 )
 
 const (
+	// source sends 30,000 bytes at a time over one connection, and sink answers when it has them all.
+	sink = `import socket
+c, _ = socket.create_server(('', 7000)).accept()
+while True:
+    n = 30000
+    while n > 0:
+        b = c.recv(n); n -= len(b)
+        if not b: raise SystemExit
+    c.sendall(b'k')
+`
+	source = `import socket, time
+time.sleep(0.1)
+c = socket.create_connection(('n1', 7000))
+for i in range(60):
+    t = time.monotonic(); c.sendall(b'x' * 30000); c.recv(1)
+    print('fast' if time.monotonic() - t < 0.02 else 'slow', flush=True)
+    time.sleep(0.05)
+`
+	// comparer counts the bits in which an answer differs from what was sent.
+	comparer = `import socket, time
+time.sleep(0.1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.05); s.connect(('n1', 7000))
+for i in range(60):
+    sent = bytes(range(i, i + 90)); s.send(sent); got = s.recv(100)
+    n = sum(bin(a ^ b).count('1') for a, b in zip(sent, got, strict=True))
+    print('same' if n == 0 else 'one bit' if n == 1 else 'bits', flush=True)
+    time.sleep(0.01)
+`
 	// counting sends numbered datagrams, and tally says of each that comes whether it is the next one and whether it is late.
 	counting = `import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -35,7 +35,7 @@ func (w *World) strike(now int64) error {
 		event := w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target)
 		d.Plan.Ledger.Delivered(a, event)
 		switch a.Kind {
-		case fault.Partition, fault.Clog:
+		case fault.Partition, fault.Clog, fault.SlowLink:
 			w.setLinks(a)
 		case fault.Crash, fault.PowerLoss:
 			i := int(w.nodeID(a.Node))
@@ -75,7 +75,7 @@ func (w *World) undo(actions []fault.Action) error {
 	for _, a := range actions {
 		w.kernel.Happen("", "", "end "+string(a.Kind), int64(a.ID), a.Target)
 		switch a.Kind {
-		case fault.Partition, fault.Clog:
+		case fault.Partition, fault.Clog, fault.SlowLink:
 			w.setLinks(a)
 		case fault.Crash, fault.PowerLoss:
 			i := int(w.nodeID(a.Node))
@@ -109,6 +109,9 @@ func (w *World) setLinks(a fault.Action) {
 			n.SetBlocked(from, to, now.ID != 0, now.ID)
 		case fault.Clog:
 			n.SetClog(w.kernel.NetEnv(), from, to, now.ID)
+		case fault.SlowLink:
+			n.SetSlow(from, to, net.Slow{LatencyNs: now.Slow.LatencyNs, JitterNs: now.Slow.JitterNs, Bandwidth: now.Slow.Bandwidth,
+				FaultID: now.ID, SinceNs: now.StartNs})
 		}
 	}
 }
@@ -138,7 +141,7 @@ func (w *World) setRates() {
 				continue
 			}
 			r := w.director.Plan.Packet(w.spec.Nodes[i].Name, w.spec.Nodes[j].Name)
-			w.kernel.Net.SetRates(net.NodeID(i), net.NodeID(j), net.Rates{DropPPM: r.DropPPM, DelayPPM: r.DelayPPM, DelayMinNs: r.DelayMinNs, DelayMaxNs: r.DelayMaxNs,
+			w.kernel.Net.SetRates(net.NodeID(i), net.NodeID(j), net.Rates{DropPPM: r.DropPPM, CorruptPPM: r.CorruptPPM, DelayPPM: r.DelayPPM, DelayMinNs: r.DelayMinNs, DelayMaxNs: r.DelayMaxNs,
 				DuplicatePPM: r.DuplicatePPM, ReorderPPM: r.ReorderPPM, ReorderMinNs: r.ReorderMinNs, ReorderMaxNs: r.ReorderMaxNs})
 		}
 	}

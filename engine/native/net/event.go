@@ -31,8 +31,10 @@ type packet struct {
 	Cause FaultRef
 	// Fault marks a datagram that is a duplicate or was overtaken; Arrived is its due time where it was withheld.
 	Fault FaultRef
-	Key   int64 // of a withheld datagram's mark
-	Group bool  // sent to a multicast or broadcast address
+	// Flipped is the place, from 1 on, of the byte that corruption has changed in a datagram; 0 is none.
+	Flipped int
+	Key     int64 // of a withheld datagram's mark
+	Group   bool  // sent to a multicast or broadcast address
 }
 
 func (e *event) before(o *event) bool { return e.At < o.At || e.At == o.At && e.Seq < o.Seq }

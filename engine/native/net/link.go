@@ -2,6 +2,7 @@ package net
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/fault"
 )
@@ -19,6 +20,8 @@ type Link struct {
 type Rates struct {
 	// DropPPM loses TCP segments (until they are retransmitted) and datagrams.
 	DropPPM uint64
+	// CorruptPPM gives a packet a wrong bit. TCP's checksum finds it, so the segment is lost; a datagram arrives with it.
+	CorruptPPM uint64
 	// DelayPPM lets a packet take between DelayMinNs and DelayMaxNs longer.
 	DelayPPM               uint64
 	DelayMinNs, DelayMaxNs int64
@@ -27,6 +30,16 @@ type Rates struct {
 	// ReorderMinNs and ReorderMaxNs bound how long an overtaken datagram is held back; both 0 is the link's latency
 	// and 1 ms.
 	ReorderMinNs, ReorderMaxNs int64
+}
+
+// Slow is what a fault adds to one direction of a link for a while.
+type Slow struct {
+	LatencyNs int64
+	JitterNs  int64 // at most
+	Bandwidth int64 // bytes a second; 0 is unlimited
+	FaultID   int   // 0: the link is as it was
+	// SinceNs is when it began: draws are of this strike, so that they stay the same when an earlier one is taken away.
+	SinceNs int64
 }
 
 type linkKey struct{ From, To NodeID }
@@ -40,6 +53,9 @@ type link struct {
 	// Clog is the number of the clog that lies on the link, 0 for none, and Held what waits for its end.
 	Clog int
 	Held []held
+	Slow Slow
+	// SlowUntil is when the last packet has got through what Slow leaves of the bandwidth.
+	SlowUntil int64
 	// BusyUntil is when the last packet has left the sender.
 	BusyUntil int64
 }
@@ -51,6 +67,8 @@ const (
 	// of a run are few enough to read.
 	jitterPPM  = 100_000
 	delaySteps = 64
+	// flips are the places of a datagram at which corruption may turn a bit.
+	flips = 8 * 64
 )
 
 // SetDefaultLink sets the link and the rates of all directions that were not set by themselves. Call it before
@@ -96,6 +114,31 @@ func (s *State) SetClog(env Env, from, to NodeID, faultID int) {
 			s.withholdTCP(h.Packet, f.Due, f.Strike)
 		}
 		s.drop(h.Packet)
+	}
+}
+
+// SetSlow says what slows down a one-way link from now on. What is on its way already is not concerned.
+func (s *State) SetSlow(from, to NodeID, slow Slow) { s.link(from, to).Slow = slow }
+
+// lag is what a slow link adds to the time that a packet takes which is sent now.
+func (l *link) lag(now int64) int64 {
+	return l.Slow.LatencyNs + l.Slow.JitterNs + max(l.SlowUntil-now, 0)
+}
+
+// slow lets a packet of n bytes take longer.
+func (f *fate) slow(env Env, l *link, stream string, n int, payload bool) {
+	late := l.Slow.LatencyNs
+	if l.Slow.Bandwidth > 0 {
+		l.SlowUntil = max(env.Now(), l.SlowUntil) + int64(n)*second/l.Slow.Bandwidth
+		late += l.SlowUntil - env.Now()
+	}
+	if payload && l.Slow.JitterNs > 0 {
+		v := env.Rare(stream+"/slow@"+strconv.FormatInt(l.Slow.SinceNs, 10), jitterSteps, jitterPPM)
+		late += l.Slow.JitterNs * int64(v) / (jitterSteps - 1)
+	}
+	f.At += late
+	if f.Strike.Kind == "" && late > 0 {
+		f.Strike = FaultRef{Kind: fault.SlowLink, ID: l.Slow.FaultID}
 	}
 }
 
@@ -162,6 +205,7 @@ type fate struct {
 	Strike FaultRef // what lies on the link and loses or holds the packet
 	Twice  bool
 	Behind bool
+	Flip   uint64 // which bit of a datagram turns, 0 none: see flip
 }
 
 // headerBytes is what Ethernet, IP and TCP add to a packet.
@@ -183,11 +227,21 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 	}
 	f.At = f.Due
 	f.block(l)
+	if l.Slow.FaultID != 0 {
+		f.slow(env, l, stream, n+headerBytes, payload)
+	}
 	if !payload {
 		return f
 	}
 	if r := l.Rates.DropPPM; r > 0 && env.Rare(stream+"/drop", 2, r) == 1 {
 		f.Lost, f.Fault = true, FaultRef{Kind: fault.Drop, Packet: s.harm()}
+	}
+	if r := l.Rates.CorruptPPM; r > 0 && !datagram {
+		if env.Rare(stream+"/corrupt", 2, r) == 1 && !f.Lost {
+			f.Lost, f.Fault = true, FaultRef{Kind: fault.Corrupt, Packet: s.harm()}
+		}
+	} else if r > 0 {
+		f.Flip = env.Rare(stream+"/corrupt", 1+flips, r)
 	}
 	if r := l.Rates.DelayPPM; r > 0 {
 		if v := env.Rare(stream+"/delay", 1+delaySteps, r); v > 0 {
@@ -212,8 +266,8 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 	case f.Strike.Kind == fault.Partition:
 		f.Lost, f.Twice, f.Behind, f.Fault = true, false, false, FaultRef{}
 		return f
-	case f.Lost: // no clog can hold it
-		f.Strike = FaultRef{}
+	case f.Lost: // nothing can hold it
+		f.Strike, f.Flip = FaultRef{}, 0
 	}
 	if f.Fault.Kind != "" {
 		env.Delivered(f.Fault.Kind)
@@ -236,6 +290,18 @@ func (f *fate) block(l *link) {
 	if f.Strike = l.stopped(); f.Strike.Kind != "" {
 		f.Lost, f.Held = l.Blocked, !l.Blocked
 	}
+}
+
+// flip turns bit v of flips, from 1 on, in a copy of data, and tells the place of the byte, from 1 on. Where there is no
+// byte there is nothing to turn.
+func flip(data []byte, v uint64) ([]byte, int) {
+	if v == 0 || len(data) == 0 {
+		return data, 0
+	}
+	place := int(v-1) / 8 * len(data) / (flips / 8)
+	data = slices.Clone(data)
+	data[place] ^= 1 << ((v - 1) % 8)
+	return data, place + 1
 }
 
 // causes are the faults that keep a packet from arriving in time.

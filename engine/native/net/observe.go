@@ -114,8 +114,11 @@ func (s *State) withholdTCP(p *packet, due int64, ref FaultRef) {
 	}
 }
 
-// received reports the fault that a datagram shows to the program that reads it.
-func received(env Env, m *message) {
+// received reports the faults that a datagram shows to the program that reads limit bytes of it.
+func received(env Env, m *message, limit int) {
+	if m.Flipped > 0 && m.Flipped <= limit {
+		env.Observed(fault.Corrupt)
+	}
 	if k := m.Fault.Kind; k == fault.Duplicate || k == fault.Reorder {
 		env.Observed(k)
 	}

@@ -201,6 +201,8 @@ func (w *world) do(line string) string {
 				r.DropPPM = uint64(number(v))
 			case "duplicate":
 				r.DuplicatePPM = uint64(number(v))
+			case "corrupt":
+				r.CorruptPPM = uint64(number(v))
 			case "reorder":
 				r.ReorderPPM = uint64(number(v))
 			case "delay":
@@ -212,6 +214,8 @@ func (w *world) do(line string) string {
 		w.s.SetBlocked(w.nodes[f[1]], w.nodes[f[2]], f[0] == "block", number(f[3]))
 	case "clog":
 		w.s.SetClog(w, w.nodes[f[1]], w.nodes[f[2]], number(f[3]))
+	case "slow": // slow FROM TO FAULT LATENCY BANDWIDTH
+		w.s.SetSlow(w.nodes[f[1]], w.nodes[f[2]], Slow{FaultID: number(f[3]), LatencyNs: duration(f[4]), Bandwidth: int64(number(f[5]))})
 	case "down":
 		w.s.NodeDown(w, w.nodes[f[1]], FaultRef{Kind: fault.Crash, ID: 9})
 	case "up":
@@ -341,7 +345,7 @@ func (w *world) do(line string) string {
 		return "[" + strings.Join(out, " ") + "]"
 	case "ledger":
 		var out []string
-		for _, k := range []fault.Kind{fault.Drop, fault.Delay, fault.Duplicate, fault.Reorder} {
+		for _, k := range []fault.Kind{fault.Drop, fault.Corrupt, fault.Delay, fault.Duplicate, fault.Reorder} {
 			for _, what := range []string{"delivered ", "observed "} {
 				if n := w.led[what+string(k)]; n > 0 {
 					out = append(out, fmt.Sprintf("%s%s %d", what, k, n))

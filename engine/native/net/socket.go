@@ -66,6 +66,8 @@ type message struct {
 	Charge int64
 	Sender SockID // unix: whose send buffer it occupies
 	Fault  FaultRef
+	// Flipped is that of the packet.
+	Flipped int
 }
 
 // sock returns an open socket, or nil.
@@ -428,7 +430,7 @@ func (s *State) datagramRecv(env Env, sk *sock, limit, flags int) (Received, Err
 	m := &sk.Queue[0]
 	r := m.received(limit)
 	if flags&MSG_PEEK == 0 {
-		received(env, m)
+		received(env, m, limit)
 		s.dequeue(sk)
 	}
 	return r, OK

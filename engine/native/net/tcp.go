@@ -156,6 +156,15 @@ func (s *State) iss() int64 {
 	return s.NextISS
 }
 
+// patience is how long to wait for an acknowledgement. As an estimate of the round trip does, it grows where a link is slow.
+func (s *State) patience(env Env, sk *sock) int64 {
+	wait := s.rto(sk)
+	if peer := sk.TCP.Peer; peer != sk.Node {
+		wait += s.link(sk.Node, peer).lag(env.Now()) + s.link(peer, sk.Node).lag(env.Now())
+	}
+	return wait
+}
+
 // rto is the retransmission timeout after the given number of retries.
 func (s *State) rto(sk *sock) int64 {
 	t := sk.TCP
@@ -284,12 +293,12 @@ func (s *State) output(env Env, sk *sock) {
 	case t.SndUna < t.SndMax:
 		t.PersistAt = 0
 		if t.RetransAt == 0 {
-			t.RetransAt, t.FirstSent = now+s.rto(sk), now
+			t.RetransAt, t.FirstSent = now+s.patience(env, sk), now
 		}
 	case t.SndUna < t.SndEnd: // the window is closed and nothing is in flight
 		t.RetransAt = 0
 		if t.PersistAt == 0 {
-			t.PersistAt, t.FirstSent, t.ProbeBackoff = now+s.rto(sk), now, 0
+			t.PersistAt, t.FirstSent, t.ProbeBackoff = now+s.patience(env, sk), now, 0
 		}
 	default:
 		t.RetransAt, t.PersistAt = 0, 0

@@ -113,7 +113,7 @@ func (s *State) sendSYN(env Env, sk *sock) {
 		flags |= flagACK
 	}
 	s.emit(env, sk, flags, t.SndISS, nil)
-	t.RetransAt = env.Now() + s.rto(sk)
+	t.RetransAt = env.Now() + s.patience(env, sk)
 	if t.Retries == 0 {
 		t.FirstSent = env.Now()
 	}
@@ -493,7 +493,7 @@ func (s *State) retransmit(env Env, sk *sock) bool {
 	t.Retries++
 	t.Retrans++
 	t.SndNxt, t.Recovery = t.SndUna, true
-	t.RetransAt = now + s.rto(sk)
+	t.RetransAt = now + s.patience(env, sk)
 	if user := int64(sk.Opt.UserTimeoutMs) * milli; user > 0 {
 		t.RetransAt = max(min(t.RetransAt, t.FirstSent+user), now+1)
 	}

@@ -202,11 +202,14 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 		flow.Last = max(flow.Last, f.At)
 		f.At = flow.Last
 	}
+	if p.Data, p.Flipped = flip(data, f.Flip); p.Flipped > 0 {
+		env.Delivered(fault.Corrupt)
+	}
 	s.Bytes += int64(len(data))
 	s.put(p, f)
 	if f.Twice {
 		again := *p
-		again.Fault, again.Key = FaultRef{Kind: fault.Duplicate}, 0
+		again.Fault, again.Key, again.Flipped = FaultRef{Kind: fault.Duplicate}, 0, 0
 		s.Bytes += int64(len(data))
 		s.put(&again, f)
 	}
@@ -253,7 +256,7 @@ func (s *State) udpInput(env Env, p *packet) {
 		if len(sk.Queue) > 0 && sk.Charge+charge > sk.Opt.RcvBuf {
 			continue // lost
 		}
-		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault})
+		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped})
 		if p.Key != 0 && len(sk.Marks) > 0 {
 			sk.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
 		}
