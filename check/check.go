@@ -294,3 +294,26 @@ func Unobserved(spec *world.Spec, ledgers []fault.Ledger) []string {
 	}
 	return reasons
 }
+
+// Unhandled says for each kind of fault that the Spec ties to a sign of its handling, and whose sign no run of a
+// campaign showed after such a fault, what was looked for.
+func Unhandled(spec *world.Spec, ledger *fault.Ledger) []string {
+	if !spec.Faults.Enabled {
+		return nil
+	}
+	var reasons []string
+	for _, h := range spec.Faults.Handling {
+		var e fault.Entry
+		if k := slices.IndexFunc(ledger.Entries, func(e fault.Entry) bool { return string(e.Kind) == h.Kind }); k >= 0 {
+			e = ledger.Entries[k]
+		}
+		if e.Handled == 0 {
+			sign := "the log pattern " + h.Log
+			if h.Assertion != "" {
+				sign = fmt.Sprintf("the assertion %q", h.Assertion)
+			}
+			reasons = append(reasons, fmt.Sprintf("%s was delivered %d times, and %s never showed after it", h.Kind, e.Delivered, sign))
+		}
+	}
+	return reasons
+}

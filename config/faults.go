@@ -2,9 +2,14 @@ package config
 
 import (
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -99,12 +104,14 @@ func (l *loader) faults(n *node) {
 	if n != nil {
 		f.Enabled = valueOr(n.get("enabled"), true)
 		f.Mode = valueOr(n.get("mode"), "")
-		f.StartNs = valueOr(n.get("start"), int64(0))
+		f.StartNs = valueOr(n.get("warmup"), int64(0))
+		f.Swarm = valueOr(n.get("swarm"), f.Mode != "")
 		f.StopNs = valueOr(n.get("stop"), int64(0))
 		if s := n.get("stop"); s != nil && f.StopNs <= f.StartNs {
-			l.fail(s.position, "make `stop:` later than `start:`", "faults.stop is not after faults.start")
+			l.fail(s.position, "make `stop:` later than the end of the warmup", "faults.stop is not after faults.warmup")
 		}
-		rules := l.writtenRules(n.get("rules"))
+		roles := l.roles(n.get("roles"))
+		rules := l.writtenRules(n.get("rules"), roles)
 		for i := range knobs {
 			if r, ok := l.knob(n, &knobs[i], rules); ok {
 				f.Rules = append(f.Rules, r)
@@ -112,6 +119,7 @@ func (l *loader) faults(n *node) {
 		}
 		f.Rules = append(f.Rules, rules...)
 		l.required(n.get("require_observed"))
+		l.handling(n.get("handling"))
 		f.DiskProfile = valueOr(n.get("disk").get("profile"), "")
 		if p := n.get("disk").get("profile"); p != nil && !f.Strikes("power_loss") {
 			l.idle(p.position, "faults.disk.profile", "no power loss has a rate above 0")
@@ -241,79 +249,281 @@ func (l *loader) slowLink(n *node, prefix, at string, r *world.FaultRule) {
 	}
 }
 
-func (l *loader) writtenRules(n *node) []world.FaultRule {
+func (l *loader) writtenRules(n *node, roles []string) []world.FaultRule {
 	var rules []world.FaultRule
 	for i, item := range n.list() {
 		key := fmt.Sprintf("faults.rules[%d]", i)
-		r := world.FaultRule{Kind: valueOr(item.get("kind"), ""), RatePPM: valueOr(item.get("rate"), uint64(0)),
-			OneWay: valueOr(item.get("one_way"), false), Max: int(valueOr(item.get("max"), int64(0))), ByUser: true}
-		if r.Kind == "" {
-			l.missing(item, "kind", "add `kind:`, one of "+strings.Join(kinds, ", "), "%s has no kind", key)
+		var r world.FaultRule
+		ok := false
+		if item.kind == scalar {
+			r, ok = l.sentence(item, key, roles)
+		} else {
+			r, ok = l.rule(item, key, roles)
+		}
+		if !ok {
 			continue
 		}
-		if !item.has("rate") {
-			l.missing(item, "rate", "add `rate:`, from 0 to 1", "%s has no rate", key)
-			continue
-		}
-		if k := slices.IndexFunc(knobs, func(k knob) bool { return k.kind == r.Kind }); k >= 0 {
+		if k := slices.IndexFunc(knobs, func(k knob) bool { return k.kind == r.Kind }); k >= 0 && r.MaxNs == 0 {
 			r.MinNs, r.MaxNs = knobs[k].otherwise[0], knobs[k].otherwise[1]
 		}
-		if r.Kind == "delay" {
+		if r.Kind == "delay" && r.MaxNs == 0 {
 			r.MinNs, r.MaxNs = 25e6, 75e6
-		}
-		if d := item.get("duration_ms"); d != nil {
-			v := d.value.([2]int64)
-			r.MinNs, r.MaxNs = v[0], v[1]
-			if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || onNodes(r.Kind) && !perStep(r.Kind)) {
-				l.idle(item.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
-			}
-		}
-		l.slowLink(item, "", key+".", &r)
-		if r.OneWay && !directed(r.Kind) {
-			l.idle(item.entry("one_way").key.position, key+".one_way", "only partition, clog and slow_link have a direction; name targets as a->b")
-		}
-		if r.Max > 0 && !onNodes(r.Kind) && !perStep(r.Kind) {
-			l.idle(item.entry("max").key.position, key+".max", "faults per packet are not counted")
-		}
-		for _, t := range item.get("targets").scalars() {
-			if l.faultTarget(t, r.Kind, key) {
-				r.Targets = append(r.Targets, t.text)
-			}
 		}
 		rules = append(rules, r)
 	}
 	return rules
 }
 
+// sentence reads a rule of one line, in the language of package fault.
+func (l *loader) sentence(n *node, key string, roles []string) (world.FaultRule, bool) {
+	before := len(l.errs)
+	r, err := fault.Parse(n.text)
+	if err != nil {
+		l.fail(n.position, "docs/faults.md has the language; one rule is: crash on n1 after 5s max 1", "%s: %v", key, err)
+		return r, false
+	}
+	l.condition(n.position, r.When, key)
+	for _, role := range roleAsked.FindAllStringSubmatch(r.When, -1) {
+		l.knownRole(n.position, role[1], key, roles)
+	}
+	for _, t := range r.Targets {
+		l.faultTarget(n.position, t, r.Kind, key)
+	}
+	if len(l.errs) == before && len(r.At) > 0 {
+		l.calls(n.position, &r, key)
+	}
+	return r, len(l.errs) == before
+}
+
+// roleAsked finds the roles that a condition compares with.
+var roleAsked = regexp.MustCompile(`\brole\s*[!=]=\s*["']([^"']*)["']`)
+
+func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, bool) {
+	before := len(l.errs)
+	r := world.FaultRule{Kind: valueOr(n.get("kind"), ""), RatePPM: valueOr(n.get("rate"), uint64(0)),
+		OneWay: valueOr(n.get("one_way"), false), Max: int(valueOr(n.get("max"), int64(0))), ByUser: true, Path: valueOr(n.get("path"), "")}
+	if r.Kind == "" {
+		l.missing(n, "kind", "add `kind:`, one of "+strings.Join(kinds, ", "), "%s has no kind", key)
+		return r, false
+	}
+	var when []string
+	if a := n.get("after"); a != nil {
+		when = append(when, fault.After(a.value.(int64)))
+	}
+	if a := n.get("after_event"); a != nil {
+		when = append(when, fault.AfterEvent(uint64(a.value.(int64))))
+	}
+	if w := n.get("while"); w != nil {
+		l.knownRole(w.position, w.text, key+".while", roles)
+		when = append(when, "role == "+strconv.Quote(w.text))
+	}
+	if w := n.get("when"); w != nil {
+		if strings.TrimSpace(w.text) == "" {
+			l.fail(w.position, "leave it out, or write a condition such as: operations > 100", "%s.when is empty", key)
+		} else {
+			l.condition(w.position, w.text, key+".when")
+			for _, role := range roleAsked.FindAllStringSubmatch(w.text, -1) {
+				l.knownRole(w.position, role[1], key+".when", roles)
+			}
+		}
+		when = append(when, w.text)
+	}
+	r.When = fault.All(when...)
+	for _, c := range n.get("at").scalars() {
+		r.At = append(r.At, c.text)
+	}
+	switch {
+	case n.has("rate"):
+	case len(when) > 0 || len(r.At) > 0:
+		r.RatePPM = 1_000_000
+	default:
+		l.missing(n, "rate", "add `rate:`, from 0 to 1", "%s has no rate", key)
+		return r, false
+	}
+	if d := n.get("duration_ms"); d != nil {
+		v := d.value.([2]int64)
+		r.MinNs, r.MaxNs = v[0], v[1]
+		if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || onNodes(r.Kind) && !perStep(r.Kind)) {
+			l.idle(n.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
+		}
+	}
+	l.slowLink(n, "", key+".", &r)
+	if r.OneWay && !directed(r.Kind) {
+		l.idle(n.entry("one_way").key.position, key+".one_way", "only partition, clog and slow_link have a direction; name targets as a->b")
+	}
+	if r.Max > 0 && !onNodes(r.Kind) && !perStep(r.Kind) {
+		l.idle(n.entry("max").key.position, key+".max", "faults per packet are not counted")
+	}
+	for _, t := range n.get("targets").scalars() {
+		if l.faultTarget(t.position, t.text, r.Kind, key+".targets") {
+			r.Targets = append(r.Targets, t.text)
+		}
+	}
+	switch at := n.get("at"); {
+	case at != nil && len(r.At) == 0:
+		l.fail(at.position, "name system calls, such as fsync", "%s.at is empty", key)
+	case at != nil:
+		l.calls(at.position, &r, key)
+	case r.Path != "" && !fault.PerCall(fault.Kind(r.Kind)):
+		l.fail(n.get("path").position, "add `at:` with the system calls", "%s.path: files are matched at system calls, and there is no `at:`", key)
+	}
+	return r, len(l.errs) == before
+}
+
+// calls checks the system calls at which a rule strikes, and the files.
+func (l *loader) calls(at position, r *world.FaultRule, key string) {
+	for _, c := range r.At {
+		if !callName.MatchString(c) {
+			l.fail(at, "write the call's name as strace shows it, such as fsync", "%s: %q is no name of a system call", key, shorten(c))
+		}
+	}
+	if fault.PerPacket(fault.Kind(r.Kind)) {
+		l.fail(at, "leave out the system calls, or use a kind that strikes nodes", "%s: %s strikes packets, and no system calls", key, r.Kind)
+	}
+	if _, err := path.Match(r.Path, ""); err != nil {
+		l.fail(at, "write a pattern such as *.wal", "%s: %q is no pattern of file names", key, shorten(r.Path))
+	}
+	l.result.places[place{part: engine.PartFault, name: strings.Join(r.At, ",")}] = location{at, key}
+}
+
+var callName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// condition checks a condition of a rule.
+func (l *loader) condition(at position, text, key string) {
+	if text == "" {
+		return
+	}
+	if _, err := fault.CompileCondition(text); err != nil {
+		l.fail(at, "docs/faults.md has what conditions can ask about, such as: role == \"leader\" and time_s > 5", "%s: %v", key, err)
+	}
+}
+
+func (l *loader) knownRole(at position, role, key string, roles []string) {
+	if role != "" && !slices.Contains(roles, role) {
+		l.fail(at, "declare it under faults.roles; "+suggest(role, roles), "%s: there is no role %q", key, shorten(role))
+	}
+}
+
+// roles reads what nodes can be, and returns the names.
+func (l *loader) roles(n *node) []string {
+	var names []string
+	if n == nil {
+		return nil
+	}
+	for _, e := range n.entries {
+		key, c := "faults.roles."+e.name, e.value
+		ways := 0
+		for _, way := range []string{"log", "script", "endpoint"} {
+			if c.has(way) {
+				ways++
+			}
+		}
+		if ways != 1 {
+			l.fail(e.key.position, "give it `log:`, `script:` or `endpoint:`", "%s is told by %d of log, script and endpoint", key, ways)
+			continue
+		}
+		if u := c.get("endpoint"); u != nil && !strings.Contains(u.text, "{node}") {
+			l.fail(u.position, "write {node} in place of the node's name", "%s.endpoint asks the same node each time", key)
+		}
+		names = append(names, e.name)
+		for _, d := range l.nodeNames() {
+			if l.node(d).spec.Role != world.Server {
+				continue
+			}
+			before := len(l.errs)
+			l.spec.Faults.Roles = append(l.spec.Faults.Roles, l.role(c, e.name, d, key))
+			if len(l.errs) > before {
+				break
+			}
+		}
+		if !c.has("log") {
+			l.checker()
+		}
+	}
+	return names
+}
+
+// role is how one node's role is told.
+func (l *loader) role(c *node, name, node, key string) world.NodeRole {
+	r := world.NodeRole{Name: name, Node: node}
+	named := func(text string) string { return strings.ReplaceAll(text, "{node}", node) }
+	switch {
+	case c.has("log"):
+		r.Log = c.get("log").text
+		if u := c.get("until"); u != nil {
+			r.Until = u.text
+		}
+		return r
+	case c.has("script"):
+		r.Check = &world.Check{Type: world.Custom, Script: l.program(c.get("script"), key+".script")}
+		for i, w := range r.Check.Script {
+			r.Check.Script[i] = named(w)
+		}
+		l.remember(place{part: engine.PartProperty, name: name}, c.get("script"), key+".script")
+	case strings.HasPrefix(c.get("endpoint").text, "redis://"):
+		r.Check = &world.Check{Type: world.RedisCheck}
+		r.Check.Endpoint, _ = l.serverURL(c.get("endpoint").position, "redis", key+".endpoint", named(c.get("endpoint").text))
+		l.redisCheck(c, r.Check, key)
+	default:
+		r.Check = &world.Check{Type: world.HTTPCheck, ExpectStatus: int(valueOr(c.get("expect").get("status"), int64(200))), ExpectBody: valueOr(c.get("expect").get("body"), "")}
+		r.Check.Endpoint, _ = l.serverURL(c.get("endpoint").position, "http", key+".endpoint", named(c.get("endpoint").text))
+	}
+	r.Check.IntervalNs = valueOr(c.get("interval"), int64(probeIntervalNs))
+	return r
+}
+
+// handling reads what shows that programs dealt with faults.
+func (l *loader) handling(n *node) {
+	if n == nil {
+		return
+	}
+	f := &l.spec.Faults
+	for _, e := range n.entries {
+		key := "faults.handling." + e.name
+		h := world.Handling{Kind: e.name, Log: valueOr(e.value.get("log"), ""), Assertion: valueOr(e.value.get("assertion"), "")}
+		switch {
+		case !slices.Contains(kinds, e.name):
+			l.fail(e.key.position, suggest(e.name, kinds), "faults.handling: there is no kind of fault %q", shorten(e.name))
+		case !f.Strikes(e.name):
+			l.fail(e.key.position, "give it a rate above 0, or remove this", "%s: the kind never strikes", key)
+		case (h.Log == "") == (h.Assertion == ""):
+			l.fail(e.key.position, "give it `log:` or `assertion:`", "%s needs one of log and assertion", key)
+		case h.Log != "" && !slices.ContainsFunc(l.spec.LogPatterns, func(p world.LogPattern) bool { return p.Name == h.Log }):
+			l.fail(e.value.get("log").position, "add it to `log_patterns:`", "%s.log: there is no log pattern %q", key, shorten(h.Log))
+		default:
+			f.Handling = append(f.Handling, h)
+		}
+	}
+}
+
 // faultTarget checks the name of a node or a link, a-b or a->b.
-func (l *loader) faultTarget(t *node, kind, key string) bool {
-	key += ".targets"
+func (l *loader) faultTarget(at position, name, kind, key string) bool {
 	var link bool
-	switch a, b, arrow := strings.Cut(t.text, "->"); {
-	case l.node(t.text) != nil:
-		if onNodes(kind) && l.node(t.text).spec.Role == world.Client {
-			l.fail(t.position, "name a server, or give the node `role: server`", "%s: %s is a client, and %s strikes servers only", key, t.text, kind)
+	switch a, b, arrow := strings.Cut(name, "->"); {
+	case l.node(name) != nil:
+		if onNodes(kind) && l.node(name).spec.Role == world.Client {
+			l.fail(at, "name a server, or give the node `role: server`", "%s: %s is a client, and %s strikes servers only", key, name, kind)
 			return false
 		}
 		return true
 	case arrow:
-		link = l.known(t.position, key, a) && l.known(t.position, key, b)
+		link = l.known(at, key, a) && l.known(at, key, b)
 		if link && a == b {
-			l.fail(t.position, "name two nodes", "%s: %q leads from a node to itself", key, t.text)
+			l.fail(at, "name two nodes", "%s: %q leads from a node to itself", key, name)
 		}
 		if !link || a == b {
 			return false
 		}
 	default:
-		for i, c := range t.text {
-			link = link || c == '-' && l.node(t.text[:i]) != nil && l.node(t.text[i+1:]) != nil && t.text[:i] != t.text[i+1:]
+		for i, c := range name {
+			link = link || c == '-' && l.node(name[:i]) != nil && l.node(name[i+1:]) != nil && name[:i] != name[i+1:]
 		}
 	}
 	switch {
 	case !link:
-		l.fail(t.position, "links are written a-b or a->b; "+suggest(t.text, l.nodeNames()), "%s: there is no node or link %q", key, shorten(t.text))
+		l.fail(at, "links are written a-b or a->b; "+suggest(name, l.nodeNames()), "%s: there is no node or link %q", key, shorten(name))
 	case onNodes(kind):
-		l.fail(t.position, "name a server", "%s: %q is a link, and %s strikes nodes", key, t.text, kind)
+		l.fail(at, "name a server", "%s: %q is a link, and %s strikes nodes", key, name, kind)
 		return false
 	}
 	return link

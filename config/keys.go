@@ -334,8 +334,10 @@ var (
 var faults = of(
 	field{name: "enabled", shape: aFlag, says: "false: nothing goes wrong.", def: "true"},
 	field{name: "mode", shape: oneOf("calm", "moderate", "chaos"), says: "A preset; keys that are written win over it."},
-	field{name: "start", shape: aDuration, says: "When they begin, counted from the end of setup.", def: "0s"},
-	field{name: "stop", shape: aPositive, says: "When they end.", def: "with the workload"},
+	field{name: "swarm", shape: aFlag, says: "Each tape goes without a random subset of the kinds, so that combinations differ.", def: "true with `mode`, else false"},
+	field{name: "warmup", shape: aDuration, says: "How long the workload runs before they begin.", def: "0s"},
+	field{name: "start", of: "warmup", equal: true, shape: aDuration},
+	field{name: "stop", shape: aPositive, says: "When they end, counted from the end of setup.", def: "with the workload"},
 	field{name: "settle", shape: aPositive, says: "How long the world runs on after the last heal before final checks.", def: "10s, or the longest liveness timeout if max_time leaves room"},
 	field{name: "require_observed", shape: anyOf(aFlag, listOf(oneOf(kinds...))), says: "A campaign in which these kinds were never observed is `unknown`; true means all, also those of a preset.", def: "the kinds that are written"},
 	field{name: "network", shape: of(
@@ -385,7 +387,7 @@ var faults = of(
 		field{name: "skew_probability", shape: aRate, says: "A node's clock jumps: not supported yet above 0. A fixed offset and drift are `clock` of a node."},
 		field{name: "skew_ms", shape: aSpan, says: "How far."},
 	), says: "Probabilities are by server and `time_step`."},
-	field{name: "rules", shape: listOf(of(
+	field{name: "rules", shape: listOf(anyOf(aText, of(
 		field{name: "kind", shape: oneOf(kinds...), says: "The kind of fault. Kinds of rules win over those of `mode`."},
 		field{name: "rate", shape: aRate, says: "By packet, call, or target and `time_step`, as the kind has it."},
 		field{name: "probability", of: "rate", equal: true, shape: aRate},
@@ -396,7 +398,31 @@ var faults = of(
 		field{name: "jitter_ms", shape: aMillis, says: "slow_link: up to this much more, drawn for each packet.", def: "50"},
 		field{name: "bandwidth_bytes", shape: aWhole, says: "slow_link: what is left of the bandwidth, in bytes a second; 0 is all.", def: "125000"},
 		field{name: "max", shape: shape{kind: whole, max: 1e6}, says: "How often it strikes in a run; 0 is no bound.", def: "0"},
-	)), says: "Faults one by one, with targets."},
+		field{name: "at", shape: textOrAll, says: "System calls: it strikes as a program of the target enters one of them, and the rate is by such call."},
+		field{name: "path", shape: aText, says: "Only at calls on files whose name matches, such as `*.wal`."},
+		field{name: "after", shape: aDuration, says: "Not before so much of the chaos phase is over.", def: "0s"},
+		field{name: "after_event", shape: aWhole, says: "Not before this event of the run.", def: "0"},
+		field{name: "while", shape: aText, says: "Only nodes that have this role (`roles`)."},
+		field{name: "when", shape: aText, verbatim: true, says: "Only while this condition is true (docs/faults.md)."},
+	))), says: "Faults one by one: as sentences, such as `crash on n1 at fsync while leader max 1`, or as mappings (docs/faults.md)."},
+	field{name: "roles", shape: namedWith(of(
+		field{name: "log", shape: shape{kind: pattern}, verbatim: true, says: "The node has the role from a line of its log that matches."},
+		field{name: "until", shape: shape{kind: pattern}, verbatim: true, says: "... until one that matches this, or its programs end."},
+		field{name: "script", shape: command, says: "A program that is run on the checker's node, with `{node}` for the node's name; exit code 0 says that it has the role."},
+		field{name: "endpoint", shape: aText, says: "A URL with `{node}`, `http://...` or `redis://...`, that is asked instead."},
+		field{name: "command", shape: command, says: "redis: the command.", def: "PING"},
+		field{name: "expect", shape: anyOf(aText, of(
+			field{name: "status", shape: shape{kind: whole, min: 100, max: 599}, says: "http: the status.", def: "200"},
+			field{name: "body", shape: aText, says: "http: the whole body, without white space around it."},
+		)), says: "redis: the reply that says so. http: a mapping."},
+		field{name: "interval", shape: aPositive, says: "How often it is asked.", def: "1s"},
+	)), says: "What nodes are at times, such as `leader`; rules ask for it by `while` and `when`."},
+	field{name: "handling", shape: shape{kind: dictionary, item: &handlingKeys}, says: "What shows that programs dealt with a kind of fault. A campaign in which the kind was observed and this never was, is `unknown`."},
+)
+
+var handlingKeys = of(
+	field{name: "log", shape: aText, says: "The name of a log pattern."},
+	field{name: "assertion", shape: aText, says: "The message of a sometimes- or reachable-assertion."},
 )
 
 var exploration = of(

@@ -342,11 +342,11 @@ func (l *loader) build(top *node, composed []*node) {
 	l.links(top)
 	l.workloads(top)
 	l.properties(top)
+	l.patterns(top.get("log_patterns"))
 	l.faults(top.get("faults"))
 	if ns := top.get("simulation").get("cost").get("sync_ns"); ns != nil {
 		l.spec.Cost.SyncNs = ns.value.(int64)
 	}
-	l.patterns(top.get("log_patterns"))
 	l.addresses()
 	l.timesFit(top)
 }

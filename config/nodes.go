@@ -777,6 +777,16 @@ func (l *loader) client(name string) *declared {
 	return d
 }
 
+// checker is the node that probes run on. No fault touches it: what it sees is the servers' doing.
+func (l *loader) checker() *declared {
+	if i := slices.IndexFunc(l.nodes, func(d *declared) bool { return d.spec.Role == world.Checker }); i >= 0 {
+		return l.nodes[i]
+	}
+	d := l.client("checker")
+	d.spec.Role = world.Checker
+	return d
+}
+
 // addresses numbers the nodes in their order, and completes what needs addresses.
 func (l *loader) addresses() {
 	for i, d := range l.nodes {

@@ -30,7 +30,7 @@ func (l *loader) properties(top *node) {
 		probes = probes || p.Check.Type.Probes()
 	}
 	if probes {
-		l.client("checker").spec.Role = world.Checker // no fault touches it: what it sees is the servers' doing
+		l.checker()
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	PartVolume      Part = "volume"   // named by its target
 	PartWorkload    Part = "workload" // named by its name; belongs to no node
 	PartProperty    Part = "property" // so does this
+	PartFault       Part = "fault"    // a rule, named by its system calls, joined by commas
 )
 
 // Mistake is a part of a Spec that cannot be had on this machine: a program, a folder or a user that is not there.

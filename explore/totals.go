@@ -255,6 +255,9 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
 		s.Unknown = append(s.Unknown, "fault "+reason+" by a program under test (faults.require_observed says what must be)")
 	}
+	for _, reason := range check.Unhandled(spec, &t.Faults) {
+		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.handling asks for it)")
+	}
 	for _, e := range t.Faults.Entries {
 		named := slices.Contains(spec.Faults.Require, string(e.Kind)) || slices.ContainsFunc(spec.Faults.Rules,
 			func(r world.FaultRule) bool { return r.ByUser && r.RatePPM > 0 && r.Kind == string(e.Kind) })

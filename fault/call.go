@@ -54,14 +54,14 @@ func (c *Call) shapes(k Kind) uint64 {
 
 // Call draws what strikes a call. Every rule that could strike it draws, so that taking one rule away shifts no other;
 // the first that strikes counts. Outside the chaos phase nothing is drawn.
-func (p *Plan) Call(src Chooser, c *Call) Harm {
+func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 	var harm Harm
 	if !p.On {
 		return harm
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !PerCall(r.Kind) || !c.struckBy(r.Kind) {
+		if !PerCall(r.Kind) || r.Masked || !c.struckBy(r.Kind) || !r.about(c.Name, c.Path) {
 			continue
 		}
 		for j := range r.Targets {
@@ -70,7 +70,7 @@ func (p *Plan) Call(src Chooser, c *Call) Harm {
 				continue
 			}
 			v := src.Rare(t.Stream, 1+c.shapes(r.Kind), r.RatePPM)
-			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Struck >= r.Max {
+			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Struck >= r.Max || !p.holds(r, t, m, c.Name, c.Path) {
 				continue
 			}
 			r.Struck++
@@ -96,7 +96,7 @@ func (p *Plan) Calls(node string) bool {
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if PerCall(r.Kind) && r.touches(node, node) {
+		if PerCall(r.Kind) && !r.Masked && r.touches(node, node) {
 			return true
 		}
 	}

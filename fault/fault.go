@@ -31,6 +31,8 @@ type Entry struct {
 	Planned   uint64 `json:"planned"`
 	Delivered uint64 `json:"delivered"`
 	Observed  uint64 `json:"observed"`
+	// Handled counts the signs, which the Spec ties to the kind, that a program dealt with it.
+	Handled uint64 `json:"handled,omitempty"`
 	// FirstObserved is the number of the first event whose result a program under test would not have seen
 	// without this kind of fault; 0 if there is none.
 	FirstObserved uint64 `json:"first_observed,omitempty"`

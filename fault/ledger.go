@@ -65,6 +65,13 @@ func (l *Ledger) observe(k Kind, event uint64) {
 	}
 }
 
+// Handled records a sign that a program dealt with a kind of fault. Before the first strike it means nothing.
+func (l *Ledger) Handled(k Kind) {
+	if e := l.entry(k); e.Delivered > 0 {
+		e.Handled++
+	}
+}
+
 func (l *Ledger) ended(id int, atNs int64) {
 	for i := len(l.Strikes) - 1; i >= 0; i-- {
 		if l.Strikes[i].ID == id {
@@ -81,5 +88,6 @@ func (l *Ledger) Add(other *Ledger) {
 		e.Planned += o.Planned
 		e.Delivered += o.Delivered
 		e.Observed += o.Observed
+		e.Handled += o.Handled
 	}
 }

@@ -2,9 +2,12 @@ package fault
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/expr-lang/expr/vm"
 
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -78,14 +81,20 @@ type Rates struct {
 // serialised. The chaos phase is between Begin and Heal.
 type Plan struct {
 	Rules   []Rule
+	Swarm   bool
 	On      bool     // the chaos phase
+	BeganNs int64    // when it began
 	Active  []Action // strikes that were started and not ended, by ID
 	LastID  int
 	Servers []string // in the Spec's order
 	Clients []string
 	// Unsupported are kinds with a rate above 0 that this package does not know.
 	Unsupported []Kind
-	Ledger      Ledger
+	// Broken is the first condition that could not be evaluated, and why; the run means nothing then.
+	Broken string
+	Ledger Ledger
+
+	conditions map[string]*vm.Program // compiled, by their text
 }
 
 // Rule is a rule of the Spec, resolved to its targets.
@@ -96,8 +105,12 @@ type Rule struct {
 	MaxNs   int64
 	OneWay  bool
 	Max     int
-	Struck  int // how often the rule has struck
+	When    string   // a condition, or empty
+	At      []string // system calls, or none
+	Path    string   // of the files that they are about
+	Struck  int      // how often the rule has struck
 	Slow    Slow
+	Masked  bool // turned off in this run
 	Targets []Target
 }
 
@@ -111,7 +124,7 @@ type Target struct {
 
 // New resolves the fault rules of a Spec. Its errors name the rule and the remedy; they are the user's.
 func New(spec *world.Spec) (*Plan, error) {
-	p := &Plan{}
+	p := &Plan{Swarm: spec.Faults.Swarm}
 	for _, n := range spec.Nodes {
 		switch n.Role {
 		case world.Server:
@@ -134,7 +147,10 @@ func New(spec *world.Spec) (*Plan, error) {
 			p.Unsupported = append(p.Unsupported, kind)
 			continue
 		}
-		rule := Rule{Kind: kind, RatePPM: r.RatePPM, OneWay: r.OneWay, Max: r.Max}
+		rule := Rule{Kind: kind, RatePPM: r.RatePPM, OneWay: r.OneWay, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
+		if err := rule.check(); err != nil {
+			return nil, err
+		}
 		rule.MinNs, rule.MaxNs = bounds(kind, r.MinNs, r.MaxNs)
 		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {
 			rule.Slow = usualSlow
@@ -143,7 +159,7 @@ func New(spec *world.Spec) (*Plan, error) {
 		if len(names) == 0 {
 			names = p.all(kind)
 		}
-		key := ruleKey(kind, r.OneWay)
+		key := rule.key()
 		for _, name := range names {
 			t, err := p.target(kind, name)
 			if err != nil {
@@ -163,11 +179,34 @@ func New(spec *world.Spec) (*Plan, error) {
 	return p, nil
 }
 
-func ruleKey(k Kind, oneWay bool) string {
-	if oneWay {
-		return string(k) + "-oneway"
+// key names a rule in the streams of its targets.
+func (r *Rule) key() string {
+	key := string(r.Kind)
+	if r.OneWay {
+		key += "-oneway"
 	}
-	return string(k)
+	if len(r.At) > 0 {
+		key += "@" + strings.Join(r.At, "+")
+	}
+	return key
+}
+
+// check finds what is wrong with a rule's condition and calls.
+func (r *Rule) check() error {
+	if r.When != "" {
+		if _, err := CompileCondition(r.When); err != nil {
+			return fmt.Errorf("fault %s: %w", r.Kind, err)
+		}
+	}
+	switch _, err := path.Match(r.Path, ""); {
+	case err != nil:
+		return fmt.Errorf("fault %s: %q is no pattern of file names: %w", r.Kind, r.Path, err)
+	case r.Path != "" && len(r.At) == 0 && !PerCall(r.Kind):
+		return fmt.Errorf("fault %s: files are matched at system calls; name some with at", r.Kind)
+	case len(r.At) > 0 && PerPacket(r.Kind):
+		return fmt.Errorf("fault %s: it strikes packets, and no system calls", r.Kind)
+	}
+	return nil
 }
 
 func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
@@ -253,44 +292,106 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// Begin starts the chaos phase.
-func (p *Plan) Begin() { p.On = true }
+// Begin starts the chaos phase, and with Swarm chooses the kinds that it goes without.
+func (p *Plan) Begin(src Chooser, nowNs int64) {
+	p.On, p.BeganNs = true, nowNs
+	if !p.Swarm {
+		return
+	}
+	var kinds, masked []Kind
+	for i := range p.Rules {
+		if k := p.Rules[i].Kind; !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+			// 0, the calm choice of a tape without draws, masks nothing: faults that such a tape sets do strike.
+			if src.Rare("fault/swarm/"+string(k), 2, maskPPM) == 1 {
+				masked = append(masked, k)
+			}
+		}
+	}
+	for i := range p.Rules {
+		p.Rules[i].Masked = len(masked) < len(kinds) && slices.Contains(masked, p.Rules[i].Kind)
+	}
+}
 
-// Step draws the strikes of one time step, which start at nowNs. Every rule draws once for every target whether or
+// maskPPM is the chance, in parts per million, that a kind is turned off in a run.
+const maskPPM = 500_000
+
+// Step draws the strikes of one time step, which start at m.NowNs. Every rule draws once for every target whether or
 // not the target can be struck now, so that draw i of a stream always belongs to step i. Outside the chaos phase
 // nothing is drawn.
-func (p *Plan) Step(src Chooser, nowNs int64) []Action {
+func (p *Plan) Step(src Chooser, m *Moment) []Action {
 	if !p.On {
 		return nil
 	}
 	var started []Action
-	for r := range p.Rules {
-		rule := &p.Rules[r]
-		if Steady(rule.Kind) {
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if Steady(r.Kind) || len(r.At) > 0 || r.Masked {
 			continue
 		}
-		for t := range rule.Targets {
-			target := &rule.Targets[t]
-			shapes := rule.shapes(target)
-			v := src.Rare(target.Stream, 1+DurationSteps*shapes, rule.RatePPM)
-			if v == 0 || rule.Max > 0 && rule.Struck >= rule.Max || p.busy(rule.Kind, target.Name) {
-				continue
+		for t := range r.Targets {
+			if a, ok := p.draw(src, r, &r.Targets[t], m, "", ""); ok {
+				started = append(started, a)
 			}
-			rule.Struck++
-			p.LastID++
-			a := Action{ID: p.LastID, Kind: rule.Kind, Target: target.Name, StartNs: nowNs}
-			a.DurationNs = duration(rule.MinNs, rule.MaxNs, (v-1)%DurationSteps)
-			if OnNode(rule.Kind) {
-				a.Node = target.A
-			} else {
-				p.cut(&a, rule, target, (v-1)/DurationSteps)
-			}
-			p.Active = append(p.Active, a)
-			p.Ledger.plan(a.Kind)
-			started = append(started, a)
 		}
 	}
 	return started
+}
+
+// Enter draws the strikes of rules with at, as a program of a node enters a system call. file is what the call is
+// about, if it is a file.
+func (p *Plan) Enter(src Chooser, m *Moment, node, call, file string) []Action {
+	if !p.On {
+		return nil
+	}
+	var started []Action
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if r.Masked || PerCall(r.Kind) || len(r.At) == 0 || !r.about(call, file) {
+			continue
+		}
+		for t := range r.Targets {
+			if r.Targets[t].A != node && r.Targets[t].B != node {
+				continue
+			}
+			if a, ok := p.draw(src, r, &r.Targets[t], m, call, file); ok {
+				started = append(started, a)
+			}
+		}
+	}
+	return started
+}
+
+// Entries lists the system calls at which Enter may strike.
+func (p *Plan) Entries() []string {
+	var calls []string
+	for i := range p.Rules {
+		if !PerCall(p.Rules[i].Kind) {
+			calls = append(calls, p.Rules[i].At...)
+		}
+	}
+	slices.Sort(calls)
+	return slices.Compact(calls)
+}
+
+// draw decides whether a rule strikes a target at one opportunity, and how.
+func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file string) (Action, bool) {
+	v := src.Rare(t.Stream, 1+DurationSteps*r.shapes(t), r.RatePPM)
+	if v == 0 || r.Max > 0 && r.Struck >= r.Max || p.busy(r.Kind, t.Name) || !p.holds(r, t, m, call, file) {
+		return Action{}, false
+	}
+	r.Struck++
+	p.LastID++
+	a := Action{ID: p.LastID, Kind: r.Kind, Target: t.Name, StartNs: m.NowNs}
+	a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)
+	if OnNode(r.Kind) {
+		a.Node = t.A
+	} else {
+		p.cut(&a, r, t, (v-1)/DurationSteps)
+	}
+	p.Active = append(p.Active, a)
+	p.Ledger.plan(a.Kind)
+	return a, true
 }
 
 // duration is step k of DurationSteps from minNs to maxNs, both included.
@@ -407,16 +508,16 @@ func (p *Plan) Lies(k Kind, from, to string) Action {
 	return Action{}
 }
 
-// Packet returns the faults per packet from one node to another; all zero outside the chaos phase and on a node's
-// loopback. Where several rules of a kind apply, the one with the highest rate counts.
-func (p *Plan) Packet(from, to string) Rates {
+// Packet returns the faults per packet from one node to another at a moment; all zero outside the chaos phase and on a
+// node's loopback. Where several rules of a kind apply, the one with the highest rate counts.
+func (p *Plan) Packet(m *Moment, from, to string) Rates {
 	var rates Rates
 	if !p.On || from == to {
 		return rates
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !PerPacket(r.Kind) || !r.touches(from, to) {
+		if !PerPacket(r.Kind) || r.Masked || !r.touches(from, to) || !p.holds(r, &Target{Name: from + "->" + to, A: from, B: to}, m, "", "") {
 			continue
 		}
 		switch r.Kind {
@@ -437,6 +538,16 @@ func (p *Plan) Packet(from, to string) Rates {
 		}
 	}
 	return rates
+}
+
+// Changes tells whether what Packet returns may change within the chaos phase.
+func (p *Plan) Changes() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return PerPacket(r.Kind) && r.When != "" })
+}
+
+// Harms tells whether packets or calls suffer throughout this run's chaos phase: then nothing is healed before its end.
+func (p *Plan) Harms() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return Steady(r.Kind) && !r.Masked })
 }
 
 func (r *Rule) touches(from, to string) bool {

@@ -28,7 +28,7 @@ func mustPlan(t *testing.T, spec *world.Spec) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Begin()
+	p.Begin(tape.NewSource(tape.Tape{}), 0)
 	return p
 }
 
@@ -40,7 +40,7 @@ func play(p *Plan, src Chooser, steps int) string {
 		for _, a := range p.Ended(now) {
 			fmt.Fprintf(&b, "%dms end %d %s %s\n", now/1e6, a.ID, a.Kind, a.Target)
 		}
-		for _, a := range p.Step(src, now) {
+		for _, a := range p.Step(src, &Moment{NowNs: now}) {
 			fmt.Fprintf(&b, "%dms %d %s %s %dms %v\n", now/1e6, a.ID, a.Kind, a.Target, a.DurationNs/1e6, a.Cuts)
 			p.Ledger.Delivered(a, uint64(i))
 		}
@@ -96,7 +96,7 @@ func TestOneWay(t *testing.T) {
 		world.FaultRule{Kind: "partition", RatePPM: tape.Certain, OneWay: true, Targets: []string{"n1-n2"}}))
 	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{
 		{Op: tape.Set, Stream: "fault/partition-oneway/n1-n2", From: 0, Value: DurationSteps + 1}}})
-	started := p.Step(src, 0)
+	started := p.Step(src, &Moment{})
 	if len(started) != 2 {
 		t.Fatalf("started %+v", started)
 	}
@@ -108,7 +108,7 @@ func TestOneWay(t *testing.T) {
 			t.Errorf("Blocked(%s, %s) = %d, want %d", c.from, c.to, id, c.id)
 		}
 	}
-	if healed := p.Heal(5e6); len(healed) != 2 || p.Blocked("n1", "n-3") != 0 || p.Step(src, 6e6) != nil {
+	if healed := p.Heal(5e6); len(healed) != 2 || p.Blocked("n1", "n-3") != 0 || p.Step(src, &Moment{NowNs: 6e6}) != nil {
 		t.Errorf("after the heal: healed %+v, blocked %d", healed, p.Blocked("n1", "n-3"))
 	}
 }
@@ -197,12 +197,12 @@ func TestPacketRates(t *testing.T) {
 		{"load", "n1", Rates{DropPPM: 10}},
 		{"n1", "n1", Rates{}},
 	} {
-		if got := p.Packet(c.from, c.to); got != c.want {
+		if got := p.Packet(&Moment{}, c.from, c.to); got != c.want {
 			t.Errorf("Packet(%s, %s) = %+v, want %+v", c.from, c.to, got, c.want)
 		}
 	}
 	p.Heal(0)
-	if got := p.Packet("n1", "n2"); got != (Rates{}) {
+	if got := p.Packet(&Moment{}, "n1", "n2"); got != (Rates{}) {
 		t.Errorf("after the heal: %+v", got)
 	}
 }
@@ -239,7 +239,7 @@ func TestObservedCountsEachStrikeOnce(t *testing.T) {
 	l.Observed(1, 13)
 	l.DeliveredPacket(Drop)
 	l.ObservedPacket(Drop, 14)
-	want := []Entry{{Drop, 1, 1, 1, 14}, {Crash, 1, 1, 1, 12}}
+	want := []Entry{{Kind: Drop, Planned: 1, Delivered: 1, Observed: 1, FirstObserved: 14}, {Kind: Crash, Planned: 1, Delivered: 1, Observed: 1, FirstObserved: 12}}
 	if !reflect.DeepEqual(l.Entries, want) {
 		t.Errorf("%+v, want %+v", l.Entries, want)
 	}

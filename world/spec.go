@@ -272,7 +272,14 @@ type Check struct {
 type Faults struct {
 	Enabled bool   `json:"enabled"`
 	Mode    string `json:"mode,omitempty"` // the preset: calm, moderate, chaos
-	// StartNs and StopNs bound the chaos phase, counted from the end of setup; StopNs 0 is the workload's end.
+	// Swarm has each tape turn off a random subset of the kinds (never all), so that combinations differ between runs
+	// (Groce et al., Swarm Testing, ISSTA 2012).
+	Swarm bool `json:"swarm,omitempty"`
+	// Roles are what conditions of rules can ask of nodes, and Handling what must be seen of programs after faults.
+	Roles    []NodeRole `json:"roles,omitempty"`
+	Handling []Handling `json:"handling,omitempty"`
+	// StartNs is the length of the warmup phase, in which the workload runs without faults, and StopNs the end of the
+	// chaos phase that follows it, both counted from the end of setup; StopNs 0 is the workload's end.
 	StartNs int64 `json:"start_ns,omitempty"`
 	StopNs  int64 `json:"stop_ns,omitempty"`
 	// SettleNs is how long the world runs on after the heal before final checks.
@@ -308,6 +315,31 @@ type FaultRule struct {
 	Max int `json:"max,omitempty"`
 	// ByUser tells a rule that the user wrote from one that a preset added.
 	ByUser bool `json:"by_user,omitempty"`
+	// When is a condition on the moment and the target (package fault has the language); empty is always true.
+	When string `json:"when,omitempty"`
+	// At names system calls: the rule draws, and strikes, as a program of the target enters one of them, and not once a
+	// time step. Path bounds that to calls on files: a pattern as of path.Match, of the last element if it has no slash.
+	At   []string `json:"at,omitempty"`
+	Path string   `json:"path,omitempty"`
+}
+
+// NodeRole is something that a node is at times, such as a leader. Conditions of fault rules ask for it. A Check that
+// passes says that the node has the role; without one, lines of its log tell: the role begins with one that matches Log
+// and ends with one that matches Until, or when the node's programs end.
+type NodeRole struct {
+	Name  string `json:"name"`
+	Node  string `json:"node"`
+	Check *Check `json:"check,omitempty"`
+	Log   string `json:"log,omitempty"`
+	Until string `json:"until,omitempty"`
+}
+
+// Handling ties a kind of fault to what shows that a program dealt with it: a line that matches a log pattern of the
+// Spec, or an assertion of that name that was reached, after a strike of the kind.
+type Handling struct {
+	Kind      string `json:"kind"`
+	Log       string `json:"log,omitempty"`       // the name of a log pattern
+	Assertion string `json:"assertion,omitempty"` // the message of a sometimes- or reachable-assertion
 }
 
 // LogPattern is a regular expression counted over logs.

@@ -170,7 +170,7 @@ func (w *fake) faults() {
 		for _, a := range w.plan.Ended(w.now) {
 			w.event("", "end "+string(a.Kind), int64(a.ID), a.Target)
 		}
-		for _, a := range w.plan.Step(w.src, w.steps*step) {
+		for _, a := range w.plan.Step(w.src, &fault.Moment{NowNs: w.steps * step}) {
 			n := w.event("", string(a.Kind), int64(a.ID), a.Target)
 			w.plan.Ledger.Delivered(a, n)
 			w.log(w.server, "lost contact: "+a.Target)
@@ -228,7 +228,7 @@ func (w *fake) operation() {
 
 func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 	if w.done == 0 {
-		w.plan.Begin()
+		w.plan.Begin(w.src, w.now)
 	}
 	for w.done < w.ops {
 		switch {

@@ -19,6 +19,7 @@ type director struct {
 	Nodes     []nodeState
 	Jobs      []job // what was started besides main processes, by tag-1
 	NextStep  int64 // of faults; never outside chaos
+	WarmupEnd int64
 	ChaosEnd  int64
 	SettleEnd int64
 	SetupEnd  int64 // when setup no longer waits for a program to say that it is complete
@@ -30,15 +31,29 @@ type director struct {
 	Live      []int              // jobs that are not done and have a deadline
 	LogTail   map[int64][]string // last lines of each process' log, by tag
 	Counts    map[string]uint64
-	patterns  []*regexp.Regexp
-	due       int64 // nextDue, as of the last direct
+	// What conditions of faults ask about.
+	Operations uint64            // that clients have begun
+	Roles      map[string]string // of nodes
+	RoleProbes []roleState
+	patterns   []*regexp.Regexp
+	roles      []roleLines
+	due        int64 // nextDue, as of the last direct
 }
 
 func newDirector(spec *world.Spec, plan *fault.Plan) *director {
-	d := &director{Phase: phaseSetup, Plan: plan, Nodes: make([]nodeState, len(spec.Nodes)), NextStep: never, ChaosEnd: never, SettleEnd: never, SetupEnd: never,
-		Probes: make([]probeState, len(spec.Properties)), LogTail: map[int64][]string{}, Counts: map[string]uint64{}}
+	d := &director{Phase: phaseSetup, Plan: plan, Nodes: make([]nodeState, len(spec.Nodes)), NextStep: never, WarmupEnd: never, ChaosEnd: never, SettleEnd: never, SetupEnd: never,
+		Probes: make([]probeState, len(spec.Properties)), LogTail: map[int64][]string{}, Counts: map[string]uint64{}, Roles: map[string]string{}}
 	for i := range d.Probes {
 		d.Probes[i].NextNs = never
+	}
+	for i := range spec.Faults.Roles {
+		r := &spec.Faults.Roles[i]
+		d.roles = append(d.roles, compileRole(r))
+		next := never
+		if r.Check != nil {
+			next = 0
+		}
+		d.RoleProbes = append(d.RoleProbes, roleState{NextNs: next})
 	}
 	for _, p := range spec.LogPatterns {
 		d.patterns = append(d.patterns, regexp.MustCompile(p.Pattern))
@@ -51,7 +66,7 @@ func (d *director) nextDue() int64 {
 	if !d.Started {
 		return 0
 	}
-	due := min(d.NextStep, d.ChaosEnd, d.SettleEnd, d.SetupEnd)
+	due := min(d.NextStep, d.WarmupEnd, d.ChaosEnd, d.SettleEnd, d.SetupEnd)
 	if end, ok := d.Plan.NextEndNs(); ok {
 		due = min(due, end)
 	}
@@ -61,6 +76,13 @@ func (d *director) nextDue() int64 {
 	for i := range d.Probes {
 		if !d.Probes[i].Running { // its end decides when the next one is due
 			due = min(due, d.Probes[i].NextNs)
+		}
+	}
+	if d.Phase == phaseWarmup || d.Phase == phaseChaos {
+		for i := range d.RoleProbes {
+			if !d.RoleProbes[i].Running {
+				due = min(due, d.RoleProbes[i].NextNs)
+			}
 		}
 	}
 	for _, i := range d.Live {
@@ -111,6 +133,9 @@ func (w *World) direct() error {
 		return err
 	}
 	if err := w.probe(now); err != nil {
+		return err
+	}
+	if err := w.askRoles(now); err != nil {
 		return err
 	}
 	for {

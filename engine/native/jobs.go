@@ -47,6 +47,7 @@ const (
 	jobDriver
 	jobHealth
 	jobProbe
+	jobRole
 )
 
 // job is a program that the director started.
@@ -261,6 +262,8 @@ func (w *World) exited(n *kernel.Notice) error {
 		return w.healthChecked(j.Node, n.Status == 0)
 	case jobProbe:
 		w.probed(j, n)
+	case jobRole:
+		w.roleAsked(j, n)
 	}
 	return nil
 }
@@ -276,6 +279,7 @@ func (w *World) mainEnded(n *kernel.Notice, j *job) error {
 		code = 128 + sig
 	}
 	s.Status, s.ExitCode, s.Healthy, s.NextNs = ended, code, false, never
+	delete(d.Roles, spec.Name)
 	again := false
 	switch spec.Restart.Mode {
 	case world.RestartAlways, world.RestartUnlessStopped:

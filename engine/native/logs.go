@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -32,10 +33,16 @@ func (w *World) log(l engine.LogLine, tag int64) {
 	tail := append(d.LogTail[tag], l.Text)
 	d.LogTail[tag] = tail[max(0, len(tail)-crashLines):]
 	for i, p := range d.patterns {
-		if p.MatchString(l.Text) {
-			d.Counts[w.spec.LogPatterns[i].Name]++
+		if name := w.spec.LogPatterns[i].Name; p.MatchString(l.Text) {
+			d.Counts[name]++
+			for _, h := range w.spec.Faults.Handling {
+				if h.Log == name {
+					d.Plan.Ledger.Handled(fault.Kind(h.Kind))
+				}
+			}
 		}
 	}
+	w.roleLine(&l)
 	if !w.kernel.Nodes[w.nodeID(l.Node)].Driver && sanitizerLine.MatchString(l.Text) {
 		w.addCrash(engine.Crash{Event: l.Event, TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
 	}
@@ -45,7 +52,7 @@ const logFull = "the log of this run is longer than what is kept; the first line
 
 // crash decides whether the end of a process is a failure of the program.
 func (w *World) crash(n *kernel.Notice, j *job, main bool) {
-	if n.ByFault || j.Kind == jobHealth || j.Kind == jobProbe {
+	if n.ByFault || j.Kind == jobHealth || j.Kind == jobProbe || j.Kind == jobRole {
 		return
 	}
 	node := &w.spec.Nodes[j.Node]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -98,7 +99,10 @@ func (w *World) boot() error {
 	k.Observe = w.options.Observe
 	k.Overdue = w.overdue
 	k.Seen = w.observed
-	k.DiskFault = func(c *fault.Call) fault.Harm { return w.director.Plan.Call(w.tape, c) }
+	k.DiskFault = func(c *fault.Call) fault.Harm {
+		m := w.moment()
+		return w.director.Plan.Call(w.tape, &m, c)
+	}
 	k.Leaks = leaks.kernel
 	k.Net = net.New(net.Config{})
 	d := w.spec.DefaultLink
@@ -124,6 +128,10 @@ func (w *World) boot() error {
 		return err
 	}
 	w.director = newDirector(w.spec, plan)
+	if unknown := k.WatchCalls(plan.Entries()); len(unknown) > 0 {
+		return fmt.Errorf("faults strike at %s, which is no system call", strings.Join(unknown, ", "))
+	}
+	k.Entering = w.entering
 	return nil
 }
 

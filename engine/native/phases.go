@@ -9,7 +9,9 @@ import (
 // Phases of a run (DESIGN.md's vocabulary).
 const (
 	phaseSetup  = "setup"
+	phaseWarmup = "warmup" // the workload runs, and nothing goes wrong
 	phaseChaos  = "chaos"
+	phaseHeal   = "heal" // the moment in which all faults end
 	phaseSettle = "settle"
 	phaseFinal  = "final"
 	phaseOver   = "over"
@@ -29,35 +31,42 @@ func (w *World) turnPhase(now int64) error {
 			return nil
 		}
 		d.SetupEnd = never
-		w.enter(phaseChaos)
 		d.ChaosEnd = w.spec.MaxTimeNs - max(f.SettleNs, w.patience()) - min(int64(1e9), w.spec.MaxTimeNs/10)
 		d.ChaosEnd = max(d.ChaosEnd, now+(w.spec.MaxTimeNs-now)/2) // where time is short, half of it
 		if f.StopNs > 0 {
 			d.ChaosEnd = min(d.ChaosEnd, now+f.StopNs)
 		}
 		d.ChaosEnd = max(d.ChaosEnd, now+1)
-		d.Plan.Begin()
-		d.NextStep = now + f.StartNs
-		if len(d.Plan.Rules) == 0 {
-			d.NextStep = never
-		}
-		w.setRates()
+		d.WarmupEnd = min(now+f.StartNs, d.ChaosEnd)
+		w.enter(phaseWarmup)
 		for i := range w.spec.Properties {
 			if p := &w.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {
 				d.Probes[i].NextNs = now
 			}
 		}
 		return w.startDrivers()
+	case phaseWarmup:
+		if now < d.WarmupEnd {
+			return nil
+		}
+		d.WarmupEnd = never
+		w.enter(phaseChaos)
+		d.Plan.Begin(w.tape, now)
+		if len(d.Plan.Rules) > 0 {
+			d.NextStep = now
+		}
+		w.setRates()
 	case phaseChaos:
 		if now < d.ChaosEnd && (d.Drivers > 0 || len(w.spec.Workloads) == 0 && !d.allEnded()) {
 			return nil
 		}
 		d.ChaosEnd, d.NextStep = never, never
+		w.enter(phaseHeal)
 		active := d.Plan.Heal(now)
 		if err := w.undo(active); err != nil {
 			return err
 		}
-		hurt := len(active) > 0 || w.steadyFaults()
+		hurt := len(active) > 0 || d.Plan.Harms()
 		w.setRates()
 		w.enter(phaseSettle)
 		if hurt || d.Healed == 0 { // else the last heal still counts

@@ -3,9 +3,7 @@
 package native
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -42,16 +40,10 @@ func (w *World) probe(now int64) error {
 		if node < 0 {
 			return fmt.Errorf("property %s: there is no client node to run its check on", p.Name)
 		}
-		argv, env := p.Check.Script, slices.Clone(w.spec.Nodes[node].Env)
-		if p.Check.Type != world.Custom {
-			argv = []string{w.options.Self, "driver", "probe"}
-			text, err := json.Marshal(p.Check)
-			if err != nil {
-				return err
-			}
-			env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1")
+		argv, env, err := w.probeCommand(&p.Check, node)
+		if err != nil {
+			return err
 		}
-		env = append(env, "BLOODHOUND_PHASE="+d.Phase)
 		s.Running = true
 		if _, err := w.launch(job{Kind: jobProbe, Node: node, Index: i, Deadline: now + probeTimeoutNs, Heal: s.Heal}, argv, env, "check", "check"); err != nil {
 			return err
@@ -101,7 +93,7 @@ func (w *World) probed(j *job, n *kernel.Notice) {
 				s.NextNs = never
 			}
 		}
-	case d.Phase == phaseChaos || d.Phase == phaseSettle:
+	case d.Phase == phaseWarmup || d.Phase == phaseChaos || d.Phase == phaseSettle:
 		s.NextNs = w.kernel.Now + interval
 	case d.Phase == phaseFinal && j.Phase != phaseFinal:
 		s.NextNs = w.kernel.Now

@@ -3,8 +3,8 @@
 package native
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
@@ -19,7 +19,7 @@ func (w *World) strike(now int64) error {
 		if err := w.undo(ended); err != nil {
 			return err
 		}
-		if len(d.Plan.Active) == 0 && !w.steadyFaults() {
+		if len(d.Plan.Active) == 0 && !w.director.Plan.Harms() {
 			w.healed(now)
 		}
 	}
@@ -27,7 +27,43 @@ func (w *World) strike(now int64) error {
 		return nil
 	}
 	d.NextStep = now + max(w.spec.TimeStepNs, 1)
-	for _, a := range d.Plan.Step(w.tape, now) {
+	m := w.moment()
+	if d.Plan.Changes() {
+		w.setRates()
+	}
+	if err := w.deliver(d.Plan.Step(w.tape, &m)); err != nil {
+		return err
+	}
+	return w.notice()
+}
+
+// moment is what conditions of faults can ask about now.
+func (w *World) moment() fault.Moment {
+	d := w.director
+	return fault.Moment{NowNs: w.kernel.Now, Event: w.kernel.Events, Operations: d.Operations, Logs: d.Counts, Roles: d.Roles}
+}
+
+// entering strikes as a program of a node is about to make a system call, before the call has any effect.
+func (w *World) entering(node kernel.NodeID, call, file string) {
+	d := w.director
+	m := w.moment()
+	actions := d.Plan.Enter(w.tape, &m, w.spec.Nodes[node].Name, call, file)
+	if len(actions) == 0 {
+		return
+	}
+	if err := w.deliver(actions); err != nil && w.failure == nil {
+		w.failure = err
+	}
+	d.due = 0 // the ends of what has begun are to be waited for
+}
+
+// deliver performs strikes.
+func (w *World) deliver(actions []fault.Action) error {
+	d := w.director
+	if d.Plan.Broken != "" {
+		return errors.New(d.Plan.Broken)
+	}
+	for _, a := range actions {
 		d.Healed = 0
 		for i := range d.Probes { // the next heal is what counts now
 			d.Probes[i].Heal = 0
@@ -50,9 +86,7 @@ func (w *World) strike(now int64) error {
 				w.kernel.KillNode(kernel.NodeID(i))
 			}
 			w.kernel.Cause = net.FaultRef{}
-			if err := w.notice(); err != nil {
-				return err
-			}
+			delete(d.Roles, a.Node)
 		case fault.Pause:
 			w.kernel.Pause(w.nodeID(a.Node), a.ID)
 		}
@@ -116,11 +150,6 @@ func (w *World) setLinks(a fault.Action) {
 	}
 }
 
-// steadyFaults reports whether packets or calls suffer throughout the chaos phase: then nothing is healed before its end.
-func (w *World) steadyFaults() bool {
-	return slices.ContainsFunc(w.director.Plan.Rules, func(r fault.Rule) bool { return fault.Steady(r.Kind) })
-}
-
 func (w *World) healed(now int64) {
 	d := w.director
 	d.Heals = append(d.Heals, now)
@@ -134,13 +163,14 @@ func (w *World) healed(now int64) {
 
 // setRates tells the network which packets suffer, and the nodes whether calls on their disks do.
 func (w *World) setRates() {
+	m := w.moment()
 	for i := range w.spec.Nodes {
 		w.kernel.Nodes[i].Harmed = w.director.Plan.Calls(w.spec.Nodes[i].Name)
 		for j := range w.spec.Nodes {
 			if i == j {
 				continue
 			}
-			r := w.director.Plan.Packet(w.spec.Nodes[i].Name, w.spec.Nodes[j].Name)
+			r := w.director.Plan.Packet(&m, w.spec.Nodes[i].Name, w.spec.Nodes[j].Name)
 			w.kernel.Net.SetRates(net.NodeID(i), net.NodeID(j), net.Rates{DropPPM: r.DropPPM, CorruptPPM: r.CorruptPPM, DelayPPM: r.DelayPPM, DelayMinNs: r.DelayMinNs, DelayMaxNs: r.DelayMaxNs,
 				DuplicatePPM: r.DuplicatePPM, ReorderPPM: r.ReorderPPM, ReorderMinNs: r.ReorderMinNs, ReorderMaxNs: r.ReorderMaxNs})
 		}

@@ -31,6 +31,7 @@ type World struct {
 	director *director
 	bases    []*host.Base
 	outcome  engine.Outcome
+	failure  error // of a fault that struck in the middle of a call
 
 	started time.Time
 	closed  bool
@@ -77,6 +78,8 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			}
 		}
 		switch {
+		case w.failure != nil:
+			return "", w.failure
 		case d.Phase == phaseOver:
 			return engine.Finished, nil
 		case k.Now >= w.spec.MaxTimeNs:
@@ -197,7 +200,13 @@ func (w *World) notice() error {
 		case kernel.Logged:
 			w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
 		case kernel.Reported:
-			w.outcome.History = append(w.outcome.History, history.Stamp(n.Text, n.Event, n.TimeNs)...)
+			events := history.Stamp(n.Text, n.Event, n.TimeNs)
+			for i := range events {
+				if events[i].Type == history.Invoke {
+					w.director.Operations++
+				}
+			}
+			w.outcome.History = append(w.outcome.History, events...)
 		case kernel.Told:
 			w.told(n)
 		case kernel.Asked:

@@ -115,6 +115,12 @@ func (k *Kernel) enter(t *Thread, s *host.Stop) {
 	if s.Foreign || s.Nr >= uint64(len(table)) {
 		t.Call.Nr = uint64(len(table)) - 1
 	}
+	if k.watched != nil && k.watched[t.Call.Nr] && !k.Nodes[t.Node].Driver {
+		k.Entering(t.Node, table[t.Call.Nr].name, k.subject(t))
+		if t.State == Dead {
+			return
+		}
+	}
 	k.attempt(t)
 	k.account(t)
 }

@@ -86,12 +86,16 @@ type Kernel struct {
 	Leaks Leaks
 	// Seen is told when a program under test got a result that a fault has changed.
 	Seen func(ref net.FaultRef)
+	// Entering is told when a program under test is about to make a system call that WatchCalls named; file is what the
+	// call is about, if it is a file. The thread may be gone afterwards.
+	Entering func(node NodeID, call, file string)
 	// Overdue is told when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
 
 	// DiskFault decides what strikes a call on a file of a node's disk. It is asked on nodes that are Harmed.
 	DiskFault func(c *fault.Call) fault.Harm
 
+	watched  []bool // calls that Entering is told of, by number; nil if there are none
 	stop     host.Stop
 	buf      []byte
 	small    [256]byte // for structures that a call gives to a program

@@ -1,0 +1,83 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// WatchCalls has Entering told of system calls. It returns the names that no call has.
+func (k *Kernel) WatchCalls(names []string) (unknown []string) {
+	for _, name := range names {
+		nr, ok := CallNumber(name)
+		if !ok {
+			unknown = append(unknown, name)
+			continue
+		}
+		if k.watched == nil {
+			k.watched = make([]bool, len(table))
+		}
+		k.watched[nr] = true
+	}
+	return unknown
+}
+
+// CallNumber is the number of the system call of a name, if the engine knows it.
+func CallNumber(name string) (int, bool) {
+	for nr := range table[:len(table)-1] {
+		if table[nr].name == name && table[nr].handle != nil {
+			return nr, true
+		}
+	}
+	return 0, false
+}
+
+// pathAt is the argument that holds the path which a call is about; dirAt that of the folder where it starts, or -1.
+var pathAt = map[uint64]struct{ dir, path int }{
+	unix.SYS_OPEN: {-1, 0}, unix.SYS_CREAT: {-1, 0}, unix.SYS_OPENAT: {0, 1}, unix.SYS_OPENAT2: {0, 1},
+	unix.SYS_STAT: {-1, 0}, unix.SYS_LSTAT: {-1, 0}, unix.SYS_NEWFSTATAT: {0, 1}, unix.SYS_STATX: {0, 1},
+	unix.SYS_ACCESS: {-1, 0}, unix.SYS_FACCESSAT: {0, 1}, unix.SYS_FACCESSAT2: {0, 1}, unix.SYS_CHDIR: {-1, 0},
+	unix.SYS_MKDIR: {-1, 0}, unix.SYS_MKDIRAT: {0, 1}, unix.SYS_MKNOD: {-1, 0}, unix.SYS_MKNODAT: {0, 1},
+	unix.SYS_RMDIR: {-1, 0}, unix.SYS_UNLINK: {-1, 0}, unix.SYS_UNLINKAT: {0, 1},
+	unix.SYS_RENAME: {-1, 1}, unix.SYS_RENAMEAT: {2, 3}, unix.SYS_RENAMEAT2: {2, 3}, // the new name is the one that matters
+	unix.SYS_LINK: {-1, 1}, unix.SYS_LINKAT: {2, 3}, unix.SYS_SYMLINK: {-1, 1}, unix.SYS_SYMLINKAT: {1, 2},
+	unix.SYS_READLINK: {-1, 0}, unix.SYS_READLINKAT: {0, 1}, unix.SYS_CHMOD: {-1, 0}, unix.SYS_FCHMODAT: {0, 1},
+	unix.SYS_CHOWN: {-1, 0}, unix.SYS_LCHOWN: {-1, 0}, unix.SYS_FCHOWNAT: {0, 1}, unix.SYS_UTIMENSAT: {0, 1},
+	unix.SYS_TRUNCATE: {-1, 0}, unix.SYS_STATFS: {-1, 0}, unix.SYS_EXECVE: {-1, 0}, unix.SYS_EXECVEAT: {0, 1},
+}
+
+// subject is the path of the file that the call at which t stands is about, as far as names tell, or nothing. It is no
+// part of the event.
+func (k *Kernel) subject(t *Thread) string {
+	c := &t.Call
+	at, ok := pathAt[c.Nr]
+	if !ok {
+		if !table[c.Nr].descriptor {
+			return ""
+		}
+		if f := k.file(t, c.Args[0]); f != nil && (f.Inode != 0 || f.Kind == FileSynth) {
+			return k.describe(f)
+		}
+		return ""
+	}
+	digest := c.Digest
+	name, _ := k.cstring(t, c.Args[at.path], unix.PathMax-1)
+	c.Digest = digest
+	if name == "" {
+		return ""
+	}
+	if name[0] == '/' {
+		return path.Clean(name)
+	}
+	dir := ""
+	if at.dir >= 0 && int32(c.Args[at.dir]) != unix.AT_FDCWD {
+		if f := k.file(t, c.Args[at.dir]); f != nil && f.Inode != 0 {
+			dir = k.describe(f)
+		}
+	} else {
+		dir = k.node(t).FS.Name(k.proc(t).Cwd)
+	}
+	return path.Join("/", dir, name)
+}

@@ -1,0 +1,114 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// roleState is where the asking for one role of one node stands.
+type roleState struct {
+	NextNs  int64 // never for roles that logs tell
+	Running bool
+}
+
+// roleLines are the patterns of a role that logs tell; nil if nothing tells it.
+type roleLines struct{ begin, end *regexp.Regexp }
+
+func compileRole(r *world.NodeRole) roleLines {
+	var l roleLines
+	if r.Log != "" {
+		l.begin = regexp.MustCompile(r.Log)
+	}
+	if r.Until != "" {
+		l.end = regexp.MustCompile(r.Until)
+	}
+	return l
+}
+
+// askRoles starts the probes of roles that are due. It begins with the warmup and ends with the chaos phase: only
+// faults ask for roles.
+func (w *World) askRoles(now int64) error {
+	d := w.director
+	if d.Phase != phaseWarmup && d.Phase != phaseChaos {
+		return nil
+	}
+	for i := range d.RoleProbes {
+		s, r := &d.RoleProbes[i], &w.spec.Faults.Roles[i]
+		if s.NextNs > now || s.Running {
+			continue
+		}
+		s.NextNs = never
+		node := w.checker()
+		if node < 0 {
+			return fmt.Errorf("role %s: there is no client node to ask from", r.Name)
+		}
+		argv, env, err := w.probeCommand(r.Check, node)
+		if err != nil {
+			return err
+		}
+		s.Running = true
+		env = append(env, "BLOODHOUND_NODE="+r.Node)
+		if _, err := w.launch(job{Kind: jobRole, Node: node, Index: i, Deadline: now + probeTimeoutNs}, argv, env, "role", "role"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roleAsked takes in the answer of a probe.
+func (w *World) roleAsked(j *job, n *kernel.Notice) {
+	d := w.director
+	s, r := &d.RoleProbes[j.Index], &w.spec.Faults.Roles[j.Index]
+	s.Running = false
+	s.NextNs = w.kernel.Now + max(r.Check.IntervalNs, 1)
+	delete(d.LogTail, n.Tag)
+	d.setRole(r, n.Status == 0)
+}
+
+func (d *director) setRole(r *world.NodeRole, has bool) {
+	switch {
+	case has:
+		d.Roles[r.Node] = r.Name
+	case d.Roles[r.Node] == r.Name:
+		delete(d.Roles, r.Node)
+	}
+}
+
+// roleLine takes in a line of a log.
+func (w *World) roleLine(l *engine.LogLine) {
+	d := w.director
+	for i := range d.roles {
+		r := &w.spec.Faults.Roles[i]
+		if r.Node != l.Node {
+			continue
+		}
+		if p := d.roles[i].end; p != nil && p.MatchString(l.Text) {
+			d.setRole(r, false)
+		}
+		if p := d.roles[i].begin; p != nil && p.MatchString(l.Text) {
+			d.setRole(r, true)
+		}
+	}
+}
+
+// probeCommand is the program that performs a check, and its variables.
+func (w *World) probeCommand(c *world.Check, node int) (argv, env []string, err error) {
+	argv, env = c.Script, slices.Clone(w.spec.Nodes[node].Env)
+	if c.Type != world.Custom {
+		text, err := json.Marshal(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		argv = []string{w.options.Self, "driver", "probe"}
+		env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1")
+	}
+	return argv, append(env, "BLOODHOUND_PHASE="+w.director.Phase), nil
+}

@@ -1,0 +1,172 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// ruled is a world of two servers and a checker, under rules written as sentences.
+func ruled(t *testing.T, n1, n2 string, rules ...string) *world.Spec {
+	t.Helper()
+	s := struck(n1, n2, nil)
+	s.Nodes = s.Nodes[:2]
+	s.Nodes = append(s.Nodes, world.Node{Name: "checker", Role: world.Checker, Hostname: "checker", IPv4: "10.77.0.20", Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
+	s.MaxTimeNs = 10e9
+	s.Faults = world.Faults{Enabled: true, StopNs: 6e9, SettleNs: 1e9}
+	for _, text := range rules {
+		r, err := fault.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Faults.Rules = append(s.Faults.Rules, r)
+	}
+	return s
+}
+
+// play runs a world and gives what each node printed, its happenings other than calls, and its outcome.
+func play(t *testing.T, spec *world.Spec) (logs map[string]string, happened []string, out *engine.Outcome) {
+	t.Helper()
+	logs = map[string]string{}
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{
+		Log: func(l engine.LogLine) { logs[l.Node] += l.Text + "\n" },
+		Observe: func(e *engine.Event) {
+			if e.Thread == "" {
+				happened = append(happened, strings.TrimSpace(e.Call+" "+e.Detail))
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logs, happened, out
+}
+
+const idle = "import time\ntime.sleep(1000)"
+
+// writer synchronises two files and says when.
+const writer = `import os, time
+print('begin', flush=True)
+for name in ('/a.log', '/a.wal'):
+    f = os.open(name, os.O_CREAT | os.O_WRONLY); os.write(f, b'x'); print('write', name, flush=True); os.fsync(f); print('synced', name, flush=True)
+os.rename('/a.log', '/b.log')
+print('renamed', flush=True)
+time.sleep(1000)
+`
+
+// A rule strikes as a program enters a system call on a file, and the call has no effect any more.
+func TestFaultsAtCalls(t *testing.T) {
+	whole := "begin\nwrite /a.log\nsynced /a.log\nwrite /a.wal\nsynced /a.wal\nrenamed\n"
+	for _, c := range []struct{ rule, want string }{
+		{"crash on n1 at fsync of *.wal for 1s max 1", "begin\nwrite /a.log\nsynced /a.log\nwrite /a.wal\n" + whole},
+		{"crash on n1 at fsync for 1s max 2", "begin\nwrite /a.log\nbegin\nwrite /a.log\n" + whole},
+		{"crash on n1 at rename of /b.log for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
+		{"power_loss on n1 at rename of b.* for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
+		{"write_fail on n1 of *.wal rate 1", "begin\nwrite /a.log\nsynced /a.log\nTraceback (most recent call last):\n  File \"<string>\", line 4, in <module>\nOSError: [Errno 5] Input/output error\n"},
+		{"write_fail on n1 at pwrite64", whole},
+		{"crash on n1 at fsync of *.txt for 1s", whole},
+		{"crash on n2 at fsync for 1s", whole},
+		{"crash on n1 at fsync for 1s when path == '/a.wal' and struck < 1", "begin\nwrite /a.log\nsynced /a.log\nwrite /a.wal\n" + whole},
+	} {
+		logs, _, out := play(t, ruled(t, writer, idle, c.rule))
+		if logs["n1"] != c.want {
+			t.Errorf("%s: n1 printed\n%swant\n%s%+v", c.rule, logs["n1"], c.want, out.Ledger)
+		}
+	}
+}
+
+const (
+	leader   = "import time\nprint('I lead', flush=True)\nfor i in range(4): time.sleep(1); print('still', flush=True)\nprint('I follow', flush=True)\ntime.sleep(1000)"
+	follower = "import time\nprint('I follow', flush=True)\ntime.sleep(1000)"
+)
+
+// Rules ask for the roles of nodes, which logs or programs tell.
+func TestFaultsAskForRoles(t *testing.T) {
+	struckAt := func(out *engine.Outcome) (targets []string) {
+		for _, s := range out.Ledger.Strikes {
+			targets = append(targets, s.Target)
+		}
+		slices.Sort(targets)
+		return slices.Compact(targets)
+	}
+	lead := func(node string) world.NodeRole {
+		return world.NodeRole{Name: "leader", Node: node, Log: "^I lead", Until: "^I follow"}
+	}
+	spec := ruled(t, leader, follower, "pause rate 0.05 after 1s while leader for 10ms")
+	spec.Faults.Roles = []world.NodeRole{lead("n1"), lead("n2")}
+	_, _, out := play(t, spec)
+	if got := struckAt(out); !reflect.DeepEqual(got, []string{"n1"}) {
+		t.Errorf("by log: struck %v, want n1", got)
+	}
+	for _, s := range out.Ledger.Strikes {
+		if s.StartNs < 1e9 || s.StartNs > 5e9 {
+			t.Errorf("struck at %d ms, when n1 was no leader or too early", s.StartNs/1e6)
+		}
+	}
+
+	spec = ruled(t, leader, follower, "pause rate 0.05 while leader for 10ms")
+	for _, n := range []string{"n1", "n2"} {
+		spec.Faults.Roles = append(spec.Faults.Roles, world.NodeRole{Name: "leader", Node: n, Check: &world.Check{Type: world.Custom, Script: []string{"/bin/sh", "-c", "test $BLOODHOUND_NODE = n2"}, IntervalNs: 500e6}})
+	}
+	_, _, out = play(t, spec)
+	if got := struckAt(out); !reflect.DeepEqual(got, []string{"n2"}) {
+		t.Errorf("by script: struck %v, want n2", got)
+	}
+
+	_, _, out = play(t, ruled(t, leader, follower, "pause rate 0.05 while leader for 10ms"))
+	if got := struckAt(out); got != nil {
+		t.Errorf("without a role: struck %v", got)
+	}
+}
+
+// The phases follow each other, nothing strikes in the warmup, and all faults are over before the final checks.
+func TestPhases(t *testing.T) {
+	spec := ruled(t, idle, idle, "pause on n1 when time_s >= 0.5 and struck < 1")
+	spec.Faults.StartNs, spec.Faults.Rules[0].MinNs, spec.Faults.Rules[0].MaxNs = 2e9, 9e9, 9e9
+	_, happened, out := play(t, spec)
+	want := []string{"phase warmup", "phase chaos", "pause n1", "phase heal", "end pause n1", "phase settle", "phase final", "phase over"}
+	if !reflect.DeepEqual(happened, want) {
+		t.Errorf("happened %q, want %q", happened, want)
+	}
+	if s := out.Ledger.Strikes; len(s) != 1 || s[0].StartNs < 2.5e9 {
+		t.Errorf("strikes %+v: the chaos phase begins at 2 s, and the rule waits for 0.5 s more", s)
+	}
+}
+
+// A fault of packets has conditions too.
+func TestPacketsUnderConditions(t *testing.T) {
+	spec := ruled(t, udpServer, udpClient, "drop rate 1 when time_s >= 1 and time_s < 2")
+	logs, _, out := play(t, spec)
+	got := strings.Fields(logs["n2"])
+	first := slices.Index(got, "lost")
+	slices.Reverse(got)
+	last := len(got) - 1 - slices.Index(got, "lost")
+	if first < 5 || last > len(got)-5 || first == last {
+		t.Errorf("lost from %d to %d of %d bursts; %+v", first, last, len(got), out.Ledger.Entries)
+	}
+}
+
+// A sign of handling counts only after a strike of its kind.
+func TestHandlingCounts(t *testing.T) {
+	sign := func(rule string) uint64 {
+		spec := ruled(t, leader, follower, rule)
+		spec.LogPatterns = []world.LogPattern{{Name: "alive", Pattern: "^still"}}
+		spec.Faults.Handling = []world.Handling{{Kind: "pause", Log: "alive"}}
+		_, _, out := play(t, spec)
+		return out.Ledger.Entries[0].Handled
+	}
+	if n := sign("pause on n2 after 2500ms max 1 for 1s"); n != 2 {
+		t.Errorf("%d signs, want the 2 after the strike", n)
+	}
+	if n := sign("pause on n2 after 5s max 1 for 1s"); n != 0 {
+		t.Errorf("%d signs, want none after the strike", n)
+	}
+}

@@ -1,0 +1,228 @@
+package fault
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Parse reads a rule written as a sentence:
+//
+//	KIND [on TARGETS] [at CALLS [of PATTERN]] [rate R] [for D[..D]] [max N] [one way] [after D | after event N] [while ROLE] [when CONDITION]
+//
+// TARGETS and CALLS are lists joined by commas, R is from 0 to 1 or a percentage, D a duration such as 500ms. The clauses
+// come in any order, but `when` is the last one: the condition is the rest. after and while are short for conditions;
+// several conditions must all be true. Without a rate, a rule with at, after, while or when strikes at each
+// opportunity. Errors name the word.
+func Parse(text string) (world.FaultRule, error) {
+	s := sentence{words: strings.Fields(text)}
+	r := world.FaultRule{Kind: s.next(), ByUser: true}
+	if r.Kind == "" {
+		return r, fmt.Errorf("a fault needs a kind, such as: crash on n1 after 5s")
+	}
+	if !Supported(Kind(r.Kind)) {
+		return r, fmt.Errorf("there is no kind of fault %q; kinds are %s", r.Kind, names(Kinds))
+	}
+	var when []string
+	seen := map[string]bool{}
+	rated := false
+	for word := s.next(); word != ""; word = s.next() {
+		if seen[word] && word != "after" {
+			return r, fmt.Errorf("%q stands twice", word)
+		}
+		seen[word] = true
+		var err error
+		switch word {
+		case "on":
+			r.Targets, err = s.list("on", "the nodes or links that it strikes")
+		case "at":
+			r.At, err = s.list("at", "system calls")
+		case "of":
+			if len(r.At) == 0 && !PerCall(Kind(r.Kind)) {
+				err = fmt.Errorf("%q follows the system calls of `at`", "of")
+				break
+			}
+			r.Path, err = s.need("of", "a pattern of file names, such as *.wal")
+		case "rate", "probability":
+			rated = true
+			r.RatePPM, err = s.rate()
+		case "for":
+			r.MinNs, r.MaxNs, err = s.span()
+		case "max":
+			r.Max, err = s.count("max")
+		case "one":
+			if s.next() != "way" {
+				err = fmt.Errorf("%q is followed by %q", "one", "way")
+			}
+			r.OneWay = true
+		case "after":
+			var c string
+			c, err = s.after()
+			when = append(when, c)
+		case "while":
+			var role string
+			role, err = s.need("while", "a role, such as leader")
+			when = append(when, "role == "+strconv.Quote(strings.TrimPrefix(role, "role=")))
+		case "when":
+			if len(s.words) == 0 {
+				err = fmt.Errorf("%q is followed by a condition", "when")
+			}
+			when = append(when, strings.Join(s.words, " "))
+			s.words = nil
+		default:
+			err = fmt.Errorf("%q is no clause; there are on, at, of, rate, for, max, one way, after, while and when", word)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	if !rated {
+		if len(when) == 0 && len(r.At) == 0 {
+			return r, fmt.Errorf("say how often it strikes: rate, or a moment by at, after, while or when")
+		}
+		r.RatePPM = tape.Certain
+	}
+	r.When = All(when...)
+	return r, nil
+}
+
+// All is the condition that all of some conditions are true; empty ones are.
+func All(conditions ...string) string {
+	var list []string
+	for _, c := range conditions {
+		if c = strings.TrimSpace(c); c != "" {
+			list = append(list, c)
+		}
+	}
+	if len(list) > 1 {
+		for i, c := range list {
+			list[i] = "(" + c + ")"
+		}
+	}
+	return strings.Join(list, " and ")
+}
+
+// After is the condition that so much of the chaos phase is over.
+func After(ns int64) string {
+	return "time_s >= " + strconv.FormatFloat(float64(ns)/1e9, 'f', -1, 64)
+}
+
+// AfterEvent is the condition that an event has happened.
+func AfterEvent(n uint64) string { return "event >= " + strconv.FormatUint(n, 10) }
+
+// sentence is what is left of a rule's text.
+type sentence struct{ words []string }
+
+func (s *sentence) next() string {
+	if len(s.words) == 0 {
+		return ""
+	}
+	word := s.words[0]
+	s.words = s.words[1:]
+	return word
+}
+
+func (s *sentence) need(clause, what string) (string, error) {
+	word := s.next()
+	if word == "" {
+		return "", fmt.Errorf("%q is followed by %s", clause, what)
+	}
+	return word, nil
+}
+
+// list reads words joined by commas, with or without blanks.
+func (s *sentence) list(clause, what string) ([]string, error) {
+	word, err := s.need(clause, what)
+	for err == nil && (strings.HasSuffix(word, ",") || len(s.words) > 0 && strings.HasPrefix(s.words[0], ",")) {
+		word += s.next()
+		if strings.HasSuffix(word, ",") && len(s.words) == 0 {
+			break
+		}
+	}
+	var list []string
+	for item := range strings.SplitSeq(word, ",") {
+		if item == "" && err == nil {
+			err = fmt.Errorf("%q is followed by %s, joined by commas", clause, what)
+		}
+		list = append(list, item)
+	}
+	return list, err
+}
+
+func (s *sentence) rate() (uint64, error) {
+	word, err := s.need("rate", "a number from 0 to 1, or a percentage")
+	if err != nil {
+		return 0, err
+	}
+	digits, percent := strings.CutSuffix(word, "%")
+	v, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, fmt.Errorf("the rate %q is no number from 0 to 1, nor a percentage", word)
+	}
+	ppm := uint64(math.Round(v * tape.Certain))
+	if v > 0 && ppm == 0 {
+		return 0, fmt.Errorf("the rate %q is below one in a million", word)
+	}
+	return ppm, nil
+}
+
+func (s *sentence) span() (minNs, maxNs int64, err error) {
+	word, err := s.need("for", "a duration such as 500ms, or two: 500ms..3s")
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to, two := strings.Cut(word, "..")
+	if !two {
+		to = from
+	}
+	a, err1 := time.ParseDuration(from)
+	b, err2 := time.ParseDuration(to)
+	if err1 != nil || err2 != nil || a < 0 || b < a {
+		return 0, 0, fmt.Errorf("%q is no duration such as 500ms, and no two such as 500ms..3s", word)
+	}
+	return a.Nanoseconds(), b.Nanoseconds(), nil
+}
+
+func (s *sentence) count(clause string) (int, error) {
+	word, err := s.need(clause, "a number")
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(word, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%q is followed by a number, not by %q", clause, word)
+	}
+	return int(n), nil
+}
+
+func (s *sentence) after() (string, error) {
+	word, err := s.need("after", "a duration such as 5s, or `event` and a number")
+	if err != nil {
+		return "", err
+	}
+	if word == "event" {
+		n, err := s.count("after event")
+		return AfterEvent(uint64(n)), err
+	}
+	d, err := time.ParseDuration(word)
+	if err != nil || d < 0 {
+		return "", fmt.Errorf("%q is followed by a duration such as 5s or by %q and a number, not by %q", "after", "event", word)
+	}
+	return After(d.Nanoseconds()), nil
+}
+
+func names(kinds []Kind) string {
+	var list []string
+	for _, k := range kinds {
+		list = append(list, string(k))
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,110 @@
+package fault
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/vm"
+)
+
+// Bounds of a condition.
+const (
+	MaxConditionBytes = 4096
+	maxConditionNodes = 1000
+)
+
+// Moment is the state of a world at an opportunity to strike, as far as conditions can ask about it.
+type Moment struct {
+	NowNs      int64
+	Event      uint64            // number of the last event
+	Operations uint64            // that clients have begun
+	Logs       map[string]uint64 // lines that match each of the Spec's log patterns
+	Roles      map[string]string // node -> the role that it has, if any
+}
+
+// question is what a condition sees: a Moment, and the rule and target that it is asked for.
+type question struct {
+	Event      int               `expr:"event"`
+	TimeS      float64           `expr:"time_s"` // since the chaos phase began
+	Operations int               `expr:"operations"`
+	Logs       map[string]int    `expr:"logs"`
+	Roles      map[string]string `expr:"roles"`
+	Target     string            `expr:"target"`
+	Node       string            `expr:"node"` // the target, or the first end of a link
+	Peer       string            `expr:"peer"` // the second end of a link
+	Role       string            `expr:"role"` // of node
+	Call       string            `expr:"call"` // rules with at: the system call
+	Path       string            `expr:"path"` // rules with at: the file that it is about
+	Struck     int               `expr:"struck"`
+	Active     int               `expr:"active"` // faults under way, of all kinds
+}
+
+// CompileCondition reads a condition (github.com/expr-lang/expr). Its errors name line and column.
+func CompileCondition(text string) (*vm.Program, error) {
+	if len(text) > MaxConditionBytes {
+		return nil, fmt.Errorf("a condition of %d bytes; the limit is %d", len(text), MaxConditionBytes)
+	}
+	// The machine's clock must not reach a world.
+	program, err := expr.Compile(text, expr.Env(question{}), expr.MaxNodes(maxConditionNodes), expr.DisableBuiltin("now"))
+	if err != nil {
+		return nil, err
+	}
+	if t := program.Node().Type(); t == nil || t.Kind() != reflect.Bool {
+		return nil, fmt.Errorf("the condition gives %v; it must give true or false", t)
+	}
+	return program, nil
+}
+
+// holds tells whether a rule's condition is true at a moment. A condition that cannot be evaluated is false, and stands
+// in p.Broken.
+func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
+	if r.When == "" {
+		return true
+	}
+	program, ok := p.conditions[r.When]
+	if !ok {
+		var err error
+		if program, err = CompileCondition(r.When); err != nil { // New has compiled it once
+			panic("fault: " + err.Error())
+		}
+		if p.conditions == nil {
+			p.conditions = map[string]*vm.Program{}
+		}
+		p.conditions[r.When] = program
+	}
+	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations), Logs: map[string]int{}, Roles: m.Roles,
+		Target: t.Name, Node: t.A, Peer: t.B, Role: m.Roles[t.A], Call: call, Path: file, Struck: r.Struck, Active: len(p.Active)}
+	for name, n := range m.Logs {
+		q.Logs[name] = clamp(n)
+	}
+	result, err := expr.Run(program, q)
+	if err != nil {
+		if p.Broken == "" {
+			p.Broken = fmt.Sprintf("fault %s: the condition %q cannot be evaluated: %v", r.Kind, r.When, err)
+		}
+		return false
+	}
+	return result.(bool)
+}
+
+func clamp(n uint64) int { return int(min(n, math.MaxInt)) }
+
+// about tells whether a rule speaks of a call on a file.
+func (r *Rule) about(call, file string) bool {
+	if len(r.At) > 0 && !slices.Contains(r.At, call) {
+		return false
+	}
+	if r.Path == "" {
+		return true
+	}
+	if !strings.Contains(r.Path, "/") {
+		file = path.Base(file)
+	}
+	ok, _ := path.Match(r.Path, file) // New has looked at the pattern
+	return ok
+}
