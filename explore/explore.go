@@ -35,6 +35,8 @@ type Setup struct {
 type Job struct {
 	ID   uint64    `json:"id"`
 	Tape tape.Tape `json:"tape"`
+	// Cut is what the run leaves out of the Spec, if it is not nil.
+	Cut *world.Cut `json:"cut,omitempty"`
 	// Until stops the run after this many events, if it is not 0; its properties are not judged then.
 	Until uint64 `json:"until,omitempty"`
 	// Full asks for the whole Outcome; without it only a run with a violation sends it.

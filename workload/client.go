@@ -27,10 +27,13 @@ type client struct {
 func (c *client) run() {
 	defer c.conns.close()
 	for k := 0; ; k++ {
-		if c.limit > 0 && k*c.clients+c.number >= c.limit {
+		if c.limit > 0 && k*c.clients+c.number >= c.limit || c.skip.Ends(c.name, k) {
 			return
 		}
 		o := c.chooser.next(k)
+		if c.skip.Skips(c.name, k) {
+			continue
+		}
 		switch c.await(k) {
 		case over:
 			return

@@ -119,6 +119,7 @@ type settings struct {
 	mix      []entry
 	weight   uint64
 	dialect  dialect
+	skip     *world.Workload // knows which operations are left out
 }
 
 // dialect is what http and redis drivers do not share.
@@ -195,7 +196,7 @@ func newSettings(w *world.Workload) (*settings, error) {
 		}
 	}
 	s := &settings{name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs), limit: w.Operations,
-		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.spread)}
+		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.spread), skip: w}
 	switch {
 	case s.clients > MaxClients:
 		return nil, fmt.Errorf("%d clients; the limit is %d", s.clients, MaxClients)

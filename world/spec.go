@@ -13,6 +13,8 @@ type Spec struct {
 	StartUnixNs int64 `json:"start_unix_ns"`
 	// MaxTimeNs bounds virtual time.
 	MaxTimeNs int64 `json:"max_time_ns"`
+	// EndNs ends a run at this virtual time, if it is not 0, without the phases that would follow; a Cut sets it.
+	EndNs int64 `json:"end_ns,omitempty"`
 	// TimeStepNs is the interval at which faults with a probability per time are drawn.
 	TimeStepNs int64 `json:"time_step_ns"`
 	// SetupNs is how long setup waits for a program to say, by an SDK, that it is complete. 0 leaves it to the engine, which
@@ -192,6 +194,7 @@ type Workload struct {
 	Env        []string          `json:"env,omitempty"`
 	TimeoutNs  int64             `json:"timeout_ns,omitempty"` // per operation
 	Options    map[string]string `json:"options,omitempty"`
+	Skip       []Skip            `json:"skip,omitempty"` // operations that clients leave out; a Cut sets it
 }
 
 // Operation is one kind of operation in a workload's mix.

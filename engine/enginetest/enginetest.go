@@ -64,7 +64,7 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 	if err != nil {
 		return nil, err
 	}
-	w := &fake{spec: spec, opts: o, src: tape.NewSource(t), plan: plan, store: map[string]string{}, client: "client", load: "load"}
+	w := &fake{spec: spec, opts: o, src: tape.NewSource(t), plan: plan, store: map[string]string{}, turns: map[string]int{}, client: "client", load: "load"}
 	w.out = engine.Outcome{Tape: t, Repeat: engine.Repeat{Reproducible: true}, Machine: "fake"}
 	w.ops, w.clients = defaultOps, defaultClients
 	if len(spec.Workloads) > 0 {
@@ -116,6 +116,7 @@ type fake struct {
 	clients int
 	ops     int
 	done    int
+	turns   map[string]int // operations of each client so far, also those left out
 	store   map[string]string
 }
 
@@ -191,6 +192,13 @@ func (w *fake) operation() {
 	c := fmt.Sprintf("%s/%d", w.load, w.src.Choose("load/client", uint64(w.clients)))
 	key := fmt.Sprintf("k%d", w.src.Choose("load/key", keys))
 	write := w.src.Choose("load/kind", 2) == 1
+	turn := w.turns[c]
+	w.turns[c]++
+	if len(w.spec.Workloads) > 0 && w.spec.Workloads[0].Skips(c, turn) {
+		w.done++
+		w.now += 4 * callNs // the time that the operation would have taken
+		return
+	}
 	h := history.Event{Client: c, Op: "get", Key: key, Type: history.Invoke, Node: w.server}
 	if write {
 		h.Op, h.Input = "put", fmt.Sprintf("v%d", w.done)

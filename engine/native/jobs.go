@@ -219,6 +219,13 @@ func (w *World) startDrivers() error {
 		l := &w.spec.Workloads[i]
 		node := w.nodeID(l.Node)
 		argv, env := l.Command, slices.Clone(l.Env)
+		if l.Driver == "command" && len(l.Skip) > 0 {
+			text, err := json.Marshal(l.Skip)
+			if err != nil {
+				return err
+			}
+			env = append(env, "BLOODHOUND_SKIP="+string(text))
+		}
 		if l.Driver != "command" {
 			argv = []string{w.options.Self, "driver", l.Driver}
 			text, err := json.Marshal(l)

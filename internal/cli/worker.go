@@ -52,6 +52,10 @@ func runJob(setup *explore.Setup, job *explore.Job, progress func(explore.Progre
 }
 
 func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (*engine.Outcome, error) {
+	spec := setup.Spec
+	if job.Cut != nil {
+		spec = job.Cut.Apply(spec)
+	}
 	eng, err := newEngine()
 	if err != nil {
 		return nil, err
@@ -63,7 +67,7 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	o := engine.Options{Dir: setup.Scratch, Self: self, Interrupt: interrupt}
 	finish := func(*engine.Outcome) error { return nil }
 	if job.Trace != nil {
-		if finish, err = trace(&o, job.Trace, setup.Spec); err != nil {
+		if finish, err = trace(&o, job.Trace, spec); err != nil {
 			return nil, err
 		}
 	}
@@ -71,12 +75,12 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 		defer watch(&o, progress)()
 	}
 	began := time.Now()
-	w, err := eng.Boot(setup.Spec, job.Tape, o)
+	w, err := eng.Boot(spec, job.Tape, o)
 	if err != nil {
 		return nil, errors.Join(err, finish(nil))
 	}
 	defer w.Close()
-	reason, err := w.Advance(engine.Until{Event: job.Until})
+	reason, err := w.Advance(engine.Until{Event: job.Until, TimeNs: spec.EndNs})
 	if err != nil {
 		return nil, errors.Join(err, finish(nil))
 	}
@@ -92,8 +96,9 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 		interrupted = reason == engine.Stopped
 	default:
 	}
-	if reason != engine.ReachedUntil && !interrupted {
-		out.Verdicts = check.Judge(setup.Spec, out)
+	asked := reason == engine.ReachedUntil && job.Until > 0 && out.Events >= job.Until
+	if !asked && !interrupted {
+		out.Verdicts = check.Judge(spec, out)
 	}
 	if err := finish(out); err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ var layers = [][]string{
 	{"fault"},
 	{"engine"},
 	{"engine/native", "engine/enginetest", "check", "workload", "config"},
+	{"shrink"},
 	{"explore"},
 	{"report"},
 	{"internal/cli"},

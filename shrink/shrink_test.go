@@ -1,0 +1,222 @@
+package shrink
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// lossy is a world that loses an acknowledged write when a partition strikes at the time of a put.
+func lossy(mode string) *world.Spec {
+	return &world.Spec{Name: "kv", TimeStepNs: 10e6,
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Command: []string{"kv"}, Env: []string{"FAKE=" + mode}},
+			{Name: "n2", Role: world.Server, Command: []string{"kv"}}, {Name: "n3", Role: world.Server, Command: []string{"kv"}},
+			{Name: "client", Role: world.Client}},
+		Workloads:  []world.Workload{{Name: "load", Driver: "http", Node: "client", Clients: 3, Operations: 60}},
+		Properties: []world.Property{{Name: "linearizable", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}},
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
+			{Kind: "partition", RatePPM: 60_000, MinNs: 10e6, MaxNs: 100e6, Targets: []string{"n1-n2", "n1-n3", "n2-n3"}},
+			{Kind: "crash", RatePPM: 20_000}}}}
+}
+
+// try makes runs on the fake engine.
+func try(spec *world.Spec, runs *atomic.Int64) Try {
+	return func(ctx context.Context, c Case) (*Run, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		runs.Add(1)
+		cut := c.Cut.Apply(spec)
+		w, err := enginetest.New().Boot(cut, c.Tape, engine.Options{})
+		if err != nil {
+			return nil, err
+		}
+		reason, err := w.Advance(engine.Until{TimeNs: cut.EndNs})
+		if err != nil {
+			return nil, err
+		}
+		out := w.Outcome()
+		out.Reason = reason
+		for _, v := range check.Judge(cut, out) {
+			if v.Status == engine.Violated && v.Property == "linearizable" {
+				return &Run{true, out, v}, nil
+			}
+		}
+		return &Run{}, nil
+	}
+}
+
+// failing is a tape whose run fails, with several strikes.
+func failing(t *testing.T, spec *world.Spec, skip int) tape.Tape {
+	t.Helper()
+	for seed := uint64(1); seed < 500; seed++ {
+		r, err := try(spec, new(atomic.Int64))(t.Context(), Case{Tape: tape.Tape{Seed: seed}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Same && len(r.Outcome.Ledger.Strikes) >= 4 {
+			if skip--; skip < 0 {
+				return tape.Tape{Seed: seed}
+			}
+		}
+	}
+	t.Fatal("no run fails")
+	return tape.Tape{}
+}
+
+// minimal checks, one run a decision, that none of them can be taken away.
+func minimal(t *testing.T, spec *world.Spec, r *Result) {
+	t.Helper()
+	for i, d := range r.Outcome.Decisions {
+		less := slices.Delete(slices.Clone(r.Outcome.Decisions), i, i+1)
+		run, err := try(spec, new(atomic.Int64))(t.Context(), Case{Bare(r.Tape, less), r.Cut})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Same {
+			t.Errorf("decision %+v can be taken away", d)
+		}
+	}
+}
+
+func TestTheSmallestRunIsMinimalAndRepeats(t *testing.T) {
+	spec := lossy(enginetest.LostWrite)
+	for i := range 10 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			var runs atomic.Int64
+			s := &Search{Spec: spec, Try: try(spec, &runs), Workers: 1 + i%3}
+			r, err := s.Shrink(t.Context(), Case{Tape: failing(t, spec, i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v -> %+v in %d runs", r.From, r.To, r.Runs)
+			if !r.Minimal || r.End != "" || r.Runs != int(runs.Load()) {
+				t.Errorf("minimal %v, end %q, %d runs of %d", r.Minimal, r.End, r.Runs, runs.Load())
+			}
+			if r.To.Faults*3 > r.From.Faults || r.To.Operations*3 > r.From.Operations || r.To.VirtualNs > r.From.VirtualNs {
+				t.Errorf("%+v is no third of %+v", r.To, r.From)
+			}
+			minimal(t, spec, r)
+			for range 20 {
+				again, err := try(spec, &runs)(t.Context(), r.Case)
+				if err != nil || !again.Same || again.Outcome.Hash != r.Outcome.Hash {
+					t.Fatalf("a replay came out differently: %v, %+v", err, again)
+				}
+			}
+		})
+	}
+}
+
+// What is found depends on the run alone, not on how many runs are made at once.
+func TestWorkersDoNotChangeTheResult(t *testing.T) {
+	spec := lossy(enginetest.LostWrite)
+	from := Case{Tape: failing(t, spec, 2)}
+	var keys []string
+	for _, workers := range []int{1, 2, 7} {
+		s := &Search{Spec: spec, Try: try(spec, new(atomic.Int64)), Workers: workers}
+		r, err := s.Shrink(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, fmt.Sprint(key(r.Case)))
+	}
+	if keys[0] != keys[1] || keys[0] != keys[2] {
+		t.Error("1, 2 and 7 workers found different runs")
+	}
+}
+
+func TestABudgetEndsASearchThatCanGoOn(t *testing.T) {
+	spec := lossy(enginetest.LostWrite)
+	from := Case{Tape: failing(t, spec, 1)}
+	full, err := (&Search{Spec: spec, Try: try(spec, new(atomic.Int64))}).Shrink(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rounds := 0; ; rounds++ {
+		var runs atomic.Int64
+		s := &Search{Spec: spec, Try: try(spec, &runs), Workers: 2, MaxRuns: 40}
+		r, err := s.Shrink(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Minimal {
+			minimal(t, spec, r)
+			break
+		}
+		if r.End != "the budget of 40 runs ended" || runs.Load() > 41 { // and the replay
+			t.Fatalf("end %q after %d runs", r.End, runs.Load())
+		}
+		if rounds == 100 {
+			t.Fatalf("no end: %+v", r.To)
+		}
+		from = r.Case
+	}
+	if full.To.Decisions > full.From.Decisions {
+		t.Error("a smaller run has more decisions")
+	}
+}
+
+func TestARunThatDoesNotRepeatIsNotBelieved(t *testing.T) {
+	spec := lossy(enginetest.LostWrite + "," + enginetest.Chance)
+	_, err := (&Search{Spec: spec, Try: try(spec, new(atomic.Int64))}).Shrink(t.Context(), Case{Tape: failing(t, spec, 0)})
+	if err != ErrVaries {
+		t.Errorf("error %v, want %v", err, ErrVaries)
+	}
+	spec = lossy(enginetest.LostWrite)
+	from := Case{Tape: failing(t, spec, 0)}
+	// From the tenth run on each run comes out a little different.
+	var runs atomic.Int64
+	inner := try(spec, &runs)
+	s := &Search{Spec: spec, Try: func(ctx context.Context, c Case) (*Run, error) {
+		r, err := inner(ctx, c)
+		if n := runs.Load(); err == nil && r.Same && n > 10 {
+			r.Outcome.Hash += fmt.Sprint(n)
+		}
+		return r, err
+	}}
+	r, err := s.Shrink(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Minimal || r.End != "a smaller run did not repeat" || strings.Contains(r.Outcome.Hash, "11") && len(r.Outcome.Hash) != 16 {
+		t.Errorf("minimal %v, end %q, hash %s", r.Minimal, r.End, r.Outcome.Hash)
+	}
+	healthy := lossy("")
+	if _, err := (&Search{Spec: healthy, Try: try(healthy, &runs)}).Shrink(t.Context(), from); err != ErrGone {
+		t.Errorf("error %v, want %v", err, ErrGone)
+	}
+}
+
+func TestOperationsOfADriverThatDoesNotListen(t *testing.T) {
+	spec := lossy(enginetest.LostWrite)
+	deaf := try(spec, new(atomic.Int64))
+	s := &Search{Spec: spec, Try: func(ctx context.Context, c Case) (*Run, error) {
+		c.Cut.Skip = nil
+		return deaf(ctx, c)
+	}}
+	r, err := s.Shrink(t.Context(), Case{Tape: failing(t, spec, 3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Minimal || len(r.Cut.Skip) != 0 || r.Cut.EndNs == 0 {
+		t.Errorf("minimal %v, cut %+v", r.Minimal, r.Cut)
+	}
+}
+
+func TestSkipsAreJoined(t *testing.T) {
+	got := without([]world.Skip{{Client: "a", From: 4, To: 6}, {Client: "b", From: 9}},
+		[]operation{{"a", 6}, {"a", 3}, {"b", 8}, {"b", 3}, {"a", 9}})
+	want := []world.Skip{{Client: "a", From: 3, To: 7}, {Client: "a", From: 9, To: 10}, {Client: "b", From: 3, To: 4}, {Client: "b", From: 8}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,59 @@
+package world
+
+import "slices"
+
+// Cut is what shrinking takes away from a Spec so that a smaller run shows the same failure. What stays keeps its names,
+// addresses, streams of the tape and times.
+type Cut struct {
+	// EndNs ends the run at this virtual time; 0 is the run's own end.
+	EndNs int64 `json:"end_ns,omitempty"`
+	// Idle are the nodes whose programs are not started.
+	Idle []string `json:"idle,omitempty"`
+	// Skip are operations that clients leave out.
+	Skip []Skip `json:"skip,omitempty"`
+}
+
+// Skip is a row of operations that a client leaves out: those numbered From to To-1, counted from 0, or all from From on
+// if To is 0. A client is named as in the history, without the dot and number that it adds to its name when it goes on
+// after an operation with an unknown end.
+type Skip struct {
+	Client string `json:"client"`
+	From   int    `json:"from"`
+	To     int    `json:"to,omitempty"`
+}
+
+// Empty tells whether a Cut takes nothing away.
+func (c *Cut) Empty() bool { return c.EndNs == 0 && len(c.Idle) == 0 && len(c.Skip) == 0 }
+
+// Apply returns a Spec without what c takes away; spec stays as it is.
+func (c *Cut) Apply(spec *Spec) *Spec {
+	cut := *spec
+	cut.EndNs = c.EndNs
+	if len(c.Idle) > 0 {
+		cut.Nodes = slices.Clone(spec.Nodes)
+		for i := range cut.Nodes {
+			n := &cut.Nodes[i]
+			if slices.Contains(c.Idle, n.Name) {
+				n.Command, n.Health = nil, nil
+			}
+			n.DependsOn = slices.DeleteFunc(slices.Clone(n.DependsOn), func(d Dependency) bool { return slices.Contains(c.Idle, d.Node) })
+		}
+	}
+	if len(c.Skip) > 0 {
+		cut.Workloads = slices.Clone(spec.Workloads)
+		for i := range cut.Workloads {
+			cut.Workloads[i].Skip = c.Skip
+		}
+	}
+	return &cut
+}
+
+// Skips tells whether a client leaves its operation k out.
+func (w *Workload) Skips(client string, k int) bool {
+	return slices.ContainsFunc(w.Skip, func(s Skip) bool { return s.Client == client && s.From <= k && (k < s.To || s.To == 0) })
+}
+
+// Ends tells whether a client leaves out operation k and all that follow.
+func (w *Workload) Ends(client string, k int) bool {
+	return slices.ContainsFunc(w.Skip, func(s Skip) bool { return s.Client == client && s.From <= k && s.To == 0 })
+}
