@@ -7,6 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/shrink"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -85,6 +86,8 @@ type Failure struct {
 	Tape      tape.Tape      `json:"tape"`
 	Verdict   engine.Verdict `json:"verdict"`
 	Hash      string         `json:"hash"`
+	// Shrunk is what came of shrinking its run, if that was done.
+	Shrunk *shrink.Shrunk `json:"shrunk,omitempty"`
 }
 
 // Unrepeatable is a run that cannot be made again.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/shrink"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -42,7 +43,49 @@ type Failure struct {
 	// Files are those of an engine.Outcome: digests of the files that the run opened, names in the folders that it listed.
 	Files   map[string]string `json:"files,omitempty"`
 	Machine string            `json:"machine,omitempty"`
-	Spec    *world.Spec       `json:"spec"`
+	// System is the operating system, and Commit the one of the project's folder, if it has one.
+	System string      `json:"system,omitempty"`
+	Commit string      `json:"commit,omitempty"`
+	Spec   *world.Spec `json:"spec"`
+	// Smallest is the run that is left after shrinking.
+	Smallest *Smallest `json:"smallest,omitempty"`
+}
+
+// Smallest is a smaller run of a failure.
+type Smallest struct {
+	Tape      tape.Tape         `json:"tape"`
+	Cut       world.Cut         `json:"cut"` // what the run leaves out of the failure's Spec
+	Verdict   engine.Verdict    `json:"verdict"`
+	Hash      string            `json:"hash"`
+	Events    uint64            `json:"events"`
+	VirtualNs int64             `json:"virtual_ns"`
+	Files     map[string]string `json:"files,omitempty"`
+	Machine   string            `json:"machine,omitempty"`
+	Shrunk    shrink.Shrunk     `json:"shrunk"`
+}
+
+// Shrink takes in a smaller run of the failure. What an earlier search began with stays its beginning.
+func (f *Failure) Shrink(r *shrink.Result) {
+	s := r.Shrunk
+	if f.Smallest != nil {
+		s.From = f.Smallest.Shrunk.From
+		s.Runs += f.Smallest.Shrunk.Runs
+	}
+	o := r.Outcome
+	f.Smallest = &Smallest{Tape: r.Tape, Cut: r.Cut, Verdict: r.Verdict, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
+		Files: o.Files, Machine: o.Machine, Shrunk: s}
+}
+
+// Small is the failure as its smallest run alone shows it, or f itself if it was not shrunk.
+func (f *Failure) Small() *Failure {
+	s := f.Smallest
+	if s == nil {
+		return f
+	}
+	small := *f
+	small.Tape, small.Decisions, small.Verdict, small.Spec = s.Tape, nil, s.Verdict, s.Cut.Apply(f.Spec)
+	small.Hash, small.Events, small.VirtualNs, small.Files, small.Machine = s.Hash, s.Events, s.VirtualNs, s.Files, s.Machine
+	return &small
 }
 
 // NewFailure makes the file's content of a violation.
@@ -58,11 +101,16 @@ func FailurePath(state, id string) string { return filepath.Join(state, "failure
 // Save writes a failure into a state folder and returns its path.
 func Save(state string, f *Failure) (string, error) {
 	path := FailurePath(state, f.ID)
+	return path, Write(path, f)
+}
+
+// Write writes a failure into a file.
+func Write(path string, f *Failure) error {
 	b, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
-		return "", err
+		return err
 	}
-	return path, WriteFile(path, append(b, '\n'))
+	return WriteFile(path, append(b, '\n'))
 }
 
 // IsFailurePath tells the path of a failure file from the id of a failure.
@@ -132,9 +180,16 @@ func find(state, name string) (string, error) {
 
 // Relocate takes the failure's files for those of a project that lies in another folder now.
 func (f *Failure) Relocate(dir string) {
-	old := strings.TrimRight(f.Spec.Dir, "/") + "/"
+	f.Files = relocated(f.Files, f.Spec.Dir, dir)
+	if f.Smallest != nil {
+		f.Smallest.Files = relocated(f.Smallest.Files, f.Spec.Dir, dir)
+	}
+}
+
+func relocated(from map[string]string, oldDir, dir string) map[string]string {
+	old := strings.TrimRight(oldDir, "/") + "/"
 	files := map[string]string{}
-	for path, digest := range f.Files {
+	for path, digest := range from {
 		if rest, ok := strings.CutPrefix(path, old); ok {
 			path = filepath.Join(dir, rest)
 			if rest == "" || strings.HasSuffix(rest, "/") {
@@ -143,7 +198,7 @@ func (f *Failure) Relocate(dir string) {
 		}
 		files[path] = digest
 	}
-	f.Files = files
+	return files
 }
 
 // Changes names what is different now from when the failure was found: the formats, the files that the run opened and

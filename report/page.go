@@ -56,6 +56,10 @@ var functions = template.FuncMap{
 	"style":   func() template.CSS { return template.CSS(style) },
 	"script":  func() template.JS { return template.JS(script) },
 	"policy":  policy,
+
+	"shrunkEnd":   ShrunkEnd,
+	"shrunkSizes": ShrunkSizes,
+	"shrunkShort": shrunkShort,
 }
 
 // policy lets a page run its own script and nothing else, and load nothing, whatever stands on it.

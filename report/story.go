@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/shrink"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -31,6 +32,8 @@ type StoryOf struct {
 	ID      string // of the failure
 	File    string // of the failure; empty if it could not be stored
 	Replay  string // the command that makes the run again
+	// Shrunk tells that this is the smallest run of its failure, and how it came about.
+	Shrunk *shrink.Shrunk
 }
 
 // Story tells a violation: what was promised, what happened, the logs of all nodes and the faults around it in
@@ -62,6 +65,9 @@ func Story(w io.Writer, s StoryOf) error {
 	}
 	fmt.Fprintf(&b, ", %d decisions that were not the default, trace hash %s\n", len(s.Outcome.Decisions), s.Outcome.Hash)
 	decisions(&b, s.Outcome.Decisions)
+	if s.Shrunk != nil {
+		b.WriteString("\n" + Shrunk(s.Shrunk))
+	}
 	b.WriteString("\nreplay\n")
 	if s.File != "" {
 		fmt.Fprintf(&b, "  %s\n  (stored in %s)\n", s.Replay, s.File)

@@ -49,6 +49,9 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 		b.WriteString("\nfailures\n")
 		for _, f := range t.Failures {
 			fmt.Fprintf(&b, "  %s  %s  (%d of %d runs, first run %d, seed %d)\n", f.ID, f.Signature, f.Runs, t.Runs, f.Run, f.Tape.Seed)
+			if f.Shrunk != nil {
+				fmt.Fprintf(&b, "                %s\n", shrunkShort(f.Shrunk))
+			}
 		}
 		if t.MoreFailures > 0 {
 			fmt.Fprintf(&b, "  and %d violations of other signatures, beyond the %d that are kept\n", t.MoreFailures, explore.MaxFailures)

@@ -103,6 +103,8 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 type operation struct {
 	client string
 	k      int
+	key    string
+	event  uint64 // of its invoke
 }
 
 // operations lists what clients did in a run, in the order of its history.
@@ -120,7 +122,7 @@ func operations(cut *world.Cut, h []history.Event) []operation {
 			k++
 		}
 		next[c] = k + 1
-		list = append(list, operation{c, k})
+		list = append(list, operation{c, k, h[i].Key, h[i].Number})
 	}
 	return list
 }

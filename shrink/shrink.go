@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,12 +41,18 @@ type Progress struct {
 type Result struct {
 	Case
 	*Run
-	From, To Size
-	Runs     int
+	Shrunk
+}
+
+// Shrunk is what a search came to.
+type Shrunk struct {
+	From Size `json:"from"`
+	To   Size `json:"to"`
+	Runs int  `json:"runs"`
 	// Minimal tells that no single decision of the tape can be taken away: each was tried, and the failure was gone.
-	Minimal bool
+	Minimal bool `json:"minimal"`
 	// End says why a search ended that did not prove this; empty if it did.
-	End string
+	End string `json:"end,omitempty"`
 }
 
 // Errors of a run that cannot be shrunk.
@@ -91,8 +99,7 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 	w.accept(bare, run)
 	w.proven, w.provenRun = bare, run
 	w.reduce()
-	r := &Result{Case: w.proven, Run: w.provenRun, From: start, To: SizeOf(s.Spec, &w.proven.Cut, w.provenRun.Outcome), Runs: w.runs}
-	r.Minimal = w.minimal
+	r := &Result{w.proven, w.provenRun, Shrunk{From: start, To: SizeOf(s.Spec, &w.proven.Cut, w.provenRun.Outcome), Runs: w.runs, Minimal: w.minimal}}
 	if !r.Minimal {
 		r.End = w.why()
 	}
@@ -439,6 +446,12 @@ func (w *work) operations() {
 		c.Cut.Skip = without(w.Cut.Skip, list)
 		return c
 	}
+	less := func(r *Run) bool { return fewer(r, w.Run) }
+	for _, named := range []func(operation) bool{w.cited, w.quoted} {
+		if slices.ContainsFunc(operations(&w.Cut, w.Outcome.History), named) {
+			w.any([]Case{cut(func(o operation) bool { return !named(o) })}, less)
+		}
+	}
 	for _, client := range clients {
 		w.any([]Case{cut(func(o operation) bool { return o.client == client })}, func(r *Run) bool {
 			w.deaf[client] = countOperations(r, client) > 0
@@ -461,7 +474,22 @@ func (w *work) operations() {
 			i++
 			return from <= i && i < to
 		})
-	}, func(r *Run) bool { return fewer(r, w.Run) })
+	}, less)
+}
+
+// eventIn is how evidence cites an event.
+var eventIn = regexp.MustCompile(`\bevent (\d+)`)
+
+// cited tells whether the evidence cites an operation by its event: the others may not matter.
+func (w *work) cited(o operation) bool {
+	return slices.ContainsFunc(w.Verdict.Evidence, func(line string) bool {
+		return slices.ContainsFunc(eventIn.FindAllStringSubmatch(line, -1), func(m []string) bool { return m[1] == strconv.FormatUint(o.event, 10) })
+	})
+}
+
+// quoted tells whether the evidence names the key of an operation.
+func (w *work) quoted(o operation) bool {
+	return o.key != "" && slices.ContainsFunc(w.Verdict.Evidence, func(line string) bool { return strings.Contains(line, strconv.Quote(o.key)) })
 }
 
 // fewer tells whether a run has fewer operations than another one.

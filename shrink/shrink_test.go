@@ -214,7 +214,7 @@ func TestOperationsOfADriverThatDoesNotListen(t *testing.T) {
 
 func TestSkipsAreJoined(t *testing.T) {
 	got := without([]world.Skip{{Client: "a", From: 4, To: 6}, {Client: "b", From: 9}},
-		[]operation{{"a", 6}, {"a", 3}, {"b", 8}, {"b", 3}, {"a", 9}})
+		[]operation{{client: "a", k: 6}, {client: "a", k: 3}, {client: "b", k: 8}, {client: "b", k: 3}, {client: "a", k: 9}})
 	want := []world.Skip{{Client: "a", From: 3, To: 7}, {Client: "a", From: 9, To: 10}, {Client: "b", From: 3, To: 4}, {Client: "b", From: 8}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

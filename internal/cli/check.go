@@ -249,7 +249,11 @@ func (a *app) overHistories(all []world.Property, named bool) []world.Property {
 func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) ([]engine.Verdict, int, error) {
 	e, err := report.LoadEvidence(p.state, failure)
 	if errors.Is(err, report.ErrNoEvidence) {
-		return nil, 0, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: %w; `bloodhound replay %s` makes the run again and stores it", failure.ID, err, shellQuote(args[0]))}
+		again := "bloodhound replay " + shellQuote(args[0])
+		if failure.Smallest != nil {
+			again += " --original"
+		}
+		return nil, 0, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` makes the run again and stores it", failure.ID, err, again)}
 	}
 	if err != nil {
 		return nil, 0, err

@@ -73,24 +73,36 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	campaign.Finished = func(t *explore.Totals) {
 		show.show(func(elapsed time.Duration) string { return campaignProgress(t, campaign.Runs, elapsed) })
 	}
-	var found []*explore.Failure
+	var found []finding
 	campaign.Found = func(failure *explore.Failure, o *engine.Outcome) {
 		show.end()
 		failure.ID = p.failureID(failure.Signature)
-		story := a.keep(p, failure.Signature, o, failure.Verdict)
-		found = append(found, failure)
-		if !f.json {
+		story, file := a.keep(p, failure.Signature, o, failure.Verdict)
+		found = append(found, finding{failure, story, file})
+		switch {
+		case f.noShrink && !f.json:
 			report.Story(a.out, story)
 			fmt.Fprintln(a.out)
+		case !f.noShrink:
+			show.note(fmt.Sprintf("run %d violates %s (failure %s); it is shrunk when the campaign ends", failure.Run, failure.Verdict.Property, failure.ID))
 		}
 	}
 	totals := campaign.Run(c.Context())
+	if !f.noShrink {
+		a.shrinkAll(c.Context(), p, s, found, f.shrinkBudget(campaign.Workers), show)
+	}
 	show.end()
+	for i := range found {
+		if !f.noShrink && !f.json {
+			report.Story(a.out, found[i].story)
+			fmt.Fprintln(a.out)
+		}
+	}
 
 	var late []error
 	if p.saveTraces && c.Context().Err() == nil {
-		for _, failure := range found {
-			late = append(late, p.saveTrace(c.Context(), s, failure))
+		for i := range found {
+			late = append(late, p.saveTrace(c.Context(), s, found[i].Failure))
 		}
 	}
 	status := totals.Status(p.spec)

@@ -36,6 +36,11 @@ type flags struct {
 	sarif     string
 	format    string
 	until     uint64
+	original  bool
+
+	noShrink   bool
+	shrinkRuns uint64
+	shrinkTime time.Duration
 }
 
 // maxWorkers bounds --workers, as it does exploration.parallel_workers.
@@ -178,12 +183,28 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(numberFlag{&f.seeds, 1, math.MaxUint64, "give the number of tapes to run, 1 or more"},
 		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
 	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
-	c.Flags().Var(numberFlag{&f.workers, 1, maxWorkers, fmt.Sprintf("give the number of worlds to run at once, from 1 to %d", maxWorkers)},
-		"workers", "how many worlds to run at once (default: exploration.parallel_workers, or one a CPU)")
+	f.workersFlag(c)
 	addSwitch(c, &f.keepGoing, "keep-going", "go on after the first violation")
 	c.Flags().Var(fileFlag{&f.html}, "html", "write what the campaign did as a page to this `file`")
 	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")
 	c.Flags().Var(fileFlag{&f.sarif}, "sarif", "write the failures as SARIF 2.1.0 to this `file`")
+	addSwitch(c, &f.noShrink, "no-shrink", "do not make the runs of failures smaller")
+	f.shrinking(c)
+}
+
+func (f *flags) workersFlag(c *cobra.Command) {
+	c.Flags().Var(numberFlag{&f.workers, 1, maxWorkers, fmt.Sprintf("give the number of worlds to run at once, from 1 to %d", maxWorkers)},
+		"workers", "how many worlds to run at once (default: exploration.parallel_workers, or one a CPU)")
+}
+
+func (f *flags) shrinking(c *cobra.Command) {
+	c.Flags().Var(numberFlag{&f.shrinkRuns, 1, math.MaxInt32, "give the number of runs that shrinking may make, 1 or more"},
+		"shrink-runs", fmt.Sprintf("how many runs the shrinking of a failure may make (default: %d)", defaultShrinkRuns))
+	c.Flags().Var(timeFlag{&f.shrinkTime}, "shrink-time", fmt.Sprintf("how long shrinking may take, all failures together (default: %s)", defaultShrinkTime))
+}
+
+func (f *flags) originalFlag(c *cobra.Command) {
+	addSwitch(c, &f.original, "original", "make the run that was found, not the smallest one")
 }
 
 // traceFormats are the formats of --trace-format; the first is the default.

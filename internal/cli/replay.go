@@ -42,16 +42,21 @@ run does not repeat; 5 that it has changed and shows no violation any more, or i
 	f.where(c)
 	f.tracing(c)
 	f.repeats(c, 1, "how often to make the run", "give the number of runs, 1 or more")
+	f.originalFlag(c)
 	return c
 }
 
 func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
-	p, failure, err := a.loadFailure(c, f, args)
+	p, full, err := a.loadFailure(c, f, args)
 	if err != nil {
 		return err
 	}
 	if p.spec == nil {
 		defer os.RemoveAll(p.state)
+	}
+	failure := full.Small()
+	if f.original {
+		failure = full
 	}
 	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.json}
 	if job.Trace, err = f.traceJob(c, p); err != nil {
@@ -59,7 +64,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	}
 	s, err := openSession(failure.Spec, p.state)
 	if err != nil {
-		return p.lacking(args[0], failure, err)
+		return p.lacking(args[0], full, err)
 	}
 	defer s.close()
 	var first *explore.Reply
@@ -89,7 +94,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 			break
 		}
 	}
-	if p.spec != nil && first.Summary.Hash == failure.Hash {
+	if p.spec != nil && failure == full && first.Summary.Hash == failure.Hash { // what `check` judges
 		if err := report.SaveEvidence(p.state, failure.ID, first.Outcome); err != nil {
 			a.note("bloodhound: the history could not be stored: %v", err)
 		}
@@ -126,6 +131,12 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 		fmt.Fprintln(a.out)
 		story := report.StoryOf{Spec: failure.Spec, Outcome: first.Outcome, Verdict: v, ID: failure.ID,
 			Replay: "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])}
+		if failure != full {
+			story.Shrunk = &full.Smallest.Shrunk
+		}
+		if f.original {
+			story.Replay += " --original"
+		}
 		if err := report.Story(a.out, story); err != nil {
 			return err
 		}

@@ -36,6 +36,7 @@ violation any more.`,
 	}
 	f.where(c)
 	c.Flags().Var(fileFlag{&f.html}, "html", "write the page to this `file`")
+	f.originalFlag(c)
 	return c
 }
 
@@ -54,9 +55,13 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	if err := writable("--html", f.html); err != nil {
 		return err
 	}
-	p, failure, err := a.loadFailure(c, f, args)
+	p, full, err := a.loadFailure(c, f, args)
 	if err != nil {
 		return err
+	}
+	failure := full.Small()
+	if f.original {
+		failure = full
 	}
 	path := f.html
 	if path == "" {
@@ -70,7 +75,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	}
 	s, err := openSession(failure.Spec, p.state)
 	if err != nil {
-		return p.lacking(args[0], failure, err)
+		return p.lacking(args[0], full, err)
 	}
 	defer s.close()
 	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.json,
@@ -87,6 +92,12 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 		return err
 	}
 	page.Replay = "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])
+	if failure != full {
+		page.Shrunk = &full.Smallest.Shrunk
+	}
+	if f.original {
+		page.Replay += " --original"
+	}
 	if !report.IsFailurePath(args[0]) {
 		page.File = report.FailurePath(p.state, failure.ID)
 	}

@@ -91,7 +91,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	for _, v := range violated {
-		story := a.keep(p, explore.Signature(v), reply.Outcome, v)
+		story, _ := a.keep(p, explore.Signature(v), reply.Outcome, v)
 		doc.Failures = append(doc.Failures, story.ID)
 		if !f.json {
 			fmt.Fprintln(a.out)

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
@@ -18,12 +21,21 @@ func (p *project) failureID(signature string) string {
 	return explore.FailureID(signature + "\nof " + strings.Join(p.sources, " "))
 }
 
+// finding is a failure that a campaign has found.
+type finding struct {
+	*explore.Failure
+	story report.StoryOf
+	file  *report.Failure
+}
+
 // keep stores a violation and returns what its story is told from. A disk that is full loses nothing: the story
 // then tells how to make the run again from its tape.
-func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Verdict) report.StoryOf {
+func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Verdict) (report.StoryOf, *report.Failure) {
 	id := p.failureID(signature)
 	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
-	path, err := report.Save(p.state, report.NewFailure(id, signature, Version(), p.config, p.spec, o, v))
+	f := report.NewFailure(id, signature, Version(), p.config, p.spec, o, v)
+	f.System, f.Commit = system(), commit(p.spec.Dir)
+	path, err := report.Save(p.state, f)
 	switch {
 	case err == nil:
 		s.File, s.Replay = path, "bloodhound replay "+id+p.arguments
@@ -38,7 +50,60 @@ func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Ver
 	if err != nil {
 		a.note("bloodhound: the failure could not be stored: %v", err)
 	}
-	return s
+	return s, f
+}
+
+// shrinkAll makes the runs of failures smaller, each within its share of the time that is left. What cannot be shrunk
+// stays as it was found.
+func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []finding, b shrinkBudget, show *progress) {
+	end := time.Now().Add(b.time)
+	for i := range found {
+		if ctx.Err() != nil {
+			return
+		}
+		f := &found[i]
+		b.time = max(time.Until(end)/time.Duration(len(found)-i), time.Millisecond)
+		r, err := a.shrinkFailure(ctx, s, f.file, b, show)
+		if err != nil {
+			if ctx.Err() == nil {
+				show.note(fmt.Sprintf("failure %s is not shrunk: %v", f.ID, err))
+			}
+			continue
+		}
+		f.Shrunk = &f.file.Smallest.Shrunk
+		if f.story.File == "" { // then only the original can be made again
+			continue
+		}
+		if err := report.Write(f.story.File, f.file); err != nil {
+			show.note(fmt.Sprintf("bloodhound: the smallest run of failure %s could not be stored: %v", f.ID, err))
+			continue
+		}
+		f.story.Spec, f.story.Outcome, f.story.Verdict, f.story.Shrunk = f.file.Small().Spec, r.Outcome, r.Verdict, f.Shrunk
+	}
+}
+
+// system names the operating system.
+func system() string {
+	text, _ := os.ReadFile("/etc/os-release")
+	for _, line := range strings.Split(string(text), "\n") {
+		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
+			return strings.Trim(name, `"'`)
+		}
+	}
+	return runtime.GOOS
+}
+
+// commit names the commit of a folder, and tells whether files differ from it; empty if it has none.
+func commit(dir string) string {
+	head, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	text := strings.TrimSpace(string(head))
+	if changed, err := exec.Command("git", "-C", dir, "status", "--porcelain", "--untracked-files=no").Output(); err == nil && len(changed) > 0 {
+		text += " with changes"
+	}
+	return text
 }
 
 // saveTrace runs a failure once more and keeps its trace in the output folder.

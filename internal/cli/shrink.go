@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/shrink"
+)
+
+// Budgets of shrinking that nobody sets.
+const (
+	defaultShrinkRuns = 1000
+	defaultShrinkTime = 2 * time.Minute // of all failures of a campaign together
+)
+
+func (a *app) shrinkVerb() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "shrink ID [FOLDER or FILE]",
+		Short: "Make the run of a failure smaller",
+		Long: `Makes the run of a failure smaller while it fails in the same way: fewer faults and other decisions, operations, nodes,
+and a shorter time. The failure's file keeps the original and the smallest run; replay and report use the smallest. A
+search that its budget has ended goes on when the verb is used again.
+Exit code 0 means that the smallest run is 1-minimal, 5 that the budget ended before that was proven or that the run
+does not show the failure any more, 4 that it does not repeat.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return errors.New("shrink takes the id or the file of a failure, and after it a folder or a file at most: bloodhound shrink ID [FOLDER or FILE]")
+			}
+			return noneEmpty(args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.shrink(c, f, args) },
+	}
+	f.where(c)
+	f.shrinking(c)
+	f.workersFlag(c)
+	addSwitch(c, &f.original, "original", "start from the original run again")
+	return c
+}
+
+// shrinkDocument is the JSON document of shrink.
+type shrinkDocument struct {
+	Bloodhound string         `json:"bloodhound"`
+	Verb       string         `json:"verb"`
+	ExitCode   int            `json:"exit_code"`
+	Failure    string         `json:"failure"` // id
+	File       string         `json:"file"`
+	Shrunk     *shrink.Shrunk `json:"shrunk"`
+}
+
+func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
+	p, failure, err := a.loadFailure(c, f, args)
+	if err != nil {
+		return err
+	}
+	if p.spec == nil {
+		defer os.RemoveAll(p.state)
+	}
+	s, err := openSession(failure.Spec, p.state)
+	if err != nil {
+		return p.lacking(args[0], failure, err)
+	}
+	defer s.close()
+	if f.original {
+		failure.Smallest = nil
+	}
+	workers := int(f.workers)
+	if workers == 0 {
+		workers = p.workers
+	}
+	if workers == 0 {
+		workers = max(len(explore.CPUs()), 1)
+	}
+	show := newProgress(a.err, false, f.json)
+	b := f.shrinkBudget(workers)
+	r, err := a.shrinkFailure(c.Context(), s, failure, b, show)
+	show.end()
+	if c.Context().Err() != nil && r == nil {
+		return errInterrupted
+	}
+	switch {
+	case errors.Is(err, shrink.ErrGone), errors.Is(err, shrink.ErrBare):
+		return &exitError{check.ExitUnknown, fmt.Errorf("failure %s cannot be shrunk: %w; `bloodhound replay %s` tells what has changed", failure.ID, err, shellQuote(args[0]))}
+	case errors.Is(err, shrink.ErrVaries):
+		return &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be shrunk: %w", failure.ID, err)}
+	case err != nil:
+		return failed(err)
+	}
+	path := args[0]
+	if !report.IsFailurePath(path) {
+		path = report.FailurePath(p.state, failure.ID)
+	}
+	if err := report.Write(path, failure); err != nil {
+		return failed(err)
+	}
+	shrunk := &failure.Smallest.Shrunk
+	if !shrunk.Minimal {
+		a.code = check.ExitUnknown
+	}
+	if f.json {
+		return a.printJSON(shrinkDocument{Version(), "shrink", a.code, failure.ID, path, shrunk})
+	}
+	fmt.Fprintf(a.out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n", report.Shrunk(shrunk), shellQuote(args[0]), argumentsOf(f, args[1:]), path)
+	return nil
+}
+
+// shrinkBudget bounds the shrinking of a failure.
+type shrinkBudget struct {
+	workers int
+	runs    int
+	time    time.Duration
+}
+
+func (f *flags) shrinkBudget(workers int) shrinkBudget {
+	b := shrinkBudget{workers, defaultShrinkRuns, defaultShrinkTime}
+	if f.shrinkRuns > 0 {
+		b.runs = int(f.shrinkRuns)
+	}
+	if f.shrinkTime > 0 {
+		b.time = f.shrinkTime
+	}
+	return b
+}
+
+// shrinkFailure makes the smallest run of a failure smaller, or else the original one, and takes it into the failure.
+func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Failure, b shrinkBudget, show *progress) (*shrink.Result, error) {
+	setup := *s.setup
+	setup.Spec = failure.Spec
+	pool := explore.NewPool(&setup, s.command, b.workers)
+	defer pool.Close()
+	search := &shrink.Search{Spec: failure.Spec, Try: tries(pool, failure.Signature), Workers: b.workers, MaxRuns: b.runs, MaxTime: b.time,
+		Progress: func(p shrink.Progress) {
+			show.show(func(elapsed time.Duration) string {
+				return fmt.Sprintf("shrinking %s (%s): %d runs in %s; %d faults, %d operations, %d decisions are left", failure.ID, p.Stage,
+					p.Runs, elapsed.Round(time.Second), p.Size.Faults, p.Size.Operations, p.Size.Decisions)
+			})
+		}}
+	from := shrink.Case{Tape: failure.Tape}
+	if small := failure.Smallest; small != nil {
+		from = shrink.Case{Tape: small.Tape, Cut: small.Cut}
+	}
+	r, err := search.Shrink(ctx, from)
+	if errors.Is(err, shrink.ErrGone) && failure.Smallest != nil {
+		failure.Smallest = nil
+		r, err = search.Shrink(ctx, shrink.Case{Tape: failure.Tape})
+	}
+	if err != nil {
+		return nil, err
+	}
+	failure.Shrink(r)
+	return r, nil
+}
+
+// tries makes runs on a pool and tells which of them show a failure.
+func tries(pool *explore.Pool, signature string) shrink.Try {
+	return func(ctx context.Context, c shrink.Case) (*shrink.Run, error) {
+		reply, err := pool.Do(ctx, &explore.Job{Tape: c.Tape, Cut: &c.Cut})
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range explore.Violated(reply.Summary.Verdicts) {
+			if explore.Signature(v) == signature && reply.Outcome != nil {
+				return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: v}, nil
+			}
+		}
+		return &shrink.Run{}, nil
+	}
+}
