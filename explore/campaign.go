@@ -29,6 +29,7 @@ type Campaign struct {
 	Timeout   time.Duration
 	Workers   int
 	KeepGoing bool // go on after a violation
+	CalmFirst bool // begin with a run without faults, if there are any
 	Command   Command
 	// Finished is called after each run, in run order; it must not keep the Totals.
 	Finished func(*Totals)
@@ -64,6 +65,8 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	}
 
 	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
+	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}}
+	col.done = !c.calm(runs, ctx, &col)
 	jobs := make(chan *Job)
 	results := make(chan *result)
 	var workers sync.WaitGroup
@@ -84,7 +87,6 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 		close(results)
 	}()
 
-	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}}
 	next := uint64(0)
 	window := uint64(Window * t.Workers)
 	for {
@@ -175,12 +177,12 @@ func (c *collector) count(r *result) {
 	t := c.totals
 	t.Deaths += uint64(len(r.deaths))
 	for _, d := range r.deaths {
-		c.note(fmt.Sprintf("run %d (seed %d): %s; tried again", r.job.ID, r.job.Tape.Seed, d))
+		c.note(fmt.Sprintf("%s: %s; tried again", r.job, d))
 	}
 	switch {
 	case r.lost != "":
 		t.lose(Lost{r.job.ID, r.job.Tape, r.lost})
-		c.note(fmt.Sprintf("run %d (seed %d) is lost: %s", r.job.ID, r.job.Tape.Seed, r.lost))
+		c.note(fmt.Sprintf("%s is lost: %s", r.job, r.lost))
 		if c.lostRow++; c.lostRow >= MaxConsecutiveLost {
 			c.note(fmt.Sprintf("%d runs in a row were lost: giving up", c.lostRow))
 			c.done = true
@@ -188,8 +190,7 @@ func (c *collector) count(r *result) {
 		return
 	case r.reply == nil: // cut short
 		if r.unproven != "" {
-			c.note(fmt.Sprintf("run %d (seed %d) violated %s, but its replay was cut short: it does not count",
-				r.job.ID, r.job.Tape.Seed, r.unproven))
+			c.note(fmt.Sprintf("%s violated %s, but its replay was cut short: it does not count", r.job, r.unproven))
 		}
 		return
 	}

@@ -24,6 +24,7 @@ const (
 type Totals struct {
 	Seed      uint64 `json:"seed"`
 	Runs      uint64 `json:"runs"`     // finished and judged
+	Calm      Calm   `json:"calm"`     // the run without faults before them
 	Violated  uint64 `json:"violated"` // runs with a violation that replayed
 	Events    uint64 `json:"events"`
 	VirtualNs int64  `json:"virtual_ns"`
@@ -83,11 +84,20 @@ type Failure struct {
 	Signature string         `json:"signature"`
 	Runs      uint64         `json:"runs"` // how many runs showed it
 	Run       uint64         `json:"run"`  // the first of them
+	Calm      bool           `json:"calm"` // that was the run without any fault
 	Tape      tape.Tape      `json:"tape"`
 	Verdict   engine.Verdict `json:"verdict"`
 	Hash      string         `json:"hash"`
 	// Shrunk is what came of shrinking its run, if that was done.
 	Shrunk *shrink.Shrunk `json:"shrunk,omitempty"`
+}
+
+// First names the run that showed a failure first.
+func (f *Failure) First() string {
+	if f.Calm {
+		return fmt.Sprintf("the run without faults, seed %d", f.Tape.Seed)
+	}
+	return fmt.Sprintf("first run %d, seed %d", f.Run, f.Tape.Seed)
 }
 
 // Unrepeatable is a run that cannot be made again.
@@ -214,7 +224,7 @@ func (t *Totals) fail(run uint64, s *Summary, tp tape.Tape, v engine.Verdict) (*
 		t.MoreFailures++
 		return nil, false
 	}
-	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: run, Tape: tp, Verdict: v, Hash: s.Hash}
+	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: run, Calm: run == calmRun, Tape: tp, Verdict: v, Hash: s.Hash}
 	t.Failures = append(t.Failures, f)
 	return f, true
 }
@@ -246,6 +256,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 {
 		t.judgeFaults(spec, &s)
 	}
+	s.Unknown = append(s.Unknown, t.Calm.Unknown...)
 	if t.Stopped == Interrupted {
 		s.Unknown = append(s.Unknown, "the campaign was interrupted")
 	}

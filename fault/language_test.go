@@ -199,3 +199,17 @@ func TestSwarmMasksKinds(t *testing.T) {
 		t.Errorf("a strike that is set does not strike: %+v", a)
 	}
 }
+
+func TestCalmTapes(t *testing.T) {
+	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain}, world.FaultRule{Kind: "drop", RatePPM: tape.Certain})
+	p := mustPlan(t, spec)
+	if src := tape.NewSource(tape.Tape{Seed: 3}); len(p.Step(src, &Moment{})) != 3 || !p.Harms() {
+		t.Fatal("the tape has no faults")
+	}
+	p, _ = New(spec)
+	src := tape.NewSource(Calm(tape.Tape{Seed: 3}))
+	p.Begin(src, 0)
+	if a := p.Step(src, &Moment{}); a != nil || p.Harms() || p.Packet(&Moment{}, "n1", "n2") != (Rates{}) {
+		t.Errorf("a calm tape strikes: %+v", a)
+	}
+}

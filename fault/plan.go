@@ -9,6 +9,7 @@ import (
 
 	"github.com/expr-lang/expr/vm"
 
+	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -295,6 +296,12 @@ func contains(list []string, s string) bool {
 // Begin starts the chaos phase, and with Swarm chooses the kinds that it goes without.
 func (p *Plan) Begin(src Chooser, nowNs int64) {
 	p.On, p.BeganNs = true, nowNs
+	if len(p.Rules) > 0 && src.Rare(calmStream, 2, 1) == 1 {
+		for i := range p.Rules {
+			p.Rules[i].Masked = true
+		}
+		return
+	}
 	if !p.Swarm {
 		return
 	}
@@ -311,6 +318,15 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 	for i := range p.Rules {
 		p.Rules[i].Masked = len(masked) < len(kinds) && slices.Contains(masked, p.Rules[i].Kind)
 	}
+}
+
+// calmStream turns off all faults of a run by its one draw, which about one seed in a million makes.
+const calmStream = "fault/none"
+
+// Calm is the tape of the same run without any fault.
+func Calm(t tape.Tape) tape.Tape {
+	t.Edits = append(slices.Clone(t.Edits), tape.Edit{Op: tape.Set, Stream: calmStream, From: 0, Value: 1})
+	return t
 }
 
 // maskPPM is the chance, in parts per million, that a kind is turned off in a run.

@@ -100,7 +100,7 @@ func (c *CampaignOf) junitTrouble(p *explore.PropertyTotal) (failure, err *junit
 		var b strings.Builder
 		for _, f := range list {
 			fmt.Fprintf(&b, "%s: %s\n", f.ID, visible(f.Verdict.Reason, pageLineRunes))
-			fmt.Fprintf(&b, "%s, first run %d, seed %d\n", often(f.Runs, runs), f.Run, f.Tape.Seed)
+			fmt.Fprintf(&b, "%s, %s\n", often(f.Runs, runs), f.First())
 			for i, line := range f.Verdict.Evidence {
 				if i == StoryEvidenceLines {
 					fmt.Fprintf(&b, "... and %d more\n", len(f.Verdict.Evidence)-i)

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	reasons(&b, t.Reasons)
 	ledger(&b, &t.Faults)
 	properties(&b, t.Properties)
+	if t.Calm.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Calm }) {
+		b.WriteString("\nthe run without faults before them broke nothing\n")
+	}
 	logCounts(&b, t.LogCounts)
 	Refused(&b, t.Refused)
 	if len(t.Warnings) > 0 {
@@ -48,7 +52,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if len(t.Failures) > 0 {
 		b.WriteString("\nfailures\n")
 		for _, f := range t.Failures {
-			fmt.Fprintf(&b, "  %s  %s  (%d of %d runs, first run %d, seed %d)\n", f.ID, f.Signature, f.Runs, t.Runs, f.Run, f.Tape.Seed)
+			fmt.Fprintf(&b, "  %s  %s  (%d of %d runs, %s)\n", f.ID, f.Signature, f.Runs, t.Runs, f.First())
 			if f.Shrunk != nil {
 				fmt.Fprintf(&b, "                %s\n", shrunkShort(f.Shrunk))
 			}

@@ -24,6 +24,8 @@ import (
 const (
 	// LostWrite forgets an acknowledged put that reaches the first server while a partition strikes it.
 	LostWrite = "lost-write"
+	// Broken forgets every second acknowledged put, with faults or without.
+	Broken = "broken"
 	// Chance gives one event another result each time a world runs.
 	Chance = "chance"
 	// Die ends the process on every second tape.
@@ -216,7 +218,9 @@ func (w *fake) operation() {
 		if id != 0 {
 			w.plan.Ledger.Observed(id, n)
 		}
-		if _, on := w.mode(LostWrite); !on || id == 0 {
+		_, fragile := w.mode(LostWrite)
+		_, broken := w.mode(Broken)
+		if !(fragile && id != 0 || broken && w.done%2 == 0) {
 			w.store[key] = h.Input
 		}
 		w.log(w.server, "stored "+key+"="+h.Input)

@@ -50,7 +50,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err != nil {
 		return err
 	}
-	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing}
+	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, CalmFirst: true}
 	p.complete(campaign)
 	if err := p.checkOutput(); err != nil {
 		return err

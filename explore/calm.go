@@ -1,0 +1,52 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+)
+
+// Calm says what became of the run without faults that a campaign begins with: it must hold, since what breaks there
+// needs no fault, and faults would only hide why.
+type Calm struct {
+	Done    bool     `json:"done"`
+	Unknown []string `json:"unknown,omitempty"` // properties that were not judged, with reasons
+}
+
+// calmRun is the number of the run without faults; all others are below it.
+const calmRun = ^uint64(0)
+
+// calm does the first run of a campaign, which has no fault, and tells whether the campaign goes on.
+func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
+	f := &c.Setup.Spec.Faults
+	if !c.CalmFirst || !f.Enabled || len(f.Rules) == 0 {
+		return true
+	}
+	jobs, results := make(chan *Job, 1), make(chan *result, 1)
+	jobs <- &Job{ID: calmRun, Tape: fault.Calm(RandomTape(c.Seed, 0))}
+	close(jobs)
+	c.serve(runs, replays, -1, jobs, results)
+	r := <-results
+	t := col.totals
+	if r.reply != nil {
+		t.Calm.Done = true
+		for _, v := range r.reply.Summary.Verdicts {
+			if v.Status == engine.Unknown {
+				t.Calm.Unknown = append(t.Calm.Unknown, fmt.Sprintf("%s: unknown even without faults: %s", v.Property, v.Reason))
+			}
+		}
+	}
+	if r.reply == nil || len(Violated(r.reply.Summary.Verdicts)) > 0 || r.differs != "" {
+		col.count(r) // like any other: lost, cut short, violated or not repeatable
+	}
+	return !col.done && runs.Err() == nil
+}
+
+func (j *Job) String() string {
+	if j.ID == calmRun {
+		return fmt.Sprintf("the run without faults (seed %d)", j.Tape.Seed)
+	}
+	return fmt.Sprintf("run %d (seed %d)", j.ID, j.Tape.Seed)
+}
