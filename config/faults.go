@@ -49,19 +49,21 @@ var presets = map[string][]world.FaultRule{
 // perStep tells the kinds whose rate is by time step; the others are by packet or call.
 func perStep(kind string) bool {
 	switch kind {
-	case "partition", "clog", "slow_link", "crash", "power_loss", "pause", "oom", "clock_skew":
+	case "partition", "clog", "slow_link", "reset", "dns_fail", "crash", "power_loss", "pause", "oom", "clock_skew":
 		return true
 	}
 	return false
 }
 
-// directed tells the kinds that lie on links for a while, in both directions or in one.
-func directed(kind string) bool { return kind == "partition" || kind == "clog" || kind == "slow_link" }
+// directed tells the kinds that strike links once a time step, in both directions or in one.
+func directed(kind string) bool {
+	return kind == "partition" || kind == "clog" || kind == "slow_link" || kind == "reset"
+}
 
 // onNodes tells the kinds that strike nodes and not links.
 func onNodes(kind string) bool {
 	switch kind {
-	case "partition", "clog", "slow_link", "delay", "drop", "duplicate", "reorder", "corrupt":
+	case "partition", "clog", "slow_link", "reset", "delay", "drop", "duplicate", "reorder", "corrupt":
 		return false
 	}
 	return true
@@ -80,6 +82,8 @@ var knobs = []knob{
 	{"network", "partition_probability", "partition", "partition_duration_ms", [2]int64{1e9, 5e9}},
 	{"network", "clog_probability", "clog", "clog_duration_ms", [2]int64{1e9, 5e9}},
 	{"network", "slow_link_probability", "slow_link", "slow_link_duration_ms", [2]int64{1e9, 5e9}},
+	{"network", "reset_probability", "reset", "", [2]int64{}},
+	{"network", "dns_fail_probability", "dns_fail", "dns_fail_duration_ms", [2]int64{1e9, 5e9}},
 	{"network", "delay_rate", "delay", "", [2]int64{}},
 	{"network", "drop_rate", "drop", "", [2]int64{}},
 	{"network", "duplicate_rate", "duplicate", "", [2]int64{}},
@@ -343,13 +347,13 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 	if d := n.get("duration_ms"); d != nil {
 		v := d.value.([2]int64)
 		r.MinNs, r.MaxNs = v[0], v[1]
-		if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || onNodes(r.Kind) && !perStep(r.Kind)) {
+		if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || r.Kind == "reset" || onNodes(r.Kind) && !perStep(r.Kind)) {
 			l.idle(n.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
 		}
 	}
 	l.slowLink(n, "", key+".", &r)
 	if r.OneWay && !directed(r.Kind) {
-		l.idle(n.entry("one_way").key.position, key+".one_way", "only partition, clog and slow_link have a direction; name targets as a->b")
+		l.idle(n.entry("one_way").key.position, key+".one_way", "only partition, clog, slow_link and reset have a direction; name targets as a->b")
 	}
 	if r.Max > 0 && !onNodes(r.Kind) && !perStep(r.Kind) {
 		l.idle(n.entry("max").key.position, key+".max", "faults per packet are not counted")

@@ -355,6 +355,9 @@ var faults = of(
 		field{name: "slow_link_latency_ms", shape: aMillis, says: "Added to the link's latency.", def: "100"},
 		field{name: "slow_link_jitter_ms", shape: aMillis, says: "Up to this much more, drawn for each packet.", def: "50"},
 		field{name: "slow_link_bandwidth_bytes", shape: aWhole, says: "What is left of the bandwidth, in bytes a second; 0 is all.", def: "125000"},
+		field{name: "reset_probability", shape: aRate, says: "Connections end by RST, which both ends see or one: for each node and link in each `time_step`."},
+		field{name: "dns_fail_probability", shape: aRate, says: "A node gets no answers about names, or failures: for each server in each `time_step`. The names of other nodes then come from the resolver, and not from /etc/hosts."},
+		field{name: "dns_fail_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
 		field{name: "duplicate_rate", shape: aRate, says: "Datagrams that arrive twice."},
 		field{name: "reorder_rate", shape: aRate, says: "Datagrams that are overtaken."},
 		field{name: "reorder_ms", shape: aSpan, says: "By how much.", def: "[1, 20]"},
@@ -393,7 +396,7 @@ var faults = of(
 		field{name: "probability", of: "rate", equal: true, shape: aRate},
 		field{name: "targets", shape: textOrAll, says: "Nodes, or links as `a-b` and `a->b`.", def: "all that the kind applies to"},
 		field{name: "duration_ms", shape: aSpan, says: "How long it lasts, or a delay takes."},
-		field{name: "one_way", shape: aFlag, says: "partition, clog, slow_link: one direction only.", def: "false"},
+		field{name: "one_way", shape: aFlag, says: "partition, clog, slow_link: one direction only. reset: only one end of a connection sees it.", def: "false"},
 		field{name: "latency_ms", shape: aMillis, says: "slow_link: added to the link's latency.", def: "100"},
 		field{name: "jitter_ms", shape: aMillis, says: "slow_link: up to this much more, drawn for each packet.", def: "50"},
 		field{name: "bandwidth_bytes", shape: aWhole, says: "slow_link: what is left of the bandwidth, in bytes a second; 0 is all.", def: "125000"},
@@ -456,7 +459,7 @@ var debug = of(
 
 // Kinds of faults, with the words of package fault; a test compares them.
 var (
-	supportedKinds = []string{"partition", "clog", "slow_link", "delay", "drop", "corrupt", "duplicate", "reorder",
+	supportedKinds = []string{"partition", "clog", "slow_link", "delay", "drop", "corrupt", "duplicate", "reorder", "reset", "dns_fail",
 		"crash", "power_loss", "pause",
 		"write_fail", "read_fail", "partial_write", "fsync_fail"}
 	laterKinds = []string{"torn_write", "read_corrupt", "oom", "clock_skew"}

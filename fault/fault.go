@@ -15,6 +15,8 @@ const (
 	Corrupt   Kind = "corrupt"    // a packet has a wrong byte: TCP drops it, a datagram arrives with it
 	Duplicate Kind = "duplicate"  // a datagram arrives twice
 	Reorder   Kind = "reorder"    // a datagram is overtaken
+	Reset     Kind = "reset"      // connections end by RST, which both ends see or one
+	DNSFail   Kind = "dns_fail"   // a node gets no answers about names, or failures
 	Crash     Kind = "crash"      // kill -9 of all of a node's processes, and a restart
 	PowerLoss Kind = "power_loss" // a crash that also takes what the node's disk has not made durable
 	Pause     Kind = "pause"      // a node's threads do not run for a while

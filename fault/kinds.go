@@ -1,7 +1,7 @@
 package fault
 
 // Kinds lists every kind that this package can plan, in the order in which ledgers and reports name them.
-var Kinds = []Kind{Partition, Clog, SlowLink, Delay, Drop, Corrupt, Duplicate, Reorder,
+var Kinds = []Kind{Partition, Clog, SlowLink, Delay, Drop, Corrupt, Duplicate, Reorder, Reset, DNSFail,
 	Crash, PowerLoss, Pause,
 	WriteFail, ReadFail, PartialWrite, FsyncFail}
 
@@ -33,14 +33,17 @@ func PerCall(k Kind) bool {
 func Steady(k Kind) bool { return PerPacket(k) || PerCall(k) }
 
 // OnNode tells whether a kind strikes nodes and not links. Such kinds never strike clients.
-func OnNode(k Kind) bool { return stops(k) || PerCall(k) }
+func OnNode(k Kind) bool { return stops(k) || PerCall(k) || k == DNSFail }
 
 // stops tells whether a node's programs do not run while a kind strikes it: one such strike at a time is all it takes.
 func stops(k Kind) bool { return k == Crash || k == PowerLoss || k == Pause }
 
-// OnLinks tells whether a kind lies on links, or on all links of a node, for a while. The others are per packet, or strike
-// nodes.
-func OnLinks(k Kind) bool { return k == Partition || k == Clog || k == SlowLink }
+// OnLinks tells whether a kind strikes links, or all links of a node, once in a time step. The others are per packet, or
+// strike nodes.
+func OnLinks(k Kind) bool { return k == Partition || k == Clog || k == SlowLink || k == Reset }
+
+// Instant tells whether a strike of a kind is over at once: nothing has to be undone.
+func Instant(k Kind) bool { return k == Reset }
 
 // rank is the place of k in Kinds, and len(Kinds) for unknown kinds.
 func rank(k Kind) int {

@@ -48,6 +48,7 @@ type Action struct {
 	// Cuts are the directions on which a kind on links lies; empty for other kinds.
 	Cuts       []Cut
 	Slow       Slow // what a slow link adds
+	Silent     bool // questions about names get no answer; else they get SERVFAIL
 	StartNs    int64
 	DurationNs int64 // how long a partition or pause lasts, or a crashed node stays down
 }
@@ -213,7 +214,7 @@ func (r *Rule) check() error {
 func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 	if minNs == 0 && maxNs == 0 {
 		switch k {
-		case Partition, Clog, SlowLink:
+		case Partition, Clog, SlowLink, DNSFail:
 			return DefaultPartitionMinNs, DefaultPartitionMaxNs
 		case Crash, PowerLoss:
 			return DefaultCrashMinNs, DefaultCrashMaxNs
@@ -400,12 +401,10 @@ func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file strin
 	p.LastID++
 	a := Action{ID: p.LastID, Kind: r.Kind, Target: t.Name, StartNs: m.NowNs}
 	a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)
-	if OnNode(r.Kind) {
-		a.Node = t.A
-	} else {
-		p.cut(&a, r, t, (v-1)/DurationSteps)
+	p.aim(&a, r, t, (v-1)/DurationSteps)
+	if !Instant(a.Kind) {
+		p.Active = append(p.Active, a)
 	}
-	p.Active = append(p.Active, a)
 	p.Ledger.plan(a.Kind)
 	return a, true
 }
@@ -413,49 +412,6 @@ func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file strin
 // duration is step k of DurationSteps from minNs to maxNs, both included.
 func duration(minNs, maxNs int64, k uint64) int64 {
 	return minNs + (maxNs-minNs)/(DurationSteps-1)*int64(k)
-}
-
-// shapes counts the ways in which a rule can strike a target. A partition cuts a node off from everybody, or from servers
-// alone (its clients still reach it, which is how stale reads and lost writes happen); other kinds lie on all its links.
-// A one-way rule chooses the direction besides.
-func (r *Rule) shapes(t *Target) uint64 {
-	n := uint64(1)
-	if r.Kind == Partition && t.B == "" {
-		n *= 2
-	}
-	if OnLinks(r.Kind) && r.OneWay && !t.OneWay {
-		n *= 2
-	}
-	return n
-}
-
-func (p *Plan) cut(a *Action, r *Rule, t *Target, shape uint64) {
-	a.Slow = r.Slow
-	out, in := true, true
-	if t.OneWay {
-		in = false
-	} else if r.OneWay {
-		out, in = shape%2 == 0, shape%2 == 1
-		shape /= 2
-	}
-	peers := []string{t.B}
-	if t.B == "" {
-		peers = append([]string(nil), p.Servers...)
-		if shape == 0 {
-			peers = append(peers, p.Clients...)
-		}
-	}
-	for _, peer := range peers {
-		if peer == t.A {
-			continue
-		}
-		if out {
-			a.Cuts = append(a.Cuts, Cut{t.A, peer})
-		}
-		if in {
-			a.Cuts = append(a.Cuts, Cut{peer, t.A})
-		}
-	}
 }
 
 // busy tells whether a target cannot be struck: a strike of the same kind is under way there, or, for nodes, the

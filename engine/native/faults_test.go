@@ -93,14 +93,22 @@ for i in range(60):
 `
 )
 
+// bystander is what n3 does. It has a connection to a keepServer, which it never looks at.
+const bystander = `import socket, time
+time.sleep(0.05)
+s = socket.socket()
+s.connect_ex(('10.77.0.10', 7001))
+time.sleep(1000)
+`
+
 // struck is a world of a server n1, a client n2 that talks to it, and n3, to which nobody talks, under one rule.
 func struck(server, client string, rule *world.FaultRule) *world.Spec {
 	node := func(name, ip, program string) world.Node {
-		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1"}}
+		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1", "RES_OPTIONS=timeout:1 attempts:1"}}
 	}
 	s := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 20e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		DefaultLink: world.Link{LatencyNs: 500e3},
-		Nodes:       []world.Node{node("n1", "10.77.0.10", server), node("n2", "10.77.0.11", client), node("n3", "10.77.0.12", "import time\ntime.sleep(1000)")}}
+		Nodes:       []world.Node{node("n1", "10.77.0.10", server), node("n2", "10.77.0.11", client), node("n3", "10.77.0.12", bystander)}}
 	if rule != nil {
 		s.Faults = world.Faults{Enabled: true, StopNs: 6e9, Rules: []world.FaultRule{*rule}}
 	}
@@ -148,6 +156,9 @@ func TestFaultsAreSeen(t *testing.T) {
 		{fault.SlowLink, sink, source, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, BandwidthBytes: 1_000_000, Targets: []string{"n1-n2"}}, "fast", "slow", "n1-n3"},
 		{fault.Corrupt, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Corrupt, udpServer, comparer, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "one bit", "n1-n3"},
+		{fault.Reset, keepServer, keepClient, world.FaultRule{RatePPM: 20_000, Targets: []string{"n1-n2"}}, "ok", "ConnectionResetError", "n1->n3"},
+		{fault.DNSFail, echoServer, asker, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n2"}}, "ok fast", "EAI_AGAIN fast", "n3"},
+		{fault.DNSFail, echoServer, asker, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n2"}}, "ok fast", "EAI_AGAIN slow", "n3"},
 		{fault.Drop, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Delay, echoServer, tcpClient, world.FaultRule{RatePPM: 200_000, MinNs: 20e6, MaxNs: 40e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
 		{fault.Crash, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "ConnectionRefusedError fast", "n3"},

@@ -29,6 +29,41 @@ for i in range(60):
     print('fast' if time.monotonic() - t < 0.02 else 'slow', flush=True)
     time.sleep(0.05)
 `
+	// keepServer answers over connections that stay. On port 7001 the bystander has one.
+	keepServer = `import socket, threading
+def serve(c):
+    try:
+        while True:
+            b = c.recv(1)
+            if not b: return
+            c.sendall(b)
+    except OSError: pass
+def listen(port):
+    s = socket.create_server(('', port))
+    while True: threading.Thread(target=serve, args=(s.accept()[0],), daemon=True).start()
+threading.Thread(target=listen, args=(7001,), daemon=True).start()
+listen(7000)
+`
+	keepClient = `import socket, time
+time.sleep(0.1)
+c = None
+for i in range(60):
+    try:
+        c = c or socket.create_connection(('n1', 7000), timeout=1); c.sendall(b'x'); got = 'ok' if c.recv(1) else 'eof'
+    except OSError as e: got = type(e).__name__; c = None
+    print(got, flush=True)
+    time.sleep(0.05)
+`
+	// asker asks for a name again and again.
+	asker = `import socket, time
+time.sleep(0.1)
+for i in range(60):
+    t = time.monotonic()
+    try: socket.getaddrinfo('n1', 7000); got = 'ok'
+    except socket.gaierror as e: got = {socket.EAI_AGAIN: 'EAI_AGAIN', socket.EAI_NONAME: 'EAI_NONAME'}.get(e.errno, str(e))
+    print(got, 'slow' if time.monotonic() - t > 0.01 else 'fast', flush=True)
+    time.sleep(0.05)
+`
 	// comparer counts the bits in which an answer differs from what was sent.
 	comparer = `import socket, time
 time.sleep(0.1)

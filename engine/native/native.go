@@ -107,6 +107,11 @@ func (w *World) boot() error {
 	k.Net = net.New(net.Config{})
 	d := w.spec.DefaultLink
 	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
+	plan, err := fault.New(w.spec)
+	if err != nil {
+		return err
+	}
+	w.director = newDirector(w.spec, plan)
 	for i := range w.spec.Nodes {
 		if err := w.addNode(&w.spec.Nodes[i]); err != nil {
 			return fmt.Errorf("node %s: %w", w.spec.Nodes[i].Name, err)
@@ -123,11 +128,6 @@ func (w *World) boot() error {
 			k.Net.SetLink(net.NodeID(b), net.NodeID(a), link)
 		}
 	}
-	plan, err := fault.New(w.spec)
-	if err != nil {
-		return err
-	}
-	w.director = newDirector(w.spec, plan)
 	if unknown := k.WatchCalls(plan.Entries()); len(unknown) > 0 {
 		return fmt.Errorf("faults strike at %s, which is no system call", strings.Join(unknown, ", "))
 	}
@@ -162,7 +162,8 @@ func (w *World) addNode(n *world.Node) error {
 	for _, h := range n.ExtraHosts {
 		extra = append(extra, h.IP+" "+h.Name)
 	}
-	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, Hostnames: names, ExtraHosts: extra})
+	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, Hostnames: names, ExtraHosts: extra,
+		ByDNS: w.director != nil && w.director.Plan.Strikes(fault.DNSFail, n.Name)})
 	leaks := w.leaks()
 	leaks.spoil(k, node)
 	kit.Time.RealNs = node.OffsetNs

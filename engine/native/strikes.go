@@ -19,7 +19,7 @@ func (w *World) strike(now int64) error {
 		if err := w.undo(ended); err != nil {
 			return err
 		}
-		if len(d.Plan.Active) == 0 && !w.director.Plan.Harms() {
+		if len(d.Plan.Active) == 0 && !d.Plan.Harms() {
 			w.healed(now)
 		}
 	}
@@ -63,7 +63,12 @@ func (w *World) deliver(actions []fault.Action) error {
 	if d.Plan.Broken != "" {
 		return errors.New(d.Plan.Broken)
 	}
+	reset := false
 	for _, a := range actions {
+		if a.Kind == fault.Reset {
+			reset = w.reset(a) || reset
+			continue
+		}
 		d.Healed = 0
 		for i := range d.Probes { // the next heal is what counts now
 			d.Probes[i].Heal = 0
@@ -89,9 +94,27 @@ func (w *World) deliver(actions []fault.Action) error {
 			delete(d.Roles, a.Node)
 		case fault.Pause:
 			w.kernel.Pause(w.nodeID(a.Node), a.ID)
+		case fault.DNSFail:
+			w.kernel.Net.SetNames(net.NodeID(w.nodeID(a.Node)), net.Names{FaultID: a.ID, Silent: a.Silent})
 		}
 	}
+	if reset && len(d.Plan.Active) == 0 && !d.Plan.Harms() {
+		w.healed(w.kernel.Now)
+	}
 	return nil
+}
+
+// reset ends the connections of a strike, if there are any: else nothing was delivered.
+func (w *World) reset(a fault.Action) bool {
+	n := 0
+	for _, c := range a.Cuts {
+		n += w.kernel.Net.Reset(w.kernel.NetEnv(), net.NodeID(w.nodeID(c.From)), net.NodeID(w.nodeID(c.To)), net.FaultRef{Kind: a.Kind, ID: a.ID})
+	}
+	if n == 0 {
+		return false
+	}
+	w.director.Plan.Ledger.Delivered(a, w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target))
+	return true
 }
 
 // losePower draws what a node's disk has kept, from a stream for each thing that may be lost.
@@ -121,6 +144,8 @@ func (w *World) undo(actions []fault.Action) error {
 					return err
 				}
 			}
+		case fault.DNSFail:
+			w.kernel.Net.SetNames(net.NodeID(w.nodeID(a.Node)), net.Names{})
 		case fault.Pause:
 			id := w.nodeID(a.Node)
 			w.kernel.Pause(id, 0)

@@ -3,7 +3,10 @@ package net
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/fault"
 )
 
 // Types, classes and codes of DNS: RFC 1035 and RFC 3596.
@@ -16,13 +19,15 @@ const (
 
 	dnsNoError   = 0
 	dnsFormErr   = 1
+	dnsServFail  = 2
 	dnsNXDomain  = 3
 	dnsNotImpl   = 4
 	dnsHeader    = 12
 	dnsMaxLabels = 128
 )
 
-// HostsFile is the text of a node's /etc/hosts: localhost, itself, its extra hosts, and every other node.
+// HostsFile is the text of a node's /etc/hosts: localhost, itself, its extra hosts, and every other node unless it asks for
+// them by DNS.
 func (s *State) HostsFile(id NodeID) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
@@ -32,7 +37,7 @@ func (s *State) HostsFile(id NodeID) string {
 	}
 	self.hostsLines(&b)
 	for i, n := range s.Nodes {
-		if NodeID(i) != id {
+		if NodeID(i) != id && !self.ByDNS {
 			n.hostsLines(&b)
 		}
 	}
@@ -73,15 +78,41 @@ func (s *State) lookup(name string) *node {
 	return nil
 }
 
-// resolve answers a DNS query that node from sent to 127.0.0.11:53.
-func (s *State) resolve(env Env, from NodeID, src AddrPort, query []byte) {
-	answer := s.dnsAnswer(from, query)
+// SetNames says what becomes of the names that a node asks for from now on.
+func (s *State) SetNames(id NodeID, n Names) { s.Nodes[id].Names = n }
+
+// resolve answers a DNS query that a socket sent to 127.0.0.11:53.
+func (s *State) resolve(env Env, sk *sock, src AddrPort, query []byte) {
+	answer := s.dnsAnswer(sk.Node, query)
 	if answer == nil {
 		return
 	}
-	s.Bytes += int64(len(answer))
-	s.push(event{At: env.Now() + resolverLatencyNs, Kind: evPacket, Packet: &packet{From: resolverNode, To: from, Proto: IPPROTO_UDP,
-		Src: AddrPort{resolverIP, 53}, Dst: src, Data: answer}})
+	p := &packet{From: resolverNode, To: sk.Node, Proto: IPPROTO_UDP, Src: AddrPort{resolverIP, 53}, Dst: src, Data: answer}
+	due := env.Now() + resolverLatencyNs
+	if n := s.Nodes[sk.Node].Names; n.FaultID != 0 {
+		ref := FaultRef{Kind: fault.DNSFail, ID: n.FaultID}
+		if n.Silent {
+			s.EventSeq++
+			s.withhold(sk, ref, due, POLLIN, int64(s.EventSeq), false)
+			return
+		}
+		p.Data, p.Fault = serverFailed(answer), ref
+	}
+	s.Bytes += int64(len(p.Data))
+	s.push(event{At: due, Kind: evPacket, Packet: p})
+}
+
+// serverFailed turns an answer into SERVFAIL for the same question.
+func serverFailed(answer []byte) []byte {
+	end := dnsHeader
+	if binary.BigEndian.Uint16(answer[4:]) == 1 {
+		_, at, _ := dnsName(answer, dnsHeader)
+		end = at + 4
+	}
+	answer = slices.Clone(answer[:end])
+	answer[3] = answer[3]&0xf0 | dnsServFail
+	answer[6], answer[7] = 0, 0
+	return answer
 }
 
 // dnsAnswer makes the reply to one query; nil where a server would stay silent.

@@ -67,8 +67,15 @@ func (s *State) Overdue(env Env, id SockID, sinceNs int64) []FaultRef {
 	}
 	var refs []FaultRef
 	now := env.Now()
+	asBefore := sk.TCP != nil && sk.TCP.TookData
+	if asBefore {
+		sk.TCP.TookData = false
+	}
 	for i := range sk.Marks {
 		m := &sk.Marks[i]
+		if m.Key < 0 && asBefore {
+			continue
+		}
 		if !m.Seen && m.Due <= now && (m.Arrived == 0 || m.Arrived >= sinceNs) {
 			m.Seen = true
 			if p := m.Ref.Packet; p != 0 {
@@ -115,7 +122,10 @@ func (s *State) withholdTCP(p *packet, due int64, ref FaultRef) {
 }
 
 // received reports the faults that a datagram shows to the program that reads limit bytes of it.
-func received(env Env, m *message, limit int) {
+func (sk *sock) received(env Env, m *message, limit int) {
+	if m.Fault.ID != 0 {
+		sk.bring(env.Now(), m.Fault)
+	}
 	if m.Flipped > 0 && m.Flipped <= limit {
 		env.Observed(fault.Corrupt)
 	}

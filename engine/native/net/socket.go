@@ -430,7 +430,7 @@ func (s *State) datagramRecv(env Env, sk *sock, limit, flags int) (Received, Err
 	m := &sk.Queue[0]
 	r := m.received(limit)
 	if flags&MSG_PEEK == 0 {
-		received(env, m, limit)
+		sk.received(env, m, limit)
 		s.dequeue(sk)
 	}
 	return r, OK

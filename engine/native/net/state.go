@@ -66,6 +66,14 @@ type NodeConfig struct {
 	Hostnames []string
 	// ExtraHosts are further lines of its hosts file, as "address name".
 	ExtraHosts []string
+	// ByDNS leaves the other nodes out of its hosts file: it asks the resolver for them, which a fault may fail.
+	ByDNS bool
+}
+
+// Names is what a fault does to the names that a node asks for.
+type Names struct {
+	FaultID int  // 0: nothing
+	Silent  bool // no answer comes; else it is SERVFAIL
 }
 
 type node struct {
@@ -74,6 +82,8 @@ type node struct {
 	ExtraHosts []string
 	IP4, IP6   IP
 	Has6       bool
+	ByDNS      bool
+	Names      Names
 	Up         bool
 	// Down is the fault that took the machine down last.
 	Down FaultRef
@@ -160,7 +170,7 @@ func (s *State) AddNode(c NodeConfig) NodeID {
 	if !ok || !ip4.Is4() {
 		panic(fmt.Sprintf("net: node %s has no valid IPv4 address: %q", c.Name, c.IPv4))
 	}
-	n := &node{Name: c.Name, Hostnames: slices.Clone(c.Hostnames), ExtraHosts: slices.Clone(c.ExtraHosts), IP4: ip4, Up: true}
+	n := &node{Name: c.Name, Hostnames: slices.Clone(c.Hostnames), ExtraHosts: slices.Clone(c.ExtraHosts), ByDNS: c.ByDNS, IP4: ip4, Up: true}
 	if c.IPv6 != "" {
 		if n.IP6, ok = ParseIP(c.IPv6); !ok || n.IP6.Is4() {
 			panic(fmt.Sprintf("net: node %s has no valid IPv6 address: %q", c.Name, c.IPv6))

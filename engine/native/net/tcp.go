@@ -83,6 +83,10 @@ type tcb struct {
 	LastArrive int64  // segments do not overtake each other
 	Retrans    uint32 // for TCP_INFO
 	Cause      FaultRef
+	// Broken is the fault by which the peer's end of the connection is gone, if there is one.
+	Broken FaultRef
+	// TookData tells that the call under way has got bytes that came before whatever has ended the connection.
+	TookData bool
 }
 
 // Stages of a TCP socket in connect(2): Linux keeps them apart from the state of the protocol.
@@ -492,6 +496,44 @@ func (s *State) waitsForAccept(sk *sock) bool {
 func (s *State) tcpFail(env Env, sk *sock, e Errno) {
 	sk.Err = e
 	s.finish(env, sk)
+}
+
+// Reset ends every connection between two nodes at one of them, as a middlebox does that forgets them and answers by RST:
+// who holds that end sees it at once, and the other end when it next sends. It tells how many there were.
+func (s *State) Reset(env Env, from, to NodeID, ref FaultRef) int {
+	n := 0
+	for _, id := range s.sorted() {
+		sk := s.Socks[id]
+		if sk == nil || sk.TCP == nil || sk.Node != to || sk.TCP.Peer != from || !sk.TCP.synchronised() {
+			continue
+		}
+		n++
+		if peer := s.flow(from, sk.Remote, sk.Local); peer != nil {
+			peer.TCP.Broken = ref
+		}
+		s.resetBy(env, sk, ref)
+	}
+	s.settle(env)
+	return n
+}
+
+// synchronised tells whether both ends of a connection know of it.
+func (t *tcb) synchronised() bool {
+	switch t.State {
+	case established, finWait1, finWait2, closeWait, closing, lastAck:
+		return true
+	}
+	return false
+}
+
+// resetBy ends a connection that a RST has reached, because of a fault if there is one.
+func (s *State) resetBy(env Env, sk *sock, ref FaultRef) {
+	sk.bring(env.Now(), ref)
+	if sk.TCP.State == closeWait {
+		s.tcpFail(env, sk, EPIPE)
+	} else {
+		s.tcpFail(env, sk, ECONNRESET)
+	}
 }
 
 // reset ends a connection and tells the peer by RST.

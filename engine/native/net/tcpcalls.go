@@ -178,6 +178,7 @@ func (s *State) tcpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 
 func (s *State) tcpRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
 	t := sk.TCP
+	t.TookData = false
 	most, skip := sk.beforeUrgent(limit)
 	switch {
 	case t.State == listen:
@@ -185,6 +186,7 @@ func (s *State) tcpRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
 	case flags&MSG_OOB != 0:
 		return sk.recvUrgent(limit, flags)
 	case t.RcvBytes > int64(skip) && limit > 0:
+		t.TookData = true
 		data := t.take(most+skip, flags&MSG_PEEK != 0)
 		if flags&MSG_PEEK == 0 {
 			s.Bytes -= int64(len(data))

@@ -255,13 +255,11 @@ func (s *State) resetInput(env Env, sk *sock, p *packet) {
 		}
 		return
 	}
-	sk.bring(env.Now(), p.Cause)
-	switch t.State {
-	case closeWait:
-		s.tcpFail(env, sk, EPIPE)
-	default:
-		s.tcpFail(env, sk, ECONNRESET)
+	cause := p.Cause
+	if cause.Kind == "" {
+		cause = t.Broken
 	}
+	s.resetBy(env, sk, cause)
 }
 
 // ackInput handles the acknowledgement and the window of a segment.

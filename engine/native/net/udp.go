@@ -159,7 +159,7 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 	case dst.IP.IsMulticast():
 		s.udpToAll(env, sk, src, dst, data)
 	case dst == AddrPort{resolverIP, 53}:
-		s.resolve(env, sk.Node, src, data)
+		s.resolve(env, sk, src, data)
 	case found:
 		s.udpTo(env, sk.Node, who, src, dst, data, false)
 	}

@@ -76,6 +76,21 @@ func TestResolver(t *testing.T) {
 			t.Errorf("%s type %d: %s, want %s", c.name, c.typ, got, c.want)
 		}
 	}
+	for _, c := range []struct {
+		names Names
+		want  string
+		shown string
+	}{
+		{Names{FaultID: 5}, "code 2, 0 answers", "[dns_fail#5:in+out]"},
+		{Names{FaultID: 6, Silent: true}, "timeout after 1s", "[dns_fail#6:in]"},
+		{Names{}, "10.0.0.2", "[]"},
+	} {
+		w.s.SetNames(0, c.names)
+		got := w.ask("n2", dnsA)
+		if shown := w.do("overdue dns 1s"); got != c.want || shown != c.shown {
+			t.Errorf("%+v: %s %s, want %s %s", c.names, got, shown, c.want, c.shown)
+		}
+	}
 	if got := w.s.dnsAnswer(0, []byte{1, 2, 3}); got != nil {
 		t.Errorf("answered garbage: %v", got)
 	}
@@ -90,6 +105,10 @@ func TestNameFiles(t *testing.T) {
 	want := "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n10.0.0.50\tdb\n10.0.0.1\tn1.test n1\nfd00::1\tn1.test n1\n10.0.0.2\tn2.test n2\n"
 	if got := w.s.HostsFile(0); got != want {
 		t.Errorf("hosts file:\n%s", got)
+	}
+	w.s.Nodes[0].ByDNS = true
+	if got, want := w.s.HostsFile(0), strings.TrimSuffix(want, "10.0.0.2\tn2.test n2\n"); got != want {
+		t.Errorf("hosts file of a node that asks for names:\n%s", got)
 	}
 	if !strings.Contains(w.s.ResolvConf(0), "nameserver 127.0.0.11\n") {
 		t.Error("no name server")
