@@ -282,7 +282,17 @@ func TestProbes(t *testing.T) {
 		}, engine.Violated, "not within 30.000000 s"},
 		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
-		}, engine.Unknown, `a check of type "invariant" is not supported: nothing judges the condition "one leader"; a custom check can`},
+		}, engine.Unknown, `broken expression: unexpected token Identifier("leader") (1:5)`},
+		{"agreement", "p", func(s *world.Spec, o *engine.Outcome) {
+			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}}
+			only(o, "p", 60, probe("p", 1, 61))
+			o.Probes[len(o.Probes)-1].Output = "the nodes differ: n1 says 1; n2 says 2\nn1 says 1\nn2 says 2"
+		}, engine.Violated, "the nodes differ: n1 says 1; n2 says 2"},
+		{"agreement without an answer", "p", func(s *world.Spec, o *engine.Outcome) {
+			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}, Unanswered: world.UnknownIfSilent}
+			only(o, "p", 60, probe("p", 2, 61))
+			o.Probes[len(o.Probes)-1].Phase = "final"
+		}, engine.Unknown, "the check itself failed"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -57,7 +57,9 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 				v.Status, v.Event, v.TimeNs = engine.Violated, q.Event, q.StartNs
 				v.Reason = "the check failed: " + firstLine(q.Output)
 			}
-			if broken <= MaxEvidence {
+			if p.Check.Type == world.Agreement { // what each node said stands below what is wrong with it
+				v.Evidence = append(v.Evidence, strings.Split(strings.TrimSpace(q.Output), "\n")...)
+			} else if broken <= MaxEvidence {
 				v.Evidence = append(v.Evidence, sentence(q))
 			}
 		case q.ExitCode == world.ProbeNoAnswer && p.Check.Type != world.Custom && q.Phase != finalPhase:

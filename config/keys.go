@@ -306,21 +306,26 @@ var property = of(
 		field{name: "operations", shape: texts, says: "linearizability, monotonic: the operations whose results are judged.", def: "linearizability: all; monotonic: get and read"},
 		field{name: "model", shape: oneOf(models...), says: "linearizability: what a key is like: register, cas-register, key-value (or kv), set, queue, lock, counter, append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.", def: "kv; isolation: list-append"},
 		field{name: "level", shape: oneOf(levels...), says: "isolation: what transactions must not see of each other.", def: "serializable"},
-		field{name: "endpoint", shape: aText, says: "http: a URL, or a path on the first http workload's server. redis: `redis://host:port`."},
-		field{name: "command", shape: command, says: "redis: the command.", def: "PING"},
+		field{name: "endpoint", shape: aText, says: "http: a URL, or a path on the first http workload's server. redis: `redis://host:port`. sql: `postgres://user:password@host:port/name` or `mysql://...`. agreement: one of these, with `{node}` for the node."},
+		field{name: "command", shape: command, says: "redis, agreement of redis: the command.", def: "redis: PING"},
+		field{name: "query", shape: aText, says: "sql, agreement of sql: the statement."},
+		field{name: "body", shape: aText, says: "http, agreement of http: what is sent, by POST.", def: "nothing, by GET"},
 		field{name: "expect", shape: anyOf(aText, of(
 			field{name: "status", shape: shape{kind: whole, min: 100, max: 599}, says: "http: the status.", def: "200"},
 			field{name: "body", shape: aText, says: "http: the whole body, without white space around it."},
-		)), says: "redis: the reply. http: a mapping.", def: "PONG for PING"},
-		field{name: "script", shape: command, says: "custom: a program and its arguments, run on a client node; exit code 0 says that it holds, 1 that it does not."},
+		)), says: "redis: the reply. sql: the rows, with `|` between columns. http, agreement of http: a mapping.", def: "PONG for PING"},
+		field{name: "script", shape: command, says: "custom: a program and its arguments, run on a client node; exit code 0 says that it holds, 1 that it does not. agreement: a program that prints the answer of `{node}`."},
+		field{name: "nodes", shape: texts, says: "agreement: the nodes that are asked.", def: "all servers that stay"},
+		field{name: "pattern", shape: shape{kind: pattern}, verbatim: true, says: "agreement: a regular expression; its groups, or what it matches, must be the same.", def: "the whole answer"},
+		field{name: "unanswered", shape: oneOf("violated", "unknown"), says: "agreement: what it is when a node does not answer after all faults are over.", def: "violated"},
 		field{name: "condition", shape: aText, verbatim: true, says: "expression: an expression over the whole history. invariant: one that is true at every event (docs/checks.md)."},
-		field{name: "interval", shape: aPositive, says: "http, redis, custom: how often it runs.", def: "1s"},
+		field{name: "interval", shape: aPositive, says: "http, redis, sql, custom: how often it runs.", def: "1s"},
 	), says: "The check."},
 )
 
 // The words of checks.
 var (
-	checkTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "http", "redis", "custom"}
+	checkTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "http", "redis", "sql", "custom", "agreement"}
 	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
 	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "serializable", "strict-serializable"}
 	// modelsOf are the models of the checks that have any; the first is the default.

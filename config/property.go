@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,8 +62,9 @@ func (l *loader) property(n *node, key string) (world.Property, bool) {
 // checkKeys tells which types of checks a key belongs to.
 var checkKeys = map[string]string{
 	"operations": "linearizability monotonic", "model": "linearizability isolation durability", "level": "isolation",
-	"endpoint": "http redis", "command": "redis", "expect": "http redis", "script": "custom",
-	"condition": "expression invariant", "interval": "http redis custom",
+	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
+	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
+	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom",
 }
 
 func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
@@ -73,9 +75,11 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		return
 	}
 	l.onlyFor(n, key, "type", string(c.Type), checkKeys)
-	if c.Type.Probes() {
+	switch {
+	case c.Type == world.Agreement:
+	case c.Type.Probes():
 		c.IntervalNs = valueOr(n.get("interval"), int64(probeIntervalNs))
-	} else if p.Kind == world.Liveness {
+	case p.Kind == world.Liveness:
 		l.fail(n.position, "use `kind: safety`", "%s: %s is never regained, so it cannot be a liveness property", key, c.Type)
 	}
 	l.modelOf(n, c, key)
@@ -92,6 +96,7 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		l.operationsOf(n, p, key)
 	case world.HTTPCheck:
 		c.Endpoint = l.endpoint(n, "http", key)
+		c.Body = valueOr(n.get("body"), "")
 		c.ExpectStatus = int(valueOr(expect.get("status"), int64(200)))
 		c.ExpectBody = valueOr(expect.get("body"), "")
 		if body := expect.get("body"); body != nil && strings.TrimSpace(c.ExpectBody) == "" {
@@ -103,13 +108,13 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 	case world.RedisCheck:
 		c.Endpoint = l.endpoint(n, "redis", key)
 		l.redisCheck(n, c, key)
+	case world.SQLCheck:
+		l.sqlCheck(n, c, key)
 	case world.Custom:
-		c.Script = l.program(n.get("script"), key+".script")
-		l.remember(place{part: engine.PartProperty, name: p.Name}, n.get("script"), key+".script")
 		l.missing(n, "script", "add `script: ./check.sh`", "%s has no script", key)
-		if s := n.get("script"); s != nil && len(c.Script) == 0 {
-			l.fail(s.position, "write the program's path, such as ./check.sh", "%s.script is empty", key)
-		}
+		l.script(n, p, key)
+	case world.Agreement:
+		l.agreement(n, p, key)
 	case world.Expression, world.InvariantCheck:
 		c.Condition = strings.TrimSpace(valueOr(n.get("condition"), ""))
 		l.missing(n, "condition", "add `condition:`, such as all(ops, .type != \"fail\")", "%s has no condition", key)
@@ -117,6 +122,14 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		if e := n.get("condition"); e != nil && c.Condition == "" {
 			l.fail(e.position, "write an expression, such as all(ops, .type != \"fail\")", "%s.condition is empty", key)
 		}
+	}
+}
+
+func (l *loader) script(n *node, p *world.Property, key string) {
+	p.Check.Script = l.program(n.get("script"), key+".script")
+	l.remember(place{part: engine.PartProperty, name: p.Name}, n.get("script"), key+".script")
+	if s := n.get("script"); s != nil && len(p.Check.Script) == 0 {
+		l.fail(s.position, "write the program's path, such as ./check.sh", "%s.script is empty", key)
 	}
 }
 
@@ -156,14 +169,127 @@ func (l *loader) redisCheck(n *node, c *world.Check, key string) {
 	}
 }
 
-// endpoint reads what a check asks. A path alone is one of the first http workload's server.
+func (l *loader) sqlCheck(n *node, c *world.Check, key string) {
+	c.Endpoint = l.endpoint(n, "", key)
+	l.query(n, c, key)
+	expect := n.get("expect")
+	if expect != nil && expect.kind != scalar {
+		l.fail(expect.position, "write `expect: \"1\"`", "%s.expect of an sql check is text: the rows, with | between columns", key)
+	}
+	if c.Expect = valueOr(expect, ""); expect != nil && expect.kind == scalar && strings.TrimSpace(c.Expect) == "" {
+		l.fail(expect.position, "leave it out, or let the query count rows", "%s.expect is empty, and would check nothing", key)
+	}
+}
+
+func (l *loader) query(n *node, c *world.Check, key string) {
+	c.Query = strings.TrimSpace(valueOr(n.get("query"), ""))
+	l.missing(n, "query", "add `query: SELECT ...`", "%s has no query", key)
+	if e := n.get("query"); e != nil && c.Query == "" {
+		l.fail(e.position, "write `query: SELECT ...`", "%s.query is empty", key)
+	}
+}
+
+// agreement reads a question that is asked about each node.
+func (l *loader) agreement(n *node, p *world.Property, key string) {
+	c := &p.Check
+	if p.Kind == world.Liveness {
+		l.fail(n.position, "use `kind: safety`", "%s: an agreement is judged once, in the end, so it cannot be a liveness property", key)
+	}
+	if e := n.get("pattern"); e != nil {
+		c.Pattern = e.text
+	}
+	c.Unanswered = valueOr(n.get("unanswered"), "violated")
+	l.agreeing(n, c, key)
+	endpoint, script := n.get("endpoint"), n.get("script")
+	var asked *node
+	scheme := ""
+	switch {
+	case endpoint != nil && script != nil:
+		l.fail(script.position, "keep one of the two", "%s asks both an endpoint and a script", key)
+		return
+	case script != nil:
+		l.script(n, p, key)
+		asked = script
+	case endpoint == nil:
+		l.fail(n.position, "add `endpoint: http://{node}:PORT/PATH`, redis://, postgres:// or mysql://, or `script: [./answer.sh, \"{node}\"]`", "%s does not say what is asked", key)
+		return
+	default:
+		asked = endpoint
+		scheme, _, _ = strings.Cut(endpoint.text, "://")
+		c.Endpoint = l.endpointOf(endpoint, c.Nodes, key)
+	}
+	if !strings.Contains(strings.Join(asked.words(), " "), world.NodePlace) && script == nil {
+		l.fail(asked.position, "write {node} where the node's name belongs", "%s asks every node the same way, and so one node all the time", key)
+	}
+	of := map[string]string{"command": "redis", "query": "postgres postgresql mysql", "body": "http", "expect": "http"}
+	l.onlyFor(n, key, "endpoints of", cmp.Or(scheme, "a script"), of)
+	switch scheme {
+	case "redis":
+		c.Command = l.argv(n.get("command"), key+".command")
+		l.missing(n, "command", "add `command: GET KEY`", "%s has no command", key)
+	case "postgres", "postgresql", "mysql":
+		l.query(n, c, key)
+	case "http":
+		c.Body = valueOr(n.get("body"), "")
+		expect := n.get("expect")
+		if expect != nil && (expect.kind == scalar || expect.has("body")) {
+			l.fail(expect.position, "write `expect: {status: 200}`", "%s.expect of an agreement is a status: the answers are compared with each other", key)
+		}
+		c.ExpectStatus = int(valueOr(expect.get("status"), int64(200)))
+	}
+}
+
+// agreeing reads which nodes must agree: those that are named, or all servers that other nodes do not wait for to end.
+func (l *loader) agreeing(n *node, c *world.Check, key string) {
+	c.Nodes = n.get("nodes").words()
+	for _, e := range n.get("nodes").list() {
+		l.known(e.position, key+".nodes", e.text)
+	}
+	if n.get("nodes") == nil {
+		for _, d := range l.nodes {
+			step := slices.ContainsFunc(l.nodes, func(o *declared) bool {
+				return slices.ContainsFunc(o.spec.DependsOn, func(dep world.Dependency) bool { return dep.Node == d.name && dep.Condition == world.Completed })
+			})
+			if d.spec.Role == world.Server && !step {
+				c.Nodes = append(c.Nodes, d.name)
+			}
+		}
+	}
+	if len(c.Nodes) < 2 {
+		l.fail(n.position, "name two nodes or more: `nodes: [n1, n2]`", "%s: an agreement needs two nodes, and there are %d", key, len(c.Nodes))
+	}
+}
+
+// endpointOf checks what is asked for each node.
+func (l *loader) endpointOf(e *node, nodes []string, key string) string {
+	scheme, _, _ := strings.Cut(e.text, "://")
+	if !slices.Contains([]string{"http", "redis", "postgres", "postgresql", "mysql"}, scheme) {
+		l.fail(e.position, "write http://{node}:PORT/PATH, redis://{node}:PORT, postgres:// or mysql://", "%s.endpoint: %q is no URL of a protocol that is known here", key, shorten(e.text))
+		return ""
+	}
+	for _, name := range nodes {
+		if _, ok := l.serverURL(e.position, scheme, key+".endpoint", strings.ReplaceAll(e.text, world.NodePlace, name)); !ok {
+			break
+		}
+	}
+	return e.text
+}
+
+// endpoint reads what a check asks; without a scheme it is a database. A path alone is one of the first http workload's server.
 func (l *loader) endpoint(n *node, scheme, key string) string {
 	e := n.get("endpoint")
 	if e == nil {
-		l.missing(n, "endpoint", fmt.Sprintf("add `endpoint: %s://NODE:PORT`", scheme), "%s has no endpoint", key)
+		l.missing(n, "endpoint", fmt.Sprintf("add `endpoint: %s://NODE:PORT`", cmp.Or(scheme, "postgres")), "%s has no endpoint", key)
 		return ""
 	}
 	written := e.text
+	if scheme == "" {
+		scheme, _, _ = strings.Cut(written, "://")
+		if scheme != "postgres" && scheme != "postgresql" && scheme != "mysql" {
+			l.fail(e.position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s.endpoint: %q is no URL of a database", key, shorten(written))
+			return ""
+		}
+	}
 	if scheme == "http" && strings.HasPrefix(written, "/") {
 		at := slices.IndexFunc(l.spec.Workloads, func(w world.Workload) bool { return w.Driver == "http" && len(w.Targets) > 0 })
 		if at < 0 {

@@ -264,6 +264,9 @@ func Verdicts(w io.Writer, list []engine.Verdict) error {
 
 // nature is what kind of property a verdict is about, and how often it was looked at.
 func nature(v engine.Verdict) string {
+	if v.Probes == 1 {
+		return fmt.Sprintf(" (%s, judged once)", v.Kind)
+	}
 	if v.Probes > 0 {
 		return fmt.Sprintf(" (%s, judged %d times)", v.Kind, v.Probes)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ const ProbeTimeout = 2 * time.Second
 // maxShown is how many bytes of a wrong reply a probe prints.
 const maxShown = 200
 
-// probe performs one check of type http or redis, prints a line that says why, and returns the exit code.
+// probe performs one check of type http, redis, sql or agreement, prints a line that says why, and returns the exit code.
 func probe(text string, out io.Writer) int {
 	var c world.Check
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -33,6 +34,10 @@ func probe(text string, out io.Writer) int {
 		code, line = probeHTTP(&c, deadline)
 	case world.RedisCheck:
 		code, line = probeRedis(&c, deadline)
+	case world.SQLCheck:
+		code, line = probeSQL(&c, deadline)
+	case world.Agreement:
+		code, line = probeAgreement(&c)
 	default:
 		code, line = world.ProbeFailed, fmt.Sprintf("a check of type %q cannot be probed", c.Type)
 	}
@@ -40,29 +45,42 @@ func probe(text string, out io.Writer) int {
 	return code
 }
 
-func probeHTTP(c *world.Check, deadline time.Time) (int, string) {
-	b, err := parseBase(c.Endpoint)
+func statusOf(c *world.Check) int { return cmp.Or(c.ExpectStatus, http.StatusOK) }
+
+// askHTTP sends one request, a GET, or a POST of a body that is not empty. With an error and a reply, its body is not whole.
+func askHTTP(endpoint, body string, deadline time.Time) (*httpReply, error) {
+	b, err := parseBase(endpoint)
 	if err != nil {
-		return world.ProbeFailed, err.Error()
+		return nil, err
 	}
 	conn, err := dial(b.addr, deadline)
 	if err != nil {
-		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", c.Endpoint, err)
+		return nil, err
 	}
 	defer conn.Close()
 	path := b.path
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	if _, err := conn.send(requestBytes(http.MethodGet, b.host, path, ""), deadline); err != nil {
-		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", c.Endpoint, err)
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
 	}
-	reply, err := readReply(conn, http.MethodGet)
+	if _, err := conn.send(requestBytes(method, b.host, path, body), deadline); err != nil {
+		return nil, err
+	}
+	return readReply(conn, method)
+}
+
+func probeHTTP(c *world.Check, deadline time.Time) (int, string) {
+	if _, err := parseBase(c.Endpoint); err != nil {
+		return world.ProbeFailed, err.Error()
+	}
+	reply, err := askHTTP(c.Endpoint, c.Body, deadline)
 	if reply == nil {
 		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", c.Endpoint, err)
 	}
-	want := cmp.Or(c.ExpectStatus, http.StatusOK)
-	if reply.status != want {
+	if want := statusOf(c); reply.status != want {
 		return world.ProbeViolated, fmt.Sprintf("%s: status %d instead of %d", c.Endpoint, reply.status, want)
 	}
 	if c.ExpectBody != "" {
@@ -76,20 +94,28 @@ func probeHTTP(c *world.Check, deadline time.Time) (int, string) {
 	return world.ProbeHolds, fmt.Sprintf("%s: status %d", c.Endpoint, reply.status)
 }
 
-func probeRedis(c *world.Check, deadline time.Time) (int, string) {
-	s, err := parseServer(c.Endpoint)
+// askRedis sends one command.
+func askRedis(endpoint string, command []string, deadline time.Time) (*respReply, error) {
+	s, err := parseServer(endpoint)
 	if err != nil {
+		return nil, err
+	}
+	conn, _, err := (&redisDialect{}).connect(s, deadline)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return ask(conn, deadline, command...)
+}
+
+func probeRedis(c *world.Check, deadline time.Time) (int, string) {
+	if _, err := parseServer(c.Endpoint); err != nil {
 		return world.ProbeFailed, err.Error()
 	}
 	if len(c.Command) == 0 {
 		return world.ProbeFailed, "the check has no command"
 	}
-	conn, _, err := (&redisDialect{}).connect(s, deadline)
-	if err != nil {
-		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", c.Endpoint, err)
-	}
-	defer conn.Close()
-	reply, err := ask(conn, deadline, c.Command...)
+	reply, err := askRedis(c.Endpoint, c.Command, deadline)
 	if err != nil {
 		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", c.Endpoint, err)
 	}
@@ -101,6 +127,32 @@ func probeRedis(c *world.Check, deadline time.Time) (int, string) {
 		return world.ProbeViolated, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
 	}
 	return world.ProbeHolds, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
+}
+
+func probeSQL(c *world.Check, deadline time.Time) (int, string) {
+	if _, err := connector(c.Endpoint); err != nil {
+		return world.ProbeFailed, err.Error()
+	}
+	at := place(c.Endpoint)
+	got, err := queryRows(c.Endpoint, c.Query, deadline)
+	switch {
+	case err != nil && saysNo(err):
+		return world.ProbeViolated, fmt.Sprintf("%s: %s: %v", at, c.Query, err)
+	case err != nil:
+		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", at, err)
+	case c.Expect != "" && strings.TrimSpace(got) != strings.TrimSpace(c.Expect):
+		return world.ProbeViolated, fmt.Sprintf("%s: %s gives %q instead of %q", at, c.Query, clip(got), strings.TrimSpace(c.Expect))
+	}
+	return world.ProbeHolds, fmt.Sprintf("%s: %s gives %q", at, c.Query, clip(got))
+}
+
+// place is an endpoint without its password.
+func place(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return endpoint
+	}
+	return u.Redacted()
 }
 
 func clip(s string) string {

@@ -230,6 +230,9 @@ func TestProbe(t *testing.T) {
 			io.WriteString(w, "fine\n")
 		case "/created":
 			w.WriteHeader(201)
+		case "/echo":
+			body, _ := io.ReadAll(r.Body)
+			io.WriteString(w, r.Method+" "+string(body))
 		default:
 			w.WriteHeader(503)
 		}
@@ -247,6 +250,10 @@ func TestProbe(t *testing.T) {
 		{world.Check{Type: "http", Endpoint: web.URL + "/health?full=1", ExpectBody: "bad"}, world.ProbeViolated, `body "fine" instead of "bad"`},
 		{world.Check{Type: "http", Endpoint: web.URL + "/created", ExpectStatus: 201}, world.ProbeHolds, "status 201"},
 		{world.Check{Type: "http", Endpoint: web.URL + "/created"}, world.ProbeViolated, "status 201 instead of 200"},
+		{world.Check{Type: "http", Endpoint: web.URL + "/echo", Body: "ping", ExpectBody: "POST ping"}, world.ProbeHolds, ""},
+		{world.Check{Type: "sql", Endpoint: "postgres://u@" + strings.TrimPrefix(refusing(t), "http://") + "/x", Query: "SELECT 1"}, world.ProbeNoAnswer, "refused"},
+		{world.Check{Type: "sql", Endpoint: "mysql://u@" + strings.TrimPrefix(refusing(t), "http://") + "/x", Query: "SELECT 1"}, world.ProbeNoAnswer, "refused"},
+		{world.Check{Type: "sql", Endpoint: "oracle://u@n1/x", Query: "SELECT 1"}, world.ProbeFailed, "must be a URL"},
 		{world.Check{Type: "http", Endpoint: web.URL}, world.ProbeViolated, "status 503 instead of 200"},
 		{world.Check{Type: "http", Endpoint: refusing(t)}, world.ProbeNoAnswer, "refused"},
 		{world.Check{Type: "http", Endpoint: "http://" + cut.Addr().String()}, world.ProbeNoAnswer, "EOF"},

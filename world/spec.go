@@ -231,13 +231,21 @@ const (
 	// By probes.
 	HTTPCheck  CheckType = "http"
 	RedisCheck CheckType = "redis"
+	SQLCheck   CheckType = "sql"
 	Custom     CheckType = "custom"
+	Agreement  CheckType = "agreement" // all nodes give the same answer in the final phase
 )
+
+// NodePlace stands for the node's name in what an agreement asks.
+const NodePlace = "{node}"
+
+// UnknownIfSilent as Check.Unanswered: a node that does not answer leaves an agreement unknown, and does not violate it.
+const UnknownIfSilent = "unknown"
 
 // Probes reports whether a check runs programs inside the world.
 func (t CheckType) Probes() bool {
 	switch t {
-	case HTTPCheck, RedisCheck, Custom:
+	case HTTPCheck, RedisCheck, SQLCheck, Custom, Agreement:
 		return true
 	}
 	return false
@@ -259,13 +267,19 @@ type Check struct {
 	Operations   []string  `json:"operations,omitempty"` // linearizability, monotonic: whose results are judged
 	Model        string    `json:"model,omitempty"`      // linearizability, isolation, durability
 	Level        string    `json:"level,omitempty"`      // isolation
-	Endpoint     string    `json:"endpoint,omitempty"`   // http: URL; redis: redis://host:port
+	Endpoint     string    `json:"endpoint,omitempty"`   // http: URL; redis: redis://host:port; sql: postgres:// or mysql://
+	Body         string    `json:"body,omitempty"`       // http: what is sent, by POST
+	Query        string    `json:"query,omitempty"`      // sql
 	ExpectStatus int       `json:"expect_status,omitempty"`
 	ExpectBody   string    `json:"expect_body,omitempty"`
 	Command      []string  `json:"command,omitempty"`   // redis: words of the command
 	Expect       string    `json:"expect,omitempty"`    // redis: the reply
 	Script       []string  `json:"script,omitempty"`    // custom: argv, run on the checker's node
 	Condition    string    `json:"condition,omitempty"` // expression, invariant
+	// Nodes are asked by an agreement. Pattern is a regular expression: its groups, or what it matches, are what must agree.
+	Nodes      []string `json:"nodes,omitempty"`
+	Pattern    string   `json:"pattern,omitempty"`
+	Unanswered string   `json:"unanswered,omitempty"` // violated (also empty) or UnknownIfSilent
 	// IntervalNs is how often a probing check runs.
 	IntervalNs int64 `json:"interval_ns,omitempty"`
 }

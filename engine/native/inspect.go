@@ -185,7 +185,7 @@ func (x *inspection) guests(i int) {
 		}
 	}
 	for _, p := range x.spec.Properties {
-		if p.Check.Type == world.Custom && x.checker() == i {
+		if len(p.Check.Script) > 0 && x.checker() == i {
 			x.guest(engine.PartProperty, p.Name, p.Check.Script, nil)
 		}
 	}

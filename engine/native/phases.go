@@ -40,7 +40,7 @@ func (w *World) turnPhase(now int64) error {
 		d.WarmupEnd = min(now+f.StartNs, d.ChaosEnd)
 		w.enter(phaseWarmup)
 		for i := range w.spec.Properties {
-			if p := &w.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {
+			if probesOften(&w.spec.Properties[i]) {
 				d.Probes[i].NextNs = now
 			}
 		}

@@ -24,6 +24,11 @@ const probeTimeoutNs = int64(10e9)
 
 func probes(p *world.Property) bool { return p.Check.Type.Probes() }
 
+// probesOften tells the properties that are probed while faults strike and after; an agreement is judged in the end alone.
+func probesOften(p *world.Property) bool {
+	return probes(p) && p.Kind != world.Liveness && p.Check.Type != world.Agreement
+}
+
 // probe starts the checks that are due.
 func (w *World) probe(now int64) error {
 	d := w.director
@@ -45,7 +50,11 @@ func (w *World) probe(now int64) error {
 			return err
 		}
 		s.Running = true
-		if _, err := w.launch(job{Kind: jobProbe, Node: node, Index: i, Deadline: now + probeTimeoutNs, Heal: s.Heal}, argv, env, "check", "check"); err != nil {
+		timeout := probeTimeoutNs
+		if p.Check.Type == world.Agreement { // it asks one node after the other
+			timeout *= int64(max(len(p.Check.Nodes), 1))
+		}
+		if _, err := w.launch(job{Kind: jobProbe, Node: node, Index: i, Deadline: now + timeout, Heal: s.Heal}, argv, env, "check", "check"); err != nil {
 			return err
 		}
 	}
