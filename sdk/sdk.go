@@ -56,6 +56,8 @@ type Assertion struct {
 	Location Location `json:"location"`
 	// Hits counts the lines that told of an evaluation: at most two for each process.
 	Hits uint64 `json:"hits"`
+	// Passes counts those whose condition was true.
+	Passes uint64 `json:"passes"`
 	// Pass and Fail are the first evaluations in which its condition was true and false.
 	Pass *Sighting `json:"pass,omitempty"`
 	Fail *Sighting `json:"fail,omitempty"`
@@ -78,6 +80,17 @@ type Sighting struct {
 	Program string `json:"program"`
 	PID     int    `json:"pid"`
 	Details string `json:"details,omitempty"` // JSON, cut at MaxDetailsBytes
+}
+
+// Passes counts the lines that told of an assertion of this message whose condition was true.
+func (r *Record) Passes(message string) uint64 {
+	var n uint64
+	for i := range r.Assertions {
+		if r.Assertions[i].Message == message {
+			n += r.Assertions[i].Passes
+		}
+	}
+	return n
 }
 
 // Guidance is one place at which a program tells how close it came to something.
@@ -266,6 +279,9 @@ func (r *Record) assertion(text []byte, at Sighting) error {
 	}
 	if a.Hits++; a.Hits == 1 {
 		a.Location = l.Location // one message may stand at several places: this one was reached
+	}
+	if *l.Condition {
+		a.Passes++
 	}
 	switch {
 	case *l.Condition && a.Pass == nil:

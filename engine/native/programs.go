@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
@@ -20,7 +21,17 @@ func (w *World) told(n *kernel.Notice) {
 	r := &w.outcome.SDK
 	before, declared := len(r.Events), r.Setup
 	at := sdk.Sighting{Event: n.Event, TimeNs: n.TimeNs, Node: w.kernel.Nodes[n.Node].Name, Program: n.Program, PID: n.PID}
+	handling := w.spec.Faults.Handling
+	passes := make([]uint64, len(handling))
+	for i, h := range handling {
+		passes[i] = r.Passes(h.Assertion)
+	}
 	r.Take(n.Text, at)
+	for i, h := range handling {
+		if h.Assertion != "" && r.Passes(h.Assertion) > passes[i] {
+			w.director.Plan.Ledger.Handled(fault.Kind(h.Kind))
+		}
+	}
 	for _, e := range r.Events[before:] { // it is a line of the program's log like others
 		w.log(engine.LogLine{Event: e.Event, TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: strings.TrimSpace(e.Name + " " + e.Details)}, n.Tag)
 	}

@@ -154,6 +154,14 @@ func TestPacketsUnderConditions(t *testing.T) {
 	}
 }
 
+// teller says after two seconds, as an SDK does, that it dealt with something.
+const teller = `import json, os, time
+def tell(condition):
+    with open(os.environ['ANTITHESIS_SDK_LOCAL_OUTPUT'], 'a') as f:
+        f.write(json.dumps({'antithesis_assert': {'hit': True, 'must_hit': True, 'assert_type': 'sometimes', 'display_type': 'Sometimes', 'message': 'woke up late', 'condition': condition, 'id': 'woke up late', 'location': {}, 'details': None}}) + '\n')
+tell(False); time.sleep(2); tell(True); time.sleep(1000)
+`
+
 // A sign of handling counts only after a strike of its kind.
 func TestHandlingCounts(t *testing.T) {
 	sign := func(rule string) uint64 {
@@ -168,5 +176,17 @@ func TestHandlingCounts(t *testing.T) {
 	}
 	if n := sign("pause on n2 after 5s max 1 for 1s"); n != 0 {
 		t.Errorf("%d signs, want none after the strike", n)
+	}
+	for _, c := range []struct {
+		rule string
+		want uint64
+	}{{"pause on n2 after 1s max 1 for 100ms", 1}, {"pause on n2 after 3s max 1 for 100ms", 0}} {
+		spec := ruled(t, teller, idle, c.rule)
+		spec.SetupNs = -1
+		spec.Faults.Handling = []world.Handling{{Kind: "pause", Assertion: "woke up late"}}
+		logs, _, out := play(t, spec)
+		if n := out.Ledger.Entries[0].Handled; n != c.want {
+			t.Errorf("%s: %d signs by an assertion, want %d; n1 printed %s%+v", c.rule, n, c.want, logs["n1"], out.SDK)
+		}
 	}
 }
