@@ -49,7 +49,7 @@ var presets = map[string][]world.FaultRule{
 // perStep tells the kinds whose rate is by time step; the others are by packet or call.
 func perStep(kind string) bool {
 	switch kind {
-	case "partition", "clog", "slow_link", "reset", "dns_fail", "crash", "power_loss", "pause", "oom", "clock_skew":
+	case "partition", "clog", "slow_link", "reset", "dns_fail", "crash", "power_loss", "pause", "disk_full", "slow_disk", "oom", "clock_skew":
 		return true
 	}
 	return false
@@ -97,8 +97,10 @@ var knobs = []knob{
 	{"disk", "read_fail_rate", "read_fail", "", [2]int64{}},
 	{"disk", "partial_write_rate", "partial_write", "", [2]int64{}},
 	{"disk", "fsync_fail_rate", "fsync_fail", "", [2]int64{}},
-	{"disk", "torn_write_rate", "torn_write", "", [2]int64{}},
+	{"disk", "torn_write_rate", "torn_write", "torn_write_duration_ms", [2]int64{500e6, 3e9}},
 	{"disk", "read_corrupt_rate", "read_corrupt", "", [2]int64{}},
+	{"disk", "full_probability", "disk_full", "full_duration_ms", [2]int64{500e6, 5e9}},
+	{"disk", "slow_probability", "slow_disk", "slow_duration_ms", [2]int64{500e6, 5e9}},
 	{"clock", "skew_probability", "clock_skew", "skew_ms", [2]int64{}},
 }
 
@@ -125,14 +127,40 @@ func (l *loader) faults(n *node) {
 		l.required(n.get("require_observed"))
 		l.handling(n.get("handling"))
 		f.DiskProfile = valueOr(n.get("disk").get("profile"), "")
-		if p := n.get("disk").get("profile"); p != nil && !f.Strikes("power_loss") {
+		if p := n.get("disk").get("profile"); p != nil && !losesPower(f) {
 			l.idle(p.position, "faults.disk.profile", "no power loss has a rate above 0")
 		}
 	}
-	if f.Strikes("power_loss") {
+	if losesPower(f) {
 		l.spec.Cost.SyncNs = usualSyncNs
 	}
 	l.completeTimes(n.has("settle"))
+}
+
+// losesPower tells whether a node's power may go.
+func losesPower(f *world.Faults) bool { return f.Strikes("power_loss") || f.Strikes("torn_write") }
+
+// amounts are the keys of how much of a fault there is, and what holds without them, by kind.
+var amounts = map[string]struct {
+	key       string
+	otherwise [2]int64
+}{
+	"slow_disk": {"slow_ms", [2]int64{5e6, 100e6}},
+}
+
+// amount reads how much of a fault there is, from a key of its group or of a rule.
+func (l *loader) amount(n *node, key string, r *world.FaultRule) {
+	a, ok := amounts[r.Kind]
+	if !ok {
+		return
+	}
+	if r.Most == 0 {
+		r.Least, r.Most = a.otherwise[0], a.otherwise[1]
+	}
+	if written := n.get(key); written != nil {
+		v := written.value.([2]int64)
+		r.Least, r.Most = v[0], v[1]
+	}
 }
 
 // required reads require_observed.
@@ -191,6 +219,12 @@ func (l *loader) knob(n *node, k *knob, rules []world.FaultRule) (world.FaultRul
 		r.MinNs, r.MaxNs = v[0], v[1]
 		if r.RatePPM == 0 {
 			l.idle(group.entry(k.span).key.position, "faults."+k.group+"."+k.span, k.rate+" is 0")
+		}
+	}
+	if a := amounts[k.kind].key; a != "" {
+		l.amount(group, a, &r)
+		if group.has(a) && r.RatePPM == 0 {
+			l.idle(group.entry(a).key.position, "faults."+k.group+"."+a, k.rate+" is 0")
 		}
 	}
 	return r, r.ByUser || r.RatePPM > 0
@@ -273,6 +307,9 @@ func (l *loader) writtenRules(n *node, roles []string) []world.FaultRule {
 		if r.Kind == "delay" && r.MaxNs == 0 {
 			r.MinNs, r.MaxNs = 25e6, 75e6
 		}
+		if r.Most == 0 {
+			l.amount(nil, "", &r)
+		}
 		rules = append(rules, r)
 	}
 	return rules
@@ -347,11 +384,15 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 	if d := n.get("duration_ms"); d != nil {
 		v := d.value.([2]int64)
 		r.MinNs, r.MaxNs = v[0], v[1]
-		if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || r.Kind == "reset" || onNodes(r.Kind) && !perStep(r.Kind)) {
+		if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || r.Kind == "reset" || onNodes(r.Kind) && !perStep(r.Kind) && r.Kind != "torn_write") {
 			l.idle(n.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
 		}
 	}
 	l.slowLink(n, "", key+".", &r)
+	l.amount(n, "amount_ms", &r)
+	if _, measured := amounts[r.Kind]; n.has("amount_ms") && !measured {
+		l.idle(n.entry("amount_ms").key.position, key+".amount_ms", r.Kind+" has no amount")
+	}
 	if r.OneWay && !directed(r.Kind) {
 		l.idle(n.entry("one_way").key.position, key+".one_way", "only partition, clog, slow_link and reset have a direction; name targets as a->b")
 	}

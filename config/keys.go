@@ -376,10 +376,16 @@ var faults = of(
 		field{name: "read_fail_rate", shape: aRate, says: "Reads that fail with EIO, of files that the node has written."},
 		field{name: "partial_write_rate", shape: aRate, says: "Writes that take fewer bytes than they are given, and say so."},
 		field{name: "fsync_fail_rate", shape: aRate, says: "fsyncs and fdatasyncs that fail with EIO once; what they should have written counts as written then, and is lost with the power."},
-		field{name: "torn_write_rate", shape: aRate, says: "Writes that a crash tears: not supported yet above 0."},
-		field{name: "read_corrupt_rate", shape: aRate, says: "Reads with a wrong byte: not supported yet above 0."},
+		field{name: "torn_write_rate", shape: aRate, says: "Writes at which the power goes, so that the disk has some of their sectors. Like a power loss in all else."},
+		field{name: "torn_write_duration_ms", shape: aSpan, says: "How long the node is down.", def: "[500, 3000]"},
+		field{name: "read_corrupt_rate", shape: aRate, says: "Reads that find a bit of the file flipped, of files that the node has written. It stays so until it is written again."},
 		field{name: "read_corruption_rate", of: "read_corrupt_rate", shape: aRate},
-	), says: "Rates are by call. A kind that is not supported yet makes the verdict `unknown`; its rate may be 0."},
+		field{name: "full_probability", shape: aRate, says: "A disk has no room left for a while, for each server in each `time_step`."},
+		field{name: "full_duration_ms", shape: aSpan, says: "How long.", def: "[500, 5000]"},
+		field{name: "slow_probability", shape: aRate, says: "A disk is slow for a while, for each server in each `time_step`."},
+		field{name: "slow_duration_ms", shape: aSpan, says: "How long.", def: "[500, 5000]"},
+		field{name: "slow_ms", shape: aSpan, says: "How much longer each read, write and fsync takes meanwhile.", def: "[5, 100]"},
+	), says: "Rates are by call, probabilities by server and `time_step`."},
 	field{name: "process", shape: of(
 		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
 		field{name: "crash_probability", shape: aRate, says: "kill -9 of all of a node's processes, and a start later, for each server in each `time_step`."},
@@ -401,6 +407,7 @@ var faults = of(
 		field{name: "probability", of: "rate", equal: true, shape: aRate},
 		field{name: "targets", shape: textOrAll, says: "Nodes, or links as `a-b` and `a->b`.", def: "all that the kind applies to"},
 		field{name: "duration_ms", shape: aSpan, says: "How long it lasts, or a delay takes."},
+		field{name: "amount_ms", shape: aSpan, says: "slow_disk: how much longer each call takes."},
 		field{name: "one_way", shape: aFlag, says: "partition, clog, slow_link: one direction only. reset: only one end of a connection sees it.", def: "false"},
 		field{name: "latency_ms", shape: aMillis, says: "slow_link: added to the link's latency.", def: "100"},
 		field{name: "jitter_ms", shape: aMillis, says: "slow_link: up to this much more, drawn for each packet.", def: "50"},
@@ -466,7 +473,7 @@ var debug = of(
 var (
 	supportedKinds = []string{"partition", "clog", "slow_link", "delay", "drop", "corrupt", "duplicate", "reorder", "reset", "dns_fail",
 		"crash", "power_loss", "pause",
-		"write_fail", "read_fail", "partial_write", "fsync_fail"}
-	laterKinds = []string{"torn_write", "read_corrupt", "oom", "clock_skew"}
+		"write_fail", "read_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "disk_full", "slow_disk"}
+	laterKinds = []string{"oom", "clock_skew"}
 	kinds      = append(append([]string(nil), supportedKinds...), laterKinds...)
 )

@@ -16,13 +16,13 @@ func (r *Rule) shapes(t *Target) uint64 {
 	case r.Kind == Reset:
 		n *= 3
 	}
-	return n
+	return n * r.amounts()
 }
 
 // aim says what a strike concerns, in one of the rule's shapes.
 func (p *Plan) aim(a *Action, r *Rule, t *Target, shape uint64) {
 	if OnNode(r.Kind) {
-		a.Node, a.Silent = t.A, shape == 1
+		a.Node, a.Silent, a.Amount = t.A, shape == 1, r.amount(shape)
 		return
 	}
 	a.Slow = r.Slow

@@ -9,6 +9,9 @@ const (
 	Sync                // what was written must be durable
 )
 
+// sectorBytes is what a disk writes as one.
+const sectorBytes = 512
+
 // Call is a call on a regular file of a node's disk that is about to do its work.
 type Call struct {
 	Node   string
@@ -22,8 +25,12 @@ type Call struct {
 // Harm is what strikes a call. An empty Kind is nothing.
 type Harm struct {
 	Kind Kind
-	// Bytes is how many bytes partial_write lets through: at least one, and not all.
+	// Bytes is how many bytes partial_write and torn_write let through: at least one, and not all.
 	Bytes int
+	// Bit is the bit of what is read that read_corrupt flips.
+	Bit int
+	// Strike is the number of the strike of a torn_write, which lasts: it is among Active, and the engine begins it.
+	Strike int
 }
 
 // CallSteps is the number of lengths that partial_write chooses from, from all but one byte down to one.
@@ -36,7 +43,9 @@ func (c *Call) struckBy(k Kind) bool {
 		return c.Op == Write
 	case PartialWrite:
 		return c.Op == Write && c.Bytes > 1
-	case ReadFail:
+	case TornWrite:
+		return c.Op == Write && c.cuts() > 0
+	case ReadFail, ReadCorrupt:
 		return c.Op == Read
 	case FsyncFail:
 		return c.Op == Sync
@@ -46,10 +55,20 @@ func (c *Call) struckBy(k Kind) bool {
 
 // shapes counts the ways in which a kind can strike a call.
 func (c *Call) shapes(k Kind) uint64 {
-	if k == PartialWrite {
+	switch k {
+	case PartialWrite:
 		return CallSteps
+	case TornWrite:
+		return uint64(c.cuts()) * DurationSteps
+	case ReadCorrupt:
+		return uint64(c.Bytes) * 8
 	}
 	return 1
+}
+
+// cuts counts the ends of sectors inside a call's range.
+func (c *Call) cuts() int64 {
+	return max((c.Offset+int64(c.Bytes)-1)/sectorBytes-c.Offset/sectorBytes, 0)
 }
 
 // Call draws what strikes a call. Every rule that could strike it draws, so that taking one rule away shifts no other;
@@ -75,7 +94,15 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			}
 			r.Struck++
 			harm = c.harm(r.Kind, v-1)
-			p.Ledger.DeliveredPacket(r.Kind)
+			if r.Kind == TornWrite {
+				p.LastID++
+				harm.Strike = p.LastID
+				p.Active = append(p.Active, Action{ID: p.LastID, Kind: r.Kind, Target: t.Name, Node: t.A, StartNs: m.NowNs,
+					DurationNs: duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)})
+				p.Ledger.plan(r.Kind)
+			} else {
+				p.Ledger.DeliveredPacket(r.Kind)
+			}
 		}
 	}
 	return harm
@@ -83,10 +110,26 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 
 func (c *Call) harm(k Kind, shape uint64) Harm {
 	h := Harm{Kind: k}
-	if k == PartialWrite {
+	switch k {
+	case PartialWrite:
 		h.Bytes = max(1, (c.Bytes-1)*int(CallSteps-1-shape)/(CallSteps-1))
+	case TornWrite: // from the last end of a sector on back
+		last := (c.Offset + int64(c.Bytes) - 1) / sectorBytes * sectorBytes
+		h.Bytes = int(last - int64(shape/DurationSteps)*sectorBytes - c.Offset)
+	case ReadCorrupt:
+		h.Bit = int(shape)
 	}
 	return h
+}
+
+// ByID gives an active strike.
+func (p *Plan) ByID(id int) (Action, bool) {
+	for _, a := range p.Active {
+		if a.ID == id {
+			return a, true
+		}
+	}
+	return Action{}, false
 }
 
 // Calls tells whether a rule strikes calls on the disk of a node.

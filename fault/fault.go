@@ -25,6 +25,10 @@ const (
 	ReadFail     Kind = "read_fail"     // a read from a disk fails with EIO
 	PartialWrite Kind = "partial_write" // a write to a disk takes fewer bytes than it was given
 	FsyncFail    Kind = "fsync_fail"    // an fsync fails with EIO once, and what it should have written is lost with the power
+	TornWrite    Kind = "torn_write"    // the power goes while a write is on its way to the disk, of which some sectors are there
+	ReadCorrupt  Kind = "read_corrupt"  // a bit of what is read has rotted on the disk
+	DiskFull     Kind = "disk_full"     // a node's disk has no room for a while
+	SlowDisk     Kind = "slow_disk"     // calls on a node's disk take longer for a while
 )
 
 // Entry counts what became of one kind of fault in one run.

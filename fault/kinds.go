@@ -3,7 +3,7 @@ package fault
 // Kinds lists every kind that this package can plan, in the order in which ledgers and reports name them.
 var Kinds = []Kind{Partition, Clog, SlowLink, Delay, Drop, Corrupt, Duplicate, Reorder, Reset, DNSFail,
 	Crash, PowerLoss, Pause,
-	WriteFail, ReadFail, PartialWrite, FsyncFail}
+	WriteFail, ReadFail, PartialWrite, FsyncFail, TornWrite, ReadCorrupt, DiskFull, SlowDisk}
 
 // Supported tells whether a kind of fault can be planned. A configuration may name others; with a rate above 0
 // they make a verdict unknown instead of being left out silently.
@@ -22,7 +22,7 @@ func PerPacket(k Kind) bool {
 // PerCall tells whether a kind is drawn for each call on a node's disk (see Plan.Call).
 func PerCall(k Kind) bool {
 	switch k {
-	case WriteFail, ReadFail, PartialWrite, FsyncFail:
+	case WriteFail, ReadFail, PartialWrite, FsyncFail, TornWrite, ReadCorrupt:
 		return true
 	}
 	return false
@@ -33,10 +33,10 @@ func PerCall(k Kind) bool {
 func Steady(k Kind) bool { return PerPacket(k) || PerCall(k) }
 
 // OnNode tells whether a kind strikes nodes and not links. Such kinds never strike clients.
-func OnNode(k Kind) bool { return stops(k) || PerCall(k) || k == DNSFail }
+func OnNode(k Kind) bool { return stops(k) || PerCall(k) || k == DNSFail || onMachine(k) }
 
 // stops tells whether a node's programs do not run while a kind strikes it: one such strike at a time is all it takes.
-func stops(k Kind) bool { return k == Crash || k == PowerLoss || k == Pause }
+func stops(k Kind) bool { return k == Crash || k == PowerLoss || k == TornWrite || k == Pause }
 
 // OnLinks tells whether a kind strikes links, or all links of a node, once in a time step. The others are per packet, or
 // strike nodes.

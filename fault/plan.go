@@ -41,7 +41,7 @@ type Cut struct {
 // Action is one strike that an engine performs.
 type Action struct {
 	ID     int    // unique in a run, from 1 on
-	Kind   Kind   // none of those per packet
+	Kind   Kind   // none of those per packet, nor, but for torn_write, per call
 	Target string // n1, n1-n2 or n1->n2
 	// Node is the node that is struck; empty for kinds on links.
 	Node string
@@ -50,7 +50,9 @@ type Action struct {
 	Slow       Slow // what a slow link adds
 	Silent     bool // questions about names get no answer; else they get SERVFAIL
 	StartNs    int64
-	DurationNs int64 // how long a partition or pause lasts, or a crashed node stays down
+	DurationNs int64 // how long a strike lasts, or a crashed node stays down
+	// Amount is how much of it there is: how much longer a call on a slow disk takes, in ns.
+	Amount int64
 }
 
 // EndNs is when the action must be undone.
@@ -105,6 +107,8 @@ type Rule struct {
 	RatePPM uint64
 	MinNs   int64
 	MaxNs   int64
+	Least   int64 // of the Amount of its strikes
+	Most    int64
 	OneWay  bool
 	Max     int
 	When    string   // a condition, or empty
@@ -157,6 +161,7 @@ func New(spec *world.Spec) (*Plan, error) {
 		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {
 			rule.Slow = usualSlow
 		}
+		rule.Least, rule.Most = r.Least, max(r.Least, r.Most)
 		names := r.Targets
 		if len(names) == 0 {
 			names = p.all(kind)
@@ -216,7 +221,7 @@ func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 		switch k {
 		case Partition, Clog, SlowLink, DNSFail:
 			return DefaultPartitionMinNs, DefaultPartitionMaxNs
-		case Crash, PowerLoss:
+		case Crash, PowerLoss, TornWrite:
 			return DefaultCrashMinNs, DefaultCrashMaxNs
 		case Pause:
 			return DefaultPauseMinNs, DefaultPauseMaxNs

@@ -321,6 +321,10 @@ type FaultRule struct {
 	// MinNs and MaxNs bound the duration (partition, clog, slow link, pause, downtime after a crash) or the delay.
 	MinNs int64 `json:"min_ns,omitempty"`
 	MaxNs int64 `json:"max_ns,omitempty"`
+	// Least and Most bound how much of it there is, for kinds that have an amount besides a duration: how much longer a call
+	// on a slow disk takes, in ns.
+	Least int64 `json:"least,omitempty"`
+	Most  int64 `json:"most,omitempty"`
 	// Targets are node names, or links as "a->b" or "a-b"; empty is all that the kind applies to.
 	Targets []string `json:"targets,omitempty"`
 	OneWay  bool     `json:"one_way,omitempty"`

@@ -71,6 +71,12 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 		{world.FaultRule{Kind: "partial_write", RatePPM: 100_000}, "write.py", "all", []string{"part"}},
 		{world.FaultRule{Kind: "read_fail", RatePPM: 100_000}, "read.py", "same", []string{"Input/output error"}},
 		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "fsync.py", "ok, ok, ok, ok, ok", []string{"Input/output error, ok, Input/output error, ok, ok"}},
+		{world.FaultRule{Kind: "torn_write", RatePPM: 50_000, MinNs: 20e6, MaxNs: 50e6}, "torn.py", "whole", []string{"torn"}},
+		{world.FaultRule{Kind: "read_corrupt", RatePPM: 100_000, Max: 1}, "read.py", "same", []string{"wrong bits: 1"}},
+		{world.FaultRule{Kind: "disk_full", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "full.py", "made: file, folder, link; wrote 8192, 4096; rewrote 8192; in memory 4096; room",
+			[]string{"made: No space left on device, No space left on device, No space left on device; wrote No space left on device, 2048; rewrote 8192; in memory 4096; no room"}},
+		{world.FaultRule{Kind: "slow_disk", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 5e6, Most: 20e6}, "slow.py", "fast",
+			[]string{"write slow", "read slow", "fsync slow"}},
 	} {
 		t.Run(c.rule.Kind, func(t *testing.T) {
 			kind := fault.Kind(c.rule.Kind)

@@ -78,17 +78,15 @@ func (w *World) deliver(actions []fault.Action) error {
 		switch a.Kind {
 		case fault.Partition, fault.Clog, fault.SlowLink:
 			w.setLinks(a)
-		case fault.Crash, fault.PowerLoss:
+		case fault.Crash, fault.PowerLoss, fault.TornWrite:
 			i := int(w.nodeID(a.Node))
 			s := &d.Nodes[i]
 			s.Status, s.Healthy, s.NextNs = crashed, false, never
 			w.kernel.Cause = net.FaultRef{Kind: a.Kind, ID: a.ID}
-			if a.Kind == fault.PowerLoss {
-				if err := w.losePower(a); err != nil {
-					return err
-				}
-			} else {
+			if a.Kind == fault.Crash {
 				w.kernel.KillNode(kernel.NodeID(i))
+			} else if err := w.losePower(a); err != nil {
+				return err
 			}
 			w.kernel.Cause = net.FaultRef{}
 			delete(d.Roles, a.Node)
@@ -96,6 +94,10 @@ func (w *World) deliver(actions []fault.Action) error {
 			w.kernel.Pause(w.nodeID(a.Node), a.ID)
 		case fault.DNSFail:
 			w.kernel.Net.SetNames(net.NodeID(w.nodeID(a.Node)), net.Names{FaultID: a.ID, Silent: a.Silent})
+		case fault.DiskFull:
+			w.kernel.Nodes[w.nodeID(a.Node)].FS.Full = a.ID
+		case fault.SlowDisk:
+			w.kernel.Nodes[w.nodeID(a.Node)].Slow = kernel.Slow{Ns: a.Amount, Fault: a.ID}
 		}
 	}
 	if reset && len(d.Plan.Active) == 0 && !d.Plan.Harms() {
@@ -134,9 +136,9 @@ func (w *World) undo(actions []fault.Action) error {
 		switch a.Kind {
 		case fault.Partition, fault.Clog, fault.SlowLink:
 			w.setLinks(a)
-		case fault.Crash, fault.PowerLoss:
+		case fault.Crash, fault.PowerLoss, fault.TornWrite:
 			i := int(w.nodeID(a.Node))
-			if a.Kind == fault.PowerLoss {
+			if a.Kind != fault.Crash {
 				w.kernel.PowerOn(kernel.NodeID(i))
 			}
 			if d.Nodes[i].Status == crashed && len(w.spec.Nodes[i].Command) > 0 {
@@ -146,6 +148,10 @@ func (w *World) undo(actions []fault.Action) error {
 			}
 		case fault.DNSFail:
 			w.kernel.Net.SetNames(net.NodeID(w.nodeID(a.Node)), net.Names{})
+		case fault.DiskFull:
+			w.kernel.Nodes[w.nodeID(a.Node)].FS.Full = 0
+		case fault.SlowDisk:
+			w.kernel.Nodes[w.nodeID(a.Node)].Slow = kernel.Slow{}
 		case fault.Pause:
 			id := w.nodeID(a.Node)
 			w.kernel.Pause(id, 0)

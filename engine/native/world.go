@@ -215,6 +215,12 @@ func (w *World) notice() error {
 			if err := w.exited(n); err != nil {
 				return err
 			}
+		case kernel.TornWrite:
+			if a, ok := w.director.Plan.ByID(int(n.Tag)); ok {
+				if err := w.deliver([]fault.Action{a}); err != nil {
+					return err
+				}
+			}
 		case kernel.PacketFault:
 			l := &w.director.Plan.Ledger
 			if n.Stream == "observed" {

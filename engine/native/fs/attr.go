@@ -177,6 +177,10 @@ func (s *State) Statfs(id InodeID) Statfs {
 		f.Type = typeExt4
 	}
 	f.Blocks, f.Free = s.Config.QuotaBytes/pageBytes, s.freePages()
+	if s.full(m) && f.Free > 0 {
+		s.Noticed = append(s.Noticed, s.Full)
+		f.Free = 0
+	}
 	f.Files, f.FFree = int64(s.Config.Inodes), int64(s.Config.Inodes-(len(s.Inodes)-len(s.Synths)))
 	return f
 }

@@ -51,7 +51,21 @@ func (s *State) noticeData(in *Inode, off, end int64) {
 	}
 }
 
-// TakeNoticed gives the power losses whose effects were seen since the last call.
+// Missing says that a power loss came before a range of a file was written.
+func (s *State) Missing(id InodeID, loss int, from, to int64) {
+	in := s.Inodes[id]
+	if in == nil {
+		return
+	}
+	for page := from / pageBytes; page*pageBytes < to; page++ {
+		in.lost(loss).Pages[page] = true
+	}
+	if to > in.Size {
+		in.lost(loss).Size = true
+	}
+}
+
+// TakeNoticed gives the faults whose effects were seen since the last call.
 func (s *State) TakeNoticed() []int {
 	n := s.Noticed
 	s.Noticed = nil
@@ -63,7 +77,9 @@ func (s *State) TakeNoticed() []int {
 func (s *State) PowerLoss(env *Env, id int, choose Choose) Errno {
 	j := &s.Journal
 	j.On = false // the image is made by calls that would be noted
-	defer func() { j.On = true }()
+	full := s.Full
+	s.Full = 0
+	defer func() { j.On, s.Full = true, full }()
 	cut := int64(1<<63 - 1) // what happened later is lost
 	if j.Profile == Ext4Ordered {
 		cut = s.lastDurable(choose)

@@ -166,7 +166,7 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 		return 0, e
 	}
 	end := min(off+int64(len(p)), maxFileBytes)
-	to := in.affordable(off/pageBytes, (end+pageBytes-1)/pageBytes, s.freePages())
+	to := s.roomFor(in, off/pageBytes, (end+pageBytes-1)/pageBytes)
 	if end = min(end, to*pageBytes); end <= off {
 		return 0, ENOSPC
 	}
@@ -202,5 +202,20 @@ func (s *State) punch(env *Env, in *Inode, off, size int64, keepAllocated bool) 
 	}
 	return OK
 }
+
+// roomFor tells up to which page a write of [from, to) can go.
+func (s *State) roomFor(in *Inode, from, to int64) int64 {
+	room := in.affordable(from, to, s.freePages())
+	if s.full(in.Mount) && !in.Memory {
+		if none := in.affordable(from, to, 0); none < room {
+			s.Noticed = append(s.Noticed, s.Full)
+			return none
+		}
+	}
+	return room
+}
+
+// full reports whether a fault has filled the disk that a mount lies on.
+func (s *State) full(mount int) bool { return s.Full != 0 && s.Mounts[mount].Type == Disk }
 
 func (s *State) freePages() int64 { return (s.Config.QuotaBytes - s.UsedBytes) / pageBytes }

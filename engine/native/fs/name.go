@@ -53,6 +53,10 @@ func (s *State) newInode(env *Env, dir *Inode, in Inode) (*Inode, Errno) {
 		in.Size = int64(len(in.Target))
 	}
 	s.stamp(&in, env.NowNs)
+	if s.full(in.Mount) && !in.Memory {
+		s.Noticed = append(s.Noticed, s.Full)
+		return nil, ENOSPC
+	}
 	return s.create(env, in)
 }
 

@@ -27,7 +27,8 @@ type State struct {
 	Ready      []int64   // inotify instances that got events since TakeReady
 	Gone       []InodeID // inodes of sockets that went since TakeGone
 	Journal    Journal
-	Noticed    []int // power losses whose effects somebody has seen since TakeNoticed
+	Noticed    []int // faults whose effects somebody has seen since TakeNoticed
+	Full       int   // the fault that has filled the disk, 0 for none
 }
 
 // Config is what a node's file system is made from.

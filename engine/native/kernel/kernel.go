@@ -151,7 +151,7 @@ func (k *Kernel) attempt(t *Thread) {
 		k.record(t, e, 0)
 		return
 	case pending:
-		if t.Call.Signaled && !e.deaf {
+		if t.Call.Signaled && !e.deaf && t.Call.Slow == 0 {
 			if r, over := k.interrupt(t, e); over {
 				if r != Gone { // else it is made anew after the handler
 					k.complete(t, e, r)

@@ -207,7 +207,7 @@ func sysMsync(k *Kernel, t *Thread) Result {
 		return Result(r)
 	}
 	if t.Call.Args[2]&unix.MS_SYNC != 0 {
-		if !k.written(t) {
+		if !k.written(t, nil) {
 			return k.awaitDisk(t)
 		}
 		return fsFail(k.node(t).FS.SyncMapped(k.env(t)))

@@ -757,6 +757,10 @@ func (k *Kernel) LosePower(id NodeID, loss int, choose fs.Choose) error {
 	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != fs.OK {
 		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
 	}
+	if n.Torn.To != 0 {
+		n.FS.Missing(n.Torn.Inode, loss, n.Torn.From, n.Torn.To)
+		n.Torn = Torn{}
+	}
 	k.told(n)
 	return nil
 }

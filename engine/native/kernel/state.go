@@ -78,6 +78,8 @@ type Node struct {
 	Procs    []ProcID
 	FIFOs    map[fs.InodeID]int64 // open named pipes
 	Harmed   bool                 // faults per call strike its disk: see Kernel.DiskFault
+	Slow     Slow                 // how slow its disk is
+	Torn     Torn                 // the write at which its power goes
 }
 
 // ThreadState is where a thread's life stands.
@@ -144,6 +146,7 @@ type Call struct {
 	Empty    bool   // came back empty-handed
 	End      int64  // recvmmsg: when its own timeout is over, 0 none
 	Held     FileID // the file of its first argument, kept open while it waits, 0 none
+	Slow     int    // the fault because of which it waits for a disk, 0 none
 }
 
 // Proc is one process of a program.
@@ -252,6 +255,8 @@ const (
 	Asked    NoticeKind = "asked"    // a line that a driver wrote to the control file
 	// PacketFault is a fault per packet: Program is its kind, Stream is delivered or observed.
 	PacketFault NoticeKind = "packet fault"
+	// TornWrite is a write at which the power of a node goes: Tag is the strike.
+	TornWrite NoticeKind = "torn write"
 )
 
 // Notice tells the world around the kernel what happened in a step.

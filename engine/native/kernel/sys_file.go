@@ -13,6 +13,9 @@ func (k *Kernel) readFile(t *Thread, f *File, v []Iovec, offset int64) Result {
 	if f.Flags&unix.O_ACCMODE == unix.O_WRONLY {
 		return fail(unix.EBADF)
 	}
+	if r, waits := k.slowed(t, f); waits {
+		return r
+	}
 	pos := offset
 	if offset < 0 {
 		pos = f.Pos
@@ -55,8 +58,13 @@ func (k *Kernel) content(t *Thread, f *File, pos int64, n int) ([]byte, unix.Err
 	if n > len(k.buf) {
 		k.buf = make([]byte, max(n, 2*len(k.buf)))
 	}
-	if h := k.harm(t, f, fault.Read, pos, n); h.Kind != "" {
+	switch h := k.harm(t, f, fault.Read, pos, n); h.Kind {
+	case fault.ReadFail:
 		return nil, unix.EIO
+	case fault.ReadCorrupt:
+		if e := k.rot(t, f, pos, h.Bit); e != 0 {
+			return nil, e
+		}
 	}
 	m, e := s.ReadAt(k.env(t), f.Inode, k.buf[:n], pos)
 	return k.buf[:m], errno(e)
@@ -68,6 +76,9 @@ func (k *Kernel) writeFile(t *Thread, f *File, data []byte, offset int64) Result
 			return fail(e)
 		}
 		return Result(len(data))
+	}
+	if r, waits := k.slowed(t, f); waits {
+		return r
 	}
 	s := k.node(t).FS
 	pos := offset
@@ -81,9 +92,9 @@ func (k *Kernel) writeFile(t *Thread, f *File, data []byte, offset int64) Result
 	if e != 0 && len(data) > 0 {
 		return fail(e)
 	}
-	m, e := k.store(t, f, data[:min(int64(len(data)), room)], pos)
-	if e != 0 && m == 0 {
-		return fail(e)
+	m := k.store(t, f, data[:min(int64(len(data)), room)], pos)
+	if m < 0 {
+		return m
 	}
 	if offset < 0 {
 		f.Pos = pos + int64(m)
@@ -93,7 +104,7 @@ func (k *Kernel) writeFile(t *Thread, f *File, data []byte, offset int64) Result
 			return r
 		}
 	}
-	return Result(m)
+	return m
 }
 
 // fileLimit tells how far behind pos a process may let a file grow; EFBIG and SIGXFSZ if not at all (setrlimit(2)).
@@ -235,25 +246,10 @@ func sysFsync(k *Kernel, t *Thread) Result {
 	case f.Kind != FileInode:
 		return fail(unix.EINVAL)
 	}
-	if !k.written(t) {
+	if !k.written(t, f) {
 		return k.awaitDisk(t)
 	}
 	return k.sync(t, f, t.Call.Nr == unix.SYS_FDATASYNC)
-}
-
-// written reports whether the disk has had its time to write. What is synchronised is durable at the end of the call,
-// and the power may go before.
-func (k *Kernel) written(t *Thread) bool {
-	return k.Cost.SyncNs == 0 || t.Call.Again && t.expired(k)
-}
-
-// awaitDisk makes a thread wait for the disk.
-func (k *Kernel) awaitDisk(t *Thread) Result {
-	until := t.Call.Until
-	if !t.Call.Again {
-		until = satAdd(k.Now, k.Cost.SyncNs)
-	}
-	return k.block(t, until, Key{Kind: KeyThread, ID: t.ID})
 }
 
 // sync makes a file durable. A synchronisation that fails is told once to each description that was open then, whichever
@@ -273,7 +269,7 @@ func (k *Kernel) sync(t *Thread, f *File, dataOnly bool) Result {
 }
 
 func sysSync(k *Kernel, t *Thread) Result {
-	if !k.written(t) {
+	if !k.written(t, nil) {
 		return k.awaitDisk(t)
 	}
 	k.node(t).FS.SyncAll(k.env(t))
@@ -441,9 +437,9 @@ func sysCopyFileRange(k *Kernel, t *Thread) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	n, e := k.store(t, out, data, to)
-	if n == 0 && e != 0 {
-		return fail(e)
+	n := k.store(t, out, data, to)
+	if n < 0 {
+		return n
 	}
 	if a[1] != 0 {
 		k.outU64(t, a[1], uint64(from+int64(n)))
@@ -455,7 +451,7 @@ func sysCopyFileRange(k *Kernel, t *Thread) Result {
 	} else {
 		out.Pos = to + int64(n)
 	}
-	return Result(n)
+	return n
 }
 
 func defineFiles() {
