@@ -193,7 +193,11 @@ func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
 			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, seconds(d.TimeNs))
 		}
 		if d.ExitCode != 0 {
-			return fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, seconds(d.TimeNs))
+			reason := fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, seconds(d.TimeNs))
+			if d.Said != "" {
+				reason += ": " + d.Said
+			}
+			return reason
 		}
 	}
 	for _, w := range spec.Workloads {
@@ -210,6 +214,9 @@ func idle(spec *world.Spec, events []history.Event) string {
 	builtin := map[string]bool{}
 	var own []string
 	for _, w := range spec.Workloads {
+		if w.Driver == "composer" {
+			continue // its commands are judged by their ends; they need not report operations
+		}
 		if w.Driver == "command" || w.Name == "" {
 			own = append(own, fmt.Sprintf("%q", w.Name))
 		} else {

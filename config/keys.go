@@ -260,7 +260,7 @@ var link = of(append([]field{
 
 var workloadKeys = of(
 	field{name: "name", shape: aText, says: "Its name in reports.", def: "the driver's name"},
-	field{name: "driver", shape: oneOf("http", "redis", "command"), says: "`http` and `redis` are built in; `command` is any program that reports operations."},
+	field{name: "driver", shape: oneOf(driverNames...), says: "`http` and `redis` are built in; `command` is any program that reports operations; `composer` runs an Antithesis test template."},
 	field{name: "node", shape: aText, says: "The client node that it runs on.", def: "a node `load` of its own"},
 	field{name: "command", shape: command, says: "driver `command`: the program and its arguments; also under `config`."},
 	field{name: "config", shape: of(
@@ -268,11 +268,12 @@ var workloadKeys = of(
 		field{name: "master", shape: aText, says: "redis: the server's URL, `redis://host:port`."},
 		field{name: "replicas", shape: texts, says: "redis: URLs of further servers."},
 		field{name: "command", shape: command, says: "command: the program and its arguments."},
+		field{name: "template", shape: aText, says: "composer: a test template, or a folder of them of which each tape takes one: a folder of the project, which the node sees at /opt/antithesis/test/v1, or an absolute path in the node.", def: "/opt/antithesis/test/v1"},
 		field{name: "qps", shape: aNumber, says: "Operations a second of virtual time, all clients together; 0: each client goes on as soon as it has its answer.", def: "0"},
 		field{name: "operations_per_second", of: "qps", equal: true, shape: aNumber},
 		field{name: "duration", shape: aPositive, says: "How long it runs.", def: "half of max_time, less if faults.settle needs it"},
 		field{name: "duration_seconds", of: "duration", equal: true, shape: shape{kind: seconds, min: 1}},
-		field{name: "clients", shape: shape{kind: whole, min: 1, max: 10_000}, says: "Clients, each with one operation in flight.", def: "4"},
+		field{name: "clients", shape: shape{kind: whole, min: 1, max: 10_000}, says: "Clients, each with one operation in flight. composer: how many parallel drivers may run at once; each tape takes a number up to this.", def: "4"},
 		field{name: "max_operations", shape: wholeFrom(1), says: "Ends it after this many operations.", def: "no bound"},
 		field{name: "timeout", shape: aPositive, says: "http, redis: time that an operation may take.", def: "1s"},
 		field{name: "timeout_ms", of: "timeout", shape: shape{kind: millis, min: 1}},
@@ -283,7 +284,7 @@ var workloadKeys = of(
 			field{name: "value_size", shape: shape{kind: whole, max: maxValueBytes}, says: "Bytes of the values written; no value is shorter than what makes it unique.", def: "that length"},
 			field{name: "path", shape: aText, says: "http: the path below the target's own, with `{key}`.", def: "/kv/{key}"},
 		)), says: "The mix.", def: "one read for each write"},
-		field{name: "environment", shape: shape{kind: variables}, says: "command: variables for the program."},
+		field{name: "environment", shape: shape{kind: variables}, says: "command, composer: variables for the program or the commands."},
 		field{name: "options", shape: of(
 			field{name: "spread", shape: oneOf("first", "round-robin", "client", "hash", "failover"), says: "Which of several servers an operation goes to.", def: "http: round-robin, redis: first"},
 			field{name: "fail_status", shape: aText, says: "http: statuses that prove that nothing was done, such as `409, 503`."},

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -81,6 +82,7 @@ func (l *loader) workloads(top *node) {
 			}
 			w.Node = load
 		}
+		l.template(n.get("config").get("template"), &w)
 		l.spec.Workloads = append(l.spec.Workloads, w)
 	}
 	for _, d := range l.nodes {
@@ -91,13 +93,16 @@ func (l *loader) workloads(top *node) {
 	}
 }
 
+// driverNames are all drivers.
+var driverNames = []string{"http", "redis", "command", "composer"}
+
 // workload reads one workload; false is one of which nothing is known.
 func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 	before := len(l.errs)
 	c := n.get("config")
 	w := world.Workload{Driver: valueOr(n.get("driver"), "")}
 	if w.Driver == "" {
-		l.missing(n, "driver", "add `driver: http`, `redis` or `command`", "%s has no driver", key)
+		l.missing(n, "driver", "add `driver:`, one of "+strings.Join(driverNames, ", "), "%s has no driver", key)
 		return w, false
 	}
 	w.Name = valueOr(n.get("name"), w.Driver)
@@ -107,8 +112,8 @@ func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 	l.remember(place{part: engine.PartWorkload, name: w.Name}, n.get("driver"), key)
 	l.onlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
 	l.onlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http", "master": "redis", "replicas": "redis",
-		"command": "command", "environment": "command",
-		"qps": "http redis", "max_operations": "http redis", "timeout": "http redis", "clients": "http redis", "operations": "http redis", "options": "http redis"})
+		"command": "command", "environment": "command composer", "template": "composer",
+		"qps": "http redis", "max_operations": "http redis", "timeout": "http redis", "clients": "http redis composer", "operations": "http redis", "options": "http redis"})
 	w.Node = valueOr(n.get("node"), "")
 	if on := n.get("node"); on != nil && l.known(on.position, key+".node", w.Node) && l.node(w.Node).spec.Role != world.Client {
 		l.fail(on.position, "give it `role: client`, or leave `node:` out for a client of its own", "%s.node: %s is a server, and drivers run on clients", key, w.Node)
@@ -136,6 +141,9 @@ func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 	switch w.Driver {
 	case "command":
 		l.commandDriver(n, &w, key)
+	case "composer":
+		l.driverEnv(c, &w)
+		return w, true
 	case "http":
 		l.targets(c.get("target"), "http", key+".config.target", &w)
 	case "redis":
@@ -176,9 +184,43 @@ func (l *loader) commandDriver(n *node, w *world.Workload, key string) {
 	if len(w.Command) == 0 && !n.entry("command").isBad() && !c.entry("command").isBad() {
 		l.fail(n.position, "add `command:`, a program that reports its operations to $BLOODHOUND_REPORT", "%s has no command", key)
 	}
+	l.driverEnv(c, w)
+}
+
+func (l *loader) driverEnv(c *node, w *world.Workload) {
 	if e := c.get("environment"); e != nil {
 		w.Env = settle(valueOr(e, []variable(nil)), e.file.lookup)
 	}
+}
+
+// templatesDir is where test templates lie in a node.
+const templatesDir = "/opt/antithesis/test/v1"
+
+// template reads where the test template of a composer is: a folder of the project is mounted where templates lie.
+func (l *loader) template(n *node, w *world.Workload) {
+	if n == nil || w.Driver != "composer" || n.bad {
+		return
+	}
+	w.Options = map[string]string{"template": n.text}
+	if path.IsAbs(n.text) {
+		return
+	}
+	dir := l.under(l.spec.Dir, n.text)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		l.fail(n.position, "name a folder of test commands, such as parallel_driver_NAME", "template: %v", err)
+		return
+	}
+	target := path.Join(templatesDir, filepath.Base(dir))
+	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() }) {
+		target = templatesDir // templates, each in a folder of its own
+	}
+	w.Options["template"] = target
+	on := l.node(w.Node)
+	if on == nil {
+		return // told already
+	}
+	on.spec.Volumes = append(on.spec.Volumes, world.Volume{Kind: world.Bind, Source: dir, Target: target})
 }
 
 // program reads a command whose program is a file of the project or is found in PATH.

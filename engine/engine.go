@@ -167,6 +167,8 @@ type DriverEnd struct {
 	TimeNs   int64  `json:"time_ns"`
 	ExitCode int    `json:"exit_code"`
 	Signal   string `json:"signal,omitempty"`
+	// Said is the last line of its log, if it did not end well.
+	Said string `json:"said,omitempty"`
 }
 
 // Outcome is everything that is known of a run.

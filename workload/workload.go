@@ -64,7 +64,11 @@ func Main(kind string, getenv func(string) string, out io.Writer) int {
 	if kind == "probe" {
 		return probe(getenv(EnvDriver), out)
 	}
-	if err := drive(kind, getenv, out); err != nil {
+	run := func() error { return drive(kind, getenv, out) }
+	if kind == "composer" {
+		run = func() error { return compose(getenv, out) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintf(out, "driver %s: %v\n", kind, err)
 		return exitFailed
 	}

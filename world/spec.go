@@ -179,7 +179,7 @@ type Link struct {
 // Workload is a driver: a program on a client node that performs operations and reports them.
 type Workload struct {
 	Name   string `json:"name"`
-	Driver string `json:"driver"` // http, redis, command
+	Driver string `json:"driver"` // http, redis, command, composer
 	Node   string `json:"node"`   // the client node on which it runs
 	// Clients is the number of concurrent clients, each with one operation in flight.
 	Clients int `json:"clients"`

@@ -4,8 +4,14 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if filepath.Base(os.Args[0]) == cli.StopFaultsName {
+		os.Exit(cli.StopFaults(os.Args[1:], os.Stderr))
+	}
+	os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -24,6 +24,7 @@ type director struct {
 	SettleEnd int64
 	SetupEnd  int64 // when setup no longer waits for a program to say that it is complete
 	Heals     []int64
+	Quiet     quiet
 	Healed    int64 // time of the last heal that no fault has followed, 0 if none
 	Probes    []probeState
 	Drivers   int // drivers that still run
@@ -66,7 +67,7 @@ func (d *director) nextDue() int64 {
 	if !d.Started {
 		return 0
 	}
-	due := min(d.NextStep, d.WarmupEnd, d.ChaosEnd, d.SettleEnd, d.SetupEnd)
+	due := min(d.NextStep, d.WarmupEnd, d.ChaosEnd, d.SettleEnd, d.SetupEnd, d.Quiet.dueNs())
 	if end, ok := d.Plan.NextEndNs(); ok {
 		due = min(due, end)
 	}
@@ -129,6 +130,9 @@ func (w *World) direct() error {
 			return err
 		}
 	}
+	if err := w.hush(now); err != nil {
+		return err
+	}
 	if err := w.strike(now); err != nil {
 		return err
 	}
@@ -144,6 +148,9 @@ func (w *World) direct() error {
 			return err
 		}
 		if d.Phase == phase {
+			if err := w.hush(now); err != nil {
+				return err
+			}
 			d.due = d.nextDue()
 			return nil
 		}

@@ -239,6 +239,9 @@ func (w *World) startDrivers() error {
 			return err
 		}
 		w.director.Drivers++
+		if l.Driver == "composer" { // its first command runs without faults, if it has one
+			w.director.Quiet.hold(int64(len(w.director.Jobs)))
+		}
 	}
 	return nil
 }
@@ -260,9 +263,13 @@ func (w *World) exited(n *kernel.Notice) error {
 		return w.mainEnded(n, j)
 	case jobDriver:
 		d.Drivers--
+		d.Quiet.release(n.Tag)
 		end := engine.DriverEnd{Workload: w.spec.Workloads[j.Index].Name, TimeNs: n.TimeNs, ExitCode: n.Status >> 8}
 		if sig := n.Status & 0x7f; sig != 0 {
 			end.Signal = unix.SignalName(unix.Signal(sig))
+		}
+		if tail := d.LogTail[n.Tag]; n.Status != 0 && len(tail) > 0 {
+			end.Said = tail[len(tail)-1]
 		}
 		w.outcome.Drivers = append(w.outcome.Drivers, end)
 	case jobHealth:

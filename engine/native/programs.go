@@ -66,5 +66,3 @@ func (w *World) awaitsSetup(now int64) bool {
 		"`simulation: {wait_for_setup: 0s}` does not wait", float64(patience)/1e9))
 	return false
 }
-
-func (w *World) asked(n *kernel.Notice) {}

@@ -12,6 +12,12 @@ import (
 // driverName is the hidden verb that engines start drivers inside a world with.
 const driverName = "driver"
 
+// StopFaultsName is the name under which programs of a world find this program to ask for a quiet period.
+const StopFaultsName = "stop-faults"
+
+// StopFaults asks for a quiet period.
+func StopFaults(args []string, errs io.Writer) int { return workload.StopFaults(args, errs) }
+
 // driver runs a driver. It stays away from everything else in this package: what a process inside a world does is
 // part of the run.
 func driver(args []string, out io.Writer) int {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // Devices of /dev, as mem(4), null(4), random(4) and tty(4) number them. The last are the engine's own: the reports
@@ -29,9 +31,6 @@ const (
 	SDKPath    = SDKDir + "/sdk.jsonl"
 	StopFaults = "/dev/bloodhound/stop-faults"
 )
-
-// ControlPath is where drivers ask the engine for something.
-const ControlPath = "/dev/bloodhound/control"
 
 func (s *State) mountRoot(env *Env) error {
 	m := Mount{Target: "/", Layer: s.Config.Root, Type: Disk}
@@ -105,7 +104,7 @@ func (s *State) fillDev(env *Env) error {
 		{"/dev/fd", S_IFLNK | 0o777, 0, "/proc/self/fd"}, {"/dev/stdin", S_IFLNK | 0o777, 0, "/proc/self/fd/0"},
 		{"/dev/stdout", S_IFLNK | 0o777, 0, "/proc/self/fd/1"}, {"/dev/stderr", S_IFLNK | 0o777, 0, "/proc/self/fd/2"},
 		{"/dev/pts", S_IFDIR | 0o755, 0, ""}, {"/dev/bloodhound", S_IFDIR | 0o755, 0, ""}, {ReportPath, S_IFCHR | 0o666, DevReport, ""},
-		{SDKPath, S_IFCHR | 0o666, DevSDK, ""}, {ControlPath, S_IFCHR | 0o666, DevControl, ""},
+		{SDKPath, S_IFCHR | 0o666, DevSDK, ""}, {world.ControlPath, S_IFCHR | 0o666, DevControl, ""},
 	} {
 		t, e := s.tail(env, rootInode, d.path)
 		if e == OK {
