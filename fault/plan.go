@@ -471,6 +471,9 @@ func (p *Plan) Heal(nowNs int64) []Action {
 	return active
 }
 
+// Resume goes on with the chaos phase after a Heal that did not end it.
+func (p *Plan) Resume() { p.On = true }
+
 // Blocked returns the ID of the last active partition that cuts from off from to, or 0.
 func (p *Plan) Blocked(from, to string) int { return p.Lies(Partition, from, to).ID }
 

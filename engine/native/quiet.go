@@ -72,16 +72,16 @@ func (w *World) hush(now int64) error {
 		}
 		q.StepNs, d.NextStep = d.NextStep, never
 		w.setRates()
-		if len(active) > 0 || w.steadyFaults() {
+		if len(active) > 0 || d.Plan.Harms() {
 			w.healed(now)
 		}
 	case !wanted && q.On:
 		q.On = false
 		w.kernel.Happen("", "", "quiet", 0, "faults on")
-		d.Plan.Begin()
+		d.Plan.Resume()
 		w.setRates()
 		d.NextStep = max(q.StepNs, now+max(w.spec.TimeStepNs, 1))
-		if w.steadyFaults() { // they strike at once: what was healed no longer is
+		if d.Plan.Harms() { // they strike at once: what was healed no longer is
 			d.Healed = 0
 			for i := range d.Probes {
 				d.Probes[i].Heal = 0
