@@ -47,7 +47,7 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 		return History(p, out.History)
 	}
 	if p.Kind == world.Liveness {
-		return live(p, out)
+		return live(spec, p, out)
 	}
 	return safe(p, out)
 }

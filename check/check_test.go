@@ -280,6 +280,32 @@ func TestProbes(t *testing.T) {
 			s.Properties[1].TimeoutNs = 0
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", 0, 91))
 		}, engine.Violated, "not within 30.000000 s"},
+		{"dead from the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.ReadyNs = 2 * second
+			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2, Output: "refused"}}, o.Probes...)
+			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
+		}, engine.Violated, "not within 30.000000 s after the start: "},
+		{"up late, but in time", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.ReadyNs = 2 * second
+			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
+		}, engine.Holds, ""},
+		{"struck soon after the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.ReadyNs = 2 * second
+			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
+			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
+			o.Ledger.Strikes = []fault.Strike{{StartNs: 5 * second, EndNs: 20 * second}}
+		}, engine.Holds, ""},
+		{"packets suffer from the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.ReadyNs = 2 * second
+			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
+			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
+			s.Faults.Rules = append(s.Faults.Rules, world.FaultRule{Kind: "drop", RatePPM: 10})
+		}, engine.Holds, ""},
+		{"the start proves nothing of heals", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			o.ReadyNs, o.Heals = 2*second, []int64{60 * second}
+			only(o, "healthy", 60, engine.Probe{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second}, probe("healthy", 2, 61))
+			o.Ledger.Strikes = []fault.Strike{{StartNs: 65 * second, EndNs: 70 * second}}
+		}, engine.Unknown, "after each heal the next fault struck"},
 		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
 		}, engine.Unknown, `broken expression: unexpected token Identifier("leader") (1:5)`},

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -84,10 +85,10 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 	return v
 }
 
-// live judges a liveness property: after each heal, a probe must succeed before the timeout is over. Where the next
-// fault strikes first, that heal promises nothing. Without any heal, the time counts from the first probe. Any exit code
-// but 0 means "not yet", unless no probe could be executed at all.
-func live(p *world.Property, out *engine.Outcome) engine.Verdict {
+// live judges a liveness property: after the start and after each heal, a probe must succeed before the timeout is over.
+// Where the next fault strikes first, that heal promises nothing. What was never healed proves nothing of heals, so the start
+// alone is enough only where there was no heal. Any exit code but 0 means "not yet", unless no probe could be executed at all.
+func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
 	v := verdict(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
@@ -99,38 +100,50 @@ func live(p *world.Property, out *engine.Outcome) engine.Verdict {
 	if timeout <= 0 {
 		timeout = DefaultTimeoutNs
 	}
-	heals := out.Heals
-	of := func(heal int64) func(*engine.Probe) bool {
-		return func(q *engine.Probe) bool { return q.AfterHealNs == heal }
+	var windows []window
+	begin := out.ReadyNs
+	if begin == 0 && len(out.Heals) == 0 {
+		begin = probes[0].StartNs
 	}
-	if len(heals) == 0 {
-		heals = []int64{probes[0].StartNs}
-		of = func(int64) func(*engine.Probe) bool { return func(*engine.Probe) bool { return true } }
+	if begin > 0 {
+		w := window{name: "the start", fromNs: begin, endNs: begin + timeout}
+		w.fill(probes, func(q *engine.Probe) bool { return q.StartNs >= begin })
+		windows = append(windows, w)
+	}
+	for _, heal := range out.Heals {
+		w := window{name: "a heal", heal: true, fromNs: heal, endNs: heal + timeout}
+		w.fill(probes, func(q *engine.Probe) bool { return q.AfterHealNs == heal })
+		windows = append(windows, w)
 	}
 	proven := 0
 	var unsure, excused string
-	for _, heal := range heals {
-		w := window{healNs: heal, endNs: heal + timeout}
-		w.fill(probes, of(heal))
+	for _, w := range windows {
 		struck, complete := interrupted(out.Ledger, w)
+		struck = struck || !w.heal && steady(&spec.Faults) && begin+spec.Faults.StartNs < w.endNs
 		switch {
 		case w.proof != nil:
-			proven++
+			if w.heal || len(out.Heals) == 0 {
+				proven++
+			}
 		case struck:
 			excused = fmt.Sprintf("after each heal the next fault struck within %s, before the check succeeded", seconds(timeout))
 		case out.VirtualNs < w.endNs:
-			unsure = fmt.Sprintf("the run ended %s after the heal at %s, before the timeout of %s", seconds(out.VirtualNs-heal),
-				seconds(heal), seconds(timeout))
+			unsure = fmt.Sprintf("the run ended %s after %s at %s, before the timeout of %s", seconds(out.VirtualNs-w.fromNs), w.the(),
+				seconds(w.fromNs), seconds(timeout))
 		case w.count == 0:
-			unsure = fmt.Sprintf("the check never ran within %s after the heal at %s", seconds(timeout), seconds(heal))
+			unsure = fmt.Sprintf("the check never ran within %s after %s at %s", seconds(timeout), w.the(), seconds(w.fromNs))
 		case !complete:
 			unsure = "the ledger does not list all strikes, so it is not known whether the heals lasted"
 		case w.ran == 0:
 			unsure = "the check itself failed: " + sentence(w.last)
 		default:
+			what := "the last fault ended"
+			if !w.heal {
+				what = "the start: setup was over"
+			}
 			v.Status, v.Event, v.TimeNs = engine.Violated, w.last.Event, w.endNs
-			v.Reason = fmt.Sprintf("not within %s after a heal: %s", seconds(timeout), firstLine(w.last.Output))
-			v.Evidence = []string{fmt.Sprintf("%s the last fault ended", seconds(heal)),
+			v.Reason = fmt.Sprintf("not within %s after %s: %s", seconds(timeout), w.name, firstLine(w.last.Output))
+			v.Evidence = []string{fmt.Sprintf("%s %s", seconds(w.fromNs), what),
 				fmt.Sprintf("%d probes failed until %s, the last one:", w.count, seconds(w.endNs)), sentence(w.last)}
 			return v
 		}
@@ -146,14 +159,23 @@ func live(p *world.Property, out *engine.Outcome) engine.Verdict {
 	return v
 }
 
-// window is the time after one heal, and what the probes found in it.
+// window is the time after the start or one heal, and what the probes found in it.
 type window struct {
-	healNs int64
+	name   string
+	heal   bool
+	fromNs int64
 	endNs  int64
 	count  int           // probes that began in it
 	ran    int           // those of them that could be executed
 	proof  *engine.Probe // the first success that came in time
 	last   *engine.Probe
+}
+
+func (w *window) the() string { return strings.Replace(w.name, "a ", "the ", 1) }
+
+// steady tells whether packets or calls suffer as long as there are faults at all.
+func steady(f *world.Faults) bool {
+	return f.Enabled && slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && fault.Steady(fault.Kind(r.Kind)) })
 }
 
 func (w *window) fill(probes []engine.Probe, belongs func(*engine.Probe) bool) {
@@ -176,7 +198,7 @@ func (w *window) fill(probes []engine.Probe, belongs func(*engine.Probe) bool) {
 // interrupted tells whether a fault struck within the window, and whether the ledger lists enough to say no.
 func interrupted(l fault.Ledger, w window) (struck, complete bool) {
 	for _, s := range l.Strikes {
-		if s.StartNs >= w.healNs && s.StartNs < w.endNs { // one that strikes in the moment of the heal comes after it
+		if s.StartNs >= w.fromNs && s.StartNs < w.endNs { // one that strikes in the moment of the heal comes after it
 			return true, true
 		}
 	}

@@ -154,7 +154,7 @@ type Probe struct {
 	Event    uint64 `json:"event"`
 	StartNs  int64  `json:"start_ns"`
 	EndNs    int64  `json:"end_ns"`
-	// AfterHealNs is the time of the heal that this probe belongs to, for liveness properties.
+	// AfterHealNs is the time of the heal, or of the start, that this probe belongs to, for liveness properties.
 	AfterHealNs int64  `json:"after_heal_ns,omitempty"`
 	ExitCode    int    `json:"exit_code"`
 	Output      string `json:"output,omitempty"`
@@ -173,28 +173,31 @@ type DriverEnd struct {
 
 // Outcome is everything that is known of a run.
 type Outcome struct {
-	Tape       tape.Tape         `json:"tape"`
-	Reason     Reason            `json:"reason"`
-	Detail     string            `json:"detail,omitempty"` // which limit, who deadlocked
-	Hash       string            `json:"hash"`             // trace hash, hex
-	StrictHash string            `json:"strict_hash,omitempty"`
-	Repeat     Repeat            `json:"repeat"`
-	Events     uint64            `json:"events"`
-	VirtualNs  int64             `json:"virtual_ns"`
-	WallNs     int64             `json:"wall_ns"`
-	Decisions  []tape.Decision   `json:"decisions,omitempty"`
-	History    []history.Event   `json:"history,omitempty"`
-	Ledger     fault.Ledger      `json:"ledger"`
-	Drivers    []DriverEnd       `json:"drivers,omitempty"`
-	Probes     []Probe           `json:"probes,omitempty"`
-	Heals      []int64           `json:"heals,omitempty"` // virtual times at which the last fault ended
-	Crashes    []Crash           `json:"crashes,omitempty"`
-	SDK        sdk.Record        `json:"sdk"` // what programs told by an SDK of Antithesis
-	Refused    []Unsupported     `json:"refused,omitempty"`
-	Warnings   []string          `json:"warnings,omitempty"`
-	Log        []LogLine         `json:"log,omitempty"`
-	LogCounts  map[string]uint64 `json:"log_counts,omitempty"`
-	Verdicts   []Verdict         `json:"verdicts,omitempty"`
+	Tape       tape.Tape       `json:"tape"`
+	Reason     Reason          `json:"reason"`
+	Detail     string          `json:"detail,omitempty"` // which limit, who deadlocked
+	Hash       string          `json:"hash"`             // trace hash, hex
+	StrictHash string          `json:"strict_hash,omitempty"`
+	Repeat     Repeat          `json:"repeat"`
+	Events     uint64          `json:"events"`
+	VirtualNs  int64           `json:"virtual_ns"`
+	WallNs     int64           `json:"wall_ns"`
+	Decisions  []tape.Decision `json:"decisions,omitempty"`
+	History    []history.Event `json:"history,omitempty"`
+	Ledger     fault.Ledger    `json:"ledger"`
+	Drivers    []DriverEnd     `json:"drivers,omitempty"`
+	Probes     []Probe         `json:"probes,omitempty"`
+	// ReadyNs is the virtual time at which setup was over: every server was up, and the workload began. Heals are those at
+	// which the last fault ended.
+	ReadyNs   int64             `json:"ready_ns,omitempty"`
+	Heals     []int64           `json:"heals,omitempty"`
+	Crashes   []Crash           `json:"crashes,omitempty"`
+	SDK       sdk.Record        `json:"sdk"` // what programs told by an SDK of Antithesis
+	Refused   []Unsupported     `json:"refused,omitempty"`
+	Warnings  []string          `json:"warnings,omitempty"`
+	Log       []LogLine         `json:"log,omitempty"`
+	LogCounts map[string]uint64 `json:"log_counts,omitempty"`
+	Verdicts  []Verdict         `json:"verdicts,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose
 	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with
 	// "sha256:" and their digest.

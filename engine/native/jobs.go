@@ -294,6 +294,7 @@ func (w *World) mainEnded(n *kernel.Notice, j *job) error {
 	}
 	s.Status, s.ExitCode, s.Healthy, s.NextNs = ended, code, false, never
 	delete(d.Roles, spec.Name)
+	w.probeSoon()
 	again := false
 	switch spec.Restart.Mode {
 	case world.RestartAlways, world.RestartUnlessStopped:

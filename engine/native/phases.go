@@ -39,6 +39,8 @@ func (w *World) turnPhase(now int64) error {
 		d.ChaosEnd = max(d.ChaosEnd, now+1)
 		d.WarmupEnd = min(now+f.StartNs, d.ChaosEnd)
 		w.enter(phaseWarmup)
+		w.outcome.ReadyNs = max(now, 1) // 0 is that setup never ended
+		w.awaitLife(w.outcome.ReadyNs)
 		for i := range w.spec.Properties {
 			if probesOften(&w.spec.Properties[i]) {
 				d.Probes[i].NextNs = now

@@ -15,7 +15,9 @@ import (
 type probeState struct {
 	NextNs  int64
 	Running bool
-	Heal    int64 // the heal that a liveness property still has to prove; 0 none
+	Again   bool  // something has happened since the running one began: the next one follows soon
+	EndNs   int64 // when the last one ended
+	Heal    int64 // the heal, or the start, after which a liveness property still has to prove itself; 0 none
 	Proven  bool
 }
 
@@ -49,7 +51,7 @@ func (w *World) probe(now int64) error {
 		if err != nil {
 			return err
 		}
-		s.Running = true
+		s.Running, s.Again = true, false
 		timeout := probeTimeoutNs
 		if p.Check.Type == world.Agreement { // it asks one node after the other
 			timeout *= int64(max(len(p.Check.Nodes), 1))
@@ -59,6 +61,46 @@ func (w *World) probe(now int64) error {
 		}
 	}
 	return nil
+}
+
+// awaitLife begins a time within which each liveness property must prove itself.
+func (w *World) awaitLife(now int64) {
+	for i := range w.spec.Properties {
+		if p := &w.spec.Properties[i]; probes(p) && p.Kind == world.Liveness {
+			w.director.Probes[i].Heal, w.director.Probes[i].Proven, w.director.Probes[i].NextNs = now, false, now
+		}
+	}
+}
+
+// soonest is the part of its interval that a probe keeps away from the one before it, whatever happens: a storm of faults
+// is no storm of probes.
+const soonest = 10
+
+// probeSoon lets the checks run that look often: something has happened that they may show.
+func (w *World) probeSoon() {
+	d := w.director
+	if d.Phase != phaseWarmup && d.Phase != phaseChaos && d.Phase != phaseHeal && d.Phase != phaseSettle {
+		return
+	}
+	for i := range d.Probes {
+		s, p := &d.Probes[i], &w.spec.Properties[i]
+		switch {
+		case !probesOften(p):
+		case s.Running:
+			s.Again = true
+		default:
+			s.NextNs = min(s.NextNs, max(w.kernel.Now, s.EndNs+intervalOf(p)/soonest))
+		}
+	}
+	d.due = 0
+}
+
+// intervalOf is how long a check rests between two runs.
+func intervalOf(p *world.Property) int64 {
+	if p.Check.IntervalNs > 0 {
+		return p.Check.IntervalNs
+	}
+	return int64(1e9)
 }
 
 // checker is the node that probes run on: a client that no fault touches.
@@ -79,7 +121,7 @@ func (w *World) checker() int {
 func (w *World) probed(j *job, n *kernel.Notice) {
 	d := w.director
 	s, p := &d.Probes[j.Index], &w.spec.Properties[j.Index]
-	s.Running = false
+	s.Running, s.EndNs = false, w.kernel.Now
 	code := n.Status >> 8
 	if n.Status&0x7f != 0 {
 		code = 128 + n.Status&0x7f
@@ -87,9 +129,9 @@ func (w *World) probed(j *job, n *kernel.Notice) {
 	w.outcome.Probes = append(w.outcome.Probes, engine.Probe{Property: p.Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs, EndNs: n.TimeNs,
 		AfterHealNs: j.Heal, ExitCode: code, Output: strings.Join(d.LogTail[n.Tag], "\n")})
 	delete(d.LogTail, n.Tag)
-	interval := p.Check.IntervalNs
-	if interval <= 0 {
-		interval = int64(1e9)
+	interval := intervalOf(p)
+	if s.Again {
+		interval = max(interval/soonest, 1)
 	}
 	switch {
 	case p.Kind == world.Liveness:

@@ -9,7 +9,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/fault"
-	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // strike ends and starts faults.
@@ -75,6 +74,7 @@ func (w *World) deliver(actions []fault.Action) error {
 		}
 		event := w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target)
 		d.Plan.Ledger.Delivered(a, event)
+		w.probeSoon()
 		switch a.Kind {
 		case fault.Partition, fault.Clog, fault.SlowLink:
 			w.setLinks(a)
@@ -133,6 +133,7 @@ func (w *World) undo(actions []fault.Action) error {
 	d := w.director
 	for _, a := range actions {
 		w.kernel.Happen("", "", "end "+string(a.Kind), int64(a.ID), a.Target)
+		w.probeSoon()
 		switch a.Kind {
 		case fault.Partition, fault.Clog, fault.SlowLink:
 			w.setLinks(a)
@@ -185,11 +186,7 @@ func (w *World) healed(now int64) {
 	d := w.director
 	d.Heals = append(d.Heals, now)
 	d.Healed = now
-	for i := range w.spec.Properties {
-		if p := &w.spec.Properties[i]; probes(p) && p.Kind == world.Liveness {
-			d.Probes[i].Heal, d.Probes[i].Proven, d.Probes[i].NextNs = now, false, now
-		}
-	}
+	w.awaitLife(now)
 }
 
 // setRates tells the network which packets suffer, and the nodes whether calls on their disks do.

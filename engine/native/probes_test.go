@@ -1,0 +1,53 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Checks run in their interval, and soon after each fault has begun or ended; a liveness property proves itself from the
+// start on.
+func TestProbesFollowFaults(t *testing.T) {
+	const interval = int64(3e9)
+	spec := ruled(t, idle, idle, "crash on n1 rate 0.02 for 200ms..400ms")
+	spec.Properties = []world.Property{
+		{Name: "often", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: interval}},
+		{Name: "alive", Kind: world.Liveness, TimeoutNs: 1e9, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: interval}},
+	}
+	_, _, out := play(t, spec)
+	if len(out.Ledger.Strikes) < 2 {
+		t.Fatalf("%d strikes", len(out.Ledger.Strikes))
+	}
+	runs := func(property string, from, to int64) int {
+		n := 0
+		for _, p := range out.Probes {
+			if p.Property == property && p.StartNs >= from && p.StartNs <= to {
+				n++
+			}
+		}
+		return n
+	}
+	for _, s := range out.Ledger.Strikes {
+		for _, at := range []int64{s.StartNs, s.EndNs} {
+			if runs("often", at, at+interval/10+100e6) == 0 {
+				t.Errorf("no check ran soon after %d ns: %+v", at, out.Probes)
+			}
+		}
+	}
+	if most := int(out.VirtualNs/(interval/10)) + 2; runs("often", 0, out.VirtualNs) > most {
+		t.Errorf("%d runs of the check, more than %d", runs("often", 0, out.VirtualNs), most)
+	}
+	if out.ReadyNs == 0 || !slices.ContainsFunc(out.Probes, func(p engine.Probe) bool { return p.Property == "alive" && p.AfterHealNs == out.ReadyNs }) {
+		t.Errorf("no proof of life after the start at %d ns: %+v", out.ReadyNs, out.Probes)
+	}
+	for _, heal := range out.Heals {
+		if !slices.ContainsFunc(out.Probes, func(p engine.Probe) bool { return p.Property == "alive" && p.AfterHealNs == heal }) {
+			t.Errorf("no proof of life after the heal at %d ns", heal)
+		}
+	}
+}
