@@ -548,6 +548,8 @@ func sysKill(k *Kernel, t *Thread) Result {
 	for _, id := range slices.Clone(k.node(t).Procs) {
 		p := k.Procs[id]
 		switch {
+		case p == nil: // a child that was left unwaited for by one that this call has killed
+			continue
 		case pid > 0 && p.PID != pid, pid == 0 && p.PGID != me.PGID, pid < -1 && p.PGID != -pid, pid == -1 && p == me:
 			continue
 		}

@@ -204,6 +204,18 @@ static void groups(void) {
 	CALL(setpgid(a, a), "the group of a child after exec");
 	kill(a, SIGKILL);
 	reap(a, "child");
+	a = fork(); // a group with a zombie in it, for which nobody waits any more when its parent dies first
+	if (a == 0) {
+		setpgid(0, 0);
+		if (fork() == 0) _exit(0);
+		nap(50);
+		MUST(write(p[1], "x", 1));
+		for (;;) pause();
+	}
+	MUST(read(p[0], &c, 1));
+	CALL(kill(-a, SIGKILL), "signal to a group with a zombie");
+	reap(a, "its leader");
+	CALL(kill(-a, 0), "the group is gone");
 	close(p[0]), close(p[1]);
 }
 
