@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
 // Window bounds how many runs per worker may be finished out of order before the campaign waits for the oldest one.
@@ -23,8 +24,10 @@ const ReplayEvery = 100
 
 // Campaign is a search over random tapes.
 type Campaign struct {
-	Setup     *Setup
-	Seed      uint64
+	Setup *Setup
+	Seed  uint64
+	// Tape gives the tape of a run, if it is not nil; else it is RandomTape of the seed.
+	Tape      func(run uint64) tape.Tape
 	Runs      uint64 // how many; 0 is no bound
 	Timeout   time.Duration
 	Workers   int
@@ -99,7 +102,7 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 			break
 		}
 		select {
-		case feed <- &Job{ID: next, Tape: RandomTape(c.Seed, next)}:
+		case feed <- &Job{ID: next, Tape: c.tape(next)}:
 			next++
 		case r := <-results:
 			col.take(r)
@@ -126,6 +129,13 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	col.flush()
 	t.WallNs = time.Since(began).Nanoseconds()
 	return t
+}
+
+func (c *Campaign) tape(run uint64) tape.Tape {
+	if c.Tape != nil {
+		return c.Tape(run)
+	}
+	return RandomTape(c.Seed, run)
 }
 
 // collector puts results into run order.

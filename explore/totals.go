@@ -40,6 +40,8 @@ type Totals struct {
 	Warnings   []Warning            `json:"warnings,omitempty"`
 	Properties []PropertyTotal      `json:"properties,omitempty"`
 	Failures   []*Failure           `json:"failures,omitempty"`
+	// Committed are the failures that were kept with the project and replayed before the campaign.
+	Committed []Committed `json:"committed,omitempty"`
 	// MoreFailures counts violations of signatures beyond MaxFailures.
 	MoreFailures uint64 `json:"more_failures,omitempty"`
 	// Unrepeatable counts runs that cannot be made again; FirstUnrepeatable is the first of them.
@@ -88,6 +90,8 @@ type Failure struct {
 	Tape      tape.Tape      `json:"tape"`
 	Verdict   engine.Verdict `json:"verdict"`
 	Hash      string         `json:"hash"`
+	// Near is the committed failure near whose tape the run was found; empty for one of the campaign itself.
+	Near string `json:"near,omitempty"`
 	// Shrunk is what came of shrinking its run, if that was done.
 	Shrunk *shrink.Shrunk `json:"shrunk,omitempty"`
 }
@@ -118,6 +122,22 @@ func (t *Totals) lose(l Lost) {
 	t.LostRuns++
 	if len(t.Lost) < MaxLost {
 		t.Lost = append(t.Lost, l)
+	}
+}
+
+// Near takes in what a search near committed failures found: failures, and runs that were lost or cannot be made again.
+func (t *Totals) Near(search *Totals) {
+	for _, f := range search.Failures {
+		if !slices.ContainsFunc(t.Failures, func(known *Failure) bool { return known.Signature == f.Signature }) {
+			t.Failures = append(t.Failures, f)
+		}
+	}
+	for _, l := range search.Lost {
+		t.lose(l)
+	}
+	if u := search.FirstUnrepeatable; u != nil {
+		t.Unrepeatable += search.Unrepeatable - 1
+		t.unrepeatable(*u)
 	}
 }
 
@@ -241,8 +261,18 @@ type Status struct {
 
 // Status judges the campaign; spec is the one of its runs.
 func (t *Totals) Status(spec *world.Spec) Status {
-	s := Status{Violated: t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0}
-	if t.Runs == 0 {
+	s := Status{Violated: len(t.Failures) > 0 || t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0}
+	for _, c := range t.Committed {
+		switch c.Standing {
+		case StillFails:
+			s.Violated = true
+		case Varies:
+			s.Unrepeatable = true
+		case Stale:
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired", c.File, c.Reason))
+		}
+	}
+	if t.Runs == 0 && !s.Violated {
 		s.Unknown = append(s.Unknown, "no run was finished")
 	}
 	for _, p := range t.Properties {

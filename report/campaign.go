@@ -91,6 +91,14 @@ func were(runs uint64) string {
 	return fmt.Sprintf("%d runs were", runs)
 }
 
+// showed says where a failure was found.
+func showed(f *explore.Failure, runs uint64) string {
+	if f.Near != "" {
+		return "near the tape of " + f.Near
+	}
+	return often(f.Runs, runs)
+}
+
 //go:embed campaign.html
 var campaignText string
 
@@ -142,12 +150,15 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 	v.Headline, _, _ = strings.Cut(v.Judgement, "\n")
 	if c.Status.Violated && !c.Status.Failed {
 		v.Headline = fmt.Sprintf("%s in %d of %d runs", count(len(t.Failures), "kind of failure"), t.Violated, t.Runs)
+		if len(t.Failures) == 0 {
+			v.Headline = "a committed failure still fails"
+		}
 		if len(t.Failures) > 1 {
 			v.Headline = fmt.Sprintf("%d kinds of failures in %d of %d runs", len(t.Failures), t.Violated, t.Runs)
 		}
 	}
 	for _, f := range t.Failures {
-		v.Failures = append(v.Failures, failureView{f, often(f.Runs, t.Runs), c.replay(f), "bloodhound report " + f.ID + c.Arguments})
+		v.Failures = append(v.Failures, failureView{f, showed(f, t.Runs), c.replay(f), "bloodhound report " + f.ID + c.Arguments})
 	}
 	if o := t.Operations; o.Invoked > 0 {
 		for _, s := range []countView{{"ok", o.Ok}, {"fail", o.Fail}, {"info", o.Info}, {"never returned", o.Open()}} {

@@ -73,6 +73,21 @@ func JUnit(w io.Writer, c CampaignOf) error {
 		failure, err := c.junitTrouble(&p)
 		add(p.Property, failure, err)
 	}
+	for i := range t.Committed {
+		k := &t.Committed[i]
+		text := visible(string(k.Standing)+": "+k.Reason, pageLineRunes)
+		switch k.Standing {
+		case explore.StillFails:
+			if k.Verdict != nil {
+				text += "\n" + visible(k.Verdict.Reason, pageLineRunes)
+			}
+			add("replay of "+k.File, &junitTrouble{"violated", visible(k.Property, pageLineRunes), text}, nil)
+		case explore.Fixed:
+			add("replay of "+k.File, nil, nil)
+		default:
+			add("replay of "+k.File, nil, &junitTrouble{string(k.Standing), visible(k.Reason, pageLineRunes), text})
+		}
+	}
 	if list := c.troubles(); len(list) > 0 {
 		for i := range list {
 			list[i] = visible(list[i], pageLineRunes)
@@ -100,7 +115,7 @@ func (c *CampaignOf) junitTrouble(p *explore.PropertyTotal) (failure, err *junit
 		var b strings.Builder
 		for _, f := range list {
 			fmt.Fprintf(&b, "%s: %s\n", f.ID, visible(f.Verdict.Reason, pageLineRunes))
-			fmt.Fprintf(&b, "%s, %s\n", often(f.Runs, runs), f.First())
+			fmt.Fprintf(&b, "%s, %s\n", showed(f, runs), f.First())
 			for i, line := range f.Verdict.Evidence {
 				if i == StoryEvidenceLines {
 					fmt.Fprintf(&b, "... and %d more\n", len(f.Verdict.Evidence)-i)

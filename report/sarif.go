@@ -87,6 +87,12 @@ func SARIF(w io.Writer, c CampaignOf) error {
 	for _, f := range t.Failures {
 		run.Results = append(run.Results, c.sarifResult(f, &run.Tool.Driver))
 	}
+	for i := range t.Committed {
+		if k := &t.Committed[i]; k.Standing == explore.StillFails && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Signature == k.Signature }) {
+			f := explore.Failure{ID: k.ID, Signature: k.Signature, Near: k.File, Verdict: *k.Verdict}
+			run.Results = append(run.Results, c.sarifResult(&f, &run.Tool.Driver))
+		}
+	}
 	call := sarifInvocation{Successful: !c.Status.Failed, ExitCode: c.ExitCode}
 	for _, text := range c.troubles() {
 		level := "warning"
@@ -119,7 +125,7 @@ func (c *CampaignOf) sarifResult(f *explore.Failure, d *sarifDriver) sarifResult
 		index = len(d.Rules)
 		d.Rules = append(d.Rules, sarifRule{ID: id, ShortDescription: sarifText{id}})
 	}
-	text := visible(f.Verdict.Property+": "+f.Verdict.Reason, pageLineRunes) + " (" + often(f.Runs, t.Runs) + "). Replay: " + visible(c.replay(f), pageLineRunes)
+	text := visible(f.Verdict.Property+": "+f.Verdict.Reason, pageLineRunes) + " (" + showed(f, t.Runs) + "). Replay: " + visible(c.replay(f), pageLineRunes)
 	r := sarifResult{RuleID: id, RuleIndex: index, Level: "error", Message: sarifText{text},
 		Fingerprints: map[string]string{"bloodhound/v1": f.ID},
 		Properties:   map[string]any{"seed": f.Tape.Seed, "runs": f.Runs, "of": t.Runs, "hash": f.Hash}}

@@ -49,10 +49,20 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if u := t.FirstUnrepeatable; u != nil {
 		fmt.Fprintf(&b, "\n%d runs were not reproducible; the first: run %d (seed %d): %s\n", t.Unrepeatable, u.Run, u.Tape.Seed, u.Reason)
 	}
+	if len(t.Committed) > 0 {
+		b.WriteString("\ncommitted failures\n")
+		for _, k := range t.Committed {
+			fmt.Fprintf(&b, "  %-16s  %s (%s)\n", k.Standing, k.File, k.Property)
+		}
+	}
 	if len(t.Failures) > 0 {
 		b.WriteString("\nfailures\n")
 		for _, f := range t.Failures {
-			fmt.Fprintf(&b, "  %s  %s  (%d of %d runs, %s)\n", f.ID, f.Signature, f.Runs, t.Runs, f.First())
+			where := fmt.Sprintf("%d of %d runs", f.Runs, t.Runs)
+			if f.Near != "" {
+				where = showed(f, t.Runs)
+			}
+			fmt.Fprintf(&b, "  %s  %s  (%s, %s)\n", f.ID, f.Signature, where, f.First())
 			if f.Shrunk != nil {
 				fmt.Fprintf(&b, "                %s\n", shrunkShort(f.Shrunk))
 			}

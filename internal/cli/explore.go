@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,12 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err := f.checkReports(); err != nil {
 		return err
 	}
+	var kept []committed
+	if plain {
+		if kept, err = p.loadCommitted(); err != nil {
+			return err
+		}
+	}
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
@@ -77,6 +84,9 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	campaign.Found = func(failure *explore.Failure, o *engine.Outcome) {
 		show.end()
 		failure.ID = p.failureID(failure.Signature)
+		if slices.ContainsFunc(found, func(known finding) bool { return known.ID == failure.ID }) {
+			return // near a committed failure
+		}
 		story, file := a.keep(p, failure.Signature, o, failure.Verdict)
 		found = append(found, finding{failure, story, file})
 		switch {
@@ -84,10 +94,42 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 			report.Story(a.out, story)
 			fmt.Fprintln(a.out)
 		case !f.noShrink:
-			show.note(fmt.Sprintf("run %d violates %s (failure %s); it is shrunk when the campaign ends", failure.Run, failure.Verdict.Property, failure.ID))
+			show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is made smaller when the campaign ends", failure.Verdict.Property, failure.ID, failure.First()))
 		}
 	}
-	totals := campaign.Run(c.Context())
+	var all []standing
+	var near []*explore.Totals
+	began := time.Now()
+	timeout := campaign.Timeout
+	left := func() time.Duration { // of the time that the whole may take
+		if timeout == 0 {
+			return 0
+		}
+		return max(timeout-time.Since(began), time.Millisecond)
+	}
+	if plain {
+		if all, err = a.replayCommitted(c.Context(), s, kept, campaign.Workers, show); err != nil {
+			return err
+		}
+		near = searchAround(c.Context(), all, f.around, *campaign, left)
+		show.end()
+		if !f.json {
+			if err := a.tell(p, all); err != nil {
+				return err
+			}
+		}
+	}
+	totals := &explore.Totals{Seed: campaign.Seed, Workers: campaign.Workers}
+	if campaign.KeepGoing || !anyFails(all, near) {
+		campaign.Timeout = left()
+		totals = campaign.Run(c.Context())
+	}
+	for i := range all {
+		totals.Committed = append(totals.Committed, all[i].Committed)
+	}
+	for _, t := range near {
+		totals.Near(t)
+	}
 	if !f.noShrink {
 		a.shrinkAll(c.Context(), p, s, found, f.shrinkBudget(campaign.Workers), show)
 	}
@@ -118,6 +160,12 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		return errors.Join(a.printJSON(doc), err)
 	}
 	return errors.Join(report.Summary(a.out, totals, status), err)
+}
+
+// anyFails tells whether a committed failure, or a run near one, is a violation.
+func anyFails(all []standing, near []*explore.Totals) bool {
+	return slices.ContainsFunc(all, func(s standing) bool { return s.Standing == explore.StillFails }) ||
+		slices.ContainsFunc(near, func(t *explore.Totals) bool { return len(t.Failures) > 0 })
 }
 
 // checkOutput tells before a campaign runs that its files could not be written after it.

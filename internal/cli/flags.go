@@ -38,6 +38,7 @@ type flags struct {
 	until     uint64
 	original  bool
 
+	around     uint64
 	noShrink   bool
 	shrinkRuns uint64
 	shrinkTime time.Duration

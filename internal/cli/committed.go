@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// committedName is the folder beside a configuration whose failures `test` replays first.
+const committedName = "failures"
+
+// defaultAround is how many tapes are run around a stale failure.
+const defaultAround = 20
+
+// committed is a failure that lies beside the configuration.
+type committed struct {
+	*report.Failure
+	file string // from the project's folder on
+	// reconfigured tells that the configuration is another one than the failure's.
+	reconfigured bool
+	movedFrom    string // where the project lay, if elsewhere
+}
+
+// loadCommitted reads the failures of the project's configuration that lie in its folder, in the order of their names.
+func (p *project) loadCommitted() ([]committed, error) {
+	paths, err := filepath.Glob(filepath.Join(p.spec.Dir, committedName, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var list []committed
+	for _, path := range paths {
+		f, err := report.Load("", path)
+		if err != nil {
+			return nil, err
+		}
+		if f.Config != "" && filepath.Base(f.Config) != filepath.Base(p.config) {
+			continue // another configuration's
+		}
+		c := committed{Failure: f, file: within(p.spec.Dir, path)}
+		if f.Spec.Dir != p.spec.Dir {
+			c.movedFrom = f.Spec.Dir
+			f.Relocate(p.spec.Dir)
+			if f.Spec, err = moved(f.Spec, p.spec.Dir); err != nil {
+				return nil, err
+			}
+		}
+		c.reconfigured = !sameSpec(p.spec, f.Spec)
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// standing is what has become of a committed failure, with the run that says so.
+type standing struct {
+	explore.Committed
+	file    *committed
+	outcome *engine.Outcome
+}
+
+// replayCommitted replays the committed failures of a project in its present state.
+func (a *app) replayCommitted(ctx context.Context, s *session, list []committed, workers int, show *progress) ([]standing, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	pool := explore.NewPool(s.setup, s.command, workers)
+	defer pool.Close()
+	var all []standing
+	for i := range list {
+		show.show(func(time.Duration) string { return "replaying " + list[i].file })
+		st, err := list[i].stand(ctx, pool)
+		switch {
+		case ctx.Err() != nil:
+			return nil, errInterrupted
+		case err != nil:
+			return nil, failed(fmt.Errorf("%s: %w", list[i].file, err))
+		}
+		all = append(all, *st)
+	}
+	show.end()
+	return all, nil
+}
+
+// stand replays a failure and says what has become of it.
+func (c *committed) stand(ctx context.Context, pool *explore.Pool) (*standing, error) {
+	small := c.Small()
+	cut := new(world.Cut)
+	if c.Smallest != nil {
+		cut = &c.Smallest.Cut
+	}
+	result := &standing{explore.Committed{ID: c.ID, File: c.file, Property: c.Verdict.Property, Signature: c.Signature}, c, nil}
+	run := func(t tape.Tape, cut *world.Cut) (*explore.Reply, *engine.Verdict, error) {
+		r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, Full: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		violated := explore.Violated(r.Summary.Verdicts)
+		for i := range violated {
+			if explore.Signature(violated[i]) == c.Signature {
+				return r, &violated[i], nil
+			}
+		}
+		if len(violated) > 0 {
+			return r, &violated[0], nil
+		}
+		return r, nil, nil
+	}
+	r, violation, err := run(small.Tape, cut)
+	if err != nil {
+		return nil, err
+	}
+	result.outcome = r.Outcome
+	same := r.Summary.Hash == small.Hash
+	result.Changes = c.changes(small, r.Outcome)
+	if violation != nil {
+		if !same { // nobody has made this run before
+			again, _, err := run(small.Tape, cut)
+			if err != nil {
+				return nil, err
+			}
+			if d := explore.Differs(r.Summary, again.Summary); d != "" {
+				result.Standing, result.Reason = explore.Varies, "its replay was another run: "+d
+				return result, nil
+			}
+		}
+		result.Standing, result.Verdict = explore.StillFails, violation
+		result.Reason = "the same run, and the same violation"
+		if !same {
+			result.Reason = "violated again, in a run that has changed"
+		}
+		if explore.Signature(*violation) != c.Signature {
+			result.Reason = "violated in another way than was stored"
+			result.Property = violation.Property
+		}
+		return result, nil
+	}
+	switch {
+	case same:
+		return result, c.judgedAnew(result, run)
+	case len(result.Changes) == 0:
+		result.Standing, result.Reason = explore.Varies, fmt.Sprintf("nothing is known to have changed, but the trace hash was %s and is %s", small.Hash, r.Summary.Hash)
+	case small.Machine != r.Outcome.Machine:
+		result.Standing, result.Reason = explore.Stale, "it comes from another environment, and its tape makes another run here, which does not show it"
+	default:
+		result.Standing, result.Reason = explore.Stale, "its tape makes another run now, and that one does not show it"
+	}
+	if !r.Summary.Repeat.Reproducible {
+		result.Standing, result.Reason = explore.Varies, r.Summary.Repeat.Reason
+	}
+	return result, nil
+}
+
+// judgedAnew stands for a run that is the one that was stored and is judged differently. The smallest run may end before
+// anything can hold, so the original has the word: it, too, must be the run that was stored.
+func (c *committed) judgedAnew(result *standing, run func(tape.Tape, *world.Cut) (*explore.Reply, *engine.Verdict, error)) error {
+	r, violation, err := run(c.Tape, nil)
+	if err != nil {
+		return err
+	}
+	result.Standing = explore.Stale
+	i := slices.IndexFunc(r.Summary.Verdicts, func(v engine.Verdict) bool { return v.Property == c.Verdict.Property })
+	switch {
+	case violation != nil:
+		result.Standing, result.Verdict, result.outcome = explore.StillFails, violation, r.Outcome
+		result.Reason = "its original run is violated; its smallest one is judged differently"
+	case r.Summary.Hash != c.Hash:
+		result.Reason = "its smallest run is judged differently, and its original tape makes another run"
+	case i < 0:
+		result.Reason = "its run is the same, but nothing judges the property any more"
+	case r.Summary.Verdicts[i].Status != engine.Holds:
+		result.Reason = "its run is the same, but whether the property holds is unknown: " + r.Summary.Verdicts[i].Reason
+	case c.Machine != r.Outcome.Machine || c.System != system():
+		result.Reason = "its run is the same, and the property holds, but in another environment"
+	default:
+		result.Standing, result.Reason = explore.Fixed, "the run is the same, and the property holds by the check as it is now"
+	}
+	return nil
+}
+
+// changes names what is different from when the failure was stored.
+func (c *committed) changes(f *report.Failure, o *engine.Outcome) []string {
+	list := f.Changes(o)
+	if v := Version(); v != c.Bloodhound {
+		list = append([]string{fmt.Sprintf("bloodhound was %q and is %q", c.Bloodhound, v)}, list...)
+	}
+	if now := system(); c.System != "" && c.System != now {
+		list = append([]string{fmt.Sprintf("the system was %q and is %q", c.System, now)}, list...)
+	}
+	if c.movedFrom != "" {
+		list = append([]string{"the project lay in " + c.movedFrom}, list...)
+	}
+	if c.reconfigured {
+		list = append([]string{"the configuration has changed"}, list...)
+	}
+	return list
+}
+
+// searchAround runs tapes near each stale failure.
+func searchAround(ctx context.Context, all []standing, runs uint64, campaign explore.Campaign, left func() time.Duration) []*explore.Totals {
+	var totals []*explore.Totals
+	for i := range all {
+		st := &all[i]
+		if st.Standing != explore.Stale || runs == 0 || ctx.Err() != nil {
+			continue
+		}
+		around := campaign
+		around.Runs, around.KeepGoing, around.CalmFirst, around.Timeout = runs, true, false, left()
+		around.Tape = func(run uint64) tape.Tape { return explore.Around(st.file.Tape, st.file.Small().Tape, run) }
+		t := around.Run(ctx)
+		totals = append(totals, t)
+		st.Around = t.Runs
+		for _, found := range t.Failures {
+			found.Near = st.File
+			if found.Signature == st.Signature {
+				st.Standing, st.Verdict = explore.StillFails, &found.Verdict
+				st.Reason += "; a tape near it does"
+			}
+		}
+		if st.Standing == explore.Stale {
+			st.Reason += fmt.Sprintf("; %d tapes near it were searched", t.Runs)
+			if len(t.Failures) > 0 {
+				st.Reason += ", and fail in other ways"
+			}
+		}
+	}
+	return totals
+}
+
+// tell writes a line on each committed failure, and the story of those that still fail by their own run.
+func (a *app) tell(p *project, all []standing) error {
+	for i := range all {
+		st := &all[i]
+		fmt.Fprintf(a.out, "%s (%s): %s: %s\n", st.File, st.Property, st.Standing, st.Reason)
+		if st.Standing == explore.Stale || st.Standing == explore.Varies {
+			for k, change := range st.Changes {
+				if k == changesShown {
+					fmt.Fprintf(a.out, "  ... and %d more\n", len(st.Changes)-k)
+					break
+				}
+				fmt.Fprintf(a.out, "  %s\n", change)
+			}
+		}
+		if st.Standing != explore.StillFails || st.Around > 0 {
+			continue
+		}
+		path := filepath.Join(p.spec.Dir, st.File)
+		if here, err := os.Getwd(); err == nil {
+			path = within(here, path)
+		}
+		story := report.StoryOf{Spec: p.spec, Outcome: st.outcome, Verdict: *st.Verdict, ID: st.ID, File: path,
+			Replay: "bloodhound replay " + shellQuote(path) + p.arguments}
+		if small := st.file.Smallest; small != nil {
+			story.Shrunk = &small.Shrunk
+		}
+		if err := report.Story(a.out, story); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.out)
+	}
+	return nil
+}
