@@ -40,8 +40,10 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 	}
 	if r.reply == nil || len(Violated(r.reply.Summary.Verdicts)) > 0 || r.differs != "" {
 		col.count(r) // like any other: lost, cut short, violated or not repeatable
+	} else {
+		col.died(r)
 	}
-	return !col.done && runs.Err() == nil
+	return !col.done
 }
 
 func (j *Job) String() string {

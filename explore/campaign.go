@@ -183,12 +183,17 @@ func (c *collector) stops(r *result) bool {
 	return !c.campaign.KeepGoing && r.reply != nil && (r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0)
 }
 
-func (c *collector) count(r *result) {
-	t := c.totals
-	t.Deaths += uint64(len(r.deaths))
+// died counts the worker processes that a run has cost.
+func (c *collector) died(r *result) {
+	c.totals.Deaths += uint64(len(r.deaths))
 	for _, d := range r.deaths {
 		c.note(fmt.Sprintf("%s: %s; tried again", r.job, d))
 	}
+}
+
+func (c *collector) count(r *result) {
+	t := c.totals
+	c.died(r)
 	switch {
 	case r.lost != "":
 		t.lose(Lost{r.job.ID, r.job.Tape, r.lost})
