@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/selftest"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -31,11 +32,12 @@ const (
 
 func (a *app) doctorVerb() *cobra.Command {
 	f := &flags{}
-	maxTime := doctorMaxTime
+	maxTime, selfTest := doctorMaxTime, false
 	c := &cobra.Command{
 		Use:   "doctor [PROGRAM [ARGUMENTS]]",
 		Short: "Tell what this machine offers, or run one program alone and name the system calls it needs and does not get",
-		Long: `Without a program, tells what this machine offers, and runs a small world twice.
+		Long: `Without a program, tells what this machine offers, and runs a small world twice. With --selftest, also runs worlds for each
+kind of fault: a program sees the fault, says nothing of the kind without it, and nothing is observed where nobody looks.
 
 With one, runs it alone in a world without faults and names the system calls that it needs and does not get. The program
 is found as that of a node is: a name in a node's own PATH, which is not yours, and a path from the current folder on.
@@ -43,6 +45,9 @@ Exit code 1 means that it crashed or ended with another exit code than 0, 4 that
 was refused.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && selfTest {
+				return errors.New("--selftest runs programs of its own: leave out " + shellQuote(args[0]))
+			}
 			if len(args) > 0 {
 				return a.doctorProgram(c, f, maxTime, args)
 			}
@@ -51,12 +56,13 @@ was refused.`,
 					return fmt.Errorf("--%s is for a program that doctor runs: bloodhound doctor --%s ... PROGRAM", name, name)
 				}
 			}
-			return a.doctor(c.Context(), f)
+			return a.doctor(c.Context(), f, selfTest)
 		},
 	}
 	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
 	f.document(c)
 	f.seedFlag(c, "`seed` of the tape (default: 1)")
+	c.Flags().BoolVar(&selfTest, "selftest", false, "let a program see each kind of fault; under a minute")
 	c.Flags().Var(timeFlag{&maxTime}, "max-time", "virtual `time` after which the program is ended")
 	return c
 }
@@ -71,7 +77,7 @@ type doctorDocument struct {
 	Run        *explore.Summary `json:"run,omitempty"`
 }
 
-func (a *app) doctor(ctx context.Context, f *flags) error {
+func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 	eng, err := newEngine()
 	if err != nil {
 		return failed(err)
@@ -81,24 +87,94 @@ func (a *app) doctor(ctx context.Context, f *flags) error {
 		doc.Checks = d.Doctor()
 	}
 	doc.Checks = append(doc.Checks, tryWorld(ctx))
-	for _, x := range doc.Checks {
-		if x.Required && !x.OK {
-			doc.ExitCode = check.ExitEngine
+	told := len(doc.Checks)
+	if !f.json {
+		for _, x := range doc.Checks {
+			tellCheck(a.out, x)
 		}
+	}
+	if works := !slices.ContainsFunc(doc.Checks, lacking); works && selfTest {
+		for i := range selftest.Cases {
+			x, err := trySelf(ctx, &selftest.Cases[i])
+			if err != nil {
+				return err
+			}
+			doc.Checks = append(doc.Checks, x)
+			if !f.json {
+				tellCheck(a.out, x)
+			}
+		}
+	}
+	if slices.ContainsFunc(doc.Checks, lacking) {
+		doc.ExitCode = check.ExitEngine
 	}
 	a.code = doc.ExitCode
 	if f.json {
 		return a.printJSON(doc)
 	}
-	for _, x := range doc.Checks {
-		tellCheck(a.out, x)
-	}
-	if doc.ExitCode != 0 {
+	switch {
+	case slices.ContainsFunc(doc.Checks[:told], lacking):
 		fmt.Fprintln(a.out, "\nworlds cannot run here until what is missing is there")
-	} else {
+	case doc.ExitCode != 0:
+		fmt.Fprintln(a.out, "\nfaults are not what they should be on this machine: please report this, with the lines above")
+	default:
 		fmt.Fprintln(a.out, "\nworlds can run here; `bloodhound doctor PROGRAM` tries a program of yours")
 	}
 	return nil
+}
+
+func lacking(x engine.Check) bool { return x.Required && !x.OK }
+
+// trySelf runs the worlds of one kind of fault.
+func trySelf(ctx context.Context, c *selftest.Case) (engine.Check, error) {
+	x := engine.Check{Name: "fault " + string(c.Kind), Required: true, OK: true, Detail: fmt.Sprintf("a program says %q, and the ledger knows", c.Seen)}
+	self, err := os.Executable()
+	if err != nil {
+		return x, failed(err)
+	}
+	role := func(name string) []string { return []string{driverName, selfTestDriver, name} }
+	for _, which := range []selftest.Which{selftest.Nowhere, selftest.There, selftest.Elsewhere} {
+		spec, err := c.Spec(self, role, which)
+		if err != nil {
+			return x, failed(err)
+		}
+		reply, err := runAlone(ctx, spec)
+		if err != nil {
+			return x, err
+		}
+		if err := c.Judge(which, reply.Outcome); err != nil {
+			x.OK, x.Detail = false, err.Error()
+			return x, nil
+		}
+	}
+	return x, nil
+}
+
+// runAlone runs a world that belongs to no project.
+func runAlone(ctx context.Context, spec *world.Spec) (*explore.Reply, error) {
+	s, remove, err := openAlone(spec)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	reply, err := s.run(ctx, &explore.Job{Tape: tape.Tape{Seed: selftest.Seed}, Full: true}, nil)
+	if err == nil && ctx.Err() != nil {
+		err = errInterrupted
+	}
+	return reply, err
+}
+
+// openAlone is a session for a world without a project.
+func openAlone(spec *world.Spec) (s *session, remove func(), err error) {
+	state, err := os.MkdirTemp("", "bloodhound-doctor-")
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	if s, err = openSession(spec, state); err != nil {
+		os.RemoveAll(state)
+		return nil, nil, err
+	}
+	return s, func() { s.close(); os.RemoveAll(state) }, nil
 }
 
 // tryWorld runs a small program twice, this one, and compares the runs.
@@ -172,15 +248,7 @@ func doctorSession(command []string, maxTime time.Duration) (s *session, remove 
 		folder := filepath.Dir(program)
 		spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Bind, Source: folder, Target: folder}}
 	}
-	state, err := os.MkdirTemp("", "bloodhound-doctor-")
-	if err != nil {
-		return nil, nil, failed(err)
-	}
-	if s, err = openSession(spec, state); err != nil {
-		os.RemoveAll(state)
-		return nil, nil, err
-	}
-	return s, func() { s.close(); os.RemoveAll(state) }, nil
+	return openAlone(spec)
 }
 
 // doctorProgram runs a program alone in a world without faults.

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/selftest"
 	"github.com/bloodhound-dst/bloodhound/workload"
 )
 
@@ -18,9 +19,19 @@ const StopFaultsName = "stop-faults"
 // StopFaults asks for a quiet period.
 func StopFaults(args []string, errs io.Writer) int { return workload.StopFaults(args, errs) }
 
+// selfTestDriver is followed by the name of a program of package selftest.
+const selfTestDriver = "selftest"
+
 // driver runs a driver. It stays away from everything else in this package: what a process inside a world does is
 // part of the run.
 func driver(args []string, out io.Writer) int {
+	if len(args) == 2 && args[0] == selfTestDriver && selftest.Programs[args[1]] != nil {
+		if err := selftest.Programs[args[1]](out); err != nil {
+			fmt.Fprintln(out, "bloodhound driver:", err)
+			return check.ExitEngine
+		}
+		return check.ExitHolds
+	}
 	if len(args) != 1 {
 		fmt.Fprintln(out, "bloodhound driver: give the kind of the driver, and nothing else")
 		return check.ExitUsage

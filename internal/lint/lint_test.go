@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"world", "history", "sdk"},
 	{"fault"},
 	{"engine"},
-	{"engine/native", "engine/enginetest", "check", "workload", "config"},
+	{"engine/native", "engine/enginetest", "check", "workload", "config", "internal/selftest"},
 	{"shrink"},
 	{"explore"},
 	{"report"},

@@ -1,0 +1,234 @@
+package selftest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+const (
+	port     = "7000"
+	rounds   = 60
+	interval = 50 * time.Millisecond
+	patience = 150 * time.Millisecond
+)
+
+// Programs are the roles that this program plays inside the worlds of Cases.
+var Programs = map[string]func(out io.Writer) error{"sleep": sleep, "echo": echo, "talk": talk, "burst": burst, "store": store, "resolve": resolve}
+
+func sleep(io.Writer) error {
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// echo answers what it gets, by TCP and by UDP.
+func echo(io.Writer) error {
+	l, err := net.Listen("tcp4", ":"+port)
+	if err != nil {
+		return err
+	}
+	p, err := net.ListenPacket("udp4", ":"+port)
+	if err != nil {
+		return err
+	}
+	go func() {
+		b := make([]byte, 1500)
+		for {
+			n, from, err := p.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			p.WriteTo(b[:n], from)
+		}
+	}()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() { io.Copy(c, c); c.Close() }()
+	}
+}
+
+// talk asks over a connection that it keeps, and says how it fared.
+func talk(out io.Writer) error {
+	time.Sleep(100 * time.Millisecond)
+	var c net.Conn
+	for range rounds {
+		began := time.Now()
+		word := "ok"
+		err := func() (err error) {
+			if c == nil {
+				if c, err = net.DialTimeout("tcp4", "n1:"+port, patience); err != nil {
+					return err
+				}
+			}
+			c.SetDeadline(began.Add(patience))
+			b := []byte{'x'}
+			if _, err = c.Write(b); err != nil {
+				return err
+			}
+			_, err = io.ReadFull(c, b)
+			return err
+		}()
+		var timeout net.Error
+		switch {
+		case errors.As(err, &timeout) && timeout.Timeout():
+			word = "timeout"
+		case errors.Is(err, syscall.ECONNREFUSED):
+			word = "refused"
+		case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+			word = "reset"
+		case err != nil:
+			word = err.Error()
+		case time.Since(began) > 10*time.Millisecond:
+			word = "slow"
+		}
+		fmt.Fprintln(out, word)
+		if err != nil && c != nil {
+			c.Close()
+			c = nil
+		}
+		time.Sleep(interval)
+	}
+	return sleep(out)
+}
+
+// burst sends four datagrams at a time and says in what they differ when they come back.
+func burst(out io.Writer) error {
+	time.Sleep(100 * time.Millisecond)
+	c, err := net.Dial("udp4", "n1:"+port)
+	if err != nil {
+		return err
+	}
+	for i := range rounds {
+		var sent, got [][]byte
+		for j := range 4 {
+			sent = append(sent, bytes.Repeat([]byte{byte(i), byte(j)}, 40))
+			c.Write(sent[j])
+			time.Sleep(time.Millisecond)
+		}
+		c.SetReadDeadline(time.Now().Add(interval))
+		for {
+			b := make([]byte, 1500)
+			n, err := c.Read(b)
+			if err != nil {
+				break
+			}
+			got = append(got, b[:n])
+		}
+		word := "same"
+		known := func(b []byte) bool {
+			return slices.ContainsFunc(sent, func(s []byte) bool { return bytes.Equal(s, b) })
+		}
+		switch {
+		case slices.ContainsFunc(got, func(b []byte) bool { return !known(b) }):
+			word = "wrong"
+		case len(got) > 4:
+			word = "twice"
+		case len(got) < 4:
+			word = "lost"
+		case !slices.EqualFunc(sent, got, bytes.Equal):
+			word = "order"
+		}
+		fmt.Fprintln(out, word)
+	}
+	return sleep(out)
+}
+
+const (
+	data  = "/selftest-data"
+	count = "/selftest-count" // the round, synchronised
+	mark  = "/selftest-mark-" // a file for each round, made after that and not synchronised
+)
+
+// store writes a file, synchronises it, reads it back and says what went wrong first. After a start it looks whether
+// something is gone that an earlier life had not synchronised.
+func store(out io.Writer) error {
+	if last, err := os.ReadFile(count); err == nil {
+		if _, err := os.Stat(mark + string(last)); err != nil {
+			fmt.Fprintln(out, "lost")
+		}
+	}
+	content := bytes.Repeat([]byte("bloodhound"), 400)
+	for i := range rounds {
+		began := time.Now()
+		word := "same"
+		if err := roundTrip(content); err != nil {
+			word = err.Error()
+		} else if time.Since(began) > 20*time.Millisecond {
+			word = "slow"
+		}
+		fmt.Fprintln(out, word)
+		if word == "same" {
+			if f, err := os.Create(count); err == nil {
+				fmt.Fprintf(f, "%02d", i)
+				f.Sync()
+				f.Close()
+				os.WriteFile(fmt.Sprintf("%s%02d", mark, i), []byte("x"), 0o666)
+			}
+		}
+		time.Sleep(interval)
+	}
+	return sleep(out)
+}
+
+func roundTrip(content []byte) error {
+	f, err := os.OpenFile(data, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return fmt.Errorf("open: %w", cause(err))
+	}
+	defer f.Close()
+	n, err := syscall.Write(int(f.Fd()), content)
+	switch {
+	case err != nil:
+		return fmt.Errorf("write: %w", err)
+	case n < len(content):
+		return errors.New("short")
+	}
+	if err := syscall.Fsync(int(f.Fd())); err != nil {
+		return fmt.Errorf("fsync: %w", err)
+	}
+	got := make([]byte, len(content)+1)
+	n, err = syscall.Pread(int(f.Fd()), got, 0)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read: %w", err)
+	case !bytes.Equal(got[:n], content):
+		return errors.New("wrong")
+	}
+	return nil
+}
+
+// cause is the errno behind an error.
+func cause(err error) error {
+	var e syscall.Errno
+	if errors.As(err, &e) {
+		return e
+	}
+	return err
+}
+
+// resolve asks for a name again and again.
+func resolve(out io.Writer) error {
+	time.Sleep(100 * time.Millisecond)
+	for range rounds {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, err := net.DefaultResolver.LookupHost(ctx, "n3")
+		cancel()
+		if err != nil {
+			fmt.Fprintln(out, "failed")
+		} else {
+			fmt.Fprintln(out, "found")
+		}
+		time.Sleep(interval)
+	}
+	return sleep(out)
+}
