@@ -119,7 +119,9 @@ func (l *loader) faults(n *node) {
 		roles := l.roles(n.get("roles"))
 		rules := l.writtenRules(n.get("rules"), roles)
 		for i := range knobs {
-			if r, ok := l.knob(n, &knobs[i], rules); ok {
+			if r, ok := l.knob(n, &knobs[i], rules); ok && r.Kind == "partition" {
+				f.Rules = append(f.Rules, l.shaped(n.get("network").get("partition_shapes"), r)...)
+			} else if ok {
 				f.Rules = append(f.Rules, r)
 			}
 		}
@@ -230,6 +232,53 @@ func (l *loader) knob(n *node, k *knob, rules []world.FaultRule) (world.FaultRul
 	return r, r.ByUser || r.RatePPM > 0
 }
 
+// shaped makes a rule for each shape of partitions that is written.
+func (l *loader) shaped(shapes *node, r world.FaultRule) []world.FaultRule {
+	if shapes == nil {
+		return []world.FaultRule{r}
+	}
+	const key = "faults.network.partition_shapes"
+	if r.RatePPM == 0 {
+		l.idle(shapes.position, key, "partition_probability is 0")
+	}
+	var rules []world.FaultRule
+	var words []string
+	for _, item := range shapes.scalars() {
+		words = append(words, item.text)
+	}
+	for i, item := range shapes.scalars() {
+		shape := r
+		shape.Shape = item.text
+		switch {
+		case slices.Contains(words[:i], item.text):
+			continue
+		case item.text == fault.Nodes && slices.Contains(words, fault.Links):
+			shape.Shape = "" // which is both
+		case item.text == fault.Links && slices.Contains(words, fault.Nodes):
+			continue
+		}
+		l.partShape(item.position, &shape, key)
+		rules = append(rules, shape)
+	}
+	if len(rules) == 0 {
+		l.fail(shapes.position, "name some of "+strings.Join(fault.PartitionShapes, ", "), "%s is empty", key)
+	}
+	return rules
+}
+
+// partShape checks the shape of a partition.
+func (l *loader) partShape(at position, r *world.FaultRule, key string) {
+	var servers []string
+	for _, d := range l.nodes {
+		if d.spec.Role == world.Server {
+			servers = append(servers, d.spec.Name)
+		}
+	}
+	if err := fault.CheckShape(r, servers); err != nil {
+		l.fail(at, "docs/faults.md has the shapes", "%s: %v", key, err)
+	}
+}
+
 // scale turns a probability for presetStepNs into that for another step.
 func scale(ppm uint64, stepNs int64) uint64 {
 	return min(max(uint64(float64(ppm)*float64(stepNs)/presetStepNs), 1), 1_000_000)
@@ -330,6 +379,9 @@ func (l *loader) sentence(n *node, key string, roles []string) (world.FaultRule,
 	for _, t := range r.Targets {
 		l.faultTarget(n.position, t, r.Kind, key)
 	}
+	if len(l.errs) == before {
+		l.partShape(n.position, &r, key)
+	}
 	if len(l.errs) == before && len(r.At) > 0 {
 		l.calls(n.position, &r, key)
 	}
@@ -403,6 +455,10 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 		if l.faultTarget(t.position, t.text, r.Kind, key+".targets") {
 			r.Targets = append(r.Targets, t.text)
 		}
+	}
+	if s := n.get("shape"); s != nil && len(l.errs) == before {
+		r.Shape = s.text
+		l.partShape(s.position, &r, key)
 	}
 	switch at := n.get("at"); {
 	case at != nil && len(r.At) == 0:

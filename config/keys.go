@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -354,6 +355,7 @@ var faults = of(
 		field{name: "delay_jitter_ms", shape: aMillis, says: "Up to this much more or less.", def: "half of `delay_ms` if that is not given, else 0"},
 		field{name: "partition_probability", shape: aRate, says: "For each node and link in each `time_step`."},
 		field{name: "partition_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
+		field{name: "partition_shapes", shape: listOf(oneOf(fault.PartitionShapes...)), says: "What a partition looks like: `nodes` and `links` cut off single ones; `halves`, `bridge` and `ring` part all servers (docs/faults.md).", def: "[nodes, links]"},
 		field{name: "clog_probability", shape: aRate, says: "Packets wait until it is over, and none is lost: for each node and link in each `time_step`."},
 		field{name: "clog_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
 		field{name: "slow_link_probability", shape: aRate, says: "Packets take longer, and fewer get through: for each node and link in each `time_step`."},
@@ -409,6 +411,7 @@ var faults = of(
 		field{name: "targets", shape: textOrAll, says: "Nodes, or links as `a-b` and `a->b`.", def: "all that the kind applies to"},
 		field{name: "duration_ms", shape: aSpan, says: "How long it lasts, or a delay takes."},
 		field{name: "amount_ms", shape: aSpan, says: "slow_disk: how much longer each call takes."},
+		field{name: "shape", shape: oneOf(fault.PartitionShapes...), says: "partition: what it looks like; of halves, bridge and ring `targets` are the servers that are parted.", def: "nodes and links"},
 		field{name: "one_way", shape: aFlag, says: "partition, clog, slow_link: one direction only. reset: only one end of a connection sees it.", def: "false"},
 		field{name: "latency_ms", shape: aMillis, says: "slow_link: added to the link's latency.", def: "100"},
 		field{name: "jitter_ms", shape: aMillis, says: "slow_link: up to this much more, drawn for each packet.", def: "50"},

@@ -5,6 +5,9 @@ package fault
 // A one-way rule chooses the direction besides. A reset is seen by both ends of a connection, or by one; names that fail
 // are answered SERVFAIL, or not at all.
 func (r *Rule) shapes(t *Target) uint64 {
+	if t.Members != nil {
+		return r.groupShapes(t)
+	}
 	n := uint64(1)
 	if r.Kind == Partition && t.B == "" || r.Kind == DNSFail {
 		n *= 2
@@ -23,6 +26,10 @@ func (r *Rule) shapes(t *Target) uint64 {
 func (p *Plan) aim(a *Action, r *Rule, t *Target, shape uint64) {
 	if OnNode(r.Kind) {
 		a.Node, a.Silent, a.Amount = t.A, shape == 1, r.amount(shape)
+		return
+	}
+	if t.Members != nil {
+		p.part(a, r, t, shape)
 		return
 	}
 	a.Slow = r.Slow

@@ -13,7 +13,7 @@ import (
 
 // Parse reads a rule written as a sentence:
 //
-//	KIND [on TARGETS] [at CALLS [of PATTERN]] [rate R] [for D[..D]] [max N] [one way] [after D | after event N] [while ROLE] [when CONDITION]
+//	KIND [on TARGETS] [at CALLS [of PATTERN]] [rate R] [for D[..D]] [max N] [one way] [shape SHAPE] [after D | after event N] [while ROLE] [when CONDITION]
 //
 // TARGETS and CALLS are lists joined by commas, R is from 0 to 1 or a percentage, D a duration such as 500ms. The clauses
 // come in any order, but `when` is the last one: the condition is the rest. after and while are short for conditions;
@@ -60,6 +60,8 @@ func Parse(text string) (world.FaultRule, error) {
 				err = fmt.Errorf("%q is followed by %q", "one", "way")
 			}
 			r.OneWay = true
+		case "shape":
+			r.Shape, err = s.need("shape", "the shape of a partition, such as halves")
 		case "after":
 			var c string
 			c, err = s.after()
@@ -75,7 +77,7 @@ func Parse(text string) (world.FaultRule, error) {
 			when = append(when, strings.Join(s.words, " "))
 			s.words = nil
 		default:
-			err = fmt.Errorf("%q is no clause; there are on, at, of, rate, for, max, one way, after, while and when", word)
+			err = fmt.Errorf("%q is no clause; there are on, at, of, rate, for, max, one way, shape, after, while and when", word)
 		}
 		if err != nil {
 			return r, err

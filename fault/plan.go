@@ -42,7 +42,8 @@ type Cut struct {
 type Action struct {
 	ID     int    // unique in a run, from 1 on
 	Kind   Kind   // none of those per packet, nor, but for torn_write, per call
-	Target string // n1, n1-n2 or n1->n2
+	Target string // n1, n1-n2, n1->n2, or how a group is parted
+	Group  string // the group that is parted; empty for other targets
 	// Node is the node that is struck; empty for kinds on links.
 	Node string
 	// Cuts are the directions on which a kind on links lies; empty for other kinds.
@@ -110,6 +111,7 @@ type Rule struct {
 	Least   int64 // of the Amount of its strikes
 	Most    int64
 	OneWay  bool
+	Shape   string // of a partition: see PartitionShapes; empty is Nodes and Links
 	Max     int
 	When    string   // a condition, or empty
 	At      []string // system calls, or none
@@ -126,6 +128,8 @@ type Target struct {
 	Stream string // fault/<kind>/<target>: independent of all other rules and targets
 	A, B   string // B is empty for a node; a one-way link leads from A to B
 	OneWay bool   // written as A->B
+	// Members are the servers of a group; a group has no A and B.
+	Members []string
 }
 
 // New resolves the fault rules of a Spec. Its errors name the rule and the remedy; they are the user's.
@@ -153,9 +157,12 @@ func New(spec *world.Spec) (*Plan, error) {
 			p.Unsupported = append(p.Unsupported, kind)
 			continue
 		}
-		rule := Rule{Kind: kind, RatePPM: r.RatePPM, OneWay: r.OneWay, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
+		rule := Rule{Kind: kind, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
 		if err := rule.check(); err != nil {
 			return nil, err
+		}
+		if err := CheckShape(&r, p.Servers); err != nil {
+			return nil, fmt.Errorf("fault %s: %w", kind, err)
 		}
 		rule.MinNs, rule.MaxNs = bounds(kind, r.MinNs, r.MaxNs)
 		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {
@@ -163,16 +170,24 @@ func New(spec *world.Spec) (*Plan, error) {
 		}
 		rule.Least, rule.Most = r.Least, max(r.Least, r.Most)
 		names := r.Targets
-		if len(names) == 0 {
-			names = p.all(kind)
+		var targets []Target
+		if _, grouped := Grouped(r.Shape); grouped {
+			targets = append(targets, p.group(names))
+		} else {
+			if len(names) == 0 {
+				names = p.all(&rule)
+			}
+			for _, name := range names {
+				t, err := p.target(kind, name)
+				if err != nil {
+					return nil, err
+				}
+				targets = append(targets, t)
+			}
 		}
 		key := rule.key()
-		for _, name := range names {
-			t, err := p.target(kind, name)
-			if err != nil {
-				return nil, err
-			}
-			t.Stream = "fault/" + key + "/" + name
+		for _, t := range targets {
+			t.Stream = "fault/" + key + "/" + t.Name
 			// A second rule of the same kind and shape for the same target gets a stream of its own.
 			streams[t.Stream]++
 			if k := streams[t.Stream]; k > 1 {
@@ -189,6 +204,9 @@ func New(spec *world.Spec) (*Plan, error) {
 // key names a rule in the streams of its targets.
 func (r *Rule) key() string {
 	key := string(r.Kind)
+	if _, grouped := Grouped(r.Shape); grouped {
+		key += "-" + r.Shape
+	}
 	if r.OneWay {
 		key += "-oneway"
 	}
@@ -232,12 +250,12 @@ func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 
 // all lists what a kind strikes when its rule names no target: every server for kinds that strike nodes; for a
 // kind on links every server (with all its links) and every link that a server is on.
-func (p *Plan) all(k Kind) []string {
-	if OnNode(k) {
+func (p *Plan) all(r *Rule) []string {
+	if OnNode(r.Kind) || r.Shape == Nodes {
 		return p.Servers
 	}
 	links := p.links()
-	if OnLinks(k) {
+	if OnLinks(r.Kind) && r.Shape != Links {
 		return append(append([]string(nil), p.Servers...), links...)
 	}
 	return links
@@ -373,7 +391,7 @@ func (p *Plan) Enter(src Chooser, m *Moment, node, call, file string) []Action {
 			continue
 		}
 		for t := range r.Targets {
-			if r.Targets[t].A != node && r.Targets[t].B != node {
+			if target := &r.Targets[t]; target.A != node && target.B != node && !contains(target.Members, node) {
 				continue
 			}
 			if a, ok := p.draw(src, r, &r.Targets[t], m, call, file); ok {
@@ -424,7 +442,7 @@ func duration(minNs, maxNs int64, k uint64) int64 {
 func (p *Plan) busy(k Kind, target string) bool {
 	for i := range p.Active {
 		a := &p.Active[i]
-		if a.Target == target && (a.Kind == k || stops(k) && stops(a.Kind)) {
+		if (a.Target == target || a.Group == target && target != "") && (a.Kind == k || stops(k) && stops(a.Kind)) {
 			return true
 		}
 	}

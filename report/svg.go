@@ -79,7 +79,8 @@ func struck(target string, lanes map[string]int) []string {
 			}
 		}
 	}
-	return nil
+	words := strings.FieldsFunc(target, func(c rune) bool { return strings.ContainsRune(" ,|<>", c) })
+	return slices.DeleteFunc(words, func(w string) bool { _, node := lanes[w]; return !node })
 }
 
 // overview draws the window on one linear axis of time: faults, nodes with their messages, clients with their

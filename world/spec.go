@@ -328,6 +328,8 @@ type FaultRule struct {
 	// Targets are node names, or links as "a->b" or "a-b"; empty is all that the kind applies to.
 	Targets []string `json:"targets,omitempty"`
 	OneWay  bool     `json:"one_way,omitempty"`
+	// Shape is that of a partition: nodes, links (empty is both), or, of a group of servers, halves, bridge or ring.
+	Shape string `json:"shape,omitempty"`
 	// LatencyNs, JitterNs and BandwidthBytes (a second; 0 is unlimited) are what a slow link adds; all 0 is a default.
 	LatencyNs      int64 `json:"latency_ns,omitempty"`
 	JitterNs       int64 `json:"jitter_ns,omitempty"`

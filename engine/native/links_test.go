@@ -90,6 +90,37 @@ for i in range(100):
 `
 )
 
+// pinger asks n1 and n3 by turns who answers.
+const pinger = `import socket, time
+time.sleep(0.1)
+def ask(ip):
+    try:
+        c = socket.create_connection((ip, 7000), timeout=0.1); c.sendall(b'x'); c.recv(1); c.close(); return 'yes'
+    except OSError: return 'no'
+for i in range(80):
+    print(ask('10.77.0.10'), ask('10.77.0.12'), flush=True)
+    time.sleep(0.05)
+`
+
+// A bridge parts two servers of which both reach the third one.
+func TestBridgeIsNotTransitive(t *testing.T) {
+	spec := struck(echoServer, pinger, &world.FaultRule{Kind: string(fault.Partition), RatePPM: 100_000, MinNs: 200e6, MaxNs: 300e6, Shape: fault.Bridge})
+	spec.Nodes[2].Command = spec.Nodes[0].Command
+	text, e := lines(t, spec, fault.Partition)
+	for _, want := range []string{"yes yes", "yes no", "no yes"} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("n2 never says %q:\n%s", want, text)
+		}
+	}
+	if e.Observed == 0 {
+		t.Errorf("the ledger says %+v", e)
+	}
+	spec.Faults.Rules[0].Targets, spec.Faults.Rules[0].Shape = []string{"n1", "n3"}, fault.Halves
+	if text, e = lines(t, spec, fault.Partition); strings.Contains(text, "no") || e.Delivered == 0 || e.Observed != 0 {
+		t.Errorf("n2 is in no half, and n1 never talks to n3, but it says %+v\n%s", e, text)
+	}
+}
+
 // A clog holds what a partition loses: after it all datagrams arrive, in order.
 func TestClogLosesNothing(t *testing.T) {
 	for _, c := range []struct {
