@@ -49,7 +49,7 @@ var presets = map[string][]world.FaultRule{
 // perStep tells the kinds whose rate is by time step; the others are by packet or call.
 func perStep(kind string) bool {
 	switch kind {
-	case "partition", "clog", "slow_link", "reset", "dns_fail", "crash", "power_loss", "pause", "disk_full", "slow_disk", "oom", "clock_skew":
+	case "partition", "clog", "slow_link", "reset", "dns_fail", "crash", "power_loss", "pause", "disk_full", "slow_disk", "oom", "clock_skew", "clock_jump", "clock_drift":
 		return true
 	}
 	return false
@@ -101,7 +101,9 @@ var knobs = []knob{
 	{"disk", "read_corrupt_rate", "read_corrupt", "", [2]int64{}},
 	{"disk", "full_probability", "disk_full", "full_duration_ms", [2]int64{500e6, 5e9}},
 	{"disk", "slow_probability", "slow_disk", "slow_duration_ms", [2]int64{500e6, 5e9}},
-	{"clock", "skew_probability", "clock_skew", "skew_ms", [2]int64{}},
+	{"clock", "skew_probability", "clock_skew", "skew_duration_ms", [2]int64{1e9, 10e9}},
+	{"clock", "jump_probability", "clock_jump", "", [2]int64{}},
+	{"clock", "drift_probability", "clock_drift", "drift_duration_ms", [2]int64{1e9, 10e9}},
 }
 
 func (l *loader) faults(n *node) {
@@ -145,9 +147,13 @@ func losesPower(f *world.Faults) bool { return f.Strikes("power_loss") || f.Stri
 // amounts are the keys of how much of a fault there is, and what holds without them, by kind.
 var amounts = map[string]struct {
 	key       string
+	rule      string // the key in a rule
 	otherwise [2]int64
 }{
-	"slow_disk": {"slow_ms", [2]int64{5e6, 100e6}},
+	"slow_disk":   {"slow_ms", "amount_ms", [2]int64{5e6, 100e6}},
+	"clock_skew":  {"skew_ms", "amount_ms", [2]int64{100e6, 5e9}},
+	"clock_jump":  {"jump_ms", "amount_ms", [2]int64{1e9, 60e9}},
+	"clock_drift": {"drift_ppm", "amount_ppm", [2]int64{1e6, 100e6}},
 }
 
 // amount reads how much of a fault there is, from a key of its group or of a rule.
@@ -161,7 +167,11 @@ func (l *loader) amount(n *node, key string, r *world.FaultRule) {
 	}
 	if written := n.get(key); written != nil {
 		v := written.value.([2]int64)
-		r.Least, r.Most = v[0], v[1]
+		if r.Least, r.Most = v[0], v[1]; r.Kind == "clock_drift" { // a span is read as ms
+			if r.Least, r.Most = v[0]/1000, v[1]/1000; r.Most > fault.MaxDriftPPB {
+				l.fail(written.position, "give at most 500000", "%s: a clock that drifts so much stands still", key)
+			}
+		}
 	}
 }
 
@@ -436,14 +446,16 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 	if d := n.get("duration_ms"); d != nil {
 		v := d.value.([2]int64)
 		r.MinNs, r.MaxNs = v[0], v[1]
-		if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || r.Kind == "reset" || onNodes(r.Kind) && !perStep(r.Kind) && r.Kind != "torn_write") {
+		if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || r.Kind == "reset" || onNodes(r.Kind) && !perStep(r.Kind) && r.Kind != "torn_write" || r.Kind == "clock_jump") {
 			l.idle(n.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
 		}
 	}
 	l.slowLink(n, "", key+".", &r)
-	l.amount(n, "amount_ms", &r)
-	if _, measured := amounts[r.Kind]; n.has("amount_ms") && !measured {
-		l.idle(n.entry("amount_ms").key.position, key+".amount_ms", r.Kind+" has no amount")
+	l.amount(n, amounts[r.Kind].rule, &r)
+	for _, name := range []string{"amount_ms", "amount_ppm"} {
+		if n.has(name) && amounts[r.Kind].rule != name {
+			l.idle(n.entry(name).key.position, key+"."+name, r.Kind+" has no such amount")
+		}
 	}
 	if r.OneWay && !directed(r.Kind) {
 		l.idle(n.entry("one_way").key.position, key+".one_way", "only partition, clog, slow_link and reset have a direction; name targets as a->b")

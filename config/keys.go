@@ -401,8 +401,14 @@ var faults = of(
 	), says: "Probabilities are by server and `time_step`."},
 	field{name: "clock", shape: of(
 		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
-		field{name: "skew_probability", shape: aRate, says: "A node's clock jumps: not supported yet above 0. A fixed offset and drift are `clock` of a node."},
-		field{name: "skew_ms", shape: aSpan, says: "How far."},
+		field{name: "skew_probability", shape: aRate, says: "A node's date is wrong for a while, for each server in each `time_step`. A fixed offset and drift are `clock` of a node."},
+		field{name: "skew_ms", shape: aSpan, says: "How far, ahead or behind.", def: "[100, 5000]"},
+		field{name: "skew_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 10000]"},
+		field{name: "jump_probability", shape: aRate, says: "A node's date jumps and stays wrong until the heal, for each server in each `time_step`."},
+		field{name: "jump_ms", shape: aSpan, says: "How far, ahead or behind.", def: "[1000, 60000]"},
+		field{name: "drift_probability", shape: aRate, says: "A node's clocks run at another rate for a while, for each server in each `time_step`."},
+		field{name: "drift_ppm", shape: aSpan, says: "How much faster or slower, in parts per million; at most 500000.", def: "[1000, 100000]"},
+		field{name: "drift_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 10000]"},
 	), says: "Probabilities are by server and `time_step`."},
 	field{name: "rules", shape: listOf(anyOf(aText, of(
 		field{name: "kind", shape: oneOf(kinds...), says: "The kind of fault. Kinds of rules win over those of `mode`."},
@@ -410,7 +416,8 @@ var faults = of(
 		field{name: "probability", of: "rate", equal: true, shape: aRate},
 		field{name: "targets", shape: textOrAll, says: "Nodes, or links as `a-b` and `a->b`.", def: "all that the kind applies to"},
 		field{name: "duration_ms", shape: aSpan, says: "How long it lasts, or a delay takes."},
-		field{name: "amount_ms", shape: aSpan, says: "slow_disk: how much longer each call takes."},
+		field{name: "amount_ms", shape: aSpan, says: "slow_disk: how much longer each call takes. clock_skew, clock_jump: how far."},
+		field{name: "amount_ppm", shape: aSpan, says: "clock_drift: how much faster or slower."},
 		field{name: "shape", shape: oneOf(fault.PartitionShapes...), says: "partition: what it looks like; of halves, bridge and ring `targets` are the servers that are parted.", def: "nodes and links"},
 		field{name: "one_way", shape: aFlag, says: "partition, clog, slow_link: one direction only. reset: only one end of a connection sees it.", def: "false"},
 		field{name: "latency_ms", shape: aMillis, says: "slow_link: added to the link's latency.", def: "100"},
@@ -477,7 +484,8 @@ var debug = of(
 var (
 	supportedKinds = []string{"partition", "clog", "slow_link", "delay", "drop", "corrupt", "duplicate", "reorder", "reset", "dns_fail",
 		"crash", "power_loss", "pause",
-		"write_fail", "read_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "disk_full", "slow_disk"}
-	laterKinds = []string{"oom", "clock_skew"}
+		"write_fail", "read_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "disk_full", "slow_disk",
+		"clock_skew", "clock_jump", "clock_drift"}
+	laterKinds = []string{"oom"}
 	kinds      = append(append([]string(nil), supportedKinds...), laterKinds...)
 )

@@ -283,7 +283,7 @@ func TestFaultRules(t *testing.T) {
 		{"{process: {crash_probability: 0.5}}", "crash 500000 500-3000 user"},
 		{"{process: {pause_duration_ms: [1, 2]}}", ""},
 		{"{disk: {write_fail_rate: 0}}", "write_fail 0 0-0 user"},
-		{"{disk: {write_fail_rate: 0.1}, clock: {skew_probability: 1}}", "write_fail 100000 0-0 user, clock_skew 1000000 0-0 user"},
+		{"{disk: {write_fail_rate: 0.1}, clock: {skew_probability: 1}}", "write_fail 100000 0-0 user, clock_skew 1000000 1000-10000 user"},
 		{"{mode: calm, rules: [{kind: delay, rate: 0.5, targets: [n1->n2], duration_ms: 3}]}", "delay 500000 3-3 user n1->n2"},
 		{"{rules: [{kind: partition, probability: 0.5, max: 2, targets: n1}]}", "partition 500000 1000-5000 user n1"},
 	} {

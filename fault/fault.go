@@ -29,6 +29,10 @@ const (
 	ReadCorrupt  Kind = "read_corrupt"  // a bit of what is read has rotted on the disk
 	DiskFull     Kind = "disk_full"     // a node's disk has no room for a while
 	SlowDisk     Kind = "slow_disk"     // calls on a node's disk take longer for a while
+
+	ClockSkew  Kind = "clock_skew"  // a node's date is wrong for a while
+	ClockJump  Kind = "clock_jump"  // a node's date is wrong until the heal
+	ClockDrift Kind = "clock_drift" // a node's clocks run at another rate for a while
 )
 
 // Entry counts what became of one kind of fault in one run.

@@ -3,7 +3,8 @@ package fault
 // Kinds lists every kind that this package can plan, in the order in which ledgers and reports name them.
 var Kinds = []Kind{Partition, Clog, SlowLink, Delay, Drop, Corrupt, Duplicate, Reorder, Reset, DNSFail,
 	Crash, PowerLoss, Pause,
-	WriteFail, ReadFail, PartialWrite, FsyncFail, TornWrite, ReadCorrupt, DiskFull, SlowDisk}
+	WriteFail, ReadFail, PartialWrite, FsyncFail, TornWrite, ReadCorrupt, DiskFull, SlowDisk,
+	ClockSkew, ClockJump, ClockDrift}
 
 // Supported tells whether a kind of fault can be planned. A configuration may name others; with a rate above 0
 // they make a verdict unknown instead of being left out silently.

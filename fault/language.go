@@ -13,9 +13,10 @@ import (
 
 // Parse reads a rule written as a sentence:
 //
-//	KIND [on TARGETS] [at CALLS [of PATTERN]] [rate R] [for D[..D]] [max N] [one way] [shape SHAPE] [after D | after event N] [while ROLE] [when CONDITION]
+//	KIND [on TARGETS] [at CALLS [of PATTERN]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [after D | after event N] [while ROLE] [when CONDITION]
 //
-// TARGETS and CALLS are lists joined by commas, R is from 0 to 1 or a percentage, D a duration such as 500ms. The clauses
+// TARGETS and CALLS are lists joined by commas, R is from 0 to 1 or a percentage, D a duration such as 500ms, A how much of
+// the fault there is: a duration, or for a drift a number of ppm such as 200ppm. The clauses
 // come in any order, but `when` is the last one: the condition is the rest. after and while are short for conditions;
 // several conditions must all be true. Without a rate, a rule with at, after, while or when strikes at each
 // opportunity. Errors name the word.
@@ -53,6 +54,8 @@ func Parse(text string) (world.FaultRule, error) {
 			r.RatePPM, err = s.rate()
 		case "for":
 			r.MinNs, r.MaxNs, err = s.span()
+		case "by":
+			r.Least, r.Most, err = s.amount(Kind(r.Kind))
 		case "max":
 			r.Max, err = s.count("max")
 		case "one":
@@ -77,7 +80,7 @@ func Parse(text string) (world.FaultRule, error) {
 			when = append(when, strings.Join(s.words, " "))
 			s.words = nil
 		default:
-			err = fmt.Errorf("%q is no clause; there are on, at, of, rate, for, max, one way, shape, after, while and when", word)
+			err = fmt.Errorf("%q is no clause; there are on, at, of, rate, for, by, max, one way, shape, after, while and when", word)
 		}
 		if err != nil {
 			return r, err
@@ -191,6 +194,35 @@ func (s *sentence) span() (minNs, maxNs int64, err error) {
 		return 0, 0, fmt.Errorf("%q is no duration such as 500ms, and no two such as 500ms..3s", word)
 	}
 	return a.Nanoseconds(), b.Nanoseconds(), nil
+}
+
+// amount reads how much of a fault there is.
+func (s *sentence) amount(k Kind) (least, most int64, err error) {
+	if !Measured(k) {
+		return 0, 0, fmt.Errorf("%s has no amount, so %q means nothing", k, "by")
+	}
+	if k != ClockDrift {
+		return s.span()
+	}
+	word, err := s.need("by", "a drift such as 200ppm, or two: 200ppm..1000ppm")
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to, two := strings.Cut(word, "..")
+	if !two {
+		to = from
+	}
+	ppm := func(text string) int64 {
+		v, err := strconv.ParseFloat(strings.TrimSuffix(text, "ppm"), 64)
+		if err != nil || !strings.HasSuffix(text, "ppm") || !(v >= 0 && v <= MaxDriftPPB/1000) {
+			return -1
+		}
+		return int64(math.Round(v * 1000))
+	}
+	if least, most = ppm(from), ppm(to); least < 0 || most < least {
+		return 0, 0, fmt.Errorf("%q is no drift such as 200ppm, and no two such as 200ppm..1000ppm; the most is %dppm", word, MaxDriftPPB/1000)
+	}
+	return least, most, nil
 }
 
 func (s *sentence) count(clause string) (int, error) {

@@ -23,6 +23,8 @@ func TestSentences(t *testing.T) {
 				When: `(time_s >= 5) and (role == "leader")`}},
 		{"pause after event 1000 when node == 'n1' or struck > 2",
 			world.FaultRule{Kind: "pause", RatePPM: tape.Certain, When: `(event >= 1000) and (node == 'n1' or struck > 2)`}},
+		{"clock_skew rate 1% by 100ms..2s", world.FaultRule{Kind: "clock_skew", RatePPM: 10_000, Least: 100e6, Most: 2e9}},
+		{"clock_drift on n1 rate 1 by 200ppm", world.FaultRule{Kind: "clock_drift", RatePPM: tape.Certain, Targets: []string{"n1"}, Least: 200e3, Most: 200e3}},
 		{"drop rate 1 while role=leader", world.FaultRule{Kind: "drop", RatePPM: tape.Certain, When: `role == "leader"`}},
 	} {
 		c.want.ByUser = true
@@ -50,6 +52,10 @@ func TestBadSentences(t *testing.T) {
 		{"crash rate 1 sometimes", `"sometimes" is no clause`},
 		{"crash one rate 1", `is followed by "way"`},
 		{"crash after noon", "followed by a duration"},
+		{"crash rate 1 by 5s", "has no amount"},
+		{"clock_skew rate 1 by 200ppm", "is no duration"},
+		{"clock_drift rate 1 by 5s", "is no drift"},
+		{"clock_drift rate 1 by 600000ppm", "the most is 500000ppm"},
 		{"crash when", "followed by a condition"},
 	} {
 		if r, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.want) {

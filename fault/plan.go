@@ -52,7 +52,8 @@ type Action struct {
 	Silent     bool // questions about names get no answer; else they get SERVFAIL
 	StartNs    int64
 	DurationNs int64 // how long a strike lasts, or a crashed node stays down
-	// Amount is how much of it there is: how much longer a call on a slow disk takes, in ns.
+	// Amount is how much of it there is: how much longer a call on a slow disk takes, in ns; how far a clock is ahead, in
+	// ns, or how much faster it runs, in parts per billion.
 	Amount int64
 }
 
@@ -85,14 +86,16 @@ type Rates struct {
 // Plan decides when faults strike. All of it is plain data, so that a world which holds it can be copied and
 // serialised. The chaos phase is between Begin and Heal.
 type Plan struct {
-	Rules   []Rule
-	Swarm   bool
-	On      bool     // the chaos phase
-	BeganNs int64    // when it began
-	Active  []Action // strikes that were started and not ended, by ID
-	LastID  int
-	Servers []string // in the Spec's order
-	Clients []string
+	Rules []Rule
+	Swarm bool
+	// MaxTimeNs is the longest that a run takes.
+	MaxTimeNs int64
+	On        bool     // the chaos phase
+	BeganNs   int64    // when it began
+	Active    []Action // strikes that were started and not ended, by ID
+	LastID    int
+	Servers   []string // in the Spec's order
+	Clients   []string
 	// Unsupported are kinds with a rate above 0 that this package does not know.
 	Unsupported []Kind
 	// Broken is the first condition that could not be evaluated, and why; the run means nothing then.
@@ -134,7 +137,7 @@ type Target struct {
 
 // New resolves the fault rules of a Spec. Its errors name the rule and the remedy; they are the user's.
 func New(spec *world.Spec) (*Plan, error) {
-	p := &Plan{Swarm: spec.Faults.Swarm}
+	p := &Plan{Swarm: spec.Faults.Swarm, MaxTimeNs: spec.MaxTimeNs}
 	for _, n := range spec.Nodes {
 		switch n.Role {
 		case world.Server:
@@ -423,7 +426,9 @@ func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file strin
 	r.Struck++
 	p.LastID++
 	a := Action{ID: p.LastID, Kind: r.Kind, Target: t.Name, StartNs: m.NowNs}
-	a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)
+	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); stays(r.Kind) {
+		a.DurationNs = max(p.MaxTimeNs-m.NowNs, 1)
+	}
 	p.aim(&a, r, t, (v-1)/DurationSteps)
 	if !Instant(a.Kind) {
 		p.Active = append(p.Active, a)
@@ -442,7 +447,7 @@ func duration(minNs, maxNs int64, k uint64) int64 {
 func (p *Plan) busy(k Kind, target string) bool {
 	for i := range p.Active {
 		a := &p.Active[i]
-		if (a.Target == target || a.Group == target && target != "") && (a.Kind == k || stops(k) && stops(a.Kind)) {
+		if (a.Target == target || a.Group == target && target != "") && (a.Kind == k && !stays(k) || stops(k) && stops(a.Kind)) {
 			return true
 		}
 	}

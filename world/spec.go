@@ -322,7 +322,7 @@ type FaultRule struct {
 	MinNs int64 `json:"min_ns,omitempty"`
 	MaxNs int64 `json:"max_ns,omitempty"`
 	// Least and Most bound how much of it there is, for kinds that have an amount besides a duration: how much longer a call
-	// on a slow disk takes, in ns.
+	// on a slow disk takes, in ns; how far a clock is off, in ns, or its drift, in parts per billion, either way.
 	Least int64 `json:"least,omitempty"`
 	Most  int64 `json:"most,omitempty"`
 	// Targets are node names, or links as "a->b" or "a-b"; empty is all that the kind applies to.

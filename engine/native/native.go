@@ -167,6 +167,7 @@ func (w *World) addNode(n *world.Node) error {
 	leaks := w.leaks()
 	leaks.spoil(k, node)
 	kit.Time.RealNs = node.OffsetNs
+	node.TrueOffsetNs, node.TrueDriftPPB = node.OffsetNs, node.DriftPPB
 	k.Nodes = append(k.Nodes, node)
 	return w.furnishNode(node, n)
 }

@@ -3,7 +3,10 @@
 package native_test
 
 import (
+	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +29,7 @@ func alone(t *testing.T, program string, rules ...world.FaultRule) *world.Spec {
 	s.Nodes = slices.Delete(s.Nodes, 1, 2)
 	s.MaxTimeNs = 10e9
 	if len(rules) > 0 {
-		s.Faults = world.Faults{Enabled: true, StartNs: 150e6, StopNs: 6e9, Rules: rules}
+		s.Faults = world.Faults{Enabled: true, StartNs: 150e6, StopNs: 6e9, SettleNs: 1e9, Rules: rules}
 	}
 	return s
 }
@@ -77,6 +80,8 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			[]string{"made: No space left on device, No space left on device, No space left on device; wrote No space left on device, 2048; rewrote 8192; in memory 4096; no room"}},
 		{world.FaultRule{Kind: "slow_disk", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 5e6, Most: 20e6}, "slow.py", "fast",
 			[]string{"write slow", "read slow", "fsync slow"}},
+		{world.FaultRule{Kind: "clock_skew", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 50e6, Most: 500e6}, "clock.py", "right", []string{"ahead", "behind"}},
+		{world.FaultRule{Kind: "clock_jump", RatePPM: 100_000, Least: 1e9, Most: 60e9}, "clock.py", "right", []string{"ahead", "behind"}},
 	} {
 		t.Run(c.rule.Kind, func(t *testing.T) {
 			kind := fault.Kind(c.rule.Kind)
@@ -105,6 +110,9 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			if e.Planned == 0 || e.Delivered == 0 || e.Observed == 0 || e.FirstObserved == 0 || e.Observed > e.Delivered {
 				t.Errorf("the ledger says %+v", e)
 			}
+			if c.program == "clock.py" && said[len(said)-1] != "right" {
+				t.Errorf("the clock is still %s after the heal", said[len(said)-1])
+			}
 			if _, again := told(t, alone(t, c.program, c.rule)); again.Hash != out.Hash {
 				t.Errorf("the same tape made two runs: %s and %s", out.Hash, again.Hash)
 			}
@@ -117,6 +125,91 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 				t.Errorf("the program on the other node printed %q", said)
 			}
 		})
+	}
+}
+
+// A clock that drifts runs at another rate and comes back: CLOCK_REALTIME to the time of day, CLOCK_MONOTONIC to its rate
+// without a step. The log's stamps are the time of the world.
+func TestClockDrift(t *testing.T) {
+	const least, most = 50e6, 200e6
+	spec := alone(t, "drift.py", world.FaultRule{Kind: "clock_drift", RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Least: least, Most: most, Targets: []string{"n1"}})
+	var world, real, mono []float64
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
+		var a, b int64
+		if n, _ := fmt.Sscan(l.Text, &a, &b); l.Node == "n1" && n == 2 {
+			world, real, mono = append(world, float64(l.TimeNs)), append(real, float64(a-spec.StartUnixNs)), append(mono, float64(b))
+		}
+	}})
+	if err != nil || len(world) < 300 {
+		t.Fatal(err, len(world))
+	}
+	fast, slow := 0, 0
+	for i := 1; i < len(world); i++ {
+		switch rate := (mono[i]-mono[i-1])/(world[i]-world[i-1]) - 1; {
+		case mono[i] <= mono[i-1]:
+			t.Fatalf("CLOCK_MONOTONIC goes back: %f, then %f", mono[i-1], mono[i])
+		case rate > (most+1e6)/1e9 || rate < -(most+1e6)/1e9:
+			t.Errorf("CLOCK_MONOTONIC jumps: it runs at a rate of 1%+f", rate)
+		case rate > least/1e9/2:
+			fast++
+		case rate < -least/1e9/2:
+			slow++
+		}
+	}
+	if fast < 10 || slow < 10 {
+		t.Errorf("of %d intervals %d were too long and %d too short", len(world), fast, slow)
+	}
+	off := func(i int) float64 { return math.Abs(real[i] - world[i]) }
+	worst := 0.0
+	for i := range world {
+		worst = max(worst, off(i))
+	}
+	if last := len(world) - 1; worst < 10e6 || off(last) > 1e6 {
+		t.Errorf("CLOCK_REALTIME was up to %f s wrong, and at the end %f s", worst/1e9, off(last)/1e9)
+	}
+	e := entryOf(out, fault.ClockDrift)
+	if e.Delivered < 3 || e.Observed < e.Delivered-1 {
+		t.Errorf("the ledger says %+v", e)
+	}
+	spec.Faults.Rules[0].Targets = []string{"n3"}
+	_, out = told(t, spec)
+	if e := entryOf(out, fault.ClockDrift); e.Delivered == 0 || e.Observed != 0 {
+		t.Errorf("nobody can have seen it, but the ledger says %+v", e)
+	}
+}
+
+// Timers of CLOCK_REALTIME follow it when it jumps, those of a duration do not, and TFD_TIMER_CANCEL_ON_SET tells.
+func TestTimersFollowTheClock(t *testing.T) {
+	source, err := filepath.Abs("testdata/faults/timers.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := compile(t, source)
+	run := func(rules ...world.FaultRule) (map[string]int, *engine.Outcome) {
+		spec := alone(t, "clock.py", rules...)
+		spec.Nodes[0].Command, spec.Dir = []string{program}, filepath.Dir(program)
+		said, out := told(t, spec)
+		counts := map[string]int{}
+		for _, line := range said {
+			counts[line]++
+		}
+		return counts, out
+	}
+	calm, _ := run()
+	if n := calm["nanosleep in time"]; n < 10 || len(calm) != 4 || calm["timerfd in time"] < n-1 || calm["timer in time"] < n-1 || calm["relative in time"] < n-1 {
+		t.Errorf("without a fault: %v", calm)
+	}
+	said, out := run(world.FaultRule{Kind: "clock_skew", RatePPM: 30_000, MinNs: 100e6, MaxNs: 300e6, Least: 40e6, Most: 200e6, Targets: []string{"n1"}})
+	for _, what := range []string{"nanosleep early", "nanosleep late", "timerfd early", "timerfd late", "timer early", "timer late", "canceled", "relative in time"} {
+		if said[what] == 0 {
+			t.Errorf("never %q: %v", what, said)
+		}
+	}
+	if said["relative early"]+said["relative late"] > 0 {
+		t.Errorf("a duration depends on the date: %v", said)
+	}
+	if e := entryOf(out, fault.ClockSkew); e.Observed == 0 {
+		t.Errorf("the ledger says %+v", e)
 	}
 }
 

@@ -94,6 +94,8 @@ func (w *World) deliver(actions []fault.Action) error {
 			w.kernel.Pause(w.nodeID(a.Node), a.ID)
 		case fault.DNSFail:
 			w.kernel.Net.SetNames(net.NodeID(w.nodeID(a.Node)), net.Names{FaultID: a.ID, Silent: a.Silent})
+		case fault.ClockSkew, fault.ClockJump, fault.ClockDrift:
+			w.kernel.SetClock(w.nodeID(a.Node), a.Kind, a.ID, a.Amount)
 		case fault.DiskFull:
 			w.kernel.Nodes[w.nodeID(a.Node)].FS.Full = a.ID
 		case fault.SlowDisk:
@@ -149,6 +151,8 @@ func (w *World) undo(actions []fault.Action) error {
 			}
 		case fault.DNSFail:
 			w.kernel.Net.SetNames(net.NodeID(w.nodeID(a.Node)), net.Names{})
+		case fault.ClockSkew, fault.ClockJump, fault.ClockDrift:
+			w.kernel.RightClock(w.nodeID(a.Node), a.ID)
 		case fault.DiskFull:
 			w.kernel.Nodes[w.nodeID(a.Node)].FS.Full = 0
 		case fault.SlowDisk:

@@ -41,6 +41,8 @@ type TimePage struct {
 	MonoNs     int64
 	DriftPPB   int64
 	ReadCostNs int64
+	WallReads  uint64 // how many of Reads were of CLOCK_REALTIME
+	TickReads  uint64 // how many of Reads were rdtsc, which knows no drift; not in struct timepage
 }
 
 // Kit is one node's share: a memfd with the vDSO's text, the time page and the scratch area.

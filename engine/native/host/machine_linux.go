@@ -282,6 +282,7 @@ func (m *Machine) timestamp(t *thread) bool {
 	p := t.kit.Time
 	p.NowNs += p.ReadCostNs
 	p.Reads++
+	p.TickReads++
 	v := uint64(p.MonoNs + p.NowNs)
 	r.Rax, r.Rdx = v&0xffffffff, v>>32
 	r.Rip += size

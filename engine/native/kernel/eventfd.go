@@ -5,6 +5,8 @@ package kernel
 import (
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -92,6 +94,12 @@ type TimerFD struct {
 	Count    uint64 // expiries that were not read
 	Still    bool   // has expired and was not looked at
 	Gen      int64
+	Node     NodeID
+	Wall     bool // At is a time of CLOCK_REALTIME
+	// CancelOnSet is TFD_TIMER_CANCEL_ON_SET: that CLOCK_REALTIME jumps is told (Canceled, by the fault Fault).
+	CancelOnSet bool
+	Canceled    bool
+	Fault       int
 }
 
 func sysTimerfdCreate(k *Kernel, t *Thread) Result {
@@ -104,7 +112,7 @@ func sysTimerfdCreate(k *Kernel, t *Thread) Result {
 	default:
 		return fail(unix.EINVAL)
 	}
-	x := &TimerFD{ID: k.id("timerfd"), Clock: clock}
+	x := &TimerFD{ID: k.id("timerfd"), Clock: clock, Node: t.Node}
 	k.TimerFDs[x.ID] = x
 	f := k.newFile(t, FileTimer, unix.O_RDWR|flags&unix.O_NONBLOCK)
 	f.Obj = x.ID
@@ -144,13 +152,24 @@ func sysTimerfdSettime(k *Kernel, t *Thread) Result {
 	x.At, x.Interval = 0, interval
 	if value != 0 {
 		x.At = k.expiry(t, x.Clock, value, flags&1 != 0)
-		if x.At <= k.Now {
+		if x.Wall = t.Call.Wall; x.At <= k.Now {
 			k.timerfdDue(x)
 		} else {
 			k.after(x.At, TimerFile, x.ID, x.Gen)
 		}
 	}
+	x.CancelOnSet = flags == 3 && wallClock(x.Clock)
+	if x.Canceled = x.Canceled && x.CancelOnSet; x.Canceled && value != 0 { // armed all the same
+		return k.canceled(x)
+	}
 	return 0
+}
+
+// canceled tells that CLOCK_REALTIME has jumped, once.
+func (k *Kernel) canceled(x *TimerFD) Result {
+	x.Canceled, x.Count = false, 0
+	k.Seen(net.FaultRef{Kind: fault.ClockSkew, ID: x.Fault})
+	return fail(unix.ECANCELED)
 }
 
 func sysTimerfdGettime(k *Kernel, t *Thread) Result {
@@ -202,6 +221,9 @@ func (k *Kernel) readTimer(t *Thread, f *File, n int) ([]byte, Result) {
 		return nil, fail(unix.EINVAL)
 	}
 	x := k.TimerFDs[f.Obj]
+	if x.Canceled {
+		return nil, k.canceled(x)
+	}
 	if x.Count == 0 {
 		return nil, k.notYet(t, f, Key{Kind: KeyTimer, ID: x.ID})
 	}

@@ -153,6 +153,7 @@ func (k *Kernel) futexWait(t *Thread, addr uint64, val, bits uint32, private, ab
 		case t.expired(k):
 			k.futexForget(t)
 			k.missed(t)
+			k.sawMoved(t)
 			return fail(unix.ETIMEDOUT)
 		}
 		return k.block(t, t.Call.Until) // still queued: only a signal was looked at
@@ -169,7 +170,7 @@ func (k *Kernel) futexWait(t *Thread, addr uint64, val, bits uint32, private, ab
 		if absolute {
 			until = k.expiry(t, clock, ns, true)
 		} else {
-			until = satAdd(k.Now, max(ns, 1))
+			until = satAdd(k.Now, max(k.node(t).undrift(ns), 1))
 		}
 	}
 	got, ok := k.inU32(t, addr)
@@ -333,6 +334,7 @@ func (k *Kernel) futexLock(t *Thread, addr, timeout uint64, private bool, clock 
 			return 0
 		case t.expired(k):
 			k.futexForget(t)
+			k.sawMoved(t)
 			return fail(unix.ETIMEDOUT)
 		}
 		return k.block(t, t.Call.Until)

@@ -78,6 +78,9 @@ func (k *Kernel) resume(t *Thread) {
 	if reads := page.Reads; page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs {
 		k.Now = page.NowNs
 		t.Clocks += reads
+		if len(node.ClockFaults) > 0 && reads > page.TickReads {
+			k.sawClock(node, page.WallReads > 0)
+		}
 	} else {
 		k.unsafe("thread %s of %s wrote to the page of virtual time", t.Name, k.proc(t).Path)
 	}

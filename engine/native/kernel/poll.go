@@ -42,7 +42,7 @@ func (k *Kernel) pollFile(f *File) uint32 {
 	case FileEvent:
 		return k.pollEvent(f)
 	case FileTimer:
-		if k.TimerFDs[f.Obj].Count > 0 {
+		if x := k.TimerFDs[f.Obj]; x.Count > 0 || x.Canceled {
 			return unix.POLLIN
 		}
 		return 0

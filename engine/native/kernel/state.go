@@ -75,11 +75,15 @@ type Node struct {
 	OffsetNs int64
 	DriftPPB int64
 	BootNs   int64 // CLOCK_MONOTONIC at world time 0
-	Procs    []ProcID
-	FIFOs    map[fs.InodeID]int64 // open named pipes
-	Harmed   bool                 // faults per call strike its disk: see Kernel.DiskFault
-	Slow     Slow                 // how slow its disk is
-	Torn     Torn                 // the write at which its power goes
+	// TrueOffsetNs and TrueDriftPPB are what OffsetNs and DriftPPB are without faults.
+	TrueOffsetNs int64
+	TrueDriftPPB int64
+	ClockFaults  []ClockFault
+	Procs        []ProcID
+	FIFOs        map[fs.InodeID]int64 // open named pipes
+	Harmed       bool                 // faults per call strike its disk: see Kernel.DiskFault
+	Slow         Slow                 // how slow its disk is
+	Torn         Torn                 // the write at which its power goes
 }
 
 // ThreadState is where a thread's life stands.
@@ -147,6 +151,8 @@ type Call struct {
 	End      int64  // recvmmsg: when its own timeout is over, 0 none
 	Held     FileID // the file of its first argument, kept open while it waits, 0 none
 	Slow     int    // the fault because of which it waits for a disk, 0 none
+	Wall     bool   // its deadline is a time of CLOCK_REALTIME
+	Moved    int    // the fault that has moved that clock meanwhile, 0 none
 }
 
 // Proc is one process of a program.

@@ -16,7 +16,7 @@ func (n *Node) drifted(now int64) int64 {
 
 // undrift is the inverse: the world time at which a node's clock has run for ns.
 func (n *Node) undrift(ns int64) int64 {
-	if n.DriftPPB == 0 {
+	if n.DriftPPB == 0 || ns >= farNs {
 		return ns
 	}
 	now := ns - ns/1e9*n.DriftPPB
@@ -31,6 +31,15 @@ func (k *Kernel) RealNs(n *Node) int64 { return n.OffsetNs + n.drifted(k.Now) }
 
 // MonoNs is CLOCK_MONOTONIC of a node.
 func (k *Kernel) MonoNs(n *Node) int64 { return n.BootNs + n.drifted(k.Now) }
+
+// wallClock tells whether a clock shows the date.
+func wallClock(id int) bool {
+	switch id {
+	case unix.CLOCK_REALTIME, unix.CLOCK_REALTIME_COARSE, unix.CLOCK_TAI, unix.CLOCK_REALTIME_ALARM:
+		return true
+	}
+	return false
+}
 
 // clock reads a clock of a thread.
 func (k *Kernel) clock(t *Thread, id int) (int64, bool) {
@@ -84,6 +93,7 @@ func (k *Kernel) expiry(t *Thread, clock int, ns int64, absolute bool) int64 {
 	switch clock {
 	case unix.CLOCK_REALTIME, unix.CLOCK_REALTIME_ALARM, unix.CLOCK_TAI:
 		ns -= n.OffsetNs
+		t.Call.Wall = true
 	default:
 		ns -= n.BootNs
 	}
@@ -95,7 +105,9 @@ func (k *Kernel) expiry(t *Thread, clock int, ns int64, absolute bool) int64 {
 
 func sysClockGettime(k *Kernel, t *Thread) Result {
 	k.Now += k.Cost.ClockReadNs
-	v, ok := k.clock(t, int(int32(t.Call.Args[0])))
+	id := int(int32(t.Call.Args[0]))
+	v, ok := k.clock(t, id)
+	k.sawClock(k.node(t), wallClock(id))
 	if !ok {
 		return fail(unix.EINVAL)
 	}
@@ -135,6 +147,7 @@ func sysClockSettime(k *Kernel, t *Thread) Result {
 }
 
 func sysGettimeofday(k *Kernel, t *Thread) Result {
+	k.sawClock(k.node(t), true)
 	if a := t.Call.Args[0]; a != 0 && !k.out(t, a, timevalBytes(k.RealNs(k.node(t)))) {
 		return fail(unix.EFAULT)
 	}
@@ -145,6 +158,7 @@ func sysGettimeofday(k *Kernel, t *Thread) Result {
 }
 
 func sysTime(k *Kernel, t *Thread) Result {
+	k.sawClock(k.node(t), true)
 	s := k.RealNs(k.node(t)) / 1e9
 	if a := t.Call.Args[0]; a != 0 && !k.outU64(t, a, uint64(s)) {
 		return fail(unix.EFAULT)
@@ -184,6 +198,7 @@ func sysClockNanosleep(k *Kernel, t *Thread) Result {
 func (k *Kernel) sleepFor(t *Thread, clock int, absolute bool, addr uint64) Result {
 	if t.Call.Again {
 		if t.expired(k) {
+			k.sawMoved(t)
 			return 0
 		}
 		return k.block(t, t.Call.Until, Key{Kind: KeyThread, ID: t.ID})
@@ -316,6 +331,7 @@ type PosixTimer struct {
 	Gen      int64
 	Overrun  int32 // of the signal that was delivered last
 	Still    bool  // a periodic timer whose signal is pending: it goes on when that is taken
+	Wall     bool  // At is a time of CLOCK_REALTIME
 }
 
 // forward sets a periodic timer that stands still to its next expiry, and counts those that were missed.
@@ -454,6 +470,7 @@ func sysTimerSettime(k *Kernel, t *Thread) Result {
 			return 0
 		}
 		x.At = k.expiry(t, x.Clock, value, t.Call.Args[1]&1 != 0)
+		x.Wall = t.Call.Wall
 		k.after(x.At, TimerPosix, t.Proc, int64(x.ID)<<32|x.Gen)
 	}
 	return 0

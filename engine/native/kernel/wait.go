@@ -75,7 +75,7 @@ func (k *Kernel) deadline(t *Thread, ns int64) int64 {
 	if ns < 0 {
 		return 0
 	}
-	return satAdd(k.Now, satAdd(ns, t.SlackNs))
+	return satAdd(k.Now, satAdd(k.node(t).undrift(ns), t.SlackNs))
 }
 
 func satAdd(a, b int64) int64 {

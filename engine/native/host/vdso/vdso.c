@@ -13,6 +13,7 @@ struct timepage {
 	i64 mono_ns;      /* CLOCK_MONOTONIC of this node at world time 0 */
 	i64 drift_ppb;    /* this node's clock runs so many parts in 10^9 fast */
 	i64 read_cost_ns;
+	u64 wall_reads;   /* how many of reads were of CLOCK_REALTIME */
 };
 struct timespec { i64 sec, nsec; };
 struct timeval { i64 sec, usec; };
@@ -31,6 +32,12 @@ static inline i64 elapsed(void)
 	return now;
 }
 
+static inline i64 date(void)
+{
+	PAGE->wall_reads++;
+	return PAGE->real_ns + elapsed();
+}
+
 static inline long call2(long nr, long a, long b)
 {
 	long r;
@@ -40,20 +47,19 @@ static inline long call2(long nr, long a, long b)
 
 int __vdso_clock_gettime(int clock, struct timespec *ts)
 {
-	i64 base;
+	i64 t;
 	switch (clock) {
 	case 0: case 5: case 11: /* REALTIME, REALTIME_COARSE, TAI */
-		base = PAGE->real_ns;
+		t = date();
 		break;
 	case 1: case 4: case 6: case 7: /* MONOTONIC, _RAW, _COARSE, BOOTTIME */
-		base = PAGE->mono_ns;
+		t = PAGE->mono_ns + elapsed();
 		break;
 	default:
 		return (int)call2(228, clock, (long)ts);
 	}
-	base += elapsed();
-	ts->sec = base / NSEC;
-	ts->nsec = base % NSEC;
+	ts->sec = t / NSEC;
+	ts->nsec = t % NSEC;
 	return 0;
 }
 
@@ -65,7 +71,7 @@ int __vdso_clock_getres(int clock, struct timespec *ts)
 int __vdso_gettimeofday(struct timeval *tv, void *tz)
 {
 	if (tv) {
-		i64 t = PAGE->real_ns + elapsed();
+		i64 t = date();
 		tv->sec = t / NSEC;
 		tv->usec = t % NSEC / 1000;
 	}
@@ -76,7 +82,7 @@ int __vdso_gettimeofday(struct timeval *tv, void *tz)
 
 i64 __vdso_time(i64 *p)
 {
-	i64 t = (PAGE->real_ns + elapsed()) / NSEC;
+	i64 t = date() / NSEC;
 	if (p)
 		*p = t;
 	return t;
