@@ -290,13 +290,13 @@ func Unobserved(spec *world.Spec, ledgers []fault.Ledger) []string {
 		if slices.Contains(wanted[:i], kind) {
 			continue
 		}
-		var e fault.Entry
+		e := fault.Entry{Kind: fault.Kind(kind)}
 		if k := slices.IndexFunc(sum.Entries, func(e fault.Entry) bool { return string(e.Kind) == kind }); k >= 0 {
 			e = sum.Entries[k]
 		}
 		if e.Observed == 0 {
-			reasons = append(reasons, fmt.Sprintf("%s was planned %d times, delivered %d times and never observed", kind,
-				e.Planned, e.Delivered))
+			reasons = append(reasons, fmt.Sprintf("%s was planned %d times, delivered %d times and never observed%s", kind,
+				e.Planned, e.Delivered, e.Unseen()))
 		}
 	}
 	return reasons

@@ -374,6 +374,14 @@ func TestUnobserved(t *testing.T) {
 	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
+	spec.Faults.Require, spec.Faults.Rules = []string{"duplicate", "reset", "dns_fail"}, nil
+	ledgers = []fault.Ledger{{Entries: []fault.Entry{{Kind: fault.Reset, Planned: 3}, {Kind: fault.DNSFail, Planned: 2, Delivered: 2}}}}
+	want = []string{"duplicate was planned 0 times, delivered 0 times and never observed; only datagrams (UDP) can be struck by it, for TCP hides it from programs",
+		"reset was planned 3 times, delivered 0 times and never observed; there was never a connection to reset",
+		"dns_fail was planned 2 times, delivered 2 times and never observed; programs that remember names, or write addresses, never ask"}
+	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q", got)
+	}
 	spec.Faults.Enabled = false
 	if got := Unobserved(spec, ledgers); got != nil {
 		t.Errorf("faults are off: %q", got)

@@ -219,6 +219,7 @@ func (l *loader) knob(n *node, k *knob, rules []world.FaultRule) (world.FaultRul
 	}
 	if written := group.get(k.rate); written != nil {
 		r.RatePPM, r.ByUser = written.value.(uint64), true
+		l.hidden(written.position, &r, "faults."+k.group+"."+k.rate)
 	}
 	switch k.kind {
 	case "delay":
@@ -240,6 +241,50 @@ func (l *loader) knob(n *node, k *knob, rules []world.FaultRule) (world.FaultRul
 		}
 	}
 	return r, r.ByUser || r.RatePPM > 0
+}
+
+// hidden refuses a rule of a kind that TCP hides where nothing but TCP is spoken, as far as that can be known: drivers of
+// ours speak it on links of their clients.
+func (l *loader) hidden(at position, r *world.FaultRule, key string) {
+	if !fault.OnlyDatagrams(fault.Kind(r.Kind)) || r.RatePPM == 0 {
+		return
+	}
+	links := 0
+	for i, a := range l.nodes {
+		for _, b := range l.nodes[:i] {
+			if a.spec.Role == world.Checker || b.spec.Role == world.Checker || a.spec.Role == world.Client && b.spec.Role == world.Client {
+				continue
+			}
+			if len(r.Targets) > 0 && !slices.ContainsFunc(r.Targets, func(t string) bool { return concerns(t, a.spec.Name, b.spec.Name) }) {
+				continue
+			}
+			if links++; !l.onlyTCP(&a.spec) && !l.onlyTCP(&b.spec) {
+				return
+			}
+		}
+	}
+	if links > 0 {
+		l.fail(at, "leave it out, or use drop, delay or corrupt, which TCP turns into time", "%s: only datagrams (UDP) can be struck by %s, and drivers speak TCP on all links concerned", key, r.Kind)
+	}
+}
+
+// concerns tells whether a target, a node or a link, is about the link of two nodes.
+func concerns(target, a, b string) bool {
+	switch target {
+	case a, b, a + "-" + b, b + "-" + a, a + "->" + b, b + "->" + a:
+		return true
+	}
+	return false
+}
+
+// onlyTCP tells whether a node is a client on which nothing runs but drivers that speak TCP.
+func (l *loader) onlyTCP(n *world.Node) bool {
+	if n.Role != world.Client || len(n.Command) > 0 || n.Health != nil {
+		return false
+	}
+	return !slices.ContainsFunc(l.spec.Workloads, func(w world.Workload) bool {
+		return w.Node == n.Name && (w.Driver == "command" || w.Driver == "composer")
+	})
 }
 
 // shaped makes a rule for each shape of partitions that is written.
@@ -391,6 +436,7 @@ func (l *loader) sentence(n *node, key string, roles []string) (world.FaultRule,
 	}
 	if len(l.errs) == before {
 		l.partShape(n.position, &r, key)
+		l.hidden(n.position, &r, key)
 	}
 	if len(l.errs) == before && len(r.At) > 0 {
 		l.calls(n.position, &r, key)
@@ -468,6 +514,7 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 			r.Targets = append(r.Targets, t.text)
 		}
 	}
+	l.hidden(n.get("kind").position, &r, key)
 	if s := n.get("shape"); s != nil && len(l.errs) == before {
 		r.Shape = s.text
 		l.partShape(s.position, &r, key)

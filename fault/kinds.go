@@ -20,6 +20,22 @@ func PerPacket(k Kind) bool {
 	return false
 }
 
+// OnlyDatagrams tells the kinds that TCP hides from programs: it puts segments in order, and drops what it has.
+func OnlyDatagrams(k Kind) bool { return k == Duplicate || k == Reorder }
+
+// Unseen explains why no program may have observed a kind; empty where there is nothing to say.
+func (e *Entry) Unseen() string {
+	switch {
+	case OnlyDatagrams(e.Kind):
+		return "; only datagrams (UDP) can be struck by it, for TCP hides it from programs"
+	case e.Kind == Reset && e.Delivered == 0 && e.Planned > 0:
+		return "; there was never a connection to reset"
+	case e.Kind == DNSFail && e.Delivered > 0:
+		return "; programs that remember names, or write addresses, never ask"
+	}
+	return ""
+}
+
 // PerCall tells whether a kind is drawn for each call on a node's disk (see Plan.Call).
 func PerCall(k Kind) bool {
 	switch k {
