@@ -282,9 +282,14 @@ var workloadKeys = of(
 			field{name: "type", shape: oneOf("put", "get", "delete", "SET", "GET", "INCR", "DEL"), says: "http: put, get, delete; redis: SET, GET, INCR, DEL."},
 			field{name: "weight", shape: shape{kind: whole, max: 1e6}, says: "Its share of all operations.", def: "1"},
 			field{name: "key_pattern", shape: aText, says: "Text with `{random}`, `{random:a-b}`, `{seq}`, `{seq:a-b}`, `{zipf:a-b}`, `{client}`, `{uuid}`.", def: "key-{random:0-9}"},
-			field{name: "value_size", shape: shape{kind: whole, max: maxValueBytes}, says: "Bytes of the values written; no value is shorter than what makes it unique.", def: "that length"},
+			field{name: "value_size", shape: anyOf(shape{kind: whole, max: maxValueBytes}, listOf(shape{kind: whole, max: maxValueBytes})), says: "Bytes of the values written; no value is shorter than what makes it unique. `[a, b]`: from a to b, every second one at a boundary (a, b, powers of two, one less and one more), and then short values may repeat.", def: "that length"},
 			field{name: "path", shape: aText, says: "http: the path below the target's own, with `{key}`.", def: "/kv/{key}"},
 		)), says: "The mix.", def: "one read for each write"},
+		field{name: "dictionary", shape: of(
+			field{name: "probability", shape: aRate, says: "How often a key, or what is behind a value, is a special one.", def: "0.05"},
+			field{name: "file", shape: aText, says: "More of them, one a line: a text, or a JSON string such as `\"a\\u0000\"`, and `\"ab\"*100` for a hundred of them. Empty lines and those that begin with `#` are left out."},
+			field{name: "only_file", shape: aFlag, says: "Take none but those of the file.", def: "false"},
+		), says: "Special keys and values: `~tmp`, texts around path limits, Unicode that is not what it looks like, very long ones. Each tape takes a few of them. Without this key there are none."},
 		field{name: "environment", shape: shape{kind: variables}, says: "command, composer: variables for the program or the commands."},
 		field{name: "options", shape: of(
 			field{name: "spread", shape: oneOf("first", "round-robin", "client", "hash", "failover"), says: "Which of several servers an operation goes to.", def: "http: round-robin, redis: first"},

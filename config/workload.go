@@ -113,7 +113,7 @@ func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 	l.onlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
 	l.onlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http", "master": "redis", "replicas": "redis",
 		"command": "command", "environment": "command composer", "template": "composer",
-		"qps": "http redis", "max_operations": "http redis", "timeout": "http redis", "clients": "http redis composer", "operations": "http redis", "options": "http redis"})
+		"qps": "http redis", "max_operations": "http redis", "timeout": "http redis", "clients": "http redis composer", "operations": "http redis", "dictionary": "http redis", "options": "http redis"})
 	w.Node = valueOr(n.get("node"), "")
 	if on := n.get("node"); on != nil && l.known(on.position, key+".node", w.Node) && l.node(w.Node).spec.Role != world.Client {
 		l.fail(on.position, "give it `role: client`, or leave `node:` out for a client of its own", "%s.node: %s is a server, and drivers run on clients", key, w.Node)
@@ -155,6 +155,7 @@ func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 		l.fail(n.position, remedy, "%s does not say which server it talks to", key)
 	}
 	l.mix(c.get("operations"), &w, key+".config.operations")
+	l.dictionary(c.get("dictionary"), &w, key+".config.dictionary")
 	return w, true
 }
 
@@ -259,8 +260,9 @@ func (l *loader) mix(n *node, w *world.Workload, key string) {
 	for i, item := range n.list() {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		o := world.Operation{Kind: valueOr(item.get("type"), ""), Weight: int(valueOr(item.get("weight"), int64(1))),
-			KeyPattern:     valueOr(item.get("key_pattern"), defaultKeyPattern),
-			ValueSizeBytes: int(valueOr(item.get("value_size"), int64(0))), Path: valueOr(item.get("path"), "")}
+			KeyPattern: valueOr(item.get("key_pattern"), defaultKeyPattern),
+			Path:       valueOr(item.get("path"), "")}
+		l.valueSize(item.get("value_size"), &o, at)
 		if o.Kind == "" {
 			l.missing(item, "type", "add `type:`, one of "+strings.Join(kinds, ", "), "%s has no type", at)
 			continue
@@ -284,6 +286,71 @@ func (l *loader) mix(n *node, w *world.Workload, key string) {
 	}
 	if len(n.items) == 0 || len(w.Mix) == len(n.items) && total == 0 {
 		l.fail(n.position, "give at least one operation a weight above 0", "%s: no operation would ever be done", key)
+	}
+}
+
+// valueSize reads a size, or the two ends of a range of sizes.
+func (l *loader) valueSize(n *node, o *world.Operation, key string) {
+	if n == nil || n.bad {
+		return
+	}
+	if n.kind == scalar {
+		o.ValueSizeBytes = int(valueOr(n, int64(0)))
+		return
+	}
+	items := n.list()
+	if len(items) != 2 || valueOr(items[0], int64(0)) > valueOr(items[1], int64(0)) || valueOr(items[1], int64(1)) == 0 {
+		l.fail(n.position, "write `value_size: [a, b]` with a <= b, such as [0, 4097]", "%s.value_size is no range", key)
+		return
+	}
+	o.ValueSizeBytes, o.MaxValueBytes = int(valueOr(items[0], int64(0))), int(valueOr(items[1], int64(0)))
+}
+
+// Limits of a dictionary: a driver gets it in its environment.
+const (
+	maxDictionary      = 1000 // entries
+	maxDictionaryBytes = 64 << 10
+)
+
+// dictionary reads the special keys and values of a workload.
+func (l *loader) dictionary(n *node, w *world.Workload, key string) {
+	if n == nil || n.bad {
+		return
+	}
+	w.SpecialPPM = valueOr(n.get("probability"), uint64(50_000))
+	if w.Dictionary = slices.Clone(world.Dictionary); valueOr(n.get("only_file"), false) {
+		w.Dictionary = nil
+	}
+	f := n.get("file")
+	if f == nil {
+		if len(w.Dictionary) == 0 {
+			l.fail(n.position, "name a `file:`, or leave `only_file` out", "%s has no special values", key)
+		}
+		return
+	}
+	name := l.beside(f.file, f.text)
+	text, err := os.ReadFile(l.under(l.spec.Dir, f.text))
+	if err != nil {
+		l.fail(f.position, "name a file of the project", "%s.file: %v", key, err)
+		return
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if _, err := world.Special(line); err != nil {
+			l.fail(f.position, "correct that line, or take it out", "%s:%d: %v", name, i+1, err)
+			return
+		}
+		w.Dictionary = append(w.Dictionary, line)
+	}
+	if n := len(strings.Join(w.Dictionary, "\n")); len(w.Dictionary) > maxDictionary || n > maxDictionaryBytes {
+		l.fail(f.position, fmt.Sprintf("keep it within %d lines and %d bytes; `\"ab\"*100` makes long texts of short lines", maxDictionary, maxDictionaryBytes),
+			"%s has %d lines of %d bytes", key, len(w.Dictionary), n)
+	}
+	if len(w.Dictionary) == 0 {
+		l.fail(f.position, "write a special value into it", "%s: %s has no special values", key, name)
 	}
 }
 

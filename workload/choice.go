@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -172,6 +173,8 @@ type chooser struct {
 	mix     []entry
 	total   uint64   // weight
 	counts  []uint64 // operations so far, by entry
+	special []string // the special values of this run
+	ppm     uint64   // how often they are taken
 }
 
 // operation is one that a client shall do.
@@ -193,10 +196,69 @@ func (c *chooser) next(k int) operation {
 	e := &c.mix[i]
 	o := operation{entry: e, key: e.pattern.key(d, c.client, c.counts[i]*uint64(c.clients)+uint64(c.client))}
 	c.counts[i]++
+	if len(c.special) > 0 && d.below(1e6) < c.ppm {
+		o.key = c.special[d.below(uint64(len(c.special)))]
+	}
 	if writes(e.Kind) {
-		o.value = value(c.name, k, e.ValueSizeBytes)
+		o.value = c.value(d, e, k)
 	}
 	return o
+}
+
+// value draws what an operation writes.
+func (c *chooser) value(d *dice, e *entry, k int) string {
+	size := e.ValueSizeBytes
+	if e.MaxValueBytes > 0 {
+		size = d.size(e.ValueSizeBytes, e.MaxValueBytes)
+	}
+	v := value(c.name, k, size)
+	if e.MaxValueBytes > 0 && size < len(v) {
+		v = v[len(v)-size:] // a small size was asked for: such values may repeat
+	}
+	if len(c.special) > 0 && d.below(1e6) < c.ppm {
+		if s := c.special[d.below(uint64(len(c.special)))]; len(v)+len(s) < MaxValueBytes {
+			v += " " + s // after what makes it unique
+		}
+	}
+	return v
+}
+
+// sizes around which buffers, pages and length fields end.
+func boundaries(low, high int) []int {
+	all := []int{low, high}
+	for power := 1; power <= 2*high; power *= 2 {
+		all = append(all, power-1, power, power+1)
+	}
+	all = append(all, high-1)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return slices.DeleteFunc(all, func(n int) bool { return n < low || n > high })
+}
+
+// size draws from [low, high]: every second time a boundary.
+func (d *dice) size(low, high int) int {
+	if d.below(2) == 0 {
+		all := boundaries(low, high)
+		return all[d.below(uint64(len(all)))]
+	}
+	return low + int(d.below(uint64(high-low)+1))
+}
+
+// specialsOfRun is how many special values a run uses: few, so that clients meet on them.
+const specialsOfRun = 6
+
+// specials takes the special values of a run.
+func specials(seed uint64, dictionary []string) ([]string, error) {
+	d := newDice(seed, -1, 0)
+	var all []string
+	for range min(specialsOfRun, len(dictionary)) {
+		text, err := world.Special(dictionary[d.below(uint64(len(dictionary)))])
+		if err != nil {
+			return nil, fmt.Errorf("dictionary: %w", err)
+		}
+		all = append(all, text)
+	}
+	return all, nil
 }
 
 func writes(kind string) bool {

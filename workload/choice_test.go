@@ -163,3 +163,92 @@ func TestValidate(t *testing.T) {
 		t.Errorf("a command is not for this package to judge: %v", err)
 	}
 }
+
+// Sizes of a range stay in it, meet each boundary, and lie between boundaries too.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		low, high int
+		want      []int
+	}{
+		{0, 4097, []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 127, 128, 129, 255, 256, 257, 4095, 4096, 4097}},
+		{100, 100, []int{100}},
+		{250, 300, []int{250, 255, 256, 257, 299, 300}},
+		{0, 1, []int{0, 1}},
+	} {
+		seen := map[int]int{}
+		for k := range 5000 {
+			n := newDice(3, 0, k).size(c.low, c.high)
+			if n < c.low || n > c.high {
+				t.Fatalf("[%d, %d] gave %d", c.low, c.high, n)
+			}
+			seen[n]++
+		}
+		for _, n := range c.want {
+			if seen[n] == 0 {
+				t.Errorf("[%d, %d] never gave %d", c.low, c.high, n)
+			}
+		}
+		if c.high-c.low > 1000 && len(seen) < 1000 {
+			t.Errorf("[%d, %d] gave %d sizes only", c.low, c.high, len(seen))
+		}
+	}
+}
+
+// Values of a range have the size that was drawn, and are unique where they are long enough.
+func TestValuesOfARange(t *testing.T) {
+	e := &entry{Operation: world.Operation{Kind: "put", ValueSizeBytes: 0, MaxValueBytes: 64}}
+	seen := map[string]bool{}
+	empty := false
+	for client := range 4 {
+		c := chooser{seed: 5, client: client, clients: 4, name: fmt.Sprintf("load/c%d", client)}
+		for k := range 300 {
+			v := c.value(newDice(5, client, k), e, k)
+			empty = empty || v == ""
+			if len(v) > 64 || len(v) >= len(value(c.name, k, 0)) && seen[v] {
+				t.Fatalf("value %q again, or too long", v)
+			}
+			seen[v] = true
+		}
+	}
+	if !empty {
+		t.Error("no value was empty")
+	}
+}
+
+// Special values come as often as they should, a few in each run, and all of them over many.
+func TestSpecials(t *testing.T) {
+	p, err := parsePattern("k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for seed := range uint64(200) {
+		special, err := specials(seed, world.Dictionary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := chooser{seed: seed, clients: 1, name: "c0", total: 1, counts: make([]uint64, 1), special: special, ppm: 200_000,
+			mix: []entry{{Operation: world.Operation{Kind: "set"}, pattern: p, weight: 1}}}
+		keys, values, seen := 0, 0, map[string]bool{}
+		for k := range 500 {
+			o := c.next(k)
+			if o.key != "k" {
+				keys++
+				seen[o.key] = true
+				all[o.key] = true
+			}
+			if o.value != value("c0", k, 0) {
+				values++
+			}
+			if !strings.HasPrefix(o.value, value("c0", k, 0)) {
+				t.Fatalf("value %q is not unique", o.value)
+			}
+		}
+		if keys < 60 || keys > 140 || values < 60 || values > 140 || len(seen) > specialsOfRun {
+			t.Fatalf("seed %d: %d keys, %d values, %d special ones", seed, keys, values, len(seen))
+		}
+	}
+	if len(all) != len(world.Dictionary) {
+		t.Errorf("%d of %d special values in 200 runs", len(all), len(world.Dictionary))
+	}
+}

@@ -124,6 +124,8 @@ type settings struct {
 	weight   uint64
 	dialect  dialect
 	skip     *world.Workload // knows which operations are left out
+	ppm      uint64          // how often keys and values are special
+	words    []string        // the dictionary
 }
 
 // dialect is what http and redis drivers do not share.
@@ -199,7 +201,7 @@ func newSettings(w *world.Workload) (*settings, error) {
 			return nil, fmt.Errorf("driver %s has no option %q; it has %s", w.Driver, name, strings.Join(k.options, ", "))
 		}
 	}
-	s := &settings{name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs), limit: w.Operations,
+	s := &settings{name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs), limit: w.Operations, ppm: w.SpecialPPM, words: w.Dictionary,
 		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.spread), skip: w}
 	switch {
 	case s.clients > MaxClients:
@@ -226,7 +228,7 @@ func newSettings(w *world.Workload) (*settings, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.Weight < 0 || o.ValueSizeBytes < 0 || o.ValueSizeBytes > MaxValueBytes {
+		if o.Weight < 0 || o.ValueSizeBytes < 0 || max(o.ValueSizeBytes, o.MaxValueBytes) > MaxValueBytes || o.MaxValueBytes != 0 && o.MaxValueBytes < o.ValueSizeBytes {
 			return nil, fmt.Errorf("operation %s: the weight must not be negative, and the value size be from 0 to %d bytes", o.Kind, MaxValueBytes)
 		}
 		s.mix = append(s.mix, entry{o, p, uint64(o.Weight)})
@@ -244,6 +246,13 @@ func newSettings(w *world.Workload) (*settings, error) {
 type counts struct{ ok, fail, info, skipped int }
 
 func (s *settings) run(seed uint64, report *reporter) (counts, error) {
+	var special []string
+	if s.ppm > 0 {
+		var err error
+		if special, err = specials(seed, s.words); err != nil {
+			return counts{}, err
+		}
+	}
 	start := time.Now()
 	clients := make([]client, s.clients)
 	var all sync.WaitGroup
@@ -253,7 +262,7 @@ func (s *settings) run(seed uint64, report *reporter) (counts, error) {
 			name = s.name + "/" + name
 		}
 		clients[i] = client{settings: s, number: i, name: name, report: report, start: start, conns: newConnections(s.dialect.targets()),
-			chooser: chooser{seed: seed, client: i, clients: s.clients, name: name, mix: s.mix, total: s.weight, counts: make([]uint64, len(s.mix))}}
+			chooser: chooser{seed: seed, client: i, clients: s.clients, name: name, mix: s.mix, total: s.weight, counts: make([]uint64, len(s.mix)), special: special, ppm: s.ppm}}
 		all.Add(1)
 		go func() {
 			defer all.Done()

@@ -187,12 +187,16 @@ type Workload struct {
 	RatePerS   float64 `json:"rate_per_s,omitempty"`
 	DurationNs int64   `json:"duration_ns"`
 	// Operations bounds the number of operations; 0 means that only DurationNs does.
-	Operations int               `json:"operations,omitempty"`
-	Targets    []string          `json:"targets,omitempty"` // http: base URLs; redis: redis://host:port, first is the master
-	Mix        []Operation       `json:"mix,omitempty"`
-	Command    []string          `json:"command,omitempty"` // driver command
-	Env        []string          `json:"env,omitempty"`
-	TimeoutNs  int64             `json:"timeout_ns,omitempty"` // per operation
+	Operations int         `json:"operations,omitempty"`
+	Targets    []string    `json:"targets,omitempty"` // http: base URLs; redis: redis://host:port, first is the master
+	Mix        []Operation `json:"mix,omitempty"`
+	Command    []string    `json:"command,omitempty"` // driver command
+	Env        []string    `json:"env,omitempty"`
+	TimeoutNs  int64       `json:"timeout_ns,omitempty"` // per operation
+	// SpecialPPM is the chance, in parts per million, that a key or a value is special: one of Dictionary, whose lines
+	// Special reads.
+	SpecialPPM uint64            `json:"special_ppm,omitempty"`
+	Dictionary []string          `json:"dictionary,omitempty"`
 	Options    map[string]string `json:"options,omitempty"`
 	Skip       []Skip            `json:"skip,omitempty"` // operations that clients leave out; a Cut sets it
 }
@@ -203,7 +207,9 @@ type Operation struct {
 	Weight         int    `json:"weight"`
 	KeyPattern     string `json:"key_pattern"`
 	ValueSizeBytes int    `json:"value_size_bytes,omitempty"`
-	Path           string `json:"path,omitempty"` // http: path template with {key}
+	// MaxValueBytes, if it is not 0, makes sizes vary from ValueSizeBytes to it.
+	MaxValueBytes int    `json:"max_value_bytes,omitempty"`
+	Path          string `json:"path,omitempty"` // http: path template with {key}
 }
 
 // PropertyKind says when a property must hold.
