@@ -17,13 +17,16 @@ type mark struct {
 	Key  int64
 	Own  bool
 	Seen bool // Overdue has reported it
+	// Ack says that only an acknowledgement was withheld. Who waits for room in the send buffer sees that, and nobody else;
+	// Full says that somebody did.
+	Ack, Full bool
 }
 
-// withhold remembers that ref keeps something from sk that was due at due.
-func (s *State) withhold(sk *sock, ref FaultRef, due int64, events uint32, key int64, own bool) {
+// withhold remembers that ref keeps something from sk that was due at due. It gives nil where a mark says that already.
+func (s *State) withhold(sk *sock, ref FaultRef, due int64, events uint32, key int64, own bool) *mark {
 	for i := range sk.Marks {
 		if m := &sk.Marks[i]; m.Key == key && m.Own == own && m.Arrived == 0 && m.Ref.Kind == ref.Kind {
-			return // lost or held once more
+			return nil // lost or held once more
 		}
 	}
 	if len(sk.Marks) >= maxMarks {
@@ -32,6 +35,17 @@ func (s *State) withhold(sk *sock, ref FaultRef, due int64, events uint32, key i
 	}
 	ref.Events = events
 	sk.Marks = append(sk.Marks, mark{Due: due, Ref: ref, Key: key, Own: own})
+	return &sk.Marks[len(sk.Marks)-1]
+}
+
+// wantRoom remembers that somebody found the send buffer full.
+func (sk *sock) wantRoom() {
+	sk.NoSpace = true
+	for i := range sk.Marks {
+		if m := &sk.Marks[i]; m.Ack && m.Arrived == 0 {
+			m.Full = true
+		}
+	}
 }
 
 // bring remembers that ref has made something happen on sk.
@@ -53,7 +67,7 @@ func (sk *sock) arrived(now int64, done func(*mark) bool) {
 			m.Arrived = max(now, 1)
 		}
 	}
-	sk.Marks = slices.DeleteFunc(sk.Marks, func(m mark) bool { return m.Seen && m.Arrived != 0 })
+	sk.Marks = slices.DeleteFunc(sk.Marks, func(m mark) bool { return m.Arrived != 0 && (m.Seen || m.Ack && !m.Full) })
 }
 
 // Overdue lists the faults because of which something was due on a socket at some time in [sinceNs, now] and was
@@ -73,7 +87,7 @@ func (s *State) Overdue(env Env, id SockID, sinceNs int64) []FaultRef {
 	}
 	for i := range sk.Marks {
 		m := &sk.Marks[i]
-		if m.Key < 0 && asBefore {
+		if m.Key < 0 && asBefore || m.Ack && !m.Full {
 			continue
 		}
 		if !m.Seen && m.Due <= now && (m.Arrived == 0 || m.Arrived >= sinceNs) {
@@ -105,7 +119,10 @@ func (s *State) withholdTCP(p *packet, due int64, ref FaultRef) {
 			if t.State == synSent {
 				events = POLLIN | POLLOUT
 			}
-			s.withhold(to, ref, due, events, p.Ack, true)
+			m := s.withhold(to, ref, due, events, p.Ack, true)
+			if m != nil && t.State != synSent && end == p.Seq {
+				m.Ack, m.Full = true, to.NoSpace
+			}
 		}
 	} else if p.Flags&flagSYN != 0 && p.Flags&flagACK == 0 {
 		if l := s.listener(p.To, p.Dst, p.Src); l != nil {

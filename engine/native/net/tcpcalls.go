@@ -160,12 +160,12 @@ func (s *State) tcpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 	}
 	room := sk.Opt.SndBuf - t.queued()
 	if room <= 0 {
-		sk.NoSpace = true
+		sk.wantRoom()
 		return 0, EAGAIN
 	}
 	data := a.Data[:min(int64(len(a.Data)), room)]
 	if len(data) < len(a.Data) {
-		sk.NoSpace = true
+		sk.wantRoom()
 	}
 	s.Bytes += int64(len(data))
 	t.write(data)
@@ -374,7 +374,7 @@ func (sk *sock) tcpPoll() uint32 {
 		case sk.Shut&shutWR != 0 || sk.tcpWritable():
 			mask |= pollOut
 		default:
-			sk.NoSpace = true
+			sk.wantRoom()
 		}
 	}
 	if sk.Err != OK {
