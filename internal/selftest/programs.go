@@ -3,6 +3,7 @@ package selftest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -21,7 +24,8 @@ const (
 )
 
 // Programs are the roles that this program plays inside the worlds of Cases.
-var Programs = map[string]func(out io.Writer) error{"sleep": sleep, "echo": echo, "talk": talk, "burst": burst, "store": store, "resolve": resolve}
+var Programs = map[string]func(out io.Writer) error{"sleep": sleep, "echo": echo, "talk": talk, "burst": burst, "store": store, "resolve": resolve,
+	"date": date, "clock": clock, "compare": compare}
 
 func sleep(io.Writer) error {
 	time.Sleep(time.Hour)
@@ -147,6 +151,7 @@ const (
 	data  = "/selftest-data"
 	count = "/selftest-count" // the round, synchronised
 	mark  = "/selftest-mark-" // a file for each round, made after that and not synchronised
+	page  = "/selftest-page"  // eight KiB of one letter
 )
 
 // store writes a file, synchronises it, reads it back and says what went wrong first. After a start it looks whether
@@ -157,17 +162,25 @@ func store(out io.Writer) error {
 			fmt.Fprintln(out, "lost")
 		}
 	}
+	if b, err := os.ReadFile(page); err == nil && len(b) > 0 && bytes.Count(b, b[:1]) != len(b) {
+		fmt.Fprintln(out, "torn")
+	}
 	content := bytes.Repeat([]byte("bloodhound"), 400)
 	for i := range rounds {
 		began := time.Now()
 		word := "same"
 		if err := roundTrip(content); err != nil {
 			word = err.Error()
-		} else if time.Since(began) > 20*time.Millisecond {
+		} else if time.Since(began) > 4*time.Millisecond {
 			word = "slow"
 		}
 		fmt.Fprintln(out, word)
 		if word == "same" {
+			if f, err := os.OpenFile(page, os.O_RDWR|os.O_CREATE, 0o666); err == nil {
+				f.WriteAt(bytes.Repeat([]byte{'a' + byte(i%26)}, 8192), 0)
+				f.Sync()
+				f.Close()
+			}
 			if f, err := os.Create(count); err == nil {
 				fmt.Fprintf(f, "%02d", i)
 				f.Sync()
@@ -231,4 +244,75 @@ func resolve(out io.Writer) error {
 		time.Sleep(interval)
 	}
 	return sleep(out)
+}
+
+// date compares the date with the time since the machine was started, which goes on as ever.
+func date(out io.Writer) error {
+	ahead := func() int64 { return read(unix.CLOCK_REALTIME) - read(unix.CLOCK_MONOTONIC) }
+	begin := ahead()
+	for range rounds {
+		if d := time.Duration(ahead() - begin); d.Abs() < 10*time.Millisecond {
+			fmt.Fprintln(out, "right")
+		} else {
+			fmt.Fprintln(out, "wrong")
+		}
+		time.Sleep(interval)
+	}
+	return sleep(out)
+}
+
+// clock answers with its time since the machine was started, and compare says whether as much of it goes by there as
+// here.
+func clock(io.Writer) error {
+	p, err := net.ListenPacket("udp4", ":"+port)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, 8)
+	for {
+		_, from, err := p.ReadFrom(b)
+		if err != nil {
+			return err
+		}
+		p.WriteTo(binary.LittleEndian.AppendUint64(nil, uint64(read(unix.CLOCK_MONOTONIC))), from)
+	}
+}
+
+func compare(out io.Writer) error {
+	time.Sleep(100 * time.Millisecond)
+	c, err := net.Dial("udp4", "n1:"+port)
+	if err != nil {
+		return err
+	}
+	var here, there int64
+	for i := range rounds {
+		b := make([]byte, 8)
+		c.SetDeadline(time.Now().Add(patience))
+		if _, err := c.Write(b); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(c, b); err != nil {
+			return err
+		}
+		h, t := read(unix.CLOCK_MONOTONIC), int64(binary.LittleEndian.Uint64(b))
+		switch d := time.Duration((h - here) - (t - there)); {
+		case i == 0:
+		case d.Abs() < 2*time.Millisecond:
+			fmt.Fprintln(out, "agree")
+		default:
+			fmt.Fprintln(out, "differ")
+		}
+		here, there = h, t
+		time.Sleep(interval)
+	}
+	return sleep(out)
+}
+
+// read reads a clock, in nanoseconds.
+func read(clock int32) int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		panic("selftest: " + err.Error())
+	}
+	return t.Nano()
 }

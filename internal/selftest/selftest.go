@@ -43,6 +43,13 @@ var Cases = []Case{
 	{fault.ReadFail, "store", "", "rate 0.1", "n1", "n3", "same", "read: input/output error"},
 	{fault.PartialWrite, "store", "", "rate 0.1", "n1", "n3", "same", "short"},
 	{fault.FsyncFail, "store", "", "rate 0.1", "n1", "n3", "same", "fsync: input/output error"},
+	{fault.TornWrite, "store", "", "rate 0.05 for 50ms..100ms", "n1", "n3", "same", "torn"},
+	{fault.ReadCorrupt, "store", "", "rate 0.1", "n1", "n3", "same", "wrong"},
+	{fault.DiskFull, "store", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "same", "write: no space left on device"},
+	{fault.SlowDisk, "store", "", "rate 0.02 for 200ms..400ms by 5ms..20ms", "n1", "n3", "same", "slow"},
+	{fault.ClockSkew, "date", "", "rate 0.02 for 200ms..400ms by 50ms..500ms", "n1", "n3", "right", "wrong"},
+	{fault.ClockJump, "date", "", "rate 0.01 by 1s..60s", "n1", "n3", "right", "wrong"},
+	{fault.ClockDrift, "clock", "compare", "rate 0.02 for 200ms..400ms by 100000ppm", "n1", "n3", "agree", "differ"},
 }
 
 // Seed is the tape on which every case shows its fault.
@@ -88,7 +95,7 @@ func (c *Case) Spec(self string, role func(name string) []string, which Which) (
 		return nil, err
 	}
 	s.Faults = world.Faults{Enabled: true, StartNs: 150e6, StopNs: 6e9, Rules: []world.FaultRule{r}}
-	if s.Faults.Strikes(string(fault.PowerLoss)) {
+	if s.Faults.Strikes(string(fault.PowerLoss)) || s.Faults.Strikes(string(fault.TornWrite)) {
 		s.Cost.SyncNs = 1e6
 	}
 	return s, nil
