@@ -47,7 +47,9 @@ type options struct {
 	keys       int
 	timeout    time.Duration
 	mutation   string
-	skip       []skip
+	// compactAfter is how old a revision of etcd is when it is compacted; 0 compacts nothing.
+	compactAfter time.Duration
+	skip         []skip
 }
 
 // skip is a row of operations that a client leaves out, from From on and before To, which 0 leaves open.
@@ -67,6 +69,8 @@ func main() {
 	flag.IntVar(&o.keys, "keys", 4, "number of keys")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Second, "how long an operation may take")
 	flag.StringVar(&o.mutation, "mutation", none, "a rule to break: retry, claim-fail, claim-ok, stale, only-reads, idle, same-client")
+	flag.DurationVar(&o.compactAfter, "compact-after", 0,
+		"etcd: compact revisions of this age, and read at the revision that the client saw last in transactions that write")
 	flag.Parse()
 	o.endpoints = strings.Split(*endpoints, ",")
 
@@ -79,6 +83,9 @@ func main() {
 	case none, retry, claimFail, claimOk, stale, onlyReads, idle, sameClient:
 	default:
 		log.Fatalf("driver: no mutation %q", o.mutation)
+	}
+	if o.compactAfter < 0 || o.compactAfter > 0 && o.store != "etcd" {
+		log.Fatal("driver: -compact-after is a time, and for etcd")
 	}
 	if text := os.Getenv("BLOODHOUND_SKIP"); text != "" {
 		if err := json.Unmarshal([]byte(text), &o.skip); err != nil {
@@ -93,19 +100,29 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	run(o, open(o), report)
+	run(o, func() store { return open(o) }, report)
 }
 
-func run(o options, s store, report io.Writer) {
+func run(o options, open func() store, report io.Writer) {
 	var clients sync.WaitGroup
 	for i := range o.clients {
 		share := o.operations / o.clients
 		if i < o.operations%o.clients {
 			share++
 		}
-		clients.Go(func() { (&client{o: o, store: s, report: report, number: i}).run(share) })
+		clients.Go(func() { (&client{o: o, store: open(), report: report, label: fmt.Sprintf("c%d", i)}).run(i, share) })
 	}
+	done := make(chan struct{})
+	compactor := make(chan struct{})
+	go func() {
+		defer close(compactor)
+		if o.compactAfter > 0 {
+			(&client{o: o, store: open(), report: report, label: "compactor"}).compact(done)
+		}
+	}()
 	clients.Wait()
+	close(done)
+	<-compactor
 }
 
 // answer is what a store said of an operation.
@@ -115,9 +132,11 @@ type answer struct {
 	err   error
 	// notDone is a proof that the operation did nothing and never will.
 	notDone bool
+	// revision is the one that etcd was at, if it answered.
+	revision string
 }
 
-// store performs one operation against one endpoint, once.
+// store performs one operation against one endpoint, once. Each client has one of its own.
 type store interface {
 	do(ctx context.Context, endpoint, op, key, value string) answer
 }
@@ -141,19 +160,17 @@ type client struct {
 	o       options
 	store   store
 	report  io.Writer
-	number  int
+	label   string
 	retired int
 }
 
-func (c *client) name() string { return fmt.Sprintf("c%d.%d", c.number, c.retired) }
+func (c *client) name() string { return fmt.Sprintf("%s.%d", c.label, c.retired) }
 
-func (c *client) run(operations int) {
+func (c *client) run(number, operations int) {
 	if c.o.mutation == idle {
 		return
 	}
-	var seed [32]byte
-	crand.Read(seed[:])
-	rnd := rand.New(rand.NewChaCha8(seed))
+	rnd := newRand()
 	pause := time.Duration(float64(c.o.clients) / c.o.ratePerS * float64(time.Second))
 	next := time.Now().Add(time.Duration(rnd.Int64N(int64(pause))))
 	for i := range operations {
@@ -165,9 +182,11 @@ func (c *client) run(operations int) {
 		switch n := rnd.IntN(20); {
 		case c.o.mutation == onlyReads:
 		case n < 10:
-			op, value = "put", fmt.Sprintf("v%d.%d", c.number, i)
+			op, value = "put", fmt.Sprintf("v%d.%d", number, i)
 		case n < 11:
 			op = "delete"
+		case n < 15 && c.o.compactAfter > 0:
+			op, value = "txn", fmt.Sprintf("v%d.%d", number, i)
 		}
 		if c.skips(i) {
 			continue
@@ -176,17 +195,44 @@ func (c *client) run(operations int) {
 	}
 }
 
+// compact works as Kubernetes' API server does: it looks which revision is the present one, and a while later compacts
+// it, and all before it.
+func (c *client) compact(done <-chan struct{}) {
+	rnd := newRand()
+	for i := 0; ; i += 2 {
+		look, then := c.o.endpoints[rnd.IntN(len(c.o.endpoints))], c.o.endpoints[rnd.IntN(len(c.o.endpoints))]
+		revision := ""
+		if !c.skips(i) {
+			revision = c.perform(look, "get", "k0", "").revision
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(c.o.compactAfter):
+		}
+		if revision != "" && !c.skips(i+1) {
+			c.perform(then, "compact", "", revision)
+		}
+	}
+}
+
+func newRand() *rand.Rand {
+	var seed [32]byte
+	crand.Read(seed[:])
+	return rand.New(rand.NewChaCha8(seed))
+}
+
 // skips tells whether operation k is left out, so that a smaller run can show the same failure.
 func (c *client) skips(k int) bool {
 	for _, s := range c.o.skip {
-		if s.Client == fmt.Sprintf("c%d", c.number) && s.From <= k && (k < s.To || s.To == 0) {
+		if s.Client == c.label && s.From <= k && (k < s.To || s.To == 0) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *client) perform(endpoint, op, key, value string) {
+func (c *client) perform(endpoint, op, key, value string) answer {
 	r := record{Client: c.name(), Type: "invoke", Op: op, Key: key, Input: value, Node: host(endpoint)}
 	c.write(r)
 	ctx, cancel := context.WithTimeout(context.Background(), c.o.timeout)
@@ -217,6 +263,7 @@ func (c *client) perform(endpoint, op, key, value string) {
 		}
 	}
 	c.write(r)
+	return a
 }
 
 // write gives a record away with one write(2), at which the engine stamps it.
@@ -282,17 +329,46 @@ func (kv) do(ctx context.Context, endpoint, op, key, value string) answer {
 type etcd struct {
 	// serializable reads are answered by the endpoint alone, without asking the others.
 	serializable bool
+	// seen is the revision in the last answer.
+	seen string
 }
 
-func newEtcd(o options) store { return etcd{serializable: o.mutation == stale} }
+func newEtcd(o options) store { return &etcd{serializable: o.mutation == stale} }
 
-func (e etcd) do(ctx context.Context, endpoint, op, key, value string) answer {
-	path := map[string]string{"put": "/v3/kv/put", "get": "/v3/kv/range", "delete": "/v3/kv/deleterange"}[op]
-	request := struct {
-		Key          []byte `json:"key"`
-		Value        []byte `json:"value,omitempty"`
-		Serializable bool   `json:"serializable,omitempty"`
-	}{Key: []byte(key), Value: []byte(value), Serializable: e.serializable && op == "get"}
+// etcdRequest is what the gateway takes for puts, ranges, deletions and compactions.
+type etcdRequest struct {
+	Key          []byte `json:"key,omitempty"`
+	Value        []byte `json:"value,omitempty"`
+	Revision     string `json:"revision,omitempty"`
+	Serializable bool   `json:"serializable,omitempty"`
+}
+
+// etcdStep is one of the things that a transaction does.
+type etcdStep struct {
+	Put   *etcdRequest `json:"requestPut,omitempty"`
+	Range *etcdRequest `json:"requestRange,omitempty"`
+}
+
+// request gives the path and the body of an operation. A txn writes a value and reads what the key held at the revision
+// that the client saw last.
+func (e *etcd) request(op, key, value string) (path string, body any) {
+	k, v := []byte(key), []byte(value)
+	switch op {
+	case "put":
+		return "/v3/kv/put", etcdRequest{Key: k, Value: v}
+	case "delete":
+		return "/v3/kv/deleterange", etcdRequest{Key: k}
+	case "compact":
+		return "/v3/kv/compaction", etcdRequest{Revision: value}
+	case "txn":
+		steps := []etcdStep{{Put: &etcdRequest{Key: k, Value: v}}, {Range: &etcdRequest{Key: k, Revision: e.seen}}}
+		return "/v3/kv/txn", map[string]any{"success": steps}
+	}
+	return "/v3/kv/range", etcdRequest{Key: k, Serializable: e.serializable}
+}
+
+func (e *etcd) do(ctx context.Context, endpoint, op, key, value string) answer {
+	path, request := e.request(op, key, value)
 	body, err := json.Marshal(request)
 	if err != nil {
 		return answer{err: err, notDone: true}
@@ -301,19 +377,28 @@ func (e etcd) do(ctx context.Context, endpoint, op, key, value string) answer {
 	if err != nil {
 		return answer{err: err, notDone: neverSent(err)}
 	}
-	if status != http.StatusOK {
-		return answer{err: fmt.Errorf("status %d: %s", status, bytes.TrimSpace(text))}
-	}
 	var response struct {
+		// Code of gRPC, if the status is not 200.
+		Code   int `json:"code"`
+		Header struct {
+			Revision string `json:"revision"`
+		} `json:"header"`
 		KVs []struct {
 			Value []byte `json:"value"`
 		} `json:"kvs"`
 	}
-	if err := json.Unmarshal(text, &response); err != nil {
+	err = json.Unmarshal(text, &response)
+	if status != http.StatusOK {
+		const outOfRange = 11 // a revision that is compacted, or not there yet: etcd refuses the whole request
+		return answer{err: fmt.Errorf("status %d: %s", status, bytes.TrimSpace(text)), notDone: err == nil && response.Code == outOfRange}
+	}
+	if err != nil {
 		return answer{err: err}
 	}
-	if len(response.KVs) == 0 {
-		return answer{}
+	e.seen = response.Header.Revision
+	a := answer{revision: e.seen}
+	if len(response.KVs) > 0 {
+		a.value, a.found = string(response.KVs[0].Value), true
 	}
-	return answer{value: string(response.KVs[0].Value), found: true}
+	return a
 }

@@ -85,7 +85,7 @@ func drive(t *testing.T, mutation string) (*report, *fakeStore) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	run(options{endpoints: []string{server.URL}, clients: 1, operations: 200, ratePerS: 1e6, keys: 4, timeout: 5 * time.Second,
-		mutation: mutation}, kv{}, r)
+		mutation: mutation}, func() store { return kv{} }, r)
 	return r, s
 }
 
