@@ -142,14 +142,14 @@ func TestEtcd(t *testing.T) {
 	var got bytes.Buffer
 	for _, op := range []string{"put k v1", "get k", "get k", "put k v2"} {
 		words := append(strings.Fields(op), "")
-		a := etcd{}.do(t.Context(), server.URL, words[0], words[1], words[2])
+		a := (&etcd{}).do(t.Context(), server.URL, words[0], words[1], words[2])
 		fmt.Fprintf(&got, "%s: %q found %t, %v, not done %t\n", op, a.value, a.found, a.err, a.notDone)
 	}
 	for _, a := range asked {
 		fmt.Fprintln(&got, a)
 	}
 	server.Close()
-	a := etcd{}.do(t.Context(), server.URL, "put", "k", "v3")
+	a := (&etcd{}).do(t.Context(), server.URL, "put", "k", "v3")
 	fmt.Fprintf(&got, "nobody listens: not done %t\n", a.err != nil && a.notDone)
 	const want = `put k v1: "" found false, <nil>, not done false
 get k: "v1" found true, <nil>, not done false
