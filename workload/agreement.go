@@ -33,8 +33,10 @@ func probeAgreement(c *world.Check) (int, string) {
 	}
 	var order []string // distinct answers, as they came
 	nodes := map[string][]string{}
-	var silent, lines []string
-	for _, node := range c.Nodes {
+	answers := make([]string, len(c.Nodes))
+	var silent []string
+	lines := make([]string, len(c.Nodes))
+	for i, node := range c.Nodes {
 		answer, err := answerOf(c, node, time.Now().Add(AgreementTimeout))
 		if err == nil && pattern != nil {
 			answer, err = extract(pattern, answer)
@@ -44,19 +46,25 @@ func probeAgreement(c *world.Check) (int, string) {
 		}
 		if err != nil {
 			silent = append(silent, node)
-			lines = append(lines, fmt.Sprintf("%s has no answer: %s", node, clip(oneLine(err.Error()))))
+			lines[i] = fmt.Sprintf("%s has no answer: %s", node, clip(oneLine(err.Error())))
 			continue
 		}
 		if nodes[answer] == nil {
 			order = append(order, answer)
 		}
 		nodes[answer] = append(nodes[answer], node)
-		lines = append(lines, fmt.Sprintf("%s says %q", node, clip(answer)))
+		answers[i] = answer
+	}
+	show := excerpt(order)
+	for i, node := range c.Nodes {
+		if answers[i] != "" {
+			lines[i] = fmt.Sprintf("%s says %q", node, show(answers[i]))
+		}
 	}
 	details := "\n" + strings.Join(lines, "\n")
 	switch {
 	case len(order) > 1:
-		return world.ProbeViolated, differ(order, nodes) + details
+		return world.ProbeViolated, differ(order, nodes, show) + details
 	case len(silent) > 0 && c.Unanswered != world.UnknownIfSilent:
 		return world.ProbeViolated, strings.Join(silent, ", ") + " did not answer" + details
 	case len(silent) > 0:
@@ -66,7 +74,7 @@ func probeAgreement(c *world.Check) (int, string) {
 }
 
 // differ names the nodes that differ from what most say, or each answer with its nodes.
-func differ(order []string, nodes map[string][]string) string {
+func differ(order []string, nodes map[string][]string, show func(string) string) string {
 	slices.SortStableFunc(order, func(a, b string) int { return len(nodes[b]) - len(nodes[a]) })
 	var parts []string
 	for i, answer := range order {
@@ -78,9 +86,30 @@ func differ(order []string, nodes map[string][]string) string {
 		if len(nodes[answer]) == 1 {
 			verb = "says"
 		}
-		parts = append(parts, fmt.Sprintf("%s %s %q", strings.Join(nodes[answer], ", "), verb, clip(answer)))
+		parts = append(parts, fmt.Sprintf("%s %s %q", strings.Join(nodes[answer], ", "), verb, show(answer)))
 	}
 	return "the nodes differ: " + strings.Join(parts, "; ")
+}
+
+// excerpt shows what is too long to be shown whole from a little before the place at which the answers part.
+func excerpt(answers []string) func(string) string {
+	if len(answers) < 2 {
+		return clip
+	}
+	first, same, long := answers[0], len(answers[0]), false
+	for _, a := range answers {
+		long = long || len(a) > maxShown
+		n := 0
+		for n < min(same, len(a)) && a[n] == first[n] {
+			n++
+		}
+		same = n
+	}
+	from := same - maxShown/3
+	if !long || from <= 0 {
+		return clip
+	}
+	return func(a string) string { return "..." + clip(a[from:]) }
 }
 
 // answerOf asks about one node.

@@ -57,6 +57,8 @@ func TestAgreement(t *testing.T) {
 		{"an empty answer", world.Check{Script: []string{script, "n5"}, Nodes: three}, world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"script", world.Check{Script: []string{script, "{node}"}, Nodes: []string{"n1", "n2"}}, world.ProbeHolds, `2 nodes say "same"`},
 		{"script, one differs", world.Check{Script: []string{script, "{node}"}, Nodes: three}, world.ProbeViolated, `the nodes differ: n1, n2 say "same"; n3 says "other"`},
+		{"they part late", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2"}, Body: strings.Repeat("x", 500) + "{node}" + strings.Repeat("y", 500),
+			Pattern: "x.*y"}, world.ProbeViolated, `n1 says "...` + strings.Repeat("x", maxShown/3-1) + "n1y"},
 		{"script fails", world.Check{Script: []string{script, "{node}"}, Nodes: []string{"n1", "n4"}}, world.ProbeViolated, "n4 did not answer"},
 		{"no script", world.Check{Script: []string{filepath.Join(dir, "none")}, Nodes: three}, world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"redis", world.Check{Endpoint: "redis://" + redis, Command: []string{"GET", "x"}, Nodes: three}, world.ProbeHolds, `3 nodes say "(nil)"`},

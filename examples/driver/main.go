@@ -390,7 +390,11 @@ func (e *etcd) do(ctx context.Context, endpoint, op, key, value string) answer {
 	err = json.Unmarshal(text, &response)
 	if status != http.StatusOK {
 		const outOfRange = 11 // a revision that is compacted, or not there yet: etcd refuses the whole request
-		return answer{err: fmt.Errorf("status %d: %s", status, bytes.TrimSpace(text)), notDone: err == nil && response.Code == outOfRange}
+		refused := err == nil && response.Code == outOfRange
+		if refused && op == "txn" {
+			log.Printf("a transaction at revision %s came too late", e.seen)
+		}
+		return answer{err: fmt.Errorf("status %d: %s", status, bytes.TrimSpace(text)), notDone: refused}
 	}
 	if err != nil {
 		return answer{err: err}
