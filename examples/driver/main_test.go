@@ -128,6 +128,9 @@ func TestEtcd(t *testing.T) {
 		`200 {"header":{"revision":"2"},"kvs":[{"key":"aw==","value":"djE="}],"count":"1"}`,
 		`200 {"header":{"revision":"2"}}`,
 		`503 {"error":"etcdserver: request timed out","code":14}`,
+		`200 {"header":{"revision":"9"},"responses":[{"response_put":{}},{"response_range":{}}]}`,
+		`400 {"error":"etcdserver: mvcc: required revision has been compacted","code":11}`,
+		`200 {"header":{"revision":"9"}}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -140,25 +143,32 @@ func TestEtcd(t *testing.T) {
 	}))
 	defer server.Close()
 	var got bytes.Buffer
-	for _, op := range []string{"put k v1", "get k", "get k", "put k v2"} {
+	e := &etcd{}
+	for _, op := range []string{"put k v1", "get k", "get k", "put k v2", "txn k v3", "txn k v4", "compact - 8"} {
 		words := append(strings.Fields(op), "")
-		a := (&etcd{}).do(t.Context(), server.URL, words[0], words[1], words[2])
+		a := e.do(t.Context(), server.URL, words[0], words[1], words[2])
 		fmt.Fprintf(&got, "%s: %q found %t, %v, not done %t\n", op, a.value, a.found, a.err, a.notDone)
 	}
 	for _, a := range asked {
 		fmt.Fprintln(&got, a)
 	}
 	server.Close()
-	a := (&etcd{}).do(t.Context(), server.URL, "put", "k", "v3")
+	a := e.do(t.Context(), server.URL, "put", "k", "v3")
 	fmt.Fprintf(&got, "nobody listens: not done %t\n", a.err != nil && a.notDone)
 	const want = `put k v1: "" found false, <nil>, not done false
 get k: "v1" found true, <nil>, not done false
 get k: "" found false, <nil>, not done false
 put k v2: "" found false, status 503: {"error":"etcdserver: request timed out","code":14}, not done false
+txn k v3: "" found false, <nil>, not done false
+txn k v4: "" found false, status 400: {"error":"etcdserver: mvcc: required revision has been compacted","code":11}, not done true
+compact - 8: "" found false, <nil>, not done false
 POST /v3/kv/put {"key":"aw==","value":"djE="}
 POST /v3/kv/range {"key":"aw=="}
 POST /v3/kv/range {"key":"aw=="}
 POST /v3/kv/put {"key":"aw==","value":"djI="}
+POST /v3/kv/txn {"success":[{"requestPut":{"key":"aw==","value":"djM="}},{"requestRange":{"key":"aw==","revision":"2"}}]}
+POST /v3/kv/txn {"success":[{"requestPut":{"key":"aw==","value":"djQ="}},{"requestRange":{"key":"aw==","revision":"9"}}]}
+POST /v3/kv/compaction {"revision":"8"}
 nobody listens: not done true
 `
 	if got.String() != want {
