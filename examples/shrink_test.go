@@ -1,0 +1,131 @@
+package examples
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSmallestRuns shrinks a failure and checks what is promised of the result in the plainest way: each decision is taken
+// out of the failure's file by hand, and the run must not show the failure any more.
+func TestSmallestRuns(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("runs worlds: Linux x86-64, and not with -short")
+	}
+	program := bloodhound(t)
+	for _, c := range []struct {
+		path  string
+		soak  bool
+		needs string // a program of the machine
+	}{
+		{"quickstart", false, ""},
+		{"redis-failover", true, "redis-sentinel"},
+		{"etcd/mutants/serializable-reads.yaml", true, "etcd"},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			if c.soak && os.Getenv("BLOODHOUND_SOAK") == "" {
+				t.Skip("runs with BLOODHOUND_SOAK=1")
+			}
+			if c.needs != "" {
+				if _, err := exec.LookPath(c.needs); err != nil {
+					t.Skipf("%s is not installed: .ci/run installs what the tests need", c.needs)
+				}
+			}
+			type size struct{ Faults, Operations, Decisions int }
+			var found struct {
+				Campaign struct {
+					Failures []struct {
+						ID     string
+						Shrunk struct {
+							From, To size
+							Runs     int
+							Minimal  bool
+							End      string
+						}
+					}
+				}
+			}
+			out, code := call(t, program, "explore", c.path, "--json", "--seeds", "200", "--shrink-time", "8m")
+			if err := json.Unmarshal(out, &found); err != nil || code != violated || len(found.Campaign.Failures) == 0 {
+				t.Fatalf("exit code %d, %v\n%s", code, err, out)
+			}
+			f := found.Campaign.Failures[0]
+			t.Logf("%+v -> %+v in %d runs", f.Shrunk.From, f.Shrunk.To, f.Shrunk.Runs)
+			if !f.Shrunk.Minimal {
+				t.Fatalf("not 1-minimal: %s", f.Shrunk.End)
+			}
+			if from, to := f.Shrunk.From, f.Shrunk.To; to.Faults > max(from.Faults/3, 1) || to.Operations*3 > from.Operations {
+				t.Errorf("%+v is more than a third of %+v", to, from)
+			}
+			out, code = call(t, program, "replay", f.ID, c.path, "--runs", "20")
+			if code != violated || !strings.Contains(string(out), "replayed: the same trace hash and the same violation") {
+				t.Errorf("20 replays ended with exit code %d:\n%s", code, out)
+			}
+			folder := c.path
+			if filepath.Ext(folder) == ".yaml" {
+				folder = filepath.Dir(folder)
+			}
+			text, err := os.ReadFile(filepath.Join(folder, ".bloodhound", "failures", f.ID+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			decisions := 0
+			for i := 0; ; i++ {
+				less, more := withoutEdit(t, text, i)
+				if !more {
+					break
+				}
+				decisions++
+				file := filepath.Join(t.TempDir(), "less.json")
+				if err := os.WriteFile(file, less, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				// Nothing else has changed, so that a run that holds now is called not reproducible.
+				if out, code := call(t, program, "replay", file, c.path); code != notReproducible && !strings.Contains(string(out), "in another way") {
+					t.Errorf("without its decision %d the run ends with exit code %d:\n%s", i, code, out)
+				}
+			}
+			if decisions != f.Shrunk.To.Decisions {
+				t.Errorf("the tape sets %d draws, and the run has %d decisions", decisions, f.Shrunk.To.Decisions)
+			}
+		})
+	}
+}
+
+// withoutEdit takes one decision out of the smallest tape of a failure file, and tells whether there was such a one.
+func withoutEdit(t *testing.T, text []byte, nth int) ([]byte, bool) {
+	t.Helper()
+	var failure map[string]any
+	read := json.NewDecoder(bytes.NewReader(text))
+	read.UseNumber() // seeds have 64 bits
+	if err := read.Decode(&failure); err != nil {
+		t.Fatal(err)
+	}
+	smallest, ok := failure["smallest"].(map[string]any)
+	if !ok {
+		t.Fatal("the failure file has no smallest run")
+	}
+	tape := smallest["tape"].(map[string]any)
+	edits := tape["edits"].([]any)
+	for i, e := range edits {
+		if e.(map[string]any)["op"] != "set" {
+			continue
+		}
+		if nth--; nth >= 0 {
+			continue
+		}
+		tape["edits"] = slices.Delete(edits, i, i+1)
+		less, err := json.Marshal(failure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return less, true
+	}
+	return nil, false
+}
