@@ -121,6 +121,7 @@ type work struct {
 	stage     string
 	lost      map[[sha256.Size]byte]bool // Cases that are known not to show the failure
 	deaf      map[string]bool            // clients whose driver leaves nothing out
+	leapt     int                        // strikes of the run from which no leap led on
 	varies    bool                       // a smaller run did not repeat
 	minimal   bool
 }
@@ -136,6 +137,7 @@ func (w *work) reduce() {
 			{"decisions other than faults", w.noise},
 			{"faults", w.faults},
 			{"decisions", w.decisions},
+			{"fewer faults at other moments", w.leap},
 			{"operations", w.operations},
 			{"nodes", w.nodes},
 			{"durations", w.durations},
@@ -360,6 +362,67 @@ func (w *work) faults() {
 		})
 	}
 	w.some(isFault)
+}
+
+// Leaps: how many runs may look for fewer strikes, from each number of strikes on, and how many draws of its stream a
+// strike is moved by at most.
+const (
+	maxLeaps     = 48
+	leapDraws    = 16
+	maxLeapCount = 32 // strikes; runs with more of them have no use for leaps
+)
+
+// leap looks for a failing run with fewer strikes when none of them can just go: some of them, at moments nearby and of
+// other durations. It comes before operations are taken away, while many of them can still see what is wrong.
+func (w *work) leap() {
+	for !w.over() {
+		var strikes, others []tape.Decision
+		for _, d := range w.Outcome.Decisions {
+			if isFault(d) {
+				strikes = append(strikes, d)
+			} else {
+				others = append(others, d)
+			}
+		}
+		n := len(strikes)
+		if n < 2 || n > maxLeapCount || n == w.leapt {
+			return
+		}
+		fewer := func(r *Run) bool { return countFaults(r) < n }
+		if w.first(maxLeaps, func(i int) Case { return Case{Bare(w.Tape, append(moved(strikes, i), others...)), w.Cut} }, fewer) < 0 {
+			w.leapt = n
+			return
+		}
+		w.faults()
+	}
+}
+
+// moved gives some of the strikes, fewer than there are, each at another moment and of another duration: a pure function
+// of the strikes and i.
+func moved(strikes []tape.Decision, i int) []tape.Decision {
+	src := tape.NewSource(tape.Tape{Seed: uint64(i)})
+	left := slices.Clone(strikes)
+	for keep := 1 + i%min(len(strikes)-1, 3); len(left) > keep; {
+		k := src.Choose("drop", uint64(len(left)))
+		left = slices.Delete(left, int(k), int(k)+1)
+	}
+	for k := range left {
+		d := &left[k]
+		d.Index = max(d.Index+src.Choose("moment", 2*leapDraws+1), leapDraws) - leapDraws
+		shape := (d.Value - 1) / fault.DurationSteps * fault.DurationSteps
+		d.Value = min(1+shape+src.Choose("duration", fault.DurationSteps), max(d.N, 2)-1)
+	}
+	return left
+}
+
+func countFaults(r *Run) int {
+	n := 0
+	for _, d := range r.Outcome.Decisions {
+		if isFault(d) {
+			n++
+		}
+	}
+	return n
 }
 
 // groups takes away all decisions of a group, for each group that has a name.
