@@ -122,7 +122,9 @@ type work struct {
 	lost      map[[sha256.Size]byte]bool // Cases that are known not to show the failure
 	deaf      map[string]bool            // clients whose driver leaves nothing out
 	leapt     int                        // strikes of the run from which no leap led on
-	varies    bool                       // a smaller run did not repeat
+	leaps     int                        // runs that were leaps
+	leapTime  time.Duration
+	varies    bool // a smaller run did not repeat
 	minimal   bool
 }
 
@@ -172,7 +174,7 @@ func (w *work) why() string {
 	case w.MaxRuns > 0 && w.runs >= w.MaxRuns:
 		return fmt.Sprintf("the budget of %d runs ended", w.MaxRuns)
 	case errors.Is(w.ctx.Err(), context.DeadlineExceeded):
-		return fmt.Sprintf("the budget of %s ended", w.MaxTime)
+		return fmt.Sprintf("the budget of %s ended", w.MaxTime.Round(time.Millisecond))
 	}
 	return "interrupted"
 }
@@ -321,7 +323,10 @@ func (w *work) keep(chosen func(tape.Decision) bool) Case {
 	return Case{Bare(w.Tape, kept), w.Cut}
 }
 
-func isFault(d tape.Decision) bool { return strings.HasPrefix(d.Stream, "fault/") }
+// isFault tells a strike from other decisions, also from those that keep kinds of faults from striking.
+func isFault(d tape.Decision) bool {
+	return strings.HasPrefix(d.Stream, "fault/") && !strings.HasPrefix(d.Stream, "fault/swarm/") && d.Stream != "fault/none"
+}
 
 // kindOf is the part of a stream's name that says what its draws decide.
 func kindOf(d tape.Decision) string {
@@ -364,17 +369,21 @@ func (w *work) faults() {
 	w.some(isFault)
 }
 
-// Leaps: how many runs may look for fewer strikes, from each number of strikes on, and how many draws of its stream a
-// strike is moved by at most.
+// Leaps: how many runs may look for fewer strikes from each number of strikes on, and how many draws of its stream a strike
+// is moved by at most.
 const (
-	maxLeaps     = 48
-	leapDraws    = 16
+	maxLeaps     = 96
+	leapBatch    = 8 // between looks at the time
+	leapShare    = 4 // what part of the budget leaps may take: one in so many
+	leapDraws    = 32
 	maxLeapCount = 32 // strikes; runs with more of them have no use for leaps
 )
 
 // leap looks for a failing run with fewer strikes when none of them can just go: some of them, at moments nearby and of
 // other durations. It comes before operations are taken away, while many of them can still see what is wrong.
 func (w *work) leap() {
+	began := time.Now()
+	defer func() { w.leapTime += time.Since(began) }()
 	for !w.over() {
 		var strikes, others []tape.Decision
 		for _, d := range w.Outcome.Decisions {
@@ -389,7 +398,26 @@ func (w *work) leap() {
 			return
 		}
 		fewer := func(r *Run) bool { return countFaults(r) < n }
-		if w.first(maxLeaps, func(i int) Case { return Case{Bare(w.Tape, append(moved(strikes, i), others...)), w.Cut} }, fewer) < 0 {
+		tries := maxLeaps
+		if w.MaxRuns > 0 {
+			tries = min(tries, w.MaxRuns/leapShare-w.leaps)
+		}
+		left := w.MaxTime/leapShare - w.leapTime
+		timely := func() bool { return w.MaxTime == 0 || time.Since(began) < left }
+		leap := func(i int) Case {
+			to := moved(strikes, i)
+			if i%2 == 1 {
+				to = w.instead(strikes, i)
+			}
+			return Case{Bare(w.Tape, append(to, others...)), w.Cut}
+		}
+		led := false
+		for i := 0; i < tries && !led && timely(); i += leapBatch {
+			before := w.runs
+			led = w.first(min(leapBatch, tries-i), func(k int) Case { return leap(i + k) }, fewer) >= 0
+			w.leaps += w.runs - before
+		}
+		if !led {
 			w.leapt = n
 			return
 		}
@@ -413,6 +441,25 @@ func moved(strikes []tape.Decision, i int) []tape.Decision {
 		d.Value = min(1+shape+src.Choose("duration", fault.DurationSteps), max(d.N, 2)-1)
 	}
 	return left
+}
+
+// instead gives one strike for all of them, near the moment of one, at any target of its rule: a node that is cut off is
+// what several links may come to. It is a pure function of the strikes and i.
+func (w *work) instead(strikes []tape.Decision, i int) []tape.Decision {
+	src := tape.NewSource(tape.Tape{Seed: uint64(i)})
+	d := strikes[src.Choose("strike", uint64(len(strikes)))]
+	if plan, err := fault.New(w.Spec); err == nil {
+		for k := range plan.Rules {
+			targets := plan.Rules[k].Targets
+			if slices.ContainsFunc(targets, func(t fault.Target) bool { return t.Stream == d.Stream }) {
+				d.Stream = targets[src.Choose("target", uint64(len(targets)))].Stream
+				break
+			}
+		}
+	}
+	d.Index = max(d.Index+src.Choose("moment", 2*leapDraws+1), leapDraws) - leapDraws
+	d.Value = 1 + src.Choose("duration", fault.DurationSteps) + fault.DurationSteps*src.Choose("shape", 2) // clamped by the draw
+	return []tape.Decision{d}
 }
 
 func countFaults(r *Run) int {

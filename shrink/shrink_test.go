@@ -220,3 +220,38 @@ func TestSkipsAreJoined(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// Two strikes of which none can go, but for which one at another target or moment would do.
+func TestFewerFaultsAtOtherMoments(t *testing.T) {
+	spec := lossy(enginetest.LostWrite)
+	both := func(ctx context.Context, c Case) (*Run, error) {
+		r, err := try(spec, new(atomic.Int64))(ctx, c)
+		if err != nil || !r.Same {
+			return r, err
+		}
+		var targets []string
+		for _, s := range r.Outcome.Ledger.Strikes {
+			targets = append(targets, s.Target)
+		}
+		r.Same = slices.Contains(targets, "n1-n3") || slices.Contains(targets, "n1-n2") && slices.Contains(targets, "n2-n3")
+		return r, nil
+	}
+	var from Case
+	for seed := uint64(1); ; seed++ {
+		from.Tape = tape.Tape{Seed: seed}
+		r, err := both(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Same && !slices.ContainsFunc(r.Outcome.Decisions, func(d tape.Decision) bool { return strings.HasSuffix(d.Stream, "n1-n3") }) {
+			break
+		}
+	}
+	r, err := (&Search{Spec: spec, Try: both}).Shrink(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.To.Faults != 1 || !r.Minimal {
+		t.Errorf("%d faults are left: %+v", r.To.Faults, r.Outcome.Ledger.Strikes)
+	}
+}
