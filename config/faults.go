@@ -60,7 +60,7 @@ var presets = map[string][]world.FaultRule{
 // perStep tells the kinds whose rate is by time step; the others are by packet or call.
 func perStep(kind string) bool {
 	switch kind {
-	case "partition", "clog", "slow_link", "reset", "dns_fail", "crash", "power_loss", "pause", "disk_full", "slow_disk", "oom", "clock_skew", "clock_jump", "clock_drift":
+	case "partition", "clog", "slow_link", "reset", "dns_fail", "crash", "power_loss", "pause", "disk_full", "slow_disk", "memory_pressure", "oom", "clock_skew", "clock_jump", "clock_drift":
 		return true
 	}
 	return false
@@ -103,7 +103,8 @@ var knobs = []knob{
 	{"process", "crash_probability", "crash", "crash_duration_ms", [2]int64{500e6, 3e9}},
 	{"process", "power_loss_probability", "power_loss", "power_loss_duration_ms", [2]int64{500e6, 3e9}},
 	{"process", "pause_probability", "pause", "pause_duration_ms", [2]int64{100e6, 2e9}},
-	{"process", "oom_probability", "oom", "", [2]int64{}},
+	{"process", "memory_pressure_probability", "memory_pressure", "memory_pressure_duration_ms", [2]int64{100e6, 2e9}},
+	{"process", "oom_probability", "oom", "oom_duration_ms", [2]int64{1e9, 5e9}},
 	{"disk", "write_fail_rate", "write_fail", "", [2]int64{}},
 	{"disk", "read_fail_rate", "read_fail", "", [2]int64{}},
 	{"disk", "partial_write_rate", "partial_write", "", [2]int64{}},

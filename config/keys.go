@@ -402,7 +402,10 @@ var faults = of(
 		field{name: "power_loss_duration_ms", shape: aSpan, says: "How long the node is down.", def: "[500, 3000]"},
 		field{name: "pause_probability", shape: aRate, says: "A node stands still, for each server in each `time_step`."},
 		field{name: "pause_duration_ms", shape: aSpan, says: "How long.", def: "[100, 2000]"},
-		field{name: "oom_probability", shape: aRate, says: "Out of memory: not supported yet above 0."},
+		field{name: "memory_pressure_probability", shape: aRate, says: "A node gives its programs no more memory for a while (ENOMEM), for each server in each `time_step`."},
+		field{name: "memory_pressure_duration_ms", shape: aSpan, says: "How long.", def: "[100, 2000]"},
+		field{name: "oom_probability", shape: aRate, says: "A node's memory runs out, and its kernel kills the largest process, for each server in each `time_step`."},
+		field{name: "oom_duration_ms", shape: aSpan, says: "How long: the memory shrinks in the first half. At the end the node starts again, if its main process was killed and `restart` says nothing else.", def: "[1000, 5000]"},
 	), says: "Probabilities are by server and `time_step`."},
 	field{name: "clock", shape: of(
 		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
@@ -487,10 +490,9 @@ var debug = of(
 
 // Kinds of faults, with the words of package fault; a test compares them.
 var (
-	supportedKinds = []string{"partition", "clog", "slow_link", "delay", "drop", "corrupt", "duplicate", "reorder", "reset", "dns_fail",
+	kinds = []string{"partition", "clog", "slow_link", "delay", "drop", "corrupt", "duplicate", "reorder", "reset", "dns_fail",
 		"crash", "power_loss", "pause",
 		"write_fail", "read_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "disk_full", "slow_disk",
+		"memory_pressure", "oom",
 		"clock_skew", "clock_jump", "clock_drift"}
-	laterKinds = []string{"oom"}
-	kinds      = append(append([]string(nil), supportedKinds...), laterKinds...)
 )

@@ -30,6 +30,9 @@ const (
 	DiskFull     Kind = "disk_full"     // a node's disk has no room for a while
 	SlowDisk     Kind = "slow_disk"     // calls on a node's disk take longer for a while
 
+	MemoryPressure Kind = "memory_pressure" // a node gives its programs no more memory for a while
+	OOM            Kind = "oom"             // a node's memory runs out, and its kernel kills the largest process
+
 	ClockSkew  Kind = "clock_skew"  // a node's date is wrong for a while
 	ClockJump  Kind = "clock_jump"  // a node's date is wrong until the heal
 	ClockDrift Kind = "clock_drift" // a node's clocks run at another rate for a while

@@ -4,6 +4,7 @@ package fault
 var Kinds = []Kind{Partition, Clog, SlowLink, Delay, Drop, Corrupt, Duplicate, Reorder, Reset, DNSFail,
 	Crash, PowerLoss, Pause,
 	WriteFail, ReadFail, PartialWrite, FsyncFail, TornWrite, ReadCorrupt, DiskFull, SlowDisk,
+	MemoryPressure, OOM,
 	ClockSkew, ClockJump, ClockDrift}
 
 // Supported tells whether a kind of fault can be planned. A configuration may name others; with a rate above 0

@@ -9,7 +9,7 @@ const MaxDriftPPB = 500_000_000
 // onMachine tells whether a kind lies on a node's machine for a while, and its programs run on.
 func onMachine(k Kind) bool {
 	switch k {
-	case DiskFull, SlowDisk, ClockSkew, ClockJump, ClockDrift:
+	case DiskFull, SlowDisk, MemoryPressure, OOM, ClockSkew, ClockJump, ClockDrift:
 		return true
 	}
 	return false

@@ -73,6 +73,9 @@ func (d *director) nextDue() int64 {
 	}
 	for i := range d.Nodes {
 		due = min(due, d.Nodes[i].NextNs)
+		if at := d.Nodes[i].KillNs; at > 0 {
+			due = min(due, at)
+		}
 	}
 	for i := range d.Probes {
 		if !d.Probes[i].Running { // its end decides when the next one is due
@@ -132,6 +135,13 @@ func (w *World) direct() error {
 	}
 	if err := w.hush(now); err != nil {
 		return err
+	}
+	for i := range d.Nodes {
+		if at := d.Nodes[i].KillNs; at > 0 && at <= now {
+			if err := w.outOfMemory(i); err != nil {
+				return err
+			}
+		}
 	}
 	if err := w.strike(now); err != nil {
 		return err

@@ -27,8 +27,13 @@ type nodeState struct {
 	Checking  bool
 	Restarts  int
 	ExitCode  int
-	Losses    int // of power
+	Losses    int   // of power
+	DownBy    int   // the fault that has crashed it
+	KillNs    int64 // when its memory is out, 0 for never
 }
+
+// downBy tells whether a fault has crashed the node and nothing has started it since.
+func (s *nodeState) downBy(fault int) bool { return s.Status == crashed && s.DownBy == fault }
 
 type status uint8
 
@@ -295,18 +300,25 @@ func (w *World) mainEnded(n *kernel.Notice, j *job) error {
 	s.Status, s.ExitCode, s.Healthy, s.NextNs = ended, code, false, never
 	delete(d.Roles, spec.Name)
 	w.probeSoon()
-	again := false
-	switch spec.Restart.Mode {
-	case world.RestartAlways, world.RestartUnlessStopped:
-		again = true
-	case world.RestartOnFailure:
-		again = code != 0 && (spec.Restart.MaxRetries == 0 || s.Restarts < spec.Restart.MaxRetries)
-	}
 	w.crash(n, j, true)
-	if again {
-		s.Restarts++
-		delay := max(spec.Restart.DelayNs, int64(100e6)) << min(s.Restarts-1, 9) // Docker doubles from 100 ms to a minute
-		s.Status, s.NextNs = resting, w.kernel.Now+min(delay, int64(60e9))
-	}
+	w.restarts(j.Node, code)
 	return w.startNodes()
+}
+
+// restarts plans the next start of a node whose main process has ended with an exit code, if its policy wants one.
+func (w *World) restarts(i, code int) bool {
+	s, policy := &w.director.Nodes[i], &w.spec.Nodes[i].Restart
+	switch policy.Mode {
+	case world.RestartAlways, world.RestartUnlessStopped:
+	case world.RestartOnFailure:
+		if code == 0 || policy.MaxRetries > 0 && s.Restarts >= policy.MaxRetries {
+			return false
+		}
+	default:
+		return false
+	}
+	s.Restarts++
+	delay := max(policy.DelayNs, int64(100e6)) << min(s.Restarts-1, 9) // Docker doubles from 100 ms to a minute
+	s.Status, s.NextNs = resting, w.kernel.Now+min(delay, int64(60e9))
+	return true
 }

@@ -151,6 +151,7 @@ func (w *World) addNode(n *world.Node) error {
 		return err
 	}
 	k := w.kernel
+	kit.Memory = n.Role == world.Server && w.spec.Faults.Enabled && w.spec.Faults.Strikes(string(fault.MemoryPressure))
 	k.Handles.Kits = append(k.Handles.Kits, kit)
 	node := &kernel.Node{
 		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, Driver: n.Role != world.Server,

@@ -26,6 +26,10 @@ func alone(t *testing.T, program string, rules ...world.FaultRule) *world.Spec {
 		t.Fatal(err)
 	}
 	s := struck(string(text), "", nil)
+	if strings.HasSuffix(program, ".c") {
+		built := compile(t, "testdata/faults/"+program)
+		s.Nodes[0].Command, s.Dir = []string{built}, filepath.Dir(built)
+	}
 	s.Nodes = slices.Delete(s.Nodes, 1, 2)
 	s.MaxTimeNs = 10e9
 	if len(rules) > 0 {
@@ -39,7 +43,7 @@ func told(t *testing.T, spec *world.Spec) ([]string, *engine.Outcome) {
 	t.Helper()
 	var said []string
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
-		if l.Node == "n1" {
+		if l.Node == "n1" && l.Stream != "kernel" {
 			said = append(said, l.Text)
 		}
 	}})
@@ -82,6 +86,9 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			[]string{"write slow", "read slow", "fsync slow"}},
 		{world.FaultRule{Kind: "clock_skew", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 50e6, Most: 500e6}, "clock.py", "right", []string{"ahead", "behind"}},
 		{world.FaultRule{Kind: "clock_jump", RatePPM: 100_000, Least: 1e9, Most: 60e9}, "clock.py", "right", []string{"ahead", "behind"}},
+		{world.FaultRule{Kind: "memory_pressure", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "memory.c", "ok",
+			[]string{"mmap: Cannot allocate memory", "malloc: Cannot allocate memory", "sbrk: Cannot allocate memory", "mremap: Cannot allocate memory", "mprotect: Cannot allocate memory"}},
+		{world.FaultRule{Kind: "oom", RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6}, "oom.py", "ended 0", []string{"killed 9", "low memory"}},
 	} {
 		t.Run(c.rule.Kind, func(t *testing.T) {
 			kind := fault.Kind(c.rule.Kind)
@@ -91,11 +98,12 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 					t.Fatalf("without a fault the program prints %q, want %q only", line, c.calm)
 				}
 			}
-			if len(said) < 50 {
+			if len(said) < 25 {
 				t.Fatalf("the program printed too little: %q", said)
 			}
 			c.rule.Targets = []string{"n1"}
-			said, out := told(t, alone(t, c.program, c.rule))
+			spec := alone(t, c.program, c.rule)
+			said, out := told(t, spec)
 			for _, want := range c.seen {
 				if !slices.Contains(said, want) {
 					t.Errorf("the program never printed %q:\n%s", want, strings.Join(said, "\n"))
@@ -113,11 +121,11 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			if c.program == "clock.py" && said[len(said)-1] != "right" {
 				t.Errorf("the clock is still %s after the heal", said[len(said)-1])
 			}
-			if _, again := told(t, alone(t, c.program, c.rule)); again.Hash != out.Hash {
+			if _, again := told(t, spec); again.Hash != out.Hash {
 				t.Errorf("the same tape made two runs: %s and %s", out.Hash, again.Hash)
 			}
-			c.rule.Targets = []string{"n3"}
-			said, out = told(t, alone(t, c.program, c.rule))
+			spec.Faults.Rules[0].Targets = []string{"n3"}
+			said, out = told(t, spec)
 			if e := entryOf(out, kind); e.Observed != 0 || !fault.Steady(kind) && e.Delivered == 0 {
 				t.Errorf("nobody can have seen it, but the ledger says %+v", e)
 			}
@@ -180,15 +188,8 @@ func TestClockDrift(t *testing.T) {
 
 // Timers of CLOCK_REALTIME follow it when it jumps, those of a duration do not, and TFD_TIMER_CANCEL_ON_SET tells.
 func TestTimersFollowTheClock(t *testing.T) {
-	source, err := filepath.Abs("testdata/faults/timers.c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := compile(t, source)
 	run := func(rules ...world.FaultRule) (map[string]int, *engine.Outcome) {
-		spec := alone(t, "clock.py", rules...)
-		spec.Nodes[0].Command, spec.Dir = []string{program}, filepath.Dir(program)
-		said, out := told(t, spec)
+		said, out := told(t, alone(t, "timers.c", rules...))
 		counts := map[string]int{}
 		for _, line := range said {
 			counts[line]++
@@ -210,6 +211,86 @@ func TestTimersFollowTheClock(t *testing.T) {
 	}
 	if e := entryOf(out, fault.ClockSkew); e.Observed == 0 {
 		t.Errorf("the ledger says %+v", e)
+	}
+}
+
+// What memory runs out for is killed as Linux does it: the largest process, but none that is exempt. The node goes on as its
+// restart policy says, and starts again with the end of the fault if that says nothing. It is no crash of the program.
+func TestOutOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		program string
+		policy  world.RestartMode
+		want    string // what n1 says, up to the start after the kill
+		soon    bool   // that start comes before the fault's end
+	}{
+		{"main.py", "", "start, kernel, start", false},
+		{"main.py", world.RestartNo, "start, kernel, start", false},
+		{"main.py", world.RestartAlways, "start, kernel, start", true},
+		{"main.py", world.RestartOnFailure, "start, kernel, start", true},
+		{"exempt.py", world.RestartNo, "start, kernel, killed 9", false},
+	} {
+		spec := alone(t, c.program, world.FaultRule{Kind: "oom", RatePPM: 1_000_000, Max: 1, MinNs: 2e9, MaxNs: 2e9, Targets: []string{"n1"}})
+		spec.Nodes[0].Restart.Mode = c.policy
+		spec.Faults.StopNs = 4e9
+		var said []string
+		var started int64
+		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
+			if l.Node != "n1" {
+				return
+			}
+			if l.Stream == "kernel" {
+				if !strings.HasPrefix(l.Text, "Out of memory: Killed process ") {
+					t.Errorf("the kernel says %q", l.Text)
+				}
+				l.Text = "kernel"
+			}
+			said, started = append(said, l.Text), l.TimeNs
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(said, ", "); got != c.want {
+			t.Errorf("%s, restart %q: n1 said %q, want %q", c.program, c.policy, got, c.want)
+		}
+		if soon := started < out.Ledger.Strikes[0].StartNs+2e9; c.program == "main.py" && soon != c.soon {
+			t.Errorf("restart %q: the node started again at %d, and the fault was from %d to %d", c.policy, started, out.Ledger.Strikes[0].StartNs, out.Ledger.Strikes[0].EndNs)
+		}
+		if len(out.Crashes) > 0 {
+			t.Errorf("restart %q: %+v", c.policy, out.Crashes)
+		}
+	}
+}
+
+// A main process that ends is started again as the node's policy says, and after a crash whatever it says.
+func TestRestartPolicies(t *testing.T) {
+	for _, c := range []struct {
+		policy world.Restart
+		code   int
+		starts int // at least; negative is exactly
+	}{
+		{world.Restart{Mode: world.RestartNo}, 1, -1},
+		{world.Restart{}, 0, -1},
+		{world.Restart{Mode: world.RestartAlways}, 0, 3},
+		{world.Restart{Mode: world.RestartAlways}, 1, 3},
+		{world.Restart{Mode: world.RestartUnlessStopped}, 0, 3},
+		{world.Restart{Mode: world.RestartOnFailure}, 0, -1},
+		{world.Restart{Mode: world.RestartOnFailure}, 1, 3},
+		{world.Restart{Mode: world.RestartOnFailure, MaxRetries: 2}, 1, -3},
+	} {
+		spec := alone(t, "main.py")
+		spec.Nodes[0].Command = []string{"python3", "-c", fmt.Sprintf("import sys\nprint('start', flush=True)\nsys.exit(%d)", c.code)}
+		spec.Nodes[0].Restart = c.policy
+		said, _ := told(t, spec)
+		if n := len(said); c.starts < 0 && n != -c.starts || n < c.starts {
+			t.Errorf("%+v, exit code %d: %d starts, want %d", c.policy, c.code, n, c.starts)
+		}
+	}
+	for _, mode := range []world.RestartMode{world.RestartNo, world.RestartAlways, world.RestartOnFailure} {
+		spec := alone(t, "main.py", world.FaultRule{Kind: "crash", RatePPM: 1_000_000, Max: 1, MinNs: 1e9, MaxNs: 1e9, Targets: []string{"n1"}})
+		spec.Nodes[0].Restart.Mode = mode
+		if said, _ := told(t, spec); len(said) != 2 {
+			t.Errorf("restart %q: after a crash the node said %q", mode, said)
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ func (w *World) deliver(actions []fault.Action) error {
 		case fault.Crash, fault.PowerLoss, fault.TornWrite:
 			i := int(w.nodeID(a.Node))
 			s := &d.Nodes[i]
-			s.Status, s.Healthy, s.NextNs = crashed, false, never
+			s.Status, s.Healthy, s.NextNs, s.DownBy = crashed, false, never, a.ID
 			w.kernel.Cause = net.FaultRef{Kind: a.Kind, ID: a.ID}
 			if a.Kind == fault.Crash {
 				w.kernel.KillNode(kernel.NodeID(i))
@@ -96,6 +96,10 @@ func (w *World) deliver(actions []fault.Action) error {
 			w.kernel.Net.SetNames(net.NodeID(w.nodeID(a.Node)), net.Names{FaultID: a.ID, Silent: a.Silent})
 		case fault.ClockSkew, fault.ClockJump, fault.ClockDrift:
 			w.kernel.SetClock(w.nodeID(a.Node), a.Kind, a.ID, a.Amount)
+		case fault.MemoryPressure:
+			w.kernel.Nodes[w.nodeID(a.Node)].Pressure = a.ID
+		case fault.OOM:
+			w.leak(a)
 		case fault.DiskFull:
 			w.kernel.Nodes[w.nodeID(a.Node)].FS.Full = a.ID
 		case fault.SlowDisk:
@@ -144,7 +148,7 @@ func (w *World) undo(actions []fault.Action) error {
 			if a.Kind != fault.Crash {
 				w.kernel.PowerOn(kernel.NodeID(i))
 			}
-			if d.Nodes[i].Status == crashed && len(w.spec.Nodes[i].Command) > 0 {
+			if d.Nodes[i].downBy(a.ID) && len(w.spec.Nodes[i].Command) > 0 {
 				if err := w.startMain(i); err != nil {
 					return err
 				}
@@ -153,6 +157,12 @@ func (w *World) undo(actions []fault.Action) error {
 			w.kernel.Net.SetNames(net.NodeID(w.nodeID(a.Node)), net.Names{})
 		case fault.ClockSkew, fault.ClockJump, fault.ClockDrift:
 			w.kernel.RightClock(w.nodeID(a.Node), a.ID)
+		case fault.MemoryPressure:
+			w.kernel.Nodes[w.nodeID(a.Node)].Pressure = 0
+		case fault.OOM:
+			if err := w.endLeak(a); err != nil {
+				return err
+			}
 		case fault.DiskFull:
 			w.kernel.Nodes[w.nodeID(a.Node)].FS.Full = 0
 		case fault.SlowDisk:

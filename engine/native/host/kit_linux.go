@@ -50,6 +50,8 @@ type Kit struct {
 	fd   int
 	data []byte
 	Time *TimePage
+	// Memory says that calls which ask for memory stop, too: faults may answer them.
+	Memory bool
 }
 
 var gadget = func() uint64 {

@@ -49,7 +49,7 @@ func (m *Machine) confine(t *thread) error {
 		args []uint64
 	}
 	sp := t.load().Rsp &^ 15
-	prog := filter()
+	prog := filter(t.kit.Memory)
 	place := sp - 4096
 	limit := func(at uint64, bytes uint64) uint64 {
 		var b [16]byte

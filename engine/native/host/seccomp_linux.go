@@ -2,14 +2,21 @@
 
 package host
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // passed are the calls that neither block, nor vary from run to run, nor can be the target of a fault: the kernel
 // answers them without a stop. Everything else stops and is handled by the engine.
 var passed = []uint32{
-	unix.SYS_BRK, unix.SYS_MPROTECT, unix.SYS_MUNMAP, unix.SYS_MREMAP,
+	unix.SYS_MUNMAP,
 	unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_ARCH_PRCTL,
 }
+
+// growing are the calls that ask for memory. They are passed, too, unless faults may answer them.
+var growing = []uint32{unix.SYS_BRK, unix.SYS_MPROTECT, unix.SYS_MREMAP}
 
 const (
 	dataNr   = 0
@@ -28,8 +35,9 @@ func jump(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
 }
 
 // filter is the seccomp program (seccomp(2)): passed calls, private anonymous maps, and advice other than
-// MADV_FREE (whose effect depends on the machine's memory pressure) are allowed, all else stops for the tracer.
-func filter() []unix.SockFilter {
+// MADV_FREE (whose effect depends on the machine's memory pressure) are allowed, all else stops for the tracer. With memory
+// set, calls that ask for memory stop as well.
+func filter(memory bool) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
@@ -44,7 +52,11 @@ func filter() []unix.SockFilter {
 		trace,
 		stmt(load, dataNr),
 	}
-	for _, nr := range passed {
+	calls, anonymous := slices.Concat(passed, growing), allow
+	if memory {
+		calls, anonymous = passed, trace
+	}
+	for _, nr := range calls {
 		f = append(f, jump(equal, nr, 0, 1), allow)
 	}
 	f = append(f,
@@ -53,7 +65,7 @@ func filter() []unix.SockFilter {
 		stmt(load, dataArgs+3*8),
 		stmt(and, unix.MAP_SHARED|unix.MAP_PRIVATE|unix.MAP_ANONYMOUS),
 		jump(equal, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, 0, 1),
-		allow,
+		anonymous,
 		trace,
 		jump(equal, unix.SYS_MADVISE, 0, 4),
 		stmt(load, dataArgs+2*8),

@@ -194,6 +194,9 @@ func init() {
 
 	// memory
 	define(unix.SYS_MMAP, "mmap", "-iiiii>", sysMmap)
+	define(unix.SYS_BRK, "brk", ">", sysBrk)
+	define(unix.SYS_MREMAP, "mremap", "-iii>", sysMremap)
+	define(unix.SYS_MPROTECT, "mprotect", "-ii", sysMprotect)
 	define(unix.SYS_MADVISE, "madvise", "-ii", sysMadvise)
 	define(unix.SYS_MSYNC, "msync", "-ii", sysMsync)
 	define(unix.SYS_MINCORE, "mincore", "-ip", sysMincore)

@@ -274,7 +274,7 @@ func sysSysinfo(k *Kernel, t *Thread) Result {
 	le := binary.LittleEndian
 	le.PutUint64(b[0:], uint64(k.MonoNs(k.node(t))/1e9))
 	le.PutUint64(b[32:], TotalMemory)
-	le.PutUint64(b[40:], freeMemory)
+	le.PutUint64(b[40:], uint64(k.free(k.node(t))))
 	le.PutUint16(b[80:], uint16(len(k.node(t).Procs)))
 	le.PutUint32(b[104:], 1)
 	if !k.out(t, t.Call.Args[0], b[:]) {

@@ -128,7 +128,7 @@ func (k *Kernel) dropSpace(p *Proc) {
 	delete(k.Spaces, s.ID)
 }
 
-// sysMmap sees maps of files and shared maps; private anonymous ones never come here.
+// sysMmap sees maps of files and shared maps; private anonymous ones come here only from nodes that may lack memory.
 func sysMmap(k *Kernel, t *Thread) Result {
 	a := &t.Call.Args
 	size, prot, flags, offset := a[1], a[2], a[3], int64(a[5])
@@ -136,6 +136,14 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	if flags&unix.MAP_ANONYMOUS != 0 {
+		if prot&unix.PROT_WRITE != 0 {
+			if r, starved := k.starved(t, fail(unix.ENOMEM)); starved {
+				return r
+			}
+		}
+		if flags&0xf == unix.MAP_PRIVATE {
+			return passed
+		}
 		if flags&0xf != unix.MAP_SHARED {
 			return Result(k.M.Native(t.ID))
 		}

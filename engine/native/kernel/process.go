@@ -652,7 +652,7 @@ func (k *Kernel) endProcess(p *Proc, status int, byFault bool) {
 	k.dropCwd(p)
 	k.orphan(p)
 	k.Notices = append(k.Notices, Notice{Kind: Exited, Event: k.Events, TimeNs: k.Now, Node: p.Node, Proc: p.ID, PID: p.PID, Program: p.Path,
-		Tag: p.Tag, Status: status, ByFault: byFault})
+		Tag: p.Tag, Status: status, ByFault: byFault || p.Condemned != 0})
 	k.Wake(Key{Kind: KeyPidFD, ID: p.ID}, unix.EPOLLIN)
 	parent := k.Procs[p.Parent]
 	if parent == nil || parent.Zombie {
@@ -930,6 +930,7 @@ func (k *Kernel) await(t *Thread, by, id int, options uint64) (*Proc, int, Resul
 
 func (k *Kernel) reaped(t *Thread, p *Proc, options uint64) {
 	if p.Zombie {
+		k.sawKilled(p)
 		k.reap(p)
 	} else {
 		p.Reported = true

@@ -85,8 +85,6 @@ func synthNames(names ...string) synthNode {
 
 // fixedSynth are the files that are the same for all nodes and processes.
 var fixedSynth = map[string]string{
-	"/proc/meminfo": fmt.Sprintf("MemTotal: %13d kB\nMemFree: %14d kB\nMemAvailable: %9d kB\nBuffers: %14d kB\nCached: %15d kB\nSwapCached: %11d kB\nActive: %15d kB\nInactive: %13d kB\nSwapTotal: %12d kB\nSwapFree: %13d kB\nDirty: %16d kB\nShmem: %16d kB\nCommitLimit: %10d kB\nCommitted_AS: %9d kB\nHugePages_Total: %6d\nHugepagesize: %9d kB\n",
-		TotalMemory>>10, freeMemory>>10, freeMemory>>10, 0, 0, 0, 0, 0, 0, 0, 0, 0, TotalMemory>>11, 0, 0, 2048),
 	"/proc/loadavg":     "0.00 0.00 0.00 1/1 10\n",
 	"/proc/version":     "Linux version " + KernelRelease + " (bloodhound) " + kernelVersion + "\n",
 	"/proc/filesystems": "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\nnodev\toverlay\n\text4\n",
@@ -155,7 +153,7 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 	switch path {
 	case "/proc":
 		return synthNode{kind: synthDir, mode: 0o555, names: func() []string {
-			names := append([]string{"self", "thread-self", "net", "mounts", "uptime"}, fixedTree["/proc"]...)
+			names := append([]string{"self", "thread-self", "net", "mounts", "uptime", "meminfo"}, fixedTree["/proc"]...)
 			for _, id := range k.node(t).Procs {
 				names = append(names, itoa(k.Procs[id].PID))
 			}
@@ -169,6 +167,12 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 		return synthNode{kind: synthLink, mode: 0o777, target: "self/net"}
 	case "/proc/mounts":
 		return synthNode{kind: synthLink, mode: 0o777, target: "self/mounts"}
+	case "/proc/meminfo":
+		return synthNode{kind: synthFile, mode: 0o444, content: func() string { return meminfo(k.free(k.node(t))) }}
+	case "/sys/devices/system/node/node0/meminfo":
+		return synthNode{kind: synthFile, mode: 0o444, content: func() string {
+			return fmt.Sprintf("Node 0 MemTotal: %d kB\nNode 0 MemFree: %d kB\n", TotalMemory>>10, k.free(k.node(t))>>10)
+		}}
 	case "/proc/uptime":
 		s := float64(k.MonoNs(k.node(t))/1e7) / 100
 		return synthText(fmt.Sprintf("%.2f %.2f\n", s, s))

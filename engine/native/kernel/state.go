@@ -79,6 +79,8 @@ type Node struct {
 	TrueOffsetNs int64
 	TrueDriftPPB int64
 	ClockFaults  []ClockFault
+	Pressure     int // the fault because of which it has no memory to give, 0 none
+	Leak         Leak
 	Procs        []ProcID
 	FIFOs        map[fs.InodeID]int64 // open named pipes
 	Harmed       bool                 // faults per call strike its disk: see Kernel.DiskFault
@@ -192,6 +194,7 @@ type Proc struct {
 	Personality uint32
 	Limits      [16][2]uint64
 	OOMAdj      int
+	Condemned   int // the fault that has killed it, 0 none
 	StartNs     int64
 	Timers      []PosixTimer
 	Undo        []SemUndo
