@@ -90,6 +90,20 @@ for i in range(100):
 `
 )
 
+// A rule with at resets connections as a program is about to send: it gets the errno from that very call.
+func TestResetAtACall(t *testing.T) {
+	spec := struck(keepServer, keepClient, nil)
+	rule, err := fault.Parse("reset on n1->n2 at sendto rate 0.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Faults = world.Faults{Enabled: true, StopNs: 6e9, Rules: []world.FaultRule{rule}}
+	text, e := lines(t, spec, fault.Reset)
+	if !strings.Contains(text, "ConnectionResetError\n") || e.Delivered == 0 || e.Observed != e.Delivered {
+		t.Errorf("each reset is seen by who sends, but the ledger says %+v:\n%s", e, text)
+	}
+}
+
 // pinger asks n1 and n3 by turns who answers.
 const pinger = `import socket, time
 time.sleep(0.1)

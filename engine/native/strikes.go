@@ -190,7 +190,7 @@ func (w *World) setLinks(a fault.Action) {
 		case fault.Clog:
 			n.SetClog(w.kernel.NetEnv(), from, to, now.ID)
 		case fault.SlowLink:
-			n.SetSlow(from, to, net.Slow{LatencyNs: now.Slow.LatencyNs, JitterNs: now.Slow.JitterNs, Bandwidth: now.Slow.Bandwidth,
+			n.SetSlow(w.kernel.NetEnv(), from, to, net.Slow{LatencyNs: now.Slow.LatencyNs, JitterNs: now.Slow.JitterNs, Bandwidth: now.Slow.Bandwidth,
 				FaultID: now.ID, SinceNs: now.StartNs})
 		}
 	}

@@ -35,6 +35,8 @@ type packet struct {
 	Flipped int
 	Key     int64 // of a withheld datagram's mark
 	Group   bool  // sent to a multicast or broadcast address
+	// Unslowed is when it would arrive if its link was not slow; 0 if no fault slows it down.
+	Unslowed int64
 }
 
 func (e *event) before(o *event) bool { return e.At < o.At || e.At == o.At && e.Seq < o.Seq }

@@ -1,6 +1,7 @@
 package net
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -117,8 +118,71 @@ func (s *State) SetClog(env Env, from, to NodeID, faultID int) {
 	}
 }
 
-// SetSlow says what slows down a one-way link from now on. What is on its way already is not concerned.
-func (s *State) SetSlow(from, to NodeID, slow Slow) { s.link(from, to).Slow = slow }
+// SetSlow says what slows down a one-way link from now on. When nothing does any more, what still waits on the link goes
+// on at its usual pace: the end of a fault is the end of its queue.
+func (s *State) SetSlow(env Env, from, to NodeID, slow Slow) {
+	l := s.link(from, to)
+	l.Slow = slow
+	if slow.FaultID != 0 {
+		return
+	}
+	l.SlowUntil = 0
+	for i := range l.Held {
+		if p := l.Held[i].Packet; p.Unslowed != 0 {
+			l.Held[i].At, p.Unslowed = p.Unslowed, 0
+		}
+	}
+	s.hasten(env, from, to, env.Now()+l.Link.LatencyNs)
+}
+
+// hasten lets the packets that a slow link has kept arrive when they would have come without it, but not before soonest,
+// and in the order of each connection.
+func (s *State) hasten(env Env, from, to NodeID, soonest int64) {
+	var late []*event
+	for i := range s.Events {
+		if e := &s.Events[i]; e.Kind == evPacket && e.Packet.From == from && e.Packet.To == to && e.Packet.Unslowed != 0 {
+			late = append(late, e)
+		}
+	}
+	slices.SortFunc(late, func(a, b *event) int { return cmp.Compare(a.Seq, b.Seq) })
+	last := map[flowKey]int64{}
+	lastDatagram := soonest
+	for _, e := range late {
+		p := e.Packet
+		k := flowKey{p.Src, p.Dst}
+		e.At = min(e.At, max(p.Unslowed, soonest, last[k]))
+		p.Unslowed = 0
+		if p.Fault.Kind == fault.Reorder {
+			continue
+		}
+		last[k] = e.At
+		if p.Proto == IPPROTO_UDP {
+			lastDatagram = max(lastDatagram, e.At)
+		}
+	}
+	for i := len(s.Events)/2 - 1; i >= 0; i-- {
+		s.sift(i)
+	}
+	for k, f := range s.Nodes[from].Datagrams {
+		if k.To == to {
+			f.Last = min(f.Last, lastDatagram)
+		}
+	}
+	for _, id := range s.sorted() {
+		sk := s.Socks[id]
+		if sk.TCP == nil {
+			continue
+		}
+		t := sk.TCP
+		if sk.Node == from && t.Peer == to {
+			t.LastArrive = min(t.LastArrive, max(soonest, last[flowKey{sk.Local, sk.Remote}]))
+		}
+		if (sk.Node == from && t.Peer == to || sk.Node == to && t.Peer == from) && t.RetransAt != 0 {
+			t.RetransAt = min(t.RetransAt, env.Now()+s.rto(sk))
+			s.arm(sk)
+		}
+	}
+}
 
 // lag is what a slow link adds to the time that a packet takes which is sent now.
 func (l *link) lag(now int64) int64 {
@@ -137,6 +201,7 @@ func (f *fate) slow(env Env, l *link, stream string, n int, payload bool) {
 		late += l.Slow.JitterNs * int64(v) / (jitterSteps - 1)
 	}
 	f.At += late
+	f.Late = late
 	if f.Strike.Kind == "" && late > 0 {
 		f.Strike = FaultRef{Kind: fault.SlowLink, ID: l.Slow.FaultID}
 	}
@@ -144,6 +209,9 @@ func (f *fate) slow(env Env, l *link, stream string, n int, payload bool) {
 
 // put sends a packet on its way.
 func (s *State) put(p *packet, f fate) {
+	if f.Late > 0 {
+		p.Unslowed = max(f.At-f.Late, 1)
+	}
 	if !f.Held {
 		s.push(event{At: f.At, Kind: evPacket, Packet: p})
 		return
@@ -199,6 +267,7 @@ func (l *link) depart(now int64, n int) int64 {
 type fate struct {
 	Due    int64 // when it arrives without a fault
 	At     int64 // when it arrives; meaningless if Lost
+	Late   int64 // how much of that is a slow link's
 	Lost   bool
 	Held   bool     // until a clog is over
 	Fault  FaultRef // the fault per packet behind a loss or a delay

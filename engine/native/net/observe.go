@@ -76,15 +76,18 @@ func (sk *sock) arrived(now int64, done func(*mark) bool) {
 // thread waited for: who waits for a reply sees that its own request was lost. Each is listed once.
 func (s *State) Overdue(env Env, id SockID, sinceNs int64) []FaultRef {
 	sk := s.Socks[id]
-	if sk == nil || len(sk.Marks) == 0 {
+	if sk == nil {
 		return nil
 	}
-	var refs []FaultRef
-	now := env.Now()
 	asBefore := sk.TCP != nil && sk.TCP.TookData
 	if asBefore {
 		sk.TCP.TookData = false
 	}
+	if len(sk.Marks) == 0 {
+		return nil
+	}
+	var refs []FaultRef
+	now := env.Now()
 	for i := range sk.Marks {
 		m := &sk.Marks[i]
 		if m.Key < 0 && asBefore || m.Ack && !m.Full {

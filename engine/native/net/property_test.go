@@ -67,7 +67,7 @@ func (d *duplex) step(r *rand.Rand) {
 	if i == 1 {
 		a, b = b, a
 	}
-	switch r.IntN(12) {
+	switch r.IntN(14) {
 	case 0, 1:
 		d.write(i, 1+r.IntN(50))
 	case 2:
@@ -79,9 +79,13 @@ func (d *duplex) step(r *rand.Rand) {
 	case 7:
 		d.s.SetBlocked(a, b, r.IntN(2) == 0, 1+r.IntN(2))
 	case 8:
-		d.s.SetRates(a, b, Rates{DropPPM: uint64(r.IntN(300_000)), DelayPPM: uint64(r.IntN(300_000)), DelayMinNs: 1e5, DelayMaxNs: 5e8})
+		d.s.SetRates(a, b, Rates{DropPPM: uint64(r.IntN(300_000)), CorruptPPM: uint64(r.IntN(100_000)), DelayPPM: uint64(r.IntN(300_000)), DelayMinNs: 1e5, DelayMaxNs: 5e8})
 	case 9:
 		d.s.SetLink(a, b, Link{LatencyNs: int64(r.IntN(20e6)), JitterNs: int64(r.IntN(20e6)), Bandwidth: int64(r.IntN(2)) * 1e6})
+	case 10:
+		d.s.SetClog(d, a, b, r.IntN(2))
+	case 11:
+		d.s.SetSlow(d, a, b, Slow{FaultID: r.IntN(2), SinceNs: d.now, LatencyNs: int64(r.IntN(200e6)), JitterNs: int64(r.IntN(50e6)), Bandwidth: int64(r.IntN(3)) * 1e5})
 	default:
 		d.advance(int64(r.IntN(1 << (10 + r.IntN(22)))))
 	}
@@ -95,6 +99,8 @@ func (d *duplex) finish(t *testing.T) {
 			d.s.SetBlocked(d.nodes[p[0]], d.nodes[p[1]], false, id)
 		}
 		d.s.SetRates(d.nodes[p[0]], d.nodes[p[1]], Rates{})
+		d.s.SetClog(d, d.nodes[p[0]], d.nodes[p[1]], 0)
+		d.s.SetSlow(d, d.nodes[p[0]], d.nodes[p[1]], Slow{})
 	}
 	for i := range 2 {
 		if e := d.s.Shutdown(d, d.ends[i], SHUT_WR); e != OK {
@@ -160,7 +166,7 @@ func chaos(seed uint64, steps int, gobEvery int) (log []string, w *world, err er
 		w.do(fmt.Sprintf("node n%d 10.0.0.%d fd00::%d", i, i+1, i+1))
 	}
 	w.s.SetDefaultLink(Link{LatencyNs: 1e6, JitterNs: 5e5}, Rates{DropPPM: 50_000, DelayPPM: 50_000, DelayMinNs: 1e6, DelayMaxNs: 1e9,
-		DuplicatePPM: 50_000, ReorderPPM: 50_000})
+		CorruptPPM: 50_000, DuplicatePPM: 50_000, ReorderPPM: 50_000})
 	var names []string
 	fresh := 0
 	for range steps {
@@ -189,7 +195,7 @@ func chaos(seed uint64, steps int, gobEvery int) (log []string, w *world, err er
 		other := fmt.Sprintf("n%d", r.IntN(3))
 		sock := one()
 		c := ""
-		switch r.IntN(24) {
+		switch r.IntN(25) {
 		case 0, 1:
 			c = fmt.Sprintf("socket %s %s %s", name(), node, kindNames[r.IntN(7)])
 		case 2:
@@ -220,6 +226,11 @@ func chaos(seed uint64, steps int, gobEvery int) (log []string, w *world, err er
 			c = fmt.Sprintf("set %s %s %d", sock, []string{"reuseaddr", "reuseport", "keepalive", "linger", "sndbuf", "broadcast", "defer", "user_timeout"}[r.IntN(8)], r.IntN(5000))
 		case 21:
 			c = []string{"block ", "heal ", "heal "}[r.IntN(3)] + node + " " + other + " 1"
+		case 23:
+			if node == other {
+				continue
+			}
+			c = fmt.Sprintf([]string{"clog %s %s 1", "clog %s %s 0", "slow %s %s 2 10ms 10000", "slow %s %s 0 0ms 0", "reset %s %s 3"}[r.IntN(5)], node, other)
 		case 22:
 			if r.IntN(10) > 0 {
 				c = "poll " + sock
@@ -230,7 +241,7 @@ func chaos(seed uint64, steps int, gobEvery int) (log []string, w *world, err er
 			c = "advance " + fmt.Sprint(r.IntN(1<<r.IntN(38))) + "ns"
 		}
 		f := strings.Fields(c)
-		if !slices.Contains([]string{"socket", "pair", "block", "heal", "down", "up", "advance"}, f[0]) && (len(f) < 2 || w.s.Socks[w.socks[f[1]]] == nil) {
+		if !slices.Contains([]string{"socket", "pair", "block", "heal", "clog", "slow", "reset", "down", "up", "advance"}, f[0]) && (len(f) < 2 || w.s.Socks[w.socks[f[1]]] == nil) {
 			continue
 		}
 		if f[0] == "socket" || f[0] == "pair" {
@@ -269,6 +280,11 @@ func TestChaos(t *testing.T) {
 		for _, id := range w.s.sorted() {
 			if sk := w.s.Socks[id]; sk != nil && sk.Open {
 				w.s.Close(w, id)
+			}
+		}
+		for _, from := range w.nodes {
+			for _, to := range w.nodes {
+				w.s.SetClog(w, from, to, 0) // else it keeps what it holds
 			}
 		}
 		w.advance(10 * 3600e9)

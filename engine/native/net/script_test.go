@@ -215,7 +215,7 @@ func (w *world) do(line string) string {
 	case "clog":
 		w.s.SetClog(w, w.nodes[f[1]], w.nodes[f[2]], number(f[3]))
 	case "slow": // slow FROM TO FAULT LATENCY BANDWIDTH
-		w.s.SetSlow(w.nodes[f[1]], w.nodes[f[2]], Slow{FaultID: number(f[3]), LatencyNs: duration(f[4]), Bandwidth: int64(number(f[5]))})
+		w.s.SetSlow(w, w.nodes[f[1]], w.nodes[f[2]], Slow{FaultID: number(f[3]), LatencyNs: duration(f[4]), Bandwidth: int64(number(f[5]))})
 	case "reset": // reset FROM TO FAULT
 		return strconv.Itoa(w.s.Reset(w, w.nodes[f[1]], w.nodes[f[2]], FaultRef{Kind: fault.Reset, ID: number(f[3])}))
 	case "down":
