@@ -97,7 +97,7 @@ func (w *World) deliver(actions []fault.Action) error {
 		case fault.ClockSkew, fault.ClockJump, fault.ClockDrift:
 			w.kernel.SetClock(w.nodeID(a.Node), a.Kind, a.ID, a.Amount)
 		case fault.MemoryPressure:
-			w.kernel.Nodes[w.nodeID(a.Node)].Pressure = a.ID
+			w.kernel.Nodes[w.nodeID(a.Node)].Pressure = kernel.Pressure{Fault: a.ID, SinceNs: a.StartNs}
 		case fault.OOM:
 			w.leak(a)
 		case fault.DiskFull:
@@ -158,7 +158,7 @@ func (w *World) undo(actions []fault.Action) error {
 		case fault.ClockSkew, fault.ClockJump, fault.ClockDrift:
 			w.kernel.RightClock(w.nodeID(a.Node), a.ID)
 		case fault.MemoryPressure:
-			w.kernel.Nodes[w.nodeID(a.Node)].Pressure = 0
+			w.kernel.Nodes[w.nodeID(a.Node)].Pressure = kernel.Pressure{}
 		case fault.OOM:
 			if err := w.endLeak(a); err != nil {
 				return err

@@ -87,7 +87,7 @@ func (k *Kernel) addRegion(t *Thread, r Region) {
 
 // newSpace makes an address space in which the program of a file runs.
 func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
-	s := &Space{ID: k.id("space"), Node: node, Refs: 1, Exe: exe}
+	s := &Space{ID: k.id("space"), Node: node, Refs: 1, Exe: exe, ExecNs: k.Now}
 	if exe != 0 {
 		k.Nodes[node].FS.Ref(exe)
 	}
@@ -98,7 +98,7 @@ func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
 func (k *Kernel) copySpace(id SpaceID) SpaceID {
 	old := k.Spaces[id]
 	c := k.newSpace(old.Node, old.Exe)
-	c.Regions = slices.Clone(old.Regions)
+	c.ExecNs, c.Regions = old.ExecNs, slices.Clone(old.Regions)
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			seg.Attach++

@@ -15,19 +15,31 @@ import (
 // node is under pressure they fail as under strict accounting (overcommit_memory 2 of proc_sys_vm(5)): what is private and
 // writable is promised, and there is nothing left to promise.
 
+// Pressure is the fault because of which a node has no memory to give, 0 for none. Programs that were executed since then
+// are spared: without memory not even their loader would come to an end.
+type Pressure struct {
+	Fault   int
+	SinceNs int64
+}
+
+// pressed tells whether there is no memory for a thread's process.
+func (k *Kernel) pressed(t *Thread) bool {
+	p := k.node(t).Pressure
+	return p.Fault != 0 && k.Spaces[k.proc(t).Space].ExecNs < p.SinceNs
+}
+
 // starved answers a call that asks for more memory, if there is none.
 func (k *Kernel) starved(t *Thread, r Result) (Result, bool) {
-	n := k.node(t)
-	if n.Pressure == 0 {
+	if !k.pressed(t) {
 		return 0, false
 	}
 	t.Call.Detail = string(fault.MemoryPressure)
-	k.Seen(net.FaultRef{Kind: fault.MemoryPressure, ID: n.Pressure})
+	k.Seen(net.FaultRef{Kind: fault.MemoryPressure, ID: k.node(t).Pressure.Fault})
 	return r, true
 }
 
 func sysBrk(k *Kernel, t *Thread) Result {
-	if k.node(t).Pressure != 0 {
+	if k.pressed(t) {
 		now := k.M.Execute(t.ID, unix.SYS_BRK, 0)
 		if int64(t.Call.Args[0]) > now {
 			if r, starved := k.starved(t, Result(now)); starved {
@@ -48,7 +60,7 @@ func sysMremap(k *Kernel, t *Thread) Result {
 }
 
 func sysMprotect(k *Kernel, t *Thread) Result {
-	if a := &t.Call.Args; a[2]&unix.PROT_WRITE != 0 && k.node(t).Pressure != 0 {
+	if a := &t.Call.Args; a[2]&unix.PROT_WRITE != 0 && k.pressed(t) {
 		if m, ok := mapAt(k.M.Maps(t.ID), a[0]); ok && !m.shared && !m.writable {
 			if r, starved := k.starved(t, fail(unix.ENOMEM)); starved {
 				return r

@@ -79,7 +79,7 @@ type Node struct {
 	TrueOffsetNs int64
 	TrueDriftPPB int64
 	ClockFaults  []ClockFault
-	Pressure     int // the fault because of which it has no memory to give, 0 none
+	Pressure     Pressure
 	Leak         Leak
 	Procs        []ProcID
 	FIFOs        map[fs.InodeID]int64 // open named pipes
@@ -220,6 +220,7 @@ type Space struct {
 	Node    NodeID
 	Refs    int
 	Exe     fs.InodeID // the program's file, with a reference; 0 before the first program
+	ExecNs  int64      // world time at which the program was executed
 	Regions []Region
 }
 
