@@ -133,8 +133,10 @@ func perKey(list []string, ops []history.Operation) (keys map[string][]placed, f
 			continue
 		}
 		if k == unmodelled {
-			if _, seen := strange[o.Key]; !seen {
-				strange[o.Key] = o
+			for _, key := range touched(o) {
+				if _, seen := strange[key]; !seen {
+					strange[key] = o
+				}
 			}
 			continue
 		}
@@ -152,6 +154,32 @@ func perKey(list []string, ops []history.Operation) (keys map[string][]placed, f
 		}
 	}
 	return keys, failed, ""
+}
+
+// touched are the keys that an operation without a model may have changed; an empty one stands for all.
+func touched(o history.Operation) []string {
+	switch strings.ToLower(o.Op) {
+	case "compact": // takes away the past, and changes no key
+		return nil
+	case "txn":
+		text := o.Input
+		if text == "" {
+			text = o.Output
+		}
+		rows, err := accessRows(text)
+		if err != nil {
+			break
+		}
+		var keys []string
+		for _, row := range rows {
+			if len(row) < 2 {
+				return []string{""}
+			}
+			keys = append(keys, plain(row[1]))
+		}
+		return keys
+	}
+	return []string{o.Key}
 }
 
 func place(o history.Operation, isJudged bool) (placed, error) {

@@ -619,3 +619,24 @@ func TestManyUnknownWrites(t *testing.T) {
 		t.Fatalf("%s %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 	}
 }
+
+// Transactions and compactions beside operations on keys: only keys that a transaction names are in doubt.
+func TestOperationsBesideKeys(t *testing.T) {
+	for input, want := range map[string]engine.Status{
+		`[["append","other",1],["r","more",null]]`: engine.Holds,
+		`[["append","other",1],["w","k",2]]`:       engine.Unknown,
+		`no accesses`:                              engine.Unknown,
+		``:                                         engine.Unknown,
+	} {
+		events := []history.Event{
+			{Number: 1, Client: "a", Type: history.Invoke, Op: "put", Key: "k", Input: "1"}, {Number: 2, Client: "a", Type: history.Ok},
+			{Number: 3, Client: "a", Type: history.Invoke, Op: "compact"}, {Number: 4, Client: "a", Type: history.Ok},
+			{Number: 5, Client: "a", Type: history.Invoke, Op: "txn", Input: input}, {Number: 6, Client: "a", Type: history.Info},
+			{Number: 7, Client: "b", Type: history.Invoke, Op: "get", Key: "k"}, {Number: 8, Client: "b", Type: history.Ok, Output: "1", Found: true},
+		}
+		p := &world.Property{Name: "p", Check: world.Check{Type: world.Linearizability}}
+		if v := linearizable(p, events); v.Status != want {
+			t.Errorf("%s: %s %s, want %s", input, v.Status, v.Reason, want)
+		}
+	}
+}

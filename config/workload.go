@@ -94,7 +94,7 @@ func (l *loader) workloads(top *node) {
 }
 
 // driverNames are all drivers.
-var driverNames = []string{"http", "redis", "command", "composer"}
+var driverNames = []string{"http", "redis", "sql", "etcd", "command", "composer"}
 
 // workload reads one workload; false is one of which nothing is known.
 func (l *loader) workload(n *node, key string) (world.Workload, bool) {
@@ -111,9 +111,9 @@ func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 	}
 	l.remember(place{part: engine.PartWorkload, name: w.Name}, n.get("driver"), key)
 	l.onlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
-	l.onlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http", "master": "redis", "replicas": "redis",
+	l.onlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http sql etcd", "master": "redis", "replicas": "redis",
 		"command": "command", "environment": "command composer", "template": "composer",
-		"qps": "http redis", "max_operations": "http redis", "timeout": "http redis", "clients": "http redis composer", "operations": "http redis", "dictionary": "http redis", "options": "http redis"})
+		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd", "clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd", "options": "http redis sql etcd"})
 	w.Node = valueOr(n.get("node"), "")
 	if on := n.get("node"); on != nil && l.known(on.position, key+".node", w.Node) && l.node(w.Node).spec.Role != world.Client {
 		l.fail(on.position, "give it `role: client`, or leave `node:` out for a client of its own", "%s.node: %s is a server, and drivers run on clients", key, w.Node)
@@ -133,9 +133,11 @@ func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 				w.Options[e.name] = strconv.FormatBool(v)
 			case string:
 				w.Options[e.name] = v
+			case int64:
+				w.Options[e.name] = strconv.FormatInt(v, 10)
 			}
 		}
-		l.onlyFor(o, key+".config.options", "driver", w.Driver, map[string]string{"spread": "http redis", "fail_status": "http",
+		l.onlyFor(o, key+".config.options", "driver", w.Driver, map[string]string{"spread": "http redis sql etcd", "isolation": "sql", "model": "sql", "serializable": "etcd", "back": "etcd", "fail_status": "http",
 			"put_method": "http", "trim_space": "http", "sentinels": "redis", "master_name": "redis"})
 	}
 	switch w.Driver {
@@ -144,14 +146,17 @@ func (l *loader) workload(n *node, key string) (world.Workload, bool) {
 	case "composer":
 		l.driverEnv(c, &w)
 		return w, true
-	case "http":
+	case "http", "etcd":
 		l.targets(c.get("target"), "http", key+".config.target", &w)
+	case "sql":
+		l.databases(c.get("target"), key+".config.target", &w)
 	case "redis":
 		l.targets(c.get("master"), "redis", key+".config.master", &w)
 		l.targets(c.get("replicas"), "redis", key+".config.replicas", &w)
 	}
 	if len(w.Targets) == 0 && w.Driver != "command" && w.Options["sentinels"] == "" && len(l.errs) == before {
-		remedy := map[string]string{"http": "add `config: {target: \"http://NODE:PORT\"}`", "redis": "add `config: {master: \"redis://NODE:PORT\"}`"}[w.Driver]
+		remedy := map[string]string{"http": "add `config: {target: \"http://NODE:PORT\"}`", "redis": "add `config: {master: \"redis://NODE:PORT\"}`",
+			"sql": "add `config: {target: \"postgres://USER@NODE:PORT/NAME\"}`", "etcd": "add `config: {target: \"http://NODE:2379\"}`"}[w.Driver]
 		l.fail(n.position, remedy, "%s does not say which server it talks to", key)
 	}
 	l.mix(c.get("operations"), &w, key+".config.operations")
@@ -247,8 +252,13 @@ func (l *loader) mix(n *node, w *world.Workload, key string) {
 		return // the program chooses its operations itself
 	}
 	kinds, write, read := []string{"put", "get", "delete"}, "put", "get"
-	if w.Driver == "redis" {
+	switch w.Driver {
+	case "redis":
 		kinds, write, read = []string{"SET", "GET", "INCR", "DEL"}, "SET", "GET"
+	case "sql":
+		kinds = append(kinds, "cas", "txn")
+	case "etcd":
+		kinds = append(kinds, "cas", "range_put", "lease_put", "compact")
 	}
 	if n == nil {
 		for _, kind := range []string{write, read} {
@@ -260,7 +270,7 @@ func (l *loader) mix(n *node, w *world.Workload, key string) {
 	for i, item := range n.list() {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		o := world.Operation{Kind: valueOr(item.get("type"), ""), Weight: int(valueOr(item.get("weight"), int64(1))),
-			KeyPattern: valueOr(item.get("key_pattern"), defaultKeyPattern),
+			KeyPattern: valueOr(item.get("key_pattern"), patternOf(valueOr(item.get("type"), ""))),
 			Path:       valueOr(item.get("path"), "")}
 		l.valueSize(item.get("value_size"), &o, at)
 		if o.Kind == "" {
@@ -354,6 +364,14 @@ func (l *loader) dictionary(n *node, w *world.Workload, key string) {
 	}
 }
 
+// patternOf is the key pattern of an operation without one: transactions keep to keys of their own.
+func patternOf(kind string) string {
+	if kind == "txn" {
+		return "txn-{random:0-4}"
+	}
+	return defaultKeyPattern
+}
+
 const defaultKeyPattern = "key-{random:0-9}"
 
 // keyPattern says what is wrong with a key pattern, or nothing.
@@ -395,6 +413,20 @@ func keyPattern(s string) string {
 // targets reads the URLs of a driver's servers.
 func (l *loader) targets(n *node, scheme, key string, w *world.Workload) {
 	for _, item := range n.scalars() {
+		if u, ok := l.serverURL(item.position, scheme, key, item.text); ok {
+			w.Targets = append(w.Targets, u)
+		}
+	}
+}
+
+// databases reads the URLs of databases.
+func (l *loader) databases(n *node, key string, w *world.Workload) {
+	for _, item := range n.scalars() {
+		scheme, _, _ := strings.Cut(strings.TrimSpace(item.text), "://")
+		if scheme != "postgres" && scheme != "postgresql" && scheme != "mysql" {
+			l.fail(item.position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s: %q is no URL of a database", key, shorten(item.text))
+			continue
+		}
 		if u, ok := l.serverURL(item.position, scheme, key, item.text); ok {
 			w.Targets = append(w.Targets, u)
 		}

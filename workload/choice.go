@@ -171,17 +171,21 @@ type chooser struct {
 	clients int
 	name    string // of the client, without what follows an info; values start with it
 	mix     []entry
-	total   uint64   // weight
-	counts  []uint64 // operations so far, by entry
-	special []string // the special values of this run
-	ppm     uint64   // how often they are taken
+	total   uint64            // weight
+	counts  []uint64          // operations so far, by entry
+	verb    string            // how transactions write: append or w
+	known   map[string]string // values of keys, as the client last learned them, for cas
+	special []string          // the special values of this run
+	ppm     uint64            // how often they are taken
 }
 
 // operation is one that a client shall do.
 type operation struct {
 	entry *entry
 	key   string
-	value string // of a put or set; empty for others
+	value string // of a put, set or cas; the accesses of a txn; empty for others
+	// expect is the value that a cas may replace: the last one that the client knows of its key.
+	expect string
 }
 
 // next chooses operation k; k must count up from 0.
@@ -194,15 +198,51 @@ func (c *chooser) next(k int) operation {
 		i++
 	}
 	e := &c.mix[i]
-	o := operation{entry: e, key: e.pattern.key(d, c.client, c.counts[i]*uint64(c.clients)+uint64(c.client))}
+	nth := c.counts[i]*uint64(c.clients) + uint64(c.client)
 	c.counts[i]++
+	switch e.Kind {
+	case "compact":
+		return operation{entry: e}
+	case "txn":
+		return operation{entry: e, value: c.transaction(d, e.pattern, nth, k)}
+	}
+	o := operation{entry: e, key: e.pattern.key(d, c.client, nth)}
 	if len(c.special) > 0 && d.below(1e6) < c.ppm {
 		o.key = c.special[d.below(uint64(len(c.special)))]
 	}
 	if writes(e.Kind) {
 		o.value = c.value(d, e, k)
 	}
+	if e.Kind == "cas" {
+		o.expect = c.known[o.key]
+	}
 	return o
+}
+
+// maxKnown bounds the keys whose values a client remembers.
+const maxKnown = 1000
+
+// learn takes in the result of an operation that was ok.
+func (c *chooser) learn(o *operation, r result) {
+	value := o.value
+	switch strings.ToLower(o.entry.Kind) {
+	case "get":
+		value = r.output
+	case "put", "set", "range_put", "lease_put":
+	case "cas":
+		if r.output != "true" {
+			delete(c.known, o.key) // the next one asks for what nobody wrote, unless a read comes first
+			return
+		}
+	default:
+		return
+	}
+	if c.known == nil {
+		c.known = map[string]string{}
+	}
+	if len(c.known) < maxKnown || c.known[o.key] != "" {
+		c.known[o.key] = value
+	}
 }
 
 // value draws what an operation writes.
@@ -263,7 +303,7 @@ func specials(seed uint64, dictionary []string) ([]string, error) {
 
 func writes(kind string) bool {
 	switch strings.ToLower(kind) {
-	case "put", "set":
+	case "put", "set", "cas", "range_put", "lease_put":
 		return true
 	}
 	return false

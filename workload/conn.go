@@ -2,14 +2,16 @@ package workload
 
 import (
 	"bufio"
+	"io"
 	"net"
 	"time"
 )
 
 // connections of one client, one for each target, made when needed and dropped after any doubt.
 type connections struct {
-	conns  []*conn
-	dialed []string // the address behind each connection
+	conns    []*conn
+	sessions []io.Closer // connections that a library makes
+	dialed   []string    // the address behind each connection
 }
 
 // conn is a connection with what was read ahead on it.
@@ -19,7 +21,7 @@ type conn struct {
 }
 
 func newConnections(targets int) *connections {
-	return &connections{conns: make([]*conn, targets), dialed: make([]string, targets)}
+	return &connections{conns: make([]*conn, targets), sessions: make([]io.Closer, targets), dialed: make([]string, targets)}
 }
 
 func (c *connections) close() {
@@ -32,6 +34,10 @@ func (c *connections) drop(target int) {
 	if c.conns[target] != nil {
 		c.conns[target].Close()
 		c.conns[target] = nil
+	}
+	if c.sessions[target] != nil {
+		c.sessions[target].Close()
+		c.sessions[target] = nil
 	}
 }
 

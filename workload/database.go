@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -25,13 +26,21 @@ const (
 )
 
 // connector makes connections to the database of postgres://user:password@host:port/name or mysql://. Neither library
-// repeats a statement by itself as long as it is sent on a connection that was taken out of the pool.
-func connector(endpoint string) (driver.Connector, error) {
+// repeats a statement by itself as long as it is sent on a connection that was taken out of the pool. sent, if not nil, counts
+// the bytes that are handed to the kernel.
+func connector(endpoint string, sent *atomic.Int64) (driver.Connector, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, err
 	}
 	dialer := &net.Dialer{FallbackDelay: -1, KeepAlive: -1, Resolver: &net.Resolver{PreferGo: true}}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dialer.DialContext(ctx, network, address)
+		if err == nil && sent != nil {
+			c = countedConn{c, sent}
+		}
+		return c, err
+	}
 	switch u.Scheme {
 	case "postgres", "postgresql":
 		q := u.Query()
@@ -43,7 +52,7 @@ func connector(endpoint string) (driver.Connector, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.DialFunc = dialer.DialContext
+		c.DialFunc = dial
 		c.LookupFunc = dialer.Resolver.LookupHost
 		c.RuntimeParams["client_encoding"] = "UTF8"
 		c.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol // one message out, one answer back
@@ -56,7 +65,7 @@ func connector(endpoint string) (driver.Connector, error) {
 		if u.Port() == "" {
 			c.Addr = net.JoinHostPort(u.Hostname(), "3306")
 		}
-		c.DialFunc = dialer.DialContext
+		c.DialFunc = dial
 		c.InterpolateParams = true
 		c.Logger = &mysql.NopLogger{}
 		return mysql.NewConnector(c)
@@ -64,10 +73,23 @@ func connector(endpoint string) (driver.Connector, error) {
 	return nil, fmt.Errorf("endpoint %q; it must be a URL such as postgres://user@n1:5432/name or mysql://user@n1:3306/name", endpoint)
 }
 
+// countedConn counts what is sent. What libraries say of it is no proof: pgx 5.12 calls a statement safe to retry whose answer
+// was cut off by the end of the connection.
+type countedConn struct {
+	net.Conn
+	sent *atomic.Int64
+}
+
+func (c countedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
 // queryRows sends one statement to a database and gives its rows as a text: columns are separated by |, rows by line ends, and
 // what is null reads NULL.
 func queryRows(endpoint, statement string, deadline time.Time) (string, error) {
-	to, err := connector(endpoint)
+	to, err := connector(endpoint, nil)
 	if err != nil {
 		return "", err
 	}

@@ -130,7 +130,7 @@ func probeRedis(c *world.Check, deadline time.Time) (int, string) {
 }
 
 func probeSQL(c *world.Check, deadline time.Time) (int, string) {
-	if _, err := connector(c.Endpoint); err != nil {
+	if _, err := connector(c.Endpoint, nil); err != nil {
 		return world.ProbeFailed, err.Error()
 	}
 	at := place(c.Endpoint)

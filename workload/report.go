@@ -18,6 +18,7 @@ type record struct {
 	Op     string       `json:"op"`
 	Key    string       `json:"key"`
 	Input  string       `json:"input,omitempty"`
+	Expect string       `json:"expect,omitempty"`
 	Output string       `json:"output,omitempty"`
 	Found  bool         `json:"found,omitempty"`
 	Error  string       `json:"error,omitempty"`

@@ -101,10 +101,10 @@ func drive(kind string, getenv func(string) string, out io.Writer) error {
 	return err
 }
 
-// Validate tells whether a workload of driver http or redis can run; its errors are the user's and name the remedy.
-// Workloads of other drivers are not looked at.
+// Validate tells whether a workload of a driver that comes with Bloodhound can run; its errors are the user's and name the remedy.
+// What command and composer run is not looked at.
 func Validate(w *world.Workload) error {
-	if w.Driver != "http" && w.Driver != "redis" {
+	if w.Driver == "command" || w.Driver == "composer" {
 		return nil
 	}
 	_, err := newSettings(w)
@@ -126,6 +126,7 @@ type settings struct {
 	skip     *world.Workload // knows which operations are left out
 	ppm      uint64          // how often keys and values are special
 	words    []string        // the dictionary
+	verb     string          // how transactions write
 }
 
 // dialect is what http and redis drivers do not share.
@@ -187,6 +188,12 @@ func kinds(driver string) (driverKind, bool) {
 	case "redis":
 		return driverKind{[]string{"set", "get", "incr", "del"}, "SET, GET, INCR, DEL", []string{"master_name", "sentinels", "spread"},
 			[]world.Operation{{Kind: "SET", Weight: 1}, {Kind: "GET", Weight: 1}}, spreadFirst, newRedis}, true
+	case "sql":
+		return driverKind{[]string{"put", "get", "delete", "cas", "txn"}, "put, get, delete, cas, txn", []string{"isolation", "model", "spread"},
+			[]world.Operation{{Kind: "put", Weight: 1}, {Kind: "get", Weight: 1}}, spreadFirst, newSQL}, true
+	case "etcd":
+		return driverKind{[]string{"put", "get", "delete", "cas", "range_put", "lease_put", "compact"}, "put, get, delete, cas, range_put, lease_put, compact",
+			[]string{"back", "serializable", "spread"}, []world.Operation{{Kind: "put", Weight: 1}, {Kind: "get", Weight: 1}}, spreadRoundRobin, newEtcd}, true
 	}
 	return driverKind{}, false
 }
@@ -194,7 +201,7 @@ func kinds(driver string) (driverKind, bool) {
 func newSettings(w *world.Workload) (*settings, error) {
 	k, known := kinds(w.Driver)
 	if !known {
-		return nil, fmt.Errorf("no driver %q; there are http, redis, command", w.Driver)
+		return nil, fmt.Errorf("no driver %q; there are http, redis, sql, etcd, command, composer", w.Driver)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
 		if !slices.Contains(k.options, name) {
@@ -212,6 +219,9 @@ func newSettings(w *world.Workload) (*settings, error) {
 		return nil, fmt.Errorf("workload %q has neither a duration nor a number of operations, so it would never end", w.Name)
 	case !slices.Contains(spreads, s.spread):
 		return nil, fmt.Errorf("no spread %q; there are %s", s.spread, strings.Join(spreads, ", "))
+	}
+	if s.verb = "append"; w.Options["model"] == rwRegister {
+		s.verb = "w"
 	}
 	if s.timeout <= 0 {
 		s.timeout = DefaultTimeoutNs
@@ -262,7 +272,7 @@ func (s *settings) run(seed uint64, report *reporter) (counts, error) {
 			name = s.name + "/" + name
 		}
 		clients[i] = client{settings: s, number: i, name: name, report: report, start: start, conns: newConnections(s.dialect.targets()),
-			chooser: chooser{seed: seed, client: i, clients: s.clients, name: name, mix: s.mix, total: s.weight, counts: make([]uint64, len(s.mix)), special: special, ppm: s.ppm}}
+			chooser: chooser{seed: seed, client: i, clients: s.clients, name: name, mix: s.mix, total: s.weight, counts: make([]uint64, len(s.mix)), verb: s.verb, special: special, ppm: s.ppm}}
 		all.Add(1)
 		go func() {
 			defer all.Done()
