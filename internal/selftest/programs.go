@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -25,7 +26,7 @@ const (
 
 // Programs are the roles that this program plays inside the worlds of Cases.
 var Programs = map[string]func(out io.Writer) error{"sleep": sleep, "echo": echo, "talk": talk, "burst": burst, "store": store, "resolve": resolve,
-	"date": date, "clock": clock, "compare": compare}
+	"date": date, "clock": clock, "compare": compare, "memory": memory, "watch": watch}
 
 func sleep(io.Writer) error {
 	time.Sleep(time.Hour)
@@ -303,6 +304,43 @@ func compare(out io.Writer) error {
 			fmt.Fprintln(out, "differ")
 		}
 		here, there = h, t
+		time.Sleep(interval)
+	}
+	return sleep(out)
+}
+
+// memory asks for a mebibyte again and again, and gives it back.
+func memory(out io.Writer) error {
+	for range rounds {
+		b, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			fmt.Fprintln(out, "none")
+		} else {
+			unix.Munmap(b)
+			fmt.Fprintln(out, "some")
+		}
+		time.Sleep(interval)
+	}
+	return sleep(out)
+}
+
+// watch says how much memory the machine has left.
+func watch(out io.Writer) error {
+	for range rounds {
+		text, err := os.ReadFile("/proc/meminfo")
+		if err != nil {
+			return err
+		}
+		_, rest, _ := strings.Cut(string(text), "MemAvailable:")
+		var kib int64
+		if _, err := fmt.Sscan(rest, &kib); err != nil {
+			return err
+		}
+		if kib < 1<<20 {
+			fmt.Fprintln(out, "little")
+		} else {
+			fmt.Fprintln(out, "plenty")
+		}
 		time.Sleep(interval)
 	}
 	return sleep(out)

@@ -47,6 +47,8 @@ var Cases = []Case{
 	{fault.ReadCorrupt, "store", "", "rate 0.1", "n1", "n3", "same", "wrong"},
 	{fault.DiskFull, "store", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "same", "write: no space left on device"},
 	{fault.SlowDisk, "store", "", "rate 0.02 for 200ms..400ms by 5ms..20ms", "n1", "n3", "same", "slow"},
+	{fault.MemoryPressure, "memory", "", "rate 0.02 for 200ms..400ms", "n1", "n3", "some", "none"},
+	{fault.OOM, "watch", "", "rate 0.01 for 400ms..800ms", "n1", "n3", "plenty", "little"},
 	{fault.ClockSkew, "date", "", "rate 0.02 for 200ms..400ms by 50ms..500ms", "n1", "n3", "right", "wrong"},
 	{fault.ClockJump, "date", "", "rate 0.01 by 1s..60s", "n1", "n3", "right", "wrong"},
 	{fault.ClockDrift, "clock", "compare", "rate 0.02 for 200ms..400ms by 100000ppm", "n1", "n3", "agree", "differ"},
