@@ -112,7 +112,7 @@ func (c *Call) harm(k Kind, shape uint64) Harm {
 	h := Harm{Kind: k}
 	switch k {
 	case PartialWrite:
-		h.Bytes = max(1, (c.Bytes-1)*int(CallSteps-1-shape)/(CallSteps-1))
+		h.Bytes = 1 + (c.Bytes-2)*int(CallSteps-1-shape)/(CallSteps-1)
 	case TornWrite: // from the last end of a sector on back
 		last := (c.Offset + int64(c.Bytes) - 1) / sectorBytes * sectorBytes
 		h.Bytes = int(last - int64(shape/DurationSteps)*sectorBytes - c.Offset)
