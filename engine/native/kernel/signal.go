@@ -251,9 +251,10 @@ func queue(list *[]Signal, s Signal) bool {
 	return true
 }
 
-// nudge makes a thread look at its signals: a waiting one wakes up and its call is interrupted.
+// nudge makes a thread look at its signals: a waiting one wakes up and its call is interrupted. So is the call of one that
+// was just woken for another reason and has not run yet: that may turn out to be no reason, and then it would wait again.
 func (k *Kernel) nudge(t *Thread) {
-	if t.State == Blocked {
+	if t.InCall {
 		t.Call.Signaled = true
 		k.awake(t)
 	}

@@ -321,4 +321,30 @@ static void threads(void) {
 	IS(receiver == getpid(), "and comes when let in");
 }
 
-CASES(C(basics), C(masks), C(nested), C(siginfos), C(real_time), C(waiting), C(stacks), C(faults), C(threads))
+// Two wait for the same byte, and both get a signal in the moment in which it comes: the one that goes away empty-handed is
+// interrupted, whatever it was woken for.
+static volatile int came;
+static void comes(int signo) { came++; }
+static void woken(void) {
+	int fds[2];
+	MUST(pipe(fds));
+	handle(SIGUSR1, comes, 0);
+	pid_t children[2];
+	for (int i = 0; i < 2; i++) {
+		if ((children[i] = MUST(fork()))) continue;
+		char c;
+		if (read(fds[0], &c, 1) == 1)
+			while (!came) nap(1);
+		_exit(came);
+	}
+	asleep(children[0]), asleep(children[1]);
+	MUST(write(fds[1], "x", 1));
+	kill(children[0], SIGUSR1), kill(children[1], SIGUSR1);
+	for (int i = 0; i < 2; i++) {
+		int status = 0;
+		while (waitpid(children[i], &status, 0) < 0 && errno == EINTR) {}
+		IS(WIFEXITED(status) && WEXITSTATUS(status) == 1, "a reader got its signal");
+	}
+}
+
+CASES(C(basics), C(masks), C(nested), C(siginfos), C(real_time), C(waiting), C(stacks), C(faults), C(threads), C(woken))
