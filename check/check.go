@@ -43,7 +43,12 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 }
 
 func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
-	if !p.Check.Type.Probes() {
+	switch {
+	case p.Check.Type == world.ProgressCheck:
+		return progressing(p, out)
+	case p.Check.Type == world.RecoveryCheck:
+		return recovered(spec, p, out)
+	case !p.Check.Type.Probes():
 		return History(p, out.History)
 	}
 	if p.Kind == world.Liveness {
@@ -66,6 +71,17 @@ func History(p *world.Property, events []history.Event) engine.Verdict {
 		return monotonic(p, events)
 	case world.Durability:
 		return durable(p, events)
+	case world.ProgressCheck:
+		end := int64(0)
+		for _, e := range events {
+			end = max(end, e.TimeNs)
+		}
+		if end == 0 && p.Check.HangNs > 0 && len(events) > 0 {
+			v := verdict(p)
+			v.Reason = "the history has no times, so nothing can be seen to hang"
+			return v
+		}
+		return progressing(p, &engine.Outcome{History: events, VirtualNs: end})
 	}
 	v := verdict(p)
 	v.Reason = fmt.Sprintf("a check of type %q judges no history", p.Check.Type)
@@ -80,7 +96,7 @@ func Again(was *world.Spec, properties []world.Property, out *engine.Outcome) []
 	verdicts := Judge(&spec, out)
 	for i := range properties {
 		p := &properties[i]
-		if !p.Check.Type.Probes() || slices.ContainsFunc(was.Properties, func(o world.Property) bool {
+		if !p.Check.Type.Probes() && p.Check.Jobs == (world.Jobs{}) || slices.ContainsFunc(was.Properties, func(o world.Property) bool {
 			return o.Name == p.Name && o.Kind == p.Kind && reflect.DeepEqual(o.Check, p.Check)
 		}) {
 			continue
@@ -225,7 +241,10 @@ func idle(spec *world.Spec, events []history.Event) string {
 	}
 	records, successes := map[string]int{}, map[string]int{} // by workload, "" is the user's own
 	for _, e := range events {
-		name := e.Client[:max(strings.LastIndex(e.Client, "/"), 0)]
+		name, _, again := strings.Cut(e.Client, world.RecoveryClients)
+		if !again {
+			name = e.Client[:max(strings.LastIndex(e.Client, "/"), 0)]
+		}
 		if !builtin[name] {
 			name = ""
 		}

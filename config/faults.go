@@ -713,7 +713,7 @@ func (l *loader) completeTimes(settleWritten bool) {
 		least := min(defaultSettleNs, s.MaxTimeNs/4)
 		want := least
 		for _, p := range s.Properties {
-			if p.Kind == world.Liveness {
+			if p.Kind == world.Liveness || p.Check.Type == world.RecoveryCheck {
 				want = max(want, p.TimeoutNs)
 			}
 		}

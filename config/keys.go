@@ -31,6 +31,7 @@ var (
 	aPositive = shape{kind: duration, min: 1}
 	aMillis   = shape{kind: millis}
 	aSpan     = shape{kind: span}
+	aPattern  = shape{kind: pattern}
 	anyShape  = shape{kind: anything}
 	texts     = listOf(aText)
 	command   = anyOf(aText, texts) // text is split into words as a shell does it
@@ -308,13 +309,13 @@ var workloadKeys = of(
 
 var property = of(
 	field{name: "name", shape: aText, says: "Its name in reports; each has its own."},
-	field{name: "kind", shape: oneOf("safety", "liveness", "invariant"), says: "safety and invariant: it is never broken; an expression of kind invariant is true at every event. liveness: it holds within `timeout` after the start and after each heal."},
+	field{name: "kind", shape: oneOf("safety", "liveness", "invariant", "progress", "recovery"), says: "safety and invariant: it is never broken; an expression of kind invariant is true at every event. liveness: it holds within `timeout` after the start and after each heal. progress, recovery: those of the checks of these names."},
 	field{name: "description", shape: aText, says: "For the story of a violation."},
-	field{name: "timeout", shape: aPositive, says: "liveness: how long it may take after each heal.", def: "30s"},
+	field{name: "timeout", shape: aPositive, says: "liveness, recovery: how long it may take after the start and after each heal.", def: "30s"},
 	field{name: "timeout_ms", of: "timeout", shape: shape{kind: millis, min: 1}},
 	field{name: "check", shape: of(
 		field{name: "type", shape: oneOf(checkTypes...), says: "How it is judged."},
-		field{name: "operations", shape: texts, says: "linearizability, monotonic: the operations whose results are judged.", def: "linearizability: all; monotonic: get and read"},
+		field{name: "operations", shape: texts, says: "linearizability, monotonic: the operations whose results are judged. progress, recovery: those that are looked at.", def: "all; monotonic: get and read"},
 		field{name: "model", shape: oneOf(models...), says: "linearizability: what a key is like: register, cas-register, key-value (or kv), set, queue, lock, counter, append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.", def: "kv; isolation: list-append"},
 		field{name: "level", shape: oneOf(levels...), says: "isolation: what transactions must not see of each other.", def: "serializable"},
 		field{name: "endpoint", shape: aText, says: "http: a URL, or a path on the first http workload's server. redis: `redis://host:port`. sql: `postgres://user:password@host:port/name` or `mysql://...`. agreement: one of these, with `{node}` for the node."},
@@ -327,16 +328,27 @@ var property = of(
 		)), says: "redis: the reply. sql: the rows, with `|` between columns. http, agreement of http: a mapping.", def: "PONG for PING"},
 		field{name: "script", shape: command, says: "custom: a program and its arguments, run on a client node; exit code 0 says that it holds, 1 that it does not. agreement: a program that prints the answer of `{node}`."},
 		field{name: "nodes", shape: texts, says: "agreement: the nodes that are asked.", def: "all servers that stay"},
-		field{name: "pattern", shape: shape{kind: pattern}, verbatim: true, says: "agreement: a regular expression; its groups, or what it matches, must be the same.", def: "the whole answer"},
+		field{name: "pattern", shape: aPattern, verbatim: true, says: "agreement: a regular expression; its groups, or what it matches, must be the same.", def: "the whole answer"},
 		field{name: "unanswered", shape: oneOf("violated", "unknown"), says: "agreement: what it is when a node does not answer after all faults are over.", def: "violated"},
 		field{name: "condition", shape: aText, verbatim: true, says: "expression: an expression over the whole history. invariant: one that is true at every event (docs/checks.md)."},
 		field{name: "interval", shape: aPositive, says: "http, redis, sql, custom: how often it runs.", def: "1s"},
+		field{name: "failures", shape: shape{kind: whole, min: 1, max: 1e6}, says: "progress: so many failures in a row of one kind of operation, key or job are a violation.", def: "no bound"},
+		field{name: "hang", shape: aPositive, says: "progress: an operation or job that is under way for so long is a violation.", def: "no bound"},
+		field{name: "grace", shape: aDuration, says: "progress: so long after each fault, and after the start, failures and time do not count.", def: "0s"},
+		field{name: "during_faults", shape: aFlag, says: "progress: true counts what happens while a fault lasts, too.", def: "false"},
+		field{name: "keys", shape: shape{kind: whole, min: 1, max: 1000}, says: "recovery: how many keys, drawn from all that were used, are tried after the last heal.", def: "10"},
+		field{name: "jobs", shape: of(
+			field{name: "start", shape: aPattern, verbatim: true, says: "A job begins. The first group of the pattern is the job's id; without a group there is one job."},
+			field{name: "done", shape: aPattern, verbatim: true, says: "It has ended well."},
+			field{name: "failed", shape: aPattern, verbatim: true, says: "It has failed."},
+			field{name: "across_nodes", shape: aFlag, says: "true: one id is one job, whichever node writes it.", def: "false: each node has jobs of its own"},
+		), says: "progress, recovery: jobs, by what programs write about them in their logs or as events of an Antithesis SDK."},
 	), says: "The check."},
 )
 
 // The words of checks.
 var (
-	checkTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "http", "redis", "sql", "custom", "agreement"}
+	checkTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "http", "redis", "sql", "custom", "agreement", "progress", "recovery"}
 	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
 	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "serializable", "strict-serializable"}
 	// modelsOf are the models of the checks that have any; the first is the default.

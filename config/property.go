@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 
 // livenessTimeoutNs is the time of a liveness property that names none.
 const livenessTimeoutNs = 30_000_000_000
+
+// recoveryKeys is how many keys a recovery check tries that does not say.
+const recoveryKeys = 10
 
 // probeIntervalNs is how often a probing check runs.
 const probeIntervalNs = 1_000_000_000
@@ -44,16 +48,21 @@ func (l *loader) property(n *node, key string) (world.Property, bool) {
 		l.fail(e.position, "give it a name", "%s.name is empty", key)
 	}
 	l.missing(n, "kind", "add `kind: safety`, `liveness` or `invariant`", "%s has no kind", key)
-	switch {
-	case p.Kind == world.Liveness && p.TimeoutNs == 0:
-		p.TimeoutNs = livenessTimeoutNs
-	case p.Kind != world.Liveness && p.TimeoutNs != 0:
-		l.idle(n.entry("timeout").key.position, key+"."+n.entry("timeout").key.text, "only a liveness property has a time in which it must come true")
-	}
 	c := n.get("check")
 	if c == nil {
 		l.missing(n, "check", "add `check: {type: ...}`", "%s has no check", key)
 		return p, false
+	}
+	timed := p.Kind == world.Liveness || valueOr(c.get("type"), "") == string(world.RecoveryCheck)
+	switch {
+	case timed && valueOr(c.get("type"), "") == string(world.ProgressCheck):
+		timed = false
+	case timed && p.TimeoutNs == 0:
+		p.TimeoutNs = livenessTimeoutNs
+	}
+	if !timed && p.TimeoutNs != 0 {
+		l.idle(n.entry("timeout").key.position, key+"."+n.entry("timeout").key.text, "only liveness and recovery have a time in which they must come true")
+		p.TimeoutNs = 0
 	}
 	l.propertyCheck(c, &p, key+".check")
 	return p, len(l.errs) == before
@@ -61,9 +70,10 @@ func (l *loader) property(n *node, key string) (world.Property, bool) {
 
 // checkKeys tells which types of checks a key belongs to.
 var checkKeys = map[string]string{
-	"operations": "linearizability monotonic", "model": "linearizability isolation durability", "level": "isolation",
+	"operations": "linearizability monotonic progress recovery", "model": "linearizability isolation durability", "level": "isolation",
 	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
 	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
+	"failures": "progress", "hang": "progress", "grace": "progress", "during_faults": "progress", "keys": "recovery", "jobs": "progress recovery",
 	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom",
 }
 
@@ -79,8 +89,12 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 	case c.Type == world.Agreement:
 	case c.Type.Probes():
 		c.IntervalNs = valueOr(n.get("interval"), int64(probeIntervalNs))
+	case c.Type == world.ProgressCheck || c.Type == world.RecoveryCheck:
 	case p.Kind == world.Liveness:
 		l.fail(n.position, "use `kind: safety`", "%s: %s is never regained, so it cannot be a liveness property", key, c.Type)
+	}
+	if own := p.Kind == world.Progress || p.Kind == world.Recovery; own && string(p.Kind) != string(c.Type) {
+		l.fail(n.get("type").position, fmt.Sprintf("write `type: %s`, or another kind", p.Kind), "%s.type: a property of kind %s has the check of that name", key, p.Kind)
 	}
 	l.modelOf(n, c, key)
 	expect := n.get("expect")
@@ -94,6 +108,20 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		}
 	case world.Monotonic:
 		l.operationsOf(n, p, key)
+	case world.ProgressCheck:
+		l.operationsOf(n, p, key)
+		c.Failures = int(valueOr(n.get("failures"), int64(0)))
+		c.HangNs = valueOr(n.get("hang"), int64(0))
+		c.GraceNs = valueOr(n.get("grace"), int64(0))
+		c.DuringFaults = valueOr(n.get("during_faults"), false)
+		if !n.has("failures") && !n.has("hang") {
+			l.missing(n, "failures", "add `failures: 20`, `hang: 10s`, or both", "%s does not say what is no progress", key)
+		}
+		l.jobs(n.get("jobs"), c, key+".jobs")
+	case world.RecoveryCheck:
+		l.operationsOf(n, p, key)
+		c.Keys = int(valueOr(n.get("keys"), int64(recoveryKeys)))
+		l.jobs(n.get("jobs"), c, key+".jobs")
 	case world.HTTPCheck:
 		c.Endpoint = l.endpoint(n, "http", key)
 		c.Body = valueOr(n.get("body"), "")
@@ -121,6 +149,30 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		l.remember(place{part: engine.PartProperty, name: p.Name}, n.get("condition"), key+".condition")
 		if e := n.get("condition"); e != nil && c.Condition == "" {
 			l.fail(e.position, "write an expression, such as all(ops, .type != \"fail\")", "%s.condition is empty", key)
+		}
+	}
+}
+
+// jobs reads how jobs are declared.
+func (l *loader) jobs(n *node, c *world.Check, key string) {
+	if n == nil {
+		return
+	}
+	read := func(name string) (text string, groups int) {
+		re := valueOr[*regexp.Regexp](n.get(name), nil)
+		if re == nil {
+			return "", 0
+		}
+		return n.get(name).text, re.NumSubexp()
+	}
+	start, groups := read("start")
+	c.Jobs = world.Jobs{Start: start, AcrossNodes: valueOr(n.get("across_nodes"), false)}
+	l.missing(n, "start", "add `start: 'job (\\S+) started'`", "%s does not say how a job begins", key)
+	l.missing(n, "done", "add `done: 'job (\\S+) done'`", "%s does not say how a job ends", key)
+	for name, into := range map[string]*string{"done": &c.Jobs.Done, "failed": &c.Jobs.Failed} {
+		text, more := read(name)
+		if *into = text; text != "" && start != "" && (more == 0) != (groups == 0) {
+			l.fail(n.get(name).position, "give both a group in parentheses around the job's id, or neither", "%s: one of start and %s tells the job's id, and the other does not", key, name)
 		}
 	}
 }

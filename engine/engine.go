@@ -171,6 +171,16 @@ type DriverEnd struct {
 	Said string `json:"said,omitempty"`
 }
 
+// JobSighting is a line that tells of a declared job.
+type JobSighting struct {
+	Property string        `json:"property"`
+	What     world.JobStep `json:"what"`
+	ID       string        `json:"id"`
+	Node     string        `json:"node"`
+	Event    uint64        `json:"event"`
+	TimeNs   int64         `json:"time_ns"`
+}
+
 // Outcome is everything that is known of a run.
 type Outcome struct {
 	Tape       tape.Tape       `json:"tape"`
@@ -191,6 +201,8 @@ type Outcome struct {
 	// which the last fault ended.
 	ReadyNs   int64             `json:"ready_ns,omitempty"`
 	Heals     []int64           `json:"heals,omitempty"`
+	Jobs      []JobSighting     `json:"jobs,omitempty"`      // of properties that declare jobs
+	JobsLost  uint64            `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
 	Crashes   []Crash           `json:"crashes,omitempty"`
 	SDK       sdk.Record        `json:"sdk"` // what programs told by an SDK of Antithesis
 	Refused   []Unsupported     `json:"refused,omitempty"`

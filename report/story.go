@@ -110,6 +110,10 @@ func promise(s *StoryOf, v engine.Verdict) string {
 			if p.Check.Expect != "" {
 				text = p.Check.Query + " gives " + strconv.Quote(p.Check.Expect)
 			}
+		case world.ProgressCheck:
+			text = "nothing is stuck: no kind of operation, key or job"
+		case world.RecoveryCheck:
+			text = "what was done before works again"
 		case world.Agreement:
 			text = strings.Join(p.Check.Nodes, ", ") + " give the same answer"
 		case world.Expression, world.InvariantCheck:

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -162,6 +163,7 @@ type entry struct {
 	world.Operation
 	pattern pattern
 	weight  uint64
+	done    bool // of a workload that does each once: it has succeeded
 }
 
 // chooser chooses the operations of one client, in their order.
@@ -177,6 +179,7 @@ type chooser struct {
 	known   map[string]string // values of keys, as the client last learned them, for cas
 	special []string          // the special values of this run
 	ppm     uint64            // how often they are taken
+	turn    int               // of inTurn
 }
 
 // operation is one that a client shall do.
@@ -197,6 +200,33 @@ func (c *chooser) next(k int) operation {
 		r -= c.mix[i].weight
 		i++
 	}
+	return c.of(i, k, d)
+}
+
+// inTurn is the next entry of the mix that has not succeeded yet; one without an entry if all have.
+func (c *chooser) inTurn(k int) operation {
+	for range c.mix {
+		i := c.turn % len(c.mix)
+		c.turn++
+		if !c.mix[i].done {
+			return c.of(i, k, newDice(c.seed, c.client, k))
+		}
+	}
+	return operation{}
+}
+
+// succeeded takes note that an entry is done. What was changed is read again.
+func (c *chooser) succeeded(o *operation) {
+	o.entry.done = true
+	for i := range c.mix {
+		if e := &c.mix[i]; !history.IsRead(o.entry.Kind) && history.IsRead(e.Kind) && e.KeyPattern == o.entry.KeyPattern {
+			e.done = false
+		}
+	}
+}
+
+// of makes operation k, of the i-th entry.
+func (c *chooser) of(i, k int, d *dice) operation {
 	e := &c.mix[i]
 	nth := c.counts[i]*uint64(c.clients) + uint64(c.client)
 	c.counts[i]++

@@ -30,7 +30,12 @@ func (c *client) run() {
 		if c.limit > 0 && k*c.clients+c.number >= c.limit || c.skip.Ends(c.name, k) {
 			return
 		}
-		o := c.chooser.next(k)
+		var o operation
+		if !c.once {
+			o = c.chooser.next(k)
+		} else if o = c.chooser.inTurn(k); o.entry == nil {
+			return
+		}
 		if c.skip.Skips(c.name, k) {
 			continue
 		}
@@ -45,6 +50,9 @@ func (c *client) run() {
 		if err != nil {
 			c.err = err
 			return
+		}
+		if good && c.once {
+			c.chooser.succeeded(&o)
 		}
 		if !good && c.rate == 0 {
 			time.Sleep(ErrorPause)

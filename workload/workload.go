@@ -127,6 +127,7 @@ type settings struct {
 	ppm      uint64          // how often keys and values are special
 	words    []string        // the dictionary
 	verb     string          // how transactions write
+	once     bool            // it ends when each entry of the mix has succeeded
 }
 
 // dialect is what http and redis drivers do not share.
@@ -209,7 +210,7 @@ func newSettings(w *world.Workload) (*settings, error) {
 		}
 	}
 	s := &settings{name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs), limit: w.Operations, ppm: w.SpecialPPM, words: w.Dictionary,
-		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.spread), skip: w}
+		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.spread), skip: w, once: w.Once}
 	switch {
 	case s.clients > MaxClients:
 		return nil, fmt.Errorf("%d clients; the limit is %d", s.clients, MaxClients)
@@ -241,7 +242,7 @@ func newSettings(w *world.Workload) (*settings, error) {
 		if o.Weight < 0 || o.ValueSizeBytes < 0 || max(o.ValueSizeBytes, o.MaxValueBytes) > MaxValueBytes || o.MaxValueBytes != 0 && o.MaxValueBytes < o.ValueSizeBytes {
 			return nil, fmt.Errorf("operation %s: the weight must not be negative, and the value size be from 0 to %d bytes", o.Kind, MaxValueBytes)
 		}
-		s.mix = append(s.mix, entry{o, p, uint64(o.Weight)})
+		s.mix = append(s.mix, entry{Operation: o, pattern: p, weight: uint64(o.Weight)})
 		s.weight += uint64(o.Weight)
 	}
 	if s.weight == 0 {

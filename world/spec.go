@@ -198,7 +198,9 @@ type Workload struct {
 	SpecialPPM uint64            `json:"special_ppm,omitempty"`
 	Dictionary []string          `json:"dictionary,omitempty"`
 	Options    map[string]string `json:"options,omitempty"`
-	Skip       []Skip            `json:"skip,omitempty"` // operations that clients leave out; a Cut sets it
+	// Once ends it when each operation of the mix has succeeded once; they are tried in turn.
+	Once bool   `json:"once,omitempty"`
+	Skip []Skip `json:"skip,omitempty"` // operations that clients leave out; a Cut sets it
 }
 
 // Operation is one kind of operation in a workload's mix.
@@ -234,6 +236,9 @@ const (
 	InvariantCheck  CheckType = "invariant" // an expression that is true at every event
 	Monotonic       CheckType = "monotonic"
 	Durability      CheckType = "durability"
+	// Over the history, the faults and the jobs of a run.
+	ProgressCheck CheckType = "progress"
+	RecoveryCheck CheckType = "recovery"
 	// By probes.
 	HTTPCheck  CheckType = "http"
 	RedisCheck CheckType = "redis"
@@ -286,9 +291,41 @@ type Check struct {
 	Nodes      []string `json:"nodes,omitempty"`
 	Pattern    string   `json:"pattern,omitempty"`
 	Unanswered string   `json:"unanswered,omitempty"` // violated (also empty) or UnknownIfSilent
+	// Failures and HangNs bound what a progress check lets pass: failures in a row, and time under way; 0 is no bound. Times
+	// of faults, and GraceNs after them, do not count unless DuringFaults.
+	Failures     int   `json:"failures,omitempty"`
+	HangNs       int64 `json:"hang_ns,omitempty"`
+	GraceNs      int64 `json:"grace_ns,omitempty"`
+	DuringFaults bool  `json:"during_faults,omitempty"`
+	// Keys is how many keys a recovery check tries after the last heal.
+	Keys int  `json:"keys,omitempty"`
+	Jobs Jobs `json:"jobs,omitzero"` // progress, recovery
 	// IntervalNs is how often a probing check runs.
 	IntervalNs int64 `json:"interval_ns,omitempty"`
 }
+
+// Jobs declares jobs by what programs write about them: regular expressions over the lines of their logs and the events of
+// an Antithesis SDK, written as the event's name, a blank and its details. The first group is the job's id; a pattern
+// without a group speaks of one job. Failed may be empty.
+type Jobs struct {
+	Start  string `json:"start,omitempty"`
+	Done   string `json:"done,omitempty"`
+	Failed string `json:"failed,omitempty"`
+	// AcrossNodes: one id is one job, wherever it is written; otherwise each node has jobs of its own.
+	AcrossNodes bool `json:"across_nodes,omitempty"`
+}
+
+// What a line says of a job.
+type JobStep string
+
+const (
+	JobStart  JobStep = "start"
+	JobDone   JobStep = "done"
+	JobFailed JobStep = "failed"
+)
+
+// RecoveryClients is in the names of the clients that try everything again after the last heal, after the workload's name.
+const RecoveryClients = "/recovery/"
 
 // Faults is what may go wrong. Rates are parts per million: packets for Drop, Delay, Duplicate, Reorder and
 // Corrupt, calls for disk faults, time steps for the others.

@@ -38,6 +38,7 @@ type director struct {
 	RoleProbes []roleState
 	patterns   []*regexp.Regexp
 	roles      []roleLines
+	jobs       []jobLines
 	due        int64 // nextDue, as of the last direct
 }
 
@@ -56,6 +57,7 @@ func newDirector(spec *world.Spec, plan *fault.Plan) *director {
 		}
 		d.RoleProbes = append(d.RoleProbes, roleState{NextNs: next})
 	}
+	d.jobs = compileJobs(spec)
 	for _, p := range spec.LogPatterns {
 		d.patterns = append(d.patterns, regexp.MustCompile(p.Pattern))
 	}

@@ -53,6 +53,7 @@ const (
 	jobHealth
 	jobProbe
 	jobRole
+	jobRecovery // a driver that tries everything again after the last heal
 )
 
 // job is a program that the director started.
@@ -222,32 +223,40 @@ func (w *World) healthChecked(i int, ok bool) error {
 func (w *World) startDrivers() error {
 	for i := range w.spec.Workloads {
 		l := &w.spec.Workloads[i]
-		node := w.nodeID(l.Node)
-		argv, env := l.Command, slices.Clone(l.Env)
-		if l.Driver == "command" && len(l.Skip) > 0 {
-			text, err := json.Marshal(l.Skip)
-			if err != nil {
-				return err
-			}
-			env = append(env, "BLOODHOUND_SKIP="+string(text))
-		}
-		if l.Driver != "command" {
-			argv = []string{w.options.Self, "driver", l.Driver}
-			text, err := json.Marshal(l)
-			if err != nil {
-				return err
-			}
-			env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1", "GOGC=400")
-		}
-		env = append(env, "BLOODHOUND_REPORT="+kernel.ReportPath)
-		if _, err := w.launch(job{Kind: jobDriver, Node: int(node), Index: i, Deadline: never}, argv, append(slices.Clone(w.spec.Nodes[node].Env), env...), "stdout", "stderr"); err != nil {
+		text, err := json.Marshal(l)
+		if err != nil {
 			return err
 		}
-		w.director.Drivers++
+		if err := w.startDriver(jobDriver, i, l, string(text)); err != nil {
+			return err
+		}
 		if l.Driver == "composer" { // its first command runs without faults, if it has one
 			w.director.Quiet.hold(int64(len(w.director.Jobs)))
 		}
 	}
+	return nil
+}
+
+// startDriver starts the driver of the i-th workload; text is what one that comes with Bloodhound is to do.
+func (w *World) startDriver(kind jobKind, i int, l *world.Workload, text string) error {
+	node := w.nodeID(l.Node)
+	argv, env := l.Command, slices.Clone(l.Env)
+	if l.Driver == "command" && len(l.Skip) > 0 {
+		skip, err := json.Marshal(l.Skip)
+		if err != nil {
+			return err
+		}
+		env = append(env, "BLOODHOUND_SKIP="+string(skip))
+	}
+	if l.Driver != "command" {
+		argv = []string{w.options.Self, "driver", l.Driver}
+		env = append(env, "BLOODHOUND_DRIVER="+text, "GOMAXPROCS=1", "GOGC=400")
+	}
+	env = append(env, "BLOODHOUND_REPORT="+kernel.ReportPath)
+	if _, err := w.launch(job{Kind: kind, Node: int(node), Index: i, Deadline: never}, argv, append(slices.Clone(w.spec.Nodes[node].Env), env...), "stdout", "stderr"); err != nil {
+		return err
+	}
+	w.director.Drivers++
 	return nil
 }
 
@@ -277,6 +286,11 @@ func (w *World) exited(n *kernel.Notice) error {
 			end.Said = tail[len(tail)-1]
 		}
 		w.outcome.Drivers = append(w.outcome.Drivers, end)
+	case jobRecovery:
+		d.Drivers--
+		if n.Status != 0 {
+			w.outcome.Warnings = append(w.outcome.Warnings, "the driver that tries everything again after the last heal failed")
+		}
 	case jobHealth:
 		return w.healthChecked(j.Node, n.Status == 0)
 	case jobProbe:

@@ -43,6 +43,7 @@ func (w *World) log(l engine.LogLine, tag int64) {
 		}
 	}
 	w.roleLine(&l)
+	w.jobLine(&l)
 	if !w.kernel.Nodes[w.nodeID(l.Node)].Driver && sanitizerLine.MatchString(l.Text) {
 		w.addCrash(engine.Crash{Event: l.Event, TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
 	}

@@ -71,10 +71,11 @@ func (w *World) turnPhase(now int64) error {
 		hurt := len(active) > 0 || d.Plan.Harms()
 		w.setRates()
 		w.enter(phaseSettle)
-		if hurt || d.Healed == 0 { // else the last heal still counts
+		if hurt || d.Healed == 0 || w.recovers() { // else the last heal still counts
 			w.healed(now)
 		}
 		d.SettleEnd = now + max(f.SettleNs, 1)
+		return w.startRecovery()
 	case phaseSettle:
 		if now < d.SettleEnd {
 			return nil
@@ -85,6 +86,10 @@ func (w *World) turnPhase(now int64) error {
 				d.SettleEnd = d.Probes[i].Heal + timeoutOf(p)
 				return nil
 			}
+		}
+		if end := min(w.unsettled(), w.spec.MaxTimeNs-int64(1e9)); now < end {
+			d.SettleEnd = end
+			return nil
 		}
 		if d.Drivers > 0 && now < w.spec.MaxTimeNs-int64(1e9) {
 			d.SettleEnd = min(now+int64(1e9), w.spec.MaxTimeNs-int64(1e9))
@@ -124,13 +129,11 @@ func (w *World) enter(phase string) {
 	w.kernel.Happen("", "", "phase", 0, phase)
 }
 
-// patience is how long the slowest liveness property may take after the last heal.
+// patience is how long the slowest property may take after the last heal.
 func (w *World) patience() int64 {
 	longest := int64(0)
 	for i := range w.spec.Properties {
-		if p := &w.spec.Properties[i]; probes(p) && p.Kind == world.Liveness {
-			longest = max(longest, timeoutOf(p))
-		}
+		longest = max(longest, watched(&w.spec.Properties[i]))
 	}
 	return longest
 }

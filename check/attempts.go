@@ -1,0 +1,162 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// attempt is one try to get something done: an operation, or a run of a declared job.
+type attempt struct {
+	kind   string // of the operation; jobKind for jobs
+	key    string // of the operation; the id of a job
+	client string // who tried; the node of a job
+	fromNs int64
+	toNs   int64 // when it ended; the end of the run if it did not
+	ended  bool
+	ok     bool
+	event  uint64 // of its end, or of its begin if it did not end
+	how    string // how it went, for people
+}
+
+// jobKind is what jobs are in place of a kind of operation.
+const jobKind = "job"
+
+// attemptsOf are the attempts of a run in the order in which they began, and the number of sightings of jobs.
+func attemptsOf(p *world.Property, out *engine.Outcome) ([]attempt, int, error) {
+	ops, err := pair(out.History)
+	if err != nil {
+		return nil, 0, err
+	}
+	var list []attempt
+	for _, o := range ops {
+		if len(p.Check.Operations) > 0 && !slices.ContainsFunc(p.Check.Operations, func(name string) bool { return strings.EqualFold(name, o.Op) }) {
+			continue
+		}
+		a := attempt{kind: strings.ToLower(o.Op), key: o.Key, client: o.Client, fromNs: o.CallTimeNs, toNs: out.VirtualNs, event: o.Call, how: "never returned"}
+		if o.Type != history.Info || o.ReturnTimeNs > 0 {
+			a.toNs, a.ended, a.ok, a.how = o.ReturnTimeNs, true, o.Type == history.Ok, string(o.Type)
+			if o.Return != history.Pending {
+				a.event = o.Return
+			}
+			if o.Error != "" {
+				a.how += " (" + shorten(o.Error) + ")"
+			}
+		}
+		list = append(list, a)
+	}
+	seen := 0
+	open := map[string]int{} // by node and id, the attempt that runs
+	for i := range out.Jobs {
+		j := &out.Jobs[i]
+		if j.Property != p.Name {
+			continue
+		}
+		seen++
+		name := j.ID
+		if !p.Check.Jobs.AcrossNodes {
+			name = j.Node + "\x00" + j.ID
+		}
+		at, running := open[name]
+		end := func(ok bool, how string) {
+			a := &list[at]
+			a.toNs, a.ended, a.ok, a.event, a.how = j.TimeNs, true, ok, j.Event, how
+			delete(open, name)
+		}
+		switch j.What {
+		case world.JobStart:
+			if running { // nobody has said how it ended, but it does not run any more
+				end(false, "started again before it was done")
+			}
+			open[name] = len(list)
+			list = append(list, attempt{kind: jobKind, key: j.ID, client: j.Node, fromNs: j.TimeNs, toNs: out.VirtualNs, event: j.Event, how: "was never done"})
+		default:
+			if !running { // its start was before the program wrote about it: it is over in the moment
+				open[name], at = len(list), len(list)
+				list = append(list, attempt{kind: jobKind, key: j.ID, client: j.Node, fromNs: j.TimeNs})
+			}
+			end(j.What == world.JobDone, string(j.What))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b attempt) int { return cmp.Compare(a.fromNs, b.fromNs) })
+	return list, seen, nil
+}
+
+// subject names what an attempt was about.
+func (a *attempt) subject() string {
+	switch {
+	case a.kind == jobKind:
+		return fmt.Sprintf("job %q", a.key)
+	case a.key == "":
+		return a.kind
+	}
+	return fmt.Sprintf("%s %q", a.kind, a.key)
+}
+
+func (a *attempt) String() string {
+	end := "until the end"
+	if a.ended {
+		end = "until " + seconds(a.toNs)
+	}
+	who := "client"
+	if a.kind == jobKind {
+		who = "node"
+	}
+	return fmt.Sprintf("%s %s, %s %s %s (event %d): %s", seconds(a.fromNs), a.subject(), who, a.client, end, a.event, a.how)
+}
+
+// span is a time from the one to the other, both in virtual nanoseconds.
+type span struct{ fromNs, toNs int64 }
+
+// faulty are the times in which strikes lasted, each with so much time after it, in order and without overlaps. It tells
+// whether the ledger lists all strikes.
+func faulty(l *fault.Ledger, graceNs int64) (spans []span, complete bool) {
+	for _, s := range l.Strikes {
+		spans = append(spans, span{s.StartNs, max(s.StartNs, s.EndNs) + graceNs})
+	}
+	return merged(spans), len(l.Strikes) < fault.MaxStrikes
+}
+
+func merged(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.fromNs, b.fromNs) })
+	var out []span
+	for _, s := range spans {
+		if last := len(out) - 1; last >= 0 && s.fromNs <= out[last].toNs {
+			out[last].toNs = max(out[last].toNs, s.toNs)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// between are the times from the one to the other that no span covers.
+func between(spans []span, from, to int64) []span {
+	var out []span
+	i, _ := slices.BinarySearchFunc(spans, from+1, func(s span, at int64) int { return cmp.Compare(s.toNs, at) })
+	for _, s := range spans[i:] {
+		if s.fromNs >= to {
+			break
+		}
+		if s.fromNs > from {
+			out = append(out, span{from, s.fromNs})
+		}
+		from = max(from, s.toNs)
+	}
+	if from < to {
+		out = append(out, span{from, to})
+	}
+	return out
+}
+
+// touches tells whether a span has a moment of the time from the one to the other.
+func touches(spans []span, from, to int64) bool {
+	i, _ := slices.BinarySearchFunc(spans, from, func(s span, at int64) int { return cmp.Compare(s.toNs, at) })
+	return i < len(spans) && spans[i].fromNs <= to
+}

@@ -1,0 +1,195 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// maxStreakShown bounds the attempts that the evidence of a streak lists, first and last ones.
+const maxStreakShown = 6
+
+// streak is the attempts at one thing that have failed since it last succeeded.
+type streak struct {
+	count int
+	first []attempt // the first ones
+	last  []attempt // the latest ones
+}
+
+func (s *streak) add(a attempt) {
+	s.count++
+	if len(s.first) < maxStreakShown/2 {
+		s.first = append(s.first, a)
+		return
+	}
+	if len(s.last) == maxStreakShown/2 {
+		s.last = slices.Delete(s.last, 0, 1)
+	}
+	s.last = append(s.last, a)
+}
+
+// evidence lists a streak in words.
+func (s *streak) evidence() []string {
+	var lines []string
+	for _, a := range s.first {
+		lines = append(lines, a.String())
+	}
+	if more := s.count - len(s.first) - len(s.last); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	for _, a := range s.last {
+		lines = append(lines, a.String())
+	}
+	return lines
+}
+
+// progressing judges that nothing is stuck: no kind of operation, key or job fails so many times in a row, and none
+// hangs for so long. What overlaps a strike, or the grace after it, is not counted: it neither adds to a row nor ends it
+// by failing.
+func progressing(p *world.Property, out *engine.Outcome) engine.Verdict {
+	v := verdict(p)
+	unknown := func(format string, args ...any) engine.Verdict {
+		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
+		return v
+	}
+	attempts, jobs, err := attemptsOf(p, out)
+	if err != nil {
+		return unknown("%v", err)
+	}
+	c := &p.Check
+	spans, complete := faulty(&out.Ledger, c.GraceNs)
+	if c.GraceNs > 0 {
+		spans = merged(append(spans, span{0, out.ReadyNs + c.GraceNs}))
+	}
+	without := " without a fault"
+	if c.DuringFaults {
+		spans, complete, without = nil, true, ""
+	}
+	if !complete {
+		return unknown("the ledger does not list all strikes, so it is not known what overlapped one")
+	}
+	stuck, when := longHang(c, spans, attempts, without)
+	row, at, doubt := longRow(c, spans, attempts, without)
+	switch {
+	case row != nil && (stuck == nil || at <= when):
+		v.Status, v.TimeNs, v.Event = engine.Violated, at, row.event
+		v.Reason, v.Evidence = row.reason, row.evidence
+		return v
+	case stuck != nil:
+		v.Status, v.TimeNs, v.Event = engine.Violated, when, stuck.event
+		v.Reason, v.Evidence = stuck.reason, stuck.evidence
+		return v
+	case len(attempts) == 0 && c.Jobs.Start != "":
+		return unknown("neither an operation nor a job was seen")
+	case len(attempts) == 0:
+		return unknown("no operation was reported")
+	case c.Jobs.Start != "" && jobs == 0:
+		return unknown("no job was seen: no line of a program matched the patterns")
+	case out.JobsLost > 0:
+		return unknown("more lines tell of jobs than are kept: %d were not looked at", out.JobsLost)
+	case doubt != "":
+		return unknown("%s", doubt)
+	case c.HangNs > 0 && !couldHang(c, spans, attempts, out.VirtualNs):
+		return unknown("there was no time of %s%s in which something was under way: nothing could have been seen to hang", seconds(c.HangNs), without)
+	}
+	v.Status = engine.Holds
+	return v
+}
+
+// finding is what is wrong, in words, and where.
+type finding struct {
+	event    uint64
+	reason   string
+	evidence []string
+}
+
+// longRow finds the first row of failures that is too long, and why the attempts say too little if there is none.
+func longRow(c *world.Check, spans []span, attempts []attempt, without string) (*finding, int64, string) {
+	if c.Failures <= 0 {
+		return nil, 0, ""
+	}
+	ends := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return !a.ended })
+	slices.SortStableFunc(ends, func(a, b attempt) int { return cmp.Compare(a.toNs, b.toNs) })
+	type subject struct{ kind, key string }
+	rows := map[subject]*streak{}
+	counted := map[string]int{} // by kind, attempts that count
+	for _, a := range ends {
+		if a.ok {
+			counted[a.kind]++
+		} else if touches(spans, a.fromNs, a.toNs) {
+			counted[a.kind] += 0
+			continue
+		} else {
+			counted[a.kind]++
+		}
+		for _, s := range []subject{{a.kind, ""}, {"", a.key}, {a.kind, a.key}} {
+			if s == (subject{}) || s.kind == "" && a.kind == jobKind {
+				continue // a job and a key may have one name
+			}
+			if a.ok {
+				delete(rows, s)
+				continue
+			}
+			r := rows[s]
+			if r == nil {
+				r = &streak{}
+				rows[s] = r
+			}
+			if r.add(a); r.count < c.Failures {
+				continue
+			}
+			what := fmt.Sprintf("every %s", s.kind)
+			switch {
+			case s.kind == jobKind && s.key != "":
+				what = fmt.Sprintf("job %q", s.key)
+			case s.key != "" && s.kind != "":
+				what = fmt.Sprintf("%s of key %q", s.kind, s.key)
+			case s.key != "":
+				what = fmt.Sprintf("key %q", s.key)
+			}
+			return &finding{a.event, fmt.Sprintf("%s failed %d times in a row%s, from %s on", what, r.count, without, seconds(r.first[0].fromNs)), r.evidence()}, a.toNs, ""
+		}
+	}
+	for _, a := range attempts {
+		if n, seen := counted[a.kind]; seen && n == 0 {
+			return nil, 0, fmt.Sprintf("every %s overlapped a fault, so none was judged; set during_faults, begin with a warmup, or let faults rest", a.kind)
+		}
+	}
+	return nil, 0, ""
+}
+
+// longHang finds what was under way for too long first.
+func longHang(c *world.Check, spans []span, attempts []attempt, without string) (*finding, int64) {
+	if c.HangNs <= 0 {
+		return nil, 0
+	}
+	var found *finding
+	var when int64
+	for i := range attempts {
+		a := &attempts[i]
+		for _, s := range between(spans, a.fromNs, a.toNs) {
+			if s.toNs-s.fromNs < c.HangNs {
+				continue
+			}
+			if at := s.fromNs + c.HangNs; found == nil || at < when {
+				when = at
+				found = &finding{a.event, fmt.Sprintf("%s was under way for %s%s, from %s on", a.subject(), seconds(s.toNs-s.fromNs), without, seconds(s.fromNs)), []string{a.String()}}
+			}
+			break
+		}
+	}
+	return found, when
+}
+
+// couldHang tells whether something was under way in a time that is long enough to see it hang, and early enough in it.
+func couldHang(c *world.Check, spans []span, attempts []attempt, endNs int64) bool {
+	for _, s := range between(spans, 0, endNs) {
+		if s.toNs-s.fromNs >= c.HangNs && slices.ContainsFunc(attempts, func(a attempt) bool { return a.fromNs <= s.toNs-c.HangNs && a.toNs >= s.fromNs }) {
+			return true
+		}
+	}
+	return false
+}

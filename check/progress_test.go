@@ -1,0 +1,225 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// run writes an outcome in short. Words are TIME:WHAT in seconds, in their order: "1:put(k)" invokes, "2:put(k)!" succeeds,
+// "2:put(k)/" fails and "2:put(k)?" is unknown; "1:@7" starts a job, "2:@7!" is its end and "2:@7/" its failure; "3:#4" is a
+// strike until 4; "5:heal"; "9:end". The client of an operation is its kind and key; ~ before it is a client of the recovery.
+func run(t *testing.T, text string) *engine.Outcome {
+	t.Helper()
+	out := &engine.Outcome{Reason: engine.Finished, ReadyNs: 1}
+	retired := map[string]int{}
+	for i, w := range strings.Fields(text) {
+		var at float64
+		clock, what, _ := strings.Cut(w, ":")
+		if _, err := fmt.Sscan(clock, &at); err != nil {
+			t.Fatalf("%s: %v", w, err)
+		}
+		ns, event := int64(at*1e9), uint64(i+1)
+		body := strings.TrimRight(what, "!/?")
+		end := strings.TrimPrefix(what, body)
+		switch {
+		case what == "heal":
+			out.Heals = append(out.Heals, ns)
+		case what == "end":
+			out.VirtualNs = ns
+		case strings.HasPrefix(what, "#"):
+			var until float64
+			fmt.Sscan(what[1:], &until)
+			out.Ledger.Strikes = append(out.Ledger.Strikes, fault.Strike{StartNs: ns, EndNs: int64(until * 1e9)})
+		case strings.HasPrefix(what, "@"):
+			id, node, moved := strings.Cut(body[1:], "%")
+			if !moved {
+				node = "n1"
+			}
+			out.Jobs = append(out.Jobs, engine.JobSighting{Property: "p", What: map[string]world.JobStep{"": world.JobStart, "!": world.JobDone, "/": world.JobFailed}[end],
+				ID: id, Node: node, Event: event, TimeNs: ns})
+		default:
+			client := "load/" + body
+			if rest, ok := strings.CutPrefix(body, "~"); ok {
+				body, client = rest, "load"+world.RecoveryClients+rest
+			}
+			op, key, _ := strings.Cut(strings.TrimSuffix(body, ")"), "(")
+			name := fmt.Sprint(client, ".", retired[client])
+			if end == "?" {
+				retired[client]++
+			}
+			out.History = append(out.History, history.Event{Number: event, TimeNs: ns, Client: name, Op: op, Key: key,
+				Type: map[string]history.Type{"": history.Invoke, "!": history.Ok, "/": history.Fail, "?": history.Info}[end]})
+		}
+		out.VirtualNs = max(out.VirtualNs, ns)
+	}
+	return out
+}
+
+// fails is so many failures in a row of an operation, one a second from a time on.
+func fails(n, from int, op string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d:%s %d.5:%s/ ", from+i, op, from+i, op)
+	}
+	return b.String()
+}
+
+func TestProgress(t *testing.T) {
+	hundred := func(stuck bool) string { // jobs, the 57th of which may never end
+		var b strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&b, "%d:@%d ", i, i)
+			if !stuck || i != 57 {
+				fmt.Fprintf(&b, "%d.5:@%d! ", i, i)
+			}
+		}
+		return b.String() + "120:end"
+	}
+	row := world.Check{Failures: 3}
+	hang := world.Check{HangNs: 5e9}
+	jobs := world.Check{Failures: 3, HangNs: 10e9, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
+	with := func(c world.Check, change func(*world.Check)) world.Check { change(&c); return c }
+	for _, c := range []struct {
+		name, text string
+		check      world.Check
+		want       engine.Status
+		reason     string
+	}{
+		{"three in a row", fails(3, 1, "put(a)"), row, engine.Violated, "every put failed 3 times in a row"},
+		{"two in a row", fails(2, 1, "put(a)"), row, engine.Holds, ""},
+		{"one succeeds in between", fails(2, 1, "put(a)") + "4:put(a) 4.1:put(a)! " + fails(2, 5, "put(a)"), row, engine.Holds, ""},
+		{"unknown is no success", "1:put(a) 2:put(a)? 3:put(a) 4:put(a)? 5:put(a) 6:put(a)?", row, engine.Violated, "every put"},
+		{"a key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)! 6:put(a) 6.1:put(a)/ 7:put(b) 7.1:put(b)!", row,
+			engine.Violated, `key "a" failed 3 times in a row`},
+		{"a key, less one", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)!", row, engine.Holds, ""},
+		{"a key over several kinds", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(b) 3.1:get(b)! 4:get(a) 4.1:get(a)/ 5:put(b) 5.1:put(b)! 6:put(a) 6.1:put(a)/", row,
+			engine.Violated, `key "a" failed`},
+		{"one kind on one key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(a) 3.1:get(a)! 4:put(b) 4.1:put(b)! 5:put(a) 5.1:put(a)/ 6:get(a) 6.1:get(a)! 7:put(b) 7.1:put(b)! 8:put(a) 8.1:put(a)/", row,
+			engine.Violated, `put of key "a" failed`},
+		{"other operations", fails(3, 1, "put(a)") + "9:get(a) 9.1:get(a)!", with(row, func(c *world.Check) { c.Operations = []string{"GET"} }), engine.Holds, ""},
+		{"a fault excuses", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)") + "6:put(a) 7:put(a)!", row, engine.Holds, ""},
+		{"but not when asked", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.DuringFaults = true }), engine.Violated, "every put"},
+		{"a fault does not end a row", fails(2, 1, "put(a)") + "3:#6 " + fails(2, 4, "put(a)") + fails(1, 8, "put(a)"), row, engine.Violated, "every put failed 3 times"},
+		{"grace", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 6, "put(a)") + "10:put(a) 11:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Holds, ""},
+		{"grace is over", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 10, "put(a)"), with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Violated, "every put"},
+		{"grace after the start", fails(3, 0, "put(a)") + "5:put(a) 6:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Holds, ""},
+		{"all within faults", "0:#50 " + fails(2, 1, "put(a)"), row, engine.Unknown, "every put overlapped a fault"},
+		{"nothing at all", "5:end", row, engine.Unknown, "no operation was reported"},
+		{"broken", "1:put(a) 2:put(a)", row, engine.Unknown, "broken history"},
+
+		{"hangs", "1:put(a) 7:put(a)!", hang, engine.Violated, `put "a" was under way for 6.000000 s`},
+		{"takes long", "1:put(a) 5:put(a)! 9:end", hang, engine.Holds, ""},
+		{"hangs until unknown", "1:put(a) 7:put(a)?", hang, engine.Violated, "under way"},
+		{"never returns", "1:put(a) 7:end", hang, engine.Violated, "under way"},
+		{"hangs in a fault", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 20:end", hang, engine.Holds, ""},
+		{"faults are always there", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 8:#20 20:end", hang, engine.Unknown, "nothing could have been seen to hang"},
+		{"nothing goes on without faults", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 4:put(a)! 20:end", hang, engine.Unknown, "nothing could have been seen to hang"},
+		{"hangs after a fault", "1:put(a) 2:#3 9:put(a)!", hang, engine.Violated, "from 3.000000 s on"},
+		{"hangs in a fault, when asked", "1:put(a) 2:#5 7:put(a)!", with(hang, func(c *world.Check) { c.DuringFaults = true }), engine.Violated, "under way"},
+
+		{"one job of a hundred", hundred(true), jobs, engine.Violated, `job "57" was under way for 63.000000 s`},
+		{"no job of a hundred", hundred(false), jobs, engine.Holds, ""},
+		{"a job fails", "1:@a 2:@a/ 3:@a 4:@a/ 5:@a 6:@a/", jobs, engine.Violated, "every job failed 3 times"},
+		{"one job fails", "1:@a 2:@a/ 3:@b 3:@b! 3:@a 4:@a/ 5:@b 5:@b! 5:@a 6:@a/", jobs, engine.Violated, `job "a" failed 3 times`},
+		{"starts again and again", "1:@a 2:@a 3:@a 4:@a", jobs, engine.Violated, "failed 3 times"},
+		{"another node's job", "1:@a 1.5:@a%n2 2:@a%n2! 15:end", jobs, engine.Violated, `job "a" was under way`},
+		{"a job that moves", "1:@a 2:@a%n2! 15:end", with(jobs, func(c *world.Check) { c.Jobs.AcrossNodes = true }), engine.Holds, ""},
+		{"no job seen", "1:put(a) 2:put(a)! 15:end", jobs, engine.Unknown, "no job was seen"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.check.Type = world.ProgressCheck
+			v := judge(&world.Spec{}, &world.Property{Name: "p", Kind: world.Progress, Check: c.check}, run(t, c.text))
+			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) || v.Status == engine.Violated && (len(v.Evidence) == 0 || v.Event == 0) {
+				t.Fatalf("%s: %s\n%s\nwant %s: %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), c.want, c.reason)
+			}
+		})
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	before := "1:put(a) 1.1:put(a)! 2:get(a) 2.1:get(a)! 3:#5 5:heal "
+	kinds, job := world.Check{}, world.Check{Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
+	for _, c := range []struct {
+		name, text string
+		check      world.Check
+		want       engine.Status
+		reason     string
+	}{
+		{"all is well", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", kinds, engine.Holds, ""},
+		{"after several tries", before + fails(3, 6, "~put(a)") + "9:~put(a) 9.1:~put(a)! 10:~get(a) 10.1:~get(a)! 16:end", kinds, engine.Holds, ""},
+		{"writes do not come back", before + fails(9, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 16:end", kinds, engine.Violated, "every put did not succeed within 10.000000 s after the heal at 5.000000 s"},
+		{"too late", before + fails(9, 6, "~put(a)") + "15:~put(a) 15.1:~put(a)! 6:~get(a) 6.1:~get(a)! 16:end", kinds, engine.Violated, "every put"},
+		{"one key does not come back", before + "6:~put(b) 6.1:~put(b)! " + fails(9, 6, "~put(a)") + "7:~get(a) 7.1:~get(a)! 16:end", kinds, engine.Violated, `put of key "a"`},
+		{"a key hangs", before + "6:~put(b) 6.1:~put(b)! 6:~get(a) 7:~get(b) 7.1:~get(b)! 16:end", kinds, engine.Violated, `key "a"`},
+		{"not tried", before + "6:~put(a) 6.1:~put(a)! 16:end", kinds, engine.Unknown, "no get was tried within"},
+		{"not tried for long", before + fails(2, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 16:end", kinds, engine.Unknown, "every put did not succeed after the last heal"},
+		{"the run ends too early", before + fails(5, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 11:end", kinds, engine.Unknown, "ended too early"},
+		{"no heal", "1:put(a) 1.1:put(a)! 16:end", kinds, engine.Unknown, "there was no heal"},
+		{"not between two faults", "1:put(a) 1.1:put(a)! 3:#5 5:heal " + fails(15, 6, "put(a)") + "22:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, engine.Violated, "the heal at 5.000000 s"},
+		{"the next fault comes first", "1:put(a) 1.1:put(a)! 3:#5 5:heal " + fails(15, 6, "put(a)") + "12:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, engine.Holds, ""},
+		{"not from the start on", fails(12, 1, "put(a)") + "13:#14 14:heal 15:~put(a) 15.1:~put(a)! 40:end", kinds, engine.Violated, "after the start"},
+		{"a client of the user's goes on", before + "6:put(a) 6.1:put(a)! 7:get(a) 7.1:get(a)! 16:end", kinds, engine.Holds, ""},
+
+		{"a job ends", "1:@a 3:#5 5:heal 7:@a! 16:end", job, engine.Holds, ""},
+		{"a job is lost", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, engine.Violated, `job "a" on n1 did not succeed within 10.000000 s after the heal`},
+		{"a job is taken up again", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 7:@a 8:@a! 16:end", job, engine.Holds, ""},
+		{"a job fails for ever", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 6:@a 7:@a/ 8:@a 9:@a/ 11:@a 12:@a/ 14:@a 14.5:@a/ 16:end", job, engine.Violated, `job "a"`},
+		{"a job that was refused once", "1:@b 2:@b! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, engine.Holds, ""},
+		{"a job that comes again and again does not", "1:@a 2:@a! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, engine.Violated, "there was no other one"},
+		{"no job after the heal", "1:@a 2:@a! 3:#5 5:heal 16:end", job, engine.Unknown, "no job was under way after the last heal"},
+		{"a young job", "1:@a 2:@a! 3:#5 5:heal 6:@a 7:@a! 14:@c 16:end", job, engine.Holds, ""},
+		{"no job at all", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", job, engine.Unknown, "no job was seen"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.check.Type = world.RecoveryCheck
+			p := &world.Property{Name: "p", Kind: world.Recovery, TimeoutNs: 10e9, Check: c.check}
+			v := judge(&world.Spec{}, p, run(t, c.text))
+			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) || v.Status == engine.Violated && (len(v.Evidence) == 0 || v.Event == 0) {
+				t.Fatalf("%s: %s\n%s\nwant %s: %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), c.want, c.reason)
+			}
+		})
+	}
+}
+
+// TestTimesBetweenFaults compares spans with their slow twin, which looks at every moment.
+func TestTimesBetweenFaults(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 2000 {
+		l := &fault.Ledger{}
+		for range r.IntN(5) {
+			from := int64(r.IntN(20))
+			l.Strikes = append(l.Strikes, fault.Strike{StartNs: from, EndNs: from + int64(r.IntN(6))})
+		}
+		grace := int64(r.IntN(3))
+		spans, _ := faulty(l, grace)
+		from := int64(r.IntN(20))
+		to := from + 1 + int64(r.IntN(10))
+		clear := map[int64]bool{}
+		for _, s := range between(spans, from, to) {
+			for at := s.fromNs; at < s.toNs; at++ {
+				clear[at] = true
+			}
+		}
+		any := false
+		for at := from; at <= to; at++ {
+			inside := false // in the time right after the moment
+			for _, s := range l.Strikes {
+				inside = inside || at >= s.StartNs && at < s.EndNs+grace
+				any = any || at >= s.StartNs && at <= s.EndNs+grace
+			}
+			if at < to && clear[at] == inside {
+				t.Fatalf("moment %d of %d to %d, strikes %+v, grace %d: clear is %v", at, from, to, l.Strikes, grace, clear[at])
+			}
+		}
+		if touches(spans, from, to) != any {
+			t.Fatalf("%d to %d, strikes %+v, grace %d: touches is %v", from, to, l.Strikes, grace, !any)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// again is what became of one thing, a kind of operation, a key or a job, within the time after a heal.
+type again struct {
+	name  string
+	tries []attempt
+	done  bool
+	lost  string // why it will not be done any more, though nobody has tried for long
+}
+
+// stuck tells whether the tries prove that it does not work: the last of several began in the second half of the time, or one
+// that began in the first half has not ended within it.
+func (g *again) stuck(fromNs, toNs int64) bool {
+	if g.done {
+		return false
+	}
+	half := fromNs + (toNs-fromNs)/2
+	late := false
+	for i := range g.tries {
+		a := &g.tries[i]
+		late = late || a.fromNs >= half
+		if a.fromNs <= half && (!a.ended || a.toNs > toNs) {
+			return true
+		}
+	}
+	return g.lost != "" || late && len(g.tries) > 1
+}
+
+// recovered judges that what faults have disturbed works again: within the timeout after the start and after each heal, each
+// kind of operation succeeds, each key that was tried, and each job. Where the next fault strikes first, a heal promises nothing.
+// After the last heal, all that the run has ever done must be seen to work.
+func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
+	v := verdict(p)
+	unknown := func(format string, args ...any) engine.Verdict {
+		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
+		return v
+	}
+	attempts, jobs, err := attemptsOf(p, out)
+	if err != nil {
+		return unknown("%v", err)
+	}
+	timeout := p.TimeoutNs
+	if timeout <= 0 {
+		timeout = DefaultTimeoutNs
+	}
+	var windows []window
+	if out.ReadyNs > 0 {
+		windows = append(windows, window{name: "the start", fromNs: out.ReadyNs, endNs: out.ReadyNs + timeout})
+	}
+	for _, heal := range out.Heals {
+		windows = append(windows, window{name: "a heal", heal: true, fromNs: heal, endNs: heal + timeout})
+	}
+	doubt := ""
+	for i, w := range windows {
+		struck, complete := interrupted(out.Ledger, w)
+		struck = struck || !w.heal && steady(&spec.Faults) && w.fromNs+spec.Faults.StartNs < w.endNs
+		last := w.heal && i == len(windows)-1
+		things := tried(p, attempts, w.fromNs, w.endNs)
+		for _, g := range things {
+			if struck || !complete || out.VirtualNs < w.endNs || !g.stuck(w.fromNs, w.endNs) {
+				continue
+			}
+			v.Status, v.TimeNs = engine.Violated, w.endNs
+			v.Reason = fmt.Sprintf("%s did not succeed within %s after %s at %s", g.name, seconds(timeout), w.the(), seconds(w.fromNs))
+			if g.lost != "" {
+				v.Reason += ": " + g.lost
+			}
+			v.Evidence = append(v.Evidence, fmt.Sprintf("%d tries within %s after %s", len(g.tries), seconds(timeout), w.the()))
+			for k := range g.tries {
+				if k < maxStreakShown || k == len(g.tries)-1 {
+					v.Evidence = append(v.Evidence, g.tries[k].String())
+				}
+				v.Event = g.tries[k].event
+			}
+			return v
+		}
+		if last {
+			doubt = unproven(p, things, attempts, w, complete)
+		}
+	}
+	switch {
+	case len(out.Heals) == 0:
+		return unknown("there was no heal")
+	case p.Check.Jobs.Start != "" && jobs == 0:
+		return unknown("no job was seen: no line of a program matched the patterns")
+	case out.JobsLost > 0:
+		return unknown("more lines tell of jobs than are kept: %d were not looked at", out.JobsLost)
+	case doubt != "":
+		return unknown("%s", doubt)
+	}
+	v.Status = engine.Holds
+	return v
+}
+
+// tried are the kinds, keys and jobs that were tried within a time, and what is left of jobs from before it.
+func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
+	var list []*again
+	by := map[string]*again{}
+	of := func(name string) *again {
+		if by[name] == nil {
+			by[name] = &again{name: name}
+			list = append(list, by[name])
+		}
+		return by[name]
+	}
+	add := func(g *again, a attempt) {
+		g.tries = append(g.tries, a)
+		g.done = g.done || a.ok && a.toNs <= to
+	}
+	starts := map[string][]attempt{} // of jobs, up to the end of the time
+	for _, a := range attempts {
+		if a.fromNs > to {
+			break
+		}
+		if a.kind == jobKind {
+			name := a.subject()
+			if !p.Check.Jobs.AcrossNodes {
+				name += " on " + a.client
+			}
+			starts[name] = append(starts[name], a)
+			if a.fromNs >= from || !a.ended || a.toNs > from {
+				add(of(name), a)
+				add(of("every job"), a)
+			}
+			continue
+		}
+		if a.fromNs < from {
+			continue
+		}
+		add(of("every "+a.kind), a)
+		if a.key != "" {
+			add(of(fmt.Sprintf("key %q", a.key)), a)
+			if isRecovery(a.client) {
+				add(of(fmt.Sprintf("%s of key %q", a.kind, a.key)), a)
+			}
+		}
+	}
+	// A job that comes again and again, and whose last run before the heal failed, has to come again.
+	for _, name := range slices.Sorted(maps.Keys(starts)) {
+		runs := starts[name]
+		last := runs[len(runs)-1]
+		if len(runs) < 2 || last.fromNs >= from || !last.ended || last.toNs > from || last.ok {
+			continue
+		}
+		g := of(name)
+		g.tries, g.lost = append(g.tries, last), "its last run failed before that, and there was no other one"
+	}
+	return list
+}
+
+// isRecovery tells the clients that try everything again after the last heal from those of the workload.
+func isRecovery(client string) bool { return strings.Contains(client, world.RecoveryClients) }
+
+// unproven says what was not seen to work after the last heal, or nothing.
+func unproven(p *world.Property, things []*again, attempts []attempt, w window, complete bool) string {
+	byName := map[string]*again{}
+	keys := 0
+	for _, g := range things {
+		byName[g.name] = g
+		if g.done && strings.HasPrefix(g.name, "key ") {
+			keys++
+		}
+	}
+	keyed := false
+	for _, a := range attempts {
+		keyed = keyed || a.kind != jobKind && a.key != ""
+		g := byName["every "+a.kind]
+		switch {
+		case g == nil && a.kind == jobKind:
+			return fmt.Sprintf("no job was under way after the last heal at %s", seconds(w.fromNs))
+		case g == nil:
+			return fmt.Sprintf("no %s was tried within %s after the last heal at %s; a command driver must go on after the faults: set faults.stop before its end",
+				a.kind, seconds(w.endNs-w.fromNs), seconds(w.fromNs))
+		case !g.done:
+			return undecided(g, w, complete)
+		}
+	}
+	for _, g := range things {
+		if g.done || !strings.HasPrefix(g.name, "job ") && !slices.ContainsFunc(g.tries, func(a attempt) bool { return isRecovery(a.client) }) {
+			continue
+		}
+		young := !slices.ContainsFunc(g.tries, func(a attempt) bool { return a.fromNs <= w.fromNs+(w.endNs-w.fromNs)/2 })
+		failedOnce := slices.ContainsFunc(g.tries, func(a attempt) bool { return a.ended })
+		if strings.HasPrefix(g.name, "job ") && (young || failedOnce) {
+			continue // it began too late to be judged, or has said that it failed and was not asked for again
+		}
+		return undecided(g, w, complete)
+	}
+	if keyed && keys == 0 {
+		return fmt.Sprintf("no key was seen to work after the last heal at %s", seconds(w.fromNs))
+	}
+	if len(attempts) == 0 {
+		return "neither an operation nor a job was seen"
+	}
+	return ""
+}
+
+func undecided(g *again, w window, complete bool) string {
+	why := "it was not tried for long enough, or the run ended too early"
+	if !complete {
+		why = "the ledger does not list all strikes, so it is not known whether the heal lasted"
+	}
+	return fmt.Sprintf("%s did not succeed after the last heal at %s, but %s", g.name, seconds(w.fromNs), why)
+}
