@@ -56,6 +56,9 @@ func (w *World) outOfMemory(i int) error {
 	if p := k.Procs[s.Main]; s.Status != running || p != nil && !p.Zombie {
 		return nil
 	}
+	k.Cause = net.FaultRef{Kind: fault.OOM, ID: id}
+	k.Restarts(kernel.NodeID(i))
+	k.Cause = net.FaultRef{}
 	s.Healthy, s.NextNs = false, never
 	delete(w.director.Roles, node.Name)
 	if !w.restarts(i, 128+int(unix.SIGKILL)) {

@@ -190,3 +190,31 @@ func TestHandlingCounts(t *testing.T) {
 		}
 	}
 }
+
+// A program of a single server that starts after a crash and reads what it had written has seen the crash, though only
+// a client talks to it. One that reads nothing of it has not.
+func TestRecoveringIsSeeing(t *testing.T) {
+	const recovering = `import os, time
+if os.path.exists('/state'): print('had', open('/state').read(), flush=True)
+with open('/state', 'w') as f: f.write('x'); f.flush(); os.fsync(f.fileno())
+time.sleep(1000)
+`
+	const forgetful = `import os, time
+with open('/state', 'w') as f: f.write('x'); f.flush(); os.fsync(f.fileno())
+print(open('/state').read(), flush=True)
+time.sleep(1000)
+`
+	for _, kind := range []string{"crash", "power_loss", "oom"} {
+		for _, c := range []struct {
+			program string
+			seen    bool
+		}{{recovering, true}, {forgetful, false}} {
+			spec := ruled(t, c.program, idle, kind+" on n1 rate 0.01 after 1s for 500ms max 3")
+			logs, _, out := play(t, spec)
+			e := out.Ledger.Entries[0]
+			if (e.Observed > 0) != c.seen && kind != "oom" || e.Delivered == 0 || strings.Contains(logs["n1"], "had x") != c.seen {
+				t.Errorf("%s: n1 printed\n%s%+v", kind, logs["n1"], e)
+			}
+		}
+	}
+}

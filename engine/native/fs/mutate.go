@@ -170,6 +170,7 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 	if end = min(end, to*pageBytes); end <= off {
 		return 0, ENOSPC
 	}
+	in.Life = s.Life
 	if e := s.noteData(env, in, off, end, max(in.Size, end), false); e != OK {
 		return 0, e
 	}

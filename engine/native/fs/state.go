@@ -27,6 +27,7 @@ type State struct {
 	Ready      []int64   // inotify instances that got events since TakeReady
 	Gone       []InodeID // inodes of sockets that went since TakeGone
 	Journal    Journal
+	Life       int   // how often the machine's programs were killed by a fault
 	Noticed    []int // faults whose effects somebody has seen since TakeNoticed
 	Full       int   // the fault that has filled the disk, 0 for none
 }
@@ -116,6 +117,7 @@ type Inode struct {
 	Mapped    bool   // was mapped for writing: not all writes are seen here
 	Served    bool   // made by the engine: no fault strikes it
 	Dirty     bool   // was changed since it was synchronised last
+	Life      int    // State.Life when it was written last
 	Refs      int    // open files, working directories and other holders
 	Held      int    // changes in the journal that may bring it back
 

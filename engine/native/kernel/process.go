@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"golang.org/x/sys/unix"
 )
 
@@ -732,6 +733,7 @@ func (k *Kernel) reap(p *Proc) {
 
 // KillNode ends every process of a node at once, as kill -9 does.
 func (k *Kernel) KillNode(id NodeID) {
+	k.Restarts(id)
 	for len(k.Nodes[id].Procs) > 0 {
 		alive := false
 		for _, pid := range slices.Clone(k.Nodes[id].Procs) {
@@ -746,6 +748,27 @@ func (k *Kernel) KillNode(id NodeID) {
 				k.reap(k.Procs[pid])
 			}
 		}
+	}
+}
+
+// Restarts tells that k.Cause ends the programs of a node. Those that start afterwards and read a file that was written
+// before see the fault: they recover from it.
+func (k *Kernel) Restarts(id NodeID) {
+	if n := k.Nodes[id]; k.Cause.ID != 0 {
+		n.Recovering = k.Cause
+		n.FS.Life++
+	}
+}
+
+// recovers notes that a program reads a file.
+func (k *Kernel) recovers(t *Thread, f *File) {
+	node := k.node(t)
+	if node.Recovering.ID == 0 {
+		return
+	}
+	if in := node.FS.Get(f.Inode); in.Blob != 0 && !in.Served && in.Life < node.FS.Life {
+		k.Seen(node.Recovering)
+		node.Recovering = net.FaultRef{}
 	}
 }
 

@@ -83,6 +83,7 @@ type Node struct {
 	Leak         Leak
 	Procs        []ProcID
 	FIFOs        map[fs.InodeID]int64 // open named pipes
+	Recovering   net.FaultRef         // the fault that ended its programs, until one has read what an earlier one left
 	Harmed       bool                 // faults per call strike its disk: see Kernel.DiskFault
 	Slow         Slow                 // how slow its disk is
 	Torn         Torn                 // the write at which its power goes

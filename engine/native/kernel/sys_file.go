@@ -58,6 +58,9 @@ func (k *Kernel) content(t *Thread, f *File, pos int64, n int) ([]byte, unix.Err
 	if n > len(k.buf) {
 		k.buf = make([]byte, max(n, 2*len(k.buf)))
 	}
+	if n > 0 {
+		k.recovers(t, f)
+	}
 	switch h := k.harm(t, f, fault.Read, pos, n); h.Kind {
 	case fault.ReadFail:
 		return nil, unix.EIO
