@@ -260,6 +260,19 @@ func TestSignature(t *testing.T) {
 			t.Errorf("signature %q, want %q", got, want)
 		}
 	}
+	for _, reason := range []string{
+		`differ: n1, n2 say "7"; n3 says "8"`,
+		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c\"}"`,
+		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c d...`,
+		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c d\...`,
+	} {
+		if got := Signature(engine.Verdict{Property: "p", Reason: reason}); got != `p: differ: #, # say "..."; # says "..."` {
+			t.Errorf("%s has the signature %s", reason, got)
+		}
+	}
+	if got := Signature(engine.Verdict{Property: "p", Reason: `a 5" nail, and more`}); got != `p: a # nail, and more` {
+		t.Errorf("a lone quote: %s", got)
+	}
 	if Signature(engine.Verdict{Property: "q", Reason: same[0].Reason}) == want {
 		t.Error("two properties share a signature")
 	}

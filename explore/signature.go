@@ -3,6 +3,7 @@ package explore
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -48,8 +49,14 @@ func normalise(text string) string {
 	return b.String()
 }
 
+// quoted is a text in double quotes, in which a backslash takes away the meaning of what follows; or one that was cut short.
+var quoted = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*(?:"|\\?\.\.\.$)`)
+
 // unquote replaces every double-quoted text by "...".
 func unquote(text string) string {
+	if !strings.Contains(quoted.ReplaceAllLiteralString(text, ""), `"`) {
+		return quoted.ReplaceAllLiteralString(text, `"..."`)
+	}
 	parts := strings.Split(text, `"`)
 	if len(parts)%2 == 0 {
 		return text // quotes do not pair
