@@ -40,31 +40,33 @@ func TestEtcdAgreement(t *testing.T) {
 	obtain(t, "go.mod", "v3.5.12")
 	program := bloodhound(t)
 
-	t.Run("found", func(t *testing.T) {
-		out, code := call(t, program, "explore", "etcd-agreement", "--json", "--seeds", "50", "--no-shrink")
-		var found struct {
-			Campaign struct {
-				Runs     int
-				Failures []struct{ ID, Signature string }
+	replays := 3
+	if soak {
+		replays = 20
+	}
+	for _, path := range []string{"etcd-agreement", "etcd-agreement/builtin.yaml"} {
+		t.Run(path, func(t *testing.T) {
+			out, code := call(t, program, "explore", path, "--json", "--seeds", "50", "--no-shrink")
+			var found struct {
+				Campaign struct {
+					Runs     int
+					Failures []struct{ ID, Signature string }
+				}
 			}
-		}
-		if err := json.Unmarshal(out, &found); err != nil || code != violated || len(found.Campaign.Failures) != 1 {
-			t.Fatalf("exit code %d, %v\n%s", code, err, out)
-		}
-		failure := found.Campaign.Failures[0]
-		t.Logf("found after %d runs", found.Campaign.Runs)
-		if !strings.HasPrefix(failure.Signature, "replicas agree: the check failed: the nodes differ") {
-			t.Errorf("found %q\n%s", failure.Signature, out)
-		}
-		runs := 3
-		if soak {
-			runs = 20
-		}
-		out, code = call(t, program, "replay", failure.ID, "etcd-agreement", "--runs", strconv.Itoa(runs))
-		if code != violated || !strings.Contains(string(out), "the same trace hash and the same violation") {
-			t.Errorf("%d replays ended with exit code %d, want %d\n%s", runs, code, violated, out)
-		}
-	})
+			if err := json.Unmarshal(out, &found); err != nil || code != violated || len(found.Campaign.Failures) != 1 {
+				t.Fatalf("exit code %d, %v\n%s", code, err, out)
+			}
+			failure := found.Campaign.Failures[0]
+			t.Logf("found after %d runs", found.Campaign.Runs)
+			if !strings.HasPrefix(failure.Signature, "replicas agree: the check failed: the nodes differ") {
+				t.Errorf("found %q\n%s", failure.Signature, out)
+			}
+			out, code = call(t, program, "replay", failure.ID, path, "--runs", strconv.Itoa(replays))
+			if code != violated || !strings.Contains(string(out), "the same trace hash and the same violation") {
+				t.Errorf("%d replays ended with exit code %d, want %d\n%s", replays, code, violated, out)
+			}
+		})
+	}
 
 	for _, c := range []struct {
 		path  string
