@@ -30,6 +30,7 @@ soak: build ## the whole matrix of the long tests
 
 bench: build ## the figures of bench/RESULTS.md, on this machine
 	$(GO) run ./bench
+	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./check ./check/isolation
 
 clean:
 	rm -rf bin
