@@ -23,8 +23,11 @@ const (
 	notReproducible = 4
 )
 
-// maxCampaign bounds the real time of one campaign; a campaign that hangs fails its test.
-const maxCampaign = 10 * time.Minute
+// maxCampaign bounds the real time of one campaign, maxSoak that of one in a soak; a campaign that hangs fails its test.
+const (
+	maxCampaign = 10 * time.Minute
+	maxSoak     = 2 * time.Hour
+)
 
 // bloodhound builds the program. It lies beside the examples and not in the system's temporary folder, which is empty
 // in a world.
@@ -74,6 +77,17 @@ func TestVerdicts(t *testing.T) {
 		{"checks/stuck.yaml", 20, false, violated, "python3"},
 		{"checks/agreement.yaml", 6, false, holds, "redis-server"},
 		{"checks/apart.yaml", 6, false, violated, "redis-server"},
+		{"dedup-backup/fixed.yaml", 5, false, holds, "pg_ctlcluster"},
+		{"dedup-backup/fixed.yaml", 1000, true, holds, "pg_ctlcluster"},
+		{"dedup-backup/mutants/keep-one.yaml", 2, false, violated, "pg_ctlcluster"},
+		{"dedup-backup/mutants/unfenced.yaml", 40, false, violated, "pg_ctlcluster"},
+		{"dedup-backup/mutants/no-look.yaml", 1, false, unknown, "pg_ctlcluster"},
+		{"dedup-backup/mutants/driver-idle.yaml", 2, true, unknown, "pg_ctlcluster"},
+		{"dedup-backup/mutants/no-backups.yaml", 2, true, unknown, "pg_ctlcluster"},
+		{"dedup-backup/mutants/no-restores.yaml", 2, true, unknown, "pg_ctlcluster"},
+		{"dedup-backup/mutants/wrong-digest.yaml", 2, true, violated, "pg_ctlcluster"},
+		{"dedup-backup/mutants/lost-source.yaml", 2, true, violated, "pg_ctlcluster"},
+		{"dedup-backup/mutants/no-collector.yaml", 2, true, violated, "pg_ctlcluster"},
 		{"redis-failover", 200, true, violated, "redis-sentinel"},
 		{"redis-failover/mutants/no-sentinels.yaml", 2, true, unknown, "redis-sentinel"},
 		{"redis-failover/mutants/only-reads.yaml", 2, true, unknown, "redis-sentinel"},
@@ -105,7 +119,11 @@ func TestVerdicts(t *testing.T) {
 // call runs a verb of bloodhound to its end and gives what it printed on standard output, and its exit code.
 func call(t *testing.T, program string, args ...string) ([]byte, int) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), maxCampaign)
+	limit := maxCampaign
+	if os.Getenv("BLOODHOUND_SOAK") != "" {
+		limit = maxSoak
+	}
+	ctx, stop := context.WithTimeout(t.Context(), limit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, program, args...)
 	// A campaign that is stopped shall tidy up.
@@ -132,6 +150,7 @@ func TestReplays(t *testing.T) {
 		needs          string // a program of the machine
 	}{
 		{"quickstart", 10, 100, ""},
+		{"dedup-backup/step4.yaml", 0, 20, "pg_ctlcluster"},
 		{"redis-failover", 0, 20, "redis-sentinel"},
 	} {
 		t.Run(c.path, func(t *testing.T) {

@@ -39,8 +39,10 @@ func serve(arguments []string) error {
 	timeout := flags.Duration("timeout", 200*time.Millisecond, "how long a statement may take")
 	collect := flags.Duration("collect", 300*time.Millisecond, "how often the collector looks for rows without references")
 	repaired := flags.String("repaired", "none", "which steps are repaired: none, 4, or 4,5")
+	unfenced := flags.Bool("unfenced", false, "repaired steps do not make sure that a statement is no longer on its way")
 	flags.Parse(arguments)
 	s := &Server{Node: *node, Files: Files{Folder: *files}, Database: NewDatabase(*database, *node, *timeout)}
+	s.Database.Unfenced = *unfenced
 	switch *repaired {
 	case "none":
 	case "4":

@@ -37,6 +37,7 @@ func (s *Server) Handler() http.Handler {
 
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	job := &Job{Server: s, Reference: r.PathValue("reference"), Source: r.URL.Query().Get("source")}
+	log.Printf("backup %s begins", job.Reference)
 	// A job goes on when the one who asked for it has left.
 	row, err := job.Run(context.WithoutCancel(r.Context()))
 	if err != nil {
@@ -44,6 +45,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	log.Printf("backup %s is done", job.Reference)
 	reply(w, row)
 }
 

@@ -47,6 +47,7 @@ const (
 	noLook     = "no-look"      // does not look for what is left
 	keepOne    = "keep-one"     // forgets to delete a version
 	wrongBytes = "wrong-digest" // is wrong about what the source holds
+	lostSource = "lost-source"  // has a version backed up that the source does not have
 )
 
 type options struct {
@@ -72,13 +73,13 @@ func main() {
 	flag.DurationVar(&o.busy, "busy", 8*time.Second, "how long users work before all is seen through")
 	flag.DurationVar(&o.calm, "calm", 2*time.Second, "how long they wait then")
 	flag.DurationVar(&o.timeout, "timeout", 20*time.Second, "how long an operation may take")
-	flag.StringVar(&o.mutation, "mutation", none, "what to do wrong: idle, no-backups, no-restores, no-look, keep-one, wrong-digest")
+	flag.StringVar(&o.mutation, "mutation", none, "what to do wrong: idle, no-backups, no-restores, no-look, keep-one, wrong-digest, lost-source")
 	flag.Parse()
 	o.servers = strings.Split(*servers, ",")
 	if o.source == "" || *servers == "" || o.database == "" || o.clients < 1 || o.objects < 1 || flag.NArg() > 0 {
 		log.Fatal("driver: -source, -servers and -database are URLs, -clients and -objects at least 1")
 	}
-	if !slices.Contains([]string{none, idle, noBackups, noRestores, noLook, keepOne, wrongBytes}, o.mutation) {
+	if !slices.Contains([]string{none, idle, noBackups, noRestores, noLook, keepOne, wrongBytes, lostSource}, o.mutation) {
 		log.Fatalf("driver: no mutation %q", o.mutation)
 	}
 	path := os.Getenv("BLOODHOUND_REPORT")
@@ -228,7 +229,11 @@ func (u *user) change() *backup {
 		content = version + "\n"
 	}
 	content = strings.Repeat(content, 20)
-	status, text, err := u.call(http.MethodPut, u.source+"/"+version, content)
+	url := u.source + "/" + version
+	if u.mutation == lostSource && version == "o0@1" {
+		url += "~lost"
+	}
+	status, text, err := u.call(http.MethodPut, url, content)
 	if err != nil || status != http.StatusNoContent {
 		log.Printf("%s: the source did not take it: %d %s %v", version, status, text, err)
 		return nil
