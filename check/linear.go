@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -303,14 +304,8 @@ func unambiguous(ops []placed, b *linear.Budget) (linear.Answer, bool) {
 
 type stepFunc func(state, call, reply) (bool, state)
 
-// class is what operations have in common that do the same.
-type class struct {
-	call  call
-	reply reply
-}
-
-// modelOf is the specification of one key for a search.
-func modelOf(step stepFunc, classes []class) linear.Spec[state] {
+// modelOf is the specification of one key for a search. Operations of one class do the same, and classes has one of each.
+func modelOf(step stepFunc, classes []*placed) linear.Spec[state] {
 	spec := linear.Spec[state]{
 		Step: func(s state, c int32) (state, bool) {
 			ok, next := step(s, classes[c].call, classes[c].reply)
@@ -325,7 +320,7 @@ func modelOf(step stepFunc, classes []class) linear.Spec[state] {
 }
 
 // growing tells whether a key is only read, written and appended to.
-func growing(classes []class) bool {
+func growing(classes []*placed) bool {
 	grows := false
 	for _, c := range classes {
 		switch c.call.kind {
@@ -344,7 +339,7 @@ var unread = state{found: false, value: "unread"}
 
 // forgetful makes one state of all those that are no beginning of a value that was read: whatever is appended to them,
 // nobody can read the key before it is written again. It leaves answers as they are, and few states.
-func forgetful(spec linear.Spec[state], classes []class) linear.Spec[state] {
+func forgetful(spec linear.Spec[state], classes []*placed) linear.Spec[state] {
 	var values []string
 	for _, c := range classes {
 		if c.call.kind == read && c.reply.found {
@@ -374,21 +369,61 @@ func forgetful(spec linear.Spec[state], classes []class) linear.Spec[state] {
 	return spec
 }
 
-// asOps puts operations in terms of a search, and lists their classes.
-func asOps(ops []placed) ([]linear.Op, []class) {
-	number := map[class]int32{}
-	var classes []class
-	out := make([]linear.Op, len(ops))
-	for i, p := range ops {
-		c := class{p.call, p.reply}
-		n, seen := number[c]
-		if !seen {
-			n = int32(len(classes))
-			number[c] = n
-			classes = append(classes, c)
+// brief says what sets an operation's class apart, with texts as numbers. It is found much faster than its texts are.
+type brief struct {
+	what                 uint32 // kind, and what is known
+	value, expect, reply int32
+	delta                int64
+}
+
+func (b brief) hash() uint64 {
+	const golden = 0x9e3779b97f4a7c15
+	h := (uint64(b.what)<<32 | uint64(uint32(b.value))) * golden
+	h = (h ^ h>>32 ^ (uint64(uint32(b.expect))<<32 | uint64(uint32(b.reply)))) * golden
+	h = (h ^ h>>32 ^ uint64(b.delta)) * golden
+	return h ^ h>>32
+}
+
+// asOps puts operations in terms of a search, and lists the first one of each class.
+func asOps(ops []placed) ([]linear.Op, []*placed) {
+	texts := map[string]int32{}
+	number := func(text string) int32 {
+		if text == "" {
+			return -1
 		}
-		out[i] = linear.Op{Call: p.from, Return: p.to, Class: n, ReadOnly: p.call.kind == read ||
-			p.reply.known && (p.call.kind == cas && p.reply.value == "false" || p.call.kind == remove && p.reply.value == "0")}
+		n, seen := texts[text]
+		if !seen {
+			n = int32(len(texts))
+			texts[text] = n
+		}
+		return n
+	}
+	few := min(len(ops), 64)
+	classes, briefs := make([]*placed, 0, few), make([]brief, 0, few) // by class
+	// The class at each hash, or none; at most half of it gets full.
+	const none = 0
+	index := make([]int32, 2<<bits.Len(uint(len(ops))))
+	mask := uint64(len(index) - 1)
+	out := make([]linear.Op, len(ops))
+	for i := range ops {
+		c, r := &ops[i].call, &ops[i].reply
+		b := brief{uint32(c.kind), number(c.value), number(c.expect), number(r.value), c.delta}
+		if r.known {
+			b.what |= 1 << 8
+		}
+		if r.found {
+			b.what |= 1 << 9
+		}
+		at := b.hash() & mask
+		for index[at] != none && briefs[index[at]-1] != b {
+			at = (at + 1) & mask
+		}
+		if index[at] == none {
+			classes, briefs = append(classes, &ops[i]), append(briefs, b)
+			index[at] = int32(len(classes))
+		}
+		out[i] = linear.Op{Call: ops[i].from, Return: ops[i].to, Class: index[at] - 1, ReadOnly: c.kind == read ||
+			r.known && (c.kind == cas && r.value == "false" || c.kind == remove && r.value == "0")}
 	}
 	return out, classes
 }

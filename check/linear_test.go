@@ -495,6 +495,39 @@ func shownOperations(t *testing.T, events []history.Event) []history.Operation {
 	return nil
 }
 
+// TestClasses compares classes with a map of all that an operation asked and learned.
+func TestClasses(t *testing.T) {
+	type same struct {
+		call  call
+		reply reply
+	}
+	r := rand.New(rand.NewPCG(2, 2))
+	for i := range 10_000 {
+		values := 1 + r.IntN(3)
+		value := func() string { return []string{"", "1", "2", "true"}[r.IntN(values+1)] }
+		ops := make([]placed, r.IntN(20+2*(i%100)))
+		for k := range ops {
+			ops[k].call = call{kind: write + kind(r.IntN(5)), value: value(), expect: value(), delta: r.Int64N(2)}
+			ops[k].reply = reply{known: r.IntN(2) == 0, found: r.IntN(2) == 0, value: value()}
+		}
+		list, classes := asOps(ops)
+		number := map[same]int32{}
+		for k, p := range ops {
+			c, seen := number[same{p.call, p.reply}]
+			if !seen {
+				c = int32(len(number))
+				number[same{p.call, p.reply}] = c
+			}
+			if list[k].Class != c || classes[c].call != p.call || classes[c].reply != p.reply {
+				t.Fatalf("%+v is of class %d, want %d", p, list[k].Class, c)
+			}
+		}
+		if len(classes) != len(number) {
+			t.Fatalf("%d classes, want %d", len(classes), len(number))
+		}
+	}
+}
+
 func TestPrefixesAgreeWithTheSlowTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	checked := 0

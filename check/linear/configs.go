@@ -1,60 +1,64 @@
 package linear
 
-// configSet is a set of configurations that is emptied often.
-type configSet struct {
-	slots []config
-	used  []uint32 // the round in which a slot was filled
+// configMap is a map of configurations to numbers that is emptied often.
+type configMap struct {
+	slots []configSlot
 	round uint32
 	count int
 }
 
+type configSlot struct {
+	config
+	value int32
+	round uint32 // in which it was filled
+}
+
 const firstSlots = 64 // a power of two
 
-func (s *configSet) reset() {
+func (s *configMap) reset() {
 	if s.slots == nil {
-		s.slots, s.used = make([]config, firstSlots), make([]uint32, firstSlots)
+		s.slots = make([]configSlot, firstSlots)
 	}
 	if s.round++; s.round == 0 {
-		clear(s.used)
+		clear(s.slots)
 		s.round = 1
 	}
 	s.count = 0
 }
 
-// add tells whether the configuration was not there before.
-func (s *configSet) add(c config) bool {
+// put is the number of a configuration that was there before, or the one given.
+func (s *configMap) put(c config, value int32) (int32, bool) {
 	if 2*s.count >= len(s.slots) {
 		s.grow()
 	}
-	i := s.find(c)
-	if s.used[i] == s.round {
-		return false
+	at := s.find(c)
+	if at.round == s.round {
+		return at.value, true
 	}
-	s.slots[i], s.used[i] = c, s.round
+	*at = configSlot{c, value, s.round}
 	s.count++
-	return true
+	return value, false
 }
 
 // find is the slot that holds c, or the free one where it belongs.
-func (s *configSet) find(c config) int {
+func (s *configMap) find(c config) *configSlot {
 	const odd, golden = 0xff51afd7ed558ccd, 0x9e3779b97f4a7c15
 	h := (c.done ^ c.done>>29) * odd
 	h = (h ^ h>>32 ^ uint64(uint32(c.state))) * golden
 	mask := len(s.slots) - 1
 	i := int(h>>33) & mask
-	for s.used[i] == s.round && s.slots[i] != c {
+	for s.slots[i].round == s.round && s.slots[i].config != c {
 		i = (i + 1) & mask
 	}
-	return i
+	return &s.slots[i]
 }
 
-func (s *configSet) grow() {
-	old := *s
-	s.slots, s.used = make([]config, 2*len(old.slots)), make([]uint32, 2*len(old.slots))
-	for i, c := range old.slots {
-		if old.used[i] == old.round {
-			k := s.find(c)
-			s.slots[k], s.used[k] = c, s.round
+func (s *configMap) grow() {
+	old := s.slots
+	s.slots = make([]configSlot, 2*len(old))
+	for _, slot := range old {
+		if slot.round == s.round {
+			*s.find(slot.config) = slot
 		}
 	}
 }

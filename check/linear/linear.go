@@ -55,29 +55,29 @@ func NewBudget(steps, bytes int64, wall time.Duration) *Budget {
 const wallCheckSteps = 1 << 16 // steps between two looks at the clock
 
 // Spend takes one step that keeps so many bytes, and tells whether it was still there to take.
-func (b *Budget) Spend(bytes int64) bool {
+func (b *Budget) Spend(bytes int64) bool { return b.spend(1, bytes) }
+
+// SpendAll takes many steps at once, for methods whose cost is known before.
+func (b *Budget) SpendAll(steps int) bool { return b.spend(int64(steps), 0) }
+
+func (b *Budget) spend(steps, bytes int64) bool {
 	if b.Reached != "" {
 		return false
 	}
-	b.Steps--
+	before := b.Steps / wallCheckSteps
+	b.Steps -= steps
 	b.Bytes -= bytes
 	switch {
 	case b.Steps < 0:
 		b.Reached = fmt.Sprintf("%d steps", b.steps)
 	case b.Bytes < 0:
 		b.Reached = fmt.Sprintf("%d MiB", b.bytes>>20)
-	case b.Steps%wallCheckSteps == 0 && time.Now().After(b.Until):
+	case b.Steps/wallCheckSteps != before && time.Now().After(b.Until):
 		b.Reached = b.wall.String()
 	default:
 		return true
 	}
 	return false
-}
-
-// SpendAll takes many steps at once, for methods whose cost is known before.
-func (b *Budget) SpendAll(steps int) bool {
-	b.Steps -= int64(steps)
-	return b.Spend(0)
 }
 
 func (a Answer) String() string {

@@ -28,9 +28,9 @@ const (
 func Search[S comparable](ops []Op, spec Spec[S], b *Budget) (Answer, int) {
 	m := newMachine(ops, spec, b)
 	left := min(sweepSteps+sweepStepsPerOp*int64(len(ops)), b.Steps/sweepShare)
-	answer, culprit := sweep(ops, 0, m.step, func() bool {
-		left--
-		return left >= 0 && b.Spend(0)
+	answer, culprit := sweep(ops, &m.graph, 0, func(steps int64) bool {
+		left -= steps
+		return left >= 0 && b.spend(steps, 0)
 	})
 	if b.Reached != "" {
 		return Undecided, -1
@@ -88,15 +88,15 @@ func (m *machine[S]) model(count int, b *Budget) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return int32(0) },
 		Step: func(state, class, _ any) (bool, any) {
-			next, ok := m.step(state.(int32), class.(int32))
+			next := m.step(state.(int32), class.(int32))
 			cost := entry
-			if !ok {
+			if next == illegal {
 				cost = 0
 			}
 			if !b.Spend(cost) {
 				return false, state
 			}
-			return ok, next
+			return next != illegal, next
 		},
 		Equal: func(x, y any) bool { return x.(int32) == y.(int32) },
 		Hash: func(state any) uint64 {
@@ -106,30 +106,39 @@ func (m *machine[S]) model(count int, b *Budget) porcupine.Model {
 	}
 }
 
-// machine numbers the states that were reached and remembers the steps between them.
+// machine asks a specification, and numbers the states that were reached.
 type machine[S comparable] struct {
+	graph
 	spec   Spec[S]
-	budget *Budget
 	states []S
 	number map[S]int32
-	known  map[uint64]int32 // state and class -> state, or illegal
-	rows   [][]int32        // the same by state and class, where there are few classes
-	width  int              // classes of a row
+}
+
+// graph remembers the steps between states. It is no matter of its kind of states, so that a search runs as fast as it
+// can.
+type graph struct {
+	budget  *Budget
+	classes int
+	rows    [][]int32        // by state and class, where there are few classes: state, illegal or untried
+	known   map[uint64]int32 // the same by both, where there are many
+	ask     func(state, class int32) int32
 }
 
 const (
 	illegal    = -1
 	untried    = -2
 	maxClasses = 256 // in rows
+	stepBytes  = 40  // what a remembered step takes
 )
 
 func newMachine[S comparable](ops []Op, spec Spec[S], b *Budget) *machine[S] {
-	m := &machine[S]{spec: spec, budget: b, number: map[S]int32{}}
-	for _, o := range ops {
-		m.width = max(m.width, int(o.Class)+1)
+	m := &machine[S]{graph: graph{budget: b}, spec: spec, number: map[S]int32{}}
+	m.ask = m.find
+	for i := range ops {
+		m.classes = max(m.classes, int(ops[i].Class)+1)
 	}
-	if m.width > maxClasses {
-		m.width, m.known = 0, map[uint64]int32{}
+	if m.classes > maxClasses {
+		m.known = map[uint64]int32{}
 	}
 	m.enter(spec.Initial)
 	return m
@@ -143,9 +152,9 @@ func (m *machine[S]) enter(s S) int32 {
 	if m.spec.Bytes != nil {
 		m.budget.Bytes -= m.spec.Bytes(s)
 	}
-	if m.width > 0 {
-		m.budget.Bytes -= int64(4 * m.width)
-		row := make([]int32, m.width)
+	if m.known == nil {
+		m.budget.Bytes -= int64(4 * m.classes)
+		row := make([]int32, m.classes)
 		for i := range row {
 			row[i] = untried
 		}
@@ -154,35 +163,43 @@ func (m *machine[S]) enter(s S) int32 {
 	return n
 }
 
-const stepBytes = 40 // what a remembered step takes
-
-func (m *machine[S]) step(state, class int32) (int32, bool) {
-	if m.width > 0 {
-		if next := m.rows[state][class]; next != untried {
-			return next, next >= 0
-		}
-		next := m.find(state, class)
-		m.rows[state][class] = next
-		return next, next >= 0
-	}
-	at := uint64(uint32(state))<<32 | uint64(uint32(class))
-	next, ok := m.known[at]
-	if !ok {
-		m.budget.Bytes -= stepBytes
-		next = m.find(state, class)
-		m.known[at] = next
-	}
-	return next, next >= 0
-}
-
 // find asks the specification.
 func (m *machine[S]) find(state, class int32) int32 {
 	s, ok := m.spec.Step(m.states[state], class)
 	if !ok {
 		return illegal
 	}
+	if s == m.states[state] {
+		return state
+	}
 	if n, seen := m.number[s]; seen {
 		return n
 	}
 	return m.enter(s)
+}
+
+// step is the state after an operation of a class, or illegal.
+func (g *graph) step(state, class int32) int32 {
+	if g.known == nil {
+		if next := g.rows[state][class]; next != untried {
+			return next
+		}
+	}
+	return g.learn(state, class)
+}
+
+func (g *graph) learn(state, class int32) int32 {
+	if g.known == nil {
+		next := g.ask(state, class)
+		g.rows[state][class] = next
+		return next
+	}
+	at := uint64(uint32(state))<<32 | uint64(uint32(class))
+	next, ok := g.known[at]
+	if !ok {
+		g.budget.Bytes -= stepBytes
+		next = g.ask(state, class)
+		g.known[at] = next
+	}
+	return next
 }

@@ -24,8 +24,8 @@ type config struct {
 }
 
 type sweeper struct {
-	step  func(state, class int32) (int32, bool)
-	spend func() bool
+	graph *graph
+	spend func(steps int64) bool
 
 	open    uint64          // slots in use
 	reads   uint64          // slots of operations that change nothing
@@ -33,11 +33,22 @@ type sweeper struct {
 	class   [maxOpen]int32  // by slot
 	earlier [maxOpen]uint64 // slots of the same class that return earlier
 	returns [maxOpen]int64  // by slot
+	alike   []uint64        // slots in use, by class
 
 	width   int
-	dropped bool      // some configuration was dropped that might have explained more
-	seen    configSet // at this event
-	queue   []config  // at this event
+	dropped bool // some configuration was dropped that might have explained more
+
+	// At the event in hand: configurations to look at, for each the next one of its kind or none, and by kind the first.
+	queue []config
+	next  []int32
+	seen  configMap
+}
+
+const none = -1
+
+func newSweeper(g *graph, spend func(steps int64) bool, width int) *sweeper {
+	return &sweeper{graph: g, spend: spend, alike: make([]uint64, g.classes), width: width,
+		queue: make([]config, 0, firstSlots), next: make([]int32, 0, firstSlots)}
 }
 
 // sweep goes through the events in their order and keeps all configurations that explain what has returned so far
@@ -45,10 +56,10 @@ type sweeper struct {
 // but a read that fits does so at once, since it takes no choice away. Of operations of one class, the one that
 // returns first takes effect first. A configuration is dropped beside one in which more reads and fewer operations
 // of unknown outcome are done. With Illegal comes the operation whose return no configuration explains.
-func sweep(ops []Op, initial int32, step func(state, class int32) (int32, bool), spend func() bool) (Answer, int) {
+func sweep(ops []Op, g *graph, initial int32, spend func(steps int64) bool) (Answer, int) {
 	events := eventsOf(ops)
 	for _, width := range widths {
-		s := &sweeper{step: step, spend: spend, width: width}
+		s := newSweeper(g, spend, width)
 		answer, culprit, limit := s.sweep(ops, events, initial)
 		if answer == Legal || answer == Illegal && !s.dropped || limit {
 			return answer, culprit
@@ -57,36 +68,57 @@ func sweep(ops []Op, initial int32, step func(state, class int32) (int32, bool),
 	return Undecided, 0
 }
 
+// event is the call of an operation, or its return.
 type event struct {
-	at  int64
 	op  int32
 	end bool
 }
 
+// eventsOf lists calls and returns in the order of their times; at one time the calls come first, since intervals are
+// closed. It ends at the call at which more operations are in flight than a sweep can follow.
 func eventsOf(ops []Op) []event {
+	calls := make([]int32, len(ops))
+	for i := range calls {
+		calls[i] = int32(i)
+	}
+	byCall := func(i, j int32) int { return cmp.Compare(ops[i].Call, ops[j].Call) }
+	if !slices.IsSortedFunc(calls, byCall) {
+		slices.SortFunc(calls, byCall)
+	}
 	events := make([]event, 0, 2*len(ops))
-	for i, o := range ops {
-		events = append(events, event{o.Call, int32(i), false})
-		if o.Return != Forever {
-			events = append(events, event{o.Return, int32(i), true})
+	// Those in flight that return, the last one first. There are few, and a new one mostly returns late.
+	flying := make([]int32, 0, maxOpen+1)
+	endless := 0
+	land := func(before int64) {
+		for n := len(flying) - 1; n >= 0 && ops[flying[n]].Return < before; n-- {
+			events = append(events, event{flying[n], true})
+			flying = flying[:n]
 		}
 	}
-	slices.SortFunc(events, func(x, y event) int {
-		if c := cmp.Compare(x.at, y.at); c != 0 || x.end == y.end {
-			return c
+	for _, i := range calls {
+		land(ops[i].Call)
+		events = append(events, event{i, false})
+		if ops[i].Return == Forever {
+			endless++
+		} else {
+			at := 0
+			for at < len(flying) && ops[flying[at]].Return > ops[i].Return {
+				at++
+			}
+			flying = slices.Insert(flying, at, i)
 		}
-		if y.end {
-			return -1 // intervals are closed
+		if endless+len(flying) > maxOpen {
+			return events
 		}
-		return 1
-	})
+	}
+	land(Forever)
 	return events
 }
 
 // sweep goes through the events once. limit tells that a wider sweep would not help.
 func (s *sweeper) sweep(ops []Op, events []event, initial int32) (answer Answer, culprit int, limit bool) {
 	slots := make([]int8, len(ops))
-	configs, next := []config{{state: initial}}, []config{}
+	configs, next := append(make([]config, 0, firstSlots), config{state: initial}), make([]config, 0, firstSlots)
 	for _, e := range events {
 		o := ops[e.op]
 		if !e.end {
@@ -105,7 +137,7 @@ func (s *sweeper) sweep(ops []Op, events []event, initial int32) (answer Answer,
 			return Illegal, int(e.op), false
 		}
 		s.leave(slot)
-		configs, next = s.best(next), configs
+		configs, next = next, configs
 	}
 	return Legal, 0, false
 }
@@ -114,11 +146,8 @@ func (s *sweeper) enter(o Op) int8 {
 	slot := bits.TrailingZeros64(^s.open)
 	bit := uint64(1) << slot
 	s.class[slot], s.returns[slot], s.earlier[slot] = o.Class, o.Return, 0
-	for rest := s.open; rest != 0; rest &= rest - 1 {
+	for rest := s.alike[o.Class]; rest != 0; rest &= rest - 1 {
 		k := bits.TrailingZeros64(rest)
-		if s.class[k] != o.Class {
-			continue
-		}
 		if s.returns[k] <= o.Return {
 			s.earlier[slot] |= 1 << k
 		} else {
@@ -126,6 +155,7 @@ func (s *sweeper) enter(o Op) int8 {
 		}
 	}
 	s.open |= bit
+	s.alike[o.Class] |= bit
 	if o.ReadOnly {
 		s.reads |= bit
 	}
@@ -140,7 +170,9 @@ func (s *sweeper) leave(slot int8) {
 	s.open &^= bit
 	s.reads &^= bit
 	s.endless &^= bit
-	for rest := s.open; rest != 0; rest &= rest - 1 {
+	class := s.class[slot]
+	s.alike[class] &^= bit
+	for rest := s.alike[class]; rest != 0; rest &= rest - 1 {
 		s.earlier[bits.TrailingZeros64(rest)] &^= bit
 	}
 }
@@ -149,7 +181,7 @@ func (s *sweeper) leave(slot int8) {
 func (s *sweeper) settle(c config) config {
 	for rest := s.open & s.reads &^ c.done; rest != 0; rest &= rest - 1 {
 		slot := bits.TrailingZeros64(rest)
-		if _, ok := s.step(c.state, s.class[slot]); ok {
+		if s.graph.step(c.state, s.class[slot]) != illegal {
 			c.done |= 1 << slot
 		}
 	}
@@ -160,8 +192,17 @@ func (s *sweeper) settle(c config) config {
 // fewest operations had to take effect. It tells whether the budget lasted.
 func (s *sweeper) advance(configs, out []config, slot int8) ([]config, bool) {
 	bit := uint64(1) << slot
-	s.queue = s.queue[:0]
+	s.queue, s.next = s.queue[:0], s.next[:0]
 	s.seen.reset()
+	// Better ones come first, so that push drops those that are worse.
+	if len(configs) > 1 {
+		slices.SortFunc(configs, func(x, y config) int {
+			if c := bits.OnesCount64(x.done&s.endless) - bits.OnesCount64(y.done&s.endless); c != 0 {
+				return c
+			}
+			return bits.OnesCount64(y.done&s.reads) - bits.OnesCount64(x.done&s.reads)
+		})
+	}
 	for _, c := range configs {
 		s.push(s.settle(c))
 	}
@@ -176,59 +217,51 @@ func (s *sweeper) advance(configs, out []config, slot int8) ([]config, bool) {
 			out = append(out, c)
 			continue
 		}
+		steps := int64(0)
 		for rest := s.open &^ s.reads &^ c.done; rest != 0; rest &= rest - 1 {
 			k := bits.TrailingZeros64(rest)
 			if s.earlier[k]&^c.done != 0 {
 				continue
 			}
-			state, ok := s.step(c.state, s.class[k])
-			if !s.spend() {
-				return out, false
-			}
-			if ok {
+			state := s.graph.step(c.state, s.class[k])
+			steps++
+			if state != illegal && (state != c.state || s.endless&(1<<k) == 0) {
 				s.push(s.settle(config{c.done | 1<<k, state}))
 			}
+		}
+		if !s.spend(steps) {
+			return out, false
 		}
 	}
 	return out, true
 }
 
-// push puts a configuration at the end of the queue unless it was there before.
+const maxCompared = 64 // configurations of one kind that are compared with each other
+
+// push puts a configuration at the end of the queue, unless it was there before or a better one stands there. Those of
+// one kind have the object in the same state and have done the same operations that must return. Among them, one is
+// better if it has done all reads of the other and no operation that never returns but those of the other: whatever can
+// follow the other one can follow it.
 func (s *sweeper) push(c config) {
-	if s.seen.add(c) {
-		s.queue = append(s.queue, c)
-	}
-}
-
-const maxCompared = 64 // configurations of one group that are compared with each other
-
-// best keeps the configurations beside which no better one stands.
-func (s *sweeper) best(configs []config) []config {
-	if len(configs) == 1 {
-		return configs
-	}
-	free := s.reads | s.endless
-	slices.SortFunc(configs, func(x, y config) int {
-		return cmp.Or(cmp.Compare(x.state, y.state), cmp.Compare(x.done&^free, y.done&^free),
-			cmp.Compare(bits.OnesCount64(x.done&s.endless), bits.OnesCount64(y.done&s.endless)),
-			cmp.Compare(y.done&s.reads, x.done&s.reads), cmp.Compare(x.done, y.done))
-	})
-	kept := configs[:0]
-	group := 0 // where the current group begins in kept
-	for _, c := range configs {
-		if len(kept) > 0 && (kept[len(kept)-1].state != c.state || (kept[len(kept)-1].done^c.done)&^free != 0) {
-			group = len(kept)
+	here := int32(len(s.queue))
+	at, known := s.seen.put(config{c.done &^ (s.reads | s.endless), c.state}, here)
+	for compared := 1; known; compared++ {
+		q := s.queue[at]
+		if q.done&s.endless&^c.done == 0 && c.done&s.reads&^s.endless&^q.done == 0 {
+			return
 		}
-		worse := false
-		for _, k := range kept[group:min(len(kept), group+maxCompared)] {
-			if k.done&s.endless&^c.done == 0 && c.done&s.reads&^s.endless&^k.done == 0 {
-				worse = true
-				break
+		if compared == maxCompared {
+			// The others of a large kind are only looked up; a state below zero keeps them apart from kinds.
+			if _, known := s.seen.put(config{c.done, ^c.state}, here); known {
+				return
 			}
+			break
 		}
-		if !worse {
-			kept = append(kept, c)
+		if s.next[at] == none {
+			s.next[at] = here
+			break
 		}
+		at = s.next[at]
 	}
-	return kept
+	s.queue, s.next = append(s.queue, c), append(s.next, none)
 }
