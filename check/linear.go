@@ -123,27 +123,32 @@ func perKey(list []string, ops []history.Operation) (keys map[string][]placed, f
 		return nil, nil, reason
 	}
 	keys = map[string][]placed{}
+	sizes := sizeOfKeys(ops)
 	strange := map[string]history.Operation{} // the first operation without a model, by key
-	for _, o := range ops {
+	for i := range ops {
+		o := &ops[i]
 		k := kindOf(o.Op)
 		if o.Type == history.Fail {
-			failed = append(failed, o)
+			failed = append(failed, *o)
 			continue
 		}
 		if k == read && (o.Type != history.Ok || !set[read]) {
 			continue
 		}
 		if k == unmodelled {
-			for _, key := range touched(o) {
+			for _, key := range touched(*o) {
 				if _, seen := strange[key]; !seen {
-					strange[key] = o
+					strange[key] = *o
 				}
 			}
 			continue
 		}
-		p, err := place(o, set[k])
+		p, err := place(*o, set[k])
 		if err != nil {
 			return nil, nil, fmt.Sprintf("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+		}
+		if keys[o.Key] == nil {
+			keys[o.Key] = make([]placed, 0, sizes[o.Key])
 		}
 		keys[o.Key] = append(keys[o.Key], p)
 	}
@@ -155,6 +160,15 @@ func perKey(list []string, ops []history.Operation) (keys map[string][]placed, f
 		}
 	}
 	return keys, failed, ""
+}
+
+// sizeOfKeys counts operations by key. Long histories are judged much faster where nothing has to grow.
+func sizeOfKeys(ops []history.Operation) map[string]int {
+	sizes := map[string]int{}
+	for i := range ops {
+		sizes[ops[i].Key]++
+	}
+	return sizes
 }
 
 // touched are the keys that an operation without a model may have changed; an empty one stands for all.
@@ -220,13 +234,18 @@ func place(o history.Operation, isJudged bool) (placed, error) {
 // were it in a legal order, no read could stand between it and the next write. A write whose value only it wrote, and
 // that a read returned, took effect before that read ended.
 func tighten(ops []placed) []placed {
+	simple, unknown := true, false
+	for i := range ops {
+		simple = simple && ops[i].simple
+		unknown = unknown || ops[i].call.kind == write && ops[i].to == forever
+	}
+	if !simple || !unknown {
+		return ops
+	}
 	writers := map[string]int{}
 	firstRead := map[string]int64{}
-	for _, p := range ops {
-		if !p.simple {
-			return ops
-		}
-		switch {
+	for i := range ops {
+		switch p := &ops[i]; {
 		case p.call.kind == write:
 			writers[p.call.value]++
 		case p.call.kind == read && p.reply.found:
@@ -235,7 +254,7 @@ func tighten(ops []placed) []placed {
 			}
 		}
 	}
-	var out []placed
+	out := make([]placed, 0, len(ops))
 	for _, p := range ops {
 		if p.call.kind == write && p.to == forever {
 			at, seen := firstRead[p.call.value]
@@ -272,14 +291,15 @@ func search(ops []placed, b *linear.Budget) linear.Answer {
 
 // unambiguous decides keys that are only written and read, each value being written once.
 func unambiguous(ops []placed, b *linear.Budget) (linear.Answer, bool) {
-	for _, p := range ops {
-		if !p.simple || p.call.kind == remove {
+	for i := range ops {
+		if !ops[i].simple || ops[i].call.kind == remove {
 			return linear.Undecided, false
 		}
 	}
 	values := map[string]int32{}
 	accesses := make([]linear.Access, len(ops))
-	for i, p := range ops {
+	for i := range ops {
+		p := &ops[i]
 		a := linear.Access{Write: p.call.kind == write, Call: p.from, Return: p.to}
 		value := p.call.value
 		if !a.Write {
@@ -433,7 +453,8 @@ func covered(list []string, ops []history.Operation, keys map[string][]placed) s
 	set, _ := judged(list)
 	var total, ok uint64
 	succeeded := map[kind]bool{}
-	for _, o := range ops {
+	for i := range ops {
+		o := &ops[i]
 		k := kindOf(o.Op)
 		if !set[k] {
 			continue
@@ -468,8 +489,8 @@ func covered(list []string, ops []history.Operation, keys map[string][]placed) s
 // exercised tells whether a judged result on this key came after something else that may have changed the key.
 func exercised(ops []placed) bool {
 	first, second := int64(forever), int64(forever) // the two earliest starts of operations that are not reads
-	for _, p := range ops {
-		switch {
+	for i := range ops {
+		switch p := &ops[i]; {
 		case p.call.kind == read:
 		case p.from < first:
 			first, second = p.from, first
@@ -477,8 +498,8 @@ func exercised(ops []placed) bool {
 			second = p.from
 		}
 	}
-	for _, p := range ops {
-		other := first
+	for i := range ops {
+		p, other := &ops[i], first
 		if p.from == first {
 			other = second
 		}

@@ -114,14 +114,16 @@ func objectsHold(p *world.Property, ob *object, events []history.Event) engine.V
 	}
 	all := len(p.Check.Operations) == 0
 	keys := map[string][]act{}
+	sizes := sizeOfKeys(ops)
 	strange := map[string]history.Operation{}
 	total, succeeded := 0, 0
 	okOf := map[verb]bool{}
-	for _, o := range ops {
+	for i := range ops {
+		o := &ops[i]
 		w := ob.verbs[strings.ToLower(o.Op)]
 		if w == foreign {
 			if _, seen := strange[o.Key]; !seen && o.Type != history.Fail {
-				strange[o.Key] = o
+				strange[o.Key] = *o
 			}
 			continue
 		}
@@ -136,13 +138,16 @@ func objectsHold(p *world.Property, ob *object, events []history.Event) engine.V
 		if o.Type == history.Fail || looks && (o.Type != history.Ok || !all && !judges[w]) {
 			continue
 		}
-		a := act{op: o, verb: w, from: int64(o.Call), to: linear.Forever, value: o.Input}
+		a := act{op: *o, verb: w, from: int64(o.Call), to: linear.Forever, value: o.Input}
 		if o.Return != history.Pending {
 			// What a queue gave is part of the operation, not only of its result.
 			a.to, a.known = int64(o.Return), all || judges[w] || ob == objects["queue"]
 		}
 		if err := ob.place(&a); err != nil {
 			return unknown("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+		}
+		if keys[o.Key] == nil {
+			keys[o.Key] = make([]act, 0, sizes[o.Key])
 		}
 		keys[o.Key] = append(keys[o.Key], a)
 	}
@@ -187,8 +192,8 @@ func objectsHold(p *world.Property, ob *object, events []history.Event) engine.V
 // told tells whether some result could have been wrong because of another operation that changed the key.
 func told(acts []act) bool {
 	first, second := int64(linear.Forever), int64(linear.Forever) // the earliest starts of changes
-	for _, a := range acts {
-		switch {
+	for i := range acts {
+		switch a := &acts[i]; {
 		case a.verb == look || a.verb == has || a.none:
 		case a.from < first:
 			first, second = a.from, first
@@ -196,8 +201,8 @@ func told(acts []act) bool {
 			second = a.from
 		}
 	}
-	for _, a := range acts {
-		other := first
+	for i := range acts {
+		a, other := &acts[i], first
 		if a.from == first {
 			other = second
 		}
@@ -220,16 +225,22 @@ func (ob *object) decide(acts []act, b *linear.Budget) (linear.Answer, conflict)
 }
 
 func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict) {
-	number := map[string]int32{}
+	type class struct {
+		verb                 verb
+		known, none          bool
+		delta                int64
+		value, result, items string
+	}
+	number := map[class]int32{}
 	var classes []*act
 	ops := make([]linear.Op, len(acts))
 	for i := range acts {
 		a := &acts[i]
-		name := fmt.Sprintf("%d %t %t %d %q %q %q", a.verb, a.known, a.none, a.delta, a.value, a.result, a.items)
-		c, seen := number[name]
+		same := class{a.verb, a.known, a.none, a.delta, a.value, a.result, join(a.items)}
+		c, seen := number[same]
 		if !seen {
 			c = int32(len(classes))
-			number[name], classes = c, append(classes, a)
+			number[same], classes = c, append(classes, a)
 		}
 		ops[i] = linear.Op{Call: a.from, Return: a.to, Class: c, ReadOnly: a.verb == look || a.verb == has || a.none}
 	}
@@ -512,11 +523,15 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 			return linear.Illegal, conflict{fmt.Sprintf("%s and %s cannot both be right: neither can come before the other",
 				acts[prev].outcome(), a.outcome()), []int{prev, i}}
 		}
-		for at, v := range a.items {
+		fresh := 0
+		if ordered {
+			fresh = lenOf(acts, prev) // what comes before was seen
+		}
+		for at, v := range a.items[fresh:] {
 			if !ordered && at > 0 && a.items[at-1] == v {
 				return linear.Illegal, conflict{fmt.Sprintf("%s holds %s twice", a.outcome(), shorten(v)), []int{i}}
 			}
-			if _, seen := level[v]; seen && (!ordered || at < lenOf(acts, prev)) {
+			if _, seen := level[v]; seen && !ordered {
 				continue
 			} else if seen {
 				return linear.Illegal, conflict{fmt.Sprintf("%s holds %s twice, which was put in once", a.outcome(), shorten(v)), []int{i}}
@@ -527,7 +542,7 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 			}
 			level[v] = 2 * k
 			if ordered {
-				level[v] = 2 * at
+				level[v] = 2 * (fresh + at)
 			}
 			steps, from = append(steps, linear.Step{Level: level[v], Call: acts[put[0]].from, Return: acts[put[0]].to}), append(from, put[0])
 		}

@@ -14,9 +14,18 @@ func Pair(events []Event) ([]Operation, error) {
 	if len(events) > MaxEvents {
 		return nil, fmt.Errorf("%w: %d events; the limit is %d", ErrBroken, len(events), MaxEvents)
 	}
-	sorted := slices.Clone(events)
-	slices.SortStableFunc(sorted, func(a, b Event) int { return cmp.Compare(a.Number, b.Number) })
-	for i, e := range sorted {
+	sorted := events
+	byNumber := func(a, b Event) int { return cmp.Compare(a.Number, b.Number) }
+	if !slices.IsSortedFunc(sorted, byNumber) {
+		sorted = slices.Clone(events)
+		slices.SortStableFunc(sorted, byNumber)
+	}
+	invokes := 0
+	for i := range sorted {
+		e := &sorted[i]
+		if e.Type == Invoke {
+			invokes++
+		}
 		if e.Type == Broken {
 			return nil, fmt.Errorf("event %d: %w", e.Number, brokenRecord(e))
 		}
@@ -25,14 +34,15 @@ func Pair(events []Event) ([]Operation, error) {
 				"write each record by itself and flush it", ErrBuffered, sorted[i-1].Client, e.Client, e.Number)
 		}
 	}
-	var ops []Operation
+	ops := make([]Operation, 0, invokes)
 	type flight struct {
 		op      int  // index into ops
 		open    bool // invoked and not completed
 		retired bool // after an info
 	}
 	clients := map[string]*flight{}
-	for _, e := range sorted {
+	for i := range sorted {
+		e := &sorted[i]
 		c := clients[e.Client]
 		if c == nil {
 			c = &flight{}
@@ -75,7 +85,7 @@ func Pair(events []Event) ([]Operation, error) {
 }
 
 // same tells whether a completion belongs to the operation that is in flight; what it leaves out is not compared.
-func same(o *Operation, e Event) error {
+func same(o *Operation, e *Event) error {
 	for _, f := range []struct{ name, invoked, completed string }{
 		{"op", o.Op, e.Op}, {"key", o.Key, e.Key}, {"input", o.Input, e.Input}, {"expect", o.Expect, e.Expect},
 	} {
@@ -87,7 +97,7 @@ func same(o *Operation, e Event) error {
 	return nil
 }
 
-func brokenRecord(e Event) error {
+func brokenRecord(e *Event) error {
 	if e.Error == "" {
 		return ErrBroken
 	}

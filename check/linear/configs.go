@@ -2,7 +2,7 @@ package linear
 
 // configMap is a map of configurations to numbers that is emptied often.
 type configMap struct {
-	slots []configSlot
+	slots []configSlot // a power of two of them
 	round uint32
 	count int
 }
@@ -13,12 +13,7 @@ type configSlot struct {
 	round uint32 // in which it was filled
 }
 
-const firstSlots = 64 // a power of two
-
 func (s *configMap) reset() {
-	if s.slots == nil {
-		s.slots = make([]configSlot, firstSlots)
-	}
 	if s.round++; s.round == 0 {
 		clear(s.slots)
 		s.round = 1

@@ -278,7 +278,7 @@ func TestSweepAgreesWithPorcupine(t *testing.T) {
 			t.Fatalf("history %d: the sweep says %v, Porcupine %v\n%+v", i, answer, want, acts)
 		}
 		g := &newMachine(ops, s, b).graph
-		sw := newSweeper(g, func(int64) bool { return true }, 1)
+		sw := newSweeper(g, func(int64) bool { return true }, 1, len(ops))
 		switch answer, _, _ := sw.sweep(ops, eventsOf(ops), 0); {
 		case answer != want && (answer == Legal || !sw.dropped):
 			t.Fatalf("history %d: a narrow sweep says %v, Porcupine %v\n%+v", i, answer, want, acts)
@@ -355,7 +355,7 @@ func TestPushKeepsTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	large := 0
 	for range runs / 100 {
-		s := newSweeper(&graph{}, nil, 1)
+		s := newSweeper(&graph{}, nil, 1, r.IntN(40))
 		s.reads, s.endless = 0xf0, 0xffffff00
 		better := func(q, c config) bool {
 			free := s.reads | s.endless

@@ -46,9 +46,10 @@ type sweeper struct {
 
 const none = -1
 
-func newSweeper(g *graph, spend func(steps int64) bool, width int) *sweeper {
+func newSweeper(g *graph, spend func(steps int64) bool, width, ops int) *sweeper {
+	few := 1 << bits.Len(uint(min(ops, 32))) // what mostly suffices, a power of two
 	return &sweeper{graph: g, spend: spend, alike: make([]uint64, g.classes), width: width,
-		queue: make([]config, 0, firstSlots), next: make([]int32, 0, firstSlots)}
+		queue: make([]config, 0, few), next: make([]int32, 0, few), seen: configMap{slots: make([]configSlot, few)}}
 }
 
 // sweep goes through the events in their order and keeps all configurations that explain what has returned so far
@@ -59,7 +60,7 @@ func newSweeper(g *graph, spend func(steps int64) bool, width int) *sweeper {
 func sweep(ops []Op, g *graph, initial int32, spend func(steps int64) bool) (Answer, int) {
 	events := eventsOf(ops)
 	for _, width := range widths {
-		s := newSweeper(g, spend, width)
+		s := newSweeper(g, spend, width, len(ops))
 		answer, culprit, limit := s.sweep(ops, events, initial)
 		if answer == Legal || answer == Illegal && !s.dropped || limit {
 			return answer, culprit
@@ -118,7 +119,7 @@ func eventsOf(ops []Op) []event {
 // sweep goes through the events once. limit tells that a wider sweep would not help.
 func (s *sweeper) sweep(ops []Op, events []event, initial int32) (answer Answer, culprit int, limit bool) {
 	slots := make([]int8, len(ops))
-	configs, next := append(make([]config, 0, firstSlots), config{state: initial}), make([]config, 0, firstSlots)
+	configs, next := []config{{state: initial}}, []config{}
 	for _, e := range events {
 		o := ops[e.op]
 		if !e.end {
