@@ -172,7 +172,7 @@ func TestReplays(t *testing.T) {
 					Failures []struct{ ID string }
 				}
 			}
-			out, code := call(t, program, "explore", c.path, "--json", "--seeds", "200")
+			out, code := call(t, program, "explore", c.path, "--json", "--no-shrink", "--seeds", "200")
 			if err := json.Unmarshal(out, &found); err != nil || code != violated || len(found.Campaign.Failures) == 0 {
 				t.Fatalf("exit code %d, %v\n%s", code, err, out)
 			}
