@@ -89,10 +89,15 @@ func until(ops []placed, event int64) []placed {
 func smallest(culprit placed, ops []placed, b *linear.Budget) []placed {
 	ops = slices.Clone(ops)
 	slices.SortFunc(ops, func(x, y placed) int { return cmp.Compare(x.from, y.from) })
+	work := 0
 	for size := (len(ops) + 1) / 2; size > 0; size /= 2 {
 		for again := true; again; {
 			again = false
 			for i := 0; i < len(ops); {
+				// A search that gets by without steps still reads all operations.
+				if work += len(ops); work > maxReductionWork {
+					return ops
+				}
 				end := min(i+size, len(ops))
 				rest := without(ops, i, end, culprit)
 				if len(rest) < len(ops) && search(rest, b) == linear.Illegal {
@@ -108,6 +113,9 @@ func smallest(culprit placed, ops []placed, b *linear.Budget) []placed {
 	}
 	return ops
 }
+
+// maxReductionWork bounds the operations that smallest looks at, all rounds together.
+const maxReductionWork = 20_000_000
 
 // without is ops without those of [from, to) that may go: if the rest is illegal, so was the whole. Reads may go, since
 // they change nothing. A write may go when no remaining read returned its value, and a delete when none found nothing:

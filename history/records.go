@@ -120,6 +120,9 @@ func parseRecord(line []byte) (Event, *record, error) {
 	if d.More() {
 		return Event{}, nil, errors.New("two records on one line; end each with a newline")
 	}
+	if err := sound(line); err != nil {
+		return Event{}, nil, err
+	}
 	e, err := r.event()
 	return e, &r, err
 }

@@ -38,6 +38,14 @@ func (*Engine) Inspect(spec *world.Spec, o engine.Options) error {
 		}
 		all = append(all, x.mistakes...)
 	}
+	for _, r := range spec.Faults.Rules {
+		for _, call := range r.At {
+			if _, ok := kernel.CallNumber(call); !ok {
+				all = append(all, engine.Mistake{Part: engine.PartFault, Name: strings.Join(r.At, ","),
+					Problem: fmt.Sprintf("there is no system call %q, or worlds do not have it", call), Remedy: "write its name as strace shows it, such as fsync"})
+			}
+		}
+	}
 	if len(all) > 0 {
 		return all
 	}

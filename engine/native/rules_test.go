@@ -3,6 +3,7 @@
 package native_test
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -216,5 +217,14 @@ time.sleep(1000)
 				t.Errorf("%s: n1 printed\n%s%+v", kind, logs["n1"], e)
 			}
 		}
+	}
+}
+
+// A call that does not exist is the user's mistake, and found before anything runs.
+func TestRulesAtUnknownCalls(t *testing.T) {
+	err := native.New().Inspect(ruled(t, idle, idle, "crash on n1 at fsnc"), engine.Options{})
+	var mistakes engine.Mistakes
+	if !errors.As(err, &mistakes) || len(mistakes) != 1 || mistakes[0].Part != engine.PartFault || mistakes[0].Name != "fsnc" {
+		t.Errorf("%v", err)
 	}
 }
