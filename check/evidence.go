@@ -89,16 +89,22 @@ func until(ops []placed, event int64) []placed {
 func smallest(culprit placed, ops []placed, b *linear.Budget) []placed {
 	ops = slices.Clone(ops)
 	slices.SortFunc(ops, func(x, y placed) int { return cmp.Compare(x.from, y.from) })
+	plain := !slices.ContainsFunc(ops, func(p placed) bool { return !p.simple })
+	stays := func(p placed) bool { return p.from == culprit.from || p.call.kind != read && !plain }
 	work := 0
 	for size := (len(ops) + 1) / 2; size > 0; size /= 2 {
 		for again := true; again; {
 			again = false
-			for i := 0; i < len(ops); {
+			for i := 0; i < len(ops) && b.Reached == ""; {
+				end := min(i+size, len(ops))
+				if !slices.ContainsFunc(ops[i:end], func(p placed) bool { return !stays(p) }) {
+					i = end
+					continue
+				}
 				// A search that gets by without steps still reads all operations.
 				if work += len(ops); work > maxReductionWork {
 					return ops
 				}
-				end := min(i+size, len(ops))
 				rest := without(ops, i, end, culprit)
 				if len(rest) < len(ops) && search(rest, b) == linear.Illegal {
 					// A write can go only after the reads of its value, so one round may make room for another.

@@ -284,6 +284,10 @@ func search(ops []placed, b *linear.Budget) linear.Answer {
 	if answer, ok := unambiguous(ops, b); ok {
 		return answer
 	}
+	// Preparing a long history is work too, and the search for evidence does it again and again.
+	if !b.SpendAll(len(ops)) {
+		return linear.Undecided
+	}
 	list, classes := asOps(ops)
 	answer, _ := linear.Search(list, modelOf(step, classes), b)
 	return answer

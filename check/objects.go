@@ -72,7 +72,7 @@ var objects = map[string]*object{
 	},
 	"lock": {
 		verbs: map[string]verb{"acquire": acquire, "lock": acquire, "release": release, "unlock": release},
-		place: placeLock, step: stepLock,
+		place: placeLock, step: stepLock, fast: fastLock,
 	},
 	"counter": {
 		verbs: map[string]verb{"add": put, "incr": put, "incrby": put, "decr": take, "decrby": take, "read": look, "get": look},
@@ -242,7 +242,7 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 			c = int32(len(classes))
 			number[same], classes = c, append(classes, a)
 		}
-		ops[i] = linear.Op{Call: a.from, Return: a.to, Class: c, ReadOnly: a.verb == look || a.verb == has || a.none}
+		ops[i] = linear.Op{Call: a.from, Return: a.to, Class: c, ReadOnly: a.verb == look || a.verb == has || a.none || a.result == "false"}
 	}
 	answer, culprit := linear.Search(ops, linear.Spec[string]{
 		Step:  func(s string, c int32) (string, bool) { return ob.step(s, classes[c]) },
@@ -813,6 +813,65 @@ func stepLock(s string, a *act) (string, bool) {
 		return "", true
 	}
 	return s, !a.known
+}
+
+// fastLock decides locks whose owners do one thing after another and know what came of it.
+func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
+	busy := map[string]int64{} // by owner, when the last operation had returned
+	for i := range acts {
+		a := &acts[i]
+		if until, seen := busy[a.value]; !a.known || seen && until >= a.from {
+			return linear.Undecided, conflict{}
+		}
+		busy[a.value] = a.to
+	}
+	if !b.SpendAll(len(acts)) {
+		return linear.Undecided, conflict{}
+	}
+	type way struct{ in, out int }
+	holds := map[string]int{} // by owner, the passage that is not over
+	var ways []way
+	var passages []linear.Passage
+	var refusals []linear.Span
+	var refusedActs []int
+	for i := range acts {
+		a := &acts[i]
+		span := linear.Span{Call: a.from, Return: a.to}
+		k, held := holds[a.value]
+		switch {
+		case a.verb == acquire && a.result == "false":
+			refusals, refusedActs = append(refusals, span), append(refusedActs, i)
+		case a.verb == acquire && held:
+			return linear.Illegal, conflict{fmt.Sprintf("%s acquired the lock twice and did not release it between", shorten(a.value)), []int{ways[k].in, i}}
+		case a.verb == acquire:
+			holds[a.value] = len(ways)
+			ways, passages = append(ways, way{i, -1}), append(passages, linear.Passage{In: span})
+		case a.result == "false" && held:
+			return linear.Illegal, conflict{fmt.Sprintf("%s could not release the lock, although it held it", shorten(a.value)), []int{ways[k].in, i}}
+		case a.result == "false":
+		case !held:
+			return linear.Illegal, conflict{fmt.Sprintf("%s released the lock, although it did not hold it", shorten(a.value)), []int{i}}
+		default:
+			ways[k].out, passages[k].Out = i, &span
+			delete(holds, a.value)
+		}
+	}
+	answer, pair, refused := linear.Lock(passages, refusals)
+	if answer == linear.Legal {
+		return answer, conflict{}
+	}
+	if refused >= 0 {
+		a := &acts[refusedActs[refused]]
+		return answer, conflict{fmt.Sprintf("%s was refused the lock, although nobody held it", shorten(a.value)), []int{refusedActs[refused]}}
+	}
+	c := conflict{text: fmt.Sprintf("%s and %s held the lock at once", shorten(acts[ways[pair[0]].in].value), shorten(acts[ways[pair[1]].in].value))}
+	for _, k := range pair {
+		c.acts = append(c.acts, ways[k].in)
+		if ways[k].out >= 0 {
+			c.acts = append(c.acts, ways[k].out)
+		}
+	}
+	return answer, c
 }
 
 func placeCounter(a *act) error {

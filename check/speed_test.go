@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -115,10 +116,26 @@ func longHistory(model string, count, keys int) []history.Event {
 				first, second = "enqueue", "dequeue"
 			case "append-list":
 				first, second = "append", "read"
+			case "counter":
+				first, second = "incr", "read"
+				f.e.Input = ""
+			case "lock":
+				first, second = "acquire", "acquire"
+				if f.e.Input = ""; slices.Contains(lists[f.e.Key], f.e.Client) {
+					first, second = "release", "release"
+				}
+			case "cas-register":
+				// Most swaps expect what is there as they begin, and many fail since it is not when they take effect.
+				first, second = "cas", "get"
+				if held := lists[f.e.Key]; len(held) == 0 {
+					first, second = "put", "put"
+				} else {
+					f.e.Expect = held[0]
+				}
 			}
 			if f.e.Op = first; r.IntN(2) == 0 && (model != "append-list" || r.IntN(50) == 0) {
-				if f.e.Op = second; model != "set" {
-					f.e.Input = ""
+				if f.e.Op = second; model != "set" && second != "put" {
+					f.e.Input, f.e.Expect = "", ""
 				}
 			}
 			started++
@@ -126,6 +143,8 @@ func longHistory(model string, count, keys int) []history.Event {
 			flights[c] = f
 			report(f.e)
 		case f == nil:
+		case f.e.Op == "acquire" && !f.done && len(lists[f.e.Key]) > 0 && started < count && r.IntN(100) > 0:
+			// It waits for the lock, mostly.
 		case !f.done:
 			f.done = true
 			list := lists[f.e.Key]
@@ -144,6 +163,22 @@ func longHistory(model string, count, keys int) []history.Event {
 				}
 			case "read":
 				f.e.Output = "[" + strings.Join(list, ",") + "]"
+				if model == "counter" {
+					f.e.Output = fmt.Sprint(len(list))
+				}
+			case "incr":
+				lists[f.e.Key] = append(list, "")
+				f.e.Output = fmt.Sprint(len(list) + 1)
+			case "acquire":
+				if f.e.Output = fmt.Sprint(len(list) == 0); len(list) == 0 {
+					lists[f.e.Key] = []string{f.e.Client}
+				}
+			case "release":
+				lists[f.e.Key] = nil
+			case "cas":
+				if f.e.Output = fmt.Sprint(list[0] == f.e.Expect); list[0] == f.e.Expect {
+					lists[f.e.Key] = []string{f.e.Input}
+				}
 			default:
 				e := f.e.Key + "/" + f.e.Input
 				in := len(lists[e]) > 0
@@ -172,7 +207,8 @@ var longHistories = []struct {
 	model string
 	count int
 	keys  int
-}{{"register", 100_000, 1}, {"key-value", 100_000, 100}, {"set", 100_000, 1}, {"queue", 100_000, 1}, {"append-list", 100_000, 20}}
+}{{"register", 100_000, 1}, {"key-value", 100_000, 100}, {"set", 100_000, 1}, {"queue", 100_000, 1}, {"append-list", 100_000, 20},
+	{"counter", 100_000, 1}, {"lock", 100_000, 1}, {"cas-register", 100_000, 1}}
 
 // TestManyOperations: thousands of operations of 50 clients get a verdict, whether they are right or wrong.
 func TestManyOperations(t *testing.T) {
@@ -186,7 +222,7 @@ func TestManyOperations(t *testing.T) {
 		// Towards the end somebody sees what was there at the beginning.
 		for i := len(events) - 1; ; i-- {
 			e := &events[i]
-			if e.Type != history.Ok || e.Output == "" {
+			if e.Type != history.Ok || e.Output == "" || c.model == "lock" && e.Output == "true" {
 				continue
 			}
 			switch {
@@ -194,7 +230,9 @@ func TestManyOperations(t *testing.T) {
 				e.Output = fmt.Sprint(e.Output != "true")
 			case c.model == "append-list" && e.Op == "read":
 				e.Output = "[]"
-			case e.Op == "get" || e.Op == "dequeue":
+			case c.model == "lock" && e.Op == "acquire":
+				e.Output = "true"
+			case e.Op == "get" || e.Op == "dequeue" || c.model == "counter" && e.Op == "read":
 				e.Output = "1"
 			default:
 				continue

@@ -2,7 +2,8 @@
 // effect at one moment between its call and its return (Herlihy and Wing, TOPLAS 1990).
 //
 // That is NP-complete in general. Where every value is put in only once, so that each result tells where it came from,
-// near-linear methods decide: Zones for registers, Queue for queues, Levels for lists and sets that only grow. They
+// near-linear methods decide: Zones for registers, Queue for queues, Lock for locks, Levels for lists and sets that
+// only grow. They
 // follow the decrease-and-conquer idea (Lee and Mathur, arXiv 2410.04581; Gibbons and Korach, SIAM J. Comput. 1997):
 // a history is legal if no two values stand in each other's way. Search decides all else: first a sweep over the
 // events, which remembers what the object may hold by now, then the depth-first search of Porcupine.

@@ -549,6 +549,36 @@ func TestSmallestQueues(t *testing.T) {
 	}
 }
 
+// TestSmallestLocks is the same for locks.
+func TestSmallestLocks(t *testing.T) {
+	span := func(from, to int64) Span { return Span{from, to} }
+	out := func(from, to int64) *Span { return &Span{from, to} }
+	for _, c := range []struct {
+		name     string
+		passages []Passage
+		refusals []Span
+		want     Answer
+	}{
+		{"two at once", []Passage{{span(1, 2), out(5, 6)}, {span(3, 4), out(7, 8)}}, nil, Illegal},
+		{"two at once, but the first release began in time", []Passage{{span(1, 2), out(4, 6)}, {span(3, 5), out(7, 8)}}, nil, Legal},
+		{"never released", []Passage{{span(1, 2), nil}, {span(3, 4), nil}}, nil, Illegal},
+		{"never released, but last", []Passage{{span(1, 4), nil}, {span(2, 3), out(5, 6)}}, nil, Illegal},
+		{"never released, and last", []Passage{{span(1, 6), nil}, {span(2, 3), out(4, 5)}}, nil, Legal},
+		{"refused before all", []Passage{{span(3, 4), nil}}, []Span{{1, 2}}, Illegal},
+		{"refused while it was got", []Passage{{span(2, 4), nil}}, []Span{{1, 3}}, Legal},
+		{"refused between", []Passage{{span(1, 2), out(3, 4)}, {span(7, 8), nil}}, []Span{{5, 6}}, Illegal},
+		{"refused while it was released", []Passage{{span(1, 2), out(3, 5)}, {span(7, 8), nil}}, []Span{{4, 6}}, Legal},
+		{"refused between, but it was handed over", []Passage{{span(1, 2), out(3, 5)}, {span(4, 8), nil}}, []Span{{6, 7}}, Legal},
+		{"refused after all", []Passage{{span(1, 2), out(3, 4)}}, []Span{{5, 6}}, Illegal},
+		{"refused for ever", []Passage{{span(1, 2), nil}}, []Span{{5, 6}}, Legal},
+		{"refused by nobody", nil, []Span{{1, 2}}, Illegal},
+	} {
+		if got, _, _ := Lock(c.passages, c.refusals); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 // TestSweepNamesTheOperation shows that the sweep ends at the first return that nothing explains.
 func TestSweepNamesTheOperation(t *testing.T) {
 	ops, s := spec([]act{{1, 2, "write", "1"}, {3, 4, "write", "2"}, {5, 6, "read", ",1"}, {7, 8, "read", ",9"}})
