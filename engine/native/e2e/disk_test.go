@@ -100,7 +100,7 @@ func TestAcknowledgedCommits(t *testing.T) {
 				}
 			}
 			t.Logf("%d power losses in %d runs, %d operations ok", power, d.Campaign.Runs, d.Campaign.Operations.OK)
-			if power < losses || d.Campaign.Operations.OK < 100 {
+			if power < losses || c.durable && d.Campaign.Operations.OK < 100 { // a loss that was found needs no more
 				t.Errorf("%d power losses, want %d; %d operations were ok", power, losses, d.Campaign.Operations.OK)
 			}
 			lost := false
