@@ -16,7 +16,12 @@ import (
 // told takes in a line that an SDK wrote.
 func (w *World) told(n *kernel.Notice) {
 	if n.Stream != "" && !json.Valid(n.Text) {
-		return // its program was killed while it wrote
+		if r := &w.outcome.SDK; r.Cut == 0 { // the others are as this one, and a run has one warning of them
+			w.outcome.Warnings = append(w.outcome.Warnings, fmt.Sprintf("%s on %s did not finish a line for its SDK, so what it told of is lost: %.60q",
+				n.Program, w.kernel.Nodes[n.Node].Name, n.Text))
+		}
+		w.outcome.SDK.Cut++
+		return
 	}
 	r := &w.outcome.SDK
 	before, declared := len(r.Events), r.Setup

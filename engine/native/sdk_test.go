@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,5 +161,30 @@ func TestSDKLines(t *testing.T) {
 	}
 	if out.SDK.Unread != 1 || !strings.Contains(out.SDK.FirstUnread, "no json") {
 		t.Errorf("%d lines cannot be read: %s", out.SDK.Unread, out.SDK.FirstUnread)
+	}
+}
+
+// The last line of a program counts without its end where it is whole: the program lives on, ends, breaks down or is
+// killed. What is cut is told.
+func TestSDKLinesWithoutEnd(t *testing.T) {
+	for _, end := range []string{"sleep 99", "exit 0", "exit 3", "kill -9 $$", "exec 3>&-; sleep 99"} {
+		for _, c := range []struct {
+			line   string
+			events int
+			cut    uint64
+		}{{`{"last":1}`, 1, 0}, {`{"last":1`, 0, 1}, {`{"antithesis_assert":{"hit":true`, 0, 1}} {
+			spec := aloneSpec("/bin/sh", "-c", "exec 3>$ANTITHESIS_SDK_LOCAL_OUTPUT; printf '"+c.line+"' >&3; printf 'no end'; "+end)
+			spec.MaxTimeNs = 5e9
+			log, out := run(t, spec, 1)
+			warned := slices.ContainsFunc(out.Warnings, func(w string) bool {
+				return strings.Contains(w, " on n1 did not finish a line for its SDK") && strings.Contains(w, "{")
+			})
+			if len(out.SDK.Events) != c.events || out.SDK.Cut != c.cut || warned != (c.cut > 0) || out.SDK.Unread != 0 {
+				t.Errorf("%s, then %s: events %+v, %d cut, warnings %q", c.line, end, out.SDK.Events, out.SDK.Cut, out.Warnings)
+			}
+			if got := texts(log, "stdout"); len(got) != 1 || got[0] != "no end" {
+				t.Errorf("then %s: the log has %q", end, got)
+			}
+		}
 	}
 }

@@ -44,7 +44,13 @@ const outsideEvery = 512
 
 // Advance runs the world.
 func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
-	w.do(func() { reason, err = w.advance(until) })
+	w.do(func() {
+		over := w.outcome.Reason != ""
+		if reason, err = w.advance(until); err == nil && !over && reason != engine.ReachedUntil {
+			w.kernel.EndLines()
+			err = w.notice()
+		}
+	})
 	if reason != engine.ReachedUntil {
 		w.outcome.Reason = reason
 	}

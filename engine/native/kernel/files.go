@@ -232,14 +232,8 @@ func (k *Kernel) unref(f *File) {
 		delete(k.SignalFDs, f.Obj)
 	case FileInotify:
 		k.releaseInotify(f)
-	case FileLog:
-		if len(f.Line) > 0 {
-			k.logLine(f, f.Line)
-		}
-	case FileSDK:
-		if len(f.Line) > 0 {
-			k.sdkLine(f, f.Line, cut)
-		}
+	case FileLog, FileSDK:
+		k.endLine(f)
 	}
 	if f.Inode != 0 {
 		k.releaseInode(f)

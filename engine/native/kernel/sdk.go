@@ -4,6 +4,8 @@ package kernel
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,6 +42,27 @@ const (
 func (k *Kernel) sdkLine(f *File, line []byte, how string) {
 	k.Notices = append(k.Notices, Notice{Kind: Told, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, PID: int(f.Obj),
 		Program: f.Path, Stream: how, Text: bytes.Clone(line)})
+}
+
+// EndLines gives out what programs that live on have written without an end of the line.
+func (k *Kernel) EndLines() {
+	for _, id := range slices.Sorted(maps.Keys(k.Files)) {
+		k.endLine(k.Files[id])
+	}
+}
+
+// endLine gives out the last line of a file that nobody writes to any more.
+func (k *Kernel) endLine(f *File) {
+	if len(f.Line) == 0 {
+		return
+	}
+	switch f.Kind {
+	case FileLog:
+		k.logLine(f, f.Line)
+	case FileSDK:
+		k.sdkLine(f, f.Line, cut)
+	}
+	f.Line = nil
 }
 
 // control takes a request to the engine, one a write. The engine acts on it before the next program runs.
