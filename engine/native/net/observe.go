@@ -149,7 +149,35 @@ func (sk *sock) received(env Env, m *message, limit int) {
 	if m.Flipped > 0 && m.Flipped <= limit {
 		env.Observed(fault.Corrupt)
 	}
-	if k := m.Fault.Kind; k == fault.Duplicate || k == fault.Reorder {
+	overtaken := sk.readAt(m.Place)
+	if k := m.Fault.Kind; k == fault.Duplicate || k == fault.Reorder && overtaken {
 		env.Observed(k)
 	}
+}
+
+// place is where a datagram stands in the order in which its flow was sent; the zero value is before all that may be
+// overtaken.
+type place struct {
+	Flow string
+	Nth  int64
+}
+
+// readAt takes in that a datagram is read, and tells whether a later one of its flow was read before it.
+func (sk *sock) readAt(p place) bool {
+	if p.Nth == 0 {
+		return false
+	}
+	i := slices.IndexFunc(sk.Read, func(r place) bool { return r.Flow == p.Flow })
+	if i < 0 {
+		if len(sk.Read) >= maxMarks {
+			sk.Read = slices.Delete(sk.Read, 0, 1)
+		}
+		sk.Read = append(sk.Read, p)
+		return false
+	}
+	if sk.Read[i].Nth > p.Nth {
+		return true
+	}
+	sk.Read[i] = p
+	return false
 }

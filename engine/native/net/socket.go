@@ -30,6 +30,7 @@ type sock struct {
 	Shut          uint8
 	NoSpace       bool // someone saw a full send buffer
 	Marks         []mark
+	Read          []place // UDP: the latest of each flow that was read
 
 	TCP    *tcb
 	Accept *acceptQueue // listening TCP and unix sockets
@@ -66,8 +67,9 @@ type message struct {
 	Charge int64
 	Sender SockID // unix: whose send buffer it occupies
 	Fault  FaultRef
-	// Flipped is that of the packet.
+	// Flipped and Place are those of the packet.
 	Flipped int
+	Place   place
 }
 
 // sock returns an open socket, or nil.

@@ -18,6 +18,7 @@ type datagramKey struct {
 type datagramFlow struct {
 	Stream string
 	Last   int64 // arrival of the last datagram that was not overtaken: a link keeps order
+	Sent   int64 // datagrams since the first that may be overtaken, that one included
 }
 
 func (s *State) datagramFlow(from, to NodeID, src, dst uint16) *datagramFlow {
@@ -196,6 +197,10 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 	if f.Lost {
 		return
 	}
+	if f.Behind || flow.Sent > 0 {
+		flow.Sent++
+		p.Place = place{flow.Stream, flow.Sent}
+	}
 	if f.Behind {
 		p.Fault = FaultRef{Kind: fault.Reorder}
 	} else {
@@ -256,7 +261,7 @@ func (s *State) udpInput(env Env, p *packet) {
 		if len(sk.Queue) > 0 && sk.Charge+charge > sk.Opt.RcvBuf {
 			continue // lost
 		}
-		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped})
+		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped, Place: p.Place})
 		if p.Key != 0 && len(sk.Marks) > 0 {
 			sk.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
 		}
