@@ -184,6 +184,9 @@ func unfinished(spec *world.Spec, out *engine.Outcome) string {
 	case engine.Finished:
 		return ""
 	case engine.MaxTime:
+		if out.Detail != "" {
+			return fmt.Sprintf("max_time: %s of virtual time were over in setup: %s; raise max_time or look at the healthchecks", seconds(spec.MaxTimeNs), out.Detail)
+		}
 		what, remedy := "the workload and the final checks were", "raise max_time or shorten the workload"
 		if len(spec.Workloads) == 0 {
 			what, remedy = "all servers were healthy and the final checks done", "raise max_time or look at the healthchecks"

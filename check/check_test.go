@@ -94,6 +94,9 @@ func TestDoubt(t *testing.T) {
 		reason string
 	}{
 		{"time is over", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.MaxTime }, "max_time: 300.000000 s of virtual time"},
+		{"time is over in setup", func(s *world.Spec, o *engine.Outcome) {
+			o.Reason, o.Detail = engine.MaxTime, "db was not healthy, its last healthcheck ended with exit code 1"
+		}, "were over in setup: db was not healthy, its last healthcheck ended with exit code 1; raise max_time"},
 		{"a limit", func(s *world.Spec, o *engine.Outcome) { o.Reason, o.Detail = engine.Limit, "events" }, "limit: events"},
 		{"a deadlock", func(s *world.Spec, o *engine.Outcome) { o.Reason, o.Detail = engine.Deadlock, "n1/0" }, "deadlock: n1/0"},
 		{"stopped", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.Stopped }, "the run was stopped"},

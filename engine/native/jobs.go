@@ -25,6 +25,7 @@ type nodeState struct {
 	StartedNs int64
 	NextNs    int64 // when to start (again), or to check its health; never if not planned
 	Checking  bool
+	Sick      string // what the last health check that failed said
 	Restarts  int
 	ExitCode  int
 	Losses    int   // of power
@@ -200,23 +201,66 @@ func (w *World) checkHealth(i int) error {
 	return err
 }
 
-func (w *World) healthChecked(i int, ok bool) error {
+func (w *World) healthChecked(i int, n *kernel.Notice) error {
 	s, h := &w.director.Nodes[i], w.spec.Nodes[i].Health
+	tail := w.director.LogTail[n.Tag]
+	delete(w.director.LogTail, n.Tag)
 	s.Checking = false
 	if s.Status != running {
 		return nil
 	}
 	interval := max(h.IntervalNs, 1)
-	if ok {
+	s.Sick = ""
+	if n.Status == 0 {
 		s.Fails, s.Healthy = 0, true
-	} else if s.Fails++; w.kernel.Now-s.StartedNs >= h.StartPeriodNs && s.Fails >= max(h.Retries, 1) {
-		s.Healthy = false
+	} else {
+		s.Sick = sickness(n.Status, tail)
+		s.Fails++
+		if w.kernel.Now-s.StartedNs >= h.StartPeriodNs && s.Fails >= max(h.Retries, 1) {
+			s.Healthy = false
+		}
 	}
 	if !s.Healthy && h.StartIntervalNs > 0 && w.kernel.Now-s.StartedNs < h.StartPeriodNs {
 		interval = h.StartIntervalNs
 	}
 	s.NextNs = w.kernel.Now + interval
 	return w.startNodes()
+}
+
+// sickness tells how a health check failed: its wait status, and the last line that it said.
+func sickness(wait int, tail []string) string {
+	how := fmt.Sprintf("exit code %d", wait>>8)
+	switch sig := unix.Signal(wait & 0x7f); sig {
+	case 0:
+	case unix.SIGKILL:
+		how = "its timeout"
+	default:
+		how = unix.SignalName(sig)
+	}
+	if len(tail) > 0 {
+		how += ": " + tail[len(tail)-1]
+	}
+	return how
+}
+
+// unready names what setup waits for.
+func (w *World) unready() string {
+	var all []string
+	for i := range w.spec.Nodes {
+		n, s := &w.spec.Nodes[i], &w.director.Nodes[i]
+		switch {
+		case len(n.Command) == 0 || n.Role != world.Server || s.Healthy || s.Status == ended:
+		case s.Status == waiting:
+			all = append(all, n.Name+" waited for the nodes that it depends on")
+		case s.Sick != "":
+			all = append(all, n.Name+" was not healthy, its last healthcheck ended with "+s.Sick)
+		case s.Status == resting:
+			all = append(all, fmt.Sprintf("%s had ended with exit code %d and was to start again", n.Name, s.ExitCode))
+		default:
+			all = append(all, n.Name+" was not healthy, no healthcheck of it ended")
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // startDrivers begins the workload.
@@ -292,7 +336,7 @@ func (w *World) exited(n *kernel.Notice) error {
 			w.outcome.Warnings = append(w.outcome.Warnings, "the driver that tries everything again after the last heal failed")
 		}
 	case jobHealth:
-		return w.healthChecked(j.Node, n.Status == 0)
+		return w.healthChecked(j.Node, n)
 	case jobProbe:
 		w.probed(j, n)
 	case jobRole:

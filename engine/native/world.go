@@ -89,6 +89,9 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		case d.Phase == phaseOver:
 			return engine.Finished, nil
 		case k.Now >= w.spec.MaxTimeNs:
+			if d.Phase == phaseSetup {
+				w.outcome.Detail = w.unready()
+			}
 			return engine.MaxTime, nil
 		case until.Event > 0 && k.Events >= until.Event, until.TimeNs > 0 && k.Now >= until.TimeNs:
 			return engine.ReachedUntil, nil
