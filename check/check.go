@@ -77,15 +77,11 @@ func History(p *world.Property, events []history.Event) engine.Verdict {
 			end = max(end, e.TimeNs)
 		}
 		if end == 0 && p.Check.HangNs > 0 && len(events) > 0 {
-			v := verdict(p)
-			v.Reason = "the history has no times, so nothing can be seen to hang"
-			return v
+			return unknown(p, "the history has no times, so nothing can be seen to hang")
 		}
 		return progressing(p, &engine.Outcome{History: events, VirtualNs: end})
 	}
-	v := verdict(p)
-	v.Reason = fmt.Sprintf("a check of type %q judges no history", p.Check.Type)
-	return v
+	return unknown(p, "a check of type %q judges no history", p.Check.Type)
 }
 
 // Again judges what is known of a run by properties that may have changed since. What a property saw by programs inside
@@ -101,8 +97,7 @@ func Again(was *world.Spec, properties []world.Property, out *engine.Outcome) []
 		}) {
 			continue
 		}
-		verdicts[i] = verdict(p)
-		verdicts[i].Reason = "this check did not run in that world; run it again"
+		verdicts[i] = unknown(p, "this check did not run in that world; run it again")
 	}
 	return verdicts
 }
@@ -155,6 +150,42 @@ func joined[T ~string](words []T) string {
 // verdict is the start of a judgement: nothing is known yet.
 func verdict(p *world.Property) engine.Verdict {
 	return engine.Verdict{Property: p.Name, Kind: string(p.Kind), Status: engine.Unknown}
+}
+
+// unknown is a judgement that says why there is none.
+func unknown(p *world.Property, format string, args ...any) engine.Verdict {
+	v := verdict(p)
+	v.Reason = fmt.Sprintf(format, args...)
+	return v
+}
+
+// maxNamesShown bounds the kinds of operations that a reason lists.
+const maxNamesShown = 10
+
+// unseen says which operation that a check names is none of the history's. Of a history without operations it says
+// nothing, since no name is to blame there.
+func unseen(names []string, events []history.Event) string {
+	there := map[string]bool{}
+	for i := range events {
+		if events[i].Type == history.Invoke {
+			there[events[i].Op] = true
+		}
+	}
+	if len(there) == 0 {
+		return ""
+	}
+	seen := slices.Sorted(maps.Keys(there))
+	for _, name := range names {
+		if slices.ContainsFunc(seen, func(op string) bool { return strings.EqualFold(name, op) }) {
+			continue
+		}
+		more := ""
+		if n := len(seen) - maxNamesShown; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		return fmt.Sprintf("no operation %q was seen; there were %s%s", name, strings.Join(seen[:min(len(seen), maxNamesShown)], ", "), more)
+	}
+	return ""
 }
 
 // doubt is the first reason why this run can prove that nothing holds, or empty.

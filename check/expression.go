@@ -82,20 +82,16 @@ func CompileExpression(text string) (*vm.Program, error) {
 // expressed judges a history by an expression.
 func expressed(p *world.Property, events []history.Event) engine.Verdict {
 	v := verdict(p)
-	unknown := func(format string, args ...any) engine.Verdict {
-		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
-		return v
-	}
 	program, err := CompileExpression(p.Check.Condition)
 	if err != nil {
-		return unknown("broken expression: %v", err)
+		return unknown(p, "broken expression: %v", err)
 	}
 	ops, err := pair(events)
 	if err != nil {
-		return unknown("%v", err)
+		return unknown(p, "%v", err)
 	}
 	if len(ops) == 0 {
-		return unknown("no operation was reported")
+		return unknown(p, "no operation was reported")
 	}
 	all := make([]ExprOp, len(ops))
 	for i, o := range ops {
@@ -118,7 +114,7 @@ func expressed(p *world.Property, events []history.Event) engine.Verdict {
 	case v := <-done:
 		return v
 	case <-late.C:
-		return unknown("budget: the expression was not evaluated within %s", expressionWall)
+		return unknown(p, "budget: the expression was not evaluated within %s", expressionWall)
 	}
 }
 

@@ -36,23 +36,19 @@ const forever = math.MaxInt64
 // Herlihy and Wing, TOPLAS 1990, theorem 1).
 func linearizable(p *world.Property, events []history.Event) engine.Verdict {
 	v := verdict(p)
-	unknown := func(reason string) engine.Verdict {
-		v.Status, v.Reason = engine.Unknown, reason
-		return v
-	}
 	if !isRegister(p.Check.Model) {
 		if ob := objects[p.Check.Model]; ob != nil {
 			return objectsHold(p, ob, events)
 		}
-		return unknown(noModel(p.Check.Model).Error())
+		return unknown(p, "%v", noModel(p.Check.Model))
 	}
 	ops, err := pair(events)
 	if err != nil {
-		return unknown(err.Error())
+		return unknown(p, "%v", err)
 	}
 	keys, failed, reason := perKey(p.Check.Operations, ops)
 	if reason != "" {
-		return unknown(reason)
+		return unknown(p, "%s", reason)
 	}
 	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 	var exhausted string
@@ -65,11 +61,11 @@ func linearizable(p *world.Property, events []history.Event) engine.Verdict {
 		}
 	}
 	if exhausted != "" {
-		return unknown(fmt.Sprintf("budget: the order of %d operations on key %q was not decided within %s; use more "+
-			"keys, fewer clients or a shorter workload", len(keys[exhausted]), exhausted, budget.Reached))
+		return unknown(p, "budget: the order of %d operations on key %q was not decided within %s; use more "+
+			"keys, fewer clients or a shorter workload", len(keys[exhausted]), exhausted, budget.Reached)
 	}
 	if reason := covered(p.Check.Operations, ops, keys); reason != "" {
-		return unknown(reason)
+		return unknown(p, "%s", reason)
 	}
 	v.Status = engine.Holds
 	return v

@@ -97,16 +97,12 @@ func (ob *object) knows(p *world.Property) error {
 // objectsHold judges a history against a model of objects, key by key.
 func objectsHold(p *world.Property, ob *object, events []history.Event) engine.Verdict {
 	v := verdict(p)
-	unknown := func(format string, args ...any) engine.Verdict {
-		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
-		return v
-	}
 	ops, err := pair(events)
 	if err != nil {
-		return unknown("%v", err)
+		return unknown(p, "%v", err)
 	}
 	if err := ob.knows(p); err != nil {
-		return unknown("%v", err)
+		return unknown(p, "%v", err)
 	}
 	judges := map[verb]bool{}
 	for _, name := range p.Check.Operations {
@@ -144,7 +140,7 @@ func objectsHold(p *world.Property, ob *object, events []history.Event) engine.V
 			a.to, a.known = int64(o.Return), all || judges[w] || ob == objects["queue"]
 		}
 		if err := ob.place(&a); err != nil {
-			return unknown("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+			return unknown(p, "broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
 		}
 		if keys[o.Key] == nil {
 			keys[o.Key] = make([]act, 0, sizes[o.Key])
@@ -153,7 +149,7 @@ func objectsHold(p *world.Property, ob *object, events []history.Event) engine.V
 	}
 	for _, key := range slices.Sorted(maps.Keys(strange)) {
 		if _, shared := keys[key]; shared || key == "" && len(keys) > 0 {
-			return unknown("operation %q is none of a %s, and it may have changed key %q at event %d", strange[key].Op, p.Check.Model, key, strange[key].Call)
+			return unknown(p, "operation %q is none of a %s, and it may have changed key %q at event %d", strange[key].Op, p.Check.Model, key, strange[key].Call)
 		}
 	}
 	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
@@ -169,15 +165,15 @@ func objectsHold(p *world.Property, ob *object, events []history.Event) engine.V
 	}
 	switch {
 	case exhausted != "":
-		return unknown("%s", exhausted)
+		return unknown(p, "%s", exhausted)
 	case total == 0:
-		return unknown("no operation of a %s was reported", p.Check.Model)
+		return unknown(p, "no operation of a %s was reported", p.Check.Model)
 	case succeeded == 0 || succeeded*1_000_000 < total*MinOkPPM:
-		return unknown("only %d of %d operations succeeded", succeeded, total)
+		return unknown(p, "only %d of %d operations succeeded", succeeded, total)
 	}
 	for _, name := range p.Check.Operations {
 		if !okOf[ob.verbs[strings.ToLower(name)]] {
-			return unknown("no %s succeeded", name)
+			return unknown(p, "no %s succeeded", name)
 		}
 	}
 	for _, acts := range keys {
@@ -186,7 +182,7 @@ func objectsHold(p *world.Property, ob *object, events []history.Event) engine.V
 			return v
 		}
 	}
-	return unknown("no result on any key could have been wrong: nothing was looked at after it was changed")
+	return unknown(p, "no result on any key could have been wrong: nothing was looked at after it was changed")
 }
 
 // told tells whether some result could have been wrong because of another operation that changed the key.

@@ -51,13 +51,9 @@ func (s *streak) evidence() []string {
 // by failing.
 func progressing(p *world.Property, out *engine.Outcome) engine.Verdict {
 	v := verdict(p)
-	unknown := func(format string, args ...any) engine.Verdict {
-		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
-		return v
-	}
 	attempts, jobs, err := attemptsOf(p, out)
 	if err != nil {
-		return unknown("%v", err)
+		return unknown(p, "%v", err)
 	}
 	c := &p.Check
 	spans, complete := faulty(&out.Ledger, c.GraceNs)
@@ -69,8 +65,9 @@ func progressing(p *world.Property, out *engine.Outcome) engine.Verdict {
 		spans, complete, without = nil, true, ""
 	}
 	if !complete {
-		return unknown("the ledger does not list all strikes, so it is not known what overlapped one")
+		return unknown(p, "the ledger does not list all strikes, so it is not known what overlapped one")
 	}
+	missing := unseen(c.Operations, out.History)
 	stuck, when := longHang(c, spans, attempts, without)
 	row, at, doubt := longRow(c, spans, attempts, without)
 	switch {
@@ -82,18 +79,20 @@ func progressing(p *world.Property, out *engine.Outcome) engine.Verdict {
 		v.Status, v.TimeNs, v.Event = engine.Violated, when, stuck.event
 		v.Reason, v.Evidence = stuck.reason, stuck.evidence
 		return v
+	case missing != "":
+		return unknown(p, "%s", missing)
 	case len(attempts) == 0 && c.Jobs.Start != "":
-		return unknown("neither an operation nor a job was seen")
+		return unknown(p, "neither an operation nor a job was seen")
 	case len(attempts) == 0:
-		return unknown("no operation was reported")
+		return unknown(p, "no operation was reported")
 	case c.Jobs.Start != "" && jobs == 0:
-		return unknown("no job was seen: no line of a program matched the patterns")
+		return unknown(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
-		return unknown("more lines tell of jobs than are kept: %d were not looked at", out.JobsLost)
+		return unknown(p, "more lines tell of jobs than are kept: %d were not looked at", out.JobsLost)
 	case doubt != "":
-		return unknown("%s", doubt)
+		return unknown(p, "%s", doubt)
 	case c.HangNs > 0 && !couldHang(c, spans, attempts, out.VirtualNs):
-		return unknown("there was no time of %s%s in which something was under way: nothing could have been seen to hang", seconds(c.HangNs), without)
+		return unknown(p, "there was no time of %s%s in which something was under way: nothing could have been seen to hang", seconds(c.HangNs), without)
 	}
 	v.Status = engine.Holds
 	return v
@@ -115,20 +114,24 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 	slices.SortStableFunc(ends, func(a, b attempt) int { return cmp.Compare(a.toNs, b.toNs) })
 	type subject struct{ kind, key string }
 	rows := map[subject]*streak{}
-	counted := map[string]int{} // by kind, attempts that count
+	counted := map[subject]int{} // attempts that count
+	most := 0
 	for _, a := range ends {
-		if a.ok {
-			counted[a.kind]++
-		} else if touches(spans, a.fromNs, a.toNs) {
-			counted[a.kind] += 0
-			continue
-		} else {
-			counted[a.kind]++
-		}
-		for _, s := range []subject{{a.kind, ""}, {"", a.key}, {a.kind, a.key}} {
-			if s == (subject{}) || s.kind == "" && a.kind == jobKind {
-				continue // a job and a key may have one name
+		excused := !a.ok && touches(spans, a.fromNs, a.toNs)
+		about := []subject{{a.kind, ""}}
+		if a.key != "" {
+			about = append(about, subject{a.kind, a.key})
+			if a.kind != jobKind { // a job and a key may have one name
+				about = append(about, subject{"", a.key})
 			}
+		}
+		for _, s := range about {
+			if excused {
+				counted[s] += 0
+				continue
+			}
+			counted[s]++
+			most = max(most, counted[s])
 			if a.ok {
 				delete(rows, s)
 				continue
@@ -154,9 +157,17 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 		}
 	}
 	for _, a := range attempts {
-		if n, seen := counted[a.kind]; seen && n == 0 {
+		if n, seen := counted[subject{kind: a.kind}]; seen && n == 0 {
 			return nil, 0, fmt.Sprintf("every %s overlapped a fault, so none was judged; set during_faults, begin with a warmup, or let faults rest", a.kind)
 		}
+	}
+	jobs := counted[subject{kind: jobKind}]
+	switch {
+	case most < c.Failures:
+		return nil, 0, fmt.Sprintf("nothing could have failed %d times in a row: no kind of operation, key or job had more than %d attempts%s; make failures smaller or the workload longer",
+			c.Failures, most, without)
+	case c.Jobs.Start != "" && c.HangNs == 0 && jobs < c.Failures:
+		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; make failures smaller, or add hang", c.Failures, jobs, without)
 	}
 	return nil, 0, ""
 }

@@ -86,6 +86,7 @@ func TestProgress(t *testing.T) {
 	hang := world.Check{HangNs: 5e9}
 	jobs := world.Check{Failures: 3, HangNs: 10e9, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
 	with := func(c world.Check, change func(*world.Check)) world.Check { change(&c); return c }
+	const enough = "0:get(z) 0.01:get(z)! 0.02:get(z) 0.03:get(z)! 0.04:get(z) 0.05:get(z)! " // to see three failures in a row
 	for _, c := range []struct {
 		name, text string
 		check      world.Check
@@ -93,7 +94,7 @@ func TestProgress(t *testing.T) {
 		reason     string
 	}{
 		{"three in a row", fails(3, 1, "put(a)"), row, engine.Violated, "every put failed 3 times in a row"},
-		{"two in a row", fails(2, 1, "put(a)"), row, engine.Holds, ""},
+		{"two in a row", enough + fails(2, 1, "put(a)"), row, engine.Holds, ""},
 		{"one succeeds in between", fails(2, 1, "put(a)") + "4:put(a) 4.1:put(a)! " + fails(2, 5, "put(a)"), row, engine.Holds, ""},
 		{"unknown is no success", "1:put(a) 2:put(a)? 3:put(a) 4:put(a)? 5:put(a) 6:put(a)?", row, engine.Violated, "every put"},
 		{"a key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)! 6:put(a) 6.1:put(a)/ 7:put(b) 7.1:put(b)!", row,
@@ -103,13 +104,24 @@ func TestProgress(t *testing.T) {
 			engine.Violated, `key "a" failed`},
 		{"one kind on one key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(a) 3.1:get(a)! 4:put(b) 4.1:put(b)! 5:put(a) 5.1:put(a)/ 6:get(a) 6.1:get(a)! 7:put(b) 7.1:put(b)! 8:put(a) 8.1:put(a)/", row,
 			engine.Violated, `put of key "a" failed`},
-		{"other operations", fails(3, 1, "put(a)") + "9:get(a) 9.1:get(a)!", with(row, func(c *world.Check) { c.Operations = []string{"GET"} }), engine.Holds, ""},
-		{"a fault excuses", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)") + "6:put(a) 7:put(a)!", row, engine.Holds, ""},
+		{"other operations", enough + fails(3, 1, "put(a)") + "9:get(a) 9.1:get(a)!", with(row, func(c *world.Check) { c.Operations = []string{"GET"} }), engine.Holds, ""},
+		{"a fault excuses", enough + "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)") + "6:put(a) 7:put(a)!", row, engine.Holds, ""},
 		{"but not when asked", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.DuringFaults = true }), engine.Violated, "every put"},
 		{"a fault does not end a row", fails(2, 1, "put(a)") + "3:#6 " + fails(2, 4, "put(a)") + fails(1, 8, "put(a)"), row, engine.Violated, "every put failed 3 times"},
-		{"grace", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 6, "put(a)") + "10:put(a) 11:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Holds, ""},
+		{"grace", enough + "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 6, "put(a)") + "10:put(a) 11:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Holds, ""},
 		{"grace is over", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 10, "put(a)"), with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Violated, "every put"},
-		{"grace after the start", fails(3, 0, "put(a)") + "5:put(a) 6:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Holds, ""},
+		{"grace after the start", enough + fails(3, 0, "put(a)") + "5:put(a) 6:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Holds, ""},
+		{"two without a key are not four", enough + fails(2, 1, "put"), row, engine.Holds, ""},
+		{"three without a key", fails(3, 1, "put"), row, engine.Violated, "every put failed 3 times"},
+		{"too few to fail so often", "0:get(a) 1:get(a)! " + fails(2, 2, "put(b)"), row, engine.Unknown, "nothing could have failed 3 times in a row: no kind of operation, key or job had more than 2 attempts"},
+		{"a key has enough over its kinds", "0:get(a) 1:get(a)! " + fails(2, 2, "put(a)"), row, engine.Holds, ""},
+		{"too few without a fault", "0:get(z) 0.5:get(z)! 0.9:#9 " + fails(3, 1, "get(z)"), row, engine.Unknown, "nothing could have failed 3 times in a row"},
+		{"a hang is bounded too, but no row", "1:put(a) 2:put(a)! 9:end", with(hang, func(c *world.Check) { c.Failures = 3 }), engine.Unknown, "more than 1 attempts"},
+		{"longer than the run", enough + "5:end", with(hang, func(c *world.Check) { c.HangNs = 600e9 }), engine.Unknown, "there was no time of 600.000000 s"},
+		{"jobs too few", enough + "1:@a 2:@a! 3:@b 4:@b!", with(jobs, func(c *world.Check) { c.HangNs = 0 }), engine.Unknown, "no job could have failed 3 times in a row: there were 2 attempts"},
+		{"a name that nobody has", enough + "9:end", with(row, func(c *world.Check) { c.Operations = []string{"get", "gett"} }), engine.Unknown, `no operation "gett" was seen; there were get`},
+		{"a name that nobody has hides nothing", fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.Operations = []string{"put", "gett"} }), engine.Violated, "every put"},
+		{"only names that nobody has", enough, with(row, func(c *world.Check) { c.Operations = []string{"puts"} }), engine.Unknown, `no operation "puts" was seen`},
 		{"all within faults", "0:#50 " + fails(2, 1, "put(a)"), row, engine.Unknown, "every put overlapped a fault"},
 		{"nothing at all", "5:end", row, engine.Unknown, "no operation was reported"},
 		{"broken", "1:put(a) 2:put(a)", row, engine.Unknown, "broken history"},
@@ -130,7 +142,7 @@ func TestProgress(t *testing.T) {
 		{"one job fails", "1:@a 2:@a/ 3:@b 3:@b! 3:@a 4:@a/ 5:@b 5:@b! 5:@a 6:@a/", jobs, engine.Violated, `job "a" failed 3 times`},
 		{"starts again and again", "1:@a 2:@a 3:@a 4:@a", jobs, engine.Violated, "failed 3 times"},
 		{"another node's job", "1:@a 1.5:@a%n2 2:@a%n2! 15:end", jobs, engine.Violated, `job "a" was under way`},
-		{"a job that moves", "1:@a 2:@a%n2! 15:end", with(jobs, func(c *world.Check) { c.Jobs.AcrossNodes = true }), engine.Holds, ""},
+		{"a job that moves", enough + "1:@a 2:@a%n2! 15:end", with(jobs, func(c *world.Check) { c.Jobs.AcrossNodes = true }), engine.Holds, ""},
 		{"no job seen", "1:put(a) 2:put(a)! 15:end", jobs, engine.Unknown, "no job was seen"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -165,6 +177,7 @@ func TestRecovery(t *testing.T) {
 		{"not between two faults", "1:put(a) 1.1:put(a)! 3:#5 5:heal " + fails(15, 6, "put(a)") + "22:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, engine.Violated, "the heal at 5.000000 s"},
 		{"the next fault comes first", "1:put(a) 1.1:put(a)! 3:#5 5:heal " + fails(15, 6, "put(a)") + "12:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, engine.Holds, ""},
 		{"not from the start on", fails(12, 1, "put(a)") + "13:#14 14:heal 15:~put(a) 15.1:~put(a)! 40:end", kinds, engine.Violated, "after the start"},
+		{"a name that nobody has", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", world.Check{Operations: []string{"put", "gets"}}, engine.Unknown, `no operation "gets" was seen; there were get, put`},
 		{"a client of the user's goes on", before + "6:put(a) 6.1:put(a)! 7:get(a) 7.1:get(a)! 16:end", kinds, engine.Holds, ""},
 
 		{"a job ends", "1:@a 3:#5 5:heal 7:@a! 16:end", job, engine.Holds, ""},

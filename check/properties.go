@@ -16,13 +16,9 @@ import (
 // return less. Values are numbers; a missing key is less than all of them.
 func monotonic(p *world.Property, events []history.Event) engine.Verdict {
 	v := verdict(p)
-	unknown := func(format string, args ...any) engine.Verdict {
-		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
-		return v
-	}
 	ops, err := pair(events)
 	if err != nil {
-		return unknown("%v", err)
+		return unknown(p, "%v", err)
 	}
 	looks := func(op string) bool {
 		if len(p.Check.Operations) == 0 {
@@ -35,15 +31,17 @@ func monotonic(p *world.Property, events []history.Event) engine.Verdict {
 		value *big.Rat // nil: missing
 	}
 	keys := map[string][]reading{}
+	succeeded := map[string]bool{} // by kind of operation
 	for _, o := range ops {
 		if o.Type != history.Ok || !looks(o.Op) {
 			continue
 		}
+		succeeded[strings.ToLower(o.Op)] = true
 		r := reading{op: o}
 		if o.Found || o.Output != "" {
 			value, ok := decimal(o.Output)
 			if !ok {
-				return unknown("key %q holds %s at event %d, which is no number", o.Key, shorten(o.Output), o.Return)
+				return unknown(p, "key %q holds %s at event %d, which is no number", o.Key, shorten(o.Output), o.Return)
 			}
 			r.value = value
 		}
@@ -80,8 +78,16 @@ func monotonic(p *world.Property, events []history.Event) engine.Verdict {
 			}
 		}
 	}
+	if missing := unseen(p.Check.Operations, events); missing != "" {
+		return unknown(p, "%s", missing)
+	}
+	for _, name := range p.Check.Operations {
+		if !succeeded[strings.ToLower(name)] {
+			return unknown(p, "no %s succeeded", name)
+		}
+	}
 	if !told {
-		return unknown("no key was read again after it had been read with a value: nothing could have gone back")
+		return unknown(p, "no key was read again after it had been read with a value: nothing could have gone back")
 	}
 	v.Status = engine.Holds
 	return v
@@ -110,13 +116,9 @@ func valueOf(o history.Operation) string {
 // value of a key must be one that nothing acknowledged can have replaced.
 func durable(p *world.Property, events []history.Event) engine.Verdict {
 	v := verdict(p)
-	unknown := func(format string, args ...any) engine.Verdict {
-		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
-		return v
-	}
 	ops, err := pair(events)
 	if err != nil {
-		return unknown("%v", err)
+		return unknown(p, "%v", err)
 	}
 	var verbs map[string]verb
 	switch p.Check.Model {
@@ -124,7 +126,7 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 	case "set", "append-list":
 		verbs = objects[p.Check.Model].verbs
 	default:
-		return unknown("no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
+		return unknown(p, "no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
 	}
 	sort := func(op string) verb {
 		if verbs != nil {
@@ -181,7 +183,7 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 			continue
 		}
 		if s.strange != nil {
-			return unknown("operation %q has no model, and it may have changed key %q at event %d", s.strange.Op, key, s.strange.Call)
+			return unknown(p, "operation %q has no model, and it may have changed key %q at event %d", s.strange.Op, key, s.strange.Call)
 		}
 		last := 0
 		for _, o := range s.looks {
@@ -194,7 +196,7 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 			if verbs != nil {
 				items, err := elements(o.Output)
 				if err != nil {
-					return unknown("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+					return unknown(p, "broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
 				}
 				lost, text = missing(s.changes, items, sort)
 			} else {
@@ -219,9 +221,9 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 	}
 	switch {
 	case judgedKeys == 0:
-		return unknown("no change was acknowledged")
+		return unknown(p, "no change was acknowledged")
 	case unread != "":
-		return unknown("key %q was changed and not read after its last change; read all keys at the end", unread)
+		return unknown(p, "key %q was changed and not read after its last change; read all keys at the end", unread)
 	}
 	v.Status = engine.Holds
 	return v

@@ -52,6 +52,8 @@ var propertyHistories = []struct {
 	{kind: world.Monotonic, name: "other keys", short: "a:get(x) a!2 b:get(y) b!1 b:get(y) b!1", want: "holds"},
 	{kind: world.Monotonic, name: "fractions", short: "a:get a!1.5 a:get a!1.25", want: "violated", reason: "1.25"},
 	{kind: world.Monotonic, name: "own operation", operations: "INCR", short: "a:INCR a!2 a:INCR a!1", want: "violated", reason: "from 2 to 1"},
+	{kind: world.Monotonic, name: "a name that nobody has", operations: "get,gett", short: "a:get a!1 a:get a!2", want: `no operation "gett" was seen; there were get`},
+	{kind: world.Monotonic, name: "an operation that never succeeds", operations: "get,incr", short: "a:get a!1 a:get a!2 b:incr b/", want: "no incr succeeded"},
 	{kind: world.Monotonic, name: "no number", short: "a:get a!x", want: "no number"},
 	{kind: world.Monotonic, name: "a giant", short: "a:get a!1e999999999", want: "no number"},
 	{kind: world.Monotonic, name: "one read", short: "a:get a!1", want: "nothing could have gone back"},
@@ -104,7 +106,7 @@ func TestPropertiesOfHistories(t *testing.T) {
 		t.Run(string(c.kind)+"/"+c.model+c.name, func(t *testing.T) {
 			p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Model: c.model, Condition: c.cond}}
 			if c.operations != "" {
-				p.Check.Operations = []string{c.operations}
+				p.Check.Operations = strings.Split(c.operations, ",")
 			}
 			v := History(p, events(t, c.short))
 			want := engine.Status(c.want)

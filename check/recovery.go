@@ -41,13 +41,9 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 // After the last heal, all that the run has ever done must be seen to work.
 func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
 	v := verdict(p)
-	unknown := func(format string, args ...any) engine.Verdict {
-		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
-		return v
-	}
 	attempts, jobs, err := attemptsOf(p, out)
 	if err != nil {
-		return unknown("%v", err)
+		return unknown(p, "%v", err)
 	}
 	timeout := p.TimeoutNs
 	if timeout <= 0 {
@@ -88,15 +84,18 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.
 			doubt = unproven(p, things, attempts, w, complete)
 		}
 	}
+	missing := unseen(p.Check.Operations, out.History)
 	switch {
+	case missing != "":
+		return unknown(p, "%s", missing)
 	case len(out.Heals) == 0:
-		return unknown("there was no heal")
+		return unknown(p, "there was no heal")
 	case p.Check.Jobs.Start != "" && jobs == 0:
-		return unknown("no job was seen: no line of a program matched the patterns")
+		return unknown(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
-		return unknown("more lines tell of jobs than are kept: %d were not looked at", out.JobsLost)
+		return unknown(p, "more lines tell of jobs than are kept: %d were not looked at", out.JobsLost)
 	case doubt != "":
-		return unknown("%s", doubt)
+		return unknown(p, "%s", doubt)
 	}
 	v.Status = engine.Holds
 	return v

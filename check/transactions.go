@@ -22,21 +22,17 @@ const (
 // their accesses, [["append","x",1],["r","x",[1]]], as Jepsen writes them.
 func isolated(p *world.Property, level isolation.Level, events []history.Event) engine.Verdict {
 	v := verdict(p)
-	unknown := func(format string, args ...any) engine.Verdict {
-		v.Status, v.Reason = engine.Unknown, fmt.Sprintf(format, args...)
-		return v
-	}
 	judge := isolation.Lists
 	switch p.Check.Model {
 	case "", ListAppend:
 	case RWRegister:
 		judge = isolation.Registers
 	default:
-		return unknown("%v", noTransactions(p.Check.Model))
+		return unknown(p, "%v", noTransactions(p.Check.Model))
 	}
 	ops, err := pair(events)
 	if err != nil {
-		return unknown("%v", err)
+		return unknown(p, "%v", err)
 	}
 	var txns []isolation.Txn
 	var from []history.Operation
@@ -47,7 +43,7 @@ func isolated(p *world.Property, level isolation.Level, events []history.Event) 
 		}
 		t, err := transaction(o, p.Check.Model != RWRegister)
 		if err != nil {
-			return unknown("broken history: the transaction of client %s at event %d: %v", o.Client, o.Call, err)
+			return unknown(p, "broken history: the transaction of client %s at event %d: %v", o.Client, o.Call, err)
 		}
 		txns, from = append(txns, t), append(from, o)
 		if t.Fate != isolation.Committed {
@@ -77,13 +73,13 @@ func isolated(p *world.Property, level isolation.Level, events []history.Event) 
 		}
 		return v
 	case f.Answer == isolation.Undecided:
-		return unknown("%s", f.Reason)
+		return unknown(p, "%s", f.Reason)
 	case len(txns) == 0:
-		return unknown("no transaction was reported")
+		return unknown(p, "no transaction was reported")
 	case committed*1_000_000 < len(txns)*MinOkPPM || committed == 0:
-		return unknown("only %d of %d transactions committed", committed, len(txns))
+		return unknown(p, "only %d of %d transactions committed", committed, len(txns))
 	case reads == 0 || writes == 0:
-		return unknown("the transactions that committed read %d values and wrote %d: nothing could have been wrong", reads, writes)
+		return unknown(p, "the transactions that committed read %d values and wrote %d: nothing could have been wrong", reads, writes)
 	}
 	v.Status = engine.Holds
 	return v

@@ -108,8 +108,10 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		}
 	case world.Monotonic:
 		l.operationsOf(n, p, key)
+		l.performed(n.get("operations"), key+".operations")
 	case world.ProgressCheck:
 		l.operationsOf(n, p, key)
+		l.performed(n.get("operations"), key+".operations")
 		c.Failures = int(valueOr(n.get("failures"), int64(0)))
 		c.HangNs = valueOr(n.get("hang"), int64(0))
 		c.GraceNs = valueOr(n.get("grace"), int64(0))
@@ -120,6 +122,7 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		l.jobs(n.get("jobs"), c, key+".jobs")
 	case world.RecoveryCheck:
 		l.operationsOf(n, p, key)
+		l.performed(n.get("operations"), key+".operations")
 		c.Keys = int(valueOr(n.get("keys"), int64(recoveryKeys)))
 		l.jobs(n.get("jobs"), c, key+".jobs")
 	case world.HTTPCheck:
@@ -201,6 +204,28 @@ func (l *loader) modelOf(n *node, c *world.Check, key string) {
 func (l *loader) operationsOf(n *node, p *world.Property, key string) {
 	p.Check.Operations = n.get("operations").words()
 	l.remember(place{part: engine.PartProperty, name: p.Name}, n.get("operations"), key+".operations")
+}
+
+// performed refuses names that no workload gives to an operation. Of drivers that choose their operations themselves
+// nobody knows the names before they have run.
+func (l *loader) performed(n *node, key string) {
+	var names []string
+	for i := range l.spec.Workloads {
+		w := &l.spec.Workloads[i]
+		if len(w.Mix) == 0 {
+			return // one that chooses, or whose mistakes are told already
+		}
+		for _, o := range w.Mix {
+			if !slices.Contains(names, o.Recorded()) {
+				names = append(names, o.Recorded())
+			}
+		}
+	}
+	for _, e := range n.scalars() {
+		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, e.text) }) {
+			l.fail(e.position, suggest(e.text, names), "%s: no workload has an operation %q", key, shorten(e.text))
+		}
+	}
 }
 
 func (l *loader) redisCheck(n *node, c *world.Check, key string) {

@@ -92,19 +92,10 @@ func (c *client) await(k int) turn {
 	return begin
 }
 
-// recorded is the name of an operation in histories: ways to write that checks need not tell apart are one.
-func recorded(kind string) string {
-	switch kind {
-	case "range_put", "lease_put":
-		return "put"
-	}
-	return kind
-}
-
 // perform does one operation and reports it. It tells whether the operation was ok; the error is about reporting.
 func (c *client) perform(k int, o *operation) (bool, error) {
 	target := c.target(k, o.key)
-	rec := record{Client: c.identity(), Type: history.Invoke, Op: recorded(o.entry.Kind), Key: o.key, Input: o.value, Expect: o.expect, Node: c.dialect.node(target)}
+	rec := record{Client: c.identity(), Type: history.Invoke, Op: o.entry.Recorded(), Key: o.key, Input: o.value, Expect: o.expect, Node: c.dialect.node(target)}
 	if err := c.report.write(rec); err != nil {
 		return false, err
 	}

@@ -214,6 +214,15 @@ type Operation struct {
 	Path          string `json:"path,omitempty"` // http: path template with {key}
 }
 
+// Recorded is the name of an operation in histories: ways to write that checks need not tell apart are one.
+func (o *Operation) Recorded() string {
+	switch o.Kind {
+	case "range_put", "lease_put":
+		return "put"
+	}
+	return o.Kind
+}
+
 // PropertyKind says when a property must hold.
 type PropertyKind string
 
