@@ -229,19 +229,33 @@ func (s *State) shadow(env *Env, in *Inode) Errno {
 	return s.refreshShadow(env, in)
 }
 
-// refreshShadow makes all bytes of a mapped file durable.
+// refreshShadow makes all bytes of a mapped file durable. Which of them a program has changed nobody knows: they are compared, since
+// most have stayed as they are and reading costs a fraction of writing.
 func (s *State) refreshShadow(env *Env, in *Inode) Errno {
 	u := in.Unsynced
-	buffer := make([]byte, 64*pageBytes)
-	if e := env.Blobs.Truncate(u.Shadow, 0); e != OK {
+	if e := env.Blobs.Truncate(u.Shadow, in.Size); e != OK {
 		return e
 	}
-	for off := int64(0); off < in.Size; off += int64(len(buffer)) {
-		n, e := env.Blobs.ReadAt(in.Blob, buffer[:min(int64(len(buffer)), in.Size-off)], off)
-		if e != OK {
+	read := func(id BlobID, p []byte, off int64) Errno {
+		n, e := env.Blobs.ReadAt(id, p, off)
+		if e == OK {
+			clear(p[n:])
+		}
+		return e
+	}
+	now, then := make([]byte, 64*pageBytes), make([]byte, 64*pageBytes)
+	for off := int64(0); off < in.Size; off += int64(len(now)) {
+		size := min(int64(len(now)), in.Size-off)
+		if e := read(in.Blob, now[:size], off); e != OK {
 			return e
 		}
-		if _, e := env.Blobs.WriteAt(u.Shadow, buffer[:n], off); e != OK {
+		if e := read(u.Shadow, then[:size], off); e != OK {
+			return e
+		}
+		if bytes.Equal(now[:size], then[:size]) {
+			continue
+		}
+		if _, e := env.Blobs.WriteAt(u.Shadow, now[:size], off); e != OK {
 			return e
 		}
 	}
