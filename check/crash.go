@@ -2,16 +2,37 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
-// builtin are the promises of every program, by the kind of engine.Crash that breaks them.
-var builtin = []struct{ kind, property string }{
+// promise is a property of every program, and the kind of engine.Crash that breaks it.
+type promise struct{ kind, property string }
+
+var builtin = []promise{
 	{"crash", "no crash by a signal"},
 	{"panic", "no panic"},
 	{"sanitizer", "no sanitizer report"},
 	{"exit", "no unexpected exit"},
+}
+
+// Promised reports whether anything was judged beside the promises of every program: by a property of the Spec, or by an
+// assertion of a program, whose verdict is among those of these names.
+func Promised(spec *world.Spec, names []string) bool {
+	return len(spec.Properties) > 0 || slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(builtin, func(b promise) bool { return b.property == name })
+	})
+}
+
+// Unjudged says why a campaign, or a run, proves nothing, or nothing if it may: programs that nobody asks anything, and
+// of which nothing is promised, end in peace.
+func Unjudged(spec *world.Spec, names []string) string {
+	if Promised(spec, names) || len(spec.Workloads) > 0 {
+		return ""
+	}
+	return "nothing was judged but that no program crashed: there is no workload, no property, and no assertion of a program; add one"
 }
 
 // crashes judges the properties that need no configuration. The engine lists no crash that a fault made.

@@ -272,8 +272,16 @@ func (t *Totals) Status(spec *world.Spec) Status {
 			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired", c.File, c.Reason))
 		}
 	}
+	var judged []string
+	for _, p := range t.Properties {
+		judged = append(judged, p.Property)
+	}
 	if t.Runs == 0 && !s.Violated {
 		s.Unknown = append(s.Unknown, "no run was finished")
+	} else if reason := check.Unjudged(spec, judged); reason != "" {
+		s.Unknown = append(s.Unknown, reason)
+	} else if !check.Promised(spec, judged) && !slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver == "composer" }) {
+		s.Notices = append(s.Notices, "no property judges what the operations did: all that was judged is that no program crashed")
 	}
 	for _, p := range t.Properties {
 		if p.Unknown > 0 {

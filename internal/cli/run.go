@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/report"
@@ -73,6 +74,13 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		doc.Trace = job.Trace.File
 	}
 	status := statusOf(reply.Summary)
+	var judged []string
+	for _, v := range reply.Summary.Verdicts {
+		judged = append(judged, v.Property)
+	}
+	if reason := check.Unjudged(p.spec, judged); reason != "" {
+		status.Unknown = append(status.Unknown, reason)
+	}
 	violated := explore.Violated(reply.Summary.Verdicts)
 	if len(violated) > 0 {
 		again, err := a.oneRun(c.Context(), s, &explore.Job{Tape: t}, f.json)
