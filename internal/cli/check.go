@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -97,31 +98,26 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	if err != nil {
 		return err
 	}
-	if id {
+	properties := own
+	if !id && len(own) == 0 {
+		if properties, err = j.chosen(p.spec.Properties, p.config); err != nil {
+			return err
+		}
+		properties = a.overHistories(properties, len(j.properties) > 0)
+	}
+	err = unlessInterrupted(c.Context(), func() (err error) {
+		if !id {
+			return j.judge(&doc, args[0], properties)
+		}
 		if failure, err = report.Load(p.state, args[0]); err != nil {
 			return fmt.Errorf("%w; a history is named by its file, which is not there", err)
 		}
 		doc.Failure = failure.ID
-		if doc.Verdicts, doc.Events, err = j.again(p, failure, args, own); err != nil {
-			return err
-		}
-	} else {
-		doc.File = args[0]
-		events, err := j.read(args[0])
-		if err != nil {
-			return err
-		}
-		doc.Events = len(events)
-		properties := own
-		if len(own) == 0 && p.spec != nil {
-			if properties, err = j.chosen(p.spec.Properties, p.config); err != nil {
-				return err
-			}
-			properties = a.overHistories(properties, len(j.properties) > 0)
-		}
-		for i := range properties {
-			doc.Verdicts = append(doc.Verdicts, guarded(&properties[i], events))
-		}
+		doc.Verdicts, doc.Events, err = j.again(p, failure, args, own)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if len(doc.Verdicts) == 0 {
 		return errors.New("no property judges a history; add one to the configuration, or say what to judge by: --model, --isolation, --expression")
@@ -141,6 +137,31 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 		return err
 	}
 	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
+	return nil
+}
+
+// unlessInterrupted does work that takes no notice of ctx: if that ends first, the work is left behind with what it holds.
+func unlessInterrupted(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return errInterrupted
+	}
+}
+
+// judge reads a history and judges it.
+func (j *judging) judge(doc *checkDocument, file string, properties []world.Property) error {
+	events, err := j.read(file)
+	if err != nil {
+		return err
+	}
+	doc.File, doc.Events = file, len(events)
+	for i := range properties {
+		doc.Verdicts = append(doc.Verdicts, guarded(&properties[i], events))
+	}
 	return nil
 }
 
