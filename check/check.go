@@ -322,8 +322,8 @@ func Unsupported(spec *world.Spec) []string {
 }
 
 // Unobserved says for each kind of fault that the user named, or that Require lists, that no run of a campaign showed
-// its effect to a program under test. Such a campaign proves nothing about that kind: its verdict is unknown. The
-// ledgers are those of its runs, or their sum.
+// its effect to a program under test. Such a campaign proves nothing about that kind: its verdict is unknown. Where the
+// user named a kind by several rules, each of them must have been observed. The ledgers are those of its runs, or their sum.
 func Unobserved(spec *world.Spec, ledgers []fault.Ledger) []string {
 	if !spec.Faults.Enabled {
 		return nil
@@ -332,13 +332,28 @@ func Unobserved(spec *world.Spec, ledgers []fault.Ledger) []string {
 	for i := range ledgers {
 		sum.Add(&ledgers[i])
 	}
-	wanted := slices.Clone(spec.Faults.Require)
-	for _, r := range spec.Faults.Rules {
-		if r.ByUser && r.RatePPM > 0 {
-			wanted = append(wanted, r.Kind)
+	var reasons []string
+	account := func(what string, e *fault.Entry, why string) {
+		if e.Observed == 0 {
+			reasons = append(reasons, fmt.Sprintf("%s was planned %d times, delivered %d times and never observed by a program under test%s", what,
+				e.Planned, e.Delivered, why))
 		}
 	}
-	var reasons []string
+	wanted := slices.Clone(spec.Faults.Require)
+	for i := range spec.Faults.Rules {
+		r := &spec.Faults.Rules[i]
+		switch {
+		case !r.ByUser || r.RatePPM == 0:
+		case !fault.Several(spec, fault.Kind(r.Kind)):
+			wanted = append(wanted, r.Kind)
+		default:
+			e := fault.RuleEntry{Entry: fault.Entry{Kind: fault.Kind(r.Kind)}}
+			if k := slices.IndexFunc(sum.Rules, func(e fault.RuleEntry) bool { return e.Rule == i+1 }); k >= 0 {
+				e = sum.Rules[k]
+			}
+			account(fmt.Sprintf("%q", fault.Sentence(r)), &e.Entry, e.Unseen())
+		}
+	}
 	for i, kind := range wanted {
 		if slices.Contains(wanted[:i], kind) {
 			continue
@@ -347,10 +362,7 @@ func Unobserved(spec *world.Spec, ledgers []fault.Ledger) []string {
 		if k := slices.IndexFunc(sum.Entries, func(e fault.Entry) bool { return string(e.Kind) == kind }); k >= 0 {
 			e = sum.Entries[k]
 		}
-		if e.Observed == 0 {
-			reasons = append(reasons, fmt.Sprintf("%s was planned %d times, delivered %d times and never observed%s", kind,
-				e.Planned, e.Delivered, e.Unseen()))
-		}
+		account(kind, &e, e.Unseen())
 	}
 	return reasons
 }

@@ -369,19 +369,22 @@ func TestUnobserved(t *testing.T) {
 		{Kind: "delay", ByUser: true}, {Kind: "partition", RatePPM: 2, ByUser: true},
 	}}}
 	ledgers := []fault.Ledger{
-		{Entries: []fault.Entry{{Kind: fault.Partition, Planned: 2, Delivered: 2, Observed: 1}, {Kind: fault.Crash, Planned: 3, Delivered: 2}}},
-		{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1}}},
+		{Entries: []fault.Entry{{Kind: fault.Partition, Planned: 2, Delivered: 2, Observed: 1}, {Kind: fault.Crash, Planned: 3, Delivered: 2}},
+			Rules: []fault.RuleEntry{{Rule: 1, Entry: fault.Entry{Kind: fault.Partition, Planned: 2, Delivered: 2, Observed: 1}}}},
+		{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1}},
+			Rules: []fault.RuleEntry{{Rule: 5, Entry: fault.Entry{Kind: fault.Partition, Planned: 2, Delivered: 1}}}},
 	}
-	want := []string{"pause was planned 0 times, delivered 0 times and never observed",
-		"crash was planned 4 times, delivered 2 times and never observed"}
+	want := []string{`"partition rate 0.000002" was planned 2 times, delivered 1 times and never observed by a program under test`,
+		"pause was planned 0 times, delivered 0 times and never observed by a program under test",
+		"crash was planned 4 times, delivered 2 times and never observed by a program under test"}
 	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
 	spec.Faults.Require, spec.Faults.Rules = []string{"duplicate", "reset", "dns_fail"}, nil
 	ledgers = []fault.Ledger{{Entries: []fault.Entry{{Kind: fault.Reset, Planned: 3}, {Kind: fault.DNSFail, Planned: 2, Delivered: 2}}}}
-	want = []string{"duplicate was planned 0 times, delivered 0 times and never observed; only datagrams (UDP) can be struck by it, for TCP hides it from programs",
-		"reset was planned 3 times, delivered 0 times and never observed; there was never a connection to reset",
-		"dns_fail was planned 2 times, delivered 2 times and never observed; programs that remember names, or write addresses, never ask"}
+	want = []string{"duplicate was planned 0 times, delivered 0 times and never observed by a program under test; only datagrams (UDP) can be struck by it, for TCP hides it from programs",
+		"reset was planned 3 times, delivered 0 times and never observed by a program under test; there was never a connection to reset",
+		"dns_fail was planned 2 times, delivered 2 times and never observed by a program under test; programs that remember names, or write addresses, never ask"}
 	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}

@@ -439,6 +439,7 @@ func (l *loader) sentence(n *node, key string, roles []string) (world.FaultRule,
 		l.fail(n.position, "docs/faults.md has the language; one rule is: crash on n1 after 5s max 1", "%s: %v", key, err)
 		return r, false
 	}
+	r.Text = strings.Join(strings.Fields(n.text), " ")
 	l.condition(n.position, r.When, key)
 	for _, role := range roleAsked.FindAllStringSubmatch(r.When, -1) {
 		l.knownRole(n.position, role[1], key, roles)

@@ -91,6 +91,22 @@ func stable(totals *Totals) string {
 	return string(b)
 }
 
+// Each of several rules of a kind must have been observed, not one for all.
+func TestEachRuleIsObserved(t *testing.T) {
+	spec := fakeSpec("")
+	rule := spec.Faults.Rules[0]
+	rule.When = "time_s > 1000"
+	spec.Faults.Rules = append(spec.Faults.Rules, rule)
+	totals := campaign(t, spec, 20, 2).Run(context.Background())
+	status := totals.Status(spec)
+	if len(status.Unknown) != 1 || !strings.Contains(status.Unknown[0], `fault "partition on n1-n2 rate 0.005 for 5ms..50ms when time_s > 1000" was planned 0 times`) {
+		t.Errorf("%+v", status)
+	}
+	if r := totals.Faults.Rules; len(r) != 2 || r[0].Observed == 0 || r[1].Planned != 0 || r[0].Observed != totals.Faults.Entries[0].Observed {
+		t.Errorf("the ledger has %+v", totals.Faults)
+	}
+}
+
 func TestResultsDoNotDependOnWorkers(t *testing.T) {
 	for _, keepGoing := range []bool{false, true} {
 		var want string

@@ -83,6 +83,7 @@ type Summary struct {
 	Operations Operations           `json:"operations"`
 	Reasons    []Reason             `json:"reasons,omitempty"`
 	Faults     []fault.Entry        `json:"faults,omitempty"`
+	FaultRules []fault.RuleEntry    `json:"fault_rules,omitempty"`
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
 	Refused    []engine.Unsupported `json:"refused,omitempty"`
 	Warnings   []string             `json:"warnings,omitempty"`
@@ -105,7 +106,7 @@ func (o Operations) Open() uint64 { return o.Invoked - min(o.Invoked, o.Ok+o.Fai
 func Summarise(o *engine.Outcome) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
-		Faults: o.Ledger.Entries, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
+		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
 		Verdicts: o.Verdicts, Machine: o.Machine}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = CountReasons(o.History)

@@ -159,7 +159,7 @@ func (t *Totals) add(s *Summary, seed uint64) {
 	t.Operations.Fail += s.Operations.Fail
 	t.Operations.Info += s.Operations.Info
 	t.Reasons = MergeReasons(t.Reasons, s.Reasons)
-	t.Faults.Add(&fault.Ledger{Entries: s.Faults})
+	t.Faults.Add(&fault.Ledger{Entries: s.Faults, Rules: s.FaultRules})
 	for name, n := range s.LogCounts {
 		if t.LogCounts == nil {
 			t.LogCounts = map[string]uint64{}
@@ -305,7 +305,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 // that the Spec requires, must have been observed by a program under test. Kinds that a preset added give a notice.
 func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
-		s.Unknown = append(s.Unknown, "fault "+reason+" by a program under test (faults.require_observed says what must be)")
+		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.require_observed says what must be)")
 	}
 	for _, reason := range check.Unhandled(spec, &t.Faults) {
 		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.handling asks for it)")
@@ -314,8 +314,8 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		named := slices.Contains(spec.Faults.Require, string(e.Kind)) || slices.ContainsFunc(spec.Faults.Rules,
 			func(r world.FaultRule) bool { return r.ByUser && r.RatePPM > 0 && r.Kind == string(e.Kind) })
 		if e.Observed == 0 && !named {
-			s.Notices = append(s.Notices, fmt.Sprintf("fault %s, which is of the preset, was planned %d times, delivered %d times and never observed",
-				e.Kind, e.Planned, e.Delivered))
+			s.Notices = append(s.Notices, fmt.Sprintf("fault %s, which is of the preset, was planned %d times, delivered %d times and never observed%s",
+				e.Kind, e.Planned, e.Delivered, e.Unseen()))
 		}
 	}
 }

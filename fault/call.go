@@ -25,6 +25,7 @@ type Call struct {
 // Harm is what strikes a call. An empty Kind is nothing.
 type Harm struct {
 	Kind Kind
+	Rule int // that of the Rule which strikes
 	// Bytes is how many bytes partial_write and torn_write let through: at least one, and not all.
 	Bytes int
 	// Bit is the bit of what is read that read_corrupt flips.
@@ -92,16 +93,13 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Struck >= r.Max || !p.holds(r, t, m, c.Name, c.Path) {
 				continue
 			}
-			r.Struck++
 			harm = c.harm(r.Kind, v-1)
+			harm.Rule = r.Number
 			if r.Kind == TornWrite {
-				p.LastID++
-				harm.Strike = p.LastID
-				p.Active = append(p.Active, Action{ID: p.LastID, Kind: r.Kind, Target: t.Name, Node: t.A, StartNs: m.NowNs,
-					DurationNs: duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)})
-				p.Ledger.plan(r.Kind)
+				harm.Strike = p.begin(Action{Kind: r.Kind, Target: t.Name, Node: t.A, DurationNs: duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)}, r, m).ID
 			} else {
-				p.Ledger.DeliveredPacket(r.Kind)
+				r.Struck++
+				p.Ledger.DeliveredPacket(r.Kind, r.Number)
 			}
 		}
 	}

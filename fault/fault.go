@@ -51,11 +51,19 @@ type Entry struct {
 	FirstObserved uint64 `json:"first_observed,omitempty"`
 }
 
+// RuleEntry counts what became of one rule.
+type RuleEntry struct {
+	Rule int    `json:"rule"` // its place among the rules of the Spec, from 1 on
+	Text string `json:"text"` // the rule as a sentence
+	Entry
+}
+
 // Strike is one fault that was delivered, for the story of a run.
 type Strike struct {
 	ID       int    `json:"id"`
 	Kind     Kind   `json:"kind"`
-	Target   string `json:"target"` // n1, n1-n2, n1->n2
+	Rule     int    `json:"rule,omitempty"` // its place among the rules of the Spec, from 1 on
+	Target   string `json:"target"`         // n1, n1-n2, n1->n2
 	Event    uint64 `json:"event"`
 	StartNs  int64  `json:"start_ns"`
 	EndNs    int64  `json:"end_ns"`
@@ -65,6 +73,7 @@ type Strike struct {
 // Ledger is the account of all faults of a run. Per-packet kinds are counted in Entries alone; Strikes lists the
 // others.
 type Ledger struct {
-	Entries []Entry  `json:"entries,omitempty"`
-	Strikes []Strike `json:"strikes,omitempty"`
+	Entries []Entry     `json:"entries,omitempty"`
+	Rules   []RuleEntry `json:"rules,omitempty"` // of the kinds that several rules have
+	Strikes []Strike    `json:"strikes,omitempty"`
 }

@@ -3,6 +3,7 @@ package fault
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -49,7 +50,7 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 		return nil
 	case Kind(r.Kind) != Partition:
 		return fmt.Errorf("%s has no shape; partitions have", r.Kind)
-	case !contains(PartitionShapes, r.Shape):
+	case !slices.Contains(PartitionShapes, r.Shape):
 		return fmt.Errorf("there is no shape %q; shapes are %s", r.Shape, strings.Join(PartitionShapes, ", "))
 	case !grouped && len(r.Targets) > 0:
 		return fmt.Errorf("shape %s stands for targets, and there are some; leave one of both out", r.Shape)
@@ -66,9 +67,9 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 	}
 	for i, name := range members {
 		switch {
-		case !contains(servers, name):
+		case !slices.Contains(servers, name):
 			return fmt.Errorf("shape %s parts servers, and %q is none", r.Shape, name)
-		case contains(members[:i], name):
+		case slices.Contains(members[:i], name):
 			return fmt.Errorf("%q stands twice", name)
 		}
 	}

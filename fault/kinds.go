@@ -37,6 +37,14 @@ func (e *Entry) Unseen() string {
 	return ""
 }
 
+// Unseen explains why no program may have observed what a rule does; empty where there is nothing to say.
+func (e *RuleEntry) Unseen() string {
+	if PerPacket(e.Kind) && e.Planned == 0 {
+		return "; where several rules of a kind apply to a packet, the one with the highest rate counts"
+	}
+	return e.Entry.Unseen()
+}
+
 // PerCall tells whether a kind is drawn for each call on a node's disk (see Plan.Call).
 func PerCall(k Kind) bool {
 	switch k {

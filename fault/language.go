@@ -96,6 +96,42 @@ func Parse(text string) (world.FaultRule, error) {
 	return r, nil
 }
 
+// Sentence writes a rule as Parse reads it, unless it has a text already.
+func Sentence(r *world.FaultRule) string {
+	if r.Text != "" {
+		return r.Text
+	}
+	words := []string{r.Kind}
+	clause := func(has bool, word, value string) {
+		if has {
+			words = append(words, strings.TrimSpace(word+" "+value))
+		}
+	}
+	clause(len(r.Targets) > 0, "on", strings.Join(r.Targets, ", "))
+	clause(len(r.At) > 0, "at", strings.Join(r.At, ", "))
+	clause(r.Path != "", "of", r.Path)
+	clause(r.RatePPM != tape.Certain || r.When == "" && len(r.At) == 0, "rate", strconv.FormatFloat(float64(r.RatePPM)/tape.Certain, 'f', -1, 64))
+	clause(r.MaxNs > 0, "for", spanOf(r.MinNs, r.MaxNs, func(ns int64) string { return time.Duration(ns).String() }))
+	clause(r.Most > 0, "by", spanOf(r.Least, r.Most, func(v int64) string {
+		if Kind(r.Kind) == ClockDrift {
+			return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) + "ppm"
+		}
+		return time.Duration(v).String()
+	}))
+	clause(r.Max > 0, "max", strconv.Itoa(r.Max))
+	clause(r.OneWay, "one way", "")
+	clause(r.Shape != "", "shape", r.Shape)
+	clause(r.When != "", "when", r.When)
+	return strings.Join(words, " ")
+}
+
+func spanOf(least, most int64, write func(int64) string) string {
+	if least == most {
+		return write(least)
+	}
+	return write(least) + ".." + write(most)
+}
+
 // All is the condition that all of some conditions are true; empty ones are.
 func All(conditions ...string) string {
 	var list []string

@@ -219,3 +219,27 @@ func TestCalmTapes(t *testing.T) {
 		t.Errorf("a calm tape strikes: %+v", a)
 	}
 }
+
+// A rule is written as it is read.
+func TestSentence(t *testing.T) {
+	for _, text := range []string{
+		"crash rate 0.05",
+		"crash on n1, n2 at fsync of *.wal rate 0.1 for 500ms..3s max 1 when (time_s >= 5) and (role == \"leader\")",
+		"partition on n1->n2 for 1s one way when time_s >= 5",
+		"partition rate 0.01 shape halves",
+		"clock_drift rate 0.000001 by 200ppm..500000ppm",
+		"slow_disk on n1 by 5ms when operations > 100 and logs.elected < 2",
+		"write_fail of /data/* rate 1",
+	} {
+		r, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Sentence(&r); got != text {
+			t.Errorf("%q is written %q", text, got)
+		}
+	}
+	if got := Sentence(&world.FaultRule{Kind: "crash", Text: "crash on n1 after 5s"}); got != "crash on n1 after 5s" {
+		t.Errorf("a rule has the words that it was written with, not %q", got)
+	}
+}

@@ -19,21 +19,30 @@ func (l *Ledger) entry(k Kind) *Entry {
 	return &l.Entries[i]
 }
 
-func (l *Ledger) plan(k Kind) { l.entry(k).Planned++ }
+// each does something to the entry of a kind and to that of a rule of it, where there is one.
+func (l *Ledger) each(k Kind, rule int, do func(*Entry)) {
+	do(l.entry(k))
+	if i := slices.IndexFunc(l.Rules, func(r RuleEntry) bool { return r.Rule == rule }); i >= 0 {
+		do(&l.Rules[i].Entry)
+	}
+}
 
-// DeliveredPacket counts a fault per packet or call that was drawn and done to it. Planned and delivered are one
-// thing for these kinds.
-func (l *Ledger) DeliveredPacket(k Kind) {
-	e := l.entry(k)
-	e.Planned++
-	e.Delivered++
+func (l *Ledger) plan(k Kind, rule int) { l.each(k, rule, func(e *Entry) { e.Planned++ }) }
+
+// DeliveredPacket counts a fault per packet or call that a rule drew and that was done to it. Planned and delivered are
+// one thing for these kinds.
+func (l *Ledger) DeliveredPacket(k Kind, rule int) {
+	l.each(k, rule, func(e *Entry) {
+		e.Planned++
+		e.Delivered++
+	})
 }
 
 // Delivered records that an action of the Plan was performed at the given event.
 func (l *Ledger) Delivered(a Action, event uint64) {
-	l.entry(a.Kind).Delivered++
+	l.each(a.Kind, a.Rule, func(e *Entry) { e.Delivered++ })
 	if len(l.Strikes) < MaxStrikes {
-		l.Strikes = append(l.Strikes, Strike{ID: a.ID, Kind: a.Kind, Target: a.Target, Event: event,
+		l.Strikes = append(l.Strikes, Strike{ID: a.ID, Kind: a.Kind, Rule: a.Rule, Target: a.Target, Event: event,
 			StartNs: a.StartNs, EndNs: a.EndNs()})
 	}
 }
@@ -48,21 +57,20 @@ func (l *Ledger) Observed(id int, event uint64) {
 		}
 		if s.Observed == 0 {
 			s.Observed = event
-			l.observe(s.Kind, event)
+			l.ObservedPacket(s.Kind, s.Rule, event)
 		}
 		return
 	}
 }
 
 // ObservedPacket is Observed for a fault per packet or call, which has no ID: each packet or call counts.
-func (l *Ledger) ObservedPacket(k Kind, event uint64) { l.observe(k, event) }
-
-func (l *Ledger) observe(k Kind, event uint64) {
-	e := l.entry(k)
-	e.Observed++
-	if e.FirstObserved == 0 {
-		e.FirstObserved = event
-	}
+func (l *Ledger) ObservedPacket(k Kind, rule int, event uint64) {
+	l.each(k, rule, func(e *Entry) {
+		e.Observed++
+		if e.FirstObserved == 0 {
+			e.FirstObserved = event
+		}
+	})
 }
 
 // Handled records a sign that a program dealt with a kind of fault. Before the first strike it means nothing.
@@ -83,11 +91,22 @@ func (l *Ledger) ended(id int, atNs int64) {
 
 // Add adds the counts of another ledger to l's, as a campaign does over its runs; strikes stay with their run.
 func (l *Ledger) Add(other *Ledger) {
-	for _, o := range other.Entries {
-		e := l.entry(o.Kind)
-		e.Planned += o.Planned
-		e.Delivered += o.Delivered
-		e.Observed += o.Observed
-		e.Handled += o.Handled
+	for i := range other.Entries {
+		l.entry(other.Entries[i].Kind).add(&other.Entries[i])
 	}
+	for i := range other.Rules {
+		o := &other.Rules[i]
+		k, ok := slices.BinarySearchFunc(l.Rules, o.Rule, func(r RuleEntry, rule int) int { return r.Rule - rule })
+		if !ok {
+			l.Rules = slices.Insert(l.Rules, k, RuleEntry{Rule: o.Rule, Text: o.Text, Entry: Entry{Kind: o.Kind}})
+		}
+		l.Rules[k].add(&o.Entry)
+	}
+}
+
+func (e *Entry) add(o *Entry) {
+	e.Planned += o.Planned
+	e.Delivered += o.Delivered
+	e.Observed += o.Observed
+	e.Handled += o.Handled
 }

@@ -42,6 +42,7 @@ type Cut struct {
 type Action struct {
 	ID     int    // unique in a run, from 1 on
 	Kind   Kind   // none of those per packet, nor, but for torn_write, per call
+	Rule   int    // that of the Rule which strikes
 	Target string // n1, n1-n2, n1->n2, or how a group is parted
 	Group  string // the group that is parted; empty for other targets
 	// Node is the node that is struck; empty for kinds on links.
@@ -81,6 +82,8 @@ type Rates struct {
 	ReorderPPM   uint64 // datagrams only
 	ReorderMinNs int64
 	ReorderMaxNs int64
+	// The rules behind them.
+	DropRule, CorruptRule, DelayRule, DuplicateRule, ReorderRule int
 }
 
 // Plan decides when faults strike. All of it is plain data, so that a world which holds it can be copied and
@@ -108,6 +111,7 @@ type Plan struct {
 // Rule is a rule of the Spec, resolved to its targets.
 type Rule struct {
 	Kind    Kind
+	Number  int // its place among the rules of the Spec, from 1 on
 	RatePPM uint64
 	MinNs   int64
 	MaxNs   int64
@@ -151,7 +155,7 @@ func New(spec *world.Spec) (*Plan, error) {
 		return p, nil
 	}
 	streams := map[string]int{}
-	for _, r := range spec.Faults.Rules {
+	for i, r := range spec.Faults.Rules {
 		if r.RatePPM == 0 {
 			continue
 		}
@@ -160,7 +164,7 @@ func New(spec *world.Spec) (*Plan, error) {
 			p.Unsupported = append(p.Unsupported, kind)
 			continue
 		}
-		rule := Rule{Kind: kind, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
+		rule := Rule{Kind: kind, Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
 		if err := rule.check(); err != nil {
 			return nil, err
 		}
@@ -201,7 +205,23 @@ func New(spec *world.Spec) (*Plan, error) {
 		p.Rules = append(p.Rules, rule)
 		p.Ledger.entry(kind) // so that a kind that never strikes shows as 0
 	}
+	for i := range p.Rules {
+		if r := &p.Rules[i]; Several(spec, r.Kind) {
+			p.Ledger.Rules = append(p.Ledger.Rules, RuleEntry{Rule: r.Number, Text: Sentence(&spec.Faults.Rules[r.Number-1]), Entry: Entry{Kind: r.Kind}})
+		}
+	}
 	return p, nil
+}
+
+// Several tells whether a kind is struck by more than one rule: the ledger then counts each.
+func Several(spec *world.Spec, k Kind) bool {
+	n := 0
+	for i := range spec.Faults.Rules {
+		if r := &spec.Faults.Rules[i]; r.RatePPM > 0 && Kind(r.Kind) == k {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // key names a rule in the streams of its targets.
@@ -307,18 +327,9 @@ func (p *Plan) link(k Kind, t Target) (Target, error) {
 	return t, nil
 }
 
-func (p *Plan) isNode(name string) bool { return contains(p.Servers, name) || p.isClient(name) }
+func (p *Plan) isNode(name string) bool { return slices.Contains(p.Servers, name) || p.isClient(name) }
 
-func (p *Plan) isClient(name string) bool { return contains(p.Clients, name) }
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
-}
+func (p *Plan) isClient(name string) bool { return slices.Contains(p.Clients, name) }
 
 // Begin starts the chaos phase, and with Swarm chooses the kinds that it goes without.
 func (p *Plan) Begin(src Chooser, nowNs int64) {
@@ -394,7 +405,7 @@ func (p *Plan) Enter(src Chooser, m *Moment, node, call, file string) []Action {
 			continue
 		}
 		for t := range r.Targets {
-			if target := &r.Targets[t]; target.A != node && target.B != node && !contains(target.Members, node) {
+			if target := &r.Targets[t]; target.A != node && target.B != node && !slices.Contains(target.Members, node) {
 				continue
 			}
 			if a, ok := p.draw(src, r, &r.Targets[t], m, call, file); ok {
@@ -423,18 +434,24 @@ func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file strin
 	if v == 0 || r.Max > 0 && r.Struck >= r.Max || p.busy(r.Kind, t.Name) || !p.holds(r, t, m, call, file) {
 		return Action{}, false
 	}
-	r.Struck++
-	p.LastID++
-	a := Action{ID: p.LastID, Kind: r.Kind, Target: t.Name, StartNs: m.NowNs}
+	a := Action{Kind: r.Kind, Target: t.Name}
 	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); stays(r.Kind) {
 		a.DurationNs = max(p.MaxTimeNs-m.NowNs, 1)
 	}
 	p.aim(&a, r, t, (v-1)/DurationSteps)
+	return p.begin(a, r, m), true
+}
+
+// begin numbers a strike of a rule and takes it among those under way.
+func (p *Plan) begin(a Action, r *Rule, m *Moment) Action {
+	r.Struck++
+	p.LastID++
+	a.ID, a.Rule, a.StartNs = p.LastID, r.Number, m.NowNs
 	if !Instant(a.Kind) {
 		p.Active = append(p.Active, a)
 	}
-	p.Ledger.plan(a.Kind)
-	return a, true
+	p.Ledger.plan(a.Kind, a.Rule)
+	return a
 }
 
 // duration is step k of DurationSteps from minNs to maxNs, both included.
@@ -525,18 +542,24 @@ func (p *Plan) Packet(m *Moment, from, to string) Rates {
 		}
 		switch r.Kind {
 		case Drop:
-			rates.DropPPM = max(rates.DropPPM, r.RatePPM)
+			if r.RatePPM > rates.DropPPM {
+				rates.DropPPM, rates.DropRule = r.RatePPM, r.Number
+			}
 		case Corrupt:
-			rates.CorruptPPM = max(rates.CorruptPPM, r.RatePPM)
+			if r.RatePPM > rates.CorruptPPM {
+				rates.CorruptPPM, rates.CorruptRule = r.RatePPM, r.Number
+			}
 		case Duplicate:
-			rates.DuplicatePPM = max(rates.DuplicatePPM, r.RatePPM)
+			if r.RatePPM > rates.DuplicatePPM {
+				rates.DuplicatePPM, rates.DuplicateRule = r.RatePPM, r.Number
+			}
 		case Delay:
 			if r.RatePPM > rates.DelayPPM {
-				rates.DelayPPM, rates.DelayMinNs, rates.DelayMaxNs = r.RatePPM, r.MinNs, r.MaxNs
+				rates.DelayPPM, rates.DelayMinNs, rates.DelayMaxNs, rates.DelayRule = r.RatePPM, r.MinNs, r.MaxNs, r.Number
 			}
 		case Reorder:
 			if r.RatePPM > rates.ReorderPPM {
-				rates.ReorderPPM, rates.ReorderMinNs, rates.ReorderMaxNs = r.RatePPM, r.MinNs, r.MaxNs
+				rates.ReorderPPM, rates.ReorderMinNs, rates.ReorderMaxNs, rates.ReorderRule = r.RatePPM, r.MinNs, r.MaxNs, r.Number
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,9 +193,9 @@ func TestPacketRates(t *testing.T) {
 		from, to string
 		want     Rates
 	}{
-		{"n1", "n2", Rates{DropPPM: 500, DelayPPM: 7, DelayMinNs: 3, DelayMaxNs: 9}},
-		{"n2", "n1", Rates{DropPPM: 10, DelayPPM: 7, DelayMinNs: 3, DelayMaxNs: 9}},
-		{"load", "n1", Rates{DropPPM: 10}},
+		{"n1", "n2", Rates{DropPPM: 500, DelayPPM: 7, DelayMinNs: 3, DelayMaxNs: 9, DropRule: 2, DelayRule: 3}},
+		{"n2", "n1", Rates{DropPPM: 10, DelayPPM: 7, DelayMinNs: 3, DelayMaxNs: 9, DropRule: 1, DelayRule: 3}},
+		{"load", "n1", Rates{DropPPM: 10, DropRule: 1}},
 		{"n1", "n1", Rates{}},
 	} {
 		if got := p.Packet(&Moment{}, c.from, c.to); got != c.want {
@@ -233,12 +234,12 @@ func TestPlanSurvivesEncoding(t *testing.T) {
 
 func TestObservedCountsEachStrikeOnce(t *testing.T) {
 	var l Ledger
-	l.plan(Crash)
+	l.plan(Crash, 0)
 	l.Delivered(Action{ID: 1, Kind: Crash}, 10)
 	l.Observed(1, 12)
 	l.Observed(1, 13)
-	l.DeliveredPacket(Drop)
-	l.ObservedPacket(Drop, 14)
+	l.DeliveredPacket(Drop, 0)
+	l.ObservedPacket(Drop, 0, 14)
 	want := []Entry{{Kind: Drop, Planned: 1, Delivered: 1, Observed: 1, FirstObserved: 14}, {Kind: Crash, Planned: 1, Delivered: 1, Observed: 1, FirstObserved: 12}}
 	if !reflect.DeepEqual(l.Entries, want) {
 		t.Errorf("%+v, want %+v", l.Entries, want)
@@ -248,5 +249,43 @@ func TestObservedCountsEachStrikeOnce(t *testing.T) {
 	sum.Add(&l)
 	if sum.Entries[1].Observed != 2 {
 		t.Errorf("sum %+v", sum.Entries)
+	}
+}
+
+// Where a kind has several rules, the ledger counts each: strikes, packets and calls.
+func TestRulesAreCounted(t *testing.T) {
+	spec := &world.Spec{MaxTimeNs: 1e12, Nodes: []world.Node{{Name: "a", Role: world.Server}, {Name: "b", Role: world.Server}}, Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
+		{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"a"}, MinNs: 1, MaxNs: 1}, {Kind: "pause", RatePPM: tape.Certain, When: "false"},
+		{Kind: "crash", RatePPM: tape.Certain, When: "event > 5"}, {Kind: "write_fail", RatePPM: tape.Certain, Max: 1}, {Kind: "write_fail", RatePPM: tape.Certain, Path: "x"},
+		{Kind: "drop", RatePPM: 5}, {Kind: "drop", RatePPM: 7, Targets: []string{"a->b"}}}}}
+	p, err := New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := tape.NewSource(tape.Tape{Seed: 1})
+	p.Begin(src, 0)
+	for _, a := range p.Step(src, &Moment{}) {
+		p.Ledger.Delivered(a, 1)
+		p.Ledger.Observed(a.ID, 2)
+	}
+	for _, file := range []string{"/x", "/x", "/y"} {
+		if h := p.Call(src, &Moment{}, &Call{Node: "a", Name: "write", Op: Write, Path: file, Bytes: 1}); h.Kind != "" {
+			p.Ledger.ObservedPacket(h.Kind, h.Rule, 3)
+		}
+	}
+	if r := p.Packet(&Moment{}, "a", "b"); r.DropRule != 7 || p.Packet(&Moment{}, "b", "a").DropRule != 6 {
+		t.Errorf("rates %+v", r)
+	}
+	var sum Ledger
+	sum.Add(&Ledger{})
+	sum.Add(&p.Ledger)
+	var got []string
+	for _, r := range sum.Rules {
+		got = append(got, fmt.Sprint(r.Rule, " ", r.Text, " ", r.Planned, r.Delivered, r.Observed))
+	}
+	want := []string{"1 crash on a rate 1 for 1ns 1 1 1", "3 crash when event > 5 0 0 0", "4 write_fail rate 1 max 1 1 1 1", "5 write_fail of x rate 1 1 1 1",
+		"6 drop rate 0.000005 0 0 0", "7 drop on a->b rate 0.000007 0 0 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -223,6 +223,11 @@ func ledger(b *strings.Builder, l *fault.Ledger) {
 	b.WriteString("\nfaults                     planned  delivered   observed\n")
 	for _, e := range l.Entries {
 		fmt.Fprintf(b, "  %-22s %9d  %9d  %9d\n", e.Kind, e.Planned, e.Delivered, e.Observed)
+		for i := range l.Rules {
+			if r := &l.Rules[i]; r.Kind == e.Kind {
+				fmt.Fprintf(b, "    %9d %9d  %9d   %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
+			}
+		}
 	}
 }
 

@@ -189,6 +189,9 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 			fmt.Fprintf(&b, " %s %d/%d/%d", e.Kind, e.Planned, e.Delivered, e.Observed)
 		}
 		b.WriteByte('\n')
+		for _, r := range s.FaultRules {
+			fmt.Fprintf(&b, "    %d/%d/%d %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
+		}
 	}
 	for _, v := range s.Verdicts {
 		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), because(v))

@@ -368,7 +368,8 @@ func (f *Faults) Strikes(kind string) bool {
 
 // FaultRule is one kind of fault with its rate and shape.
 type FaultRule struct {
-	Kind    string `json:"kind"` // see package fault
+	Kind    string `json:"kind"`           // see package fault
+	Text    string `json:"text,omitempty"` // the sentence that the user wrote, if it is one
 	RatePPM uint64 `json:"rate_ppm"`
 	// MinNs and MaxNs bound the duration (partition, clog, slow link, pause, downtime after a crash) or the delay.
 	MinNs int64 `json:"min_ns,omitempty"`

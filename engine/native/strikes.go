@@ -214,7 +214,8 @@ func (w *World) setRates() {
 			}
 			r := w.director.Plan.Packet(&m, w.spec.Nodes[i].Name, w.spec.Nodes[j].Name)
 			w.kernel.Net.SetRates(net.NodeID(i), net.NodeID(j), net.Rates{DropPPM: r.DropPPM, CorruptPPM: r.CorruptPPM, DelayPPM: r.DelayPPM, DelayMinNs: r.DelayMinNs, DelayMaxNs: r.DelayMaxNs,
-				DuplicatePPM: r.DuplicatePPM, ReorderPPM: r.ReorderPPM, ReorderMinNs: r.ReorderMinNs, ReorderMaxNs: r.ReorderMaxNs})
+				DuplicatePPM: r.DuplicatePPM, ReorderPPM: r.ReorderPPM, ReorderMinNs: r.ReorderMinNs, ReorderMaxNs: r.ReorderMaxNs,
+				DropRule: r.DropRule, CorruptRule: r.CorruptRule, DelayRule: r.DelayRule, DuplicateRule: r.DuplicateRule, ReorderRule: r.ReorderRule})
 		}
 	}
 }

@@ -194,7 +194,7 @@ func (w *World) observed(r net.FaultRef) {
 	if r.ID != 0 {
 		l.Observed(r.ID, w.kernel.Events+1)
 	} else {
-		l.ObservedPacket(r.Kind, w.kernel.Events+1)
+		l.ObservedPacket(r.Kind, r.Rule, w.kernel.Events+1)
 	}
 }
 
@@ -233,9 +233,9 @@ func (w *World) notice() error {
 		case kernel.PacketFault:
 			l := &w.director.Plan.Ledger
 			if n.Stream == "observed" {
-				l.ObservedPacket(fault.Kind(n.Program), n.Event)
+				l.ObservedPacket(fault.Kind(n.Program), int(n.Tag), n.Event)
 			} else {
-				l.DeliveredPacket(fault.Kind(n.Program))
+				l.DeliveredPacket(fault.Kind(n.Program), int(n.Tag))
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (k *Kernel) harm(t *Thread, f *File, op fault.Op, off int64, n int) fault.H
 	if h.Kind != "" {
 		t.Call.Detail = string(h.Kind)
 		if h.Strike == 0 {
-			k.Seen(net.FaultRef{Kind: h.Kind})
+			k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
 		}
 	}
 	return h

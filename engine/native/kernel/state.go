@@ -264,7 +264,7 @@ const (
 	Reported NoticeKind = "reported" // a write to the driver's report file
 	Told     NoticeKind = "told"     // a line that an SDK wrote; Stream is cut where it has no end
 	Asked    NoticeKind = "asked"    // a line that a driver wrote to the control file
-	// PacketFault is a fault per packet: Program is its kind, Stream is delivered or observed.
+	// PacketFault is a fault per packet: Program is its kind, Tag its rule, Stream is delivered or observed.
 	PacketFault NoticeKind = "packet fault"
 	// TornWrite is a write at which the power of a node goes: Tag is the strike.
 	TornWrite NoticeKind = "torn write"

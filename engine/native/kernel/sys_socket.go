@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
-	"github.com/bloodhound-dst/bloodhound/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,18 +47,18 @@ func (e netEnv) Wake(sock net.SockID, events uint32) {
 	e.k.Wake(Key{Kind: KeySocket, ID: int64(sock)}, events)
 }
 
-func (e netEnv) Delivered(kind fault.Kind) { e.packetFault(kind, "delivered") }
+func (e netEnv) Delivered(ref net.FaultRef) { e.packetFault(ref, "delivered") }
 
 // Observed counts what a program under test has read; drivers are none.
-func (e netEnv) Observed(kind fault.Kind) {
+func (e netEnv) Observed(ref net.FaultRef) {
 	if t := e.k.Threads[e.k.Current]; t != nil && !e.k.node(t).Driver {
-		e.packetFault(kind, "observed")
+		e.packetFault(ref, "observed")
 	}
 }
 
-func (e netEnv) packetFault(kind fault.Kind, what string) {
+func (e netEnv) packetFault(ref net.FaultRef, what string) {
 	k := e.k
-	k.Notices = append(k.Notices, Notice{Kind: PacketFault, Event: k.Events + 1, TimeNs: k.State.Now, Program: string(kind), Stream: what})
+	k.Notices = append(k.Notices, Notice{Kind: PacketFault, Event: k.Events + 1, TimeNs: k.State.Now, Program: string(ref.Kind), Tag: int64(ref.Rule), Stream: what})
 }
 
 func (e netEnv) DropFiles(refs []int64) { e.k.Unread = append(e.k.Unread, refs...) }

@@ -35,8 +35,10 @@ type packet struct {
 	Place place
 	// Flipped is the place, from 1 on, of the byte that corruption has changed in a datagram; 0 is none.
 	Flipped int
-	Key     int64 // of a withheld datagram's mark
-	Group   bool  // sent to a multicast or broadcast address
+	// FlipRule is the rule behind Flipped.
+	FlipRule int
+	Key      int64 // of a withheld datagram's mark
+	Group    bool  // sent to a multicast or broadcast address
 	// Unslowed is when it would arrive if its link was not slow; 0 if no fault slows it down.
 	Unslowed int64
 }

@@ -31,6 +31,8 @@ type Rates struct {
 	// ReorderMinNs and ReorderMaxNs bound how long an overtaken datagram is held back; both 0 is the link's latency
 	// and 1 ms.
 	ReorderMinNs, ReorderMaxNs int64
+	// The rules behind them, for the ledger.
+	DropRule, CorruptRule, DelayRule, DuplicateRule, ReorderRule int
 }
 
 // Slow is what a fault adds to one direction of a link for a while.
@@ -303,11 +305,11 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 		return f
 	}
 	if r := l.Rates.DropPPM; r > 0 && env.Rare(stream+"/drop", 2, r) == 1 {
-		f.Lost, f.Fault = true, FaultRef{Kind: fault.Drop, Packet: s.harm()}
+		f.Lost, f.Fault = true, FaultRef{Kind: fault.Drop, Rule: l.Rates.DropRule, Packet: s.harm()}
 	}
 	if r := l.Rates.CorruptPPM; r > 0 && !datagram {
 		if env.Rare(stream+"/corrupt", 2, r) == 1 && !f.Lost {
-			f.Lost, f.Fault = true, FaultRef{Kind: fault.Corrupt, Packet: s.harm()}
+			f.Lost, f.Fault = true, FaultRef{Kind: fault.Corrupt, Rule: l.Rates.CorruptRule, Packet: s.harm()}
 		}
 	} else if r > 0 {
 		f.Flip = env.Rare(stream+"/corrupt", 1+flips, r)
@@ -317,7 +319,7 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 			extra := l.Rates.DelayMinNs + (l.Rates.DelayMaxNs-l.Rates.DelayMinNs)*int64(v-1)/(delaySteps-1)
 			if !f.Lost && extra > 0 {
 				f.At += extra
-				f.Fault = FaultRef{Kind: fault.Delay, Packet: s.harm()}
+				f.Fault = FaultRef{Kind: fault.Delay, Rule: l.Rates.DelayRule, Packet: s.harm()}
 			}
 		}
 	}
@@ -339,13 +341,13 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 		f.Strike, f.Flip = FaultRef{}, 0
 	}
 	if f.Fault.Kind != "" {
-		env.Delivered(f.Fault.Kind)
+		env.Delivered(f.Fault)
 	}
 	if f.Twice {
-		env.Delivered(fault.Duplicate)
+		env.Delivered(FaultRef{Kind: fault.Duplicate, Rule: l.Rates.DuplicateRule})
 	}
 	if f.Behind {
-		env.Delivered(fault.Reorder)
+		env.Delivered(FaultRef{Kind: fault.Reorder, Rule: l.Rates.ReorderRule})
 		if hold <= 0 {
 			hold = l.Link.LatencyNs + milli
 		}

@@ -147,11 +147,11 @@ func (sk *sock) received(env Env, m *message, limit int) {
 		sk.bring(env.Now(), m.Fault)
 	}
 	if m.Flipped > 0 && m.Flipped <= limit {
-		env.Observed(fault.Corrupt)
+		env.Observed(FaultRef{Kind: fault.Corrupt, Rule: m.FlipRule})
 	}
 	overtaken := sk.readAt(m.Place)
 	if k := m.Fault.Kind; k == fault.Duplicate || k == fault.Reorder && overtaken {
-		env.Observed(k)
+		env.Observed(m.Fault)
 	}
 }
 

@@ -39,8 +39,8 @@ func newWorld(seed uint64) *world {
 
 func (w *world) Now() int64                                   { return w.now }
 func (w *world) Rare(stream string, n, ratePPM uint64) uint64 { return w.src.Rare(stream, n, ratePPM) }
-func (w *world) Delivered(k fault.Kind)                       { w.led["delivered "+string(k)]++ }
-func (w *world) Observed(k fault.Kind)                        { w.led["observed "+string(k)]++ }
+func (w *world) Delivered(r FaultRef)                         { w.led["delivered "+string(r.Kind)]++ }
+func (w *world) Observed(r FaultRef)                          { w.led["observed "+string(r.Kind)]++ }
 func (w *world) DropFiles(refs []int64)                       { w.files = append(w.files, refs...) }
 func (w *world) Wake(sock SockID, events uint32) {
 	name := w.names[sock]

@@ -67,9 +67,9 @@ type message struct {
 	Charge int64
 	Sender SockID // unix: whose send buffer it occupies
 	Fault  FaultRef
-	// Flipped and Place are those of the packet.
-	Flipped int
-	Place   place
+	// Flipped, FlipRule and Place are those of the packet.
+	Flipped, FlipRule int
+	Place             place
 }
 
 // sock returns an open socket, or nil.

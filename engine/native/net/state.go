@@ -21,6 +21,7 @@ const resolverNode NodeID = -1
 type FaultRef struct {
 	Kind fault.Kind
 	ID   int // number of the strike; 0 for kinds that are drawn per packet
+	Rule int // the rule of a fault per packet
 	// Packet numbers what a fault per packet has struck: both ends of a connection may notice the same packet.
 	Packet int64
 	// Events are the readiness bits (POLLIN, POLLOUT) that the fault withheld or caused.
@@ -38,8 +39,8 @@ type Env interface {
 	// readiness bits concerned. It must not call back into the State.
 	Wake(sock SockID, events uint32)
 	// Delivered and Observed keep the ledger of the kinds of faults that are drawn per packet.
-	Delivered(kind fault.Kind)
-	Observed(kind fault.Kind)
+	Delivered(ref FaultRef)
+	Observed(ref FaultRef)
 	// DropFiles gets references passed by SCM_RIGHTS that nobody will ever receive.
 	DropFiles(refs []int64)
 }

@@ -202,19 +202,20 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 		p.Place = place{flow.Stream, flow.Sent}
 	}
 	if f.Behind {
-		p.Fault = FaultRef{Kind: fault.Reorder}
+		p.Fault = FaultRef{Kind: fault.Reorder, Rule: s.link(from, to).Rates.ReorderRule}
 	} else {
 		flow.Last = max(flow.Last, f.At)
 		f.At = flow.Last
 	}
 	if p.Data, p.Flipped = flip(data, f.Flip); p.Flipped > 0 {
-		env.Delivered(fault.Corrupt)
+		p.FlipRule = s.link(from, to).Rates.CorruptRule
+		env.Delivered(FaultRef{Kind: fault.Corrupt, Rule: p.FlipRule})
 	}
 	s.Bytes += int64(len(data))
 	s.put(p, f)
 	if f.Twice {
 		again := *p
-		again.Fault, again.Key, again.Flipped = FaultRef{Kind: fault.Duplicate}, 0, 0
+		again.Fault, again.Key, again.Flipped = FaultRef{Kind: fault.Duplicate, Rule: s.link(from, to).Rates.DuplicateRule}, 0, 0
 		s.Bytes += int64(len(data))
 		s.put(&again, f)
 	}
@@ -261,7 +262,7 @@ func (s *State) udpInput(env Env, p *packet) {
 		if len(sk.Queue) > 0 && sk.Charge+charge > sk.Opt.RcvBuf {
 			continue // lost
 		}
-		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped, Place: p.Place})
+		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped, FlipRule: p.FlipRule, Place: p.Place})
 		if p.Key != 0 && len(sk.Marks) > 0 {
 			sk.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
 		}
