@@ -77,6 +77,11 @@ func objectSchema(t reflect.Type, defs object) object {
 		switch {
 		case f.PkgPath != "" || name == "-":
 			continue
+		case f.Anonymous:
+			within := objectSchema(f.Type, defs)
+			maps.Copy(properties, within["properties"].(object))
+			required = append(required, within["required"].([]any)...)
+			continue
 		case name == "":
 			panic(t.String() + "." + f.Name + " has no name in JSON")
 		case options == "" && f.Type.Kind() != reflect.Pointer:
