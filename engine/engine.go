@@ -58,6 +58,9 @@ type Options struct {
 	Log func(LogLine)
 	// Dir is a folder for the run's scratch files; empty is the system's temporary folder.
 	Dir string
+	// Hidden are files and folders of the machine, absolute, that nodes do not see: what comes and goes between runs and is
+	// no part of the world.
+	Hidden []string
 	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
 	Self string
 	// Interrupt, if not nil, ends the run soon after it is closed.

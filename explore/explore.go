@@ -29,6 +29,8 @@ type Setup struct {
 	Spec *world.Spec `json:"spec"`
 	// Scratch is a folder for the files of runs; empty is the system's temporary folder.
 	Scratch string `json:"scratch,omitempty"`
+	// Hidden are files and folders of the machine that nodes do not see (see engine.Options).
+	Hidden []string `json:"hidden,omitempty"`
 }
 
 // Job asks a worker for one run.

@@ -20,7 +20,7 @@ import (
 const (
 	FailureVersion = 1
 	// TraceVersion changes when equal runs get another trace hash than before.
-	TraceVersion = 2
+	TraceVersion = 3
 )
 
 // Failure is a violation in a file: all that is needed to make the run again, and to tell why it came out

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,7 +22,7 @@ const maxNamesBytes = 4 << 10
 // engine.Outcome).
 func (w *World) digests() map[string]string {
 	out := map[string]string{}
-	for _, node := range w.kernel.Nodes {
+	for i, node := range w.kernel.Nodes {
 		if node.FS == nil {
 			continue
 		}
@@ -36,7 +37,10 @@ func (w *World) digests() map[string]string {
 			}
 			folder := strings.TrimRight(node.FS.HostPath(in.Layer, in.Path), "/") + "/"
 			if _, ok := out[folder]; !ok {
-				out[folder] = namesOf(folder, path.Base(in.Path) == ".bloodhound")
+				out[folder] = namesOf(folder, func(name string) bool {
+					// Of a state folder, nodes see bin alone (see fs).
+					return path.Base(in.Path) == ".bloodhound" && name != "bin" || w.bases[i].Hides(in.Layer, path.Join(in.Path, name))
+				})
 			}
 		}
 	}
@@ -94,12 +98,12 @@ var namesCache struct {
 
 type namesEntry struct {
 	mtimeNs int64
-	names   string
+	names   []string
 }
 
-// namesOf lists a folder of the machine, unless this process has done so since its names last changed. Of a state
-// folder, nodes see bin alone (see fs).
-func namesOf(folder string, state bool) string {
+// namesOf lists a folder of the machine but for what is hidden, unless this process has read it since its names last
+// changed.
+func namesOf(folder string, hidden func(name string) bool) string {
 	st, err := os.Stat(folder)
 	if err != nil {
 		return "gone"
@@ -107,29 +111,26 @@ func namesOf(folder string, state bool) string {
 	namesCache.Lock()
 	known, ok := namesCache.folders[folder]
 	namesCache.Unlock()
-	if ok && known.mtimeNs == st.ModTime().UnixNano() {
-		return known.names
-	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return "unreadable"
-	}
-	var list []string
-	for _, e := range entries {
-		if !state || e.Name() == "bin" {
-			list = append(list, e.Name())
+	if !ok || known.mtimeNs != st.ModTime().UnixNano() {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return "unreadable"
 		}
+		known = namesEntry{mtimeNs: st.ModTime().UnixNano()}
+		for _, e := range entries {
+			known.names = append(known.names, e.Name())
+		}
+		namesCache.Lock()
+		if namesCache.folders == nil {
+			namesCache.folders = map[string]namesEntry{}
+		}
+		namesCache.folders[folder] = known
+		namesCache.Unlock()
 	}
-	names := strings.Join(list, "/")
+	names := strings.Join(slices.DeleteFunc(slices.Clone(known.names), hidden), "/")
 	if len(names) > maxNamesBytes {
 		sum := sha256.Sum256([]byte(names))
 		names = "sha256:" + hex.EncodeToString(sum[:])
 	}
-	namesCache.Lock()
-	defer namesCache.Unlock()
-	if namesCache.folders == nil {
-		namesCache.folders = map[string]namesEntry{}
-	}
-	namesCache.folders[folder] = namesEntry{st.ModTime().UnixNano(), names}
 	return names
 }

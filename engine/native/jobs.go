@@ -153,7 +153,7 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
 		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr}
-	if argv[0] == w.options.Self {
+	if argv[0] == kernel.Self {
 		l.SlackNs = ownSlackNs
 	}
 	p, err := w.kernel.Start(l)
@@ -293,7 +293,7 @@ func (w *World) startDriver(kind jobKind, i int, l *world.Workload, text string)
 		env = append(env, "BLOODHOUND_SKIP="+string(skip))
 	}
 	if l.Driver != "command" {
-		argv = []string{w.options.Self, "driver", l.Driver}
+		argv = []string{kernel.Self, "driver", l.Driver}
 		env = append(env, "BLOODHOUND_DRIVER="+text, "GOMAXPROCS=1", "GOGC=400")
 	}
 	env = append(env, "BLOODHOUND_REPORT="+kernel.ReportPath)

@@ -21,17 +21,9 @@ import (
 // comes and goes.
 var emptied = []string{"/dev", "/tmp", "/run", "/var/tmp", "/var/run"}
 
-// needed are the paths below emptied folders that programs must see all the same: the project's folder, and the
-// program that drivers are started from (go run builds it below /tmp).
-func (w *World) needed() []string {
-	var paths []string
-	for _, path := range []string{w.spec.Dir, w.options.Self} {
-		below := func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
-		if slices.ContainsFunc(emptied, below) && !slices.ContainsFunc(paths, below) {
-			paths = append(paths, path)
-		}
-	}
-	return paths
+// needed tells whether programs must see the project's folder although it lies below an emptied one.
+func (w *World) needed() bool {
+	return slices.ContainsFunc(emptied, func(dir string) bool { return w.spec.Dir == dir || strings.HasPrefix(w.spec.Dir, dir+"/") })
 }
 
 var profiles = map[string]fs.Profile{"": fs.Ext4Ordered, "ext4-ordered": fs.Ext4Ordered, "posix-minimal": fs.PosixMinimal}
@@ -54,11 +46,9 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	}
 	c.Layers = append(c.Layers, root)
 	c.Undated = []string{w.spec.Dir, w.options.Self}
-	if root == "/" {
-		for _, path := range w.needed() {
-			c.Volumes = append(c.Volumes, fs.Volume{Target: path, Layer: len(c.Layers)})
-			c.Layers = append(c.Layers, path)
-		}
+	if root == "/" && w.needed() {
+		c.Volumes = append(c.Volumes, fs.Volume{Target: w.spec.Dir, Layer: len(c.Layers)})
+		c.Layers = append(c.Layers, w.spec.Dir)
 	}
 	for _, v := range n.Volumes {
 		m := fs.Volume{Target: v.Target, Layer: fs.NoLayer, ReadOnly: v.ReadOnly, Tmpfs: v.Kind == world.Tmpfs}
@@ -70,10 +60,12 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		c.Volumes = append(c.Volumes, m)
 	}
 	if w.options.Self != "" {
-		c.Volumes = append(c.Volumes, fs.Volume{Target: kernel.StopFaults, Layer: len(c.Layers), ReadOnly: true})
+		for _, path := range []string{kernel.Self, kernel.StopFaults} {
+			c.Volumes = append(c.Volumes, fs.Volume{Target: path, Layer: len(c.Layers), ReadOnly: true})
+		}
 		c.Layers = append(c.Layers, w.options.Self)
 	}
-	base, err := host.NewBase(c.Layers)
+	base, err := host.NewBase(c.Layers, w.options.Hidden)
 	if err != nil {
 		return err
 	}

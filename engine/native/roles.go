@@ -107,7 +107,7 @@ func (w *World) probeCommand(c *world.Check, node int) (argv, env []string, err 
 		if err != nil {
 			return nil, nil, err
 		}
-		argv = []string{w.options.Self, "driver", "probe"}
+		argv = []string{kernel.Self, "driver", "probe"}
 		env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1")
 	}
 	return argv, append(env, "BLOODHOUND_PHASE="+w.director.Phase), nil

@@ -68,7 +68,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := p.open()
+	s, err := p.open(f.html, f.junit, f.sarif, p.output(seedsName), p.output(summaryName))
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (p *project) checkOutput() error {
 	if err := os.MkdirAll(p.outputDir, 0o777); err != nil {
 		return p.result.Mistake("output.dir", err.Error(), "name a folder that can be made and written")
 	}
-	if problem, _ := report.Unwritable(filepath.Join(p.outputDir, summaryName)); problem != "" {
+	if problem, _ := report.Unwritable(p.output(summaryName)); problem != "" {
 		return p.result.Mistake("output.dir", problem, "name a folder that can be written")
 	}
 	return nil
@@ -214,7 +214,14 @@ func campaignProgress(t *explore.Totals, runs uint64, elapsed time.Duration) str
 	return text
 }
 
-const summaryName = "summary.txt"
+// Files in the output folder.
+const (
+	seedsName   = "interesting_seeds.txt"
+	summaryName = "summary.txt"
+)
+
+// output is the path of a file in the output folder.
+func (p *project) output(name string) string { return filepath.Join(p.outputDir, name) }
 
 // saveReports writes the files that the configuration asks for into its output folder.
 func (p *project) saveReports(doc *campaignDocument) error {
@@ -224,12 +231,14 @@ func (p *project) saveReports(doc *campaignDocument) error {
 		for _, f := range doc.Campaign.Failures {
 			fmt.Fprintf(&b, "%d %s %s\n", f.Tape.Seed, f.ID, f.Signature)
 		}
-		errs = append(errs, report.WriteFile(filepath.Join(p.outputDir, "interesting_seeds.txt"), []byte(b.String())))
+		errs = append(errs, report.WriteFile(p.output(seedsName), []byte(b.String())))
+		wrote(p.spec, p.output(seedsName))
 	}
 	if p.summary {
 		var b strings.Builder
 		errs = append(errs, report.Summary(&b, doc.Campaign, doc.Status),
-			report.WriteFile(filepath.Join(p.outputDir, summaryName), []byte(b.String())))
+			report.WriteFile(p.output(summaryName), []byte(b.String())))
+		wrote(p.spec, p.output(summaryName))
 	}
 	return errors.Join(errs...)
 }

@@ -269,6 +269,14 @@ func (f *flags) seedOf(c *cobra.Command, p *project) uint64 {
 	return defaultSeed
 }
 
+// traceFile is the file of a job's trace, or empty.
+func traceFile(j *explore.Job) string {
+	if j.Trace == nil {
+		return ""
+	}
+	return j.Trace.File
+}
+
 // traceJob asks for the trace that the flags or else the configuration want, or none. That it cannot be written is
 // told before anything runs.
 func (f *flags) traceJob(c *cobra.Command, p *project) (*explore.Trace, error) {

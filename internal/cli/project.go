@@ -75,8 +75,8 @@ func (p *project) build(ctx context.Context, a *app) error {
 
 // open makes the session of the project's runs. What the machine lacks for them is told where the configuration asks
 // for it.
-func (p *project) open() (*session, error) {
-	s, err := openSession(p.spec, p.state)
+func (p *project) open(coming ...string) (*session, error) {
+	s, err := openSession(p.spec, p.state, coming...)
 	var lacking engine.Mistakes
 	if errors.As(err, &lacking) {
 		return nil, p.result.Locate(lacking)

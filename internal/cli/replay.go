@@ -62,7 +62,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	if job.Trace, err = f.traceJob(c, p); err != nil {
 		return err
 	}
-	s, err := openSession(failure.Spec, p.state)
+	s, err := openSession(failure.Spec, p.state, traceFile(job))
 	if err != nil {
 		return p.lacking(args[0], full, err)
 	}
@@ -114,6 +114,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	}
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
+		wrote(failure.Spec, doc.Trace)
 	}
 	if status.Unrepeatable {
 		doc.Judgement, doc.ExitCode = report.Judgement(status, 1), check.ExitNotReproducible

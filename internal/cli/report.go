@@ -73,7 +73,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 			path = failure.ID + ".html" // there is no state folder that stays
 		}
 	}
-	s, err := openSession(failure.Spec, p.state)
+	s, err := openSession(failure.Spec, p.state, path)
 	if err != nil {
 		return p.lacking(args[0], full, err)
 	}
@@ -111,6 +111,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	if err := writeResult(path, b.Bytes()); err != nil {
 		return failed(err)
 	}
+	wrote(failure.Spec, path)
 	if f.json {
 		return a.printJSON(reportDocument{Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
 	}
@@ -195,6 +196,7 @@ func (f *flags) saveReports(p *project, doc *campaignDocument) error {
 		}
 		var b bytes.Buffer
 		errs = append(errs, r.write(&b, c), writeResult(r.path, b.Bytes()))
+		wrote(p.spec, r.path)
 	}
 	return errors.Join(errs...)
 }

@@ -60,7 +60,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := p.open()
+	s, err := p.open(traceFile(job))
 	if err != nil {
 		return err
 	}
@@ -72,6 +72,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	doc := runDocument{Bloodhound: Version(), Verb: "run", Tape: t, Run: reply.Summary}
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
+		wrote(p.spec, doc.Trace)
 	}
 	status := statusOf(reply.Summary)
 	var judged []string

@@ -23,14 +23,15 @@ type session struct {
 }
 
 // openSession checks that this machine has an engine and what the Spec names, and makes the scratch folder in the state
-// folder. Scratch folders that killed programs have left there are removed. What the machine lacks is an
-// engine.Mistakes.
-func openSession(spec *world.Spec, state string) (*session, error) {
+// folder. Scratch folders that killed programs have left there are removed. The nodes do not see what is coming: files that
+// are about to be written. What the machine lacks is an engine.Mistakes.
+func openSession(spec *world.Spec, state string, coming ...string) (*session, error) {
 	eng, err := newEngine()
 	if err != nil {
 		return nil, failed(err)
 	}
-	if err := inspect(eng, spec); err != nil {
+	unseen := hidden(spec, coming)
+	if err := inspect(eng, spec, unseen); err != nil {
 		return nil, err
 	}
 	command, err := explore.Self(workerName)
@@ -58,11 +59,11 @@ func openSession(spec *world.Spec, state string) (*session, error) {
 		os.RemoveAll(fresh)
 		return nil, failed(report.DiskError(err, dir))
 	}
-	return &session{setup: &explore.Setup{Spec: spec, Scratch: scratch}, command: command, lock: lock}, nil
+	return &session{setup: &explore.Setup{Spec: spec, Scratch: scratch, Hidden: unseen}, command: command, lock: lock}, nil
 }
 
 // inspect asks an engine that can tell whether this machine has what the Spec names.
-func inspect(eng engine.Engine, spec *world.Spec) error {
+func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 	i, ok := eng.(engine.Inspector)
 	if !ok {
 		return nil
@@ -71,7 +72,7 @@ func inspect(eng engine.Engine, spec *world.Spec) error {
 	if err != nil {
 		return failed(err)
 	}
-	err = i.Inspect(spec, engine.Options{Self: self})
+	err = i.Inspect(spec, engine.Options{Hidden: hidden, Self: self})
 	var lacking engine.Mistakes
 	if err == nil || errors.As(err, &lacking) {
 		return err

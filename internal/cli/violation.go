@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -111,12 +110,14 @@ func (p *project) saveTrace(ctx context.Context, s *session, f *explore.Failure)
 	if err := os.MkdirAll(p.outputDir, 0o777); err != nil {
 		return err
 	}
-	file := filepath.Join(p.outputDir, f.ID+".trace")
+	file := p.output(f.ID + ".trace")
+	s.setup.Hidden = append(s.setup.Hidden, file)
 	job := &explore.Job{Tape: f.Tape, Trace: &explore.Trace{File: file, Format: "text", Level: p.filter.Level, Events: p.filter.Events}}
 	reply, err := s.run(ctx, job, nil)
 	if err != nil {
 		return fmt.Errorf("the trace of failure %s: %w", f.ID, err)
 	}
+	wrote(p.spec, file)
 	if reply.Summary.Hash != f.Hash {
 		return fmt.Errorf("the trace of failure %s: the run came out differently, its hash is %s and not %s", f.ID, reply.Summary.Hash, f.Hash)
 	}

@@ -25,6 +25,10 @@ const (
 // ReportPath is where a driver writes its reports.
 const ReportPath = "/dev/bloodhound/report"
 
+// Self is where programs of a node find the bloodhound program, wherever it lies on the machine: its place is no part of a
+// run.
+const Self = "/dev/bloodhound/bloodhound"
+
 // Files of the protocol of Antithesis: what SDKs write, and the program that stops faults.
 const (
 	SDKDir     = "/dev/bloodhound"

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -21,8 +23,10 @@ const maxOpenBase = 1024
 // up without following any symlink, so nothing leads out of a layer; fs follows links by itself, inside the world.
 type Base struct {
 	roots []int // descriptors of the layers
-	open  map[baseFile]int
-	order []baseFile // of opening: the oldest is closed first
+	// hidden are the names that are not there, whatever the machine says.
+	hidden map[baseFile]bool
+	open   map[baseFile]int
+	order  []baseFile // of opening: the oldest is closed first
 }
 
 type baseFile struct {
@@ -30,10 +34,17 @@ type baseFile struct {
 	path  string
 }
 
-// NewBase opens the layers of a node.
-func NewBase(layers []string) (*Base, error) {
-	b := &Base{open: map[baseFile]int{}}
-	for _, path := range layers {
+// NewBase opens the layers of a node. What lies in a layer at one of the hidden paths, which are absolute, is not there
+// for it; a layer of its own at such a path is.
+func NewBase(layers, hidden []string) (*Base, error) {
+	b := &Base{open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
+	for i, path := range layers {
+		top := resolved(path)
+		for _, h := range hidden {
+			if below, ok := strings.CutPrefix(filepath.Join(resolved(filepath.Dir(h)), filepath.Base(h)), strings.TrimRight(top, "/")+"/"); ok {
+				b.hidden[baseFile{i, below}] = true
+			}
+		}
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			b.Close()
@@ -43,6 +54,17 @@ func NewBase(layers []string) (*Base, error) {
 	}
 	return b, nil
 }
+
+// resolved is a path without symlinks, or itself if it leads nowhere.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// Hides tells whether a name is kept from the node.
+func (b *Base) Hides(layer int, path string) bool { return b.hidden[baseFile{layer, path}] }
 
 // openat opens a file below a layer's root and refuses to follow links (openat2(2)).
 func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
@@ -60,6 +82,9 @@ func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
 
 // Lstat tells what a name stands for.
 func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
+	if b.Hides(layer, path) {
+		return fs.BaseAttr{}, fs.ENOENT
+	}
 	var st unix.Stat_t
 	err := unix.Fstatat(b.roots[layer], path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
 	if err != nil {
@@ -101,7 +126,7 @@ func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
 			if i := bytes.IndexByte(name, 0); i >= 0 {
 				name = name[:i]
 			}
-			if s := string(name); s != "." && s != ".." {
+			if s := string(name); s != "." && s != ".." && !b.Hides(layer, filepath.Join(path, s)) {
 				names = append(names, s)
 			}
 			p = p[size:]

@@ -592,10 +592,29 @@ func (k *Kernel) procMaps(p *Proc) string {
 			continue
 		case strings.HasPrefix(name, "/memfd:"), strings.HasPrefix(name, "[anon"):
 			name = ""
+		case strings.HasPrefix(name, "/"):
+			name = inWorld(k.Nodes[p.Node].FS, name)
 		}
 		fmt.Fprintf(&b, "%s %s %s 00:00 0 %s\n", f[0], f[1], f[2], name)
 	}
 	return b.String()
+}
+
+// inWorld is the path by which a node sees a file of the machine: below the mount of the longest folder that it lies in.
+func inWorld(s *fs.State, path string) string {
+	best, seen := -1, path
+	for i := range s.Mounts {
+		m := &s.Mounts[i]
+		if m.Layer == fs.NoLayer {
+			continue
+		}
+		source := strings.TrimRight(s.Config.Layers[m.Layer], "/")
+		rest, ok := strings.CutPrefix(path, source)
+		if ok && len(source) > best && (rest == "" || rest[0] == '/') {
+			best, seen = len(source), strings.TrimRight(m.Target, "/")+rest
+		}
+	}
+	return seen
 }
 
 // detailMaps adds to each line of a map what smaps tells (proc(5)).

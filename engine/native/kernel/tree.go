@@ -19,6 +19,7 @@ const (
 	SDKDir     = fs.SDKDir
 	SDKPath    = fs.SDKPath
 	StopFaults = fs.StopFaults
+	Self       = fs.Self
 )
 
 // fsFail is the result of a call to which the tree has answered e.

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// What Bloodhound writes into a project is no part of its world, and comes and goes: programs that list their folder
+// would make another run of it. So nodes do not see it. Of the state folder they see bin alone (engine/native/fs); beside
+// the configuration the folders for committed failures and for the CI action's reports are not there for them, nor is a
+// file that a flag or a key had written, for as long as it has the bytes that were written.
+
+// reportsName is the folder that the CI action writes its reports into.
+const reportsName = "bloodhound-report"
+
+// outputsName is the list, in the state folder, of the files that were written where a flag or a key named them.
+const outputsName = "outputs.json"
+
+// outputs has the files that Bloodhound has written, from the project's folder on.
+type outputs map[string]output
+
+// output tells the bytes that were written.
+type output struct {
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// readOutputs reads the list of a project, without what has been changed or removed since.
+func readOutputs(dir string) outputs {
+	list := outputs{}
+	text, err := os.ReadFile(filepath.Join(dir, stateName, outputsName))
+	if err != nil || json.Unmarshal(text, &list) != nil {
+		return outputs{}
+	}
+	maps.DeleteFunc(list, func(path string, o output) bool { return !o.is(filepath.Join(dir, path)) })
+	return list
+}
+
+func (o output) is(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != o.Size {
+		return false
+	}
+	now, ok := outputOf(path)
+	return ok && now == o
+}
+
+// outputOf looks at a file, and tells whether it is a regular one that can be read.
+func outputOf(path string) (output, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return output{}, false
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return output{}, false
+	}
+	defer in.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, in)
+	return output{n, hex.EncodeToString(sum.Sum(nil))}, err == nil
+}
+
+// wrote remembers a file that a flag or a key had written. Where that cannot be stored, a later run may see the file, and
+// is told apart by it.
+func wrote(spec *world.Spec, path string) {
+	o, ok := outputOf(path)
+	state := filepath.Join(spec.Dir, stateName)
+	if _, err := os.Stat(state); !ok || err != nil {
+		return
+	}
+	list := readOutputs(spec.Dir)
+	list[within(spec.Dir, path)] = o
+	if text, err := json.MarshalIndent(list, "", "  "); err == nil {
+		report.WriteFile(filepath.Join(state, outputsName), append(text, '\n'))
+	}
+}
+
+// hidden are the files and folders that the nodes of a project do not see; coming are those that are about to be written,
+// empty names aside.
+func hidden(spec *world.Spec, coming []string) []string {
+	list := []string{filepath.Join(spec.Dir, committedName), filepath.Join(spec.Dir, reportsName)}
+	for _, path := range coming {
+		if abs, err := filepath.Abs(path); path != "" && err == nil {
+			list = append(list, abs)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(readOutputs(spec.Dir))) {
+		list = append(list, filepath.Join(spec.Dir, path))
+	}
+	// A folder of the project that has nothing else in it was made for them.
+	for i := 0; i < len(list); i++ {
+		parent := filepath.Dir(list[i])
+		if !strings.HasPrefix(parent, spec.Dir+"/") || slices.Contains(list, parent) {
+			continue
+		}
+		entries, err := os.ReadDir(parent)
+		if err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(list, filepath.Join(parent, e.Name())) }) {
+			list = append(list, parent)
+		}
+	}
+	return list
+}
