@@ -517,6 +517,9 @@ func (w *work) some(chosen func(tape.Decision) bool) {
 	}, nil)
 }
 
+// fewClients is how many clients are taken away one by one; of more of them, rows.
+const fewClients = 8
+
 // operations takes away the operations of whole clients, and then rows of them. Clients of a driver that does not leave out
 // what it is told to are left alone.
 func (w *work) operations() {
@@ -557,16 +560,38 @@ func (w *work) operations() {
 		return c
 	}
 	less := func(r *Run) bool { return fewer(r, w.Run) }
-	for _, named := range []func(operation) bool{w.cited, w.quoted} {
+	for _, named := range []func(operation) bool{w.cited, w.quoted, w.concerned()} {
 		if slices.ContainsFunc(operations(&w.Cut, w.Outcome.History), named) {
 			w.any([]Case{cut(func(o operation) bool { return !named(o) })}, less)
 		}
 	}
-	for _, client := range clients {
-		w.any([]Case{cut(func(o operation) bool { return o.client == client })}, func(r *Run) bool {
-			w.deaf[client] = countOperations(r, client) > 0
-			return !w.deaf[client] && fewer(r, w.Run)
+	if len(clients) <= fewClients {
+		for _, client := range clients {
+			w.any([]Case{cut(func(o operation) bool { return o.client == client })}, func(r *Run) bool {
+				w.deaf[client] = countOperations(r, client) > 0
+				return !w.deaf[client] && fewer(r, w.Run)
+			})
+		}
+	} else {
+		w.any([]Case{cut(func(operation) bool { return true })}, func(r *Run) bool {
+			for _, client := range clients {
+				w.deaf[client] = countOperations(r, client) > 0
+			}
+			return fewer(r, w.Run)
 		})
+		left := func() []string {
+			var list []string
+			for _, o := range operations(&w.Cut, w.Outcome.History) {
+				if !w.deaf[o.client] && !slices.Contains(list, o.client) {
+					list = append(list, o.client)
+				}
+			}
+			return list
+		}
+		w.rows(func() int { return len(left()) }, func(from, to int) Case {
+			gone := left()[from:to]
+			return cut(func(o operation) bool { return slices.Contains(gone, o.client) })
+		}, less)
 	}
 	hears := func(o operation) bool { return !w.deaf[o.client] }
 	if !slices.ContainsFunc(clients, func(c string) bool { return !w.deaf[c] }) {
@@ -600,6 +625,27 @@ func (w *work) cited(o operation) bool {
 // quoted tells whether the evidence names the key of an operation.
 func (w *work) quoted(o operation) bool {
 	return o.key != "" && slices.ContainsFunc(w.Verdict.Evidence, func(line string) bool { return strings.Contains(line, strconv.Quote(o.key)) })
+}
+
+// concerned tells whether an operation is of a client of which the evidence cites or names one: what it names may need
+// what the same client did before.
+func (w *work) concerned() func(operation) bool {
+	clients := map[string]bool{}
+	for _, o := range operations(&w.Cut, w.Outcome.History) {
+		if w.cited(o) || w.mentioned(o) {
+			clients[o.client] = true
+		}
+	}
+	return func(o operation) bool { return clients[o.client] }
+}
+
+// mentioned tells whether the key of an operation stands in the evidence as a word.
+func (w *work) mentioned(o operation) bool {
+	if o.key == "" {
+		return false
+	}
+	word := regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(o.key) + `(\W|$)`)
+	return slices.ContainsFunc(w.Verdict.Evidence, word.MatchString)
 }
 
 // fewer tells whether a run has fewer operations than another one.

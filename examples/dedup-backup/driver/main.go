@@ -11,6 +11,9 @@
 //	references  the references that the database still has in the end, a JSON array
 //	files       the files that the servers still have in the end, a JSON array
 //
+// Each job is a client of its own, named for its version: what one job did can be left out ($BLOODHOUND_SKIP) without a shift
+// in what the others do.
+//
 // It knows nothing of steps, rows or faults.
 package main
 
@@ -94,6 +97,11 @@ func main() {
 		return
 	}
 	d := &driver{options: o, report: report, start: time.Now(), unknown: map[string]bool{}}
+	if text := os.Getenv("BLOODHOUND_SKIP"); text != "" {
+		if err := json.Unmarshal([]byte(text), &d.skip); err != nil {
+			log.Fatalf("driver: $BLOODHOUND_SKIP: %v", err)
+		}
+	}
 	d.each(d.work)
 	time.Sleep(time.Until(d.start.Add(o.busy + o.calm)))
 	d.each(d.finish)
@@ -107,10 +115,18 @@ type driver struct {
 	report io.Writer
 	start  time.Time
 	users  []*user
+	skip   []skip
 
 	mu sync.Mutex
 	// unknown are the references of attempts of which nobody knows whether they hold anything.
 	unknown map[string]bool
+}
+
+// skip is a row of operations that a client leaves out, from From on and before To, which 0 leaves open.
+type skip struct {
+	Client string
+	From   int
+	To     int
 }
 
 // each lets all users do something at the same time, and waits until they are done.
@@ -131,7 +147,6 @@ func (d *driver) each(do func(*user)) {
 type user struct {
 	*driver
 	number   int
-	retired  int
 	random   *rand.Rand
 	versions map[int]int // of each object, the latest
 	backups  []*backup
@@ -147,6 +162,20 @@ type backup struct {
 	doubtful  bool
 	reference string
 	deleted   bool
+
+	operations int // so far, with those that are left out
+	retired    int // clients of the job whose last operation has an unknown outcome
+	// absent: an attempt was left out. The user goes on as if the backup were there, and leaves out all that follows.
+	absent bool
+}
+
+// leavesOut counts an operation of a job and tells whether it is left out.
+func (u *user) leavesOut(b *backup) bool {
+	k := b.operations
+	b.operations++
+	return b.absent || slices.ContainsFunc(u.skip, func(s skip) bool {
+		return s.Client == b.version && s.From <= k && (s.To == 0 || k < s.To)
+	})
 }
 
 // work is the first part.
@@ -254,8 +283,12 @@ func (u *user) put(b *backup) bool {
 	b.attempts++
 	b.reference = fmt.Sprintf("%s~%d", b.version, b.attempts)
 	server := u.servers[u.random.IntN(len(u.servers))]
+	if u.leavesOut(b) {
+		b.absent, b.row = true, url.Values{}
+		return true
+	}
 	r := record{Op: "put", Key: b.version, Input: b.digest, Node: host(server)}
-	u.invoke(&r)
+	u.invoke(b, &r)
 	status, text, err := u.call(http.MethodPost, server+"/backups/"+b.reference+"?source="+url.QueryEscape(u.source+"/"+b.version), "")
 	row := map[string]string{}
 	switch {
@@ -264,18 +297,23 @@ func (u *user) put(b *backup) bool {
 		for name, value := range row {
 			b.row.Set(name, value)
 		}
-		u.complete(&r, "ok", "")
+		u.complete(b, &r, "ok", "")
 	case err == nil && status == http.StatusInternalServerError || notSent(err):
-		u.complete(&r, "fail", reason(status, text, err))
+		u.complete(b, &r, "fail", reason(status, text, err))
 		return false
 	default:
 		b.doubtful = true
-		u.mu.Lock()
-		u.unknown[b.reference] = true
-		u.mu.Unlock()
-		u.complete(&r, "info", reason(status, text, err))
+		u.stays(b)
+		u.complete(b, &r, "info", reason(status, text, err))
 	}
 	return true
+}
+
+// stays says that nobody can tell that the backup's reference should be gone in the end.
+func (d *driver) stays(b *backup) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unknown[b.reference] = true
 }
 
 // get restores a version. It says whether there was an answer, also if the answer is that there is nothing.
@@ -284,8 +322,11 @@ func (u *user) get(b *backup) bool {
 		return true
 	}
 	server := u.servers[u.random.IntN(len(u.servers))]
+	if u.leavesOut(b) {
+		return true
+	}
 	r := record{Op: "get", Key: b.version, Node: host(server)}
-	u.invoke(&r)
+	u.invoke(b, &r)
 	status, text, err := u.call(http.MethodGet, server+"/backups/"+b.reference+"?"+b.row.Encode(), "")
 	found := status == http.StatusOK
 	switch {
@@ -295,35 +336,41 @@ func (u *user) get(b *backup) bool {
 		log.Printf("restore of %s: %s", b.reference, text)
 		r.Found = &found
 	default:
-		u.complete(&r, "fail", reason(status, text, err))
+		u.complete(b, &r, "fail", reason(status, text, err))
 		return false
 	}
-	u.complete(&r, "ok", "")
+	u.complete(b, &r, "ok", "")
 	return true
 }
 
 // delete deletes a backup, and says whether it is gone.
 func (u *user) delete(b *backup) bool {
 	server := u.servers[u.random.IntN(len(u.servers))]
+	if u.leavesOut(b) {
+		if b.deleted = true; !b.absent {
+			u.stays(b)
+		}
+		return true
+	}
 	r := record{Op: "delete", Key: b.version, Node: host(server)}
-	u.invoke(&r)
+	u.invoke(b, &r)
 	status, text, err := u.call(http.MethodDelete, server+"/backups/"+b.reference+"?"+b.row.Encode(), "")
 	switch {
 	case err == nil && status == http.StatusNoContent:
 		b.deleted = true
-		u.complete(&r, "ok", "")
+		u.complete(b, &r, "ok", "")
 	case notSent(err):
-		u.complete(&r, "fail", reason(status, text, err))
+		u.complete(b, &r, "fail", reason(status, text, err))
 	default:
 		b.doubtful = true
-		u.complete(&r, "info", reason(status, text, err))
+		u.complete(b, &r, "info", reason(status, text, err))
 	}
 	return b.deleted
 }
 
 // look waits until nothing is left of all that was deleted, for five seconds at most, and reports what is left then.
 func (d *driver) look() {
-	u := &user{driver: d, number: d.clients}
+	u, b := &user{driver: d, number: d.clients}, &backup{version: "look"}
 	wait := time.Now().Add(5 * time.Second)
 	for time.Now().Before(wait) {
 		references, err1 := d.references()
@@ -337,11 +384,14 @@ func (d *driver) look() {
 		name string
 		look func() ([]string, error)
 	}{{"references", d.references}, {"files", d.files}} {
+		if u.leavesOut(b) {
+			continue
+		}
 		r := record{Op: part.name, Key: part.name}
-		u.invoke(&r)
+		u.invoke(b, &r)
 		left, err := part.look()
 		if err != nil {
-			u.complete(&r, "fail", err.Error())
+			u.complete(b, &r, "fail", err.Error())
 			continue
 		}
 		text, err := json.Marshal(left)
@@ -349,7 +399,7 @@ func (d *driver) look() {
 			log.Fatal(err)
 		}
 		r.Output = string(text)
-		u.complete(&r, "ok", "")
+		u.complete(b, &r, "ok", "")
 	}
 }
 
@@ -458,17 +508,17 @@ type record struct {
 	Node   string `json:"node,omitempty"`
 }
 
-func (u *user) invoke(r *record) {
-	r.Client, r.Type = fmt.Sprintf("u%d.%d", u.number, u.retired), "invoke"
+func (u *user) invoke(b *backup, r *record) {
+	r.Client, r.Type = fmt.Sprintf("%s.%d", b.version, b.retired), "invoke"
 	u.write(r)
 }
 
-// complete reports an operation's end. After an unknown one the user goes on under another name.
-func (u *user) complete(r *record, how, why string) {
+// complete reports an operation's end. After an unknown one the job goes on under another name.
+func (u *user) complete(b *backup, r *record, how, why string) {
 	r.Type, r.Error = how, why
 	u.write(r)
 	if how == "info" {
-		u.retired++
+		b.retired++
 	}
 }
 
