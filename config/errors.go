@@ -145,5 +145,11 @@ func suggest(written string, words []string) string {
 	if n := nearest(written, words); n != "" {
 		return fmt.Sprintf("did you mean %q?", n)
 	}
+	switch len(words) {
+	case 0:
+		return "there are none"
+	case 1:
+		return "there is " + words[0]
+	}
 	return "there are " + strings.Join(words, ", ")
 }

@@ -440,10 +440,7 @@ func (l *loader) sentence(n *node, key string, roles []string) (world.FaultRule,
 		return r, false
 	}
 	r.Text = strings.Join(strings.Fields(n.text), " ")
-	l.condition(n.position, r.When, key)
-	for _, role := range roleAsked.FindAllStringSubmatch(r.When, -1) {
-		l.knownRole(n.position, role[1], key, roles)
-	}
+	l.condition(n.position, &r, r.When, key, roles)
 	for _, t := range r.Targets {
 		l.faultTarget(n.position, t, r.Kind, key)
 	}
@@ -457,9 +454,6 @@ func (l *loader) sentence(n *node, key string, roles []string) (world.FaultRule,
 	return r, len(l.errs) == before
 }
 
-// roleAsked finds the roles that a condition compares with.
-var roleAsked = regexp.MustCompile(`\brole\s*[!=]=\s*["']([^"']*)["']`)
-
 func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, bool) {
 	before := len(l.errs)
 	r := world.FaultRule{Kind: valueOr(n.get("kind"), ""), RatePPM: valueOr(n.get("rate"), uint64(0)),
@@ -467,6 +461,9 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 	if r.Kind == "" {
 		l.missing(n, "kind", "add `kind:`, one of "+strings.Join(kinds, ", "), "%s has no kind", key)
 		return r, false
+	}
+	for _, c := range n.get("at").scalars() {
+		r.At = append(r.At, c.text)
 	}
 	var when []string
 	if a := n.get("after"); a != nil {
@@ -483,17 +480,11 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 		if strings.TrimSpace(w.text) == "" {
 			l.fail(w.position, "leave it out, or write a condition such as: operations > 100", "%s.when is empty", key)
 		} else {
-			l.condition(w.position, w.text, key+".when")
-			for _, role := range roleAsked.FindAllStringSubmatch(w.text, -1) {
-				l.knownRole(w.position, role[1], key+".when", roles)
-			}
+			l.condition(w.position, &r, w.text, key+".when", roles)
 		}
 		when = append(when, w.text)
 	}
 	r.When = fault.All(when...)
-	for _, c := range n.get("at").scalars() {
-		r.At = append(r.At, c.text)
-	}
 	switch {
 	case n.has("rate"):
 	case len(when) > 0 || len(r.At) > 0:
@@ -505,7 +496,7 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 	if d := n.get("duration_ms"); d != nil {
 		v := d.value.([2]int64)
 		r.MinNs, r.MaxNs = v[0], v[1]
-		if r.MaxNs > 0 && (r.Kind == "drop" || r.Kind == "duplicate" || r.Kind == "corrupt" || r.Kind == "reset" || onNodes(r.Kind) && !perStep(r.Kind) && r.Kind != "torn_write" || r.Kind == "clock_jump") {
+		if r.MaxNs > 0 && !fault.Lasts(fault.Kind(r.Kind)) {
 			l.idle(n.entry("duration_ms").key.position, key+".duration_ms", r.Kind+" has no duration")
 		}
 	}
@@ -550,7 +541,13 @@ func (l *loader) calls(at position, r *world.FaultRule, key string) {
 			l.fail(at, "write the call's name as strace shows it, such as fsync", "%s: %q is no name of a system call", key, shorten(c))
 		}
 	}
-	if fault.PerPacket(fault.Kind(r.Kind)) {
+	kind := fault.Kind(r.Kind)
+	for _, c := range r.At {
+		if can := fault.CallsOf(kind); fault.PerCall(kind) && callName.MatchString(c) && !slices.Contains(can, c) {
+			l.fail(at, "name some of "+strings.Join(can, ", ")+", or another kind", "%s: %s never strikes %s", key, r.Kind, c)
+		}
+	}
+	if fault.PerPacket(kind) {
 		l.fail(at, "leave out the system calls, or use a kind that strikes nodes", "%s: %s strikes packets, and no system calls", key, r.Kind)
 	}
 	if _, err := path.Match(r.Path, ""); err != nil {
@@ -561,13 +558,48 @@ func (l *loader) calls(at position, r *world.FaultRule, key string) {
 
 var callName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// condition checks a condition of a rule.
-func (l *loader) condition(at position, text, key string) {
+// condition checks a condition of a rule: one that asks for what does not exist is never true, or always.
+func (l *loader) condition(at position, r *world.FaultRule, text, key string, roles []string) {
 	if text == "" {
 		return
 	}
 	if _, err := fault.CompileCondition(text); err != nil {
 		l.fail(at, "docs/faults.md has what conditions can ask about, such as: role == \"leader\" and time_s > 5", "%s: %v", key, err)
+		return
+	}
+	asks := fault.Asked(text)
+	if len(r.At) == 0 && !fault.PerCall(fault.Kind(r.Kind)) {
+		for _, name := range []string{"call", "path"} {
+			if slices.Contains(asks.Names, name) {
+				l.fail(at, "name the system calls by `at`, or leave it out", "%s: there is a %s only where a rule has `at`", key, name)
+			}
+		}
+	}
+	var patterns []string
+	for _, p := range l.spec.LogPatterns {
+		patterns = append(patterns, p.Name)
+	}
+	for _, name := range asks.Logs {
+		if !slices.Contains(patterns, name) {
+			l.fail(at, "add it to `log_patterns:`; "+suggest(name, patterns), "%s: logs.%s: there is no log pattern %q", key, shorten(name), shorten(name))
+		}
+	}
+	for _, name := range asks.Nodes {
+		l.known(at, key, name)
+	}
+	for _, c := range asks.Compared {
+		switch c.Name {
+		case "role":
+			l.knownRole(at, c.Text, key, roles)
+		case "node", "peer":
+			if c.Text != "" {
+				l.known(at, key, c.Text)
+			}
+		case "call":
+			if len(r.At) > 0 && !slices.Contains(r.At, c.Text) {
+				l.fail(at, "compare it with one of "+strings.Join(r.At, ", "), "%s: the call is never %q, which is not among those of `at`", key, shorten(c.Text))
+			}
+		}
 	}
 }
 

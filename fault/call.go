@@ -1,5 +1,7 @@
 package fault
 
+import "slices"
+
 // Op is what a call does to a node's disk.
 type Op uint8
 
@@ -36,6 +38,27 @@ type Harm struct {
 
 // CallSteps is the number of lengths that partial_write chooses from, from all but one byte down to one.
 const CallSteps = 16
+
+// What the calls of programs are that move bytes and make them durable.
+var (
+	writing = []string{"write", "pwrite64", "writev", "pwritev", "pwritev2"}
+	moving  = []string{"sendfile", "splice", "copy_file_range"}
+	reading = []string{"read", "pread64", "readv", "preadv", "preadv2"}
+	syncing = []string{"fsync", "fdatasync"}
+)
+
+// CallsOf lists the system calls that a kind drawn by call can strike.
+func CallsOf(k Kind) []string {
+	switch k {
+	case WriteFail, PartialWrite, TornWrite:
+		return slices.Concat(writing, moving)
+	case ReadFail, ReadCorrupt:
+		return slices.Concat(reading, moving)
+	case FsyncFail: // writes to files that were opened with O_SYNC synchronise, too
+		return slices.Concat(syncing, writing)
+	}
+	return nil
+}
 
 // struckBy tells whether a kind can do something to a call.
 func (c *Call) struckBy(k Kind) bool {

@@ -71,6 +71,15 @@ func OnLinks(k Kind) bool { return k == Partition || k == Clog || k == SlowLink 
 // Instant tells whether a strike of a kind is over at once: nothing has to be undone.
 func Instant(k Kind) bool { return k == Reset }
 
+// Lasts tells whether a rule may say how long strikes of a kind, or the delays that it brings, last.
+func Lasts(k Kind) bool {
+	switch k {
+	case Drop, Duplicate, Corrupt, Reset, ClockJump:
+		return false
+	}
+	return !PerCall(k) || k == TornWrite
+}
+
 // rank is the place of k in Kinds, and len(Kinds) for unknown kinds.
 func rank(k Kind) int {
 	for i, known := range Kinds {

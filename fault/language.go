@@ -33,10 +33,14 @@ func Parse(text string) (world.FaultRule, error) {
 	seen := map[string]bool{}
 	rated := false
 	for word := s.next(); word != ""; word = s.next() {
-		if seen[word] && word != "after" {
-			return r, fmt.Errorf("%q stands twice", word)
+		clause := word
+		if word == "after" && len(s.words) > 0 && s.words[0] == "event" {
+			clause = "after event" // which may stand beside a duration
 		}
-		seen[word] = true
+		if seen[clause] {
+			return r, fmt.Errorf("%q stands twice", clause)
+		}
+		seen[clause] = true
 		var err error
 		switch word {
 		case "on":
@@ -53,14 +57,26 @@ func Parse(text string) (world.FaultRule, error) {
 			rated = true
 			r.RatePPM, err = s.rate()
 		case "for":
+			if !Lasts(Kind(r.Kind)) {
+				return r, fmt.Errorf("%s has no duration, so %q means nothing", r.Kind, "for")
+			}
 			r.MinNs, r.MaxNs, err = s.span()
 		case "by":
 			r.Least, r.Most, err = s.amount(Kind(r.Kind))
 		case "max":
+			if PerPacket(Kind(r.Kind)) {
+				return r, fmt.Errorf("%s strikes packets, which are not counted, so %q means nothing", r.Kind, "max")
+			}
 			r.Max, err = s.count("max")
 		case "one":
 			if s.next() != "way" {
-				err = fmt.Errorf("%q is followed by %q", "one", "way")
+				return r, fmt.Errorf("%q is followed by %q", "one", "way")
+			}
+			switch k := Kind(r.Kind); {
+			case PerPacket(k):
+				return r, fmt.Errorf("%s has the direction of its targets, so %q means nothing; name them as a->b", k, "one way")
+			case !OnLinks(k):
+				return r, fmt.Errorf("%s strikes nodes, which have no direction, so %q means nothing", k, "one way")
 			}
 			r.OneWay = true
 		case "shape":

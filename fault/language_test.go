@@ -57,6 +57,12 @@ func TestBadSentences(t *testing.T) {
 		{"clock_drift rate 1 by 5s", "is no drift"},
 		{"clock_drift rate 1 by 600000ppm", "the most is 500000ppm"},
 		{"crash when", "followed by a condition"},
+		{"crash after 5s after 6s", `"after" stands twice`},
+		{"crash after event 5 after event 6", `"after event" stands twice`},
+		{"pause rate 1 one way", "have no direction"},
+		{"delay rate 1 one way", "name them as a->b"},
+		{"drop rate 1 for 5s", "has no duration"},
+		{"delay rate 1 max 3", "not counted"},
 	} {
 		if r, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v; want %q", c.text, r, err, c.want)

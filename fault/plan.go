@@ -254,6 +254,11 @@ func (r *Rule) check() error {
 	case len(r.At) > 0 && PerPacket(r.Kind):
 		return fmt.Errorf("fault %s: it strikes packets, and no system calls", r.Kind)
 	}
+	for _, call := range r.At {
+		if PerCall(r.Kind) && !slices.Contains(CallsOf(r.Kind), call) {
+			return fmt.Errorf("fault %s: it never strikes %s, but %s", r.Kind, call, strings.Join(CallsOf(r.Kind), ", "))
+		}
+	}
 	return nil
 }
 

@@ -38,18 +38,28 @@ func (*Engine) Inspect(spec *world.Spec, o engine.Options) error {
 		}
 		all = append(all, x.mistakes...)
 	}
-	for _, r := range spec.Faults.Rules {
-		for _, call := range r.At {
-			if _, ok := kernel.CallNumber(call); !ok {
-				all = append(all, engine.Mistake{Part: engine.PartFault, Name: strings.Join(r.At, ","),
-					Problem: fmt.Sprintf("there is no system call %q, or worlds do not have it", call), Remedy: "write its name as strace shows it, such as fsync"})
-			}
-		}
+	for i := range spec.Faults.Rules {
+		all = append(all, atCalls(&spec.Faults.Rules[i])...)
 	}
 	if len(all) > 0 {
 		return all
 	}
 	return nil
+}
+
+// atCalls finds the system calls at which a rule can never strike.
+func atCalls(r *world.FaultRule) (all engine.Mistakes) {
+	wrong := func(remedy, problem string, args ...any) {
+		all = append(all, engine.Mistake{Part: engine.PartFault, Name: strings.Join(r.At, ","), Problem: fmt.Sprintf(problem, args...), Remedy: remedy})
+	}
+	for _, call := range r.At {
+		if why := kernel.Unwatched(call); why != "" {
+			wrong("name a call as strace shows it, such as fsync", "a rule cannot strike at %q: %s", call, why)
+		} else if r.Path != "" && !kernel.AboutFiles(call) {
+			wrong("leave out the pattern of files, or name calls on files, such as fsync", "%s is not about a file whose name is known, so none matches %q", call, r.Path)
+		}
+	}
+	return all
 }
 
 // inspection looks at one node, in a world of its own.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,7 +130,7 @@ func (w *World) boot() error {
 		}
 	}
 	if unknown := k.WatchCalls(plan.Entries()); len(unknown) > 0 {
-		return fmt.Errorf("faults strike at %s, which is no system call", strings.Join(unknown, ", "))
+		return fmt.Errorf("faults strike at %s, at which worlds never stop", strings.Join(unknown, ", "))
 	}
 	k.Entering = w.entering
 	return nil
@@ -144,6 +145,12 @@ func (w *World) nodeID(name string) kernel.NodeID {
 	return -1
 }
 
+// asksForMemory tells whether faults strike calls that ask for memory, or at them.
+func asksForMemory(f *world.Faults) bool {
+	return f.Strikes(string(fault.MemoryPressure)) ||
+		slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return slices.ContainsFunc(r.At, kernel.Growing) })
+}
+
 // addNode makes one machine: its kit, its tree, its place in the network.
 func (w *World) addNode(n *world.Node) error {
 	kit, err := host.NewKit()
@@ -151,7 +158,7 @@ func (w *World) addNode(n *world.Node) error {
 		return err
 	}
 	k := w.kernel
-	kit.Memory = n.Role == world.Server && w.spec.Faults.Enabled && w.spec.Faults.Strikes(string(fault.MemoryPressure))
+	kit.Memory = n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
 	k.Handles.Kits = append(k.Handles.Kits, kit)
 	node := &kernel.Node{
 		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, Driver: n.Role != world.Server,

@@ -220,11 +220,35 @@ time.sleep(1000)
 	}
 }
 
-// A call that does not exist is the user's mistake, and found before anything runs.
-func TestRulesAtUnknownCalls(t *testing.T) {
-	err := native.New().Inspect(ruled(t, idle, idle, "crash on n1 at fsnc"), engine.Options{})
-	var mistakes engine.Mistakes
-	if !errors.As(err, &mistakes) || len(mistakes) != 1 || mistakes[0].Part != engine.PartFault || mistakes[0].Name != "fsnc" {
-		t.Errorf("%v", err)
+// A call at which worlds never stop, or that is about no file, is the user's mistake, and found before anything runs.
+func TestRulesAtImpossibleCalls(t *testing.T) {
+	for _, c := range []struct{ rule, name, want string }{
+		{"crash on n1 at fsnc", "fsnc", "no such system call"},
+		{"crash on n1 at clock_gettime", "clock_gettime", "vDSO"},
+		{"pause on n1 at fsync, munmap", "fsync,munmap", "do not stop"},
+		{"crash on n1 at nanosleep of *.wal", "nanosleep", "not about a file"},
+	} {
+		err := native.New().Inspect(ruled(t, idle, idle, c.rule), engine.Options{})
+		var mistakes engine.Mistakes
+		if !errors.As(err, &mistakes) || len(mistakes) != 1 || mistakes[0].Part != engine.PartFault || mistakes[0].Name != c.name || !strings.Contains(mistakes[0].Problem, c.want) {
+			t.Errorf("%s: %v", c.rule, err)
+		}
+	}
+}
+
+// Calls that worlds usually leave to the machine stop where a rule wants to strike at them; files are known by their
+// descriptors, too.
+func TestRulesAtCallsThatStop(t *testing.T) {
+	const grower = `import mmap, os, time
+time.sleep(0.2)
+for i in range(3): mmap.mmap(-1, 1 << 24, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+f = os.open('/state', os.O_CREAT | os.O_RDWR); os.posix_fallocate(f, 0, 4096); os.lseek(f, 0, 0); os.close(f)
+time.sleep(1000)
+`
+	for _, rule := range []string{"mmap", "fallocate of /state", "lseek of /state", "close of state"} {
+		_, _, out := play(t, ruled(t, grower, idle, "pause on n1 at "+rule+" for 100ms max 1"))
+		if e := out.Ledger.Entries[0]; e.Delivered != 1 || e.Observed != 1 {
+			t.Errorf("at %s: %+v", rule, e)
+		}
 	}
 }

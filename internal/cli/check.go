@@ -242,6 +242,9 @@ func (j *judging) chosen(all []world.Property, file string) ([]world.Property, e
 	for _, name := range j.properties {
 		i := slices.IndexFunc(all, func(p world.Property) bool { return p.Name == name })
 		if i < 0 {
+			if len(all) == 0 {
+				return nil, fmt.Errorf("--property: %s has no property %q, and no other", file, name)
+			}
 			var names []string
 			for _, p := range all {
 				names = append(names, fmt.Sprintf("%q", p.Name))

@@ -4,24 +4,59 @@ package kernel
 
 import (
 	"path"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// WatchCalls has Entering told of system calls. It returns the names that no call has.
+// WatchCalls has Entering told of system calls. It returns the names of calls that it never sees.
 func (k *Kernel) WatchCalls(names []string) (unknown []string) {
 	for _, name := range names {
-		nr, ok := CallNumber(name)
-		if !ok {
+		if Unwatched(name) != "" {
 			unknown = append(unknown, name)
 			continue
 		}
+		nr, _ := CallNumber(name)
 		if k.watched == nil {
 			k.watched = make([]bool, len(table))
 		}
 		k.watched[nr] = true
 	}
 	return unknown
+}
+
+// growing are the calls that ask for memory: they stop only where somebody wants to know.
+var growing = []string{"brk", "mmap", "mprotect", "mremap"}
+
+// Growing tells whether a call asks for memory.
+func Growing(name string) bool { return slices.Contains(growing, name) }
+
+// Unwatched says why WatchCalls never sees a call of programs, or nothing.
+func Unwatched(name string) string {
+	switch name {
+	case "clock_gettime", "gettimeofday", "time", "getcpu":
+		return "programs do without the call: they read clocks and CPUs by the vDSO"
+	case "munmap", "madvise", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "arch_prctl":
+		return "worlds leave the call to the machine's kernel, and do not stop at it"
+	}
+	if _, ok := CallNumber(name); !ok {
+		return "there is no such system call, or worlds do not have it"
+	}
+	return ""
+}
+
+// AboutFiles tells whether the name of a file can be told at a call.
+func AboutFiles(name string) bool {
+	nr, ok := CallNumber(name)
+	_, named := pathAt[uint64(nr)]
+	return ok && (named || table[nr].descriptor || opened[uint64(nr)])
+}
+
+// opened are the calls whose first argument is an open file, besides those that are known by it to people.
+var opened = map[uint64]bool{
+	unix.SYS_PREADV2: true, unix.SYS_PWRITEV2: true, unix.SYS_CLOSE: true, unix.SYS_FSTAT: true, unix.SYS_LSEEK: true, unix.SYS_FLOCK: true, unix.SYS_FCNTL: true,
+	unix.SYS_FALLOCATE: true, unix.SYS_SYNC_FILE_RANGE: true, unix.SYS_SYNCFS: true, unix.SYS_GETDENTS64: true, unix.SYS_FCHMOD: true, unix.SYS_FCHOWN: true,
+	unix.SYS_FSTATFS: true, unix.SYS_FCHDIR: true, unix.SYS_COPY_FILE_RANGE: true, unix.SYS_SPLICE: true,
 }
 
 // CallNumber is the number of the system call of a name, if the engine knows it.
@@ -54,7 +89,7 @@ func (k *Kernel) subject(t *Thread) string {
 	c := &t.Call
 	at, ok := pathAt[c.Nr]
 	if !ok {
-		if !table[c.Nr].descriptor {
+		if !table[c.Nr].descriptor && !opened[c.Nr] {
 			return ""
 		}
 		if f := k.file(t, c.Args[0]); f != nil && (f.Inode != 0 || f.Kind == FileSynth) {
