@@ -29,11 +29,13 @@ func refuted(v engine.Verdict, key string, ops []placed, failed []history.Operat
 	v.Reason = fmt.Sprintf("not linearizable: %s", complaint(last, shown, source))
 	v.Event, v.TimeNs = culprit.op.Return, culprit.op.ReturnTimeNs
 	v.Evidence = append(v.Evidence, fmt.Sprintf("key %q: %d of its %d operations conflict:", key, len(shown), len(ops)))
-	for i, p := range shown {
-		if i == MaxEvidence {
-			v.Evidence = append(v.Evidence, fmt.Sprintf("  and %d more", len(shown)-i))
-			break
-		}
+	listed := shown
+	if more := len(shown) - MaxEvidence; more > 0 { // what is near the conflict tells most
+		v.Evidence = append(v.Evidence, fmt.Sprintf("  %d more before these", more))
+		listed = slices.DeleteFunc(slices.Clone(shown[more-1:]), func(p placed) bool { return p.from == culprit.from })
+		listed = append(listed[len(listed)-(MaxEvidence-1):], last)
+	}
+	for _, p := range listed {
 		v.Evidence = append(v.Evidence, "  "+describe(p))
 	}
 	if source != nil {
@@ -50,19 +52,30 @@ func refuted(v engine.Verdict, key string, ops []placed, failed []history.Operat
 }
 
 // firstConflict finds the earliest completion at which the history is no longer linearizable, and the history up to
-// there. Linearizability is closed under prefixes, so a binary search finds it; what had not completed is pending.
+// there. Linearizability is closed under prefixes, so a binary search finds it; what had not completed is pending. Most
+// often the operations that are known to be in each other's way tell the place, and two looks prove it.
 func firstConflict(ops []placed, b *linear.Budget) (placed, []placed) {
 	done := slices.DeleteFunc(slices.Clone(ops), func(p placed) bool { return p.op.Return == history.Pending })
 	slices.SortFunc(done, func(x, y placed) int { return cmp.Compare(x.op.Return, y.op.Return) })
-	i, _ := slices.BinarySearchFunc(done, linear.Illegal, func(p placed, _ linear.Answer) int {
+	upTo := func(i int) []placed { return until(ops, int64(done[i].op.Return)) }
+	illegal := func(i int) bool { return search(upTo(i), b) == linear.Illegal }
+	last := len(done) - 1 // whatever the budget leaves open, the conflict is there in the end
+	if event, known := orderless(ops, b); known {
+		at, _ := slices.BinarySearchFunc(done, event, func(p placed, event uint64) int { return cmp.Compare(p.op.Return, event) })
+		if at < last && illegal(at) {
+			last = at
+		}
+		if at == last && at > 0 && search(upTo(at-1), b) == linear.Legal {
+			return done[last], upTo(last)
+		}
+	}
+	i, _ := slices.BinarySearchFunc(done[:last], linear.Illegal, func(p placed, _ linear.Answer) int {
 		if search(until(ops, int64(p.op.Return)), b) == linear.Illegal {
 			return 0
 		}
 		return -1
 	})
-	// When the budget ended the search early, the last completion stands for the whole history.
-	i = min(i, len(done)-1)
-	return done[i], until(ops, int64(done[i].op.Return))
+	return done[i], upTo(i)
 }
 
 // until is the history up to an event: what was called later is unknown, what returned later is pending.
@@ -84,25 +97,25 @@ func until(ops []placed, event int64) []placed {
 	return out
 }
 
-// smallest leaves out what the conflict does not need, first in large pieces and then in ever smaller ones (delta
-// debugging: Zeller and Hildebrandt, TSE 2002).
+// smallest leaves out what the conflict does not need: first all but the operations that are known to be in each
+// other's way, or else all that is far before the culprit, and then of the rest large pieces and ever smaller ones (delta
+// debugging: Zeller and Hildebrandt, TSE 2002). When the budget ends, what is left is shown.
 func smallest(culprit placed, ops []placed, b *linear.Budget) []placed {
 	ops = slices.Clone(ops)
 	slices.SortFunc(ops, func(x, y placed) int { return cmp.Compare(x.from, y.from) })
+	ops = near(culprit, ops, b)
 	plain := !slices.ContainsFunc(ops, func(p placed) bool { return !p.simple })
 	stays := func(p placed) bool { return p.from == culprit.from || p.call.kind != read && !plain }
-	work := 0
 	for size := (len(ops) + 1) / 2; size > 0; size /= 2 {
 		for again := true; again; {
 			again = false
-			for i := 0; i < len(ops) && b.Reached == ""; {
+			for i := 0; i < len(ops); {
 				end := min(i+size, len(ops))
 				if !slices.ContainsFunc(ops[i:end], func(p placed) bool { return !stays(p) }) {
 					i = end
 					continue
 				}
-				// A search that gets by without steps still reads all operations.
-				if work += len(ops); work > maxReductionWork {
+				if !b.SpendAll(len(ops)) {
 					return ops
 				}
 				rest := without(ops, i, end, culprit)
@@ -120,8 +133,58 @@ func smallest(culprit placed, ops []placed, b *linear.Budget) []placed {
 	return ops
 }
 
-// maxReductionWork bounds the operations that smallest looks at, all rounds together.
-const maxReductionWork = 20_000_000
+// near is the part of a history that still conflicts and that the culprit is in: the operations that are in each other's
+// way, if that is known, or those of the shortest time before the culprit that shows it. Operations are in order of calls.
+func near(culprit placed, ops []placed, b *linear.Budget) []placed {
+	few := opposed(ops, b)
+	if len(few) < len(ops) && slices.ContainsFunc(few, func(p placed) bool { return p.from == culprit.from }) && search(few, b) == linear.Illegal {
+		return few
+	}
+	const first = 16
+	for n := first; n < len(ops); n *= 2 {
+		if rest := without(ops, 0, len(ops)-n, culprit); search(rest, b) == linear.Illegal {
+			return rest
+		}
+	}
+	return ops
+}
+
+// opposed are the operations of an illegal history that are known to be in each other's way: those of one or two values,
+// where each was written once. Where nothing is known there are none.
+func opposed(ops []placed, b *linear.Budget) []placed {
+	tight := tighten(ops)
+	accesses, count, ok := asAccesses(tight)
+	if !ok || !b.SpendAll(len(tight)) {
+		return nil
+	}
+	_, values, _ := linear.Zones(accesses, count)
+	in := map[int64]bool{} // by call
+	for i, a := range accesses {
+		if slices.Contains(values, a.Value) {
+			in[tight[i].from] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(ops), func(p placed) bool { return !in[p.from] })
+}
+
+// orderless is the event of a completion at which an illegal history certainly has no order left, though perhaps not the
+// first one.
+func orderless(ops []placed, b *linear.Budget) (event uint64, known bool) {
+	if few := opposed(ops, b); len(few) > 0 && len(few) < len(ops) {
+		culprit, _ := firstConflict(few, b)
+		return culprit.op.Return, true
+	}
+	tight := tighten(ops)
+	if !b.SpendAll(len(tight)) {
+		return 0, false
+	}
+	list, classes := asOps(tight)
+	answer, at := linear.Search(list, modelOf(step, classes), b)
+	if answer != linear.Illegal || at < 0 || tight[at].op.Return == history.Pending {
+		return 0, false
+	}
+	return tight[at].op.Return, true
+}
 
 // without is ops without those of [from, to) that may go: if the rest is illegal, so was the whole. Reads may go, since
 // they change nothing. A write may go when no remaining read returned its value, and a delete when none found nothing:

@@ -25,7 +25,7 @@ const (
 	MaxBytes = 512 << 20
 	MaxWall  = 2 * time.Minute
 	// MaxEvidenceSteps bounds the search for the smallest conflict inside a history that is known to be violated.
-	MaxEvidenceSteps = 2_000_000
+	MaxEvidenceSteps = 5_000_000
 	// MinOkPPM is the least share of judged operations that must have succeeded, in parts per million.
 	MinOkPPM = 10_000
 )
@@ -291,13 +291,26 @@ func search(ops []placed, b *linear.Budget) linear.Answer {
 
 // unambiguous decides keys that are only written and read, each value being written once.
 func unambiguous(ops []placed, b *linear.Budget) (linear.Answer, bool) {
+	accesses, count, ok := asAccesses(ops)
+	if !ok {
+		return linear.Undecided, false
+	}
+	answer, _, ok := linear.Zones(accesses, count)
+	if ok && !b.SpendAll(len(ops)) {
+		return linear.Undecided, true
+	}
+	return answer, ok
+}
+
+// asAccesses puts the operations of a key that is only written and read in terms of values, which it counts.
+func asAccesses(ops []placed) (accesses []linear.Access, count int, ok bool) {
 	for i := range ops {
 		if !ops[i].simple || ops[i].call.kind == remove {
-			return linear.Undecided, false
+			return nil, 0, false
 		}
 	}
 	values := map[string]int32{}
-	accesses := make([]linear.Access, len(ops))
+	accesses = make([]linear.Access, len(ops))
 	for i := range ops {
 		p := &ops[i]
 		a := linear.Access{Write: p.call.kind == write, Call: p.from, Return: p.to}
@@ -315,11 +328,7 @@ func unambiguous(ops []placed, b *linear.Budget) (linear.Answer, bool) {
 		}
 		accesses[i] = a
 	}
-	answer, _, ok := linear.Zones(accesses, len(values)+1)
-	if ok && !b.SpendAll(len(ops)) {
-		return linear.Undecided, true
-	}
-	return answer, ok
+	return accesses, len(values) + 1, true
 }
 
 type stepFunc func(state, call, reply) (bool, state)

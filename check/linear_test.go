@@ -673,3 +673,40 @@ func TestOperationsBesideKeys(t *testing.T) {
 		}
 	}
 }
+
+// The evidence of a long history is as small as that of a short one: what is far from the conflict goes at once, whether
+// each value was written once or many times.
+func TestEvidenceOfALongHistory(t *testing.T) {
+	const rounds = 25_000
+	for name, values := range map[string]int{"once": rounds, "again and again": 97} {
+		t.Run(name, func(t *testing.T) {
+			var events []history.Event
+			add := func(client string, typ history.Type, op, input, output string) {
+				events = append(events, history.Event{Number: uint64(len(events) + 1), Client: client, Type: typ, Op: op, Key: "k", Input: input, Output: output, Found: output != ""})
+			}
+			for i := range rounds {
+				v := fmt.Sprint("v", i%values)
+				add("a", history.Invoke, "put", v, "")
+				add("b", history.Invoke, "get", "", "")
+				add("a", history.Ok, "put", "", "")
+				add("b", history.Ok, "get", "", v)
+			}
+			add("b", history.Invoke, "get", "", "")
+			add("b", history.Ok, "get", "", "v7")
+			v := linearizable(property(), events)
+			var n, of int
+			if v.Status != engine.Violated || len(v.Evidence) == 0 {
+				t.Fatalf("%s: %s", v.Status, v.Reason)
+			}
+			if _, err := fmt.Sscanf(v.Evidence[0], `key "k": %d of its %d operations conflict:`, &n, &of); err != nil {
+				t.Fatal(err)
+			}
+			if most := 4 + rounds/values; n > most || v.Event != uint64(len(events)) {
+				t.Fatalf("%d of %d operations, want %d at most; event %d of %d:\n%s", n, of, most, v.Event, len(events), strings.Join(v.Evidence, "\n"))
+			}
+			if last := v.Evidence[min(n, MaxEvidence+1)]; !strings.Contains(last, `get -> "v7"`) {
+				t.Fatalf("the last operation that is shown is not the culprit: %s", last)
+			}
+		})
+	}
+}
