@@ -209,8 +209,15 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 			v.Event, v.TimeNs = o.Return, o.ReturnTimeNs
 			v.Reason = fmt.Sprintf("key %q: %s", key, text)
 			for _, o := range []history.Operation{*lost, o} {
-				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s %s -> %s; returned at %s (event %d)", seconds(o.CallTimeNs), o.Call,
-					o.Client, o.Op, shorten(o.Input), shorten(o.Output), seconds(o.ReturnTimeNs), o.Return))
+				what := fmt.Sprintf("%s %s was acknowledged", o.Op, shorten(o.Input))
+				switch s := sort(o.Op); {
+				case s == look:
+					what = fmt.Sprintf("%s returned %s", o.Op, returned(o))
+				case s == take && verbs == nil:
+					what = fmt.Sprintf("%s was acknowledged", o.Op)
+				}
+				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s at %s (event %d)", seconds(o.CallTimeNs), o.Call, o.Client, what,
+					seconds(o.ReturnTimeNs), o.Return))
 			}
 			return v
 		}
@@ -277,9 +284,17 @@ func replaced(changes []history.Operation, look history.Operation, sort func(str
 			return nil, ""
 		}
 	}
-	what := valueOf(look)
-	if look.Found {
-		what = shorten(look.Output)
+	asked := changes[last].Op
+	if sort(asked) == put {
+		asked += " " + shorten(changes[last].Input)
 	}
-	return &changes[last], fmt.Sprintf("%s %s was acknowledged, and a read at the end returned %s", changes[last].Op, shorten(changes[last].Input), what)
+	return &changes[last], fmt.Sprintf("%s was acknowledged, and a read at the end returned %s", asked, returned(look))
+}
+
+// returned is what a read gave: nothing, or a value that may be empty.
+func returned(look history.Operation) string {
+	if !look.Found && look.Output == "" {
+		return "nothing"
+	}
+	return shorten(look.Output)
 }

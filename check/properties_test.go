@@ -222,3 +222,20 @@ func TestMonotonicAgreesWithTheSlowTwin(t *testing.T) {
 		t.Fatal(count)
 	}
 }
+
+// The evidence of a loss tells in words what was acknowledged and what was read.
+func TestDurabilityInWords(t *testing.T) {
+	for short, want := range map[string]string{
+		"a:put=1 a! b:get b!-": `key "k": put "1" was acknowledged, and a read at the end returned nothing
+0.001000 s (event 1) client a: put "1" was acknowledged at 0.002000 s (event 2)
+0.003000 s (event 3) client b: get returned nothing at 0.004000 s (event 4)`,
+		"a:put=1 a! a:delete a! b:get b!1": `key "k": delete was acknowledged, and a read at the end returned "1"
+0.003000 s (event 3) client a: delete was acknowledged at 0.004000 s (event 4)
+0.005000 s (event 5) client b: get returned "1" at 0.006000 s (event 6)`,
+	} {
+		v := durable(&world.Property{Check: world.Check{Type: world.Durability}}, events(t, short))
+		if got := v.Reason + "\n" + strings.Join(v.Evidence, "\n"); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}

@@ -289,6 +289,7 @@ func (w *fake) Outcome() *engine.Outcome {
 	o.Ledger = w.plan.Ledger
 	o.LogCounts = map[string]uint64{}
 	for _, p := range w.spec.LogPatterns {
+		o.LogCounts[p.Name] = 0
 		for _, l := range w.out.Log {
 			if strings.Contains(l.Text, p.Pattern) {
 				o.LogCounts[p.Name]++

@@ -60,6 +60,7 @@ func newDirector(spec *world.Spec, plan *fault.Plan) *director {
 	d.jobs = compileJobs(spec)
 	for _, p := range spec.LogPatterns {
 		d.patterns = append(d.patterns, regexp.MustCompile(p.Pattern))
+		d.Counts[p.Name] = 0 // what never matches is counted too
 	}
 	return d
 }

@@ -167,9 +167,12 @@ tell(False); time.sleep(2); tell(True); time.sleep(1000)
 func TestHandlingCounts(t *testing.T) {
 	sign := func(rule string) uint64 {
 		spec := ruled(t, leader, follower, rule)
-		spec.LogPatterns = []world.LogPattern{{Name: "alive", Pattern: "^still"}}
+		spec.LogPatterns = []world.LogPattern{{Name: "alive", Pattern: "^still"}, {Name: "never", Pattern: "^never written"}}
 		spec.Faults.Handling = []world.Handling{{Kind: "pause", Log: "alive"}}
 		_, _, out := play(t, spec)
+		if n, listed := out.LogCounts["never"]; n != 0 || !listed {
+			t.Errorf("a pattern that never matches has to be listed with 0: %v", out.LogCounts)
+		}
 		return out.Ledger.Entries[0].Handled
 	}
 	if n := sign("pause on n2 after 2500ms max 1 for 1s"); n != 2 {

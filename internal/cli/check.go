@@ -332,6 +332,12 @@ func (j *judging) read(name string) ([]history.Event, error) {
 		in = f
 	}
 	b := bufio.NewReader(in)
+	const mark = "\ufeff" // of byte order, with which some editors begin a file
+	if start, _ := b.Peek(len(mark)); string(start) == mark {
+		b.Discard(len(mark))
+	} else if len(start) > 1 && (start[0] == 0xff && start[1] == 0xfe || start[0] == 0xfe && start[1] == 0xff) {
+		return nil, fmt.Errorf("%s: it is UTF-16; save it as UTF-8", name)
+	}
 	edn := j.edn || filepath.Ext(name) == ".edn" || looksLikeEDN(b)
 	var events []history.Event
 	var err error
