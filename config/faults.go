@@ -35,7 +35,7 @@ var presets = map[string][]world.FaultRule{
 	"moderate": {
 		{Kind: "partition", RatePPM: 100, MinNs: 1e9, MaxNs: 5e9},
 		{Kind: "clog", RatePPM: 30, MinNs: 500e6, MaxNs: 3e9},
-		{Kind: "slow_link", RatePPM: 30, MinNs: 1e9, MaxNs: 5e9, LatencyNs: 100e6, JitterNs: 50e6, BandwidthBytes: 125_000},
+		{Kind: "slow_link", RatePPM: 30, MinNs: 1e9, MaxNs: 5e9},
 		{Kind: "delay", RatePPM: 20_000, MinNs: 5e6, MaxNs: 50e6},
 		{Kind: "drop", RatePPM: 5_000},
 		{Kind: "reset", RatePPM: 30},
@@ -45,7 +45,7 @@ var presets = map[string][]world.FaultRule{
 	"chaos": {
 		{Kind: "partition", RatePPM: 500, MinNs: 1e9, MaxNs: 8e9},
 		{Kind: "clog", RatePPM: 150, MinNs: 500e6, MaxNs: 5e9},
-		{Kind: "slow_link", RatePPM: 150, MinNs: 1e9, MaxNs: 8e9, LatencyNs: 100e6, JitterNs: 50e6, BandwidthBytes: 125_000},
+		{Kind: "slow_link", RatePPM: 150, MinNs: 1e9, MaxNs: 8e9},
 		{Kind: "delay", RatePPM: 100_000, MinNs: 5e6, MaxNs: 200e6},
 		{Kind: "drop", RatePPM: 20_000},
 		{Kind: "corrupt", RatePPM: 5_000},
@@ -55,29 +55,6 @@ var presets = map[string][]world.FaultRule{
 		{Kind: "slow_disk", RatePPM: 300, MinNs: 500e6, MaxNs: 5e9, Least: 5e6, Most: 100e6},
 		{Kind: "clock_skew", RatePPM: 300, MinNs: 1e9, MaxNs: 10e9, Least: 10e6, Most: 500e6},
 	},
-}
-
-// perStep tells the kinds whose rate is by time step; the others are by packet or call.
-func perStep(kind string) bool {
-	switch kind {
-	case "partition", "clog", "slow_link", "reset", "dns_fail", "crash", "power_loss", "pause", "disk_full", "slow_disk", "memory_pressure", "oom", "clock_skew", "clock_jump", "clock_drift":
-		return true
-	}
-	return false
-}
-
-// directed tells the kinds that strike links once a time step, in both directions or in one.
-func directed(kind string) bool {
-	return kind == "partition" || kind == "clog" || kind == "slow_link" || kind == "reset"
-}
-
-// onNodes tells the kinds that strike nodes and not links.
-func onNodes(kind string) bool {
-	switch kind {
-	case "partition", "clog", "slow_link", "reset", "delay", "drop", "duplicate", "reorder", "corrupt":
-		return false
-	}
-	return true
 }
 
 // knob is one kind of fault in the groups network, disk, process and clock: the key of its rate and of its duration.
@@ -221,7 +198,7 @@ func (l *loader) knob(n *node, k *knob, rules []world.FaultRule) (world.FaultRul
 	for _, p := range presets[l.spec.Faults.Mode] {
 		if p.Kind == k.kind && !slices.ContainsFunc(rules, func(o world.FaultRule) bool { return o.Kind == k.kind }) {
 			r = p
-			if perStep(k.kind) {
+			if !fault.Steady(fault.Kind(k.kind)) {
 				r.RatePPM = scale(r.RatePPM, l.spec.TimeStepNs)
 			}
 		}
@@ -383,9 +360,9 @@ func (l *loader) delay(group *node, r *world.FaultRule) {
 
 // slowLink reads what a slow link adds; the keys are those of links, behind a prefix.
 func (l *loader) slowLink(n *node, prefix, at string, r *world.FaultRule) {
-	r.LatencyNs = valueOr(n.get(prefix+"latency_ms"), int64(100e6))
-	r.JitterNs = valueOr(n.get(prefix+"jitter_ms"), int64(50e6))
-	r.BandwidthBytes = valueOr(n.get(prefix+"bandwidth_bytes"), int64(125_000))
+	r.LatencyNs = valueOr(n.get(prefix+"latency_ms"), fault.UsualSlow.LatencyNs)
+	r.JitterNs = valueOr(n.get(prefix+"jitter_ms"), fault.UsualSlow.JitterNs)
+	r.BandwidthBytes = valueOr(n.get(prefix+"bandwidth_bytes"), fault.UsualSlow.Bandwidth)
 	for _, key := range []string{"latency_ms", "jitter_ms", "bandwidth_bytes"} {
 		switch key = prefix + key; {
 		case !n.has(key):
@@ -507,10 +484,10 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 			l.idle(n.entry(name).key.position, key+"."+name, r.Kind+" has no such amount")
 		}
 	}
-	if r.OneWay && !directed(r.Kind) {
+	if r.OneWay && !fault.OnLinks(fault.Kind(r.Kind)) {
 		l.idle(n.entry("one_way").key.position, key+".one_way", "only partition, clog, slow_link and reset have a direction; name targets as a->b")
 	}
-	if r.Max > 0 && !onNodes(r.Kind) && !perStep(r.Kind) {
+	if r.Max > 0 && fault.PerPacket(fault.Kind(r.Kind)) {
 		l.idle(n.entry("max").key.position, key+".max", "faults per packet are not counted")
 	}
 	for _, t := range n.get("targets").scalars() {
@@ -706,7 +683,7 @@ func (l *loader) faultTarget(at position, name, kind, key string) bool {
 	var link bool
 	switch a, b, arrow := strings.Cut(name, "->"); {
 	case l.node(name) != nil:
-		if onNodes(kind) && l.node(name).spec.Role == world.Client {
+		if fault.OnNode(fault.Kind(kind)) && l.node(name).spec.Role == world.Client {
 			l.fail(at, "name a server, or give the node `role: server`", "%s: %s is a client, and %s strikes servers only", key, name, kind)
 			return false
 		}
@@ -727,7 +704,7 @@ func (l *loader) faultTarget(at position, name, kind, key string) bool {
 	switch {
 	case !link:
 		l.fail(at, "links are written a-b or a->b; "+suggest(name, l.nodeNames()), "%s: there is no node or link %q", key, shorten(name))
-	case onNodes(kind):
+	case fault.OnNode(fault.Kind(kind)):
 		l.fail(at, "name a server", "%s: %q is a link, and %s strikes nodes", key, name, kind)
 		return false
 	}

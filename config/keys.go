@@ -504,11 +504,10 @@ var debug = of(
 	field{name: "snapshot_interval", shape: anyOf(aText), idle: "worlds are not copied yet; replay runs from the start"},
 )
 
-// Kinds of faults, with the words of package fault; a test compares them.
-var (
-	kinds = []string{"partition", "clog", "slow_link", "delay", "drop", "corrupt", "duplicate", "reorder", "reset", "dns_fail",
-		"crash", "power_loss", "pause",
-		"write_fail", "read_fail", "partial_write", "fsync_fail", "torn_write", "read_corrupt", "disk_full", "slow_disk",
-		"memory_pressure", "oom",
-		"clock_skew", "clock_jump", "clock_drift"}
-)
+// kinds are the words for kinds of faults.
+var kinds = func() (words []string) {
+	for _, k := range fault.Kinds {
+		words = append(words, string(k))
+	}
+	return words
+}()

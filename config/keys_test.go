@@ -148,7 +148,7 @@ func TestTablesAreComplete(t *testing.T) {
 	}
 }
 
-// The kinds of faults are those of package fault, which config does not import.
+// Configurations name all kinds of faults that package fault can plan.
 func TestKindsOfFaults(t *testing.T) {
 	var have []string
 	for _, k := range fault.Kinds {

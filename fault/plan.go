@@ -68,8 +68,8 @@ type Slow struct {
 	Bandwidth int64 // bytes a second; 0 is unlimited
 }
 
-// usualSlow is a slow link when its rule says nothing: a bad line across a continent.
-var usualSlow = Slow{LatencyNs: 100_000_000, JitterNs: 50_000_000, Bandwidth: 125_000}
+// UsualSlow is a slow link when its rule says nothing: a bad line across a continent.
+var UsualSlow = Slow{LatencyNs: 100_000_000, JitterNs: 50_000_000, Bandwidth: 125_000}
 
 // Rates are the faults per packet on one direction between two nodes, in parts per million of packets.
 type Rates struct {
@@ -173,7 +173,7 @@ func New(spec *world.Spec) (*Plan, error) {
 		}
 		rule.MinNs, rule.MaxNs = bounds(kind, r.MinNs, r.MaxNs)
 		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {
-			rule.Slow = usualSlow
+			rule.Slow = UsualSlow
 		}
 		rule.Least, rule.Most = r.Least, max(r.Least, r.Most)
 		names := r.Targets

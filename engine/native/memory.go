@@ -41,7 +41,8 @@ func (w *World) outOfMemory(i int) error {
 	node := k.Nodes[i]
 	id := node.Leak.Fault
 	node.Leak = kernel.Leak{}
-	k.Cause = net.FaultRef{Kind: fault.OOM, ID: id}
+	cause := net.FaultRef{Kind: fault.OOM, ID: id}
+	k.Cause = cause
 	killed, ok := k.KillLargest(kernel.NodeID(i), id)
 	k.Cause = net.FaultRef{}
 	if !ok {
@@ -56,9 +57,7 @@ func (w *World) outOfMemory(i int) error {
 	if p := k.Procs[s.Main]; s.Status != running || p != nil && !p.Zombie {
 		return nil
 	}
-	k.Cause = net.FaultRef{Kind: fault.OOM, ID: id}
-	k.Restarts(kernel.NodeID(i))
-	k.Cause = net.FaultRef{}
+	k.Restarts(kernel.NodeID(i), cause)
 	s.Healthy, s.NextNs = false, never
 	delete(w.director.Roles, node.Name)
 	if !w.restarts(i, 128+int(unix.SIGKILL)) {

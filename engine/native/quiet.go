@@ -82,10 +82,7 @@ func (w *World) hush(now int64) error {
 		w.setRates()
 		d.NextStep = max(q.StepNs, now+max(w.spec.TimeStepNs, 1))
 		if d.Plan.Harms() { // they strike at once: what was healed no longer is
-			d.Healed = 0
-			for i := range d.Probes {
-				d.Probes[i].Heal = 0
-			}
+			d.unheal()
 		}
 	}
 	return nil

@@ -68,10 +68,7 @@ func (w *World) deliver(actions []fault.Action) error {
 			reset = w.reset(a) || reset
 			continue
 		}
-		d.Healed = 0
-		for i := range d.Probes { // the next heal is what counts now
-			d.Probes[i].Heal = 0
-		}
+		d.unheal()
 		event := w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target)
 		d.Plan.Ledger.Delivered(a, event)
 		w.probeSoon()
@@ -201,6 +198,14 @@ func (w *World) healed(now int64) {
 	d.Heals = append(d.Heals, now)
 	d.Healed = now
 	w.awaitLife(now)
+}
+
+// unheal makes the last heal void, as a fault strikes: the next one is what counts.
+func (d *director) unheal() {
+	d.Healed = 0
+	for i := range d.Probes {
+		d.Probes[i].Heal = 0
+	}
 }
 
 // setRates tells the network which packets suffer, and the nodes whether calls on their disks do.

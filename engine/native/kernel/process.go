@@ -733,7 +733,7 @@ func (k *Kernel) reap(p *Proc) {
 
 // KillNode ends every process of a node at once, as kill -9 does.
 func (k *Kernel) KillNode(id NodeID) {
-	k.Restarts(id)
+	k.Restarts(id, k.Cause)
 	for len(k.Nodes[id].Procs) > 0 {
 		alive := false
 		for _, pid := range slices.Clone(k.Nodes[id].Procs) {
@@ -751,11 +751,11 @@ func (k *Kernel) KillNode(id NodeID) {
 	}
 }
 
-// Restarts tells that k.Cause ends the programs of a node. Those that start afterwards and read a file that was written
+// Restarts tells that a fault ends the programs of a node, if it is one. Those that start afterwards and read a file that was written
 // before see the fault: they recover from it.
-func (k *Kernel) Restarts(id NodeID) {
-	if n := k.Nodes[id]; k.Cause.ID != 0 {
-		n.Recovering = k.Cause
+func (k *Kernel) Restarts(id NodeID, cause net.FaultRef) {
+	if n := k.Nodes[id]; cause.ID != 0 {
+		n.Recovering = cause
 		n.FS.Life++
 	}
 }
