@@ -187,10 +187,8 @@ func isThere(name string) bool {
 
 // unseen is the remedy for what this machine has and the node has not.
 func (x *inspection) unseen(name string) string {
-	for _, dir := range emptied {
-		if strings.HasPrefix(name, dir+"/") && !strings.HasPrefix(name, x.spec.Dir+"/") {
-			return fmt.Sprintf("this machine has it, but %s begins empty on every node: mount it with `volumes: [%s:%s]`", dir, name, name)
-		}
+	if dir, ok := world.Emptied(name); ok && !strings.HasPrefix(name, x.spec.Dir+"/") {
+		return fmt.Sprintf("this machine has it, but %s begins empty on every node: mount it with `volumes: [%s:%s]`", dir, name, name)
 	}
 	return "this machine has it, but of a folder .bloodhound nodes see bin alone: put it there, or elsewhere"
 }

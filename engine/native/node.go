@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
@@ -17,13 +15,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
-// emptied are the folders that every node begins with empty ones in place of (see fs): what lies there on the host
-// comes and goes.
-var emptied = []string{"/dev", "/tmp", "/run", "/var/tmp", "/var/run"}
-
 // needed tells whether programs must see the project's folder although it lies below an emptied one.
 func (w *World) needed() bool {
-	return slices.ContainsFunc(emptied, func(dir string) bool { return w.spec.Dir == dir || strings.HasPrefix(w.spec.Dir, dir+"/") })
+	_, ok := world.Emptied(w.spec.Dir)
+	return ok
 }
 
 var profiles = map[string]fs.Profile{"": fs.Ext4Ordered, "ext4-ordered": fs.Ext4Ordered, "posix-minimal": fs.PosixMinimal}

@@ -244,8 +244,8 @@ func doctorSession(command []string, maxTime time.Duration) (s *session, remove 
 			Command: command, WorkingDir: dir,
 			Restart: world.Restart{Mode: world.RestartNo}}}}
 	// A node's /tmp and /run begin empty: a program that lies there is brought along.
-	if program := command[0]; filepath.IsAbs(program) && volatile(program) {
-		folder := filepath.Dir(program)
+	if _, ok := world.Emptied(command[0]); ok {
+		folder := filepath.Dir(command[0])
 		spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Bind, Source: folder, Target: folder}}
 	}
 	return openAlone(spec)
@@ -312,14 +312,4 @@ func withSignal(s string) string {
 		return ""
 	}
 	return ", " + s
-}
-
-// volatile tells whether a path lies where every node has a private, empty folder.
-func volatile(path string) bool {
-	for _, dir := range []string{"/tmp/", "/run/", "/var/tmp/", "/var/run/", "/dev/shm/"} {
-		if strings.HasPrefix(path, dir) {
-			return true
-		}
-	}
-	return false
 }

@@ -80,7 +80,8 @@ func (c *Case) Spec(self string, role func(name string) []string, which Which) (
 		s.Nodes = slices.Insert(s.Nodes, 1, node("n2", "10.77.0.11", c.Client))
 	}
 	// A node's /tmp and /run begin empty: a program that lies there is brought along.
-	if folder := filepath.Dir(self); strings.HasPrefix(self, "/tmp/") || strings.HasPrefix(self, "/run/") || strings.HasPrefix(self, "/var/tmp/") || strings.HasPrefix(self, "/dev/shm/") {
+	if _, ok := world.Emptied(self); ok {
+		folder := filepath.Dir(self)
 		for i := range s.Nodes {
 			s.Nodes[i].Volumes = []world.Volume{{Kind: world.Bind, Source: folder, Target: folder, ReadOnly: true}}
 		}
