@@ -20,13 +20,17 @@ func TestSmallestRuns(t *testing.T) {
 	}
 	program := bloodhound(t)
 	for _, c := range []struct {
-		path  string
-		soak  bool
-		needs string // a program of the machine
+		path   string
+		soak   bool
+		needs  string   // a program of the machine
+		breaks []string // properties whose failures must be among those found
 	}{
-		{"quickstart", false, ""},
-		{"redis-failover", true, "redis-sentinel"},
-		{"etcd/mutants/serializable-reads.yaml", true, "etcd"},
+		{"quickstart", false, "", nil},
+		{"redis-failover", true, "redis-sentinel", nil},
+		{"etcd/mutants/serializable-reads.yaml", true, "etcd", nil},
+		{"dedup-backup", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},
+		{"dedup-backup/step4.yaml", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},
+		{"etcd-agreement", true, "", nil},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			if c.soak && os.Getenv("BLOODHOUND_SOAK") == "" {
@@ -37,64 +41,79 @@ func TestSmallestRuns(t *testing.T) {
 					t.Skipf("%s is not installed: .ci/run installs what the tests need", c.needs)
 				}
 			}
-			type size struct{ Faults, Operations, Decisions int }
 			var found struct {
 				Campaign struct {
 					Failures []struct {
-						ID     string
-						Shrunk struct {
-							From, To size
-							Runs     int
-							Minimal  bool
-							End      string
-						}
+						ID, Signature string
+						Shrunk        shrunk
 					}
 				}
 			}
-			out, code := call(t, program, "explore", c.path, "--json", "--seeds", "200", "--shrink-time", "8m")
+			out, code := call(t, program, "explore", c.path, "--json", "--seeds", "200", "--shrink-time", "1h")
 			if err := json.Unmarshal(out, &found); err != nil || code != violated || len(found.Campaign.Failures) == 0 {
 				t.Fatalf("exit code %d, %v\n%s", code, err, out)
 			}
-			f := found.Campaign.Failures[0]
-			t.Logf("%+v -> %+v in %d runs", f.Shrunk.From, f.Shrunk.To, f.Shrunk.Runs)
-			if !f.Shrunk.Minimal {
-				t.Fatalf("not 1-minimal: %s", f.Shrunk.End)
+			var signatures []string
+			for _, f := range found.Campaign.Failures {
+				signatures = append(signatures, f.Signature)
+				t.Run(f.ID, func(t *testing.T) { checkSmallest(t, program, c.path, f.ID, f.Shrunk) })
 			}
-			if from, to := f.Shrunk.From, f.Shrunk.To; to.Faults > max(from.Faults/3, 1) || to.Operations*3 > from.Operations {
-				t.Errorf("%+v is more than a third of %+v", to, from)
-			}
-			out, code = call(t, program, "replay", f.ID, c.path, "--runs", "20")
-			if code != violated || !strings.Contains(string(out), "replayed: the same trace hash and the same violation") {
-				t.Errorf("20 replays ended with exit code %d:\n%s", code, out)
-			}
-			folder := c.path
-			if filepath.Ext(folder) == ".yaml" {
-				folder = filepath.Dir(folder)
-			}
-			text, err := os.ReadFile(filepath.Join(folder, ".bloodhound", "failures", f.ID+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			decisions := 0
-			for i := 0; ; i++ {
-				less, more := withoutEdit(t, text, i)
-				if !more {
-					break
+			for _, property := range c.breaks {
+				if !slices.ContainsFunc(signatures, func(s string) bool { return strings.HasPrefix(s, property) }) {
+					t.Errorf("no failure of %s among %q", property, signatures)
 				}
-				decisions++
-				file := filepath.Join(t.TempDir(), "less.json")
-				if err := os.WriteFile(file, less, 0o666); err != nil {
-					t.Fatal(err)
-				}
-				// Nothing else has changed, so that a run that holds now is called not reproducible.
-				if out, code := call(t, program, "replay", file, c.path); code != notReproducible && !strings.Contains(string(out), "in another way") {
-					t.Errorf("without its decision %d the run ends with exit code %d:\n%s", i, code, out)
-				}
-			}
-			if decisions != f.Shrunk.To.Decisions {
-				t.Errorf("the tape sets %d draws, and the run has %d decisions", decisions, f.Shrunk.To.Decisions)
 			}
 		})
+	}
+}
+
+// shrunk is what a campaign's document says of a run that was made smaller.
+type shrunk struct {
+	From, To struct{ Faults, Operations, Decisions int }
+	Runs     int
+	Minimal  bool
+	End      string
+}
+
+// checkSmallest checks the smallest run of a failure of an example.
+func checkSmallest(t *testing.T, program, path, id string, s shrunk) {
+	t.Logf("%+v -> %+v in %d runs", s.From, s.To, s.Runs)
+	if !s.Minimal {
+		t.Fatalf("not 1-minimal: %s", s.End)
+	}
+	if from, to := s.From, s.To; to.Faults > max(from.Faults/3, 1) || to.Operations > max(from.Operations/3, 1) {
+		t.Errorf("%+v is more than a third of %+v", to, from)
+	}
+	out, code := call(t, program, "replay", id, path, "--runs", "20")
+	if code != violated || !strings.Contains(string(out), "replayed: the same trace hash and the same violation") {
+		t.Errorf("20 replays ended with exit code %d:\n%s", code, out)
+	}
+	folder := path
+	if filepath.Ext(folder) == ".yaml" {
+		folder = filepath.Dir(folder)
+	}
+	text, err := os.ReadFile(filepath.Join(folder, ".bloodhound", "failures", id+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decisions := 0
+	for i := 0; ; i++ {
+		less, more := withoutEdit(t, text, i)
+		if !more {
+			break
+		}
+		decisions++
+		file := filepath.Join(t.TempDir(), "less.json")
+		if err := os.WriteFile(file, less, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		// Nothing else has changed, so that a run that holds now is called not reproducible.
+		if out, code := call(t, program, "replay", file, path); code != notReproducible && !strings.Contains(string(out), "in another way") {
+			t.Errorf("without its decision %d the run ends with exit code %d:\n%s", i, code, out)
+		}
+	}
+	if decisions != s.To.Decisions {
+		t.Errorf("the tape sets %d draws, and the run has %d decisions", decisions, s.To.Decisions)
 	}
 }
 

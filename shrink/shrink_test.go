@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -209,6 +210,40 @@ func TestOperationsOfADriverThatDoesNotListen(t *testing.T) {
 	}
 	if !r.Minimal || len(r.Cut.Skip) != 0 || r.Cut.EndNs == 0 {
 		t.Errorf("minimal %v, cut %+v", r.Minimal, r.Cut)
+	}
+}
+
+// Of many clients most go in rows: it takes far fewer runs than there are clients. Here two operations of 600 matter.
+func TestManyClients(t *testing.T) {
+	const clients, each = 200, 3
+	needed := []string{"c7/1", "c150/2"}
+	runs := 0
+	s := &Search{Spec: &world.Spec{}, Workers: 1, Try: func(_ context.Context, c Case) (*Run, error) {
+		runs++
+		o := &engine.Outcome{}
+		w := world.Workload{Skip: c.Cut.Skip}
+		left := 0
+		for i := range clients * each {
+			client, k := fmt.Sprintf("c%d", i%clients), i/clients
+			if w.Skips(client, k) {
+				continue
+			}
+			o.History = append(o.History, history.Event{Number: uint64(i + 1), Client: client, Type: history.Invoke, Op: "put", Key: "k"})
+			if slices.Contains(needed, fmt.Sprintf("%s/%d", client, k)) {
+				left++
+			}
+		}
+		return &Run{Same: left == len(needed), Outcome: o}, nil
+	}}
+	r, err := s.Shrink(t.Context(), Case{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.To.Operations != len(needed) || r.To.Clients != 2 || !r.Minimal {
+		t.Errorf("%+v is left", r.To)
+	}
+	if runs > clients/2 {
+		t.Errorf("%d runs were made to leave out operations of %d clients", runs, clients)
 	}
 }
 

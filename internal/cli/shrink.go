@@ -18,7 +18,7 @@ import (
 // Budgets of shrinking that nobody sets.
 const (
 	defaultShrinkRuns = 1000
-	defaultShrinkTime = 5 * time.Minute // of all failures of a campaign together
+	defaultShrinkTime = 15 * time.Minute // of all failures of a campaign together
 )
 
 func (a *app) shrinkVerb() *cobra.Command {
