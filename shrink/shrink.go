@@ -312,21 +312,26 @@ func (w *work) end(slack int64) {
 	w.any(cases, nil)
 }
 
-// keep is the Case of the present one's decisions that are chosen.
-func (w *work) keep(chosen func(tape.Decision) bool) Case {
-	var kept []tape.Decision
-	for _, d := range w.Outcome.Decisions {
-		if chosen(d) {
-			kept = append(kept, d)
+// chosen are the decisions of a run for which is holds.
+func chosen(r *Run, is func(tape.Decision) bool) []tape.Decision {
+	var list []tape.Decision
+	for _, d := range r.Outcome.Decisions {
+		if is(d) {
+			list = append(list, d)
 		}
 	}
-	return Case{Bare(w.Tape, kept), w.Cut}
+	return list
 }
+
+// keep is the Case of the present one's decisions for which is holds.
+func (w *work) keep(is func(tape.Decision) bool) Case { return Case{Bare(w.Tape, chosen(w.Run, is)), w.Cut} }
 
 // isFault tells a strike from other decisions, also from those that keep kinds of faults from striking.
 func isFault(d tape.Decision) bool {
 	return strings.HasPrefix(d.Stream, "fault/") && !strings.HasPrefix(d.Stream, "fault/swarm/") && d.Stream != "fault/none"
 }
+
+func isOther(d tape.Decision) bool { return !isFault(d) }
 
 // kindOf is the part of a stream's name that says what its draws decide.
 func kindOf(d tape.Decision) string {
@@ -339,7 +344,7 @@ func kindOf(d tape.Decision) string {
 
 // noise takes away all decisions that are no faults, at once or a kind at a time.
 func (w *work) noise() {
-	if !slices.ContainsFunc(w.Outcome.Decisions, func(d tape.Decision) bool { return !isFault(d) }) {
+	if !slices.ContainsFunc(w.Outcome.Decisions, isOther) {
 		return
 	}
 	if w.any([]Case{w.keep(isFault)}, nil) == 0 {
@@ -385,19 +390,12 @@ func (w *work) leap() {
 	began := time.Now()
 	defer func() { w.leapTime += time.Since(began) }()
 	for !w.over() {
-		var strikes, others []tape.Decision
-		for _, d := range w.Outcome.Decisions {
-			if isFault(d) {
-				strikes = append(strikes, d)
-			} else {
-				others = append(others, d)
-			}
-		}
+		strikes, others := chosen(w.Run, isFault), chosen(w.Run, isOther)
 		n := len(strikes)
 		if n < 2 || n > maxLeapCount || n == w.leapt {
 			return
 		}
-		fewer := func(r *Run) bool { return countFaults(r) < n }
+		fewer := func(r *Run) bool { return len(chosen(r, isFault)) < n }
 		tries := maxLeaps
 		if w.MaxRuns > 0 {
 			tries = min(tries, w.MaxRuns/leapShare-w.leaps)
@@ -462,16 +460,6 @@ func (w *work) instead(strikes []tape.Decision, i int) []tape.Decision {
 	return []tape.Decision{d}
 }
 
-func countFaults(r *Run) int {
-	n := 0
-	for _, d := range r.Outcome.Decisions {
-		if isFault(d) {
-			n++
-		}
-	}
-	return n
-}
-
 // groups takes away all decisions of a group, for each group that has a name.
 func (w *work) groups(name func(tape.Decision) string) {
 	names := func() []string {
@@ -489,26 +477,17 @@ func (w *work) groups(name func(tape.Decision) string) {
 	}, nil)
 }
 
-func (w *work) decisions() { w.some(func(d tape.Decision) bool { return !isFault(d) }) }
+func (w *work) decisions() { w.some(isOther) }
 
 // singles proves that no single decision can go, or takes away those that can.
 func (w *work) singles() { w.some(func(tape.Decision) bool { return true }) }
 
-// some takes away rows of those decisions that are chosen.
-func (w *work) some(chosen func(tape.Decision) bool) {
-	n := func() int {
-		count := 0
-		for _, d := range w.Outcome.Decisions {
-			if chosen(d) {
-				count++
-			}
-		}
-		return count
-	}
-	w.rows(n, func(from, to int) Case {
+// some takes away rows of those decisions for which is holds.
+func (w *work) some(is func(tape.Decision) bool) {
+	w.rows(func() int { return len(chosen(w.Run, is)) }, func(from, to int) Case {
 		i := -1
 		return w.keep(func(d tape.Decision) bool {
-			if !chosen(d) {
+			if !is(d) {
 				return true
 			}
 			i++

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -184,12 +185,7 @@ func (p *project) checkOutput() error {
 
 // complete takes what the flags leave open from the configuration.
 func (p *project) complete(c *explore.Campaign) {
-	if c.Workers == 0 {
-		c.Workers = p.workers
-	}
-	if c.Workers == 0 {
-		c.Workers = max(len(explore.CPUs()), 1)
-	}
+	c.Workers = p.workersOf(c.Workers)
 	if c.Runs == 0 {
 		c.Runs = p.seeds
 	}
@@ -200,6 +196,9 @@ func (p *project) complete(c *explore.Campaign) {
 		c.Runs = defaultSeeds
 	}
 }
+
+// workersOf is how many worlds run at once: what a flag says, or else the configuration, or else one for each CPU.
+func (p *project) workersOf(flag int) int { return cmp.Or(flag, p.workers, max(len(explore.CPUs()), 1)) }
 
 func campaignProgress(t *explore.Totals, runs uint64, elapsed time.Duration) string {
 	of := ""

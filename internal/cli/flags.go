@@ -219,6 +219,22 @@ func oneArgument(c *cobra.Command, args []string) error {
 	return noneEmpty(args)
 }
 
+// failureArguments accepts a failure, and what names its project.
+func failureArguments(c *cobra.Command, args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return fmt.Errorf("%[1]s takes the id or the file of a failure, and after it a folder or a file at most: bloodhound %[1]s ID [FOLDER or FILE]", c.Name())
+	}
+	return noneEmpty(args)
+}
+
+// runOf is the run of a failure that the flags ask for: the smallest one, or the one that was found.
+func (f *flags) runOf(full *report.Failure) *report.Failure {
+	if f.original {
+		return full
+	}
+	return full.Small()
+}
+
 // noneEmpty refuses what a shell makes of a variable that is not set.
 func noneEmpty(args []string) error {
 	if slices.Contains(args, "") {

@@ -31,12 +31,7 @@ func (a *app) replayVerb() *cobra.Command {
 id of a failure, the beginning of one, or the path of a failure file. Where the run has changed, it says what else has.
 Exit code 1 means that there is a violation: the same run, or a run that has changed and was made twice; 4 that the
 run does not repeat; 5 that it has changed and shows no violation any more, or is judged differently.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return errors.New("replay takes the id or the file of a failure, and after it a folder or a file at most: bloodhound replay ID [FOLDER or FILE]")
-			}
-			return noneEmpty(args)
-		},
+		Args: failureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return a.replay(c, f, args) },
 	}
 	f.where(c)
@@ -54,10 +49,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	if p.spec == nil {
 		defer os.RemoveAll(p.state)
 	}
-	failure := full.Small()
-	if f.original {
-		failure = full
-	}
+	failure := f.runOf(full)
 	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.json}
 	if job.Trace, err = f.traceJob(c, p); err != nil {
 		return err

@@ -26,12 +26,7 @@ diagram, the operations, the logs of all nodes, the faults and the tape, in one 
 the id of a failure, the beginning of one, or the path of a failure file. The page is .bloodhound/reports/ID.html unless
 --html names another file; its path is printed. Exit code 0 means that it was written, 5 that the run does not show the
 violation any more.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return errors.New("report takes the id or the file of a failure, and after it a folder or a file at most: bloodhound report ID [FOLDER or FILE]")
-			}
-			return noneEmpty(args)
-		},
+		Args: failureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return a.report(c, f, args) },
 	}
 	f.where(c)
@@ -59,10 +54,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
-	failure := full.Small()
-	if f.original {
-		failure = full
-	}
+	failure := f.runOf(full)
 	path := f.html
 	if path == "" {
 		path = filepath.Join(p.state, "reports", failure.ID+".html")

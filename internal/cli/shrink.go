@@ -31,12 +31,7 @@ and a shorter time. The failure's file keeps the original and the smallest run; 
 search that its budget has ended goes on when the verb is used again.
 Exit code 0 means that the smallest run is 1-minimal, 5 that the budget ended before that was proven or that the run
 does not show the failure any more, 4 that it does not repeat.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return errors.New("shrink takes the id or the file of a failure, and after it a folder or a file at most: bloodhound shrink ID [FOLDER or FILE]")
-			}
-			return noneEmpty(args)
-		},
+		Args: failureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return a.shrink(c, f, args) },
 	}
 	f.where(c)
@@ -72,13 +67,7 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	if f.original {
 		failure.Smallest = nil
 	}
-	workers := int(f.workers)
-	if workers == 0 {
-		workers = p.workers
-	}
-	if workers == 0 {
-		workers = max(len(explore.CPUs()), 1)
-	}
+	workers := p.workersOf(int(f.workers))
 	show := newProgress(a.err, false, f.json)
 	b := f.shrinkBudget(workers)
 	r, err := a.shrinkFailure(c.Context(), s, failure, b, show)
