@@ -269,7 +269,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 		case Varies:
 			s.Unrepeatable = true
 		case Stale:
-			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired", c.File, c.Reason))
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired, or replace it by one that is found anew", c.File, c.Reason))
 		}
 	}
 	var judged []string

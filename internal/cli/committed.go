@@ -64,6 +64,8 @@ type standing struct {
 	explore.Committed
 	file    *committed
 	outcome *engine.Outcome
+	// decisions are those of the original tape's run as it is now, of a failure that is stale.
+	decisions []tape.Decision
 }
 
 // replayCommitted replays the committed failures of a project in its present state.
@@ -96,7 +98,7 @@ func (c *committed) stand(ctx context.Context, pool *explore.Pool) (*standing, e
 	if c.Smallest != nil {
 		cut = &c.Smallest.Cut
 	}
-	result := &standing{explore.Committed{ID: c.ID, File: c.file, Property: c.Verdict.Property, Signature: c.Signature}, c, nil}
+	result := &standing{Committed: explore.Committed{ID: c.ID, File: c.file, Property: c.Verdict.Property, Signature: c.Signature}, file: c}
 	run := func(t tape.Tape, cut *world.Cut) (*explore.Reply, *engine.Verdict, error) {
 		r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, Full: true})
 		if err != nil {
@@ -144,6 +146,7 @@ func (c *committed) stand(ctx context.Context, pool *explore.Pool) (*standing, e
 	}
 	switch {
 	case same:
+		result.decisions = c.Decisions
 		return result, c.judgedAnew(result, run)
 	case len(result.Changes) == 0:
 		result.Standing, result.Reason = explore.Varies, fmt.Sprintf("nothing is known to have changed, but the trace hash was %s and is %s", small.Hash, r.Summary.Hash)
@@ -154,6 +157,15 @@ func (c *committed) stand(ctx context.Context, pool *explore.Pool) (*standing, e
 	}
 	if !r.Summary.Repeat.Reproducible {
 		result.Standing, result.Reason = explore.Varies, r.Summary.Repeat.Reason
+	}
+	if result.Standing == explore.Stale && c.Smallest == nil {
+		result.decisions = r.Outcome.Decisions
+	} else if result.Standing == explore.Stale {
+		original, _, err := run(c.Tape, nil)
+		if err != nil {
+			return nil, err
+		}
+		result.decisions = original.Outcome.Decisions
 	}
 	return result, nil
 }
@@ -208,12 +220,17 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 	var totals []*explore.Totals
 	for i := range all {
 		st := &all[i]
-		if st.Standing != explore.Stale || runs == 0 || ctx.Err() != nil {
+		if st.Standing != explore.Stale || ctx.Err() != nil {
+			continue
+		}
+		if runs == 0 {
+			st.Reason += "; nothing near it was searched (--around 0)"
 			continue
 		}
 		around := campaign
 		around.Runs, around.KeepGoing, around.CalmFirst, around.Timeout = runs, true, false, left()
-		around.Tape = func(run uint64) tape.Tape { return explore.Around(st.file.Tape, st.file.Small().Tape, run) }
+		near := &explore.Neighbourhood{Original: st.file.Tape, Smallest: st.file.Small().Tape, Stored: st.file.Decisions, Now: st.decisions}
+		around.Tape = near.Around
 		t := around.Run(ctx)
 		totals = append(totals, t)
 		st.Around = t.Runs
@@ -225,9 +242,11 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 			}
 		}
 		if st.Standing == explore.Stale {
-			st.Reason += fmt.Sprintf("; %d tapes near it were searched", t.Runs)
+			st.Reason += fmt.Sprintf("; %d tapes near it were searched (%s of virtual time), and ", t.Runs, time.Duration(t.VirtualNs).Round(time.Millisecond))
 			if len(t.Failures) > 0 {
-				st.Reason += ", and fail in other ways"
+				st.Reason += "fail in other ways"
+			} else {
+				st.Reason += "none fails"
 			}
 		}
 	}

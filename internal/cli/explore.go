@@ -198,7 +198,9 @@ func (p *project) complete(c *explore.Campaign) {
 }
 
 // workersOf is how many worlds run at once: what a flag says, or else the configuration, or else one for each CPU.
-func (p *project) workersOf(flag int) int { return cmp.Or(flag, p.workers, max(len(explore.CPUs()), 1)) }
+func (p *project) workersOf(flag int) int {
+	return cmp.Or(flag, p.workers, max(len(explore.CPUs()), 1))
+}
 
 func campaignProgress(t *explore.Totals, runs uint64, elapsed time.Duration) string {
 	of := ""
