@@ -324,7 +324,9 @@ func chosen(r *Run, is func(tape.Decision) bool) []tape.Decision {
 }
 
 // keep is the Case of the present one's decisions for which is holds.
-func (w *work) keep(is func(tape.Decision) bool) Case { return Case{Bare(w.Tape, chosen(w.Run, is)), w.Cut} }
+func (w *work) keep(is func(tape.Decision) bool) Case {
+	return Case{Bare(w.Tape, chosen(w.Run, is)), w.Cut}
+}
 
 // isFault tells a strike from other decisions, also from those that keep kinds of faults from striking.
 func isFault(d tape.Decision) bool {
