@@ -95,14 +95,23 @@ func compose(getenv func(string) string, out io.Writer) error {
 
 // chooseTemplate takes a folder of templates or a template. All commands of a run are of one template.
 func chooseTemplate(dir string, d *dice) (string, error) {
+	templates, err := templatesIn(dir)
+	if err != nil || len(templates) == 1 && templates[0] == dir {
+		return dir, err
+	}
+	return templates[d.below(uint64(len(templates)))], nil
+}
+
+// templatesIn lists the templates of a folder, or the folder itself if it is one.
+func templatesIn(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return "", fmt.Errorf("no test template: %w", err)
+		return nil, fmt.Errorf("no test template: %w", err)
 	}
 	var templates []string
 	for _, e := range entries {
 		if prefixOf(e.Name()) != "" {
-			return dir, nil
+			return []string{dir}, nil
 		}
 		path := filepath.Join(dir, e.Name())
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -110,9 +119,9 @@ func chooseTemplate(dir string, d *dice) (string, error) {
 		}
 	}
 	if len(templates) == 0 {
-		return "", fmt.Errorf("%s holds no test template: neither commands such as parallel_driver_NAME nor folders of them", dir)
+		return nil, fmt.Errorf("%s holds no test template: neither commands such as parallel_driver_NAME nor folders of them", dir)
 	}
-	return templates[d.below(uint64(len(templates)))], nil
+	return templates, nil
 }
 
 // prefixOf is the kind of a test command, by its name; empty for files that are none.

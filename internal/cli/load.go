@@ -36,6 +36,7 @@ func (a *app) load(f *flags, args []string) (*project, error) {
 			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(), Remedy: "docs/workloads.md has the drivers and their keys"}})
 		}
 	}
+	noteStrays(r)
 	if err := validateProperties(r); err != nil {
 		return nil, err
 	}
@@ -71,6 +72,20 @@ func (a *app) load(f *flags, args []string) (*project, error) {
 		p.outputDir = p.state
 	}
 	return p, nil
+}
+
+// noteStrays tells of executables in test templates that no composer runs. What makes a template useless is told when
+// everything is built (project.open).
+func noteStrays(r *config.Result) {
+	for i := range r.Spec.Workloads {
+		w := &r.Spec.Workloads[i]
+		strays, _ := workload.CheckTemplate(r.Spec, w)
+		for _, path := range strays {
+			at := r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name}})[0]
+			r.Notes = append(r.Notes, config.Note{File: at.File, Line: at.Line, Key: "template",
+				Text: within(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes (docs/antithesis.md), nor helper_"})
+		}
+	}
 }
 
 // validateProperties tells which properties can never be judged, where they are written. Conditions of invariants may be

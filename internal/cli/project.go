@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/config"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/workload"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -76,6 +77,12 @@ func (p *project) build(ctx context.Context, a *app) error {
 // open makes the session of the project's runs. What the machine lacks for them is told where the configuration asks
 // for it.
 func (p *project) open(coming ...string) (*session, error) {
+	for i := range p.spec.Workloads {
+		w := &p.spec.Workloads[i]
+		if _, err := workload.CheckTemplate(p.spec, w); err != nil {
+			return nil, p.result.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(), Remedy: "docs/antithesis.md has what a test template is"}})
+		}
+	}
 	s, err := openSession(p.spec, p.state, coming...)
 	var lacking engine.Mistakes
 	if errors.As(err, &lacking) {

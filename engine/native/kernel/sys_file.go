@@ -188,7 +188,7 @@ func sysTruncate(k *Kernel, t *Thread) Result {
 	case e != 0:
 		return fail(e)
 	case f != nil:
-		return fail(unix.EINVAL)
+		return truncateServed(f, size)
 	}
 	if r := k.grow(t, id, size); r != 0 {
 		return r
@@ -202,13 +202,24 @@ func sysFtruncate(k *Kernel, t *Thread) Result {
 	switch {
 	case f == nil || f.Kind == FilePath:
 		return fail(unix.EBADF)
-	case f.Kind != FileInode || f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
+	case f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
 		return fail(unix.EINVAL)
+	case f.Kind != FileInode:
+		return truncateServed(f, size)
 	}
 	if r := k.grow(t, f.Inode, size); r != 0 {
 		return r
 	}
 	return fsFail(k.node(t).FS.Truncate(k.env(t), f.Inode, size))
+}
+
+// truncateServed answers truncation of what is open and no file of a disk. What SDKs write to is a file to them, and what
+// they have told stays told.
+func truncateServed(f *File, size int64) Result {
+	if f.Kind == FileSDK && size >= 0 {
+		return 0
+	}
+	return fail(unix.EINVAL)
 }
 
 // grow checks that a process may give a file a size.

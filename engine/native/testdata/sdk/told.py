@@ -3,7 +3,7 @@ import json, os, sys, time
 
 broken = "broken" in sys.argv
 path = os.environ["ANTITHESIS_SDK_LOCAL_OUTPUT"]
-open(path, "w").close()  # as an SDK that truncates it at its start
+with open(path, "w") as f: os.ftruncate(f.fileno(), 0), os.truncate(path, 0)  # as SDKs that truncate it at their start
 
 
 def tell(**line):
