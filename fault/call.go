@@ -44,7 +44,7 @@ var (
 	writing = []string{"write", "pwrite64", "writev", "pwritev", "pwritev2"}
 	moving  = []string{"sendfile", "splice", "copy_file_range"}
 	reading = []string{"read", "pread64", "readv", "preadv", "preadv2"}
-	syncing = []string{"fsync", "fdatasync"}
+	syncing = []string{"fsync", "fdatasync", "syncfs"}
 )
 
 // CallsOf lists the system calls that a kind drawn by call can strike.

@@ -294,6 +294,48 @@ func TestRestartPolicies(t *testing.T) {
 	}
 }
 
+// syncfs fails as Linux' does: once for each description that was open, also for what an fsync failed to write before.
+func TestSyncfsFails(t *testing.T) {
+	const program = `import ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+def sync(fd): return 'ok' if libc.syncfs(fd) == 0 else os.strerror(ctypes.get_errno())
+def fsync(fd):
+    try: os.fsync(fd); return 'ok'
+    except OSError as e: return e.strerror
+a, b = os.open('/data', os.O_RDWR | os.O_CREAT), os.open('/', os.O_RDONLY)
+log = os.open('/other', os.O_RDWR | os.O_CREAT)
+for i in range(100):
+    os.write(a, b'x')
+    told = [sync(b), sync(b), sync(a), fsync(a), fsync(a), fsync(log)]
+    c = os.open('/', os.O_RDONLY); told.append(sync(c)); os.close(c)
+    print(', '.join(told), flush=True)
+    time.sleep(0.02)
+`
+	const calm, failed = "ok, ok, ok, ok, ok, ok, ok", "Input/output error, ok, Input/output error, Input/output error, ok, ok, ok"
+	for rate, want := range map[uint64][]string{0: {calm}, 100_000: {calm, failed}} {
+		spec := struck(program, "import time; time.sleep(100)", &world.FaultRule{Kind: "fsync_fail", RatePPM: rate, At: []string{"syncfs"}, Targets: []string{"n1"}})
+		logs, _, out := play(t, spec)
+		told := map[string]int{}
+		for line := range strings.Lines(logs["n1"]) {
+			told[strings.TrimSpace(line)]++
+		}
+		for _, w := range want {
+			if told[w] == 0 {
+				t.Errorf("rate %d: never said %q", rate, w)
+			}
+			delete(told, w)
+		}
+		if len(told) > 0 {
+			t.Errorf("rate %d: said %v", rate, told)
+		}
+		for _, e := range out.Ledger.Entries {
+			if e.Delivered == 0 || e.Observed != e.Delivered {
+				t.Errorf("rate %d: %+v", rate, e)
+			}
+		}
+	}
+}
+
 // What an fsync has failed to write is lost with the power, though the next fsync says that all is well.
 func TestFailedFsyncLosesData(t *testing.T) {
 	lost := func(rules ...world.FaultRule) int {

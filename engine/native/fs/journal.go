@@ -109,8 +109,16 @@ func (s *State) StartJournal(p Profile) { s.Journal = Journal{On: true, Profile:
 
 // journals reports whether changes of an inode are to be noted: it lies on the disk.
 func (s *State) journals(in *Inode) bool {
-	return s.Journal.On && in.Synth == "" && !in.Memory && s.Mounts[in.Mount].Type == Disk
+	return s.Journal.On && s.lasting(in)
 }
+
+// lasting is Lasting.
+func (s *State) lasting(in *Inode) bool {
+	return in.Synth == "" && !in.Memory && s.Mounts[in.Mount].Type == Disk
+}
+
+// Lasting reports whether an inode, of whatever type, lies on the node's disk.
+func (s *State) Lasting(id InodeID) bool { return s.lasting(s.inode(id)) }
 
 // atomically begins a change of metadata: those that are noted until the next begin become durable together.
 func (s *State) atomically() { s.Journal.Seq++ }
@@ -290,6 +298,7 @@ func (s *State) commitFor(env *Env, id InodeID) {
 func (s *State) FailSync(env *Env, id InodeID) {
 	in := s.inode(id)
 	in.SyncErrors++
+	s.SyncErrors++
 	in.Dirty = false
 	if in.Unsynced == nil {
 		return
@@ -308,8 +317,23 @@ func (s *State) FailSync(env *Env, id InodeID) {
 	s.forgetData(in, func(int64) bool { return true })
 }
 
+// Changed lists the files that were changed since they were synchronised last, by number.
+func (s *State) Changed() []InodeID {
+	var list []InodeID
+	for id, in := range s.Inodes {
+		if in.Dirty {
+			list = append(list, id)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // SyncAll answers sync(2) and syncfs(2).
 func (s *State) SyncAll(env *Env) Errno {
+	for _, id := range s.Changed() {
+		s.inode(id).Dirty = false
+	}
 	for _, in := range s.unsynced() {
 		if e := s.syncData(env, in); e != OK {
 			return e

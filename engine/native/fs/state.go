@@ -27,6 +27,7 @@ type State struct {
 	Ready      []int64   // inotify instances that got events since TakeReady
 	Gone       []InodeID // inodes of sockets that went since TakeGone
 	Journal    Journal
+	SyncErrors int   // synchronisations of all inodes that failed
 	Life       int   // how often the machine's programs were killed by a fault
 	Noticed    []int // faults whose effects somebody has seen since TakeNoticed
 	Full       int   // the fault that has filled the disk, 0 for none

@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// harm asks what strikes a call on an open file, and tells that the program sees it. Files that the node has not written,
+// harm asks what strikes a call on a file, and tells that the program sees it. Files that the node has not written,
 // such as programs and libraries, are read without harm.
-func (k *Kernel) harm(t *Thread, f *File, op fault.Op, off int64, n int) fault.Harm {
+func (k *Kernel) harm(t *Thread, id fs.InodeID, op fault.Op, off int64, n int) fault.Harm {
 	node := k.node(t)
 	if !node.Harmed {
 		return fault.Harm{}
 	}
-	in := node.FS.Get(f.Inode)
+	in := node.FS.Get(id)
 	switch {
-	case !node.FS.OnDisk(f.Inode) || op != fault.Sync && n == 0:
+	case !node.FS.OnDisk(id) || op != fault.Sync && n == 0:
 		return fault.Harm{}
 	case op == fault.Read && in.Blob == 0, op == fault.Sync && !in.Dirty:
 		return fault.Harm{}
 	}
-	h := k.DiskFault(&fault.Call{Node: node.Name, Name: table[t.Call.Nr].name, Op: op, Path: nameOf(node.FS, f.Inode), Offset: off, Bytes: n})
+	h := k.DiskFault(&fault.Call{Node: node.Name, Name: table[t.Call.Nr].name, Op: op, Path: nameOf(node.FS, id), Offset: off, Bytes: n})
 	if h.Kind != "" {
 		t.Call.Detail = string(h.Kind)
 		if h.Strike == 0 {
@@ -35,7 +35,7 @@ func (k *Kernel) harm(t *Thread, f *File, op fault.Op, off int64, n int) fault.H
 
 // store writes to a regular file what faults let through.
 func (k *Kernel) store(t *Thread, f *File, data []byte, pos int64) Result {
-	h := k.harm(t, f, fault.Write, pos, len(data))
+	h := k.harm(t, f.Inode, fault.Write, pos, len(data))
 	end := pos + int64(len(data))
 	switch h.Kind {
 	case fault.WriteFail:

@@ -57,6 +57,7 @@ type File struct {
 	Epolls      []Watch
 	Tag         int64
 	SyncErrors  int // how many of its inode's failed synchronisations it has seen
+	DiskErrors  int // how many of its disk's, see syncfs(2)
 }
 
 // Slot is one descriptor of a table; File 0 means that it is free.

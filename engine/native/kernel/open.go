@@ -116,6 +116,7 @@ func (k *Kernel) openInode(t *Thread, o fs.Opened, flags int) Result {
 	switch {
 	case kind == FileInode:
 		f.SyncErrors = k.node(t).FS.Get(o.Inode).SyncErrors
+		f.DiskErrors = k.node(t).FS.SyncErrors
 	case kind == FileSynth:
 		f.Path = o.Synth
 		if s := k.synth(t, o.Synth); s.space != 0 {

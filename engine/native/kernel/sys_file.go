@@ -61,7 +61,7 @@ func (k *Kernel) content(t *Thread, f *File, pos int64, n int) ([]byte, unix.Err
 	if n > 0 {
 		k.recovers(t, f)
 	}
-	switch h := k.harm(t, f, fault.Read, pos, n); h.Kind {
+	switch h := k.harm(t, f.Inode, fault.Read, pos, n); h.Kind {
 	case fault.ReadFail:
 		return nil, unix.EIO
 	case fault.ReadCorrupt:
@@ -270,7 +270,7 @@ func sysFsync(k *Kernel, t *Thread) Result {
 // asks (errseq_t of Linux since 4.13).
 func (k *Kernel) sync(t *Thread, f *File, dataOnly bool) Result {
 	s := k.node(t).FS
-	if h := k.harm(t, f, fault.Sync, 0, 0); h.Kind != "" {
+	if h := k.harm(t, f.Inode, fault.Sync, 0, 0); h.Kind != "" {
 		s.FailSync(k.env(t), f.Inode)
 	} else if e := s.Sync(k.env(t), f.Inode, dataOnly); e != fs.OK {
 		return fsFail(e)
@@ -291,10 +291,30 @@ func sysSync(k *Kernel, t *Thread) Result {
 }
 
 func sysSyncfs(k *Kernel, t *Thread) Result {
-	if k.file(t, t.Call.Args[0]) == nil {
+	f := k.file(t, t.Call.Args[0])
+	if f == nil || f.Kind == FilePath {
 		return fail(unix.EBADF)
 	}
-	return sysSync(k, t)
+	if !k.written(t, nil) {
+		return k.awaitDisk(t)
+	}
+	s := k.node(t).FS
+	if f.Inode == 0 || !s.Lasting(f.Inode) {
+		return 0
+	}
+	for _, id := range s.Changed() { // each may fail, and the others are written all the same
+		if h := k.harm(t, id, fault.Sync, 0, 0); h.Kind != "" {
+			s.FailSync(k.env(t), id)
+		}
+	}
+	if e := s.SyncAll(k.env(t)); e != fs.OK {
+		return fsFail(e)
+	}
+	if n := s.SyncErrors; n != f.DiskErrors { // since Linux 5.8: what failed after the file was opened, once
+		f.DiskErrors = n
+		return fail(unix.EIO)
+	}
+	return 0
 }
 
 func sysFadvise64(k *Kernel, t *Thread) Result {
