@@ -265,6 +265,18 @@ func TestProbes(t *testing.T) {
 		{"a script that is not there", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 127, 61), probe("healthy", 126, 62))
 		}, engine.Unknown, "the check itself failed"},
+		{"a script that hangs", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", world.ProbeHung, 62))
+		}, engine.Unknown, "the check itself hung at 62.000000 s"},
+		{"a script that hangs too late to matter", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", world.ProbeHung, 95))
+		}, engine.Violated, "not within"},
+		{"a script that hangs after it was broken", "pong", func(s *world.Spec, o *engine.Outcome) {
+			o.Probes = append(o.Probes, probe("pong", 1, 61), probe("pong", world.ProbeHung, 62))
+		}, engine.Violated, "the check failed"},
+		{"a safety check that hangs", "pong", func(s *world.Spec, o *engine.Outcome) {
+			o.Probes = append(o.Probes, probe("pong", world.ProbeHung, 62))
+		}, engine.Unknown, "the check itself hung at 62.000000 s"},
 		{"a script that says not yet in its own way", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[1].Check.Type = world.Custom
 			only(o, "healthy", 60, probe("healthy", 7, 61))

@@ -69,8 +69,11 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 			failed = q
 		}
 	}
+	hang := hung(probes)
 	switch {
 	case broken > 0:
+	case hang != nil:
+		v.Reason = hangs(hang)
 	case len(probes) == 0:
 		v.Reason = "the check never ran"
 	case failed != nil:
@@ -117,6 +120,7 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdi
 	}
 	proven := 0
 	var unsure, excused string
+	hang := hung(probes)
 	for _, w := range windows {
 		struck, complete := interrupted(out.Ledger, w)
 		struck = struck || !w.heal && steady(&spec.Faults) && begin+spec.Faults.StartNs < w.endNs
@@ -127,6 +131,8 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdi
 			}
 		case struck:
 			excused = fmt.Sprintf("after each heal the next fault struck within %s, before the check succeeded", seconds(timeout))
+		case hang != nil && hang.StartNs <= w.endNs:
+			unsure = hangs(hang)
 		case out.VirtualNs < w.endNs:
 			unsure = fmt.Sprintf("the run ended %s after %s at %s, before the timeout of %s", seconds(out.VirtualNs-w.fromNs), w.the(),
 				seconds(w.fromNs), seconds(timeout))
@@ -157,6 +163,18 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdi
 		v.Status = engine.Holds
 	}
 	return v
+}
+
+// hung is the probe that computed without end, or nil. It is the last one.
+func hung(probes []engine.Probe) *engine.Probe {
+	if k := len(probes) - 1; k >= 0 && probes[k].ExitCode == world.ProbeHung {
+		return &probes[k]
+	}
+	return nil
+}
+
+func hangs(q *engine.Probe) string {
+	return fmt.Sprintf("the check itself hung at %s (event %d) in phase %s and was not run again: %s", seconds(q.StartNs), q.Event, q.Phase, firstLine(q.Output))
 }
 
 // window is the time after the start or one heal, and what the probes found in it.

@@ -9,4 +9,6 @@ const (
 	ProbeNoAnswer = 2
 	// ProbeFailed is what `bloodhound driver probe` says when it could not do its work.
 	ProbeFailed = 3
+	// ProbeHung stands for the exit code of a check that computed without end and was broken off.
+	ProbeHung = -1
 )

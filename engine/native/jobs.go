@@ -152,7 +152,7 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 		dir = "/"
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
-		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr}
+		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe}
 	if argv[0] == kernel.Self {
 		l.SlackNs = ownSlackNs
 	}

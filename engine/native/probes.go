@@ -4,6 +4,8 @@ package native
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -19,6 +21,7 @@ type probeState struct {
 	EndNs   int64 // when the last one ended
 	Heal    int64 // the heal, or the start, after which a liveness property still has to prove itself; 0 none
 	Proven  bool
+	Hung    string // how the last one computed without end: no other one follows
 }
 
 // probeTimeoutNs bounds one execution of a check.
@@ -40,7 +43,7 @@ func (w *World) probe(now int64) error {
 			continue
 		}
 		s.NextNs = never
-		if p.Kind == world.Liveness && (s.Heal == 0 || s.Proven) {
+		if s.Hung != "" || p.Kind == world.Liveness && (s.Heal == 0 || s.Proven) {
 			continue
 		}
 		node := w.checker()
@@ -126,14 +129,20 @@ func (w *World) probed(j *job, n *kernel.Notice) {
 	if n.Status&0x7f != 0 {
 		code = 128 + n.Status&0x7f
 	}
+	output := strings.Join(d.LogTail[n.Tag], "\n")
+	if s.Hung != "" {
+		code, output = world.ProbeHung, s.Hung
+	}
 	w.outcome.Probes = append(w.outcome.Probes, engine.Probe{Property: p.Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs, EndNs: n.TimeNs,
-		AfterHealNs: j.Heal, ExitCode: code, Output: strings.Join(d.LogTail[n.Tag], "\n")})
+		AfterHealNs: j.Heal, ExitCode: code, Output: output})
 	delete(d.LogTail, n.Tag)
 	interval := intervalOf(p)
 	if s.Again {
 		interval = max(interval/soonest, 1)
 	}
 	switch {
+	case s.Hung != "":
+		s.NextNs = never
 	case p.Kind == world.Liveness:
 		if code == 0 && j.Heal == s.Heal {
 			s.Proven = true
@@ -148,5 +157,20 @@ func (w *World) probed(j *job, n *kernel.Notice) {
 		s.NextNs = w.kernel.Now + interval
 	case d.Phase == phaseFinal && j.Phase != phaseFinal:
 		s.NextNs = w.kernel.Now
+	}
+}
+
+// hung ends a check that computes without end. Such a check costs real time, and the next one would cost it again.
+func (w *World) hung(n *kernel.Notice) {
+	j := &w.director.Jobs[n.Tag-1]
+	w.director.Probes[j.Index].Hung = string(n.Text)
+	if w.kernel.Procs[j.Proc] == nil { // the check has ended and left it behind
+		w.outcome.Probes = append(w.outcome.Probes, engine.Probe{Property: w.spec.Properties[j.Index].Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs,
+			EndNs: n.TimeNs, AfterHealNs: j.Heal, ExitCode: world.ProbeHung, Output: string(n.Text)})
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.kernel.Procs)) {
+		if p := w.kernel.Procs[id]; p != nil && p.Tag == n.Tag {
+			w.kernel.KillProc(p)
+		}
 	}
 }

@@ -51,3 +51,40 @@ func TestProbesFollowFaults(t *testing.T) {
 		}
 	}
 }
+
+// A check that computes without end is broken off once, whether it runs in a circle or counts, itself or in a program that
+// it has started or left behind; it costs the others nothing, and the run repeats.
+func TestProbesThatSpin(t *testing.T) {
+	for name, script := range map[string]string{
+		"circle": "while :; do :; done", "count": "i=0; while :; do i=$((i+1)); done", "child": "sh -c 'while :; do :; done'; exit 0",
+		"orphan": "sh -c 'while :; do :; done' & exit 0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := ruled(t, idle, idle)
+			spec.Limits.SpinCPUMs = 200
+			spec.Properties = []world.Property{
+				{Name: "spins", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/bin/sh", "-c", script}}},
+				{Name: "holds", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}}},
+			}
+			_, _, out := play(t, spec)
+			_, _, again := play(t, spec)
+			if !out.Repeat.Reproducible || out.Hash != again.Hash {
+				t.Errorf("hashes %s and %s: %s", out.Hash, again.Hash, out.Repeat.Reason)
+			}
+			last := map[string]engine.Probe{}
+			hung, others := 0, 0
+			for _, p := range out.Probes {
+				last[p.Property] = p
+				if p.ExitCode == world.ProbeHung {
+					hung++
+				}
+				if p.Property == "holds" && p.ExitCode == 0 {
+					others++
+				}
+			}
+			if hung == 0 || last["spins"].ExitCode != world.ProbeHung || last["spins"].Output == "" || last["holds"].Phase != "final" || others < 3 {
+				t.Errorf("%d hung, %d of the other: %+v", hung, others, out.Probes)
+			}
+		})
+	}
+}

@@ -224,6 +224,8 @@ func (w *World) notice() error {
 			if err := w.exited(n); err != nil {
 				return err
 			}
+		case kernel.Spun:
+			w.hung(n)
 		case kernel.TornWrite:
 			if a, ok := w.director.Plan.ByID(int(n.Tag)); ok {
 				if err := w.deliver([]fault.Action{a}); err != nil {

@@ -94,7 +94,16 @@ func (k *Kernel) resume(t *Thread) {
 	case host.StopCircle:
 		t.Lazy, k.Resched = true, true
 		k.Now += k.Cost.CallNs
+		if p := k.proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of it can end the circle
+			k.spun(t, "runs in a circle without a system call")
+		}
 	case host.StopSpin:
+		if k.proc(t).Bounded && t.Clocks == 0 { // no time has passed, so it does not matter where it is stopped
+			t.Lazy, k.Resched = true, true
+			k.Now += k.Cost.CallNs
+			k.spun(t, "computes and makes no system call")
+			break
+		}
 		t.SpinBreaks++
 		t.Lazy = true
 		k.Now += int64(t.SpinBreaks) * 1e6
@@ -106,6 +115,12 @@ func (k *Kernel) resume(t *Thread) {
 	case host.StopExit:
 		k.vanished(t)
 	}
+}
+
+// spun tells the world of a thread that computes without end.
+func (k *Kernel) spun(t *Thread, how string) {
+	p := k.proc(t)
+	k.Notices = append(k.Notices, Notice{Kind: Spun, Event: k.Events, TimeNs: k.Now, Node: t.Node, Proc: t.Proc, Tag: p.Tag, Text: []byte(p.Path + " " + how)})
 }
 
 // enter begins the call at which t has stopped.

@@ -30,15 +30,17 @@ func (n *Node) newPID() int {
 
 // Launch describes a program that the world starts on a node.
 type Launch struct {
-	Node   NodeID
-	Name   string // the first element of its threads' names behind the node's: "0" for the first main process
-	Argv   []string
-	Env    []string
-	Dir    string
-	User   Cred
-	Tag    int64  // comes back in the notice of its end
-	Stdout string // names the streams of its log lines
-	Stderr string
+	Node NodeID
+	Name string // the first element of its threads' names behind the node's: "0" for the first main process
+	Argv []string
+	Env  []string
+	Dir  string
+	User Cred
+	Tag  int64 // comes back in the notice of its end
+	// Bounded has the world told when it computes without end, and does not make that the end of the run.
+	Bounded bool
+	Stdout  string // names the streams of its log lines
+	Stderr  string
 
 	SlackNs int64 // its timer slack; 0 is Linux' default
 }
@@ -51,7 +53,7 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 	t.BaseSlackNs = t.SlackNs
 	p := &Proc{
 		ID: k.id("proc"), Node: l.Node, PID: t.TID, PGID: t.TID, SID: t.TID, Threads: []ThreadID{t.ID}, Leader: t.ID,
-		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1,
+		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, Bounded: l.Bounded, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1,
 	}
 	t.Proc = p.ID
 	defaultLimits(p)
@@ -506,7 +508,7 @@ func (k *Kernel) forkProc(t, child *Thread, parent *Proc, c cloneArgs) {
 		ID: k.id("proc"), Node: parent.Node, PID: child.TID, PGID: parent.PGID, SID: parent.SID, Parent: parent.ID,
 		Threads: []ThreadID{child.ID}, Leader: child.ID, Path: parent.Path, Argv: parent.Argv, Env: parent.Env, Auxv: parent.Auxv,
 		Umask: parent.Umask, Cred: parent.Cred, Actions: parent.Actions, ExitSignal: c.exitSignal, Dumpable: parent.Dumpable,
-		NoNewPrivs: parent.NoNewPrivs, Personality: parent.Personality, Limits: parent.Limits, OOMAdj: parent.OOMAdj, StartNs: k.Now, Tag: parent.Tag,
+		NoNewPrivs: parent.NoNewPrivs, Personality: parent.Personality, Limits: parent.Limits, OOMAdj: parent.OOMAdj, StartNs: k.Now, Tag: parent.Tag, Bounded: parent.Bounded,
 	}
 	if f&unix.CLONE_PARENT != 0 {
 		p.Parent, p.ExitSignal = parent.Parent, parent.ExitSignal

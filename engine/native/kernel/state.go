@@ -204,6 +204,7 @@ type Proc struct {
 	Ticks       int64 // calls of all its threads: what CPU time it claims
 	ChildTicks  int64
 	Tag         int64 // what the world started it as: see Launch
+	Bounded     bool  // likewise
 	Execs       int
 }
 
@@ -264,6 +265,8 @@ const (
 	Reported NoticeKind = "reported" // a write to the driver's report file
 	Told     NoticeKind = "told"     // a line that an SDK wrote; Stream is cut where it has no end
 	Asked    NoticeKind = "asked"    // a line that a driver wrote to the control file
+	// Spun is a thread of a Bounded program that computes without end; Text says how.
+	Spun NoticeKind = "spun"
 	// PacketFault is a fault per packet: Program is its kind, Tag its rule, Stream is delivered or observed.
 	PacketFault NoticeKind = "packet fault"
 	// TornWrite is a write at which the power of a node goes: Tag is the strike.
