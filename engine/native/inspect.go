@@ -190,7 +190,7 @@ func (x *inspection) unseen(name string) string {
 	if dir, ok := world.Emptied(name); ok && !strings.HasPrefix(name, x.spec.Dir+"/") {
 		return fmt.Sprintf("this machine has it, but %s begins empty on every node: mount it with `volumes: [%s:%s]`", dir, name, name)
 	}
-	return "this machine has it, but of a folder .bloodhound nodes see bin alone: put it there, or elsewhere"
+	return "this machine has it, but of a folder .bloodhound nodes see bin alone, and of what Bloodhound writes beside it nothing (docs/cli.md, \"Files\"): put it elsewhere"
 }
 
 // guests looks for the programs that run on the i-th node besides its own: drivers and checks.
