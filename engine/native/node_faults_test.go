@@ -362,3 +362,26 @@ func TestFailedFsyncLosesData(t *testing.T) {
 		t.Error("the power never took what a failed fsync had not written")
 	}
 }
+
+// A partial write for which the full disk has no room either has not been seen.
+func TestPartialWriteToAFullDisk(t *testing.T) {
+	const program = `import os, time
+f = os.open('/data', os.O_WRONLY | os.O_CREAT)
+time.sleep(0.3)
+for i in range(50):
+    try: os.pwrite(f, b'x' * 8192, i * 8192); print('wrote', flush=True)
+    except OSError as e: print(e.strerror, flush=True)
+`
+	spec := struck(program, "import time; time.sleep(100)", &world.FaultRule{Kind: "disk_full", RatePPM: tape.Certain, MinNs: 100e9, MaxNs: 100e9, Max: 1, Targets: []string{"n1"}})
+	spec.Faults.StartNs = 200e6
+	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "partial_write", RatePPM: tape.Certain, Targets: []string{"n1"}})
+	logs, _, out := play(t, spec)
+	if n := strings.Count(logs["n1"], "No space left"); n != 50 {
+		t.Fatalf("n1 printed\n%s", logs["n1"])
+	}
+	for _, e := range out.Ledger.Entries {
+		if e.Kind == fault.PartialWrite && (e.Delivered == 0 || e.Observed != 0) {
+			t.Errorf("%+v", e)
+		}
+	}
+}

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// harm asks what strikes a call on a file, and tells that the program sees it. Files that the node has not written,
+// harm asks what strikes a call on a file, and tells that the program sees it, unless that depends
+// on what the disk takes. Files that the node has not written,
 // such as programs and libraries, are read without harm.
 func (k *Kernel) harm(t *Thread, id fs.InodeID, op fault.Op, off int64, n int) fault.Harm {
 	node := k.node(t)
@@ -26,7 +27,7 @@ func (k *Kernel) harm(t *Thread, id fs.InodeID, op fault.Op, off int64, n int) f
 	h := k.DiskFault(&fault.Call{Node: node.Name, Name: table[t.Call.Nr].name, Op: op, Path: nameOf(node.FS, id), Offset: off, Bytes: n})
 	if h.Kind != "" {
 		t.Call.Detail = string(h.Kind)
-		if h.Strike == 0 {
+		if h.Strike == 0 && h.Kind != fault.PartialWrite {
 			k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
 		}
 	}
@@ -44,6 +45,9 @@ func (k *Kernel) store(t *Thread, f *File, data []byte, pos int64) Result {
 		data = data[:h.Bytes]
 	}
 	n, e := k.node(t).FS.WriteAt(k.env(t), f.Inode, data, pos)
+	if h.Kind == fault.PartialWrite && n == len(data) { // else the disk had no room for so much
+		k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
+	}
 	switch {
 	case h.Kind == fault.TornWrite:
 		return k.tear(t, f, pos+int64(n), end, h.Strike)
