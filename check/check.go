@@ -79,9 +79,24 @@ func History(p *world.Property, events []history.Event) engine.Verdict {
 		if end == 0 && p.Check.HangNs > 0 && len(events) > 0 {
 			return unknown(p, "the history has no times, so nothing can be seen to hang")
 		}
+		if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
+			return unknown(p, "the time goes back at event %d, or some events have none, so it is not known what hangs", at)
+		}
 		return progressing(p, &engine.Outcome{History: events, VirtualNs: end})
 	}
 	return unknown(p, "a check of type %q judges no history", p.Check.Type)
+}
+
+// backwards is the first event before which there is a later time, or 0. Times that are left out are 0.
+func backwards(events []history.Event) uint64 {
+	sorted := slices.Clone(events)
+	slices.SortStableFunc(sorted, func(a, b history.Event) int { return cmp.Compare(a.Number, b.Number) })
+	for i := range sorted {
+		if i > 0 && sorted[i].TimeNs < sorted[i-1].TimeNs {
+			return sorted[i].Number
+		}
+	}
+	return 0
 }
 
 // Again judges what is known of a run by properties that may have changed since. What a property saw by programs inside

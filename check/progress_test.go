@@ -236,3 +236,17 @@ func TestTimesBetweenFaults(t *testing.T) {
 		}
 	}
 }
+
+// A history from a file may lack times, or have them in another order than its events.
+func TestProgressWithoutTimes(t *testing.T) {
+	p := &world.Property{Name: "p", Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, HangNs: 1e9}}
+	for text, want := range map[string]string{
+		"0:put(a) 9:put(a)! 10:get(a) 11:get(a)!": "was under way for 9",
+		"5:put(a) 0:put(a)! 9:get(b) 9.1:get(b)!": "the time goes back at event 2",
+		"0:put(a) 0:put(a)! 0:get(b) 0:get(b)!":   "the history has no times",
+	} {
+		if v := History(p, run(t, text).History); !strings.Contains(v.Reason, want) {
+			t.Errorf("%s: %s %s, want %s", text, v.Status, v.Reason, want)
+		}
+	}
+}

@@ -157,8 +157,8 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 		}
 		switch sort(o.Op) {
 		case put, take:
-			if o.Type == history.Fail {
-				continue
+			if o.Type == history.Fail || o.Type == history.Ok && sort(o.Op) == take && (o.Output == "0" || strings.EqualFold(o.Output, "false")) {
+				continue // it did nothing, or found nothing to take away
 			}
 			s.changes = append(s.changes, o)
 			if o.Type == history.Ok {
@@ -198,7 +198,7 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 				if err != nil {
 					return unknown(p, "broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
 				}
-				lost, text = missing(s.changes, items, sort)
+				lost, text = missing(s.changes, items, sort, p.Check.Model == "append-list")
 			} else {
 				lost, text = replaced(s.changes, o, sort)
 			}
@@ -236,11 +236,12 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 	return v
 }
 
-// missing finds an acknowledged element that is not there and that nobody can have removed.
-func missing(changes []history.Operation, items []string, sort func(string) verb) (*history.Operation, string) {
-	there := map[string]bool{}
+// missing finds an acknowledged element that is not there and that nobody can have removed. What was put into a list
+// several times must be there as often.
+func missing(changes []history.Operation, items []string, sort func(string) verb, list bool) (*history.Operation, string) {
+	there := map[string]int{}
 	for _, v := range items {
-		there[v] = true
+		there[v]++
 	}
 	removed := map[string]uint64{} // the latest return of a removal
 	for _, o := range changes {
@@ -248,8 +249,15 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 			removed[o.Input] = max(removed[o.Input], o.Return)
 		}
 	}
+	times := map[string]int{} // put in so far, by element
 	for i, o := range changes {
-		if sort(o.Op) != put || o.Type != history.Ok || there[o.Input] {
+		if sort(o.Op) != put || o.Type != history.Ok {
+			continue
+		}
+		times[o.Input]++
+		if n := there[o.Input]; list && n > 0 && times[o.Input] > n {
+			return &changes[i], fmt.Sprintf("%s was acknowledged %d times and is there %d times at the end", shorten(o.Input), times[o.Input], n)
+		} else if n > 0 {
 			continue
 		}
 		if at, ok := removed[o.Input]; !ok || at < o.Call {
@@ -258,7 +266,7 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 	}
 	// What was removed for good and not put in again must not be there either.
 	for i, o := range changes {
-		if sort(o.Op) != take || o.Type != history.Ok || !there[o.Input] {
+		if sort(o.Op) != take || o.Type != history.Ok || there[o.Input] == 0 {
 			continue
 		}
 		if !slices.ContainsFunc(changes, func(p history.Operation) bool {

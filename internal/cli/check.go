@@ -191,6 +191,12 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	default:
 		return nil, nil
 	}
+	if len(k.Operations) > 0 && k.Type != world.Linearizability && k.Type != world.Monotonic {
+		return nil, fmt.Errorf("--operations: %s judges all operations; leave it out", p.Name)
+	}
+	if set("model") && k.Model != j.model {
+		return nil, fmt.Errorf("--model: %s has no model; leave it out", p.Name)
+	}
 	if len(j.properties) > 0 {
 		return nil, errors.New("--property names one of the configuration, and another flag says what to judge by; give one of them")
 	}
