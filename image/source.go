@@ -1,0 +1,293 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Transport says where an image comes from. The words are those of containers-transports(5).
+type Transport string
+
+const (
+	Registry Transport = "docker"         // a registry; the default
+	Layout   Transport = "oci"            // an OCI layout folder
+	Archive  Transport = "docker-archive" // a file of `docker save`
+	Daemon   Transport = "docker-daemon"  // a Docker or Podman daemon of this machine
+)
+
+// Source is a parsed name of an image: redis:7, registry.example/a/b@sha256:..., oci:folder:tag, docker-archive:file.tar:name,
+// docker-daemon:name.
+type Source struct {
+	Transport Transport
+	Path      string // of a layout or an archive
+	Reference string // what to take there; of a layout and an archive it may be empty
+}
+
+// Parse reads a name. Relative paths are relative to dir.
+func Parse(text, dir string) (Source, error) {
+	transport, rest, ok := strings.Cut(text, ":")
+	at := func() (string, string) {
+		path, ref, _ := strings.Cut(rest, ":")
+		if path != "" && !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		return path, ref
+	}
+	switch t := Transport(transport); {
+	case ok && (t == Layout || t == Archive):
+		path, ref := at()
+		if path == "" {
+			return Source{}, fmt.Errorf("%q names no file", text)
+		}
+		return Source{Transport: t, Path: path, Reference: ref}, nil
+	case ok && t == Daemon:
+		if rest == "" {
+			return Source{}, fmt.Errorf("%q names no image", text)
+		}
+		return Source{Transport: Daemon, Reference: rest}, nil
+	case ok && t == Registry && strings.HasPrefix(rest, "//"):
+		text = strings.TrimPrefix(rest, "//")
+	}
+	if _, err := name.ParseReference(text); err != nil {
+		return Source{}, fmt.Errorf("%q is no name of an image: %w", text, err)
+	}
+	return Source{Transport: Registry, Reference: text}, nil
+}
+
+// ParsePlatform reads os/architecture[/variant].
+func ParsePlatform(text string) (*v1.Platform, error) {
+	p, err := v1.ParsePlatform(text)
+	if err != nil || p.OS == "" || p.Architecture == "" {
+		return nil, fmt.Errorf("%q is no platform; write one such as %s", text, HostPlatform)
+	}
+	return p, nil
+}
+
+// HostPlatform is the only one whose programs run here.
+const HostPlatform = "linux/amd64"
+
+// fromLayout finds an image in an OCI layout folder: the one of the asked name, or the only one.
+func fromLayout(s Source, platform *v1.Platform) (v1.Image, error) {
+	index, err := layout.ImageIndexFromPath(s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no OCI layout: %w", s.Path, err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Path, err)
+	}
+	var found []v1.Descriptor
+	var names []string
+	for _, d := range manifest.Manifests {
+		tag := d.Annotations["org.opencontainers.image.ref.name"]
+		if tag != "" {
+			names = append(names, tag)
+		}
+		if s.Reference == "" || tag == s.Reference || d.Digest.String() == strings.TrimPrefix(s.Reference, "@") {
+			found = append(found, d)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s has no image %q; it has %s", s.Path, s.Reference, list(names))
+	}
+	return choose(index, found, platform, fmt.Sprintf("%s has several images, %s; name one, as in oci:%s:NAME", s.Path, list(names), s.Path))
+}
+
+// choose takes the image of a platform out of descriptors, through the indexes among them. several is the error if two fit.
+func choose(index v1.ImageIndex, found []v1.Descriptor, platform *v1.Platform, several string) (v1.Image, error) {
+	var images []v1.Image
+	var others []string
+	for _, d := range found {
+		switch {
+		case d.MediaType.IsIndex():
+			inner, err := index.ImageIndex(d.Digest)
+			if err != nil {
+				return nil, err
+			}
+			m, err := inner.IndexManifest()
+			if err != nil {
+				return nil, err
+			}
+			img, err := choose(inner, m.Manifests, platform, several)
+			if err != nil {
+				return nil, err
+			}
+			images = append(images, img)
+		case d.Platform != nil && !d.Platform.Satisfies(*platform):
+			others = append(others, d.Platform.String())
+		case d.MediaType.IsImage():
+			img, err := index.Image(d.Digest)
+			if err != nil {
+				return nil, err
+			}
+			images = append(images, img)
+		}
+	}
+	switch len(images) {
+	case 0:
+		return nil, fmt.Errorf("there is no image for %s; there is %s", platform, list(others))
+	case 1:
+		return images[0], nil
+	}
+	return nil, errors.New(several)
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "none with a name"
+	}
+	return strings.Join(names, ", ")
+}
+
+// fromArchive finds an image in a file of `docker save`, or in an OCI layout that was packed with tar.
+func fromArchive(s Source) (v1.Image, error) {
+	open := func() (io.ReadCloser, error) { return os.Open(s.Path) }
+	manifest, err := tarball.LoadManifest(open)
+	if err != nil {
+		if _, err := os.Stat(s.Path); err != nil {
+			return nil, err
+		}
+		if hasFile(s.Path, "oci-layout") {
+			return nil, fmt.Errorf("%s is a packed OCI layout; unpack it, and name the folder: oci:FOLDER", s.Path)
+		}
+		return nil, fmt.Errorf("%s is no archive of `docker save`: %w", s.Path, err)
+	}
+	var names []string
+	for _, d := range manifest {
+		names = append(names, d.RepoTags...)
+	}
+	var tag *name.Tag
+	if s.Reference != "" {
+		t, err := name.NewTag(s.Reference)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no name of an image: %w", s.Reference, err)
+		}
+		tag = &t
+	} else if len(manifest) != 1 {
+		return nil, fmt.Errorf("%s has %d images, %s; name one, as in docker-archive:%s:NAME", s.Path, len(manifest), list(names), s.Path)
+	}
+	img, err := tarball.Image(open, tag)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; it has %s", s.Path, err, list(names))
+	}
+	return img, nil
+}
+
+func hasFile(archive, name string) bool {
+	f, err := os.Open(archive)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	r := tar.NewReader(f)
+	for {
+		h, err := r.Next()
+		if err != nil {
+			return false
+		}
+		if strings.TrimPrefix(h.Name, "./") == name {
+			return true
+		}
+	}
+}
+
+// errNoDaemon is that none listens.
+var errNoDaemon = errors.New("no Docker or Podman daemon answers")
+
+// sockets are where daemons listen, the one that the user names first.
+func sockets() []string {
+	var all []string
+	for _, env := range []string{"DOCKER_HOST", "CONTAINER_HOST"} {
+		if u, err := url.Parse(os.Getenv(env)); err == nil && u.Scheme == "unix" {
+			all = append(all, u.Path)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	all = append(all, "/var/run/docker.sock")
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		all = append(all, filepath.Join(dir, "docker.sock"), filepath.Join(dir, "podman", "podman.sock"))
+	}
+	return append(all, "/run/podman/podman.sock")
+}
+
+// fromDaemon asks each daemon of this machine for an image (Docker Engine API, ImageInspect and ImageGet), and keeps what it
+// hands out in a file below dir, until close is called.
+func fromDaemon(ctx context.Context, s Source, dir string) (img v1.Image, remove func(), err error) {
+	missing := errNoDaemon
+	for _, socket := range sockets() {
+		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}}}
+		defer client.CloseIdleConnections()
+		get := func(call string) (*http.Response, error) {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://daemon/images/"+url.PathEscape(s.Reference)+"/"+call, nil)
+			if err != nil {
+				return nil, err
+			}
+			return client.Do(req)
+		}
+		answer, err := get("json")
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, nil, ctx.Err()
+			}
+			continue
+		}
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			missing = fmt.Errorf("the daemon at %s: %s", socket, said(text, answer.Status))
+			continue
+		}
+		answer, err = get("get")
+		if err != nil {
+			return nil, nil, fmt.Errorf("the daemon at %s: %w", socket, err)
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+			return nil, nil, fmt.Errorf("the daemon at %s: %s", socket, said(text, answer.Status))
+		}
+		f, err := os.CreateTemp(dir, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		remove := func() { os.Remove(f.Name()) }
+		_, err = io.Copy(f, answer.Body)
+		if err = errors.Join(err, f.Close()); err == nil {
+			img, err = fromArchive(Source{Transport: Archive, Path: f.Name()})
+		}
+		if err != nil {
+			remove()
+			return nil, nil, fmt.Errorf("the daemon at %s: %w", socket, err)
+		}
+		return img, remove, nil
+	}
+	return nil, nil, missing
+}
+
+func said(body []byte, status string) string {
+	var m struct{ Message string }
+	if json.Unmarshal(bytes.TrimSpace(body), &m) == nil && m.Message != "" {
+		return m.Message
+	}
+	return status
+}
