@@ -136,9 +136,9 @@ func (d *Database) AddReference(ctx context.Context, hash, reference string) (ro
 }
 
 // RemoveReferences removes a reference from all rows of a hash.
-func (d *Database) RemoveReferences(ctx context.Context, hash, reference string) error {
-	_, _, err := d.exec(ctx, `UPDATE content SET refs = array_remove(refs, $2) WHERE hash = $1 AND $2 = ANY (refs)`, hash, reference)
-	return err
+func (d *Database) RemoveReferences(ctx context.Context, hash, reference string) (session string, err error) {
+	_, session, err = d.exec(ctx, `UPDATE content SET refs = array_remove(refs, $2) WHERE hash = $1 AND $2 = ANY (refs)`, hash, reference)
+	return session, err
 }
 
 // RemoveReference removes a reference from a row, and says whether there is such a row.

@@ -46,14 +46,21 @@ func (j *Job) addReference(ctx context.Context, hash string) (row Row, hit bool)
 }
 
 // addReferenceRepaired is step 4 that leaves no reference behind. After an error the database may have added it, or may
-// still do so. So first the session is ended, which settles that, and then the reference is removed.
+// still do so. So first the session is ended, which settles that, and then the reference is removed. A removal that errs
+// is settled too before the next one: it could come late, and take what step 5 adds under the same name.
 func (j *Job) addReferenceRepaired(ctx context.Context, hash string) (row Row, hit bool) {
 	row, hit, session, err := j.Database.AddReference(ctx, hash, j.Reference)
 	if err == nil {
 		return row, hit
 	}
 	j.Database.Fence(ctx, session)
-	forever(func() error { return j.Database.RemoveReferences(ctx, hash, j.Reference) })
+	forever(func() error {
+		session, err := j.Database.RemoveReferences(ctx, hash, j.Reference)
+		if err != nil {
+			j.Database.Fence(ctx, session)
+		}
+		return err
+	})
 	return Row{}, false
 }
 
