@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/image"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -61,6 +62,8 @@ type Options struct {
 	// Hidden are files and folders of the machine, absolute, that nodes do not see: what comes and goes between runs and is
 	// no part of the world.
 	Hidden []string
+	// Images has the images of nodes that are made from one.
+	Images *image.Store
 	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
 	Self string
 	// Interrupt, if not nil, ends the run soon after it is closed.

@@ -13,6 +13,7 @@ type Tree struct {
 	entries  map[string]*Entry
 	children map[string][]string // sorted names, by folder
 	same     map[string]string   // of names that are hard links of each other: the first of them in order
+	count    map[string]int      // how many names a first one stands for
 }
 
 // merge lays layers over each other, the lowest first (OCI image specification, "Applying Changesets").
@@ -76,6 +77,10 @@ func merge(layers []*Layer) *Tree {
 		t.children[dir] = slices.Sorted(maps.Keys(names))
 	}
 	t.same = links(t.entries, from)
+	t.count = map[string]int{}
+	for _, first := range t.same {
+		t.count[first]++
+	}
 	return t
 }
 
@@ -112,6 +117,9 @@ func (t *Tree) Same(p string) string {
 	}
 	return p
 }
+
+// Links is how many names the file of a path has.
+func (t *Tree) Links(p string) int { return max(t.count[t.Same(p)], 1) }
 
 func split(p string) (dir, name string) {
 	dir, name = path.Split(p)

@@ -77,8 +77,9 @@ type Node struct {
 	Aliases  []string `json:"aliases,omitempty"` // further names that resolve to this node
 	IPv4     string   `json:"ipv4"`
 	IPv6     string   `json:"ipv6,omitempty"`
-	// Root is "host" (the machine's own files, read-only underneath) or an absolute folder.
+	// Root is "host" (the machine's own files, read-only underneath) or an absolute folder. An Image goes before it.
 	Root        string       `json:"root"`
+	Image       *Image       `json:"image,omitempty"`
 	Command     []string     `json:"command"`
 	Env         []string     `json:"env,omitempty"` // NAME=value, in order
 	WorkingDir  string       `json:"working_dir"`
@@ -91,6 +92,12 @@ type Node struct {
 	StopSignal  string       `json:"stop_signal,omitempty"`
 	StopGraceNs int64        `json:"stop_grace_ns,omitempty"`
 	Clock       Clock        `json:"clock"`
+}
+
+// Image is the container image that a node's files come from.
+type Image struct {
+	Name string `json:"name"` // as it was asked for
+	ID   string `json:"id"`   // digest of its configuration, sha256:...: what the image is
 }
 
 // Clock is how a node sees time: real = start + offset + world time * (1 + drift).

@@ -26,13 +26,16 @@ func (w *World) digests() map[string]string {
 		if node.FS == nil {
 			continue
 		}
+		if img := w.spec.Nodes[i].Image; img != nil { // all that can be read of it follows from its id
+			out[imageScheme+img.Name] = strings.TrimPrefix(img.ID, "sha256:")
+		}
 		for _, file := range node.FS.Touched() {
-			if out[file] == "" {
+			if out[file] == "" && !strings.HasPrefix(file, imageScheme) {
 				out[file] = digestOf(file)
 			}
 		}
 		for _, in := range node.FS.Inodes {
-			if !in.Loaded || in.Layer == fs.NoLayer {
+			if !in.Loaded || in.Layer == fs.NoLayer || strings.HasPrefix(node.FS.HostPath(in.Layer, ""), imageScheme) {
 				continue
 			}
 			folder := strings.TrimRight(node.FS.HostPath(in.Layer, in.Path), "/") + "/"

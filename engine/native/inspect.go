@@ -114,7 +114,7 @@ func (x *inspection) node() error {
 
 // sources looks for the folders of the machine that the node is made of.
 func (x *inspection) sources() bool {
-	if root := x.n.Root; root != "" && root != "host" {
+	if root := x.n.Root; root != "" && root != "host" && x.n.Image == nil {
 		if info, err := os.Stat(root); err != nil {
 			x.found(engine.PartRoot, "", "make the folder, or name another; `root: host` is this machine's files", "%v", plain(err, root))
 		} else if !info.IsDir() {
@@ -178,7 +178,9 @@ func (x *inspection) workingDir() bool {
 }
 
 // onHost tells whether the node's files are this machine's.
-func (x *inspection) onHost() bool { return x.n.Root == "" || x.n.Root == "host" }
+func (x *inspection) onHost() bool {
+	return x.n.Image == nil && (x.n.Root == "" || x.n.Root == "host")
+}
 
 func isThere(name string) bool {
 	_, err := os.Stat(name)

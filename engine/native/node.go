@@ -35,13 +35,14 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	if c.QuotaBytes == 0 {
 		c.QuotaBytes = defaultBytes
 	}
-	root := n.Root
-	if root == "host" || root == "" {
-		root = "/"
+	lower, err := w.root(n)
+	if err != nil {
+		return err
 	}
-	c.Layers = append(c.Layers, root)
+	c.Layers = append(c.Layers, lower.Path)
+	c.Contained = lower.Tree != nil
 	c.Undated = []string{w.spec.Dir, w.options.Self}
-	if root == "/" && w.needed() {
+	if lower.Path == "/" && w.needed() {
 		c.Volumes = append(c.Volumes, fs.Volume{Target: w.spec.Dir, Layer: len(c.Layers)})
 		c.Layers = append(c.Layers, w.spec.Dir)
 	}
@@ -60,7 +61,11 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		}
 		c.Layers = append(c.Layers, w.options.Self)
 	}
-	base, err := host.NewBase(c.Layers, w.options.Hidden)
+	layers := []host.Layer{lower}
+	for _, path := range c.Layers[1:] {
+		layers = append(layers, host.Layer{Path: path})
+	}
+	base, err := host.NewBase(layers, w.options.Hidden)
 	if err != nil {
 		return err
 	}
@@ -82,6 +87,26 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	}
 	return nil
 }
+
+// root is what lies underneath all of a node's tree.
+func (w *World) root(n *world.Node) (host.Layer, error) {
+	switch {
+	case n.Image != nil && w.options.Images == nil:
+		return host.Layer{}, fmt.Errorf("node %s: there is no store of images to take %s from", n.Name, n.Image.Name)
+	case n.Image != nil:
+		img, err := w.options.Images.Image(n.Image.ID)
+		if err != nil {
+			return host.Layer{}, fmt.Errorf("node %s: image %s: %w", n.Name, n.Image.Name, err)
+		}
+		return host.Layer{Path: imageScheme + n.Image.ID, Tree: img.Tree, File: w.options.Images.File}, nil
+	case n.Root == "host" || n.Root == "":
+		return host.Layer{Path: "/"}, nil
+	}
+	return host.Layer{Path: n.Root}, nil
+}
+
+// imageScheme begins the name of a layer that is an image, where others are named by their path.
+const imageScheme = "image:"
 
 // layoutError says that a node's tree cannot be laid out as its volumes ask.
 type layoutError struct{ error }

@@ -28,7 +28,7 @@ func (s *State) Stat(id InodeID) Attr {
 		s.notice(in)
 	}
 	a := Attr{
-		Inode: in.ID, Dev: s.Mounts[in.Mount].Dev, Mount: in.Mount, Mode: in.Mode, Nlink: in.Nlink, UID: in.UID, GID: in.GID, Rdev: in.Rdev, Size: in.Size,
+		Inode: in.ID, Dev: s.Mounts[in.Mount].Dev, Mount: in.Mount, Mode: in.Mode, Nlink: in.Nlink + in.Unseen, UID: in.UID, GID: in.GID, Rdev: in.Rdev, Size: in.Size,
 		AtimeNs: in.AtimeNs, MtimeNs: in.MtimeNs, CtimeNs: in.CtimeNs, BtimeNs: in.BtimeNs, Root: in.MountRoot,
 	}
 	switch {

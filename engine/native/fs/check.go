@@ -51,7 +51,7 @@ func (s *State) Check() error {
 		if in.Blob == 0 && in.Layer == NoLayer && in.is(S_IFREG) && in.Size != 0 {
 			fail("inode %d has a size and no content", id)
 		}
-		if in.Refs < 0 || in.Held < 0 || in.Nlink == 0 && in.Refs == 0 && in.Held == 0 {
+		if in.Refs < 0 || in.Held < 0 || in.Nlink == 0 && in.Unseen == 0 && in.Refs == 0 && in.Held == 0 {
 			fail("inode %d: links %d, references %d, held %d", id, in.Nlink, in.Refs, in.Held)
 		}
 		watches += len(in.Watches)

@@ -59,11 +59,27 @@ func (s *State) adopt(env *Env, dir *Inode, name string) (*Inode, Errno) {
 	if e != OK {
 		return nil, e
 	}
+	from := Origin{Layer: dir.Layer, Path: attr.Same}
+	if known := s.Inodes[s.Linked[from]]; known != nil && attr.Same != "" {
+		known.Nlink++
+		known.Unseen--
+		s.enter(dir, name, known)
+		return known, OK
+	}
 	in := Inode{Mount: dir.Mount, Nlink: 1}
 	s.describe(&in, attr, dir.Layer, path)
+	if attr.Same != "" {
+		in.Same, in.Unseen = from, attr.Nlink-1
+	}
 	made, e := s.create(env, in)
 	if e != OK {
 		return nil, ENOMEM
+	}
+	if attr.Same != "" {
+		if s.Linked == nil {
+			s.Linked = map[Origin]InodeID{}
+		}
+		s.Linked[from] = made.ID
 	}
 	s.enter(dir, name, made)
 	return made, OK

@@ -508,9 +508,14 @@ func (s *State) recount(env *Env) {
 		}
 		in.Flocks, in.Locks, in.Watches, in.Refs, in.Held, in.Mapped, in.Tmpfile = nil, nil, nil, 0, 0, false, false
 		names, ok := reached[id]
+		if !ok && in.Unseen > 0 { // it has a name that nobody has looked at yet
+			in.Nlink = 0
+			continue
+		}
 		if !ok {
 			s.discard(env, in)
 			delete(s.Inodes, id)
+			delete(s.Linked, in.Same)
 			if in.is(S_IFSOCK) {
 				s.Gone = append(s.Gone, id)
 			}

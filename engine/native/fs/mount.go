@@ -79,6 +79,9 @@ func (s *State) mountStandard(env *Env) error {
 		{"/proc", Proc, 0o555}, {"/sys", Sys, 0o555}, {"/dev", Dev, 0o755}, {"/dev/shm", Tmpfs, 0o1777},
 		{"/tmp", Tmpfs, 0o1777}, {"/run", Tmpfs, 0o755}, {"/var/tmp", Disk, 0o1777}, {"/var/run", Tmpfs, 0o755},
 	} {
+		if s.Config.Contained && (m.typ == Tmpfs && m.target != "/dev/shm" || m.typ == Disk) {
+			continue
+		}
 		if m.target == "/var/run" {
 			if p, e := s.Walk(env, rootInode, m.target, false); e == OK && s.inode(p.Inode).is(S_IFLNK) {
 				continue // to /run

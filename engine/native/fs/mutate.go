@@ -46,7 +46,7 @@ func (s *State) unname(dir *Inode, name string) {
 
 // drop forgets an inode that nobody can reach any more.
 func (s *State) drop(env *Env, in *Inode) {
-	if in.Nlink > 0 || in.Refs > 0 || in.Synth != "" {
+	if in.Nlink+in.Unseen > 0 || in.Refs > 0 || in.Synth != "" {
 		return
 	}
 	s.notify(in, IN_DELETE_SELF, 0, "")
@@ -56,6 +56,7 @@ func (s *State) drop(env *Env, in *Inode) {
 	}
 	s.discard(env, in)
 	delete(s.Inodes, in.ID)
+	delete(s.Linked, in.Same)
 	if in.is(S_IFSOCK) {
 		s.Gone = append(s.Gone, in.ID)
 	}

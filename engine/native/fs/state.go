@@ -27,10 +27,11 @@ type State struct {
 	Ready      []int64   // inotify instances that got events since TakeReady
 	Gone       []InodeID // inodes of sockets that went since TakeGone
 	Journal    Journal
-	SyncErrors int   // synchronisations of all inodes that failed
-	Life       int   // how often the machine's programs were killed by a fault
-	Noticed    []int // faults whose effects somebody has seen since TakeNoticed
-	Full       int   // the fault that has filled the disk, 0 for none
+	SyncErrors int                // synchronisations of all inodes that failed
+	Life       int                // how often the machine's programs were killed by a fault
+	Noticed    []int              // faults whose effects somebody has seen since TakeNoticed
+	Full       int                // the fault that has filled the disk, 0 for none
+	Linked     map[Origin]InodeID // files that have several names in their layer
 }
 
 // Config is what a node's file system is made from.
@@ -46,6 +47,8 @@ type Config struct {
 	// Root is the layer of /, or NoLayer for an empty tree.
 	Root    int
 	Volumes []Volume
+	// Contained says that the root layer is made for this node alone: what is volatile on a host belongs to it.
+	Contained bool
 	// QuotaBytes bounds what the node's files allocate; 0 is the default.
 	QuotaBytes int64
 	// Inodes bounds the number of inodes; 0 is the default.
@@ -121,11 +124,19 @@ type Inode struct {
 	Life      int    // State.Life when it was written last
 	Refs      int    // open files, working directories and other holders
 	Held      int    // changes in the journal that may bring it back
+	Same      Origin // of a file that has several names in its layer
+	Unseen    int    // how many of these names have no entry yet
 
 	Xattrs  []Xattr // in the order of names
 	Flocks  []Flock
 	Locks   []Lock
 	Watches []Watcher
+}
+
+// Origin is a file of a layer.
+type Origin struct {
+	Layer int
+	Path  string // the first of its names
 }
 
 // Extent is a range of allocated pages [From, To).

@@ -14,15 +14,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/image"
 )
 
 // maxOpenBase bounds how many base files a node's Base keeps open.
 const maxOpenBase = 1024
 
-// Base is the lower layers of one node: folders, or single files, of the real machine, read-only. Names are looked
-// up without following any symlink, so nothing leads out of a layer; fs follows links by itself, inside the world.
+// Layer is what lies underneath a part of a node's tree: a folder or file of the machine, or the tree of an image, whose
+// contents are files of the machine.
+type Layer struct {
+	Path string // absolute, for a folder or file
+
+	Tree *image.Tree
+	File func(digest string) string
+}
+
+// Base is the lower layers of one node, read-only. Names are looked up without following any symlink, so nothing leads
+// out of a layer; fs follows links by itself, inside the world.
 type Base struct {
-	roots []int // descriptors of the layers
+	layers []Layer
+	roots  []int // descriptors of the layers, -1 for an image
 	// hidden are the names that are not there, whatever the machine says.
 	hidden map[baseFile]bool
 	open   map[baseFile]int
@@ -36,19 +47,23 @@ type baseFile struct {
 
 // NewBase opens the layers of a node. What lies in a layer at one of the hidden paths, which are absolute, is not there
 // for it; a layer of its own at such a path is.
-func NewBase(layers, hidden []string) (*Base, error) {
-	b := &Base{open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
-	for i, path := range layers {
-		top := resolved(path)
+func NewBase(layers []Layer, hidden []string) (*Base, error) {
+	b := &Base{layers: layers, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
+	for i, l := range layers {
+		if l.Tree != nil {
+			b.roots = append(b.roots, -1)
+			continue
+		}
+		top := resolved(l.Path)
 		for _, h := range hidden {
 			if below, ok := strings.CutPrefix(filepath.Join(resolved(filepath.Dir(h)), filepath.Base(h)), strings.TrimRight(top, "/")+"/"); ok {
 				b.hidden[baseFile{i, below}] = true
 			}
 		}
-		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(l.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			b.Close()
-			return nil, fmt.Errorf("cannot open %s: %w", path, err)
+			return nil, fmt.Errorf("cannot open %s: %w", l.Path, err)
 		}
 		b.roots = append(b.roots, fd)
 	}
@@ -68,6 +83,17 @@ func (b *Base) Hides(layer int, path string) bool { return b.hidden[baseFile{lay
 
 // openat opens a file below a layer's root and refuses to follow links (openat2(2)).
 func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
+	if l := &b.layers[layer]; l.Tree != nil {
+		e := l.Tree.Lookup(path)
+		if e == nil {
+			return -1, fs.ENOENT
+		}
+		if e.Kind != image.File {
+			return -1, fs.EACCES
+		}
+		fd, err := unix.Open(l.File(e.Digest), int(flags)|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		return fd, number(err)
+	}
 	root := b.roots[layer]
 	if path == "" {
 		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", root), int(flags)&^unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -85,6 +111,9 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 	if b.Hides(layer, path) {
 		return fs.BaseAttr{}, fs.ENOENT
 	}
+	if l := &b.layers[layer]; l.Tree != nil {
+		return lstat(l.Tree, path)
+	}
 	var st unix.Stat_t
 	err := unix.Fstatat(b.roots[layer], path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
 	if err != nil {
@@ -93,8 +122,37 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 	return fs.BaseAttr{Mode: st.Mode, UID: int(st.Uid), GID: int(st.Gid), Size: st.Size, MtimeNs: st.Mtim.Nano(), Rdev: st.Rdev}, fs.OK
 }
 
+// types are the file types of an image's entries, as in inode(7).
+var types = map[image.Kind]uint32{image.File: unix.S_IFREG, image.Symlink: unix.S_IFLNK, image.Folder: unix.S_IFDIR, image.FIFO: unix.S_IFIFO}
+
+// lstat tells what an image says of a name.
+func lstat(t *image.Tree, path string) (fs.BaseAttr, fs.Errno) {
+	e := t.Lookup(path)
+	if e == nil {
+		return fs.BaseAttr{}, fs.ENOENT
+	}
+	a := fs.BaseAttr{Mode: types[e.Kind] | e.Mode, UID: e.UID, GID: e.GID, Size: e.Size, MtimeNs: e.MtimeNs}
+	if e.Kind == image.Symlink {
+		a.Size = int64(len(e.Target))
+	}
+	if first := t.Same(path); first != path || t.Links(path) > 1 {
+		a.Same, a.Nlink = first, t.Links(path)
+	}
+	return a, fs.OK
+}
+
 // Readlink reads a symlink.
 func (b *Base) Readlink(layer int, path string) (string, fs.Errno) {
+	if l := &b.layers[layer]; l.Tree != nil {
+		e := l.Tree.Lookup(path)
+		switch {
+		case e == nil:
+			return "", fs.ENOENT
+		case e.Kind != image.Symlink:
+			return "", fs.EINVAL
+		}
+		return e.Target, fs.OK
+	}
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(b.roots[layer], path, buf)
 	if err != nil {
@@ -105,6 +163,9 @@ func (b *Base) Readlink(layer int, path string) (string, fs.Errno) {
 
 // ReadDir lists a folder.
 func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
+	if l := &b.layers[layer]; l.Tree != nil {
+		return l.Tree.Names(path), fs.OK
+	}
 	fd, e := b.openat(layer, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if e != fs.OK {
 		return nil, e
@@ -170,7 +231,9 @@ func (b *Base) Close() {
 		unix.Close(fd)
 	}
 	for _, fd := range b.roots {
-		unix.Close(fd)
+		if fd >= 0 {
+			unix.Close(fd)
+		}
 	}
 }
 

@@ -91,21 +91,28 @@ func (m *Machine) confine(t *thread) error {
 
 // Image is a program to execute.
 type Image struct {
-	FD     int    // an open file of this process
-	Path   string // its path in the world, for AT_EXECFN
-	Argv   []string
-	Env    []string
-	Random [16]byte // AT_RANDOM
-	UID    int
-	GID    int
-	Kit    *Kit
+	FD   int    // an open file of this process
+	Path string // its path in the world, for AT_EXECFN
+	Argv []string
+	Env  []string
+	// InterpreterFD is an open file of this process: what the program names in PT_INTERP, if that is another file in the world
+	// than on this machine, and 0 otherwise.
+	InterpreterFD int
+	Random        [16]byte // AT_RANDOM
+	UID           int
+	GID           int
+	Kit           *Kit
 }
 
 // Exec replaces the program of a thread's process. others are the further threads of that process: they are gone
 // when Exec succeeds. A failure leaves everything as it was.
 func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno {
 	t := m.get(id)
-	path := fmt.Sprintf("/proc/%d/fd/%d", m.pid, img.FD)
+	started := img.FD
+	if img.InterpreterFD != 0 {
+		started = img.InterpreterFD
+	}
+	path := fmt.Sprintf("/proc/%d/fd/%d", m.pid, started)
 	block, at := argBlock(path, img.Argv, img.Env)
 	size := uint64(len(block))
 	// The strings go to a place of their own: they may be larger than any scratch area.
@@ -232,12 +239,24 @@ func (m *Machine) awaitExec(id ThreadID, t *thread, others []ThreadID) syscall.E
 
 // Auxiliary vector types (elf.h).
 const (
+	atPhdr, atPhnum, atBase, atEntry = 3, 5, 7, 9
+
 	atUID, atEUID, atGID, atEGID = 11, 12, 13, 14
 	atSecure                     = 23
 	atRandom                     = 25
 	atExecfn                     = 31
 	atSysinfoEhdr                = 33
 )
+
+// hand opens a file of this process in a fresh program, and gives the descriptor there, or an errno below 0. The path holds a
+// real id: it must not stay behind in the program's stack.
+func (m *Machine) hand(t *thread, fd int, flags uint64) int64 {
+	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", m.pid, fd)), 0)
+	where := t.load().Rsp - 2048
+	m.writeAt(t, where, path)
+	defer m.writeAt(t, where, make([]byte, len(path)))
+	return m.execute(t, unix.SYS_OPENAT, 0, where, flags|unix.O_CLOEXEC)
+}
 
 // furnish prepares a fresh program: auxiliary vector, kit.
 func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
@@ -297,12 +316,7 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 		return errno
 	}
 	t.gadget = place
-	// The path of the kit's file holds a real id: it must not stay behind in the program's stack.
-	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", m.pid, img.Kit.fd)), 0)
-	where := sp - 2048
-	m.writeAt(t, where, path)
-	fd := m.execute(t, unix.SYS_OPENAT, 0, where, unix.O_RDWR|unix.O_CLOEXEC)
-	m.writeAt(t, where, make([]byte, len(path)))
+	fd := m.hand(t, img.Kit.fd, unix.O_RDWR)
 	if fd < 0 {
 		return syscall.Errno(-fd)
 	}
@@ -323,6 +337,11 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 		name = append(name[:privateSize-1], 0)
 	}
 	m.writeAt(t, kitPrivate, name)
+	if img.InterpreterFD != 0 {
+		if errno := m.placeProgram(t, img, sp+vector); errno != 0 {
+			return errno
+		}
+	}
 	t.regs.Rax = 0
 	t.dirty = true
 	return 0

@@ -182,7 +182,11 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 	if len(exe.head) < 4 || string(exe.head[:4]) != "\x7fELF" {
 		return unix.ENOEXEC
 	}
-	img := host.Image{FD: exe.fd, Path: shown, Argv: argv, Env: env, UID: p.Cred.EUID, GID: p.Cred.EGID, Kit: k.Handles.Kits[p.Node]}
+	loader, e := k.interpreter(t, exe)
+	if e != 0 {
+		return e
+	}
+	img := host.Image{FD: exe.fd, InterpreterFD: loader, Path: shown, Argv: argv, Env: env, UID: p.Cred.EUID, GID: p.Cred.EGID, Kit: k.Handles.Kits[p.Node]}
 	k.Tape.Bytes("random/"+t.Name+"/auxv", img.Random[:])
 	var others []ThreadID
 	for _, id := range p.Threads {
@@ -200,6 +204,23 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 	k.afterExec(t, p, exe, img.Argv, env, others)
 	t.Comm = comm(shown)
 	return 0
+}
+
+// interpreter opens what a program names in PT_INTERP, and gives 0 if it names nothing, or the file that the real kernel finds
+// there too.
+func (k *Kernel) interpreter(t *Thread, exe program) (int, unix.Errno) {
+	name, errno := host.Interpreter(exe.fd)
+	if errno != 0 || name == "" {
+		return 0, errno
+	}
+	loader, e := k.openProgram(t, name)
+	if e != 0 {
+		return 0, e
+	}
+	if host.SameFile(loader.fd, name) {
+		return 0, 0
+	}
+	return loader.fd, 0
 }
 
 // shebang splits a #! line (execve(2)): the interpreter, and all the rest as one argument.

@@ -1,0 +1,106 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native"
+	"github.com/bloodhound-dst/bloodhound/image"
+	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// A program of an image runs with the image's loader and libraries, sees the image's files, and nothing of this machine.
+func TestImages(t *testing.T) {
+	dir := t.TempDir()
+	root := imagetest.New(t)
+	for name, flag := range map[string]string{"pie": "-pie", "fixed": "-no-pie"} {
+		to := filepath.Join(dir, name)
+		if out, err := exec.Command("gcc", "-O1", "-fPIE", flag, "-o", to, "testdata/image/loaded.c", "-ldl").CombinedOutput(); err != nil {
+			t.Skipf("gcc: %v: %s", err, out)
+		}
+		content, err := exec.Command("cat", to).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		root.Text("/opt/"+name, 0o755, string(content))
+	}
+	sh := root.Program("/bin/sh")
+	for _, p := range []string{"/bin/ls", "/bin/ln", "/bin/rm", "/bin/cat", "/lib/x86_64-linux-gnu/libm.so.6"} {
+		root.Program(p)
+	}
+	img := root.Image(v1.Config{})
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range []*tar.Header{{Name: "data/one", Size: 3, Mode: 0o640, Uid: 7}, {Name: "data/two", Typeflag: tar.TypeLink, Linkname: "data/one"}} {
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			io.WriteString(w, "one")
+		}
+	}
+	w.Close()
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img, err = mutate.AppendLayers(img, layer); err != nil {
+		t.Fatal(err)
+	}
+	store, err := image.Open(filepath.Join(dir, "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	name := imagetest.Layout(t, filepath.Join(dir, "layout"), img)
+	got, _, err := store.Get(context.Background(), name, "", image.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "/opt/pie; /opt/fixed; ls /; ls /usr /home; cat /etc/debian_version; rm /data/one; cat /data/two; ls -l /data >/dev/null; echo x >/tmp/t; cat /tmp/t"
+	spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
+			Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
+	var lines []string
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `/opt/pie: zeros 1, data 3, local 7, exe /opt/pie, execfn /opt/pie
+entry 1, headers 1, count 1, base 1, heap 1, maths 1
+links 2 2, same 1, owner 7, mode 640
+/opt/fixed: zeros 1, data 3, local 7, exe /opt/fixed, execfn /opt/fixed
+entry 1, headers 1, count 1, base 1, heap 1, maths 1
+links 2 2, same 1, owner 7, mode 640
+`
+	text := strings.Join(lines, "\n") + "\n"
+	if !strings.HasPrefix(text, want) {
+		t.Errorf("%s\nwant\n%s", text, want)
+	}
+	for _, line := range []string{"data\ndev\netc\nlib", "cannot access '/home'", "/etc/debian_version: No such file", "\nonex\n"} {
+		if !strings.Contains(text, line) && !strings.Contains(text, strings.TrimPrefix(line, "\n")) {
+			t.Errorf("%q is not in\n%s", line, text)
+		}
+	}
+	if !out.Repeat.Reproducible {
+		t.Errorf("not reproducible: %s", out.Repeat.Reason)
+	}
+	if out.Files["image:"+name] != strings.TrimPrefix(got.ID, "sha256:") {
+		t.Errorf("files %v", out.Files)
+	}
+}
