@@ -161,7 +161,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "profiles", shape: texts, says: "The node exists only if `COMPOSE_PROFILES` names one of these."},
 	{name: "replicas", shape: shape{kind: whole, min: 1, max: 1}, idle: "one is what there is; write a node for each replica"},
 	{name: "scale", shape: shape{kind: whole, min: 1, max: 1}, idle: "one is what there is; write a node for each replica"},
-	{name: "image", shape: aText, idle: "images are not supported yet; the command is taken from the node's root"},
+	{name: "image", shape: aText, says: "The container image that the node's files come from, with its entrypoint, command, environment, user, working directory, healthcheck, stop signal and volumes, unless the node says otherwise. A name as registries have it, or `oci:FOLDER[:NAME]`, `docker-archive:FILE[:NAME]`, `docker-daemon:NAME`. Without effect beside `root:`."},
 
 	{name: "annotations", shape: anyShape, idle: forPeople},
 	{name: "attach", shape: anyShape, idle: "all output is collected"},
@@ -205,7 +205,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "pids_limit", shape: anyShape, idle: noCgroup},
 	{name: "platform", shape: anyShape, idle: "programs run on this machine's own platform"},
 	{name: "privileged", shape: anyShape, idle: noPrivileges},
-	{name: "pull_policy", shape: anyShape, idle: "images are not supported yet"},
+	{name: "pull_policy", shape: oneOf("missing", "if_not_present", "always", "never", "build", "daily", "weekly"), says: "`always` asks for the image each time, `never` takes it from the store alone, all others pull it if the store does not have it."},
 	{name: "read_only", shape: anyShape, idle: "writes never leave the world"},
 	{name: "runtime", shape: anyShape, idle: "there is no container runtime"},
 	{name: "security_opt", shape: anyShape, idle: noPrivileges},

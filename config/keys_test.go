@@ -35,7 +35,7 @@ func TestEveryKey(t *testing.T) {
 	}
 	env := lookupIn(map[string]string{"COMPOSE_PROFILES": "extra", "B": "2"})
 	load := func(name string) (string, []Note, error) {
-		r, err := Load(Options{Path: filepath.Join(dir, name), LookupEnv: env})
+		r, err := Load(Options{Path: filepath.Join(dir, name), LookupEnv: env, Images: anyImage})
 		if err != nil {
 			return "", nil, err
 		}

@@ -27,6 +27,8 @@ type Options struct {
 	ComposeFiles []string
 	// ConfigFile is read instead of the bloodhound.yaml in Path.
 	ConfigFile string
+	// Images finds the images of nodes. Without it, a node that needs one is an error.
+	Images Images
 	// LookupEnv finds variables for interpolation and for environments without values; nil is os.LookupEnv.
 	LookupEnv func(name string) (value string, ok bool)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/image"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -30,6 +31,7 @@ type declared struct {
 	at    position // its name
 	value *node
 	ports []port
+	image *image.Image // nil without one
 	spec  world.Node
 }
 
@@ -187,20 +189,30 @@ func (l *loader) buildNode(d *declared) {
 	if root := valueOr(v.get("root"), "host"); root != "host" {
 		n.Root = l.under(home, root)
 	}
+	found := l.imageOf(d)
+	if n.Image != nil {
+		n.Root = ""
+	}
 	n.WorkingDir = l.workingDir(d)
-	if l.buildStep(d) {
+	if l.buildStep(d) && found {
 		n.Command = l.commandOf(d)
 	}
 	n.User = valueOr(v.get("user"), "")
+	if n.Image != nil && n.User == "" {
+		n.User = d.image.Config.Config.User
+	}
 	n.Env = l.environment(d)
 	n.Clock = world.Clock{OffsetNs: valueOr(v.get("clock").get("offset"), int64(0)),
 		DriftPPB: int64(valueOr(v.get("clock").get("drift_ppm"), 0.0) * 1000)}
 	l.volumes(d)
 	l.dependencies(d)
-	n.Health = l.health(v.get("healthcheck"), key+".healthcheck")
+	n.Health = l.health(d)
 	l.rememberParts(d)
 	n.Restart = l.restart(v.get("restart"), key+".restart")
 	n.StopSignal = l.signal(v.get("stop_signal"), key+".stop_signal")
+	if d.image != nil && !v.has("stop_signal") && d.image.Config.Config.StopSignal != "" {
+		n.StopSignal = d.image.Config.Config.StopSignal
+	}
 	n.StopGraceNs = valueOr(v.get("stop_grace_period"), int64(10e9))
 	l.names(d)
 	l.extraHosts(d)
@@ -231,6 +243,9 @@ func (l *loader) workingDir(d *declared) string {
 	if inRoot {
 		dir = "/"
 	}
+	if d.image != nil && path.IsAbs(d.image.Config.Config.WorkingDir) {
+		dir = path.Clean(d.image.Config.Config.WorkingDir)
+	}
 	w := d.value.get("working_dir")
 	switch p := valueOr(w, ""); {
 	case p == "":
@@ -244,7 +259,12 @@ func (l *loader) workingDir(d *declared) string {
 
 func (l *loader) commandOf(d *declared) []string {
 	v, key := d.value, d.key
-	words := append(l.argv(v.get("entrypoint"), key+".entrypoint"), l.argv(v.get("command"), key+".command")...)
+	var words []string
+	if d.image != nil {
+		words = l.imageCommand(d)
+	} else {
+		words = append(l.argv(v.get("entrypoint"), key+".entrypoint"), l.argv(v.get("command"), key+".command")...)
+	}
 	if v.entry("command").isBad() || v.entry("entrypoint").isBad() || len(words) == 0 && v.incomplete {
 		return words
 	}
@@ -257,9 +277,8 @@ func (l *loader) commandOf(d *declared) []string {
 	switch {
 	case d.spec.Role == world.Client:
 		// A client without a command is a place for drivers; workloads says so if none uses it.
-	case v.has("image"):
-		l.fail(l.placeOf(d, "image"), "give the service a `command:` that runs a program of this machine",
-			"node %s needs its image, and images are not supported yet", d.name)
+	case d.image != nil:
+		l.fail(l.placeOf(d, "image"), "give it `command:`, the program that it runs", "node %s has no command, and its image has none", d.name)
 	case v.has("build"):
 		l.fail(l.placeOf(d, "build"), "say with `command:` which program it runs; `build:` only makes it", "node %s has no command", d.name)
 	default:
@@ -274,7 +293,16 @@ func (l *loader) environment(d *declared) []string {
 	if u, _, _ := strings.Cut(d.spec.User, ":"); u == "" || u == "root" || u == "0" {
 		home = "/root"
 	}
+	if d.image != nil {
+		home = homeOf(d.image, d.spec.User)
+	}
 	vars := []variable{{"PATH", searchPath, true}, {"HOME", home, true}, {"HOSTNAME", d.spec.Hostname, true}}
+	if d.image != nil {
+		for _, line := range d.image.Config.Config.Env {
+			name, value, _ := strings.Cut(line, "=")
+			vars = append(vars, variable{name, value, true})
+		}
+	}
 	files := d.value.get("env_file")
 	if files != nil && files.kind == scalar {
 		vars = append(vars, l.envFileOf(files, d.key+".env_file")...)
@@ -362,6 +390,9 @@ func (l *loader) volumes(d *declared) {
 			l.idle(t.position, d.key+".tmpfs", "the options "+options+": a tmpfs has no size or owner of its own")
 		}
 		l.mount(d, t.position, d.key+".tmpfs", world.Volume{Kind: world.Tmpfs, Target: target})
+	}
+	if d.image != nil {
+		l.imageVolumes(d)
 	}
 }
 
@@ -511,8 +542,16 @@ func (l *loader) cycles() {
 	}
 }
 
-func (l *loader) health(n *node, key string) *world.Healthcheck {
-	if n == nil || valueOr(n.get("disable"), false) {
+func (l *loader) health(d *declared) *world.Healthcheck {
+	n, key := d.value.get("healthcheck"), d.key+".healthcheck"
+	var own *world.Healthcheck // of the image
+	if d.image != nil {
+		own = imageHealth(d.image)
+	}
+	if n == nil {
+		return own
+	}
+	if valueOr(n.get("disable"), false) {
 		return nil
 	}
 	h := &world.Healthcheck{
@@ -523,6 +562,10 @@ func (l *loader) health(n *node, key string) *world.Healthcheck {
 		Retries:         int(valueOr(n.get("retries"), int64(3))),
 	}
 	test := n.get("test")
+	if test == nil && own != nil {
+		h.Command = own.Command
+		return h
+	}
 	if test == nil {
 		l.missing(n, "test", "add `test:`, a command whose exit code 0 means healthy; `disable: true` turns the check off", "%s has no test", key)
 		return nil

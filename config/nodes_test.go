@@ -33,6 +33,9 @@ func load(t *testing.T, o Options) *Result {
 	if o.LookupEnv == nil {
 		o.LookupEnv = noEnv
 	}
+	if o.Images == nil {
+		o.Images = anyImage
+	}
 	r, err := Load(o)
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +64,7 @@ func TestNodesOverServices(t *testing.T) {
 compose: [a.yaml, b.yaml]
 nodes:
   db:
+    root: host
     command: postgres -D /data
     environment: [B=node, C=node]
     healthcheck: {interval: 2s}

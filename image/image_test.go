@@ -183,7 +183,7 @@ func TestLayers(t *testing.T) {
 	s := store(t)
 	host := serve(t, nil)
 	push(t, host+"/app:1", img)
-	got, ref, err := s.Get(context.Background(), host+"/app:1", "", Options{})
+	got, err := s.Get(context.Background(), host+"/app:1", "", "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,6 +208,10 @@ opt/z 644 0:0 "Z"
 	}
 	if !slices.Equal(got.Config.Config.Cmd, []string{"/bin/true"}) {
 		t.Errorf("command %q", got.Config.Config.Cmd)
+	}
+	ref, err := s.Find(host+"/app:1", HostPlatform)
+	if err != nil {
+		t.Fatal(err)
 	}
 	digest, err := img.Digest()
 	if err != nil || ref.Manifest != digest.String() {
@@ -249,7 +253,7 @@ func TestSources(t *testing.T) {
 	for _, from := range []string{host + "/team/app:1", host + "/team/app@" + digest.String(), "oci:layout:v1", "oci:" + filepath.Join(base, "layout") + ":v1",
 		"docker-archive:app.tar", "docker-archive:app.tar:app:1", "docker-daemon:app:1"} {
 		s := store(t)
-		got, _, err := s.Get(context.Background(), from, base, Options{})
+		got, err := s.Get(context.Background(), from, base, "", Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", from, err)
 		}
@@ -360,7 +364,7 @@ func TestHostileLayers(t *testing.T) {
 					t.Errorf("%s has %v", f, left)
 				}
 			}
-			if _, _, err := s.Get(context.Background(), host+"/app", "", Options{}); err == nil {
+			if _, err := s.Get(context.Background(), host+"/app", "", "", Options{}); err == nil {
 				t.Error("the image is used all the same")
 			}
 		})
@@ -376,7 +380,7 @@ func TestDeviceNodesOfDev(t *testing.T) {
 	host := serve(t, nil)
 	push(t, host+"/app", imageFrom(t, names(t, dir("dev"), tar.Header{Typeflag: tar.TypeChar, Name: "dev/null", Devmajor: 1, Devminor: 3}, file("a", "A"))))
 	s := store(t)
-	img, _, err := s.Get(context.Background(), host+"/app", "", Options{})
+	img, err := s.Get(context.Background(), host+"/app", "", "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -467,7 +471,7 @@ func TestBrokenRegistries(t *testing.T) {
 		if _, err := s.Pull(context.Background(), host+"/app", "", Options{}); err == nil || !strings.Contains(err.Error(), "the next pull goes on from there") {
 			t.Fatalf("%v", err)
 		}
-		img, _, err := s.Get(context.Background(), host+"/app", "", Options{})
+		img, err := s.Get(context.Background(), host+"/app", "", "", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -546,7 +550,7 @@ func TestMirrors(t *testing.T) {
 	push(t, origin+"/team/app:1", imageFrom(t, names(t, file("b", "B"))))
 	o := Options{Mirrors: map[string][]string{"docker.io": {"http://" + mirror}, origin: {"http://" + mirror}}}
 	for ref, has := range map[string]string{"app:1": "a", origin + "/team/app:1": "b"} {
-		img, _, err := store(t).Get(context.Background(), ref, "", o)
+		img, err := store(t).Get(context.Background(), ref, "", "", o)
 		if err != nil || img.Tree.Lookup(has) == nil {
 			t.Errorf("%s: %v", ref, err)
 		}
@@ -565,7 +569,7 @@ func TestStore(t *testing.T) {
 	push(t, host+"/two", imageFrom(t, common, names(t, file("b", "B"))))
 	s := store(t)
 	get := func(ref string) (*Image, error) {
-		img, _, err := s.Get(context.Background(), host+ref, "", Options{})
+		img, err := s.Get(context.Background(), host+ref, "", "", Options{})
 		return img, err
 	}
 	one, err := get("/one")

@@ -38,19 +38,38 @@ type Progress struct {
 // attempts is how often a layer is fetched; each goes on where the one before it has ended.
 const attempts = 3
 
-// Get finds an image in the store, and pulls it if it is not there.
-func (s *Store) Get(ctx context.Context, text, dir string, o Options) (*Image, *Reference, error) {
-	ref, err := s.Find(text, o.platform())
-	if err == nil {
-		if img, err := s.Image(ref.ID); err == nil {
-			return img, ref, nil
+// Policy says when an image is pulled; the words are Compose's.
+type Policy string
+
+const (
+	Missing Policy = "missing" // if the store does not have it; the default
+	Always  Policy = "always"
+	Never   Policy = "never"
+)
+
+// Get finds an image in the store, and pulls it as the policy says. What lies in a file of this machine is always looked at
+// again: it may have changed, and costs nobody anything.
+func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Options) (*Image, error) {
+	source, err := Parse(text, dir)
+	if err != nil {
+		return nil, err
+	}
+	if policy != Always && (source.Transport == Registry || policy == Never) {
+		ref, err := s.Find(text, o.platform())
+		if err == nil {
+			img, err := s.Image(ref.ID)
+			if err == nil || policy == Never {
+				return img, err
+			}
+		} else if policy == Never {
+			return nil, fmt.Errorf("image %s is not in the store, and its pull_policy is never; `bloodhound image pull %s` brings it", text, text)
 		}
 	}
-	if ref, err = s.Pull(ctx, text, dir, o); err != nil {
-		return nil, nil, err
+	ref, err := s.Pull(ctx, text, dir, o)
+	if err != nil {
+		return nil, err
 	}
-	img, err := s.Image(ref.ID)
-	return img, ref, err
+	return s.Image(ref.ID)
 }
 
 func (o Options) platform() string {

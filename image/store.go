@@ -86,6 +86,17 @@ type Image struct {
 	Config v1.ConfigFile // what its author wants of a container
 	Tree   *Tree
 	Bytes  int64 // size of its layers' contents
+
+	store *Store
+}
+
+// ReadFile reads a file of an image. The path is relative to the root; links are not followed.
+func (i *Image) ReadFile(path string) ([]byte, error) {
+	e := i.Tree.Lookup(path)
+	if e == nil || e.Kind != File {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return os.ReadFile(i.store.File(e.Digest))
 }
 
 func hexOf(id string) string { return strings.TrimPrefix(id, "sha256:") }
@@ -136,7 +147,7 @@ func (s *Store) Image(id string) (*Image, error) {
 	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != hexOf(id) {
 		return nil, fmt.Errorf("the store's configuration of image %s is damaged; `bloodhound image pull` it again", id)
 	}
-	img := &Image{ID: id}
+	img := &Image{ID: id, store: s}
 	if err := json.Unmarshal(raw, &img.Config); err != nil {
 		return nil, fmt.Errorf("the configuration of image %s: %w", id, err)
 	}
@@ -151,7 +162,7 @@ func (s *Store) Image(id string) (*Image, error) {
 			}
 			layers = append(layers, l)
 		}
-		img.Tree = merge(layers)
+		img.Tree = NewTree(layers...)
 		s.trees[id] = img.Tree
 	}
 	for _, e := range img.Tree.entries {

@@ -16,8 +16,8 @@ type Tree struct {
 	count    map[string]int      // how many names a first one stands for
 }
 
-// merge lays layers over each other, the lowest first (OCI image specification, "Applying Changesets").
-func merge(layers []*Layer) *Tree {
+// NewTree lays layers over each other, the lowest first (OCI image specification, "Applying Changesets").
+func NewTree(layers ...*Layer) *Tree {
 	t := &Tree{entries: map[string]*Entry{"": {Kind: Folder, Mode: 0o755}}}
 	below := map[string]map[string]bool{"": {}} // names, by folder
 	from := map[*Entry]int{}                    // the layer of each hard link

@@ -68,7 +68,7 @@ func TestImages(t *testing.T) {
 	}
 	defer store.Close()
 	name := imagetest.Layout(t, filepath.Join(dir, "layout"), img)
-	got, _, err := store.Get(context.Background(), name, "", image.Options{})
+	got, err := store.Get(context.Background(), name, "", "", image.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

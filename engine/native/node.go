@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/image"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -39,31 +41,39 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	if err != nil {
 		return err
 	}
-	c.Layers = append(c.Layers, lower.Path)
+	layers := []host.Layer{lower}
+	under := func(l host.Layer) int {
+		layers = append(layers, l)
+		return len(layers) - 1
+	}
 	c.Contained = lower.Tree != nil
 	c.Undated = []string{w.spec.Dir, w.options.Self}
 	if lower.Path == "/" && w.needed() {
-		c.Volumes = append(c.Volumes, fs.Volume{Target: w.spec.Dir, Layer: len(c.Layers)})
-		c.Layers = append(c.Layers, w.spec.Dir)
+		c.Volumes = append(c.Volumes, fs.Volume{Target: w.spec.Dir, Layer: under(host.Layer{Path: w.spec.Dir})})
 	}
 	for _, v := range n.Volumes {
 		m := fs.Volume{Target: v.Target, Layer: fs.NoLayer, ReadOnly: v.ReadOnly, Tmpfs: v.Kind == world.Tmpfs}
-		if v.Kind == world.Bind {
-			m.Layer = len(c.Layers)
-			c.Layers = append(c.Layers, v.Source)
+		switch v.Kind {
+		case world.Bind:
+			m.Layer = under(host.Layer{Path: v.Source})
 			c.Undated = append(c.Undated, v.Source)
+		case world.Named: // it begins with what the image has there
+			below := strings.Trim(v.Target, "/")
+			if lower.Tree == nil || lower.Tree.Lookup(below) == nil || lower.Tree.Lookup(below).Kind != image.Folder {
+				break
+			}
+			m.Layer = under(host.Layer{Path: lower.Path + "/" + below, Tree: lower.Tree, Below: below, File: lower.File})
 		}
 		c.Volumes = append(c.Volumes, m)
 	}
 	if w.options.Self != "" {
+		self := under(host.Layer{Path: w.options.Self})
 		for _, path := range []string{kernel.Self, kernel.StopFaults} {
-			c.Volumes = append(c.Volumes, fs.Volume{Target: path, Layer: len(c.Layers), ReadOnly: true})
+			c.Volumes = append(c.Volumes, fs.Volume{Target: path, Layer: self, ReadOnly: true})
 		}
-		c.Layers = append(c.Layers, w.options.Self)
 	}
-	layers := []host.Layer{lower}
-	for _, path := range c.Layers[1:] {
-		layers = append(layers, host.Layer{Path: path})
+	for _, l := range layers {
+		c.Layers = append(c.Layers, l.Path)
 	}
 	base, err := host.NewBase(layers, w.options.Hidden)
 	if err != nil {

@@ -232,7 +232,7 @@ func (a *app) checked(c *cobra.Command, j *judging, args []string, own []world.P
 		return &project{spec: &world.Spec{Properties: []world.Property{{Name: "linearizability", Kind: world.Safety,
 			Check: world.Check{Type: world.Linearizability}}}}}, nil
 	}
-	p, err := a.load(&j.flags, args[1:])
+	p, err := a.load(c.Context(), &j.flags, args[1:])
 	if err == nil || named || !report.IsFailurePath(args[0]) {
 		return p, err
 	}

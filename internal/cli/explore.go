@@ -48,7 +48,7 @@ type campaignDocument struct {
 
 // explore runs a campaign; plain asks for progress as lines also on a terminal.
 func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) error {
-	p, err := a.load(f, args)
+	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -15,11 +16,11 @@ import (
 
 // load reads the project that the flags and the arguments name. What the configuration says without effect is told
 // once.
-func (a *app) load(f *flags, args []string) (*project, error) {
+func (a *app) load(ctx context.Context, f *flags, args []string) (*project, error) {
 	if f.config != "" && len(args) > 0 {
 		return nil, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.config)
 	}
-	o := config.Options{ConfigFile: f.config}
+	o := config.Options{ConfigFile: f.config, Images: a.findImages(ctx)}
 	if f.compose != "" {
 		o.ComposeFiles = []string{f.compose}
 	}

@@ -182,10 +182,10 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, *report.Failure, error) {
 	name, named := args[0], len(args) > 1 || f.config != "" || f.compose != ""
 	file := report.IsFailurePath(name)
-	p, err := a.load(f, args[1:])
+	p, err := a.load(c.Context(), f, args[1:])
 	if err != nil && f.config == "" && f.compose == "" {
 		if path := configOf(name, args[1:]); path != "" {
-			p, err = a.load(f, []string{path})
+			p, err = a.load(c.Context(), f, []string{path})
 		}
 	}
 	var mistakes config.Errors

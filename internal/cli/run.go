@@ -45,7 +45,7 @@ type runDocument struct {
 }
 
 func (a *app) run(c *cobra.Command, f *flags, args []string) error {
-	p, err := a.load(f, args)
+	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err
 	}

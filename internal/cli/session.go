@@ -72,7 +72,11 @@ func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 	if err != nil {
 		return failed(err)
 	}
-	err = i.Inspect(spec, engine.Options{Hidden: hidden, Self: self})
+	images, err := imagesOf(spec)
+	if err != nil {
+		return failed(err)
+	}
+	err = i.Inspect(spec, engine.Options{Hidden: hidden, Images: images, Self: self})
 	var lacking engine.Mistakes
 	if err == nil || errors.As(err, &lacking) {
 		return err

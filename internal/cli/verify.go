@@ -72,7 +72,7 @@ type differences struct {
 }
 
 func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
-	p, err := a.load(f, args)
+	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err
 	}

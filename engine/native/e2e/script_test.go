@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
 )
 
 // The scripts are documentation too: each tells what the program does with small real programs. A single one:
@@ -23,9 +25,14 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(bloodhound)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			e.Setenv("HOME", os.Getenv("HOME"))
+			e.Setenv("BLOODHOUND_IMAGES", filepath.Join(e.WorkDir, "images"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			// layout makes an image out of Debian's packages, in an OCI layout folder: layout FOLDER KIND.
+			"layout": func(ts *testscript.TestScript, _ bool, args []string) {
+				imagetest.Layout(t, ts.MkAbs(args[0]), stacks[args[1]](t))
+			},
 			// exits runs a command and compares its exit code: exits CODE COMMAND ARGUMENTS.
 			"exits": func(ts *testscript.TestScript, _ bool, args []string) {
 				err := ts.Exec(args[1], args[2:]...)

@@ -25,8 +25,20 @@ const maxOpenBase = 1024
 type Layer struct {
 	Path string // absolute, for a folder or file
 
-	Tree *image.Tree
-	File func(digest string) string
+	Tree  *image.Tree
+	Below string // of an image: the folder that the layer begins at, "" for all of it
+	File  func(digest string) string
+}
+
+// in is a path of the layer as its image has it.
+func (l *Layer) in(path string) string {
+	switch {
+	case l.Below == "":
+		return path
+	case path == "":
+		return l.Below
+	}
+	return l.Below + "/" + path
 }
 
 // Base is the lower layers of one node, read-only. Names are looked up without following any symlink, so nothing leads
@@ -84,7 +96,7 @@ func (b *Base) Hides(layer int, path string) bool { return b.hidden[baseFile{lay
 // openat opens a file below a layer's root and refuses to follow links (openat2(2)).
 func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
 	if l := &b.layers[layer]; l.Tree != nil {
-		e := l.Tree.Lookup(path)
+		e := l.Tree.Lookup(l.in(path))
 		if e == nil {
 			return -1, fs.ENOENT
 		}
@@ -112,7 +124,7 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 		return fs.BaseAttr{}, fs.ENOENT
 	}
 	if l := &b.layers[layer]; l.Tree != nil {
-		return lstat(l.Tree, path)
+		return lstat(l.Tree, l.in(path))
 	}
 	var st unix.Stat_t
 	err := unix.Fstatat(b.roots[layer], path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
@@ -144,7 +156,7 @@ func lstat(t *image.Tree, path string) (fs.BaseAttr, fs.Errno) {
 // Readlink reads a symlink.
 func (b *Base) Readlink(layer int, path string) (string, fs.Errno) {
 	if l := &b.layers[layer]; l.Tree != nil {
-		e := l.Tree.Lookup(path)
+		e := l.Tree.Lookup(l.in(path))
 		switch {
 		case e == nil:
 			return "", fs.ENOENT
@@ -164,7 +176,7 @@ func (b *Base) Readlink(layer int, path string) (string, fs.Errno) {
 // ReadDir lists a folder.
 func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
 	if l := &b.layers[layer]; l.Tree != nil {
-		return l.Tree.Names(path), fs.OK
+		return l.Tree.Names(l.in(path)), fs.OK
 	}
 	fd, e := b.openat(layer, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if e != fs.OK {

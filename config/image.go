@@ -1,0 +1,114 @@
+package config
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/image"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Images finds the image that a node asks for by a name; relative paths in names start at dir. policy is Compose's
+// pull_policy, or empty.
+type Images func(name, dir, policy string) (*image.Image, error)
+
+// imageOf finds the image that a node's files come from, nil if they are the host's or a folder's. It returns false if there
+// should be one and is not.
+func (l *loader) imageOf(d *declared) bool {
+	name := valueOr(d.value.get("image"), "")
+	if name == "" || d.value.has("root") {
+		for _, key := range []string{"image", "pull_policy"} {
+			if d.value.has(key) {
+				l.idle(l.placeOf(d, key), d.key+"."+key, "the node has a root of its own, or no image")
+			}
+		}
+		return true
+	}
+	if l.opts.Images == nil {
+		l.fail(l.placeOf(d, "image"), "write `root: host` to run programs of this machine instead", "node %s needs its image, and there is no store of images", d.name)
+		return false
+	}
+	img, err := l.opts.Images(name, l.dirOf(d, "image"), valueOr(d.value.get("pull_policy"), ""))
+	if err != nil {
+		l.fail(l.placeOf(d, "image"), "name one that can be had, or write `root: host` and a `command:` to run a program of this machine instead", "node %s: %v", d.name, err)
+		return false
+	}
+	d.image = img
+	d.spec.Image = &world.Image{Name: name, ID: img.ID}
+	return true
+}
+
+// imageCommand is what a node runs: its own entrypoint puts the image's command out of force, its own command does not touch
+// the image's entrypoint.
+func (l *loader) imageCommand(d *declared) []string {
+	c := &d.image.Config.Config
+	entrypoint, command := c.Entrypoint, c.Cmd
+	if e := d.value.get("entrypoint"); e != nil {
+		entrypoint, command = l.argv(e, d.key+".entrypoint"), nil
+	}
+	if e := d.value.get("command"); e != nil {
+		command = l.argv(e, d.key+".command")
+	}
+	return slices.Concat(entrypoint, command)
+}
+
+// homeOf is the folder of a user in the image's /etc/passwd, / if it is not there.
+func homeOf(img *image.Image, user string) string {
+	name, _, _ := strings.Cut(user, ":")
+	if name == "" {
+		name = "root"
+	}
+	users, _ := img.ReadFile("etc/passwd") // without one, as with one that does not name the user
+	for line := range strings.Lines(string(users)) {
+		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) >= 6 && (f[0] == name || f[2] == name) && path.IsAbs(f[5]) {
+			return f[5]
+		}
+	}
+	if name == "root" || name == "0" {
+		return "/root"
+	}
+	return "/"
+}
+
+// imageHealth is an image's own healthcheck, nil if it has none.
+func imageHealth(img *image.Image) *world.Healthcheck {
+	c := img.Config.Config.Healthcheck
+	if c == nil || len(c.Test) == 0 || c.Test[0] == "NONE" {
+		return nil
+	}
+	or := func(v, otherwise int64) int64 {
+		if v == 0 {
+			return otherwise
+		}
+		return v
+	}
+	h := &world.Healthcheck{IntervalNs: or(int64(c.Interval), 30e9), TimeoutNs: or(int64(c.Timeout), 30e9), StartPeriodNs: int64(c.StartPeriod),
+		StartIntervalNs: 5e9, Retries: int(or(int64(c.Retries), 3))}
+	switch {
+	case c.Test[0] == "CMD":
+		h.Command = c.Test[1:]
+	case c.Test[0] == "CMD-SHELL" && len(c.Test) == 2:
+		h.Command = []string{"/bin/sh", "-c", c.Test[1]}
+	}
+	if len(h.Command) == 0 {
+		return nil
+	}
+	return h
+}
+
+// imageVolumes are the folders that an image wants to be volumes. They begin with what the image has there.
+func (l *loader) imageVolumes(d *declared) {
+	var targets []string
+	for target := range d.image.Config.Config.Volumes {
+		if path.IsAbs(target) && path.Clean(target) != "/" {
+			targets = append(targets, path.Clean(target))
+		}
+	}
+	slices.Sort(targets)
+	for _, target := range targets {
+		if !slices.ContainsFunc(d.spec.Volumes, func(v world.Volume) bool { return v.Target == target }) {
+			d.spec.Volumes = append(d.spec.Volumes, world.Volume{Kind: world.Named, Source: d.name + ":" + target, Target: target})
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/image"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// openImages opens the store of images, once in a process: all worlds share its trees.
+var openImages = sync.OnceValues(func() (*image.Store, error) {
+	dir, err := image.DefaultDir()
+	if err != nil {
+		return nil, err
+	}
+	return image.Open(dir)
+})
+
+// imagesOf opens the store if a node needs it.
+func imagesOf(spec *world.Spec) (*image.Store, error) {
+	for i := range spec.Nodes {
+		if spec.Nodes[i].Image != nil {
+			return openImages()
+		}
+	}
+	return nil, nil
+}
+
+// mirrorsVariable names, for each registry, hosts that are asked first: docker.io=http://localhost:5000,quay.io=mirror.example.
+const mirrorsVariable = "BLOODHOUND_MIRRORS"
+
+// imageOptions are how this user pulls.
+func (a *app) imageOptions(platform string) (image.Options, error) {
+	o := image.Options{Platform: platform, Progress: a.pulling()}
+	for pair := range strings.SplitSeq(os.Getenv(mirrorsVariable), ",") {
+		if pair == "" {
+			continue
+		}
+		registry, mirror, ok := strings.Cut(pair, "=")
+		if !ok || registry == "" || mirror == "" {
+			return o, fmt.Errorf("%s: %q is no mirror; write REGISTRY=HOST, such as docker.io=mirror.example", mirrorsVariable, pair)
+		}
+		if o.Mirrors == nil {
+			o.Mirrors = map[string][]string{}
+		}
+		o.Mirrors[registry] = append(o.Mirrors[registry], mirror)
+	}
+	return o, nil
+}
+
+// pulling tells how far a pull is, a line a layer.
+func (a *app) pulling() func(image.Progress) {
+	return func(p image.Progress) {
+		if p.Unpacked {
+			a.note("%s: layer %d of %d is there (%s)", p.Image, p.Layer, p.Layers, megabytes(p.Size))
+		}
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(max(n, 0))/1e6) }
+
+// findImages is how a configuration gets its images.
+func (a *app) findImages(ctx context.Context) config.Images {
+	return func(name, dir, policy string) (*image.Image, error) {
+		s, err := openImages()
+		if err != nil {
+			return nil, err
+		}
+		o, err := a.imageOptions("")
+		if err != nil {
+			return nil, err
+		}
+		return s.Get(ctx, name, dir, image.Policy(policy), o)
+	}
+}
+
+func (a *app) imageVerb() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "image",
+		Short: "Look at the images that nodes are made from, pull them, or make room",
+		Long: `Images are kept unpacked in one store for all projects: BLOODHOUND_IMAGES, or bloodhound/images in the user's cache
+folder. Runs pull what they need; these verbs do it beforehand, and show and remove what is there.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.imageLsVerb(), a.imagePullVerb(), a.imageGCVerb())
+	return c
+}
+
+func (a *app) imageLsVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the images of the store",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			s, err := openImages()
+			if err != nil {
+				return failed(err)
+			}
+			refs, err := s.References()
+			if err != nil {
+				return failed(err)
+			}
+			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tPLATFORM\tIMAGE\tFILES\tSIZE")
+			for _, r := range refs {
+				img, err := s.Image(r.ID)
+				if err != nil {
+					fmt.Fprintf(w, "%s\t%s\t%.19s\t\t%v\n", r.Name, r.Platform, r.ID, err)
+					continue
+				}
+				fmt.Fprintf(w, "%s\t%s\t%.19s\t%d\t%s\n", r.Name, r.Platform, r.ID, img.Tree.Len(), megabytes(img.Bytes))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (a *app) imagePullVerb() *cobra.Command {
+	var platform string
+	c := &cobra.Command{
+		Use:   "pull NAME...",
+		Short: "Bring images into the store",
+		Long: `A NAME is one of a registry, such as redis:7 or registry.example/team/app@sha256:..., or oci:FOLDER[:NAME] for an OCI
+layout, docker-archive:FILE[:NAME] for what ` + "`docker save`" + ` writes, or docker-daemon:NAME for an image of the Docker or Podman
+daemon of this machine. Logins are those of the user's Docker configuration.
+BLOODHOUND_MIRRORS=docker.io=mirror.example names hosts that are asked before a registry.
+What a pull that was interrupted has brought is not fetched again.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("image pull takes the names of images: bloodhound image pull NAME...")
+			}
+			return noneEmpty(args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := openImages()
+			if err != nil {
+				return failed(err)
+			}
+			o, err := a.imageOptions(platform)
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				r, err := s.Pull(c.Context(), name, "", o)
+				if c.Context().Err() != nil {
+					return &exitError{check.ExitUnknown, errors.New("interrupted; the next pull goes on from there")}
+				}
+				if err != nil {
+					return failed(err)
+				}
+				fmt.Fprintf(a.out, "%s is image %s\n", r.Name, r.ID)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&platform, "platform", "", "pull the image for this `platform` (default "+image.HostPlatform+"; others do not run here)")
+	return c
+}
+
+func (a *app) imageGCVerb() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove from the store what no name leads to any more",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			s, err := openImages()
+			if err != nil {
+				return failed(err)
+			}
+			c, err := s.Collect(all)
+			if err != nil {
+				return failed(err)
+			}
+			fmt.Fprintf(a.out, "removed %d images, %d layers and %d files: %s\n", c.Images, c.Layers, c.Files, megabytes(c.Bytes))
+			return nil
+		},
+	}
+	addSwitch(c, &all, "all", "remove all images; runs pull what they need again")
+	return c
+}
