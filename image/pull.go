@@ -23,7 +23,7 @@ type Options struct {
 	Platform string              // os/architecture[/variant]; HostPlatform if empty
 	Mirrors  map[string][]string // of a registry: hosts to ask first, with http:// before those that speak no TLS
 	Patience time.Duration       // how long a registry may say nothing; 30 s if 0
-	Progress func(Progress)      // called while layers come, or nil
+	Progress func(Progress)      // called while layers come that the store does not have, or nil
 }
 
 // Progress is how far a pull is.
@@ -189,8 +189,6 @@ func (s *Store) layerOf(ctx context.Context, l v1.Layer, diff string, p Progress
 		p.Size = -1
 	}
 	if _, err := s.layer(diff); err == nil {
-		p.Unpacked = true
-		report(p)
 		return nil
 	}
 	digest, err := l.Digest()

@@ -210,19 +210,10 @@ func (s *Store) writeLayer(diff string, l *Layer) error {
 	sum := sha256.Sum256(b.Bytes()[sha256.Size:])
 	copy(b.Bytes(), sum[:])
 	// The contents must be on the disk before an index speaks of them.
-	if err := s.flush(); err != nil {
+	if err := flush(s.dir); err != nil {
 		return err
 	}
 	return s.write(s.layerPath(diff), b.Bytes())
-}
-
-func (s *Store) flush() error {
-	d, err := os.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return unix.Syncfs(int(d.Fd()))
 }
 
 // write puts a file into its place whole.

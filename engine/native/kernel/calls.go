@@ -179,7 +179,7 @@ func init() {
 		unix.SYS_GETRUSAGE: {"getrusage", "ip", sysGetrusage}, unix.SYS_GETRLIMIT: {"getrlimit", "ip", sysGetrlimit},
 		unix.SYS_SETRLIMIT: {"setrlimit", "ip", sysSetrlimit}, unix.SYS_PRLIMIT64: {"prlimit64", "iipp", sysPrlimit64},
 		unix.SYS_UMASK: {"umask", "i", sysUmask}, unix.SYS_PRCTL: {"prctl", "i", sysPrctl},
-		unix.SYS_CAPGET: {"capget", "pp", sysCapget}, unix.SYS_CAPSET: {"capset", "pp", sysZero},
+		unix.SYS_CAPGET: {"capget", "pp", sysCapget}, unix.SYS_CAPSET: {"capset", "pp", sysCapset},
 		unix.SYS_SCHED_GETAFFINITY: {"sched_getaffinity", "iip", sysSchedGetaffinity}, unix.SYS_SCHED_SETAFFINITY: {"sched_setaffinity", "iip", sysSchedSetaffinity},
 		unix.SYS_SCHED_GETSCHEDULER: {"sched_getscheduler", "i", sysSchedGetscheduler}, unix.SYS_SCHED_SETSCHEDULER: {"sched_setscheduler", "iip", sysSchedSetscheduler},
 		unix.SYS_SCHED_GETPARAM: {"sched_getparam", "ip", sysSchedGetparam}, unix.SYS_SCHED_SETPARAM: {"sched_setparam", "ip", sysZero},

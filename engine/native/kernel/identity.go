@@ -21,21 +21,27 @@ func sysGetppid(k *Kernel, t *Thread) Result {
 	return 1
 }
 
-// ids are the ids of one kind that a process has (credentials(7)).
-type ids struct{ real, effective, saved, fs *int }
+// ids are the ids of one kind that a process has (credentials(7)), and whether it may choose them freely.
+type ids struct {
+	real, effective, saved, fs *int
+	free                       bool
+}
 
 // forUsers and forGroups make the two twins of a call: getuid and getgid.
 func forUsers(call func(k *Kernel, t *Thread, x ids) Result) handler {
 	return func(k *Kernel, t *Thread) Result {
 		c := &k.proc(t).Cred
-		return call(k, t, ids{&c.UID, &c.EUID, &c.SUID, &c.FSUID})
+		before := *c
+		r := call(k, t, ids{&c.UID, &c.EUID, &c.SUID, &c.FSUID, c.may(unix.CAP_SETUID)})
+		c.follow(&before)
+		return r
 	}
 }
 
 func forGroups(call func(k *Kernel, t *Thread, x ids) Result) handler {
 	return func(k *Kernel, t *Thread) Result {
 		c := &k.proc(t).Cred
-		return call(k, t, ids{&c.GID, &c.EGID, &c.SGID, &c.FSGID})
+		return call(k, t, ids{&c.GID, &c.EGID, &c.SGID, &c.FSGID, c.may(unix.CAP_SETGID)})
 	}
 }
 
@@ -73,15 +79,48 @@ func (x ids) becomes(real, effective, saved int) Result {
 	return 0
 }
 
-// mayChange reports whether a process may choose its ids freely.
-func (k *Kernel) mayChange(t *Thread) bool { return k.proc(t).Cred.EUID == 0 }
+// allCaps are the capabilities that there are, up to CAP_CHECKPOINT_RESTORE.
+const allCaps = 1<<41 - 1
+
+// permitted and effective are the capabilities of a process (capabilities(7)): root has them all, others what was kept for
+// them over a change of ids.
+func (c *Cred) permitted() uint64 {
+	if c.UID == 0 || c.EUID == 0 || c.SUID == 0 {
+		return allCaps
+	}
+	return c.Permitted
+}
+
+func (c *Cred) effective() uint64 {
+	if c.EUID == 0 {
+		return allCaps
+	}
+	return c.Effective
+}
+
+// may tells whether a process has a capability.
+func (c *Cred) may(capability int) bool { return c.effective()&(1<<capability) != 0 }
+
+// follow changes capabilities as a change of user ids does.
+func (c *Cred) follow(before *Cred) {
+	if before.EUID == 0 && c.EUID != 0 {
+		c.Effective = 0
+	}
+	root := func(c *Cred) bool { return c.UID == 0 || c.EUID == 0 || c.SUID == 0 }
+	if root(before) && !root(c) {
+		c.Permitted = 0
+		if c.KeepCaps {
+			c.Permitted = allCaps
+		}
+	}
+}
 
 // setOne is setuid(2).
 func setOne(k *Kernel, t *Thread, x ids) Result {
 	switch v := id32(t.Call.Args[0]); {
 	case v == -1:
 		return fail(unix.EINVAL)
-	case k.mayChange(t):
+	case x.free:
 		return x.becomes(v, v, v)
 	case v != *x.real && v != *x.saved:
 		return fail(unix.EPERM)
@@ -93,7 +132,7 @@ func setOne(k *Kernel, t *Thread, x ids) Result {
 // setTwo is setreuid(2): without privilege, ids may be swapped.
 func setTwo(k *Kernel, t *Thread, x ids) Result {
 	r, e := id32(t.Call.Args[0]), id32(t.Call.Args[1])
-	if !k.mayChange(t) && (!slices.Contains([]int{-1, *x.real, *x.effective}, r) || !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, e)) {
+	if !x.free && (!slices.Contains([]int{-1, *x.real, *x.effective}, r) || !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, e)) {
 		return fail(unix.EPERM)
 	}
 	s := -1
@@ -110,7 +149,7 @@ func setAll(k *Kernel, t *Thread, x ids) Result {
 	var v [3]int
 	for i := range v {
 		v[i] = id32(t.Call.Args[i])
-		if !k.mayChange(t) && !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, v[i]) {
+		if !x.free && !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, v[i]) {
 			return fail(unix.EPERM)
 		}
 	}
@@ -120,7 +159,7 @@ func setAll(k *Kernel, t *Thread, x ids) Result {
 // setFS is setfsuid(2), which never fails.
 func setFS(k *Kernel, t *Thread, x ids) Result {
 	old, v := *x.fs, id32(t.Call.Args[0])
-	if v != -1 && (k.mayChange(t) || slices.Contains([]int{*x.real, *x.effective, *x.saved}, v)) {
+	if v != -1 && (x.free || slices.Contains([]int{*x.real, *x.effective, *x.saved}, v)) {
 		*x.fs = v
 	}
 	return Result(old)
@@ -146,7 +185,7 @@ func sysGetgroups(k *Kernel, t *Thread) Result {
 
 func sysSetgroups(k *Kernel, t *Thread) Result {
 	c, n := &k.proc(t).Cred, t.Call.Args[0]
-	if c.EUID != 0 {
+	if !c.may(unix.CAP_SETGID) {
 		return fail(unix.EPERM)
 	}
 	if n > 65536 {
@@ -446,9 +485,17 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 			t.SlackNs = t.BaseSlackNs
 		}
 		return 0
-	case unix.PR_SET_KEEPCAPS, unix.PR_SET_THP_DISABLE, unix.PR_SET_PTRACER:
+	case unix.PR_SET_KEEPCAPS:
+		if a[1] > 1 {
+			return fail(unix.EINVAL)
+		}
+		p.Cred.KeepCaps = a[1] == 1
 		return 0
-	case unix.PR_GET_KEEPCAPS, unix.PR_GET_THP_DISABLE, unix.PR_GET_SECUREBITS:
+	case unix.PR_GET_KEEPCAPS:
+		return Result(b2i(p.Cred.KeepCaps))
+	case unix.PR_SET_THP_DISABLE, unix.PR_SET_PTRACER:
+		return 0
+	case unix.PR_GET_THP_DISABLE, unix.PR_GET_SECUREBITS:
 		return 0
 	case unix.PR_GET_TIMERSLACK:
 		return Result(t.SlackNs)
@@ -480,34 +527,59 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 	}
 }
 
-// Capabilities: root has them all, others none (capget(2), version 3).
-func sysCapget(k *Kernel, t *Thread) Result {
+const capVersion = 0x20080522 // version 3
+
+// capHeader reads the version that a caller of capget or capset speaks, and tells the one that is known if it is another.
+func (k *Kernel) capHeader(t *Thread) (ok bool, errno unix.Errno) {
 	var h [8]byte
 	if !k.peek(t, t.Call.Args[0], h[:]) {
-		return fail(unix.EFAULT)
+		return false, unix.EFAULT
 	}
-	const version = 0x20080522
-	if v := binary.LittleEndian.Uint32(h[:]); v != version && v != 0x20071026 && v != 0x19980330 {
-		k.outU32(t, t.Call.Args[0], version)
-		if t.Call.Args[1] == 0 {
+	if v := binary.LittleEndian.Uint32(h[:]); v != capVersion && v != 0x20071026 && v != 0x19980330 {
+		k.outU32(t, t.Call.Args[0], capVersion)
+		return false, unix.EINVAL
+	}
+	return true, 0
+}
+
+// sysCapget is capget(2).
+func sysCapget(k *Kernel, t *Thread) Result {
+	if ok, errno := k.capHeader(t); !ok {
+		if errno == unix.EINVAL && t.Call.Args[1] == 0 {
 			return 0
 		}
-		return fail(unix.EINVAL)
+		return fail(errno)
 	}
+	c := &k.proc(t).Cred
 	b := make([]byte, 24)
-	if k.proc(t).Cred.EUID == 0 {
-		for i := range 2 {
-			low := ^uint32(0)
-			if i == 1 {
-				low = 1<<9 - 1
-			}
-			binary.LittleEndian.PutUint32(b[12*i:], low)
-			binary.LittleEndian.PutUint32(b[12*i+4:], low)
-		}
+	for i := range 2 {
+		binary.LittleEndian.PutUint32(b[12*i:], uint32(c.effective()>>(32*i)))
+		binary.LittleEndian.PutUint32(b[12*i+4:], uint32(c.permitted()>>(32*i)))
 	}
 	if t.Call.Args[1] != 0 && !k.out(t, t.Call.Args[1], b) {
 		return fail(unix.EFAULT)
 	}
+	return 0
+}
+
+// sysCapset is capset(2). What root lays down it has again with its next program; the engine lets it keep it.
+func sysCapset(k *Kernel, t *Thread) Result {
+	if ok, errno := k.capHeader(t); !ok {
+		return fail(errno)
+	}
+	b := make([]byte, 24)
+	if !k.in(t, t.Call.Args[1], b) {
+		return fail(unix.EFAULT)
+	}
+	word := func(at int) uint64 {
+		return (uint64(binary.LittleEndian.Uint32(b[at:])) | uint64(binary.LittleEndian.Uint32(b[12+at:]))<<32) & allCaps
+	}
+	c := &k.proc(t).Cred
+	effective, permitted := word(0), word(4)
+	if permitted&^c.permitted() != 0 || effective&^permitted != 0 {
+		return fail(unix.EPERM)
+	}
+	c.Effective, c.Permitted = effective, permitted
 	return 0
 }
 

@@ -282,6 +282,7 @@ func (k *Kernel) afterExec(t *Thread, p *Proc, exe program, argv, env []string, 
 	p.Space = space.ID
 	p.Timers = nil
 	p.Dumpable = 1
+	p.Cred.Permitted, p.Cred.Effective, p.Cred.KeepCaps = 0, 0, false // there are no ambient ones
 	k.vforkDone(t)
 }
 

@@ -542,13 +542,9 @@ func (k *Kernel) procStatus(p *Proc, th *Thread, name string) string {
 	for _, s := range p.Pending {
 		pend |= bit(s.Number)
 	}
-	caps := uint64(0)
-	if p.Cred.EUID == 0 {
-		caps = 0x1ffffffffff
-	}
 	c := &p.Cred
 	return fmt.Sprintf("Name:\t%s\nUmask:\t%04o\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\nUid:\t%d\t%d\t%d\t%d\nGid:\t%d\t%d\t%d\t%d\nFDSize:\t256\nGroups:\t \nVmPeak:\t   16384 kB\nVmSize:\t   16384 kB\nVmLck:\t       0 kB\nVmHWM:\t    8192 kB\nVmRSS:\t    8192 kB\nVmData:\t    4096 kB\nVmStk:\t     132 kB\nThreads:\t%d\nSigQ:\t0/1024\nSigPnd:\t0000000000000000\nShdPnd:\t%016x\nSigBlk:\t0000000000000000\nSigIgn:\t%016x\nSigCgt:\t%016x\nCapInh:\t0000000000000000\nCapPrm:\t%016x\nCapEff:\t%016x\nCapBnd:\t000001ffffffffff\nNoNewPrivs:\t%d\nSeccomp:\t0\nCpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
-		name, p.Umask, k.procState(p, th), p.PID, tid, k.ppid(p), c.UID, c.EUID, c.SUID, c.FSUID, c.GID, c.EGID, c.SGID, c.FSGID, max(len(p.Threads), 1), pend, ign, caught, caps, caps, b2i(p.NoNewPrivs))
+		name, p.Umask, k.procState(p, th), p.PID, tid, k.ppid(p), c.UID, c.EUID, c.SUID, c.FSUID, c.GID, c.EGID, c.SGID, c.FSGID, max(len(p.Threads), 1), pend, ign, caught, c.permitted(), c.effective(), b2i(p.NoNewPrivs))
 }
 
 func procLimits(p *Proc) string {

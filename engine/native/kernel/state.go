@@ -213,6 +213,9 @@ type Cred struct {
 	UID, EUID, SUID, FSUID int
 	GID, EGID, SGID, FSGID int
 	Groups                 []int
+	// Of one that is not root: what was kept when it ceased to be root, and what of it is in force.
+	Permitted, Effective uint64
+	KeepCaps             bool // PR_SET_KEEPCAPS
 }
 
 // Space is an address space, as far as the engine must know it: the program in it, and shared mappings, for futexes and
