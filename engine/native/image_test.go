@@ -40,7 +40,7 @@ func TestImages(t *testing.T) {
 		root.Text("/opt/"+name, 0o755, string(content))
 	}
 	sh := root.Program("/bin/sh")
-	for _, p := range []string{"/bin/ls", "/bin/ln", "/bin/rm", "/bin/cat", "/lib/x86_64-linux-gnu/libm.so.6"} {
+	for _, p := range []string{"/bin/sleep", "/bin/ls", "/bin/ln", "/bin/rm", "/bin/cat", "/lib/x86_64-linux-gnu/libm.so.6"} {
 		root.Program(p)
 	}
 	img := root.Image(v1.Config{})
@@ -72,7 +72,7 @@ func TestImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "/opt/pie; /opt/fixed; ls /; ls /usr /home; cat /etc/debian_version; rm /data/one; cat /data/two; ls -l /data >/dev/null; echo x >/tmp/t; cat /tmp/t"
+	script := "/opt/pie; /opt/fixed; ls /; ls /usr /home; cat /etc/debian_version; rm /data/one; cat /data/two; ls -l /data >/dev/null; echo x >/tmp/t; cat /tmp/t; (sleep 1; echo late) & exit 0"
 	spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
 			Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
@@ -96,6 +96,9 @@ links 2 2, same 1, owner 7, mode 640
 		if !strings.Contains(text, line) && !strings.Contains(text, strings.TrimPrefix(line, "\n")) {
 			t.Errorf("%q is not in\n%s", line, text)
 		}
+	}
+	if strings.Contains(text, "late") {
+		t.Error("a process has outlived the first one of its container")
 	}
 	if !out.Repeat.Reproducible {
 		t.Errorf("not reproducible: %s", out.Repeat.Reason)

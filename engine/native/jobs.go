@@ -357,6 +357,9 @@ func (w *World) mainEnded(n *kernel.Notice, j *job) error {
 	}
 	s.Status, s.ExitCode, s.Healthy, s.NextNs = ended, code, false, never
 	delete(d.Roles, spec.Name)
+	if spec.Image != nil { // a container's first process takes all others with it (pid_namespaces(7))
+		w.kernel.KillNode(kernel.NodeID(j.Node))
+	}
 	w.probeSoon()
 	w.crash(n, j, true)
 	w.restarts(j.Node, code)
