@@ -177,13 +177,16 @@ func (w *World) unsettled() int64 {
 	return end
 }
 
+// beginNs is how long after a heal things may begin, and still have their whole time to show that they hang.
+const beginNs = 2e9
+
 // watched is how long after the last heal a property looks at what goes on; 0 if it does not.
 func watched(p *world.Property) int64 {
 	switch {
 	case p.Check.Type == world.RecoveryCheck:
 		return timeoutOf(p)
 	case p.Check.Type == world.ProgressCheck:
-		return p.Check.GraceNs + p.Check.HangNs
+		return p.Check.GraceNs + p.Check.HangNs + min(p.Check.HangNs, beginNs)
 	case probes(p) && p.Kind == world.Liveness:
 		return timeoutOf(p)
 	}
