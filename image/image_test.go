@@ -247,7 +247,7 @@ func TestSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon(t, archive, "app:1")
+	exports := fakeDaemon(t, archive, "app:1", img)
 	ids := map[string]bool{}
 	var trees []string
 	for _, from := range []string{host + "/team/app:1", host + "/team/app@" + digest.String(), "oci:layout:v1", "oci:" + filepath.Join(base, "layout") + ":v1",
@@ -259,6 +259,15 @@ func TestSources(t *testing.T) {
 		}
 		ids[got.ID] = true
 		trees = append(trees, show(t, s, got.Tree))
+	}
+	s := store(t)
+	for range 2 {
+		if _, err := s.Get(context.Background(), "docker-daemon:app:1", base, "", Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := exports.Load(); n != 2 { // one above, one here
+		t.Errorf("the daemon exported the image %d times", n)
 	}
 	if len(ids) != 1 || len(slices.Compact(trees)) != 1 {
 		t.Errorf("ids %v, trees %q", ids, trees)
@@ -283,14 +292,19 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// daemon answers as Docker's does, for one image.
-func daemon(t *testing.T, archive, has string) {
+// fakeDaemon answers as Docker's does, for one image, and counts how often it hands it out.
+func fakeDaemon(t *testing.T, archive, has string, img v1.Image) *atomic.Int64 {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "") // the names of sockets are short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
+	id, err := img.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports := &atomic.Int64{}
 	socket := filepath.Join(folder, "d")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -304,14 +318,16 @@ func daemon(t *testing.T, archive, has string) {
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprintf(w, `{"message":"No such image: %s"}`, name)
 		case parts[3] == "json":
-			fmt.Fprint(w, "{}")
+			fmt.Fprintf(w, `{"Id": %q}`, id)
 		case parts[3] == "get":
+			exports.Add(1)
 			http.ServeFile(w, r, archive)
 		}
 	})}
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
 	t.Setenv("DOCKER_HOST", "unix://"+socket)
+	return exports
 }
 
 // TestHostileLayers: none of these is ever used, and nothing outside the store changes.

@@ -65,6 +65,15 @@ func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Opti
 			return nil, fmt.Errorf("image %s is not in the store, and its pull_policy is never; `bloodhound image pull %s` brings it", text, text)
 		}
 	}
+	if source.Transport == Daemon && policy != Always { // it exports whole images; what it has is asked first
+		ref, err := s.Find(text, o.platform())
+		d, missing := findDaemon(ctx, source.Reference)
+		if err == nil && missing == nil && d.id == ref.ID {
+			if img, err := s.Image(ref.ID); err == nil {
+				return img, nil
+			}
+		}
+	}
 	ref, err := s.Pull(ctx, text, dir, o)
 	if err != nil {
 		return nil, err
@@ -96,8 +105,12 @@ func (s *Store) Pull(ctx context.Context, text, dir string, o Options) (*Referen
 	case Archive:
 		img, err = fromArchive(source)
 	case Daemon:
+		var d *daemon
 		var remove func()
-		if img, remove, err = fromDaemon(ctx, source, s.path("tmp")); err == nil {
+		if d, err = findDaemon(ctx, source.Reference); err == nil {
+			img, remove, err = d.export(ctx, s.path("tmp"))
+		}
+		if err == nil {
 			defer remove()
 		}
 	default:

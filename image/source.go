@@ -228,60 +228,76 @@ func sockets() []string {
 	return append(all, "/run/podman/podman.sock")
 }
 
-// fromDaemon asks each daemon of this machine for an image (Docker Engine API, ImageInspect and ImageGet), and keeps what it
-// hands out in a file below dir, until close is called.
-func fromDaemon(ctx context.Context, s Source, dir string) (img v1.Image, remove func(), err error) {
+// daemon is one that has an image.
+type daemon struct {
+	socket string
+	client *http.Client
+	name   string // of the image
+	id     string // of the image, as the daemon has it
+}
+
+// findDaemon asks each daemon of this machine for an image (Docker Engine API, ImageInspect).
+func findDaemon(ctx context.Context, name string) (*daemon, error) {
 	missing := errNoDaemon
 	for _, socket := range sockets() {
-		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		d := &daemon{socket: socket, name: name, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		}}}
-		defer client.CloseIdleConnections()
-		get := func(call string) (*http.Response, error) {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://daemon/images/"+url.PathEscape(s.Reference)+"/"+call, nil)
-			if err != nil {
-				return nil, err
-			}
-			return client.Do(req)
-		}
-		answer, err := get("json")
+		}}}}
+		answer, err := d.get(ctx, "json")
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil, nil, ctx.Err()
+				return nil, ctx.Err()
 			}
 			continue
 		}
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
 		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
+		var found struct{ ID string }
+		if answer.StatusCode != http.StatusOK || json.Unmarshal(text, &found) != nil {
 			missing = fmt.Errorf("the daemon at %s: %s", socket, said(text, answer.Status))
 			continue
 		}
-		answer, err = get("get")
-		if err != nil {
-			return nil, nil, fmt.Errorf("the daemon at %s: %w", socket, err)
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
-			return nil, nil, fmt.Errorf("the daemon at %s: %s", socket, said(text, answer.Status))
-		}
-		f, err := os.CreateTemp(dir, "")
-		if err != nil {
-			return nil, nil, err
-		}
-		remove := func() { os.Remove(f.Name()) }
-		_, err = io.Copy(f, answer.Body)
-		if err = errors.Join(err, f.Close()); err == nil {
-			img, err = fromArchive(Source{Transport: Archive, Path: f.Name()})
-		}
-		if err != nil {
-			remove()
-			return nil, nil, fmt.Errorf("the daemon at %s: %w", socket, err)
-		}
-		return img, remove, nil
+		d.id = found.ID
+		return d, nil
 	}
-	return nil, nil, missing
+	return nil, missing
+}
+
+func (d *daemon) get(ctx context.Context, call string) (*http.Response, error) {
+	at := url.URL{Scheme: "http", Host: "daemon", Path: "/images/" + d.name + "/" + call} // slashes of a name stay, as Docker's own client has it
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return d.client.Do(req)
+}
+
+// export keeps what the daemon hands out of the image (ImageGet) in a file below dir, until remove is called.
+func (d *daemon) export(ctx context.Context, dir string) (img v1.Image, remove func(), err error) {
+	defer d.client.CloseIdleConnections()
+	answer, err := d.get(ctx, "get")
+	if err != nil {
+		return nil, nil, fmt.Errorf("the daemon at %s: %w", d.socket, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+		return nil, nil, fmt.Errorf("the daemon at %s: %s", d.socket, said(text, answer.Status))
+	}
+	f, err := os.CreateTemp(dir, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func() { os.Remove(f.Name()) }
+	_, err = io.Copy(f, answer.Body)
+	if err = errors.Join(err, f.Close()); err == nil {
+		img, err = fromArchive(Source{Transport: Archive, Path: f.Name()})
+	}
+	if err != nil {
+		remove()
+		return nil, nil, fmt.Errorf("the daemon at %s: %w", d.socket, err)
+	}
+	return img, remove, nil
 }
 
 func said(body []byte, status string) string {
