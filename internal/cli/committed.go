@@ -53,6 +53,7 @@ func (p *project) loadCommitted() ([]committed, error) {
 				return nil, err
 			}
 		}
+		takeImages(f.Spec, p.spec)
 		c.reconfigured = !sameSpec(p.spec, f.Spec)
 		list = append(list, c)
 	}

@@ -219,6 +219,7 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 			name, failure.Spec.Dir, shellQuote(name))
 	}
 	if p != nil {
+		takeImages(failure.Spec, p.spec)
 		return p, failure, p.build(c.Context(), a)
 	}
 	if state, err = os.MkdirTemp("", "bloodhound-replay-"); err != nil {
@@ -282,4 +283,20 @@ func moved(spec *world.Spec, dir string) (*world.Spec, error) {
 	b = bytes.ReplaceAll(b, append(bytes.Clone(old), '/'), append(bytes.Clone(now), '/'))
 	out := new(world.Spec)
 	return out, json.Unmarshal(b, out)
+}
+
+// takeImages gives the nodes of a failure the images that their names mean now: these are programs of the project, as those in
+// its folder are.
+func takeImages(spec, now *world.Spec) {
+	ids := map[string]string{}
+	for i := range now.Nodes {
+		if img := now.Nodes[i].Image; img != nil {
+			ids[img.Name] = img.ID
+		}
+	}
+	for i := range spec.Nodes {
+		if img := spec.Nodes[i].Image; img != nil && ids[img.Name] != "" {
+			img.ID = ids[img.Name]
+		}
+	}
 }
