@@ -158,6 +158,9 @@ func TestRulesAtCalls(t *testing.T) {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
+	if got := p.Enter(src, &Moment{}, "n2", "fsync", "/d/b.log", "/d/c.log"); len(got) != 0 {
+		t.Errorf("neither name: %+v", got)
+	}
 	if d := src.Decisions(); len(d) != 2 || d[0].Stream != "fault/crash@fsync+rename/n2" || d[0].Index != 0 || d[1].Stream != "fault/crash@fsync+rename/n1" {
 		t.Errorf("decisions %+v", d)
 	}
@@ -168,6 +171,32 @@ func TestRulesAtCalls(t *testing.T) {
 		r := Rule{At: []string{"fsync"}, Path: c.pattern}
 		if r.about("fsync", c.file) != c.want {
 			t.Errorf("%q matches %q: %v", c.pattern, c.file, !c.want)
+		}
+	}
+}
+
+// A call with two names is one opportunity, and a condition is asked about the name that the pattern matches, the new one first.
+func TestRulesAtCallsWithTwoNames(t *testing.T) {
+	for _, c := range []struct {
+		rule, from, to string
+		want           int
+	}{
+		{"crash on n1 at rename of /d/a", "/d/a", "/d/b", 1},
+		{"crash on n1 at rename of /d/b", "/d/a", "/d/b", 1},
+		{"crash on n1 at rename of *.tmp when path == '/d/a.tmp'", "/d/a.tmp", "/d/b", 1},
+		{"crash on n1 at rename of *.tmp when path == '/d/b.tmp'", "/d/a.tmp", "/d/b.tmp", 1},
+		{"crash on n1 at rename when path == '/d/a'", "/d/a", "/d/b", 0},
+		{"crash on n1 at rename of /d/c", "/d/a", "/d/b", 0},
+	} {
+		r, err := Parse(c.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.RatePPM = tape.Certain
+		src := tape.NewSource(tape.Tape{Seed: 1})
+		p := mustPlan(t, threeNodes(r))
+		if got := p.Enter(src, &Moment{}, "n1", "rename", c.to, c.from); len(got) != c.want {
+			t.Errorf("%s, from %s to %s: %+v", c.rule, c.from, c.to, got)
 		}
 	}
 }

@@ -397,16 +397,20 @@ func (p *Plan) Step(src Chooser, m *Moment) []Action {
 	return started
 }
 
-// Enter draws the strikes of rules with at, as a program of a node enters a system call. file is what the call is
-// about, if it is a file.
-func (p *Plan) Enter(src Chooser, m *Moment, node, call, file string) []Action {
+// Enter draws the strikes of rules with at, as a program of a node enters a system call. files are what the call is
+// about, the new name first: a call strikes once, whichever of them a rule speaks of.
+func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string) []Action {
 	if !p.On {
 		return nil
 	}
 	var started []Action
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if r.Masked || PerCall(r.Kind) || len(r.At) == 0 || !r.about(call, file) {
+		if r.Masked || PerCall(r.Kind) || len(r.At) == 0 {
+			continue
+		}
+		file, ok := r.meets(call, files)
+		if !ok {
 			continue
 		}
 		for t := range r.Targets {

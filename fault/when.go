@@ -94,6 +94,17 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 
 func clamp(n uint64) int { return int(min(n, math.MaxInt)) }
 
+// meets tells whether a rule speaks of a call on files, and which of them conditions are asked about: the first that it
+// speaks of.
+func (r *Rule) meets(call string, files []string) (string, bool) {
+	for _, f := range files {
+		if r.about(call, f) {
+			return f, true
+		}
+	}
+	return "", len(files) == 0 && r.about(call, "")
+}
+
 // about tells whether a rule speaks of a call on a file.
 func (r *Rule) about(call, file string) bool {
 	if len(r.At) > 0 && !slices.Contains(r.At, call) {

@@ -70,6 +70,7 @@ func TestFaultsAtCalls(t *testing.T) {
 		{"crash on n1 at fsync of *.wal for 1s max 1", "begin\nwrite /a.log\nsynced /a.log\nwrite /a.wal\n" + whole},
 		{"crash on n1 at fsync for 1s max 2", "begin\nwrite /a.log\nbegin\nwrite /a.log\n" + whole},
 		{"crash on n1 at rename of /b.log for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
+		{"crash on n1 at rename of /a.log for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
 		{"power_loss on n1 at rename of b.* for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
 		{"write_fail on n1 of *.wal rate 1", "begin\nwrite /a.log\nsynced /a.log\nTraceback (most recent call last):\n  File \"<string>\", line 4, in <module>\nOSError: [Errno 5] Input/output error\n"},
 		{"write_fail on n1 at pwrite64", whole},
@@ -80,6 +81,37 @@ func TestFaultsAtCalls(t *testing.T) {
 		logs, _, out := play(t, ruled(t, writer, idle, c.rule))
 		if logs["n1"] != c.want {
 			t.Errorf("%s: n1 printed\n%swant\n%s%+v", c.rule, logs["n1"], c.want, out.Ledger)
+		}
+	}
+}
+
+// A rule strikes at a call with two paths whichever of them it names, also where a path starts at a folder.
+func TestFaultsAtCallsWithTwoPaths(t *testing.T) {
+	const linker = `import os, time
+print('begin', flush=True)
+os.makedirs('/d', exist_ok=True)
+os.chdir('/d')
+open('a', 'w').close()
+d = os.open('/d', os.O_RDONLY)
+for p in ('h', 's', 'r', 'x'):
+    try: os.unlink(p)
+    except FileNotFoundError: pass
+os.link('a', 'h')
+os.symlink('a', 's')
+os.rename('a', 'r', src_dir_fd=d, dst_dir_fd=d)
+os.symlink('/q/t', '/d/x')
+print('end', flush=True)
+time.sleep(1000)
+`
+	for _, rule := range []string{
+		"crash on n1 at link, linkat of /d/a for 1s max 1", "crash on n1 at link, linkat of /d/h for 1s max 1",
+		"crash on n1 at symlink, symlinkat of /d/a for 1s max 1", "crash on n1 at symlink, symlinkat of /d/s for 1s max 1",
+		"crash on n1 at symlink, symlinkat of /q/t for 1s max 1",
+		"crash on n1 at renameat, renameat2 of /d/a for 1s max 1", "crash on n1 at renameat, renameat2 of /d/r for 1s max 1",
+	} {
+		logs, _, out := play(t, ruled(t, linker, idle, rule))
+		if want := "begin\nbegin\nend\n"; logs["n1"] != want {
+			t.Errorf("%s: n1 printed %q, want %q; %+v", rule, logs["n1"], want, out.Ledger)
 		}
 	}
 }

@@ -43,10 +43,10 @@ func (w *World) moment() fault.Moment {
 }
 
 // entering strikes as a program of a node is about to make a system call, before the call has any effect.
-func (w *World) entering(node kernel.NodeID, call, file string) {
+func (w *World) entering(node kernel.NodeID, call string, files []string) {
 	d := w.director
 	m := w.moment()
-	actions := d.Plan.Enter(w.tape, &m, w.spec.Nodes[node].Name, call, file)
+	actions := d.Plan.Enter(w.tape, &m, w.spec.Nodes[node].Name, call, files...)
 	if len(actions) == 0 {
 		return
 	}

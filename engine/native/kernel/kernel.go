@@ -134,7 +134,7 @@ func (k *Kernel) enter(t *Thread, s *host.Stop) {
 		t.Call.Nr = uint64(len(table)) - 1
 	}
 	if k.watched != nil && k.watched[t.Call.Nr] && !k.Nodes[t.Node].Driver {
-		k.Entering(t.Node, table[t.Call.Nr].name, k.subject(t))
+		k.Entering(t.Node, table[t.Call.Nr].name, k.subjects(t))
 		if t.State == Dead {
 			return
 		}

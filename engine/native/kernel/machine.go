@@ -86,9 +86,9 @@ type Kernel struct {
 	Leaks Leaks
 	// Seen is told when a program under test got a result that a fault has changed.
 	Seen func(ref net.FaultRef)
-	// Entering is told when a program under test is about to make a system call that WatchCalls named; file is what the
-	// call is about, if it is a file. The thread may be gone afterwards.
-	Entering func(node NodeID, call, file string)
+	// Entering is told when a program under test is about to make a system call that WatchCalls named; files are what
+	// the call is about, the new name first. The thread may be gone afterwards.
+	Entering func(node NodeID, call string, files []string)
 	// Overdue is told when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
 

@@ -69,50 +69,79 @@ func CallNumber(name string) (int, bool) {
 	return 0, false
 }
 
-// pathAt is the argument that holds the path which a call is about; dirAt that of the folder where it starts, or -1.
+// pathAt is the argument that holds the path which a call is about, the new one of two; dirAt that of the folder where it starts, or -1.
 var pathAt = map[uint64]struct{ dir, path int }{
 	unix.SYS_OPEN: {-1, 0}, unix.SYS_CREAT: {-1, 0}, unix.SYS_OPENAT: {0, 1}, unix.SYS_OPENAT2: {0, 1},
 	unix.SYS_STAT: {-1, 0}, unix.SYS_LSTAT: {-1, 0}, unix.SYS_NEWFSTATAT: {0, 1}, unix.SYS_STATX: {0, 1},
 	unix.SYS_ACCESS: {-1, 0}, unix.SYS_FACCESSAT: {0, 1}, unix.SYS_FACCESSAT2: {0, 1}, unix.SYS_CHDIR: {-1, 0},
 	unix.SYS_MKDIR: {-1, 0}, unix.SYS_MKDIRAT: {0, 1}, unix.SYS_MKNOD: {-1, 0}, unix.SYS_MKNODAT: {0, 1},
 	unix.SYS_RMDIR: {-1, 0}, unix.SYS_UNLINK: {-1, 0}, unix.SYS_UNLINKAT: {0, 1},
-	unix.SYS_RENAME: {-1, 1}, unix.SYS_RENAMEAT: {2, 3}, unix.SYS_RENAMEAT2: {2, 3}, // the new name is the one that matters
+	unix.SYS_RENAME: {-1, 1}, unix.SYS_RENAMEAT: {2, 3}, unix.SYS_RENAMEAT2: {2, 3},
 	unix.SYS_LINK: {-1, 1}, unix.SYS_LINKAT: {2, 3}, unix.SYS_SYMLINK: {-1, 1}, unix.SYS_SYMLINKAT: {1, 2},
 	unix.SYS_READLINK: {-1, 0}, unix.SYS_READLINKAT: {0, 1}, unix.SYS_CHMOD: {-1, 0}, unix.SYS_FCHMODAT: {0, 1},
 	unix.SYS_CHOWN: {-1, 0}, unix.SYS_LCHOWN: {-1, 0}, unix.SYS_FCHOWNAT: {0, 1}, unix.SYS_UTIMENSAT: {0, 1},
 	unix.SYS_TRUNCATE: {-1, 0}, unix.SYS_STATFS: {-1, 0}, unix.SYS_EXECVE: {-1, 0}, unix.SYS_EXECVEAT: {0, 1},
 }
 
-// subject is the path of the file that the call at which t stands is about, as far as names tell, or nothing. It is no
-// part of the event.
-func (k *Kernel) subject(t *Thread) string {
+// otherAt is pathAt for the other path of a call that has two: what a file was called before, or has as another name.
+var otherAt = map[uint64]struct{ dir, path int }{
+	unix.SYS_RENAME: {-1, 0}, unix.SYS_RENAMEAT: {0, 1}, unix.SYS_RENAMEAT2: {0, 1}, unix.SYS_LINK: {-1, 0}, unix.SYS_LINKAT: {0, 1},
+}
+
+// subjects are the paths of the files that the call at which t stands is about, as far as names tell: one for most calls, and
+// for those that have two names the new one first. They are no part of the event.
+func (k *Kernel) subjects(t *Thread) []string {
 	c := &t.Call
 	at, ok := pathAt[c.Nr]
 	if !ok {
 		if !table[c.Nr].descriptor && !opened[c.Nr] {
-			return ""
+			return nil
 		}
 		if f := k.file(t, c.Args[0]); f != nil && (f.Inode != 0 || f.Kind == FileSynth) {
-			return k.describe(f)
+			return []string{k.describe(f)}
 		}
-		return ""
+		return nil
 	}
+	names := []string{k.pathOf(t, at.dir, at.path)}
+	if at, ok := otherAt[c.Nr]; ok {
+		names = append(names, k.pathOf(t, at.dir, at.path))
+	}
+	if c.Nr == unix.SYS_SYMLINK || c.Nr == unix.SYS_SYMLINKAT { // it leads from the folder where it lies
+		if target := k.nameAt(t, 0); target != "" && target[0] == '/' {
+			names = append(names, path.Clean(target))
+		} else if target != "" && names[0] != "" {
+			names = append(names, path.Join(path.Dir(names[0]), target))
+		}
+	}
+	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
+}
+
+// nameAt reads a path among the arguments of the call at which t stands.
+func (k *Kernel) nameAt(t *Thread, arg int) string {
+	c := &t.Call
 	digest := c.Digest
-	name, _ := k.cstring(t, c.Args[at.path], unix.PathMax-1)
+	name, _ := k.cstring(t, c.Args[arg], unix.PathMax-1)
 	c.Digest = digest
+	return name
+}
+
+// pathOf is what a path among the arguments of the call at which t stands leads to, or nothing; dir is the argument that
+// holds the folder where it starts, or -1.
+func (k *Kernel) pathOf(t *Thread, dir, arg int) string {
+	c, name := &t.Call, k.nameAt(t, arg)
 	if name == "" {
 		return ""
 	}
 	if name[0] == '/' {
 		return path.Clean(name)
 	}
-	dir := ""
-	if at.dir >= 0 && int32(c.Args[at.dir]) != unix.AT_FDCWD {
-		if f := k.file(t, c.Args[at.dir]); f != nil && f.Inode != 0 {
-			dir = k.describe(f)
+	from := ""
+	if dir >= 0 && int32(c.Args[dir]) != unix.AT_FDCWD {
+		if f := k.file(t, c.Args[dir]); f != nil && f.Inode != 0 {
+			from = k.describe(f)
 		}
 	} else {
-		dir = k.node(t).FS.Name(k.proc(t).Cwd)
+		from = k.node(t).FS.Name(k.proc(t).Cwd)
 	}
-	return path.Join("/", dir, name)
+	return path.Join("/", from, name)
 }
