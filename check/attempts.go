@@ -18,7 +18,7 @@ type attempt struct {
 	key    string // of the operation; the id of a job
 	client string // who tried; the node of a job
 	fromNs int64
-	toNs   int64 // when it ended; the end of the run if it did not
+	toNs   int64 // when it ended; until when it was seen to be under way if it did not
 	ended  bool
 	ok     bool
 	event  uint64 // of its end, or of its begin if it did not end
@@ -28,8 +28,9 @@ type attempt struct {
 // jobKind is what jobs are in place of a kind of operation.
 const jobKind = "job"
 
-// attemptsOf are the attempts of a run in the order in which they began, and the number of sightings of jobs.
-func attemptsOf(p *world.Property, out *engine.Outcome) ([]attempt, int, error) {
+// attemptsOf are the attempts of a run in the order in which they began, and the number of sightings of jobs. What the
+// workload's clients had under way when their drivers broke down was under way until then, if abandonedNs is not 0.
+func attemptsOf(p *world.Property, out *engine.Outcome, abandonedNs int64) ([]attempt, int, error) {
 	ops, err := pair(out.History)
 	if err != nil {
 		return nil, 0, err
@@ -48,10 +49,16 @@ func attemptsOf(p *world.Property, out *engine.Outcome) ([]attempt, int, error) 
 			if o.Error != "" {
 				a.how += " (" + shorten(o.Error) + ")"
 			}
+		} else if abandonedNs > 0 && !isRecovery(o.Client) {
+			a.toNs = max(a.fromNs, min(a.toNs, abandonedNs))
+			a.how = "never returned; its driver had broken down"
 		}
 		list = append(list, a)
 	}
-	seen := 0
+	seen, watchedNs := 0, out.VirtualNs
+	if n := len(out.Jobs); out.JobsLost > 0 && n > 0 {
+		watchedNs = out.Jobs[n-1].TimeNs // what came later may have told that a job was done
+	}
 	open := map[string]int{} // by node and id, the attempt that runs
 	for i := range out.Jobs {
 		j := &out.Jobs[i]
@@ -75,7 +82,7 @@ func attemptsOf(p *world.Property, out *engine.Outcome) ([]attempt, int, error) 
 				end(false, "started again before it was done")
 			}
 			open[name] = len(list)
-			list = append(list, attempt{kind: jobKind, key: j.ID, client: j.Node, fromNs: j.TimeNs, toNs: out.VirtualNs, event: j.Event, how: "was never done"})
+			list = append(list, attempt{kind: jobKind, key: j.ID, client: j.Node, fromNs: j.TimeNs, toNs: watchedNs, event: j.Event, how: "was never done"})
 		default:
 			if !running { // its start was before the program wrote about it: it is over in the moment
 				open[name], at = len(list), len(list)

@@ -43,18 +43,56 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 }
 
 func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
-	switch {
-	case p.Check.Type == world.ProgressCheck:
-		return progressing(p, out)
-	case p.Check.Type == world.RecoveryCheck:
+	switch t := p.Check.Type; {
+	case t == world.ProgressCheck:
+		return progressing(p, out, abandoned(spec, out.Drivers))
+	case t == world.RecoveryCheck:
 		return recovered(spec, p, out)
-	case !p.Check.Type.Probes():
+	case t == world.Expression || t == world.InvariantCheck:
+		return expressed(p, out.History, cutOff(spec, out))
+	case t == world.Durability:
+		return final(p, durable(p, out.History), cutOff(spec, out))
+	case t == world.Agreement: // while a driver is at work, nodes differ
+		return final(p, safe(p, out), atWork(spec, out.Drivers))
+	case !t.Probes():
 		return History(p, out.History)
 	}
 	if p.Kind == world.Liveness {
 		return live(spec, p, out)
 	}
 	return safe(p, out)
+}
+
+// cutOff says why there may have been more of the history to come, or nothing.
+func cutOff(spec *world.Spec, out *engine.Outcome) string {
+	return cmp.Or(unfinished(spec, out), undriven(spec, out.Drivers))
+}
+
+// final is the verdict of a check that looks at the end: what it finds broken before the end may be whole there.
+func final(p *world.Property, v engine.Verdict, cut string) engine.Verdict {
+	if v.Status != engine.Violated || cut == "" {
+		return v
+	}
+	u := unknown(p, "%s. Until then: %s", cut, v.Reason)
+	u.Probes = v.Probes
+	return u
+}
+
+// abandoned is when the last driver was over, where one of them broke down: what its clients had under way then does not
+// hang, nobody waits for it any more. It is 0 where no driver broke down, or not all are over.
+func abandoned(spec *world.Spec, ends []engine.DriverEnd) int64 {
+	if atWork(spec, ends) != "" {
+		return 0
+	}
+	broken, last := false, int64(0)
+	for _, d := range ends {
+		broken = broken || d.Signal != "" || d.ExitCode != 0
+		last = max(last, d.TimeNs)
+	}
+	if !broken {
+		return 0
+	}
+	return last
 }
 
 // History judges a property over a history alone, such as one that was read from a file: without a run around it, what
@@ -66,7 +104,7 @@ func History(p *world.Property, events []history.Event) engine.Verdict {
 	case world.Isolation:
 		return isolated(p, cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable), events)
 	case world.Expression, world.InvariantCheck:
-		return expressed(p, events)
+		return expressed(p, events, "")
 	case world.Monotonic:
 		return monotonic(p, events)
 	case world.Durability:
@@ -82,7 +120,7 @@ func History(p *world.Property, events []history.Event) engine.Verdict {
 		if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
 			return unknown(p, "the time goes back at event %d, or some events have none, so it is not known what hangs", at)
 		}
-		return progressing(p, &engine.Outcome{History: events, VirtualNs: end})
+		return progressing(p, &engine.Outcome{History: events, VirtualNs: end}, 0)
 	}
 	return unknown(p, "a check of type %q judges no history", p.Check.Type)
 }
@@ -265,6 +303,11 @@ func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
 			return reason
 		}
 	}
+	return atWork(spec, ends)
+}
+
+// atWork says which workload's driver had not ended before the final checks, or nothing.
+func atWork(spec *world.Spec, ends []engine.DriverEnd) string {
 	for _, w := range spec.Workloads {
 		if !slices.ContainsFunc(ends, func(d engine.DriverEnd) bool { return d.Workload == w.Name }) {
 			return fmt.Sprintf("the driver of workload %q did not end before the final checks; raise max_time or shorten the workload", w.Name)

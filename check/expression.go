@@ -12,6 +12,7 @@ import (
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -79,8 +80,8 @@ func CompileExpression(text string) (*vm.Program, error) {
 	return program, nil
 }
 
-// expressed judges a history by an expression.
-func expressed(p *world.Property, events []history.Event) engine.Verdict {
+// expressed judges a history by an expression. Where there may have been more of it, cut says why.
+func expressed(p *world.Property, events []history.Event, cut string) engine.Verdict {
 	v := verdict(p)
 	program, err := CompileExpression(p.Check.Condition)
 	if err != nil {
@@ -94,8 +95,12 @@ func expressed(p *world.Property, events []history.Event) engine.Verdict {
 		return unknown(p, "no operation was reported")
 	}
 	all := make([]ExprOp, len(ops))
+	var ended []ExprOp
 	for i, o := range ops {
 		all[i] = exprOp(o)
+		if o.Type != history.Info || o.ReturnTimeNs > 0 {
+			ended = append(ended, all[i])
+		}
 	}
 	everywhere := p.Kind == world.Invariant || p.Check.Type == world.InvariantCheck
 	done := make(chan engine.Verdict, 1)
@@ -103,10 +108,14 @@ func expressed(p *world.Property, events []history.Event) engine.Verdict {
 	go func() {
 		e := evaluation{program: program, p: p, until: time.Now().Add(expressionWall)}
 		if everywhere {
-			done <- e.atEveryEvent(v, ops, all)
-		} else {
-			done <- e.judge(v, all)
+			done <- e.atEveryEvent(v, ops, all, cut)
+			return
 		}
+		now := e.judge(v, all)
+		if now.Status == engine.Violated && cut != "" {
+			now = e.forEver(now, ended, cut)
+		}
+		done <- now
 	}()
 	late := time.NewTimer(expressionWall + expressionWall/4)
 	defer late.Stop()
@@ -168,7 +177,7 @@ func (e *evaluation) judge(v engine.Verdict, ops []ExprOp) engine.Verdict {
 
 // atEveryEvent evaluates the expression after each invoke and each return, over what had happened by then. The first
 // answer that is not "holds" is the verdict, but what an expression could not say before a violation does not hide it.
-func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all []ExprOp) engine.Verdict {
+func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all []ExprOp, cut string) engine.Verdict {
 	type moment struct {
 		event, timeNs int64
 		op            int
@@ -224,14 +233,64 @@ func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all
 	if v = e.judge(v, all); v.Status == engine.Holds {
 		v.Probes = len(moments)
 	}
-	return v
+	return final(e.p, v, cut)
+}
+
+// forEver is the verdict on a history that was cut off and that an expression finds broken: a violation only where a part of
+// it that must be true is broken by operations that have ended, and stays so whatever comes after them.
+func (e *evaluation) forEver(v engine.Verdict, ended []ExprOp, cut string) engine.Verdict {
+	tree, err := parser.Parse(e.p.Check.Condition)
+	if err != nil {
+		return final(e.p, v, cut)
+	}
+	for _, part := range conjuncts(tree.Node) {
+		if !lasting(part) {
+			continue
+		}
+		program, err := CompileExpression(part.String())
+		if err != nil {
+			continue
+		}
+		alone := evaluation{program: program, p: e.p, until: e.until}
+		if now := alone.judge(v, ended); now.Status == engine.Violated {
+			return now
+		}
+	}
+	return final(e.p, v, cut)
+}
+
+// conjuncts are the parts of an expression that must all be true.
+func conjuncts(n ast.Node) []ast.Node {
+	if b, ok := n.(*ast.BinaryNode); ok && (b.Operator == "and" || b.Operator == "&&") {
+		return append(conjuncts(b.Left), conjuncts(b.Right)...)
+	}
+	return []ast.Node{n}
+}
+
+// lasting tells whether an expression that some operations make false stays false when there are more of them: it forbids
+// operations, one by one, or more than so many of a sort.
+func lasting(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.BuiltinNode:
+		return oneByOne(n)
+	case *ast.UnaryNode:
+		return (n.Operator == "not" || n.Operator == "!") && each(n.Node, "any")
+	case *ast.BinaryNode:
+		most, ok := n.Right.(*ast.IntegerNode)
+		return ok && each(n.Left, "count") && (n.Operator == "<=" || n.Operator == "<" || n.Operator == "==" && most.Value == 0)
+	}
+	return false
 }
 
 // oneByOne tells whether an expression looks at each operation by itself, so that only the one that has changed needs
 // another look.
-func oneByOne(n ast.Node) bool {
+func oneByOne(n ast.Node) bool { return each(n, "all", "none", "filter") }
+
+// each tells whether an expression is one of these functions over all operations, with a predicate that looks at each of them
+// by itself.
+func each(n ast.Node, functions ...string) bool {
 	b, ok := n.(*ast.BuiltinNode)
-	if !ok || len(b.Arguments) != 2 || !slices.Contains([]string{"all", "none", "filter"}, b.Name) {
+	if !ok || len(b.Arguments) != 2 || !slices.Contains(functions, b.Name) {
 		return false
 	}
 	list, ok := b.Arguments[0].(*ast.IdentifierNode)

@@ -48,10 +48,10 @@ func (s *streak) evidence() []string {
 
 // progressing judges that nothing is stuck: no kind of operation, key or job fails so many times in a row, and none
 // hangs for so long. What overlaps a strike, or the grace after it, is not counted: it neither adds to a row nor ends it
-// by failing.
-func progressing(p *world.Property, out *engine.Outcome) engine.Verdict {
+// by failing. Where drivers broke down, abandonedNs is when the last one was over; otherwise it is 0.
+func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) engine.Verdict {
 	v := verdict(p)
-	attempts, jobs, err := attemptsOf(p, out)
+	attempts, jobs, err := attemptsOf(p, out, abandonedNs)
 	if err != nil {
 		return unknown(p, "%v", err)
 	}

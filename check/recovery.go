@@ -25,15 +25,19 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 		return false
 	}
 	half := fromNs + (toNs-fromNs)/2
-	late := false
+	late, tried := false, 0
 	for i := range g.tries {
 		a := &g.tries[i]
+		if !a.ended && a.toNs < toNs {
+			continue // nobody has seen what became of it
+		}
+		tried++
 		late = late || a.fromNs >= half
 		if a.fromNs <= half && (!a.ended || a.toNs > toNs) {
 			return true
 		}
 	}
-	return g.lost != "" || late && len(g.tries) > 1
+	return g.lost != "" || late && tried > 1
 }
 
 // recovered judges that what faults have disturbed works again: within the timeout after the start and after each heal, each
@@ -41,7 +45,7 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 // After the last heal, all that the run has ever done must be seen to work.
 func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
 	v := verdict(p)
-	attempts, jobs, err := attemptsOf(p, out)
+	attempts, jobs, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
 	if err != nil {
 		return unknown(p, "%v", err)
 	}

@@ -1,0 +1,124 @@
+package check
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// TestCutOff judges runs that ended before their drivers did: what is broken so far is a violation only where nothing that
+// might still have come could make it whole.
+func TestCutOff(t *testing.T) {
+	cuts := map[string]func(*engine.Outcome){
+		"max_time": func(o *engine.Outcome) { o.Reason = engine.MaxTime },
+		"limit":    func(o *engine.Outcome) { o.Reason, o.Detail = engine.Limit, "events" },
+		"stopped":  func(o *engine.Outcome) { o.Reason = engine.Stopped },
+		"the driver of workload \"load\" ended with exit code 3":  func(o *engine.Outcome) { o.Drivers[0].ExitCode = 3 },
+		"the driver of workload \"load\" did not end before":      func(o *engine.Outcome) { o.Drivers = nil },
+		"the driver of workload \"load\" was ended by SIGSEGV at": func(o *engine.Outcome) { o.Drivers[0].Signal = "SIGSEGV" },
+	}
+	for _, c := range []struct {
+		name, short, condition string
+		kind                   world.CheckType
+		want                   engine.Status // of the run that was cut off; whole ones are violated
+	}{
+		{"too few so far", "a:put=1 a! b:get", `count(ops, .op == "get" and .type == "ok") == 1`, world.Expression, engine.Unknown},
+		{"none so far", "a:put=1 a!", `any(ops, .op == "get")`, world.Expression, engine.Unknown},
+		{"in flight", "a:put=1 a! b:get", `none(ops, .type == "info")`, world.Expression, engine.Unknown},
+		{"in flight, all of them", "a:put=1 a! b:get", `all(ops, .type == "ok")`, world.Expression, engine.Unknown},
+		{"another part may come true", "a:put=1 a! b:get", `none(ops, .type == "fail") and count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, engine.Unknown},
+		{"or may come true", "a:put=1 a/ b:get", `none(ops, .type == "fail") or count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, engine.Unknown},
+		{"not exactly so many", "a:put=1 a! a:put=2 a!", `count(ops, .type == "ok") == 3`, world.Expression, engine.Unknown},
+		{"by how many there are", "a:put=1 a! b:get", `all(ops, len(ops) > 9)`, world.Expression, engine.Unknown},
+
+		{"reported as unknown", "a:put=1 a? b:get b!1", `none(ops, .type == "info")`, world.Expression, engine.Violated},
+		{"forbidden", "a:put=1 a/ b:get", `none(ops, .type == "fail")`, world.Expression, engine.Violated},
+		{"an offender", "a:put=1 a/ b:get", `filter(ops, .type == "fail")`, world.Expression, engine.Violated},
+		{"forbidden in other words", "a:put=1 a/ b:get", `not any(ops, .type == "fail")`, world.Expression, engine.Violated},
+		{"too many", "a:put=1 a! a:put=2 a! b:get", `count(ops, .type == "ok") <= 1`, world.Expression, engine.Violated},
+		{"no more than none", "a:put=1 a! b:get", `count(ops, .type == "ok") == 0`, world.Expression, engine.Violated},
+		{"one part is broken for good", "a:put=1 a/ b:get", `none(ops, .type == "fail") and count(ops, .type == "ok") > 0`, world.Expression, engine.Violated},
+
+		{"at an event", "a:put=1 a! b:get", `count(ops, .op == "get") == 0`, world.InvariantCheck, engine.Violated},
+		{"at the end only", "a:put=1 a! b:get", `none(ops, .type == "info")`, world.InvariantCheck, engine.Unknown},
+
+		{"not there yet", "a:put=1 a! b:get b!-", "", world.Durability, engine.Unknown},
+		{"no order", "a:put=1 a! b:get b!- b:get", "", world.Linearizability, engine.Violated},
+		{"goes back", "a:get a!2 a:get a!1", "", world.Monotonic, engine.Violated},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Condition: c.condition}}
+			for reason, cut := range cuts {
+				spec := &world.Spec{MaxTimeNs: 300 * second, Workloads: []world.Workload{{Name: "load", Driver: "http"}}, Properties: []world.Property{p}}
+				out := &engine.Outcome{Reason: engine.Finished, VirtualNs: 100 * second, History: by("load", events(t, c.short)),
+					Drivers: []engine.DriverEnd{{Workload: "load"}}}
+				if v := find(t, Judge(spec, out), "p"); v.Status != engine.Violated {
+					t.Fatalf("the whole run is %s: %s", v.Status, v.Reason)
+				}
+				cut(out)
+				v := find(t, Judge(spec, out), "p")
+				if v.Status != c.want || v.Status == engine.Unknown && !strings.Contains(v.Reason, reason) {
+					t.Errorf("%s: %s: %s", reason, v.Status, v.Reason)
+				}
+			}
+		})
+	}
+}
+
+// TestAgreementWhileDriversWork: nodes that are written to need not agree.
+func TestAgreementWhileDriversWork(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		drivers []engine.DriverEnd
+		want    engine.Status
+	}{
+		{"at rest", []engine.DriverEnd{{Workload: "load"}}, engine.Violated},
+		{"its driver failed", []engine.DriverEnd{{Workload: "load", ExitCode: 3}}, engine.Violated},
+		{"at work", nil, engine.Unknown},
+	} {
+		spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "http"}},
+			Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Agreement}}}}
+		out := &engine.Outcome{Reason: engine.Finished, Drivers: c.drivers,
+			Probes: []engine.Probe{{Property: "p", Phase: "final", ExitCode: world.ProbeViolated, Output: "n1 says 1, n2 says 2"}}}
+		if v := find(t, Judge(spec, out), "p"); v.Status != c.want {
+			t.Errorf("%s: %s: %s", c.name, v.Status, v.Reason)
+		}
+	}
+}
+
+// TestAbandoned: what a driver had under way when it broke down does not hang, and neither does a job whose end may be among
+// the lines that were not kept.
+func TestAbandoned(t *testing.T) {
+	hang := world.Check{Type: world.ProgressCheck, HangNs: 5e9}
+	jobs := world.Check{Type: world.ProgressCheck, HangNs: 5e9, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
+	again := world.Check{Type: world.RecoveryCheck}
+	for _, c := range []struct {
+		name, text string
+		check      world.Check
+		end        engine.DriverEnd
+		lost       uint64
+		want       engine.Status
+	}{
+		{"it ended well", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 2e9}, 0, engine.Violated},
+		{"it broke down", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 2e9, ExitCode: 1}, 0, engine.Unknown},
+		{"it broke down after the hang", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 7e9, ExitCode: 1}, 0, engine.Violated},
+		{"a job", "1:@a 20:end", jobs, engine.DriverEnd{}, 0, engine.Violated},
+		{"a job, and lines are lost", "1:@a 2:@b 3:@b! 20:end", jobs, engine.DriverEnd{}, 1, engine.Unknown},
+		{"a job that hung before that", "1:@a 8:@b 9:@b! 20:end", jobs, engine.DriverEnd{}, 1, engine.Violated},
+		{"does not work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, engine.DriverEnd{TimeNs: 50e9}, 0, engine.Violated},
+		{"not known to work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, engine.DriverEnd{TimeNs: 4e9, Signal: "SIGKILL"}, 0, engine.Unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.end.Workload = "load"
+			out := run(t, c.text)
+			out.Drivers, out.JobsLost = []engine.DriverEnd{c.end}, c.lost
+			spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "command"}}, Properties: []world.Property{{Name: "p", Kind: world.Progress, Check: c.check}}}
+			v := find(t, Judge(spec, out), "p")
+			if v.Status != c.want {
+				t.Fatalf("%s: %s, want %s", v.Status, v.Reason, c.want)
+			}
+		})
+	}
+}
