@@ -59,6 +59,8 @@ func TestAcknowledgedCommits(t *testing.T) {
 		{"sqlite, WAL, OFF", python + " sqlite.py wal off", "ext4-ordered", false},
 		{"bbolt", "./bolt", "ext4-ordered", true},
 		{"bbolt, no sync", "./bolt -nosync", "ext4-ordered", false},
+		{"a mapped file", python + " mapped.py sync", "ext4-ordered", true},
+		{"a mapped file, not synchronised", python + " mapped.py", "ext4-ordered", false},
 		{"rename", python + " rename.py file dir", "posix-minimal", true},
 		{"rename, the directory not synchronised", python + " rename.py file", "ext4-ordered", false},
 		{"rename, the directory not synchronised, a minimal file system", python + " rename.py file", "posix-minimal", false},
@@ -71,7 +73,7 @@ func TestAcknowledgedCommits(t *testing.T) {
 				}
 			}
 			s := server{name: c.name, dir: t.TempDir()}
-			for from, to := range map[string]string{"testdata/disk/sqlite.py": "sqlite.py", "testdata/disk/rename.py": "rename.py", bolt: "bolt"} {
+			for from, to := range map[string]string{"testdata/disk/sqlite.py": "sqlite.py", "testdata/disk/rename.py": "rename.py", "testdata/disk/mapped.py": "mapped.py", bolt: "bolt"} {
 				content, err := os.ReadFile(from)
 				if err == nil {
 					err = os.WriteFile(filepath.Join(s.dir, to), content, 0o755)

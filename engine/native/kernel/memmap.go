@@ -184,6 +184,9 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	if r >= 0 && shared {
 		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object, Offset: offset})
 	}
+	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where nobody sees it
+		k.recovers(t, f)
+	}
 	return r
 }
 
@@ -211,7 +214,8 @@ func sysMsync(k *Kernel, t *Thread) Result {
 	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
 		return fail(unix.EINVAL)
 	}
-	if r := k.M.Native(t.ID); r < 0 { // it knows what is mapped
+	// The real kernel knows what is mapped. It is asked beside the call, since a call that waits for the disk begins again.
+	if r := k.M.Execute(t.ID, unix.SYS_MSYNC, t.Call.Args[0], t.Call.Args[1], t.Call.Args[2]); r < 0 {
 		return Result(r)
 	}
 	if t.Call.Args[2]&unix.MS_SYNC != 0 {

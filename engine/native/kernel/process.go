@@ -784,7 +784,7 @@ func (k *Kernel) Restarts(id NodeID, cause net.FaultRef) {
 	}
 }
 
-// recovers notes that a program reads a file.
+// recovers notes that a program reads a file, or maps it to read it.
 func (k *Kernel) recovers(t *Thread, f *File) {
 	node := k.node(t)
 	if node.Recovering.ID == 0 {
