@@ -33,6 +33,8 @@ func (e *Entry) Unseen() string {
 		return "; there was never a connection to reset"
 	case e.Kind == DNSFail && e.Delivered > 0:
 		return "; programs that remember names, or write addresses, never ask"
+	case (e.Kind == Crash || e.Kind == PowerLoss) && e.Delivered > 0:
+		return "; drivers are no program under test: a server that reads its files as it starts again observes it, or one that talks to the struck node"
 	}
 	return ""
 }

@@ -20,11 +20,15 @@ func TestWaitsWithoutSystemCallsRepeat(t *testing.T) {
 			"turn 8 of 2", "locked 3 times"}, engine.Finished},
 		"compute": {[]string{"x 300000000", "count 0"}, engine.Finished},
 		"loops":   {[]string{"sum 1"}, engine.Finished},
+		"clock":   {[]string{"3 s", "3 s", "set", "seen", "timer"}, engine.Finished},
 		"forever": {[]string{"work 0", "work 1", "work 2"}, engine.Finished},
 	}
 	eachProgram(t, "circles", func(t *testing.T, name, source string) {
 		spec := aloneSpec(compile(t, source))
 		spec.MaxTimeNs = 60e9
+		if name == "clock" { // which must not matter
+			spec.Limits.SpinCPUMs = 200
+		}
 		var hashes []string
 		for range 2 {
 			log, out := run(t, spec, 1)

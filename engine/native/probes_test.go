@@ -58,6 +58,11 @@ func TestProbesThatSpin(t *testing.T) {
 	for name, script := range map[string]string{
 		"circle": "while :; do :; done", "count": "i=0; while :; do i=$((i+1)); done", "child": "sh -c 'while :; do :; done'; exit 0",
 		"orphan": "sh -c 'while :; do :; done' & exit 0",
+		// it has read a clock before it computes, and reads one now and then
+		"clock": `exec python3 -c "import time; t = time.monotonic(); i = 0
+while True:
+    i += 1
+    if i % 50000 == 0: t = time.monotonic()"`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := ruled(t, idle, idle)

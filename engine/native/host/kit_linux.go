@@ -45,6 +45,10 @@ type TimePage struct {
 	TickReads  uint64 // how many of Reads were rdtsc, which knows no drift; not in struct timepage
 }
 
+// MostReads is after how many clock reads without a system call the own vDSO makes one (MOST_READS of vdso/vdso.c):
+// clock_gettime.
+const MostReads = 65536
+
 // Kit is one node's share: a memfd with the vDSO's text, the time page and the scratch area.
 type Kit struct {
 	fd   int

@@ -75,17 +75,26 @@ func (k *Kernel) resume(t *Thread) {
 	page, node := kit.Time, k.Nodes[t.Node]
 	*page = host.TimePage{NowNs: k.Now, RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: k.Cost.ClockReadNs}
 	k.M.Resume(t.ID, k.everyCall(t), &k.stop)
-	if reads := page.Reads; page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs {
+	reads := page.Reads
+	switch {
+	case k.stop.Kind == host.StopSpin && k.proc(t).Bounded:
+		// How often it has read a clock depends on where it was stopped. It does not run on, and so no time has passed.
+	case page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs:
 		k.Now = page.NowNs
 		t.Clocks += reads
 		if len(node.ClockFaults) > 0 && reads > page.TickReads {
 			k.sawClock(node, page.WallReads > 0)
 		}
-	} else {
+	default:
 		k.unsafe("thread %s of %s wrote to the page of virtual time", t.Name, k.proc(t).Path)
 	}
 	switch s := &k.stop; s.Kind {
 	case host.StopCall:
+		if s.Nr == unix.SYS_CLOCK_GETTIME && reads >= host.MostReads {
+			k.watches(t)
+		} else {
+			t.Watches = 0
+		}
 		k.enter(t, s)
 	case host.StopCallExit:
 		// only to look at signals that the call may have unblocked
@@ -98,7 +107,7 @@ func (k *Kernel) resume(t *Thread) {
 			k.spun(t, "runs in a circle without a system call")
 		}
 	case host.StopSpin:
-		if k.proc(t).Bounded && t.Clocks == 0 { // no time has passed, so it does not matter where it is stopped
+		if k.proc(t).Bounded { // it ends here, so it does not matter where it is stopped
 			t.Lazy, k.Resched = true, true
 			k.Now += k.Cost.CallNs
 			k.spun(t, "computes and makes no system call")
@@ -116,6 +125,18 @@ func (k *Kernel) resume(t *Thread) {
 		k.vanished(t)
 	}
 }
+
+// watches deals with a thread that has only read clocks for long: it waits for a time, or for another thread, which may
+// run now. Its reads are paid; what lies between them costs more the longer it goes on, so that the time comes.
+func (k *Kernel) watches(t *Thread) {
+	k.Now += min(int64(t.Watches), maxWatchSteps) * 1e6
+	t.Watches++
+	t.Lazy, k.Resched = true, true
+	k.IdleTurns = 0 // time passes without the world around
+}
+
+// maxWatchSteps is how many milliseconds at most pass at once for a thread that only reads clocks.
+const maxWatchSteps = 10
 
 // spun tells the world of a thread that computes without end.
 func (k *Kernel) spun(t *Thread, how string) {

@@ -132,6 +132,7 @@ type Thread struct {
 	Nice       int
 	Policy     int
 	SpinBreaks int
+	Watches    int // how often in a row it has only read clocks, host.MostReads of them, between two calls
 
 	SlackNs, BaseSlackNs int64 // timer slack, and what it returns to (PR_SET_TIMERSLACK)
 }

@@ -21,8 +21,27 @@ struct timeval { i64 sec, usec; };
 #define PAGE ((volatile struct timepage *)0x7ffffa010000UL)
 #define NSEC 1000000000L
 
+/* A thread that reads clocks and makes no system call makes one after so many reads: there others may run, and the
+ * CPU time that it may use begins anew. The engine knows the number as host.MostReads. */
+#define MOST_READS 65536
+
+static inline long call2(long nr, long a, long b)
+{
+	long r;
+	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b) : "rcx", "r11", "memory");
+	return r;
+}
+
+static __attribute__((noinline, cold)) void come_up(void)
+{
+	struct timespec ts;
+	call2(228, 1, (long)&ts); /* clock_gettime(CLOCK_MONOTONIC) */
+}
+
 static inline i64 elapsed(void)
 {
+	if (__builtin_expect(PAGE->reads >= MOST_READS, 0))
+		come_up();
 	i64 now = PAGE->now_ns + PAGE->read_cost_ns;
 	PAGE->now_ns = now;
 	PAGE->reads++;
@@ -36,13 +55,6 @@ static inline i64 date(void)
 {
 	PAGE->wall_reads++;
 	return PAGE->real_ns + elapsed();
-}
-
-static inline long call2(long nr, long a, long b)
-{
-	long r;
-	__asm__ volatile("syscall" : "=a"(r) : "a"(nr), "D"(a), "S"(b) : "rcx", "r11", "memory");
-	return r;
 }
 
 int __vdso_clock_gettime(int clock, struct timespec *ts)
