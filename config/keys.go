@@ -457,7 +457,7 @@ var faults = of(
 	))), says: "Faults one by one: as sentences, such as `crash on n1 at fsync while leader max 1`, or as mappings (docs/faults.md)."},
 	field{name: "roles", shape: namedWith(of(
 		field{name: "log", shape: shape{kind: pattern}, verbatim: true, says: "The node has the role from a line of its log that matches."},
-		field{name: "until", shape: shape{kind: pattern}, verbatim: true, says: "... until one that matches this, or its programs end."},
+		field{name: "until", shape: shape{kind: pattern}, verbatim: true, says: "... until one that matches this, or its programs end; without it, also until one that tells another role and not this."},
 		field{name: "script", shape: command, says: "A program that is run on the checker's node, with `{node}` for the node's name; exit code 0 says that it has the role."},
 		field{name: "endpoint", shape: aText, says: "A URL with `{node}`, `http://...` or `redis://...`, that is asked instead."},
 		field{name: "command", shape: command, says: "redis: the command.", def: "PING"},

@@ -72,7 +72,7 @@ func TestBadSentences(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	moment := func(edit func(m *Moment)) *Moment {
-		m := &Moment{NowNs: 7e9, Event: 1000, Operations: 40, Logs: map[string]uint64{"elected": 2}, Roles: map[string]string{"n1": "leader"}}
+		m := &Moment{NowNs: 7e9, Event: 1000, Operations: 40, Logs: map[string]uint64{"elected": 2}, Roles: map[string][]string{"n1": {"leader"}}}
 		if edit != nil {
 			edit(m)
 		}
@@ -91,6 +91,15 @@ func TestConditions(t *testing.T) {
 		{`role == "leader"`, moment(nil), []string{"n1"}},
 		{`role != "leader" and "leader" in values(roles)`, moment(nil), []string{"n2", "n-3"}},
 		{`role != "leader" and "leader" in values(roles)`, moment(func(m *Moment) { m.Roles = nil }), nil},
+		{`role == "leader"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
+		{`role != "leader"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
+		{`"writer" == role and "leader" == roles.n1`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
+		{`role in ["leader", "observer"]`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
+		{`role not in ["leader", "observer"]`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
+		{`role == ""`, moment(nil), []string{"n2", "n-3"}},
+		{`role startsWith "w"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
+		{`roles["n1"] == "leader" and roles[node] != "leader"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
+		{`role == "" and "leader" in values(roles)`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
 		{"logs.elected == 2 and operations > 39", moment(nil), []string{"n1", "n2", "n-3"}},
 		{"logs.nothing > 0", moment(nil), nil},
 		{"active == 0", moment(nil), []string{"n1"}}, // then the first is under way

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"reflect"
@@ -21,10 +22,10 @@ const (
 // Moment is the state of a world at an opportunity to strike, as far as conditions can ask about it.
 type Moment struct {
 	NowNs      int64
-	Event      uint64            // number of the last event
-	Operations uint64            // that clients have begun
-	Logs       map[string]uint64 // lines that match each of the Spec's log patterns
-	Roles      map[string]string // node -> the role that it has, if any
+	Event      uint64              // number of the last event
+	Operations uint64              // that clients have begun
+	Logs       map[string]uint64   // lines that match each of the Spec's log patterns
+	Roles      map[string][]string // node -> the roles that it has, in the order in which it took them on
 }
 
 // question is what a condition sees: a Moment, and the rule and target that it is asked for.
@@ -33,15 +34,19 @@ type question struct {
 	TimeS      float64           `expr:"time_s"` // since the chaos phase began
 	Operations int               `expr:"operations"`
 	Logs       map[string]int    `expr:"logs"`
-	Roles      map[string]string `expr:"roles"`
+	Roles      map[string]string `expr:"roles"` // the latest one by node; see severalRoles
 	Target     string            `expr:"target"`
 	Node       string            `expr:"node"` // the target, or the first end of a link
 	Peer       string            `expr:"peer"` // the second end of a link
-	Role       string            `expr:"role"` // of node
+	Role       string            `expr:"role"` // of node, the latest one
 	Call       string            `expr:"call"` // rules with at: the system call
 	Path       string            `expr:"path"` // rules with at: the file that it is about
 	Struck     int               `expr:"struck"`
 	Active     int               `expr:"active"` // faults under way, of all kinds
+
+	HasRole func(node, role string) bool      `expr:"has_role"`
+	HasAny  func(node string, roles any) bool `expr:"has_any_role"`
+	Held    []string                          `expr:"held_roles"` // by any node
 }
 
 // CompileCondition reads a condition (github.com/expr-lang/expr). Its errors name line and column.
@@ -50,7 +55,7 @@ func CompileCondition(text string) (*vm.Program, error) {
 		return nil, fmt.Errorf("a condition of %d bytes; the limit is %d", len(text), MaxConditionBytes)
 	}
 	// The machine's clock must not reach a world.
-	program, err := expr.Compile(text, expr.Env(question{}), expr.MaxNodes(maxConditionNodes), expr.DisableBuiltin("now"))
+	program, err := expr.Compile(text, expr.Env(question{}), expr.MaxNodes(maxConditionNodes), expr.DisableBuiltin("now"), expr.Patch(severalRoles{}))
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +82,15 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 		}
 		p.conditions[r.When] = program
 	}
-	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations), Logs: map[string]int{}, Roles: m.Roles,
-		Target: t.Name, Node: t.A, Peer: t.B, Role: m.Roles[t.A], Call: call, Path: file, Struck: r.Struck, Active: len(p.Active)}
+	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations), Logs: map[string]int{}, Roles: map[string]string{},
+		Target: t.Name, Node: t.A, Peer: t.B, Role: latest(m.Roles[t.A]), Call: call, Path: file, Struck: r.Struck, Active: len(p.Active),
+		HasRole: m.hasRole, HasAny: m.hasAny}
+	for _, node := range slices.Sorted(maps.Keys(m.Roles)) {
+		if held := m.Roles[node]; len(held) > 0 {
+			q.Roles[node] = latest(held)
+			q.Held = append(q.Held, held...)
+		}
+	}
 	for name, n := range m.Logs {
 		q.Logs[name] = clamp(n)
 	}

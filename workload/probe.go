@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,12 +122,21 @@ func probeRedis(c *world.Check, deadline time.Time) (int, string) {
 	}
 	got := strings.TrimSpace(reply.String())
 	switch {
+	case notNow(reply):
+		return world.ProbeNoAnswer, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
 	case c.Expect != "" && got != strings.TrimSpace(c.Expect):
 		return world.ProbeViolated, fmt.Sprintf("%s: %s says %q instead of %q", c.Endpoint, strings.Join(c.Command, " "), clip(got), c.Expect)
 	case c.Expect == "" && reply.kind == '-':
 		return world.ProbeViolated, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
 	}
 	return world.ProbeHolds, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
+}
+
+// notNow tells an error by which a redis server says that it cannot work just now: it loads its data, has lost its master or a
+// part of its cluster, moves slots, or runs a script.
+func notNow(r *respReply) bool {
+	word, _, _ := strings.Cut(r.text, " ")
+	return r.kind == '-' && slices.Contains([]string{"LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}, word)
 }
 
 func probeSQL(c *world.Check, deadline time.Time) (int, string) {

@@ -218,6 +218,29 @@ func TestRESPDepth(t *testing.T) {
 	}
 }
 
+// A server that says that it cannot work just now has broken no promise, whatever is expected of it.
+func TestProbeOfABusyServer(t *testing.T) {
+	for reply, want := range map[string]int{
+		"-LOADING Redis is loading the dataset in memory\r\n": world.ProbeNoAnswer,
+		"-MASTERDOWN Link with MASTER is down\r\n":            world.ProbeNoAnswer,
+		"-BUSY Redis is busy running a script\r\n":            world.ProbeNoAnswer,
+		"-TRYAGAIN Multiple keys request\r\n":                 world.ProbeNoAnswer,
+		"-CLUSTERDOWN The cluster is down\r\n":                world.ProbeNoAnswer,
+		"-BUSYKEY Target key name already exists.\r\n":        world.ProbeViolated,
+		"-READONLY You can't write\r\n":                       world.ProbeViolated,
+		"+LOADING\r\n":                                        world.ProbeViolated,
+	} {
+		server := newOdd(t, readRESPRequest, func(conn net.Conn, n int) bool {
+			io.WriteString(conn, reply)
+			return true
+		})
+		c := world.Check{Type: "redis", Endpoint: "redis://" + server.Addr().String(), Command: []string{"GET", "x"}, Expect: "1"}
+		if code, line := probeRedis(&c, time.Now().Add(5*time.Second)); code != want {
+			t.Errorf("%q: exit code %d, %s; want %d", reply, code, line, want)
+		}
+	}
+}
+
 func FuzzRESP(f *testing.F) {
 	f.Add([]byte("*2\r\n$3\r\nabc\r\n:1\r\n"))
 	f.Fuzz(func(t *testing.T, p []byte) { readRESP(bufio.NewReader(bytes.NewReader(p)), 0) })

@@ -408,7 +408,8 @@ type FaultRule struct {
 
 // NodeRole is something that a node is at times, such as a leader. Conditions of fault rules ask for it. A Check that
 // passes says that the node has the role; without one, lines of its log tell: the role begins with one that matches Log
-// and ends with one that matches Until, or when the node's programs end.
+// and ends with one that matches Until, or when the node's programs end. Without Until it ends also with a line that begins
+// another such role and not this one.
 type NodeRole struct {
 	Name  string `json:"name"`
 	Node  string `json:"node"`

@@ -33,8 +33,8 @@ type director struct {
 	LogTail   map[int64][]string // last lines of each process' log, by tag
 	Counts    map[string]uint64
 	// What conditions of faults ask about.
-	Operations uint64            // that clients have begun
-	Roles      map[string]string // of nodes
+	Operations uint64              // that clients have begun
+	Roles      map[string][]string // of nodes, in the order in which they took them on
 	RoleProbes []roleState
 	patterns   []*regexp.Regexp
 	roles      []roleLines
@@ -44,7 +44,7 @@ type director struct {
 
 func newDirector(spec *world.Spec, plan *fault.Plan) *director {
 	d := &director{Phase: phaseSetup, Plan: plan, Nodes: make([]nodeState, len(spec.Nodes)), NextStep: never, WarmupEnd: never, ChaosEnd: never, SettleEnd: never, SetupEnd: never,
-		Probes: make([]probeState, len(spec.Properties)), LogTail: map[int64][]string{}, Counts: map[string]uint64{}, Roles: map[string]string{}}
+		Probes: make([]probeState, len(spec.Properties)), LogTail: map[int64][]string{}, Counts: map[string]uint64{}, Roles: map[string][]string{}}
 	for i := range d.Probes {
 		d.Probes[i].NextNs = never
 	}

@@ -74,27 +74,35 @@ func (w *World) roleAsked(j *job, n *kernel.Notice) {
 }
 
 func (d *director) setRole(r *world.NodeRole, has bool) {
+	held := d.Roles[r.Node]
+	at := slices.Index(held, r.Name)
 	switch {
-	case has:
-		d.Roles[r.Node] = r.Name
-	case d.Roles[r.Node] == r.Name:
-		delete(d.Roles, r.Node)
+	case has && at < 0:
+		d.Roles[r.Node] = append(slices.Clone(held), r.Name)
+	case !has && at >= 0:
+		d.Roles[r.Node] = slices.Delete(slices.Clone(held), at, at+1)
 	}
 }
 
-// roleLine takes in a line of a log.
+// roleLine takes in a line of a log. It begins each role that it tells; of the others, it ends those that it matches the end
+// of, and where it tells some role, those without a pattern of their end.
 func (w *World) roleLine(l *engine.LogLine) {
 	d := w.director
+	told, others := false, []int(nil)
 	for i := range d.roles {
-		r := &w.spec.Faults.Roles[i]
-		if r.Node != l.Node {
-			continue
-		}
-		if p := d.roles[i].end; p != nil && p.MatchString(l.Text) {
-			d.setRole(r, false)
-		}
-		if p := d.roles[i].begin; p != nil && p.MatchString(l.Text) {
+		r, p := &w.spec.Faults.Roles[i], &d.roles[i]
+		switch {
+		case r.Node != l.Node || p.begin == nil:
+		case p.begin.MatchString(l.Text):
+			told = true
 			d.setRole(r, true)
+		default:
+			others = append(others, i)
+		}
+	}
+	for _, i := range others {
+		if end := d.roles[i].end; end != nil && end.MatchString(l.Text) || end == nil && told {
+			d.setRole(&w.spec.Faults.Roles[i], false)
 		}
 	}
 }

@@ -154,6 +154,41 @@ func TestFaultsAskForRoles(t *testing.T) {
 		t.Errorf("by script: struck %v, want n2", got)
 	}
 
+	// Roles are there side by side: those that one line tells, those that have an end of their own, and what programs tell.
+	for _, c := range []struct {
+		role string
+		all  []world.NodeRole
+		want []string
+	}{
+		{"a", []world.NodeRole{{Name: "a", Log: "^I lead"}, {Name: "b", Log: "^I "}}, []string{"n1"}},
+		{"a", []world.NodeRole{{Name: "a", Log: "^I lead", Until: "^never"}, {Name: "b", Log: "^still"}}, []string{"n1"}},
+		{"a", []world.NodeRole{{Name: "a", Log: "^I lead"}, {Name: "b", Check: &world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: 100e6}}}, []string{"n1"}},
+		{"b", []world.NodeRole{{Name: "b", Log: "^I "}, {Name: "a", Log: "^I lead"}}, []string{"n1", "n2"}},
+	} {
+		spec := ruled(t, leader, follower, "pause rate 0.05 after 1500ms while "+c.role+" for 10ms")
+		for _, n := range []string{"n1", "n2"} {
+			for _, r := range c.all {
+				r.Node = n
+				spec.Faults.Roles = append(spec.Faults.Roles, r)
+			}
+		}
+		_, _, out := play(t, spec)
+		if got := struckAt(out); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("while %s of %+v: struck %v, want %v", c.role, c.all, got, c.want)
+		}
+	}
+	spec = ruled(t, leader, follower, "pause rate 0.05 while a for 10ms") // a line of another role ends one without an end of its own
+	spec.Faults.Roles = []world.NodeRole{{Name: "a", Node: "n1", Log: "^I lead"}, {Name: "b", Node: "n1", Log: "^I follow"}}
+	_, _, out = play(t, spec)
+	if got := struckAt(out); !reflect.DeepEqual(got, []string{"n1"}) {
+		t.Errorf("a leader that follows later: struck %v", got)
+	}
+	for _, s := range out.Ledger.Strikes {
+		if s.StartNs > 5e9 {
+			t.Errorf("struck at %d ms, when n1 followed", s.StartNs/1e6)
+		}
+	}
+
 	_, _, out = play(t, ruled(t, leader, follower, "pause rate 0.05 while leader for 10ms"))
 	if got := struckAt(out); got != nil {
 		t.Errorf("without a role: struck %v", got)

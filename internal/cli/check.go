@@ -95,6 +95,11 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	var failure *report.Failure
 	id := isFailure(args[0])
 	p, err := a.checked(c, j, args, own, id)
+	if err != nil && id {
+		if _, missing := os.Stat(args[0]); missing != nil {
+			return fmt.Errorf("no file %s is there, and to look for a failure of that id a project is needed: %w", args[0], err)
+		}
+	}
 	if err != nil {
 		return err
 	}
