@@ -153,6 +153,9 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
 		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe}
+	if j.Kind == jobProbe || j.Kind == jobHealth || j.Kind == jobRole {
+		l.MostOutput = maxCheckOutput
+	}
 	if argv[0] == kernel.Self {
 		l.SlackNs = ownSlackNs
 	}

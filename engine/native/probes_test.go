@@ -4,6 +4,7 @@ package native_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -89,6 +90,33 @@ while True:
 			}
 			if hung == 0 || last["spins"].ExitCode != world.ProbeHung || last["spins"].Output == "" || last["holds"].Phase != "final" || others < 3 {
 				t.Errorf("%d hung, %d of the other: %+v", hung, others, out.Probes)
+			}
+		})
+	}
+}
+
+// A check that prints without measure is judged by its exit code, and the run says that not all was read.
+func TestProbesThatPrintMuch(t *testing.T) {
+	for name, script := range map[string]string{
+		"lines": `import sys; sys.stdout.write(("y" * 999 + "\n") * 4000); sys.exit(1)`, "one line": `import sys; sys.stdout.write("y" * 4000000); sys.exit(1)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := ruled(t, idle, idle)
+			spec.MaxTimeNs = 5e9
+			spec.Properties = []world.Property{{Name: "prints", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/usr/bin/python3", "-c", script}, IntervalNs: 10e9}}}
+			_, _, out := play(t, spec)
+			kept := 0
+			for _, p := range out.Probes {
+				kept = max(kept, len(p.Output))
+				if p.ExitCode != 1 {
+					t.Errorf("exit code %d", p.ExitCode)
+				}
+			}
+			if len(out.Probes) == 0 || kept == 0 || kept > 256<<10 {
+				t.Errorf("%d probes, and up to %d bytes of them", len(out.Probes), kept)
+			}
+			if n := len(slices.DeleteFunc(out.Warnings, func(w string) bool { return !strings.Contains(w, "output of a check on node") })); n != 1 {
+				t.Errorf("%d warnings: %q", n, out.Warnings)
 			}
 		})
 	}

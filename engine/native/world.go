@@ -208,6 +208,11 @@ func (w *World) notice() error {
 		switch n.Kind {
 		case kernel.Logged:
 			w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
+		case kernel.Overflowed:
+			warning := fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, k.Nodes[n.Node].Name, maxCheckOutput)
+			if !slices.Contains(w.outcome.Warnings, warning) {
+				w.outcome.Warnings = append(w.outcome.Warnings, warning)
+			}
 		case kernel.Reported:
 			events := history.Stamp(n.Text, n.Event, n.TimeNs)
 			for i := range events {
@@ -250,6 +255,8 @@ const (
 	maxLogLines = 20_000
 	crashLines  = 40
 	maxCrashes  = 1_000
+	// maxCheckOutput bounds what is read of one run of a check, a healthcheck or a question for a role.
+	maxCheckOutput = 256 << 10
 )
 
 // Outcome tells what happened so far.

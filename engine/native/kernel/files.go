@@ -51,6 +51,8 @@ type File struct {
 	Dir         []fs.DirEntry // what is being listed of a directory
 	Stream      string
 	Line        []byte // an unfinished line of a log
+	Bound       int    // of a log: how many bytes are taken in, 0 all
+	Taken       int    // of a log with a Bound
 	Owner       int    // F_SETOWN
 	OwnerThread bool   // F_OWNER_TID
 	Sig         int    // F_SETSIG

@@ -201,6 +201,16 @@ const maxLogLine = 64 << 10 // a longer line is cut into several
 
 // writeLog splits what a program prints into lines.
 func (k *Kernel) writeLog(f *File, data []byte) {
+	if f.Bound > 0 {
+		if f.Taken > f.Bound {
+			return
+		}
+		f.Taken += len(data)
+		if over := f.Taken - f.Bound; over > 0 {
+			data = data[:len(data)-over]
+			k.Notices = append(k.Notices, Notice{Kind: Overflowed, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, Stream: f.Stream})
+		}
+	}
 	for len(data) > 0 {
 		i := bytes.IndexByte(data, '\n')
 		if i < 0 {

@@ -41,6 +41,8 @@ type Launch struct {
 	Bounded bool
 	Stdout  string // names the streams of its log lines
 	Stderr  string
+	// MostOutput is how many bytes of each stream are taken in; what it writes after that is lost. 0 is all.
+	MostOutput int
 
 	SlackNs int64 // its timer slack; 0 is Linux' default
 }
@@ -79,7 +81,7 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 	for fd, stream := range []string{1: l.Stdout, 2: l.Stderr} {
 		if fd > 0 {
 			f := k.newFile(t, FileLog, unix.O_WRONLY|unix.O_APPEND)
-			f.Stream, f.Tag, f.Path = stream, l.Tag, "/dev/"+stream
+			f.Stream, f.Tag, f.Path, f.Bound = stream, l.Tag, "/dev/"+stream, l.MostOutput
 			k.put(table, fd, f, false)
 		}
 	}

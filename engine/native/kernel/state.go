@@ -264,11 +264,13 @@ type Refused struct {
 type NoticeKind string
 
 const (
-	Exited   NoticeKind = "exited"   // a process ended
-	Logged   NoticeKind = "logged"   // a line of output
-	Reported NoticeKind = "reported" // a write to the driver's report file
-	Told     NoticeKind = "told"     // a line that an SDK wrote; Stream is cut where it has no end
-	Asked    NoticeKind = "asked"    // a line that a driver wrote to the control file
+	Exited NoticeKind = "exited" // a process ended
+	Logged NoticeKind = "logged" // a line of output
+	// Overflowed is a program that writes more than is taken in of its output.
+	Overflowed NoticeKind = "overflowed"
+	Reported   NoticeKind = "reported" // a write to the driver's report file
+	Told       NoticeKind = "told"     // a line that an SDK wrote; Stream is cut where it has no end
+	Asked      NoticeKind = "asked"    // a line that a driver wrote to the control file
 	// Spun is a thread of a Bounded program that computes without end; Text says how.
 	Spun NoticeKind = "spun"
 	// PacketFault is a fault per packet: Program is its kind, Tag its rule, Stream is delivered or observed.
