@@ -186,7 +186,7 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 	o.VirtualNs = messages * stepNs
 	o.Events = 1_000_000
 	p.Verdict.TimeNs, p.Verdict.Event = 60_000*stepNs, 500_000
-	p.Verdict.Evidence = append(p.Verdict.Evidence, strings.Repeat("x", 1<<20), "(event 4)", fmt.Sprintf("(event %d)", 59_999*9+6))
+	p.Verdict.Evidence = []string{strings.Repeat("x", 1<<20), "(event 4)", fmt.Sprintf("(event %d)", 59_999*9+6)}
 	for range 10_000 {
 		p.Verdict.Evidence = append(p.Verdict.Evidence, "more")
 		o.Decisions = append(o.Decisions, tape.Decision{Stream: "x"})
