@@ -623,7 +623,7 @@ func TestStore(t *testing.T) {
 	if err := os.Remove(s.File(one.Tree.Lookup("a").Digest)); err != nil {
 		t.Fatal(err)
 	}
-	s.trees = map[string]*Tree{}
+	s.images = map[string]*Image{}
 	if _, err := s.Image(one.ID); err == nil {
 		t.Error("an image without its content was used")
 	}

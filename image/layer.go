@@ -3,7 +3,6 @@ package image
 import (
 	"archive/tar"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +98,7 @@ func unpack(r io.Reader, compressed func() int64, keep keep) (*Layer, string, er
 	if _, err := io.Copy(io.Discard, counted); err != nil {
 		return nil, "", err
 	}
-	return l, "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+	return l, algorithm + hexSum(sum), nil
 }
 
 // counter bounds what is unpacked.
@@ -132,7 +131,7 @@ func entryOf(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 	switch h.Typeflag {
 	case tar.TypeXGlobalHeader:
 		return nil, nil
-	case tar.TypeReg, tar.TypeRegA, tar.TypeDir, tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeChar, tar.TypeBlock, tar.TypeGNUSparse: //nolint:staticcheck // old archives have TypeRegA
+	case tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeChar, tar.TypeBlock, tar.TypeGNUSparse:
 	default:
 		return nil, fmt.Errorf("%s is of the unknown type %q", h.Name, h.Typeflag)
 	}
@@ -140,13 +139,8 @@ func entryOf(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, base := path.Split(name)
-	dir = strings.TrimSuffix(dir, "/")
-	for p := dir; p != ""; p, _ = path.Split(p) {
-		p = strings.TrimSuffix(p, "/")
-		if p == "" {
-			break
-		}
+	dir, base := split(name)
+	for p := dir; p != ""; p, _ = split(p) {
 		if i, ok := seen[p]; ok && l.Entries[i].Kind != Folder {
 			return nil, fmt.Errorf("%s lies below %s, which the same layer says is no folder: the layer leads astray", h.Name, p)
 		}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,23 +52,15 @@ func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Opti
 	if err != nil {
 		return nil, err
 	}
-	if policy != Always && (source.Transport == Registry || policy == Never) {
+	if policy != Always {
 		ref, err := s.Find(text, o.platform())
-		if err == nil {
+		if err != nil && policy == Never {
+			return nil, fmt.Errorf("image %s is not in the store, and its pull_policy is never; `bloodhound image pull %s` brings it", text, text)
+		}
+		if err == nil && (policy == Never || isCurrent(ctx, source, ref)) {
 			img, err := s.Image(ref.ID)
 			if err == nil || policy == Never {
 				return img, err
-			}
-		} else if policy == Never {
-			return nil, fmt.Errorf("image %s is not in the store, and its pull_policy is never; `bloodhound image pull %s` brings it", text, text)
-		}
-	}
-	if source.Transport == Daemon && policy != Always { // it exports whole images; what it has is asked first
-		ref, err := s.Find(text, o.platform())
-		d, missing := findDaemon(ctx, source.Reference)
-		if err == nil && missing == nil && d.id == ref.ID {
-			if img, err := s.Image(ref.ID); err == nil {
-				return img, nil
 			}
 		}
 	}
@@ -79,6 +69,16 @@ func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Opti
 		return nil, err
 	}
 	return s.Image(ref.ID)
+}
+
+// isCurrent tells whether a reference needs no pull: one of a registry, which is asked once, and one of a daemon that has the
+// same image still, since it exports only whole ones.
+func isCurrent(ctx context.Context, source Source, ref *Reference) bool {
+	if source.Transport == Daemon {
+		d, err := findDaemon(ctx, source.Reference)
+		return err == nil && d.id == ref.ID
+	}
+	return source.Transport == Registry
 }
 
 func (o Options) platform() string {
@@ -138,8 +138,7 @@ func (s *Store) take(ctx context.Context, text string, img v1.Image, platform *v
 	if len(raw) > maxConfigBytes {
 		return nil, fmt.Errorf("its configuration has %d bytes", len(raw))
 	}
-	sum := sha256.Sum256(raw)
-	id := "sha256:" + hex.EncodeToString(sum[:])
+	id := algorithm + hexDigest(raw)
 	manifest, err := img.Manifest()
 	if err != nil {
 		return nil, fmt.Errorf("its manifest: %w", err)
@@ -159,29 +158,42 @@ func (s *Store) take(ctx context.Context, text string, img v1.Image, platform *v
 	if p := config.Platform(); p == nil || !p.Satisfies(v1.Platform{OS: platform.OS, Architecture: platform.Architecture}) {
 		return nil, fmt.Errorf("it is for %s, not for %s; name one for this machine, or another --platform", p, platform)
 	}
-	layers, err := img.Layers()
-	if err != nil {
-		return nil, fmt.Errorf("its layers: %w", err)
-	}
-	if len(layers) != len(config.RootFS.DiffIDs) {
-		return nil, fmt.Errorf("it has %d layers, its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
-	}
-	for i, l := range layers {
-		want := config.RootFS.DiffIDs[i].String()
-		p := Progress{Image: text, Layer: i + 1, Layers: len(layers)}
-		if err := s.layerOf(ctx, l, want, p, o.Progress); err != nil {
-			return nil, fmt.Errorf("layer %d of %d (%s): %w", i+1, len(layers), want, explainDisk(err))
+	if _, err := s.Image(id); err != nil {
+		if err := s.unpackImage(ctx, text, img, &config, o); err != nil {
+			return nil, err
+		}
+		if err := s.write(s.path("images", hexOf(id)), raw); err != nil {
+			return nil, explainDisk(err)
 		}
 	}
-	if err := s.write(s.path("images", hexOf(id)), raw); err != nil {
-		return nil, explainDisk(err)
-	}
 	r := &Reference{Name: text, Platform: o.platform(), ID: id, Manifest: digest.String()}
+	if was, err := s.Find(r.Name, r.Platform); err == nil && *was == *r {
+		return r, nil
+	}
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, err
 	}
 	return r, explainDisk(s.write(s.referencePath(r.Name, r.Platform), append(b, '\n')))
+}
+
+// unpackImage brings those layers of an image that the store does not have.
+func (s *Store) unpackImage(ctx context.Context, text string, img v1.Image, config *v1.ConfigFile, o Options) error {
+	layers, err := img.Layers()
+	if err != nil {
+		return fmt.Errorf("its layers: %w", err)
+	}
+	if len(layers) != len(config.RootFS.DiffIDs) {
+		return fmt.Errorf("it has %d layers, its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
+	}
+	for i, l := range layers {
+		want := config.RootFS.DiffIDs[i].String()
+		p := Progress{Image: text, Layer: i + 1, Layers: len(layers)}
+		if err := s.layerOf(ctx, l, want, p, o.Progress); err != nil {
+			return fmt.Errorf("layer %d of %d (%s): %w", i+1, len(layers), want, explainDisk(err))
+		}
+	}
+	return nil
 }
 
 func explainDisk(err error) error {

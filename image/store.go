@@ -26,8 +26,8 @@ type Store struct {
 	dir  string
 	lock *os.File
 
-	mu    sync.Mutex
-	trees map[string]*Tree // by image id
+	mu     sync.Mutex
+	images map[string]*Image // those that were loaded, by id
 }
 
 // DefaultDir is where images are kept: BLOODHOUND_IMAGES, or images in the user's cache folder.
@@ -59,7 +59,7 @@ func Open(dir string) (*Store, error) {
 		lock.Close()
 		return nil, fmt.Errorf("the store of images: %w", err)
 	}
-	return &Store{dir: dir, lock: lock, trees: map[string]*Tree{}}, nil
+	return &Store{dir: dir, lock: lock, images: map[string]*Image{}}, nil
 }
 
 // Close lets others collect.
@@ -99,7 +99,15 @@ func (i *Image) ReadFile(path string) ([]byte, error) {
 	return os.ReadFile(i.store.File(e.Digest))
 }
 
-func hexOf(id string) string { return strings.TrimPrefix(id, "sha256:") }
+// algorithm begins the digests that images name things by.
+const algorithm = "sha256:"
+
+func hexOf(id string) string { return strings.TrimPrefix(id, algorithm) }
+
+func hexDigest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
 
 // Find is the image that a name meant when it was last pulled. The error of one that was not is fs.ErrNotExist.
 func (s *Store) Find(name, platform string) (*Reference, error) {
@@ -115,8 +123,7 @@ func (s *Store) Find(name, platform string) (*Reference, error) {
 }
 
 func (s *Store) referencePath(name, platform string) string {
-	sum := sha256.Sum256([]byte(name + "\n" + platform))
-	return s.path("references", hex.EncodeToString(sum[:]))
+	return s.path("references", hexDigest([]byte(name+"\n"+platform)))
 }
 
 // References are all names of the store, in order.
@@ -138,33 +145,41 @@ func (s *Store) References() ([]Reference, error) {
 	return all, nil
 }
 
-// Image loads an image by its id.
+// Image loads an image by its id, once: all worlds share it, and it must not be changed.
 func (s *Store) Image(id string) (*Image, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if img := s.images[id]; img != nil {
+		return img, nil
+	}
+	img, err := s.load(id)
+	if err == nil {
+		s.images[id] = img
+	}
+	return img, err
+}
+
+func (s *Store) load(id string) (*Image, error) {
 	raw, err := os.ReadFile(s.path("images", hexOf(id)))
 	if err != nil {
 		return nil, fmt.Errorf("image %s is not in the store: %w", id, err)
 	}
-	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != hexOf(id) {
+	if hexDigest(raw) != hexOf(id) {
 		return nil, fmt.Errorf("the store's configuration of image %s is damaged; `bloodhound image pull` it again", id)
 	}
 	img := &Image{ID: id, store: s}
 	if err := json.Unmarshal(raw, &img.Config); err != nil {
 		return nil, fmt.Errorf("the configuration of image %s: %w", id, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if img.Tree = s.trees[id]; img.Tree == nil {
-		var layers []*Layer
-		for _, diff := range img.Config.RootFS.DiffIDs {
-			l, err := s.layer(diff.String())
-			if err != nil {
-				return nil, fmt.Errorf("layer %s of image %s: %w", diff, id, err)
-			}
-			layers = append(layers, l)
+	var layers []*Layer
+	for _, diff := range img.Config.RootFS.DiffIDs {
+		l, err := s.layer(diff.String())
+		if err != nil {
+			return nil, fmt.Errorf("layer %s of image %s: %w", diff, id, err)
 		}
-		img.Tree = NewTree(layers...)
-		s.trees[id] = img.Tree
+		layers = append(layers, l)
 	}
+	img.Tree = NewTree(layers...)
 	for _, e := range img.Tree.entries {
 		img.Bytes += e.Size
 	}
@@ -272,6 +287,9 @@ func (s *Store) Collect(all bool) (c Collected, err error) {
 		return c, errBusy
 	}
 	defer unix.Flock(int(s.lock.Fd()), unix.LOCK_SH)
+	s.mu.Lock()
+	clear(s.images)
+	s.mu.Unlock()
 	used := map[string]bool{}
 	if all {
 		if err := sweep(s.path("references"), nil, nil, nil); err != nil {
