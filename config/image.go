@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -74,27 +75,12 @@ func homeOf(img *image.Image, user string) string {
 // imageHealth is an image's own healthcheck, nil if it has none.
 func imageHealth(img *image.Image) *world.Healthcheck {
 	c := img.Config.Config.Healthcheck
-	if c == nil || len(c.Test) == 0 || c.Test[0] == "NONE" {
+	if c == nil || healthCommand(c.Test) == nil {
 		return nil
 	}
-	or := func(v, otherwise int64) int64 {
-		if v == 0 {
-			return otherwise
-		}
-		return v
-	}
-	h := &world.Healthcheck{IntervalNs: or(int64(c.Interval), 30e9), TimeoutNs: or(int64(c.Timeout), 30e9), StartPeriodNs: int64(c.StartPeriod),
-		StartIntervalNs: 5e9, Retries: int(or(int64(c.Retries), 3))}
-	switch {
-	case c.Test[0] == "CMD":
-		h.Command = c.Test[1:]
-	case c.Test[0] == "CMD-SHELL" && len(c.Test) == 2:
-		h.Command = []string{"/bin/sh", "-c", c.Test[1]}
-	}
-	if len(h.Command) == 0 {
-		return nil
-	}
-	return h
+	return &world.Healthcheck{Command: healthCommand(c.Test), IntervalNs: cmp.Or(int64(c.Interval), usualHealth.IntervalNs),
+		TimeoutNs: cmp.Or(int64(c.Timeout), usualHealth.TimeoutNs), StartPeriodNs: int64(c.StartPeriod),
+		StartIntervalNs: usualHealth.StartIntervalNs, Retries: cmp.Or(c.Retries, usualHealth.Retries)}
 }
 
 // imageVolumes are the folders that an image wants to be volumes. They begin with what the image has there.

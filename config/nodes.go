@@ -555,11 +555,11 @@ func (l *loader) health(d *declared) *world.Healthcheck {
 		return nil
 	}
 	h := &world.Healthcheck{
-		IntervalNs:      valueOr(n.get("interval"), int64(30e9)),
-		TimeoutNs:       valueOr(n.get("timeout"), int64(30e9)),
-		StartPeriodNs:   valueOr(n.get("start_period"), int64(0)),
-		StartIntervalNs: valueOr(n.get("start_interval"), int64(5e9)),
-		Retries:         int(valueOr(n.get("retries"), int64(3))),
+		IntervalNs:      valueOr(n.get("interval"), usualHealth.IntervalNs),
+		TimeoutNs:       valueOr(n.get("timeout"), usualHealth.TimeoutNs),
+		StartPeriodNs:   valueOr(n.get("start_period"), usualHealth.StartPeriodNs),
+		StartIntervalNs: valueOr(n.get("start_interval"), usualHealth.StartIntervalNs),
+		Retries:         int(valueOr(n.get("retries"), int64(usualHealth.Retries))),
 	}
 	test := n.get("test")
 	if test == nil && own != nil {
@@ -575,18 +575,28 @@ func (l *loader) health(d *declared) *world.Healthcheck {
 		return h
 	}
 	words := test.words()
-	switch {
-	case len(words) == 1 && words[0] == "NONE":
+	if len(words) == 1 && words[0] == "NONE" {
 		return nil
-	case len(words) >= 2 && words[0] == "CMD":
-		h.Command = words[1:]
-	case len(words) == 2 && words[0] == "CMD-SHELL":
-		h.Command = []string{"/bin/sh", "-c", words[1]}
-	default:
+	}
+	if h.Command = healthCommand(words); h.Command == nil {
 		l.fail(test.position, "write [CMD, program, argument...], [CMD-SHELL, line] or [NONE]", "%s.test does not say how it is run", key)
 		return nil
 	}
 	return h
+}
+
+// usualHealth is what Docker takes for what a healthcheck does not say.
+var usualHealth = world.Healthcheck{IntervalNs: 30e9, TimeoutNs: 30e9, StartIntervalNs: 5e9, Retries: 3}
+
+// healthCommand is the command of a healthcheck's test, nil if the test names none.
+func healthCommand(test []string) []string {
+	switch {
+	case len(test) >= 2 && test[0] == "CMD":
+		return test[1:]
+	case len(test) == 2 && test[0] == "CMD-SHELL":
+		return []string{"/bin/sh", "-c", test[1]}
+	}
+	return nil
 }
 
 func (l *loader) restart(n *node, key string) world.Restart {

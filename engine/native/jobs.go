@@ -246,13 +246,19 @@ func sickness(wait int, tail []string) string {
 	return how
 }
 
+// awaited tells whether setup waits for a node.
+func (w *World) awaited(i int) bool {
+	n, s := &w.spec.Nodes[i], &w.director.Nodes[i]
+	return len(n.Command) > 0 && n.Role == world.Server && !s.Healthy && s.Status != ended
+}
+
 // unready names what setup waits for.
 func (w *World) unready() string {
 	var all []string
 	for i := range w.spec.Nodes {
 		n, s := &w.spec.Nodes[i], &w.director.Nodes[i]
 		switch {
-		case len(n.Command) == 0 || n.Role != world.Server || s.Healthy || s.Status == ended:
+		case !w.awaited(i):
 		case s.Status == waiting:
 			all = append(all, n.Name+" waited for the nodes that it depends on")
 		case s.Sick != "":

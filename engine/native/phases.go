@@ -23,7 +23,7 @@ func (w *World) turnPhase(now int64) error {
 	switch d.Phase {
 	case phaseSetup:
 		for i := range d.Nodes {
-			if s := &d.Nodes[i]; len(w.spec.Nodes[i].Command) > 0 && w.spec.Nodes[i].Role == world.Server && !s.Healthy && s.Status != ended {
+			if w.awaited(i) {
 				return nil
 			}
 		}
