@@ -19,11 +19,11 @@ func TestSurroundingsAreNoPartOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Neither lies in the system's temporary folder alone: that one is empty in a world, and this one is not.
-	here, err := filepath.Abs(".bloodhound")
+	here, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := os.MkdirTemp(here, "surroundings-")
+	home, err := os.MkdirTemp(here, ".surroundings-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +42,14 @@ func TestSurroundingsAreNoPartOfARun(t *testing.T) {
 	two := write(filepath.Join(t.TempDir(), "in/another/folder/bloodhound"), string(program), 0o777)
 
 	project := filepath.Join(home, "project")
-	write(filepath.Join(project, "bloodhound.yaml"), `
+	configuration := `
 simulation: {max_time: 10s}
 nodes:
   n1: {command: [sh, -c, "ls -aR .; cat /proc/self/mountinfo; sleep 8"]}
 workload: {driver: http, config: {target: "http://n1:80", duration: 1s}}
 debug: {trace_file: folder/trace-of-the-configuration.txt}
-`, 0o666)
+`
+	write(filepath.Join(project, "bloodhound.yaml"), configuration, 0o666)
 	if err := os.MkdirAll(filepath.Join(project, "folder"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -90,4 +91,9 @@ debug: {trace_file: folder/trace-of-the-configuration.txt}
 	if hash(one) == first {
 		t.Error("a report that somebody has replaced is still hidden")
 	}
+	// A project that lies in the state folder of another sees its own files, although others see nothing there.
+	write(filepath.Join(home, ".bloodhound/other/bloodhound.yaml"), configuration, 0o666)
+	project = filepath.Join(home, ".bloodhound/other")
+	write(filepath.Join(project, "folder/some.txt"), "", 0o666)
+	hash(one)
 }

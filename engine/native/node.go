@@ -17,10 +17,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
-// needed tells whether programs must see the project's folder although it lies below an emptied one.
+// needed tells whether programs must see the project's folder although it lies below an emptied one, or in a state
+// folder.
 func (w *World) needed() bool {
 	_, ok := world.Emptied(w.spec.Dir)
-	return ok
+	return ok || strings.Contains(w.spec.Dir+"/", "/"+fs.StateFolder+"/")
 }
 
 var profiles = map[string]fs.Profile{"": fs.Ext4Ordered, "ext4-ordered": fs.Ext4Ordered, "posix-minimal": fs.PosixMinimal}

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -35,11 +36,11 @@ func (s *State) lookup(env *Env, dir *Inode, name string) (*Inode, Errno) {
 	return s.adopt(env, dir, name)
 }
 
-// stateFolder is where runs keep their own files; other runs change all of it but its bin folder.
-const stateFolder = ".bloodhound"
+// StateFolder is where runs keep their own files; other runs change all of it but its bin folder.
+const StateFolder = ".bloodhound"
 
 func hidden(dir *Inode, name string) bool {
-	return name != "bin" && (dir.Path == stateFolder || strings.HasSuffix(dir.Path, "/"+stateFolder))
+	return name != "bin" && path.Base(dir.Path) == StateFolder
 }
 
 func join(dir, name string) string {
