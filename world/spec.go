@@ -119,6 +119,7 @@ const (
 	Bind  VolumeKind = "bind"   // a folder or file of the project; writes stay in the world
 	Tmpfs VolumeKind = "tmpfs"  // empty, lost at power loss
 	Named VolumeKind = "volume" // empty at start, survives restarts
+	File  VolumeKind = "file"   // one read-only file, whose content is here
 )
 
 // Volume is something mounted into a node's tree.
@@ -127,6 +128,12 @@ type Volume struct {
 	Source   string     `json:"source,omitempty"` // absolute host path (bind) or the volume's name
 	Target   string     `json:"target"`           // absolute path in the node
 	ReadOnly bool       `json:"read_only,omitempty"`
+	// Content is that of a File. It is part of the Spec, and so of every failure's file, even where it is meant to be secret.
+	Content []byte `json:"content,omitempty"`
+	// Mode (the permissions), UID and GID are those of a File or of a Tmpfs's root. Mode 0 is 0444 and 01777.
+	Mode uint32 `json:"mode,omitempty"`
+	UID  int    `json:"uid,omitempty"`
+	GID  int    `json:"gid,omitempty"`
 }
 
 // Condition of a dependency, with Compose's words.

@@ -53,7 +53,8 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		c.Volumes = append(c.Volumes, fs.Volume{Target: w.spec.Dir, Layer: under(host.Layer{Path: w.spec.Dir})})
 	}
 	for _, v := range n.Volumes {
-		m := fs.Volume{Target: v.Target, Layer: fs.NoLayer, ReadOnly: v.ReadOnly, Tmpfs: v.Kind == world.Tmpfs}
+		m := fs.Volume{Target: v.Target, Layer: fs.NoLayer, ReadOnly: v.ReadOnly || v.Kind == world.File, Tmpfs: v.Kind == world.Tmpfs,
+			File: v.Kind == world.File, Content: v.Content, Mode: v.Mode, UID: v.UID, GID: v.GID}
 		switch v.Kind {
 		case world.Bind:
 			m.Layer = under(host.Layer{Path: v.Source})

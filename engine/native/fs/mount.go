@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -49,10 +50,13 @@ func (s *State) mountRoot(env *Env) error {
 	return nil
 }
 
-// newRoot makes the root inode of a mount.
+// newRoot makes the root inode of a mount; a mode without a type is a folder's.
 func (s *State) newRoot(env *Env, m Mount, mode uint32) (*Inode, error) {
 	m.Dev = 0x800 + uint64(len(s.Mounts)) + 1
-	in := Inode{Mount: len(s.Mounts), Mode: S_IFDIR | mode, Layer: NoLayer, MountRoot: true, Nlink: 1}
+	if mode&S_IFMT == 0 {
+		mode |= S_IFDIR
+	}
+	in := Inode{Mount: len(s.Mounts), Mode: mode, Layer: NoLayer, MountRoot: true, Nlink: 1}
 	s.stamp(&in, s.Config.StartNs)
 	if m.Layer != NoLayer {
 		attr, e := env.Base.Lstat(m.Layer, "")
@@ -87,7 +91,7 @@ func (s *State) mountStandard(env *Env) error {
 				continue // to /run
 			}
 		}
-		if err := s.mount(env, Mount{Target: m.target, Layer: NoLayer, Type: m.typ}, m.mode); err != nil {
+		if _, err := s.mount(env, Mount{Target: m.target, Layer: NoLayer, Type: m.typ}, m.mode); err != nil {
 			return err
 		}
 		if m.typ == Dev {
@@ -132,26 +136,43 @@ func (s *State) fillDev(env *Env) error {
 func (s *State) mountVolume(env *Env, v Volume) error {
 	m := Mount{Target: v.Target, Layer: v.Layer, ReadOnly: v.ReadOnly}
 	mode := uint32(0o755)
-	if v.Tmpfs {
-		m.Type, mode = Tmpfs, 0o1777
+	switch {
+	case v.Tmpfs:
+		m.Type, mode = Tmpfs, cmp.Or(v.Mode, 0o1777)
+	case v.File:
+		mode = cmp.Or(v.Mode, 0o444)
 	}
 	if !strings.HasPrefix(v.Target, "/") {
 		return fmt.Errorf("volume %q: the target must be an absolute path", v.Target)
 	}
-	if err := s.mount(env, m, mode); err != nil {
+	if v.File {
+		mode |= S_IFREG
+	}
+	in, err := s.mount(env, m, mode)
+	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.Target, err)
+	}
+	if v.Layer != NoLayer {
+		return nil
+	}
+	in.UID, in.GID = v.UID, v.GID
+	if v.File {
+		in.Served = true
+		if _, e := s.writeAt(env, in, v.Content, 0); e != OK {
+			return fmt.Errorf("volume %s: %w", v.Target, e)
+		}
 	}
 	return nil
 }
 
-// mount puts a tree in the place of a name; missing directories are made.
-func (s *State) mount(env *Env, m Mount, mode uint32) error {
+// mount puts a tree in the place of a name, and gives its root; missing directories are made.
+func (s *State) mount(env *Env, m Mount, mode uint32) (*Inode, error) {
 	dir, name, e := s.furnish(env, m.Target)
 	if e != OK {
-		return fmt.Errorf("%s: %w", m.Target, e)
+		return nil, fmt.Errorf("%s: %w", m.Target, e)
 	}
 	if dir.Synth != "" {
-		return fmt.Errorf("%s: %w", m.Target, EPERM)
+		return nil, fmt.Errorf("%s: %w", m.Target, EPERM)
 	}
 	if covered := s.Inodes[dir.Entries[name]]; covered != nil {
 		s.cover(covered)
@@ -162,15 +183,15 @@ func (s *State) mount(env *Env, m Mount, mode uint32) error {
 		in.Mount, in.MountRoot, in.Parent, in.Name, in.Refs = len(s.Mounts)-1, true, dir.ID, name, 1
 		s.Mounts[in.Mount].Dev = 0x800 + uint64(len(s.Mounts))
 		s.enter(dir, name, in)
-		return nil
+		return in, nil
 	}
 	in, err := s.newRoot(env, m, mode)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	in.Parent, in.Name = dir.ID, name
 	s.enter(dir, name, in)
-	return nil
+	return in, nil
 }
 
 // cover forgets an inode that a mount hides, with all that is below it.

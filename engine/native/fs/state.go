@@ -61,6 +61,11 @@ type Volume struct {
 	Layer    int    // NoLayer: empty at start
 	ReadOnly bool
 	Tmpfs    bool // lost at power loss
+	// File makes it a file that holds Content. Mode, UID and GID are its own, or those of a Tmpfs's root.
+	File     bool
+	Content  []byte
+	Mode     uint32
+	UID, GID int
 }
 
 // Mount is one mounted tree.
