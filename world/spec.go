@@ -24,7 +24,9 @@ type Spec struct {
 	Limits  Limits `json:"limits"`
 	Sched   Sched  `json:"sched"`
 
-	Nodes       []Node     `json:"nodes"`
+	Nodes []Node `json:"nodes"`
+	// Networks are those that nodes are attached to. Without any, all nodes share one network.
+	Networks    []Network  `json:"networks,omitempty"`
 	DefaultLink Link       `json:"default_link"`
 	Links       []Link     `json:"links,omitempty"`
 	Workloads   []Workload `json:"workloads,omitempty"`
@@ -75,8 +77,14 @@ type Node struct {
 	Role     Role     `json:"role"`
 	Hostname string   `json:"hostname"`
 	Aliases  []string `json:"aliases,omitempty"` // further names that resolve to this node
-	IPv4     string   `json:"ipv4"`
-	IPv6     string   `json:"ipv6,omitempty"`
+	// IPv4 and IPv6 are the node's addresses on the one network, or those of its first attachment that has one.
+	IPv4 string `json:"ipv4"`
+	IPv6 string `json:"ipv6,omitempty"`
+	// Attachments are the node's interfaces, in their order, where the Spec has Networks. Without any, it has loopback alone.
+	Attachments []Attachment `json:"attachments,omitempty"`
+	DomainName  string       `json:"domain_name,omitempty"`
+	// SearchDomains are put behind names that do not resolve.
+	SearchDomains []string `json:"search_domains,omitempty"`
 	// Root is "host" (the machine's own files, read-only underneath) or an absolute folder. An Image goes before it.
 	Root        string       `json:"root"`
 	Image       *Image       `json:"image,omitempty"`
@@ -92,6 +100,34 @@ type Node struct {
 	StopSignal  string       `json:"stop_signal,omitempty"`
 	StopGraceNs int64        `json:"stop_grace_ns,omitempty"`
 	Clock       Clock        `json:"clock"`
+}
+
+// Network is a network of a world. Packets pass between nodes that share one.
+type Network struct {
+	Name string `json:"name"`
+	// FullName is what Docker calls it. Names of nodes may end with either: web.front, web.shop_front.
+	FullName string `json:"full_name,omitempty"`
+	// Subnets, such as 10.77.1.0/24. An empty one: the network lacks this family.
+	IPv4 string `json:"ipv4,omitempty"`
+	IPv6 string `json:"ipv6,omitempty"`
+	// Gateways are addresses that no node has.
+	Gateway4 string `json:"gateway4,omitempty"`
+	Gateway6 string `json:"gateway6,omitempty"`
+	// Internal: it has no route to anywhere else.
+	Internal bool `json:"internal,omitempty"`
+}
+
+// Attachment is an interface of a node.
+type Attachment struct {
+	Network   string   `json:"network"`
+	Interface string   `json:"interface"` // its name, such as eth0
+	IPv4      string   `json:"ipv4,omitempty"`
+	IPv6      string   `json:"ipv6,omitempty"`
+	MAC       string   `json:"mac,omitempty"`     // empty: made of the address
+	Aliases   []string `json:"aliases,omitempty"` // names that resolve to the node on this network
+	// GatewayPriority picks the interface of the default route, and the network that is asked first for a name: the highest
+	// wins, then a network that is not internal, then the one whose FullName comes first.
+	GatewayPriority int64 `json:"gateway_priority,omitempty"`
 }
 
 // Image is the container image that a node's files come from.

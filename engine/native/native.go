@@ -106,6 +106,10 @@ func (w *World) boot() error {
 	}
 	k.Leaks = leaks.kernel
 	k.Net = net.New(net.Config{})
+	for _, n := range w.spec.Networks {
+		k.Net.AddNetwork(net.NetworkConfig{Name: n.Name, FullName: n.FullName, IPv4: n.IPv4, IPv6: n.IPv6,
+			Gateway4: n.Gateway4, Gateway6: n.Gateway6, Internal: n.Internal})
+	}
 	d := w.spec.DefaultLink
 	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
 	plan, err := fault.New(w.spec)
@@ -161,7 +165,7 @@ func (w *World) addNode(n *world.Node) error {
 	kit.Memory = n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
 	k.Handles.Kits = append(k.Handles.Kits, kit)
 	node := &kernel.Node{
-		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, Driver: n.Role != world.Server,
+		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, DomainName: n.DomainName, Driver: n.Role != world.Server,
 		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
 	}
 	*kit.Time = host.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}
@@ -170,7 +174,13 @@ func (w *World) addNode(n *world.Node) error {
 	for _, h := range n.ExtraHosts {
 		extra = append(extra, h.IP+" "+h.Name)
 	}
-	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, Hostnames: names, ExtraHosts: extra,
+	var nics []net.NICConfig
+	for _, a := range n.Attachments {
+		nics = append(nics, net.NICConfig{Network: a.Network, Name: a.Interface, IPv4: a.IPv4, IPv6: a.IPv6, MAC: a.MAC, Aliases: a.Aliases,
+			Priority: a.GatewayPriority})
+	}
+	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, NICs: nics, Hostnames: names, ExtraHosts: extra,
+		Domain: n.DomainName, Search: n.SearchDomains,
 		ByDNS: w.director != nil && w.director.Plan.Strikes(fault.DNSFail, n.Name)})
 	leaks := w.leaks()
 	leaks.spoil(k, node)

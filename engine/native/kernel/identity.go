@@ -277,7 +277,11 @@ const (
 
 func sysUname(k *Kernel, t *Thread) Result {
 	b := make([]byte, 6*65)
-	for i, s := range []string{"Linux", k.node(t).Hostname, KernelRelease, kernelVersion, "x86_64", "(none)"} {
+	domain := k.node(t).DomainName
+	if domain == "" {
+		domain = "(none)"
+	}
+	for i, s := range []string{"Linux", k.node(t).Hostname, KernelRelease, kernelVersion, "x86_64", domain} {
 		copy(b[65*i:65*i+64], s)
 	}
 	if !k.out(t, t.Call.Args[0], b) {

@@ -185,8 +185,9 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 			b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 			return fmt.Sprintf("%x-%x-%x-%x-%x\n", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 		}}
-	case "/sys/class/net":
-		return synthNames("eth0", "lo")
+	}
+	if n, ok := k.synthNet(k.node(t).Net, path); ok {
+		return n
 	}
 	if s, ok := fixedSynth[path]; ok {
 		n := synthText(s)
@@ -415,11 +416,11 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 	case "net":
 		return synthNames("dev", "if_inet6", "route", "tcp", "tcp6", "udp", "udp6", "unix", "snmp", "netstat")
 	case "net/dev":
-		return synthText("Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    lo: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n  eth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n")
+		return synthText(k.Net.ProcDev(k.node(t).Net))
 	case "net/if_inet6":
-		return synthText("00000000000000000000000000000001 01 80 10 80       lo\n")
+		return synthText(k.Net.ProcInet6(k.node(t).Net))
 	case "net/route":
-		return synthText("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n")
+		return synthText(k.Net.ProcRoute(k.node(t).Net))
 	case "net/tcp", "net/tcp6", "net/udp", "net/udp6":
 		return synthText("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n")
 	case "net/unix":

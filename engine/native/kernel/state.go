@@ -64,17 +64,18 @@ type State struct {
 
 // Node is one machine of the world.
 type Node struct {
-	ID       NodeID
-	Name     string
-	Hostname string
-	Driver   bool // a client: its programs are no programs under test
-	Paused   int  // the fault that pauses it, 0 for none
-	NextPID  int
-	FS       *fs.State
-	Net      net.NodeID
-	OffsetNs int64
-	DriftPPB int64
-	BootNs   int64 // CLOCK_MONOTONIC at world time 0
+	ID         NodeID
+	Name       string
+	Hostname   string
+	DomainName string // of NIS, empty is none
+	Driver     bool   // a client: its programs are no programs under test
+	Paused     int    // the fault that pauses it, 0 for none
+	NextPID    int
+	FS         *fs.State
+	Net        net.NodeID
+	OffsetNs   int64
+	DriftPPB   int64
+	BootNs     int64 // CLOCK_MONOTONIC at world time 0
 	// TrueOffsetNs and TrueDriftPPB are what OffsetNs and DriftPPB are without faults.
 	TrueOffsetNs int64
 	TrueDriftPPB int64

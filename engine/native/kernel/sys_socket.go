@@ -889,7 +889,7 @@ func (k *Kernel) controlOut(t *Thread, f *File, h msghdr, got net.Received, flag
 			}
 		}
 	} else if typ == net.SOCK_DGRAM {
-		k.datagramControl(family, got, on, add)
+		k.datagramControl(t, family, got, on, add)
 	}
 	if len(b) > 0 && cmsgAlign(len(b)) <= room {
 		b = append(b, make([]byte, cmsgAlign(len(b))-len(b))...)
@@ -898,16 +898,13 @@ func (k *Kernel) controlOut(t *Thread, f *File, h msghdr, got net.Received, flag
 }
 
 // datagramControl adds what a UDP socket asked to be told of each datagram.
-func (k *Kernel) datagramControl(family int, got net.Received, on func(level, name int) bool, add func(level, typ uint32, data []byte)) {
+func (k *Kernel) datagramControl(t *Thread, family int, got net.Received, on func(level, name int) bool, add func(level, typ uint32, data []byte)) {
 	if on(net.SOL_SOCKET, net.SO_TIMESTAMPNS) {
 		add(unix.SOL_SOCKET, net.SO_TIMESTAMPNS, timespecBytes(got.TimeNs))
 	} else if on(net.SOL_SOCKET, net.SO_TIMESTAMP) {
 		add(unix.SOL_SOCKET, net.SO_TIMESTAMP, timevalBytes(got.TimeNs))
 	}
-	index := uint32(2) // eth0
-	if got.To.IsLoopback() {
-		index = 1
-	}
+	index := uint32(k.Net.InterfaceOf(k.node(t).Net, got.To))
 	if got.To.Is4() && on(net.SOL_IP, net.IP_PKTINFO) {
 		d := binary.LittleEndian.AppendUint32(nil, index)
 		add(net.SOL_IP, net.IP_PKTINFO, append(append(d, got.To[12:]...), got.To[12:]...))

@@ -226,14 +226,14 @@ func spread(a AddrPort) uint32 {
 	return h ^ h>>15
 }
 
-// reach turns the destination that a program named into an address and a node. errno is ENETUNREACH where there
-// is no route; who is then meaningless. found is false where nobody in the subnet has the address.
-func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, found bool, errno Errno) {
+// reach turns the destination that a program named into an address and a node, which has a meaning where it is reached.
+// errno is ENETUNREACH where there is no route.
+func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, to way, errno Errno) {
 	if a.Family == AF_INET && sk.Family == AF_INET6 && sk.isUDP() {
 		a.Family = AF_INET6 // a datagram may name an IPv4 address without mapping it
 	}
 	if a.Family != sk.Family {
-		return dst, 0, false, EAFNOSUPPORT
+		return dst, 0, unrouted, EAFNOSUPPORT
 	}
 	dst = AddrPort{a.IP, a.Port}
 	if dst.IP.IsAny() {
@@ -245,19 +245,16 @@ func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, found bool, e
 	}
 	if sk.Family == AF_INET6 && dst.IP.Is4() {
 		if sk.Opt.V6Only || sk.Bound && !sk.Local.IP.IsAny() && !sk.Local.IP.Is4() {
-			return dst, 0, false, ENETUNREACH
+			return dst, 0, unrouted, ENETUNREACH
 		}
 	} else if sk.Family == AF_INET6 && sk.Bound && !sk.Local.IP.IsAny() && sk.Local.IP.Is4() {
-		return dst, 0, false, ENETUNREACH
+		return dst, 0, unrouted, ENETUNREACH
 	}
-	who, e := s.route(sk.Node, dst.IP)
-	switch e {
-	case OK:
-		return dst, who, true, OK
-	case EHOSTUNREACH:
-		return dst, 0, false, OK
+	who, to = s.route(sk.Node, dst.IP)
+	if to == unrouted {
+		errno = ENETUNREACH
 	}
-	return dst, 0, false, e
+	return dst, who, to, errno
 }
 
 // StartPorts sets the first ephemeral port of a node, for tests of what depends on it.

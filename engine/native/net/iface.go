@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// Interfaces of every node: lo and eth0.
 const (
 	loopbackMTU = 65536
 	ethernetMTU = 1500
 
 	loopbackIndex = 1
-	ethernetIndex = 2
+	ethernetIndex = 2 // of the first one; others follow
 
 	iffUp        = 0x1
 	iffBroadcast = 0x2
@@ -30,27 +29,50 @@ type Interface struct {
 	Hardware  [6]byte
 	IPv4      IP
 	Bits4     int
+	Has4      bool
 	Broadcast IP
 	IPv6      IP
 	Bits6     int
 	Has6      bool
+	// Gateway4 and Gateway6 are where the default route of the node leads that goes through this interface; zero is nowhere.
+	Gateway4, Gateway6 IP
 }
 
 // Interfaces lists a node's interfaces.
 func (s *State) Interfaces(id NodeID) []Interface {
 	n := s.Nodes[id]
-	broadcast := n.IP4
-	for bit := 96 + s.Config.PrefixBits4; bit < 128; bit++ {
-		broadcast[bit/8] |= 0x80 >> (bit % 8)
+	all := []Interface{{Index: loopbackIndex, Name: "lo", Flags: iffUp | iffLoopback | iffRunning | iffLowerUp, MTU: loopbackMTU,
+		IPv4: loopback4, Bits4: 8, Has4: true, IPv6: loopback6, Bits6: 128, Has6: true}}
+	exit4, exit6 := n.exit(any4), n.exit(IP{})
+	for at := range n.NICs {
+		c := &n.NICs[at]
+		i := Interface{Index: ethernetIndex + at, Name: c.Name, Flags: iffUp | iffBroadcast | iffRunning | iffMulticast | iffLowerUp, MTU: ethernetMTU,
+			Hardware: c.Hardware, IPv4: c.IP4, Bits4: c.Bits4, Has4: c.Has4, IPv6: c.IP6, Bits6: c.Bits6, Has6: c.Has6}
+		if c.Has4 {
+			i.Broadcast = c.broadcast()
+		}
+		if c == exit4 {
+			i.Gateway4 = c.Gateway4
+		}
+		if c == exit6 {
+			i.Gateway6 = c.Gateway6
+		}
+		all = append(all, i)
 	}
-	return []Interface{
-		{Index: loopbackIndex, Name: "lo", Flags: iffUp | iffLoopback | iffRunning | iffLowerUp, MTU: loopbackMTU,
-			IPv4: loopback4, Bits4: 8, IPv6: loopback6, Bits6: 128, Has6: true},
-		{Index: ethernetIndex, Name: "eth0", Flags: iffUp | iffBroadcast | iffRunning | iffMulticast | iffLowerUp, MTU: ethernetMTU,
-			// Docker's scheme: a locally administered address made of the IPv4 one.
-			Hardware: [6]byte{0x02, 0x42, n.IP4[12], n.IP4[13], n.IP4[14], n.IP4[15]},
-			IPv4:     n.IP4, Bits4: s.Config.PrefixBits4, Broadcast: broadcast, IPv6: n.IP6, Bits6: 64, Has6: n.Has6},
+	return all
+}
+
+// InterfaceOf is the index of the interface that has an address of a node.
+func (s *State) InterfaceOf(id NodeID, ip IP) int {
+	for at, c := range s.Nodes[id].NICs {
+		if c.owns(ip) {
+			return ethernetIndex + at
+		}
 	}
+	if ip.IsLoopback() {
+		return loopbackIndex
+	}
+	return ethernetIndex
 }
 
 // Requests of ioctl(2) about interfaces: see netdevice(7).
@@ -76,6 +98,9 @@ const (
 func (s *State) InterfaceConf(id NodeID) []byte {
 	var b []byte
 	for _, i := range s.Interfaces(id) {
+		if !i.Has4 {
+			continue
+		}
 		r := make([]byte, ifreqBytes)
 		copy(r, i.Name)
 		copy(r[ifnameSize:], AppendSockaddr(nil, Addr{Family: AF_INET, IP: i.IPv4}))
@@ -111,6 +136,9 @@ func (s *State) InterfaceRequest(id NodeID, request uint32, ifreq []byte) Errno 
 		clear(ifreq[:ifnameSize])
 		copy(ifreq, i.Name)
 		return OK
+	}
+	if !i.Has4 && slices.Contains([]uint32{SIOCGIFADDR, SIOCGIFDSTADDR, SIOCGIFBRDADDR, SIOCGIFNETMASK}, request) {
+		return EADDRNOTAVAIL
 	}
 	clear(value)
 	inet := func(ip IP) { copy(value, AppendSockaddr(nil, Addr{Family: AF_INET, IP: ip})) }

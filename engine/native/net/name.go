@@ -23,11 +23,12 @@ const (
 	dnsNXDomain  = 3
 	dnsNotImpl   = 4
 	dnsHeader    = 12
+	dnsMaxBytes  = 512 // of an answer: addresses beyond it are left out
 	dnsMaxLabels = 128
 )
 
 // HostsFile is the text of a node's /etc/hosts: localhost, itself, its extra hosts, and every other node unless it asks for
-// them by DNS.
+// them by DNS. Where networks are declared it does, as in Docker.
 func (s *State) HostsFile(id NodeID) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n")
@@ -35,10 +36,24 @@ func (s *State) HostsFile(id NodeID) string {
 	for _, line := range self.ExtraHosts {
 		b.WriteString(strings.ReplaceAll(line, " ", "\t") + "\n")
 	}
-	self.hostsLines(&b)
+	own := self.names()[0]
+	if self.Domain != "" {
+		own = own + "." + self.Domain + " " + own
+	}
+	if len(s.Networks) > 0 {
+		self.hostsLines(&b, own)
+		return b.String()
+	}
+	shared := s.shared()
+	for _, name := range self.names()[1:] {
+		if !shared[strings.ToLower(name)] {
+			own += " " + name
+		}
+	}
+	self.hostsLines(&b, own)
 	for i, n := range s.Nodes {
 		if NodeID(i) != id && !self.ByDNS {
-			n.hostsLines(&b)
+			n.hostsLines(&b, strings.Join(slices.DeleteFunc(n.names(), func(name string) bool { return shared[strings.ToLower(name)] }), " "))
 		}
 	}
 	return b.String()
@@ -54,28 +69,101 @@ func (n *node) names() []string {
 	return append(names, n.Name)
 }
 
-func (n *node) hostsLines(b *strings.Builder) {
-	names := strings.Join(n.names(), " ")
-	fmt.Fprintf(b, "%s\t%s\n", n.IP4, names)
-	if n.Has6 {
-		fmt.Fprintf(b, "%s\t%s\n", n.IP6, names)
+// shared are the names that several nodes have, in lower case. The resolver alone can give all their addresses.
+func (s *State) shared() map[string]bool {
+	seen, twice := map[string]int{}, map[string]bool{}
+	for id, n := range s.Nodes {
+		for _, name := range n.names() {
+			name = strings.ToLower(name)
+			if other, ok := seen[name]; ok && other != id {
+				twice[name] = true
+			}
+			seen[name] = id
+		}
+	}
+	return twice
+}
+
+func named(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(have string) bool { return strings.EqualFold(have, name) })
+}
+
+func (n *node) hostsLines(b *strings.Builder, names string) {
+	if names == "" {
+		return
+	}
+	for i := range n.NICs {
+		if c := &n.NICs[i]; c.Has4 {
+			fmt.Fprintf(b, "%s\t%s\n", c.IP4, names)
+		}
+		if c := &n.NICs[i]; c.Has6 {
+			fmt.Fprintf(b, "%s\t%s\n", c.IP6, names)
+		}
 	}
 }
 
-// ResolvConf is the text of a node's /etc/resolv.conf: the resolver inside the world.
-func (s *State) ResolvConf(NodeID) string { return "nameserver 127.0.0.11\noptions ndots:0\n" }
+// ResolvConf is the text of a node's /etc/resolv.conf: the resolver inside the world, if the node has a network.
+func (s *State) ResolvConf(id NodeID) string {
+	n := s.Nodes[id]
+	if len(n.NICs) == 0 {
+		return ""
+	}
+	search := ""
+	if len(n.Search) > 0 {
+		search = "search " + strings.Join(n.Search, " ") + "\n"
+	}
+	return search + "nameserver 127.0.0.11\noptions ndots:0\n"
+}
 
-// lookup finds a node by one of its names, as seen by another node.
-func (s *State) lookup(name string) *node {
-	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	for _, n := range s.Nodes {
-		for _, have := range n.names() {
-			if strings.ToLower(have) == name {
-				return n
+// lookup finds the interfaces that have a name on the networks of the node that asks, in the order of the nodes. The first of its
+// networks that knows the name answers, as in Docker; a network's own name may follow: web.front.
+func (s *State) lookup(from NodeID, name string) []*nic {
+	self := s.Nodes[from]
+	name = strings.TrimSuffix(name, ".")
+	for end := len(name); end > 0; end = strings.LastIndexByte(name[:end], '.') {
+		short, suffix := name[:end], strings.TrimPrefix(name[end:], ".")
+		for _, at := range self.Order {
+			network := self.NICs[at].Network
+			if suffix != "" && !s.called(network, suffix) {
+				continue
+			}
+			if found := s.holders(network, short); len(found) > 0 {
+				return found
 			}
 		}
 	}
 	return nil
+}
+
+// called tells whether a network has a name.
+func (s *State) called(network int, name string) bool {
+	return len(s.Networks) > 0 && named([]string{s.Networks[network].Name, s.Networks[network].FullName}, name)
+}
+
+// holders lists the interfaces on a network that have a name there.
+func (s *State) holders(network int, name string) []*nic {
+	var found []*nic
+	for _, n := range s.Nodes {
+		if i := n.on(network); i != nil && (named(n.names(), name) || named(i.Aliases, name)) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// nameOf is the name of the node that has an address on one of the networks of another one, or empty.
+func (s *State) nameOf(from NodeID, ip IP) string {
+	for i := range s.Nodes[from].NICs {
+		network := s.Nodes[from].NICs[i].Network
+		id, ok := s.owner(network, ip)
+		switch {
+		case ok && len(s.Networks) == 0:
+			return s.Nodes[id].names()[0]
+		case ok:
+			return s.Nodes[id].Name + "." + s.Networks[network].FullName
+		}
+	}
+	return ""
 }
 
 // SetNames says what becomes of the names that a node asks for from now on.
@@ -155,8 +243,8 @@ func (s *State) dnsAnswer(from NodeID, q []byte) []byte {
 		target := ""
 		if ip.IsLoopback() {
 			target = "localhost"
-		} else if id, ok := s.nodeOf(ip); ok {
-			target = s.Nodes[id].names()[0]
+		} else {
+			target = s.nameOf(from, ip)
 		}
 		switch {
 		case target == "":
@@ -166,24 +254,47 @@ func (s *State) dnsAnswer(from NodeID, q []byte) []byte {
 		}
 		return reply(dnsNoError, question, nil, 0)
 	}
-	ip4, ip6, has6 := IP{}, IP{}, false
+	var all4, all6 []IP
 	lower := strings.ToLower(strings.TrimSuffix(name, "."))
 	if lower == "localhost" || strings.HasSuffix(lower, ".localhost") {
-		ip4, ip6, has6 = loopback4, loopback6, true
-	} else if ip, ok := s.extraHost(from, lower); ok {
-		ip4, ip6, has6 = ip, ip, !ip.Is4()
-	} else if n := s.lookup(name); n != nil {
-		ip4, ip6, has6 = n.IP4, n.IP6, n.Has6
+		all4, all6 = []IP{loopback4}, []IP{loopback6}
+	} else if ip, ok := s.extraHost(from, lower); ok && ip.Is4() {
+		all4 = []IP{ip}
+	} else if ok {
+		all6 = []IP{ip}
 	} else {
-		return reply(dnsNXDomain, question, nil, 0)
+		found := s.lookup(from, name)
+		if len(found) == 0 {
+			return reply(dnsNXDomain, question, nil, 0)
+		}
+		for _, i := range found {
+			if i.Has4 {
+				all4 = append(all4, i.IP4)
+			}
+			if i.Has6 {
+				all6 = append(all6, i.IP6)
+			}
+		}
 	}
-	switch {
-	case typ == dnsA && ip4.Is4():
-		return reply(dnsNoError, question, record(dnsA, ip4[12:]), 1)
-	case typ == dnsAAAA && has6:
-		return reply(dnsNoError, question, record(dnsAAAA, ip6[:]), 1)
+	var answers []byte
+	count := 0
+	add := func(data []byte) {
+		if r := record(typ, data); dnsHeader+len(question)+len(answers)+len(r) <= dnsMaxBytes {
+			answers = append(answers, r...)
+			count++
+		}
 	}
-	return reply(dnsNoError, question, nil, 0)
+	switch typ {
+	case dnsA:
+		for _, ip := range all4 {
+			add(ip[12:])
+		}
+	case dnsAAAA:
+		for _, ip := range all6 {
+			add(ip[:])
+		}
+	}
+	return reply(dnsNoError, question, answers, count)
 }
 
 func (s *State) extraHost(id NodeID, name string) (IP, bool) {

@@ -116,7 +116,7 @@ func (s *State) netlinkRequest(env Env, sk *sock, req []byte) {
 		}
 	case rtmGetAddr:
 		for _, i := range s.Interfaces(sk.Node) {
-			if family != AF_INET6 {
+			if family != AF_INET6 && i.Has4 {
 				add(rtmNewAddr, multi, addrMessage(i, AF_INET))
 			}
 			if family != AF_INET && i.Has6 {
@@ -126,11 +126,17 @@ func (s *State) netlinkRequest(env Env, sk *sock, req []byte) {
 		found = true
 	case rtmGetRoute:
 		for _, i := range s.Interfaces(sk.Node)[1:] {
-			if family != AF_INET6 {
+			if family != AF_INET6 && i.Has4 {
+				if i.Gateway4 != (IP{}) {
+					add(rtmNewRoute, multi, gatewayMessage(i, AF_INET))
+				}
 				add(rtmNewRoute, multi, routeMessage(i, AF_INET))
 			}
 			if family != AF_INET && i.Has6 && dump {
 				add(rtmNewRoute, multi, routeMessage(i, AF_INET6))
+				if i.Gateway6 != (IP{}) {
+					add(rtmNewRoute, multi, gatewayMessage(i, AF_INET6))
+				}
 			}
 		}
 		found = true
@@ -242,5 +248,18 @@ func routeMessage(i Interface, family byte) []byte {
 	if preferred != nil {
 		b = attribute(b, 7, preferred) // RTA_PREFSRC
 	}
+	return attribute(b, 4, int32Bytes(i.Index)) // RTA_OIF
+}
+
+// gatewayMessage is the default route, through an interface's gateway.
+func gatewayMessage(i Interface, family byte) []byte {
+	gateway := i.Gateway4[12:]
+	if family == AF_INET6 {
+		gateway = i.Gateway6[:]
+	}
+	b := []byte{family, 0, 0, 0, 254, 3, 0, 1} // table main, made at boot, scope universe, unicast
+	b = append(b, int32Bytes(0)...)
+	b = attribute(b, 15, int32Bytes(254))       // RTA_TABLE
+	b = attribute(b, 5, gateway)                // RTA_GATEWAY
 	return attribute(b, 4, int32Bytes(i.Index)) // RTA_OIF
 }

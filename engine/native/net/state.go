@@ -1,7 +1,6 @@
 package net
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -54,21 +53,24 @@ type Config struct {
 	MaxSockets int
 	// MaxBytes bounds the payload in all queues and on all links together; 0 is the default.
 	MaxBytes int64
-	// PrefixBits4 is the size of the local IPv4 subnet, 24 if 0; IPv6 always has 64.
-	PrefixBits4 int
 }
 
 // NodeConfig describes one machine.
 type NodeConfig struct {
 	Name string
-	// IPv4 and IPv6 are textual addresses; IPv6 may be empty.
+	// IPv4 and IPv6 are textual addresses on the one network; IPv6 may be empty.
 	IPv4, IPv6 string
+	// NICs are the node's interfaces, where the State has networks; without any it has loopback alone.
+	NICs []NICConfig
 	// Hostnames are all further names of the node; the first one is what it calls itself.
 	Hostnames []string
 	// ExtraHosts are further lines of its hosts file, as "address name".
 	ExtraHosts []string
 	// ByDNS leaves the other nodes out of its hosts file: it asks the resolver for them, which a fault may fail.
 	ByDNS bool
+	// Domain is behind the node's own name in its hosts file, and Search is tried behind names that do not resolve.
+	Domain string
+	Search []string
 }
 
 // Names is what a fault does to the names that a node asks for.
@@ -81,9 +83,11 @@ type node struct {
 	Name       string
 	Hostnames  []string
 	ExtraHosts []string
-	IP4, IP6   IP
-	Has6       bool
+	NICs       []nic
+	Order      []int // places in NICs: whose network is asked first for a name, and has the default route
 	ByDNS      bool
+	Domain     string
+	Search     []string
 	Names      Names
 	Up         bool
 	// Down is the fault that took the machine down last.
@@ -128,6 +132,7 @@ type destKey struct {
 // State is the network of a world. Its fields are exported for encoding/gob alone.
 type State struct {
 	Config   Config
+	Networks []*network // none: all nodes share one network
 	Nodes    []*node
 	Socks    map[SockID]*sock
 	NextSock SockID
@@ -159,25 +164,14 @@ func New(c Config) *State {
 	if c.MaxBytes == 0 {
 		c.MaxBytes = maxBytesDefault
 	}
-	if c.PrefixBits4 == 0 {
-		c.PrefixBits4 = 24
-	}
 	return &State{Config: c, Socks: map[SockID]*sock{}, Links: map[linkKey]*link{}}
 }
 
 // AddNode adds a machine that is up. An address that does not parse is a mistake of the caller and panics.
 func (s *State) AddNode(c NodeConfig) NodeID {
-	ip4, ok := ParseIP(c.IPv4)
-	if !ok || !ip4.Is4() {
-		panic(fmt.Sprintf("net: node %s has no valid IPv4 address: %q", c.Name, c.IPv4))
-	}
-	n := &node{Name: c.Name, Hostnames: slices.Clone(c.Hostnames), ExtraHosts: slices.Clone(c.ExtraHosts), ByDNS: c.ByDNS, IP4: ip4, Up: true}
-	if c.IPv6 != "" {
-		if n.IP6, ok = ParseIP(c.IPv6); !ok || n.IP6.Is4() {
-			panic(fmt.Sprintf("net: node %s has no valid IPv6 address: %q", c.Name, c.IPv6))
-		}
-		n.Has6 = true
-	}
+	n := &node{Name: c.Name, Hostnames: slices.Clone(c.Hostnames), ExtraHosts: slices.Clone(c.ExtraHosts), ByDNS: c.ByDNS,
+		Domain: c.Domain, Search: slices.Clone(c.Search), Up: true}
+	s.attach(n, &c)
 	n.reset()
 	n.Ordinals, n.Datagrams = map[destKey]uint64{}, map[datagramKey]*datagramFlow{}
 	n.NextPort = map[uint8]uint16{}
@@ -218,70 +212,4 @@ func (s *State) exceed(limit string) {
 	if s.Exceeded == "" {
 		s.Exceeded = limit
 	}
-}
-
-// nodeOf finds the node that owns an address other than loopback.
-func (s *State) nodeOf(ip IP) (NodeID, bool) {
-	for i, n := range s.Nodes {
-		if ip == n.IP4 || n.Has6 && ip == n.IP6 {
-			return NodeID(i), true
-		}
-	}
-	return 0, false
-}
-
-// local tells whether ip is an address of node n itself.
-func (n *node) local(ip IP) bool {
-	return ip.IsLoopback() || ip == n.IP4 || n.Has6 && ip == n.IP6
-}
-
-// onLink tells whether ip is in the node's own subnet.
-func (s *State) onLink(n *node, ip IP) bool {
-	if ip.Is4() {
-		return samePrefix(ip, n.IP4, 96+s.Config.PrefixBits4)
-	}
-	return n.Has6 && samePrefix(ip, n.IP6, 64)
-}
-
-func samePrefix(a, b IP, bits int) bool {
-	for i := range a {
-		take := min(max(bits-8*i, 0), 8)
-		mask := byte(0xff << (8 - take))
-		if (a[i]^b[i])&mask != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// route finds who gets a packet of node from to ip. ENETUNREACH: no route. EHOSTUNREACH: nobody in the subnet has
-// that address, which the sender learns after neighbourFailNs.
-func (s *State) route(from NodeID, ip IP) (NodeID, Errno) {
-	n := s.Nodes[from]
-	if n.local(ip) {
-		return from, OK
-	}
-	if !ip.Is4() && !n.Has6 {
-		return 0, ENETUNREACH
-	}
-	if id, ok := s.nodeOf(ip); ok {
-		return id, OK
-	}
-	if s.onLink(n, ip) {
-		return 0, EHOSTUNREACH
-	}
-	return 0, ENETUNREACH
-}
-
-// source picks the address that a packet of n to ip carries.
-func (n *node) source(ip IP) IP {
-	switch {
-	case ip.Is4() && ip.IsLoopback():
-		return loopback4
-	case ip == loopback6:
-		return loopback6
-	case ip.Is4():
-		return n.IP4
-	}
-	return n.IP6
 }

@@ -72,6 +72,7 @@ type tcb struct {
 	LastHeard    int64
 	EndAt        int64 // end of TIME_WAIT, of an orphan's FIN_WAIT2, or of TCP_DEFER_ACCEPT
 	UnreachAt    int64 // when nobody has answered for the peer's address
+	Void         bool  // what is sent is dropped on the way: the peer is on another network
 	FastAt       int64 // pending timer event of the fast deadlines, or 0
 	SlowAt       int64 // and of the slow ones
 
@@ -198,6 +199,9 @@ func (t *tcb) stream() string {
 // emit sends one segment of a connection.
 func (s *State) emit(env Env, sk *sock, flags uint8, seq int64, data []byte) {
 	t := sk.TCP
+	if t.Void {
+		return
+	}
 	p := &packet{From: sk.Node, To: t.Peer, Proto: IPPROTO_TCP, Src: sk.Local, Dst: sk.Remote, Flags: flags, Seq: seq, Data: data}
 	if flags&flagACK != 0 {
 		p.Ack = t.RcvNxt

@@ -57,9 +57,12 @@ func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
 		t.Stage = connected
 		return OK
 	}
-	dst, who, found, e := s.reach(sk, a)
-	if e != OK {
+	dst, who, to, e := s.reach(sk, a)
+	switch {
+	case e != OK:
 		return e
+	case to == outside:
+		return ENETUNREACH
 	}
 	if dst.IP.IsMulticast() {
 		return ENETUNREACH
@@ -87,7 +90,15 @@ func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
 	t.SndISS = s.iss()
 	t.SndUna, t.SndNxt, t.SndMax, t.SndEnd = t.SndISS, t.SndISS+1, t.SndISS+1, t.SndISS+1
 	n.Flows[k] = sk.ID
-	if !found {
+	if to == reached && !s.answered(who, sk.Local.IP) {
+		to = dropped
+	}
+	switch to {
+	case dropped:
+		t.Peer, t.Void = sk.Node, true
+		s.sendSYN(env, sk)
+		return EINPROGRESS
+	case silent:
 		t.Peer = sk.Node
 		t.UnreachAt = env.Now() + neighbourFailNs
 		s.arm(sk)
@@ -96,6 +107,16 @@ func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
 	t.Stream = s.connectionStream(sk.Node, who, dst.Port)
 	s.sendSYN(env, sk)
 	return EINPROGRESS
+}
+
+// answered tells whether what a node sends back to an address arrives: not where a socket is bound to an address of a network
+// that the node is not on.
+func (s *State) answered(from NodeID, ip IP) bool {
+	if ip.IsLoopback() {
+		return true
+	}
+	_, to := s.route(from, ip)
+	return to == reached
 }
 
 // disconnect is connect to AF_UNSPEC, or shutdown of a listening socket.

@@ -89,19 +89,8 @@ func (s *State) udpName(sk *sock) Errno {
 }
 
 func (s *State) isBroadcast(from NodeID, ip IP) bool {
-	if ip == IPv4(255, 255, 255, 255) {
-		return true
-	}
-	n := s.Nodes[from]
-	if !ip.Is4() || !s.onLink(n, ip) {
-		return false
-	}
-	for bit := 96 + s.Config.PrefixBits4; bit < 128; bit++ {
-		if ip[bit/8]&(0x80>>(bit%8)) == 0 {
-			return false
-		}
-	}
-	return true
+	return ip == IPv4(255, 255, 255, 255) ||
+		slices.ContainsFunc(s.Nodes[from].NICs, func(i nic) bool { return i.Has4 && ip == i.broadcast() })
 }
 
 func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
@@ -113,14 +102,14 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 	}
 	var dst AddrPort
 	var who NodeID
-	found := true
+	to := reached
 	if a.To != nil && a.To.Family != AF_UNSPEC {
 		if a.To.Port == 0 {
 			return 0, EINVAL
 		}
 		if !a.To.IP.IsMulticast() && !s.isBroadcast(sk.Node, a.To.IP) {
 			var e Errno
-			if dst, who, found, e = s.reach(sk, *a.To); e != OK {
+			if dst, who, to, e = s.reach(sk, *a.To); e != OK {
 				return 0, e
 			}
 		} else {
@@ -132,11 +121,8 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		}
 		dst = sk.Remote
 		if !dst.IP.IsMulticast() && !s.isBroadcast(sk.Node, dst.IP) {
-			var e Errno
-			if who, e = s.route(sk.Node, dst.IP); e == ENETUNREACH {
-				return 0, e
-			} else {
-				found = e == OK
+			if who, to = s.route(sk.Node, dst.IP); to == unrouted {
+				return 0, ENETUNREACH
 			}
 		}
 	}
@@ -151,25 +137,29 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		src.IP = s.Nodes[sk.Node].source(dst.IP)
 	}
 	data := slices.Clone(a.Data)
-	switch {
-	case s.isBroadcast(sk.Node, dst.IP):
-		if !sk.Opt.Broadcast {
-			return 0, EACCES
+	switch broadcast := s.isBroadcast(sk.Node, dst.IP); {
+	case broadcast && !sk.Opt.Broadcast:
+		return 0, EACCES
+	case broadcast || dst.IP.IsMulticast():
+		network, ok := s.Nodes[sk.Node].groupNetwork(src.IP, dst.IP)
+		if !ok {
+			return 0, ENETUNREACH
 		}
-		s.udpToAll(env, sk, src, dst, data)
-	case dst.IP.IsMulticast():
-		s.udpToAll(env, sk, src, dst, data)
-	case dst == AddrPort{resolverIP, 53}:
+		s.udpToAll(env, sk, network, src, dst, data)
+	case dst == AddrPort{resolverIP, 53} && len(s.Nodes[sk.Node].NICs) > 0:
 		s.resolve(env, sk, src, data)
-	case found:
+	case to == reached:
 		s.udpTo(env, sk.Node, who, src, dst, data, false)
 	}
 	return len(data), OK
 }
 
-// udpToAll sends to every node, the sender's own included unless it does not want its multicasts back.
-func (s *State) udpToAll(env Env, sk *sock, src, dst AddrPort, data []byte) {
-	for i := range s.Nodes {
+// udpToAll sends to every node of a network, the sender's own included unless it does not want its multicasts back.
+func (s *State) udpToAll(env Env, sk *sock, network int, src, dst AddrPort, data []byte) {
+	for i, n := range s.Nodes {
+		if n.on(network) == nil {
+			continue
+		}
 		if to := NodeID(i); to != sk.Node || !sk.Opt.NoMulticastLoop {
 			s.udpTo(env, sk.Node, to, src, dst, data, true)
 		}
