@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,8 @@ func configurations(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		paths = append(paths, found...)
+		// What a Compose file has is read with the configuration that names it.
+		paths = append(paths, slices.DeleteFunc(found, func(path string) bool { return filepath.Base(path) == "compose.yaml" })...)
 	}
 	if len(paths) < 3 {
 		t.Fatalf("found only %v", paths)
@@ -40,7 +42,9 @@ func TestConfigurationsLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range r.Notes {
-				if !strings.Contains(n.Text, "is not there yet; a build step must make it") {
+				built := strings.Contains(n.Text, "is not there yet; a build step must make it")
+				forDocker := filepath.Base(n.File) == "compose.yaml" && strings.Contains(n.Text, "accepted, no effect here")
+				if !built && !forDocker {
 					t.Errorf("note: %s", n)
 				}
 			}

@@ -26,6 +26,7 @@ func TestSmallestRuns(t *testing.T) {
 		breaks []string // properties whose failures must be among those found
 	}{
 		{"quickstart", false, "", nil},
+		{"message-queue", true, "", nil},
 		{"redis-failover", true, "redis-sentinel", nil},
 		{"etcd/mutants/serializable-reads.yaml", true, "etcd", nil},
 		{"dedup-backup", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},

@@ -88,6 +88,13 @@ func TestVerdicts(t *testing.T) {
 		{"dedup-backup/mutants/wrong-digest.yaml", 2, true, violated, "pg_ctlcluster"},
 		{"dedup-backup/mutants/lost-source.yaml", 2, true, violated, "pg_ctlcluster"},
 		{"dedup-backup/mutants/no-collector.yaml", 2, true, violated, "pg_ctlcluster"},
+		{"message-queue", 300, false, violated, ""},
+		{"message-queue/fixed.yaml", 20, false, holds, ""},
+		{"message-queue/fixed.yaml", 1000, true, holds, ""},
+		{"message-queue/mutants/driver-claims-acks.yaml", 100, true, violated, ""},
+		{"message-queue/mutants/driver-drops-one.yaml", 2, false, violated, ""},
+		{"message-queue/mutants/driver-idle.yaml", 2, true, unknown, ""},
+		{"message-queue/mutants/never-empty.yaml", 30, true, unknown, ""},
 		{"redis-failover", 200, true, violated, "redis-sentinel"},
 		{"redis-failover/mutants/no-sentinels.yaml", 2, true, unknown, "redis-sentinel"},
 		{"redis-failover/mutants/only-reads.yaml", 2, true, unknown, "redis-sentinel"},
@@ -150,6 +157,7 @@ func TestReplays(t *testing.T) {
 		needs          string // a program of the machine
 	}{
 		{"quickstart", 10, 100, ""},
+		{"message-queue", 0, 20, ""},
 		{"dedup-backup/step4.yaml", 0, 20, "pg_ctlcluster"},
 		{"redis-failover", 0, 20, "redis-sentinel"},
 	} {
