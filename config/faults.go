@@ -418,6 +418,11 @@ func (l *loader) sentence(n *node, key string, roles []string) (world.FaultRule,
 	}
 	r.Text = strings.Join(strings.Fields(n.text), " ")
 	l.condition(n.position, &r, r.When, key, roles)
+	var targets []string
+	for _, t := range r.Targets {
+		targets = append(targets, l.struck(t)...)
+	}
+	r.Targets = targets
 	for _, t := range r.Targets {
 		l.faultTarget(n.position, t, r.Kind, key)
 	}
@@ -491,8 +496,11 @@ func (l *loader) rule(n *node, key string, roles []string) (world.FaultRule, boo
 		l.idle(n.entry("max").key.position, key+".max", "faults per packet are not counted")
 	}
 	for _, t := range n.get("targets").scalars() {
-		if l.faultTarget(t.position, t.text, r.Kind, key+".targets") {
-			r.Targets = append(r.Targets, t.text)
+		for _, target := range l.struck(t.text) {
+			if !l.faultTarget(t.position, target, r.Kind, key+".targets") {
+				break
+			}
+			r.Targets = append(r.Targets, target)
 		}
 	}
 	l.hidden(n.get("kind").position, &r, key)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -18,8 +19,12 @@ type Images func(name, dir, policy string) (*image.Image, error)
 // should be one and is not.
 func (l *loader) imageOf(d *declared) bool {
 	name := valueOr(d.value.get("image"), "")
-	if name == "" || d.value.has("root") {
-		for _, key := range []string{"image", "pull_policy"} {
+	built := fromDockerfile(d.value.get("build"))
+	if name == "" && !built || d.value.has("root") {
+		for _, key := range []string{"image", "build", "pull_policy"} {
+			if key == "build" && !built {
+				continue
+			}
 			if d.value.has(key) {
 				l.idle(l.placeOf(d, key), d.key+"."+key, "the node has a root of its own, or no image")
 			}
@@ -30,9 +35,39 @@ func (l *loader) imageOf(d *declared) bool {
 		l.fail(l.placeOf(d, "image"), "write `root: host` to run programs of this machine instead", "node %s needs its image, and there is no store of images", d.name)
 		return false
 	}
+	if built {
+		return l.builtImage(d, name)
+	}
 	img, err := l.opts.Images(name, l.dirOf(d, "image"), valueOr(d.value.get("pull_policy"), ""))
 	if err != nil {
 		l.fail(l.placeOf(d, "image"), "name one that can be had, or write `root: host` and a `command:` to run a program of this machine instead", "node %s: %v", d.name, err)
+		return false
+	}
+	d.image = img
+	d.spec.Image = &world.Image{Name: name, ID: img.ID}
+	return true
+}
+
+// fromDockerfile tells whether a build key is Compose's.
+func fromDockerfile(build *node) bool {
+	return build.get("context") != nil || build.get("dockerfile_inline") != nil
+}
+
+// builtImage finds the image that Docker has built for a service: where a daemon runs, there, and else in the store.
+func (l *loader) builtImage(d *declared, name string) bool {
+	service := cmp.Or(d.of, d.name)
+	name = cmp.Or(name, valueOr(l.composed.get("name"), "")+"-"+service) // as Compose names it
+	dir := l.dirOf(d, "build")
+	img, err := l.opts.Images("docker-daemon:"+name, dir, "")
+	if err != nil {
+		if kept, missing := l.opts.Images(name, dir, "never"); missing == nil {
+			img, err = kept, nil
+		}
+	}
+	if err != nil {
+		l.fail(l.placeOf(d, "build"), fmt.Sprintf("run `docker compose build %s`; or, without a daemon here, `docker save -o %s.tar %s` where one is, and in bloodhound.yaml "+
+			"`nodes: {%s: {image: \"docker-archive:%s.tar\"}}`; or `{root: host, build: ..., entrypoint: ...}` to build and run the program on this machine's files",
+			service, service, name, service, service), "node %s: the image %s, which its Dockerfile makes, is not here: %v", d.name, name, err)
 		return false
 	}
 	d.image = img

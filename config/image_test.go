@@ -67,7 +67,7 @@ func TestImageOfANode(t *testing.T) {
 			}
 		})
 	}
-	_, err := Load(Options{Images: images, LookupEnv: noEnv, Path: project(t, "bloodhound.yaml\nnodes: {n1: {image: other}}\n")})
+	_, err := Load(Options{Images: images, Env: noEnv, Path: project(t, "bloodhound.yaml\nnodes: {n1: {image: other}}\n")})
 	if err == nil || !strings.Contains(err.Error(), "node n1: there is no image other") {
 		t.Errorf("%v", err)
 	}

@@ -58,14 +58,16 @@ var bloodhoundFile = shape{kind: section, open: true, fields: []field{
 
 // composeFile is a Compose file.
 var composeFile = shape{kind: section, open: true, fields: []field{
-	{name: "services", shape: namedWith(service), says: "The nodes."},
+	{name: "services", shape: namedWith(composeService), says: "The nodes, in the keys of `nodes`."},
 	{name: "name", shape: aText, says: "The world's name, if bloodhound.yaml gives none."},
-	{name: "version", shape: aText, idle: "Compose files need no version"},
+	{name: "version", shape: aText, idle: noVersion},
 	{name: "networks", shape: anyShape, idle: "all nodes share one network"},
-	{name: "volumes", shape: anyShape, idle: "named volumes are made when a node uses them"},
-	{name: "secrets", shape: anyShape, idle: "services cannot use secrets yet; mount the file with `volumes`"},
-	{name: "configs", shape: anyShape, idle: "services cannot use configs yet; mount the file with `volumes`"},
-	{name: "include", shape: anyShape, refused: "name all files with `compose: [a.yaml, b.yaml]` in bloodhound.yaml"},
+	{name: "volumes", shape: composeVolumes, says: "Named volumes."},
+	{name: "secrets", shape: composeSecrets, says: "Files that services can have at /run/secrets."},
+	{name: "configs", shape: composeConfigs, says: "Files that services can have."},
+	{name: "include", shape: includes, says: "Compose files whose services are services of this one."},
+	{name: "jobs", shape: anyShape, refused: "nothing is started by hand or by the clock here: make it a service, which others wait for by `service_completed_successfully`"},
+	{name: "models", shape: anyShape, refused: noModels},
 }}
 
 var simulation = of(
@@ -123,6 +125,7 @@ var service = shape{kind: section, open: true, fields: []field{
 		field{name: "bind", shape: anyShape, idle: "writes to a bind mount stay in the world"},
 		field{name: "volume", shape: anyShape, idle: "volumes are empty at start"},
 		field{name: "tmpfs", shape: anyShape, idle: "a tmpfs has no size of its own"},
+		field{name: "image", shape: anyShape, refused: "copy what is needed of that image into a volume, or into the node's own image"},
 		field{name: "consistency", shape: aText, idle: "all mounts are consistent"},
 	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Writes to a bind mount stay in the world; named volumes are empty at start."},
 	{name: "tmpfs", shape: textOrAll, says: "Paths of empty folders that a power loss empties again."},
@@ -159,8 +162,8 @@ var service = shape{kind: section, open: true, fields: []field{
 		field{name: "app_protocol", shape: aText, idle: "for people only"},
 	))), says: "Information: nodes reach each other on all ports. A target or endpoint that names `localhost` means the node that publishes its port."},
 	{name: "profiles", shape: texts, says: "The node exists only if `COMPOSE_PROFILES` names one of these."},
-	{name: "replicas", shape: shape{kind: whole, min: 1, max: 1}, idle: "one is what there is; write a node for each replica"},
-	{name: "scale", shape: shape{kind: whole, min: 1, max: 1}, idle: "one is what there is; write a node for each replica"},
+	{name: "scale", shape: shape{kind: whole, max: MaxNodes}, says: "How many nodes it is: NAME-1, NAME-2 and so on. NAME resolves to all of them, in this order, and stands for all of them in faults.", def: "1"},
+	{name: "replicas", of: "scale", shape: shape{kind: whole, max: MaxNodes}},
 	{name: "image", shape: aText, says: "The container image that the node's files come from, with its entrypoint, command, environment, user, working directory, healthcheck, stop signal and volumes, unless the node says otherwise. A name as registries have it, or `oci:FOLDER[:NAME]`, `docker-archive:FILE[:NAME]`, `docker-daemon:NAME`. Without effect beside `root:`."},
 
 	{name: "annotations", shape: anyShape, idle: forPeople},
@@ -179,7 +182,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "cpu_shares", shape: anyShape, idle: oneCPU},
 	{name: "cpus", shape: anyShape, idle: oneCPU},
 	{name: "cpuset", shape: anyShape, idle: oneCPU},
-	{name: "deploy", shape: anyShape, idle: "there is no swarm; write a node for each replica"},
+	{name: "deploy", shape: deploy, says: "The parts of it that Compose honours without a swarm."},
 	{name: "develop", shape: anyShape, idle: "nothing is watched"},
 	{name: "dns", shape: anyShape, idle: oneResolver},
 	{name: "dns_opt", shape: anyShape, idle: oneResolver},
@@ -205,6 +208,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "pids_limit", shape: anyShape, idle: noCgroup},
 	{name: "platform", shape: anyShape, idle: "programs run on this machine's own platform"},
 	{name: "privileged", shape: anyShape, idle: noPrivileges},
+	{name: "pull_refresh_after", shape: anyShape, idle: "an image is pulled once; `bloodhound image pull` asks again"},
 	{name: "pull_policy", shape: oneOf("missing", "if_not_present", "always", "never", "build", "daily", "weekly"), says: "`always` asks for the image each time, `never` takes it from the store alone, all others pull it if the store does not have it."},
 	{name: "read_only", shape: anyShape, idle: "writes never leave the world"},
 	{name: "runtime", shape: anyShape, idle: "there is no container runtime"},
@@ -216,19 +220,23 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "tty", shape: anyShape, idle: "output goes to the engine, not to a terminal"},
 	{name: "ulimits", shape: anyShape, idle: "the limits are the engine's"},
 	{name: "userns_mode", shape: anyShape, idle: noPrivileges},
+	{name: "umask", shape: anyShape, idle: "Docker's own is 0022, and so is the engine's"},
+	{name: "use_api_socket", shape: anyShape, refused: "a world has no container engine; make what talks to one a node, or take it away"},
 	{name: "uts", shape: anyShape, idle: "nodes share nothing"},
 
-	{name: "configs", shape: anyShape, refused: "mount the file with `volumes: [./FILE:/PATH:ro]`"},
+	{name: "configs", shape: fileUses("/NAME"), says: "Files of the Compose file's `configs`."},
 	{name: "credential_spec", shape: anyShape, refused: "remove it; there is no Windows here"},
-	{name: "device_cgroup_rules", shape: anyShape, refused: "remove it; a world has no devices of this machine"},
-	{name: "devices", shape: anyShape, refused: "remove it; a world has no devices of this machine"},
+	{name: "device_cgroup_rules", shape: anyShape, refused: noDevices},
+	{name: "devices", shape: anyShape, refused: noDevices},
 	{name: "extends", shape: anyShape, refused: "copy the keys, or share them by an anchor: `x-base: &base` and `<<: *base`"},
 	{name: "external_links", shape: anyShape, refused: "a world reaches nothing outside: make it a node"},
-	{name: "gpus", shape: anyShape, refused: "remove it; a world has no devices of this machine"},
+	{name: "gpus", shape: anyShape, refused: noDevices},
+	{name: "models", shape: anyShape, refused: noModels},
+	{name: "pre_start", shape: anyShape, refused: "make it a service that this one waits for by `service_completed_successfully`"},
 	{name: "post_start", shape: anyShape, refused: "run it from the node's command, or as a node that depends on this one"},
 	{name: "pre_stop", shape: anyShape, refused: "run it from the node's command"},
 	{name: "provider", shape: anyShape, refused: "a world reaches nothing outside: make it a node"},
-	{name: "secrets", shape: anyShape, refused: "mount the file with `volumes: [./FILE:/run/secrets/NAME:ro]`"},
+	{name: "secrets", shape: fileUses("/run/secrets/NAME"), says: "Files of the Compose file's `secrets`."},
 	{name: "volumes_from", shape: anyShape, refused: "list the volumes under `volumes` of both nodes"},
 }}
 
@@ -238,7 +246,9 @@ const (
 	noPrivileges = "a program in a world can do no harm to this machine, whatever its privileges"
 	oneCPU       = "every node sees one CPU, and its work costs no virtual time"
 	oneResolver  = "names are resolved inside the world"
-	noDockerfile = "Dockerfiles are not supported yet: give `build:` a command that builds the program on this machine, such as `build: go build -o bin/app ./cmd/app`, and `command:` what it made"
+	noVersion    = "Compose files need no version"
+	noModels     = "a world reaches nothing outside: make what answers a node"
+	noDockerfile = "Dockerfiles belong into Compose files: here, give `build:` a command that builds the program on this machine, such as `build: go build -o bin/app ./cmd/app`, and `command:` what it made"
 )
 
 // maxValueBytes bounds the values that drivers write.

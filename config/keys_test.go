@@ -33,9 +33,9 @@ func TestEveryKey(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata/all")); err != nil {
 		t.Fatal(err)
 	}
-	env := lookupIn(map[string]string{"COMPOSE_PROFILES": "extra", "B": "2"})
+	env := map[string]string{"COMPOSE_PROFILES": "extra", "B": "2"}
 	load := func(name string) (string, []Note, error) {
-		r, err := Load(Options{Path: filepath.Join(dir, name), LookupEnv: env, Images: anyImage})
+		r, err := Load(Options{Path: filepath.Join(dir, name), Env: env, Images: anyImage})
 		if err != nil {
 			return "", nil, err
 		}
@@ -64,7 +64,7 @@ func TestEveryKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			visit(doc.Content[0], root.shape, "", "", func(parent *yaml.Node, i int, key, tableKey string, f *field) {
-				reached[shownKey(tableKey)] = true
+				reached[nodeKey(tableKey)] = true
 				if slices.ContainsFunc(notes, func(n Note) bool {
 					_, why, ok := strings.Cut(n.Text, "accepted, no effect here: ")
 					return n.Key == key && ok && why != ""
@@ -101,7 +101,7 @@ func TestEveryKey(t *testing.T) {
 	}
 	for _, root := range roots {
 		walkKeys(root.shape, "", func(path string, f *field) {
-			if f.refused == "" && !reached[shownKey(path)] {
+			if f.refused == "" && !reached[nodeKey(path)] {
 				t.Errorf("no document of %s has %s", root.name, path)
 			}
 		})
@@ -164,40 +164,69 @@ const (
 	keysEnd   = "<!-- keys: end -->\n"
 )
 
-// docs/config.md lists every key.
+// docs/config.md lists every key of bloodhound.yaml, docs/compose.md those of Compose files.
 func TestDocs(t *testing.T) {
-	const name = "../docs/config.md"
-	page, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok1 := strings.Cut(string(page), keysBegin)
-	old, after, ok2 := strings.Cut(rest, keysEnd)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no place for the keys", name)
-	}
-	want := keyTables()
-	if *update {
-		if err := os.WriteFile(name, []byte(before+keysBegin+want+keysEnd+after), 0o666); err != nil {
+	for _, page := range []struct {
+		name string
+		root *shape
+		want string
+	}{{"../docs/config.md", &bloodhoundFile, keyTables()}, {"../docs/compose.md", &composeFile, composeTables()}} {
+		text, err := os.ReadFile(page.name)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if old != want {
-		t.Errorf("the keys in %s are not those of the tables; rewrite them with -update", name)
-	}
-	for _, root := range roots {
-		walkKeys(root.shape, "", func(path string, f *field) {
-			if shown := shownKey(path); !strings.Contains(string(page), "`"+shown+"`") {
-				t.Errorf("%s does not mention %s", name, shown)
+		before, rest, ok1 := strings.Cut(string(text), keysBegin)
+		old, after, ok2 := strings.Cut(rest, keysEnd)
+		if !ok1 || !ok2 {
+			t.Fatalf("%s has no place for the keys", page.name)
+		}
+		if *update {
+			if err := os.WriteFile(page.name, []byte(before+keysBegin+page.want+keysEnd+after), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if old != page.want {
+			t.Errorf("the keys in %s are not those of the tables; rewrite them with -update", page.name)
+		}
+		walkKeys(page.root, "", func(path string, f *field) {
+			if shown := shownKey(path); !strings.Contains(string(text), "`"+shown+"`") {
+				t.Errorf("%s does not mention %s", page.name, shown)
 			}
 		})
 	}
 }
 
-// shownKey writes a key as the page does: services have the keys of nodes, and links and network share theirs.
+// composeTables lists the keys of Compose files: one table for each key at the top.
+func composeTables() string {
+	var b strings.Builder
+	for i := range composeFile.fields {
+		top := &composeFile.fields[i]
+		fmt.Fprintf(&b, "\n### %s\n\n| key | here | meaning |\n|---|---|---|\n", top.name)
+		row := func(path string, f *field) {
+			here, meaning := "yes", f.says
+			switch {
+			case f.refused != "":
+				here, meaning = "refused", f.refused
+			case f.idle != "":
+				here, meaning = "no effect", strings.TrimSpace(f.says+" "+f.idle)
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", shownKey(path), here, strings.ReplaceAll(meaning, "|", "\\|"))
+		}
+		row(top.name, top)
+		walkKeys(&top.shape, top.name, row)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// nodeKey writes a key of a service as that of a node: what both have is tried once.
+func nodeKey(path string) string {
+	return strings.Replace(shownKey(path), "services.NAME", "nodes.NAME", 1)
+}
+
+// shownKey writes a key as the pages do: links and network share theirs.
 func shownKey(path string) string {
-	path = strings.Replace(path, "services.*", "nodes.*", 1)
 	path = strings.Replace(path, "workloads[]", "workload", 1)
 	return strings.Replace(path, ".*", ".NAME", 1)
 }
@@ -241,12 +270,6 @@ func keyTables() string {
 		}
 		table(f.name, f.name, func(add func(string, *field)) { walkKeys(&f.shape, f.name, add) })
 	}
-	table("Compose files", "", func(add func(string, *field)) {
-		for i := range composeFile.fields {
-			f := &composeFile.fields[i]
-			add(f.name, f)
-		}
-	})
 	b.WriteString("\n### Keys of Compose that are refused\n\n| key | what to do |\n|---|---|\n")
 	for _, remedy := range order {
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(refused[remedy], ", "), remedy)

@@ -29,8 +29,8 @@ type Options struct {
 	ConfigFile string
 	// Images finds the images of nodes. Without it, a node that needs one is an error.
 	Images Images
-	// LookupEnv finds variables for interpolation and for environments without values; nil is os.LookupEnv.
-	LookupEnv func(name string) (value string, ok bool)
+	// Env has the variables for interpolation and for environments without values; nil is the process's own.
+	Env map[string]string
 }
 
 // Result is what a configuration says.
@@ -112,12 +112,20 @@ type loader struct {
 	root    *shape // of the file that is being checked
 	errs    []*Error
 	nodes   []*declared
+	// composed is what the Compose files say, nil without any.
+	composed *node
+	// surveying tells that what is checked is not the last word on it: keys without effect are told later.
+	surveying bool
 }
 
 // Load reads a configuration. Mistakes in files are an Errors; all errors are the user's.
 func Load(opts Options) (*Result, error) {
-	if opts.LookupEnv == nil {
-		opts.LookupEnv = os.LookupEnv
+	if opts.Env == nil {
+		opts.Env = map[string]string{}
+		for _, v := range os.Environ() {
+			name, value, _ := strings.Cut(v, "=")
+			opts.Env[name] = value
+		}
 	}
 	l := &loader{opts: opts, dotEnvs: map[string]map[string]string{}, spec: &world.Spec{}}
 	l.result = &Result{Spec: l.spec, places: map[place]location{}}
@@ -125,39 +133,35 @@ func Load(opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	compose := opts.ComposeFiles
+	var named []composeName
 	var top *node
 	if name != "" {
-		if top, err = l.read(name, &bloodhoundFile); err != nil {
+		if top, err = l.read(name); err != nil {
 			return nil, unread(err)
 		}
 		if l.root == &composeFile { // a Compose file in the place of a configuration
-			compose, top, l.files = append([]string{name}, compose...), nil, nil
+			named, top, l.files = append(named, composeName{path: name}), nil, nil
 			l.errs, l.result.Notes = nil, nil
 		}
 	}
-	l.place(name, compose)
+	for _, name := range opts.ComposeFiles {
+		named = append(named, composeName{path: name})
+	}
 	if e := top.entry("compose"); e != nil && len(opts.ComposeFiles) > 0 {
 		l.idle(e.key.position, "compose", "--compose replaces it")
-	}
-	var composed []*node
-	for _, name := range compose {
-		n, err := l.read(name, &composeFile)
-		if err != nil {
-			return nil, unread(err)
-		}
-		composed = append(composed, n)
-	}
-	if len(opts.ComposeFiles) == 0 {
+	} else if e != nil {
 		for _, v := range top.get("compose").scalars() {
-			n, err := l.read(l.beside(v.file, v.text), &composeFile)
-			if err != nil {
-				l.fail(v.position, "name Compose files, relative to this file", "compose: %v", err)
-			}
-			composed = append(composed, n)
+			named = append(named, composeName{l.beside(v.file, v.text), v})
 		}
 	}
-	composed = slices.DeleteFunc(composed, func(n *node) bool { return n == nil })
+	l.place(name, opts.ComposeFiles)
+	mistakes := len(l.errs)
+	if l.composed, err = l.compose(named); err != nil {
+		return nil, err
+	}
+	if len(l.errs) > mistakes { // what the nodes are is not known
+		return nil, sortErrors(l.errs, l.files)
+	}
 	if top == nil {
 		at := position{file: &file{name: l.result.File}}
 		if len(l.files) > 0 {
@@ -165,7 +169,7 @@ func Load(opts Options) (*Result, error) {
 		}
 		top = &node{position: at, kind: mapping}
 	}
-	l.build(top, composed)
+	l.build(top)
 	if len(l.errs) > 0 {
 		return nil, sortErrors(l.errs, l.files)
 	}
@@ -233,18 +237,19 @@ func configFile(opts Options) (string, error) {
 	return "", fmt.Errorf("no bloodhound.yaml in %s; `bloodhound init` writes one", path)
 }
 
-// read parses a file and compares it with its table. It returns nil where there is nothing to build on.
-func (l *loader) read(name string, root *shape) (*node, error) {
+// read parses a bloodhound.yaml and compares it with its table. It returns nil where there is nothing to build on. Of a
+// Compose file it sets the root alone.
+func (l *loader) read(name string) (*node, error) {
 	f, content, err := l.open(name)
 	if err != nil {
 		return nil, err
 	}
-	n := l.parse(f, content)
-	l.root = root
+	n := l.parse(f, content, false)
+	l.root = &bloodhoundFile
 	if n == nil || n.bad {
 		return nil, nil
 	}
-	if root == &bloodhoundFile && n.has("services") {
+	if n.has("services") {
 		l.root = &composeFile
 		return nil, nil
 	}
@@ -252,7 +257,7 @@ func (l *loader) read(name string, root *shape) (*node, error) {
 		l.fail(n.position, "write `key: value` lines; `bloodhound init` writes a file to start from", "a configuration cannot be %s", n.kind)
 		return nil, nil
 	}
-	l.check(n, root, "", false)
+	l.check(n, l.root, "", false)
 	return n, nil
 }
 
@@ -286,7 +291,7 @@ func (l *loader) beside(f *file, path string) string {
 // under makes a path of a file's absolute.
 func (l *loader) under(dir, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, ok := l.opts.LookupEnv("HOME"); ok {
+		if home, ok := l.opts.Env["HOME"]; ok {
 			return filepath.Join(home, rest)
 		}
 	}
@@ -325,13 +330,13 @@ func (l *loader) argv(n *node, key string) []string {
 }
 
 // build makes the Result of the checked files.
-func (l *loader) build(top *node, composed []*node) {
+func (l *loader) build(top *node) {
 	l.spec.Name = valueOr(top.get("name"), "")
-	for _, c := range composed {
-		if e := c.entry("name"); e != nil && l.spec.Name != "" {
+	if e := l.composed.entry("name"); e != nil && !e.implied {
+		if l.spec.Name != "" {
 			l.idle(e.key.position, "name", "the world is called "+l.spec.Name+" already")
 		} else {
-			l.spec.Name = valueOr(c.get("name"), l.spec.Name)
+			l.spec.Name = valueOr(e.value, "")
 		}
 	}
 	if l.spec.Name == "" {
@@ -339,7 +344,7 @@ func (l *loader) build(top *node, composed []*node) {
 	}
 	l.simulation(top.get("simulation"))
 	l.settings(top)
-	l.declare(top, composed)
+	l.declare(top)
 	l.buildNodes()
 	l.links(top)
 	l.workloads(top)

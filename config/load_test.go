@@ -11,14 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func lookupIn(env map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		v, ok := env[name]
-		return v, ok
-	}
-}
-
-func noEnv(string) (string, bool) { return "", false }
+var noEnv = map[string]string{}
 
 // golden compares a text with a file, whose mentions of this folder are written as PROJECT.
 func golden(t *testing.T, name, got string) {
@@ -54,7 +47,7 @@ func document(t *testing.T, r *Result) string {
 
 // Every key of users' files loads, and the whole result is as written down.
 func TestCompat(t *testing.T) {
-	r, err := Load(Options{Path: "testdata/compat", LookupEnv: noEnv, Images: anyImage})
+	r, err := Load(Options{Path: "testdata/compat", Env: noEnv, Images: anyImage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +61,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			r, err := Load(Options{Path: name, LookupEnv: lookupIn(map[string]string{"PORT": "8080"})})
+			r, err := Load(Options{Path: name, Env: map[string]string{"PORT": "8080"}})
 			if err == nil {
 				t.Fatalf("it loads: %s", document(t, r))
 			}
@@ -82,7 +75,7 @@ func TestScaffold(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "bloodhound.yaml"), Scaffold, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Load(Options{Path: dir, LookupEnv: noEnv})
+	r, err := Load(Options{Path: dir, Env: noEnv})
 	if err != nil {
 		t.Fatal(err)
 	}

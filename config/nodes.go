@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"os"
@@ -27,6 +28,7 @@ const restartDelayNs = 100_000_000
 // declared is a node as it was written.
 type declared struct {
 	name  string
+	of    string   // the service that it is a replica of, or empty
 	key   string   // nodes.NAME or services.NAME
 	at    position // its name
 	value *node
@@ -38,17 +40,12 @@ type declared struct {
 // port is a port of a node that a port of this machine stands for.
 type port struct{ published, target int }
 
-// declare gathers the nodes of all files. A later file's keys replace those of an earlier one.
-func (l *loader) declare(top *node, composed []*node) {
-	type group struct {
+// declare gathers the nodes: services of Compose files, and what the configuration says of them and of others.
+func (l *loader) declare(top *node) {
+	groups := []struct {
 		key   string
 		value *node
-	}
-	var groups []group
-	for _, c := range composed {
-		groups = append(groups, group{"services", c.get("services")})
-	}
-	groups = append(groups, group{"nodes", top.get("nodes")})
+	}{{"services", l.composed.get("services")}, {"nodes", top.get("nodes")}}
 	for _, g := range groups {
 		if g.value == nil {
 			continue
@@ -64,11 +61,13 @@ func (l *loader) declare(top *node, composed []*node) {
 			case l.nodes[same].name != e.name:
 				l.fail(e.key.position, "rename one of them", "node %q differs from %q only in letter case, and names of machines ignore it", e.name, l.nodes[same].name)
 			default:
-				l.nodes[same].value = mergeNodes(l.nodes[same].value, e.value)
+				l.nodes[same].value = mergeNodes(withoutBuild(l.nodes[same].value, e.value), e.value)
 			}
 		}
 	}
 	l.nodes = slices.DeleteFunc(l.nodes, func(d *declared) bool { return !l.active(d) })
+	l.deployed()
+	l.replicate()
 	switch {
 	case len(l.nodes) == 0 && len(l.errs) == 0:
 		at := top.position
@@ -84,9 +83,10 @@ func (l *loader) declare(top *node, composed []*node) {
 func mergeNodes(base, over *node) *node {
 	merged := &node{position: over.position, kind: mapping}
 	for _, e := range base.entries {
-		if o := over.entry(e.name); o != nil {
-			merged.entries = append(merged.entries, &entry{o.key, o.name, mergeValues(e.value, o.value)})
-		} else {
+		switch o := over.entry(e.name); {
+		case o != nil:
+			merged.entries = append(merged.entries, &entry{key: o.key, name: o.name, value: mergeValues(e.value, o.value)})
+		default:
 			merged.entries = append(merged.entries, e)
 		}
 	}
@@ -96,6 +96,17 @@ func mergeNodes(base, over *node) *node {
 		}
 	}
 	return merged
+}
+
+// withoutBuild takes away the Dockerfile of a service where the configuration says what the node runs instead: a command
+// that builds it here, or an image.
+func withoutBuild(base, over *node) *node {
+	if !over.has("build") && !over.has("image") {
+		return base
+	}
+	n := *base
+	n.entries = slices.DeleteFunc(slices.Clone(base.entries), func(e *entry) bool { return e.name == "build" })
+	return &n
 }
 
 func mergeValues(base, over *node) *node {
@@ -147,6 +158,10 @@ func (l *loader) nodeNames() []string {
 func (l *loader) known(at position, key, name string) bool {
 	if l.node(name) != nil {
 		return true
+	}
+	if replicas := l.replicasOf(name); len(replicas) > 0 {
+		l.fail(at, "name one of them, such as "+replicas[0].name, "%s: %q is %d nodes", key, name, len(replicas))
+		return false
 	}
 	l.fail(at, suggest(name, l.nodeNames()), "%s: there is no node %q", key, name)
 	return false
@@ -379,7 +394,7 @@ func (l *loader) volumes(d *declared) {
 		} else {
 			v, ok = l.longVolume(d, item, key)
 		}
-		if ok {
+		if ok && l.namedVolume(d, item.position, key, &v) {
 			l.mount(d, item.position, key, v)
 		}
 	}
@@ -391,9 +406,44 @@ func (l *loader) volumes(d *declared) {
 		}
 		l.mount(d, t.position, d.key+".tmpfs", world.Volume{Kind: world.Tmpfs, Target: target})
 	}
+	l.mountFiles(d, "configs", "/")
+	l.mountFiles(d, "secrets", "/run/secrets")
 	if d.image != nil {
 		l.imageVolumes(d)
 	}
+}
+
+// namedVolume looks a named volume up in the Compose files: it may be another name for a folder, or for memory.
+func (l *loader) namedVolume(d *declared, at position, key string, v *world.Volume) bool {
+	if v.Kind != world.Named || v.Source == d.name+":"+v.Target {
+		return true
+	}
+	made := l.composed.get("volumes").entry(v.Source)
+	if made == nil {
+		if at.file.compose {
+			l.fail(at, "declare it under `volumes:` at the top of the Compose file", "%s: there is no volume %q", key, shorten(v.Source))
+			return false
+		}
+		return true
+	}
+	options := made.value.get("driver_opts")
+	option := func(name string) string {
+		if n := options.get(name); n != nil {
+			return n.text
+		}
+		return ""
+	}
+	switch {
+	case options == nil:
+	case slices.Contains(strings.Split(option("o"), ","), "bind"):
+		v.Kind, v.Source = world.Bind, option("device")
+	case option("type") == "tmpfs":
+		v.Kind, v.Source = world.Tmpfs, ""
+	default:
+		l.fail(options.position, "remove them, or make it a bind mount", "volumes.%s.driver_opts: a world mounts no %s from outside", v.Source, cmp.Or(option("type"), "file system"))
+		return false
+	}
+	return true
 }
 
 func (l *loader) mount(d *declared, at position, key string, v world.Volume) {
@@ -482,8 +532,15 @@ func (l *loader) longVolume(d *declared, item *node, key string) (world.Volume, 
 func (l *loader) dependencies(d *declared) {
 	key := d.key + ".depends_on"
 	on := d.value.get("depends_on")
-	add := func(at position, dep world.Dependency) {
+	var add func(at position, dep world.Dependency)
+	add = func(at position, dep world.Dependency) {
+		replicas := l.replicasOf(dep.Node)
 		switch {
+		case len(replicas) > 0:
+			for _, r := range replicas {
+				dep.Node = r.name
+				add(at, dep)
+			}
 		case dep.Node == d.name:
 			l.fail(at, "remove it", "%s: %s waits for itself", key, d.name)
 		case l.node(dep.Node) == nil && !dep.Required:
@@ -648,12 +705,17 @@ func (l *loader) signal(n *node, key string) string {
 // names gathers further names of a node.
 func (l *loader) names(d *declared) {
 	key := d.key
+	if d.of != "" {
+		d.spec.Aliases = append(d.spec.Aliases, d.of)
+	}
 	add := func(name string) {
 		if name != d.name && name != d.spec.Hostname && !slices.Contains(d.spec.Aliases, name) {
 			d.spec.Aliases = append(d.spec.Aliases, name)
 		}
 	}
-	if c := d.value.get("container_name"); c != nil {
+	if c := d.value.get("container_name"); c != nil && d.of != "" {
+		l.fail(c.position, "remove it, or have one", "%s.container_name: %s is several nodes, and a name is for one", key, d.of)
+	} else if c != nil {
 		add(l.hostName(c, key+".container_name", d.name))
 	}
 	networks := d.value.get("networks")
@@ -665,6 +727,9 @@ func (l *loader) names(d *declared) {
 		return
 	}
 	for _, e := range networks.entries {
+		if e.implied {
+			continue
+		}
 		if e.value.kind != mapping {
 			l.idle(e.key.position, key+".networks."+e.name, "all nodes share one network")
 			continue
@@ -772,6 +837,9 @@ func (l *loader) buildStep(d *declared) bool {
 	n := d.value.get("build")
 	if n == nil {
 		return !d.value.has("build")
+	}
+	if fromDockerfile(n) {
+		return true // imageOf finds what it has made
 	}
 	key := d.key + ".build"
 	b := Build{Node: d.name, Dir: n.file.dir}

@@ -30,8 +30,8 @@ func project(t *testing.T, files ...string) string {
 
 func load(t *testing.T, o Options) *Result {
 	t.Helper()
-	if o.LookupEnv == nil {
-		o.LookupEnv = noEnv
+	if o.Env == nil {
+		o.Env = noEnv
 	}
 	if o.Images == nil {
 		o.Images = anyImage
@@ -119,7 +119,7 @@ D=${PORT}
 PORT=80
 FROM_HOST=dotenv
 `)
-	r := load(t, Options{Path: dir, LookupEnv: lookupIn(map[string]string{"FROM_HOST": "host"})})
+	r := load(t, Options{Path: dir, Env: map[string]string{"FROM_HOST": "host"}})
 	n := node1(t, r, "n1")
 	want := []string{"PATH=/bin", "HOME=/root", "HOSTNAME=n1", "A=one", "B=two", "C=env", "D=80", "FROM_HOST=host"}
 	if !slices.Equal(n.Env, want) {
@@ -151,7 +151,7 @@ func TestWhereFilesAre(t *testing.T) {
 		{"a hint", Options{Path: only}, "--compose", ""},
 		{"no folder", Options{Path: filepath.Join(none, "x")}, "no such file", ""},
 	} {
-		c.o.LookupEnv = noEnv
+		c.o.Env = noEnv
 		r, err := Load(c.o)
 		switch {
 		case err != nil:
@@ -371,7 +371,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	for i := range 30 {
 		b.WriteString("strange" + strconv.Itoa(i) + ": 1\n")
 	}
-	_, err := Load(Options{Path: project(t, b.String()), LookupEnv: noEnv})
+	_, err := Load(Options{Path: project(t, b.String()), Env: noEnv})
 	var all Errors
 	if !errors.As(err, &all) || len(all) != 30 || !strings.HasSuffix(err.Error(), "and 20 more mistakes") {
 		t.Errorf("%d errors: %v", len(all), err)
@@ -390,7 +390,7 @@ func TestLimits(t *testing.T) {
 		"depth":   {"bloodhound.yaml\nx-a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "more than 64 levels"},
 		"size":    {"bloodhound.yaml\nname: " + strings.Repeat("x", MaxFileBytes), "more than 1048576 bytes"},
 	} {
-		_, err := Load(Options{Path: project(t, c.file), LookupEnv: noEnv})
+		_, err := Load(Options{Path: project(t, c.file), Env: noEnv})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %.300v", name, err)
 		}
@@ -415,7 +415,7 @@ func FuzzLoad(f *testing.F) {
 		if err := os.WriteFile(name, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []Options{{Path: name, LookupEnv: noEnv}, {Path: dir, ConfigFile: "scaffold.yaml", ComposeFiles: []string{name}, LookupEnv: noEnv}} {
+		for _, o := range []Options{{Path: name, Env: noEnv}, {Path: dir, ConfigFile: "scaffold.yaml", ComposeFiles: []string{name}, Env: noEnv}} {
 			r, err := Load(o)
 			if err != nil {
 				if err.Error() == "" {

@@ -318,14 +318,16 @@ func (l *loader) agreement(n *node, p *world.Property, key string) {
 
 // agreeing reads which nodes must agree: those that are named, or all servers that other nodes do not wait for to end.
 func (l *loader) agreeing(n *node, c *world.Check, key string) {
-	c.Nodes = n.get("nodes").words()
-	for i, e := range n.get("nodes").list() {
-		switch {
-		case !l.known(e.position, key+".nodes", e.text):
-		case slices.Contains(c.Nodes[:i], e.text):
-			l.fail(e.position, "name each node once", "%s.nodes: %s stands twice, and agrees with itself", key, e.text)
-		case l.node(e.text).spec.Role != world.Server:
-			l.fail(e.position, "name servers", "%s.nodes: %s is a client, and has no data to agree on", key, e.text)
+	for _, e := range n.get("nodes").list() {
+		for _, name := range l.members(e.text) {
+			switch {
+			case !l.known(e.position, key+".nodes", name):
+			case slices.Contains(c.Nodes, name):
+				l.fail(e.position, "name each node once", "%s.nodes: %s stands twice, and agrees with itself", key, name)
+			case l.node(name).spec.Role != world.Server:
+				l.fail(e.position, "name servers", "%s.nodes: %s is a client, and has no data to agree on", key, name)
+			}
+			c.Nodes = append(c.Nodes, name)
 		}
 	}
 	if n.get("nodes") == nil {

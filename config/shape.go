@@ -47,6 +47,7 @@ type shape struct {
 	alts   []shape
 	names  *regexp.Regexp // dictionary: what names may be
 	open   bool           // section: keys that begin with x- are extensions
+	empty  bool           // section: may be written without a value
 }
 
 // field is one key of a section.
@@ -153,6 +154,9 @@ func (l *loader) check(n *node, s *shape, path string, verbatim bool) {
 	if n.bad || s.kind == anything {
 		return
 	}
+	if n.kind == null && s.empty {
+		n.kind = mapping
+	}
 	if n.kind == null {
 		n.bad = true
 		l.fail(n.position, "give it one, or remove the key", "%s has no value", path)
@@ -187,7 +191,7 @@ func (l *loader) check(n *node, s *shape, path string, verbatim bool) {
 			l.check(item, s.item, fmt.Sprintf("%s[%d]", path, i), verbatim)
 		}
 	case variables:
-		l.checkVariables(n, path)
+		l.checkVariables(n, path, verbatim)
 	case span:
 		l.checkSpan(n, path)
 	default:
@@ -223,7 +227,9 @@ func (l *loader) checkSection(n *node, s *shape, path string, verbatim bool) {
 		f := s.field(e.name)
 		switch {
 		case f == nil && s.open && strings.HasPrefix(e.name, "x-"):
-			l.idle(e.key.position, key, "an extension; it can hold anchors for the rest of the file")
+			if !e.implied {
+				l.idle(e.key.position, key, "an extension; it can hold anchors for the rest of the file")
+			}
 			e.value.bad = true
 			continue
 		case f == nil:
@@ -246,7 +252,7 @@ func (l *loader) checkSection(n *node, s *shape, path string, verbatim bool) {
 			}
 			e.name = f.of
 		}
-		if f.idle != "" {
+		if f.idle != "" && !e.implied {
 			l.idle(e.key.position, key, f.idle)
 		}
 		l.check(e.value, &f.shape, key, verbatim || f.verbatim)
@@ -505,7 +511,7 @@ func (l *loader) checkSpan(n *node, path string) {
 }
 
 // checkVariables reads an environment, as a mapping or as a list.
-func (l *loader) checkVariables(n *node, path string) {
+func (l *loader) checkVariables(n *node, path string, verbatim bool) {
 	var vars []variable
 	add := func(at *node, v variable) {
 		if v.name == "" || strings.ContainsAny(v.name, "=\x00") || strings.Contains(v.text, "\x00") {
@@ -521,7 +527,7 @@ func (l *loader) checkVariables(n *node, path string) {
 			add(e.key, variable{name: e.name})
 		case e.value.kind != scalar:
 			l.fail(e.value.position, "write text", "%s.%s cannot be %s", path, e.name, e.value.kind)
-		case l.fill(e.value, join(path, e.name)):
+		case verbatim || l.fill(e.value, join(path, e.name)):
 			add(e.key, variable{e.name, e.value.text, true})
 		}
 	}
@@ -530,7 +536,7 @@ func (l *loader) checkVariables(n *node, path string) {
 		case item.bad:
 		case item.kind != scalar:
 			l.fail(item.position, "write NAME=value", "an item of %s cannot be %s", path, item.kind)
-		case l.fill(item, path):
+		case verbatim || l.fill(item, path):
 			name, value, set := strings.Cut(item.text, "=")
 			add(item, variable{name, value, set})
 		}

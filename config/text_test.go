@@ -7,6 +7,13 @@ import (
 	"testing"
 )
 
+func lookupIn(env map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	}
+}
+
 func TestInterpolate(t *testing.T) {
 	lookup := lookupIn(map[string]string{"A": "a", "EMPTY": "", "B_2": "b"})
 	for _, c := range []struct{ in, want string }{
@@ -72,7 +79,7 @@ K L=1
 `
 	l := &loader{result: &Result{}}
 	var got []string
-	for _, v := range l.envFile("x.env", []byte(content), noEnv) {
+	for _, v := range l.envFile("x.env", []byte(content), lookupIn(noEnv)) {
 		got = append(got, fmt.Sprintf("%s %q %v", v.name, v.text, v.set))
 	}
 	want := []string{`A "1" true`, `B "two words" true`, `C "$A \"x\" # y" true`, `D "a\tb 1 $A # no" true`, `E "" true`, `F "" false`,

@@ -27,6 +27,8 @@ type file struct {
 	dir    string // absolute: relative paths in the file start here
 	lines  []string
 	lookup func(name string) (string, bool) // variables: the environment, then .env
+	// compose tells a Compose file from a bloodhound.yaml.
+	compose bool
 }
 
 // position is a place in a file.
@@ -70,6 +72,8 @@ type entry struct {
 	key   *node
 	name  string // the key's text; check sets the usual spelling where several are accepted
 	value *node
+	// implied tells that nobody has written it: Compose adds it.
+	implied bool
 }
 
 // get returns the value of a key, or nil when it is absent or bad.
@@ -149,6 +153,9 @@ func (l *loader) note(at position, key, format string, args ...any) {
 
 // idle adds the note of a key that is accepted without an effect.
 func (l *loader) idle(at position, key, why string) {
+	if l.surveying {
+		return
+	}
 	l.note(at, key, "accepted, no effect here: %s", why)
 }
 
@@ -166,12 +173,8 @@ func (l *loader) open(name string) (*file, []byte, error) {
 	}
 	f.lines = strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
 	l.files = append(l.files, f)
-	f.lookup = l.opts.LookupEnv
-	beside := l.dotEnv(filepath.Join(filepath.Dir(name), ".env"))
+	beside := l.projectEnv(l.opts.Env, filepath.Join(filepath.Dir(name), ".env"))
 	f.lookup = func(name string) (string, bool) {
-		if v, ok := l.opts.LookupEnv(name); ok {
-			return v, true
-		}
 		v, ok := beside[name]
 		return v, ok
 	}
@@ -205,7 +208,11 @@ func (l *loader) dotEnv(name string) map[string]string {
 		}
 		return values
 	}
-	for _, v := range l.envFile(name, text, l.opts.LookupEnv) {
+	lookup := func(name string) (string, bool) {
+		v, ok := l.opts.Env[name]
+		return v, ok
+	}
+	for _, v := range l.envFile(name, text, lookup) {
 		if v.set {
 			values[v.name] = v.text
 		}
@@ -217,7 +224,7 @@ func (l *loader) dotEnv(name string) map[string]string {
 var syntaxLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?((?s:.*))$`)
 
 // parse makes a tree of a file's text, or nil if that cannot be done.
-func (l *loader) parse(f *file, text []byte) *node {
+func (l *loader) parse(f *file, text []byte, merges bool) *node {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	var doc yaml.Node
 	err := d.Decode(&doc)
@@ -242,7 +249,7 @@ func (l *loader) parse(f *file, text []byte) *node {
 		l.fail(position{file: f, line: line, column: firstColumn(f.lines[line-1])}, syntaxRemedy(f.lines[line-1]), "not YAML: %s", m[2])
 		return nil
 	}
-	b := &builder{loader: l, file: f, open: map[*yaml.Node]bool{}}
+	b := &builder{loader: l, file: f, open: map[*yaml.Node]bool{}, merges: merges}
 	return b.build(doc.Content[0], 0)
 }
 
@@ -290,6 +297,8 @@ type builder struct {
 	open map[*yaml.Node]bool // anchors around the node being built
 	size int
 	full bool // a limit was reached and told
+	// merges tells that the file is one of several that are merged, where !reset and !override have a meaning.
+	merges bool
 }
 
 func (b *builder) build(y *yaml.Node, depth int) *node {
@@ -305,7 +314,11 @@ func (b *builder) build(y *yaml.Node, depth int) *node {
 		b.full = true
 		return b.reject(n, "use fewer aliases", "more than %d values, those of aliases counted wherever they are used", MaxValues)
 	}
-	if y.Kind != yaml.AliasNode && y.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(y.ShortTag(), "!!") {
+	if b.merges && y.Tag == "!reset" { // takes away what another file says
+		n.bad = true
+		return n
+	}
+	if y.Kind != yaml.AliasNode && y.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(y.ShortTag(), "!!") && !(b.merges && y.Tag == "!override") {
 		return b.reject(n, "write the value without a tag", "the tag %s is not supported", y.Tag)
 	}
 	switch y.Kind {

@@ -229,7 +229,7 @@ func isFailure(name string) bool {
 // checked is the project whose properties judge. It has none, and so no Spec, where flags say what to judge by; the
 // property without any flag is linearizability.
 func (a *app) checked(c *cobra.Command, j *judging, args []string, own []world.Property, id bool) (*project, error) {
-	named := len(args) > 1 || j.config != "" || j.compose != ""
+	named := len(args) > 1 || j.config != "" || len(j.compose) > 0
 	if !named && !id {
 		if len(j.properties) > 0 {
 			return nil, errors.New("--property: which configuration has it? name its folder after the history, or give --config FILE")

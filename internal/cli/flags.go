@@ -20,7 +20,7 @@ import (
 
 // flags holds those flags that mean the same for every verb that has them. What was not given is zero.
 type flags struct {
-	compose   string
+	compose   []string
 	config    string
 	json      bool
 	seed      uint64
@@ -70,6 +70,24 @@ func (v fileFlag) Set(text string) error {
 		return errors.New("give the name of a file")
 	}
 	*v.name = text
+	return nil
+}
+
+// filesFlag is the value of a flag that names a file each time it is given.
+type filesFlag struct{ names *[]string }
+
+func (v filesFlag) String() string {
+	if v.names == nil {
+		return ""
+	}
+	return strings.Join(*v.names, " ")
+}
+func (filesFlag) Type() string { return "file" }
+func (v filesFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("give the name of a file")
+	}
+	*v.names = append(*v.names, text)
 	return nil
 }
 
@@ -141,7 +159,7 @@ func value(s *string) string {
 }
 
 func (f *flags) where(c *cobra.Command) {
-	c.Flags().Var(fileFlag{&f.compose}, "compose", "read the nodes from this Compose `file`")
+	c.Flags().Var(filesFlag{&f.compose}, "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
 	c.Flags().Var(fileFlag{&f.config}, "config", "read this configuration `file` instead of bloodhound.yaml")
 	f.document(c)
 }

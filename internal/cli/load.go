@@ -20,10 +20,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	if f.config != "" && len(args) > 0 {
 		return nil, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.config)
 	}
-	o := config.Options{ConfigFile: f.config, Images: a.findImages(ctx)}
-	if f.compose != "" {
-		o.ComposeFiles = []string{f.compose}
-	}
+	o := config.Options{ConfigFile: f.config, ComposeFiles: f.compose, Images: a.findImages(ctx)}
 	if len(args) > 0 {
 		o.Path = args[0]
 	}
@@ -47,8 +44,8 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 		}
 	}
 	sources := []string{filepath.Base(r.File)}
-	if f.compose != "" {
-		sources = append(sources, within(r.Spec.Dir, f.compose))
+	for _, name := range f.compose {
+		sources = append(sources, within(r.Spec.Dir, name))
 	}
 	p := &project{
 		sources:    sources,

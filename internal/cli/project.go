@@ -110,8 +110,8 @@ func argumentsOf(f *flags, args []string) string {
 		}
 		b.WriteString(" " + shellQuote(arg))
 	}
-	if f.compose != "" {
-		b.WriteString(" --compose " + shellQuote(f.compose))
+	for _, name := range f.compose {
+		b.WriteString(" --compose " + shellQuote(name))
 	}
 	if f.config != "" {
 		b.WriteString(" --config " + shellQuote(f.config))

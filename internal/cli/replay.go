@@ -180,10 +180,10 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 // loadFailure reads a failure and, where there is one, the project that it belongs to, whose programs are built
 // first. A failure file needs no project; without one, the project has no Spec, and a state folder to be removed.
 func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, *report.Failure, error) {
-	name, named := args[0], len(args) > 1 || f.config != "" || f.compose != ""
+	name, named := args[0], len(args) > 1 || f.config != "" || len(f.compose) > 0
 	file := report.IsFailurePath(name)
 	p, err := a.load(c.Context(), f, args[1:])
-	if err != nil && f.config == "" && f.compose == "" {
+	if err != nil && f.config == "" && len(f.compose) == 0 {
 		if path := configOf(name, args[1:]); path != "" {
 			p, err = a.load(c.Context(), f, []string{path})
 		}

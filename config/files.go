@@ -1,0 +1,102 @@
+package config
+
+import (
+	"path"
+	"strconv"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// mountFiles mounts the secrets or configs of a node. dir is where they lie by default.
+func (l *loader) mountFiles(d *declared, kind, dir string) {
+	key := d.key + "." + kind
+	for _, item := range d.value.get(kind).list() {
+		source := item.text
+		if item.kind == mapping {
+			source = valueOr(item.get("source"), "")
+			l.missing(item, "source", "add `source:`, its name at the top of the Compose file", "%s: an item has no source", key)
+		}
+		if source == "" {
+			continue
+		}
+		made := l.composed.get(kind).get(source)
+		if made == nil {
+			l.fail(item.position, "declare it under `"+kind+":` at the top of the Compose file", "%s: there is no %q among the Compose file's %s", key, shorten(source), kind)
+			continue
+		}
+		v := world.Volume{Kind: world.File, Target: source, ReadOnly: true, Mode: 0o444}
+		if t := valueOr(item.get("target"), ""); t != "" {
+			v.Target = t
+		}
+		if !path.IsAbs(v.Target) {
+			v.Target = path.Join(dir, v.Target)
+		}
+		v.UID, v.GID = l.idOf(item.get("uid"), key+".uid"), l.idOf(item.get("gid"), key+".gid")
+		if m := item.get("mode"); m != nil {
+			v.Mode = l.modeOf(m, key+".mode")
+		}
+		if l.contentOf(made, item.position, key, source, &v) {
+			l.mount(d, item.position, key, v)
+		}
+	}
+}
+
+// contentOf finds what is in a secret or config.
+func (l *loader) contentOf(made *node, at position, key, source string, v *world.Volume) bool {
+	file, variable, content := made.get("file"), made.get("environment"), made.get("content")
+	given := 0
+	for _, way := range []*node{file, variable, content} {
+		if way != nil {
+			given++
+		}
+	}
+	switch {
+	case valueOr(made.get("external"), false):
+		l.fail(at, "give it `file:` or `environment:`, in a Compose file of its own if need be", "%s: %q is external, and lies where no world reaches", key, source)
+	case variable != nil && given == 2 && content != nil, given == 1:
+		switch {
+		case file != nil:
+			text, err := readBounded(file.text)
+			if err != nil {
+				l.fail(file.position, "name a file that is there", "%s: %v", key, err)
+				return false
+			}
+			v.Content = text
+		case content != nil:
+			v.Content = []byte(content.text)
+		default:
+			e := made.entry(types.SecretConfigXValue)
+			if e == nil {
+				l.fail(variable.position, "set it in the environment or in .env", "%s: the variable %s is not set", key, variable.text)
+				return false
+			}
+			v.Content = []byte(e.value.text)
+		}
+		return true
+	default:
+		l.fail(made.position, "give it one of `file:`, `environment:` and, if it is a config, `content:`", "%s: %q says %d times what is in it", key, source, given)
+	}
+	return false
+}
+
+func (l *loader) idOf(n *node, key string) int {
+	if n == nil {
+		return 0
+	}
+	id, err := strconv.ParseUint(n.text, 10, 31)
+	if err != nil {
+		l.fail(n.position, "write a number, such as 1000", "%s: %q is not the number of a user or group", key, shorten(n.text))
+	}
+	return int(id)
+}
+
+// modeOf reads permissions, which are octal.
+func (l *loader) modeOf(n *node, key string) uint32 {
+	mode, err := strconv.ParseUint(n.text, 8, 32)
+	if err != nil || mode > 0o7777 {
+		l.fail(n.position, "write permissions such as \"0440\"", "%s: %q is no permissions", key, shorten(n.text))
+	}
+	return uint32(mode)
+}

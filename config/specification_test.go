@@ -1,0 +1,84 @@
+package config
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	composespec "github.com/compose-spec/compose-go/v2/schema"
+)
+
+// unopened are keys whose own keys the tables do not name: they are all of one kind, or refused, or all without effect.
+func unopened(f *field) bool {
+	return f.idle != "" || f.refused != "" || f.shape.kind == anything
+}
+
+// Every key of the Compose specification is in the tables: honoured, without effect and with a reason, or refused with a
+// remedy. The specification is compose-go's, so a later version of it with new keys makes this fail.
+func TestSpecification(t *testing.T) {
+	var spec map[string]any
+	if err := json.Unmarshal([]byte(composespec.Schema), &spec); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	var compare func(path string, value any, s *shape, depth int)
+	compare = func(path string, value any, s *shape, depth int) {
+		o, ok := value.(map[string]any)
+		if !ok || depth > 20 {
+			return
+		}
+		if ref, ok := o["$ref"].(string); ok {
+			parts := strings.Split(strings.TrimPrefix(ref, "#/"), "/")
+			compare(path, spec[parts[0]].(map[string]any)[parts[1]], s, depth+1)
+		}
+		for _, several := range []string{"oneOf", "anyOf", "allOf"} {
+			for _, one := range alternatives(o[several]) {
+				compare(path, one, s, depth+1)
+			}
+		}
+		if s.kind == either {
+			for i := range s.alts {
+				if s.alts[i].kind == section && o["properties"] != nil || s.alts[i].kind == sequence && o["items"] != nil || s.alts[i].kind == dictionary && o["patternProperties"] != nil {
+					compare(path, o, &s.alts[i], depth+1)
+				}
+			}
+			return
+		}
+		if items := o["items"]; items != nil && s.kind == sequence {
+			compare(path+"[]", items, s.item, depth+1)
+		}
+		if patterns, ok := o["patternProperties"].(map[string]any); ok && s.kind == dictionary {
+			for _, name := range slices.Sorted(maps.Keys(patterns)) {
+				if name != "^x-" {
+					compare(path+".NAME", patterns[name], s.item, depth+1)
+				}
+			}
+		}
+		properties, ok := o["properties"].(map[string]any)
+		if !ok || s.kind != section {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			f := s.field(name)
+			if f == nil {
+				t.Errorf("%s is not in the tables", join(path, name))
+				continue
+			}
+			seen++
+			if !unopened(f) {
+				compare(join(path, name), properties[name], &f.shape, depth+1)
+			}
+		}
+	}
+	compare("", spec, &composeFile, 0)
+	if seen < 150 {
+		t.Errorf("only %d keys were compared", seen)
+	}
+}
+
+func alternatives(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
