@@ -30,6 +30,7 @@ var (
 	aDuration = shape{kind: duration}
 	aPositive = shape{kind: duration, min: 1}
 	aMillis   = shape{kind: millis}
+	aSize     = shape{kind: size}
 	aSpan     = shape{kind: span}
 	aPattern  = shape{kind: pattern}
 	anyShape  = shape{kind: anything}
@@ -197,13 +198,13 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "label_file", shape: anyShape, idle: forPeople},
 	{name: "logging", shape: anyShape, idle: "all output is collected"},
 	{name: "mac_address", shape: anyShape, idle: "addresses are assigned in the order of the nodes"},
-	{name: "mem_limit", shape: anyShape, idle: noCgroup},
-	{name: "mem_reservation", shape: anyShape, idle: noCgroup},
-	{name: "mem_swappiness", shape: anyShape, idle: noCgroup},
-	{name: "memswap_limit", shape: anyShape, idle: noCgroup},
+	{name: "mem_limit", shape: shape{kind: size, min: 6 << 20}, says: "What its processes may have of memory, together: what they have touched of their own, what they share, and files in memory. Beyond it its kernel kills the largest, by SIGKILL.", def: "no bound"},
+	{name: "mem_reservation", shape: anyShape, idle: "a node takes no memory from another, and so needs none reserved"},
+	{name: "mem_swappiness", shape: anyShape, idle: noSwap},
+	{name: "memswap_limit", shape: anyShape, idle: noSwap},
 	{name: "network_mode", shape: anyShape, idle: "all nodes share one network"},
-	{name: "oom_kill_disable", shape: anyShape, idle: noCgroup},
-	{name: "oom_score_adj", shape: anyShape, idle: noCgroup},
+	{name: "oom_kill_disable", shape: anyShape, idle: "control groups of version 2 know no such thing"},
+	{name: "oom_score_adj", shape: shape{kind: whole, min: -1000, max: 1000}, says: "How much sooner its processes are killed than others where memory is out; -1000: never.", def: "0"},
 	{name: "pid", shape: anyShape, idle: "nodes share nothing"},
 	{name: "pids_limit", shape: anyShape, idle: noCgroup},
 	{name: "platform", shape: anyShape, idle: "programs run on this machine's own platform"},
@@ -243,6 +244,7 @@ var service = shape{kind: section, open: true, fields: []field{
 const (
 	forPeople    = "for people only"
 	noCgroup     = "memory and devices are not limited by node"
+	noSwap       = "nodes have no swap space"
 	noPrivileges = "a program in a world can do no harm to this machine, whatever its privileges"
 	oneCPU       = "every node sees one CPU, and its work costs no virtual time"
 	oneResolver  = "names are resolved inside the world"

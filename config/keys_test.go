@@ -356,7 +356,7 @@ func schemaOf(s *shape) object {
 	}
 	scalars := []any{"string", "number", "boolean"}
 	switch s.kind {
-	case text, pattern, date:
+	case text, pattern, date, size:
 		return object{"type": scalars}
 	case word:
 		return orVariable(object{"enum": s.words})

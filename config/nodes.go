@@ -229,6 +229,7 @@ func (l *loader) buildNode(d *declared) {
 		n.StopSignal = d.image.Config.Config.StopSignal
 	}
 	n.StopGraceNs = valueOr(v.get("stop_grace_period"), int64(10e9))
+	l.bounds(d)
 	l.names(d)
 	l.extraHosts(d)
 	l.ports(d)

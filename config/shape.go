@@ -27,6 +27,7 @@ const (
 	seconds                // int64 ns; written as a number of seconds
 	span                   // [2]int64 ns; written as [a, b] or a, in milliseconds
 	date                   // int64 ns since 1970
+	size                   // int64 bytes within min and max; written as 64m
 	pattern                // *regexp.Regexp
 	variables              // []variable; a mapping or a list
 	anything               // not looked at
@@ -118,6 +119,8 @@ func (s *shape) String() string {
 		return "a number of seconds"
 	case span:
 		return "a range [a, b] in milliseconds, or one number"
+	case size:
+		return "a size such as 64m or 1gb"
 	case date:
 		return "a date such as 2025-01-01T00:00:00Z"
 	case pattern:
@@ -409,6 +412,12 @@ func (s *shape) read(written string) (any, *misread) {
 			return nil, wrong
 		}
 		return int64(math.Round(v * unit)), nil
+	case size:
+		v, ok := readSize(trimmed)
+		if !ok || !s.inside(float64(v)) {
+			return nil, wrong
+		}
+		return v, nil
 	case date:
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", time.DateOnly} {
 			if t, err := time.Parse(layout, trimmed); err == nil && t.Year() >= 1970 && t.Year() < 2200 {
@@ -435,6 +444,10 @@ func (s *shape) hint(written string) string {
 		return "write 0.05 for 5%"
 	case s.kind == rate:
 		return "write 0.05 for 5 in 100"
+	case s.kind == size && s.min > 0:
+		return fmt.Sprintf("write a number of bytes, or one with a unit such as 512k, 64m or 1gb, from %dm on", int64(s.min)>>20)
+	case s.kind == size:
+		return "write a number of bytes, or one with a unit such as 512k, 64m or 1gb"
 	case s.kind == duration && s.min > 0 && plain:
 		return "write a number with a unit, above 0, such as 30s, 500ms or 5m"
 	case (s.kind == duration || s.kind == signed) && plain:

@@ -100,6 +100,15 @@ type Node struct {
 	StopSignal  string       `json:"stop_signal,omitempty"`
 	StopGraceNs int64        `json:"stop_grace_ns,omitempty"`
 	Clock       Clock        `json:"clock"`
+	Bounds      Bounds       `json:"bounds,omitzero"`
+}
+
+// Bounds are what a container's node may have. 0 is no bound.
+type Bounds struct {
+	// MemoryBytes is what its processes may have together; beyond it the node's kernel kills the largest.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// OOMScoreAdj is what its processes begin with (proc_pid_oom_score_adj(5)).
+	OOMScoreAdj int `json:"oom_score_adj,omitempty"`
 }
 
 // Network is a network of a world. Packets pass between nodes that share one.

@@ -152,7 +152,7 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 		dir = "/"
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
-		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe}
+		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe, OOMAdj: n.Bounds.OOMScoreAdj}
 	if j.Kind == jobProbe || j.Kind == jobHealth || j.Kind == jobRole {
 		l.MostOutput = maxCheckOutput
 	}

@@ -5,6 +5,8 @@ package native
 import (
 	"fmt"
 	"path"
+	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -64,4 +66,18 @@ func (w *World) outOfMemory(i int) error {
 		s.Status, s.DownBy = crashed, id
 	}
 	return nil
+}
+
+// memoryLimit tells people of a process that its node's limit of memory has killed.
+func (w *World) memoryLimit(n *kernel.Notice) {
+	node := w.kernel.Nodes[n.Node]
+	w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: node.Name, Stream: "kernel", Text: string(n.Text)}, n.Tag)
+	warning := fmt.Sprintf("%s: its memory limit of %s was reached, and %s was killed", node.Name, inMiB(node.Memory.LimitBytes), path.Base(n.Program))
+	if !slices.Contains(w.outcome.Warnings, warning) {
+		w.outcome.Warnings = append(w.outcome.Warnings, warning)
+	}
+}
+
+func inMiB(bytes int64) string {
+	return strconv.FormatFloat(float64(bytes)/(1<<20), 'f', -1, 64) + " MiB"
 }

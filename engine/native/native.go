@@ -162,11 +162,13 @@ func (w *World) addNode(n *world.Node) error {
 		return err
 	}
 	k := w.kernel
-	kit.Memory = n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
+	kit.Weighed = n.Bounds.MemoryBytes > 0
+	kit.Memory = kit.Weighed || n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
 	k.Handles.Kits = append(k.Handles.Kits, kit)
 	node := &kernel.Node{
 		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, DomainName: n.DomainName, Driver: n.Role != world.Server,
 		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
+		Memory: kernel.Memory{LimitBytes: n.Bounds.MemoryBytes},
 	}
 	*kit.Time = host.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}
 	names := append([]string{n.Hostname, n.Name}, n.Aliases...)

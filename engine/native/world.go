@@ -231,6 +231,8 @@ func (w *World) notice() error {
 			}
 		case kernel.Spun:
 			w.hung(n)
+		case kernel.OutOfMemory:
+			w.memoryLimit(n)
 		case kernel.TornWrite:
 			if a, ok := w.director.Plan.ByID(int(n.Tag)); ok {
 				if err := w.deliver([]fault.Action{a}); err != nil {

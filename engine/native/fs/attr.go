@@ -160,9 +160,10 @@ const (
 	typeSys   = 0x62656572
 )
 
-// Statfs describes the file system of an inode: the quota is the size of the disk.
+// Statfs describes the file system of an inode: the quota is the size of the disk, and of a tmpfs without one of its own.
 func (s *State) Statfs(id InodeID) Statfs {
-	m := s.inode(id).Mount
+	in := s.inode(id)
+	m := in.Mount
 	f := Statfs{BlockSize: pageBytes, NameMax: maxNameBytes, Mountid: int64(m), ReadOnly: s.Mounts[m].ReadOnly}
 	switch s.Mounts[m].Type {
 	case Proc:
@@ -176,7 +177,10 @@ func (s *State) Statfs(id InodeID) Statfs {
 	default:
 		f.Type = typeExt4
 	}
-	f.Blocks, f.Free = s.Config.QuotaBytes/pageBytes, s.freePages()
+	f.Blocks, f.Free = s.Config.QuotaBytes/pageBytes, s.freePages(in)
+	if size := s.Mounts[m].SizeBytes; size > 0 {
+		f.Blocks = size / pageBytes
+	}
 	if s.full(m) && f.Free > 0 {
 		s.Noticed = append(s.Noticed, s.Full)
 		f.Free = 0

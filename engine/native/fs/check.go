@@ -11,7 +11,7 @@ func (s *State) Check() error {
 	fail := func(format string, args ...any) { bad = append(bad, fmt.Errorf(format, args...)) }
 	links := map[InodeID]int{}
 	watches := 0
-	used := int64(0)
+	used, memfds, mounted := int64(0), int64(0), map[int]int64{}
 	for id, in := range s.Inodes {
 		if in.ID != id {
 			fail("inode %d has number %d", id, in.ID)
@@ -39,6 +39,11 @@ func (s *State) Check() error {
 			fail("inode %d has entries", id)
 		}
 		used += in.pages() * pageBytes
+		if in.Memory {
+			memfds += in.pages() * pageBytes
+		} else {
+			mounted[in.Mount] += in.pages() * pageBytes
+		}
 		for i, x := range in.Extents {
 			if x.From >= x.To || i > 0 && in.Extents[i-1].To >= x.From {
 				fail("inode %d: extents %v", id, in.Extents)
@@ -76,6 +81,14 @@ func (s *State) Check() error {
 	}
 	if used != s.UsedBytes || used > s.Config.QuotaBytes {
 		fail("%d bytes are allocated, %d counted", used, s.UsedBytes)
+	}
+	if memfds != s.MemfdBytes {
+		fail("%d bytes are in memfds, %d counted", memfds, s.MemfdBytes)
+	}
+	for i := range s.Mounts {
+		if m := &s.Mounts[i]; mounted[i] != m.UsedBytes {
+			fail("%d bytes are allocated on %s, %d counted", mounted[i], m.Target, m.UsedBytes)
+		}
 	}
 	for path, id := range s.Synths {
 		if in := s.Inodes[id]; in == nil || in.Synth != path {

@@ -71,7 +71,7 @@ func (s *State) Rot(env *Env, id InodeID, off int64, bits byte) Errno {
 	if _, e := env.Blobs.WriteAt(in.Blob, b[:], off); e != OK {
 		return e
 	}
-	s.UsedBytes += in.allocate(off/pageBytes, off/pageBytes+1) * pageBytes
+	s.account(in, in.allocate(off/pageBytes, off/pageBytes+1))
 	return OK
 }
 
@@ -190,7 +190,7 @@ func (s *State) fallocate(env *Env, in *Inode, mode int, off, size int64) Errno 
 			return e
 		}
 	}
-	s.UsedBytes += in.allocate(from, to) * pageBytes
+	s.account(in, in.allocate(from, to))
 	return OK
 }
 
@@ -241,6 +241,9 @@ func (s *State) Content(env *Env, id InodeID, owned bool) (Content, Errno) {
 			if e := s.shadow(env, in); e != OK {
 				return Content{}, e
 			}
+		}
+		if owned && !in.Mapped && s.inMemory(in) {
+			s.MappedMemory = append(s.MappedMemory, id)
 		}
 		in.Mapped = in.Mapped || owned
 	} else {

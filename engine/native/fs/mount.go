@@ -91,7 +91,11 @@ func (s *State) mountStandard(env *Env) error {
 				continue // to /run
 			}
 		}
-		if _, err := s.mount(env, Mount{Target: m.target, Layer: NoLayer, Type: m.typ}, m.mode); err != nil {
+		mount := Mount{Target: m.target, Layer: NoLayer, Type: m.typ}
+		if m.target == "/dev/shm" {
+			mount.SizeBytes = s.Config.ShmBytes
+		}
+		if _, err := s.mount(env, mount, m.mode); err != nil {
 			return err
 		}
 		if m.typ == Dev {
@@ -138,7 +142,7 @@ func (s *State) mountVolume(env *Env, v Volume) error {
 	mode := uint32(0o755)
 	switch {
 	case v.Tmpfs:
-		m.Type, mode = Tmpfs, cmp.Or(v.Mode, 0o1777)
+		m.Type, m.SizeBytes, mode = Tmpfs, v.SizeBytes, cmp.Or(v.Mode, 0o1777)
 	case v.File:
 		mode = cmp.Or(v.Mode, 0o444)
 	}

@@ -1,5 +1,7 @@
 package fs
 
+import "slices"
+
 // Everything that changes the durable part of a State passes through the functions of this file.
 
 // create puts an inode into the table.
@@ -96,7 +98,7 @@ func (s *State) own(env *Env, in *Inode) Errno {
 	if in.Layer != NoLayer {
 		pages = (in.Size + pageBytes - 1) / pageBytes
 	}
-	if pages > s.freePages() {
+	if pages > s.freePages(in) {
 		return ENOSPC
 	}
 	id := env.NewBlob()
@@ -108,7 +110,7 @@ func (s *State) own(env *Env, in *Inode) Errno {
 			env.Blobs.Free(id)
 			return e
 		}
-		s.UsedBytes += in.allocate(0, pages) * pageBytes
+		s.account(in, in.allocate(0, pages))
 	}
 	in.Blob, in.Layer, in.Path = id, NoLayer, ""
 	return OK
@@ -128,7 +130,7 @@ func (s *State) discard(env *Env, in *Inode) {
 	}
 	if in.Blob != 0 {
 		env.Blobs.Free(in.Blob)
-		s.UsedBytes -= in.pages() * pageBytes
+		s.account(in, -in.pages())
 	}
 	in.Blob, in.Extents, in.Layer, in.Path, in.Size = 0, nil, NoLayer, "", 0
 }
@@ -149,7 +151,7 @@ func (s *State) resize(env *Env, in *Inode, size int64) Errno {
 		return e
 	}
 	if size < in.Size {
-		s.UsedBytes -= in.release((size+pageBytes-1)/pageBytes, maxFileBytes) * pageBytes
+		s.account(in, -in.release((size+pageBytes-1)/pageBytes, maxFileBytes))
 	}
 	in.Size = size
 	return OK
@@ -180,7 +182,7 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 		return 0, e
 	}
 	end = off + int64(n)
-	s.UsedBytes += in.allocate(off/pageBytes, (end+pageBytes-1)/pageBytes) * pageBytes
+	s.account(in, in.allocate(off/pageBytes, (end+pageBytes-1)/pageBytes))
 	in.Size = max(in.Size, end)
 	return n, OK
 }
@@ -199,7 +201,7 @@ func (s *State) punch(env *Env, in *Inode, off, size int64, keepAllocated bool) 
 	if !keepAllocated {
 		from, to := (off+pageBytes-1)/pageBytes, (off+size)/pageBytes
 		if from < to {
-			s.UsedBytes -= in.release(from, to) * pageBytes
+			s.account(in, -in.release(from, to))
 		}
 	}
 	return OK
@@ -207,7 +209,7 @@ func (s *State) punch(env *Env, in *Inode, off, size int64, keepAllocated bool) 
 
 // roomFor tells up to which page a write of [from, to) can go.
 func (s *State) roomFor(in *Inode, from, to int64) int64 {
-	room := in.affordable(from, to, s.freePages())
+	room := in.affordable(from, to, s.freePages(in))
 	if s.full(in.Mount) && !in.Memory {
 		if none := in.affordable(from, to, 0); none < room {
 			s.Noticed = append(s.Noticed, s.Full)
@@ -220,4 +222,42 @@ func (s *State) roomFor(in *Inode, from, to int64) int64 {
 // full reports whether a fault has filled the disk that a mount lies on.
 func (s *State) full(mount int) bool { return s.Full != 0 && s.Mounts[mount].Type == Disk }
 
-func (s *State) freePages() int64 { return (s.Config.QuotaBytes - s.UsedBytes) / pageBytes }
+// freePages is how much an inode may grow.
+func (s *State) freePages(in *Inode) int64 {
+	free := s.Config.QuotaBytes - s.UsedBytes
+	if m := &s.Mounts[in.Mount]; m.SizeBytes > 0 && !in.Memory {
+		free = min(free, m.SizeBytes-m.UsedBytes)
+	}
+	return free / pageBytes
+}
+
+// account notes that pages were given to an inode, or taken from it.
+func (s *State) account(in *Inode, pages int64) {
+	s.UsedBytes += pages * pageBytes
+	if in.Memory {
+		s.MemfdBytes += pages * pageBytes
+	} else {
+		s.Mounts[in.Mount].UsedBytes += pages * pageBytes
+	}
+}
+
+// inMemory reports whether the bytes of an inode lie in the node's memory, and not on a disk.
+func (s *State) inMemory(in *Inode) bool { return in.Memory || s.Mounts[in.Mount].Type == Tmpfs }
+
+// MemoryBytes is how much of the node's memory its files take: those of memfd_create(2) and on a tmpfs. allocated tells how
+// much a blob really has, since not all writes to files that are mapped are seen here.
+func (s *State) MemoryBytes(allocated func(BlobID) int64) int64 {
+	total := s.MemfdBytes
+	for i := range s.Mounts {
+		if s.Mounts[i].Type == Tmpfs {
+			total += s.Mounts[i].UsedBytes
+		}
+	}
+	s.MappedMemory = slices.DeleteFunc(s.MappedMemory, func(id InodeID) bool { return s.Inodes[id] == nil })
+	for _, id := range s.MappedMemory {
+		if in := s.inode(id); in.Blob != 0 {
+			total += max(allocated(in.Blob)-in.pages()*pageBytes, 0)
+		}
+	}
+	return total
+}

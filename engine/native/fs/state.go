@@ -20,6 +20,7 @@ type State struct {
 	Synths     map[string]InodeID // inodes of /proc and /sys by path
 	Mounts     []Mount
 	UsedBytes  int64           // allocated, in whole pages
+	MemfdBytes int64           // of these, in files of memfd_create(2)
 	Opened     map[string]bool // base files that were opened, by host path
 	Instances  map[int64]*Inotify
 	LastNotify int64
@@ -32,6 +33,8 @@ type State struct {
 	Noticed    []int              // faults whose effects somebody has seen since TakeNoticed
 	Full       int                // the fault that has filled the disk, 0 for none
 	Linked     map[Origin]InodeID // files that have several names in their layer
+	// MappedMemory are files of the node's memory that are or were mapped for writing.
+	MappedMemory []InodeID
 }
 
 // Config is what a node's file system is made from.
@@ -51,6 +54,10 @@ type Config struct {
 	Contained bool
 	// QuotaBytes bounds what the node's files allocate; 0 is the default.
 	QuotaBytes int64
+	// ReadOnly lets no program write to the root's own mount.
+	ReadOnly bool
+	// ShmBytes is the size of /dev/shm; 0 is no bound of its own.
+	ShmBytes int64
 	// Inodes bounds the number of inodes; 0 is the default.
 	Inodes int
 }
@@ -66,6 +73,8 @@ type Volume struct {
 	Content  []byte
 	Mode     uint32
 	UID, GID int
+	// SizeBytes bounds a Tmpfs; 0 does not.
+	SizeBytes int64
 }
 
 // Mount is one mounted tree.
@@ -75,6 +84,8 @@ type Mount struct {
 	Layer    int
 	ReadOnly bool
 	Type     MountType
+	// SizeBytes bounds what its files may have, UsedBytes is what they have: whole pages. 0 is no bound of its own.
+	SizeBytes, UsedBytes int64
 }
 
 // MountType says what a mount claims to be in statfs(2).
@@ -184,6 +195,7 @@ func New(env *Env, c Config) (*State, error) {
 			return nil, err
 		}
 	}
+	s.Mounts[0].ReadOnly = c.ReadOnly
 	return s, nil
 }
 

@@ -93,6 +93,15 @@ func (b *Blobs) CopyFromBase(id fs.BlobID, base fs.Base, layer int, path string,
 	return b.Truncate(id, size)
 }
 
+// Allocated is how many bytes of memory a blob takes.
+func (b *Blobs) Allocated(id fs.BlobID) int64 {
+	var st unix.Stat_t
+	if unix.Fstat(b.FD(id), &st) != nil {
+		return 0
+	}
+	return st.Blocks * 512
+}
+
 // Free forgets a blob; maps of it live on in the processes that have them.
 func (b *Blobs) Free(id fs.BlobID) {
 	unix.Close(b.FD(id))

@@ -56,6 +56,8 @@ type Kit struct {
 	Time *TimePage
 	// Memory says that calls which ask for memory stop, too: faults may answer them.
 	Memory bool
+	// Weighed says that the memory of the node's processes is counted: it comes in pages of one size.
+	Weighed bool
 }
 
 var gadget = func() uint64 {

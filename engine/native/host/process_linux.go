@@ -79,6 +79,9 @@ func (m *Machine) confine(t *thread) error {
 	if !m.leaks.TSC {
 		steps = append(steps, step{"PR_SET_TSC", unix.SYS_PRCTL, []uint64{unix.PR_SET_TSC, unix.PR_TSC_SIGSEGV}})
 	}
+	if t.kit.Weighed {
+		steps = append(steps, step{"PR_SET_THP_DISABLE", unix.SYS_PRCTL, []uint64{unix.PR_SET_THP_DISABLE, 1, 0, 0, 0}})
+	}
 	steps = append(steps, step{"seccomp", unix.SYS_SECCOMP, []uint64{1, 0, place}}) // SECCOMP_SET_MODE_FILTER
 	for _, s := range steps {
 		v := m.execute(t, s.nr, s.args...)

@@ -160,6 +160,11 @@ func (k *Kernel) enter(t *Thread, s *host.Stop) {
 			return
 		}
 	}
+	if k.Nodes[t.Node].Memory.LimitBytes > 0 {
+		if k.charge(t); t.State == Dead {
+			return
+		}
+	}
 	k.attempt(t)
 	k.account(t)
 }

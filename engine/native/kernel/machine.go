@@ -35,6 +35,8 @@ type Machine interface {
 	Exit(id ThreadID)
 	Kill(id ThreadID)
 	Maps(id ThreadID) string
+	Weight(id ThreadID) host.Weight
+	PrivateBytes(id ThreadID) int64
 	Auxv(id ThreadID) []byte
 }
 
@@ -61,7 +63,8 @@ type Handles struct {
 // Blobs are the bytes behind written files and shared memory.
 type Blobs interface {
 	fs.Blobs
-	FD(id fs.BlobID) int // an open file of this process
+	FD(id fs.BlobID) int          // an open file of this process
+	Allocated(id fs.BlobID) int64 // bytes of memory that it takes
 }
 
 // Base is the read-only lower layers of a node.

@@ -98,7 +98,7 @@ func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
 func (k *Kernel) copySpace(id SpaceID) SpaceID {
 	old := k.Spaces[id]
 	c := k.newSpace(old.Node, old.Exe)
-	c.ExecNs, c.Regions = old.ExecNs, slices.Clone(old.Regions)
+	c.ExecNs, c.Break, c.Regions = old.ExecNs, old.Break, slices.Clone(old.Regions)
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			seg.Attach++
@@ -156,7 +156,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		}
 		r := k.mapFD(t, k.Handles.Blobs.FD(id), a[0], size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
 		if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
-			k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: KeyBlob, ID: int64(id)}})
+			k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: KeyBlob, ID: int64(id)}, Anon: true})
 		}
 		return r
 	}

@@ -45,6 +45,7 @@ type Launch struct {
 	MostOutput int
 
 	SlackNs int64 // its timer slack; 0 is Linux' default
+	OOMAdj  int
 }
 
 // Start starts a program. The errno is what execve answered.
@@ -55,7 +56,7 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 	t.BaseSlackNs = t.SlackNs
 	p := &Proc{
 		ID: k.id("proc"), Node: l.Node, PID: t.TID, PGID: t.TID, SID: t.TID, Threads: []ThreadID{t.ID}, Leader: t.ID,
-		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, Bounded: l.Bounded, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1,
+		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, Bounded: l.Bounded, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1, OOMAdj: l.OOMAdj,
 	}
 	t.Proc = p.ID
 	defaultLimits(p)

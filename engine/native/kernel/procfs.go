@@ -189,6 +189,11 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 	if n, ok := k.synthNet(k.node(t).Net, path); ok {
 		return n
 	}
+	if k.node(t).bounded() {
+		if n, ok := k.synthCgroup(k.node(t), path); ok {
+			return n
+		}
+	}
 	if s, ok := fixedSynth[path]; ok {
 		n := synthText(s)
 		n.write = strings.HasPrefix(path, "/proc/sys/")
@@ -293,18 +298,23 @@ func mountMode(m *fs.Mount) string {
 }
 
 // mountTable is /proc/PID/mounts.
-func mountTable(s *fs.State) string {
+func mountTable(n *Node) string {
+	s := n.FS
 	var b strings.Builder
 	for i := range s.Mounts {
 		m := &s.Mounts[i]
 		l := mountLook[m.Type]
 		fmt.Fprintf(&b, "%s %s %s %s,%s 0 0\n", l.source, m.Target, l.kind, mountMode(m), l.options)
 	}
+	if n.bounded() {
+		b.WriteString("cgroup " + cgroupRoot + " cgroup2 ro,nosuid,nodev,noexec,relatime 0 0\n")
+	}
 	return b.String()
 }
 
 // mountInfo is /proc/PID/mountinfo.
-func mountInfo(s *fs.State) string {
+func mountInfo(n *Node) string {
+	s := n.FS
 	var b strings.Builder
 	for i := range s.Mounts {
 		m := &s.Mounts[i]
@@ -314,6 +324,9 @@ func mountInfo(s *fs.State) string {
 			up = 1
 		}
 		fmt.Fprintf(&b, "%d %d %d:%d / %s %s,%s - %s %s %s\n", firstMount+i, up, unix.Major(m.Dev), unix.Minor(m.Dev), m.Target, mode, l.options, l.kind, l.source, mode)
+	}
+	if n.bounded() {
+		fmt.Fprintf(&b, "%d %d 0:29 / %s ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw\n", firstMount+len(s.Mounts), firstMount, cgroupRoot)
 	}
 	return b.String()
 }
@@ -372,9 +385,9 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 	case "cgroup":
 		return synthText("0::/\n")
 	case "mounts":
-		return lazy(0o444, func() string { return mountTable(k.Nodes[p.Node].FS) })
+		return lazy(0o444, func() string { return mountTable(k.Nodes[p.Node]) })
 	case "mountinfo":
-		return lazy(0o444, func() string { return mountInfo(k.Nodes[p.Node].FS) })
+		return lazy(0o444, func() string { return mountInfo(k.Nodes[p.Node]) })
 	case "oom_score", "oom_adj":
 		return synthText("0\n")
 	case "oom_score_adj":

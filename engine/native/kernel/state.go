@@ -82,6 +82,7 @@ type Node struct {
 	ClockFaults  []ClockFault
 	Pressure     Pressure
 	Leak         Leak
+	Memory       Memory
 	Procs        []ProcID
 	FIFOs        map[fs.InodeID]int64 // open named pipes
 	Recovering   net.FaultRef         // the fault that ended its programs, until one has read what an earlier one left
@@ -228,6 +229,7 @@ type Space struct {
 	Refs    int
 	Exe     fs.InodeID // the program's file, with a reference; 0 before the first program
 	ExecNs  int64      // world time at which the program was executed
+	Break   uint64     // the last end of the heap that it asked for, on nodes whose memory is bounded
 	Regions []Region
 }
 
@@ -237,6 +239,7 @@ type Region struct {
 	Object      Key
 	Offset      int64
 	Seg         int64
+	Anon        bool // it belongs to no file
 }
 
 // ShmSegment is System V shared memory.
@@ -276,6 +279,8 @@ const (
 	Spun NoticeKind = "spun"
 	// PacketFault is a fault per packet: Program is its kind, Tag its rule, Stream is delivered or observed.
 	PacketFault NoticeKind = "packet fault"
+	// OutOfMemory is a process that is killed because its node has more memory than it may have; Text says so.
+	OutOfMemory NoticeKind = "out of memory"
 	// TornWrite is a write at which the power of a node goes: Tag is the strike.
 	TornWrite NoticeKind = "torn write"
 )

@@ -10,6 +10,7 @@ const (
 	TimerFile                        // A: timerfd, B: its generation
 	TimerReal                        // A: process (ITIMER_REAL, alarm), B: generation
 	TimerPosix                       // A: process, B: timer number<<32 | generation
+	TimerWeigh                       // A: node whose memory is bounded
 )
 
 // Timer is one entry of the heap. Entries are not removed when they become void: they are checked when due.
@@ -93,6 +94,8 @@ func (k *Kernel) void(t Timer) bool {
 		return p == nil || p.Zombie || p.Real.Gen != t.B
 	case TimerPosix:
 		return k.posixTimer(t.A, t.B) == nil
+	case TimerWeigh:
+		return false
 	}
 	panic("kernel: timer of unknown kind")
 }
@@ -113,6 +116,10 @@ func (k *Kernel) Fire() {
 			k.realDue(k.Procs[t.A])
 		case TimerPosix:
 			k.posixDue(t.A, t.B)
+		case TimerWeigh:
+			n := k.Nodes[t.A]
+			n.Memory.Armed = false
+			k.weigh(n)
 		}
 	}
 	if due, ok := k.Net.NextDue(); ok && due <= k.Now {
