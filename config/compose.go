@@ -321,5 +321,37 @@ func (c *composition) failedLine(message string) {
 		path = []string{"services", m[1]}
 	}
 	at, _ := c.place(path)
+	if path == nil {
+		_, word, _ := strings.Cut(message, ": ")
+		if n := c.mentioning(word); n != nil {
+			at.key = n.position
+		}
+	}
 	c.load.fail(at.key, "https://docs.docker.com/reference/compose-file/ has the format", "%s", message)
+}
+
+// mentioning finds the first value that holds a word.
+func (c *composition) mentioning(word string) *node {
+	var search func(n *node) *node
+	search = func(n *node) *node {
+		if n.kind == scalar && strings.Contains(n.text, word) {
+			return n
+		}
+		below := slices.Clone(n.items)
+		for _, e := range n.entries {
+			below = append(below, e.value)
+		}
+		for _, b := range below {
+			if found := search(b); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	for _, f := range c.files {
+		if found := search(f.root); found != nil && len(word) > 2 {
+			return found
+		}
+	}
+	return nil
 }

@@ -437,7 +437,7 @@ func (l *loader) namedVolume(d *declared, at position, key string, v *world.Volu
 	switch {
 	case options == nil:
 	case slices.Contains(strings.Split(option("o"), ","), "bind"):
-		v.Kind, v.Source = world.Bind, option("device")
+		v.Kind, v.Source = world.Bind, l.under(options.file.dir, option("device"))
 	case option("type") == "tmpfs":
 		v.Kind, v.Source = world.Tmpfs, ""
 	default:
@@ -612,12 +612,16 @@ func (l *loader) health(d *declared) *world.Healthcheck {
 	if valueOr(n.get("disable"), false) {
 		return nil
 	}
+	usual := usualHealth
+	if own != nil {
+		usual = *own
+	}
 	h := &world.Healthcheck{
-		IntervalNs:      valueOr(n.get("interval"), usualHealth.IntervalNs),
-		TimeoutNs:       valueOr(n.get("timeout"), usualHealth.TimeoutNs),
-		StartPeriodNs:   valueOr(n.get("start_period"), usualHealth.StartPeriodNs),
-		StartIntervalNs: valueOr(n.get("start_interval"), usualHealth.StartIntervalNs),
-		Retries:         int(valueOr(n.get("retries"), int64(usualHealth.Retries))),
+		IntervalNs:      valueOr(n.get("interval"), usual.IntervalNs),
+		TimeoutNs:       valueOr(n.get("timeout"), usual.TimeoutNs),
+		StartPeriodNs:   valueOr(n.get("start_period"), usual.StartPeriodNs),
+		StartIntervalNs: valueOr(n.get("start_interval"), usual.StartIntervalNs),
+		Retries:         int(valueOr(n.get("retries"), int64(usual.Retries))),
 	}
 	test := n.get("test")
 	if test == nil && own != nil {

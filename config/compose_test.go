@@ -1,0 +1,344 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/bloodhound-dst/bloodhound/image"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// stack writes files, whose names may have folders, and loads the Compose files that are named.
+func stack(t *testing.T, env map[string]string, compose []string, files ...string) (*Result, string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, f := range files {
+		name, content, _ := strings.Cut(f, "\n")
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if env == nil {
+		env = noEnv
+	}
+	o := Options{Path: dir, Env: env, Images: anyImage}
+	for _, name := range compose {
+		o.ComposeFiles = append(o.ComposeFiles, filepath.Join(dir, name))
+	}
+	r, err := Load(o)
+	return r, dir, err
+}
+
+func env(n world.Node, name string) string {
+	for _, line := range n.Env {
+		if value, ok := strings.CutPrefix(line, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// Several files are merged as Compose does it.
+func TestComposeMerge(t *testing.T) {
+	r, dir, err := stack(t, map[string]string{"TAG": "9"}, []string{"compose.yaml", "over/compose.override.yaml"}, `compose.yaml
+x-common: &common
+  restart: always
+  environment: &env {LOG: info, A: "1"}
+services:
+  web:
+    <<: *common
+    image: web:${TAG:?no tag}
+    command: [serve, --slow]
+    ports: ["8080:80"]
+    volumes: ["./data:/data", "cache:/cache"]
+    environment:
+      <<: *env
+      DOLLAR: $$HOME
+      FROM_FILE:
+  db: {image: "db:${DB_TAG:-1}"}
+volumes: {cache: }
+`, `over/compose.override.yaml
+services:
+  web:
+    command: serve --fast "two words"
+    ports: !override ["9090:90"]
+    volumes: ["./more:/more"]
+    environment: {LOG: debug}
+    restart: !reset null
+    healthcheck: {test: ok}
+  cache: {image: redis}
+`, ".env\nFROM_FILE=file\nDB_TAG=5\n", "data/x\n", "more/x\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := node1(t, r, "web")
+	if web.Image.Name != "web:9" || node1(t, r, "db").Image.Name != "db:5" || !slices.Equal(web.Command, []string{"serve", "--fast", "two words"}) {
+		t.Errorf("%+v", web)
+	}
+	if env(web, "LOG") != "debug" || env(web, "A") != "1" || env(web, "DOLLAR") != "$HOME" || env(web, "FROM_FILE") != "file" {
+		t.Errorf("environment %q", web.Env)
+	}
+	if web.Restart.Mode != world.RestartNo || web.Health == nil || web.Health.Command[2] != "ok" {
+		t.Errorf("restart %+v, health %+v", web.Restart, web.Health)
+	}
+	want := map[string]string{"/data": filepath.Join(dir, "data"), "/more": filepath.Join(dir, "more"), "/cache": "cache"}
+	for _, v := range web.Volumes {
+		if want[v.Target] != v.Source {
+			t.Errorf("volume %+v", v)
+		}
+	}
+	if names := []string{r.Spec.Nodes[0].Name, r.Spec.Nodes[1].Name, r.Spec.Nodes[2].Name}; !slices.Equal(names, []string{"web", "db", "cache"}) {
+		t.Errorf("the nodes are %q, not in the order in which they are written", names)
+	}
+	if len(web.Volumes) != len(want) || !noted(r, "over/compose.override.yaml:4: services.web.ports") {
+		t.Errorf("volumes %+v, notes %v", web.Volumes, r.Notes)
+	}
+}
+
+// What is included has folders and variables of its own, and what is extended is where it was written.
+func TestComposeIncludeAndExtends(t *testing.T) {
+	r, dir, err := stack(t, nil, []string{"compose.yaml"}, `compose.yaml
+include:
+  - db/compose.yaml
+  - {path: [queue/q.yaml, queue/q2.yaml], env_file: queue/v.env}
+services:
+  web:
+    extends: {service: base, file: common/base.yaml}
+    image: web
+  api:
+    extends: web
+    environment: {B: api}
+    depends_on: {db: {condition: service_started}, queue: {condition: service_started}}
+`, `db/compose.yaml
+services: {db: {image: "db:${TAG}", volumes: ["./init:/init:ro"]}}
+`, "db/.env\nTAG=db\n", "db/init/x\n", `queue/q.yaml
+services: {queue: {image: "queue:${TAG}"}}
+`, `queue/q2.yaml
+services: {queue: {environment: {C: "${TAG}"}}}
+`, "queue/v.env\nTAG=q\n", `common/base.yaml
+services:
+  base: {environment: {A: base, B: base}, volumes: ["./conf:/conf"], user: "5"}
+`, "common/conf/x\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, db, queue := node1(t, r, "api"), node1(t, r, "db"), node1(t, r, "queue")
+	if api.Image.Name != "web" || env(api, "A") != "base" || env(api, "B") != "api" || api.User != "5" || len(api.DependsOn) != 2 ||
+		api.Volumes[0].Source != filepath.Join(dir, "common/conf") {
+		t.Errorf("%+v", api)
+	}
+	if db.Image.Name != "db:db" || db.Volumes[0].Source != filepath.Join(dir, "db/init") || !db.Volumes[0].ReadOnly {
+		t.Errorf("%+v", db)
+	}
+	if queue.Image.Name != "queue:q" || env(queue, "C") != "q" {
+		t.Errorf("%+v", queue)
+	}
+	if slices.ContainsFunc(r.Spec.Nodes, func(n world.Node) bool { return n.Name == "base" }) {
+		t.Error("what is only extended is a node")
+	}
+}
+
+func TestReplicas(t *testing.T) {
+	r, _, err := stack(t, nil, nil, `bloodhound.yaml
+compose: compose.yaml
+nodes: {own: {command: x, replicas: 2, depends_on: [web]}}
+faults:
+  rules:
+    - {kind: crash, rate: 0.1, targets: [web]}
+    - {kind: partition, rate: 0.1, targets: ["web->db", own-db]}
+    - crash on web after 5s max 1
+properties:
+  - {name: same, kind: safety, check: {type: agreement, endpoint: "http://{node}/", nodes: [web, db]}}
+`, `compose.yaml
+services:
+  web: {image: web, deploy: {replicas: 3, resources: {limits: {memory: 64m}}, restart_policy: {condition: on-failure, max_attempts: 2}}, depends_on: [db]}
+  db: {image: db, scale: 1}
+  none: {image: none, scale: 0}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, n := range r.Spec.Nodes[:6] {
+		names = append(names, n.Name)
+	}
+	if !slices.Equal(names, []string{"web-1", "web-2", "web-3", "db", "own-1", "own-2"}) {
+		t.Fatalf("nodes %q", names)
+	}
+	web := r.Spec.Nodes[1]
+	if !slices.Contains(web.Aliases, "web") || web.Restart.Mode != world.RestartOnFailure || web.Restart.MaxRetries != 2 || web.Hostname != "web-2" {
+		t.Errorf("%+v", web)
+	}
+	if deps := node1(t, r, "own-1").DependsOn; len(deps) != 3 || deps[2].Node != "web-3" {
+		t.Errorf("depends on %+v", deps)
+	}
+	rules := r.Spec.Faults.Rules
+	if !slices.Equal(rules[0].Targets, []string{"web-1", "web-2", "web-3"}) ||
+		!slices.Equal(rules[1].Targets, []string{"web-1->db", "web-2->db", "web-3->db", "own-1-db", "own-2-db"}) ||
+		!slices.Equal(rules[2].Targets, []string{"web-1", "web-2", "web-3"}) {
+		t.Errorf("rules %+v", rules)
+	}
+	if nodes := r.Spec.Properties[len(r.Spec.Properties)-1].Check.Nodes; !slices.Equal(nodes, []string{"web-1", "web-2", "web-3", "db"}) {
+		t.Errorf("agreement of %q", nodes)
+	}
+}
+
+func TestSecretsAndConfigs(t *testing.T) {
+	r, dir, err := stack(t, map[string]string{"TOKEN": "t0ken"}, []string{"compose.yaml"}, `compose.yaml
+services:
+  web:
+    image: web
+    secrets: [password, {source: token, target: /etc/token, uid: "10", gid: "20", mode: 0400}]
+    configs: [site, {source: inline, target: /etc/inline.conf, mode: "0644"}]
+    volumes: ["bound:/bound", "memory:/memory", "plain:/plain"]
+secrets:
+  password: {file: ./password.txt}
+  token: {environment: TOKEN}
+configs:
+  site: {file: ./site.conf}
+  inline: {content: "port: ${PORT:-80}"}
+volumes:
+  plain: {external: true}
+  bound: {driver_opts: {type: none, o: bind, device: ./data}}
+  memory: {driver_opts: {type: tmpfs, device: tmpfs}}
+`, "password.txt\nhunter2", "site.conf\nsite", "data/x\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]world.Volume{}
+	for _, v := range node1(t, r, "web").Volumes {
+		got[v.Target] = v
+	}
+	for target, want := range map[string]world.Volume{
+		"/run/secrets/password": {Kind: world.File, ReadOnly: true, Content: []byte("hunter2"), Mode: 0o444},
+		"/etc/token":            {Kind: world.File, ReadOnly: true, Content: []byte("t0ken"), Mode: 0o400, UID: 10, GID: 20},
+		"/site":                 {Kind: world.File, ReadOnly: true, Content: []byte("site"), Mode: 0o444},
+		"/etc/inline.conf":      {Kind: world.File, ReadOnly: true, Content: []byte("port: 80"), Mode: 0o644},
+		"/bound":                {Kind: world.Bind, Source: filepath.Join(dir, "data")},
+		"/memory":               {Kind: world.Tmpfs},
+		"/plain":                {Kind: world.Named, Source: "plain"},
+	} {
+		want.Target = target
+		a, _ := json.Marshal(got[target])
+		b, _ := json.Marshal(want)
+		if string(a) != string(b) {
+			t.Errorf("%s: %s, want %s", target, a, b)
+		}
+	}
+}
+
+// The image of a service with a Dockerfile is the daemon's, or what the store has under its name, or what the configuration
+// says instead.
+func TestBuiltImages(t *testing.T) {
+	compose := "compose.yaml\nname: shop\nservices:\n  web: {build: {context: ./web, args: {A: b}}}\n  own: {build: ., image: team/own:2}\n"
+	var asked []string
+	images := func(have ...string) Images {
+		return func(name, _, policy string) (*image.Image, error) {
+			asked = append(asked, name+" "+policy)
+			if slices.Contains(have, name) {
+				return &image.Image{ID: "sha256:" + name, Tree: image.NewTree(), Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
+			}
+			return nil, errors.New("there is no daemon here")
+		}
+	}
+	r := load(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images("docker-daemon:shop-web", "team/own:2")})
+	if a, b := node1(t, r, "web").Image, node1(t, r, "own").Image; a.Name != "shop-web" || b.Name != "team/own:2" || b.ID != "sha256:team/own:2" {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	if !slices.Equal(asked, []string{"docker-daemon:shop-web ", "docker-daemon:team/own:2 ", "team/own:2 never"}) {
+		t.Errorf("asked for %q", asked)
+	}
+	_, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images(), Env: noEnv})
+	for _, part := range []string{"compose.yaml:3:9", "docker compose build web", "docker-archive:web.tar", "shop-web", "there is no daemon"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+	r = load(t, Options{Images: images("docker-archive:own.tar"), Path: project(t, compose, `bloodhound.yaml
+compose: compose.yaml
+nodes:
+  web: {root: host, build: make web, entrypoint: [./web]}
+  own: {image: "docker-archive:own.tar"}
+`)})
+	if web := node1(t, r, "web"); web.Image != nil || web.Command[0] != "./web" || len(r.Builds) != 1 || node1(t, r, "own").Image.Name != "docker-archive:own.tar" {
+		t.Errorf("%+v, %+v", web, r.Builds)
+	}
+}
+
+// Mistakes are told where they stand, in whichever file.
+func TestComposeMistakes(t *testing.T) {
+	const head = "compose.yaml\n"
+	for _, c := range []struct {
+		name  string
+		files []string
+		want  []string
+	}{
+		{"an unknown key, of a file that is included", []string{head + "include: [a/b.yaml]\n", "a/b.yaml\nservices: {x: {image: y, comand: z}}\n"}, []string{"a/b.yaml:1:26", `did you mean "command"?`}},
+		{"an unknown key, of a service that is extended", []string{head + "services: {x: {extends: {service: y, file: base.yaml}}}\n", "base.yaml\nservices: {y: {image: y, comand: z}}\n"}, []string{"base.yaml:1:26"}},
+		{"a service that is not there to be extended", []string{head + "services:\n  x: {extends: nobody}\n"}, []string{"compose.yaml:2:3", "nobody"}},
+		{"services that extend each other", []string{head + "services:\n  x: {extends: y}\n  y: {extends: x}\n"}, []string{"compose.yaml:", "Circular reference"}},
+		{"files that include each other", []string{head + "include: [b.yaml]\nservices: {x: {image: x}}\n", "b.yaml\ninclude: [compose.yaml]\nservices: {y: {image: y}}\n"}, []string{"include cycle"}},
+		{"an include from elsewhere", []string{head + "include: [\"oci://example.com/x:1\"]\n"}, []string{"compose.yaml:1:11", "not on this machine"}},
+		{"a required variable", []string{head + "services: {x: {image: \"x:${TAG:?give a tag}\"}}\n"}, []string{"compose.yaml:1:23", "give a tag"}},
+		{"what only the schema knows", []string{head + "services:\n  x:\n    image: x\n    ulimits: {nofile: many}\n"}, []string{"compose.yaml:4", "nofile"}},
+		{"a port", []string{head + "services:\n  x:\n    image: x\n    ports: [\"80:eighty\"]\n"}, []string{"compose.yaml:4:", "eighty"}},
+		{"a secret that is not there", []string{head + "services:\n  x: {image: x, secrets: [a]}\n"}, []string{"compose.yaml:2:27", `no "a"`}},
+		{"a secret from outside", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {external: true}}\n"}, []string{"external", "compose.yaml:2:27"}},
+		{"a secret without a value", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {environment: NOT_SET}}\n"}, []string{"NOT_SET is not set", "compose.yaml:3:28"}},
+		{"a secret's file", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {file: ./none}}\n"}, []string{"none: no such file", "compose.yaml:3:21"}},
+		{"a volume that is not there", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\n"}, []string{`no volume "aa"`, "compose.yaml:2:27"}},
+		{"a volume of another machine", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\nvolumes: {aa: {driver_opts: {type: nfs, o: \"addr=1.2.3.4\", device: \":/x\"}}}\n"}, []string{"no nfs", "compose.yaml:3:29"}},
+		{"a name for several", []string{head + "services:\n  x: {image: x, scale: 2, container_name: one}\n"}, []string{"compose.yaml:2:43", "name is for one"}},
+		{"a replica's name", []string{head + "services:\n  x: {image: x, scale: 2}\n  x-1: {image: x}\n"}, []string{"name of a replica", "compose.yaml:3:3"}},
+		{"two scales", []string{head + "services:\n  x: {image: x, scale: 2, deploy: {replicas: 3}}\n"}, []string{"differ", "compose.yaml:2:17"}},
+		{"no link to several", []string{head + "services:\n  x: {image: x, scale: 2}\n  y: {image: y}\n", "bloodhound.yaml\ncompose: compose.yaml\nlinks: [{between: [x, y]}]\n"}, []string{"bloodhound.yaml:2:20", "x-1"}},
+		{"a refused key", []string{head + "services:\n  x: {image: x, devices: [/dev/kvm]}\n"}, []string{"compose.yaml:2:17", "devices is not supported"}},
+		{"a cycle of dependencies", []string{head + "services:\n  x: {image: x, depends_on: [y]}\n  y: {image: y, depends_on: [x]}\n"}, []string{"wait for each other: x -> y -> x"}},
+		{"not YAML", []string{head + "services:\n  x: {image: x\n"}, []string{"compose.yaml:", "not YAML"}},
+		{"a list", []string{head + "- a\n"}, []string{"a Compose file cannot be a list"}},
+		{"no services", []string{head + "name: x\n"}, []string{"no nodes"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			compose := []string{"compose.yaml"}
+			if slices.ContainsFunc(c.files, func(f string) bool { return strings.HasPrefix(f, "bloodhound.yaml\n") }) {
+				compose = nil
+			}
+			_, _, err := stack(t, nil, compose, c.files...)
+			var errs Errors
+			if !errors.As(err, &errs) {
+				t.Fatalf("%v", err)
+			}
+			for _, part := range c.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q is not in:\n%v", part, err)
+				}
+			}
+		})
+	}
+	if _, _, err := stack(t, nil, []string{"nowhere.yaml"}); err == nil || !strings.Contains(err.Error(), "name a file that is there") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// Compose files are mappings, and Go's have no order: the same files always make the same nodes.
+func TestComposeIsStable(t *testing.T) {
+	var first string
+	for range 20 {
+		r := load(t, Options{Path: "testdata/all/one.yaml", Env: map[string]string{"B": "2", "COMPOSE_PROFILES": "extra"}})
+		if text := document(t, r); first == "" {
+			first = text
+		} else if text != first {
+			t.Fatalf("the same files make two worlds:\n%s\n%s", first, text)
+		}
+	}
+}
