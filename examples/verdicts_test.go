@@ -95,6 +95,11 @@ func TestVerdicts(t *testing.T) {
 		{"message-queue/mutants/driver-drops-one.yaml", 2, false, violated, ""},
 		{"message-queue/mutants/driver-idle.yaml", 2, true, unknown, ""},
 		{"message-queue/mutants/never-empty.yaml", 30, true, unknown, ""},
+		{"cache-cluster", 300, false, violated, ""},
+		{"cache-cluster/fixed.yaml", 20, false, holds, ""},
+		{"cache-cluster/fixed.yaml", 1000, true, holds, ""},
+		{"cache-cluster/mutants/claims-fail.yaml", 100, true, violated, ""},
+		{"cache-cluster/mutants/only-reads.yaml", 2, false, unknown, ""},
 		{"redis-failover", 200, true, violated, "redis-sentinel"},
 		{"redis-failover/mutants/no-sentinels.yaml", 2, true, unknown, "redis-sentinel"},
 		{"redis-failover/mutants/only-reads.yaml", 2, true, unknown, "redis-sentinel"},
@@ -158,6 +163,7 @@ func TestReplays(t *testing.T) {
 	}{
 		{"quickstart", 10, 100, ""},
 		{"message-queue", 0, 20, ""},
+		{"cache-cluster", 0, 20, ""},
 		{"dedup-backup/step4.yaml", 0, 20, "pg_ctlcluster"},
 		{"redis-failover", 0, 20, "redis-sentinel"},
 	} {
