@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -110,12 +112,32 @@ exec "$@"
 		r.Link("/usr/bin/python3", "python3.11")
 		return r.Image(v1.Config{Cmd: []string{"python3"}, Env: []string{path}})
 	},
+	"message-queue": func(t testing.TB) v1.Image { // nothing but the program
+		program := filepath.Join(t.TempDir(), "broker")
+		goBuild(t, program, "../../../examples/message-queue/broker")
+		text, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := imagetest.New(t)
+		r.Text("/usr/local/bin/broker", 0o755, string(text))
+		return r.Image(v1.Config{Cmd: []string{"broker"}, Env: []string{path}})
+	},
 	"jvm": func(t testing.TB) v1.Image {
 		r := shell(t)
 		r.Package("openjdk-17-jre-headless")
 		r.Link("/usr/bin/java", "../lib/jvm/java-17-openjdk-amd64/bin/java")
 		return r.Image(v1.Config{Cmd: []string{"java"}, Env: []string{path}})
 	},
+}
+
+func goBuild(t testing.TB, to, folder string) {
+	t.Helper()
+	cmd := exec.Command("go", "build", "-o", to, "./"+folder)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
 }
 
 // shell is a root with a shell and what entrypoints use.
@@ -163,6 +185,7 @@ func TestImages(t *testing.T) {
 		{"etcd", []string{"etcd"}, []string{"etcd"}},
 		{"nginx", []string{"nginx", "python"}, []string{"nginx", "/usr/bin/python3.11"}},
 		{"jvm", []string{"jvm"}, []string{"java", "javac"}},
+		{"queue", []string{"message-queue"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := server{name: "images-" + c.name, dir: t.TempDir(), needs: append(c.needs, "dpkg"), minOK: 50}
@@ -176,9 +199,23 @@ func TestImages(t *testing.T) {
 					t.Skipf("javac: %v: %s", err, out)
 				}
 			}
+			version := ":1"
+			if c.name == "queue" { // its images have the names of Docker Hub
+				version = ":latest"
+				t.Setenv("BLOODHOUND_MIRRORS", "docker.io=http://"+host)
+				const example = "../../../examples/message-queue/"
+				compose, err := os.ReadFile(example + "compose.yaml")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(w.dir, "compose.yaml"), compose, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				goBuild(t, filepath.Join(w.dir, "bin/driver"), example+"driver")
+			}
 			for _, kind := range c.images {
 				img := stacks[kind](t)
-				ref, err := name.ParseReference(host + "/library/" + kind + ":1")
+				ref, err := name.ParseReference(host + "/library/" + kind + version)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -199,23 +236,87 @@ func TestImages(t *testing.T) {
 				t.Fatal(err)
 			}
 			imagetest.Layout(t, filepath.Join(w.dir, "redis.oci"), img)
-			for _, from := range []string{"docker-archive:redis.tar", "oci:redis.oci"} {
-				config := filepath.Join(w.dir, "bloodhound.yaml")
-				text, err := os.ReadFile(config)
-				if err != nil {
+			compose := filepath.Join(w.dir, "compose.yaml")
+			text, err := os.ReadFile(compose)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const image = "image: ${REGISTRY}/library/redis:1"
+			if !strings.Contains(string(text), image) {
+				t.Fatalf("%s does not say %s", compose, image)
+			}
+			elsewhere := func(from string) {
+				t.Helper()
+				if err := os.WriteFile(compose, []byte(strings.ReplaceAll(string(text), image, from)), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(config, []byte(strings.ReplaceAll(string(text), "${REGISTRY}/library/redis:1", from)), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				t.Setenv("BLOODHOUND_IMAGES", t.TempDir())
 				if hash := w.repeats(t, "1"); hash != first {
 					t.Errorf("from %s the trace hash is %s, from the registry %s", from, hash, first)
 				}
-				if err := os.WriteFile(config, text, 0o644); err != nil {
-					t.Fatal(err)
+			}
+			elsewhere("image: docker-archive:redis.tar")
+			elsewhere("image: oci:redis.oci")
+			daemon(t)
+			docker := func(arguments ...string) {
+				t.Helper()
+				if out, err := exec.Command("/usr/bin/docker", arguments...).CombinedOutput(); err != nil {
+					t.Fatalf("docker %q: %v: %s", arguments, err, out)
 				}
 			}
+			docker("load", "-i", filepath.Join(w.dir, "redis.tar"))
+			elsewhere("image: docker-daemon:redis:1")
+			docker("tag", "redis:1", "stack-cache") // as Compose names what it builds
+			t.Setenv("COMPOSE_PROJECT_NAME", "stack")
+			elsewhere("build: {context: ., dockerfile: Dockerfile}")
 		})
+	}
+}
+
+// daemon starts Debian's Docker daemon, which knows nothing of others on this machine and touches none of its networks, and
+// points clients at it.
+func daemon(t *testing.T) {
+	t.Helper()
+	program, err := exec.LookPath("dockerd")
+	if err != nil || os.Getuid() != 0 {
+		t.Skip("needs root, and dockerd of Debian's package docker.io")
+	}
+	dir, err := os.MkdirTemp("", "dockerd-") // the names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "docker.sock")
+	cmd := exec.Command(program, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
+		"--host", "unix://"+socket, "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--bridge=none", "--storage-driver=vfs")
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.Env = append(os.Environ(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt)
+		<-ended
+		os.RemoveAll(dir)
+	})
+	t.Setenv("DOCKER_HOST", "unix://"+socket)
+	for {
+		select {
+		case err := <-ended:
+			ended <- err
+			text, _ := os.ReadFile(output.Name())
+			t.Skipf("dockerd does not run here: %v\n%s", err, text)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if c, err := net.Dial("unix", socket); err == nil {
+			c.Close()
+			return
+		}
 	}
 }
 
