@@ -305,12 +305,16 @@ var namedService = regexp.MustCompile(`(?:service|extend service) "([^"]+)"`)
 
 // failed tells an error of compose-go at the place that it is about, as far as that can be known.
 func (c *composition) failed(err error) {
-	for line := range strings.Lines(err.Error()) {
-		c.failedLine(strings.TrimSpace(line))
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	if slices.ContainsFunc(lines, func(line string) bool { return !modelPath.MatchString(line) }) { // one mistake
+		lines = []string{strings.Join(lines, " ")}
+	}
+	for _, line := range lines {
+		c.failedAt(line)
 	}
 }
 
-func (c *composition) failedLine(message string) {
+func (c *composition) failedAt(message string) {
 	for _, f := range c.files {
 		message = strings.TrimPrefix(message, "validating "+f.path+": ")
 	}

@@ -305,6 +305,7 @@ func TestComposeMistakes(t *testing.T) {
 		{"a refused key", []string{head + "services:\n  x: {image: x, devices: [/dev/kvm]}\n"}, []string{"compose.yaml:2:17", "devices is not supported"}},
 		{"a cycle of dependencies", []string{head + "services:\n  x: {image: x, depends_on: [y]}\n  y: {image: y, depends_on: [x]}\n"}, []string{"wait for each other: x -> y -> x"}},
 		{"not YAML", []string{head + "services:\n  x: {image: x\n"}, []string{"compose.yaml:", "not YAML"}},
+		{"a file that only includes", []string{head + "include: [b.yaml]\n", "b.yaml\nservices: {x: {image: x, comand: y}}\n"}, []string{"b.yaml:1:26"}},
 		{"a list", []string{head + "- a\n"}, []string{"a Compose file cannot be a list"}},
 		{"no services", []string{head + "name: x\n"}, []string{"no nodes"}},
 	} {

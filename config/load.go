@@ -249,7 +249,7 @@ func (l *loader) read(name string) (*node, error) {
 	if n == nil || n.bad {
 		return nil, nil
 	}
-	if n.has("services") {
+	if n.has("services") || n.has("include") {
 		l.root = &composeFile
 		return nil, nil
 	}
