@@ -257,7 +257,10 @@ func (c *composition) within(f *composeFileRead, path []string, chain int) (writ
 	for _, name := range path {
 		if n.kind == list {
 			i, err := strconv.Atoi(name)
-			if err != nil || i >= len(n.items) {
+			if err != nil { // a list of names, of which the model makes a mapping
+				i = slices.IndexFunc(n.items, func(item *node) bool { return item.kind == scalar && item.text == name })
+			}
+			if i < 0 || i >= len(n.items) {
 				break
 			}
 			n = n.items[i]

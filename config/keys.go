@@ -45,6 +45,7 @@ var bloodhoundFile = shape{kind: section, open: true, fields: []field{
 	{name: "compose", shape: textOrAll, says: "Compose files whose services are nodes too. `--compose` replaces it."},
 	{name: "simulation", shape: simulation, says: "Time, and how many tapes a campaign runs."},
 	{name: "nodes", shape: namedWith(service), says: "The nodes, by name, in Compose's own keys. A node that is a service of a Compose file too replaces that service's keys; `environment` and mappings are merged."},
+	{name: "networks", shape: networkTable, says: "The networks, by name, in Compose's own keys. Nodes that name none are on `default`; nodes reach each other where they share one."},
 	{name: "network", shape: network, says: "What links are like that `links` does not name."},
 	{name: "links", shape: listOf(link), says: "Links between two nodes that differ from the rest."},
 	{name: "workload", shape: workloadKeys, says: "The program that drives the servers."},
@@ -62,7 +63,7 @@ var composeFile = shape{kind: section, open: true, fields: []field{
 	{name: "services", shape: namedWith(composeService), says: "The nodes, in the keys of `nodes`."},
 	{name: "name", shape: aText, says: "The world's name, if bloodhound.yaml gives none."},
 	{name: "version", shape: aText, idle: noVersion},
-	{name: "networks", shape: anyShape, idle: "all nodes share one network"},
+	{name: "networks", shape: networkTable, says: "The networks, as in bloodhound.yaml."},
 	{name: "volumes", shape: composeVolumes, says: "Named volumes."},
 	{name: "secrets", shape: composeSecrets, says: "Files that services can have at /run/secrets."},
 	{name: "configs", shape: composeConfigs, says: "Files that services can have."},
@@ -147,7 +148,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "restart", shape: aText, says: "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:N`. The crash fault starts a node again whatever this says.", def: "no"},
 	{name: "hostname", shape: aText, says: "The node's own name, which resolves to it.", def: "the node's name"},
 	{name: "container_name", shape: aText, says: "A further name that resolves to the node."},
-	{name: "networks", shape: anyOf(texts, shape{kind: dictionary, item: &shape{kind: anything}, names: nodeName}), says: "`aliases` are further names that resolve to the node; all nodes share one network."},
+	{name: "networks", shape: shape{kind: either, empty: true, alts: []shape{texts, {kind: dictionary, item: &attachment, names: nodeName}}}, says: "The networks that the node is on: a list of names, or a mapping with options.", def: "`default`; all of them for clients"},
 	{name: "links", shape: texts, says: "`NODE:NAME`: a further name for another node, on this one. Implies `depends_on`."},
 	{name: "extra_hosts", shape: anyOf(texts, shape{kind: dictionary, item: &textOrAll}), says: "Lines for the node's hosts file: `NAME=IP` or `NAME: IP`."},
 	{name: "user", shape: aText, says: "User and group, by name or number: `U` or `U:G`.", def: "root"},
@@ -187,8 +188,8 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "develop", shape: anyShape, idle: "nothing is watched"},
 	{name: "dns", shape: anyShape, idle: oneResolver},
 	{name: "dns_opt", shape: anyShape, idle: oneResolver},
-	{name: "dns_search", shape: anyShape, idle: oneResolver},
-	{name: "domainname", shape: anyShape, idle: oneResolver},
+	{name: "dns_search", shape: textOrAll, says: "Domains to try behind names that do not resolve."},
+	{name: "domainname", shape: aText, says: "The node's domain, behind its own name in its /etc/hosts."},
 	{name: "expose", shape: anyShape, idle: "nodes reach each other on all ports"},
 	{name: "group_add", shape: anyShape, idle: noPrivileges},
 	{name: "init", shape: anyShape, idle: "the engine reaps what nobody waits for"},
@@ -197,12 +198,12 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "labels", shape: anyShape, idle: forPeople},
 	{name: "label_file", shape: anyShape, idle: forPeople},
 	{name: "logging", shape: anyShape, idle: "all output is collected"},
-	{name: "mac_address", shape: anyShape, idle: "addresses are assigned in the order of the nodes"},
+	{name: "mac_address", shape: aText, says: "The Ethernet address of the node's first interface.", def: "02:42 and the IPv4 address"},
 	{name: "mem_limit", shape: shape{kind: size, min: 6 << 20}, says: "What its processes may have of memory, together: what they have touched of their own, what they share, and files in memory. Beyond it its kernel kills the largest, by SIGKILL.", def: "no bound"},
 	{name: "mem_reservation", shape: anyShape, idle: "a node takes no memory from another, and so needs none reserved"},
 	{name: "mem_swappiness", shape: anyShape, idle: noSwap},
 	{name: "memswap_limit", shape: anyShape, idle: noSwap},
-	{name: "network_mode", shape: anyShape, idle: "all nodes share one network"},
+	{name: "network_mode", shape: aText, says: "In the place of `networks`. `none`: loopback alone. `bridge`: a network of the nodes that say so. `host`: every network. `service:` and `container:` are refused."},
 	{name: "oom_kill_disable", shape: anyShape, idle: "control groups of version 2 know no such thing"},
 	{name: "oom_score_adj", shape: shape{kind: whole, min: -1000, max: 1000}, says: "How much sooner its processes are killed than others where memory is out; -1000: never.", def: "0"},
 	{name: "pid", shape: anyShape, idle: "nodes share nothing"},
@@ -266,6 +267,45 @@ var linkFields = []field{
 }
 
 var network = of(linkFields...)
+
+const noDriver = "all networks are made of the world's own links"
+
+// networkTable is Compose's table of networks.
+var networkTable = shape{kind: dictionary, names: nodeName, empty: true, item: &shape{kind: section, open: true, empty: true, fields: []field{
+	{name: "name", shape: aText, says: "What Docker calls it. Names of nodes may end with it, or with the network's own: `web.front`.", def: "the world's name, _ and the network's"},
+	{name: "internal", shape: aFlag, says: "It has no route to elsewhere: what is not on it is unreachable at once.", def: "false"},
+	{name: "enable_ipv4", shape: aFlag, says: "Nodes on it have IPv4 addresses.", def: "true"},
+	{name: "enable_ipv6", shape: aFlag, says: "Nodes on it have IPv6 addresses.", def: "false"},
+	{name: "ipam", shape: shape{kind: section, open: true, empty: true, fields: []field{
+		{name: "config", shape: shape{kind: sequence, empty: true, item: &shape{kind: section, open: true, fields: []field{
+			{name: "subnet", shape: aText, says: "Its addresses, such as 172.28.0.0/16.", def: "10.77.N.0/24"},
+			{name: "gateway", shape: aText, says: "The address that no node gets, to which the default route leads.", def: "the first one"},
+			{name: "ip_range", shape: aText, says: "The part from which nodes get addresses that ask for none.", def: "the subnet"},
+			{name: "aux_addresses", shape: shape{kind: dictionary, item: &aText}, says: "Addresses that no node gets, by name."},
+		}}}, says: "One subnet of IPv4, and one of IPv6."},
+		{name: "driver", shape: aText, idle: noDriver},
+		{name: "options", shape: anyShape, idle: noDriver},
+	}}, says: "Its addresses."},
+	{name: "external", shape: anyOf(aFlag, of(field{name: "name", shape: aText, says: "What Docker calls it."})), says: "The network exists already. In a world it does not: it gets one of that name."},
+	{name: "driver", shape: aText, idle: noDriver},
+	{name: "driver_opts", shape: anyShape, idle: noDriver},
+	{name: "attachable", shape: anyShape, idle: "nobody attaches anything by hand here"},
+	{name: "labels", shape: anyShape, idle: forPeople},
+}}}
+
+// attachment is what a node says of a network that it is on.
+var attachment = shape{kind: section, open: true, empty: true, fields: []field{
+	{name: "aliases", shape: shape{kind: sequence, item: &aText, empty: true}, says: "Further names that resolve to the node, on this network. Several nodes may share one: it resolves to all of them, in their order."},
+	{name: "use_service_name_alias", shape: aFlag, says: "false: the node's own name, hostname and service do not resolve to it on this network; its `container_name` and aliases do.", def: "true"},
+	{name: "ipv4_address", shape: aText, says: "Its address, on a network with a `subnet`.", def: "the next free one"},
+	{name: "ipv6_address", shape: aText, says: "Its IPv6 address, on a network with a `subnet` of IPv6.", def: "the next free one"},
+	{name: "link_local_ips", shape: anyShape, idle: "an interface has one address of each family"},
+	{name: "mac_address", shape: aText, says: "The interface's Ethernet address.", def: "02:42 and the IPv4 address"},
+	{name: "interface_name", shape: aText, says: "The interface's name.", def: "eth0, eth1 and so on"},
+	{name: "priority", shape: shape{kind: whole, min: -1e9, max: 1e9}, says: "Interfaces are made in the order of their networks' priority, the highest first, then of their names.", def: "0"},
+	{name: "gw_priority", shape: shape{kind: whole, min: -1e9, max: 1e9}, says: "The highest has the default route, and is asked first for names.", def: "0"},
+	{name: "driver_opts", shape: anyShape, idle: noDriver},
+}}
 
 var link = of(append([]field{
 	{name: "between", shape: texts, says: "Two nodes."},

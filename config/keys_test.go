@@ -347,6 +347,11 @@ func orVariable(s object) object {
 }
 
 func schemaOf(s *shape) object {
+	if s.empty {
+		full := *s
+		full.empty = false
+		return object{"anyOf": []any{schemaOf(&full), object{"type": "null"}}}
+	}
 	bounded := func(kind string) object {
 		o := object{"type": kind, "minimum": s.min}
 		if s.max != 0 {
@@ -387,7 +392,7 @@ func schemaOf(s *shape) object {
 		}
 	case dictionary:
 		item := schemaOf(s.item)
-		if s.item.kind == section && s.item.open {
+		if len(s.item.fields) > 0 && &s.item.fields[0] == &service.fields[0] {
 			item = object{"$ref": "#/$defs/node"}
 		}
 		o := object{"type": "object", "additionalProperties": item}

@@ -116,6 +116,8 @@ type loader struct {
 	composed *node
 	// surveying tells that what is checked is not the last word on it: keys without effect are told later.
 	surveying bool
+	nets      []*netDecl
+	bridged   bool // a note says what network_mode: bridge is
 }
 
 // Load reads a configuration. Mistakes in files are an Errors; all errors are the user's.
@@ -344,6 +346,7 @@ func (l *loader) build(top *node) {
 	}
 	l.simulation(top.get("simulation"))
 	l.settings(top)
+	l.networks(top)
 	l.declare(top)
 	l.buildNodes()
 	l.links(top)

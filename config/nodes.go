@@ -34,7 +34,10 @@ type declared struct {
 	value *node
 	ports []port
 	image *image.Image // nil without one
-	spec  world.Node
+	nets  []want       // the networks it is on, in the order of its interfaces
+	// everywhere: it is on all networks there are. offline: it is on none.
+	everywhere, offline bool
+	spec                world.Node
 }
 
 // port is a port of a node that a port of this machine stands for.
@@ -84,6 +87,8 @@ func mergeNodes(base, over *node) *node {
 	merged := &node{position: over.position, kind: mapping}
 	for _, e := range base.entries {
 		switch o := over.entry(e.name); {
+		case o != nil && e.implied:
+			merged.entries = append(merged.entries, o)
 		case o != nil:
 			merged.entries = append(merged.entries, &entry{key: o.key, name: o.name, value: mergeValues(e.value, o.value)})
 		default:
@@ -723,34 +728,28 @@ func (l *loader) names(d *declared) {
 	} else if c != nil {
 		add(l.hostName(c, key+".container_name", d.name))
 	}
-	networks := d.value.get("networks")
-	if networks == nil {
-		return
+	l.wants(d)
+	if name := d.value.get("domainname"); name != nil {
+		d.spec.DomainName = l.hostName(name, key+".domainname", "")
 	}
-	if networks.kind == list {
-		l.idle(networks.position, key+".networks", "all nodes share one network")
-		return
-	}
-	for _, e := range networks.entries {
-		if e.implied {
+	search := d.value.get("dns_search")
+	for _, name := range search.words() {
+		if name == "." { // Compose's word for none
 			continue
 		}
-		if e.value.kind != mapping {
-			l.idle(e.key.position, key+".networks."+e.name, "all nodes share one network")
+		if !nodeName.MatchString(name) {
+			l.fail(search.position, "use letters, digits, and - _ . inside", "%s: %q is no domain", key+".dns_search", shorten(name))
 			continue
 		}
-		for _, option := range e.value.entries {
-			at := key + ".networks." + e.name + "." + option.name
-			if option.name != "aliases" {
-				l.idle(option.key.position, at, "all nodes share one network, and addresses are assigned in the order of the nodes")
-				continue
-			}
-			l.check(option.value, &texts, at, false)
-			for _, item := range option.value.list() {
-				add(l.hostName(item, at, d.name))
-			}
-		}
+		d.spec.SearchDomains = append(d.spec.SearchDomains, name)
 	}
+}
+
+// called tells whether a node has a name, on some network at least.
+func (d *declared) called(name string) bool {
+	same := func(have string) bool { return strings.EqualFold(have, name) }
+	return same(d.name) || same(d.spec.Hostname) || slices.ContainsFunc(d.spec.Aliases, same) ||
+		slices.ContainsFunc(d.nets, func(w want) bool { return slices.ContainsFunc(w.aliases, same) })
 }
 
 func (l *loader) extraHosts(d *declared) {
@@ -886,14 +885,12 @@ func isFolder(name string) bool {
 func (l *loader) client(name string) *declared {
 	unique := name
 	taken := func(name string) bool {
-		return slices.ContainsFunc(l.nodes, func(d *declared) bool {
-			return strings.EqualFold(d.name, name) || strings.EqualFold(d.spec.Hostname, name) || slices.Contains(d.spec.Aliases, name)
-		})
+		return slices.ContainsFunc(l.nodes, func(d *declared) bool { return d.called(name) })
 	}
 	for i := 2; taken(unique); i++ {
 		unique = fmt.Sprintf("%s-%d", name, i)
 	}
-	d := &declared{name: unique, at: position{file: l.files[0]}, value: &node{kind: mapping, position: position{file: l.files[0]}}}
+	d := &declared{name: unique, at: position{file: l.files[0]}, value: &node{kind: mapping, position: position{file: l.files[0]}}, everywhere: true}
 	d.spec = world.Node{Name: unique, Role: world.Client, Hostname: unique, Root: "host", WorkingDir: l.spec.Dir,
 		Env:         []string{"PATH=" + searchPath, "HOME=/root", "HOSTNAME=" + unique},
 		Restart:     world.Restart{Mode: world.RestartNo, DelayNs: restartDelayNs},
@@ -913,17 +910,34 @@ func (l *loader) checker() *declared {
 	return d
 }
 
-// addresses numbers the nodes in their order, and completes what needs addresses.
+// addresses numbers the nodes in their order, or gives them networks, and completes what needs addresses.
 func (l *loader) addresses() {
-	for i, d := range l.nodes {
-		d.spec.IPv4 = fmt.Sprintf("10.77.0.%d", 10+i)
-		d.spec.IPv6 = fmt.Sprintf("fd77::%x", 10+i)
+	if l.separate() {
+		l.attach()
+	} else {
+		for i, d := range l.nodes {
+			d.spec.IPv4 = fmt.Sprintf("10.77.0.%d", 10+i)
+			d.spec.IPv6 = fmt.Sprintf("fd77::%x", 10+i)
+			for _, w := range d.nets {
+				for _, alias := range w.aliases {
+					if alias != d.spec.Hostname && !slices.Contains(d.spec.Aliases, alias) {
+						d.spec.Aliases = append(d.spec.Aliases, alias)
+					}
+				}
+			}
+		}
 	}
 	for _, d := range l.nodes {
 		for _, item := range d.value.get("links").list() {
 			name, alias, ok := strings.Cut(item.text, ":")
-			if on := l.node(name); ok && on != nil && alias != name {
-				d.spec.ExtraHosts = append(d.spec.ExtraHosts, world.Host{Name: alias, IP: on.spec.IPv4})
+			on := l.node(name)
+			if !ok || on == nil || alias == name {
+				continue
+			}
+			if ip := addressFor(d, on); ip != "" {
+				d.spec.ExtraHosts = append(d.spec.ExtraHosts, world.Host{Name: alias, IP: ip})
+			} else {
+				l.idle(item.position, d.key+".links", fmt.Sprintf("%s shares no network with %s", d.name, name))
 			}
 		}
 		l.spec.Nodes = append(l.spec.Nodes, d.spec)

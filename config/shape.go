@@ -48,7 +48,7 @@ type shape struct {
 	alts   []shape
 	names  *regexp.Regexp // dictionary: what names may be
 	open   bool           // section: keys that begin with x- are extensions
-	empty  bool           // section: may be written without a value
+	empty  bool           // it may be written without a value, which is an empty mapping or list
 }
 
 // field is one key of a section.
@@ -159,6 +159,9 @@ func (l *loader) check(n *node, s *shape, path string, verbatim bool) {
 	}
 	if n.kind == null && s.empty {
 		n.kind = mapping
+		if s.kind == sequence {
+			n.kind = list
+		}
 	}
 	if n.kind == null {
 		n.bad = true

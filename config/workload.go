@@ -479,12 +479,13 @@ func (l *loader) serverURL(at position, scheme, key, written string) (string, bo
 	return "", false
 }
 
-// resolves tells whether a name is that of a node.
+// resolves tells whether a name is that of a node, alone or with the name of a network behind it.
 func (l *loader) resolves(host string) bool {
-	return slices.ContainsFunc(l.nodes, func(d *declared) bool {
-		return strings.EqualFold(d.name, host) || strings.EqualFold(d.spec.Hostname, host) ||
-			slices.ContainsFunc(d.spec.Aliases, func(a string) bool { return strings.EqualFold(a, host) })
-	})
+	short := host
+	if i := strings.LastIndexByte(host, '.'); i > 0 && l.network(host[i+1:]) != nil {
+		short = host[:i]
+	}
+	return slices.ContainsFunc(l.nodes, func(d *declared) bool { return d.called(host) || d.called(short) })
 }
 
 func (l *loader) published(at position, key, written string, u *url.URL) (string, bool) {

@@ -134,6 +134,8 @@ type Attachment struct {
 	IPv6      string   `json:"ipv6,omitempty"`
 	MAC       string   `json:"mac,omitempty"`     // empty: made of the address
 	Aliases   []string `json:"aliases,omitempty"` // names that resolve to the node on this network
+	// Unnamed: the node's other names do not hold on this network.
+	Unnamed bool `json:"unnamed,omitempty"`
 	// GatewayPriority picks the interface of the default route, and the network that is asked first for a name: the highest
 	// wins, then a network that is not internal, then the one whose FullName comes first.
 	GatewayPriority int64 `json:"gateway_priority,omitempty"`

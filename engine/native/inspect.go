@@ -17,7 +17,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
-	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -86,7 +85,7 @@ func (x *inspection) node() error {
 	}
 	x.blobs = host.NewBlobs()
 	x.kernel = kernel.New(nil, tape.NewSource(tape.Tape{}), kernel.Handles{Blobs: x.blobs})
-	x.kernel.Net = net.New(net.Config{})
+	x.kernel.Net = x.network()
 	err := x.addNode(x.n)
 	var misplaced *layoutError
 	if errors.As(err, &misplaced) {

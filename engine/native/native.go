@@ -105,11 +105,7 @@ func (w *World) boot() error {
 		return w.director.Plan.Call(w.tape, &m, c)
 	}
 	k.Leaks = leaks.kernel
-	k.Net = net.New(net.Config{})
-	for _, n := range w.spec.Networks {
-		k.Net.AddNetwork(net.NetworkConfig{Name: n.Name, FullName: n.FullName, IPv4: n.IPv4, IPv6: n.IPv6,
-			Gateway4: n.Gateway4, Gateway6: n.Gateway6, Internal: n.Internal})
-	}
+	k.Net = w.network()
 	d := w.spec.DefaultLink
 	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
 	plan, err := fault.New(w.spec)
@@ -155,6 +151,16 @@ func asksForMemory(f *world.Faults) bool {
 		slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return slices.ContainsFunc(r.At, kernel.Growing) })
 }
 
+// network is the network of a world, without its nodes.
+func (w *World) network() *net.State {
+	s := net.New(net.Config{})
+	for _, n := range w.spec.Networks {
+		s.AddNetwork(net.NetworkConfig{Name: n.Name, FullName: n.FullName, IPv4: n.IPv4, IPv6: n.IPv6,
+			Gateway4: n.Gateway4, Gateway6: n.Gateway6, Internal: n.Internal})
+	}
+	return s
+}
+
 // addNode makes one machine: its kit, its tree, its place in the network.
 func (w *World) addNode(n *world.Node) error {
 	kit, err := host.NewKit()
@@ -178,7 +184,7 @@ func (w *World) addNode(n *world.Node) error {
 	}
 	var nics []net.NICConfig
 	for _, a := range n.Attachments {
-		nics = append(nics, net.NICConfig{Network: a.Network, Name: a.Interface, IPv4: a.IPv4, IPv6: a.IPv6, MAC: a.MAC, Aliases: a.Aliases,
+		nics = append(nics, net.NICConfig{Network: a.Network, Name: a.Interface, IPv4: a.IPv4, IPv6: a.IPv6, MAC: a.MAC, Aliases: a.Aliases, Unnamed: a.Unnamed,
 			Priority: a.GatewayPriority})
 	}
 	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, NICs: nics, Hostnames: names, ExtraHosts: extra,

@@ -33,7 +33,9 @@ type NICConfig struct {
 	IPv4, IPv6 string
 	MAC        string // empty: made of the address
 	Aliases    []string
-	Priority   int64
+	// Unnamed: the node's other names do not hold on this network.
+	Unnamed  bool
+	Priority int64
 }
 
 type network struct {
@@ -55,6 +57,7 @@ type nic struct {
 	Bits4, Bits6       int
 	Gateway4, Gateway6 IP // zero: no route leads out of it
 	Aliases            []string
+	Unnamed            bool
 }
 
 // AddNetwork adds a network, before the nodes that are on it. What does not parse is a mistake of the caller and panics.
@@ -89,7 +92,7 @@ func (s *State) attach(n *node, c *NodeConfig) {
 			panic(fmt.Sprintf("net: node %s is on %q, which is no network", c.Name, a.Network))
 		}
 		on := s.Networks[at]
-		i := nic{Network: at, Name: a.Name, Bits4: on.Bits4, Bits6: on.Bits6, Aliases: slices.Clone(a.Aliases)}
+		i := nic{Network: at, Name: a.Name, Bits4: on.Bits4, Bits6: on.Bits6, Aliases: slices.Clone(a.Aliases), Unnamed: a.Unnamed}
 		i.IP4, i.Has4 = parseAddress(c.Name, a.IPv4, true)
 		i.IP6, i.Has6 = parseAddress(c.Name, a.IPv6, false)
 		if !on.Internal {

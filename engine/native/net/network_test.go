@@ -27,6 +27,7 @@ func shop() *world {
 	add("web-2", NICConfig{Network: "back", Name: "eth0", IPv4: "10.2.1.2", Aliases: []string{"web"}},
 		NICConfig{Network: "data", Name: "eth1", IPv4: "10.3.0.3", Aliases: []string{"web"}})
 	add("db", NICConfig{Network: "data", Name: "eth0", IPv4: "10.3.0.4"})
+	add("cache", NICConfig{Network: "data", Name: "eth0", IPv4: "10.3.0.5", Aliases: []string{"fast"}, Unnamed: true})
 	add("alone")
 	return w
 }
@@ -220,6 +221,8 @@ func TestNamesOfNetworks(t *testing.T) {
 		{"web-1", "web-2.data", dnsA, "10.3.0.3"},
 		{"db", "web", dnsA, "10.3.0.3"},
 		{"db", "web-2.back", dnsA, "code 3"},
+		{"db", "fast", dnsA, "10.3.0.5"},
+		{"db", "cache", dnsA, "code 3"}, // which does not use its own name there
 		{"db", "localhost", dnsA, "127.0.0.1"},
 		{"client", "3.0.1.10.in-addr.arpa", dnsPTR, "proxy.shop_front"},
 		{"client", "2.0.2.10.in-addr.arpa", dnsPTR, "code 3"},
