@@ -58,12 +58,27 @@ func (a *app) imageOptions(platform string) (image.Options, error) {
 	return o, nil
 }
 
-// pulling tells how far a pull is, a line a layer.
+// progressBytes is how much of a layer comes between two lines about it.
+const progressBytes = 32 << 20
+
+// pulling tells how far a pull is: a line a layer, and more of them for large ones.
 func (a *app) pulling() func(image.Progress) {
+	var told image.Progress
 	return func(p image.Progress) {
-		if p.Unpacked {
-			a.note("%s: layer %d of %d is there (%s)", p.Image, p.Layer, p.Layers, megabytes(p.Size))
+		if p.Image != told.Image || p.Layer != told.Layer || p.Bytes < told.Bytes {
+			told = image.Progress{Image: p.Image, Layer: p.Layer}
 		}
+		switch {
+		case p.Unpacked:
+			a.note("%s: layer %d of %d is there (%s)", p.Image, p.Layer, p.Layers, megabytes(p.Size))
+		case p.Bytes-told.Bytes < progressBytes:
+			return
+		case p.Size > 0:
+			a.note("%s: layer %d of %d: %s of %s", p.Image, p.Layer, p.Layers, megabytes(p.Bytes), megabytes(p.Size))
+		default:
+			a.note("%s: layer %d of %d: %s", p.Image, p.Layer, p.Layers, megabytes(p.Bytes))
+		}
+		told = p
 	}
 }
 
@@ -97,8 +112,23 @@ folder. Runs pull what they need; these verbs do it beforehand, and show and rem
 	return c
 }
 
+// imagesDocument is the JSON document of image ls.
+type imagesDocument struct {
+	Bloodhound string      `json:"bloodhound"`
+	Verb       string      `json:"verb"`
+	Images     []imageLine `json:"images"`
+}
+
+type imageLine struct {
+	image.Reference
+	Files     int    `json:"files"`
+	SizeBytes int64  `json:"size_bytes"`      // of all files, those that other images have too
+	Error     string `json:"error,omitempty"` // why it cannot be read; runs pull it again
+}
+
 func (a *app) imageLsVerb() *cobra.Command {
-	return &cobra.Command{
+	var f flags
+	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the images of the store",
 		Args:  cobra.NoArgs,
@@ -111,19 +141,33 @@ func (a *app) imageLsVerb() *cobra.Command {
 			if err != nil {
 				return failed(err)
 			}
+			doc := imagesDocument{Bloodhound: Version(), Verb: "image ls", Images: []imageLine{}}
+			for _, r := range refs {
+				line := imageLine{Reference: r}
+				if img, err := s.Image(r.ID); err != nil {
+					line.Error = err.Error()
+				} else {
+					line.Files, line.SizeBytes = img.Tree.Len(), img.Bytes
+				}
+				doc.Images = append(doc.Images, line)
+			}
+			if f.json {
+				return a.printJSON(doc)
+			}
 			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tPLATFORM\tIMAGE\tFILES\tSIZE")
-			for _, r := range refs {
-				img, err := s.Image(r.ID)
-				if err != nil {
-					fmt.Fprintf(w, "%s\t%s\t%.19s\t\t%v\n", r.Name, r.Platform, r.ID, err)
+			for _, i := range doc.Images {
+				if i.Error != "" {
+					fmt.Fprintf(w, "%s\t%s\t%.19s\t\t%s\n", i.Name, i.Platform, i.ID, i.Error)
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%s\t%.19s\t%d\t%s\n", r.Name, r.Platform, r.ID, img.Tree.Len(), megabytes(img.Bytes))
+				fmt.Fprintf(w, "%s\t%s\t%.19s\t%d\t%s\n", i.Name, i.Platform, i.ID, i.Files, megabytes(i.SizeBytes))
 			}
 			return w.Flush()
 		},
 	}
+	f.document(c)
+	return c
 }
 
 func (a *app) imagePullVerb() *cobra.Command {

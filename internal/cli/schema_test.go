@@ -21,7 +21,7 @@ type object = map[string]any
 
 // documents are what files and --json hold, by the name of their definition in report/schema.json.
 var documents = map[string]any{
-	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "shrink": shrinkDocument{}, "doctor": doctorDocument{},
+	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "shrink": shrinkDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
 	"check": checkDocument{}, "error": errorDocument{}, "failure": report.Failure{},
 }
 
