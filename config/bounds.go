@@ -7,12 +7,20 @@ import (
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
-// bounds reads what a node may have.
+// bounds reads what a node may have, and what a container's process 1 is.
 func (l *loader) bounds(d *declared) {
 	v := d.value
 	d.spec.Bounds = world.Bounds{
 		MemoryBytes: valueOr(v.get("mem_limit"), int64(0)),
 		OOMScoreAdj: int(valueOr(v.get("oom_score_adj"), int64(0))),
+	}
+	if d.image != nil {
+		d.spec.Init = world.MainInit
+		if valueOr(v.get("init"), false) {
+			d.spec.Init = world.SmallInit
+		}
+	} else if e := v.entry("init"); e != nil {
+		l.idle(e.key.position, d.key+".init", "a node without an image is a machine, and has an init of its own")
 	}
 }
 

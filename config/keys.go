@@ -192,7 +192,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "domainname", shape: aText, says: "The node's domain, behind its own name in its /etc/hosts."},
 	{name: "expose", shape: anyShape, idle: "nodes reach each other on all ports"},
 	{name: "group_add", shape: anyShape, idle: noPrivileges},
-	{name: "init", shape: anyShape, idle: "the engine reaps what nobody waits for"},
+	{name: "init", shape: aFlag, says: "Of a node with an image: a small init is process 1, which reaps and passes signals on, and not the program itself.", def: "false"},
 	{name: "ipc", shape: anyShape, idle: "nodes share nothing"},
 	{name: "isolation", shape: anyShape, idle: "nodes share nothing"},
 	{name: "labels", shape: anyShape, idle: forPeople},

@@ -101,7 +101,21 @@ type Node struct {
 	StopGraceNs int64        `json:"stop_grace_ns,omitempty"`
 	Clock       Clock        `json:"clock"`
 	Bounds      Bounds       `json:"bounds,omitzero"`
+	Init        Init         `json:"init,omitempty"`
 }
+
+// Init says what process 1 of a node is.
+type Init string
+
+const (
+	// OwnInit is the init of a machine, which reaps what nobody waits for; the main process is one of many.
+	OwnInit Init = ""
+	// MainInit is the main process itself, as in a container: no signal without a handler ends it from inside
+	// (pid_namespaces(7)), and orphans are its children.
+	MainInit Init = "main"
+	// SmallInit is the small init that Docker puts before the main process on demand: it reaps, and passes signals on.
+	SmallInit Init = "small"
+)
 
 // Bounds are what a container's node may have. 0 is no bound.
 type Bounds struct {

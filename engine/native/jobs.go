@@ -152,7 +152,7 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 		dir = "/"
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
-		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe, OOMAdj: n.Bounds.OOMScoreAdj}
+		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe, OOMAdj: n.Bounds.OOMScoreAdj, Main: j.Kind == jobMain}
 	if j.Kind == jobProbe || j.Kind == jobHealth || j.Kind == jobRole {
 		l.MostOutput = maxCheckOutput
 	}
@@ -366,7 +366,7 @@ func (w *World) mainEnded(n *kernel.Notice, j *job) error {
 	}
 	s.Status, s.ExitCode, s.Healthy, s.NextNs = ended, code, false, never
 	delete(d.Roles, spec.Name)
-	if spec.Image != nil { // a container's first process takes all others with it (pid_namespaces(7))
+	if spec.Image != nil || spec.Init != world.OwnInit { // a container's first process takes all others with it (pid_namespaces(7))
 		w.kernel.KillNode(kernel.NodeID(j.Node))
 	}
 	w.probeSoon()

@@ -15,10 +15,7 @@ func sysGetpid(k *Kernel, t *Thread) Result { return Result(k.proc(t).PID) }
 func sysGettid(k *Kernel, t *Thread) Result { return Result(t.TID) }
 
 func sysGetppid(k *Kernel, t *Thread) Result {
-	if p := k.Procs[k.proc(t).Parent]; p != nil {
-		return Result(p.PID)
-	}
-	return 1
+	return Result(k.ppid(k.proc(t)))
 }
 
 // ids are the ids of one kind that a process has (credentials(7)), and whether it may choose them freely.

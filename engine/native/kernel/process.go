@@ -13,12 +13,16 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/world"
 	"golang.org/x/sys/unix"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-const firstPID = 10 // below are the node's init (1) and room for what a kernel would run
+const (
+	initPID  = 1
+	firstPID = 10 // below are the node's init (1) and room for what a kernel would run
+)
 
 func (n *Node) newPID() int {
 	if n.NextPID < firstPID {
@@ -46,17 +50,22 @@ type Launch struct {
 
 	SlackNs int64 // its timer slack; 0 is Linux' default
 	OOMAdj  int
+	Main    bool // the node's main process
 }
 
 // Start starts a program. The errno is what execve answered.
 func (k *Kernel) Start(l Launch) (*Proc, error) {
 	node := k.Nodes[l.Node]
-	t := &Thread{ID: k.id("thread"), Node: l.Node, Name: node.Name + "/" + l.Name, TID: node.newPID()}
+	first := l.Main && node.Init == world.MainInit
+	t := &Thread{ID: k.id("thread"), Node: l.Node, Name: node.Name + "/" + l.Name, TID: initPID}
+	if !first {
+		t.TID = node.newPID()
+	}
 	t.SlackNs = cmp.Or(l.SlackNs, defaultSlackNs)
 	t.BaseSlackNs = t.SlackNs
 	p := &Proc{
 		ID: k.id("proc"), Node: l.Node, PID: t.TID, PGID: t.TID, SID: t.TID, Threads: []ThreadID{t.ID}, Leader: t.ID,
-		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, Bounded: l.Bounded, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1, OOMAdj: l.OOMAdj,
+		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, Bounded: l.Bounded, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1, OOMAdj: l.OOMAdj, Unkillable: first,
 	}
 	t.Proc = p.ID
 	defaultLimits(p)
@@ -103,6 +112,9 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 	}
 	k.Happen(node.Name, t.Name, "start", int64(p.PID), p.Path)
 	k.ready(t)
+	if l.Main {
+		node.Main = p.ID
+	}
 	return p, nil
 }
 
@@ -687,7 +699,12 @@ func (k *Kernel) endProcess(p *Proc, status int, byFault bool) {
 		k.reap(p)
 		return
 	}
-	act := parent.Actions[unix.SIGCHLD]
+	k.mourn(p, parent)
+}
+
+// mourn tells a parent that a child of it has ended; that of one that does not care is reaped.
+func (k *Kernel) mourn(p, parent *Proc) {
+	act, status := parent.Actions[unix.SIGCHLD], p.Status
 	code, value := 1, status>>8 // CLD_EXITED
 	if status&0x7f != 0 {
 		code, value = 2, status&0x7f // CLD_KILLED
@@ -713,11 +730,15 @@ func (k *Kernel) tellParent(p *Proc, code, sig int) {
 	k.Wake(Key{Kind: KeyChild, ID: parent.ID}, AllEvents)
 }
 
-// orphan gives the children of an ended process to its nearest subreaper, or to the node's init, which reaps.
+// orphan gives the children of an ended process to its nearest subreaper, or to process 1 of the node: where that is none of
+// its programs, it reaps.
 func (k *Kernel) orphan(p *Proc) {
 	heir := k.Procs[p.Parent]
 	for heir != nil && (!heir.Subreaper || heir.Zombie) {
 		heir = k.Procs[heir.Parent]
+	}
+	if first := k.procByPID(p.Node, initPID); heir == nil && first != nil && !first.Zombie && first != p {
+		heir = first
 	}
 	for _, id := range p.Children {
 		c := k.Procs[id]
@@ -733,7 +754,7 @@ func (k *Kernel) orphan(p *Proc) {
 			if heir == nil {
 				k.reap(c)
 			} else {
-				k.Wake(Key{Kind: KeyChild, ID: heir.ID}, AllEvents)
+				k.mourn(c, heir)
 			}
 		} else {
 			if c.DeathSignal != 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/world"
 	"golang.org/x/sys/unix"
 )
 
@@ -157,7 +158,10 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 			for _, id := range k.node(t).Procs {
 				names = append(names, itoa(k.Procs[id].PID))
 			}
-			return append(names, "1")
+			if k.procByPID(t.Node, initPID) != nil {
+				return names
+			}
+			return append(names, itoa(initPID))
 		}}
 	case "/proc/self":
 		return synthNode{kind: synthLink, mode: 0o777, target: itoa(k.proc(t).PID)}
@@ -214,8 +218,8 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 	if err != nil || first != itoa(pid) {
 		return synthNode{}
 	}
-	if pid == 1 {
-		return k.synthInit(rest)
+	if pid == initPID && k.procByPID(t.Node, pid) == nil {
+		return k.synthInit(k.node(t), rest)
 	}
 	p, th := k.procByPID(t.Node, pid), (*Thread)(nil)
 	if p == nil {
@@ -262,21 +266,25 @@ func (k *Kernel) synthPID(t *Thread, p *Proc, th *Thread, rest string) synthNode
 	return synthNode{}
 }
 
-// synthInit is what can be seen of the node's init.
-func (k *Kernel) synthInit(rest string) synthNode {
+// synthInit is what can be seen of a process 1 that is none of the node's programs.
+func (k *Kernel) synthInit(n *Node, rest string) synthNode {
+	name, line := "init", "init\x00"
+	if main := k.Procs[n.Main]; n.Init == world.SmallInit && main != nil {
+		name, line = "docker-init", "/sbin/docker-init\x00--\x00"+strings.Join(main.Argv, "\x00")+"\x00"
+	}
 	switch rest {
 	case "":
 		return synthNames("cgroup", "cmdline", "comm", "stat", "status")
 	case "cmdline":
-		return synthText("init\x00")
+		return synthText(line)
 	case "comm":
-		return synthText("init\n")
+		return synthText(name + "\n")
 	case "cgroup":
 		return synthText("0::/\n")
 	case "stat":
-		return synthText("1 (init) S 0 1 1 0 -1 0" + strings.Repeat(" 0", 43) + "\n")
+		return synthText("1 (" + name + ") S 0 1 1 0 -1 0" + strings.Repeat(" 0", 43) + "\n")
 	case "status":
-		return synthText("Name:\tinit\nState:\tS (sleeping)\nTgid:\t1\nPid:\t1\nPPid:\t0\n")
+		return synthText("Name:\t" + name + "\nState:\tS (sleeping)\nTgid:\t1\nPid:\t1\nPPid:\t0\n")
 	}
 	return synthNode{}
 }
@@ -518,11 +526,16 @@ func (k *Kernel) procState(p *Proc, th *Thread) string {
 	return "R (running)"
 }
 
+// ppid is a process' parent: none in its container, if the world outside has started it.
 func (k *Kernel) ppid(p *Proc) int {
-	if up := k.Procs[p.Parent]; up != nil {
+	n := k.Nodes[p.Node]
+	switch up := k.Procs[p.Parent]; {
+	case up != nil:
 		return up.PID
+	case n.Init == world.OwnInit, n.Init == world.SmallInit && n.Main == p.ID:
+		return initPID
 	}
-	return 1
+	return 0
 }
 
 func (k *Kernel) procStat(p *Proc, th *Thread, name string) string {

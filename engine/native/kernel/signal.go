@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/world"
 	"golang.org/x/sys/unix"
 )
 
@@ -88,10 +89,15 @@ func defaultStops(sig int) bool {
 	return false
 }
 
-// ignored reports whether a signal would be dropped if it were not blocked.
-func (p *Proc) ignored(sig int) bool {
+// dropped reports whether a process drops a signal by what it has set for it.
+func (p *Proc) dropped(sig int) bool {
 	a := p.Actions[sig]
 	return a.Handler == sigIgnore || a.Handler == sigDefault && defaultIgnored(sig)
+}
+
+// ignored reports whether a signal would be dropped if it were not blocked.
+func (p *Proc) ignored(sig int) bool {
+	return p.dropped(sig) || p.Unkillable && p.Actions[sig].Handler == sigDefault
 }
 
 // mask gives the signals that a thread blocks now.
@@ -100,6 +106,11 @@ func (k *Kernel) mask(t *Thread) uint64 {
 		return *t.WaitMask
 	}
 	return k.M.Sigmask(t.ID)
+}
+
+// awaits tells whether a thread waits for a signal that it blocks (sigtimedwait(2)): such a one is never dropped.
+func (k *Kernel) awaits(t *Thread, sig int) bool {
+	return t.InCall && t.Call.Nr == unix.SYS_RT_SIGTIMEDWAIT && t.WaitMask != nil && k.M.Sigmask(t.ID)&bit(sig) != 0
 }
 
 // signalProc sends a signal to a process: any of its threads that does not block it may take it.
@@ -115,7 +126,7 @@ func (k *Kernel) signalProc(p *Proc, s Signal) {
 	for _, id := range p.Threads {
 		t := k.Threads[id]
 		if k.mask(t)&bit(s.Number) == 0 {
-			blockedByAll = false
+			blockedByAll = blockedByAll && k.awaits(t, s.Number)
 			if taker == nil {
 				taker = t
 			}
@@ -140,7 +151,7 @@ func (k *Kernel) signalThread(t *Thread, s Signal) {
 		return
 	}
 	blocked := k.mask(t)&bit(s.Number) != 0
-	if !blocked && p.ignored(s.Number) {
+	if !blocked && !k.awaits(t, s.Number) && p.ignored(s.Number) {
 		return
 	}
 	if !queue(&t.Pending, s) {
@@ -156,7 +167,7 @@ func (k *Kernel) signalThread(t *Thread, s Signal) {
 // no taker. It reports whether the signal must still be queued.
 func (k *Kernel) prepare(p *Proc, sig int) bool {
 	switch {
-	case sig == 0:
+	case sig == 0, p.Unkillable && (unix.Signal(sig) == unix.SIGKILL || unix.Signal(sig) == unix.SIGSTOP):
 		return false
 	case unix.Signal(sig) == unix.SIGKILL:
 		k.endProcess(p, int(unix.SIGKILL), false)
@@ -453,7 +464,7 @@ func sysRtSigaction(k *Kernel, t *Thread) Result {
 		le := binary.LittleEndian
 		act := Action{le.Uint64(b[0:]), le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:])}
 		p.Actions[sig] = act
-		if p.ignored(sig) {
+		if p.dropped(sig) {
 			k.dropPending(p, func(s int) bool { return s == sig })
 		}
 	}
@@ -551,7 +562,7 @@ func sysKill(k *Kernel, t *Thread) Result {
 		switch {
 		case p == nil: // a child that was left unwaited for by one that this call has killed
 			continue
-		case pid > 0 && p.PID != pid, pid == 0 && p.PGID != me.PGID, pid < -1 && p.PGID != -pid, pid == -1 && p == me:
+		case pid > 0 && p.PID != pid, pid == 0 && p.PGID != me.PGID, pid < -1 && p.PGID != -pid, pid == -1 && (p == me || p.Unkillable):
 			continue
 		}
 		found = true
@@ -569,12 +580,34 @@ func sysKill(k *Kernel, t *Thread) Result {
 	switch {
 	case t.State == Dead:
 		return Gone
-	case !found && pid == 1: // the node's init ignores what it has no handler for
-		return 0
+	case !found && pid == initPID:
+		return k.signalInit(t, sig)
 	case !found:
 		return fail(unix.ESRCH)
 	case denied && pid > 0:
 		return fail(unix.EPERM)
+	}
+	return 0
+}
+
+// signalInit sends a signal to process 1 of a node that is none of its programs: a machine's ignores it, and a container's
+// passes it on to its child.
+func (k *Kernel) signalInit(t *Thread, sig int) Result {
+	n := k.node(t)
+	main := k.Procs[n.Main]
+	if n.Init != world.SmallInit || main == nil || sig == 0 {
+		return 0
+	}
+	if k.proc(t).Cred.EUID != 0 {
+		return fail(unix.EPERM)
+	}
+	switch unix.Signal(sig) {
+	case unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGTTIN, unix.SIGTTOU, unix.SIGFPE, unix.SIGILL, unix.SIGSEGV, unix.SIGBUS, unix.SIGABRT, unix.SIGTRAP, unix.SIGSYS:
+		return 0
+	}
+	k.signalProc(main, Signal{Number: sig, PID: initPID})
+	if t.State == Dead {
+		return Gone
 	}
 	return 0
 }

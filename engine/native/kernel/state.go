@@ -5,6 +5,7 @@ package kernel
 import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // Numbers of objects. Each kind counts on its own, from 1; 0 is none.
@@ -69,6 +70,8 @@ type Node struct {
 	Hostname   string
 	DomainName string // of NIS, empty is none
 	Driver     bool   // a client: its programs are no programs under test
+	Init       world.Init
+	Main       ProcID // the main process that was started last
 	Paused     int    // the fault that pauses it, 0 for none
 	NextPID    int
 	FS         *fs.State
@@ -193,6 +196,7 @@ type Proc struct {
 	ExitSignal  int
 	DeathSignal int
 	Subreaper   bool
+	Unkillable  bool // process 1: signals without a handler do nothing
 	Dumpable    int
 	NoNewPrivs  bool
 	Personality uint32
