@@ -69,16 +69,20 @@ type job struct {
 	Phase    string
 }
 
-// startNodes starts every node whose dependencies are there.
+// startNodes starts every node whose dependencies are there, also those that the others of this moment are.
 func (w *World) startNodes() error {
 	d := w.director
-	for i := range d.Nodes {
-		n := &w.spec.Nodes[i]
-		if d.Nodes[i].Status != waiting || len(n.Command) == 0 || !w.dependenciesMet(n) {
-			continue
-		}
-		if err := w.startMain(i); err != nil {
-			return err
+	for again := true; again; {
+		again = false
+		for i := range d.Nodes {
+			n := &w.spec.Nodes[i]
+			if d.Nodes[i].Status != waiting || len(n.Command) == 0 || !w.dependenciesMet(n) {
+				continue
+			}
+			if err := w.startMain(i); err != nil {
+				return err
+			}
+			again = true
 		}
 	}
 	return nil
