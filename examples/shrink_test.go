@@ -28,6 +28,7 @@ func TestSmallestRuns(t *testing.T) {
 		{"quickstart", false, "", nil},
 		{"message-queue", true, "", nil},
 		{"cache-cluster", true, "", nil},
+		{"redis", true, "redis-server", nil},
 		{"redis-failover", true, "redis-sentinel", nil},
 		{"etcd/mutants/serializable-reads.yaml", true, "etcd", nil},
 		{"dedup-backup", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},

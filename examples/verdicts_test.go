@@ -100,6 +100,11 @@ func TestVerdicts(t *testing.T) {
 		{"cache-cluster/fixed.yaml", 1000, true, holds, ""},
 		{"cache-cluster/mutants/claims-fail.yaml", 100, true, violated, ""},
 		{"cache-cluster/mutants/only-reads.yaml", 2, false, unknown, ""},
+		{"redis", 300, false, violated, "redis-server"},
+		{"redis/fixed.yaml", 20, false, holds, "redis-server"},
+		{"redis/fixed.yaml", 1000, true, holds, "redis-server"},
+		{"redis/mutants/only-reads.yaml", 2, true, unknown, "redis-server"},
+		{"redis/mutants/past-the-proxy.yaml", 100, true, violated, "redis-server"},
 		{"redis-failover", 200, true, violated, "redis-sentinel"},
 		{"redis-failover/mutants/no-sentinels.yaml", 2, true, unknown, "redis-sentinel"},
 		{"redis-failover/mutants/only-reads.yaml", 2, true, unknown, "redis-sentinel"},
@@ -165,6 +170,7 @@ func TestReplays(t *testing.T) {
 		{"message-queue", 0, 20, ""},
 		{"cache-cluster", 0, 20, ""},
 		{"dedup-backup/step4.yaml", 0, 20, "pg_ctlcluster"},
+		{"redis", 0, 20, "redis-server"},
 		{"redis-failover", 0, 20, "redis-sentinel"},
 	} {
 		t.Run(c.path, func(t *testing.T) {
