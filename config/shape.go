@@ -233,7 +233,7 @@ func (l *loader) checkSection(n *node, s *shape, path string, verbatim bool) {
 		f := s.field(e.name)
 		switch {
 		case f == nil && s.open && strings.HasPrefix(e.name, "x-"):
-			if !e.implied {
+			if !e.implied && !e.key.file.compose { // there, everybody knows them
 				l.idle(e.key.position, key, "an extension; it can hold anchors for the rest of the file")
 			}
 			e.value.bad = true
