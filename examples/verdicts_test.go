@@ -94,6 +94,7 @@ func TestVerdicts(t *testing.T) {
 		{"message-queue/mutants/driver-claims-acks.yaml", 100, true, violated, ""},
 		{"message-queue/mutants/driver-drops-one.yaml", 2, false, violated, ""},
 		{"message-queue/mutants/driver-idle.yaml", 2, true, unknown, ""},
+		{"message-queue/mutants/no-sync.yaml", 100, true, violated, ""},
 		{"message-queue/mutants/never-empty.yaml", 30, true, unknown, ""},
 		{"cache-cluster", 300, false, violated, ""},
 		{"cache-cluster/fixed.yaml", 20, false, holds, ""},

@@ -4,7 +4,7 @@
 // `broker health` asks the broker of this machine whether it leads or follows a leader.
 //
 // With QUEUE_COUNT=replies it has a bug: the leader counts a follower's answer as a copy without looking whether the follower
-// has accepted what it was sent.
+// has accepted what it was sent. With QUEUE_SYNC=never it has another one: it answers before anything is on the disk.
 package main
 
 import (
@@ -30,11 +30,16 @@ func main() {
 	if count != "" && count != "accepted" && count != "replies" {
 		log.Fatalf("QUEUE_COUNT=%q: it is accepted, or replies (the bug)", count)
 	}
+	sync := os.Getenv("QUEUE_SYNC")
+	if sync != "" && sync != "always" && sync != "never" {
+		log.Fatalf("QUEUE_SYNC=%q: it is always, or never (a bug)", sync)
+	}
 	b, err := newBroker(newReplica(id, slices.Delete(all, i, i+1)), data+"/journal")
 	if err != nil {
 		log.Fatal(err)
 	}
 	b.replica.countReplies = count == "replies"
+	b.disk.lazy = sync == "never"
 	log.Fatal(b.serve(":8080"))
 }
 
