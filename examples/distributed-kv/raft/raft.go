@@ -11,12 +11,12 @@ import (
 
 // Times of the protocol, in milliseconds.
 const (
-	HeartbeatMs   = 50
-	ElectionMinMs = 150
-	ElectionMaxMs = 300
+	HeartbeatMs   = 100
+	ElectionMinMs = 250
+	ElectionMaxMs = 500
 	// LeaseMs is how long a leader may answer reads after it has sent heartbeats that a majority has answered: nobody of that
 	// majority votes for another one before ElectionMinMs are over. The rest is for clocks that run at different rates.
-	LeaseMs = 120
+	LeaseMs = 200
 )
 
 // entriesPerMessage bounds an Append.
@@ -408,8 +408,7 @@ func (n *Node) receiveReply(m Message) {
 	p := n.peer[m.From]
 	p.answeredMs = max(p.answeredMs, m.SentMs)
 	if !m.OK {
-		p.next = max(p.match, m.Index) + 1
-		n.sendAppend(m.From)
+		p.next = max(p.match, m.Index) + 1 // the next heartbeat brings it
 		return
 	}
 	p.match = max(p.match, m.Index)

@@ -277,7 +277,7 @@ func leader(t *testing.T, clock LeaseClock) *Node {
 	t.Helper()
 	n := New(Config{ID: "a", Peers: []string{"b", "c"}, LeaseClock: clock, Draw: func(int64) int64 { return 0 }}, Time{0, 1000}, nil)
 	n.Tick(Time{ElectionMinMs, 1000 + ElectionMinMs})
-	n.Receive(Time{151, 1151}, Message{Kind: VoteReply, From: "b", To: "a", Term: 1, OK: true})
+	n.Receive(Time{ElectionMinMs + 1, 1000 + ElectionMinMs + 1}, Message{Kind: VoteReply, From: "b", To: "a", Term: 1, OK: true})
 	if n.Status().Role != Leader {
 		t.Fatal("elected, and not a leader")
 	}
@@ -287,19 +287,22 @@ func leader(t *testing.T, clock LeaseClock) *Node {
 func TestLeaseEnds(t *testing.T) {
 	for _, clock := range []LeaseClock{Monotonic, Date} {
 		n := leader(t, clock)
-		if n.MayRead(Time{152, 1152}) {
+		at := func(ms int64) Time { return Time{ElectionMinMs + ms, 1000 + ElectionMinMs + ms} } // the heartbeats went out at 1
+		if n.MayRead(at(2)) {
 			t.Error(clock, "reads before anyone has answered")
 		}
-		sent := n.leaseMs() - 1 // the heartbeats went out a millisecond ago
-		n.Receive(Time{152, 1152}, Message{Kind: FollowerReply, From: "c", To: "a", Term: 1, Index: 1, OK: true, SentMs: sent})
-		if !n.MayRead(Time{153, 1153}) {
+		sent := n.leaseMs() - 1
+		n.Receive(at(2), Message{Kind: FollowerReply, From: "c", To: "a", Term: 1, Index: 1, OK: true, SentMs: sent})
+		if !n.MayRead(at(3)) {
 			t.Error(clock, "does not read with a majority behind it")
 		}
-		if n.MayRead(Time{151 + LeaseMs, 1151 + LeaseMs}) {
+		over := at(1 + LeaseMs)
+		if n.MayRead(over) {
 			t.Error(clock, "reads when the lease is over")
 		}
 		// An operator sets the date back by half a second.
-		if got, bug := n.MayRead(Time{1000, 1500 - 500}), clock == Date; got != bug {
+		over.DateMs -= 500
+		if got, bug := n.MayRead(over), clock == Date; got != bug {
 			t.Errorf("%s: reads %v after the date was set back", clock, got)
 		}
 	}
@@ -311,12 +314,12 @@ func TestEarlierTerms(t *testing.T) {
 	disk := []Saved{{Term: 4, Entries: []Entry{{Index: 1, Term: 1, Command: []byte("x")}, {Index: 2, Term: 2, Command: []byte("y")}}}}
 	n := New(Config{ID: "a", Peers: []string{"b", "c"}, LeaseClock: Monotonic, Draw: func(int64) int64 { return 0 }}, Time{}, disk)
 	n.Tick(Time{MonotonicMs: ElectionMinMs})
-	n.Receive(Time{MonotonicMs: 151}, Message{Kind: VoteReply, From: "b", To: "a", Term: 5, OK: true})
-	n.Receive(Time{MonotonicMs: 152}, Message{Kind: FollowerReply, From: "b", To: "a", Term: 5, Index: 2, OK: true})
+	n.Receive(Time{MonotonicMs: ElectionMinMs + 1}, Message{Kind: VoteReply, From: "b", To: "a", Term: 5, OK: true})
+	n.Receive(Time{MonotonicMs: ElectionMinMs + 2}, Message{Kind: FollowerReply, From: "b", To: "a", Term: 5, Index: 2, OK: true})
 	if c := n.Status().Commit; c != 0 {
 		t.Errorf("entry %d of an earlier term is committed by counting", c)
 	}
-	n.Receive(Time{MonotonicMs: 153}, Message{Kind: FollowerReply, From: "b", To: "a", Term: 5, Index: 3, OK: true})
+	n.Receive(Time{MonotonicMs: ElectionMinMs + 3}, Message{Kind: FollowerReply, From: "b", To: "a", Term: 5, Index: 3, OK: true})
 	if c := n.Status().Commit; c != 3 {
 		t.Errorf("commit is %d, want 3", c)
 	}
@@ -342,13 +345,13 @@ func TestNobodyVotesBesideALeader(t *testing.T) {
 	n := New(Config{ID: "a", Peers: []string{"b", "c"}, LeaseClock: Monotonic, Draw: func(int64) int64 { return 99 }}, Time{}, nil)
 	vote := Message{Kind: Vote, From: "c", To: "a", Term: 9, Index: 9, LogTerm: 8}
 	n.Receive(Time{MonotonicMs: ElectionMinMs - 1}, vote)
-	n.Receive(Time{MonotonicMs: 200}, Message{Kind: Append, From: "b", To: "a", Term: 2})
+	n.Receive(Time{MonotonicMs: 300}, Message{Kind: Append, From: "b", To: "a", Term: 2})
 	n.Take()
-	n.Receive(Time{MonotonicMs: 200 + ElectionMinMs - 1}, vote)
+	n.Receive(Time{MonotonicMs: 300 + ElectionMinMs - 1}, vote)
 	if e := n.Take(); len(e.Messages) > 0 || n.Status().Term != 2 {
 		t.Fatalf("%+v in term %d", e.Messages, n.Status().Term)
 	}
-	n.Receive(Time{MonotonicMs: 200 + ElectionMinMs}, vote)
+	n.Receive(Time{MonotonicMs: 300 + ElectionMinMs}, vote)
 	if e := n.Take(); len(e.Messages) != 1 || !e.Messages[0].OK {
 		t.Errorf("no vote when the leader was silent for long: %+v", e.Messages)
 	}
