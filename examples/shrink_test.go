@@ -29,6 +29,8 @@ func TestSmallestRuns(t *testing.T) {
 		{"message-queue", true, "", nil},
 		{"cache-cluster", true, "", nil},
 		{"redis", true, "redis-server", nil},
+		{"distributed-kv", true, "", nil},
+		{"crdt", true, "", nil},
 		{"redis-failover", true, "redis-sentinel", nil},
 		{"etcd/mutants/serializable-reads.yaml", true, "etcd", nil},
 		{"dedup-backup", true, "pg_ctlcluster", []string{"restores", "nothing-leaks"}},
