@@ -357,7 +357,7 @@ func (l *loader) build(top *node) {
 	if ns := top.get("simulation").get("cost").get("sync_ns"); ns != nil {
 		l.spec.Cost.SyncNs = ns.value.(int64)
 	}
-	l.addresses()
+	l.addresses(top)
 	l.timesFit(top)
 }
 

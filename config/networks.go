@@ -605,3 +605,17 @@ func addressFor(d, other *declared) string {
 	}
 	return ""
 }
+
+// unsharedLinks tells which links no packet can take.
+func (l *loader) unsharedLinks(top *node) {
+	for i, n := range top.get("links").list() {
+		ends := n.get("between").list()
+		if len(ends) != 2 {
+			continue
+		}
+		a, b := l.node(ends[0].text), l.node(ends[1].text)
+		if a != nil && b != nil && addressFor(a, b) == "" {
+			l.idle(n.get("between").position, fmt.Sprintf("links[%d]", i), fmt.Sprintf("%s and %s share no network", a.name, b.name))
+		}
+	}
+}

@@ -31,6 +31,9 @@ func TestNetworks(t *testing.T) {
 	dir := project(t, `bloodhound.yaml
 compose: compose.yaml
 workload: {driver: http, config: {target: "http://web.front:80"}}
+links:
+  - {between: [proxy, app], latency: 2ms}
+  - {between: [proxy, loner], latency: 2ms}
 `, `compose.yaml
 name: Shop
 services:
@@ -94,7 +97,11 @@ bridge bridge 10.77.4.0/24 10.77.4.1   false`; got != want {
 	if n := node1(t, r, "proxy"); n.Attachments[0].GatewayPriority != 5 || len(n.Aliases) != 1 {
 		t.Errorf("proxy: %+v", n)
 	}
-	for _, part := range []string{"db shares no network with loner", "networks.unused: accepted, no effect here", "networks.admin.external: accepted", "the node is on every network", "names resolve there"} {
+	if noted(r, "links[0]") {
+		t.Error("a link between nodes that share a network is said to have no effect")
+	}
+	for _, part := range []string{"db shares no network with loner", "networks.unused: accepted, no effect here", "networks.admin.external: accepted", "the node is on every network", "names resolve there",
+		"links[1]: accepted, no effect here: proxy and loner share no network"} {
 		if !noted(r, part) {
 			t.Errorf("nothing says %q: %v", part, r.Notes)
 		}
@@ -144,5 +151,19 @@ user 10.5.0.4: eth0=back,10.5.0.4 eth1=extra,10.77.0.3
 `
 	if got := shown(r); got != want || !r.Spec.Networks[0].Internal {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A link to a service of several nodes is a name for all of them.
+func TestLinksToReplicas(t *testing.T) {
+	for networks, want := range map[string]string{"": "kv:10.77.0.11 kv:10.77.0.12", ", networks: [back]": "kv:10.77.0.3 kv:10.77.0.4"} {
+		dir := project(t, "compose.yaml\nservices: {a: {command: x, links: [\"store:kv\"]"+networks+"}, store: {command: x, scale: 2"+networks+"}}\nnetworks: {back: {}}\n")
+		var got []string
+		for _, h := range node1(t, load(t, Options{Path: dir + "/compose.yaml"}), "a").ExtraHosts {
+			got = append(got, h.Name+":"+h.IP)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %v, want %s", networks, got, want)
+		}
 	}
 }

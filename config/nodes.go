@@ -911,9 +911,10 @@ func (l *loader) checker() *declared {
 }
 
 // addresses numbers the nodes in their order, or gives them networks, and completes what needs addresses.
-func (l *loader) addresses() {
+func (l *loader) addresses(top *node) {
 	if l.separate() {
 		l.attach()
+		l.unsharedLinks(top)
 	} else {
 		for i, d := range l.nodes {
 			d.spec.IPv4 = fmt.Sprintf("10.77.0.%d", 10+i)
@@ -930,14 +931,19 @@ func (l *loader) addresses() {
 	for _, d := range l.nodes {
 		for _, item := range d.value.get("links").list() {
 			name, alias, ok := strings.Cut(item.text, ":")
-			on := l.node(name)
-			if !ok || on == nil || alias == name {
+			if !ok || alias == name {
 				continue
 			}
-			if ip := addressFor(d, on); ip != "" {
-				d.spec.ExtraHosts = append(d.spec.ExtraHosts, world.Host{Name: alias, IP: ip})
-			} else {
-				l.idle(item.position, d.key+".links", fmt.Sprintf("%s shares no network with %s", d.name, name))
+			for _, member := range l.members(name) {
+				on := l.node(member)
+				if on == nil {
+					continue // dependencies has told
+				}
+				if ip := addressFor(d, on); ip != "" {
+					d.spec.ExtraHosts = append(d.spec.ExtraHosts, world.Host{Name: alias, IP: ip})
+				} else {
+					l.idle(item.position, d.key+".links", fmt.Sprintf("%s shares no network with %s", d.name, member))
+				}
 			}
 		}
 		l.spec.Nodes = append(l.spec.Nodes, d.spec)

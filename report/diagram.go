@@ -98,7 +98,11 @@ func NewDiagramSink(w io.Writer, spec *world.Spec) Sink {
 	d := &diagramSink{w: bufio.NewWriterSize(w, 1<<16), nodes: map[string]string{}, tables: map[string]*table{},
 		forks: map[string]int{}, loose: map[[2]string][]*end{}, grams: map[gram][]Message{}}
 	for _, n := range spec.Nodes {
-		for _, name := range []string{n.Name, n.IPv4, n.IPv6} {
+		names := []string{n.Name, n.IPv4, n.IPv6}
+		for _, a := range n.Attachments {
+			names = append(names, a.IPv4, a.IPv6)
+		}
+		for _, name := range names {
 			if name != "" {
 				d.nodes[name] = n.Name
 			}

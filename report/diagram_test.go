@@ -24,7 +24,8 @@ type call struct {
 
 func diagramOf(t *testing.T, calls []call) (messages []string, untracked uint64) {
 	t.Helper()
-	spec := &world.Spec{Nodes: []world.Node{{Name: "a", IPv4: "10.0.0.1", IPv6: "fd77::1"}, {Name: "b", IPv4: "10.0.0.2"}}}
+	spec := &world.Spec{Nodes: []world.Node{{Name: "a", IPv4: "10.0.0.1", IPv6: "fd77::1"}, {Name: "b", IPv4: "10.0.0.2",
+		Attachments: []world.Attachment{{IPv4: "10.0.0.2"}, {IPv4: "10.9.0.2"}}}}}
 	var b bytes.Buffer
 	sink := NewDiagramSink(&b, spec)
 	for i, c := range calls {
@@ -61,6 +62,9 @@ func TestMessagesOfATrace(t *testing.T) {
 			call{"a/0", "write", 7, 10, "", 11, "tcp"}, call{"b/0", "read", 9, 10, "", 11, "tcp"},
 			call{"b/0", "write", 9, 20, "", 12, "tcp"}, call{"a/0", "read", 7, 20, "", 12, "tcp"}),
 			[]string{"a>b tcp 10: 4-5", "b>a tcp 20: 6-7"}, 0},
+		{"over the second network of a node", []call{{"b/0", "bind", 3, 0, "0.0.0.0:80", 0, "tcp"}, {"a/0", "connect", 7, -115, "10.9.0.2:80", 1, "tcp"},
+			{"b/0", "accept4", 3, 9, "10.0.0.1:32768", 2, "tcp"}, {"a/0", "write", 7, 10, "", 11, "tcp"}, {"b/0", "read", 9, 10, "", 11, "tcp"}},
+			[]string{"a>b tcp 10: 4-5"}, 0},
 		{"reads that split and join writes", append(connect[:3:3],
 			call{"a/0", "write", 7, 10, "", 11, "tcp"}, call{"a/0", "writev", 7, 5, "", 12, "tcp"},
 			call{"b/0", "read", 9, 4, "", 13, "tcp"}, call{"b/0", "read", 9, 11, "", 14, "tcp"}),

@@ -112,6 +112,7 @@ func TestConnectAcrossNetworks(t *testing.T) {
 			t.Errorf("%s to %s: %s, want %s", from, to, got, want)
 		}
 	}
+	w.roundTrip()
 	try("client", "", "10.1.0.3:80", "connected")
 	try("proxy", "", "10.2.1.2:80", "connected")
 	try("web-1", "", "10.3.0.4:80", "connected")
