@@ -86,12 +86,30 @@ func Judgement(s explore.Status, runs uint64) string {
 	case s.Unrepeatable:
 		return "NOT REPRODUCIBLE: a run cannot be made again; see above"
 	case len(s.Unknown) > 0:
-		return "UNKNOWN: " + strings.Join(s.Unknown, "\n         ")
+		return "UNKNOWN: " + strings.Join(together(s.Unknown), "\n         ")
 	}
 	if runs == 1 {
 		return "all properties hold"
 	}
 	return fmt.Sprintf("all properties hold over %d runs", runs)
+}
+
+// together says reasons that several properties have once: those written "name: reason".
+func together(unknown []string) []string {
+	var list []string
+	at := map[string]int{}
+	for _, u := range unknown {
+		_, reason, ok := strings.Cut(u, ": ")
+		if i, same := at[reason]; ok && same {
+			list[i] = strings.TrimSuffix(list[i], ": "+reason) + ", " + u
+			continue
+		}
+		if ok {
+			at[reason] = len(list)
+		}
+		list = append(list, u)
+	}
+	return list
 }
 
 func operations(b *strings.Builder, o explore.Operations, virtualNs, wallNs int64) {
@@ -193,8 +211,12 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 			fmt.Fprintf(&b, "    %d/%d/%d %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
 		}
 	}
-	for _, v := range s.Verdicts {
-		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), because(v))
+	for i, v := range s.Verdicts {
+		why := because(v)
+		if i > 0 && v.Reason != "" && v.Reason == s.Verdicts[i-1].Reason {
+			why = ": as above"
+		}
+		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), why)
 	}
 	logCounts(&b, s.LogCounts)
 	Refused(&b, s.Refused)
