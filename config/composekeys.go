@@ -70,9 +70,9 @@ var deploy = of(
 	field{name: "mode", shape: oneOf("replicated", "global", "replicated-job", "global-job"), says: "`global` is one node."},
 	field{name: "resources", shape: of(
 		field{name: "limits", shape: of(
-			field{name: "cpus", shape: aText, says: "As `cpus`."},
-			field{name: "memory", shape: aText, says: "As `mem_limit`."},
-			field{name: "pids", shape: aText, says: "As `pids_limit`."},
+			field{name: "cpus", shape: cpuShare, says: "As `cpus`."},
+			field{name: "memory", shape: memoryLimit, says: "As `mem_limit`."},
+			field{name: "pids", shape: taskLimit, says: "As `pids_limit`."},
 		), says: "What the node may use."},
 		field{name: "reservations", shape: anyShape, idle: "nodes do not compete"},
 	), says: "Limits."},

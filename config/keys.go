@@ -93,6 +93,19 @@ var simulation = of(
 	), says: "Bounds of a run, so that it never hangs. Where a run ends by one, it is `unknown`."},
 )
 
+// Limits of a node that are written as keys of a service and under deploy. Docker takes none of memory below 6 MiB.
+var (
+	cpuShare    = shape{kind: number, max: 1e6}
+	memoryLimit = shape{kind: size, min: 6 << 20}
+	taskLimit   = shape{kind: whole, min: -1}
+)
+
+// ulimit is one limit of a node.
+var ulimit = anyOf(shape{kind: whole, min: -1}, of(
+	field{name: "soft", shape: shape{kind: whole, min: -1}, says: "What is in force."},
+	field{name: "hard", shape: shape{kind: whole, min: -1}, says: "What a process may raise it to."},
+))
+
 var service = shape{kind: section, open: true, fields: []field{
 	{name: "command", shape: command, says: "The program and its arguments. Text is split into words, without a shell. Paths start at `working_dir`."},
 	{name: "entrypoint", shape: command, says: "Words before those of `command`."},
@@ -125,12 +138,19 @@ var service = shape{kind: section, open: true, fields: []field{
 		field{name: "target", shape: aText, says: "The path in the node."},
 		field{name: "read_only", shape: aFlag, says: "Refuse writes.", def: "false"},
 		field{name: "bind", shape: anyShape, idle: "writes to a bind mount stay in the world"},
-		field{name: "volume", shape: anyShape, idle: "volumes are empty at start"},
-		field{name: "tmpfs", shape: anyShape, idle: "a tmpfs has no size of its own"},
+		field{name: "volume", shape: of(
+			field{name: "nocopy", shape: aFlag, says: "It begins empty, and not with what the image has there.", def: "false"},
+			field{name: "subpath", shape: aText, refused: "give the folder a volume of its own"},
+			field{name: "labels", shape: anyShape, idle: forPeople},
+		), says: "More about a volume."},
+		field{name: "tmpfs", shape: of(
+			field{name: "size", shape: shape{kind: size, min: 1}, says: "Its size.", def: "no bound"},
+			field{name: "mode", shape: aText, says: "The permissions of its root, as 0o1770.", def: "0o1777"},
+		), says: "More about a tmpfs."},
 		field{name: "image", shape: anyShape, refused: "copy what is needed of that image into a volume, or into the node's own image"},
 		field{name: "consistency", shape: aText, idle: "all mounts are consistent"},
 	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Writes to a bind mount stay in the world; named volumes are empty at start."},
-	{name: "tmpfs", shape: textOrAll, says: "Paths of empty folders that a power loss empties again."},
+	{name: "tmpfs", shape: textOrAll, says: "Paths of empty folders that a power loss empties again, with options: `/tmp:size=64m,mode=1770,uid=1000`."},
 	{name: "depends_on", shape: anyOf(texts, namedWith(of(
 		field{name: "condition", shape: oneOf("service_started", "service_healthy", "service_completed_successfully"), says: "How far the other node must be.", def: "service_started"},
 		field{name: "required", shape: aFlag, says: "Whether the other node must exist.", def: "true"},
@@ -177,12 +197,12 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "cgroup_parent", shape: anyShape, idle: noCgroup},
 	{name: "cpu_count", shape: anyShape, idle: oneCPU},
 	{name: "cpu_percent", shape: anyShape, idle: oneCPU},
-	{name: "cpu_period", shape: anyShape, idle: oneCPU},
-	{name: "cpu_quota", shape: anyShape, idle: oneCPU},
+	{name: "cpu_period", shape: shape{kind: whole, min: 1000, max: 1e6}, says: "Microseconds.", def: "100000"},
+	{name: "cpu_quota", shape: shape{kind: whole, min: -1}, says: "Its share of a CPU as microseconds of each `cpu_period`; without effect beside `cpus`. -1 is all of it."},
 	{name: "cpu_rt_period", shape: anyShape, idle: oneCPU},
 	{name: "cpu_rt_runtime", shape: anyShape, idle: oneCPU},
 	{name: "cpu_shares", shape: anyShape, idle: oneCPU},
-	{name: "cpus", shape: anyShape, idle: oneCPU},
+	{name: "cpus", shape: cpuShare, says: "Its share of a CPU: below 1, a system call costs 1/share as much virtual time. From 1 on it is one CPU, as without the key.", def: "1"},
 	{name: "cpuset", shape: anyShape, idle: oneCPU},
 	{name: "deploy", shape: deploy, says: "The parts of it that Compose honours without a swarm."},
 	{name: "develop", shape: anyShape, idle: "nothing is watched"},
@@ -191,7 +211,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "dns_search", shape: textOrAll, says: "Domains to try behind names that do not resolve."},
 	{name: "domainname", shape: aText, says: "The node's domain, behind its own name in its /etc/hosts."},
 	{name: "expose", shape: anyShape, idle: "nodes reach each other on all ports"},
-	{name: "group_add", shape: anyShape, idle: noPrivileges},
+	{name: "group_add", shape: texts, says: "Further groups of its user, by name or number."},
 	{name: "init", shape: aFlag, says: "Of a node with an image: a small init is process 1, which reaps and passes signals on, and not the program itself.", def: "false"},
 	{name: "ipc", shape: anyShape, idle: "nodes share nothing"},
 	{name: "isolation", shape: anyShape, idle: "nodes share nothing"},
@@ -199,7 +219,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "label_file", shape: anyShape, idle: forPeople},
 	{name: "logging", shape: anyShape, idle: "all output is collected"},
 	{name: "mac_address", shape: aText, says: "The Ethernet address of the node's first interface.", def: "02:42 and the IPv4 address"},
-	{name: "mem_limit", shape: shape{kind: size, min: 6 << 20}, says: "What its processes may have of memory, together: what they have touched of their own, what they share, and files in memory. Beyond it its kernel kills the largest, by SIGKILL.", def: "no bound"},
+	{name: "mem_limit", shape: memoryLimit, says: "What its processes may have of memory, together: what they have touched of their own, what they share, and files in memory. Beyond it its kernel kills the largest, by SIGKILL.", def: "no bound"},
 	{name: "mem_reservation", shape: anyShape, idle: "a node takes no memory from another, and so needs none reserved"},
 	{name: "mem_swappiness", shape: anyShape, idle: noSwap},
 	{name: "memswap_limit", shape: anyShape, idle: noSwap},
@@ -207,20 +227,20 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "oom_kill_disable", shape: anyShape, idle: "control groups of version 2 know no such thing"},
 	{name: "oom_score_adj", shape: shape{kind: whole, min: -1000, max: 1000}, says: "How much sooner its processes are killed than others where memory is out; -1000: never.", def: "0"},
 	{name: "pid", shape: anyShape, idle: "nodes share nothing"},
-	{name: "pids_limit", shape: anyShape, idle: noCgroup},
+	{name: "pids_limit", shape: taskLimit, says: "How many processes and threads it may have at once; beyond it they get EAGAIN. 0 or -1 is no bound.", def: "no bound"},
 	{name: "platform", shape: anyShape, idle: "programs run on this machine's own platform"},
 	{name: "privileged", shape: anyShape, idle: noPrivileges},
 	{name: "pull_refresh_after", shape: anyShape, idle: "an image is pulled once; `bloodhound image pull` asks again"},
 	{name: "pull_policy", shape: oneOf("missing", "if_not_present", "always", "never", "build", "daily", "weekly"), says: "`always` asks for the image each time, `never` takes it from the store alone, all others pull it if the store does not have it."},
-	{name: "read_only", shape: anyShape, idle: "writes never leave the world"},
+	{name: "read_only", shape: aFlag, says: "Its root is read-only (EROFS); volumes and folders in memory are not.", def: "false"},
 	{name: "runtime", shape: anyShape, idle: "there is no container runtime"},
 	{name: "security_opt", shape: anyShape, idle: noPrivileges},
-	{name: "shm_size", shape: anyShape, idle: noCgroup},
+	{name: "shm_size", shape: shape{kind: size, min: 1}, says: "The size of /dev/shm.", def: "no bound"},
 	{name: "stdin_open", shape: anyShape, idle: "standard input is empty"},
 	{name: "storage_opt", shape: anyShape, idle: "the disk is the engine's"},
 	{name: "sysctls", shape: anyShape, idle: "the kernel is the engine's"},
 	{name: "tty", shape: anyShape, idle: "output goes to the engine, not to a terminal"},
-	{name: "ulimits", shape: anyShape, idle: "the limits are the engine's"},
+	{name: "ulimits", shape: shape{kind: dictionary, item: &ulimit}, says: "Limits of getrlimit(2) that its processes begin with, by Docker's names: nofile, nproc, core, memlock, stack, fsize and others. -1 is no bound."},
 	{name: "userns_mode", shape: anyShape, idle: noPrivileges},
 	{name: "umask", shape: anyShape, idle: "Docker's own is 0022, and so is the engine's"},
 	{name: "use_api_socket", shape: anyShape, refused: "a world has no container engine; make what talks to one a node, or take it away"},

@@ -406,11 +406,10 @@ func (l *loader) volumes(d *declared) {
 	}
 	t := d.value.get("tmpfs")
 	for _, p := range t.words() {
-		target, options, has := strings.Cut(p, ":")
-		if has {
-			l.idle(t.position, d.key+".tmpfs", "the options "+options+": a tmpfs has no size or owner of its own")
-		}
-		l.mount(d, t.position, d.key+".tmpfs", world.Volume{Kind: world.Tmpfs, Target: target})
+		target, options, _ := strings.Cut(p, ":")
+		v := world.Volume{Kind: world.Tmpfs, Target: target}
+		l.tmpfsOptions(t.position, d.key+".tmpfs", options, &v)
+		l.mount(d, t.position, d.key+".tmpfs", v)
 	}
 	l.mountFiles(d, "configs", "/")
 	l.mountFiles(d, "secrets", "/run/secrets")
@@ -486,7 +485,9 @@ func (l *loader) shortVolume(d *declared, item *node, key string) (world.Volume,
 			case "ro":
 				v.ReadOnly = true
 			case "rw", "":
-			case "z", "Z", "nocopy", "cached", "delegated", "consistent", "private", "rprivate", "shared", "rshared", "slave", "rslave":
+			case "nocopy":
+				v.NoCopy = true
+			case "z", "Z", "cached", "delegated", "consistent", "private", "rprivate", "shared", "rshared", "slave", "rslave":
 				l.idle(item.position, key, "the mode "+mode+": mounts are private to a node and empty or read from the project")
 			default:
 				l.fail(item.position, "modes are ro and rw", "%s: mode %q is not known", key, mode)
@@ -531,6 +532,20 @@ func (l *loader) longVolume(d *declared, item *node, key string) (world.Volume, 
 		v.Source = l.under(item.file.dir, v.Source)
 	case v.Kind == world.Named && v.Source == "":
 		v.Source = d.name + ":" + v.Target
+	}
+	v.NoCopy = valueOr(item.get("volume").get("nocopy"), false)
+	tmpfs := item.get("tmpfs")
+	v.SizeBytes = valueOr(tmpfs.get("size"), int64(0))
+	if mode := tmpfs.get("mode"); mode != nil {
+		ok := false
+		if v.Mode, ok = permissions(mode.text); !ok {
+			l.fail(mode.position, "write 0o1770, say", "%s.tmpfs.mode: %q is no mode", key, shorten(mode.text))
+		}
+	}
+	for _, of := range []world.VolumeKind{world.Named, world.Tmpfs} {
+		if e := item.entry(string(of)); e != nil && v.Kind != of {
+			l.idle(e.key.position, key+"."+string(of), "the mount is of another type")
+		}
 	}
 	return v, true
 }

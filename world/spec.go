@@ -102,6 +102,8 @@ type Node struct {
 	Clock       Clock        `json:"clock"`
 	Bounds      Bounds       `json:"bounds,omitzero"`
 	Init        Init         `json:"init,omitempty"`
+	ReadOnly    bool         `json:"read_only,omitempty"` // nothing but volumes and folders in memory can be written
+	Groups      []string     `json:"groups,omitempty"`    // further groups of User, by name or number
 }
 
 // Init says what process 1 of a node is.
@@ -123,7 +125,28 @@ type Bounds struct {
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	// OOMScoreAdj is what its processes begin with (proc_pid_oom_score_adj(5)).
 	OOMScoreAdj int `json:"oom_score_adj,omitempty"`
+	// Tasks is how many processes and threads it may have at once; beyond it programs get EAGAIN.
+	Tasks int `json:"tasks,omitempty"`
+	// CPUPPM is its share of a CPU, in parts per million: virtual time for a call grows as it shrinks.
+	CPUPPM int64 `json:"cpu_ppm,omitempty"`
+	// ShmBytes is the size of /dev/shm.
+	ShmBytes int64 `json:"shm_bytes,omitempty"`
+	// Rlimits are what its processes begin with.
+	Rlimits []Rlimit `json:"rlimits,omitempty"`
 }
+
+// Rlimit is a limit of getrlimit(2), by the name that Docker has for it, such as nofile. Unlimited is no bound.
+type Rlimit struct {
+	Name string `json:"name"`
+	Soft uint64 `json:"soft"`
+	Hard uint64 `json:"hard"`
+}
+
+// Unlimited is RLIM_INFINITY.
+const Unlimited = ^uint64(0)
+
+// RlimitNames are the limits of getrlimit(2) that can be set, in the order of their numbers on Linux.
+var RlimitNames = []string{"cpu", "fsize", "data", "stack", "core", "rss", "nproc", "nofile", "memlock", "as", "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime"}
 
 // Network is a network of a world. Packets pass between nodes that share one.
 type Network struct {
@@ -195,6 +218,10 @@ type Volume struct {
 	Mode uint32 `json:"mode,omitempty"`
 	UID  int    `json:"uid,omitempty"`
 	GID  int    `json:"gid,omitempty"`
+	// SizeBytes bounds a Tmpfs; 0 does not.
+	SizeBytes int64 `json:"size_bytes,omitempty"`
+	// NoCopy has a Named one begin empty, also where an image has something.
+	NoCopy bool `json:"no_copy,omitempty"`
 }
 
 // Condition of a dependency, with Compose's words.

@@ -146,3 +146,58 @@ echo pid $p parent $PPID uid $(id -u) groups $(id -G)
 		})
 	}
 }
+
+// Limits of a container are what its programs run into.
+func TestContainerLimits(t *testing.T) {
+	got := inShell(t, func(n *world.Node) {
+		n.ReadOnly, n.Groups, n.User = true, []string{"mail", "4242"}, "daemon"
+		n.Bounds = world.Bounds{Tasks: 6, ShmBytes: 1 << 20, CPUPPM: 500_000, Rlimits: []world.Rlimit{{Name: "nofile", Soft: 20, Hard: 22}, {Name: "core", Soft: 0, Hard: world.Unlimited}}}
+		n.Volumes = append(n.Volumes,
+			world.Volume{Kind: world.Tmpfs, Target: "/srv/t", SizeBytes: 64 << 10, Mode: 0o1750, UID: 1, GID: 2},
+			world.Volume{Kind: world.Named, Source: "v", Target: "/srv/v"})
+	}, `exec 2>&1; cd /srv
+id -G; stat -c '%a %u %g' t; ulimit -n; ulimit -Hn; grep 'open files' /proc/self/limits
+touch /new; mkdir /opt/x; touch /tmp/yes t/yes && echo written
+head -c 70000 /dev/zero >t/big; stat -c %s t/big; rm t/big; head -c 60000 /dev/zero >t/big && echo fits
+head -c 1100000 /dev/zero >/dev/shm/big; stat -f -c %b /dev/shm
+/usr/bin/python3 -c "import os
+try:
+    while True: last = os.open('/', 0)
+except OSError as e: print(last, e.strerror)"
+cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/cpu.max
+/usr/bin/python3 -c "import os, time
+try:
+    for i in range(9): os.fork() or (time.sleep(1), os._exit(0))
+except OSError as e: print(i, e.strerror)"; true`)
+	printed(t, got, `1 8 4242
+1750 1 2
+20
+22
+Max open files            20                   22                   files     
+touch: cannot touch '/new': Read-only file system
+mkdir: cannot create directory '/opt/x': Read-only file system
+written
+head: error writing 'standard output': No space left on device
+65536
+fits
+head: error writing 'standard output': No space left on device
+256
+19 Too many open files
+6
+50000 100000
+4 Resource temporarily unavailable
+`)
+}
+
+// A share of a CPU makes system calls take longer in virtual time.
+func TestShareOfCPU(t *testing.T) {
+	spent := func(ppm int64) int64 {
+		spec := aloneSpec("/bin/sh", "-c", "i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo $i >/dev/null; done")
+		spec.Nodes[0].Bounds.CPUPPM, spec.Nodes[0].Volumes, spec.Nodes[0].WorkingDir = ppm, nil, "/"
+		_, out := run(t, spec, 1)
+		return out.VirtualNs
+	}
+	if whole, half := spent(0), spent(500_000); half < whole*3/2 || half > 2*whole {
+		t.Errorf("%d ns with a whole CPU, %d ns with half of one", whole, half)
+	}
+}

@@ -95,7 +95,7 @@ func (x *inspection) node() error {
 	if err != nil {
 		return err
 	}
-	if x.cred, err = x.credentials(0, x.n.User); err != nil {
+	if x.cred, err = x.credentials(0, x.n); err != nil {
 		x.found(engine.PartUser, "", "name one that is there, or write numbers, such as 1000:1000", "%v", err)
 		return nil
 	}

@@ -147,7 +147,7 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 	j.StartNs, j.Phase = w.kernel.Now, d.Phase
 	d.Jobs = append(d.Jobs, j)
 	tag := int64(len(d.Jobs))
-	cred, err := w.credentials(kernel.NodeID(j.Node), n.User)
+	cred, err := w.credentials(kernel.NodeID(j.Node), n)
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", n.Name, err)
 	}
@@ -156,7 +156,7 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 		dir = "/"
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
-		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe, OOMAdj: n.Bounds.OOMScoreAdj, Main: j.Kind == jobMain}
+		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe, OOMAdj: n.Bounds.OOMScoreAdj, Main: j.Kind == jobMain, Rlimits: n.Bounds.Rlimits}
 	if j.Kind == jobProbe || j.Kind == jobHealth || j.Kind == jobRole {
 		l.MostOutput = maxCheckOutput
 	}

@@ -174,7 +174,7 @@ func (w *World) addNode(n *world.Node) error {
 	node := &kernel.Node{
 		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, DomainName: n.DomainName, Driver: n.Role != world.Server,
 		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
-		Init:   n.Init,
+		Init: n.Init, Tasks: n.Bounds.Tasks, CPUPPM: n.Bounds.CPUPPM,
 		Memory: kernel.Memory{LimitBytes: n.Bounds.MemoryBytes},
 	}
 	*kit.Time = host.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}

@@ -48,20 +48,21 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		return len(layers) - 1
 	}
 	c.Contained = lower.Tree != nil
+	c.ReadOnly, c.ShmBytes = n.ReadOnly, n.Bounds.ShmBytes
 	c.Undated = []string{w.spec.Dir, w.options.Self}
 	if lower.Path == "/" && w.needed() {
 		c.Volumes = append(c.Volumes, fs.Volume{Target: w.spec.Dir, Layer: under(host.Layer{Path: w.spec.Dir})})
 	}
 	for _, v := range n.Volumes {
 		m := fs.Volume{Target: v.Target, Layer: fs.NoLayer, ReadOnly: v.ReadOnly || v.Kind == world.File, Tmpfs: v.Kind == world.Tmpfs,
-			File: v.Kind == world.File, Content: v.Content, Mode: v.Mode, UID: v.UID, GID: v.GID}
+			File: v.Kind == world.File, Content: v.Content, Mode: v.Mode, UID: v.UID, GID: v.GID, SizeBytes: v.SizeBytes}
 		switch v.Kind {
 		case world.Bind:
 			m.Layer = under(host.Layer{Path: v.Source})
 			c.Undated = append(c.Undated, v.Source)
 		case world.Named: // it begins with what the image has there
 			below := strings.Trim(v.Target, "/")
-			if lower.Tree == nil || lower.Tree.Lookup(below) == nil || lower.Tree.Lookup(below).Kind != image.Folder {
+			if v.NoCopy || lower.Tree == nil || lower.Tree.Lookup(below) == nil || lower.Tree.Lookup(below).Kind != image.Folder {
 				break
 			}
 			m.Layer = under(host.Layer{Path: lower.Path + "/" + below, Tree: lower.Tree, Below: below, File: lower.File})
@@ -128,12 +129,20 @@ func machineID(name string) string {
 	return hex.EncodeToString(sum[:16]) + "\n"
 }
 
-// credentials finds the user that a node's programs run as.
-func (w *World) credentials(id kernel.NodeID, user string) (kernel.Cred, error) {
-	if user == "" {
-		return kernel.Cred{}, nil
+// credentials finds the user that a node's programs run as, and its groups.
+func (w *World) credentials(id kernel.NodeID, n *world.Node) (kernel.Cred, error) {
+	var cred kernel.Cred
+	groups := ""
+	if n.User != "" || len(n.Groups) > 0 {
+		groups = w.readFile(id, "/etc/group")
 	}
-	return kernel.ParseCred(user, w.readFile(id, "/etc/passwd"), w.readFile(id, "/etc/group"))
+	if n.User != "" {
+		var err error
+		if cred, err = kernel.ParseCred(n.User, w.readFile(id, "/etc/passwd"), groups); err != nil {
+			return cred, err
+		}
+	}
+	return cred, cred.Join(n.Groups, groups)
 }
 
 // readFile reads a small file of a node's tree; a missing one is empty.

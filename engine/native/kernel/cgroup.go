@@ -13,7 +13,7 @@ import (
 const cgroupRoot = "/sys/fs/cgroup"
 
 // bounded tells whether a node has a control group that bounds it.
-func (n *Node) bounded() bool { return n.Memory.LimitBytes > 0 }
+func (n *Node) bounded() bool { return n.Memory.LimitBytes > 0 || n.Tasks > 0 || n.CPUPPM > 0 }
 
 // synthCgroup are the files by which programs learn how their node is bounded (cgroup-v2.rst of the kernel).
 func (k *Kernel) synthCgroup(n *Node, path string) (synthNode, bool) {
@@ -32,7 +32,7 @@ func (k *Kernel) synthCgroup(n *Node, path string) (synthNode, bool) {
 		"cgroup.controllers":  func() string { return "cpuset cpu memory pids\n" },
 		"cgroup.procs":        func() string { return k.cgroupProcs(n) },
 		"cgroup.type":         func() string { return "domain\n" },
-		"cpu.max":             func() string { return "max 100000\n" },
+		"cpu.max":             func() string { return cpuMax(n) },
 		"memory.max":          func() string { return bound(n.Memory.LimitBytes) },
 		"memory.high":         func() string { return bound(0) },
 		"memory.low":          func() string { return "0\n" },
@@ -44,7 +44,7 @@ func (k *Kernel) synthCgroup(n *Node, path string) (synthNode, bool) {
 			kills := decimal(int64(n.Memory.Kills))
 			return "low 0\nhigh 0\nmax " + kills + "oom " + kills + "oom_kill " + kills + "oom_group_kill 0\n"
 		},
-		"pids.max":     func() string { return bound(0) },
+		"pids.max":     func() string { return bound(int64(n.Tasks)) },
 		"pids.current": func() string { return decimal(int64(k.threadsOf(n))) },
 	}
 	if name == "" {
@@ -52,6 +52,15 @@ func (k *Kernel) synthCgroup(n *Node, path string) (synthNode, bool) {
 	}
 	content, ok := files[name[1:]]
 	return synthNode{kind: synthFile, mode: 0o444, content: content}, ok
+}
+
+// cpuMax is a share of a CPU, as microseconds of each 100 ms.
+func cpuMax(n *Node) string {
+	const periodUs = 100_000
+	if n.CPUPPM == 0 {
+		return "max 100000\n"
+	}
+	return itoa(int(max(n.CPUPPM*periodUs/1_000_000, 1))) + " 100000\n"
 }
 
 // bound writes a limit as control groups do; 0 is none.

@@ -834,6 +834,26 @@ func ParseCred(user, passwd, group string) (Cred, error) {
 	return c, nil
 }
 
+// Join adds groups of the node's /etc/group, by name or number.
+func (c *Cred) Join(groups []string, group string) error {
+	for _, name := range groups {
+		gid, err := strconv.Atoi(name)
+		for line := range strings.Lines(group) {
+			if f := strings.Split(strings.TrimSpace(line), ":"); len(f) >= 3 && f[0] == name {
+				gid, err = strconv.Atoi(f[2])
+				break
+			}
+		}
+		if err != nil {
+			return &UserError{name, "no such group in the node's /etc/group"}
+		}
+		if !slices.Contains(c.Groups, gid) {
+			c.Groups = append(c.Groups, gid)
+		}
+	}
+	return nil
+}
+
 // UserError says that a node's user does not exist.
 type UserError struct{ User, What string }
 

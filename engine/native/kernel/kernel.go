@@ -146,7 +146,7 @@ func (k *Kernel) spun(t *Thread, how string) {
 
 // enter begins the call at which t has stopped.
 func (k *Kernel) enter(t *Thread, s *host.Stop) {
-	k.Now += k.Cost.CallNs
+	k.Now += k.callNs(t)
 	t.Calls++
 	t.SpinBreaks = 0
 	t.InCall = true
@@ -167,6 +167,14 @@ func (k *Kernel) enter(t *Thread, s *host.Stop) {
 	}
 	k.attempt(t)
 	k.account(t)
+}
+
+// callNs is what a call costs: the more, the smaller the node's share of a CPU is.
+func (k *Kernel) callNs(t *Thread) int64 {
+	if share := k.node(t).CPUPPM; share > 0 {
+		return k.Cost.CallNs * 1_000_000 / share
+	}
+	return k.Cost.CallNs
 }
 
 // retry tries a call again whose wait is over. It reports whether the thread may go on in user space.

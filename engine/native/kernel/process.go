@@ -51,6 +51,7 @@ type Launch struct {
 	SlackNs int64 // its timer slack; 0 is Linux' default
 	OOMAdj  int
 	Main    bool // the node's main process
+	Rlimits []world.Rlimit
 }
 
 // Start starts a program. The errno is what execve answered.
@@ -69,6 +70,11 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 	}
 	t.Proc = p.ID
 	defaultLimits(p)
+	for _, l := range l.Rlimits {
+		if which := slices.Index(world.RlimitNames, l.Name); which >= 0 {
+			p.Limits[which] = [2]uint64{l.Soft, l.Hard}
+		}
+	}
 	table := &Table{ID: k.id("table"), Refs: 1}
 	k.Tables[table.ID] = table
 	p.Table = table.ID
@@ -462,6 +468,9 @@ func (k *Kernel) clone(t *Thread, c cloneArgs) Result {
 		return fail(unix.EINVAL)
 	case len(k.Threads) >= k.maxThreads():
 		return k.refuse(t, "clone(beyond simulation.limits.threads)", unix.EAGAIN)
+	}
+	if most := k.node(t).Tasks; most > 0 && k.threadsOf(k.node(t)) >= most {
+		return fail(unix.EAGAIN)
 	}
 	if f&unix.CLONE_THREAD == 0 && uint64(k.countProcs(t)) >= k.proc(t).Limits[unix.RLIMIT_NPROC][0] {
 		return fail(unix.EAGAIN)

@@ -186,5 +186,9 @@ const weightUnit = 1 << 20
 func (k *Kernel) memoryCurrent(n *Node) int64 {
 	tenants := k.tenants(n)
 	total := k.measure(n, tenants, make([]int64, len(tenants)))
-	return min((total+weightUnit-1)/weightUnit*weightUnit, n.Memory.LimitBytes)
+	current := (total + weightUnit - 1) / weightUnit * weightUnit
+	if limit := n.Memory.LimitBytes; limit > 0 {
+		return min(current, limit)
+	}
+	return current
 }
