@@ -103,8 +103,10 @@ type client struct {
 	label   string
 	retired int
 	broker  int // which one it asks
-	random  *rand.Rand
-	http    http.Client
+	// operations so far, with those that are left out
+	operations int
+	random     *rand.Rand
+	http       http.Client
 }
 
 func (d *driver) client(label string, number int) *client {
@@ -114,19 +116,32 @@ func (d *driver) client(label string, number int) *client {
 		http: http.Client{Transport: &http.Transport{}}}
 }
 
+// leavesOut tells whether the next operation is to be left out, and counts it then.
+func (c *client) leavesOut() bool {
+	k := c.operations
+	out := slices.ContainsFunc(c.skip, func(s skip) bool { return s.Client == c.label && s.From <= k && (s.To == 0 || k < s.To) })
+	if out {
+		c.operations++
+	}
+	return out
+}
+
 func (c *client) produce() {
 	next := time.Now().Add(time.Duration(c.random.Int64N(int64(c.pace))))
 	for k := range c.messages {
 		time.Sleep(time.Until(next))
 		next = next.Add(c.pace/2 + time.Duration(c.random.Int64N(int64(c.pace))))
-		if slices.ContainsFunc(c.skip, func(s skip) bool { return s.Client == c.label && s.From <= k && (s.To == 0 || k < s.To) }) {
+		if c.leavesOut() {
 			continue
 		}
 		c.perform("publish", fmt.Sprintf("%s-%d", c.label, k), "POST", "/messages/")
 	}
 }
 
-// consume ignores what is to be left out: a message that nobody asks for is not lost.
+// rest is what a consumer does instead of an operation that is left out.
+const rest = 400 * time.Millisecond
+
+// consume leaves nothing out when the producers are done: a message that nobody asks for is not lost.
 func (c *client) consume() {
 	var deadline time.Time
 	for {
@@ -138,11 +153,21 @@ func (c *client) consume() {
 			}
 			query = "?last"
 		default:
+			if c.leavesOut() {
+				select {
+				case <-c.done:
+				case <-time.After(rest):
+				}
+				continue
+			}
 		}
 		a := c.perform("receive", "", "POST", "/receive"+query)
 		switch {
 		case a.ok && a.message != "":
 			time.Sleep(time.Duration(5+c.random.IntN(20)) * time.Millisecond)
+			if query == "" && c.leavesOut() {
+				continue // somebody gets it again
+			}
 			c.perform("ack", a.message, "DELETE", "/messages/")
 		case a.ok && query != "" && a.left == "0":
 			return
@@ -177,6 +202,7 @@ func (c *client) perform(op, key, method, path string) answer {
 	if key != "" {
 		path += key
 	}
+	c.operations++
 	broker := c.brokers[c.broker]
 	r := record{Client: fmt.Sprintf("%s.%d", c.label, c.retired), Type: "invoke", Op: op, Key: key,
 		Node: strings.Split(strings.TrimPrefix(broker, "http://"), ":")[0]}
