@@ -196,7 +196,7 @@ func (l *loader) networkMode(d *declared, mode *node) {
 // separate tells whether the world needs networks: without them, all nodes share one.
 func (l *loader) separate() bool {
 	if d := l.network(defaultNetwork); d.value != nil {
-		for _, key := range []string{"internal", "enable_ipv4", "enable_ipv6"} {
+		for _, key := range []string{"internal", "enable_ipv4", "enable_ipv6", "external"} {
 			if d.value.has(key) {
 				return true
 			}
@@ -207,9 +207,7 @@ func (l *loader) separate() bool {
 	}
 	return slices.ContainsFunc(l.nodes, func(d *declared) bool {
 		return d.offline || d.value.has("mac_address") || slices.ContainsFunc(d.nets, func(w want) bool {
-			return w.network != defaultNetwork || w.value != nil && slices.ContainsFunc(w.value.entries, func(e *entry) bool {
-				return e.name != "aliases" && e.name != "priority" && e.value.kind != null
-			})
+			return w.network != defaultNetwork || slices.ContainsFunc([]string{"ipv4_address", "ipv6_address", "mac_address", "interface_name", "gw_priority", "use_service_name_alias"}, w.value.has)
 		})
 	})
 }

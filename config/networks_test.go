@@ -112,7 +112,7 @@ bridge bridge 10.77.4.0/24 10.77.4.1   false`; got != want {
 func TestOneNetwork(t *testing.T) {
 	for _, networks := range []string{"", "networks: {default: {}}", "networks: {default: null}", "networks: {default: {driver: bridge, labels: {a: b}, ipam: {}, name: shop_default}}",
 		"networks: {other: {internal: true}}"} {
-		for _, on := range []string{"", ", networks: [default]", ", networks: {default: null}", ", networks: {default: {priority: 3}}", ", networks: {}"} {
+		for _, on := range []string{"", ", networks: [default]", ", networks: {default: null}", ", networks: {default: {priority: 3, driver_opts: {a: b}, x-own: 1}}", ", networks: {}"} {
 			dir := project(t, "compose.yaml\nservices: {a: {command: x"+on+"}, b: {command: x}}\n"+networks+"\n")
 			r := load(t, Options{Path: dir + "/compose.yaml"})
 			if got, want := shown(r), "a 10.77.0.10:\nb 10.77.0.11:\n"; got != want || r.Spec.Networks != nil {
@@ -120,7 +120,7 @@ func TestOneNetwork(t *testing.T) {
 			}
 		}
 	}
-	for _, special := range []string{"networks: {default: {internal: true}}", "networks: {default: {name: mine}}", "networks: {default: {enable_ipv6: true}}",
+	for _, special := range []string{"networks: {default: {internal: true}}", "networks: {default: {name: mine}}", "networks: {default: {external: true}}", "networks: {default: {enable_ipv6: true}}",
 		"networks: {default: {ipam: {config: [{subnet: 10.9.0.0/16}]}}}"} {
 		r := load(t, Options{Path: project(t, "compose.yaml\nservices: {a: {command: x}}\n"+special+"\n") + "/compose.yaml"})
 		if len(r.Spec.Networks) != 1 || len(r.Spec.Nodes[0].Attachments) != 1 {

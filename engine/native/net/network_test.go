@@ -162,6 +162,23 @@ func TestDatagramsAcrossNetworks(t *testing.T) {
 	send("proxy", "10.2.255.255:53", "proxy from 10.2.0.2", "web-1 from 10.2.0.2", "web-2 from 10.2.0.2")
 	send("web-1", "255.255.255.255:53", "proxy from 10.2.1.1", "web-1 from 10.2.1.1", "web-2 from 10.2.1.1")
 	send("db", "255.255.255.255:53", "web-1 from 10.3.0.4", "web-2 from 10.3.0.4", "db from 10.3.0.4")
+	// A multicast leaves by the default route, or by the interface that the socket has chosen.
+	for _, n := range all {
+		w.do1(t, "OK", "set "+n+"-u group 224.1.1.1")
+	}
+	send("proxy", "224.1.1.1:53", "proxy from 10.2.0.2", "web-1 from 10.2.0.2", "web-2 from 10.2.0.2")
+	front := IPv4(10, 1, 0, 3)
+	choose := func(value []byte) {
+		if e := w.s.SetOption(w, w.socks["proxy-u"], SOL_IP, IP_MULTICAST_IF, value); e != OK {
+			t.Error(e)
+		}
+	}
+	choose(front[12:])
+	send("proxy", "224.1.1.1:53", "client from 10.1.0.3", "proxy from 10.1.0.3")
+	choose(append(make([]byte, 8), 2, 0, 0, 0))
+	send("proxy", "224.1.1.1:53", "proxy from 10.2.0.2", "web-1 from 10.2.0.2", "web-2 from 10.2.0.2")
+	choose(append(make([]byte, 4), front[12:]...))
+	send("proxy", "224.1.1.1:53", "client from 10.1.0.3", "proxy from 10.1.0.3")
 	// The datagram that connects to nowhere tells which address is its own: a usual way to find that out.
 	w.do("socket probe client udp")
 	w.do1(t, "OK", "connect probe 8.8.8.8:53")

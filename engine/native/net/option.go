@@ -14,6 +14,8 @@ type options struct {
 	// SndTimeoutNs and RcvTimeoutNs are for the kernel to act on.
 	SndTimeoutNs, RcvTimeoutNs int64
 	Device, Congestion         string
+	// GroupIndex is the interface that multicasts leave by, if it was chosen; 0 is what routes say.
+	GroupIndex int
 	// Others are options that have no effect here but read back as they were set.
 	Others []option
 }
@@ -256,6 +258,7 @@ func (s *State) SetOption(env Env, id SockID, level, name int, value []byte) Err
 		[2]int{SOL_IPV6, IPV6_ADD_MEMBERSHIP}, [2]int{SOL_IPV6, IPV6_DROP_MEMBERSHIP}:
 		return s.setMembership(sk, level, name, value)
 	case [2]int{SOL_IP, IP_MULTICAST_IF}:
+		s.setGroupInterface(sk, value)
 		return OK
 	case [2]int{SOL_SOCKET, SO_ATTACH_FILTER}, [2]int{SOL_SOCKET, SO_DETACH_FILTER}:
 		return ENOPROTOOPT
@@ -293,6 +296,9 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 			s.armKeepalive(env, sk)
 		}
 		return OK
+	}
+	if level == SOL_IPV6 && name == IPV6_MULTICAST_IF {
+		sk.Opt.GroupIndex = v
 	}
 	if at, low, high, _ := sk.number(level, name); at != nil {
 		if v < low || v > high {
@@ -372,6 +378,30 @@ func cString(b []byte) string {
 		}
 	}
 	return string(b)
+}
+
+// setGroupInterface takes an in_addr, an ip_mreq or an ip_mreqn: see ip(7). An interface that is not there is none.
+func (s *State) setGroupInterface(sk *sock, value []byte) {
+	sk.Opt.GroupIndex = 0
+	var local []byte
+	switch {
+	case len(value) >= 12:
+		local, sk.Opt.GroupIndex = value[4:8], int(binary.LittleEndian.Uint32(value[8:]))
+	case len(value) >= 8:
+		local = value[4:8]
+	case len(value) >= 4:
+		local = value[:4]
+	default:
+		return
+	}
+	if sk.Opt.GroupIndex == 0 {
+		ip := IPv4(local[0], local[1], local[2], local[3])
+		for at, i := range s.Nodes[sk.Node].NICs {
+			if i.owns(ip) {
+				sk.Opt.GroupIndex = ethernetIndex + at
+			}
+		}
+	}
 }
 
 func (s *State) setMembership(sk *sock, level, name int, value []byte) Errno {

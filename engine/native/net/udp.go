@@ -133,7 +133,11 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		return 0, EPIPE
 	}
 	src := sk.Local
-	if src.IP.IsAny() {
+	chosen := s.groupNIC(sk, dst.IP)
+	switch {
+	case src.IP.IsAny() && chosen != nil:
+		src.IP = chosen.address(dst.IP)
+	case src.IP.IsAny():
 		src.IP = s.Nodes[sk.Node].source(dst.IP)
 	}
 	data := slices.Clone(a.Data)
@@ -142,7 +146,10 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		return 0, EACCES
 	case broadcast || dst.IP.IsMulticast():
 		network, ok := s.Nodes[sk.Node].groupNetwork(src.IP, dst.IP)
-		if !ok {
+		switch {
+		case chosen != nil:
+			network = chosen.Network
+		case !ok:
 			return 0, ENETUNREACH
 		}
 		s.udpToAll(env, sk, network, src, dst, data)
@@ -152,6 +159,15 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		s.udpTo(env, sk.Node, who, src, dst, data, false)
 	}
 	return len(data), OK
+}
+
+// groupNIC is the interface that a socket has chosen for multicasts to ip, or nil.
+func (s *State) groupNIC(sk *sock, ip IP) *nic {
+	n, at := s.Nodes[sk.Node], sk.Opt.GroupIndex-ethernetIndex
+	if !ip.IsMulticast() || at < 0 || at >= len(n.NICs) || !n.NICs[at].has(ip) {
+		return nil
+	}
+	return &n.NICs[at]
 }
 
 // udpToAll sends to every node of a network, the sender's own included unless it does not want its multicasts back.
