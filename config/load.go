@@ -230,7 +230,7 @@ func configFile(opts Options) (string, error) {
 	if len(opts.ComposeFiles) > 0 {
 		return "", nil
 	}
-	for _, name := range []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"} {
+	for _, name := range composeNames {
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
 			return "", fmt.Errorf("no bloodhound.yaml in %s; `--compose %s` reads the Compose file that is there, `bloodhound init` writes a bloodhound.yaml",
 				path, filepath.Join(path, name))

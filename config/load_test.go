@@ -72,7 +72,8 @@ func TestErrors(t *testing.T) {
 
 func TestScaffold(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "bloodhound.yaml"), Scaffold, 0o666); err != nil {
+	text, _ := Scaffold(dir)
+	if err := os.WriteFile(filepath.Join(dir, "bloodhound.yaml"), text, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Load(Options{Path: dir, Env: noEnv})

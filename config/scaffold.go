@@ -1,8 +1,56 @@
 package config
 
-import _ "embed"
+import (
+	_ "embed"
+	"path/filepath"
+	"strings"
 
-// Scaffold is the bloodhound.yaml that `bloodhound init` writes.
-//
+	"go.yaml.in/yaml/v3"
+)
+
 //go:embed scaffold.yaml
-var Scaffold []byte
+var scaffold string
+
+// composeNames are the names of Compose files, in the order in which a folder is searched.
+var composeNames = []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"}
+
+// Scaffold is the bloodhound.yaml that `bloodhound init` writes into a folder. Where there is a Compose file, which is returned
+// too, its services are the nodes.
+func Scaffold(dir string) (text []byte, compose string) {
+	for _, name := range composeNames {
+		content, err := readBounded(filepath.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		before, rest, _ := strings.Cut(scaffold, "# The programs, in Compose's own keys.")
+		_, after, _ := strings.Cut(rest, "\n\n")
+		after = strings.Replace(after, "[http://n1:8080, http://n2:8080, http://n3:8080]", frontOf(content)+"   # what answers first", 1)
+		after = strings.Replace(after, "http://n1:8080/", frontOf(content)+"/", 1)
+		return []byte(before + "# The services of this file are the nodes. docs/compose.md has what is different in a world.\ncompose: " + name + "\n\n" + after), name
+	}
+	return []byte(scaffold), ""
+}
+
+// frontOf guesses where a Compose file's cluster is reached from outside: at the first port that is published, or else at the
+// first service.
+func frontOf(content []byte) string {
+	var f struct {
+		Services yaml.Node `yaml:"services"`
+	}
+	if yaml.Unmarshal(content, &f) != nil || f.Services.Kind != yaml.MappingNode || len(f.Services.Content) < 2 {
+		return "http://SERVICE:80"
+	}
+	for i := 0; i+1 < len(f.Services.Content); i += 2 {
+		var s struct {
+			Ports []yaml.Node `yaml:"ports"`
+		}
+		if f.Services.Content[i+1].Decode(&s) != nil || len(s.Ports) == 0 {
+			continue
+		}
+		parts := strings.Split(s.Ports[0].Value, ":")
+		if port, _, _ := strings.Cut(parts[len(parts)-1], "/"); s.Ports[0].Kind == yaml.ScalarNode && port != "" && !strings.ContainsAny(port, "-$}") {
+			return "http://" + f.Services.Content[i].Value + ":" + port
+		}
+	}
+	return "http://" + f.Services.Content[0].Value + ":80"
+}

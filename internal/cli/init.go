@@ -31,8 +31,13 @@ func (a *app) initVerb() *cobra.Command {
 			} else if !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
-			if err := report.WriteFile(path, config.Scaffold); err != nil {
+			text, compose := config.Scaffold(dir)
+			if err := report.WriteFile(path, text); err != nil {
 				return err
+			}
+			if compose != "" {
+				fmt.Fprintf(a.out, "wrote %s for the services of %s: say in it what drives them, then run `bloodhound run%s`\n", path, compose, inFolder(dir))
+				return nil
 			}
 			fmt.Fprintf(a.out, "wrote %s: put your programs into it, then run `bloodhound run%s`\n", path, inFolder(dir))
 			return nil
