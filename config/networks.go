@@ -428,22 +428,45 @@ func (l *loader) chooseSubnets(used []*netDecl) {
 			all = append(all, owned{f.subnet, n.name})
 		}
 	}
+	free := freeSubnets()
 	for _, n := range used {
 		for _, f := range []*family{&n.v4, &n.v6} {
-			for i := 0; f.on && !f.given && !f.subnet.IsValid(); i++ {
-				p := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(77 + i>>8), byte(i), 0}), 24)
-				if f == &n.v6 {
-					p = netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x77, 6: byte(i >> 8), 7: byte(i)}), 64)
-				}
-				if other(p) == "" {
-					f.subnet, f.pool = p, p
-					all = append(all, owned{p, n.name})
-					f.reserve()
-					f.gateway(n, p.Addr().Next())
-				}
+			if !f.on || f.given {
+				continue
+			}
+			at := slices.IndexFunc(free, func(p netip.Prefix) bool { return p.Addr().Is4() == (f == &n.v4) && other(p) == "" })
+			if at < 0 {
+				l.fail(n.at, "give it one, or make those of others smaller", "networks.%s: other networks leave no subnet for it", n.name)
+				continue
+			}
+			p := free[at]
+			f.subnet, f.pool = p, p
+			all = append(all, owned{p, n.name})
+			f.reserve()
+			f.gateway(n, p.Addr().Next())
+		}
+	}
+}
+
+// freeSubnets are those that networks get which ask for none, the first ones first.
+func freeSubnets() []netip.Prefix {
+	var all []netip.Prefix
+	add := func(a, from, to byte) {
+		for b := int(from); b <= int(to); b++ {
+			for c := range 256 {
+				all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte{a, byte(b), byte(c), 0}), 24))
 			}
 		}
 	}
+	add(10, 77, 80)
+	add(172, 16, 31)
+	add(192, 168, 168)
+	for a := byte(0x77); a < 0x7a; a++ {
+		for i := range 256 {
+			all = append(all, netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 1: a, 7: byte(i)}), 64))
+		}
+	}
+	return all
 }
 
 // fixedAddress reads an address that a node asks for.

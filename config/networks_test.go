@@ -114,7 +114,7 @@ func TestOneNetwork(t *testing.T) {
 		"networks: {other: {internal: true}}"} {
 		for _, on := range []string{"", ", networks: [default]", ", networks: {default: null}", ", networks: {default: {priority: 3, driver_opts: {a: b}, x-own: 1}}", ", networks: {}"} {
 			dir := project(t, "compose.yaml\nservices: {a: {command: x"+on+"}, b: {command: x}}\n"+networks+"\n")
-			r := load(t, Options{Path: dir + "/compose.yaml"})
+			r := load(t, Options{Path: dir + "/compose.yaml", Env: noEnv})
 			if got, want := shown(r), "a 10.77.0.10:\nb 10.77.0.11:\n"; got != want || r.Spec.Networks != nil {
 				t.Errorf("%q, %q: got\n%s\nwant\n%s", networks, on, got, want)
 			}
@@ -122,7 +122,7 @@ func TestOneNetwork(t *testing.T) {
 	}
 	for _, special := range []string{"networks: {default: {internal: true}}", "networks: {default: {name: mine}}", "networks: {default: {external: true}}", "networks: {default: {enable_ipv6: true}}",
 		"networks: {default: {ipam: {config: [{subnet: 10.9.0.0/16}]}}}"} {
-		r := load(t, Options{Path: project(t, "compose.yaml\nservices: {a: {command: x}}\n"+special+"\n") + "/compose.yaml"})
+		r := load(t, Options{Path: project(t, "compose.yaml\nservices: {a: {command: x}}\n"+special+"\n") + "/compose.yaml", Env: noEnv})
 		if len(r.Spec.Networks) != 1 || len(r.Spec.Nodes[0].Attachments) != 1 {
 			t.Errorf("%s: %+v", special, r.Spec.Networks)
 		}
@@ -159,11 +159,28 @@ func TestLinksToReplicas(t *testing.T) {
 	for networks, want := range map[string]string{"": "kv:10.77.0.11 kv:10.77.0.12", ", networks: [back]": "kv:10.77.0.3 kv:10.77.0.4"} {
 		dir := project(t, "compose.yaml\nservices: {a: {command: x, links: [\"store:kv\"]"+networks+"}, store: {command: x, scale: 2"+networks+"}}\nnetworks: {back: {}}\n")
 		var got []string
-		for _, h := range node1(t, load(t, Options{Path: dir + "/compose.yaml"}), "a").ExtraHosts {
+		for _, h := range node1(t, load(t, Options{Path: dir + "/compose.yaml", Env: noEnv}), "a").ExtraHosts {
 			got = append(got, h.Name+":"+h.IP)
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q: %v, want %s", networks, got, want)
 		}
+	}
+}
+
+// A network that asks for no subnet gets one beside those of others, however large they are.
+func TestSubnetsBesideLargeOnes(t *testing.T) {
+	file := func() string {
+		return project(t, "compose.yaml\nservices: {a: {command: x, networks: [big, small, six]}}\nnetworks:\n  small:\n  six: {enable_ipv6: true, ipam: {config: [{subnet: \"fd77::/16\"}]}}\n"+
+			"  big: {enable_ipv6: true, ipam: {config: [{subnet: 10.0.0.0/8}]}}\n") + "/compose.yaml"
+	}
+	r := load(t, Options{Path: file()})
+	if got, want := shown(r), "a 10.0.0.2: eth0=big,10.0.0.2,fd78::2 eth1=six,172.16.1.2,fd77::2 eth2=small,172.16.0.2\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	_, err := Load(Options{Path: project(t, "compose.yaml\nservices: {a: {command: x, networks: [big, b, c, small]}}\nnetworks: {small: {}, big: {ipam: {config: [{subnet: 10.0.0.0/8}]}}, "+
+		"b: {ipam: {config: [{subnet: 172.0.0.0/8}]}}, c: {ipam: {config: [{subnet: 192.0.0.0/8}]}}}\n") + "/compose.yaml", Env: noEnv})
+	if err == nil || !strings.Contains(err.Error(), "networks.small: other networks leave no subnet for it") {
+		t.Errorf("got %v", err)
 	}
 }
