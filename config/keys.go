@@ -149,7 +149,7 @@ var service = shape{kind: section, open: true, fields: []field{
 		), says: "More about a tmpfs."},
 		field{name: "image", shape: anyShape, refused: "copy what is needed of that image into a volume, or into the node's own image"},
 		field{name: "consistency", shape: aText, idle: "all mounts are consistent"},
-	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Writes to a bind mount stay in the world; named volumes are empty at start."},
+	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Writes to a bind mount stay in the node. Named volumes begin empty, or with what the image has there. Those of Compose files that several services have: what one has written is there for another that waits until it has completed; all else is a mistake, since nodes share no disk. Those of `nodes:` belong to their node."},
 	{name: "tmpfs", shape: textOrAll, says: "Paths of empty folders that a power loss empties again, with options: `/tmp:size=64m,mode=1770,uid=1000`."},
 	{name: "depends_on", shape: anyOf(texts, namedWith(of(
 		field{name: "condition", shape: oneOf("service_started", "service_healthy", "service_completed_successfully"), says: "How far the other node must be.", def: "service_started"},

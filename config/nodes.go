@@ -186,6 +186,7 @@ func (l *loader) buildNodes() {
 		}
 	}
 	l.cycles()
+	l.shareVolumes()
 }
 
 func (e *entry) isBad() bool { return e != nil && e.value.bad }

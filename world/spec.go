@@ -222,6 +222,9 @@ type Volume struct {
 	SizeBytes int64 `json:"size_bytes,omitempty"`
 	// NoCopy has a Named one begin empty, also where an image has something.
 	NoCopy bool `json:"no_copy,omitempty"`
+	// From is the node whose Named volume of this Source it begins with, as that one has left it: it has completed when this
+	// node starts.
+	From string `json:"from,omitempty"`
 }
 
 // Condition of a dependency, with Compose's words.

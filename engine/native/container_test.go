@@ -201,3 +201,34 @@ func TestShareOfCPU(t *testing.T) {
 		t.Errorf("%d ns with a whole CPU, %d ns with half of one", whole, half)
 	}
 }
+
+// What a node has left in a volume is there for another that waits until it has completed: files with their owners, modes,
+// links, attributes and holes.
+func TestVolumesAreHandedOver(t *testing.T) {
+	spec := aloneSpec("/bin/sh", "-c", `cd /a; umask 027; mkdir -p d/e; echo one >d/f; ln d/f g; ln -s d/f l; chown 5:6 d d/f; truncate -s 5000000 hole; printf end >>hole; chmod 4755 hole; mkfifo p; touch -d 2020-01-01 d/e`)
+	first := &spec.Nodes[0]
+	first.Volumes = []world.Volume{{Kind: world.Named, Source: "v", Target: "/a"}}
+	first.WorkingDir, first.Env = "/", []string{"PATH=/usr/bin:/bin"}
+	second := *first
+	second.Name, second.Hostname, second.IPv4, second.IPv6 = "n2", "n2", "10.77.0.11", "fd77::11"
+	second.Volumes = []world.Volume{{Kind: world.Named, Source: "v", Target: "/b", From: "n1", NoCopy: true}}
+	second.DependsOn = []world.Dependency{{Node: "n1", Condition: world.Completed, Required: true}}
+	second.Command = []string{"/bin/sh", "-c", `cd /b; stat -c '%n %A %u %g %h %s' . d d/f g hole p; stat -c '%n %y' d/e; readlink l; cat l; tail -c 3 hole; echo; echo two >d/f; cat g`}
+	spec.Nodes = append(spec.Nodes, second)
+	log, out := run(t, spec, 1)
+	printed(t, strings.Join(texts(log, ""), "\n")+"\n", `. drwxr-xr-x 0 0 1 4096
+d drwxr-x--- 5 6 1 4096
+d/f -rw-r----- 5 6 2 4
+g -rw-r----- 5 6 2 4
+hole -rwsr-xr-x 0 0 1 5000003
+p prw-r----- 0 0 1 0
+d/e 2020-01-01 00:00:00.000000000 +0000
+d/f
+one
+end
+two
+`)
+	if !out.Repeat.Reproducible || len(out.Crashes) > 0 {
+		t.Errorf("%+v %+v", out.Repeat, out.Crashes)
+	}
+}

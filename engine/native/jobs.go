@@ -116,6 +116,11 @@ func (w *World) dependenciesMet(n *world.Node) bool {
 func (w *World) startMain(i int) error {
 	d, n := w.director, &w.spec.Nodes[i]
 	s := &d.Nodes[i]
+	if s.Launches == 0 {
+		if err := w.inheritVolumes(i); err != nil {
+			return err
+		}
+	}
 	p, err := w.launch(job{Kind: jobMain, Node: i, Deadline: never}, n.Command, n.Env, "stdout", "stderr")
 	if err != nil {
 		return err

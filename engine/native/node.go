@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
@@ -96,6 +97,34 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	for _, f := range [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}} {
 		if e := node.FS.Inject(env, f[0], []byte(f[1])); e != fs.OK {
 			return fmt.Errorf("%s: %w", f[0], e)
+		}
+	}
+	return nil
+}
+
+// inheritVolumes gives a node that starts the volumes that others have filled before it.
+func (w *World) inheritVolumes(i int) error {
+	n, k := &w.spec.Nodes[i], w.kernel
+	for _, v := range n.Volumes {
+		if v.From == "" {
+			continue
+		}
+		from := w.nodeID(v.From)
+		if from < 0 {
+			return fmt.Errorf("volume %s: there is no node %s", v.Source, v.From)
+		}
+		there := slices.IndexFunc(w.spec.Nodes[from].Volumes, func(o world.Volume) bool { return o.Kind == world.Named && o.Source == v.Source })
+		if there < 0 {
+			return fmt.Errorf("volume %s: node %s does not have it", v.Source, v.From)
+		}
+		source, target := k.Nodes[from], k.Nodes[i]
+		fromEnv, env := *k.TreeEnv(source), *k.TreeEnv(target)
+		empty, e := target.FS.CopyVolume(&env, v.Target, source.FS, &fromEnv, w.spec.Nodes[from].Volumes[there].Target)
+		if e != fs.OK {
+			return fmt.Errorf("node %s: volume %s of node %s: %w", n.Name, v.Source, v.From, e)
+		}
+		if empty {
+			w.outcome.Warnings = append(w.outcome.Warnings, fmt.Sprintf("%s: the volume %s is empty, though %s completed before", n.Name, v.Source, v.From))
 		}
 	}
 	return nil
