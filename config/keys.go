@@ -172,8 +172,8 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "links", shape: texts, says: "`NODE:NAME`: a further name for another node, on this one. Implies `depends_on`."},
 	{name: "extra_hosts", shape: anyOf(texts, shape{kind: dictionary, item: &textOrAll}), says: "Lines for the node's hosts file: `NAME=IP` or `NAME: IP`."},
 	{name: "user", shape: aText, says: "User and group, by name or number: `U` or `U:G`.", def: "root"},
-	{name: "stop_signal", shape: aText, says: "The signal that asks the program to end.", def: "SIGTERM"},
-	{name: "stop_grace_period", shape: aDuration, says: "Time until it is killed.", def: "10s"},
+	{name: "stop_signal", shape: aText, idle: noStop},
+	{name: "stop_grace_period", shape: aDuration, idle: noStop},
 	{name: "ports", shape: listOf(anyOf(aText, of(
 		field{name: "target", shape: aText, says: "The port of the node."},
 		field{name: "published", shape: aText, says: "The port of this machine that stands for it."},
@@ -266,6 +266,7 @@ const (
 	forPeople    = "for people only"
 	noCgroup     = "memory and devices are not limited by node"
 	noSwap       = "nodes have no swap space"
+	noStop       = "no node is stopped in order: programs end by themselves, by faults, or with the run"
 	noPrivileges = "a program in a world can do no harm to this machine, whatever its privileges"
 	oneCPU       = "every node sees one CPU, and its work costs no virtual time"
 	oneResolver  = "names are resolved inside the world"
