@@ -182,7 +182,7 @@ func New(spec *world.Spec) (*Plan, error) {
 			targets = append(targets, p.group(names))
 		} else {
 			if len(names) == 0 {
-				names = p.all(&rule)
+				names = p.all(spec, &rule)
 			}
 			for _, name := range names {
 				t, err := p.target(kind, name)
@@ -277,26 +277,32 @@ func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 }
 
 // all lists what a kind strikes when its rule names no target: every server for kinds that strike nodes; for a
-// kind on links every server (with all its links) and every link that a server is on.
-func (p *Plan) all(r *Rule) []string {
+// kind on links every server (with all its links) and every link that a server is on. Nodes that share no network have no
+// link.
+func (p *Plan) all(spec *world.Spec, r *Rule) []string {
 	if OnNode(r.Kind) || r.Shape == Nodes {
 		return p.Servers
 	}
-	links := p.links()
+	links := p.links(spec)
 	if OnLinks(r.Kind) && r.Shape != Links {
 		return append(append([]string(nil), p.Servers...), links...)
 	}
 	return links
 }
 
-func (p *Plan) links() []string {
+func (p *Plan) links(spec *world.Spec) []string {
 	var links []string
-	for i, a := range p.Servers {
-		for _, b := range p.Servers[i+1:] {
+	add := func(a, b string) {
+		if spec.Linked(a, b) {
 			links = append(links, a+"-"+b)
 		}
+	}
+	for i, a := range p.Servers {
+		for _, b := range p.Servers[i+1:] {
+			add(a, b)
+		}
 		for _, c := range p.Clients {
-			links = append(links, c+"-"+a)
+			add(c, a)
 		}
 	}
 	return links

@@ -163,6 +163,31 @@ func TestClientsSufferLinkFaultsOnly(t *testing.T) {
 	}
 }
 
+// Nodes that share no network have no link that a fault could strike.
+func TestLinksOfNetworks(t *testing.T) {
+	s := &world.Spec{TimeStepNs: 1, Networks: []world.Network{{Name: "front"}, {Name: "back"}},
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: string(Drop), RatePPM: 1}}}}
+	for name, networks := range map[string][]string{"web": {"front"}, "app": {"back", "front"}, "db": {"back"}, "alone": nil} {
+		n := world.Node{Name: name, Role: world.Server}
+		for _, on := range networks {
+			n.Attachments = append(n.Attachments, world.Attachment{Network: on})
+		}
+		s.Nodes = append(s.Nodes, n)
+	}
+	slices.SortFunc(s.Nodes, func(a, b world.Node) int { return strings.Compare(a.Name, b.Name) })
+	p, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var links []string
+	for _, target := range p.Rules[0].Targets {
+		links = append(links, target.Name)
+	}
+	if !slices.Equal(links, []string{"app-db", "app-web"}) {
+		t.Errorf("links %q", links)
+	}
+}
+
 func TestBadTargets(t *testing.T) {
 	for _, c := range []struct{ kind, target, want string }{
 		{"crash", "load", "clients suffer link faults only"},

@@ -38,6 +38,24 @@ type Spec struct {
 	Leaks []string `json:"leaks,omitempty"`
 }
 
+// Linked tells whether two nodes share a network.
+func (s *Spec) Linked(a, b string) bool {
+	if len(s.Networks) == 0 {
+		return true
+	}
+	of := func(name string) []Attachment {
+		for i := range s.Nodes {
+			if s.Nodes[i].Name == name {
+				return s.Nodes[i].Attachments
+			}
+		}
+		return nil
+	}
+	return slices.ContainsFunc(of(a), func(x Attachment) bool {
+		return slices.ContainsFunc(of(b), func(y Attachment) bool { return x.Network == y.Network })
+	})
+}
+
 // Cost is what virtual time charges; CPU work between two calls is free.
 type Cost struct {
 	CallNs      int64 `json:"call_ns"`           // per system call
