@@ -53,15 +53,24 @@ func fromDockerfile(build *node) bool {
 	return build.get("context") != nil || build.get("dockerfile_inline") != nil
 }
 
-// builtImage finds the image that Docker has built for a service: where a daemon runs, there, and else in the store.
+// builtImage finds the image that Docker has built for a service: where a daemon runs, there, else in the store, and else, if
+// the service names it, in a registry, which Compose asks before it builds
+// (https://github.com/compose-spec/compose-spec/blob/main/build.md#using-build-and-image).
 func (l *loader) builtImage(d *declared, name string) bool {
 	service := cmp.Or(d.of, d.name)
+	policy := valueOr(d.value.get("pull_policy"), "")
+	if name == "" || policy == "build" {
+		policy = "never"
+	}
 	name = cmp.Or(name, valueOr(l.composed.get("name"), "")+"-"+service) // as Compose names it
 	dir := l.dirOf(d, "build")
 	img, err := l.opts.Images("docker-daemon:"+name, dir, "")
 	if err != nil {
-		if kept, missing := l.opts.Images(name, dir, "never"); missing == nil {
-			img, err = kept, nil
+		var missing error
+		if img, missing = l.opts.Images(name, dir, policy); missing == nil {
+			err = nil
+		} else if policy != "never" {
+			err = fmt.Errorf("%w; %w", err, missing)
 		}
 	}
 	if err != nil {
