@@ -237,6 +237,28 @@ volumes:
 	}
 }
 
+// What Docker makes on the host begins in the world, and what does not work there is said.
+func TestBindsOfCompose(t *testing.T) {
+	r, dir, err := stack(t, nil, []string{"compose.yaml"}, `compose.yaml
+services:
+  a: {image: a, volumes: ["./new:/new", "./there:/there", {type: bind, source: ./gone, target: /gone, bind: {create_host_path: false}}]}
+  b: {image: b, volumes: ["./there:/there:ro"]}
+`, "there/x\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := node1(t, r, "a").Volumes
+	if a[0].Kind != world.Named || !a[0].NoCopy || a[1].Kind != world.Bind || a[2].Kind != world.Bind {
+		t.Errorf("%+v", a)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+		t.Error("it was made on this machine")
+	}
+	if !noted(r, "compose.yaml:2: services.a.volumes: "+filepath.Join(dir, "new")+" is not there") || !noted(r, "compose.yaml:3: services.b.volumes: a binds ") {
+		t.Errorf("notes %v", r.Notes)
+	}
+}
+
 // The image of a service with a Dockerfile is the daemon's, or what the store has under its name, or what the configuration
 // says instead.
 func TestBuiltImages(t *testing.T) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -402,6 +403,7 @@ func (l *loader) volumes(d *declared) {
 			v, ok = l.longVolume(d, item, key)
 		}
 		if ok && l.namedVolume(d, item.position, key, &v) {
+			l.bindSource(item, key, &v)
 			l.mount(d, item.position, key, v)
 		}
 	}
@@ -416,6 +418,23 @@ func (l *loader) volumes(d *declared) {
 	l.mountFiles(d, "secrets", "/run/secrets")
 	if d.image != nil {
 		l.imageVolumes(d)
+	}
+}
+
+// bindSource looks at what a Compose file binds: Docker makes a folder of what is not there, and here that one lies in the
+// world.
+func (l *loader) bindSource(item *node, key string, v *world.Volume) {
+	if v.Kind != world.Bind || !item.file.compose {
+		return
+	}
+	info, err := os.Stat(v.Source)
+	create := item.get("bind").get("create_host_path")
+	switch {
+	case errors.Is(err, os.ErrNotExist) && (create == nil || create.text != "false"):
+		v.Kind, v.NoCopy = world.Named, true
+		l.note(item.position, key, "%s is not there; it begins as an empty folder", v.Source)
+	case err == nil && info.Mode()&os.ModeSocket != 0:
+		l.note(item.position, key, "%s is a socket of this machine, and nobody answers at it in a world", v.Source)
 	}
 }
 

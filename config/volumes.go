@@ -24,7 +24,13 @@ func (l *loader) shareVolumes() {
 		for i := range d.spec.Volumes {
 			v := &d.spec.Volumes[i]
 			at, ok := l.result.places[place{d.name, engine.PartVolume, v.Target}]
-			if v.Kind != world.Named || !ok || at.file == nil || !at.file.compose {
+			if !ok || at.file == nil || !at.file.compose {
+				continue
+			}
+			if v.Kind == world.Bind {
+				l.boundTwice(d, v, at)
+			}
+			if v.Kind != world.Named {
 				continue
 			}
 			if uses[v.Source] == nil {
@@ -35,6 +41,21 @@ func (l *loader) shareVolumes() {
 	}
 	for _, name := range names {
 		l.shareVolume(name, uses[name])
+	}
+}
+
+// boundTwice tells of a folder that an earlier service binds too: what one of them writes there, the other does not see.
+func (l *loader) boundTwice(d *declared, v *world.Volume, at location) {
+	for _, o := range l.nodes {
+		if o == d {
+			return
+		}
+		for _, w := range o.spec.Volumes {
+			if w.Kind == world.Bind && w.Source == v.Source && (!w.ReadOnly || !v.ReadOnly) && o.key != d.key {
+				l.note(at.position, at.key, "%s binds %s too, and what one of them writes there stays with itself", o.name, v.Source)
+				return
+			}
+		}
 	}
 }
 
