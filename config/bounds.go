@@ -20,6 +20,7 @@ func (l *loader) bounds(d *declared) {
 		CPUPPM:      l.share(d),
 		Rlimits:     l.ulimits(d),
 	}
+	l.sysctls(d)
 	d.spec.ReadOnly = valueOr(v.get("read_only"), false)
 	if groups := v.get("group_add"); groups != nil {
 		d.spec.Groups = groups.words()

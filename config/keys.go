@@ -238,7 +238,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "shm_size", shape: shape{kind: size, min: 1}, says: "The size of /dev/shm.", def: "no bound"},
 	{name: "stdin_open", shape: anyShape, idle: "standard input is empty"},
 	{name: "storage_opt", shape: anyShape, idle: "the disk is the engine's"},
-	{name: "sysctls", shape: anyShape, idle: "the kernel is the engine's"},
+	{name: "sysctls", shape: anyOf(texts, shape{kind: dictionary, item: &aText}), says: "Settings of its kernel, which show at /proc/sys: `NAME=VALUE` or `NAME: VALUE`, of those that a container has of its own (net.*, fs.mqueue.*, System V's, kernel.domainname). docs/native.md lists those with an effect; a note names others."},
 	{name: "tty", shape: anyShape, idle: "output goes to the engine, not to a terminal"},
 	{name: "ulimits", shape: shape{kind: dictionary, item: &ulimit}, says: "Limits of getrlimit(2) that its processes begin with, by Docker's names: nofile, nproc, core, memlock, stack, fsize and others. -1 is no bound."},
 	{name: "userns_mode", shape: anyShape, idle: noPrivileges},

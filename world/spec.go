@@ -122,6 +122,7 @@ type Node struct {
 	Init        Init         `json:"init,omitempty"`
 	ReadOnly    bool         `json:"read_only,omitempty"` // nothing but volumes and folders in memory can be written
 	Groups      []string     `json:"groups,omitempty"`    // further groups of User, by name or number
+	Sysctls     []Sysctl     `json:"sysctls,omitempty"`   // settings of its kernel, in order of names
 }
 
 // Init says what process 1 of a node is.

@@ -177,6 +177,10 @@ func (w *World) addNode(n *world.Node) error {
 		Init: n.Init, Tasks: n.Bounds.Tasks, CPUPPM: n.Bounds.CPUPPM,
 		Memory: kernel.Memory{LimitBytes: n.Bounds.MemoryBytes},
 	}
+	tuning, err := tune(node, n.Sysctls)
+	if err != nil {
+		return err
+	}
 	*kit.Time = host.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}
 	names := append([]string{n.Hostname, n.Name}, n.Aliases...)
 	var extra []string
@@ -189,7 +193,7 @@ func (w *World) addNode(n *world.Node) error {
 			Priority: a.GatewayPriority})
 	}
 	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, NICs: nics, Hostnames: names, ExtraHosts: extra,
-		Domain: n.DomainName, Search: n.SearchDomains,
+		Domain: n.DomainName, Search: n.SearchDomains, Tuning: tuning,
 		ByDNS: w.director != nil && w.director.Plan.Strikes(fault.DNSFail, n.Name)})
 	leaks := w.leaks()
 	leaks.spoil(k, node)

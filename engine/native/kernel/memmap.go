@@ -251,8 +251,6 @@ func sysZero(k *Kernel, t *Thread) Result { return 0 }
 
 // System V shared memory (shmget(2)).
 
-const shmMaxSegments = 4096
-
 func sysShmget(k *Kernel, t *Thread) Result {
 	key, size, flags := int64(int32(t.Call.Args[0])), int64(t.Call.Args[1]), int(t.Call.Args[2])
 	p := k.proc(t)
@@ -274,10 +272,13 @@ func sysShmget(k *Kernel, t *Thread) Result {
 			return fail(unix.ENOENT)
 		}
 	}
-	if size <= 0 {
+	limits := k.ipcLimits(t)
+	if size <= 0 || size > limits.ShmBytes {
 		return fail(unix.EINVAL)
 	}
-	if len(k.Segs) >= shmMaxSegments {
+	pages := func(size int64) int64 { return (size-1)/4096 + 1 }
+	segments, used := held(t.Node, k.Segs, func(s *ShmSegment) (NodeID, int64) { return s.Node, pages(s.Size) })
+	if segments >= limits.ShmSegments || used+pages(size) > limits.ShmPages {
 		return fail(unix.ENOSPC)
 	}
 	blob := fs.BlobID(k.id("blob"))

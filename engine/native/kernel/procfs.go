@@ -198,6 +198,11 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 			return n
 		}
 	}
+	if own := k.node(t).Sysctls; len(own) > 0 {
+		if n, ok := synthSysctl(own, path); ok {
+			return n
+		}
+	}
 	if s, ok := fixedSynth[path]; ok {
 		n := synthText(s)
 		n.write = strings.HasPrefix(path, "/proc/sys/")
@@ -233,6 +238,28 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 	n := k.synthPID(t, p, th, rest)
 	n.uid, n.gid = p.Cred.EUID, p.Cred.EGID
 	return n
+}
+
+// synthSysctl is a setting that a node has of its own, or a folder above one.
+func synthSysctl(own []world.Sysctl, path string) (n synthNode, ok bool) {
+	names := slices.Clone(fixedTree[path])
+	for _, s := range own {
+		p := s.Path()
+		if p == path {
+			n = synthText(s.Value + "\n")
+			n.mode, n.write = 0o644, true
+			return n, true
+		}
+		if below, in := strings.CutPrefix(p, path+"/"); in {
+			name, _, _ := strings.Cut(below, "/")
+			names, ok = append(names, name), true
+		}
+	}
+	if !ok || path == "/proc" {
+		return n, false
+	}
+	slices.Sort(names)
+	return synthNames(slices.Compact(names)...), true
 }
 
 // synthPID is a name below the directory of a process or thread.

@@ -86,8 +86,10 @@ type Node struct {
 	Pressure     Pressure
 	Leak         Leak
 	Memory       Memory
-	Tasks        int   // how many threads it may have, 0 for no bound
-	CPUPPM       int64 // its share of a CPU, 0 for all of it
+	Sysctls      []world.Sysctl // what its settings show, where they differ from all others
+	IPC          *IPCLimits     // nil for the default ones
+	Tasks        int            // how many threads it may have, 0 for no bound
+	CPUPPM       int64          // its share of a CPU, 0 for all of it
 	Procs        []ProcID
 	FIFOs        map[fs.InodeID]int64 // open named pipes
 	Recovering   net.FaultRef         // the fault that ended its programs, until one has read what an earlier one left

@@ -228,7 +228,7 @@ func sysBind(k *Kernel, t *Thread) Result {
 		}
 		a.Inode = int64(inode)
 	}
-	return netFail(k.Net.Bind(netEnv{k}, id, a))
+	return netFail(k.Net.Bind(netEnv{k}, id, a, k.netCred(t)))
 }
 
 func sysListen(k *Kernel, t *Thread) Result {

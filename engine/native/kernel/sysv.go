@@ -13,14 +13,50 @@ import (
 
 // Limits of sysvipc(7), with Linux' defaults.
 const (
-	semMaxSets    = 32000 // SEMMNI
-	semMaxInSet   = 32000 // SEMMSL
-	semMaxOps     = 500   // SEMOPM
-	semMaxValue   = 32767 // SEMVMX
-	msgMaxQueues  = 32000 // MSGMNI
-	msgMaxBytes   = 8192  // MSGMAX
-	msgQueueBytes = 16384 // MSGMNB
+	semMaxSets    = 32000      // SEMMNI
+	semMaxInSet   = 32000      // SEMMSL
+	semMax        = 1024000000 // SEMMNS
+	semMaxOps     = 500        // SEMOPM
+	semMaxValue   = 32767      // SEMVMX
+	msgMaxQueues  = 32000      // MSGMNI
+	msgMaxBytes   = 8192       // MSGMAX
+	msgQueueBytes = 16384      // MSGMNB
+	shmMax        = 1<<63 - 1  // SHMMAX, SHMALL: more than a size can be
+	shmMaxCount   = 4096       // SHMMNI
 )
+
+// IPCLimits are a node's limits of objects of System V (sysvipc(7)).
+type IPCLimits struct {
+	SemSets, SemInSet, SemOps int
+	Sems                      int64 // in all sets
+	MsgQueues                 int
+	MsgBytes, MsgQueueBytes   int64 // of a message, of a queue
+	ShmSegments               int
+	ShmBytes, ShmPages        int64 // of a segment, of all of them
+}
+
+// DefaultIPC are the limits of a node without settings of its own.
+func DefaultIPC() IPCLimits {
+	return IPCLimits{SemSets: semMaxSets, SemInSet: semMaxInSet, SemOps: semMaxOps, Sems: semMax, MsgQueues: msgMaxQueues,
+		MsgBytes: msgMaxBytes, MsgQueueBytes: msgQueueBytes, ShmSegments: shmMaxCount, ShmBytes: shmMax, ShmPages: shmMax}
+}
+
+func (k *Kernel) ipcLimits(t *Thread) IPCLimits {
+	if l := k.node(t).IPC; l != nil {
+		return *l
+	}
+	return DefaultIPC()
+}
+
+// held counts a node's objects of a kind of System V, and their parts.
+func held[T any](n NodeID, all map[int64]*T, of func(*T) (NodeID, int64)) (count int, parts int64) {
+	for _, o := range all { // sums alone: the order does not matter
+		if node, p := of(o); node == n {
+			count, parts = count+1, parts+p
+		}
+	}
+	return count, parts
+}
 
 // Flags and commands that golang.org/x/sys/unix does not name (sys/sem.h, sys/msg.h).
 const (
@@ -146,7 +182,8 @@ func ipcGet[T interface{ perm() *IPCPerm }](p *Proc, all map[int64]T, key int64,
 
 func sysSemget(k *Kernel, t *Thread) Result {
 	key, count, flags := int64(int32(t.Call.Args[0])), int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2]))
-	if count < 0 || count > semMaxInSet {
+	limits := k.ipcLimits(t)
+	if count < 0 || count > limits.SemInSet {
 		return fail(unix.EINVAL)
 	}
 	id, e := ipcGet(k.proc(t), k.Sems, key, flags)
@@ -159,7 +196,9 @@ func sysSemget(k *Kernel, t *Thread) Result {
 		return Result(id)
 	case count == 0:
 		return fail(unix.EINVAL)
-	case len(k.Sems) >= semMaxSets:
+	}
+	sets, sems := held(t.Node, k.Sems, func(s *SemSet) (NodeID, int64) { return s.Perm.Node, int64(len(s.Values)) })
+	if sets >= limits.SemSets || sems+int64(count) > limits.Sems {
 		return fail(unix.ENOSPC)
 	}
 	s := &SemSet{ID: k.id("sem"), Perm: k.ipcPerm(t, key, flags), Values: make([]int, count), PIDs: make([]int, count)}
@@ -192,7 +231,7 @@ func (k *Kernel) semop(t *Thread, timeout int64) Result {
 	switch {
 	case n < 1 || int32(t.Call.Args[0]) < 0:
 		return fail(unix.EINVAL)
-	case n > semMaxOps:
+	case n > uint64(k.ipcLimits(t).SemOps):
 		return fail(unix.E2BIG)
 	}
 	b := make([]byte, 6*n)
@@ -389,10 +428,12 @@ func sysMsgget(k *Kernel, t *Thread) Result {
 		return fail(e)
 	case id != 0:
 		return Result(id)
-	case len(k.Queues) >= msgMaxQueues:
+	}
+	limits := k.ipcLimits(t)
+	if queues, _ := held(t.Node, k.Queues, func(q *MsgQueue) (NodeID, int64) { return q.Perm.Node, 0 }); queues >= limits.MsgQueues {
 		return fail(unix.ENOSPC)
 	}
-	q := &MsgQueue{ID: k.id("msg"), Perm: k.ipcPerm(t, key, flags), Limit: msgQueueBytes}
+	q := &MsgQueue{ID: k.id("msg"), Perm: k.ipcPerm(t, key, flags), Limit: int(limits.MsgQueueBytes)}
 	k.Queues[q.ID] = q
 	return Result(q.ID)
 }
@@ -416,7 +457,7 @@ func sysMsgsnd(k *Kernel, t *Thread) Result {
 	switch {
 	case !ok:
 		return fail(unix.EFAULT)
-	case size < 0 || size > msgMaxBytes || int32(a[0]) < 0 || int64(typ) < 1:
+	case size < 0 || size > k.ipcLimits(t).MsgBytes || int32(a[0]) < 0 || int64(typ) < 1:
 		return fail(unix.EINVAL)
 	}
 	data := make([]byte, size)
@@ -528,7 +569,7 @@ func sysMsgctl(k *Kernel, t *Thread) Result {
 			return fail(unix.EFAULT)
 		}
 		limit := le.Uint64(b[88:])
-		if limit > msgQueueBytes && p.Cred.EUID != 0 {
+		if limit > uint64(k.ipcLimits(t).MsgQueueBytes) && p.Cred.EUID != 0 {
 			return fail(unix.EPERM)
 		}
 		q.Perm.set(b[:], k.RealNs(k.node(t)))

@@ -57,8 +57,8 @@ func (s *State) inUse(sk *sock) bool {
 	return false
 }
 
-// inetBind binds an IPv4 or IPv6 socket.
-func (s *State) inetBind(sk *sock, a Addr) Errno {
+// inetBind binds an IPv4 or IPv6 socket (ip(7): EACCES).
+func (s *State) inetBind(sk *sock, a Addr, cred Cred) Errno {
 	n := s.Nodes[sk.Node]
 	switch {
 	case sk.Family == AF_INET && a.Family == AF_UNSPEC:
@@ -78,6 +78,9 @@ func (s *State) inetBind(sk *sock, a Addr) Errno {
 	group := sk.isUDP() && a.IP.IsMulticast()
 	if !a.IP.IsAny() && !n.local(a.IP) && !group && !sk.Opt.FreeBind {
 		return EADDRNOTAVAIL
+	}
+	if a.Port != 0 && int(a.Port) < n.Tuning.Unprivileged && cred.UID != 0 {
+		return EACCES
 	}
 	sk.Local = AddrPort{a.IP, a.Port}
 	if a.Port == 0 {
@@ -126,15 +129,19 @@ func (s *State) unbind(sk *sock) {
 func (s *State) autobind(sk *sock, remote *AddrPort) bool {
 	n := s.Nodes[sk.Node]
 	proto := uint8(sk.Protocol)
-	for range ephemeralLast - ephemeralFirst + 1 {
+	first, last := n.Tuning.FirstPort, n.Tuning.LastPort
+	ports := int(last-first) + 1
+	for range ports {
 		port := n.NextPort[proto]
-		if port < ephemeralFirst || port > ephemeralLast {
-			port = ephemeralFirst
+		if port < first || port > last {
+			port = first
 			if proto == IPPROTO_UDP && n.NextPort[proto] == 0 {
-				port += udpPortSkip
+				port += uint16(udpPortSkip % ports)
 			}
 		}
-		n.NextPort[proto] = port + 1
+		if n.NextPort[proto] = port + 1; port == last {
+			n.NextPort[proto] = first
+		}
 		sk.Local.Port = port
 		if remote == nil {
 			// An automatic port is shared with nobody, whatever the options say.

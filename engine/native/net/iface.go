@@ -42,7 +42,7 @@ type Interface struct {
 func (s *State) Interfaces(id NodeID) []Interface {
 	n := s.Nodes[id]
 	all := []Interface{{Index: loopbackIndex, Name: "lo", Flags: iffUp | iffLoopback | iffRunning | iffLowerUp, MTU: loopbackMTU,
-		IPv4: loopback4, Bits4: 8, Has4: true, IPv6: loopback6, Bits6: 128, Has6: true}}
+		IPv4: loopback4, Bits4: 8, Has4: true, IPv6: loopback6, Bits6: 128, Has6: !n.Tuning.NoIPv6}}
 	exit4, exit6 := n.exit(any4), n.exit(IP{})
 	for at := range n.NICs {
 		c := &n.NICs[at]

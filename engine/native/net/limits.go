@@ -30,9 +30,12 @@ const (
 	dataRetries       = 15 // tcp_retries2
 	orphanRetries     = 8  // tcp_orphan_retries
 	timeWaitNs        = 60 * second
-	finWait2Ns        = 60 * second // tcp_fin_timeout
-	timeWaitReuseNs   = second      // tcp_tw_reuse
-	neighbourFailNs   = 3 * second  // mcast_solicit 3 * retrans_time 1 s
+	finTimeoutS       = 60         // tcp_fin_timeout
+	keepIdleS         = 7200       // tcp_keepalive_time
+	keepIntervalS     = 75         // tcp_keepalive_intvl
+	keepCount         = 9          // tcp_keepalive_probes
+	timeWaitReuseNs   = second     // tcp_tw_reuse
+	neighbourFailNs   = 3 * second // mcast_solicit 3 * retrans_time 1 s
 	resolverLatencyNs = 200_000
 
 	sndBufTCP         = 16384

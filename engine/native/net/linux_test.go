@@ -175,12 +175,12 @@ func (b *both) step(r *rand.Rand, kinds []string) bool {
 	case 0:
 		if inet {
 			err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-			e := b.s.Bind(b, id, Addr{Family: AF_INET, IP: loopback4})
+			e := b.s.Bind(b, id, Addr{Family: AF_INET, IP: loopback4}, Cred{})
 			b.learn(i)
 			return b.same("bind "+who, errno(err), e.Error())
 		}
 		sa, a, name := b.address(i, r.IntN(3))
-		return b.same("bind "+who+" "+name, errno(unix.Bind(fd, sa)), b.s.Bind(b, id, a).Error())
+		return b.same("bind "+who+" "+name, errno(unix.Bind(fd, sa)), b.s.Bind(b, id, a, Cred{}).Error())
 	case 1:
 		n := r.IntN(2)
 		err := unix.Listen(fd, n)
@@ -279,7 +279,7 @@ func (b *both) run(r *rand.Rand, steps int, pause time.Duration, kinds ...string
 func (b *both) connections(n int) {
 	b.socket("tcp")
 	unix.Bind(b.fds[0], &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-	b.s.Bind(b, b.ids[0], Addr{Family: AF_INET, IP: loopback4})
+	b.s.Bind(b, b.ids[0], Addr{Family: AF_INET, IP: loopback4}, Cred{})
 	unix.Listen(b.fds[0], 5)
 	b.s.Listen(b, b.ids[0], 5, Cred{})
 	b.learn(0)

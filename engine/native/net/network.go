@@ -211,7 +211,7 @@ func samePrefix(a, b IP, bits int) bool {
 
 // local tells whether ip is an address of node n itself.
 func (n *node) local(ip IP) bool {
-	return ip.IsLoopback() || slices.ContainsFunc(n.NICs, func(i nic) bool { return i.owns(ip) })
+	return ip.IsLoopback() && !(ip == loopback6 && n.Tuning.NoIPv6) || slices.ContainsFunc(n.NICs, func(i nic) bool { return i.owns(ip) })
 }
 
 // on finds the interface that a node has on a network, or nil.

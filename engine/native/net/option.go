@@ -22,27 +22,6 @@ type options struct {
 
 type option struct{ Level, Name, Value int }
 
-func (o *options) keepIdle() int64 {
-	if o.KeepIdleS > 0 {
-		return int64(o.KeepIdleS) * second
-	}
-	return 7200 * second
-}
-
-func (o *options) keepInterval() int64 {
-	if o.KeepIntervalS > 0 {
-		return int64(o.KeepIntervalS) * second
-	}
-	return 75 * second
-}
-
-func (o *options) keepCount() int {
-	if o.KeepCount > 0 {
-		return o.KeepCount
-	}
-	return 9
-}
-
 // Levels and names of socket options, with Linux' numbers for x86-64.
 const (
 	SOL_SOCKET = 1
@@ -155,7 +134,7 @@ var stored = map[[2]int]int{
 	{SOL_SOCKET, SO_TIMESTAMP}: 0, {SOL_SOCKET, SO_TIMESTAMPNS}: 0, {SOL_SOCKET, SO_MARK}: 0, {SOL_SOCKET, SO_TIMESTAMPING}: 0,
 	{SOL_SOCKET, SO_RXQ_OVFL}: 0, {SOL_SOCKET, SO_BUSY_POLL}: 0, {SOL_SOCKET, SO_INCOMING_CPU}: -1,
 	{SOL_SOCKET, SO_ZEROCOPY}: 0, {SOL_SOCKET, SO_BINDTOIFINDEX}: 0, {SOL_SOCKET, SO_MAX_PACING_RATE}: -1,
-	{SOL_TCP, TCP_MAXSEG}: 536, {SOL_TCP, TCP_LINGER2}: 60, {SOL_TCP, TCP_WINDOW_CLAMP}: 0, {SOL_TCP, TCP_THIN_LINEAR}: 0,
+	{SOL_TCP, TCP_MAXSEG}: 536, {SOL_TCP, TCP_LINGER2}: finTimeoutS, {SOL_TCP, TCP_WINDOW_CLAMP}: 0, {SOL_TCP, TCP_THIN_LINEAR}: 0,
 	{SOL_TCP, TCP_FASTOPEN}: 0, {SOL_TCP, TCP_TIMESTAMP}: 0, {SOL_TCP, TCP_NOTSENT_LOWAT}: 0, {SOL_TCP, TCP_FASTOPEN_CONNECT}: 0,
 	{SOL_IP, IP_TOS}: 0, {SOL_IP, IP_TTL}: 64, {SOL_IP, IP_PKTINFO}: 0, {SOL_IP, IP_MTU_DISCOVER}: 1, {SOL_IP, IP_RECVERR}: 0,
 	{SOL_IP, IP_RECVTTL}: 0, {SOL_IP, IP_RECVTOS}: 0, {SOL_IP, IP_BIND_ADDRESS_NO_PT}: 0, {SOL_IP, IP_MULTICAST_TTL}: 1,
@@ -193,17 +172,17 @@ func (sk *sock) flag(level, name int) *bool {
 }
 
 // number finds the option that is a number within bounds; 0 stands for the default.
-func (sk *sock) number(level, name int) (at *int, low, high, byDefault int) {
-	o := &sk.Opt
+func (s *State) number(sk *sock, level, name int) (at *int, low, high, byDefault int) {
+	o, tuned := &sk.Opt, s.tuned(sk)
 	switch [2]int{level, name} {
 	case [2]int{SOL_TCP, TCP_KEEPIDLE}:
-		return &o.KeepIdleS, 1, 32767, 7200
+		return &o.KeepIdleS, 1, 32767, tuned.KeepIdleS
 	case [2]int{SOL_TCP, TCP_KEEPINTVL}:
-		return &o.KeepIntervalS, 1, 32767, 75
+		return &o.KeepIntervalS, 1, 32767, tuned.KeepIntervalS
 	case [2]int{SOL_TCP, TCP_KEEPCNT}:
-		return &o.KeepCount, 1, 127, 9
+		return &o.KeepCount, 1, 127, tuned.KeepCount
 	case [2]int{SOL_TCP, TCP_SYNCNT}:
-		return &o.SynCount, 1, 127, synRetries
+		return &o.SynCount, 1, 127, tuned.SynRetries
 	case [2]int{SOL_TCP, TCP_USER_TIMEOUT}:
 		return &o.UserTimeoutMs, 0, 1<<31 - 1, 0
 	}
@@ -300,7 +279,7 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 	if level == SOL_IPV6 && name == IPV6_MULTICAST_IF {
 		sk.Opt.GroupIndex = v
 	}
-	if at, low, high, _ := sk.number(level, name); at != nil {
+	if at, low, high, _ := s.number(sk, level, name); at != nil {
 		if v < low || v > high {
 			return EINVAL
 		}
@@ -483,7 +462,7 @@ func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
 	if f := sk.flag(level, name); f != nil {
 		return bit(*f), OK
 	}
-	if at, _, _, byDefault := sk.number(level, name); at != nil {
+	if at, _, _, byDefault := s.number(sk, level, name); at != nil {
 		if *at == 0 {
 			return int32Bytes(byDefault), OK
 		}
@@ -560,6 +539,9 @@ func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
 	}
 	if level == SOL_TCP && name == TCP_MAXSEG && sk.TCP.State != closed && sk.TCP.State != listen {
 		return int32Bytes(s.mtu(sk) - 52), OK
+	}
+	if level == SOL_TCP && name == TCP_LINGER2 {
+		return int32Bytes(s.tuned(sk).FinTimeoutS), OK
 	}
 	if v, ok := stored[[2]int{level, name}]; ok {
 		return int32Bytes(v), OK

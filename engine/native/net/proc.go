@@ -22,9 +22,11 @@ func (s *State) ProcInet6(id NodeID) string {
 	for _, i := range s.Interfaces(id) {
 		scope := 0
 		switch {
+		case !i.Has6:
+			continue
 		case i.Flags&iffLoopback != 0:
 			scope = 0x10
-		case len(s.Networks) == 0 || !i.Has6:
+		case len(s.Networks) == 0:
 			continue
 		}
 		fmt.Fprintf(&b, "%x %02x %02x %02x 80 %8s\n", i.IPv6[:], i.Index, i.Bits6, scope, i.Name)

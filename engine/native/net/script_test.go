@@ -238,7 +238,7 @@ func (w *world) do(line string) string {
 		w.name(f[1], a)
 		w.name(f[2], b)
 	case "bind":
-		return w.s.Bind(w, sock, w.address(f[1], f[2])).Error()
+		return w.s.Bind(w, sock, w.address(f[1], f[2]), Cred{}).Error()
 	case "listen":
 		return w.s.Listen(w, sock, number(f[2]), cred).Error()
 	case "connect":

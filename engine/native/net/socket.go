@@ -156,10 +156,11 @@ func (s *State) Socket(n NodeID, family, typ, protocol int) (SockID, Errno) {
 	switch {
 	case sk.Protocol == IPPROTO_TCP && family != AF_NETLINK:
 		sk.TCP = newTCB()
-		sk.Opt.SndBuf, sk.Opt.RcvBuf = sndBufTCP, rcvBufTCP
+		sk.Opt.SndBuf, sk.Opt.RcvBuf = s.tuned(sk).SndBuf, s.tuned(sk).RcvBuf
 	case family == AF_UNIX:
 		sk.Unix = &unixSock{}
 	}
+	sk.Opt.V6Only = family == AF_INET6 && s.tuned(sk).V6Only
 	if family == AF_INET {
 		sk.Local.IP, sk.Remote.IP = any4, any4
 	}
@@ -191,8 +192,8 @@ func (s *State) Describe(id SockID) string {
 func (sk *sock) isUDP() bool { return sk.Family != AF_NETLINK && sk.Protocol == IPPROTO_UDP }
 
 // Bind gives a socket a local address: see bind(2). For a unix pathname the kernel makes the file first and puts
-// its number in a.Inode.
-func (s *State) Bind(env Env, id SockID, a Addr) Errno {
+// its number in a.Inode. cred is the caller.
+func (s *State) Bind(env Env, id SockID, a Addr, cred Cred) Errno {
 	sk := s.sock(id)
 	switch {
 	case sk == nil:
@@ -202,7 +203,7 @@ func (s *State) Bind(env Env, id SockID, a Addr) Errno {
 	case sk.Family == AF_NETLINK:
 		return s.netlinkBind(sk, a)
 	}
-	return s.inetBind(sk, a)
+	return s.inetBind(sk, a, cred)
 }
 
 // Listen makes a socket accept connections: see listen(2). cred is what SO_PEERCRED of clients shows.
@@ -211,8 +212,8 @@ func (s *State) Listen(env Env, id SockID, backlog int, cred Cred) Errno {
 	if sk == nil {
 		return EBADF
 	}
-	if backlog < 0 || backlog > somaxconn {
-		backlog = somaxconn
+	if most := s.tuned(sk).Backlog; backlog < 0 || backlog > most {
+		backlog = most
 	}
 	switch {
 	case sk.Unix != nil:

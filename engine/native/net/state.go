@@ -71,6 +71,8 @@ type NodeConfig struct {
 	// Domain is behind the node's own name in its hosts file, and Search is tried behind names that do not resolve.
 	Domain string
 	Search []string
+	// Tuning is nil for the default one.
+	Tuning *Tuning
 }
 
 // Names is what a fault does to the names that a node asks for.
@@ -88,6 +90,7 @@ type node struct {
 	ByDNS      bool
 	Domain     string
 	Search     []string
+	Tuning     Tuning
 	Names      Names
 	Up         bool
 	// Down is the fault that took the machine down last.
@@ -171,7 +174,14 @@ func New(c Config) *State {
 func (s *State) AddNode(c NodeConfig) NodeID {
 	n := &node{Name: c.Name, Hostnames: slices.Clone(c.Hostnames), ExtraHosts: slices.Clone(c.ExtraHosts), ByDNS: c.ByDNS,
 		Domain: c.Domain, Search: slices.Clone(c.Search), Up: true}
+	n.Tuning = DefaultTuning()
+	if c.Tuning != nil {
+		n.Tuning = *c.Tuning
+	}
 	s.attach(n, &c)
+	for i := range n.NICs {
+		n.NICs[i].Has6 = n.NICs[i].Has6 && !n.Tuning.NoIPv6
+	}
 	n.reset()
 	n.Ordinals, n.Datagrams = map[destKey]uint64{}, map[datagramKey]*datagramFlow{}
 	n.NextPort = map[uint8]uint16{}

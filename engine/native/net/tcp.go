@@ -359,8 +359,8 @@ func (s *State) acknowledge(env Env, sk *sock, ack int64) {
 	}
 	t.SndNxt = max(t.SndNxt, ack)
 	t.Retries, t.Recovery, t.RetransAt, t.FirstSent = 0, false, 0, env.Now()
-	if !sk.Opt.SndBufSet && t.Acked >= sk.Opt.SndBuf && sk.Opt.SndBuf < sndBufTCPMax {
-		sk.Opt.SndBuf = min(2*sk.Opt.SndBuf, sndBufTCPMax)
+	if !sk.Opt.SndBufSet && t.Acked >= sk.Opt.SndBuf && sk.Opt.SndBuf < s.tuned(sk).SndBufMax {
+		sk.Opt.SndBuf = min(2*sk.Opt.SndBuf, s.tuned(sk).SndBufMax)
 		t.Acked = 0
 	}
 	s.offerSpace(env, sk)

@@ -271,8 +271,8 @@ func (t *tcb) take(limit int, peek bool) []byte {
 func (s *State) readSome(env Env, sk *sock, n int64) {
 	t := sk.TCP
 	t.Read += n
-	if !sk.Opt.RcvBufSet && t.Read >= sk.Opt.RcvBuf && sk.Opt.RcvBuf < rcvBufTCPMax {
-		sk.Opt.RcvBuf = min(2*sk.Opt.RcvBuf, rcvBufTCPMax)
+	if !sk.Opt.RcvBufSet && t.Read >= sk.Opt.RcvBuf && sk.Opt.RcvBuf < s.tuned(sk).RcvBufMax {
+		sk.Opt.RcvBuf = min(2*sk.Opt.RcvBuf, s.tuned(sk).RcvBufMax)
 		t.Read = 0
 	}
 	switch t.State {
@@ -363,7 +363,7 @@ func (s *State) tcpClose(env Env, sk *sock, cause FaultRef) {
 	s.unbind(sk)
 	s.sendFIN(env, sk)
 	if t.State == finWait2 {
-		t.EndAt = env.Now() + finWait2Ns
+		t.EndAt = env.Now() + s.finTimeoutNs(sk)
 		s.arm(sk)
 	}
 }

@@ -27,7 +27,7 @@ func (s *State) tcpInput(env Env, p *packet) {
 	t := sk.TCP
 	t.LastHeard, t.Probes = env.Now(), 0
 	if t.KeepAt != 0 {
-		t.KeepAt = env.Now() + sk.Opt.keepIdle()
+		t.KeepAt = env.Now() + s.keepIdle(sk)
 	}
 	switch t.State {
 	case synSent:
@@ -84,7 +84,7 @@ func (s *State) timeWaitInput(env Env, sk *sock, p *packet) bool {
 
 // passiveOpen handles a SYN to a listening socket.
 func (s *State) passiveOpen(env Env, l *sock, p *packet) {
-	if l.Accept.full() || len(l.Accept.Pending) > somaxconn {
+	if l.Accept.full() || len(l.Accept.Pending) > s.tuned(l).Backlog {
 		return // the client tries again
 	}
 	sk := s.create(l.Node, l.Family, l.Type, l.Protocol)
@@ -170,6 +170,7 @@ func (s *State) establish(env Env, sk *sock, ack int64) {
 		if t.Peer == sk.Node {
 			sk.Opt.SndBuf = sndBufTCPLoopback
 		}
+		sk.Opt.SndBuf = min(sk.Opt.SndBuf, s.tuned(sk).SndBufMax)
 	}
 	s.armKeepalive(env, sk)
 }
@@ -181,7 +182,7 @@ func (s *State) armKeepalive(env Env, sk *sock) {
 	}
 	t.KeepAt = 0
 	if sk.Opt.KeepAlive && (t.State == established || t.State == closeWait) {
-		t.KeepAt = env.Now() + sk.Opt.keepIdle()
+		t.KeepAt = env.Now() + s.keepIdle(sk)
 		s.arm(sk)
 	}
 }
@@ -285,7 +286,7 @@ func (s *State) ackInput(env Env, sk *sock, p *packet) {
 	case finWait1:
 		t.State = finWait2
 		if !sk.Open {
-			t.EndAt = env.Now() + finWait2Ns
+			t.EndAt = env.Now() + s.finTimeoutNs(sk)
 			s.arm(sk)
 		}
 		env.Wake(sk.ID, pollOut)
@@ -423,7 +424,7 @@ func (s *State) tcpTimer(env Env, sk *sock, slow bool) {
 			return
 		}
 	case due(t.PersistAt):
-		if s.expired(env, sk, dataRetries) {
+		if s.expired(env, sk, s.tuned(sk).DataRetries) {
 			return
 		}
 		t.Retries++
@@ -442,7 +443,7 @@ func (s *State) tcpTimer(env Env, sk *sock, slow bool) {
 func (s *State) expired(env Env, sk *sock, retries int) bool {
 	t := sk.TCP
 	if !sk.Open && t.Parent == 0 {
-		retries = min(retries, orphanRetries)
+		retries = min(retries, s.tuned(sk).OrphanRetries)
 	}
 	user := int64(sk.Opt.UserTimeoutMs) * milli
 	timedOut := t.Retries >= retries
@@ -470,9 +471,9 @@ func (s *State) retransmit(env Env, sk *sock) bool {
 	now := env.Now()
 	switch t.State {
 	case synSent, synRecv:
-		limit := synAckRetries
+		limit := s.tuned(sk).SynAckRetries
 		if t.State == synSent {
-			limit = synRetries
+			limit = s.tuned(sk).SynRetries
 			if sk.Opt.SynCount > 0 {
 				limit = sk.Opt.SynCount
 			}
@@ -485,7 +486,7 @@ func (s *State) retransmit(env Env, sk *sock) bool {
 		s.sendSYN(env, sk)
 		return false
 	}
-	if s.expired(env, sk, dataRetries) {
+	if s.expired(env, sk, s.tuned(sk).DataRetries) {
 		return true
 	}
 	t.Retries++
@@ -508,11 +509,11 @@ func (s *State) keepalive(env Env, sk *sock) bool {
 		return false
 	}
 	if t.SndUna < t.SndMax || t.SndUna < t.SndEnd { // retransmissions do the probing
-		t.KeepAt = now + sk.Opt.keepIdle()
+		t.KeepAt = now + s.keepIdle(sk)
 		return false
 	}
 	user := int64(sk.Opt.UserTimeoutMs) * milli
-	if t.Probes >= sk.Opt.keepCount() && user == 0 || user > 0 && t.Probes > 0 && now-t.LastHeard >= user {
+	if t.Probes >= s.keepCount(sk) && user == 0 || user > 0 && t.Probes > 0 && now-t.LastHeard >= user {
 		if n := s.Nodes[t.Peer]; !n.Up {
 			sk.bring(now, n.Down)
 		} else if ref := s.link(sk.Node, t.Peer).stopped(); ref.Kind != "" {
@@ -525,7 +526,7 @@ func (s *State) keepalive(env Env, sk *sock) bool {
 		return true
 	}
 	t.Probes++
-	t.KeepAt = now + sk.Opt.keepInterval()
+	t.KeepAt = now + s.keepInterval(sk)
 	s.emit(env, sk, flagACK, t.SndUna-1, nil)
 	return false
 }

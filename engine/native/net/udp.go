@@ -23,9 +23,10 @@ type datagramFlow struct {
 
 func (s *State) datagramFlow(from, to NodeID, src, dst uint16) *datagramFlow {
 	k := datagramKey{To: to, Named: dst}
-	if dst >= ephemeralFirst && src < ephemeralFirst {
+	named := dst < s.Nodes[to].Tuning.FirstPort
+	if !named && src < s.Nodes[from].Tuning.FirstPort {
 		k.Named, k.Reply = src, true
-	} else if dst >= ephemeralFirst {
+	} else if !named {
 		k.Named = 0
 	}
 	n := s.Nodes[from]

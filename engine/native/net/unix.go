@@ -337,7 +337,7 @@ func (s *State) unixSendMessage(env Env, sk *sock, a SendArgs) (int, Errno) {
 // unixQueueFull tells whether a datagram queue takes no more. Two sockets connected to each other are bound by
 // their send buffers alone.
 func (s *State) unixQueueFull(sk, peer *sock) bool {
-	return peer.Unix.Peer != sk.ID && len(peer.Queue) > maxDgramQueue
+	return peer.Unix.Peer != sk.ID && len(peer.Queue) > s.tuned(peer).DgramQueue
 }
 
 func (s *State) unixRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
@@ -431,7 +431,7 @@ func (s *State) unixConsume(env Env, sk *sock) {
 }
 
 func (s *State) wakeBlocked(env Env, sk *sock) {
-	if len(sk.Queue) > maxDgramQueue {
+	if len(sk.Queue) > s.tuned(sk).DgramQueue {
 		return
 	}
 	blocked := sk.Unix.Blocked

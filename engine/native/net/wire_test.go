@@ -122,7 +122,7 @@ func TestNetlinkDump(t *testing.T) {
 	if e != OK {
 		t.Fatal(e)
 	}
-	if e := w.s.Bind(w, id, Addr{Family: AF_NETLINK}); e != OK {
+	if e := w.s.Bind(w, id, Addr{Family: AF_NETLINK}, Cred{}); e != OK {
 		t.Fatal(e)
 	}
 	var got []string

@@ -1,0 +1,56 @@
+package net
+
+// Tuning is what the settings of a node's kernel below /proc/sys/net say (ip-sysctl.rst, tcp(7)).
+type Tuning struct {
+	Backlog   int    // net.core.somaxconn
+	FirstPort uint16 // net.ipv4.ip_local_port_range
+	LastPort  uint16
+	// Unprivileged is the first port that users other than root may bind (net.ipv4.ip_unprivileged_port_start).
+	Unprivileged int
+
+	KeepIdleS, KeepIntervalS, KeepCount                   int // net.ipv4.tcp_keepalive_time, _intvl, _probes
+	SynRetries, SynAckRetries, DataRetries, OrphanRetries int // net.ipv4.tcp_syn_retries, tcp_synack_retries, tcp_retries2, tcp_orphan_retries
+	FinTimeoutS                                           int // net.ipv4.tcp_fin_timeout
+
+	// What TCP's buffers begin with and grow to: net.ipv4.tcp_rmem, tcp_wmem.
+	RcvBuf, RcvBufMax, SndBuf, SndBufMax int64
+
+	V6Only     bool // net.ipv6.bindv6only
+	NoIPv6     bool // net.ipv6.conf.all.disable_ipv6
+	DgramQueue int  // net.unix.max_dgram_qlen
+}
+
+// DefaultTuning is a node's without settings of its own.
+func DefaultTuning() Tuning {
+	return Tuning{Backlog: somaxconn, FirstPort: ephemeralFirst, LastPort: ephemeralLast,
+		KeepIdleS: keepIdleS, KeepIntervalS: keepIntervalS, KeepCount: keepCount,
+		SynRetries: synRetries, SynAckRetries: synAckRetries, DataRetries: dataRetries, OrphanRetries: orphanRetries, FinTimeoutS: finTimeoutS,
+		RcvBuf: rcvBufTCP, RcvBufMax: rcvBufTCPMax, SndBuf: sndBufTCP, SndBufMax: sndBufTCPMax, DgramQueue: maxDgramQueue}
+}
+
+// tuned is the Tuning of a socket's node.
+func (s *State) tuned(sk *sock) *Tuning { return &s.Nodes[sk.Node].Tuning }
+
+func (s *State) keepIdle(sk *sock) int64 {
+	if sk.Opt.KeepIdleS > 0 {
+		return int64(sk.Opt.KeepIdleS) * second
+	}
+	return int64(s.tuned(sk).KeepIdleS) * second
+}
+
+func (s *State) keepInterval(sk *sock) int64 {
+	if sk.Opt.KeepIntervalS > 0 {
+		return int64(sk.Opt.KeepIntervalS) * second
+	}
+	return int64(s.tuned(sk).KeepIntervalS) * second
+}
+
+func (s *State) keepCount(sk *sock) int {
+	if sk.Opt.KeepCount > 0 {
+		return sk.Opt.KeepCount
+	}
+	return s.tuned(sk).KeepCount
+}
+
+// finTimeoutNs is how long a socket that was closed waits for its peer's FIN.
+func (s *State) finTimeoutNs(sk *sock) int64 { return int64(s.tuned(sk).FinTimeoutS) * second }
