@@ -79,6 +79,7 @@ var knobs = []knob{
 	{"network", "corrupt_rate", "corrupt", "", [2]int64{}},
 	{"process", "crash_probability", "crash", "crash_duration_ms", [2]int64{500e6, 3e9}},
 	{"process", "power_loss_probability", "power_loss", "power_loss_duration_ms", [2]int64{500e6, 3e9}},
+	{"process", "restart_probability", "restart", "restart_duration_ms", [2]int64{500e6, 3e9}},
 	{"process", "pause_probability", "pause", "pause_duration_ms", [2]int64{100e6, 2e9}},
 	{"process", "memory_pressure_probability", "memory_pressure", "memory_pressure_duration_ms", [2]int64{100e6, 2e9}},
 	{"process", "oom_probability", "oom", "oom_duration_ms", [2]int64{1e9, 5e9}},
@@ -127,7 +128,25 @@ func (l *loader) faults(n *node) {
 	if losesPower(f) {
 		l.spec.Cost.SyncNs = usualSyncNs
 	}
+	l.unstopped()
 	l.completeTimes(n.has("settle"))
+}
+
+// unstopped notes the keys about how a node stops where nothing stops it.
+func (l *loader) unstopped() {
+	if l.spec.Faults.Enabled && l.spec.Faults.Strikes("restart") {
+		return
+	}
+	for i, d := range l.nodes {
+		if d.of != "" && i > 0 && l.nodes[i-1].of == d.of {
+			continue // a replica of a service that is noted already
+		}
+		for _, key := range []string{"stop_signal", "stop_grace_period"} {
+			if d.value.has(key) {
+				l.idle(d.value.entry(key).key.position, d.key+"."+key, "only the fault `restart` stops nodes in order, and it has no rate above 0")
+			}
+		}
+	}
 }
 
 // losesPower tells whether a node's power may go.

@@ -165,15 +165,15 @@ var service = shape{kind: section, open: true, fields: []field{
 		field{name: "start_interval", shape: aPositive, says: "Time between two checks in the start period.", def: "5s"},
 		field{name: "disable", shape: aFlag, says: "No check at all.", def: "false"},
 	), says: "When the node is healthy."},
-	{name: "restart", shape: aText, says: "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:N`. The crash fault starts a node again whatever this says.", def: "no"},
+	{name: "restart", shape: aText, says: "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:N`. The faults `crash` and `restart` start a node again whatever this says.", def: "no"},
 	{name: "hostname", shape: aText, says: "The node's own name, which resolves to it.", def: "the node's name"},
 	{name: "container_name", shape: aText, says: "A further name that resolves to the node."},
 	{name: "networks", shape: shape{kind: either, empty: true, alts: []shape{texts, {kind: dictionary, item: &attachment, names: nodeName}}}, says: "The networks that the node is on: a list of names, or a mapping with options.", def: "`default`; all of them for clients"},
 	{name: "links", shape: texts, says: "`NODE:NAME`: a further name for another node, on this one. Implies `depends_on`."},
 	{name: "extra_hosts", shape: anyOf(texts, shape{kind: dictionary, item: &textOrAll}), says: "Lines for the node's hosts file: `NAME=IP` or `NAME: IP`."},
 	{name: "user", shape: aText, says: "User and group, by name or number: `U` or `U:G`.", def: "root"},
-	{name: "stop_signal", shape: aText, idle: noStop},
-	{name: "stop_grace_period", shape: aDuration, idle: noStop},
+	{name: "stop_signal", shape: aText, says: "What the fault `restart` tells the main process to stop by: a name or a number. Nothing else stops a node in order.", def: "SIGTERM, or as the image says"},
+	{name: "stop_grace_period", shape: aDuration, says: "How long the fault `restart` lets the main process stop; then all of the node's processes get SIGKILL.", def: "10s"},
 	{name: "ports", shape: listOf(anyOf(aText, of(
 		field{name: "target", shape: aText, says: "The port of the node."},
 		field{name: "published", shape: aText, says: "The port of this machine that stands for it."},
@@ -266,7 +266,6 @@ const (
 	forPeople    = "for people only"
 	noCgroup     = "memory and devices are not limited by node"
 	noSwap       = "nodes have no swap space"
-	noStop       = "no node is stopped in order: programs end by themselves, by faults, or with the run"
 	noPrivileges = "a program in a world can do no harm to this machine, whatever its privileges"
 	oneCPU       = "every node sees one CPU, and its work costs no virtual time"
 	oneResolver  = "names are resolved inside the world"
@@ -489,6 +488,8 @@ var faults = of(
 		field{name: "crash_duration_ms", shape: aSpan, says: "How long the node is down.", def: "[500, 3000]"},
 		field{name: "power_loss_probability", shape: aRate, says: "A crash that also takes what the node's disk has not made durable, for each server in each `time_step`."},
 		field{name: "power_loss_duration_ms", shape: aSpan, says: "How long the node is down.", def: "[500, 3000]"},
+		field{name: "restart_probability", shape: aRate, says: "An orderly restart: the main process gets `stop_signal`, and what runs on after `stop_grace_period` gets SIGKILL; a start later. For each server in each `time_step`."},
+		field{name: "restart_duration_ms", shape: aSpan, says: "How long the node is down, once its processes have ended.", def: "[500, 3000]"},
 		field{name: "pause_probability", shape: aRate, says: "A node stands still, for each server in each `time_step`."},
 		field{name: "pause_duration_ms", shape: aSpan, says: "How long.", def: "[100, 2000]"},
 		field{name: "memory_pressure_probability", shape: aRate, says: "A node gives its programs no more memory for a while (ENOMEM), for each server in each `time_step`."},

@@ -232,8 +232,8 @@ func (l *loader) buildNode(d *declared) {
 	l.rememberParts(d)
 	n.Restart = l.restart(v.get("restart"), key+".restart")
 	n.StopSignal = l.signal(v.get("stop_signal"), key+".stop_signal")
-	if d.image != nil && !v.has("stop_signal") && d.image.Config.Config.StopSignal != "" {
-		n.StopSignal = d.image.Config.Config.StopSignal
+	if d.image != nil && !v.has("stop_signal") { // Docker, too, does without one of an image that it does not know
+		n.StopSignal = world.SignalName(world.SignalNumber(d.image.Config.Config.StopSignal))
 	}
 	n.StopGraceNs = valueOr(v.get("stop_grace_period"), int64(10e9))
 	l.bounds(d)
@@ -725,26 +725,16 @@ func (l *loader) restart(n *node, key string) world.Restart {
 	return r
 }
 
-// Signals of Linux on x86-64 that can be named (signal(7)).
-var signalNames = strings.Fields("SIGHUP SIGINT SIGQUIT SIGILL SIGTRAP SIGABRT SIGBUS SIGFPE SIGKILL SIGUSR1 SIGSEGV SIGUSR2 SIGPIPE " +
-	"SIGALRM SIGTERM SIGSTKFLT SIGCHLD SIGCONT SIGSTOP SIGTSTP SIGTTIN SIGTTOU SIGURG SIGXCPU SIGXFSZ SIGVTALRM SIGPROF SIGWINCH SIGIO SIGPWR SIGSYS")
-
+// signal reads the name or number of a signal.
 func (l *loader) signal(n *node, key string) string {
 	if n == nil {
-		return "SIGTERM"
+		return world.SIGTERM
 	}
-	name := strings.ToUpper(strings.TrimSpace(n.text))
-	if number, err := strconv.Atoi(name); err == nil && number >= 1 && number <= len(signalNames) {
-		return signalNames[number-1]
+	number := world.SignalNumber(n.text)
+	if number == 0 {
+		l.fail(n.position, suggest(strings.ToUpper(n.text), world.SignalNames()), "%s: %q is no signal", key, shorten(n.text))
 	}
-	if !strings.HasPrefix(name, "SIG") {
-		name = "SIG" + name
-	}
-	if !slices.Contains(signalNames, name) {
-		l.fail(n.position, suggest(name, signalNames), "%s: %q is no signal", key, shorten(n.text))
-		return "SIGTERM"
-	}
-	return name
+	return world.SignalName(number)
 }
 
 // names gathers further names of a node.

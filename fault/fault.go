@@ -19,6 +19,7 @@ const (
 	DNSFail   Kind = "dns_fail"   // a node gets no answers about names, or failures
 	Crash     Kind = "crash"      // kill -9 of all of a node's processes, and a restart
 	PowerLoss Kind = "power_loss" // a crash that also takes what the node's disk has not made durable
+	Restart   Kind = "restart"    // a node's programs are told to stop, and start again: a rolling update
 	Pause     Kind = "pause"      // a node's threads do not run for a while
 
 	WriteFail    Kind = "write_fail"    // a write to a disk fails with EIO

@@ -2,7 +2,7 @@ package fault
 
 // Kinds lists every kind that this package can plan, in the order in which ledgers and reports name them.
 var Kinds = []Kind{Partition, Clog, SlowLink, Delay, Drop, Corrupt, Duplicate, Reorder, Reset, DNSFail,
-	Crash, PowerLoss, Pause,
+	Crash, PowerLoss, Restart, Pause,
 	WriteFail, ReadFail, PartialWrite, FsyncFail, TornWrite, ReadCorrupt, DiskFull, SlowDisk,
 	MemoryPressure, OOM,
 	ClockSkew, ClockJump, ClockDrift}
@@ -35,6 +35,8 @@ func (e *Entry) Unseen() string {
 		return "; programs that remember names, or write addresses, never ask"
 	case (e.Kind == Crash || e.Kind == PowerLoss) && e.Delivered > 0:
 		return "; drivers are no program under test: a server that reads its files as it starts again observes it, or one that talks to the struck node"
+	case e.Kind == Restart && e.Delivered > 0:
+		return "; drivers are no program under test: a server that handles the stop signal observes it, or reads its files as it starts again, or one that talks to the struck node"
 	}
 	return ""
 }
@@ -64,7 +66,9 @@ func Steady(k Kind) bool { return PerPacket(k) || PerCall(k) }
 func OnNode(k Kind) bool { return stops(k) || PerCall(k) || k == DNSFail || onMachine(k) }
 
 // stops tells whether a node's programs do not run while a kind strikes it: one such strike at a time is all it takes.
-func stops(k Kind) bool { return k == Crash || k == PowerLoss || k == TornWrite || k == Pause }
+func stops(k Kind) bool {
+	return k == Crash || k == PowerLoss || k == Restart || k == TornWrite || k == Pause
+}
 
 // OnLinks tells whether a kind strikes links, or all links of a node, once in a time step. The others are per packet, or
 // strike nodes.

@@ -43,7 +43,7 @@ func (l *Ledger) Delivered(a Action, event uint64) {
 	l.each(a.Kind, a.Rule, func(e *Entry) { e.Delivered++ })
 	if len(l.Strikes) < MaxStrikes {
 		l.Strikes = append(l.Strikes, Strike{ID: a.ID, Kind: a.Kind, Rule: a.Rule, Target: a.Target, Event: event,
-			StartNs: a.StartNs, EndNs: a.EndNs()})
+			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs})
 	}
 }
 

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -53,13 +54,23 @@ type Action struct {
 	Silent     bool // questions about names get no answer; else they get SERVFAIL
 	StartNs    int64
 	DurationNs int64 // how long a strike lasts, or a crashed node stays down
+	// DownNs is when the programs of a node that restarts had ended, 0 until then: its duration begins there.
+	DownNs int64
 	// Amount is how much of it there is: how much longer a call on a slow disk takes, in ns; how far a clock is ahead, in
 	// ns, or how much faster it runs, in parts per billion.
 	Amount int64
 }
 
-// EndNs is when the action must be undone.
-func (a Action) EndNs() int64 { return a.StartNs + a.DurationNs }
+// EndNs is when the action must be undone. That of a restart is not known before its node is down.
+func (a Action) EndNs() int64 {
+	switch {
+	case a.Kind != Restart:
+		return a.StartNs + a.DurationNs
+	case a.DownNs == 0:
+		return math.MaxInt64
+	}
+	return a.DownNs + a.DurationNs
+}
 
 // Slow is what a slow link adds to each direction on which it lies.
 type Slow struct {
@@ -267,7 +278,7 @@ func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
 		switch k {
 		case Partition, Clog, SlowLink, DNSFail:
 			return DefaultPartitionMinNs, DefaultPartitionMaxNs
-		case Crash, PowerLoss, TornWrite:
+		case Crash, PowerLoss, Restart, TornWrite:
 			return DefaultCrashMinNs, DefaultCrashMaxNs
 		case Pause:
 			return DefaultPauseMinNs, DefaultPauseMaxNs
@@ -512,6 +523,18 @@ func (p *Plan) Ended(nowNs int64) []Action {
 	}
 	p.Active = rest
 	return ended
+}
+
+// Down tells that the programs of a node that restarts have ended at nowNs. It starts again after the duration of the
+// strike, or at once if that was healed meanwhile.
+func (p *Plan) Down(id int, nowNs int64) {
+	p.Ledger.ended(id, nowNs)
+	for i := range p.Active {
+		if a := &p.Active[i]; a.ID == id {
+			a.DownNs = nowNs
+			p.Ledger.ended(id, a.EndNs())
+		}
+	}
 }
 
 // Heal ends the chaos phase at nowNs and returns every strike that must be undone now, by ID. From here on no

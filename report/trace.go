@@ -80,7 +80,7 @@ func ClassOf(e *engine.Event) Class {
 			return ProcessCrash
 		}
 		return Other
-	case "phase":
+	case "phase", "stopped", "killed": // the last two of a node that restarts
 		return FaultEvent
 	}
 	if fault.Supported(fault.Kind(strings.TrimPrefix(e.Call, "end "))) {

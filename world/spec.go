@@ -115,8 +115,8 @@ type Node struct {
 	DependsOn   []Dependency `json:"depends_on,omitempty"`
 	Health      *Healthcheck `json:"health,omitempty"`
 	Restart     Restart      `json:"restart"`
-	StopSignal  string       `json:"stop_signal,omitempty"`
-	StopGraceNs int64        `json:"stop_grace_ns,omitempty"`
+	StopSignal  string       `json:"stop_signal,omitempty"`   // what the fault restart tells the main process to stop by; empty is SIGTERM
+	StopGraceNs int64        `json:"stop_grace_ns,omitempty"` // and how long it has for that
 	Clock       Clock        `json:"clock"`
 	Bounds      Bounds       `json:"bounds,omitzero"`
 	Init        Init         `json:"init,omitempty"`

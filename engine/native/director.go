@@ -22,6 +22,7 @@ type director struct {
 	WarmupEnd int64
 	ChaosEnd  int64
 	SettleEnd int64
+	Hurt      bool  // the end of the chaos phase has ended faults
 	SetupEnd  int64 // when setup no longer waits for a program to say that it is complete
 	Heals     []int64
 	Quiet     quiet
@@ -78,6 +79,9 @@ func (d *director) nextDue() int64 {
 		due = min(due, d.Nodes[i].NextNs)
 		if at := d.Nodes[i].KillNs; at > 0 {
 			due = min(due, at)
+		}
+		if s := &d.Nodes[i]; s.StopBy != 0 {
+			due = min(due, s.GraceNs)
 		}
 	}
 	for i := range d.Probes {
@@ -142,6 +146,13 @@ func (w *World) direct() error {
 	for i := range d.Nodes {
 		if at := d.Nodes[i].KillNs; at > 0 && at <= now {
 			if err := w.outOfMemory(i); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range d.Nodes {
+		if s := &d.Nodes[i]; s.StopBy != 0 && s.GraceNs <= now {
+			if err := w.overstayed(i); err != nil {
 				return err
 			}
 		}

@@ -29,11 +29,14 @@ type nodeState struct {
 	Restarts  int
 	ExitCode  int
 	Losses    int   // of power
-	DownBy    int   // the fault that has crashed it
+	DownBy    int   // the fault that has taken it down
 	KillNs    int64 // when its memory is out, 0 for never
+	StopBy    int   // the fault that has told it to stop, until it is down; 0 is none
+	GraceNs   int64 // when it is killed if it has not stopped
+	Healed    bool  // that fault is over: it starts as soon as it is down
 }
 
-// downBy tells whether a fault has crashed the node and nothing has started it since.
+// downBy tells whether a fault has taken the node down and nothing has started it since.
 func (s *nodeState) downBy(fault int) bool { return s.Status == crashed && s.DownBy == fault }
 
 type status uint8
@@ -42,7 +45,7 @@ const (
 	waiting status = iota // for its dependencies
 	running
 	ended   // by itself
-	crashed // by a fault
+	crashed // or stopped, by a fault
 	resting // waits for its restart
 )
 
@@ -366,6 +369,9 @@ func (w *World) exited(n *kernel.Notice) error {
 func (w *World) mainEnded(n *kernel.Notice, j *job) error {
 	d := w.director
 	s, spec := &d.Nodes[j.Node], &w.spec.Nodes[j.Node]
+	if s.StopBy != 0 && s.Main == n.Proc {
+		return w.obeyed(n, j)
+	}
 	if n.ByFault || s.Status == crashed || s.Main != n.Proc {
 		return nil
 	}

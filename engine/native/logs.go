@@ -57,7 +57,11 @@ func (w *World) crash(n *kernel.Notice, j *job, main bool) {
 		return
 	}
 	node := &w.spec.Nodes[j.Node]
+	told := w.toldToEnd(n)
 	c := engine.Crash{Event: n.Event, TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: w.director.LogTail[n.Tag]}
+	if told && n.Status&0x7f != 0 {
+		return
+	}
 	switch sig := unix.Signal(n.Status & 0x7f); sig {
 	case 0:
 		if !main {
@@ -70,9 +74,11 @@ func (w *World) crash(n *kernel.Notice, j *job, main bool) {
 		}
 		switch {
 		case c.ExitCode == 0:
-			if c.Kind == "" && node.Role == world.Server && !w.isStep(node.Name) {
+			if c.Kind == "" && !told && node.Role == world.Server && !w.isStep(node.Name) {
 				w.outcome.Warnings = append(w.outcome.Warnings, node.Name+": "+n.Program+" ended by itself with exit code 0")
 			}
+			return
+		case c.Kind == "" && told:
 			return
 		case c.Kind == "":
 			c.Kind = "exit"

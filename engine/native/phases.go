@@ -11,7 +11,7 @@ const (
 	phaseSetup  = "setup"
 	phaseWarmup = "warmup" // the workload runs, and nothing goes wrong
 	phaseChaos  = "chaos"
-	phaseHeal   = "heal" // the moment in which all faults end
+	phaseHeal   = "heal" // the moment in which all faults end; a node that was told to stop is waited for
 	phaseSettle = "settle"
 	phaseFinal  = "final"
 	phaseOver   = "over"
@@ -68,10 +68,14 @@ func (w *World) turnPhase(now int64) error {
 		if err := w.undo(active); err != nil {
 			return err
 		}
-		hurt := len(active) > 0 || d.Plan.Harms()
+		d.Hurt = len(active) > 0 || d.Plan.Harms()
 		w.setRates()
+	case phaseHeal:
+		if d.stopping() {
+			return nil
+		}
 		w.enter(phaseSettle)
-		if hurt || d.Healed == 0 || w.recovers() { // else the last heal still counts
+		if d.Hurt || d.Healed == 0 || w.recovers() { // else the last heal still counts
 			w.healed(now)
 		}
 		d.SettleEnd = now + max(f.SettleNs, 1)

@@ -72,7 +72,7 @@ func (w *World) hush(now int64) error {
 		}
 		q.StepNs, d.NextStep = d.NextStep, never
 		w.setRates()
-		if len(active) > 0 || d.Plan.Harms() {
+		if (len(active) > 0 || d.Plan.Harms()) && !d.stopping() { // else once that is over
 			w.healed(now)
 		}
 	case !wanted && q.On:

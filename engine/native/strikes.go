@@ -18,7 +18,7 @@ func (w *World) strike(now int64) error {
 		if err := w.undo(ended); err != nil {
 			return err
 		}
-		if len(d.Plan.Active) == 0 && !d.Plan.Harms() {
+		if len(d.Plan.Active) == 0 && !d.Plan.Harms() && !d.stopping() {
 			w.healed(now)
 		}
 	}
@@ -87,6 +87,10 @@ func (w *World) deliver(actions []fault.Action) error {
 			}
 			w.kernel.Cause = net.FaultRef{}
 			delete(d.Roles, a.Node)
+		case fault.Restart:
+			if err := w.stop(a); err != nil {
+				return err
+			}
 		case fault.Pause:
 			w.kernel.Pause(w.nodeID(a.Node), a.ID)
 		case fault.DNSFail:
@@ -103,7 +107,7 @@ func (w *World) deliver(actions []fault.Action) error {
 			w.kernel.Nodes[w.nodeID(a.Node)].Slow = kernel.Slow{Ns: a.Amount, Fault: a.ID}
 		}
 	}
-	if reset && len(d.Plan.Active) == 0 && !d.Plan.Harms() {
+	if reset && len(d.Plan.Active) == 0 && !d.Plan.Harms() && !d.stopping() {
 		w.healed(w.kernel.Now)
 	}
 	return nil
@@ -140,10 +144,13 @@ func (w *World) undo(actions []fault.Action) error {
 		switch a.Kind {
 		case fault.Partition, fault.Clog, fault.SlowLink:
 			w.setLinks(a)
-		case fault.Crash, fault.PowerLoss, fault.TornWrite:
+		case fault.Crash, fault.PowerLoss, fault.TornWrite, fault.Restart:
 			i := int(w.nodeID(a.Node))
-			if a.Kind != fault.Crash {
+			if a.Kind == fault.PowerLoss || a.Kind == fault.TornWrite {
 				w.kernel.PowerOn(kernel.NodeID(i))
+			}
+			if d.Nodes[i].StopBy == a.ID {
+				d.Nodes[i].Healed = true
 			}
 			if d.Nodes[i].downBy(a.ID) && len(w.spec.Nodes[i].Command) > 0 {
 				if err := w.startMain(i); err != nil {

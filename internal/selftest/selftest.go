@@ -38,6 +38,7 @@ var Cases = []Case{
 	{fault.DNSFail, "resolve", "", "rate 0.02 for 300ms..600ms", "n1", "n3", "found", "failed"},
 	{fault.Crash, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "refused"},
 	{fault.PowerLoss, "store", "", "rate 0.02 for 50ms..100ms", "n1", "n3", "same", "lost"},
+	{fault.Restart, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "refused"},
 	{fault.Pause, "echo", "talk", "rate 0.01 for 200ms..400ms", "n1", "n3", "ok", "timeout"},
 	{fault.WriteFail, "store", "", "rate 0.1", "n1", "n3", "same", "write: input/output error"},
 	{fault.ReadFail, "store", "", "rate 0.1", "n1", "n3", "same", "read: input/output error"},
@@ -70,7 +71,7 @@ const (
 func (c *Case) Spec(self string, role func(name string) []string, which Which) (*world.Spec, error) {
 	node := func(name, ip, program string) world.Node {
 		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/",
-			Command: append([]string{self}, role(program)...), Env: []string{"GOMAXPROCS=1"}}
+			Command: append([]string{self}, role(program)...), Env: []string{"GOMAXPROCS=1"}, StopGraceNs: 1e9}
 	}
 	s := &world.Spec{Name: "selftest", Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6,
 		Cost:        world.Cost{CallNs: 1000, ClockReadNs: 50},

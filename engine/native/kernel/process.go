@@ -695,6 +695,10 @@ func (k *Kernel) endProcess(p *Proc, status int, byFault bool) {
 	p.Threads = nil
 	p.Zombie, p.Stopped, p.Status = true, false, status
 	p.Real.Gen++
+	if n := k.Nodes[p.Node]; n.Main == p.ID && k.Cause.ID == 0 { // others see the stop by the ends of its connections
+		k.Cause = n.Stopping.Cause
+		defer func() { k.Cause = net.FaultRef{} }()
+	}
 	k.semExit(p)
 	k.dropTable(p)
 	k.dropSpace(p)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/world"
 	"golang.org/x/sys/unix"
 )
@@ -296,6 +297,22 @@ func (k *Kernel) nextSignal(t *Thread, allowed uint64, remove bool) (Signal, boo
 	return Signal{}, false
 }
 
+// Stop tells the main process of a node to stop, as the engine of its container would: from outside.
+func (k *Kernel) Stop(id NodeID, cause net.FaultRef, sig int) {
+	n := k.Nodes[id]
+	n.Stopping = Stopping{Cause: cause, Signal: sig}
+	if p := k.Procs[n.Main]; p != nil {
+		k.signalProc(p, Signal{Number: sig})
+	}
+}
+
+// taken notes that a process takes a signal.
+func (k *Kernel) taken(p *Proc, sig int) {
+	if n := k.Nodes[p.Node]; n.Main == p.ID && n.Stopping.Cause.ID != 0 && n.Stopping.Signal == sig && n.Stopping.Taken == 0 {
+		n.Stopping.Taken = k.Events + 1
+	}
+}
+
 func (k *Kernel) hasPending(t *Thread) bool {
 	return len(t.Pending) > 0 || len(k.proc(t).Pending) > 0
 }
@@ -330,6 +347,7 @@ func (k *Kernel) deliver(t *Thread) bool {
 			return false
 		}
 		k.Happen(k.node(t).Name, t.Name, "signal", int64(s.Number), "")
+		k.taken(p, s.Number)
 		if act.Flags&saResetHand != 0 {
 			p.Actions[s.Number] = Action{}
 		}
@@ -528,6 +546,7 @@ func sysRtSigtimedwait(k *Kernel, t *Thread) Result {
 	}
 	if s, ok := k.nextSignal(t, set, true); ok {
 		t.WaitMask = nil
+		k.taken(k.proc(t), s.Number)
 		if a := t.Call.Args[1]; a != 0 {
 			info := s.info()
 			if !k.out(t, a, info[:]) {
@@ -789,6 +808,7 @@ func (k *Kernel) readSignal(t *Thread, f *File, n int) ([]byte, Result) {
 		if !ok {
 			break
 		}
+		k.taken(k.proc(t), sig.Number)
 		var b [128]byte // struct signalfd_siginfo
 		le := binary.LittleEndian
 		le.PutUint32(b[0:], uint32(sig.Number))

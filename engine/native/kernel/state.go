@@ -96,6 +96,16 @@ type Node struct {
 	Harmed       bool                 // faults per call strike its disk: see Kernel.DiskFault
 	Slow         Slow                 // how slow its disk is
 	Torn         Torn                 // the write at which its power goes
+	Stopping     Stopping             // what its main process was told to stop by
+}
+
+// Stopping is an order to the main process of a node to stop.
+type Stopping struct {
+	Cause  net.FaultRef // its ID is 0 where there is none
+	Signal int
+	// Taken is the first event at which the process has taken the signal itself, instead of being ended by it or leaving it
+	// aside; 0 is none.
+	Taken uint64
 }
 
 // ThreadState is where a thread's life stands.
