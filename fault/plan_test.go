@@ -314,3 +314,30 @@ func TestRulesAreCounted(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// How long the node of a restart is down begins when its programs have ended, whenever that is, and nothing else that stops
+// the node strikes it meanwhile.
+func TestRestartLastsFromTheStop(t *testing.T) {
+	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "restart", RatePPM: tape.Certain, Targets: []string{"n1"}, MinNs: 5, MaxNs: 5},
+		world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"n1"}, MinNs: 5, MaxNs: 5}))
+	src := tape.NewSource(tape.Tape{Seed: 1})
+	p.Begin(src, 0)
+	a := p.Step(src, &Moment{NowNs: 10})
+	if len(a) != 1 || a[0].Kind != Restart {
+		t.Fatalf("%+v", a)
+	}
+	p.Ledger.Delivered(a[0], 1)
+	if more := p.Step(src, &Moment{NowNs: 20}); len(more) != 0 {
+		t.Errorf("a node that stops is struck again: %+v", more)
+	}
+	if ended := p.Ended(1e18); len(ended) != 0 {
+		t.Errorf("it ended before the node was down: %+v", ended)
+	}
+	p.Down(a[0].ID, 100)
+	if end, ok := p.NextEndNs(); !ok || end != 105 || p.Ledger.Strikes[0].EndNs != 105 {
+		t.Errorf("it ends at %d, the ledger says %d", end, p.Ledger.Strikes[0].EndNs)
+	}
+	if ended := p.Ended(105); len(ended) != 1 {
+		t.Errorf("it did not end: %+v", p.Active)
+	}
+}
