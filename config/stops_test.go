@@ -33,8 +33,8 @@ nodes:
 		r := load(t, Options{Path: project(t, nodes+c.faults+"\n")})
 		var about []string
 		for _, n := range r.Notes {
-			if strings.Contains(n.Error(), ".stop_") {
-				about = append(about, n.Error())
+			if strings.Contains(n.String(), ".stop_") {
+				about = append(about, n.String())
 			}
 		}
 		if want := map[bool]int{true: 3, false: 0}[c.idle]; len(about) != want {
