@@ -225,3 +225,84 @@ proxy`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// A socket that is bound to an interface takes what comes in by it, and sends by it alone.
+func TestBindToDevice(t *testing.T) {
+	const helpers = `import errno
+def attempt(f):
+    try: return f() or 'ok'
+    except OSError as e: return errno.errorcode[e.errno] if e.errno else type(e).__name__
+def device(name, kind=socket.SOCK_STREAM):
+    s = socket.socket(socket.AF_INET, kind); s.settimeout(0.5)
+    if name: s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, name.encode())
+    return s
+def ask(to, port, via=''):
+    c = device(via); c.connect((to, port)); got = c.recv(100).decode(); c.close(); return got
+`
+	// Two listeners have one port, each on an interface; port 81 is open on one alone. Datagrams go to both networks in turn.
+	const proxy = helpers + `
+def serve(name, port, greeting):
+    l = device(name); l.settimeout(None); l.bind(('', port)); l.listen()
+    def loop():
+        while True:
+            c, a = l.accept(); c.sendall(greeting); c.close()
+    threading.Thread(target=loop, daemon=True).start()
+serve('eth0', 80, b'back'); serve('eth1', 80, b'front'); serve('eth0', 81, b'back alone')
+print('unknown', attempt(lambda: device('eth9')), 'lo and own', attempt(lambda: device('lo').connect(('10.2.0.2', 80))))
+print('own', ask('10.2.0.2', 80), ask('10.1.0.3', 80), attempt(lambda: ask('10.1.0.3', 81)), attempt(lambda: ask('127.0.0.1', 80)))
+time.sleep(0.5)
+print('over', attempt(lambda: ask('10.1.0.2', 82, 'eth1')), attempt(lambda: ask('10.1.0.2', 82, 'eth0')), attempt(lambda: ask('10.1.0.2', 82, 'lo')))
+u = device('eth1', socket.SOCK_DGRAM); u.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+for to in ('239.1.1.1', '255.255.255.255'): u.sendto(to.encode(), (to, 90))
+heard = device('eth0', socket.SOCK_DGRAM); heard.bind(('', 91)); heard.settimeout(5)
+print('heard', [heard.recv(100) for i in range(2)], attempt(lambda: heard.recv(100)))
+`
+	const hearing = `
+import struct
+g = device('eth0', socket.SOCK_DGRAM); g.bind(('', 90))
+g.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton('239.1.1.1') + struct.pack('=I', 0))
+def hear():
+    try:
+        while True: print(*g.recvfrom(100))
+    except TimeoutError: print('no more')
+`
+	const client = helpers + hearing + `
+l = device('eth0'); l.bind(('', 82)); l.listen(); l.settimeout(None)
+threading.Thread(target=lambda: [l.accept()[0].sendall(b'client') for i in range(1)], daemon=True).start()
+time.sleep(0.1)
+print(ask('10.1.0.3', 80), attempt(lambda: ask('10.1.0.3', 81)))
+g.settimeout(4); hear(); d = device('', socket.SOCK_DGRAM); d.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1); d.sendto(b'from front', ('10.1.0.255', 91)); d.sendto(b'to front', ('10.1.0.3', 91))
+`
+	const web = helpers + `
+time.sleep(0.2)
+print(ask('10.2.0.2', 80), ask('10.2.0.2', 81))
+time.sleep(5); d = device('', socket.SOCK_DGRAM); d.bind(('10.2.0.11', 92)); d.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1); d.sendto(b'from back', ('10.2.255.255', 91)); d.sendto(b'to back', ('10.2.0.2', 91))
+`
+	programs := map[string]string{"client": client, "proxy": proxy, "web-1": web, "web-2": helpers + hearing + "g.settimeout(4)\nhear()\n", "db": "", "alone": ""}
+	log, out := run(t, shop(programs), 1)
+	if !out.Repeat.Reproducible {
+		t.Errorf("not reproducible: %s", out.Repeat.Reason)
+	}
+	printed := map[string]string{}
+	for _, l := range log {
+		printed[l.Node] += l.Text + "\n"
+	}
+	for node, want := range map[string]string{
+		"client": `front ECONNREFUSED
+b'239.1.1.1' ('10.1.0.3', 42768)
+b'255.255.255.255' ('10.1.0.3', 42768)
+no more
+`,
+		"proxy": `unknown ENODEV lo and own TimeoutError
+own back front ECONNREFUSED ECONNREFUSED
+over client TimeoutError TimeoutError
+heard [b'from back', b'to back'] TimeoutError
+`,
+		"web-1": "back back alone\n",
+		"web-2": "no more\n",
+	} {
+		if printed[node] != want {
+			t.Errorf("%s printed\n%s\nwant\n%s", node, printed[node], want)
+		}
+	}
+}

@@ -29,6 +29,9 @@ func (sk *sock) conflicts(o *sock) bool {
 	if o.ID == sk.ID || !sk.overlaps(o) {
 		return false
 	}
+	if sk.Opt.Device != o.Opt.Device && sk.Opt.Device != "" && o.Opt.Device != "" {
+		return false
+	}
 	if sk.Opt.ReusePort && o.Opt.ReusePort {
 		return false
 	}
@@ -145,7 +148,7 @@ func (s *State) autobind(sk *sock, remote *AddrPort) bool {
 		sk.Local.Port = port
 		if remote == nil {
 			// An automatic port is shared with nobody, whatever the options say.
-			if !s.inUse(&sock{ID: sk.ID, Node: sk.Node, Family: sk.Family, Protocol: sk.Protocol, Local: sk.Local, TCP: sk.TCP, Opt: options{V6Only: sk.Opt.V6Only}}) {
+			if !s.inUse(&sock{ID: sk.ID, Node: sk.Node, Family: sk.Family, Protocol: sk.Protocol, Local: sk.Local, TCP: sk.TCP, Opt: options{V6Only: sk.Opt.V6Only, Device: sk.Opt.Device}}) {
 				return true
 			}
 			continue
@@ -166,7 +169,11 @@ func (s *State) flow(n NodeID, local, remote AddrPort) *sock {
 	if n < 0 {
 		return nil
 	}
-	return s.Socks[s.Nodes[n].Flows[flowKey{local, remote}]]
+	sk := s.Socks[s.Nodes[n].Flows[flowKey{local, remote}]]
+	if sk != nil && !s.hears(sk, local.IP) {
+		return nil
+	}
+	return sk
 }
 
 // listener finds the TCP socket that takes a connection to local, or nil.
@@ -175,13 +182,13 @@ func (s *State) listener(n NodeID, local, remote AddrPort) *sock {
 }
 
 // pick finds the bound socket of a port that matches best: a specific address before the wildcard, IPv4 before
-// dual-stack, a connected datagram socket before others; several equal ones (SO_REUSEPORT) share by a hash of the
+// dual-stack, a connected datagram socket before others, one that is bound to the interface before all; several equal ones (SO_REUSEPORT) share by a hash of the
 // sender's address.
 func (s *State) pick(n NodeID, proto uint8, local, remote AddrPort, fits func(*sock) bool) *sock {
 	best, bestScore := []*sock(nil), -1
 	for _, id := range s.Nodes[n].Ports[portKey{proto, local.Port}] {
 		sk := s.Socks[id]
-		if !fits(sk) {
+		if !fits(sk) || !s.hears(sk, local.IP) {
 			continue
 		}
 		v4, v6 := sk.families()
@@ -197,6 +204,9 @@ func (s *State) pick(n NodeID, proto uint8, local, remote AddrPort, fits func(*s
 		}
 		if sk.Family == AF_INET {
 			score++
+		}
+		if sk.Opt.Device != "" {
+			score += 8
 		}
 		if sk.Connected && proto == IPPROTO_UDP {
 			if sk.Remote != remote {
@@ -257,7 +267,7 @@ func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, to way, errno
 	} else if sk.Family == AF_INET6 && sk.Bound && !sk.Local.IP.IsAny() && sk.Local.IP.Is4() {
 		return dst, 0, unrouted, ENETUNREACH
 	}
-	who, to = s.route(sk.Node, dst.IP)
+	who, to = s.routeOf(sk, dst.IP)
 	if to == unrouted {
 		errno = ENETUNREACH
 	}

@@ -39,6 +39,7 @@ type packet struct {
 	FlipRule int
 	Key      int64 // of a withheld datagram's mark
 	Group    bool  // sent to a multicast or broadcast address
+	Network  int   // that network, where Group is set
 	// Unslowed is when it would arrive if its link was not slow; 0 if no fault slows it down.
 	Unslowed int64
 }

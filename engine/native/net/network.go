@@ -276,12 +276,17 @@ func (s *State) route(from NodeID, ip IP) (NodeID, way) {
 	if n.exit(ip) == nil {
 		return 0, unrouted
 	}
+	return 0, s.beyond(ip)
+}
+
+// beyond is what becomes of a packet that a gateway gets.
+func (s *State) beyond(ip IP) way {
 	for _, o := range s.Networks {
 		if o.Has4 && ip.Is4() && samePrefix(ip, o.Subnet4, 96+o.Bits4) || o.Has6 && !ip.Is4() && samePrefix(ip, o.Subnet6, o.Bits6) {
-			return 0, dropped
+			return dropped
 		}
 	}
-	return 0, outside
+	return outside
 }
 
 // source picks the address that a packet of n to ip carries.

@@ -133,7 +133,7 @@ var stored = map[[2]int]int{
 	{SOL_SOCKET, SO_DEBUG}: 0, {SOL_SOCKET, SO_DONTROUTE}: 0, {SOL_SOCKET, SO_OOBINLINE}: 0, {SOL_SOCKET, SO_PRIORITY}: 0,
 	{SOL_SOCKET, SO_TIMESTAMP}: 0, {SOL_SOCKET, SO_TIMESTAMPNS}: 0, {SOL_SOCKET, SO_MARK}: 0, {SOL_SOCKET, SO_TIMESTAMPING}: 0,
 	{SOL_SOCKET, SO_RXQ_OVFL}: 0, {SOL_SOCKET, SO_BUSY_POLL}: 0, {SOL_SOCKET, SO_INCOMING_CPU}: -1,
-	{SOL_SOCKET, SO_ZEROCOPY}: 0, {SOL_SOCKET, SO_BINDTOIFINDEX}: 0, {SOL_SOCKET, SO_MAX_PACING_RATE}: -1,
+	{SOL_SOCKET, SO_ZEROCOPY}: 0, {SOL_SOCKET, SO_MAX_PACING_RATE}: -1,
 	{SOL_TCP, TCP_MAXSEG}: 536, {SOL_TCP, TCP_LINGER2}: finTimeoutS, {SOL_TCP, TCP_WINDOW_CLAMP}: 0, {SOL_TCP, TCP_THIN_LINEAR}: 0,
 	{SOL_TCP, TCP_FASTOPEN}: 0, {SOL_TCP, TCP_TIMESTAMP}: 0, {SOL_TCP, TCP_NOTSENT_LOWAT}: 0, {SOL_TCP, TCP_FASTOPEN_CONNECT}: 0,
 	{SOL_IP, IP_TOS}: 0, {SOL_IP, IP_TTL}: 64, {SOL_IP, IP_PKTINFO}: 0, {SOL_IP, IP_MTU_DISCOVER}: 1, {SOL_IP, IP_RECVERR}: 0,
@@ -223,8 +223,7 @@ func (s *State) SetOption(env Env, id SockID, level, name int, value []byte) Err
 	}
 	switch [2]int{level, name} {
 	case [2]int{SOL_SOCKET, SO_BINDTODEVICE}:
-		sk.Opt.Device = cString(value)
-		return OK
+		return s.bindToDevice(sk, cString(value))
 	case [2]int{SOL_TCP, TCP_CONGESTION}:
 		if c := cString(value); c != "cubic" && c != "reno" {
 			return ENOENT
@@ -288,6 +287,8 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 		return OK
 	}
 	switch [2]int{level, name} {
+	case [2]int{SOL_SOCKET, SO_BINDTOIFINDEX}:
+		return s.bindToIndex(sk, v)
 	case [2]int{SOL_TCP, TCP_MAXSEG}:
 		if v != 0 && (v < tcpMinMSS || v > 32767) {
 			return EINVAL
@@ -504,6 +505,8 @@ func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
 			return nil, OK
 		}
 		return append([]byte(sk.Opt.Device), 0), OK
+	case [2]int{SOL_SOCKET, SO_BINDTOIFINDEX}:
+		return int32Bytes(s.deviceIndex(sk)), OK
 	case [2]int{SOL_SOCKET, SO_COOKIE}:
 		return binary.LittleEndian.AppendUint64(nil, uint64(sk.ID)), OK
 	case [2]int{SOL_SOCKET, SO_INCOMING_NAPI_ID}:

@@ -69,7 +69,7 @@ func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
 	}
 	local := sk.Local
 	if !sk.Bound || local.IP.IsAny() {
-		sk.Local.IP = s.Nodes[sk.Node].source(dst.IP)
+		sk.Local.IP = s.sourceOf(sk, dst.IP)
 	}
 	if !sk.Named && !s.autobind(sk, &dst) {
 		sk.Local = local

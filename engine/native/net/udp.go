@@ -70,7 +70,7 @@ func (s *State) udpConnect(sk *sock, a Addr) Errno {
 		}
 	}
 	if sk.Local.IP.IsAny() || !sk.Bound {
-		sk.Local.IP = s.Nodes[sk.Node].source(dst.IP)
+		sk.Local.IP = s.sourceOf(sk, dst.IP)
 	}
 	sk.Remote, sk.Connected = dst, true
 	return OK
@@ -122,7 +122,7 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		}
 		dst = sk.Remote
 		if !dst.IP.IsMulticast() && !s.isBroadcast(sk.Node, dst.IP) {
-			if who, to = s.route(sk.Node, dst.IP); to == unrouted {
+			if who, to = s.routeOf(sk, dst.IP); to == unrouted {
 				return 0, ENETUNREACH
 			}
 		}
@@ -139,7 +139,7 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 	case src.IP.IsAny() && chosen != nil:
 		src.IP = chosen.address(dst.IP)
 	case src.IP.IsAny():
-		src.IP = s.Nodes[sk.Node].source(dst.IP)
+		src.IP = s.sourceOf(sk, dst.IP)
 	}
 	data := slices.Clone(a.Data)
 	switch broadcast := s.isBroadcast(sk.Node, dst.IP); {
@@ -150,6 +150,11 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		switch {
 		case chosen != nil:
 			network = chosen.Network
+		case s.device(sk) != nil:
+			return 0, ENETUNREACH
+		case sk.Opt.Device != "":
+			s.udpTo(env, sk.Node, sk.Node, src, dst, data, true, loopbackNetwork)
+			return len(data), OK
 		case !ok:
 			return 0, ENETUNREACH
 		}
@@ -157,13 +162,19 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 	case dst == AddrPort{resolverIP, 53} && len(s.Nodes[sk.Node].NICs) > 0:
 		s.resolve(env, sk, src, data)
 	case to == reached:
-		s.udpTo(env, sk.Node, who, src, dst, data, false)
+		s.udpTo(env, sk.Node, who, src, dst, data, false, 0)
 	}
 	return len(data), OK
 }
 
-// groupNIC is the interface that a socket has chosen for multicasts to ip, or nil.
+// groupNIC is the interface that a socket is bound to or, for multicasts to ip, has chosen; or nil.
 func (s *State) groupNIC(sk *sock, ip IP) *nic {
+	if sk.Opt.Device != "" {
+		if d := s.device(sk); d != nil && d.has(ip) {
+			return d
+		}
+		return nil
+	}
 	n, at := s.Nodes[sk.Node], sk.Opt.GroupIndex-ethernetIndex
 	if !ip.IsMulticast() || at < 0 || at >= len(n.NICs) || !n.NICs[at].has(ip) {
 		return nil
@@ -178,13 +189,13 @@ func (s *State) udpToAll(env Env, sk *sock, network int, src, dst AddrPort, data
 			continue
 		}
 		if to := NodeID(i); to != sk.Node || !sk.Opt.NoMulticastLoop {
-			s.udpTo(env, sk.Node, to, src, dst, data, true)
+			s.udpTo(env, sk.Node, to, src, dst, data, true, network)
 		}
 	}
 }
 
-func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, group bool) {
-	p := &packet{From: from, To: to, Proto: IPPROTO_UDP, Src: src, Dst: dst, Data: data, Group: group}
+func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, group bool, network int) {
+	p := &packet{From: from, To: to, Proto: IPPROTO_UDP, Src: src, Dst: dst, Data: data, Group: group, Network: network}
 	if from == to {
 		s.Bytes += int64(len(data))
 		s.Soft = append(s.Soft, p)
@@ -244,6 +255,9 @@ func (s *State) udpReceivers(p *packet) []*sock {
 			continue
 		}
 		if !sk.Local.IP.IsAny() && sk.Local.IP != p.Dst.IP || sk.Connected && sk.Remote != p.Src {
+			continue
+		}
+		if !s.hearsNetwork(sk, p.Network) {
 			continue
 		}
 		if p.Dst.IP.IsMulticast() && !slices.Contains(sk.Groups, p.Dst.IP) {
