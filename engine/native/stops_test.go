@@ -180,3 +180,24 @@ func TestHealWaitsForAStop(t *testing.T) {
 		}
 	}
 }
+
+// A restart strikes at a call, too, which then goes on: what the program does with the signal comes after it. A wait in which
+// the signal meets it ends.
+func TestRestartAtACall(t *testing.T) {
+	const syncing = `f = os.open('/data', os.O_CREAT | os.O_WRONLY)
+os.fsync(f); print('synced', flush=True)
+time.sleep(1000)
+`
+	for rule, want := range map[string]string{
+		"restart on n1 at fsync of data for 200ms max 1":  "begin \nstopping\nbegin stopped by 15;\nsynced\n",
+		"restart on n1 for 1s max 1 when logs.synced > 0": "begin \nsynced\nstopping\nbegin stopped by 15;\nsynced\n",
+	} {
+		spec := ruled(t, living("signal.signal(15, stop)\n"+syncing, 0), idle, rule)
+		spec.LogPatterns = []world.LogPattern{{Name: "synced", Pattern: "^synced"}}
+		spec.Nodes[0].StopGraceNs = 2e9
+		logs, _, out := play(t, spec)
+		if e := entryOf(out, fault.Restart); logs["n1"] != want || e.Observed != 1 || len(out.Crashes) > 0 {
+			t.Errorf("%s: n1 printed\n%s%+v %+v", rule, logs["n1"], e, out.Crashes)
+		}
+	}
+}
