@@ -20,6 +20,9 @@ func (l *loader) bounds(d *declared) {
 		CPUPPM:      l.share(d),
 		Rlimits:     l.ulimits(d),
 	}
+	if d.image != nil && !v.has("shm_size") {
+		d.spec.Bounds.ShmBytes = 64 << 20 // Docker's
+	}
 	l.sysctls(d)
 	d.spec.ReadOnly = valueOr(v.get("read_only"), false)
 	if groups := v.get("group_add"); groups != nil {

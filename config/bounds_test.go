@@ -33,7 +33,7 @@ func wrongNode(t *testing.T, keys, want string) {
 }
 
 func TestWrongBounds(t *testing.T) {
-	wrongNode(t, "mem_limit: lots", `"lots" is not a size such as 64m or 1gb`)
+	wrongNode(t, "mem_limit: lots", `"lots" is not a size from 6m on, such as 64m or 1gb`)
 	wrongNode(t, "mem_limit: 5m", "from 6m on")
 	wrongNode(t, "ulimits: {nofiles: 10}", `there is no limit "nofiles"`)
 	wrongNode(t, "ulimits: {nofile: 2000000}", "no more than 1048576 open files")

@@ -24,7 +24,7 @@ func stack(t *testing.T, env map[string]string, compose []string, files ...strin
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o640); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,7 +176,7 @@ services:
 		t.Fatalf("nodes %q", names)
 	}
 	web := r.Spec.Nodes[1]
-	if !slices.Contains(web.Aliases, "web") || web.Restart.Mode != world.RestartOnFailure || web.Restart.MaxRetries != 2 || web.Hostname != "web-2" {
+	if !slices.Contains(web.Aliases, "web") || !strings.HasSuffix(web.Aliases[1], "-web-2") || web.Bounds.ShmBytes != 64<<20 || web.Restart.Mode != world.RestartOnFailure || web.Restart.MaxRetries != 2 || web.Hostname != "web-2" {
 		t.Errorf("%+v", web)
 	}
 	if deps := node1(t, r, "own-1").DependsOn; len(deps) != 3 || deps[2].Node != "web-3" {
@@ -220,9 +220,9 @@ volumes:
 		got[v.Target] = v
 	}
 	for target, want := range map[string]world.Volume{
-		"/run/secrets/password": {Kind: world.File, ReadOnly: true, Content: []byte("hunter2"), Mode: 0o444},
+		"/run/secrets/password": {Kind: world.File, ReadOnly: true, Content: []byte("hunter2"), Mode: 0o640}, // the file's own
 		"/etc/token":            {Kind: world.File, ReadOnly: true, Content: []byte("t0ken"), Mode: 0o400, UID: 10, GID: 20},
-		"/site":                 {Kind: world.File, ReadOnly: true, Content: []byte("site"), Mode: 0o444},
+		"/site":                 {Kind: world.File, ReadOnly: true, Content: []byte("site"), Mode: 0o640},
 		"/etc/inline.conf":      {Kind: world.File, ReadOnly: true, Content: []byte("port: 80"), Mode: 0o644},
 		"/bound":                {Kind: world.Bind, Source: filepath.Join(dir, "data")},
 		"/memory":               {Kind: world.Tmpfs},
@@ -321,6 +321,10 @@ func TestComposeMistakes(t *testing.T) {
 		{"a volume that is not there", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\n"}, []string{`no volume "aa"`, "compose.yaml:2:27"}},
 		{"a volume of another machine", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\nvolumes: {aa: {driver_opts: {type: nfs, o: \"addr=1.2.3.4\", device: \":/x\"}}}\n"}, []string{"no nfs", "compose.yaml:3:29"}},
 		{"a name for several", []string{head + "services:\n  x: {image: x, scale: 2, container_name: one}\n"}, []string{"compose.yaml:2:43", "name is for one"}},
+		{"one name for two", []string{head + "services:\n  x: {image: x, container_name: one}\n  y: {image: x, container_name: one}\n"}, []string{"compose.yaml:3:33", `x has the name "one" too`}},
+		{"what is left out", []string{head + "services:\n  x: {image: x, profiles: [debug]}\n  y: {image: x, depends_on: [x]}\n"}, []string{"compose.yaml:3:30", "COMPOSE_PROFILES=debug"}},
+		{"the machine's own", []string{head + "services:\n  x: {image: x, volumes: [\"/proc:/host/proc:ro\"]}\n"}, []string{"compose.yaml:2:27", "a /proc, a /sys"}},
+		{"all of the machine", []string{head + "services:\n  x: {image: x, volumes: [\"/:/host:ro\"]}\n"}, []string{"compose.yaml:2:27", "a /proc, a /sys"}},
 		{"a replica's name", []string{head + "services:\n  x: {image: x, scale: 2}\n  x-1: {image: x}\n"}, []string{"name of a replica", "compose.yaml:3:3"}},
 		{"two scales", []string{head + "services:\n  x: {image: x, scale: 2, deploy: {replicas: 3}}\n"}, []string{"differ", "compose.yaml:2:17"}},
 		{"no link to several", []string{head + "services:\n  x: {image: x, scale: 2}\n  y: {image: y}\n", "bloodhound.yaml\ncompose: compose.yaml\nlinks: [{between: [x, y]}]\n"}, []string{"bloodhound.yaml:2:20", "x-1"}},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"path"
 	"strconv"
 
@@ -37,14 +38,15 @@ func (l *loader) mountFiles(d *declared, kind, dir string) {
 		if m := item.get("mode"); m != nil {
 			v.Mode = l.modeOf(m, key+".mode")
 		}
-		if l.contentOf(made, item.position, key, source, &v) {
+		if l.contentOf(made, item.position, key, source, item.has("mode"), &v) {
 			l.mount(d, item.position, key, v)
 		}
 	}
 }
 
-// contentOf finds what is in a secret or config.
-func (l *loader) contentOf(made *node, at position, key, source string, v *world.Volume) bool {
+// contentOf finds what is in a secret or config. moded tells that its permissions are given; otherwise those of a file are
+// its own.
+func (l *loader) contentOf(made *node, at position, key, source string, moded bool, v *world.Volume) bool {
 	file, variable, content := made.get("file"), made.get("environment"), made.get("content")
 	given := 0
 	for _, way := range []*node{file, variable, content} {
@@ -64,6 +66,9 @@ func (l *loader) contentOf(made *node, at position, key, source string, v *world
 				return false
 			}
 			v.Content = text
+			if info, err := os.Stat(file.text); err == nil && !moded { // as a bind mount of it
+				v.Mode = uint32(info.Mode().Perm())
+			}
 		case content != nil:
 			v.Content = []byte(content.text)
 		default:

@@ -259,7 +259,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "pre_stop", shape: anyShape, refused: "run it from the node's command"},
 	{name: "provider", shape: anyShape, refused: "a world reaches nothing outside: make it a node"},
 	{name: "secrets", shape: fileUses("/run/secrets/NAME"), says: "Files of the Compose file's `secrets`."},
-	{name: "volumes_from", shape: anyShape, refused: "list the volumes under `volumes` of both nodes"},
+	{name: "volumes_from", shape: anyShape, refused: "name the volumes under `volumes` of both nodes; what one of them writes, the other sees if it waits for it by `service_completed_successfully`"},
 }}
 
 const (

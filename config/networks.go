@@ -23,9 +23,11 @@ type netDecl struct {
 	name  string
 	at    position
 	value *node // nil: nobody wrote anything
-	v4    family
-	v6    family
-	spec  world.Network
+	// implied tells that it is Compose's own default one.
+	implied bool
+	v4      family
+	v6      family
+	spec    world.Network
 }
 
 // family is what a network has of IPv4 or of IPv6.
@@ -65,7 +67,7 @@ func (l *loader) networks(top *node) {
 				d = &netDecl{name: e.name}
 				l.nets = append(l.nets, d)
 			}
-			d.at = e.key.position
+			d.at, d.implied = e.key.position, e.implied
 			if e.value.kind == mapping && !e.value.bad {
 				if d.value != nil {
 					d.value = mergeNodes(d.value, e.value)
@@ -219,7 +221,7 @@ func (l *loader) attach() {
 		on := slices.ContainsFunc(l.nodes, func(d *declared) bool {
 			return slices.ContainsFunc(d.nets, func(w want) bool { return w.network == n.name })
 		})
-		if !on && n.value != nil {
+		if !on && n.value != nil && !n.implied {
 			l.idle(n.at, "networks."+n.name, "no node is on it")
 		}
 		if on {

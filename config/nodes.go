@@ -30,6 +30,7 @@ const restartDelayNs = 100_000_000
 type declared struct {
 	name  string
 	of    string   // the service that it is a replica of, or empty
+	index int      // which replica, from 1 on; also of a node of which there is one
 	key   string   // nodes.NAME or services.NAME
 	at    position // its name
 	value *node
@@ -139,6 +140,7 @@ func (l *loader) active(d *declared) bool {
 			return true
 		}
 	}
+	l.left[d.name] = strings.Join(profiles.words(), ",")
 	l.note(d.at, d.key+".profiles", "left out: COMPOSE_PROFILES names none of its profiles")
 	return false
 }
@@ -167,6 +169,10 @@ func (l *loader) known(at position, key, name string) bool {
 	}
 	if replicas := l.replicasOf(name); len(replicas) > 0 {
 		l.fail(at, "name one of them, such as "+replicas[0].name, "%s: %q is %d nodes", key, name, len(replicas))
+		return false
+	}
+	if profiles, ok := l.left[name]; ok {
+		l.fail(at, "set COMPOSE_PROFILES="+profiles, "%s: %s is left out, since none of its profiles is asked for", key, name)
 		return false
 	}
 	l.fail(at, suggest(name, l.nodeNames()), "%s: there is no node %q", key, name)
@@ -483,6 +489,14 @@ func (l *loader) mount(d *declared, at position, key string, v world.Volume) {
 			return
 		}
 	}
+	if v.Kind == world.Bind {
+		for _, of := range []string{"/proc", "/sys", "/dev"} {
+			if v.Source == "/" || v.Source == of || strings.HasPrefix(v.Source, of+"/") {
+				l.fail(at, "remove the mount; every node has a /proc, a /sys and a /dev of its own", "%s: what is in %s changes from moment to moment with this machine, and a run could not be made again", key, cmp.Or(strings.TrimSuffix(v.Source, "/"), "/"))
+				return
+			}
+		}
+	}
 	d.spec.Volumes = append(d.spec.Volumes, v)
 	l.result.places[place{d.name, engine.PartVolume, v.Target}] = location{at, key}
 }
@@ -751,7 +765,18 @@ func (l *loader) names(d *declared) {
 	if c := d.value.get("container_name"); c != nil && d.of != "" {
 		l.fail(c.position, "remove it, or have one", "%s.container_name: %s is several nodes, and a name is for one", key, d.of)
 	} else if c != nil {
-		add(l.hostName(c, key+".container_name", d.name))
+		name := l.hostName(c, key+".container_name", d.name)
+		for _, o := range l.nodes {
+			if o == d {
+				break
+			}
+			if slices.Contains(o.spec.Aliases, name) {
+				l.fail(c.position, "give each a name of its own", "%s.container_name: %s has the name %q too", key, o.name, name)
+			}
+		}
+		add(name)
+	} else if project := l.composed.get("name"); project != nil && l.composed.get("services").has(cmp.Or(d.of, d.name)) {
+		add(fmt.Sprintf("%s-%s-%d", project.text, cmp.Or(d.of, d.name), d.index)) // what Compose calls the container
 	}
 	l.wants(d)
 	if name := d.value.get("domainname"); name != nil {

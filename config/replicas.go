@@ -62,6 +62,7 @@ func (l *loader) replicate() {
 	for _, d := range l.nodes {
 		count := int(valueOr(d.value.get("scale"), int64(1)))
 		if count == 1 {
+			d.index = 1
 			all = append(all, d)
 			continue
 		}
@@ -73,7 +74,7 @@ func (l *loader) replicate() {
 			if same := slices.IndexFunc(l.nodes, func(o *declared) bool { return o.name == name }); same >= 0 {
 				l.fail(l.nodes[same].at, "rename it", "%s is the name of a replica of %s", name, d.name)
 			}
-			all = append(all, &declared{name: name, of: d.name, key: d.key, at: d.at, value: d.value})
+			all = append(all, &declared{name: name, of: d.name, index: i, key: d.key, at: d.at, value: d.value})
 		}
 	}
 	l.nodes = all

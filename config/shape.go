@@ -120,6 +120,9 @@ func (s *shape) String() string {
 	case span:
 		return "a range [a, b] in milliseconds, or one number"
 	case size:
+		if s.min > 0 {
+			return fmt.Sprintf("a size from %dm on, such as 64m or 1gb", int64(s.min)>>20)
+		}
 		return "a size such as 64m or 1gb"
 	case date:
 		return "a date such as 2025-01-01T00:00:00Z"
