@@ -22,8 +22,8 @@ func (l *loader) imageOf(d *declared) bool {
 	built := fromDockerfile(d.value.get("build"))
 	if name == "" && !built || d.value.has("root") {
 		for _, key := range []string{"image", "build", "pull_policy"} {
-			if key == "build" && !built {
-				continue
+			if e := d.value.entry(key); key == "build" && !built || e != nil && e.key.file.compose {
+				continue // of a Compose file: root takes its place on purpose
 			}
 			if d.value.has(key) {
 				l.idle(l.placeOf(d, key), d.key+"."+key, "the node has a root of its own, or no image")
