@@ -101,8 +101,12 @@ func TestDocumentedExamples(t *testing.T) {
 	for _, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
 		dir := project(t, "bloodhound.yaml\n"+b, "compose.yaml\nservices: {db: {image: postgres}}\n")
-		if r := load(t, Options{Path: dir}); strings.Contains(b, "compose:") != noted(r, "the node has a root of its own, or no image") {
-			t.Errorf("notes %v", r.Notes)
+		r := load(t, Options{Path: dir})
+		if noted(r, "the node has a root of its own, or no image") {
+			t.Errorf("what is done on purpose is noted: %v", r.Notes)
+		}
+		if strings.Contains(b, "compose:") && node1(t, r, "db").Image != nil {
+			t.Error("the node has the service's image")
 		}
 	}
 }
