@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -105,5 +107,81 @@ links 2 2, same 1, owner 7, mode 640
 	}
 	if out.Files["image:"+name] != strings.TrimPrefix(got.ID, "sha256:") {
 		t.Errorf("files %v", out.Files)
+	}
+}
+
+// A map names files as the node does, so that nothing depends on where this machine keeps an image or what is mounted.
+func TestMapsOfImages(t *testing.T) {
+	dir := t.TempDir()
+	root := imagetest.New(t)
+	sh := root.Program("/bin/sh")
+	cat := root.Program("/bin/cat")
+	for _, p := range []string{"/bin/ls", "/bin/cp", "/bin/rm"} {
+		root.Program(p)
+	}
+	name := imagetest.Layout(t, filepath.Join(dir, "layout"), root.Image(v1.Config{}))
+	content, err := exec.Command("cat", "/bin/cat").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, hash string
+	for i, place := range []string{"s", "a/much/longer/name of/a folder"} {
+		source := filepath.Join(dir, place, "bound")
+		if err := os.MkdirAll(source, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(source, "two cats"), content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		store, err := image.Open(filepath.Join(dir, place, "store"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		got, err := store.Get(context.Background(), name, "", "", image.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		script := "cat /proc/self/maps; '/v/two cats' /proc/self/smaps; cp " + cat + " /copy; /copy /proc/self/maps; ls -i " + cat + " /copy; " +
+			"cat /proc/$$/maps & wait; cp " + sh + " /gone; /gone -c 'rm /gone; cat /proc/$$/maps & wait'"
+		spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
+				Volumes: []world.Volume{{Kind: world.Bind, Source: source, Target: "/v"}}, Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
+		var lines []string
+		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !out.Repeat.Reproducible {
+			t.Errorf("not reproducible: %s", out.Repeat.Reason)
+		}
+		said := strings.Join(lines, "\n")
+		if i > 0 {
+			if out.Hash != hash || said != text {
+				t.Errorf("hash %s, and %s with another folder;\n%s\nand\n%s", out.Hash, hash, said, text)
+			}
+			break
+		}
+		text, hash = said, out.Hash
+	}
+	shell, err := filepath.EvalSymlinks(sh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{cat, "/v/two cats", "/copy", filepath.Base(shell), "/gone (deleted)", "/lib/x86_64-linux-gnu/libc.so.6", "/ld-linux-x86-64.so.2"} {
+		for _, rights := range []string{"r--p", "r-xp"} {
+			if !regexp.MustCompile(`(?m)^[0-9a-f]+-[0-9a-f]+ ` + rights + ` [0-9a-f]{8} 08:[0-9a-f]{2} [1-9][0-9]* +\S*` + regexp.QuoteMeta(want) + `$`).MatchString(text) {
+				t.Errorf("no %s map of %s in\n%s", rights, want, text)
+			}
+		}
+	}
+	for _, path := range []string{cat, "/copy"} {
+		number := regexp.MustCompile(`(?m)^ *([0-9]+) ` + path + `$`).FindStringSubmatch(text)
+		if number == nil || !regexp.MustCompile(`(?m) 08:01 `+number[1]+` +`+path+`$`).MatchString(text) {
+			t.Errorf("%s: inode %q, not so in\n%s", path, number, text)
+		}
+	}
+	if strings.Contains(text, dir) || strings.Contains(text, "files/") {
+		t.Errorf("it shows this machine's paths:\n%s", text)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"os"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -80,6 +83,15 @@ func Interpreter(fd int) (string, syscall.Errno) {
 func SameFile(fd int, path string) bool {
 	var a, b unix.Stat_t
 	return unix.Fstat(fd, &a) == nil && unix.Stat(path, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino
+}
+
+// RealName is what /proc/PID/maps of this machine calls an open file.
+func RealName(fd int) string {
+	name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(name, "\n", `\012`)
 }
 
 // placeProgram maps a program into a process that has just executed its interpreter, and corrects the auxiliary vector, which

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,13 +28,18 @@ func (s *Space) region(addr uint64) *Region {
 type realMap struct {
 	start, end, offset uint64
 	shared, writable   bool
-	blob               int64 // what is mapped, if it is one of the engine's blobs
+	name               string // in the machine's tree
+	blob               int64  // what is mapped, if it is one of the engine's blobs
 }
 
 // parseMap reads a line of /proc/PID/maps (proc_pid_maps(5)).
 func parseMap(line string) (m realMap, ok bool) {
-	f := strings.Fields(line)
-	if len(f) < 5 || len(f[1]) < 4 {
+	var f [5]string
+	rest := strings.TrimSuffix(line, "\n")
+	for i := range f {
+		f[i], rest, _ = strings.Cut(rest, " ")
+	}
+	if f[4] == "" || len(f[1]) < 4 {
 		return m, false
 	}
 	from, to, _ := strings.Cut(f[0], "-")
@@ -41,10 +47,10 @@ func parseMap(line string) (m realMap, ok bool) {
 	m.end, _ = strconv.ParseUint(to, 16, 64)
 	m.offset, _ = strconv.ParseUint(f[2], 16, 64)
 	m.writable, m.shared = f[1][1] == 'w', f[1][3] == 's'
-	if len(f) > 5 {
-		if name, is := strings.CutPrefix(f[5], "/memfd:blob-"); is {
-			m.blob, _ = strconv.ParseInt(name, 10, 64)
-		}
+	m.name = strings.TrimLeft(rest, " ")
+	if blob, is := strings.CutPrefix(m.name, "/memfd:blob-"); is {
+		blob, _, _ = strings.Cut(blob, " ")
+		m.blob, _ = strconv.ParseInt(blob, 10, 64)
 	}
 	return m, true
 }
@@ -85,6 +91,41 @@ func (k *Kernel) addRegion(t *Thread, r Region) {
 	}
 }
 
+// addFile notes that a file was mapped.
+func (k *Kernel) addFile(node NodeID, s *Space, start, end uint64, file fs.InodeID) {
+	s.Files = slices.DeleteFunc(s.Files, func(o FileMap) bool { return o.Start >= start && o.End <= end })
+	if len(s.Files) < maxRegions {
+		tree := k.Nodes[node].FS
+		s.Files = append(s.Files, FileMap{Start: start, End: end, File: file, Dev: tree.Stat(file).Dev, Path: nameOf(tree, file)})
+	}
+}
+
+// addPrograms notes what execve has mapped: the files of a program and of its interpreter, which may be none.
+func (k *Kernel) addPrograms(t *Thread, s *Space, programs ...program) {
+	maps := k.M.Maps(t.ID)
+	for _, exe := range programs {
+		if exe.file == 0 {
+			continue
+		}
+		name := host.RealName(exe.fd)
+		for line := range strings.Lines(maps) {
+			if m, ok := parseMap(line); ok && m.name == name {
+				k.addFile(t.Node, s, m.start, m.end, exe.file)
+			}
+		}
+	}
+}
+
+// fileAt finds the file that was mapped to an address last.
+func (s *Space) fileAt(addr uint64) *FileMap {
+	for i := len(s.Files) - 1; i >= 0; i-- {
+		if f := &s.Files[i]; addr >= f.Start && addr < f.End {
+			return f
+		}
+	}
+	return nil
+}
+
 // newSpace makes an address space in which the program of a file runs.
 func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
 	s := &Space{ID: k.id("space"), Node: node, Refs: 1, Exe: exe, ExecNs: k.Now}
@@ -98,7 +139,7 @@ func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
 func (k *Kernel) copySpace(id SpaceID) SpaceID {
 	old := k.Spaces[id]
 	c := k.newSpace(old.Node, old.Exe)
-	c.ExecNs, c.Break, c.Regions = old.ExecNs, old.Break, slices.Clone(old.Regions)
+	c.ExecNs, c.Break, c.Regions, c.Files = old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			seg.Attach++
@@ -181,6 +222,9 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		return fail(e)
 	}
 	r := k.mapFD(t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
+	if r >= 0 {
+		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode)
+	}
 	if r >= 0 && shared {
 		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object, Offset: offset})
 	}

@@ -207,7 +207,10 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 	if e != 0 {
 		return e
 	}
-	img := host.Image{FD: exe.fd, InterpreterFD: loader, Path: shown, Argv: argv, Env: env, UID: p.Cred.EUID, GID: p.Cred.EGID, Kit: k.Handles.Kits[p.Node]}
+	img := host.Image{FD: exe.fd, Path: shown, Argv: argv, Env: env, UID: p.Cred.EUID, GID: p.Cred.EGID, Kit: k.Handles.Kits[p.Node]}
+	if loader.file != 0 && !host.SameFile(loader.fd, loader.path) {
+		img.InterpreterFD = loader.fd
+	}
 	k.Tape.Bytes("random/"+t.Name+"/auxv", img.Random[:])
 	var others []ThreadID
 	for _, id := range p.Threads {
@@ -223,25 +226,18 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 	}
 	k.Now += execCostNs
 	k.afterExec(t, p, exe, img.Argv, env, others)
+	k.addPrograms(t, k.Spaces[p.Space], exe, loader)
 	t.Comm = comm(shown)
 	return 0
 }
 
-// interpreter opens what a program names in PT_INTERP, and gives 0 if it names nothing, or the file that the real kernel finds
-// there too.
-func (k *Kernel) interpreter(t *Thread, exe program) (int, unix.Errno) {
+// interpreter opens what a program names in PT_INTERP; its file is 0 if it names nothing.
+func (k *Kernel) interpreter(t *Thread, exe program) (program, unix.Errno) {
 	name, errno := host.Interpreter(exe.fd)
 	if errno != 0 || name == "" {
-		return 0, errno
+		return program{}, errno
 	}
-	loader, e := k.openProgram(t, name)
-	if e != 0 {
-		return 0, e
-	}
-	if host.SameFile(loader.fd, name) {
-		return 0, 0
-	}
-	return loader.fd, 0
+	return k.openProgram(t, name)
 }
 
 // shebang splits a #! line (execve(2)): the interpreter, and all the rest as one argument.

@@ -622,37 +622,60 @@ func procLimits(p *Proc) string {
 	return b.String()
 }
 
-// procMaps is the real map of a process without what belongs to the machine underneath: devices, inodes, and the
-// paths of the engine's own files.
+// procMaps is the real map of a process without what belongs to the machine underneath: files have the names, devices and
+// inodes of the node's tree, and the engine's own have none.
 func (k *Kernel) procMaps(p *Proc) string {
 	if p.Zombie || len(p.Threads) == 0 {
 		return ""
 	}
+	tree, space := k.Nodes[p.Node].FS, k.Spaces[p.Space]
 	var b strings.Builder
 	for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
-		f := strings.Fields(line)
-		if len(f) < 5 {
+		m, ok := parseMap(line)
+		if !ok {
 			continue
 		}
-		name := strings.Join(f[5:], " ")
+		name, dev, inode := m.name, uint64(0), fs.InodeID(0)
 		switch {
 		case strings.HasPrefix(name, "/memfd:bloodhound-kit"):
 			name = "[vdso]"
 		case name == "[vdso]", name == "[vvar]", name == "[vvar_vclock]", name == "[vsyscall]":
 			continue
-		case strings.HasPrefix(name, "/memfd:"), strings.HasPrefix(name, "[anon"):
+		case strings.HasPrefix(name, "[anon"):
 			name = ""
 		case strings.HasPrefix(name, "/"):
-			name = inWorld(k.Nodes[p.Node].FS, name)
+			if f := space.fileAt(m.start); f != nil {
+				name, dev, inode = mappedName(tree, f), f.Dev, f.File
+			} else if m.blob != 0 {
+				name = ""
+			} else {
+				name = inWorld(tree, name)
+			}
 		}
-		fmt.Fprintf(&b, "%s %s %s 00:00 0 %s\n", f[0], f[1], f[2], name)
+		f := strings.Fields(line)
+		head := fmt.Sprintf("%s %s %s %02x:%02x %d", f[0], f[1], f[2], unix.Major(dev), unix.Minor(dev), inode)
+		if name == "" {
+			b.WriteString(head + " \n")
+		} else {
+			fmt.Fprintf(&b, "%-72s %s\n", head, name)
+		}
 	}
 	return b.String()
 }
 
-// inWorld is the path by which a node sees a file of the machine: below the mount of the longest folder that it lies in.
+// mappedName is what a mapped file is called now.
+func mappedName(s *fs.State, f *FileMap) string {
+	const gone = " (deleted)"
+	if s.Get(f.File) == nil {
+		return strings.TrimSuffix(f.Path, gone) + gone
+	}
+	return nameOf(s, f.File)
+}
+
+// inWorld is the path by which a node sees a file of the machine: below the mount of the longest folder that it lies in. It
+// is nothing for a file that lies in none.
 func inWorld(s *fs.State, path string) string {
-	best, seen := -1, path
+	best, seen := -1, ""
 	for i := range s.Mounts {
 		m := &s.Mounts[i]
 		if m.Layer == fs.NoLayer {

@@ -249,6 +249,16 @@ type Space struct {
 	ExecNs  int64      // world time at which the program was executed
 	Break   uint64     // the last end of the heap that it asked for, on nodes whose memory is bounded
 	Regions []Region
+	Files   []FileMap // the later hides the earlier
+}
+
+// FileMap says which file of the node was mapped to a range of addresses. It holds no reference: what is unmapped is not
+// seen here, and would keep its file alive.
+type FileMap struct {
+	Start, End uint64
+	File       fs.InodeID
+	Dev        uint64
+	Path       string // when it was mapped
 }
 
 // Region is one shared mapping.
