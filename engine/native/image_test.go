@@ -115,7 +115,10 @@ func TestMapsOfImages(t *testing.T) {
 	dir := t.TempDir()
 	root := imagetest.New(t)
 	sh := root.Program("/bin/sh")
-	cat := root.Program("/bin/cat")
+	cat, err := filepath.EvalSymlinks(root.Program("/bin/cat"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range []string{"/bin/ls", "/bin/cp", "/bin/rm"} {
 		root.Program(p)
 	}

@@ -244,15 +244,21 @@ func (s *State) account(in *Inode, pages int64) {
 // inMemory reports whether the bytes of an inode lie in the node's memory, and not on a disk.
 func (s *State) inMemory(in *Inode) bool { return in.Memory || s.Mounts[in.Mount].Type == Tmpfs }
 
-// MemoryBytes is how much of the node's memory its files take: those of memfd_create(2) and on a tmpfs. allocated tells how
-// much a blob really has, since not all writes to files that are mapped are seen here.
-func (s *State) MemoryBytes(allocated func(BlobID) int64) int64 {
+// WrittenBytes is how much memory was given to the files of memfd_create(2) and on a tmpfs by calls.
+func (s *State) WrittenBytes() int64 {
 	total := s.MemfdBytes
 	for i := range s.Mounts {
 		if s.Mounts[i].Type == Tmpfs {
 			total += s.Mounts[i].UsedBytes
 		}
 	}
+	return total
+}
+
+// MemoryBytes is how much of the node's memory its files take: those of memfd_create(2) and on a tmpfs. allocated tells how
+// much a blob really has, since not all writes to files that are mapped are seen here.
+func (s *State) MemoryBytes(allocated func(BlobID) int64) int64 {
+	total := s.WrittenBytes()
 	s.MappedMemory = slices.DeleteFunc(s.MappedMemory, func(id InodeID) bool { return s.Inodes[id] == nil })
 	for _, id := range s.MappedMemory {
 		if in := s.inode(id); in.Blob != 0 {

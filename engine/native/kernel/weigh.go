@@ -19,6 +19,7 @@ import (
 type Memory struct {
 	LimitBytes int64 // 0 is none
 	Asked      int64 // bytes that programs have asked for since their memory was weighed
+	Files      int64 // bytes that its files in memory had at the last call
 	Armed      bool  // a timer is set to weigh it
 	Kills      int
 }
@@ -35,6 +36,9 @@ func (k *Kernel) charge(t *Thread) {
 		m.Armed = true
 		k.after(k.Now+weighNs, TimerWeigh, n.ID, 0)
 	}
+	files := n.FS.WrittenBytes()
+	m.Asked += max(files-m.Files, 0)
+	m.Files = files
 	if m.Asked >= m.LimitBytes/64 {
 		if k.weigh(n); t.State == Dead {
 			return
