@@ -241,6 +241,19 @@ func TestSources(t *testing.T) {
 	if err := tarball.WriteToFile(archive, tag, img); err != nil {
 		t.Fatal(err)
 	}
+	plain, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(plain)
+	z.Close()
+	for name, content := range map[string][]byte{"app.tar.gz": packed.Bytes(), "cut.tar.gz": packed.Bytes()[:5]} {
+		if err := os.WriteFile(filepath.Join(base, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 	host := serve(t, nil)
 	push(t, host+"/team/app:1", img)
 	digest, err := img.Digest()
@@ -251,7 +264,7 @@ func TestSources(t *testing.T) {
 	ids := map[string]bool{}
 	var trees []string
 	for _, from := range []string{host + "/team/app:1", host + "/team/app@" + digest.String(), "oci:layout:v1", "oci:" + filepath.Join(base, "layout") + ":v1",
-		"docker-archive:app.tar", "docker-archive:app.tar:app:1", "docker-daemon:app:1"} {
+		"docker-archive:app.tar", "docker-archive:app.tar:app:1", "docker-archive:app.tar.gz", "docker-archive:app.tar.gz:app:1", "docker-daemon:app:1"} {
 		s := store(t)
 		got, err := s.Get(context.Background(), from, base, "", Options{})
 		if err != nil {
@@ -278,6 +291,7 @@ func TestSources(t *testing.T) {
 		"oci:nowhere":                "no OCI layout",
 		"docker-archive:nowhere.tar": "no such file",
 		"docker-archive:app.tar:x:2": "it has ",
+		"docker-archive:cut.tar.gz":  "is no archive of `docker save`: unexpected EOF",
 		"docker-daemon:none:1":       "No such image: none:1",
 		host + "/team/app:2":         "the registry has no such image",
 		"UPPER":                      "is no name of an image",

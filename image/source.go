@@ -2,7 +2,9 @@ package image
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +29,7 @@ type Transport string
 const (
 	Registry Transport = "docker"         // a registry; the default
 	Layout   Transport = "oci"            // an OCI layout folder
-	Archive  Transport = "docker-archive" // a file of `docker save`
+	Archive  Transport = "docker-archive" // a file of `docker save`, compressed with gzip or not
 	Daemon   Transport = "docker-daemon"  // a Docker or Podman daemon of this machine
 )
 
@@ -157,7 +159,7 @@ func list(names []string) string {
 
 // fromArchive finds an image in a file of `docker save`, or in an OCI layout that was packed with tar.
 func fromArchive(s Source) (v1.Image, error) {
-	open := func() (io.ReadCloser, error) { return os.Open(s.Path) }
+	open := func() (io.ReadCloser, error) { return openArchive(s.Path) }
 	manifest, err := tarball.LoadManifest(open)
 	if err != nil {
 		if _, err := os.Stat(s.Path); err != nil {
@@ -189,8 +191,28 @@ func fromArchive(s Source) (v1.Image, error) {
 	return img, nil
 }
 
+// openArchive reads what tar has packed, also where gzip has compressed that, as `docker load` does.
+func openArchive(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b := bufio.NewReader(f)
+	from := io.Reader(b)
+	if magic, err := b.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b { // RFC 1952, 2.3.1
+		if from, err = gzip.NewReader(b); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{from, f}, nil
+}
+
 func hasFile(archive, name string) bool {
-	f, err := os.Open(archive)
+	f, err := openArchive(archive)
 	if err != nil {
 		return false
 	}
