@@ -214,6 +214,7 @@ type Outcome struct {
 	Refused   []Unsupported     `json:"refused,omitempty"`
 	Warnings  []string          `json:"warnings,omitempty"`
 	Log       []LogLine         `json:"log,omitempty"`
+	LogLost   uint64            `json:"log_lost,omitempty"` // lines after those that are kept
 	LogCounts map[string]uint64 `json:"log_counts,omitempty"`
 	Verdicts  []Verdict         `json:"verdicts,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose

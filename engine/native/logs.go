@@ -24,8 +24,11 @@ func (w *World) log(l engine.LogLine, tag int64) {
 	d := w.director
 	if len(w.outcome.Log) < maxLogLines {
 		w.outcome.Log = append(w.outcome.Log, l)
-	} else if len(w.outcome.Warnings) < 1 || w.outcome.Warnings[len(w.outcome.Warnings)-1] != logFull {
-		w.outcome.Warnings = append(w.outcome.Warnings, logFull)
+	} else {
+		if w.outcome.LogLost == 0 {
+			w.outcome.Warnings = append(w.outcome.Warnings, logFull)
+		}
+		w.outcome.LogLost++
 	}
 	if w.options.Log != nil {
 		w.options.Log(l)

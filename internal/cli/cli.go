@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -60,10 +61,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == driverName {
 		return driver(args[1:], stdout)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := interruptible()
 	defer stop()
-	// A second Ctrl-C ends the program at once.
-	context.AfterFunc(ctx, stop)
 	out := &results{to: stdout}
 	a := &app{out: out, err: stderr}
 	root := a.root(args)
@@ -79,6 +78,27 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		a.printJSON(newErrorDocument(verb, err))
 	}
 	return codeOf(err)
+}
+
+// sameInterrupt is how long after the first signal others belong to it: timeout(1) signals the program and then its whole group,
+// and a terminal that closes sends more than one.
+const sameInterrupt = time.Second
+
+// interruptible gives a context that the first signal ends. A second one ends the program at once.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+			time.AfterFunc(sameInterrupt, func() { signal.Stop(signals) })
+		case <-ctx.Done():
+			signal.Stop(signals)
+		}
+	}()
+	return ctx, cancel
 }
 
 // results is the standard output. That something could not be written there is a failure of the machine, whoever wrote

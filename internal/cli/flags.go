@@ -31,6 +31,7 @@ type flags struct {
 	runs      uint64
 	tapeFile  string
 	trace     string
+	logs      bool
 	html      string
 	junit     string
 	sarif     string
@@ -191,6 +192,14 @@ func (f *flags) tracing(c *cobra.Command) {
 	c.Flags().Var(fileFlag{&f.trace}, "trace", "write the trace of the run to this `file`")
 	c.Flags().Var(wordFlag{&f.format, traceFormats, "formats"}, "trace-format", "`format` of the trace: text, or chrome for ui.perfetto.dev")
 }
+
+// logsFlag is for those whose one run has programs that may be asked what they said.
+func (f *flags) logsFlag(c *cobra.Command) {
+	addSwitch(c, &f.logs, "logs", "print what the programs of the run wrote, in virtual time order")
+}
+
+// errLogsInDocument is the answer to --logs beside --json.
+var errLogsInDocument = errors.New("--logs prints lines and --json one document: give one of them")
 
 func (f *flags) repeats(c *cobra.Command, least uint64, usage, says string) {
 	f.runs = least

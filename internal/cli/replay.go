@@ -36,12 +36,16 @@ run does not repeat; 5 that it has changed and shows no violation any more, or i
 	}
 	f.where(c)
 	f.tracing(c)
+	f.logsFlag(c)
 	f.repeats(c, 1, "how often to make the run", "give the number of runs, 1 or more")
 	f.originalFlag(c)
 	return c
 }
 
 func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
+	if f.logs && f.json {
+		return errLogsInDocument
+	}
 	p, full, err := a.loadFailure(c, f, args)
 	if err != nil {
 		return err
@@ -89,6 +93,11 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	if p.spec != nil && failure == full && first.Summary.Hash == failure.Hash { // what `check` judges
 		if err := report.SaveEvidence(p.state, failure.ID, first.Outcome); err != nil {
 			a.note("bloodhound: the history could not be stored: %v", err)
+		}
+	}
+	if f.logs {
+		if err := report.Logs(a.out, first.Outcome); err != nil {
+			return err
 		}
 	}
 	if !f.json {

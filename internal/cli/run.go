@@ -26,6 +26,7 @@ func (a *app) runVerb() *cobra.Command {
 	f.where(c)
 	f.oneTape(c)
 	f.tracing(c)
+	f.logsFlag(c)
 	c.Flags().Var(numberFlag{&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"},
 		"until", "stop after this `event`; the run is not judged then")
 	return c
@@ -45,6 +46,9 @@ type runDocument struct {
 }
 
 func (a *app) run(c *cobra.Command, f *flags, args []string) error {
+	if f.logs && f.json {
+		return errLogsInDocument
+	}
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err
@@ -92,6 +96,11 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 			status.Violated, status.Unrepeatable = false, true
 			reply.Summary.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + d}
 			violated = nil
+		}
+	}
+	if f.logs {
+		if err := report.Logs(a.out, reply.Outcome); err != nil {
+			return err
 		}
 	}
 	if !f.json {
