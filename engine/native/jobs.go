@@ -92,28 +92,27 @@ func (w *World) startNodes() error {
 }
 
 func (w *World) dependenciesMet(n *world.Node) bool {
-	for _, dep := range n.DependsOn {
-		id := w.nodeID(dep.Node)
-		if id < 0 {
-			continue
-		}
-		s := &w.director.Nodes[id]
-		switch dep.Condition {
-		case world.Healthy:
-			if !s.Healthy {
-				return false
-			}
-		case world.Completed:
-			if s.Status != ended || s.ExitCode != 0 {
-				return false
-			}
-		default:
-			if s.Launches == 0 {
-				return false
-			}
+	for i := range n.DependsOn {
+		if !w.met(&n.DependsOn[i]) {
+			return false
 		}
 	}
 	return true
+}
+
+func (w *World) met(dep *world.Dependency) bool {
+	id := w.nodeID(dep.Node)
+	if id < 0 {
+		return true
+	}
+	s := &w.director.Nodes[id]
+	switch dep.Condition {
+	case world.Healthy:
+		return s.Healthy
+	case world.Completed:
+		return s.Status == ended && s.ExitCode == 0
+	}
+	return s.Launches > 0
 }
 
 func (w *World) startMain(i int) error {
@@ -272,7 +271,7 @@ func (w *World) unready() string {
 		switch {
 		case !w.awaited(i):
 		case s.Status == waiting:
-			all = append(all, n.Name+" waited for the nodes that it depends on")
+			all = append(all, n.Name+" "+w.unstarted(n))
 		case s.Sick != "":
 			all = append(all, n.Name+" was not healthy, its last healthcheck ended with "+s.Sick)
 		case s.Status == resting:
@@ -282,6 +281,32 @@ func (w *World) unready() string {
 		}
 	}
 	return strings.Join(all, "; ")
+}
+
+// unstarted tells why a node has not started: the first of its dependencies that can never be met, or else all that are not yet.
+func (w *World) unstarted(n *world.Node) string {
+	var missing []string
+	for i := range n.DependsOn {
+		dep := &n.DependsOn[i]
+		if w.met(dep) {
+			continue
+		}
+		switch s := &w.director.Nodes[w.nodeID(dep.Node)]; {
+		case dep.Condition == world.Completed && s.Status == ended:
+			return fmt.Sprintf("never starts: it depends on %s to complete successfully, and %s ended with exit code %d", dep.Node, dep.Node, s.ExitCode)
+		case dep.Condition == world.Healthy && s.Status == ended:
+			return fmt.Sprintf("never starts: it depends on %s to be healthy, and %s ended with exit code %d", dep.Node, dep.Node, s.ExitCode)
+		case dep.Condition == world.Completed && s.Restarts > 0:
+			missing = append(missing, fmt.Sprintf("%s to complete successfully, which last ended with exit code %d and is started again", dep.Node, s.ExitCode))
+		case dep.Condition == world.Completed:
+			missing = append(missing, dep.Node+" to complete")
+		case dep.Condition == world.Healthy:
+			missing = append(missing, dep.Node+" to be healthy")
+		default:
+			missing = append(missing, dep.Node+" to start")
+		}
+	}
+	return "waited for " + strings.Join(missing, " and for ")
 }
 
 // startDrivers begins the workload.

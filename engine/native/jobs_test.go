@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -24,5 +25,47 @@ func TestStartOfWhatWaits(t *testing.T) {
 	log, out := run(t, s, 1)
 	if got := strings.Join(texts(log, "stdout"), " "); got != "up up up" {
 		t.Errorf("%q were written, and the world ended by %s %s", got, out.Reason, out.Detail)
+	}
+}
+
+// A node whose dependency can no longer be met says so, and by whose end; the others say what they wait for.
+func TestNeverStarts(t *testing.T) {
+	check := &world.Healthcheck{Command: []string{"/bin/sh", "-c", "exit 1"}, IntervalNs: 1e9, Retries: 3}
+	for _, c := range []struct {
+		name      string
+		script    string
+		condition world.Condition
+		change    func(s *world.Spec)
+		reason    engine.Reason
+		want      string
+	}{
+		{"no success", "exit 3", world.Completed, func(s *world.Spec) { s.Nodes[2].DependsOn = nil }, engine.MaxTime,
+			"n2 never starts: it depends on n1 to complete successfully, and n1 ended with exit code 3"},
+		{"nobody left", "exit 3", world.Completed, func(*world.Spec) {}, engine.Deadlock,
+			"n2 never starts: it depends on n1 to complete successfully, and n1 ended with exit code 3; n3 waited for n2 to start; no program is left"},
+		{"no health", "exit 0", world.Healthy, func(s *world.Spec) { s.Nodes[0].Health = check }, engine.Deadlock,
+			"n2 never starts: it depends on n1 to be healthy, and n1 ended with exit code 0; n3 waited for n2 to start; no program is left"},
+		{"not yet", "sleep 1000", world.Completed, func(*world.Spec) {}, engine.MaxTime, "n2 waited for n1 to complete; n3 waited for n2 to start"},
+		{"again and again", "exit 3", world.Completed, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, engine.MaxTime,
+			"n1 had ended with exit code 3 and was to start again; n2 waited for n1 to complete successfully, which last ended with exit code 3 and is started again; n3 waited for n2 to start"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := aloneSpec("/bin/sh", "-c", c.script)
+			spec.MaxTimeNs = 2e9
+			first := &spec.Nodes[0]
+			first.Volumes, first.WorkingDir, first.Env = nil, "/", []string{"PATH=/usr/bin:/bin"}
+			second, third := *first, *first
+			second.Name, second.Hostname, second.IPv4, second.IPv6 = "n2", "n2", "10.77.0.11", "fd77::11"
+			second.DependsOn = []world.Dependency{{Node: "n1", Condition: c.condition, Required: true}}
+			third.Name, third.Hostname, third.IPv4, third.IPv6 = "n3", "n3", "10.77.0.12", "fd77::12"
+			third.Command = []string{"/bin/sh", "-c", "exec sleep 1000"}
+			third.DependsOn = []world.Dependency{{Node: "n2", Condition: world.Started, Required: true}}
+			spec.Nodes = append(spec.Nodes, second, third)
+			c.change(spec)
+			_, out := run(t, spec, 1)
+			if out.Reason != c.reason || out.Detail != c.want {
+				t.Errorf("%s: %q, want %s: %q", out.Reason, out.Detail, c.reason, c.want)
+			}
+		})
 	}
 }

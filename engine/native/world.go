@@ -147,6 +147,9 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		}
 		if k.Step(true) == kernel.Idle {
 			w.outcome.Detail = k.Blocked()
+			if unready := w.unready(); d.Phase == phaseSetup && unready != "" {
+				w.outcome.Detail = unready + "; " + w.outcome.Detail
+			}
 			return engine.Deadlock, nil
 		}
 	}
