@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -186,5 +187,40 @@ func TestMapsOfImages(t *testing.T) {
 	}
 	if strings.Contains(text, dir) || strings.Contains(text, "files/") {
 		t.Errorf("it shows this machine's paths:\n%s", text)
+	}
+}
+
+// A program that an image lacks is told by the image's name, and by where else the image has it.
+func TestInspectImages(t *testing.T) {
+	dir := t.TempDir()
+	root := imagetest.New(t)
+	root.Text("/usr/bin/etcd", 0o755, "\x7fELF\x02\x01\x01"+strings.Repeat("\x00", 11)+"\x3e\x00")
+	store, err := image.Open(filepath.Join(dir, "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	name := imagetest.Layout(t, filepath.Join(dir, "layout"), root.Image(v1.Config{}))
+	got, err := store.Get(context.Background(), name, "", "", image.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]engine.Mistake{
+		"/usr/local/bin/etcd": {Problem: "there is no program /usr/local/bin/etcd in image " + name + ", which has /usr/bin/etcd", Remedy: "write /usr/bin/etcd"},
+		"/opt/none": {Problem: "there is no program /opt/none in image " + name,
+			Remedy: "look at what the image has in /opt, and correct the path or take an image that has the program"},
+		"none": {Problem: `there is no program "none" in the node's PATH in image ` + name + " (/usr/bin:/bin)",
+			Remedy: "give its path, or add its folder to PATH in the node's `environment:`"},
+	} {
+		spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 1e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
+				Command: []string{program}, Env: []string{"PATH=/usr/bin:/bin"}}}}
+		var found engine.Mistakes
+		if err := native.New().Inspect(spec, engine.Options{Images: store}); !errors.As(err, &found) || len(found) != 1 {
+			t.Fatalf("%s: %v, want one mistake", program, err)
+		}
+		if m := found[0]; m.Problem != want.Problem || m.Remedy != want.Remedy {
+			t.Errorf("%s: %s (%s), want %s (%s)", program, m.Problem, m.Remedy, want.Problem, want.Remedy)
+		}
 	}
 }

@@ -249,7 +249,11 @@ func (x *inspection) program(part engine.Part, name, program string, env []strin
 		x.found(part, name, remedy, "%s", problem)
 		return
 	}
-	problem := fmt.Sprintf("there is no program %q in the node's PATH (%s)", program, list)
+	where := "the node's PATH"
+	if x.n.Image != nil {
+		where += " in image " + x.n.Image.Name
+	}
+	problem := fmt.Sprintf("there is no program %q in %s (%s)", program, where, list)
 	remedy := "give its path, or add its folder to PATH in the node's `environment:`"
 	switch own, err := exec.LookPath(program); {
 	case err != nil || !x.onHost():
@@ -288,9 +292,17 @@ func (x *inspection) executable(file string) (problem, remedy string) {
 			full = path.Join(x.tree().Name(x.dir), file)
 		}
 		problem, remedy = "there is no program "+full, "build it first, as a step of `build:` does, or correct the path"
-		if !x.onHost() {
+		switch {
+		case x.n.Image != nil:
+			problem += " in image " + x.n.Image.Name
+			remedy = "look at what the image has in " + path.Dir(full) + ", and correct the path or take an image that has the program"
+			if there := x.elsewhere(path.Base(full)); there != "" {
+				problem += ", which has " + there
+				remedy = "write " + there
+			}
+		case !x.onHost():
 			problem += " in " + x.n.Root
-		} else if isThere(full) {
+		case isThere(full):
 			remedy = x.unseen(full)
 		}
 		return problem, remedy
@@ -307,6 +319,16 @@ func (x *inspection) executable(file string) (problem, remedy string) {
 		return fmt.Sprintf("%s cannot be read by you: %v", file, unix.Errno(e)), "chmod +r " + file
 	}
 	return x.format(file, string(head[:n]))
+}
+
+// elsewhere is where a program of a name is in the folders of the default PATH; nothing if it is in none.
+func (x *inspection) elsewhere(name string) string {
+	for _, dir := range strings.Split(defaultPath, ":") {
+		if file := dir + "/" + name; x.access(file) == fs.OK {
+			return file
+		}
+	}
+	return ""
 }
 
 func (x *inspection) by() string {
