@@ -131,7 +131,7 @@ var service = shape{kind: section, open: true, fields: []field{
 		field{name: "required", shape: aFlag, says: "Whether it must exist.", def: "true"},
 		field{name: "format", shape: oneOf("raw"), says: "`raw`: values are taken as they are."},
 	)))), says: "Files of variables; `environment` wins."},
-	{name: "working_dir", shape: aText, says: "Where the command starts.", def: "the project's folder; / with a `root` of its own"},
+	{name: "working_dir", shape: aText, says: "Where the command starts. A folder that an image does not have is made.", def: "the project's folder; / with a `root` of its own"},
 	{name: "volumes", shape: listOf(anyOf(aText, of(
 		field{name: "type", shape: oneOf("bind", "volume", "tmpfs"), says: "Where its content comes from."},
 		field{name: "source", shape: aText, says: "A path of this machine, or a volume's name."},

@@ -111,6 +111,67 @@ links 2 2, same 1, owner 7, mode 640
 	}
 }
 
+// A working directory that an image does not have is made for root, as container engines do, also where the root is read-only.
+func TestWorkingDirOfImage(t *testing.T) {
+	dir := t.TempDir()
+	root := imagetest.New(t)
+	sh := root.Program("/bin/sh")
+	for _, p := range []string{"/bin/stat", "/bin/pwd"} {
+		root.Program(p)
+	}
+	root.Link("/dangling", "/nowhere")
+	root.Folder("/there", 0o750, 7)
+	name := imagetest.Layout(t, filepath.Join(dir, "layout"), root.Image(v1.Config{}))
+	store, err := image.Open(filepath.Join(dir, "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	got, err := store.Get(context.Background(), name, "", "", image.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir      string
+		user     string
+		readOnly bool
+		want     string // what the program says
+		problem  string // or why it does not start
+	}{
+		{dir: "/srv/app/data", want: "755 0 0 /srv/app/data\n755 0 0 /srv/app"},
+		{dir: "/srv/app", user: "1000:1000", readOnly: true, want: "755 0 0 /srv/app\n755 0 0 /srv"},
+		{dir: "/there", want: "750 7 7 /there\n755 0 0 /"},
+		{dir: "/there/below", want: "755 0 0 /there/below\n750 7 7 /there"},
+		{dir: "/volume/sub", want: "755 0 0 /volume/sub\n755 0 0 /volume"},
+		{dir: "/dangling", problem: "the folder /dangling is not there"},
+		{dir: "/dangling/sub", problem: "the folder /dangling/sub is not there"},
+		{dir: "/proc/none", problem: "the folder /proc/none is not there"},
+		{dir: sh, problem: sh + " is not a folder"},
+	} {
+		spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: c.dir, User: c.user, ReadOnly: c.readOnly,
+				Volumes: []world.Volume{{Kind: world.Named, Source: "v", Target: "/volume"}},
+				Command: []string{sh, "-c", "here=$(pwd); stat -c '%a %u %g %n' $here; cd ..; stat -c '%a %u %g %n' $(pwd)"}, Env: []string{"PATH=/usr/bin:/bin"}}}}
+		var lines []string
+		o := engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }}
+		if err := native.New().Inspect(spec, o); c.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("%s: got %v, want %q", c.dir, err, c.problem)
+			}
+			continue
+		} else if err != nil {
+			t.Errorf("%s: %v", c.dir, err)
+			continue
+		}
+		if _, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, o); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(lines, "\n"); said != c.want {
+			t.Errorf("%s: it says\n%s\nwant\n%s", c.dir, said, c.want)
+		}
+	}
+}
+
 // A map names files as the node does, so that nothing depends on where this machine keeps an image or what is mounted.
 func TestMapsOfImages(t *testing.T) {
 	dir := t.TempDir()

@@ -90,6 +90,10 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	if node.FS, err = fs.New(env, c); err != nil {
 		return &layoutError{err}
 	}
+	if n.Image != nil && n.WorkingDir != "" {
+		// As container engines do, also where the root is read-only. What cannot be made is told when a program starts there.
+		node.FS.MakeFolder(env, n.WorkingDir)
+	}
 	if w.losesPower() {
 		defer func() { node.FS.StartJournal(profiles[w.spec.Faults.DiskProfile]) }()
 	}

@@ -256,6 +256,33 @@ func (s *State) furnish(env *Env, path string) (*Inode, string, Errno) {
 	panic("fs: unreachable")
 }
 
+// MakeFolder makes a folder, and those above it, where there are none. They belong to root.
+func (s *State) MakeFolder(env *Env, dir string) Errno {
+	whole := *env
+	whole.NowNs, whole.Cred = s.Config.StartNs, Cred{}
+	env = &whole
+	at := s.inode(rootInode)
+	for _, name := range strings.Split(strings.Trim(path.Clean("/"+dir), "/"), "/") {
+		p, e := s.Walk(env, at.ID, cmp.Or(name, "."), true)
+		switch {
+		case e == OK && p.Inode != 0:
+			at = s.inode(p.Inode)
+			continue
+		case e != ENOENT:
+			return e
+		case at.Synth != "":
+			return EPERM
+		}
+		if _, e := s.lookup(env, at, name); e == OK {
+			return ENOENT // a link that leads nowhere
+		}
+		if at, e = s.make(env, at, name, Inode{Mode: S_IFDIR | 0o755}); e != OK {
+			return e
+		}
+	}
+	return OK
+}
+
 // Inject puts a file that the engine serves into the upper layer, in place of whatever has its name.
 func (s *State) Inject(env *Env, path string, content []byte) Errno {
 	whole := *env
