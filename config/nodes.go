@@ -751,6 +751,19 @@ func (l *loader) signal(n *node, key string) string {
 	return world.SignalName(number)
 }
 
+// projectName is the name that somebody gave the Compose project. That of its folder is not one: a run is the same wherever
+// the project lies.
+func (l *loader) projectName() string {
+	e := l.composed.entry("name")
+	if e == nil {
+		return ""
+	}
+	if _, given := e.key.file.lookup("COMPOSE_PROJECT_NAME"); e.implied && !given {
+		return ""
+	}
+	return e.value.text
+}
+
 // names gathers further names of a node.
 func (l *loader) names(d *declared) {
 	key := d.key
@@ -775,8 +788,8 @@ func (l *loader) names(d *declared) {
 			}
 		}
 		add(name)
-	} else if project := l.composed.get("name"); project != nil && l.composed.get("services").has(cmp.Or(d.of, d.name)) {
-		add(fmt.Sprintf("%s-%s-%d", project.text, cmp.Or(d.of, d.name), d.index)) // what Compose calls the container
+	} else if project := l.projectName(); project != "" && l.composed.get("services").has(cmp.Or(d.of, d.name)) {
+		add(fmt.Sprintf("%s-%s-%d", project, cmp.Or(d.of, d.name), d.index)) // what Compose calls the container
 	}
 	l.wants(d)
 	if name := d.value.get("domainname"); name != nil {

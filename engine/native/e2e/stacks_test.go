@@ -194,6 +194,7 @@ func TestImages(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("REGISTRY", host)
+			t.Setenv("COMPOSE_PROJECT_NAME", "stack") // containers have names made of it
 			if c.name == "jvm" {
 				if out, err := exec.Command("javac", "-d", filepath.Join(w.dir, "classes"), "testdata/jvm/Server.java").CombinedOutput(); err != nil {
 					t.Skipf("javac: %v: %s", err, out)
@@ -267,7 +268,6 @@ func TestImages(t *testing.T) {
 			docker("load", "-i", filepath.Join(w.dir, "redis.tar"))
 			elsewhere("image: docker-daemon:redis:1")
 			docker("tag", "redis:1", "stack-cache") // as Compose names what it builds
-			t.Setenv("COMPOSE_PROJECT_NAME", "stack")
 			elsewhere("build: {context: ., dockerfile: Dockerfile}")
 		})
 	}
