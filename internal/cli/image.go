@@ -89,7 +89,7 @@ func (a *app) findImages(ctx context.Context) config.Images {
 	return func(name, dir, policy string) (*image.Image, error) {
 		s, err := openImages()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; BLOODHOUND_IMAGES can name a folder that you may write to", err)
 		}
 		o, err := a.imageOptions("")
 		if err != nil {
