@@ -111,15 +111,11 @@ func (c *composition) read(name, path string, env map[string]string, base bool) 
 	l := c.load
 	l.surveying = true
 	defer func() { l.surveying = false }()
-	f, content, err := l.open(name)
+	f, content, err := l.open(name, env)
 	if err != nil {
 		return err
 	}
 	f.compose = true
-	f.lookup = func(name string) (string, bool) {
-		v, ok := env[name]
-		return v, ok
-	}
 	n := l.parse(f, content, true)
 	if n == nil || n.bad {
 		return nil
@@ -171,11 +167,7 @@ func (c *composition) gather(f *composeFileRead, dir string, env map[string]stri
 			elsewhere(p, p.text, with, f.base)
 		}
 	}
-	services := f.root.get("services")
-	if services == nil {
-		return
-	}
-	for _, e := range services.entries {
+	for _, e := range f.root.get("services").entriesOf() {
 		if file := e.value.get("extends").get("file"); file != nil {
 			elsewhere(file, file.text, env, true)
 		}

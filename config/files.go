@@ -47,43 +47,32 @@ func (l *loader) mountFiles(d *declared, kind, dir string) {
 // contentOf finds what is in a secret or config. moded tells that its permissions are given; otherwise those of a file are
 // its own.
 func (l *loader) contentOf(made *node, at position, key, source string, moded bool, v *world.Volume) bool {
-	file, variable, content := made.get("file"), made.get("environment"), made.get("content")
-	given := 0
-	for _, way := range []*node{file, variable, content} {
-		if way != nil {
-			given++
-		}
-	}
-	switch {
+	switch file, variable := made.get("file"), made.get("environment"); {
 	case valueOr(made.get("external"), false):
 		l.fail(at, "give it `file:` or `environment:`, in a Compose file of its own if need be", "%s: %q is external, and lies where no world reaches", key, source)
-	case variable != nil && given == 2 && content != nil, given == 1:
-		switch {
-		case file != nil:
-			text, err := readBounded(file.text)
-			if err != nil {
-				l.fail(file.position, "name a file that is there", "%s: %v", key, err)
-				return false
-			}
-			v.Content = text
-			if info, err := os.Stat(file.text); err == nil && !moded { // as a bind mount of it
-				v.Mode = uint32(info.Mode().Perm())
-			}
-		case content != nil:
-			v.Content = []byte(content.text)
-		default:
-			e := made.entry(types.SecretConfigXValue)
-			if e == nil {
-				l.fail(variable.position, "set it in the environment or in .env", "%s: the variable %s is not set", key, variable.text)
-				return false
-			}
-			v.Content = []byte(e.value.text)
+		return false
+	case file != nil:
+		text, err := readBounded(file.text)
+		if err != nil {
+			l.fail(file.position, "name a file that is there", "%s: %v", key, err)
+			return false
 		}
-		return true
-	default:
-		l.fail(made.position, "give it one of `file:`, `environment:` and, if it is a config, `content:`", "%s: %q says %d times what is in it", key, source, given)
+		v.Content = text
+		if info, err := os.Stat(file.text); err == nil && !moded { // as a bind mount of it
+			v.Mode = uint32(info.Mode().Perm())
+		}
+	case made.get("content") != nil: // of a config also what its variable has
+		v.Content = []byte(made.get("content").text)
+	case made.has(types.SecretConfigXValue): // what a secret's variable has
+		v.Content = []byte(made.entry(types.SecretConfigXValue).value.text)
+	case variable != nil:
+		l.fail(variable.position, "set it in the environment or in .env", "%s: the variable %s is not set", key, variable.text)
+		return false
+	default: // compose-go refuses two of them
+		l.fail(made.position, "give it one of `file:`, `environment:` and, if it is a config, `content:`", "%s: %q does not say what is in it", key, source)
+		return false
 	}
-	return false
+	return true
 }
 
 func (l *loader) idOf(n *node, key string) int {

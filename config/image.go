@@ -35,11 +35,13 @@ func (l *loader) imageOf(d *declared) bool {
 		l.fail(l.placeOf(d, "image"), "write `root: host` to run programs of this machine instead", "node %s needs its image, and there is no store of images", d.name)
 		return false
 	}
+	var img *image.Image
+	var err error
 	if built {
-		return l.builtImage(d, name)
-	}
-	img, err := l.opts.Images(name, l.dirOf(d, "image"), valueOr(d.value.get("pull_policy"), ""))
-	if err != nil {
+		if img, name = l.builtImage(d, name); img == nil {
+			return false
+		}
+	} else if img, err = l.opts.Images(name, l.dirOf(d, "image"), valueOr(d.value.get("pull_policy"), "")); err != nil {
 		l.fail(l.placeOf(d, "image"), "name one that can be had, or write `root: host` and a `command:` to run a program of this machine instead", "node %s: %v", d.name, err)
 		return false
 	}
@@ -55,8 +57,9 @@ func fromDockerfile(build *node) bool {
 
 // builtImage finds the image that Docker has built for a service: where a daemon runs, there, else in the store, and else, if
 // the service names it, in a registry, which Compose asks before it builds
-// (https://github.com/compose-spec/compose-spec/blob/main/build.md#using-build-and-image).
-func (l *loader) builtImage(d *declared, name string) bool {
+// (https://github.com/compose-spec/compose-spec/blob/main/build.md#using-build-and-image). It returns also the image's name,
+// and nil after a mistake.
+func (l *loader) builtImage(d *declared, name string) (*image.Image, string) {
 	service := cmp.Or(d.of, d.name)
 	policy := valueOr(d.value.get("pull_policy"), "")
 	if name == "" || policy == "build" {
@@ -77,11 +80,9 @@ func (l *loader) builtImage(d *declared, name string) bool {
 		l.fail(l.placeOf(d, "build"), fmt.Sprintf("run `docker compose build %s`; or, without a daemon here, `docker save -o %s.tar %s` where one is, and in bloodhound.yaml "+
 			"`nodes: {%s: {image: \"docker-archive:%s.tar\"}}`; or `{root: host, build: ..., entrypoint: ...}` to build and run the program on this machine's files",
 			service, service, name, service, service), "node %s: the image %s, which its Dockerfile makes, is not here: %v", d.name, name, err)
-		return false
+		return nil, name
 	}
-	d.image = img
-	d.spec.Image = &world.Image{Name: name, ID: img.ID}
-	return true
+	return img, name
 }
 
 // imageCommand is what a node runs: its own entrypoint puts the image's command out of force, its own command does not touch

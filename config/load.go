@@ -232,11 +232,9 @@ func configFile(opts Options) (string, error) {
 	if len(opts.ComposeFiles) > 0 {
 		return "", nil
 	}
-	for _, name := range composeNames {
-		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			return "", fmt.Errorf("no bloodhound.yaml in %s; `--compose %s` reads the Compose file that is there, `bloodhound init` writes a bloodhound.yaml",
-				path, filepath.Join(path, name))
-		}
+	if name := composeIn(path); name != "" {
+		return "", fmt.Errorf("no bloodhound.yaml in %s; `--compose %s` reads the Compose file that is there, `bloodhound init` writes a bloodhound.yaml",
+			path, filepath.Join(path, name))
 	}
 	return "", fmt.Errorf("no bloodhound.yaml in %s; `bloodhound init` writes one", path)
 }
@@ -244,7 +242,7 @@ func configFile(opts Options) (string, error) {
 // read parses a bloodhound.yaml and compares it with its table. It returns nil where there is nothing to build on. Of a
 // Compose file it sets the root alone.
 func (l *loader) read(name string) (*node, error) {
-	f, content, err := l.open(name)
+	f, content, err := l.open(name, l.projectEnv(l.opts.Env, filepath.Join(filepath.Dir(name), ".env")))
 	if err != nil {
 		return nil, err
 	}

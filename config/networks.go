@@ -57,11 +57,7 @@ func (w *want) text(key string) *node { return w.value.get(key) }
 // networks gathers the networks of all files. A later file's keys replace those of an earlier one.
 func (l *loader) networks(top *node) {
 	for _, file := range []*node{l.composed, top} {
-		n := file.get("networks")
-		if n == nil {
-			continue
-		}
-		for _, e := range n.entries {
+		for _, e := range file.get("networks").entriesOf() {
 			d := l.network(e.name)
 			if d == nil {
 				d = &netDecl{name: e.name}
@@ -362,13 +358,6 @@ func (l *loader) subnet(n *netDecl, c *node, key string) {
 		}
 	}
 	f.gateway(n, gateway)
-}
-
-func (n *node) entriesOf() []*entry {
-	if n == nil {
-		return nil
-	}
-	return n.entries
 }
 
 func (l *loader) prefix(n *node, key string) (netip.Prefix, bool) {

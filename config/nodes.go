@@ -52,10 +52,7 @@ func (l *loader) declare(top *node) {
 		value *node
 	}{{"services", l.composed.get("services")}, {"nodes", top.get("nodes")}}
 	for _, g := range groups {
-		if g.value == nil {
-			continue
-		}
-		for _, e := range g.value.entries {
+		for _, e := range g.value.entriesOf() {
 			if e.value.bad {
 				continue
 			}
@@ -607,12 +604,10 @@ func (l *loader) dependencies(d *declared) {
 	for _, item := range on.list() {
 		add(item.position, world.Dependency{Node: item.text, Condition: world.Started, Required: true})
 	}
-	if on != nil {
-		for _, e := range on.entries {
-			if !e.value.bad {
-				add(e.key.position, world.Dependency{Node: e.name, Condition: world.Condition(valueOr(e.value.get("condition"), string(world.Started))),
-					Required: valueOr(e.value.get("required"), true)})
-			}
+	for _, e := range on.entriesOf() {
+		if !e.value.bad {
+			add(e.key.position, world.Dependency{Node: e.name, Condition: world.Condition(valueOr(e.value.get("condition"), string(world.Started))),
+				Required: valueOr(e.value.get("required"), true)})
 		}
 	}
 	for _, item := range d.value.get("links").list() {
@@ -838,12 +833,10 @@ func (l *loader) extraHosts(d *declared) {
 		}
 		add(item.position, strings.TrimSpace(name), ip)
 	}
-	if hosts != nil {
-		for _, e := range hosts.entries {
-			if !e.value.bad {
-				for _, ip := range e.value.words() {
-					add(e.key.position, e.name, ip)
-				}
+	for _, e := range hosts.entriesOf() {
+		if !e.value.bad {
+			for _, ip := range e.value.words() {
+				add(e.key.position, e.name, ip)
 			}
 		}
 	}

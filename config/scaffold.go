@@ -2,6 +2,7 @@ package config
 
 import (
 	_ "embed"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,18 +18,27 @@ var composeNames = []string{"compose.yaml", "compose.yml", "docker-compose.yaml"
 // Scaffold is the bloodhound.yaml that `bloodhound init` writes into a folder. Where there is a Compose file, which is returned
 // too, its services are the nodes.
 func Scaffold(dir string) (text []byte, compose string) {
-	for _, name := range composeNames {
-		content, err := readBounded(filepath.Join(dir, name))
-		if err != nil {
-			continue
-		}
-		before, rest, _ := strings.Cut(scaffold, "# The programs, in Compose's own keys.")
-		_, after, _ := strings.Cut(rest, "\n\n")
-		after = strings.Replace(after, "[http://n1:8080, http://n2:8080, http://n3:8080]", frontOf(content)+"   # what answers first", 1)
-		after = strings.Replace(after, "http://n1:8080/", frontOf(content)+"/", 1)
-		return []byte(before + "# The services of this file are the nodes. docs/compose.md has what is different in a world.\ncompose: " + name + "\n\n" + after), name
+	compose = composeIn(dir)
+	content, err := readBounded(filepath.Join(dir, compose))
+	if compose == "" || err != nil {
+		return []byte(scaffold), ""
 	}
-	return []byte(scaffold), ""
+	front := frontOf(content)
+	before, rest, _ := strings.Cut(scaffold, "# The programs, in Compose's own keys.")
+	_, after, _ := strings.Cut(rest, "\n\n")
+	after = strings.Replace(after, "[http://n1:8080, http://n2:8080, http://n3:8080]", front+"   # what answers first", 1)
+	after = strings.Replace(after, "http://n1:8080/", front+"/", 1)
+	return []byte(before + "# The services of this file are the nodes. docs/compose.md has what is different in a world.\ncompose: " + compose + "\n\n" + after), compose
+}
+
+// composeIn finds the Compose file of a folder, empty if there is none.
+func composeIn(dir string) string {
+	for _, name := range composeNames {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // frontOf guesses where a Compose file's cluster is reached from outside: at the first port that is published, or else at the

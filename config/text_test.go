@@ -7,13 +7,6 @@ import (
 	"testing"
 )
 
-func lookupIn(env map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		v, ok := env[name]
-		return v, ok
-	}
-}
-
 func TestInterpolate(t *testing.T) {
 	lookup := lookupIn(map[string]string{"A": "a", "EMPTY": "", "B_2": "b"})
 	for _, c := range []struct{ in, want string }{

@@ -113,6 +113,14 @@ func (n *node) list() []*node {
 	return sound
 }
 
+// entriesOf returns the entries of a mapping that may not be there.
+func (n *node) entriesOf() []*entry {
+	if n == nil {
+		return nil
+	}
+	return n.entries
+}
+
 // valueOr returns what check made of a node, or something else where there is none.
 func valueOr[T any](n *node, otherwise T) T {
 	if n != nil && !n.bad {
@@ -159,9 +167,17 @@ func (l *loader) idle(at position, key, why string) {
 	l.note(at, key, "accepted, no effect here: %s", why)
 }
 
-// open reads a file and the .env beside it. An error here is that the file cannot be read at all.
-func (l *loader) open(name string) (*file, []byte, error) {
-	f := &file{name: name}
+// lookupIn finds variables in an environment.
+func lookupIn(env map[string]string) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	}
+}
+
+// open reads a file, whose values are filled in from env. An error here is that the file cannot be read at all.
+func (l *loader) open(name string, env map[string]string) (*file, []byte, error) {
+	f := &file{name: name, lookup: lookupIn(env)}
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return nil, nil, err
@@ -173,11 +189,6 @@ func (l *loader) open(name string) (*file, []byte, error) {
 	}
 	f.lines = strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
 	l.files = append(l.files, f)
-	beside := l.projectEnv(l.opts.Env, filepath.Join(filepath.Dir(name), ".env"))
-	f.lookup = func(name string) (string, bool) {
-		v, ok := beside[name]
-		return v, ok
-	}
 	return f, text, nil
 }
 
@@ -208,11 +219,7 @@ func (l *loader) dotEnv(name string) map[string]string {
 		}
 		return values
 	}
-	lookup := func(name string) (string, bool) {
-		v, ok := l.opts.Env[name]
-		return v, ok
-	}
-	for _, v := range l.envFile(name, text, lookup) {
+	for _, v := range l.envFile(name, text, lookupIn(l.opts.Env)) {
 		if v.set {
 			values[v.name] = v.text
 		}

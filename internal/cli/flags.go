@@ -85,10 +85,11 @@ func (v filesFlag) String() string {
 }
 func (filesFlag) Type() string { return "file" }
 func (v filesFlag) Set(text string) error {
-	if text == "" {
-		return errors.New("give the name of a file")
+	var name string
+	if err := (fileFlag{&name}).Set(text); err != nil {
+		return err
 	}
-	*v.names = append(*v.names, text)
+	*v.names = append(*v.names, name)
 	return nil
 }
 

@@ -45,6 +45,9 @@ func (s *State) deviceIndex(sk *sock) int {
 
 // device is the interface to a network that a socket is bound to; nil: none, or loopback.
 func (s *State) device(sk *sock) *nic {
+	if sk.Opt.Device == "" { // nearly always
+		return nil
+	}
 	n := s.Nodes[sk.Node]
 	if i := slices.IndexFunc(n.NICs, func(i nic) bool { return i.Name == sk.Opt.Device }); i >= 0 {
 		return &n.NICs[i]
