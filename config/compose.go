@@ -183,13 +183,15 @@ func (c *composition) tree(path []string, value any) *node {
 		n.kind = null
 	case map[string]any:
 		n.kind = mapping
+		first := map[string]rank{}
 		for name, value := range v {
 			below := append(slices.Clone(path), name)
 			at, written := c.place(below)
+			first[name] = c.rank(below)
 			n.entries = append(n.entries, &entry{key: &node{position: at.key, text: name}, name: name, value: c.tree(below, value), implied: !written})
 		}
 		slices.SortFunc(n.entries, func(a, b *entry) int {
-			return cmp.Or(c.order(append(slices.Clone(path), a.name), append(slices.Clone(path), b.name)), cmp.Compare(a.name, b.name))
+			return cmp.Or(first[a.name].compare(first[b.name]), cmp.Compare(a.name, b.name))
 		})
 	case []any:
 		n.kind = list
@@ -226,19 +228,21 @@ func (c *composition) place(path []string) (written, bool) {
 	return best, deepest == len(path)
 }
 
-// order compares the places of two parts in the first files that have them; those that no file has come last.
-func (c *composition) order(a, b []string) int {
-	rank := func(path []string) (int, position) {
-		for i, f := range c.files {
-			if at, depth := c.within(f, path, 0); depth == len(path) && !f.base {
-				return i, at.key
-			}
+// rank is where a part stands first: in which file, and where there.
+type rank struct{ file, line, column int }
+
+func (r rank) compare(o rank) int {
+	return cmp.Or(cmp.Compare(r.file, o.file), cmp.Compare(r.line, o.line), cmp.Compare(r.column, o.column))
+}
+
+// rank finds the first file that has a part; those that no file has come last.
+func (c *composition) rank(path []string) rank {
+	for i, f := range c.files {
+		if at, depth := c.within(f, path, 0); depth == len(path) && !f.base {
+			return rank{i, at.key.line, at.key.column}
 		}
-		return len(c.files), position{}
 	}
-	i, x := rank(a)
-	j, y := rank(b)
-	return cmp.Or(cmp.Compare(i, j), cmp.Compare(x.line, y.line), cmp.Compare(x.column, y.column))
+	return rank{file: len(c.files)}
 }
 
 // within follows a path into one file, as deep as it goes.

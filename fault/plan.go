@@ -303,8 +303,9 @@ func (p *Plan) all(spec *world.Spec, r *Rule) []string {
 
 func (p *Plan) links(spec *world.Spec) []string {
 	var links []string
+	linked := spec.Linked()
 	add := func(a, b string) {
-		if spec.Linked(a, b) {
+		if linked(a, b) {
 			links = append(links, a+"-"+b)
 		}
 	}

@@ -38,22 +38,20 @@ type Spec struct {
 	Leaks []string `json:"leaks,omitempty"`
 }
 
-// Linked tells whether two nodes share a network.
-func (s *Spec) Linked(a, b string) bool {
+// Linked gives the question whether two nodes, by their names, share a network.
+func (s *Spec) Linked() func(a, b string) bool {
 	if len(s.Networks) == 0 {
-		return true
+		return func(a, b string) bool { return true }
 	}
-	of := func(name string) []Attachment {
-		for i := range s.Nodes {
-			if s.Nodes[i].Name == name {
-				return s.Nodes[i].Attachments
-			}
-		}
-		return nil
+	on := map[string][]Attachment{}
+	for i := range s.Nodes {
+		on[s.Nodes[i].Name] = s.Nodes[i].Attachments
 	}
-	return slices.ContainsFunc(of(a), func(x Attachment) bool {
-		return slices.ContainsFunc(of(b), func(y Attachment) bool { return x.Network == y.Network })
-	})
+	return func(a, b string) bool {
+		return slices.ContainsFunc(on[a], func(x Attachment) bool {
+			return slices.ContainsFunc(on[b], func(y Attachment) bool { return x.Network == y.Network })
+		})
+	}
 }
 
 // Cost is what virtual time charges; CPU work between two calls is free.
