@@ -5,6 +5,7 @@ package engine
 import (
 	"errors"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/image"
@@ -66,6 +67,8 @@ type Options struct {
 	Images *image.Store
 	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
 	Self string
+	// Behaviour asks for Outcome.Reached.
+	Behaviour bool
 	// Interrupt, if not nil, ends the run soon after it is closed.
 	Interrupt <-chan struct{}
 }
@@ -217,6 +220,9 @@ type Outcome struct {
 	LogLost   uint64            `json:"log_lost,omitempty"` // lines after those that are kept
 	LogCounts map[string]uint64 `json:"log_counts,omitempty"`
 	Verdicts  []Verdict         `json:"verdicts,omitempty"`
+	// Reached is what the run reached, in the order of IDs, each once, and Near how close it came to what it did not reach.
+	Reached []coverage.Feature  `json:"reached,omitempty"`
+	Near    []coverage.Nearness `json:"near,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose
 	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with
 	// "sha256:" and their digest.

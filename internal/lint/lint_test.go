@@ -19,7 +19,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // line than its own.
 var layers = [][]string{
 	{"tape"},
-	{"world", "history", "sdk"},
+	{"world", "history", "sdk", "coverage"},
 	{"fault"},
 	{"engine"},
 	{"engine/native", "engine/enginetest", "check", "workload", "config", "internal/selftest"},
@@ -31,7 +31,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"tape", "world", "history", "sdk", "fault", "engine/native/net", "engine/native/fs", "engine/native/kernel"}
+var pure = []string{"tape", "world", "history", "sdk", "coverage", "fault", "engine/native/net", "engine/native/fs", "engine/native/kernel"}
 
 type source struct {
 	path string // from the root of the module

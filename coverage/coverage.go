@@ -1,0 +1,59 @@
+// Package coverage says what a run reached, as features that a search compares between runs. Engines and checks produce
+// features; exploration counts them and knows nothing of what they stand for.
+package coverage
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Domain is where a feature comes from.
+type Domain string
+
+// The domains.
+const (
+	Message    Domain = "message"    // a kind of message between nodes: size class and first bytes
+	Connection Domain = "connection" // what became of a connection between nodes
+	Errno      Domain = "errno"      // a system call that failed for a program, and how
+	Log        Domain = "log"        // a line of a program's log, numbers masked
+	Fault      Domain = "fault"      // faults of the ledger that met in one run
+	Assertion  Domain = "assertion"  // a sometimes-assertion that was reached
+	Code       Domain = "code"       // a block of a program's code
+)
+
+// Feature is one thing that a run reached. Two runs that reach it have the same ID for it.
+type Feature struct {
+	ID     uint64 `json:"id"` // ID of domain and text
+	Domain Domain `json:"domain"`
+	Text   string `json:"text"` // for people
+}
+
+// New makes the feature of a domain that a text names.
+func New(d Domain, text string) Feature { return Feature{ID(d, text), d, text} }
+
+// ID is the number of a feature: FNV-1a, 64 bits, over domain, a zero byte and text.
+func ID(d Domain, text string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := 0; i < len(d); i++ {
+		h = (h ^ uint64(d[i])) * 1099511628211
+	}
+	h *= 1099511628211 // a zero byte
+	for i := 0; i < len(text); i++ {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return h
+}
+
+// Sort puts features into the order of their IDs and removes repetitions.
+func Sort(list []Feature) []Feature {
+	slices.SortFunc(list, func(a, b Feature) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(list, func(a, b Feature) bool { return a.ID == b.ID })
+}
+
+// Nearness is how close a run came to breaking a property, or to a goal that a program set by guidance. Distance is 1 where
+// there was no sign of it and 0 where it broke, or was reached; distances of one Name are compared with each other alone.
+type Nearness struct {
+	Name     string  `json:"name"`
+	Distance float64 `json:"distance"`
+	Says     string  `json:"says"` // for people: longest recovery 9.1 s of 10 s
+}
