@@ -69,6 +69,8 @@ type Options struct {
 	Self string
 	// Behaviour asks for Outcome.Reached.
 	Behaviour bool
+	// Draws asks for Outcome.Draws of the streams that match one of these patterns.
+	Draws []string
 	// Interrupt, if not nil, ends the run soon after it is closed.
 	Interrupt <-chan struct{}
 }
@@ -202,10 +204,13 @@ type Outcome struct {
 	VirtualNs  int64           `json:"virtual_ns"`
 	WallNs     int64           `json:"wall_ns"`
 	Decisions  []tape.Decision `json:"decisions,omitempty"`
-	History    []history.Event `json:"history,omitempty"`
-	Ledger     fault.Ledger    `json:"ledger"`
-	Drivers    []DriverEnd     `json:"drivers,omitempty"`
-	Probes     []Probe         `json:"probes,omitempty"`
+	// Draws are those that Options.Draws asked for, and DrawsLost counts further ones, beyond what is kept.
+	Draws     []tape.Draws    `json:"draws,omitempty"`
+	DrawsLost uint64          `json:"draws_lost,omitempty"`
+	History   []history.Event `json:"history,omitempty"`
+	Ledger    fault.Ledger    `json:"ledger"`
+	Drivers   []DriverEnd     `json:"drivers,omitempty"`
+	Probes    []Probe         `json:"probes,omitempty"`
 	// ReadyNs is the virtual time at which setup was over: every server was up, and the workload began. Heals are those at
 	// which the last fault ended.
 	ReadyNs   int64             `json:"ready_ns,omitempty"`

@@ -50,8 +50,23 @@ type cursor struct {
 	key  uint64 // hash of the stream's name
 	next uint64 // index of the next draw
 	// edits that touch this stream, in order; nil for almost all streams
-	edits []Edit
+	edits   []Edit
+	watched bool // by Watch
+	last    int  // its last entry among Source.draws, from 1 on
 }
+
+// Draws are draws of one stream that follow each other and choose among equally many values.
+type Draws struct {
+	Stream string `json:"stream"`
+	From   uint64 `json:"from"`
+	To     uint64 `json:"to"` // behind the last one
+	N      uint64 `json:"n"`
+	// After counts the Set edits that had overridden a draw, of any stream, before these draws.
+	After uint64 `json:"after,omitempty"`
+}
+
+// MaxDraws bounds the Draws that are kept of one run; what exceeds it is counted by DrawsLost.
+const MaxDraws = 1 << 14
 
 // Source hands out the draws of one run. It is not safe for concurrent use: a world is one event loop.
 type Source struct {
@@ -60,6 +75,11 @@ type Source struct {
 	decisions []Decision
 	limit     int
 	dropped   uint64
+
+	watch     []string
+	draws     []Draws
+	drawsLost uint64
+	met       uint64 // Set edits that have overridden a draw
 }
 
 // MaxDecisions bounds the log of non-default decisions of one run; what exceeds it is counted by Dropped.
@@ -68,6 +88,32 @@ const MaxDecisions = 1 << 20
 // NewSource starts a run of t from the beginning of every stream.
 func NewSource(t Tape) *Source {
 	return &Source{tape: t, cursors: map[string]*cursor{}, limit: MaxDecisions}
+}
+
+// Watch keeps Draws of the streams that match one of the patterns, from the streams' beginnings on. It is called before the
+// first draw.
+func (s *Source) Watch(patterns []string) { s.watch = patterns }
+
+// Draws lists what was drawn from watched streams, whatever its value, in the order in which each row began.
+func (s *Source) Draws() []Draws { return s.draws }
+
+// DrawsLost counts draws of watched streams that are not listed because of MaxDraws.
+func (s *Source) DrawsLost() uint64 { return s.drawsLost }
+
+// note keeps draw i of a watched stream, which chose among n values after so many Set edits had been met.
+func (s *Source) note(c *cursor, stream string, i, n, after uint64) {
+	if c.last > 0 {
+		if d := &s.draws[c.last-1]; d.To == i && d.N == n && d.After == after {
+			d.To++
+			return
+		}
+	}
+	if len(s.draws) >= MaxDraws {
+		s.drawsLost++
+		return
+	}
+	s.draws = append(s.draws, Draws{stream, i, i + 1, n, after})
+	c.last = len(s.draws)
 }
 
 // Tape returns the tape that s plays.
@@ -83,6 +129,9 @@ func (s *Source) cursor(stream string) *cursor {
 			c.edits = append(c.edits, e)
 		}
 	}
+	for _, pattern := range s.watch {
+		c.watched = c.watched || Match(pattern, stream)
+	}
 	s.cursors[stream] = c
 	return c
 }
@@ -97,6 +146,7 @@ func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden
 		case Set:
 			if e.From == i {
 				value, overridden = e.Value, true
+				s.met++
 			}
 		case Default:
 			if i >= e.From && (i < e.To || e.To == 0 || e.To == End) {
@@ -126,7 +176,11 @@ func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
 		panic("tape: Choose with n == 0 on stream " + stream)
 	}
 	c := s.cursor(stream)
+	met := s.met
 	raw, i, v, overridden := s.draw(c)
+	if c.watched && n > 1 {
+		s.note(c, stream, i, n, met)
+	}
 	switch {
 	case overridden:
 		v = min(v, n-1)
@@ -189,26 +243,37 @@ type State struct {
 	Next      map[string]uint64
 	Decisions []Decision
 	Dropped   uint64
+	Watch     []string
+	Draws     []Draws
+	DrawsLost uint64
+	Met       uint64
 }
 
 // State copies what s knows as plain data.
 func (s *Source) State() State {
-	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Dropped: s.dropped}
+	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Dropped: s.dropped,
+		Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met}
 	for name, c := range s.cursors {
 		st.Next[name] = c.next
 	}
 	st.Decisions = append(st.Decisions, s.decisions...)
+	st.Draws = append(st.Draws, s.draws...)
 	return st
 }
 
 // FromState makes a Source that goes on where st was taken.
 func FromState(st State) *Source {
 	s := NewSource(st.Tape)
+	s.watch, s.drawsLost, s.met = st.Watch, st.DrawsLost, st.Met
 	for name, next := range st.Next {
 		s.cursor(name).next = next
 	}
 	s.decisions = append(s.decisions, st.Decisions...)
 	s.dropped = st.Dropped
+	for i, d := range st.Draws {
+		s.draws = append(s.draws, d)
+		s.cursor(d.Stream).last = i + 1
+	}
 	return s
 }
 

@@ -170,6 +170,7 @@ func TestStateRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 200 {
 		s := NewSource(randomTape(r))
+		s.Watch([]string{"net/**"})
 		play(s, randomDraws(r, r.IntN(100)))
 		st := s.State()
 		copied := FromState(st)
@@ -272,4 +273,34 @@ func TestChooseFromNothingPanics(t *testing.T) {
 		}
 	}()
 	NewSource(Tape{}).Choose("s", 0)
+}
+
+// Watched draws are listed whatever they gave, in rows, and the rows tell which of them came after an edit.
+func TestWatchedDraws(t *testing.T) {
+	tp, err := Parse("tape 1\nseed 3\nset fault/b 1 = 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSource(tp)
+	s.Watch([]string{"fault/*", "other"})
+	for i := range 4 {
+		s.Rare("fault/a", 5, 1)
+		s.Rare("fault/b", 2, 1)
+		s.Choose("fault/one", 1)
+		s.Choose("else", 7)
+		s.Choose("other", 2+uint64(i)/2)
+	}
+	want := []Draws{{"fault/a", 0, 2, 5, 0}, {"fault/b", 0, 2, 2, 0}, {"other", 0, 1, 2, 0}, {"other", 1, 2, 2, 1},
+		{"fault/a", 2, 4, 5, 1}, {"fault/b", 2, 4, 2, 1}, {"other", 2, 4, 3, 1}}
+	if !reflect.DeepEqual(s.Draws(), want) {
+		t.Errorf("got  %v\nwant %v", s.Draws(), want)
+	}
+	many := NewSource(Tape{})
+	many.Watch([]string{"**"})
+	for i := range uint64(MaxDraws + 10) {
+		many.Choose("x", 2+i%2)
+	}
+	if len(many.Draws()) != MaxDraws || many.DrawsLost() != 10 {
+		t.Errorf("%d rows and %d lost", len(many.Draws()), many.DrawsLost())
+	}
 }

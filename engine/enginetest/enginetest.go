@@ -67,6 +67,7 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 		return nil, err
 	}
 	w := &fake{spec: spec, opts: o, src: tape.NewSource(t), plan: plan, store: map[string]string{}, turns: map[string]int{}, client: "client", load: "load"}
+	w.src.Watch(o.Draws)
 	w.out = engine.Outcome{Tape: t, Repeat: engine.Repeat{Reproducible: true}, Machine: "fake"}
 	w.ops, w.clients = defaultOps, defaultClients
 	if len(spec.Workloads) > 0 {
@@ -286,6 +287,7 @@ func (w *fake) Outcome() *engine.Outcome {
 	o.Hash = fmt.Sprintf("%016x", w.hash)
 	o.VirtualNs = w.now
 	o.Decisions = w.src.Decisions()
+	o.Draws, o.DrawsLost = w.src.Draws(), w.src.DrawsLost()
 	o.Ledger = w.plan.Ledger
 	o.LogCounts = map[string]uint64{}
 	for _, p := range w.spec.LogPatterns {

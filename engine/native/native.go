@@ -47,6 +47,7 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 		runtime.GOMAXPROCS(minProcs)
 	}
 	w := &World{spec: spec, tape: tape.NewSource(t), options: o, jobs: make(chan func()), stopped: make(chan struct{}), started: time.Now()}
+	w.tape.Watch(o.Draws)
 	go w.thread()
 	var err error
 	w.do(func() { err = w.boot() })

@@ -278,6 +278,7 @@ func (w *World) collect() {
 	o.Repeat = engine.Repeat{Reproducible: k.Unsafe == "", Reason: k.Unsafe}
 	o.Events, o.VirtualNs, o.WallNs = k.Events, k.Now, time.Since(w.started).Nanoseconds()
 	o.Decisions = slices.Clone(w.tape.Decisions())
+	o.Draws, o.DrawsLost = slices.Clone(w.tape.Draws()), w.tape.DrawsLost()
 	o.Ledger = w.director.Plan.Ledger
 	o.Heals = slices.Clone(w.director.Heals)
 	o.LogCounts = maps.Clone(w.director.Counts)
