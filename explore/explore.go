@@ -4,6 +4,7 @@
 package explore
 
 import (
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -44,8 +45,10 @@ type Job struct {
 	// Full asks for the whole Outcome; without it only a run with a violation sends it.
 	Full bool `json:"full,omitempty"`
 	// Progress asks for a Progress now and then.
-	Progress bool   `json:"progress,omitempty"`
-	Trace    *Trace `json:"trace,omitempty"`
+	Progress bool `json:"progress,omitempty"`
+	// Behaviour asks for what the run reaches (see engine.Options).
+	Behaviour bool   `json:"behaviour,omitempty"`
+	Trace     *Trace `json:"trace,omitempty"`
 }
 
 // Trace asks for a trace of the run in a file.
@@ -91,6 +94,8 @@ type Summary struct {
 	Warnings   []string             `json:"warnings,omitempty"`
 	Verdicts   []engine.Verdict     `json:"verdicts,omitempty"`
 	Machine    string               `json:"machine,omitempty"`
+	Reached    []coverage.Feature   `json:"reached,omitempty"`
+	Near       []coverage.Nearness  `json:"near,omitempty"`
 }
 
 // Operations counts the operations of clients by what became of them. Open ones never returned.
@@ -109,7 +114,7 @@ func Summarise(o *engine.Outcome) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
 		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
-		Verdicts: o.Verdicts, Machine: o.Machine}
+		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = CountReasons(o.History)
 	return s

@@ -406,6 +406,7 @@ func (w *World) mainEnded(n *kernel.Notice, j *job) error {
 	}
 	s.Status, s.ExitCode, s.Healthy, s.NextNs = ended, code, false, never
 	delete(d.Roles, spec.Name)
+	w.roleChanged(spec.Name)
 	if spec.Image != nil || spec.Init != world.OwnInit { // a container's first process takes all others with it (pid_namespaces(7))
 		w.kernel.KillNode(kernel.NodeID(j.Node))
 	}

@@ -134,6 +134,10 @@ func (w *World) boot() error {
 		return fmt.Errorf("faults strike at %s, at which worlds never stop", strings.Join(unknown, ", "))
 	}
 	k.Entering = w.entering
+	if w.options.Behaviour {
+		w.behaviour = newBehaviour(w.spec)
+		k.Watch()
+	}
 	return nil
 }
 

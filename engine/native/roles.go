@@ -71,6 +71,7 @@ func (w *World) roleAsked(j *job, n *kernel.Notice) {
 	s.NextNs = w.kernel.Now + max(r.Check.IntervalNs, 1)
 	delete(d.LogTail, n.Tag)
 	d.setRole(r, n.Status == 0)
+	w.roleChanged(r.Node)
 }
 
 func (d *director) setRole(r *world.NodeRole, has bool) {
@@ -104,6 +105,9 @@ func (w *World) roleLine(l *engine.LogLine) {
 		if end := d.roles[i].end; end != nil && end.MatchString(l.Text) || end == nil && told {
 			d.setRole(&w.spec.Faults.Roles[i], false)
 		}
+	}
+	if told || len(others) > 0 {
+		w.roleChanged(l.Node)
 	}
 }
 

@@ -63,6 +63,7 @@ func (w *World) down(i int, how string) error {
 	k.KillNode(node.ID)
 	k.Cause, node.Stopping = net.FaultRef{}, kernel.Stopping{}
 	delete(d.Roles, node.Name)
+	w.roleChanged(node.Name)
 	d.Plan.Down(s.DownBy, k.Now)
 	d.due = 0 // its end is to be waited for
 	w.probeSoon()

@@ -71,6 +71,7 @@ func (w *World) deliver(actions []fault.Action) error {
 		d.unheal()
 		event := w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target)
 		d.Plan.Ledger.Delivered(a, event)
+		w.struck(a)
 		w.probeSoon()
 		switch a.Kind {
 		case fault.Partition, fault.Clog, fault.SlowLink:
@@ -87,6 +88,7 @@ func (w *World) deliver(actions []fault.Action) error {
 			}
 			w.kernel.Cause = net.FaultRef{}
 			delete(d.Roles, a.Node)
+			w.roleChanged(a.Node)
 		case fault.Restart:
 			if err := w.stop(a); err != nil {
 				return err
@@ -123,6 +125,7 @@ func (w *World) reset(a fault.Action) bool {
 		return false
 	}
 	w.director.Plan.Ledger.Delivered(a, w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target))
+	w.struck(a)
 	return true
 }
 

@@ -25,13 +25,14 @@ type World struct {
 	tape    *tape.Source
 	options engine.Options
 
-	machine  *host.Machine
-	blobs    *host.Blobs
-	kernel   *kernel.Kernel
-	director *director
-	bases    []*host.Base
-	outcome  engine.Outcome
-	failure  error // of a fault that struck in the middle of a call
+	machine   *host.Machine
+	blobs     *host.Blobs
+	kernel    *kernel.Kernel
+	director  *director
+	behaviour *behaviour // nil: nobody asks what the run reaches
+	bases     []*host.Base
+	outcome   engine.Outcome
+	failure   error // of a fault that struck in the middle of a call
 
 	started time.Time
 	closed  bool
@@ -288,4 +289,7 @@ func (w *World) collect() {
 	}
 	o.Files = w.digests()
 	o.Machine = host.Describe()
+	if w.behaviour != nil {
+		o.Reached = w.reached()
+	}
 }

@@ -32,6 +32,7 @@ type flags struct {
 	tapeFile  string
 	trace     string
 	logs      bool
+	reached   bool
 	html      string
 	junit     string
 	sarif     string

@@ -27,6 +27,7 @@ func (a *app) runVerb() *cobra.Command {
 	f.oneTape(c)
 	f.tracing(c)
 	f.logsFlag(c)
+	addSwitch(c, &f.reached, "reached", "print what the run reached: what a search compares between runs")
 	c.Flags().Var(numberFlag{&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"},
 		"until", "stop after this `event`; the run is not judged then")
 	return c
@@ -57,7 +58,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
-	job := &explore.Job{Tape: t, Until: f.until, Full: true, Progress: !f.json}
+	job := &explore.Job{Tape: t, Until: f.until, Full: true, Progress: !f.json, Behaviour: f.reached}
 	if job.Trace, err = f.traceJob(c, p); err != nil {
 		return err
 	}
@@ -106,6 +107,11 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if !f.json {
 		if err := report.Run(a.out, t.Seed, reply.Summary); err != nil {
 			return err
+		}
+		if f.reached {
+			if err := report.Reached(a.out, reply.Summary.Reached, reply.Summary.Near); err != nil {
+				return err
+			}
 		}
 	}
 	for _, v := range violated {

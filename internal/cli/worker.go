@@ -68,7 +68,7 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	if err != nil {
 		return nil, err
 	}
-	o := engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Interrupt: interrupt}
+	o := engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Behaviour: job.Behaviour, Interrupt: interrupt}
 	finish := func(*engine.Outcome) error { return nil }
 	if job.Trace != nil {
 		if finish, err = trace(&o, job.Trace, spec); err != nil {

@@ -74,6 +74,11 @@ func (k *Kernel) Load(s *State) {
 		ensure(&e.Items)
 		ensure(&e.Index)
 	}
+	if s.Net.Seen != nil {
+		ensure(&s.Failed)
+		ensure(&s.Net.Seen.Messages)
+		ensure(&s.Net.Seen.Connections)
+	}
 	k.hash.restore(s.Hash)
 	k.strict.restore(s.Strict)
 }

@@ -226,8 +226,34 @@ func (k *Kernel) complete(t *Thread, e *entry, r Result) {
 		t.Empties = 0
 	}
 	k.unblock(t)
+	if r < 0 && k.Failed != nil {
+		k.failed(t, r)
+	}
 	k.M.Result(t.ID, int64(r))
 	k.record(t, e, int64(r))
+}
+
+// maxFailed bounds the ways to fail that are kept.
+const maxFailed = 4096
+
+// failed keeps how a call of a program under test failed.
+func (k *Kernel) failed(t *Thread, r Result) {
+	if k.Nodes[t.Node].Driver || r < -maxErrno {
+		return
+	}
+	f := FailedCall{k.proc(t).Path, uint16(t.Call.Nr), uint16(-r)}
+	if _, ok := k.Failed[f]; ok || len(k.Failed) < maxFailed {
+		k.Failed[f]++
+	}
+}
+
+// maxErrno is the largest number of an error that programs see; what is beyond it is between the kernel and itself.
+const maxErrno = 133
+
+// Watch makes the kernel and its network keep what is seen from now on. The network has its nodes by then.
+func (k *Kernel) Watch() {
+	k.Failed = map[FailedCall]uint32{}
+	k.Net.Watch()
 }
 
 // unsafe notes the first reason why this run may not repeat.

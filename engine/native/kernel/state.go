@@ -61,6 +61,14 @@ type State struct {
 	Hash    []byte // state of the trace hash
 	Strict  []byte // state of the strict hash
 	Notices []Notice
+	Failed  map[FailedCall]uint32 // how often calls of programs under test failed; nil where nobody asks
+}
+
+// FailedCall is one way in which a call of a program failed.
+type FailedCall struct {
+	Program string
+	Nr      uint16
+	Errno   uint16
 }
 
 // Node is one machine of the world.

@@ -175,10 +175,20 @@ func (s *State) resolve(env Env, sk *sock, src AddrPort, query []byte) {
 	if answer == nil {
 		return
 	}
+	if s.Seen != nil && answer[3]&0xf == dnsNXDomain {
+		s.Seen.add(ConnectionKind{Node: sk.Node, Peer: resolverNode, Port: 53, What: NameUnknown})
+	}
 	p := &packet{From: resolverNode, To: sk.Node, Proto: IPPROTO_UDP, Src: AddrPort{resolverIP, 53}, Dst: src, Data: answer}
 	due := env.Now() + resolverLatencyNs
 	if n := s.Nodes[sk.Node].Names; n.FaultID != 0 {
 		ref := FaultRef{Kind: fault.DNSFail, ID: n.FaultID}
+		if s.Seen != nil {
+			what := NameFailed
+			if n.Silent {
+				what = NameSilent
+			}
+			s.Seen.add(ConnectionKind{Node: sk.Node, Peer: resolverNode, Port: 53, What: what})
+		}
 		if n.Silent {
 			s.EventSeq++
 			s.withhold(sk, ref, due, POLLIN, int64(s.EventSeq), false)

@@ -157,6 +157,8 @@ type State struct {
 	Bytes int64
 	// Exceeded names the first limit that was reached, or is empty.
 	Exceeded string
+
+	Seen *Seen // nil: nobody asks what happened
 }
 
 // New makes a network without nodes.

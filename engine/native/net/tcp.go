@@ -88,6 +88,7 @@ type tcb struct {
 	Broken FaultRef
 	// TookData tells that the call under way has got bytes that came before whatever has ended the connection.
 	TookData bool
+	Rest     bool // for Seen: what the program writes next is the rest of a message
 }
 
 // Stages of a TCP socket in connect(2): Linux keeps them apart from the state of the protocol.
@@ -306,6 +307,7 @@ func (s *State) output(env Env, sk *sock) {
 	case t.SndUna < t.SndEnd: // the window is closed and nothing is in flight
 		t.RetransAt = 0
 		if t.PersistAt == 0 {
+			s.saw(sk, WindowClosed)
 			t.PersistAt, t.FirstSent, t.ProbeBackoff = now+s.patience(env, sk), now, 0
 		}
 	default:
@@ -532,6 +534,11 @@ func (t *tcb) synchronised() bool {
 
 // resetBy ends a connection that a RST has reached, because of a fault if there is one.
 func (s *State) resetBy(env Env, sk *sock, ref FaultRef) {
+	if sk.TCP.queued() > 0 {
+		s.saw(sk, ResetUnsent)
+	} else {
+		s.saw(sk, ResetReceived)
+	}
 	sk.bring(env.Now(), ref)
 	if sk.TCP.State == closeWait {
 		s.tcpFail(env, sk, EPIPE)
@@ -542,6 +549,7 @@ func (s *State) resetBy(env Env, sk *sock, ref FaultRef) {
 
 // reset ends a connection and tells the peer by RST.
 func (s *State) reset(env Env, sk *sock) {
+	s.saw(sk, ResetSent)
 	s.emit(env, sk, flagRST|flagACK, sk.TCP.SndMax, nil)
 	s.finish(env, sk)
 }

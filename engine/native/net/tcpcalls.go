@@ -189,6 +189,10 @@ func (s *State) tcpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		sk.wantRoom()
 	}
 	s.Bytes += int64(len(data))
+	if s.Seen != nil {
+		s.sent(sk, a.Data)
+		t.Rest = len(data) < len(a.Data)
+	}
 	t.write(data)
 	if a.Flags&MSG_OOB != 0 {
 		t.SndUrgent = t.SndEnd

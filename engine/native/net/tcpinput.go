@@ -21,6 +21,9 @@ func (s *State) tcpInput(env Env, p *packet) {
 				return
 			}
 		}
+		if s.Seen != nil && p.Flags&(flagSYN|flagRST) == 0 && p.From != p.To {
+			s.Seen.add(ConnectionKind{Node: p.To, Peer: p.From, Port: min(p.Src.Port, p.Dst.Port), Served: p.Dst.Port < p.Src.Port, What: HalfOpen})
+		}
 		s.answer(env, p)
 		return
 	}
@@ -85,6 +88,9 @@ func (s *State) timeWaitInput(env Env, sk *sock, p *packet) bool {
 // passiveOpen handles a SYN to a listening socket.
 func (s *State) passiveOpen(env Env, l *sock, p *packet) {
 	if l.Accept.full() || len(l.Accept.Pending) > s.tuned(l).Backlog {
+		if s.Seen != nil && p.From != p.To {
+			s.Seen.add(ConnectionKind{Node: p.To, Peer: p.From, Port: p.Dst.Port, Served: true, What: QueueFull})
+		}
 		return // the client tries again
 	}
 	sk := s.create(l.Node, l.Family, l.Type, l.Protocol)
@@ -130,6 +136,7 @@ func (s *State) synSentInput(env Env, sk *sock, p *packet) {
 		if p.Flags&flagACK != 0 {
 			sk.settleOwn(env.Now(), p.Ack)
 			sk.bring(env.Now(), p.Cause)
+			s.saw(sk, Refused)
 			s.tcpFail(env, sk, ECONNREFUSED)
 		}
 		return
@@ -163,6 +170,9 @@ func (s *State) establish(env Env, sk *sock, ack int64) {
 	t := sk.TCP
 	t.State = established
 	sk.Connected = true
+	if !t.Server {
+		s.saw(sk, Connected)
+	}
 	t.SndUna, t.Retries, t.RetransAt, t.UnreachAt = ack, 0, 0, 0
 	sk.settleOwn(env.Now(), ack)
 	if !sk.Opt.SndBufSet {
@@ -234,6 +244,7 @@ func (s *State) takeIn(env Env, l, sk *sock) {
 	t := sk.TCP
 	t.EndAt = 0
 	s.establish(env, sk, t.SndNxt)
+	s.saw(sk, Accepted)
 	if i := slices.Index(l.Accept.Pending, sk.ID); i >= 0 {
 		l.Accept.Pending = slices.Delete(l.Accept.Pending, i, i+1)
 	}
@@ -363,6 +374,11 @@ func (s *State) finInput(env Env, sk *sock, p *packet) {
 	t.Done = true
 	sk.Shut |= shutRD
 	sk.bring(env.Now(), p.Cause)
+	if t.State == established && t.queued() > 0 {
+		s.saw(sk, ClosedUnsent)
+	} else if t.State == established {
+		s.saw(sk, ClosedByPeer)
+	}
 	switch t.State {
 	case established:
 		t.State = closeWait
@@ -405,6 +421,7 @@ func (s *State) tcpTimer(env Env, sk *sock, slow bool) {
 	due := func(at int64) bool { return at != 0 && at <= now }
 	switch {
 	case due(t.UnreachAt):
+		s.saw(sk, Unreachable)
 		s.tcpFail(env, sk, EHOSTUNREACH)
 		return
 	case due(t.EndAt):
@@ -461,6 +478,11 @@ func (s *State) expired(env Env, sk *sock, retries int) bool {
 		sk.bring(env.Now(), n.Down)
 	}
 	sk.bring(env.Now(), s.link(sk.Node, t.Peer).stopped())
+	if t.State == synSent {
+		s.saw(sk, ConnectTimedOut)
+	} else {
+		s.saw(sk, TimedOut)
+	}
 	s.tcpFail(env, sk, ETIMEDOUT)
 	return true
 }
@@ -483,6 +505,7 @@ func (s *State) retransmit(env Env, sk *sock) bool {
 		}
 		t.Retries++
 		t.Retrans++
+		s.retried(sk)
 		s.sendSYN(env, sk)
 		return false
 	}
@@ -491,6 +514,7 @@ func (s *State) retransmit(env Env, sk *sock) bool {
 	}
 	t.Retries++
 	t.Retrans++
+	s.retried(sk)
 	t.SndNxt, t.Recovery = t.SndUna, true
 	t.RetransAt = now + s.patience(env, sk)
 	if user := int64(sk.Opt.UserTimeoutMs) * milli; user > 0 {
@@ -522,6 +546,7 @@ func (s *State) keepalive(env Env, sk *sock) bool {
 			sk.bring(now, s.link(t.Peer, sk.Node).stopped())
 		}
 		s.emit(env, sk, flagRST|flagACK, t.SndMax, nil)
+		s.saw(sk, TimedOut)
 		s.tcpFail(env, sk, ETIMEDOUT)
 		return true
 	}

@@ -202,6 +202,9 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 		return
 	}
 	flow := s.datagramFlow(from, to, src.Port, dst.Port)
+	if s.Seen != nil {
+		s.sentDatagram(from, to, src.Port, dst.Port, data)
+	}
 	f := s.pass(env, from, to, flow.Stream, len(data), true, true)
 	if causes := f.causes(); causes != nil {
 		s.EventSeq++

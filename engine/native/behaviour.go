@@ -1,0 +1,348 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// behaviour keeps what the world reached, beside what its kernel and its network keep themselves. It is plain data. All of it
+// are sets and counts: the order in which two things happened on two nodes leaves no trace in it.
+type behaviour struct {
+	Groups    []string         // by node: what stands for it, the same for all replicas of one program
+	Templates map[string]int32 // of log lines, by group and text, in the order of their first line
+	Texts     []template       // by number of the template
+	Pairs     map[[2]int32]uint32
+	Last      []int32           // by node: the template of its last line, -1 none
+	RoleNames []string          // by number of a set of roles, as Seen.Roles has it; "" is the first
+	At        map[int]situation // by strike: how things stood as it was delivered
+	buf       []byte
+}
+
+type template struct {
+	Group string
+	Text  string
+	Count uint32
+}
+
+// situation is what a strike met.
+type situation struct {
+	Target string // groups and roles of the nodes that it concerns
+	Said   int32  // the template of the last line of its node, -1 none
+	Phase  string
+}
+
+// Limits of what is kept of a run.
+const (
+	maxTemplates = 2000
+	maxPairs     = 4000
+	maxSituation = 200
+)
+
+func newBehaviour(spec *world.Spec) *behaviour {
+	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[[2]int32]uint32{}, At: map[int]situation{}, RoleNames: []string{""}}
+	for range spec.Nodes {
+		b.Last = append(b.Last, -1)
+	}
+	return b
+}
+
+// groups names each node by those that run the same program, so that what n1 tells n2 is what n2 tells n3.
+func groups(spec *world.Spec) []string {
+	members := map[string][]string{}
+	keys := make([]string, len(spec.Nodes))
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		if n.Role != world.Server {
+			keys[i] = string(n.Role)
+		} else {
+			keys[i] = "server " + program(n.Command)
+		}
+		members[keys[i]] = append(members[keys[i]], n.Name)
+	}
+	names, taken := map[string]string{}, map[string]bool{}
+	list := make([]string, len(spec.Nodes))
+	for i, key := range keys {
+		if names[key] == "" {
+			name := key
+			if spec.Nodes[i].Role == world.Server {
+				name = common(members[key])
+			}
+			if name == "" || taken[name] {
+				name = strings.TrimSpace(name + " " + strings.TrimPrefix(key, "server "))
+			}
+			for taken[name] {
+				name += "'"
+			}
+			names[key], taken[name] = name, true
+		}
+		list[i] = names[key]
+	}
+	return list
+}
+
+// program is what a command runs: the program, and of an interpreter the script too. Digits are masked: redis-1.conf.
+func program(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	if len(command) == 3 && command[1] == "-c" { // sh -c "exec server --port 1"
+		command = strings.Fields(command[2])
+		for len(command) > 1 && (command[0] == "exec" || strings.Contains(command[0], "=")) {
+			command = command[1:]
+		}
+		if len(command) == 0 {
+			return "sh"
+		}
+	}
+	name := path.Base(command[0])
+	for _, a := range command[1:] {
+		if !strings.HasPrefix(a, "-") && strings.ContainsAny(a, "./") && !strings.Contains(a, "://") {
+			name += " " + path.Base(a)
+			break
+		}
+	}
+	return string(coverage.Template(nil, name))
+}
+
+// common is the name that nodes have in common: n1, n2 and n3 are n.
+func common(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	name := names[0]
+	for _, n := range names[1:] {
+		for !strings.HasPrefix(n, name) {
+			name = name[:len(name)-1]
+		}
+	}
+	return strings.TrimRight(name, "-_.0123456789")
+}
+
+// said takes in a line that a program under test wrote.
+func (b *behaviour) said(node kernel.NodeID, line string) {
+	group := b.Groups[node]
+	b.buf = append(append(b.buf[:0], group...), 0)
+	b.buf = coverage.Template(b.buf, line)
+	id, ok := b.Templates[string(b.buf)]
+	if !ok {
+		if len(b.Texts) >= maxTemplates {
+			return
+		}
+		id = int32(len(b.Texts))
+		b.Templates[string(b.buf)] = id
+		b.Texts = append(b.Texts, template{Group: group, Text: string(b.buf[len(group)+1:])})
+	}
+	b.Texts[id].Count++
+	if last := b.Last[node]; last >= 0 && last != id {
+		pair := [2]int32{last, id}
+		if _, ok := b.Pairs[pair]; ok || len(b.Pairs) < maxPairs {
+			b.Pairs[pair]++
+		}
+	}
+	b.Last[node] = id
+}
+
+// struck takes in what a strike met.
+func (w *World) struck(a fault.Action) {
+	b := w.behaviour
+	if b == nil || len(b.At) >= maxSituation {
+		return
+	}
+	s := situation{Said: -1, Phase: w.director.Phase}
+	first := true
+	s.Target = eachNode(a.Target, func(name string) string {
+		id := w.nodeID(name)
+		if id < 0 {
+			return name
+		}
+		if first {
+			s.Said, first = b.Last[id], false
+		}
+		return b.named(net.NodeID(id), w.kernel.Net.Seen.Roles[id])
+	})
+	b.At[a.ID] = s
+}
+
+// eachNode replaces the names of nodes in a target: n1, n1-n2, n1->n2.
+func eachNode(target string, named func(string) string) string {
+	for _, sep := range []string{"->", "-"} {
+		if from, to, ok := strings.Cut(target, sep); ok {
+			return named(from) + sep + named(to)
+		}
+	}
+	return named(target)
+}
+
+// named is a node by its group and roles.
+func (b *behaviour) named(id net.NodeID, role uint8) string {
+	if id < 0 {
+		return "resolver"
+	}
+	if role == 0 {
+		return b.Groups[id]
+	}
+	return b.Groups[id] + "(" + b.RoleNames[role] + ")"
+}
+
+// maxRoleSets bounds the sets of roles that are told apart.
+const maxRoleSets = 255
+
+// roleChanged tells the network which roles a node has now.
+func (w *World) roleChanged(name string) {
+	b := w.behaviour
+	if b == nil {
+		return
+	}
+	roles := slices.Sorted(slices.Values(w.director.Roles[name]))
+	text := strings.Join(roles, "+")
+	i := slices.Index(b.RoleNames, text)
+	if i < 0 && len(b.RoleNames) < maxRoleSets {
+		i = len(b.RoleNames)
+		b.RoleNames = append(b.RoleNames, text)
+	}
+	w.kernel.Net.Seen.Roles[w.nodeID(name)] = uint8(max(i, 0))
+}
+
+// reached is all that the run has reached.
+func (w *World) reached() []coverage.Feature {
+	f := &features{b: w.behaviour, spec: w.spec}
+	f.messages(w.kernel.Net.Seen)
+	f.connections(w.kernel.Net.Seen)
+	f.errors(w.kernel.Failed)
+	f.logs()
+	f.faults(&w.outcome.Ledger)
+	f.assertions(&w.outcome.SDK)
+	return coverage.Sort(f.list)
+}
+
+// features collects what is reached.
+type features struct {
+	b    *behaviour
+	spec *world.Spec
+	list []coverage.Feature
+}
+
+func (f *features) add(d coverage.Domain, text string) {
+	f.list = append(f.list, coverage.New(d, text))
+}
+
+// times adds a feature once more for each doubling of how often it was reached, up to 32 times.
+func (f *features) times(d coverage.Domain, text string, n uint32) {
+	f.add(d, text)
+	for times := uint32(2); times <= min(n, maxTimes); times *= 2 {
+		f.add(d, text+" x"+strconv.Itoa(int(times)))
+	}
+}
+
+const maxTimes = 32
+
+// of tells whether a node is one of those that the run is about, and not one that looks on.
+func (f *features) of(id net.NodeID) bool { return id < 0 || f.spec.Nodes[id].Role != world.Checker }
+
+// maxHeads bounds the kinds of messages, by their heads, of one service and direction in one run. Where there are more, as with
+// an encrypted protocol, heads mean nothing and sizes alone are told apart.
+const maxHeads = 64
+
+func (f *features) messages(seen *net.Seen) {
+	link := func(k *net.MessageKind) string {
+		port := "?"
+		if k.Port > 0 {
+			port = strconv.Itoa(int(k.Port))
+		}
+		text := f.b.named(k.From, k.FromRole) + " -> " + f.b.named(k.To, k.ToRole) + " :" + port
+		if k.Datagram {
+			text += "/udp"
+		}
+		if k.Answer {
+			text += " answer"
+		}
+		return text
+	}
+	service := func(k *net.MessageKind) net.MessageKind {
+		return net.MessageKind{Port: k.Port, Answer: k.Answer, Datagram: k.Datagram}
+	}
+	heads := map[net.MessageKind]map[coverage.Head]bool{}
+	for k := range seen.Messages {
+		s := service(&k)
+		if heads[s] == nil {
+			heads[s] = map[coverage.Head]bool{}
+		}
+		heads[s][k.Head] = true
+	}
+	for k := range seen.Messages {
+		if !f.of(k.From) || !f.of(k.To) {
+			continue
+		}
+		size := " <" + strconv.Itoa(1<<k.SizeLog)
+		if len(heads[service(&k)]) > maxHeads {
+			f.add(coverage.Message, link(&k)+" varied"+size)
+		} else {
+			f.add(coverage.Message, link(&k)+" "+k.Head.String()+size)
+		}
+	}
+}
+
+func (f *features) connections(seen *net.Seen) {
+	for k, n := range seen.Connections {
+		if !f.of(k.Node) || !f.of(k.Peer) {
+			continue
+		}
+		text := f.b.named(k.Node, k.NodeRole) + " to " + f.b.named(k.Peer, k.PeerRole)
+		if k.Served {
+			text = f.b.named(k.Node, k.NodeRole) + " from " + f.b.named(k.Peer, k.PeerRole)
+		}
+		text += " :" + strconv.Itoa(int(k.Port)) + " " + k.What.String()
+		if k.What == net.Connected || k.What == net.Accepted {
+			f.add(coverage.Connection, text)
+		} else {
+			f.times(coverage.Connection, text, n)
+		}
+	}
+}
+
+func (f *features) errors(failed map[kernel.FailedCall]uint32) {
+	for k := range failed {
+		f.add(coverage.Errno, path.Base(k.Program)+" "+kernel.CallName(uint64(k.Nr))+" "+unix.ErrnoName(unix.Errno(k.Errno)))
+	}
+}
+
+func (f *features) logs() {
+	for i := range f.b.Texts {
+		t := &f.b.Texts[i]
+		f.times(coverage.Log, t.Group+": "+t.Text, t.Count)
+	}
+	for p := range f.b.Pairs {
+		a, b := &f.b.Texts[p[0]], &f.b.Texts[p[1]]
+		f.add(coverage.Log, a.Group+": "+a.Text+" | "+b.Text)
+	}
+}
+
+func (f *features) assertions(r *sdk.Record) {
+	for i := range r.Assertions {
+		a := &r.Assertions[i]
+		if a.Pass != nil {
+			f.add(coverage.Assertion, fmt.Sprintf("%s %q true", a.Wants(), a.Message))
+		}
+		if a.Fail != nil {
+			f.add(coverage.Assertion, fmt.Sprintf("%s %q false", a.Wants(), a.Message))
+		}
+	}
+}
+
+// isOutput tells whether a line is of a program's own output, and not of a check or the engine.
+func isOutput(l *engine.LogLine) bool { return l.Stream == "stdout" || l.Stream == "stderr" }

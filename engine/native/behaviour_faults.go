@@ -1,0 +1,76 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/fault"
+)
+
+// followNs is how soon a fault must begin after another one has ended to follow it.
+const followNs = 3e9
+
+// maxPaired bounds the strikes of one run of which it is asked how they meet.
+const maxPaired = 32
+
+func (f *features) faults(l *fault.Ledger) {
+	for i := range l.Entries {
+		if e := &l.Entries[i]; e.Observed > 0 {
+			f.times(coverage.Fault, string(e.Kind), uint32(min(e.Observed, maxTimes)))
+		}
+	}
+	var seen []*fault.Strike
+	for i := range l.Strikes {
+		s := &l.Strikes[i]
+		at, known := f.b.At[s.ID]
+		if s.Observed == 0 || !known {
+			continue
+		}
+		f.add(coverage.Fault, string(s.Kind)+" of "+at.Target)
+		if at.Said >= 0 {
+			t := &f.b.Texts[at.Said]
+			f.add(coverage.Fault, string(s.Kind)+" of "+at.Target+" after "+t.Text)
+		}
+		if len(seen) < maxPaired {
+			seen = append(seen, s)
+		}
+	}
+	slices.SortStableFunc(seen, func(a, b *fault.Strike) int { return cmp.Compare(a.StartNs, b.StartNs) })
+	for i, a := range seen {
+		for j := i + 1; j < len(seen); j++ {
+			b := seen[j]
+			how := meet(a, b)
+			if how == "" {
+				continue
+			}
+			same := ""
+			if a.Target == b.Target {
+				same = " of the same"
+			}
+			f.add(coverage.Fault, f.struckBy(a)+how+f.struckBy(b)+same)
+			for _, c := range seen[j+1:] {
+				if then := meet(b, c); then != "" {
+					f.add(coverage.Fault, string(a.Kind)+how+string(b.Kind)+then+string(c.Kind))
+				}
+			}
+		}
+	}
+}
+
+func (f *features) struckBy(s *fault.Strike) string {
+	return string(s.Kind) + " of " + f.b.At[s.ID].Target
+}
+
+// meet tells how a strike meets an earlier one, or nothing.
+func meet(a, b *fault.Strike) string {
+	switch {
+	case b.StartNs < a.EndNs:
+		return " with "
+	case b.StartNs < a.EndNs+followNs:
+		return " then "
+	}
+	return ""
+}
