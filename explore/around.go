@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
@@ -27,7 +28,7 @@ func (n *Neighbourhood) Around(i uint64) tape.Tape {
 	if i == 0 {
 		return n.Original
 	}
-	seed := RandomTape(n.Original.Seed, i).Seed
+	seed := search.RandomTape(n.Original.Seed, i).Seed
 	same := n.common()
 	parts := n.partings(same)
 	keeps := i%4 < 2 && len(parts) > 0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/fault"
 )
 
@@ -25,11 +26,12 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 		return true
 	}
 	jobs, results := make(chan *Job, 1), make(chan *result, 1)
-	jobs <- &Job{ID: calmRun, Tape: fault.Calm(RandomTape(c.Seed, 0))}
+	jobs <- &Job{ID: calmRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0))}
 	close(jobs)
 	c.serve(runs, replays, -1, jobs, results)
 	r := <-results
 	t := col.totals
+	col.feeder.counted(r)
 	if r.reply != nil {
 		t.Calm.Done = true
 		for _, v := range r.reply.Summary.Verdicts {

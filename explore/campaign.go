@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 )
 
 // Window bounds how many runs per worker may be finished out of order before the campaign waits for the oldest one.
@@ -22,12 +22,12 @@ const MaxConsecutiveLost = 3
 // an engine does not know of shows there, and not first when a bug is to be replayed.
 const ReplayEvery = 100
 
-// Campaign is a search over random tapes.
+// Campaign is a search over tapes.
 type Campaign struct {
 	Setup *Setup
 	Seed  uint64
-	// Tape gives the tape of a run, if it is not nil; else it is RandomTape of the seed.
-	Tape      func(run uint64) tape.Tape
+	// Strategy finds the tapes; nil is search.Random. A campaign uses it up.
+	Strategy  search.Strategy
 	Runs      uint64 // how many; 0 is no bound
 	Timeout   time.Duration
 	Workers   int
@@ -68,7 +68,12 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	}
 
 	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
-	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}}
+	feed := newFeeder(c)
+	setup := *c.Setup
+	setup.Learn = feed.strategy.Learns()
+	c.Setup = &setup
+	t.Search = feed.strategy.Standing()
+	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
 	col.done = !c.calm(runs, ctx, &col)
 	jobs := make(chan *Job)
 	results := make(chan *result)
@@ -92,18 +97,23 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 
 	next := uint64(0)
 	window := uint64(Window * t.Workers)
+	var job *Job // run next, if it is known
 	for {
-		feed := jobs
 		over := runs.Err() != nil || col.done
-		if over || col.last != nil || c.Runs > 0 && next >= c.Runs || next >= col.next+window {
-			feed = nil
+		if !over && job == nil && col.last == nil && (c.Runs == 0 || next < c.Runs) && next < col.next+window {
+			job = feed.job(next, col.next)
 		}
-		if over || feed == nil && next == col.next {
+		var to chan<- *Job
+		if job != nil && col.last == nil {
+			to = jobs
+		}
+		if over || to == nil && next == col.next {
 			break
 		}
 		select {
-		case feed <- &Job{ID: next, Tape: c.tape(next)}:
+		case to <- job:
 			next++
+			job = nil
 		case r := <-results:
 			col.take(r)
 		case <-runs.Done():
@@ -131,13 +141,6 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	return t
 }
 
-func (c *Campaign) tape(run uint64) tape.Tape {
-	if c.Tape != nil {
-		return c.Tape(run)
-	}
-	return RandomTape(c.Seed, run)
-}
-
 // collector puts results into run order.
 type collector struct {
 	campaign *Campaign
@@ -147,6 +150,7 @@ type collector struct {
 	last     *uint64 // the earliest violation: no run after it counts
 	done     bool
 	lostRow  int
+	feeder   *feeder
 }
 
 func (c *collector) take(r *result) {
@@ -164,6 +168,7 @@ func (c *collector) take(r *result) {
 		}
 		delete(c.waiting, c.next)
 		c.next++
+		c.feeder.counted(r)
 		c.count(r)
 	}
 }
@@ -225,11 +230,12 @@ func (c *collector) count(r *result) {
 	case len(violated) > 0:
 		t.Violated++
 		for _, v := range violated {
-			if f, fresh := t.fail(r.job.ID, s, r.job.Tape, v); fresh && c.campaign.Found != nil {
+			if f, fresh := t.fail(r.job, s, v); fresh && c.campaign.Found != nil {
 				c.campaign.Found(f, r.reply.Outcome)
 			}
 		}
 	}
+	t.Search = c.feeder.strategy.Standing()
 	c.done = c.stops(r)
 	if c.campaign.Finished != nil {
 		c.campaign.Finished(t)

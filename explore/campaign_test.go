@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -30,12 +31,12 @@ func TestMain(m *testing.M) {
 }
 
 func runFake(setup *Setup, job *Job, _ func(Progress), interrupt <-chan struct{}) *Reply {
-	out, err := engine.Run(enginetest.New(), setup.Spec, job.Tape, engine.Options{Interrupt: interrupt})
+	out, err := engine.Run(enginetest.New(), setup.Spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt}))
 	if err != nil {
 		return &Reply{Error: err.Error()}
 	}
 	out.Verdicts = []engine.Verdict{judge(out)}
-	r := &Reply{Summary: Summarise(out)}
+	r := &Reply{Summary: Summarise(out), Seen: setup.See(out)}
 	if job.Full || len(Violated(out.Verdicts)) > 0 {
 		r.Outcome = out
 	}
@@ -303,9 +304,9 @@ func TestSignature(t *testing.T) {
 func TestRandomTapesDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for i := range uint64(10_000) {
-		seen[RandomTape(3, i).Seed] = true
+		seen[search.RandomTape(3, i).Seed] = true
 	}
-	if len(seen) != 10_000 || RandomTape(3, 0).Seed != 3 || RandomTape(3, 5).Seed == RandomTape(4, 5).Seed {
+	if len(seen) != 10_000 || search.RandomTape(3, 0).Seed != 3 || search.RandomTape(3, 5).Seed == search.RandomTape(4, 5).Seed {
 		t.Errorf("%d distinct seeds", len(seen))
 	}
 }
@@ -316,7 +317,7 @@ func TestTotalsStayBounded(t *testing.T) {
 	for i := range 100_000 {
 		s := &Summary{Warnings: []string{fmt.Sprint("w", i)}, Refused: []engine.Unsupported{{Program: fmt.Sprint(i)}}}
 		totals.add(s, 1)
-		totals.fail(uint64(i), s, RandomTape(0, 1), engine.Verdict{Property: strings.Repeat("x", i%1000)})
+		totals.fail(&Job{ID: uint64(i), Tape: search.RandomTape(0, 1)}, s, engine.Verdict{Property: strings.Repeat("x", i%1000)})
 		totals.lose(Lost{})
 	}
 	if len(totals.Warnings) != MaxWarnings || len(totals.Refused) != MaxRefused || len(totals.Failures) != MaxFailures ||

@@ -6,24 +6,12 @@ package explore
 import (
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
-
-// RandomTape is the tape of run i of a campaign: a pure function of the campaign's seed and i, whatever the number
-// of workers. Run 0 plays the campaign's seed itself, so that a campaign of one run is the run of that seed.
-func RandomTape(seed, i uint64) tape.Tape {
-	if i == 0 {
-		return tape.Tape{Seed: seed}
-	}
-	// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-	z := seed + i*0x9e3779b97f4a7c15
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return tape.Tape{Seed: z ^ (z >> 31)}
-}
 
 // Setup is the first line that a worker reads: what stays the same for all its runs.
 type Setup struct {
@@ -32,6 +20,43 @@ type Setup struct {
 	Scratch string `json:"scratch,omitempty"`
 	// Hidden are files and folders of the machine that nodes do not see (see engine.Options).
 	Hidden []string `json:"hidden,omitempty"`
+	// Learn asks for what a search learns of each run.
+	Learn bool `json:"learn,omitempty"`
+
+	told map[uint64]bool // features of which this worker process has told the text
+}
+
+// maxTold bounds the features whose texts a worker process remembers to have told; it tells further ones each time.
+const maxTold = 1 << 20
+
+// Options adds to those of a run what a search needs.
+func (s *Setup) Options(o engine.Options) engine.Options {
+	if s.Learn {
+		o.Behaviour, o.Draws = true, search.Watched
+	}
+	return o
+}
+
+// See takes from a run what a search learns of it, or nothing if there is none.
+func (s *Setup) See(o *engine.Outcome) *search.Seen {
+	if !s.Learn {
+		return nil
+	}
+	if s.told == nil {
+		s.told = map[uint64]bool{}
+	}
+	seen := &search.Seen{Near: o.Near, Strikes: search.StrikesOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
+	for _, f := range o.Reached[:min(len(o.Reached), search.MaxReached)] {
+		seen.Reached = append(seen.Reached, f.ID)
+		if s.told[f.ID] {
+			continue
+		}
+		if len(s.told) < maxTold {
+			s.told[f.ID] = true
+		}
+		seen.Texts = append(seen.Texts, f)
+	}
+	return seen
 }
 
 // Job asks a worker for one run.
@@ -44,6 +69,8 @@ type Job struct {
 	Until uint64 `json:"until,omitempty"`
 	// Full asks for the whole Outcome; without it only a run with a violation sends it.
 	Full bool `json:"full,omitempty"`
+	// Origin is where the tape comes from; workers need not know.
+	Origin search.Origin `json:"-"`
 	// Progress asks for a Progress now and then.
 	Progress bool `json:"progress,omitempty"`
 	// Behaviour asks for what the run reaches (see engine.Options).
@@ -66,6 +93,7 @@ type Reply struct {
 	Error    string          `json:"error,omitempty"` // the engine or the machine failed
 	Summary  *Summary        `json:"summary,omitempty"`
 	Outcome  *engine.Outcome `json:"outcome,omitempty"`
+	Seen     *search.Seen    `json:"seen,omitempty"` // if the setup asks for it
 }
 
 // Progress is how far a run has come.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/shrink"
 	"github.com/bloodhound-dst/bloodhound/tape"
@@ -32,6 +33,7 @@ type Totals struct {
 	WallNs     int64                `json:"wall_ns"`
 	RunWallNs  int64                `json:"run_wall_ns"`
 	Workers    int                  `json:"workers"`
+	Search     search.Standing      `json:"search"` // how far it came
 	Operations Operations           `json:"operations"`
 	Reasons    []Reason             `json:"reasons,omitempty"`
 	Faults     fault.Ledger         `json:"faults"`
@@ -88,6 +90,7 @@ type Failure struct {
 	Run       uint64         `json:"run"`  // the first of them
 	Calm      bool           `json:"calm"` // that was the run without any fault
 	Tape      tape.Tape      `json:"tape"`
+	Origin    search.Origin  `json:"origin"` // of the tape
 	Verdict   engine.Verdict `json:"verdict"`
 	Hash      string         `json:"hash"`
 	// Near is the committed failure near whose tape the run was found; empty for one of the campaign itself.
@@ -232,7 +235,7 @@ func (t *Totals) verdict(v *engine.Verdict, seed uint64) {
 }
 
 // fail records a violation of a run and tells whether its signature is a new one.
-func (t *Totals) fail(run uint64, s *Summary, tp tape.Tape, v engine.Verdict) (*Failure, bool) {
+func (t *Totals) fail(job *Job, s *Summary, v engine.Verdict) (*Failure, bool) {
 	sig := Signature(v)
 	for _, f := range t.Failures {
 		if f.Signature == sig {
@@ -244,7 +247,7 @@ func (t *Totals) fail(run uint64, s *Summary, tp tape.Tape, v engine.Verdict) (*
 		t.MoreFailures++
 		return nil, false
 	}
-	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: run, Calm: run == calmRun, Tape: tp, Verdict: v, Hash: s.Hash}
+	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Calm: job.ID == calmRun, Tape: job.Tape, Origin: job.Origin, Verdict: v, Hash: s.Hash}
 	t.Failures = append(t.Failures, f)
 	return f, true
 }

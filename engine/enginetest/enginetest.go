@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -24,6 +26,8 @@ import (
 const (
 	// LostWrite forgets an acknowledged put that reaches the first server while a partition strikes it.
 	LostWrite = "lost-write"
+	// Meeting forgets an acknowledged put while strikes of all kinds in the Spec are under way.
+	Meeting = "meeting"
 	// Broken forgets every second acknowledged put, with faults or without.
 	Broken = "broken"
 	// Chance gives one event another result each time a world runs.
@@ -182,6 +186,20 @@ func (w *fake) faults() {
 	}
 }
 
+// met tells whether strikes of all kinds are under way. What was under way together is what a run reaches.
+func (w *fake) met() bool {
+	var kinds []string
+	for _, a := range w.plan.Active {
+		kinds = append(kinds, string(a.Kind))
+	}
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds)
+	if w.opts.Behaviour && len(kinds) > 0 {
+		w.out.Reached = append(w.out.Reached, coverage.New(coverage.Fault, strings.Join(kinds, " and ")))
+	}
+	return len(kinds) > 0 && len(kinds) == len(w.plan.Ledger.Entries)
+}
+
 func (w *fake) cut() int {
 	for _, s := range w.plan.Servers {
 		if id := w.plan.Blocked(w.server, s); id != 0 {
@@ -221,7 +239,8 @@ func (w *fake) operation() {
 		}
 		_, fragile := w.mode(LostWrite)
 		_, broken := w.mode(Broken)
-		if !(fragile && id != 0 || broken && w.done%2 == 0) {
+		_, meeting := w.mode(Meeting)
+		if !(fragile && id != 0 || broken && w.done%2 == 0 || meeting && w.met()) {
 			w.store[key] = h.Input
 		}
 		w.log(w.server, "stored "+key+"="+h.Input)
@@ -286,6 +305,7 @@ func (w *fake) Outcome() *engine.Outcome {
 	o := w.out
 	o.Hash = fmt.Sprintf("%016x", w.hash)
 	o.VirtualNs = w.now
+	o.Reached = coverage.Sort(slices.Clone(o.Reached))
 	o.Decisions = w.src.Decisions()
 	o.Draws, o.DrawsLost = w.src.Draws(), w.src.DrawsLost()
 	o.Ledger = w.plan.Ledger

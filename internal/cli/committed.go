@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -231,7 +232,7 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 		around := campaign
 		around.Runs, around.KeepGoing, around.CalmFirst, around.Timeout = runs, true, false, left()
 		near := &explore.Neighbourhood{Original: st.file.Tape, Smallest: st.file.Small().Tape, Stored: st.file.Decisions, Now: st.decisions}
-		around.Tape = near.Around
+		around.Strategy = search.Tapes("around", near.Around)
 		t := around.Run(ctx)
 		totals = append(totals, t)
 		st.Around = t.Runs

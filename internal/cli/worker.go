@@ -44,7 +44,7 @@ func runJob(setup *explore.Setup, job *explore.Job, progress func(explore.Progre
 	if err != nil {
 		return &explore.Reply{Error: err.Error()}
 	}
-	r := &explore.Reply{Summary: explore.Summarise(out)}
+	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out)}
 	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
 		r.Outcome = out
 	}
@@ -68,7 +68,7 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	if err != nil {
 		return nil, err
 	}
-	o := engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Behaviour: job.Behaviour, Interrupt: interrupt}
+	o := setup.Options(engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Behaviour: job.Behaviour, Interrupt: interrupt})
 	finish := func(*engine.Outcome) error { return nil }
 	if job.Trace != nil {
 		if finish, err = trace(&o, job.Trace, spec); err != nil {

@@ -1,0 +1,404 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Bounds of what a guided search keeps.
+const (
+	maxCorpus   = 1000    // entries; a new one takes the place of the one with the least energy
+	maxFeatures = 1 << 20 // distinct ones that are counted
+	maxNear     = 256     // names of distances
+	nearest     = 4       // entries kept for each name
+	maxHeld     = 1024    // features of an entry
+)
+
+// Shares of the runs, in percent.
+const (
+	plainShare = 20 // random tapes: what no mutant would find
+	nearShare  = 30 // of the others: parents that came close to a violation
+)
+
+// beginning is how many random tapes a campaign without a corpus begins with.
+const beginning = 2 * Lag
+
+// chargeEvery is how many runs may pass before the energies of entries are computed anew.
+const chargeEvery = 16
+
+// guided changes runs that reached rare behaviour. Its power schedule is that of AFLFast (Böhme, Pham and Roychoudhury,
+// "Coverage-based Greybox Fuzzing as Markov Chain", CCS 2016), by features instead of paths: an entry's energy is larger the
+// rarer its features are among all runs, and falls with how often it was chosen.
+type guided struct {
+	*terrain
+	seed     uint64
+	settings Settings
+
+	corpus []*Entry
+	byName map[string]*Entry
+	given  []Entry // of an earlier campaign, which are played first
+	runs   uint64
+	charge uint64 // the run at which energies were computed
+
+	counts  map[uint64]*count
+	near    []approach // by name
+	made    map[string]*Mutations
+	crowded bool // there were more features than maxFeatures
+}
+
+// count is how many runs reached a feature.
+type count struct {
+	runs   uint32
+	domain coverage.Domain
+}
+
+// approach is the entries that came closest to something.
+type approach struct {
+	name string
+	best []closeness
+}
+
+type closeness struct {
+	coverage.Nearness
+	entry *Entry
+}
+
+func newGuided(spec *world.Spec, seed uint64, s Settings) (*guided, error) {
+	t, err := newTerrain(spec)
+	if err != nil {
+		return nil, err
+	}
+	g := &guided{terrain: t, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, made: map[string]*Mutations{}}
+	g.given = s.Corpus
+	return g, nil
+}
+
+func (g *guided) Name() string { return Guided }
+func (g *guided) Learns() bool { return true }
+
+func (g *guided) Next(run uint64) (Candidate, Answer) {
+	if run < uint64(len(g.given)) {
+		e := g.given[run]
+		return Candidate{e.Tape, Origin{Strategy: Guided, Parent: e.Name, Mutation: "again"}}, Here
+	}
+	run -= uint64(len(g.given))
+	d := newDice(g.seed, run)
+	plain := Candidate{RandomTape(g.seed, run), Origin{Strategy: Guided}}
+	if run < beginning || d.chance(plainShare) {
+		return plain, Here
+	}
+	parent := g.parent(d)
+	if parent == nil {
+		return plain, Here
+	}
+	if c, ok := g.mutate(d, parent); ok {
+		return c, Here
+	}
+	return plain, Here
+}
+
+// parent chooses the entry that is changed.
+func (g *guided) parent(d *dice) *Entry {
+	if len(g.corpus) == 0 {
+		return nil
+	}
+	if share := g.share(); share > 0 && d.chance(share) {
+		if e := g.closest(d); e != nil {
+			return e
+		}
+	}
+	if g.charge == 0 || g.runs >= g.charge+chargeEvery {
+		g.charge = g.runs
+		for _, e := range g.corpus {
+			e.energy = g.energy(e)
+		}
+	}
+	sum := 0.0
+	for _, e := range g.corpus {
+		sum += e.power()
+	}
+	at := d.unit() * sum
+	for _, e := range g.corpus {
+		if at -= e.power(); at < 0 {
+			return e
+		}
+	}
+	return g.corpus[len(g.corpus)-1]
+}
+
+// share is the part of parents that are chosen by how close they came, in percent.
+func (g *guided) share() int {
+	switch s := &g.settings; {
+	case s.Nearness && !s.Coverage:
+		return 3 * nearShare
+	case s.Coverage && !s.Nearness:
+		return 0
+	}
+	return nearShare
+}
+
+// closest chooses among the entries that came closest to something that was not reached yet.
+func (g *guided) closest(d *dice) *Entry {
+	var open []*approach
+	for i := range g.near {
+		a := &g.near[i]
+		if len(a.best) > 0 && a.best[0].Distance > 0 && a.best[0].Distance < 1 {
+			open = append(open, a)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	best := open[d.below(len(open))].best
+	return best[min(d.below(nearest), d.below(nearest), len(best)-1)].entry
+}
+
+// energy sums, over the domains of features, how rare those of the entry are. The logarithm keeps one domain with a thousand
+// rare features, which are noise as often as not, from drowning all others.
+func (g *guided) energy(e *Entry) float64 {
+	var domains []coverage.Domain
+	var sums []float64
+	for _, id := range e.reached {
+		c := g.counts[id]
+		if c == nil {
+			continue
+		}
+		k := slices.Index(domains, c.domain)
+		if k < 0 {
+			k = len(domains)
+			domains, sums = append(domains, c.domain), append(sums, 0)
+		}
+		sums[k] += 1 / float64(c.runs)
+	}
+	energy := 0.01
+	for _, s := range sums {
+		energy += math.Log1p(s)
+	}
+	return energy
+}
+
+func (e *Entry) power() float64 { return e.energy / float64(1+e.chosen) }
+
+// mutate changes an entry once or a few times.
+func (g *guided) mutate(d *dice, parent *Entry) (Candidate, bool) {
+	if len(parent.Tape.Edits) >= maxEdits {
+		return Candidate{}, false
+	}
+	m := &draft{terrain: g.terrain, dice: d, seed: parent.Tape.Seed, edits: slices.Clone(parent.Tape.Edits), strikes: slices.Clone(parent.Strikes)}
+	o := Origin{Strategy: Guided, Parent: parent.Name}
+	for changes := 1 + trailing(d); changes > 0; changes-- {
+		for range 10 {
+			k := choose(d)
+			mate := g.corpus[d.below(len(g.corpus))]
+			if k.mated && (mate == parent || o.Mate != "" && o.Mate != mate.Name) || !k.apply(m, mate) {
+				continue
+			}
+			if k.mated {
+				o.Mate = mate.Name
+			}
+			if o.Mutation != "" {
+				o.Mutation += ", "
+			}
+			o.Mutation += k.kind
+			g.kind(k.kind).Made++
+			break
+		}
+	}
+	parent.chosen++
+	return Candidate{tape.Tape{Seed: m.seed, Edits: m.edits}, o}, o.Mutation != ""
+}
+
+// trailing is 0 half of the time, 1 a quarter, and so on up to 4.
+func trailing(d *dice) int {
+	k := 0
+	for k < 4 && d.chance(50) {
+		k++
+	}
+	return k
+}
+
+func choose(d *dice) *mutator {
+	sum := 0
+	for i := range mutators {
+		sum += mutators[i].weight
+	}
+	at := d.below(sum)
+	for i := range mutators {
+		if at -= mutators[i].weight; at < 0 {
+			return &mutators[i]
+		}
+	}
+	panic("search: no mutation")
+}
+
+func (g *guided) kind(name string) *Mutations {
+	m := g.made[name]
+	if m == nil {
+		m = &Mutations{Kind: name}
+		g.made[name] = m
+	}
+	return m
+}
+
+func (g *guided) Learn(r *Run) {
+	if r.Seen == nil {
+		return
+	}
+	g.runs++
+	g.see(r.Draws)
+	for _, f := range r.Texts {
+		if g.counts[f.ID] == nil && len(g.counts) < maxFeatures {
+			g.counts[f.ID] = &count{domain: f.Domain}
+		}
+	}
+	why := ""
+	fresh := 0
+	for _, id := range r.Reached {
+		c := g.counts[id]
+		switch {
+		case c != nil:
+		case len(g.counts) < maxFeatures:
+			c = &count{}
+			g.counts[id] = c
+		default:
+			g.crowded = true
+			continue
+		}
+		if c.runs++; c.runs == 1 {
+			fresh++
+		}
+	}
+	if fresh > 0 {
+		why = fmt.Sprintf("%d features for the first time", fresh)
+	}
+	for _, n := range r.Near {
+		if closer := g.closer(n); closer != "" && why == "" {
+			why = closer
+		}
+	}
+	if why == "" || r.Number == Calm {
+		return
+	}
+	e := &Entry{Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape,
+		Strikes: r.Strikes, Near: r.Near, reached: g.rarest(r.Reached)}
+	g.keep(e)
+}
+
+// rarest are the features of a run that the fewest runs have reached: at most maxHeld.
+func (g *guided) rarest(reached []uint64) []uint64 {
+	list := slices.Clone(reached)
+	if len(list) > maxHeld {
+		slices.SortStableFunc(list, func(a, b uint64) int { return cmp.Compare(g.frequency(a), g.frequency(b)) })
+		list = slices.Clone(list[:maxHeld])
+	}
+	return list
+}
+
+func (g *guided) frequency(id uint64) uint32 {
+	if c := g.counts[id]; c != nil {
+		return c.runs
+	}
+	return math.MaxUint32
+}
+
+// closer says what a distance is, if it is smaller than all of its name.
+func (g *guided) closer(n coverage.Nearness) string {
+	if n.Distance >= 1 {
+		return ""
+	}
+	i, known := slices.BinarySearchFunc(g.near, n.Name, func(a approach, name string) int { return cmp.Compare(a.name, name) })
+	if known && len(g.near[i].best) > 0 && g.near[i].best[0].Distance <= n.Distance {
+		return ""
+	}
+	return "closest to " + n.Name + ": " + n.Says
+}
+
+func (g *guided) keep(e *Entry) {
+	if g.byName[e.Name] != nil {
+		return
+	}
+	e.energy = g.energy(e)
+	if len(g.corpus) >= maxCorpus && !g.evict() {
+		return
+	}
+	g.corpus = append(g.corpus, e)
+	g.byName[e.Name] = e
+	for _, n := range e.Near {
+		g.approach(n, e)
+	}
+	for _, k := range strings.Split(e.Origin.Mutation, ", ") {
+		if m := g.made[k]; m != nil {
+			m.Kept++
+		}
+	}
+}
+
+// approach remembers an entry among those that came closest to something.
+func (g *guided) approach(n coverage.Nearness, e *Entry) {
+	if n.Distance >= 1 {
+		return
+	}
+	i, known := slices.BinarySearchFunc(g.near, n.Name, func(a approach, name string) int { return cmp.Compare(a.name, name) })
+	if !known {
+		if len(g.near) >= maxNear {
+			return
+		}
+		g.near = slices.Insert(g.near, i, approach{name: n.Name})
+	}
+	a := &g.near[i]
+	k, _ := slices.BinarySearchFunc(a.best, n.Distance, func(c closeness, d float64) int {
+		if c.Distance <= d {
+			return -1
+		}
+		return 1
+	})
+	a.best = slices.Insert(a.best, k, closeness{n, e})
+	a.best = a.best[:min(len(a.best), nearest)]
+}
+
+// evict removes the entry with the least power that is not among the closest, if there is one.
+func (g *guided) evict() bool {
+	worst := -1
+	for i, e := range g.corpus {
+		if (worst < 0 || e.power() < g.corpus[worst].power()) && !g.isNear(e) {
+			worst = i
+		}
+	}
+	if worst < 0 {
+		return false
+	}
+	delete(g.byName, g.corpus[worst].Name)
+	g.corpus = slices.Delete(g.corpus, worst, worst+1)
+	return true
+}
+
+func (g *guided) isNear(e *Entry) bool {
+	return slices.ContainsFunc(g.near, func(a approach) bool {
+		return slices.ContainsFunc(a.best, func(c closeness) bool { return c.entry == e })
+	})
+}
+
+func (g *guided) Standing() Standing {
+	s := Standing{Strategy: Guided, Corpus: len(g.corpus), Features: len(g.counts)}
+	for _, a := range g.near {
+		if len(a.best) > 0 {
+			s.Near = append(s.Near, a.best[0].Nearness)
+		}
+	}
+	for _, k := range mutators {
+		if m := g.made[k.kind]; m != nil {
+			s.Mutations = append(s.Mutations, *m)
+		}
+	}
+	if g.crowded {
+		s.Notes = append(s.Notes, fmt.Sprintf("more than %d features were reached; further ones guide nothing", maxFeatures))
+	}
+	return s
+}

@@ -1,0 +1,129 @@
+package search_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// meeting is a world whose bug needs three kinds of faults at once.
+func meeting() *world.Spec {
+	rule := func(kind string, targets ...string) world.FaultRule {
+		return world.FaultRule{Kind: kind, RatePPM: 8000, MinNs: 10e6, MaxNs: 40e6, Targets: targets}
+	}
+	return &world.Spec{
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Env: []string{"FAKE=" + enginetest.Meeting}}, {Name: "n2", Role: world.Server},
+			{Name: "load", Role: world.Client}},
+		TimeStepNs: 10e6,
+		Workloads:  []world.Workload{{Node: "load", Clients: 2, Operations: 60}},
+		Faults:     world.Faults{Enabled: true, Rules: []world.FaultRule{rule("partition", "n1", "n2"), rule("pause", "n1", "n2"), rule("slow_disk", "n1", "n2")}},
+	}
+}
+
+// play makes a run of the fake engine, and tells what a search learns of it.
+func play(t *testing.T, spec *world.Spec, c search.Candidate, number uint64) (*search.Run, *engine.Outcome) {
+	t.Helper()
+	o, err := engine.Run(enginetest.New(), spec, c.Tape, engine.Options{Behaviour: true, Draws: search.Watched})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := &search.Seen{Strikes: search.StrikesOf(o.Decisions), Near: o.Near, Draws: o.Draws, Texts: o.Reached}
+	for _, f := range o.Reached {
+		seen.Reached = append(seen.Reached, f.ID)
+	}
+	return &search.Run{Number: number, Candidate: c, Seen: seen}, o
+}
+
+// lost tells whether a get did not return what was put last.
+func lost(o *engine.Outcome) bool {
+	last := map[string]string{}
+	for _, h := range o.History {
+		switch {
+		case h.Type == history.Invoke:
+		case h.Op == "put":
+			last[h.Key] = h.Input
+		case h.Output != last[h.Key]:
+			return true
+		}
+	}
+	return false
+}
+
+// first is the number of the first run that shows the bug, or most.
+func first(t *testing.T, name string, spec *world.Spec, seed, most uint64) uint64 {
+	t.Helper()
+	s, err := search.New(name, spec, seed, search.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []*search.Run
+	for i := range most {
+		if i >= search.Lag {
+			s.Learn(runs[i-search.Lag])
+		}
+		c, answer := s.Next(i)
+		if answer != search.Here {
+			t.Fatalf("%s: run %d: answer %v", name, i, answer)
+		}
+		r, o := play(t, spec, c, i)
+		if lost(o) {
+			return i
+		}
+		runs = append(runs, r)
+	}
+	return most
+}
+
+func TestGuidedFindsWhatNeedsThreeFaultsSooner(t *testing.T) {
+	const most = 2000
+	median := func(name string) uint64 {
+		var all []uint64
+		for seed := range uint64(9) {
+			all = append(all, first(t, name, meeting(), seed, most))
+		}
+		slices.Sort(all)
+		t.Log(name, all)
+		return all[len(all)/2]
+	}
+	random, guided := median(search.Random), median(search.Guided)
+	if random < 2*guided {
+		t.Errorf("random needs %d runs and coverage-guided %d", random, guided)
+	}
+}
+
+// A mutant is a real mutation: what its edits do not name is the same as in its parent's run.
+func TestMutantsKeepTheirSeed(t *testing.T) {
+	spec := meeting()
+	s, err := search.New(search.Guided, spec, 3, search.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tapes := map[string]tape.Tape{}
+	var mutants int
+	for i := range uint64(300) {
+		c, _ := s.Next(i)
+		tapes[search.NameOf(c.Tape)] = c.Tape
+		if c.Origin.Parent != "" {
+			mutants++
+			parent, ok := tapes[c.Origin.Parent]
+			if !ok || parent.Seed != c.Tape.Seed {
+				t.Fatalf("run %d is %+v of %+v", i, c, parent)
+			}
+			if fmt.Sprint(parent) == fmt.Sprint(c.Tape) {
+				t.Errorf("run %d, %s, is its parent", i, c.Origin.Mutation)
+			}
+		}
+		r, _ := play(t, spec, c, i)
+		s.Learn(r)
+	}
+	if mutants < 200 {
+		t.Errorf("%d mutants in 300 runs", mutants)
+	}
+}
