@@ -550,15 +550,15 @@ var handlingKeys = of(
 )
 
 var exploration = of(
-	field{name: "strategy", shape: oneOf("random", "coverage-guided", "bfs", "dfs"), says: "How the next tape is found; `random` is what there is so far.", def: "random"},
+	field{name: "strategy", shape: oneOf("random", "coverage-guided", "bfs", "dfs"), says: "How the next tape is found (docs/exploring.md).", def: "random"},
 	field{name: "seed", shape: shape{kind: unsigned}, says: "The campaign's seed.", def: "1"},
 	field{name: "parallel_workers", shape: shape{kind: whole, min: 1, max: 4096}, says: "Worlds at once.", def: "one a CPU"},
 	field{name: "workers", of: "parallel_workers", shape: shape{kind: whole, min: 1, max: 4096}},
 	field{name: "timeout", shape: aPositive, says: "Real time of a campaign.", def: "no bound"},
 	field{name: "max_depth", shape: wholeFrom(1), idle: "random tapes have no depth"},
 	field{name: "max_states", shape: wholeFrom(1), idle: "random tapes do not count states"},
-	field{name: "prioritize_coverage", shape: aFlag, idle: "random tapes follow no feedback"},
-	field{name: "prioritize_near_violation", shape: aFlag, idle: "random tapes follow no feedback"},
+	field{name: "prioritize_coverage", shape: aFlag, says: "`coverage-guided`: change runs that reached what is rare, and none because they came close to a violation."},
+	field{name: "prioritize_near_violation", shape: aFlag, says: "`coverage-guided`: change most often runs that came close to a violation. Both together: both in turn, as without them."},
 )
 
 var output = of(

@@ -390,8 +390,16 @@ func (l *loader) settings(top *node) {
 	n := top.get("exploration")
 	e := &l.result.Exploration
 	e.Strategy = valueOr(n.get("strategy"), "random")
-	if e.Strategy != "random" {
+	if e.Strategy == "bfs" || e.Strategy == "dfs" {
 		l.idle(n.get("strategy").position, "exploration.strategy", e.Strategy+" is not there yet, tapes are random")
+		e.Strategy = "random"
+	}
+	if e.Strategy != "coverage-guided" {
+		for _, name := range []string{"prioritize_coverage", "prioritize_near_violation"} {
+			if key := n.get(name); key != nil {
+				l.idle(key.position, "exploration."+name, e.Strategy+" tapes follow no feedback")
+			}
+		}
 	}
 	if s := n.get("seed"); s != nil {
 		seed := s.value.(uint64)

@@ -140,6 +140,37 @@ func TestResultsDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
+// What a search has learned does not depend on which runs ended first.
+func TestASearchThatLearnsDoesNotDependOnWorkers(t *testing.T) {
+	spec := fakeSpec(enginetest.Meeting)
+	spec.TimeStepNs = 10e6
+	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "pause", RatePPM: 5_000, MinNs: 5e6, MaxNs: 50e6, ByUser: true})
+	var want string
+	for _, workers := range []int{1, 2, 5} {
+		c := campaign(t, spec, 150, workers)
+		c.KeepGoing = true
+		c.Strategy = guided(t, spec)
+		totals := c.Run(context.Background())
+		if s := totals.Search; totals.Runs != 150 || totals.Violated == 0 || totals.Failures[0].Origin.Parent == "" || s.Corpus == 0 || s.Features == 0 {
+			t.Fatalf("%s", stable(totals))
+		}
+		if got := stable(totals); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers\n%s\none worker\n%s", workers, got, want)
+		}
+	}
+}
+
+func guided(t *testing.T, spec *world.Spec) search.Strategy {
+	t.Helper()
+	s, err := search.New(search.Guided, spec, 1, search.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestHealthyCampaign(t *testing.T) {
 	c := campaign(t, fakeSpec(""), 30, 2)
 	totals := c.Run(context.Background())

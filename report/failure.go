@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/shrink"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -37,9 +38,11 @@ type Failure struct {
 	// Tape makes the run. Decisions are its draws that were not the default, which is what shrinking starts from.
 	Tape      tape.Tape       `json:"tape"`
 	Decisions []tape.Decision `json:"decisions,omitempty"`
-	Hash      string          `json:"hash"` // trace hash
-	Events    uint64          `json:"events"`
-	VirtualNs int64           `json:"virtual_ns"`
+	// Origin is where a campaign had the tape from.
+	Origin    *search.Origin `json:"origin,omitempty"`
+	Hash      string         `json:"hash"` // trace hash
+	Events    uint64         `json:"events"`
+	VirtualNs int64          `json:"virtual_ns"`
 	// Files are those of an engine.Outcome: digests of the files that the run opened, names in the folders that it listed.
 	Files   map[string]string `json:"files,omitempty"`
 	Machine string            `json:"machine,omitempty"`

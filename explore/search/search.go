@@ -29,7 +29,7 @@ const (
 )
 
 // Names lists the strategies; the first is the default.
-var Names = []string{Random, Guided, Breadth, Depth, Swarm, Priority}
+var Names = []string{Random, Guided}
 
 // RandomTape is tape i of the row that belongs to a seed. Tape 0 is the seed itself, so that a campaign of one run is the run
 // of that seed.

@@ -54,6 +54,9 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	}
 	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, CalmFirst: true}
 	p.complete(campaign)
+	if campaign.Strategy, err = f.strategyOf(p, campaign.Seed); err != nil {
+		return err
+	}
 	if err := p.checkOutput(); err != nil {
 		return err
 	}
@@ -88,7 +91,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		if slices.ContainsFunc(found, func(known finding) bool { return known.ID == failure.ID }) {
 			return // near a committed failure
 		}
-		story, file := a.keep(p, failure.Signature, o, failure.Verdict)
+		story, file := a.keep(p, failure.Signature, o, failure.Verdict, &failure.Origin)
 		found = append(found, finding{failure, story, file})
 		switch {
 		case f.noShrink && !f.json:
@@ -207,8 +210,8 @@ func campaignProgress(t *explore.Totals, runs uint64, elapsed time.Duration) str
 	if runs > 0 {
 		of = fmt.Sprintf(" of %d", runs)
 	}
-	text := fmt.Sprintf("%d%s runs, %.1f runs/s, %s of virtual time, %d failures", t.Runs, of,
-		float64(t.Runs)/max(elapsed.Seconds(), 1e-3), time.Duration(t.VirtualNs).Round(time.Second), len(t.Failures))
+	text := fmt.Sprintf("%d%s runs, %.1f runs/s, %s of virtual time, %d failures, %s", t.Runs, of,
+		float64(t.Runs)/max(elapsed.Seconds(), 1e-3), time.Duration(t.VirtualNs).Round(time.Second), len(t.Failures), t.Search)
 	if t.LostRuns > 0 {
 		text += fmt.Sprintf(", %d lost", t.LostRuns)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
@@ -28,6 +29,7 @@ type flags struct {
 	timeout   time.Duration
 	workers   uint64
 	keepGoing bool
+	strategy  string
 	runs      uint64
 	tapeFile  string
 	trace     string
@@ -214,6 +216,7 @@ func (f *flags) campaign(c *cobra.Command) {
 		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
 	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
 	f.workersFlag(c)
+	c.Flags().Var(wordFlag{&f.strategy, search.Names, "strategies"}, "strategy", "how the next tape is found: a `word`, "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or random)")
 	addSwitch(c, &f.keepGoing, "keep-going", "go on after the first violation")
 	c.Flags().Var(fileFlag{&f.html}, "html", "write what the campaign did as a page to this `file`")
 	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")

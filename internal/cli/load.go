@@ -56,6 +56,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 		arguments:  argumentsOf(f, args),
 		seed:       r.Exploration.Seed,
 		seeds:      r.Exploration.Seeds,
+		search:     r.Exploration,
 		workers:    r.Exploration.Workers,
 		timeout:    time.Duration(r.Exploration.TimeoutNs),
 		filter:     report.Filter{Level: r.Debug.TraceLevel, Events: r.Debug.TraceEvents},

@@ -37,8 +37,9 @@ type project struct {
 
 	movedFrom string // where the project lay when the failure that is replayed was found, if elsewhere
 
-	seed    *uint64       // exploration.seed
-	seeds   uint64        // simulation.seeds; 0 is not set
+	seed    *uint64 // exploration.seed
+	seeds   uint64  // simulation.seeds; 0 is not set
+	search  config.Exploration
 	workers int           // exploration.parallel_workers; 0 is not set
 	timeout time.Duration // exploration.timeout; 0 is not set
 

@@ -115,7 +115,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	for _, v := range violated {
-		story, _ := a.keep(p, explore.Signature(v), reply.Outcome, v)
+		story, _ := a.keep(p, explore.Signature(v), reply.Outcome, v, nil)
 		doc.Failures = append(doc.Failures, story.ID)
 		if !f.json {
 			fmt.Fprintln(a.out)

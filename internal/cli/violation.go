@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/report"
 )
 
@@ -29,11 +30,11 @@ type finding struct {
 
 // keep stores a violation and returns what its story is told from. A disk that is full loses nothing: the story
 // then tells how to make the run again from its tape.
-func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Verdict) (report.StoryOf, *report.Failure) {
+func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
 	id := p.failureID(signature)
 	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
 	f := report.NewFailure(id, signature, Version(), p.config, p.spec, o, v)
-	f.System, f.Commit = system(), commit(p.spec.Dir)
+	f.System, f.Commit, f.Origin = system(), commit(p.spec.Dir), origin
 	path, err := report.Save(p.state, f)
 	switch {
 	case err == nil:

@@ -45,6 +45,9 @@ func runJob(setup *explore.Setup, job *explore.Job, progress func(explore.Progre
 		return &explore.Reply{Error: err.Error()}
 	}
 	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out)}
+	if setup.Learn { // the search has them
+		out.Draws, r.Summary.Reached, r.Summary.Near = nil, nil, nil
+	}
 	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
 		r.Outcome = out
 	}
