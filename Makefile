@@ -28,8 +28,8 @@ lint: ## formatting, vet on all systems, and the rules of internal/lint
 soak: build ## the whole matrix of the long tests
 	BLOODHOUND_SOAK=1 $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) ./...
 
-bench: build ## the figures of bench/RESULTS.md, on this machine
-	$(GO) run ./bench
+bench: build ## the table of README.md, measured on this machine
+	$(GO) run ./bench -write README.md
 	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./check ./check/isolation
 
 clean:
