@@ -56,13 +56,10 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) engi
 		return unknown(p, "%v", err)
 	}
 	c := &p.Check
-	spans, complete := faulty(&out.Ledger, c.GraceNs)
-	if c.GraceNs > 0 {
-		spans = merged(append(spans, span{0, out.ReadyNs + c.GraceNs}))
-	}
+	spans, complete := excused(c, out)
 	without := " without a fault"
 	if c.DuringFaults {
-		spans, complete, without = nil, true, ""
+		without = ""
 	}
 	if !complete {
 		return unknown(p, "the ledger does not list all strikes, so it is not known what overlapped one")
@@ -98,6 +95,19 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) engi
 	return v
 }
 
+// excused are the times in which nothing counts: those of strikes and the grace after them. It tells whether the ledger lists
+// all strikes.
+func excused(c *world.Check, out *engine.Outcome) (spans []span, complete bool) {
+	if c.DuringFaults {
+		return nil, true
+	}
+	spans, complete = faulty(&out.Ledger, c.GraceNs)
+	if c.GraceNs > 0 {
+		spans = merged(append(spans, span{0, out.ReadyNs + c.GraceNs}))
+	}
+	return spans, complete
+}
+
 // finding is what is wrong, in words, and where.
 type finding struct {
 	event    uint64
@@ -105,24 +115,36 @@ type finding struct {
 	evidence []string
 }
 
-// longRow finds the first row of failures that is too long, and why the attempts say too little if there is none.
-func longRow(c *world.Check, spans []span, attempts []attempt, without string) (*finding, int64, string) {
-	if c.Failures <= 0 {
-		return nil, 0, ""
+// rowSubject is what a row of failures is about: a kind of operation, a key, or both.
+type rowSubject struct{ kind, key string }
+
+func (s rowSubject) String() string {
+	switch {
+	case s.kind == jobKind && s.key != "":
+		return fmt.Sprintf("job %q", s.key)
+	case s.key != "" && s.kind != "":
+		return fmt.Sprintf("%s of key %q", s.kind, s.key)
+	case s.key != "":
+		return fmt.Sprintf("key %q", s.key)
 	}
+	return fmt.Sprintf("every %s", s.kind)
+}
+
+// eachRow goes through the ends of attempts and tells visit of each row of failures that grows, until it says false. It counts
+// the attempts that count, of each subject that was tried.
+func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *streak, a *attempt) bool) map[rowSubject]int {
 	ends := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return !a.ended })
 	slices.SortStableFunc(ends, func(a, b attempt) int { return cmp.Compare(a.toNs, b.toNs) })
-	type subject struct{ kind, key string }
-	rows := map[subject]*streak{}
-	counted := map[subject]int{} // attempts that count
-	most := 0
-	for _, a := range ends {
+	rows := map[rowSubject]*streak{}
+	counted := map[rowSubject]int{}
+	for i := range ends {
+		a := &ends[i]
 		excused := !a.ok && touches(spans, a.fromNs, a.toNs)
-		about := []subject{{a.kind, ""}}
+		about := []rowSubject{{a.kind, ""}}
 		if a.key != "" {
-			about = append(about, subject{a.kind, a.key})
+			about = append(about, rowSubject{a.kind, a.key})
 			if a.kind != jobKind { // a job and a key may have one name
-				about = append(about, subject{"", a.key})
+				about = append(about, rowSubject{"", a.key})
 			}
 		}
 		for _, s := range about {
@@ -131,7 +153,6 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 				continue
 			}
 			counted[s]++
-			most = max(most, counted[s])
 			if a.ok {
 				delete(rows, s)
 				continue
@@ -141,27 +162,42 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 				r = &streak{}
 				rows[s] = r
 			}
-			if r.add(a); r.count < c.Failures {
-				continue
+			if r.add(*a); !visit(s, r, a) {
+				return counted
 			}
-			what := fmt.Sprintf("every %s", s.kind)
-			switch {
-			case s.kind == jobKind && s.key != "":
-				what = fmt.Sprintf("job %q", s.key)
-			case s.key != "" && s.kind != "":
-				what = fmt.Sprintf("%s of key %q", s.kind, s.key)
-			case s.key != "":
-				what = fmt.Sprintf("key %q", s.key)
-			}
-			return &finding{a.event, fmt.Sprintf("%s failed %d times in a row%s, from %s on", what, r.count, without, seconds(r.first[0].fromNs)), r.evidence()}, a.toNs, ""
 		}
 	}
+	return counted
+}
+
+// longRow finds the first row of failures that is too long, and why the attempts say too little if there is none.
+func longRow(c *world.Check, spans []span, attempts []attempt, without string) (*finding, int64, string) {
+	if c.Failures <= 0 {
+		return nil, 0, ""
+	}
+	var found *finding
+	var when int64
+	counted := eachRow(spans, attempts, func(s rowSubject, r *streak, a *attempt) bool {
+		if r.count < c.Failures {
+			return true
+		}
+		found = &finding{a.event, fmt.Sprintf("%s failed %d times in a row%s, from %s on", s, r.count, without, seconds(r.first[0].fromNs)), r.evidence()}
+		when = a.toNs
+		return false
+	})
+	if found != nil {
+		return found, when, ""
+	}
 	for _, a := range attempts {
-		if n, seen := counted[subject{kind: a.kind}]; seen && n == 0 {
+		if n, seen := counted[rowSubject{kind: a.kind}]; seen && n == 0 {
 			return nil, 0, fmt.Sprintf("every %s overlapped a fault, so none was judged; set during_faults, begin with a warmup, or let faults rest", a.kind)
 		}
 	}
-	jobs := counted[subject{kind: jobKind}]
+	most := 0
+	for _, n := range counted {
+		most = max(most, n)
+	}
+	jobs := counted[rowSubject{kind: jobKind}]
 	switch {
 	case most < c.Failures:
 		return nil, 0, fmt.Sprintf("nothing could have failed %d times in a row: no kind of operation, key or job had more than %d attempts%s; make failures smaller or the workload longer",

@@ -21,6 +21,9 @@ func Reached(w io.Writer, features []coverage.Feature, near []coverage.Nearness)
 	for i := range list {
 		fmt.Fprintf(b, "  %-10s  %s\n", list[i].Domain, visible(list[i].Text, maxReachedText))
 	}
+	if len(list) == 0 {
+		b.WriteString("  nothing\n")
+	}
 	if len(near) > 0 {
 		b.WriteString("\nnear\n")
 		for _, n := range near {

@@ -1,0 +1,375 @@
+package check
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// nearest is the least distance of what is not broken, and the most that a lower bound can claim.
+const nearest = 0.001
+
+// Near tells how close a run came to breaking each property, by one number or two for each of those kinds that have a measure, and
+// to what its programs set as goals by guidance. Verdicts say what is broken; this says nothing of them but where a search should
+// go on. It costs O(n log n) of the history.
+func Near(spec *world.Spec, out *engine.Outcome) []coverage.Nearness {
+	n := &nearness{broken: map[string]bool{}}
+	for _, v := range out.Verdicts {
+		n.broken[v.Property] = n.broken[v.Property] || v.Status == engine.Violated
+	}
+	for i := range spec.Properties {
+		p := &spec.Properties[i]
+		switch t := p.Check.Type; {
+		case t == world.ProgressCheck:
+			n.progress(spec, p, out)
+		case t == world.RecoveryCheck:
+			n.recovery(spec, p, out)
+		case t == world.Expression || t == world.InvariantCheck:
+			n.expression(p, out.History)
+		case t == world.Linearizability:
+			n.reads(p, out.History)
+			n.ambiguous(p, out.History)
+		case t == world.Monotonic:
+			n.backward(p, out.History)
+		case t == world.Durability || t == world.Isolation:
+			n.ambiguous(p, out.History)
+		case t.Probes() && p.Kind == world.Liveness:
+			n.liveness(spec, p, out)
+		}
+	}
+	for i := range out.SDK.Guidance {
+		n.guidance(&out.SDK.Guidance[i])
+	}
+	return n.list
+}
+
+type nearness struct {
+	broken map[string]bool
+	list   []coverage.Nearness
+}
+
+// add takes in a measure of a property: sign is 0 where there was no sign that it breaks, and 1 where it would.
+func (n *nearness) add(p *world.Property, measure string, sign float64, format string, args ...any) {
+	d := 1 - sign
+	if math.IsNaN(d) {
+		return
+	}
+	d = min(max(d, nearest), 1)
+	if n.broken[p.Name] {
+		d = 0
+	}
+	n.list = append(n.list, coverage.Nearness{Name: p.Name + ": " + measure, Distance: d, Says: fmt.Sprintf(format, args...)})
+}
+
+// liveness is the longest time after the start or a heal until a probe succeeded, over the timeout. What a fault or the end of
+// the run cut short took at least until then.
+func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Outcome) {
+	probes := probesOf(p, out)
+	if len(probes) == 0 {
+		return
+	}
+	timeout := cmp.Or(max(p.TimeoutNs, 0), DefaultTimeoutNs)
+	longest := int64(0)
+	for _, w := range windowsOf(out, timeout) {
+		w.fill(probes, func(q *engine.Probe) bool {
+			return !w.heal && q.StartNs >= w.fromNs || w.heal && q.AfterHealNs == w.fromNs
+		})
+		switch {
+		case w.proof != nil:
+			longest = max(longest, w.proof.EndNs-w.fromNs)
+		case w.last != nil:
+			longest = max(longest, min(w.last.EndNs, w.endNs, out.VirtualNs)-w.fromNs)
+		}
+	}
+	n.add(p, "longest recovery", float64(longest)/float64(timeout), "longest recovery %s of %s", seconds(longest), seconds(timeout))
+}
+
+// windowsOf are the times after the start and after each heal in which a property may come true: until its timeout is over, or a
+// fault strikes.
+func windowsOf(out *engine.Outcome, timeout int64) []window {
+	var list []window
+	if out.ReadyNs > 0 {
+		list = append(list, window{name: "the start", fromNs: out.ReadyNs})
+	}
+	for _, heal := range out.Heals {
+		list = append(list, window{name: "a heal", heal: true, fromNs: heal})
+	}
+	var strikes []int64
+	for i := range out.Ledger.Strikes {
+		strikes = append(strikes, out.Ledger.Strikes[i].StartNs)
+	}
+	slices.Sort(strikes)
+	for i := range list {
+		w := &list[i]
+		w.endNs = w.fromNs + timeout
+		if k, _ := slices.BinarySearch(strikes, w.fromNs); k < len(strikes) {
+			w.endNs = min(w.endNs, strikes[k])
+		}
+	}
+	return list
+}
+
+// progress is the longest row of failures over the allowed number, and the longest time under way over the allowed one.
+func (n *nearness) progress(spec *world.Spec, p *world.Property, out *engine.Outcome) {
+	attempts, _, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
+	if err != nil || len(attempts) == 0 {
+		return
+	}
+	c := &p.Check
+	spans, _ := excused(c, out)
+	if c.Failures > 0 {
+		longest, who := 0, ""
+		eachRow(spans, attempts, func(s rowSubject, r *streak, a *attempt) bool {
+			if r.count > longest {
+				longest, who = r.count, s.String()
+			}
+			return true
+		})
+		n.add(p, "failures in a row", float64(longest)/float64(c.Failures), "%d failures in a row of %d: %s", longest, c.Failures, cmp.Or(who, "none"))
+	}
+	if c.HangNs > 0 {
+		longest, who := int64(0), ""
+		for i := range attempts {
+			a := &attempts[i]
+			for _, s := range between(spans, a.fromNs, a.toNs) {
+				if d := s.toNs - s.fromNs; d > longest {
+					longest, who = d, a.subject()
+				}
+			}
+		}
+		n.add(p, "longest under way", float64(longest)/float64(c.HangNs), "%s under way for %s of %s", cmp.Or(who, "nothing"), seconds(longest), seconds(c.HangNs))
+	}
+}
+
+// recovery is the longest time after the start or a heal in which something failed until it succeeded, over the timeout.
+func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *engine.Outcome) {
+	attempts, _, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
+	if err != nil {
+		return
+	}
+	timeout := cmp.Or(max(p.TimeoutNs, 0), DefaultTimeoutNs)
+	longest, who := int64(0), ""
+	for _, w := range windowsOf(out, timeout) {
+		for _, g := range tried(p, attempts, w.fromNs, w.endNs) {
+			first, failed := int64(math.MaxInt64), int64(0)
+			for i := range g.tries {
+				a := &g.tries[i]
+				if a.ok && a.ended {
+					first = min(first, a.toNs)
+				}
+			}
+			for i := range g.tries {
+				// Until the first success, what failed or is still under way has shown that it does not work yet.
+				if a := &g.tries[i]; !a.ok && a.toNs <= first {
+					failed = max(failed, a.toNs)
+				}
+			}
+			if failed == 0 {
+				continue
+			}
+			took := min(first, w.endNs, out.VirtualNs)
+			if first == math.MaxInt64 {
+				took = min(failed, w.endNs)
+			}
+			if took-w.fromNs > longest {
+				longest, who = took-w.fromNs, g.name
+			}
+		}
+	}
+	n.add(p, "longest recovery", float64(longest)/float64(timeout), "%s worked again %s after a heal, of %s", cmp.Or(who, "everything"), seconds(longest), seconds(timeout))
+}
+
+// concurrent calls each for every read, in the order of their calls, with the other operations of its key that were under way as
+// it was called.
+func concurrent(ops []history.Operation, isRead func(*history.Operation) bool, each func(read *history.Operation, others []*history.Operation)) {
+	order := make([]*history.Operation, len(ops))
+	for i := range ops {
+		order[i] = &ops[i]
+	}
+	slices.SortFunc(order, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	active := map[string][]*history.Operation{}
+	for _, o := range order {
+		others := slices.DeleteFunc(active[o.Key], func(w *history.Operation) bool { return w.Return < o.Call })
+		if isRead(o) {
+			each(o, others)
+		}
+		if o.Type == history.Ok { // what is not known to have taken effect makes nothing stale
+			others = append(others, o)
+		}
+		active[o.Key] = others
+	}
+}
+
+// passed is how much of an operation had passed, from 0 to 1, when another one was called.
+func passed(under, called *history.Operation) float64 {
+	whole := under.ReturnTimeNs - under.CallTimeNs
+	if whole <= 0 {
+		return 0
+	}
+	return float64(called.CallTimeNs-under.CallTimeNs) / float64(whole)
+}
+
+// reads is how close a read came to being stale: what part of a write's time had passed when a read was called that returned
+// what the write has replaced. Had the read been called after the write returned, the history would not be linearizable.
+func (n *nearness) reads(p *world.Property, events []history.Event) {
+	ops, err := pair(events)
+	if err != nil || !isRegister(p.Check.Model) {
+		return
+	}
+	type value struct {
+		key, text string
+		found     bool
+	}
+	writers := map[value][]*history.Operation{}
+	for i := range ops {
+		o := &ops[i]
+		switch k := kindOf(o.Op); {
+		case o.Type == history.Fail:
+		case k == write || k == cas:
+			v := value{o.Key, o.Input, true}
+			writers[v] = append(writers[v], o)
+		case k == remove:
+			v := value{key: o.Key}
+			writers[v] = append(writers[v], o)
+		}
+	}
+	most, text, looks := 0.0, "no read returned what was being replaced", 0
+	isRead := func(o *history.Operation) bool { return kindOf(o.Op) == read && o.Type == history.Ok }
+	concurrent(ops, isRead, func(r *history.Operation, others []*history.Operation) {
+		looks++
+		v := value{r.Key, r.Output, r.Found || r.Output != ""}
+		if !v.found {
+			v.text = ""
+		}
+		written := uint64(0) // the latest return of a write of this value; 0 is that of the beginning
+		for _, w := range writers[v] {
+			if w.Call < r.Return {
+				written = max(written, w.Return)
+			}
+		}
+		for _, w := range others {
+			if k := kindOf(w.Op); k != write && k != remove && k != cas || w.Call < written || k == cas && w.Output == "false" {
+				continue
+			}
+			if s := passed(w, r); s > most {
+				most, text = s, fmt.Sprintf("%s of key %q was called after %.0f %% of the time of a %s, whose value it does not have", r.Op, r.Key, 100*s, w.Op)
+			}
+		}
+	})
+	if looks > 0 {
+		n.add(p, "stale reads", most, "%s", text)
+	}
+}
+
+// backward is how close a read of a monotonic value came to going back: what part of another read's time had passed when it was
+// called, if it returned less.
+func (n *nearness) backward(p *world.Property, events []history.Event) {
+	ops, err := pair(events)
+	if err != nil {
+		return
+	}
+	looks := func(o *history.Operation) bool {
+		return o.Type == history.Ok && (len(p.Check.Operations) == 0 && history.IsRead(o.Op) ||
+			slices.ContainsFunc(p.Check.Operations, func(name string) bool { return strings.EqualFold(name, o.Op) }))
+	}
+	ops = slices.DeleteFunc(ops, func(o history.Operation) bool { return !looks(&o) })
+	most, text := 0.0, "no read returned less than one that it overlapped"
+	concurrent(ops, looks, func(r *history.Operation, others []*history.Operation) {
+		mine, ok := decimal(r.Output)
+		for _, o := range others {
+			theirs, told := decimal(o.Output)
+			if !told || ok && mine.Cmp(theirs) >= 0 {
+				continue
+			}
+			if s := passed(o, r); s > most {
+				most, text = s, fmt.Sprintf("%s of key %q returned %s, called after %.0f %% of the time of one that returned %s", r.Op, r.Key, valueOf(*r), 100*s, o.Output)
+			}
+		}
+	})
+	if len(ops) > 0 {
+		n.add(p, "going back", most, "%s", text)
+	}
+}
+
+// ambiguous counts the changes whose outcome nobody knows and that a later operation of their key had to take into account. Their
+// sign is n/(n+8): it tells few from none better than many from more.
+func (n *nearness) ambiguous(p *world.Property, events []history.Event) {
+	ops, err := pair(events)
+	if err != nil || len(ops) == 0 {
+		return
+	}
+	last := map[string]uint64{} // the latest return of a read, by key
+	for i := range ops {
+		if o := &ops[i]; o.Type == history.Ok && history.IsRead(o.Op) {
+			last[o.Key] = max(last[o.Key], o.Return)
+		}
+	}
+	count := 0
+	for i := range ops {
+		if o := &ops[i]; o.Type == history.Info && !history.IsRead(o.Op) && o.Call < last[o.Key] {
+			count++
+		}
+	}
+	n.add(p, "changes without an answer", float64(count)/float64(count+8), "%d changes of unknown outcome, read later", count)
+}
+
+// operands is what numeric guidance compares.
+type operands struct {
+	Left  *float64 `json:"left"`
+	Right *float64 `json:"right"`
+}
+
+// guidance is the best of the values by which a program tells how close it came to something: a difference of two numbers that is to be
+// large or small, or a set of conditions of which all or none are to be true.
+func (n *nearness) guidance(g *sdk.Guidance) {
+	best, says := math.Inf(1), ""
+	for i := range g.Values {
+		data := []byte(g.Values[i].Details)
+		var d float64
+		switch g.Type {
+		case "numeric":
+			var o operands
+			if json.Unmarshal(data, &o) != nil || o.Left == nil || o.Right == nil {
+				continue
+			}
+			if d = squash(*o.Left - *o.Right); g.Maximize {
+				d = 1 - d
+			}
+		case "boolean":
+			var set map[string]bool
+			if json.Unmarshal(data, &set) != nil || len(set) == 0 {
+				continue
+			}
+			wrong := 0
+			for _, is := range set {
+				if is != g.Maximize {
+					wrong++
+				}
+			}
+			d = float64(wrong) / float64(len(set))
+		default:
+			continue
+		}
+		if d < best {
+			best, says = d, string(data)
+		}
+	}
+	if says != "" {
+		n.list = append(n.list, coverage.Nearness{Name: "guidance: " + g.Message, Distance: best, Says: says})
+	}
+}
+
+// squash maps numbers to (0, 1), in their order: 0 to 1/2, and each doubling a bit further.
+func squash(x float64) float64 {
+	bits := math.Log2(1 + math.Abs(x))
+	return 0.5 + math.Copysign(bits/(8+bits)/2, x)
+}
