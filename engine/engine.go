@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/image"
@@ -67,6 +68,8 @@ type Options struct {
 	Images *image.Store
 	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
 	Self string
+	// Code asks for Outcome.Code, if not nil.
+	Code *code.Watch
 	// Behaviour asks for Outcome.Reached.
 	Behaviour bool
 	// Draws asks for Outcome.Draws of the streams that match one of these patterns.
@@ -228,6 +231,8 @@ type Outcome struct {
 	// Reached is what the run reached, in the order of IDs, each once, and Near how close it came to what it did not reach.
 	Reached []coverage.Feature  `json:"reached,omitempty"`
 	Near    []coverage.Nearness `json:"near,omitempty"`
+	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.
+	Code []code.Hits `json:"code,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose
 	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with
 	// "sha256:" and their digest.

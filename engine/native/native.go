@@ -106,6 +106,9 @@ func (w *World) boot() error {
 		return w.director.Plan.Call(w.tape, &m, c)
 	}
 	k.Leaks = leaks.kernel
+	if w.options.Code != nil {
+		w.code.watch, k.Code = w.options.Code, w.watched
+	}
 	k.Net = w.network()
 	d := w.spec.DefaultLink
 	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
@@ -228,6 +231,8 @@ func (w *World) release() {
 	if w.machine != nil {
 		w.machine.Close()
 	}
+	host.Unwatch(w.code.copies)
+	w.code.copies = nil
 	if w.blobs != nil {
 		w.blobs.Close()
 	}

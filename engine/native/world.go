@@ -31,6 +31,7 @@ type World struct {
 	director  *director
 	behaviour *behaviour // nil: nobody asks what the run reaches
 	bases     []*host.Base
+	code      codeWatch
 	outcome   engine.Outcome
 	failure   error // of a fault that struck in the middle of a call
 
@@ -286,6 +287,9 @@ func (w *World) collect() {
 	o.Refused = nil
 	for _, r := range k.Refused {
 		o.Refused = append(o.Refused, engine.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count})
+	}
+	if w.code.watch != nil && !w.closed {
+		o.Code = w.codeHits()
 	}
 	o.Files = w.digests()
 	o.Machine = host.Describe()

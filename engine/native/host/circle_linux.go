@@ -133,6 +133,9 @@ func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 	}
 	if int(status>>8) == int(unix.SIGTRAP) {
 		t.at = atStart
+		if m.steppedOnBreakpoint(t) {
+			return m.step(t, stop)
+		}
 		t.load()
 		return true, false
 	}

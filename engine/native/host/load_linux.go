@@ -105,7 +105,7 @@ func (m *Machine) placeProgram(t *thread, img Image, vector uint64) syscall.Errn
 	if errno != 0 {
 		return errno
 	}
-	fd := m.hand(t, img.FD, unix.O_RDONLY)
+	fd := m.hand(t, img.program(), unix.O_RDONLY)
 	if fd < 0 {
 		return syscall.Errno(-fd)
 	}

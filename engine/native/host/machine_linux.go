@@ -37,6 +37,7 @@ type thread struct {
 	inject    int   // signal to hand over at the next resume
 	queued    *Stop // a stop that was met while doing something else
 	circle    *circle
+	code      *codeMaps // where breakpoints may stand; nil where none do
 }
 
 // Machine runs the threads of one world. All methods must be called from one locked OS thread: the one that called
@@ -250,6 +251,9 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 	stop.Info = [128]byte{}
 	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info)))
 	code := int32(binary.LittleEndian.Uint32(stop.Info[8:]))
+	if sig == syscall.SIGTRAP && m.hit(t, code) {
+		return false
+	}
 	switch sig {
 	case syscall.SIGSTOP:
 		return m.struck(t, m.watch.fired(), stop)
@@ -437,7 +441,9 @@ func (m *Machine) Read(id ThreadID, addr uint64, p []byte) int { return m.readAt
 func (m *Machine) Write(id ThreadID, addr uint64, p []byte) int { return m.writeAt(m.get(id), addr, p) }
 
 func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
-	return transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p)
+	n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p)
+	t.unbroken(addr, p[:n])
+	return n
 }
 
 func (m *Machine) writeAt(t *thread, addr uint64, p []byte) int {

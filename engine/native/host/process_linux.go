@@ -101,17 +101,19 @@ type Image struct {
 	// InterpreterFD is an open file of this process: what the program names in PT_INTERP, if that is another file in the world
 	// than on this machine, and 0 otherwise.
 	InterpreterFD int
-	Random        [16]byte // AT_RANDOM
-	UID           int
-	GID           int
-	Kit           *Kit
+	// Code is the copy of the program that is executed in its place, if its blocks are watched.
+	Code   *Watched
+	Random [16]byte // AT_RANDOM
+	UID    int
+	GID    int
+	Kit    *Kit
 }
 
 // Exec replaces the program of a thread's process. others are the further threads of that process: they are gone
 // when Exec succeeds. A failure leaves everything as it was.
 func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno {
 	t := m.get(id)
-	started := img.FD
+	started := img.program()
 	if img.InterpreterFD != 0 {
 		started = img.InterpreterFD
 	}
@@ -143,6 +145,14 @@ func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno 
 	}
 	t.kit = img.Kit
 	return m.furnish(t, img)
+}
+
+// program is the file that is mapped as the program.
+func (i *Image) program() int {
+	if i.Code != nil {
+		return i.Code.FD()
+	}
+	return i.FD
 }
 
 type argPlaces struct{ empty, argv, env uint64 }
@@ -266,6 +276,7 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 	if t.queued != nil {
 		return 0 // died in exec; the next Resume tells
 	}
+	t.code = nil
 	sp := t.load().Rsp
 	stack := make([]byte, 64<<10)
 	stack = stack[:m.readAt(t, sp, stack)]
@@ -345,6 +356,11 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 			return errno
 		}
 	}
+	for i := 0; i+16 <= len(t.auxv); i += 16 {
+		if binary.LittleEndian.Uint64(t.auxv[i:]) == atEntry {
+			t.runs(img.Code, binary.LittleEndian.Uint64(t.auxv[i+8:]))
+		}
+	}
 	t.regs.Rax = 0
 	t.dirty = true
 	return 0
@@ -412,7 +428,10 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	if _, status, errno := wait4(tid, 0); errno != 0 || !status.Stopped() {
 		return syscall.EAGAIN
 	}
-	c := &thread{tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit}
+	c := &thread{tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit, code: t.code}
+	if flags&unix.CLONE_VM == 0 {
+		c.code = t.code.copied()
+	}
 	if flags&unix.CLONE_THREAD == 0 {
 		c.tgid, c.leader = tid, true
 	}

@@ -38,6 +38,7 @@ type Machine interface {
 	Weight(id ThreadID) host.Weight
 	PrivateBytes(id ThreadID) int64
 	Auxv(id ThreadID) []byte
+	MapCode(id ThreadID, w *host.Watched, addr, size, offset uint64)
 }
 
 // Leaks are cures against chance that can be switched off; only tests do.
@@ -85,6 +86,9 @@ type Kernel struct {
 	Limits  world.Limits
 	// Observe sees every event, if not nil.
 	Observe func(*Event)
+	// Code gives the copy of a program, or of a library, that is executed in its place, or nil; nil asks for none. path is how
+	// it was called, real its name in the tree, fd an open file of this process.
+	Code func(t *Thread, path, real string, fd int, library bool) *host.Watched
 	// Leaks switches off single cures against chance, for the mutation test.
 	Leaks Leaks
 	// Seen is told when a program under test got a result that a fault has changed.

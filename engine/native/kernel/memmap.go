@@ -107,7 +107,11 @@ func (k *Kernel) addPrograms(t *Thread, s *Space, programs ...program) {
 		if exe.file == 0 {
 			continue
 		}
-		name := host.RealName(exe.fd)
+		fd := exe.fd
+		if exe.code != nil {
+			fd = exe.code.FD()
+		}
+		name := host.RealName(fd)
 		for line := range strings.Lines(maps) {
 			if m, ok := parseMap(line); ok && m.name == name {
 				k.addFile(t.Node, s, m.start, m.end, exe.file)
@@ -221,7 +225,17 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	var watched *host.Watched
+	if k.Code != nil && prot&unix.PROT_EXEC != 0 && prot&unix.PROT_WRITE == 0 && !shared && object.Kind == KeyBase {
+		name := nameOf(k.node(t).FS, f.Inode)
+		if watched = k.Code(t, name, name, fd, true); watched != nil {
+			fd = watched.FD()
+		}
+	}
 	r := k.mapFD(t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
+	if r >= 0 && watched != nil {
+		k.M.MapCode(t.ID, watched, uint64(r), (size+4095)&^4095, uint64(offset))
+	}
 	if r >= 0 {
 		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode)
 	}

@@ -163,6 +163,7 @@ type program struct {
 	file fs.InodeID
 	fd   int
 	head []byte
+	code *host.Watched // what is executed in its place, or nil
 }
 
 const maxInterpreters = 4
@@ -210,6 +211,10 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 	img := host.Image{FD: exe.fd, Path: shown, Argv: argv, Env: env, UID: p.Cred.EUID, GID: p.Cred.EGID, Kit: k.Handles.Kits[p.Node]}
 	if loader.file != 0 && !host.SameFile(loader.fd, loader.path) {
 		img.InterpreterFD = loader.fd
+	}
+	if k.Code != nil {
+		exe.code = k.Code(t, exe.path, exe.real, exe.fd, false)
+		img.Code = exe.code
 	}
 	k.Tape.Bytes("random/"+t.Name+"/auxv", img.Random[:])
 	var others []ThreadID

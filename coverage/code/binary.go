@@ -1,0 +1,136 @@
+package code
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Limits of what is watched.
+const (
+	// MaxFileBytes bounds a program's file.
+	MaxFileBytes = 1 << 30
+	// MaxPlaces bounds the places of one binary; blocks beyond them are left out, entries of functions last.
+	MaxPlaces = 4 << 20
+)
+
+// Binary is an ELF file and where its blocks begin.
+type Binary struct {
+	Digest string // SHA-256 of the file, hex
+	// Places are addresses as the file has them, before a program is loaded anywhere, in order.
+	Places []uint64
+	// Original has the byte of the file at each place.
+	Original []byte
+	Segments []Segment // what is executable
+	Entry    uint64
+}
+
+// Segment is a part of a file that is mapped executable.
+type Segment struct{ Addr, Offset, Size uint64 }
+
+// Errors of Analyse: why nothing of a file can be watched.
+var (
+	ErrNotELF      = errors.New("it is no ELF program for x86-64")
+	ErrTooLarge    = fmt.Errorf("it is larger than %d MiB", MaxFileBytes>>20)
+	ErrNoFunctions = errors.New("it tells of no function: it has neither symbols, nor .eh_frame, nor Go's tables")
+)
+
+// Digest is the SHA-256 of a file's bytes, hex.
+func Digest(file []byte) string {
+	sum := sha256.Sum256(file)
+	return hex.EncodeToString(sum[:])
+}
+
+// Analyse finds the places of a file. It is a pure function of the file's bytes.
+func Analyse(file []byte) (*Binary, error) {
+	if len(file) > MaxFileBytes {
+		return nil, ErrTooLarge
+	}
+	f, err := open(file)
+	if err != nil {
+		return nil, err
+	}
+	b := &Binary{Digest: Digest(file), Segments: f.segments, Entry: f.Entry}
+	functions := f.functions()
+	if len(functions) == 0 {
+		return nil, ErrNoFunctions
+	}
+	b.Places = f.places(functions)
+	b.Original = make([]byte, len(b.Places))
+	for i, p := range b.Places {
+		b.Original[i] = file[b.Offset(p)]
+	}
+	return b, nil
+}
+
+// Offset is where the file has the byte of an address in a segment.
+func (b *Binary) Offset(addr uint64) uint64 {
+	for _, s := range b.Segments {
+		if addr-s.Addr < s.Size {
+			return addr - s.Addr + s.Offset
+		}
+	}
+	panic(fmt.Sprintf("code: address %#x is in no executable segment", addr))
+}
+
+// Find is the number of the place at an address.
+func (b *Binary) Find(addr uint64) (int, bool) { return slices.BinarySearch(b.Places, addr) }
+
+// elfFile is an ELF file in memory.
+type elfFile struct {
+	*elf.File
+	bytes    []byte
+	segments []Segment
+}
+
+func open(file []byte) (*elfFile, error) {
+	f, err := elf.NewFile(bytes.NewReader(file))
+	if err != nil || f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
+		return nil, ErrNotELF
+	}
+	e := &elfFile{File: f, bytes: file}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Off < uint64(len(file)) {
+			e.segments = append(e.segments, Segment{p.Vaddr, p.Off, min(p.Filesz, uint64(len(file))-p.Off)})
+		}
+	}
+	if len(e.segments) == 0 {
+		return nil, ErrNotELF
+	}
+	slices.SortFunc(e.segments, func(a, b Segment) int { return compare(a.Addr, b.Addr) })
+	return e, nil
+}
+
+func compare(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// text is the code between two addresses, nil if they are not in one executable segment.
+func (f *elfFile) text(from, to uint64) []byte {
+	for _, s := range f.segments {
+		if from >= s.Addr && from < to && to-s.Addr <= s.Size {
+			return f.bytes[s.Offset+from-s.Addr : s.Offset+to-s.Addr]
+		}
+	}
+	return nil
+}
+
+// at is what a file has at an address, in any segment, up to that segment's end.
+func (f *elfFile) at(addr uint64) []byte {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && addr-p.Vaddr < p.Filesz && p.Off < uint64(len(f.bytes)) && p.Filesz <= uint64(len(f.bytes))-p.Off {
+			return f.bytes[p.Off+addr-p.Vaddr : p.Off+p.Filesz]
+		}
+	}
+	return nil
+}

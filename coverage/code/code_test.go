@@ -1,0 +1,86 @@
+package code
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestBlocksAndBitsSurviveJSON(t *testing.T) {
+	h := Hits{Digest: "d", Path: "/p", Total: 70_000, Blocks: Blocks{0, 1, 63, 64, 300, 69_999}}
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Hits
+	if err := json.Unmarshal(text, &back); err != nil || !slices.Equal(back.Blocks, h.Blocks) {
+		t.Errorf("%v of %s, %v", back.Blocks, text, err)
+	}
+	for _, wrong := range []string{`{"blocks":"*"}`, `{"blocks":"gA"}`, `{"blocks":"////////////AQ"}`} {
+		if json.Unmarshal([]byte(wrong), &back) == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
+}
+
+func TestStateMerges(t *testing.T) {
+	s := &State{}
+	if n := s.Merge([]Hits{{Digest: "a", Path: "/a", Total: 100, Blocks: Blocks{3, 64, 99}}}); n != 3 {
+		t.Errorf("%d are new", n)
+	}
+	// A binary that was replaced is another one; a block beyond the last one is nothing.
+	if n := s.Merge([]Hits{{Digest: "a", Total: 100, Blocks: Blocks{3, 5, 100}}, {Digest: "b", Path: "/a", Total: 10, Blocks: Blocks{0}}}); n != 2 {
+		t.Errorf("%d are new", n)
+	}
+	s.Merge([]Hits{{Digest: "c", Path: "/c", Off: "it is no ELF program"}})
+	if covered, total := s.Covered(); covered != 5 || total != 110 {
+		t.Errorf("%d of %d", covered, total)
+	}
+	path := filepath.Join(t.TempDir(), "state")
+	if err := s.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if covered, total := back.Covered(); covered != 5 || total != 110 || !back.Get("a").Covered.Has(64) || back.Get("c").Off == "" {
+		t.Errorf("%d of %d: %+v", covered, total, back)
+	}
+	back.Files[0].Covered = back.Files[0].Covered[:1]
+	if err := back.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil {
+		t.Error("a set that is too short is accepted")
+	}
+}
+
+func TestChoice(t *testing.T) {
+	for _, c := range []struct {
+		patterns []string
+		file     string
+		library  bool
+		want     bool
+	}{
+		{nil, "/usr/bin/etcd", false, true},
+		{nil, "/bin/sh", false, false},
+		{nil, "/usr/lib/libjvm.so", true, false},
+		{[]string{"!etcd"}, "/usr/bin/etcd", false, false},
+		{[]string{"!etcd"}, "/usr/bin/redis-server", false, true},
+		{[]string{"etcd"}, "/usr/bin/redis-server", false, false},
+		{[]string{"sh"}, "/bin/sh", false, true},
+		{[]string{"libjvm.so"}, "/usr/lib/libjvm.so", true, true},
+		{[]string{"/usr/bin/*"}, "/usr/bin/etcd", false, true},
+		{[]string{"/usr/bin/*"}, "/usr/bin/x/etcd", false, false},
+		{[]string{"*", "!etcd"}, "/usr/bin/etcd", false, false},
+	} {
+		if got := Choice(c.patterns).Watches(c.file, c.library); got != c.want {
+			t.Errorf("%q of %s: %v", c.patterns, c.file, got)
+		}
+	}
+	if Check("a[") == nil || Check("!") == nil || Check("!*.so") != nil {
+		t.Error("Check errs")
+	}
+}

@@ -1,0 +1,330 @@
+package code
+
+import (
+	"debug/elf"
+	"debug/gosym"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// function is a range of code that is entered at its first address.
+type function struct{ start, end uint64 }
+
+// functions are those that the file tells of, in order, without overlaps. Symbols, unwinding tables and Go's own tables are
+// asked: a stripped file of C, C++ or Rust still has the second, one of Go the third.
+func (f *elfFile) functions() []function {
+	var list []function
+	add := func(start, end uint64) {
+		if f.text(start, end) != nil {
+			list = append(list, function{start, end})
+		}
+	}
+	for _, read := range []func() ([]elf.Symbol, error){f.Symbols, f.DynamicSymbols} {
+		symbols, _ := read()
+		for _, s := range symbols {
+			if (elf.ST_TYPE(s.Info) == elf.STT_FUNC || elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF {
+				add(s.Value, s.Value+s.Size)
+			}
+		}
+	}
+	for _, fde := range f.unwinding() {
+		add(fde.start, fde.end)
+	}
+	if table := f.goTable(); table != nil {
+		for i := range table.Funcs {
+			add(table.Funcs[i].Entry, table.Funcs[i].End)
+		}
+	}
+	list = slices.DeleteFunc(list, func(fn function) bool { return f.inPLT(fn.start) })
+	slices.SortFunc(list, func(a, b function) int {
+		if c := compare(a.start, b.start); c != 0 {
+			return c
+		}
+		return compare(b.end, a.end)
+	})
+	list = slices.CompactFunc(list, func(a, b function) bool { return a.start == b.start })
+	for i := range len(list) - 1 {
+		list[i].end = min(list[i].end, list[i+1].start)
+	}
+	return list
+}
+
+// inPLT tells whether an address is in the linker's own code, whose entries are not functions of the program.
+func (f *elfFile) inPLT(addr uint64) bool {
+	return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool {
+		return strings.HasPrefix(s.Name, ".plt") && addr-s.Addr < s.Size
+	})
+}
+
+// Pointer encodings of .eh_frame (LSB, DWARF extensions).
+const (
+	ehAbs, ehU2, ehU4, ehU8, ehS2, ehS4, ehS8 = 0, 2, 3, 4, 10, 11, 12
+	ehPCRelative                              = 0x10
+	ehOmitted                                 = 0xff
+)
+
+// reader reads a table at an address.
+type reader struct {
+	b    []byte
+	addr uint64 // of the next byte
+	ok   bool
+}
+
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.ok = false
+		return make([]byte, min(n, 8))
+	}
+	p := r.b[:n]
+	r.b, r.addr = r.b[n:], r.addr+n
+	return p
+}
+
+func (r *reader) u8() uint8   { return r.take(1)[0] }
+func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
+
+func (r *reader) leb() (v uint64) {
+	for shift := 0; r.ok && shift < 64; shift += 7 {
+		b := r.u8()
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v
+		}
+	}
+	return v
+}
+
+func (r *reader) pointer(encoding uint8) uint64 {
+	base := uint64(0)
+	switch encoding & 0x70 {
+	case 0:
+	case ehPCRelative:
+		base = r.addr
+	default:
+		r.ok = false
+	}
+	return base + r.value(encoding)
+}
+
+func (r *reader) value(encoding uint8) uint64 {
+	le := binary.LittleEndian
+	switch encoding & 0xf {
+	case ehAbs, ehU8, ehS8:
+		return le.Uint64(r.take(8))
+	case ehU4:
+		return uint64(le.Uint32(r.take(4)))
+	case ehS4:
+		return uint64(int64(int32(le.Uint32(r.take(4)))))
+	case ehU2:
+		return uint64(le.Uint16(r.take(2)))
+	case ehS2:
+		return uint64(int64(int16(le.Uint16(r.take(2)))))
+	}
+	r.ok = false
+	return 0
+}
+
+// unwinding are the ranges of code of which .eh_frame tells how to unwind them: functions, and parts of functions that lie
+// elsewhere.
+func (f *elfFile) unwinding() []function {
+	at := uint64(0)
+	if s := f.Section(".eh_frame"); s != nil && s.Type != elf.SHT_NOBITS {
+		at = s.Addr
+	} else {
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_GNU_EH_FRAME {
+				r := reader{f.at(p.Vaddr), p.Vaddr, true}
+				head := r.take(4)
+				if at = r.pointer(head[1]); !r.ok || head[0] != 1 {
+					at = 0
+				}
+			}
+		}
+	}
+	if at == 0 {
+		return nil
+	}
+	type common struct {
+		pointers uint8
+		signal   bool
+		ok       bool
+	}
+	var list []function
+	commons := map[uint64]common{}
+	r := reader{f.at(at), at, true}
+	for r.ok && len(r.b) >= 4 {
+		size := uint64(r.u32())
+		if size == 0xffffffff {
+			size = binary.LittleEndian.Uint64(r.take(8))
+		}
+		if size == 0 { // the end of one object file's table
+			if f.Section(".eh_frame") == nil {
+				break
+			}
+			continue
+		}
+		start := r.addr
+		e := reader{r.take(size), start, true}
+		if !r.ok {
+			break
+		}
+		id := e.u32()
+		if id == 0 {
+			c := common{ok: true}
+			version := e.u8()
+			var augmentation []byte
+			for b := e.u8(); e.ok && b != 0; b = e.u8() {
+				augmentation = append(augmentation, b)
+			}
+			e.leb()
+			e.leb()
+			if version == 1 {
+				e.u8()
+			} else {
+				e.leb()
+			}
+			for _, a := range augmentation {
+				switch a {
+				case 'z':
+					e.leb()
+				case 'R':
+					c.pointers = e.u8()
+				case 'P':
+					e.value(e.u8())
+				case 'L':
+					e.u8()
+				case 'S':
+					c.signal = true
+				case 'B':
+				default:
+					c.ok = false
+				}
+			}
+			c.ok = c.ok && e.ok && c.pointers != ehOmitted
+			commons[start-4] = c
+			if size > 0xfffffffe {
+				commons[start-12] = c
+			}
+			continue
+		}
+		c := commons[start-uint64(id)]
+		from := e.pointer(c.pointers)
+		to := from + e.value(c.pointers)
+		// What a signal handler returns to is not called, and unwinders look at its bytes.
+		if c.ok && !c.signal && e.ok && from < to {
+			list = append(list, function{from, to})
+		}
+	}
+	return list
+}
+
+// goTable is the table of functions that each Go program carries, nil if there is none.
+func (f *elfFile) goTable() (table *gosym.Table) {
+	var s *elf.Section
+	for _, name := range []string{".gopclntab", ".data.rel.ro.gopclntab"} {
+		if s == nil {
+			s = f.Section(name)
+		}
+	}
+	if s == nil || s.Type == elf.SHT_NOBITS {
+		return nil
+	}
+	data := f.at(s.Addr)
+	if uint64(len(data)) < s.Size || s.Size < 16 {
+		return nil
+	}
+	defer func() { // gosym trusts its input
+		if recover() != nil {
+			table = nil
+		}
+	}()
+	table, err := gosym.NewTable(nil, gosym.NewLineTable(data[:s.Size], f.goText(s.Addr, data)))
+	if err != nil || len(table.Funcs) == 0 {
+		return nil
+	}
+	return table
+}
+
+// Where runtime.moduledata has text, in words: behind pcHeader, six slices, findfunctab, minpc and maxpc (runtime/symtab.go).
+const moduleText = 1 + 6*3 + 3
+
+// goText is the address that the table's entries count from, runtime.text: not the section's own where C is linked in before
+// it. The table's header has it up to Go 1.25, unless it is to be relocated; runtime.moduledata has it in any case.
+func (f *elfFile) goText(at uint64, table []byte) uint64 {
+	le := binary.LittleEndian
+	if s := f.Section(".note.go.buildid"); s == nil && len(table) < 64 {
+		return 0
+	}
+	if header := le.Uint64(table[24:]); f.text(header, header+1) != nil {
+		return header
+	}
+	if symbols, err := f.Symbols(); err == nil {
+		for _, s := range symbols {
+			if s.Name == "runtime.text" {
+				return s.Value
+			}
+		}
+	}
+	// moduledata begins with the address of the table: as a word of the file, or as a relocation that makes it one.
+	relocated := f.relocations()
+	word := func(addr uint64) uint64 {
+		if v, ok := relocated[addr]; ok {
+			return v
+		}
+		if b := f.at(addr); len(b) >= 8 {
+			return le.Uint64(b)
+		}
+		return 0
+	}
+	try := func(addr uint64) uint64 {
+		text := word(addr + 8*moduleText)
+		if end := word(addr + 8*(moduleText+1)); f.text(text, text+1) != nil && end > text {
+			return text
+		}
+		return 0
+	}
+	for _, s := range f.Sections {
+		if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_WRITE == 0 {
+			continue
+		}
+		b := f.at(s.Addr)
+		for i := 0; i+8 <= len(b) && uint64(i) < s.Size; i += 8 {
+			if le.Uint64(b[i:]) == at {
+				if text := try(s.Addr + uint64(i)); text != 0 {
+					return text
+				}
+			}
+		}
+	}
+	for addr, v := range relocated {
+		if v == at {
+			if text := try(addr); text != 0 {
+				return text
+			}
+		}
+	}
+	if s := f.Section(".text"); s != nil {
+		return s.Addr
+	}
+	return 0
+}
+
+// relocations are the words that a loader writes into a position-independent file: addends of R_X86_64_RELATIVE.
+func (f *elfFile) relocations() map[uint64]uint64 {
+	words := map[uint64]uint64{}
+	le := binary.LittleEndian
+	for _, s := range f.Sections {
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		b := f.at(s.Addr)
+		b = b[:min(uint64(len(b)), s.Size)]
+		for ; len(b) >= 24; b = b[24:] {
+			if elf.R_X86_64(le.Uint32(b[8:])) == elf.R_X86_64_RELATIVE {
+				words[le.Uint64(b)] = le.Uint64(b[16:])
+			}
+		}
+	}
+	return words
+}

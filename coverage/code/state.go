@@ -1,0 +1,106 @@
+package code
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// State is what a campaign has covered so far.
+type State struct {
+	Files []*File `json:"files"` // in the order in which they were met
+}
+
+// File is what is covered of one binary. A program that was replaced by another during a campaign is two of them.
+type File struct {
+	Digest  string `json:"digest"`
+	Path    string `json:"path"` // in the world
+	Host    string `json:"host"` // on this machine
+	Total   int    `json:"total"`
+	Covered Bits   `json:"covered"`
+	Off     string `json:"off,omitempty"` // why it is not watched
+}
+
+// Get is what is known of a binary, nil if it was not met yet.
+func (s *State) Get(digest string) *File {
+	if s == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(s.Files, func(f *File) bool { return f.Digest == digest }); i >= 0 {
+		return s.Files[i]
+	}
+	return nil
+}
+
+// Merge takes in what a run has hit, and returns how many blocks of it are new.
+func (s *State) Merge(hits []Hits) (fresh int) {
+	for _, h := range hits {
+		f := s.Get(h.Digest)
+		if f == nil {
+			f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Total: h.Total, Covered: NewBits(h.Total)}
+			s.Files = append(s.Files, f)
+		}
+		if h.Off != "" {
+			f.Off = h.Off
+		}
+		for _, n := range h.Blocks {
+			if int(n) < f.Total && !f.Covered.Has(int(n)) {
+				f.Covered.Set(int(n))
+				fresh++
+			}
+		}
+	}
+	return fresh
+}
+
+// Covered counts the blocks that are covered, and those that there are, of all binaries that are watched.
+func (s *State) Covered() (covered, total int) {
+	for _, f := range s.Files {
+		if f.Off == "" {
+			covered += f.Covered.Count()
+			total += f.Total
+		}
+	}
+	return covered, total
+}
+
+// Load reads a State that Save has written.
+func Load(path string) (*State, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s := new(State)
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, f := range s.Files {
+		if f.Total < 0 || len(f.Covered) != len(NewBits(f.Total)) {
+			return nil, fmt.Errorf("%s: the set of %s is not that of %d places", path, f.Path, f.Total)
+		}
+	}
+	return s, nil
+}
+
+// Save writes a State. Whoever reads the file meanwhile sees either the old one or the new one.
+func (s *State) Save(path string) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".state-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package code
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Watch asks a run which blocks of programs it executes.
+type Watch struct {
+	// Choice says which binaries are watched.
+	Choice Choice
+	// State is what is covered already: no breakpoint stands there. It may be nil, and is not changed.
+	State *State
+	// Off are the digests of binaries that are not watched, and why.
+	Off map[string]string
+}
+
+// Choice are the patterns of `coverage.binaries`: names of programs and libraries, or paths in the world where they have a
+// slash, with * and ? as in path.Match; a ! in front leaves them out. Without one that names something, the programs of nodes
+// under test are watched that are no tools of the system.
+type Choice []string
+
+// Check says what is wrong with a pattern.
+func Check(pattern string) error {
+	p := strings.TrimPrefix(pattern, "!")
+	if _, err := path.Match(p, ""); err != nil || p == "" {
+		return fmt.Errorf("%q is no pattern of file names", pattern)
+	}
+	return nil
+}
+
+func matches(pattern, file string) bool {
+	name := path.Base(file)
+	if strings.Contains(pattern, "/") {
+		name = file
+	}
+	ok, _ := path.Match(pattern, name)
+	return ok
+}
+
+// Watches tells whether a file is watched that a node under test executes, as its program or as a library.
+func (c Choice) Watches(file string, library bool) bool {
+	named := false
+	for _, p := range c {
+		if out, not := strings.CutPrefix(p, "!"); not {
+			if matches(out, file) {
+				return false
+			}
+			continue
+		}
+		if named = true; matches(p, file) {
+			return !slices.ContainsFunc(c, func(q string) bool { return strings.HasPrefix(q, "!") && matches(q[1:], file) })
+		}
+	}
+	return !named && !library && !tool(file)
+}
+
+// Libraries tells whether any library could be watched.
+func (c Choice) Libraries() bool {
+	return slices.ContainsFunc(c, func(p string) bool { return !strings.HasPrefix(p, "!") })
+}
+
+// tools are programs that scripts around servers are made of: shells, the small ones of the system, and those that only start
+// others.
+var tools = strings.Fields(`sh bash dash ash zsh ksh busybox toybox
+	[ arch b2sum base32 base64 basename cat chgrp chmod chown chroot cksum comm cp cut date dd df dir dircolors dirname du echo env
+	expand expr factor false fmt fold groups head hostid id install join link ln logname ls md5sum mkdir mkfifo mknod mktemp mv nice nl
+	nohup nproc numfmt od paste pathchk pr printenv printf pwd readlink realpath rm rmdir runcon seq sha1sum sha224sum sha256sum sha384sum
+	sha512sum shred shuf sleep sort split stat stdbuf stty sum sync tac tail tee test timeout touch tr true truncate tsort tty uname
+	unexpand uniq unlink uptime users vdir wc who whoami yes awk gawk mawk sed grep egrep fgrep find xargs hostname which getent ps kill
+	pgrep pkill mount umount ip ss nc ncat curl wget jq tar gzip gunzip zcat xz openssl diff cmp less more
+	tini docker-init dumb-init catatonit su sudo runuser gosu su-exec setpriv setsid chpst s6-setuidgid start-stop-daemon supervise`)
+
+func tool(file string) bool { return slices.Contains(tools, path.Base(file)) }

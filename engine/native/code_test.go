@@ -1,0 +1,119 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// covered makes a run whose blocks are watched.
+func covered(t *testing.T, spec *world.Spec, watch code.Watch) *engine.Outcome {
+	t.Helper()
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Code: &watch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// unmoved requires that watching the blocks of a world's programs has no effect on it, and that two runs hit the same ones
+// and a third, which knows them, none. It returns how many were hit.
+func unmoved(t *testing.T, spec *world.Spec, choice ...string) (hits []code.Hits) {
+	t.Helper()
+	_, plain := run(t, spec, 1)
+	state := &code.State{}
+	var first []code.Hits
+	for turn := range 3 {
+		out := covered(t, spec, code.Watch{Choice: choice, State: state})
+		if out.Hash != plain.Hash || out.StrictHash != plain.StrictHash || out.Reason != plain.Reason {
+			t.Fatalf("turn %d: the run is %s (%s, %d events, %d ns), and %s (%s, %d events, %d ns) without breakpoints",
+				turn, out.Hash, out.Reason, out.Events, out.VirtualNs, plain.Hash, plain.Reason, plain.Events, plain.VirtualNs)
+		}
+		switch turn {
+		case 0:
+			first = out.Code
+		case 1:
+			if !reflect.DeepEqual(first, out.Code) {
+				t.Errorf("two runs of one tape hit other blocks: %v and %v", first, out.Code)
+			}
+			state.Merge(out.Code)
+		case 2:
+			if len(out.Code) > 0 {
+				t.Errorf("blocks that are covered are hit again: %v", out.Code)
+			}
+		}
+	}
+	return first
+}
+
+func blocks(hits []code.Hits, path string) int {
+	i := slices.IndexFunc(hits, func(h code.Hits) bool { return h.Path == path })
+	if i < 0 {
+		return 0
+	}
+	return len(hits[i].Blocks)
+}
+
+// The programs that try all that the engine offers do the same with breakpoints in them, and so do the C library and the
+// loader, whose every block is watched too.
+func TestBreakpointsDoNotMoveWorlds(t *testing.T) {
+	eachProgram(t, "compat", func(t *testing.T, name, source string) {
+		program := compile(t, source)
+		if n := blocks(unmoved(t, aloneSpec(program)), program); n < 20 {
+			t.Errorf("only %d blocks were hit", n)
+		}
+		if staticToo[name] {
+			program := compile(t, source, "-static", "-s")
+			if n := blocks(unmoved(t, aloneSpec(program)), program); n < 200 {
+				t.Errorf("only %d blocks were hit in a static program", n)
+			}
+			program = compile(t, source)
+			hits := unmoved(t, aloneSpec(program), "*")
+			if n := blocks(hits, "/usr/lib/x86_64-linux-gnu/libc.so.6"); n < 200 {
+				t.Errorf("only %d blocks of libc were hit: %v", n, hits)
+			}
+		}
+	})
+}
+
+func TestBreakpointsDoNotMoveGo(t *testing.T) {
+	folders, err := filepath.Glob("testdata/compat/go/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no programs in testdata/compat/go", err)
+	}
+	bin := t.TempDir()
+	for i, folder := range folders {
+		name := filepath.Base(folder)
+		t.Run(name, func(t *testing.T) {
+			program := filepath.Join(bin, name)
+			args := [][]string{{}, {"-ldflags=-s -w"}, {"-buildmode=pie", "-ldflags=-s -w"}}[i%3]
+			build := exec.Command("go", append(append([]string{"build", "-o", program}, args...), "./"+folder)...)
+			build.Env = append(os.Environ(), "CGO_ENABLED=0")
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("go build %s: %v\n%s", folder, err, out)
+			}
+			if n := blocks(unmoved(t, aloneSpec(program)), program); n < 2000 {
+				t.Errorf("only %d blocks were hit", n)
+			}
+		})
+	}
+}
+
+func TestBreakpointsDoNotMoveCircles(t *testing.T) {
+	eachProgram(t, "circles", func(t *testing.T, name, source string) {
+		spec := aloneSpec(compile(t, source))
+		spec.MaxTimeNs = 60e9
+		unmoved(t, spec)
+	})
+}

@@ -1,0 +1,384 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"errors"
+	"io"
+	"math/bits"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
+)
+
+// Which blocks of a program are executed is found out by one-shot breakpoints. The program is not executed from its file but
+// from a copy in memory in which int3 stands at each place that is of interest. All processes of a run share the copy: who
+// hits a place first puts the file's byte back for all of them, by one store into the page cache, and goes on. So a block
+// costs one stop a run, a block of which nothing is to be learned costs nothing, and no process gets private pages.
+
+// int3 is the breakpoint instruction.
+const int3 = 0xcc
+
+// Watched is a copy of a program's file with breakpoints.
+type Watched struct {
+	Binary *code.Binary
+	fd     int
+	bytes  []byte    // the copy, which processes execute
+	wanted code.Bits // where breakpoints stood when the run began
+	stands code.Bits // where they stand now
+	first  uint64    // the first place, and the last
+	last   uint64
+}
+
+// FD is the file to execute or map instead of the original one.
+func (w *Watched) FD() int { return w.fd }
+
+// Hits are the numbers of the places that were executed since the run began, ascending.
+func (w *Watched) Hits() code.Blocks {
+	var list code.Blocks
+	for i := range w.wanted {
+		for rest := w.wanted[i] &^ w.stands[i]; rest != 0; rest &= rest - 1 {
+			list = append(list, uint32(64*i+bits.TrailingZeros64(rest)))
+		}
+	}
+	return list
+}
+
+// set puts breakpoints at the places that are wanted, and takes them from all others.
+func (w *Watched) set(covered code.Bits) {
+	n := len(w.Binary.Places)
+	for i := range w.wanted {
+		want := ^uint64(0)
+		if 64*i+64 > n {
+			want = 1<<(n%64) - 1
+		}
+		if covered != nil {
+			want &^= covered[i]
+		}
+		for rest := want ^ w.stands[i]; rest != 0; rest &= rest - 1 {
+			w.poke(64*i + bits.TrailingZeros64(rest))
+		}
+		w.wanted[i] = want
+	}
+}
+
+// poke puts a breakpoint where none stands, or takes it away.
+func (w *Watched) poke(i int) {
+	at := w.Binary.Offset(w.Binary.Places[i])
+	if w.stands.Has(i) {
+		w.stands.Clear(i)
+		w.bytes[at] = w.Binary.Original[i]
+	} else {
+		w.stands.Set(i)
+		w.bytes[at] = int3
+	}
+}
+
+func (w *Watched) close() {
+	unix.Munmap(w.bytes)
+	unix.Close(w.fd)
+}
+
+// Bounds of what a process keeps of copies that no run uses.
+const (
+	maxIdleCopies = 16
+	maxIdleBytes  = 1 << 30
+)
+
+// copies are what this process has of programs: analyses by file, and copies that no run uses.
+var copies struct {
+	sync.Mutex
+	known map[fileKey]analysis
+	idle  []*Watched
+}
+
+// fileKey names the bytes of a file: they are the same as long as all of it is.
+type fileKey struct {
+	dev, ino     uint64
+	size         int64
+	mtime, ctime unix.Timespec
+}
+
+type analysis struct {
+	binary *code.Binary
+	digest string
+	err    error
+}
+
+// Watch gives the copy of an open file, with breakpoints wherever watch.State does not say that the block is covered: one of
+// those that the world holds already, or one that Unwatch must be given in the end. The error is why nothing of the file
+// can be watched; without a digest the file cannot be read.
+func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest string, err error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, "", err
+	}
+	key := fileKey{st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim}
+	copies.Lock()
+	defer copies.Unlock()
+	a, ok := copies.known[key]
+	var file []byte
+	if !ok {
+		if file, err = contents(fd, st.Size); err != nil {
+			return nil, "", err
+		}
+		a.digest = code.Digest(file)
+		a.binary, a.err = code.Analyse(file)
+		if copies.known == nil {
+			copies.known = map[fileKey]analysis{}
+		}
+		copies.known[key] = a
+	}
+	if a.err != nil {
+		return nil, a.digest, a.err
+	}
+	if off := watch.Off[a.digest]; off != "" {
+		return nil, a.digest, errors.New(off)
+	}
+	if i := slices.IndexFunc(held, func(w *Watched) bool { return w != nil && w.Binary.Digest == a.digest }); i >= 0 {
+		return held[i], a.digest, nil
+	}
+	if i := slices.IndexFunc(copies.idle, func(w *Watched) bool { return w.Binary.Digest == a.digest }); i >= 0 {
+		w = copies.idle[i]
+		copies.idle = slices.Delete(copies.idle, i, i+1)
+	} else {
+		if file == nil {
+			if file, err = contents(fd, st.Size); err != nil {
+				return nil, a.digest, err
+			}
+		}
+		if w, err = newCopy(a.binary, file); err != nil {
+			return nil, a.digest, err
+		}
+	}
+	var covered code.Bits
+	if f := watch.State.Get(a.digest); f != nil && f.Total == len(a.binary.Places) {
+		covered = f.Covered
+	}
+	w.set(covered)
+	return w, a.digest, nil
+}
+
+// Unwatch gives copies back, for the next run.
+func Unwatch(list []*Watched) {
+	copies.Lock()
+	defer copies.Unlock()
+	for _, w := range list {
+		if w != nil {
+			copies.idle = append(copies.idle, w)
+		}
+	}
+	total := 0
+	for i := len(copies.idle) - 1; i >= 0; i-- {
+		if total += len(copies.idle[i].bytes); len(copies.idle)-i > maxIdleCopies || total > maxIdleBytes {
+			for _, w := range copies.idle[:i+1] {
+				w.close()
+			}
+			copies.idle = slices.Delete(copies.idle, 0, i+1)
+			return
+		}
+	}
+}
+
+func contents(fd int, size int64) ([]byte, error) {
+	if size > code.MaxFileBytes {
+		return nil, code.ErrTooLarge
+	}
+	b := make([]byte, size)
+	for n := 0; n < len(b); {
+		m, err := unix.Pread(fd, b[n:], int64(n))
+		if err != nil {
+			return nil, err
+		}
+		if m == 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		n += m
+	}
+	return b, nil
+}
+
+func newCopy(b *code.Binary, file []byte) (*Watched, error) {
+	fd, err := unix.MemfdCreate("bloodhound-code", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	if err := unix.Ftruncate(fd, int64(len(file))); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("ftruncate", err)
+	}
+	bytes, err := unix.Mmap(fd, 0, len(file), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	copy(bytes, file)
+	w := &Watched{Binary: b, fd: fd, bytes: bytes, wanted: code.NewBits(len(b.Places)), stands: code.NewBits(len(b.Places))}
+	if n := len(b.Places); n > 0 {
+		w.first, w.last = b.Places[0], b.Places[n-1]
+	}
+	return w, nil
+}
+
+// codeMap is a part of an address space where code of a copy was mapped.
+type codeMap struct {
+	from, to uint64
+	bias     uint64 // what was added to the file's addresses
+	file     *Watched
+}
+
+// codeMaps are those of one address space. Threads and vfork children share them.
+type codeMaps struct{ list []codeMap }
+
+// maxCodeMaps bounds what is known of an address space. The newest are kept: programs map what they have unmapped anew.
+const maxCodeMaps = 256
+
+func (c *codeMaps) add(m codeMap) {
+	c.list = slices.DeleteFunc(c.list, func(o codeMap) bool { return o.from >= m.from && o.to <= m.to })
+	if len(c.list) == maxCodeMaps {
+		c.list = slices.Delete(c.list, 0, 1)
+	}
+	c.list = append(c.list, m)
+}
+
+// copied are the maps of a forked process.
+func (c *codeMaps) copied() *codeMaps {
+	if c == nil {
+		return nil
+	}
+	return &codeMaps{slices.Clone(c.list)}
+}
+
+// runs notes that a program was executed, which begins at an entry point.
+func (t *thread) runs(w *Watched, entry uint64) {
+	t.code = nil
+	if w != nil && w.last >= w.first {
+		bias := entry - w.Binary.Entry
+		t.code = &codeMaps{[]codeMap{{w.first + bias, w.last + bias + 1, bias, w}}}
+	}
+}
+
+// MapCode notes that a thread's process has mapped a part of a copy.
+func (m *Machine) MapCode(id ThreadID, w *Watched, addr, size, offset uint64) {
+	t := m.get(id)
+	for _, s := range w.Binary.Segments {
+		if offset < s.Offset+s.Size && s.Offset < offset+size {
+			if t.code == nil {
+				t.code = &codeMaps{} // threads that were there before share it from now on
+				for _, o := range m.threads {
+					if o.tgid == t.tgid {
+						o.code = t.code
+					}
+				}
+			}
+			bias := addr - offset - (s.Addr - s.Offset)
+			t.code.add(codeMap{addr, addr + size, bias, w})
+		}
+	}
+}
+
+// hit deals with a trap of a thread that may have come to a breakpoint. It reports whether it had: then the file's
+// instruction is there again, and the thread is about to execute it.
+func (m *Machine) hit(t *thread, code int32) bool {
+	if t.code == nil || code != siKernel {
+		return false
+	}
+	r := t.load()
+	at := r.Rip - 1
+	for i := len(t.code.list) - 1; i >= 0; i-- {
+		c := &t.code.list[i]
+		if at < c.from || at >= c.to {
+			continue
+		}
+		w := c.file
+		n, ok := w.Binary.Find(at - c.bias)
+		if !ok || !w.wanted.Has(n) || !m.shows(t, c, at) {
+			continue
+		}
+		if w.stands.Has(n) {
+			w.poke(n)
+		}
+		var b [1]byte
+		if transfer(unix.SYS_PROCESS_VM_READV, t.tid, at, b[:]) == 1 && b[0] == int3 {
+			m.putBack(t, at, w.Binary.Original[n]) // the process has its own copy of the page: it wrote to it
+		}
+		r.Rip = at
+		t.dirty = true
+		t.at = atStart
+		return true
+	}
+	return false
+}
+
+// shows tells whether a process has a file's code around an address, and not something else that it has mapped there since.
+func (m *Machine) shows(t *thread, c *codeMap, at uint64) bool {
+	const around = 16
+	from, to := max(at-around, c.from), min(at+around, c.to)
+	b := make([]byte, to-from)
+	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, from, b) != len(b) {
+		return false
+	}
+	if b[at-from] != int3 {
+		return false
+	}
+	offset := c.file.Binary.Offset(at-c.bias) - (at - from)
+	for i, v := range b {
+		if v == int3 || from+uint64(i) == at {
+			continue
+		}
+		if is := c.file.bytes[offset+uint64(i)]; is != v && is != int3 {
+			return false
+		}
+	}
+	return true
+}
+
+// putBack writes one byte into a process' memory, whatever its protection.
+func (m *Machine) putBack(t *thread, at uint64, v byte) {
+	place := at &^ 7
+	var word [8]byte
+	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, place, word[:]) != len(word) {
+		return
+	}
+	word[at-place] = v
+	ptrace(unix.PTRACE_POKETEXT, t.tid, uintptr(place), *(*uintptr)(unsafe.Pointer(&word)))
+}
+
+// unbroken puts the file's bytes over breakpoints in what was read of a process' memory.
+func (t *thread) unbroken(addr uint64, p []byte) {
+	if t.code == nil {
+		return
+	}
+	end := addr + uint64(len(p))
+	for i := range t.code.list {
+		c := &t.code.list[i]
+		from, to := max(addr, c.from), min(end, c.to)
+		if from >= to {
+			continue
+		}
+		places := c.file.Binary.Places
+		for n, _ := c.file.Binary.Find(from - c.bias); n < len(places) && places[n] < to-c.bias; n++ {
+			if b := &p[places[n]+c.bias-addr]; *b == int3 && c.file.wanted.Has(n) {
+				*b = c.file.Binary.Original[n]
+			}
+		}
+	}
+}
+
+// steppedOnBreakpoint tells whether what a single step has ended with is a breakpoint, which is gone then.
+func (m *Machine) steppedOnBreakpoint(t *thread) bool {
+	if t.code == nil {
+		return false
+	}
+	var info [128]byte
+	if ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&info))) != syscall.Errno(0) {
+		return false
+	}
+	return m.hit(t, int32(uint32(info[8])|uint32(info[9])<<8|uint32(info[10])<<16|uint32(info[11])<<24))
+}
