@@ -18,27 +18,32 @@ import (
 )
 
 // covered makes a run whose blocks are watched.
-func covered(t *testing.T, spec *world.Spec, watch code.Watch) *engine.Outcome {
+func covered(t *testing.T, spec *world.Spec, watch *code.Watch) (*engine.Outcome, []engine.Event) {
 	t.Helper()
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Code: &watch})
+	var events []engine.Event
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Code: watch, Observe: func(e *engine.Event) { events = append(events, *e) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return out, events
 }
 
 // unmoved requires that watching the blocks of a world's programs has no effect on it, and that two runs hit the same ones
 // and a third, which knows them, none. It returns how many were hit.
 func unmoved(t *testing.T, spec *world.Spec, choice ...string) (hits []code.Hits) {
 	t.Helper()
-	_, plain := run(t, spec, 1)
+	plain, events := covered(t, spec, nil)
 	state := &code.State{}
 	var first []code.Hits
 	for turn := range 3 {
-		out := covered(t, spec, code.Watch{Choice: choice, State: state})
+		out, now := covered(t, spec, &code.Watch{Choice: choice, State: state})
+		for i := range min(len(events), len(now)) {
+			if !reflect.DeepEqual(events[i], now[i]) {
+				t.Fatalf("turn %d: another run with breakpoints: %+v, and %+v without them", turn, now[i], events[i])
+			}
+		}
 		if out.Hash != plain.Hash || out.StrictHash != plain.StrictHash || out.Reason != plain.Reason {
-			t.Fatalf("turn %d: the run is %s (%s, %d events, %d ns), and %s (%s, %d events, %d ns) without breakpoints",
-				turn, out.Hash, out.Reason, out.Events, out.VirtualNs, plain.Hash, plain.Reason, plain.Events, plain.VirtualNs)
+			t.Fatalf("turn %d: the run with breakpoints ended by %s, %s, and by %s, %s without them", turn, out.Reason, out.Detail, plain.Reason, plain.Detail)
 		}
 		switch turn {
 		case 0:

@@ -107,7 +107,7 @@ func (w *World) boot() error {
 	}
 	k.Leaks = leaks.kernel
 	if w.options.Code != nil {
-		w.code.watch, k.Code = w.options.Code, w.watched
+		w.code.watch, k.Code, m.Action = w.options.Code, w.watched, k.Action
 	}
 	k.Net = w.network()
 	d := w.spec.DefaultLink

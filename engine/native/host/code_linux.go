@@ -310,10 +310,35 @@ func (m *Machine) hit(t *thread, code int32) bool {
 		}
 		r.Rip = at
 		t.dirty = true
+		m.blockTrap(t)
 		t.at = atStart
 		return true
 	}
 	return false
+}
+
+// synchronous are the signals by which the processor tells of mistakes, but for SIGTRAP: bit n-1 is signal n.
+const synchronous = 1<<(unix.SIGILL-1) | 1<<(unix.SIGABRT-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) | 1<<(unix.SIGSEGV-1)
+
+// blockTrap undoes what Linux does to a thread that traps while it blocks SIGTRAP (force_sig_info_to_task of
+// kernel/signal.c): the signal is not blocked any more, and its handler is gone. Nothing tells whether it was blocked, but
+// those who block it block all signals.
+func (m *Machine) blockTrap(t *thread) {
+	var mask uint64
+	ptrace(ptraceGetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
+	if mask&synchronous != synchronous {
+		return
+	}
+	mask |= 1 << (unix.SIGTRAP - 1)
+	ptrace(ptraceSetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
+	for id, o := range m.threads {
+		if o == t && m.Action != nil {
+			if action, ok := m.Action(id, int(unix.SIGTRAP)); ok {
+				copy(t.kit.data[4096:], action[:])
+				m.execute(t, unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), kitScratch, 0, 8)
+			}
+		}
+	}
 }
 
 // shows tells whether a process has a file's code around an address, and not something else that it has mapped there since.

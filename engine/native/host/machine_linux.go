@@ -51,6 +51,8 @@ type Machine struct {
 	leaks      Leaks
 	watch      *watchdog
 
+	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler. It may be nil.
+	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
 	// Slow is why stops may cost twice as much as they could, or nil.
 	Slow error
 }

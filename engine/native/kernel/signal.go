@@ -464,6 +464,26 @@ func (k *Kernel) waitMask(t *Thread, addr, size uint64) Result {
 	return 0
 }
 
+// bytes are an action as struct kernel_sigaction.
+func (a Action) bytes() (b [32]byte) {
+	le := binary.LittleEndian
+	le.PutUint64(b[0:], a.Handler)
+	le.PutUint64(b[8:], a.Flags)
+	le.PutUint64(b[16:], a.Restorer)
+	le.PutUint64(b[24:], a.Mask)
+	return b
+}
+
+// Action is what a thread's process does at a signal, as rt_sigaction(2) takes it, if that is a handler.
+func (k *Kernel) Action(id ThreadID, sig int) (action [32]byte, ok bool) {
+	t := k.Threads[id]
+	if t == nil {
+		return action, false
+	}
+	a := k.proc(t).Actions[sig]
+	return a.bytes(), a.Handler != sigDefault && a.Handler != sigIgnore
+}
+
 func sysRtSigaction(k *Kernel, t *Thread) Result {
 	sig, size := int(int32(t.Call.Args[0])), t.Call.Args[3]
 	if size != 8 || sig < 1 || sig > numSignals {
@@ -490,12 +510,7 @@ func sysRtSigaction(k *Kernel, t *Thread) Result {
 		return passed // the real kernel needs to know it too: it builds the handlers' frames
 	}
 	if a := t.Call.Args[2]; a != 0 {
-		var b [32]byte
-		le := binary.LittleEndian
-		le.PutUint64(b[0:], old.Handler)
-		le.PutUint64(b[8:], old.Flags)
-		le.PutUint64(b[16:], old.Restorer)
-		le.PutUint64(b[24:], old.Mask)
+		b := old.bytes()
 		if !k.poke(t, a, b[:]) {
 			return fail(unix.EFAULT)
 		}
