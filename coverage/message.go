@@ -60,38 +60,68 @@ func (h *header) word(s []byte, i int, up bool) int {
 }
 
 // HeadOf is the kind of a message that begins with data.
-func HeadOf(data []byte) Head {
+func HeadOf(data []byte) Head { return new(Protocol).Head(data) }
+
+// Protocol is what the first message of one direction of a connection has shown of its protocol. What does not begin as that
+// protocol's messages do is the middle of one, which was written in pieces.
+type Protocol uint8
+
+const (
+	resp Protocol = iota + 1
+	http1
+	http2
+	typed
+	other
+)
+
+// Head is the kind of the next message.
+func (p *Protocol) Head(data []byte) Head {
 	var h header
-	h.message(data, 0)
+	known := *p
+	if *p = h.message(data, 0); known == 0 || known == other || known == *p {
+		return h.head
+	}
+	if known == http1 && *p == http2 { // an upgrade
+		return h.head
+	}
+	*p = known
+	h = header{}
+	h.byte('~')
 	return h.head
 }
 
 // maxDepth bounds how many lengths in front of a message are looked behind.
 const maxDepth = 2
 
-func (h *header) message(b []byte, depth int) {
-	if len(b) == 0 {
-		return
-	}
-	if depth < maxDepth && len(b) > 8 && binary.BigEndian.Uint64(b) == uint64(len(b)-8) { // looks like a frame of HTTP/2
+// message puts the kind of a message and tells its protocol.
+func (h *header) message(b []byte, depth int) Protocol {
+	switch {
+	case len(b) == 0:
+		return other
+	case depth < maxDepth && len(b) > 8 && binary.BigEndian.Uint64(b) == uint64(len(b)-8): // looks like a frame of HTTP/2
 		h.put("len8 ")
 		h.message(b[8:], depth+1)
-		return
-	}
-	switch {
-	case h.resp(b), h.http(b), h.http2(b), h.typed(b):
-		return
+		return other
+	case h.resp(b):
+		return resp
+	case h.http(b):
+		return http1
+	case h.http2(b):
+		return http2
+	case h.typed(b):
+		return typed
 	}
 	if depth < maxDepth {
 		if skip, what := prefixed(b); skip > 0 {
 			h.put(what)
 			h.message(b[skip:], depth+1)
-			return
+			return other
 		}
 	}
 	if !h.text(b) {
 		h.binary(b)
 	}
+	return other
 }
 
 // number reads the digits of b[i:] up to CR LF; next is behind these, or 0 if there are none.

@@ -62,3 +62,21 @@ func FuzzHead(f *testing.F) {
 	f.Add([]byte("P\x00\x00\x00\x04"))
 	f.Fuzz(func(t *testing.T, b []byte) { HeadOf(b) })
 }
+
+// A reply that is written in pieces begins anywhere in the later ones.
+func TestAProtocolIsKnownByItsFirstMessage(t *testing.T) {
+	for _, c := range [][]string{
+		{"*1\r\n$4\r\nPING\r\n", "*PING", "nk_hits:0\r\nx:1", "~", "$2\r\nab\r\n", "$"},
+		{"HTTP/1.1 200 OK\r\n\r\n", "HTTP 200", "{\"a\":1}", "~"},
+		{"GET / HTTP/1.1\r\n\r\n", "GET /", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "h2 preface", "\x00\x00\x00\x04\x01\x00\x00\x00\x00", "h2 SETTINGS", "abc", "~"},
+		{"hello you", "hello you", "+OK\r\n", "+OK"},
+	} {
+		p := new(Protocol)
+		for i := 0; i < len(c); i += 2 {
+			h := p.Head([]byte(c[i]))
+			if got := h.String(); got != c[i+1] {
+				t.Errorf("%q of %q is %q, want %q", c[i], c[0], got, c[i+1])
+			}
+		}
+	}
+}

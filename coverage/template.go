@@ -157,13 +157,16 @@ func (m *masker) text(s string) {
 			for end < len(s) && wordy(s[end]) {
 				end++
 			}
-			if u := uuid(s[i:]); u > 0 {
+			if u := max(uuid(s[i:]), ipv6(s[i:])); u > 0 {
 				m.number()
 				i += u
 				continue
 			}
 			m.word(s[i:end])
 			i = end
+		case c == ':' && ipv6(s[i:]) > 0:
+			m.number()
+			i += ipv6(s[i:])
 		case c == '"' || c == '\'' && (i == 0 || !wordy(s[i-1])):
 			i = m.quotation(s, i)
 		case c == ' ' || c == '\t':
@@ -302,6 +305,24 @@ func uuid(s string) int {
 		}
 	}
 	return 36
+}
+
+// ipv6 is the length of the IPv6 address with which s begins, or 0.
+func ipv6(s string) int {
+	n, colons, digits := 0, 0, 0
+	for n < len(s) && (s[n] == ':' || digit(s[n]) || s[n] >= 'a' && s[n] <= 'f' || s[n] >= 'A' && s[n] <= 'F') {
+		switch {
+		case s[n] == ':':
+			colons++
+		case digit(s[n]):
+			digits++
+		}
+		n++
+	}
+	if digits == 0 || colons < 7 && !strings.Contains(s[:n], "::") || n < len(s) && wordy(s[n]) {
+		return 0
+	}
+	return n
 }
 
 func digit(c byte) bool  { return c >= '0' && c <= '9' }

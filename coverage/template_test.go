@@ -15,6 +15,7 @@ func TestTemplates(t *testing.T) {
 		{"\x1b[32mready\x1b[0m to  accept", `ready to accept`},
 		{`{not json 5`, `{not json #`},
 		{`key-17 of user_204 is v3`, `key-# of user_# is v#`},
+		{`from addr=[fd77::a]:6379 and ::1, std::vector at 10:20:30`, `from addr=[#]:# and #, std::vector at #`},
 		{`it's 'that'`, `it's "*"`},
 		{``, ``},
 	} {

@@ -28,9 +28,15 @@ type behaviour struct {
 	Texts     []template       // by number of the template
 	Pairs     map[[2]int32]uint32
 	Last      []int32           // by node: the template of its last line, -1 none
+	Before    map[writer]int32  // by process: the same
 	RoleNames []string          // by number of a set of roles, as Seen.Roles has it; "" is the first
 	At        map[int]situation // by strike: how things stood as it was delivered
 	buf       []byte
+}
+
+type writer struct {
+	Node kernel.NodeID
+	PID  int
 }
 
 type template struct {
@@ -51,10 +57,11 @@ const (
 	maxTemplates = 2000
 	maxPairs     = 4000
 	maxSituation = 200
+	maxWriters   = 10_000
 )
 
 func newBehaviour(spec *world.Spec) *behaviour {
-	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[[2]int32]uint32{}, At: map[int]situation{}, RoleNames: []string{""}}
+	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[[2]int32]uint32{}, At: map[int]situation{}, Before: map[writer]int32{}, RoleNames: []string{""}}
 	for range spec.Nodes {
 		b.Last = append(b.Last, -1)
 	}
@@ -134,7 +141,7 @@ func common(names []string) string {
 }
 
 // said takes in a line that a program under test wrote.
-func (b *behaviour) said(node kernel.NodeID, line string) {
+func (b *behaviour) said(node kernel.NodeID, pid int, line string) {
 	group := b.Groups[node]
 	b.buf = append(append(b.buf[:0], group...), 0)
 	b.buf = coverage.Template(b.buf, line)
@@ -148,11 +155,16 @@ func (b *behaviour) said(node kernel.NodeID, line string) {
 		b.Texts = append(b.Texts, template{Group: group, Text: string(b.buf[len(group)+1:])})
 	}
 	b.Texts[id].Count++
-	if last := b.Last[node]; last >= 0 && last != id {
+	who := writer{node, pid}
+	last, wrote := b.Before[who]
+	if wrote && last != id {
 		pair := [2]int32{last, id}
 		if _, ok := b.Pairs[pair]; ok || len(b.Pairs) < maxPairs {
 			b.Pairs[pair]++
 		}
+	}
+	if wrote || len(b.Before) < maxWriters {
+		b.Before[who] = id
 	}
 	b.Last[node] = id
 }
@@ -288,7 +300,7 @@ func (f *features) messages(seen *net.Seen) {
 		if !f.of(k.From) || !f.of(k.To) {
 			continue
 		}
-		size := " <" + strconv.Itoa(1<<k.SizeLog)
+		size := " <" + strconv.Itoa(1<<(2*k.SizeLog))
 		if len(heads[service(&k)]) > maxHeads {
 			f.add(coverage.Message, link(&k)+" varied"+size)
 		} else {

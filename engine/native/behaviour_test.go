@@ -111,9 +111,9 @@ func TestBehaviour(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"message client -> r :9 *GET <32",
-		"message r -> client :9 answer +OK <8",
-		"message r -> r :9 BEAT <8",
+		"message client -> r :9 *GET <64",
+		"message r -> client :9 answer +OK <16",
+		"message r -> r :9 BEAT <16",
 		"connection client to r :9 connected",
 		"connection r from client :9 accepted",
 		"connection client to r :10 refused x4",

@@ -45,9 +45,6 @@ func (w *World) log(l engine.LogLine, tag int64) {
 			}
 		}
 	}
-	if node := w.nodeID(l.Node); w.behaviour != nil && isOutput(&l) && !w.kernel.Nodes[node].Driver {
-		w.behaviour.said(node, l.Text)
-	}
 	w.roleLine(&l)
 	w.jobLine(&l)
 	if !w.kernel.Nodes[w.nodeID(l.Node)].Driver && sanitizerLine.MatchString(l.Text) {

@@ -212,7 +212,11 @@ func (w *World) notice() error {
 		n := &notices[i]
 		switch n.Kind {
 		case kernel.Logged:
-			w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
+			l := engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
+			if w.behaviour != nil && isOutput(&l) && !k.Nodes[n.Node].Driver {
+				w.behaviour.said(n.Node, n.PID, l.Text)
+			}
+			w.log(l, n.Tag)
 		case kernel.Overflowed:
 			warning := fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, k.Nodes[n.Node].Name, maxCheckOutput)
 			if !slices.Contains(w.outcome.Warnings, warning) {

@@ -106,7 +106,7 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	asked := reason == engine.ReachedUntil && job.Until > 0 && out.Events >= job.Until
 	if !asked && !interrupted {
 		out.Verdicts = check.Judge(spec, out)
-		if job.Behaviour {
+		if o.Behaviour {
 			out.Near = check.Near(spec, out)
 		}
 	}

@@ -174,7 +174,7 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 	case FileZero, FileRandom:
 		return Result(len(data))
 	case FileLog:
-		k.writeLog(f, data)
+		k.writeLog(t, f, data)
 		return Result(len(data))
 	case FileReport:
 		k.Notices = append(k.Notices, Notice{Kind: Reported, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, Text: bytes.Clone(data)})
@@ -200,7 +200,7 @@ func (k *Kernel) seekable(f *File) bool {
 const maxLogLine = 64 << 10 // a longer line is cut into several
 
 // writeLog splits what a program prints into lines.
-func (k *Kernel) writeLog(f *File, data []byte) {
+func (k *Kernel) writeLog(t *Thread, f *File, data []byte) {
 	if f.Bound > 0 {
 		if f.Taken > f.Bound {
 			return
@@ -216,19 +216,19 @@ func (k *Kernel) writeLog(f *File, data []byte) {
 		if i < 0 {
 			f.Line = append(f.Line, data...)
 			if len(f.Line) >= maxLogLine {
-				k.logLine(f, f.Line)
+				k.logLine(f, k.proc(t).PID, f.Line)
 				f.Line = nil
 			}
 			return
 		}
-		k.logLine(f, append(f.Line, data[:i]...))
+		k.logLine(f, k.proc(t).PID, append(f.Line, data[:i]...))
 		f.Line = nil
 		data = data[i+1:]
 	}
 }
 
-func (k *Kernel) logLine(f *File, line []byte) {
-	k.Notices = append(k.Notices, Notice{Kind: Logged, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, Stream: f.Stream, Text: bytes.Clone(line)})
+func (k *Kernel) logLine(f *File, pid int, line []byte) {
+	k.Notices = append(k.Notices, Notice{Kind: Logged, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, PID: pid, Tag: f.Tag, Stream: f.Stream, Text: bytes.Clone(line)})
 }
 
 func sysIoctl(k *Kernel, t *Thread) Result {

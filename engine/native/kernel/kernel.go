@@ -241,7 +241,11 @@ func (k *Kernel) failed(t *Thread, r Result) {
 	if k.Nodes[t.Node].Driver || r < -maxErrno {
 		return
 	}
-	f := FailedCall{k.proc(t).Path, uint16(t.Call.Nr), uint16(-r)}
+	program := k.proc(t).Path // what a link such as redis-server leads to says less than its name
+	if argv := k.proc(t).Argv; len(argv) > 0 && argv[0] != "" {
+		program = argv[0]
+	}
+	f := FailedCall{program, uint16(t.Call.Nr), uint16(-r)}
 	if _, ok := k.Failed[f]; ok || len(k.Failed) < maxFailed {
 		k.Failed[f]++
 	}

@@ -58,7 +58,7 @@ func (k *Kernel) endLine(f *File) {
 	}
 	switch f.Kind {
 	case FileLog:
-		k.logLine(f, f.Line)
+		k.logLine(f, 0, f.Line)
 	case FileSDK:
 		k.sdkLine(f, f.Line, cut)
 	}

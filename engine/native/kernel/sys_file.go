@@ -436,7 +436,7 @@ func (k *Kernel) push(t *Thread, f *File, data []byte) Result {
 	case FileNull:
 		return Result(len(data))
 	case FileLog:
-		k.writeLog(f, data)
+		k.writeLog(t, f, data)
 		return Result(len(data))
 	}
 	return fail(unix.EINVAL)

@@ -18,7 +18,7 @@ type MessageKind struct {
 	Port             uint16 // of the service; 0 where neither end has a port of one
 	Answer           bool   // it comes from the service
 	Datagram         bool
-	SizeLog          uint8 // number of bits of its length in bytes
+	SizeLog          uint8 // its length in bytes is less than 4 to the power of it
 	Head             coverage.Head
 }
 
@@ -102,7 +102,7 @@ func (sk *sock) service() uint16 {
 // sent keeps what a program has written to a connection, but not the rest of what had no room.
 func (s *State) sent(sk *sock, data []byte) {
 	if t := sk.TCP; t.Peer != sk.Node && !t.Rest {
-		s.Seen.message(MessageKind{From: sk.Node, To: t.Peer, Port: sk.service(), Answer: t.Server}, data)
+		s.Seen.message(MessageKind{From: sk.Node, To: t.Peer, Port: sk.service(), Answer: t.Server}, &t.Protocol, data)
 	}
 }
 
@@ -115,15 +115,15 @@ func (s *State) sentDatagram(from, to NodeID, src, dst uint16, data []byte) {
 	case src < s.Nodes[from].Tuning.FirstPort:
 		k.Port, k.Answer = src, true
 	}
-	s.Seen.message(k, data)
+	s.Seen.message(k, new(coverage.Protocol), data)
 }
 
-func (v *Seen) message(k MessageKind, data []byte) {
+func (v *Seen) message(k MessageKind, protocol *coverage.Protocol, data []byte) {
 	k.FromRole, k.ToRole = v.Roles[k.From], v.Roles[k.To]
-	for n := len(data); n > 0; n >>= 1 {
+	k.Head = protocol.Head(data)
+	for n := len(data); n > 0; n >>= 2 {
 		k.SizeLog++
 	}
-	k.Head = coverage.HeadOf(data)
 	if _, ok := v.Messages[k]; !ok && len(v.Messages) >= maxKinds {
 		v.Lost++
 		return

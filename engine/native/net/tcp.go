@@ -1,6 +1,7 @@
 package net
 
 import (
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"slices"
 	"sort"
 )
@@ -88,7 +89,9 @@ type tcb struct {
 	Broken FaultRef
 	// TookData tells that the call under way has got bytes that came before whatever has ended the connection.
 	TookData bool
-	Rest     bool // for Seen: what the program writes next is the rest of a message
+	// For Seen: what the program writes next is the rest of a message, and what its messages look like.
+	Rest     bool
+	Protocol coverage.Protocol
 }
 
 // Stages of a TCP socket in connect(2): Linux keeps them apart from the state of the protocol.
