@@ -31,6 +31,7 @@ type Campaign struct {
 	Runs      uint64 // how many; 0 is no bound
 	Timeout   time.Duration
 	Workers   int
+	FirstCPU  int  // the place among the machine's CPUs of the first worker's; the others follow
 	KeepGoing bool // go on after a violation
 	CalmFirst bool // begin with a run without faults, if there are any
 	Command   Command
@@ -82,7 +83,7 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	for k := range t.Workers {
 		cpu := -1
 		if len(cpus) > 0 {
-			cpu = cpus[k%len(cpus)]
+			cpu = cpus[(c.FirstCPU+k)%len(cpus)]
 		}
 		workers.Add(1)
 		go func() {

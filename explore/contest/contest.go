@@ -1,0 +1,185 @@
+// Package contest tells which strategies find known bugs sooner than random tapes do, from trials that were made with settings
+// frozen before.
+package contest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/rank"
+)
+
+// Settings are what all trials of a comparison share. They are written down before the first of them.
+type Settings struct {
+	Bloodhound string   `json:"bloodhound"`
+	Machine    string   `json:"machine,omitempty"`
+	Strategies []string `json:"strategies"`
+	Bugs       []Bug    `json:"bugs"`
+	Trials     uint64   `json:"trials"`
+	FirstSeed  uint64   `json:"first_seed"` // trial k has the campaign seed FirstSeed+k
+	Runs       uint64   `json:"runs"`       // the most of a trial
+	TimeoutNs  int64    `json:"timeout_ns,omitempty"`
+}
+
+// Bug is a project with a known violation.
+type Bug struct {
+	Name string `json:"name"` // the folder or file, as it was given
+	// Spec is a digest of the Spec and of the settings of its search, without folders that a checkout chooses.
+	Spec string `json:"spec"`
+}
+
+// Trial is what became of one campaign.
+type Trial struct {
+	Bug      string `json:"bug"`
+	Strategy string `json:"strategy"`
+	Seed     uint64 `json:"seed"`
+	// Found tells that a violation was found and replayed: at the end of run number Runs. Else the trial ended after Runs runs.
+	Found    bool   `json:"found"`
+	Runs     uint64 `json:"runs"`
+	WallNs   int64  `json:"wall_ns"`
+	Property string `json:"property,omitempty"`
+	// Failed is why the trial says nothing: the engine or the machine failed, or a run was not reproducible.
+	Failed string `json:"failed,omitempty"`
+}
+
+// Row is what a strategy did with a bug.
+type Row struct {
+	Bug      string `json:"bug"`
+	Strategy string `json:"strategy"`
+	Trials   int    `json:"trials"`
+	Found    int    `json:"found"`
+	Failed   int    `json:"failed,omitempty"` // trials that say nothing and are not counted
+	// Runs and Seconds until the first violation. A value is absent where it lies beyond the end of trials.
+	Runs    Quartiles `json:"runs"`
+	Seconds Quartiles `json:"seconds"`
+	// Against random, of runs. Absent for random itself.
+	Against *Against `json:"against_random,omitempty"`
+}
+
+// Quartiles of a sample. Absent ones lie beyond the end of trials.
+type Quartiles struct {
+	First  *float64 `json:"first"`
+	Median *float64 `json:"median"`
+	Third  *float64 `json:"third"`
+}
+
+// Against compares a strategy with random tapes.
+type Against struct {
+	A12 float64 `json:"a12"` // the probability that a trial of the strategy needs fewer runs
+	P   float64 `json:"p"`   // of the two-sided rank-sum test
+	// Says is beats, loses or "does not beat".
+	Says string `json:"says"`
+}
+
+// Significant is the p-value below which a difference is believed.
+const Significant = 0.05
+
+// What is said of a comparison.
+const (
+	Beats = "beats random"
+	Even  = "does not beat random"
+	Loses = "loses to random"
+)
+
+// Rows are the results by bug and strategy, in the order of the settings.
+func Rows(s *Settings, trials []Trial) []Row {
+	var rows []Row
+	for _, bug := range s.Bugs {
+		base, _, _ := sample(trials, bug.Name, search.Random)
+		for _, strategy := range s.Strategies {
+			runs, seconds, failed := sample(trials, bug.Name, strategy)
+			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(runs), Failed: failed, Runs: quartiles(runs), Seconds: quartiles(seconds)}
+			for _, v := range runs {
+				if !math.IsInf(v, 1) {
+					r.Found++
+				}
+			}
+			if strategy != search.Random && len(runs) > 0 && len(base) > 0 {
+				r.Against = against(runs, base)
+			}
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// sample has the runs and the seconds until the first violation; a trial without one is worse than all others.
+func sample(trials []Trial, bug, strategy string) (runs, seconds []float64, failed int) {
+	for _, t := range trials {
+		switch {
+		case t.Bug != bug || t.Strategy != strategy:
+		case t.Failed != "":
+			failed++
+		case t.Found:
+			runs, seconds = append(runs, float64(t.Runs)), append(seconds, float64(t.WallNs)/1e9)
+		default:
+			runs, seconds = append(runs, math.Inf(1)), append(seconds, math.Inf(1))
+		}
+	}
+	return runs, seconds, failed
+}
+
+func quartiles(values []float64) Quartiles {
+	of := func(q float64) *float64 {
+		if len(values) == 0 {
+			return nil
+		}
+		v := rank.Quantile(values, q)
+		if math.IsInf(v, 1) {
+			return nil
+		}
+		return &v
+	}
+	return Quartiles{of(0.25), of(0.5), of(0.75)}
+}
+
+func against(runs, base []float64) *Against {
+	a := &Against{A12: rank.A12(runs, base), P: rank.MannWhitney(runs, base), Says: Even}
+	switch {
+	case a.P >= Significant:
+	case a.A12 > 0.5:
+		a.Says = Beats
+	case a.A12 < 0.5:
+		a.Says = Loses
+	}
+	return a
+}
+
+// Judged are the comparisons with random, those that were lost first and those that were won last.
+func Judged(rows []Row) []Row {
+	order := []string{Loses, Even, Beats}
+	var list []Row
+	for _, r := range rows {
+		if r.Against != nil {
+			list = append(list, r)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Against.Says), slices.Index(order, b.Against.Says)), cmp.Compare(a.Against.A12, b.Against.A12))
+	})
+	return list
+}
+
+// Missing are the trials that have not been made, in the order in which they are made: each bug and strategy has one before
+// any has another, so that a comparison that is cut short is a smaller one.
+func Missing(s *Settings, done []Trial) []Trial {
+	key := func(t *Trial) string { return fmt.Sprint(t.Seed, " ", t.Strategy, " ", t.Bug) }
+	made := map[string]bool{}
+	for i := range done {
+		made[key(&done[i])] = true
+	}
+	var list []Trial
+	for k := range s.Trials {
+		for _, bug := range s.Bugs {
+			for _, strategy := range s.Strategies {
+				if t := (Trial{Bug: bug.Name, Strategy: strategy, Seed: s.FirstSeed + k}); !made[key(&t)] {
+					list = append(list, t)
+				}
+			}
+		}
+	}
+	return list
+}

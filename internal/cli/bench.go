@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/explore/contest"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/report"
+)
+
+// Defaults of bench strategies.
+const (
+	defaultTrials    = 20
+	defaultTrialRuns = 500
+	defaultJournal   = "bloodhound-bench.jsonl"
+)
+
+func (a *app) benchVerb() *cobra.Command {
+	bench := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure Bloodhound itself: bench strategies",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("bench has no %q; there is bench strategies", args[0])
+			}
+			return c.Help()
+		},
+	}
+	b := &strategyBench{app: a, trials: defaultTrials, runs: defaultTrialRuns, journal: defaultJournal, first: defaultSeed, workers: 1}
+	c := &cobra.Command{
+		Use:   "strategies BUG...",
+		Short: "Compare strategies: how soon each finds known bugs, each the folder or file of a project",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("name projects with a known violation: bloodhound bench strategies BUG...")
+			}
+			return noneEmpty(args)
+		},
+		RunE: b.run,
+	}
+	b.flags.document(c)
+	c.Flags().Var(numberFlag{&b.trials, 1, 10_000, "give the number of trials, from 1 to 10000"}, "trials", "how many campaigns each strategy makes with each bug")
+	c.Flags().Var(numberFlag{&b.runs, 1, math.MaxUint32, "give the number of runs, 1 or more"}, "runs", "how many runs a trial makes at most")
+	c.Flags().Var(timeFlag{&b.timeout}, "timeout", "end each trial after this `time`")
+	c.Flags().Var(numberFlag{&b.first, 0, math.MaxUint64, "a seed is a whole number"}, "seed", "campaign `seed` of the first trial; the next trial has the next one")
+	c.Flags().StringVar(&b.strategies, "strategies", "", "the `names` of the strategies, separated by commas; random is always among them (default: all)")
+	c.Flags().Var(fileFlag{&b.journal}, "journal", "write each trial to this `file` as it ends")
+	addSwitch(c, &b.resume, "resume", "go on with the journal")
+	c.Flags().Var(numberFlag{&b.workers, 1, maxWorkers, "give the number of trials to make at once, 1 or more"}, "workers", "how many trials to make at once; each has one worker. Times are comparable only with one")
+	bench.AddCommand(c)
+	return bench
+}
+
+// strategyBench is one use of bench strategies.
+type strategyBench struct {
+	*app
+	flags      flags
+	trials     uint64
+	runs       uint64
+	timeout    time.Duration
+	first      uint64
+	strategies string
+	journal    string
+	resume     bool
+	workers    uint64
+}
+
+// benchDocument is the JSON document of bench strategies.
+type benchDocument struct {
+	Bloodhound string           `json:"bloodhound"`
+	Verb       string           `json:"verb"`
+	ExitCode   int              `json:"exit_code"`
+	Settings   contest.Settings `json:"settings"`
+	Rows       []contest.Row    `json:"rows"`
+	Trials     []contest.Trial  `json:"trials"`
+	Missing    int              `json:"missing"` // trials that were not made
+}
+
+// bug is a project with a known violation, ready for trials.
+type bug struct {
+	name    string
+	project *project
+	session *session
+}
+
+func (b *strategyBench) run(c *cobra.Command, args []string) error {
+	s := contest.Settings{Bloodhound: Version(), Machine: system(), Trials: b.trials, FirstSeed: b.first, Runs: b.runs, TimeoutNs: b.timeout.Nanoseconds()}
+	var err error
+	if s.Strategies, err = named(b.strategies); err != nil {
+		return err
+	}
+	bugs := map[string]*bug{}
+	for _, name := range args {
+		if bugs[name] != nil {
+			return fmt.Errorf("%s is named twice", name)
+		}
+		one, err := b.open(c.Context(), name)
+		if err != nil {
+			return err
+		}
+		defer one.session.close()
+		bugs[name] = one
+		s.Bugs = append(s.Bugs, contest.Bug{Name: name, Spec: digest(one.project)})
+	}
+	begin := contest.Create
+	if b.resume {
+		begin = contest.Resume
+	}
+	j, err := begin(b.journal, &s)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	if !b.flags.json {
+		fmt.Fprint(b.out, report.ComparisonSettings(&s))
+	}
+	show := newProgress(b.err, false, b.flags.json)
+	err = b.all(c.Context(), &s, bugs, j, show)
+	show.end()
+	doc := benchDocument{Bloodhound: Version(), Verb: c.Name(), Settings: s, Rows: contest.Rows(&s, j.Done), Trials: j.Done,
+		Missing: len(contest.Missing(&s, j.Done))}
+	switch {
+	case err != nil:
+		doc.ExitCode = check.ExitEngine
+	case doc.Missing > 0 || slices.ContainsFunc(j.Done, func(t contest.Trial) bool { return t.Failed != "" }):
+		doc.ExitCode = check.ExitUnknown
+	}
+	b.code = doc.ExitCode
+	if err != nil {
+		err = failed(err)
+	}
+	if b.flags.json {
+		return errors.Join(b.printJSON(doc), err)
+	}
+	fmt.Fprint(b.out, report.Comparison(&s, doc.Rows))
+	if doc.Missing > 0 {
+		fmt.Fprintf(b.out, "\n%d trials were not made: go on with --resume\n", doc.Missing)
+	}
+	return err
+}
+
+// named reads a list of strategies. Random tapes come first: all others are compared with them.
+func named(text string) ([]string, error) {
+	if text == "" {
+		return search.Names, nil
+	}
+	list := []string{search.Random}
+	for _, name := range strings.Split(text, ",") {
+		if name = strings.TrimSpace(name); !slices.Contains(search.Names, name) {
+			return nil, fmt.Errorf("--strategies: there is no strategy %q; there are %s", name, strings.Join(search.Names, ", "))
+		}
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
+
+// open makes a project ready.
+func (b *strategyBench) open(ctx context.Context, name string) (*bug, error) {
+	p, err := b.load(ctx, &b.flags, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.build(ctx, b.app); err != nil {
+		return nil, err
+	}
+	s, err := p.open(b.journal)
+	if err != nil {
+		return nil, err
+	}
+	return &bug{name, p, s}, nil
+}
+
+// digest names what a project's trials depend on besides its programs, wherever its folder lies.
+func digest(p *project) string {
+	text, err := json.Marshal([]any{p.spec, p.search.MaxDepth, p.search.MaxStates, p.search.PrioritizeCoverage, p.search.PrioritizeNearViolation})
+	if err != nil {
+		panic("a Spec that is no JSON: " + err.Error())
+	}
+	sum := sha256.Sum256([]byte(strings.ReplaceAll(string(text), p.spec.Dir, "")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// all makes the trials that the journal lacks.
+func (b *strategyBench) all(ctx context.Context, s *contest.Settings, bugs map[string]*bug, j *contest.Journal, show *progress) error {
+	left := contest.Missing(s, j.Done)
+	total := len(left) + len(j.Done)
+	next := make(chan contest.Trial)
+	var mu sync.Mutex
+	var first error
+	var workers sync.WaitGroup
+	for cpu := range int(b.workers) {
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			for t := range next {
+				done, complete, err := b.trial(ctx, s, bugs[t.Bug], t, cpu)
+				mu.Lock()
+				if err == nil && complete {
+					err = j.Add(done)
+				}
+				if first == nil {
+					first = err
+				}
+				if err == nil && complete {
+					show.note(fmt.Sprintf("%d of %d: %s", len(j.Done), total, report.TrialLine(&done)))
+				}
+				mu.Unlock()
+			}
+		}()
+	}
+	for _, t := range left {
+		mu.Lock()
+		over := first != nil
+		mu.Unlock()
+		if over || ctx.Err() != nil {
+			break
+		}
+		next <- t
+	}
+	close(next)
+	workers.Wait()
+	return first
+}
+
+// trial makes one campaign. It is incomplete if ctx ended it.
+func (b *strategyBench) trial(ctx context.Context, s *contest.Settings, of *bug, t contest.Trial, cpu int) (done contest.Trial, complete bool, err error) {
+	x := &of.project.search
+	strategy, err := search.New(t.Strategy, of.project.spec, t.Seed, settingsOf(x))
+	if err != nil {
+		return t, false, err
+	}
+	c := &explore.Campaign{Setup: of.session.setup, Command: of.session.command, Seed: t.Seed, Strategy: strategy, Runs: s.Runs,
+		Timeout: time.Duration(s.TimeoutNs), Workers: 1, FirstCPU: cpu}
+	totals := c.Run(ctx)
+	t.Runs, t.WallNs = totals.Runs, totals.WallNs
+	switch {
+	case len(totals.Failures) > 0:
+		t.Found, t.Property = true, totals.Failures[0].Verdict.Property
+	case totals.Stopped == explore.Interrupted:
+		return t, false, nil
+	case totals.LostRuns > 0:
+		t.Failed = fmt.Sprintf("run %d was lost: %s", totals.Lost[0].Run, totals.Lost[0].Reason)
+	case totals.Unrepeatable > 0:
+		t.Failed = fmt.Sprintf("run %d is not reproducible: %s", totals.FirstUnrepeatable.Run, totals.FirstUnrepeatable.Reason)
+	}
+	return t, true, nil
+}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/explore/contest"
+)
+
+// ComparisonSettings are what the trials of a comparison share.
+func ComparisonSettings(s *contest.Settings) string {
+	limit := ""
+	if s.TimeoutNs > 0 {
+		limit = fmt.Sprintf(" or %s", time.Duration(s.TimeoutNs))
+	}
+	return fmt.Sprintf("%d trials of each strategy and bug, campaign seeds %d to %d, one worker each, at most %d runs%s\nstrategies: %s\nbloodhound %s on %s\n\n",
+		s.Trials, s.FirstSeed, s.FirstSeed+s.Trials-1, s.Runs, limit, strings.Join(s.Strategies, ", "), s.Bloodhound, s.Machine)
+}
+
+// TrialLine tells what became of a trial.
+func TrialLine(t *contest.Trial) string {
+	what := fmt.Sprintf("%s, %s, seed %d: ", t.Bug, t.Strategy, t.Seed)
+	wall := time.Duration(t.WallNs).Round(10 * time.Millisecond)
+	switch {
+	case t.Failed != "":
+		return what + "it says nothing: " + t.Failed
+	case t.Found:
+		return what + fmt.Sprintf("%s violated after %d runs, %s", t.Property, t.Runs, wall)
+	}
+	return what + fmt.Sprintf("nothing in %d runs, %s", t.Runs, wall)
+}
+
+// Comparison tells which strategies find bugs sooner than random tapes do, those that lose first.
+func Comparison(s *contest.Settings, rows []contest.Row) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "bug\tstrategy\tfound\truns: quarter\tmedian\tthree quarters\tseconds: quarter\tmedian\tthree quarters\n")
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%s\t%s\n", r.Bug, r.Strategy, r.Found, r.Trials,
+			quartiles(r.Runs, fmt.Sprintf("> %d", s.Runs), "%.4g"), quartiles(r.Seconds, "-", "%.3g"))
+	}
+	w.Flush()
+	for _, r := range rows {
+		if r.Failed > 0 {
+			fmt.Fprintf(&b, "%d trials of %s with %s say nothing, and are not counted\n", r.Failed, r.Strategy, r.Bug)
+		}
+	}
+	judged := contest.Judged(rows)
+	if len(judged) == 0 {
+		return b.String()
+	}
+	b.WriteString("\nruns until the first violation, against random; A12 is the probability that a trial needs fewer,\np the chance of such a difference if there is none (two-sided rank-sum test)\n\n")
+	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	beats := map[string]bool{}
+	for _, r := range judged {
+		fmt.Fprintf(w, "%s\t%s\tA12 %.2f\tp %.2g\t%s\n", r.Strategy, r.Against.Says, r.Against.A12, r.Against.P, r.Bug)
+		beats[r.Strategy] = beats[r.Strategy] || r.Against.Says == contest.Beats
+	}
+	w.Flush()
+	b.WriteString("\n")
+	for _, name := range s.Strategies {
+		if won, compared := beats[name]; compared && !won {
+			fmt.Fprintf(&b, "%s does not beat random with any of these bugs\n", name)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// quartiles writes three values; beyond stands for those that no trial shows.
+func quartiles(q contest.Quartiles, beyond, format string) string {
+	var list []string
+	for _, v := range []*float64{q.First, q.Median, q.Third} {
+		if v == nil {
+			list = append(list, beyond)
+		} else {
+			list = append(list, fmt.Sprintf(format, *v))
+		}
+	}
+	return strings.Join(list, "\t")
+}
