@@ -1,6 +1,7 @@
 package coverage
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strings"
 )
@@ -98,9 +99,9 @@ func (h *header) message(b []byte, depth int) Protocol {
 	switch {
 	case len(b) == 0:
 		return other
-	case depth < maxDepth && len(b) > 8 && binary.BigEndian.Uint64(b) == uint64(len(b)-8): // looks like a frame of HTTP/2
+	case depth < maxDepth && len(b) > 8 && binary.BigEndian.Uint64(b)-1 < uint64(len(b)-8): // looks like a frame of HTTP/2
 		h.put("len8 ")
-		h.message(b[8:], depth+1)
+		h.message(b[8:8+binary.BigEndian.Uint64(b)], depth+1)
 		return other
 	case h.resp(b):
 		return resp
@@ -365,7 +366,7 @@ func sizes(v uint64, rest int) bool {
 }
 
 // kinds are the members of a JSON message that say what kind it is.
-var kinds = []string{`"type":`, `"op":`, `"cmd":`, `"method":`, `"kind":`, `"action":`, `"msg":`}
+var kinds = []string{`"type":`, `"op":`, `"cmd":`, `"method":`, `"kind":`, `"action":`, `"msg":`, `"t":`, `"k":`}
 
 // searched is how much of a message is searched for a word.
 const searched = 128
@@ -381,19 +382,18 @@ func (h *header) text(b []byte) bool {
 	if b[0] == '{' || b[0] == '[' {
 		h.byte(b[0])
 		for _, k := range kinds {
-			if i := strings.Index(string(some), k); i >= 0 {
-				for i += len(k); i < len(some) && (some[i] == ' ' || some[i] == '"'); i++ {
-				}
-				h.word(some, i, false)
+			i := bytes.Index(some, []byte(k))
+			if i < 0 {
+				continue
+			}
+			for i += len(k); i < len(some) && some[i] == ' '; i++ {
+			}
+			if i+1 < len(some) && some[i] == '"' && letter(some[i+1]) {
+				h.word(some, i+1, false)
 				return true
 			}
 		}
-		for i := 1; i < len(some); i++ {
-			if some[i] == '"' && i+1 < len(some) && letter(some[i+1]) && (some[i-1] == '{' || some[i-1] == ',') {
-				i = h.word(some, i+1, false)
-				h.byte(',')
-			}
-		}
+		h.names(some)
 		return true
 	}
 	if !letter(b[0]) {
@@ -406,6 +406,29 @@ func (h *header) text(b []byte) bool {
 		h.word(some, i+1, false)
 	}
 	return true
+}
+
+// names puts the names of a JSON object, but not those of objects in it.
+func (h *header) names(b []byte) {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			if depth == 1 && (b[i-1] == '{' || b[i-1] == ',') && i+1 < len(b) && letter(b[i+1]) {
+				h.word(b, i+1, false)
+				h.byte(',')
+			}
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
 }
 
 // minNameBytes is the length from which letters in a binary message are taken for a name: of a method, such as

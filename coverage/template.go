@@ -38,6 +38,7 @@ func (m *masker) full() bool { return len(m.out)-m.start >= MaxTemplateBytes }
 
 // trim cuts what is too long, and what ends it without saying anything.
 func (m *masker) trim() {
+	m.gap()
 	if m.full() {
 		m.out = m.out[:m.start+MaxTemplateBytes]
 	}

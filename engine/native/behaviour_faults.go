@@ -5,6 +5,7 @@ package native
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/fault"
@@ -52,8 +53,10 @@ func (f *features) faults(l *fault.Ledger) {
 			}
 			f.add(coverage.Fault, f.struckBy(a)+how+f.struckBy(b)+same)
 			for _, c := range seen[j+1:] {
-				if then := meet(b, c); then != "" {
-					f.add(coverage.Fault, string(a.Kind)+how+string(b.Kind)+then+string(c.Kind))
+				if meet(b, c) != "" {
+					three := []string{string(a.Kind), string(b.Kind), string(c.Kind)}
+					slices.Sort(three)
+					f.add(coverage.Fault, strings.Join(three, " + "))
 				}
 			}
 		}

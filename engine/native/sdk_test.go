@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/native"
 	"github.com/bloodhound-dst/bloodhound/sdk"
@@ -186,5 +187,35 @@ func TestSDKLinesWithoutEnd(t *testing.T) {
 				t.Errorf("then %s: the log has %q", end, got)
 			}
 		}
+	}
+}
+
+// What assertions a program has reached, and how, is something that a run has reached.
+func TestAssertionsAreReached(t *testing.T) {
+	program := sdkPrograms(t)["python"]
+	if program == nil {
+		t.Skip("no python3")
+	}
+	spec := aloneSpec(program...)
+	spec.MaxTimeNs = 20e9
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Behaviour: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range out.Reached {
+		if f.Domain == coverage.Assertion {
+			got = append(got, f.Text)
+		}
+	}
+	slices.Sort(got)
+	want := []string{`Always "breaks" true`, `Always "holds" true`, `Always "positive" true`, `AlwaysOrUnreachable "optional" true`,
+		`Reachable "here" true`, `Sometimes "lucky" true`, `Sometimes "unlucky" false`}
+	if !slices.Equal(got, want) {
+		t.Errorf("reached %q, want %q", got, want)
+	}
+	near := check.Near(spec, out)
+	if len(near) != 1 || near[0].Name != "guidance: positive" || near[0].Distance <= 0.5 || near[0].Distance >= 0.6 {
+		t.Errorf("near %v", near)
 	}
 }
