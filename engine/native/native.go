@@ -39,6 +39,10 @@ const minProcs = 4
 // bootNs is CLOCK_MONOTONIC of every node at world time 0: a machine that has been up for a while.
 const bootNs = 1000 * int64(time.Second)
 
+// ReferenceVariable is the environment variable that, if not empty, asks for a ptrace stop at every call that the engine
+// answers: the plain and slow way, with which tests compare the other (host/notify_linux.go).
+const ReferenceVariable = "BLOODHOUND_REFERENCE"
+
 // Boot makes a world; nothing in it has run yet.
 func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
 	// The loop's thread waits in the kernel without telling Go's scheduler. Others must be able to run meanwhile: the
@@ -89,7 +93,7 @@ func (w *World) boot() error {
 	if spin == 0 {
 		spin = defaultSpinCPUMs
 	}
-	m, err := host.NewMachine(leaks.host, spin)
+	m, err := host.NewMachine(leaks.host, spin, os.Getenv(ReferenceVariable) != "")
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/engine/native"
 )
 
 // server is a world of unmodified servers and a client that drives them.
@@ -138,6 +143,124 @@ func TestServersRepeatUnderLoad(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReference runs each world with notified calls and with a ptrace stop for every call, and compares the traces event by
+// event. An ordinary test run takes two worlds and one tape.
+func TestReference(t *testing.T) {
+	for _, s := range servers {
+		if !soak && s.name != "quickstart" && s.name != "python" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			s.require(t)
+			seeds := 1
+			if soak {
+				seeds = soakSeeds
+			}
+			for seed := 1; seed <= seeds; seed++ {
+				s.compareWithReference(t, seed)
+			}
+		})
+	}
+}
+
+func (s server) compareWithReference(t *testing.T, seed int) {
+	t.Helper()
+	var hashes, traces [2]string
+	for i, reference := range []string{"", "1"} {
+		t.Setenv(native.ReferenceVariable, reference)
+		file := filepath.Join(t.TempDir(), "trace")
+		var run runDocument
+		if code := s.call(t, &run, "run", "--json", "--seed", fmt.Sprint(seed), "--trace", file); code != 0 && code != 1 {
+			t.Fatalf("seed %d: run ended with exit code %d: %s", seed, code, run.Judgement)
+		}
+		if run.Run.Operations.OK < s.minOK {
+			t.Errorf("seed %d: %+v, want at least %d ok: the world did not do its work", seed, run.Run.Operations, s.minOK)
+		}
+		trace, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes[i], traces[i] = run.Run.Hash, string(trace)
+	}
+	if hashes[0] == hashes[1] && traces[0] == traces[1] {
+		return
+	}
+	reference := strings.Split(strings.TrimSuffix(traces[1], "\n"), "\n")
+	for i, line := range strings.Split(strings.TrimSuffix(traces[0], "\n"), "\n") {
+		if i >= len(reference) || line != reference[i] {
+			t.Fatalf("seed %d: hashes %v; event %d is\n%s\nand under the reference\n%s", seed, hashes, i+1, line, strings.Join(reference[min(i, len(reference)):min(i+1, len(reference))], ""))
+		}
+	}
+	t.Fatalf("seed %d: hashes %v, and the reference goes on after the last event", seed, hashes)
+}
+
+// TestLateStrikes runs a world while its threads are stopped by force again and again, whatever they do: a strike of the
+// watchdog may come at any time, and one that comes to nothing leaves no trace.
+func TestLateStrikes(t *testing.T) {
+	s := servers[0]
+	s.require(t)
+	for _, reference := range []string{"", "1"} {
+		t.Setenv(native.ReferenceVariable, reference)
+		var calm, struck runDocument
+		s.call(t, &calm, "run", "--json")
+		stop, done := make(chan struct{}), make(chan int)
+		go func() {
+			strikes := 0
+			for {
+				select {
+				case <-stop:
+					done <- strikes
+					return
+				case <-time.After(time.Millisecond):
+					strikes += strike(os.Getpid())
+				}
+			}
+		}()
+		s.call(t, &struck, "run", "--json")
+		close(stop)
+		if n := <-done; n < 100 {
+			t.Fatalf("only %d strikes", n)
+		}
+		if calm.Run.Hash == "" || calm.Run.Hash != struck.Run.Hash {
+			t.Errorf("reference %q: trace hash %s without strikes, and %s with them", reference, calm.Run.Hash, struck.Run.Hash)
+		}
+	}
+}
+
+// strike sends SIGSTOP to every thread of a world below a process, once it has its program.
+func strike(pid int) (strikes int) {
+	for _, thread := range threads(pid) {
+		list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread))
+		for _, word := range strings.Fields(string(list)) {
+			child, _ := strconv.Atoi(word)
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", child))
+			if strings.Contains(string(status), "\nTracerPid:\t0\n") {
+				strikes += strike(child)
+				continue
+			}
+			exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", child))
+			if err != nil || strings.Contains(exe, "bloodhound-stub") {
+				continue
+			}
+			for _, id := range threads(child) {
+				tid, _ := strconv.Atoi(id)
+				if unix.Tgkill(child, tid, unix.SIGSTOP) == nil {
+					strikes++
+				}
+			}
+		}
+	}
+	return strikes
+}
+
+func threads(pid int) (ids []string) {
+	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, e := range entries {
+		ids = append(ids, e.Name())
+	}
+	return ids
 }
 
 // require skips a world that this machine has no programs for, or that the user has not picked.

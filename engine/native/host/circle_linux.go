@@ -125,8 +125,11 @@ func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stoppe
 // filled.
 func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 	t.flush()
-	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, 0)
-	_, status, errno := wait4(t.tid, 0)
+	noticed, status, errno := m.proceed(t, unix.PTRACE_SINGLESTEP, 0)
+	if noticed {
+		m.noticed(stop)
+		return false, true
+	}
 	if errno != 0 || !status.Stopped() {
 		*stop = Stop{Kind: StopExit, Status: status}
 		return false, true

@@ -19,9 +19,14 @@ type ThreadID = int64
 type where uint8
 
 const (
-	atStart  where = iota // before the first instruction, or at the end of a call (a call's work is over)
-	atCall                // seccomp stop: the call has not begun
-	atSignal              // signal-delivery stop
+	atStart     where = iota // before the first instruction, or at the end of a call (a call's work is over)
+	atCall                   // seccomp stop: the call has not begun
+	atSignal                 // signal-delivery stop
+	atWithdrawn              // stopped; the call was notified, and the notification ended without an answer
+	// In no stop, but in the kernel, waiting for the answer to a notified call (see notify_linux.go):
+	atNotice   // the call is not answered
+	atAnswered // the answer is known, and not sent
+	atPassed   // the real kernel is to execute the call when the thread runs on
 )
 
 type thread struct {
@@ -38,6 +43,9 @@ type thread struct {
 	queued    *Stop // a stop that was met while doing something else
 	circle    *circle
 	code      *codeMaps // where breakpoints may stand; nil where none do
+	listener  *listener // nil under the reference
+	notice    uint64    // id of the notification in which it waits
+	value     int64     // its answer, atAnswered
 }
 
 // Machine runs the threads of one world. All methods must be called from one locked OS thread: the one that called
@@ -50,6 +58,13 @@ type Machine struct {
 	vdsoOffset uint64
 	leaks      Leaks
 	watch      *watchdog
+	listeners  []*listener
+	notice     notice
+	answer     answer
+	status     int32
+
+	// Stops is why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they do.
+	Stops string
 
 	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler. It may be nil.
 	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
@@ -63,10 +78,17 @@ type Leaks struct {
 }
 
 // NewMachine prepares a machine. spinCPUMs is the CPU time that a thread may use without a system call before it
-// is stopped by force.
-func NewMachine(leaks Leaks, spinCPUMs int64) (*Machine, error) {
-	quietChildSignals()
+// is stopped by force. With reference set, every call that the engine answers takes a ptrace stop: slower, and otherwise the
+// same.
+func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) {
 	interruptible()
+	stops := ""
+	if reference {
+		stops = "asked for"
+		quietChildSignals()
+	} else if err := heedChildren(); err != nil {
+		stops = err.Error()
+	}
 	fd, err := unix.MemfdCreate("bloodhound-stub", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("memfd_create: %w", err)
@@ -75,7 +97,7 @@ func NewMachine(leaks Leaks, spinCPUMs int64) (*Machine, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("memfd: %w", err)
 	}
-	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, pid: os.Getpid(), leaks: leaks}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, pid: os.Getpid(), leaks: leaks, Stops: stops}
 	m.watch = startWatchdog(spinCPUMs)
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()
@@ -94,6 +116,7 @@ func (m *Machine) Close() {
 			break
 		}
 	}
+	m.closeListeners()
 	unix.Close(m.stubFD)
 }
 
@@ -126,12 +149,20 @@ func (t *thread) flush() {
 // Result answers the call at which a thread stands with v (a value, or a negated errno) and skips it.
 func (m *Machine) Result(id ThreadID, v int64) {
 	t := m.get(id)
-	if t.at == atCall && !t.loaded {
+	switch {
+	case t.at == atNotice:
+		t.at, t.value = atAnswered, v
+	case t.at == atCall && !t.loaded:
 		ptrace(unix.PTRACE_POKEUSR, t.tid, userOrigRax, ^uintptr(0))
 		ptrace(unix.PTRACE_POKEUSR, t.tid, userRax, uintptr(v))
 		t.at = atStart
-		return
+	default:
+		t.set(v)
 	}
+}
+
+// set makes v the result of the call at which a stopped thread stands, and ends the call.
+func (t *thread) set(v int64) {
 	t.load()
 	t.regs.Rax = uint64(v)
 	t.regs.Orig_rax = ^uint64(0)
@@ -143,6 +174,7 @@ func (m *Machine) Result(id ThreadID, v int64) {
 // for after a handler.
 func (m *Machine) Restart(id ThreadID, nr uint64) {
 	t := m.get(id)
+	m.withdraw(t)
 	t.load()
 	t.regs.Rip -= 2
 	t.regs.Rax = nr
@@ -168,7 +200,7 @@ type Stop struct {
 	Kind    StopKind
 	Nr      uint64
 	Args    [6]uint64
-	IP, SP  uint64
+	IP      uint64
 	Foreign bool // the call was made with another architecture's convention (int 0x80, x32)
 	Signal  int
 	Info    [128]byte // siginfo_t, for StopSignal
@@ -189,24 +221,28 @@ func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
 	request := unix.PTRACE_CONT
 	if everyCall {
 		request = unix.PTRACE_SYSCALL
+		m.withdraw(t)
 	}
 	for {
-		if t.at == atCall {
+		switch t.at {
+		case atCall, atNotice, atWithdrawn:
 			panic("host: Resume of a thread whose call was not answered")
 		}
 		t.flush()
 		sig := t.inject
 		t.inject = 0
 		m.watch.running(t.tid)
-		ptrace(request, t.tid, 0, uintptr(sig))
-		_, status, errno := wait4(t.tid, 0)
+		noticed, status, errno := m.proceed(t, request, sig)
 		m.watch.stopped()
-		if errno != 0 || status.Exited() || status.Signaled() {
+		switch {
+		case noticed:
+			m.noticed(stop)
+			return
+		case errno != 0 || status.Exited() || status.Signaled():
 			m.reaped(id, t)
 			*stop = Stop{Kind: StopExit, Status: status}
 			return
-		}
-		if m.decode(t, status, stop) {
+		case m.decode(t, status, stop) && (stop.Kind != StopCallExit || everyCall):
 			return
 		}
 	}
@@ -228,7 +264,7 @@ func (m *Machine) decode(t *thread, status syscall.WaitStatus, stop *Stop) bool 
 		if info.op != infoExit {
 			return false
 		}
-		*stop = Stop{Kind: StopCallExit, IP: info.ip, SP: info.sp}
+		*stop = Stop{Kind: StopCallExit, IP: info.ip}
 		return true
 	default:
 		return m.signal(t, sig, stop)
@@ -239,12 +275,19 @@ func (m *Machine) call(t *thread, stop *Stop) {
 	var info syscallInfo
 	ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
 	stop.Kind = StopCall
-	stop.Nr, stop.Args, stop.IP, stop.SP = info.nr, info.args, info.ip, info.sp
+	stop.Nr, stop.Args, stop.IP = info.nr, info.args, info.ip
 	stop.Foreign = info.arch != auditArchX8664 || info.nr&x32Bit != 0
 }
 
 // siginfo_t: si_signo, si_errno, si_code at 0, 4, 8.
 const siKernel = 0x80
+
+// Results from eRestartSys to eRestartNoHand are of calls that a signal has interrupted, and that are made again if there is
+// no handler (linux/errno.h).
+const (
+	eRestartSys    = 512
+	eRestartNoHand = 514
+)
 
 func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 	t.at = atSignal
@@ -258,6 +301,11 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 	}
 	switch sig {
 	case syscall.SIGSTOP:
+		if r := t.load(); t.listener != nil && r.Orig_rax != ^uint64(0) && int64(r.Rax) == -eRestartSys {
+			m.watch.fired() // it had just made a call, whose notification nobody has received: it makes it again
+			t.at = atStart
+			return false
+		}
 		return m.struck(t, m.watch.fired(), stop)
 	case syscall.SIGSEGV:
 		if code == siKernel && m.timestamp(t) {
@@ -310,13 +358,17 @@ func (m *Machine) Ignore(id ThreadID) { m.get(id).at = atStart }
 // Sigmask reads the blocked signals of a stopped thread: bit n-1 is signal n.
 func (m *Machine) Sigmask(id ThreadID) uint64 {
 	var mask uint64
-	ptrace(ptraceGetSigmask, m.get(id).tid, 8, uintptr(unsafe.Pointer(&mask)))
+	t := m.get(id)
+	m.withdraw(t)
+	ptrace(ptraceGetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
 	return mask
 }
 
 // SetSigmask replaces the blocked signals of a stopped thread.
 func (m *Machine) SetSigmask(id ThreadID, mask uint64) {
-	ptrace(ptraceSetSigmask, m.get(id).tid, 8, uintptr(unsafe.Pointer(&mask)))
+	t := m.get(id)
+	m.withdraw(t)
+	ptrace(ptraceSetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
 }
 
 // uc_sigmask in struct rt_sigframe: behind pretcode (8), uc_flags (8), uc_link (8), uc_stack (24), sigcontext (256).
@@ -327,13 +379,19 @@ const frameSigmask = 8 + 8 + 8 + 24 + 256
 // reports whether the handler's frame was built; if not, the next Resume tells what happened instead.
 func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool {
 	t := m.get(id)
-	if t.at == atCall {
+	m.withdraw(t)
+	if t.at == atCall || t.at == atWithdrawn {
 		panic("host: Deliver to a thread whose call was not answered")
 	}
 	unix.Tgkill(t.tgid, t.tid, syscall.Signal(sig))
 	t.flush()
-	ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
-	_, status, errno := wait4(t.tid, 0)
+	var status syscall.WaitStatus
+	errno := syscall.Errno(0)
+	for late := true; late; { // a strike of the watchdog that comes too late is first
+		ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
+		_, status, errno = wait4(t.tid, 0)
+		late = errno == 0 && int(status>>8) == int(syscall.SIGSTOP) && sig != int(syscall.SIGSTOP)
+	}
 	if errno != 0 || !status.Stopped() {
 		t.queued = &Stop{Kind: StopExit, Status: status}
 		return false
@@ -373,13 +431,23 @@ func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint
 // the result; Result must still be called. The call must not block.
 func (m *Machine) Native(id ThreadID) int64 {
 	t := m.get(id)
+	m.withdraw(t)
 	r := t.load()
 	return m.execute(t, r.Orig_rax, r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9)
 }
 
 // Pass lets the real kernel execute the call at which the thread stands when the thread runs on; nobody looks at the
 // result.
-func (m *Machine) Pass(id ThreadID) { m.get(id).at = atStart }
+func (m *Machine) Pass(id ThreadID) {
+	switch t := m.get(id); t.at {
+	case atNotice:
+		t.at = atPassed
+	case atWithdrawn:
+		t.set(m.Native(id))
+	default:
+		t.at = atStart
+	}
+}
 
 // Execute makes the thread execute a real call of the engine's choice; the thread's registers stay as they were.
 // The call must not block.
@@ -403,8 +471,13 @@ func (m *Machine) execute(t *thread, nr uint64, args ...uint64) int64 {
 	}
 }
 
+// passIP is where a thread seems to be when it makes a call of the engine's choice: by that the filter lets it pass. No
+// program can have code there: it is the last page of its addresses, which Linux keeps free.
+const passIP = 0x7ffffffff800
+
 // begin sets a thread up to execute a call; it returns the registers to put back by end.
 func (m *Machine) begin(t *thread, nr uint64, args ...uint64) unix.PtraceRegs {
+	m.withdraw(t)
 	saved := *t.load()
 	r := saved
 	var a [6]uint64
@@ -412,24 +485,53 @@ func (m *Machine) begin(t *thread, nr uint64, args ...uint64) unix.PtraceRegs {
 	r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
 	if t.at == atCall {
 		r.Orig_rax = nr
+		r.Rip = passIP
+		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
 	} else {
 		r.Rax = nr
 		r.Orig_rax = ^uint64(0)
 		r.Rip = t.gadget
+		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
+		m.enterCall(t)
 	}
-	ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
 	saved.Orig_rax = ^uint64(0)
 	return saved
 }
 
-// ended tells whether a stop is the end of a call, and its result.
+// enterCall brings a thread that stands before a syscall instruction into the call, before the filter sees it.
+func (m *Machine) enterCall(t *thread) {
+	for {
+		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
+		_, status, errno := wait4(t.tid, 0)
+		if errno != 0 || !status.Stopped() {
+			t.queued = &Stop{Kind: StopExit, Status: status}
+			return
+		}
+		if int(status>>8) == int(syscall.SIGTRAP|0x80) {
+			ptrace(unix.PTRACE_POKEUSR, t.tid, userRip, passIP)
+			return
+		}
+	}
+}
+
+// ended tells whether a stop is the end of a call, and its result. A strike of the watchdog that comes too late, while the
+// thread is at its stop already, may interrupt the call: the kernel makes it again by itself, from the gadget.
 func (m *Machine) ended(t *thread, status syscall.WaitStatus) (bool, int64) {
 	if int(status>>8) != int(syscall.SIGTRAP|0x80) {
 		return false, 0
 	}
 	var info syscallInfo
 	ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
-	return info.op == infoExit, int64(info.nr) // rval shares the place of nr
+	value := int64(info.nr) // rval shares the place of nr
+	switch {
+	case info.op == infoEntry:
+		ptrace(unix.PTRACE_POKEUSR, t.tid, userRip, passIP)
+	case info.op == infoExit && -eRestartNoHand <= value && value <= -eRestartSys:
+		ptrace(unix.PTRACE_POKEUSR, t.tid, userRip, uintptr(t.gadget)+2)
+	default:
+		return info.op == infoExit, value
+	}
+	return false, 0
 }
 
 func (m *Machine) end(t *thread, saved unix.PtraceRegs) {

@@ -4,6 +4,7 @@ package host
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"syscall"
@@ -22,6 +23,19 @@ const (
 
 // Spawn starts a process that holds nothing but the stub. Exec puts a program into it.
 func (m *Machine) Spawn(id ThreadID, kit *Kit) error {
+	if len(m.listeners) >= maxListeners {
+		m.closeListeners()
+	}
+	err := m.spawn(id, kit)
+	if none := (*noNotices)(nil); errors.As(err, &none) {
+		m.Stops = none.Error()
+		m.Kill(id)
+		err = m.spawn(id, kit)
+	}
+	return err
+}
+
+func (m *Machine) spawn(id ThreadID, kit *Kit) error {
 	// The child closes what it inherits: ForkExec passes no files on, and close_range below takes the rest.
 	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", m.stubFD), []string{"stub"}, &syscall.ProcAttr{
 		Env: []string{}, Sys: &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL, Setsid: true},
@@ -49,7 +63,7 @@ func (m *Machine) confine(t *thread) error {
 		args []uint64
 	}
 	sp := t.load().Rsp &^ 15
-	prog := filter(t.kit.Memory)
+	prog := filter(t.kit.Memory, m.Stops == "")
 	place := sp - 4096
 	limit := func(at uint64, bytes uint64) uint64 {
 		var b [16]byte
@@ -82,9 +96,16 @@ func (m *Machine) confine(t *thread) error {
 	if t.kit.Weighed {
 		steps = append(steps, step{"PR_SET_THP_DISABLE", unix.SYS_PRCTL, []uint64{unix.PR_SET_THP_DISABLE, 1, 0, 0, 0}})
 	}
-	steps = append(steps, step{"seccomp", unix.SYS_SECCOMP, []uint64{1, 0, place}}) // SECCOMP_SET_MODE_FILTER
+	flags := uint64(0)
+	if m.Stops == "" {
+		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+	}
+	steps = append(steps, step{"seccomp", unix.SYS_SECCOMP, []uint64{unix.SECCOMP_SET_MODE_FILTER, flags, place}})
 	for _, s := range steps {
 		v := m.execute(t, s.nr, s.args...)
+		if s.what == "seccomp" && flags != 0 {
+			return m.listen(t, v)
+		}
 		if v < 0 && !(s.what == "close_range" && v == -int64(unix.ENOSYS)) && s.what != "RLIMIT_STACK" {
 			return fmt.Errorf("cannot confine a process: %s: %w (run `bloodhound doctor`)", s.what, syscall.Errno(-v))
 		}
@@ -428,7 +449,7 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	if _, status, errno := wait4(tid, 0); errno != 0 || !status.Stopped() {
 		return syscall.EAGAIN
 	}
-	c := &thread{tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit, code: t.code}
+	c := &thread{tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit, code: t.code, listener: t.listener}
 	if flags&unix.CLONE_VM == 0 {
 		c.code = t.code.copied()
 	}

@@ -37,6 +37,7 @@ func wait4(tid int, options int) (int, syscall.WaitStatus, syscall.Errno) {
 const (
 	userRax     = 10 * 8
 	userOrigRax = 15 * 8
+	userRip     = 16 * 8
 )
 
 const (
@@ -67,15 +68,6 @@ const (
 	infoSeccomp = 3
 )
 
-// quietChildSignals sets SA_NOCLDSTOP for SIGCHLD: every ptrace stop would signal the Go runtime otherwise, which
-// makes a stop a fifth slower.
-func quietChildSignals() {
-	var sa sigaction
-	rtSigaction(unix.SIGCHLD, nil, &sa)
-	sa.flags |= 1 // SA_NOCLDSTOP
-	rtSigaction(unix.SIGCHLD, &sa, nil)
-}
-
 // interruptible takes SA_RESTART from SIGURG, by which Go's runtime asks a thread to stop: a wait that the runtime knows
 // nothing of ends with EINTR then.
 func interruptible() {
@@ -85,7 +77,10 @@ func interruptible() {
 	rtSigaction(unix.SIGURG, &sa, nil)
 }
 
-const saRestart = 0x10000000
+const (
+	saNoCldStop = 1
+	saRestart   = 0x10000000
+)
 
 // sigaction is the kernel's struct (rt_sigaction(2)).
 type sigaction struct {

@@ -18,9 +18,18 @@ var passed = []uint32{
 // growing are the calls that ask for memory. They are passed, too, unless faults may answer them.
 var growing = []uint32{unix.SYS_BRK, unix.SYS_MPROTECT, unix.SYS_MREMAP}
 
+// stopping are the calls that stop the thread in any case: their handlers look at its registers or its mask of signals, or make
+// it execute calls.
+var stopping = []uint32{
+	unix.SYS_MMAP, unix.SYS_MREMAP, unix.SYS_MSYNC, unix.SYS_MADVISE, unix.SYS_BRK, unix.SYS_MPROTECT, unix.SYS_SHMAT, unix.SYS_SHMDT,
+	unix.SYS_CLONE, unix.SYS_CLONE3, unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_EXIT,
+	unix.SYS_RT_SIGSUSPEND, unix.SYS_RT_SIGTIMEDWAIT,
+}
+
 const (
 	dataNr   = 0
 	dataArch = 4
+	dataIP   = 8
 	dataArgs = 16
 
 	auditArchX8664 = 0xc000003e
@@ -35,9 +44,9 @@ func jump(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
 }
 
 // filter is the seccomp program (seccomp(2)): passed calls, private anonymous maps, and advice other than
-// MADV_FREE (whose effect depends on the machine's memory pressure) are allowed, all else stops for the tracer. With memory
-// set, calls that ask for memory stop as well.
-func filter(memory bool) []unix.SockFilter {
+// MADV_FREE (whose effect depends on the machine's memory pressure) are allowed, and so is what the engine makes a thread
+// execute. All else is notified, or stops for the tracer. With memory set, calls that ask for memory stop as well.
+func filter(memory, notify bool) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
@@ -56,10 +65,16 @@ func filter(memory bool) []unix.SockFilter {
 	if memory {
 		calls, anonymous = passed, trace
 	}
-	for _, nr := range calls {
+	for _, nr := range calls { // first: the kernel keeps a table of the numbers that are allowed whatever else is true
 		f = append(f, jump(equal, nr, 0, 1), allow)
 	}
 	f = append(f,
+		stmt(load, dataIP),
+		jump(equal, passIP&(1<<32-1), 0, 3),
+		stmt(load, dataIP+4),
+		jump(equal, passIP>>32, 0, 1),
+		allow,
+		stmt(load, dataNr),
 		// mmap: flags are argument 3; bits SHARED 1, PRIVATE 2, ANONYMOUS 0x20
 		jump(equal, unix.SYS_MMAP, 0, 5),
 		stmt(load, dataArgs+3*8),
@@ -72,7 +87,12 @@ func filter(memory bool) []unix.SockFilter {
 		jump(equal, madvFree, 0, 1),
 		trace,
 		allow,
-		trace,
 	)
-	return f
+	if notify {
+		for _, nr := range stopping {
+			f = append(f, jump(equal, nr, 0, 1), trace)
+		}
+		return append(f, stmt(ret, unix.SECCOMP_RET_USER_NOTIF))
+	}
+	return append(f, trace)
 }

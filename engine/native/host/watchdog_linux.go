@@ -20,6 +20,7 @@ type watchdog struct {
 	turn        atomic.Int64 // counts resumes
 	struck      atomic.Int32 // a strike
 	interrupted atomic.Bool
+	owner       int // the loop's thread
 	limitNs     int64
 	done        chan struct{}
 }
@@ -38,7 +39,7 @@ const (
 )
 
 func startWatchdog(limitMs int64) *watchdog {
-	w := &watchdog{limitNs: limitMs * 1e6, done: make(chan struct{})}
+	w := &watchdog{owner: unix.Gettid(), limitNs: limitMs * 1e6, done: make(chan struct{})}
 	go w.loop()
 	return w
 }
@@ -63,6 +64,7 @@ func (w *watchdog) loop() {
 	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
 	lastTurn, startNs, looks := int64(-1), int64(0), int32(0)
+	usedNs := int64(-1)   // the CPU time at the last tick
 	lookedNs := int64(-1) // the CPU time at the last look, which uses much of it and is not the thread's own
 	for {
 		select {
@@ -75,6 +77,12 @@ func (w *watchdog) loop() {
 			continue
 		}
 		used := cpuNs(tid)
+		if turn == lastTurn && used == usedNs {
+			// It waits for the CPU, or has stopped long ago: a signal to the process that comes in the same moment may have kept
+			// that of the stop from the loop's thread.
+			unix.Tgkill(unix.Getpid(), w.owner, unix.SIGCHLD)
+		}
+		usedNs = used
 		if turn != lastTurn {
 			lastTurn, startNs, looks, lookedNs = turn, used, 0, -1
 		}

@@ -117,7 +117,6 @@ func (k *Kernel) record(t *Thread, e *entry, result int64) {
 	b = append(b, c.Detail...)
 	k.hash.h.Write(b)
 	b = binary.LittleEndian.AppendUint64(b, c.IP)
-	b = binary.LittleEndian.AppendUint64(b, c.SP)
 	for _, a := range c.Args {
 		b = binary.LittleEndian.AppendUint64(b, a)
 	}

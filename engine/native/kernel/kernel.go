@@ -150,7 +150,7 @@ func (k *Kernel) enter(t *Thread, s *host.Stop) {
 	t.Calls++
 	t.SpinBreaks = 0
 	t.InCall = true
-	t.Call = Call{Nr: s.Nr, Args: s.Args, IP: s.IP, SP: s.SP}
+	t.Call = Call{Nr: s.Nr, Args: s.Args, IP: s.IP}
 	if s.Foreign || s.Nr >= uint64(len(table)) {
 		t.Call.Nr = uint64(len(table)) - 1
 	}

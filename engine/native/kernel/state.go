@@ -168,7 +168,7 @@ type Thread struct {
 type Call struct {
 	Nr       uint64
 	Args     [6]uint64
-	IP, SP   uint64
+	IP       uint64
 	Again    bool  // a later try of the same call
 	Until    int64 // absolute deadline, 0 none
 	HasUntil bool

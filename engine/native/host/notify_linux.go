@@ -1,0 +1,227 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Most calls need no ptrace stop: the filter hands them over as notifications (seccomp_unotify(2)), and the thread waits in
+// the kernel for its answer. That is a third cheaper than a stop, its registers and going on. A thread that waits for an
+// answer is no subject of ptrace: where its registers or its mask of signals are needed, or where it must make a call of the
+// engine's choice, withdraw brings it to a stop first. Calls that always need that, and all that are made under the
+// reference (RET_TRACE alone), stop at once.
+//
+// A forked copy and what it executes have the same filter and the same listener. Since one thread runs at a time, the next
+// notification is always that of the thread that the engine let run.
+
+// notice is struct seccomp_notif.
+type notice struct {
+	id         uint64
+	pid, flags uint32
+	nr         int32
+	arch       uint32
+	ip         uint64
+	args       [6]uint64
+}
+
+// answer is struct seccomp_notif_resp.
+type answer struct {
+	id    uint64
+	value int64
+	errno int32
+	flags uint32
+}
+
+// notifySetFlags is SECCOMP_IOCTL_NOTIF_SET_FLAGS (linux/seccomp.h, 6.6).
+const notifySetFlags = 0x40082104
+
+// letAndReceive makes the system call nr, which lets a thread run, and if that returns 0, receives the next notification.
+// Until the latter has begun to wait, a signal that tells of a thread's stop must not be lost: childHandler leads around it.
+func letAndReceive(nr, a1, a2, a3, a4, listener, notice uintptr) (first, second uintptr)
+
+func notifyAddresses() (code, handler uintptr)
+
+// What childHandler leads around: from behind the first SYSCALL of letAndReceive up to the second.
+var windowFrom, windowTo uintptr
+
+var (
+	childSignals sync.Mutex
+	heeded       bool // childHandler is there
+)
+
+// heedChildren makes SIGCHLD end the wait for a notification: ptrace stops are told by it. The kernel sends it to the very
+// thread that traces, if it can take it.
+func heedChildren() error {
+	childSignals.Lock()
+	defer childSignals.Unlock()
+	if heeded {
+		return nil
+	}
+	code, handler := notifyAddresses()
+	text := unsafe.Slice((*byte)(unsafe.Add(nil, code)), 256)
+	call := []byte{0x0f, 0x05}
+	first := bytes.Index(text, call)
+	second := first + 2 + bytes.Index(text[first+2:], call)
+	windowFrom, windowTo = code+uintptr(first)+2, code+uintptr(second)
+	var sa sigaction
+	if errno := rtSigaction(unix.SIGCHLD, nil, &sa); errno != 0 {
+		return fmt.Errorf("sigaction: %w", errno)
+	}
+	sa.handler = handler
+	sa.flags &^= saRestart | saNoCldStop
+	if errno := rtSigaction(unix.SIGCHLD, &sa, nil); errno != 0 {
+		return fmt.Errorf("sigaction: %w", errno)
+	}
+	heeded = true
+	return nil
+}
+
+// quietChildSignals sets SA_NOCLDSTOP for SIGCHLD, where nobody heeds it: every ptrace stop would signal the Go runtime
+// otherwise, which makes a stop a fifth slower.
+func quietChildSignals() {
+	childSignals.Lock()
+	defer childSignals.Unlock()
+	if heeded {
+		return
+	}
+	var sa sigaction
+	rtSigaction(unix.SIGCHLD, nil, &sa)
+	sa.flags |= saNoCldStop
+	rtSigaction(unix.SIGCHLD, &sa, nil)
+}
+
+// listener receives the notifications of a process that was started, and of all that came of it.
+type listener struct{ fd int }
+
+// noNotices says why this machine has no notifications for us.
+type noNotices struct{ error }
+
+// listen takes the listener over from a process that has just installed its filter; fd is its number there, or an errno below 0.
+func (m *Machine) listen(t *thread, fd int64) error {
+	if fd < 0 {
+		return &noNotices{fmt.Errorf("seccomp with a listener: %w", syscall.Errno(-fd))}
+	}
+	pidfd, err := unix.PidfdOpen(t.tgid, 0)
+	if err != nil {
+		return &noNotices{fmt.Errorf("pidfd_open: %w", err)}
+	}
+	defer unix.Close(pidfd)
+	own, err := unix.PidfdGetfd(pidfd, int(fd), 0)
+	if err != nil {
+		return &noNotices{fmt.Errorf("pidfd_getfd: %w", err)}
+	}
+	m.execute(t, unix.SYS_CLOSE, uint64(fd))
+	// The woken thread may run at once: the engine is about to wait. Kernels before 6.6 do not know that.
+	unix.Syscall(unix.SYS_IOCTL, uintptr(own), notifySetFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	t.listener = &listener{fd: own}
+	m.listeners = append(m.listeners, t.listener)
+	return nil
+}
+
+// maxListeners is how many listeners there may be before those that nobody uses are closed.
+const maxListeners = 64
+
+func (m *Machine) closeListeners() {
+	used := map[*listener]bool{}
+	for _, t := range m.threads {
+		used[t.listener] = true
+	}
+	kept := m.listeners[:0]
+	for _, l := range m.listeners {
+		if used[l] {
+			kept = append(kept, l)
+		} else {
+			unix.Close(l.fd)
+		}
+	}
+	m.listeners = kept
+}
+
+// proceed lets a thread run, from a ptrace stop by the given request, or with the answer that it waits for, to the next
+// thing that it does: it makes a notified call (noticed; the notice is in m.notice), or stops or ends as status says.
+func (m *Machine) proceed(t *thread, request int, sig int) (noticed bool, status syscall.WaitStatus, errno syscall.Errno) {
+	if t.listener == nil {
+		ptrace(request, t.tid, 0, uintptr(sig))
+		_, status, errno = wait4(t.tid, 0)
+		return false, status, errno
+	}
+	fd, place := uintptr(t.listener.fd), uintptr(unsafe.Pointer(&m.notice))
+	m.notice = notice{}
+	var first, second uintptr
+	unsent := false
+	switch t.at {
+	case atAnswered, atPassed:
+		m.answer = answer{id: t.notice, value: t.value}
+		if t.at == atPassed {
+			m.answer = answer{id: t.notice, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		}
+		first, second = letAndReceive(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&m.answer)), 0, fd, place)
+		unsent = first != 0
+	default:
+		_, second = letAndReceive(unix.SYS_PTRACE, uintptr(request), uintptr(t.tid), 0, uintptr(sig), fd, place)
+	}
+	for second != 0 { // a signal came first: of a stop, or of Go's runtime (see wait4)
+		m.status = 0
+		first, second = letAndReceive(unix.SYS_WAIT4, uintptr(t.tid), uintptr(unsafe.Pointer(&m.status)), unix.WALL|unix.WNOHANG, 0, fd, place)
+		if int(first) > 0 {
+			if status = syscall.WaitStatus(m.status); unsent && status.Stopped() {
+				m.withdrawn(t) // a strike of the watchdog had come between
+			}
+			return false, status, 0
+		}
+		if int(first) < 0 {
+			return false, 0, syscall.Errno(-first)
+		}
+		runtime.Gosched()
+	}
+	if int(m.notice.pid) != t.tid {
+		panic(fmt.Sprintf("host: a call of thread %d, which does not run", m.notice.pid))
+	}
+	t.at, t.notice = atNotice, m.notice.id
+	return true, 0, 0
+}
+
+// noticed tells a call from its notification.
+func (m *Machine) noticed(stop *Stop) {
+	n := &m.notice
+	stop.Kind = StopCall
+	stop.Nr, stop.Args, stop.IP = uint64(uint32(n.nr)), n.args, n.ip
+	stop.Foreign = n.arch != auditArchX8664 || n.nr&x32Bit != 0
+}
+
+// withdraw brings a thread that waits in a notification to a ptrace stop: the signal ends its wait before any answer.
+func (m *Machine) withdraw(t *thread) {
+	if t.at != atNotice && t.at != atAnswered && t.at != atPassed {
+		return
+	}
+	unix.Tgkill(t.tgid, t.tid, unix.SIGSTOP)
+	if _, status, errno := wait4(t.tid, 0); errno != 0 || !status.Stopped() {
+		t.queued = &Stop{Kind: StopExit, Status: status}
+		t.at = atStart
+		return
+	}
+	m.withdrawn(t)
+}
+
+// withdrawn does for a thread whose notification is gone, and which has stopped, what its answer would have done.
+func (m *Machine) withdrawn(t *thread) {
+	was := t.at
+	t.at, t.loaded, t.dirty = atWithdrawn, false, false
+	value := t.value
+	switch was {
+	case atNotice:
+		return
+	case atPassed:
+		r := t.load()
+		value = m.execute(t, r.Orig_rax, r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9)
+	}
+	t.set(value)
+}
