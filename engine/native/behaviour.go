@@ -49,6 +49,7 @@ type template struct {
 type situation struct {
 	Target string // groups and roles of the nodes that it concerns
 	Said   int32  // the template of the last line of its node, -1 none
+	Sent   string // the last message of its node, empty is none
 	Phase  string
 }
 
@@ -184,6 +185,9 @@ func (w *World) struck(a fault.Action) {
 		}
 		if first {
 			s.Said, first = b.Last[id], false
+			if m := &w.kernel.Net.Seen.Last[id]; m.Head != (coverage.Head{}) {
+				s.Sent = service(m) + " " + m.Head.String()
+			}
 		}
 		return b.named(net.NodeID(id), w.kernel.Net.Seen.Roles[id])
 	})
@@ -237,7 +241,7 @@ func (w *World) reached() []coverage.Feature {
 	f.connections(w.kernel.Net.Seen)
 	f.errors(w.kernel.Failed)
 	f.logs()
-	f.faults(&w.outcome.Ledger)
+	f.faults(&w.outcome.Ledger, w.outcome.History)
 	f.assertions(&w.outcome.SDK)
 	return coverage.Sort(f.list)
 }
@@ -270,27 +274,31 @@ func (f *features) of(id net.NodeID) bool { return id < 0 || f.spec.Nodes[id].Ro
 // an encrypted protocol, heads mean nothing and sizes alone are told apart.
 const maxHeads = 64
 
+// service names the service that a message is of, and its direction.
+func service(k *net.MessageKind) string {
+	text := ":?"
+	if k.Port > 0 {
+		text = ":" + strconv.Itoa(int(k.Port))
+	}
+	if k.Datagram {
+		text += "/udp"
+	}
+	if k.Answer {
+		text += " answer"
+	}
+	return text
+}
+
 func (f *features) messages(seen *net.Seen) {
 	link := func(k *net.MessageKind) string {
-		port := "?"
-		if k.Port > 0 {
-			port = strconv.Itoa(int(k.Port))
-		}
-		text := f.b.named(k.From, k.FromRole) + " -> " + f.b.named(k.To, k.ToRole) + " :" + port
-		if k.Datagram {
-			text += "/udp"
-		}
-		if k.Answer {
-			text += " answer"
-		}
-		return text
+		return f.b.named(k.From, k.FromRole) + " -> " + f.b.named(k.To, k.ToRole) + " " + service(k)
 	}
-	service := func(k *net.MessageKind) net.MessageKind {
+	direction := func(k *net.MessageKind) net.MessageKind {
 		return net.MessageKind{Port: k.Port, Answer: k.Answer, Datagram: k.Datagram}
 	}
 	heads := map[net.MessageKind]map[coverage.Head]bool{}
 	for k := range seen.Messages {
-		s := service(&k)
+		s := direction(&k)
 		if heads[s] == nil {
 			heads[s] = map[coverage.Head]bool{}
 		}
@@ -301,7 +309,7 @@ func (f *features) messages(seen *net.Seen) {
 			continue
 		}
 		size := " <" + strconv.Itoa(1<<(2*k.SizeLog))
-		if len(heads[service(&k)]) > maxHeads {
+		if len(heads[direction(&k)]) > maxHeads {
 			f.add(coverage.Message, link(&k)+" varied"+size)
 		} else {
 			f.add(coverage.Message, link(&k)+" "+k.Head.String()+size)

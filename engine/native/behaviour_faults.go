@@ -4,11 +4,13 @@ package native
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
 )
 
 // followNs is how soon a fault must begin after another one has ended to follow it.
@@ -17,7 +19,7 @@ const followNs = 3e9
 // maxPaired bounds the strikes of one run of which it is asked how they meet.
 const maxPaired = 32
 
-func (f *features) faults(l *fault.Ledger) {
+func (f *features) faults(l *fault.Ledger, events []history.Event) {
 	for i := range l.Entries {
 		if e := &l.Entries[i]; e.Observed > 0 {
 			f.times(coverage.Fault, string(e.Kind), uint32(min(e.Observed, maxTimes)))
@@ -35,11 +37,15 @@ func (f *features) faults(l *fault.Ledger) {
 			t := &f.b.Texts[at.Said]
 			f.add(coverage.Fault, string(s.Kind)+" of "+at.Target+" after "+t.Text)
 		}
+		if at.Sent != "" {
+			f.add(coverage.Fault, string(s.Kind)+" of "+at.Target+" after sending "+at.Sent)
+		}
 		if len(seen) < maxPaired {
 			seen = append(seen, s)
 		}
 	}
 	slices.SortStableFunc(seen, func(a, b *fault.Strike) int { return cmp.Compare(a.StartNs, b.StartNs) })
+	f.during(seen, events)
 	for i, a := range seen {
 		for j := i + 1; j < len(seen); j++ {
 			b := seen[j]
@@ -60,6 +66,35 @@ func (f *features) faults(l *fault.Ledger) {
 				}
 			}
 		}
+	}
+}
+
+// during adds how operations of clients went that were under way together with a strike.
+func (f *features) during(strikes []*fault.Strike, events []history.Event) {
+	ops, err := history.Pair(events)
+	if err != nil {
+		return // its verdict says why
+	}
+	type went struct {
+		op     string
+		result history.Type
+		strike string
+	}
+	all := map[went]bool{}
+	for i := range ops {
+		o := &ops[i]
+		end := o.ReturnTimeNs
+		if o.Return == history.Pending && end == 0 {
+			end = math.MaxInt64
+		}
+		for _, s := range strikes {
+			if o.CallTimeNs < s.EndNs && s.StartNs < end {
+				all[went{o.Op, o.Type, f.struckBy(s)}] = true
+			}
+		}
+	}
+	for w := range all {
+		f.add(coverage.Fault, w.op+" "+string(w.result)+" during "+w.strike)
 	}
 }
 

@@ -125,6 +125,7 @@ func TestBehaviour(t *testing.T) {
 		"fault partition of r-r",
 		"fault crash of r after peer r#: beat # failed",
 		"fault crash of r with partition of r-r",
+		"fault crash of r after sending :9 BEAT",
 	} {
 		if !all[want] {
 			t.Errorf("nothing has reached %q", want)

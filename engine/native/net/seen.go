@@ -8,7 +8,8 @@ type Seen struct {
 	Roles       []uint8 // of each node: a number that stands for the roles it has now, 0 for none
 	Messages    map[MessageKind]uint32
 	Connections map[ConnectionKind]uint32
-	Lost        uint64 // further kinds, beyond what is kept
+	Lost        uint64        // further kinds, beyond what is kept
+	Last        []MessageKind // of each node: what it sent last, if its Head is not zero
 }
 
 // MessageKind is one kind of message between two nodes.
@@ -68,7 +69,7 @@ const maxKinds = 4096
 
 // Watch makes the State keep what is seen from now on.
 func (s *State) Watch() {
-	s.Seen = &Seen{Roles: make([]uint8, len(s.Nodes)), Messages: map[MessageKind]uint32{}, Connections: map[ConnectionKind]uint32{}}
+	s.Seen = &Seen{Roles: make([]uint8, len(s.Nodes)), Last: make([]MessageKind, len(s.Nodes)), Messages: map[MessageKind]uint32{}, Connections: map[ConnectionKind]uint32{}}
 }
 
 // saw keeps what happened to a connection between two nodes; within a node it says nothing of a network.
@@ -121,6 +122,7 @@ func (s *State) sentDatagram(from, to NodeID, src, dst uint16, data []byte) {
 func (v *Seen) message(k MessageKind, protocol *coverage.Protocol, data []byte) {
 	k.FromRole, k.ToRole = v.Roles[k.From], v.Roles[k.To]
 	k.Head = protocol.Head(data)
+	v.Last[k.From] = k
 	for n := len(data); n > 0; n >>= 2 {
 		k.SizeLog++
 	}
