@@ -66,6 +66,7 @@ type Exploration struct {
 	TimeoutNs               int64 // real time
 	MaxDepth                int64
 	MaxStates               int64
+	Streams                 []string
 	PrioritizeCoverage      bool
 	PrioritizeNearViolation bool
 }
@@ -390,17 +391,7 @@ func (l *loader) settings(top *node) {
 	n := top.get("exploration")
 	e := &l.result.Exploration
 	e.Strategy = valueOr(n.get("strategy"), "random")
-	if e.Strategy == "bfs" || e.Strategy == "dfs" {
-		l.idle(n.get("strategy").position, "exploration.strategy", e.Strategy+" is not there yet, tapes are random")
-		e.Strategy = "random"
-	}
-	if e.Strategy != "coverage-guided" {
-		for _, name := range []string{"prioritize_coverage", "prioritize_near_violation"} {
-			if key := n.get(name); key != nil {
-				l.idle(key.position, "exploration."+name, e.Strategy+" tapes follow no feedback")
-			}
-		}
-	}
+	l.searches(n, e.Strategy)
 	if s := n.get("seed"); s != nil {
 		seed := s.value.(uint64)
 		e.Seed = &seed
@@ -409,6 +400,9 @@ func (l *loader) settings(top *node) {
 	e.TimeoutNs = valueOr(n.get("timeout"), int64(0))
 	e.MaxDepth = valueOr(n.get("max_depth"), int64(0))
 	e.MaxStates = valueOr(n.get("max_states"), int64(0))
+	for _, item := range n.get("streams").list() {
+		e.Streams = append(e.Streams, item.text)
+	}
 	e.PrioritizeCoverage = valueOr(n.get("prioritize_coverage"), false)
 	e.PrioritizeNearViolation = valueOr(n.get("prioritize_near_violation"), false)
 
@@ -435,6 +429,24 @@ func (l *loader) settings(top *node) {
 			continue
 		}
 		d.TraceEvents = append(d.TraceEvents, item.text)
+	}
+}
+
+// searches tells of keys that the strategy does not ask for. A flag may name another strategy, for which they count.
+func (l *loader) searches(n *node, strategy string) {
+	idle := func(why string, names ...string) {
+		for _, name := range names {
+			if key := n.get(name); key != nil {
+				l.idle(key.position, "exploration."+name, why)
+			}
+		}
+	}
+	if strategy != "coverage-guided" {
+		idle(strategy+" tapes follow no feedback", "prioritize_coverage", "prioritize_near_violation")
+	}
+	if strategy != "bfs" && strategy != "dfs" {
+		idle("it bounds bfs and dfs, and tapes are "+strategy, "max_depth", "max_states")
+		idle("bfs and dfs edit these, and tapes are "+strategy, "streams")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/history"
 )
 
@@ -24,6 +25,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if t.Stopped != "" {
 		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
 	}
+	standing(&b, &t.Search)
 	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
 	reasons(&b, t.Reasons)
 	ledger(&b, &t.Faults)
@@ -74,6 +76,21 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	fmt.Fprintf(&b, "\n%s\n", Judgement(status, t.Runs))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// standing tells how far a search came that is not random.
+func standing(b *strings.Builder, s *search.Standing) {
+	switch {
+	case s.Strategy == "" || s.Strategy == search.Random:
+		return
+	case s.Complete:
+		fmt.Fprintf(b, "  %s: all %d tapes with up to %d edits of the base tape\n", s.Strategy, s.States, s.Depth)
+	default:
+		fmt.Fprintf(b, "  %s\n", s)
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(b, "  %s\n", n)
+	}
 }
 
 // Judgement is the last line of a summary.

@@ -29,7 +29,7 @@ const (
 )
 
 // Names lists the strategies; the first is the default.
-var Names = []string{Random, Guided}
+var Names = []string{Random, Guided, Breadth, Depth}
 
 // RandomTape is tape i of the row that belongs to a seed. Tape 0 is the seed itself, so that a campaign of one run is the run
 // of that seed.
@@ -148,6 +148,8 @@ func (s Standing) String() string {
 type Settings struct {
 	MaxDepth  int    // bfs and dfs: edits of a tape
 	MaxStates uint64 // bfs and dfs: tapes
+	// Streams are patterns of those that bfs and dfs edit; none are all that are Watched.
+	Streams []string
 	// Of coverage-guided: how parents are preferred.
 	Coverage, Nearness bool
 	Corpus             []Entry // coverage-guided begins with these
@@ -160,6 +162,8 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 		return Tapes(Random, func(run uint64) tape.Tape { return RandomTape(seed, run) }), nil
 	case Guided:
 		return newGuided(spec, seed, s)
+	case Breadth, Depth:
+		return newSystematic(name, seed, s), nil
 	}
 	return nil, fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(Names, ", "))
 }

@@ -30,6 +30,7 @@ type flags struct {
 	workers   uint64
 	keepGoing bool
 	strategy  string
+	maxDepth  uint64
 	runs      uint64
 	tapeFile  string
 	trace     string
@@ -217,6 +218,8 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
 	f.workersFlag(c)
 	c.Flags().Var(wordFlag{&f.strategy, search.Names, "strategies"}, "strategy", "how the next tape is found: a `word`, "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or random)")
+	c.Flags().Var(numberFlag{&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"},
+		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
 	addSwitch(c, &f.keepGoing, "keep-going", "go on after the first violation")
 	c.Flags().Var(fileFlag{&f.html}, "html", "write what the campaign did as a page to this `file`")
 	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")

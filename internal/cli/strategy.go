@@ -9,9 +9,12 @@ import (
 
 // strategyOf makes the strategy that a flag names, or else the configuration.
 func (f *flags) strategyOf(p *project, seed uint64) (search.Strategy, error) {
-	return search.New(cmp.Or(f.strategy, p.search.Strategy), p.spec, seed, settingsOf(&p.search))
+	set := settingsOf(&p.search)
+	set.MaxDepth = cmp.Or(int(f.maxDepth), set.MaxDepth)
+	return search.New(cmp.Or(f.strategy, p.search.Strategy), p.spec, seed, set)
 }
 
 func settingsOf(x *config.Exploration) search.Settings {
-	return search.Settings{MaxDepth: int(x.MaxDepth), MaxStates: uint64(x.MaxStates), Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}
+	return search.Settings{MaxDepth: int(x.MaxDepth), MaxStates: uint64(x.MaxStates), Streams: x.Streams,
+		Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}
 }
