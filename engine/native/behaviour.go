@@ -26,9 +26,9 @@ type behaviour struct {
 	Groups    []string         // by node: what stands for it, the same for all replicas of one program
 	Templates map[string]int32 // of log lines, by group and text, in the order of their first line
 	Texts     []template       // by number of the template
-	Pairs     map[[2]int32]uint32
+	Pairs     map[pair]bool
 	Last      []int32           // by node: the template of its last line, -1 none
-	Before    map[writer]int32  // by process: the same
+	Before    map[writer]line   // by process: its last line
 	RoleNames []string          // by number of a set of roles, as Seen.Roles has it; "" is the first
 	At        map[int]situation // by strike: how things stood as it was delivered
 	buf       []byte
@@ -38,6 +38,24 @@ type writer struct {
 	Node kernel.NodeID
 	PID  int
 }
+
+type line struct {
+	Template int32
+	TimeNs   int64
+}
+
+// pair are the templates of two lines that follow each other in one process.
+type pair struct {
+	First, Then int32
+	Late        bool // after more than burstNs
+}
+
+// burstNs is how soon a line follows another one if the same step of a program has written both.
+const burstNs = 1e6
+
+// maxOrdered is up to how many templates of one group in a run the late pairs of it are told. Those of a talkative program depend on
+// which of its timers and peers comes first, which is new in every run.
+const maxOrdered = 24
 
 type template struct {
 	Group string
@@ -62,7 +80,7 @@ const (
 )
 
 func newBehaviour(spec *world.Spec) *behaviour {
-	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[[2]int32]uint32{}, At: map[int]situation{}, Before: map[writer]int32{}, RoleNames: []string{""}}
+	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[pair]bool{}, At: map[int]situation{}, Before: map[writer]line{}, RoleNames: []string{""}}
 	for range spec.Nodes {
 		b.Last = append(b.Last, -1)
 	}
@@ -142,10 +160,10 @@ func common(names []string) string {
 }
 
 // said takes in a line that a program under test wrote.
-func (b *behaviour) said(node kernel.NodeID, pid int, line string) {
+func (b *behaviour) said(node kernel.NodeID, pid int, now int64, text string) {
 	group := b.Groups[node]
 	b.buf = append(append(b.buf[:0], group...), 0)
-	b.buf = coverage.Template(b.buf, line)
+	b.buf = coverage.Template(b.buf, text)
 	id, ok := b.Templates[string(b.buf)]
 	if !ok {
 		if len(b.Texts) >= maxTemplates {
@@ -158,14 +176,14 @@ func (b *behaviour) said(node kernel.NodeID, pid int, line string) {
 	b.Texts[id].Count++
 	who := writer{node, pid}
 	last, wrote := b.Before[who]
-	if wrote && last != id {
-		pair := [2]int32{last, id}
-		if _, ok := b.Pairs[pair]; ok || len(b.Pairs) < maxPairs {
-			b.Pairs[pair]++
+	if wrote && last.Template != id {
+		p := pair{last.Template, id, now > last.TimeNs+burstNs}
+		if len(b.Pairs) < maxPairs {
+			b.Pairs[p] = true
 		}
 	}
 	if wrote || len(b.Before) < maxWriters {
-		b.Before[who] = id
+		b.Before[who] = line{id, now}
 	}
 	b.Last[node] = id
 }
@@ -342,13 +360,17 @@ func (f *features) errors(failed map[kernel.FailedCall]uint32) {
 }
 
 func (f *features) logs() {
+	kinds := map[string]int{}
 	for i := range f.b.Texts {
 		t := &f.b.Texts[i]
+		kinds[t.Group]++
 		f.times(coverage.Log, t.Group+": "+t.Text, t.Count)
 	}
 	for p := range f.b.Pairs {
-		a, b := &f.b.Texts[p[0]], &f.b.Texts[p[1]]
-		f.add(coverage.Log, a.Group+": "+a.Text+" | "+b.Text)
+		a, b := &f.b.Texts[p.First], &f.b.Texts[p.Then]
+		if !p.Late || kinds[a.Group] <= maxOrdered {
+			f.add(coverage.Log, a.Group+": "+a.Text+" | "+b.Text)
+		}
 	}
 }
 

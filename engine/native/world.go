@@ -214,7 +214,7 @@ func (w *World) notice() error {
 		case kernel.Logged:
 			l := engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
 			if w.behaviour != nil && isOutput(&l) && !k.Nodes[n.Node].Driver {
-				w.behaviour.said(n.Node, n.PID, l.Text)
+				w.behaviour.said(n.Node, n.PID, n.TimeNs, l.Text)
 			}
 			w.log(l, n.Tag)
 		case kernel.Overflowed:
