@@ -26,11 +26,16 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 		return true
 	}
 	jobs, results := make(chan *Job, 1), make(chan *result, 1)
-	jobs <- &Job{ID: calmRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0))}
+	job := &Job{ID: calmRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0))}
+	if !c.cover(job, col) {
+		return false
+	}
+	jobs <- job
 	close(jobs)
 	c.serve(runs, replays, -1, jobs, results)
 	r := <-results
 	t := col.totals
+	col.covered(r)
 	col.feeder.counted(r)
 	if r.reply != nil {
 		t.Calm.Done = true

@@ -35,6 +35,8 @@ type Campaign struct {
 	KeepGoing bool // go on after a violation
 	CalmFirst bool // begin with a run without faults, if there are any
 	Command   Command
+	// Code has runs tell which blocks of programs they execute, if it is not nil.
+	Code *Code
 	// Finished is called after each run, in run order; it must not keep the Totals.
 	Finished func(*Totals)
 	// Found is called for the first run of each distinct failure, with its whole Outcome.
@@ -52,6 +54,8 @@ type result struct {
 	differs string // in what the replay was another run
 	// unproven is the property of a violation whose replay was cut short.
 	unproven string
+	// moved are the binaries that make another run when their blocks are watched.
+	moved []string
 }
 
 // Run runs the campaign until it is done or ctx ends.
@@ -102,7 +106,11 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	for {
 		over := runs.Err() != nil || col.done
 		if !over && job == nil && col.last == nil && (c.Runs == 0 || next < c.Runs) && next < col.next+window {
-			job = feed.job(next, col.next)
+			if job = feed.job(next, col.next); job != nil {
+				if !c.cover(job, &col) {
+					job, col.done = nil, true
+				}
+			}
 		}
 		var to chan<- *Job
 		if job != nil && col.last == nil {
@@ -169,6 +177,7 @@ func (c *collector) take(r *result) {
 		}
 		delete(c.waiting, c.next)
 		c.next++
+		c.covered(r)
 		c.feeder.counted(r)
 		c.count(r)
 	}
@@ -179,6 +188,7 @@ func (c *collector) flush() {
 	for end := c.next + uint64(len(c.waiting)) + uint64(Window*c.totals.Workers); len(c.waiting) > 0 && c.next <= end && !c.done; c.next++ {
 		if r, ok := c.waiting[c.next]; ok {
 			delete(c.waiting, c.next)
+			c.covered(r)
 			c.count(r)
 		}
 	}
@@ -243,6 +253,41 @@ func (c *collector) count(r *result) {
 	}
 }
 
+// cover has a run tell which blocks it executes, if the campaign asks for it.
+func (c *Campaign) cover(j *Job, col *collector) (ok bool) {
+	if c.Code == nil {
+		return true
+	}
+	var err error
+	if j.Cover, err = c.Code.cover(); err != nil {
+		col.totals.lose(Lost{j.ID, j.Tape, "what is covered cannot be written: " + err.Error()})
+	}
+	return err == nil
+}
+
+// covered takes in which blocks of programs a run has executed. A search learns of those that are new.
+func (c *collector) covered(r *result) {
+	code := c.campaign.Code
+	if code == nil || r.reply == nil {
+		return
+	}
+	fresh := code.take(r.reply.Summary.Code)
+	if len(r.moved) > 0 {
+		code.off(r.moved, movedBy)
+		c.note(fmt.Sprintf("%s: coverage is off for %s: %s", r.job, names(code.State, r.moved), movedBy))
+	}
+	if seen := r.reply.Seen; seen != nil {
+		for i := range fresh {
+			for _, f := range fresh[i].Features() {
+				if len(seen.Reached) < search.MaxReached {
+					seen.Reached, seen.Texts = append(seen.Reached, f.ID), append(seen.Texts, f)
+				}
+			}
+		}
+	}
+	c.totals.Code = CodeTotals(code.State)
+}
+
 func (c *collector) note(text string) {
 	if c.campaign.Note != nil {
 		c.campaign.Note(text)
@@ -262,8 +307,9 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 			continue
 		}
 		violated := Violated(r.reply.Summary.Verdicts)
-		if len(violated) > 0 || job.ID%ReplayEvery == 0 {
-			second, lost := s.do(replays, r)
+		if len(violated) > 0 || job.ID%ReplayEvery == 0 || job.ID == calmRun && job.Cover != nil {
+			second, lost := s.replay(replays, r)
+			violated = Violated(r.reply.Summary.Verdicts)
 			switch {
 			case lost != "":
 				r.differs = "its replay was lost: " + lost
@@ -276,6 +322,29 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 		}
 		results <- r
 	}
+}
+
+// replay makes a run again, without breakpoints if it was made with them. If that is another run, and a third one is equal to
+// it, then the breakpoints are to blame: it is the run without them that counts.
+func (s *slot) replay(ctx context.Context, r *result) (second *Reply, lost string) {
+	again := func(j *Job) (*Reply, string) {
+		once := &result{job: j}
+		reply, lost := s.do(ctx, once)
+		r.deaths = append(r.deaths, once.deaths...)
+		return reply, lost
+	}
+	second, lost = again(r.job.bare())
+	if r.job.Cover == nil || second == nil || Differs(r.reply.Summary, second.Summary) == "" {
+		return second, lost
+	}
+	third, lost := again(r.job.bare())
+	if third == nil || Differs(second.Summary, third.Summary) != "" {
+		return third, lost
+	}
+	r.moved = s.moved(func(j *Job) *Reply { reply, _ := again(j); return reply }, r.job, r.reply, second)
+	second.Summary.Code = r.reply.Summary.Code
+	r.reply = second
+	return third, ""
 }
 
 // slot is the place of one worker process.

@@ -5,6 +5,7 @@ package explore
 
 import (
 	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/fault"
@@ -22,6 +23,12 @@ type Setup struct {
 	Hidden []string `json:"hidden,omitempty"`
 	// Learn asks for what a search learns of each run.
 	Learn bool `json:"learn,omitempty"`
+
+	// Binaries choose what is watched of the programs in runs whose job asks for it.
+	Binaries code.Choice `json:"binaries,omitempty"`
+
+	stateFile string // that was loaded last, and what it holds
+	state     *code.State
 
 	told map[uint64]bool // features of which this worker process has told the text
 }
@@ -71,6 +78,8 @@ type Job struct {
 	Full bool `json:"full,omitempty"`
 	// Origin is where the tape comes from; workers need not know.
 	Origin search.Origin `json:"-"`
+	// Cover asks for Summary.Code, if it is not nil.
+	Cover *Cover `json:"cover,omitempty"`
 	// Progress asks for a Progress now and then.
 	Progress bool `json:"progress,omitempty"`
 	// Behaviour asks for what the run reaches (see engine.Options).
@@ -124,6 +133,7 @@ type Summary struct {
 	Machine    string               `json:"machine,omitempty"`
 	Reached    []coverage.Feature   `json:"reached,omitempty"`
 	Near       []coverage.Nearness  `json:"near,omitempty"`
+	Code       []code.Hits          `json:"code,omitempty"`
 }
 
 // Operations counts the operations of clients by what became of them. Open ones never returned.
@@ -142,7 +152,7 @@ func Summarise(o *engine.Outcome) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
 		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
-		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near}
+		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = CountReasons(o.History)
 	return s

@@ -34,6 +34,7 @@ type Totals struct {
 	RunWallNs  int64                `json:"run_wall_ns"`
 	Workers    int                  `json:"workers"`
 	Search     search.Standing      `json:"search"` // how far it came
+	Code       []CodeTotal          `json:"code,omitempty"`
 	Operations Operations           `json:"operations"`
 	Reasons    []Reason             `json:"reasons,omitempty"`
 	Faults     fault.Ledger         `json:"faults"`

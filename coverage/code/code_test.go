@@ -26,14 +26,15 @@ func TestBlocksAndBitsSurviveJSON(t *testing.T) {
 
 func TestStateMerges(t *testing.T) {
 	s := &State{}
-	if n := s.Merge([]Hits{{Digest: "a", Path: "/a", Total: 100, Blocks: Blocks{3, 64, 99}}}); n != 3 {
-		t.Errorf("%d are new", n)
+	if fresh := s.Merge(Hits{Digest: "a", Path: "/a", Total: 100, Blocks: Blocks{3, 64, 99}}); len(fresh) != 3 {
+		t.Errorf("%d are new", fresh)
 	}
 	// A binary that was replaced is another one; a block beyond the last one is nothing.
-	if n := s.Merge([]Hits{{Digest: "a", Total: 100, Blocks: Blocks{3, 5, 100}}, {Digest: "b", Path: "/a", Total: 10, Blocks: Blocks{0}}}); n != 2 {
-		t.Errorf("%d are new", n)
+	if fresh := s.Merge(Hits{Digest: "a", Total: 100, Blocks: Blocks{3, 5, 100}}); !slices.Equal(fresh, Blocks{5}) {
+		t.Errorf("%d are new", fresh)
 	}
-	s.Merge([]Hits{{Digest: "c", Path: "/c", Off: "it is no ELF program"}})
+	s.Merge(Hits{Digest: "b", Path: "/a", Total: 10, Blocks: Blocks{0}})
+	s.Merge(Hits{Digest: "c", Path: "/c", Off: "it is no ELF program"})
 	if covered, total := s.Covered(); covered != 5 || total != 110 {
 		t.Errorf("%d of %d", covered, total)
 	}

@@ -34,22 +34,20 @@ func (s *State) Get(digest string) *File {
 	return nil
 }
 
-// Merge takes in what a run has hit, and returns how many blocks of it are new.
-func (s *State) Merge(hits []Hits) (fresh int) {
-	for _, h := range hits {
-		f := s.Get(h.Digest)
-		if f == nil {
-			f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Total: h.Total, Covered: NewBits(h.Total)}
-			s.Files = append(s.Files, f)
-		}
-		if h.Off != "" {
-			f.Off = h.Off
-		}
-		for _, n := range h.Blocks {
-			if int(n) < f.Total && !f.Covered.Has(int(n)) {
-				f.Covered.Set(int(n))
-				fresh++
-			}
+// Merge takes in what a run has hit of one binary, and returns the blocks that are new.
+func (s *State) Merge(h Hits) (fresh Blocks) {
+	f := s.Get(h.Digest)
+	if f == nil {
+		f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Total: h.Total, Covered: NewBits(h.Total)}
+		s.Files = append(s.Files, f)
+	}
+	if h.Off != "" {
+		f.Off = h.Off
+	}
+	for _, n := range h.Blocks {
+		if int(n) < f.Total && !f.Covered.Has(int(n)) {
+			f.Covered.Set(int(n))
+			fresh = append(fresh, n)
 		}
 	}
 	return fresh

@@ -13,8 +13,8 @@ type Watch struct {
 	Choice Choice
 	// State is what is covered already: no breakpoint stands there. It may be nil, and is not changed.
 	State *State
-	// Off are the digests of binaries that are not watched, and why.
-	Off map[string]string
+	// Only is the digest of the one binary that is watched; empty is all.
+	Only string
 }
 
 // Choice are the patterns of `coverage.binaries`: names of programs and libraries, or paths in the world where they have a

@@ -52,7 +52,9 @@ func unmoved(t *testing.T, spec *world.Spec, choice ...string) (hits []code.Hits
 			if !reflect.DeepEqual(first, out.Code) {
 				t.Errorf("two runs of one tape hit other blocks: %v and %v", first, out.Code)
 			}
-			state.Merge(out.Code)
+			for _, h := range out.Code {
+				state.Merge(h)
+			}
 		case 2:
 			if len(out.Code) > 0 {
 				t.Errorf("blocks that are covered are hit again: %v", out.Code)

@@ -71,7 +71,10 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	if err != nil {
 		return nil, err
 	}
-	o := setup.Options(engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Behaviour: job.Behaviour, Interrupt: interrupt})
+	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Interrupt: interrupt})
+	if err != nil {
+		return nil, err
+	}
 	finish := func(*engine.Outcome) error { return nil }
 	if job.Trace != nil {
 		if finish, err = trace(&o, job.Trace, spec); err != nil {

@@ -111,6 +111,8 @@ type analysis struct {
 	err    error
 }
 
+var errLeftOut = errors.New("it is not watched in this run")
+
 // Watch gives the copy of an open file, with breakpoints wherever watch.State does not say that the block is covered: one of
 // those that the world holds already, or one that Unwatch must be given in the end. The error is why nothing of the file
 // can be watched; without a digest the file cannot be read.
@@ -138,8 +140,12 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 	if a.err != nil {
 		return nil, a.digest, a.err
 	}
-	if off := watch.Off[a.digest]; off != "" {
-		return nil, a.digest, errors.New(off)
+	known := watch.State.Get(a.digest)
+	switch {
+	case known != nil && known.Off != "":
+		return nil, a.digest, errors.New(known.Off)
+	case watch.Only != "" && watch.Only != a.digest:
+		return nil, "", errLeftOut
 	}
 	if i := slices.IndexFunc(held, func(w *Watched) bool { return w != nil && w.Binary.Digest == a.digest }); i >= 0 {
 		return held[i], a.digest, nil
@@ -158,8 +164,8 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 		}
 	}
 	var covered code.Bits
-	if f := watch.State.Get(a.digest); f != nil && f.Total == len(a.binary.Places) {
-		covered = f.Covered
+	if known != nil && known.Total == len(a.binary.Places) {
+		covered = known.Covered
 	}
 	w.set(covered)
 	return w, a.digest, nil

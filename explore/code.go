@@ -1,0 +1,174 @@
+package explore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/engine"
+)
+
+// Cover asks a run for the blocks of programs that it executes.
+type Cover struct {
+	// State is the file of the code.State that the run begins with; empty is none.
+	State string `json:"state,omitempty"`
+	// Only is the digest of the one binary that is watched; empty is all that Setup.Binaries choose.
+	Only string `json:"only,omitempty"`
+}
+
+// Code is what a campaign knows of the blocks of programs that its runs have executed.
+type Code struct {
+	State *code.State
+	// Dir is a folder for the states that runs begin with.
+	Dir     string
+	written int // states so far
+	changed bool
+}
+
+// cover is what a run that starts now is asked for. It begins with what is known by now: what it hits beyond that depends on
+// how fast other runs were, but what is new of it when its turn comes does not.
+func (c *Code) cover() (*Cover, error) {
+	if c.changed || c.written == 0 {
+		c.written++
+		if err := c.State.Save(c.file(c.written)); err != nil {
+			return nil, err
+		}
+		c.changed = false
+		if old := c.written - statesKept; old > 0 {
+			os.Remove(c.file(old))
+		}
+	}
+	return &Cover{State: c.file(c.written)}, nil
+}
+
+// statesKept is how many states stay on the disk: each run that is under way may begin with one of its own.
+const statesKept = 4096
+
+func (c *Code) file(n int) string { return filepath.Join(c.Dir, fmt.Sprintf("code-%d.json", n)) }
+
+// take takes in what a run has hit; runs come in order. It returns what is new, of binaries that were known before: all of the
+// first run is new, and nothing to learn from.
+func (c *Code) take(hits []code.Hits) (fresh []code.Hits) {
+	for _, h := range hits {
+		known := c.State.Get(h.Digest) != nil
+		blocks := c.State.Merge(h)
+		if c.changed = c.changed || len(blocks) > 0 || !known; known {
+			h.Blocks = blocks
+			fresh = append(fresh, h)
+		}
+	}
+	return fresh
+}
+
+// off ends the watching of binaries.
+func (c *Code) off(digests []string, why string) {
+	for _, d := range digests {
+		if f := c.State.Get(d); f != nil {
+			f.Off, c.changed = why, true
+		}
+	}
+}
+
+// watch is what a job asks an engine for.
+func (s *Setup) watch(j *Job) (*code.Watch, error) {
+	if j.Cover == nil {
+		return nil, nil
+	}
+	if j.Cover.State != s.stateFile {
+		state, err := code.Load(j.Cover.State)
+		if err != nil {
+			return nil, err
+		}
+		s.stateFile, s.state = j.Cover.State, state
+	}
+	return &code.Watch{Choice: s.Binaries, State: s.state, Only: j.Cover.Only}, nil
+}
+
+// JobOptions adds to the options of a run what its job needs.
+func (s *Setup) JobOptions(j *Job, o engine.Options) (engine.Options, error) {
+	watch, err := s.watch(j)
+	o.Code = watch
+	o.Behaviour = j.Behaviour
+	return s.Options(o), err
+}
+
+// bare is a job without breakpoints.
+func (j *Job) bare() *Job {
+	b := *j
+	b.Cover = nil
+	return &b
+}
+
+// moved tells which binaries make another run when there are breakpoints in them, whose run without any is bare: those that
+// do so alone, or all if none does.
+func (s *slot) moved(do func(*Job) *Reply, job *Job, with, bare *Reply) (digests []string) {
+	var all []string
+	for _, h := range with.Summary.Code {
+		if h.Off != "" {
+			continue
+		}
+		all = append(all, h.Digest)
+		one := *job
+		one.Cover = &Cover{State: job.Cover.State, Only: h.Digest}
+		if r := do(&one); r != nil && Differs(r.Summary, bare.Summary) != "" {
+			digests = append(digests, h.Digest)
+		}
+	}
+	if len(digests) == 0 {
+		return all
+	}
+	return digests
+}
+
+const movedBy = "with breakpoints in it, runs are others: it reads its own code"
+
+// CodeTotal is what a campaign has covered of one binary.
+type CodeTotal struct {
+	Path    string `json:"path"`
+	Digest  string `json:"digest"`
+	Covered int    `json:"covered"` // blocks
+	Total   int    `json:"total"`
+	Off     string `json:"off,omitempty"` // why it is not watched
+	// Replaced says that another program was found under this path before.
+	Replaced bool `json:"replaced,omitempty"`
+}
+
+// CodeTotals counts the blocks of each binary.
+func CodeTotals(s *code.State) (list []CodeTotal) {
+	seen := map[string]bool{}
+	for _, f := range s.Files {
+		list = append(list, CodeTotal{Path: f.Path, Digest: f.Digest, Covered: f.Covered.Count(), Total: f.Total, Off: f.Off, Replaced: seen[f.Path]})
+		seen[f.Path] = true
+	}
+	return list
+}
+
+func (c CodeTotal) String() string {
+	text := fmt.Sprintf("%d of %d blocks", c.Covered, c.Total)
+	if c.Total > 0 {
+		text += fmt.Sprintf(" (%.1f %%)", 100*float64(c.Covered)/float64(c.Total))
+	}
+	if c.Off != "" {
+		text = "off: " + c.Off
+		if c.Covered > 0 {
+			text += fmt.Sprintf(" (%d of %d blocks were seen before that)", c.Covered, c.Total)
+		}
+	}
+	if c.Replaced {
+		text += fmt.Sprintf("; it was replaced during the campaign, and this is the program with the digest %s", c.Digest[:12])
+	}
+	return text
+}
+
+// names are the paths of binaries, for people.
+func names(s *code.State, digests []string) string {
+	var list []string
+	for _, d := range digests {
+		if f := s.Get(d); f != nil {
+			list = append(list, f.Path)
+		}
+	}
+	return strings.Join(list, ", ")
+}
