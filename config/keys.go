@@ -54,6 +54,7 @@ var bloodhoundFile = shape{kind: section, open: true, fields: []field{
 	{name: "faults", shape: faults, says: "What may go wrong. Without this key, nothing does."},
 	{name: "log_patterns", shape: shape{kind: dictionary, item: &shape{kind: pattern}, names: nodeName}, verbatim: true, says: "Regular expressions that are counted over the logs of all nodes, by name. A `$` is itself here."},
 	{name: "exploration", shape: exploration, says: "How tapes are searched."},
+	{name: "coverage", shape: coverage, says: "Which code of the programs under test a campaign has run (docs/coverage.md)."},
 	{name: "output", shape: output, says: "Which files a campaign writes."},
 	{name: "debug", shape: debug, says: "What is written of a trace. Nothing here changes its hash."},
 }}
@@ -567,7 +568,13 @@ var output = of(
 	field{name: "save_violation_traces", shape: aFlag, says: "Write the trace of each failure.", def: "false"},
 	field{name: "save_interesting_seeds", shape: aFlag, says: "Write the seeds of failures.", def: "false"},
 	field{name: "summary_report", shape: aFlag, says: "Write the summary of a campaign.", def: "false"},
-	field{name: "coverage_format", shape: oneOf("html", "json", "text", "lcov"), idle: "coverage is not collected yet"},
+	field{name: "coverage_format", shape: oneOf("html", "json", "text", "lcov"), says: "Find out which code a campaign runs, as `coverage.enabled`, and write it in this format.", def: "html"},
+)
+
+var coverage = of(
+	field{name: "enabled", shape: aFlag, says: "Find out which blocks of programs are run, and write a report of it.", def: "true if `output.coverage_format` or another key here is set"},
+	field{name: "binaries", shape: texts, says: "Programs and libraries by name, or by path in the world if there is a slash, with `*` and `?`; a `!` in front leaves one out.", def: "the programs of servers, but for shells and tools of the system"},
+	field{name: "threshold", shape: aText, says: "The least share of their blocks, such as 80%. A campaign that covers less is `unknown`."},
 )
 
 var debug = of(

@@ -41,6 +41,7 @@ type Result struct {
 	Builds      []Build
 	Exploration Exploration
 	Output      Output
+	Coverage    Coverage
 	Debug       Debug
 	// Notes tell about keys that have no effect, spellings and guesses. They are no mistakes.
 	Notes []Note
@@ -78,6 +79,13 @@ type Output struct {
 	SaveInterestingSeeds bool
 	SummaryReport        bool
 	CoverageFormat       string
+}
+
+// Coverage says which code is watched.
+type Coverage struct {
+	Enabled   bool
+	Binaries  []string
+	Threshold float64 // in percent; 0 is none
 }
 
 // Debug says what is written of a trace.
@@ -415,6 +423,8 @@ func (l *loader) settings(top *node) {
 		CoverageFormat:       valueOr(n.get("coverage_format"), ""),
 	}
 	l.remember(place{part: "output.dir"}, n.get("dir"), "output.dir")
+
+	l.coverage(top.get("coverage"))
 
 	n = top.get("debug")
 	d := &l.result.Debug

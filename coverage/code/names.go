@@ -1,0 +1,271 @@
+package code
+
+import (
+	"debug/dwarf"
+	"debug/elf"
+	"debug/gosym"
+	"encoding/hex"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// Function is a function of a binary, with the places that lie in it.
+type Function struct {
+	Name  string // demangled; an address such as 0x1234 where the file has no name for it
+	Start uint64
+	File  string // the source file, if it is known
+	Line  int    // where it begins there, 0 if that is not known
+	First int    // its places are Binary.Places[First:Last]
+	Last  int
+}
+
+// Line is a line of a source file that code was made from.
+type Line struct {
+	File string
+	Line int
+}
+
+// Names lead from the places of a binary to what people know them by.
+type Names struct {
+	Functions []Function // those that have places, in order of addresses
+	// Lines are those of each place's block: several, if the file has DWARF.
+	lines [][]lineOf
+	files []string
+	ends  []uint64 // of each place's block
+}
+
+type lineOf struct {
+	file int32
+	line int32
+}
+
+// Lines are the lines of a block.
+func (n *Names) Lines(place int) []Line {
+	if n.lines == nil {
+		return nil
+	}
+	var list []Line
+	for _, l := range n.lines[place] {
+		list = append(list, Line{n.files[l.file], int(l.line)})
+	}
+	return list
+}
+
+// DebugFile is where distributions put what they strip from a binary: below folders such as /usr/lib/debug. It is empty for a
+// file that has no build id.
+func DebugFile(file []byte) string {
+	f, err := open(file)
+	if err != nil {
+		return ""
+	}
+	s := f.Section(".note.gnu.build-id")
+	if s == nil {
+		return ""
+	}
+	note := f.at(s.Addr)
+	if note = note[:min(s.Size, uint64(len(note)))]; len(note) < 18 {
+		return ""
+	}
+	id := hex.EncodeToString(note[16:])
+	return path.Join("/usr/lib/debug/.build-id", id[:2], id[2:]+".debug")
+}
+
+// NewNames reads the names of a binary's places from its file, and from what was stripped from it, which may be nil.
+func NewNames(b *Binary, file, debug []byte) (*Names, error) {
+	f, err := open(file)
+	if err != nil {
+		return nil, err
+	}
+	n := &Names{}
+	sources := []*elfFile{f}
+	if debug != nil {
+		if d, err := elf.NewFile(strings.NewReader(string(debug))); err == nil {
+			sources = append(sources, &elfFile{File: d, bytes: debug})
+		}
+	}
+	table := f.goTable()
+	known := map[uint64]string{}
+	for _, s := range sources {
+		for _, read := range []func() ([]elf.Symbol, error){s.Symbols, s.DynamicSymbols} {
+			symbols, _ := read()
+			for _, sym := range symbols {
+				if t := elf.ST_TYPE(sym.Info); (t == elf.STT_FUNC || t == elf.STT_GNU_IFUNC) && sym.Section != elf.SHN_UNDEF && sym.Name != "" && better(sym.Name, known[sym.Value]) {
+					known[sym.Value] = sym.Name
+				}
+			}
+		}
+	}
+	goFunctions := map[uint64]*gosym.Func{}
+	if table != nil {
+		for i := range table.Funcs {
+			goFunctions[table.Funcs[i].Entry] = &table.Funcs[i]
+		}
+	}
+	functions := f.functions()
+	for i, fn := range functions {
+		first, _ := b.Find(fn.start)
+		last, _ := b.Find(fn.end)
+		if first == last {
+			continue
+		}
+		name := demangle.Filter(known[fn.start])
+		if g := goFunctions[fn.start]; g != nil {
+			name = g.Name
+		}
+		if name == "" {
+			name = nameless(fn.start)
+		}
+		n.Functions = append(n.Functions, Function{Name: name, Start: functions[i].start, First: first, Last: last})
+	}
+	n.lines = make([][]lineOf, len(b.Places))
+	n.ends = f.blockEnds(b, functions)
+	for _, s := range sources {
+		n.dwarfLines(s.File, b)
+	}
+	if table != nil {
+		n.goLines(table, b)
+	}
+	for i := range n.Functions {
+		if l := n.lines[n.Functions[i].First]; len(l) > 0 {
+			n.Functions[i].File, n.Functions[i].Line = n.files[l[0].file], int(l[0].line)
+		}
+	}
+	return n, nil
+}
+
+// better tells whether a symbol's name is to be preferred to another of the same address: names of a program's own to those
+// that begin with an underscore, then shorter ones.
+func better(name, than string) bool {
+	if than == "" {
+		return true
+	}
+	a, b := strings.HasPrefix(name, "_") && !strings.HasPrefix(name, "_Z"), strings.HasPrefix(than, "_") && !strings.HasPrefix(than, "_Z")
+	if a != b {
+		return b
+	}
+	if len(name) != len(than) {
+		return len(name) < len(than)
+	}
+	return name < than
+}
+
+func nameless(addr uint64) string {
+	const digits = "0123456789abcdef"
+	var b []byte
+	for ; addr > 0; addr >>= 4 {
+		b = append(b, digits[addr&15])
+	}
+	slices.Reverse(b)
+	return "0x" + string(b)
+}
+
+// fileNumber is the number of a source file.
+func (n *Names) fileNumber(known map[string]int32, name string) int32 {
+	i, ok := known[name]
+	if !ok {
+		i = int32(len(n.files))
+		n.files = append(n.files, name)
+		known[name] = i
+	}
+	return i
+}
+
+// goLines gives each place that has no line yet the line at which its block begins.
+func (n *Names) goLines(table *gosym.Table, b *Binary) {
+	defer func() { recover() }() // gosym trusts its input
+	known := map[string]int32{}
+	for i, name := range n.files {
+		known[name] = int32(i)
+	}
+	for i, p := range b.Places {
+		if len(n.lines[i]) > 0 {
+			continue
+		}
+		if file, line, fn := table.PCToLine(p); fn != nil && line > 0 && file != "" && file != "<autogenerated>" {
+			n.lines[i] = []lineOf{{n.fileNumber(known, file), int32(line)}}
+		}
+	}
+}
+
+// dwarfLines gives places the lines of their blocks: of all code from a place to the next.
+func (n *Names) dwarfLines(f *elf.File, b *Binary) {
+	data, err := f.DWARF()
+	if err != nil {
+		return
+	}
+	known := map[string]int32{}
+	for i, name := range n.files {
+		known[name] = int32(i)
+	}
+	entries := data.Reader()
+	for {
+		unit, err := entries.Next()
+		if err != nil || unit == nil {
+			return
+		}
+		entries.SkipChildren()
+		if unit.Tag != dwarf.TagCompileUnit {
+			continue
+		}
+		rows, err := data.LineReader(unit)
+		if err != nil || rows == nil {
+			continue
+		}
+		n.unitLines(rows, known, b)
+	}
+}
+
+func (n *Names) unitLines(rows *dwarf.LineReader, known map[string]int32, b *Binary) {
+	var row, last dwarf.LineEntry
+	have := false
+	for {
+		if err := rows.Next(&row); err == io.EOF || err != nil {
+			return
+		}
+		if have && row.Address > last.Address && last.Line > 0 && last.File != nil && last.File.Name != "" {
+			l := lineOf{n.fileNumber(known, last.File.Name), int32(last.Line)}
+			i, at := b.Find(last.Address)
+			if !at {
+				i-- // in the middle of a block
+			}
+			for i = max(i, 0); i < len(b.Places) && b.Places[i] < row.Address; i++ {
+				if !slices.Contains(n.lines[i], l) && n.ends[i] > last.Address {
+					n.lines[i] = append(n.lines[i], l)
+				}
+			}
+		}
+		last, have = row, !row.EndSequence
+	}
+}
+
+// blockEnds are the addresses behind each place's block: the next place, or what a jump or a return leads away from.
+func (f *elfFile) blockEnds(b *Binary, functions []function) []uint64 {
+	ends := make([]uint64, len(b.Places))
+	fn := 0
+	for i, p := range b.Places {
+		for functions[fn].end <= p {
+			fn++
+		}
+		limit := functions[fn].end
+		if i+1 < len(b.Places) {
+			limit = min(limit, b.Places[i+1])
+		}
+		text := f.text(p, limit)
+		at := 0
+		for at < len(text) {
+			in := decode(text[at:])
+			if in.flow == bad {
+				break
+			}
+			if at += in.length; in.flow == jump || in.flow == away || in.flow == stop {
+				break
+			}
+		}
+		ends[i] = p + uint64(at)
+	}
+	return ends
+}
