@@ -35,6 +35,7 @@ type Totals struct {
 	Workers    int                  `json:"workers"`
 	Search     search.Standing      `json:"search"` // how far it came
 	Code       []CodeTotal          `json:"code,omitempty"`
+	CodeFile   string               `json:"code_file,omitempty"` // the report of it
 	Operations Operations           `json:"operations"`
 	Reasons    []Reason             `json:"reasons,omitempty"`
 	Faults     fault.Ledger         `json:"faults"`

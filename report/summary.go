@@ -33,6 +33,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if t.Calm.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Calm }) {
 		b.WriteString("\nthe run without faults before them broke nothing\n")
 	}
+	ranCode(&b, t)
 	logCounts(&b, t.LogCounts)
 	Refused(&b, t.Refused)
 	if len(t.Warnings) > 0 {
@@ -90,6 +91,20 @@ func standing(b *strings.Builder, s *search.Standing) {
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(b, "  %s\n", n)
+	}
+}
+
+// ranCode tells which code ran.
+func ranCode(b *strings.Builder, t *explore.Totals) {
+	if len(t.Code) == 0 {
+		return
+	}
+	b.WriteString("\ncode that ran\n")
+	for _, c := range t.Code {
+		fmt.Fprintf(b, "  %s: %s\n", c.Path, c)
+	}
+	if t.CodeFile != "" {
+		fmt.Fprintf(b, "  more in %s\n", t.CodeFile)
 	}
 }
 

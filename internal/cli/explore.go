@@ -57,7 +57,8 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if campaign.Strategy, err = f.strategyOf(p, campaign.Seed); err != nil {
 		return err
 	}
-	if err := p.checkOutput(); err != nil {
+	f.completeCoverage(c, p)
+	if err := p.checkOutput(f.coverage); err != nil {
 		return err
 	}
 	if err := f.checkReports(); err != nil {
@@ -72,12 +73,13 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := p.open(f.html, f.junit, f.sarif, p.output(seedsName), p.output(summaryName))
+	s, err := p.open(f.html, f.junit, f.sarif, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	campaign.Setup, campaign.Command = s.setup, s.command
+	f.cover(campaign, p)
 
 	show := newProgress(a.err, plain, f.json)
 	campaign.Note = show.note
@@ -151,7 +153,11 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 			late = append(late, p.saveTrace(c.Context(), s, found[i].Failure))
 		}
 	}
+	if campaign.Code != nil {
+		late = append(late, f.saveCoverage(p, campaign.Code, totals))
+	}
 	status := totals.Status(p.spec)
+	f.judgeCoverage(campaign.Code, &status)
 	doc := campaignDocument{Bloodhound: Version(), Verb: c.Name(), ExitCode: exitOf(status),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
 	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc))
@@ -173,8 +179,8 @@ func anyFails(all []standing, near []*explore.Totals) bool {
 }
 
 // checkOutput tells before a campaign runs that its files could not be written after it.
-func (p *project) checkOutput() error {
-	if !p.saveTraces && !p.saveSeeds && !p.summary || p.outputDir == p.state {
+func (p *project) checkOutput(coverage bool) error {
+	if !p.saveTraces && !p.saveSeeds && !p.summary && !coverage || p.outputDir == p.state {
 		return nil // the session looks at the state folder
 	}
 	if err := os.MkdirAll(p.outputDir, 0o777); err != nil {

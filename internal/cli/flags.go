@@ -43,6 +43,10 @@ type flags struct {
 	until     uint64
 	original  bool
 
+	coverage       bool
+	threshold      float64 // in percent
+	thresholdGiven bool
+
 	around     uint64
 	noShrink   bool
 	shrinkRuns uint64
@@ -224,6 +228,7 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(fileFlag{&f.html}, "html", "write what the campaign did as a page to this `file`")
 	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")
 	c.Flags().Var(fileFlag{&f.sarif}, "sarif", "write the failures as SARIF 2.1.0 to this `file`")
+	f.coverageFlags(c)
 	addSwitch(c, &f.noShrink, "no-shrink", "do not make the runs of failures smaller")
 	f.shrinking(c)
 }

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
+)
+
+// percentFlag is the value of a flag that takes a share.
+type percentFlag struct {
+	percent *float64
+	given   *bool
+}
+
+func (percentFlag) Type() string { return "share" }
+func (v percentFlag) String() string {
+	if v.percent == nil || *v.percent == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%g%%", *v.percent)
+}
+func (v percentFlag) Set(text string) error {
+	p, err := config.Percent(text)
+	if err != nil {
+		return errors.New("give a share from 0% to 100%, such as 80%")
+	}
+	*v.percent, *v.given = p, true
+	return nil
+}
+
+func (f *flags) coverageFlags(c *cobra.Command) {
+	addSwitch(c, &f.coverage, "coverage", "find out which code of the programs under test runs, and write a report of it")
+	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold", "the least `share` of their blocks that must run, such as 80%; with less, the verdict is unknown")
+}
+
+// coverageFormats are the names of the files that a campaign writes its coverage to, and how.
+var coverageFormats = map[string]struct {
+	name  string
+	write func(io.Writer, report.CoverageOf) error
+}{
+	"html": {"coverage.html", report.CoveragePage},
+	"json": {"coverage.json", report.CoverageJSON},
+	"text": {"coverage.txt", report.CoverageText},
+	"lcov": {"lcov.info", report.CoverageLCOV},
+}
+
+// completeCoverage takes from the configuration what the flags leave open.
+func (f *flags) completeCoverage(c *cobra.Command, p *project) {
+	set := &p.result.Coverage
+	if !f.thresholdGiven {
+		f.threshold, f.thresholdGiven = set.Threshold, set.Threshold > 0 && set.Enabled
+	}
+	if !c.Flags().Changed("coverage") {
+		f.coverage = set.Enabled || f.thresholdGiven
+	}
+}
+
+// coverageFile is the file that coverage is written to, empty for none.
+func (f *flags) coverageFile(p *project) string {
+	if !f.coverage {
+		return ""
+	}
+	format := p.result.Output.CoverageFormat
+	if format == "" {
+		format = "html"
+	}
+	return p.output(coverageFormats[format].name)
+}
+
+// cover has a campaign find out which code runs.
+func (f *flags) cover(c *explore.Campaign, p *project) {
+	if f.coverage {
+		c.Setup.Binaries = p.result.Coverage.Binaries
+		c.Code = &explore.Code{State: &code.State{}, Dir: c.Setup.Scratch}
+	}
+}
+
+// saveCoverage writes what a campaign has covered.
+func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) error {
+	file := f.coverageFile(p)
+	if file == "" {
+		return nil
+	}
+	of := report.CoverageOf{Name: p.spec.Name, Bloodhound: Version(), Seed: t.Seed, Runs: t.Runs}
+	for i, total := range explore.CodeTotals(c.State) {
+		of.Binaries = append(of.Binaries, report.NewBinary(c.State.Files[i], total))
+	}
+	var b bytes.Buffer
+	format := p.result.Output.CoverageFormat
+	if format == "" {
+		format = "html"
+	}
+	err := coverageFormats[format].write(&b, of)
+	if err == nil {
+		err = report.WriteFile(file, b.Bytes())
+	}
+	wrote(p.spec, file)
+	t.CodeFile = within(p.spec.Dir, file)
+	return err
+}
+
+// judgeCoverage makes a campaign that has covered less than it shall unknown.
+func (f *flags) judgeCoverage(c *explore.Code, status *explore.Status) {
+	if !f.thresholdGiven || c == nil {
+		return
+	}
+	covered, total := c.State.Covered()
+	var names []string
+	for _, file := range c.State.Files {
+		if name := file.Path; file.Off == "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case total == 0:
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: there is no program whose blocks are watched, and so no share of them that could be %g %% (coverage.binaries chooses programs)", f.threshold))
+	case float64(covered)*100 < f.threshold*float64(total):
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %d blocks of %s ran, %.1f %%, and the threshold is %g %%",
+			covered, total, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
+	}
+}
