@@ -66,6 +66,7 @@ type template struct {
 // situation is what a strike met.
 type situation struct {
 	Target string // groups and roles of the nodes that it concerns
+	Nodes  []int  // these, by number
 	Said   int32  // the template of the last line of its node, -1 none
 	Sent   string // the last message of its node, empty is none
 	Phase  string
@@ -195,31 +196,54 @@ func (w *World) struck(a fault.Action) {
 		return
 	}
 	s := situation{Said: -1, Phase: w.director.Phase}
-	first := true
-	s.Target = eachNode(a.Target, func(name string) string {
-		id := w.nodeID(name)
-		if id < 0 {
-			return name
+	s.Target, s.Nodes = inTarget(w.spec, a.Target, func(id int) string { return b.named(net.NodeID(id), w.kernel.Net.Seen.Roles[id]) })
+	if len(s.Nodes) > 0 {
+		first := s.Nodes[0]
+		s.Said = b.Last[first]
+		if m := &w.kernel.Net.Seen.Last[first]; m.Head != (coverage.Head{}) {
+			s.Sent = service(m) + " " + m.Head.String()
 		}
-		if first {
-			s.Said, first = b.Last[id], false
-			if m := &w.kernel.Net.Seen.Last[id]; m.Head != (coverage.Head{}) {
-				s.Sent = service(m) + " " + m.Head.String()
-			}
-		}
-		return b.named(net.NodeID(id), w.kernel.Net.Seen.Roles[id])
-	})
+	}
 	b.At[a.ID] = s
 }
 
-// eachNode replaces the names of nodes in a target: n1, n1-n2, n1->n2.
-func eachNode(target string, named func(string) string) string {
-	for _, sep := range []string{"->", "-"} {
-		if from, to, ok := strings.Cut(target, sep); ok {
-			return named(from) + sep + named(to)
+// inTarget replaces the names of nodes in a target, which is n1, n1-n2, n1->n2 or how a group is parted, and lists the nodes. The
+// members of a list are put into order, so that it does not tell which is which.
+func inTarget(spec *world.Spec, target string, named func(id int) string) (text string, nodes []int) {
+	for len(target) > 0 {
+		best := -1
+		for i := range spec.Nodes {
+			name := spec.Nodes[i].Name
+			if strings.HasPrefix(target, name) && (best < 0 || len(name) > len(spec.Nodes[best].Name)) &&
+				(len(target) == len(name) || strings.IndexByte("-, ", target[len(name)]) >= 0) {
+				best = i
+			}
+		}
+		n := 1
+		if best >= 0 {
+			n = len(spec.Nodes[best].Name)
+			text += named(best)
+			nodes = append(nodes, best)
+		} else {
+			for n < len(target) && strings.IndexByte("-, >", target[n-1]) < 0 {
+				n++
+			}
+			text += target[:n]
+		}
+		target = target[n:]
+		for len(target) > 0 && strings.IndexByte("-, >|", target[0]) >= 0 {
+			text += target[:1]
+			target = target[1:]
 		}
 	}
-	return named(target)
+	words := strings.Split(text, " ")
+	for i, w := range words {
+		if list := strings.Split(w, ","); len(list) > 1 {
+			slices.Sort(list)
+			words[i] = strings.Join(list, ",")
+		}
+	}
+	return strings.Join(words, " "), nodes
 }
 
 // named is a node by its group and roles.

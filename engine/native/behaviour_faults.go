@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
@@ -46,6 +47,7 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 	}
 	slices.SortStableFunc(seen, func(a, b *fault.Strike) int { return cmp.Compare(a.StartNs, b.StartNs) })
 	f.during(seen, events)
+	f.atOnce(seen)
 	for i, a := range seen {
 		for j := i + 1; j < len(seen); j++ {
 			b := seen[j]
@@ -69,6 +71,23 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 	}
 }
 
+// atOnce adds how many strikes lasted at one time.
+func (f *features) atOnce(strikes []*fault.Strike) {
+	most := 0
+	for _, s := range strikes {
+		n := 0
+		for _, o := range strikes {
+			if o.StartNs <= s.StartNs && s.StartNs < o.EndNs {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	for n := 2; n <= most; n++ {
+		f.add(coverage.Fault, strconv.Itoa(n)+" at once")
+	}
+}
+
 // during adds how operations of clients went that were under way together with a strike.
 func (f *features) during(strikes []*fault.Strike, events []history.Event) {
 	ops, err := history.Pair(events)
@@ -79,6 +98,7 @@ func (f *features) during(strikes []*fault.Strike, events []history.Event) {
 		op     string
 		result history.Type
 		strike string
+		asked  bool // the operation asked a node that the strike hit
 	}
 	all := map[went]bool{}
 	for i := range ops {
@@ -89,12 +109,18 @@ func (f *features) during(strikes []*fault.Strike, events []history.Event) {
 		}
 		for _, s := range strikes {
 			if o.CallTimeNs < s.EndNs && s.StartNs < end {
-				all[went{o.Op, o.Type, f.struckBy(s)}] = true
+				host, _, _ := strings.Cut(o.Node, ":")
+				asked := slices.ContainsFunc(f.b.At[s.ID].Nodes, func(id int) bool { return f.spec.Nodes[id].Name == host })
+				all[went{o.Op, o.Type, f.struckBy(s), asked}] = true
 			}
 		}
 	}
 	for w := range all {
-		f.add(coverage.Fault, w.op+" "+string(w.result)+" during "+w.strike)
+		text := w.op + " " + string(w.result) + " during " + w.strike
+		if w.asked {
+			text += ", of one of these"
+		}
+		f.add(coverage.Fault, text)
 	}
 }
 

@@ -163,3 +163,14 @@ func TestGroups(t *testing.T) {
 		t.Errorf("groups are %q, want %q", got, want)
 	}
 }
+
+func TestTargetsNameGroups(t *testing.T) {
+	spec := &world.Spec{Nodes: []world.Node{{Name: "n1"}, {Name: "n2"}, {Name: "n12"}, {Name: "redis-1"}, {Name: "redis-2"}, {Name: "redis"}}}
+	groups := []string{"n", "n(leader)", "n", "r", "r", "R"}
+	for target, want := range map[string]string{"n1": "n", "n12": "n", "n1-n2": "n-n(leader)", "n2->n12": "n(leader)->n", "redis-1-redis-2": "r-r", "redis-redis-1": "R-r",
+		"redis-2->redis": "r->R", "n1,n2 | n12": "n,n(leader) | n", "n2,n1 / n12 over redis-1": "n,n(leader) / n over r", "ring n12,n1,n2": "ring n,n,n(leader)", "n3": "n3", "": ""} {
+		if got, _ := inTarget(spec, target, func(id int) string { return groups[id] }); got != want {
+			t.Errorf("%q is %q, want %q", target, got, want)
+		}
+	}
+}
