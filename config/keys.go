@@ -551,7 +551,7 @@ var handlingKeys = of(
 )
 
 var exploration = of(
-	field{name: "strategy", shape: oneOf("random", "coverage-guided", "bfs", "dfs"), says: "How the next tape is found (docs/exploring.md).", def: "random"},
+	field{name: "strategy", shape: oneOf("random", "coverage-guided", "bfs", "dfs", "swarm", "pct"), says: "How the next tape is found (docs/exploring.md).", def: "random"},
 	field{name: "seed", shape: shape{kind: unsigned}, says: "The campaign's seed.", def: "1"},
 	field{name: "parallel_workers", shape: shape{kind: whole, min: 1, max: 4096}, says: "Worlds at once.", def: "one a CPU"},
 	field{name: "workers", of: "parallel_workers", shape: shape{kind: whole, min: 1, max: 4096}},

@@ -166,12 +166,16 @@ func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden
 
 // Choose draws from stream a value in [0, n), uniformly. n must be at least 1; a draw with n == 1 still advances
 // the stream.
-func (s *Source) Choose(stream string, n uint64) uint64 { return s.Rare(stream, n, 0) }
+func (s *Source) Choose(stream string, n uint64) uint64 { return s.value(stream, n, 0, true) }
 
 // Rare draws from stream a value in [0, n) that is 0 except at ratePPM parts per million, and uniform in [1, n)
 // then. A ratePPM of 0 means a uniform draw (Choose). Rates live in the Spec, so an edit is free to make a rare
 // thing happen.
 func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
+	return s.value(stream, n, ratePPM, true)
+}
+
+func (s *Source) value(stream string, n uint64, ratePPM uint64, chance bool) uint64 {
 	if n == 0 {
 		panic("tape: Choose with n == 0 on stream " + stream)
 	}
@@ -184,6 +188,8 @@ func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
 	switch {
 	case overridden:
 		v = min(v, n-1)
+	case !chance:
+		v = 0
 	case ratePPM == 0:
 		v = reduce(raw, n)
 	case n > 1 && reduce(raw, Certain) < ratePPM:
@@ -200,6 +206,9 @@ func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
 	}
 	return v
 }
+
+// Given draws from stream a value in [0, n) that is 0 unless an edit sets it, whatever the seed: for what no chance decides.
+func (s *Source) Given(stream string, n uint64) uint64 { return s.value(stream, n, 0, false) }
 
 // Bytes fills p from a byte stream. Byte streams are not enumerated among the decisions; only reseed edits apply.
 func (s *Source) Bytes(stream string, p []byte) {

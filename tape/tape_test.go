@@ -304,3 +304,13 @@ func TestWatchedDraws(t *testing.T) {
 		t.Errorf("%d rows and %d lost", len(many.Draws()), many.DrawsLost())
 	}
 }
+
+// What is given is 0 on every seed, and what an edit says.
+func TestGiven(t *testing.T) {
+	for seed := range uint64(1000) {
+		s := NewSource(Tape{Seed: seed, Edits: []Edit{{Op: Reseed, Stream: "**", Seed: 5}, {Op: Set, Stream: "rank/a", From: 1, Value: 7}}})
+		if a, b, c := s.Given("rank/a", 10), s.Given("rank/a", 10), s.Given("rank/b", 10); a != 0 || b != 7 || c != 0 || len(s.Decisions()) != 1 {
+			t.Fatalf("seed %d gives %d %d %d", seed, a, b, c)
+		}
+	}
+}

@@ -29,7 +29,7 @@ const (
 )
 
 // Names lists the strategies; the first is the default.
-var Names = []string{Random, Guided, Breadth, Depth}
+var Names = []string{Random, Guided, Breadth, Depth, Swarm, Priority}
 
 // RandomTape is tape i of the row that belongs to a seed. Tape 0 is the seed itself, so that a campaign of one run is the run
 // of that seed.
@@ -164,6 +164,10 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 		return newGuided(spec, seed, s)
 	case Breadth, Depth:
 		return newSystematic(name, seed, s), nil
+	case Swarm:
+		return newSwarm(spec, seed)
+	case Priority:
+		return newPriority(spec, seed)
 	}
 	return nil, fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(Names, ", "))
 }

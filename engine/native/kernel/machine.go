@@ -51,6 +51,7 @@ type Leaks struct {
 // Chance is the tape: where every choice comes from.
 type Chance interface {
 	Rare(stream string, n uint64, ratePPM uint64) uint64
+	Given(stream string, n uint64) uint64
 	Bytes(stream string, p []byte)
 }
 

@@ -64,6 +64,7 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 	}
 	t.SlackNs = cmp.Or(l.SlackNs, defaultSlackNs)
 	t.BaseSlackNs = t.SlackNs
+	k.rank(t)
 	p := &Proc{
 		ID: k.id("proc"), Node: l.Node, PID: t.TID, PGID: t.TID, SID: t.TID, Threads: []ThreadID{t.ID}, Leader: t.ID,
 		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, Bounded: l.Bounded, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1, OOMAdj: l.OOMAdj, Unkillable: first,
@@ -484,6 +485,7 @@ func (k *Kernel) clone(t *Thread, c cloneArgs) Result {
 		return fail(unix.Errno(e))
 	}
 	t.Forks++
+	k.rank(child)
 	child.TID = node.newPID()
 	if f&unix.CLONE_CHILD_CLEARTID != 0 {
 		child.ClearTID = c.childTID

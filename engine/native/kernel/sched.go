@@ -12,6 +12,23 @@ const epochCalls = 256
 // emptyLimit is how often a thread may repeat the same empty-handed call before it runs only when all others wait.
 const emptyLimit = 8
 
+// Priorities that a tape gives to threads lie above all others, and steps of rankSpan apart.
+const (
+	maxRank  = 1 << 16
+	rankSpan = 1 << 32
+)
+
+// aboveDropped as Thread.Next puts a strict thread above those whose priority was dropped, and below all others.
+const aboveDropped = 2
+
+// rank gives a new thread the priority that the tape sets for it, if it does. Such a thread never takes turns with equals:
+// with a rank for each thread the scheduler is that of Burckhardt et al., whose change points preempt it.
+func (k *Kernel) rank(t *Thread) {
+	if v := k.Tape.Given("rank/"+t.Name, 1+maxRank); v > 0 {
+		t.Prio, t.Strict = int64(v)*rankSpan, true
+	}
+}
+
 // ready puts a thread on the runnable list.
 func (k *Kernel) ready(t *Thread) {
 	t.State = Ready
@@ -87,15 +104,19 @@ func (k *Kernel) account(t *Thread) {
 	switch {
 	case t.Calls == t.Change:
 		t.Change = 0
-		if t.Next < 0 {
+		switch {
+		case t.Next < 0:
 			k.DropSeq++
 			t.Prio = -k.DropSeq
-		} else {
+		case t.Next == aboveDropped:
+			k.DropSeq++
+			t.Prio = k.DropSeq
+		default:
 			t.Prio = t.Next
 		}
 		k.Resched = true
 	case t.Calls%epochCalls == 1:
-		if t.Calls > 1 {
+		if t.Calls > 1 && !t.Strict {
 			if t.Prio != 0 || len(k.Runnable) > 1 {
 				t.Prio = 0
 				k.toTail(t)
@@ -107,6 +128,9 @@ func (k *Kernel) account(t *Thread) {
 			v--
 			t.Change = t.Calls + 1 + v%epochCalls
 			t.Next = [4]int64{-1, -1, -1, 1}[v/epochCalls]
+			if t.Strict && v/epochCalls == 1 {
+				t.Next = aboveDropped
+			}
 		}
 	}
 }

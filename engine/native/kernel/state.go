@@ -144,6 +144,7 @@ type Thread struct {
 	Change  uint64 // the call at which its priority changes, 0 if none in this epoch
 	Next    int64  // the priority that it gets then
 	Prio    int64
+	Strict  bool // its priority is the tape's, for all its life: see Kernel.rank
 	Lazy    bool // yields or polls without result: runs only when all others wait
 	Empties int  // how many empty-handed calls it has made in a row
 
