@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/explore"
 )
@@ -102,10 +103,12 @@ func showed(f *explore.Failure, runs uint64) string {
 //go:embed campaign.html
 var campaignText string
 
-var campaignTemplate = template.Must(template.New("campaign").Funcs(functions).Funcs(template.FuncMap{
-	"duration": duration,
-	"often":    often,
-}).Parse(campaignText))
+var campaignTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("campaign").Funcs(functions).Funcs(template.FuncMap{
+		"duration": duration,
+		"often":    often,
+	}).Parse(campaignText))
+})
 
 // campaignView is what the template shows.
 type campaignView struct {
@@ -168,5 +171,5 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 	for _, name := range slices.Sorted(maps.Keys(t.LogCounts)) {
 		v.LogCounts = append(v.LogCounts, countView{name, t.LogCounts[name]})
 	}
-	return campaignTemplate.Execute(w, &v)
+	return campaignTemplate().Execute(w, &v)
 }

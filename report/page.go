@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
@@ -68,7 +69,10 @@ func policy() string {
 	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-var pageTemplate = template.Must(template.New("page").Funcs(functions).Parse(pageText))
+// Templates are parsed when they are needed: the drivers of a world are this program, too, and need none.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(functions).Parse(pageText))
+})
 
 // pageView is what the template shows.
 type pageView struct {
@@ -148,7 +152,7 @@ func Page(w io.Writer, p PageOf) error {
 	v.Strikes, v.StrikesLeft = strikesIn(p.Outcome.Ledger.Strikes, 0, max(p.Outcome.VirtualNs, f.atNs), PageStrikes)
 	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome.Decisions), PageDecisions)
 	v.TapeLines, v.TapeLeft = first(strings.Split(strings.TrimSpace(tape.Format(p.Outcome.Tape)), "\n"), PageTapeLines)
-	return pageTemplate.Execute(w, &v)
+	return pageTemplate().Execute(w, &v)
 }
 
 func first[T any](list []T, limit int) (kept []T, left int) {

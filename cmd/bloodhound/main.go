@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
+	_ "github.com/bloodhound-dst/bloodhound/internal/lean"
 )
 
 func main() {
