@@ -39,6 +39,9 @@ func unmoved(t *testing.T, spec *world.Spec, choice ...string) (hits []code.Hits
 		out, now := covered(t, spec, &code.Watch{Choice: choice, State: state})
 		for i := range min(len(events), len(now)) {
 			if !reflect.DeepEqual(events[i], now[i]) {
+				for _, l := range out.Log {
+					t.Log(l.Text)
+				}
 				t.Fatalf("turn %d: another run with breakpoints: %+v, and %+v without them", turn, now[i], events[i])
 			}
 		}
@@ -123,4 +126,62 @@ func TestBreakpointsDoNotMoveCircles(t *testing.T) {
 		spec.MaxTimeNs = 60e9
 		unmoved(t, spec)
 	})
+}
+
+// Programs with breakpoints of their own, and programs that write to their own code.
+func TestBreakpointsBesideThoseOfPrograms(t *testing.T) {
+	wants := map[string][]string{
+		"trap":  {"traps 1", "traps 2", "traps 3", "quiet 2", "blocked 1", "handler 1", "handler 1", "traps 4, quiet 21", "signal 5", "signal 5", "traps 5"},
+		"patch": {"mprotect 0", "child 41 48", "answer 42 42", "other 199", "child 42 5", "made 7"},
+	}
+	eachProgram(t, "code", func(t *testing.T, name, source string) {
+		for _, flags := range [][]string{nil, {"-static"}, {"-no-pie"}} {
+			spec := aloneSpec(compile(t, source, flags...))
+			log, _ := run(t, spec, 1)
+			if shown := texts(log, ""); !slices.Equal(shown, wants[name]) {
+				t.Errorf("%v: without breakpoints it showed %q", flags, shown)
+			}
+			unmoved(t, spec)
+			if flags == nil {
+				unmoved(t, spec, "*")
+			}
+		}
+	})
+}
+
+// A program that was replaced is another binary, whatever its name; what is no program is named with the reason.
+func TestBinariesAreKnownByTheirBytes(t *testing.T) {
+	first := compile(t, "testdata/code/trap.c")
+	spec := aloneSpec(first)
+	state := &code.State{}
+	take := func(out *engine.Outcome) {
+		for _, h := range out.Code {
+			state.Merge(h)
+		}
+	}
+	out, _ := covered(t, spec, &code.Watch{State: state})
+	take(out)
+	replaced, err := os.ReadFile(compile(t, "testdata/code/patch.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(first, replaced, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	out, _ = covered(t, spec, &code.Watch{State: state})
+	if out.Reason != engine.Finished || len(out.Code) != 1 || len(out.Code[0].Blocks) < 10 {
+		t.Errorf("it ended by %s, and hit %v", out.Reason, out.Code)
+	}
+	take(out)
+	if len(state.Files) != 2 || state.Files[0].Path != state.Files[1].Path || state.Files[0].Digest == state.Files[1].Digest {
+		t.Errorf("the state is %+v", state.Files)
+	}
+	// A program that the state has turned off runs as it is.
+	state.Files[1].Off = "it reads its own code"
+	if out, _ = covered(t, spec, &code.Watch{State: state}); len(out.Code) != 0 {
+		t.Errorf("what is off is watched: %v", out.Code)
+	}
 }

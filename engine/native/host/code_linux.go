@@ -3,6 +3,7 @@
 package host
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/bits"
@@ -327,23 +328,25 @@ func (m *Machine) hit(t *thread, code int32) bool {
 const synchronous = 1<<(unix.SIGILL-1) | 1<<(unix.SIGABRT-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) | 1<<(unix.SIGSEGV-1)
 
 // blockTrap undoes what Linux does to a thread that traps while it blocks SIGTRAP (force_sig_info_to_task of
-// kernel/signal.c): the signal is not blocked any more, and its handler is gone. Nothing tells whether it was blocked, but
-// those who block it block all signals.
+// kernel/signal.c): the signal is not blocked any more, and its handler is gone. Where there was a handler, that shows whether
+// it was blocked. Where there was none, nothing does; but those who block it then block all signals.
 func (m *Machine) blockTrap(t *thread) {
 	var mask uint64
 	ptrace(ptraceGetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
-	if mask&synchronous != synchronous {
-		return
-	}
-	mask |= 1 << (unix.SIGTRAP - 1)
-	ptrace(ptraceSetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
-	for id, o := range m.threads {
-		if o == t && m.Action != nil {
-			if action, ok := m.Action(id, int(unix.SIGTRAP)); ok {
-				copy(t.kit.data[4096:], action[:])
-				m.execute(t, unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), kitScratch, 0, 8)
-			}
+	blocked := mask&synchronous == synchronous
+	action, handled := m.Action(t.id, int(unix.SIGTRAP))
+	// A handler that blocks all signals while it runs, as Go's does, is one of those.
+	if handled && (blocked || binary.LittleEndian.Uint64(action[24:])&synchronous != synchronous) {
+		now := t.kit.data[4096 : 4096+len(action)]
+		m.execute(t, unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), 0, kitScratch, 8)
+		if blocked = binary.LittleEndian.Uint64(now) == 0; blocked {
+			copy(now, action[:])
+			m.execute(t, unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), kitScratch, 0, 8)
 		}
+	}
+	if blocked {
+		mask |= 1 << (unix.SIGTRAP - 1)
+		ptrace(ptraceSetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
 	}
 }
 

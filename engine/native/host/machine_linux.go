@@ -30,6 +30,7 @@ const (
 )
 
 type thread struct {
+	id        ThreadID
 	tid, tgid int
 	leader    bool
 	at        where
@@ -66,7 +67,7 @@ type Machine struct {
 	// Stops is why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they do.
 	Stops string
 
-	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler. It may be nil.
+	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler. Watch needs it.
 	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
 	// Slow is why stops may cost twice as much as they could, or nil.
 	Slow error

@@ -46,7 +46,7 @@ func (m *Machine) spawn(id ThreadID, kit *Kit) error {
 	if _, status, errno := wait4(pid, 0); errno != 0 || !status.Stopped() {
 		return fmt.Errorf("cannot trace a process (is ptrace allowed here? run `bloodhound doctor`): status %#x", status)
 	}
-	t := &thread{tid: pid, tgid: pid, leader: true, gadget: stubGadget, kit: kit}
+	t := &thread{id: id, tid: pid, tgid: pid, leader: true, gadget: stubGadget, kit: kit}
 	m.threads[id] = t
 	m.alive[pid]++
 	if e := ptrace(unix.PTRACE_SETOPTIONS, pid, 0, traceOptions); e != 0 {
@@ -449,7 +449,7 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	if _, status, errno := wait4(tid, 0); errno != 0 || !status.Stopped() {
 		return syscall.EAGAIN
 	}
-	c := &thread{tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit, code: t.code, listener: t.listener}
+	c := &thread{id: child, tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit, code: t.code, listener: t.listener}
 	if flags&unix.CLONE_VM == 0 {
 		c.code = t.code.copied()
 	}
