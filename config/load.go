@@ -68,6 +68,7 @@ type Exploration struct {
 	MaxDepth                int64
 	MaxStates               int64
 	Streams                 []string
+	Corpus                  string // absolute; empty is none
 	PrioritizeCoverage      bool
 	PrioritizeNearViolation bool
 }
@@ -408,6 +409,10 @@ func (l *loader) settings(top *node) {
 	e.TimeoutNs = valueOr(n.get("timeout"), int64(0))
 	e.MaxDepth = valueOr(n.get("max_depth"), int64(0))
 	e.MaxStates = valueOr(n.get("max_states"), int64(0))
+	if f := valueOr(n.get("corpus"), ""); f != "" {
+		e.Corpus = l.under(l.spec.Dir, f)
+		l.remember(place{part: "exploration.corpus"}, n.get("corpus"), "exploration.corpus")
+	}
 	for _, item := range n.get("streams").list() {
 		e.Streams = append(e.Streams, item.text)
 	}
@@ -452,7 +457,7 @@ func (l *loader) searches(n *node, strategy string) {
 		}
 	}
 	if strategy != "coverage-guided" {
-		idle(strategy+" tapes follow no feedback", "prioritize_coverage", "prioritize_near_violation")
+		idle(strategy+" tapes follow no feedback", "corpus", "prioritize_coverage", "prioritize_near_violation")
 	}
 	if strategy != "bfs" && strategy != "dfs" {
 		idle("it bounds bfs and dfs, and tapes are "+strategy, "max_depth", "max_states")

@@ -41,6 +41,8 @@ type Campaign struct {
 	Finished func(*Totals)
 	// Found is called for the first run of each distinct failure, with its whole Outcome.
 	Found func(*Failure, *engine.Outcome)
+	// Kept is called when the corpus of the Strategy changes, if it is a search.Keeper.
+	Kept func(came []*search.Entry, left []string)
 	// Note is called for what a person should know while the campaign runs.
 	Note func(string)
 }
@@ -146,6 +148,8 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 		}
 	}
 	col.flush()
+	feed.rest()
+	t.Search = feed.strategy.Standing()
 	t.WallNs = time.Since(began).Nanoseconds()
 	return t
 }

@@ -11,10 +11,11 @@ type feeder struct {
 	strategy search.Strategy
 	learned  uint64        // the runs below this one were told
 	queue    []*search.Run // those from there on that have ended
+	kept     func(came []*search.Entry, left []string)
 }
 
 func newFeeder(c *Campaign) *feeder {
-	f := &feeder{strategy: c.Strategy}
+	f := &feeder{strategy: c.Strategy, kept: c.Kept}
 	if f.strategy == nil {
 		f.strategy = search.Tapes(search.Random, func(run uint64) tape.Tape { return search.RandomTape(c.Seed, run) })
 	}
@@ -28,7 +29,7 @@ func (f *feeder) counted(r *result) {
 	}
 	run := &search.Run{Number: r.job.ID, Candidate: search.Candidate{Tape: r.job.Tape, Origin: r.job.Origin}}
 	if r.reply != nil {
-		run.Seen = r.reply.Seen
+		run.Seen, run.Machine = r.reply.Seen, r.reply.Summary.Machine
 	}
 	if r.job.ID == calmRun {
 		f.strategy.Learn(run)
@@ -41,6 +42,18 @@ func (f *feeder) learn() {
 	f.strategy.Learn(f.queue[0])
 	f.queue = f.queue[1:]
 	f.learned++
+	if k, ok := f.strategy.(search.Keeper); ok && f.kept != nil {
+		if came, left := k.Changes(); len(came)+len(left) > 0 {
+			f.kept(came, left)
+		}
+	}
+}
+
+// rest tells of the runs that have ended when no further tape is asked for.
+func (f *feeder) rest() {
+	for len(f.queue) > 0 {
+		f.learn()
+	}
 }
 
 // job gives a run, or nil if it must wait for others to end, of which all below ended have; or if there is none left, which is

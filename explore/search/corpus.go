@@ -9,21 +9,27 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
+// EntryVersion is that of the form of an Entry in a file.
+const EntryVersion = 1
+
 // Entry is a run that a search keeps, because it reached something for the first time or came closer than others.
 type Entry struct {
-	Name   string `json:"name"` // NameOf its tape
-	Origin Origin `json:"origin"`
-	Seed   uint64 `json:"campaign_seed"`
-	Run    uint64 `json:"run"` // of the campaign of that seed
-	// Bloodhound is the build that made the run, Commit that of the project, if it has one, and Machine what it ran on.
+	Version int    `json:"corpus_version"`
+	Name    string `json:"name"` // NameOf its tape
+	Origin  Origin `json:"origin"`
+	Seed    uint64 `json:"campaign_seed"`
+	Run     uint64 `json:"run"` // of the campaign of that seed
+	// Bloodhound is the build that made the run, Commit that of the project, if it has one, System and Machine what it ran on.
 	Bloodhound string              `json:"bloodhound,omitempty"`
 	Commit     string              `json:"commit,omitempty"`
+	System     string              `json:"system,omitempty"`
 	Machine    string              `json:"machine,omitempty"`
 	Why        string              `json:"why"` // it was kept
 	Tape       tape.Tape           `json:"tape"`
 	Strikes    []tape.Decision     `json:"strikes,omitempty"`
 	Near       []coverage.Nearness `json:"near,omitempty"`
 
+	since   uint64 // how many runs the search had learned of
 	reached []uint64
 	chosen  int     // how often it was a parent
 	energy  float64 // see Entry.charge

@@ -19,6 +19,7 @@ const (
 	maxNear     = 256     // names of distances
 	nearest     = 4       // entries kept for each name
 	maxHeld     = 1024    // features of an entry
+	codeAge     = 64      // runs in which blocks of code, of which nobody knows who else reaches them, lose half of their worth
 )
 
 // Shares of the runs, in percent.
@@ -51,6 +52,9 @@ type guided struct {
 	near    []approach // by name
 	made    map[string]*Mutations
 	crowded bool // there were more features than maxFeatures
+
+	came []*Entry
+	left []string
 }
 
 // count is how many runs reached a feature.
@@ -175,6 +179,10 @@ func (g *guided) energy(e *Entry) float64 {
 			k = len(domains)
 			domains, sums = append(domains, c.domain), append(sums, 0)
 		}
+		if c.domain == coverage.Code { // told of at the first time only
+			sums[k] += 1 / float64(1+(g.runs-e.since)/codeAge)
+			continue
+		}
 		sums[k] += 1 / float64(c.runs)
 	}
 	energy := 0.01
@@ -286,8 +294,8 @@ func (g *guided) Learn(r *Run) {
 	if why == "" || r.Number == Calm {
 		return
 	}
-	e := &Entry{Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape,
-		Strikes: r.Strikes, Near: r.Near, reached: g.rarest(r.Reached)}
+	e := &Entry{Version: EntryVersion, Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape, Machine: r.Machine,
+		Strikes: r.Strikes, Near: r.Near, since: g.runs, reached: g.rarest(r.Reached)}
 	g.keep(e)
 }
 
@@ -328,7 +336,7 @@ func (g *guided) keep(e *Entry) {
 	if len(g.corpus) >= maxCorpus && !g.evict() {
 		return
 	}
-	g.corpus = append(g.corpus, e)
+	g.corpus, g.came = append(g.corpus, e), append(g.came, e)
 	g.byName[e.Name] = e
 	for _, n := range e.Near {
 		g.approach(n, e)
@@ -374,7 +382,13 @@ func (g *guided) evict() bool {
 	if worst < 0 {
 		return false
 	}
-	delete(g.byName, g.corpus[worst].Name)
+	name := g.corpus[worst].Name
+	delete(g.byName, name)
+	if k := slices.IndexFunc(g.came, func(e *Entry) bool { return e.Name == name }); k >= 0 {
+		g.came = slices.Delete(g.came, k, k+1)
+	} else {
+		g.left = append(g.left, name)
+	}
 	g.corpus = slices.Delete(g.corpus, worst, worst+1)
 	return true
 }
@@ -383,6 +397,13 @@ func (g *guided) isNear(e *Entry) bool {
 	return slices.ContainsFunc(g.near, func(a approach) bool {
 		return slices.ContainsFunc(a.best, func(c closeness) bool { return c.entry == e })
 	})
+}
+
+// Changes implements Keeper.
+func (g *guided) Changes() (came []*Entry, left []string) {
+	came, left = g.came, g.left
+	g.came, g.left = nil, nil
+	return came, left
 }
 
 func (g *guided) Standing() Standing {

@@ -63,6 +63,7 @@ const (
 type Run struct {
 	Number    uint64
 	Candidate Candidate
+	Machine   string // what it ran on
 	*Seen
 }
 
@@ -107,6 +108,13 @@ type Strategy interface {
 	Learn(r *Run)
 	// Standing is how far the search has come.
 	Standing() Standing
+}
+
+// Keeper is a Strategy with a corpus.
+type Keeper interface {
+	// Changes are the entries that came into the corpus since the last call, and the names of those that left it. An entry that
+	// both came and left is in neither.
+	Changes() (came []*Entry, left []string)
 }
 
 // Standing is how far a search has come.

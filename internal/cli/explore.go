@@ -83,6 +83,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 
 	show := newProgress(a.err, plain, f.json)
 	campaign.Note = show.note
+	campaign.Kept = a.keepCorpus(p, show)
 	campaign.Finished = func(t *explore.Totals) {
 		show.show(func(elapsed time.Duration) string { return campaignProgress(t, campaign.Runs, elapsed) })
 	}

@@ -31,6 +31,7 @@ type flags struct {
 	keepGoing bool
 	strategy  string
 	maxDepth  uint64
+	corpus    string
 	runs      uint64
 	tapeFile  string
 	trace     string
@@ -224,6 +225,7 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(wordFlag{&f.strategy, search.Names, "strategies"}, "strategy", "how the next tape is found: a `word`, "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or random)")
 	c.Flags().Var(numberFlag{&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"},
 		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
+	c.Flags().Var(fileFlag{&f.corpus}, "corpus", "coverage-guided: begin with the runs of the corpus in this `folder` (default: exploration.corpus, or none)")
 	addSwitch(c, &f.keepGoing, "keep-going", "go on after the first violation")
 	c.Flags().Var(fileFlag{&f.html}, "html", "write what the campaign did as a page to this `file`")
 	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")
