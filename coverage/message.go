@@ -41,9 +41,18 @@ func (h *header) hex(c byte) {
 	h.byte(hexDigits[c&15])
 }
 
-// word puts the letters of s[i:], in capitals if up is set, with digits masked; it tells where they end.
+// word puts the letters of s[i:], in capitals if up is set, with digits masked and what looks like an id as *; it tells where
+// they end.
 func (h *header) word(s []byte, i int, up bool) int {
-	for ; i < len(s); i++ {
+	end := i
+	for end < len(s) && (letter(s[end]) || digit(s[end]) || s[end] == '_' || s[end] == '-') {
+		end++
+	}
+	if random(s[i:end]) {
+		h.byte('*')
+		return end
+	}
+	for ; i < end; i++ {
 		switch c := s[i]; {
 		case digit(c):
 			if h.n == 0 || h.head[h.n-1] != '#' {
@@ -51,13 +60,11 @@ func (h *header) word(s []byte, i int, up bool) int {
 			}
 		case up && c >= 'a' && c <= 'z':
 			h.byte(c - 'a' + 'A')
-		case letter(c) || c == '_' || c == '-':
-			h.byte(c)
 		default:
-			return i
+			h.byte(c)
 		}
 	}
-	return i
+	return end
 }
 
 // HeadOf is the kind of a message that begins with data.

@@ -18,6 +18,8 @@ func TestHeads(t *testing.T) {
 		{"$5\r\nhello\r\n", "$"},
 		{":42\r\n", ":"},
 		{"GET /kv/k17?wait=1 HTTP/1.1\r\nHost: x\r\n\r\n", "GET /kv/k#"},
+		{"GET /files/550e8400-e29b-41d4-a716-446655440000/x HTTP/1.1\r\n\r\n", "GET /files/*"},
+		{"GET /files/8f14e45fceea167a5a36dedd4bea2543-1 HTTP/1.1\r\n\r\n", "GET /files/*"},
 		{"POST /v3/kv/range HTTP/1.1\r\n\r\n", "POST /v#/kv"},
 		{"GET / HTTP/1.1\r\n\r\n", "GET /"},
 		{"HTTP/1.1 503 Service Unavailable\r\n\r\n", "HTTP 503"},

@@ -242,26 +242,21 @@ func (m *masker) number() {
 
 // word masks what varies in a run of letters, digits and underscores.
 func (m *masker) word(w string) {
-	digits, hex, turns := 0, true, 0
+	digits := 0
 	for i := 0; i < len(w); i++ {
-		d := digit(w[i])
-		if d {
+		if digit(w[i]) {
 			digits++
 		}
-		if i > 0 && d != digit(w[i-1]) {
-			turns++
-		}
-		hex = hex && (d || w[i] >= 'a' && w[i] <= 'f' || w[i] >= 'A' && w[i] <= 'F')
 	}
 	switch {
-	case digits == 0 && len(w) > 32:
+	case digits == 0 && len(w) > maxWordBytes:
 		m.out = append(m.out, '*')
 	case digits == 0:
 		if n := len(m.out); w == "T" && n > m.start && m.out[n-1] == '#' {
 			return
 		}
 		m.out = append(m.out, w...)
-	case digits == len(w) || hex && len(w) >= 6 || turns >= 4 || len(w) > 32 || strings.HasPrefix(w, "0x"):
+	case digits == len(w) || random(w) || strings.HasPrefix(w, "0x"):
 		m.number()
 	default:
 		for i := 0; i < len(w); {
@@ -279,6 +274,27 @@ func (m *masker) word(w string) {
 			}
 		}
 	}
+}
+
+// maxWordBytes is the length up to which letters may be a word.
+const maxWordBytes = 32
+
+// random tells whether a word looks as if nobody had chosen it: an id or a digest.
+func random[T string | []byte](w T) bool {
+	digits, hex, turns := 0, 0, 0
+	for i := 0; i < len(w); i++ {
+		d := digit(w[i])
+		if d {
+			digits++
+		}
+		if d || w[i] >= 'a' && w[i] <= 'f' || w[i] >= 'A' && w[i] <= 'F' || w[i] == '-' {
+			hex++
+		}
+		if i > 0 && d != digit(w[i-1]) {
+			turns++
+		}
+	}
+	return len(w) > maxWordBytes || turns >= 4 || digits > 0 && hex == len(w) && len(w) >= 6
 }
 
 // unit tells whether what follows a number is a unit of time, or more of a date or duration.

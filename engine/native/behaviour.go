@@ -278,7 +278,7 @@ func (w *World) roleChanged(name string) {
 
 // reached is all that the run has reached.
 func (w *World) reached() []coverage.Feature {
-	f := &features{b: w.behaviour, spec: w.spec}
+	f := &features{b: w.behaviour, spec: w.spec, texts: general(w.behaviour.Texts)}
 	f.messages(w.kernel.Net.Seen)
 	f.connections(w.kernel.Net.Seen)
 	f.errors(w.kernel.Failed)
@@ -290,9 +290,10 @@ func (w *World) reached() []coverage.Feature {
 
 // features collects what is reached.
 type features struct {
-	b    *behaviour
-	spec *world.Spec
-	list []coverage.Feature
+	b     *behaviour
+	spec  *world.Spec
+	texts []string // of the templates of b
+	list  []coverage.Feature
 }
 
 func (f *features) add(d coverage.Domain, text string) {
@@ -312,9 +313,12 @@ const maxTimes = 32
 // of tells whether a node is one of those that the run is about, and not one that looks on.
 func (f *features) of(id net.NodeID) bool { return id < 0 || f.spec.Nodes[id].Role != world.Checker }
 
-// maxHeads bounds the kinds of messages, by their heads, of one service and direction in one run. Where there are more, as with
-// an encrypted protocol, heads mean nothing and sizes alone are told apart.
-const maxHeads = 64
+// Limits of the kinds of messages of one service and direction in one run. Where more of them begin alike, what follows varies by
+// chance, as names of things do; where there are more in all, as with an encrypted protocol, heads mean nothing.
+const (
+	maxAlike = 12
+	maxHeads = 64
+)
 
 // service names the service that a message is of, and its direction.
 func service(k *net.MessageKind) string {
@@ -332,32 +336,34 @@ func service(k *net.MessageKind) string {
 }
 
 func (f *features) messages(seen *net.Seen) {
-	link := func(k *net.MessageKind) string {
-		return f.b.named(k.From, k.FromRole) + " -> " + f.b.named(k.To, k.ToRole) + " " + service(k)
-	}
-	direction := func(k *net.MessageKind) net.MessageKind {
-		return net.MessageKind{Port: k.Port, Answer: k.Answer, Datagram: k.Datagram}
-	}
-	heads := map[net.MessageKind]map[coverage.Head]bool{}
-	for k := range seen.Messages {
-		s := direction(&k)
-		if heads[s] == nil {
-			heads[s] = map[coverage.Head]bool{}
+	heads := map[string]map[coverage.Head]bool{} // by service and direction
+	alike := map[string]map[coverage.Head]bool{} // and by how they begin
+	put := func(in map[string]map[coverage.Head]bool, at string, h coverage.Head) {
+		if in[at] == nil {
+			in[at] = map[coverage.Head]bool{}
 		}
-		heads[s][k.Head] = true
+		in[at][h] = true
+	}
+	for k := range seen.Messages {
+		put(heads, service(&k), k.Head)
+		put(alike, service(&k)+" "+beginning(k.Head.String()), k.Head)
 	}
 	for k := range seen.Messages {
 		if !f.of(k.From) || !f.of(k.To) {
 			continue
 		}
-		size := " <" + strconv.Itoa(1<<(2*k.SizeLog))
-		if len(heads[direction(&k)]) > maxHeads {
-			f.add(coverage.Message, link(&k)+" varied"+size)
-		} else {
-			f.add(coverage.Message, link(&k)+" "+k.Head.String()+size)
+		head := k.Head.String()
+		if b := beginning(head); b != "" && len(alike[service(&k)+" "+b]) > maxAlike {
+			head = b + "*"
+		} else if len(heads[service(&k)]) > maxHeads {
+			head = "varied"
 		}
+		f.add(coverage.Message, f.b.named(k.From, k.FromRole)+" -> "+f.b.named(k.To, k.ToRole)+" "+service(&k)+" "+head+" <"+strconv.Itoa(1<<(2*k.SizeLog)))
 	}
 }
+
+// beginning is all of a head but its last word.
+func beginning(head string) string { return head[:strings.LastIndexAny(head, " /")+1] }
 
 func (f *features) connections(seen *net.Seen) {
 	for k, n := range seen.Connections {
@@ -384,18 +390,57 @@ func (f *features) errors(failed map[kernel.FailedCall]uint32) {
 }
 
 func (f *features) logs() {
-	kinds := map[string]int{}
+	kinds, counts := map[string]map[string]bool{}, map[string]uint32{}
 	for i := range f.b.Texts {
 		t := &f.b.Texts[i]
-		kinds[t.Group]++
-		f.times(coverage.Log, t.Group+": "+t.Text, t.Count)
+		if kinds[t.Group] == nil {
+			kinds[t.Group] = map[string]bool{}
+		}
+		kinds[t.Group][f.texts[i]] = true
+		counts[t.Group+": "+f.texts[i]] += t.Count
+	}
+	for text, n := range counts {
+		f.times(coverage.Log, text, n)
 	}
 	for p := range f.b.Pairs {
-		a, b := &f.b.Texts[p.First], &f.b.Texts[p.Then]
-		if !p.Late || kinds[a.Group] <= maxOrdered {
-			f.add(coverage.Log, a.Group+": "+a.Text+" | "+b.Text)
+		group := f.b.Texts[p.First].Group
+		if a, b := f.texts[p.First], f.texts[p.Then]; a != b && (!p.Late || len(kinds[group]) <= maxOrdered) {
+			f.add(coverage.Log, group+": "+a+" | "+b)
 		}
 	}
+}
+
+// maxWords is how many words may stand in one place of otherwise equal lines of one run, beyond which they are taken for names
+// that were made by chance.
+const maxWords = 16
+
+// general gives the texts of templates, with names masked that no template shows alone: where many lines of a group differ in one
+// word.
+func general(list []template) []string {
+	texts := make([]string, len(list))
+	words := make([][]string, len(list))
+	without := func(i, k int) string {
+		w := slices.Clone(words[i])
+		w[k] = "*"
+		return strings.Join(w, " ")
+	}
+	same := map[string]int{}
+	for i := range list {
+		words[i] = strings.Split(list[i].Text, " ")
+		for k := range words[i] {
+			same[list[i].Group+"\x00"+without(i, k)]++
+		}
+	}
+	for i := range list {
+		texts[i] = list[i].Text
+		for k := range words[i] {
+			if text := without(i, k); same[list[i].Group+"\x00"+text] > maxWords {
+				texts[i] = text
+				break
+			}
+		}
+	}
+	return texts
 }
 
 func (f *features) assertions(r *sdk.Record) {

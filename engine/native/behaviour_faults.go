@@ -35,8 +35,7 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 		}
 		f.add(coverage.Fault, string(s.Kind)+" of "+at.Target)
 		if at.Said >= 0 {
-			t := &f.b.Texts[at.Said]
-			f.add(coverage.Fault, string(s.Kind)+" of "+at.Target+" after "+t.Text)
+			f.add(coverage.Fault, string(s.Kind)+" of "+at.Target+" after "+f.texts[at.Said])
 		}
 		if at.Sent != "" {
 			f.add(coverage.Fault, string(s.Kind)+" of "+at.Target+" after sending "+at.Sent)

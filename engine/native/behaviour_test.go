@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -172,5 +173,29 @@ func TestTargetsNameGroups(t *testing.T) {
 		if got, _ := inTarget(spec, target, func(id int) string { return groups[id] }); got != want {
 			t.Errorf("%q is %q, want %q", target, got, want)
 		}
+	}
+}
+
+// Names that no mask knows make few features: many in one place of otherwise equal lines, or behind equal beginnings of messages.
+func TestNamesMadeByChance(t *testing.T) {
+	var list []template
+	for i := range 40 {
+		list = append(list, template{Group: "n", Text: "stored " + strings.Repeat(string(rune('a'+i%26)), 3+i/26) + " well"})
+	}
+	list = append(list, template{Group: "n", Text: "ready to go"}, template{Group: "m", Text: "stored nothing well"})
+	if got := general(list); got[0] != "stored * well" || got[39] != "stored * well" || got[40] != "ready to go" || got[41] != "stored nothing well" {
+		t.Errorf("%q", got)
+	}
+	seen := &net.Seen{Messages: map[net.MessageKind]uint32{}}
+	for i := range 40 {
+		name := strings.Repeat(string(rune('a'+i%26)), 3+i/26)
+		seen.Messages[net.MessageKind{To: 1, Port: 80, SizeLog: 3, Head: coverage.HeadOf([]byte("GET /files/" + name + " HTTP/1.1\r\n"))}] = 1
+	}
+	seen.Messages[net.MessageKind{To: 1, Port: 80, SizeLog: 3, Head: coverage.HeadOf([]byte("GET /health HTTP/1.1\r\n"))}] = 1
+	spec := &world.Spec{Nodes: []world.Node{{Name: "a"}, {Name: "b"}}}
+	f := &features{b: &behaviour{Groups: []string{"a", "b"}, RoleNames: []string{""}}, spec: spec}
+	f.messages(seen)
+	if got, want := slices.Compact(texts(f.list)), []string{"message a -> b :80 GET /files/* <64", "message a -> b :80 GET /health <64"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
