@@ -16,8 +16,9 @@ import (
 func main() {
 	write := flag.String("write", "", "also write the table into this `FILE`, between its two lines that name bench")
 	only := flag.String("only", "", "make only the measurements whose `NAME` has this in it")
+	where := flag.Bool("where", false, "tell what the CPU time of runs goes into, instead of the table")
 	flag.Parse()
-	if err := run(*write, *only); err != nil {
+	if err := run(*write, *only, *where); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -54,7 +55,7 @@ var measurements = []measurement{
 // errMissing is the error of a measurement whose program is not on this machine.
 var errMissing = errors.New("not on this machine")
 
-func run(write, only string) error {
+func run(write, only string, where bool) error {
 	dir, err := os.MkdirTemp("", "bloodhound-bench-")
 	if err != nil {
 		return err
@@ -65,6 +66,9 @@ func run(write, only string) error {
 		if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
 			return fmt.Errorf("go build %s (run it from the root of the project): %w\n%s", source, err, out)
 		}
+	}
+	if where {
+		return b.where(only)
 	}
 	table := fmt.Sprintf("Measured by `make bench` on: %s, %d CPUs, kernel %s, load average %s. One core runs one world.\n\n",
 		cpuModel(), runtime.NumCPU(), word("/proc/sys/kernel/osrelease"), word("/proc/loadavg"))
