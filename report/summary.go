@@ -1,13 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
@@ -89,10 +92,25 @@ func standing(b *strings.Builder, s *search.Standing) {
 	default:
 		fmt.Fprintf(b, "  %s\n", s)
 	}
+	var reached []string
+	for _, d := range slices.Sorted(maps.Keys(s.Domains)) {
+		reached = append(reached, fmt.Sprintf("%d %s", s.Domains[d], d))
+	}
+	if len(reached) > 0 {
+		fmt.Fprintf(b, "  reached: %s\n", strings.Join(reached, ", "))
+	}
+	near := slices.DeleteFunc(slices.Clone(s.Near), func(n coverage.Nearness) bool { return n.Distance >= 1 || n.Distance <= 0 })
+	slices.SortStableFunc(near, func(a, b coverage.Nearness) int { return cmp.Compare(a.Distance, b.Distance) })
+	for _, n := range near[:min(len(near), summaryNear)] {
+		fmt.Fprintf(b, "  came near: %s, %.3f: %s\n", n.Name, n.Distance, visible(n.Says, maxReachedText))
+	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(b, "  %s\n", n)
 	}
 }
+
+// summaryNear is how many of the smallest distances a summary lists.
+const summaryNear = 5
 
 // ranCode tells which code ran.
 func ranCode(b *strings.Builder, t *explore.Totals) {

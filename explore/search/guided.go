@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -49,7 +50,8 @@ type guided struct {
 	charge uint64 // the run at which energies were computed
 
 	counts  map[uint64]*count
-	near    []approach // by name
+	domains map[coverage.Domain]int // counts, by domain
+	near    []approach              // by name
 	made    map[string]*Mutations
 	crowded bool // there were more features than maxFeatures
 
@@ -79,7 +81,7 @@ func newGuided(spec *world.Spec, seed uint64, s Settings) (*guided, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guided{terrain: t, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, made: map[string]*Mutations{}}
+	g := &guided{terrain: t, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
 	g.given = s.Corpus
 	return g, nil
 }
@@ -264,6 +266,7 @@ func (g *guided) Learn(r *Run) {
 	for _, f := range r.Texts {
 		if g.counts[f.ID] == nil && len(g.counts) < maxFeatures {
 			g.counts[f.ID] = &count{domain: f.Domain}
+			g.domains[f.Domain]++
 		}
 	}
 	why := ""
@@ -407,7 +410,7 @@ func (g *guided) Changes() (came []*Entry, left []string) {
 }
 
 func (g *guided) Standing() Standing {
-	s := Standing{Strategy: Guided, Corpus: len(g.corpus), Features: len(g.counts)}
+	s := Standing{Strategy: Guided, Corpus: len(g.corpus), Features: len(g.counts), Domains: maps.Clone(g.domains)}
 	for _, a := range g.near {
 		if len(a.best) > 0 {
 			s.Near = append(s.Near, a.best[0].Nearness)

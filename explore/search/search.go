@@ -122,6 +122,8 @@ type Standing struct {
 	Strategy string `json:"strategy"`
 	Corpus   int    `json:"corpus,omitempty"`   // entries
 	Features int    `json:"features,omitempty"` // distinct ones that were reached
+	// Domains counts them by domain.
+	Domains map[coverage.Domain]int `json:"domains,omitempty"`
 	// Near are the smallest distances so far, by name.
 	Near []coverage.Nearness `json:"near,omitempty"`
 	// Depth is how many edits the tapes have that are enumerated now, States how many tapes were.
