@@ -23,7 +23,7 @@ func (f *elfFile) functions() []function {
 	for _, read := range []func() ([]elf.Symbol, error){f.Symbols, f.DynamicSymbols} {
 		symbols, _ := read()
 		for _, s := range symbols {
-			if (elf.ST_TYPE(s.Info) == elf.STT_FUNC || elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF {
+			if (elf.ST_TYPE(s.Info) == elf.STT_FUNC || elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF && !copied(s.Name) {
 				add(s.Value, s.Value+s.Size)
 			}
 		}
@@ -48,6 +48,11 @@ func (f *elfFile) functions() []function {
 		list[i].end = min(list[i].end, list[i+1].start)
 	}
 	return list
+}
+
+// copied tells of the functions that V8 takes from a program's code and executes elsewhere.
+func copied(name string) bool {
+	return strings.HasPrefix(name, "Builtins_") || strings.HasPrefix(name, "v8_Default_embedded_blob")
 }
 
 // inPLT tells whether an address is in the linker's own code, whose entries are not functions of the program.
@@ -128,7 +133,7 @@ func (r *reader) value(encoding uint8) uint64 {
 // unwinding are the ranges of code of which .eh_frame tells how to unwind them: functions, and parts of functions that lie
 // elsewhere.
 func (f *elfFile) unwinding() []function {
-	at := uint64(0)
+	at, left := uint64(0), ^uint64(0) // left: entries that are still to come
 	if s := f.Section(".eh_frame"); s != nil && s.Type != elf.SHT_NOBITS {
 		at = s.Addr
 	} else {
@@ -136,7 +141,8 @@ func (f *elfFile) unwinding() []function {
 			if p.Type == elf.PT_GNU_EH_FRAME {
 				r := reader{f.at(p.Vaddr), p.Vaddr, true}
 				head := r.take(4)
-				if at = r.pointer(head[1]); !r.ok || head[0] != 1 {
+				at = r.pointer(head[1])
+				if left = r.pointer(head[2]); !r.ok || head[0] != 1 {
 					at = 0
 				}
 			}
@@ -153,15 +159,12 @@ func (f *elfFile) unwinding() []function {
 	var list []function
 	commons := map[uint64]common{}
 	r := reader{f.at(at), at, true}
-	for r.ok && len(r.b) >= 4 {
+	for r.ok && left > 0 && len(r.b) >= 4 {
 		size := uint64(r.u32())
 		if size == 0xffffffff {
 			size = binary.LittleEndian.Uint64(r.take(8))
 		}
 		if size == 0 { // the end of one object file's table
-			if f.Section(".eh_frame") == nil {
-				break
-			}
 			continue
 		}
 		start := r.addr
@@ -208,6 +211,7 @@ func (f *elfFile) unwinding() []function {
 			}
 			continue
 		}
+		left--
 		c := commons[start-uint64(id)]
 		from := e.pointer(c.pointers)
 		to := from + e.value(c.pointers)

@@ -1,6 +1,7 @@
 package code
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -163,6 +164,33 @@ func TestWhatIsNoProgram(t *testing.T) {
 			if b, err := Analyse(file[:at]); err == nil {
 				NewNames(b, file[:at], nil)
 			}
+		}
+	}
+}
+
+// What packers leave has no sections at all: the program headers lead to .eh_frame, but not in static programs, which tell of
+// nothing then.
+func TestWithoutSections(t *testing.T) {
+	for _, flags := range []string{"-O2", "-static-pie", "-static"} {
+		file, err := os.ReadFile(build(t, "cc", "p.c", source, flags, "-s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		with, err := Analyse(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(file[0x28:0x30]) // e_shoff
+		clear(file[0x3c:0x40]) // e_shnum, e_shstrndx
+		without, err := Analyse(file)
+		if flags == "-static" && errors.Is(err, ErrNoFunctions) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(flags, err)
+		}
+		if len(without.Places) < len(with.Places)*9/10 {
+			t.Errorf("%s: %d places with sections, %d without", flags, len(with.Places), len(without.Places))
 		}
 	}
 }

@@ -185,3 +185,57 @@ func TestBinariesAreKnownByTheirBytes(t *testing.T) {
 		t.Errorf("what is off is watched: %v", out.Code)
 	}
 }
+
+// build compiles a program of another language than C.
+func build(t *testing.T, compiler, name, source string, flags ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath(compiler); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, name), filepath.Join(dir, "program")
+	if err := os.WriteFile(from, []byte(source), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(compiler, append(flags, "-o", to, from)...).CombinedOutput(); err != nil {
+		t.Skipf("%s: %v\n%s", compiler, err, out)
+	}
+	return to
+}
+
+func TestBreakpointsDoNotMoveCPlusPlusAndRust(t *testing.T) {
+	t.Run("c++", func(t *testing.T) {
+		const source = `#include <iostream>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+static int pick(int n) { if (n > 2) throw std::runtime_error("three"); return n; }
+int main() {
+	std::vector<std::thread> all;
+	for (int i = 0; i < 3; i++) all.emplace_back([i] { try { std::cout << pick(i + 1) << std::endl; } catch (const std::exception &e) { std::cout << e.what() << std::endl; } });
+	for (auto &t : all) t.join();
+}
+`
+		for _, flags := range [][]string{{"-O2", "-pthread"}, {"-O2", "-pthread", "-static", "-s"}} {
+			program := build(t, "g++", "p.cc", source, flags...)
+			if n := blocks(unmoved(t, aloneSpec(program)), program); n < 10 {
+				t.Errorf("%v: %d blocks were hit", flags, n)
+			}
+		}
+	})
+	t.Run("rust", func(t *testing.T) {
+		const source = `use std::{panic, thread};
+fn pick(n: i32) -> i32 { if n > 2 { panic!("three") } n }
+fn main() {
+    let all: Vec<_> = (1..4).map(|i| thread::spawn(move || println!("{:?}", panic::catch_unwind(|| pick(i)).is_ok()))).collect();
+    for t in all { t.join().unwrap(); }
+}
+`
+		for _, flags := range [][]string{nil, {"-Cstrip=symbols", "-O"}, {"-Crelocation-model=static"}} {
+			program := build(t, "rustc", "p.rs", source, flags...)
+			if n := blocks(unmoved(t, aloneSpec(program)), program); n < 200 {
+				t.Errorf("%v: %d blocks were hit", flags, n)
+			}
+		}
+	})
+}
