@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/native"
 	"github.com/bloodhound-dst/bloodhound/image"
@@ -106,6 +108,16 @@ links 2 2, same 1, owner 7, mode 640
 	if !out.Repeat.Reproducible {
 		t.Errorf("not reproducible: %s", out.Repeat.Reason)
 	}
+	first := lines
+	lines = nil
+	watched, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) },
+		Code: &code.Watch{Choice: code.Choice{"*"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if watched.Hash != out.Hash || !slices.Equal(lines, first) || blocks(watched.Code, "/opt/pie") == 0 || blocks(watched.Code, "/opt/fixed") == 0 {
+		t.Errorf("with breakpoints: %q, blocks %v", lines, watched.Code)
+	}
 	if out.Files["image:"+name] != strings.TrimPrefix(got.ID, "sha256:") {
 		t.Errorf("files %v", out.Files)
 	}
@@ -190,7 +202,7 @@ func TestMapsOfImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text, hash string
-	for i, place := range []string{"s", "a/much/longer/name of/a folder"} {
+	for i, place := range []string{"s", "a/much/longer/name of/a folder", "watched"} {
 		source := filepath.Join(dir, place, "bound")
 		if err := os.MkdirAll(source, 0o755); err != nil {
 			t.Fatal(err)
@@ -213,9 +225,16 @@ func TestMapsOfImages(t *testing.T) {
 			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
 				Volumes: []world.Volume{{Kind: world.Bind, Source: source, Target: "/v"}}, Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 		var lines []string
-		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }})
+		o := engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }}
+		if place == "watched" { // from copies of all files, which nobody sees
+			o.Code = &code.Watch{Choice: code.Choice{"*"}}
+		}
+		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, o)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if (len(out.Code) > 4) != (place == "watched") {
+			t.Errorf("%s: the blocks of %d files are watched", place, len(out.Code))
 		}
 		if !out.Repeat.Reproducible {
 			t.Errorf("not reproducible: %s", out.Repeat.Reason)
@@ -225,7 +244,7 @@ func TestMapsOfImages(t *testing.T) {
 			if out.Hash != hash || said != text {
 				t.Errorf("hash %s, and %s with another folder;\n%s\nand\n%s", out.Hash, hash, said, text)
 			}
-			break
+			continue
 		}
 		text, hash = said, out.Hash
 	}
