@@ -79,6 +79,7 @@ const (
 	http1
 	http2
 	typed
+	objects
 	other
 )
 
@@ -126,8 +127,11 @@ func (h *header) message(b []byte, depth int) Protocol {
 			return other
 		}
 	}
-	if !h.text(b) {
+	switch {
+	case !h.text(b):
 		h.binary(b)
+	case b[0] == '{':
+		return objects
 	}
 	return other
 }

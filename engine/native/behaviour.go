@@ -122,7 +122,7 @@ func groups(spec *world.Spec) []string {
 	return list
 }
 
-// program is what a command runs: the program, and of an interpreter the script too. Digits are masked: redis-1.conf.
+// program is what a command runs: the program, its first word if it is one, and the first file, such as an interpreter's script. Digits are masked: redis-1.conf.
 func program(command []string) string {
 	if len(command) == 0 {
 		return ""
@@ -137,6 +137,9 @@ func program(command []string) string {
 		}
 	}
 	name := path.Base(command[0])
+	if len(command) > 1 && strings.Trim(command[1], "abcdefghijklmnopqrstuvwxyz") == "" { // server, not client
+		name += " " + command[1]
+	}
 	for _, a := range command[1:] {
 		if !strings.HasPrefix(a, "-") && strings.ContainsAny(a, "./") && !strings.Contains(a, "://") {
 			name += " " + path.Base(a)

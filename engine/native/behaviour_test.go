@@ -156,10 +156,13 @@ func TestGroups(t *testing.T) {
 		{Name: "redis-sentinel", Role: world.Server, Command: []string{"sh", "-c", "exec redis-sentinel /etc/s.conf"}},
 		{Name: "alice", Role: world.Server, Command: []string{"python3", "app.py"}},
 		{Name: "bob", Role: world.Server, Command: []string{"python3", "app.py"}},
+		{Name: "db1", Role: world.Server, Command: []string{"/bin/app", "store", "-v"}},
+		{Name: "db2", Role: world.Server, Command: []string{"/bin/app", "store"}},
+		{Name: "web", Role: world.Server, Command: []string{"/bin/app", "front"}},
 		{Name: "c1", Role: world.Client},
 		{Name: "c2", Role: world.Client},
 	}}
-	want := []string{"redis", "redis", "redis-sentinel", "python# app.py", "python# app.py", "client", "client"}
+	want := []string{"redis", "redis", "redis-sentinel", "python# app.py", "python# app.py", "db", "db", "web", "client", "client"}
 	if got := groups(spec); !slices.Equal(got, want) {
 		t.Errorf("groups are %q, want %q", got, want)
 	}
