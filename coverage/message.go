@@ -357,18 +357,28 @@ func (h *header) typed(b []byte) bool {
 	return true
 }
 
-// prefixed tells whether b begins with the length of what follows, in one of the usual forms.
+// prefixed tells whether b begins with the length of what follows, in one of the usual forms. Words are no length.
 func prefixed(b []byte) (skip int, what string) {
 	n := len(b)
 	switch {
-	case n > 8 && sizes(binary.BigEndian.Uint64(b), n-8), n > 8 && sizes(binary.LittleEndian.Uint64(b), n-8):
+	case n > 8 && control(b[:8]) && (sizes(binary.BigEndian.Uint64(b), n-8) || sizes(binary.LittleEndian.Uint64(b), n-8)):
 		return 8, "len8 "
-	case n > 4 && sizes(uint64(binary.BigEndian.Uint32(b)), n-4), n > 4 && sizes(uint64(binary.LittleEndian.Uint32(b)), n-4):
+	case n > 4 && control(b[:4]) && (sizes(uint64(binary.BigEndian.Uint32(b)), n-4) || sizes(uint64(binary.LittleEndian.Uint32(b)), n-4)):
 		return 4, "len4 "
-	case n > 2 && sizes(uint64(binary.BigEndian.Uint16(b)), n-2), n > 2 && sizes(uint64(binary.LittleEndian.Uint16(b)), n-2):
+	case n > 2 && control(b[:2]) && (sizes(uint64(binary.BigEndian.Uint16(b)), n-2) || sizes(uint64(binary.LittleEndian.Uint16(b)), n-2)):
 		return 2, "len2 "
 	}
 	return 0, ""
+}
+
+// control tells whether some byte is none of a text.
+func control(b []byte) bool {
+	for _, c := range b {
+		if c < 0x20 || c >= 0x7f {
+			return true
+		}
+	}
+	return false
 }
 
 // sizes tells whether v is the length of a message of which rest bytes are there: all of it, or with others behind it.

@@ -318,6 +318,12 @@ func (w *world) do(line string) string {
 			return Errno(v).Error()
 		}
 		return strconv.Itoa(int(v))
+	case "watch":
+		w.s.Watch()
+	case "seen": // what was seen since the last time
+		text := w.s.Seen.text(w.s)
+		w.s.Watch()
+		return text
 	case "readable":
 		return strconv.Itoa(w.s.Readable(sock))
 	case "unsent":
