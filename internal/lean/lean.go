@@ -1,6 +1,6 @@
 // Package lean keeps what only the command line needs from being set up in drivers: a world starts this program as driver and
-// as probe many times in each run, and most of what such a process did was to compile the JSON schemas of Compose files and
-// the expressions of image names.
+// as probe many times in each run, and most of what such a process did was to compile the JSON schemas of Compose files, the
+// expressions of image names, and the tables of keys.
 package lean
 
 import (
@@ -14,24 +14,36 @@ type task struct{ state, functions uint32 }
 
 const done = 2
 
-//go:linkname schemas github.com/santhosh-tekuri/jsonschema/v6..inittask
-var schemas task
-
-//go:linkname references github.com/distribution/reference..inittask
-var references task
-
-//go:linkname digests github.com/opencontainers/go-digest..inittask
-var digests task
-
-//go:linkname templates github.com/compose-spec/compose-go/v2/template..inittask
-var templates task
+var (
+	//go:linkname schemas github.com/santhosh-tekuri/jsonschema/v6..inittask
+	schemas task
+	//go:linkname references github.com/distribution/reference..inittask
+	references task
+	//go:linkname digests github.com/opencontainers/go-digest..inittask
+	digests task
+	//go:linkname templates github.com/compose-spec/compose-go/v2/template..inittask
+	templates task
+	//go:linkname builtins github.com/expr-lang/expr/builtin..inittask
+	builtins task
+	//go:linkname images github.com/google/go-containerregistry/pkg/name..inittask
+	images task
+	//go:linkname keys github.com/bloodhound-dst/bloodhound/config..inittask
+	keys task
+	//go:linkname reports github.com/bloodhound-dst/bloodhound/report..inittask
+	reports task
+	//go:linkname kernels github.com/bloodhound-dst/bloodhound/engine/native/kernel..inittask
+	kernels task
+	//go:linkname engines github.com/bloodhound-dst/bloodhound/engine/native..inittask
+	engines task
+)
 
 // Packages are set up in the order of their paths, as far as their imports are: this one, which imports little, comes before
-// those above.
+// those above. The programs of package selftest are drivers, too, and import more.
 func init() {
-	if len(os.Args) > 1 && os.Args[1] == "driver" {
-		for _, t := range []*task{&schemas, &references, &digests, &templates} {
-			t.state = done
-		}
+	if len(os.Args) != 3 || os.Args[1] != "driver" || os.Args[2] == "selftest" {
+		return
+	}
+	for _, t := range []*task{&schemas, &references, &digests, &templates, &builtins, &images, &keys, &reports, &kernels, &engines} {
+		t.state = done
 	}
 }
