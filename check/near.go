@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -23,6 +24,10 @@ const nearest = 0.001
 // go on. It costs O(n log n) of the history.
 func Near(spec *world.Spec, out *engine.Outcome) []coverage.Nearness {
 	n := &nearness{broken: map[string]bool{}}
+	ops, err := pair(out.History)
+	if err != nil {
+		ops = nil // verdicts say why
+	}
 	for _, v := range out.Verdicts {
 		n.broken[v.Property] = n.broken[v.Property] || v.Status == engine.Violated
 	}
@@ -34,14 +39,16 @@ func Near(spec *world.Spec, out *engine.Outcome) []coverage.Nearness {
 		case t == world.RecoveryCheck:
 			n.recovery(spec, p, out)
 		case t == world.Expression || t == world.InvariantCheck:
-			n.expression(p, out.History)
+			n.expression(p, ops)
 		case t == world.Linearizability:
-			n.reads(p, out.History)
-			n.ambiguous(p, out.History)
+			n.reads(p, ops)
+			n.ambiguous(p, ops)
+			n.struck(spec, p, ops, &out.Ledger)
 		case t == world.Monotonic:
-			n.backward(p, out.History)
+			n.backward(p, ops)
 		case t == world.Durability || t == world.Isolation:
-			n.ambiguous(p, out.History)
+			n.ambiguous(p, ops)
+			n.struck(spec, p, ops, &out.Ledger)
 		case t.Probes() && p.Kind == world.Liveness:
 			n.liveness(spec, p, out)
 		}
@@ -220,9 +227,8 @@ func passed(under, called *history.Operation) float64 {
 
 // reads is how close a read came to being stale: what part of a write's time had passed when a read was called that returned
 // what the write has replaced. Had the read been called after the write returned, the history would not be linearizable.
-func (n *nearness) reads(p *world.Property, events []history.Event) {
-	ops, err := pair(events)
-	if err != nil || !isRegister(p.Check.Model) {
+func (n *nearness) reads(p *world.Property, ops []history.Operation) {
+	if !isRegister(p.Check.Model) {
 		return
 	}
 	type value struct {
@@ -272,16 +278,12 @@ func (n *nearness) reads(p *world.Property, events []history.Event) {
 
 // backward is how close a read of a monotonic value came to going back: what part of another read's time had passed when it was
 // called, if it returned less.
-func (n *nearness) backward(p *world.Property, events []history.Event) {
-	ops, err := pair(events)
-	if err != nil {
-		return
-	}
+func (n *nearness) backward(p *world.Property, ops []history.Operation) {
 	looks := func(o *history.Operation) bool {
 		return o.Type == history.Ok && (len(p.Check.Operations) == 0 && history.IsRead(o.Op) ||
 			slices.ContainsFunc(p.Check.Operations, func(name string) bool { return strings.EqualFold(name, o.Op) }))
 	}
-	ops = slices.DeleteFunc(ops, func(o history.Operation) bool { return !looks(&o) })
+	ops = slices.DeleteFunc(slices.Clone(ops), func(o history.Operation) bool { return !looks(&o) })
 	most, text := 0.0, "no read returned less than one that it overlapped"
 	concurrent(ops, looks, func(r *history.Operation, others []*history.Operation) {
 		mine, ok := decimal(r.Output)
@@ -302,9 +304,8 @@ func (n *nearness) backward(p *world.Property, events []history.Event) {
 
 // ambiguous counts the changes whose outcome nobody knows and that a later operation of their key had to take into account. Their
 // sign is n/(n+8): it tells few from none better than many from more.
-func (n *nearness) ambiguous(p *world.Property, events []history.Event) {
-	ops, err := pair(events)
-	if err != nil || len(ops) == 0 {
+func (n *nearness) ambiguous(p *world.Property, ops []history.Operation) {
+	if len(ops) == 0 {
 		return
 	}
 	last := map[string]uint64{} // the latest return of a read, by key
@@ -320,6 +321,62 @@ func (n *nearness) ambiguous(p *world.Property, events []history.Event) {
 		}
 	}
 	n.add(p, "changes without an answer", float64(count)/float64(count+8), "%d changes of unknown outcome, read later", count)
+}
+
+// goneNs is how long before a crash an acknowledged change is half as near as one that is acknowledged right before it.
+const goneNs = 10e6
+
+// struck is what faults make of acknowledged operations, where drivers say which node they asked: how soon after a change the
+// node that acknowledged it was killed, or lost its power, when what it had not written yet was lost; and how many operations a node
+// acknowledged from beginning to end of which it was cut off from all others, when it cannot know what these do. Their sign is
+// n/(n+8), as that of changes without an answer.
+func (n *nearness) struck(spec *world.Spec, p *world.Property, ops []history.Operation, l *fault.Ledger) {
+	if !spec.Faults.Enabled {
+		return
+	}
+	gone := map[string][]int64{} // by node, in order
+	cut := map[string][]span{}
+	for i := range l.Strikes {
+		switch s := &l.Strikes[i]; s.Kind {
+		case fault.Crash, fault.PowerLoss, fault.TornWrite:
+			gone[s.Target] = append(gone[s.Target], s.StartNs)
+		case fault.Partition:
+			cut[s.Target] = append(cut[s.Target], span{s.StartNs, s.EndNs})
+		}
+	}
+	for _, times := range gone {
+		slices.Sort(times)
+	}
+	soonest, lonely, asked := int64(math.MaxInt64), 0, 0
+	for i := range ops {
+		o := &ops[i]
+		node, _, _ := strings.Cut(o.Node, ":")
+		if o.Type != history.Ok || node == "" {
+			continue
+		}
+		asked++
+		if times := gone[node]; !history.IsRead(o.Op) {
+			if k, _ := slices.BinarySearch(times, o.ReturnTimeNs); k < len(times) {
+				soonest = min(soonest, times[k]-o.ReturnTimeNs)
+			}
+		}
+		if slices.ContainsFunc(cut[node], func(s span) bool { return s.fromNs <= o.CallTimeNs && o.ReturnTimeNs <= s.toNs }) {
+			lonely++
+		}
+	}
+	if asked == 0 {
+		return
+	}
+	if slices.ContainsFunc([]fault.Kind{fault.Crash, fault.PowerLoss, fault.TornWrite}, func(k fault.Kind) bool { return spec.Faults.Strikes(string(k)) }) {
+		if soonest == math.MaxInt64 {
+			n.add(p, "lost with its node", 0, "no node was killed after it had acknowledged a change")
+		} else {
+			n.add(p, "lost with its node", goneNs/(goneNs+float64(soonest)), "a node was killed %s after it had acknowledged a change", seconds(soonest))
+		}
+	}
+	if spec.Faults.Strikes(string(fault.Partition)) {
+		n.add(p, "acknowledged while cut off", float64(lonely)/float64(lonely+8), "%d operations were acknowledged by a node that was cut off", lonely)
+	}
 }
 
 // operands is what numeric guidance compares.

@@ -20,9 +20,8 @@ const maxNearOps = 20_000
 // expression is how little it takes for a condition with comparisons of numbers to become false: the slack of a <= b is
 // (b-a)/(|b-a|+max(1,|b|)); of several conditions that must all be true it is the least, of alternatives the greatest, as in the
 // quantitative semantics of temporal logic (Fainekos, Pappas, TCS 2009). What compares no numbers has the slack 1 or -1.
-func (n *nearness) expression(p *world.Property, events []history.Event) {
-	ops, err := pair(events)
-	if err != nil || len(ops) == 0 || len(ops) > maxNearOps {
+func (n *nearness) expression(p *world.Property, ops []history.Operation) {
+	if len(ops) == 0 || len(ops) > maxNearOps {
 		return
 	}
 	tree, err := parser.Parse(p.Check.Condition)
