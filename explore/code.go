@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
@@ -22,7 +23,9 @@ type Cover struct {
 type Code struct {
 	State *code.State
 	// Dir is a folder for the states that runs begin with.
-	Dir     string
+	Dir string
+	// Changed finds the blocks of a binary that was met whose code has changed, nil if nobody asks. Each run tells of these.
+	Changed func(*code.File) code.Bits
 	written int // states so far
 	changed bool
 }
@@ -48,18 +51,35 @@ const statesKept = 4096
 
 func (c *Code) file(n int) string { return filepath.Join(c.Dir, fmt.Sprintf("code-%d.json", n)) }
 
-// take takes in what a run has hit; runs come in order. It returns what is new, of binaries that were known before: all of the
-// first run is new, and nothing to learn from.
-func (c *Code) take(hits []code.Hits) (fresh []code.Hits) {
+// take takes in what a run has hit; runs come in order. It returns what a search learns from: what is new, of binaries that were
+// known before, since all of the first run is new, and what it has run of changed code.
+func (c *Code) take(hits []code.Hits) (learned []code.Hits) {
 	for _, h := range hits {
 		known := c.State.Get(h.Digest) != nil
 		blocks := c.State.Merge(h)
-		if c.changed = c.changed || len(blocks) > 0 || !known; known {
+		f := c.State.Get(h.Digest)
+		if !known && c.Changed != nil && f.Off == "" {
+			f.Always = c.Changed(f)
+		}
+		c.changed = c.changed || len(blocks) > 0 || !known
+		all := h.Blocks
+		if h.Blocks = nil; known {
 			h.Blocks = blocks
-			fresh = append(fresh, h)
+		}
+		if f.Always != nil {
+			for _, n := range all {
+				if int(n) < f.Total && f.Always.Has(int(n)) {
+					h.Blocks = append(h.Blocks, n)
+				}
+			}
+			slices.Sort(h.Blocks)
+			h.Blocks = slices.Compact(h.Blocks)
+		}
+		if len(h.Blocks) > 0 {
+			learned = append(learned, h)
 		}
 	}
-	return fresh
+	return learned
 }
 
 // off ends the watching of binaries.
@@ -130,7 +150,10 @@ type CodeTotal struct {
 	Digest  string `json:"digest"`
 	Covered int    `json:"covered"` // blocks
 	Total   int    `json:"total"`
-	Off     string `json:"off,omitempty"` // why it is not watched
+	// Changed is how many blocks have changed code, and ChangedCovered how many of these are covered.
+	Changed        int    `json:"changed,omitempty"`
+	ChangedCovered int    `json:"changed_covered,omitempty"`
+	Off            string `json:"off,omitempty"` // why it is not watched
 	// Replaced says that another program was found under this path before.
 	Replaced bool `json:"replaced,omitempty"`
 }
@@ -139,7 +162,11 @@ type CodeTotal struct {
 func CodeTotals(s *code.State) (list []CodeTotal) {
 	seen := map[string]bool{}
 	for _, f := range s.Files {
-		list = append(list, CodeTotal{Path: f.Path, Digest: f.Digest, Covered: f.Covered.Count(), Total: f.Total, Off: f.Off, Replaced: seen[f.Path]})
+		c := CodeTotal{Path: f.Path, Digest: f.Digest, Covered: f.Covered.Count(), Total: f.Total, Changed: f.Always.Count(), Off: f.Off, Replaced: seen[f.Path]}
+		if f.Always != nil {
+			c.ChangedCovered = c.Covered - f.Quiet().Count()
+		}
+		list = append(list, c)
 		seen[f.Path] = true
 	}
 	return list
@@ -149,6 +176,9 @@ func (c CodeTotal) String() string {
 	text := fmt.Sprintf("%d of %d blocks", c.Covered, c.Total)
 	if c.Total > 0 {
 		text += fmt.Sprintf(" (%.1f %%)", 100*float64(c.Covered)/float64(c.Total))
+	}
+	if c.Changed > 0 {
+		text += fmt.Sprintf("; of changed code %d of %d", c.ChangedCovered, c.Changed)
 	}
 	if c.Off != "" {
 		text = "off: " + c.Off

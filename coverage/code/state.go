@@ -20,7 +20,9 @@ type File struct {
 	Host    string `json:"host"` // on this machine
 	Total   int    `json:"total"`
 	Covered Bits   `json:"covered"`
-	Off     string `json:"off,omitempty"` // why it is not watched
+	// Always are blocks that each run tells of, covered or not: those of code that has changed.
+	Always Bits   `json:"always,omitempty"`
+	Off    string `json:"off,omitempty"` // why it is not watched
 }
 
 // Get is what is known of a binary, nil if it was not met yet.
@@ -64,6 +66,18 @@ func (s *State) Covered() (covered, total int) {
 	return covered, total
 }
 
+// Quiet are the blocks of which runs do not tell.
+func (f *File) Quiet() Bits {
+	if f.Always == nil {
+		return f.Covered
+	}
+	quiet := slices.Clone(f.Covered)
+	for i, always := range f.Always {
+		quiet[i] &^= always
+	}
+	return quiet
+}
+
 // Load reads a State that Save has written.
 func Load(path string) (*State, error) {
 	text, err := os.ReadFile(path)
@@ -75,7 +89,7 @@ func Load(path string) (*State, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, f := range s.Files {
-		if f.Total < 0 || len(f.Covered) != len(NewBits(f.Total)) {
+		if f.Total < 0 || len(f.Covered) != len(NewBits(f.Total)) || f.Always != nil && len(f.Always) != len(f.Covered) {
 			return nil, fmt.Errorf("%s: the set of %s is not that of %d places", path, f.Path, f.Total)
 		}
 	}

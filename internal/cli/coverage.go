@@ -40,6 +40,7 @@ func (v percentFlag) Set(text string) error {
 
 func (f *flags) coverageFlags(c *cobra.Command) {
 	addSwitch(c, &f.coverage, "coverage", "find out which code of the programs under test runs, and write a report of it")
+	c.Flags().Var(revisionFlag{&f.since}, "since", "tell how much of the code runs that has changed since this git `revision`, and have searches that learn favour runs that reach what of it is rare")
 	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold", "the least `share` of their blocks that must run, such as 80%; with less, the verdict is unknown")
 }
 
@@ -61,7 +62,7 @@ func (f *flags) completeCoverage(c *cobra.Command, p *project) {
 		f.threshold, f.thresholdGiven = set.Threshold, set.Threshold > 0 && set.Enabled
 	}
 	if !c.Flags().Changed("coverage") {
-		f.coverage = set.Enabled || f.thresholdGiven
+		f.coverage = set.Enabled || f.thresholdGiven || f.since != ""
 	}
 }
 
@@ -82,6 +83,9 @@ func (f *flags) cover(c *explore.Campaign, p *project) {
 	if f.coverage {
 		c.Setup.Binaries = p.result.Coverage.Binaries
 		c.Code = &explore.Code{State: &code.State{}, Dir: c.Setup.Scratch}
+		if f.changes != nil {
+			c.Code.Changed = f.changes.blocks
+		}
 	}
 }
 

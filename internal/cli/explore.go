@@ -58,6 +58,11 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		return err
 	}
 	f.completeCoverage(c, p)
+	if f.since != "" && f.coverage {
+		if f.changes, err = changesSince(c.Context(), p.spec.Dir, f.since); err != nil {
+			return err
+		}
+	}
 	if err := p.checkOutput(f.coverage); err != nil {
 		return err
 	}

@@ -45,7 +45,9 @@ type flags struct {
 	original  bool
 
 	coverage       bool
-	threshold      float64 // in percent
+	since          string
+	changes        *changes // since then
+	threshold      float64  // in percent
 	thresholdGiven bool
 
 	around     uint64

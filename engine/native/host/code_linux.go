@@ -166,7 +166,7 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 	}
 	var covered code.Bits
 	if known != nil && known.Total == len(a.binary.Places) {
-		covered = known.Covered
+		covered = known.Quiet()
 	}
 	w.set(covered)
 	return w, a.digest, nil
