@@ -32,8 +32,12 @@ const (
 // beginning is how many random tapes a campaign without a corpus begins with.
 const beginning = 2 * Lag
 
-// chargeEvery is how many runs may pass before the energies of entries are computed anew.
-const chargeEvery = 16
+// The energies of entries are computed anew after so many runs, and after more where there are many entries, so that a run
+// costs no more late in a campaign than early.
+const (
+	chargeEvery = 16
+	chargeShare = 4 // of the number of entries
+)
 
 // guided changes runs that reached rare behaviour. Its power schedule is that of AFLFast (Böhme, Pham and Roychoudhury,
 // "Coverage-based Greybox Fuzzing as Markov Chain", CCS 2016), by features instead of paths: an entry's energy is larger the
@@ -120,7 +124,7 @@ func (g *guided) parent(d *dice) *Entry {
 			return e
 		}
 	}
-	if g.charge == 0 || g.runs >= g.charge+chargeEvery {
+	if g.charge == 0 || g.runs >= g.charge+uint64(max(chargeEvery, len(g.corpus)/chargeShare)) {
 		g.charge = g.runs
 		for _, e := range g.corpus {
 			e.energy = g.energy(e)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
@@ -125,5 +126,39 @@ func TestMutantsKeepTheirSeed(t *testing.T) {
 	}
 	if mutants < 200 {
 		t.Errorf("%d mutants in 300 runs", mutants)
+	}
+}
+
+// What a search keeps does not grow with the length of a campaign, whatever runs reach.
+func TestTheCorpusStaysBounded(t *testing.T) {
+	s, err := search.New(search.Guided, meeting(), 5, search.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]bool{}
+	for i := range uint64(3000) {
+		c, _ := s.Next(i)
+		seen := &search.Seen{Reached: []uint64{i + 1}, Near: []coverage.Nearness{{Name: "n", Distance: 1 / float64(i+2)}}}
+		for k := range uint64(5) {
+			seen.Strikes = append(seen.Strikes, tape.Decision{Stream: "fault/pause/n1", Index: i%50 + k, N: 17, Value: 1 + k})
+		}
+		seen.Draws = []tape.Draws{{Stream: "fault/pause/n1", To: 60, N: 17}}
+		s.Learn(&search.Run{Number: i, Candidate: c, Seen: seen})
+		came, left := s.(search.Keeper).Changes()
+		for _, e := range came {
+			kept[e.Name] = true
+		}
+		for _, name := range left {
+			if !kept[name] {
+				t.Fatalf("%s left and was not there", name)
+			}
+			delete(kept, name)
+		}
+		if n := s.Standing().Corpus; n > 1000 || n != len(kept) || len(c.Tape.Edits) > 1500 {
+			t.Fatalf("run %d: %d entries, %d kept, a tape of %d edits", i, n, len(kept), len(c.Tape.Edits))
+		}
+	}
+	if n := s.Standing(); n.Corpus != 1000 || n.Features != 3000 || n.Near[0].Distance != 1.0/3001 {
+		t.Errorf("%+v", n)
 	}
 }
