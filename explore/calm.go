@@ -57,5 +57,5 @@ func (j *Job) String() string {
 	if j.ID == calmRun {
 		return fmt.Sprintf("the run without faults (seed %d)", j.Tape.Seed)
 	}
-	return fmt.Sprintf("run %d (seed %d)", j.ID, j.Tape.Seed)
+	return fmt.Sprintf("run %d (%s)", j.ID, j.Tape.Name())
 }

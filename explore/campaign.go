@@ -80,6 +80,9 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	setup.Learn = feed.strategy.Learns()
 	c.Setup = &setup
 	t.Search = feed.strategy.Standing()
+	if idle := t.Workers - search.Lag; setup.Learn && idle > 0 && c.Note != nil {
+		c.Note(fmt.Sprintf("%d of %d workers stand idle: %s has %d runs under way at most", idle, t.Workers, feed.strategy.Name(), search.Lag))
+	}
 	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
 	col.done = !c.calm(runs, ctx, &col)
 	jobs := make(chan *Job)
@@ -231,7 +234,7 @@ func (c *collector) count(r *result) {
 	}
 	c.lostRow = 0
 	s := r.reply.Summary
-	t.add(s, r.job.Tape.Seed)
+	t.add(s, r.job.Tape)
 	if !s.Repeat.Reproducible {
 		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, s.Repeat.Reason})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -347,7 +348,7 @@ func TestTotalsStayBounded(t *testing.T) {
 	var totals Totals
 	for i := range 100_000 {
 		s := &Summary{Warnings: []string{fmt.Sprint("w", i)}, Refused: []engine.Unsupported{{Program: fmt.Sprint(i)}}}
-		totals.add(s, 1)
+		totals.add(s, tape.Tape{Seed: 1})
 		totals.fail(&Job{ID: uint64(i), Tape: search.RandomTape(0, 1)}, s, engine.Verdict{Property: strings.Repeat("x", i%1000)})
 		totals.lose(Lost{})
 	}

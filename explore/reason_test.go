@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
 func TestReasons(t *testing.T) {
@@ -32,7 +33,7 @@ func TestReasons(t *testing.T) {
 	// What is kept does not grow with the runs, and nothing is lost.
 	var totals Totals
 	for i := range 1000 {
-		totals.add(&Summary{Reasons: []Reason{{history.Info, fmt.Sprint("reason ", i), 1}}}, 1)
+		totals.add(&Summary{Reasons: []Reason{{history.Info, fmt.Sprint("reason ", i), 1}}}, tape.Tape{Seed: 1})
 	}
 	sum := uint64(0)
 	for _, r := range totals.Reasons {

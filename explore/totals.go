@@ -78,7 +78,24 @@ type PropertyTotal struct {
 	// Reason is that of the first verdict that is unknown or not yet, and Seed its run's.
 	Reason string `json:"reason,omitempty"`
 	Seed   uint64 `json:"seed,omitempty"`
-	Probes uint64 `json:"probes,omitempty"`
+	// Tape is that run's, if it is more than its seed.
+	Tape   *tape.Tape `json:"tape,omitempty"`
+	Probes uint64     `json:"probes,omitempty"`
+}
+
+func (p *PropertyTotal) tell(reason string, tp tape.Tape) {
+	p.Reason, p.Seed, p.Tape = reason, tp.Seed, nil
+	if len(tp.Edits) > 0 {
+		p.Tape = &tp
+	}
+}
+
+// First names the run of Reason.
+func (p *PropertyTotal) First() string {
+	if p.Tape != nil {
+		return p.Tape.Name()
+	}
+	return tape.Tape{Seed: p.Seed}.Name()
 }
 
 // Never reports whether what must happen in some run happened in none.
@@ -106,7 +123,7 @@ func (f *Failure) First() string {
 	if f.Calm {
 		return fmt.Sprintf("the run without faults, seed %d", f.Tape.Seed)
 	}
-	return fmt.Sprintf("first run %d, seed %d", f.Run, f.Tape.Seed)
+	return fmt.Sprintf("first run %d, %s", f.Run, f.Tape.Name())
 }
 
 // Unrepeatable is a run that cannot be made again.
@@ -153,8 +170,8 @@ func (t *Totals) unrepeatable(u Unrepeatable) {
 	}
 }
 
-// add takes a finished run of a seed into the sums.
-func (t *Totals) add(s *Summary, seed uint64) {
+// add takes a finished run of a tape into the sums.
+func (t *Totals) add(s *Summary, tp tape.Tape) {
 	t.Runs++
 	t.Events += s.Events
 	t.VirtualNs += s.VirtualNs
@@ -176,7 +193,7 @@ func (t *Totals) add(s *Summary, seed uint64) {
 		t.warn(w)
 	}
 	for i := range s.Verdicts {
-		t.verdict(&s.Verdicts[i], seed)
+		t.verdict(&s.Verdicts[i], tp)
 	}
 	if t.Machine == "" {
 		t.Machine = s.Machine
@@ -210,7 +227,7 @@ func (t *Totals) warn(text string) {
 	}
 }
 
-func (t *Totals) verdict(v *engine.Verdict, seed uint64) {
+func (t *Totals) verdict(v *engine.Verdict, tp tape.Tape) {
 	i := 0
 	for i < len(t.Properties) && t.Properties[i].Property != v.Property {
 		i++
@@ -227,11 +244,11 @@ func (t *Totals) verdict(v *engine.Verdict, seed uint64) {
 		p.Violated++
 	case engine.NotYet:
 		if p.NotYet++; p.Reason == "" && p.Unknown == 0 {
-			p.Reason, p.Seed = v.Reason, seed
+			p.tell(v.Reason, tp)
 		}
 	default:
 		if p.Unknown++; p.Unknown == 1 {
-			p.Reason, p.Seed = v.Reason, seed
+			p.tell(v.Reason, tp)
 		}
 	}
 }

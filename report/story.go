@@ -60,10 +60,7 @@ func Story(w io.Writer, s StoryOf) error {
 	}
 	timeline(&b, &s)
 	ledger(&b, &s.Outcome.Ledger)
-	fmt.Fprintf(&b, "\ntape\n  seed %d", s.Outcome.Tape.Seed)
-	if n := len(s.Outcome.Tape.Edits); n > 0 {
-		fmt.Fprintf(&b, " with %d edits", n)
-	}
+	fmt.Fprintf(&b, "\ntape\n  %s", s.Outcome.Tape.Name())
 	fmt.Fprintf(&b, ", %d decisions that were not the default, trace hash %s\n", len(s.Outcome.Decisions), s.Outcome.Hash)
 	decisions(&b, s.Outcome.Decisions)
 	if s.Shrunk != nil {

@@ -49,11 +49,11 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 		fmt.Fprintf(&b, "\nnote: %s\n", n)
 	}
 	if t.LostRuns > 0 {
-		fmt.Fprintf(&b, "\n%d runs were lost to the engine or the machine; the first: run %d (seed %d): %s\n", t.LostRuns,
-			t.Lost[0].Run, t.Lost[0].Tape.Seed, t.Lost[0].Reason)
+		fmt.Fprintf(&b, "\n%d runs were lost to the engine or the machine; the first: run %d (%s): %s\n", t.LostRuns,
+			t.Lost[0].Run, t.Lost[0].Tape.Name(), t.Lost[0].Reason)
 	}
 	if u := t.FirstUnrepeatable; u != nil {
-		fmt.Fprintf(&b, "\n%d runs were not reproducible; the first: run %d (seed %d): %s\n", t.Unrepeatable, u.Run, u.Tape.Seed, u.Reason)
+		fmt.Fprintf(&b, "\n%d runs were not reproducible; the first: run %d (%s): %s\n", t.Unrepeatable, u.Run, u.Tape.Name(), u.Reason)
 	}
 	if len(t.Committed) > 0 {
 		b.WriteString("\ncommitted failures\n")
@@ -204,7 +204,7 @@ func properties(b *strings.Builder, list []explore.PropertyTotal) {
 	for _, p := range list {
 		fmt.Fprintf(b, "  %-22s %9d  %9d  %9d  %9d\n", p.Property, p.Holds, p.Violated, p.Unknown, p.Probes)
 		if p.Unknown > 0 {
-			fmt.Fprintf(b, "    unknown, first with seed %d: %s\n", p.Seed, p.Reason)
+			fmt.Fprintf(b, "    unknown, first with %s: %s\n", p.First(), p.Reason)
 		}
 		if p.Never() {
 			fmt.Fprintf(b, "    not in any run: %s\n", p.Reason)

@@ -6,10 +6,23 @@
 // shrinking work with. Value 0 is always the calmest choice: no fault, no preemption, base latency.
 package tape
 
+import "fmt"
+
 // Tape is everything that varies between two runs of one Spec.
 type Tape struct {
 	Seed  uint64 `json:"seed"`
 	Edits []Edit `json:"edits,omitempty"`
+}
+
+// Name tells a tape in a few words: it is its seed, unless there are edits.
+func (t Tape) Name() string {
+	switch len(t.Edits) {
+	case 0:
+		return fmt.Sprintf("seed %d", t.Seed)
+	case 1:
+		return fmt.Sprintf("seed %d with 1 edit", t.Seed)
+	}
+	return fmt.Sprintf("seed %d with %d edits", t.Seed, len(t.Edits))
 }
 
 // Op is the kind of an Edit.

@@ -245,7 +245,11 @@ func (p *project) saveReports(doc *campaignDocument) error {
 	if p.saveSeeds && len(doc.Campaign.Failures) > 0 {
 		var b strings.Builder
 		for _, f := range doc.Campaign.Failures {
-			fmt.Fprintf(&b, "%d %s %s\n", f.Tape.Seed, f.ID, f.Signature)
+			fmt.Fprintf(&b, "%d %s %s", f.Tape.Seed, f.ID, f.Signature)
+			if len(f.Tape.Edits) > 0 {
+				fmt.Fprintf(&b, " (%s: only replay %s makes it)", f.Tape.Name(), f.ID)
+			}
+			b.WriteString("\n")
 		}
 		errs = append(errs, report.WriteFile(p.output(seedsName), []byte(b.String())))
 		wrote(p.spec, p.output(seedsName))

@@ -126,7 +126,7 @@ func (s *session) run(ctx context.Context, job *explore.Job, progress func(explo
 	case err != nil && ctx.Err() != nil:
 		return nil, errInterrupted
 	case err != nil:
-		return nil, failed(fmt.Errorf("seed %d: %w", job.Tape.Seed, err))
+		return nil, failed(fmt.Errorf("%s: %w", job.Tape.Name(), err))
 	case reply.Error != "":
 		return nil, failed(errors.New(reply.Error))
 	case reply.Summary == nil:
