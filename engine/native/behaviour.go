@@ -31,7 +31,10 @@ type behaviour struct {
 	Before    map[writer]line   // by process: its last line
 	RoleNames []string          // by number of a set of roles, as Seen.Roles has it; "" is the first
 	At        map[int]situation // by strike: how things stood as it was delivered
-	buf       []byte
+	// Of faults per packet or call, which are no strikes: when one of a kind was observed last, and how things stood then.
+	Lately   map[fault.Kind]int64
+	Suffered map[suffering]bool
+	buf      []byte
 }
 
 type writer struct {
@@ -65,11 +68,19 @@ type template struct {
 
 // situation is what a strike met.
 type situation struct {
-	Target string // groups and roles of the nodes that it concerns
-	Nodes  []int  // these, by number
-	Said   int32  // the template of the last line of its node, -1 none
-	Sent   string // the last message of its node, empty is none
+	Target string       // groups and roles of the nodes that it concerns
+	Nodes  []int        // these, by number
+	Said   int32        // the template of the last line of its node, -1 none
+	Sent   string       // the last message of its node, empty is none
+	Lately []fault.Kind // faults per packet or call that were observed shortly before, in order of their names
 	Phase  string
+}
+
+// suffering is a fault per call that a program has observed.
+type suffering struct {
+	Kind   fault.Kind
+	Target string
+	Said   int32 // the template of the last line of its node, -1 none
 }
 
 // Limits of what is kept of a run.
@@ -81,7 +92,7 @@ const (
 )
 
 func newBehaviour(spec *world.Spec) *behaviour {
-	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[pair]bool{}, At: map[int]situation{}, Before: map[writer]line{}, RoleNames: []string{""}}
+	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[pair]bool{}, At: map[int]situation{}, Lately: map[fault.Kind]int64{}, Suffered: map[suffering]bool{}, Before: map[writer]line{}, RoleNames: []string{""}}
 	for range spec.Nodes {
 		b.Last = append(b.Last, -1)
 	}
@@ -207,7 +218,30 @@ func (w *World) struck(a fault.Action) {
 			s.Sent = service(m) + " " + m.Head.String()
 		}
 	}
+	for kind, at := range b.Lately {
+		if w.kernel.Now-at <= followNs {
+			s.Lately = append(s.Lately, kind)
+		}
+	}
+	slices.Sort(s.Lately)
 	b.At[a.ID] = s
+}
+
+// suffered takes in that a fault per packet, or per call of the current thread, was observed.
+func (w *World) suffered(kind fault.Kind, call bool) {
+	b := w.behaviour
+	if b == nil {
+		return
+	}
+	b.Lately[kind] = w.kernel.Now
+	t := w.kernel.Threads[w.kernel.Current]
+	if !call || t == nil {
+		return
+	}
+	s := suffering{kind, b.named(net.NodeID(t.Node), w.kernel.Net.Seen.Roles[t.Node]), b.Last[t.Node]}
+	if len(b.Suffered) < maxSituation {
+		b.Suffered[s] = true
+	}
 }
 
 // inTarget replaces the names of nodes in a target, which is n1, n1-n2, n1->n2 or how a group is parted, and lists the nodes. The

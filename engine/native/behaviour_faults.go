@@ -26,6 +26,12 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 			f.times(coverage.Fault, string(e.Kind), uint32(min(e.Observed, maxTimes)))
 		}
 	}
+	for s := range f.b.Suffered {
+		f.add(coverage.Fault, string(s.Kind)+" of "+s.Target)
+		if s.Said >= 0 {
+			f.add(coverage.Fault, string(s.Kind)+" of "+s.Target+" after "+f.texts[s.Said])
+		}
+	}
 	var seen []*fault.Strike
 	for i := range l.Strikes {
 		s := &l.Strikes[i]
@@ -39,6 +45,9 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 		}
 		if at.Sent != "" {
 			f.add(coverage.Fault, string(s.Kind)+" of "+at.Target+" after sending "+at.Sent)
+		}
+		for _, kind := range at.Lately {
+			f.add(coverage.Fault, string(kind)+" then "+string(s.Kind)+" of "+at.Target)
 		}
 		if len(seen) < maxPaired {
 			seen = append(seen, s)

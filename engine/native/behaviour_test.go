@@ -149,6 +149,40 @@ func TestBehaviour(t *testing.T) {
 	}
 }
 
+// Faults per call are no strikes, and meet strikes all the same.
+func TestFaultsPerCallMeetStrikes(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3")
+	}
+	spec := chatty()
+	spec.Nodes = spec.Nodes[:1]
+	spec.Nodes[0].Command = []string{"/usr/bin/env", "python3", "-uc", `import os,time
+print('begins', flush=True)
+f = open('/data/f', 'ab')
+while True:
+    f.write(b'x'); f.flush()
+    try: os.fsync(f.fileno())
+    except OSError: print('sync failed', flush=True)
+    time.sleep(0.05)
+`}
+	spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Named, Source: "data", Target: "/data"}}
+	spec.Faults.Rules = []world.FaultRule{{Kind: "fsync_fail", RatePPM: 300_000}, {Kind: "power_loss", RatePPM: 20_000, MinNs: 100e6, MaxNs: 300e6}}
+	out, err := engine.Run(New(), spec, tape.Tape{Seed: 1}, engine.Options{Behaviour: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := texts(out.Reached)
+	for _, want := range []string{"fault fsync_fail", "fault fsync_fail of r1", "fault fsync_fail of r1 after begins", "fault fsync_fail of r1 after sync failed",
+		"fault fsync_fail then power_loss of r1", "log r1: sync failed"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("nothing has reached %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(strings.Join(got, "\n"))
+	}
+}
+
 func TestGroups(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{
 		{Name: "redis-1", Role: world.Server, Command: []string{"/usr/bin/redis-server", "/etc/redis-1.conf"}},

@@ -200,6 +200,7 @@ func (w *World) observed(r net.FaultRef) {
 		l.Observed(r.ID, w.kernel.Events+1)
 	} else {
 		l.ObservedPacket(r.Kind, r.Rule, w.kernel.Events+1)
+		w.suffered(r.Kind, true)
 	}
 }
 
@@ -252,6 +253,7 @@ func (w *World) notice() error {
 			l := &w.director.Plan.Ledger
 			if n.Stream == "observed" {
 				l.ObservedPacket(fault.Kind(n.Program), int(n.Tag), n.Event)
+				w.suffered(fault.Kind(n.Program), false)
 			} else {
 				l.DeliveredPacket(fault.Kind(n.Program), int(n.Tag))
 			}
