@@ -132,7 +132,7 @@ func TestBreakpointsDoNotMoveCircles(t *testing.T) {
 func TestBreakpointsBesideThoseOfPrograms(t *testing.T) {
 	wants := map[string][]string{
 		"trap":  {"traps 1", "traps 2", "traps 3", "quiet 2", "blocked 1", "handler 1", "handler 1", "traps 4, quiet 21", "signal 5", "signal 5", "traps 5"},
-		"patch": {"mprotect 0", "child 41 48", "answer 42 42", "other 199", "child 42 5", "made 7"},
+		"patch": {"mprotect 0", "child 41 48", "hooked 12 20 4", "answer 42 42", "other 199", "child 42 5", "made 7"},
 	}
 	eachProgram(t, "code", func(t *testing.T, name, source string) {
 		for _, flags := range [][]string{nil, {"-static"}, {"-no-pie"}} {

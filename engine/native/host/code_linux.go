@@ -5,10 +5,12 @@ package host
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/bits"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -212,7 +214,7 @@ func contents(fd int, size int64) ([]byte, error) {
 }
 
 func newCopy(b *code.Binary, file []byte) (*Watched, error) {
-	fd, err := unix.MemfdCreate("bloodhound-code", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate(copyName, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
@@ -350,28 +352,42 @@ func (m *Machine) blockTrap(t *thread) {
 	}
 }
 
-// shows tells whether a process has a file's code around an address, and not something else that it has mapped there since.
+// shows tells whether a process has a file's code at an address, and not something else that it has mapped there since.
 func (m *Machine) shows(t *thread, c *codeMap, at uint64) bool {
 	const around = 16
 	from, to := max(at-around, c.from), min(at+around, c.to)
-	b := make([]byte, to-from)
-	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, from, b) != len(b) {
-		return false
+	for _, s := range c.file.Binary.Segments {
+		if at-c.bias-s.Addr < s.Size {
+			from, to = max(from, s.Addr+c.bias), min(to, s.Addr+s.Size+c.bias)
+		}
 	}
-	if b[at-from] != int3 {
+	b := make([]byte, to-from)
+	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, from, b) != len(b) || b[at-from] != int3 {
 		return false
 	}
 	offset := c.file.Binary.Offset(at-c.bias) - (at - from)
 	for i, v := range b {
-		if v == int3 || from+uint64(i) == at {
-			continue
-		}
-		if is := c.file.bytes[offset+uint64(i)]; is != v && is != int3 {
-			return false
+		if is := c.file.bytes[offset+uint64(i)]; is != v && is != int3 && v != int3 {
+			return m.mapsCopy(t, at) // the process may have written near by
 		}
 	}
 	return true
 }
+
+// mapsCopy tells whether an address of a process is in a map of a copy.
+func (m *Machine) mapsCopy(t *thread, at uint64) bool {
+	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", t.tgid))
+	for line := range strings.Lines(string(list)) {
+		var from, to uint64
+		if n, _ := fmt.Sscanf(line, "%x-%x", &from, &to); n == 2 && at >= from && at < to {
+			return strings.Contains(line, "/memfd:"+copyName)
+		}
+	}
+	return false
+}
+
+// copyName is what copies are called in maps.
+const copyName = "bloodhound-code"
 
 // putBack writes one byte into a process' memory, whatever its protection.
 func (m *Machine) putBack(t *thread, at uint64, v byte) {

@@ -19,6 +19,16 @@ __attribute__((noinline)) static int other(int n) {
 	return n;
 }
 
+__attribute__((noinline, aligned(64))) static int hooked(int n) {
+	__asm__ volatile(".globl hook\nhook: .byte 0x0f, 0x1f, 0x44, 0, 0"); // a long nop
+	if (n > 5)
+		return n * 2;
+	if (n > 3)
+		return n * 5;
+	return n + 3;
+}
+extern char hook[];
+
 int main(void) {
 	setvbuf(stdout, NULL, _IONBF, 0);
 	uintptr_t page = (uintptr_t)answer & ~4095ul;
@@ -28,7 +38,11 @@ int main(void) {
 		_exit(0);
 	}
 	wait(NULL);
-	memcpy((void *)answer, "\xb8\x2a\x00\x00\x00\xc3", 6); // mov $42, %eax; ret
+	char *volatile at = hook; // which compilers do not see through
+	memcpy(at, "\x90\x90\x90\x90\x90", 5); // as tracers do: other instructions at the same place
+	printf("hooked %d %d %d\n", hooked(6), hooked(4), hooked(1));
+	at = (char *)answer;
+	memcpy(at, "\xb8\x2a\x00\x00\x00\xc3", 6); // mov $42, %eax; ret
 	printf("answer %d %d\n", answer(9), answer(1));
 	printf("other %d\n", other(200));
 	if (fork() == 0) {
