@@ -68,3 +68,25 @@ func TestRanks(t *testing.T) {
 		t.Errorf("n2 drops below n1: %s", got)
 	}
 }
+
+// A rate of 0 preempts nobody.
+func TestNoPreemptions(t *testing.T) {
+	spec := &world.Spec{Dir: t.TempDir(), StartUnixNs: 1735689600e9, MaxTimeNs: 1e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.11", WorkingDir: "/", Command: []string{"/bin/sh", "-c", "echo one; /bin/echo two"}, Env: []string{"PATH=/usr/bin:/bin"}}}}
+	for _, rate := range []uint64{0, 1_000_000} {
+		spec.Sched.PreemptPPM = rate
+		o, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, d := range o.Decisions {
+			if strings.HasPrefix(d.Stream, "sched/") {
+				n++
+			}
+		}
+		if rate == 0 && n != 0 || rate > 0 && n == 0 {
+			t.Errorf("rate %d: %d preemptions", rate, n)
+		}
+	}
+}

@@ -124,7 +124,7 @@ func (k *Kernel) account(t *Thread) {
 			}
 		}
 		// 0 is calm; else the value holds the call of the change (8 bits) and the new priority (2 bits).
-		if v := k.Tape.Rare("sched/"+t.Name, 1+epochCalls*4, k.Sched.PreemptPPM); v > 0 {
+		if v := k.change("sched/" + t.Name); v > 0 {
 			v--
 			t.Change = t.Calls + 1 + v%epochCalls
 			t.Next = [4]int64{-1, -1, -1, 1}[v/epochCalls]
@@ -133,6 +133,14 @@ func (k *Kernel) account(t *Thread) {
 			}
 		}
 	}
+}
+
+// change draws a change point. A rate of 0, which for the tape is a uniform draw, means none but those of edits.
+func (k *Kernel) change(stream string) uint64 {
+	if k.Sched.PreemptPPM == 0 {
+		return k.Tape.Given(stream, 1+epochCalls*4)
+	}
+	return k.Tape.Rare(stream, 1+epochCalls*4, k.Sched.PreemptPPM)
 }
 
 // empty notes that a call came back empty-handed (a poll with zero timeout, EAGAIN, a yield): emptyLimit of them in
