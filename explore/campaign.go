@@ -331,27 +331,14 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 	}
 }
 
-// replay makes a run again, without breakpoints if it was made with them. If that is another run, and a third one is equal to
-// it, then the breakpoints are to blame: it is the run without them that counts.
+// replay makes a run again, without breakpoints if it was made with them.
 func (s *slot) replay(ctx context.Context, r *result) (second *Reply, lost string) {
-	again := func(j *Job) (*Reply, string) {
+	return replay(r, func(j *Job) (*Reply, string) {
 		once := &result{job: j}
 		reply, lost := s.do(ctx, once)
 		r.deaths = append(r.deaths, once.deaths...)
 		return reply, lost
-	}
-	second, lost = again(r.job.bare())
-	if r.job.Cover == nil || second == nil || Differs(r.reply.Summary, second.Summary) == "" {
-		return second, lost
-	}
-	third, lost := again(r.job.bare())
-	if third == nil || Differs(second.Summary, third.Summary) != "" {
-		return third, lost
-	}
-	r.moved = s.moved(func(j *Job) *Reply { reply, _ := again(j); return reply }, r.job, r.reply, second)
-	second.Summary.Code = r.reply.Summary.Code
-	r.reply = second
-	return third, ""
+	})
 }
 
 // slot is the place of one worker process.

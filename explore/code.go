@@ -121,18 +121,37 @@ func (j *Job) bare() *Job {
 	return &b
 }
 
-// moved tells which binaries make another run when there are breakpoints in them, whose run without any is bare: those that
-// do so alone, or all if none does.
-func (s *slot) moved(do func(*Job) *Reply, job *Job, with, bare *Reply) (digests []string) {
+// replay makes a run again, without breakpoints. If that is another run, which repeats, and so does the one with them, then the
+// breakpoints are to blame: it is the run without them that counts.
+func replay(r *result, do func(*Job) (*Reply, string)) (second *Reply, lost string) {
+	second, lost = do(r.job.bare())
+	if r.job.Cover == nil || second == nil || Differs(r.reply.Summary, second.Summary) == "" {
+		return second, lost
+	}
+	third, lost := do(r.job.bare())
+	if third == nil || Differs(second.Summary, third.Summary) != "" {
+		return third, lost
+	}
+	if again, lost := do(r.job); again == nil || Differs(again.Summary, second.Summary) == "" {
+		return second, lost // something else has changed
+	}
+	r.moved = moved(r, second, do)
+	second.Summary.Code = r.reply.Summary.Code
+	r.reply = second
+	return third, ""
+}
+
+// moved tells which binaries make another run when there are breakpoints in them: those that do so alone, or all if none does.
+func moved(r *result, bare *Reply, do func(*Job) (*Reply, string)) (digests []string) {
 	var all []string
-	for _, h := range with.Summary.Code {
+	for _, h := range r.reply.Summary.Code {
 		if h.Off != "" {
 			continue
 		}
 		all = append(all, h.Digest)
-		one := *job
-		one.Cover = &Cover{State: job.Cover.State, Only: h.Digest}
-		if r := do(&one); r != nil && Differs(r.Summary, bare.Summary) != "" {
+		one := *r.job
+		one.Cover = &Cover{State: r.job.Cover.State, Only: h.Digest}
+		if reply, _ := do(&one); reply != nil && Differs(reply.Summary, bare.Summary) != "" {
 			digests = append(digests, h.Digest)
 		}
 	}
