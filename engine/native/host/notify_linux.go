@@ -40,9 +40,6 @@ type answer struct {
 	flags uint32
 }
 
-// notifySetFlags is SECCOMP_IOCTL_NOTIF_SET_FLAGS (linux/seccomp.h, 6.6).
-const notifySetFlags = 0x40082104
-
 // letAndReceive makes the system call nr, which lets a thread run, and if that returns 0, receives the next notification.
 // Until the latter has begun to wait, a signal that tells of a thread's stop must not be lost: childHandler leads around it.
 func letAndReceive(nr, a1, a2, a3, a4, listener, notice uintptr) (first, second uintptr)
@@ -119,8 +116,6 @@ func (m *Machine) listen(t *thread, fd int64) error {
 		return &noNotices{fmt.Errorf("pidfd_getfd: %w", err)}
 	}
 	m.execute(t, unix.SYS_CLOSE, uint64(fd))
-	// The woken thread may run at once: the engine is about to wait. Kernels before 6.6 do not know that.
-	unix.Syscall(unix.SYS_IOCTL, uintptr(own), notifySetFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	t.listener = &listener{fd: own}
 	m.listeners = append(m.listeners, t.listener)
 	return nil
