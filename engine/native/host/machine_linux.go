@@ -568,6 +568,37 @@ func transfer(nr uintptr, tid int, addr uint64, p []byte) int {
 	return int(n)
 }
 
+// Part is some bytes for one place of a process' memory.
+type Part struct {
+	Addr uint64
+	Data []byte
+}
+
+// maxParts is how many parts WriteParts takes.
+const maxParts = 4
+
+// WriteParts writes several parts, one after the other, in one system call; it returns how many bytes could be written.
+func (m *Machine) WriteParts(id ThreadID, parts ...Part) int {
+	var local [maxParts]unix.Iovec
+	var remote [maxParts][2]uint64
+	n := 0
+	for _, p := range parts {
+		if len(p.Data) > 0 {
+			local[n] = unix.Iovec{Base: &p.Data[0], Len: uint64(len(p.Data))}
+			remote[n] = [2]uint64{p.Addr, uint64(len(p.Data))}
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	v, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(m.get(id).tid), uintptr(unsafe.Pointer(&local)), uintptr(n), uintptr(unsafe.Pointer(&remote)), uintptr(n), 0)
+	if e != 0 {
+		return 0
+	}
+	return int(v)
+}
+
 // Maps reads the real /proc/PID/maps of a thread's process.
 func (m *Machine) Maps(id ThreadID) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", m.get(id).tgid))

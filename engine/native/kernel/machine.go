@@ -24,6 +24,7 @@ type Machine interface {
 	OpenFD(id ThreadID, fd int, writable bool) int64
 	Read(id ThreadID, addr uint64, p []byte) int
 	Write(id ThreadID, addr uint64, p []byte) int
+	WriteParts(id ThreadID, parts ...host.Part) int
 	Sigmask(id ThreadID) uint64
 	SetSigmask(id ThreadID, mask uint64)
 	Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool

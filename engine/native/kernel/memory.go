@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sys/unix"
 )
@@ -42,6 +43,22 @@ func (k *Kernel) out(t *Thread, addr uint64, p []byte) bool {
 	t.Call.digest(p)
 	return true
 }
+
+// outs is out of several parts in this order, at the cost of one.
+func (k *Kernel) outs(t *Thread, parts ...host.Part) bool {
+	n := k.M.WriteParts(t.ID, parts...)
+	for _, p := range parts {
+		if n < len(p.Data) {
+			return false
+		}
+		n -= len(p.Data)
+		t.Call.digest(p.Data)
+	}
+	return true
+}
+
+func le32(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
+func le64(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 
 // cstring reads a NUL-terminated string of at most limit bytes.
 func (k *Kernel) cstring(t *Thread, addr uint64, limit int) (string, unix.Errno) {

@@ -5,6 +5,7 @@ package kernel
 import (
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"golang.org/x/sys/unix"
 )
@@ -185,7 +186,7 @@ func (k *Kernel) outSockaddr(t *Thread, a net.Addr, addr, sizeAt uint64) unix.Er
 	if a.Family != net.AF_UNSPEC {
 		b = net.AppendSockaddr(nil, a)
 	}
-	if !k.out(t, addr, b[:min(len(b), int(room))]) || !k.outU32(t, sizeAt, uint32(len(b))) {
+	if !k.outs(t, host.Part{Addr: addr, Data: b[:min(len(b), int(room))]}, host.Part{Addr: sizeAt, Data: le32(uint32(len(b)))}) {
 		return unix.EFAULT
 	}
 	return 0
@@ -440,7 +441,7 @@ func sysGetsockopt(k *Kernel, t *Thread) Result {
 		return k.refuse(t, "getsockopt("+itoa(level)+","+itoa(name)+")", unix.ENOPROTOOPT)
 	case ne != net.OK:
 		return netFail(ne)
-	case !k.out(t, t.Call.Args[3], value) || !k.outU32(t, t.Call.Args[4], uint32(len(value))):
+	case !k.outs(t, host.Part{Addr: t.Call.Args[3], Data: value}, host.Part{Addr: t.Call.Args[4], Data: le32(uint32(len(value)))}):
 		return fail(unix.EFAULT)
 	}
 	return 0
@@ -832,7 +833,7 @@ func (k *Kernel) recvmsg(t *Thread, f *File, at uint64, flags int, done *int64) 
 		if got.From.Family != net.AF_UNSPEC {
 			b = net.AppendSockaddr(nil, got.From)
 		}
-		if !k.out(t, h.name, b[:min(len(b), int(h.nameSize))]) || !k.outU32(t, at+8, uint32(len(b))) {
+		if !k.outs(t, host.Part{Addr: h.name, Data: b[:min(len(b), int(h.nameSize))]}, host.Part{Addr: at + 8, Data: le32(uint32(len(b)))}) {
 			k.dropFiles(got.Files, flags&unix.MSG_PEEK != 0)
 			return fail(unix.EFAULT)
 		}
@@ -845,7 +846,7 @@ func (k *Kernel) recvmsg(t *Thread, f *File, at uint64, flags int, done *int64) 
 	if flags&unix.MSG_CMSG_CLOEXEC != 0 {
 		out |= unix.MSG_CMSG_CLOEXEC
 	}
-	if !k.out(t, h.control, control) || !k.outU64(t, at+40, uint64(len(control))) || !k.outU32(t, at+48, out) {
+	if !k.outs(t, host.Part{Addr: h.control, Data: control}, host.Part{Addr: at + 40, Data: le64(uint64(len(control)))}, host.Part{Addr: at + 48, Data: le32(out)}) {
 		return fail(unix.EFAULT)
 	}
 	return r
