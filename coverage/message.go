@@ -230,7 +230,7 @@ func (h *header) line(b []byte) bool {
 	return false
 }
 
-var methods = []string{"GET ", "POST ", "PUT ", "DELETE ", "HEAD ", "PATCH ", "OPTIONS ", "CONNECT "}
+var methods = []string{"GET ", "POST ", "PUT ", "DELETE ", "HEAD ", "PATCH ", "OPTIONS "}
 
 // http reads the first line of a message of HTTP/1, or a chunk of its body.
 func (h *header) http(b []byte) bool {
@@ -240,7 +240,7 @@ func (h *header) http(b []byte) bool {
 		return true
 	}
 	for _, m := range methods {
-		if len(b) <= len(m) || string(b[:len(m)]) != m {
+		if len(b) <= len(m) || string(b[:len(m)]) != m || b[len(m)] != '/' {
 			continue
 		}
 		h.put(m)
@@ -395,6 +395,9 @@ const searched = 128
 // text reads a message of words: the kind that a JSON object tells or its first names, else the first two words.
 func (h *header) text(b []byte) bool {
 	some := b[:min(len(b), searched)]
+	if i := bytes.IndexByte(some, '\n'); i > 0 && letter(some[0]) { // behind a line there may be anything
+		some = some[:i]
+	}
 	for _, c := range some {
 		if (c < 0x20 || c == 0x7f) && c != '\n' && c != '\r' && c != '\t' {
 			return false
