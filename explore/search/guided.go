@@ -29,6 +29,9 @@ const (
 	nearShare  = 30 // of the others: parents that came close to a violation
 )
 
+// maxTrailing bounds the changes of a mutant besides the first.
+const maxTrailing = 6
+
 // beginning is how many random tapes a campaign without a corpus begins with.
 const beginning = 2 * Lag
 
@@ -229,10 +232,11 @@ func (g *guided) mutate(d *dice, parent *Entry) (Candidate, bool) {
 	return Candidate{tape.Tape{Seed: m.seed, Edits: m.edits}, o}, o.Mutation != ""
 }
 
-// trailing is 0 half of the time, 1 a quarter, and so on up to 4.
+// trailing is how many changes follow the first: another one with a chance of three in four, up to maxTrailing. Bugs that need
+// several faults at once are found sooner by mutants that differ in several.
 func trailing(d *dice) int {
 	k := 0
-	for k < 4 && d.chance(50) {
+	for k < maxTrailing && d.chance(75) {
 		k++
 	}
 	return k
