@@ -85,3 +85,11 @@ func TestChoice(t *testing.T) {
 		t.Error("Check errs")
 	}
 }
+
+func TestToolsAreThoseOfTheSystem(t *testing.T) {
+	for file, want := range map[string]bool{"/usr/bin/sync": false, "/bin/sh": false, "/app/sync": true, "/usr/bin/redis-server": true} {
+		if got := (Choice{}).Watches(file, false); got != want {
+			t.Errorf("%s is watched: %t", file, got)
+		}
+	}
+}

@@ -73,4 +73,9 @@ var tools = strings.Fields(`sh bash dash ash zsh ksh busybox toybox
 	pgrep pkill mount umount ip ss nc ncat curl wget jq tar gzip gunzip zcat xz openssl diff cmp less more
 	tini docker-init dumb-init catatonit su sudo runuser gosu su-exec setpriv setsid chpst s6-setuidgid start-stop-daemon supervise`)
 
-func tool(file string) bool { return slices.Contains(tools, path.Base(file)) }
+// toolFolders are where a system keeps them; a program of one's own that is called sync or find is no tool.
+var toolFolders = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"}
+
+func tool(file string) bool {
+	return slices.Contains(toolFolders, path.Dir(file)) && slices.Contains(tools, path.Base(file))
+}
