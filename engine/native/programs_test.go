@@ -48,11 +48,12 @@ func compile(t *testing.T, source string, flags ...string) (program string) {
 }
 
 // aloneSpec is a world of one node in which argv runs in an empty folder. The program's own folder is mounted where it
-// is on the host: temporary folders are private inside.
+// is on the host: temporary folders are private inside. Threads are preempted as often as can be.
 func aloneSpec(argv ...string) *world.Spec {
 	dir := filepath.Dir(argv[0])
 	return &world.Spec{
 		Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 120e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		Sched: world.Sched{PreemptPPM: tape.Certain},
 		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", IPv6: "fd77::10", Root: "host", Command: argv, WorkingDir: "/work",
 			Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}, {Kind: world.Named, Source: "work", Target: "/work"}}}},
 	}
