@@ -57,7 +57,7 @@ func (b *bench) cluster(count int, rest string) string {
 	}
 	for i := 1; i <= count; i++ {
 		nodes = append(nodes, fmt.Sprintf("  n%d: {command: %q}\n", i,
-			fmt.Sprintf("%s serve -id n%d -peers %s -data /data/kv.log -ack-by entry", filepath.Join(b.dir, "kv"), i, strings.Join(peers, ","))))
+			fmt.Sprintf("%s serve -id n%d -peers %s -data /data/kv.log -ack-by entry", b.kv, i, strings.Join(peers, ","))))
 	}
 	return "nodes:\n" + strings.Join(nodes, "") + rest
 }
@@ -65,9 +65,6 @@ func (b *bench) cluster(count int, rest string) string {
 // measure runs a configuration as a program of its own and gives the peak of the memory that it and all processes of
 // its world have together.
 func (b *bench) measure(text string) (*summary, uint64, error) {
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(b.dir, "kv"), "./examples/quickstart/kv").CombinedOutput(); err != nil {
-		return nil, 0, fmt.Errorf("go build: %w\n%s", err, out)
-	}
 	path := filepath.Join(b.dir, "growth.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return nil, 0, err

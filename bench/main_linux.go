@@ -31,7 +31,7 @@ type row struct {
 
 // bench is where measurements find what they run.
 type bench struct {
-	program, loop, dir string
+	program, loop, kv, dir string
 }
 
 // measurement makes some lines of the table. It answers errMissing where the machine lacks a program.
@@ -61,8 +61,8 @@ func run(write, only string, where bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{program: filepath.Join(dir, "bloodhound"), dir: dir, loop: filepath.Join(dir, "loop")}
-	for program, source := range map[string]string{b.program: "./cmd/bloodhound", b.loop: "./bench/worlds/loop"} {
+	b := &bench{program: filepath.Join(dir, "bloodhound"), dir: dir, loop: filepath.Join(dir, "loop"), kv: filepath.Join(dir, "kv")}
+	for program, source := range map[string]string{b.program: "./cmd/bloodhound", b.loop: "./bench/worlds/loop", b.kv: "./examples/quickstart/kv"} {
 		if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
 			return fmt.Errorf("go build %s (run it from the root of the project): %w\n%s", source, err, out)
 		}

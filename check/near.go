@@ -84,12 +84,10 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Out
 	if len(probes) == 0 {
 		return
 	}
-	timeout := cmp.Or(max(p.TimeoutNs, 0), DefaultTimeoutNs)
+	timeout := timeoutOf(p)
 	longest := int64(0)
-	for _, w := range windowsOf(out, timeout) {
-		w.fill(probes, func(q *engine.Probe) bool {
-			return !w.heal && q.StartNs >= w.fromNs || w.heal && q.AfterHealNs == w.fromNs
-		})
+	for _, w := range undisturbed(out, timeout) {
+		w.fill(probes)
 		switch {
 		case w.proof != nil:
 			longest = max(longest, w.proof.EndNs-w.fromNs)
@@ -100,16 +98,10 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Out
 	n.add(p, "longest recovery", float64(longest)/float64(timeout), "longest recovery %s of %s", seconds(longest), seconds(timeout))
 }
 
-// windowsOf are the times after the start and after each heal in which a property may come true: until its timeout is over, or a
-// fault strikes.
-func windowsOf(out *engine.Outcome, timeout int64) []window {
-	var list []window
-	if out.ReadyNs > 0 {
-		list = append(list, window{name: "the start", fromNs: out.ReadyNs})
-	}
-	for _, heal := range out.Heals {
-		list = append(list, window{name: "a heal", heal: true, fromNs: heal})
-	}
+// undisturbed are the times after the start and after each heal in which a property may come true: until its timeout is over, or
+// a fault strikes.
+func undisturbed(out *engine.Outcome, timeout int64) []window {
+	list := windowsOf(out.ReadyNs, out.Heals, timeout)
 	var strikes []int64
 	for i := range out.Ledger.Strikes {
 		strikes = append(strikes, out.Ledger.Strikes[i].StartNs)
@@ -117,7 +109,6 @@ func windowsOf(out *engine.Outcome, timeout int64) []window {
 	slices.Sort(strikes)
 	for i := range list {
 		w := &list[i]
-		w.endNs = w.fromNs + timeout
 		if k, _ := slices.BinarySearch(strikes, w.fromNs); k < len(strikes) {
 			w.endNs = min(w.endNs, strikes[k])
 		}
@@ -163,9 +154,9 @@ func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *engine.Out
 	if err != nil {
 		return
 	}
-	timeout := cmp.Or(max(p.TimeoutNs, 0), DefaultTimeoutNs)
+	timeout := timeoutOf(p)
 	longest, who := int64(0), ""
-	for _, w := range windowsOf(out, timeout) {
+	for _, w := range undisturbed(out, timeout) {
 		for _, g := range tried(p, attempts, w.fromNs, w.endNs) {
 			first, failed := int64(math.MaxInt64), int64(0)
 			for i := range g.tries {
@@ -326,6 +317,9 @@ func (n *nearness) ambiguous(p *world.Property, ops []history.Operation) {
 // goneNs is how long before a crash an acknowledged change is half as near as one that is acknowledged right before it.
 const goneNs = 10e6
 
+// killing are the faults that end a node's programs at once.
+var killing = []fault.Kind{fault.Crash, fault.PowerLoss, fault.TornWrite}
+
 // struck is what faults make of acknowledged operations, where drivers say which node they asked: how soon after a change the
 // node that acknowledged it was killed, or lost its power, when what it had not written yet was lost; and how many operations a node
 // acknowledged from beginning to end of which it was cut off from all others, when it cannot know what these do. Their sign is
@@ -337,10 +331,10 @@ func (n *nearness) struck(spec *world.Spec, p *world.Property, ops []history.Ope
 	gone := map[string][]int64{} // by node, in order
 	cut := map[string][]span{}
 	for i := range l.Strikes {
-		switch s := &l.Strikes[i]; s.Kind {
-		case fault.Crash, fault.PowerLoss, fault.TornWrite:
+		switch s := &l.Strikes[i]; {
+		case slices.Contains(killing, s.Kind):
 			gone[s.Target] = append(gone[s.Target], s.StartNs)
-		case fault.Partition:
+		case s.Kind == fault.Partition:
 			cut[s.Target] = append(cut[s.Target], span{s.StartNs, s.EndNs})
 		}
 	}
@@ -367,7 +361,7 @@ func (n *nearness) struck(spec *world.Spec, p *world.Property, ops []history.Ope
 	if asked == 0 {
 		return
 	}
-	if slices.ContainsFunc([]fault.Kind{fault.Crash, fault.PowerLoss, fault.TornWrite}, func(k fault.Kind) bool { return spec.Faults.Strikes(string(k)) }) {
+	if slices.ContainsFunc(killing, func(k fault.Kind) bool { return spec.Faults.Strikes(string(k)) }) {
 		if soonest == math.MaxInt64 {
 			n.add(p, "lost with its node", 0, "no node was killed after it had acknowledged a change")
 		} else {

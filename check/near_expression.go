@@ -125,20 +125,10 @@ func (r *robust) single(n ast.Node) ([]float64, bool) {
 			}
 		}
 	}
-	got, ok := r.run("map(ops, "+n.String()+")", n)
-	list := reflect.ValueOf(got)
-	if !ok || list.Kind() != reflect.Slice || list.Len() != len(r.ops) {
-		return nil, false
-	}
-	s := make([]float64, list.Len())
-	for i := range s {
-		is, told := list.Index(i).Interface().(bool)
-		if !told {
-			return nil, false
-		}
-		s[i] = truth(is)
-	}
-	return s, true
+	return r.mapped(n, func(v any) (float64, bool) {
+		is, told := v.(bool)
+		return truth(is), told
+	})
 }
 
 // value is a number that an expression gives.
@@ -151,7 +141,10 @@ func (r *robust) value(n ast.Node) (float64, bool) {
 }
 
 // values are the numbers that an expression gives for each operation.
-func (r *robust) values(n ast.Node) ([]float64, bool) {
+func (r *robust) values(n ast.Node) ([]float64, bool) { return r.mapped(n, float) }
+
+// mapped is what an expression gives for each operation, as numbers.
+func (r *robust) mapped(n ast.Node, number func(any) (float64, bool)) ([]float64, bool) {
 	got, ok := r.run("map(ops, "+n.String()+")", n)
 	list := reflect.ValueOf(got)
 	if !ok || list.Kind() != reflect.Slice || list.Len() != len(r.ops) {
@@ -159,7 +152,7 @@ func (r *robust) values(n ast.Node) ([]float64, bool) {
 	}
 	s := make([]float64, list.Len())
 	for i := range s {
-		if s[i], ok = float(list.Index(i).Interface()); !ok {
+		if s[i], ok = number(list.Index(i).Interface()); !ok {
 			return nil, false
 		}
 	}

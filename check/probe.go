@@ -99,24 +99,14 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdi
 		v.Reason = "the check never ran"
 		return v
 	}
-	timeout := p.TimeoutNs
-	if timeout <= 0 {
-		timeout = DefaultTimeoutNs
-	}
-	var windows []window
+	timeout := timeoutOf(p)
 	begin := out.ReadyNs
 	if begin == 0 && len(out.Heals) == 0 {
 		begin = probes[0].StartNs
 	}
-	if begin > 0 {
-		w := window{name: "the start", fromNs: begin, endNs: begin + timeout}
-		w.fill(probes, func(q *engine.Probe) bool { return q.StartNs >= begin })
-		windows = append(windows, w)
-	}
-	for _, heal := range out.Heals {
-		w := window{name: "a heal", heal: true, fromNs: heal, endNs: heal + timeout}
-		w.fill(probes, func(q *engine.Probe) bool { return q.AfterHealNs == heal })
-		windows = append(windows, w)
+	windows := windowsOf(begin, out.Heals, timeout)
+	for i := range windows {
+		windows[i].fill(probes)
 	}
 	proven := 0
 	var unsure, excused string
@@ -196,10 +186,30 @@ func steady(f *world.Faults) bool {
 	return f.Enabled && slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && fault.Steady(fault.Kind(r.Kind)) })
 }
 
-func (w *window) fill(probes []engine.Probe, belongs func(*engine.Probe) bool) {
+// windowsOf are the times after the start, if it is not 0, and after each heal until the timeout is over.
+func windowsOf(start int64, heals []int64, timeout int64) []window {
+	var list []window
+	if start > 0 {
+		list = append(list, window{name: "the start", fromNs: start, endNs: start + timeout})
+	}
+	for _, heal := range heals {
+		list = append(list, window{name: "a heal", heal: true, fromNs: heal, endNs: heal + timeout})
+	}
+	return list
+}
+
+// timeoutOf is the time that a property has after the start and after each heal.
+func timeoutOf(p *world.Property) int64 {
+	if p.TimeoutNs <= 0 {
+		return DefaultTimeoutNs
+	}
+	return p.TimeoutNs
+}
+
+func (w *window) fill(probes []engine.Probe) {
 	for i := range probes {
 		q := &probes[i]
-		if !belongs(q) || q.StartNs > w.endNs {
+		if w.heal && q.AfterHealNs != w.fromNs || !w.heal && q.StartNs < w.fromNs || q.StartNs > w.endNs {
 			continue
 		}
 		w.count++

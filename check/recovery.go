@@ -49,17 +49,8 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.
 	if err != nil {
 		return unknown(p, "%v", err)
 	}
-	timeout := p.TimeoutNs
-	if timeout <= 0 {
-		timeout = DefaultTimeoutNs
-	}
-	var windows []window
-	if out.ReadyNs > 0 {
-		windows = append(windows, window{name: "the start", fromNs: out.ReadyNs, endNs: out.ReadyNs + timeout})
-	}
-	for _, heal := range out.Heals {
-		windows = append(windows, window{name: "a heal", heal: true, fromNs: heal, endNs: heal + timeout})
-	}
+	timeout := timeoutOf(p)
+	windows := windowsOf(out.ReadyNs, out.Heals, timeout)
 	doubt := ""
 	for i, w := range windows {
 		struck, complete := interrupted(out.Ledger, w)

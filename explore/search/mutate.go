@@ -51,11 +51,11 @@ func (m *draft) strike(g *ground, i, value uint64) {
 	}
 }
 
-// faulty are the strikes of rules, those that a ground is known of.
-func (m *draft) faulty(ok func(*ground) bool) []tape.Decision {
+// faulty are those of some strikes that are of rules whose ground is known.
+func (t *terrain) faulty(strikes []tape.Decision, ok func(*ground) bool) []tape.Decision {
 	var list []tape.Decision
-	for _, s := range m.strikes {
-		if g := m.of(s.Stream); g != nil && g.rule > 0 && (ok == nil || ok(g)) {
+	for _, s := range strikes {
+		if g := t.of(s.Stream); g != nil && g.rule > 0 && (ok == nil || ok(g)) {
 			list = append(list, s)
 		}
 	}
@@ -69,7 +69,7 @@ func (m *draft) value(g *ground) uint64 { return 1 + uint64(m.dice.below(int(min
 
 // moment chooses when a fault of a ground strikes: half of the time close to another strike, or within it, so that they meet.
 func (m *draft) moment(g *ground) uint64 {
-	others := m.faulty(stepwise)
+	others := m.faulty(m.strikes, stepwise)
 	if !g.steps || len(others) == 0 || m.dice.chance(50) {
 		return uint64(m.dice.below(int(g.end)))
 	}
@@ -129,7 +129,7 @@ func add(m *draft, _ *Entry) bool {
 
 // one chooses a strike of a rule.
 func (m *draft) one(ok func(*ground) bool) (tape.Decision, bool) {
-	list := m.faulty(ok)
+	list := m.faulty(m.strikes, ok)
 	if len(list) == 0 {
 		return tape.Decision{}, false
 	}
@@ -304,8 +304,8 @@ func (m *draft) override(e tape.Edit) {
 
 // splice goes on with the faults of another run from a time step on at which none is under way in either.
 func splice(m *draft, mate *Entry) bool {
-	mine := m.faulty(stepwise)
-	theirs := (&draft{terrain: m.terrain, strikes: mate.Strikes}).faulty(stepwise)
+	mine := m.faulty(m.strikes, stepwise)
+	theirs := m.faulty(mate.Strikes, stepwise)
 	var quiet []uint64
 	for _, s := range theirs {
 		if at := s.Index; m.quiet(mine, at) && m.quiet(theirs, at) {
@@ -338,7 +338,7 @@ func (t *terrain) quiet(strikes []tape.Decision, at uint64) bool {
 
 // combine adds faults of another run, at the moments that they have there: all, or some that follow each other.
 func combine(m *draft, mate *Entry) bool {
-	theirs := (&draft{terrain: m.terrain, strikes: mate.Strikes}).faulty(nil)
+	theirs := m.faulty(mate.Strikes, nil)
 	if len(theirs) == 0 {
 		return false
 	}

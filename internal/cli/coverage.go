@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,11 +45,18 @@ func (f *flags) coverageFlags(c *cobra.Command) {
 	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold", "the least `share` of their blocks that must run, such as 80%; with less, the verdict is unknown")
 }
 
-// coverageFormats are the names of the files that a campaign writes its coverage to, and how.
-var coverageFormats = map[string]struct {
+// coverageFormat is a file that a campaign writes its coverage to, and how.
+type coverageFormat struct {
 	name  string
 	write func(io.Writer, report.CoverageOf) error
-}{
+}
+
+func (p *project) coverageFormat() coverageFormat {
+	return coverageFormats[cmp.Or(p.result.Output.CoverageFormat, "html")]
+}
+
+// coverageFormats are those that output.coverage_format names.
+var coverageFormats = map[string]coverageFormat{
 	"html": {"coverage.html", report.CoveragePage},
 	"json": {"coverage.json", report.CoverageJSON},
 	"text": {"coverage.txt", report.CoverageText},
@@ -71,11 +79,7 @@ func (f *flags) coverageFile(p *project) string {
 	if !f.coverage {
 		return ""
 	}
-	format := p.result.Output.CoverageFormat
-	if format == "" {
-		format = "html"
-	}
-	return p.output(coverageFormats[format].name)
+	return p.output(p.coverageFormat().name)
 }
 
 // cover has a campaign find out which code runs.
@@ -100,11 +104,7 @@ func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) err
 		of.Binaries = append(of.Binaries, report.NewBinary(c.State.Files[i], total))
 	}
 	var b bytes.Buffer
-	format := p.result.Output.CoverageFormat
-	if format == "" {
-		format = "html"
-	}
-	err := coverageFormats[format].write(&b, of)
+	err := p.coverageFormat().write(&b, of)
 	if err == nil {
 		err = report.WriteFile(file, b.Bytes())
 	}

@@ -430,5 +430,5 @@ func (m *Machine) steppedOnBreakpoint(t *thread) bool {
 	if ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&info))) != syscall.Errno(0) {
 		return false
 	}
-	return m.hit(t, int32(uint32(info[8])|uint32(info[9])<<8|uint32(info[10])<<16|uint32(info[11])<<24))
+	return m.hit(t, int32(binary.LittleEndian.Uint32(info[8:])))
 }
