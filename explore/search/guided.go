@@ -327,12 +327,17 @@ func (g *guided) frequency(id uint64) uint32 {
 	return math.MaxUint32
 }
 
+// place is where a name stands in near, or belongs.
+func (g *guided) place(name string) (i int, known bool) {
+	return slices.BinarySearchFunc(g.near, name, func(a approach, name string) int { return cmp.Compare(a.name, name) })
+}
+
 // closer says what a distance is, if it is smaller than all of its name.
 func (g *guided) closer(n coverage.Nearness) string {
 	if n.Distance >= 1 {
 		return ""
 	}
-	i, known := slices.BinarySearchFunc(g.near, n.Name, func(a approach, name string) int { return cmp.Compare(a.name, name) })
+	i, known := g.place(n.Name)
 	if known && len(g.near[i].best) > 0 && g.near[i].best[0].Distance <= n.Distance {
 		return ""
 	}
@@ -364,7 +369,7 @@ func (g *guided) approach(n coverage.Nearness, e *Entry) {
 	if n.Distance >= 1 {
 		return
 	}
-	i, known := slices.BinarySearchFunc(g.near, n.Name, func(a approach, name string) int { return cmp.Compare(a.name, name) })
+	i, known := g.place(n.Name)
 	if !known {
 		if len(g.near) >= maxNear {
 			return

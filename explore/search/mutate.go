@@ -151,10 +151,10 @@ func move(m *draft, _ *Entry) bool {
 		return false
 	}
 	g := m.of(s.Stream)
-	to := uint64(m.dice.below(int(g.end)))
-	if g.end == 0 {
+	if g.end == 0 { // its draws were not told
 		return false
 	}
+	to := uint64(m.dice.below(int(g.end)))
 	if m.dice.chance(70) {
 		reach := 1 << m.dice.below(7) // from one step to many
 		to = min(max(s.Index+uint64(m.dice.below(2*reach+1)), uint64(reach))-uint64(reach), g.end-1)
