@@ -6,7 +6,11 @@
 // shrinking work with. Value 0 is always the calmest choice: no fault, no preemption, base latency.
 package tape
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+)
 
 // Tape is everything that varies between two runs of one Spec.
 type Tape struct {
@@ -174,7 +178,7 @@ func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden
 	if overridden {
 		return 0, i, value, true
 	}
-	return mix(mix(seed^0x9e3779b97f4a7c15, c.key), i), i, 0, false
+	return mix(mix(seed^splitmix.Gamma, c.key), i), i, 0, false
 }
 
 // Choose draws from stream a value in [0, n), uniformly. n must be at least 1; a draw with n == 1 still advances
@@ -233,7 +237,7 @@ func (s *Source) Bytes(stream string, p []byte) {
 				seed = e.Seed
 			}
 		}
-		v := mix(mix(seed^0x9e3779b97f4a7c15, c.key), c.next)
+		v := mix(mix(seed^splitmix.Gamma, c.key), c.next)
 		c.next++
 		for k := 0; k < 8 && len(p) > 0; k++ {
 			p[0] = byte(v >> (8 * k))
@@ -299,13 +303,8 @@ func FromState(st State) *Source {
 	return s
 }
 
-// mix is a 64-bit finaliser over two words (SplitMix64's constants; Steele, Lea, Flood, OOPSLA 2014).
-func mix(a, b uint64) uint64 {
-	z := a + 0x9e3779b97f4a7c15*(b+1)
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return z ^ (z >> 31)
-}
+// mix is number b of the generator that begins with a.
+func mix(a, b uint64) uint64 { return splitmix.Mix(a + splitmix.Gamma*(b+1)) }
 
 // hashString is FNV-1a, 64 bits, finished by mix.
 func hashString(s string) uint64 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -29,16 +30,10 @@ func newDice(seed uint64, client, k int) *dice {
 	return &dice{mix(mix(mix(seed)+uint64(client)) + uint64(k))}
 }
 
-// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) after its increment.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+func mix(x uint64) uint64 { return splitmix.Mix(x + splitmix.Gamma) }
 
 func (d *dice) next() uint64 {
-	d.state += 0x9e3779b97f4a7c15
+	d.state += splitmix.Gamma
 	return mix(d.state)
 }
 

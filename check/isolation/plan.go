@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
 
 // fetch is a read of a key: which version it saw.
@@ -317,13 +318,7 @@ func (p *plan) wander(txns []Txn, steps int64, b *linear.Budget) bool {
 	return true
 }
 
-// mix spreads a number over 64 bits (splitmix64: Steele, Lea and Flood, OOPSLA 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+func mix(x uint64) uint64 { return splitmix.Mix(x + splitmix.Gamma) }
 
 // scene is how far a search is.
 type scene struct {

@@ -37,6 +37,9 @@ func Create(path string, s *Settings) (*Journal, error) {
 // Resume goes on with a journal whose settings are s. A last line that was cut short is removed: its trial is made again.
 func Resume(path string, s *Settings) (*Journal, error) {
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no journal %s to go on with: begin one without --resume, or name another with --journal", path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -37,7 +38,7 @@ func RandomTape(seed, i uint64) tape.Tape {
 	if i == 0 {
 		return tape.Tape{Seed: seed}
 	}
-	return tape.Tape{Seed: scatter(seed + i*golden)}
+	return tape.Tape{Seed: splitmix.Mix(seed + i*splitmix.Gamma)}
 }
 
 // Seen is what a search learns of a run.
@@ -217,24 +218,16 @@ func (t tapes) Next(run uint64) (Candidate, Answer) {
 }
 func (t tapes) Standing() Standing { return Standing{Strategy: t.name} }
 
-// golden is 2^64 divided by the golden ratio.
-const golden = 0x9e3779b97f4a7c15
-
-// scatter is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-func scatter(z uint64) uint64 {
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return z ^ (z >> 31)
-}
-
 // dice are the choices that a strategy makes for one run.
 type dice struct{ state uint64 }
 
-func newDice(seed, run uint64) *dice { return &dice{scatter(seed^golden) + scatter(run+1)} }
+func newDice(seed, run uint64) *dice {
+	return &dice{splitmix.Mix(seed^splitmix.Gamma) + splitmix.Mix(run+1)}
+}
 
 func (d *dice) bits() uint64 {
-	d.state += golden
-	return scatter(d.state)
+	d.state += splitmix.Gamma
+	return splitmix.Mix(d.state)
 }
 
 // below gives a number from 0 to n-1; n must not be 0.
