@@ -145,7 +145,7 @@ func replay(r *result, do func(*Job) (*Reply, string)) (second *Reply, lost stri
 func moved(r *result, bare *Reply, do func(*Job) (*Reply, string)) (digests []string) {
 	var all []string
 	for _, h := range r.reply.Summary.Code {
-		if h.Off != "" {
+		if h.Off != "" || h.Source != code.Breakpoints {
 			continue
 		}
 		all = append(all, h.Digest)
@@ -165,10 +165,11 @@ const movedBy = "with breakpoints in it, runs are others: it reads its own code"
 
 // CodeTotal is what a campaign has covered of one binary.
 type CodeTotal struct {
-	Path    string `json:"path"`
-	Digest  string `json:"digest"`
-	Covered int    `json:"covered"` // blocks
-	Total   int    `json:"total"`
+	Path    string      `json:"path"`
+	Digest  string      `json:"digest"`
+	Source  code.Source `json:"source,omitempty"`
+	Covered int         `json:"covered"` // blocks
+	Total   int         `json:"total"`
 	// Changed is how many blocks have changed code, and ChangedCovered how many of these are covered.
 	Changed        int    `json:"changed,omitempty"`
 	ChangedCovered int    `json:"changed_covered,omitempty"`
@@ -181,7 +182,7 @@ type CodeTotal struct {
 func CodeTotals(s *code.State) (list []CodeTotal) {
 	seen := map[string]bool{}
 	for _, f := range s.Files {
-		c := CodeTotal{Path: f.Path, Digest: f.Digest, Covered: f.Covered.Count(), Total: f.Total, Changed: f.Always.Count(), Off: f.Off, Replaced: seen[f.Path]}
+		c := CodeTotal{Path: f.Path, Digest: f.Digest, Source: f.Source, Covered: f.Covered.Count(), Total: f.Total, Changed: f.Always.Count(), Off: f.Off, Replaced: seen[f.Path]}
 		if f.Always != nil {
 			c.ChangedCovered = c.Covered - f.Quiet().Count()
 		}
@@ -192,7 +193,7 @@ func CodeTotals(s *code.State) (list []CodeTotal) {
 }
 
 func (c CodeTotal) String() string {
-	text := fmt.Sprintf("%d of %d blocks", c.Covered, c.Total)
+	text := fmt.Sprintf("%d of %d %s", c.Covered, c.Total, c.Source.Blocks())
 	if c.Total > 0 {
 		text += fmt.Sprintf(" (%.1f %%)", 100*float64(c.Covered)/float64(c.Total))
 	}
@@ -202,7 +203,7 @@ func (c CodeTotal) String() string {
 	if c.Off != "" {
 		text = "off: " + c.Off
 		if c.Covered > 0 {
-			text += fmt.Sprintf(" (%d of %d blocks were seen before that)", c.Covered, c.Total)
+			text += fmt.Sprintf(" (%d of %d %s were seen before that)", c.Covered, c.Total, c.Source.Blocks())
 		}
 	}
 	if c.Replaced {

@@ -41,25 +41,8 @@ func NewBinary(f *code.File, total explore.CodeTotal) *BinaryOf {
 	if f.Total == 0 {
 		return b
 	}
-	file, err := os.ReadFile(f.Host)
-	switch {
-	case err != nil:
-		b.Unnamed = "its file cannot be read any more: " + err.Error()
-		return b
-	case code.Digest(file) != f.Digest:
-		b.Unnamed = "its file on this machine, " + f.Host + ", is another one by now"
-		return b
-	}
-	binary, err := code.Analyse(file)
-	if err != nil {
-		b.Unnamed = err.Error()
-		return b
-	}
-	var debug []byte
-	if name := code.DebugFile(file); name != "" {
-		debug, _ = os.ReadFile(name) // most machines have none
-	}
-	if b.Names, err = code.NewNames(binary, file, debug); err != nil {
+	var err error
+	if b.Names, err = f.Names(); err != nil {
 		b.Unnamed = err.Error()
 	}
 	return b

@@ -2,6 +2,7 @@ package code
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
@@ -27,6 +28,8 @@ type Binary struct {
 	Original []byte
 	Segments []Segment // what is executable
 	Entry    uint64
+	// Counters are those of a program that counts by itself which parts of it run: nothing else of it is watched then.
+	Counters *Counters
 }
 
 // Segment is a part of a file that is mapped executable.
@@ -55,6 +58,9 @@ func Analyse(file []byte) (*Binary, error) {
 		return nil, err
 	}
 	b := &Binary{Digest: Digest(file), Segments: f.segments, Entry: f.Entry}
+	if b.Counters = f.goCounters(); b.Counters != nil {
+		return b, nil
+	}
 	functions := f.functions()
 	if len(functions) == 0 {
 		return nil, ErrNoFunctions
@@ -75,6 +81,14 @@ func (b *Binary) Offset(addr uint64) uint64 {
 		}
 	}
 	panic(fmt.Sprintf("code: address %#x is in no executable segment", addr))
+}
+
+// Total is how many blocks of the binary runs can tell of.
+func (b *Binary) Total() int {
+	if b.Counters != nil {
+		return b.Counters.total
+	}
+	return len(b.Places)
 }
 
 // Find is the number of the place at an address.
@@ -101,18 +115,8 @@ func open(file []byte) (*elfFile, error) {
 	if len(e.segments) == 0 {
 		return nil, ErrNotELF
 	}
-	slices.SortFunc(e.segments, func(a, b Segment) int { return compare(a.Addr, b.Addr) })
+	slices.SortFunc(e.segments, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
 	return e, nil
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // text is the code between two addresses, nil if they are not in one executable segment.

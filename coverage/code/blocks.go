@@ -25,6 +25,20 @@ func (b Bits) Set(i int) { b[i/64] |= 1 << (i % 64) }
 // Clear takes a place out of the set.
 func (b Bits) Clear(i int) { b[i/64] &^= 1 << (i % 64) }
 
+// Without are the places of the set that are not in another one, which may be nil.
+func (b Bits) Without(other Bits) Blocks {
+	var list Blocks
+	for i, w := range b {
+		if other != nil {
+			w &^= other[i]
+		}
+		for ; w != 0; w &= w - 1 {
+			list = append(list, uint32(64*i+bits.TrailingZeros64(w)))
+		}
+	}
+	return list
+}
+
 // Count is how many places are in the set.
 func (b Bits) Count() int {
 	n := 0
@@ -93,11 +107,29 @@ func (b *Blocks) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Source says who tells which blocks of a binary run.
+type Source string
+
+// The sources.
+const (
+	Breakpoints Source = ""         // the engine, by breakpoints in its machine code
+	GoCover     Source = "go-cover" // the program, by the counters of go build -cover
+)
+
+// Blocks is what the blocks are that a source tells of, for people.
+func (s Source) Blocks() string {
+	if s == GoCover {
+		return "blocks of Go source"
+	}
+	return "blocks"
+}
+
 // Hits are the blocks of one binary that a run has executed, and that the State it began with does not have.
 type Hits struct {
 	Digest string `json:"digest"`
-	Path   string `json:"path"`  // in the world
-	File   string `json:"file"`  // on this machine
+	Path   string `json:"path"` // in the world
+	File   string `json:"file"` // on this machine
+	Source Source `json:"source,omitempty"`
 	Total  int    `json:"total"` // places of the binary
 	Blocks Blocks `json:"blocks,omitempty"`
 	// Off is why nothing of the binary is watched, or empty.

@@ -1,9 +1,11 @@
 package code
 
 import (
+	"cmp"
 	"debug/elf"
 	"debug/gosym"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -20,12 +22,9 @@ func (f *elfFile) functions() []function {
 			list = append(list, function{start, end})
 		}
 	}
-	for _, read := range []func() ([]elf.Symbol, error){f.Symbols, f.DynamicSymbols} {
-		symbols, _ := read()
-		for _, s := range symbols {
-			if (elf.ST_TYPE(s.Info) == elf.STT_FUNC || elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF && !copied(s.Name) {
-				add(s.Value, s.Value+s.Size)
-			}
+	for _, s := range f.functionSymbols() {
+		if !copied(s.Name) {
+			add(s.Value, s.Value+s.Size)
 		}
 	}
 	for _, fde := range f.unwinding() {
@@ -38,14 +37,24 @@ func (f *elfFile) functions() []function {
 	}
 	list = slices.DeleteFunc(list, func(fn function) bool { return f.inPLT(fn.start) })
 	slices.SortFunc(list, func(a, b function) int {
-		if c := compare(a.start, b.start); c != 0 {
-			return c
-		}
-		return compare(b.end, a.end)
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})
 	list = slices.CompactFunc(list, func(a, b function) bool { return a.start == b.start })
 	for i := range len(list) - 1 {
 		list[i].end = min(list[i].end, list[i+1].start)
+	}
+	return list
+}
+
+// functionSymbols are the symbols of functions that the file itself has.
+func (f *elfFile) functionSymbols() (list []elf.Symbol) {
+	for _, read := range []func() ([]elf.Symbol, error){f.Symbols, f.DynamicSymbols} {
+		symbols, _ := read()
+		for _, s := range symbols {
+			if t := elf.ST_TYPE(s.Info); (t == elf.STT_FUNC || t == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF {
+				list = append(list, s)
+			}
+		}
 	}
 	return list
 }
@@ -223,8 +232,8 @@ func (f *elfFile) unwinding() []function {
 	return list
 }
 
-// goTable is the table of functions that each Go program carries, nil if there is none.
-func (f *elfFile) goTable() (table *gosym.Table) {
+// goTableData is the table of functions that each Go program carries, and its address; nil if there is none.
+func (f *elfFile) goTableData() (addr uint64, data []byte) {
 	var s *elf.Section
 	for _, name := range []string{".gopclntab", ".data.rel.ro.gopclntab"} {
 		if s == nil {
@@ -232,10 +241,18 @@ func (f *elfFile) goTable() (table *gosym.Table) {
 		}
 	}
 	if s == nil || s.Type == elf.SHT_NOBITS {
-		return nil
+		return 0, nil
 	}
-	data := f.at(s.Addr)
-	if uint64(len(data)) < s.Size || s.Size < 16 {
+	if data = f.at(s.Addr); uint64(len(data)) < s.Size || s.Size < 64 {
+		return 0, nil
+	}
+	return s.Addr, data[:s.Size]
+}
+
+// goTable reads the table of functions of a Go program, nil if there is none.
+func (f *elfFile) goTable() (table *gosym.Table) {
+	addr, data := f.goTableData()
+	if data == nil {
 		return nil
 	}
 	defer func() { // gosym trusts its input
@@ -243,7 +260,7 @@ func (f *elfFile) goTable() (table *gosym.Table) {
 			table = nil
 		}
 	}()
-	table, err := gosym.NewTable(nil, gosym.NewLineTable(data[:s.Size], f.goText(s.Addr, data)))
+	table, err := gosym.NewTable(nil, gosym.NewLineTable(data, f.goText(addr, data)))
 	if err != nil || len(table.Funcs) == 0 {
 		return nil
 	}
@@ -257,9 +274,6 @@ const moduleText = 1 + 6*3 + 3
 // it. The table's header has it up to Go 1.25, unless it is to be relocated; runtime.moduledata has it in any case.
 func (f *elfFile) goText(at uint64, table []byte) uint64 {
 	le := binary.LittleEndian
-	if s := f.Section(".note.go.buildid"); s == nil && len(table) < 64 {
-		return 0
-	}
 	if header := le.Uint64(table[24:]); f.text(header, header+1) != nil {
 		return header
 	}
@@ -270,9 +284,21 @@ func (f *elfFile) goText(at uint64, table []byte) uint64 {
 			}
 		}
 	}
-	// moduledata begins with the address of the table: as a word of the file, or as a relocation that makes it one.
+	if word, module := f.moduledata(at); module != 0 {
+		return word(module + 8*moduleText)
+	}
+	if s := f.Section(".text"); s != nil {
+		return s.Addr
+	}
+	return 0
+}
+
+// moduledata is the address of runtime.moduledata, which begins with the address of the table: as a word of the file, or as a
+// relocation that makes it one. It is 0 if there is none. word reads a word at an address.
+func (f *elfFile) moduledata(at uint64) (word func(addr uint64) uint64, addr uint64) {
 	relocated := f.relocations()
-	word := func(addr uint64) uint64 {
+	le := binary.LittleEndian
+	word = func(addr uint64) uint64 {
 		if v, ok := relocated[addr]; ok {
 			return v
 		}
@@ -281,12 +307,9 @@ func (f *elfFile) goText(at uint64, table []byte) uint64 {
 		}
 		return 0
 	}
-	try := func(addr uint64) uint64 {
+	is := func(addr uint64) bool {
 		text := word(addr + 8*moduleText)
-		if end := word(addr + 8*(moduleText+1)); f.text(text, text+1) != nil && end > text {
-			return text
-		}
-		return 0
+		return f.text(text, text+1) != nil && word(addr+8*(moduleText+1)) > text
 	}
 	for _, s := range f.Sections {
 		if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_WRITE == 0 {
@@ -294,24 +317,17 @@ func (f *elfFile) goText(at uint64, table []byte) uint64 {
 		}
 		b := f.at(s.Addr)
 		for i := 0; i+8 <= len(b) && uint64(i) < s.Size; i += 8 {
-			if le.Uint64(b[i:]) == at {
-				if text := try(s.Addr + uint64(i)); text != 0 {
-					return text
-				}
+			if addr := s.Addr + uint64(i); le.Uint64(b[i:]) == at && is(addr) {
+				return word, addr
 			}
 		}
 	}
-	for addr, v := range relocated {
-		if v == at {
-			if text := try(addr); text != 0 {
-				return text
-			}
+	for _, addr := range slices.Sorted(maps.Keys(relocated)) {
+		if relocated[addr] == at && is(addr) {
+			return word, addr
 		}
 	}
-	if s := f.Section(".text"); s != nil {
-		return s.Addr
-	}
-	return 0
+	return word, 0
 }
 
 // relocations are the words that a loader writes into a position-independent file: addends of R_X86_64_RELATIVE.

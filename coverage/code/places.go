@@ -1,6 +1,7 @@
 package code
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -39,7 +40,7 @@ func (f *elfFile) places(functions []function) []uint64 {
 	}
 	unclean, untouchable := make([]bool, len(functions)), make([]bool, len(functions))
 	for _, r := range s.references {
-		i, ok := slices.BinarySearchFunc(functions, r.target, func(fn function, a uint64) int { return compare(fn.start, a) })
+		i, ok := slices.BinarySearchFunc(functions, r.target, func(fn function, a uint64) int { return cmp.Compare(fn.start, a) })
 		if !ok {
 			i--
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 )
 
@@ -18,6 +17,7 @@ type File struct {
 	Digest  string `json:"digest"`
 	Path    string `json:"path"` // in the world
 	Host    string `json:"host"` // on this machine
+	Source  Source `json:"source,omitempty"`
 	Total   int    `json:"total"`
 	Covered Bits   `json:"covered"`
 	// Always are blocks that each run tells of, covered or not: those of code that has changed.
@@ -40,7 +40,7 @@ func (s *State) Get(digest string) *File {
 func (s *State) Merge(h Hits) (fresh Blocks) {
 	f := s.Get(h.Digest)
 	if f == nil {
-		f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Total: h.Total, Covered: NewBits(h.Total)}
+		f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Source: h.Source, Total: h.Total, Covered: NewBits(h.Total)}
 		s.Files = append(s.Files, f)
 	}
 	if h.Off != "" {
@@ -96,23 +96,34 @@ func Load(path string) (*State, error) {
 	return s, nil
 }
 
-// Save writes a State. Whoever reads the file meanwhile sees either the old one or the new one.
+// Save writes a State to a new file.
 func (s *State) Save(path string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".state-*")
+	return os.WriteFile(path, text, 0o666)
+}
+
+// Names reads the names of a binary's blocks from its file on this machine. The error is why there are none.
+func (f *File) Names() (*Names, error) {
+	file, err := os.ReadFile(f.Host)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("its file cannot be read any more: %w", err)
+	case Digest(file) != f.Digest:
+		return nil, fmt.Errorf("its file on this machine, %s, is another one by now", f.Host)
+	}
+	b, err := Analyse(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if closed := f.Close(); err == nil {
-		err = closed
+	if b.Total() != f.Total {
+		return nil, fmt.Errorf("it has %d blocks, and not the %d that were watched", b.Total(), f.Total)
 	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
+	var debug []byte
+	if name := DebugFile(file); name != "" {
+		debug, _ = os.ReadFile(name) // most machines have none
 	}
-	return err
+	return NewNames(b, file, debug)
 }

@@ -3,6 +3,7 @@
 package native
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,49 +16,88 @@ import (
 type codeWatch struct {
 	watch  *code.Watch
 	hits   []code.Hits     // of binaries that were met; their blocks are filled in at the end
-	copies []*host.Watched // of each, nil where it is off
+	copies []*host.Watched // of each, nil where it is off or counts by itself
+	counts []*code.Tally   // of each that counts by itself, else nil
 }
 
 // watched gives the copy of a file with breakpoints, if its blocks are to be watched: the kernel asks at each exec and each map
-// of code.
-func (w *World) watched(t *kernel.Thread, path, real string, fd int, library bool) *host.Watched {
+// of code. What counts by itself is executed as it is, and counts is its number.
+func (w *World) watched(t *kernel.Thread, path, real string, fd int, library bool) (copied *host.Watched, counts int) {
 	c := &w.code
 	p := w.kernel.Procs[t.Proc]
 	if w.kernel.Nodes[t.Node].Driver || p.Tag == 0 || w.director.Jobs[p.Tag-1].Kind != jobMain || real == kernel.Self {
-		return nil
+		return nil, 0
 	}
 	if !strings.HasPrefix(path, "/") {
 		path = real
 	}
 	choice := c.watch.Choice
 	if !choice.Watches(path, library) && (path == real || !choice.Watches(real, library)) {
-		return nil
+		return nil, 0
 	}
 	copied, digest, err := host.Watch(fd, c.watch, c.copies)
 	if digest == "" {
-		return nil
+		return nil, 0
+	}
+	var tally *code.Tally
+	if copied != nil && copied.Binary.Counters != nil {
+		tally = copied.Binary.NewTally()
 	}
 	i := slices.IndexFunc(c.hits, func(h code.Hits) bool { return h.Digest == digest })
 	if i < 0 {
 		h := code.Hits{Digest: digest, Path: path, File: host.RealName(fd)}
-		if err != nil {
+		switch {
+		case err != nil:
 			h.Off = err.Error()
-		} else {
-			h.Total = len(copied.Binary.Places)
+		case tally != nil:
+			h.Source = code.GoCover
+			fallthrough
+		default:
+			h.Total = copied.Binary.Total()
 		}
-		c.hits, c.copies = append(c.hits, h), append(c.copies, copied)
+		if tally != nil {
+			copied = nil
+		}
+		i = len(c.hits)
+		c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, copied), append(c.counts, tally)
 	}
-	return copied
+	if tally != nil {
+		return nil, i + 1
+	}
+	return copied, 0
+}
+
+// counted reads what a process has counted so far. That of one that ends by itself, is killed or crashes is read alike.
+func (w *World) counted(p *kernel.Proc) {
+	k := w.kernel
+	space := k.Spaces[p.Space]
+	i := slices.IndexFunc(p.Threads, func(id kernel.ThreadID) bool { return k.Threads[id].State != kernel.Dead })
+	if space == nil || space.Counts == 0 || i < 0 {
+		return
+	}
+	tally := w.code.counts[space.Counts-1]
+	tally.Read(tally.Bias(p.Auxv), func(addr uint64, b []byte) bool { return k.M.Read(p.Threads[i], addr, b) == len(b) })
 }
 
 // codeHits are the blocks that were executed so far. Binaries of which nothing is new are left out if the State knows them.
 func (w *World) codeHits() []code.Hits {
+	for _, id := range slices.Sorted(maps.Keys(w.kernel.Procs)) {
+		w.counted(w.kernel.Procs[id])
+	}
 	var list []code.Hits
 	for i, h := range w.code.hits {
+		known := w.code.watch.State.Get(h.Digest)
 		if c := w.code.copies[i]; c != nil {
 			h.Blocks = c.Hits()
 		}
-		if len(h.Blocks) > 0 || w.code.watch.State.Get(h.Digest) == nil {
+		if t := w.code.counts[i]; t != nil {
+			var quiet code.Bits
+			if known != nil && known.Total == h.Total {
+				quiet = known.Quiet()
+			}
+			h.Blocks = t.Ran.Without(quiet)
+		}
+		if len(h.Blocks) > 0 || known == nil {
 			list = append(list, h)
 		}
 	}

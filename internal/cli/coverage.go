@@ -121,7 +121,11 @@ func (f *flags) judgeCoverage(c *explore.Code, status *explore.Status) {
 	covered, total := c.State.Covered()
 	var names []string
 	for _, file := range c.State.Files {
-		if name := file.Path; file.Off == "" && !slices.Contains(names, name) {
+		name := file.Path
+		if file.Source != code.Breakpoints {
+			name += " (" + file.Source.Blocks() + ")"
+		}
+		if file.Off == "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -43,15 +43,7 @@ type Watched struct {
 func (w *Watched) FD() int { return w.fd }
 
 // Hits are the numbers of the places that were executed since the run began, ascending.
-func (w *Watched) Hits() code.Blocks {
-	var list code.Blocks
-	for i := range w.wanted {
-		for rest := w.wanted[i] &^ w.stands[i]; rest != 0; rest &= rest - 1 {
-			list = append(list, uint32(64*i+bits.TrailingZeros64(rest)))
-		}
-	}
-	return list
-}
+func (w *Watched) Hits() code.Blocks { return w.wanted.Without(w.stands) }
 
 // set puts breakpoints at the places that are wanted, and takes them from all others.
 func (w *Watched) set(covered code.Bits) {
@@ -118,7 +110,7 @@ var errLeftOut = errors.New("it is not watched in this run")
 
 // Watch gives the copy of an open file, with breakpoints wherever watch.State does not say that the block is covered: one of
 // those that the world holds already, or one that Unwatch must be given in the end. The error is why nothing of the file
-// can be watched; without a digest the file cannot be read.
+// can be watched; without a digest the file cannot be read. What counts by itself has no copy: Binary is all that it gives then.
 func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest string, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -149,6 +141,9 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 		return nil, a.digest, errors.New(known.Off)
 	case watch.Only != "" && watch.Only != a.digest:
 		return nil, "", errLeftOut
+	}
+	if a.binary.Counters != nil {
+		return &Watched{Binary: a.binary}, a.digest, nil
 	}
 	if i := slices.IndexFunc(held, func(w *Watched) bool { return w != nil && w.Binary.Digest == a.digest }); i >= 0 {
 		return held[i], a.digest, nil

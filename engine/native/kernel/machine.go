@@ -89,8 +89,10 @@ type Kernel struct {
 	// Observe sees every event, if not nil.
 	Observe func(*Event)
 	// Code gives the copy of a program, or of a library, that is executed in its place, or nil; nil asks for none. path is how
-	// it was called, real its name in the tree, fd an open file of this process.
-	Code func(t *Thread, path, real string, fd int, library bool) *host.Watched
+	// it was called, real its name in the tree, fd an open file of this process. counts is what Space.Counts shall be.
+	Code func(t *Thread, path, real string, fd int, library bool) (copied *host.Watched, counts int)
+	// Ending is told that a process is about to lose its memory, by its end or by an exec.
+	Ending func(p *Proc)
 	// Leaks switches off single cures against chance, for the mutation test.
 	Leaks Leaks
 	// Seen is told when a program under test got a result that a fault has changed.

@@ -143,7 +143,7 @@ func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
 func (k *Kernel) copySpace(id SpaceID) SpaceID {
 	old := k.Spaces[id]
 	c := k.newSpace(old.Node, old.Exe)
-	c.ExecNs, c.Break, c.Regions, c.Files = old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
+	c.Counts, c.ExecNs, c.Break, c.Regions, c.Files = old.Counts, old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			seg.Attach++
@@ -228,7 +228,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	var watched *host.Watched
 	if k.Code != nil && prot&unix.PROT_EXEC != 0 && prot&unix.PROT_WRITE == 0 && !shared && object.Kind == KeyBase {
 		name := nameOf(k.node(t).FS, f.Inode)
-		if watched = k.Code(t, name, name, fd, true); watched != nil {
+		if watched, _ = k.Code(t, name, name, fd, true); watched != nil {
 			fd = watched.FD()
 		}
 	}

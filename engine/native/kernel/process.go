@@ -159,12 +159,13 @@ const maxThreads = 2048 // alive at once, all nodes: fork answers EAGAIN beyond 
 
 // program is an executable that was found.
 type program struct {
-	path string // as it was called
-	real string // without links
-	file fs.InodeID
-	fd   int
-	head []byte
-	code *host.Watched // what is executed in its place, or nil
+	path   string // as it was called
+	real   string // without links
+	file   fs.InodeID
+	fd     int
+	head   []byte
+	code   *host.Watched // what is executed in its place, or nil
+	counts int
 }
 
 const maxInterpreters = 4
@@ -214,7 +215,7 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 		img.InterpreterFD = loader.fd
 	}
 	if k.Code != nil {
-		exe.code = k.Code(t, exe.path, exe.real, exe.fd, false)
+		exe.code, exe.counts = k.Code(t, exe.path, exe.real, exe.fd, false)
 		img.Code = exe.code
 	}
 	k.Tape.Bytes("random/"+t.Name+"/auxv", img.Random[:])
@@ -227,6 +228,7 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 	if len(argv) == 0 {
 		img.Argv = []string{""} // since Linux 5.18
 	}
+	k.ending(p)
 	if e := k.M.Exec(t.ID, img, others); e != 0 {
 		return e
 	}
@@ -273,6 +275,7 @@ func shebang(head []byte) (interp, arg string, ok bool) {
 // afterExec is what execve(2) says about a process' attributes.
 func (k *Kernel) afterExec(t *Thread, p *Proc, exe program, argv, env []string, others []ThreadID) {
 	space := k.newSpace(p.Node, exe.file)
+	space.Counts = exe.counts
 	for _, id := range others {
 		o := k.Threads[id]
 		k.unlist(o)
@@ -674,11 +677,18 @@ func (k *Kernel) vanished(t *Thread) {
 	k.endProcess(k.proc(t), int(unix.SIGKILL), false)
 }
 
+func (k *Kernel) ending(p *Proc) {
+	if k.Ending != nil {
+		k.Ending(p)
+	}
+}
+
 // endProcess ends all of a process' threads. status is as wait4 tells it: exit code << 8, or the signal's number.
 func (k *Kernel) endProcess(p *Proc, status int, byFault bool) {
 	if p.Zombie {
 		return
 	}
+	k.ending(p)
 	for _, id := range slices.Clone(p.Threads) {
 		t := k.Threads[id]
 		if !byFault && t.State != Dead {
