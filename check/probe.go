@@ -10,12 +10,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
-// Exit codes of a shell (POSIX.1-2017, XCU 2.8.2) that say that a script could not be executed.
-const (
-	notExecutable = 126
-	notFound      = 127
-)
-
 // DefaultTimeoutNs is the time that a liveness property without a timeout has after each heal.
 const DefaultTimeoutNs = 30_000_000_000
 
@@ -214,7 +208,7 @@ func (w *window) fill(probes []engine.Probe) {
 		}
 		w.count++
 		w.last = q
-		if q.ExitCode >= 0 && q.ExitCode != notExecutable && q.ExitCode != notFound {
+		if q.ExitCode >= 0 && q.ExitCode != world.ProbeNotExecuted && q.ExitCode != world.ProbeNotFound {
 			w.ran++
 		}
 		if q.ExitCode == world.ProbeHolds && q.EndNs <= w.endNs && w.proof == nil {

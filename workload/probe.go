@@ -20,30 +20,57 @@ const ProbeTimeout = 2 * time.Second
 // maxShown is how many bytes of a wrong reply a probe prints.
 const maxShown = 200
 
-// probe performs one check of type http, redis, sql or agreement, prints a line that says why, and returns the exit code.
+// probe performs one check, prints a line that says why, and returns the exit code.
 func probe(text string, out io.Writer) int {
 	var c world.Check
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		fmt.Fprintf(out, "%s is no check: %v\n", EnvDriver, err)
 		return world.ProbeFailed
 	}
-	deadline := time.Now().Add(ProbeTimeout)
-	var code int
-	var line string
-	switch c.Type {
-	case world.HTTPCheck:
-		code, line = probeHTTP(&c, deadline)
-	case world.RedisCheck:
-		code, line = probeRedis(&c, deadline)
-	case world.SQLCheck:
-		code, line = probeSQL(&c, deadline)
-	case world.Agreement:
-		code, line = probeAgreement(&c)
-	default:
-		code, line = world.ProbeFailed, fmt.Sprintf("a check of type %q cannot be probed", c.Type)
-	}
+	code, line := perform(&c)
 	fmt.Fprintln(out, line)
 	return code
+}
+
+// prober performs the checks that it is told to, side by side, until there are no more orders. None has anything of another: each
+// has connections and names of its own.
+func prober(orders io.Reader, answers io.Writer) error {
+	in := json.NewDecoder(orders)
+	for {
+		var o world.ProbeOrder
+		if err := in.Decode(&o); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("what is to be probed cannot be read: %w", err)
+		}
+		go func() {
+			a := world.ProbeAnswer{ID: o.ID}
+			a.Code, a.Text = perform(&o.Check)
+			text, err := json.Marshal(a)
+			if err == nil {
+				_, err = answers.Write(text)
+			}
+			if err != nil {
+				panic("nobody takes what a probe has found: " + err.Error())
+			}
+		}()
+	}
+}
+
+// perform makes one check of type http, redis, sql or agreement, and says why it found what it found.
+func perform(c *world.Check) (int, string) {
+	deadline := time.Now().Add(ProbeTimeout)
+	switch c.Type {
+	case world.HTTPCheck:
+		return probeHTTP(c, deadline)
+	case world.RedisCheck:
+		return probeRedis(c, deadline)
+	case world.SQLCheck:
+		return probeSQL(c, deadline)
+	case world.Agreement:
+		return probeAgreement(c)
+	}
+	return world.ProbeFailed, fmt.Sprintf("a check of type %q cannot be probed", c.Type)
 }
 
 func statusOf(c *world.Check) int { return cmp.Or(c.ExpectStatus, http.StatusOK) }

@@ -1,5 +1,5 @@
 // Package workload holds the drivers that run inside a world, as processes of the bloodhound program itself on client
-// nodes: http and redis perform operations and report each of them, probe performs one check.
+// nodes: http and redis perform operations and report each of them, prober performs the checks that the engine orders, and probe one.
 //
 // What a driver claims decides what a checker may conclude, so the rules are strict. The invoke of an operation is
 // written before the first byte of its request. Nothing is ever sent twice. "ok" and "fail" need proof: a complete
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -41,6 +42,7 @@ const (
 	MaxValueBytes = 128 << 10
 	// memoryBytes is when the garbage collector starts to run; a driver lives shortly, and quietly without it.
 	memoryBytes = 256 << 20
+	proberBytes = 64 << 20 // likewise, of the prober, which lives as long as its world
 )
 
 // Environment variables of a driver.
@@ -55,7 +57,7 @@ const (
 	exitFailed = 2
 )
 
-// Main runs the driver of the given kind (http, redis, probe) to its end and returns the exit code of the process:
+// Main runs the driver of the given kind (http, redis, prober, probe) to its end and returns the exit code of the process:
 // 0 when the workload is done, 2 when it could not be; for probe, one of the codes of package world.
 func Main(kind string, getenv func(string) string, out io.Writer) int {
 	runtime.GOMAXPROCS(1)
@@ -65,8 +67,12 @@ func Main(kind string, getenv func(string) string, out io.Writer) int {
 		return probe(getenv(EnvDriver), out)
 	}
 	run := func() error { return drive(kind, getenv, out) }
-	if kind == "composer" {
+	switch kind {
+	case "composer":
 		run = func() error { return compose(getenv, out) }
+	case "prober":
+		debug.SetMemoryLimit(proberBytes)
+		run = func() error { return prober(os.Stdin, os.Stdin) }
 	}
 	if err := run(); err != nil {
 		fmt.Fprintf(out, "driver %s: %v\n", kind, err)

@@ -1,14 +1,31 @@
 package world
 
-// Exit codes of a probing check: of `bloodhound driver probe`, and of the user's scripts.
+// Exit codes of a probing check: what Bloodhound's own probes find, and those of the user's scripts.
 const (
 	ProbeHolds    = 0
 	ProbeViolated = 1
-	// ProbeNoAnswer is what `bloodhound driver probe` says when nobody answered. Any other code means that the probe
+	// ProbeNoAnswer is what a probe of Bloodhound's says when nobody answered. Any other code means that the probe
 	// itself failed; from a user's script, this one too.
 	ProbeNoAnswer = 2
-	// ProbeFailed is what `bloodhound driver probe` says when it could not do its work.
+	// ProbeFailed is what a probe of Bloodhound's says when it could not do its work.
 	ProbeFailed = 3
+	// ProbeNotExecuted and ProbeNotFound are what shells answer for a script that cannot be executed (POSIX.1-2017, XCU 2.8.2). The
+	// first one also stands for a probe of Bloodhound's that came to no end: it tells nothing of the world.
+	ProbeNotExecuted = 126
+	ProbeNotFound    = 127
 	// ProbeHung stands for the exit code of a check that computed without end and was broken off.
 	ProbeHung = -1
 )
+
+// ProbeOrder is what a world's prober reads, as a line of JSON: a check to perform.
+type ProbeOrder struct {
+	ID    int64 `json:"id"`
+	Check Check `json:"check"`
+}
+
+// ProbeAnswer is what it answers, in one write.
+type ProbeAnswer struct {
+	ID   int64  `json:"id"`
+	Code int    `json:"code"` // an exit code
+	Text string `json:"text"` // says why; of an agreement, several lines
+}

@@ -4,6 +4,7 @@ package native
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -28,7 +29,8 @@ type director struct {
 	Quiet     quiet
 	Healed    int64 // time of the last heal that no fault has followed, 0 if none
 	Probes    []probeState
-	Drivers   int // drivers that still run
+	Prober    int64 // the tag of the one that takes orders, 0 if there is none
+	Drivers   int   // drivers that still run
 	Started   bool
 	Live      []int              // jobs that are not done and have a deadline
 	LogTail   map[int64][]string // last lines of each process' log, by tag
@@ -114,11 +116,15 @@ func (w *World) direct() error {
 			return err
 		}
 	}
-	for _, i := range d.Live {
-		if j := &d.Jobs[i]; j.Deadline <= now {
-			if p := w.kernel.Procs[j.Proc]; p != nil {
-				w.kernel.KillProc(p)
+	for _, i := range slices.Clone(d.Live) {
+		switch j := &d.Jobs[i]; {
+		case j.Deadline > now:
+		case j.Prober != 0:
+			if err := w.overran(int64(i + 1)); err != nil {
+				return err
 			}
+		case w.kernel.Procs[j.Proc] != nil:
+			w.kernel.KillProc(w.kernel.Procs[j.Proc])
 		}
 	}
 	if err := w.notice(); err != nil {

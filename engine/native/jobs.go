@@ -58,14 +58,16 @@ const (
 	jobProbe
 	jobRole
 	jobRecovery // a driver that tries everything again after the last heal
+	jobProber   // performs the probes that no script does
 )
 
 // job is a program that the director started.
 type job struct {
 	Kind     jobKind
 	Node     int
-	Index    int // of the workload or property
-	Proc     kernel.ProcID
+	Index    int           // of the workload or property
+	Proc     kernel.ProcID // 0 for what a prober does
+	Prober   int64         // the tag of the prober that does it, 0 for none
 	StartNs  int64
 	Deadline int64 // when it is killed, never if not
 	Heal     int64
@@ -163,8 +165,8 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 		dir = "/"
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
-		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe, OOMAdj: n.Bounds.OOMScoreAdj, Main: j.Kind == jobMain, Rlimits: n.Bounds.Rlimits}
-	if j.Kind == jobProbe || j.Kind == jobHealth || j.Kind == jobRole {
+		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe || j.Kind == jobProber, Ordered: j.Kind == jobProber, OOMAdj: n.Bounds.OOMScoreAdj, Main: j.Kind == jobMain, Rlimits: n.Bounds.Rlimits}
+	if j.Kind == jobProbe || j.Kind == jobHealth || j.Kind == jobRole || j.Kind == jobProber {
 		l.MostOutput = maxCheckOutput
 	}
 	if argv[0] == kernel.Self {
@@ -387,6 +389,8 @@ func (w *World) exited(n *kernel.Notice) error {
 		w.probed(j, n)
 	case jobRole:
 		w.roleAsked(j, n)
+	case jobProber:
+		return w.proberEnded(n)
 	}
 	return nil
 }

@@ -50,16 +50,12 @@ func (w *World) probe(now int64) error {
 		if node < 0 {
 			return fmt.Errorf("property %s: there is no client node to run its check on", p.Name)
 		}
-		argv, env, err := w.probeCommand(&p.Check, node)
-		if err != nil {
-			return err
-		}
 		s.Running, s.Again = true, false
 		timeout := probeTimeoutNs
 		if p.Check.Type == world.Agreement { // it asks one node after the other
 			timeout *= int64(max(len(p.Check.Nodes), 1))
 		}
-		if _, err := w.launch(job{Kind: jobProbe, Node: node, Index: i, Deadline: now + timeout, Heal: s.Heal}, argv, env, "check", "check"); err != nil {
+		if err := w.startProbe(job{Kind: jobProbe, Node: node, Index: i, Deadline: now + timeout, Heal: s.Heal}, &p.Check, nil); err != nil {
 			return err
 		}
 	}
@@ -163,6 +159,10 @@ func (w *World) probed(j *job, n *kernel.Notice) {
 // hung ends a check that computes without end. Such a check costs real time, and the next one would cost it again.
 func (w *World) hung(n *kernel.Notice) {
 	j := &w.director.Jobs[n.Tag-1]
+	if j.Kind == jobProber {
+		w.proberHung(n)
+		return
+	}
 	w.director.Probes[j.Index].Hung = string(n.Text)
 	if w.kernel.Procs[j.Proc] == nil { // the check has ended and left it behind
 		w.outcome.Probes = append(w.outcome.Probes, engine.Probe{Property: w.spec.Properties[j.Index].Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs,

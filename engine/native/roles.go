@@ -3,7 +3,6 @@
 package native
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -50,13 +49,9 @@ func (w *World) askRoles(now int64) error {
 		if node < 0 {
 			return fmt.Errorf("role %s: there is no client node to ask from", r.Name)
 		}
-		argv, env, err := w.probeCommand(r.Check, node)
-		if err != nil {
-			return err
-		}
 		s.Running = true
-		env = append(env, "BLOODHOUND_NODE="+r.Node)
-		if _, err := w.launch(job{Kind: jobRole, Node: node, Index: i, Deadline: now + probeTimeoutNs}, argv, env, "role", "role"); err != nil {
+		j := job{Kind: jobRole, Node: node, Index: i, Deadline: now + probeTimeoutNs}
+		if err := w.startProbe(j, r.Check, []string{"BLOODHOUND_NODE=" + r.Node}); err != nil {
 			return err
 		}
 	}
@@ -109,18 +104,4 @@ func (w *World) roleLine(l *engine.LogLine) {
 	if told || len(others) > 0 {
 		w.roleChanged(l.Node)
 	}
-}
-
-// probeCommand is the program that performs a check, and its variables.
-func (w *World) probeCommand(c *world.Check, node int) (argv, env []string, err error) {
-	argv, env = c.Script, slices.Clone(w.spec.Nodes[node].Env)
-	if c.Type != world.Custom {
-		text, err := json.Marshal(c)
-		if err != nil {
-			return nil, nil, err
-		}
-		argv = []string{kernel.Self, "driver", "probe"}
-		env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1")
-	}
-	return argv, append(env, "BLOODHOUND_PHASE="+w.director.Phase), nil
 }

@@ -235,6 +235,10 @@ func (w *World) notice() error {
 			w.told(n)
 		case kernel.Asked:
 			w.asked(n)
+		case kernel.Answered:
+			if err := w.answered(n); err != nil {
+				return err
+			}
 		case kernel.Exited:
 			if err := w.exited(n); err != nil {
 				return err

@@ -33,6 +33,7 @@ const (
 	FileReport                      // the driver's report file
 	FileSDK                         // what SDKs write
 	FileControl                     // what drivers ask of the engine
+	FileOrders                      // what the world asks of a program, and the answers; Data is what it has not read yet
 	FilePath                        // O_PATH
 )
 
@@ -45,9 +46,9 @@ type File struct {
 	Refs        int
 	Pos         int64 // of a FIFO that is being opened: how often the other side had been opened before
 	Obj         int64
-	Inode       fs.InodeID // 0 if none; holds a reference
-	Path        string     // of what has no name in the tree
-	Data        []byte
+	Inode       fs.InodeID    // 0 if none; holds a reference
+	Path        string        // of what has no name in the tree
+	Data        []byte        // of what is synthetic, or has orders
 	Dir         []fs.DirEntry // what is being listed of a directory
 	Stream      string
 	Line        []byte // an unfinished line of a log

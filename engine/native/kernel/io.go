@@ -103,6 +103,8 @@ func (k *Kernel) read(t *Thread, fd uint64, v []Iovec, offset int64, flags int) 
 		data, r = k.readSignal(t, f, n)
 	case FileInotify:
 		data, r = k.readInotify(t, f, n)
+	case FileOrders:
+		data, r = k.readOrders(t, f, n)
 	case FileNull:
 		return 0
 	case FileZero, FileFull:
@@ -184,6 +186,8 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 		return Result(len(data))
 	case FileControl:
 		return k.ask(t, f, data)
+	case FileOrders:
+		return k.answer(t, f, data)
 	}
 	return fail(unix.EINVAL)
 }

@@ -59,6 +59,10 @@ func (k *Kernel) pollFile(f *File) uint32 {
 		return unix.POLLNVAL
 	case FileLog:
 		return unix.POLLOUT | pollWRNorm
+	case FileOrders:
+		if len(f.Data) == 0 {
+			return unix.POLLOUT | pollWRNorm
+		}
 	}
 	return always
 }
@@ -82,6 +86,8 @@ func (k *Kernel) keysOf(f *File) []Key {
 		return []Key{{Kind: KeyInotify, ID: f.Obj, Addr: uint64(f.Node)}}
 	case FilePID:
 		return []Key{{Kind: KeyPidFD, ID: f.Obj}}
+	case FileOrders:
+		return []Key{{Kind: KeyOrders, ID: f.ID}}
 	}
 	return nil
 }

@@ -43,6 +43,8 @@ type Launch struct {
 	Tag  int64 // comes back in the notice of its end
 	// Bounded has the world told when it computes without end, and does not make that the end of the run.
 	Bounded bool
+	// Ordered gives it a standard input that Order writes to; what it writes there comes back as notices.
+	Ordered bool
 	Stdout  string // names the streams of its log lines
 	Stderr  string
 	// MostOutput is how many bytes of each stream are taken in; what it writes after that is lost. 0 is all.
@@ -94,7 +96,14 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 		undo()
 		return nil, &StartError{l.Argv[0], "working directory " + l.Dir, e}
 	}
-	k.put(table, 0, k.devNull(t), false)
+	if l.Ordered {
+		f := k.newFile(t, FileOrders, unix.O_RDWR|unix.O_NONBLOCK)
+		f.Tag, f.Path = l.Tag, "/dev/orders"
+		k.put(table, 0, f, false)
+		p.Orders = f.ID
+	} else {
+		k.put(table, 0, k.devNull(t), false)
+	}
 	for fd, stream := range []string{1: l.Stdout, 2: l.Stderr} {
 		if fd > 0 {
 			f := k.newFile(t, FileLog, unix.O_WRONLY|unix.O_APPEND)

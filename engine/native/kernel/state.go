@@ -233,8 +233,9 @@ type Proc struct {
 	Real        Itimer
 	Ticks       int64 // calls of all its threads: what CPU time it claims
 	ChildTicks  int64
-	Tag         int64 // what the world started it as: see Launch
-	Bounded     bool  // likewise
+	Tag         int64  // what the world started it as: see Launch
+	Bounded     bool   // likewise
+	Orders      FileID // of a program that was launched with Ordered
 	Execs       int
 }
 
@@ -313,6 +314,7 @@ const (
 	Reported   NoticeKind = "reported" // a write to the driver's report file
 	Told       NoticeKind = "told"     // a line that an SDK wrote; Stream is cut where it has no end
 	Asked      NoticeKind = "asked"    // a line that a driver wrote to the control file
+	Answered   NoticeKind = "answered" // what a program wrote that has orders
 	// Spun is a thread of a Bounded program that computes without end; Text says how.
 	Spun NoticeKind = "spun"
 	// PacketFault is a fault per packet: Program is its kind, Tag its rule, Stream is delivered or observed.

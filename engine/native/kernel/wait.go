@@ -28,6 +28,7 @@ const (
 	KeySem    // ID is the set of semaphores
 	KeyMsg    // ID is the message queue
 	KeyBase   // shared futex in a mapped base file: ID is the open file
+	KeyOrders // ID is the open file
 )
 
 // Key names something to wait for.
