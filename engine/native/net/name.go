@@ -59,14 +59,15 @@ func (s *State) HostsFile(id NodeID) string {
 	return b.String()
 }
 
+// names are each name of a node once: programs try a name that stands twice in a line of /etc/hosts as two addresses.
 func (n *node) names() []string {
-	names := append([]string(nil), n.Hostnames...)
-	for _, have := range names {
-		if have == n.Name {
-			return names
+	var names []string
+	for _, name := range append(slices.Clone(n.Hostnames), n.Name) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return append(names, n.Name)
+	return names
 }
 
 // shared are the names that several nodes have, in lower case. The resolver alone can give all their addresses.

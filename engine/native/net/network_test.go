@@ -294,7 +294,7 @@ func TestReplicasOnOneNetwork(t *testing.T) {
 	w := newWorld(1)
 	for i := range 2 {
 		name := fmt.Sprint("kv-", i+1)
-		w.s.AddNode(NodeConfig{Name: name, IPv4: fmt.Sprintf("10.77.0.%d", 10+i), Hostnames: []string{name, "kv"}})
+		w.s.AddNode(NodeConfig{Name: name, IPv4: fmt.Sprintf("10.77.0.%d", 10+i), Hostnames: []string{name, name, "kv"}})
 	}
 	const want = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n10.77.0.10\tkv-1\n10.77.0.11\tkv-2\n"
 	if got := w.s.HostsFile(0); got != want {
