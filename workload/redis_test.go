@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -301,5 +302,62 @@ func TestProbe(t *testing.T) {
 	var out bytes.Buffer
 	if code := Main("probe", func(string) string { return "x" }, &out); code != world.ProbeFailed {
 		t.Errorf("no check: exit code %d", code)
+	}
+}
+
+// The prober performs checks side by side: who waits for a silent server holds nobody up, and nothing is left of a probe that is over.
+func TestProber(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	var open atomic.Int32
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) }))
+	web.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	web.Start()
+	defer web.Close()
+	orders, order := io.Pipe()
+	answer, answers := io.Pipe()
+	over := make(chan error, 1)
+	go func() { over <- prober(orders, answers) }()
+	in := json.NewDecoder(answer)
+	ask := func(id int64, endpoint, body string) {
+		text, _ := json.Marshal(world.ProbeOrder{ID: id, Check: world.Check{Type: world.HTTPCheck, Endpoint: endpoint, ExpectBody: body}})
+		order.Write(text)
+	}
+	expect := func(want world.ProbeAnswer) {
+		t.Helper()
+		var got world.ProbeAnswer
+		if err := in.Decode(&got); err != nil || got.ID != want.ID || got.Code != want.Code || !strings.Contains(got.Text, want.Text) {
+			t.Errorf("%v, %+v; want %+v", err, got, want)
+		}
+	}
+	ask(1, "http://"+silent.Addr().String(), "")
+	for id := int64(2); id < 6; id++ {
+		ask(id, web.URL+"/a", "/a")
+		expect(world.ProbeAnswer{ID: id, Code: world.ProbeHolds, Text: "status 200"})
+		ask(id, web.URL+"/a", "/b")
+		expect(world.ProbeAnswer{ID: id, Code: world.ProbeViolated, Text: `body "/a" instead of "/b"`})
+	}
+	expect(world.ProbeAnswer{ID: 1, Code: world.ProbeNoAnswer, Text: "timeout"})
+	for deadline := time.Now().Add(time.Minute); open.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections are left", open.Load())
+		}
+	}
+	order.Close()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	if err := prober(strings.NewReader(`{"id": "x"}`), io.Discard); err == nil {
+		t.Error("an order that is none is taken")
 	}
 }

@@ -118,7 +118,7 @@ func (w *World) overran(tag int64) error {
 	if d.Prober == j.Prober {
 		d.Prober = 0
 	}
-	return w.unmade(tag, fmt.Sprintf("the prober had not answered after %d s", (w.kernel.Now-j.StartNs)/1e9))
+	return w.unmade(tag, "the prober had not answered when its time was over")
 }
 
 // dismiss ends a prober that takes no orders and has none left.
