@@ -4,8 +4,10 @@ package native_test
 
 import (
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -104,4 +106,14 @@ func runInside(t *testing.T, argv ...string) (stdout string, exit int) {
 		stdout += line + "\n"
 	}
 	return stdout, exit
+}
+
+// What this process ignores, programs of a world do not.
+func TestIgnoredSignalsStayOutside(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	logs, _, _ := play(t, ruled(t, "import signal\nprint(signal.getsignal(signal.SIGHUP).name)", idle))
+	if logs["n1"] != "SIG_DFL\n" {
+		t.Errorf("the action of SIGHUP is %s", logs["n1"])
+	}
 }

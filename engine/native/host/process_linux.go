@@ -93,6 +93,12 @@ func (m *Machine) confine(t *thread) error {
 	if !m.leaks.TSC {
 		steps = append(steps, step{"PR_SET_TSC", unix.SYS_PRCTL, []uint64{unix.PR_SET_TSC, unix.PR_TSC_SIGSEGV}})
 	}
+	for _, sig := range ignoredHere() { // it is so in a program, too, even after exec
+		var none sigaction
+		b := unsafe.Slice((*byte)(unsafe.Pointer(&none)), unsafe.Sizeof(none))
+		m.writeAt(t, sp-8192+64, b)
+		steps = append(steps, step{"rt_sigaction", unix.SYS_RT_SIGACTION, []uint64{uint64(sig), sp - 8192 + 64, 0, 8}})
+	}
 	if t.kit.Weighed {
 		steps = append(steps, step{"PR_SET_THP_DISABLE", unix.SYS_PRCTL, []uint64{unix.PR_SET_THP_DISABLE, 1, 0, 0, 0}})
 	}
@@ -112,6 +118,26 @@ func (m *Machine) confine(t *thread) error {
 		}
 	}
 	return nil
+}
+
+// ignoredHere are the signals that this process ignores, as programs that start others may have it do (nohup(1)).
+func ignoredHere() (signals []syscall.Signal) {
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		var now sigaction
+		if rtSigaction(sig, nil, &now) == 0 && now.handler == 1 { // SIG_IGN
+			signals = append(signals, sig)
+		}
+	}
+	return signals
+}
+
+// Unhandle takes the handlers of some signals from a thread's process.
+func (m *Machine) Unhandle(id ThreadID, signals []int) {
+	t := m.get(id)
+	for _, sig := range signals {
+		clear(t.kit.data[4096 : 4096+unsafe.Sizeof(sigaction{})])
+		m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), kitScratch, 0, 8)
+	}
 }
 
 // Image is a program to execute.

@@ -44,8 +44,8 @@ func jump(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
 }
 
 // filter is the seccomp program (seccomp(2)): passed calls, private anonymous maps, and advice other than
-// MADV_FREE (whose effect depends on the machine's memory pressure) are allowed, and so is what the engine makes a thread
-// execute. All else is notified, or stops for the tracer. With memory set, calls that ask for memory stop as well.
+// MADV_FREE (whose effect depends on the machine's memory pressure) are allowed, and so are questions for a signal's action and
+// what the engine makes a thread execute. All else is notified, or stops for the tracer. With memory set, calls that ask for memory stop as well.
 func filter(memory, notify bool) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -55,6 +55,7 @@ func filter(memory, notify bool) []unix.SockFilter {
 	)
 	allow := stmt(ret, unix.SECCOMP_RET_ALLOW)
 	trace := stmt(ret, unix.SECCOMP_RET_TRACE)
+	done := stmt(ret, unix.SECCOMP_RET_ERRNO) // of no error: the call is not made, and its result is 0
 	f := []unix.SockFilter{
 		stmt(load, dataArch),
 		jump(equal, auditArchX8664, 1, 0),
@@ -87,6 +88,20 @@ func filter(memory, notify bool) []unix.SockFilter {
 		jump(equal, madvFree, 0, 1),
 		trace,
 		allow,
+		// prctl: names of anonymous maps are for people alone, and kernels without them answer an error
+		jump(equal, unix.SYS_PRCTL, 0, 4),
+		stmt(load, dataArgs),
+		jump(equal, unix.PR_SET_VMA, 0, 1),
+		done,
+		stmt(load, dataNr),
+		// rt_sigaction: without a new action, argument 1, it only asks for the present one
+		jump(equal, unix.SYS_RT_SIGACTION, 0, 6),
+		stmt(load, dataArgs+8),
+		jump(equal, 0, 0, 3),
+		stmt(load, dataArgs+8+4),
+		jump(equal, 0, 0, 1),
+		allow,
+		stmt(load, dataNr),
 	)
 	if notify {
 		for _, nr := range stopping {

@@ -500,8 +500,6 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 		return 0
 	case unix.PR_GET_TIMERSLACK:
 		return Result(t.SlackNs)
-	case unix.PR_SET_VMA: // names of anonymous maps: only for people
-		return 0
 	case unix.PR_CAPBSET_READ:
 		if a[1] > 40 {
 			return fail(unix.EINVAL)

@@ -30,6 +30,7 @@ type Machine interface {
 	Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool
 	Fault(id ThreadID, sig int)
 	Ignore(id ThreadID)
+	Unhandle(id ThreadID, signals []int)
 	Spawn(id ThreadID, kit *host.Kit) error
 	Exec(id ThreadID, img host.Image, others []ThreadID) syscall.Errno
 	Clone(parent, child ThreadID, flags, stack, tls uint64) syscall.Errno

@@ -534,15 +534,17 @@ func (k *Kernel) clone(t *Thread, c cloneArgs) Result {
 	return Result(child.TID)
 }
 
-// clearHandlers resets all handlers, for CLONE_CLEAR_SIGHAND.
+// clearHandlers resets all handlers, for CLONE_CLEAR_SIGHAND, which the real clone(2) does not have.
 func (k *Kernel) clearHandlers(t *Thread) {
 	p := k.proc(t)
+	var handled []int
 	for sig := 1; sig <= numSignals; sig++ {
 		if p.Actions[sig].Handler > sigIgnore {
 			p.Actions[sig] = Action{}
+			handled = append(handled, sig)
 		}
 	}
-	// The real kernel keeps the old handlers: no signal reaches it that the engine did not decide on.
+	k.M.Unhandle(t.ID, handled)
 }
 
 func (k *Kernel) maxThreads() int {

@@ -484,38 +484,25 @@ func (k *Kernel) Action(id ThreadID, sig int) (action [32]byte, ok bool) {
 	return a.bytes(), a.Handler != sigDefault && a.Handler != sigIgnore
 }
 
+// sysRtSigaction takes a new action. Who only asks for the present one is answered by the real kernel.
 func sysRtSigaction(k *Kernel, t *Thread) Result {
 	sig, size := int(int32(t.Call.Args[0])), t.Call.Args[3]
 	if size != 8 || sig < 1 || sig > numSignals {
 		return fail(unix.EINVAL)
 	}
-	p := k.proc(t)
-	old := p.Actions[sig]
-	if a := t.Call.Args[1]; a != 0 {
-		if unix.Signal(sig) == unix.SIGKILL || unix.Signal(sig) == unix.SIGSTOP {
-			return fail(unix.EINVAL)
-		}
-		var b [32]byte
-		if !k.peek(t, a, b[:]) {
-			return fail(unix.EFAULT)
-		}
-		le := binary.LittleEndian
-		act := Action{le.Uint64(b[0:]), le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:])}
-		p.Actions[sig] = act
-		if p.dropped(sig) {
-			k.dropPending(p, func(s int) bool { return s == sig })
-		}
+	if unix.Signal(sig) == unix.SIGKILL || unix.Signal(sig) == unix.SIGSTOP {
+		return fail(unix.EINVAL)
 	}
-	if t.Call.Args[1] != 0 {
-		return passed // the real kernel needs to know it too: it builds the handlers' frames
+	var b [32]byte
+	if !k.peek(t, t.Call.Args[1], b[:]) {
+		return fail(unix.EFAULT)
 	}
-	if a := t.Call.Args[2]; a != 0 {
-		b := old.bytes()
-		if !k.poke(t, a, b[:]) {
-			return fail(unix.EFAULT)
-		}
+	le, p := binary.LittleEndian, k.proc(t)
+	p.Actions[sig] = Action{le.Uint64(b[0:]), le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:])}
+	if p.dropped(sig) {
+		k.dropPending(p, func(s int) bool { return s == sig })
 	}
-	return 0
+	return passed // the real kernel needs to know it too: it builds the handlers' frames
 }
 
 func sysRtSigpending(k *Kernel, t *Thread) Result {

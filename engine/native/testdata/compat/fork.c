@@ -170,6 +170,15 @@ static void vforks(void) {
 
 static long raw_clone(unsigned long flags, pid_t *ptid, pid_t *ctid) { return syscall(SYS_clone, flags, NULL, ptid, ctid, 0); }
 
+static void taken(int signo) {}
+
+// handler_of is 0 for the default, 1 for a signal that is ignored, 2 for a handler.
+static int handler_of(int signo) {
+	struct sigaction a;
+	sigaction(signo, NULL, &a);
+	return a.sa_handler == SIG_DFL ? 0 : a.sa_handler == SIG_IGN ? 1 : 2;
+}
+
 static void clones(void) {
 	pid_t ptid = 0, ctid = 0;
 	int status;
@@ -219,6 +228,12 @@ static void clones(void) {
 	IS(pidfd >= 0 && fcntl(pidfd, F_GETFD) == FD_CLOEXEC, "clone3 with a pidfd");
 	reap(child, "clone3");
 	close(pidfd);
+	signal(SIGUSR1, SIG_IGN), signal(SIGUSR2, taken);
+	args = (struct clone_args){.flags = CLONE_CLEAR_SIGHAND, .exit_signal = SIGCHLD};
+	child = syscall(SYS_clone3, &args, sizeof args);
+	if (child == 0) syscall(SYS_exit_group, handler_of(SIGUSR1) * 10 + handler_of(SIGUSR2));
+	reap(child, "clone3 without handlers");
+	say("the parent's are %d and %d", handler_of(SIGUSR1), handler_of(SIGUSR2));
 	CALL(syscall(SYS_clone3, &args, 8), "clone3 with a short struct");
 	args.exit_signal = 200;
 	CALL(syscall(SYS_clone3, &args, sizeof args), "clone3 with a bad signal");
