@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -36,6 +37,13 @@ const (
 // minProcs is how many threads Go must be willing to run at once.
 const minProcs = 4
 
+// A collection of garbage stops the loop's thread, which waits in the kernel, and wakes others: most worlds are so small that
+// this costs more than the marking. Memory that is allocated and never touched takes no room, but counts as live: so there is
+// a collection once in so many bytes at least, while the memory of large worlds is bounded as ever.
+const untouchedBytes = 32 << 20
+
+var untouched = sync.OnceValue(func() []byte { return make([]byte, untouchedBytes) })
+
 // bootNs is CLOCK_MONOTONIC of every node at world time 0: a machine that has been up for a while.
 const bootNs = 1000 * int64(time.Second)
 
@@ -50,6 +58,7 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 	if runtime.GOMAXPROCS(0) < minProcs {
 		runtime.GOMAXPROCS(minProcs)
 	}
+	untouched()
 	w := &World{spec: spec, tape: tape.NewSource(t), options: o, jobs: make(chan func()), stopped: make(chan struct{}), started: time.Now()}
 	w.tape.Watch(o.Draws)
 	go w.thread()
