@@ -232,7 +232,7 @@ func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
 		t.flush()
 		sig := t.inject
 		t.inject = 0
-		m.watch.running(t.tid)
+		m.watch.running(t.tid, t.tgid)
 		noticed, status, errno := m.proceed(t, request, sig)
 		m.watch.stopped()
 		switch {

@@ -3,8 +3,6 @@
 package host
 
 import (
-	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -13,10 +11,10 @@ import (
 
 // watchdog stops a thread by force when it has used much CPU time without a system call: first to see whether it runs in
 // circles (spin_linux.go), which has no effect on a thread that merely computes, and in the end to break it off. It stops
-// one at once when the run is interrupted. It looks at the thread's own CPU time, not the wall clock: a busy machine must
+// one at once when the run is interrupted. It looks at CPU time, not the wall clock: a busy machine must
 // not look like a spin. Where it breaks a thread off is not repeatable, and the run says so.
 type watchdog struct {
-	tid         atomic.Int64 // the thread that runs now, 0 when none does
+	now         atomic.Int64 // the thread that runs now: its tid, with the id of its process above; 0 when none does
 	turn        atomic.Int64 // counts resumes
 	struck      atomic.Int32 // a strike
 	interrupted atomic.Bool
@@ -44,15 +42,15 @@ func startWatchdog(limitMs int64) *watchdog {
 	return w
 }
 
-func (w *watchdog) running(tid int) {
+func (w *watchdog) running(tid, tgid int) {
 	w.turn.Add(1)
-	w.tid.Store(int64(tid))
+	w.now.Store(int64(tgid)<<32 | int64(tid))
 }
 
 // continues makes the next turn count as a part of this one: the thread was only looked at.
 func (w *watchdog) continues() { w.turn.Add(-1) }
 
-func (w *watchdog) stopped() { w.tid.Store(0) }
+func (w *watchdog) stopped() { w.now.Store(0) }
 
 func (w *watchdog) fired() strike { return w.struck.Swap(noStrike) }
 
@@ -72,11 +70,12 @@ func (w *watchdog) loop() {
 			return
 		case <-tick.C:
 		}
-		tid, turn := int(w.tid.Load()), w.turn.Load()
-		if tid == 0 {
+		turn, now := w.turn.Load(), w.now.Load()
+		if now == 0 || w.turn.Load() != turn {
 			continue
 		}
-		used := cpuNs(tid)
+		tid := int(int32(now))
+		used := cpuNs(int(now >> 32))
 		if turn == lastTurn && used == usedNs {
 			// It waits for the CPU, or has stopped long ago: a signal to the process that comes in the same moment may have kept
 			// that of the stop from the loop's thread.
@@ -105,13 +104,12 @@ func (w *watchdog) strike(tid int, s strike) {
 	unix.RawSyscall(unix.SYS_TKILL, uintptr(tid), uintptr(unix.SIGSTOP), 0)
 }
 
-// cpuNs reads a thread's CPU time from schedstat(5 proc); 0 where it is not there.
-func cpuNs(tid int) int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", tid))
-	if err != nil {
+// cpuNs reads the CPU time of a process (clock_getcpuclockid(3)), of which one thread runs at a time; 0 if it is gone.
+func cpuNs(tgid int) int64 {
+	const scheduler = 2 // CPUCLOCK_SCHED
+	var ts unix.Timespec
+	if unix.ClockGettime(int32(^tgid<<3|scheduler), &ts) != nil {
 		return 0
 	}
-	var ns int64
-	fmt.Sscan(string(b), &ns)
-	return ns
+	return ts.Nano()
 }
