@@ -114,24 +114,29 @@ type Source string
 const (
 	Breakpoints Source = ""         // the engine, by breakpoints in its machine code
 	GoCover     Source = "go-cover" // the program, by the counters of go build -cover
+	Edges       Source = "edges"    // the program, by the instrumentation library
 )
 
 // Blocks is what the blocks are that a source tells of, for people.
 func (s Source) Blocks() string {
-	if s == GoCover {
+	switch s {
+	case GoCover:
 		return "blocks of Go source"
+	case Edges:
+		return "edges"
 	}
 	return "blocks"
 }
 
 // Hits are the blocks of one binary that a run has executed, and that the State it began with does not have.
 type Hits struct {
-	Digest string `json:"digest"`
-	Path   string `json:"path"` // in the world
-	File   string `json:"file"` // on this machine
-	Source Source `json:"source,omitempty"`
-	Total  int    `json:"total"` // places of the binary
-	Blocks Blocks `json:"blocks,omitempty"`
+	Digest string  `json:"digest"`
+	Path   string  `json:"path"` // in the world
+	File   string  `json:"file"` // on this machine
+	Source Source  `json:"source,omitempty"`
+	Total  int     `json:"total"`            // places of the binary
+	Module *Module `json:"module,omitempty"` // for Edges
+	Blocks Blocks  `json:"blocks,omitempty"`
 	// Off is why nothing of the binary is watched, or empty.
 	Off string `json:"off,omitempty"`
 }

@@ -6,5 +6,6 @@
 // digest, and Hits are what one run has covered beyond it. Names lead from places back to functions and source lines.
 //
 // Who tells is a Source. What go build -cover has put into a program is read from its memory before that goes, by a Tally: the
-// program's own way, a file that it writes as it ends, knows nothing of programs that are killed.
+// program's own way, a file that it writes as it ends, knows nothing of programs that are killed. Edges of a Module are those that
+// a program tells through the instrumentation library of Antithesis.
 package code

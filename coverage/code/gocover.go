@@ -23,6 +23,7 @@ type Tally struct {
 	Counters *Counters
 	Ran      Bits
 	entry    uint64 // the file's
+	edges    int    // for a module of edges, which has no Counters
 	listAt   uint64 // the list's address in the file, 0 before it was found
 	buffer   []byte
 }

@@ -14,12 +14,13 @@ type State struct {
 
 // File is what is covered of one binary. A program that was replaced by another during a campaign is two of them.
 type File struct {
-	Digest  string `json:"digest"`
-	Path    string `json:"path"` // in the world
-	Host    string `json:"host"` // on this machine
-	Source  Source `json:"source,omitempty"`
-	Total   int    `json:"total"`
-	Covered Bits   `json:"covered"`
+	Digest  string  `json:"digest"`
+	Path    string  `json:"path"` // in the world
+	Host    string  `json:"host"` // on this machine
+	Source  Source  `json:"source,omitempty"`
+	Total   int     `json:"total"`
+	Module  *Module `json:"module,omitempty"` // for Edges
+	Covered Bits    `json:"covered"`
 	// Always are blocks that each run tells of, covered or not: those of code that has changed.
 	Always Bits   `json:"always,omitempty"`
 	Off    string `json:"off,omitempty"` // why it is not watched
@@ -40,7 +41,7 @@ func (s *State) Get(digest string) *File {
 func (s *State) Merge(h Hits) (fresh Blocks) {
 	f := s.Get(h.Digest)
 	if f == nil {
-		f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Source: h.Source, Total: h.Total, Covered: NewBits(h.Total)}
+		f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Source: h.Source, Module: h.Module, Total: h.Total, Covered: NewBits(h.Total)}
 		s.Files = append(s.Files, f)
 	}
 	if h.Off != "" {
@@ -107,12 +108,28 @@ func (s *State) Save(path string) error {
 
 // Names reads the names of a binary's blocks from its file on this machine. The error is why there are none.
 func (f *File) Names() (*Names, error) {
+	if f.Host == "" {
+		return nil, f.Module.unknown()
+	}
 	file, err := os.ReadFile(f.Host)
+	digest := Digest(file)
+	if f.Module != nil {
+		digest = f.Module.Digest(digest, f.Total)
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("its file cannot be read any more: %w", err)
-	case Digest(file) != f.Digest:
+	case digest != f.Digest:
 		return nil, fmt.Errorf("its file on this machine, %s, is another one by now", f.Host)
+	case f.Module != nil && f.Module.Symbols != "":
+		return symbolNames(file, f.Total)
+	}
+	var debug []byte
+	if name := DebugFile(file); name != "" {
+		debug, _ = os.ReadFile(name) // most machines have none
+	}
+	if f.Module != nil {
+		return guardNames(file, debug, f.Module.Guards, f.Total)
 	}
 	b, err := Analyse(file)
 	if err != nil {
@@ -120,10 +137,6 @@ func (f *File) Names() (*Names, error) {
 	}
 	if b.Total() != f.Total {
 		return nil, fmt.Errorf("it has %d blocks, and not the %d that were watched", b.Total(), f.Total)
-	}
-	var debug []byte
-	if name := DebugFile(file); name != "" {
-		debug, _ = os.ReadFile(name) // most machines have none
 	}
 	return NewNames(b, file, debug)
 }

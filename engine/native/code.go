@@ -3,6 +3,7 @@
 package native
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,12 +21,17 @@ type codeWatch struct {
 	counts []*code.Tally   // of each that counts by itself, else nil
 }
 
+// underTest tells whether a thread belongs to a server, and not to a driver or a check.
+func (w *World) underTest(t *kernel.Thread) bool {
+	tag := w.kernel.Procs[t.Proc].Tag
+	return !w.kernel.Nodes[t.Node].Driver && tag != 0 && w.director.Jobs[tag-1].Kind == jobMain
+}
+
 // watched gives the copy of a file with breakpoints, if its blocks are to be watched: the kernel asks at each exec and each map
 // of code. What counts by itself is executed as it is, and counts is its number.
 func (w *World) watched(t *kernel.Thread, path, real string, fd int, library bool) (copied *host.Watched, counts int) {
 	c := &w.code
-	p := w.kernel.Procs[t.Proc]
-	if w.kernel.Nodes[t.Node].Driver || p.Tag == 0 || w.director.Jobs[p.Tag-1].Kind != jobMain || real == kernel.Self {
+	if !w.underTest(t) || real == kernel.Self {
 		return nil, 0
 	}
 	if !strings.HasPrefix(path, "/") {
@@ -67,16 +73,64 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 	return copied, 0
 }
 
+// edges takes a module of edges that a process announces; counts is its number, 0 where nobody asks for it.
+func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
+	c := &w.code
+	m := &code.Module{Symbols: a.Symbols, Guards: a.Guards}
+	program := w.kernel.Procs[t.Proc].Path
+	if m.Symbols == "" && a.Path != "" {
+		program = a.Path
+	}
+	if !w.underTest(t) || !c.watch.Choice.Watches(program, false) {
+		return 0
+	}
+	h := code.Hits{Path: program, Source: code.Edges, Module: m, Total: int(a.Count)}
+	file := ""
+	if a.FD >= 0 {
+		if d, err := host.Digest(a.FD); err == nil {
+			file, h.File = d, host.RealName(a.FD)
+		}
+	}
+	if h.Digest = m.Digest(file, h.Total); c.watch.Only != "" && c.watch.Only != h.Digest {
+		return 0
+	}
+	if i := slices.IndexFunc(c.hits, func(o code.Hits) bool { return o.Digest == h.Digest }); i >= 0 {
+		return i + 1
+	}
+	if a.First >= kernel.MostEdges {
+		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", kernel.MostEdges), 0
+	}
+	c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, nil), append(c.counts, code.NewEdges(h.Total))
+	return len(c.hits)
+}
+
 // counted reads what a process has counted so far. That of one that ends by itself, is killed or crashes is read alike.
 func (w *World) counted(p *kernel.Proc) {
 	k := w.kernel
 	space := k.Spaces[p.Space]
 	i := slices.IndexFunc(p.Threads, func(id kernel.ThreadID) bool { return k.Threads[id].State != kernel.Dead })
-	if space == nil || space.Counts == 0 || i < 0 {
+	if space == nil || i < 0 {
 		return
 	}
-	tally := w.code.counts[space.Counts-1]
-	tally.Read(tally.Bias(p.Auxv), func(addr uint64, b []byte) bool { return k.M.Read(p.Threads[i], addr, b) == len(b) })
+	read := func(addr uint64, b []byte) bool { return k.M.Read(p.Threads[i], addr, b) == len(b) }
+	if space.Counts > 0 {
+		tally := w.code.counts[space.Counts-1]
+		tally.Read(tally.Bias(p.Auxv), read)
+	}
+	for _, m := range space.Modules {
+		if m.First >= kernel.MostEdges {
+			continue
+		}
+		edges := m.Count // with one more, where they are numbered from 1
+		if w.code.hits[m.Counts-1].Module.Symbols != "" {
+			edges++
+		}
+		skip := m.First % 8
+		bits := make([]byte, (skip+edges+7)/8)
+		if read(m.Ran+m.First/8, bits) {
+			w.code.counts[m.Counts-1].Take(bits, int(skip), int(edges))
+		}
+	}
 }
 
 // codeHits are the blocks that were executed so far. Binaries of which nothing is new are left out if the State knows them.

@@ -120,7 +120,7 @@ func (w *World) boot() error {
 	}
 	k.Leaks = leaks.kernel
 	if w.options.Code != nil {
-		w.code.watch, k.Code, k.Ending, m.Action = w.options.Code, w.watched, w.counted, k.Action
+		w.code.watch, k.Code, k.Edges, k.Ending, m.Action = w.options.Code, w.watched, w.edges, w.counted, k.Action
 	}
 	k.Net = w.network()
 	d := w.spec.DefaultLink

@@ -98,7 +98,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		defer func() { node.FS.StartJournal(profiles[w.spec.Faults.DiskProfile]) }()
 	}
 	id := net.NodeID(node.ID)
-	for _, f := range [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}} {
+	for _, f := range [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}, {voidstarPath, string(voidstar)}} {
 		if e := node.FS.Inject(env, f[0], []byte(f[1])); e != fs.OK {
 			return fmt.Errorf("%s: %w", f[0], e)
 		}

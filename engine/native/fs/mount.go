@@ -21,6 +21,7 @@ const (
 	DevReport  = 240 << 8
 	DevSDK     = 240<<8 | 1
 	DevControl = 240<<8 | 2
+	DevEdges   = 240<<8 | 3
 )
 
 // ReportPath is where a driver writes its reports.
@@ -35,6 +36,7 @@ const (
 	SDKDir     = "/dev/bloodhound"
 	SDKPath    = SDKDir + "/sdk.jsonl"
 	StopFaults = "/dev/bloodhound/stop-faults"
+	EdgesPath  = SDKDir + "/edges" // where the instrumentation library announces modules
 )
 
 func (s *State) mountRoot(env *Env) error {
@@ -120,6 +122,7 @@ func (s *State) fillDev(env *Env) error {
 		{"/dev/stdout", S_IFLNK | 0o777, 0, "/proc/self/fd/1"}, {"/dev/stderr", S_IFLNK | 0o777, 0, "/proc/self/fd/2"},
 		{"/dev/pts", S_IFDIR | 0o755, 0, ""}, {"/dev/bloodhound", S_IFDIR | 0o755, 0, ""}, {ReportPath, S_IFCHR | 0o666, DevReport, ""},
 		{SDKPath, S_IFCHR | 0o666, DevSDK, ""}, {world.ControlPath, S_IFCHR | 0o666, DevControl, ""},
+		{EdgesPath, S_IFCHR | 0o666, DevEdges, ""},
 	} {
 		t, e := s.tail(env, rootInode, d.path)
 		if e == OK {

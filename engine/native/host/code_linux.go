@@ -89,8 +89,9 @@ const (
 // copies are what this process has of programs: analyses by file, and copies that no run uses.
 var copies struct {
 	sync.Mutex
-	known map[fileKey]analysis
-	idle  []*Watched
+	known   map[fileKey]analysis
+	digests map[fileKey]string // of files that were not analysed
+	idle    []*Watched
 }
 
 // fileKey names the bytes of a file: they are the same as long as all of it is.
@@ -167,6 +168,33 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 	}
 	w.set(covered)
 	return w, a.digest, nil
+}
+
+// Digest is that of an open file.
+func Digest(fd int) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return "", err
+	}
+	key := fileKey{st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim}
+	copies.Lock()
+	defer copies.Unlock()
+	if a, ok := copies.known[key]; ok {
+		return a.digest, nil
+	}
+	if d, ok := copies.digests[key]; ok {
+		return d, nil
+	}
+	file, err := contents(fd, st.Size)
+	if err != nil {
+		return "", err
+	}
+	if copies.digests == nil {
+		copies.digests = map[fileKey]string{}
+	}
+	d := code.Digest(file)
+	copies.digests[key] = d
+	return d, nil
 }
 
 // Unwatch gives copies back, for the next run.

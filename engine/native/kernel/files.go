@@ -34,6 +34,7 @@ const (
 	FileSDK                         // what SDKs write
 	FileControl                     // what drivers ask of the engine
 	FileOrders                      // what the world asks of a program, and the answers; Data is what it has not read yet
+	FileEdges                       // where modules of edges announce themselves
 	FilePath                        // O_PATH
 )
 

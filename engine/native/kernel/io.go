@@ -188,6 +188,8 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 		return k.ask(t, f, data)
 	case FileOrders:
 		return k.answer(t, f, data)
+	case FileEdges:
+		return k.announce(t, data)
 	}
 	return fail(unix.EINVAL)
 }
@@ -195,7 +197,7 @@ func (k *Kernel) write(t *Thread, fd uint64, v []Iovec, offset int64, flags int)
 // seekable reports whether a file has positions (lseek(2): ESPIPE).
 func (k *Kernel) seekable(f *File) bool {
 	switch f.Kind {
-	case FileInode, FileSynth, FileMemory, FileNull, FileZero, FileFull, FileRandom, FileReport, FileSDK, FileControl:
+	case FileInode, FileSynth, FileMemory, FileNull, FileZero, FileFull, FileRandom, FileReport, FileSDK, FileControl, FileEdges:
 		return true
 	}
 	return false

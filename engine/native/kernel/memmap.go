@@ -143,6 +143,7 @@ func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
 func (k *Kernel) copySpace(id SpaceID) SpaceID {
 	old := k.Spaces[id]
 	c := k.newSpace(old.Node, old.Exe)
+	c.Modules = slices.Clone(old.Modules)
 	c.Counts, c.ExecNs, c.Break, c.Regions, c.Files = old.Counts, old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {

@@ -147,6 +147,8 @@ func deviceKind(rdev uint64) FileKind {
 		return FileSDK
 	case fs.DevControl:
 		return FileControl
+	case fs.DevEdges:
+		return FileEdges
 	}
 	return 0
 }

@@ -21,7 +21,7 @@ const (
 // says EPERM; poll says that they are always ready).
 func (k *Kernel) pollable(f *File) bool {
 	switch f.Kind {
-	case FileInode, FileSynth, FileMemory, FilePath, FileReport, FileSDK, FileControl, FileNull, FileZero, FileFull:
+	case FileInode, FileSynth, FileMemory, FilePath, FileReport, FileSDK, FileControl, FileEdges, FileNull, FileZero, FileFull:
 		return false
 	case FileRandom:
 		return f.Path != "/dev/urandom"

@@ -257,6 +257,7 @@ type Space struct {
 	Refs    int
 	Exe     fs.InodeID // the program's file, with a reference; 0 before the first program
 	Counts  int        // names, to whom Kernel.Code belongs, what the program counts in its memory; 0 is nothing
+	Modules []Module   // that have announced themselves
 	ExecNs  int64      // world time at which the program was executed
 	Break   uint64     // the last end of the heap that it asked for, on nodes whose memory is bounded
 	Regions []Region
