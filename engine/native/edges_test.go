@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // edgesOf are the edges of hits that came through the instrumentation library, as text: each function's edges that ran and that did
@@ -79,6 +80,16 @@ func TestGuards(t *testing.T) {
 				t.Errorf("stripped:\n%s", text)
 			}
 		}
+	}
+}
+
+// Who mounts a library of his own has that one.
+func TestOwnInstrumentationLibrary(t *testing.T) {
+	spec := aloneSpec("/bin/cat", "/usr/lib/libvoidstar.so")
+	spec.Nodes[0].Volumes = append(spec.Nodes[0].Volumes, world.Volume{Kind: world.File, Target: "/usr/lib/libvoidstar.so", Content: []byte("mine\n")})
+	log, _ := run(t, spec, 1)
+	if shown := texts(log, ""); len(shown) != 1 || shown[0] != "mine" {
+		t.Errorf("it showed %q", shown)
 	}
 }
 

@@ -99,7 +99,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	}
 	id := net.NodeID(node.ID)
 	for _, f := range [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}, {voidstarPath, string(voidstar)}} {
-		if e := node.FS.Inject(env, f[0], []byte(f[1])); e != fs.OK {
+		if e := node.FS.Inject(env, f[0], []byte(f[1])); e != fs.OK && !(e == fs.EBUSY && f[0] == voidstarPath) { // a volume is in its place
 			return fmt.Errorf("%s: %w", f[0], e)
 		}
 	}
