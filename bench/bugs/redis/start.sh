@@ -5,7 +5,7 @@ mkdir -p /data
 while :; do
 	for log in /data/appendonlydir/*.incr.aof; do
 		[ -n "$REWRITE" ] && [ -e "$log" ] || continue
-		until cp "$log" /data/copy && sync /data/copy && mv /data/copy "$log"; do
+		until cp "$log" /data/copy && sync /data/copy && mv /data/copy "$log" && sync /data/appendonlydir; do
 			sleep 0.1
 		done
 	done
