@@ -1,5 +1,5 @@
 // Package lean keeps what only the command line needs from being set up in drivers: a world starts this program as driver and
-// as probe many times in each run, and most of what such a process did was to compile the JSON schemas of Compose files, the
+// as prober in each run, and most of what such a process did was to compile the JSON schemas of Compose files, the
 // expressions of image names, and the tables of keys.
 package lean
 
