@@ -180,14 +180,19 @@ type CodeTotal struct {
 
 // CodeTotals counts the blocks of each binary.
 func CodeTotals(s *code.State) (list []CodeTotal) {
-	seen := map[string]bool{}
+	type program struct {
+		path   string
+		source code.Source
+	}
+	seen := map[program]bool{}
 	for _, f := range s.Files {
-		c := CodeTotal{Path: f.Path, Digest: f.Digest, Source: f.Source, Covered: f.Covered.Count(), Total: f.Total, Changed: f.Always.Count(), Off: f.Off, Replaced: seen[f.Path]}
+		is := program{f.Path, f.Source}
+		c := CodeTotal{Path: f.Path, Digest: f.Digest, Source: f.Source, Covered: f.Covered.Count(), Total: f.Total, Changed: f.Always.Count(), Off: f.Off, Replaced: seen[is] && f.Source != code.Edges}
 		if f.Always != nil {
 			c.ChangedCovered = c.Covered - f.Quiet().Count()
 		}
 		list = append(list, c)
-		seen[f.Path] = true
+		seen[is] = true
 	}
 	return list
 }

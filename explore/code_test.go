@@ -53,6 +53,19 @@ func TestBreakpointsAreBlamedForWhatTheyDo(t *testing.T) {
 	}
 }
 
+// A program that also tells edges, of several modules, is no program that was replaced.
+func TestSourcesOfAProgramAreNotReplacements(t *testing.T) {
+	s := &code.State{}
+	for _, h := range []code.Hits{{Digest: "a", Path: "/p", Total: 1, Source: code.Edges}, {Digest: "b", Path: "/p", Total: 1, Source: code.Edges}, {Digest: "c", Path: "/p", Total: 1}, {Digest: "d", Path: "/p", Total: 1}} {
+		s.Merge(h)
+	}
+	for i, c := range CodeTotals(s) {
+		if c.Replaced != (i == 3) {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
 // What a search is told of a run does not depend on which state the run began with, only on the runs before it.
 func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 	c := &Code{State: &code.State{}, Dir: t.TempDir()}
