@@ -113,3 +113,30 @@ sem ['EINVAL', 'ok', 'ok', 'ENOSPC', 'ok']
 msg ['EINVAL', 'ok', 'EAGAIN'] ENOSPC
 `)
 }
+
+// Programs that look for a port in /proc/net find it, as health checks of images do.
+func TestSocketTables(t *testing.T) {
+	const script = pythonPrelude + `
+l = socket.socket(); l.bind(("127.0.0.1", 8080)); l.listen()
+c = socket.create_connection(("127.0.0.1", 8080)); d, name = l.accept(); d.send(b"abc")
+six = socket.socket(socket.AF_INET6); six.bind(("::1", 8081)); six.listen()
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(("127.0.0.1", 5353))
+x = socket.socket(socket.AF_UNIX); x.bind("/tmp/x"); x.listen()
+unbound = socket.socket()
+def table(name):
+    lines = open("/proc/net/" + name).read().splitlines()
+    return [l.split()[1:5] + [l.split()[9]] for l in lines[1:]], set(map(len, lines))
+inode = lambda s: os.readlink("/proc/self/fd/%d" % s.fileno())[8:-1]
+mark = lambda s: [s == i for i in map(inode, (l, c, d, six, u))].index(True)
+port = "%04X" % c.getsockname()[1]
+for n in ("tcp", "tcp6", "udp"):
+    rows, widths = table(n)
+    print(n, [[a.replace(port, "PORT"), b.replace(port, "PORT"), st, q, mark(i)] for a, b, st, q, i in rows], widths if n != "tcp6" else "")
+print([l.split()[3:] for l in open("/proc/net/unix").read().splitlines()[1:]] == [["00010000", "0001", "01", inode(x), "/tmp/x"]])
+`
+	printed(t, withSettings(t, nil, script), `tcp [['0100007F:1F90', '00000000:0000', '0A', '00000000:00000000', 0], ['0100007F:PORT', '0100007F:1F90', '01', '00000000:00000003', 1], ['0100007F:1F90', '0100007F:PORT', '01', '00000000:00000000', 2]] {149}
+tcp6 [['00000000000000000000000001000000:1F91', '00000000000000000000000000000000:0000', '0A', '00000000:00000000', 3]] 
+udp [['0100007F:14E9', '00000000:0000', '07', '00000000:00000000', 4]] {127}
+True
+`)
+}

@@ -470,9 +470,9 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 	case "net/route":
 		return synthText(k.Net.ProcRoute(k.node(t).Net))
 	case "net/tcp", "net/tcp6", "net/udp", "net/udp6":
-		return synthText("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n")
+		return synthText(k.Net.ProcSockets(k.node(t).Net, strings.TrimPrefix(rest, "net/")))
 	case "net/unix":
-		return synthText("Num       RefCount Protocol Flags    Type St Inode Path\n")
+		return synthText(k.Net.ProcUnix(k.node(t).Net))
 	case "net/snmp", "net/netstat":
 		return synthText("")
 	case "ns", "attr":
