@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
@@ -33,19 +35,105 @@ type BinaryOf struct {
 	Names   *code.Names // nil if the file cannot be read any more
 	Unnamed string      // why there are no Names
 	Covered code.Bits
+	symbols string // the file that names the edges of a module, empty for others
+	program *goProgram
+	here    *Sources
 }
 
-// NewBinary reads the names of a binary from its file on this machine.
-func NewBinary(f *code.File, total explore.CodeTotal) *BinaryOf {
-	b := &BinaryOf{CodeTotal: total, Covered: f.Covered}
+// NewBinary reads the names of a binary from its file on this machine. The files of its sources are where here finds them; with nil,
+// only those are found whose names are paths.
+func NewBinary(f *code.File, total explore.CodeTotal, here *Sources) *BinaryOf {
+	b := &BinaryOf{CodeTotal: total, Covered: f.Covered, here: here}
+	if f.Module != nil {
+		b.symbols = f.Module.Symbols
+	}
 	if f.Total == 0 {
 		return b
 	}
 	var err error
 	if b.Names, err = f.Names(); err != nil {
 		b.Unnamed = err.Error()
+	} else {
+		b.program = programOfGo(f.Host)
 	}
 	return b
+}
+
+// title names a binary among those of a report.
+func (b *BinaryOf) title() string {
+	switch {
+	case b.symbols != "":
+		return b.Path + ", edges of " + b.symbols
+	case b.Source == code.Edges:
+		return b.Path + ", edges"
+	}
+	return b.Path
+}
+
+// titles are those of binaries, each another one.
+func titles(binaries []*BinaryOf) []string {
+	times := map[string]int{}
+	for _, b := range binaries {
+		times[b.title()]++
+	}
+	var list []string
+	for _, b := range binaries {
+		title := b.title()
+		if times[title] > 1 {
+			title += " (" + b.Digest[:min(len(b.Digest), 12)] + ")"
+		}
+		list = append(list, title)
+	}
+	return list
+}
+
+// watched is what all binaries of a report that are watched have together.
+func (c *CoverageOf) watched() (covered, total, programs, off int) {
+	watched, not := map[string]bool{}, map[string]bool{}
+	for _, b := range c.Binaries {
+		if b.Off != "" {
+			not[b.Path] = true
+			continue
+		}
+		watched[b.Path] = true
+		covered, total = covered+b.CodeTotal.Covered, total+b.CodeTotal.Total
+	}
+	for p := range not {
+		if !watched[p] {
+			off++
+		}
+	}
+	return covered, total, len(watched), off
+}
+
+// units is what a report counts.
+func (c *CoverageOf) units() string {
+	var words []string
+	for _, b := range c.Binaries {
+		if w := b.Source.Blocks(); b.Off == "" && !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	switch {
+	case len(words) == 1:
+		return words[0]
+	case slices.Contains(words, code.Edges.Blocks()):
+		return "blocks and edges"
+	}
+	return "blocks"
+}
+
+// Sentence says how much ran, in one line.
+func (c *CoverageOf) Sentence() string {
+	covered, total, programs, off := c.watched()
+	text := fmt.Sprintf("%d of %d %s of %s ran", covered, total, c.units(), count(programs, "program"))
+	if programs == 0 {
+		text = "no program was watched"
+	}
+	if off > 0 {
+		text += fmt.Sprintf("; coverage is off for %d", off)
+	}
+	return text
 }
 
 // count counts the covered places among those of a function.
@@ -61,10 +149,12 @@ func (b *BinaryOf) count(f *code.Function) (covered int) {
 // sourceFile is what is known of the lines of a source file: for each line of which there is code whether any of it ran.
 type sourceFile struct {
 	name  string
+	here  string // its path on this machine, empty if it is not here
+	rank  int
 	lines map[int]bool
 }
 
-// sources are the source files of a binary, in order of names.
+// sources are the source files of a binary: those of the program's own code first, then in order of names.
 func (b *BinaryOf) sources() []*sourceFile {
 	if b.Names == nil {
 		return nil
@@ -75,14 +165,16 @@ func (b *BinaryOf) sources() []*sourceFile {
 		for _, l := range b.Names.Lines(i) {
 			f := byName[l.File]
 			if f == nil {
-				f = &sourceFile{l.File, map[int]bool{}}
+				f = &sourceFile{name: l.File, here: b.here.find(l.File, b.program), rank: b.here.rank(l.File, b.program), lines: map[int]bool{}}
 				byName[l.File] = f
 				list = append(list, f)
 			}
 			f.lines[l.Line] = f.lines[l.Line] || b.Covered.Has(i)
 		}
 	}
-	slices.SortFunc(list, func(x, y *sourceFile) int { return strings.Compare(x.name, y.name) })
+	slices.SortFunc(list, func(x, y *sourceFile) int {
+		return cmp.Or(cmp.Compare(x.rank, y.rank), strings.Compare(x.name, y.name))
+	})
 	return list
 }
 
@@ -118,7 +210,11 @@ func CoverageLCOV(w io.Writer, c CoverageOf) error {
 			functions[f.File] = append(functions[f.File], f)
 		}
 		record := func(name string, lines *sourceFile) {
-			fmt.Fprintf(out, "TN:%s\nSF:%s\n", oneLine(c.Name), oneLine(name))
+			shown := name
+			if lines != nil && lines.here != "" {
+				shown = lines.here
+			}
+			fmt.Fprintf(out, "TN:%s\nSF:%s\n", oneLine(c.Name), oneLine(shown))
 			key := name
 			if lines == nil {
 				key = ""
@@ -163,9 +259,10 @@ func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ")
 // CoverageText writes the coverage as lines: binaries, and their functions.
 func CoverageText(w io.Writer, c CoverageOf) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: blocks that %d runs of the campaign of seed %d executed\n", oneLine(c.Name), c.Runs, c.Seed)
-	for _, b := range c.Binaries {
-		fmt.Fprintf(out, "\n%s: %s\n", b.Path, b.CodeTotal)
+	fmt.Fprintf(out, "%s: %s in %s of the campaign of seed %d\n", oneLine(c.Name), c.Sentence(), count(int(c.Runs), "run"), c.Seed)
+	titles := titles(c.Binaries)
+	for i, b := range c.Binaries {
+		fmt.Fprintf(out, "\n%s: %s\n", oneLine(titles[i]), b.CodeTotal)
 		if b.Names == nil {
 			if b.Unnamed != "" {
 				fmt.Fprintf(out, "  no names: %s\n", b.Unnamed)
@@ -195,6 +292,7 @@ type coverageDocument struct {
 
 type binaryDocument struct {
 	explore.CodeTotal
+	Symbols   string             `json:"symbols,omitempty"` // of a module of edges
 	Unnamed   string             `json:"unnamed,omitempty"`
 	Functions []functionDocument `json:"functions,omitempty"`
 	Files     []fileDocument     `json:"files,omitempty"`
@@ -218,7 +316,7 @@ type fileDocument struct {
 func CoverageJSON(w io.Writer, c CoverageOf) error {
 	doc := coverageDocument{Bloodhound: c.Bloodhound, Name: c.Name, Seed: c.Seed, Runs: c.Runs, Binaries: []binaryDocument{}}
 	for _, b := range c.Binaries {
-		d := binaryDocument{CodeTotal: b.CodeTotal, Unnamed: b.Unnamed}
+		d := binaryDocument{CodeTotal: b.CodeTotal, Symbols: b.symbols, Unnamed: b.Unnamed}
 		if b.Names != nil {
 			for i := range b.Names.Functions {
 				f := &b.Names.Functions[i]
@@ -248,15 +346,20 @@ var coverageTemplate = template.Must(template.New("coverage").Funcs(functions).P
 
 type coverageView struct {
 	CoverageOf
-	Covered, Total int
-	Binaries       []*binaryView
+	Total    int
+	Edges    bool // some count edges
+	Binaries []*binaryView
 }
 
 type binaryView struct {
 	*BinaryOf
-	Groups      []*groupView
-	Sources     []*sourceView
-	SourcesLeft int
+	Title    string
+	Unit     string // what is counted
+	Nameless int    // functions that have no name
+	Groups   []*groupView
+	Sources  []*sourceView // with their text
+	Absent   []*sourceView // that are not on this machine
+	TooMany  []*sourceView // beyond the bounds of a page
 }
 
 // groupView are functions that belong together: of a source file, or of a package.
@@ -264,7 +367,9 @@ type groupView struct {
 	Name           string
 	Covered, Total int // blocks
 	Ran            int // functions of which any block ran
+	Open           bool
 	Functions      []functionView
+	rank           int
 }
 
 type functionView struct {
@@ -278,10 +383,18 @@ type sourceView struct {
 	Lines          []sourceLine
 }
 
+// Numbers are those of all lines, one a line.
+func (s *sourceView) Numbers() string {
+	var b strings.Builder
+	for i := range s.Lines {
+		fmt.Fprintln(&b, i+1)
+	}
+	return b.String()
+}
+
 type sourceLine struct {
-	Number int
-	Class  string // ran, missed, or empty: there is no code
-	Text   string
+	Class string // ran, missed, or empty: there is no code
+	Text  string
 }
 
 // Share is in percent.
@@ -315,20 +428,27 @@ func share(part, of int) float64 {
 // Bounds of a coverage page.
 const (
 	CoverageSources     = 400     // source files that are shown with their text
-	CoverageSourceBytes = 8 << 20 // of all of them
+	CoverageSourceBytes = 3 << 20 // of all of them
 	coverageLineBytes   = 400
+	openFunctions       = 10_000 // of a program's only group, which is shown at once
 )
 
 // CoveragePage writes the coverage as one HTML file that needs nothing else: binaries, their functions, and the text of source
 // files that are on this machine.
 func CoveragePage(w io.Writer, c CoverageOf) error {
 	v := coverageView{CoverageOf: c}
-	left := CoverageSourceBytes
-	for _, b := range c.Binaries {
-		if b.Off == "" {
-			v.Covered, v.Total = v.Covered+b.CodeTotal.Covered, v.Total+b.CodeTotal.Total
+	_, v.Total, _, _ = c.watched()
+	left, titles := CoverageSourceBytes, titles(c.Binaries)
+	for i, b := range c.Binaries {
+		view := &binaryView{BinaryOf: b, Title: titles[i], Unit: b.Source.Blocks(), Groups: b.groups()}
+		v.Edges = v.Edges || b.Source == code.Edges
+		if b.Names != nil {
+			for _, f := range b.Names.Functions {
+				if f.Name == "0x"+strconv.FormatUint(f.Start, 16) {
+					view.Nameless++
+				}
+			}
 		}
-		view := &binaryView{BinaryOf: b, Groups: b.groups()}
 		for _, s := range b.sources() {
 			if s.covered() == 0 {
 				continue // the functions tell that
@@ -338,19 +458,23 @@ func CoveragePage(w io.Writer, c CoverageOf) error {
 			for _, l := range shown.Lines {
 				size += len(l.Text)
 			}
-			if shown.Lines == nil || size > left || len(view.Sources) == CoverageSources {
-				view.SourcesLeft++
-				continue
+			switch {
+			case shown.Lines == nil:
+				view.Absent = append(view.Absent, shown)
+			case size > left || len(view.Sources) == CoverageSources:
+				view.TooMany = append(view.TooMany, shown)
+			default:
+				left -= size
+				view.Sources = append(view.Sources, shown)
 			}
-			left -= size
-			view.Sources = append(view.Sources, shown)
 		}
 		v.Binaries = append(v.Binaries, view)
 	}
 	return coverageTemplate.Execute(w, &v)
 }
 
-// groups are the functions of a binary by package or source file, those of which much ran first.
+// groups are the functions of a binary by package or source file: those of the program's own code first, then those of which much ran.
+// Functions of a source file are in its order, others begin with those that ran.
 func (b *BinaryOf) groups() []*groupView {
 	if b.Names == nil {
 		return nil
@@ -362,7 +486,7 @@ func (b *BinaryOf) groups() []*groupView {
 		name := groupOf(f)
 		g := byName[name]
 		if g == nil {
-			g = &groupView{Name: name}
+			g = &groupView{Name: name, rank: b.program.rank(name)}
 			byName[name] = g
 			list = append(list, g)
 		}
@@ -378,16 +502,25 @@ func (b *BinaryOf) groups() []*groupView {
 		g.Functions = append(g.Functions, functionView{f.Name, place, n, f.Last - f.First})
 	}
 	slices.SortStableFunc(list, func(x, y *groupView) int {
-		if x.Covered != y.Covered {
-			return y.Covered - x.Covered
-		}
-		return strings.Compare(x.Name, y.Name)
+		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(y.Covered, x.Covered), strings.Compare(x.Name, y.Name))
 	})
+	for _, g := range list {
+		g.Open = len(list) == 1 && len(g.Functions) <= openFunctions
+		if g.Name == "" {
+			slices.SortStableFunc(g.Functions, func(x, y functionView) int { return cmp.Compare(y.Covered, x.Covered) })
+		}
+	}
 	return list
 }
 
 // groupOf is the package of a Go function, or else the source file, or else nothing.
 func groupOf(f *code.Function) string {
+	if f.Package != "" {
+		return f.Package
+	}
+	if strings.HasPrefix(f.Name, "type:") || strings.HasPrefix(f.Name, "type..") || strings.HasPrefix(f.Name, "go:") || strings.HasPrefix(f.File, "<") {
+		return "" // Go's compiler makes it
+	}
 	if strings.HasSuffix(f.File, ".go") || strings.HasSuffix(f.File, ".s") || f.File == "" && strings.Contains(f.Name, "/") {
 		slash := strings.LastIndexByte(f.Name[:len(f.Name)-len(afterBracket(f.Name))], '/') + 1
 		if dot := strings.IndexByte(f.Name[slash:], '.'); dot >= 0 {
@@ -408,12 +541,15 @@ func afterBracket(name string) string {
 // view is a source file with its text, which is missing if the file is not on this machine.
 func (s *sourceFile) view() *sourceView {
 	v := &sourceView{Name: s.name, Covered: s.covered(), Total: len(s.lines)}
-	text, err := os.ReadFile(s.name)
+	if s.here == "" {
+		return v
+	}
+	text, err := os.ReadFile(s.here)
 	if err != nil || bytes.IndexByte(text, 0) >= 0 || len(text) > CoverageSourceBytes {
 		return v
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
-		l := sourceLine{Number: i + 1, Text: strings.ToValidUTF8(line[:min(len(line), coverageLineBytes)], "?")}
+		l := sourceLine{Text: strings.ToValidUTF8(line[:min(len(line), coverageLineBytes)], "?")}
 		if ran, ok := s.lines[i+1]; ok {
 			if l.Class = "missed"; ran {
 				l.Class = "ran"

@@ -59,7 +59,7 @@ func coverageOf(t *testing.T, flags ...string) (of report.CoverageOf, state *cod
 	state.Merge(code.Hits{Digest: strings.Repeat("0", 64), Path: "/bin/script", Off: "it is no ELF program for x86-64"})
 	of = report.CoverageOf{Name: "world", Bloodhound: "test", Seed: 7, Runs: 3}
 	for i, total := range explore.CodeTotals(state) {
-		of.Binaries = append(of.Binaries, report.NewBinary(state.Files[i], total))
+		of.Binaries = append(of.Binaries, report.NewBinary(state.Files[i], total, nil))
 	}
 	return of, state
 }
@@ -115,7 +115,7 @@ func TestCoverageReports(t *testing.T) {
 	if err := os.WriteFile(state.Files[0].Host, []byte("another"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if b := report.NewBinary(state.Files[0], explore.CodeTotals(state)[0]); b.Names != nil || !strings.Contains(b.Unnamed, "is another one by now") {
+	if b := report.NewBinary(state.Files[0], explore.CodeTotals(state)[0], nil); b.Names != nil || !strings.Contains(b.Unnamed, "is another one by now") {
 		t.Errorf("%+v", b)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -146,10 +147,9 @@ func guardNames(file, debug []byte, guards uint64, edges int) (*Names, error) {
 		}
 		place, _ := b.Find(at)
 		n.lines[i] = names.lines[place]
-		for k := range names.Functions {
-			if fn := &names.Functions[k]; place >= fn.First && place < fn.Last {
-				functions[i] = fn
-			}
+		k := sort.Search(len(names.Functions), func(k int) bool { return names.Functions[k].Last > place })
+		if k < len(names.Functions) && names.Functions[k].First <= place {
+			functions[i] = &names.Functions[k]
 		}
 	}
 	n.group(func(i int) (name, file string) {

@@ -288,7 +288,7 @@ func (c *Counters) names(table *gosym.Table) *Names {
 		}
 		for _, fn := range p.functions {
 			file := roots.find(fn.file)
-			f := Function{Name: short + "." + fn.name, File: file, First: fn.first, Last: fn.first + len(fn.units)}
+			f := Function{Name: short + "." + fn.name, Package: short, File: file, First: fn.first, Last: fn.first + len(fn.units)}
 			for i, u := range fn.units {
 				if i == 0 {
 					f.Line = int(u.line)

@@ -16,12 +16,13 @@ import (
 
 // Function is a function of a binary, with the places that lie in it.
 type Function struct {
-	Name  string // demangled; an address such as 0x1234 where the file has no name for it
-	Start uint64
-	File  string // the source file, if it is known
-	Line  int    // where it begins there, 0 if that is not known
-	First int    // its places are Binary.Places[First:Last]
-	Last  int
+	Name    string // demangled; an address such as 0x1234 where the file has no name for it
+	Package string // of Go, if it is a function of Go and has one
+	Start   uint64
+	File    string // the source file, if it is known
+	Line    int    // where it begins there, 0 if that is not known
+	First   int    // its places are Binary.Places[First:Last]
+	Last    int
 }
 
 // Line is a line of a source file that code was made from.
@@ -114,14 +115,14 @@ func NewNames(b *Binary, file, debug []byte) (*Names, error) {
 		if first == last {
 			continue
 		}
-		name := demangle.Filter(known[fn.start])
+		name, pkg := demangle.Filter(known[fn.start]), ""
 		if g := goFunctions[fn.start]; g != nil {
-			name = g.Name
+			name, pkg = g.Name, g.PackageName()
 		}
 		if name == "" {
 			name = "0x" + strconv.FormatUint(fn.start, 16)
 		}
-		n.Functions = append(n.Functions, Function{Name: name, Start: functions[i].start, First: first, Last: last})
+		n.Functions = append(n.Functions, Function{Name: name, Package: pkg, Start: functions[i].start, First: first, Last: last})
 	}
 	n.lines = make([][]lineOf, len(b.Places))
 	n.ends = f.blockEnds(b, functions)
@@ -199,11 +200,13 @@ func (n *Names) dwarfLines(f *elf.File, b *Binary) {
 		if err != nil || rows == nil {
 			continue
 		}
-		n.unitLines(rows, b)
+		dir, _ := unit.Val(dwarf.AttrCompDir).(string)
+		n.unitLines(rows, b, dir)
 	}
 }
 
-func (n *Names) unitLines(rows *dwarf.LineReader, b *Binary) {
+// unitLines reads the lines of one unit. Names that are not absolute, as gcc writes them, begin in the folder where it was compiled.
+func (n *Names) unitLines(rows *dwarf.LineReader, b *Binary, dir string) {
 	var row, last dwarf.LineEntry
 	have := false
 	for {
@@ -211,7 +214,7 @@ func (n *Names) unitLines(rows *dwarf.LineReader, b *Binary) {
 			return
 		}
 		if have && row.Address > last.Address && last.Line > 0 && last.File != nil && last.File.Name != "" {
-			l := lineOf{n.fileNumber(last.File.Name), int32(last.Line)}
+			l := lineOf{n.fileNumber(inFolder(dir, last.File.Name)), int32(last.Line)}
 			i, at := b.Find(last.Address)
 			if !at {
 				i-- // in the middle of a block
@@ -224,6 +227,14 @@ func (n *Names) unitLines(rows *dwarf.LineReader, b *Binary) {
 		}
 		last, have = row, !row.EndSequence
 	}
+}
+
+// inFolder is a file's whole path. A name in brackets, as Go has for what its compiler makes, is no path.
+func inFolder(dir, name string) string {
+	if path.IsAbs(name) || !path.IsAbs(dir) || strings.HasPrefix(name, "<") {
+		return name
+	}
+	return path.Join(dir, name)
 }
 
 // blockEnds are the addresses behind each place's block: the next place, or what a jump or a return leads away from.

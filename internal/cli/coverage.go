@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -100,8 +101,9 @@ func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) err
 		return nil
 	}
 	of := report.CoverageOf{Name: p.spec.Name, Bloodhound: Version(), Seed: t.Seed, Runs: t.Runs}
+	here := sourcesOf(p.spec.Dir)
 	for i, total := range explore.CodeTotals(c.State) {
-		of.Binaries = append(of.Binaries, report.NewBinary(c.State.Files[i], total))
+		of.Binaries = append(of.Binaries, report.NewBinary(c.State.Files[i], total, here))
 	}
 	var b bytes.Buffer
 	err := p.coverageFormat().write(&b, of)
@@ -111,6 +113,17 @@ func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) err
 	wrote(p.spec, file)
 	t.CodeFile = within(p.spec.Dir, file)
 	return err
+}
+
+// sourcesOf finds the source files of a project and of what it is made with. Without Go on this machine there are none of Go's.
+func sourcesOf(dir string) *report.Sources {
+	here := &report.Sources{Project: dir}
+	cmd := exec.Command("go", "env", "GOROOT", "GOMODCACHE")
+	cmd.Dir = dir
+	if out, err := cmd.Output(); err == nil {
+		here.GoRoot, here.GoModules, _ = strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
+	}
+	return here
 }
 
 // judgeCoverage makes a campaign that has covered less than it shall unknown.

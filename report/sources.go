@@ -1,0 +1,193 @@
+package report
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// Sources finds source files on this machine by the names that binaries have for them. Most names are paths, but what is built
+// with -trimpath has its files by modules, and what is built with prefixes that are mapped by paths below its project.
+type Sources struct {
+	// Project is the folder of the world's configuration.
+	Project string
+	// GoRoot and GoModules are Go's own folder, and the one of modules that it has downloaded: GOROOT and GOMODCACHE.
+	GoRoot, GoModules string
+	modules           map[string]string // folders of the project's own modules, by module path
+}
+
+// Bounds of the search for the project's own modules.
+const (
+	moduleFolders = 2000
+	moduleDepth   = 4 // below the project's folder, and above it
+)
+
+// ownModules finds the go.mod files of the project: in its folder, around it and below.
+func (s *Sources) ownModules() map[string]string {
+	if s.modules != nil {
+		return s.modules
+	}
+	s.modules = map[string]string{}
+	add := func(dir string) {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			return
+		}
+		for line := range strings.Lines(string(text)) {
+			if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "module" {
+				if name := strings.Trim(fields[1], "\"`"); s.modules[name] == "" {
+					s.modules[name] = dir
+				}
+				return
+			}
+		}
+	}
+	type folder struct {
+		dir   string
+		depth int
+	}
+	queue := []folder{{s.Project, 0}}
+	for i := 0; i < len(queue) && i < moduleFolders; i++ {
+		add(queue[i].dir)
+		entries, err := os.ReadDir(queue[i].dir)
+		if err != nil || queue[i].depth == moduleDepth {
+			continue
+		}
+		for _, e := range entries {
+			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "node_modules" && e.Name() != "vendor" {
+				queue = append(queue, folder{filepath.Join(queue[i].dir, e.Name()), queue[i].depth + 1})
+			}
+		}
+	}
+	for dir, i := filepath.Dir(s.Project), 0; i < moduleDepth && dir != filepath.Dir(dir); dir, i = filepath.Dir(dir), i+1 {
+		add(dir)
+	}
+	return s.modules
+}
+
+// goProgram is what a program of Go says of itself.
+type goProgram struct {
+	version string // of Go
+	module  string // its own module, or the path of its main package
+}
+
+// programOfGo reads what a file says of how Go has built it, nil if it is none of Go.
+func programOfGo(file string) *goProgram {
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	g := &goProgram{info.GoVersion, info.Main.Path}
+	if g.module == "" {
+		g.module = info.Path
+	}
+	return g
+}
+
+// find is the path on this machine of a source file, empty if it is not here. g may be nil.
+func (s *Sources) find(name string, g *goProgram) string {
+	try := func(file string) string {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file
+		}
+		return ""
+	}
+	switch {
+	case name == "" || strings.HasPrefix(name, "<"):
+		return ""
+	case path.IsAbs(name):
+		return try(name)
+	case s == nil:
+		return ""
+	}
+	name = path.Clean(name)
+	if name == ".." || strings.HasPrefix(name, "../") {
+		return ""
+	}
+	if g == nil {
+		return try(filepath.Join(s.Project, name))
+	}
+	if module, file, ok := strings.Cut(name, "@"); ok {
+		if s.GoModules == "" {
+			return ""
+		}
+		return try(filepath.Join(s.GoModules, escapedModule(module)+"@"+escapedModule(file[:len(file)-len(afterSlash(file))])+afterSlash(file)))
+	}
+	longest := ""
+	for module := range s.ownModules() {
+		if strings.HasPrefix(name, module+"/") && len(module) > len(longest) {
+			longest = module
+		}
+	}
+	if longest != "" {
+		return try(filepath.Join(s.modules[longest], name[len(longest):]))
+	}
+	// Another version of Go has other lines.
+	version, _ := os.ReadFile(filepath.Join(s.GoRoot, "VERSION"))
+	if first, _, _ := bytes.Cut(version, []byte("\n")); s.GoRoot != "" && string(first) == g.version {
+		return try(filepath.Join(s.GoRoot, "src", name))
+	}
+	if s.GoModules == "" {
+		return ""
+	}
+	return try(filepath.Join(s.GoModules, "golang.org", "toolchain@v0.0.1-"+g.version+".linux-amd64", "src", name))
+}
+
+// afterSlash is what follows a version: the path in the module.
+func afterSlash(file string) string {
+	if i := strings.IndexByte(file, '/'); i >= 0 {
+		return file[i:]
+	}
+	return ""
+}
+
+// escapedModule is a module path or a version as Go's module cache has it: capitals are small letters behind an exclamation mark.
+func escapedModule(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('!')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// Ranks of code: people look for their own first, then for what they chose, and last for what each program has.
+const (
+	rankOwn = iota
+	rankDependency
+	rankCommon
+)
+
+// rank orders packages of Go programs. Of other programs it tells nothing.
+func (g *goProgram) rank(pkg string) int {
+	first, _, _ := strings.Cut(pkg, "/")
+	switch {
+	case g == nil || pkg == "main" || pkg == g.module || strings.HasPrefix(pkg, g.module+"/"):
+		return rankOwn
+	case strings.Contains(first, "."):
+		return rankDependency
+	}
+	return rankCommon
+}
+
+// rank orders source files in the same way.
+func (s *Sources) rank(file string, g *goProgram) int {
+	switch {
+	case g == nil:
+		return rankOwn
+	case !path.IsAbs(file):
+		module, below, _ := strings.Cut(file, "@")
+		return g.rank(path.Dir(module + afterSlash(below)))
+	case strings.Contains(file, "/pkg/mod/golang.org/toolchain@"), s != nil && s.GoRoot != "" && strings.HasPrefix(file, s.GoRoot+"/"):
+		return rankCommon
+	case strings.Contains(file, "/pkg/mod/"):
+		return rankDependency
+	}
+	return rankOwn
+}
