@@ -240,3 +240,34 @@ fn main() {
 		}
 	})
 }
+
+// The blocks of a Java machine lie in a library of half a million of them, which handles signals and has threads of its own, and
+// the programs that it compiles lie beside them.
+func TestBreakpointsDoNotMoveJava(t *testing.T) {
+	if testing.Short() {
+		t.Skip("four runs of a Java machine")
+	}
+	java, err := exec.LookPath("java")
+	if err != nil {
+		t.Skip(err)
+	}
+	if real, err := filepath.EvalSymlinks(java); err == nil {
+		java = real
+	}
+	dir := t.TempDir()
+	out, err := exec.Command("javac", "-d", dir, "testdata/code/Busy.java").CombinedOutput()
+	if err != nil {
+		t.Skipf("javac: %v: %s", err, out)
+	}
+	spec := aloneSpec(java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx64m", "-cp", dir, "Busy")
+	spec.Nodes[0].Volumes, spec.Nodes[0].WorkingDir = []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}}, "/"
+	spec.MaxTimeNs = 60e9
+	log, _ := run(t, spec, 1)
+	if shown := texts(log, "stdout"); !slices.Equal(shown, []string{"sum 4950, caught 300"}) {
+		t.Fatalf("it showed %q", texts(log, ""))
+	}
+	hits := unmoved(t, spec, "libjvm.so")
+	if len(hits) != 1 || filepath.Base(hits[0].Path) != "libjvm.so" || hits[0].Off != "" || len(hits[0].Blocks) < 10_000 {
+		t.Errorf("%d binaries were watched, and these blocks of the first hit: %d of %d", len(hits), blocks(hits, hits[0].Path), hits[0].Total)
+	}
+}
