@@ -55,13 +55,14 @@ func (c *Code) file(n int) string { return filepath.Join(c.Dir, fmt.Sprintf("cod
 // known before, since all of the first run is new, and what it has run of changed code.
 func (c *Code) take(hits []code.Hits) (learned []code.Hits) {
 	for _, h := range hits {
-		known := c.State.Get(h.Digest) != nil
+		old := c.State.Get(h.Digest)
+		known, off := old != nil, old != nil && old.Off == "" && h.Off != ""
 		blocks := c.State.Merge(h)
 		f := c.State.Get(h.Digest)
 		if !known && c.Changed != nil && f.Off == "" {
 			f.Always = c.Changed(f)
 		}
-		c.changed = c.changed || len(blocks) > 0 || !known
+		c.changed = c.changed || len(blocks) > 0 || !known || off
 		all := h.Blocks
 		if h.Blocks = nil; known {
 			h.Blocks = blocks

@@ -91,14 +91,22 @@ func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 			file, h.File = d, host.RealName(a.FD)
 		}
 	}
-	if h.Digest = m.Digest(file, h.Total); c.watch.Only != "" && c.watch.Only != h.Digest {
+	h.Digest = m.Digest(file, h.Total)
+	switch {
+	case a.Beyond: // one name for all of them: there is no end of what a process may announce
+		h = code.Hits{Path: w.kernel.Procs[t.Proc].Path, Source: code.Edges, Off: fmt.Sprintf("a process of it has more than %d modules of edges, and those beyond are not counted", kernel.MostModules)}
+		h.Digest = code.Digest([]byte(h.Path + "\n" + h.Off))
+	case a.First >= kernel.MostEdges:
+		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", kernel.MostEdges), 0
+	}
+	if c.watch.Only != "" && c.watch.Only != h.Digest {
 		return 0
 	}
 	if i := slices.IndexFunc(c.hits, func(o code.Hits) bool { return o.Digest == h.Digest }); i >= 0 {
+		if h.Off != "" {
+			c.hits[i].Off = h.Off // in another process there was room
+		}
 		return i + 1
-	}
-	if a.First >= kernel.MostEdges {
-		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", kernel.MostEdges), 0
 	}
 	c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, nil), append(c.counts, code.NewEdges(h.Total))
 	return len(c.hits)
@@ -118,9 +126,6 @@ func (w *World) counted(p *kernel.Proc) {
 		tally.Read(tally.Bias(p.Auxv), read)
 	}
 	for _, m := range space.Modules {
-		if m.First >= kernel.MostEdges {
-			continue
-		}
 		edges := m.Count // with one more, where they are numbered from 1
 		if w.code.hits[m.Counts-1].Module.Symbols != "" {
 			edges++
@@ -151,7 +156,7 @@ func (w *World) codeHits() []code.Hits {
 			}
 			h.Blocks = t.Ran.Without(quiet)
 		}
-		if len(h.Blocks) > 0 || known == nil {
+		if len(h.Blocks) > 0 || known == nil || h.Off != "" && known.Off == "" {
 			list = append(list, h)
 		}
 	}

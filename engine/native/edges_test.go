@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,9 +94,9 @@ func TestOwnInstrumentationLibrary(t *testing.T) {
 	}
 }
 
-// Modules that notify edges by number have them named by the file of symbols, where there is one. What an SDK says by the library
-// is what it says by the file.
-func TestNotifiedEdges(t *testing.T) {
+// linked compiles a program with the instrumentation library.
+func linked(t *testing.T, source string) string {
+	t.Helper()
 	lib := filepath.Join(t.TempDir(), "libvoidstar.so")
 	image, err := os.ReadFile("voidstar/voidstar.so")
 	if err == nil {
@@ -104,7 +105,47 @@ func TestNotifiedEdges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := compile(t, "testdata/edges/notify.c", "-O1", lib)
+	return compile(t, source, "-O1", lib)
+}
+
+// What a process tells of beyond the limits is named with the reason, and the rest counts.
+func TestEdgesBeyondTheLimits(t *testing.T) {
+	program := linked(t, "testdata/edges/limits.c")
+	for mode, want := range map[string][]string{
+		"modules": {"a process of it has more than 1024 modules of edges, and those beyond are not counted"},
+		"edges":   {"beyond.sym.tsv: a process of it has more than 16777216 edges"},
+		"guards":  {"a process of it has more than 16777216 edges"},
+	} {
+		out, _ := covered(t, aloneSpec(program, mode), &code.Watch{})
+		var off, counted []string
+		for _, h := range out.Code {
+			name := ""
+			if h.Module != nil && h.Module.Symbols != "" {
+				name = h.Module.Symbols + ": "
+			}
+			switch {
+			case h.Source != code.Edges:
+			case h.Off != "":
+				off = append(off, name+h.Off)
+			case len(h.Blocks) == 1 && h.Blocks[0] == 1:
+				counted = append(counted, name)
+			default:
+				t.Errorf("%s: %+v", mode, h)
+			}
+		}
+		if !slices.Equal(off, want) {
+			t.Errorf("%s: off are %q, want %q", mode, off, want)
+		}
+		if n := map[string]int{"modules": 1024, "edges": 2, "guards": 1}[mode]; len(counted) != n {
+			t.Errorf("%s: %d modules counted, want %d", mode, len(counted), n)
+		}
+	}
+}
+
+// Modules that notify edges by number have them named by the file of symbols, where there is one. What an SDK says by the library
+// is what it says by the file.
+func TestNotifiedEdges(t *testing.T) {
+	program := linked(t, "testdata/edges/notify.c")
 	symbols, err := os.ReadFile("testdata/edges/notify.sym.tsv")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(filepath.Dir(program), "notify.sym.tsv"), symbols, 0o666)

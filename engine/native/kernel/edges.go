@@ -15,8 +15,8 @@ import (
 const (
 	// MostEdges bounds the edges of a process (MOST of voidstar/voidstar.c): bits in its memory.
 	MostEdges = 1 << 24
-	// maxModules bounds the modules of a process.
-	maxModules = 1024
+	// MostModules bounds the modules of a process that are read.
+	MostModules = 1024
 	// announcedHead is the size of struct module of voidstar/voidstar.c without the name.
 	announcedHead = 40
 	maxSymbolName = 4096
@@ -29,6 +29,7 @@ type Announced struct {
 	Symbols string // the name of the file that tells what edges stand for; empty for guards
 	Path    string // the module's file, or the file of symbols; empty if there is none
 	FD      int    // that file, of this process, for the time of the call
+	Beyond  bool   // the process has MostModules already
 }
 
 // Module is a module of edges in a process' memory.
@@ -48,7 +49,7 @@ func (k *Kernel) announce(t *Thread, data []byte) Result {
 	le := binary.LittleEndian
 	word := func(i int) uint64 { return le.Uint64(data[8*i:]) }
 	a := Announced{Module: Module{Ran: word(0), First: word(1), Count: word(2)}, Symbols: string(data[announcedHead:]), FD: -1}
-	if a.Count == 0 || a.Count > MostEdges || a.First > MostEdges {
+	if a.Count == 0 || a.First > MostEdges || a.Count > MostEdges && a.First < MostEdges {
 		return fail(unix.EINVAL)
 	}
 	s := k.Spaces[k.proc(t).Space]
@@ -65,10 +66,11 @@ func (k *Kernel) announce(t *Thread, data []byte) Result {
 	} else {
 		a.Path, a.FD = k.symbols(t, a.Symbols)
 	}
-	if k.Edges == nil || len(s.Modules) == maxModules {
+	if k.Edges == nil {
 		return Result(len(data))
 	}
-	if a.Counts = k.Edges(t, &a); a.Counts != 0 {
+	a.Beyond = len(s.Modules) == MostModules
+	if a.Counts = k.Edges(t, &a); a.Counts != 0 && !a.Beyond && a.First < MostEdges {
 		s.Modules = append(s.Modules, a.Module)
 	}
 	return Result(len(data))
