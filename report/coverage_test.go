@@ -3,9 +3,12 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,6 +136,157 @@ func TestCoverageOfStrippedPrograms(t *testing.T) {
 		}
 		if page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) }); !strings.Contains(page, "functions without a source file") {
 			t.Errorf("%s: the page does not show functions", flag)
+		}
+	}
+}
+
+// edges are those of a module of a program, with the file that says what they stand for, if there is one.
+func edges(path, symbols, file string, total int, ran ...uint32) code.Hits {
+	m := &code.Module{Symbols: symbols}
+	if symbols == "" {
+		m.Guards = 0x4000
+	}
+	digest := ""
+	if file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		digest = code.Digest(b)
+	}
+	return code.Hits{Digest: m.Digest(digest, total), Path: path, File: file, Source: code.Edges, Module: m, Total: total, Blocks: ran}
+}
+
+// A program of which two sources tell is one program, each thing that a report shows has its own name, and edges are called edges.
+func TestCoverageOfSeveralSources(t *testing.T) {
+	of, state := coverageOf(t, "-g")
+	dir := t.TempDir()
+	source, symbols := filepath.Join(dir, "kv.go"), filepath.Join(dir, "kv.sym.tsv")
+	for file, text := range map[string]string{source: "package kv\n\nfunc get() {\n}\n", symbols: "address\tfunction\tfile\tbegin_line\tend_line\n1\tget\t" + source + "\t3\t3\n2\tget\t" + source + "\t4\t4\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state.Merge(edges("/bin/program", "kv.sym.tsv", symbols, 2, 1))
+	state.Merge(edges("/bin/program", "", "", 5, 0, 1))
+	state.Merge(edges("/bin/program", "", "", 6, 0))
+	state.Merge(edges("/bin/other", "", "", 7, 0))
+	of.Binaries = nil
+	for i, total := range explore.CodeTotals(state) {
+		of.Binaries = append(of.Binaries, report.NewBinary(state.Files[i], total, nil))
+	}
+	total := state.Files[0].Total + 2 + 5 + 6 + 7
+	sentence := fmt.Sprintf("7 of %d blocks and edges of 2 programs ran; coverage is off for 1", total)
+	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
+	for _, want := range []string{sentence, "· 1 of 2 edges · 1 of 1 functions", "edges that ran</th>", "blocks that ran</th>", "<h2>/bin/program, edges of kv.sym.tsv</h2>",
+		"<h2>/bin/program</h2>", "<h2>/bin/other, edges</h2>", `<s class="ran">func get() {</s><s class="missed">}</s>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	for _, element := range []*regexp.Regexp{regexp.MustCompile("<h2>(.*)</h2>"), regexp.MustCompile(`<a href="#b[0-9]+">([^<]*)</a>`)} {
+		seen := map[string]bool{}
+		for _, m := range element.FindAllStringSubmatch(page, -1) {
+			if seen[m[1]] {
+				t.Errorf("two are called %s", m[1])
+			}
+			seen[m[1]] = true
+		}
+		if len(seen) != len(state.Files) {
+			t.Errorf("%s: %v", element, seen)
+		}
+	}
+	text := written(t, func(b *bytes.Buffer) error { return report.CoverageText(b, of) })
+	for _, want := range []string{sentence, "/bin/program, edges of kv.sym.tsv: 1 of 2 edges (50.0 %)\n     1/2      get  " + source + ":3\n", "no names: its edges are told from no file"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	lcov := written(t, func(b *bytes.Buffer) error { return report.CoverageLCOV(b, of) })
+	if want := "SF:" + source + "\nFN:3,get\nFNDA:1,get\nFNF:1\nFNH:1\nDA:3,1\nDA:4,0\nLF:2\nLH:1\nend_of_record\n"; !strings.Contains(lcov, want) {
+		t.Errorf("no %q in\n%s", want, lcov)
+	}
+	doc := written(t, func(b *bytes.Buffer) error { return report.CoverageJSON(b, of) })
+	if want := `"source":"edges","covered":1,"total":2,"symbols":"kv.sym.tsv","functions":[{"name":"get","file":"` + source + `","line":3,"covered":1,"total":2}],"files":[{"file":"` + source + `","covered":[3],"missed":[4]}]`; !strings.Contains(doc, want) {
+		t.Errorf("no %s in\n%s", want, doc)
+	}
+}
+
+// A program in Go begins with its own code, of which the text is found too if it was built without paths, and so is that of what
+// it is made with.
+func TestCoverageOfGo(t *testing.T) {
+	project := t.TempDir()
+	dir := filepath.Join(project, "server")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(dir, "main.go")
+	for file, text := range map[string]string{source: "package main\n\nimport \"strings\"\n\nfunc main() {\n\tprintln(strings.ToUpper(\"own\"))\n}\n", filepath.Join(dir, "go.mod"): "module example.com/kv/server\n\ngo 1.21\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Skip(err)
+	}
+	here := &report.Sources{Project: project, GoRoot: strings.TrimSpace(string(root))}
+	for _, flags := range [][]string{{"-trimpath"}, {"-ldflags=-s -w"}, {"-cover"}, {"-cover", "-trimpath"}} {
+		program := filepath.Join(dir, "program")
+		cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", program}, flags...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", flags, err, out)
+		}
+		file, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := code.Analyse(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := code.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: b.Total()}
+		unit := "blocks"
+		if b.Counters != nil {
+			h.Source, unit = code.GoCover, "blocks of Go source"
+		}
+		for i := range h.Total {
+			h.Blocks = append(h.Blocks, uint32(i))
+		}
+		state := &code.State{}
+		state.Merge(h)
+		of := report.CoverageOf{Name: "world", Runs: 1, Binaries: []*report.BinaryOf{report.NewBinary(state.Files[0], explore.CodeTotals(state)[0], here)}}
+		page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
+		var groups []string
+		for _, m := range regexp.MustCompile(`<span class="mono">([^<]*)</span> <span class="soft small">· [0-9]+ of [0-9]+ ([a-zA-Z ]+) ·`).FindAllStringSubmatch(page, -1) {
+			groups = append(groups, m[1])
+			if m[2] != unit {
+				t.Errorf("%v: %q are %s", flags, m[1], m[2])
+			}
+		}
+		if len(groups) == 0 || groups[0] != "main" || h.Source == code.Breakpoints && !slices.Contains(groups, "runtime") {
+			t.Errorf("%v: the packages are %q", flags, groups)
+		}
+		if slices.ContainsFunc(groups, func(g string) bool { return strings.HasPrefix(g, "type:") || strings.HasPrefix(g, "&lt;") }) {
+			t.Errorf("%v: what the compiler makes is no package: %q", flags, groups)
+		}
+		want, line := `<s class="ran">	println(strings.ToUpper(&#34;own&#34;))</s>`, "DA:6,1\n"
+		if flags[0] == "-ldflags=-s -w" { // the lines at which blocks begin
+			want, line = `<s class="ran">func main() {</s>`, "DA:5,1\n"
+		}
+		if !strings.Contains(page, want) {
+			t.Errorf("%v: the page does not show %s", flags, want)
+		}
+		if h.Source == code.Breakpoints && !strings.Contains(page, "// Package strings") && !strings.Contains(page, "func ToUpper(s string) string {") {
+			t.Errorf("%v: the page does not show the text of what the program is made with", flags)
+		}
+		lcov := written(t, func(b *bytes.Buffer) error { return report.CoverageLCOV(b, of) })
+		if !strings.Contains(lcov, "SF:"+source+"\n") || !strings.Contains(lcov, "FNDA:1,main.main\n") || !strings.Contains(lcov, line) {
+			t.Errorf("%v: lcov has no lines of %s", flags, source)
+		}
+		if text := written(t, func(b *bytes.Buffer) error { return report.CoverageText(b, of) }); !strings.Contains(text, " main.main  ") || !strings.Contains(text, fmt.Sprintf("%d of %d %s", h.Total, h.Total, unit)) {
+			t.Errorf("%v: %.300s", flags, text)
 		}
 	}
 }

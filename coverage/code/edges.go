@@ -102,15 +102,19 @@ func (n *Names) group(of func(i int) (name, file string)) {
 	for i := range n.lines {
 		name, file := of(i)
 		name = cmp.Or(name, "edge "+strconv.Itoa(i))
+		line := 0
+		if len(n.lines[i]) > 0 {
+			line = int(n.lines[i][0].line)
+		}
 		if last := len(n.Functions) - 1; last >= 0 && n.Functions[last].Name == name && n.Functions[last].File == file {
-			n.Functions[last].Last++
+			f := &n.Functions[last]
+			f.Last++
+			if line > 0 && (f.Line == 0 || line < f.Line) {
+				f.Line = line
+			}
 			continue
 		}
-		f := Function{Name: name, File: file, First: i, Last: i + 1}
-		if len(n.lines[i]) > 0 {
-			f.Line = int(n.lines[i][0].line)
-		}
-		n.Functions = append(n.Functions, f)
+		n.Functions = append(n.Functions, Function{Name: name, File: file, Line: line, First: i, Last: i + 1})
 	}
 }
 

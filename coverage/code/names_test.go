@@ -106,6 +106,29 @@ func TestNamesOfC(t *testing.T) {
 	}
 }
 
+// A compiler that is given a path below its folder writes that path and the folder.
+func TestNamesOfSourcesBelowTheFolder(t *testing.T) {
+	program := build(t, "cc", "p.c", source, "-g")
+	dir := filepath.Dir(program)
+	if err := os.Mkdir(filepath.Join(dir, "src"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "p.c"), filepath.Join(dir, "src", "p.c")); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"-gdwarf-4", "-gdwarf-5"} {
+		cmd := exec.Command("cc", "-g", version, "-o", "program", "src/p.c")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("cc: %v\n%s", err, out)
+		}
+		_, n := analyse(t, program)
+		if f := named(n, "pick"); f == nil || f.File != filepath.Join(dir, "src", "p.c") {
+			t.Errorf("%s: pick is %+v", version, f)
+		}
+	}
+}
+
 func TestNamesOfCPlusPlusAndRust(t *testing.T) {
 	t.Run("c++", func(t *testing.T) {
 		_, n := analyse(t, build(t, "g++", "p.cc", "#include <string>\nnamespace kv { struct Store { std::string get(int n); }; std::string Store::get(int n) { if (n > 3) throw 5; return std::to_string(n); } }\nint main(int c, char**) { kv::Store s; return s.get(c).size(); }\n", "-g", "-O1"))

@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
 )
 
 func TestChangedLines(t *testing.T) {
@@ -26,5 +31,60 @@ diff --git a name a name
 		if got := c.lines(file); len(got) != n {
 			t.Errorf("%s: %v", file, got)
 		}
+	}
+}
+
+// Blocks of changed code are found whoever tells which blocks run.
+func TestChangedBlocksOfEachSource(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	digest := func(file string) string {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code.Digest(b)
+	}
+	write("go.mod", "module example.com/kv\n\ngo 1.21\n")
+	source := write("main.go", "package main\n\nimport \"os\"\n\nfunc main() {\n\tif len(os.Args) > 1 {\n\t\tprintln(1)\n\t\treturn\n\t}\n\tprintln(2)\n}\n")
+	program := filepath.Join(dir, "kv")
+	changes := &changes{dir, map[string][][2]int{source: {{7, 8}}}}
+	for _, flags := range [][]string{{"build"}, {"build", "-cover"}, {"build", "-cover", "-trimpath"}} {
+		cmd := exec.Command("go", append(flags, "-buildvcs=false", "-o", program, ".")...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", flags, err, out)
+		}
+		b, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		binary, err := code.Analyse(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &code.File{Digest: binary.Digest, Host: program, Total: binary.Total()}
+		if binary.Counters != nil {
+			f.Source = code.GoCover
+		}
+		if n := changes.blocks(f).Count(); n < 1 || n > 8 || (f.Source == code.GoCover) != (len(flags) > 1) || f.Source == code.GoCover && n != 1 {
+			t.Errorf("%v: %d of %d blocks have changed", flags, n, f.Total)
+		}
+	}
+	symbols := write("kv.sym.tsv", "address\tfunction\tfile\tbegin_line\tend_line\n1\tmain\tmain.go\t5\t6\n2\tmain\tmain.go\t7\t8\n3\tmain\tmain.go\t10\t10\n")
+	module := &code.Module{Symbols: "kv.sym.tsv"}
+	edges := &code.File{Digest: module.Digest(digest(symbols), 3), Host: symbols, Source: code.Edges, Module: module, Total: 3}
+	if set := changes.blocks(edges); set.Count() != 1 || !set.Has(2) {
+		t.Errorf("the edges that have changed are %v", set)
+	}
+	guards := &code.File{Digest: "0", Source: code.Edges, Module: &code.Module{Guards: 0x4000}, Total: 3}
+	if set := changes.blocks(guards); set.Count() != 0 {
+		t.Errorf("of edges that nothing is known of, these have changed: %v", set)
 	}
 }
