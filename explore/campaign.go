@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -293,6 +294,7 @@ func (c *collector) covered(r *result) {
 		}
 	}
 	c.totals.Code = CodeTotals(code.State)
+	slices.SortStableFunc(c.totals.Code, CompareCode)
 }
 
 func (c *collector) note(text string) {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -177,6 +178,11 @@ type CodeTotal struct {
 	Off            string `json:"off,omitempty"` // why it is not watched
 	// Replaced says that another program was found under this path before.
 	Replaced bool `json:"replaced,omitempty"`
+}
+
+// CompareCode orders what people read: by program, and of each its blocks before its edges.
+func CompareCode(x, y CodeTotal) int {
+	return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(string(x.Source), string(y.Source)))
 }
 
 // CodeTotals counts the blocks of each binary.

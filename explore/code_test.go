@@ -66,6 +66,33 @@ func TestSourcesOfAProgramAreNotReplacements(t *testing.T) {
 	}
 }
 
+// A run may find that a binary that was watched so far cannot be counted.
+func TestBinariesThatAreOffLater(t *testing.T) {
+	c := &Code{State: &code.State{}, Dir: t.TempDir()}
+	c.take([]code.Hits{{Digest: "a", Total: 10, Source: code.Edges, Blocks: code.Blocks{1}}})
+	before, err := c.cover()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.take([]code.Hits{{Digest: "a", Source: code.Edges, Off: "too many"}})
+	if after, err := c.cover(); err != nil || after.State == before.State || c.State.Files[0].Off != "too many" {
+		t.Errorf("%v: the state is %+v", err, c.State.Files[0])
+	}
+}
+
+// What people read has the parts of a program together.
+func TestOrderOfCode(t *testing.T) {
+	list := []CodeTotal{{Path: "/q", Digest: "1"}, {Path: "/p", Digest: "2", Source: code.Edges}, {Path: "/p", Digest: "4"}, {Path: "/p", Digest: "3", Replaced: true}}
+	slices.SortStableFunc(list, CompareCode)
+	order := ""
+	for _, c := range list {
+		order += c.Digest
+	}
+	if order != "4321" {
+		t.Errorf("the order is %s", order)
+	}
+}
+
 // What a search is told of a run does not depend on which state the run began with, only on the runs before it.
 func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 	c := &Code{State: &code.State{}, Dir: t.TempDir()}

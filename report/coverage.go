@@ -368,6 +368,7 @@ type groupView struct {
 	Covered, Total int // blocks
 	Ran            int // functions of which any block ran
 	Open           bool
+	Placed         bool // of some function it is known where it begins
 	Functions      []functionView
 	rank           int
 }
@@ -498,6 +499,7 @@ func (b *BinaryOf) groups() []*groupView {
 		place := ""
 		if f.File != "" {
 			place = fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+			g.Placed = true
 		}
 		g.Functions = append(g.Functions, functionView{f.Name, place, n, f.Last - f.First})
 	}

@@ -115,6 +115,7 @@ func TestEdgesBeyondTheLimits(t *testing.T) {
 		"modules": {"a process of it has more than 1024 modules of edges, and those beyond are not counted"},
 		"edges":   {"beyond.sym.tsv: a process of it has more than 16777216 edges"},
 		"guards":  {"a process of it has more than 16777216 edges"},
+		"child":   {"small.sym.tsv: a process of it has more than 16777216 edges"},
 	} {
 		out, _ := covered(t, aloneSpec(program, mode), &code.Watch{})
 		var off, counted []string
@@ -136,7 +137,7 @@ func TestEdgesBeyondTheLimits(t *testing.T) {
 		if !slices.Equal(off, want) {
 			t.Errorf("%s: off are %q, want %q", mode, off, want)
 		}
-		if n := map[string]int{"modules": 1024, "edges": 2, "guards": 1}[mode]; len(counted) != n {
+		if n := map[string]int{"modules": 1024, "edges": 2, "guards": 1, "child": 1}[mode]; len(counted) != n {
 			t.Errorf("%s: %d modules counted, want %d", mode, len(counted), n)
 		}
 	}

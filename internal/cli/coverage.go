@@ -105,6 +105,7 @@ func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) err
 	for i, total := range explore.CodeTotals(c.State) {
 		of.Binaries = append(of.Binaries, report.NewBinary(c.State.Files[i], total, here))
 	}
+	slices.SortStableFunc(of.Binaries, func(x, y *report.BinaryOf) int { return explore.CompareCode(x.CodeTotal, y.CodeTotal) })
 	var b bytes.Buffer
 	err := p.coverageFormat().write(&b, of)
 	if err == nil {

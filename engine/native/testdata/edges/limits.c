@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 uint64_t init_coverage_module(size_t edges, const char *symbols);
 bool notify_coverage(size_t edge);
@@ -33,6 +35,15 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "guards")) {
 		__sanitizer_cov_trace_pc_guard_init(guards, guards + (1 << 24) + 1);
 		__sanitizer_cov_trace_pc_guard(guards);
+		tell(100, "small.sym.tsv");
+	}
+	if (!strcmp(argv[1], "child")) {
+		if (!fork()) {
+			tell(100, "small.sym.tsv");
+			_exit(0);
+		}
+		wait(0);
+		tell(16777200, "large.sym.tsv");
 		tell(100, "small.sym.tsv");
 	}
 	puts("told");
