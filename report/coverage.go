@@ -520,7 +520,7 @@ func groupOf(f *code.Function) string {
 	if f.Package != "" {
 		return f.Package
 	}
-	if strings.HasPrefix(f.Name, "type:") || strings.HasPrefix(f.Name, "type..") || strings.HasPrefix(f.Name, "go:") || strings.HasPrefix(f.File, "<") {
+	if strings.HasPrefix(f.Name, "type:") || strings.HasPrefix(f.Name, "type..") || strings.HasPrefix(f.Name, "go:") {
 		return "" // Go's compiler makes it
 	}
 	if strings.HasSuffix(f.File, ".go") || strings.HasSuffix(f.File, ".s") || f.File == "" && strings.Contains(f.Name, "/") {

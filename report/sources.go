@@ -97,7 +97,7 @@ func (s *Sources) find(name string, g *goProgram) string {
 		return ""
 	}
 	switch {
-	case name == "" || strings.HasPrefix(name, "<"):
+	case name == "":
 		return ""
 	case path.IsAbs(name):
 		return try(name)

@@ -205,7 +205,7 @@ func (n *Names) dwarfLines(f *elf.File, b *Binary) {
 	}
 }
 
-// unitLines reads the lines of one unit. Names that are not absolute, as gcc writes them, begin in the folder where it was compiled.
+// unitLines reads the lines of one unit. A name in brackets is of what a compiler makes, and of no file. Names that are not absolute, as gcc writes them, begin in the folder where it was compiled.
 func (n *Names) unitLines(rows *dwarf.LineReader, b *Binary, dir string) {
 	var row, last dwarf.LineEntry
 	have := false
@@ -213,7 +213,7 @@ func (n *Names) unitLines(rows *dwarf.LineReader, b *Binary, dir string) {
 		if err := rows.Next(&row); err == io.EOF || err != nil {
 			return
 		}
-		if have && row.Address > last.Address && last.Line > 0 && last.File != nil && last.File.Name != "" {
+		if have && row.Address > last.Address && last.Line > 0 && last.File != nil && last.File.Name != "" && last.File.Name[0] != '<' {
 			l := lineOf{n.fileNumber(inFolder(dir, last.File.Name)), int32(last.Line)}
 			i, at := b.Find(last.Address)
 			if !at {
@@ -229,9 +229,9 @@ func (n *Names) unitLines(rows *dwarf.LineReader, b *Binary, dir string) {
 	}
 }
 
-// inFolder is a file's whole path. A name in brackets, as Go has for what its compiler makes, is no path.
+// inFolder is a file's whole path.
 func inFolder(dir, name string) string {
-	if path.IsAbs(name) || !path.IsAbs(dir) || strings.HasPrefix(name, "<") {
+	if path.IsAbs(name) || !path.IsAbs(dir) {
 		return name
 	}
 	return path.Join(dir, name)
