@@ -117,3 +117,25 @@ func TestIgnoredSignalsStayOutside(t *testing.T) {
 		t.Errorf("the action of SIGHUP is %s", logs["n1"])
 	}
 }
+
+// A program whose file is cut short ends as it does on Linux: it is refused, or killed when it is half loaded.
+func TestProgramsCutShort(t *testing.T) {
+	const script = `
+import os, subprocess, tempfile
+whole = open("/bin/true", "rb").read()
+cut = os.path.join(tempfile.mkdtemp(), "cut")
+for size in (40, 100, 600, 1000, 3000, 5000, 9000, 20000, len(whole)):
+    with open(cut, "wb") as f: f.write(whole[:size])
+    os.chmod(cut, 0o755)
+    try: print(size, subprocess.run([cut]).returncode)
+    except OSError as e: print(size, e.errno)
+`
+	want, err := exec.Command("python3", "-c", script).Output()
+	if err != nil {
+		t.Skipf("python3 does not run here: %v", err)
+	}
+	if !strings.Contains(string(want), " -11\n") {
+		t.Logf("no size is past Linux' point of no return here:\n%s", want)
+	}
+	printed(t, withSettings(t, nil, script), string(want))
+}

@@ -192,6 +192,10 @@ func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno 
 		return errno
 	}
 	t.kit = img.Kit
+	if t.queued != nil { // there is no program to furnish
+		t.loaded, t.dirty, t.at, t.auxv = false, false, atStart, nil
+		return 0
+	}
 	return m.furnish(t, img)
 }
 
@@ -288,6 +292,10 @@ func (m *Machine) awaitExec(id ThreadID, t *thread, others []ThreadID) syscall.E
 			break
 		}
 		if done, v := m.ended(t, status); done {
+			if !m.whole(t) {
+				t.queued = unloadable()
+				return 0
+			}
 			return syscall.Errno(-v)
 		}
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
@@ -296,6 +304,22 @@ func (m *Machine) awaitExec(id ThreadID, t *thread, others []ThreadID) syscall.E
 	wait4(t.tid, 0)
 	t.loaded, t.dirty, t.at = false, false, atStart
 	return 0
+}
+
+// whole tells whether a process still has the program that it had, after an execve that failed. Past a point of no return, Linux has
+// taken that apart when it finds that it cannot load the other one, such as a file that is cut short.
+func (m *Machine) whole(t *thread) bool {
+	var code [2]byte
+	return m.readAt(t, t.gadget, code[:]) == len(code) && code == [2]byte{0x0f, 0x05}
+}
+
+// unloadable is what Linux ends such a process by (force_fatal_sig in exec.c).
+func unloadable() *Stop {
+	const byKernel = 0x80 // SI_KERNEL
+	s := &Stop{Kind: StopSignal, Signal: int(unix.SIGSEGV)}
+	binary.LittleEndian.PutUint32(s.Info[0:], uint32(unix.SIGSEGV))
+	binary.LittleEndian.PutUint32(s.Info[8:], byKernel)
+	return s
 }
 
 // Auxiliary vector types (elf.h).
