@@ -71,10 +71,11 @@ func (n *nearness) add(p *world.Property, measure string, sign float64, format s
 		return
 	}
 	d = min(max(d, nearest), 1)
+	says := fmt.Sprintf(format, args...)
 	if n.broken[p.Name] {
-		d = 0
+		d, says = 0, "violated in this run, in which: "+says // whatever the measure, nothing is nearer
 	}
-	n.list = append(n.list, coverage.Nearness{Name: p.Name + ": " + measure, Distance: d, Says: fmt.Sprintf(format, args...)})
+	n.list = append(n.list, coverage.Nearness{Name: p.Name + ": " + measure, Distance: d, Says: says})
 }
 
 // liveness is the longest time after the start or a heal until a probe succeeded, over the timeout. What a fault or the end of

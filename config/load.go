@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -414,6 +415,10 @@ func (l *loader) settings(top *node) {
 		l.remember(place{part: "exploration.corpus"}, n.get("corpus"), "exploration.corpus")
 	}
 	for _, item := range n.get("streams").list() {
+		if err := tape.CheckPattern(item.text); err != nil {
+			l.fail(item.position, "write names of streams with * for one part and ** for any number of them, such as fault/**", "exploration.streams: %q is no pattern: %v", item.text, err)
+			continue
+		}
 		e.Streams = append(e.Streams, item.text)
 	}
 	e.PrioritizeCoverage = valueOr(n.get("prioritize_coverage"), false)

@@ -317,6 +317,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 		t.judgeFaults(spec, &s)
 	}
 	s.Unknown = append(s.Unknown, t.Calm.Unknown...)
+	s.Unknown = append(s.Unknown, t.Search.Unknown...)
 	if t.Stopped == Interrupted {
 		s.Unknown = append(s.Unknown, "the campaign was interrupted")
 	}

@@ -1,8 +1,11 @@
 package tape
 
 import (
+	"errors"
+	"fmt"
 	"math/bits"
 	"strings"
+	"unicode"
 )
 
 // reduce maps 64 random bits to [0, n) by multiplication (Lemire, "Fast Random Integer Generation in an
@@ -37,4 +40,26 @@ func match(p, s []string) bool {
 		p, s = p[1:], s[1:]
 	}
 	return len(s) == 0
+}
+
+// CheckPattern says what makes a text no pattern of streams, such as the forms that other languages of patterns have.
+func CheckPattern(pattern string) error {
+	if pattern == "" {
+		return errors.New("it is empty")
+	}
+	if i := strings.IndexFunc(pattern, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }); i >= 0 {
+		return errors.New("it has a space")
+	}
+	if i := strings.IndexAny(pattern, `[]{}?\!`); i >= 0 {
+		return fmt.Errorf("%q stands for nothing", pattern[i:i+1])
+	}
+	for _, part := range strings.Split(pattern, "/") {
+		switch {
+		case part == "":
+			return errors.New("it has an empty part")
+		case part != "*" && part != "**" && strings.Contains(part, "*"):
+			return fmt.Errorf("%q is no whole part between slashes, and * stands for one", part)
+		}
+	}
+	return nil
 }

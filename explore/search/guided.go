@@ -224,7 +224,6 @@ func (g *guided) mutate(d *dice, parent *Entry) (Candidate, bool) {
 				o.Mutation += ", "
 			}
 			o.Mutation += k.kind
-			g.kind(k.kind).Made++
 			break
 		}
 	}
@@ -256,13 +255,20 @@ func choose(d *dice) *mutator {
 	panic("search: no mutation")
 }
 
-func (g *guided) kind(name string) *Mutations {
-	m := g.made[name]
-	if m == nil {
-		m = &Mutations{Kind: name}
-		g.made[name] = m
+// played counts what was done to the parent of a run. Mutants that nobody plays, since the campaign ends before them, do not
+// count: how many of those there are depends on the number of workers.
+func (g *guided) played(o *Origin) {
+	for _, kind := range strings.Split(o.Mutation, ", ") {
+		if !slices.ContainsFunc(mutators, func(m mutator) bool { return m.kind == kind }) {
+			continue
+		}
+		m := g.made[kind]
+		if m == nil {
+			m = &Mutations{Kind: kind}
+			g.made[kind] = m
+		}
+		m.Made++
 	}
-	return m
 }
 
 func (g *guided) Learn(r *Run) {
@@ -270,6 +276,7 @@ func (g *guided) Learn(r *Run) {
 		return
 	}
 	g.runs++
+	g.played(&r.Candidate.Origin)
 	g.see(r.Draws)
 	for _, f := range r.Texts {
 		if g.counts[f.ID] == nil && len(g.counts) < maxFeatures {

@@ -132,8 +132,10 @@ type Standing struct {
 	States uint64 `json:"states,omitempty"`
 	// Complete tells that all tapes up to Depth were enumerated.
 	Complete bool `json:"complete,omitempty"`
-	// Mutations counts by kind how often a mutant became an entry of the corpus, of how many that were made.
+	// Mutations counts by kind how often a mutant became an entry of the corpus, of how many that were played.
 	Mutations []Mutations `json:"mutations,omitempty"`
+	// Unknown are reasons why what was played is not what was asked for.
+	Unknown []string `json:"unknown,omitempty"`
 	// Notes are what a person should know of the search.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -141,7 +143,7 @@ type Standing struct {
 // Mutations counts the mutants of a kind.
 type Mutations struct {
 	Kind string `json:"kind"`
-	Made uint64 `json:"made"`
+	Made uint64 `json:"made"` // and played
 	Kept uint64 `json:"kept"` // in the corpus
 }
 

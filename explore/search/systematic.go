@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/tape"
@@ -31,16 +32,25 @@ type systematic struct {
 	base    tape.Tape
 	depth   int
 	most    uint64 // states; 0 is no bound
-	streams []string
+	streams []pattern
 	first   bool // depth first
 	states  uint64
+	// played are the tapes whose runs have ended, at is the depth of the last of them.
+	played uint64
+	at     int
+	drawn  []string // the streams of the base tape's run that could be edited
 	// fringe are the tapes whose children are still to come: a queue, or a stack.
 	fringe  []*branch
 	waiting map[uint64]*branch // by the number of the run that tells what can be edited
-	at      int                // the depth of the last tape
 	kept    uint64             // children of all tapes so far, as far as they are known
 	done    bool
 	notes   []string
+}
+
+// pattern is one of those that say which streams are edited.
+type pattern struct {
+	text    string
+	matched bool // a stream of some run
 }
 
 // branch is a tape whose children are enumerated.
@@ -61,8 +71,12 @@ type chance struct {
 }
 
 func newSystematic(name string, seed uint64, s Settings) *systematic {
-	return &systematic{name: name, base: BaseTape(seed), depth: cmp.Or(s.MaxDepth, DefaultDepth), most: s.MaxStates, streams: s.Streams, first: name == Depth,
+	search := &systematic{name: name, base: BaseTape(seed), depth: cmp.Or(s.MaxDepth, DefaultDepth), most: s.MaxStates, first: name == Depth,
 		waiting: map[uint64]*branch{}}
+	for _, text := range s.Streams {
+		search.streams = append(search.streams, pattern{text: text})
+	}
+	return search
 }
 
 func (s *systematic) Name() string { return s.name }
@@ -96,7 +110,6 @@ func (s *systematic) Next(run uint64) (Candidate, Answer) {
 // play gives the tape of some edits, and remembers that its children come later.
 func (s *systematic) play(run uint64, edits []tape.Edit) Candidate {
 	s.states++
-	s.at = len(edits)
 	if len(edits) < s.depth && (s.first || s.most == 0 || 1+s.kept < s.most) {
 		b := &branch{edits: edits}
 		s.fringe = append(s.fringe, b)
@@ -112,6 +125,11 @@ func (s *systematic) play(run uint64, edits []tape.Edit) Candidate {
 }
 
 func (s *systematic) Learn(r *Run) {
+	if r.Seen != nil && r.Number != Calm {
+		s.played++
+		s.at = len(r.Candidate.Tape.Edits) - len(s.base.Edits)
+		s.match(r)
+	}
 	b := s.waiting[r.Number]
 	if b == nil {
 		return
@@ -138,7 +156,54 @@ func (s *systematic) Learn(r *Run) {
 
 // edits tells whether draws of a stream are edited.
 func (s *systematic) edits(stream string) bool {
-	return len(s.streams) == 0 || slices.ContainsFunc(s.streams, func(pattern string) bool { return tape.Match(pattern, stream) })
+	return len(s.streams) == 0 || slices.ContainsFunc(s.streams, func(p pattern) bool { return tape.Match(p.text, stream) })
+}
+
+// match remembers which patterns match a stream of some run, and the streams of the base tape's.
+func (s *systematic) match(r *Run) {
+	if len(s.streams) == 0 {
+		return
+	}
+	for _, d := range r.Draws {
+		if isMask(d.Stream) {
+			continue
+		}
+		if s.at == 0 && !slices.Contains(s.drawn, d.Stream) {
+			s.drawn = append(s.drawn, d.Stream)
+		}
+		for k := range s.streams {
+			p := &s.streams[k]
+			p.matched = p.matched || tape.Match(p.text, d.Stream)
+		}
+	}
+}
+
+// maxDrawn bounds the streams that are named where a pattern matches none.
+const maxDrawn = 20
+
+// unmatched says which patterns match no stream. Then the tapes that were played are not those that were asked for.
+func (s *systematic) unmatched() []string {
+	if s.played == 0 {
+		return nil
+	}
+	var missed []string
+	for _, p := range s.streams {
+		if !p.matched {
+			missed = append(missed, strconv.Quote(p.text))
+		}
+	}
+	if len(missed) == 0 {
+		return nil
+	}
+	there := "there are none"
+	if len(s.drawn) > 0 {
+		names := slices.Sorted(slices.Values(s.drawn))
+		there = "there are " + strings.Join(names[:min(len(names), maxDrawn)], ", ")
+		if more := len(names) - maxDrawn; more > 0 {
+			there += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return []string{fmt.Sprintf("exploration.streams: no stream of a run matches %s, so its draws were not edited; %s", strings.Join(missed, " or "), there)}
 }
 
 // maxNotes bounds what is told of a search that is not complete.
@@ -176,5 +241,6 @@ func (b *branch) child() (tape.Edit, bool) {
 }
 
 func (s *systematic) Standing() Standing {
-	return Standing{Strategy: s.name, Depth: s.at, States: s.states, Complete: s.done && len(s.notes) == 0, Notes: s.notes}
+	unmatched := s.unmatched()
+	return Standing{Strategy: s.name, Depth: s.at, States: s.played, Complete: s.done && len(s.notes)+len(unmatched) == 0, Unknown: unmatched, Notes: s.notes}
 }

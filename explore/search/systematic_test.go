@@ -3,6 +3,7 @@ package search_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -35,6 +36,9 @@ func enumerate(t *testing.T, name string, spec *world.Spec, set search.Settings)
 		c, answer := s.Next(i)
 		switch answer {
 		case search.Exhausted:
+			for _, r := range runs[learned:] {
+				s.Learn(r)
+			}
 			return list, s.Standing()
 		case search.Wait:
 			if learned == len(runs) {
@@ -153,5 +157,28 @@ func TestSystematicStopsAtItsBounds(t *testing.T) {
 	some, standing := enumerate(t, search.Breadth, small(), search.Settings{MaxDepth: 2, MaxStates: 700})
 	if len(some) != 700 || standing.Complete || standing.Depth != 2 {
 		t.Errorf("%d tapes, %+v", len(some), standing)
+	}
+}
+
+// A pattern that matches no stream is not a search that found nothing.
+func TestSystematicTellsOfPatternsThatMatchNothing(t *testing.T) {
+	for _, name := range []string{search.Breadth, search.Depth} {
+		list, standing := enumerate(t, name, small(), search.Settings{Streams: []string{"faults/**"}})
+		if len(list) != 1 || standing.Complete || len(standing.Unknown) != 1 {
+			t.Fatalf("%s: %d tapes, %+v", name, len(list), standing)
+		}
+		for _, part := range []string{`"faults/**"`, "fault/pause/n2"} {
+			if !strings.Contains(standing.Unknown[0], part) {
+				t.Errorf("%s: %q does not tell of %s", name, standing.Unknown[0], part)
+			}
+		}
+		_, standing = enumerate(t, name, small(), search.Settings{MaxDepth: 1, Streams: []string{"fault/*/n2", "faults/**"}})
+		if standing.Complete || len(standing.Unknown) != 1 || strings.Contains(standing.Unknown[0], "fault/*/n2") {
+			t.Errorf("%s: %+v", name, standing)
+		}
+		_, standing = enumerate(t, name, small(), search.Settings{MaxDepth: 1, Streams: []string{"fault/**"}})
+		if !standing.Complete || len(standing.Unknown) > 0 {
+			t.Errorf("%s: %+v", name, standing)
+		}
 	}
 }

@@ -20,6 +20,9 @@ func (f *flags) strategyOf(p *project, seed uint64) (search.Strategy, error) {
 	set := settingsOf(&p.search)
 	set.MaxDepth = cmp.Or(int(f.maxDepth), set.MaxDepth)
 	name := cmp.Or(f.strategy, p.search.Strategy)
+	if f.maxDepth > 0 && name != search.Breadth && name != search.Depth {
+		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s or %s", name, search.Breadth, search.Depth)
+	}
 	if dir := cmp.Or(f.corpus, p.search.Corpus); dir != "" && (name == search.Guided || f.corpus != "") {
 		if name != search.Guided {
 			return nil, fmt.Errorf("--corpus: %s begins with no corpus; add --strategy %s", name, search.Guided)

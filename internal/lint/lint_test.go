@@ -18,7 +18,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // layers lists packages from the bottom up, with all below them. A package imports only what stands in an earlier
 // line than its own.
 var layers = [][]string{
-	{"internal/rank", "internal/splitmix"},
+	{"internal/rank", "internal/splitmix", "internal/regular"},
 	{"tape"},
 	{"world", "history", "sdk", "coverage"},
 	{"fault"},
