@@ -26,6 +26,8 @@ func TrialLine(t *contest.Trial) string {
 	switch {
 	case t.Failed != "":
 		return what + "it says nothing: " + t.Failed
+	case t.CutOff:
+		return what + fmt.Sprintf("cut off after %d runs, %s", t.Runs, wall)
 	case t.Found:
 		return what + fmt.Sprintf("%s violated after %d runs, %s", t.Property, t.Runs, wall)
 	}
@@ -38,8 +40,13 @@ func Comparison(s *contest.Settings, rows []contest.Row) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "bug\tstrategy\tfound\truns: quarter\tmedian\tthree quarters\tseconds: quarter\tmedian\tthree quarters\n")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%s\t%s\n", r.Bug, r.Strategy, r.Found, r.Trials,
-			quartiles(r.Runs, fmt.Sprintf("> %d", s.Runs), "%.4g"), quartiles(r.Seconds, "-", "%.3g"))
+		found, runs, seconds := fmt.Sprintf("%d of %d", r.Found, r.Trials), fmt.Sprintf("> %d", s.Runs), "-"
+		if r.CutOff > 0 {
+			found, runs, seconds = fmt.Sprintf("%s, %d cut off", found, r.CutOff), "?", "?"
+		} else if r.Trials == 0 {
+			runs = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Bug, r.Strategy, found, quartiles(r.Runs, runs, "%.4g"), quartiles(r.Seconds, seconds, "%.3g"))
 	}
 	w.Flush()
 	for _, r := range rows {
@@ -53,15 +60,33 @@ func Comparison(s *contest.Settings, rows []contest.Row) string {
 	}
 	b.WriteString("\nruns until the first violation, against random; A12 is the probability that a trial needs fewer,\np the chance of such a difference if there is none (two-sided rank-sum test)\n\n")
 	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	beats := map[string]bool{}
+	said := map[string]map[string]bool{} // by strategy
 	for _, r := range judged {
-		fmt.Fprintf(w, "%s\t%s\tA12 %.2f\tp %.2g\t%s\n", r.Strategy, r.Against.Says, r.Against.A12, r.Against.P, r.Bug)
-		beats[r.Strategy] = beats[r.Strategy] || r.Against.Says == contest.Beats
+		switch a := r.Against; a.Says {
+		case contest.Unknown:
+			fmt.Fprintf(w, "%s\t%s: %s\t\t\t%s\n", r.Strategy, a.Says, a.Reason, r.Bug)
+		case contest.Nothing:
+			fmt.Fprintf(w, "%s\t%s: no trial found anything\t\t\t%s\n", r.Strategy, a.Says, r.Bug)
+		default:
+			fmt.Fprintf(w, "%s\t%s\tA12 %.2f\tp %.2g\t%s\n", r.Strategy, a.Says, a.A12, a.P, r.Bug)
+		}
+		if said[r.Strategy] == nil {
+			said[r.Strategy] = map[string]bool{}
+		}
+		said[r.Strategy][r.Against.Says] = true
 	}
 	w.Flush()
 	b.WriteString("\n")
 	for _, name := range s.Strategies {
-		if won, compared := beats[name]; compared && !won {
+		switch says := said[name]; {
+		case says == nil || says[contest.Beats]:
+		case says[contest.Unknown]:
+			fmt.Fprintf(&b, "whether %s beats random with any of these bugs is unknown\n", name)
+		case !says[contest.Even] && !says[contest.Loses]:
+			fmt.Fprintf(&b, "nothing is shown of %s against random: no trial found anything\n", name)
+		case says[contest.Nothing]:
+			fmt.Fprintf(&b, "%s does not beat random with any of the bugs that a trial found\n", name)
+		default:
 			fmt.Fprintf(&b, "%s does not beat random with any of these bugs\n", name)
 		}
 	}

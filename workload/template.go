@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,13 +18,8 @@ const helper = "helper_"
 // why it could not run them; strays are executables there that are no test commands by their names. A template in files that
 // worlds make, or that no workload names, is left to the world.
 func CheckTemplate(spec *world.Spec, w *world.Workload) (strays []string, err error) {
-	dir := ""
-	for i := range spec.Nodes {
-		if n := &spec.Nodes[i]; n.Name == w.Node {
-			dir = onMachine(n, path.Clean(cmp.Or(w.Options["template"], TemplatesDir)))
-		}
-	}
-	if w.Driver != "composer" || dir == "" {
+	dir := templateDir(spec, w)
+	if dir == "" {
 		return nil, nil
 	}
 	templates, err := templatesIn(dir)
@@ -46,6 +42,33 @@ func CheckTemplate(spec *world.Spec, w *world.Workload) (strays []string, err er
 		}
 	}
 	return strays, nil
+}
+
+// TemplateFiles are the files that lie in the test templates of a workload on this machine, its commands among them.
+func TemplateFiles(spec *world.Spec, w *world.Workload) []string {
+	var files []string
+	dir := templateDir(spec, w)
+	if dir == "" {
+		return nil
+	}
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
+}
+
+// templateDir is where a workload's test templates lie on this machine; empty if it has none here.
+func templateDir(spec *world.Spec, w *world.Workload) string {
+	dir := ""
+	for i := range spec.Nodes {
+		if n := &spec.Nodes[i]; n.Name == w.Node && w.Driver == "composer" {
+			dir = onMachine(n, path.Clean(cmp.Or(w.Options["template"], TemplatesDir)))
+		}
+	}
+	return dir
 }
 
 // onMachine is where a folder of a node lies on this machine; empty if it lies nowhere.

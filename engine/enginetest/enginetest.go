@@ -5,10 +5,13 @@ package enginetest
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -44,6 +47,10 @@ const (
 	BootError = "boot-error"
 	// Panic lets the first server end with a report of a panic.
 	Panic = "panic"
+	// Opens reads the file that its argument names.
+	Opens = "opens"
+	// Appends has a process that has made as many worlds as its argument says change the file that Opens names.
+	Appends = "appends"
 	// Refuse lets the first server make a call that the engine refuses, and says that the run cannot repeat.
 	Refuse = "refuse"
 )
@@ -64,6 +71,9 @@ func New() engine.Engine { return Engine{} }
 // chance is the one thing in this package that does not come from the tape.
 var chance atomic.Uint64
 
+// worlds counts those that Appends has seen.
+var worlds atomic.Uint64
+
 // Boot starts a fake world.
 func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
 	plan, err := fault.New(spec)
@@ -73,6 +83,19 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 	w := &fake{spec: spec, opts: o, src: tape.NewSource(t), plan: plan, store: map[string]string{}, turns: map[string]int{}, client: "client", load: "load"}
 	w.src.Watch(o.Draws)
 	w.out = engine.Outcome{Tape: t, Repeat: engine.Repeat{Reproducible: true}, Machine: "fake"}
+	if path, on := w.mode(Opens); on {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		w.out.Files = map[string]string{path: hex.EncodeToString(sum[:])}
+		if after, on := w.mode(Appends); on && strconv.FormatUint(worlds.Add(1), 10) == after {
+			if err := os.WriteFile(path, append(text, '+'), 0o666); err != nil {
+				return nil, err
+			}
+		}
+	}
 	w.ops, w.clients = defaultOps, defaultClients
 	if len(spec.Workloads) > 0 {
 		l := spec.Workloads[0]

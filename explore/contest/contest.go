@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/rank"
@@ -29,6 +30,9 @@ type Bug struct {
 	Name string `json:"name"` // the folder or file, as it was given
 	// Spec is a digest of the Spec and of the settings of its search, without folders that a checkout chooses.
 	Spec string `json:"spec"`
+	// Files are digests of the programs under test and of all else that runs read: path, in the project's folder or absolute, ->
+	// SHA-256, hex; of an image, its id.
+	Files map[string]string `json:"files"`
 }
 
 // Trial is what became of one campaign.
@@ -36,8 +40,10 @@ type Trial struct {
 	Bug      string `json:"bug"`
 	Strategy string `json:"strategy"`
 	Seed     uint64 `json:"seed"`
-	// Found tells that a violation was found and replayed: at the end of run number Runs. Else the trial ended after Runs runs.
+	// Found tells that a violation was found and replayed: at the end of run number Runs. Else the trial ended after Runs runs,
+	// all that it was to make or, if CutOff, those that the timeout left time for.
 	Found    bool   `json:"found"`
+	CutOff   bool   `json:"cut_off,omitempty"`
 	Runs     uint64 `json:"runs"`
 	WallNs   int64  `json:"wall_ns"`
 	Property string `json:"property,omitempty"`
@@ -51,8 +57,10 @@ type Row struct {
 	Strategy string `json:"strategy"`
 	Trials   int    `json:"trials"`
 	Found    int    `json:"found"`
-	Failed   int    `json:"failed,omitempty"` // trials that say nothing and are not counted
-	// Runs and Seconds until the first violation. A value is absent where it lies beyond the end of trials.
+	Failed   int    `json:"failed,omitempty"`  // trials that say nothing and are not counted
+	CutOff   int    `json:"cut_off,omitempty"` // trials that the timeout ended before their last run, not counted either
+	// Runs and Seconds until the first violation. A value is absent where it lies beyond the end of trials. All are if trials were
+	// cut off: those that are left are the quick ones.
 	Runs    Quartiles `json:"runs"`
 	Seconds Quartiles `json:"seconds"`
 	// Against random, of runs. Absent for random itself.
@@ -70,8 +78,9 @@ type Quartiles struct {
 type Against struct {
 	A12 float64 `json:"a12"` // the probability that a trial of the strategy needs fewer runs
 	P   float64 `json:"p"`   // of the two-sided rank-sum test
-	// Says is beats, loses or "does not beat".
-	Says string `json:"says"`
+	// Says is what A12 and P come to. They are 0.5 and 1 where nothing can be said.
+	Says   string `json:"says"`
+	Reason string `json:"reason,omitempty"` // why it is unknown
 }
 
 // Significant is the p-value below which a difference is believed.
@@ -82,23 +91,37 @@ const (
 	Beats = "beats random"
 	Even  = "does not beat random"
 	Loses = "loses to random"
+	// Nothing is said of a bug that no trial of any strategy found.
+	Nothing = "shows nothing"
+	Unknown = "unknown"
 )
 
 // Rows are the results by bug and strategy, in the order of the settings.
 func Rows(s *Settings, trials []Trial) []Row {
 	var rows []Row
 	for _, bug := range s.Bugs {
-		base, _, _ := sample(trials, bug.Name, search.Random)
+		base := sample(trials, bug.Name, search.Random)
+		found := slices.ContainsFunc(trials, func(t Trial) bool { return t.Bug == bug.Name && t.Failed == "" && t.Found })
 		for _, strategy := range s.Strategies {
-			runs, seconds, failed := sample(trials, bug.Name, strategy)
-			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(runs), Failed: failed, Runs: quartiles(runs), Seconds: quartiles(seconds)}
-			for _, v := range runs {
+			of := sample(trials, bug.Name, strategy)
+			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(of.runs), Failed: of.failed, CutOff: of.cutOff}
+			if of.cutOff == 0 {
+				r.Runs, r.Seconds = quartiles(of.runs), quartiles(of.seconds)
+			}
+			for _, v := range of.runs {
 				if !math.IsInf(v, 1) {
 					r.Found++
 				}
 			}
-			if strategy != search.Random && len(runs) > 0 && len(base) > 0 {
-				r.Against = against(runs, base)
+			switch cut := of.cutOff + base.cutOff; {
+			case strategy == search.Random:
+			case cut > 0:
+				r.Against = &Against{A12: 0.5, P: 1, Says: Unknown, Reason: cutOffReason(of.cutOff, base.cutOff)}
+			case len(of.runs) == 0 || len(base.runs) == 0:
+			case !found:
+				r.Against = &Against{A12: 0.5, P: 1, Says: Nothing}
+			default:
+				r.Against = against(of.runs, base.runs)
 			}
 			rows = append(rows, r)
 		}
@@ -106,20 +129,39 @@ func Rows(s *Settings, trials []Trial) []Row {
 	return rows
 }
 
-// sample has the runs and the seconds until the first violation; a trial without one is worse than all others.
-func sample(trials []Trial, bug, strategy string) (runs, seconds []float64, failed int) {
+// cutOffReason tells why trials that the timeout ended leave a comparison open.
+func cutOffReason(own, base int) string {
+	var list []string
+	if own > 0 {
+		list = append(list, fmt.Sprintf("%d of its trials", own))
+	}
+	if base > 0 {
+		list = append(list, fmt.Sprintf("%d of random", base))
+	}
+	return strings.Join(list, " and ") + " cut off by the timeout"
+}
+
+// measured has the runs and the seconds until the first violation; a trial without one is worse than all others.
+type measured struct {
+	runs, seconds  []float64
+	failed, cutOff int
+}
+
+func sample(trials []Trial, bug, strategy string) (m measured) {
 	for _, t := range trials {
 		switch {
 		case t.Bug != bug || t.Strategy != strategy:
 		case t.Failed != "":
-			failed++
+			m.failed++
 		case t.Found:
-			runs, seconds = append(runs, float64(t.Runs)), append(seconds, float64(t.WallNs)/1e9)
+			m.runs, m.seconds = append(m.runs, float64(t.Runs)), append(m.seconds, float64(t.WallNs)/1e9)
+		case t.CutOff:
+			m.cutOff++
 		default:
-			runs, seconds = append(runs, math.Inf(1)), append(seconds, math.Inf(1))
+			m.runs, m.seconds = append(m.runs, math.Inf(1)), append(m.seconds, math.Inf(1))
 		}
 	}
-	return runs, seconds, failed
+	return m
 }
 
 func quartiles(values []float64) Quartiles {
@@ -148,9 +190,10 @@ func against(runs, base []float64) *Against {
 	return a
 }
 
-// Judged are the comparisons with random, those that were lost first and those that were won last.
+// Judged are the comparisons with random, those that were lost first and those that were won last. Those that say nothing come
+// between.
 func Judged(rows []Row) []Row {
-	order := []string{Loses, Even, Beats}
+	order := []string{Loses, Even, Unknown, Nothing, Beats}
 	var list []Row
 	for _, r := range rows {
 		if r.Against != nil {
@@ -163,19 +206,26 @@ func Judged(rows []Row) []Row {
 	return list
 }
 
+// key is what tells a trial from others of its comparison.
+type key struct {
+	bug, strategy string
+	seed          uint64
+}
+
+func (t *Trial) key() key { return key{t.Bug, t.Strategy, t.Seed} }
+
 // Missing are the trials that have not been made, in the order in which they are made: each bug and strategy has one before
 // any has another, so that a comparison that is cut short is a smaller one.
 func Missing(s *Settings, done []Trial) []Trial {
-	key := func(t *Trial) string { return fmt.Sprint(t.Seed, " ", t.Strategy, " ", t.Bug) }
-	made := map[string]bool{}
+	made := map[key]bool{}
 	for i := range done {
-		made[key(&done[i])] = true
+		made[done[i].key()] = true
 	}
 	var list []Trial
 	for k := range s.Trials {
 		for _, bug := range s.Bugs {
 			for _, strategy := range s.Strategies {
-				if t := (Trial{Bug: bug.Name, Strategy: strategy, Seed: s.FirstSeed + k}); !made[key(&t)] {
+				if t := (Trial{Bug: bug.Name, Strategy: strategy, Seed: s.FirstSeed + k}); !made[t.key()] {
 					list = append(list, t)
 				}
 			}

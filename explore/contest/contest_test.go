@@ -9,7 +9,7 @@ import (
 )
 
 func settings() *Settings {
-	return &Settings{Bloodhound: "v", Strategies: []string{"random", "a", "b", "c"}, Bugs: []Bug{{"bug", "s"}}, Trials: 6, FirstSeed: 1, Runs: 100}
+	return &Settings{Bloodhound: "v", Strategies: []string{"random", "a", "b", "c"}, Bugs: []Bug{{Name: "bug", Spec: "s"}}, Trials: 6, FirstSeed: 1, Runs: 100}
 }
 
 func trials(strategy string, runs ...uint64) []Trial {
@@ -76,11 +76,12 @@ func TestJournalSurvives(t *testing.T) {
 		} else if err != nil || !reflect.DeepEqual(append([]Trial{}, j.Done...), append([]Trial{}, done[:lines-1]...)) {
 			t.Fatalf("%d bytes cut off: %v, %v", cut, j, err)
 		}
-		if err := j.Add(done[0]); err != nil {
+		fresh := trials("a", 9)[0]
+		if err := j.Add(fresh); err != nil {
 			t.Fatal(err)
 		}
 		j.Close()
-		if j, err = Resume(path, s); err != nil || j.Done[len(j.Done)-1] != done[0] {
+		if j, err = Resume(path, s); err != nil || j.Done[len(j.Done)-1] != fresh {
 			t.Fatalf("%d bytes cut off: the journal is broken by what is added: %v", cut, err)
 		}
 		j.Close()
@@ -103,5 +104,128 @@ func TestMissing(t *testing.T) {
 	}
 	if strings.Join(got, " ") != "a1 random2 a2" {
 		t.Errorf("left are %v", got)
+	}
+}
+
+// A trial that the timeout ended is neither found nor a trial of all runs. What is left are the quick ones, so that nothing is said
+// of the strategy, nor of any other against it.
+func TestWhatIsCutOffIsNotCompared(t *testing.T) {
+	cut := func(strategy string) []Trial {
+		list := trials(strategy, 1, 2, 3)
+		for seed := range uint64(3) {
+			list = append(list, Trial{Bug: "bug", Strategy: strategy, Seed: 4 + seed, CutOff: true, Runs: 7})
+		}
+		return list
+	}
+	all := append(trials("random", 90, 91, 92, 93, 94, 95), cut("a")...)
+	all = append(all, trials("b", 1, 2, 3, 4, 5, 6)...)
+	rows := Rows(settings(), all)
+	a, b := rows[1], rows[2]
+	if a.CutOff != 3 || a.Trials != 3 || a.Found != 3 || a.Runs.Median != nil || a.Seconds.First != nil {
+		t.Errorf("%+v", a)
+	}
+	if a.Against.Says != Unknown || a.Against.Reason != "3 of its trials cut off by the timeout" || b.Against.Says != Beats {
+		t.Errorf("a %+v b %+v", a.Against, b.Against)
+	}
+	b = Rows(settings(), append(cut("random"), trials("b", 1, 2, 3, 4, 5, 6)...))[2]
+	if b.Against.Says != Unknown || b.Against.Reason != "3 of random cut off by the timeout" {
+		t.Errorf("random is cut off: %+v", b.Against)
+	}
+}
+
+// Where no strategy finds a bug, nothing is shown; where one does, those that do not are not better than random.
+func TestNothingFoundShowsNothing(t *testing.T) {
+	all := append(trials("random", 100, 100), trials("a", 100, 100)...)
+	if a := Rows(settings(), all)[1]; a.Against.Says != Nothing {
+		t.Errorf("%+v", a.Against)
+	}
+	all = append(all, trials("b", 100, 7)...)
+	if a := Rows(settings(), all)[1]; a.Against.Says != Even {
+		t.Errorf("%+v", a.Against)
+	}
+}
+
+// A journal has one writer: the same trials made twice would count as twice the evidence.
+func TestJournalIsLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	j, err := Create(path, settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := Resume(path, settings()); err == nil || !strings.Contains(err.Error(), "j is in use: another bench strategies") {
+			t.Fatalf("two have the journal: %v", err)
+		}
+		j.Close()
+		if j, err = Resume(path, settings()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.Close()
+}
+
+// Lines that no comparison with these settings writes are refused, by file and line, and nothing is taken from the journal.
+func TestJournalRefuses(t *testing.T) {
+	first := `{"bug":"bug","strategy":"random","seed":1,"found":true,"runs":5,"wall_ns":1}`
+	for _, c := range []struct{ line, says string }{
+		{first, `j:3: the trial of bug with random and seed 1 stands here a second time, after line 2`},
+		{strings.Replace(first, `"runs":5`, `"runs":6`, 1), `j:3: the trial of bug with random and seed 1 stands here a second time`},
+		{strings.Replace(first, `"seed":1`, `"seed":7`, 1), `j:3: a trial of "bug" with "random" and seed 7 is none of this comparison; remove this line`},
+		{strings.Replace(first, `"seed":1`, `"seed":0`, 1), `j:3: a trial of "bug" with "random" and seed 0`},
+		{strings.Replace(first, "random", "pct", 1), `j:3: a trial of "bug" with "pct" and seed 1`},
+		{strings.Replace(first, `"bug":"bug"`, `"bug":"other"`, 1), `j:3: a trial of "other"`},
+		{`{"bug":"bug","strategy":"a","seed":1,"found":true,"runs":101}`, `j:3: a trial of at most 100 runs cannot end after 101`},
+		{`{"bug":"bug","strategy":"a","seed":1,"found":true,"runs":0}`, `j:3: a trial of at most 100 runs cannot end after 0`},
+		{`{"bug":"bug","strategy":"a","seed":1,"cut_off":true,"runs":3}`, `j:3: this trial cannot have been cut off`},
+		{`{}`, `j:3: a trial of "" with "" and seed 0`},
+		{`nonsense`, `j:3: invalid character`},
+	} {
+		path := filepath.Join(t.TempDir(), "j")
+		j, err := Create(path, settings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Close()
+		begun, _ := os.ReadFile(path)
+		text := string(begun) + first + "\n" + c.line + "\n"
+		os.WriteFile(path, []byte(text), 0o666)
+		if _, err := Resume(path, settings()); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.line, err)
+		}
+		if now, _ := os.ReadFile(path); string(now) != text {
+			t.Errorf("%s: the journal has changed", c.line)
+		}
+	}
+}
+
+// Trials of two builds of a program under test are no sample of one thing.
+func TestJournalKnowsPrograms(t *testing.T) {
+	with := func(files map[string]string) *Settings {
+		s := settings()
+		s.Bugs[0].Files = files
+		return s
+	}
+	path := filepath.Join(t.TempDir(), "j")
+	j, err := Create(path, with(map[string]string{"bin/kv": "11", "/lib/c": "22"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	for says, files := range map[string]map[string]string{
+		"bin/kv has changed, which the runs of bug read":       {"bin/kv": "12", "/lib/c": "22"},
+		"the runs of bug read /lib/c, and do so no more":       {"bin/kv": "11"},
+		"the runs of bug read bin/new now, and did not before": {"bin/kv": "11", "/lib/c": "22", "bin/new": "33"},
+	} {
+		if _, err := Resume(path, with(files)); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "--journal") {
+			t.Errorf("%v: %v", files, err)
+		}
+	}
+	if j, err = Resume(path, with(map[string]string{"bin/kv": "11", "/lib/c": "22"})); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	os.WriteFile(path, []byte(`{"bloodhound":"v","strategies":["random"],"bugs":[{"name":"bug","spec":"s"}],"trials":6,"first_seed":1,"runs":100}`+"\n"), 0o666)
+	if _, err := Resume(path, settings()); err == nil || !strings.Contains(err.Error(), "j:1: another version of Bloodhound has written this journal") {
+		t.Errorf("a journal that knows no programs: %v", err)
 	}
 }

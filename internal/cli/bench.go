@@ -55,7 +55,7 @@ func (a *app) benchVerb() *cobra.Command {
 	b.flags.document(c)
 	c.Flags().Var(numberFlag{&b.trials, 1, 10_000, "give the number of trials, from 1 to 10000"}, "trials", "how many campaigns each strategy makes with each bug")
 	c.Flags().Var(numberFlag{&b.runs, 1, math.MaxUint32, "give the number of runs, 1 or more"}, "runs", "how many runs a trial makes at most")
-	c.Flags().Var(timeFlag{&b.timeout}, "timeout", "end each trial after this `time`")
+	c.Flags().Var(timeFlag{&b.timeout}, "timeout", "cut each trial off after this `time`; what it would have found is unknown then")
 	c.Flags().Var(numberFlag{&b.first, 0, math.MaxUint64, "a seed is a whole number"}, "seed", "campaign `seed` of the first trial; the next trial has the next one")
 	c.Flags().StringVar(&b.strategies, "strategies", "", "the `names` of the strategies, separated by commas; random is always among them (default: all)")
 	c.Flags().Var(fileFlag{&b.journal}, "journal", "write each trial to this `file` as it ends")
@@ -88,17 +88,22 @@ type benchDocument struct {
 	Rows       []contest.Row    `json:"rows"`
 	Trials     []contest.Trial  `json:"trials"`
 	Missing    int              `json:"missing"` // trials that were not made
+	CutOff     int              `json:"cut_off"` // trials that the timeout ended before their last run
 }
 
 // bug is a project with a known violation, ready for trials.
 type bug struct {
-	name    string
-	project *project
-	session *session
+	name     string
+	project  *project
+	session  *session
+	programs *programs
 }
 
 func (b *strategyBench) run(c *cobra.Command, args []string) error {
 	s := contest.Settings{Bloodhound: Version(), Machine: system(), Trials: b.trials, FirstSeed: b.first, Runs: b.runs, TimeoutNs: b.timeout.Nanoseconds()}
+	if c.Flags().Changed("strategies") && strings.TrimSpace(b.strategies) == "" {
+		return fmt.Errorf("--strategies names none; name some of %s, or leave it out for all", strings.Join(search.Names, ", "))
+	}
 	var err error
 	if s.Strategies, err = named(b.strategies); err != nil {
 		return err
@@ -114,7 +119,7 @@ func (b *strategyBench) run(c *cobra.Command, args []string) error {
 		}
 		defer one.session.close()
 		bugs[name] = one
-		s.Bugs = append(s.Bugs, contest.Bug{Name: name, Spec: digest(one.project)})
+		s.Bugs = append(s.Bugs, contest.Bug{Name: name, Spec: digest(one.project), Files: one.programs.within(one.project.spec.Dir)})
 	}
 	begin := contest.Create
 	if b.resume {
@@ -133,22 +138,30 @@ func (b *strategyBench) run(c *cobra.Command, args []string) error {
 	show.end()
 	doc := benchDocument{Bloodhound: Version(), Verb: c.Name(), Settings: s, Rows: contest.Rows(&s, j.Done), Trials: j.Done,
 		Missing: len(contest.Missing(&s, j.Done))}
+	for _, r := range doc.Rows {
+		doc.CutOff += r.CutOff
+	}
+	var exit *exitError
+	if err != nil && !errors.As(err, &exit) {
+		err = failed(err)
+	}
 	switch {
 	case err != nil:
-		doc.ExitCode = check.ExitEngine
-	case doc.Missing > 0 || slices.ContainsFunc(j.Done, func(t contest.Trial) bool { return t.Failed != "" }):
+		doc.ExitCode = codeOf(err)
+	case doc.Missing > 0 || doc.CutOff > 0 || slices.ContainsFunc(j.Done, func(t contest.Trial) bool { return t.Failed != "" }):
 		doc.ExitCode = check.ExitUnknown
 	}
 	b.code = doc.ExitCode
-	if err != nil {
-		err = failed(err)
-	}
 	if b.flags.json {
 		return errors.Join(b.printJSON(doc), err)
 	}
 	fmt.Fprint(b.out, report.Comparison(&s, doc.Rows))
 	if doc.Missing > 0 {
 		fmt.Fprintf(b.out, "\n%d trials were not made: go on with --resume\n", doc.Missing)
+	}
+	if doc.CutOff > 0 {
+		fmt.Fprintf(b.out, "\n%d trials were cut off by --timeout %s before their last run: what they would have found is unknown; begin another comparison with more time or fewer --runs\n",
+			doc.CutOff, b.timeout)
 	}
 	return err
 }
@@ -183,7 +196,12 @@ func (b *strategyBench) open(ctx context.Context, name string) (*bug, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bug{name, p, s}, nil
+	used, err := p.programs(ctx, s, b.first)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return &bug{name, p, s, used}, nil
 }
 
 // digest names what a project's trials depend on besides its programs, wherever its folder lies.
@@ -211,6 +229,9 @@ func (b *strategyBench) all(ctx context.Context, s *contest.Settings, bugs map[s
 			for t := range next {
 				done, complete, err := b.trial(ctx, s, bugs[t.Bug], t, cpu)
 				mu.Lock()
+				if err == nil && complete {
+					err = bugs[t.Bug].programs.changed()
+				}
 				if err == nil && complete {
 					err = j.Add(done)
 				}
@@ -258,6 +279,8 @@ func (b *strategyBench) trial(ctx context.Context, s *contest.Settings, of *bug,
 		t.Failed = fmt.Sprintf("run %d was lost: %s", totals.Lost[0].Run, totals.Lost[0].Reason)
 	case totals.Unrepeatable > 0:
 		t.Failed = fmt.Sprintf("run %d is not reproducible: %s", totals.FirstUnrepeatable.Run, totals.FirstUnrepeatable.Reason)
+	case totals.Stopped == explore.TimedOut && totals.Runs < s.Runs:
+		t.CutOff = true
 	}
 	return t, true, nil
 }
