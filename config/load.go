@@ -87,7 +87,7 @@ type Output struct {
 type Coverage struct {
 	Enabled   bool
 	Binaries  []string
-	Threshold float64 // in percent; 0 is none
+	Threshold *float64 // in percent; nil is none
 }
 
 // Debug says what is written of a trace.

@@ -280,9 +280,8 @@ func (c *collector) covered(r *result) {
 		return
 	}
 	fresh := code.take(r.reply.Summary.Code)
-	if len(r.moved) > 0 {
-		code.off(r.moved, movedBy)
-		c.note(fmt.Sprintf("%s: coverage is off for %s: %s", r.job, names(code.State, r.moved), movedBy))
+	if ended := code.off(r.moved, movedBy); len(ended) > 0 {
+		c.note(fmt.Sprintf("%s: coverage is off for %s: %s", r.job, names(code.State, ended), movedBy))
 	}
 	if seen := r.reply.Seen; seen != nil {
 		for i := range fresh {

@@ -84,13 +84,15 @@ func (c *Code) take(hits []code.Hits) (learned []code.Hits) {
 	return learned
 }
 
-// off ends the watching of binaries.
-func (c *Code) off(digests []string, why string) {
+// off ends the watching of binaries, and returns those that were watched: runs under way may blame one that is off by now.
+func (c *Code) off(digests []string, why string) (ended []string) {
 	for _, d := range digests {
-		if f := c.State.Get(d); f != nil {
+		if f := c.State.Get(d); f != nil && f.Off == "" {
 			f.Off, c.changed = why, true
+			ended = append(ended, d)
 		}
 	}
+	return ended
 }
 
 // watch is what a job asks an engine for.

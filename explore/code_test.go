@@ -2,6 +2,7 @@ package explore
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
@@ -136,4 +137,24 @@ func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 	if totals := CodeTotals(c.State); totals[0].Changed != 1 || totals[0].ChangedCovered != 1 || totals[0].Covered != 1 {
 		t.Errorf("%+v", totals)
 	}
+}
+
+// Runs that were under way when a binary was blamed blame it again: it is told once.
+func TestOffIsToldOnce(t *testing.T) {
+	var notes []string
+	code := &Code{State: &code.State{}, Dir: t.TempDir()}
+	c := collector{campaign: &Campaign{Code: code, Note: func(text string) { notes = append(notes, text) }}, totals: &Totals{}}
+	for run := range uint64(3) {
+		c.covered(&result{job: &Job{ID: run}, reply: &Reply{Summary: &Summary{Code: hitsOf("a", "b")}}, moved: []string{"a", "b"}[:1+run/2]})
+	}
+	if len(notes) != 2 || !strings.Contains(notes[0], "run 0") || !strings.Contains(notes[1], "run 2") || !strings.Contains(notes[1], "off for /b:") {
+		t.Errorf("%q", notes)
+	}
+}
+
+func hitsOf(digests ...string) (list []code.Hits) {
+	for _, d := range digests {
+		list = append(list, code.Hits{Digest: d, Path: "/" + d, Total: 10})
+	}
+	return list
 }

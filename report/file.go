@@ -83,6 +83,8 @@ func DiskError(err error, dir string) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: the disk of %s is full; free some space there and try again (files that were stored before are untouched)", err, dir)
+	case errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%w: the limit on the size of a file is too low (ulimit -f); raise it and try again", err)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: %s must be writable", err, dir)
 	case errors.Is(err, syscall.ENOTDIR):

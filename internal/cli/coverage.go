@@ -32,9 +32,9 @@ func (v percentFlag) String() string {
 	return fmt.Sprintf("%g%%", *v.percent)
 }
 func (v percentFlag) Set(text string) error {
-	p, err := config.Percent(text)
+	p, remedy, err := config.Percent(text)
 	if err != nil {
-		return errors.New("give a share from 0% to 100%, such as 80%")
+		return fmt.Errorf("%w; %s", err, remedy)
 	}
 	*v.percent, *v.given = p, true
 	return nil
@@ -65,14 +65,22 @@ var coverageFormats = map[string]coverageFormat{
 }
 
 // completeCoverage takes from the configuration what the flags leave open.
-func (f *flags) completeCoverage(c *cobra.Command, p *project) {
+func (f *flags) completeCoverage(c *cobra.Command, p *project) error {
 	set := &p.result.Coverage
-	if !f.thresholdGiven {
-		f.threshold, f.thresholdGiven = set.Threshold, set.Threshold > 0 && set.Enabled
+	off := c.Flags().Changed("coverage") && !f.coverage
+	switch {
+	case off && f.thresholdGiven:
+		return errors.New("--coverage=false and --coverage-threshold exclude each other: without coverage there is no share of blocks; leave out one of them")
+	case off && f.since != "":
+		return errors.New("--coverage=false and --since exclude each other: without coverage nothing is known of the code that runs; leave out one of them")
+	case off:
+		return nil
 	}
-	if !c.Flags().Changed("coverage") {
-		f.coverage = set.Enabled || f.thresholdGiven || f.since != ""
+	f.coverage = f.coverage || set.Enabled || f.thresholdGiven || f.since != ""
+	if f.coverage && !f.thresholdGiven && set.Threshold != nil {
+		f.threshold, f.thresholdGiven = *set.Threshold, true
 	}
+	return nil
 }
 
 // coverageFile is the file that coverage is written to, empty for none.

@@ -57,7 +57,9 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if campaign.Strategy, err = f.strategyOf(p, campaign.Seed); err != nil {
 		return err
 	}
-	f.completeCoverage(c, p)
+	if err := f.completeCoverage(c, p); err != nil {
+		return err
+	}
 	if f.since != "" && f.coverage {
 		if f.changes, err = changesSince(c.Context(), p.spec.Dir, f.since); err != nil {
 			return err

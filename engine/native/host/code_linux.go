@@ -243,7 +243,7 @@ func newCopy(b *code.Binary, file []byte) (*Watched, error) {
 	}
 	if err := unix.Ftruncate(fd, int64(len(file))); err != nil {
 		unix.Close(fd)
-		return nil, os.NewSyscallError("ftruncate", err)
+		return nil, sized(os.NewSyscallError("ftruncate", err))
 	}
 	bytes, err := unix.Mmap(fd, 0, len(file), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {

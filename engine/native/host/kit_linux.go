@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/elf"
 	_ "embed"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -85,11 +86,11 @@ func NewKit() (*Kit, error) {
 	}
 	if err := unix.Ftruncate(fd, textSize+dataSize); err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("memfd: %w", err)
+		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
 	if _, err := unix.Pwrite(fd, vdsoImage, 0); err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("memfd: %w", err)
+		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
 	data, err := unix.Mmap(fd, textSize, dataSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -97,6 +98,14 @@ func NewKit() (*Kit, error) {
 		return nil, fmt.Errorf("mmap: %w", err)
 	}
 	return &Kit{fd: fd, data: data, Time: (*TimePage)(unsafe.Pointer(&data[0]))}, nil
+}
+
+// sized adds the remedy to an error of growing a file of this process, files in memory too.
+func sized(err error) error {
+	if errors.Is(err, unix.EFBIG) {
+		return fmt.Errorf("%w: the limit on the size of files is too low (ulimit -f); raise it, as with ulimit -f unlimited", err)
+	}
+	return err
 }
 
 // Close frees the kit; processes that have it mapped keep it.

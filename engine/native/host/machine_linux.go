@@ -96,7 +96,7 @@ func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) 
 	}
 	if _, err := unix.Pwrite(fd, stubImage(), 0); err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("memfd: %w", err)
+		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
 	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, pid: os.Getpid(), leaks: leaks, Stops: stops}
 	m.watch = startWatchdog(spinCPUMs)
