@@ -233,6 +233,8 @@ type Outcome struct {
 	Near    []coverage.Nearness `json:"near,omitempty"`
 	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.
 	Code []code.Hits `json:"code,omitempty"`
+	// Programs are those that nodes under test executed, in the order in which they were first met.
+	Programs []Program `json:"programs,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose
 	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with
 	// "sha256:" and their digest.
@@ -240,6 +242,18 @@ type Outcome struct {
 	// Machine names the CPU feature set and the kernel that the run belongs to.
 	Machine string `json:"machine,omitempty"`
 }
+
+// Program is one that a node under test executed.
+type Program struct {
+	Path string `json:"path"` // in the world
+	// File is where it lies on this machine, and Stamp tells it from others that lay there; both are empty for a program that the
+	// world has written itself.
+	File  string `json:"file,omitempty"`
+	Stamp string `json:"stamp,omitempty"`
+}
+
+// MaxPrograms bounds Outcome.Programs.
+const MaxPrograms = 100
 
 // Run boots a world, runs it to its end and closes it.
 func Run(e Engine, spec *world.Spec, t tape.Tape, o Options) (*Outcome, error) {

@@ -36,6 +36,7 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 	r := <-results
 	t := col.totals
 	col.covered(r)
+	col.ran(r)
 	col.feeder.counted(r)
 	if r.reply != nil {
 		t.Calm.Done = true

@@ -168,6 +168,7 @@ type collector struct {
 	done     bool
 	lostRow  int
 	feeder   *feeder
+	programs programs
 }
 
 func (c *collector) take(r *result) {
@@ -186,6 +187,7 @@ func (c *collector) take(r *result) {
 		delete(c.waiting, c.next)
 		c.next++
 		c.covered(r)
+		c.ran(r)
 		c.feeder.counted(r)
 		c.count(r)
 	}
@@ -197,6 +199,7 @@ func (c *collector) flush() {
 		if r, ok := c.waiting[c.next]; ok {
 			delete(c.waiting, c.next)
 			c.covered(r)
+			c.ran(r)
 			c.count(r)
 		}
 	}

@@ -27,6 +27,8 @@ type Code struct {
 	Dir string
 	// Changed finds the blocks of a binary that was met whose code has changed, nil if nobody asks. Each run tells of these.
 	Changed func(*code.File) code.Bits
+	// Ran are the paths of programs that nodes under test have executed, watched or not, in their order.
+	Ran     []string
 	written int // states so far
 	changed bool
 }

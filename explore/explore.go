@@ -134,6 +134,7 @@ type Summary struct {
 	Reached    []coverage.Feature   `json:"reached,omitempty"`
 	Near       []coverage.Nearness  `json:"near,omitempty"`
 	Code       []code.Hits          `json:"code,omitempty"`
+	Programs   []engine.Program     `json:"programs,omitempty"`
 }
 
 // Operations counts the operations of clients by what became of them. Open ones never returned.
@@ -152,7 +153,7 @@ func Summarise(o *engine.Outcome) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
 		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
-		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code}
+		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = CountReasons(o.History)
 	return s

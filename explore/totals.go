@@ -30,12 +30,14 @@ type Totals struct {
 	Events    uint64 `json:"events"`
 	VirtualNs int64  `json:"virtual_ns"`
 	// WallNs is the real time of the campaign; RunWallNs the sum over its runs.
-	WallNs     int64                `json:"wall_ns"`
-	RunWallNs  int64                `json:"run_wall_ns"`
-	Workers    int                  `json:"workers"`
-	Search     search.Standing      `json:"search"` // how far it came
-	Code       []CodeTotal          `json:"code,omitempty"`
-	CodeFile   string               `json:"code_file,omitempty"` // the report of it
+	WallNs    int64           `json:"wall_ns"`
+	RunWallNs int64           `json:"run_wall_ns"`
+	Workers   int             `json:"workers"`
+	Search    search.Standing `json:"search"` // how far it came
+	Code      []CodeTotal     `json:"code,omitempty"`
+	CodeFile  string          `json:"code_file,omitempty"` // the report of it
+	// Replaced says which programs were others from some run on.
+	Replaced   []string             `json:"replaced,omitempty"`
 	Operations Operations           `json:"operations"`
 	Reasons    []Reason             `json:"reasons,omitempty"`
 	Faults     fault.Ledger         `json:"faults"`
@@ -316,6 +318,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 {
 		t.judgeFaults(spec, &s)
 	}
+	s.Notices = append(s.Notices, t.Replaced...)
 	s.Unknown = append(s.Unknown, t.Calm.Unknown...)
 	s.Unknown = append(s.Unknown, t.Search.Unknown...)
 	if t.Stopped == Interrupted {

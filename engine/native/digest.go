@@ -5,6 +5,7 @@ package native
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -12,7 +13,12 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
 )
 
 // maxNamesBytes bounds the names of a folder that are kept; more than these are kept as a digest.
@@ -136,4 +142,33 @@ func namesOf(folder string, hidden func(name string) bool) string {
 		names = "sha256:" + hex.EncodeToString(sum[:])
 	}
 	return names
+}
+
+// executes notes a program that a node under test executes.
+func (w *World) executes(t *kernel.Thread, shown, real string, fd int) {
+	if !w.underTest(t) || real == kernel.Self || len(w.outcome.Programs) >= engine.MaxPrograms {
+		return
+	}
+	if !strings.HasPrefix(shown, "/") {
+		shown = real
+	}
+	p := engine.Program{Path: shown}
+	if name := host.RealName(fd); strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "/memfd:") {
+		p.File, p.Stamp = name, stampOf(name, fd)
+	}
+	if !slices.Contains(w.outcome.Programs, p) {
+		w.outcome.Programs = append(w.outcome.Programs, p)
+	}
+}
+
+// stampOf tells an open program from others: by its digest, as long as its name leads to it.
+func stampOf(name string, fd int) string {
+	var open, named unix.Stat_t
+	if unix.Fstat(fd, &open) != nil {
+		return ""
+	}
+	if unix.Stat(name, &named) == nil && named == open {
+		return digestOf(name)
+	}
+	return fmt.Sprintf("inode %d of %d bytes, changed at %d", open.Ino, open.Size, open.Mtim.Nano())
 }

@@ -119,6 +119,7 @@ func (w *World) boot() error {
 		return w.director.Plan.Call(w.tape, &m, c)
 	}
 	k.Leaks = leaks.kernel
+	k.Executes = w.executes
 	if w.options.Code != nil {
 		w.code.watch, k.Code, k.Edges, k.Ending, m.Action = w.options.Code, w.watched, w.edges, w.counted, k.Action
 	}

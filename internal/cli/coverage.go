@@ -135,9 +135,9 @@ func sourcesOf(dir string) *report.Sources {
 	return here
 }
 
-// judgeCoverage makes a campaign that has covered less than it shall unknown.
-func (f *flags) judgeCoverage(c *explore.Code, status *explore.Status) {
-	if !f.thresholdGiven || c == nil {
+// judgeCoverage makes a campaign that has covered less than it shall unknown, and says what was not watched.
+func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, status *explore.Status) {
+	if c == nil {
 		return
 	}
 	covered, total := c.State.Covered()
@@ -151,11 +151,50 @@ func (f *flags) judgeCoverage(c *explore.Code, status *explore.Status) {
 			names = append(names, name)
 		}
 	}
+	missing := unwatched(choice, c)
 	switch {
-	case total == 0:
-		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: there is no program whose blocks are watched, and so no share of them that could be %g %% (coverage.binaries chooses programs)", f.threshold))
-	case float64(covered)*100 < f.threshold*float64(total):
+	case !f.thresholdGiven || total > 0:
+		if missing != "" {
+			status.Notices = append(status.Notices, "coverage: "+missing)
+		}
+	default:
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: there is no share of blocks that could be %g %%: %s", f.threshold,
+			cmp.Or(missing, "no program is watched; the report has the reasons")))
+	}
+	if f.thresholdGiven && float64(covered)*100 < f.threshold*float64(total) {
 		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %d blocks of %s ran, %.1f %%, and the threshold is %g %%",
 			covered, total, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
 	}
 }
+
+// unwatched says which patterns have chosen nothing, or that nothing is watched at all; it is empty if all is as it was asked for.
+func unwatched(choice code.Choice, c *explore.Code) string {
+	ran := "no program of a node under test ran"
+	if len(c.Ran) > 0 {
+		ran = "these ran: " + strings.Join(c.Ran[:min(len(c.Ran), maxNamed)], ", ")
+		if more := len(c.Ran) - maxNamed; more > 0 {
+			ran += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	var idle []string
+	for _, pattern := range choice {
+		chosen := slices.ContainsFunc(c.State.Files, func(f *code.File) bool {
+			return code.Choice{pattern}.Watches(f.Path, true) || code.Choice{pattern}.Watches(f.Host, true)
+		})
+		if !chosen && !strings.HasPrefix(pattern, "!") {
+			idle = append(idle, pattern)
+		}
+	}
+	switch {
+	case len(idle) > 0 && len(c.State.Files) == 0:
+		return fmt.Sprintf("nothing was watched: no program or library that ran is called %s (coverage.binaries); %s", strings.Join(idle, " or "), ran)
+	case len(idle) > 0:
+		return fmt.Sprintf("no program or library that ran is called %s (coverage.binaries); %s", strings.Join(idle, " or "), ran)
+	case len(c.State.Files) == 0:
+		return fmt.Sprintf("nothing was watched: no program that ran is one that is watched by default (coverage.binaries chooses others); %s", ran)
+	}
+	return ""
+}
+
+// maxNamed is how many programs a line names.
+const maxNamed = 10

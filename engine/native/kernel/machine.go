@@ -92,6 +92,8 @@ type Kernel struct {
 	// Code gives the copy of a program, or of a library, that is executed in its place, or nil; nil asks for none. path is how
 	// it was called, real its name in the tree, fd an open file of this process. counts is what Space.Counts shall be.
 	Code func(t *Thread, path, real string, fd int, library bool) (copied *host.Watched, counts int)
+	// Executes is told of each program that is executed: its path, where that leads, and an open file. It may be nil.
+	Executes func(t *Thread, path, real string, fd int)
 	// Edges is told of a module of edges that a process announces; it gives what Module.Counts shall be, or 0. It may be nil.
 	Edges func(t *Thread, a *Announced) (counts int)
 	// Ending is told that a process is about to lose its memory, by its end or by an exec.

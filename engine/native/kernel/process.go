@@ -223,6 +223,9 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 	if loader.file != 0 && !host.SameFile(loader.fd, loader.path) {
 		img.InterpreterFD = loader.fd
 	}
+	if k.Executes != nil {
+		k.Executes(t, exe.path, exe.real, exe.fd)
+	}
 	if k.Code != nil {
 		exe.code, exe.counts = k.Code(t, exe.path, exe.real, exe.fd, false)
 		img.Code = exe.code
