@@ -140,6 +140,11 @@ func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, status *explo
 	if c == nil {
 		return
 	}
+	if f.changes != nil {
+		if why := f.changes.noEffect(f.since, c.State.Files); why != "" {
+			status.Notices = append(status.Notices, why)
+		}
+	}
 	covered, total := c.State.Covered()
 	var names []string
 	for _, file := range c.State.Files {

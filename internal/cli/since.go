@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,8 @@ type changes struct {
 // maxChangedBlocks bounds the blocks of changed code that each run tells of: a stop of some 10 us for each that it runs.
 const maxChangedBlocks = 4096
 
-// changesSince asks git what has changed in the repository of a folder, committed or not.
+// changesSince asks git what has changed in the repository of a folder, committed or not. A file that git does not
+// know yet, and shall not ignore, has changed as a whole.
 func changesSince(ctx context.Context, dir, revision string) (*changes, error) {
 	git := func(dir string, args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
@@ -61,7 +63,54 @@ func changesSince(ctx context.Context, dir, revision string) (*changes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &changes{top, changedLines(top, diff)}, nil
+	c := &changes{top: top, files: changedLines(top, diff)}
+	fresh, err := git(top, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(fresh, "\x00"), "\x00") {
+		if name != "" {
+			c.files[filepath.Join(top, name)] = [][2]int{{1, math.MaxInt}}
+		}
+	}
+	return c, nil
+}
+
+// noEffect says why no block of a campaign has changed code; it is empty if some have.
+func (c *changes) noEffect(revision string, files []*code.File) string {
+	if len(c.files) == 0 {
+		return fmt.Sprintf("--since %s: nothing in %s has changed since then", revision, c.top)
+	}
+	var reasons []string
+	for _, f := range files {
+		if f.Always.Count() > 0 {
+			return ""
+		}
+		if f.Off != "" {
+			continue
+		}
+		reason := "none of its lines is in a file that has changed; was it built from them?"
+		if names, err := f.Names(); err != nil {
+			reason = err.Error()
+		} else if !tellsLines(names, f.Total) {
+			reason = "it tells no lines of source (stripped, or built without -g)"
+		}
+		reasons = append(reasons, f.Path+": "+reason)
+	}
+	if len(reasons) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("--since %s: no code that has changed is watched: %s", revision, strings.Join(reasons, "; "))
+}
+
+// tellsLines tells whether the source line of any block is known.
+func tellsLines(names *code.Names, blocks int) bool {
+	for i := range blocks {
+		if len(names.Lines(i)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // changedLines reads a diff without context.

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
@@ -86,5 +87,43 @@ func TestChangedBlocksOfEachSource(t *testing.T) {
 	guards := &code.File{Digest: "0", Source: code.Edges, Module: &code.Module{Guards: 0x4000}, Total: 3}
 	if set := changes.blocks(guards); set.Count() != 0 {
 		t.Errorf("of edges that nothing is known of, these have changed: %v", set)
+	}
+}
+
+// Files that git does not know yet have changed as a whole; that nothing has changed, or that no line is known, is said.
+func TestSinceWithoutEffectSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) {
+		if out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	git("init", "-q")
+	git("commit", "-q", "--allow-empty", "-m", "first")
+	c, err := changesSince(t.Context(), dir, "HEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := c.noEffect("HEAD", nil); !strings.Contains(why, "nothing in") {
+		t.Errorf("without changes: %q", why)
+	}
+	for name, text := range map[string]string{"new file.c": "x\n", ".gitignore": "*.o\n", "a.o": "y\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, err = changesSince(t.Context(), dir, "HEAD"); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.lines("new file.c")) != 1 || len(c.lines("a.o")) != 0 {
+		t.Errorf("%v", c.files)
+	}
+	numbers := &code.File{Path: "/kv", Source: code.Edges, Module: &code.Module{Symbols: "gone.tsv"}, Total: 3}
+	if why := c.noEffect("HEAD", []*code.File{numbers}); !strings.Contains(why, "no code that has changed is watched: /kv: its edges are numbers") {
+		t.Errorf("%q", why)
+	}
+	numbers.Always = code.Bits{1}
+	if why := c.noEffect("HEAD", []*code.File{numbers}); why != "" {
+		t.Errorf("%q", why)
 	}
 }
