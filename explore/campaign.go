@@ -345,8 +345,30 @@ func (s *slot) replay(ctx context.Context, r *result) (second *Reply, lost strin
 	})
 }
 
+// Pauses before a run is tried again whose program could not be started: while somebody builds it anew its file is missing, has
+// no right to be executed yet, or is open for writing. Together they are about six seconds.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 3200 * time.Millisecond
+)
+
+// pause waits before another try, longer each time, and tells whether there is one. What could not be started after all
+// pauses is not waited for again until a run succeeds.
+func (s *slot) pause(ctx context.Context) bool {
+	s.paused = max(2*s.paused, firstPause)
+	if s.paused > lastPause {
+		return false
+	}
+	select {
+	case <-time.After(s.paused):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
 // slot is the place of one worker process.
 type slot struct {
+	paused   time.Duration // the last pause, since the last run that succeeded
 	campaign *Campaign
 	cpu      int
 	limit    time.Duration
@@ -372,11 +394,17 @@ func (s *slot) do(ctx context.Context, r *result) (reply *Reply, lost string) {
 			}
 		}
 		switch {
+		case err == nil && reply.Unstarted && s.pause(ctx):
+			attempt-- // no process died
+			continue
+		case err == nil && reply.Unstarted && ctx.Err() != nil:
+			return nil, ""
 		case err == nil && reply.Error != "":
 			return nil, reply.Error
 		case err == nil && reply.Summary == nil:
 			return nil, "the worker's answer has no summary"
 		case err == nil:
+			s.paused = 0
 			return reply, ""
 		case ctx.Err() != nil:
 			return nil, ""

@@ -32,6 +32,12 @@ func TestMain(m *testing.M) {
 }
 
 func runFake(setup *Setup, job *Job, _ func(Progress), interrupt <-chan struct{}) *Reply {
+	if program := setup.Spec.Nodes[0].WorkingDir; program != "" { // it is there at the second look
+		if _, err := os.Stat(program); err != nil {
+			os.WriteFile(program, nil, 0o666)
+			return Failed(fmt.Errorf("cannot start it: %w", err))
+		}
+	}
 	out, err := engine.Run(enginetest.New(), setup.Spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt}))
 	if err != nil {
 		return &Reply{Error: err.Error()}
@@ -170,6 +176,37 @@ func guided(t *testing.T, spec *world.Spec) search.Strategy {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Up to the first violation, too, only what was played counts.
+func TestWhatWasNotPlayedDoesNotCount(t *testing.T) {
+	spec := fakeSpec(enginetest.Meeting)
+	spec.TimeStepNs = 10e6
+	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "pause", RatePPM: 5_000, MinNs: 5e6, MaxNs: 50e6, ByUser: true})
+	var want string
+	for _, workers := range []int{1, 2, 5} {
+		c := campaign(t, spec, 300, workers)
+		c.Strategy = guided(t, spec)
+		totals := c.Run(context.Background())
+		if totals.Violated != 1 || len(totals.Search.Mutations) == 0 {
+			t.Fatalf("%s", stable(totals))
+		}
+		if got := stable(totals); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers\n%s\none worker\n%s", workers, got, want)
+		}
+	}
+}
+
+// A program that is missing for a moment, since it is being built, costs no run.
+func TestAProgramThatIsBeingBuiltIsWaitedFor(t *testing.T) {
+	spec := fakeSpec("")
+	spec.Nodes[0].WorkingDir = filepath.Join(t.TempDir(), "srv")
+	totals := campaign(t, spec, 3, 1).Run(context.Background())
+	if totals.Runs != 3 || totals.LostRuns != 0 {
+		t.Errorf("%s", stable(totals))
+	}
 }
 
 func TestHealthyCampaign(t *testing.T) {

@@ -97,12 +97,14 @@ type Trace struct {
 
 // Reply is a line that a worker writes: progress of a job, or its end.
 type Reply struct {
-	ID       uint64          `json:"id"`
-	Progress *Progress       `json:"progress,omitempty"`
-	Error    string          `json:"error,omitempty"` // the engine or the machine failed
-	Summary  *Summary        `json:"summary,omitempty"`
-	Outcome  *engine.Outcome `json:"outcome,omitempty"`
-	Seen     *search.Seen    `json:"seen,omitempty"` // if the setup asks for it
+	ID       uint64    `json:"id"`
+	Progress *Progress `json:"progress,omitempty"`
+	Error    string    `json:"error,omitempty"` // the engine or the machine failed
+	// Unstarted tells that the Error is that of a program that could not be started.
+	Unstarted bool            `json:"unstarted,omitempty"`
+	Summary   *Summary        `json:"summary,omitempty"`
+	Outcome   *engine.Outcome `json:"outcome,omitempty"`
+	Seen      *search.Seen    `json:"seen,omitempty"` // if the setup asks for it
 }
 
 // Progress is how far a run has come.

@@ -3,9 +3,12 @@ package explore
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -84,4 +87,10 @@ func Serve(in io.Reader, out io.Writer, run Runner, abandon func()) error {
 	default:
 		return nil
 	}
+}
+
+// Failed is the Reply of a run that the engine or the machine failed.
+func Failed(err error) *Reply {
+	unstarted := slices.ContainsFunc([]error{syscall.ENOENT, syscall.EACCES, syscall.ETXTBSY}, func(e error) bool { return errors.Is(err, e) })
+	return &Reply{Error: err.Error(), Unstarted: unstarted}
 }

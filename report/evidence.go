@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
 const (
@@ -47,7 +48,7 @@ var ErrNoEvidence = errors.New("the history of its run is not stored")
 // LoadEvidence reads what a failure was judged by. That there is nothing, or that of another run, is an ErrNoEvidence.
 func LoadEvidence(state string, f *Failure) (*Evidence, error) {
 	path := EvidencePath(state, f.ID)
-	b, err := os.ReadFile(path)
+	b, err := regular.Read(path, MaxEvidenceBytes+1)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: there is no %s", ErrNoEvidence, path)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/shrink"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -23,6 +24,9 @@ const (
 	// TraceVersion changes when equal runs get another trace hash than before.
 	TraceVersion = 3
 )
+
+// maxFailureBytes bounds the file of a failure that is read.
+const maxFailureBytes = 1 << 30
 
 // Failure is a violation in a file: all that is needed to make the run again, and to tell why it came out
 // differently if it does.
@@ -130,7 +134,7 @@ func Load(state, name string) (*Failure, error) {
 			return nil, err
 		}
 	}
-	b, err := os.ReadFile(path)
+	b, err := regular.Read(path, maxFailureBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is .bloodhound/failures/ID.json", err)
 	}

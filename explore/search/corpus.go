@@ -19,6 +19,9 @@ type Entry struct {
 	Origin  Origin `json:"origin"`
 	Seed    uint64 `json:"campaign_seed"`
 	Run     uint64 `json:"run"` // of the campaign of that seed
+	// Project is the name of the world, World a digest of its configuration.
+	Project string `json:"project,omitempty"`
+	World   string `json:"world,omitempty"`
 	// Bloodhound is the build that made the run, Commit that of the project, if it has one, System and Machine what it ran on.
 	Bloodhound string              `json:"bloodhound,omitempty"`
 	Commit     string              `json:"commit,omitempty"`

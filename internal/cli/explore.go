@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/report"
 )
 
@@ -54,8 +55,13 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	}
 	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, CalmFirst: true}
 	p.complete(campaign)
-	if campaign.Strategy, err = f.strategyOf(p, campaign.Seed); err != nil {
+	if campaign.Strategy, err = a.strategyOf(f, p, campaign.Seed); err != nil {
 		return err
+	}
+	if _, ok := campaign.Strategy.(search.Keeper); ok {
+		if err := p.checkCorpus(); err != nil {
+			return err
+		}
 	}
 	if err := f.completeCoverage(c, p); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
@@ -296,16 +297,7 @@ func (f *flags) tape(c *cobra.Command, p *project) (tape.Tape, error) {
 		return tape.Tape{Seed: f.seedOf(c, p)}, nil
 	}
 	const remedy = "name a file that holds a tape in its text form; docs/cli.md describes it"
-	info, err := os.Stat(f.tapeFile)
-	switch {
-	case err != nil:
-		return tape.Tape{}, fmt.Errorf("--tape: %w; %s", err, remedy)
-	case info.IsDir():
-		return tape.Tape{}, fmt.Errorf("--tape: %s is a folder; %s", f.tapeFile, remedy)
-	case info.Size() > maxTapeBytes:
-		return tape.Tape{}, fmt.Errorf("--tape: %s has more than %d bytes, the limit for a tape", f.tapeFile, maxTapeBytes)
-	}
-	text, err := os.ReadFile(f.tapeFile)
+	text, err := regular.Read(f.tapeFile, maxTapeBytes)
 	if err != nil {
 		return tape.Tape{}, fmt.Errorf("--tape: %w; %s", err, remedy)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -36,10 +37,13 @@ type output struct {
 	SHA256 string `json:"sha256"`
 }
 
+// maxOutputsBytes bounds the list of them.
+const maxOutputsBytes = 64 << 20
+
 // readOutputs reads the list of a project, without what has been changed or removed since.
 func readOutputs(dir string) outputs {
 	list := outputs{}
-	text, err := os.ReadFile(filepath.Join(dir, stateName, outputsName))
+	text, err := regular.Read(filepath.Join(dir, stateName, outputsName), maxOutputsBytes)
 	if err != nil || json.Unmarshal(text, &list) != nil {
 		return outputs{}
 	}

@@ -2,21 +2,26 @@ package cli
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/config"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // strategyOf makes the strategy that a flag names, or else the configuration.
-func (f *flags) strategyOf(p *project, seed uint64) (search.Strategy, error) {
+func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, error) {
 	set := settingsOf(&p.search)
 	set.MaxDepth = cmp.Or(int(f.maxDepth), set.MaxDepth)
 	name := cmp.Or(f.strategy, p.search.Strategy)
@@ -27,8 +32,11 @@ func (f *flags) strategyOf(p *project, seed uint64) (search.Strategy, error) {
 		if name != search.Guided {
 			return nil, fmt.Errorf("--corpus: %s begins with no corpus; add --strategy %s", name, search.Guided)
 		}
-		var err error
-		if set.Corpus, err = readCorpus(dir); err != nil {
+		list, err := readCorpus(dir)
+		if err == nil {
+			set.Corpus, err = a.ownEntries(p, dir, list)
+		}
+		if err != nil {
 			if f.corpus != "" {
 				return nil, fmt.Errorf("--corpus: %w", err)
 			}
@@ -43,7 +51,10 @@ func settingsOf(x *config.Exploration) search.Settings {
 		Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}
 }
 
-// readCorpus reads the entries in a folder, in the order of their names.
+// maxEntryBytes bounds the file of an entry.
+const maxEntryBytes = 64 << 20
+
+// readCorpus reads the entries in a folder, in the order of their names. A folder without any is an error.
 func readCorpus(dir string) ([]search.Entry, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -55,9 +66,9 @@ func readCorpus(dir string) ([]search.Entry, error) {
 			continue // one that was being written when a program was killed
 		}
 		path := filepath.Join(dir, f.Name())
-		text, err := os.ReadFile(path)
+		text, err := regular.Read(path, maxEntryBytes)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w; remove it from the corpus", err)
 		}
 		var e search.Entry
 		if err := json.Unmarshal(text, &e); err != nil {
@@ -68,7 +79,79 @@ func readCorpus(dir string) ([]search.Entry, error) {
 		}
 		list = append(list, e)
 	}
-	return list, nil
+	if len(list) > 0 {
+		return list, nil
+	}
+	remedy := "run a campaign with --strategy coverage-guided, which makes one below .bloodhound/corpus"
+	for _, below := range []string{"*", filepath.Join("*", "*")} {
+		if files, _ := filepath.Glob(filepath.Join(dir, below, "*.json")); len(files) > 0 && filepath.Base(filepath.Dir(files[0])) != "failures" {
+			remedy = "did you mean " + filepath.Dir(files[0]) + "?"
+		}
+	}
+	return nil, fmt.Errorf("%s has no entries of a corpus; %s", dir, remedy)
+}
+
+// ownEntries are the entries of a corpus without those of other projects. It tells of these, and of those that are of another
+// configuration or commit of this project: their tapes may make other runs now.
+func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.Entry, error) {
+	world, now := worldDigest(p.spec), commit(p.spec.Dir)
+	var own []search.Entry
+	var strange, configured, committed, nameless []string
+	for _, e := range list {
+		if e.Project != "" && e.Project != p.spec.Name {
+			strange = append(strange, e.Name+" of "+strconv.Quote(e.Project))
+			continue
+		}
+		own = append(own, e)
+		switch {
+		case e.Project == "":
+			nameless = append(nameless, e.Name)
+		case e.World != world:
+			configured = append(configured, e.Name)
+		case e.Commit != now:
+			committed = append(committed, e.Name)
+		}
+	}
+	if len(own) == 0 {
+		return nil, fmt.Errorf("all %d entries in %s are of other projects than %s (%s); name the corpus of this one", len(list), dir, strconv.Quote(p.spec.Name), someOf(strange))
+	}
+	for _, group := range []struct {
+		names []string
+		says  string
+	}{
+		{strange, "are of other projects and left out"},
+		{configured, "are of another configuration: their runs may be others now"},
+		{committed, "are of another commit: their runs may be others now"},
+		{nameless, "do not tell of which project they are"},
+	} {
+		if len(group.names) > 0 {
+			a.note("note: corpus %s: %d of %d entries %s (%s)", dir, len(group.names), len(list), group.says, someOf(group.names))
+		}
+	}
+	return own, nil
+}
+
+// someOf lists a few names, and how many more there are.
+func someOf(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// worldDigest tells configurations apart, wherever their project lies.
+func worldDigest(spec *world.Spec) string {
+	here, err := moved(spec, "/project")
+	if err != nil {
+		return ""
+	}
+	text, err := json.Marshal(here)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // corpusDir is where campaigns of the project's configuration keep their corpus.
@@ -77,10 +160,24 @@ func (p *project) corpusDir() string {
 	return filepath.Join(p.state, "corpus", strings.NewReplacer(string(filepath.Separator), "_").Replace(strings.TrimSuffix(name, filepath.Ext(name))))
 }
 
+// checkCorpus tells before a campaign runs that its corpus could not be stored.
+func (p *project) checkCorpus() error {
+	dir := p.corpusDir()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return failed(fmt.Errorf("the corpus cannot be stored: %w", report.DiskError(err, filepath.Dir(dir))))
+	}
+	probe, err := os.CreateTemp(dir, ".probe-")
+	if err != nil {
+		return failed(fmt.Errorf("the corpus cannot be stored: %w", report.DiskError(err, dir)))
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}
+
 // keepCorpus stores the entries of a campaign, each in a file of its own that is there as a whole or not at all. What other
 // campaigns have left stays.
 func (a *app) keepCorpus(p *project, show *progress) func(came []*search.Entry, left []string) {
-	dir, made, lost := p.corpusDir(), commit(p.spec.Dir), false
+	dir, digest, made, lost := p.corpusDir(), worldDigest(p.spec), commit(p.spec.Dir), false
 	ours := map[string]bool{}
 	return func(came []*search.Entry, left []string) {
 		for _, e := range came {
@@ -88,6 +185,7 @@ func (a *app) keepCorpus(p *project, show *progress) func(came []*search.Entry, 
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
+			e.Project, e.World = p.spec.Name, digest
 			e.Bloodhound, e.Commit, e.System = Version(), made, system()
 			text, err := json.MarshalIndent(e, "", "  ")
 			if err == nil {

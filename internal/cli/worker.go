@@ -42,7 +42,7 @@ func (a *app) workerVerb() *cobra.Command {
 func runJob(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
 	out, err := runWorld(setup, job, progress, interrupt)
 	if err != nil {
-		return &explore.Reply{Error: err.Error()}
+		return explore.Failed(err)
 	}
 	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out)}
 	if setup.Learn { // the search has them
