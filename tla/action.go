@@ -1,0 +1,347 @@
+package tla
+
+import (
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// act compiles an action, or an initial predicate, to what finds all ways to make it true: variables get values from left to right, and then
+// follows next.
+func (c *compiler) act(e syntax.Expr, p place, next act) act {
+	at := &where{p.scope.file(), e.Position()}
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return c.act(e.Inner, p, next)
+	case *syntax.Junction:
+		if e.And {
+			for i := len(e.Items) - 1; i >= 0; i-- {
+				next = c.act(e.Items[i], p, next)
+			}
+			return next
+		}
+		ways := make([]act, len(e.Items))
+		for i, item := range e.Items {
+			ways[i] = c.act(item, p, next)
+		}
+		return func(x *ctx) bool {
+			for _, w := range ways {
+				if w(x) {
+					return true
+				}
+			}
+			return false
+		}
+	case *syntax.Quantified:
+		if e.Kind == `\E` {
+			q, each, _ := c.bounds(e.Bounds, p, at)
+			body := c.act(e.Body, q, next)
+			return func(x *ctx) bool { return !each(x, func() bool { return !body(x) }) }
+		}
+		if e.Kind == `\A` && c.assigns(e, p) {
+			return c.forAll(e, p, next, at)
+		}
+	case *syntax.If:
+		test := c.expr(e.Cond, p).truth(at)
+		a, b := c.act(e.Then, p, next), c.act(e.Else, p, next)
+		return func(x *ctx) bool {
+			if test(x) {
+				return a(x)
+			}
+			return b(x)
+		}
+	case *syntax.Case:
+		return c.actCase(e, p, next, at)
+	case *syntax.Let:
+		q, begin := c.let(e.Units, p)
+		return actBegun(c.act(e.Body, q, next), begin)
+	case *syntax.Action:
+		if e.Angle {
+			same := c.unchanged(e.Subscript, p).test
+			return c.act(e.Body, p, func(x *ctx) bool { return !same(x) && next(x) })
+		}
+		a, b := c.act(e.Body, p, next), c.assignSame(e.Subscript, p, next)
+		return func(x *ctx) bool { return a(x) || b(x) }
+	case *syntax.Apply:
+		if a := c.actApply(e, p, next, at); a != nil {
+			return a
+		}
+	}
+	test := c.expr(e, p).truth(at)
+	return func(x *ctx) bool { return test(x) && next(x) }
+}
+
+func actBegun(a act, slots []int) act {
+	if len(slots) == 0 {
+		return a
+	}
+	return func(x *ctx) bool {
+		for _, s := range slots {
+			x.slots[s] = nil
+		}
+		return a(x)
+	}
+}
+
+// assigns tells whether an expression may give a variable its next value.
+func (c *compiler) assigns(e syntax.Expr, p place) bool {
+	if c.assigning {
+		return false
+	}
+	level := actionLevel
+	if catch(func() { c.alone(func() node { n := c.expr(e, p); level = n.level; return n }) }) != nil {
+		return true
+	}
+	return level >= actionLevel
+}
+
+// forAll makes a body true for each member of a set, one after the other.
+func (c *compiler) forAll(e *syntax.Quantified, p place, next act, at *where) act {
+	q, list, _ := c.loops(e.Bounds, p, at)
+	body := c.act(e.Body, q, func(x *ctx) bool {
+		last := len(x.m.then) - 1
+		then := x.m.then[last]
+		x.m.then = x.m.then[:last]
+		found := then(x)
+		x.m.then = append(x.m.then, then)
+		return found
+	})
+	return func(x *ctx) bool {
+		var members [][]value.Value // of each round: a value for each name
+		var collect func(i int, so []value.Value)
+		collect = func(i int, so []value.Value) {
+			if i == len(list) {
+				members = append(members, append([]value.Value(nil), so...))
+				return
+			}
+			value.Each(list[i].set.eval(x), func(v value.Value) bool { collect(i+1, append(so, v)); return true })
+		}
+		collect(0, nil)
+		var round func(i int) func(*ctx) bool
+		round = func(i int) func(*ctx) bool {
+			return func(x *ctx) bool {
+				if i == len(members) {
+					return next(x)
+				}
+				kept := append([]value.Value(nil), x.slots...)
+				for k, l := range list {
+					l.bind(x, members[i][k])
+				}
+				x.m.then = append(x.m.then, round(i+1))
+				found := body(x)
+				x.m.then = x.m.then[:len(x.m.then)-1]
+				copy(x.slots, kept)
+				return found
+			}
+		}
+		return round(0)(x)
+	}
+}
+
+func (c *compiler) actCase(e *syntax.Case, p place, next act, at *where) act {
+	var tests []func(*ctx) bool
+	var ways []act
+	for _, a := range e.Arms {
+		tests = append(tests, c.expr(a.Cond, p).truth(at))
+		ways = append(ways, c.act(a.Value, p, next))
+	}
+	var other act
+	if e.Other != nil {
+		other = c.act(e.Other, p, next)
+	}
+	return func(x *ctx) bool {
+		for i, t := range tests {
+			if t(x) {
+				return ways[i](x)
+			}
+		}
+		if other == nil {
+			x.m.at = at
+			value.Fail("no arm of CASE is true, and there is no OTHER")
+		}
+		return other(x)
+	}
+}
+
+// actApply compiles what gives a variable a value, and operators that do; nil for all else.
+func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
+	if len(e.Path) == 0 && p.env.find(e.Name) == nil && p.scope.find(e.Name) == nil {
+		switch {
+		case (e.Name == "=" || e.Name == `\in`) && len(e.Args) == 2:
+			i := c.target(e.Args[0], p)
+			if i < 0 {
+				return nil
+			}
+			rhs := c.expr(e.Args[1], p)
+			if e.Name == "=" {
+				return assign(i, c.assigning, rhs, next)
+			}
+			return assignFrom(i, c.assigning, rhs, next, at)
+		case e.Name == `\cdot` && len(e.Args) == 2:
+			return c.composition(e, p, next)
+		case e.Name == "UNCHANGED" && len(e.Args) == 1:
+			return c.assignSame(e.Args[0], p, next)
+		}
+		return nil
+	}
+	op, q, u := c.operatorOf(e, p)
+	if op == nil {
+		return nil
+	}
+	if op.recursive && len(op.params) > 0 {
+		return nil
+	}
+	if op.reached++; op.reached > 60 {
+		c.failAt(at, "%s uses itself: declare it by RECURSIVE", op.name)
+	}
+	defer func() { op.reached-- }()
+	c.arity(op, len(op.params), u)
+	to, begin := c.given(op.params, q, u)
+	return actBegun(c.act(op.body, to, next), begin)
+}
+
+// composition is A \cdot B: a step of A and one of B, of which only the states before and after are seen.
+func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
+	second := c.act(e.Args[1], p, func(x *ctx) bool {
+		m := x.m
+		last := len(m.between) - 1
+		middle, before := m.cur, m.between[last]
+		m.between, m.cur = m.between[:last], before
+		found := next(x)
+		m.between, m.cur = append(m.between, before), middle
+		return found
+	})
+	return c.act(e.Args[0], p, func(x *ctx) bool {
+		m := x.m
+		cur, nxt := m.cur, m.nxt
+		m.between = append(m.between, cur)
+		m.cur, m.nxt = append([]value.Value(nil), nxt...), make([]value.Value, len(nxt))
+		found := second(x)
+		m.cur, m.nxt = cur, nxt
+		m.between = m.between[:len(m.between)-1]
+		return found
+	})
+}
+
+// operatorOf finds the operator with a body that an expression uses.
+func (c *compiler) operatorOf(e *syntax.Apply, p place) (*def, place, call) {
+	u := call{e.Name, e.Args, p, &where{p.scope.file(), e.Pos}}
+	var d *def
+	var q place
+	if b := p.env.find(e.Name); b != nil && len(e.Path) == 0 {
+		switch {
+		case b.op == nil && b.expr != nil:
+			if _, ok := b.expr.(*letFunction); ok {
+				return nil, q, u
+			}
+			return &def{kind: operator, name: e.Name, body: b.expr}, b.place, u
+		case b.op == nil:
+			return nil, q, u
+		case b.op.def == nil && b.op.body != nil:
+			return &def{kind: operator, name: b.op.name, params: b.op.params, body: b.op.body}, b.op.place, u
+		}
+		d, q = b.op.def, b.op.place
+		if d != nil && d.place.env != nil {
+			q.env, q.scope, q.inst = d.place.env, d.place.scope, d.place.inst
+		}
+	} else {
+		d, q = c.lookup(e, p)
+	}
+	if d != nil && d.override != nil {
+		d = d.override
+		q = place{scope: d.place.scope}
+	}
+	if d == nil || d.value != nil || d.bounds != nil {
+		return nil, q, u
+	}
+	switch d.kind {
+	case operator:
+		if d.body != nil {
+			return d, q, u
+		}
+	case substituted:
+		around := place{inst: q.inst, scope: d.place.scope}
+		if len(d.params) == 0 {
+			return &def{kind: operator, name: d.name, body: d.body}, around, u
+		}
+		if op := c.operator(d.body, around, len(d.params)); op.def != nil && op.def.kind == operator {
+			return op.def, op.place, u
+		}
+	}
+	return nil, q, u
+}
+
+// target is the variable that an expression gives its value: x' of an action, x of an initial predicate.
+func (c *compiler) target(e syntax.Expr, p place) int {
+	if c.assigning {
+		return c.variableOf(e, p)
+	}
+	e, p = c.through(e, p)
+	if a, ok := e.(*syntax.Apply); ok && a.Name == "'" && len(a.Args) == 1 && len(a.Path) == 0 {
+		return c.variableOf(a.Args[0], p)
+	}
+	return -1
+}
+
+func (m *machine) goal(initial bool) []value.Value {
+	if initial {
+		return m.cur
+	}
+	return m.nxt
+}
+
+func assign(i int, initial bool, rhs node, next act) act {
+	eval := rhs.eval
+	return func(x *ctx) bool {
+		goal := x.m.goal(initial)
+		v := eval(x)
+		if old := goal[i]; old != nil {
+			return value.Equal(old, v) && next(x)
+		}
+		goal[i] = settled(v)
+		found := next(x)
+		goal[i] = nil
+		return found
+	}
+}
+
+func assignFrom(i int, initial bool, set node, next act, at *where) act {
+	return func(x *ctx) bool {
+		goal := x.m.goal(initial)
+		s := set.eval(x)
+		x.m.at = at
+		if old := goal[i]; old != nil {
+			return value.Contains(s, old) && next(x)
+		}
+		found := !value.Each(s, func(v value.Value) bool {
+			goal[i] = settled(v)
+			return !next(x)
+		})
+		goal[i] = nil
+		return found
+	}
+}
+
+// assignSame is UNCHANGED e.
+func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
+	t, q := c.through(e, p)
+	if tuple, ok := t.(*syntax.Tuple); ok {
+		for i := len(tuple.Items) - 1; i >= 0; i-- {
+			next = c.assignSame(tuple.Items[i], q, next)
+		}
+		return next
+	}
+	if i := c.variableOf(t, q); i >= 0 {
+		return func(x *ctx) bool {
+			nxt, v := x.m.nxt, x.m.cur[i]
+			if old := nxt[i]; old != nil {
+				return value.Equal(old, v) && next(x)
+			}
+			nxt[i] = v
+			found := next(x)
+			nxt[i] = nil
+			return found
+		}
+	}
+	test := c.unchanged(e, p).test
+	return func(x *ctx) bool { return test(x) && next(x) }
+}

@@ -1,0 +1,342 @@
+package tla
+
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// call is an operator that is used, with its arguments where they stand.
+type call struct {
+	name string
+	args []syntax.Expr
+	from place
+	at   *where
+}
+
+func (c *compiler) apply(e *syntax.Apply, p place) node {
+	u := call{e.Name, e.Args, p, &where{p.scope.file(), e.Pos}}
+	if len(e.Path) == 0 {
+		if b := p.env.find(e.Name); b != nil {
+			return c.bound(b, u)
+		}
+	}
+	d, q := c.lookup(e, p)
+	return c.use(d, q, u)
+}
+
+// bound is the use of a name that is bound around.
+func (c *compiler) bound(b *env, u call) node {
+	if b.op != nil {
+		return c.invoke(b.op, u)
+	}
+	if len(u.args) > 0 {
+		c.failAt(u.at, "%s is no operator: it takes no arguments", u.name)
+	}
+	return c.reference(b)
+}
+
+func (c *compiler) failAt(at *where, format string, args ...any) {
+	c.fail(place{scope: &scope{source: at.source}}, at.pos, format, args...)
+}
+
+func (c *compiler) invoke(op *closure, u call) node {
+	if op.def == nil && op.body != nil {
+		return c.inline(&def{kind: operator, name: op.name, params: op.params, body: op.body}, op.place, u)
+	}
+	u.name = op.name
+	q := op.place
+	if op.def != nil && op.def.place.env != nil {
+		q.env = op.def.place.env
+		q.scope = op.def.place.scope
+		q.inst = op.def.place.inst
+	}
+	return c.use(op.def, q, u)
+}
+
+// use is the use of what a name stands for. q is where its definition's names are looked up.
+func (c *compiler) use(d *def, q place, u call) node {
+	if d == nil {
+		return c.core(u)
+	}
+	if d.override != nil {
+		d = d.override
+		q = place{scope: d.place.scope}
+	}
+	if d.value != nil {
+		c.arity(d, 0, u)
+		return constNode(d.value)
+	}
+	switch d.kind {
+	case constant:
+		c.failAt(u.at, "the constant %s has no value: give it one in the configuration, as CONSTANT %s = 3", d.name, d.name)
+	case variable:
+		c.arity(d, 0, u)
+		return c.variable(d)
+	case operator:
+		c.arity(d, len(d.params), u)
+		switch {
+		case d.body == nil:
+			c.failAt(u.at, "%s is declared RECURSIVE and not defined", d.name)
+		case d.recursive && len(d.params) > 0:
+			return c.recursive(d, q, u)
+		case len(d.params) == 0:
+			return c.definition(d, q, u)
+		}
+		return c.inline(d, q, u)
+	case substituted:
+		around := place{inst: q.inst, scope: d.place.scope}
+		if len(d.params) > 0 {
+			return c.invoke(c.operator(d.body, around, len(d.params)), u)
+		}
+		c.arity(d, 0, u)
+		return c.expr(d.body, around)
+	case parameter:
+		b := q.inst.find(d.name)
+		if b == nil {
+			c.failAt(u.at, "the parameter %s has no value here", u.name)
+		}
+		return c.bound(b, u)
+	case native:
+		return c.native(d, u)
+	case unsupported:
+		c.failAt(u.at, "the operator %s is not supported", d.name)
+	}
+	c.failAt(u.at, "%s is an instance of a module, not an expression: %s!Name is one", u.name, u.name)
+	return node{}
+}
+
+func (c *compiler) arity(d *def, n int, u call) {
+	if len(u.args) != n {
+		c.failAt(u.at, "%s needs %d arguments, and has %d", d.name, n, len(u.args))
+	}
+}
+
+func (c *compiler) variable(d *def) node {
+	i := d.index
+	name := d.name
+	if c.primed {
+		return node{level: actionLevel, eval: func(x *ctx) value.Value {
+			if v := x.m.nxt[i]; v != nil {
+				return v
+			}
+			value.Fail("%s' has no value yet", name)
+			return nil
+		}}
+	}
+	level := stateLevel
+	if c.assigning {
+		level = actionLevel
+	}
+	return node{level: level, eval: func(x *ctx) value.Value {
+		if v := x.m.cur[i]; v != nil {
+			return v
+		}
+		value.Fail("the variable %s has no value yet", name)
+		return nil
+	}}
+}
+
+// alone compiles in a frame of its own that nothing is around.
+func (c *compiler) alone(f func() node) (node, int) {
+	depth, size, primed, assigning, active := c.depth, c.size, c.primed, c.assigning, c.active
+	c.depth, c.size, c.primed, c.assigning, c.active = 0, []int{0}, false, false, nil
+	defer func() { c.depth, c.size, c.primed, c.assigning, c.active = depth, size, primed, assigning, active }()
+	n := f()
+	return n, c.size[0]
+}
+
+// definition is an operator without parameters. If it is constant it is evaluated once, however often it is used.
+func (c *compiler) definition(d *def, q place, u call) node {
+	if d.constant != nil && q.inst == nil {
+		return *d.constant
+	}
+	compile := func() node {
+		if d.bounds != nil {
+			return kept(c.function(d.name, d.bounds, d.body, q, &d.at))
+		}
+		return c.expr(d.body, q)
+	}
+	if c.depthOf(d, u); d.reached > 0 {
+		defer func() { d.reached-- }()
+	}
+	if q.inst == nil && q.env == nil && !d.varies {
+		n, size := c.alone(compile)
+		if n.level == constantLevel && !n.fresh && !n.self {
+			eval := n.eval
+			k := kept(node{eval: func(x *ctx) value.Value { return eval(&ctx{slots: make([]value.Value, size), m: x.m}) }})
+			d.constant = &k
+			return k
+		}
+		d.varies = true
+	}
+	return compile()
+}
+
+// depthOf counts how deep the compiler is in a definition's body.
+func (c *compiler) depthOf(d *def, u call) {
+	if d.reached++; d.reached > 60 {
+		c.failAt(u.at, "%s uses itself: declare it by RECURSIVE", d.name)
+	}
+}
+
+// inline compiles an operator's body in the place of its use.
+func (c *compiler) inline(d *def, q place, u call) node {
+	c.arity(d, len(d.params), u)
+	c.depthOf(d, u)
+	defer func() { d.reached-- }()
+	born := c.born
+	to, begin := c.given(d.params, q, u)
+	return begun(c.expr(d.body, to).closed(born), begin)
+}
+
+func (c *compiler) given(params []syntax.Param, q place, u call) (place, []int) {
+	var begin []int
+	for i, param := range params {
+		to, slot := c.give(q, param, u.args[i], u.from)
+		if q = to; slot >= 0 {
+			begin = append(begin, slot)
+		}
+	}
+	return q, begin
+}
+
+// begun empties slots before a node is evaluated.
+func begun(n node, slots []int) node {
+	eval, test := n.eval, n.test
+	switch len(slots) {
+	case 0:
+		return n
+	case 1:
+		slot := slots[0]
+		n.eval = func(x *ctx) value.Value {
+			x.slots[slot] = nil
+			return eval(x)
+		}
+		if test != nil {
+			n.test = func(x *ctx) bool {
+				x.slots[slot] = nil
+				return test(x)
+			}
+		}
+		return n
+	}
+	n.eval = func(x *ctx) value.Value {
+		for _, s := range slots {
+			x.slots[s] = nil
+		}
+		return eval(x)
+	}
+	if test != nil {
+		n.test = func(x *ctx) bool {
+			for _, s := range slots {
+				x.slots[s] = nil
+			}
+			return test(x)
+		}
+	}
+	return n
+}
+
+// recursive is the use of an operator that calls itself: its body is compiled once for the operators that it gets as arguments, and each call
+// has a frame.
+func (c *compiler) recursive(d *def, q place, u call) node {
+	var ops []*closure
+	var args []node
+	for i, param := range d.params {
+		if param.Arity > 0 {
+			ops = append(ops, c.operator(u.args[i], u.from, param.Arity))
+		} else {
+			args = append(args, c.expr(u.args[i], u.from))
+		}
+	}
+	for _, s := range slices.Backward(c.active) {
+		if s.def == d && s.env == q.env && s.inst == q.inst && s.prime == c.primed && sameOperators(s.ops, ops) {
+			n := c.enter(s, args, u.at)
+			n.self = true
+			return n
+		}
+	}
+	if len(ops) == 0 && q.env == nil && q.inst == nil && !c.assigning {
+		at := 0
+		if c.primed {
+			at = 1
+		}
+		if d.shared[at] == nil {
+			prime := c.primed
+			s := &special{def: d, prime: prime}
+			d.shared[at] = s
+			_, s.size = c.alone(func() node {
+				c.primed = prime
+				c.special(s, q)
+				return node{}
+			})
+		}
+		s := d.shared[at]
+		n := c.enterAt(s, args, u.at, -1)
+		return n.of(node{level: s.body.level, fresh: s.body.fresh, self: s.body.eval == nil})
+	}
+	s := &special{def: d, env: q.env, inst: q.inst, ops: ops, prime: c.primed, depth: c.depth + 1}
+	c.depth++
+	c.size = append(c.size, 0)
+	born := c.born
+	c.special(s, q)
+	s.size = c.size[c.depth]
+	c.size = c.size[:c.depth]
+	c.depth--
+	n := c.enter(s, args, u.at).of(s.body.closed(born))
+	n.self = len(c.active) > 0 && n.self
+	return n
+}
+
+// special compiles the body of a recursive operator. Its frame is open.
+func (c *compiler) special(s *special, q place) {
+	k := 0
+	for _, param := range s.def.params {
+		if param.Arity > 0 {
+			q = c.bind(q, param.Text, binding{slot: -1, op: s.ops[k]})
+			k++
+			continue
+		}
+		q, _ = c.name(q, param.Text)
+	}
+	c.active = append(c.active, s)
+	s.body = c.expr(s.def.body, q)
+	c.active = c.active[:len(c.active)-1]
+	s.body.self = s.body.self && len(c.active) > 0
+}
+
+func sameOperators(a, b []*closure) bool {
+	return slices.EqualFunc(a, b, func(x, y *closure) bool {
+		return x == y || x.def != nil && x.def == y.def && x.place == y.place || x.def == nil && y.def == nil && x.body == nil && y.body == nil && x.name == y.name
+	})
+}
+
+// most is how deep recursive operators may be in each other: about 200 bytes of stack and more for each.
+const most = 1_000_000
+
+func (c *compiler) enter(s *special, args []node, at *where) node {
+	return c.enterAt(s, args, at, c.depth-(s.depth-1))
+}
+
+// enterAt calls a recursive operator whose surrounding frame is some hops away from the caller's; with -1 there is none.
+func (c *compiler) enterAt(s *special, args []node, at *where, hops int) node {
+	return node{eval: func(x *ctx) value.Value {
+		slots := make([]value.Value, s.size)
+		for i := range args {
+			slots[i] = args[i].eval(x)
+		}
+		y := &ctx{slots: slots, m: x.m}
+		if hops >= 0 {
+			y.up = x.frame(hops)
+		}
+		if x.m.calls++; x.m.calls > most {
+			x.m.at = at
+			value.Fail("%s has called itself %d times without an end", s.def.name, most)
+		}
+		v := s.body.eval(y)
+		x.m.calls--
+		return v
+	}}.of(args...)
+}

@@ -1,0 +1,439 @@
+package tla
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// Levels of expressions (Specifying Systems, section 17.2).
+const (
+	constantLevel = iota
+	stateLevel
+	actionLevel
+	temporalLevel
+)
+
+// machine is what one evaluation works on: a state, and the next one as far as it is known.
+type machine struct {
+	cur, nxt []value.Value
+	at       *where            // of the operation that was begun last, for errors
+	then     []func(*ctx) bool // what follows the members of a \A in an action
+	between  [][]value.Value   // states before a composition that is in its second step
+	emit     func() bool       // is told of each successor; true ends the search
+	calls    int               // how deep recursive operators are in each other
+	tlc      *registers
+}
+
+// ctx is a frame: the values of parameters and bound names of a root expression or of one call of a recursive operator.
+type ctx struct {
+	slots []value.Value
+	up    *ctx
+	m     *machine
+}
+
+// node is a compiled expression.
+type node struct {
+	eval  func(*ctx) value.Value
+	test  func(*ctx) bool // for what is Boolean; may be nil
+	level int
+	reach int  // 0 if it uses no name that is bound around it; else the larger, the further out the name is bound
+	fresh bool // must be evaluated each time: it has effects, or chance
+	self  bool // calls a recursive operator that is being compiled
+	known value.Value
+}
+
+// act goes on with what follows for each way to make an action true. It tells whether the search is to end.
+type act func(*ctx) bool
+
+// env is a list of names that are bound around an expression, from the inside out.
+type env struct {
+	name string
+	up   *env
+	binding
+}
+
+// binding is what such a name stands for.
+type binding struct {
+	slot   int   // unless always is set
+	depth  int   // of the frame
+	born   int   // how many names were bound before
+	lazy   *node // fills the slot when it is first asked for
+	always *node // is evaluated each time instead of a slot
+	op     *closure
+	expr   syntax.Expr // as which it was given, to look through it
+	place  place
+}
+
+// closure is an operator with what is around it.
+type closure struct {
+	name   string
+	params []syntax.Param
+	body   syntax.Expr
+	place  place
+	def    *def
+}
+
+// special is a recursive operator, compiled for operators that it was given.
+type special struct {
+	def   *def
+	env   *env
+	inst  *env
+	ops   []*closure
+	prime bool
+	depth int // of its frame
+	size  int
+	body  node
+}
+
+type compiler struct {
+	loader    *loader
+	variables []*def
+	primed    bool
+	assigning bool // Init: what is not primed gets its value
+	depth     int
+	size      []int // slots of each open frame
+	active    []*special
+	born      int
+}
+
+func (c *compiler) fail(p place, pos syntax.Pos, format string, args ...any) {
+	panic(failure{errorAt(where{p.scope.file(), pos}, fmt.Sprintf(format, args...))})
+}
+
+func (s *scope) file() *source {
+	for ; s != nil; s = s.up {
+		if s.source != nil {
+			return s.source
+		}
+	}
+	return nil
+}
+
+func (c *compiler) slot() int {
+	c.size[c.depth]++
+	return c.size[c.depth] - 1
+}
+
+// bind adds a name to a place.
+func (c *compiler) bind(p place, name string, b binding) place {
+	c.born++
+	b.born, b.depth = c.born, c.depth
+	p.env = &env{name, p.env, b}
+	return p
+}
+
+// name binds a name to a slot that is filled before its use.
+func (c *compiler) name(p place, name string) (place, int) {
+	s := c.slot()
+	return c.bind(p, name, binding{slot: s}), s
+}
+
+func reach(born int) int { return math.MaxInt - born }
+
+// closed is a node with the names that were bound since then taken as its own.
+func (n node) closed(born int) node {
+	if n.reach < reach(born) {
+		n.reach = 0
+	}
+	return n
+}
+
+func (e *env) find(name string) *env {
+	for ; e != nil; e = e.up {
+		if e.name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+func constNode(v value.Value) node {
+	n := node{eval: func(*ctx) value.Value { return v }, known: v}
+	if b, ok := v.(value.Bool); ok {
+		n.test = func(*ctx) bool { return bool(b) }
+	}
+	return n
+}
+
+// truth is a node as a test.
+func (n node) truth(at *where) func(*ctx) bool {
+	if n.test != nil {
+		return n.test
+	}
+	eval := n.eval
+	return func(c *ctx) bool {
+		v := eval(c)
+		b, ok := v.(value.Bool)
+		if !ok {
+			c.m.at = at
+			value.Fail("%s is a %s, where a Boolean is needed", value.Short(v), value.Kind(v))
+		}
+		return bool(b)
+	}
+}
+
+func testNode(test func(*ctx) bool, parts ...node) node {
+	n := node{test: test, eval: func(c *ctx) value.Value { return value.Bool(test(c)) }}
+	return n.of(parts...)
+}
+
+// of takes on what the parts depend on.
+func (n node) of(parts ...node) node {
+	for _, p := range parts {
+		n.level = max(n.level, p.level)
+		n.reach = max(n.reach, p.reach)
+		n.fresh = n.fresh || p.fresh
+		n.self = n.self || p.self
+	}
+	return n
+}
+
+// kept evaluates a constant expression at most once.
+func kept(n node) node {
+	if n.level > constantLevel || n.reach > 0 || n.fresh || n.self || n.known != nil {
+		return n
+	}
+	var cell atomic.Pointer[value.Value]
+	eval := n.eval
+	n.eval = func(c *ctx) value.Value {
+		if v := cell.Load(); v != nil {
+			return *v
+		}
+		v := eval(c)
+		cell.Store(&v)
+		return v
+	}
+	if n.test != nil {
+		all := n.eval
+		n.test = func(c *ctx) bool { return bool(all(c).(value.Bool)) }
+	}
+	return n
+}
+
+func (c *compiler) all(list []syntax.Expr, p place) []node {
+	nodes := make([]node, len(list))
+	for i, e := range list {
+		nodes[i] = c.expr(e, p)
+	}
+	return nodes
+}
+
+// settled spells a value out as far as it may be kept in another one.
+func settled(v value.Value) value.Value {
+	switch x := v.(type) {
+	case value.Lazy:
+		if x.Size() <= 1<<16 {
+			return value.Explicit(x)
+		}
+	case value.Applicable:
+		if value.Size(x.Arguments()) <= value.Most {
+			return x.Spelled()
+		}
+	}
+	return v
+}
+
+func evalAll(c *ctx, nodes []node) []value.Value {
+	list := make([]value.Value, len(nodes))
+	for i := range nodes {
+		list[i] = settled(nodes[i].eval(c))
+	}
+	return list
+}
+
+// expr compiles an expression.
+func (c *compiler) expr(e syntax.Expr, p place) node {
+	n := c.compile(e, p)
+	switch e.(type) {
+	case *syntax.Number, *syntax.String:
+		return n
+	}
+	return kept(n)
+}
+
+func (c *compiler) compile(e syntax.Expr, p place) node {
+	at := &where{p.scope.file(), e.Position()}
+	switch e := e.(type) {
+	case *syntax.Number:
+		i, err := strconv.ParseInt(e.Text, 10, 64)
+		if err != nil {
+			c.fail(p, e.Pos, "the number %s is not supported: integers of 64 bits are", e.Text)
+		}
+		return constNode(value.Int(i))
+	case *syntax.String:
+		return constNode(value.Text(e.Text))
+	case *syntax.Paren:
+		return c.compile(e.Inner, p)
+	case *syntax.Apply:
+		return c.apply(e, p)
+	case *syntax.Junction:
+		return c.junction(e, p)
+	case *syntax.Quantified:
+		return c.quantified(e, p, at)
+	case *syntax.Choose:
+		return c.choose(e, p, at)
+	case *syntax.SetEnum:
+		items := c.all(e.Items, p)
+		return node{eval: func(x *ctx) value.Value { list := evalAll(x, items); x.m.at = at; return value.NewSet(list) }}.of(items...)
+	case *syntax.SetFilter:
+		set, born := c.expr(e.Bound.Set, p), c.born
+		q, bind := c.pattern(e.Bound, p, at)
+		body := c.expr(e.Body, q)
+		test := body.truth(at)
+		return node{eval: func(x *ctx) value.Value {
+			s := set.eval(x)
+			x.m.at = at
+			if value.Size(s) > value.Most {
+				held := x.held()
+				return value.Filter(s, func(v value.Value) bool { bind(held, v); return test(held) })
+			}
+			return value.Filter(s, func(v value.Value) bool { bind(x, v); return test(x) })
+		}}.of(set, body.closed(born))
+	case *syntax.SetMap:
+		born := c.born
+		q, each, sets := c.bounds(e.Bounds, p, at)
+		body := c.expr(e.Body, q)
+		return node{eval: func(x *ctx) value.Value {
+			var items []value.Value
+			each(x, func() bool { items = append(items, settled(body.eval(x))); return true })
+			x.m.at = at
+			return value.NewSet(items)
+		}}.of(append(sets, body.closed(born))...)
+	case *syntax.FunctionOf:
+		return c.function("", e.Bounds, e.Body, p, at)
+	case *syntax.FunctionSet:
+		a, b := c.expr(e.Domain, p), c.expr(e.Range, p)
+		return node{eval: func(x *ctx) value.Value { return &value.Functions{Domain: a.eval(x), Range: b.eval(x)} }}.of(a, b)
+	case *syntax.Index:
+		return c.index(e, p, at)
+	case *syntax.Field:
+		r, name := c.expr(e.Record, p), value.Text(e.Name)
+		return node{eval: func(x *ctx) value.Value {
+			v := r.eval(x)
+			if r, ok := v.(*value.Record); ok {
+				if i := r.Field(name); i >= 0 {
+					return r.Values[i]
+				}
+			}
+			x.m.at = at
+			return value.Apply(v, name)
+		}}.of(r)
+	case *syntax.Record:
+		names, values := c.fields(e.Fields, p)
+		return node{eval: func(x *ctx) value.Value { return value.NewRecord(names, evalAll(x, values)) }}.of(values...)
+	case *syntax.RecordSet:
+		names, values := c.fields(e.Fields, p)
+		return node{eval: func(x *ctx) value.Value {
+			sets := make([]value.Value, len(values))
+			for i := range values {
+				sets[i] = values[i].eval(x)
+			}
+			return &value.Records{Names: names, Sets: sets}
+		}}.of(values...)
+	case *syntax.Except:
+		return c.except(e, p)
+	case *syntax.At:
+		b := p.env.find("@")
+		if b == nil {
+			c.fail(p, e.Pos, "@ has no meaning outside of EXCEPT")
+		}
+		return c.reference(b)
+	case *syntax.Tuple:
+		items := c.all(e.Items, p)
+		return node{eval: func(x *ctx) value.Value { return value.NewTuple(evalAll(x, items)) }}.of(items...)
+	case *syntax.Product:
+		sets := c.all(e.Sets, p)
+		return node{eval: func(x *ctx) value.Value {
+			list := make([]value.Value, len(sets))
+			for i := range sets {
+				list[i] = sets[i].eval(x)
+			}
+			return &value.Product{Sets: list}
+		}}.of(sets...)
+	case *syntax.Action:
+		a, same := c.expr(e.Body, p), c.unchanged(e.Subscript, p)
+		test, angle := a.truth(at), e.Angle
+		return testNode(func(x *ctx) bool {
+			if angle {
+				return test(x) && !same.test(x)
+			}
+			return test(x) || same.test(x)
+		}, a, same)
+	case *syntax.Fairness:
+		return temporal("WF_ and SF_")
+	case *syntax.If:
+		cond, a, b := c.expr(e.Cond, p), c.expr(e.Then, p), c.expr(e.Else, p)
+		test := cond.truth(at)
+		n := node{eval: func(x *ctx) value.Value {
+			if test(x) {
+				return a.eval(x)
+			}
+			return b.eval(x)
+		}}
+		if a.test != nil && b.test != nil {
+			n.test = func(x *ctx) bool {
+				if test(x) {
+					return a.test(x)
+				}
+				return b.test(x)
+			}
+		}
+		return n.of(cond, a, b)
+	case *syntax.Case:
+		return c.cases(e, p, at)
+	case *syntax.Let:
+		born := c.born
+		q, begin := c.let(e.Units, p)
+		body := c.expr(e.Body, q).closed(born)
+		if len(begin) == 0 {
+			return body
+		}
+		n := node{eval: func(x *ctx) value.Value {
+			for _, s := range begin {
+				x.slots[s] = nil
+			}
+			return body.eval(x)
+		}}
+		if body.test != nil {
+			n.test = func(x *ctx) bool {
+				for _, s := range begin {
+					x.slots[s] = nil
+				}
+				return body.test(x)
+			}
+		}
+		return n.of(body)
+	case *syntax.Lambda:
+		c.fail(p, e.Pos, "a LAMBDA may stand only where an operator is an argument")
+	}
+	c.fail(p, e.Position(), "%T is not supported here", e)
+	panic("unreachable")
+}
+
+// temporal stands for a formula about behaviours, which has no value in a state.
+func temporal(what string) node {
+	return node{level: temporalLevel, eval: func(*ctx) value.Value {
+		value.Fail("%s: a temporal formula has no value in one state", what)
+		return nil
+	}}
+}
+
+// held is a frame that stays as it is now, for values that outlive the evaluation.
+func (x *ctx) held() *ctx {
+	m := *x.m
+	m.cur, m.nxt = slices.Clone(m.cur), slices.Clone(m.nxt)
+	return x.heldBy(&m)
+}
+
+func (x *ctx) heldBy(m *machine) *ctx {
+	if x == nil {
+		return nil
+	}
+	return &ctx{slots: slices.Clone(x.slots), up: x.up.heldBy(m), m: m}
+}

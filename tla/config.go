@@ -1,0 +1,207 @@
+package tla
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+)
+
+// Config is a configuration file of TLC (Specifying Systems, section 14.7.1): which parts of a module are what, and what its constants are.
+type Config struct {
+	File              string
+	Specification     string
+	Init, Next        string
+	Invariants        []string
+	Properties        []string
+	Constraints       []string
+	ActionConstraints []string
+	Symmetry          []string
+	View              string
+	Alias             string
+	Postcondition     string
+	NoDeadlock        bool // CHECK_DEADLOCK FALSE
+	Constants         []Assignment
+	text              string
+}
+
+// Assignment is what a configuration says of a constant or definition: Name = Value, or Name <- Operator, of a module if there is one.
+type Assignment struct {
+	Name     string
+	Module   string
+	Value    syntax.Expr
+	Operator string
+	Pos      syntax.Pos
+}
+
+var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": true, "INVARIANT": true, "INVARIANTS": true, "PROPERTY": true,
+	"PROPERTIES": true, "CONSTRAINT": true, "CONSTRAINTS": true, "ACTION_CONSTRAINT": true, "ACTION_CONSTRAINTS": true, "SYMMETRY": true,
+	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
+
+// ReadConfig reads a configuration file.
+func ReadConfig(file string) (*Config, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfig(file, string(text))
+}
+
+// ParseConfig reads a configuration. Errors are of type *syntax.Error.
+func ParseConfig(file, text string) (*Config, error) {
+	tokens, err := syntax.Tokens(file, text)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{File: file, text: text}
+	fail := func(t syntax.Token, format string, args ...any) error {
+		return errorAt(where{&source{file, text}, t.Pos}, fmt.Sprintf(format, args...))
+	}
+	for i := 0; i < len(tokens); {
+		head := tokens[i]
+		if !statements[head.Text] {
+			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION and CHECK_DEADLOCK", head.Text)
+		}
+		i++
+		begin := i
+		for i < len(tokens) && !statements[tokens[i].Text] {
+			i++
+		}
+		body := tokens[begin:i]
+		if strings.HasPrefix(head.Text, "CONSTANT") {
+			if err := c.constants(body, fail); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		one := func(to *string) error {
+			switch {
+			case len(body) != 1:
+				return fail(head, "%s needs one name", head.Text)
+			case *to != "":
+				return fail(head, "%s is given twice", head.Text)
+			}
+			*to = body[0].Text
+			return nil
+		}
+		var many *[]string
+		switch head.Text {
+		case "SPECIFICATION":
+			err = one(&c.Specification)
+		case "INIT":
+			err = one(&c.Init)
+		case "NEXT":
+			err = one(&c.Next)
+		case "VIEW":
+			err = one(&c.View)
+		case "ALIAS":
+			err = one(&c.Alias)
+		case "POSTCONDITION":
+			err = one(&c.Postcondition)
+		case "CHECK_DEADLOCK":
+			if len(body) != 1 || body[0].Text != "TRUE" && body[0].Text != "FALSE" {
+				err = fail(head, "CHECK_DEADLOCK is TRUE or FALSE")
+			} else {
+				c.NoDeadlock = body[0].Text == "FALSE"
+			}
+		case "INVARIANT", "INVARIANTS":
+			many = &c.Invariants
+		case "PROPERTY", "PROPERTIES":
+			many = &c.Properties
+		case "CONSTRAINT", "CONSTRAINTS":
+			many = &c.Constraints
+		case "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS":
+			many = &c.ActionConstraints
+		case "SYMMETRY":
+			many = &c.Symmetry
+		}
+		if err != nil {
+			return nil, err
+		}
+		if many != nil {
+			for _, t := range body {
+				if t.Text != "," {
+					*many = append(*many, t.Text)
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, ...any) error) error {
+	for i := 0; i < len(body); {
+		a := Assignment{Name: body[i].Text, Pos: body[i].Pos}
+		i++
+		switch {
+		case i < len(body) && body[i].Text == "<-":
+			i++
+			if i+2 < len(body) && body[i].Text == "[" {
+				a.Module = body[i+1].Text
+				i += 3
+			}
+			if i >= len(body) {
+				return fail(body[len(body)-1], "%s <- needs the name of an operator", a.Name)
+			}
+			a.Operator = body[i].Text
+			i++
+		case i < len(body) && body[i].Text == "=":
+			i++
+			if i+3 < len(body) && body[i].Text == "[" { // x = [Module]value
+				a.Module = body[i+1].Text
+				i += 3
+			}
+			v, n, err := constantValue(body[i:])
+			if err != nil {
+				return fail(body[min(i, len(body)-1)], "the value of %s: %v", a.Name, err)
+			}
+			a.Value = v
+			i += n
+		default:
+			return fail(body[i-1], "%s needs = and a value, or <- and the name of an operator", a.Name)
+		}
+		c.Constants = append(c.Constants, a)
+	}
+	return nil
+}
+
+// constantValue reads a number, a string, a name (a model value, or a Boolean), or a set of such.
+func constantValue(t []syntax.Token) (syntax.Expr, int, error) {
+	if len(t) == 0 {
+		return nil, 0, fmt.Errorf("there is none")
+	}
+	switch first := t[0]; {
+	case first.Text == "{" && !first.Quoted:
+		set := &syntax.SetEnum{Pos: first.Pos}
+		i := 1
+		for {
+			if i >= len(t) {
+				return nil, 0, fmt.Errorf("the set does not end: } is missing")
+			}
+			if t[i].Text == "}" {
+				return set, i + 1, nil
+			}
+			if t[i].Text == "," {
+				i++
+				continue
+			}
+			v, n, err := constantValue(t[i:])
+			if err != nil {
+				return nil, 0, err
+			}
+			set.Items = append(set.Items, v)
+			i += n
+		}
+	case first.Quoted:
+		return &syntax.String{Pos: first.Pos, Text: first.Text}, 1, nil
+	case first.Text == "-" && len(t) > 1:
+		return &syntax.Number{Pos: first.Pos, Text: "-" + t[1].Text}, 2, nil
+	case first.Number:
+		return &syntax.Number{Pos: first.Pos, Text: first.Text}, 1, nil
+	case first.Name:
+		return &syntax.Apply{Pos: first.Pos, Name: first.Text}, 1, nil
+	default:
+		return nil, 0, fmt.Errorf("%s is none: numbers, strings, model values and sets of them are", first.Text)
+	}
+}

@@ -1,0 +1,258 @@
+package tla
+
+import (
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// core is an operator of the language itself.
+func (c *compiler) core(u call) node {
+	p, at := u.from, u.at
+	need := func(n int) {
+		if len(u.args) != n {
+			c.failAt(at, "%s needs %d arguments, and has %d", u.name, n, len(u.args))
+		}
+	}
+	two := func() (node, node) {
+		need(2)
+		return c.expr(u.args[0], p), c.expr(u.args[1], p)
+	}
+	one := func() node {
+		need(1)
+		return c.expr(u.args[0], p)
+	}
+	compare := func(f func(a, b value.Value) bool) node {
+		a, b := two()
+		return testNode(func(x *ctx) bool {
+			v, w := a.eval(x), b.eval(x)
+			x.m.at = at
+			return f(v, w)
+		}, a, b)
+	}
+	combine := func(f func(a, b value.Value) value.Value) node {
+		a, b := two()
+		return node{eval: func(x *ctx) value.Value {
+			v, w := a.eval(x), b.eval(x)
+			x.m.at = at
+			return f(v, w)
+		}}.of(a, b)
+	}
+	change := func(f func(a value.Value) value.Value) node {
+		a := one()
+		return node{eval: func(x *ctx) value.Value {
+			v := a.eval(x)
+			x.m.at = at
+			return f(v)
+		}}.of(a)
+	}
+	switch u.name {
+	case "TRUE", "FALSE":
+		return constNode(value.Bool(u.name == "TRUE"))
+	case "BOOLEAN":
+		return constNode(value.Booleans)
+	case "STRING":
+		return constNode(value.Strings)
+	case "=":
+		return compare(value.Equal)
+	case "#":
+		return compare(func(a, b value.Value) bool { return !value.Equal(a, b) })
+	case `\in`:
+		return compare(func(a, b value.Value) bool { return value.Contains(b, a) })
+	case `\notin`:
+		return compare(func(a, b value.Value) bool { return !value.Contains(b, a) })
+	case `\subseteq`:
+		return compare(value.IsSubset)
+	case `\cup`:
+		return combine(value.Union)
+	case `\cap`:
+		return combine(value.Intersection)
+	case `\`:
+		return combine(value.Difference)
+	case "SUBSET":
+		return change(func(s value.Value) value.Value {
+			if !value.IsSet(s) {
+				value.Fail("SUBSET needs a set, and not the %s %s", value.Kind(s), value.Short(s))
+			}
+			return &value.Subsets{Base: s}
+		})
+	case "UNION":
+		if set, ok := argument(u).(*syntax.SetEnum); ok && len(set.Items) > 0 { // UNION {S, T} needs no set of S and T, which may be infinite
+			parts := c.all(set.Items, p)
+			return node{eval: func(x *ctx) value.Value {
+				sum := parts[0].eval(x)
+				for _, n := range parts[1:] {
+					v := n.eval(x)
+					x.m.at = at
+					sum = value.Union(sum, v)
+				}
+				return sum
+			}}.of(parts...)
+		}
+		return change(value.BigUnion)
+	case "DOMAIN":
+		return change(value.Domain)
+	case "~":
+		a := one()
+		test := a.truth(at)
+		return testNode(func(x *ctx) bool { return !test(x) }, a)
+	case "=>":
+		a, b := two()
+		left, right := a.truth(at), b.truth(at)
+		return testNode(func(x *ctx) bool { return !left(x) || right(x) }, a, b)
+	case "<=>":
+		a, b := two()
+		left, right := a.truth(at), b.truth(at)
+		return testNode(func(x *ctx) bool { return left(x) == right(x) }, a, b)
+	case "'":
+		need(1)
+		if c.primed {
+			c.failAt(at, "what is primed already cannot be primed again")
+		}
+		c.primed = true
+		n := c.expr(u.args[0], p)
+		c.primed = false
+		if n.level > constantLevel {
+			n.level = max(n.level, actionLevel)
+		}
+		return n
+	case "UNCHANGED":
+		need(1)
+		return c.unchanged(u.args[0], p)
+	case "ENABLED":
+		need(1)
+		return c.enabled(u.args[0], p)
+	case "[]", "<>", "~>", "-+->":
+		return temporal(u.name)
+	case `\cdot`:
+		c.failAt(at, "\\cdot, the composition of actions, is not supported")
+	}
+	c.failAt(at, "%s is not defined", u.name)
+	return node{}
+}
+
+func argument(u call) syntax.Expr {
+	if len(u.args) != 1 {
+		return nil
+	}
+	return u.args[0]
+}
+
+// unchanged is e' = e.
+func (c *compiler) unchanged(e syntax.Expr, p place) node {
+	if t, q := c.through(e, p); t != nil {
+		if tuple, ok := t.(*syntax.Tuple); ok {
+			var tests []func(*ctx) bool
+			var parts []node
+			for _, item := range tuple.Items {
+				n := c.unchanged(item, q)
+				tests, parts = append(tests, n.test), append(parts, n)
+			}
+			return testNode(func(x *ctx) bool {
+				for _, t := range tests {
+					if !t(x) {
+						return false
+					}
+				}
+				return true
+			}, parts...).of(node{level: actionLevel})
+		}
+	}
+	before := c.expr(e, p)
+	if c.primed {
+		c.fail(p, e.Position(), "UNCHANGED cannot be primed")
+	}
+	c.primed = true
+	after := c.expr(e, p)
+	c.primed = false
+	return testNode(func(x *ctx) bool { return value.Equal(before.eval(x), after.eval(x)) }, before, after).of(node{level: actionLevel})
+}
+
+// through looks through names to the expression that they stand for: that of an operator without parameters, or of an argument.
+func (c *compiler) through(e syntax.Expr, p place) (syntax.Expr, place) {
+	for range 100 {
+		switch x := e.(type) {
+		case *syntax.Paren:
+			e = x.Inner
+			continue
+		case *syntax.Apply:
+			if len(x.Args) > 0 {
+				return e, p
+			}
+			if len(x.Path) == 0 {
+				if b := p.env.find(x.Name); b != nil {
+					if b.expr == nil || b.op != nil {
+						return e, p
+					}
+					if _, ok := b.expr.(*letFunction); ok {
+						return e, p
+					}
+					e, p = b.expr, b.place
+					continue
+				}
+			}
+			d, q := c.lookup(x, p)
+			if d != nil && d.override != nil {
+				d = d.override
+				q = place{scope: d.place.scope}
+			}
+			switch {
+			case d == nil || d.value != nil:
+				return e, p
+			case d.kind == operator && len(d.params) == 0 && d.body != nil && d.bounds == nil:
+				e, p = d.body, q
+				continue
+			case d.kind == substituted && len(d.params) == 0:
+				e, p = d.body, place{inst: q.inst, scope: d.place.scope}
+				continue
+			case d.kind == parameter:
+				if b := q.inst.find(d.name); b != nil && b.expr != nil {
+					e, p = b.expr, b.place
+					continue
+				}
+			}
+		}
+		return e, p
+	}
+	return e, p
+}
+
+// variableOf tells which variable an expression is, however it is named; -1 if none.
+func (c *compiler) variableOf(e syntax.Expr, p place) int {
+	e, p = c.through(e, p)
+	a, ok := e.(*syntax.Apply)
+	if !ok || len(a.Args) > 0 {
+		return -1
+	}
+	if len(a.Path) == 0 && p.env.find(a.Name) != nil {
+		return -1
+	}
+	if d, _ := c.lookup(a, p); d != nil && d.kind == variable {
+		return d.index
+	}
+	return -1
+}
+
+// enabled is ENABLED A: there is a next state.
+func (c *compiler) enabled(e syntax.Expr, p place) node {
+	if c.primed {
+		c.fail(p, e.Position(), "ENABLED cannot be primed")
+	}
+	assigning := c.assigning
+	c.assigning = false
+	born := c.born
+	a := c.act(e, p, func(*ctx) bool { return true })
+	c.assigning = assigning
+	count := len(c.variables)
+	n := testNode(func(x *ctx) bool {
+		nxt := x.m.nxt
+		x.m.nxt = make([]value.Value, count)
+		found := a(x)
+		x.m.nxt = nxt
+		return found
+	})
+	n.level = stateLevel
+	// What the action depends on around it is not known: it is evaluated each time.
+	n.reach = reach(born)
+	n.fresh = true
+	return n
+}

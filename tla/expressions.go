@@ -1,0 +1,423 @@
+package tla
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+func (c *compiler) junction(e *syntax.Junction, p place) node {
+	items := c.all(e.Items, p)
+	tests := make([]func(*ctx) bool, len(items))
+	for i, n := range items {
+		tests[i] = n.truth(&where{p.scope.file(), e.Items[i].Position()})
+	}
+	if len(tests) == 2 {
+		a, b := tests[0], tests[1]
+		if e.And {
+			return testNode(func(x *ctx) bool { return a(x) && b(x) }, items...)
+		}
+		return testNode(func(x *ctx) bool { return a(x) || b(x) }, items...)
+	}
+	and := e.And
+	return testNode(func(x *ctx) bool {
+		for _, t := range tests {
+			if t(x) != and {
+				return !and
+			}
+		}
+		return and
+	}, items...)
+}
+
+// pattern binds the names of one bound. What it gives fills them from a member of the set.
+func (c *compiler) pattern(b syntax.Bound, p place, at *where) (place, func(*ctx, value.Value)) {
+	slots := make([]int, len(b.Names))
+	for i, n := range b.Names {
+		p, slots[i] = c.name(p, n.Text)
+	}
+	if !b.Pattern {
+		slot := slots[0]
+		return p, func(x *ctx, v value.Value) { x.slots[slot] = v }
+	}
+	return p, func(x *ctx, v value.Value) {
+		items := value.Items(v)
+		if len(items) != len(slots) {
+			x.m.at = at
+			value.Fail("%s is no tuple of %d items", value.Short(v), len(slots))
+		}
+		for i, s := range slots {
+			x.slots[s] = items[i]
+		}
+	}
+}
+
+// loop is one name, or one tuple of names, that goes through a set.
+type loop struct {
+	set  node
+	bind func(*ctx, value.Value)
+}
+
+func (c *compiler) loops(bounds []syntax.Bound, p place, at *where) (place, []loop, []node) {
+	var list []loop
+	var sets []node
+	around := p
+	for _, b := range bounds {
+		if b.Set == nil {
+			c.failAt(at, "a name without a set cannot be evaluated: write \\in S after it")
+		}
+		set := c.expr(b.Set, around)
+		sets = append(sets, set)
+		if b.Pattern {
+			var l loop
+			l.set = set
+			p, l.bind = c.pattern(b, p, at)
+			list = append(list, l)
+			continue
+		}
+		for _, n := range b.Names {
+			l := loop{set: set}
+			p, l.bind = c.pattern(syntax.Bound{Names: []syntax.Name{n}}, p, at)
+			list = append(list, l)
+		}
+	}
+	return p, list, sets
+}
+
+// bounds binds names; what it gives goes through all ways to choose members for them, until a function tells to stop. It tells whether
+// none did.
+func (c *compiler) bounds(bounds []syntax.Bound, p place, at *where) (place, func(*ctx, func() bool) bool, []node) {
+	q, list, sets := c.loops(bounds, p, at)
+	if len(list) == 1 {
+		l := list[0]
+		return q, func(x *ctx, f func() bool) bool {
+			s := l.set.eval(x)
+			x.m.at = at
+			return value.Each(s, func(v value.Value) bool { l.bind(x, v); return f() })
+		}, sets
+	}
+	return q, func(x *ctx, f func() bool) bool {
+		values := make([]value.Value, len(list))
+		for i, l := range list {
+			values[i] = l.set.eval(x)
+		}
+		x.m.at = at
+		var from func(i int) bool
+		from = func(i int) bool {
+			if i == len(list) {
+				return f()
+			}
+			return value.Each(values[i], func(v value.Value) bool { list[i].bind(x, v); return from(i + 1) })
+		}
+		return from(0)
+	}, sets
+}
+
+func (c *compiler) quantified(e *syntax.Quantified, p place, at *where) node {
+	if e.Kind == `\AA` || e.Kind == `\EE` {
+		return temporal(e.Kind)
+	}
+	born := c.born
+	q, list, sets := c.loops(e.Bounds, p, at)
+	body := c.expr(e.Body, q)
+	if body.level == temporalLevel {
+		return temporal(e.Kind)
+	}
+	test, all := body.truth(at), e.Kind == `\A`
+	var run func(*ctx) bool
+	for i := len(list) - 1; i >= 0; i-- {
+		l, next := list[i], test
+		if run != nil {
+			next = run
+		}
+		set, bind := l.set.eval, l.bind
+		run = func(x *ctx) bool {
+			s := set(x)
+			if s, ok := s.(*value.Set); ok {
+				for _, v := range s.Items {
+					bind(x, v)
+					if next(x) != all {
+						return !all
+					}
+				}
+				return all
+			}
+			x.m.at = at
+			return value.Each(s, func(v value.Value) bool { bind(x, v); return next(x) == all }) == all
+		}
+	}
+	return testNode(run, append(sets, body.closed(born))...)
+}
+
+func (c *compiler) choose(e *syntax.Choose, p place, at *where) node {
+	if e.Bound.Set == nil {
+		return c.unboundedChoose(e, p, at)
+	}
+	set, born := c.expr(e.Bound.Set, p), c.born
+	q, bind := c.pattern(e.Bound, p, at)
+	body := c.expr(e.Body, q)
+	test := body.truth(at)
+	return node{eval: func(x *ctx) value.Value {
+		var found value.Value
+		s := set.eval(x)
+		if lazy, ok := s.(*value.Subsets); !ok || value.Size(lazy.Base) < 20 {
+			x.m.at = at
+		}
+		value.Each(s, func(v value.Value) bool {
+			bind(x, v)
+			if test(x) {
+				found = v
+				return false
+			}
+			return true
+		})
+		if found == nil {
+			x.m.at = at
+			value.Fail("CHOOSE finds no member of %s that fits", value.Short(s))
+		}
+		return found
+	}}.of(set, body.closed(born))
+}
+
+// unboundedChoose takes CHOOSE x : x \notin S, the usual way to name something that is no member, as a model value of its own.
+func (c *compiler) unboundedChoose(e *syntax.Choose, p place, at *where) node {
+	if a, ok := e.Body.(*syntax.Apply); ok && (a.Name == `\notin` || a.Name == "~") {
+		return constNode(value.ModelValue("CHOOSE at " + at.String()))
+	}
+	return node{eval: func(x *ctx) value.Value {
+		x.m.at = at
+		value.Fail("CHOOSE without a set cannot be evaluated: write \\in S after the name, or override the definition in the configuration")
+		return nil
+	}}
+}
+
+func (c *compiler) cases(e *syntax.Case, p place, at *where) node {
+	var tests []func(*ctx) bool
+	var values, parts []node
+	for _, a := range e.Arms {
+		cond, v := c.expr(a.Cond, p), c.expr(a.Value, p)
+		tests = append(tests, cond.truth(at))
+		values = append(values, v)
+		parts = append(parts, cond, v)
+	}
+	var other *node
+	if e.Other != nil {
+		n := c.expr(e.Other, p)
+		other = &n
+		parts = append(parts, n)
+	}
+	return node{eval: func(x *ctx) value.Value {
+		for i, t := range tests {
+			if t(x) {
+				return values[i].eval(x)
+			}
+		}
+		if other == nil {
+			x.m.at = at
+			value.Fail("no arm of CASE is true, and there is no OTHER")
+		}
+		return other.eval(x)
+	}}.of(parts...)
+}
+
+func (c *compiler) index(e *syntax.Index, p place, at *where) node {
+	f, args := c.expr(e.Function, p), c.all(e.Args, p)
+	if len(args) > 1 {
+		return node{eval: func(x *ctx) value.Value {
+			g, key := f.eval(x), value.NewTuple(evalAll(x, args))
+			x.m.at = at
+			return value.Apply(g, key)
+		}}.of(append(args, f)...)
+	}
+	if len(args) == 0 {
+		c.failAt(at, "f[] has no argument")
+	}
+	arg := args[0]
+	return node{eval: func(x *ctx) value.Value {
+		g, key := f.eval(x), arg.eval(x)
+		switch g := g.(type) {
+		case *value.Tuple:
+			if n, ok := key.(value.Int); ok && n >= 1 && int(n) <= len(g.Items) {
+				return g.Items[n-1]
+			}
+		case *value.Function:
+			if i, ok := g.Domain.Find(key); ok {
+				return g.Values[i]
+			}
+		}
+		x.m.at = at
+		return value.Apply(g, key)
+	}}.of(f, arg)
+}
+
+func (c *compiler) fields(list []syntax.FieldValue, p place) ([]*value.String, []node) {
+	sorted := slices.SortedFunc(slices.Values(list), func(a, b syntax.FieldValue) int { return cmp.Compare(a.Text, b.Text) })
+	names := make([]*value.String, len(list))
+	values := make([]node, len(list))
+	for i, f := range sorted {
+		if i > 0 && f.Text == sorted[i-1].Text {
+			c.fail(p, f.Pos, "the field %s stands here twice", f.Text)
+		}
+		names[i], values[i] = value.Text(f.Text), c.expr(f.Value, p)
+	}
+	return names, values
+}
+
+func (c *compiler) except(e *syntax.Except, p place) node {
+	f := c.expr(e.Function, p)
+	parts := []node{f}
+	type change struct {
+		keys  []node
+		old   int // slot of @
+		value node
+		at    *where
+	}
+	var changes []change
+	for _, u := range e.Updates {
+		ch := change{at: &where{p.scope.file(), u.Pos}}
+		for _, place := range u.Places {
+			nodes := c.all(place, p)
+			parts = append(parts, nodes...)
+			key := nodes[0]
+			if len(nodes) > 1 {
+				key = node{eval: func(x *ctx) value.Value { return value.NewTuple(evalAll(x, nodes)) }}
+			}
+			ch.keys = append(ch.keys, key)
+		}
+		born := c.born
+		q, slot := c.name(p, "@")
+		ch.old, ch.value = slot, c.expr(u.Value, q)
+		parts = append(parts, ch.value.closed(born))
+		changes = append(changes, ch)
+	}
+	return node{eval: func(x *ctx) value.Value {
+		v := f.eval(x)
+		for i := range changes {
+			ch := &changes[i]
+			x.m.at = ch.at
+			var at func(v value.Value, k int) value.Value
+			at = func(v value.Value, k int) value.Value {
+				if k == len(ch.keys) {
+					x.slots[ch.old] = v
+					return settled(ch.value.eval(x))
+				}
+				return value.Replace(v, ch.keys[k].eval(x), func(old value.Value) value.Value { return at(old, k+1) })
+			}
+			v = at(v, 0)
+		}
+		return v
+	}}.of(parts...)
+}
+
+// function is [bounds |-> body], or, with a name, a function that may use itself.
+func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr, p place, at *where) node {
+	if name != "" {
+		return c.recursiveFunction(name, bounds, body, p, at)
+	}
+	born := c.born
+	q, list, sets := c.loops(bounds, p, at)
+	b := c.expr(body, q)
+	if len(list) == 1 {
+		l := list[0]
+		return node{eval: func(x *ctx) value.Value {
+			s := l.set.eval(x)
+			x.m.at = at
+			if value.Size(s) > value.Most {
+				return &rule{domain: s, of: func(v value.Value) value.Value {
+					h := x.held()
+					l.bind(h, v)
+					return b.eval(h)
+				}}
+			}
+			domain := value.Explicit(s)
+			values := make([]value.Value, len(domain.Items))
+			for i, v := range domain.Items {
+				l.bind(x, v)
+				values[i] = settled(b.eval(x))
+			}
+			return value.NewFunction(domain, values)
+		}}.of(append(sets, b.closed(born))...)
+	}
+	return node{eval: func(x *ctx) value.Value {
+		domain := &value.Product{}
+		for _, l := range list {
+			domain.Sets = append(domain.Sets, l.set.eval(x))
+		}
+		x.m.at = at
+		fill := func(h *ctx, v value.Value) {
+			for i, item := range value.Items(v) {
+				list[i].bind(h, item)
+			}
+		}
+		if value.Size(domain) > value.Most {
+			return &rule{domain: domain, of: func(v value.Value) value.Value {
+				h := x.held()
+				fill(h, v)
+				return b.eval(h)
+			}}
+		}
+		all := value.Explicit(domain)
+		values := make([]value.Value, len(all.Items))
+		for i, v := range all.Items {
+			fill(x, v)
+			values[i] = settled(b.eval(x))
+		}
+		return value.NewFunction(all, values)
+	}}.of(append(sets, b.closed(born))...)
+}
+
+func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body syntax.Expr, p place, at *where) node {
+	_, outside, sets := c.loops(bounds, p, at)
+	born := c.born
+	c.depth++
+	c.size = append(c.size, 0)
+	q, self := c.name(p, name)
+	var binds []func(*ctx, value.Value)
+	for _, b := range bounds {
+		parts := []syntax.Bound{b}
+		if !b.Pattern {
+			parts = nil
+			for _, n := range b.Names {
+				parts = append(parts, syntax.Bound{Names: []syntax.Name{n}})
+			}
+		}
+		for _, part := range parts {
+			var bind func(*ctx, value.Value)
+			q, bind = c.pattern(part, q, at)
+			binds = append(binds, bind)
+		}
+	}
+	b := c.expr(body, q)
+	size := c.size[c.depth]
+	c.size = c.size[:c.depth]
+	c.depth--
+	return node{eval: func(x *ctx) value.Value {
+		var domain value.Value
+		if len(outside) == 1 {
+			domain = outside[0].set.eval(x)
+		} else {
+			product := &value.Product{}
+			for _, l := range outside {
+				product.Sets = append(product.Sets, l.set.eval(x))
+			}
+			domain = product
+		}
+		around := x.held()
+		r := &rule{domain: domain}
+		r.of = func(v value.Value) value.Value {
+			y := &ctx{slots: make([]value.Value, size), up: around, m: around.m}
+			y.slots[self] = r
+			if len(binds) == 1 {
+				binds[0](y, v)
+			} else {
+				for i, item := range value.Items(v) {
+					binds[i](y, item)
+				}
+			}
+			return b.eval(y)
+		}
+		return r
+	}}.of(append(sets, b.closed(born))...)
+}

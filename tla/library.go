@@ -1,0 +1,187 @@
+package tla
+
+import (
+	"embed"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// library has community modules as far as they are written in TLA+.
+//
+//go:embed library/*.tla
+var library embed.FS
+
+// proven are modules that hold nothing but theorems, for proofs.
+func proven(name string) bool {
+	return strings.HasSuffix(name, "Theorems") || strings.HasSuffix(name, "Theorems_proofs") || name == "NaturalsInduction" || name == "WellFoundedInduction"
+}
+
+func init() {
+	modules["Folds"] = map[string]*builtin{"MapThenFoldSet": {special: mapThenFoldSet}}
+	modules["Functions"] = map[string]*builtin{
+		"Range": {one: func(f value.Value) value.Value {
+			var items []value.Value
+			value.Each(value.Domain(f), func(x value.Value) bool { items = append(items, value.Apply(f, x)); return true })
+			return value.NewSet(items)
+		}},
+		"FoldFunction": {special: func(c *compiler, d *def, u call) node {
+			return c.fold(d, u, 3, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+				sum := args[0]
+				value.Each(value.Domain(args[1]), func(x value.Value) bool { sum = step(value.Apply(args[1], x), sum); return true })
+				return sum
+			})
+		}},
+		"FoldFunctionOnSet": {special: func(c *compiler, d *def, u call) node {
+			return c.fold(d, u, 4, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+				sum := args[0]
+				value.Each(args[2], func(x value.Value) bool { sum = step(value.Apply(args[1], x), sum); return true })
+				return sum
+			})
+		}},
+	}
+	modules["FiniteSetsExt"] = map[string]*builtin{
+		"FoldSet": {special: func(c *compiler, d *def, u call) node {
+			return c.fold(d, u, 3, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+				sum := args[0]
+				value.Each(args[1], func(x value.Value) bool { sum = step(x, sum); return true })
+				return sum
+			})
+		}},
+		"kSubset": {two: func(k, s value.Value) value.Value {
+			n := integer(k)
+			var list []value.Value
+			value.Each(&value.Subsets{Base: s}, func(v value.Value) bool {
+				if size := value.Size(v); size == n {
+					list = append(list, v)
+				} else if size > n {
+					return false
+				}
+				return true
+			})
+			return value.NewSet(list)
+		}},
+		"Max": {one: func(s value.Value) value.Value { return extreme(s, "Max", func(a, b int64) bool { return a > b }) }},
+		"Min": {one: func(s value.Value) value.Value { return extreme(s, "Min", func(a, b int64) bool { return a < b }) }},
+	}
+	modules["SequencesExt"] = map[string]*builtin{
+		"ToSet":    {one: func(s value.Value) value.Value { return value.NewSet(append([]value.Value(nil), value.Items(s)...)) }},
+		"SetToSeq": {one: func(s value.Value) value.Value { return value.NewTuple(value.Explicit(s).Items) }},
+		"Reverse": {one: func(s value.Value) value.Value {
+			items := value.Items(s)
+			list := make([]value.Value, len(items))
+			for i, v := range items {
+				list[len(items)-1-i] = v
+			}
+			return value.NewTuple(list)
+		}},
+		"FoldSeq": {special: func(c *compiler, d *def, u call) node {
+			return c.fold(d, u, 3, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+				sum := args[0]
+				for _, x := range value.Items(args[1]) {
+					sum = step(x, sum)
+				}
+				return sum
+			})
+		}},
+		"FoldLeft": {special: func(c *compiler, d *def, u call) node {
+			return c.fold(d, u, 3, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+				sum := args[0]
+				for _, x := range value.Items(args[1]) {
+					sum = step(sum, x)
+				}
+				return sum
+			})
+		}},
+		"FoldRight": {special: func(c *compiler, d *def, u call) node {
+			return c.fold(d, u, 3, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+				items, sum := value.Items(args[0]), args[1]
+				for i := len(items) - 1; i >= 0; i-- {
+					sum = step(items[i], sum)
+				}
+				return sum
+			})
+		}},
+	}
+	modules["BagsExt"] = map[string]*builtin{
+		"FoldBag": {special: func(c *compiler, d *def, u call) node {
+			return c.fold(d, u, 3, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+				sum := args[0]
+				value.Each(value.Domain(args[1]), func(x value.Value) bool {
+					for range copies(args[1], x) {
+						sum = step(sum, x)
+					}
+					return true
+				})
+				return sum
+			})
+		}},
+	}
+	modules["Bitwise"] = map[string]*builtin{
+		"&":      arithmetic(func(a, b int64) (int64, bool) { return a & b, true }),
+		"|":      arithmetic(func(a, b int64) (int64, bool) { return a | b, true }),
+		"^^":     arithmetic(func(a, b int64) (int64, bool) { return a ^ b, true }),
+		"Not":    {one: func(a value.Value) value.Value { return value.Int(^integer(a)) }},
+		"shiftR": arithmetic(func(a, b int64) (int64, bool) { return a >> uint(b), true }),
+	}
+	for _, name := range []string{"SVG", "GraphViz", "ShiViz", "HTML", "Statistics", "Toolbox"} {
+		modules[name] = map[string]*builtin{}
+	}
+}
+
+func extreme(s value.Value, name string, better func(a, b int64) bool) value.Value {
+	var best value.Value
+	value.Each(s, func(v value.Value) bool {
+		if best == nil || better(integer(v), integer(best)) {
+			best = v
+		}
+		return true
+	})
+	if best == nil {
+		value.Fail("%s({}): the set is empty", name)
+	}
+	return best
+}
+
+// fold compiles an operator whose argument number at is an operator of two, with what goes through the other arguments.
+func (c *compiler) fold(d *def, u call, arity, at int, through func(args []value.Value, step func(a, b value.Value) value.Value) value.Value) node {
+	c.arity(d, arity, u)
+	f, n := c.operand(u.args[at], u.from, 2, u.at)
+	var others []node
+	for i, a := range u.args {
+		if i != at {
+			others = append(others, c.expr(a, u.from))
+		}
+	}
+	place := u.at
+	return node{eval: func(x *ctx) value.Value {
+		args := make([]value.Value, len(others))
+		for i := range others {
+			args[i] = others[i].eval(x)
+		}
+		x.m.at = place
+		return through(args, func(a, b value.Value) value.Value { return f(x, a, b) })
+	}}.of(append(others, n)...)
+}
+
+func mapThenFoldSet(c *compiler, d *def, u call) node {
+	c.arity(d, 5, u)
+	step, n1 := c.operand(u.args[0], u.from, 2, u.at)
+	base := c.expr(u.args[1], u.from)
+	image, n2 := c.operand(u.args[2], u.from, 1, u.at)
+	pick, n3 := c.operand(u.args[3], u.from, 1, u.at)
+	set := c.expr(u.args[4], u.from)
+	return node{eval: func(x *ctx) value.Value {
+		var order []value.Value
+		for left := value.Value(value.Explicit(set.eval(x))); value.Size(left) > 0; {
+			v := pick(x, left)
+			order = append(order, v)
+			left = value.Difference(left, value.SortedSet([]value.Value{v}))
+		}
+		sum := base.eval(x)
+		for i := len(order) - 1; i >= 0; i-- {
+			sum = step(x, image(x, order[i]), sum)
+		}
+		return sum
+	}}.of(n1, base, n2, n3, set)
+}

@@ -1,0 +1,3 @@
+---- MODULE Folds ----
+\* MapThenFoldSet is built in.
+====

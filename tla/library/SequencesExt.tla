@@ -1,0 +1,48 @@
+---- MODULE SequencesExt ----
+\* More about sequences. ToSet, SetToSeq, Reverse and the folds are built in.
+EXTENDS Sequences, Naturals, FiniteSets, FiniteSetsExt, Folds, Functions, Bags, TLC
+
+ToBag(s) == [x \in ToSet(s) |-> Cardinality({i \in DOMAIN s : s[i] = x})]
+SetToSeqs(S) == {f \in [1..Cardinality(S) -> S] : IsInjective(f)}
+SetToSortSeq(S, Op(_, _)) == SortSeq(SetToSeq(S), Op)
+SetToAllKPermutations(S) == UNION {SetToSeqs(T) : T \in SUBSET S}
+TupleOf(S, n) == [1..n -> S]
+SeqOf(S, n) == UNION {[1..k -> S] : k \in 0..n}
+BoundedSeq(S, n) == SeqOf(S, n)
+Contains(s, e) == e \in ToSet(s)
+IsSorted(s, Op(_, _)) == \A i, j \in 1..Len(s) : i < j => Op(s[i], s[j])
+Remove(s, e) == SelectSeq(s, LAMBDA x : x # e)
+ReplaceAll(s, old, new) == [i \in 1..Len(s) |-> IF s[i] = old THEN new ELSE s[i]]
+SelectInSeq(s, Test(_)) == LET I == {i \in 1..Len(s) : Test(s[i])} IN IF I = {} THEN 0 ELSE Min(I)
+SelectInSubSeq(s, from, to, Test(_)) == SelectInSeq(SubSeq(s, from, to), Test)
+SelectLastInSeq(s, Test(_)) == LET I == {i \in 1..Len(s) : Test(s[i])} IN IF I = {} THEN 0 ELSE Max(I)
+SelectLastInSubSeq(s, from, to, Test(_)) == SelectLastInSeq(SubSeq(s, from, to), Test)
+InsertAt(s, i, e) == SubSeq(s, 1, i - 1) \o <<e>> \o SubSeq(s, i, Len(s))
+ReplaceAt(s, i, e) == [s EXCEPT ![i] = e]
+RemoveAt(s, i) == SubSeq(s, 1, i - 1) \o SubSeq(s, i + 1, Len(s))
+RemoveFirstMatch(s, Test(_)) == LET i == SelectInSeq(s, Test) IN IF i = 0 THEN s ELSE RemoveAt(s, i)
+RemoveFirst(s, e) == RemoveFirstMatch(s, LAMBDA x : x = e)
+Cons(e, s) == <<e>> \o s
+Snoc(s, e) == Append(s, e)
+Front(s) == SubSeq(s, 1, Len(s) - 1)
+Last(s) == s[Len(s)]
+IsPrefix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, 1, Len(s))
+IsStrictPrefix(s, t) == Len(s) < Len(t) /\ s = SubSeq(t, 1, Len(s))
+IsSuffix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, Len(t) - Len(s) + 1, Len(t))
+IsStrictSuffix(s, t) == IsSuffix(s, t) /\ s # t
+Prefixes(s) == {SubSeq(s, 1, n) : n \in 0..Len(s)}
+Suffixes(s) == {SubSeq(s, n, Len(s)) : n \in 1..Len(s) + 1}
+CommonPrefixes(S) == {p \in UNION {Prefixes(s) : s \in S} : \A s \in S : IsPrefix(p, s)}
+LongestCommonPrefix(S) == LET P == CommonPrefixes(S) IN CHOOSE p \in P : \A q \in P : Len(q) <= Len(p)
+SeqMod(a, b) == IF a % b = 0 THEN b ELSE a % b
+FlattenSeq(ss) == FoldLeft(LAMBDA s, t : s \o t, <<>>, ss)
+FoldLeftDomain(Op(_, _), base, s) == FoldLeft(Op, base, [i \in DOMAIN s |-> i])
+FoldRightDomain(Op(_, _), s, base) == FoldRight(Op, [i \in DOMAIN s |-> i], base)
+Zip(s, t) == [i \in 1..Min({Len(s), Len(t)}) |-> <<s[i], t[i]>>]
+Interleave(s, t) == [i \in 1..2 * Len(s) |-> IF i % 2 = 1 THEN <<s[(i + 1) \div 2]>> ELSE <<t[i \div 2]>>]
+SubSeqs(s) == {SubSeq(s, i + 1, j) : i, j \in 0..Len(s)}
+AllSubSeqs(s) == {LET I == SetToSortSeq(D, <) IN [k \in 1..Len(I) |-> s[I[k]]] : D \in SUBSET DOMAIN s}
+IndexFirstSubSeq(s, t) == Min({i \in 1..Len(t) - Len(s) + 1 : SubSeq(t, i, i + Len(s) - 1) = s})
+ReplaceSubSeqAt(i, r, s, t) == SubSeq(t, 1, i - 1) \o r \o SubSeq(t, i + Len(s), Len(t))
+ReplaceFirstSubSeq(r, s, t) == IF s \in SubSeqs(t) THEN ReplaceSubSeqAt(IndexFirstSubSeq(s, t), r, s, t) ELSE t
+====

@@ -1,0 +1,320 @@
+package tla
+
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// registers are what TLCGet and TLCSet work on, and where Print writes.
+type registers struct {
+	values map[int64]value.Value
+	level  int
+	named  func(name string) value.Value
+	print  func(string)
+	random func() uint64
+}
+
+func printed(c *compiler, d *def, u call, of int, result func([]value.Value) value.Value) node {
+	c.arity(d, of, u)
+	args := c.all(u.args, u.from)
+	return node{fresh: true, eval: func(x *ctx) value.Value {
+		values := evalAll(x, args)
+		if x.m.tlc != nil && x.m.tlc.print != nil {
+			text := values[0].String()
+			if of == 2 {
+				text += "  " + values[1].String()
+			}
+			x.m.tlc.print(text)
+		}
+		return result(values)
+	}}.of(args...)
+}
+
+func init() {
+	modules["TLC"] = map[string]*builtin{
+		"Print": {special: func(c *compiler, d *def, u call) node {
+			return printed(c, d, u, 2, func(v []value.Value) value.Value { return v[1] })
+		}},
+		"PrintT": {special: func(c *compiler, d *def, u call) node {
+			return printed(c, d, u, 1, func([]value.Value) value.Value { return value.Bool(true) })
+		}},
+		"Assert": {special: func(c *compiler, d *def, u call) node {
+			c.arity(d, 2, u)
+			args := c.all(u.args, u.from)
+			holds, at := args[0].truth(u.at), u.at
+			return testNode(func(x *ctx) bool {
+				if !holds(x) {
+					message := args[1].eval(x)
+					x.m.at = at
+					value.Fail("Assert is false: %s", value.Short(message))
+				}
+				return true
+			}, args...)
+		}},
+		"JavaTime": {special: func(c *compiler, d *def, u call) node {
+			return node{fresh: true, eval: func(*ctx) value.Value { return value.Int(0) }}
+		}},
+		":>": {two: func(a, b value.Value) value.Value {
+			return value.FunctionOf([]value.Value{settled(a)}, []value.Value{settled(b)})
+		}},
+		"@@":            {two: value.Merge},
+		"Permutations":  {one: permutations},
+		"SortSeq":       {special: sortSeq},
+		"RandomElement": {special: randomElement},
+		"Any":           {none: &value.Infinite{Name: "Any", Has: func(value.Value) bool { return true }}},
+		"ToString":      {one: func(v value.Value) value.Value { return value.Text(v.String()) }},
+		"TLCEval":       {one: settled},
+		"TLCGet": {special: func(c *compiler, d *def, u call) node {
+			c.arity(d, 1, u)
+			key := c.expr(u.args[0], u.from)
+			at := u.at
+			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+				k := key.eval(x)
+				x.m.at = at
+				return x.m.tlc.get(k)
+			}}.of(key)
+		}},
+		"TLCSet": {special: func(c *compiler, d *def, u call) node {
+			c.arity(d, 2, u)
+			args := c.all(u.args, u.from)
+			at := u.at
+			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+				k, v := args[0].eval(x), settled(args[1].eval(x))
+				x.m.at = at
+				x.m.tlc.set(k, v)
+				return value.Bool(true)
+			}}.of(args...)
+		}},
+	}
+	modules["TLCExt"] = map[string]*builtin{
+		"AssertEq":    {compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
+		"AssertError": nil, "Trace": nil, "CounterExample": nil, "ToTrace": nil, "TLCDefer": nil, "PickSuccessor": nil,
+		"TLCNoOp": {one: func(v value.Value) value.Value { return v }},
+		"TLCModelValue": {one: func(v value.Value) value.Value {
+			s, ok := v.(*value.String)
+			if !ok {
+				value.Fail("TLCModelValue needs a string, and not the %s %s", value.Kind(v), value.Short(v))
+			}
+			return value.ModelValue(s.Text)
+		}},
+		"TLCCache": {two: func(v, _ value.Value) value.Value { return v }},
+		"TLCFP":    {one: func(v value.Value) value.Value { return value.Int(int32(v.Fingerprint())) }},
+	}
+	modules["Bags"] = map[string]*builtin{
+		"IsABag":   {test: isBag},
+		"BagToSet": {one: value.Domain},
+		"SetToBag": {one: func(s value.Value) value.Value {
+			return bagOf(value.Explicit(s).Items, func(value.Value) int64 { return 1 })
+		}},
+		"BagIn":       {compare: func(e, b value.Value) bool { return value.Contains(value.Domain(b), e) }},
+		"EmptyBag":    {none: value.EmptyTuple},
+		"CopiesIn":    {two: func(e, b value.Value) value.Value { return value.Int(copies(b, e)) }},
+		`\oplus`:      {two: func(a, b value.Value) value.Value { return bagSum(a, b, 1) }},
+		`\ominus`:     {two: func(a, b value.Value) value.Value { return bagSum(a, b, -1) }},
+		`\sqsubseteq`: {compare: subBag},
+		"BagUnion": {one: func(s value.Value) value.Value {
+			sum := value.Value(value.EmptyTuple)
+			value.Each(s, func(b value.Value) bool { sum = bagSum(sum, b, 1); return true })
+			return sum
+		}},
+		"BagCardinality": {one: func(b value.Value) value.Value {
+			n := int64(0)
+			value.Each(value.Domain(b), func(e value.Value) bool { n += copies(b, e); return true })
+			return value.Int(n)
+		}},
+		"SubBag": {one: subBags},
+		"BagOfAll": {special: func(c *compiler, d *def, u call) node {
+			c.arity(d, 2, u)
+			f, n := c.operand(u.args[0], u.from, 1, u.at)
+			b := c.expr(u.args[1], u.from)
+			return node{eval: func(x *ctx) value.Value {
+				bag := b.eval(x)
+				sum := value.Value(value.EmptyTuple)
+				value.Each(value.Domain(bag), func(e value.Value) bool {
+					image := settled(f(x, e))
+					sum = bagSum(sum, value.FunctionOf([]value.Value{image}, []value.Value{value.Int(copies(bag, e))}), 1)
+					return true
+				})
+				return sum
+			}}.of(n, b)
+		}},
+	}
+}
+
+func (r *registers) get(key value.Value) value.Value {
+	switch k := key.(type) {
+	case value.Int:
+		if v := r.values[int64(k)]; v != nil {
+			return v
+		}
+		value.Fail("TLCGet(%d): nothing was put there by TLCSet", k)
+	case *value.String:
+		switch k.Text {
+		case "level":
+			return value.Int(r.level)
+		case "config":
+			return configuration
+		case "-Dtlc2.tool.impl.Tool.cdot": // compositions of actions are always evaluated
+			return value.Text("true")
+		}
+		if r.named != nil {
+			if v := r.named(k.Text); v != nil {
+				return v
+			}
+		}
+		value.Fail("TLCGet(%s) is not supported: there are level, diameter, distinct, queue, generated, duration, config, and numbers", k)
+	}
+	value.Fail("TLCGet needs a number or a string, and not %s", value.Short(key))
+	return nil
+}
+
+// configuration is TLCGet("config"): how a check goes on.
+var configuration = value.FunctionOf(
+	[]value.Value{value.Text("mode"), value.Text("depth"), value.Text("deadlock"), value.Text("symmetry"), value.Text("traces"), value.Text("seed"), value.Text("fingerprint"), value.Text("worker"), value.Text("aril"), value.Text("sched"), value.Text("install")},
+	[]value.Value{value.Text("bfs"), value.Int(-1), value.Bool(true), value.Bool(false), value.Int(-1), value.Int(0), value.Int(0), value.Int(1), value.Int(0), value.Text("none"), value.Text("")})
+
+func (r *registers) set(key, v value.Value) {
+	k, ok := key.(value.Int)
+	if !ok {
+		if s, ok := key.(*value.String); ok && r.named != nil && r.named("set "+s.Text) != nil {
+			return
+		}
+		value.Fail("TLCSet(%s, ...) is not supported: the register is a number", value.Short(key))
+	}
+	if r.values == nil {
+		r.values = map[int64]value.Value{}
+	}
+	r.values[int64(k)] = v
+}
+
+// permutations is the set of functions from a set onto itself.
+func permutations(s value.Value) value.Value {
+	domain := value.Explicit(s)
+	if n := len(domain.Items); n > 10 {
+		value.Fail("Permutations of %d members are too many", n)
+	}
+	var list []value.Value
+	var from func(taken []value.Value, left []value.Value)
+	from = func(taken, left []value.Value) {
+		if len(left) == 0 {
+			list = append(list, value.NewFunction(domain, slices.Clone(taken)))
+			return
+		}
+		for i, v := range left {
+			rest := append(slices.Clone(left[:i]), left[i+1:]...)
+			from(append(taken, v), rest)
+		}
+	}
+	from(nil, domain.Items)
+	return value.NewSet(list)
+}
+
+func sortSeq(c *compiler, d *def, u call) node {
+	c.arity(d, 2, u)
+	s := c.expr(u.args[0], u.from)
+	f, n := c.operand(u.args[1], u.from, 2, u.at)
+	return node{eval: func(x *ctx) value.Value {
+		items := slices.Clone(value.Items(s.eval(x)))
+		slices.SortStableFunc(items, func(a, b value.Value) int {
+			switch {
+			case boolean(f(x, a, b)):
+				return -1
+			case boolean(f(x, b, a)):
+				return 1
+			}
+			return 0
+		})
+		return value.NewTuple(items)
+	}}.of(s, n)
+}
+
+func randomElement(c *compiler, d *def, u call) node {
+	c.arity(d, 1, u)
+	s := c.expr(u.args[0], u.from)
+	at := u.at
+	return node{fresh: true, eval: func(x *ctx) value.Value {
+		items := value.Explicit(s.eval(x)).Items
+		x.m.at = at
+		if len(items) == 0 {
+			value.Fail("RandomElement({}): the set is empty")
+		}
+		return items[x.m.tlc.chance(uint64(len(items)))]
+	}}.of(s)
+}
+
+// chance gives a number below n.
+func (r *registers) chance(n uint64) uint64 {
+	if r.random == nil {
+		return 0
+	}
+	return r.random() % n
+}
+
+func isBag(b value.Value) bool {
+	switch b.(type) {
+	case *value.Tuple, *value.Record, *value.Function:
+	default:
+		return false
+	}
+	return value.Each(value.Domain(b), func(e value.Value) bool {
+		n, ok := value.Apply(b, e).(value.Int)
+		return ok && n > 0
+	})
+}
+
+func copies(b, e value.Value) int64 {
+	if !value.Contains(value.Domain(b), e) {
+		return 0
+	}
+	return integer(value.Apply(b, e))
+}
+
+// bagOf makes a bag of members that differ; those with no copies are left out.
+func bagOf(members []value.Value, count func(value.Value) int64) value.Value {
+	var keys, values []value.Value
+	for _, e := range members {
+		if n := count(e); n > 0 {
+			keys, values = append(keys, e), append(values, value.Int(n))
+		}
+	}
+	return value.FunctionOf(keys, values)
+}
+
+func bagSum(a, b value.Value, sign int64) value.Value {
+	members := value.Explicit(value.Union(value.Domain(a), value.Domain(b))).Items
+	return bagOf(members, func(e value.Value) int64 { return copies(a, e) + sign*copies(b, e) })
+}
+
+func subBag(a, b value.Value) bool {
+	return value.Each(value.Domain(a), func(e value.Value) bool { return copies(a, e) <= copies(b, e) })
+}
+
+func subBags(b value.Value) value.Value {
+	members := value.Explicit(value.Domain(b)).Items
+	list := []value.Value{}
+	count := make([]int64, len(members))
+	for {
+		i := 0
+		list = append(list, bagOf(members, func(value.Value) int64 { i++; return count[i-1] }))
+		k := len(members) - 1
+		for ; k >= 0; k-- {
+			if count[k]++; count[k] <= copies(b, members[k]) {
+				break
+			}
+			count[k] = 0
+		}
+		if k < 0 {
+			return value.NewSet(list)
+		}
+	}
+}
+
+// text is the text of a string value.
+func text(v value.Value) string {
+	s, ok := v.(*value.String)
+	if !ok {
+		value.Fail("a string is needed, and not the %s %s", value.Kind(v), value.Short(v))
+	}
+	return s.Text
+}

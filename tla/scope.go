@@ -1,0 +1,422 @@
+package tla
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// source is a module's file, for errors.
+type source struct{ file, text string }
+
+// where is a place in a module.
+type where struct {
+	source *source
+	pos    syntax.Pos
+}
+
+func (w *where) String() string {
+	if w == nil || w.source == nil {
+		return "an unknown place"
+	}
+	return fmt.Sprintf("%s:%d:%d", w.source.file, w.pos.Line, w.pos.Column)
+}
+
+// kind tells what a name stands for.
+type kind uint8
+
+const (
+	constant kind = iota
+	variable
+	operator    // params and body
+	instance    // of a module, under a name
+	substituted // a constant or variable of an instanced module: an expression outside of it
+	parameter   // of a named instance: bound where the instance is used
+	native      // an operator that is part of this package
+	unsupported // a name of a known module that this package does not have
+)
+
+// def is what a name of a module stands for.
+type def struct {
+	kind
+	name      string
+	at        where
+	params    []syntax.Param
+	body      syntax.Expr
+	bounds    []syntax.Bound // of a function
+	place     place          // where the body's names are looked up
+	recursive bool
+	local     bool
+	index     int         // variable
+	value     value.Value // constant
+	override  *def        // constant or operator: what the configuration puts in its place
+	inner     *scope      // instance
+	native    *builtin
+	keys      map[string]string // instance: under which names its parameters are bound
+	shared    [2]*special       // a recursive operator that needs nothing from outside, for this state and the next
+	constant  *node             // an operator without parameters that is constant
+	varies    bool              // it is not
+	reached   int               // how deep the compiler is in its body
+}
+
+// scope has the names of a module, or of one instance of it.
+type scope struct {
+	module      string
+	names       map[string]*def
+	up          *scope // of the module around
+	source      *source
+	order       []string
+	assumptions []assumption
+}
+
+type assumption struct {
+	name  string
+	body  syntax.Expr
+	place place
+	at    where
+}
+
+func (s *scope) find(name string) *def {
+	for ; s != nil; s = s.up {
+		if d := s.names[name]; d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// place is where the names of an expression are looked up: parameters and bound names, parameters of instances, names of the module.
+type place struct {
+	env, inst *env
+	scope     *scope
+}
+
+// loader finds and reads modules.
+type loader struct {
+	folders      []string
+	parsed       map[string]*parsed
+	reading      []string
+	unsaved      map[string]string // modules that are given as text, by name
+	scopes       []*scope
+	natives      map[string]*scope // modules of this package, one scope each, so that a configuration can override their operators
+	variables    []string
+	variableDefs []*def
+}
+
+type parsed struct {
+	tree   *syntax.Module
+	source *source
+}
+
+func (l *loader) fail(at where, format string, args ...any) {
+	panic(failure{errorAt(at, fmt.Sprintf(format, args...))})
+}
+
+type failure struct{ err error }
+
+func catch(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.err
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
+func errorAt(at where, message string) error {
+	e := &syntax.Error{Pos: at.pos, Message: message}
+	if at.source != nil {
+		e.File = at.source.file
+		e.Line = line(at.source.text, at.pos.Line)
+	}
+	return e
+}
+
+func line(text string, n int) string {
+	for at := range n {
+		i := slices.Index([]byte(text), '\n')
+		switch {
+		case at == n-1 && i >= 0:
+			return text[:i]
+		case at == n-1:
+			return text
+		case i < 0:
+			return ""
+		}
+		text = text[i+1:]
+	}
+	return ""
+}
+
+// read parses a module, once.
+func (l *loader) read(name string, at where) *parsed {
+	if p := l.parsed[name]; p != nil {
+		return p
+	}
+	if text, ok := l.unsaved[name]; ok {
+		return l.parse(name, &source{name, text})
+	}
+	for _, folder := range l.folders {
+		file := filepath.Join(folder, name+".tla")
+		if text, err := os.ReadFile(file); err == nil {
+			return l.parse(name, &source{file, string(text)})
+		} else if !os.IsNotExist(err) {
+			l.fail(at, "%v", err)
+		}
+	}
+	if text, err := library.ReadFile("library/" + name + ".tla"); err == nil {
+		return l.parse(name, &source{"library/" + name + ".tla", string(text)})
+	}
+	if proven(name) {
+		return l.parse(name, &source{name + ".tla", "---- MODULE " + name + " ----\n===="})
+	}
+	return nil
+}
+
+func (l *loader) parse(name string, s *source) *parsed {
+	tree, err := syntax.Parse(s.file, s.text)
+	if err != nil {
+		panic(failure{err})
+	}
+	if tree.Name != name {
+		l.fail(where{s, tree.Pos}, "the file of module %s holds module %s", name, tree.Name)
+	}
+	p := &parsed{tree, s}
+	l.parsed[name] = p
+	return p
+}
+
+// replacement of the constants and variables of a module that is instanced.
+type replacement struct {
+	given map[string]substitution
+	place place // around the INSTANCE
+	used  map[string]bool
+}
+
+type substitution struct {
+	expr syntax.Expr
+	at   where
+}
+
+// module makes the scope of a module by its name. r is set if it is instanced, so that its constants and variables are replaced.
+func (l *loader) module(name string, at where, around *scope, r *replacement) *scope {
+	for s := around; s != nil; s = s.up { // a module within a module
+		if d := s.names["MODULE "+name]; d != nil {
+			nested := &scope{module: name, names: map[string]*def{}, up: s, source: d.at.source}
+			l.fill(nested, d.tree(), r)
+			return nested
+		}
+	}
+	if slices.Contains(l.reading, name) {
+		l.fail(at, "module %s extends or instances itself, by way of %v", name, l.reading)
+	}
+	l.reading = append(l.reading, name)
+	defer func() { l.reading = l.reading[:len(l.reading)-1] }()
+	natives := modules[name]
+	p := (*parsed)(nil)
+	if natives == nil || !standard[name] {
+		p = l.read(name, at)
+	}
+	if p == nil && l.natives[name] != nil {
+		return l.natives[name]
+	}
+	if natives == nil && p == nil {
+		l.fail(at, "module %s is not known: there is no %s.tla in %v", name, name, l.folders)
+	}
+	s := &scope{module: name, names: map[string]*def{}}
+	l.scopes = append(l.scopes, s)
+	for n, b := range natives {
+		if b == nil {
+			s.names[n] = &def{kind: unsupported, name: n}
+			continue
+		}
+		s.names[n] = &def{kind: native, name: n, native: b}
+	}
+	if p != nil {
+		s.source = p.source
+		l.fill(s, p.tree, r)
+	}
+	for _, other := range includes[name] {
+		s.include(l.module(other, at, nil, nil), at, l)
+	}
+	if p == nil {
+		l.natives[name] = s
+	}
+	return s
+}
+
+// trees keeps nested modules apart from operators in the same table of names.
+func (d *def) tree() *syntax.Module { return d.body.(nested).Module }
+
+type nested struct{ *syntax.Module }
+
+func (n nested) Position() syntax.Pos { return n.Pos }
+
+// include takes the names of a module that is extended.
+func (s *scope) include(other *scope, at where, l *loader) {
+	for n, d := range other.names {
+		if d.local {
+			continue
+		}
+		if old := s.names[n]; old != nil && old != d && !sameDef(old, d) {
+			l.fail(at, "%s is defined twice: by module %s and before it", n, other.module)
+		}
+		s.names[n] = d
+	}
+	s.assumptions = append(s.assumptions, other.assumptions...)
+}
+
+// sameDef tells whether two definitions are one that came by two ways.
+func sameDef(a, b *def) bool {
+	return a.kind == native && b.kind == native || a.kind == b.kind && a.at == b.at && a.at.source != nil || a.kind == unsupported || b.kind == unsupported ||
+		a.kind == native || b.kind == native
+}
+
+func (l *loader) declare(s *scope, d *def) {
+	if old := s.names[d.name]; old != nil && old.kind == native && modules[s.module][d.name] != nil {
+		return // what this package has of a module stays in its place
+	}
+	if old := s.names[d.name]; old != nil && !(old.recursive && old.body == nil) && old.kind != native && old.kind != unsupported && !sameDef(old, d) {
+		l.fail(d.at, "%s is defined already, at %s:%d", d.name, old.at.source.file, old.at.pos.Line)
+	} else if old != nil && old.recursive && old.body == nil {
+		d.recursive = true
+		*old = *d
+		return
+	}
+	s.names[d.name] = d
+	s.order = append(s.order, d.name)
+}
+
+// fill declares the names of a module.
+func (l *loader) fill(s *scope, m *syntax.Module, r *replacement) {
+	at := func(pos syntax.Pos) where { return where{s.source, pos} }
+	for _, e := range m.Extends {
+		// In an instance, what the module extends has its constants and variables replaced, too.
+		s.include(l.module(e.Text, at(e.Pos), s.up, r), at(e.Pos), l)
+	}
+	outer := place{scope: s}
+	for _, u := range m.Units {
+		l.unit(s, u, r, outer, at)
+	}
+}
+
+func (l *loader) unit(s *scope, u syntax.Unit, r *replacement, outer place, at func(syntax.Pos) where) {
+	switch u := u.(type) {
+	case syntax.Constants:
+		for _, p := range u.List {
+			l.declare(s, l.replaced(&def{kind: constant, name: p.Text, at: at(p.Pos), params: make([]syntax.Param, p.Arity)}, r))
+		}
+	case syntax.Variables:
+		for _, n := range u.List {
+			d := &def{kind: variable, name: n.Text, at: at(n.Pos)}
+			if r == nil {
+				d = l.variable(d)
+			} else {
+				d = l.replaced(d, r)
+			}
+			l.declare(s, d)
+		}
+	case syntax.Recursive:
+		for _, p := range u.List {
+			l.declare(s, &def{kind: operator, name: p.Text, at: at(p.Pos), recursive: true, params: make([]syntax.Param, p.Arity), place: outer})
+		}
+	case *syntax.Operator:
+		l.declare(s, &def{kind: operator, name: u.Text, at: at(u.Pos), params: u.Params, body: u.Body, place: outer, local: u.Local})
+	case *syntax.Function:
+		l.declare(s, &def{kind: operator, name: u.Text, at: at(u.Pos), bounds: u.Bounds, body: u.Body, place: outer, local: u.Local})
+	case *syntax.Instance:
+		l.instance(s, u, outer, at)
+	case syntax.Assumption:
+		if r == nil {
+			s.assumptions = append(s.assumptions, assumption{u.Text, u.Body, outer, at(u.Pos)})
+		}
+		if u.Text != "" {
+			l.declare(s, &def{kind: operator, name: u.Text, at: at(u.Pos), body: u.Body, place: outer})
+		}
+	case syntax.Theorem:
+		if u.Text != "" && u.Body != nil {
+			l.declare(s, &def{kind: operator, name: u.Text, at: at(u.Pos), body: u.Body, place: outer})
+		}
+	case *syntax.Module:
+		s.names["MODULE "+u.Name] = &def{kind: instance, name: u.Name, at: at(u.Pos), body: nested{u}, local: true}
+	}
+}
+
+// variable numbers a variable of the specification. One that comes by two ways is one.
+func (l *loader) variable(d *def) *def {
+	for _, old := range l.variableDefs {
+		if old.at == d.at {
+			return old
+		}
+	}
+	d.index = len(l.variables)
+	l.variables = append(l.variables, d.name)
+	l.variableDefs = append(l.variableDefs, d)
+	return d
+}
+
+// replaced is what stands for a constant or variable of an instanced module: what WITH says, or what has its name around.
+func (l *loader) replaced(d *def, r *replacement) *def {
+	if r == nil {
+		return d
+	}
+	if s, ok := r.given[d.name]; ok {
+		r.used[d.name] = true
+		return &def{kind: substituted, name: d.name, at: s.at, body: s.expr, place: r.place, params: d.params}
+	}
+	if r.place.scope.find(d.name) == nil {
+		l.fail(d.at, "%s is not given a value: an INSTANCE needs WITH %s <- ..., or something of that name around it", d.name, d.name)
+	}
+	return &def{kind: substituted, name: d.name, at: d.at, body: &syntax.Apply{Pos: d.at.pos, Name: d.name}, place: r.place, params: d.params}
+}
+
+func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syntax.Pos) where) {
+	around := outer
+	keys := map[string]string{}
+	if len(u.Params) > 0 {
+		// Parameters are names of the substitutions alone; the module does not see them.
+		around.scope = &scope{module: s.module, names: map[string]*def{}, up: s, source: s.source}
+		for _, p := range u.Params {
+			keys[p.Text] = fmt.Sprintf("%p %s", u, p.Text)
+			around.scope.names[p.Text] = &def{kind: parameter, name: keys[p.Text], at: at(p.Pos), params: make([]syntax.Param, p.Arity)}
+		}
+	}
+	r := &replacement{given: map[string]substitution{}, place: around, used: map[string]bool{}}
+	for _, w := range u.Substitutions {
+		r.given[w.Text] = substitution{w.Value, at(w.Pos)}
+	}
+	inner := l.module(u.Module.Text, at(u.Module.Pos), s, r)
+	for _, w := range u.Substitutions {
+		if !r.used[w.Text] {
+			l.fail(at(w.Pos), "%s is no constant or variable of module %s", w.Text, u.Module.Text)
+		}
+	}
+	if u.Text != "" {
+		l.declare(s, &def{kind: instance, name: u.Text, at: at(u.Pos), params: u.Params, inner: inner, local: u.Local, keys: keys})
+		return
+	}
+	for n, d := range inner.names {
+		if d.local || d.kind == substituted {
+			continue
+		}
+		if u.Local {
+			c := *d
+			c.local = true
+			d = &c
+		}
+		if old := s.names[n]; old == nil || sameDef(old, d) {
+			s.names[n] = d
+		} else if old.at != d.at {
+			l.fail(at(u.Module.Pos), "%s is defined already, and by module %s", n, u.Module.Text)
+		}
+	}
+}

@@ -1,0 +1,528 @@
+// Package tla reads, evaluates and checks specifications in TLA+ (Lamport, Specifying Systems, 2002, and TLA+ Version 2), as TLC does: modules
+// and configuration files are the same, and so is what they mean.
+package tla
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// State has a value for each variable of a specification, in the order of Spec.Variables.
+type State []value.Value
+
+// Spec is a specification with values for its constants. It is not changed once it is made; an Evaluator works on it.
+type Spec struct {
+	Variables         []string
+	Actions           []Action
+	Invariants        []Formula
+	Constraints       []Formula
+	ActionConstraints []Formula
+	Assumptions       []Formula
+	CheckDeadlock     bool
+	Postcondition     *Formula
+
+	init     act
+	size     int
+	view     *node
+	symmetry []map[*value.Model]value.Value
+	renamed  []map[*value.Model]uint64 // the same, by fingerprints
+}
+
+// Action is a part of the next-state relation: what stands between the \/ and \E at its outside.
+type Action struct {
+	Name string
+	File string
+	Pos  syntax.Pos
+	act  act
+}
+
+// Formula is a named formula of states, or of steps.
+type Formula struct {
+	Name string
+	test func(*ctx) bool
+	at   where
+}
+
+// Load reads a module with all that it extends and instances, from its folder and those of a library, and gives its constants the values of a
+// configuration. Errors are of type *syntax.Error where a place in a module or in the configuration is at fault.
+func Load(file string, config *Config, library ...string) (*Spec, error) {
+	l := &loader{folders: append([]string{filepath.Dir(file)}, library...), parsed: map[string]*parsed{}, natives: map[string]*scope{}}
+	var s *Spec
+	err := catch(func() {
+		name := strings.TrimSuffix(filepath.Base(file), ".tla")
+		root := l.module(name, where{&source{file: file}, syntax.Pos{}}, nil, nil)
+		if root.source == nil {
+			l.fail(where{&source{file: file}, syntax.Pos{}}, "there is no such module")
+		}
+		s = l.spec(root, config)
+	})
+	return s, err
+}
+
+// configure puts the constants of a configuration in their places.
+func (l *loader) configure(root *scope, config *Config) {
+	text := &source{config.File, config.text}
+	for _, a := range config.Constants {
+		at := where{text, a.Pos}
+		d := root.find(a.Name)
+		if d == nil && a.Module == "" {
+			continue // as TLC: a configuration may be of several modules
+		}
+		if a.Value != nil {
+			v := l.constantOf(root, a.Value, at)
+			if a.Module == "" {
+				d.value = v
+			} else {
+				l.overrideWithin(a, &def{kind: constant, name: a.Name, value: v}, at)
+			}
+			continue
+		}
+		other := root.find(a.Operator)
+		if other == nil {
+			l.fail(at, "%s <- %s: %s is not defined in module %s", a.Name, a.Operator, a.Operator, root.module)
+		}
+		if a.Module != "" {
+			l.overrideWithin(a, other, at)
+			continue
+		}
+		if d != other {
+			d.override = other
+		}
+	}
+}
+
+// overrideWithin puts an operator in the place of a name of one module, wherever that is used.
+func (l *loader) overrideWithin(a Assignment, other *def, at where) {
+	found := false
+	for _, s := range l.scopes {
+		if s.module != a.Module {
+			continue
+		}
+		if d := s.names[a.Name]; d != nil && d != other {
+			d.override, found = other, true
+		}
+	}
+	if !found {
+		l.fail(at, "%s is not defined in a module %s", a.Name, a.Module)
+	}
+}
+
+func (l *loader) constantOf(root *scope, e syntax.Expr, at where) value.Value {
+	switch e := e.(type) {
+	case *syntax.Number:
+		var n int64
+		if _, err := fmt.Sscan(e.Text, &n); err != nil {
+			l.fail(at, "%s is no integer of 64 bits", e.Text)
+		}
+		return value.Int(n)
+	case *syntax.String:
+		return value.Text(e.Text)
+	case *syntax.Apply:
+		switch e.Name {
+		case "TRUE", "FALSE":
+			return value.Bool(e.Name == "TRUE")
+		}
+		return value.ModelValue(e.Name)
+	case *syntax.SetEnum:
+		var items []value.Value
+		for _, i := range e.Items {
+			items = append(items, l.constantOf(root, i, at))
+		}
+		return value.NewSet(items)
+	}
+	return nil
+}
+
+func (l *loader) spec(root *scope, config *Config) *Spec {
+	l.configure(root, config)
+	c := &compiler{loader: l, variables: l.variableDefs, size: []int{0}}
+	s := &Spec{Variables: l.variables, CheckDeadlock: !config.NoDeadlock}
+	text := &source{config.File, config.text}
+	top := where{text, syntax.Pos{Line: 1, Column: 1}}
+	p := place{scope: root}
+	named := func(name string) (*syntax.Apply, where) {
+		d := root.find(name)
+		if d == nil {
+			l.fail(top, "%s is not defined in module %s", name, root.module)
+		}
+		return &syntax.Apply{Pos: d.at.pos, Name: name}, d.at
+	}
+	formula := func(name string) Formula {
+		e, at := named(name)
+		return Formula{name, c.expr(e, p).truth(&at), at}
+	}
+	for _, a := range root.assumptions {
+		at := a.at
+		name := a.name
+		if name == "" {
+			name = fmt.Sprintf("ASSUME at line %d of %s", at.pos.Line, at.source.file)
+		}
+		s.Assumptions = append(s.Assumptions, Formula{name, c.expr(a.body, a.place).truth(&at), at})
+	}
+	var init, next []part
+	switch {
+	case config.Specification != "":
+		e, _ := named(config.Specification)
+		l.split(c, e, p, &init, &next)
+	case config.Init != "" && config.Next != "":
+		e, _ := named(config.Init)
+		init = []part{{e, p}}
+		e, _ = named(config.Next)
+		next = []part{{e, p}}
+	case config.Init == "" && config.Next == "":
+		// Nothing but assumptions is to be checked.
+		if len(l.variables) > 0 && len(config.Invariants) > 0 {
+			l.fail(top, "the configuration needs SPECIFICATION, or INIT and NEXT")
+		}
+	default:
+		l.fail(top, "INIT and NEXT need each other")
+	}
+	emit := func(x *ctx) bool { return x.m.emit() }
+	if len(init) > 0 {
+		c.assigning = true
+		a := act(emit)
+		for i := len(init) - 1; i >= 0; i-- {
+			a = c.act(init[i].expr, init[i].place, a)
+		}
+		c.assigning = false
+		s.init = a
+	}
+	for _, n := range next {
+		c.actions(n.expr, n.place, "Next", func(name string, at where, build func(act) act) {
+			s.Actions = append(s.Actions, Action{name, at.source.file, at.pos, build(emit)})
+		})
+	}
+	for _, name := range config.Invariants {
+		s.Invariants = append(s.Invariants, formula(name))
+	}
+	for _, name := range config.Constraints {
+		s.Constraints = append(s.Constraints, formula(name))
+	}
+	for _, name := range config.ActionConstraints {
+		s.ActionConstraints = append(s.ActionConstraints, formula(name))
+	}
+	if config.Postcondition != "" {
+		f := formula(config.Postcondition)
+		s.Postcondition = &f
+	}
+	if config.View != "" {
+		e, _ := named(config.View)
+		n := c.expr(e, p)
+		s.view = &n
+	}
+	for _, name := range config.Symmetry {
+		e, at := named(name)
+		n := c.expr(e, p)
+		s.size = c.size[0]
+		v, err := s.Evaluator().value(n)
+		if err != nil {
+			l.fail(at, "%v", err)
+		}
+		s.symmetry = append(s.symmetry, symmetryOf(v, func(message string) { l.fail(at, "%s", message) })...)
+	}
+	s.symmetry = group(s.symmetry)
+	for _, m := range s.symmetry {
+		r := map[*value.Model]uint64{}
+		for from, to := range m {
+			r[from] = to.Fingerprint()
+		}
+		s.renamed = append(s.renamed, r)
+	}
+	s.size = c.size[0]
+	return s
+}
+
+func symmetryOf(v value.Value, fail func(string)) []map[*value.Model]value.Value {
+	var list []map[*value.Model]value.Value
+	value.Each(v, func(f value.Value) bool {
+		m := map[*value.Model]value.Value{}
+		moves := false
+		value.Each(value.Domain(f), func(x value.Value) bool {
+			from, ok := x.(*value.Model)
+			if !ok {
+				fail("SYMMETRY needs permutations of model values, and not of " + value.Short(x))
+			}
+			to := value.Apply(f, x)
+			m[from] = to
+			moves = moves || to != value.Value(from)
+			return true
+		})
+		if moves {
+			list = append(list, m)
+		}
+		return true
+	})
+	return list
+}
+
+// group has all that the permutations make one after the other, without the one that moves nothing.
+func group(list []map[*value.Model]value.Value) []map[*value.Model]value.Value {
+	key := func(m map[*value.Model]value.Value) string {
+		var moved []string
+		for from, to := range m {
+			if to != value.Value(from) {
+				moved = append(moved, from.Name+">"+to.String())
+			}
+		}
+		slices.Sort(moved)
+		return strings.Join(moved, " ")
+	}
+	known := map[string]bool{"": true}
+	var all []map[*value.Model]value.Value
+	for at, more := 0, list; ; at++ {
+		for _, m := range more {
+			if k := key(m); !known[k] {
+				known[k] = true
+				all = append(all, m)
+			}
+		}
+		if at == len(all) {
+			return all
+		}
+		more = nil
+		for _, m := range list {
+			product := map[*value.Model]value.Value{}
+			for from, to := range all[at] {
+				product[from] = value.Renamed(to, m)
+			}
+			for from, to := range m {
+				if _, ok := product[from]; !ok {
+					product[from] = to
+				}
+			}
+			more = append(more, product)
+		}
+	}
+}
+
+// part is a conjunct of a specification's formula.
+type part struct {
+	expr  syntax.Expr
+	place place
+}
+
+// split takes Init /\ [][Next]_v /\ fairness apart.
+func (l *loader) split(c *compiler, e syntax.Expr, p place, init, next *[]part) {
+	e, p = c.through(e, p)
+	switch x := e.(type) {
+	case *syntax.Junction:
+		if x.And {
+			for _, item := range x.Items {
+				l.split(c, item, p, init, next)
+			}
+			return
+		}
+	case *syntax.Fairness:
+		return
+	case *syntax.Quantified:
+		if n, _ := c.alone(func() node { return c.expr(e, p) }); n.level == temporalLevel {
+			return // \A i \in S : WF_v(A(i))
+		}
+	case *syntax.Apply:
+		switch x.Name {
+		case "[]":
+			inner, q := c.through(x.Args[0], p)
+			if a, ok := inner.(*syntax.Action); ok && !a.Angle {
+				*next = append(*next, part{a.Body, q})
+				return
+			}
+			return
+		case "<>", "~>":
+			return
+		}
+		if n, _ := c.alone(func() node { return c.expr(e, p) }); n.level == temporalLevel {
+			if d, q, u := c.operatorOf(x, p); d != nil { // Fairness(i)
+				to, _ := c.given(d.params, q, u)
+				l.split(c, d.body, to, init, next)
+			}
+			return
+		}
+	}
+	*init = append(*init, part{e, p})
+}
+
+// actions finds the parts of a next-state relation, and tells how each is compiled before what follows it.
+func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name string, at where, build func(act) act)) {
+	at := where{p.scope.file(), e.Position()}
+	switch x := e.(type) {
+	case *syntax.Paren:
+		c.actions(x.Inner, p, name, found)
+		return
+	case *syntax.Junction:
+		if !x.And {
+			for _, item := range x.Items {
+				c.actions(item, p, name, found)
+			}
+			return
+		}
+	case *syntax.Quantified:
+		if x.Kind == `\E` {
+			q, each, _ := c.bounds(x.Bounds, p, &at)
+			c.actions(x.Body, q, name, func(name string, at where, build func(act) act) {
+				found(name, at, func(next act) act {
+					body := build(next)
+					return func(x *ctx) bool { return !each(x, func() bool { return !body(x) }) }
+				})
+			})
+			return
+		}
+	case *syntax.Apply:
+		if len(x.Path) == 0 && p.env.find(x.Name) == nil && p.scope.find(x.Name) == nil {
+			break
+		}
+		d, q, u := c.operatorOf(x, p)
+		if d == nil || d.recursive {
+			break
+		}
+		c.depthOf(d, u)
+		c.arity(d, len(d.params), u)
+		to, begin := c.given(d.params, q, u)
+		c.actions(d.body, to, d.name, func(name string, at where, build func(act) act) {
+			found(name, at, func(next act) act { return actBegun(build(next), begin) })
+		})
+		d.reached--
+		return
+	}
+	found(name, at, func(next act) act { return c.act(e, p, next) })
+}
+
+// Evaluator evaluates a specification. It is not for several goroutines at once; a Spec may have several.
+type Evaluator struct {
+	spec *Spec
+	x    *ctx
+	TLC  registers
+}
+
+// Evaluator makes an evaluator.
+func (s *Spec) Evaluator() *Evaluator {
+	ev := &Evaluator{spec: s}
+	ev.x = &ctx{slots: make([]value.Value, s.size), m: &machine{tlc: &ev.TLC}}
+	return ev
+}
+
+// ErrStop ends an enumeration of states without an error.
+var ErrStop = errors.New("stop")
+
+// run calls f and makes what goes wrong in it an error with its place.
+func (ev *Evaluator) run(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(*value.Error)
+			if !ok {
+				panic(r)
+			}
+			ev.x.m.calls, ev.x.m.then, ev.x.m.between = 0, nil, nil
+			if ev.x.m.at == nil {
+				err = e
+				return
+			}
+			err = errorAt(*ev.x.m.at, e.Message)
+		}
+	}()
+	f()
+	return nil
+}
+
+func (ev *Evaluator) value(n node) (v value.Value, err error) {
+	err = ev.run(func() { v = n.eval(ev.x) })
+	return v, err
+}
+
+// Initial calls f with each initial state, until f returns an error.
+func (ev *Evaluator) Initial(f func(State) error) error {
+	if ev.spec.init == nil {
+		return nil
+	}
+	m := ev.x.m
+	m.cur, m.nxt = make(State, len(ev.spec.Variables)), nil
+	return ev.states(ev.spec.init, func() []value.Value { return m.cur }, "the initial predicate", f)
+}
+
+// Successors calls f with each state that action may lead to from s, until f returns an error. A state may come more than once.
+func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) error {
+	m := ev.x.m
+	m.cur = s
+	if len(m.nxt) != len(s) {
+		m.nxt = make(State, len(s))
+	}
+	clear(m.nxt)
+	return ev.states(action.act, func() []value.Value { return m.nxt }, "the action "+action.Name, f)
+}
+
+func (ev *Evaluator) states(a act, goal func() []value.Value, what string, f func(State) error) error {
+	var stopped error
+	m := ev.x.m
+	m.emit = func() bool {
+		so := goal()
+		for i, v := range so {
+			if v == nil {
+				m.at = nil
+				value.Fail("%s leaves the variable %s without a value", what, ev.spec.Variables[i])
+			}
+		}
+		stopped = f(append(State(nil), so...))
+		return stopped != nil
+	}
+	if err := ev.run(func() { a(ev.x) }); err != nil {
+		return err
+	}
+	if errors.Is(stopped, ErrStop) {
+		return nil
+	}
+	return stopped
+}
+
+// Holds tells whether a formula holds in a state, or in the step from s to next.
+func (ev *Evaluator) Holds(f *Formula, s, next State) (holds bool, err error) {
+	m := ev.x.m
+	cur, nxt := m.cur, m.nxt
+	m.cur, m.nxt = s, next
+	err = ev.run(func() { holds = f.test(ev.x) })
+	m.cur, m.nxt = cur, nxt
+	return holds, err
+}
+
+// Fingerprint tells states apart: equal for states that are equal under the specification's VIEW and SYMMETRY.
+func (ev *Evaluator) Fingerprint(s State) (fp uint64, err error) {
+	err = ev.run(func() { fp = ev.fingerprint(s) })
+	return fp, err
+}
+
+func (ev *Evaluator) fingerprint(s State) uint64 {
+	fp := ev.plain(s)
+	if len(ev.spec.symmetry) == 0 {
+		return fp
+	}
+	if ev.spec.view != nil {
+		other := make(State, len(s))
+		for _, m := range ev.spec.symmetry {
+			for i, v := range s {
+				other[i] = value.Renamed(v, m)
+			}
+			fp = min(fp, ev.plain(other))
+		}
+		return fp
+	}
+	for _, m := range ev.spec.renamed {
+		fp = min(fp, value.HashRenamed(s, m))
+	}
+	return fp
+}
+
+func (ev *Evaluator) plain(s State) uint64 {
+	if ev.spec.view != nil {
+		m := ev.x.m
+		cur := m.cur
+		m.cur = s
+		fp := ev.spec.view.eval(ev.x).Fingerprint()
+		m.cur = cur
+		return fp
+	}
+	return value.Hash(s)
+}

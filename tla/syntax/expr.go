@@ -1,0 +1,556 @@
+package syntax
+
+import "slices"
+
+// expr reads a whole expression.
+func (p *parser) expr() Expr { return p.binary(fixity{}, "") }
+
+// binary reads operands with the infix operators between them that bind tighter than the operator left of them. A prefix operator takes
+// its operand first where the two bind equally, so it comes here as one that groups to the left.
+func (p *parser) binary(left fixity, leftOp string) Expr {
+	e := p.operand()
+	for {
+		t := p.peek()
+		f, ok := infix[t.text]
+		if !ok || t.kind != symbol {
+			return e
+		}
+		switch {
+		case leftOp == "" || f.low > left.high:
+		case f.high < left.low || f.left && t.text == leftOp || left.prefix || leftOp == `\X` && t.text == `\X`:
+			return e
+		default:
+			p.fail(t.pos, "%s and %s bind equally: put one of them in parentheses", leftOp, t.text)
+		}
+		p.take()
+		e = join(t, e, p.binary(f, t.text))
+	}
+}
+
+// join makes the expression of an infix operator.
+func join(op token, a, b Expr) Expr {
+	switch op.text {
+	case `/\`, `\/`:
+		and := op.text == `/\`
+		if j, ok := a.(*Junction); ok && j.And == and {
+			return &Junction{j.Pos, and, append(j.Items, b)}
+		}
+		return &Junction{a.Position(), and, []Expr{a, b}}
+	case `\X`:
+		if x, ok := a.(*Product); ok {
+			return &Product{x.Pos, append(x.Sets, b)}
+		}
+		return &Product{a.Position(), []Expr{a, b}}
+	}
+	return &Apply{Pos: op.pos, Name: op.text, Args: []Expr{a, b}}
+}
+
+// operand is what stands between infix operators, with its prefix and postfix operators.
+func (p *parser) operand() Expr {
+	t := p.peek()
+	if f, ok := prefix[t.text]; ok && (t.kind == symbol || t.kind == keyword) {
+		p.take()
+		op := t.text
+		if op == "-" {
+			op = "-."
+		}
+		f.prefix = true
+		return &Apply{Pos: t.pos, Name: op, Args: []Expr{p.binary(f, t.text)}}
+	}
+	return p.postfixes(p.primary())
+}
+
+func (p *parser) postfixes(e Expr) Expr {
+	for {
+		t := p.peek()
+		if t.kind != symbol {
+			return e
+		}
+		switch {
+		case t.text == "[":
+			p.take()
+			e = &Index{e.Position(), e, p.list("]")}
+		case t.text == ".":
+			p.take()
+			f := p.peek()
+			if f.kind != ident && f.kind != keyword {
+				p.unexpected("after a dot: the name of a field is")
+			}
+			p.take()
+			e = &Field{e.Position(), e, f.text}
+		case postfix[t.text] != fixity{}:
+			p.take()
+			e = &Apply{Pos: e.Position(), Name: t.text, Args: []Expr{e}}
+		default:
+			return e
+		}
+	}
+}
+
+// list reads expressions up to a closing mark.
+func (p *parser) list(closing string) []Expr {
+	var list []Expr
+	if p.accept(closing) {
+		return list
+	}
+	for {
+		list = append(list, p.expr())
+		if !p.accept(",") {
+			p.expect(closing, "after the list")
+			return list
+		}
+	}
+}
+
+func (p *parser) primary() Expr {
+	t := p.peek()
+	switch t.kind {
+	case number:
+		p.take()
+		return &Number{t.pos, t.text}
+	case text:
+		p.take()
+		return &String{t.pos, t.text}
+	case ident:
+		return p.applied()
+	case keyword:
+		return p.worded()
+	case step:
+		if p.facts {
+			return p.applied()
+		}
+	case symbol:
+		return p.marked()
+	}
+	p.unexpected("here: an expression is")
+	return nil
+}
+
+// applied is a name with its way through instances and its arguments. Selectors of parts of an expression stand in proofs only.
+func (p *parser) applied() Expr {
+	t := p.take()
+	a := &Apply{Pos: t.pos, Name: t.text}
+	for {
+		if p.is("(") {
+			p.take()
+			a.Args = p.arguments()
+		}
+		if p.is("::") && len(a.Args) == 0 && len(a.Path) == 0 { // a label says nothing
+			p.take()
+			return p.expr()
+		}
+		if !p.is("!") {
+			return a
+		}
+		p.take()
+		if p.accept(":") { // Op!: is what Op stands for
+			continue
+		}
+		a.Path = append(a.Path, Step{Name{a.Pos, a.Name}, a.Args})
+		n := p.take()
+		a.Pos, a.Name, a.Args = t.pos, n.text, nil
+		if n.kind == symbol && (infix[n.text] == fixity{}) && (postfix[n.text] == fixity{}) && !p.facts {
+			p.fail(n.pos, "%s is no name: parts of expressions cannot be selected outside of proofs", n)
+		}
+	}
+}
+
+func (p *parser) arguments() []Expr {
+	var list []Expr
+	for {
+		list = append(list, p.argument())
+		if !p.accept(",") {
+			p.expect(")", "after the arguments")
+			return list
+		}
+	}
+}
+
+// argument is an expression, or the symbol of an operator, or a LAMBDA.
+func (p *parser) argument() Expr {
+	t := p.peek()
+	if t.kind == symbol || t.kind == keyword {
+		_, in := infix[t.text]
+		_, pre := prefix[t.text]
+		_, post := postfix[t.text]
+		if next := p.raw(1); (in || pre || post) && next.is(",", ")", "]") {
+			p.take()
+			return &Apply{Pos: t.pos, Name: t.text}
+		} else if in && !pre && p.bullet(t) == 0 {
+			// INSTANCE M WITH + <- \oplus ends where no comma follows.
+			p.take()
+			return &Apply{Pos: t.pos, Name: t.text}
+		}
+	}
+	return p.expr()
+}
+
+// bullet is the column of a token that may begin a junction list, else 0.
+func (p *parser) bullet(t token) int {
+	if t.is(`/\`, `\/`) {
+		return t.pos.Column
+	}
+	return 0
+}
+
+func (p *parser) worded() Expr {
+	t := p.take()
+	switch t.text {
+	case "IF":
+		e := &If{Pos: t.pos, Cond: p.expr()}
+		p.expect("THEN", "after IF")
+		e.Then = p.expr()
+		p.expect("ELSE", "after THEN")
+		e.Else = p.expr()
+		return e
+	case "CASE":
+		e := &Case{Pos: t.pos}
+		for {
+			if p.accept("OTHER") {
+				p.expect("->", "after OTHER")
+				e.Other = p.expr()
+				return e
+			}
+			cond := p.expr()
+			p.expect("->", "in a CASE")
+			e.Arms = append(e.Arms, Arm{cond, p.expr()})
+			if !p.accept("[]") {
+				return e
+			}
+		}
+	case "LET":
+		e := &Let{Pos: t.pos}
+		for !p.is("IN") {
+			if p.peek().kind == end {
+				p.unexpected("in LET: IN is")
+			}
+			e.Units = append(e.Units, p.definition(false)...)
+		}
+		p.take()
+		e.Body = p.expr()
+		return e
+	case "CHOOSE":
+		e := &Choose{Pos: t.pos, Bound: p.bound(false)}
+		p.expect(":", "after CHOOSE")
+		e.Body = p.expr()
+		return e
+	case "LAMBDA":
+		e := &Lambda{Pos: t.pos, Params: p.params("a parameter")}
+		p.expect(":", "after LAMBDA")
+		e.Body = p.expr()
+		return e
+	case "WF_", "SF_":
+		e := &Fairness{Pos: t.pos, Strong: t.text == "SF_", Subscript: p.subscript(false)}
+		p.expect("(", "after the subscript")
+		e.Body = p.expr()
+		p.expect(")", "after the action")
+		return e
+	}
+	p.at--
+	p.unexpected("here: an expression is")
+	return nil
+}
+
+func (p *parser) marked() Expr {
+	t := p.peek()
+	switch t.text {
+	case `/\`, `\/`:
+		return p.junction()
+	case "(":
+		p.take()
+		e := p.expr()
+		p.expect(")", "after (")
+		return parenthesised(e)
+	case "{":
+		return p.set()
+	case "[":
+		return p.bracket()
+	case "<<":
+		p.take()
+		items := p.tuple()
+		if p.accept(">>_") {
+			if len(items) != 1 {
+				p.fail(t.pos, "<<A>>_v has one action")
+			}
+			return &Action{t.pos, true, items[0], p.subscript(true)}
+		}
+		p.expect(">>", "after <<")
+		return &Tuple{t.pos, items}
+	case `\A`, `\E`:
+		p.take()
+		e := &Quantified{Pos: t.pos, Kind: t.text, Bounds: p.bounds(false)}
+		p.expect(":", "after what is quantified")
+		e.Body = p.expr()
+		return e
+	case `\AA`, `\EE`:
+		p.take()
+		e := &Quantified{Pos: t.pos, Kind: t.text, Bounds: []Bound{{Names: p.names("a variable")}}}
+		p.expect(":", "after what is quantified")
+		e.Body = p.expr()
+		return e
+	case "@":
+		p.take()
+		return &At{t.pos}
+	}
+	if _, ok := infix[t.text]; ok && p.raw(1).is("(") { // +(1, 2)
+		return p.applied()
+	}
+	p.unexpected("here: an expression is")
+	return nil
+}
+
+// parenthesised keeps a junction or product in parentheses from growing by what follows them.
+func parenthesised(e Expr) Expr {
+	switch e.(type) {
+	case *Junction, *Product:
+		return &Paren{e.Position(), e}
+	}
+	return e
+}
+
+func (p *parser) tuple() []Expr {
+	var items []Expr
+	if p.is(">>", ">>_") {
+		return items
+	}
+	for {
+		items = append(items, p.expr())
+		if !p.accept(",") {
+			return items
+		}
+	}
+}
+
+// junction reads a list whose bullets stand in one column.
+func (p *parser) junction() Expr {
+	first := p.peek()
+	j := &Junction{Pos: first.pos, And: first.text == `/\`}
+	for {
+		// The bullet itself stands outside of the items, and within the lists around.
+		if t := p.peek(); t.kind != symbol || t.text != first.text || t.pos.Column != first.pos.Column {
+			return j
+		}
+		p.at++
+		p.columns = append(p.columns, first.pos.Column)
+		j.Items = append(j.Items, p.expr())
+		p.columns = p.columns[:len(p.columns)-1]
+	}
+}
+
+// subscript is what stands after WF_, SF_, ]_ and >>_: a name, or what brackets of some kind hold.
+func (p *parser) subscript(arguments bool) Expr {
+	t := p.peek()
+	if t.kind != ident || arguments {
+		if t.kind != ident && !t.is("<<", "(", "[", "{") {
+			p.unexpected("as a subscript")
+		}
+		e := p.primary()
+		for p.is(".") || p.is("[") && p.peek().glue {
+			e = p.postfixOnce(e)
+		}
+		return e
+	}
+	p.take()
+	a := &Apply{Pos: t.pos, Name: t.text}
+	for p.accept("!") {
+		a.Path = append(a.Path, Step{Name: Name{t.pos, a.Name}})
+		a.Name = p.name("a name").Text
+	}
+	return a
+}
+
+func (p *parser) postfixOnce(e Expr) Expr {
+	if p.accept(".") {
+		return &Field{e.Position(), e, p.name("a field").Text}
+	}
+	p.take()
+	return &Index{e.Position(), e, p.list("]")}
+}
+
+// set is {a, b}, {x \in S : P} or {e : x \in S}.
+func (p *parser) set() Expr {
+	t := p.take()
+	if p.accept("}") {
+		return &SetEnum{Pos: t.pos}
+	}
+	first := p.expr()
+	if p.accept(":") {
+		if b, ok := asBound(first); ok {
+			e := &SetFilter{t.pos, b, p.expr()}
+			p.expect("}", "after {")
+			return e
+		}
+		e := &SetMap{t.pos, p.bounds(true), first}
+		p.expect("}", "after {")
+		return e
+	}
+	e := &SetEnum{t.pos, []Expr{first}}
+	if p.accept(",") {
+		e.Items = append(e.Items, p.list("}")...)
+	} else {
+		p.expect("}", "after {")
+	}
+	return e
+}
+
+// asBound takes x \in S and <<x, y>> \in S for what they are before a colon.
+func asBound(e Expr) (Bound, bool) {
+	in, ok := e.(*Apply)
+	if !ok || in.Name != `\in` || len(in.Args) != 2 {
+		return Bound{}, false
+	}
+	switch x := in.Args[0].(type) {
+	case *Apply:
+		if len(x.Path) == 0 && len(x.Args) == 0 {
+			return Bound{Names: []Name{{x.Pos, x.Name}}, Set: in.Args[1]}, true
+		}
+	case *Tuple:
+		b := Bound{Pattern: true, Set: in.Args[1]}
+		for _, item := range x.Items {
+			a, ok := item.(*Apply)
+			if !ok || len(a.Path) > 0 || len(a.Args) > 0 {
+				return Bound{}, false
+			}
+			b.Names = append(b.Names, Name{a.Pos, a.Name})
+		}
+		return b, true
+	}
+	return Bound{}, false
+}
+
+// bounds are x, y \in S, <<a, b>> \in T. Without must, there may be names only.
+func (p *parser) bounds(must bool) []Bound {
+	list := []Bound{p.bound(must)}
+	for list[0].Set != nil && p.accept(",") {
+		list = append(list, p.bound(true))
+	}
+	return list
+}
+
+func (p *parser) bound(must bool) Bound {
+	var b Bound
+	if p.accept("<<") {
+		b.Pattern = true
+		b.Names = p.names("a name")
+		p.expect(">>", "after <<")
+	} else {
+		b.Names = p.names("a name")
+	}
+	if must || b.Pattern || p.is(`\in`) {
+		p.expect(`\in`, "after what is bound")
+		b.Set = p.expr()
+	}
+	return b
+}
+
+// bracket is what [ begins in the place of an operand.
+func (p *parser) bracket() Expr {
+	t := p.take()
+	if n := p.peek(); n.kind == ident || n.kind == keyword {
+		switch {
+		case p.raw(1).is("|->"):
+			return &Record{t.pos, p.fields("|->")}
+		case p.raw(1).is(":"):
+			return &RecordSet{t.pos, p.fields(":")}
+		}
+	}
+	if p.bindsHere() {
+		e := &FunctionOf{Pos: t.pos, Bounds: p.bounds(true)}
+		p.expect("|->", "after a function's arguments")
+		e.Body = p.expr()
+		p.expect("]", "after [")
+		return e
+	}
+	first := p.expr()
+	switch {
+	case p.accept("->"):
+		e := &FunctionSet{t.pos, first, p.expr()}
+		p.expect("]", "after [")
+		return e
+	case p.accept("EXCEPT"):
+		e := &Except{Pos: t.pos, Function: first}
+		for {
+			e.Updates = append(e.Updates, p.update())
+			if !p.accept(",") {
+				p.expect("]", "after [")
+				return e
+			}
+		}
+	case p.accept("]_"):
+		return &Action{t.pos, false, first, p.subscript(true)}
+	}
+	p.unexpected("after [")
+	return nil
+}
+
+// bindsHere tells whether names (or <<names>>) and \in come next, and then, after sets, |->.
+func (p *parser) bindsHere() bool {
+	i := 0
+	pattern := p.raw(0).is("<<")
+	if pattern {
+		i++
+	}
+	for p.raw(i).kind == ident && p.raw(i+1).is(",") {
+		i += 2
+	}
+	if p.raw(i).kind != ident {
+		return false
+	}
+	i++
+	if pattern {
+		if !p.raw(i).is(">>") {
+			return false
+		}
+		i++
+	}
+	if !p.raw(i).is(`\in`) {
+		return false
+	}
+	// [x \in S /\ y]_v begins like a function: see what follows the bounds.
+	at, columns := p.at, slices.Clone(p.columns)
+	function := p.catch(func() {
+		p.bounds(true)
+		if !p.is("|->") {
+			p.fail(p.peek().pos, "no function")
+		}
+	}) == nil
+	p.at, p.columns = at, columns
+	return function
+}
+
+func (p *parser) fields(mark string) []FieldValue {
+	var list []FieldValue
+	for {
+		t := p.take()
+		if t.kind != ident && t.kind != keyword {
+			p.fail(t.pos, "the name of a field is expected, not %s", t)
+		}
+		p.expect(mark, "after the name of a field")
+		list = append(list, FieldValue{Name{t.pos, t.text}, p.expr()})
+		if !p.accept(",") {
+			p.expect("]", "after the fields")
+			return list
+		}
+	}
+}
+
+func (p *parser) update() Update {
+	t := p.expect("!", "in EXCEPT")
+	u := Update{Pos: t.pos}
+	for {
+		switch {
+		case p.accept("["):
+			u.Places = append(u.Places, p.list("]"))
+		case p.accept("."):
+			f := p.take()
+			u.Places = append(u.Places, []Expr{&String{f.pos, f.text}})
+		default:
+			if len(u.Places) == 0 {
+				p.unexpected("after !: [ or . is")
+			}
+			p.expect("=", "in EXCEPT")
+			u.Value = p.expr()
+			return u
+		}
+	}
+}

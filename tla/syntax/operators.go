@@ -1,0 +1,73 @@
+package syntax
+
+// fixity tells where an operator stands, how tightly it binds, from low to high, and whether a op b op c is (a op b) op c. An operator whose
+// range overlaps another's must be parenthesised beside it. (Lamport, Specifying Systems, table 6; TLA+ Version 2.)
+type fixity struct {
+	low, high    int
+	left, prefix bool
+}
+
+func at(n int) fixity              { return fixity{low: n, high: n} }
+func leftAt(n int) fixity          { return fixity{low: n, high: n, left: true} }
+func between(low, high int) fixity { return fixity{low: low, high: high} }
+func leftIn(low, high int) fixity  { return fixity{low: low, high: high, left: true} }
+
+var infix = map[string]fixity{
+	"=>": at(1), "<=>": at(2), "-+->": at(2), "~>": at(2), `/\`: leftAt(3), `\/`: leftAt(3),
+	"#": at(5), "-|": at(5), "::=": at(5), ":=": at(5), "<": at(5), "=": at(5), "=|": at(5), ">": at(5), `\approx`: at(5), `\asymp`: at(5),
+	`\cong`: at(5), `\doteq`: at(5), `\geq`: at(5), `\gg`: at(5), `\in`: at(5), `\notin`: at(5), `\leq`: at(5), `\ll`: at(5),
+	`\prec`: at(5), `\preceq`: at(5), `\propto`: at(5), `\sim`: at(5), `\simeq`: at(5), `\sqsubset`: at(5), `\sqsubseteq`: at(5),
+	`\sqsupset`: at(5), `\sqsupseteq`: at(5), `\subset`: at(5), `\subseteq`: at(5), `\succ`: at(5), `\succeq`: at(5), `\supset`: at(5),
+	`\supseteq`: at(5), "|-": at(5), "|=": at(5), `\cdot`: leftIn(5, 14),
+	"@@": leftAt(6), ":>": at(7), "<:": at(7), `\`: at(8), `\cap`: leftAt(8), `\cup`: leftAt(8), "..": at(9), "...": at(9),
+	"!!": between(9, 13), "##": leftIn(9, 13), "$": leftIn(9, 13), "$$": leftIn(9, 13), "??": leftIn(9, 13), `\sqcap`: leftIn(9, 13),
+	`\sqcup`: leftIn(9, 13), `\uplus`: leftIn(9, 13), `\wr`: between(9, 14),
+	"+": leftAt(10), "++": leftAt(10), `\oplus`: leftAt(10), "%": between(10, 11), "%%": leftIn(10, 11), "|": leftIn(10, 11), "||": leftIn(10, 11),
+	`\X`: between(10, 13), "-": leftAt(11), "--": leftAt(11), `\ominus`: leftAt(11),
+	"&": leftAt(13), "&&": leftAt(13), `\odot`: leftAt(13), `\oslash`: at(13), `\otimes`: leftAt(13), "*": leftAt(13), "**": leftAt(13),
+	"/": at(13), "//": at(13), `\bigcirc`: leftAt(13), `\bullet`: leftAt(13), `\div`: at(13), `\o`: leftAt(13), `\star`: leftAt(13),
+	"^": at(14), "^^": at(14),
+}
+
+var prefix = map[string]fixity{
+	"ENABLED": between(4, 15), "UNCHANGED": between(4, 15), "[]": between(4, 15), "<>": between(4, 15), "~": at(4),
+	"SUBSET": at(8), "UNION": at(8), "DOMAIN": at(9), "-": at(12), "-.": at(12),
+}
+
+var postfix = map[string]fixity{"'": at(15), "^+": at(15), "^*": at(15), "^#": at(15)}
+
+// same maps the other ways to write an operator or a mark to the one that is used here.
+var same = map[string]string{
+	"/=": "#", "=<": `\leq`, "<=": `\leq`, ">=": `\geq`, `\land`: `/\`, `\lor`: `\/`, `\lnot`: "~", `\neg`: "~", `\equiv`: "<=>",
+	`\intersect`: `\cap`, `\union`: `\cup`, `\circ`: `\o`, `\times`: `\X`, "(+)": `\oplus`, "(-)": `\ominus`, "(.)": `\odot`, "(/)": `\oslash`,
+	`(\X)`: `\otimes`,
+
+	"≜": "==", "∈": `\in`, "∉": `\notin`, "∧": `/\`, "∨": `\/`, "¬": "~", "⇒": "=>", "⟺": "<=>", "⇔": "<=>", "≡": "<=>", "≠": "#",
+	"≤": `\leq`, "≥": `\geq`, "∀": `\A`, "∃": `\E`, "⟨": "<<", "⟩": ">>", "□": "[]", "◇": "<>", "→": "->", "←": "<-", "↦": "|->",
+	"∪": `\cup`, "∩": `\cap`, "⊆": `\subseteq`, "⊂": `\subset`, "⊇": `\supseteq`, "⊃": `\supset`, "×": `\X`, "∘": `\o`, "↝": "~>", "′": "'",
+	"‥": "..", "…": "...", "⟩_": ">>_", "÷": `\div`, "⋅": `\cdot`, "≺": `\prec`, "⪯": `\preceq`, "≻": `\succ`, "⪰": `\succeq`,
+	"⊑": `\sqsubseteq`, "⊏": `\sqsubset`, "⊒": `\sqsupseteq`, "⊐": `\sqsupset`, "⊓": `\sqcap`, "⊔": `\sqcup`, "⊎": `\uplus`, "⊕": `\oplus`,
+	"⊖": `\ominus`, "⊗": `\otimes`, "⊘": `\oslash`, "⊙": `\odot`, "∼": `\sim`, "≃": `\simeq`, "≈": `\approx`, "≅": `\cong`, "≍": `\asymp`,
+	"≐": `\doteq`, "∝": `\propto`, "≪": `\ll`, "≫": `\gg`, "⊢": "|-", "⊣": "-|", "⊨": "|=", "⫤": "=|", "∣": "|", "‖": "||", "●": `\bullet`,
+	"◯": `\bigcirc`, "⋆": `\star`, "≀": `\wr`, "‼": "!!", "⁇": "??", "⇸": "-+->", "⁺": "^+", "∷": "::", "≔": ":=", "⩴": "::=",
+}
+
+// symbols are all marks that no letter begins, longest first within a first character.
+var symbols = []string{
+	"-+->", "-|", "->", "--", "-.", "-", "<=>", "<=", "<<", "<>", "<:", "<-", "<", "=>", "=<", "==", "=|", "=", ">>_", ">>", ">=", ">", "~>", "~",
+	`/\`, "//", "/=", "/", `\/`, `\`, "##", "#", "::=", "::", ":=", ":>", ":", "|->", "|-", "|=", "||", "|", "...", "..", ".", "++", "+",
+	"**", "*", "^^", "^+", "^*", "^#", "^", "&&", "&", "%%", "%", "@@", "@", "??", "!!", "!", "$$", "$", "[]", "[", "]_", "]", "{", "}",
+	"(+)", "(-)", "(.)", "(/)", `(\X)`, "(", ")", ",", ";", "_", "'",
+}
+
+var keywords = map[string]bool{}
+
+func init() {
+	for _, w := range []string{"ASSUME", "ASSUMPTION", "AXIOM", "CASE", "CHOOSE", "CONSTANT", "CONSTANTS", "DOMAIN", "ELSE", "ENABLED", "EXCEPT",
+		"EXTENDS", "IF", "IN", "INSTANCE", "LET", "LOCAL", "MODULE", "OTHER", "SUBSET", "THEN", "THEOREM", "UNCHANGED", "UNION", "VARIABLE",
+		"VARIABLES", "WITH", "BY", "COROLLARY", "DEF", "DEFINE", "DEFS", "HAVE", "HIDE", "LAMBDA", "LEMMA", "NEW", "OBVIOUS", "OMITTED",
+		"ONLY", "PICK", "PROOF", "PROPOSITION", "PROVE", "QED", "RECURSIVE", "STATE", "SUFFICES", "TAKE", "TEMPORAL", "USE", "WITNESS",
+		"ACTION"} {
+		keywords[w] = true
+	}
+}

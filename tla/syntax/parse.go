@@ -1,0 +1,321 @@
+package syntax
+
+import "strings"
+
+// Parse reads the first module of a text. file is its name in errors, which are of type *Error.
+func Parse(file, source string) (*Module, error) {
+	tokens, l, err := lex(file, source)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{lexer: l, tokens: tokens}
+	var m *Module
+	err = p.catch(func() { m = p.module() })
+	return m, err
+}
+
+// ParseExpr reads one expression, such as an option gives it.
+func ParseExpr(file, source string) (Expr, error) {
+	l := &lexer{file: file, lines: strings.Split(source, "\n")}
+	for {
+		t, err := l.next()
+		if err != nil {
+			return nil, err
+		}
+		l.list = append(l.list, t)
+		if t.kind == end {
+			break
+		}
+	}
+	p := &parser{lexer: l, tokens: l.list}
+	var e Expr
+	err := p.catch(func() {
+		e = p.expr()
+		if p.peek().kind != end {
+			p.unexpected("after the expression")
+		}
+	})
+	return e, err
+}
+
+// parser reads tokens from left to right. It goes back only where a bracket may begin several things.
+type parser struct {
+	lexer   *lexer
+	tokens  []token
+	at      int
+	columns []int // of the bullets of the junction lists around: what stands at or left of the innermost ends its item
+	facts   bool  // steps of proofs are expressions here
+}
+
+type failure struct{ err error }
+
+func (p *parser) catch(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			fail, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
+			err = fail.err
+		}
+	}()
+	f()
+	return nil
+}
+
+func (p *parser) fail(at Pos, format string, args ...any) {
+	panic(failure{p.lexer.fail(at, format, args...)})
+}
+
+func (p *parser) unexpected(where string) {
+	t := p.tokens[p.at]
+	p.fail(t.pos, "%s is not expected %s", t, where)
+}
+
+// peek is the next token, or the end where it stands outside of the junction list's item.
+func (p *parser) peek() token {
+	t := p.tokens[p.at]
+	if n := len(p.columns); n > 0 && t.pos.Column <= p.columns[n-1] {
+		return token{kind: end, pos: t.pos}
+	}
+	return t
+}
+
+// raw is the next token, wherever it stands.
+func (p *parser) raw(ahead int) token { return p.tokens[min(p.at+ahead, len(p.tokens)-1)] }
+
+func (p *parser) take() token {
+	t := p.peek()
+	if t.kind == end {
+		p.unexpected("here")
+	}
+	p.at++
+	return t
+}
+
+// is tells whether the next token is a symbol or keyword.
+func (p *parser) is(texts ...string) bool {
+	t := p.peek()
+	return t.is(texts...)
+}
+
+func (t token) is(texts ...string) bool {
+	if t.kind != symbol && t.kind != keyword {
+		return false
+	}
+	for _, s := range texts {
+		if t.text == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *parser) accept(s string) bool {
+	if p.is(s) {
+		p.at++
+		return true
+	}
+	return false
+}
+
+func (p *parser) expect(s, where string) token {
+	if !p.is(s) {
+		t := p.tokens[p.at]
+		p.fail(t.pos, "%s is expected %s, not %s", s, where, t)
+	}
+	return p.take()
+}
+
+func (p *parser) name(what string) Name {
+	if t := p.peek(); t.kind != ident {
+		p.fail(t.pos, "%s is expected, not %s", what, p.tokens[p.at])
+	}
+	t := p.take()
+	return Name{t.pos, t.text}
+}
+
+func (p *parser) names(what string) []Name {
+	list := []Name{p.name(what)}
+	for p.accept(",") {
+		list = append(list, p.name(what))
+	}
+	return list
+}
+
+func (p *parser) module() *Module {
+	m := &Module{Pos: p.take().pos} // ----
+	p.expect("MODULE", "after ----")
+	m.Name = p.name("the name of the module").Text
+	if p.peek().kind != rule {
+		p.unexpected("after the name of the module: ---- is")
+	}
+	p.take()
+	if p.accept("EXTENDS") {
+		m.Extends = p.names("the name of a module")
+	}
+	for p.peek().kind != closing {
+		m.Units = append(m.Units, p.units()...)
+	}
+	p.take()
+	return m
+}
+
+// units reads what one keyword or definition gives; a rule and a USE give nothing.
+func (p *parser) units() []Unit {
+	t := p.peek()
+	switch {
+	case t.kind == rule && p.raw(1).is("MODULE"):
+		return []Unit{p.module()}
+	case t.kind == rule:
+		p.take()
+		return nil
+	case t.is("CONSTANT", "CONSTANTS"):
+		p.take()
+		return []Unit{Constants{p.params("a constant")}}
+	case t.is("VARIABLE", "VARIABLES"):
+		p.take()
+		return []Unit{Variables{p.names("a variable")}}
+	case t.is("ASSUME", "ASSUMPTION", "AXIOM"):
+		p.take()
+		return []Unit{Assumption{p.named(t.pos), p.expr()}}
+	case t.is("THEOREM", "LEMMA", "PROPOSITION", "COROLLARY"):
+		p.take()
+		th := Theorem{Name: p.named(t.pos)}
+		if p.is("ASSUME") {
+			p.sequent()
+		} else {
+			th.Body = p.expr()
+		}
+		p.proof()
+		return []Unit{th}
+	case t.is("USE", "HIDE"):
+		p.take()
+		p.usable()
+		return nil
+	}
+	return p.definition(true)
+}
+
+// named is the name before ==, if there is one.
+func (p *parser) named(at Pos) Name {
+	if p.peek().kind == ident && p.raw(1).is("==") {
+		n := p.name("")
+		p.take()
+		return n
+	}
+	return Name{Pos: at}
+}
+
+// definition is one of those that LET may have too.
+func (p *parser) definition(module bool) []Unit {
+	local := module && p.accept("LOCAL")
+	switch t := p.peek(); {
+	case t.is("RECURSIVE"):
+		p.take()
+		return []Unit{Recursive{p.params("an operator")}}
+	case t.is("INSTANCE") && module:
+		return []Unit{p.instance(Name{Pos: t.pos}, nil, local)}
+	}
+	name, params, bounds := p.head()
+	p.expect("==", "after what is defined")
+	switch {
+	case bounds != nil:
+		return []Unit{&Function{name, bounds, p.expr(), local}}
+	case p.is("INSTANCE"):
+		return []Unit{p.instance(name, params, local)}
+	}
+	return []Unit{&Operator{name, params, p.expr(), local}}
+}
+
+// head is what stands left of ==.
+func (p *parser) head() (Name, []Param, []Bound) {
+	t := p.peek()
+	if _, ok := prefix[t.text]; ok && (t.kind == symbol || t.kind == keyword) {
+		p.take()
+		return Name{t.pos, t.text}, []Param{{Name: p.name("a parameter")}}, nil
+	}
+	if t.kind != ident {
+		p.unexpected("here: a declaration or a definition is")
+	}
+	name := p.name("")
+	next := p.peek()
+	switch _, binary := infix[next.text]; {
+	case p.accept("("):
+		params := p.params("a parameter")
+		p.expect(")", "after the parameters")
+		return name, params, nil
+	case p.accept("["):
+		bounds := p.bounds(true)
+		p.expect("]", "after the function's arguments")
+		return name, nil, bounds
+	case binary && next.kind == symbol:
+		p.take()
+		return Name{next.pos, next.text}, []Param{{Name: name}, {Name: p.name("a parameter")}}, nil
+	case next.kind == symbol && postfix[next.text] != fixity{}:
+		p.take()
+		return Name{next.pos, next.text}, []Param{{Name: name}}, nil
+	}
+	return name, nil, nil
+}
+
+// params are names, some of operators: F(_, _), _+_, -._ and _^+.
+func (p *parser) params(what string) []Param {
+	list := []Param{p.param(what)}
+	for p.accept(",") {
+		list = append(list, p.param(what))
+	}
+	return list
+}
+
+func (p *parser) param(what string) Param {
+	if p.accept("_") {
+		t := p.take()
+		if _, ok := infix[t.text]; ok && p.accept("_") {
+			return Param{Name{t.pos, t.text}, 2}
+		}
+		return Param{Name{t.pos, t.text}, 1}
+	}
+	if t := p.peek(); t.kind == symbol || t.kind == keyword {
+		if _, ok := prefix[t.text]; ok {
+			p.take()
+			p.expect("_", "after a prefix operator")
+			return Param{Name{t.pos, t.text}, 1}
+		}
+	}
+	param := Param{Name: p.name(what)}
+	if p.is("(") && p.raw(1).is("_") {
+		p.take()
+		for {
+			p.expect("_", "in an operator's parameters")
+			param.Arity++
+			if !p.accept(",") {
+				break
+			}
+		}
+		p.expect(")", "after an operator's parameters")
+	}
+	return param
+}
+
+func (p *parser) instance(name Name, params []Param, local bool) *Instance {
+	p.take() // INSTANCE
+	in := &Instance{Name: name, Params: params, Local: local, Module: p.name("the name of a module")}
+	if !p.accept("WITH") {
+		return in
+	}
+	for {
+		var s Substitution
+		if t := p.peek(); t.kind == ident {
+			s.Name = p.name("")
+		} else {
+			s.Name = Name{t.pos, p.take().text}
+		}
+		p.expect("<-", "in a substitution")
+		s.Value = p.argument()
+		in.Substitutions = append(in.Substitutions, s)
+		if !p.accept(",") {
+			return in
+		}
+	}
+}

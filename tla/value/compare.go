@@ -1,0 +1,284 @@
+package value
+
+import (
+	"cmp"
+	"strings"
+)
+
+// kindOf tells values apart that cannot be compared, for messages.
+func kindOf(v Value) string {
+	switch v.(type) {
+	case Bool:
+		return "Boolean"
+	case Int:
+		return "integer"
+	case *String:
+		return "string"
+	case *Model:
+		return "model value"
+	case *Tuple, *Record, *Function, Applicable:
+		return "function"
+	}
+	return "set"
+}
+
+// Kind is the kind of a value in a few words, for messages.
+func Kind(v Value) string {
+	switch v := v.(type) {
+	case *Tuple:
+		return "tuple"
+	case *Record:
+		return "record"
+	case Lazy:
+		return v.Kind()
+	}
+	return kindOf(v)
+}
+
+func incomparable(a, b Value) {
+	Fail("the %s %s cannot be compared with the %s %s", Kind(a), Short(a), Kind(b), Short(b))
+}
+
+// Short is a value in at most about 200 characters.
+func Short(v Value) string {
+	s := v.String()
+	if len(s) > 200 {
+		return s[:200] + "..."
+	}
+	return s
+}
+
+// Equal tells whether two values are the same.
+func Equal(a, b Value) bool {
+	switch x := a.(type) {
+	case Bool:
+		if y, ok := b.(Bool); ok {
+			return x == y
+		}
+	case Int:
+		if y, ok := b.(Int); ok {
+			return x == y
+		}
+	case *String:
+		if y, ok := b.(*String); ok {
+			return x == y
+		}
+	case *Model:
+		return x.equal(b)
+	case *Tuple:
+		switch y := b.(type) {
+		case *Tuple:
+			return x == y || x.hash == y.hash && len(x.Items) == len(y.Items) && equalAll(x.Items, y.Items)
+		case *Record:
+			return len(x.Items) == 0 && len(y.Names) == 0
+		case *Function:
+			return false
+		}
+	case *Record:
+		switch y := b.(type) {
+		case *Record:
+			if x == y {
+				return true
+			}
+			if x.hash != y.hash || len(x.Names) != len(y.Names) {
+				return false
+			}
+			for i, n := range x.Names {
+				if n != y.Names[i] {
+					return false
+				}
+			}
+			return equalAll(x.Values, y.Values)
+		case *Tuple, *Function:
+			return false
+		}
+	case *Function:
+		switch y := b.(type) {
+		case *Function:
+			return x == y || x.hash == y.hash && Equal(x.Domain, y.Domain) && equalAll(x.Values, y.Values)
+		case *Tuple, *Record:
+			return false
+		}
+	case *Set:
+		if y, ok := b.(*Set); ok {
+			if x == y {
+				return true
+			}
+			if len(x.Items) != len(y.Items) {
+				return false
+			}
+			return x.hash == y.hash && equalAll(x.Items, y.Items)
+		}
+	}
+	if m, ok := b.(*Model); ok {
+		return m.equal(a)
+	}
+	if f, ok := a.(Applicable); ok && kindOf(b) == "function" {
+		return a == b || Equal(f.Spelled(), spelled(b))
+	}
+	if g, ok := b.(Applicable); ok && kindOf(a) == "function" {
+		return Equal(a, g.Spelled())
+	}
+	la, lazyA := a.(Lazy)
+	lb, lazyB := b.(Lazy)
+	if lazyA || lazyB {
+		if lazyA && lazyB && la.Same(lb) {
+			return true
+		}
+		if kindOf(a) == "set" && kindOf(b) == "set" {
+			return Equal(Explicit(a), Explicit(b))
+		}
+	}
+	incomparable(a, b)
+	return false
+}
+
+func equalAll(a, b []Value) bool {
+	for i, v := range a {
+		if !Equal(v, b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Model) equal(v Value) bool {
+	other, ok := v.(*Model)
+	if m.Type != 0 && (!ok || other.Type != m.Type && other.Type != 0) {
+		incomparable(m, v)
+	}
+	return ok && m == other
+}
+
+// Compare orders values of one kind. Model values stand before all else.
+func Compare(a, b Value) int {
+	switch x := a.(type) {
+	case Bool:
+		if y, ok := b.(Bool); ok {
+			switch {
+			case x == y:
+				return 0
+			case bool(y):
+				return -1
+			}
+			return 1
+		}
+	case Int:
+		if y, ok := b.(Int); ok {
+			return cmp.Compare(x, y)
+		}
+	case *String:
+		if y, ok := b.(*String); ok {
+			if x == y {
+				return 0
+			}
+			return strings.Compare(x.Text, y.Text)
+		}
+	case *Model:
+		if y, ok := b.(*Model); ok {
+			if x.Type != y.Type && x.Type != 0 && y.Type != 0 {
+				incomparable(a, b)
+			}
+			return strings.Compare(x.Name, y.Name)
+		}
+		if x.Type != 0 {
+			incomparable(a, b)
+		}
+		return -1
+	case *Tuple:
+		if y, ok := b.(*Tuple); ok {
+			if x == y {
+				return 0
+			}
+			if c := cmp.Compare(len(x.Items), len(y.Items)); c != 0 {
+				return c
+			}
+			return compareAll(x.Items, y.Items)
+		}
+	case *Record:
+		if y, ok := b.(*Record); ok {
+			if x == y {
+				return 0
+			}
+			if c := cmp.Compare(len(x.Names), len(y.Names)); c != 0 {
+				return c
+			}
+			for i, n := range x.Names {
+				if n != y.Names[i] {
+					return strings.Compare(n.Text, y.Names[i].Text)
+				}
+			}
+			return compareAll(x.Values, y.Values)
+		}
+	case *Set:
+		if y, ok := b.(*Set); ok {
+			if x == y {
+				return 0
+			}
+			if c := cmp.Compare(len(x.Items), len(y.Items)); c != 0 {
+				return c
+			}
+			return compareAll(x.Items, y.Items)
+		}
+	}
+	if m, ok := b.(*Model); ok {
+		return -Compare(m, a)
+	}
+	if ka, kb := kindOf(a), kindOf(b); ka == kb {
+		if ka == "set" {
+			return Compare(Explicit(a), Explicit(b))
+		}
+		if ka == "function" {
+			return compareFunctions(a, b)
+		}
+	}
+	incomparable(a, b)
+	return 0
+}
+
+func compareAll(a, b []Value) int {
+	for i, v := range a {
+		if c := Compare(v, b[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// compareFunctions orders functions of which not both are tuples or records: by size, domain, and values. Domains of different kinds are
+// ordered by kind.
+func compareFunctions(a, b Value) int {
+	ka, va := pairs(spelled(a))
+	kb, vb := pairs(spelled(b))
+	if c := cmp.Compare(len(ka), len(kb)); c != 0 {
+		return c
+	}
+	for i, x := range ka {
+		if kindOf(x) != kindOf(kb[i]) {
+			return strings.Compare(kindOf(x), kindOf(kb[i]))
+		}
+		if c := Compare(x, kb[i]); c != 0 {
+			return c
+		}
+	}
+	return compareAll(va, vb)
+}
+
+// pairs gives the arguments of a function, sorted, with its values.
+func pairs(f Value) (domain, values []Value) {
+	switch f := f.(type) {
+	case *Tuple:
+		for i := range f.Items {
+			domain = append(domain, Int(i+1))
+		}
+		return domain, f.Items
+	case *Record:
+		for _, n := range f.Names {
+			domain = append(domain, n)
+		}
+		return domain, f.Values
+	case *Function:
+		return f.Domain.Items, f.Values
+	}
+	return nil, nil
+}

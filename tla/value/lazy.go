@@ -1,0 +1,576 @@
+package value
+
+import (
+	"math"
+	"strings"
+	"sync/atomic"
+)
+
+// Lazy is a set that is told by its construction and not by its members, which may be many or infinitely many.
+type Lazy interface {
+	Value
+	// Kind is what messages call such a set.
+	Kind() string
+	// Contains tells whether v is a member.
+	Contains(v Value) bool
+	// Each calls f with each member until f returns false, and tells whether it never did. It fails for an infinite set.
+	Each(f func(Value) bool) bool
+	// Size is how many members there are; math.MaxInt64 stands for more than that, and for infinitely many.
+	Size() int64
+	// Same tells whether other is constructed alike, which makes it equal.
+	Same(other Lazy) bool
+	explicit() *cell
+}
+
+// cell keeps a set's members once they were asked for.
+type cell struct{ set atomic.Pointer[Set] }
+
+func (c *cell) explicit() *cell { return c }
+
+// Most is how many members a set may have that is spelled out.
+const Most = 10_000_000
+
+// Explicit spells a set out. It fails for what is no set, or too large.
+func Explicit(v Value) *Set {
+	switch s := v.(type) {
+	case *Set:
+		return s
+	case Lazy:
+		c := s.explicit()
+		if set := c.set.Load(); set != nil {
+			return set
+		}
+		if n := s.Size(); n > Most {
+			if n == math.MaxInt64 {
+				Fail("the set %s is infinite, or too large to be enumerated", Short(v))
+			}
+			Fail("the set %s has %d members: at most %d can be enumerated", Short(v), n, Most)
+		}
+		var items []Value
+		s.Each(func(v Value) bool { items = append(items, v); return true })
+		var set *Set
+		if _, ok := v.(*Interval); ok {
+			set = SortedSet(items)
+		} else {
+			set = NewSet(items)
+		}
+		c.set.Store(set)
+		return set
+	}
+	Fail("%s is a %s, not a set", Short(v), Kind(v))
+	return nil
+}
+
+// Each calls f with each member of a set until f returns false, and tells whether it never did.
+func Each(set Value, f func(Value) bool) bool {
+	switch s := set.(type) {
+	case *Set:
+		for _, v := range s.Items {
+			if !f(v) {
+				return false
+			}
+		}
+		return true
+	case Lazy:
+		return s.Each(f)
+	}
+	Fail("%s is a %s, not a set", Short(set), Kind(set))
+	return false
+}
+
+// Contains is v \in set.
+func Contains(set, v Value) bool {
+	switch s := set.(type) {
+	case *Set:
+		if len(s.Items) == 0 {
+			return false
+		}
+		_, found := s.Find(v)
+		return found
+	case Lazy:
+		return s.Contains(v)
+	}
+	Fail("%s is a %s, not a set", Short(set), Kind(set))
+	return false
+}
+
+// Size is the number of a finite set's members; math.MaxInt64 stands for infinitely many, or more than that.
+func Size(set Value) int64 {
+	switch s := set.(type) {
+	case *Set:
+		return int64(len(s.Items))
+	case Lazy:
+		return s.Size()
+	}
+	Fail("%s is a %s, not a set", Short(set), Kind(set))
+	return 0
+}
+
+// IsSet tells whether v is a set.
+func IsSet(v Value) bool {
+	switch v.(type) {
+	case *Set, Lazy:
+		return true
+	}
+	return false
+}
+
+func times(a, b int64) int64 {
+	switch {
+	case a == 0 || b == 0:
+		return 0
+	case a > math.MaxInt64/b:
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+func power(base, n int64) int64 {
+	result := int64(1)
+	for range n {
+		if result = times(result, base); result == 0 || result == 1 || result == math.MaxInt64 {
+			return result
+		}
+	}
+	return result
+}
+
+// Interval is Low..High.
+type Interval struct {
+	Low, High int64
+	cell
+}
+
+func (s *Interval) Kind() string { return "set" }
+func (s *Interval) Contains(v Value) bool {
+	n, ok := v.(Int)
+	if !ok {
+		if m, model := v.(*Model); model && m.Type == 0 {
+			return false
+		}
+		if s.Size() > 0 {
+			incomparable(v, s)
+		}
+	}
+	return ok && int64(n) >= s.Low && int64(n) <= s.High
+}
+func (s *Interval) Each(f func(Value) bool) bool {
+	for n := s.Low; n <= s.High; n++ {
+		if !f(Int(n)) {
+			return false
+		}
+	}
+	return true
+}
+func (s *Interval) Size() int64 {
+	if s.High < s.Low {
+		return 0
+	}
+	if n := s.High - s.Low + 1; n > 0 {
+		return n
+	}
+	return math.MaxInt64
+}
+func (s *Interval) Same(o Lazy) bool {
+	x, ok := o.(*Interval)
+	return ok && x.Low == s.Low && x.High == s.High
+}
+func (s *Interval) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Interval) String() string {
+	if s.Size() > 1000 {
+		return Int(s.Low).String() + ".." + Int(s.High).String()
+	}
+	return Explicit(s).String()
+}
+
+// Infinite is one of Nat, Int, Real and STRING.
+type Infinite struct {
+	Name string
+	Has  func(Value) bool
+	cell
+}
+
+// The sets of Naturals, Integers and Reals, and STRING.
+var (
+	Naturals = &Infinite{Name: "Nat", Has: func(v Value) bool { n, ok := v.(Int); return ok && n >= 0 }}
+	Integers = &Infinite{Name: "Int", Has: func(v Value) bool { _, ok := v.(Int); return ok }}
+	Reals    = &Infinite{Name: "Real", Has: func(v Value) bool { _, ok := v.(Int); return ok }}
+	Strings  = &Infinite{Name: "STRING", Has: func(v Value) bool { _, ok := v.(*String); return ok }}
+)
+
+func (s *Infinite) Kind() string          { return "set" }
+func (s *Infinite) Contains(v Value) bool { return s.Has(v) }
+func (s *Infinite) Each(func(Value) bool) bool {
+	Fail("%s is infinite: it cannot be enumerated", s.Name)
+	return false
+}
+func (s *Infinite) Size() int64         { return math.MaxInt64 }
+func (s *Infinite) Same(o Lazy) bool    { return Lazy(s) == o }
+func (s *Infinite) Fingerprint() uint64 { return hashText(seedSet, s.Name) }
+func (s *Infinite) String() string      { return s.Name }
+
+// Subsets is SUBSET Base.
+type Subsets struct {
+	Base Value
+	cell
+}
+
+func (s *Subsets) Kind() string { return "set" }
+func (s *Subsets) Contains(v Value) bool {
+	if _, ok := v.(*Model); ok {
+		return false
+	}
+	return IsSubset(v, s.Base)
+}
+func (s *Subsets) Each(f func(Value) bool) bool {
+	base := Explicit(s.Base).Items
+	if len(base) > 62 {
+		Fail("the set %s has more members than can be enumerated", Short(s))
+	}
+	// By size, so that small subsets come first.
+	at := make([]int, 0, len(base))
+	for size := 0; size <= len(base); size++ {
+		at = at[:0]
+		for i := range size {
+			at = append(at, i)
+		}
+		for {
+			items := make([]Value, size)
+			for i, k := range at {
+				items[i] = base[k]
+			}
+			if !f(SortedSet(items)) {
+				return false
+			}
+			i := size - 1
+			for i >= 0 && at[i] == len(base)-size+i {
+				i--
+			}
+			if i < 0 {
+				break
+			}
+			at[i]++
+			for k := i + 1; k < size; k++ {
+				at[k] = at[k-1] + 1
+			}
+		}
+	}
+	return true
+}
+func (s *Subsets) Size() int64 {
+	if n := Size(s.Base); n < 62 {
+		return 1 << n
+	}
+	return math.MaxInt64
+}
+func (s *Subsets) Same(o Lazy) bool {
+	x, ok := o.(*Subsets)
+	return ok && Equal(x.Base, s.Base)
+}
+func (s *Subsets) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Subsets) String() string      { return "SUBSET " + s.Base.String() }
+
+// Functions is [Domain -> Range].
+type Functions struct {
+	Domain, Range Value
+	cell
+}
+
+func (s *Functions) Kind() string { return "set of functions" }
+func (s *Functions) Contains(v Value) bool {
+	switch v.(type) {
+	case *Tuple, *Record, *Function, Applicable:
+	case *Model:
+		return false
+	default:
+		Fail("the %s %s cannot be a member of the set of functions %s", Kind(v), Short(v), Short(s))
+	}
+	if a, ok := v.(Applicable); ok {
+		v = a.Spelled()
+	}
+	if !Equal(Domain(v), s.Domain) {
+		return false
+	}
+	_, values := pairs(v)
+	for _, x := range values {
+		if !Contains(s.Range, x) {
+			return false
+		}
+	}
+	return true
+}
+func (s *Functions) Each(f func(Value) bool) bool {
+	domain := Explicit(s.Domain)
+	if len(domain.Items) == 0 {
+		return f(EmptyTuple)
+	}
+	choices := make([][]Value, len(domain.Items))
+	choices[0] = Explicit(s.Range).Items
+	for i := range choices {
+		choices[i] = choices[0]
+	}
+	return combinations(choices, func(values []Value) bool { return f(NewFunction(domain, values)) })
+}
+func (s *Functions) Size() int64 { return power(Size(s.Range), Size(s.Domain)) }
+func (s *Functions) Same(o Lazy) bool {
+	x, ok := o.(*Functions)
+	return ok && Equal(x.Domain, s.Domain) && Equal(x.Range, s.Range)
+}
+func (s *Functions) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Functions) String() string      { return "[" + s.Domain.String() + " -> " + s.Range.String() + "]" }
+
+// combinations calls f with each way to take one of each choice; the last changes fastest. f may keep what it gets.
+func combinations(choices [][]Value, f func([]Value) bool) bool {
+	at := make([]int, len(choices))
+	for _, c := range choices {
+		if len(c) == 0 {
+			return true
+		}
+	}
+	for {
+		values := make([]Value, len(choices))
+		for i, c := range choices {
+			values[i] = c[at[i]]
+		}
+		if !f(values) {
+			return false
+		}
+		i := len(at) - 1
+		for ; i >= 0; i-- {
+			if at[i]++; at[i] < len(choices[i]) {
+				break
+			}
+			at[i] = 0
+		}
+		if i < 0 {
+			return true
+		}
+	}
+}
+
+// Records is [a : S, b : T]. Names are sorted.
+type Records struct {
+	Names []*String
+	Sets  []Value
+	cell
+}
+
+func (s *Records) Kind() string { return "set of records" }
+func (s *Records) Contains(v Value) bool {
+	r, ok := v.(*Record)
+	if !ok {
+		switch v.(type) {
+		case *Model, *Tuple, *Function, Applicable:
+			return false
+		}
+		Fail("the %s %s cannot be a member of the set of records %s", Kind(v), Short(v), Short(s))
+	}
+	if len(r.Names) != len(s.Names) {
+		return false
+	}
+	for i, n := range s.Names {
+		if r.Names[i] != n {
+			return false
+		}
+	}
+	for i := range s.Names {
+		if !Contains(s.Sets[i], r.Values[i]) {
+			return false
+		}
+	}
+	return true
+}
+func (s *Records) Each(f func(Value) bool) bool {
+	return combinations(explicitAll(s.Sets), func(values []Value) bool { return f(NewRecord(s.Names, values)) })
+}
+
+func explicitAll(sets []Value) [][]Value {
+	list := make([][]Value, len(sets))
+	for i, s := range sets {
+		list[i] = Explicit(s).Items
+	}
+	return list
+}
+
+func product(sets []Value) int64 {
+	n := int64(1)
+	for _, s := range sets {
+		n = times(n, Size(s))
+	}
+	return n
+}
+
+func (s *Records) Size() int64 { return product(s.Sets) }
+func (s *Records) Same(o Lazy) bool {
+	x, ok := o.(*Records)
+	if !ok || len(x.Names) != len(s.Names) {
+		return false
+	}
+	for i, n := range s.Names {
+		if x.Names[i] != n || !Equal(x.Sets[i], s.Sets[i]) {
+			return false
+		}
+	}
+	return true
+}
+func (s *Records) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Records) String() string {
+	parts := make([]string, len(s.Names))
+	for i, n := range s.Names {
+		parts[i] = n.Text + ": " + s.Sets[i].String()
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// Product is A \X B \X C.
+type Product struct {
+	Sets []Value
+	cell
+}
+
+func (s *Product) Kind() string { return "set of tuples" }
+func (s *Product) Contains(v Value) bool {
+	t, ok := v.(*Tuple)
+	if !ok {
+		switch v.(type) {
+		case *Model, *Record, *Function, Applicable:
+			return false
+		}
+		Fail("the %s %s cannot be a member of the set of tuples %s", Kind(v), Short(v), Short(s))
+	}
+	if len(t.Items) != len(s.Sets) {
+		return false
+	}
+	for i, set := range s.Sets {
+		if !Contains(set, t.Items[i]) {
+			return false
+		}
+	}
+	return true
+}
+func (s *Product) Each(f func(Value) bool) bool {
+	return combinations(explicitAll(s.Sets), func(values []Value) bool { return f(NewTuple(values)) })
+}
+func (s *Product) Size() int64 { return product(s.Sets) }
+func (s *Product) Same(o Lazy) bool {
+	x, ok := o.(*Product)
+	if !ok || len(x.Sets) != len(s.Sets) {
+		return false
+	}
+	for i := range s.Sets {
+		if !Equal(x.Sets[i], s.Sets[i]) {
+			return false
+		}
+	}
+	return true
+}
+func (s *Product) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Product) String() string {
+	parts := make([]string, len(s.Sets))
+	for i, x := range s.Sets {
+		parts[i] = x.String()
+	}
+	return "(" + strings.Join(parts, ` \X `) + ")"
+}
+
+// Sequences is Seq(Base): infinite unless Base is empty.
+type Sequences struct {
+	Base Value
+	cell
+}
+
+func (s *Sequences) Kind() string { return "set of sequences" }
+func (s *Sequences) Contains(v Value) bool {
+	t, ok := v.(*Tuple)
+	if !ok {
+		return false
+	}
+	for _, x := range t.Items {
+		if !Contains(s.Base, x) {
+			return false
+		}
+	}
+	return true
+}
+func (s *Sequences) Each(f func(Value) bool) bool {
+	if Size(s.Base) == 0 {
+		return f(EmptyTuple)
+	}
+	Fail("%s is infinite: it cannot be enumerated", Short(s))
+	return false
+}
+func (s *Sequences) Size() int64 {
+	if Size(s.Base) == 0 {
+		return 1
+	}
+	return math.MaxInt64
+}
+func (s *Sequences) Same(o Lazy) bool {
+	x, ok := o.(*Sequences)
+	return ok && Equal(x.Base, s.Base)
+}
+func (s *Sequences) Fingerprint() uint64 { return mix(seedSet, s.Base.Fingerprint()) }
+func (s *Sequences) String() string      { return "Seq(" + s.Base.String() + ")" }
+
+// Where is {x \in Base : Test(x)} of a set that is too large to be gone through.
+type Where struct {
+	Base Value
+	Test func(Value) bool
+	cell
+}
+
+func (s *Where) Kind() string          { return "set" }
+func (s *Where) Contains(v Value) bool { return Contains(s.Base, v) && s.Test(v) }
+func (s *Where) Each(f func(Value) bool) bool {
+	return Each(s.Base, func(v Value) bool { return !s.Test(v) || f(v) })
+}
+func (s *Where) Size() int64         { return Size(s.Base) }
+func (s *Where) Same(o Lazy) bool    { return Lazy(s) == o }
+func (s *Where) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Where) String() string      { return `{x \in ` + s.Base.String() + " : ...}" }
+
+// Combined is A \cup B, A \cap B or A \ B of sets of which one is too large to be spelled out.
+type Combined struct {
+	A, B Value
+	Op   string
+	cell
+}
+
+func (s *Combined) Kind() string { return "set" }
+func (s *Combined) Contains(v Value) bool {
+	switch s.Op {
+	case `\cup`:
+		return Contains(s.A, v) || Contains(s.B, v)
+	case `\cap`:
+		return Contains(s.A, v) && Contains(s.B, v)
+	}
+	return Contains(s.A, v) && !Contains(s.B, v)
+}
+func (s *Combined) Each(f func(Value) bool) bool {
+	switch s.Op {
+	case `\cup`:
+		return Each(s.A, f) && Each(s.B, func(v Value) bool { return Contains(s.A, v) || f(v) })
+	case `\cap`:
+		if Size(s.A) > Size(s.B) {
+			return Each(s.B, func(v Value) bool { return !Contains(s.A, v) || f(v) })
+		}
+		return Each(s.A, func(v Value) bool { return !Contains(s.B, v) || f(v) })
+	}
+	return Each(s.A, func(v Value) bool { return Contains(s.B, v) || f(v) })
+}
+func (s *Combined) Size() int64 {
+	a, b := Size(s.A), Size(s.B)
+	switch s.Op {
+	case `\cup`:
+		if a > math.MaxInt64-b {
+			return math.MaxInt64
+		}
+		return a + b
+	case `\cap`:
+		return min(a, b)
+	}
+	return a
+}
+func (s *Combined) Same(o Lazy) bool    { return Lazy(s) == o }
+func (s *Combined) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Combined) String() string      { return "(" + s.A.String() + " " + s.Op + " " + s.B.String() + ")" }

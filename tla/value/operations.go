@@ -1,0 +1,301 @@
+package value
+
+// Applicable is a function that is told by a rule, because its domain is large or it uses itself.
+type Applicable interface {
+	Value
+	// Of is the function's value at x, which must be in its domain.
+	Of(x Value) Value
+	// Arguments is its domain.
+	Arguments() Value
+	// Spelled is the same function by its values; it fails if the domain is too large.
+	Spelled() Value
+}
+
+// large is from how many members on a set stays symbolic in unions, intersections and differences.
+const large = 1 << 16
+
+// Union is a \cup b.
+func Union(a, b Value) Value {
+	if Size(a) > large || Size(b) > large {
+		return &Combined{A: a, B: b, Op: `\cup`}
+	}
+	x, y := Explicit(a), Explicit(b)
+	switch {
+	case len(x.Items) == 0:
+		return y
+	case len(y.Items) == 0:
+		return x
+	case len(y.Items) == 1:
+		return x.With(y.Items[0])
+	case len(x.Items) == 1:
+		return y.With(x.Items[0])
+	}
+	items := make([]Value, 0, len(x.Items)+len(y.Items))
+	i, k := 0, 0
+	for i < len(x.Items) && k < len(y.Items) {
+		switch c := Compare(x.Items[i], y.Items[k]); {
+		case c < 0:
+			items = append(items, x.Items[i])
+			i++
+		case c > 0:
+			items = append(items, y.Items[k])
+			k++
+		default:
+			items = append(items, x.Items[i])
+			i, k = i+1, k+1
+		}
+	}
+	items = append(append(items, x.Items[i:]...), y.Items[k:]...)
+	switch len(items) {
+	case len(x.Items):
+		return x
+	case len(y.Items):
+		return y
+	}
+	return SortedSet(items)
+}
+
+// With is the set with one more member.
+func (s *Set) With(v Value) *Set {
+	at, found := s.Find(v)
+	if found {
+		return s
+	}
+	items := make([]Value, len(s.Items)+1)
+	copy(items, s.Items[:at])
+	items[at] = v
+	copy(items[at+1:], s.Items[at:])
+	return &Set{items, s.hash + memberHash(v.Fingerprint())}
+}
+
+// Intersection is a \cap b.
+func Intersection(a, b Value) Value {
+	na, nb := Size(a), Size(b)
+	if na > large && nb > large {
+		return &Combined{A: a, B: b, Op: `\cap`}
+	}
+	if na > nb {
+		a, b = b, a
+	}
+	return Explicit(a).filter(func(v Value) bool { return Contains(b, v) })
+}
+
+// Difference is a \ b.
+func Difference(a, b Value) Value {
+	if Size(a) > large {
+		return &Combined{A: a, B: b, Op: `\`}
+	}
+	return Explicit(a).filter(func(v Value) bool { return !Contains(b, v) })
+}
+
+// filter gives the members that pass.
+func (s *Set) filter(pass func(Value) bool) *Set {
+	var items []Value
+	for i, v := range s.Items {
+		ok := pass(v)
+		switch {
+		case ok && items != nil:
+			items = append(items, v)
+		case !ok && items == nil:
+			items = append(make([]Value, 0, len(s.Items)), s.Items[:i]...)
+		}
+	}
+	if items == nil {
+		return s
+	}
+	return SortedSet(items)
+}
+
+// Filter is {x \in set : pass(x)}.
+func Filter(set Value, pass func(Value) bool) Value {
+	if Size(set) > large {
+		if _, ok := set.(*Infinite); ok || Size(set) > Most {
+			return &Where{Base: set, Test: pass}
+		}
+		var items []Value
+		Each(set, func(v Value) bool {
+			if pass(v) {
+				items = append(items, v)
+			}
+			return true
+		})
+		return NewSet(items)
+	}
+	return Explicit(set).filter(pass)
+}
+
+// IsSubset is a \subseteq b.
+func IsSubset(a, b Value) bool {
+	switch x := b.(type) {
+	case *Subsets: // SUBSET A \subseteq SUBSET B
+		if y, ok := a.(*Subsets); ok {
+			return IsSubset(y.Base, x.Base)
+		}
+	case *Infinite:
+		if a == b || x == Integers && a == Value(Naturals) {
+			return true
+		}
+	}
+	return Each(a, func(v Value) bool { return Contains(b, v) })
+}
+
+// BigUnion is UNION set.
+func BigUnion(set Value) Value {
+	if s, ok := set.(*Subsets); ok {
+		return s.Base
+	}
+	var items []Value
+	var big Value
+	Each(set, func(v Value) bool {
+		if Size(v) > large {
+			if big == nil {
+				big = v
+			} else {
+				big = &Combined{A: big, B: v, Op: `\cup`}
+			}
+			return true
+		}
+		items = append(items, Explicit(v).Items...)
+		return true
+	})
+	if big != nil {
+		return &Combined{A: big, B: NewSet(items), Op: `\cup`}
+	}
+	return NewSet(items)
+}
+
+// Domain is DOMAIN f.
+func Domain(f Value) Value {
+	switch f := f.(type) {
+	case *Tuple:
+		return &Interval{Low: 1, High: int64(len(f.Items))}
+	case *Record:
+		names := make([]Value, len(f.Names))
+		for i, n := range f.Names {
+			names[i] = n
+		}
+		return SortedSet(names)
+	case *Function:
+		return f.Domain
+	case Applicable:
+		return f.Arguments()
+	}
+	Fail("%s is a %s, not a function: it has no DOMAIN", Short(f), Kind(f))
+	return nil
+}
+
+// Apply is f[x].
+func Apply(f, x Value) Value {
+	switch f := f.(type) {
+	case *Tuple:
+		if n, ok := x.(Int); ok {
+			if n >= 1 && int(n) <= len(f.Items) {
+				return f.Items[n-1]
+			}
+			Fail("the index %d is out of range of %s, which has %d items", n, Short(f), len(f.Items))
+		}
+	case *Record:
+		if n, ok := x.(*String); ok {
+			if i := f.Field(n); i >= 0 {
+				return f.Values[i]
+			}
+			Fail("the record %s has no field %s", Short(f), n.Text)
+		}
+	case *Function:
+		if i, ok := f.Domain.Find(x); ok {
+			return f.Values[i]
+		}
+	case Applicable:
+		if !Contains(f.Arguments(), x) {
+			Fail("%s is not in the domain %s of the function", Short(x), Short(f.Arguments()))
+		}
+		return f.Of(x)
+	default:
+		Fail("%s is a %s, not a function: it cannot be applied to %s", Short(f), Kind(f), Short(x))
+	}
+	Fail("%s is not in the domain of the function %s", Short(x), Short(f))
+	return nil
+}
+
+// Replace is [f EXCEPT ![x] = change(f[x])]. An x outside of the domain changes nothing.
+func Replace(f, x Value, change func(Value) Value) Value {
+	switch f := f.(type) {
+	case *Tuple:
+		if n, ok := x.(Int); ok && n >= 1 && int(n) <= len(f.Items) {
+			v := change(f.Items[n-1])
+			return NewTuple(replaced(f.Items, int(n-1), v))
+		}
+		return f
+	case *Record:
+		if n, ok := x.(*String); ok {
+			if i := f.Field(n); i >= 0 {
+				return NewRecord(f.Names, replaced(f.Values, i, change(f.Values[i])))
+			}
+		}
+		return f
+	case *Function:
+		if i, ok := f.Domain.Find(x); ok {
+			return NewFunction(f.Domain, replaced(f.Values, i, change(f.Values[i])))
+		}
+		return f
+	case Applicable:
+		return Replace(f.Spelled(), x, change)
+	}
+	Fail("%s is a %s, not a function: EXCEPT cannot change it", Short(f), Kind(f))
+	return nil
+}
+
+func replaced(values []Value, i int, v Value) []Value {
+	list := make([]Value, len(values))
+	copy(list, values)
+	list[i] = v
+	return list
+}
+
+// Items gives the items of a sequence; it fails for all else.
+func Items(v Value) []Value {
+	switch t := v.(type) {
+	case *Tuple:
+		return t.Items
+	case Applicable:
+		return Items(t.Spelled())
+	}
+	Fail("%s is a %s, not a sequence", Short(v), Kind(v))
+	return nil
+}
+
+// Merge is f @@ g: what f does not have comes from g.
+func Merge(f, g Value) Value {
+	kf, vf := pairs(spelled(f))
+	kg, vg := pairs(spelled(g))
+	have := NewSet(append([]Value(nil), kf...))
+	keys, values := append([]Value(nil), kf...), append([]Value(nil), vf...)
+	for i, x := range kg {
+		if !Contains(have, x) {
+			keys, values = append(keys, x), append(values, vg[i])
+		}
+	}
+	return FunctionOf(keys, values)
+}
+
+func spelled(v Value) Value {
+	switch f := v.(type) {
+	case *Tuple, *Record, *Function:
+		return v
+	case Applicable:
+		return f.Spelled()
+	}
+	Fail("%s is a %s, not a function", Short(v), Kind(v))
+	return nil
+}
+
+// FunctionOf makes a function of arguments in any order, each once, with their values. It keeps both.
+func FunctionOf(arguments, values []Value) Value {
+	domain := NewSet(append([]Value(nil), arguments...))
+	sorted := make([]Value, len(values))
+	for i, x := range arguments {
+		at, _ := domain.Find(x)
+		sorted[at] = values[i]
+	}
+	return NewFunction(domain, sorted)
+}

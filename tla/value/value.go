@@ -1,0 +1,399 @@
+// Package value holds the values of TLA+: what expressions without variables stand for (Lamport, Specifying Systems, chapters 2 to 6).
+//
+// A value is immutable and in its only form: a function whose domain is 1..n is a Tuple, one whose domain has strings only a Record, and
+// sets are sorted without repetition. So equal values have equal fingerprints, and differing fingerprints mean differing values. Sets that
+// are large by nature stay symbolic (see Lazy) until something asks for their members.
+//
+// Values of different kinds cannot be compared, as in TLC: 1 = "a" is an *Error, not FALSE. A model value differs from all else.
+package value
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+)
+
+// Error is a question to a value that has no answer, such as 1 = "a". Functions of this package panic with it; package tla returns it with
+// the place of the expression.
+type Error struct{ Message string }
+
+func (e *Error) Error() string { return e.Message }
+
+// Fail panics with an *Error.
+func Fail(format string, args ...any) { panic(&Error{fmt.Sprintf(format, args...)}) }
+
+// Value is one of Bool, Int, *String, *Model, *Set, *Tuple, *Record, *Function, and the Lazy ones.
+type Value interface {
+	// Fingerprint is a 64-bit hash: equal for equal values.
+	Fingerprint() uint64
+	// String is the value as TLC prints it.
+	String() string
+}
+
+// Bool is TRUE or FALSE.
+type Bool bool
+
+// Int is an integer.
+type Int int64
+
+// String is a text. There is one *String for each text, so that == compares them.
+type String struct {
+	Text string
+	hash uint64
+}
+
+// Model is a model value: equal to itself only. There is one *Model for each name.
+type Model struct {
+	Name string
+	// Type is 0, or the letter before _ of a typed model value, which may be compared with those of its type only.
+	Type byte
+	hash uint64
+}
+
+const (
+	seedBool   = 0x51
+	seedInt    = 0x52
+	seedString = 0x53
+	seedModel  = 0x54
+	seedSet    = 0x55
+	seedTuple  = 0x56
+	seedPairs  = 0x57
+)
+
+func mix(h, x uint64) uint64 { return splitmix.Mix((h ^ x) + splitmix.Gamma) }
+
+func hashText(seed uint64, s string) uint64 {
+	h := uint64(14695981039346656037) ^ seed // FNV-1a
+	for i := 0; i < len(s); i++ {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return splitmix.Mix(h)
+}
+
+var (
+	hashTrue  = mix(seedBool, 1)
+	hashFalse = mix(seedBool, 0)
+)
+
+func (b Bool) Fingerprint() uint64 {
+	if b {
+		return hashTrue
+	}
+	return hashFalse
+}
+
+func (n Int) Fingerprint() uint64     { return mix(seedInt<<56, uint64(n)) }
+func (s *String) Fingerprint() uint64 { return s.hash }
+func (m *Model) Fingerprint() uint64  { return m.hash }
+
+func (b Bool) String() string {
+	if b {
+		return "TRUE"
+	}
+	return "FALSE"
+}
+
+func (n Int) String() string    { return strconv.FormatInt(int64(n), 10) }
+func (m *Model) String() string { return m.Name }
+
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "\f", `\f`)
+
+func (s *String) String() string { return `"` + escapes.Replace(s.Text) + `"` }
+
+// Tuple is <<a, b>>: a function from 1..len. The empty one is also the function with an empty domain.
+type Tuple struct {
+	Items []Value
+	hash  uint64
+}
+
+// Record is [a |-> 1, b |-> 2]: a function from strings. Names are sorted by their text.
+type Record struct {
+	Names  []*String
+	Values []Value
+	hash   uint64
+}
+
+// Function is a function that is neither a Tuple nor a Record. Its Domain is sorted.
+type Function struct {
+	Domain *Set
+	Values []Value
+	hash   uint64
+}
+
+// Set is a set by its members, sorted by Compare without repetition.
+type Set struct {
+	Items []Value
+	hash  uint64
+}
+
+var (
+	EmptyTuple = NewTuple(nil)
+	EmptySet   = &Set{hash: seedSet}
+	// Booleans is BOOLEAN.
+	Booleans = SortedSet([]Value{Bool(false), Bool(true)})
+)
+
+// NewTuple makes <<items>>. It keeps items.
+func NewTuple(items []Value) *Tuple {
+	h := mix(seedTuple, uint64(len(items)))
+	for _, v := range items {
+		h = mix(h, v.Fingerprint())
+	}
+	return &Tuple{items, h}
+}
+
+// NewRecord makes a record of names that are sorted and of one value each. It keeps both.
+func NewRecord(names []*String, values []Value) Value {
+	if len(names) == 0 {
+		return EmptyTuple
+	}
+	h := uint64(seedPairs)
+	for i, n := range names {
+		h = mix(mix(h, n.hash), values[i].Fingerprint())
+	}
+	return &Record{names, values, h}
+}
+
+// NewFunction makes the function with a domain and a value for each of its members, in its only form. It keeps both.
+func NewFunction(domain *Set, values []Value) Value {
+	if len(values) == 0 {
+		return EmptyTuple
+	}
+	switch domain.Items[0].(type) {
+	case Int:
+		if domain.Items[0] == Int(1) && domain.Items[len(values)-1] == Int(len(values)) {
+			return NewTuple(values)
+		}
+	case *String:
+		names := make([]*String, len(values))
+		for i, item := range domain.Items {
+			name, ok := item.(*String)
+			if !ok {
+				names = nil
+				break
+			}
+			names[i] = name
+		}
+		if names != nil {
+			return NewRecord(names, values)
+		}
+	}
+	h := uint64(seedPairs)
+	for i, x := range domain.Items {
+		h += pairHash(x.Fingerprint(), values[i].Fingerprint())
+	}
+	return &Function{domain, values, h}
+}
+
+func (t *Tuple) Fingerprint() uint64    { return t.hash }
+func (r *Record) Fingerprint() uint64   { return r.hash }
+func (f *Function) Fingerprint() uint64 { return f.hash }
+func (s *Set) Fingerprint() uint64      { return s.hash }
+
+// NewSet makes the set of some values, which may repeat. It keeps and sorts items.
+func NewSet(items []Value) *Set {
+	if len(items) == 0 {
+		return EmptySet
+	}
+	if len(items) > 1 {
+		slices.SortFunc(items, Compare)
+		items = slices.CompactFunc(items, Equal)
+	}
+	return SortedSet(items)
+}
+
+// SortedSet makes a set of values that are sorted and differ. It keeps items.
+func SortedSet(items []Value) *Set {
+	if len(items) == 0 {
+		return EmptySet
+	}
+	h := uint64(seedSet)
+	for _, v := range items {
+		h += memberHash(v.Fingerprint())
+	}
+	return &Set{items, h}
+}
+
+// The hashes of sets and functions are sums over their members, so that one more member changes them by one more number, and members may come
+// in any order.
+func memberHash(fp uint64) uint64            { return mix(seedSet, fp) }
+func pairHash(argument, value uint64) uint64 { return mix(mix(seedPairs, argument), value) }
+
+// Find gives the place of v in the set, or where it would stand.
+func (s *Set) Find(v Value) (int, bool) {
+	switch v := v.(type) {
+	case *Model, *String: // few, and compared by their address
+		if len(s.Items) <= 8 {
+			for i, x := range s.Items {
+				if x == Value(v) {
+					return i, true
+				}
+			}
+		}
+	}
+	return slices.BinarySearchFunc(s.Items, v, Compare)
+}
+
+func (t *Tuple) String() string {
+	var b strings.Builder
+	b.WriteString("<<")
+	list(&b, t.Items)
+	b.WriteString(">>")
+	return b.String()
+}
+
+func list(b *strings.Builder, items []Value) {
+	for i, v := range items {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(v.String())
+	}
+}
+
+func (s *Set) String() string {
+	var b strings.Builder
+	b.WriteString("{")
+	list(&b, s.Items)
+	b.WriteString("}")
+	return b.String()
+}
+
+func (r *Record) String() string {
+	var b strings.Builder
+	b.WriteString("[")
+	for i, n := range r.Names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(n.Text + " |-> " + r.Values[i].String())
+	}
+	b.WriteString("]")
+	return b.String()
+}
+
+func (f *Function) String() string {
+	var b strings.Builder
+	b.WriteString("(")
+	for i, x := range f.Domain.Items {
+		if i > 0 {
+			b.WriteString(" @@ ")
+		}
+		b.WriteString(x.String() + " :> " + f.Values[i].String())
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+// Field gives the place of a name in the record, or -1.
+func (r *Record) Field(name *String) int {
+	for i, n := range r.Names {
+		if n == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Hash is a fingerprint of a list of values.
+func Hash(values []Value) uint64 {
+	h := uint64(len(values))
+	for _, v := range values {
+		h = mix(h, v.Fingerprint())
+	}
+	return h
+}
+
+// HashRenamed is Hash of the values with other values in the place of model values, which are given by their fingerprints.
+func HashRenamed(values []Value, names map[*Model]uint64) uint64 {
+	h := uint64(len(values))
+	for _, v := range values {
+		h = mix(h, renamed(v, names))
+	}
+	return h
+}
+
+func renamed(v Value, names map[*Model]uint64) uint64 {
+	switch x := v.(type) {
+	case *Model:
+		if fp, ok := names[x]; ok {
+			return fp
+		}
+	case *Tuple:
+		h := mix(seedTuple, uint64(len(x.Items)))
+		for _, v := range x.Items {
+			h = mix(h, renamed(v, names))
+		}
+		return h
+	case *Record:
+		h := uint64(seedPairs)
+		for i, n := range x.Names {
+			h = mix(mix(h, n.hash), renamed(x.Values[i], names))
+		}
+		return h
+	case *Set:
+		h := uint64(seedSet)
+		for _, v := range x.Items {
+			h += memberHash(renamed(v, names))
+		}
+		return h
+	case *Function:
+		h := uint64(seedPairs)
+		for i, k := range x.Domain.Items {
+			h += pairHash(renamed(k, names), renamed(x.Values[i], names))
+		}
+		return h
+	}
+	return v.Fingerprint()
+}
+
+// Renamed is a value with other values in the place of model values.
+func Renamed(v Value, names map[*Model]Value) Value {
+	all := func(list []Value) ([]Value, bool) {
+		var changed []Value
+		for i, x := range list {
+			y := Renamed(x, names)
+			if y != x && changed == nil {
+				changed = append(make([]Value, 0, len(list)), list[:i]...)
+			}
+			if changed != nil {
+				changed = append(changed, y)
+			}
+		}
+		return changed, changed != nil
+	}
+	switch x := v.(type) {
+	case *Model:
+		if y, ok := names[x]; ok {
+			return y
+		}
+	case *Tuple:
+		if items, ok := all(x.Items); ok {
+			return NewTuple(items)
+		}
+	case *Record:
+		if values, ok := all(x.Values); ok {
+			return NewRecord(x.Names, values)
+		}
+	case *Set:
+		if items, ok := all(x.Items); ok {
+			return NewSet(items)
+		}
+	case *Function:
+		keys, moved := all(x.Domain.Items)
+		values, changed := all(x.Values)
+		if !changed {
+			values = x.Values
+		}
+		switch {
+		case moved:
+			return FunctionOf(keys, append([]Value(nil), values...))
+		case changed:
+			return NewFunction(x.Domain, values)
+		}
+	}
+	return v
+}
