@@ -366,7 +366,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 			return test(x) || same.test(x)
 		}, a, same)
 	case *syntax.Fairness:
-		return temporal("WF_ and SF_")
+		return ofBehaviours("WF_ and SF_")
 	case *syntax.If:
 		cond, a, b := c.expr(e.Cond, p), c.expr(e.Then, p), c.expr(e.Else, p)
 		test := cond.truth(at)
@@ -409,6 +409,8 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 			}
 		}
 		return n.of(body)
+	case *letFunction:
+		return c.function(e.Text, e.Bounds, e.Body, p, at)
 	case *syntax.Lambda:
 		c.fail(p, e.Pos, "a LAMBDA may stand only where an operator is an argument")
 	}
@@ -416,8 +418,8 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 	panic("unreachable")
 }
 
-// temporal stands for a formula about behaviours, which has no value in a state.
-func temporal(what string) node {
+// ofBehaviours stands for a formula about behaviours, which has no value in a state.
+func ofBehaviours(what string) node {
 	return node{level: temporalLevel, eval: func(*ctx) value.Value {
 		value.Fail("%s: a temporal formula has no value in one state", what)
 		return nil

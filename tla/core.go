@@ -122,7 +122,7 @@ func (c *compiler) core(u call) node {
 		need(1)
 		return c.enabled(u.args[0], p)
 	case "[]", "<>", "~>", "-+->":
-		return temporal(u.name)
+		return ofBehaviours(u.name)
 	case `\cdot`:
 		c.failAt(at, "\\cdot, the composition of actions, is not supported")
 	}

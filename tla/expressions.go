@@ -117,13 +117,13 @@ func (c *compiler) bounds(bounds []syntax.Bound, p place, at *where) (place, fun
 
 func (c *compiler) quantified(e *syntax.Quantified, p place, at *where) node {
 	if e.Kind == `\AA` || e.Kind == `\EE` {
-		return temporal(e.Kind)
+		return ofBehaviours(e.Kind)
 	}
 	born := c.born
 	q, list, sets := c.loops(e.Bounds, p, at)
 	body := c.expr(e.Body, q)
 	if body.level == temporalLevel {
-		return temporal(e.Kind)
+		return ofBehaviours(e.Kind)
 	}
 	test, all := body.truth(at), e.Kind == `\A`
 	var run func(*ctx) bool

@@ -21,17 +21,25 @@ type Spec struct {
 	Variables         []string
 	Actions           []Action
 	Invariants        []Formula
+	InitialProperties []Formula // hold of initial states
+	StepProperties    []Formula // hold of each step
+	Properties        []Property
 	Constraints       []Formula
 	ActionConstraints []Formula
 	Assumptions       []Formula
 	CheckDeadlock     bool
 	Postcondition     *Formula
 
-	init     act
-	size     int
-	view     *node
-	symmetry []map[*value.Model]value.Value
-	renamed  []map[*value.Model]uint64 // the same, by fingerprints
+	init      act
+	size      int
+	view      *node
+	alias     *node
+	symmetry  []map[*value.Model]value.Value
+	renamed   []map[*value.Model]uint64 // the same, by fingerprints
+	fairness  []fairness
+	assumed   *temporal // what the specification says of behaviours besides fairness; nil: nothing
+	atoms     []Formula // of temporal formulas
+	stepAtoms []bool    // whether each is about a step
 }
 
 // Action is a part of the next-state relation: what stands between the \/ and \E at its outside.
@@ -165,11 +173,11 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		}
 		s.Assumptions = append(s.Assumptions, Formula{name, c.expr(a.body, a.place).truth(&at), at})
 	}
-	var init, next []part
+	var init, next, rest []part
 	switch {
 	case config.Specification != "":
 		e, _ := named(config.Specification)
-		l.split(c, e, p, &init, &next)
+		l.split(c, e, p, &init, &next, &rest)
 	case config.Init != "" && config.Next != "":
 		e, _ := named(config.Init)
 		init = []part{{e, p}}
@@ -197,6 +205,19 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		c.actions(n.expr, n.place, "Next", func(name string, at where, build func(act) act) {
 			s.Actions = append(s.Actions, Action{name, at.source.file, at.pos, build(emit)})
 		})
+	}
+	b := &behaviour{c, s}
+	for _, r := range rest {
+		b.assume(r.expr, r.place, nil)
+	}
+	for _, name := range config.Properties {
+		e, _ := named(name)
+		b.property(name, e, p, nil)
+	}
+	if config.Alias != "" {
+		e, _ := named(config.Alias)
+		n := c.expr(e, p)
+		s.alias = &n
 	}
 	for _, name := range config.Invariants {
 		s.Invariants = append(s.Invariants, formula(name))
@@ -307,44 +328,37 @@ type part struct {
 	place place
 }
 
-// split takes Init /\ [][Next]_v /\ fairness apart.
-func (l *loader) split(c *compiler, e syntax.Expr, p place, init, next *[]part) {
+// split takes Init /\ [][Next]_v /\ what else is said of behaviours apart.
+func (l *loader) split(c *compiler, e syntax.Expr, p place, init, next, rest *[]part) {
 	e, p = c.through(e, p)
+	if n, _ := c.alone(func() node { return c.expr(e, p) }); n.level < temporalLevel {
+		*init = append(*init, part{e, p})
+		return
+	}
 	switch x := e.(type) {
 	case *syntax.Junction:
 		if x.And {
 			for _, item := range x.Items {
-				l.split(c, item, p, init, next)
+				l.split(c, item, p, init, next, rest)
 			}
 			return
 		}
-	case *syntax.Fairness:
-		return
-	case *syntax.Quantified:
-		if n, _ := c.alone(func() node { return c.expr(e, p) }); n.level == temporalLevel {
-			return // \A i \in S : WF_v(A(i))
-		}
 	case *syntax.Apply:
-		switch x.Name {
-		case "[]":
+		if x.Name == "[]" && len(x.Path) == 0 {
 			inner, q := c.through(x.Args[0], p)
 			if a, ok := inner.(*syntax.Action); ok && !a.Angle {
 				*next = append(*next, part{a.Body, q})
 				return
 			}
-			return
-		case "<>", "~>":
-			return
+			break
 		}
-		if n, _ := c.alone(func() node { return c.expr(e, p) }); n.level == temporalLevel {
-			if d, q, u := c.operatorOf(x, p); d != nil { // Fairness(i)
-				to, _ := c.given(d.params, q, u)
-				l.split(c, d.body, to, init, next)
-			}
+		if d, q, u := c.operatorOf(x, p); d != nil { // Fairness(i)
+			to, _ := c.given(d.params, q, u)
+			l.split(c, d.body, to, init, next, rest)
 			return
 		}
 	}
-	*init = append(*init, part{e, p})
+	*rest = append(*rest, part{e, p})
 }
 
 // actions finds the parts of a next-state relation, and tells how each is compiled before what follows it.

@@ -73,19 +73,20 @@ func run(module, cfg, mode, result string, want *int, limit time.Duration) (verd
 	if err != nil {
 		return "LOAD: " + err.Error()
 	}
-	r, err := tla.Check(spec, tla.Limits{Time: limit})
+	r, err := tla.Check(spec, tla.Options{Time: limit})
 	if err != nil {
-		if strings.HasPrefix(err.Error(), "stopped") {
-			return fmt.Sprintf("LIMIT: %v", err)
-		}
 		return "EVAL: " + err.Error()
 	}
+	if r.Stopped != "" {
+		return fmt.Sprintf("LIMIT: %s: %d distinct states, %d left", r.Stopped, r.Distinct, r.Left)
+	}
 	found := "success"
-	if r.Violation != nil {
-		found = r.Violation.Kind + " " + r.Violation.Name
+	if len(r.Violations) > 0 {
+		v := r.Violations[0]
+		found = string(v.Kind) + " " + v.Name
 	}
 	switch {
-	case want != nil && *want != r.Distinct && r.Violation == nil:
+	case want != nil && *want != r.Distinct && len(r.Violations) == 0:
 		return fmt.Sprintf("DIFFERS: %d, expected %d (%s, expected %s)", r.Distinct, *want, found, result)
 	case (found == "success") != (result == "success"):
 		return fmt.Sprintf("RESULT: %s, expected %s, %d distinct", found, result, r.Distinct)

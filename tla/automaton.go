@@ -1,0 +1,157 @@
+package tla
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// A temporal formula becomes an automaton that reads steps: its states are sets of formulas that must hold of what is left of a behaviour, and
+// its moves tell which atoms a step must make true or false, and what must hold of the rest. A behaviour fulfils the formula if it can move on
+// forever, and no U is put off forever (Couvreur, On-the-fly verification of linear temporal logic, FM 1999).
+type automaton struct {
+	parts  []*temporal // of the formula, by number: those of U and R that may have to hold later, and the formula itself
+	states []duty
+	moves  [][]move // of each state that was asked for
+	known  map[duty]int32
+	untils int
+}
+
+// duty is a set of an automaton's parts.
+type duty uint64
+
+// move is one way to go on.
+type move struct {
+	is, not []int // atoms that the step must make true, or false
+	to      int32
+	done    uint64 // the U that are not put off by this move
+}
+
+const mostParts = 64
+
+// automatonOf makes the automaton of a formula. It has none if the formula has more U and R than fit.
+func automatonOf(f *temporal) (*automaton, bool) {
+	a := &automaton{known: map[duty]int32{}}
+	var number func(*temporal)
+	number = func(g *temporal) {
+		switch g.connective {
+		case both, either:
+			number(g.a)
+			number(g.b)
+		case until, releases:
+			if a.part(g) < 0 {
+				a.parts = append(a.parts, g)
+			}
+			number(g.a)
+			number(g.b)
+		}
+	}
+	// U first: their numbers are those of the conditions on what is not to be put off.
+	number(f)
+	slices.SortStableFunc(a.parts, func(x, y *temporal) int { return int(x.connective) - int(y.connective) })
+	for _, g := range a.parts {
+		if g.connective == until {
+			a.untils++
+		}
+	}
+	if a.part(f) < 0 {
+		a.parts = append(a.parts, f)
+	}
+	if len(a.parts) > mostParts {
+		return nil, false
+	}
+	a.state(1 << a.part(f))
+	return a, true
+}
+
+func (a *automaton) part(f *temporal) int { return slices.Index(a.parts, f) }
+
+func (a *automaton) state(d duty) int32 {
+	if id, ok := a.known[d]; ok {
+		return id
+	}
+	id := int32(len(a.states))
+	a.known[d] = id
+	a.states = append(a.states, d)
+	a.moves = append(a.moves, nil)
+	return id
+}
+
+// from are the moves of a state.
+func (a *automaton) from(state int32) []move {
+	if a.moves[state] == nil {
+		a.moves[state] = a.cover(a.states[state])
+	}
+	return a.moves[state]
+}
+
+// way is a move that is being found.
+type way struct {
+	is, not []int
+	next    duty
+	putOff  uint64
+	seen    duty
+}
+
+// cover finds all ways to fulfil formulas by a step and what holds after it.
+func (a *automaton) cover(d duty) []move {
+	moves := []move{}
+	var expand func(left []*temporal, w way)
+	expand = func(left []*temporal, w way) {
+		if len(left) == 0 {
+			m := move{is: slices.Clone(w.is), not: slices.Clone(w.not), to: a.state(w.next), done: ^w.putOff & (1<<a.untils - 1)}
+			if !slices.ContainsFunc(moves, func(o move) bool {
+				return o.to == m.to && o.done == m.done && slices.Equal(o.is, m.is) && slices.Equal(o.not, m.not)
+			}) {
+				moves = append(moves, m)
+			}
+			return
+		}
+		f, rest := left[0], left[1:]
+		with := func(more ...*temporal) []*temporal { return append(slices.Clone(rest), more...) }
+		switch f.connective {
+		case truth:
+			expand(rest, w)
+		case falsity:
+		case letter, notLetter:
+			same, other := &w.is, w.not
+			if f.connective == notLetter {
+				same, other = &w.not, w.is
+			}
+			if slices.Contains(other, f.atom) {
+				return
+			}
+			if at, ok := slices.BinarySearch(*same, f.atom); !ok {
+				*same = slices.Insert(slices.Clone(*same), at, f.atom)
+			}
+			expand(rest, w)
+		case both:
+			expand(with(f.a, f.b), w)
+		case either:
+			expand(with(f.a), w)
+			expand(with(f.b), w)
+		default:
+			i := a.part(f)
+			if w.seen&(1<<i) != 0 {
+				expand(rest, w)
+				return
+			}
+			w.seen |= 1 << i
+			later := w
+			later.next |= 1 << i
+			if f.connective == until {
+				expand(with(f.b), w)
+				later.putOff |= 1 << i
+				expand(with(f.a), later)
+				return
+			}
+			expand(with(f.a, f.b), w)
+			expand(with(f.b), later)
+		}
+	}
+	var left []*temporal
+	for rest := uint64(d); rest != 0; rest &= rest - 1 {
+		left = append(left, a.parts[bits.TrailingZeros64(rest)])
+	}
+	expand(left, way{})
+	return moves
+}

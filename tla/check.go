@@ -1,0 +1,524 @@
+package tla
+
+import (
+	"errors"
+	"fmt"
+	"runtime/metrics"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// Options say how far a check goes, and to whom it speaks.
+type Options struct {
+	Distinct    int             // states after which it stops; 0: no limit
+	Depth       int             // of behaviours, in states; 0: no limit
+	Time        time.Duration   // 0: no limit
+	MemoryBytes uint64          // of the heap of this process; 0: no limit
+	Continue    bool            // go on after a violation
+	Progress    func(*Report)   // is called about once a second
+	Print       func(string)    // gets what Print and PrintT say
+	Stop        <-chan struct{} // closed: stop soon
+}
+
+// Report is what a check found.
+type Report struct {
+	Initial    int // distinct initial states
+	Generated  int // states, with those that were met before
+	Distinct   int
+	Left       int // states whose successors are not known yet
+	Depth      int // the longest of the shortest behaviours that lead to a state, in states
+	Actions    []ActionCount
+	Stopped    string // why not all states were seen: a limit; empty if they were, or a violation ended the check
+	Violations []*Violation
+	// Behaviour is what led to the error that ended the check.
+	Behaviour []Step
+	// Edges and Checked tell how large the graph is in which temporal properties were looked for, and whether they were.
+	Edges   int
+	Checked bool
+	// Unchecked are temporal properties that cannot be evaluated.
+	Unchecked []Unchecked
+}
+
+// Unchecked is a property of which it is not known whether it holds.
+type Unchecked struct {
+	Name string
+	Why  error
+}
+
+// ActionCount tells how often an action led to a state, and to one that was new.
+type ActionCount struct {
+	Action              *Action
+	Generated, Distinct int
+}
+
+// Violation is a behaviour that the specification allows and that breaks a property.
+type Violation struct {
+	Kind  Kind
+	Name  string // of the property
+	Trace []Step
+	// Back is the index in Trace to which the behaviour returns after its last step, forever; -1 if the behaviour is finite.
+	Back int
+}
+
+// Kind is what a violation breaks.
+type Kind string
+
+// Kinds of violations.
+const (
+	InvariantViolated  Kind = "invariant"
+	InitialViolated    Kind = "property of initial states"
+	StepViolated       Kind = "action property"
+	TemporalViolated   Kind = "temporal property"
+	Deadlocked         Kind = "deadlock"
+	AssumptionViolated Kind = "assumption"
+	PostViolated       Kind = "postcondition"
+)
+
+// Step is a state of a behaviour with the action that led to it. Action is nil in the first, and in a stuttering step.
+type Step struct {
+	Action *Action
+	State  State
+	Alias  value.Value // what ALIAS shows of it, if there is one
+}
+
+// checker goes through the states of a specification.
+type checker struct {
+	spec   *Spec
+	ev     *Evaluator
+	o      Options
+	r      *Report
+	began  time.Time
+	told   time.Time
+	memory []metrics.Sample
+
+	known  fingerprints
+	fps    []uint64 // of each state that was seen
+	parent []int32  // -1: an initial state
+	queue  []State
+	starts int          // of the states are initial
+	graph  *graph       // for temporal properties
+	same   fingerprints // under VIEW and SYMMETRY, which the graph cannot use
+
+	at   int32 // whose successors are being found
+	from State
+	some bool // it has one
+}
+
+// Check goes through all states that can be reached, breadth first, and then looks for behaviours that break a temporal property. The error is
+// one of the specification: what it says cannot be evaluated.
+func Check(spec *Spec, o Options) (*Report, error) {
+	c := &checker{spec: spec, ev: spec.Evaluator(), o: o, r: &Report{}, began: time.Now(), at: -1}
+	c.told = c.began
+	c.memory = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	for i := range spec.Actions {
+		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
+	}
+	if len(spec.Properties) > 0 {
+		c.graph = newGraph(spec)
+	}
+	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level = o.Print, c.named, 1
+	err := c.all()
+	if errors.Is(err, ErrStop) {
+		err = nil
+	}
+	c.r.Left = len(c.fps) - int(c.at) - 1
+	if c.at < 0 {
+		c.r.Left = len(c.fps)
+	}
+	if c.finished() && err == nil {
+		c.r.Left = 0
+	}
+	return c.r, err
+}
+
+// finished tells whether all states were seen.
+func (c *checker) finished() bool {
+	return c.r.Stopped == "" && (len(c.r.Violations) == 0 || c.o.Continue)
+}
+
+func (c *checker) all() error {
+	for i := range c.spec.Assumptions {
+		f := &c.spec.Assumptions[i]
+		ok, err := c.ev.Holds(f, nil, nil)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			if err := c.violated(&Violation{Kind: AssumptionViolated, Name: f.Name, Back: -1}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.ev.Initial(func(s State) error { return c.visit(s, -1) }); err != nil || !c.finished() {
+		return err
+	}
+	c.r.Initial, c.starts = c.r.Distinct, len(c.fps)
+	level, last := 1, int32(len(c.fps)) // the states before last are at level or less
+	for c.at = 0; int(c.at) < len(c.fps); c.at++ {
+		if c.at == last {
+			level, last = level+1, int32(len(c.fps))
+		}
+		if c.o.Depth > 0 && level >= c.o.Depth {
+			c.r.Stopped = fmt.Sprintf("behaviours were followed for %d states, as asked for", c.o.Depth)
+			c.r.Depth = level
+			return nil
+		}
+		if c.at%256 == 0 && c.full() {
+			return nil
+		}
+		c.r.Depth = level
+		c.ev.TLC.level = level
+		if err := c.expand(); err != nil || !c.finished() {
+			return err
+		}
+	}
+	c.at--
+	if err := c.temporal(); err != nil {
+		return err
+	}
+	if f := c.spec.Postcondition; f != nil {
+		ok, err := c.ev.Holds(f, nil, nil)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1})
+		}
+	}
+	return nil
+}
+
+// full tells whether a limit was reached, and speaks of how far the check is.
+func (c *checker) full() bool {
+	now := time.Now()
+	select {
+	case <-c.o.Stop:
+		c.r.Stopped = "it was interrupted"
+	default:
+	}
+	if c.o.Time > 0 && now.Sub(c.began) > c.o.Time {
+		c.r.Stopped = fmt.Sprintf("the time of %v is used up", c.o.Time)
+	}
+	if c.o.Distinct > 0 && c.r.Distinct >= c.o.Distinct {
+		c.r.Stopped = fmt.Sprintf("there are %d distinct states, as many as were asked for", c.r.Distinct)
+	}
+	if c.o.MemoryBytes > 0 {
+		if metrics.Read(c.memory); c.memory[0].Value.Uint64() > c.o.MemoryBytes {
+			c.r.Stopped = fmt.Sprintf("the memory of %d MB is used up", c.o.MemoryBytes>>20)
+		}
+	}
+	if c.o.Progress != nil && now.Sub(c.told) > time.Second {
+		c.told = now
+		c.r.Left = len(c.fps) - int(c.at)
+		c.o.Progress(c.r)
+	}
+	return c.r.Stopped != ""
+}
+
+// violated notes a violation, and ends the check unless it is to go on.
+func (c *checker) violated(v *Violation) error {
+	c.r.Violations = append(c.r.Violations, v)
+	if c.o.Continue {
+		return nil
+	}
+	return ErrStop
+}
+
+// expand finds the successors of a state.
+func (c *checker) expand() error {
+	c.from, c.some = c.queue[c.at], false
+	c.queue[c.at] = nil
+	if c.graph != nil {
+		c.graph.begin(c.ev, c.from)
+	}
+	for i := range c.spec.Actions {
+		if err := c.ev.Successors(c.from, &c.spec.Actions[i], func(next State) error {
+			c.some = true
+			return c.visit(next, i)
+		}); err != nil || !c.finished() {
+			return c.failed(err)
+		}
+	}
+	if !c.some && c.spec.CheckDeadlock {
+		trace, err := c.trace(c.at)
+		if err != nil {
+			return err
+		}
+		if err := c.violated(&Violation{Kind: Deadlocked, Trace: trace, Back: -1}); err != nil {
+			return err
+		}
+	}
+	if c.graph != nil {
+		c.graph.edge(c.ev, c.from, c.from, c.at) // a behaviour may stand still forever
+	}
+	return nil
+}
+
+// failed adds to an error of the specification how its place was reached.
+func (c *checker) failed(err error) error {
+	if err == nil || errors.Is(err, ErrStop) || c.r.Behaviour != nil {
+		return err
+	}
+	trace, traceErr := c.trace(c.at)
+	if traceErr == nil {
+		c.r.Behaviour = trace
+	}
+	return err
+}
+
+// holds tells whether all formulas hold, and which one does not.
+func (c *checker) holds(formulas []Formula, s, next State) (*Formula, error) {
+	for i := range formulas {
+		ok, err := c.ev.Holds(&formulas[i], s, next)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return &formulas[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// visit takes in a state that an action leads to from the present one, or an initial one.
+func (c *checker) visit(s State, action int) error {
+	c.r.Generated++
+	if action >= 0 {
+		c.r.Actions[action].Generated++
+	}
+	out, err := c.holds(c.spec.Constraints, s, nil)
+	if err == nil && out == nil && action >= 0 {
+		out, err = c.holds(c.spec.ActionConstraints, c.from, s)
+	}
+	if err != nil {
+		return err
+	}
+	id, isNew := int32(-1), true
+	if out == nil {
+		if id, isNew, err = c.take(s, action); err != nil {
+			return err
+		}
+	}
+	if isNew {
+		if f, err := c.holds(c.spec.Invariants, s, nil); err != nil {
+			if out == nil {
+				c.at, c.from = c.parent[id], nil
+			}
+			return c.within(err, s, action)
+		} else if f != nil {
+			if err := c.refuted(InvariantViolated, f.Name, s, action); err != nil {
+				return err
+			}
+		}
+	}
+	if action < 0 {
+		if f, err := c.holds(c.spec.InitialProperties, s, nil); err != nil {
+			return err
+		} else if f != nil {
+			if err := c.refuted(InitialViolated, f.Name, s, action); err != nil {
+				return err
+			}
+		}
+	} else if f, err := c.holds(c.spec.StepProperties, c.from, s); err != nil {
+		return c.within(err, s, action)
+	} else if f != nil {
+		if err := c.refuted(StepViolated, f.Name, s, action); err != nil {
+			return err
+		}
+	}
+	if out == nil && action >= 0 && c.graph != nil {
+		c.graph.edge(c.ev, c.from, s, id)
+	}
+	return nil
+}
+
+// take gives a state its number.
+func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
+	var fp uint64
+	if c.graph != nil {
+		fp = value.Hash(s)
+	} else if fp, err = c.ev.Fingerprint(s); err != nil {
+		return 0, false, err
+	}
+	id, isNew = c.known.add(fp)
+	if !isNew {
+		return id, false, nil
+	}
+	c.fps = append(c.fps, fp)
+	c.parent = append(c.parent, c.at)
+	c.queue = append(c.queue, s)
+	if c.graph != nil && (c.spec.view != nil || len(c.spec.symmetry) > 0) {
+		if fp, err = c.ev.Fingerprint(s); err != nil {
+			return 0, false, err
+		}
+		if _, first := c.same.add(fp); !first {
+			return id, true, nil
+		}
+	}
+	c.r.Distinct++
+	if action >= 0 {
+		c.r.Actions[action].Distinct++
+	}
+	return id, true, nil
+}
+
+// within keeps the behaviour up to a state that a property cannot be evaluated in.
+func (c *checker) within(err error, s State, action int) error {
+	if trace, failed := c.upTo(s, action); failed == nil {
+		c.r.Behaviour = trace
+	}
+	return err
+}
+
+// refuted notes a violation by a state that the present one leads to.
+func (c *checker) refuted(kind Kind, name string, s State, action int) error {
+	trace, err := c.upTo(s, action)
+	if err != nil {
+		return err
+	}
+	return c.violated(&Violation{Kind: kind, Name: name, Trace: trace, Back: -1})
+}
+
+// upTo is the shortest behaviour to the present state, and a step from it.
+func (c *checker) upTo(s State, action int) ([]Step, error) {
+	if action < 0 {
+		return c.shown([]Step{{State: s}}), nil
+	}
+	trace, err := c.trace(c.at)
+	return c.shown(append(trace, Step{Action: &c.spec.Actions[action], State: s})), err
+}
+
+// trace is a shortest behaviour to a state, found anew by the fingerprints on its way.
+func (c *checker) trace(id int32) ([]Step, error) {
+	var way []int32
+	for ; id >= 0; id = c.parent[id] {
+		way = append([]int32{id}, way...)
+	}
+	return c.walk(way)
+}
+
+// walk finds the states that numbers stand for, each of which leads to the next.
+func (c *checker) walk(way []int32) ([]Step, error) {
+	if len(way) == 0 {
+		return nil, nil
+	}
+	ev := c.spec.Evaluator()
+	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
+	fingerprint := ev.Fingerprint
+	if c.graph != nil {
+		fingerprint = func(s State) (uint64, error) { return value.Hash(s), nil }
+	}
+	var steps []Step
+	look := func(action *Action) func(State) error {
+		return func(s State) error {
+			fp, err := fingerprint(s)
+			if err != nil {
+				return err
+			}
+			if fp == c.fps[way[len(steps)]] {
+				steps = append(steps, Step{Action: action, State: s})
+				return ErrStop
+			}
+			return nil
+		}
+	}
+	ev.TLC.level = 1
+	if err := ev.Initial(look(nil)); err != nil {
+		return nil, err
+	}
+	for len(steps) > 0 && len(steps) < len(way) {
+		n := len(steps)
+		ev.TLC.level = n
+		if way[n] == way[n-1] {
+			steps = append(steps, Step{State: steps[n-1].State})
+			continue
+		}
+		for i := range c.spec.Actions {
+			if err := ev.Successors(steps[n-1].State, &c.spec.Actions[i], look(&c.spec.Actions[i])); err != nil {
+				return nil, err
+			}
+			if len(steps) > n {
+				break
+			}
+		}
+		if len(steps) == n {
+			return nil, fmt.Errorf("the behaviour cannot be told: state %d was not found again; the specification's next states depend on chance or on TLCGet", n+1)
+		}
+	}
+	return c.shown(steps), nil
+}
+
+// shown adds what ALIAS says of each state.
+func (c *checker) shown(steps []Step) []Step {
+	if c.spec.alias == nil {
+		return steps
+	}
+	m := c.ev.x.m
+	for i := range steps {
+		cur, nxt := m.cur, m.nxt
+		m.cur, m.nxt = steps[i].State, steps[min(i+1, len(steps)-1)].State
+		if v, err := c.ev.value(*c.spec.alias); err == nil {
+			steps[i].Alias = v
+		}
+		m.cur, m.nxt = cur, nxt
+	}
+	return steps
+}
+
+// named is what TLCGet tells of the check.
+func (c *checker) named(name string) value.Value {
+	switch name {
+	case "distinct":
+		return value.Int(c.r.Distinct)
+	case "generated":
+		return value.Int(c.r.Generated)
+	case "queue":
+		return value.Int(len(c.fps) - int(c.at) - 1)
+	case "diameter":
+		return value.Int(c.r.Depth)
+	case "duration":
+		return value.Int(time.Since(c.began) / time.Second)
+	}
+	return nil
+}
+
+// fingerprints numbers 64-bit fingerprints in the order in which they come: an open hash table.
+type fingerprints struct {
+	keys  []uint64
+	ids   []int32
+	count int
+}
+
+// add gives a fingerprint its number, and tells whether it is new.
+func (f *fingerprints) add(key uint64) (id int32, isNew bool) {
+	if 2*f.count >= len(f.keys) {
+		old := *f
+		f.keys, f.ids = make([]uint64, max(1024, 2*len(old.keys))), make([]int32, max(1024, 2*len(old.keys)))
+		for i, id := range old.ids {
+			if id > 0 {
+				f.put(old.keys[i], id)
+			}
+		}
+	}
+	mask := uint64(len(f.keys) - 1)
+	for i := key & mask; ; i = (i + 1) & mask {
+		switch {
+		case f.ids[i] == 0: // numbers are kept one higher
+			f.count++
+			f.keys[i], f.ids[i] = key, int32(f.count)
+			return int32(f.count) - 1, true
+		case f.keys[i] == key:
+			return f.ids[i] - 1, false
+		}
+	}
+}
+
+func (f *fingerprints) put(key uint64, id int32) {
+	mask := uint64(len(f.keys) - 1)
+	i := key & mask
+	for f.ids[i] != 0 {
+		i = (i + 1) & mask
+	}
+	f.keys[i], f.ids[i] = key, id
+}

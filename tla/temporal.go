@@ -1,0 +1,337 @@
+package tla
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// Property is a part of a temporal formula that is to hold of all behaviours, and that needs more than one step to be refuted.
+type Property struct {
+	Name    string
+	negated *temporal
+}
+
+// fairness is WF_v(A) or SF_v(A): if <<A>>_v is enabled forever, or ever again, it happens ever again.
+type fairness struct {
+	enabled int // the atoms that tell it
+	happens int
+	strong  bool
+}
+
+// connective is what a temporal formula is made of, once negations stand at the atoms only.
+type connective uint8
+
+const (
+	truth connective = iota
+	falsity
+	letter    // a formula of a state or of a step
+	notLetter // its negation
+	both
+	either
+	until    // a U b: b comes true, and a holds until then
+	releases // a R b: b holds until a and b do, or forever
+)
+
+// temporal is a formula about behaviours in negation normal form.
+type temporal struct {
+	connective
+	atom int
+	a, b *temporal
+}
+
+var (
+	always  = &temporal{connective: truth}
+	never   = &temporal{connective: falsity}
+	opposed = map[connective]connective{both: either, either: both, until: releases, releases: until}
+)
+
+func henceforth(f *temporal) *temporal { return &temporal{connective: releases, a: never, b: f} }
+func eventually(f *temporal) *temporal { return &temporal{connective: until, a: always, b: f} }
+
+func join(how connective, a, b *temporal) *temporal {
+	zero, one := never, always
+	if how == either {
+		zero, one = always, never
+	}
+	switch {
+	case a == zero || b == zero:
+		return zero
+	case a == one:
+		return b
+	case b == one:
+		return a
+	}
+	return &temporal{connective: how, a: a, b: b}
+}
+
+// not is the negation.
+func (f *temporal) not() *temporal {
+	switch f.connective {
+	case truth:
+		return never
+	case falsity:
+		return always
+	case letter:
+		return &temporal{connective: notLetter, atom: f.atom}
+	case notLetter:
+		return &temporal{connective: letter, atom: f.atom}
+	}
+	return &temporal{connective: opposed[f.connective], a: f.a.not(), b: f.b.not()}
+}
+
+// behaviour compiles formulas about behaviours.
+type behaviour struct {
+	*compiler
+	spec *Spec
+}
+
+// atom is a formula of a state or step as a part of one about behaviours.
+func (b *behaviour) atom(name string, n node, begin []int, at where) int {
+	n = begun(n, begin)
+	b.spec.atoms = append(b.spec.atoms, Formula{name, n.truth(&at), at})
+	b.spec.stepAtoms = append(b.spec.stepAtoms, n.level >= actionLevel)
+	return len(b.spec.atoms) - 1
+}
+
+// level is how much of a behaviour an expression is about.
+func (b *behaviour) level(e syntax.Expr, p place) int {
+	n, _ := b.alone(func() node { return b.expr(e, p) })
+	return n.level
+}
+
+// under finds what an expression stands for, with its parameters bound; begin are the slots that must be emptied before it is evaluated.
+func (b *behaviour) under(e syntax.Expr, p place, begin []int) (syntax.Expr, place, []int) {
+	for range 100 {
+		e, p = b.through(e, p)
+		switch x := e.(type) {
+		case *syntax.Apply:
+			if len(x.Args) == 0 && len(x.Path) == 0 || len(x.Path) == 0 && p.env.find(x.Name) == nil && p.scope.find(x.Name) == nil {
+				return e, p, begin
+			}
+			d, q, u := b.operatorOf(x, p)
+			if d == nil || d.recursive && len(d.params) > 0 {
+				return e, p, begin
+			}
+			b.arity(d, len(d.params), u)
+			to, slots := b.given(d.params, q, u)
+			e, p, begin = d.body, to, append(begin, slots...)
+		case *syntax.Let:
+			q, slots := b.let(x.Units, p)
+			e, p, begin = x.Body, q, append(begin, slots...)
+		default:
+			return e, p, begin
+		}
+	}
+	return e, p, begin
+}
+
+// each binds the names of a quantifier over constant sets to their members, one after the other.
+func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
+	if len(bounds) == 0 {
+		f(p)
+		return
+	}
+	first := bounds[0]
+	at := where{p.scope.file(), first.Names[0].Pos}
+	if first.Set == nil {
+		b.failAt(&at, "a temporal formula needs \\in and a constant set after the names of its quantifiers")
+	}
+	n := b.expr(first.Set, p)
+	if n.level > constantLevel {
+		b.failAt(&at, "the set of a temporal formula's quantifier must be constant")
+	}
+	b.spec.size = b.size[0]
+	set, err := b.spec.Evaluator().value(n)
+	if err != nil {
+		b.failAt(&at, "%v", err)
+	}
+	name := func(q place, n syntax.Name, v value.Value) place {
+		known := constNode(v)
+		return b.bind(q, n.Text, binding{slot: -1, always: &known})
+	}
+	var names func(q place, i int)
+	names = func(q place, i int) {
+		if i == len(first.Names) {
+			b.each(bounds[1:], q, f)
+			return
+		}
+		value.Each(set, func(v value.Value) bool {
+			if first.Pattern {
+				items := value.Items(v)
+				if len(items) != len(first.Names) {
+					b.failAt(&at, "%s is no tuple of %d items", value.Short(v), len(first.Names))
+				}
+				for k, n := range first.Names {
+					q = name(q, n, items[k])
+				}
+				b.each(bounds[1:], q, f)
+				return true
+			}
+			names(name(q, first.Names[i], v), i+1)
+			return true
+		})
+	}
+	names(p, 0)
+}
+
+// formula compiles a formula about behaviours.
+func (b *behaviour) formula(e syntax.Expr, p place, begin []int) *temporal {
+	at := where{p.scope.file(), e.Position()}
+	if b.level(e, p) < temporalLevel {
+		return &temporal{connective: letter, atom: b.atom(at.String(), b.expr(e, p), begin, at)}
+	}
+	e, p, begin = b.under(e, p, begin)
+	at = where{p.scope.file(), e.Position()}
+	switch x := e.(type) {
+	case *syntax.Junction:
+		how, f := both, always
+		if !x.And {
+			how, f = either, never
+		}
+		for _, item := range x.Items {
+			f = join(how, f, b.formula(item, p, begin))
+		}
+		return f
+	case *syntax.Quantified:
+		how, f := both, always
+		switch x.Kind {
+		case `\E`:
+			how, f = either, never
+		case `\A`:
+		default:
+			b.failAt(&at, "%s, the quantifier over behaviours of a variable, is not supported: TLC does not check it, either", x.Kind)
+		}
+		b.each(x.Bounds, p, func(q place) { f = join(how, f, b.formula(x.Body, q, begin)) })
+		return f
+	case *syntax.Fairness:
+		w := b.fairness(x, p, begin)
+		enabled, happens := &temporal{connective: letter, atom: w.enabled}, &temporal{connective: letter, atom: w.happens}
+		if w.strong {
+			return join(either, eventually(henceforth(enabled.not())), henceforth(eventually(happens)))
+		}
+		return henceforth(eventually(join(either, enabled.not(), happens)))
+	case *syntax.If:
+		cond, then, other := b.formula(x.Cond, p, begin), b.formula(x.Then, p, begin), b.formula(x.Else, p, begin)
+		return join(both, join(either, cond.not(), then), join(either, cond, other))
+	case *syntax.Apply:
+		part := func(i int) *temporal { return b.formula(x.Args[i], p, begin) }
+		switch x.Name {
+		case "[]", "<>":
+			inner, q := b.through(x.Args[0], p)
+			if a, ok := inner.(*syntax.Action); ok {
+				if a.Angle != (x.Name == "<>") {
+					b.failAt(&at, "%s needs %s here: the other form tells stuttering steps apart", x.Name, map[string]string{"[]": "[A]_v", "<>": "<<A>>_v"}[x.Name])
+				}
+				f := &temporal{connective: letter, atom: b.atom(at.String(), b.expr(a, q), begin, at)}
+				if a.Angle {
+					return eventually(f)
+				}
+				return henceforth(f)
+			}
+			if x.Name == "[]" {
+				return henceforth(part(0))
+			}
+			return eventually(part(0))
+		case "~>":
+			return henceforth(join(either, part(0).not(), eventually(part(1))))
+		case "~":
+			return part(0).not()
+		case "=>":
+			return join(either, part(0).not(), part(1))
+		case "<=>":
+			f, g := part(0), part(1)
+			return join(both, join(either, f.not(), g), join(either, f, g.not()))
+		}
+		b.failAt(&at, "%s is not supported in a temporal formula", x.Name)
+	}
+	b.failAt(&at, "this expression is not supported in a temporal formula")
+	return nil
+}
+
+func (b *behaviour) fairness(x *syntax.Fairness, p place, begin []int) fairness {
+	at := where{p.scope.file(), x.Pos}
+	kind := "WF"
+	if x.Strong {
+		kind = "SF"
+	}
+	name := fmt.Sprintf("%s at %s", kind, at.String())
+	angle := &syntax.Action{Pos: x.Pos, Angle: true, Body: x.Body, Subscript: x.Subscript}
+	return fairness{
+		enabled: b.atom("ENABLED of "+name, b.enabled(angle, p), begin, at),
+		happens: b.atom("the action of "+name, b.expr(angle, p), begin, at),
+		strong:  x.Strong,
+	}
+}
+
+// property takes a property apart: what each state, each step or the first state must be, and what needs more.
+func (b *behaviour) property(name string, e syntax.Expr, p place, begin []int) {
+	at := where{p.scope.file(), e.Position()}
+	if b.level(e, p) < temporalLevel {
+		n := begun(b.expr(e, p), begin)
+		if n.level > stateLevel {
+			b.failAt(&at, "%s is a formula of steps: a property needs [][A]_v", name)
+		}
+		b.spec.InitialProperties = append(b.spec.InitialProperties, Formula{name, n.truth(&at), at})
+		return
+	}
+	whole, around, before := e, p, begin
+	e, p, begin = b.under(e, p, begin)
+	at = where{p.scope.file(), e.Position()}
+	switch x := e.(type) {
+	case *syntax.Junction:
+		if x.And {
+			for _, item := range x.Items {
+				b.property(name, item, p, begin)
+			}
+			return
+		}
+	case *syntax.Quantified:
+		if x.Kind == `\A` {
+			b.each(x.Bounds, p, func(q place) { b.property(name, x.Body, q, begin) })
+			return
+		}
+	case *syntax.Apply:
+		if x.Name == "[]" && len(x.Path) == 0 {
+			inner, q := b.through(x.Args[0], p)
+			a, ok := inner.(*syntax.Action)
+			switch {
+			case ok && !a.Angle:
+				b.spec.StepProperties = append(b.spec.StepProperties, Formula{name, begun(b.expr(a, q), begin).truth(&at), at})
+				return
+			case b.level(x.Args[0], p) <= stateLevel:
+				b.spec.Invariants = append(b.spec.Invariants, Formula{name, begun(b.expr(x.Args[0], p), begin).truth(&at), at})
+				return
+			}
+		}
+	}
+	b.spec.Properties = append(b.spec.Properties, Property{name, b.formula(whole, around, before).not()})
+}
+
+// assume takes in a conjunct of the specification that is no initial predicate and no [][Next]_v.
+func (b *behaviour) assume(e syntax.Expr, p place, begin []int) {
+	e, p, begin = b.under(e, p, begin)
+	switch x := e.(type) {
+	case *syntax.Junction:
+		if x.And {
+			for _, item := range x.Items {
+				b.assume(item, p, begin)
+			}
+			return
+		}
+	case *syntax.Quantified:
+		if x.Kind == `\A` {
+			b.each(x.Bounds, p, func(q place) { b.assume(x.Body, q, begin) })
+			return
+		}
+	case *syntax.Fairness:
+		b.spec.fairness = append(b.spec.fairness, b.fairness(x, p, begin))
+		return
+	}
+	if f := b.formula(e, p, begin); b.spec.assumed == nil {
+		b.spec.assumed = f
+	} else {
+		b.spec.assumed = join(both, b.spec.assumed, f)
+	}
+}
