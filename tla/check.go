@@ -100,24 +100,30 @@ type checker struct {
 	graph  *graph       // for temporal properties
 	same   fingerprints // under VIEW and SYMMETRY, which the graph cannot use
 
-	at   int32 // whose successors are being found
-	from State
-	some bool // it has one
+	level int   // of the states whose successors are being found; initial states have level 1
+	at    int32 // whose successors are being found
+	from  State
+	some  bool // it has one
+}
+
+func newChecker(spec *Spec, o Options) *checker {
+	now := time.Now()
+	c := &checker{spec: spec, ev: spec.Evaluator(), o: o, r: &Report{}, began: now, told: now, at: -1}
+	c.memory = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	for i := range spec.Actions {
+		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
+	}
+	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level = o.Print, c.named, 1
+	return c
 }
 
 // Check goes through all states that can be reached, breadth first, and then looks for behaviours that break a temporal property. The error is
 // one of the specification: what it says cannot be evaluated.
 func Check(spec *Spec, o Options) (*Report, error) {
-	c := &checker{spec: spec, ev: spec.Evaluator(), o: o, r: &Report{}, began: time.Now(), at: -1}
-	c.told = c.began
-	c.memory = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	for i := range spec.Actions {
-		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
-	}
+	c := newChecker(spec, o)
 	if len(spec.Properties) > 0 {
 		c.graph = newGraph(spec)
 	}
-	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level = o.Print, c.named, 1
 	err := c.all()
 	if errors.Is(err, ErrStop) {
 		err = nil
@@ -154,21 +160,20 @@ func (c *checker) all() error {
 		return err
 	}
 	c.r.Initial, c.starts = c.r.Distinct, len(c.fps)
-	level, last := 1, int32(len(c.fps)) // the states before last are at level or less
+	c.level = 1
+	last := int32(len(c.fps)) // the states before it are at this level or less
 	for c.at = 0; int(c.at) < len(c.fps); c.at++ {
 		if c.at == last {
-			level, last = level+1, int32(len(c.fps))
+			c.level, last = c.level+1, int32(len(c.fps))
 		}
-		if c.o.Depth > 0 && level >= c.o.Depth {
+		if c.o.Depth > 0 && c.level >= c.o.Depth {
 			c.r.Stopped = fmt.Sprintf("behaviours were followed for %d states, as asked for", c.o.Depth)
-			c.r.Depth = level
 			return nil
 		}
 		if c.at%256 == 0 && c.full() {
 			return nil
 		}
-		c.r.Depth = level
-		c.ev.TLC.level = level
+		c.ev.TLC.level = c.level
 		if err := c.expand(); err != nil || !c.finished() {
 			return err
 		}
@@ -210,7 +215,9 @@ func (c *checker) full() bool {
 	}
 	if c.o.Progress != nil && now.Sub(c.told) > time.Second {
 		c.told = now
-		c.r.Left = len(c.fps) - int(c.at)
+		if c.fps != nil {
+			c.r.Left = len(c.fps) - int(c.at)
+		}
 		c.o.Progress(c.r)
 	}
 	return c.r.Stopped != ""
@@ -347,6 +354,7 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	}
 	c.fps = append(c.fps, fp)
 	c.parent = append(c.parent, c.at)
+	c.r.Depth = c.level + 1
 	c.queue = append(c.queue, s)
 	if c.graph != nil && (c.spec.view != nil || len(c.spec.symmetry) > 0) {
 		if fp, err = c.ev.Fingerprint(s); err != nil {

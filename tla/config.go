@@ -56,7 +56,7 @@ func ParseConfig(file, text string) (*Config, error) {
 	}
 	c := &Config{File: file, text: text}
 	fail := func(t syntax.Token, format string, args ...any) error {
-		return errorAt(where{&source{file, text}, t.Pos}, fmt.Sprintf(format, args...))
+		return errorAt(where{&source{file: file, text: text}, t.Pos}, fmt.Sprintf(format, args...))
 	}
 	for i := 0; i < len(tokens); {
 		head := tokens[i]

@@ -11,7 +11,11 @@ import (
 )
 
 // source is a module's file, for errors.
-type source struct{ file, text string }
+type source struct {
+	file, text string
+	module     string
+	spans      map[syntax.Expr]syntax.Span
+}
 
 // where is a place in a module.
 type where struct {
@@ -163,21 +167,21 @@ func (l *loader) read(name string, at where) *parsed {
 		return p
 	}
 	if text, ok := l.unsaved[name]; ok {
-		return l.parse(name, &source{name, text})
+		return l.parse(name, &source{file: name, text: text})
 	}
 	for _, folder := range l.folders {
 		file := filepath.Join(folder, name+".tla")
 		if text, err := os.ReadFile(file); err == nil {
-			return l.parse(name, &source{file, string(text)})
+			return l.parse(name, &source{file: file, text: string(text)})
 		} else if !os.IsNotExist(err) {
 			l.fail(at, "%v", err)
 		}
 	}
 	if text, err := library.ReadFile("library/" + name + ".tla"); err == nil {
-		return l.parse(name, &source{"library/" + name + ".tla", string(text)})
+		return l.parse(name, &source{file: "library/" + name + ".tla", text: string(text)})
 	}
 	if proven(name) {
-		return l.parse(name, &source{name + ".tla", "---- MODULE " + name + " ----\n===="})
+		return l.parse(name, &source{file: name + ".tla", text: "---- MODULE " + name + " ----\n===="})
 	}
 	return nil
 }
@@ -190,6 +194,7 @@ func (l *loader) parse(name string, s *source) *parsed {
 	if tree.Name != name {
 		l.fail(where{s, tree.Pos}, "the file of module %s holds module %s", name, tree.Name)
 	}
+	s.module, s.spans = name, tree.Spans
 	p := &parsed{tree, s}
 	l.parsed[name] = p
 	return p

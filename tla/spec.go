@@ -44,10 +44,11 @@ type Spec struct {
 
 // Action is a part of the next-state relation: what stands between the \/ and \E at its outside.
 type Action struct {
-	Name string
-	File string
-	Pos  syntax.Pos
-	act  act
+	Name   string // of the definition
+	Module string
+	File   string
+	Span   syntax.Span
+	act    act
 }
 
 // Formula is a named formula of states, or of steps.
@@ -75,7 +76,7 @@ func Load(file string, config *Config, library ...string) (*Spec, error) {
 
 // configure puts the constants of a configuration in their places.
 func (l *loader) configure(root *scope, config *Config) {
-	text := &source{config.File, config.text}
+	text := &source{file: config.File, text: config.text}
 	for _, a := range config.Constants {
 		at := where{text, a.Pos}
 		d := root.find(a.Name)
@@ -151,7 +152,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	l.configure(root, config)
 	c := &compiler{loader: l, variables: l.variableDefs, size: []int{0}}
 	s := &Spec{Variables: l.variables, CheckDeadlock: !config.NoDeadlock}
-	text := &source{config.File, config.text}
+	text := &source{file: config.File, text: config.text}
 	top := where{text, syntax.Pos{Line: 1, Column: 1}}
 	p := place{scope: root}
 	named := func(name string) (*syntax.Apply, where) {
@@ -202,8 +203,12 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		s.init = a
 	}
 	for _, n := range next {
-		c.actions(n.expr, n.place, "Next", func(name string, at where, build func(act) act) {
-			s.Actions = append(s.Actions, Action{name, at.source.file, at.pos, build(emit)})
+		c.actions(n.expr, n.place, "Next", func(name string, e syntax.Expr, at where, build func(act) act) {
+			span, ok := at.source.spans[e]
+			if !ok {
+				span = syntax.Span{First: at.pos, Last: at.pos}
+			}
+			s.Actions = append(s.Actions, Action{name, at.source.module, at.source.file, span, build(emit)})
 		})
 	}
 	b := &behaviour{c, s}
@@ -362,7 +367,7 @@ func (l *loader) split(c *compiler, e syntax.Expr, p place, init, next, rest *[]
 }
 
 // actions finds the parts of a next-state relation, and tells how each is compiled before what follows it.
-func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name string, at where, build func(act) act)) {
+func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name string, e syntax.Expr, at where, build func(act) act)) {
 	at := where{p.scope.file(), e.Position()}
 	switch x := e.(type) {
 	case *syntax.Paren:
@@ -378,8 +383,8 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 	case *syntax.Quantified:
 		if x.Kind == `\E` {
 			q, each, _ := c.bounds(x.Bounds, p, &at)
-			c.actions(x.Body, q, name, func(name string, at where, build func(act) act) {
-				found(name, at, func(next act) act {
+			c.actions(x.Body, q, name, func(name string, e syntax.Expr, at where, build func(act) act) {
+				found(name, e, at, func(next act) act {
 					body := build(next)
 					return func(x *ctx) bool { return !each(x, func() bool { return !body(x) }) }
 				})
@@ -397,13 +402,13 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 		c.depthOf(d, u)
 		c.arity(d, len(d.params), u)
 		to, begin := c.given(d.params, q, u)
-		c.actions(d.body, to, d.name, func(name string, at where, build func(act) act) {
-			found(name, at, func(next act) act { return actBegun(build(next), begin) })
+		c.actions(d.body, to, d.name, func(name string, e syntax.Expr, at where, build func(act) act) {
+			found(name, e, at, func(next act) act { return actBegun(build(next), begin) })
 		})
 		d.reached--
 		return
 	}
-	found(name, at, func(next act) act { return c.act(e, p, next) })
+	found(name, e, at, func(next act) act { return c.act(e, p, next) })
 }
 
 // Evaluator evaluates a specification. It is not for several goroutines at once; a Spec may have several.

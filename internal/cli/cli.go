@@ -63,6 +63,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := interruptible()
 	defer stop()
+	if len(args) > 0 && args[0] == "model" {
+		args = append(args[:1:1], doubleDashes(args[1:])...)
+	}
 	out := &results{to: stdout}
 	a := &app{out: out, err: stderr}
 	root := a.root(args)
@@ -171,7 +174,7 @@ machine failed, 4 a run was not reproducible, 5 unknown.`,
 			return about.Help()
 		},
 	})
-	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.shrinkVerb(), a.checkVerb(), a.reportVerb(), a.initVerb(), a.imageVerb(), a.doctorVerb(), a.benchVerb(),
+	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.shrinkVerb(), a.checkVerb(), a.reportVerb(), a.initVerb(), a.imageVerb(), a.doctorVerb(), a.benchVerb(), a.modelVerb(),
 		a.workerVerb())
 	return root
 }

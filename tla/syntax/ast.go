@@ -9,7 +9,11 @@ type Module struct {
 	Name    string
 	Extends []Name
 	Units   []Unit
+	Spans   map[Expr]Span // of expressions, and those of modules within; a module within has none
 }
+
+// Span is where an expression stands: its first and last characters.
+type Span struct{ First, Last Pos }
 
 // Name is an identifier where it stands.
 type Name struct {

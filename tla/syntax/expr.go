@@ -7,8 +7,10 @@ func (p *parser) expr() Expr { return p.binary(fixity{}, "") }
 
 // binary reads operands with the infix operators between them that bind tighter than the operator left of them. A prefix operator takes
 // its operand first where the two bind equally, so it comes here as one that groups to the left.
-func (p *parser) binary(left fixity, leftOp string) Expr {
-	e := p.operand()
+func (p *parser) binary(left fixity, leftOp string) (e Expr) {
+	begin := p.peek().pos
+	defer func() { p.spans[e] = Span{begin, p.tokens[p.at-1].last} }()
+	e = p.operand()
 	for {
 		t := p.peek()
 		f, ok := infix[t.text]

@@ -62,6 +62,7 @@ type token struct {
 	kind kind
 	text string // as it is used here: see same
 	pos  Pos
+	last Pos  // of its last character
 	glue bool // no space stands before it
 }
 
@@ -211,6 +212,13 @@ var (
 )
 
 func (l *lexer) next() (token, error) {
+	t, err := l.scan()
+	t.last = l.pos()
+	t.last.Column--
+	return t, err
+}
+
+func (l *lexer) scan() (token, error) {
 	moved, err := l.space()
 	if err != nil {
 		return token{}, err

@@ -8,9 +8,9 @@ func Parse(file, source string) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{lexer: l, tokens: tokens}
+	p := &parser{lexer: l, tokens: tokens, spans: map[Expr]Span{}}
 	var m *Module
-	err = p.catch(func() { m = p.module() })
+	err = p.catch(func() { m = p.module(); m.Spans = p.spans })
 	return m, err
 }
 
@@ -27,7 +27,7 @@ func ParseExpr(file, source string) (Expr, error) {
 			break
 		}
 	}
-	p := &parser{lexer: l, tokens: l.list}
+	p := &parser{lexer: l, tokens: l.list, spans: map[Expr]Span{}}
 	var e Expr
 	err := p.catch(func() {
 		e = p.expr()
@@ -45,6 +45,7 @@ type parser struct {
 	at      int
 	columns []int // of the bullets of the junction lists around: what stands at or left of the innermost ends its item
 	facts   bool  // steps of proofs are expressions here
+	spans   map[Expr]Span
 }
 
 type failure struct{ err error }

@@ -1,0 +1,357 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/tla"
+)
+
+// modelling is what the flags of model check ask for.
+type modelling struct {
+	json       bool
+	config     string
+	libraries  []string
+	deadlock   bool
+	goOn       bool
+	coverage   bool
+	difference bool
+	simulate   bool
+	number     uint64
+	depth      uint64
+	seed       uint64
+	states     uint64
+	memoryMB   uint64
+	timeout    time.Duration
+}
+
+const (
+	defaultMemoryMB = 4096
+	walkedDepth     = 100 // states of a simulated behaviour
+)
+
+func (a *app) modelVerb() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "model",
+		Short: "Work with specifications in TLA+",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown verb %q of model\nRun `bloodhound model --help` for the list", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
+	}
+	c.AddCommand(a.modelCheckVerb())
+	return c
+}
+
+func (a *app) modelCheckVerb() *cobra.Command {
+	m := &modelling{memoryMB: defaultMemoryMB, seed: 1}
+	c := &cobra.Command{
+		Use:   "check SPEC.tla",
+		Short: "Check a TLA+ specification as TLC does",
+		Long: `Goes through all states of a specification, breadth first, and checks what its configuration file (SPEC.cfg, as of
+TLC) names: invariants, properties, deadlock. With --simulate it walks behaviours at random instead. TLC's options with
+one dash, such as -config, -deadlock, -simulate and -difftrace, mean the same here.
+
+Exit code 0 means that there is no error, 1 that there is a behaviour that breaks a property, 2 that the specification
+or its configuration is wrong, 5 that a limit was reached or a property cannot be judged.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return errors.New("model check takes one specification: bloodhound model check SPEC.tla")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.modelCheck(c, m, args[0]) },
+	}
+	f := c.Flags()
+	addSwitch(c, &m.json, "json", "print one JSON document")
+	f.Var(fileFlag{&m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
+	f.StringArrayVar(&m.libraries, "library", nil, "look for modules in this `folder`, too; may be given several times")
+	addSwitch(c, &m.deadlock, "deadlock", "do not take states without a successor for errors")
+	addSwitch(c, &m.goOn, "continue", "go on after a violation")
+	addSwitch(c, &m.coverage, "coverage", "tell how often each action led to a state")
+	addSwitch(c, &m.difference, "difftrace", "show of each state of a behaviour only the variables that changed")
+	addSwitch(c, &m.simulate, "simulate", "walk behaviours at random")
+	f.Var(numberFlag{&m.number, 1, math.MaxInt32, "give the number of behaviours to walk, 1 or more"}, "num", "simulate: how many behaviours to walk (default: no end)")
+	f.Var(numberFlag{&m.depth, 1, math.MaxInt32, "give a number of states, 1 or more"}, "depth", fmt.Sprintf("how many states a behaviour has at most (default: no limit; simulate: %d)", walkedDepth))
+	f.Var(numberFlag{&m.seed, 0, math.MaxUint64, "a seed is a whole number, such as 42"}, "seed", "simulate: `seed` of the behaviours")
+	f.Var(numberFlag{&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
+	f.Var(numberFlag{&m.memoryMB, 16, math.MaxInt32, "give a number of megabytes, 16 or more"}, "memory-mb", "stop when so much memory is in use")
+	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
+	return c
+}
+
+// doubleDashes makes TLC's options, which have one dash, ours.
+func doubleDashes(args []string) []string {
+	var list []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && len(arg) > 2 {
+			arg = "-" + arg
+		}
+		switch {
+		case arg == "--simulate" && i+1 < len(args) && strings.HasPrefix(args[i+1], "num="):
+			i++
+			list = append(list, arg)
+			arg = "--" + args[i]
+		case arg == "--coverage" && i+1 < len(args) && strings.Trim(args[i+1], "0123456789") == "":
+			i++ // the minutes between two tables: here there is one, at the end
+		}
+		list = append(list, arg)
+	}
+	return list
+}
+
+// checkedDocument is the JSON document of model check.
+type checkedDocument struct {
+	Bloodhound string             `json:"bloodhound"`
+	Verb       string             `json:"verb"`
+	Spec       string             `json:"spec"`
+	Config     string             `json:"config"`
+	ExitCode   int                `json:"exit_code"`
+	Verdict    string             `json:"verdict"`
+	Initial    int                `json:"initial"`
+	Generated  int                `json:"generated"`
+	Distinct   int                `json:"distinct"`
+	Left       int                `json:"left"`
+	Depth      int                `json:"depth"`
+	Stopped    string             `json:"stopped,omitempty"`
+	Actions    []actionDocument   `json:"actions"`
+	Violations []brokenDocument   `json:"violations,omitempty"`
+	Unchecked  []uncheckedElement `json:"unchecked,omitempty"`
+	WallNs     int64              `json:"wall_ns"`
+}
+
+type actionDocument struct {
+	Action    string `json:"action"`
+	Place     string `json:"place"`
+	Generated int    `json:"generated"`
+	Distinct  int    `json:"distinct"`
+}
+
+type brokenDocument struct {
+	Kind  tla.Kind       `json:"kind"`
+	Name  string         `json:"name,omitempty"`
+	Trace []stepDocument `json:"trace,omitempty"`
+	// Back is the state, from 1 on, to which the behaviour returns forever; 0 if it is finite.
+	Back int `json:"back,omitempty"`
+}
+
+type stepDocument struct {
+	Action string            `json:"action,omitempty"`
+	State  map[string]string `json:"state"`
+}
+
+type uncheckedElement struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
+	if !strings.HasSuffix(file, ".tla") {
+		file += ".tla"
+	}
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("the specification cannot be read: %w", err)
+	}
+	if m.config == "" {
+		m.config = strings.TrimSuffix(file, ".tla") + ".cfg"
+	} else if !strings.HasSuffix(m.config, ".cfg") {
+		m.config += ".cfg"
+	}
+	config, err := tla.ReadConfig(m.config)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("the configuration cannot be read: %w\nA model needs one: INIT and NEXT or SPECIFICATION, constants and what is to be checked; or name another by --config", err)
+	} else if err != nil {
+		return err
+	}
+	if m.deadlock {
+		config.NoDeadlock = true
+	}
+	began := time.Now()
+	spec, err := tla.Load(file, config, m.libraries...)
+	if err != nil {
+		return err
+	}
+	out := a.out
+	if m.json {
+		out = io.Discard
+	}
+	o := tla.Options{Distinct: int(m.states), Time: m.timeout, MemoryBytes: m.memoryMB << 20, Continue: m.goOn, Stop: c.Context().Done(),
+		Print: func(text string) { fmt.Fprintln(out, text) }}
+	var r *tla.Report
+	if m.simulate {
+		o.Progress = func(r *tla.Report) {
+			a.note("Progress: %d behaviours with %d states checked", r.Initial, r.Generated)
+		}
+		r, err = tla.Simulate(spec, o, tla.Simulation{Number: int(m.number), Depth: int(m.depth), Seed: m.seed})
+	} else {
+		o.Depth = int(m.depth)
+		o.Progress = func(r *tla.Report) {
+			a.note("Progress(%d): %d states generated, %d distinct states found, %d states left on queue", r.Depth, r.Generated, r.Distinct, r.Left)
+		}
+		r, err = tla.Check(spec, o)
+	}
+	if err != nil {
+		if len(r.Behaviour) > 0 {
+			err = fmt.Errorf("%w\nThe behavior up to this point is:\n%s", err, behaviour(spec, r.Behaviour, m.difference))
+		}
+		return err
+	}
+	verdict := ""
+	verdict, a.code = judged(r, m)
+	for _, v := range r.Violations {
+		tell(out, spec, v, m.difference)
+	}
+	for _, u := range r.Unchecked {
+		fmt.Fprintf(out, "%s was not checked: %v\n", u.Name, u.Why)
+	}
+	if m.coverage {
+		fmt.Fprintln(out, "The coverage statistics:")
+		for _, n := range r.Actions {
+			fmt.Fprintf(out, "%s: %d:%d\n", n.Action, n.Distinct, n.Generated)
+		}
+		fmt.Fprintln(out, "End of statistics.")
+	}
+	if m.json {
+		d := checkedDocument{Bloodhound: Version(), Verb: "model check", Spec: file, Config: m.config, ExitCode: a.code, Verdict: verdict, Initial: r.Initial, Generated: r.Generated, Distinct: r.Distinct, Left: r.Left,
+			Depth: r.Depth, Stopped: r.Stopped, WallNs: int64(time.Since(began))}
+		for _, n := range r.Actions {
+			d.Actions = append(d.Actions, actionDocument{n.Action.Name, n.Action.String(), n.Generated, n.Distinct})
+		}
+		for _, v := range r.Violations {
+			d.Violations = append(d.Violations, brokenOf(spec, v))
+		}
+		for _, u := range r.Unchecked {
+			d.Unchecked = append(d.Unchecked, uncheckedElement{u.Name, u.Why.Error()})
+		}
+		return a.printJSON(d)
+	}
+	fmt.Fprintln(out, verdict)
+	if m.simulate {
+		fmt.Fprintf(out, "%d behaviours walked, %d states generated, the longest has %d states.\n", r.Initial, r.Generated, r.Depth)
+	} else {
+		fmt.Fprintf(out, "%d states generated, %d distinct states found, %d states left on queue.\n", r.Generated, r.Distinct, r.Left)
+		fmt.Fprintf(out, "The depth of the complete state graph search is %d.\n", r.Depth)
+	}
+	return nil
+}
+
+// judged is what a check says in one line, and its exit code.
+func judged(r *tla.Report, m *modelling) (string, int) {
+	switch {
+	case len(r.Violations) > 0:
+		return fmt.Sprintf("VIOLATED: %s", plural(len(r.Violations), "error")), check.ExitViolated
+	case m.simulate && len(r.Unchecked) == 0 && r.Generated > 0:
+		return "No error has been found in the behaviours that were walked" + because(r) + ".", check.ExitHolds
+	case r.Stopped != "":
+		return "UNKNOWN: not all states were seen: " + r.Stopped, check.ExitUnknown
+	case len(r.Unchecked) > 0:
+		return "UNKNOWN: not all properties were checked", check.ExitUnknown
+	case r.Generated == 0 && len(r.Actions) > 0:
+		return "UNKNOWN: there is no initial state: nothing was checked", check.ExitUnknown
+	}
+	return "Model checking completed. No error has been found.", check.ExitHolds
+}
+
+func because(r *tla.Report) string {
+	if r.Stopped == "" {
+		return ""
+	}
+	return "; " + r.Stopped
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// tell writes a violation as TLC does.
+func tell(w io.Writer, spec *tla.Spec, v *tla.Violation, difference bool) {
+	switch v.Kind {
+	case tla.InvariantViolated:
+		if len(v.Trace) == 1 {
+			fmt.Fprintf(w, "Error: Invariant %s is violated by the initial state:\n", v.Name)
+			fmt.Fprintf(w, "%s\n", spec.Text(v.Trace[0]))
+			return
+		}
+		fmt.Fprintf(w, "Error: Invariant %s is violated.\n", v.Name)
+	case tla.InitialViolated:
+		fmt.Fprintf(w, "Error: Property %s is violated by the initial state:\n", v.Name)
+		fmt.Fprintf(w, "%s\n", spec.Text(v.Trace[0]))
+		return
+	case tla.StepViolated:
+		fmt.Fprintf(w, "Error: Action property %s is violated.\n", v.Name)
+	case tla.TemporalViolated:
+		fmt.Fprintf(w, "Error: Temporal properties were violated: %s.\n\nError: The following behavior constitutes a counter-example:\n\n", v.Name)
+		fmt.Fprint(w, behaviour(spec, v.Trace, difference))
+		if v.Back == len(v.Trace)-1 {
+			fmt.Fprintf(w, "State %d: Stuttering\n\n", len(v.Trace)+1)
+		} else {
+			fmt.Fprintf(w, "Back to state %d\n\n", v.Back+1)
+		}
+		return
+	case tla.Deadlocked:
+		fmt.Fprintln(w, "Error: Deadlock reached.")
+	case tla.AssumptionViolated:
+		fmt.Fprintf(w, "Error: Assumption %s is false.\n", v.Name)
+		return
+	case tla.PostViolated:
+		fmt.Fprintf(w, "Error: Postcondition %s is violated.\n", v.Name)
+		return
+	}
+	fmt.Fprintf(w, "Error: The behavior up to this point is:\n%s", behaviour(spec, v.Trace, difference))
+}
+
+// behaviour has the states of a behaviour as TLC prints them.
+func behaviour(spec *tla.Spec, steps []tla.Step, difference bool) string {
+	var b strings.Builder
+	before := map[string]bool{}
+	for i, s := range steps {
+		switch {
+		case i == 0:
+			fmt.Fprintln(&b, "State 1: <Initial predicate>")
+		case s.Action == nil:
+			fmt.Fprintf(&b, "State %d: Stuttering\n", i+1)
+		default:
+			fmt.Fprintf(&b, "State %d: %s\n", i+1, s.Action)
+		}
+		lines := strings.SplitAfter(spec.Text(s), "\n")
+		now := map[string]bool{}
+		for _, line := range lines {
+			if now[line] = true; !difference || !before[line] {
+				b.WriteString(line)
+			}
+		}
+		before = now
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func brokenOf(spec *tla.Spec, v *tla.Violation) brokenDocument {
+	d := brokenDocument{Kind: v.Kind, Name: v.Name, Back: v.Back + 1}
+	for _, s := range v.Trace {
+		step := stepDocument{State: map[string]string{}}
+		if s.Action != nil {
+			step.Action = s.Action.String()
+		}
+		for i, name := range spec.Variables {
+			step.State[name] = s.State[i].String()
+		}
+		d.Trace = append(d.Trace, step)
+	}
+	return d
+}

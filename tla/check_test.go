@@ -1,0 +1,71 @@
+package tla
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const counter = `---- MODULE Counter ----
+EXTENDS Naturals
+CONSTANT Most
+VARIABLES x, y
+vars == <<x, y>>
+Init == x = 0 /\ y = 0
+Up == /\ x < Most
+      /\ x' = x + 1
+      /\ UNCHANGED y
+Reset == x = Most /\ x' = 0 /\ y' = 1 - y
+Next == Up \/ Reset
+Spec == Init /\ [][Next]_vars /\ WF_vars(Up)
+Small == x <= 2
+Monotonic == [][x' >= x]_vars
+Again == []<>(x = 0)
+Top == <>(x = Most)
+Both == Small /\ Top
+====
+`
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		config     string
+		distinct   int
+		violations string
+	}{
+		{"SPECIFICATION Spec CONSTANT Most = 2 INVARIANT Small PROPERTY Top", 6, ""},
+		{"SPECIFICATION Spec CONSTANT Most = 3 INVARIANT Small", 4, "invariant Small: Up Up Up"},
+		{"SPECIFICATION Spec CONSTANT Most = 2 PROPERTY Monotonic", 4, "action property Monotonic: Up Up Reset"},
+		{"SPECIFICATION Spec CONSTANT Most = 2 PROPERTY Again", 6, "temporal property Again: Up Up, back to 2"}, // nothing makes Reset happen
+		{"SPECIFICATION Spec CONSTANT Most = 2 PROPERTY Both", 6, ""},
+		{"INIT Init NEXT Up CONSTANT Most = 2", 3, "deadlock : Up Up"},
+		{"INIT Init NEXT Up CONSTANT Most = 2 CHECK_DEADLOCK FALSE", 3, ""},
+		{"INIT Init NEXT Next CONSTANT Most = 2 PROPERTY Top", 6, "temporal property Top: Up, back to 1"}, // without fairness all may stand still
+	} {
+		c.config = strings.NewReplacer(" INV", "\nINV", " CONST", "\nCONST", " PROP", "\nPROP", " NEXT", "\nNEXT").Replace(c.config)
+		spec, err := specOf(t, counter, c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Check(spec, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, v := range r.Violations {
+			var actions []string
+			for _, s := range v.Trace {
+				if s.Action != nil {
+					actions = append(actions, s.Action.Name)
+				}
+			}
+			text := fmt.Sprintf("%s %s: %s", v.Kind, v.Name, strings.Join(actions, " "))
+			if v.Back >= 0 {
+				text += fmt.Sprintf(", back to %d", v.Back)
+			}
+			told = append(told, text)
+		}
+		if got := strings.Join(told, "; "); got != c.violations || r.Distinct != c.distinct {
+			t.Errorf("%q: %d distinct states and %q, and not %d and %q", c.config, r.Distinct, got, c.distinct, c.violations)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package tla
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// specOf loads a module and a configuration from their texts.
+func specOf(t *testing.T, module, config string) (*Spec, error) {
+	t.Helper()
+	name := strings.Fields(module[strings.Index(module, "MODULE")+len("MODULE"):])[0]
+	file := filepath.Join(t.TempDir(), name+".tla")
+	if err := os.WriteFile(file, []byte(module), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ParseConfig(name+".cfg", config)
+	if err != nil {
+		return nil, err
+	}
+	return Load(file, c)
+}
+
+func mustCheck(t *testing.T, module, config string) (*Spec, *Report) {
+	t.Helper()
+	s, err := specOf(t, module, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Check(s, Options{})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, module)
+	}
+	return s, r
+}
+
+// A random system: states 0..n-1, moves between them, each of some action.
+type system struct {
+	n      int
+	moves  [][2]int // of action A, then of action B
+	ofA    int
+	weak   string // the fairness: of "", WF_x(A), SF_x(A), WF_x(Next), ...
+	chance *rand.Rand
+}
+
+func (s *system) module(property string) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "---- MODULE M ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = 0")
+	for i, name := range []string{"A", "B"} {
+		list := s.moves[:s.ofA]
+		if i == 1 {
+			list = s.moves[s.ofA:]
+		}
+		fmt.Fprintf(&b, "%s == FALSE", name)
+		for _, m := range list {
+			fmt.Fprintf(&b, " \\/ (x = %d /\\ x' = %d)", m[0], m[1])
+		}
+		fmt.Fprintln(&b)
+	}
+	fmt.Fprintln(&b, "Next == A \\/ B\nSpec == Init /\\ [][Next]_x"+s.weak)
+	fmt.Fprintf(&b, "P == %s\n====\n", property)
+	return b.String()
+}
+
+// a formula as text, and as what it says of a lasso: of each of its positions.
+type said struct {
+	text string
+	of   func(w word) []bool
+}
+
+// word is a lasso: states of which the last leads back to the one at back, forever.
+type word struct {
+	states []int
+	back   int
+}
+
+func (w word) next(i int) int {
+	if i+1 < len(w.states) {
+		return i + 1
+	}
+	return w.back
+}
+
+func positions(w word, f func(i int) bool) []bool {
+	list := make([]bool, len(w.states))
+	for i := range list {
+		list[i] = f(i)
+	}
+	return list
+}
+
+// later tells for each position whether f holds at it or at a later one.
+func later(w word, f []bool) []bool {
+	return positions(w, func(i int) bool {
+		for k := min(i, w.back); k < len(w.states); k++ {
+			if f[k] && (k >= i || k >= w.back) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func inverse(f []bool) []bool {
+	g := make([]bool, len(f))
+	for i := range f {
+		g[i] = !f[i]
+	}
+	return g
+}
+
+func (s *system) formula(depth int) said {
+	r := s.chance
+	if depth == 0 {
+		k := r.IntN(s.n)
+		return said{fmt.Sprintf("(x = %d)", k), func(w word) []bool { return positions(w, func(i int) bool { return w.states[i] == k }) }}
+	}
+	f := s.formula(depth - 1)
+	switch r.IntN(7) {
+	case 0:
+		return said{"~" + f.text, func(w word) []bool { return inverse(f.of(w)) }}
+	case 1, 2:
+		return said{"[](" + f.text + ")", func(w word) []bool { return inverse(later(w, inverse(f.of(w)))) }}
+	case 3, 4:
+		return said{"<>(" + f.text + ")", func(w word) []bool { return later(w, f.of(w)) }}
+	case 5:
+		g := s.formula(depth - 1)
+		return said{"(" + f.text + " ~> " + g.text + ")", func(w word) []bool {
+			a, b := f.of(w), later(w, g.of(w))
+			return inverse(later(w, positions(w, func(i int) bool { return a[i] && !b[i] })))
+		}}
+	}
+	g := s.formula(depth - 1)
+	and := r.IntN(2) == 0
+	return said{"(" + f.text + map[bool]string{true: " /\\ ", false: " => "}[and] + g.text + ")", func(w word) []bool {
+		a, b := f.of(w), g.of(w)
+		return positions(w, func(i int) bool { return and && a[i] && b[i] || !and && (!a[i] || b[i]) })
+	}}
+}
+
+// fair tells whether a lasso keeps the fairness of the system.
+func (s *system) fair(w word) bool {
+	if s.weak == "" {
+		return true
+	}
+	list := s.moves
+	if strings.Contains(s.weak, "(A)") {
+		list = s.moves[:s.ofA]
+	}
+	enabled, always, happens := false, true, false
+	for i := w.back; i < len(w.states); i++ {
+		on := slices.ContainsFunc(list, func(m [2]int) bool { return m[0] == w.states[i] && m[1] != m[0] })
+		enabled, always = enabled || on, always && on
+		from, to := w.states[i], w.states[w.next(i)]
+		happens = happens || from != to && slices.Contains(list, [2]int{from, to})
+	}
+	if strings.Contains(s.weak, "SF") {
+		return !enabled || happens
+	}
+	return !always || happens
+}
+
+// step tells whether a behaviour may go from one state to another.
+func (s *system) step(a, b int) bool { return a == b || slices.Contains(s.moves, [2]int{a, b}) }
+
+// counter looks for a lasso that breaks a formula by trying all of up to so many states.
+func (s *system) counter(f said, most int) *word {
+	var found *word
+	var grow func(states []int)
+	grow = func(states []int) {
+		for back := range states {
+			if found == nil && s.step(states[len(states)-1], states[back]) {
+				w := word{states, back}
+				if s.fair(w) && !f.of(w)[0] {
+					found = &word{slices.Clone(states), back}
+				}
+			}
+		}
+		if len(states) == most || found != nil {
+			return
+		}
+		for next := range s.n {
+			if s.step(states[len(states)-1], next) {
+				grow(append(states, next))
+			}
+		}
+	}
+	grow([]int{0})
+	return found
+}
+
+func TestTemporalPropertiesAgainstAllLassos(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	broken, kept := 0, 0
+	for range 1500 {
+		s := &system{n: 2 + r.IntN(2), chance: r}
+		for range 1 + r.IntN(5) {
+			s.moves = append(s.moves, [2]int{r.IntN(s.n), r.IntN(s.n)})
+		}
+		s.ofA = r.IntN(len(s.moves) + 1)
+		s.weak = []string{"", " /\\ WF_x(A)", " /\\ SF_x(A)", " /\\ WF_x(Next)"}[r.IntN(4)]
+		f := s.formula(1 + r.IntN(3))
+		module := s.module(f.text)
+		_, report := mustCheck(t, module, "SPECIFICATION Spec\nPROPERTY P\nCHECK_DEADLOCK FALSE")
+		counter := s.counter(f, 6)
+		if len(report.Violations) == 0 {
+			if kept++; counter != nil {
+				t.Fatalf("no violation was found, and %v is one\n%s", *counter, module)
+			}
+			continue
+		}
+		broken++
+		v := report.Violations[0]
+		if v.Kind != TemporalViolated { // an invariant, or a property of the initial state
+			if counter == nil {
+				t.Fatalf("%s %s was found, and no behaviour breaks the property\n%s", v.Kind, v.Name, module)
+			}
+			continue
+		}
+		w := word{back: v.Back}
+		for _, step := range v.Trace {
+			var k int
+			fmt.Sscan(step.State[0].String(), &k)
+			w.states = append(w.states, k)
+		}
+		for i := range w.states {
+			if !s.step(w.states[i], w.states[w.next(i)]) {
+				t.Fatalf("%v is no behaviour\n%s", w, module)
+			}
+		}
+		switch {
+		case w.states[0] != 0:
+			t.Fatalf("%v does not begin as Init says\n%s", w, module)
+		case !s.fair(w):
+			t.Fatalf("%v is not fair\n%s", w, module)
+		case f.of(w)[0]:
+			t.Fatalf("%v does not break the property\n%s", w, module)
+		}
+	}
+	if broken < 300 || kept < 300 {
+		t.Fatalf("%d properties were broken and %d kept: the test is lopsided", broken, kept)
+	}
+}

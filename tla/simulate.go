@@ -1,0 +1,197 @@
+package tla
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// Simulation says which behaviours are walked at random.
+type Simulation struct {
+	Number int    // of behaviours; 0: no limit
+	Depth  int    // of each, in states; 0: 100
+	Seed   uint64 // the same seed walks the same behaviours
+}
+
+// chance draws numbers in turn.
+type chance uint64
+
+func (c *chance) draw() uint64 {
+	*c += splitmix.Gamma
+	return splitmix.Mix(uint64(*c))
+}
+
+func (c *chance) below(n int) int { return int(c.draw() % uint64(n)) }
+
+// walk is one behaviour at random.
+type walk struct {
+	*checker
+	chance chance
+	steps  []Step
+	order  []int // of actions
+	found  int
+	picked State
+}
+
+// Simulate walks behaviours at random and checks the invariants, and the properties of initial states and of steps. An action is drawn, and one of
+// the steps that it allows; each has the same chance. Report.Generated counts states, Report.Distinct is not known, and Report.Initial counts behaviours.
+func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
+	if sim.Depth <= 0 {
+		sim.Depth = 100
+	}
+	c := newChecker(spec, o)
+	w := &walk{checker: c, chance: chance(sim.Seed)}
+	for i := range spec.Actions {
+		w.order = append(w.order, i)
+	}
+	for i := range spec.Properties {
+		c.r.Unchecked = append(c.r.Unchecked, Unchecked{spec.Properties[i].Name, errors.New("a simulation sees no whole behaviour")})
+	}
+	c.ev.TLC.random = w.chance.draw
+	err := w.all(sim)
+	if errors.Is(err, ErrStop) {
+		err = nil
+	}
+	if err != nil {
+		c.r.Behaviour = c.shown(w.steps)
+	}
+	return c.r, err
+}
+
+func (w *walk) all(sim Simulation) error {
+	if f, err := w.holds(w.spec.Assumptions, nil, nil); err != nil {
+		return err
+	} else if f != nil {
+		return w.violated(&Violation{Kind: AssumptionViolated, Name: f.Name, Back: -1})
+	}
+	var initial []State
+	w.ev.TLC.level = 1
+	if err := w.ev.Initial(func(s State) error {
+		out, err := w.holds(w.spec.Constraints, s, nil)
+		if err == nil && out == nil {
+			initial = append(initial, s)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if len(initial) == 0 {
+		return nil
+	}
+	for n := 0; sim.Number == 0 || n < sim.Number; n++ {
+		w.steps = append(w.steps[:0], Step{State: initial[w.chance.below(len(initial))]})
+		w.r.Initial++
+		w.r.Generated++
+		if err := w.judge(); err != nil {
+			return err
+		}
+		for len(w.steps) < sim.Depth {
+			if w.r.Generated%256 == 0 && w.full() {
+				return nil
+			}
+			w.ev.TLC.level = len(w.steps)
+			went, err := w.step()
+			if err != nil {
+				return err
+			}
+			if !went {
+				break
+			}
+			w.r.Generated++
+			w.r.Depth = max(w.r.Depth, len(w.steps))
+			if err := w.judge(); err != nil {
+				return err
+			}
+		}
+		if w.full() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// step goes on to one of the states that an action which is drawn leads to. It tells whether there was one.
+func (w *walk) step() (bool, error) {
+	last := w.steps[len(w.steps)-1].State
+	some := false
+	for i := range w.order {
+		k := i + w.chance.below(len(w.order)-i)
+		w.order[i], w.order[k] = w.order[k], w.order[i]
+		action := &w.spec.Actions[w.order[i]]
+		w.found = 0
+		err := w.ev.Successors(last, action, func(next State) error {
+			some = true
+			if f, err := w.holds(w.spec.Constraints, next, nil); err != nil || f != nil {
+				return err
+			}
+			if f, err := w.holds(w.spec.ActionConstraints, last, next); err != nil || f != nil {
+				return err
+			}
+			w.found++
+			if w.chance.below(w.found) == 0 {
+				w.picked = next
+			}
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
+		if w.found > 0 {
+			w.r.Actions[w.order[i]].Generated++
+			w.steps = append(w.steps, Step{Action: action, State: w.picked})
+			return true, nil
+		}
+	}
+	if !some && w.spec.CheckDeadlock {
+		return false, w.violated(&Violation{Kind: Deadlocked, Trace: w.shown(slices.Clone(w.steps)), Back: -1})
+	}
+	return false, nil
+}
+
+// judge checks what the last step led to.
+func (w *walk) judge() error {
+	last := w.steps[len(w.steps)-1]
+	kind := InvariantViolated
+	f, err := w.holds(w.spec.Invariants, last.State, nil)
+	if err == nil && f == nil && len(w.steps) == 1 {
+		kind = InitialViolated
+		f, err = w.holds(w.spec.InitialProperties, last.State, nil)
+	} else if err == nil && f == nil {
+		kind = StepViolated
+		f, err = w.holds(w.spec.StepProperties, w.steps[len(w.steps)-2].State, last.State)
+	}
+	if err != nil || f == nil {
+		return err
+	}
+	return w.violated(&Violation{Kind: kind, Name: f.Name, Trace: w.shown(slices.Clone(w.steps)), Back: -1})
+}
+
+// Text is a state as TLC prints it: a conjunct a line.
+func (s *Spec) Text(step Step) string {
+	if step.Alias != nil {
+		if r, ok := step.Alias.(*value.Record); ok {
+			text := ""
+			for i, n := range r.Names {
+				text += fmt.Sprintf("/\\ %s = %s\n", n.Text, r.Values[i])
+			}
+			return text
+		}
+		return step.Alias.String() + "\n"
+	}
+	if len(s.Variables) == 1 {
+		return fmt.Sprintf("%s = %s\n", s.Variables[0], step.State[0])
+	}
+	text := ""
+	for i, name := range s.Variables {
+		text += fmt.Sprintf("/\\ %s = %s\n", name, step.State[i])
+	}
+	return text
+}
+
+// String is an action as TLC names it: its definition and where it stands.
+func (a *Action) String() string {
+	return fmt.Sprintf("<%s line %d, col %d to line %d, col %d of module %s>", a.Name, a.Span.First.Line, a.Span.First.Column, a.Span.Last.Line, a.Span.Last.Column, a.Module)
+}
