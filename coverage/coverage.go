@@ -19,6 +19,7 @@ const (
 	Fault      Domain = "fault"      // faults of the ledger that met in one run
 	Assertion  Domain = "assertion"  // a sometimes-assertion that was reached
 	Code       Domain = "code"       // a block of a program's code
+	State      Domain = "state"      // a state that a program told of
 )
 
 // Feature is one thing that a run reached. Two runs that reach it have the same ID for it.

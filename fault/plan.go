@@ -179,6 +179,9 @@ func New(spec *world.Spec) (*Plan, error) {
 		if err := rule.check(); err != nil {
 			return nil, err
 		}
+		if err := p.compile(r.When); err != nil {
+			return nil, err
+		}
 		if err := CheckShape(&r, p.Servers); err != nil {
 			return nil, fmt.Errorf("fault %s: %w", kind, err)
 		}
@@ -628,4 +631,13 @@ func (r *Rule) touches(from, to string) bool {
 		}
 	}
 	return false
+}
+
+// Again gives the same Plan for another run, as New has made it. It shares what does not change, so that runs may begin thousands of
+// times a second; p must not be used for a run itself.
+func (p *Plan) Again() *Plan {
+	q := *p
+	q.Rules = slices.Clone(p.Rules)
+	q.Ledger.Entries, q.Ledger.Rules = slices.Clone(p.Ledger.Entries), slices.Clone(p.Ledger.Rules)
+	return &q
 }

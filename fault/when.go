@@ -71,17 +71,10 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 	if r.When == "" {
 		return true
 	}
-	program, ok := p.conditions[r.When]
-	if !ok {
-		var err error
-		if program, err = CompileCondition(r.When); err != nil { // New has compiled it once
-			panic("fault: " + err.Error())
-		}
-		if p.conditions == nil {
-			p.conditions = map[string]*vm.Program{}
-		}
-		p.conditions[r.When] = program
+	if err := p.compile(r.When); err != nil { // New has compiled it once
+		panic("fault: " + err.Error())
 	}
+	program := p.conditions[r.When]
 	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations), Logs: map[string]int{}, Roles: map[string]string{},
 		Target: t.Name, Node: t.A, Peer: t.B, Role: latest(m.Roles[t.A]), Call: call, Path: file, Struck: r.Struck, Active: len(p.Active),
 		HasRole: m.hasRole, HasAny: m.hasAny}
@@ -102,6 +95,22 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 		return false
 	}
 	return result.(bool)
+}
+
+// compile has a condition ready.
+func (p *Plan) compile(when string) error {
+	if when == "" || p.conditions[when] != nil {
+		return nil
+	}
+	program, err := CompileCondition(when)
+	if err != nil {
+		return err
+	}
+	if p.conditions == nil {
+		p.conditions = map[string]*vm.Program{}
+	}
+	p.conditions[when] = program
+	return nil
 }
 
 func clamp(n uint64) int { return int(min(n, math.MaxInt)) }

@@ -193,10 +193,13 @@ func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
 }
 
 func (s *Source) value(stream string, n uint64, ratePPM uint64, chance bool) uint64 {
+	return s.next(s.cursor(stream), stream, n, ratePPM, chance)
+}
+
+func (s *Source) next(c *cursor, stream string, n uint64, ratePPM uint64, chance bool) uint64 {
 	if n == 0 {
 		panic("tape: Choose with n == 0 on stream " + stream)
 	}
-	c := s.cursor(stream)
 	met := s.met
 	raw, i, v, overridden := s.draw(c)
 	if c.watched && n > 1 {
@@ -227,18 +230,43 @@ func (s *Source) value(stream string, n uint64, ratePPM uint64, chance bool) uin
 // Given draws from stream a value in [0, n) that is 0 unless an edit sets it, whatever the seed: for what no chance decides.
 func (s *Source) Given(stream string, n uint64) uint64 { return s.value(stream, n, 0, false) }
 
+// Stream is a stream at hand, for those who draw from it often: its name is looked up once.
+type Stream struct {
+	s    *Source
+	c    *cursor
+	name string
+}
+
+// Stream gives the stream of a name. Draws from it and draws by its name are one row.
+func (s *Source) Stream(name string) Stream { return Stream{s, s.cursor(name), name} }
+
+// Choose is Source.Choose on this stream.
+func (t Stream) Choose(n uint64) uint64 { return t.s.next(t.c, t.name, n, 0, true) }
+
+// Rare is Source.Rare on this stream.
+func (t Stream) Rare(n, ratePPM uint64) uint64 { return t.s.next(t.c, t.name, n, ratePPM, true) }
+
+// Uint64 gives the next eight bytes of this byte stream, as Source.Bytes does, the lowest first.
+func (t Stream) Uint64() uint64 { return t.s.word(t.c) }
+
+// word is the next eight bytes of a byte stream.
+func (s *Source) word(c *cursor) uint64 {
+	seed := s.tape.Seed
+	for _, e := range c.edits {
+		if e.Op == Reseed && c.next >= e.From {
+			seed = e.Seed
+		}
+	}
+	v := mix(mix(seed^splitmix.Gamma, c.key), c.next)
+	c.next++
+	return v
+}
+
 // Bytes fills p from a byte stream. Byte streams are not enumerated among the decisions; only reseed edits apply.
 func (s *Source) Bytes(stream string, p []byte) {
 	c := s.cursor(stream)
 	for len(p) > 0 {
-		seed := s.tape.Seed
-		for _, e := range c.edits {
-			if e.Op == Reseed && c.next >= e.From {
-				seed = e.Seed
-			}
-		}
-		v := mix(mix(seed^splitmix.Gamma, c.key), c.next)
-		c.next++
+		v := s.word(c)
 		for k := 0; k < 8 && len(p) > 0; k++ {
 			p[0] = byte(v >> (8 * k))
 			p = p[1:]

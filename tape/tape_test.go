@@ -2,6 +2,7 @@ package tape
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -311,6 +312,32 @@ func TestGiven(t *testing.T) {
 		s := NewSource(Tape{Seed: seed, Edits: []Edit{{Op: Reseed, Stream: "**", Seed: 5}, {Op: Set, Stream: "rank/a", From: 1, Value: 7}}})
 		if a, b, c := s.Given("rank/a", 10), s.Given("rank/a", 10), s.Given("rank/b", 10); a != 0 || b != 7 || c != 0 || len(s.Decisions()) != 1 {
 			t.Fatalf("seed %d gives %d %d %d", seed, a, b, c)
+		}
+	}
+}
+
+// A stream at hand and its name are one row of draws.
+func TestStreamAtHand(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	for range 100 {
+		tp := randomTape(r)
+		byName, atHand := NewSource(tp), NewSource(tp)
+		stream := atHand.Stream("net/n1/0")
+		for i := range 30 {
+			a := []uint64{byName.Choose("net/n1/0", 9), byName.Rare("net/n1/0", 5, 300_000)}
+			b := []uint64{stream.Choose(9), atHand.Rare("net/n1/0", 5, 300_000)}
+			var p [8]byte
+			byName.Bytes("net/n1/0", p[:])
+			a, b = append(a, binary.LittleEndian.Uint64(p[:])), append(b, stream.Uint64())
+			if i%2 == 1 {
+				a, b = append(a, byName.Rare("net/n1/0", 5, 300_000)), append(b, stream.Rare(5, 300_000))
+			}
+			if !reflect.DeepEqual(a, b) {
+				t.Fatalf("tape %s, round %d: by name %v, at hand %v", Format(tp), i, a, b)
+			}
+		}
+		if !reflect.DeepEqual(byName.State(), atHand.State()) {
+			t.Fatal("the states differ")
 		}
 	}
 }

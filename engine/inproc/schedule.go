@@ -1,0 +1,222 @@
+package inproc
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/tape"
+)
+
+// schedule is a world whose steps are choices. What step i draws is draw i of a few streams: which channel delivers, how many of its
+// messages, which machines tick not, which clients have a turn. So a step that is changed or taken away leaves the others as they are.
+type schedule struct {
+	run      *run
+	settings Schedule
+	channels []*channel // in the order in which they were first used
+	deliver  tape.Stream
+	count    tape.Stream
+	quiet    []tape.Stream // by node
+	turns    []tape.Stream
+	steps    int
+	quietPPM uint64
+	story    []choice
+}
+
+// channel is a queue of messages.
+type channel struct {
+	hash uint64
+	from *Node // nil: from all
+	to   *Node
+	box  inbox
+	seen bool
+}
+
+// choice is a step of the story: what was chosen, in order.
+type choice struct {
+	what  string
+	a, b  string
+	count int
+}
+
+// maxStory bounds the story that is kept.
+const maxStory = 100_000
+
+// A turn of a client comes in one of turnEvery steps.
+const (
+	turnEvery = 10
+	// places is how many values the choice of a channel has: each of them is a fixed order of all channels.
+	places = 1 << 12
+)
+
+func newSchedule(r *run, s *Schedule) *schedule {
+	if s == nil {
+		return nil
+	}
+	c := &schedule{run: r, settings: *s}
+	if c.settings.Messages == 0 {
+		c.settings.Messages = defaultMessages
+	}
+	c.deliver, c.count = r.src.Stream("sched/deliver"), r.src.Stream("sched/count")
+	c.quietPPM = uint64(s.Quiet * tape.Certain)
+	for _, n := range r.nodes {
+		c.quiet = append(c.quiet, r.src.Stream("sched/quiet/"+n.name))
+		c.turns = append(c.turns, r.src.Stream("sched/turn/"+n.name))
+	}
+	return c
+}
+
+// begin asks for the first step.
+func (s *schedule) begin() { s.run.push(s.run.now+s.run.spec.TimeStepNs, pending{kind: choices}) }
+
+// offer puts a message into its channel.
+func (s *schedule) offer(l *link, m Message) {
+	c := &l.channel
+	if s.settings.Mailboxes {
+		c = &s.run.link(l.to, l.to).channel // the one that a node's own messages do not need
+	}
+	if !c.seen {
+		c.seen, c.to = true, l.to
+		c.hash = hashText(l.to.name)
+		if !s.settings.Mailboxes {
+			c.from = l.from
+			c.hash = splitmix.Mix(c.hash + splitmix.Gamma*l.from.hash)
+		}
+		s.channels = append(s.channels, c)
+	}
+	r := s.run
+	if l.rated {
+		at, late := int64(0), ref{}
+		if r.harmed(l, &m, &at, &late) {
+			r.missed(l.to, late)
+			return
+		}
+	}
+	if c.box.len() >= maxInbox {
+		r.limit = fmt.Sprintf("the limit of %d messages that wait for %s", maxInbox, l.to.name)
+		return
+	}
+	c.box.push(&m)
+}
+
+// choose gives the channel that a value stands for among those that can deliver: each value is an order of all channels, which does
+// not change as others come and go. 0 is the order in which channels were first used.
+func (s *schedule) choose(v uint64) *channel {
+	var best *channel
+	var most uint64
+	for _, c := range s.channels {
+		if c.box.len() == 0 || c.to.pausedBy != 0 {
+			continue
+		}
+		if v == 0 {
+			return c
+		}
+		if h := splitmix.Mix(c.hash ^ v*splitmix.Gamma); best == nil || h > most {
+			best, most = c, h
+		}
+	}
+	return best
+}
+
+// step is one step of the world. When faults have ended, all that is under way arrives.
+func (s *schedule) step() {
+	r := s.run
+	d := &r.director
+	s.steps++
+	if d.phase == chaos || d.phase == warmup {
+		v, k := s.deliver.Choose(places), s.count.Choose(uint64(s.settings.Messages))
+		if c := s.choose(v); c != nil {
+			s.give(c, s.settings.Messages-int(k))
+		}
+	} else {
+		for _, c := range s.channels {
+			s.give(c, c.box.len())
+		}
+	}
+	for i, n := range r.nodes {
+		if r.ended != "" {
+			return
+		}
+		quiet := s.quietPPM > 0 && n.part.machine != nil && s.quiet[i].Rare(2, s.quietPPM) > 0
+		if n.machine != nil && n.pausedBy == 0 && !quiet {
+			r.stepTick(n)
+			r.invariants()
+		}
+		turn := n.part.process != nil && s.turns[i].Rare(2, tape.Certain/turnEvery) > 0
+		if n.up && n.pausedBy == 0 && (turn || n.part.process != nil && d.phase > chaos) {
+			for _, p := range n.threads {
+				if p.wait == turned {
+					s.tell(choice{what: "Turn", a: p.thread})
+					r.rouse(p)
+					break
+				}
+			}
+		}
+	}
+	r.push(r.now+r.spec.TimeStepNs, pending{kind: choices})
+}
+
+// give delivers messages of a channel, up to a number.
+func (s *schedule) give(c *channel, most int) {
+	r := s.run
+	given := 0
+	at := len(s.story)
+	if most > 0 && c.box.len() > 0 {
+		s.tell(choice{what: "Deliver", a: c.to.name})
+		if c.from != nil {
+			s.story[at].b = c.from.name
+		}
+		r.event(callDeliver, nil, nil, int64(c.to.id)+1, 0, c.hash, c.to.name)
+	}
+	for ; given < most && c.box.len() > 0 && r.ended == ""; given++ {
+		m := c.box.pop()
+		r.arrived(c.to, &pending{kind: arrive, node: c.to, msg: m})
+	}
+	if at < len(s.story) {
+		s.story[at].count = given
+	}
+}
+
+func (s *schedule) tell(c choice) {
+	if len(s.story) < maxStory {
+		s.story = append(s.story, c)
+	}
+}
+
+// struck and healed put faults into the story.
+func (s *schedule) struck(a *fault.Action) {
+	what := string(a.Kind)
+	s.tell(choice{what: strings.ToUpper(what[:1]) + what[1:], a: a.Target})
+}
+
+func (s *schedule) healed(a *fault.Action) {
+	switch a.Kind {
+	case fault.Crash, fault.PowerLoss, fault.TornWrite:
+		s.tell(choice{what: "Start", a: a.Node})
+	default:
+		s.tell(choice{what: "End_" + string(a.Kind), a: a.Target})
+	}
+}
+
+// Story is a run of a schedule as the row of its choices, such as Deliver(n1, 9) . Crash(n1) . Start(n1). A delivery names its
+// receiver, the number of messages, and the sender, where channels have one. Other worlds have no story.
+func Story(w engine.World) string {
+	r, ok := w.(*run)
+	if !ok || r.schedule == nil {
+		return ""
+	}
+	var list []string
+	for _, c := range r.schedule.story {
+		text := c.what + "(" + c.a
+		if c.what == "Deliver" {
+			text += fmt.Sprintf(", %d", c.count)
+			if c.b != "" {
+				text += " from " + c.b
+			}
+		}
+		list = append(list, text+")")
+	}
+	return strings.Join(list, " . ")
+}

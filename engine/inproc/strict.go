@@ -1,0 +1,272 @@
+package inproc
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// strict watches a run for chance that is not the tape's.
+type strict struct {
+	steps    []step
+	loop     uint64 // the goroutine of the run
+	stray    string // the first call of a goroutine of the program's own
+	changed  string // the first message that was changed on its way
+	before   map[string]int
+	left     []string // where goroutines were started that are still there
+	overflow bool
+}
+
+// step is an event, with the calls that led to it.
+type step struct {
+	number uint64
+	timeNs int64
+	call   call
+	node   string
+	thread string
+	arg    int64
+	result int64
+	digest uint64
+	clocks uint64
+	detail string
+	pcs    [12]uintptr
+	depth  int
+}
+
+// maxSteps bounds the events that are compared.
+const maxSteps = 200_000
+
+func (s *strict) begin(r *run) { s.loop = goroutine() }
+
+// note keeps an event.
+func (s *strict) note(r *run, c call, n *Node, p *Process, arg, result int64, digest, clocks uint64, detail string) {
+	if len(s.steps) >= maxSteps {
+		s.overflow = true
+		return
+	}
+	st := step{number: r.events, timeNs: r.now, call: c, arg: arg, result: result, digest: digest, clocks: clocks, detail: detail}
+	if n != nil {
+		st.node, st.thread = n.name, n.name
+		if p != nil {
+			st.thread = p.thread
+		}
+		if r.active == n {
+			st.depth = runtime.Callers(3, st.pcs[:])
+		}
+	}
+	s.steps = append(s.steps, st)
+}
+
+// enter looks at which goroutine calls into the world.
+func (s *strict) enter(r *run, n *Node, p *Process, what string) {
+	want := s.loop
+	if p != nil {
+		want = p.goid
+	}
+	if s.stray == "" && want != 0 && goroutine() != want {
+		l := caller()
+		s.stray = fmt.Sprintf("a goroutine of the program's own calls %s on node %s at %s; only a node's own functions call into the world", what, n.name, l.String())
+		r.unrepeatable(s.stray)
+	}
+}
+
+// received looks whether a message is what was sent.
+func (s *strict) received(r *run, n *Node, m *Message) {
+	if s.changed == "" && digestOf(m.Payload) != m.digest {
+		s.changed = fmt.Sprintf("a message of type %v from %s to %s was changed after it was sent: its receiver sees other values. Send a copy", reflect.TypeOf(m.Payload), m.From, m.To)
+		r.unrepeatable(s.changed)
+	}
+}
+
+func (s *strict) end(r *run) {
+	for where, n := range goroutines() {
+		if n > s.before[where] {
+			s.left = append(s.left, where)
+		}
+	}
+}
+
+// goroutine is the number of the present goroutine.
+func goroutine() uint64 {
+	var b [40]byte
+	text := bytes.TrimPrefix(b[:runtime.Stack(b[:], false)], []byte("goroutine "))
+	n, _ := strconv.ParseUint(string(text[:max(bytes.IndexByte(text, ' '), 0)]), 10, 64)
+	return n
+}
+
+// goroutines counts those of this process by the place that has started them, but for coroutines.
+func goroutines() map[string]int {
+	b := make([]byte, 1<<20)
+	b = b[:runtime.Stack(b, true)]
+	list := map[string]int{}
+	for _, one := range strings.Split(string(b), "\n\n") {
+		_, by, ok := strings.Cut(one, "\ncreated by ")
+		if !ok || strings.HasPrefix(by, "iter.Pull") {
+			continue
+		}
+		function, rest, _ := strings.Cut(by, "\n")
+		function, _, _ = strings.Cut(function, " in goroutine")
+		where, _, _ := strings.Cut(strings.TrimSpace(rest), " +0x")
+		list[where+" in "+function]++
+	}
+	return list
+}
+
+const ownPackage = "github.com/bloodhound-dst/bloodhound/engine/inproc."
+
+// own tells the functions of this package from those of its users; its tests are users.
+func own(function, file string) bool {
+	return strings.HasPrefix(function, ownPackage) && !strings.HasSuffix(file, "_test.go")
+}
+
+// caller is the place of a user's call into this package.
+func caller() sdk.Location {
+	var pcs [16]uintptr
+	return where(pcs[:runtime.Callers(2, pcs[:])])
+}
+
+// where is the first place of a stack that is not this package's own.
+func where(pcs []uintptr) sdk.Location {
+	frames := runtime.CallersFrames(pcs)
+	for {
+		f, more := frames.Next()
+		if f.File != "" && !own(f.Function, f.File) && !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "iter.") &&
+			!strings.HasPrefix(f.Function, "math/rand") {
+			return sdk.Location{File: f.File, Line: f.Line, Function: f.Function[strings.LastIndexByte(f.Function, '/')+1:]}
+		}
+		if !more {
+			return sdk.Location{}
+		}
+	}
+}
+
+func place(pcs []uintptr) string {
+	l := where(pcs)
+	if l.File == "" {
+		return "the world's description"
+	}
+	return fmt.Sprintf("%s:%d", l.File, l.Line)
+}
+
+// Divergence is where two runs of one tape part.
+type Divergence struct {
+	// Runs is how many runs were made.
+	Runs int
+	// Event is the number of the first event that differs, 0 if none does.
+	Event uint64
+	// First and Second are what the two runs did there, in words, with node, call, and the place of the call in the source.
+	First, Second string
+	// Before is the last event that was equal.
+	Before string
+	// Cause is what else was seen: a goroutine of the program's own, a message that was changed on its way.
+	Cause string
+}
+
+// Error says where the runs part.
+func (d *Divergence) Error() string {
+	var b strings.Builder
+	if d.Event > 0 {
+		fmt.Fprintf(&b, "two runs of one tape differ at event %d\n  one run:      %s\n  another one:  %s\n  before that:  %s", d.Event, d.First, d.Second, d.Before)
+	} else {
+		fmt.Fprintf(&b, "%d runs of one tape were the same, but another one may differ", d.Runs)
+	}
+	if d.Cause != "" {
+		fmt.Fprintf(&b, "\n  seen besides: %s", d.Cause)
+	}
+	b.WriteString("\n  What a node does may depend on what it receives and reads, on its own Now, Uint64, Rand and Choose, and on nothing else: no order of a map, time.Now, math/rand, crypto/rand, goroutine or variable that lives on between runs")
+	return b.String()
+}
+
+// text is a step in words.
+func (s *step) text() string {
+	who := s.thread
+	if who == "" {
+		who = "the world"
+	}
+	text := fmt.Sprintf("%s: %s", who, callNames[s.call])
+	if s.detail != "" {
+		text += " " + s.detail
+	}
+	if s.digest != 0 {
+		text += fmt.Sprintf(" (digest %08x)", uint32(s.digest))
+	}
+	if s.result != 0 {
+		text += fmt.Sprintf(", result %d", s.result)
+	}
+	text += fmt.Sprintf(", at %d ns", s.timeNs)
+	if s.clocks > 0 {
+		text += fmt.Sprintf(", after %d looks at the clock", s.clocks)
+	}
+	if l := where(s.pcs[:s.depth]); l.File != "" {
+		text += fmt.Sprintf(", called at %s:%d in %s", l.File, l.Line, l.Function)
+	}
+	return text
+}
+
+func (a *step) same(b *step) bool {
+	return a.timeNs == b.timeNs && a.call == b.call && a.node == b.node && a.thread == b.thread && a.arg == b.arg && a.result == b.result && a.digest == b.digest &&
+		a.clocks == b.clocks && a.detail == b.detail
+}
+
+// Diverge makes runs of one tape and compares them event by event. It gives nil if all of so many runs were the same and nothing
+// was seen that may make another one differ.
+func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int) (*Divergence, error) {
+	var first *strict
+	d := &Divergence{}
+	for ; d.Runs < max(runs, 2); d.Runs++ {
+		s := &strict{before: goroutines()}
+		r, err := e.boot(spec, t, engine.Options{}, s)
+		if err != nil {
+			return nil, err
+		}
+		_, err = r.Advance(engine.Until{TimeNs: spec.EndNs})
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case d.Cause != "":
+		case s.stray != "":
+			d.Cause = s.stray
+		case s.changed != "":
+			d.Cause = s.changed
+		case len(s.left) > 0:
+			d.Cause = "a goroutine was left behind that was started at " + s.left[0]
+		}
+		if first == nil {
+			first = s
+			continue
+		}
+		for i := range max(len(first.steps), len(s.steps)) {
+			ended := step{detail: "has ended"}
+			a, b := &ended, &ended
+			if i < len(first.steps) {
+				a = &first.steps[i]
+			}
+			if i < len(s.steps) {
+				b = &s.steps[i]
+			}
+			if a != &ended && b != &ended && a.same(b) {
+				continue
+			}
+			d.Event, d.First, d.Second = uint64(i)+1, a.text(), b.text()
+			if i > 0 {
+				d.Before = first.steps[i-1].text()
+			}
+			d.Runs++
+			return d, nil
+		}
+	}
+	if d.Cause != "" {
+		return d, nil
+	}
+	return nil, nil
+}
