@@ -36,6 +36,8 @@ type Campaign struct {
 	KeepGoing bool // go on after a violation
 	CalmFirst bool // begin with a run without faults, if there are any
 	Command   Command
+	// Here, if it is not nil, makes runs in this process and not in workers of Command: for engines whose worlds can do no harm to it.
+	Here Runner
 	// Code has runs tell which blocks of programs they execute, if it is not nil.
 	Code *Code
 	// Finished is called after each run, in run order; it must not keep the Totals.
@@ -417,6 +419,9 @@ func (s *slot) do(ctx context.Context, r *result) (reply *Reply, lost string) {
 }
 
 func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
+	if here := s.campaign.Here; here != nil {
+		return here(s.campaign.Setup, job, func(Progress) {}, ctx.Done()), nil
+	}
 	if s.worker != nil && s.worker.Runs >= RunsPerWorker {
 		s.close()
 	}

@@ -209,11 +209,12 @@ func (d *director) step() {
 
 // ends ends the faults whose time is over.
 func (d *director) ends() {
-	if ended := d.plan.Ended(d.run.now); len(ended) > 0 {
-		d.undo(ended)
-		if len(d.plan.Active) == 0 && !d.plan.Harms() {
-			d.mend()
-		}
+	if end, ok := d.plan.NextEndNs(); !ok || end > d.run.now {
+		return
+	}
+	d.undo(d.plan.Ended(d.run.now))
+	if len(d.plan.Active) == 0 && !d.plan.Harms() {
+		d.mend()
 	}
 }
 

@@ -24,10 +24,11 @@ var layers = [][]string{
 	{"world", "history", "sdk", "coverage"},
 	{"fault"},
 	{"engine"},
-	{"engine/native", "engine/enginetest", "check", "workload", "config", "internal/selftest"},
+	{"engine/native", "engine/inproc", "engine/enginetest", "check", "workload", "config", "internal/selftest"},
 	{"shrink"},
 	{"explore"},
 	{"report"},
+	{"sim"},
 	{"internal/cli"},
 	{"cmd/bloodhound"},
 }

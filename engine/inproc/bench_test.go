@@ -1,0 +1,61 @@
+package inproc
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/tape"
+)
+
+// BenchmarkSwitch is a process that waits and goes on: an event, two switches and a timer.
+func BenchmarkSwitch(b *testing.B) {
+	e := mustNew(b, func(w *World) {
+		w.Set(Settings{Preempt: -1, Events: 1 << 62, MaxTime: 1 << 60})
+		w.Client("p", func(p *Process) {
+			b.ResetTimer()
+			for range b.N {
+				p.Sleep(time.Microsecond)
+			}
+		})
+	})
+	b.ReportAllocs()
+	if _, err := engine.Run(e, e.Spec(), tape.Tape{}, engine.Options{}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+type pong struct{}
+
+func (pong) Receive(n *Node, m Message) { n.Reply(m, m.Payload) }
+func (pong) Tick(*Node)                 {}
+
+// BenchmarkMessages is a request of a process to a machine and its reply: two messages.
+func BenchmarkMessages(b *testing.B) {
+	e := mustNew(b, func(w *World) {
+		w.Set(Settings{Preempt: -1, Events: 1 << 62, MaxTime: 1 << 60})
+		w.Machine("m", func(*Node) Machine { return pong{} })
+		w.Client("p", func(p *Process) {
+			b.ResetTimer()
+			for range b.N {
+				p.Call("m", "ping", time.Second)
+			}
+		})
+	})
+	b.ReportAllocs()
+	if _, err := engine.Run(e, e.Spec(), tape.Replay(1, nil), engine.Options{}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkCounter is a whole run: 20 operations under faults.
+func BenchmarkCounter(b *testing.B) {
+	e := mustNew(b, counter("crash on server rate 10% for 100ms..500ms", "partition rate 5% for 100ms..1s", "drop rate 5%")).Quiet()
+	spec := e.Spec()
+	b.ReportAllocs()
+	for i := range b.N {
+		if _, err := engine.Run(e, spec, tape.Tape{Seed: uint64(i)}, engine.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

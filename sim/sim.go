@@ -1,0 +1,390 @@
+// Package sim runs campaigns over worlds of package inproc: in tests, in one process, thousands of runs a second.
+//
+//	func TestBank(t *testing.T) { sim.Test(t, bank) }
+//
+// A run that breaks a property is made again, shrunk, stored in a file and told as a story, with the flag that makes it again:
+//
+//	go test -run 'TestBank$' -sim.replay=3fa1c2d4e5f6
+//	go test -run 'TestBank$' -sim.seed=8371
+//
+// Stored failures are made again before each campaign, until their files are removed. A campaign whose runs cannot tell whether the
+// properties hold fails its test, too: what is not known does not hold.
+package sim
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/shrink"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Campaign is how a world is searched. Zero is the default of each field. Flags of the test, and environment variables, go before
+// all of them.
+type Campaign struct {
+	Seed     uint64        // 1
+	Runs     uint64        // 1,000, and with -short 100
+	Time     time.Duration // the longest that it takes; no bound
+	Strategy string        // of package explore/search: random
+	// KeepGoing looks for further failures after the first.
+	KeepGoing bool
+	// ShrinkRuns bounds the runs that make a failure smaller: 1,000. A negative number makes none.
+	ShrinkRuns int
+	// Dir is where failures are stored: .bloodhound/ and the name of the test, in the folder of the test.
+	Dir string
+	// Doubles is how many tapes are played twice, call by call, before the campaign: 3. A negative number is none.
+	Doubles int
+	// Hang is how long a step of a node may take in real time: 30 s.
+	Hang time.Duration
+}
+
+// Defaults.
+const (
+	defaultRuns    = 1000
+	shortRuns      = 100
+	defaultShrinks = 1000
+	defaultDoubles = 3
+	defaultHang    = 30 * time.Second
+	// divergeRuns is how many runs look for the place at which a run that does not repeat parts from itself.
+	divergeRuns = 20
+)
+
+// settings are flags of a test program. The environment has them as BLOODHOUND_SEED and so on: other packages of a `go test ./...`
+// do not know these flags.
+var settings = struct{ seed, campaign, runs, time, strategy, replay *string }{
+	flag.String("sim.seed", "", "make the one run of this seed"),
+	flag.String("sim.campaign", "", "the seed of campaigns"),
+	flag.String("sim.runs", "", "runs of a campaign"),
+	flag.String("sim.time", "", "the longest that a campaign takes, such as 10s"),
+	flag.String("sim.strategy", "", "how campaigns search: "+strings.Join(search.Names, ", ")),
+	flag.String("sim.replay", "", "make the run of a stored failure again, by its id or file"),
+}
+
+// Environment has the names of the variables that stand for flags, and of the one that names a folder for results.
+const (
+	envSeed     = "BLOODHOUND_SEED"
+	envCampaign = "BLOODHOUND_CAMPAIGN"
+	envRuns     = "BLOODHOUND_RUNS"
+	envTime     = "BLOODHOUND_TIME"
+	envStrategy = "BLOODHOUND_STRATEGY"
+	envReplay   = "BLOODHOUND_REPLAY"
+	envResults  = "BLOODHOUND_RESULTS"
+)
+
+func setting(flag *string, env string) string {
+	if *flag != "" {
+		return *flag
+	}
+	return os.Getenv(env)
+}
+
+// Result is what came of a campaign.
+type Result struct {
+	Name     string            `json:"name"` // of the world
+	ExitCode int               `json:"exit_code"`
+	Totals   *explore.Totals   `json:"totals"`
+	Status   explore.Status    `json:"status"`
+	Files    []string          `json:"files,omitempty"` // of the failures
+	Failures []*report.Failure `json:"-"`
+	Diverged string            `json:"diverged,omitempty"` // where runs of one tape part
+	text     strings.Builder
+}
+
+// Text is what a person should read: the story of each failure, and the summary.
+func (r *Result) Text() string { return r.text.String() }
+
+// given takes flags and the environment into a campaign.
+func (c Campaign) given(short bool) (Campaign, error) {
+	number := func(to *uint64, flag *string, env string) error {
+		text := setting(flag, env)
+		if text == "" {
+			return nil
+		}
+		n, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			return fmt.Errorf("%s is %q, which is no number", env, text)
+		}
+		*to = n
+		return nil
+	}
+	if err := errors.Join(number(&c.Seed, settings.campaign, envCampaign), number(&c.Runs, settings.runs, envRuns)); err != nil {
+		return c, err
+	}
+	if text := setting(settings.time, envTime); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return c, fmt.Errorf("%s is %q, which is no duration, such as 10s", envTime, text)
+		}
+		c.Time = d
+	}
+	if text := setting(settings.strategy, envStrategy); text != "" {
+		c.Strategy = text
+	}
+	if c.Seed == 0 {
+		c.Seed = 1
+	}
+	if c.Runs == 0 && c.Time == 0 {
+		if c.Runs = defaultRuns; short {
+			c.Runs = shortRuns
+		}
+	}
+	if c.ShrinkRuns == 0 {
+		c.ShrinkRuns = defaultShrinks
+	}
+	if c.Doubles == 0 {
+		c.Doubles = defaultDoubles
+	}
+	if c.Hang == 0 {
+		c.Hang = defaultHang
+	}
+	return c, nil
+}
+
+// world is one whose runs are made and judged here.
+type simulation struct {
+	Campaign
+	name   string
+	engine *inproc.Engine
+	quiet  *inproc.Engine
+	spec   *world.Spec
+	again  func(*report.Failure) string // the command that makes a run again
+}
+
+// Run searches a world. Errors are the user's: mistakes of the description, or of settings. again tells how a person makes a run again
+// whose failure is stored.
+func (c Campaign) Run(ctx context.Context, name string, describe func(*inproc.World)) (*Result, error) {
+	c, err := c.given(false)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.open(name, describe)
+	if err != nil {
+		return nil, err
+	}
+	return s.campaign(ctx)
+}
+
+func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, error) {
+	e, err := inproc.New(name, describe)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation{Campaign: c, name: name, engine: e, quiet: e.Quiet(), spec: e.Spec()}
+	if s.Dir == "" {
+		s.Dir = filepath.Join(".bloodhound", strings.Map(func(r rune) rune {
+			if strings.ContainsRune(`/\:*?"<>| `, r) {
+				return '_'
+			}
+			return r
+		}, name))
+	}
+	s.again = func(f *report.Failure) string { return "the file, by a test of the same world" }
+	return s, nil
+}
+
+// play makes a run and judges it.
+func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options) (out *engine.Outcome, story string, err error) {
+	watchdog := time.AfterFunc(s.Hang, func() { s.hang(t) })
+	defer watchdog.Stop()
+	done := make(chan struct{})
+	err = errGoexit
+	go func() { // which a function of the world may end
+		defer close(done)
+		w, failed := e.Boot(spec, t, o)
+		if failed != nil {
+			err = failed
+			return
+		}
+		defer w.Close()
+		reason, failed := w.Advance(engine.Until{TimeNs: spec.EndNs})
+		if failed != nil {
+			err = failed
+			return
+		}
+		out = w.Outcome()
+		out.Reason = reason
+		story = inproc.Story(w)
+		out.Verdicts = check.Judge(spec, out)
+		if o.Behaviour {
+			out.Near = check.Near(spec, out)
+		}
+		err = nil
+	}()
+	<-done
+	return out, story, err
+}
+
+var errGoexit = errors.New("a function of the world has ended its goroutine, by t.Fatal and its like or runtime.Goexit; use Assert, an invariant, or panic")
+
+// hang ends the program: a goroutine that never comes back cannot be ended.
+func (s *simulation) hang(t tape.Tape) {
+	b := make([]byte, 1<<20)
+	b = b[:runtime.Stack(b, true)]
+	panic(fmt.Sprintf("world %s: a node has not come back to the world for %s of real time, in the run of %s: it computes without end, or waits for a lock or channel that nobody can give it, since only one node runs at a time. All goroutines:\n%s",
+		s.name, s.Hang, t.Name(), b))
+}
+
+// here makes the runs of a campaign.
+func (s *simulation) here(setup *explore.Setup, job *explore.Job, _ func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
+	spec := s.spec
+	if job.Cut != nil {
+		spec = job.Cut.Apply(spec)
+	}
+	out, _, err := s.play(s.quiet, spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt, Behaviour: job.Behaviour}))
+	if err != nil {
+		return explore.Failed(err)
+	}
+	r := &explore.Reply{ID: job.ID, Summary: explore.Summarise(out), Seen: setup.See(out)}
+	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
+		r.Outcome = out
+	}
+	return r
+}
+
+// campaign searches the world.
+func (s *simulation) campaign(ctx context.Context) (*Result, error) {
+	r := &Result{Name: s.name}
+	for i := range s.Doubles {
+		d, err := inproc.Diverge(s.engine, s.spec, search.RandomTape(s.Seed, uint64(i)), 2)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			r.diverged(d, search.RandomTape(s.Seed, uint64(i)))
+			return r, nil
+		}
+	}
+	strategy, err := search.New(s.Strategy, s.spec, s.Seed, search.Settings{Coverage: true, Nearness: true})
+	if err != nil {
+		return nil, err
+	}
+	type found struct {
+		failure *explore.Failure
+		outcome *engine.Outcome
+	}
+	var list []found
+	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: s.Time, Workers: 1,
+		KeepGoing: s.KeepGoing, CalmFirst: true, Here: s.here,
+		Found: func(f *explore.Failure, o *engine.Outcome) { list = append(list, found{f, o}) },
+	}
+	r.Totals = c.Run(ctx)
+	for _, f := range list {
+		s.found(ctx, r, f.failure, f.outcome)
+	}
+	if u := r.Totals.FirstUnrepeatable; u != nil {
+		if d, err := inproc.Diverge(s.engine, s.spec, u.Tape, divergeRuns); err == nil && d != nil {
+			r.diverged(d, u.Tape)
+		}
+	}
+	r.Status = r.Totals.Status(s.spec)
+	r.ExitCode = exitCode(r.Status)
+	return r, report.Summary(&r.text, r.Totals, r.Status)
+}
+
+// diverged tells where runs part.
+func (r *Result) diverged(d *inproc.Divergence, t tape.Tape) {
+	r.Diverged, r.ExitCode = d.Error(), check.ExitNotReproducible
+	r.Status.Unrepeatable = true
+	fmt.Fprintf(&r.text, "not reproducible: %s: %s\n\n", t.Name(), r.Diverged)
+}
+
+func exitCode(s explore.Status) int {
+	switch {
+	case s.Failed:
+		return check.ExitEngine
+	case s.Violated:
+		return check.ExitViolated
+	case s.Unrepeatable:
+		return check.ExitNotReproducible
+	case len(s.Unknown) > 0:
+		return check.ExitUnknown
+	}
+	return check.ExitHolds
+}
+
+// found shrinks a failure, stores it, and tells its story.
+func (s *simulation) found(ctx context.Context, r *Result, f *explore.Failure, o *engine.Outcome) {
+	file := report.NewFailure(f.ID, f.Signature, version, "", s.spec, o, f.Verdict)
+	file.Origin = &f.Origin
+	var notes []string
+	if s.ShrinkRuns > 0 {
+		search := &shrink.Search{Spec: s.spec, Workers: 1, MaxRuns: s.ShrinkRuns, Try: s.try(f.Signature)}
+		if small, err := search.Shrink(ctx, shrink.Case{Tape: f.Tape}); err == nil {
+			file.Shrink(small)
+			f.Shrunk = &file.Smallest.Shrunk
+		} else if !errors.Is(err, context.Canceled) {
+			notes = append(notes, fmt.Sprintf("failure %s is not shrunk: %v", f.ID, err))
+		}
+	}
+	path, err := report.Save(s.Dir, file)
+	if err != nil {
+		notes = append(notes, fmt.Sprintf("failure %s could not be stored: %v", f.ID, err))
+		path = ""
+	}
+	r.Failures, r.Files = append(r.Failures, file), append(r.Files, path)
+	if err := s.tell(&r.text, file, path); err != nil {
+		notes = append(notes, err.Error())
+	}
+	for _, n := range notes {
+		fmt.Fprintf(&r.text, "note: %s\n", n)
+	}
+	r.text.WriteByte('\n')
+}
+
+// version is that of the form of failures in files: Bloodhound's own, as far as a library knows it.
+const version = "sim"
+
+// try makes runs for a search for smaller ones.
+func (s *simulation) try(signature string) shrink.Try {
+	return func(_ context.Context, c shrink.Case) (*shrink.Run, error) {
+		out, _, err := s.play(s.quiet, c.Cut.Apply(s.spec), c.Tape, engine.Options{})
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range explore.Violated(out.Verdicts) {
+			if explore.Signature(v) == signature {
+				return &shrink.Run{Same: out.Repeat.Reproducible, Outcome: out, Verdict: v}, nil
+			}
+		}
+		return &shrink.Run{}, nil
+	}
+}
+
+// tell makes the smallest run of a failure once more, with its logs, and tells it.
+func (s *simulation) tell(w io.Writer, f *report.Failure, path string) error {
+	small := f.Small()
+	out, story, err := s.play(s.engine, small.Spec, small.Tape, engine.Options{})
+	if err != nil {
+		return err
+	}
+	of := report.StoryOf{Spec: small.Spec, Outcome: out, Verdict: small.Verdict, ID: f.ID, File: path, Replay: s.again(f)}
+	if f.Smallest != nil {
+		of.Shrunk = &f.Smallest.Shrunk
+	}
+	if err := report.Story(w, of); err != nil {
+		return err
+	}
+	if story != "" {
+		fmt.Fprintf(w, "\nsteps\n  %s\n", story)
+	}
+	if out.Hash != small.Hash {
+		fmt.Fprintf(w, "\nnote: this run is not the one that was found: its trace hash is %s and not %s\n", out.Hash, small.Hash)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/report"
+)
+
+// register is a server that keeps one value in memory, though it promises more, and a client that writes and reads.
+func register(durable bool) func(*inproc.World) {
+	return func(w *inproc.World) {
+		w.Process("server", func(p *inproc.Process) {
+			value := ""
+			if durable {
+				data, _ := p.Disk().Read("value")
+				value = string(data)
+			}
+			for {
+				m := p.Receive()
+				if put := m.Payload.(string); put != "" {
+					value = put
+					if durable {
+						p.Disk().WriteFile("new", []byte(value))
+						p.Disk().Sync("new")
+						p.Disk().Rename("new", "value")
+						p.Disk().Sync("value")
+					}
+				}
+				p.Reply(m, value)
+			}
+		})
+		w.Client("client", func(p *inproc.Process) {
+			for i := range 10 {
+				value := fmt.Sprint("v", i)
+				p.Operation(inproc.Op{Kind: "put", Key: "k", Input: value}, func() (string, error) {
+					_, err := p.Call("server", value, 100*time.Millisecond)
+					return "", err
+				})
+				p.Sleep(150 * time.Millisecond)
+				p.Operation(inproc.Op{Kind: "get", Key: "k"}, func() (string, error) {
+					value, err := p.Call("server", "", 100*time.Millisecond)
+					if value == "" {
+						return "", inproc.ErrNotFound
+					}
+					return fmt.Sprint(value), err
+				})
+			}
+		})
+		w.Linearizable("key-value")
+		w.Faults("crash on server rate 5% for 50ms..200ms")
+	}
+}
+
+func run(t *testing.T, c Campaign, world func(*inproc.World)) *Result {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = t.TempDir()
+	}
+	if c.Runs == 0 {
+		c.Runs = 100
+	}
+	r, err := c.Run(t.Context(), t.Name(), world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestACampaignJudgesHistories(t *testing.T) {
+	for _, strategy := range []string{"random", "coverage-guided", "swarm", "bfs", "pct"} {
+		r := run(t, Campaign{Strategy: strategy, ShrinkRuns: -1}, register(false))
+		if r.ExitCode != check.ExitViolated {
+			t.Errorf("%s: a value in memory alone survives crashes:\n%s", strategy, r.Text())
+		}
+		if r = run(t, Campaign{Strategy: strategy}, register(true)); r.ExitCode != check.ExitHolds && strategy != "pct" && strategy != "bfs" {
+			t.Errorf("%s: exit code %d:\n%s", strategy, r.ExitCode, r.Text())
+		}
+	}
+}
+
+// A stored failure is made again by its file, by the same trace, and tells when it is gone.
+func TestAFailureIsStored(t *testing.T) {
+	dir := t.TempDir()
+	r := run(t, Campaign{Dir: dir}, register(false))
+	if len(r.Files) != 1 {
+		t.Fatalf("%d files:\n%s", len(r.Files), r.Text())
+	}
+	f, err := report.Load(dir, r.Files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Campaign{Dir: dir, Hang: time.Minute}.open(t.Name(), register(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if standing, err := s.standing(f); err != nil || !strings.HasSuffix(standing, "still shows") {
+		t.Errorf("%q, %v", standing, err)
+	}
+	var b strings.Builder
+	if err := s.tell(&b, f, r.Files[0]); err != nil || strings.Contains(b.String(), "not the one that was found") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+	if s, err = (Campaign{Dir: dir, Hang: time.Minute}).open(t.Name(), register(true)); err != nil {
+		t.Fatal(err)
+	}
+	if standing, err := s.standing(f); err != nil || standing != "" {
+		t.Errorf("the repaired world: %q, %v", standing, err)
+	}
+}
+
+// A world that never does what its faults are for proves nothing.
+func TestWhatIsNotSeenIsNotKnown(t *testing.T) {
+	r := run(t, Campaign{}, func(w *inproc.World) {
+		register(true)(w)
+		w.Faults("disk_full on server rate 0.0001%")
+	})
+	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.Text(), "disk_full") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	}
+	r = run(t, Campaign{}, func(w *inproc.World) {
+		w.Client("client", func(p *inproc.Process) { p.Sleep(time.Second) })
+		w.Linearizable("key-value")
+	})
+	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.Text(), "reported no operation") && !strings.Contains(r.Text(), "no operation") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	}
+}
+
+// Chance that is not the tape's is found before the campaign, with the place of the call at which it shows.
+func TestChanceIsFound(t *testing.T) {
+	r := run(t, Campaign{}, func(w *inproc.World) {
+		w.Process("server", func(p *inproc.Process) {
+			p.Sleep(time.Duration(rand.Intn(1_000_000_000)))
+		})
+		w.Final("nothing", func() error { return nil })
+		w.Set(inproc.Settings{Chaos: time.Second})
+	})
+	if r.ExitCode != check.ExitNotReproducible || !strings.Contains(r.Text(), "sim_test.go:") || !strings.Contains(r.Text(), "server/0: sleep") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	}
+}
+
+func TestAPanicIsAFailureOfItsProgram(t *testing.T) {
+	r := run(t, Campaign{}, func(w *inproc.World) {
+		w.Process("server", func(p *inproc.Process) {
+			if n := p.Choose(10); n == 7 {
+				panic(fmt.Sprintf("no %d", n))
+			}
+			p.Receive()
+		})
+		w.Final("nothing", func() error { return nil })
+		w.Set(inproc.Settings{Chaos: time.Second})
+	})
+	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), "panic: no 7") || !strings.Contains(r.Text(), "sim_test.go:") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	}
+	if len(r.Failures) != 1 || r.Failures[0].Smallest == nil || r.Failures[0].Smallest.Shrunk.To.Decisions != 1 {
+		t.Errorf("one choice is all it takes:\n%s", r.Text())
+	}
+}
+
+// t.Fatal in a process would end the goroutine of the campaign.
+func TestGoexitIsToldOf(t *testing.T) {
+	r := run(t, Campaign{Doubles: -1}, func(w *inproc.World) {
+		w.Machine("m", func(*inproc.Node) inproc.Machine { return exits{} })
+		w.Final("nothing", func() error { return nil })
+	})
+	if r.ExitCode != check.ExitEngine || !strings.Contains(r.Text(), "t.Fatal") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	}
+}
+
+func TestMistakesHaveTheirPlace(t *testing.T) {
+	_, err := Campaign{}.Run(t.Context(), "world", func(w *inproc.World) {
+		w.Process("a", func(*inproc.Process) {})
+		w.Faults("krash on a rate 1%", "reset rate 1%", "crash on a at open rate 1%")
+	})
+	if err == nil || strings.Count(err.Error(), "sim_test.go:") != 3 || !strings.Contains(err.Error(), "krash") || !strings.Contains(err.Error(), "connections") ||
+		!strings.Contains(err.Error(), `no call "open"; calls are send`) {
+		t.Errorf("%v", err)
+	}
+	if _, err := (Campaign{Strategy: "luck"}).Run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), "luck") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The environment stands for flags, which other packages of one `go test` would not know.
+func TestTheEnvironmentGoesFirst(t *testing.T) {
+	t.Setenv(envRuns, "7")
+	t.Setenv(envStrategy, "swarm")
+	r := run(t, Campaign{Runs: 50}, register(true))
+	if r.Totals.Runs > 7+1 || r.Totals.Search.Strategy != "swarm" {
+		t.Errorf("%d runs of %s", r.Totals.Runs, r.Totals.Search.Strategy)
+	}
+	t.Setenv(envRuns, "many")
+	if _, err := (Campaign{}).Run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), envRuns) {
+		t.Errorf("%v", err)
+	}
+	if flag.Lookup("sim.seed") == nil {
+		t.Error("no flag -sim.seed")
+	}
+	if _, err := os.Stat(".bloodhound"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("tests have left a folder: %v", err)
+	}
+}

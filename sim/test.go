@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/tape"
+)
+
+// Test searches a world, with the defaults of a Campaign. The test fails if a property is violated, if nobody can tell whether
+// all of them hold, or if a run cannot be made again.
+func Test(t testing.TB, describe func(*inproc.World)) {
+	t.Helper()
+	Campaign{}.Test(t, describe)
+}
+
+// Test searches a world.
+func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
+	t.Helper()
+	c, err := c.given(testing.Short())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.open(t.Name(), describe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.again = func(f *report.Failure) string {
+		return fmt.Sprintf("go test -run '^%s$' -sim.replay=%s", strings.ReplaceAll(t.Name(), "/", "$/^"), f.ID)
+	}
+	if id := setting(settings.replay, envReplay); id != "" {
+		s.replay(t, id)
+		return
+	}
+	if text := setting(settings.seed, envSeed); text != "" {
+		seed, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			t.Fatalf("%s is %q, which is no number", envSeed, text)
+		}
+		s.one(t, tape.Tape{Seed: seed})
+		return
+	}
+	if !s.stored(t) {
+		return
+	}
+	r, err := s.campaign(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(t)
+	switch {
+	case r.ExitCode == 0:
+		t.Log(r.Text())
+	default:
+		t.Error(r.Text() + r.seeds(t))
+	}
+}
+
+// seeds says how failures are made again by their seeds, where a seed is all there is to their tape.
+func (r *Result) seeds(t testing.TB) string {
+	if r.Totals == nil {
+		return ""
+	}
+	text := ""
+	for _, f := range r.Totals.Failures {
+		if len(f.Tape.Edits) == 0 {
+			text += fmt.Sprintf("\nseed %d: go test -run '^%s$' -sim.seed=%d", f.Tape.Seed, strings.ReplaceAll(t.Name(), "/", "$/^"), f.Tape.Seed)
+		}
+	}
+	return text
+}
+
+// one makes a single run and tells it, whatever came of it.
+func (s *simulation) one(t testing.TB, tp tape.Tape) {
+	t.Helper()
+	out, steps, err := s.play(s.engine, s.spec, tp, engine.Options{Log: func(l engine.LogLine) {
+		t.Logf("%s  %-10s %s", report.Seconds(l.TimeNs), l.Node, l.Text)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if steps != "" {
+		t.Logf("steps\n  %s", steps)
+	}
+	t.Logf("%s: trace hash %s, %d events, %s of virtual time, %s", tp.Name(), out.Hash, out.Events, report.Seconds(out.VirtualNs), out.Reason)
+	s.judge(t, out)
+}
+
+// judge fails the test for what a run violates, and tells the rest.
+func (s *simulation) judge(t testing.TB, out *engine.Outcome) {
+	t.Helper()
+	for _, v := range out.Verdicts {
+		text := fmt.Sprintf("%s: %s %s", v.Property, v.Status, v.Reason)
+		if len(v.Evidence) > 0 {
+			text += "\n  " + strings.Join(v.Evidence, "\n  ")
+		}
+		if v.Status == engine.Violated {
+			t.Error(text)
+		} else {
+			t.Log(text)
+		}
+	}
+}
+
+// replay makes the run of a stored failure again.
+func (s *simulation) replay(t testing.TB, id string) {
+	t.Helper()
+	f, err := report.Load(s.Dir, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	path := id
+	if !report.IsFailurePath(id) {
+		path = report.FailurePath(s.Dir, f.ID)
+	}
+	standing, err := s.standing(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.tell(&b, f, path); err != nil {
+		t.Fatal(err)
+	}
+	if standing == "" {
+		t.Logf("failure %s does not show any more", f.ID)
+		return
+	}
+	t.Errorf("%s\n\n%s", standing, b.String())
+}
+
+// standing says whether a stored failure still shows; empty if it does not.
+func (s *simulation) standing(f *report.Failure) (string, error) {
+	small := f.Small()
+	out, _, err := s.play(s.quiet, small.Spec, small.Tape, engine.Options{})
+	if err != nil {
+		return "", err
+	}
+	for _, v := range explore.Violated(out.Verdicts) {
+		if explore.Signature(v) != f.Signature {
+			continue
+		}
+		if out.Hash != small.Hash {
+			return fmt.Sprintf("failure %s still shows, in a run that has changed", f.ID), nil
+		}
+		return fmt.Sprintf("failure %s still shows", f.ID), nil
+	}
+	return "", nil
+}
+
+// stored makes the failures again that earlier campaigns have stored, and tells whether none shows.
+func (s *simulation) stored(t testing.TB) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.Dir, "failures", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok := true
+	for _, file := range files {
+		f, err := report.Load(s.Dir, file)
+		if err != nil {
+			t.Error(err)
+			ok = false
+			continue
+		}
+		standing, err := s.standing(f)
+		if err != nil {
+			t.Errorf("%s cannot be made again: %v; remove the file if the world is another one now", file, err)
+			ok = false
+			continue
+		}
+		if standing == "" {
+			t.Logf("%s does not show any more; remove the file when what it shows is repaired", file)
+			continue
+		}
+		ok = false
+		var b strings.Builder
+		if err := s.tell(&b, f, file); err != nil {
+			t.Fatal(err)
+		}
+		t.Errorf("%s\n\n%s", standing, b.String())
+	}
+	return ok
+}
+
+// write leaves the result in the folder that the environment names, for programs that run tests.
+func (r *Result) write(t testing.TB) {
+	t.Helper()
+	dir := os.Getenv(envResults)
+	if dir == "" {
+		return
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ReplaceAll(r.Name, "/", "_") + ".json"
+	if err := report.WriteFile(filepath.Join(dir, name), append(text, '\n')); err != nil {
+		t.Fatal(err)
+	}
+}
