@@ -172,7 +172,7 @@ func (n node) truth(at *where) func(*ctx) bool {
 		b, ok := v.(value.Bool)
 		if !ok {
 			c.m.at = at
-			value.Fail("%s is a %s, where a Boolean is needed", value.Short(v), value.Kind(v))
+			value.Fail("%s is %s, where a Boolean is needed", value.Short(v), value.AKind(v))
 		}
 		return bool(b)
 	}

@@ -197,17 +197,12 @@ func init() {
 	modules["TLAPS"] = map[string]*builtin{}
 	modules["FiniteSets"] = map[string]*builtin{
 		"Cardinality": {one: func(s value.Value) value.Value {
-			if lazy, ok := s.(value.Lazy); ok {
-				switch lazy.(type) {
-				case *value.Subsets, *value.Functions, *value.Interval, *value.Records, *value.Product:
-					if n := value.Size(s); n < math.MaxInt64 {
-						return value.Int(n)
-					}
-				}
+			if n, exact := value.Count(s); exact {
+				return value.Int(n)
 			}
 			return value.Int(len(value.Explicit(s).Items))
 		}},
-		"IsFiniteSet": {test: finite},
+		"IsFiniteSet": {test: value.Finite},
 	}
 	modules["Sequences"] = map[string]*builtin{
 		"Seq": {one: func(s value.Value) value.Value { return &value.Sequences{Base: s} }},
@@ -283,29 +278,6 @@ func boolean(v value.Value) bool {
 		value.Fail("a Boolean is needed, and not the %s %s", value.Kind(v), value.Short(v))
 	}
 	return bool(b)
-}
-
-func finite(s value.Value) bool {
-	switch l := s.(type) {
-	case *value.Set:
-		return true
-	case *value.Infinite:
-		return false
-	case *value.Subsets:
-		return finite(l.Base)
-	case *value.Functions:
-		return finite(l.Domain) && finite(l.Range)
-	case *value.Sequences:
-		return value.Size(l.Base) == 0
-	case *value.Combined:
-		return finite(l.A) && finite(l.B)
-	case *value.Where:
-		return finite(l.Base)
-	case *value.Interval, *value.Records, *value.Product:
-		return true
-	}
-	value.Fail("a set is needed, and not the %s %s", value.Kind(s), value.Short(s))
-	return false
 }
 
 func concatenation(s, t value.Value) value.Value {

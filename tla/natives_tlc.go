@@ -62,7 +62,7 @@ func init() {
 		"Permutations":  {one: permutations},
 		"SortSeq":       {special: sortSeq},
 		"RandomElement": {special: randomElement},
-		"Any":           {none: &value.Infinite{Name: "Any", Has: func(value.Value) bool { return true }}},
+		"Any":           {none: &value.Infinite{Name: "Any", Has: func(value.Value) (bool, bool) { return true, true }}},
 		"ToString":      {one: func(v value.Value) value.Value { return value.Text(v.String()) }},
 		"TLCEval":       {one: settled},
 		"TLCGet": {special: func(c *compiler, d *def, u call) node {

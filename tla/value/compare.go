@@ -35,6 +35,15 @@ func Kind(v Value) string {
 	return kindOf(v)
 }
 
+// AKind is Kind with its article.
+func AKind(v Value) string {
+	k := Kind(v)
+	if strings.ContainsRune("aeiou", rune(k[0])) {
+		return "an " + k
+	}
+	return "a " + k
+}
+
 func incomparable(a, b Value) {
 	Fail("the %s %s cannot be compared with the %s %s", Kind(a), Short(a), Kind(b), Short(b))
 }
@@ -43,12 +52,13 @@ func incomparable(a, b Value) {
 func Short(v Value) string {
 	s := v.String()
 	if len(s) > 200 {
-		return s[:200] + "..."
+		return strings.ToValidUTF8(s[:200], "") + "..."
 	}
 	return s
 }
 
-// Equal tells whether two values are the same.
+// Equal tells whether two values are the same. It compares members one by one up to the first that differs, though fingerprints would often be
+// enough: members of different kinds are a mistake of the specification, which FALSE would hide.
 func Equal(a, b Value) bool {
 	switch x := a.(type) {
 	case Bool:
@@ -68,7 +78,7 @@ func Equal(a, b Value) bool {
 	case *Tuple:
 		switch y := b.(type) {
 		case *Tuple:
-			return x == y || x.hash == y.hash && len(x.Items) == len(y.Items) && equalAll(x.Items, y.Items)
+			return x == y || len(x.Items) == len(y.Items) && equalAll(x.Items, y.Items)
 		case *Record:
 			return len(x.Items) == 0 && len(y.Names) == 0
 		case *Function:
@@ -80,7 +90,7 @@ func Equal(a, b Value) bool {
 			if x == y {
 				return true
 			}
-			if x.hash != y.hash || len(x.Names) != len(y.Names) {
+			if len(x.Names) != len(y.Names) {
 				return false
 			}
 			for i, n := range x.Names {
@@ -95,7 +105,7 @@ func Equal(a, b Value) bool {
 	case *Function:
 		switch y := b.(type) {
 		case *Function:
-			return x == y || x.hash == y.hash && Equal(x.Domain, y.Domain) && equalAll(x.Values, y.Values)
+			return x == y || sameDomain(x.Domain, y.Domain) && equalAll(x.Values, y.Values)
 		case *Tuple, *Record:
 			return false
 		}
@@ -104,10 +114,7 @@ func Equal(a, b Value) bool {
 			if x == y {
 				return true
 			}
-			if len(x.Items) != len(y.Items) {
-				return false
-			}
-			return x.hash == y.hash && equalAll(x.Items, y.Items)
+			return len(x.Items) == len(y.Items) && equalAll(x.Items, y.Items)
 		}
 	}
 	if m, ok := b.(*Model); ok {
@@ -131,6 +138,11 @@ func Equal(a, b Value) bool {
 	}
 	incomparable(a, b)
 	return false
+}
+
+// sameDomain compares domains; those of different kinds differ, so that a function may be compared with one of other arguments.
+func sameDomain(a, b *Set) bool {
+	return a == b || a.hash == b.hash && Equal(a, b)
 }
 
 func equalAll(a, b []Value) bool {

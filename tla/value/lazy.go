@@ -1,7 +1,9 @@
 package value
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -19,6 +21,8 @@ type Lazy interface {
 	Size() int64
 	// Same tells whether other is constructed alike, which makes it equal.
 	Same(other Lazy) bool
+	// width is how many values a member has within it.
+	width() int64
 	explicit() *cell
 }
 
@@ -27,8 +31,45 @@ type cell struct{ set atomic.Pointer[Set] }
 
 func (c *cell) explicit() *cell { return c }
 
-// Most is how many members a set may have that is spelled out.
-const Most = 10_000_000
+const (
+	// Most is how many members a set may have that is spelled out, and how many items a sequence.
+	Most = 10_000_000
+	// MostWithin is how many values its members may have within them, all together: 16 bytes each.
+	MostWithin = 3 * Most
+	// MostVisited is how many members of a set that is larger than Most are gone through, before it is given up.
+	MostVisited = 10 * Most
+)
+
+// small tells whether a set can be spelled out. Of a filtered set that shows on the way.
+func small(s Lazy) bool {
+	if _, ok := s.(*Where); ok {
+		return s.Size() <= MostVisited
+	}
+	return s.Size() <= Most && times(s.Size(), s.width()) <= MostWithin
+}
+
+func tooLarge(s Lazy) {
+	switch n := s.Size(); {
+	case n == math.MaxInt64:
+		Fail("the set %s is infinite, or too large to be enumerated", Short(s))
+	case n > Most:
+		Fail("the set %s has %d members: at most %d can be enumerated", Short(s), n, Most)
+	default:
+		Fail("the set %s has %d members with %d values within each: at most %d values can be enumerated", Short(s), n, s.width(), MostWithin)
+	}
+}
+
+// fingerprint is that of the set's members, or of its construction if they are too many: such sets are equal only if constructed alike.
+func fingerprint(s Lazy, parts ...Value) uint64 {
+	if small(s) {
+		return Explicit(s).hash
+	}
+	h := hashText(seedSet, fmt.Sprintf("%T", s))
+	for _, v := range parts {
+		h = mix(h, v.Fingerprint())
+	}
+	return h
+}
 
 // Explicit spells a set out. It fails for what is no set, or too large.
 func Explicit(v Value) *Set {
@@ -40,14 +81,15 @@ func Explicit(v Value) *Set {
 		if set := c.set.Load(); set != nil {
 			return set
 		}
-		if n := s.Size(); n > Most {
-			if n == math.MaxInt64 {
-				Fail("the set %s is infinite, or too large to be enumerated", Short(v))
-			}
-			Fail("the set %s has %d members: at most %d can be enumerated", Short(v), n, Most)
+		if !small(s) {
+			tooLarge(s)
 		}
 		var items []Value
-		s.Each(func(v Value) bool { items = append(items, v); return true })
+		s.Each(func(v Value) bool {
+			items = append(items, v)
+			AtMost(len(items))
+			return true
+		})
 		var set *Set
 		if _, ok := v.(*Interval); ok {
 			set = SortedSet(items)
@@ -57,7 +99,7 @@ func Explicit(v Value) *Set {
 		c.set.Store(set)
 		return set
 	}
-	Fail("%s is a %s, not a set", Short(v), Kind(v))
+	Fail("%s is %s, not a set", Short(v), AKind(v))
 	return nil
 }
 
@@ -72,9 +114,21 @@ func Each(set Value, f func(Value) bool) bool {
 		}
 		return true
 	case Lazy:
-		return s.Each(f)
+		if small(s) {
+			if _, ok := s.(*Combined); ok { // in the order of its members, as for all sets that are equal
+				return Each(Explicit(s), f)
+			}
+			return s.Each(f)
+		}
+		visited := 0
+		return s.Each(func(v Value) bool {
+			if visited++; visited > MostVisited {
+				Fail("the set %s is too large to be gone through: %d members were seen", Short(s), MostVisited)
+			}
+			return f(v)
+		})
 	}
-	Fail("%s is a %s, not a set", Short(set), Kind(set))
+	Fail("%s is %s, not a set", Short(set), AKind(set))
 	return false
 }
 
@@ -90,11 +144,12 @@ func Contains(set, v Value) bool {
 	case Lazy:
 		return s.Contains(v)
 	}
-	Fail("%s is a %s, not a set", Short(set), Kind(set))
+	Fail("%s is %s, not a set", Short(set), AKind(set))
 	return false
 }
 
-// Size is the number of a finite set's members; math.MaxInt64 stands for infinitely many, or more than that.
+// Size is the number of a finite set's members, or more of a union, intersection, difference or part of large sets; math.MaxInt64 stands for
+// infinitely many, or more than that.
 func Size(set Value) int64 {
 	switch s := set.(type) {
 	case *Set:
@@ -102,8 +157,84 @@ func Size(set Value) int64 {
 	case Lazy:
 		return s.Size()
 	}
-	Fail("%s is a %s, not a set", Short(set), Kind(set))
+	Fail("%s is %s, not a set", Short(set), AKind(set))
 	return 0
+}
+
+// Count is the number of a set's members, if it can be told without going through them.
+func Count(set Value) (n int64, exact bool) {
+	all := func(sets ...Value) (int64, bool) {
+		for _, s := range sets {
+			if _, exact := Count(s); !exact {
+				return 0, false
+			}
+		}
+		n := Size(set)
+		return n, n < math.MaxInt64
+	}
+	switch s := set.(type) {
+	case *Set:
+		return int64(len(s.Items)), true
+	case *Interval:
+		return all()
+	case *Subsets:
+		return all(s.Base)
+	case *Functions:
+		return all(s.Domain, s.Range)
+	case *Records:
+		return all(s.Sets...)
+	case *Product:
+		return all(s.Sets...)
+	}
+	return 0, false
+}
+
+// Finite tells whether a set is finite. It fails where that cannot be told.
+func Finite(set Value) bool {
+	all := func(sets []Value) bool {
+		finite := true
+		for _, s := range sets {
+			if Size(s) == 0 {
+				return true
+			}
+			finite = Finite(s) && finite
+		}
+		return finite
+	}
+	switch s := set.(type) {
+	case *Set, *Interval:
+		return true
+	case *Infinite:
+		return false
+	case *Subsets:
+		return Finite(s.Base)
+	case *Functions:
+		return Size(s.Domain) == 0 || Size(s.Range) <= 1 || Finite(s.Domain) && Finite(s.Range)
+	case *Sequences:
+		return Size(s.Base) == 0
+	case *Records:
+		return all(s.Sets)
+	case *Product:
+		return all(s.Sets)
+	case *Where:
+		if Finite(s.Base) {
+			return true
+		}
+	case *Combined:
+		a, b := Finite(s.A), Finite(s.B)
+		switch {
+		case s.Op == `\cup`:
+			return a && b
+		case a || b && s.Op == `\cap`:
+			return true
+		case b:
+			return false
+		}
+	default:
+		Fail("%s is %s, not a set", Short(set), AKind(set))
+	}
+	Fail("whether the set %s is finite cannot be told", Short(set))
+	return false
 }
 
 // IsSet tells whether v is a set.
@@ -159,6 +290,9 @@ func (s *Interval) Each(f func(Value) bool) bool {
 		if !f(Int(n)) {
 			return false
 		}
+		if n == s.High { // which may be the largest there is
+			break
+		}
 	}
 	return true
 }
@@ -175,7 +309,8 @@ func (s *Interval) Same(o Lazy) bool {
 	x, ok := o.(*Interval)
 	return ok && x.Low == s.Low && x.High == s.High
 }
-func (s *Interval) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Interval) width() int64        { return 1 }
+func (s *Interval) Fingerprint() uint64 { return fingerprint(s, Int(s.Low), Int(s.High)) }
 func (s *Interval) String() string {
 	if s.Size() > 1000 {
 		return Int(s.Low).String() + ".." + Int(s.High).String()
@@ -183,28 +318,35 @@ func (s *Interval) String() string {
 	return Explicit(s).String()
 }
 
-// Infinite is one of Nat, Int, Real and STRING.
+// Infinite is one of Nat, Int, Real and STRING. Has tells also whether a value is of a kind that may be compared with its members.
 type Infinite struct {
 	Name string
-	Has  func(Value) bool
+	Has  func(Value) (member, comparable bool)
 	cell
 }
 
 // The sets of Naturals, Integers and Reals, and STRING.
 var (
-	Naturals = &Infinite{Name: "Nat", Has: func(v Value) bool { n, ok := v.(Int); return ok && n >= 0 }}
-	Integers = &Infinite{Name: "Int", Has: func(v Value) bool { _, ok := v.(Int); return ok }}
-	Reals    = &Infinite{Name: "Real", Has: func(v Value) bool { _, ok := v.(Int); return ok }}
-	Strings  = &Infinite{Name: "STRING", Has: func(v Value) bool { _, ok := v.(*String); return ok }}
+	Naturals = &Infinite{Name: "Nat", Has: func(v Value) (bool, bool) { n, ok := v.(Int); return ok && n >= 0, ok }}
+	Integers = &Infinite{Name: "Int", Has: func(v Value) (bool, bool) { _, ok := v.(Int); return ok, ok }}
+	Reals    = &Infinite{Name: "Real", Has: func(v Value) (bool, bool) { _, ok := v.(Int); return ok, ok }}
+	Strings  = &Infinite{Name: "STRING", Has: func(v Value) (bool, bool) { _, ok := v.(*String); return ok, ok }}
 )
 
-func (s *Infinite) Kind() string          { return "set" }
-func (s *Infinite) Contains(v Value) bool { return s.Has(v) }
+func (s *Infinite) Kind() string { return "set" }
+func (s *Infinite) Contains(v Value) bool {
+	member, comparable := s.Has(v)
+	if m, ok := v.(*Model); !comparable && !(ok && m.Type == 0) {
+		Fail("the %s %s cannot be compared with the members of %s", Kind(v), Short(v), s.Name)
+	}
+	return member
+}
 func (s *Infinite) Each(func(Value) bool) bool {
 	Fail("%s is infinite: it cannot be enumerated", s.Name)
 	return false
 }
 func (s *Infinite) Size() int64         { return math.MaxInt64 }
+func (s *Infinite) width() int64        { return 1 }
 func (s *Infinite) Same(o Lazy) bool    { return Lazy(s) == o }
 func (s *Infinite) Fingerprint() uint64 { return hashText(seedSet, s.Name) }
 func (s *Infinite) String() string      { return s.Name }
@@ -223,39 +365,45 @@ func (s *Subsets) Contains(v Value) bool {
 	return IsSubset(v, s.Base)
 }
 func (s *Subsets) Each(f func(Value) bool) bool {
-	base := Explicit(s.Base).Items
-	if len(base) > 62 {
-		Fail("the set %s has more members than can be enumerated", Short(s))
-	}
-	// By size, so that small subsets come first.
-	at := make([]int, 0, len(base))
-	for size := 0; size <= len(base); size++ {
-		at = at[:0]
-		for i := range size {
-			at = append(at, i)
-		}
-		for {
-			items := make([]Value, size)
-			for i, k := range at {
-				items[i] = base[k]
-			}
-			if !f(SortedSet(items)) {
-				return false
-			}
-			i := size - 1
-			for i >= 0 && at[i] == len(base)-size+i {
-				i--
-			}
-			if i < 0 {
-				break
-			}
-			at[i]++
-			for k := i + 1; k < size; k++ {
-				at[k] = at[k-1] + 1
-			}
+	n := len(Explicit(s.Base).Items)
+	for size := 0; size <= n; size++ { // small subsets come first
+		if !s.EachOf(size, f) {
+			return false
 		}
 	}
 	return true
+}
+
+// EachOf calls f with each subset of a size, in their order, until f returns false, and tells whether it never did.
+func (s *Subsets) EachOf(size int, f func(Value) bool) bool {
+	base := Explicit(s.Base).Items
+	if size < 0 || size > len(base) {
+		return true
+	}
+	at := make([]int, size)
+	for i := range at {
+		at[i] = i
+	}
+	for {
+		items := make([]Value, size)
+		for i, k := range at {
+			items[i] = base[k]
+		}
+		if !f(SortedSet(items)) {
+			return false
+		}
+		i := size - 1
+		for i >= 0 && at[i] == len(base)-size+i {
+			i--
+		}
+		if i < 0 {
+			return true
+		}
+		at[i]++
+		for k := i + 1; k < size; k++ {
+			at[k] = at[k-1] + 1
+		}
+	}
 }
 func (s *Subsets) Size() int64 {
 	if n := Size(s.Base); n < 62 {
@@ -267,7 +415,8 @@ func (s *Subsets) Same(o Lazy) bool {
 	x, ok := o.(*Subsets)
 	return ok && Equal(x.Base, s.Base)
 }
-func (s *Subsets) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Subsets) width() int64        { return Size(s.Base)/2 + 1 }
+func (s *Subsets) Fingerprint() uint64 { return fingerprint(s, s.Base) }
 func (s *Subsets) String() string      { return "SUBSET " + s.Base.String() }
 
 // Functions is [Domain -> Range].
@@ -288,7 +437,7 @@ func (s *Functions) Contains(v Value) bool {
 	if a, ok := v.(Applicable); ok {
 		v = a.Spelled()
 	}
-	if !Equal(Domain(v), s.Domain) {
+	if !sameArguments(v, s.Domain) {
 		return false
 	}
 	_, values := pairs(v)
@@ -316,8 +465,19 @@ func (s *Functions) Same(o Lazy) bool {
 	x, ok := o.(*Functions)
 	return ok && Equal(x.Domain, s.Domain) && Equal(x.Range, s.Range)
 }
-func (s *Functions) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Functions) width() int64        { return Size(s.Domain) }
+func (s *Functions) Fingerprint() uint64 { return fingerprint(s, s.Domain, s.Range) }
 func (s *Functions) String() string      { return "[" + s.Domain.String() + " -> " + s.Range.String() + "]" }
+
+// sameArguments tells whether a set is the domain of a function. Sets of members of different kinds differ.
+func sameArguments(f, set Value) bool {
+	t, ok := f.(*Tuple)
+	if i, interval := set.(*Interval); ok && interval && i.Size() > 0 {
+		return i.Low == 1 && i.High == int64(len(t.Items))
+	}
+	domain := Explicit(Domain(f))
+	return Size(set) >= int64(len(domain.Items)) && sameDomain(domain, Explicit(set))
+}
 
 // combinations calls f with each way to take one of each choice; the last changes fastest. f may keep what it gets.
 func combinations(choices [][]Value, f func([]Value) bool) bool {
@@ -357,10 +517,9 @@ type Records struct {
 
 func (s *Records) Kind() string { return "set of records" }
 func (s *Records) Contains(v Value) bool {
-	r, ok := v.(*Record)
+	r, ok := whole(v).(*Record)
 	if !ok {
-		switch v.(type) {
-		case *Model, *Tuple, *Function, Applicable:
+		if _, model := v.(*Model); model || kindOf(v) == "function" {
 			return false
 		}
 		Fail("the %s %s cannot be a member of the set of records %s", Kind(v), Short(v), Short(s))
@@ -413,7 +572,14 @@ func (s *Records) Same(o Lazy) bool {
 	}
 	return true
 }
-func (s *Records) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Records) width() int64 { return int64(len(s.Sets)) }
+func (s *Records) Fingerprint() uint64 {
+	parts := slices.Clone(s.Sets)
+	for _, n := range s.Names {
+		parts = append(parts, n)
+	}
+	return fingerprint(s, parts...)
+}
 func (s *Records) String() string {
 	parts := make([]string, len(s.Names))
 	for i, n := range s.Names {
@@ -430,10 +596,9 @@ type Product struct {
 
 func (s *Product) Kind() string { return "set of tuples" }
 func (s *Product) Contains(v Value) bool {
-	t, ok := v.(*Tuple)
+	t, ok := whole(v).(*Tuple)
 	if !ok {
-		switch v.(type) {
-		case *Model, *Record, *Function, Applicable:
+		if _, model := v.(*Model); model || kindOf(v) == "function" {
 			return false
 		}
 		Fail("the %s %s cannot be a member of the set of tuples %s", Kind(v), Short(v), Short(s))
@@ -464,7 +629,8 @@ func (s *Product) Same(o Lazy) bool {
 	}
 	return true
 }
-func (s *Product) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Product) width() int64        { return int64(len(s.Sets)) }
+func (s *Product) Fingerprint() uint64 { return fingerprint(s, s.Sets...) }
 func (s *Product) String() string {
 	parts := make([]string, len(s.Sets))
 	for i, x := range s.Sets {
@@ -481,9 +647,12 @@ type Sequences struct {
 
 func (s *Sequences) Kind() string { return "set of sequences" }
 func (s *Sequences) Contains(v Value) bool {
-	t, ok := v.(*Tuple)
+	t, ok := whole(v).(*Tuple)
 	if !ok {
-		return false
+		if _, model := v.(*Model); model || kindOf(v) == "function" {
+			return false
+		}
+		Fail("the %s %s cannot be a member of the set of sequences %s", Kind(v), Short(v), Short(s))
 	}
 	for _, x := range t.Items {
 		if !Contains(s.Base, x) {
@@ -509,7 +678,8 @@ func (s *Sequences) Same(o Lazy) bool {
 	x, ok := o.(*Sequences)
 	return ok && Equal(x.Base, s.Base)
 }
-func (s *Sequences) Fingerprint() uint64 { return mix(seedSet, s.Base.Fingerprint()) }
+func (s *Sequences) width() int64        { return 1 }
+func (s *Sequences) Fingerprint() uint64 { return fingerprint(s, s.Base) }
 func (s *Sequences) String() string      { return "Seq(" + s.Base.String() + ")" }
 
 // Where is {x \in Base : Test(x)} of a set that is too large to be gone through.
@@ -525,8 +695,9 @@ func (s *Where) Each(f func(Value) bool) bool {
 	return Each(s.Base, func(v Value) bool { return !s.Test(v) || f(v) })
 }
 func (s *Where) Size() int64         { return Size(s.Base) }
+func (s *Where) width() int64        { return widthOf(s.Base) }
 func (s *Where) Same(o Lazy) bool    { return Lazy(s) == o }
-func (s *Where) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Where) Fingerprint() uint64 { return Explicit(s).hash } // nothing tells two conditions apart
 func (s *Where) String() string      { return `{x \in ` + s.Base.String() + " : ...}" }
 
 // Combined is A \cup B, A \cap B or A \ B of sets of which one is too large to be spelled out.
@@ -571,6 +742,27 @@ func (s *Combined) Size() int64 {
 	}
 	return a
 }
-func (s *Combined) Same(o Lazy) bool    { return Lazy(s) == o }
-func (s *Combined) Fingerprint() uint64 { return Explicit(s).hash }
+func (s *Combined) width() int64 { return max(widthOf(s.A), widthOf(s.B)) }
+func (s *Combined) Same(o Lazy) bool {
+	x, ok := o.(*Combined)
+	return ok && (x == s || x.Op == s.Op && alike(x.A, s.A) && alike(x.B, s.B))
+}
+func (s *Combined) Fingerprint() uint64 { return fingerprint(s, Text(s.Op), s.A, s.B) }
 func (s *Combined) String() string      { return "(" + s.A.String() + " " + s.Op + " " + s.B.String() + ")" }
+
+func widthOf(set Value) int64 {
+	if s, ok := set.(Lazy); ok {
+		return s.width()
+	}
+	return 1
+}
+
+// alike tells whether two sets are one, or constructed alike.
+func alike(a, b Value) bool {
+	x, lazyA := a.(Lazy)
+	y, lazyB := b.(Lazy)
+	if lazyA && lazyB {
+		return x.Same(y)
+	}
+	return !lazyA && !lazyB && Equal(a, b)
+}

@@ -106,6 +106,13 @@ func (s *Set) filter(pass func(Value) bool) *Set {
 	return SortedSet(items)
 }
 
+// AtMost fails if a set or sequence of n members would be too large.
+func AtMost(n int) {
+	if n > Most {
+		Fail("a set or sequence has more than %d members: that is too large", Most)
+	}
+}
+
 // Filter is {x \in set : pass(x)}.
 func Filter(set Value, pass func(Value) bool) Value {
 	if Size(set) > large {
@@ -132,7 +139,7 @@ func IsSubset(a, b Value) bool {
 			return IsSubset(y.Base, x.Base)
 		}
 	case *Infinite:
-		if a == b || x == Integers && a == Value(Naturals) {
+		if a == b || x == Integers && a == Value(Naturals) || x == Reals && (a == Value(Naturals) || a == Value(Integers)) {
 			return true
 		}
 	}
@@ -156,6 +163,10 @@ func BigUnion(set Value) Value {
 			return true
 		}
 		items = append(items, Explicit(v).Items...)
+		if len(items) > Most {
+			items = NewSet(items).Items
+			AtMost(len(items))
+		}
 		return true
 	})
 	if big != nil {
@@ -180,7 +191,7 @@ func Domain(f Value) Value {
 	case Applicable:
 		return f.Arguments()
 	}
-	Fail("%s is a %s, not a function: it has no DOMAIN", Short(f), Kind(f))
+	Fail("%s is %s, not a function: it has no DOMAIN", Short(f), AKind(f))
 	return nil
 }
 
@@ -211,7 +222,7 @@ func Apply(f, x Value) Value {
 		}
 		return f.Of(x)
 	default:
-		Fail("%s is a %s, not a function: it cannot be applied to %s", Short(f), Kind(f), Short(x))
+		Fail("%s is %s, not a function: it cannot be applied to %s", Short(f), AKind(f), Short(x))
 	}
 	Fail("%s is not in the domain of the function %s", Short(x), Short(f))
 	return nil
@@ -241,7 +252,7 @@ func Replace(f, x Value, change func(Value) Value) Value {
 	case Applicable:
 		return Replace(f.Spelled(), x, change)
 	}
-	Fail("%s is a %s, not a function: EXCEPT cannot change it", Short(f), Kind(f))
+	Fail("%s is %s, not a function: EXCEPT cannot change it", Short(f), AKind(f))
 	return nil
 }
 
@@ -260,8 +271,16 @@ func Items(v Value) []Value {
 	case Applicable:
 		return Items(t.Spelled())
 	}
-	Fail("%s is a %s, not a sequence", Short(v), Kind(v))
+	Fail("%s is %s, not a sequence", Short(v), AKind(v))
 	return nil
+}
+
+// whole is a function by its values, and all else as it is. A rule with too large a domain stays one: it is neither a tuple nor a record.
+func whole(v Value) Value {
+	if f, ok := v.(Applicable); ok && Size(f.Arguments()) <= Most {
+		return f.Spelled()
+	}
+	return v
 }
 
 // Merge is f @@ g: what f does not have comes from g.
@@ -285,7 +304,7 @@ func spelled(v Value) Value {
 	case Applicable:
 		return f.Spelled()
 	}
-	Fail("%s is a %s, not a function", Short(v), Kind(v))
+	Fail("%s is %s, not a function", Short(v), AKind(v))
 	return nil
 }
 

@@ -346,6 +346,11 @@ func renamed(v Value, names map[*Model]uint64) uint64 {
 			h += pairHash(renamed(k, names), renamed(x.Values[i], names))
 		}
 		return h
+	case *Infinite:
+	case Lazy:
+		return renamed(Explicit(x), names)
+	case Applicable:
+		return renamed(x.Spelled(), names)
 	}
 	return v.Fingerprint()
 }
@@ -394,6 +399,11 @@ func Renamed(v Value, names map[*Model]Value) Value {
 		case changed:
 			return NewFunction(x.Domain, values)
 		}
+	case *Infinite:
+	case Lazy:
+		return Renamed(Explicit(x), names)
+	case Applicable:
+		return Renamed(x.Spelled(), names)
 	}
 	return v
 }
