@@ -8,7 +8,7 @@ import (
 // act compiles an action, or an initial predicate, to what finds all ways to make it true: variables get values from left to right, and then
 // follows next.
 func (c *compiler) act(e syntax.Expr, p place, next act) act {
-	at := &where{p.scope.file(), e.Position()}
+	at := c.at(e, p)
 	switch e := e.(type) {
 	case *syntax.Paren:
 		return c.act(e.Inner, p, next)
@@ -41,7 +41,7 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 			return c.forAll(e, p, next, at)
 		}
 	case *syntax.If:
-		test := c.expr(e.Cond, p).truth(at)
+		test := c.expr(e.Cond, p).truth(c.at(e.Cond, p))
 		a, b := c.act(e.Then, p, next), c.act(e.Else, p, next)
 		return func(x *ctx) bool {
 			if test(x) {
@@ -66,7 +66,11 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 			return a
 		}
 	}
-	test := c.expr(e, p).truth(at)
+	n := c.expr(e, p)
+	if c.assigning && n.next {
+		c.fail(p, e.Position(), "a primed variable stands in the initial predicate, which has no next state")
+	}
+	test := n.truth(at)
 	return func(x *ctx) bool { return test(x) && next(x) }
 }
 
@@ -141,7 +145,7 @@ func (c *compiler) actCase(e *syntax.Case, p place, next act, at *where) act {
 	var tests []func(*ctx) bool
 	var ways []act
 	for _, a := range e.Arms {
-		tests = append(tests, c.expr(a.Cond, p).truth(at))
+		tests = append(tests, c.expr(a.Cond, p).truth(c.at(a.Cond, p)))
 		ways = append(ways, c.act(a.Value, p, next))
 	}
 	var other act
@@ -196,6 +200,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 	defer func() { op.reached-- }()
 	c.arity(op, len(op.params), u)
 	to, begin := c.given(op.params, q, u)
+	defer c.using(op.name, u.at, nil)()
 	return actBegun(c.act(op.body, to, next), begin)
 }
 
@@ -224,7 +229,7 @@ func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
 
 // operatorOf finds the operator with a body that an expression uses.
 func (c *compiler) operatorOf(e *syntax.Apply, p place) (*def, place, call) {
-	u := call{e.Name, e.Args, p, &where{p.scope.file(), e.Pos}}
+	u := call{e.Name, e.Args, p, &where{c.file(p), e.Pos}}
 	var d *def
 	var q place
 	if b := p.env.find(e.Name); b != nil && len(e.Path) == 0 {
@@ -323,6 +328,9 @@ func assignFrom(i int, initial bool, set node, next act, at *where) act {
 
 // assignSame is UNCHANGED e.
 func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
+	if c.assigning {
+		c.fail(p, e.Position(), "UNCHANGED stands in the initial predicate, which has no next state")
+	}
 	t, q := c.through(e, p)
 	if tuple, ok := t.(*syntax.Tuple); ok {
 		for i := len(tuple.Items) - 1; i >= 0; i-- {

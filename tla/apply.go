@@ -1,6 +1,7 @@
 package tla
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
@@ -16,7 +17,7 @@ type call struct {
 }
 
 func (c *compiler) apply(e *syntax.Apply, p place) node {
-	u := call{e.Name, e.Args, p, &where{p.scope.file(), e.Pos}}
+	u := call{e.Name, e.Args, p, &where{c.file(p), e.Pos}}
 	if len(e.Path) == 0 {
 		if b := p.env.find(e.Name); b != nil {
 			return c.bound(b, u)
@@ -73,7 +74,7 @@ func (c *compiler) use(d *def, q place, u call) node {
 		c.failAt(u.at, "the constant %s has no value: give it one in the configuration, as CONSTANT %s = 3", d.name, d.name)
 	case variable:
 		c.arity(d, 0, u)
-		return c.variable(d)
+		return c.variable(d, u.at)
 	case operator:
 		c.arity(d, len(d.params), u)
 		switch {
@@ -109,19 +110,31 @@ func (c *compiler) use(d *def, q place, u call) node {
 
 func (c *compiler) arity(d *def, n int, u call) {
 	if len(u.args) != n {
-		c.failAt(u.at, "%s needs %d arguments, and has %d", d.name, n, len(u.args))
+		c.failAt(u.at, "%s needs %s, and has %d", d.name, arguments(n), len(u.args))
 	}
 }
 
-func (c *compiler) variable(d *def) node {
+func arguments(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
+}
+
+func (c *compiler) variable(d *def, at *where) node {
 	i := d.index
 	name := d.name
 	if c.primed {
-		return node{level: actionLevel, eval: func(x *ctx) value.Value {
-			if v := x.m.nxt[i]; v != nil {
-				return v
+		return node{level: actionLevel, next: true, eval: func(x *ctx) value.Value {
+			if nxt := x.m.nxt; i < len(nxt) {
+				if v := nxt[i]; v != nil {
+					return v
+				}
+				x.m.at = at
+				value.Fail("%s' has no value yet", name)
 			}
-			value.Fail("%s' has no value yet", name)
+			x.m.at = at
+			value.Fail("%s' has no value here: there is no next state", name)
 			return nil
 		}}
 	}
@@ -130,19 +143,27 @@ func (c *compiler) variable(d *def) node {
 		level = actionLevel
 	}
 	return node{level: level, eval: func(x *ctx) value.Value {
-		if v := x.m.cur[i]; v != nil {
-			return v
+		if cur := x.m.cur; i < len(cur) {
+			if v := cur[i]; v != nil {
+				return v
+			}
+			x.m.at = at
+			value.Fail("the variable %s has no value yet", name)
 		}
-		value.Fail("the variable %s has no value yet", name)
+		x.m.at = at
+		value.Fail("the variable %s has no value here: there is no state", name)
 		return nil
 	}}
 }
 
 // alone compiles in a frame of its own that nothing is around.
 func (c *compiler) alone(f func() node) (node, int) {
-	depth, size, primed, assigning, active := c.depth, c.size, c.primed, c.assigning, c.active
+	around := *c
 	c.depth, c.size, c.primed, c.assigning, c.active = 0, []int{0}, false, false, nil
-	defer func() { c.depth, c.size, c.primed, c.assigning, c.active = depth, size, primed, assigning, active }()
+	defer func() {
+		c.depth, c.size, c.primed, c.assigning, c.active = around.depth, around.size, around.primed, around.assigning, around.active
+		c.via, c.reached = around.via, around.reached
+	}()
 	n := f()
 	return n, c.size[0]
 }
@@ -162,7 +183,9 @@ func (c *compiler) definition(d *def, q place, u call) node {
 		defer func() { d.reached-- }()
 	}
 	if q.inst == nil && q.env == nil && !d.varies {
+		end := c.using(d.name, nil, nil) // the value is that of all uses
 		n, size := c.alone(compile)
+		end()
 		if n.level == constantLevel && !n.fresh && !n.self {
 			eval := n.eval
 			k := kept(node{eval: func(x *ctx) value.Value { return eval(&ctx{slots: make([]value.Value, size), m: x.m}) }})
@@ -171,6 +194,11 @@ func (c *compiler) definition(d *def, q place, u call) node {
 		}
 		d.varies = true
 	}
+	at := u.at
+	if at.source == d.at.source && at.pos == d.at.pos { // the configuration names it
+		at = nil
+	}
+	defer c.using(d.name, at, nil)()
 	return compile()
 }
 
@@ -188,6 +216,7 @@ func (c *compiler) inline(d *def, q place, u call) node {
 	defer func() { d.reached-- }()
 	born := c.born
 	to, begin := c.given(d.params, q, u)
+	defer c.using(u.name, u.at, nil)()
 	return begun(c.expr(d.body, to).closed(born), begin)
 }
 
@@ -302,6 +331,7 @@ func (c *compiler) special(s *special, q place) {
 		q, _ = c.name(q, param.Text)
 	}
 	c.active = append(c.active, s)
+	defer c.using(s.def.name, nil, s)()
 	s.body = c.expr(s.def.body, q)
 	c.active = c.active[:len(c.active)-1]
 	s.body.self = s.body.self && len(c.active) > 0
@@ -313,8 +343,17 @@ func sameOperators(a, b []*closure) bool {
 	})
 }
 
-// most is how deep recursive operators may be in each other: about 200 bytes of stack and more for each.
-const most = 1_000_000
+// deepest is how deep expressions may be in each other as recursive operators and functions are evaluated: less than 1 kB of the stack for each.
+// The stack may have 512 MB.
+const deepest = 250_000
+
+// deeper begins the evaluation of a recursive operator or function. What it adds to the depth is to be taken off at the end.
+func (x *ctx) deeper(name string, height int, at *where) {
+	if x.m.tlc.depth += height; x.m.tlc.depth > deepest {
+		x.m.at = at
+		value.Fail("%s uses itself without an end, or too many times to be evaluated", name)
+	}
+}
 
 func (c *compiler) enter(s *special, args []node, at *where) node {
 	return c.enterAt(s, args, at, c.depth-(s.depth-1))
@@ -322,21 +361,23 @@ func (c *compiler) enter(s *special, args []node, at *where) node {
 
 // enterAt calls a recursive operator whose surrounding frame is some hops away from the caller's; with -1 there is none.
 func (c *compiler) enterAt(s *special, args []node, at *where, hops int) node {
+	call := &entry{s, at}
 	return node{eval: func(x *ctx) value.Value {
 		slots := make([]value.Value, s.size)
 		for i := range args {
 			slots[i] = args[i].eval(x)
 		}
-		y := &ctx{slots: slots, m: x.m}
+		t := x.m.tlc
+		y := &ctx{slots: slots, m: x.m, call: call, caller: t.top}
 		if hops >= 0 {
 			y.up = x.frame(hops)
 		}
-		if x.m.calls++; x.m.calls > most {
-			x.m.at = at
-			value.Fail("%s has called itself %d times without an end", s.def.name, most)
-		}
+		height := s.body.height + 2
+		x.deeper(s.def.name, height, at)
+		t.top = y
 		v := s.body.eval(y)
-		x.m.calls--
+		t.top = y.caller
+		t.depth -= height
 		return v
 	}}.of(args...)
 }

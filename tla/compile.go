@@ -26,15 +26,16 @@ type machine struct {
 	then     []func(*ctx) bool // what follows the members of a \A in an action
 	between  [][]value.Value   // states before a composition that is in its second step
 	emit     func() bool       // is told of each successor; true ends the search
-	calls    int               // how deep recursive operators are in each other
 	tlc      *registers
 }
 
 // ctx is a frame: the values of parameters and bound names of a root expression or of one call of a recursive operator.
 type ctx struct {
-	slots []value.Value
-	up    *ctx
-	m     *machine
+	slots  []value.Value
+	up     *ctx
+	m      *machine
+	call   *entry // of a recursive operator
+	caller *ctx   // the frame of the recursive operator that was evaluated before
 }
 
 // node is a compiled expression.
@@ -45,7 +46,10 @@ type node struct {
 	reach int  // 0 if it uses no name that is bound around it; else the larger, the further out the name is bound
 	fresh bool // must be evaluated each time: it has effects, or chance
 	self  bool // calls a recursive operator that is being compiled
+	next  bool // asks for the next state
 	known value.Value
+	// height is how deep expressions are in each other: what evaluating it takes of the stack.
+	height int
 }
 
 // act goes on with what follows for each way to make an action true. It tells whether the search is to end.
@@ -100,10 +104,14 @@ type compiler struct {
 	size      []int // slots of each open frame
 	active    []*special
 	born      int
+	via       *use                // of the operator whose body is compiled
+	reached   map[*source]*source // by way of it
 }
 
+func (c *compiler) at(e syntax.Expr, p place) *where { return &where{c.file(p), e.Position()} }
+
 func (c *compiler) fail(p place, pos syntax.Pos, format string, args ...any) {
-	panic(failure{errorAt(where{p.scope.file(), pos}, fmt.Sprintf(format, args...))})
+	panic(failure{errorAt(where{c.file(p), pos}, fmt.Sprintf(format, args...))})
 }
 
 func (s *scope) file() *source {
@@ -190,7 +198,10 @@ func (n node) of(parts ...node) node {
 		n.reach = max(n.reach, p.reach)
 		n.fresh = n.fresh || p.fresh
 		n.self = n.self || p.self
+		n.next = n.next || p.next
+		n.height = max(n.height, p.height)
 	}
+	n.height++
 	return n
 }
 
@@ -258,7 +269,7 @@ func (c *compiler) expr(e syntax.Expr, p place) node {
 }
 
 func (c *compiler) compile(e syntax.Expr, p place) node {
-	at := &where{p.scope.file(), e.Position()}
+	at := c.at(e, p)
 	switch e := e.(type) {
 	case *syntax.Number:
 		i, err := strconv.ParseInt(e.Text, 10, 64)
@@ -285,7 +296,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		set, born := c.expr(e.Bound.Set, p), c.born
 		q, bind := c.pattern(e.Bound, p, at)
 		body := c.expr(e.Body, q)
-		test := body.truth(at)
+		test := body.truth(c.at(e.Body, q))
 		return node{eval: func(x *ctx) value.Value {
 			s := set.eval(x)
 			x.m.at = at
@@ -301,7 +312,15 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		body := c.expr(e.Body, q)
 		return node{eval: func(x *ctx) value.Value {
 			var items []value.Value
-			each(x, func() bool { items = append(items, settled(body.eval(x))); return true })
+			each(x, func() bool {
+				items = append(items, settled(body.eval(x)))
+				if len(items) > value.Most {
+					items = slices.Clip(value.NewSet(items).Items)
+					x.m.at = at
+					value.AtMost(len(items) + value.Most/8)
+				}
+				return true
+			})
 			x.m.at = at
 			return value.NewSet(items)
 		}}.of(append(sets, body.closed(born))...)
@@ -366,10 +385,10 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 			return test(x) || same.test(x)
 		}, a, same)
 	case *syntax.Fairness:
-		return ofBehaviours("WF_ and SF_")
+		return ofBehaviours("WF_ and SF_", at)
 	case *syntax.If:
 		cond, a, b := c.expr(e.Cond, p), c.expr(e.Then, p), c.expr(e.Else, p)
-		test := cond.truth(at)
+		test := cond.truth(c.at(e.Cond, p))
 		n := node{eval: func(x *ctx) value.Value {
 			if test(x) {
 				return a.eval(x)
@@ -419,8 +438,9 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 }
 
 // ofBehaviours stands for a formula about behaviours, which has no value in a state.
-func ofBehaviours(what string) node {
-	return node{level: temporalLevel, eval: func(*ctx) value.Value {
+func ofBehaviours(what string, at *where) node {
+	return node{level: temporalLevel, eval: func(x *ctx) value.Value {
+		x.m.at = at
 		value.Fail("%s: a temporal formula has no value in one state", what)
 		return nil
 	}}

@@ -10,7 +10,7 @@ func (c *compiler) core(u call) node {
 	p, at := u.from, u.at
 	need := func(n int) {
 		if len(u.args) != n {
-			c.failAt(at, "%s needs %d arguments, and has %d", u.name, n, len(u.args))
+			c.failAt(at, "%s needs %s, and has %d", u.name, arguments(n), len(u.args))
 		}
 	}
 	two := func() (node, node) {
@@ -80,6 +80,8 @@ func (c *compiler) core(u call) node {
 			parts := c.all(set.Items, p)
 			return node{eval: func(x *ctx) value.Value {
 				sum := parts[0].eval(x)
+				x.m.at = at
+				value.Size(sum) // it is a set
 				for _, n := range parts[1:] {
 					v := n.eval(x)
 					x.m.at = at
@@ -122,7 +124,7 @@ func (c *compiler) core(u call) node {
 		need(1)
 		return c.enabled(u.args[0], p)
 	case "[]", "<>", "~>", "-+->":
-		return ofBehaviours(u.name)
+		return ofBehaviours(u.name, at)
 	case `\cdot`:
 		c.failAt(at, "\\cdot, the composition of actions, is not supported")
 	}
@@ -164,7 +166,7 @@ func (c *compiler) unchanged(e syntax.Expr, p place) node {
 	c.primed = true
 	after := c.expr(e, p)
 	c.primed = false
-	return testNode(func(x *ctx) bool { return value.Equal(before.eval(x), after.eval(x)) }, before, after).of(node{level: actionLevel})
+	return testNode(func(x *ctx) bool { return value.Equal(before.eval(x), after.eval(x)) }, before, after).of(node{level: actionLevel, next: true})
 }
 
 // through looks through names to the expression that they stand for: that of an operator without parameters, or of an argument.
@@ -250,9 +252,10 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 		x.m.nxt = nxt
 		return found
 	})
-	n.level = stateLevel
+	n.level, n.next = stateLevel, false
 	// What the action depends on around it is not known: it is evaluated each time.
 	n.reach = reach(born)
 	n.fresh = true
+	n.height = 50 // nor is its own: actions are no nodes
 	return n
 }

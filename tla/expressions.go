@@ -2,6 +2,8 @@ package tla
 
 import (
 	"cmp"
+	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
@@ -12,7 +14,7 @@ func (c *compiler) junction(e *syntax.Junction, p place) node {
 	items := c.all(e.Items, p)
 	tests := make([]func(*ctx) bool, len(items))
 	for i, n := range items {
-		tests[i] = n.truth(&where{p.scope.file(), e.Items[i].Position()})
+		tests[i] = n.truth(c.at(e.Items[i], p))
 	}
 	if len(tests) == 2 {
 		a, b := tests[0], tests[1]
@@ -66,7 +68,7 @@ func (c *compiler) loops(bounds []syntax.Bound, p place, at *where) (place, []lo
 	around := p
 	for _, b := range bounds {
 		if b.Set == nil {
-			c.failAt(at, "a name without a set cannot be evaluated: write \\in S after it")
+			c.fail(p, b.Names[0].Pos, "%s has no set: a quantifier without one cannot be evaluated; write \\in S after the name", b.Names[0].Text)
 		}
 		set := c.expr(b.Set, around)
 		sets = append(sets, set)
@@ -117,15 +119,15 @@ func (c *compiler) bounds(bounds []syntax.Bound, p place, at *where) (place, fun
 
 func (c *compiler) quantified(e *syntax.Quantified, p place, at *where) node {
 	if e.Kind == `\AA` || e.Kind == `\EE` {
-		return ofBehaviours(e.Kind)
+		return ofBehaviours(e.Kind, at)
 	}
 	born := c.born
 	q, list, sets := c.loops(e.Bounds, p, at)
 	body := c.expr(e.Body, q)
 	if body.level == temporalLevel {
-		return ofBehaviours(e.Kind)
+		return ofBehaviours(e.Kind, at)
 	}
-	test, all := body.truth(at), e.Kind == `\A`
+	test, all := body.truth(c.at(e.Body, q)), e.Kind == `\A`
 	var run func(*ctx) bool
 	for i := len(list) - 1; i >= 0; i-- {
 		l, next := list[i], test
@@ -158,7 +160,7 @@ func (c *compiler) choose(e *syntax.Choose, p place, at *where) node {
 	set, born := c.expr(e.Bound.Set, p), c.born
 	q, bind := c.pattern(e.Bound, p, at)
 	body := c.expr(e.Body, q)
-	test := body.truth(at)
+	test := body.truth(c.at(e.Body, q))
 	return node{eval: func(x *ctx) value.Value {
 		var found value.Value
 		s := set.eval(x)
@@ -183,8 +185,17 @@ func (c *compiler) choose(e *syntax.Choose, p place, at *where) node {
 
 // unboundedChoose takes CHOOSE x : x \notin S, the usual way to name something that is no member, as a model value of its own.
 func (c *compiler) unboundedChoose(e *syntax.Choose, p place, at *where) node {
-	if a, ok := e.Body.(*syntax.Apply); ok && (a.Name == `\notin` || a.Name == "~") {
-		return constNode(value.ModelValue("CHOOSE at " + at.String()))
+	if set := c.excluded(e); set != nil {
+		other := value.ModelValue(fmt.Sprintf("CHOOSE at %s:%d:%d", filepath.Base(at.source.file), at.pos.Line, at.pos.Column))
+		s := c.expr(set, p)
+		return node{eval: func(x *ctx) value.Value {
+			v := s.eval(x)
+			x.m.at = at
+			if value.Contains(v, other) {
+				value.Fail("CHOOSE without a set: the value that stands for no member, %s, is a member of %s", other, value.Short(v))
+			}
+			return other
+		}}.of(s)
 	}
 	return node{eval: func(x *ctx) value.Value {
 		x.m.at = at
@@ -193,12 +204,29 @@ func (c *compiler) unboundedChoose(e *syntax.Choose, p place, at *where) node {
 	}}
 }
 
+// excluded is the S of CHOOSE x : x \notin S, or ~(x \in S), where S does not depend on x.
+func (c *compiler) excluded(e *syntax.Choose) syntax.Expr {
+	body, in := e.Body, `\notin`
+	if not, ok := body.(*syntax.Apply); ok && not.Name == "~" && len(not.Args) == 1 {
+		body, in = not.Args[0], `\in`
+	}
+	a, ok := body.(*syntax.Apply)
+	if !ok || a.Name != in || len(a.Args) != 2 || e.Bound.Pattern {
+		return nil
+	}
+	x, ok := a.Args[0].(*syntax.Apply)
+	if !ok || len(x.Args)+len(x.Path) > 0 || x.Name != e.Bound.Names[0].Text {
+		return nil
+	}
+	return a.Args[1]
+}
+
 func (c *compiler) cases(e *syntax.Case, p place, at *where) node {
 	var tests []func(*ctx) bool
 	var values, parts []node
 	for _, a := range e.Arms {
 		cond, v := c.expr(a.Cond, p), c.expr(a.Value, p)
-		tests = append(tests, cond.truth(at))
+		tests = append(tests, cond.truth(c.at(a.Cond, p)))
 		values = append(values, v)
 		parts = append(parts, cond, v)
 	}
@@ -276,7 +304,7 @@ func (c *compiler) except(e *syntax.Except, p place) node {
 	}
 	var changes []change
 	for _, u := range e.Updates {
-		ch := change{at: &where{p.scope.file(), u.Pos}}
+		ch := change{at: &where{c.file(p), u.Pos}}
 		for _, place := range u.Places {
 			nodes := c.all(place, p)
 			parts = append(parts, nodes...)
@@ -389,7 +417,9 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 			binds = append(binds, bind)
 		}
 	}
+	end := c.using(name, at, nil)
 	b := c.expr(body, q)
+	end()
 	size := c.size[c.depth]
 	c.size = c.size[:c.depth]
 	c.depth--
@@ -416,7 +446,10 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 					binds[i](y, item)
 				}
 			}
-			return b.eval(y)
+			x.deeper(name, b.height+5, at)
+			v = b.eval(y)
+			x.m.tlc.depth -= b.height + 5
+			return v
 		}
 		return r
 	}}.of(append(sets, b.closed(born))...)

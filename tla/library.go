@@ -51,12 +51,9 @@ func init() {
 		"kSubset": {two: func(k, s value.Value) value.Value {
 			n := integer(k)
 			var list []value.Value
-			value.Each(&value.Subsets{Base: s}, func(v value.Value) bool {
-				if size := value.Size(v); size == n {
-					list = append(list, v)
-				} else if size > n {
-					return false
-				}
+			(&value.Subsets{Base: s}).EachOf(int(min(n, value.Most)), func(v value.Value) bool {
+				list = append(list, v)
+				value.AtMost(len(list))
 				return true
 			})
 			return value.NewSet(list)
@@ -118,11 +115,11 @@ func init() {
 		}},
 	}
 	modules["Bitwise"] = map[string]*builtin{
-		"&":      arithmetic(func(a, b int64) (int64, bool) { return a & b, true }),
-		"|":      arithmetic(func(a, b int64) (int64, bool) { return a | b, true }),
-		"^^":     arithmetic(func(a, b int64) (int64, bool) { return a ^ b, true }),
+		"&":      arithmetic("&", func(a, b int64) (int64, bool) { return a & b, true }),
+		"|":      arithmetic("|", func(a, b int64) (int64, bool) { return a | b, true }),
+		"^^":     arithmetic("^^", func(a, b int64) (int64, bool) { return a ^ b, true }),
 		"Not":    {one: func(a value.Value) value.Value { return value.Int(^integer(a)) }},
-		"shiftR": arithmetic(func(a, b int64) (int64, bool) { return a >> uint(b), true }),
+		"shiftR": arithmetic("shiftR", func(a, b int64) (int64, bool) { return a >> uint(b), true }),
 	}
 	for _, name := range []string{"SVG", "GraphViz", "ShiViz", "HTML", "Statistics", "Toolbox"} {
 		modules[name] = map[string]*builtin{}

@@ -37,7 +37,7 @@ func (c *compiler) reference(e *env) node {
 			return c.expr(e.expr, e.place)
 		}
 		slot, fill := e.slot, e.lazy.eval
-		n := node{level: e.lazy.level, reach: max(reach(e.born), e.lazy.reach), fresh: e.lazy.fresh, self: e.lazy.self}
+		n := node{level: e.lazy.level, height: e.lazy.height, reach: max(reach(e.born), e.lazy.reach), fresh: e.lazy.fresh, self: e.lazy.self, next: e.lazy.next}
 		if hops == 0 {
 			n.eval = func(x *ctx) value.Value {
 				if v := x.slots[slot]; v != nil {
@@ -107,7 +107,7 @@ func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
 	switch a := arg.(type) {
 	case *syntax.Lambda:
 		if len(a.Params) != arity {
-			c.fail(p, a.Pos, "the LAMBDA has %d parameters, where an operator of %d is needed", len(a.Params), arity)
+			c.fail(p, a.Pos, "the LAMBDA takes %s, where an operator of %d is needed", arguments(len(a.Params)), arity)
 		}
 		return &closure{name: "LAMBDA", params: a.Params, body: a.Body, place: p}
 	case *syntax.Apply:
@@ -131,12 +131,12 @@ func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
 				q = place{inst: q.inst, scope: d.place.scope}
 			}
 			if d != nil && d.kind == operator && len(d.params) != arity {
-				c.fail(p, a.Pos, "the operator %s has %d parameters, where one of %d is needed", a.Name, len(d.params), arity)
+				c.fail(p, a.Pos, "the operator %s takes %s, where one of %d is needed", a.Name, arguments(len(d.params)), arity)
 			}
 			return &closure{name: a.Name, def: d, place: q}
 		}
 	}
-	c.fail(p, arg.Position(), "an operator of %d parameters is needed here: its name, or a LAMBDA", arity)
+	c.fail(p, arg.Position(), "an operator of %s is needed here: its name, or a LAMBDA", arguments(arity))
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*def, place) {
 			c.fail(p, s.Pos, "%s is no instance of a module: %s! cannot select from it", s.Text, s.Text)
 		}
 		if len(s.Args) != len(d.params) {
-			c.fail(p, s.Pos, "%s needs %d arguments, and has %d", s.Text, len(d.params), len(s.Args))
+			c.fail(p, s.Pos, "%s needs %s, and has %d", s.Text, arguments(len(d.params)), len(s.Args))
 		}
 		for i, param := range d.params {
 			key := d.keys[param.Text]
@@ -222,7 +222,7 @@ func (c *compiler) part(d *def, q place, a *syntax.Apply, at int, from place) (*
 		}
 		e = parts[k-1]
 	}
-	return &def{kind: operator, name: d.name + "!" + a.Name, at: where{q.scope.file(), e.Position()}, body: e, place: q, varies: true}, q
+	return &def{kind: operator, name: d.name + "!" + a.Name, at: where{c.file(q), e.Position()}, body: e, place: q, varies: true}, q
 }
 
 func partsOf(e syntax.Expr) []syntax.Expr {
@@ -248,7 +248,7 @@ func (c *compiler) let(units []syntax.Unit, p place) (place, []int) {
 	var begin []int
 	recursive := map[string]*def{}
 	for _, u := range units {
-		at := where{p.scope.file(), syntax.Pos{}}
+		at := where{c.file(p), syntax.Pos{}}
 		switch u := u.(type) {
 		case syntax.Recursive:
 			for _, r := range u.List {
@@ -273,7 +273,7 @@ func (c *compiler) let(units []syntax.Unit, p place) (place, []int) {
 				begin = append(begin, slot)
 			}
 		case *syntax.Function:
-			at := &where{p.scope.file(), u.Pos}
+			at := &where{c.file(p), u.Pos}
 			n := kept(c.function(u.Text, u.Bounds, u.Body, p, at))
 			b := binding{slot: -1}
 			if n.reach == 0 && n.level == constantLevel && !n.self && !n.fresh || n.level >= actionLevel {
@@ -287,7 +287,7 @@ func (c *compiler) let(units []syntax.Unit, p place) (place, []int) {
 			p = c.bind(p, u.Text, b)
 		case *syntax.Instance:
 			s := &scope{module: p.scope.module, names: map[string]*def{}, up: p.scope}
-			c.loader.instance(s, u, place{scope: p.scope, env: p.env, inst: p.inst}, func(pos syntax.Pos) where { return where{p.scope.file(), pos} })
+			c.loader.instance(s, u, place{scope: p.scope, env: p.env, inst: p.inst}, func(pos syntax.Pos) where { return where{c.file(p), pos} })
 			p = c.bind(p, u.Text, binding{slot: -1, op: &closure{name: u.Text, def: s.names[u.Text]}})
 		}
 	}

@@ -111,11 +111,11 @@ func integer(v value.Value) int64 {
 	return int64(n)
 }
 
-func arithmetic(f func(a, b int64) (int64, bool)) *builtin {
+func arithmetic(op string, f func(a, b int64) (int64, bool)) *builtin {
 	return &builtin{two: func(a, b value.Value) value.Value {
 		n, ok := f(integer(a), integer(b))
 		if !ok {
-			value.Fail("the result for %s and %s does not fit into 64 bits", a, b)
+			value.Fail("%s %s %s does not fit into 64 bits", a, op, b)
 		}
 		return value.Int(n)
 	}}
@@ -128,18 +128,21 @@ func order(f func(a, b int64) bool) *builtin {
 func init() {
 	modules["Naturals"] = map[string]*builtin{
 		"Nat": {none: value.Naturals},
-		"+":   arithmetic(func(a, b int64) (int64, bool) { s := a + b; return s, (s > a) == (b > 0) || b == 0 }),
-		"-":   arithmetic(func(a, b int64) (int64, bool) { s := a - b; return s, (s < a) == (b > 0) || b == 0 }),
-		"*": arithmetic(func(a, b int64) (int64, bool) {
+		"+":   arithmetic("+", sum),
+		"-":   arithmetic("-", func(a, b int64) (int64, bool) { s := a - b; return s, (s < a) == (b > 0) || b == 0 }),
+		"*": arithmetic("*", func(a, b int64) (int64, bool) {
 			if a == 0 || b == 0 {
 				return 0, true
 			}
 			p := a * b
 			return p, p/b == a && !(a == -1 && b == math.MinInt64) && !(b == -1 && a == math.MinInt64)
 		}),
-		"^": arithmetic(func(a, b int64) (int64, bool) {
-			if b < 0 {
+		"^": arithmetic("^", func(a, b int64) (int64, bool) {
+			switch {
+			case b < 0:
 				value.Fail("%d^%d: the exponent is negative", a, b)
+			case a == 0 && b == 0:
+				value.Fail("0^0 is not defined")
 			}
 			p := int64(1)
 			for ; b > 0; b-- {
@@ -158,9 +161,12 @@ func init() {
 			}
 			return p, true
 		}),
-		`\div`: arithmetic(func(a, b int64) (int64, bool) {
+		`\div`: arithmetic(`\div`, func(a, b int64) (int64, bool) {
 			if b == 0 {
 				value.Fail("%d \\div 0: there is no division by 0", a)
+			}
+			if b == -1 && a == math.MinInt64 {
+				return 0, false
 			}
 			q := a / b
 			if a%b != 0 && (a < 0) != (b < 0) {
@@ -168,11 +174,14 @@ func init() {
 			}
 			return q, true
 		}),
-		"%": arithmetic(func(a, b int64) (int64, bool) {
+		"%": arithmetic("%", func(a, b int64) (int64, bool) {
 			if b <= 0 {
 				value.Fail("%d %% %d: the divisor must be positive", a, b)
 			}
-			return ((a % b) + b) % b, true
+			if m := a % b; m < 0 {
+				return m + b, true
+			}
+			return a % b, true
 		}),
 		"<":    order(func(a, b int64) bool { return a < b }),
 		">":    order(func(a, b int64) bool { return a > b }),
@@ -182,12 +191,18 @@ func init() {
 	}
 	modules["Integers"] = map[string]*builtin{
 		"Int": {none: value.Integers},
-		"-.":  {one: func(a value.Value) value.Value { return value.Int(-integer(a)) }},
+		"-.": {one: func(a value.Value) value.Value {
+			n := integer(a)
+			if n == math.MinInt64 {
+				value.Fail("-(%s) does not fit into 64 bits", a)
+			}
+			return value.Int(-n)
+		}},
 	}
 	modules["Reals"] = map[string]*builtin{
 		"Real": {none: value.Reals},
-		"/": arithmetic(func(a, b int64) (int64, bool) {
-			if b == 0 || a%b != 0 {
+		"/": arithmetic("/", func(a, b int64) (int64, bool) {
+			if b == 0 || a%b != 0 || b == -1 && a == math.MinInt64 {
 				value.Fail("%d / %d is no integer: other numbers are not supported", a, b)
 			}
 			return a / b, true
@@ -259,10 +274,15 @@ func init() {
 			c.arity(d, 2, u)
 			s := c.expr(u.args[0], u.from)
 			f, n := c.operand(u.args[1], u.from, 1, u.at)
+			at := u.at
 			return node{eval: func(x *ctx) value.Value {
 				var list []value.Value
-				for _, v := range value.Items(s.eval(x)) {
-					if boolean(f(x, v)) {
+				seq := s.eval(x)
+				x.m.at = at
+				for _, v := range value.Items(seq) {
+					keep := f(x, v)
+					x.m.at = at
+					if boolean(keep) {
 						list = append(list, v)
 					}
 				}
@@ -270,6 +290,12 @@ func init() {
 			}}.of(s, n)
 		}},
 	}
+}
+
+// sum is a + b, if it fits.
+func sum(a, b int64) (int64, bool) {
+	s := a + b
+	return s, (s > a) == (b > 0) || b == 0
 }
 
 func boolean(v value.Value) bool {
@@ -283,10 +309,12 @@ func boolean(v value.Value) bool {
 func concatenation(s, t value.Value) value.Value {
 	if a, ok := s.(*value.String); ok {
 		if b, ok := t.(*value.String); ok {
+			value.AtMost(len(a.Text) + len(b.Text))
 			return value.Text(a.Text + b.Text)
 		}
 	}
 	a, b := value.Items(s), value.Items(t)
+	value.AtMost(len(a) + len(b))
 	switch {
 	case len(a) == 0:
 		return value.NewTuple(b)

@@ -13,6 +13,8 @@ type registers struct {
 	named  func(name string) value.Value
 	print  func(string)
 	random func() uint64
+	depth  int  // of the expressions of recursive operators and functions that are evaluated in each other
+	top    *ctx // the innermost frame of these operators
 }
 
 func printed(c *compiler, d *def, u call, of int, result func([]value.Value) value.Value) node {
@@ -127,9 +129,11 @@ func init() {
 		"BagOfAll": {special: func(c *compiler, d *def, u call) node {
 			c.arity(d, 2, u)
 			f, n := c.operand(u.args[0], u.from, 1, u.at)
+			at := u.at
 			b := c.expr(u.args[1], u.from)
 			return node{eval: func(x *ctx) value.Value {
 				bag := b.eval(x)
+				x.m.at = at
 				sum := value.Value(value.EmptyTuple)
 				value.Each(value.Domain(bag), func(e value.Value) bool {
 					image := settled(f(x, e))
@@ -191,7 +195,7 @@ func (r *registers) set(key, v value.Value) {
 // permutations is the set of functions from a set onto itself.
 func permutations(s value.Value) value.Value {
 	domain := value.Explicit(s)
-	if n := len(domain.Items); n > 10 {
+	if n := len(domain.Items); n > 9 {
 		value.Fail("Permutations of %d members are too many", n)
 	}
 	var list []value.Value
@@ -214,8 +218,11 @@ func sortSeq(c *compiler, d *def, u call) node {
 	c.arity(d, 2, u)
 	s := c.expr(u.args[0], u.from)
 	f, n := c.operand(u.args[1], u.from, 2, u.at)
+	at := u.at
 	return node{eval: func(x *ctx) value.Value {
-		items := slices.Clone(value.Items(s.eval(x)))
+		seq := s.eval(x)
+		x.m.at = at
+		items := slices.Clone(value.Items(seq))
 		slices.SortStableFunc(items, func(a, b value.Value) int {
 			switch {
 			case boolean(f(x, a, b)):
@@ -253,7 +260,7 @@ func (r *registers) chance(n uint64) uint64 {
 
 func isBag(b value.Value) bool {
 	switch b.(type) {
-	case *value.Tuple, *value.Record, *value.Function:
+	case *value.Tuple, *value.Record, *value.Function, value.Applicable:
 	default:
 		return false
 	}
@@ -283,7 +290,13 @@ func bagOf(members []value.Value, count func(value.Value) int64) value.Value {
 
 func bagSum(a, b value.Value, sign int64) value.Value {
 	members := value.Explicit(value.Union(value.Domain(a), value.Domain(b))).Items
-	return bagOf(members, func(e value.Value) int64 { return copies(a, e) + sign*copies(b, e) })
+	return bagOf(members, func(e value.Value) int64 {
+		n, ok := sum(copies(a, e), sign*copies(b, e))
+		if !ok {
+			value.Fail("a bag has more copies of %s than fit into 64 bits", value.Short(e))
+		}
+		return n
+	})
 }
 
 func subBag(a, b value.Value) bool {
@@ -292,6 +305,13 @@ func subBag(a, b value.Value) bool {
 
 func subBags(b value.Value) value.Value {
 	members := value.Explicit(value.Domain(b)).Items
+	size := 1
+	for _, e := range members {
+		n := int(min(copies(b, e), value.Most)) + 1
+		value.AtMost(n)
+		size *= n
+		value.AtMost(size)
+	}
 	list := []value.Value{}
 	count := make([]int64, len(members))
 	for {

@@ -5,16 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// source is a module's file, for errors.
+// source is a module's file, for errors, and by which use of an operator what is compiled of it was reached.
 type source struct {
 	file, text string
 	module     string
 	spans      map[syntax.Expr]syntax.Span
+	via        *use
 }
 
 // where is a place in a module.
@@ -141,24 +143,21 @@ func errorAt(at where, message string) error {
 	if at.source != nil {
 		e.File = at.source.file
 		e.Line = line(at.source.text, at.pos.Line)
+		e.Chain = chain(at, nil)
 	}
 	return e
 }
 
 func line(text string, n int) string {
-	for at := range n {
-		i := slices.Index([]byte(text), '\n')
-		switch {
-		case at == n-1 && i >= 0:
-			return text[:i]
-		case at == n-1:
-			return text
-		case i < 0:
+	for ; n > 1; n-- {
+		_, after, found := strings.Cut(text, "\n")
+		if !found {
 			return ""
 		}
-		text = text[i+1:]
+		text = after
 	}
-	return ""
+	text, _, _ = strings.Cut(text, "\n")
+	return strings.TrimSuffix(text, "\r")
 }
 
 // read parses a module, once.

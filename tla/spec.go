@@ -368,7 +368,7 @@ func (l *loader) split(c *compiler, e syntax.Expr, p place, init, next, rest *[]
 
 // actions finds the parts of a next-state relation, and tells how each is compiled before what follows it.
 func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name string, e syntax.Expr, at where, build func(act) act)) {
-	at := where{p.scope.file(), e.Position()}
+	at := where{c.file(p), e.Position()}
 	switch x := e.(type) {
 	case *syntax.Paren:
 		c.actions(x.Inner, p, name, found)
@@ -402,9 +402,11 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 		c.depthOf(d, u)
 		c.arity(d, len(d.params), u)
 		to, begin := c.given(d.params, q, u)
+		end := c.using(d.name, u.at, nil)
 		c.actions(d.body, to, d.name, func(name string, e syntax.Expr, at where, build func(act) act) {
 			found(name, e, at, func(next act) act { return actBegun(build(next), begin) })
 		})
+		end()
 		d.reached--
 		return
 	}
@@ -436,12 +438,8 @@ func (ev *Evaluator) run(f func()) (err error) {
 			if !ok {
 				panic(r)
 			}
-			ev.x.m.calls, ev.x.m.then, ev.x.m.between = 0, nil, nil
-			if ev.x.m.at == nil {
-				err = e
-				return
-			}
-			err = errorAt(*ev.x.m.at, e.Message)
+			err = ev.explained(e)
+			ev.TLC.depth, ev.TLC.top, ev.x.m.then, ev.x.m.between = 0, nil, nil, nil
 		}
 	}()
 	f()

@@ -16,13 +16,18 @@ type Error struct {
 	File    string
 	Pos     Pos
 	Message string
-	Line    string // the line of the text
+	Line    string   // the line of the text
+	Chain   []string // how the place was reached, if that is not plain from the text
 }
 
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Pos.Line, e.Pos.Column, e.Message)
+	around := ""
+	for _, c := range e.Chain {
+		around += "\n  " + c
+	}
 	if e.Line == "" {
-		return s
+		return s + around
 	}
 	// Tabs stay tabs, so that the caret stands below its character whatever their width.
 	pad := strings.Map(func(r rune) rune {
@@ -31,7 +36,7 @@ func (e *Error) Error() string {
 		}
 		return ' '
 	}, firstRunes(e.Line, e.Pos.Column-1))
-	return s + "\n    " + e.Line + "\n    " + pad + "^"
+	return s + "\n    " + e.Line + "\n    " + pad + "^" + around
 }
 
 func firstRunes(s string, n int) string {

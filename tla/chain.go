@@ -1,0 +1,93 @@
+package tla
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// use is the use of an operator while its body is compiled: at is nil where the body is compiled once for all uses.
+type use struct {
+	name    string
+	at      *where
+	special *special // of a recursive operator
+}
+
+// entry is one call of a recursive operator, as it stands in a text.
+type entry struct {
+	special *special
+	at      *where
+}
+
+// file is the module that an expression stands in, as it was reached by way of the operators around.
+func (c *compiler) file(p place) *source {
+	s := p.scope.file()
+	if c.via == nil || s == nil {
+		return s
+	}
+	if c.reached == nil {
+		c.reached = map[*source]*source{}
+	}
+	if c.reached[s] == nil {
+		reached := *s
+		reached.via = c.via
+		c.reached[s] = &reached
+	}
+	return c.reached[s]
+}
+
+// using notes that an operator's body is compiled for a use. What it gives ends that.
+func (c *compiler) using(name string, at *where, s *special) (end func()) {
+	via, reached := c.via, c.reached
+	c.via, c.reached = &use{name, at, s}, nil
+	return func() { c.via, c.reached = via, reached }
+}
+
+// mostShown is how many operators an error names that led to it.
+const mostShown = 10
+
+// chain names the operators by which a place was reached, from the inside out. top is the frame of the recursive operator that is evaluated.
+func chain(at where, top *ctx) []string {
+	var list []string
+	count := 0
+	add := func(format string, args ...any) {
+		if count++; count <= mostShown {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	for s := at.source; s != nil && s.via != nil; {
+		u := s.via
+		for u.special != nil && top != nil && top.call.special != u.special {
+			top = top.caller
+		}
+		switch {
+		case u.special != nil && top != nil:
+			add("in %s, used at %s", u.name, top.call.at)
+			s, top = top.call.at.source, top.caller
+		case u.at == nil || u.at.source == nil:
+			add("in %s", u.name)
+			s = nil
+		default:
+			add("in %s, used at %s", u.name, u.at)
+			s = u.at.source
+		}
+	}
+	if count > mostShown {
+		list = append(list, fmt.Sprintf("and in %d more around these", count-mostShown))
+	}
+	return list
+}
+
+// explained is an error of an evaluation, with the place that it came to.
+func (ev *Evaluator) explained(e *value.Error) error {
+	m := ev.x.m
+	if m.at == nil {
+		return e
+	}
+	err := errorAt(*m.at, e.Message)
+	if err, ok := err.(*syntax.Error); ok {
+		err.Chain = chain(*m.at, ev.TLC.top)
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package tla
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+)
+
+var update = flag.Bool("update", false, "write the results of testdata/*.txt anew")
+
+// evaluate is the value of an expression in a module, as text, or the error.
+func evaluate(module, expression string) (result string) {
+	l := &loader{parsed: map[string]*parsed{}, natives: map[string]*scope{}, unsaved: map[string]string{"M": module}}
+	err := catch(func() {
+		root := l.module("M", where{&source{file: "M"}, syntax.Pos{}}, nil, nil)
+		e, err := syntax.ParseExpr("expression", expression)
+		if err != nil {
+			panic(failure{err})
+		}
+		c := &compiler{loader: l, variables: l.variableDefs, size: []int{0}}
+		root.source = &source{file: "expression", text: expression} // of errors in it
+		n := c.expr(e, place{scope: root})
+		s := &Spec{Variables: l.variables, size: c.size[0]}
+		v, err := s.Evaluator().value(n)
+		if err != nil {
+			panic(failure{err})
+		}
+		result = settled(v).String()
+	})
+	if err != nil {
+		return "error: " + strings.Split(err.Error(), "\n")[0]
+	}
+	return result
+}
+
+// TestValues reads testdata/values.txt: after lines of a module, which begin with |, each line has an expression, --> and its value.
+func TestValues(t *testing.T) {
+	file := filepath.Join("testdata", "values.txt")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, module []string
+	open := false
+	for i, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(line, "|"):
+			if !open {
+				module = nil
+			}
+			open = true
+			module = append(module, strings.TrimPrefix(line[1:], " "))
+		case line != "" && !strings.HasPrefix(line, "#"):
+			open = false
+			expression, want, _ := strings.Cut(line, " --> ")
+			got := evaluate("---- MODULE M ----\n"+strings.Join(module, "\n")+"\n====", expression)
+			if got != want && !*update {
+				t.Errorf("%s:%d: %s\n got %s\nwant %s", file, i+1, expression, got, want)
+			}
+			line = fmt.Sprintf("%s --> %s", expression, got)
+		}
+		out = append(out, line)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(strings.Join(out, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
