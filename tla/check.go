@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/metrics"
+	"slices"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -355,7 +356,7 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	c.fps = append(c.fps, fp)
 	c.parent = append(c.parent, c.at)
 	c.r.Depth = c.level + 1
-	c.queue = append(c.queue, s)
+	c.queue = append(c.queue, slices.Clone(s))
 	if c.graph != nil && (c.spec.view != nil || len(c.spec.symmetry) > 0) {
 		if fp, err = c.ev.Fingerprint(s); err != nil {
 			return 0, false, err
@@ -391,10 +392,10 @@ func (c *checker) refuted(kind Kind, name string, s State, action int) error {
 // upTo is the shortest behaviour to the present state, and a step from it.
 func (c *checker) upTo(s State, action int) ([]Step, error) {
 	if action < 0 {
-		return c.shown([]Step{{State: s}}), nil
+		return c.shown([]Step{{State: slices.Clone(s)}}), nil
 	}
 	trace, err := c.trace(c.at)
-	return c.shown(append(trace, Step{Action: &c.spec.Actions[action], State: s})), err
+	return c.shown(append(trace, Step{Action: &c.spec.Actions[action], State: slices.Clone(s)})), err
 }
 
 // trace is a shortest behaviour to a state, found anew by the fingerprints on its way.
@@ -425,7 +426,7 @@ func (c *checker) walk(way []int32) ([]Step, error) {
 				return err
 			}
 			if fp == c.fps[way[len(steps)]] {
-				steps = append(steps, Step{Action: action, State: s})
+				steps = append(steps, Step{Action: action, State: slices.Clone(s)})
 				return ErrStop
 			}
 			return nil

@@ -72,7 +72,7 @@ func (w *walk) all(sim Simulation) error {
 	if err := w.ev.Initial(func(s State) error {
 		out, err := w.holds(w.spec.Constraints, s, nil)
 		if err == nil && out == nil {
-			initial = append(initial, s)
+			initial = append(initial, slices.Clone(s))
 		}
 		return err
 	}); err != nil {
@@ -132,7 +132,7 @@ func (w *walk) step() (bool, error) {
 			}
 			w.found++
 			if w.chance.below(w.found) == 0 {
-				w.picked = next
+				w.picked = append(w.picked[:0], next...)
 			}
 			return nil
 		})
@@ -141,7 +141,7 @@ func (w *walk) step() (bool, error) {
 		}
 		if w.found > 0 {
 			w.r.Actions[w.order[i]].Generated++
-			w.steps = append(w.steps, Step{Action: action, State: w.picked})
+			w.steps = append(w.steps, Step{Action: action, State: slices.Clone(w.picked)})
 			return true, nil
 		}
 	}

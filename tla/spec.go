@@ -35,7 +35,6 @@ type Spec struct {
 	view      *node
 	alias     *node
 	symmetry  []map[*value.Model]value.Value
-	renamed   []map[*value.Model]uint64 // the same, by fingerprints
 	fairness  []fairness
 	assumed   *temporal // what the specification says of behaviours besides fairness; nil: nothing
 	atoms     []Formula // of temporal formulas
@@ -253,13 +252,6 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		s.symmetry = append(s.symmetry, symmetryOf(v, func(message string) { l.fail(at, "%s", message) })...)
 	}
 	s.symmetry = group(s.symmetry)
-	for _, m := range s.symmetry {
-		r := map[*value.Model]uint64{}
-		for from, to := range m {
-			r[from] = to.Fingerprint()
-		}
-		s.renamed = append(s.renamed, r)
-	}
 	s.size = c.size[0]
 	return s
 }
@@ -415,9 +407,11 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 
 // Evaluator evaluates a specification. It is not for several goroutines at once; a Spec may have several.
 type Evaluator struct {
-	spec *Spec
-	x    *ctx
-	TLC  registers
+	spec     *Spec
+	x        *ctx
+	TLC      registers
+	seen     [1]value.Value // what VIEW shows of a state
+	renaming *value.Renaming
 }
 
 // Evaluator makes an evaluator.
@@ -451,7 +445,7 @@ func (ev *Evaluator) value(n node) (v value.Value, err error) {
 	return v, err
 }
 
-// Initial calls f with each initial state, until f returns an error.
+// Initial calls f with each initial state, until f returns an error. The state is valid during the call: f copies what it keeps.
 func (ev *Evaluator) Initial(f func(State) error) error {
 	if ev.spec.init == nil {
 		return nil
@@ -461,7 +455,8 @@ func (ev *Evaluator) Initial(f func(State) error) error {
 	return ev.states(ev.spec.init, func() []value.Value { return m.cur }, "the initial predicate", f)
 }
 
-// Successors calls f with each state that action may lead to from s, until f returns an error. A state may come more than once.
+// Successors calls f with each state that action may lead to from s, until f returns an error. A state may come more than once, and is
+// valid during the call: f copies what it keeps.
 func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) error {
 	m := ev.x.m
 	m.cur = s
@@ -483,7 +478,7 @@ func (ev *Evaluator) states(a act, goal func() []value.Value, what string, f fun
 				value.Fail("%s leaves the variable %s without a value", what, ev.spec.Variables[i])
 			}
 		}
-		stopped = f(append(State(nil), so...))
+		stopped = f(so)
 		return stopped != nil
 	}
 	if err := ev.run(func() { a(ev.x) }); err != nil {
@@ -512,34 +507,20 @@ func (ev *Evaluator) Fingerprint(s State) (fp uint64, err error) {
 }
 
 func (ev *Evaluator) fingerprint(s State) uint64 {
-	fp := ev.plain(s)
-	if len(ev.spec.symmetry) == 0 {
-		return fp
-	}
-	if ev.spec.view != nil {
-		other := make(State, len(s))
-		for _, m := range ev.spec.symmetry {
-			for i, v := range s {
-				other[i] = value.Renamed(v, m)
-			}
-			fp = min(fp, ev.plain(other))
-		}
-		return fp
-	}
-	for _, m := range ev.spec.renamed {
-		fp = min(fp, value.HashRenamed(s, m))
-	}
-	return fp
-}
-
-func (ev *Evaluator) plain(s State) uint64 {
+	seen := []value.Value(s)
 	if ev.spec.view != nil {
 		m := ev.x.m
 		cur := m.cur
 		m.cur = s
-		fp := ev.spec.view.eval(ev.x).Fingerprint()
+		ev.seen[0] = settled(ev.spec.view.eval(ev.x))
 		m.cur = cur
-		return fp
+		seen = ev.seen[:]
 	}
-	return value.Hash(s)
+	if len(ev.spec.symmetry) == 0 {
+		return value.Hash(seen)
+	}
+	if ev.renaming == nil {
+		ev.renaming = value.NewRenaming(ev.spec.symmetry)
+	}
+	return ev.renaming.Least(seen)
 }

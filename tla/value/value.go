@@ -307,54 +307,6 @@ func Hash(values []Value) uint64 {
 	return h
 }
 
-// HashRenamed is Hash of the values with other values in the place of model values, which are given by their fingerprints.
-func HashRenamed(values []Value, names map[*Model]uint64) uint64 {
-	h := uint64(len(values))
-	for _, v := range values {
-		h = mix(h, renamed(v, names))
-	}
-	return h
-}
-
-func renamed(v Value, names map[*Model]uint64) uint64 {
-	switch x := v.(type) {
-	case *Model:
-		if fp, ok := names[x]; ok {
-			return fp
-		}
-	case *Tuple:
-		h := mix(seedTuple, uint64(len(x.Items)))
-		for _, v := range x.Items {
-			h = mix(h, renamed(v, names))
-		}
-		return h
-	case *Record:
-		h := uint64(seedPairs)
-		for i, n := range x.Names {
-			h = mix(mix(h, n.hash), renamed(x.Values[i], names))
-		}
-		return h
-	case *Set:
-		h := uint64(seedSet)
-		for _, v := range x.Items {
-			h += memberHash(renamed(v, names))
-		}
-		return h
-	case *Function:
-		h := uint64(seedPairs)
-		for i, k := range x.Domain.Items {
-			h += pairHash(renamed(k, names), renamed(x.Values[i], names))
-		}
-		return h
-	case *Infinite:
-	case Lazy:
-		return renamed(Explicit(x), names)
-	case Applicable:
-		return renamed(x.Spelled(), names)
-	}
-	return v.Fingerprint()
-}
-
 // Renamed is a value with other values in the place of model values.
 func Renamed(v Value, names map[*Model]Value) Value {
 	all := func(list []Value) ([]Value, bool) {

@@ -1,0 +1,143 @@
+package value
+
+// Renaming finds fingerprints of values in which model values are exchanged for each other in some ways at once. It remembers those of values that it
+// has met: states that follow each other share most of theirs. It is not for several goroutines at once.
+type Renaming struct {
+	ways  int
+	names map[*Model][]uint64 // what stands for a model value in each way, by its fingerprint
+	known map[Value][]uint64  // of values by their address; nil: nothing in it is renamed
+	sum   []uint64
+}
+
+const mostKnown = 1 << 17
+
+// NewRenaming takes the ways, each from model values to others.
+func NewRenaming(ways []map[*Model]Value) *Renaming {
+	r := &Renaming{ways: len(ways), names: map[*Model][]uint64{}, known: map[Value][]uint64{}, sum: make([]uint64, len(ways))}
+	for _, way := range ways {
+		for from := range way {
+			r.names[from] = nil
+		}
+	}
+	for from := range r.names {
+		for _, way := range ways {
+			fp := from.hash
+			if to, ok := way[from]; ok {
+				fp = to.Fingerprint()
+			}
+			r.names[from] = append(r.names[from], fp)
+		}
+	}
+	return r
+}
+
+// Least is the least of Hash of the values as they are and as they are in each way.
+func (r *Renaming) Least(values []Value) uint64 {
+	plain := uint64(len(values))
+	for i := range r.sum {
+		r.sum[i] = plain
+	}
+	for _, v := range values {
+		fp := v.Fingerprint()
+		plain = mix(plain, fp)
+		r.add(r.of(v), fp, mix)
+	}
+	for _, h := range r.sum {
+		plain = min(plain, h)
+	}
+	return plain
+}
+
+// add takes a part of a value into the fingerprints of each way.
+func (r *Renaming) add(part []uint64, plain uint64, how func(h, fp uint64) uint64) {
+	for i := range r.sum {
+		if part != nil {
+			plain = part[i]
+		}
+		r.sum[i] = how(r.sum[i], plain)
+	}
+}
+
+// of are the fingerprints of a value in each way; nil if they are all that of the value itself.
+func (r *Renaming) of(v Value) []uint64 {
+	switch x := v.(type) {
+	case *Model:
+		return r.names[x]
+	case *Tuple, *Record, *Set, *Function:
+		if hashes, ok := r.known[v]; ok {
+			return hashes
+		}
+		hashes := r.composite(v)
+		if len(r.known) >= mostKnown {
+			clear(r.known)
+		}
+		r.known[v] = hashes
+		return hashes
+	case *Infinite:
+	case Lazy:
+		return r.of(Explicit(x))
+	case Applicable:
+		return r.of(x.Spelled())
+	}
+	return nil
+}
+
+func (r *Renaming) composite(v Value) []uint64 {
+	var parts, keys [][]uint64
+	some := false
+	look := func(items []Value) [][]uint64 {
+		list := make([][]uint64, len(items))
+		for i, item := range items {
+			list[i] = r.of(item)
+			some = some || list[i] != nil
+		}
+		return list
+	}
+	switch x := v.(type) {
+	case *Tuple:
+		parts = look(x.Items)
+	case *Record:
+		parts = look(x.Values)
+	case *Set:
+		parts = look(x.Items)
+	case *Function:
+		keys, parts = look(x.Domain.Items), look(x.Values)
+	}
+	if !some {
+		return nil
+	}
+	hashes := make([]uint64, r.ways)
+	at := func(list [][]uint64, items []Value, i, way int) uint64 {
+		if list[i] != nil {
+			return list[i][way]
+		}
+		return items[i].Fingerprint()
+	}
+	for way := range hashes {
+		h := uint64(0)
+		switch x := v.(type) {
+		case *Tuple:
+			h = mix(seedTuple, uint64(len(x.Items)))
+			for i := range x.Items {
+				h = mix(h, at(parts, x.Items, i, way))
+			}
+		case *Record:
+			h = seedPairs
+			for i, n := range x.Names {
+				h = mix(mix(h, n.hash), at(parts, x.Values, i, way))
+			}
+		case *Set:
+			h = seedSet
+			for i := range x.Items {
+				h += memberHash(at(parts, x.Items, i, way))
+			}
+		case *Function:
+			h = seedPairs
+			for i := range x.Values {
+				h += pairHash(at(keys, x.Domain.Items, i, way), at(parts, x.Values, i, way))
+			}
+		}
+		hashes[way] = h
+	}
+	return hashes
+}
