@@ -70,8 +70,7 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 	if c.assigning && n.next {
 		c.fail(p, e.Position(), "a primed variable stands in the initial predicate, which has no next state")
 	}
-	test := n.truth(at)
-	return func(x *ctx) bool { return test(x) && next(x) }
+	return c.guard(e, at, n.truth(at), next)
 }
 
 func actBegun(a act, slots []int) act {

@@ -26,6 +26,7 @@ type machine struct {
 	then     []func(*ctx) bool // what follows the members of a \A in an action
 	between  [][]value.Value   // states before a composition that is in its second step
 	emit     func() bool       // is told of each successor; true ends the search
+	guarded  *guarded          // what Step counts; may be nil
 	tlc      *registers
 }
 
@@ -106,6 +107,7 @@ type compiler struct {
 	born      int
 	via       *use                // of the operator whose body is compiled
 	reached   map[*source]*source // by way of it
+	guards    *[]*placed          // of the action that is being compiled for Step; nil: they are not counted
 }
 
 func (c *compiler) at(e syntax.Expr, p place) *where { return &where{c.file(p), e.Position()} }

@@ -19,6 +19,23 @@ type source struct {
 	via        *use
 }
 
+// excerpt is a part of the text in one line.
+func (s *source) excerpt(span syntax.Span) string {
+	var words []string
+	for n := span.First.Line; n <= span.Last.Line; n++ {
+		runes := []rune(line(s.text, n))
+		first, last := 0, len(runes)
+		if n == span.First.Line {
+			first = min(span.First.Column-1, last)
+		}
+		if n == span.Last.Line {
+			last = min(span.Last.Column, last)
+		}
+		words = append(words, strings.Fields(string(runes[first:max(first, last)]))...)
+	}
+	return strings.Join(words, " ")
+}
+
 // where is a place in a module.
 type where struct {
 	source *source

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -39,6 +40,10 @@ type Spec struct {
 	assumed   *temporal // what the specification says of behaviours besides fairness; nil: nothing
 	atoms     []Formula // of temporal formulas
 	stepAtoms []bool    // whether each is about a step
+
+	compiling sync.Mutex // guards what compiles operators that are asked for later
+	compiler  *compiler
+	root      *scope
 }
 
 // Action is a part of the next-state relation: what stands between the \/ and \E at its outside.
@@ -150,7 +155,7 @@ func (l *loader) constantOf(root *scope, e syntax.Expr, at where) value.Value {
 func (l *loader) spec(root *scope, config *Config) *Spec {
 	l.configure(root, config)
 	c := &compiler{loader: l, variables: l.variableDefs, size: []int{0}}
-	s := &Spec{Variables: l.variables, CheckDeadlock: !config.NoDeadlock}
+	s := &Spec{Variables: l.variables, CheckDeadlock: !config.NoDeadlock, compiler: c, root: root}
 	text := &source{file: config.File, text: config.text}
 	top := where{text, syntax.Pos{Line: 1, Column: 1}}
 	p := place{scope: root}
@@ -412,6 +417,8 @@ type Evaluator struct {
 	TLC      registers
 	seen     [1]value.Value // what VIEW shows of a state
 	renaming *value.Renaming
+	met      guarded
+	slots    []value.Value // of an operator's frame
 }
 
 // Evaluator makes an evaluator.
@@ -452,7 +459,7 @@ func (ev *Evaluator) Initial(f func(State) error) error {
 	}
 	m := ev.x.m
 	m.cur, m.nxt = make(State, len(ev.spec.Variables)), nil
-	return ev.states(ev.spec.init, func() []value.Value { return m.cur }, "the initial predicate", f)
+	return ev.enumerate(func() { ev.spec.init(ev.x) }, func() []value.Value { return m.cur }, "the initial predicate", f)
 }
 
 // Successors calls f with each state that action may lead to from s, until f returns an error. A state may come more than once, and is
@@ -464,10 +471,11 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 		m.nxt = make(State, len(s))
 	}
 	clear(m.nxt)
-	return ev.states(action.act, func() []value.Value { return m.nxt }, "the action "+action.Name, f)
+	return ev.enumerate(func() { action.act(ev.x) }, func() []value.Value { return m.nxt }, "the action "+action.Name, f)
 }
 
-func (ev *Evaluator) states(a act, goal func() []value.Value, what string, f func(State) error) error {
+// enumerate calls f with the state that goal has whenever find completes one.
+func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what string, f func(State) error) error {
 	var stopped error
 	m := ev.x.m
 	m.emit = func() bool {
@@ -481,7 +489,7 @@ func (ev *Evaluator) states(a act, goal func() []value.Value, what string, f fun
 		stopped = f(so)
 		return stopped != nil
 	}
-	if err := ev.run(func() { a(ev.x) }); err != nil {
+	if err := ev.run(find); err != nil {
 		return err
 	}
 	if errors.Is(stopped, ErrStop) {
