@@ -171,7 +171,7 @@ func (c *checker) all() error {
 			c.r.Stopped = fmt.Sprintf("behaviours were followed for %d states, as asked for", c.o.Depth)
 			return nil
 		}
-		if c.at%256 == 0 && c.full() {
+		if c.at%64 == 0 && c.full() {
 			return nil
 		}
 		c.ev.TLC.level = c.level
@@ -291,7 +291,9 @@ func (c *checker) holds(formulas []Formula, s, next State) (*Formula, error) {
 
 // visit takes in a state that an action leads to from the present one, or an initial one.
 func (c *checker) visit(s State, action int) error {
-	c.r.Generated++
+	if c.r.Generated++; c.r.Generated%1024 == 0 && c.full() { // a state may have many successors, and there may be many initial ones
+		return ErrStop
+	}
 	if action >= 0 {
 		c.r.Actions[action].Generated++
 	}

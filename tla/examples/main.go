@@ -1,5 +1,5 @@
 // Command examples runs the models of a checkout of github.com/tlaplus/Examples, and compares what it finds with the manifests of that checkout: the
-// verdict, and where they are given the numbers of distinct and of all states, and the depth.
+// verdict, and the number of distinct states where it is given.
 //
 //	go run ./tla/examples [-limit 30s] [-only TEXT] CHECKOUT
 package main
@@ -154,15 +154,15 @@ func judge(x *model, r *found) (verdict, says string) {
 		return differs, fmt.Sprintf("%s, expected %s: %s", result, x.Result, counts)
 	case r.Kind != "" || r.Walked || x.Distinct == nil:
 		return ran, counts
+	case *x.Distinct != r.Distinct:
+		return differs, fmt.Sprintf("%d distinct expected: %s", *x.Distinct, counts)
 	}
-	for _, c := range []struct {
-		name string
-		want *int
-		got  int
-	}{{"distinct", x.Distinct, r.Distinct}, {"generated", x.Total, r.Total}, {"depth", x.Depth, r.Depth}} {
-		if c.want != nil && *c.want != c.got {
-			return differs, fmt.Sprintf("%d %s, expected %d: %s", c.got, c.name, *c.want, counts)
-		}
+	// Several workers count the depth, and states that are found twice, in another way than one.
+	if x.Total != nil && *x.Total != r.Total {
+		counts += fmt.Sprintf(" (the manifest has %d generated)", *x.Total)
+	}
+	if x.Depth != nil && *x.Depth != r.Depth {
+		counts += fmt.Sprintf(" (the manifest has depth %d)", *x.Depth)
 	}
 	return agrees, counts
 }
