@@ -216,11 +216,12 @@ func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
 	})
 	return c.act(e.Args[0], p, func(x *ctx) bool {
 		m := x.m
-		cur, nxt := m.cur, m.nxt
+		cur, nxt, moment := m.cur, m.nxt, m.moment
+		m.moment.cur = 0 // there are two present states in turn
 		m.between = append(m.between, cur)
 		m.cur, m.nxt = append([]value.Value(nil), nxt...), make([]value.Value, len(nxt))
 		found := second(x)
-		m.cur, m.nxt = cur, nxt
+		m.cur, m.nxt, m.moment = cur, nxt, moment
 		m.between = m.between[:len(m.between)-1]
 		return found
 	})

@@ -193,6 +193,24 @@ func (c *compiler) definition(d *def, q place, u call) node {
 			return k
 		}
 		d.varies = true
+		d.costly = n.level == stateLevel && !n.fresh && !n.self && !n.next && (d.bounds != nil || costly(d.body))
+	}
+	if d.costly && q.inst == nil && q.env == nil && !c.assigning {
+		primed := 0
+		if c.primed {
+			primed = 1
+		}
+		if d.states[primed] == nil {
+			end := c.using(d.name, nil, nil)
+			n, size := c.alone(func() node { c.primed = primed == 1; return compile() })
+			end()
+			if n.level > stateLevel+primed || n.fresh || n.self {
+				panic("a definition whose value depends on how it is used")
+			}
+			n = c.remember(n, size, primed == 1)
+			d.states[primed] = &n
+		}
+		return *d.states[primed]
 	}
 	at := u.at
 	if at.source == d.at.source && at.pos == d.at.pos { // the configuration names it

@@ -467,12 +467,12 @@ func (c *checker) shown(steps []Step) []Step {
 	}
 	m := c.ev.x.m
 	for i := range steps {
-		cur, nxt := m.cur, m.nxt
+		cur, nxt, before := m.cur, m.nxt, m.begins(true)
 		m.cur, m.nxt = steps[i].State, steps[min(i+1, len(steps)-1)].State
 		if v, err := c.ev.value(*c.spec.alias); err == nil {
 			steps[i].Alias = v
 		}
-		m.cur, m.nxt = cur, nxt
+		m.cur, m.nxt, m.moment = cur, nxt, before
 	}
 	return steps
 }

@@ -27,6 +27,9 @@ type machine struct {
 	between  [][]value.Value   // states before a composition that is in its second step
 	emit     func() bool       // is told of each successor; true ends the search
 	guarded  *guarded          // what Step counts; may be nil
+	moment   moment
+	clock    uint64       // the last number of a moment
+	known    []remembered // of definitions, by their numbers
 	tlc      *registers
 }
 
@@ -107,6 +110,7 @@ type compiler struct {
 	born      int
 	via       *use                // of the operator whose body is compiled
 	reached   map[*source]*source // by way of it
+	remembers int                 // definitions whose values are remembered
 	guards    *[]*placed          // of the action that is being compiled for Step; nil: they are not counted
 }
 

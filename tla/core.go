@@ -246,10 +246,10 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 	c.assigning = assigning
 	count := len(c.variables)
 	n := testNode(func(x *ctx) bool {
-		nxt := x.m.nxt
-		x.m.nxt = make([]value.Value, count)
+		nxt, moment := x.m.nxt, x.m.moment
+		x.m.nxt, x.m.moment.nxt = make([]value.Value, count), 0
 		found := a(x)
-		x.m.nxt = nxt
+		x.m.nxt, x.m.moment = nxt, moment
 		return found
 	})
 	n.level, n.next = stateLevel, false

@@ -83,7 +83,9 @@ type def struct {
 	shared    [2]*special       // a recursive operator that needs nothing from outside, for this state and the next
 	constant  *node             // an operator without parameters that is constant
 	varies    bool              // it is not
-	reached   int               // how deep the compiler is in its body
+	costly    bool              // it is of a state, and worth being remembered: states has it for this state and the next
+	states    [2]*node
+	reached   int // how deep the compiler is in its body
 }
 
 // scope has the names of a module, or of one instance of it.

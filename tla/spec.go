@@ -458,7 +458,7 @@ func (ev *Evaluator) Initial(f func(State) error) error {
 		return nil
 	}
 	m := ev.x.m
-	m.cur, m.nxt = make(State, len(ev.spec.Variables)), nil
+	m.cur, m.nxt, m.moment = make(State, len(ev.spec.Variables)), nil, moment{}
 	return ev.enumerate(func() { ev.spec.init(ev.x) }, func() []value.Value { return m.cur }, "the initial predicate", f)
 }
 
@@ -471,6 +471,7 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 		m.nxt = make(State, len(s))
 	}
 	clear(m.nxt)
+	m.begins(false)
 	return ev.enumerate(func() { action.act(ev.x) }, func() []value.Value { return m.nxt }, "the action "+action.Name, f)
 }
 
@@ -501,10 +502,10 @@ func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what stri
 // Holds tells whether a formula holds in a state, or in the step from s to next.
 func (ev *Evaluator) Holds(f *Formula, s, next State) (holds bool, err error) {
 	m := ev.x.m
-	cur, nxt := m.cur, m.nxt
+	cur, nxt, before := m.cur, m.nxt, m.begins(next != nil)
 	m.cur, m.nxt = s, next
 	err = ev.run(func() { holds = f.test(ev.x) })
-	m.cur, m.nxt = cur, nxt
+	m.cur, m.nxt, m.moment = cur, nxt, before
 	return holds, err
 }
 
@@ -518,10 +519,10 @@ func (ev *Evaluator) fingerprint(s State) uint64 {
 	seen := []value.Value(s)
 	if ev.spec.view != nil {
 		m := ev.x.m
-		cur := m.cur
+		cur, before := m.cur, m.begins(false)
 		m.cur = s
 		ev.seen[0] = settled(ev.spec.view.eval(ev.x))
-		m.cur = cur
+		m.cur, m.moment = cur, before
 		seen = ev.seen[:]
 	}
 	if len(ev.spec.symmetry) == 0 {

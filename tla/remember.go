@@ -1,0 +1,73 @@
+package tla
+
+import (
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// remembered is the value of a definition in the state that was numbered at.
+type remembered struct {
+	at uint64
+	v  value.Value
+}
+
+// moment numbers what a machine holds: the present state and the next one, each with a number of its own as long as it does not change. 0 is for one that
+// is being made: nothing is remembered of it.
+type moment struct{ cur, nxt uint64 }
+
+// begins numbers the present state anew, and the next one if it is complete.
+func (m *machine) begins(complete bool) (before moment) {
+	before = m.moment
+	m.clock++
+	m.moment = moment{cur: m.clock}
+	if complete {
+		m.clock++
+		m.moment.nxt = m.clock
+	}
+	return before
+}
+
+// remember evaluates a definition of a state at most once in each.
+func (c *compiler) remember(n node, size int, primed bool) node {
+	k := c.remembers
+	c.remembers++
+	eval := n.eval
+	n.eval = func(x *ctx) value.Value {
+		m := x.m
+		at := m.moment.cur
+		if primed {
+			at = m.moment.nxt
+		}
+		if at == 0 {
+			return eval(&ctx{slots: make([]value.Value, size), m: m})
+		}
+		for len(m.known) <= k {
+			m.known = append(m.known, remembered{})
+		}
+		if r := &m.known[k]; r.at == at {
+			return r.v
+		}
+		v := eval(&ctx{slots: make([]value.Value, size), m: m})
+		m.known[k] = remembered{at, v}
+		return v
+	}
+	if n.test != nil {
+		all := n.eval
+		n.test = func(x *ctx) bool { return bool(all(x).(value.Bool)) }
+	}
+	n.reach = 0
+	return n
+}
+
+// costly tells whether an expression goes through sets, so that its value is worth being remembered.
+func costly(e syntax.Expr) bool {
+	found := false
+	syntax.Inspect(e, func(e syntax.Expr) bool {
+		switch e.(type) {
+		case *syntax.Quantified, *syntax.Choose, *syntax.SetFilter, *syntax.SetMap, *syntax.FunctionOf, *syntax.Let:
+			found = true
+		}
+		return !found
+	})
+	return found
+}
