@@ -35,8 +35,7 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 	c.serve(runs, replays, -1, jobs, results)
 	r := <-results
 	t := col.totals
-	col.covered(r)
-	col.ran(r)
+	col.met(r)
 	col.feeder.counted(r)
 	if r.reply != nil {
 		t.Calm.Done = true

@@ -188,8 +188,7 @@ func (c *collector) take(r *result) {
 		}
 		delete(c.waiting, c.next)
 		c.next++
-		c.covered(r)
-		c.ran(r)
+		c.met(r)
 		c.feeder.counted(r)
 		c.count(r)
 	}
@@ -200,8 +199,7 @@ func (c *collector) flush() {
 	for end := c.next + uint64(len(c.waiting)) + uint64(Window*c.totals.Workers); len(c.waiting) > 0 && c.next <= end && !c.done; c.next++ {
 		if r, ok := c.waiting[c.next]; ok {
 			delete(c.waiting, c.next)
-			c.covered(r)
-			c.ran(r)
+			c.met(r)
 			c.count(r)
 		}
 	}
@@ -276,6 +274,12 @@ func (c *Campaign) cover(j *Job, col *collector) (ok bool) {
 		col.totals.lose(Lost{j.ID, j.Tape, "what is covered cannot be written: " + err.Error()})
 	}
 	return err == nil
+}
+
+// met takes in which programs a run has executed, and which parts of them.
+func (c *collector) met(r *result) {
+	c.covered(r)
+	c.ran(r)
 }
 
 // covered takes in which blocks of programs a run has executed. A search learns of those that are new.

@@ -13,7 +13,6 @@ import (
 	"path"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
@@ -444,8 +443,8 @@ func CoveragePage(w io.Writer, c CoverageOf) error {
 		view := &binaryView{BinaryOf: b, Title: titles[i], Unit: b.Source.Blocks(), Groups: b.groups()}
 		v.Edges = v.Edges || b.Source == code.Edges
 		if b.Names != nil {
-			for _, f := range b.Names.Functions {
-				if f.Name == "0x"+strconv.FormatUint(f.Start, 16) {
+			for i := range b.Names.Functions {
+				if b.Names.Functions[i].Nameless() {
 					view.Nameless++
 				}
 			}

@@ -260,18 +260,12 @@ func namesChanged(then, now string) string {
 		}
 		return names
 	}
-	short := func(names []string) string {
-		if more := len(names) - maxNamesShown; more > 0 {
-			return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamesShown], ", "), more)
-		}
-		return strings.Join(names, ", ")
-	}
 	var parts []string
 	if added := missing(now, then); len(added) > 0 {
-		parts = append(parts, short(added)+" added")
+		parts = append(parts, Some(added, maxNamesShown)+" added")
 	}
 	if removed := missing(then, now); len(removed) > 0 {
-		parts = append(parts, short(removed)+" removed")
+		parts = append(parts, Some(removed, maxNamesShown)+" removed")
 	}
 	return strings.Join(parts, ", ") + "; the run lists the names in it"
 }

@@ -513,6 +513,14 @@ func shortDuration(ns int64) string {
 	return fmt.Sprintf("%.0f µs", float64(ns)/1e3)
 }
 
+// Some lists names in a line, as many as most says, and how many more there are.
+func Some(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
 // count writes a number with a word in its right number.
 func count(n int, word string) string {
 	if n == 1 {

@@ -120,7 +120,7 @@ func NewNames(b *Binary, file, debug []byte) (*Names, error) {
 			name, pkg = g.Name, g.PackageName()
 		}
 		if name == "" {
-			name = "0x" + strconv.FormatUint(fn.start, 16)
+			name = addressName(fn.start)
 		}
 		n.Functions = append(n.Functions, Function{Name: name, Package: pkg, Start: functions[i].start, First: first, Last: last})
 	}
@@ -155,6 +155,12 @@ func better(name, than string) bool {
 	}
 	return name < than
 }
+
+// addressName stands for the name of a function that has none.
+func addressName(start uint64) string { return "0x" + strconv.FormatUint(start, 16) }
+
+// Nameless tells whether the file has no name for the function.
+func (f *Function) Nameless() bool { return f.Name == addressName(f.Start) }
 
 // fileNumber is the number of a source file.
 func (n *Names) fileNumber(name string) int32 {

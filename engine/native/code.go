@@ -45,29 +45,23 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 	if digest == "" {
 		return nil, 0
 	}
-	var tally *code.Tally
-	if copied != nil && copied.Binary.Counters != nil {
-		tally = copied.Binary.NewTally()
-	}
+	counting := copied != nil && copied.Binary.Counters != nil
 	i := slices.IndexFunc(c.hits, func(h code.Hits) bool { return h.Digest == digest })
 	if i < 0 {
 		h := code.Hits{Digest: digest, Path: path, File: host.RealName(fd)}
-		switch {
-		case err != nil:
+		held, tally := copied, (*code.Tally)(nil)
+		if err != nil {
 			h.Off = err.Error()
-		case tally != nil:
-			h.Source = code.GoCover
-			fallthrough
-		default:
+		} else {
 			h.Total = copied.Binary.Total()
 		}
-		if tally != nil {
-			copied = nil
+		if counting {
+			h.Source, held, tally = code.GoCover, nil, copied.Binary.NewTally()
 		}
 		i = len(c.hits)
-		c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, copied), append(c.counts, tally)
+		c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, held), append(c.counts, tally)
 	}
-	if tally != nil {
+	if counting {
 		return nil, i + 1
 	}
 	return copied, 0

@@ -61,6 +61,11 @@ const (
 	jobProber   // performs the probes that no script does
 )
 
+// asks tells whether a job only asks how a node is: it is no part of what is tested.
+func (k jobKind) asks() bool {
+	return k == jobHealth || k == jobProbe || k == jobRole || k == jobProber
+}
+
 // job is a program that the director started.
 type job struct {
 	Kind     jobKind
@@ -166,7 +171,7 @@ func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kerne
 	}
 	l := kernel.Launch{Node: kernel.NodeID(j.Node), Name: fmt.Sprint(s.Launches), Argv: argv, Env: w.environment(n, env),
 		Dir: dir, User: cred, Tag: tag, Stdout: stdout, Stderr: stderr, Bounded: j.Kind == jobProbe || j.Kind == jobProber, Ordered: j.Kind == jobProber, OOMAdj: n.Bounds.OOMScoreAdj, Main: j.Kind == jobMain, Rlimits: n.Bounds.Rlimits}
-	if j.Kind == jobProbe || j.Kind == jobHealth || j.Kind == jobRole || j.Kind == jobProber {
+	if j.Kind.asks() {
 		l.MostOutput = maxCheckOutput
 	}
 	if argv[0] == kernel.Self {

@@ -56,7 +56,7 @@ const logFull = "the log of this run is longer than what is kept; the first line
 
 // crash decides whether the end of a process is a failure of the program.
 func (w *World) crash(n *kernel.Notice, j *job, main bool) {
-	if n.ByFault || j.Kind == jobHealth || j.Kind == jobProbe || j.Kind == jobRole || j.Kind == jobProber {
+	if n.ByFault || j.Kind.asks() {
 		return
 	}
 	node := &w.spec.Nodes[j.Node]

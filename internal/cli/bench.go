@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -206,11 +205,8 @@ func (b *strategyBench) open(ctx context.Context, name string) (*bug, error) {
 
 // digest names what a project's trials depend on besides its programs, wherever its folder lies.
 func digest(p *project) string {
-	text, err := json.Marshal([]any{p.spec, p.search.MaxDepth, p.search.MaxStates, p.search.PrioritizeCoverage, p.search.PrioritizeNearViolation})
-	if err != nil {
-		panic("a Spec that is no JSON: " + err.Error())
-	}
-	sum := sha256.Sum256([]byte(strings.ReplaceAll(string(text), p.spec.Dir, "")))
+	x := &p.search
+	sum := sha256.Sum256(fmt.Append(nil, worldDigest(p.spec), x.MaxDepth, x.MaxStates, x.PrioritizeCoverage, x.PrioritizeNearViolation))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -176,10 +176,7 @@ func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, status *explo
 func unwatched(choice code.Choice, c *explore.Code) string {
 	ran := "no program of a node under test ran"
 	if len(c.Ran) > 0 {
-		ran = "these ran: " + strings.Join(c.Ran[:min(len(c.Ran), maxNamed)], ", ")
-		if more := len(c.Ran) - maxNamed; more > 0 {
-			ran += fmt.Sprintf(" and %d more", more)
-		}
+		ran = "these ran: " + report.Some(c.Ran, maxNamed)
 	}
 	var idle []string
 	for _, pattern := range choice {

@@ -51,8 +51,10 @@ func settingsOf(x *config.Exploration) search.Settings {
 		Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}
 }
 
-// maxEntryBytes bounds the file of an entry.
-const maxEntryBytes = 64 << 20
+const (
+	maxEntryBytes   = 64 << 20 // of the file of an entry
+	maxEntriesNamed = 5        // in a line
+)
 
 // readCorpus reads the entries in a folder, in the order of their names. A folder without any is an error.
 func readCorpus(dir string) ([]search.Entry, error) {
@@ -113,7 +115,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		}
 	}
 	if len(own) == 0 {
-		return nil, fmt.Errorf("all %d entries in %s are of other projects than %s (%s); name the corpus of this one", len(list), dir, strconv.Quote(p.spec.Name), someOf(strange))
+		return nil, fmt.Errorf("all %d entries in %s are of other projects than %s (%s); name the corpus of this one", len(list), dir, strconv.Quote(p.spec.Name), report.Some(strange, maxEntriesNamed))
 	}
 	for _, group := range []struct {
 		names []string
@@ -125,30 +127,18 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		{nameless, "do not tell of which project they are"},
 	} {
 		if len(group.names) > 0 {
-			a.note("note: corpus %s: %d of %d entries %s (%s)", dir, len(group.names), len(list), group.says, someOf(group.names))
+			a.note("note: corpus %s: %d of %d entries %s (%s)", dir, len(group.names), len(list), group.says, report.Some(group.names, maxEntriesNamed))
 		}
 	}
 	return own, nil
 }
 
-// someOf lists a few names, and how many more there are.
-func someOf(names []string) string {
-	const most = 5
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
-
 // worldDigest tells configurations apart, wherever their project lies.
 func worldDigest(spec *world.Spec) string {
 	here, err := moved(spec, "/project")
-	if err != nil {
-		return ""
-	}
-	text, err := json.Marshal(here)
-	if err != nil {
-		return ""
+	text, bad := json.Marshal(here)
+	if err = errors.Join(err, bad); err != nil {
+		panic("a Spec that is no JSON: " + err.Error())
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

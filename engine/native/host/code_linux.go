@@ -101,6 +101,12 @@ type fileKey struct {
 	mtime, ctime unix.Timespec
 }
 
+func keyOf(fd int) (fileKey, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	return fileKey{st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim}, err
+}
+
 type analysis struct {
 	binary *code.Binary
 	digest string
@@ -113,17 +119,16 @@ var errLeftOut = errors.New("it is not watched in this run")
 // those that the world holds already, or one that Unwatch must be given in the end. The error is why nothing of the file
 // can be watched; without a digest the file cannot be read. What counts by itself has no copy: Binary is all that it gives then.
 func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest string, err error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	key, err := keyOf(fd)
+	if err != nil {
 		return nil, "", err
 	}
-	key := fileKey{st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim}
 	copies.Lock()
 	defer copies.Unlock()
 	a, ok := copies.known[key]
 	var file []byte
 	if !ok {
-		if file, err = contents(fd, st.Size); err != nil {
+		if file, err = contents(fd, key.size); err != nil {
 			return nil, "", err
 		}
 		a.digest = code.Digest(file)
@@ -154,7 +159,7 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 		copies.idle = slices.Delete(copies.idle, i, i+1)
 	} else {
 		if file == nil {
-			if file, err = contents(fd, st.Size); err != nil {
+			if file, err = contents(fd, key.size); err != nil {
 				return nil, a.digest, err
 			}
 		}
@@ -172,11 +177,10 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 
 // Digest is that of an open file.
 func Digest(fd int) (string, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	key, err := keyOf(fd)
+	if err != nil {
 		return "", err
 	}
-	key := fileKey{st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim}
 	copies.Lock()
 	defer copies.Unlock()
 	if a, ok := copies.known[key]; ok {
@@ -185,7 +189,7 @@ func Digest(fd int) (string, error) {
 	if d, ok := copies.digests[key]; ok {
 		return d, nil
 	}
-	file, err := contents(fd, st.Size)
+	file, err := contents(fd, key.size)
 	if err != nil {
 		return "", err
 	}

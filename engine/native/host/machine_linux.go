@@ -58,6 +58,7 @@ type Machine struct {
 	pid        int
 	vdsoOffset uint64
 	leaks      Leaks
+	ignored    []syscall.Signal // by this process
 	watch      *watchdog
 	listeners  []*listener
 	notice     notice
@@ -98,7 +99,7 @@ func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) 
 		unix.Close(fd)
 		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
-	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, pid: os.Getpid(), leaks: leaks, Stops: stops}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, pid: os.Getpid(), leaks: leaks, Stops: stops, ignored: ignoredHere()}
 	m.watch = startWatchdog(spinCPUMs)
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()

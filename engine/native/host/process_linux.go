@@ -93,7 +93,7 @@ func (m *Machine) confine(t *thread) error {
 	if !m.leaks.TSC {
 		steps = append(steps, step{"PR_SET_TSC", unix.SYS_PRCTL, []uint64{unix.PR_SET_TSC, unix.PR_TSC_SIGSEGV}})
 	}
-	for _, sig := range ignoredHere() { // it is so in a program, too, even after exec
+	for _, sig := range m.ignored { // it is so in a program, too, even after exec
 		var none sigaction
 		b := unsafe.Slice((*byte)(unsafe.Pointer(&none)), unsafe.Sizeof(none))
 		m.writeAt(t, sp-8192+64, b)

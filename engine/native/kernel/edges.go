@@ -61,7 +61,7 @@ func (k *Kernel) announce(t *Thread, data []byte) Result {
 					base = min(base, o.Start)
 				}
 			}
-			a.Path, a.FD, a.Guards = f.Path, k.fdOf(t, f.File), guards-base
+			a.Path, a.FD, a.Guards = f.Path, k.fileOf(t, f.File), guards-base
 		}
 	} else {
 		a.Path, a.FD = k.symbols(t, a.Symbols)
@@ -89,14 +89,14 @@ func (k *Kernel) symbols(t *Thread, name string) (file string, fd int) {
 	for _, place := range places {
 		id, f, e := k.findAs(t, k.env(t), unix.AT_FDCWD, place, 0)
 		if e == 0 && f == nil && k.node(t).FS.Get(id).Mode&unix.S_IFMT == unix.S_IFREG {
-			return place, k.fdOf(t, id)
+			return place, k.fileOf(t, id)
 		}
 	}
 	return "", -1
 }
 
-// fdOf gives an open file of this process that has an inode's bytes, or -1.
-func (k *Kernel) fdOf(t *Thread, id fs.InodeID) int {
+// fileOf is the open file of this process that has an inode's bytes, or -1.
+func (k *Kernel) fileOf(t *Thread, id fs.InodeID) int {
 	s := k.node(t).FS
 	if s.Inodes[id] == nil {
 		return -1
@@ -105,11 +105,8 @@ func (k *Kernel) fdOf(t *Thread, id fs.InodeID) int {
 	if e != fs.OK {
 		return -1
 	}
-	if c.Blob != 0 {
-		return k.Handles.Blobs.FD(c.Blob)
-	}
-	fd, e := k.Handles.Bases[t.Node].FD(c.Layer, c.Path)
-	if e != fs.OK {
+	fd, failed := k.fdOf(t, c)
+	if failed != 0 {
 		return -1
 	}
 	return fd

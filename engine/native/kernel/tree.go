@@ -201,14 +201,23 @@ func nameOf(s *fs.State, id fs.InodeID) string {
 // mapping gives the real file to map for an open file, and what it is called for shared futexes.
 func (k *Kernel) mapping(t *Thread, f *File, write bool) (int, Key, unix.Errno) {
 	c, e := k.node(t).FS.Content(k.env(t), f.Inode, write)
-	switch {
-	case e != fs.OK:
+	if e != fs.OK {
 		return 0, Key{}, errno(e)
-	case c.Blob != 0:
-		return k.Handles.Blobs.FD(c.Blob), Key{Kind: KeyBlob, ID: int64(c.Blob)}, 0
+	}
+	fd, failed := k.fdOf(t, c)
+	if c.Blob != 0 {
+		return fd, Key{Kind: KeyBlob, ID: int64(c.Blob)}, failed
+	}
+	return fd, Key{Kind: KeyBase, ID: int64(f.Inode)<<16 | t.Node}, failed
+}
+
+// fdOf is the open file of this process that has a content's bytes.
+func (k *Kernel) fdOf(t *Thread, c fs.Content) (int, unix.Errno) {
+	if c.Blob != 0 {
+		return k.Handles.Blobs.FD(c.Blob), 0
 	}
 	fd, e := k.Handles.Bases[t.Node].FD(c.Layer, c.Path)
-	return fd, Key{Kind: KeyBase, ID: int64(f.Inode)<<16 | t.Node}, errno(e)
+	return fd, errno(e)
 }
 
 const programHead = 256 // bytes of a program that execve looks at
@@ -254,12 +263,9 @@ func (k *Kernel) openProgramAt(t *Thread, dirfd int, path string, flags int) (pr
 		return program{}, errno(fe)
 	}
 	out.head = out.head[:n]
-	if c.Blob != 0 {
-		out.fd = k.Handles.Blobs.FD(c.Blob)
-		return out, 0
-	}
-	out.fd, fe = k.Handles.Bases[t.Node].FD(c.Layer, c.Path)
-	return out, errno(fe)
+	var failed unix.Errno
+	out.fd, failed = k.fdOf(t, c)
+	return out, failed
 }
 
 func joinPath(dir, name string) string {
