@@ -52,7 +52,7 @@ type Settings struct {
 	Tick            time.Duration // between ticks of a machine: 100 ms
 	Sync            time.Duration // what a synchronisation of a disk takes: 100 µs
 	// Warmup is the time before faults may strike, and Chaos how long they may: until all clients have ended if it is 0, or, without
-	// clients, 10 s. Settle is the time after them: 1 s.
+	// clients, 10 s. Settle is the time after them: 1 s. A negative one is none.
 	Warmup, Chaos, Settle time.Duration
 	TimeStep              time.Duration // between the moments at which faults may begin: 100 ms
 	// Preempt is the chance, at each call of a process into the world, that others run first: 1 %. A negative one is none.
@@ -141,7 +141,7 @@ func (w *World) Set(s Settings) {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"MaxTime", s.MaxTime}, {"Tick", s.Tick}, {"Sync", s.Sync}, {"Warmup", s.Warmup}, {"Chaos", s.Chaos}, {"Settle", s.Settle}, {"TimeStep", s.TimeStep}} {
+	}{{"MaxTime", s.MaxTime}, {"Tick", s.Tick}, {"Sync", s.Sync}, {"Warmup", s.Warmup}, {"Chaos", s.Chaos}, {"TimeStep", s.TimeStep}} {
 		if d.d < 0 {
 			w.mistake("%s is %s; it must not be negative", d.name, d.d)
 		}

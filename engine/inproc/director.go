@@ -66,7 +66,22 @@ func (d *director) begin(r *run) {
 			r.start(n)
 		}
 	}
-	d.at(r.now)
+	d.at(r.now + setupNs)
+}
+
+// Setup is over when servers wait for messages or for time to pass. It is looked for every setupNs, for setupMaxNs.
+const (
+	setupNs    = 1_000_000
+	setupMaxNs = 1_000_000_000
+)
+
+// starting tells whether a node's main process is still at work.
+func (n *Node) starting() bool {
+	if len(n.threads) == 0 {
+		return false
+	}
+	w := n.threads[0].wait
+	return w != receiving && w != sleeping && w != turned
 }
 
 // at asks for a turn at a moment.
@@ -119,6 +134,10 @@ func (d *director) advance() {
 	now := r.now
 	switch d.phase {
 	case setup:
+		if now < setupMaxNs && slices.ContainsFunc(r.nodes, func(n *Node) bool { return n.server && n.starting() }) {
+			d.phaseEnd = now + setupNs
+			return
+		}
 		r.out.ReadyNs = max(now, 1)
 		d.enter(warmup)
 		d.phaseEnd = now + f.StartNs
@@ -272,7 +291,7 @@ func (d *director) probe() {
 func ask(c *promise) (code int, text string) {
 	defer func() {
 		if e := recover(); e != nil {
-			code, text = world.ProbeFailed, fmt.Sprintf("the function of property %q panics: %v", c.name, e)
+			code, text = world.ProbeFailed, panics(c, e)
 		}
 	}()
 	if err := c.holds(); err != nil {
@@ -284,19 +303,36 @@ func ask(c *promise) (code int, text string) {
 // invariants asks what must hold after each step.
 func (r *run) invariants() {
 	d := &r.director
-	for i := range r.def.checks {
-		c := &r.def.checks[i]
-		if c.kind != world.Invariant || d.broken {
-			continue
+	if d.broken || len(r.def.checks) == 0 {
+		return
+	}
+	var c *promise
+	code, text := world.ProbeHolds, ""
+	defer func() {
+		if e := recover(); e != nil {
+			code, text = world.ProbeFailed, panics(c, e)
 		}
-		if code, text := ask(c); code != world.ProbeHolds {
+		if code != world.ProbeHolds {
 			d.broken = true
 			r.out.Probes = append(r.out.Probes, engine.Probe{Property: c.name, Phase: phaseNames[d.phase], Event: r.events, StartNs: r.now, EndNs: r.now, ExitCode: code, Output: text})
 			r.out.Detail = fmt.Sprintf("%s does not hold", c.name)
 			r.ended = engine.Stopped
+		}
+	}()
+	for i := range r.def.checks {
+		c = &r.def.checks[i]
+		if c.kind != world.Invariant {
+			continue
+		}
+		if err := c.holds(); err != nil {
+			code, text = world.ProbeViolated, err.Error()
 			return
 		}
 	}
+}
+
+func panics(c *promise, e any) string {
+	return fmt.Sprintf("the function of property %q panics: %v", c.name, e)
 }
 
 // finally asks what must hold in the end.

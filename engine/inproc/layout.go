@@ -11,11 +11,15 @@ import (
 type layout struct {
 	spec  *world.Spec
 	index map[string]int32
+	nodes []nodeLayout
 	links []linkLayout // from * nodes + to
 	plan  *fault.Plan
 	at    bool // rules strike at calls
 	disk  bool // rules strike calls on disks
 }
+
+// nodeLayout has names of a node's streams, and that of its main process.
+type nodeLayout struct{ thread, random, choice, quiet, turn string }
 
 type linkLayout struct {
 	latencyNs, jitterNs                              int64
@@ -47,7 +51,9 @@ func (e *Engine) layoutOf(spec *world.Spec) (*layout, error) {
 		l.disk = l.disk || fault.PerCall(fault.Kind(r.Kind))
 	}
 	for i := range spec.Nodes {
-		l.index[spec.Nodes[i].Name] = int32(i)
+		name := spec.Nodes[i].Name
+		l.index[name] = int32(i)
+		l.nodes = append(l.nodes, nodeLayout{name + "/0", "random/" + name, "choice/" + name, "sched/quiet/" + name, "sched/turn/" + name})
 	}
 	for i := range spec.Nodes {
 		for j := range spec.Nodes {

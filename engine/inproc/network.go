@@ -17,8 +17,6 @@ type ref struct {
 	rule int
 }
 
-func (f ref) none() bool { return f.id == 0 && f.kind == "" }
-
 // observed tells the ledger that a program under test has seen what a fault does.
 func (r *run) observed(f ref) {
 	l := &r.director.plan.Ledger
@@ -116,14 +114,14 @@ func (r *run) send(n *Node, p *Process, m Message) {
 		at += l.lay.jitterNs * int64(l.jitter.Choose(jitterSteps)) / (jitterSteps - 1)
 	}
 	usual := at
-	var late ref
+	var late *ref
 	if l.slow.ID != 0 {
 		at += l.slow.Slow.LatencyNs
 		if b := l.slow.Slow.Bandwidth; b > 0 {
 			l.freeNs = max(l.freeNs, r.now) + messageBytes*billion/b
 			at = max(at, l.freeNs)
 		}
-		late = ref{id: l.slow.ID}
+		late = &ref{id: l.slow.ID}
 	}
 	if l.rated {
 		if r.harmed(l, &m, &at, &late) {
@@ -131,11 +129,11 @@ func (r *run) send(n *Node, p *Process, m Message) {
 			return
 		}
 	}
-	if late.kind != fault.Reorder {
+	if late == nil || late.kind != fault.Reorder {
 		at = max(at, l.lastNs)
 		l.lastNs = at
 	}
-	if at > usual && !late.none() {
+	if at > usual && late != nil {
 		r.push(usual, pending{kind: ghost, node: to, msg: m, ref: late})
 	}
 	r.push(at, pending{kind: arrive, node: to, msg: m})
@@ -148,7 +146,7 @@ const (
 )
 
 // harmed draws what strikes a message, and tells whether it is lost.
-func (r *run) harmed(l *link, m *Message, at *int64, late *ref) (lost bool) {
+func (r *run) harmed(l *link, m *Message, at *int64, late **ref) (lost bool) {
 	f, s, led := &l.rates, &l.streams, &r.director.plan.Ledger
 	if f.CorruptPPM > 0 {
 		if bits := bitsOf(m.Payload); bits > 0 {
@@ -156,7 +154,7 @@ func (r *run) harmed(l *link, m *Message, at *int64, late *ref) (lost bool) {
 				led.DeliveredPacket(fault.Corrupt, f.CorruptRule)
 				m.Payload = flip(m.Payload, v-1)
 				m.digest = digestOf(m.Payload)
-				m.doubt = ref{kind: fault.Corrupt, rule: f.CorruptRule}
+				m.doubt = &ref{kind: fault.Corrupt, rule: f.CorruptRule}
 			}
 		}
 	}
@@ -168,7 +166,7 @@ func (r *run) harmed(l *link, m *Message, at *int64, late *ref) (lost bool) {
 				least, most = defaultDelayMin, defaultDelayNs
 			}
 			*at += least + (most-least)/(fault.DurationSteps-1)*int64(v-1)
-			*late = ref{kind: fault.Delay, rule: f.DelayRule}
+			*late = &ref{kind: fault.Delay, rule: f.DelayRule}
 		}
 	}
 	if f.ReorderPPM > 0 {
@@ -179,18 +177,18 @@ func (r *run) harmed(l *link, m *Message, at *int64, late *ref) (lost bool) {
 				least, most = 0, defaultReorder
 			}
 			*at += least + (most-least)/fault.DurationSteps*int64(v)
-			*late = ref{kind: fault.Reorder, rule: f.ReorderRule}
+			*late = &ref{kind: fault.Reorder, rule: f.ReorderRule}
 		}
 	}
 	if f.DuplicatePPM > 0 && s.duplicate.Rare(2, f.DuplicatePPM) > 0 {
 		led.DeliveredPacket(fault.Duplicate, f.DuplicateRule)
 		twin := *m
-		twin.doubt = ref{kind: fault.Duplicate, rule: f.DuplicateRule}
+		twin.doubt = &ref{kind: fault.Duplicate, rule: f.DuplicateRule}
 		r.push(max(*at, l.lastNs)+l.lay.latencyNs, pending{kind: arrive, node: l.to, msg: twin})
 	}
 	if f.DropPPM > 0 && s.drop.Rare(2, f.DropPPM) > 0 {
 		led.DeliveredPacket(fault.Drop, f.DropRule)
-		*late = ref{kind: fault.Drop, rule: f.DropRule}
+		*late = &ref{kind: fault.Drop, rule: f.DropRule}
 		return true
 	}
 	return false
@@ -233,18 +231,17 @@ func (r *run) names() []string {
 }
 
 // arrived is the moment at which a message is at its node.
-func (r *run) arrived(n *Node, what *pending) {
-	m := &what.msg
+func (r *run) arrived(n *Node, m *Message) {
 	l := m.link
 	if l.from != l.to {
 		switch {
 		case l.blockedBy != 0:
-			r.missed(n, ref{id: l.blockedBy})
+			r.missed(n, &ref{id: l.blockedBy})
 			return
 		case l.clogBy != 0:
-			r.missed(n, ref{id: l.clogBy})
+			r.missed(n, &ref{id: l.clogBy})
 			if len(l.clogged) < maxInbox {
-				l.clogged = append(l.clogged, *what)
+				l.clogged = append(l.clogged, pending{kind: arrive, node: n, msg: *m})
 			} else {
 				r.limit = fmt.Sprintf("the limit of %d messages that wait on %s, which is clogged", maxInbox, l.lay.jitter)
 			}
@@ -258,7 +255,7 @@ func (r *run) arrived(n *Node, what *pending) {
 		return
 	}
 	if n.pausedBy != 0 {
-		r.hold(n, *what)
+		r.hold(n, pending{kind: arrive, node: n, msg: *m})
 		return
 	}
 	r.deliver(n, m)
@@ -293,13 +290,13 @@ func (r *run) deliver(n *Node, m *Message) {
 		r.limit = fmt.Sprintf("the limit of %d messages that %s has not received", maxInbox, n.name)
 		return
 	}
-	n.inbox.push(m)
+	n.inbox.push(r.scratch, m)
 }
 
 // sees is the moment at which a program sees a message.
 func (r *run) sees(n *Node, p *Process, m *Message) {
-	if !m.doubt.none() && n.server {
-		r.observed(m.doubt)
+	if m.doubt != nil && n.server {
+		r.observed(*m.doubt)
 	}
 	if r.strict != nil {
 		r.strict.received(r, n, m)
@@ -308,17 +305,17 @@ func (r *run) sees(n *Node, p *Process, m *Message) {
 }
 
 // missed is the moment at which a node would have got a message, but for a fault. Who waits for one observes that.
-func (r *run) missed(n *Node, f ref) {
-	if !n.server || !n.up || n.pausedBy != 0 || f.none() {
+func (r *run) missed(n *Node, f *ref) {
+	if !n.server || !n.up || n.pausedBy != 0 || f == nil {
 		return
 	}
 	if n.machine != nil || len(n.waiting) > 0 && n.inbox.len() == 0 {
-		r.observed(f)
+		r.observed(*f)
 		return
 	}
 	for _, p := range n.threads {
 		if p.wait == replied {
-			r.observed(f)
+			r.observed(*f)
 			return
 		}
 	}

@@ -32,7 +32,7 @@ type Message struct {
 	reply  uint64 // the Call that this is the reply to
 	digest uint64
 	link   *link
-	doubt  ref // a fault that whoever receives it observes
+	doubt  *ref // a fault that whoever receives it observes
 }
 
 // Node is a machine of the world, as its programs see it.
@@ -151,7 +151,7 @@ func (n *Node) streams() {
 		return
 	}
 	n.drawn = true
-	n.random, n.choice = n.run.src.Stream("random/"+n.name), n.run.src.Stream("choice/"+n.name)
+	n.random, n.choice = n.run.src.Stream(n.run.lay.nodes[n.id].random), n.run.src.Stream(n.run.lay.nodes[n.id].choice)
 }
 
 // Uint64 is a random number from the tape.
@@ -267,7 +267,7 @@ func (r *run) start(n *Node) {
 	event := callStart
 	r.event(event, n, nil, int64(n.life), 0, 0, "")
 	if n.part.machine == nil {
-		r.spawn(n, n.name+"/0", n.part.process)
+		r.spawn(n, r.lay.nodes[n.id].thread, n.part.process)
 		return
 	}
 	n.tickAt = n.clock.read(r.now)
@@ -401,7 +401,7 @@ func (r *run) bury(n *Node) {
 		r.threads -= len(n.threads)
 	}
 	n.threads, n.waiting, n.machine = nil, nil, nil
-	n.inbox.clear()
+	r.scratch.take(&n.inbox)
 	n.held = nil
 	n.dying = false
 	delete(r.director.roles, n.name)
@@ -415,7 +415,17 @@ type inbox struct {
 
 func (b *inbox) len() int { return len(b.list) - b.head }
 
-func (b *inbox) push(m *Message) { b.list = append(b.list, *m) }
+func (b *inbox) push(s *scratch, m *Message) {
+	if b.list == nil {
+		b.list = s.box()
+	}
+	if b.head > 32 && b.head > len(b.list)/2 { // the front is empty
+		n := copy(b.list, b.list[b.head:])
+		clear(b.list[n:])
+		b.list, b.head = b.list[:n], 0
+	}
+	b.list = append(b.list, *m)
+}
 
 func (b *inbox) pop() Message {
 	m := b.list[b.head]
@@ -425,5 +435,3 @@ func (b *inbox) pop() Message {
 	}
 	return m
 }
-
-func (b *inbox) clear() { *b = inbox{} }

@@ -244,17 +244,22 @@ func (p *Process) Spawn(main func(*Process)) {
 	p.run.spawn(p.Node, thread, main)
 }
 
-// Turn waits until the schedule gives this process a turn; without a schedule, for a time that the tape draws, up to a tick.
-func (p *Process) Turn() {
+// Turn waits until the schedule gives this process a turn; without a schedule, for a time that the tape draws, up to a tick. It is
+// false when the chaos is over: a client then ends.
+func (p *Process) Turn() bool {
 	p.own(callTurn)
 	r := p.run
 	r.event(callTurn, p.Node, p, 0, 0, 0, "")
-	if r.schedule == nil {
+	switch {
+	case r.director.phase > chaos:
+		return false
+	case r.schedule != nil:
+		p.suspend(turned, -1)
+	default:
 		p.streams()
 		p.suspend(sleeping, r.now+p.tickNs*int64(p.Node.choice.Choose(turnParts))/turnParts)
-		return
 	}
-	p.suspend(turned, -1)
+	return r.director.phase <= chaos
 }
 
 const turnParts = 16

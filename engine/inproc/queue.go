@@ -18,7 +18,7 @@ type pending struct {
 	proc *Process
 	gen  uint64 // of the wait, or of the node's life
 	msg  Message
-	ref  ref // of a ghost
+	ref  *ref // of a ghost
 	free *pending
 }
 

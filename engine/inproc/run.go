@@ -48,7 +48,8 @@ type run struct {
 	current   *Process // that runs, nil while a machine is stepped
 	director  director
 	schedule  *schedule // nil: messages have latencies
-	nextID    uint64    // of calls that wait for a reply
+	scratch   *scratch
+	nextID    uint64 // of calls that wait for a reply
 
 	out     engine.Outcome
 	ended   engine.Reason
@@ -75,6 +76,8 @@ func (e *Engine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *strict
 	if r.maxEvents == 0 {
 		r.maxEvents = defaultEvents
 	}
+	r.scratch = e.borrow()
+	r.queue.heap, r.queue.free, r.ready.list = r.scratch.heap, r.scratch.free, r.scratch.line
 	r.src.Watch(o.Draws)
 	r.out.Tape = t
 	r.out.Repeat = engine.Repeat{Reproducible: true}
@@ -245,7 +248,7 @@ func (r *run) happen(p *pending) {
 	n := what.node
 	switch what.kind {
 	case arrive:
-		r.arrived(n, &what)
+		r.arrived(n, &what.msg)
 	case ghost:
 		r.missed(n, what.ref)
 	case wake:
@@ -268,8 +271,10 @@ func (r *run) happen(p *pending) {
 		r.stepTick(n)
 		r.invariants()
 	case turn:
-		r.director.turn()
-		r.invariants()
+		if r.now >= r.director.turnAt { // else an earlier one was asked for since, and has come
+			r.director.turn()
+			r.invariants()
+		}
 	case choices:
 		r.schedule.step()
 	}
@@ -300,8 +305,10 @@ func (r *run) Outcome() *engine.Outcome {
 	o.Reason = r.ended
 	o.Hash = r.sum.String()
 	o.Events, o.VirtualNs, o.WallNs = r.events, r.now, time.Since(r.began).Nanoseconds()
-	o.Decisions = slices.Clone(r.src.Decisions())
-	o.Draws, o.DrawsLost = slices.Clone(r.src.Draws()), r.src.DrawsLost()
+	o.Decisions, o.Draws, o.DrawsLost = r.src.Decisions(), r.src.Draws(), r.src.DrawsLost()
+	if r.ended == "" { // there will be more of them
+		o.Decisions, o.Draws = slices.Clone(o.Decisions), slices.Clone(o.Draws)
+	}
 	o.Ledger = r.director.plan.Ledger
 	o.Heals = slices.Clone(r.director.heals)
 	o.LogCounts = maps.Clone(r.director.counts)
@@ -323,6 +330,7 @@ func (r *run) Close() error {
 	if r.strict != nil {
 		r.strict.end(r)
 	}
+	r.giveBack()
 	return nil
 }
 

@@ -62,8 +62,8 @@ func newSchedule(r *run, s *Schedule) *schedule {
 	c.deliver, c.count = r.src.Stream("sched/deliver"), r.src.Stream("sched/count")
 	c.quietPPM = uint64(s.Quiet * tape.Certain)
 	for _, n := range r.nodes {
-		c.quiet = append(c.quiet, r.src.Stream("sched/quiet/"+n.name))
-		c.turns = append(c.turns, r.src.Stream("sched/turn/"+n.name))
+		c.quiet = append(c.quiet, r.src.Stream(r.lay.nodes[n.id].quiet))
+		c.turns = append(c.turns, r.src.Stream(r.lay.nodes[n.id].turn))
 	}
 	return c
 }
@@ -88,7 +88,7 @@ func (s *schedule) offer(l *link, m Message) {
 	}
 	r := s.run
 	if l.rated {
-		at, late := int64(0), ref{}
+		at, late := int64(0), (*ref)(nil)
 		if r.harmed(l, &m, &at, &late) {
 			r.missed(l.to, late)
 			return
@@ -98,7 +98,7 @@ func (s *schedule) offer(l *link, m Message) {
 		r.limit = fmt.Sprintf("the limit of %d messages that wait for %s", maxInbox, l.to.name)
 		return
 	}
-	c.box.push(&m)
+	c.box.push(r.scratch, &m)
 }
 
 // choose gives the channel that a value stands for among those that can deliver: each value is an order of all channels, which does
@@ -164,15 +164,16 @@ func (s *schedule) give(c *channel, most int) {
 	given := 0
 	at := len(s.story)
 	if most > 0 && c.box.len() > 0 {
-		s.tell(choice{what: "Deliver", a: c.to.name})
+		told := choice{what: "Deliver", a: c.to.name}
 		if c.from != nil {
-			s.story[at].b = c.from.name
+			told.b = c.from.name
 		}
+		s.tell(told)
 		r.event(callDeliver, nil, nil, int64(c.to.id)+1, 0, c.hash, c.to.name)
 	}
 	for ; given < most && c.box.len() > 0 && r.ended == ""; given++ {
 		m := c.box.pop()
-		r.arrived(c.to, &pending{kind: arrive, node: c.to, msg: m})
+		r.arrived(c.to, &m)
 	}
 	if at < len(s.story) {
 		s.story[at].count = given
@@ -180,7 +181,7 @@ func (s *schedule) give(c *channel, most int) {
 }
 
 func (s *schedule) tell(c choice) {
-	if len(s.story) < maxStory {
+	if !s.run.engine.quiet && len(s.story) < maxStory {
 		s.story = append(s.story, c)
 	}
 }
