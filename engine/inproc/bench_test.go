@@ -10,18 +10,33 @@ import (
 
 // BenchmarkSwitch is a process that waits and goes on: an event, two switches and a timer.
 func BenchmarkSwitch(b *testing.B) {
-	e := mustNew(b, func(w *World) {
-		w.Set(Settings{Preempt: -1, Events: 1 << 62, MaxTime: 1 << 60})
-		w.Client("p", func(p *Process) {
-			b.ResetTimer()
-			for range b.N {
-				p.Sleep(time.Microsecond)
-			}
-		})
-	})
+	e := mustNew(b, sleeper(b.N))
 	b.ReportAllocs()
 	if _, err := engine.Run(e, e.Spec(), tape.Tape{}, engine.Options{}); err != nil {
 		b.Fatal(err)
+	}
+}
+
+func sleeper(n int) func(*World) {
+	return func(w *World) {
+		w.Set(Settings{Preempt: -1, Events: 1 << 62, MaxTime: 1 << 60})
+		w.Client("p", func(p *Process) {
+			for range n {
+				p.Sleep(time.Microsecond)
+			}
+		})
+	}
+}
+
+func asker(n int) func(*World) {
+	return func(w *World) {
+		w.Set(Settings{Preempt: -1, Events: 1 << 62, MaxTime: 1 << 60})
+		w.Machine("m", func(*Node) Machine { return pong{} })
+		w.Client("p", func(p *Process) {
+			for range n {
+				p.Call("m", "ping", time.Second)
+			}
+		})
 	}
 }
 
@@ -32,16 +47,7 @@ func (pong) Tick(*Node)                 {}
 
 // BenchmarkMessages is a request of a process to a machine and its reply: two messages.
 func BenchmarkMessages(b *testing.B) {
-	e := mustNew(b, func(w *World) {
-		w.Set(Settings{Preempt: -1, Events: 1 << 62, MaxTime: 1 << 60})
-		w.Machine("m", func(*Node) Machine { return pong{} })
-		w.Client("p", func(p *Process) {
-			b.ResetTimer()
-			for range b.N {
-				p.Call("m", "ping", time.Second)
-			}
-		})
-	})
+	e := mustNew(b, asker(b.N))
 	b.ReportAllocs()
 	if _, err := engine.Run(e, e.Spec(), tape.Replay(1, nil), engine.Options{}); err != nil {
 		b.Fatal(err)

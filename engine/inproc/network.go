@@ -95,7 +95,7 @@ func (r *run) send(n *Node, p *Process, m Message) {
 		panic(fmt.Sprintf("inproc: node %s sends to %q, and no node has that name; the world's nodes are %v", n.name, m.To, r.names()))
 	}
 	m.digest = digestOf(m.Payload)
-	r.event(callSend, n, p, int64(to.id)+1, int64(m.call|m.reply), m.digest, m.To)
+	m.sent = r.event(callSend, n, p, int64(to.id)+1, int64(m.call|m.reply), m.digest, m.To)
 	l := r.link(n, to)
 	m.link = l
 	if r.reached != nil && n.server {

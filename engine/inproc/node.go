@@ -31,6 +31,7 @@ type Message struct {
 	call   uint64 // the Call that waits for a reply
 	reply  uint64 // the Call that this is the reply to
 	digest uint64
+	sent   uint64 // the event
 	link   *link
 	doubt  *ref // a fault that whoever receives it observes
 }
@@ -88,6 +89,10 @@ func (n *Node) enter(c call, files ...string) *Process {
 	}
 	if r.strict != nil {
 		r.strict.enter(r, n, p, callNames[c])
+	}
+	if r.events >= r.maxEvents || r.limit != "" { // a program that never waits would not let the loop see it
+		n.dying = true
+		panic(killed{})
 	}
 	r.now += r.spec.Cost.CallNs
 	if n.reborn != 0 {
@@ -375,10 +380,14 @@ func panicLines(stack string) []string {
 	}
 	for i := max(from, 1); i+1 < len(all) && len(lines) < 20; i += 2 {
 		function, _, _ := strings.Cut(all[i], "(0x")
-		if strings.HasPrefix(function, "github.com/bloodhound-dst/bloodhound/engine/inproc.(*run)") {
-			break
-		}
 		where, _, _ := strings.Cut(strings.TrimSpace(all[i+1]), " +0x")
+		file, _, _ := strings.Cut(where, ".go:")
+		switch {
+		case strings.HasPrefix(function, "iter.Pull"), strings.HasPrefix(function, ownPackage+"(*run).step"), strings.HasPrefix(function, "created by "):
+			return lines
+		case own(function, file+".go"):
+			continue
+		}
 		lines = append(lines, strings.TrimSuffix(function, "(...)")+" at "+where)
 	}
 	return lines

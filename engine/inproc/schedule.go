@@ -68,8 +68,8 @@ func newSchedule(r *run, s *Schedule) *schedule {
 	return c
 }
 
-// begin asks for the first step.
-func (s *schedule) begin() { s.run.push(s.run.now+s.run.spec.TimeStepNs, pending{kind: choices}) }
+// begin asks for the first step. Steps lie between the moments at which faults begin.
+func (s *schedule) begin() { s.run.push(s.run.now+s.run.spec.TimeStepNs/2, pending{kind: choices}) }
 
 // offer puts a message into its channel.
 func (s *schedule) offer(l *link, m Message) {
@@ -102,7 +102,7 @@ func (s *schedule) offer(l *link, m Message) {
 }
 
 // choose gives the channel that a value stands for among those that can deliver: each value is an order of all channels, which does
-// not change as others come and go. 0 is the order in which channels were first used.
+// not change as others come and go. 0 is the channel of the message that waits longest.
 func (s *schedule) choose(v uint64) *channel {
 	var best *channel
 	var most uint64
@@ -111,9 +111,10 @@ func (s *schedule) choose(v uint64) *channel {
 			continue
 		}
 		if v == 0 {
-			return c
-		}
-		if h := splitmix.Mix(c.hash ^ v*splitmix.Gamma); best == nil || h > most {
+			if sent := c.box.list[c.box.head].sent; best == nil || sent < most {
+				best, most = c, sent
+			}
+		} else if h := splitmix.Mix(c.hash ^ v*splitmix.Gamma); best == nil || h > most {
 			best, most = c, h
 		}
 	}

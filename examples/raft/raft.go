@@ -24,7 +24,7 @@ type Options struct {
 	// Plain has requests and no client: nobody judges what the answers are, nor that servers recover.
 	Plain bool
 	// Flaws are mistakes on purpose.
-	ForgetVote  bool // a restart forgets term and vote
+	ForgetVote  bool // a restart forgets whom the server has voted for
 	ReadLocally bool // gets are answered without asking the others
 }
 
@@ -207,7 +207,7 @@ type read struct {
 func start(n *inproc.Node, id uint64, storage *raft.MemoryStorage, seen *observer, o *Options) inproc.Machine {
 	if o.ForgetVote {
 		hard, _, _ := storage.InitialState()
-		storage.SetHardState(&pb.HardState{Commit: new(hard.GetCommit()), Term: new(uint64), Vote: new(uint64)})
+		storage.SetHardState(&pb.HardState{Commit: new(hard.GetCommit()), Term: new(hard.GetTerm()), Vote: new(uint64)})
 	}
 	dice.node = n
 	defer func() { dice.node = nil }()

@@ -66,7 +66,7 @@ func TestFlawsAreFound(t *testing.T) {
 		flaw   Options
 		breaks string
 	}{
-		{"a restart forgets term and vote", Options{ForgetVote: true}, "safety"},
+		{"a restart forgets its vote", Options{ForgetVote: true}, "election safety"},
 		{"gets are answered without asking the others", Options{ReadLocally: true}, "linearizable"},
 	} {
 		r, err := sim.Campaign{Runs: 20_000, Dir: t.TempDir()}.Run(t.Context(), c.name, World(c.flaw))

@@ -1,0 +1,144 @@
+package inproc
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/tape"
+)
+
+// gossip tells the others how often it has ticked.
+type gossip struct {
+	ticks int
+	got   []string
+	seen  map[string][]string
+}
+
+func (g *gossip) Receive(n *Node, m Message) {
+	g.seen[n.Name()] = append(g.seen[n.Name()], fmt.Sprint(m.From, m.Payload))
+}
+
+func (g *gossip) Tick(n *Node) {
+	g.ticks++
+	for _, to := range []string{"n1", "n2", "n3"} {
+		if to != n.Name() {
+			n.Send(to, g.ticks)
+		}
+	}
+}
+
+func scheduled(s Schedule, seen map[string][]string, faults ...string) func(*World) {
+	return func(w *World) {
+		clear(seen)
+		w.Set(Settings{Schedule: &s, Settle: -1})
+		for _, name := range []string{"n1", "n2", "n3"} {
+			w.Machine(name, func(*Node) Machine { return &gossip{seen: seen} })
+		}
+		w.Faults(faults...)
+	}
+}
+
+// played makes a run and gives its story besides.
+func played(t *testing.T, e *Engine, tp tape.Tape) (*engine.Outcome, string) {
+	t.Helper()
+	w, err := e.Boot(e.Spec(), tp, engine.Options{Draws: []string{"sched/**"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if reason, err := w.Advance(engine.Until{}); err != nil || reason != engine.Finished {
+		t.Fatalf("%s, %v", reason, err)
+	}
+	return w.Outcome(), Story(w)
+}
+
+func TestAScheduleTellsItsSteps(t *testing.T) {
+	seen := map[string][]string{}
+	e := mustNew(t, scheduled(Schedule{Steps: 40, Messages: 9}, seen, "crash on n1 rate 10% for 20ms..50ms"))
+	form := regexp.MustCompile(`^(Deliver\(n[123], [1-9] from n[123]\)|Crash\(n1\)|Start\(n1\))$`)
+	crashes := 0
+	for seed := range uint64(50) {
+		_, story := played(t, e, tape.Tape{Seed: seed})
+		for _, step := range strings.Split(story, " . ") {
+			if !form.MatchString(step) {
+				t.Fatalf("seed %d: step %q of\n%s", seed, step, story)
+			}
+		}
+		crashes += strings.Count(story, "Crash(n1)")
+		if n := strings.Count(story, "Deliver("); n < 39 {
+			t.Errorf("seed %d: %d deliveries in 40 steps; of channels with messages, one delivers at each step but the first", seed, n)
+		}
+		if c, s := strings.Count(story, "Crash"), strings.Count(story, "Start"); c != s {
+			t.Errorf("seed %d: %d crashes and %d starts", seed, c, s)
+		}
+	}
+	if crashes == 0 {
+		t.Error("no crash in 50 runs")
+	}
+	e = mustNew(t, scheduled(Schedule{Steps: 3, Messages: 9, Mailboxes: true}, seen))
+	if _, story := played(t, e, tape.Replay(1, nil)); !regexp.MustCompile(`^Deliver\(n\d, \d\)( \. Deliver\(n\d, \d\))*$`).MatchString(story) {
+		t.Errorf("with mailboxes: %s", story)
+	}
+}
+
+// Without a draw the message that waits longest goes first, and channels keep their order whatever is drawn.
+func TestChannelsKeepTheirOrder(t *testing.T) {
+	seen := map[string][]string{}
+	e := mustNew(t, scheduled(Schedule{Steps: 200, Messages: 3}, seen))
+	for seed := range uint64(20) {
+		played(t, e, tape.Tape{Seed: seed})
+		for to, list := range seen {
+			last := map[string]int{}
+			for _, one := range list {
+				var n int
+				fmt.Sscan(one[2:], &n)
+				if n != last[one[:2]]+1 {
+					t.Fatalf("seed %d: %s got %s after %d", seed, to, one, last[one[:2]])
+				}
+				last[one[:2]] = n
+			}
+		}
+	}
+	_, story := played(t, e, tape.Replay(1, nil))
+	for _, way := range []string{"n1, 3 from n2", "n1, 3 from n3", "n2, 3 from n1", "n2, 3 from n3", "n3, 3 from n1", "n3, 3 from n2"} {
+		if n := strings.Count(story, way); n < 20 {
+			t.Errorf("the calm run starves the way %q: %d of 200 steps", way, n)
+		}
+	}
+}
+
+// A step that is changed leaves what the others choose as it was: the draws of a schedule mean the same at each step.
+func TestASteppedMutantIsTheSameRunButForItsStep(t *testing.T) {
+	seen := map[string][]string{}
+	e := mustNew(t, scheduled(Schedule{Steps: 60, Messages: 5}, seen))
+	same, all := 0, 0
+	for seed := range uint64(30) {
+		_, before := played(t, e, tape.Tape{Seed: seed})
+		out, after := played(t, e, tape.Tape{Seed: seed, Edits: []tape.Edit{{Op: tape.Set, Stream: "sched/deliver", From: 20, Value: 1 + seed*37}}})
+		a, b := strings.Split(before, " . "), strings.Split(after, " . ")
+		for i := range min(len(a), len(b)) {
+			switch {
+			case i < 20-1 && a[i] != b[i]:
+				t.Fatalf("seed %d: step %d differs before the change", seed, i)
+			case i > 20:
+				all++
+				if to, _, _ := strings.Cut(a[i], ","); strings.HasPrefix(b[i], to) && strings.HasSuffix(b[i], a[i][len(a[i])-3:]) {
+					same++
+				}
+			}
+		}
+		drawn := map[string]uint64{}
+		for _, d := range out.Draws {
+			drawn[d.Stream] = max(drawn[d.Stream], d.To)
+		}
+		if drawn["sched/deliver"] < 60 || drawn["sched/count"] != drawn["sched/deliver"] {
+			t.Fatalf("seed %d: draws %v", seed, drawn)
+		}
+	}
+	if same*100 < all*90 {
+		t.Errorf("%d of %d later steps are the same", same, all)
+	}
+}

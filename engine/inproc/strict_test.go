@@ -1,0 +1,106 @@
+package inproc
+
+import (
+	crand "crypto/rand"
+	"math/big"
+	"math/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/tape"
+)
+
+// peers are a server that does something and two that listen.
+func peers(act func(p *Process)) func(*World) {
+	return func(w *World) {
+		w.Set(Settings{Chaos: time.Second})
+		w.Process("act", func(p *Process) {
+			for range 10 {
+				act(p)
+				p.Sleep(10 * time.Millisecond)
+			}
+		})
+		for _, name := range []string{"n1", "n2", "n3", "n4"} {
+			w.Process(name, func(p *Process) {
+				for {
+					p.Receive()
+				}
+			})
+		}
+	}
+}
+
+var survivor int
+
+// Each way in which chance slips in is found, with node, call and the line of the source.
+func TestAccidentalChanceIsFound(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		act  func(p *Process)
+		says []string
+	}{
+		{"the order of a map", func(p *Process) {
+			for to := range map[string]bool{"n1": true, "n2": true, "n3": true, "n4": true} {
+				p.Send(to, "hello") // line: map
+			}
+		}, []string{"act/0: send n", "line: map"}},
+		{"time.Now", func(p *Process) {
+			p.Send("n1", time.Now().UnixNano()) // line: clock
+		}, []string{"act/0: send n1", "digest", "line: clock"}},
+		{"math/rand", func(p *Process) {
+			p.Sleep(time.Duration(rand.Intn(1e9))) // line: rand
+		}, []string{"act/0: sleep", "line: rand"}},
+		{"crypto/rand", func(p *Process) {
+			n, _ := crand.Int(crand.Reader, big.NewInt(1e9))
+			p.Disk().Append("log", n.Bytes()) // line: crypto
+		}, []string{"act/0: write log", "line: crypto"}},
+		{"a variable that lives on", func(p *Process) {
+			survivor++
+			p.Send("n1", survivor) // line: variable
+		}, []string{"act/0: send n1", "line: variable"}},
+		{"a goroutine that calls into the world", func(p *Process) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				p.Send("n1", "from elsewhere") // line: goroutine
+			}()
+			<-done
+		}, []string{"a goroutine of the program's own calls send on node act", "line: goroutine"}},
+		{"a goroutine that is left behind", func(p *Process) {
+			stop := make(chan struct{})
+			t.Cleanup(func() { close(stop) })
+			go func() { <-stop }() // line: left
+		}, []string{"left behind", "line: left"}},
+		{"a message that is changed", func(p *Process) {
+			data := []byte("hello")
+			p.Send("n1", data)
+			data[0] = 'j'
+		}, []string{"[]uint8", "from act to n1 was changed after it was sent"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := mustNew(t, peers(c.act))
+			d, err := Diverge(e, e.Spec(), tape.Tape{Seed: 1}, 10)
+			if err != nil || d == nil {
+				t.Fatalf("%v, %v", d, err)
+			}
+			for _, want := range c.says {
+				if _, mark, ok := strings.Cut(want, "line: "); ok {
+					want = "strict_test.go:" + lineOf(t, "// line: "+mark)
+				}
+				if !strings.Contains(d.Error(), want) {
+					t.Errorf("%q is not in\n%s", want, d.Error())
+				}
+			}
+		})
+	}
+	// And what is sound is not suspected.
+	for _, define := range []func(*World){peers(func(p *Process) { p.Send("n1", p.Uint64()) }), counter("crash on server rate 10% for 100ms..500ms", "drop rate 5%")} {
+		e := mustNew(t, define)
+		for seed := range uint64(5) {
+			if d, err := Diverge(e, e.Spec(), tape.Tape{Seed: seed}, 3); err != nil || d != nil {
+				t.Errorf("%v, %v", d, err)
+			}
+		}
+	}
+}
