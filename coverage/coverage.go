@@ -20,6 +20,7 @@ const (
 	Assertion  Domain = "assertion"  // a sometimes-assertion that was reached
 	Code       Domain = "code"       // a block of a program's code
 	State      Domain = "state"      // a state that a program told of
+	Model      Domain = "model"      // a state, step or guard of a specification that a run is followed in
 )
 
 // Feature is one thing that a run reached. Two runs that reach it have the same ID for it.

@@ -643,8 +643,18 @@ func countOperations(r *Run, client string) int {
 	return n
 }
 
-// nodes leaves out programs of nodes.
+// nodes leaves out programs of nodes. Where it takes decisions to make the run fail, it must take some without the node, too: a world that fails so from the start
+// shows something else.
 func (w *work) nodes() {
+	needed := false
+	calm := func(cut world.Cut) bool {
+		r, err := w.Try(w.ctx, Case{Bare(w.Tape, nil), cut})
+		w.runs++
+		return err == nil && !r.Same
+	}
+	if len(w.Outcome.Decisions) > 0 && calm(w.Cut) {
+		needed = true
+	}
 	for i := range w.Spec.Nodes {
 		n := &w.Spec.Nodes[i]
 		if n.Role != world.Server || len(n.Command) == 0 || slices.Contains(w.Cut.Idle, n.Name) {
@@ -652,7 +662,7 @@ func (w *work) nodes() {
 		}
 		c := w.Case
 		c.Cut.Idle = append(slices.Clone(w.Cut.Idle), n.Name)
-		w.any([]Case{c}, nil)
+		w.any([]Case{c}, func(*Run) bool { return !needed || calm(c.Cut) })
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/model"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -18,13 +19,14 @@ import (
 // World describes a world: its nodes, its properties, and what may go wrong. The function that [New] is given fills one in, anew for
 // each run.
 type World struct {
-	spec     *world.Spec // while the engine is made; nil in a run, which has its own
-	settings Settings
-	parts    []part
-	checks   []promise
-	faults   []world.FaultRule
-	props    []world.Property
-	errs     []error
+	spec      *world.Spec // while the engine is made; nil in a run, which has its own
+	settings  Settings
+	parts     []part
+	checks    []promise
+	followers []*model.Follower
+	faults    []world.FaultRule
+	props     []world.Property
+	errs      []error
 }
 
 // part is a node of the description.
@@ -42,6 +44,7 @@ type promise struct {
 	final  bool // asked in the final phase alone
 	within int64
 	holds  func() error
+	ends   func() error // is asked in the end instead of holds, if it is not nil
 }
 
 // Settings are the measures of a world. Zero is the default of each.
@@ -262,6 +265,9 @@ func New(name string, define func(*World)) (*Engine, error) {
 	}
 	w := &World{spec: &world.Spec{Name: name}}
 	define(w)
+	for _, f := range w.followers {
+		f.Release()
+	}
 	if len(w.parts) == 0 {
 		w.errs = append(w.errs, errors.New("the world has no node; add one by Process, Client or Machine"))
 	}

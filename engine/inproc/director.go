@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/model"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -275,7 +276,7 @@ func (d *director) probe() {
 		if from == 0 {
 			from = r.out.ReadyNs
 		}
-		code, text := ask(p.check)
+		code, text := ask(p.check, false)
 		r.out.Probes = append(r.out.Probes, engine.Probe{Property: p.check.name, Phase: phaseNames[d.phase], Event: r.events, StartNs: r.now, EndNs: r.now,
 			AfterHealNs: p.heal, ExitCode: code, Output: text})
 		if p.done = code == world.ProbeHolds; p.done || r.now >= from+p.check.within {
@@ -287,17 +288,26 @@ func (d *director) probe() {
 	}
 }
 
-// ask asks a property.
-func ask(c *promise) (code int, text string) {
+// ask asks a property; in the end, what it says of the whole run.
+func ask(c *promise, end bool) (code int, text string) {
 	defer func() {
 		if e := recover(); e != nil {
 			code, text = world.ProbeFailed, panics(c, e)
 		}
 	}()
-	if err := c.holds(); err != nil {
-		return world.ProbeViolated, err.Error()
+	holds := c.holds
+	if end && c.ends != nil {
+		holds = c.ends
 	}
-	return world.ProbeHolds, ""
+	err := holds()
+	var divergence *model.Divergence
+	switch {
+	case err == nil:
+		return world.ProbeHolds, ""
+	case c.ends != nil && !errors.As(err, &divergence):
+		return world.ProbeFailed, err.Error()
+	}
+	return world.ProbeViolated, err.Error()
 }
 
 // invariants asks what must hold after each step.
@@ -343,7 +353,7 @@ func (d *director) finally() {
 		if c.kind == world.Liveness {
 			continue
 		}
-		code, text := ask(c)
+		code, text := ask(c, true)
 		r.out.Probes = append(r.out.Probes, engine.Probe{Property: c.name, Phase: phaseNames[final], Event: r.events, StartNs: r.now, EndNs: r.now, ExitCode: code, Output: text})
 	}
 }

@@ -313,6 +313,7 @@ func (r *run) Outcome() *engine.Outcome {
 	o.Heals = slices.Clone(r.director.heals)
 	o.LogCounts = maps.Clone(r.director.counts)
 	if r.reached != nil {
+		r.follow()
 		o.Reached = coverage.Sort(slices.Collect(maps.Values(r.reached)))
 	}
 	return o
@@ -331,6 +332,9 @@ func (r *run) Close() error {
 		r.strict.end(r)
 	}
 	r.giveBack()
+	for _, f := range r.def.followers {
+		f.Release()
+	}
 	return nil
 }
 

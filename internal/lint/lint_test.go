@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"tla"},
 	{"world", "history", "sdk", "coverage"},
 	{"fault"},
-	{"engine"},
+	{"engine", "model"},
 	{"engine/native", "engine/inproc", "engine/enginetest", "check", "workload", "config", "internal/selftest"},
 	{"shrink"},
 	{"explore"},

@@ -1,0 +1,39 @@
+package inproc
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Model promises that each run is one of a specification. The nodes tell the follower that is given which steps of it they take; a step that the specification does
+// not allow ends the run. What is reached in the specification guides the search.
+func (w *World) Model(name string, m *model.Model) *model.Follower {
+	f, err := m.Follow()
+	if err != nil {
+		w.mistake("the model of property %q: %v", name, err)
+		return &model.Follower{}
+	}
+	w.followers = append(w.followers, f)
+	w.promise(promise{name: name, kind: world.Invariant, ends: f.End, holds: func() error {
+		var d *model.Divergence
+		if errors.As(f.Err(), &d) {
+			return d
+		}
+		return nil // what cannot be followed breaks nothing: End tells it
+	}})
+	return f
+}
+
+// follow takes in what a run has reached in its specifications.
+func (r *run) follow() {
+	for _, f := range r.def.followers {
+		for _, id := range f.Reached() {
+			text := strconv.FormatUint(id, 16)
+			r.reached[id] = coverage.Feature{ID: id, Domain: coverage.Model, Text: text}
+		}
+	}
+}

@@ -1,0 +1,238 @@
+// Package commit is two-phase commit as state machines of package inproc, followed step by step in its TLA+ model.
+package commit
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/model"
+)
+
+// Bug is what is wrong in the code.
+type Bug string
+
+// The bugs.
+const (
+	None Bug = ""
+	// Silent is the bug that gave the protocol its bad name: a coordinator that crashed after it had decided tells nobody when it is back, and
+	// participants that are prepared wait forever.
+	Silent Bug = "silent"
+	// Unsynced tells of a decision before it is on the disk.
+	Unsynced Bug = "unsynced"
+	// Impatient participants that are prepared abort by themselves when nobody tells them what was decided.
+	Impatient Bug = "impatient"
+	// Miscounting coordinators commit when one vote is missing.
+	Miscounting Bug = "miscounting"
+)
+
+// Bugs are all of them.
+var Bugs = []Bug{Silent, Unsynced, Impatient, Miscounting}
+
+// Names of the participants.
+var names = []string{"p1", "p2", "p3"}
+
+const (
+	patience = 8  // ticks after which an impatient participant aborts
+	attempts = 20 // ticks after which a coordinator without all votes aborts
+)
+
+// Messages.
+type (
+	prepare  struct{}
+	vote     struct{ Yes bool }
+	decided  struct{ Commit bool }
+	received struct{}
+)
+
+// World describes a coordinator and three participants. m may be nil: nothing is followed then.
+func World(bug Bug, m *model.Model) func(*inproc.World) {
+	return func(w *inproc.World) {
+		told := &followed{}
+		if m != nil {
+			told.Follower = w.Model("conforms to TwoPhaseCommit.tla", m)
+		}
+		ends := map[string]string{} // what each participant has come to
+		begun := false
+		w.Machine("coordinator", func(n *inproc.Node) inproc.Machine {
+			if begun {
+				told.step("Restart")
+			}
+			begun = true
+			return begin(n, bug, told)
+		})
+		for _, name := range names {
+			w.Machine(name, func(n *inproc.Node) inproc.Machine { return join(n, bug, told, ends) })
+		}
+		w.Invariant("all come to the same end", func() error {
+			for p, end := range ends {
+				for q, other := range ends {
+					if end == "committed" && other == "aborted" {
+						return fmt.Errorf("%s has committed and %s has aborted", p, q)
+					}
+				}
+			}
+			return nil
+		})
+		w.Final("all come to an end", func() error {
+			if len(ends) < len(names) {
+				return fmt.Errorf("only %d of %d participants know how it ended", len(ends), len(names))
+			}
+			return nil
+		})
+		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: 200, Messages: 2}})
+		w.Faults("crash rate 1% for 50ms..200ms", "drop rate 2%", "crash on coordinator at fsync rate 5% for 50ms..200ms")
+	}
+}
+
+// followed tells steps to the model, if there is one.
+type followed struct{ *model.Follower }
+
+func (f *followed) step(action string, args ...any) {
+	if f.Follower != nil {
+		f.Step(action, args...)
+	}
+}
+
+func (f *followed) saw(want any, what string, args ...any) {
+	if f.Follower != nil {
+		f.Saw(want, what, args...)
+	}
+}
+
+// coordinator asks for votes until it has all, one is no, or it has waited too long; then it tells the decision until all have received it.
+type coordinator struct {
+	bug      Bug
+	told     *followed
+	decision string
+	votes    map[string]bool
+	heard    map[string]bool // who has received the decision
+	ticks    int
+}
+
+func begin(n *inproc.Node, bug Bug, told *followed) inproc.Machine {
+	c := &coordinator{bug: bug, told: told, votes: map[string]bool{}, heard: map[string]bool{}}
+	if data, err := n.Disk().Read("decision"); err == nil {
+		c.decision = string(data)
+		if bug == Silent {
+			for _, p := range names {
+				c.heard[p] = true
+			}
+		}
+	}
+	return c
+}
+
+func (c *coordinator) Tick(n *inproc.Node) {
+	if c.ticks++; c.decision == "" && c.ticks > attempts {
+		c.decide(n, "abort")
+	}
+	for _, p := range names {
+		switch {
+		case c.decision == "" && !c.votes[p]:
+			n.Send(p, prepare{})
+		case c.decision != "" && !c.heard[p]:
+			n.Send(p, decided{c.decision == "commit"})
+		}
+	}
+}
+
+func (c *coordinator) Receive(n *inproc.Node, m inproc.Message) {
+	switch v := m.Payload.(type) {
+	case received:
+		c.heard[m.From] = true
+	case vote:
+		switch {
+		case c.decision != "":
+		case !v.Yes:
+			c.decide(n, "abort")
+		case !c.votes[m.From]:
+			c.votes[m.From] = true
+			c.told.step("Vote", model.Name(m.From))
+			if len(c.votes) == len(names) || c.bug == Miscounting && len(c.votes) == len(names)-1 {
+				c.decide(n, "commit")
+			}
+		}
+	}
+}
+
+func (c *coordinator) decide(n *inproc.Node, decision string) {
+	keep := func() {
+		must(n.Disk().WriteFile("decision", []byte(decision)))
+		must(n.Disk().Sync("decision"))
+	}
+	if c.bug != Unsynced {
+		keep()
+	}
+	c.decision = decision
+	c.told.step(map[string]string{"commit": "Commit", "abort": "Abort"}[decision])
+	c.told.saw(decision, "Decision")
+	for _, p := range names {
+		n.Send(p, decided{decision == "commit"})
+	}
+	if c.bug == Unsynced && n.Choose(2) == 1 { // the disk has it later, or never
+		keep()
+	}
+}
+
+// participant prepares when it is asked, and waits for the decision.
+type participant struct {
+	bug   Bug
+	told  *followed
+	ends  map[string]string
+	state string
+	ticks int
+}
+
+func join(n *inproc.Node, bug Bug, told *followed, ends map[string]string) inproc.Machine {
+	p := &participant{bug: bug, told: told, ends: ends, state: "working"}
+	if data, err := n.Disk().Read("state"); err == nil {
+		p.state = string(data)
+	}
+	return p
+}
+
+// become keeps a state on the disk, and tells the step that led to it.
+func (p *participant) become(n *inproc.Node, state, action string) {
+	must(n.Disk().WriteFile("state", []byte(state)))
+	must(n.Disk().Sync("state"))
+	p.state = state
+	p.told.step(action, model.Name(n.Name()))
+	p.told.saw(state, "StateOf", model.Name(n.Name()))
+	if state == "committed" || state == "aborted" {
+		p.ends[n.Name()] = state
+	}
+}
+
+func (p *participant) Tick(n *inproc.Node) {
+	if p.state != "prepared" {
+		return
+	}
+	if p.ticks++; p.bug == Impatient && p.ticks > patience {
+		p.become(n, "aborted", "Refuse")
+	}
+}
+
+func (p *participant) Receive(n *inproc.Node, m inproc.Message) {
+	switch d := m.Payload.(type) {
+	case prepare:
+		if p.state == "working" {
+			if n.Choose(10) == 9 {
+				p.become(n, "aborted", "Refuse")
+			} else {
+				p.become(n, "prepared", "Prepare")
+			}
+		}
+		n.Send(m.From, vote{p.state != "aborted"})
+	case decided:
+		if p.state == "working" || p.state == "prepared" {
+			p.become(n, map[bool]string{true: "committed", false: "aborted"}[d.Commit], "Learn")
+		}
+		n.Send(m.From, received{})
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,65 @@
+package commit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/sim"
+	"github.com/bloodhound-dst/bloodhound/tla"
+)
+
+func specification(t *testing.T) *model.Model {
+	t.Helper()
+	m, err := model.Load("TwoPhaseCommit.tla", "TwoPhaseCommit.cfg", model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// The protocol itself is right: TLC's question, asked of the model.
+func TestTheModelHolds(t *testing.T) {
+	c, err := tla.ReadConfig("TwoPhaseCommit.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := tla.Load("TwoPhaseCommit.tla", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := tla.Check(spec, tla.Options{})
+	if err != nil || len(r.Violations) > 0 || len(r.Unchecked) > 0 || r.Stopped != "" || r.Distinct < 50 {
+		t.Fatalf("%v, %+v", err, r)
+	}
+}
+
+// The code does what the model says.
+func TestCommit(t *testing.T) { sim.Test(t, World(None, specification(t))) }
+
+func TestBugs(t *testing.T) {
+	for _, c := range []struct {
+		bug    Bug
+		sign   string
+		faults bool // that it takes some
+	}{
+		{Silent, "all come to an end", true}, // the model allows it: it promises nothing of when
+		{Unsynced, `decision = "none" is false`, true},
+		{Impatient, `state[p] = "working" is false`, false},
+		{Miscounting, "votes = Participants is false", false},
+	} {
+		t.Run(string(c.bug), func(t *testing.T) {
+			r, err := sim.Campaign{Dir: t.TempDir(), Runs: 3000}.Run(t.Context(), "commit", World(c.bug, specification(t)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), c.sign) {
+				t.Fatalf("exit code %d, and nothing of %s:\n%s", r.ExitCode, c.sign, r.Text())
+			}
+			if small := r.Failures[0].Smallest; small == nil || small.Shrunk.To.Faults > 0 != c.faults || small.Shrunk.To.Nodes < 2 {
+				t.Errorf("faults are needed: %v, and two nodes are:\n%s", c.faults, r.Text())
+			}
+		})
+	}
+}

@@ -1,0 +1,488 @@
+// Package model follows a run of a system in its TLA+ specification. What the system does is told as steps: actions of the specification with their
+// arguments. Each must be one that the specification allows in the state that it is in by then; one that is not is a divergence, told with the guard that
+// refused it. The states, steps and guards that runs meet tell a search where it has not been.
+//
+// The specification is only ever asked for the successors by one action with arguments that are known, never for all: terms, indices and numbers of nodes
+// need no bound, and nothing is enumerated before the first step.
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/tla"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// Options of a Model.
+type Options struct {
+	// View names an operator without parameters that shows of a state what is worth telling apart; empty is all of it.
+	View string
+	// Library has folders of further modules.
+	Library []string
+	// MostStates bounds in how many states at once the specification may be for one run: 64. More make the run's conformance unknown.
+	MostStates int
+	// MostLeftOut is the share of events that may be ignored or without a model before the conformance of a run is unknown: 0.05.
+	MostLeftOut float64
+}
+
+const (
+	mostStates  = 64
+	mostLeftOut = 0.05
+)
+
+// Model is a specification that runs are followed in. Several followers may use it at once.
+type Model struct {
+	spec *tla.Spec
+	view *tla.Operator
+	o    Options
+	idle sync.Pool // of followers
+}
+
+// Load reads a specification and its configuration file.
+func Load(file, config string, o Options) (*Model, error) {
+	c, err := tla.ReadConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := tla.Load(file, c, o.Library...)
+	if err != nil {
+		return nil, err
+	}
+	return New(spec, o)
+}
+
+// New makes a model of a specification.
+func New(spec *tla.Spec, o Options) (*Model, error) {
+	m := &Model{spec: spec, o: o}
+	if m.o.MostStates <= 0 {
+		m.o.MostStates = mostStates
+	}
+	if m.o.MostLeftOut <= 0 {
+		m.o.MostLeftOut = mostLeftOut
+	}
+	if o.View != "" {
+		var err error
+		if m.view, err = spec.Expression(o.View); err != nil {
+			return nil, err
+		}
+		if len(m.view.Params) > 0 {
+			return nil, fmt.Errorf("the view %s takes %d arguments; it must take none", o.View, len(m.view.Params))
+		}
+	}
+	return m, nil
+}
+
+// Name is a model value: what a configuration file names without quotes.
+func Name(name string) value.Value { return value.ModelValue(name) }
+
+// Of is a value of the specification: of a bool, an integer, a string, a slice of such (a sequence), or one that is a value already.
+func Of(v any) value.Value {
+	switch v := v.(type) {
+	case value.Value:
+		return v
+	case bool:
+		return value.Bool(v)
+	case int:
+		return value.Int(v)
+	case int64:
+		return value.Int(v)
+	case uint64:
+		return value.Int(v)
+	case string:
+		return value.Text(v)
+	case []any:
+		items := make([]value.Value, len(v))
+		for i := range v {
+			items[i] = Of(v[i])
+		}
+		return value.NewTuple(items)
+	}
+	panic(fmt.Sprintf("%T is no value of a specification: bool, int, string, []any and value.Value are", v))
+}
+
+// Divergence is the first step of a run that the specification does not allow.
+type Divergence struct {
+	Step   int    // its number, from 1 on
+	Action string // with its arguments
+	// Guard is the condition that was false, if one was; otherwise Saw tells what the system showed that the specification does not have.
+	Guard *tla.Guard
+	Saw   string
+	State string // one of those that the specification was in
+}
+
+func (d *Divergence) Error() string {
+	text := fmt.Sprintf("step %d, %s, is not one of the model", d.Step, d.Action)
+	switch {
+	case d.Guard != nil:
+		text += fmt.Sprintf(": %s is false (%s, line %d, column %d)", d.Guard.Text, d.Guard.Module, d.Guard.Span.First.Line, d.Guard.Span.First.Column)
+	case d.Saw != "":
+		text += ": " + d.Saw
+	}
+	return text + "\nin the state\n" + d.State
+}
+
+// Unknown is why it is not known whether a run conforms.
+type Unknown struct{ Why string }
+
+func (u *Unknown) Error() string { return u.Why }
+
+// Tally counts what became of a run's events.
+type Tally struct {
+	Mapped     int
+	Ignored    map[string]int // by the reason
+	Unmodelled map[string]int // by the kind of the event
+}
+
+// LeftOut is the share of events that were not mapped.
+func (t *Tally) LeftOut() float64 {
+	out := 0
+	for _, n := range t.Ignored {
+		out += n
+	}
+	for _, n := range t.Unmodelled {
+		out += n
+	}
+	if out == 0 {
+		return 0
+	}
+	return float64(out) / float64(out+t.Mapped)
+}
+
+// Add takes in another tally.
+func (t *Tally) Add(o *Tally) {
+	t.Mapped += o.Mapped
+	for k, n := range o.Ignored {
+		if t.Ignored == nil {
+			t.Ignored = map[string]int{}
+		}
+		t.Ignored[k] += n
+	}
+	for k, n := range o.Unmodelled {
+		if t.Unmodelled == nil {
+			t.Unmodelled = map[string]int{}
+		}
+		t.Unmodelled[k] += n
+	}
+}
+
+// String lists the counts.
+func (t *Tally) String() string {
+	parts := []string{fmt.Sprintf("%d mapped", t.Mapped)}
+	for _, group := range []struct {
+		what   string
+		counts map[string]int
+	}{{"ignored", t.Ignored}, {"not modelled", t.Unmodelled}} {
+		keys := make([]string, 0, len(group.counts))
+		for k := range group.counts {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", group.counts[k], group.what, k))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Follower is one run in the states of its model. It is not for several goroutines at once.
+type Follower struct {
+	model   *Model
+	ev      *tla.Evaluator
+	initial []tla.State
+	actions map[string]*action
+	shows   map[string]*tla.Operator
+
+	states, next []tla.State // those that the specification may be in
+	prints       []uint64    // of next
+	free         []tla.State
+	steps        int
+	last         string // the last step, for messages
+	args         []value.Value
+	tally        Tally
+	failed       error
+	view         uint64
+	came         uint64 // the hash of the action that led here and was not looked at yet; 0: none
+	unseen       bool   // the present state was not looked at yet
+	reached      map[uint64]bool
+	features     []uint64
+}
+
+// action is one of the specification, with what of its guards was met in all runs of a follower.
+type action struct {
+	*tla.Operator
+	hash uint64
+	met  tla.GuardsSeen // in the present step
+	told tla.GuardsSeen // in the present run
+}
+
+// Follow begins to follow a run. The error is one of the specification's initial states.
+func (m *Model) Follow() (*Follower, error) {
+	if f, ok := m.idle.Get().(*Follower); ok {
+		f.Restart()
+		return f, nil
+	}
+	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*tla.Operator{}, reached: map[uint64]bool{}}
+	err := f.ev.Initial(func(s tla.State) error {
+		if len(f.initial) >= m.o.MostStates {
+			return fmt.Errorf("the specification has more than %d initial states; choose a configuration with fewer", m.o.MostStates)
+		}
+		f.initial = append(f.initial, slices.Clone(s))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(f.initial) == 0 {
+		return nil, fmt.Errorf("the specification has no initial state")
+	}
+	f.Restart()
+	return f, nil
+}
+
+// Release gives a follower back, for other runs. It must not be used after that.
+func (f *Follower) Release() { f.model.idle.Put(f) }
+
+// Restart begins another run.
+func (f *Follower) Restart() {
+	f.recycle(&f.states)
+	for _, s := range f.initial {
+		f.states = append(f.states, append(f.fresh(), s...))
+	}
+	f.steps, f.last, f.tally, f.failed = 0, "the initial state", Tally{}, nil
+	clear(f.reached)
+	f.features = f.features[:0]
+	for _, a := range f.actions {
+		clear(a.told)
+	}
+	f.view, f.came, f.unseen = 0, 0, true
+}
+
+func (f *Follower) fresh() tla.State {
+	if n := len(f.free); n > 0 {
+		s := f.free[n-1]
+		f.free = f.free[:n-1]
+		return s[:0]
+	}
+	return nil
+}
+
+func (f *Follower) recycle(list *[]tla.State) {
+	f.free = append(f.free, *list...)
+	*list = (*list)[:0]
+}
+
+// Ignore counts an event that stands for no step, for a reason.
+func (f *Follower) Ignore(reason string) {
+	if f.tally.Ignored == nil {
+		f.tally.Ignored = map[string]int{}
+	}
+	f.tally.Ignored[reason]++
+}
+
+// Unmodelled counts an event that the specification should have a step for, and has none.
+func (f *Follower) Unmodelled(kind string) {
+	if f.tally.Unmodelled == nil {
+		f.tally.Unmodelled = map[string]int{}
+	}
+	f.tally.Unmodelled[kind]++
+}
+
+// Step is an action that the system has taken. After a divergence nothing is followed any more. A name that the specification does not have, or arguments in
+// a wrong number, are mistakes of the caller: Err tells them.
+func (f *Follower) Step(name string, args ...any) {
+	if f.failed != nil {
+		return
+	}
+	a := f.actions[name]
+	if a == nil {
+		op, err := f.model.spec.Action(name)
+		if err != nil {
+			f.failed = err
+			return
+		}
+		a = &action{Operator: op, hash: coverage.ID(coverage.Model, name), met: make(tla.GuardsSeen, len(op.Guards)), told: make(tla.GuardsSeen, len(op.Guards))}
+		f.actions[name] = a
+	}
+	f.args = f.args[:0]
+	for _, v := range args {
+		f.args = append(f.args, Of(v))
+	}
+	f.look()
+	f.steps++
+	f.tally.Mapped++
+	var refused *tla.Guard
+	for _, s := range f.states {
+		clear(a.met)
+		err := f.ev.Step(s, a.Operator, f.args, a.met, f.take)
+		f.guards(a)
+		if err != nil {
+			f.failed = fmt.Errorf("step %d, %s: %w", f.steps, f.named(name), err)
+			return
+		}
+		if refused == nil {
+			refused = f.ev.Refused(a.Operator)
+		}
+	}
+	if len(f.next) == 0 {
+		f.failed = &Divergence{Step: f.steps, Action: f.named(name), Guard: refused, State: f.text(f.states[0])}
+		return
+	}
+	f.recycle(&f.states)
+	f.states, f.next = f.next, f.states
+	f.prints = f.prints[:0]
+	f.last, f.came, f.unseen = name, a.hash, true
+}
+
+// take keeps a state that a step leads to, once.
+func (f *Follower) take(s tla.State) error {
+	fp := value.Hash(s)
+	if slices.Contains(f.prints, fp) {
+		return nil
+	}
+	if len(f.next) >= f.model.o.MostStates {
+		return &Unknown{fmt.Sprintf("the specification may be in more than %d states: tell more of what the system shows, by Saw", f.model.o.MostStates)}
+	}
+	f.prints = append(f.prints, fp)
+	f.next = append(f.next, append(f.fresh(), s...))
+	return nil
+}
+
+// named is the present step with its arguments.
+func (f *Follower) named(name string) string {
+	texts := make([]string, len(f.args))
+	for i, v := range f.args {
+		texts[i] = v.String()
+	}
+	return name + "(" + strings.Join(texts, ", ") + ")"
+}
+
+func (f *Follower) text(s tla.State) string {
+	return strings.TrimRight(f.model.spec.Text(tla.Step{State: s}), "\n")
+}
+
+// Saw tells what the system showed after the last step: the value of an operator of the specification for some arguments. States of the specification in which
+// it has another one are left; when none remains, that is a divergence.
+func (f *Follower) Saw(want any, operator string, args ...any) {
+	if f.failed != nil {
+		return
+	}
+	op := f.shows[operator]
+	if op == nil {
+		var err error
+		if op, err = f.model.spec.Expression(operator); err != nil {
+			f.failed = err
+			return
+		}
+		f.shows[operator] = op
+	}
+	f.args = f.args[:0]
+	for _, v := range args {
+		f.args = append(f.args, Of(v))
+	}
+	seen := Of(want)
+	kept := f.states[:0]
+	var other value.Value
+	var state string
+	for i, s := range f.states {
+		v, err := f.ev.Value(s, op, f.args...)
+		if err != nil {
+			f.failed = err
+			return
+		}
+		if !value.Equal(v, seen) {
+			if other == nil {
+				other = v
+			}
+			if i == len(f.states)-1 && len(kept) == 0 {
+				state = f.text(s)
+			}
+			f.free = append(f.free, s)
+			continue
+		}
+		kept = append(kept, s)
+	}
+	f.states = kept
+	if len(kept) == 0 {
+		f.failed = &Divergence{Step: f.steps, Action: f.last, Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: state}
+	}
+}
+
+// Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, another error if the specification cannot be evaluated, and nil as long as
+// all steps are the model's.
+func (f *Follower) Err() error { return f.failed }
+
+// End is what is to be said of the whole run: Err, or an *Unknown if nothing was mapped or too much was left out.
+func (f *Follower) End() error {
+	switch {
+	case f.failed != nil:
+		return f.failed
+	case f.tally.Mapped == 0:
+		return &Unknown{"no event of the run was mapped to a step of the model"}
+	case f.tally.LeftOut() > f.model.o.MostLeftOut:
+		return &Unknown{fmt.Sprintf("%.1f %% of the events were left out, and %.1f %% may be: %s", 100*f.tally.LeftOut(), 100*f.model.o.MostLeftOut, &f.tally)}
+	}
+	return nil
+}
+
+// Tally tells what became of the events so far.
+func (f *Follower) Tally() *Tally { return &f.tally }
+
+// look takes in the state that a step led to, as a state and as a step from the one before, once all is known that the system showed of it.
+func (f *Follower) look() {
+	if !f.unseen || len(f.states) == 0 {
+		return
+	}
+	f.unseen = false
+	fp := uint64(0)
+	if f.model.view == nil {
+		fp = value.Hash(f.states[0])
+	} else if v, err := f.ev.Value(f.states[0], f.model.view); err != nil {
+		f.failed = err
+		return
+	} else {
+		fp = v.Fingerprint()
+	}
+	f.reach(splitmix.Mix(fp ^ stateSeed))
+	if f.came != 0 {
+		f.reach(splitmix.Mix(splitmix.Mix(f.view^edgeSeed) ^ f.came ^ fp))
+	}
+	f.view = fp
+}
+
+const (
+	stateSeed = 0x5354
+	edgeSeed  = 0x4544
+	guardSeed = 0x4755
+)
+
+func (f *Follower) guards(a *action) {
+	for i, met := range a.met {
+		if fresh := met &^ a.told[i]; fresh != 0 {
+			a.told[i] |= met
+			for _, bit := range []uint8{1, 2} {
+				if fresh&bit != 0 {
+					f.reach(splitmix.Mix(a.hash ^ guardSeed<<16 ^ uint64(i)<<2 ^ uint64(bit)))
+				}
+			}
+		}
+	}
+}
+
+func (f *Follower) reach(id uint64) {
+	if !f.reached[id] {
+		f.reached[id] = true
+		f.features = append(f.features, id)
+	}
+}
+
+// Reached are the features that the run has met in the model, each once, in the order in which they were met: states under the view, steps between them, and
+// guards that were true and false. It is valid until the next call of the follower.
+func (f *Follower) Reached() []uint64 {
+	f.look()
+	return f.features
+}

@@ -1,0 +1,142 @@
+package model
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const bank = `---- MODULE Bank ----
+EXTENDS Naturals
+VARIABLES balance, fee
+Init == balance = [a |-> 5, b |-> 0] /\ fee \in {0, 1}
+Move(from, to, n) ==
+  /\ from # to
+  /\ balance[from] >= n + fee
+  /\ balance' = [balance EXCEPT ![from] = @ - n - fee, ![to] = @ + n]
+  /\ UNCHANGED fee
+Next == \E n \in 1..5 : Move("a", "b", n)
+Of(x) == balance[x]
+Rich == balance.a > 2
+====
+`
+
+func follow(t *testing.T, o Options) *Follower {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "Bank.tla")
+	if err := os.WriteFile(file, []byte(bank), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "Bank.cfg")
+	if err := os.WriteFile(config, []byte("INIT Init\nNEXT Next\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(file, config, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := m.Follow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestStepsAndWhatIsSeenNarrowTheStates(t *testing.T) {
+	f := follow(t, Options{})
+	f.Step("Move", "a", "b", 2)
+	f.Saw(2, "Of", "b")
+	if len(f.states) != 2 || f.Err() != nil {
+		t.Fatalf("%d states, %v", len(f.states), f.Err())
+	}
+	f.Saw(2, "Of", "a") // so there is a fee
+	f.Step("Move", "a", "b", 1)
+	if len(f.states) != 1 || f.End() != nil {
+		t.Fatalf("%d states, %v", len(f.states), f.End())
+	}
+	f.Step("Move", "a", "b", 1)
+	var d *Divergence
+	if !errors.As(f.Err(), &d) || d.Step != 3 || d.Action != `Move("a", "b", 1)` || d.Guard == nil || d.Guard.Text != "balance[from] >= n + fee" || d.Guard.Span.First.Line != 7 ||
+		!strings.Contains(d.State, "balance = [a |-> 0, b |-> 3]") {
+		t.Fatalf("%v, %+v", f.Err(), d)
+	}
+	f.Step("Move", "a", "b", 0)
+	if f.Tally().Mapped != 3 {
+		t.Error("a run is followed on after it has left the model")
+	}
+	f.Restart()
+	if f.Err() != nil || len(f.states) != 2 {
+		t.Fatalf("%d states and %v in the next run", len(f.states), f.Err())
+	}
+	f.Step("Move", "a", "b", 2)
+	f.Saw(1, "Of", "a")
+	if err := f.Err(); !errors.As(err, &d) || !strings.Contains(err.Error(), `Of("a") is 3 after it, and the system shows 1`) {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestWhatIsLeftOutMakesItUnknown(t *testing.T) {
+	var unknown *Unknown
+	for name, c := range map[string]struct {
+		do   func(f *Follower)
+		says string
+	}{
+		"nothing is mapped": {func(f *Follower) {}, "no event of the run was mapped"},
+		"ignored": {func(f *Follower) {
+			f.Step("Move", "a", "b", 1)
+			f.Ignore("a heartbeat")
+		}, "50.0 % of the events were left out, and 5.0 % may be: 1 mapped, 1 ignored (a heartbeat)"},
+		"not modelled": {func(f *Follower) {
+			f.Step("Move", "a", "b", 1)
+			f.Unmodelled("compaction")
+		}, "1 not modelled (compaction)"},
+		"many states": {func(f *Follower) {
+			f.model.o.MostStates = 1
+			f.Step("Move", "a", "b", 1)
+		}, "may be in more than 1 states"},
+		"arguments":     {func(f *Follower) { f.Step("Move", "a") }, "Move needs 3 arguments, and has 1"},
+		"no such":       {func(f *Follower) { f.Step("Steal") }, "there is no operator Steal"},
+		"wrong kind":    {func(f *Follower) { f.Step("Move", "a", "b", "much") }, "step 1"},
+		"no expression": {func(f *Follower) { f.Saw(1, "Next") }, "Next is no expression of one state"},
+	} {
+		f := follow(t, Options{})
+		c.do(f)
+		var d *Divergence
+		if err := f.End(); err == nil || errors.As(err, &d) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		} else if _ = errors.As(err, &unknown); name == "ignored" && unknown == nil {
+			t.Errorf("%s: %T", name, err)
+		}
+	}
+}
+
+func TestFeaturesAreOfStatesStepsAndGuards(t *testing.T) {
+	f := follow(t, Options{View: "Rich"})
+	count := func(do func()) int {
+		before := len(f.Reached())
+		do()
+		return len(f.Reached()) - before
+	}
+	if n := len(f.Reached()); n != 1 {
+		t.Errorf("%d features of the initial state", n)
+	}
+	if n := count(func() { f.Step("Move", "a", "b", 1) }); n != 3 { // the step, and two guards that are true; the view is the same
+		t.Errorf("%d features of the first step", n)
+	}
+	if n := count(func() { f.Step("Move", "a", "b", 1) }); n != 0 {
+		t.Errorf("%d features of the same step", n)
+	}
+	if n := count(func() { f.Step("Move", "a", "b", 1); f.Step("Move", "a", "b", 5) }); n < 3 { // poor, a step there, a guard that is false
+		t.Errorf("%d features of another state", n)
+	}
+}
+
+func TestViewsTakeNoArguments(t *testing.T) {
+	f := follow(t, Options{})
+	if _, err := New(f.model.spec, Options{View: "Of"}); err == nil || !strings.Contains(err.Error(), "it must take none") {
+		t.Error(err)
+	}
+}
