@@ -199,7 +199,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 	defer func() { op.reached-- }()
 	c.arity(op, len(op.params), u)
 	to, begin := c.given(op.params, q, u)
-	defer c.using(op.name, u.at, nil)()
+	defer c.within(op, u.at)()
 	return actBegun(c.act(op.body, to, next), begin)
 }
 

@@ -212,11 +212,7 @@ func (c *compiler) definition(d *def, q place, u call) node {
 		}
 		return *d.states[primed]
 	}
-	at := u.at
-	if at.source == d.at.source && at.pos == d.at.pos { // the configuration names it
-		at = nil
-	}
-	defer c.using(d.name, at, nil)()
+	defer c.within(d, u.at)()
 	return compile()
 }
 
@@ -234,7 +230,7 @@ func (c *compiler) inline(d *def, q place, u call) node {
 	defer func() { d.reached-- }()
 	born := c.born
 	to, begin := c.given(d.params, q, u)
-	defer c.using(u.name, u.at, nil)()
+	defer c.within(d, u.at)()
 	return begun(c.expr(d.body, to).closed(born), begin)
 }
 

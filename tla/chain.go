@@ -44,17 +44,40 @@ func (c *compiler) using(name string, at *where, s *special) (end func()) {
 	return func() { c.via, c.reached = via, reached }
 }
 
+// within is using, for a definition. What the configuration names is used at its own place, which says nothing.
+func (c *compiler) within(d *def, at *where) (end func()) {
+	if at.pos == d.at.pos && at.source != nil && d.at.source != nil && at.source.file == d.at.source.file {
+		at = nil
+	}
+	return c.using(d.name, at, nil)
+}
+
 // mostShown is how many operators an error names that led to it.
 const mostShown = 10
 
 // chain names the operators by which a place was reached, from the inside out. top is the frame of the recursive operator that is evaluated.
 func chain(at where, top *ctx) []string {
 	var list []string
-	count := 0
-	add := func(format string, args ...any) {
-		if count++; count <= mostShown {
-			list = append(list, fmt.Sprintf(format, args...))
+	last, times, count := "", 0, 0
+	flush := func() {
+		switch {
+		case times == 0 || len(list) == mostShown:
+		case times == 1:
+			list = append(list, last)
+		default:
+			list = append(list, fmt.Sprintf("%s, %d times", last, times))
 		}
+		times = 0
+	}
+	add := func(format string, args ...any) {
+		if count++; len(list) == mostShown {
+			return
+		}
+		if s := fmt.Sprintf(format, args...); s != last {
+			flush()
+			last = s
+		}
+		times++
 	}
 	for s := at.source; s != nil && s.via != nil; {
 		u := s.via
@@ -73,8 +96,9 @@ func chain(at where, top *ctx) []string {
 			s = u.at.source
 		}
 	}
-	if count > mostShown {
-		list = append(list, fmt.Sprintf("and in %d more around these", count-mostShown))
+	flush()
+	if len(list) == mostShown {
+		list = append(list, fmt.Sprintf("of %d operators in all", count))
 	}
 	return list
 }

@@ -24,6 +24,16 @@ type Config struct {
 	NoDeadlock        bool // CHECK_DEADLOCK FALSE
 	Constants         []Assignment
 	text              string
+	places            map[string]syntax.Pos // where names stand
+}
+
+// at is where a name stands, or else the beginning.
+func (c *Config) at(name string) where {
+	pos, ok := c.places[name]
+	if !ok {
+		pos = syntax.Pos{Line: 1, Column: 1}
+	}
+	return where{&source{file: c.File, text: c.text}, pos}
 }
 
 // Assignment is what a configuration says of a constant or definition: Name = Value, or Name <- Operator, of a module if there is one.
@@ -54,7 +64,7 @@ func ParseConfig(file, text string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{File: file, text: text}
+	c := &Config{File: file, text: text, places: map[string]syntax.Pos{}}
 	fail := func(t syntax.Token, format string, args ...any) error {
 		return errorAt(where{&source{file: file, text: text}, t.Pos}, fmt.Sprintf(format, args...))
 	}
@@ -77,12 +87,15 @@ func ParseConfig(file, text string) (*Config, error) {
 		}
 		one := func(to *string) error {
 			switch {
-			case len(body) != 1:
-				return fail(head, "%s needs one name", head.Text)
+			case len(body) == 0:
+				return fail(head, "%s needs a name", head.Text)
+			case len(body) > 1:
+				return fail(body[1], "%s needs one name, and %s is no statement of a configuration", head.Text, body[1].Text)
 			case *to != "":
 				return fail(head, "%s is given twice", head.Text)
 			}
 			*to = body[0].Text
+			c.places[*to] = body[0].Pos
 			return nil
 		}
 		var many *[]string
@@ -122,6 +135,7 @@ func ParseConfig(file, text string) (*Config, error) {
 		if many != nil {
 			for _, t := range body {
 				if t.Text != "," {
+					c.places[t.Text] = t.Pos
 					*many = append(*many, t.Text)
 				}
 			}
@@ -152,7 +166,7 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 				a.Module = body[i+1].Text
 				i += 3
 			}
-			v, n, err := constantValue(body[i:])
+			v, n, err := constantValue(body[i:], 0)
 			if err != nil {
 				return fail(body[min(i, len(body)-1)], "the value of %s: %v", a.Name, err)
 			}
@@ -161,13 +175,21 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 		default:
 			return fail(body[i-1], "%s needs = and a value, or <- and the name of an operator", a.Name)
 		}
+		for _, old := range c.Constants {
+			if old.Name == a.Name && old.Module == a.Module {
+				return fail(syntax.Token{Pos: a.Pos}, "%s is given a value twice: the first time at line %d", a.Name, old.Pos.Line)
+			}
+		}
 		c.Constants = append(c.Constants, a)
 	}
 	return nil
 }
 
 // constantValue reads a number, a string, a name (a model value, or a Boolean), or a set of such.
-func constantValue(t []syntax.Token) (syntax.Expr, int, error) {
+func constantValue(t []syntax.Token, depth int) (syntax.Expr, int, error) {
+	if depth > 1000 {
+		return nil, 0, fmt.Errorf("its sets are more than 1000 deep")
+	}
 	if len(t) == 0 {
 		return nil, 0, fmt.Errorf("there is none")
 	}
@@ -186,7 +208,7 @@ func constantValue(t []syntax.Token) (syntax.Expr, int, error) {
 				i++
 				continue
 			}
-			v, n, err := constantValue(t[i:])
+			v, n, err := constantValue(t[i:], depth+1)
 			if err != nil {
 				return nil, 0, err
 			}

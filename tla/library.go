@@ -121,7 +121,7 @@ func init() {
 		"Not":    {one: func(a value.Value) value.Value { return value.Int(^integer(a)) }},
 		"shiftR": arithmetic("shiftR", func(a, b int64) (int64, bool) { return a >> uint(b), true }),
 	}
-	for _, name := range []string{"SVG", "GraphViz", "ShiViz", "HTML", "Statistics", "Toolbox"} {
+	for _, name := range []string{"GraphViz", "ShiViz", "HTML", "Statistics", "Toolbox"} {
 		modules[name] = map[string]*builtin{}
 	}
 }

@@ -15,6 +15,7 @@ type registers struct {
 	random func() uint64
 	depth  int  // of the expressions of recursive operators and functions that are evaluated in each other
 	top    *ctx // the innermost frame of these operators
+	drawn  uint64
 }
 
 func printed(c *compiler, d *def, u call, of int, result func([]value.Value) value.Value) node {
@@ -62,8 +63,8 @@ func init() {
 		}},
 		"@@":            {two: value.Merge},
 		"Permutations":  {one: permutations},
+		"RandomElement": drawn(1, func(r *registers, args []value.Value) value.Value { return r.member(args[0]) }),
 		"SortSeq":       {special: sortSeq},
-		"RandomElement": {special: randomElement},
 		"Any":           {none: &value.Infinite{Name: "Any", Has: func(value.Value) (bool, bool) { return true, true }}},
 		"ToString":      {one: func(v value.Value) value.Value { return value.Text(v.String()) }},
 		"TLCEval":       {one: settled},
@@ -234,28 +235,6 @@ func sortSeq(c *compiler, d *def, u call) node {
 		})
 		return value.NewTuple(items)
 	}}.of(s, n)
-}
-
-func randomElement(c *compiler, d *def, u call) node {
-	c.arity(d, 1, u)
-	s := c.expr(u.args[0], u.from)
-	at := u.at
-	return node{fresh: true, eval: func(x *ctx) value.Value {
-		items := value.Explicit(s.eval(x)).Items
-		x.m.at = at
-		if len(items) == 0 {
-			value.Fail("RandomElement({}): the set is empty")
-		}
-		return items[x.m.tlc.chance(uint64(len(items)))]
-	}}.of(s)
-}
-
-// chance gives a number below n.
-func (r *registers) chance(n uint64) uint64 {
-	if r.random == nil {
-		return 0
-	}
-	return r.random() % n
 }
 
 func isBag(b value.Value) bool {

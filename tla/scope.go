@@ -240,7 +240,7 @@ func (l *loader) module(name string, at where, around *scope, r *replacement) *s
 		}
 	}
 	if slices.Contains(l.reading, name) {
-		l.fail(at, "module %s extends or instances itself, by way of %v", name, l.reading)
+		l.fail(at, "module %s extends or instances itself, by way of %s", name, strings.Join(l.reading, ", "))
 	}
 	l.reading = append(l.reading, name)
 	defer func() { l.reading = l.reading[:len(l.reading)-1] }()
@@ -253,7 +253,7 @@ func (l *loader) module(name string, at where, around *scope, r *replacement) *s
 		return l.natives[name]
 	}
 	if natives == nil && p == nil {
-		l.fail(at, "module %s is not known: there is no %s.tla in %v", name, name, l.folders)
+		l.fail(at, "module %s is not known: there is no %s.tla in %s", name, name, strings.Join(l.folders, ", "))
 	}
 	s := &scope{module: name, names: map[string]*def{}}
 	l.scopes = append(l.scopes, s)
@@ -291,7 +291,7 @@ func (s *scope) include(other *scope, at where, l *loader) {
 			continue
 		}
 		if old := s.names[n]; old != nil && old != d && !sameDef(old, d) {
-			l.fail(at, "%s is defined twice: by module %s and before it", n, other.module)
+			l.fail(at, "%s is defined twice: by module %s, and at %s", n, other.module, &old.at)
 		}
 		s.names[n] = d
 	}
@@ -308,8 +308,11 @@ func (l *loader) declare(s *scope, d *def) {
 	if old := s.names[d.name]; old != nil && old.kind == native && modules[s.module][d.name] != nil {
 		return // what this package has of a module stays in its place
 	}
-	if old := s.names[d.name]; old != nil && !(old.recursive && old.body == nil) && old.kind != native && old.kind != unsupported && !sameDef(old, d) {
-		l.fail(d.at, "%s is defined already, at %s:%d", d.name, old.at.source.file, old.at.pos.Line)
+	if old := s.names[d.name]; old != nil && !(old.recursive && old.body == nil) && (old.at != d.at || old.at.source == nil) {
+		if old.at.source == nil {
+			l.fail(d.at, "%s is defined already, by a module that is part of this program", d.name)
+		}
+		l.fail(d.at, "%s is defined already, at %s", d.name, &old.at)
 	} else if old != nil && old.recursive && old.body == nil {
 		d.recursive = true
 		*old = *d

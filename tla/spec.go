@@ -3,6 +3,7 @@
 package tla
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -32,6 +33,7 @@ type Spec struct {
 	Postcondition     *Formula
 
 	init      act
+	start     where // of the initial predicate
 	size      int
 	view      *node
 	alias     *node
@@ -53,6 +55,7 @@ type Action struct {
 	File   string
 	Span   syntax.Span
 	act    act
+	at     where
 }
 
 // Formula is a named formula of states, or of steps.
@@ -73,6 +76,7 @@ func Load(file string, config *Config, library ...string) (*Spec, error) {
 		if root.source == nil {
 			l.fail(where{&source{file: file}, syntax.Pos{}}, "there is no such module")
 		}
+		l.resolve()
 		s = l.spec(root, config)
 	})
 	return s, err
@@ -84,8 +88,14 @@ func (l *loader) configure(root *scope, config *Config) {
 	for _, a := range config.Constants {
 		at := where{text, a.Pos}
 		d := root.find(a.Name)
-		if d == nil && a.Module == "" {
-			continue // as TLC: a configuration may be of several modules
+		switch {
+		case a.Module != "":
+		case d == nil:
+			l.fail(at, "%s is neither declared nor defined in module %s", a.Name, root.module)
+		case d.kind == variable || d.kind == instance:
+			l.fail(at, "%s is no constant and no definition", a.Name)
+		case a.Value != nil && len(d.params) > 0:
+			l.fail(at, "%s takes %s: give it an operator, as %s <- Name", a.Name, arguments(len(d.params)), a.Name)
 		}
 		if a.Value != nil {
 			v := l.constantOf(root, a.Value, at)
@@ -104,9 +114,25 @@ func (l *loader) configure(root *scope, config *Config) {
 			l.overrideWithin(a, other, at)
 			continue
 		}
+		want, _ := arityOf(d)
+		if have, _ := arityOf(other); want >= 0 && have >= 0 && want != have {
+			l.fail(at, "%s <- %s: %s takes %s, and %s %d", a.Name, a.Operator, a.Name, arguments(want), a.Operator, have)
+		}
 		if d != other {
 			d.override = other
 		}
+	}
+	var missing []*def
+	for _, d := range root.names {
+		if d.kind == constant && d.value == nil && d.override == nil {
+			missing = append(missing, d)
+		}
+	}
+	slices.SortFunc(missing, func(a, b *def) int {
+		return cmp.Or(cmp.Compare(a.at.pos.Line, b.at.pos.Line), cmp.Compare(a.name, b.name))
+	})
+	for _, d := range missing {
+		l.fail(d.at, "the constant %s has no value: give it one in the configuration, as CONSTANT %s = 3", d.name, d.name)
 	}
 }
 
@@ -162,13 +188,20 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	named := func(name string) (*syntax.Apply, where) {
 		d := root.find(name)
 		if d == nil {
-			l.fail(top, "%s is not defined in module %s", name, root.module)
+			l.fail(config.at(name), "%s is not defined in module %s", name, root.module)
 		}
 		return &syntax.Apply{Pos: d.at.pos, Name: name}, d.at
 	}
-	formula := func(name string) Formula {
+	predicate := func(name, what string, most int) Formula {
 		e, at := named(name)
-		return Formula{name, c.expr(e, p).truth(&at), at}
+		n := c.expr(e, p)
+		switch {
+		case n.level == temporalLevel:
+			l.fail(config.at(name), "%s is a temporal formula, and not %s: it belongs under PROPERTY", name, what)
+		case n.next && most < actionLevel:
+			l.fail(config.at(name), "%s has primes, and is not %s", name, what)
+		}
+		return Formula{name, n.truth(&at), at}
 	}
 	for _, a := range root.assumptions {
 		at := a.at
@@ -176,7 +209,11 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		if name == "" {
 			name = fmt.Sprintf("ASSUME at line %d of %s", at.pos.Line, at.source.file)
 		}
-		s.Assumptions = append(s.Assumptions, Formula{name, c.expr(a.body, a.place).truth(&at), at})
+		n := c.expr(a.body, a.place)
+		if n.level == stateLevel || n.next {
+			l.fail(at, "an assumption is about constants: this one has a variable")
+		}
+		s.Assumptions = append(s.Assumptions, Formula{name, n.truth(&at), at})
 	}
 	var init, next, rest []part
 	switch {
@@ -190,8 +227,8 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		next = []part{{e, p}}
 	case config.Init == "" && config.Next == "":
 		// Nothing but assumptions is to be checked.
-		if len(l.variables) > 0 && len(config.Invariants) > 0 {
-			l.fail(top, "the configuration needs SPECIFICATION, or INIT and NEXT")
+		if len(l.variables) > 0 {
+			l.fail(top, "the configuration needs SPECIFICATION, or INIT and NEXT: module %s has variables", root.module)
 		}
 	default:
 		l.fail(top, "INIT and NEXT need each other")
@@ -204,7 +241,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 			a = c.act(init[i].expr, init[i].place, a)
 		}
 		c.assigning = false
-		s.init = a
+		s.init, s.start = a, where{init[0].place.scope.file(), init[0].expr.Position()}
 	}
 	for _, n := range next {
 		c.actions(n.expr, n.place, "Next", func(name string, e syntax.Expr, at where, build func(act) act) {
@@ -212,7 +249,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 			if !ok {
 				span = syntax.Span{First: at.pos, Last: at.pos}
 			}
-			s.Actions = append(s.Actions, Action{name, at.source.module, at.source.file, span, build(emit)})
+			s.Actions = append(s.Actions, Action{name, at.source.module, at.source.file, span, build(emit), at})
 		})
 	}
 	b := &behaviour{c, s}
@@ -229,16 +266,16 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		s.alias = &n
 	}
 	for _, name := range config.Invariants {
-		s.Invariants = append(s.Invariants, formula(name))
+		s.Invariants = append(s.Invariants, predicate(name, "an invariant, which is of one state", stateLevel))
 	}
 	for _, name := range config.Constraints {
-		s.Constraints = append(s.Constraints, formula(name))
+		s.Constraints = append(s.Constraints, predicate(name, "a constraint, which is of one state", stateLevel))
 	}
 	for _, name := range config.ActionConstraints {
-		s.ActionConstraints = append(s.ActionConstraints, formula(name))
+		s.ActionConstraints = append(s.ActionConstraints, predicate(name, "a constraint of steps", actionLevel))
 	}
 	if config.Postcondition != "" {
-		f := formula(config.Postcondition)
+		f := predicate(config.Postcondition, "a postcondition", stateLevel)
 		s.Postcondition = &f
 	}
 	if config.View != "" {
@@ -399,7 +436,7 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 		c.depthOf(d, u)
 		c.arity(d, len(d.params), u)
 		to, begin := c.given(d.params, q, u)
-		end := c.using(d.name, u.at, nil)
+		end := c.within(d, u.at)
 		c.actions(d.body, to, d.name, func(name string, e syntax.Expr, at where, build func(act) act) {
 			found(name, e, at, func(next act) act { return actBegun(build(next), begin) })
 		})
@@ -459,7 +496,7 @@ func (ev *Evaluator) Initial(f func(State) error) error {
 	}
 	m := ev.x.m
 	m.cur, m.nxt, m.moment = make(State, len(ev.spec.Variables)), nil, moment{}
-	return ev.enumerate(func() { ev.spec.init(ev.x) }, func() []value.Value { return m.cur }, "the initial predicate", f)
+	return ev.enumerate(func() { ev.spec.init(ev.x) }, func() []value.Value { return m.cur }, "The initial state is not completely specified by the initial predicate.", &ev.spec.start, f)
 }
 
 // Successors calls f with each state that action may lead to from s, until f returns an error. A state may come more than once, and is
@@ -472,19 +509,34 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 	}
 	clear(m.nxt)
 	m.begins(false)
-	return ev.enumerate(func() { action.act(ev.x) }, func() []value.Value { return m.nxt }, "the action "+action.Name, f)
+	return ev.enumerate(func() { action.act(ev.x) }, func() []value.Value { return m.nxt },
+		"Successor state is not completely specified by action "+action.Name+" of the next-state relation.", &action.at, f)
+}
+
+// incomplete fails with the variables of a state that have no value.
+func (ev *Evaluator) incomplete(s State, what string) {
+	var names []string
+	for i, v := range s {
+		if v == nil {
+			names = append(names, ev.spec.Variables[i])
+		}
+	}
+	if len(names) == 1 {
+		value.Fail("%s The following variable is not assigned: %s.", what, names[0])
+	}
+	value.Fail("%s The following variables are not assigned: %s.", what, strings.Join(names, ", "))
 }
 
 // enumerate calls f with the state that goal has whenever find completes one.
-func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what string, f func(State) error) error {
+func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what string, at *where, f func(State) error) error {
 	var stopped error
 	m := ev.x.m
 	m.emit = func() bool {
 		so := goal()
-		for i, v := range so {
+		for _, v := range so {
 			if v == nil {
-				m.at = nil
-				value.Fail("%s leaves the variable %s without a value", what, ev.spec.Variables[i])
+				m.at = at
+				ev.incomplete(so, what)
 			}
 		}
 		stopped = f(so)

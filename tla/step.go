@@ -153,7 +153,8 @@ func (ev *Evaluator) Step(s State, op *Operator, args []value.Value, seen Guards
 		ev.met = guarded{seen: seen, best: -1}
 		defer func() { m.guarded = nil }()
 	}
-	return ev.enumerate(func() { op.act(ev.frame(op, args)) }, func() []value.Value { return m.nxt }, "the action "+op.Name, f)
+	return ev.enumerate(func() { op.act(ev.frame(op, args)) }, func() []value.Value { return m.nxt },
+		"Successor state is not completely specified by action "+op.Name+".", &op.at, f)
 }
 
 // frame has the arguments of an operator in their places.

@@ -1,6 +1,9 @@
 ---- MODULE FiniteSetsExt ----
 \* More about finite sets. FoldSet, kSubset, Max and Min are built in.
-EXTENDS Integers, FiniteSets, Folds, Functions
+LOCAL INSTANCE Integers
+LOCAL INSTANCE FiniteSets
+LOCAL INSTANCE Folds
+LOCAL INSTANCE Functions
 
 SumSet(S) == FoldSet(+, 0, S)
 ProductSet(S) == FoldSet(LAMBDA x, y : x * y, 1, S)

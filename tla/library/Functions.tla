@@ -1,6 +1,7 @@
 ---- MODULE Functions ----
 \* Functions as sets of pairs: parts, inverses and kinds of them. FoldFunction and FoldFunctionOnSet are built in.
-EXTENDS Integers, Folds
+LOCAL INSTANCE Integers
+LOCAL INSTANCE Folds
 
 Restrict(f, S) == [x \in S |-> f[x]]
 RestrictDomain(f, Test(_)) == [x \in {y \in DOMAIN f : Test(y)} |-> f[x]]

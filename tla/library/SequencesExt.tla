@@ -1,6 +1,12 @@
 ---- MODULE SequencesExt ----
 \* More about sequences. ToSet, SetToSeq, Reverse and the folds are built in.
-EXTENDS Sequences, Naturals, FiniteSets, FiniteSetsExt, Folds, Functions, Bags, TLC
+LOCAL INSTANCE Sequences
+LOCAL INSTANCE Naturals
+LOCAL INSTANCE FiniteSets
+LOCAL INSTANCE FiniteSetsExt
+LOCAL INSTANCE Folds
+LOCAL INSTANCE Functions
+LOCAL INSTANCE TLC
 
 ToBag(s) == [x \in ToSet(s) |-> Cardinality({i \in DOMAIN s : s[i] = x})]
 SetToSeqs(S) == {f \in [1..Cardinality(S) -> S] : IsInjective(f)}

@@ -1,7 +1,5 @@
 package syntax
 
-import "slices"
-
 // expr reads a whole expression.
 func (p *parser) expr() Expr { return p.binary(fixity{}, "") }
 
@@ -10,8 +8,9 @@ func (p *parser) expr() Expr { return p.binary(fixity{}, "") }
 func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 	begin := p.peek().pos
 	defer func() { p.spans[e] = Span{begin, p.tokens[p.at-1].last} }()
+	defer p.deeper(begin)()
 	e = p.operand()
-	for {
+	for row := 1; ; row++ {
 		t := p.peek()
 		f, ok := infix[t.text]
 		if !ok || t.kind != symbol {
@@ -25,6 +24,9 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 			p.fail(t.pos, "%s and %s bind equally: put one of them in parentheses", leftOp, t.text)
 		}
 		p.take()
+		if row > Deepest {
+			p.fail(t.pos, "there are more than %d operators in a row: define names for parts of this", Deepest)
+		}
 		e = join(t, e, p.binary(f, t.text))
 	}
 }
@@ -456,14 +458,14 @@ func (p *parser) bracket() Expr {
 			return &RecordSet{t.pos, p.fields(":")}
 		}
 	}
-	if p.bindsHere() {
-		e := &FunctionOf{Pos: t.pos, Bounds: p.bounds(true)}
+	first := p.expr()
+	if b, ok := p.boundsFrom(first); ok {
+		e := &FunctionOf{Pos: t.pos, Bounds: b}
 		p.expect("|->", "after a function's arguments")
 		e.Body = p.expr()
 		p.expect("]", "after [")
 		return e
 	}
-	first := p.expr()
 	switch {
 	case p.accept("->"):
 		e := &FunctionSet{t.pos, first, p.expr()}
@@ -485,39 +487,30 @@ func (p *parser) bracket() Expr {
 	return nil
 }
 
-// bindsHere tells whether names (or <<names>>) and \in come next, and then, after sets, |->.
-func (p *parser) bindsHere() bool {
-	i := 0
-	pattern := p.raw(0).is("<<")
-	if pattern {
-		i++
-	}
-	for p.raw(i).kind == ident && p.raw(i+1).is(",") {
-		i += 2
-	}
-	if p.raw(i).kind != ident {
-		return false
-	}
-	i++
-	if pattern {
-		if !p.raw(i).is(">>") {
-			return false
+// boundsFrom takes an expression for the beginning of a function's arguments, if what follows it says so.
+func (p *parser) boundsFrom(first Expr) ([]Bound, bool) {
+	b, ok := asBound(first)
+	switch {
+	case ok && p.is("|->", ","):
+		list := []Bound{b}
+		for p.accept(",") {
+			list = append(list, p.bound(true))
 		}
-		i++
-	}
-	if !p.raw(i).is(`\in`) {
-		return false
-	}
-	// [x \in S /\ y]_v begins like a function: see what follows the bounds.
-	at, columns := p.at, slices.Clone(p.columns)
-	function := p.catch(func() {
-		p.bounds(true)
-		if !p.is("|->") {
-			p.fail(p.peek().pos, "no function")
+		return list, true
+	case p.is(","): // x, y \in S
+		a, ok := first.(*Apply)
+		if !ok || len(a.Path)+len(a.Args) > 0 {
+			return nil, false
 		}
-	}) == nil
-	p.at, p.columns = at, columns
-	return function
+		p.take()
+		list := p.bounds(true)
+		if list[0].Pattern {
+			return nil, false
+		}
+		list[0].Names = append([]Name{{a.Pos, a.Name}}, list[0].Names...)
+		return list, true
+	}
+	return nil, false
 }
 
 func (p *parser) fields(mark string) []FieldValue {

@@ -92,7 +92,11 @@ type lexer struct {
 	line   int // from 0
 	byteAt int // in the line
 	list   []token
+	seen   reached
 }
+
+// reached is a place whose column is known, so that long lines are not counted anew for each token.
+type reached struct{ line, byteAt, column int }
 
 var moduleHead = regexp.MustCompile(`-{4,}[ \t]*MODULE\b`)
 
@@ -142,7 +146,12 @@ func (l *lexer) pos() Pos {
 	if l.line >= len(l.lines) {
 		return Pos{len(l.lines), utf8.RuneCountInString(l.lines[len(l.lines)-1]) + 1}
 	}
-	return Pos{l.line + 1, utf8.RuneCountInString(l.lines[l.line][:l.byteAt]) + 1}
+	if l.seen.line != l.line || l.seen.byteAt > l.byteAt {
+		l.seen = reached{line: l.line}
+	}
+	l.seen.column += utf8.RuneCountInString(l.lines[l.line][l.seen.byteAt:l.byteAt])
+	l.seen.byteAt = l.byteAt
+	return Pos{l.line + 1, l.seen.column + 1}
 }
 
 // rest is the rest of the line.

@@ -45,6 +45,7 @@ type parser struct {
 	at      int
 	columns []int // of the bullets of the junction lists around: what stands at or left of the innermost ends its item
 	facts   bool  // steps of proofs are expressions here
+	depth   int
 	spans   map[Expr]Span
 }
 
@@ -66,6 +67,17 @@ func (p *parser) catch(f func()) (err error) {
 
 func (p *parser) fail(at Pos, format string, args ...any) {
 	panic(failure{p.lexer.fail(at, format, args...)})
+}
+
+// Deepest is how deep expressions and modules may be in each other, and how many operators may stand in a row.
+const Deepest = 10_000
+
+// deeper counts how deep the parser is; what it gives ends that.
+func (p *parser) deeper(at Pos) (end func()) {
+	if p.depth++; p.depth > Deepest {
+		p.fail(at, "this is more than %d deep in brackets or operators: define names for parts of it", Deepest)
+	}
+	return func() { p.depth-- }
 }
 
 func (p *parser) unexpected(where string) {
@@ -146,6 +158,7 @@ func (p *parser) names(what string) []Name {
 
 func (p *parser) module() *Module {
 	m := &Module{Pos: p.take().pos} // ----
+	defer p.deeper(m.Pos)()
 	p.expect("MODULE", "after ----")
 	m.Name = p.name("the name of the module").Text
 	if p.peek().kind != rule {

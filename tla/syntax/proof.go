@@ -4,7 +4,7 @@ package syntax
 
 // sequent is ASSUME ... PROVE ...
 func (p *parser) sequent() {
-	p.take() // ASSUME
+	defer p.deeper(p.take().pos)() // ASSUME
 	for {
 		p.assumed()
 		if !p.accept(",") {

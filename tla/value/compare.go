@@ -121,7 +121,7 @@ func Equal(a, b Value) bool {
 		return m.equal(a)
 	}
 	if f, ok := a.(Applicable); ok && kindOf(b) == "function" {
-		return a == b || Equal(f.Spelled(), spelled(b))
+		return a == b || Equal(f.Spelled(), Spelled(b))
 	}
 	if g, ok := b.(Applicable); ok && kindOf(a) == "function" {
 		return Equal(a, g.Spelled())
@@ -260,8 +260,8 @@ func compareAll(a, b []Value) int {
 // compareFunctions orders functions of which not both are tuples or records: by size, domain, and values. Domains of different kinds are
 // ordered by kind.
 func compareFunctions(a, b Value) int {
-	ka, va := pairs(spelled(a))
-	kb, vb := pairs(spelled(b))
+	ka, va := pairs(Spelled(a))
+	kb, vb := pairs(Spelled(b))
 	if c := cmp.Compare(len(ka), len(kb)); c != 0 {
 		return c
 	}

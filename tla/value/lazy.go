@@ -33,11 +33,11 @@ func (c *cell) explicit() *cell { return c }
 
 const (
 	// Most is how many members a set may have that is spelled out, and how many items a sequence.
-	Most = 10_000_000
+	Most = 4_000_000
 	// MostWithin is how many values its members may have within them, all together: 16 bytes each.
-	MostWithin = 3 * Most
+	MostWithin = 4 * Most
 	// MostVisited is how many members of a set that is larger than Most are gone through, before it is given up.
-	MostVisited = 10 * Most
+	MostVisited = 25 * Most
 )
 
 // small tells whether a set can be spelled out. Of a filtered set that shows on the way.

@@ -285,8 +285,8 @@ func whole(v Value) Value {
 
 // Merge is f @@ g: what f does not have comes from g.
 func Merge(f, g Value) Value {
-	kf, vf := pairs(spelled(f))
-	kg, vg := pairs(spelled(g))
+	kf, vf := pairs(Spelled(f))
+	kg, vg := pairs(Spelled(g))
 	have := NewSet(append([]Value(nil), kf...))
 	keys, values := append([]Value(nil), kf...), append([]Value(nil), vf...)
 	for i, x := range kg {
@@ -297,7 +297,8 @@ func Merge(f, g Value) Value {
 	return FunctionOf(keys, values)
 }
 
-func spelled(v Value) Value {
+// Spelled is a function by its values; it fails for what is none.
+func Spelled(v Value) Value {
 	switch f := v.(type) {
 	case *Tuple, *Record, *Function:
 		return v

@@ -302,15 +302,15 @@ func TestWhatHasNoAnswer(t *testing.T) {
 		{func() { Explicit(Naturals) }, "the set Nat is infinite, or too large to be enumerated"},
 		{func() { Each(Naturals, func(Value) bool { return true }) }, "Nat is infinite: it cannot be enumerated"},
 		{func() { Explicit(&Functions{Domain: interval(1, 3), Range: Naturals}) }, "the set [{1, 2, 3} -> Nat] is infinite, or too large to be enumerated"},
-		{func() { Explicit(&Subsets{Base: interval(1, 40)}) }, "the set SUBSET " + interval(1, 40).String() + " has 1099511627776 members: at most 10000000 can be enumerated"},
-		{func() { Explicit(&Subsets{Base: interval(1, 23)}) }, "the set SUBSET " + interval(1, 23).String() + " has 8388608 members with 12 values within each: at most 30000000 values can be enumerated"},
+		{func() { Explicit(&Subsets{Base: interval(1, 40)}) }, "the set SUBSET " + interval(1, 40).String() + " has 1099511627776 members: at most 4000000 can be enumerated"},
+		{func() { Explicit(&Subsets{Base: interval(1, 21)}) }, "the set SUBSET " + interval(1, 21).String() + " has 2097152 members with 11 values within each: at most 16000000 values can be enumerated"},
 		{func() { Explicit(&Subsets{Base: interval(1, 100)}) }, "the set SUBSET " + interval(1, 100).String()[:193] + "... is infinite, or too large to be enumerated"},
 		{func() { Apply(tuple(one), Int(2)) }, "the index 2 is out of range of <<1>>, which has 1 items"},
 		{func() { Apply(rec("x", one), Text("y")) }, "the record [x |-> 1] has no field y"},
 		{func() { Apply(one, one) }, "1 is an integer, not a function: it cannot be applied to 1"},
 		{func() { Items(rec("x", one)) }, "[x |-> 1] is a record, not a sequence"},
 		{func() { Finite(&Where{Base: Naturals, Test: func(Value) bool { return true }}) }, `whether the set {x \in Nat : ...} is finite cannot be told`},
-		{func() { AtMost(Most + 1) }, "a set or sequence has more than 10000000 members: that is too large"},
+		{func() { AtMost(Most + 1) }, "a set or sequence has more than 4000000 members: that is too large"},
 	} {
 		if got := message(c.do); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

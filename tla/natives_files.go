@@ -1,0 +1,385 @@
+package tla
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// The modules Json, CSV and IOUtils read and write files, named from the working directory as in TLC. They execute no programs.
+
+// effect is an operator of n values that is evaluated each time.
+func effect(n int, f func(args []value.Value) value.Value) *builtin {
+	return &builtin{special: func(c *compiler, d *def, u call) node {
+		c.arity(d, n, u)
+		args, at := c.all(u.args, u.from), u.at
+		return node{fresh: true, eval: func(x *ctx) value.Value {
+			values := evalAll(x, args)
+			x.m.at = at
+			return f(values)
+		}}.of(args...)
+	}}
+}
+
+func refused(n int, why string) *builtin {
+	return effect(n, func([]value.Value) value.Value { value.Fail("%s", why); return nil })
+}
+
+const (
+	noPrograms = "programs are not executed: IOExec and its kin are refused"
+	noBinary   = "TLC's binary format is not supported: Json has operators that read and write values"
+)
+
+func init() {
+	modules["Json"] = map[string]*builtin{
+		"ToJson":       {one: func(v value.Value) value.Value { return value.Text(string(toJSON(v, jsonAny))) }},
+		"ToJsonArray":  {one: func(v value.Value) value.Value { return value.Text(string(toJSON(v, jsonArray))) }},
+		"ToJsonObject": {one: func(v value.Value) value.Value { return value.Text(string(toJSON(v, jsonObject))) }},
+		"JsonSerialize": effect(2, func(args []value.Value) value.Value {
+			return written(args[0], append(toJSON(args[1], jsonAny), '\n'), os.O_TRUNC)
+		}),
+		"ndJsonSerialize": effect(2, func(args []value.Value) value.Value {
+			var b []byte
+			for _, v := range value.Items(args[1]) {
+				b = append(append(b, toJSON(v, jsonAny)...), '\n')
+			}
+			return written(args[0], b, os.O_TRUNC)
+		}),
+		"JsonDeserialize": {one: func(file value.Value) value.Value {
+			list := fromJSON(file)
+			if len(list) != 1 {
+				value.Fail("%s has %d JSON values: JsonDeserialize reads one, ndJsonDeserialize more", file, len(list))
+			}
+			return list[0]
+		}},
+		"ndJsonDeserialize": {one: func(file value.Value) value.Value { return value.NewTuple(fromJSON(file)) }},
+	}
+	modules["IOUtils"] = map[string]*builtin{
+		"IOEnv": {special: func(c *compiler, d *def, u call) node {
+			c.arity(d, 0, u)
+			return node{eval: func(*ctx) value.Value { return environment() }}
+		}},
+		"IOExec": refused(1, noPrograms), "IOEnvExec": refused(2, noPrograms), "IOExecTemplate": refused(2, noPrograms), "IOEnvExecTemplate": refused(3, noPrograms),
+		"IOSerialize": refused(3, noBinary), "IODeserialize": refused(2, noBinary),
+		"atoi": {one: func(s value.Value) value.Value {
+			n, err := strconv.ParseInt(text(s), 10, 64)
+			if err != nil {
+				value.Fail("atoi(%s): that is no integer of 64 bits", s)
+			}
+			return value.Int(n)
+		}},
+		"zeroPadN": {two: func(n, width value.Value) value.Value {
+			w := integer(width)
+			value.AtMost(int(min(max(w, 0), value.Most+1)))
+			return value.Text(fmt.Sprintf("%0*d", max(w, 1), integer(n)))
+		}},
+		"Serialize": effect(3, func(args []value.Value) value.Value {
+			flag := os.O_TRUNC
+			for _, o := range options(args[2]) {
+				if o == "APPEND" {
+					flag = os.O_APPEND
+				}
+			}
+			written(args[1], []byte(text(args[0])), flag)
+			return outcome("")
+		}),
+		"Deserialize": effect(2, func(args []value.Value) value.Value {
+			options(args[1])
+			return outcome(string(contents(args[0])))
+		}),
+	}
+	modules["CSV"] = map[string]*builtin{
+		"CSVWrite": effect(3, func(args []value.Value) value.Value {
+			return written(args[2], []byte(filled(text(args[0]), value.Items(args[1]))+"\n"), os.O_APPEND)
+		}),
+		"CSVWriteRecord": effect(4, func(args []value.Value) value.Value {
+			r, ok := args[0].(*value.Record)
+			if !ok {
+				value.Fail("CSVWriteRecord writes a record, and not the %s %s", value.Kind(args[0]), value.Short(args[0]))
+			}
+			var names, values []string
+			for i, n := range r.Names {
+				names, values = append(names, n.Text), append(values, r.Values[i].String())
+			}
+			row := strings.Join(values, text(args[1])) + "\n"
+			if boolean(args[2]) && records(args[3]) == 0 {
+				row = strings.Join(names, text(args[1])) + "\n" + row
+			}
+			return written(args[3], []byte(row), os.O_APPEND)
+		}),
+		"CSVRecords": effect(1, func(args []value.Value) value.Value { return value.Int(records(args[0])) }),
+		"CSVRead": effect(3, func(args []value.Value) value.Value {
+			var rows []value.Value
+			names := value.Items(args[0])
+			for i, line := range lines(contents(args[2])) {
+				cells := strings.Split(line, text(args[1]))
+				if len(cells) != len(names) {
+					value.Fail("line %d of %s has %d columns, and not %d", i+1, text(args[2]), len(cells), len(names))
+				}
+				values := make([]value.Value, len(cells))
+				for i, cell := range cells {
+					values[i] = value.Text(cell)
+				}
+				rows = append(rows, value.FunctionOf(names, values))
+			}
+			return value.NewTuple(rows)
+		}),
+	}
+}
+
+// written writes to a file whose folder is made if there is none.
+func written(file value.Value, b []byte, how int) value.Value {
+	name := text(file)
+	err := os.MkdirAll(filepath.Dir(name), 0o777)
+	if err == nil {
+		var f *os.File
+		if f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|how, 0o666); err == nil {
+			_, err = f.Write(b)
+			err = errors.Join(err, f.Close())
+		}
+	}
+	if err != nil {
+		value.Fail("%v", err)
+	}
+	return value.Bool(true)
+}
+
+func contents(file value.Value) []byte {
+	b, err := os.ReadFile(text(file))
+	if err != nil {
+		value.Fail("%v", err)
+	}
+	return b
+}
+
+func lines(b []byte) []string {
+	s := strings.TrimSuffix(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// records is how many lines a file has; 0 if there is none.
+func records(file value.Value) int {
+	b, err := os.ReadFile(text(file))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return 0
+	case err != nil:
+		value.Fail("%v", err)
+	}
+	return len(lines(b))
+}
+
+var verb = regexp.MustCompile(`%(?:(\d+)\$)?(.?)`)
+
+// filled puts values into the places of a template: %1$s is the first, %s the next.
+func filled(template string, values []value.Value) string {
+	next := 0
+	return verb.ReplaceAllStringFunc(template, func(v string) string {
+		m := verb.FindStringSubmatch(v)
+		switch {
+		case m[2] == "%" && m[1] == "":
+			return "%"
+		case m[2] == "n" && m[1] == "":
+			return "\n"
+		case m[2] != "s":
+			value.Fail("%s in a template is not supported: %%s, %%1$s, %%n and %%%% are", v)
+		}
+		at := next
+		if m[1] == "" {
+			next++
+		} else if n, err := strconv.Atoi(m[1]); err == nil {
+			at = n - 1
+		}
+		if at < 0 || at >= len(values) {
+			value.Fail("the template has %s, and there are %d values", v, len(values))
+		}
+		return values[at].String()
+	})
+}
+
+// options are the openOptions of Serialize and Deserialize, whose format is text.
+func options(v value.Value) []string {
+	format := value.Apply(v, value.Text("format"))
+	if f, ok := format.(*value.String); !ok || f.Text != "TXT" {
+		value.Fail("the format %s is not supported: TXT is", format)
+	}
+	r, _ := v.(*value.Record)
+	if r == nil || r.Field(value.Text("openOptions")) < 0 {
+		return nil
+	}
+	var list []string
+	for _, o := range value.Items(value.Apply(r, value.Text("openOptions"))) {
+		list = append(list, text(o))
+	}
+	return list
+}
+
+func outcome(stdout string) value.Value {
+	return value.FunctionOf([]value.Value{value.Text("exitValue"), value.Text("stderr"), value.Text("stdout")},
+		[]value.Value{value.Int(0), value.Text(""), value.Text(stdout)})
+}
+
+// environment is IOEnv: the variables of the environment as a record.
+func environment() value.Value {
+	var names, values []value.Value
+	known := map[string]bool{}
+	for _, e := range os.Environ() {
+		name, v, _ := strings.Cut(e, "=")
+		if !known[name] {
+			known[name] = true
+			names, values = append(names, value.Text(name)), append(values, value.Text(v))
+		}
+	}
+	return value.FunctionOf(names, values)
+}
+
+// form is whether a function is an array or an object.
+type form uint8
+
+const (
+	jsonAny    form = iota // an array if it is a sequence
+	jsonArray              // its values, in the order of its domain
+	jsonObject             // the same as jsonAny, but for a sequence without items
+)
+
+func toJSON(v value.Value, as form) []byte {
+	var b bytes.Buffer
+	writeJSON(&b, settled(v), as)
+	return b.Bytes()
+}
+
+func writeJSON(b *bytes.Buffer, v value.Value, as form) {
+	list := func(items []value.Value) {
+		b.WriteByte('[')
+		for i, x := range items {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeJSON(b, x, jsonAny)
+		}
+		b.WriteByte(']')
+	}
+	object := func(names []string, values []value.Value) {
+		b.WriteByte('{')
+		for i, n := range names {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			quoted(b, n)
+			b.WriteByte(':')
+			writeJSON(b, values[i], jsonAny)
+		}
+		b.WriteByte('}')
+	}
+	switch x := v.(type) {
+	case value.Bool:
+		b.WriteString(strconv.FormatBool(bool(x)))
+	case value.Int:
+		b.WriteString(x.String())
+	case *value.String:
+		quoted(b, x.Text)
+	case *value.Model:
+		quoted(b, x.Name)
+	case *value.Tuple:
+		if len(x.Items) == 0 && as == jsonObject {
+			b.WriteString("{}")
+			return
+		}
+		list(x.Items)
+	case *value.Record:
+		if as == jsonArray {
+			list(x.Values)
+			return
+		}
+		names := make([]string, len(x.Names))
+		for i, n := range x.Names {
+			names[i] = n.Text
+		}
+		object(names, x.Values)
+	case *value.Function:
+		if as == jsonArray {
+			list(x.Values)
+			return
+		}
+		names := make([]string, len(x.Values))
+		for i, k := range x.Domain.Items {
+			names[i] = k.String()
+			if s, ok := k.(*value.String); ok {
+				names[i] = s.Text
+			}
+		}
+		object(names, x.Values)
+	default:
+		if value.IsSet(v) {
+			list(value.Explicit(v).Items)
+			return
+		}
+		writeJSON(b, value.Spelled(v), as)
+	}
+}
+
+func quoted(b *bytes.Buffer, s string) {
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		value.Fail("%v", err)
+	}
+	b.Truncate(b.Len() - 1) // Encode ends a line
+}
+
+// fromJSON reads all JSON values of a file.
+func fromJSON(file value.Value) []value.Value {
+	d := json.NewDecoder(bytes.NewReader(contents(file)))
+	d.UseNumber()
+	var list []value.Value
+	for {
+		var v any
+		if err := d.Decode(&v); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			value.Fail("%s, value %d: %v", text(file), len(list)+1, err)
+		}
+		list = append(list, ofJSON(v, text(file), len(list)+1))
+	}
+}
+
+func ofJSON(v any, file string, n int) value.Value {
+	switch x := v.(type) {
+	case bool:
+		return value.Bool(x)
+	case string:
+		return value.Text(x)
+	case json.Number:
+		i, err := x.Int64()
+		if err != nil {
+			value.Fail("%s, value %d: %s is no integer of 64 bits", file, n, x)
+		}
+		return value.Int(i)
+	case []any:
+		items := make([]value.Value, len(x))
+		for i, e := range x {
+			items[i] = ofJSON(e, file, n)
+		}
+		return value.NewTuple(items)
+	case map[string]any:
+		var names, values []value.Value
+		for name, e := range x {
+			names, values = append(names, value.Text(name)), append(values, ofJSON(e, file, n))
+		}
+		return value.FunctionOf(names, values)
+	}
+	value.Fail("%s, value %d: null has no counterpart in TLA+", file, n)
+	return nil
+}

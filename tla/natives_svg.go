@@ -1,0 +1,60 @@
+package tla
+
+import (
+	"math"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+func init() {
+	modules["SVG"] = map[string]*builtin{
+		"SVGElemToString": {one: func(v value.Value) value.Value {
+			var b strings.Builder
+			element(&b, v)
+			return value.Text(b.String())
+		}},
+		// The place of number n of m on a circle.
+		"NodeOfRingNetwork": effect(5, func(args []value.Value) value.Value {
+			n := make([]float64, len(args))
+			for i, v := range args {
+				n[i] = float64(integer(v))
+			}
+			angle := 2 * math.Pi / n[4] * n[3]
+			return pixel(int64(n[0]+n[2]*math.Cos(angle)), int64(n[1]+n[2]*math.Sin(angle)))
+		}),
+		"PointOnLine": {three: func(from, to, segment value.Value) value.Value {
+			parts := integer(segment)
+			if parts == 0 {
+				value.Fail("PointOnLine: the number of segments is 0")
+			}
+			at := func(name string) int64 {
+				a, b := integer(value.Apply(from, value.Text(name))), integer(value.Apply(to, value.Text(name)))
+				return a + int64(math.Floor(float64(b-a)/float64(parts)))
+			}
+			return pixel(at("x"), at("y"))
+		}},
+		"NodesOfDirectedMultiGraph": nil,
+	}
+}
+
+func pixel(x, y int64) value.Value {
+	return value.NewRecord([]*value.String{value.Text("x"), value.Text("y")}, []value.Value{value.Int(x), value.Int(y)})
+}
+
+var inXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// element writes a record [name, attrs, children, innerText] as XML.
+func element(b *strings.Builder, v value.Value) {
+	field := func(name string) value.Value { return value.Apply(v, value.Text(name)) }
+	name, attributes := text(field("name")), field("attrs")
+	b.WriteString("<" + name)
+	value.Each(value.Domain(attributes), func(n value.Value) bool {
+		b.WriteString(" " + strings.ReplaceAll(text(n), "_", "-") + "='" + text(value.Apply(attributes, n)) + "'")
+		return true
+	})
+	b.WriteString(">" + inXML.Replace(text(field("innerText"))))
+	children := field("children")
+	value.Each(value.Domain(children), func(i value.Value) bool { element(b, value.Apply(children, i)); return true })
+	b.WriteString("</" + name + ">")
+}
