@@ -2,6 +2,7 @@ package tla
 
 import (
 	"embed"
+	"math/bits"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -20,11 +21,7 @@ func proven(name string) bool {
 func init() {
 	modules["Folds"] = map[string]*builtin{"MapThenFoldSet": {special: mapThenFoldSet}}
 	modules["Functions"] = map[string]*builtin{
-		"Range": {one: func(f value.Value) value.Value {
-			var items []value.Value
-			value.Each(value.Domain(f), func(x value.Value) bool { items = append(items, value.Apply(f, x)); return true })
-			return value.NewSet(items)
-		}},
+		"Range": {one: rangeOf},
 		"FoldFunction": {special: func(c *compiler, d *def, u call) node {
 			return c.fold(d, u, 3, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
 				sum := args[0]
@@ -62,7 +59,7 @@ func init() {
 		"Min": {one: func(s value.Value) value.Value { return extreme(s, "Min", func(a, b int64) bool { return a < b }) }},
 	}
 	modules["SequencesExt"] = map[string]*builtin{
-		"ToSet":    {one: func(s value.Value) value.Value { return value.NewSet(append([]value.Value(nil), value.Items(s)...)) }},
+		"ToSet":    {one: rangeOf},
 		"SetToSeq": {one: func(s value.Value) value.Value { return value.NewTuple(value.Explicit(s).Items) }},
 		"Reverse": {one: func(s value.Value) value.Value {
 			items := value.Items(s)
@@ -72,6 +69,8 @@ func init() {
 			}
 			return value.NewTuple(list)
 		}},
+		"ReplaceAllSubSeqs":  {three: func(r, s, t value.Value) value.Value { return replacedIn(r, s, t, -1) }},
+		"ReplaceFirstSubSeq": {three: func(r, s, t value.Value) value.Value { return replacedIn(r, s, t, 1) }},
 		"FoldSeq": {special: func(c *compiler, d *def, u call) node {
 			return c.fold(d, u, 3, 0, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
 				sum := args[0]
@@ -115,15 +114,74 @@ func init() {
 		}},
 	}
 	modules["Bitwise"] = map[string]*builtin{
-		"&":      arithmetic("&", func(a, b int64) (int64, bool) { return a & b, true }),
-		"|":      arithmetic("|", func(a, b int64) (int64, bool) { return a | b, true }),
-		"^^":     arithmetic("^^", func(a, b int64) (int64, bool) { return a ^ b, true }),
-		"Not":    {one: func(a value.Value) value.Value { return value.Int(^integer(a)) }},
-		"shiftR": arithmetic("shiftR", func(a, b int64) (int64, bool) { return a >> uint(b), true }),
+		"&":  arithmetic("&", func(a, b int64) (int64, bool) { return a & b, true }),
+		"|":  arithmetic("|", func(a, b int64) (int64, bool) { return a | b, true }),
+		"^^": arithmetic("^^", func(a, b int64) (int64, bool) { return a ^ b, true }),
+		"Not": {one: func(a value.Value) value.Value { // within the digits that a has
+			n := integer(a)
+			if n < 0 {
+				value.Fail("Not(%d): a natural number is needed", n)
+			}
+			return value.Int(n ^ (1<<bits.Len64(uint64(n)) - 1))
+		}},
+		"shiftR": arithmetic("shiftR", func(a, b int64) (int64, bool) {
+			if a < 0 || b < 0 {
+				value.Fail("shiftR(%d, %d): natural numbers are needed", a, b)
+			}
+			return a >> uint(b), true
+		}),
 	}
 	for _, name := range []string{"GraphViz", "ShiViz", "HTML", "Statistics", "Toolbox"} {
 		modules[name] = map[string]*builtin{}
 	}
+}
+
+func rangeOf(f value.Value) value.Value {
+	var items []value.Value
+	value.Each(value.Domain(f), func(x value.Value) bool { items = append(items, value.Apply(f, x)); return true })
+	return value.NewSet(items)
+}
+
+// replacedIn is t with r in the place of s, from its beginning on; all of them, or the first. All three are sequences, or strings. An empty s
+// stands before each item of t.
+func replacedIn(r, s, t value.Value, most int) value.Value {
+	if text, ok := t.(*value.String); ok {
+		old, ok := s.(*value.String)
+		by, fine := r.(*value.String)
+		if !ok || !fine {
+			value.Fail("a string cannot have its parts replaced by anything but strings")
+		}
+		if text.Text == old.Text {
+			return r
+		}
+		value.AtMost(len(text.Text) + strings.Count(text.Text, old.Text)*len(by.Text))
+		replaced := strings.Replace(text.Text, old.Text, by.Text, most)
+		if old.Text == "" && most < 0 {
+			replaced = strings.TrimSuffix(replaced, by.Text)
+		}
+		return value.Text(replaced)
+	}
+	items, old, by := value.Items(t), value.Items(s), value.Items(r)
+	if len(items) == 0 && len(old) == 0 {
+		return r
+	}
+	var list []value.Value
+	for at := 0; at < len(items); {
+		switch {
+		case most != 0 && at+len(old) <= len(items) && value.Equal(value.NewTuple(items[at:at+len(old)]), s):
+			most--
+			list = append(list, by...)
+			if at += len(old); len(old) > 0 {
+				break
+			}
+			fallthrough
+		default:
+			list = append(list, items[at])
+			at++
+		}
+		value.AtMost(len(list))
+	}
+	return value.NewTuple(list)
 }
 
 func extreme(s value.Value, name string, better func(a, b int64) bool) value.Value {

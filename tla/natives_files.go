@@ -45,6 +45,11 @@ func init() {
 		"ToJsonArray":  {one: func(v value.Value) value.Value { return value.Text(string(toJSON(v, jsonArray))) }},
 		"ToJsonObject": {one: func(v value.Value) value.Value { return value.Text(string(toJSON(v, jsonObject))) }},
 		"JsonSerialize": effect(2, func(args []value.Value) value.Value {
+			switch args[1].(type) {
+			case *value.Tuple, *value.Record, *value.Function:
+			default:
+				value.Fail("JsonSerialize writes a sequence or a record, and not the %s %s", value.Kind(args[1]), value.Short(args[1]))
+			}
 			return written(args[0], append(toJSON(args[1], jsonAny), '\n'), os.O_TRUNC)
 		}),
 		"ndJsonSerialize": effect(2, func(args []value.Value) value.Value {

@@ -61,12 +61,8 @@ func init() {
 
 // member is one of a set's, each with the same chance.
 func (r *registers) member(set value.Value) value.Value {
-	if n, exact := value.Count(set); !exact || n == 0 {
-		items := value.Explicit(set).Items
-		if len(items) == 0 {
-			value.Fail("RandomElement({}): the set is empty")
-		}
-		return items[r.chance(uint64(len(items)))]
+	if value.Size(set) == 0 {
+		value.Fail("RandomElement({}): the set is empty")
 	}
 	all := func(sets []value.Value) []value.Value {
 		list := make([]value.Value, len(sets))
@@ -77,7 +73,7 @@ func (r *registers) member(set value.Value) value.Value {
 	}
 	switch s := set.(type) {
 	case *value.Interval:
-		return value.Int(s.Low + int64(r.chance(uint64(s.Size()))))
+		return value.Int(s.Low + int64(r.chance(uint64(s.High-s.Low)+1)))
 	case *value.Subsets:
 		var members []value.Value
 		value.Each(s.Base, func(v value.Value) bool {
@@ -100,20 +96,27 @@ func (r *registers) member(set value.Value) value.Value {
 		return value.NewTuple(all(s.Sets))
 	}
 	items := value.Explicit(set).Items
+	if len(items) == 0 {
+		value.Fail("RandomElement({}): the set is empty")
+	}
 	return items[r.chance(uint64(len(items)))]
 }
 
 // subset is a set of k members.
 func (r *registers) subset(k int64, set value.Value) value.Value {
 	size, exact := value.Count(set)
-	if !exact {
+	huge := !exact && value.Size(set) == math.MaxInt64 && value.Finite(set)
+	switch {
+	case huge:
+		size = math.MaxInt64
+	case !exact:
 		size = int64(len(value.Explicit(set).Items))
 	}
 	if k < 0 || k > size {
 		value.Fail("RandomSubset(%d, S): S has %d members", k, size)
 	}
 	value.AtMost(int(min(k, value.Most+1)))
-	if exact && k <= size/2 && size < math.MaxInt64 {
+	if (exact || huge) && k <= size/2 {
 		// Few of many: those that come twice are drawn anew.
 		known := map[uint64]bool{}
 		var list []value.Value

@@ -92,7 +92,7 @@ func init() {
 	}
 	modules["TLCExt"] = map[string]*builtin{
 		"AssertEq":    {compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
-		"AssertError": nil, "Trace": nil, "CounterExample": nil, "ToTrace": nil, "TLCDefer": nil, "PickSuccessor": nil,
+		"AssertError": {special: assertError}, "Trace": nil, "CounterExample": nil, "ToTrace": nil, "TLCDefer": nil, "PickSuccessor": nil,
 		"TLCNoOp": {one: func(v value.Value) value.Value { return v }},
 		"TLCModelValue": {one: func(v value.Value) value.Value {
 			s, ok := v.(*value.String)
@@ -145,6 +145,28 @@ func init() {
 			}}.of(n, b)
 		}},
 	}
+}
+
+// assertError tells whether an expression cannot be evaluated. The text of the error is this program's, so it is not compared.
+func assertError(c *compiler, d *def, u call) node {
+	c.arity(d, 2, u)
+	text, e := c.expr(u.args[0], u.from), c.expr(u.args[1], u.from)
+	return testNode(func(x *ctx) (failed bool) {
+		text.eval(x)
+		t := x.m.tlc
+		depth, top := t.depth, t.top
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case *value.Error:
+				failed, t.depth, t.top = true, depth, top
+			default:
+				panic(r)
+			}
+		}()
+		e.eval(x)
+		return false
+	}, text, e)
 }
 
 func (r *registers) get(key value.Value) value.Value {

@@ -121,7 +121,7 @@ func (r *resolver) bind(k *known, n syntax.Name, arity int) *known {
 	if old := k.find(n.Text); old != nil {
 		r.fail(n.Pos, "%s is bound already, at line %d, column %d: it needs another name", n.Text, old.at.Line, old.at.Column)
 	}
-	if d := r.scope.find(n.Text); d != nil && d.at.source != nil && r.before(d, n.Pos) {
+	if d := r.scope.find(n.Text); d != nil && d.at.source != nil && n.Text != r.current && r.before(d, n.Pos) {
 		r.fail(n.Pos, "%s is defined already, at %s: it needs another name", n.Text, &d.at)
 	}
 	return &known{n.Text, arity, n.Pos, k}

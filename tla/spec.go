@@ -90,6 +90,8 @@ func (l *loader) configure(root *scope, config *Config) {
 		d := root.find(a.Name)
 		switch {
 		case a.Module != "":
+		case d == nil && a.Value != nil && isNamed(a.Value, a.Name):
+			continue // a model value that nothing uses
 		case d == nil:
 			l.fail(at, "%s is neither declared nor defined in module %s", a.Name, root.module)
 		case d.kind == variable || d.kind == instance:
@@ -134,6 +136,11 @@ func (l *loader) configure(root *scope, config *Config) {
 	for _, d := range missing {
 		l.fail(d.at, "the constant %s has no value: give it one in the configuration, as CONSTANT %s = 3", d.name, d.name)
 	}
+}
+
+func isNamed(e syntax.Expr, name string) bool {
+	a, ok := e.(*syntax.Apply)
+	return ok && a.Name == name
 }
 
 // overrideWithin puts an operator in the place of a name of one module, wherever that is used.

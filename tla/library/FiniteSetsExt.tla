@@ -1,9 +1,6 @@
 ---- MODULE FiniteSetsExt ----
 \* More about finite sets. FoldSet, kSubset, Max and Min are built in.
-LOCAL INSTANCE Integers
-LOCAL INSTANCE FiniteSets
-LOCAL INSTANCE Folds
-LOCAL INSTANCE Functions
+EXTENDS Integers, FiniteSets, Folds, Functions
 
 SumSet(S) == FoldSet(+, 0, S)
 ProductSet(S) == FoldSet(LAMBDA x, y : x * y, 1, S)

@@ -1,7 +1,6 @@
 ---- MODULE Functions ----
 \* Functions as sets of pairs: parts, inverses and kinds of them. FoldFunction and FoldFunctionOnSet are built in.
-LOCAL INSTANCE Integers
-LOCAL INSTANCE Folds
+EXTENDS Integers, Folds
 
 Restrict(f, S) == [x \in S |-> f[x]]
 RestrictDomain(f, Test(_)) == [x \in {y \in DOMAIN f : Test(y)} |-> f[x]]

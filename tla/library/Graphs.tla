@@ -2,6 +2,7 @@
 \* Graphs [node |-> N, edge |-> E] where E has pairs of nodes <<from, to>>.
 EXTENDS Naturals, Sequences, FiniteSets, SequencesExt, Relation
 
+LOCAL Pairs(G) == G.edge \cap (G.node \X G.node) \* what else is in G.edge joins nothing
 LOCAL RECURSIVE Reached(_, _)
 LOCAL Reached(S, E) == LET T == S \cup {e[2] : e \in {f \in E : f[1] \in S}} IN IF T = S THEN S ELSE Reached(T, E)
 LOCAL RECURSIVE Peeled(_, _)
@@ -18,8 +19,8 @@ SimplePath(G) ==
   {p \in UNION {[1..n -> G.node] : n \in 1..Cardinality(G.node)} :
      /\ \A i \in 1..Len(p) - 1 : <<p[i], p[i + 1]>> \in G.edge
      /\ \A i, j \in 1..Len(p) : p[i] = p[j] => i = j}
-AreConnectedIn(m, n, G) == m \in G.node /\ n \in Reached({m}, G.edge)
-IsStronglyConnected(G) == \A m \in G.node : G.node \subseteq Reached({m}, G.edge)
+AreConnectedIn(m, n, G) == m \in G.node /\ n \in Reached({m}, Pairs(G))
+IsStronglyConnected(G) == \A m \in G.node : G.node \subseteq Reached({m}, Pairs(G))
 ConnectionsIn(G) == [m, n \in G.node |-> AreConnectedIn(m, n, G)]
 IsTreeWithRoot(G, r) ==
   /\ IsDirectedGraph(G)

@@ -1,7 +1,6 @@
 ---- MODULE Relation ----
 \* Relations over a set S: as Boolean functions R of pairs, and, with names that end in Under, as operators.
-LOCAL INSTANCE Naturals
-LOCAL INSTANCE FiniteSets
+EXTENDS Naturals, FiniteSets
 
 IsReflexive(R, S) == \A x \in S : R[x, x]
 IsReflexiveUnder(Op(_, _), S) == \A x \in S : Op(x, x)

@@ -1,12 +1,6 @@
 ---- MODULE SequencesExt ----
 \* More about sequences. ToSet, SetToSeq, Reverse and the folds are built in.
-LOCAL INSTANCE Sequences
-LOCAL INSTANCE Naturals
-LOCAL INSTANCE FiniteSets
-LOCAL INSTANCE FiniteSetsExt
-LOCAL INSTANCE Folds
-LOCAL INSTANCE Functions
-LOCAL INSTANCE TLC
+EXTENDS Sequences, Naturals, FiniteSets, FiniteSetsExt, Folds, Functions, Bags, TLC
 
 ToBag(s) == [x \in ToSet(s) |-> Cardinality({i \in DOMAIN s : s[i] = x})]
 SetToSeqs(S) == {f \in [1..Cardinality(S) -> S] : IsInjective(f)}
@@ -29,7 +23,7 @@ RemoveAt(s, i) == SubSeq(s, 1, i - 1) \o SubSeq(s, i + 1, Len(s))
 RemoveFirstMatch(s, Test(_)) == LET i == SelectInSeq(s, Test) IN IF i = 0 THEN s ELSE RemoveAt(s, i)
 RemoveFirst(s, e) == RemoveFirstMatch(s, LAMBDA x : x = e)
 Cons(e, s) == <<e>> \o s
-Snoc(s, e) == Append(s, e)
+Snoc(e, s) == Append(s, e)
 Front(s) == SubSeq(s, 1, Len(s) - 1)
 Last(s) == s[Len(s)]
 IsPrefix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, 1, Len(s))
@@ -41,7 +35,7 @@ Suffixes(s) == {SubSeq(s, n, Len(s)) : n \in 1..Len(s) + 1}
 CommonPrefixes(S) == {p \in UNION {Prefixes(s) : s \in S} : \A s \in S : IsPrefix(p, s)}
 LongestCommonPrefix(S) == LET P == CommonPrefixes(S) IN CHOOSE p \in P : \A q \in P : Len(q) <= Len(p)
 SeqMod(a, b) == IF a % b = 0 THEN b ELSE a % b
-FlattenSeq(ss) == FoldLeft(LAMBDA s, t : s \o t, <<>>, ss)
+FlattenSeq(ss) == IF Len(ss) = 0 THEN ss ELSE FoldLeft(LAMBDA s, t : s \o t, ss[1], Tail(ss)) \* sequences, or strings
 FoldLeftDomain(Op(_, _), base, s) == FoldLeft(Op, base, [i \in DOMAIN s |-> i])
 FoldRightDomain(Op(_, _), s, base) == FoldRight(Op, [i \in DOMAIN s |-> i], base)
 Zip(s, t) == [i \in 1..Min({Len(s), Len(t)}) |-> <<s[i], t[i]>>]
@@ -50,5 +44,4 @@ SubSeqs(s) == {SubSeq(s, i + 1, j) : i, j \in 0..Len(s)}
 AllSubSeqs(s) == {LET I == SetToSortSeq(D, <) IN [k \in 1..Len(I) |-> s[I[k]]] : D \in SUBSET DOMAIN s}
 IndexFirstSubSeq(s, t) == Min({i \in 1..Len(t) - Len(s) + 1 : SubSeq(t, i, i + Len(s) - 1) = s})
 ReplaceSubSeqAt(i, r, s, t) == SubSeq(t, 1, i - 1) \o r \o SubSeq(t, i + Len(s), Len(t))
-ReplaceFirstSubSeq(r, s, t) == IF s \in SubSeqs(t) THEN ReplaceSubSeqAt(IndexFirstSubSeq(s, t), r, s, t) ELSE t
 ====

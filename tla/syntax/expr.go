@@ -7,7 +7,11 @@ func (p *parser) expr() Expr { return p.binary(fixity{}, "") }
 // its operand first where the two bind equally, so it comes here as one that groups to the left.
 func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 	begin := p.peek().pos
-	defer func() { p.spans[e] = Span{begin, p.tokens[p.at-1].last} }()
+	defer func() {
+		if e != nil {
+			p.spans[e] = Span{begin, p.tokens[p.at-1].last}
+		}
+	}()
 	defer p.deeper(begin)()
 	e = p.operand()
 	for row := 1; ; row++ {

@@ -1,5 +1,7 @@
 package value
 
+import "strings"
+
 // Applicable is a function that is told by a rule, because its domain is large or it uses itself.
 type Applicable interface {
 	Value
@@ -210,7 +212,11 @@ func Apply(f, x Value) Value {
 			if i := f.Field(n); i >= 0 {
 				return f.Values[i]
 			}
-			Fail("the record %s has no field %s", Short(f), n.Text)
+			names := make([]string, len(f.Names))
+			for i, n := range f.Names {
+				names[i] = n.Text
+			}
+			Fail("the record has no field %s: it has %s", n.Text, strings.Join(names, ", "))
 		}
 	case *Function:
 		if i, ok := f.Domain.Find(x); ok {
