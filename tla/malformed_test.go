@@ -35,6 +35,9 @@ func check(t *testing.T, files map[string]string) string {
 		case len(r.Violations) > 0:
 			return fmt.Sprintf("%s %s is violated", r.Violations[0].Kind, r.Violations[0].Name)
 		}
+		if r.Stopped != "" {
+			return "no error, when it was stopped"
+		}
 		return fmt.Sprintf("no error, %d states", r.Distinct)
 	}()
 	return strings.ReplaceAll(strings.ReplaceAll(result, dir+string(filepath.Separator), ""), dir, "the folder")
