@@ -270,6 +270,9 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 			return r, nil
 		}
 	}
+	if s.Strategy == search.Priority {
+		return nil, fmt.Errorf("the strategy %s ranks threads that share a CPU, and processes of such worlds have no ranks; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
+	}
 	strategy, err := search.New(s.Strategy, s.spec, s.Seed, search.Settings{Coverage: true, Nearness: true})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"iter"
 	"testing"
 	"time"
 
@@ -63,5 +64,32 @@ func BenchmarkCounter(b *testing.B) {
 		if _, err := engine.Run(e, spec, tape.Tape{Seed: uint64(i)}, engine.Options{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkCoroutine and BenchmarkHandOff are the two ways to switch to a process and back: by iter.Pull, as this package does, and by
+// goroutines that wait for each other.
+func BenchmarkCoroutine(b *testing.B) {
+	next, stop := iter.Pull(func(yield func(struct{}) bool) {
+		for yield(struct{}{}) {
+		}
+	})
+	defer stop()
+	for range b.N {
+		next()
+	}
+}
+
+func BenchmarkHandOff(b *testing.B) {
+	there, back := make(chan struct{}), make(chan struct{})
+	go func() {
+		for range there {
+			back <- struct{}{}
+		}
+	}()
+	defer close(there)
+	for range b.N {
+		there <- struct{}{}
+		<-back
 	}
 }

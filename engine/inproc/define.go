@@ -156,6 +156,13 @@ func (w *World) Set(s Settings) {
 		w.mistake("Schedule has Steps %d, Messages %d, Step %s and Quiet %v; none must be negative, and Quiet is a chance, from 0 to 1", c.Steps, c.Messages, c.Step, c.Quiet)
 	}
 	w.settings = s
+	if w.spec != nil && s.Schedule != nil {
+		for i := range w.faults {
+			if err := scheduled(&w.faults[i]); err != nil {
+				w.mistake("%q: %v", fault.Sentence(&w.faults[i]), err)
+			}
+		}
+	}
 }
 
 // Faults adds rules, as sentences: "crash on n1 rate 2%", "partition rate 5% for 100ms..1s", "power_loss at fsync". Rates are per time
@@ -168,6 +175,9 @@ func (w *World) Faults(sentences ...string) {
 		r, err := fault.Parse(s)
 		if err == nil {
 			err = possible(&r)
+		}
+		if err == nil && w.settings.Schedule != nil {
+			err = scheduled(&r)
 		}
 		if err != nil {
 			w.mistake("%q: %v", s, err)
@@ -359,6 +369,15 @@ func nameOf(p *part) string {
 	}
 	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// scheduled tells why a rule can do nothing where messages have no latency, or nothing.
+func scheduled(r *world.FaultRule) error {
+	switch fault.Kind(r.Kind) {
+	case fault.Delay, fault.Reorder, fault.SlowLink:
+		return errors.New("in a schedule messages have no latency: which is delivered when is what each step chooses; leave the rule out, or the schedule")
+	}
+	return nil
 }
 
 // possible tells why a rule cannot be had in such worlds, or nothing.

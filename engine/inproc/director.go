@@ -444,7 +444,7 @@ func (r *run) crash(n *Node, a *fault.Action, torn *tornWrite) {
 		take = func(what string, k uint64) uint64 { return r.src.Choose(stream+what, k) }
 	}
 	n.disk.lose(take, torn)
-	n.pausedBy = 0
+	n.pausedBy, n.late = 0, false
 	if r.active == n { // it stands in a call, from which it unwinds
 		n.up, n.dying = false, true
 		return
@@ -486,9 +486,9 @@ func (d *director) undo(actions []fault.Action) {
 
 // release gives a node what was due while it was paused.
 func (d *director) release(n *Node, id int) {
-	held := n.held
-	n.held = nil
-	if len(held) > 0 && n.server {
+	held, late := n.held, n.late
+	n.held, n.late = nil, false
+	if (len(held) > 0 || late) && n.server {
 		d.run.observed(ref{id: id})
 	}
 	for _, what := range held {

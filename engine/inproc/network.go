@@ -184,7 +184,11 @@ func (r *run) harmed(l *link, m *Message, at *int64, late **ref) (lost bool) {
 		led.DeliveredPacket(fault.Duplicate, f.DuplicateRule)
 		twin := *m
 		twin.doubt = &ref{kind: fault.Duplicate, rule: f.DuplicateRule}
-		r.push(max(*at, l.lastNs)+l.lay.latencyNs, pending{kind: arrive, node: l.to, msg: twin})
+		if r.schedule != nil {
+			r.schedule.queue(l, &twin)
+		} else {
+			r.push(max(*at, l.lastNs)+l.lay.latencyNs, pending{kind: arrive, node: l.to, msg: twin})
+		}
 	}
 	if f.DropPPM > 0 && s.drop.Rare(2, f.DropPPM) > 0 {
 		led.DeliveredPacket(fault.Drop, f.DropRule)

@@ -64,6 +64,7 @@ type Node struct {
 	slowNs   int64
 	fullBy   int
 	reborn   int   // the crash that it has not told of since it started again
+	late     bool  // a step of a schedule has passed it over while it was paused
 	dying    bool  // its programs end as soon as the running one has
 	lagNs    int64 // what this step of a machine has taken
 	random   tape.Stream
@@ -248,7 +249,7 @@ func (n *Node) assert(kind string, must, condition bool, message string) {
 		a.Location = caller()
 	}
 	at := func() *sdk.Sighting {
-		return &sdk.Sighting{Event: r.events, TimeNs: r.now, Node: n.name, Program: nameOf(n.part), PID: 1}
+		return &sdk.Sighting{Event: r.events, TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1}
 	}
 	if condition {
 		if a.Passes++; a.Pass == nil {
@@ -358,7 +359,7 @@ func (r *run) panicked(n *Node, p *Process, value any) {
 	number := r.event(callPanic, n, p, 0, 0, 0, "")
 	if len(r.out.Crashes) < maxCrashes {
 		// Signatures of failures take the end; the lines are for people, without addresses, which vary.
-		r.out.Crashes = append(r.out.Crashes, engine.Crash{Event: number, TimeNs: r.now, Node: n.name, Program: nameOf(n.part), PID: 1, Signal: "panic: " + text,
+		r.out.Crashes = append(r.out.Crashes, engine.Crash{Event: number, TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Signal: "panic: " + text,
 			ExitCode: 2, Kind: "panic", Lines: append([]string{"panic: " + text}, panicLines(string(debug.Stack()))...)})
 	}
 	r.log(n, "stderr", "panic: "+text)

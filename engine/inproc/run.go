@@ -135,10 +135,7 @@ func (r *run) event(c call, n *Node, p *Process, arg, result int64, digest uint6
 			h ^= p.hash
 		}
 	}
-	r.sum.add(h)
-	r.sum.add(uint64(r.now))
-	r.sum.add(uint64(arg) ^ digest)
-	r.sum.add(uint64(result))
+	r.sum.event(h, uint64(r.now), uint64(arg)^digest, uint64(result))
 	clocks := uint64(0)
 	if n != nil && n.clocks > 0 {
 		clocks, n.clocks = n.clocks, 0

@@ -71,8 +71,21 @@ func newSchedule(r *run, s *Schedule) *schedule {
 // begin asks for the first step. Steps lie between the moments at which faults begin.
 func (s *schedule) begin() { s.run.push(s.run.now+s.run.spec.TimeStepNs/2, pending{kind: choices}) }
 
-// offer puts a message into its channel.
+// offer puts a message into its channel, unless a fault takes it.
 func (s *schedule) offer(l *link, m Message) {
+	r := s.run
+	if l.rated {
+		at, late := int64(0), (*ref)(nil)
+		if r.harmed(l, &m, &at, &late) {
+			r.missed(l.to, late)
+			return
+		}
+	}
+	s.queue(l, &m)
+}
+
+// queue puts a message into its channel.
+func (s *schedule) queue(l *link, m *Message) {
 	c := &l.channel
 	if s.settings.Mailboxes {
 		c = &s.run.link(l.to, l.to).channel // the one that a node's own messages do not need
@@ -86,19 +99,11 @@ func (s *schedule) offer(l *link, m Message) {
 		}
 		s.channels = append(s.channels, c)
 	}
-	r := s.run
-	if l.rated {
-		at, late := int64(0), (*ref)(nil)
-		if r.harmed(l, &m, &at, &late) {
-			r.missed(l.to, late)
-			return
-		}
-	}
-	if c.box.len() >= maxInbox {
+	if r := s.run; c.box.len() >= maxInbox {
 		r.limit = fmt.Sprintf("the limit of %d messages that wait for %s", maxInbox, l.to.name)
 		return
 	}
-	c.box.push(r.scratch, &m)
+	c.box.push(s.run.scratch, m)
 }
 
 // choose gives the channel that a value stands for among those that can deliver: each value is an order of all channels, which does
@@ -107,7 +112,11 @@ func (s *schedule) choose(v uint64) *channel {
 	var best *channel
 	var most uint64
 	for _, c := range s.channels {
-		if c.box.len() == 0 || c.to.pausedBy != 0 {
+		if c.box.len() == 0 {
+			continue
+		}
+		if c.to.pausedBy != 0 {
+			c.to.late = true
 			continue
 		}
 		if v == 0 {
@@ -140,6 +149,7 @@ func (s *schedule) step() {
 		if r.ended != "" {
 			return
 		}
+		n.late = n.late || n.pausedBy != 0 && n.machine != nil
 		quiet := s.quietPPM > 0 && n.part.machine != nil && s.quiet[i].Rare(2, s.quietPPM) > 0
 		if n.machine != nil && n.pausedBy == 0 && !quiet {
 			r.stepTick(n)

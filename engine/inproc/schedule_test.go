@@ -30,7 +30,7 @@ func (g *gossip) Tick(n *Node) {
 	}
 }
 
-func scheduled(s Schedule, seen map[string][]string, faults ...string) func(*World) {
+func gossips(s Schedule, seen map[string][]string, faults ...string) func(*World) {
 	return func(w *World) {
 		clear(seen)
 		w.Set(Settings{Schedule: &s, Settle: -1})
@@ -57,7 +57,7 @@ func played(t *testing.T, e *Engine, tp tape.Tape) (*engine.Outcome, string) {
 
 func TestAScheduleTellsItsSteps(t *testing.T) {
 	seen := map[string][]string{}
-	e := mustNew(t, scheduled(Schedule{Steps: 40, Messages: 9}, seen, "crash on n1 rate 10% for 20ms..50ms"))
+	e := mustNew(t, gossips(Schedule{Steps: 40, Messages: 9}, seen, "crash on n1 rate 10% for 20ms..50ms"))
 	form := regexp.MustCompile(`^(Deliver\(n[123], [1-9] from n[123]\)|Crash\(n1\)|Start\(n1\))$`)
 	crashes := 0
 	for seed := range uint64(50) {
@@ -78,7 +78,7 @@ func TestAScheduleTellsItsSteps(t *testing.T) {
 	if crashes == 0 {
 		t.Error("no crash in 50 runs")
 	}
-	e = mustNew(t, scheduled(Schedule{Steps: 3, Messages: 9, Mailboxes: true}, seen))
+	e = mustNew(t, gossips(Schedule{Steps: 3, Messages: 9, Mailboxes: true}, seen))
 	if _, story := played(t, e, tape.Replay(1, nil)); !regexp.MustCompile(`^Deliver\(n\d, \d\)( \. Deliver\(n\d, \d\))*$`).MatchString(story) {
 		t.Errorf("with mailboxes: %s", story)
 	}
@@ -87,7 +87,7 @@ func TestAScheduleTellsItsSteps(t *testing.T) {
 // Without a draw the message that waits longest goes first, and channels keep their order whatever is drawn.
 func TestChannelsKeepTheirOrder(t *testing.T) {
 	seen := map[string][]string{}
-	e := mustNew(t, scheduled(Schedule{Steps: 200, Messages: 3}, seen))
+	e := mustNew(t, gossips(Schedule{Steps: 200, Messages: 3}, seen))
 	for seed := range uint64(20) {
 		played(t, e, tape.Tape{Seed: seed})
 		for to, list := range seen {
@@ -113,7 +113,7 @@ func TestChannelsKeepTheirOrder(t *testing.T) {
 // A step that is changed leaves what the others choose as it was: the draws of a schedule mean the same at each step.
 func TestASteppedMutantIsTheSameRunButForItsStep(t *testing.T) {
 	seen := map[string][]string{}
-	e := mustNew(t, scheduled(Schedule{Steps: 60, Messages: 5}, seen))
+	e := mustNew(t, gossips(Schedule{Steps: 60, Messages: 5}, seen))
 	same, all := 0, 0
 	for seed := range uint64(30) {
 		_, before := played(t, e, tape.Tape{Seed: seed})
@@ -140,5 +140,39 @@ func TestASteppedMutantIsTheSameRunButForItsStep(t *testing.T) {
 	}
 	if same*100 < all*90 {
 		t.Errorf("%d of %d later steps are the same", same, all)
+	}
+}
+
+// Kinds of faults that mean nothing in a schedule are refused, in whatever order they are told; those of messages strike there.
+func TestFaultsOfSchedules(t *testing.T) {
+	for _, rule := range []string{"delay rate 1%", "reorder rate 1%", "slow_link rate 1%"} {
+		for _, first := range []bool{true, false} {
+			_, err := New("test", func(w *World) {
+				if first {
+					w.Set(Settings{Schedule: &Schedule{}})
+				}
+				w.Process("a", func(*Process) {})
+				w.Process("b", func(*Process) {})
+				w.Faults(rule)
+				if !first {
+					w.Set(Settings{Schedule: &Schedule{}})
+				}
+			})
+			if err == nil || !strings.Contains(err.Error(), "no latency") || !strings.Contains(err.Error(), "schedule_test.go:") {
+				t.Errorf("%s: %v", rule, err)
+			}
+		}
+	}
+	seen := map[string][]string{}
+	for _, rule := range []string{"drop rate 10%", "duplicate rate 10%", "partition rate 10% for 20ms..50ms", "clog rate 10% for 20ms..50ms", "pause rate 10% for 20ms..50ms"} {
+		e := mustNew(t, gossips(Schedule{Steps: 60}, seen, rule))
+		observed := uint64(0)
+		for seed := range uint64(10) {
+			out, _ := played(t, e, tape.Tape{Seed: seed})
+			observed += out.Ledger.Entries[0].Observed
+		}
+		if observed == 0 {
+			t.Errorf("%s is never observed", rule)
+		}
 	}
 }

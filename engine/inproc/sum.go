@@ -17,6 +17,11 @@ func (s *sum) add(x uint64) {
 	s.b = splitmix.Mix(s.b + x*splitmix.Gamma + 1)
 }
 
+// event adds four numbers at once: odd factors keep them apart.
+func (s *sum) event(a, b, c, d uint64) {
+	s.add(a*0xbf58476d1ce4e5b9 + b*0x94d049bb133111eb + c*0xff51afd7ed558ccd + d*0xc4ceb9fe1a85ec53)
+}
+
 func (s *sum) String() string {
 	var p [16]byte
 	binary.BigEndian.PutUint64(p[:8], s.a)
