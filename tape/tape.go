@@ -8,6 +8,7 @@ package tape
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
@@ -131,6 +132,11 @@ func (s *Source) note(c *cursor, stream string, i, n, after uint64) {
 	}
 	s.draws = append(s.draws, Draws{stream, i, i + 1, n, after})
 	c.last = len(s.draws)
+}
+
+// Expect makes room for so many decisions: a guess, which saves copies where it is good.
+func (s *Source) Expect(decisions int) {
+	s.decisions = slices.Grow(s.decisions, min(decisions, s.limit))
 }
 
 // Tape returns the tape that s plays.

@@ -38,6 +38,7 @@ type director struct {
 	phaseEnd int64
 	nextStep int64
 	turnAt   int64 // the turn that is in the queue, or never
+	moment   fault.Moment
 
 	clients    int // at work
 	operations uint64
@@ -220,11 +221,10 @@ func (d *director) patience() int64 {
 func (d *director) step() {
 	r := d.run
 	d.nextStep = r.now + max(r.spec.TimeStepNs, 1)
-	if d.plan.Changes() {
+	if r.lay.changes {
 		d.rates()
 	}
-	m := r.moment()
-	d.deliver(d.plan.Step(r.src, &m))
+	d.deliver(d.plan.Step(r.src, r.moment()))
 }
 
 // ends ends the faults whose time is over.
@@ -360,8 +360,7 @@ func (d *director) finally() {
 
 // entering strikes as a program of a node is about to make a call.
 func (d *director) entering(n *Node, what string, files []string) {
-	m := d.run.moment()
-	if actions := d.plan.Enter(d.run.src, &m, n.name, what, files...); len(actions) > 0 {
+	if actions := d.plan.Enter(d.run.src, d.run.moment(), n.name, what, files...); len(actions) > 0 {
 		d.deliver(actions)
 	}
 }

@@ -87,8 +87,7 @@ func (d *Disk) strike(c call, op fault.Op, name string, offset, size int) fault.
 	if !r.lay.disk || !r.director.plan.On || !n.server {
 		return fault.Harm{}
 	}
-	m := r.moment()
-	h := r.director.plan.Call(r.src, &m, &fault.Call{Node: n.name, Name: callNames[c], Op: op, Path: name, Offset: int64(offset), Bytes: size})
+	h := r.director.plan.Call(r.src, r.moment(), &fault.Call{Node: n.name, Name: callNames[c], Op: op, Path: name, Offset: int64(offset), Bytes: size})
 	if h.Kind != "" && h.Strike == 0 {
 		r.observed(ref{kind: h.Kind, rule: h.Rule})
 	}

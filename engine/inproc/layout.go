@@ -16,6 +16,8 @@ type layout struct {
 	plan  *fault.Plan
 	at    bool // rules strike at calls
 	disk  bool // rules strike calls on disks
+	// changes tells that what messages suffer may change within the chaos.
+	changes bool
 }
 
 // nodeLayout has names of a node's streams, and that of its main process.
@@ -38,7 +40,7 @@ func (e *Engine) layoutOf(spec *world.Spec) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{spec: spec, index: map[string]int32{}, plan: plan}
+	l := &layout{spec: spec, index: map[string]int32{}, plan: plan, changes: plan.Changes()}
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		if r.RatePPM == 0 || !spec.Faults.Enabled {

@@ -79,8 +79,7 @@ func (r *run) node(name string) *Node {
 
 // rate finds which faults messages of a link suffer now.
 func (r *run) rate(l *link) {
-	m := r.moment()
-	l.rates = r.director.plan.Packet(&m, l.from.name, l.to.name)
+	l.rates = r.director.plan.Packet(r.moment(), l.from.name, l.to.name)
 	l.rated = l.rates != fault.Rates{}
 	if l.rated && !l.drawn {
 		l.drawn = true

@@ -78,6 +78,7 @@ func (e *Engine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *strict
 	}
 	r.scratch = e.borrow()
 	r.queue.heap, r.queue.free, r.ready.list = r.scratch.heap, r.scratch.free, r.scratch.line
+	r.src.Expect(r.scratch.decisions)
 	r.src.Watch(o.Draws)
 	r.out.Tape = t
 	r.out.Repeat = engine.Repeat{Reproducible: true}
@@ -345,7 +346,8 @@ func (r *run) reach(d coverage.Domain, text string) {
 }
 
 // moment is what conditions of faults can ask about now.
-func (r *run) moment() fault.Moment {
+func (r *run) moment() *fault.Moment {
 	d := &r.director
-	return fault.Moment{NowNs: r.now, Event: r.events, Operations: d.operations, Logs: d.counts, Roles: d.roles}
+	d.moment = fault.Moment{NowNs: r.now, Event: r.events, Operations: d.operations, Logs: d.counts, Roles: d.roles}
+	return &d.moment
 }

@@ -8,6 +8,8 @@ type scratch struct {
 	free  *pending
 	line  []*Process
 	boxes [][]Message
+	// decisions is how many the last run made.
+	decisions int
 }
 
 // scratches has what no run uses now, of all engines.
@@ -30,6 +32,7 @@ func (r *run) giveBack() {
 	for i := range r.links {
 		s.take(&r.links[i].channel.box)
 	}
+	s.decisions = len(r.src.Decisions())
 	r.queue, r.ready, r.scratch = queue{}, line{}, nil
 	scratches.Put(s)
 }
