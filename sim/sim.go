@@ -52,6 +52,8 @@ type Campaign struct {
 	Doubles int
 	// Hang is how long a step of a node may take in real time: 30 s.
 	Hang time.Duration
+	// Workers is how many runs are made at once: 1. More need a world whose runs share nothing, no variable and no global source of chance.
+	Workers int
 }
 
 // Defaults.
@@ -282,7 +284,7 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 		outcome *engine.Outcome
 	}
 	var list []found
-	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: s.Time, Workers: 1,
+	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: s.Time, Workers: max(s.Workers, 1),
 		KeepGoing: s.KeepGoing, CalmFirst: true, Here: s.here,
 		Found: func(f *explore.Failure, o *engine.Outcome) { list = append(list, found{f, o}) },
 	}
@@ -327,7 +329,7 @@ func (s *simulation) found(ctx context.Context, r *Result, f *explore.Failure, o
 	file.Origin = &f.Origin
 	var notes []string
 	if s.ShrinkRuns > 0 {
-		search := &shrink.Search{Spec: s.spec, Workers: 1, MaxRuns: s.ShrinkRuns, Try: s.try(f.Signature)}
+		search := &shrink.Search{Spec: s.spec, Workers: max(s.Workers, 1), MaxRuns: s.ShrinkRuns, Try: s.try(f.Signature)}
 		if small, err := search.Shrink(ctx, shrink.Case{Tape: f.Tape}); err == nil {
 			file.Shrink(small)
 			f.Shrunk = &file.Smallest.Shrunk

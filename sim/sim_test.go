@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -213,5 +214,43 @@ func TestTheEnvironmentGoesFirst(t *testing.T) {
 	}
 	if _, err := os.Stat(".bloodhound"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("tests have left a folder: %v", err)
+	}
+}
+
+// What a campaign finds does not depend on how many runs it makes at once.
+func TestWorkers(t *testing.T) {
+	for _, strategy := range []string{"random", "coverage-guided"} {
+		one := run(t, Campaign{Strategy: strategy, KeepGoing: true, ShrinkRuns: -1}, register(false))
+		three := run(t, Campaign{Strategy: strategy, KeepGoing: true, ShrinkRuns: -1, Workers: 3}, register(false))
+		if a, b := one.Totals, three.Totals; a.Events != b.Events || a.Violated != b.Violated || a.Violated == 0 || len(a.Failures) != len(b.Failures) || a.Failures[0].Tape.Name() != b.Failures[0].Tape.Name() {
+			t.Errorf("%s: one worker:\n%s\nthree:\n%s", strategy, one.Text(), three.Text())
+		}
+	}
+}
+
+// A node that never comes back to its world ends the program, which says where it stands.
+func TestAHangIsTold(t *testing.T) {
+	if os.Getenv("SIM_TEST_HANGS") != "" {
+		run(t, Campaign{Doubles: -1, Hang: 100 * time.Millisecond}, func(w *inproc.World) {
+			w.Process("stuck", func(p *inproc.Process) { computesWithoutEnd() })
+			w.Final("nothing", func() error { return nil })
+		})
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestAHangIsTold$")
+	cmd.Env = append(os.Environ(), "SIM_TEST_HANGS=1")
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{"world TestAHangIsTold: a node has not come back to the world for 100ms", "seed 1", "sim_test.go", "computesWithoutEnd"} {
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v; %q is not in\n%s", err, want, out)
+		}
+	}
+}
+
+var work int
+
+func computesWithoutEnd() {
+	for {
+		work++
 	}
 }

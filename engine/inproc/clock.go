@@ -26,13 +26,16 @@ func (c *clock) when(nowNs, dateNs int64) int64 {
 	return nowNs + c.span(dateNs-c.read(nowNs))
 }
 
-// span is how long a time by this clock takes.
+// span is how long a time by this clock takes: at most for ever, which is longer than any run.
 func (c *clock) span(ns int64) int64 {
 	if ns <= 0 {
 		return 0
 	}
-	return scale(ns, billion, c.rate())
+	return scale(min(ns, forever), billion, c.rate())
 }
+
+// forever is 18 years, from which sums of times do not overflow.
+const forever = 1 << 59
 
 // set changes the drift and how far the clock is ahead, by a fault or the end of one.
 func (c *clock) set(nowNs, extraPPB, aheadNs int64, faulty int) {

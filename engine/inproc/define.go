@@ -26,6 +26,7 @@ type World struct {
 	followers []*model.Follower
 	faults    []world.FaultRule
 	props     []world.Property
+	after     []func(*Step)
 	errs      []error
 }
 

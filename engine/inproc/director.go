@@ -446,9 +446,10 @@ func (r *run) crash(n *Node, a *fault.Action, torn *tornWrite) {
 	n.pausedBy, n.late = 0, false
 	if r.active == n { // it stands in a call, from which it unwinds
 		n.up, n.dying = false, true
-		return
+	} else {
+		r.bury(n)
 	}
-	r.bury(n)
+	r.stepped(Crashed, n, nil)
 }
 
 // undo ends strikes.
@@ -466,7 +467,9 @@ func (d *director) undo(actions []fault.Action) {
 		case fault.Crash, fault.PowerLoss, fault.TornWrite:
 			if n.downBy == a.ID {
 				n.downBy, n.reborn = 0, a.ID
-				r.start(n)
+				if len(r.spec.Nodes[n.id].Command) > 0 {
+					r.start(n)
+				}
 			}
 		case fault.Pause:
 			if n.pausedBy == a.ID {

@@ -125,6 +125,7 @@ func (r *run) send(n *Node, p *Process, m Message) {
 	if l.rated {
 		if r.harmed(l, &m, &at, &late) {
 			r.push(usual, pending{kind: ghost, node: to, msg: m, ref: late})
+			r.stepped(Lost, to, &m)
 			return
 		}
 	}
@@ -240,6 +241,7 @@ func (r *run) arrived(n *Node, m *Message) {
 		switch {
 		case l.blockedBy != 0:
 			r.missed(n, &ref{id: l.blockedBy})
+			r.stepped(Lost, n, m)
 			return
 		case l.clogBy != 0:
 			r.missed(n, &ref{id: l.clogBy})
@@ -255,6 +257,7 @@ func (r *run) arrived(n *Node, m *Message) {
 		if n.downBy != 0 && l.from.server && l.from != n {
 			r.observed(ref{id: n.downBy})
 		}
+		r.stepped(Lost, n, m)
 		return
 	}
 	if n.pausedBy != 0 {
@@ -270,6 +273,7 @@ func (r *run) deliver(n *Node, m *Message) {
 		r.now += r.spec.Cost.CallNs
 		r.sees(n, nil, m)
 		r.stepMessage(n, m)
+		r.stepped(Delivered, n, m)
 		r.invariants()
 		return
 	}
@@ -305,6 +309,9 @@ func (r *run) sees(n *Node, p *Process, m *Message) {
 		r.strict.received(r, n, m)
 	}
 	r.event(callReceive, n, p, int64(m.link.from.id)+1, int64(m.call|m.reply), m.digest, m.From)
+	if p != nil {
+		r.stepped(Delivered, n, m)
+	}
 }
 
 // missed is the moment at which a node would have got a message, but for a fault. Who waits for one observes that.

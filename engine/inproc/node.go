@@ -274,6 +274,7 @@ func (r *run) start(n *Node) {
 	r.event(event, n, nil, int64(n.life), 0, 0, "")
 	if n.part.machine == nil {
 		r.spawn(n, r.lay.nodes[n.id].thread, n.part.process)
+		r.stepped(Started, n, nil)
 		return
 	}
 	n.tickAt = n.clock.read(r.now)
@@ -282,6 +283,7 @@ func (r *run) start(n *Node) {
 		r.failure = fmt.Errorf("the function that starts node %s has given no machine", n.name)
 		return
 	}
+	r.stepped(Started, n, nil)
 	if r.schedule == nil {
 		r.tickDue(n)
 	}

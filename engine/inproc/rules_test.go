@@ -362,3 +362,95 @@ func TestAdvanceInPieces(t *testing.T) {
 		w.Close()
 	}
 }
+
+// Who compares a world with a model is told of each step, after it: each message is delivered or lost once, or still under way.
+func TestAfterEachStep(t *testing.T) {
+	count := map[StepKind]int{}
+	sent, order := 0, []string(nil)
+	e := mustNew(t, func(w *World) {
+		clear(count)
+		sent, order = 0, nil
+		got := 0
+		w.Machine("m", func(n *Node) Machine { return counts{&got} })
+		w.Client("c", func(p *Process) {
+			for range 50 {
+				p.Send("m", sent)
+				sent++
+				p.Sleep(100 * time.Millisecond)
+			}
+		})
+		w.Faults("crash on m rate 10% for 50ms..200ms", "drop rate 10%")
+		w.After(func(s *Step) {
+			count[s.Kind]++
+			if s.Kind == Delivered && got != s.Message.Payload.(int)+1 {
+				t.Errorf("told of message %v when the machine has dealt with %d", s.Message.Payload, got)
+			}
+			if s.Kind == Crashed || s.Kind == Started {
+				order = append(order, s.Kind.String()+" "+s.Node)
+			}
+		})
+	})
+	for seed := range uint64(20) {
+		mustRun(t, e, tape.Tape{Seed: seed})
+		if count[Delivered]+count[Lost] != sent || sent != 50 || count[Ticked] == 0 || count[Ran] == 0 {
+			t.Errorf("seed %d: %d messages were sent, and %v", seed, sent, count)
+		}
+		for i, step := range order[2:] {
+			if want := []string{"Crashed m", "Started m"}[i%2]; step != want {
+				t.Fatalf("seed %d: %v", seed, order)
+			}
+		}
+	}
+	e = mustNew(t, func(w *World) {
+		w.Process("a", func(p *Process) { p.Sleep(time.Second) })
+		w.After(func(*Step) { panic("lost my way") })
+	})
+	if _, err := engine.Run(e, e.Spec(), tape.Tape{}, engine.Options{}); err == nil || !strings.Contains(err.Error(), "lost my way") {
+		t.Error(err)
+	}
+}
+
+// counts counts messages.
+type counts struct{ got *int }
+
+func (c counts) Receive(n *Node, m Message) { *c.got = m.Payload.(int) + 1 }
+func (c counts) Tick(*Node)                 {}
+
+// A node that a smaller Spec leaves out is not started by the end of a crash either.
+func TestACutNodeStaysDown(t *testing.T) {
+	e := mustNew(t, counter("crash on server rate 100% for 10ms..20ms"))
+	spec := e.Spec()
+	spec.Nodes[0].Command = nil
+	out, err := engine.Run(e, spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *engine.Event) {
+		if e.Node == "server" {
+			t.Fatalf("%+v", e)
+		}
+	}})
+	if err != nil || out.Ledger.Entries[0].Delivered == 0 {
+		t.Errorf("%v, %+v", err, out.Ledger)
+	}
+}
+
+// Times that nobody lives to see do not come too early.
+func TestTimesThatAreTooLong(t *testing.T) {
+	e := mustNew(t, func(w *World) {
+		w.Process("a", func(p *Process) {
+			p.Spawn(func(p *Process) { p.Sleep(1<<63 - 1); panic("awake") })
+			if _, ok := p.ReceiveWithin(1<<63 - 1); !ok {
+				panic("nothing in time")
+			}
+		})
+		w.Client("c", func(p *Process) {
+			p.Sleep(-time.Hour)
+			if began := p.run.now; began > int64(time.Second) {
+				panic("a time below 0 has passed")
+			}
+			p.Call("a", "hello", 1<<63-1)
+		})
+		w.Set(Settings{MaxTime: 10 * time.Second})
+		w.Faults("clock_drift on a rate 100% for 1s..2s by 300000ppm..400000ppm")
+	})
+	if out := mustRun(t, e, tape.Tape{Seed: 1}); len(out.Crashes) > 0 {
+		t.Errorf("%+v", out.Crashes)
+	}
+}

@@ -49,6 +49,7 @@ type run struct {
 	director  director
 	schedule  *schedule // nil: messages have latencies
 	scratch   *scratch
+	last      Step
 	nextID    uint64 // of calls that wait for a reply
 
 	out     engine.Outcome
@@ -207,7 +208,9 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 			r.happen(r.queue.pop())
 			continue
 		}
-		r.resume(r.ready.pop())
+		p := r.ready.pop()
+		r.resume(p)
+		r.stepped(Ran, p.Node, nil)
 		r.invariants()
 	}
 }
@@ -267,6 +270,7 @@ func (r *run) happen(p *pending) {
 		}
 		r.tickDue(n)
 		r.stepTick(n)
+		r.stepped(Ticked, n, nil)
 		r.invariants()
 	case turn:
 		if r.now >= r.director.turnAt { // else an earlier one was asked for since, and has come

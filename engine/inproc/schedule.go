@@ -78,6 +78,7 @@ func (s *schedule) offer(l *link, m Message) {
 		at, late := int64(0), (*ref)(nil)
 		if r.harmed(l, &m, &at, &late) {
 			r.missed(l.to, late)
+			r.stepped(Lost, l.to, &m)
 			return
 		}
 	}
@@ -153,6 +154,7 @@ func (s *schedule) step() {
 		quiet := s.quietPPM > 0 && n.part.machine != nil && s.quiet[i].Rare(2, s.quietPPM) > 0
 		if n.machine != nil && n.pausedBy == 0 && !quiet {
 			r.stepTick(n)
+			r.stepped(Ticked, n, nil)
 			r.invariants()
 		}
 		turn := n.part.process != nil && s.turns[i].Rare(2, tape.Certain/turnEvery) > 0

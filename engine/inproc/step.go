@@ -1,0 +1,57 @@
+package inproc
+
+import "fmt"
+
+// StepKind is what has happened in a Step.
+type StepKind uint8
+
+// The kinds of steps.
+const (
+	Started   StepKind = iota + 1 // a node's program has begun, for the first time or after a crash
+	Crashed                       // a node's program has ended by a fault
+	Ticked                        // a machine has had a tick
+	Delivered                     // a message was given to a machine, which has dealt with it; or a process has taken it
+	Lost                          // a message will not arrive
+	Ran                           // a process has run until it waits again, or has ended
+)
+
+var stepNames = [...]string{"", "Started", "Crashed", "Ticked", "Delivered", "Lost", "Ran"}
+
+func (k StepKind) String() string { return stepNames[k] }
+
+// Step is something that has just happened in a world. What it refers to is as it is after it.
+type Step struct {
+	Kind    StepKind
+	Node    string
+	Message Message // of a delivery or a loss
+	Event   uint64  // the number of the last event
+	TimeNs  int64
+}
+
+// After has a function told of each step of the world, when it is over: for those who compare what a world does with a model of it.
+// It looks at what the describing function can see, and changes nothing of the nodes. The Step is used again.
+func (w *World) After(told func(*Step)) {
+	if told == nil {
+		w.mistake("After has no function; give one")
+	}
+	w.after = append(w.after, told)
+}
+
+// stepped tells of a step.
+func (r *run) stepped(kind StepKind, n *Node, m *Message) {
+	if len(r.def.after) == 0 {
+		return
+	}
+	defer func() {
+		if e := recover(); e != nil && r.failure == nil {
+			r.failure = fmt.Errorf("a function of After panics at event %d, told that %s on %s: %v", r.events, kind, n.name, e)
+		}
+	}()
+	r.last = Step{Kind: kind, Node: n.name, Event: r.events, TimeNs: r.now}
+	if m != nil {
+		r.last.Message = *m
+	}
+	for _, told := range r.def.after {
+		told(&r.last)
+	}
+}
