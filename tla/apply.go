@@ -382,6 +382,7 @@ func (c *compiler) enterAt(s *special, args []node, at *where, hops int) node {
 			slots[i] = args[i].eval(x)
 		}
 		t := x.m.tlc
+		x.m.tick()
 		y := &ctx{slots: slots, m: x.m, call: call, caller: t.top}
 		if hops >= 0 {
 			y.up = x.frame(hops)

@@ -105,13 +105,36 @@ func chain(at where, top *ctx) []string {
 
 // explained is an error of an evaluation, with the place that it came to.
 func (ev *Evaluator) explained(e *value.Error) error {
-	m := ev.x.m
-	if m.at == nil {
+	at := ev.x.m.at
+	if in := ev.TLC.inside; in != nil {
+		at = in.at
+	}
+	if at == nil {
 		return e
 	}
-	err := errorAt(*m.at, e.Message)
+	err := errorAt(*at, e.Message)
 	if err, ok := err.(*syntax.Error); ok {
-		err.Chain = chain(*m.at, ev.TLC.top)
+		err.Chain = chain(*at, ev.TLC.top)
 	}
 	return err
+}
+
+// within evaluates what works on a machine of its own, so that an error has its place.
+func (m *machine) within(eval func() value.Value) value.Value {
+	around := m.tlc.inside
+	m.tlc.inside = m
+	v := eval()
+	m.tlc.inside = around
+	return v
+}
+
+// interrupted is what a panic has that ends an evaluation without an error.
+type interrupted struct{}
+
+// tick stands where evaluations go around, so that none goes on for long after the check that it is part of was stopped.
+func (m *machine) tick() {
+	t := m.tlc
+	if t.ticks++; t.ticks&0xfff == 0 && t.pause != nil && t.pause() {
+		panic(interrupted{})
+	}
 }

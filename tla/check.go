@@ -114,7 +114,7 @@ func newChecker(spec *Spec, o Options) *checker {
 	for i := range spec.Actions {
 		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
 	}
-	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level = o.Print, c.named, 1
+	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level, c.ev.TLC.pause = o.Print, c.named, 1, c.full
 	return c
 }
 

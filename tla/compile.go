@@ -308,9 +308,13 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 			x.m.at = at
 			if value.Size(s) > value.Most {
 				held := x.held()
-				return value.Filter(s, func(v value.Value) bool { bind(held, v); return test(held) })
+				return value.Filter(s, func(v value.Value) bool {
+					held.m.tick()
+					bind(held, v)
+					return bool(held.m.within(func() value.Value { return value.Bool(test(held)) }).(value.Bool))
+				})
 			}
-			return value.Filter(s, func(v value.Value) bool { bind(x, v); return test(x) })
+			return value.Filter(s, func(v value.Value) bool { x.m.tick(); bind(x, v); return test(x) })
 		}}.of(set, body.closed(born))
 	case *syntax.SetMap:
 		born := c.born

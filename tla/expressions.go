@@ -97,7 +97,7 @@ func (c *compiler) bounds(bounds []syntax.Bound, p place, at *where) (place, fun
 		return q, func(x *ctx, f func() bool) bool {
 			s := l.set.eval(x)
 			x.m.at = at
-			return value.Each(s, func(v value.Value) bool { l.bind(x, v); return f() })
+			return value.Each(s, func(v value.Value) bool { x.m.tick(); l.bind(x, v); return f() })
 		}, sets
 	}
 	return q, func(x *ctx, f func() bool) bool {
@@ -111,7 +111,7 @@ func (c *compiler) bounds(bounds []syntax.Bound, p place, at *where) (place, fun
 			if i == len(list) {
 				return f()
 			}
-			return value.Each(values[i], func(v value.Value) bool { list[i].bind(x, v); return from(i + 1) })
+			return value.Each(values[i], func(v value.Value) bool { x.m.tick(); list[i].bind(x, v); return from(i + 1) })
 		}
 		return from(0)
 	}, sets
@@ -137,6 +137,7 @@ func (c *compiler) quantified(e *syntax.Quantified, p place, at *where) node {
 		set, bind := l.set.eval, l.bind
 		run = func(x *ctx) bool {
 			s := set(x)
+			x.m.tick()
 			if s, ok := s.(*value.Set); ok {
 				for _, v := range s.Items {
 					bind(x, v)
@@ -147,7 +148,7 @@ func (c *compiler) quantified(e *syntax.Quantified, p place, at *where) node {
 				return all
 			}
 			x.m.at = at
-			return value.Each(s, func(v value.Value) bool { bind(x, v); return next(x) == all }) == all
+			return value.Each(s, func(v value.Value) bool { x.m.tick(); bind(x, v); return next(x) == all }) == all
 		}
 	}
 	return testNode(run, append(sets, body.closed(born))...)
@@ -168,6 +169,7 @@ func (c *compiler) choose(e *syntax.Choose, p place, at *where) node {
 			x.m.at = at
 		}
 		value.Each(s, func(v value.Value) bool {
+			x.m.tick()
 			bind(x, v)
 			if test(x) {
 				found = v
@@ -356,12 +358,13 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 				return &rule{domain: s, of: func(v value.Value) value.Value {
 					h := x.held()
 					l.bind(h, v)
-					return b.eval(h)
+					return h.m.within(func() value.Value { return b.eval(h) })
 				}}
 			}
 			domain := value.Explicit(s)
 			values := make([]value.Value, len(domain.Items))
 			for i, v := range domain.Items {
+				x.m.tick()
 				l.bind(x, v)
 				values[i] = settled(b.eval(x))
 			}
@@ -383,12 +386,13 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 			return &rule{domain: domain, of: func(v value.Value) value.Value {
 				h := x.held()
 				fill(h, v)
-				return b.eval(h)
+				return h.m.within(func() value.Value { return b.eval(h) })
 			}}
 		}
 		all := value.Explicit(domain)
 		values := make([]value.Value, len(all.Items))
 		for i, v := range all.Items {
+			x.m.tick()
 			fill(x, v)
 			values[i] = settled(b.eval(x))
 		}
@@ -447,7 +451,8 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 				}
 			}
 			x.deeper(name, b.height+5, at)
-			v = b.eval(y)
+			x.m.tick()
+			v = around.m.within(func() value.Value { return b.eval(y) })
 			x.m.tlc.depth -= b.height + 5
 			return v
 		}

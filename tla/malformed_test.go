@@ -78,3 +78,35 @@ func TestMalformed(t *testing.T) {
 		}
 	}
 }
+
+// TestEndlessEvaluation stops a check whose first state takes as good as forever to find.
+func TestEndlessEvaluation(t *testing.T) {
+	for _, endless := range []string{
+		`\E a, b, c \in 1..1000000 : a + b + c < 0`,
+		`\A a \in 1..1000000 : \A b \in 1..1000000 : a + b > 0`,
+		`{a \in SUBSET (1..20) : \E b \in SUBSET (1..20) : a \cup b = {0}} # {}`,
+		`(CHOOSE f \in [1..9 -> 1..9] : \E g \in [1..9 -> 1..9] : f[1] + g[1] < 0) = <<>>`,
+		`LET RECURSIVE F(_) F(n) == IF n = 0 THEN 1 ELSE F(n - 1) + F(n - 1) IN F(60) = 0`,
+		`Len([i \in 1..1000000 |-> \E j \in 1..1000000 : i + j < 0]) = 0`,
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "M.tla")
+		text := "---- MODULE M ----\nEXTENDS Naturals, Sequences\nVARIABLE x\nInit == x = 0 /\\ " + endless + "\nNext == x' = x\n===="
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		config, err := ParseConfig("M.cfg", "INIT Init NEXT Next")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := Load(file, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := make(chan struct{})
+		close(stop)
+		if r, err := Check(spec, Options{Stop: stop}); err != nil || r.Stopped == "" {
+			t.Errorf("%s: %v, stopped by %q", endless, err, r.Stopped)
+		}
+	}
+}

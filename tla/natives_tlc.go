@@ -16,6 +16,9 @@ type registers struct {
 	depth  int  // of the expressions of recursive operators and functions that are evaluated in each other
 	top    *ctx // the innermost frame of these operators
 	drawn  uint64
+	inside *machine    // of the function or set, told by a rule, that is being evaluated
+	pause  func() bool // is asked now and then whether the evaluation is to end
+	ticks  uint32
 }
 
 func printed(c *compiler, d *def, u call, of int, result func([]value.Value) value.Value) node {
@@ -154,12 +157,12 @@ func assertError(c *compiler, d *def, u call) node {
 	return testNode(func(x *ctx) (failed bool) {
 		text.eval(x)
 		t := x.m.tlc
-		depth, top := t.depth, t.top
+		depth, top, inside := t.depth, t.top, t.inside
 		defer func() {
 			switch r := recover().(type) {
 			case nil:
 			case *value.Error:
-				failed, t.depth, t.top = true, depth, top
+				failed, t.depth, t.top, t.inside = true, depth, top, inside
 			default:
 				panic(r)
 			}

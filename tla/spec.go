@@ -479,12 +479,15 @@ var ErrStop = errors.New("stop")
 func (ev *Evaluator) run(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			e, ok := r.(*value.Error)
-			if !ok {
+			switch r := r.(type) {
+			case *value.Error:
+				err = ev.explained(r)
+			case interrupted:
+				err = ErrStop
+			default:
 				panic(r)
 			}
-			err = ev.explained(e)
-			ev.TLC.depth, ev.TLC.top, ev.x.m.then, ev.x.m.between = 0, nil, nil, nil
+			ev.TLC.depth, ev.TLC.top, ev.TLC.inside, ev.x.m.then, ev.x.m.between = 0, nil, nil, nil, nil
 		}
 	}()
 	f()
