@@ -86,7 +86,12 @@ const (
 	envTime     = "BLOODHOUND_TIME"
 	envStrategy = "BLOODHOUND_STRATEGY"
 	envReplay   = "BLOODHOUND_REPLAY"
-	envResults  = "BLOODHOUND_RESULTS"
+	envState    = "BLOODHOUND_STATE"
+	// Those that follow are of programs that run tests.
+	envKeepGoing  = "BLOODHOUND_KEEP_GOING"
+	envShrinkRuns = "BLOODHOUND_SHRINK_RUNS"
+	envWorkers    = "BLOODHOUND_WORKERS"
+	envResults    = "BLOODHOUND_RESULTS"
 )
 
 func setting(flag *string, env string) string {
@@ -98,13 +103,8 @@ func setting(flag *string, env string) string {
 
 // Result is what came of a campaign.
 type Result struct {
-	Name     string            `json:"name"` // of the world
-	ExitCode int               `json:"exit_code"`
-	Totals   *explore.Totals   `json:"totals"`
-	Status   explore.Status    `json:"status"`
-	Files    []string          `json:"files,omitempty"` // of the failures
-	Failures []*report.Failure `json:"-"`
-	Diverged string            `json:"diverged,omitempty"` // where runs of one tape part
+	explore.Result
+	Failures []*report.Failure
 	text     strings.Builder
 }
 
@@ -137,6 +137,19 @@ func (c Campaign) given(short bool) (Campaign, error) {
 	}
 	if text := setting(settings.strategy, envStrategy); text != "" {
 		c.Strategy = text
+	}
+	c.KeepGoing = c.KeepGoing || os.Getenv(envKeepGoing) != ""
+	for _, n := range []struct {
+		to  *int
+		env string
+	}{{&c.ShrinkRuns, envShrinkRuns}, {&c.Workers, envWorkers}} {
+		if text := os.Getenv(n.env); text != "" {
+			k, err := strconv.Atoi(text)
+			if err != nil {
+				return c, fmt.Errorf("%s is %q, which is no number", n.env, text)
+			}
+			*n.to = k
+		}
 	}
 	if c.Seed == 0 {
 		c.Seed = 1
@@ -189,7 +202,11 @@ func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, 
 	}
 	s := &simulation{Campaign: c, name: name, engine: e, quiet: e.Quiet(), spec: e.Spec()}
 	if s.Dir == "" {
-		s.Dir = filepath.Join(".bloodhound", strings.Map(func(r rune) rune {
+		state := os.Getenv(envState)
+		if state == "" {
+			state = ".bloodhound"
+		}
+		s.Dir = filepath.Join(state, strings.Map(func(r rune) rune {
 			if strings.ContainsRune(`/\:*?"<>| `, r) {
 				return '_'
 			}
@@ -261,7 +278,7 @@ func (s *simulation) here(setup *explore.Setup, job *explore.Job, _ func(explore
 
 // campaign searches the world.
 func (s *simulation) campaign(ctx context.Context) (*Result, error) {
-	r := &Result{Name: s.name}
+	r := &Result{Result: explore.Result{Name: s.name}}
 	for i := range s.Doubles {
 		d, err := inproc.Diverge(s.engine, s.spec, search.RandomTape(s.Seed, uint64(i)), 2)
 		if err != nil {

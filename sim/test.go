@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/explore"
@@ -50,6 +51,7 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 		return
 	}
 	if !s.stored(t) {
+		(&Result{Result: explore.Result{Name: s.name, ExitCode: check.ExitViolated, Status: explore.Status{Violated: true}}}).write(t)
 		return
 	}
 	r, err := s.campaign(t.Context())
@@ -198,11 +200,16 @@ func (r *Result) write(t testing.TB) {
 	if dir == "" {
 		return
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
+	var err error
+	if r.Dir, err = os.Getwd(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(&r.Result, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := strings.ReplaceAll(r.Name, "/", "_") + ".json"
+	// Tests of several packages may have one name.
+	name := explore.FailureID(r.Dir+" "+r.Name) + ".json"
 	if err := report.WriteFile(filepath.Join(dir, name), append(text, '\n')); err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,24 @@ import (
 
 func (a *app) testVerb() *cobra.Command {
 	f := &flags{}
+	actors := false
 	c := &cobra.Command{
 		Use:   "test [FOLDER or FILE]",
 		Short: "Replay committed failures and search tapes in CI: as explore, with plain lines",
-		Args:  oneArgument,
-		RunE:  func(c *cobra.Command, args []string) error { return a.explore(c, f, args, true) },
+		Args: func(c *cobra.Command, args []string) error {
+			if actors {
+				return noneEmpty(args)
+			}
+			return oneArgument(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if actors {
+				return a.actors(c, f, args)
+			}
+			return a.explore(c, f, args, true)
+		},
 	}
+	addSwitch(c, &actors, "actor-mode", "run the tests of Go packages (default: ./...) that have worlds inside one process")
 	f.where(c)
 	f.campaign(c)
 	f.around = defaultAround

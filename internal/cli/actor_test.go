@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+)
+
+// Worlds in tests of Go are run, judged and told by the command line, on whatever system there is Go.
+func TestActors(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs go")
+	}
+	t.Setenv("BLOODHOUND_STATE", t.TempDir())
+	const bank = "../../examples/bank"
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		says string // on either output
+	}{
+		{"all holds", []string{"--seeds", "50", bank}, check.ExitHolds, "TestBank in "},
+		{"a bug", []string{"--seeds", "200", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "VIOLATED"},
+		{"a stored failure", []string{"--seeds", "1", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "a stored failure still shows"},
+		{"no campaign", []string{bank, "--", "-run", "NoSuchTest"}, check.ExitUnknown, "no test has made a campaign"},
+		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "no world is to blame"},
+		{"no such package", []string{"./no-such-folder"}, check.ExitUsage, "no-such-folder"},
+		{"a package without worlds", []string{"../splitmix"}, check.ExitUsage, "none imports"},
+		{"a flag of other worlds", []string{"--coverage", bank}, check.ExitUsage, "--coverage means nothing with --actor-mode"},
+	} {
+		var out, said bytes.Buffer
+		code := Main(append([]string{"test", "--actor-mode"}, c.args...), &out, &said)
+		if text := out.String() + said.String(); code != c.code || !strings.Contains(text, c.says) {
+			t.Errorf("%s: exit code %d\n%s", c.name, code, text)
+		}
+	}
+	var out, said bytes.Buffer
+	if code := Main([]string{"test", "--actor-mode", "--json", "--seeds", "5", "--seed", "9", "--strategy", "swarm", bank}, &out, &said); code != check.ExitViolated && code != check.ExitUnknown && code != check.ExitHolds {
+		t.Errorf("exit code %d\n%s", code, said.String())
+	}
+	var doc actorDocument
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Worlds) != 1 {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	w := &doc.Worlds[0]
+	if w.Name != "TestBank" || w.Totals == nil || w.Totals.Seed != 9 || w.Totals.Search.Strategy != "swarm" || w.Totals.Runs > 6 || doc.ExitCode != w.ExitCode {
+		t.Errorf("%s", out.String())
+	}
+}
