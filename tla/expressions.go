@@ -421,7 +421,10 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 			binds = append(binds, bind)
 		}
 	}
-	end := c.using(name, at, nil)
+	end := func() {}
+	if at.source != nil && at.source.via != nil { // else its definition is noted already
+		end = c.using(name, at, nil)
+	}
 	b := c.expr(body, q)
 	end()
 	size := c.size[c.depth]
@@ -450,7 +453,7 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 					binds[i](y, item)
 				}
 			}
-			x.deeper(name, b.height+5, at)
+			around.deeper(name, b.height+5, at)
 			x.m.tick()
 			v = around.m.within(func() value.Value { return b.eval(y) })
 			x.m.tlc.depth -= b.height + 5

@@ -205,7 +205,7 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*def, place) {
 	return d, q
 }
 
-// part finds the part of a definition that numbers select: an item of a list, an argument, a branch.
+// part finds the part of a definition that numbers select, an item of a list, an argument, a branch; or the one that has a label.
 func (c *compiler) part(d *def, q place, a *syntax.Apply, at int, from place) (*def, place) {
 	numbers := []string{}
 	for _, s := range a.Path[at+1:] {
@@ -214,6 +214,10 @@ func (c *compiler) part(d *def, q place, a *syntax.Apply, at int, from place) (*
 	e := d.body
 	q = place{env: d.place.env, inst: q.inst, scope: d.place.scope}
 	for _, number := range append(numbers, a.Name) {
+		if l := labelled(e, number); l != nil {
+			e = l.Inner
+			continue
+		}
 		e, q = c.through(e, q)
 		k, err := strconv.Atoi(number)
 		parts := partsOf(e)
@@ -223,6 +227,25 @@ func (c *compiler) part(d *def, q place, a *syntax.Apply, at int, from place) (*
 		e = parts[k-1]
 	}
 	return &def{kind: operator, name: d.name + "!" + a.Name, at: where{c.file(q), e.Position()}, body: e, place: q, varies: true}, q
+}
+
+// labelled finds the expression with a label. It looks not into those that bind names or have another label.
+func labelled(e syntax.Expr, label string) *syntax.Paren {
+	if p, ok := e.(*syntax.Paren); ok {
+		switch p.Label {
+		case "":
+			return labelled(p.Inner, label)
+		case label:
+			return p
+		}
+		return nil
+	}
+	for _, part := range partsOf(e) {
+		if p := labelled(part, label); p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 func partsOf(e syntax.Expr) []syntax.Expr {

@@ -217,10 +217,11 @@ type (
 		Pos
 		Items []Expr
 	}
-	// Paren is an expression in parentheses, kept where they tell two meanings apart: (A \X B) \X C.
+	// Paren is an expression in parentheses, kept where they tell two meanings apart: (A \X B) \X C. Or it is one with a label: name:: e.
 	Paren struct {
 		Pos
 		Inner Expr
+		Label string
 	}
 	// Product is A \X B \X C.
 	Product struct {

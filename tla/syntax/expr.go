@@ -143,9 +143,9 @@ func (p *parser) applied() Expr {
 			p.take()
 			a.Args = p.arguments()
 		}
-		if p.is("::") && len(a.Args) == 0 && len(a.Path) == 0 { // a label says nothing
+		if p.is("::") && len(a.Args) == 0 && len(a.Path) == 0 {
 			p.take()
-			return p.expr()
+			return &Paren{Pos: t.pos, Inner: p.expr(), Label: a.Name}
 		}
 		if !p.is("!") {
 			return a
@@ -311,7 +311,7 @@ func (p *parser) marked() Expr {
 func parenthesised(e Expr) Expr {
 	switch e.(type) {
 	case *Junction, *Product:
-		return &Paren{e.Position(), e}
+		return &Paren{Pos: e.Position(), Inner: e}
 	}
 	return e
 }

@@ -59,6 +59,9 @@ func show(e Expr) string {
 	case *String:
 		return fmt.Sprintf("%q", e.Text)
 	case *Paren:
+		if e.Label != "" {
+			return e.Label + "::" + show(e.Inner)
+		}
 		return "(" + show(e.Inner) + ")"
 	case *Junction:
 		op := "or"
@@ -226,7 +229,7 @@ func TestExpressions(t *testing.T) {
 		{"\n  \\/ a /\\ b\n  \\/ c", "or[and[a|b]|c]"},
 		{"\n  /\\ IF x\n     THEN /\\ a\n          /\\ b\n     ELSE c\n  /\\ d", "and[if{x?and[a|b]:c}|d]"},
 		{"x = (\n /\\ a\n /\\ b\n)", "=(x,(and[a|b]))"},
-		{"lab:: x + 1", "+(x,1)"},
+		{"lab:: x + 1", "lab::+(x,1)"},
 		{"2PC + x_1", "+(2PC,x_1)"},
 	} {
 		e, err := ParseExpr("test", c.text)
