@@ -131,7 +131,7 @@ func init() {
 			return a >> uint(b), true
 		}),
 	}
-	for _, name := range []string{"GraphViz", "ShiViz", "HTML", "Statistics", "Toolbox"} {
+	for _, name := range []string{"GraphViz", "ShiViz", "HTML", "Toolbox"} {
 		modules[name] = map[string]*builtin{}
 	}
 }

@@ -21,7 +21,7 @@ type builtin struct {
 
 // standard are the modules that a file of the same name does not replace.
 var standard = map[string]bool{"Naturals": true, "Integers": true, "Reals": true, "Sequences": true, "FiniteSets": true, "TLC": true, "TLCExt": true,
-	"Bags": true, "TLAPS": true, "Json": true, "IOUtils": true, "CSV": true, "Randomization": true}
+	"Bags": true, "TLAPS": true, "Json": true, "IOUtils": true, "CSV": true, "Randomization": true, "Statistics": true}
 
 // includes are the modules that a module of this package extends.
 var includes = map[string][]string{"Integers": {"Naturals"}, "Reals": {"Integers"}, "Sequences": {}, "Bags": {}, "TLC": {}}

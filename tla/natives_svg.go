@@ -34,7 +34,18 @@ func init() {
 			}
 			return pixel(at("x"), at("y"))
 		}},
-		"NodesOfDirectedMultiGraph": nil,
+		// The nodes in the order of their values, around the middle of the picture: edges and the options of other layouts say nothing here.
+		"NodesOfDirectedMultiGraph": {three: func(nodes, _, options value.Value) value.Value {
+			size := func(name string) float64 { return float64(integer(value.Apply(options, value.Text(name)))) }
+			x, y := (size("view_width")-size("node_width"))/2, (size("view_height")-size("node_height"))/2
+			list := value.Explicit(nodes).Items
+			places := make([]value.Value, len(list))
+			for i := range list {
+				angle := 2 * math.Pi / float64(len(list)) * float64(i)
+				places[i] = pixel(int64(x+x*math.Cos(angle)), int64(y+y*math.Sin(angle)))
+			}
+			return value.NewFunction(value.Explicit(nodes), places)
+		}},
 	}
 }
 

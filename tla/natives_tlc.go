@@ -181,6 +181,8 @@ func (r *registers) get(key value.Value) value.Value {
 		value.Fail("TLCGet(%d): nothing was put there by TLCSet", k)
 	case *value.String:
 		switch k.Text {
+		case "stats":
+			return r.statistics()
 		case "level":
 			return value.Int(r.level)
 		case "config":
@@ -193,10 +195,24 @@ func (r *registers) get(key value.Value) value.Value {
 				return v
 			}
 		}
-		value.Fail("TLCGet(%s) is not supported: there are level, diameter, distinct, queue, generated, duration, config, and numbers", k)
+		value.Fail("TLCGet(%s) is not supported: there are level, stats, diameter, distinct, queue, generated, duration, config, and numbers", k)
 	}
 	value.Fail("TLCGet needs a number or a string, and not %s", value.Short(key))
 	return nil
+}
+
+// statistics is TLCGet("stats"): all that is counted.
+func (r *registers) statistics() value.Value {
+	var names, values []value.Value
+	for _, name := range []string{"diameter", "distinct", "duration", "generated", "queue"} {
+		if r.named == nil {
+			break
+		}
+		if v := r.named(name); v != nil {
+			names, values = append(names, value.Text(name)), append(values, v)
+		}
+	}
+	return value.FunctionOf(names, values)
 }
 
 // configuration is TLCGet("config"): how a check goes on.

@@ -37,7 +37,7 @@ var coreArity = map[string]int{"TRUE": 0, "FALSE": 0, "BOOLEAN": 0, "STRING": 0,
 
 // whole are the modules that this package has all of.
 var whole = map[string]bool{"Naturals": true, "Integers": true, "Reals": true, "Sequences": true, "FiniteSets": true, "Bags": true, "TLC": true,
-	"TLAPS": true, "Json": true, "IOUtils": true, "CSV": true, "Randomization": true, "Bitwise": true}
+	"TLAPS": true, "Json": true, "IOUtils": true, "CSV": true, "Randomization": true, "Bitwise": true, "Statistics": true}
 
 // resolve looks through the modules that were read from files.
 func (l *loader) resolve() {
