@@ -21,8 +21,11 @@ var (
 // sectorBytes is what a disk writes as one.
 const sectorBytes = 512
 
-// maxFileBytes bounds a file.
-const maxFileBytes = 1 << 30
+// maxFileBytes bounds a file, and maxWrittenBytes what a run writes.
+const (
+	maxFileBytes    = 1 << 28
+	maxWrittenBytes = 1 << 30
+)
 
 // Disk is a node's. What was written is read again at once; a crash takes what was not synchronised. A loss of power takes a part of
 // it that the tape chooses: writes may have reached the disk in any number, the last of them cut at a sector.
@@ -172,6 +175,14 @@ func (d *Disk) WriteAt(name string, data []byte, offset int) error {
 }
 
 func (d *Disk) put(name string, data []byte, offset int) {
+	r := d.node.run
+	most := r.spec.Limits.MemoryBytes
+	if most == 0 {
+		most = maxWrittenBytes
+	}
+	if r.written += int64(len(data)); r.written > most {
+		r.limit = fmt.Sprintf("the limit of %d bytes written to disks", most)
+	}
 	d.open(name).write(write{offset: offset, data: slices.Clone(data)})
 }
 

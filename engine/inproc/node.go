@@ -67,9 +67,7 @@ type Node struct {
 	late     bool  // a step of a schedule has passed it over while it was paused
 	dying    bool  // its programs end as soon as the running one has
 	lagNs    int64 // what this step of a machine has taken
-	random   tape.Stream
-	choice   tape.Stream
-	drawn    bool
+	dice     dice
 }
 
 // killed is what a program unwinds with when its node is gone.
@@ -152,19 +150,32 @@ func (n *Node) enterQuiet(what string) {
 	}
 }
 
-func (n *Node) streams() {
-	if n.drawn {
-		return
+// dice are the streams that a program draws from: those of the machine, or of each process for itself, so that draw i of a process is
+// the same whatever others of its node do.
+type dice struct {
+	random, choice tape.Stream
+	open           bool
+}
+
+func (n *Node) rolls() *dice {
+	r, lay := n.run, &n.run.lay.nodes[n.id]
+	d, random, choice := &n.dice, lay.random, lay.choice
+	if p := r.current; p != nil {
+		d = &p.dice
+		if !d.open {
+			random, choice = "random/"+p.thread, "choice/"+p.thread
+		}
 	}
-	n.drawn = true
-	n.random, n.choice = n.run.src.Stream(n.run.lay.nodes[n.id].random), n.run.src.Stream(n.run.lay.nodes[n.id].choice)
+	if !d.open {
+		*d = dice{r.src.Stream(random), r.src.Stream(choice), true}
+	}
+	return d
 }
 
 // Uint64 is a random number from the tape.
 func (n *Node) Uint64() uint64 {
 	n.enterQuiet("Uint64")
-	n.streams()
-	return n.random.Uint64()
+	return n.rolls().random.Uint64()
 }
 
 // Rand is a source of random numbers from the tape, for package math/rand/v2.
@@ -176,8 +187,7 @@ func (n *Node) Choose(k int) int {
 	if k < 1 {
 		panic(fmt.Sprintf("inproc: Choose(%d) on node %s; there must be something to choose from", k, n.name))
 	}
-	n.streams()
-	return int(n.choice.Choose(uint64(k)))
+	return int(n.rolls().choice.Choose(uint64(k)))
 }
 
 // Send sends a message to a node, itself included. It never waits, and nobody tells whether the message arrives.

@@ -31,6 +31,7 @@ type Process struct {
 	turns    int // operations so far, also those left out
 	retired  int // how often it went on under another name
 	sched    tape.Stream
+	dice     dice
 	goid     uint64 // where runs are compared
 }
 
@@ -256,8 +257,7 @@ func (p *Process) Turn() bool {
 	case r.schedule != nil:
 		p.suspend(turned, -1)
 	default:
-		p.streams()
-		p.suspend(sleeping, r.now+p.tickNs*int64(p.Node.choice.Choose(turnParts))/turnParts)
+		p.suspend(sleeping, r.now+p.tickNs*int64(p.rolls().choice.Choose(turnParts))/turnParts)
 	}
 	return r.director.phase <= chaos
 }

@@ -253,6 +253,11 @@ func TestLimits(t *testing.T) {
 	}{
 		{"events", func(p *Process) {
 			for {
+				p.Disk().Read("nothing")
+			}
+		}, "events"},
+		{"events of one who yields", func(p *Process) {
+			for {
 				p.Yield()
 			}
 		}, "events"},
@@ -266,9 +271,14 @@ func TestLimits(t *testing.T) {
 				p.Send("b", 1)
 			}
 		}, "messages"},
+		{"bytes", func(p *Process) {
+			for {
+				p.Disk().WriteAt("log", make([]byte, 1<<20), 0)
+			}
+		}, "bytes written"},
 	} {
 		e := mustNew(t, func(w *World) {
-			w.Set(Settings{Chaos: time.Hour, MaxTime: 2 * time.Hour, Preempt: 0.01})
+			w.Set(Settings{Chaos: time.Hour, MaxTime: 2 * time.Hour, Preempt: -1})
 			w.Process("a", c.main)
 			w.Process("b", func(p *Process) { p.Sleep(time.Hour) })
 		})

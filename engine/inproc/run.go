@@ -16,7 +16,7 @@ import (
 
 // Limits of what a run holds.
 const (
-	maxInFlight = 1 << 20 // messages and timers at once
+	maxInFlight = 1 << 18 // messages and timers at once
 	maxInbox    = 1 << 18 // messages that a node has not received
 	maxThreads  = 1 << 14 // processes of a run that have not ended
 	maxHistory  = 2_000_000
@@ -51,6 +51,7 @@ type run struct {
 	scratch   *scratch
 	last      Step
 	nextID    uint64 // of calls that wait for a reply
+	written   int64  // bytes, to disks
 
 	out     engine.Outcome
 	ended   engine.Reason
@@ -188,9 +189,6 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 		case r.events >= r.maxEvents:
 			r.out.Detail = fmt.Sprintf("the limit of %d events", r.maxEvents)
 			return r.end(engine.Limit), nil
-		case len(r.queue.heap) > maxInFlight:
-			r.out.Detail = fmt.Sprintf("the limit of %d messages and timers under way", maxInFlight)
-			return r.end(engine.Limit), nil
 		case len(r.out.History) >= maxHistory:
 			r.out.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
 			return r.end(engine.Limit), nil
@@ -293,6 +291,9 @@ func (r *run) hold(n *Node, what pending) {
 
 // push puts a thing into the queue.
 func (r *run) push(atNs int64, what pending) {
+	if len(r.queue.heap) >= maxInFlight {
+		r.limit = fmt.Sprintf("the limit of %d messages and timers under way", maxInFlight)
+	}
 	p := r.queue.fresh()
 	*p = what
 	r.queue.push(atNs, p)

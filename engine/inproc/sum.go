@@ -58,6 +58,9 @@ type Digester interface {
 	Digest() uint64
 }
 
+// intSalt tells digests of numbers from those of bytes.
+const intSalt = 0xa0761d6478bd642f
+
 // Bounds of the walk through a payload.
 const (
 	maxDigestDepth = 32
@@ -76,7 +79,7 @@ func digestOf(payload any) uint64 {
 	case []byte:
 		return hashBytes(v)
 	case int:
-		return splitmix.Mix(uint64(v))
+		return splitmix.Mix(uint64(v)+splitmix.Gamma) ^ intSalt
 	}
 	w := walk{}
 	v := reflect.ValueOf(payload)
