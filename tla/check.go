@@ -343,12 +343,20 @@ func (c *checker) visit(s State, action int) error {
 	return nil
 }
 
+// seen is the fingerprint of a state that is being reached. The level that a VIEW may ask for is that of this state.
+func (c *checker) seen(s State) (fp uint64, err error) {
+	c.ev.TLC.level = c.level + 1
+	fp, err = c.ev.Fingerprint(s)
+	c.ev.TLC.level = max(c.level, 1)
+	return fp, err
+}
+
 // take gives a state its number.
 func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	var fp uint64
 	if c.graph != nil {
 		fp = value.Hash(s)
-	} else if fp, err = c.ev.Fingerprint(s); err != nil {
+	} else if fp, err = c.seen(s); err != nil {
 		return 0, false, err
 	}
 	id, isNew = c.known.add(fp)
@@ -360,7 +368,7 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	c.r.Depth = c.level + 1
 	c.queue = append(c.queue, slices.Clone(s))
 	if c.graph != nil && (c.spec.view != nil || len(c.spec.symmetry) > 0) {
-		if fp, err = c.ev.Fingerprint(s); err != nil {
+		if fp, err = c.seen(s); err != nil {
 			return 0, false, err
 		}
 		if _, first := c.same.add(fp); !first {
@@ -423,7 +431,9 @@ func (c *checker) walk(way []int32) ([]Step, error) {
 	var steps []Step
 	look := func(action *Action) func(State) error {
 		return func(s State) error {
+			ev.TLC.level = len(steps) + 1
 			fp, err := fingerprint(s)
+			ev.TLC.level = max(len(steps), 1)
 			if err != nil {
 				return err
 			}
