@@ -464,3 +464,51 @@ func TestTimesThatAreTooLong(t *testing.T) {
 		t.Errorf("%+v", out.Crashes)
 	}
 }
+
+// Nothing of a node runs while it is paused, or down, whatever it had begun.
+func TestANodeThatIsPausedDoesNothing(t *testing.T) {
+	for _, kind := range []string{"pause", "crash", "power_loss"} {
+		e := mustNew(t, func(w *World) {
+			w.Process("a", func(p *Process) {
+				p.Spawn(func(p *Process) {
+					for { // it wakes in the very moment of a time step, and asked for that before the step was
+						const step = int64(9 * time.Millisecond)
+						at := setupNs + ((p.run.now-setupNs)/step+2)*step
+						p.Sleep(time.Duration(at - p.run.now - callNs))
+						p.Send("m", 1)
+					}
+				})
+				for {
+					m := p.Receive()
+					p.Disk().Append("log", []byte{1})
+					p.Disk().Sync("log")
+					p.Reply(m, 1)
+				}
+			})
+			w.Machine("m", func(*Node) Machine { return pong{} })
+			w.Client("c", func(p *Process) {
+				for p.Turn() {
+					p.Call("a", 1, 10*time.Millisecond)
+				}
+			})
+			w.Set(Settings{Chaos: 2 * time.Second, TimeStep: 9 * time.Millisecond, Tick: 3 * time.Millisecond, Preempt: 0.01})
+			w.Faults(kind + " on a rate 10% for 5ms..50ms")
+		})
+		struck := 0
+		down := false
+		_, err := engine.Run(e, e.Spec(), tape.Tape{Seed: 1}, engine.Options{Observe: func(ev *engine.Event) {
+			switch {
+			case ev.Call == "fault":
+				down = true
+				struck++
+			case ev.Call == "end":
+				down = false
+			case down && ev.Node == "a":
+				t.Fatalf("%s: %+v", kind, ev)
+			}
+		}})
+		if err != nil || struck < 5 {
+			t.Errorf("%s: %v, %d strikes", kind, err, struck)
+		}
+	}
+}

@@ -207,6 +207,12 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 			continue
 		}
 		p := r.ready.pop()
+		if p.pausedBy != 0 {
+			p.wait = preempted
+			p.gen++
+			r.hold(p.Node, pending{kind: wake, node: p.Node, proc: p, gen: p.gen})
+			continue
+		}
 		r.resume(p)
 		r.stepped(Ran, p.Node, nil)
 		r.invariants()
