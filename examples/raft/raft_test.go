@@ -20,6 +20,10 @@ import (
 // The library, as it is, keeps what Raft promises, and clients get what is linearizable.
 func TestRaft(t *testing.T) { sim.Test(t, World(Options{})) }
 
+func TestFiveServers(t *testing.T) {
+	sim.Campaign{Runs: 200}.Test(t, World(Options{Servers: 5, Steps: 200}))
+}
+
 // Every tape makes the same run each time, also that of its decisions alone.
 func TestTapesRepeat(t *testing.T) {
 	e, err := inproc.New("raft", World(Options{}))
