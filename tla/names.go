@@ -192,6 +192,9 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*def, place) {
 		if d = scope.names[a.Name]; d == nil {
 			c.fail(p, a.Pos, "%s is not defined in module %s", a.Name, scope.module)
 		}
+		if d.plain != nil {
+			d = d.plain
+		}
 	} else {
 		d = scope.find(a.Name)
 	}

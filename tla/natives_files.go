@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -367,11 +368,14 @@ func ofJSON(v any, file string, n int) value.Value {
 	case string:
 		return value.Text(x)
 	case json.Number:
-		i, err := x.Int64()
-		if err != nil {
-			value.Fail("%s, value %d: %s is no integer of 64 bits", file, n, x)
+		if i, err := x.Int64(); err == nil {
+			return value.Int(i)
 		}
-		return value.Int(i)
+		// As the module does with TLC: what stands behind the point, such as of a date, is left out.
+		if f, err := x.Float64(); err == nil && math.Abs(f) < 1<<53 {
+			return value.Int(int64(f))
+		}
+		value.Fail("%s, value %d: %s is no integer of 64 bits", file, n, x)
 	case []any:
 		items := make([]value.Value, len(x))
 		for i, e := range x {

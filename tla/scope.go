@@ -77,6 +77,7 @@ type def struct {
 	index     int         // variable
 	value     value.Value // constant
 	override  *def        // constant or operator: what the configuration puts in its place
+	plain     *def        // what stands for it where an instance is named: the definition itself
 	inner     *scope      // instance
 	native    *builtin
 	keys      map[string]string // instance: under which names its parameters are bound

@@ -122,6 +122,7 @@ func (l *loader) configure(root *scope, config *Config) {
 		}
 		if d != other {
 			d.override = other
+			l.overrideInstances(d, other)
 		}
 	}
 	var missing []*def
@@ -141,6 +142,17 @@ func (l *loader) configure(root *scope, config *Config) {
 func isNamed(e syntax.Expr, name string) bool {
 	a, ok := e.(*syntax.Apply)
 	return ok && a.Name == name
+}
+
+// overrideInstances puts an operator in the place of a definition in the instances of its module, too, where that uses it. An instance's own name for
+// it, I!Name, stays what the module says, so that what is put in its place can use it.
+func (l *loader) overrideInstances(d, other *def) {
+	for _, s := range l.scopes {
+		if x := s.names[d.name]; x != nil && x != d && x.at == d.at && x.at.source != nil && x.override == nil {
+			plain := *x
+			x.override, x.plain = other, &plain
+		}
+	}
 }
 
 // overrideWithin puts an operator in the place of a name of one module, wherever that is used.
