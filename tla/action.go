@@ -33,9 +33,10 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 		}
 	case *syntax.Quantified:
 		if e.Kind == `\E` {
-			q, each, _ := c.bounds(e.Bounds, p, at)
-			body := c.act(e.Body, q, next)
-			return func(x *ctx) bool { return !each(x, func() bool { return !body(x) }) }
+			born := c.born
+			q, list, _ := c.loops(e.Bounds, p, at)
+			early := c.early(e.Body, q, list, born)
+			return some(list, early, at, c.act(e.Body, q, next))
 		}
 		if e.Kind == `\A` && c.assigns(e, p) {
 			return c.forAll(e, p, next, at)

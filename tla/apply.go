@@ -142,7 +142,9 @@ func (c *compiler) variable(d *def, at *where) node {
 	if c.assigning {
 		level = actionLevel
 	}
+	bit := bitOf(i)
 	return node{level: level, eval: func(x *ctx) value.Value {
+		x.m.read |= bit
 		if cur := x.m.cur; i < len(cur) {
 			if v := cur[i]; v != nil {
 				return v
@@ -159,9 +161,9 @@ func (c *compiler) variable(d *def, at *where) node {
 // alone compiles in a frame of its own that nothing is around.
 func (c *compiler) alone(f func() node) (node, int) {
 	around := *c
-	c.depth, c.size, c.primed, c.assigning, c.active = 0, []int{0}, false, false, nil
+	c.depth, c.size, c.primed, c.assigning, c.active, c.whole = 0, []int{0}, false, false, nil, false
 	defer func() {
-		c.depth, c.size, c.primed, c.assigning, c.active = around.depth, around.size, around.primed, around.assigning, around.active
+		c.depth, c.size, c.primed, c.assigning, c.active, c.whole = around.depth, around.size, around.primed, around.assigning, around.active, around.whole
 		c.via, c.reached = around.via, around.reached
 	}()
 	n := f()

@@ -101,10 +101,13 @@ type checker struct {
 	graph  *graph       // for temporal properties
 	same   fingerprints // under VIEW and SYMMETRY, which the graph cannot use
 
-	level int   // of the states whose successors are being found; initial states have level 1
-	at    int32 // whose successors are being found
-	from  State
-	some  bool // it has one
+	level int // of the states whose successors are being found; initial states have level 1
+	// The variables that each invariant and each constraint was ever seen to read.
+	invariantReads, constraintReads []uint64
+
+	at   int32 // whose successors are being found
+	from State
+	some bool // it has one
 }
 
 func newChecker(spec *Spec, o Options) *checker {
@@ -114,6 +117,7 @@ func newChecker(spec *Spec, o Options) *checker {
 	for i := range spec.Actions {
 		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
 	}
+	c.invariantReads, c.constraintReads = make([]uint64, len(spec.Invariants)), make([]uint64, len(spec.Constraints))
 	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level, c.ev.TLC.pause = o.Print, c.named, 1, c.full
 	return c
 }
@@ -289,6 +293,26 @@ func (c *checker) holds(formulas []Formula, s, next State) (*Formula, error) {
 	return nil, nil
 }
 
+// remain tells whether formulas that held in the present state do in one that it leads to, and which one does not. What depends on none of the variables that
+// have changed is not evaluated: reads has those that each was ever seen to read.
+func (c *checker) remain(formulas []Formula, reads []uint64, s State, changed uint64) (*Formula, error) {
+	for i := range formulas {
+		f := &formulas[i]
+		if changed&reads[i] == 0 && reads[i] != 0 && !f.fresh {
+			continue
+		}
+		ok, err := c.ev.Holds(f, s, nil)
+		if err != nil {
+			return nil, err
+		}
+		reads[i] |= c.ev.x.m.read
+		if !ok {
+			return f, nil
+		}
+	}
+	return nil, nil
+}
+
 // visit takes in a state that an action leads to from the present one, or an initial one.
 func (c *checker) visit(s State, action int) error {
 	if c.r.Generated++; c.r.Generated%1024 == 0 && c.full() { // a state may have many successors, and there may be many initial ones
@@ -297,7 +321,11 @@ func (c *checker) visit(s State, action int) error {
 	if action >= 0 {
 		c.r.Actions[action].Generated++
 	}
-	out, err := c.holds(c.spec.Constraints, s, nil)
+	changed := allVariables
+	if action >= 0 && !c.o.Continue {
+		changed = difference(c.from, s, identical)
+	}
+	out, err := c.remain(c.spec.Constraints, c.constraintReads, s, changed)
 	if err == nil && out == nil && action >= 0 {
 		out, err = c.holds(c.spec.ActionConstraints, c.from, s)
 	}
@@ -311,7 +339,7 @@ func (c *checker) visit(s State, action int) error {
 		}
 	}
 	if isNew {
-		if f, err := c.holds(c.spec.Invariants, s, nil); err != nil {
+		if f, err := c.remain(c.spec.Invariants, c.invariantReads, s, changed); err != nil {
 			if out == nil {
 				c.at, c.from = c.parent[id], nil
 			}

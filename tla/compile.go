@@ -27,6 +27,8 @@ type machine struct {
 	between  [][]value.Value   // states before a composition that is in its second step
 	emit     func() bool       // is told of each successor; true ends the search
 	guarded  *guarded          // what Step counts; may be nil
+	read     uint64            // the variables of the present state that were read: see bitOf
+	changed  uint64            // those that the next state does not leave as they are, where both are complete
 	moment   moment
 	clock    uint64       // the last number of a moment
 	known    []remembered // of definitions, by their numbers
@@ -47,6 +49,7 @@ type node struct {
 	eval  func(*ctx) value.Value
 	test  func(*ctx) bool // for what is Boolean; may be nil
 	level int
+	inner int  // the number of the innermost name around that it uses: 0 if none, at least that if it binds names itself
 	reach int  // 0 if it uses no name that is bound around it; else the larger, the further out the name is bound
 	fresh bool // must be evaluated each time: it has effects, or chance
 	self  bool // calls a recursive operator that is being compiled
@@ -111,6 +114,7 @@ type compiler struct {
 	via       *use                // of the operator whose body is compiled
 	reached   map[*source]*source // by way of it
 	remembers int                 // definitions whose values are remembered
+	whole     bool                // a formula of steps is compiled, which is only evaluated where both states are complete
 	guards    *[]*placed          // of the action that is being compiled for Step; nil: they are not counted
 }
 
@@ -202,6 +206,7 @@ func (n node) of(parts ...node) node {
 	for _, p := range parts {
 		n.level = max(n.level, p.level)
 		n.reach = max(n.reach, p.reach)
+		n.inner = max(n.inner, p.inner)
 		n.fresh = n.fresh || p.fresh
 		n.self = n.self || p.self
 		n.next = n.next || p.next
@@ -458,6 +463,7 @@ func ofBehaviours(what string, at *where) node {
 
 // held is a frame that stays as it is now, for values that outlive the evaluation.
 func (x *ctx) held() *ctx {
+	x.m.read = allVariables // what will be read is not known
 	m := *x.m
 	m.cur, m.nxt = slices.Clone(m.cur), slices.Clone(m.nxt)
 	return x.heldBy(&m)

@@ -1,6 +1,8 @@
 package tla
 
 import (
+	"math"
+
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -239,11 +241,11 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 	if c.primed {
 		c.fail(p, e.Position(), "ENABLED cannot be primed")
 	}
-	assigning := c.assigning
-	c.assigning = false
+	assigning, whole := c.assigning, c.whole
+	c.assigning, c.whole = false, false
 	born := c.born
 	a := c.act(e, p, func(*ctx) bool { return true })
-	c.assigning = assigning
+	c.assigning, c.whole = assigning, whole
 	count := len(c.variables)
 	n := testNode(func(x *ctx) bool {
 		nxt, moment := x.m.nxt, x.m.moment
@@ -254,7 +256,7 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 	})
 	n.level, n.next = stateLevel, false
 	// What the action depends on around it is not known: it is evaluated each time.
-	n.reach = reach(born)
+	n.reach, n.inner = reach(born), math.MaxInt
 	n.fresh = true
 	n.height = 50 // nor is its own: actions are no nodes
 	return n

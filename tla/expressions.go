@@ -1,6 +1,8 @@
 package tla
 
 import (
+	"strconv"
+
 	"cmp"
 	"fmt"
 	"path/filepath"
@@ -19,19 +21,19 @@ func (c *compiler) junction(e *syntax.Junction, p place) node {
 	if len(tests) == 2 {
 		a, b := tests[0], tests[1]
 		if e.And {
-			return testNode(func(x *ctx) bool { return a(x) && b(x) }, items...)
+			return c.quickly(e, p, testNode(func(x *ctx) bool { return a(x) && b(x) }, items...))
 		}
-		return testNode(func(x *ctx) bool { return a(x) || b(x) }, items...)
+		return c.quickly(e, p, testNode(func(x *ctx) bool { return a(x) || b(x) }, items...))
 	}
 	and := e.And
-	return testNode(func(x *ctx) bool {
+	return c.quickly(e, p, testNode(func(x *ctx) bool {
 		for _, t := range tests {
 			if t(x) != and {
 				return !and
 			}
 		}
 		return and
-	}, items...)
+	}, items...))
 }
 
 // pattern binds the names of one bound. What it gives fills them from a member of the set.
@@ -60,6 +62,7 @@ func (c *compiler) pattern(b syntax.Bound, p place, at *where) (place, func(*ctx
 type loop struct {
 	set  node
 	bind func(*ctx, value.Value)
+	born int // the number of its last name
 }
 
 func (c *compiler) loops(bounds []syntax.Bound, p place, at *where) (place, []loop, []node) {
@@ -76,12 +79,14 @@ func (c *compiler) loops(bounds []syntax.Bound, p place, at *where) (place, []lo
 			var l loop
 			l.set = set
 			p, l.bind = c.pattern(b, p, at)
+			l.born = c.born
 			list = append(list, l)
 			continue
 		}
 		for _, n := range b.Names {
 			l := loop{set: set}
 			p, l.bind = c.pattern(syntax.Bound{Names: []syntax.Name{n}}, p, at)
+			l.born = c.born
 			list = append(list, l)
 		}
 	}
@@ -151,7 +156,7 @@ func (c *compiler) quantified(e *syntax.Quantified, p place, at *where) node {
 			return value.Each(s, func(v value.Value) bool { x.m.tick(); bind(x, v); return next(x) == all }) == all
 		}
 	}
-	return testNode(run, append(sets, body.closed(born))...)
+	return c.quickly(e, p, testNode(run, append(sets, body.closed(born))...))
 }
 
 func (c *compiler) choose(e *syntax.Choose, p place, at *where) node {
@@ -253,6 +258,16 @@ func (c *compiler) cases(e *syntax.Case, p place, at *where) node {
 }
 
 func (c *compiler) index(e *syntax.Index, p place, at *where) node {
+	if len(e.Args) == 1 { // <<a, b>>[1] is a, also where the tuple came as an argument
+		if k, ok := e.Args[0].(*syntax.Number); ok {
+			t, q := c.through(e.Function, p)
+			if tuple, ok := t.(*syntax.Tuple); ok {
+				if i, err := strconv.Atoi(k.Text); err == nil && 1 <= i && i <= len(tuple.Items) {
+					return c.expr(tuple.Items[i-1], q)
+				}
+			}
+		}
+	}
 	f, args := c.expr(e.Function, p), c.all(e.Args, p)
 	if len(args) > 1 {
 		return node{eval: func(x *ctx) value.Value {

@@ -37,7 +37,7 @@ func (c *compiler) reference(e *env) node {
 			return c.expr(e.expr, e.place)
 		}
 		slot, fill := e.slot, e.lazy.eval
-		n := node{level: e.lazy.level, height: e.lazy.height, reach: max(reach(e.born), e.lazy.reach), fresh: e.lazy.fresh, self: e.lazy.self, next: e.lazy.next}
+		n := node{level: e.lazy.level, height: e.lazy.height, reach: max(reach(e.born), e.lazy.reach), inner: e.lazy.inner, fresh: e.lazy.fresh, self: e.lazy.self, next: e.lazy.next}
 		if hops == 0 {
 			n.eval = func(x *ctx) value.Value {
 				if v := x.slots[slot]; v != nil {
@@ -61,7 +61,7 @@ func (c *compiler) reference(e *env) node {
 		return n
 	}
 	slot := e.slot
-	n := node{reach: reach(e.born)}
+	n := node{reach: reach(e.born), inner: e.born}
 	switch hops {
 	case 0:
 		n.eval = func(x *ctx) value.Value { return x.slots[slot] }

@@ -7,8 +7,9 @@ import (
 
 // remembered is the value of a definition in the state that was numbered at.
 type remembered struct {
-	at uint64
-	v  value.Value
+	at   uint64
+	v    value.Value
+	read uint64 // for it
 }
 
 // moment numbers what a machine holds: the present state and the next one, each with a number of its own as long as it does not change. 0 is for one that
@@ -45,17 +46,21 @@ func (c *compiler) remember(n node, size int, primed bool) node {
 			m.known = append(m.known, remembered{})
 		}
 		if r := &m.known[k]; r.at == at {
+			m.read |= r.read
 			return r.v
 		}
+		before := m.read
+		m.read = 0
 		v := eval(&ctx{slots: make([]value.Value, size), m: m})
-		m.known[k] = remembered{at, v}
+		m.known[k] = remembered{at, v, m.read}
+		m.read |= before
 		return v
 	}
 	if n.test != nil {
 		all := n.eval
 		n.test = func(x *ctx) bool { return bool(all(x).(value.Bool)) }
 	}
-	n.reach = 0
+	n.reach, n.inner = 0, 0
 	return n
 }
 

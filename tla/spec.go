@@ -60,9 +60,11 @@ type Action struct {
 
 // Formula is a named formula of states, or of steps.
 type Formula struct {
-	Name string
-	test func(*ctx) bool
-	at   where
+	Name  string
+	test  func(*ctx) bool
+	at    where
+	fresh bool // it depends on more than the state
+	whole bool // it is compiled for steps whose states are both complete
 }
 
 // Load reads a module with all that it extends and instances, from its folder and those of a library, and gives its constants the values of a
@@ -220,7 +222,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		case n.next && most < actionLevel:
 			l.fail(config.at(name), "%s has primes, and is not %s", name, what)
 		}
-		return Formula{name, n.truth(&at), at}
+		return Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh}
 	}
 	for _, a := range root.assumptions {
 		at := a.at
@@ -232,7 +234,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		if n.level == stateLevel || n.next {
 			l.fail(at, "an assumption is about constants: this one has a variable")
 		}
-		s.Assumptions = append(s.Assumptions, Formula{name, n.truth(&at), at})
+		s.Assumptions = append(s.Assumptions, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh})
 	}
 	var init, next, rest []part
 	switch {
@@ -435,11 +437,12 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 		}
 	case *syntax.Quantified:
 		if x.Kind == `\E` {
-			q, each, _ := c.bounds(x.Bounds, p, &at)
+			born := c.born
+			q, list, _ := c.loops(x.Bounds, p, &at)
+			early, here := c.early(x.Body, q, list, born), at
 			c.actions(x.Body, q, name, func(name string, e syntax.Expr, at where, build func(act) act) {
 				found(name, e, at, func(next act) act {
-					body := build(next)
-					return func(x *ctx) bool { return !each(x, func() bool { return !body(x) }) }
+					return some(list, early, &here, build(next))
 				})
 			})
 			return
@@ -576,10 +579,13 @@ func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what stri
 // Holds tells whether a formula holds in a state, or in the step from s to next.
 func (ev *Evaluator) Holds(f *Formula, s, next State) (holds bool, err error) {
 	m := ev.x.m
-	cur, nxt, before := m.cur, m.nxt, m.begins(next != nil)
-	m.cur, m.nxt = s, next
+	cur, nxt, changed, before := m.cur, m.nxt, m.changed, m.begins(next != nil)
+	m.cur, m.nxt, m.read, m.changed = s, next, 0, 0
+	if f.whole {
+		m.changed = difference(s, next, value.Equal)
+	}
 	err = ev.run(func() { holds = f.test(ev.x) })
-	m.cur, m.nxt, m.moment = cur, nxt, before
+	m.cur, m.nxt, m.changed, m.moment = cur, nxt, changed, before
 	return holds, err
 }
 

@@ -90,9 +90,17 @@ type behaviour struct {
 // atom is a formula of a state or step as a part of one about behaviours.
 func (b *behaviour) atom(name string, n node, begin []int, at where) int {
 	n = begun(n, begin)
-	b.spec.atoms = append(b.spec.atoms, Formula{name, n.truth(&at), at})
+	b.spec.atoms = append(b.spec.atoms, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh, whole: n.level >= actionLevel})
 	b.spec.stepAtoms = append(b.spec.stepAtoms, n.level >= actionLevel)
 	return len(b.spec.atoms) - 1
+}
+
+// wholly compiles a formula of steps that is only evaluated for two states that are complete.
+func (b *behaviour) wholly(e syntax.Expr, p place) node {
+	b.whole = true
+	n := b.expr(e, p)
+	b.whole = false
+	return n
 }
 
 // level is how much of a behaviour an expression is about.
@@ -224,7 +232,7 @@ func (b *behaviour) formula(e syntax.Expr, p place, begin []int) *temporal {
 				if a.Angle != (x.Name == "<>") {
 					b.failAt(&at, "%s needs %s here: the other form tells stuttering steps apart", x.Name, map[string]string{"[]": "[A]_v", "<>": "<<A>>_v"}[x.Name])
 				}
-				f := &temporal{connective: letter, atom: b.atom(at.String(), b.expr(a, q), begin, at)}
+				f := &temporal{connective: letter, atom: b.atom(at.String(), b.wholly(a, q), begin, at)}
 				if a.Angle {
 					return eventually(f)
 				}
@@ -260,7 +268,7 @@ func (b *behaviour) fairness(x *syntax.Fairness, p place, begin []int) fairness 
 	angle := &syntax.Action{Pos: x.Pos, Angle: true, Body: x.Body, Subscript: x.Subscript}
 	return fairness{
 		enabled: b.atom("ENABLED of "+name, b.enabled(angle, p), begin, at),
-		happens: b.atom("the action of "+name, b.expr(angle, p), begin, at),
+		happens: b.atom("the action of "+name, b.wholly(angle, p), begin, at),
 		strong:  x.Strong,
 	}
 }
@@ -273,7 +281,7 @@ func (b *behaviour) property(name string, e syntax.Expr, p place, begin []int) {
 		if n.level > stateLevel {
 			b.failAt(&at, "%s is a formula of steps: a property needs [][A]_v", name)
 		}
-		b.spec.InitialProperties = append(b.spec.InitialProperties, Formula{name, n.truth(&at), at})
+		b.spec.InitialProperties = append(b.spec.InitialProperties, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh})
 		return
 	}
 	whole, around, before := e, p, begin
@@ -298,10 +306,11 @@ func (b *behaviour) property(name string, e syntax.Expr, p place, begin []int) {
 			a, ok := inner.(*syntax.Action)
 			switch {
 			case ok && !a.Angle:
-				b.spec.StepProperties = append(b.spec.StepProperties, Formula{name, begun(b.expr(a, q), begin).truth(&at), at})
+				b.spec.StepProperties = append(b.spec.StepProperties, Formula{Name: name, test: begun(b.wholly(a, q), begin).truth(&at), at: at, whole: true})
 				return
 			case b.level(x.Args[0], p) <= stateLevel:
-				b.spec.Invariants = append(b.spec.Invariants, Formula{name, begun(b.expr(x.Args[0], p), begin).truth(&at), at})
+				n := begun(b.expr(x.Args[0], p), begin)
+				b.spec.Invariants = append(b.spec.Invariants, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh})
 				return
 			}
 		}
