@@ -7,6 +7,8 @@ import "slices"
 // Spec describes one world completely. It is stored in every failure file, so all of it serialises to JSON.
 type Spec struct {
 	Name string `json:"name"`
+	// Engine is the one that runs it: the native one if it is empty, or InProcess.
+	Engine string `json:"engine,omitempty"`
 	// Dir is the project's folder, absolute: relative paths of volumes, scripts and roots start here.
 	Dir string `json:"dir"`
 	// StartUnixNs is CLOCK_REALTIME at the start of a run, in nanoseconds since 1970.
@@ -37,6 +39,9 @@ type Spec struct {
 	// Leaks re-enables sources of chance on purpose; only tests of the engine set it.
 	Leaks []string `json:"leaks,omitempty"`
 }
+
+// InProcess as Spec.Engine means: the nodes are Go code of a test, which alone can run them.
+const InProcess = "inproc"
 
 // Linked gives the question whether two nodes, by their names, share a network.
 func (s *Spec) Linked() func(a, b string) bool {

@@ -274,7 +274,7 @@ func New(name string, define func(*World)) (*Engine, error) {
 	if define == nil {
 		return nil, errors.New("a world needs a function that describes it")
 	}
-	w := &World{spec: &world.Spec{Name: name}}
+	w := &World{spec: &world.Spec{Name: name, Engine: world.InProcess}}
 	define(w)
 	for _, f := range w.followers {
 		f.Release()

@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,6 +38,17 @@ func TestActors(t *testing.T) {
 		code := Main(append([]string{"test", "--actor-mode"}, c.args...), &out, &said)
 		if text := out.String() + said.String(); code != c.code || !strings.Contains(text, c.says) {
 			t.Errorf("%s: exit code %d\n%s", c.name, code, text)
+		}
+	}
+	// Its failure is none for other verbs, which say how it is made again.
+	stored, err := filepath.Glob(filepath.Join(os.Getenv("BLOODHOUND_STATE"), "*", "failures", "*.json"))
+	if err != nil || len(stored) != 1 {
+		t.Fatalf("%d failures are stored, %v", len(stored), err)
+	}
+	for _, verb := range []string{"replay", "shrink", "report"} {
+		var out, said bytes.Buffer
+		if code := Main([]string{verb, stored[0]}, &out, &said); code != check.ExitUsage || !strings.Contains(said.String(), "go test -run '^TestBank$' -sim.replay=") {
+			t.Errorf("%s: exit code %d\n%s", verb, code, said.String())
 		}
 	}
 	var out, said bytes.Buffer

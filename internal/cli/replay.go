@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -211,6 +212,10 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 	failure, err := report.Load(state, name)
 	if err != nil {
 		return nil, nil, err
+	}
+	if failure.Spec.Engine == world.InProcess {
+		return nil, nil, fmt.Errorf("%s: a failure of the world %q, whose nodes are Go code of a test: run go test -run '^%s$' -sim.replay=%s in the folder of its package", name, failure.Spec.Name,
+			strings.ReplaceAll(failure.Spec.Name, "/", "$/^"), failure.ID)
 	}
 	if p != nil && !named && file && !sameNodes(p.spec, failure.Spec) {
 		a.note("note: %s is another project than the failure's, and is not used", p.config)
