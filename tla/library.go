@@ -48,9 +48,17 @@ func init() {
 		"kSubset": {two: func(k, s value.Value) value.Value {
 			n := integer(k)
 			var list []value.Value
-			(&value.Subsets{Base: s}).EachOf(int(min(n, value.Most)), func(v value.Value) bool {
+			base := value.Explicit(s)
+			if size := int64(len(base.Items)); n >= 0 && n <= size {
+				ways := int64(1)
+				for i := range min(n, size-n) {
+					if ways = ways * (size - i) / (i + 1); ways > value.Most || ways*n > value.MostWithin {
+						value.Fail("kSubset(%d, S): of %d members there are more such subsets than can be enumerated", n, size)
+					}
+				}
+			}
+			(&value.Subsets{Base: base}).EachOf(int(min(n, value.Most)), func(v value.Value) bool {
 				list = append(list, v)
-				value.AtMost(len(list))
 				return true
 			})
 			return value.NewSet(list)

@@ -330,7 +330,7 @@ func subBags(b value.Value) value.Value {
 		n := int(min(copies(b, e), value.Most)) + 1
 		value.AtMost(n)
 		size *= n
-		value.AtMost(size)
+		value.AtMost(size * len(members))
 	}
 	list := []value.Value{}
 	count := make([]int64, len(members))

@@ -37,7 +37,7 @@ const (
 	// MostWithin is how many values its members may have within them, all together: 16 bytes each.
 	MostWithin = 4 * Most
 	// MostVisited is how many members of a set that is larger than Most are gone through, before it is given up.
-	MostVisited = 25 * Most
+	MostVisited = 5 * Most
 )
 
 // small tells whether a set can be spelled out. Of a filtered set that shows on the way.
