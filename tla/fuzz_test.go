@@ -12,7 +12,7 @@ import (
 
 // FuzzLoad reads a configuration and a module: what is wrong with them is an error, and nothing else.
 func FuzzLoad(f *testing.F) {
-	text, err := os.ReadFile(filepath.Join("testdata", "malformed.txt"))
+	text, err := os.ReadFile(filepath.Join("testdata", "cases.txt"))
 	if err != nil {
 		f.Fatal(err)
 	}

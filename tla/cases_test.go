@@ -43,9 +43,9 @@ func check(t *testing.T, files map[string]string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(result, dir+string(filepath.Separator), ""), dir, "the folder")
 }
 
-// TestMalformed reads testdata/malformed.txt: cases that begin with ##, each with files and what is said of them.
-func TestMalformed(t *testing.T) {
-	file := filepath.Join("testdata", "malformed.txt")
+// TestCases reads testdata/cases.txt: cases that begin with ##, each with files and what is said of them.
+func TestCases(t *testing.T) {
+	file := filepath.Join("testdata", "cases.txt")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
