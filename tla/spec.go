@@ -92,8 +92,8 @@ func (l *loader) configure(root *scope, config *Config) {
 		d := root.find(a.Name)
 		switch {
 		case a.Module != "":
-		case d == nil && a.Value != nil && isNamed(a.Value, a.Name):
-			continue // a model value that nothing uses
+		case d == nil && a.Value != nil:
+			continue // as TLC: nothing uses it, and a declared constant that is misspelt here is missed below
 		case d == nil:
 			l.fail(at, "%s is neither declared nor defined in module %s", a.Name, root.module)
 		case d.kind == variable || d.kind == instance:
@@ -139,11 +139,6 @@ func (l *loader) configure(root *scope, config *Config) {
 	for _, d := range missing {
 		l.fail(d.at, "the constant %s has no value: give it one in the configuration, as CONSTANT %s = 3", d.name, d.name)
 	}
-}
-
-func isNamed(e syntax.Expr, name string) bool {
-	a, ok := e.(*syntax.Apply)
-	return ok && a.Name == name
 }
 
 // overrideInstances puts an operator in the place of a definition in the instances of its module, too, where that uses it. An instance's own name for
