@@ -119,6 +119,7 @@ func newChecker(spec *Spec, o Options) *checker {
 	}
 	c.invariantReads, c.constraintReads = make([]uint64, len(spec.Invariants)), make([]uint64, len(spec.Constraints))
 	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level, c.ev.TLC.pause = o.Print, c.named, 1, c.full
+	c.ev.TLC.behaviour = c.behaviour
 	return c
 }
 
@@ -445,8 +446,39 @@ func (c *checker) trace(id int32) ([]Step, error) {
 	return c.walk(way)
 }
 
-// walk finds the states that numbers stand for, each of which leads to the next.
+// walk is replay, with what ALIAS says.
 func (c *checker) walk(way []int32) ([]Step, error) {
+	steps, err := c.replay(way)
+	return c.shown(steps), err
+}
+
+// behaviour is the way to the present state, with one that it leads to if that is being looked at.
+func (c *checker) behaviour(cur State) ([]State, error) {
+	var way []int32
+	for id := c.at; id >= 0; id = c.parent[id] {
+		way = append([]int32{id}, way...)
+	}
+	if len(way) == 0 {
+		return []State{cur}, nil
+	}
+	steps, err := c.replay(way)
+	return statesTo(steps, cur), err
+}
+
+// statesTo are the states of a behaviour up to one that may be its last.
+func statesTo(steps []Step, cur State) []State {
+	var list []State
+	for _, s := range steps {
+		list = append(list, s.State)
+	}
+	if len(list) == 0 || value.Hash(list[len(list)-1]) != value.Hash(cur) {
+		list = append(list, cur)
+	}
+	return list
+}
+
+// replay finds the states that numbers stand for, each of which leads to the next.
+func (c *checker) replay(way []int32) ([]Step, error) {
 	if len(way) == 0 {
 		return nil, nil
 	}
@@ -495,7 +527,7 @@ func (c *checker) walk(way []int32) ([]Step, error) {
 			return nil, fmt.Errorf("the behaviour cannot be told: state %d was not found again; the specification's next states depend on chance or on TLCGet", n+1)
 		}
 	}
-	return c.shown(steps), nil
+	return steps, nil
 }
 
 // shown adds what ALIAS says of each state.
@@ -503,8 +535,10 @@ func (c *checker) shown(steps []Step) []Step {
 	if c.spec.alias == nil {
 		return steps
 	}
-	m := c.ev.x.m
+	m, behaviour := c.ev.x.m, c.ev.TLC.behaviour
+	defer func() { c.ev.TLC.behaviour = behaviour }()
 	for i := range steps {
+		c.ev.TLC.behaviour = func(State) ([]State, error) { return statesTo(steps[:i], steps[i].State), nil }
 		cur, nxt, before := m.cur, m.nxt, m.begins(true)
 		m.cur, m.nxt = steps[i].State, steps[min(i+1, len(steps)-1)].State
 		if v, err := c.ev.value(*c.spec.alias); err == nil {

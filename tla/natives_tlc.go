@@ -19,6 +19,8 @@ type registers struct {
 	inside *machine    // of the function or set, told by a rule, that is being evaluated
 	pause  func() bool // is asked now and then whether the evaluation is to end
 	ticks  uint32
+	// behaviour is the one that led to the present state, which is its last.
+	behaviour func(cur State) ([]State, error)
 }
 
 func printed(c *compiler, d *def, u call, of int, result func([]value.Value) value.Value) node {
@@ -95,7 +97,7 @@ func init() {
 	}
 	modules["TLCExt"] = map[string]*builtin{
 		"AssertEq":    {compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
-		"AssertError": {special: assertError}, "Trace": nil, "CounterExample": nil, "ToTrace": nil, "TLCDefer": nil, "PickSuccessor": nil,
+		"AssertError": {special: assertError}, "Trace": {special: trace}, "CounterExample": nil, "ToTrace": nil, "TLCDefer": nil, "PickSuccessor": nil,
 		"TLCNoOp": {one: func(v value.Value) value.Value { return v }},
 		"TLCModelValue": {one: func(v value.Value) value.Value {
 			s, ok := v.(*value.String)
@@ -148,6 +150,31 @@ func init() {
 			}}.of(n, b)
 		}},
 	}
+}
+
+// trace is the behaviour up to the present state, as a sequence of records with the variables' values.
+func trace(c *compiler, d *def, u call) node {
+	c.arity(d, 0, u)
+	at := u.at
+	var names []value.Value
+	for _, v := range c.variables {
+		names = append(names, value.Text(v.name))
+	}
+	return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+		x.m.at = at
+		if x.m.tlc.behaviour == nil || len(x.m.cur) == 0 {
+			value.Fail("Trace has no value here: there is no behaviour")
+		}
+		states, err := x.m.tlc.behaviour(x.m.cur)
+		if err != nil {
+			value.Fail("Trace: %v", err)
+		}
+		items := make([]value.Value, len(states))
+		for i, s := range states {
+			items[i] = value.FunctionOf(names, s)
+		}
+		return value.NewTuple(items)
+	}}
 }
 
 // assertError tells whether an expression cannot be evaluated. The text of the error is this program's, so it is not compared.
