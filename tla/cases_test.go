@@ -110,3 +110,33 @@ func TestEndlessEvaluation(t *testing.T) {
 		}
 	}
 }
+
+// TestAliasOfEachState asks an ALIAS for the level and the behaviour of each state of a counterexample.
+func TestAliasOfEachState(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "M.tla")
+	text := "---- MODULE M ----\nEXTENDS Naturals, Sequences, TLC, TLCExt\nVARIABLE x\nInit == x = 0\nNext == x' = x + 2\nInv == x < 6\n" +
+		"Alias == <<x, TLCGet(\"level\"), Trace[Len(Trace)].x, Len(Trace)>>\n===="
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	config, err := ParseConfig("M.cfg", "INIT Init NEXT Next INVARIANT Inv ALIAS Alias")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := Load(file, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Check(spec, Options{})
+	if err != nil || len(r.Violations) != 1 {
+		t.Fatal(r.Violations, err)
+	}
+	var got []string
+	for _, s := range r.Violations[0].Trace {
+		got = append(got, fmt.Sprint(s.Alias))
+	}
+	if want := "<<0, 1, 0, 1>> <<2, 2, 2, 2>> <<4, 3, 4, 3>> <<6, 4, 6, 4>>"; strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
+	}
+}

@@ -535,9 +535,10 @@ func (c *checker) shown(steps []Step) []Step {
 	if c.spec.alias == nil {
 		return steps
 	}
-	m, behaviour := c.ev.x.m, c.ev.TLC.behaviour
-	defer func() { c.ev.TLC.behaviour = behaviour }()
+	m, behaviour, level := c.ev.x.m, c.ev.TLC.behaviour, c.ev.TLC.level
+	defer func() { c.ev.TLC.behaviour, c.ev.TLC.level = behaviour, level }()
 	for i := range steps {
+		c.ev.TLC.level = i + 1
 		c.ev.TLC.behaviour = func(State) ([]State, error) { return statesTo(steps[:i], steps[i].State), nil }
 		cur, nxt, before := m.cur, m.nxt, m.begins(true)
 		m.cur, m.nxt = steps[i].State, steps[min(i+1, len(steps)-1)].State
