@@ -201,7 +201,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 	c.arity(op, len(op.params), u)
 	to, begin := c.given(op.params, q, u)
 	defer c.within(op, u.at)()
-	return actBegun(c.act(op.body, to, next), begin)
+	return c.record(op, u, actBegun(c.act(op.body, to, next), begin))
 }
 
 // composition is A \cdot B: a step of A and one of B, of which only the states before and after are seen.

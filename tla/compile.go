@@ -27,8 +27,9 @@ type machine struct {
 	between  [][]value.Value   // states before a composition that is in its second step
 	emit     func() bool       // is told of each successor; true ends the search
 	guarded  *guarded          // what Step counts; may be nil
-	read     uint64            // the variables of the present state that were read: see bitOf
-	changed  uint64            // those that the next state does not leave as they are, where both are complete
+	applied  []applied
+	read     uint64 // the variables of the present state that were read: see bitOf
+	changed  uint64 // those that the next state does not leave as they are, where both are complete
 	moment   moment
 	clock    uint64       // the last number of a moment
 	known    []remembered // of definitions, by their numbers
@@ -115,6 +116,7 @@ type compiler struct {
 	reached   map[*source]*source // by way of it
 	remembers int                 // definitions whose values are remembered
 	whole     bool                // a formula of steps is compiled, which is only evaluated where both states are complete
+	recorded  map[where]bool      // operators whose applications are told to properties
 	guards    *[]*placed          // of the action that is being compiled for Step; nil: they are not counted
 }
 
@@ -393,11 +395,24 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 	case *syntax.Action:
 		a, same := c.expr(e.Body, p), c.unchanged(e.Subscript, p)
 		test, angle := a.truth(at), e.Angle
+		if c.whole {
+			var proofs []func(*ctx) bool
+			c.witnesses(e.Body, p, nil, nil, 0, &proofs)
+			full := test
+			test = func(x *ctx) bool {
+				for _, proves := range proofs {
+					if proves(x) {
+						return true
+					}
+				}
+				return full(x)
+			}
+		}
 		return testNode(func(x *ctx) bool {
 			if angle {
-				return test(x) && !same.test(x)
+				return !same.test(x) && test(x)
 			}
-			return test(x) || same.test(x)
+			return same.test(x) || test(x)
 		}, a, same)
 	case *syntax.Fairness:
 		return ofBehaviours("WF_ and SF_", at)

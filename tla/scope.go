@@ -97,6 +97,7 @@ type scope struct {
 	source      *source
 	order       []string
 	assumptions []assumption
+	foreign     bool // of an instance in which a constant or variable stands for something else
 }
 
 type assumption struct {
@@ -221,9 +222,18 @@ func (l *loader) parse(name string, s *source) *parsed {
 
 // replacement of the constants and variables of a module that is instanced.
 type replacement struct {
-	given map[string]substitution
-	place place // around the INSTANCE
-	used  map[string]bool
+	given  map[string]substitution
+	place  place    // around the INSTANCE
+	scopes []*scope // of the module, and of those that it extends
+	other  bool     // something stands for a constant or variable that is not that itself
+	used   map[string]bool
+}
+
+// holds notes a scope that is made for an instance.
+func (r *replacement) holds(s *scope) {
+	if r != nil {
+		r.scopes = append(r.scopes, s)
+	}
 }
 
 type substitution struct {
@@ -236,6 +246,7 @@ func (l *loader) module(name string, at where, around *scope, r *replacement) *s
 	for s := around; s != nil; s = s.up { // a module within a module
 		if d := s.names["MODULE "+name]; d != nil {
 			nested := &scope{module: name, names: map[string]*def{}, up: s, source: d.at.source}
+			r.holds(nested)
 			l.fill(nested, d.tree(), r)
 			return nested
 		}
@@ -257,6 +268,7 @@ func (l *loader) module(name string, at where, around *scope, r *replacement) *s
 		l.fail(at, "module %s is not known: there is no %s.tla in %s", name, name, strings.Join(l.folders, ", "))
 	}
 	s := &scope{module: name, names: map[string]*def{}}
+	r.holds(s)
 	l.scopes = append(l.scopes, s)
 	for n, b := range natives {
 		if b == nil {
@@ -397,10 +409,12 @@ func (l *loader) replaced(d *def, r *replacement) *def {
 		return d
 	}
 	if s, ok := r.given[d.name]; ok {
-		r.used[d.name] = true
+		r.used[d.name], r.other = true, true
 		return &def{kind: substituted, name: d.name, at: s.at, body: s.expr, place: r.place, params: d.params}
 	}
-	if r.place.scope.find(d.name) == nil {
+	around := r.place.scope.find(d.name)
+	r.other = r.other || around != nil && around.at != d.at
+	if around == nil {
 		l.fail(d.at, "%s is not given a value: an INSTANCE needs WITH %s <- ..., or something of that name around it", d.name, d.name)
 	}
 	return &def{kind: substituted, name: d.name, at: d.at, body: &syntax.Apply{Pos: d.at.pos, Name: d.name}, place: r.place, params: d.params}
@@ -422,6 +436,9 @@ func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syn
 		r.given[w.Text] = substitution{w.Value, at(w.Pos)}
 	}
 	inner := l.module(u.Module.Text, at(u.Module.Pos), s, r)
+	for _, s := range r.scopes {
+		s.foreign = r.other || len(u.Params) > 0
+	}
 	for _, w := range u.Substitutions {
 		if !r.used[w.Text] {
 			l.fail(at(w.Pos), "%s is no constant or variable of module %s", w.Text, u.Module.Text)

@@ -249,6 +249,11 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	default:
 		l.fail(top, "INIT and NEXT need each other")
 	}
+	c.recorded = map[where]bool{}
+	for _, name := range config.Properties {
+		e, _ := named(name)
+		c.recordFor(e, p, 0)
+	}
 	emit := func(x *ctx) bool { return x.m.emit() }
 	if len(init) > 0 {
 		c.assigning = true
@@ -455,7 +460,7 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 		to, begin := c.given(d.params, q, u)
 		end := c.within(d, u.at)
 		c.actions(d.body, to, d.name, func(name string, e syntax.Expr, at where, build func(act) act) {
-			found(name, e, at, func(next act) act { return actBegun(build(next), begin) })
+			found(name, e, at, func(next act) act { return c.record(d, u, actBegun(build(next), begin)) })
 		})
 		end()
 		d.reached--
@@ -487,6 +492,8 @@ var ErrStop = errors.New("stop")
 
 // run calls f and makes what goes wrong in it an error with its place.
 func (ev *Evaluator) run(f func()) (err error) {
+	t, m := &ev.TLC, ev.x.m
+	depth, top, inside, then, between, applied := t.depth, t.top, t.inside, m.then, m.between, m.applied
 	defer func() {
 		if r := recover(); r != nil {
 			switch r := r.(type) {
@@ -497,7 +504,8 @@ func (ev *Evaluator) run(f func()) (err error) {
 			default:
 				panic(r)
 			}
-			ev.TLC.depth, ev.TLC.top, ev.TLC.inside, ev.x.m.then, ev.x.m.between = 0, nil, nil, nil, nil
+			// What is under way around it goes on.
+			t.depth, t.top, t.inside, m.then, m.between, m.applied = depth, top, inside, then, between, applied
 		}
 	}()
 	f()

@@ -1,0 +1,120 @@
+package tla
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const walker = `---- MODULE Walker ----
+EXTENDS Naturals, Sequences
+VARIABLES x, y
+A(i) == x' = x + i /\ UNCHANGED y
+B(r) == y' = y + r[1] * r[2] /\ UNCHANGED x
+Next == \/ \E i \in {1, 2} : A(i)
+        \/ \E a, b \in 1..2 : B(<<a, b>>)
+====
+`
+
+// An operator that was applied proves a relation that is made of it, if it is the same operator and its arguments are in the sets.
+func TestAppliedOperatorsProveRelations(t *testing.T) {
+	for name, c := range map[string]struct {
+		module string
+		broken bool
+	}{
+		"the same": {`I == INSTANCE Walker
+Step == x < 6 /\ y < 6 /\ (A(2) \/ B(<<1, 2>>))`, false},
+		"another argument": {`I == INSTANCE Walker
+Step == x < 6 /\ A(3)`, true},
+		"another argument in a tuple": {`I == INSTANCE Walker
+Step == y < 6 /\ B(<<1, 3>>)`, true},
+		"other variables": {`I == INSTANCE Walker WITH x <- y, y <- x
+Step == x < 6 /\ A(2)`, false}, // it is B(<<1, 2>>) there
+		"other variables that do not do so": {`I == INSTANCE Walker WITH x <- y, y <- 2 * x
+Step == x < 6 /\ A(1) /\ y' = y`, false},
+		"a variable that stands still": {`I == INSTANCE Walker WITH y <- 0 * y
+Step == y < 6 /\ B(<<1, 1>>)`, true}, // there nothing changes, which Next does not allow
+		"a formula for a variable": {`I == INSTANCE Walker WITH x <- 3 * x
+Step == x < 6 /\ A(1)`, true},
+		"what follows the operator": {`I == INSTANCE Walker
+Step == /\ x < 6
+        /\ \E i \in 1..3 : A(i) /\ i # 2`, true},
+	} {
+		dir := t.TempDir()
+		for file, text := range map[string]string{"Walker.tla": walker, "M.tla": `---- MODULE M ----
+EXTENDS Walker
+` + c.module + `
+Init == x = 0 /\ y = 0
+Refines == [][I!Next]_<<x, y>>
+====
+`} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		config, err := ParseConfig("M.cfg", "INIT Init\nNEXT Step\nPROPERTY Refines\nCHECK_DEADLOCK FALSE")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := Load(filepath.Join(dir, "M.tla"), config)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r, err := Check(spec, Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if broken := len(r.Violations) > 0; broken != c.broken || !broken && r.Distinct < 3 {
+			t.Errorf("%s: broken is %v, with %d states", name, broken, r.Distinct)
+		}
+	}
+}
+
+// Conditions that do not use the names of a loop are asked before it, and none before one that guards it.
+func TestConditionsAreAskedEarlyAndInTheirOrder(t *testing.T) {
+	_, r := mustCheck(t, `---- MODULE Loops ----
+EXTENDS Naturals, Sequences
+VARIABLES x, s
+Init == x = 0 /\ s = <<5, 6>>
+Pick(r, k) == /\ r[1] \in DOMAIN s
+              /\ x < 3
+              /\ s[r[1]] > k
+              /\ IF x > 1 THEN TRUE ELSE s[x + 1] > 0
+              /\ r[2] = x + 1
+              /\ x' = r[2]
+              /\ UNCHANGED s
+Next == \/ \E a \in 0..3, b \in 1..4 : Pick(<<a, b>>, a)
+        \/ \E a \in {}, b \in 1..2 : s[9] = a /\ x' = b /\ UNCHANGED s
+        \/ x = 2 /\ \E k \in 1..2 : s[7 - x * 3 + k * 0] = k /\ x' = 9 /\ UNCHANGED s
+====
+`, "INIT Init\nNEXT Next\nCHECK_DEADLOCK FALSE")
+	if len(r.Violations) > 0 || r.Distinct != 4 {
+		t.Errorf("%d distinct states, %v", r.Distinct, r.Violations)
+	}
+}
+
+func TestInvariantsOfVariablesThatDidNotChangeAreKnown(t *testing.T) {
+	for _, c := range []struct{ invariant, want string }{
+		{"Sum == x + Count(y) < 4", "Sum"},
+		{"Sum == \\A i \\in S : i < 4", "Sum"},
+		{"Sum == TLCGet(\"level\") < 4", "Sum"},
+		{"Sum == Cardinality([{1, 2} -> 0..x]) < 9 \\/ ENABLED (y' = 1 /\\ x' = x /\\ y = 5)", "Sum"},
+	} {
+		_, r := mustCheck(t, `---- MODULE Sums ----
+EXTENDS Naturals, Sequences, TLC, FiniteSets
+VARIABLES x, y
+RECURSIVE Count(_)
+Count(n) == IF n = 0 THEN 0 ELSE 1 + Count(n - 1)
+S == {x, y}
+Init == x = 0 /\ y = 0
+Next == \/ x < 9 /\ x' = x + 1 /\ UNCHANGED y
+        \/ y < 9 /\ y' = y + 1 /\ UNCHANGED x
+`+c.invariant+`
+====
+`, "INIT Init\nNEXT Next\nINVARIANT Sum\nCHECK_DEADLOCK FALSE")
+		if len(r.Violations) != 1 || !strings.Contains(r.Violations[0].Name, c.want) {
+			t.Errorf("%s: %v", c.invariant, r.Violations)
+		}
+	}
+}
