@@ -84,11 +84,13 @@ func (c *checker) temporal() error {
 		}
 		a, ok := automatonOf(f)
 		if !ok {
-			return fmt.Errorf("the property %s has more than %d temporal operators: check its parts one by one", p.Name, mostParts)
+			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, fmt.Errorf("it has more than %d temporal operators: check its parts one by one", mostParts)})
+			continue
 		}
 		s, err := newSearch(c, a)
 		if err != nil {
-			return fmt.Errorf("the property %s: %w", p.Name, err)
+			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
+			continue
 		}
 		way, back := s.lasso()
 		if way == nil {
@@ -138,8 +140,35 @@ type search struct {
 	initial int
 	weak    []fairness
 	strong  []fairness
-	wanted  uint64 // all conditions that must be met again and again: of the automaton's U, and of weak fairness
+	wanted  marks // all conditions that must be met again and again: of the automaton's U, and of weak fairness
 }
+
+// marks are a set of conditions.
+type marks [mostMarks / 64]uint64
+
+const mostMarks = 256
+
+func (m *marks) set(i int) { m[i/64] |= 1 << (i % 64) }
+
+func (m marks) with(o marks) marks {
+	for i := range m {
+		m[i] |= o[i]
+	}
+	return m
+}
+
+func (m marks) without(o marks) marks {
+	for i := range m {
+		m[i] &^= o[i]
+	}
+	return m
+}
+
+// has tells whether all of some conditions are in the set.
+func (m marks) has(o marks) bool { return o.without(m) == marks{} }
+
+// meets tells whether two sets share a condition.
+func (m marks) meets(o marks) bool { return m.without(o) != m }
 
 // point is a state of the graph with one of the automaton: state*len(automaton.states) + its number.
 type point int64
@@ -153,10 +182,12 @@ func newSearch(c *checker, a *automaton) (*search, error) {
 			s.weak = append(s.weak, f)
 		}
 	}
-	if n := a.untils + len(s.weak); n > 64 || len(s.strong) > 64 {
-		return nil, fmt.Errorf("it has %d conditions of fairness, and up to 64 are supported", max(n, len(s.strong)))
+	if n := max(a.untils+len(s.weak), len(s.strong)); n > mostMarks {
+		return nil, fmt.Errorf("it has %d conditions of fairness, and up to %d are supported", n, mostMarks)
 	}
-	s.wanted = 1<<(a.untils+len(s.weak)) - 1
+	for i := range a.untils + len(s.weak) {
+		s.wanted.set(i)
+	}
 	for i := 0; i < len(a.states); i++ { // all states of the automaton, so that points have numbers
 		a.from(int32(i))
 	}
@@ -170,14 +201,14 @@ func (s *search) split(p point) (state, q int32) {
 }
 
 // each calls f for all moves from a point, until it returns false: where to, which conditions it meets, and by which step.
-func (s *search) each(p point, f func(to point, met uint64, step int) bool) {
+func (s *search) each(p point, f func(to point, met marks, step int) bool) {
 	state, q := s.split(p)
 	first, last := s.steps(state)
 	for step := first; step < last; step++ {
-		met := uint64(0)
+		var met marks
 		for k, w := range s.weak {
 			if !s.is(step, w.enabled) || s.is(step, w.happens) {
-				met |= 1 << (s.untils + k)
+				met.set(s.untils + k)
 			}
 		}
 	moves:
@@ -192,7 +223,7 @@ func (s *search) each(p point, f func(to point, met uint64, step int) bool) {
 					continue moves
 				}
 			}
-			if !f(s.point(s.to[step], m.to), met|m.done, step) {
+			if !f(s.point(s.to[step], m.to), met.with(marks{m.done}), step) {
 				return
 			}
 		}
@@ -200,13 +231,13 @@ func (s *search) each(p point, f func(to point, met uint64, step int) bool) {
 }
 
 // strongly tells which conditions of strong fairness a step enables, and which of their actions it is.
-func (s *search) strongly(step int) (enabled, happens uint64) {
+func (s *search) strongly(step int) (enabled, happens marks) {
 	for k, w := range s.strong {
 		if s.is(step, w.enabled) {
-			enabled |= 1 << k
+			enabled.set(k)
 		}
 		if s.is(step, w.happens) {
-			happens |= 1 << k
+			happens.set(k)
 		}
 	}
 	return enabled, happens
@@ -222,28 +253,26 @@ func (s *search) lasso() (way []int32, back int) {
 	if set == nil {
 		return nil, 0
 	}
-	prefix, entry := s.path(roots, func(p point, _ uint64, _ int) bool { return set[p] }, nil)
+	prefix, entry := s.path(roots, func(p point, _ marks, _ int) bool { return set[p] }, nil)
 	circle := []point{entry}
-	met, happened := uint64(0), uint64(0)
-	var enabled, wanted uint64
+	var met, happened, enabled marks
 	for p := range set {
-		s.each(p, func(to point, _ uint64, step int) bool {
+		s.each(p, func(to point, _ marks, step int) bool {
 			if set[to] {
 				e, _ := s.strongly(step)
-				enabled |= e
+				enabled = enabled.with(e)
 			}
 			return true
 		})
 	}
-	wanted = enabled
 	here := entry
-	for met != s.wanted || happened&wanted != wanted {
-		part, end := s.path([]point{here}, func(p point, m uint64, step int) bool {
+	for !met.has(s.wanted) || !happened.has(enabled) {
+		part, end := s.path([]point{here}, func(p point, m marks, step int) bool {
 			if step < 0 {
 				return false
 			}
 			_, h := s.strongly(step)
-			return m&^met&s.wanted != 0 || h&^happened&wanted != 0
+			return !met.has(m) || h.meets(enabled.without(happened))
 		}, set)
 		// The moves of this part count, too; the last one is the one that was looked for.
 		for i := range part {
@@ -252,12 +281,12 @@ func (s *search) lasso() (way []int32, back int) {
 				next = part[i+1]
 			}
 			m, h := s.best(part[i], next)
-			met, happened = met|m, happened|h
+			met, happened = met.with(m), happened.with(h)
 		}
 		circle = append(circle, append(part[1:], end)...)
 		here = end
 	}
-	if part, end := s.path([]point{here}, func(p point, _ uint64, step int) bool { return step >= 0 && p == entry }, set); len(circle) == 1 || here != entry {
+	if part, end := s.path([]point{here}, func(p point, _ marks, step int) bool { return step >= 0 && p == entry }, set); len(circle) == 1 || here != entry {
 		circle = append(circle, append(part[1:], end)...)
 	}
 	for _, p := range prefix {
@@ -273,11 +302,11 @@ func (s *search) lasso() (way []int32, back int) {
 }
 
 // best are the conditions that some move between two points meets.
-func (s *search) best(from, to point) (met, happened uint64) {
-	s.each(from, func(p point, m uint64, step int) bool {
+func (s *search) best(from, to point) (met, happened marks) {
+	s.each(from, func(p point, m marks, step int) bool {
 		if p == to {
 			_, h := s.strongly(step)
-			met, happened = met|m, happened|h
+			met, happened = met.with(m), happened.with(h)
 		}
 		return true
 	})
@@ -294,11 +323,11 @@ func (s *search) shorten(way []int32, back int) ([]int32, int) {
 
 // path is the shortest way from one of some points over a move that is wanted, within a set if one is given: the points before the last, and the
 // last. A root itself may be wanted; then step is -1.
-func (s *search) path(roots []point, wanted func(p point, met uint64, step int) bool, within map[point]bool) ([]point, point) {
+func (s *search) path(roots []point, wanted func(p point, met marks, step int) bool, within map[point]bool) ([]point, point) {
 	came := map[point]point{}
 	var queue []point
 	for _, r := range roots {
-		if wanted(r, 0, -1) {
+		if wanted(r, marks{}, -1) {
 			return nil, r
 		}
 		if _, ok := came[r]; !ok {
@@ -310,7 +339,7 @@ func (s *search) path(roots []point, wanted func(p point, met uint64, step int) 
 		p := queue[0]
 		queue = queue[1:]
 		found, end := false, point(0)
-		s.each(p, func(to point, met uint64, step int) bool {
+		s.each(p, func(to point, met marks, step int) bool {
 			if within != nil && !within[to] {
 				return true
 			}
@@ -344,28 +373,28 @@ func (s *search) fair(roots []point, within map[point]bool) map[point]bool {
 		for _, p := range points {
 			set[p] = true
 		}
-		met, enabled, happens := uint64(0), uint64(0), uint64(0)
+		var met, enabled, happens marks
 		circle := false
 		for _, p := range points {
-			s.each(p, func(to point, m uint64, step int) bool {
+			s.each(p, func(to point, m marks, step int) bool {
 				if set[to] {
 					circle = true
 					e, h := s.strongly(step)
-					met, enabled, happens = met|m, enabled|e, happens|h
+					met, enabled, happens = met.with(m), enabled.with(e), happens.with(h)
 				}
 				return true
 			})
 		}
-		switch missing := enabled &^ happens; {
-		case !circle || met&s.wanted != s.wanted:
-		case missing == 0:
+		switch missing := enabled.without(happens); {
+		case !circle || !met.has(s.wanted):
+		case missing == marks{}:
 			found = set
 		default: // what is enabled and never happens must not be enabled: without those points, others may do
 			var rest []point
 			for _, p := range points {
 				state, _ := s.split(p)
 				first, _ := s.steps(state)
-				if e, _ := s.strongly(first); e&missing != 0 {
+				if e, _ := s.strongly(first); e.meets(missing) {
 					delete(set, p)
 				} else {
 					rest = append(rest, p)
@@ -399,7 +428,7 @@ func (s *search) components(roots []point, within map[point]bool, f func([]point
 		on[p] = true
 		stack = append(stack, p)
 		v := visit{p: p}
-		s.each(p, func(to point, _ uint64, _ int) bool {
+		s.each(p, func(to point, _ marks, _ int) bool {
 			if within == nil || within[to] {
 				v.moves = append(v.moves, to)
 			}
