@@ -208,6 +208,9 @@ func (c *checker) full() bool {
 		c.r.Stopped = "it was interrupted"
 	default:
 	}
+	if c.ev.TLC.exit {
+		c.r.Stopped = "the specification ended it by TLCSet(\"exit\", TRUE)"
+	}
 	if c.o.Time > 0 && now.Sub(c.began) > c.o.Time {
 		c.r.Stopped = fmt.Sprintf("the time of %v is used up", c.o.Time)
 	}

@@ -112,9 +112,10 @@ func (r *registers) subset(k int64, set value.Value) value.Value {
 	case !exact:
 		size = int64(len(value.Explicit(set).Items))
 	}
-	if k < 0 || k > size {
-		value.Fail("RandomSubset(%d, S): S has %d members", k, size)
+	if k < 0 {
+		value.Fail("RandomSubset(%d, S): a set has no less than 0 members", k)
 	}
+	k = min(k, size) // as TLC: all of a set that is smaller
 	value.AtMost(int(min(k, value.Most+1)))
 	if (exact || huge) && k <= size/2 {
 		// Few of many: those that come twice are drawn anew.

@@ -8,17 +8,19 @@ import (
 
 // registers are what TLCGet and TLCSet work on, and where Print writes.
 type registers struct {
-	values map[int64]value.Value
-	level  int
-	named  func(name string) value.Value
-	print  func(string)
-	random func() uint64
-	depth  int  // of the expressions of recursive operators and functions that are evaluated in each other
-	top    *ctx // the innermost frame of these operators
-	drawn  uint64
-	inside *machine    // of the function or set, told by a rule, that is being evaluated
-	pause  func() bool // is asked now and then whether the evaluation is to end
-	ticks  uint32
+	simulating bool
+	exit       bool // the specification wants the check to end: TLCSet("exit", TRUE)
+	values     map[int64]value.Value
+	level      int
+	named      func(name string) value.Value
+	print      func(string)
+	random     func() uint64
+	depth      int  // of the expressions of recursive operators and functions that are evaluated in each other
+	top        *ctx // the innermost frame of these operators
+	drawn      uint64
+	inside     *machine    // of the function or set, told by a rule, that is being evaluated
+	pause      func() bool // is asked now and then whether the evaluation is to end
+	ticks      uint32
 	// behaviour is the one that led to the present state, which is its last.
 	behaviour func(cur State) ([]State, error)
 }
@@ -213,6 +215,9 @@ func (r *registers) get(key value.Value) value.Value {
 		case "level":
 			return value.Int(r.level)
 		case "config":
+			if r.simulating {
+				return walking
+			}
 			return configuration
 		case "-Dtlc2.tool.impl.Tool.cdot": // compositions of actions are always evaluated
 			return value.Text("true")
@@ -242,15 +247,20 @@ func (r *registers) statistics() value.Value {
 	return value.FunctionOf(names, values)
 }
 
-// configuration is TLCGet("config"): how a check goes on.
-var configuration = value.FunctionOf(
-	[]value.Value{value.Text("mode"), value.Text("depth"), value.Text("deadlock"), value.Text("symmetry"), value.Text("traces"), value.Text("seed"), value.Text("fingerprint"), value.Text("worker"), value.Text("aril"), value.Text("sched"), value.Text("install")},
-	[]value.Value{value.Text("bfs"), value.Int(-1), value.Bool(true), value.Bool(false), value.Int(-1), value.Int(0), value.Int(0), value.Int(1), value.Int(0), value.Text("none"), value.Text("")})
+// configuration and walking are TLCGet("config"): how a check and a simulation go on.
+var configuration, walking = configurationOf("bfs"), configurationOf("simulate")
+
+func configurationOf(mode string) value.Value {
+	return value.FunctionOf(
+		[]value.Value{value.Text("mode"), value.Text("depth"), value.Text("deadlock"), value.Text("symmetry"), value.Text("traces"), value.Text("seed"), value.Text("fingerprint"), value.Text("worker"), value.Text("aril"), value.Text("sched"), value.Text("install")},
+		[]value.Value{value.Text(mode), value.Int(-1), value.Bool(true), value.Bool(false), value.Int(-1), value.Int(0), value.Int(0), value.Int(1), value.Int(0), value.Text("none"), value.Text("")})
+}
 
 func (r *registers) set(key, v value.Value) {
 	k, ok := key.(value.Int)
 	if !ok {
-		if s, ok := key.(*value.String); ok && r.named != nil && r.named("set "+s.Text) != nil {
+		if s, ok := key.(*value.String); ok && s.Text == "exit" {
+			r.exit = r.exit || v == value.Value(value.Bool(true))
 			return
 		}
 		value.Fail("TLCSet(%s, ...) is not supported: the register is a number", value.Short(key))

@@ -2,8 +2,10 @@ package tla
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -197,11 +199,31 @@ func (l *loader) read(name string, at where) *parsed {
 			l.fail(at, "%v", err)
 		}
 	}
+	if p := l.beside(name); p != nil {
+		return p
+	}
 	if text, err := library.ReadFile("library/" + name + ".tla"); err == nil {
 		return l.parse(name, &source{file: "library/" + name + ".tla", text: string(text)})
 	}
 	if proven(name) {
 		return l.parse(name, &source{file: name + ".tla", text: "---- MODULE " + name + " ----\n===="})
+	}
+	return nil
+}
+
+// header is where a module begins.
+var header = regexp.MustCompile(`(?m)^[ \t]*-{4,}[ \t]*MODULE[ \t]+(\w+)`)
+
+// beside finds a module that stands after the first one in a file that was read.
+func (l *loader) beside(name string) *parsed {
+	files := slices.SortedFunc(maps.Values(l.parsed), func(a, b *parsed) int { return strings.Compare(a.source.file, b.source.file) })
+	for _, p := range files {
+		for _, at := range header.FindAllStringSubmatchIndex(p.source.text, -1) {
+			if text := p.source.text; text[at[2]:at[3]] == name && p.tree.Name != name {
+				// What stands before is left empty, so that places are those of the file.
+				return l.parse(name, &source{file: p.source.file, text: strings.Repeat("\n", strings.Count(text[:at[0]], "\n")) + text[at[0]:]})
+			}
+		}
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	for i := range spec.Properties {
 		c.r.Unchecked = append(c.r.Unchecked, Unchecked{spec.Properties[i].Name, errors.New("a simulation sees no whole behaviour")})
 	}
-	c.ev.TLC.random = w.chance.draw
+	c.ev.TLC.random, c.ev.TLC.simulating = w.chance.draw, true
 	c.ev.TLC.behaviour = func(cur State) ([]State, error) { return statesTo(w.steps, cur), nil }
 	err := w.all(sim)
 	if errors.Is(err, ErrStop) {

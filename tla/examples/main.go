@@ -75,6 +75,10 @@ func main() {
 }
 
 func all(root, only string, limit time.Duration) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
 	files, _ := filepath.Glob(filepath.Join(root, "specifications", "*", "manifest.json"))
 	if len(files) == 0 {
 		return fmt.Errorf("%s is no checkout of tlaplus/Examples: there is no specifications/*/manifest.json", root)
@@ -179,7 +183,19 @@ func apart(root string, x *model, limit time.Duration) *found {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit+limit/10+5*time.Second)
 	defer cancel()
+	// Some specifications read files of the checkout by paths from its root, and some write files.
+	dir, err := os.MkdirTemp("", "examples")
+	if err != nil {
+		r.Error = err.Error()
+		return r
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Symlink(filepath.Join(root, "specifications"), filepath.Join(dir, "specifications")); err != nil {
+		r.Error = err.Error()
+		return r
+	}
 	c := exec.CommandContext(ctx, self, one, filepath.Join(root, x.module), filepath.Join(root, x.Path), string(x.Mode), limit.String())
+	c.Dir = dir
 	var wrong strings.Builder
 	c.Stderr = &wrong
 	out, err := c.Output()
