@@ -168,7 +168,7 @@ func (c *compiler) unchanged(e syntax.Expr, p place) node {
 	c.primed = true
 	after := c.expr(e, p)
 	c.primed = false
-	return testNode(func(x *ctx) bool { return value.Equal(before.eval(x), after.eval(x)) }, before, after).of(node{level: actionLevel, next: true})
+	return testNode(func(x *ctx) bool { return same(before.eval(x), after.eval(x)) }, before, after).of(node{level: actionLevel, next: true})
 }
 
 // through looks through names to the expression that they stand for: that of an operator without parameters, or of an argument.

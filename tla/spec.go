@@ -585,7 +585,7 @@ func (ev *Evaluator) Holds(f *Formula, s, next State) (holds bool, err error) {
 	cur, nxt, changed, before := m.cur, m.nxt, m.changed, m.begins(next != nil)
 	m.cur, m.nxt, m.read, m.changed = s, next, 0, 0
 	if f.whole {
-		m.changed = difference(s, next, value.Equal)
+		m.changed = difference(s, next, same)
 	}
 	err = ev.run(func() { holds = f.test(ev.x) })
 	m.cur, m.nxt, m.changed, m.moment = cur, nxt, changed, before

@@ -21,6 +21,9 @@ func difference(s, next State, same func(a, b value.Value) bool) (set uint64) {
 	return set
 }
 
+// same tells whether two values are equal. Unlike in a specification, values of different kinds may be compared.
+func same(a, b value.Value) bool { return a == b || a.Fingerprint() == b.Fingerprint() }
+
 // identical tells whether two values are one in memory, which is quick, and false for some that are equal.
 func identical(a, b value.Value) bool { return a == b }
 

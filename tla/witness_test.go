@@ -118,3 +118,20 @@ Next == \/ x < 9 /\ x' = x + 1 /\ UNCHANGED y
 		}
 	}
 }
+
+// A variable may have values of different kinds in the two states of a step.
+func TestStepsBetweenKinds(t *testing.T) {
+	_, r := mustCheck(t, `---- MODULE Kinds ----
+VARIABLES x, y
+Init == x = 0 /\ y = 0
+Turn == \/ y = 0 /\ x' = "one" /\ y' = 1
+        \/ y = 1 /\ x' = <<2>> /\ y' = 2
+Next == Turn
+Moves == [][\/ y' = 1 /\ x' = "one"
+            \/ y' = 2 /\ UNCHANGED x]_<<x, y>>
+====
+`, "INIT Init\nNEXT Next\nPROPERTY Moves\nCHECK_DEADLOCK FALSE")
+	if len(r.Violations) != 1 || r.Violations[0].Kind != StepViolated || len(r.Violations[0].Trace) != 3 {
+		t.Errorf("%+v", r.Violations)
+	}
+}
