@@ -283,6 +283,21 @@ type Status struct {
 	Notices []string `json:"notices,omitempty"`
 }
 
+// ExitCode is the code of a judgement. Where several apply, the precedence is 3, 1, 4, 5, 0.
+func (s *Status) ExitCode() int {
+	switch {
+	case s.Failed:
+		return check.ExitEngine
+	case s.Violated:
+		return check.ExitViolated
+	case s.Unrepeatable:
+		return check.ExitNotReproducible
+	case len(s.Unknown) > 0:
+		return check.ExitUnknown
+	}
+	return check.ExitHolds
+}
+
 // Status judges the campaign; spec is the one of its runs.
 func (t *Totals) Status(spec *world.Spec) Status {
 	s := Status{Violated: len(t.Failures) > 0 || t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0}

@@ -152,7 +152,7 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 	}
 	v.Headline, _, _ = strings.Cut(v.Judgement, "\n")
 	if c.Status.Violated && !c.Status.Failed {
-		v.Headline = fmt.Sprintf("%s in %d of %d runs", count(len(t.Failures), "kind of failure"), t.Violated, t.Runs)
+		v.Headline = fmt.Sprintf("%s in %d of %d runs", Count(len(t.Failures), "kind of failure"), t.Violated, t.Runs)
 		if len(t.Failures) == 0 {
 			v.Headline = "a committed failure still fails"
 		}

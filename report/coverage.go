@@ -125,7 +125,7 @@ func (c *CoverageOf) units() string {
 // Sentence says how much ran, in one line.
 func (c *CoverageOf) Sentence() string {
 	covered, total, programs, off := c.watched()
-	text := fmt.Sprintf("%d of %d %s of %s ran", covered, total, c.units(), count(programs, "program"))
+	text := fmt.Sprintf("%d of %d %s of %s ran", covered, total, c.units(), Count(programs, "program"))
 	if programs == 0 {
 		text = "no program was watched"
 	}
@@ -258,7 +258,7 @@ func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ")
 // CoverageText writes the coverage as lines: binaries, and their functions.
 func CoverageText(w io.Writer, c CoverageOf) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s in %s of the campaign of seed %d\n", oneLine(c.Name), c.Sentence(), count(int(c.Runs), "run"), c.Seed)
+	fmt.Fprintf(out, "%s: %s in %s of the campaign of seed %d\n", oneLine(c.Name), c.Sentence(), Count(int(c.Runs), "run"), c.Seed)
 	titles := titles(c.Binaries)
 	for i, b := range c.Binaries {
 		fmt.Fprintf(out, "\n%s: %s\n", oneLine(titles[i]), b.CodeTotal)

@@ -53,7 +53,7 @@ var functions = template.FuncMap{
 	"line":    func(s string) string { return visible(s, pageLineRunes) },
 	"value":   func(s string) string { return visible(s, pageValueRunes) },
 	"seconds": Seconds,
-	"count":   count,
+	"count":   Count,
 	"style":   func() template.CSS { return template.CSS(style) },
 	"script":  func() template.JS { return template.JS(script) },
 	"policy":  policy,

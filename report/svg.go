@@ -285,7 +285,7 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 				if wait := in.ns - previous; wait >= focusEdgeNs || undrawn > 0 && wait >= focusMarginNs {
 					text := shortDuration(wait) + " later"
 					if undrawn > 0 {
-						text += fmt.Sprintf(", %s before not drawn", count(undrawn, "message"))
+						text += fmt.Sprintf(", %s before not drawn", Count(undrawn, "message"))
 					}
 					skips = append(skips, skip{y + 8, text})
 					y += 28
@@ -306,7 +306,7 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 	if len(instants) > 0 {
 		if undrawn += between(dropped, previous, f.toNs+1); undrawn > 0 {
 			y += 22
-			skips = append(skips, skip{y, count(undrawn, "message") + " before and after not drawn"})
+			skips = append(skips, skip{y, Count(undrawn, "message") + " before and after not drawn"})
 		}
 	}
 	bottom := y + 22
@@ -521,8 +521,8 @@ func Some(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// count writes a number with a word in its right number.
-func count(n int, word string) string {
+// Count writes a number with a word in its right number.
+func Count(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}

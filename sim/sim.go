@@ -315,7 +315,7 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 		}
 	}
 	r.Status = r.Totals.Status(s.spec)
-	r.ExitCode = exitCode(r.Status)
+	r.ExitCode = r.Status.ExitCode()
 	return r, report.Summary(&r.text, r.Totals, r.Status)
 }
 
@@ -324,20 +324,6 @@ func (r *Result) diverged(d *inproc.Divergence, t tape.Tape) {
 	r.Diverged, r.ExitCode = d.Error(), check.ExitNotReproducible
 	r.Status.Unrepeatable = true
 	fmt.Fprintf(&r.text, "not reproducible: %s: %s\n\n", t.Name(), r.Diverged)
-}
-
-func exitCode(s explore.Status) int {
-	switch {
-	case s.Failed:
-		return check.ExitEngine
-	case s.Violated:
-		return check.ExitViolated
-	case s.Unrepeatable:
-		return check.ExitNotReproducible
-	case len(s.Unknown) > 0:
-		return check.ExitUnknown
-	}
-	return check.ExitHolds
 }
 
 // found shrinks a failure, stores it, and tells its story.

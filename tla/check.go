@@ -134,15 +134,14 @@ func Check(spec *Spec, o Options) (*Report, error) {
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	c.r.Left = len(c.fps) - int(c.at) - 1
-	if c.at < 0 {
-		c.r.Left = len(c.fps)
-	}
-	if c.finished() && err == nil {
+	if c.r.Left = c.left(); c.finished() && err == nil {
 		c.r.Left = 0
 	}
 	return c.r, err
 }
+
+// left counts the states whose successors were not looked for.
+func (c *checker) left() int { return len(c.fps) - int(c.at) - 1 }
 
 // finished tells whether all states were seen.
 func (c *checker) finished() bool {
@@ -344,9 +343,6 @@ func (c *checker) visit(s State, action int) error {
 	}
 	if isNew {
 		if f, err := c.remain(c.spec.Invariants, c.invariantReads, s, changed); err != nil {
-			if out == nil {
-				c.at, c.from = c.parent[id], nil
-			}
 			return c.within(err, s, action)
 		} else if f != nil {
 			if err := c.refuted(InvariantViolated, f.Name, s, action); err != nil {
@@ -543,12 +539,11 @@ func (c *checker) shown(steps []Step) []Step {
 	for i := range steps {
 		c.ev.TLC.level = i + 1
 		c.ev.TLC.behaviour = func(State) ([]State, error) { return statesTo(steps[:i], steps[i].State), nil }
-		cur, nxt, before := m.cur, m.nxt, m.begins(true)
-		m.cur, m.nxt = steps[i].State, steps[min(i+1, len(steps)-1)].State
+		before := m.enter(steps[i].State, steps[min(i+1, len(steps)-1)].State)
 		if v, err := c.ev.value(*c.spec.alias); err == nil {
 			steps[i].Alias = v
 		}
-		m.cur, m.nxt, m.moment = cur, nxt, before
+		m.leave(before)
 	}
 	return steps
 }
@@ -561,7 +556,7 @@ func (c *checker) named(name string) value.Value {
 	case "generated":
 		return value.Int(c.r.Generated)
 	case "queue":
-		return value.Int(len(c.fps) - int(c.at) - 1)
+		return value.Int(c.left())
 	case "diameter":
 		return value.Int(c.r.Depth)
 	case "duration":

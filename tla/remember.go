@@ -16,16 +16,33 @@ type remembered struct {
 // is being made: nothing is remembered of it.
 type moment struct{ cur, nxt uint64 }
 
-// begins numbers the present state anew, and the next one if it is complete.
-func (m *machine) begins(complete bool) (before moment) {
-	before = m.moment
+// begins numbers the present state anew. The next one is being made.
+func (m *machine) begins() {
 	m.clock++
 	m.moment = moment{cur: m.clock}
-	if complete {
+}
+
+// scene is what a machine evaluates in.
+type scene struct {
+	cur, nxt []value.Value
+	changed  uint64
+	moment   moment
+}
+
+// enter has a machine evaluate in a state, or in the step to next if there is one, until it leaves.
+func (m *machine) enter(s, next State) (before scene) {
+	before = scene{m.cur, m.nxt, m.changed, m.moment}
+	m.begins()
+	m.cur, m.nxt, m.changed = s, next, 0
+	if next != nil {
 		m.clock++
 		m.moment.nxt = m.clock
 	}
 	return before
+}
+
+func (m *machine) leave(before scene) {
+	m.cur, m.nxt, m.changed, m.moment = before.cur, before.nxt, before.changed, before.moment
 }
 
 // remember evaluates a definition of a state at most once in each.

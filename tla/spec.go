@@ -536,7 +536,7 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 		m.nxt = make(State, len(s))
 	}
 	clear(m.nxt)
-	m.begins(false)
+	m.begins()
 	return ev.enumerate(func() { action.act(ev.x) }, func() []value.Value { return m.nxt },
 		"Successor state is not completely specified by action "+action.Name+" of the next-state relation.", &action.at, f)
 }
@@ -582,13 +582,13 @@ func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what stri
 // Holds tells whether a formula holds in a state, or in the step from s to next.
 func (ev *Evaluator) Holds(f *Formula, s, next State) (holds bool, err error) {
 	m := ev.x.m
-	cur, nxt, changed, before := m.cur, m.nxt, m.changed, m.begins(next != nil)
-	m.cur, m.nxt, m.read, m.changed = s, next, 0, 0
+	before := m.enter(s, next)
+	m.read = 0
 	if f.whole {
 		m.changed = difference(s, next, same)
 	}
 	err = ev.run(func() { holds = f.test(ev.x) })
-	m.cur, m.nxt, m.changed, m.moment = cur, nxt, changed, before
+	m.leave(before)
 	return holds, err
 }
 
@@ -602,10 +602,9 @@ func (ev *Evaluator) fingerprint(s State) uint64 {
 	seen := []value.Value(s)
 	if ev.spec.view != nil {
 		m := ev.x.m
-		cur, before := m.cur, m.begins(false)
-		m.cur = s
+		before := m.enter(s, nil)
 		ev.seen[0] = settled(ev.spec.view.eval(ev.x))
-		m.cur, m.moment = cur, before
+		m.leave(before)
 		seen = ev.seen[:]
 	}
 	if len(ev.spec.symmetry) == 0 {

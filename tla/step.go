@@ -147,7 +147,7 @@ func (ev *Evaluator) Step(s State, op *Operator, args []value.Value, seen Guards
 		m.nxt = make(State, len(s))
 	}
 	clear(m.nxt)
-	m.begins(false)
+	m.begins()
 	if seen != nil {
 		m.guarded = &ev.met
 		ev.met = guarded{seen: seen, best: -1}
@@ -185,9 +185,8 @@ func (ev *Evaluator) Value(s State, op *Operator, args ...value.Value) (v value.
 		return nil, fmt.Errorf("%s needs %d arguments, and has %d", op.Name, len(op.slots), len(args))
 	}
 	m := ev.x.m
-	cur, before := m.cur, m.begins(false)
-	m.cur = s
+	before := m.enter(s, nil)
 	err = ev.run(func() { v = settled(op.expr.eval(ev.frame(op, args))) })
-	m.cur, m.moment = cur, before
+	m.leave(before)
 	return v, err
 }

@@ -27,18 +27,18 @@ func same(a, b value.Value) bool { return a == b || a.Fingerprint() == b.Fingerp
 // identical tells whether two values are one in memory, which is quick, and false for some that are equal.
 func identical(a, b value.Value) bool { return a == b }
 
-// kept are the variables that a formula of steps is only true for if they stay as they are, as far as that can be seen without evaluating it.
-func (c *compiler) kept(e syntax.Expr, p place, depth int) uint64 {
+// keeps are the variables that a formula of steps is only true for if they stay as they are, as far as that can be seen without evaluating it.
+func (c *compiler) keeps(e syntax.Expr, p place, depth int) uint64 {
 	if depth > 30 {
 		return 0
 	}
 	switch x := e.(type) {
 	case *syntax.Paren:
-		return c.kept(x.Inner, p, depth+1)
+		return c.keeps(x.Inner, p, depth+1)
 	case *syntax.Junction:
 		set := uint64(0)
 		for i, item := range x.Items {
-			switch k := c.kept(item, p, depth+1); {
+			switch k := c.keeps(item, p, depth+1); {
 			case x.And || i == 0:
 				set |= k
 			default:
@@ -48,10 +48,10 @@ func (c *compiler) kept(e syntax.Expr, p place, depth int) uint64 {
 		return set
 	case *syntax.Quantified:
 		if x.Kind == `\E` {
-			return c.kept(x.Body, c.hidden(x.Bounds, p), depth+1)
+			return c.keeps(x.Body, c.hidden(x.Bounds, p), depth+1)
 		}
 	case *syntax.If:
-		return c.kept(x.Then, p, depth+1) & c.kept(x.Else, p, depth+1)
+		return c.keeps(x.Then, p, depth+1) & c.keeps(x.Else, p, depth+1)
 	case *syntax.Apply:
 		if x.Name == "UNCHANGED" && len(x.Path) == 0 && len(x.Args) == 1 {
 			return c.variablesOf(x.Args[0], p, depth+1)
@@ -60,7 +60,7 @@ func (c *compiler) kept(e syntax.Expr, p place, depth int) uint64 {
 			for _, param := range d.params {
 				q = c.hide(q, param.Text)
 			}
-			return c.kept(d.body, q, depth+1)
+			return c.keeps(d.body, q, depth+1)
 		}
 	}
 	return 0
@@ -98,15 +98,15 @@ func (c *compiler) hide(p place, name string) place { return c.bind(p, name, bin
 // quickly refuses a formula of steps where a variable has changed that it keeps. That is seen at once for all members of the sets that it goes
 // through, and for all that it would compute.
 func (c *compiler) quickly(e syntax.Expr, p place, n node) node {
-	if !c.whole || n.level < actionLevel || n.level > actionLevel || n.test == nil {
+	if !c.whole || n.level != actionLevel || n.test == nil {
 		return n
 	}
-	set := c.kept(e, p, 0)
+	set := c.keeps(e, p, 0)
 	if set == 0 {
 		return n
 	}
 	test := n.test
-	n.test = func(x *ctx) bool { return x.m.changed&set == 0 && test(x) }
-	n.eval = func(x *ctx) value.Value { return value.Bool(x.m.changed&set == 0 && test(x)) }
+	quick := func(x *ctx) bool { return x.m.changed&set == 0 && test(x) }
+	n.test, n.eval = quick, func(x *ctx) value.Value { return value.Bool(quick(x)) }
 	return n
 }

@@ -321,18 +321,21 @@ func (r *run) step(n *Node, code func()) {
 	code()
 }
 
+// stepDone ends a step of a machine; it is deferred, and recovers.
+func (r *run) stepDone(n *Node, clean *bool) {
+	var e any
+	if !*clean {
+		e = recover()
+	}
+	r.active = nil
+	r.settle(n, nil, e, !*clean)
+}
+
 // stepMessage gives a machine a message.
 func (r *run) stepMessage(n *Node, m *Message) {
 	r.active, n.lagNs = n, 0
 	clean := false
-	defer func() {
-		var e any
-		if !clean {
-			e = recover()
-		}
-		r.active = nil
-		r.settle(n, nil, e, !clean)
-	}()
+	defer r.stepDone(n, &clean)
 	n.machine.Receive(n, *m)
 	clean = true
 }
@@ -343,14 +346,7 @@ func (r *run) stepTick(n *Node) {
 	r.event(callTick, n, nil, 0, 0, 0, "")
 	r.active, n.lagNs = n, 0
 	clean := false
-	defer func() {
-		var e any
-		if !clean {
-			e = recover()
-		}
-		r.active = nil
-		r.settle(n, nil, e, !clean)
-	}()
+	defer r.stepDone(n, &clean)
 	n.machine.Tick(n)
 	clean = true
 }

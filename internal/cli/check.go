@@ -128,7 +128,7 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 		return errors.New("no property judges a history; add one to the configuration, or say what to judge by: --model, --isolation, --expression")
 	}
 	status := statusOf(&explore.Summary{Verdicts: doc.Verdicts, Repeat: engine.Repeat{Reproducible: true}})
-	doc.Judgement, doc.ExitCode = report.Judgement(status, 1), exitOf(status)
+	doc.Judgement, doc.ExitCode = report.Judgement(status, 1), status.ExitCode()
 	a.code = doc.ExitCode
 	if j.json {
 		return a.printJSON(doc)

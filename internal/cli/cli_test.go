@@ -29,7 +29,7 @@ func TestExitCodePrecedence(t *testing.T) {
 		{explore.Status{Unknown: unknown, Unrepeatable: true, Violated: true}, check.ExitViolated},
 		{explore.Status{Unknown: unknown, Unrepeatable: true, Violated: true, Failed: true}, check.ExitEngine},
 	} {
-		if got := exitOf(c.s); got != c.want {
+		if got := c.s.ExitCode(); got != c.want {
 			t.Errorf("%+v: exit code %d, want %d", c.s, got, c.want)
 		}
 	}

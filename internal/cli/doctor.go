@@ -283,7 +283,7 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 	if len(reply.Summary.Refused) > 0 {
 		status.Unknown = append(status.Unknown, "system calls were refused")
 	}
-	doc.ExitCode = exitOf(status)
+	doc.ExitCode = status.ExitCode()
 	a.code = doc.ExitCode
 	if f.json {
 		return a.printJSON(doc)

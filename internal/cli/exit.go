@@ -4,23 +4,7 @@ import (
 	"errors"
 
 	"github.com/bloodhound-dst/bloodhound/check"
-	"github.com/bloodhound-dst/bloodhound/explore"
 )
-
-// exitOf is the code of a judgement. Where several apply, the precedence is 3, 1, 4, 5, 0.
-func exitOf(s explore.Status) int {
-	switch {
-	case s.Failed:
-		return check.ExitEngine
-	case s.Violated:
-		return check.ExitViolated
-	case s.Unrepeatable:
-		return check.ExitNotReproducible
-	case len(s.Unknown) > 0:
-		return check.ExitUnknown
-	}
-	return check.ExitHolds
-}
 
 // exitError is an error with the code that the program ends with. All other errors are the user's: check.ExitUsage.
 type exitError struct {

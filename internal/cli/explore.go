@@ -172,7 +172,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	}
 	status := totals.Status(p.spec)
 	f.judgeCoverage(p.result.Coverage.Binaries, campaign.Code, &status)
-	doc := campaignDocument{Bloodhound: Version(), Verb: c.Name(), ExitCode: exitOf(status),
+	doc := campaignDocument{Bloodhound: Version(), Verb: c.Name(), ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
 	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc))
 	err = errors.Join(late...)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -255,7 +256,7 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 func judged(r *tla.Report, m *modelling) (string, int) {
 	switch {
 	case len(r.Violations) > 0:
-		return fmt.Sprintf("VIOLATED: %s", plural(len(r.Violations), "error")), check.ExitViolated
+		return fmt.Sprintf("VIOLATED: %s", report.Count(len(r.Violations), "error")), check.ExitViolated
 	case m.simulate && len(r.Unchecked) == 0 && r.Generated > 0:
 		return "No error has been found in the behaviours that were walked" + because(r) + ".", check.ExitHolds
 	case r.Stopped != "":
@@ -273,13 +274,6 @@ func because(r *tla.Report) string {
 		return ""
 	}
 	return "; " + r.Stopped
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // tell writes a violation as TLC does.

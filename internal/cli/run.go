@@ -125,7 +125,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	doc.Judgement = report.Judgement(status, 1)
-	doc.ExitCode = exitOf(status)
+	doc.ExitCode = status.ExitCode()
 	a.code = doc.ExitCode
 	if f.json {
 		return a.printJSON(doc)
