@@ -292,25 +292,38 @@ func (f *Follower) Unmodelled(kind string) {
 	f.tally.Unmodelled[kind]++
 }
 
-// Step is an action that the system has taken. After a divergence nothing is followed any more. A name that the specification does not have, or arguments in
-// a wrong number, are mistakes of the caller: Err tells them.
-func (f *Follower) Step(name string, args ...any) {
+// action is the one of a name, and binds arguments for it. It is nil once the run is not followed any more.
+func (f *Follower) action(name string, args []any) *action {
 	if f.failed != nil {
-		return
+		return nil
 	}
 	a := f.actions[name]
 	if a == nil {
 		op, err := f.model.spec.Action(name)
 		if err != nil {
 			f.failed = err
-			return
+			return nil
 		}
 		a = &action{Operator: op, hash: coverage.ID(coverage.Model, name), met: make(tla.GuardsSeen, len(op.Guards)), told: make(tla.GuardsSeen, len(op.Guards))}
 		f.actions[name] = a
 	}
+	f.bind(args)
+	return a
+}
+
+func (f *Follower) bind(args []any) {
 	f.args = f.args[:0]
 	for _, v := range args {
 		f.args = append(f.args, Of(v))
+	}
+}
+
+// Step is an action that the system has taken. After a divergence nothing is followed any more. A name that the specification does not have, or arguments in
+// a wrong number, are mistakes of the caller: Err tells them.
+func (f *Follower) Step(name string, args ...any) {
+	a := f.action(name, args)
+	if a == nil {
+		return
 	}
 	f.look()
 	f.steps++
@@ -336,6 +349,30 @@ func (f *Follower) Step(name string, args ...any) {
 	f.states, f.next = f.next, f.states
 	f.prints = f.prints[:0]
 	f.last, f.came, f.unseen = name, a.hash, true
+}
+
+// Repeat is an action that the system may have taken any number of times, also none: what it does at once and the specification does in several steps. It counts
+// as no event; the Step that follows it tells which of the states remain.
+func (f *Follower) Repeat(name string, args ...any) {
+	a := f.action(name, args)
+	if a == nil {
+		return
+	}
+	for _, s := range f.states {
+		f.prints = append(f.prints, value.Hash(s))
+	}
+	f.states, f.next = f.next, f.states // what is reached is among those that it is reached from
+	for i := 0; i < len(f.next); i++ {
+		clear(a.met)
+		err := f.ev.Step(f.next[i], a.Operator, f.args, a.met, f.take)
+		f.guards(a)
+		if err != nil {
+			f.failed = fmt.Errorf("after step %d, %s: %w", f.steps, f.named(name), err)
+			return
+		}
+	}
+	f.states, f.next = f.next, f.states
+	f.prints = f.prints[:0]
 }
 
 // take keeps a state that a step leads to, once.
@@ -380,10 +417,7 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 		}
 		f.shows[operator] = op
 	}
-	f.args = f.args[:0]
-	for _, v := range args {
-		f.args = append(f.args, Of(v))
-	}
+	f.bind(args)
 	seen := Of(want)
 	kept := f.states[:0]
 	var other value.Value

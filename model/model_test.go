@@ -140,3 +140,24 @@ func TestViewsTakeNoArguments(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What the system does at once may be several steps of the specification: how many, the next step tells.
+func TestAnActionThatIsRepeated(t *testing.T) {
+	f := follow(t, Options{})
+	f.Repeat("Move", "a", "b", 1)
+	if f.Err() != nil || len(f.states) != 9 { // without a fee 0 to 5 moves, with one 0 to 2
+		t.Fatalf("%d states, %v", len(f.states), f.Err())
+	}
+	f.Step("Move", "a", "b", 2)
+	f.Saw(5, "Of", "b")
+	f.Saw(0, "Of", "a")
+	if f.Err() != nil || len(f.states) != 1 || f.Tally().Mapped != 1 {
+		t.Fatalf("%d states, %v, %v", len(f.states), f.Tally(), f.Err())
+	}
+	f.Repeat("Move", "a", "b", 1)
+	f.Step("Move", "a", "b", 1)
+	var d *Divergence
+	if !errors.As(f.Err(), &d) || d.Guard == nil || d.Guard.Text != "balance[from] >= n + fee" {
+		t.Fatalf("%v", f.Err())
+	}
+}
