@@ -15,6 +15,9 @@ type Options struct {
 	Steps   int // 100
 	// Plain has requests and no client: nobody judges what the answers are, nor that servers recover.
 	Plain bool
+	// Model is the specification that the servers are followed in, as Specification gives it; nil: in none. It has no votes before votes, and so there are none.
+	Model   *Model
+	without string // an action that is not told to the model
 	// Flaws are mistakes on purpose.
 	ForgetVote  bool // a restart forgets whom the server has voted for
 	ReadLocally bool // gets are answered without asking the others
@@ -31,6 +34,7 @@ func World(o Options) func(*inproc.World) {
 	return func(w *inproc.World) {
 		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: o.Steps, Messages: 5}, Settle: -1})
 		seen := &observer{leaders: map[uint64]uint64{}}
+		told := follow(w, &o)
 		var voters []uint64
 		for id := range uint64(o.Servers) {
 			voters = append(voters, id+1)
@@ -39,7 +43,7 @@ func World(o Options) func(*inproc.World) {
 			// The storage of the library is what a crash leaves: a step of a machine is whole, so what it sends was stored before.
 			storage := raft.NewMemoryStorage()
 			storage.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{ConfState: &pb.ConfState{Voters: voters}, Index: new(uint64(begin)), Term: new(uint64(begin))}})
-			w.Machine(name(id), func(n *inproc.Node) inproc.Machine { return start(n, id, storage, seen, &o) })
+			w.Machine(name(id), func(n *inproc.Node) inproc.Machine { return start(n, id, storage, seen, told, &o) })
 		}
 		if o.Plain {
 			w.Process("load", func(p *inproc.Process) { load(p, &o) })

@@ -16,6 +16,7 @@ type server struct {
 	node    *raft.RawNode
 	storage *raft.MemoryStorage
 	seen    *observer
+	told    *watched
 	options *Options
 	values  map[string]string
 	applied uint64
@@ -31,7 +32,7 @@ type read struct {
 	asked inproc.Message
 }
 
-func start(n *inproc.Node, id uint64, storage *raft.MemoryStorage, seen *observer, o *Options) inproc.Machine {
+func start(n *inproc.Node, id uint64, storage *raft.MemoryStorage, seen *observer, told *followed, o *Options) inproc.Machine {
 	if o.ForgetVote {
 		hard, _, _ := storage.InitialState()
 		storage.SetHardState(&pb.HardState{Commit: new(hard.GetCommit()), Term: new(hard.GetTerm()), Vote: new(uint64)})
@@ -39,11 +40,11 @@ func start(n *inproc.Node, id uint64, storage *raft.MemoryStorage, seen *observe
 	dice.node = n
 	defer func() { dice.node = nil }()
 	node, err := raft.NewRawNode(&raft.Config{ID: id, ElectionTick: 10, HeartbeatTick: 1, Storage: storage, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
-		CheckQuorum: true, PreVote: true, ReadOnlyOption: raft.ReadOnlySafe, Logger: silent{}})
+		CheckQuorum: true, PreVote: o.Model == nil, ReadOnlyOption: raft.ReadOnlySafe, Logger: silent{}})
 	if err != nil {
 		panic(err)
 	}
-	return &server{id: id, node: node, storage: storage, seen: seen, options: o, values: map[string]string{}, puts: map[string]inproc.Message{}, gets: map[string]inproc.Message{}}
+	return &server{id: id, node: node, storage: storage, seen: seen, told: told.watch(id, node, storage), options: o, values: map[string]string{}, puts: map[string]inproc.Message{}, gets: map[string]inproc.Message{}}
 }
 
 func (s *server) Receive(n *inproc.Node, m inproc.Message) {
@@ -51,6 +52,7 @@ func (s *server) Receive(n *inproc.Node, m inproc.Message) {
 	defer func() { dice.node = nil }()
 	switch p := m.Payload.(type) {
 	case message:
+		s.told.calls(received, p.Message)
 		s.node.Step(p.Message) // what it refuses is what a network may bring
 	case request:
 		s.ask(n, m, p)
@@ -61,6 +63,7 @@ func (s *server) Receive(n *inproc.Node, m inproc.Message) {
 func (s *server) Tick(n *inproc.Node) {
 	dice.node = n
 	defer func() { dice.node = nil }()
+	s.told.calls(ticked, nil)
 	s.node.Tick()
 	s.ready(n)
 }
@@ -69,6 +72,7 @@ func (s *server) Tick(n *inproc.Node) {
 func (s *server) ask(n *inproc.Node, m inproc.Message, r request) {
 	switch {
 	case r.Value != "":
+		s.told.calls(called, nil)
 		data := r.Key + "=" + r.Value
 		if err := s.node.Propose([]byte(data)); err != nil {
 			n.Reply(m, fmt.Errorf("%w: %v", inproc.ErrFailed, err))
@@ -81,6 +85,7 @@ func (s *server) ask(n *inproc.Node, m inproc.Message, r request) {
 		s.asked++
 		context := fmt.Sprintf("%d %d", s.id, n.Uint64())
 		s.gets[context] = m
+		s.told.calls(called, nil)
 		s.node.ReadIndex([]byte(context))
 	}
 }
@@ -89,6 +94,7 @@ func (s *server) ask(n *inproc.Node, m inproc.Message, r request) {
 func (s *server) ready(n *inproc.Node) {
 	for s.node.HasReady() {
 		rd := s.node.Ready()
+		s.told.ready(&rd)
 		if rd.SoftState != nil && rd.SoftState.RaftState == raft.StateLeader {
 			s.leads(n)
 		}
@@ -110,9 +116,10 @@ func (s *server) ready(n *inproc.Node) {
 				s.reads = append(s.reads, read{state.Index, m})
 			}
 		}
-		s.node.Advance(rd)
+		s.told.advance(s.node, rd)
 		s.answer(n)
 	}
+	s.told.done()
 }
 
 // answer gives clients what they may read now.

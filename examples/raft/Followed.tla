@@ -1,0 +1,64 @@
+------------------------------- MODULE Followed -------------------------------
+(* What the servers of this folder do, as steps of etcd's own specification of its library. A message is a record, as that specification has  *)
+(* it; an action below takes the message that a server has sent, or was given, and is a step of etcdraft that sends it, or handles it.        *)
+EXTENDS etcdraft
+
+(* Members begin with a log of one entry, which says who they are. Others know nothing. *)
+Members == [term |-> 1, type |-> ConfigEntry, value |-> [newconf |-> InitServer, learners |-> {}]]
+FollowedLogVars ==
+    /\ log = [i \in Server |-> IF i \in InitServer THEN <<Members>> ELSE <<>>]
+    /\ commitIndex = [i \in Server |-> IF i \in InitServer THEN 1 ELSE 0]
+FollowedConfigVars ==
+    /\ config = [i \in Server |-> [jointConfig |-> IF i \in InitServer THEN <<InitServer, {}>> ELSE <<{}, {}>>, learners |-> {}]]
+    /\ reconfigCount = 0
+
+(* What Trusted.cfg has in their places: the network is not part of the state. It is the world's own, which delivers what was sent and nothing  *)
+(* else. What remains of it is the message that was sent last, and whether one was taken since.                                               *)
+NoMessage == <<>>
+TrustedInit == messages = FALSE /\ pendingMessages = NoMessage
+TrustedWith(m, others) == m
+TrustedWithout(m, others) == ~others
+TrustedSendPending(i) == messages' = FALSE /\ pendingMessages' = NoMessage
+TrustedClearPending(i) == NoMessage
+TrustedArrives(m) == TRUE
+
+Arrives(m) == m \in DOMAIN messages
+Sent(m) == pendingMessages' = WithMessage(m, pendingMessages)
+Taken(m) == messages' = WithoutMessage(m, messages)
+
+SendVote(m) == RequestVote(m.msource, m.mdest) /\ Sent(m)
+SendAppend(m) == AppendEntries(m.msource, m.mdest, <<m.mprevLogIndex + 1, m.mprevLogIndex + 1 + Len(m.mentries)>>) /\ Sent(m)
+SendHeartbeat(m) == Heartbeat(m.msource, m.mdest) /\ Sent(m)
+SendSnap(m) == SendSnapshot(m.msource, m.mdest, Len(m.mentries)) /\ Sent(m)
+Acknowledge(m) == AppendEntriesToSelf(m.msource) /\ Sent(m)
+
+(* A message is handled in several steps: some only change what the receiver knows or has, and the last one takes the message and answers. *)
+Consider(m) == Arrives(m) /\ Receive(m) /\ UNCHANGED messages
+Handle(m) == Arrives(m) /\ Receive(m) /\ Taken(m) /\ UNCHANGED pendingMessages
+Answer(m, reply) == Arrives(m) /\ Receive(m) /\ Taken(m) /\ Sent(reply)
+
+(* etcdraft has a server refuse each snapshot once it has committed anything; the library takes one that goes further than what it has committed. *)
+Restore(m, reply) ==
+    LET i == m.mdest
+        last == Len(m.mentries)
+    IN  /\ Arrives(m)
+        /\ m.msubtype = "snapshot"
+        /\ m.mterm = currentTerm[i]
+        /\ state[i] = Follower
+        /\ last > commitIndex[i]
+        /\ log' = [log EXCEPT ![i] = m.mentries]
+        /\ commitIndex' = [commitIndex EXCEPT ![i] = last]
+        /\ Reply(reply, m)
+        /\ reply = [mtype |-> AppendEntriesResponse, msubtype |-> "snapshot", mterm |-> m.mterm, msuccess |-> TRUE, mmatchIndex |-> last, msource |-> i, mdest |-> m.msource]
+        /\ UNCHANGED <<serverVars, candidateVars, leaderVars, configVars, durableState>>
+
+Lose(m) == Arrives(m) /\ DropMessage(m)
+
+Commit(i, index) == AdvanceCommitIndex(i) /\ commitIndex'[i] = index
+Propose(i, v) == ClientRequest(i, v)
+
+UnderWay == BagCardinality(messages)
+
+(* What a server shows of itself. *)
+Shown(i) == <<currentTerm[i], state[i], votedFor[i], Len(log[i]), LastTerm(log[i]), commitIndex[i]>>
+===============================================================================
