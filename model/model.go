@@ -28,6 +28,9 @@ type Options struct {
 	MostStates int
 	// MostLeftOut is the share of events that may be ignored or without a model before the conformance of a run is unknown: 0.05.
 	MostLeftOut float64
+	// Forget names an action whose steps are passed over, as by a mapping that lacks it. Tests of a mapping forget each of Actions in turn: runs must then leave the
+	// model, or be unknown.
+	Forget string
 }
 
 const (
@@ -75,6 +78,17 @@ func New(spec *tla.Spec, o Options) (*Model, error) {
 		}
 	}
 	return m, nil
+}
+
+// Actions are the names of the specification's actions, each once.
+func (m *Model) Actions() []string {
+	var names []string
+	for i := range m.spec.Actions {
+		if name := m.spec.Actions[i].Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Name is a model value: what a configuration file names without quotes.
@@ -292,9 +306,9 @@ func (f *Follower) Unmodelled(kind string) {
 	f.tally.Unmodelled[kind]++
 }
 
-// action is the one of a name, and binds arguments for it. It is nil once the run is not followed any more.
+// action is the one of a name, and binds arguments for it. It is nil once the run is not followed any more, and for the one to forget.
 func (f *Follower) action(name string, args []any) *action {
-	if f.failed != nil {
+	if f.failed != nil || name == f.model.o.Forget {
 		return nil
 	}
 	a := f.actions[name]
