@@ -179,8 +179,8 @@ func (p *Process) Receive() Message {
 	return m
 }
 
-// ReceiveWithin waits for a message for a time by the node's clock, and tells whether there was one.
-func (p *Process) ReceiveWithin(d time.Duration) (Message, bool) { return p.receive(d) }
+// ReceiveWithin waits for a message for a time by the node's clock, and tells whether there was one. A time that is over is none.
+func (p *Process) ReceiveWithin(d time.Duration) (Message, bool) { return p.receive(max(d, 0)) }
 
 func (p *Process) receive(d time.Duration) (Message, bool) {
 	p.own(callReceive)

@@ -105,3 +105,21 @@ func TestTheCalmRunOfACounter(t *testing.T) {
 		t.Errorf("log: %s", got)
 	}
 }
+
+// A process that waits until a moment which is over waits no longer.
+func TestAWaitThatIsOverEnds(t *testing.T) {
+	ended := false
+	e := mustNew(t, func(w *World) {
+		w.Process("server", func(p *Process) {
+			if _, ok := p.ReceiveWithin(-time.Second); ok {
+				t.Error("there was a message")
+			}
+			ended = true
+		})
+		w.Set(Settings{Chaos: time.Second})
+	})
+	mustRun(t, e, tape.Tape{})
+	if !ended {
+		t.Error("it waits for ever")
+	}
+}
