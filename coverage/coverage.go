@@ -20,14 +20,21 @@ const (
 	Assertion  Domain = "assertion"  // a sometimes-assertion that was reached
 	Code       Domain = "code"       // a block of a program's code
 	State      Domain = "state"      // a state that a program told of
-	Model      Domain = "model"      // a state, step or guard of a specification that a run is followed in
+	// Of a specification that a run is followed in:
+	ModelState Domain = "model-state" // a state, as the view of the model shows it
+	ModelWhole Domain = "model-whole" // a whole state, where the model has a view: measured, and guides nothing
+	ModelEdge  Domain = "model-edge"  // a step by an action from one state to another, as the view shows them
+	ModelGuard Domain = "model-guard" // a guard of an action that was true, or false
+
+	Trace Domain = "trace" // the order of all events of a run: few runs have the same
+	Line  Domain = "line"  // a block of Go code that the compiler counts
 )
 
 // Feature is one thing that a run reached. Two runs that reach it have the same ID for it.
 type Feature struct {
 	ID     uint64 `json:"id"` // ID of domain and text
 	Domain Domain `json:"domain"`
-	Text   string `json:"text"` // for people
+	Text   string `json:"text"` // for people; empty where there is nothing to read
 }
 
 // New makes the feature of a domain that a text names.

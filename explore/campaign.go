@@ -81,6 +81,9 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	feed := newFeeder(c)
 	setup := *c.Setup
 	setup.Learn = feed.strategy.Learns()
+	if w, ok := feed.strategy.(search.Watcher); ok {
+		setup.Watches = w.Watches
+	}
 	c.Setup = &setup
 	t.Search = feed.strategy.Standing()
 	if idle := t.Workers - search.Lag; setup.Learn && idle > 0 && c.Note != nil {

@@ -27,6 +27,9 @@ type Setup struct {
 	// Binaries choose what is watched of the programs in runs whose job asks for it.
 	Binaries code.Choice `json:"binaries,omitempty"`
 
+	// Watches tells which domains the search learns of, in runs of this process; nil is all.
+	Watches func(coverage.Domain) bool `json:"-"`
+
 	stateFile string // that was loaded last, and what it holds
 	state     *code.State
 
@@ -53,7 +56,13 @@ func (s *Setup) See(o *engine.Outcome) *search.Seen {
 		s.told = map[uint64]bool{}
 	}
 	seen := &search.Seen{Near: o.Near, Strikes: search.StrikesOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
-	for _, f := range o.Reached[:min(len(o.Reached), search.MaxReached)] {
+	for _, f := range o.Reached {
+		if s.Watches != nil && !s.Watches(f.Domain) {
+			continue
+		}
+		if len(seen.Reached) >= search.MaxReached {
+			break
+		}
 		seen.Reached = append(seen.Reached, f.ID)
 		if s.told[f.ID] {
 			continue

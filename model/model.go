@@ -223,7 +223,7 @@ type Follower struct {
 	came         uint64 // the hash of the action that led here and was not looked at yet; 0: none
 	unseen       bool   // the present state was not looked at yet
 	reached      map[uint64]bool
-	features     []uint64
+	features     []coverage.Feature
 }
 
 // action is one of the specification, with what of its guards was met in all runs of a follower.
@@ -318,7 +318,7 @@ func (f *Follower) action(name string, args []any) *action {
 			f.failed = err
 			return nil
 		}
-		a = &action{Operator: op, hash: coverage.ID(coverage.Model, name), met: make(tla.GuardsSeen, len(op.Guards)), told: make(tla.GuardsSeen, len(op.Guards))}
+		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), met: make(tla.GuardsSeen, len(op.Guards)), told: make(tla.GuardsSeen, len(op.Guards))}
 		f.actions[name] = a
 	}
 	f.bind(args)
@@ -487,23 +487,26 @@ func (f *Follower) look() {
 	}
 	f.unseen = false
 	fp := uint64(0)
+	whole := value.Hash(f.states[0])
 	if f.model.view == nil {
-		fp = value.Hash(f.states[0])
+		fp = whole
 	} else if v, err := f.ev.Value(f.states[0], f.model.view); err != nil {
 		f.failed = err
 		return
 	} else {
 		fp = v.Fingerprint()
+		f.reach(coverage.ModelWhole, splitmix.Mix(whole^wholeSeed))
 	}
-	f.reach(splitmix.Mix(fp ^ stateSeed))
+	f.reach(coverage.ModelState, splitmix.Mix(fp^stateSeed))
 	if f.came != 0 {
-		f.reach(splitmix.Mix(splitmix.Mix(f.view^edgeSeed) ^ f.came ^ fp))
+		f.reach(coverage.ModelEdge, splitmix.Mix(splitmix.Mix(f.view^edgeSeed)^f.came^fp))
 	}
 	f.view = fp
 }
 
 const (
 	stateSeed = 0x5354
+	wholeSeed = 0x5748
 	edgeSeed  = 0x4544
 	guardSeed = 0x4755
 )
@@ -514,23 +517,23 @@ func (f *Follower) guards(a *action) {
 			a.told[i] |= met
 			for _, bit := range []uint8{1, 2} {
 				if fresh&bit != 0 {
-					f.reach(splitmix.Mix(a.hash ^ guardSeed<<16 ^ uint64(i)<<2 ^ uint64(bit)))
+					f.reach(coverage.ModelGuard, splitmix.Mix(a.hash^guardSeed<<16^uint64(i)<<2^uint64(bit)))
 				}
 			}
 		}
 	}
 }
 
-func (f *Follower) reach(id uint64) {
+func (f *Follower) reach(d coverage.Domain, id uint64) {
 	if !f.reached[id] {
 		f.reached[id] = true
-		f.features = append(f.features, id)
+		f.features = append(f.features, coverage.Feature{ID: id, Domain: d})
 	}
 }
 
 // Reached are the features that the run has met in the model, each once, in the order in which they were met: states under the view, steps between them, and
-// guards that were true and false. It is valid until the next call of the follower.
-func (f *Follower) Reached() []uint64 {
+// guards that were true and false, each kind in a domain of its own. They have no text. It is valid until the next call of the follower.
+func (f *Follower) Reached() []coverage.Feature {
 	f.look()
 	return f.features
 }

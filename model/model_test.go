@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/coverage"
 )
 
 const bank = `---- MODULE Bank ----
@@ -115,22 +117,37 @@ func TestWhatIsLeftOutMakesItUnknown(t *testing.T) {
 
 func TestFeaturesAreOfStatesStepsAndGuards(t *testing.T) {
 	f := follow(t, Options{View: "Rich"})
-	count := func(do func()) int {
-		before := len(f.Reached())
-		do()
-		return len(f.Reached()) - before
+	total := map[coverage.Domain]int{}
+	for _, c := range []struct {
+		after                       string
+		do                          func()
+		states, whole, edges, guard int
+	}{
+		{"the start", func() {}, 1, 1, 0, 0},
+		{"a step that the view does not show", func() { f.Step("Move", "a", "b", 1) }, 0, 1, 1, 2},
+		{"the same again", func() { f.Step("Move", "a", "b", 1) }, 0, 1, 0, 0},
+		{"a step that makes poor", func() { f.Step("Move", "a", "b", 1) }, 1, 1, 1, 0},
+		{"a step that is none", func() { f.Step("Move", "a", "b", 5) }, 0, 0, 0, 1},
+	} {
+		c.do()
+		now := map[coverage.Domain]int{}
+		for _, r := range f.Reached() {
+			now[r.Domain]++
+		}
+		got := [4]int{}
+		for i, d := range []coverage.Domain{coverage.ModelState, coverage.ModelWhole, coverage.ModelEdge, coverage.ModelGuard} {
+			got[i] = now[d] - total[d]
+		}
+		if want := [4]int{c.states, c.whole, c.edges, c.guard}; got != want {
+			t.Errorf("after %s there are %v more states, whole ones, edges and guards; want %v", c.after, got, want)
+		}
+		total = now
 	}
-	if n := len(f.Reached()); n != 1 {
-		t.Errorf("%d features of the initial state", n)
-	}
-	if n := count(func() { f.Step("Move", "a", "b", 1) }); n != 3 { // the step, and two guards that are true; the view is the same
-		t.Errorf("%d features of the first step", n)
-	}
-	if n := count(func() { f.Step("Move", "a", "b", 1) }); n != 0 {
-		t.Errorf("%d features of the same step", n)
-	}
-	if n := count(func() { f.Step("Move", "a", "b", 1); f.Step("Move", "a", "b", 5) }); n < 3 { // poor, a step there, a guard that is false
-		t.Errorf("%d features of another state", n)
+	all := follow(t, Options{})
+	for _, r := range all.Reached() {
+		if r.Domain == coverage.ModelWhole {
+			t.Error("without a view, whole states are counted twice")
+		}
 	}
 }
 

@@ -19,7 +19,11 @@ func Reached(w io.Writer, features []coverage.Feature, near []coverage.Nearness)
 	})
 	b.WriteString("\nreached\n")
 	for i := range list {
-		fmt.Fprintf(b, "  %-10s  %s\n", list[i].Domain, visible(list[i].Text, maxReachedText))
+		text := list[i].Text
+		if text == "" {
+			text = fmt.Sprintf("%016x", list[i].ID)
+		}
+		fmt.Fprintf(b, "  %-10s  %s\n", list[i].Domain, visible(text, maxReachedText))
 	}
 	if len(list) == 0 {
 		b.WriteString("  nothing\n")

@@ -198,6 +198,18 @@ func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
 	return s.value(stream, n, ratePPM, true)
 }
 
+// At tells what draw i of a stream gives that chooses evenly among n, without making it.
+func (s *Source) At(stream string, i, n uint64) uint64 {
+	c, met := *s.cursor(stream), s.met
+	c.next = i
+	raw, _, v, overridden := s.draw(&c)
+	s.met = met
+	if overridden {
+		return min(v, n-1)
+	}
+	return reduce(raw, n)
+}
+
 func (s *Source) value(stream string, n uint64, ratePPM uint64, chance bool) uint64 {
 	return s.next(s.cursor(stream), stream, n, ratePPM, chance)
 }

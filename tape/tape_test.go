@@ -341,3 +341,24 @@ func TestStreamAtHand(t *testing.T) {
 		}
 	}
 }
+
+// At tells what Choose gives, whatever the tape, and leaves no trace.
+func TestAtIsWhatADrawGives(t *testing.T) {
+	tp := Tape{Seed: 7, Edits: []Edit{{Op: Set, Stream: "a", From: 3, Value: 9}, {Op: Default, Stream: "*", From: 5, To: 7}, {Op: Reseed, Stream: "a", From: 9, Seed: 4}, {Op: Set, Stream: "a", From: 11, Value: 99}}}
+	plain, asked := NewSource(tp), NewSource(tp)
+	for i := range uint64(20) {
+		for k := range uint64(20) {
+			asked.At("a", k, 10)
+		}
+		want := plain.Choose("a", 10)
+		if got := asked.At("a", i, 10); got != want {
+			t.Errorf("draw %d is %d, and At tells %d", i, want, got)
+		}
+		if got := asked.Choose("a", 10); got != want {
+			t.Errorf("draw %d is %d after At and %d without", i, got, want)
+		}
+	}
+	if a, b := len(asked.Decisions()), len(plain.Decisions()); a != b || asked.State().Met != plain.State().Met {
+		t.Errorf("%d decisions and %d without At", a, b)
+	}
+}

@@ -2,7 +2,6 @@ package inproc
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/model"
@@ -28,12 +27,10 @@ func (w *World) Model(name string, m *model.Model) *model.Follower {
 	return f
 }
 
-// follow takes in what a run has reached in its specifications.
-func (r *run) follow() {
+// follow adds what a run has reached in its specifications.
+func (r *run) follow(list []coverage.Feature) []coverage.Feature {
 	for _, f := range r.def.followers {
-		for _, id := range f.Reached() {
-			text := strconv.FormatUint(id, 16)
-			r.reached[id] = coverage.Feature{ID: id, Domain: coverage.Model, Text: text}
-		}
+		list = append(list, f.Reached()...)
 	}
+	return list
 }

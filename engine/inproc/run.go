@@ -10,6 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -39,6 +40,7 @@ type run struct {
 	events    uint64
 	maxEvents uint64
 	sum       sum
+	order     uint64 // of the events so far: a hash without times
 	queue     queue
 	ready     line // who can run, in order
 	nodes     []*Node
@@ -139,6 +141,9 @@ func (r *run) event(c call, n *Node, p *Process, arg, result int64, digest uint6
 		}
 	}
 	r.sum.event(h, uint64(r.now), uint64(arg)^digest, uint64(result))
+	if r.reached != nil {
+		r.order = splitmix.Mix(r.order ^ h*splitmix.Gamma ^ uint64(arg) ^ digest)
+	}
 	clocks := uint64(0)
 	if n != nil && n.clocks > 0 {
 		clocks, n.clocks = n.clocks, 0
@@ -322,8 +327,8 @@ func (r *run) Outcome() *engine.Outcome {
 	o.Heals = slices.Clone(r.director.heals)
 	o.LogCounts = maps.Clone(r.director.counts)
 	if r.reached != nil {
-		r.follow()
-		o.Reached = coverage.Sort(slices.Collect(maps.Values(r.reached)))
+		list := append(slices.Collect(maps.Values(r.reached)), coverage.Feature{ID: r.order, Domain: coverage.Trace})
+		o.Reached = coverage.Sort(r.follow(list))
 	}
 	return o
 }

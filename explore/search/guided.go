@@ -47,6 +47,9 @@ const (
 // rarer its features are among all runs, and falls with how often it was chosen.
 type guided struct {
 	*terrain
+	name     string
+	plan     Plan
+	mutators []mutator
 	seed     uint64
 	settings Settings
 
@@ -83,27 +86,38 @@ type closeness struct {
 	entry *Entry
 }
 
-func newGuided(spec *world.Spec, seed uint64, s Settings) (*guided, error) {
+func newGuided(name string, p Plan, spec *world.Spec, seed uint64, s Settings) (*guided, error) {
 	t, err := newTerrain(spec)
 	if err != nil {
 		return nil, err
 	}
-	g := &guided{terrain: t, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	if !p.near() {
+		s.Coverage, s.Nearness = true, false
+	}
+	g := &guided{terrain: t, name: name, plan: p, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
 	g.given = s.Corpus
+	for _, m := range mutators {
+		if len(p.Words) == 0 || slices.Contains(p.Words, m.kind) {
+			g.mutators = append(g.mutators, m)
+		}
+	}
 	return g, nil
 }
 
-func (g *guided) Name() string { return Guided }
+func (g *guided) Name() string { return g.name }
 func (g *guided) Learns() bool { return true }
+
+// Watches implements Watcher.
+func (g *guided) Watches(d coverage.Domain) bool { return g.plan.Watches(d) }
 
 func (g *guided) Next(run uint64) (Candidate, Answer) {
 	if run < uint64(len(g.given)) {
 		e := g.given[run]
-		return Candidate{e.Tape, Origin{Strategy: Guided, Parent: e.Name, Mutation: "again"}}, Here
+		return Candidate{e.Tape, Origin{Strategy: g.name, Parent: e.Name, Mutation: "again"}}, Here
 	}
 	run -= uint64(len(g.given))
 	d := newDice(g.seed, run)
-	plain := Candidate{RandomTape(g.seed, run), Origin{Strategy: Guided}}
+	plain := Candidate{RandomTape(g.seed, run), Origin{Strategy: g.name}}
 	if run < beginning || d.chance(plainShare) {
 		return plain, Here
 	}
@@ -209,10 +223,10 @@ func (g *guided) mutate(d *dice, parent *Entry) (Candidate, bool) {
 		return Candidate{}, false
 	}
 	m := &draft{terrain: g.terrain, dice: d, seed: parent.Tape.Seed, edits: slices.Clone(parent.Tape.Edits), strikes: slices.Clone(parent.Strikes)}
-	o := Origin{Strategy: Guided, Parent: parent.Name}
+	o := Origin{Strategy: g.name, Parent: parent.Name}
 	for changes := 1 + trailing(d); changes > 0; changes-- {
 		for range 10 {
-			k := choose(d)
+			k := g.choose(d)
 			mate := g.corpus[d.below(len(g.corpus))]
 			if k.mated && (mate == parent || o.Mate != "" && o.Mate != mate.Name) || !k.apply(m, mate) {
 				continue
@@ -241,19 +255,30 @@ func trailing(d *dice) int {
 	return k
 }
 
-func choose(d *dice) *mutator {
+// choose chooses a way to change a run among those that the world has: one without a schedule has no choices of steps.
+func (g *guided) choose(d *dice) *mutator {
+	scheduled := g.scheduled()
+	fits := func(m *mutator) bool { return scheduled || !m.scheduled }
 	sum := 0
-	for i := range mutators {
-		sum += mutators[i].weight
-	}
-	at := d.below(sum)
-	for i := range mutators {
-		if at -= mutators[i].weight; at < 0 {
-			return &mutators[i]
+	for i := range g.mutators {
+		if fits(&g.mutators[i]) {
+			sum += g.mutators[i].weight
 		}
 	}
-	panic("search: no mutation")
+	at := d.below(max(sum, 1))
+	for i := range g.mutators {
+		if !fits(&g.mutators[i]) {
+			continue
+		}
+		if at -= g.mutators[i].weight; at < 0 {
+			return &g.mutators[i]
+		}
+	}
+	return &unfit
 }
+
+// unfit is what is left where no way to change a run fits.
+var unfit = mutator{kind: "none", apply: func(*draft, *Entry) bool { return false }}
 
 // played counts what was done to the parent of a run. Mutants that nobody plays, since the campaign ends before them, do not
 // count: how many of those there are depends on the number of workers.
@@ -304,7 +329,11 @@ func (g *guided) Learn(r *Run) {
 	if fresh > 0 {
 		why = fmt.Sprintf("%d features for the first time", fresh)
 	}
-	for _, n := range r.Near {
+	near := r.Near
+	if !g.plan.near() {
+		near = nil
+	}
+	for _, n := range near {
 		if closer := g.closer(n); closer != "" && why == "" {
 			why = closer
 		}
@@ -313,7 +342,7 @@ func (g *guided) Learn(r *Run) {
 		return
 	}
 	e := &Entry{Version: EntryVersion, Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape, Machine: r.Machine,
-		Strikes: r.Strikes, Near: r.Near, since: g.runs, reached: g.rarest(r.Reached)}
+		Strikes: r.Strikes, Near: near, since: g.runs, reached: g.rarest(r.Reached)}
 	g.keep(e)
 }
 
@@ -430,7 +459,7 @@ func (g *guided) Changes() (came []*Entry, left []string) {
 }
 
 func (g *guided) Standing() Standing {
-	s := Standing{Strategy: Guided, Corpus: len(g.corpus), Features: len(g.counts), Domains: maps.Clone(g.domains)}
+	s := Standing{Strategy: g.name, Corpus: len(g.corpus), Features: len(g.counts), Domains: maps.Clone(g.domains)}
 	for _, a := range g.near {
 		if len(a.best) > 0 {
 			s.Near = append(s.Near, a.best[0].Nearness)

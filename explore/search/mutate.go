@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -89,6 +90,8 @@ type mutator struct {
 	weight int
 	apply  func(m *draft, mate *Entry) bool
 	mated  bool
+	// scheduled is for worlds whose steps are choices.
+	scheduled bool
 }
 
 // mutators are the ways to change a run; they prefer what goes wrong in it to its other chance.
@@ -106,6 +109,9 @@ var mutators = []mutator{
 	{kind: "reseed", weight: 8, apply: reseed},
 	{kind: "splice", weight: 8, apply: splice, mated: true},
 	{kind: "combine", weight: 8, apply: combine, mated: true},
+	{kind: "future", weight: 30, apply: future, scheduled: true},
+	{kind: "choices", weight: 20, apply: choices, scheduled: true},
+	{kind: "counts", weight: 10, apply: counts, scheduled: true},
 }
 
 // add lets one more fault strike. Where a condition decides whether a strike comes to something, such as the role of a node,
@@ -234,11 +240,16 @@ func swap(m *draft, _ *Entry) bool {
 	if !ok || a.Index == b.Index {
 		return false
 	}
+	m.trade(a, b)
+	return true
+}
+
+// trade has two faults strike in each other's place.
+func (m *draft) trade(a, b tape.Decision) {
 	m.set(a.Stream, a.Index, 0)
 	m.set(b.Stream, b.Index, 0)
 	m.set(a.Stream, b.Index, a.Value)
 	m.set(b.Stream, a.Index, b.Value)
-	return true
 }
 
 // preempt changes where threads are preempted: takes a preemption away, moves it, or adds some.
@@ -351,4 +362,62 @@ func combine(m *draft, mate *Entry) bool {
 		m.strike(m.of(s.Stream), s.Index, s.Value)
 	}
 	return true
+}
+
+// The draws of a schedule: draw i is that of step i.
+const (
+	channels = "sched/deliver"
+	amounts  = "sched/count"
+)
+
+// scheduled tells whether the steps of the world are choices, as far as its runs have shown.
+func (t *terrain) scheduled() bool {
+	g := t.of(channels)
+	return g != nil && g.n > 1 && g.end > 1
+}
+
+// future keeps a run up to a step, and lets other chance rule from there on: what was reached by then is where it begins.
+func future(m *draft, _ *Entry) bool {
+	from, seed := uint64(m.dice.below(int(m.of(channels).end))), m.dice.bits()
+	m.override(tape.Edit{Op: tape.Reseed, Stream: "sched/**", From: from, Seed: seed})
+	for k := range m.grounds {
+		if g := &m.grounds[k]; g.steps && g.rule > 0 {
+			m.override(tape.Edit{Op: tape.Reseed, Stream: g.stream, From: from, Seed: seed})
+		}
+	}
+	return true
+}
+
+// choices swaps which channels a few steps prefer, counts how many messages they deliver.
+func choices(m *draft, _ *Entry) bool { return m.exchange(channels, 1+m.dice.below(4)) }
+func counts(m *draft, _ *Entry) bool  { return m.exchange(amounts, 1+m.dice.below(4)) }
+
+// exchange swaps the values of two draws of a stream, several times.
+func (m *draft) exchange(stream string, times int) bool {
+	g := m.of(stream)
+	if g == nil || g.n < 2 || g.end < 2 {
+		return false
+	}
+	now := tape.NewSource(tape.Tape{Seed: m.seed, Edits: m.edits})
+	values := map[uint64]uint64{}
+	value := func(i uint64) uint64 {
+		v, known := values[i]
+		if !known {
+			v = now.At(stream, i, g.n)
+		}
+		return v
+	}
+	for range times {
+		i := uint64(m.dice.below(int(g.end)))
+		k := (i + 1 + uint64(m.dice.below(int(g.end-1)))) % g.end
+		values[i], values[k] = value(k), value(i)
+	}
+	changed := false
+	for _, i := range slices.Sorted(maps.Keys(values)) {
+		if v := values[i]; v != now.At(stream, i, g.n) {
+			m.set(stream, i, v)
+			changed = true
+		}
+	}
+	return changed
 }

@@ -7,7 +7,6 @@ package search
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
@@ -27,6 +26,8 @@ const (
 	Depth    = "dfs"
 	Swarm    = "swarm"
 	Priority = "pct"
+	// ModelFuzz is not among Names: it needs a schedule.
+	ModelFuzz = "modelfuzz"
 )
 
 // Names lists the strategies; the first is the default.
@@ -111,6 +112,11 @@ type Strategy interface {
 	Standing() Standing
 }
 
+// Watcher is a Strategy that does not learn of all that runs reach.
+type Watcher interface {
+	Watches(coverage.Domain) bool
+}
+
 // Keeper is a Strategy with a corpus.
 type Keeper interface {
 	// Changes are the entries that came into the corpus since the last call, and the names of those that left it. An entry that
@@ -121,7 +127,7 @@ type Keeper interface {
 // Standing is how far a search has come.
 type Standing struct {
 	Strategy string `json:"strategy"`
-	Corpus   int    `json:"corpus,omitempty"`   // entries
+	Corpus   int    `json:"corpus,omitempty"`   // entries; of modelfuzz, mutants that wait
 	Features int    `json:"features,omitempty"` // distinct ones that were reached
 	// Domains counts them by domain.
 	Domains map[coverage.Domain]int `json:"domains,omitempty"`
@@ -148,11 +154,13 @@ type Mutations struct {
 }
 
 func (s Standing) String() string {
-	switch s.Strategy {
+	switch p, _ := Parse(s.Strategy); p.Strategy {
 	case Breadth, Depth:
 		return fmt.Sprintf("%s at depth %d", s.Strategy, s.Depth)
 	case Guided:
 		return fmt.Sprintf("%s: %d in the corpus, %d features", s.Strategy, s.Corpus, s.Features)
+	case ModelFuzz:
+		return fmt.Sprintf("%s: %d mutants wait, %d features", s.Strategy, s.Corpus, s.Features)
 	}
 	return s.Strategy
 }
@@ -168,13 +176,22 @@ type Settings struct {
 	Corpus             []Entry // coverage-guided begins with these
 }
 
-// New makes the strategy of a name for a campaign over spec.
+// New makes the strategy of a name (see Parse) for a campaign over spec.
 func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, error) {
-	switch name {
-	case "", Random:
+	p, err := Parse(name)
+	if err == nil && p.Learns() {
+		err = p.possible(spec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch p.Strategy {
+	case Random:
 		return Tapes(Random, func(run uint64) tape.Tape { return RandomTape(seed, run) }), nil
 	case Guided:
-		return newGuided(spec, seed, s)
+		return newGuided(name, p, spec, seed, s)
+	case ModelFuzz:
+		return newFuzz(name, p, spec, seed)
 	case Breadth, Depth:
 		return newSystematic(name, seed, s), nil
 	case Swarm:
@@ -182,7 +199,7 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	case Priority:
 		return newPriority(spec, seed)
 	}
-	return nil, fmt.Errorf("unknown strategy %q; there are %s", name, strings.Join(Names, ", "))
+	panic("search: no strategy for " + name)
 }
 
 // Watched are the streams whose draws a search varies, as patterns: when faults strike and how, what a loss of power takes,
