@@ -25,9 +25,11 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/coverage/counters"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/explore/contest"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/shrink"
@@ -74,7 +76,7 @@ var settings = struct{ seed, campaign, runs, time, strategy, replay *string }{
 	flag.String("sim.campaign", "", "the seed of campaigns"),
 	flag.String("sim.runs", "", "runs of a campaign"),
 	flag.String("sim.time", "", "the longest that a campaign takes, such as 10s"),
-	flag.String("sim.strategy", "", "how campaigns search: "+strings.Join(search.Names, ", ")),
+	flag.String("sim.strategy", "", "how campaigns search: "+strings.Join(search.Names, ", ")+" and others of docs/guides.md"),
 	flag.String("sim.replay", "", "make the run of a stored failure again, by its id or file"),
 }
 
@@ -179,6 +181,7 @@ type simulation struct {
 	quiet  *inproc.Engine
 	spec   *world.Spec
 	again  func(*report.Failure) string // the command that makes a run again
+	lines  *counters.Reader             // of executed code, if the strategy learns of it
 }
 
 // Run searches a world. Errors are the user's: mistakes of the description, or of settings. again tells how a person makes a run again
@@ -191,6 +194,9 @@ func (c Campaign) Run(ctx context.Context, name string, describe func(*inproc.Wo
 	s, err := c.open(name, describe)
 	if err != nil {
 		return nil, err
+	}
+	if dir := os.Getenv(contest.OrderFolder); dir != "" {
+		return s.ordered(ctx, dir)
 	}
 	return s.campaign(ctx)
 }
@@ -261,13 +267,30 @@ func (s *simulation) hang(t tape.Tape) {
 
 // here makes the runs of a campaign.
 func (s *simulation) here(setup *explore.Setup, job *explore.Job, _ func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
+	return s.reply(setup, job, interrupt, nil)
+}
+
+// reply makes a run, of which look is told if it is not nil.
+func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, look func(*engine.Outcome)) *explore.Reply {
 	spec := s.spec
 	if job.Cut != nil {
 		spec = job.Cut.Apply(spec)
 	}
+	counted := s.lines != nil && setup.Learn
+	if counted {
+		if err := s.lines.Clear(); err != nil {
+			return explore.Failed(err)
+		}
+	}
 	out, _, err := s.play(s.quiet, spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt, Behaviour: job.Behaviour}))
+	if err == nil && counted {
+		err = s.counted(out)
+	}
 	if err != nil {
 		return explore.Failed(err)
+	}
+	if look != nil {
+		look(out)
 	}
 	r := &explore.Reply{ID: job.ID, Summary: explore.Summarise(out), Seen: setup.See(out)}
 	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
@@ -289,10 +312,7 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 			return r, nil
 		}
 	}
-	if s.Strategy == search.Priority {
-		return nil, fmt.Errorf("the strategy %s ranks threads that share a CPU, and processes of such worlds have no ranks; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
-	}
-	strategy, err := search.New(s.Strategy, s.spec, s.Seed, search.Settings{Coverage: true, Nearness: true})
+	strategy, err := s.strategy()
 	if err != nil {
 		return nil, err
 	}

@@ -78,6 +78,11 @@ type Schedule struct {
 	Step time.Duration
 	// Quiet is the chance that a machine does not tick at a step: none.
 	Quiet float64
+	// Ticks is how often a machine ticks at a step: 1.
+	Ticks int
+	// Pairs has each step choose among all pairs of nodes, whether or not a message waits there, as the published ModelFuzz does: most steps deliver nothing
+	// then. It is for comparisons.
+	Pairs bool
 	// Mailboxes has one queue for each receiver, in the order of sending, instead of one for each sender and receiver.
 	Mailboxes bool
 }
@@ -153,8 +158,11 @@ func (w *World) Set(s Settings) {
 	if s.Preempt > 1 {
 		w.mistake("Preempt is %v; it is a chance, from 0 to 1", s.Preempt)
 	}
-	if c := s.Schedule; c != nil && (c.Steps < 0 || c.Messages < 0 || c.Step < 0 || c.Quiet < 0 || c.Quiet > 1) {
-		w.mistake("Schedule has Steps %d, Messages %d, Step %s and Quiet %v; none must be negative, and Quiet is a chance, from 0 to 1", c.Steps, c.Messages, c.Step, c.Quiet)
+	if c := s.Schedule; c != nil && (c.Steps < 0 || c.Messages < 0 || c.Ticks < 0 || c.Step < 0 || c.Quiet < 0 || c.Quiet > 1) {
+		w.mistake("Schedule has Steps %d, Messages %d, Ticks %d, Step %s and Quiet %v; none must be negative, and Quiet is a chance, from 0 to 1", c.Steps, c.Messages, c.Ticks, c.Step, c.Quiet)
+	}
+	if c := s.Schedule; c != nil && c.Pairs && c.Mailboxes {
+		w.mistake("Schedule has Pairs and Mailboxes; with one queue for each receiver there are no pairs, so leave one of them out")
 	}
 	w.settings = s
 	if w.spec != nil && s.Schedule != nil {
@@ -264,6 +272,8 @@ type Engine struct {
 	define func(*World)
 	spec   *world.Spec
 	quiet  bool
+	// followed tells that runs are followed in a specification.
+	followed bool
 
 	mu   sync.Mutex
 	laid *layout // of the Spec that was booted last
@@ -276,6 +286,7 @@ func New(name string, define func(*World)) (*Engine, error) {
 	}
 	w := &World{spec: &world.Spec{Name: name, Engine: world.InProcess}}
 	define(w)
+	followed := len(w.followers) > 0
 	for _, f := range w.followers {
 		f.Release()
 	}
@@ -285,7 +296,7 @@ func New(name string, define func(*World)) (*Engine, error) {
 	if len(w.errs) > 0 {
 		return nil, errors.Join(w.errs...)
 	}
-	e := &Engine{define: define, spec: w.describe()}
+	e := &Engine{define: define, spec: w.describe(), followed: followed}
 	if _, err := fault.New(e.spec); err != nil {
 		return nil, err
 	}
@@ -302,7 +313,12 @@ func (e *Engine) Spec() *world.Spec {
 
 // Quiet gives the same engine, but its runs keep no logs, unless somebody asks for them: for campaigns, whose speed lines of text would
 // cost. Traces are the same.
-func (e *Engine) Quiet() *Engine { return &Engine{define: e.define, spec: e.spec, quiet: true} }
+func (e *Engine) Quiet() *Engine {
+	return &Engine{define: e.define, spec: e.spec, quiet: true, followed: e.followed}
+}
+
+// Followed tells whether runs are followed in a specification (see World.Model and World.Guide).
+func (e *Engine) Followed() bool { return e.followed }
 
 func or(d, otherwise time.Duration) int64 {
 	switch {

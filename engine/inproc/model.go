@@ -27,6 +27,18 @@ func (w *World) Model(name string, m *model.Model) *model.Follower {
 	return f
 }
 
+// Guide has each run followed in a specification, and promises nothing: what is reached there guides the search and is measured, and a step that the
+// specification does not allow ends the following and not the run.
+func (w *World) Guide(m *model.Model) *model.Follower {
+	f, err := m.Follow()
+	if err != nil {
+		w.mistake("the model of a guide: %v", err)
+		return &model.Follower{}
+	}
+	w.followers = append(w.followers, f)
+	return f
+}
+
 // follow adds what a run has reached in its specifications.
 func (r *run) follow(list []coverage.Feature) []coverage.Feature {
 	for _, f := range r.def.followers {

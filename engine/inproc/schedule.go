@@ -59,6 +59,7 @@ func newSchedule(r *run, s *Schedule) *schedule {
 	if c.settings.Messages == 0 {
 		c.settings.Messages = defaultMessages
 	}
+	c.settings.Ticks = max(c.settings.Ticks, 1)
 	c.deliver, c.count = r.src.Stream("sched/deliver"), r.src.Stream("sched/count")
 	c.quietPPM = uint64(s.Quiet * tape.Certain)
 	for _, n := range r.nodes {
@@ -110,6 +111,9 @@ func (s *schedule) queue(l *link, m *Message) {
 // choose gives the channel that a value stands for among those that can deliver: each value is an order of all channels, which does
 // not change as others come and go. 0 is the channel of the message that waits longest.
 func (s *schedule) choose(v uint64) *channel {
+	if s.settings.Pairs {
+		return s.pair(v)
+	}
 	var best *channel
 	var most uint64
 	for _, c := range s.channels {
@@ -131,13 +135,38 @@ func (s *schedule) choose(v uint64) *channel {
 	return best
 }
 
+// pair gives the channel of a pair of nodes, or nil if nothing can be delivered there.
+func (s *schedule) pair(v uint64) *channel {
+	nodes := s.run.nodes
+	if len(nodes) < 2 {
+		return nil
+	}
+	from, to := int(v)/(len(nodes)-1), int(v)%(len(nodes)-1)
+	if to >= from {
+		to++
+	}
+	c := &s.run.link(nodes[from], nodes[to]).channel
+	switch {
+	case !c.seen || c.box.len() == 0:
+		return nil
+	case c.to.pausedBy != 0:
+		c.to.late = true
+		return nil
+	}
+	return c
+}
+
 // step is one step of the world. When faults have ended, all that is under way arrives.
 func (s *schedule) step() {
 	r := s.run
 	d := &r.director
 	s.steps++
 	if d.phase == chaos || d.phase == warmup {
-		v, k := s.deliver.Choose(places), s.count.Choose(uint64(s.settings.Messages))
+		of := uint64(places)
+		if s.settings.Pairs {
+			of = uint64(max(len(r.nodes)*(len(r.nodes)-1), 1))
+		}
+		v, k := s.deliver.Choose(of), s.count.Choose(uint64(s.settings.Messages))
 		if c := s.choose(v); c != nil {
 			s.give(c, s.settings.Messages-int(k))
 		}
@@ -152,7 +181,7 @@ func (s *schedule) step() {
 		}
 		n.late = n.late || n.pausedBy != 0 && n.machine != nil
 		quiet := s.quietPPM > 0 && n.part.machine != nil && s.quiet[i].Rare(2, s.quietPPM) > 0
-		if n.machine != nil && n.pausedBy == 0 && !quiet {
+		for k := 0; k < s.settings.Ticks && n.machine != nil && n.pausedBy == 0 && !quiet && r.ended == ""; k++ {
 			r.stepTick(n)
 			r.stepped(Ticked, n, nil)
 			r.invariants()

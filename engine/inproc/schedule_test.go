@@ -176,3 +176,73 @@ func TestFaultsOfSchedules(t *testing.T) {
 		}
 	}
 }
+
+// Among all pairs of nodes, few of which have messages, steps deliver less; each pair that has some is chosen now and then.
+func TestPairsStarve(t *testing.T) {
+	seen := map[string][]string{}
+	lonely := func(s Schedule) func(*World) {
+		return func(w *World) {
+			clear(seen)
+			w.Set(Settings{Schedule: &s, Settle: -1})
+			w.Machine("n1", func(*Node) Machine { return &gossip{seen: seen} })
+			for _, name := range []string{"n2", "n3"} {
+				w.Machine(name, func(*Node) Machine { return &listener{} })
+			}
+		}
+	}
+	open := mustNew(t, lonely(Schedule{Steps: 100, Messages: 1}))
+	pairs := mustNew(t, lonely(Schedule{Steps: 100, Messages: 1, Pairs: true}))
+	many, few, ways := 0, 0, map[string]int{}
+	during := func(story string) int { // deliveries by choice; those when the chaos is over come last
+		n := 0
+		for _, step := range strings.Split(story, " . ") {
+			if strings.Contains(step, ", 1 from") {
+				n++
+				ways[step]++
+			}
+		}
+		return n
+	}
+	for seed := range uint64(20) {
+		_, story := played(t, open, tape.Tape{Seed: seed})
+		many += during(story)
+		clear(ways)
+		_, story = played(t, pairs, tape.Tape{Seed: seed})
+		few += during(story)
+		if len(ways) != 2 {
+			t.Errorf("seed %d: deliveries %v; want those of two pairs", seed, ways)
+		}
+	}
+	if many < 20*98 || few < 20*20 || few > 20*50 { // two of six pairs
+		t.Errorf("%d deliveries among channels with messages, and %d among pairs, in 2000 steps", many, few)
+	}
+}
+
+// listener says nothing.
+type listener struct{}
+
+func (*listener) Receive(*Node, Message) {}
+func (*listener) Tick(*Node)             {}
+
+func TestTicksOfAStep(t *testing.T) {
+	for _, c := range []struct{ ticks, want int }{{0, 10}, {1, 10}, {3, 30}} {
+		ticked := 0
+		e := mustNew(t, func(w *World) {
+			ticked = 0
+			w.Set(Settings{Schedule: &Schedule{Steps: 10, Ticks: c.ticks}, Settle: -1})
+			w.Machine("n1", func(*Node) Machine { return &listener{} })
+			w.After(func(s *Step) {
+				if s.Kind == Ticked {
+					ticked++
+				}
+			})
+		})
+		played(t, e, tape.Tape{Seed: 1})
+		if ticked < c.want-3 || ticked > c.want+3 {
+			t.Errorf("%d ticks a step: %d in 10 steps", c.ticks, ticked)
+		}
+	}
+	if _, err := New("test", func(w *World) { w.Set(Settings{Schedule: &Schedule{Pairs: true, Mailboxes: true}}) }); err == nil || !strings.Contains(err.Error(), "Pairs and Mailboxes") {
+		t.Error(err)
+	}
+}

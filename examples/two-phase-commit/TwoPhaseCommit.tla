@@ -69,6 +69,10 @@ Spec == Init /\ [][Next]_vars /\ \A p \in Participants : WF_vars(Learn(p))
 StateOf(p) == state[p]
 Decision == decision
 
+\* What searches may tell apart: all that a decision needs, or less.
+Middle == <<decision, state>>
+Coarse == <<decision, {state[p] : p \in Participants}>>
+
 Consistent == ~ \E p, q \in Participants : state[p] = "committed" /\ state[q] = "aborted"
 Valid == decision = "commit" => \A p \in Participants : state[p] \in {"prepared", "committed"}
 Ends == decision # "none" ~> \A p \in Participants : state[p] \in {"committed", "aborted"}

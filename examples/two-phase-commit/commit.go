@@ -2,7 +2,10 @@
 package commit
 
 import (
+	"embed"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/model"
@@ -28,6 +31,22 @@ const (
 // Bugs are all of them.
 var Bugs = []Bug{Silent, Unsynced, Impatient, Miscounting}
 
+//go:embed TwoPhaseCommit.tla TwoPhaseCommit.cfg
+var source embed.FS
+
+// Specification is the model of the protocol, of which searches see what a view shows: "" (all), Middle or Coarse.
+func Specification(view string) (*model.Model, error) {
+	dir, err := os.MkdirTemp("", "two-phase-commit-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, source); err != nil {
+		return nil, err
+	}
+	return model.Load(filepath.Join(dir, "TwoPhaseCommit.tla"), filepath.Join(dir, "TwoPhaseCommit.cfg"), model.Options{View: view})
+}
+
 // Names of the participants.
 var names = []string{"p1", "p2", "p3"}
 
@@ -45,50 +64,77 @@ type (
 )
 
 // World describes a coordinator and three participants. m may be nil: nothing is followed then.
-func World(bug Bug, m *model.Model) func(*inproc.World) {
-	return func(w *inproc.World) {
-		told := &followed{}
-		if m != nil {
-			told.Follower = w.Model("conforms to TwoPhaseCommit.tla", m)
+func World(bug Bug, m *model.Model) func(*inproc.World) { return Variant{Bug: bug, Model: m}.World }
+
+// Variant is a world that differs from the usual one.
+type Variant struct {
+	Bug   Bug
+	Model *model.Model // nil: nothing is followed
+	// Unpromised follows runs for what they reach, and promises nothing of them.
+	Unpromised bool
+	// Deaf tells the model of no restart.
+	Deaf bool
+	// Rare has a twentieth of the usual faults.
+	Rare bool
+	// Starved chooses among all pairs of nodes at each step, whether or not a message waits there.
+	Starved bool
+}
+
+// World describes it.
+func (v Variant) World(w *inproc.World) {
+	bug := v.Bug
+	told := &followed{deaf: v.Deaf}
+	switch {
+	case v.Model == nil:
+	case v.Unpromised:
+		told.Follower = w.Guide(v.Model)
+	default:
+		told.Follower = w.Model("conforms to TwoPhaseCommit.tla", v.Model)
+	}
+	ends := map[string]string{} // what each participant has come to
+	begun := false
+	w.Machine("coordinator", func(n *inproc.Node) inproc.Machine {
+		if begun {
+			told.step("Restart")
 		}
-		ends := map[string]string{} // what each participant has come to
-		begun := false
-		w.Machine("coordinator", func(n *inproc.Node) inproc.Machine {
-			if begun {
-				told.step("Restart")
-			}
-			begun = true
-			return begin(n, bug, told)
-		})
-		for _, name := range names {
-			w.Machine(name, func(n *inproc.Node) inproc.Machine { return join(n, bug, told, ends) })
-		}
-		w.Invariant("all come to the same end", func() error {
-			for p, end := range ends {
-				for q, other := range ends {
-					if end == "committed" && other == "aborted" {
-						return fmt.Errorf("%s has committed and %s has aborted", p, q)
-					}
+		begun = true
+		return begin(n, bug, told)
+	})
+	for _, name := range names {
+		w.Machine(name, func(n *inproc.Node) inproc.Machine { return join(n, bug, told, ends) })
+	}
+	w.Invariant("all come to the same end", func() error {
+		for p, end := range ends {
+			for q, other := range ends {
+				if end == "committed" && other == "aborted" {
+					return fmt.Errorf("%s has committed and %s has aborted", p, q)
 				}
 			}
-			return nil
-		})
-		w.Final("all come to an end", func() error {
-			if len(ends) < len(names) {
-				return fmt.Errorf("only %d of %d participants know how it ended", len(ends), len(names))
-			}
-			return nil
-		})
-		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: 200, Messages: 2}})
-		w.Faults("crash rate 1% for 50ms..200ms", "drop rate 2%", "crash on coordinator at fsync rate 5% for 50ms..200ms")
+		}
+		return nil
+	})
+	w.Final("all come to an end", func() error {
+		if len(ends) < len(names) {
+			return fmt.Errorf("only %d of %d participants know how it ended", len(ends), len(names))
+		}
+		return nil
+	})
+	w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: 200, Messages: 2, Pairs: v.Starved}})
+	if v.Rare {
+		w.Faults("crash rate 0.05% for 50ms..200ms", "drop rate 0.1%", "crash on coordinator at fsync rate 0.25% for 50ms..200ms")
+		return
 	}
+	w.Faults("crash rate 1% for 50ms..200ms", "drop rate 2%", "crash on coordinator at fsync rate 5% for 50ms..200ms")
 }
 
 // followed tells steps to the model, if there is one.
-type followed struct{ *model.Follower }
+type followed struct {
+	*model.Follower
+	deaf bool
+}
 
 func (f *followed) step(action string, args ...any) {
-	if f.Follower != nil {
+	if f.Follower != nil && !(f.deaf && action == "Restart") {
 		f.Step(action, args...)
 	}
 }

@@ -46,9 +46,26 @@ type Trial struct {
 	CutOff   bool   `json:"cut_off,omitempty"`
 	Runs     uint64 `json:"runs"`
 	WallNs   int64  `json:"wall_ns"`
+	CPUNs    int64  `json:"cpu_ns,omitempty"` // of the process, without its start
 	Property string `json:"property,omitempty"`
+	// Curve is what was reached, of a trial that measures it.
+	Curve     []Point            `json:"curve,omitempty"`
+	Mutations []search.Mutations `json:"mutations,omitempty"`
+	// Story is the schedule of the smallest run of the violation, such as Deliver(n1, 9) . Crash(n1), where it was asked for.
+	Story string `json:"story,omitempty"`
 	// Failed is why the trial says nothing: the engine or the machine failed, or a run was not reproducible.
 	Failed string `json:"failed,omitempty"`
+}
+
+// Point is what a trial had reached after so many runs: numbers of different ones.
+type Point struct {
+	Runs   uint64 `json:"runs"`
+	CPUNs  int64  `json:"cpu_ns"`
+	States int    `json:"states"` // of the model, as its view shows them
+	Whole  int    `json:"whole"`  // states of the model, whatever the view
+	Edges  int    `json:"edges"`
+	Guards int    `json:"guards"`
+	Lines  int    `json:"lines,omitempty"` // blocks of code
 }
 
 // Row is what a strategy did with a bug.

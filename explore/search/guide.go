@@ -99,6 +99,12 @@ func (p *Plan) Watches(d coverage.Domain) bool {
 	return !slices.Contains(measured, d)
 }
 
+// NeedsModel tells whether a strategy can learn nothing from runs that are followed in no model.
+func (p *Plan) NeedsModel() bool {
+	g := p.guide()
+	return p.Learns() && (g == GuideState || g == GuideEdge)
+}
+
 // near tells whether a strategy learns how close runs came to a violation: a guide of one kind knows that kind alone.
 func (p *Plan) near() bool { return p.guide() == GuideCombined }
 

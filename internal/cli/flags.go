@@ -164,6 +164,22 @@ func (v wordFlag) Set(text string) error {
 	return nil
 }
 
+// strategyFlag is the value of a flag that names a strategy, with a guide perhaps.
+type strategyFlag struct{ name *string }
+
+func (v strategyFlag) String() string { return value(v.name) }
+func (v strategyFlag) Type() string   { return "word" }
+func (v strategyFlag) Set(text string) error {
+	switch p, err := search.Parse(text); {
+	case text == "" || err != nil && !slices.Contains(search.Names, p.Strategy) && p.Strategy != search.ModelFuzz:
+		return fmt.Errorf("strategies are %s", strings.Join(search.Names, " and "))
+	case err != nil:
+		return err
+	}
+	*v.name = text
+	return nil
+}
+
 // value is what a flag holds; the flags' package also asks flags that hold nothing.
 func value(s *string) string {
 	if s == nil {
@@ -225,7 +241,7 @@ func (f *flags) campaign(c *cobra.Command) {
 		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
 	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
 	f.workersFlag(c)
-	c.Flags().Var(wordFlag{&f.strategy, search.Names, "strategies"}, "strategy", "how the next tape is found: a `word`, "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or random)")
+	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "how the next tape is found: a `word`, "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or random)")
 	c.Flags().Var(numberFlag{&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"},
 		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
 	c.Flags().Var(fileFlag{&f.corpus}, "corpus", "coverage-guided: begin with the runs of the corpus in this `folder` (default: exploration.corpus, or none)")

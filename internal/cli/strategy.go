@@ -28,8 +28,8 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 	if f.maxDepth > 0 && name != search.Breadth && name != search.Depth {
 		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s or %s", name, search.Breadth, search.Depth)
 	}
-	if dir := cmp.Or(f.corpus, p.search.Corpus); dir != "" && (name == search.Guided || f.corpus != "") {
-		if name != search.Guided {
+	if dir := cmp.Or(f.corpus, p.search.Corpus); dir != "" && (begins(name) || f.corpus != "") {
+		if !begins(name) {
 			return nil, fmt.Errorf("--corpus: %s begins with no corpus; add --strategy %s", name, search.Guided)
 		}
 		list, err := readCorpus(dir)
@@ -44,6 +44,12 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 		}
 	}
 	return search.New(name, p.spec, seed, set)
+}
+
+// begins tells whether a strategy begins with a corpus.
+func begins(name string) bool {
+	p, err := search.Parse(name)
+	return err == nil && p.Strategy == search.Guided
 }
 
 func settingsOf(x *config.Exploration) search.Settings {

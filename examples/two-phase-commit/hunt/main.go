@@ -1,0 +1,47 @@
+// Hunt searches two-phase commit for a bug: by hand, or in trials of bloodhound bench guides.
+//
+//	go run ./examples/two-phase-commit/hunt -bug unsynced -sim.strategy coverage-guided:state
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+
+	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
+	"github.com/bloodhound-dst/bloodhound/sim"
+)
+
+func main() {
+	bug := flag.String("bug", "", fmt.Sprintf("what is wrong in the code: one of %v, or nothing", commit.Bugs))
+	view := flag.String("view", "", "what searches see of a state of the model: all, Middle or Coarse")
+	without := flag.Bool("unpromised", false, "do not promise that runs are those of the model")
+	deaf := flag.Bool("deaf", false, "tell the model of no restart")
+	rare := flag.Bool("rare", false, "have a twentieth of the usual faults")
+	starved := flag.Bool("starved", false, "choose among all pairs of nodes, whether or not a message waits there")
+	flag.Parse()
+	code, err := hunt(commit.Variant{Bug: commit.Bug(*bug), Unpromised: *without, Deaf: *deaf, Rare: *rare, Starved: *starved}, *view)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	os.Exit(code)
+}
+
+func hunt(v commit.Variant, view string) (int, error) {
+	if v.Bug != commit.None && !slices.Contains(commit.Bugs, v.Bug) {
+		return 0, fmt.Errorf("there is no bug %q; there are %v", v.Bug, commit.Bugs)
+	}
+	var err error
+	if v.Model, err = commit.Specification(view); err != nil {
+		return 0, err
+	}
+	r, err := sim.Campaign{}.Run(context.Background(), "two-phase-commit", v.World)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Print(r.Text())
+	return r.ExitCode, nil
+}

@@ -1,0 +1,79 @@
+package contest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
+)
+
+// Order asks a program that makes campaigns for one trial, by a file in the folder that OrderFolder names; its answer is another file there.
+type Order struct {
+	Strategy  string `json:"strategy"`
+	Seed      uint64 `json:"seed"`
+	Runs      uint64 `json:"runs"`
+	TimeoutNs int64  `json:"timeout_ns,omitempty"`
+	// Measure has the runs tell what they reach, and go on after a violation.
+	Measure bool `json:"measure,omitempty"`
+	// Story asks for the schedule of the violation that was found, from its smallest run.
+	Story bool `json:"story,omitempty"`
+}
+
+// OrderFolder is the variable of the environment that names the folder of an order.
+const OrderFolder = "BLOODHOUND_TRIAL"
+
+const (
+	orderFile  = "order.json"
+	answerFile = "answer.json"
+	// maxAnswer bounds the file of an answer.
+	maxAnswer = 16 << 20
+)
+
+// Answer is what a program tells of the trial that it made.
+type Answer struct {
+	Trial
+	// Error is why there is no trial: a mistake of the order, or of the world.
+	Error string `json:"error,omitempty"`
+}
+
+// Give leaves an order in a folder.
+func (o *Order) Give(dir string) error { return write(filepath.Join(dir, orderFile), o) }
+
+// Ordered reads the order of a folder.
+func Ordered(dir string) (*Order, error) {
+	o := &Order{}
+	return o, read(filepath.Join(dir, orderFile), o)
+}
+
+// Give leaves an answer in a folder. A program answers once.
+func (a *Answer) Give(dir string) error {
+	path := filepath.Join(dir, answerFile)
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("this program makes several campaigns, and a trial is one: give it arguments that choose one of them")
+	}
+	return write(path, a)
+}
+
+// Answered reads the answer of a folder.
+func Answered(dir string) (*Answer, error) {
+	a := &Answer{}
+	return a, read(filepath.Join(dir, answerFile), a)
+}
+
+func write(path string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}
+
+func read(path string, v any) error {
+	text, err := regular.Read(path, maxAnswer)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package sim
+
+import "time"
+
+// cpuTime is 0 where a process cannot ask for it.
+func cpuTime() time.Duration { return 0 }

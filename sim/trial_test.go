@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/explore/contest"
+)
+
+// trial makes a trial of a world as programs are asked for it.
+func trial(t *testing.T, describe func(*inproc.World), o contest.Order) *contest.Answer {
+	t.Helper()
+	dir := t.TempDir()
+	if err := o.Give(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(contest.OrderFolder, dir)
+	Campaign{Dir: t.TempDir()}.Run(context.Background(), "trial", describe)
+	a, err := contest.Answered(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// steps is a world whose only client fails a promise now and then, with a schedule.
+func steps(w *inproc.World) {
+	w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: 20}, Settle: -1})
+	w.Process("server", func(p *inproc.Process) {
+		for {
+			p.Reply(p.Receive(), 1)
+		}
+	})
+	w.Process("load", func(p *inproc.Process) {
+		for p.Turn() {
+			p.Assert(p.Choose(40) != 39, "luck holds")
+			p.Send("server", 1)
+		}
+	})
+}
+
+func TestATrialIsTheCampaign(t *testing.T) {
+	a := trial(t, steps, contest.Order{Strategy: "random", Seed: 3, Runs: 400, Story: true})
+	if a.Error != "" || !a.Found || a.Property == "" || a.Runs == 0 || a.Runs >= 400 || a.Seed != 3 || a.Strategy != "random" || len(a.Curve) > 0 {
+		t.Fatalf("%+v", a)
+	}
+	if !strings.Contains(a.Story, "Turn(load") {
+		t.Errorf("story %q", a.Story)
+	}
+	t.Setenv(contest.OrderFolder, "")
+	r, err := Campaign{Dir: t.TempDir(), Seed: 3, Runs: 400}.Run(context.Background(), "trial", steps)
+	if err != nil || r.Totals.Runs != a.Runs {
+		t.Errorf("%v: the campaign ends after %d runs, and the trial after %d", err, r.Totals.Runs, a.Runs)
+	}
+}
+
+// A trial that measures goes on after a violation, and its curve never falls.
+func TestAMeasuredTrialHasACurve(t *testing.T) {
+	a := trial(t, steps, contest.Order{Strategy: "coverage-guided", Seed: 3, Runs: 200, Measure: true})
+	if a.Error != "" || !a.Found || a.Runs != 200 {
+		t.Fatalf("%+v", a)
+	}
+	last := contest.Point{}
+	for _, p := range a.Curve {
+		if p.Runs <= last.Runs || p.CPUNs < last.CPUNs || p.States < last.States {
+			t.Errorf("%+v after %+v", p, last)
+		}
+		last = p
+	}
+	if last.Runs != 200 || len(a.Curve) < 10 || a.Curve[0].Runs != 1 {
+		t.Errorf("%d points, up to %d runs", len(a.Curve), last.Runs)
+	}
+}
+
+func TestOrdersThatCannotBeMet(t *testing.T) {
+	for strategy, says := range map[string]string{
+		"luck":                  "there are random",
+		"modelfuzz":             "call World.Model or World.Guide",
+		"coverage-guided:edge":  "call World.Model or World.Guide",
+		"coverage-guided:line":  "go build -cover",
+		"coverage-guided:state": "call World.Model or World.Guide",
+		"pct":                   "ranks threads",
+	} {
+		if a := trial(t, steps, contest.Order{Strategy: strategy, Seed: 1, Runs: 5}); !strings.Contains(a.Error, says) {
+			t.Errorf("%s: %q", strategy, a.Error)
+		}
+	}
+	a := trial(t, func(w *inproc.World) { w.Process("a", func(p *inproc.Process) {}) }, contest.Order{Strategy: "modelfuzz:trace", Seed: 1, Runs: 30})
+	if !strings.Contains(a.Failed, "this world has none") {
+		t.Errorf("a world without a schedule: %+v", a)
+	}
+	if err := a.Give(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	a.Give(dir)
+	if err := a.Give(dir); err == nil || !strings.Contains(err.Error(), "several campaigns") {
+		t.Error(err)
+	}
+}
