@@ -177,9 +177,23 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 			}
 			rhs := c.expr(e.Args[1], p)
 			if e.Name == "=" {
-				return assign(i, c.assigning, rhs, next)
+				again := c.again(e, at, i, func(x *ctx, old value.Value) bool { return value.Equal(old, rhs.eval(x)) }, next)
+				return assign(i, c.assigning, rhs, next, again)
 			}
-			return assignFrom(i, c.assigning, rhs, next, at)
+			again := c.again(e, at, i, func(x *ctx, old value.Value) bool {
+				s := rhs.eval(x)
+				x.m.at = at
+				return value.Contains(s, old)
+			}, next)
+			return assignFrom(i, c.assigning, rhs, next, again, at)
+		case e.Name == "=>" && len(e.Args) == 2 && c.compares: // each condition behind it by itself
+			left, right := c.expr(e.Args[0], p).truth(c.at(e.Args[0], p)), c.act(e.Args[1], p, next)
+			return func(x *ctx) bool {
+				if !left(x) {
+					return next(x)
+				}
+				return right(x)
+			}
 		case e.Name == `\cdot` && len(e.Args) == 2:
 			return c.composition(e, p, next)
 		case e.Name == "UNCHANGED" && len(e.Args) == 1:
@@ -295,29 +309,38 @@ func (m *machine) goal(initial bool) []value.Value {
 	return m.nxt
 }
 
-func assign(i int, initial bool, rhs node, next act) act {
+// again is an assignment to a variable that has its value by then: a condition.
+func (c *compiler) again(e syntax.Expr, at *where, variable int, test func(x *ctx, old value.Value) bool, next act) act {
+	initial := c.assigning
+	holds := func(x *ctx) bool { return test(x, x.m.goal(initial)[variable]) }
+	if c.compares {
+		return c.guard(e, at, holds, next)
+	}
+	return func(x *ctx) bool { return holds(x) && next(x) }
+}
+
+func assign(i int, initial bool, rhs node, next, again act) act {
 	eval := rhs.eval
 	return func(x *ctx) bool {
 		goal := x.m.goal(initial)
-		v := eval(x)
-		if old := goal[i]; old != nil {
-			return value.Equal(old, v) && next(x)
+		if goal[i] != nil {
+			return again(x)
 		}
-		goal[i] = settled(v)
+		goal[i] = settled(eval(x))
 		found := next(x)
 		goal[i] = nil
 		return found
 	}
 }
 
-func assignFrom(i int, initial bool, set node, next act, at *where) act {
+func assignFrom(i int, initial bool, set node, next, again act, at *where) act {
 	return func(x *ctx) bool {
 		goal := x.m.goal(initial)
+		if goal[i] != nil {
+			return again(x)
+		}
 		s := set.eval(x)
 		x.m.at = at
-		if old := goal[i]; old != nil {
-			return value.Contains(s, old) && next(x)
-		}
 		found := !value.Each(s, func(v value.Value) bool {
 			goal[i] = settled(v)
 			return !next(x)
@@ -340,10 +363,11 @@ func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
 		return next
 	}
 	if i := c.variableOf(t, q); i >= 0 {
+		again := c.again(e, c.at(e, p), i, func(x *ctx, old value.Value) bool { return value.Equal(old, x.m.cur[i]) }, next)
 		return func(x *ctx) bool {
 			nxt, v := x.m.nxt, x.m.cur[i]
-			if old := nxt[i]; old != nil {
-				return value.Equal(old, v) && next(x)
+			if nxt[i] != nil {
+				return again(x)
 			}
 			nxt[i] = v
 			found := next(x)
@@ -352,5 +376,8 @@ func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
 		}
 	}
 	test := c.unchanged(e, p).test
+	if c.compares {
+		return c.guard(e, c.at(e, p), test, next)
+	}
 	return func(x *ctx) bool { return test(x) && next(x) }
 }

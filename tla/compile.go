@@ -118,6 +118,7 @@ type compiler struct {
 	whole     bool                // a formula of steps is compiled, which is only evaluated where both states are complete
 	recorded  map[where]bool      // operators whose applications are told to properties
 	guards    *[]*placed          // of the action that is being compiled for Step; nil: they are not counted
+	compares  bool                // also what gives a variable a value that it has already counts as a condition
 }
 
 func (c *compiler) at(e syntax.Expr, p place) *where { return &where{c.file(p), e.Position()} }

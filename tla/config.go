@@ -23,6 +23,8 @@ type Config struct {
 	Postcondition     string
 	NoDeadlock        bool // CHECK_DEADLOCK FALSE
 	Constants         []Assignment
+	Environment       map[string]string // what IOEnv shows besides the environment of the process
+	Log               string            // the file that the specification reads as its log, whatever name it gives it; empty: what it names
 	text              string
 	places            map[string]syntax.Pos // where names stand
 }

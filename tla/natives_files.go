@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -60,19 +59,19 @@ func init() {
 			}
 			return written(args[0], b, os.O_TRUNC)
 		}),
-		"JsonDeserialize": {one: func(file value.Value) value.Value {
-			list := fromJSON(file)
-			if len(list) != 1 {
-				value.Fail("%s has %d JSON values: JsonDeserialize reads one, ndJsonDeserialize more", file, len(list))
+		"JsonDeserialize": readsLog(func(r *recording) value.Value {
+			if n := len(r.items.Items); n != 1 {
+				value.Fail("%q has %d JSON values: JsonDeserialize reads one, ndJsonDeserialize more", r.file, n)
 			}
-			return list[0]
-		}},
-		"ndJsonDeserialize": {one: func(file value.Value) value.Value { return value.NewTuple(fromJSON(file)) }},
+			return r.items.Items[0]
+		}),
+		"ndJsonDeserialize": readsLog(func(r *recording) value.Value { return r.items }),
 	}
 	modules["IOUtils"] = map[string]*builtin{
 		"IOEnv": {special: func(c *compiler, d *def, u call) node {
 			c.arity(d, 0, u)
-			return node{eval: func(*ctx) value.Value { return environment() }}
+			logs := &c.loader.logs
+			return node{eval: func(*ctx) value.Value { return logs.shown() }}
 		}},
 		"IOExec": refused(1, noPrograms), "IOEnvExec": refused(2, noPrograms), "IOExecTemplate": refused(2, noPrograms), "IOEnvExecTemplate": refused(3, noPrograms),
 		"IOSerialize": refused(3, noBinary), "IODeserialize": refused(2, noBinary),
@@ -237,20 +236,6 @@ func outcome(stdout string) value.Value {
 		[]value.Value{value.Int(0), value.Text(""), value.Text(stdout)})
 }
 
-// environment is IOEnv: the variables of the environment as a record.
-func environment() value.Value {
-	var names, values []value.Value
-	known := map[string]bool{}
-	for _, e := range os.Environ() {
-		name, v, _ := strings.Cut(e, "=")
-		if !known[name] {
-			known[name] = true
-			names, values = append(names, value.Text(name)), append(values, value.Text(v))
-		}
-	}
-	return value.FunctionOf(names, values)
-}
-
 // form is whether a function is an array or an object.
 type form uint8
 
@@ -345,23 +330,21 @@ func quoted(b *bytes.Buffer, s string) {
 	b.Truncate(b.Len() - 1) // Encode ends a line
 }
 
-// fromJSON reads all JSON values of a file.
-func fromJSON(file value.Value) []value.Value {
-	d := json.NewDecoder(bytes.NewReader(contents(file)))
-	d.UseNumber()
-	var list []value.Value
-	for {
-		var v any
-		if err := d.Decode(&v); errors.Is(err, io.EOF) {
-			return list
-		} else if err != nil {
-			value.Fail("%s, value %d: %v", text(file), len(list)+1, err)
-		}
-		list = append(list, ofJSON(v, text(file), len(list)+1))
-	}
+// readsLog is an operator that reads a file of JSON values.
+func readsLog(of func(*recording) value.Value) *builtin {
+	return &builtin{special: func(c *compiler, d *def, u call) node {
+		c.arity(d, 1, u)
+		args, at, logs := c.all(u.args, u.from), u.at, &c.loader.logs
+		return node{eval: func(x *ctx) value.Value {
+			file := args[0].eval(x)
+			x.m.at = at
+			return of(logs.file(text(file)))
+		}}.of(args...)
+	}}
 }
 
-func ofJSON(v any, file string, n int) value.Value {
+// ofJSON is the counterpart of a JSON value that begins on a line of a file.
+func ofJSON(v any, file string, line int) value.Value {
 	switch x := v.(type) {
 	case bool:
 		return value.Bool(x)
@@ -375,20 +358,20 @@ func ofJSON(v any, file string, n int) value.Value {
 		if f, err := x.Float64(); err == nil && math.Abs(f) < 1<<53 {
 			return value.Int(int64(f))
 		}
-		value.Fail("%s, value %d: %s is no integer of 64 bits", file, n, x)
+		value.Fail("%s:%d: %s is no integer of 64 bits", file, line, x)
 	case []any:
 		items := make([]value.Value, len(x))
 		for i, e := range x {
-			items[i] = ofJSON(e, file, n)
+			items[i] = ofJSON(e, file, line)
 		}
 		return value.NewTuple(items)
 	case map[string]any:
 		var names, values []value.Value
 		for name, e := range x {
-			names, values = append(names, value.Text(name)), append(values, ofJSON(e, file, n))
+			names, values = append(names, value.Text(name)), append(values, ofJSON(e, file, line))
 		}
 		return value.FunctionOf(names, values)
 	}
-	value.Fail("%s, value %d: null has no counterpart in TLA+", file, n)
+	value.Fail("%s:%d: null has no counterpart in TLA+", file, line)
 	return nil
 }

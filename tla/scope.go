@@ -134,6 +134,7 @@ type loader struct {
 	natives      map[string]*scope // modules of this package, one scope each, so that a configuration can override their operators
 	variables    []string
 	variableDefs []*def
+	logs         logs
 }
 
 type parsed struct {

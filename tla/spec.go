@@ -43,6 +43,9 @@ type Spec struct {
 	atoms     []Formula // of temporal formulas
 	stepAtoms []bool    // whether each is about a step
 
+	config   *Config
+	relation []part // that the actions are parts of
+
 	compiling sync.Mutex // guards what compiles operators that are asked for later
 	compiler  *compiler
 	root      *scope
@@ -79,6 +82,7 @@ func Load(file string, config *Config, library ...string) (*Spec, error) {
 			l.fail(where{&source{file: file}, syntax.Pos{}}, "there is no such module")
 		}
 		l.resolve()
+		l.giveLog(config)
 		s = l.spec(root, config)
 	})
 	return s, err
@@ -197,7 +201,7 @@ func (l *loader) constantOf(root *scope, e syntax.Expr, at where) value.Value {
 func (l *loader) spec(root *scope, config *Config) *Spec {
 	l.configure(root, config)
 	c := &compiler{loader: l, variables: l.variableDefs, size: []int{0}}
-	s := &Spec{Variables: l.variables, CheckDeadlock: !config.NoDeadlock, compiler: c, root: root}
+	s := &Spec{Variables: l.variables, CheckDeadlock: !config.NoDeadlock, compiler: c, root: root, config: config}
 	text := &source{file: config.File, text: config.text}
 	top := where{text, syntax.Pos{Line: 1, Column: 1}}
 	p := place{scope: root}
@@ -264,6 +268,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		c.assigning = false
 		s.init, s.start = a, where{init[0].place.scope.file(), init[0].expr.Position()}
 	}
+	s.relation = next
 	for _, n := range next {
 		c.actions(n.expr, n.place, "Next", func(name string, e syntax.Expr, at where, build func(act) act) {
 			span, ok := at.source.spans[e]

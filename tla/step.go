@@ -44,6 +44,8 @@ type guarded struct {
 	deep  int     // guards on the present way that were true
 	best  int     // the most of them before one that was false; -1: none was
 	which int     // that one
+	// falsified has, if it is not nil, the most guards that were true before each that was false; -1: it never was.
+	falsified []int
 }
 
 // GuardsSeen of an operator tell, for each of its guards, whether it was ever false (1), ever true (2), both (3) or never reached (0).
@@ -124,6 +126,9 @@ func (c *compiler) guard(e syntax.Expr, at *where, test func(*ctx) bool, next ac
 			g.seen[here.number] |= 1
 			if g.deep > g.best {
 				g.best, g.which = g.deep, here.number
+			}
+			if g.falsified != nil {
+				g.falsified[here.number] = max(g.falsified[here.number], g.deep)
 			}
 			return false
 		}

@@ -52,7 +52,7 @@ func (a *app) modelVerb() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
 	}
-	c.AddCommand(a.modelCheckVerb())
+	c.AddCommand(a.modelCheckVerb(), a.modelTraceVerb())
 	return c
 }
 
@@ -159,22 +159,29 @@ type uncheckedElement struct {
 	Why  string `json:"why"`
 }
 
-func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
+// modelFiles reads the configuration of a specification: the one that is named, or else that beside it.
+func modelFiles(file string, named *string) (*tla.Config, string, error) {
 	if !strings.HasSuffix(file, ".tla") {
 		file += ".tla"
 	}
 	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("the specification cannot be read: %w", err)
+		return nil, file, fmt.Errorf("the specification cannot be read: %w", err)
 	}
-	if m.config == "" {
-		m.config = strings.TrimSuffix(file, ".tla") + ".cfg"
-	} else if !strings.HasSuffix(m.config, ".cfg") {
-		m.config += ".cfg"
+	if *named == "" {
+		*named = strings.TrimSuffix(file, ".tla") + ".cfg"
+	} else if !strings.HasSuffix(*named, ".cfg") {
+		*named += ".cfg"
 	}
-	config, err := tla.ReadConfig(m.config)
+	config, err := tla.ReadConfig(*named)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the configuration cannot be read: %w\nA model needs one: INIT and NEXT or SPECIFICATION, constants and what is to be checked; or name another by --config", err)
-	} else if err != nil {
+		return nil, file, fmt.Errorf("the configuration cannot be read: %w\nA model needs one: INIT and NEXT or SPECIFICATION, constants and what is to be checked; or name another by --config", err)
+	}
+	return config, file, err
+}
+
+func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
+	config, file, err := modelFiles(file, &m.config)
+	if err != nil {
 		return err
 	}
 	if m.deadlock {
@@ -340,8 +347,11 @@ func behaviour(spec *tla.Spec, steps []tla.Step, difference bool) string {
 }
 
 func brokenOf(spec *tla.Spec, v *tla.Violation) brokenDocument {
-	d := brokenDocument{Kind: v.Kind, Name: v.Name, Back: v.Back + 1}
-	for _, s := range v.Trace {
+	return brokenDocument{Kind: v.Kind, Name: v.Name, Back: v.Back + 1, Trace: stepsOf(spec, v.Trace)}
+}
+
+func stepsOf(spec *tla.Spec, steps []tla.Step) (list []stepDocument) {
+	for _, s := range steps {
 		step := stepDocument{State: map[string]string{}}
 		if s.Action != nil {
 			step.Action = s.Action.String()
@@ -349,7 +359,7 @@ func brokenOf(spec *tla.Spec, v *tla.Violation) brokenDocument {
 		for i, name := range spec.Variables {
 			step.State[name] = s.State[i].String()
 		}
-		d.Trace = append(d.Trace, step)
+		list = append(list, step)
 	}
-	return d
+	return list
 }
