@@ -530,14 +530,17 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 }
 
 // shown adds what ALIAS says of each state.
-func (c *checker) shown(steps []Step) []Step {
+func (c *checker) shown(steps []Step) []Step { return c.shownFrom(1, steps) }
+
+// shownFrom is shown of the last part of a behaviour, from the state with a number on.
+func (c *checker) shownFrom(level int, steps []Step) []Step {
 	if c.spec.alias == nil {
 		return steps
 	}
 	m, behaviour, level := c.ev.x.m, c.ev.TLC.behaviour, c.ev.TLC.level
 	defer func() { c.ev.TLC.behaviour, c.ev.TLC.level = behaviour, level }()
 	for i := range steps {
-		c.ev.TLC.level = i + 1
+		c.ev.TLC.level = level + i
 		c.ev.TLC.behaviour = func(State) ([]State, error) { return statesTo(steps[:i], steps[i].State), nil }
 		before := m.enter(steps[i].State, steps[min(i+1, len(steps)-1)].State)
 		if v, err := c.ev.value(*c.spec.alias); err == nil {

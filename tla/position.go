@@ -1,6 +1,7 @@
 package tla
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -182,11 +183,13 @@ func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	best := map[string]*position{}
 	kept := map[string]bool{}
 	logs := &s.compiler.loader.logs
+	var failed error
 	for i := range found {
 		u := &found[i]
 		var v value.Value
 		if err := ev.run(func() { v = u.sequence.eval(ev.alone(u.size)) }); err != nil {
-			continue // that is told where it is used
+			failed = cmp.Or(failed, err) // if there is no other, that is why
+			continue
 		}
 		t, ok := v.(*value.Tuple)
 		if !ok || len(t.Items) == 0 {
@@ -228,7 +231,10 @@ func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	case len(others) > 1:
 		return nil, fmt.Errorf("the specification goes through its log by %s and by %s: define the position as an operator, and name it by --position", others[0], others[1])
 	}
-	return best[`TLCGet("level")`], nil
+	if p := best[`TLCGet("level")`]; p != nil {
+		return p, nil
+	}
+	return nil, failed
 }
 
 // ending takes [] and <> away from a formula about how a check goes on: what is left, asked in a state when nothing is left to be done, tells whether the log is

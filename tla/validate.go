@@ -111,7 +111,7 @@ func Validate(spec *Spec, o Options, how Reading) (*Validation, error) {
 		err = nil
 	}
 	if err != nil && w.now != nil {
-		w.v.Behaviour = w.shown(w.steps(w.now))
+		w.v.Behaviour = w.shownTo(w.now)
 		if r, line, _ := w.lineAt(w.now); line > 0 {
 			err = fmt.Errorf("%w\nThat was met at %s:%d:\n%s", err, r.file, line, r.lineText(line))
 		}
@@ -134,8 +134,7 @@ func (w *validator) all(how Reading) error {
 		return err
 	}
 	if len(w.stack)+len(w.later) == 0 {
-		w.refusedFromTheStart()
-		return nil
+		return w.refusedFromTheStart()
 	}
 	for _, t := range append(slices.Clone(w.stack), w.later...) {
 		if w.accepted != nil && w.accepted == t {
@@ -169,6 +168,8 @@ func (w *validator) all(how Reading) error {
 	return w.judge()
 }
 
+var errReadsNone = errors.New("the specification reads no log: it uses neither ndJsonDeserialize nor JsonDeserialize")
+
 // prepare finds out what the position is, and how the end is seen.
 func (w *validator) prepare(how Reading) (err error) {
 	s := w.spec
@@ -183,15 +184,8 @@ func (w *validator) prepare(how Reading) (err error) {
 		return err
 	}
 	logs := &s.compiler.loader.logs
-	if len(logs.read) == 0 {
-		return errors.New("the specification reads no log: it uses neither ndJsonDeserialize nor JsonDeserialize")
-	}
-	w.v.Log = logs.read[0].file
 	if w.position != nil {
 		w.v.Items, w.v.Position = len(w.position.items), w.position.name
-		if r, _ := logs.lineOf(w.position.items[0]); r != nil {
-			w.v.Log = r.file
-		}
 	}
 	if err := catch(func() {
 		for _, p := range parts {
@@ -208,6 +202,8 @@ func (w *validator) prepare(how Reading) (err error) {
 		w.ends = fmt.Sprintf("%s > %d", w.position.name, len(w.position.items))
 	case s.Postcondition != nil:
 		w.ends = "POSTCONDITION " + s.Postcondition.Name
+	case len(logs.read) == 0:
+		return errReadsNone
 	default:
 		return errors.New("nothing tells where in its log the specification is: it indexes the log neither by a variable nor by TLCGet(\"level\"); name what does by --position, or the end of the log by --end")
 	}
@@ -522,6 +518,12 @@ func (w *validator) steps(t *trail) (steps []Step) {
 	return steps
 }
 
+// shownTo is steps, with what ALIAS says of them.
+func (w *validator) shownTo(t *trail) []Step {
+	steps := w.steps(t)
+	return w.shownFrom(t.level-len(steps)+1, steps)
+}
+
 // lineAt is the line of the log that a behaviour is at, and its number among the items; 0 if that is not known.
 func (w *validator) lineAt(t *trail) (r *recording, line, item int) {
 	if w.position == nil || t == nil {
@@ -547,19 +549,42 @@ func (w *validator) lineOf(item int) (*recording, int, int) {
 	return nil, 0, item
 }
 
-func (w *validator) refusedFromTheStart() {
+// read tells which log was read.
+func (w *validator) read() error {
+	logs := &w.spec.compiler.loader.logs
+	if len(logs.read) == 0 {
+		return errReadsNone
+	}
+	w.v.Log = logs.read[0].file
+	if w.position != nil {
+		if r, _ := logs.lineOf(w.position.items[0]); r != nil {
+			w.v.Log = r.file
+		}
+	}
+	return nil
+}
+
+// refusedFromTheStart says what follows if there is no initial state.
+func (w *validator) refusedFromTheStart() error {
+	if err := w.read(); err != nil {
+		return err
+	}
 	if w.position == nil {
 		w.v.Unknown = "there is no initial state"
-		return
+		return nil
 	}
 	r, line, item := w.lineOf(1)
 	if w.v.Line, w.v.Item = line, item; r != nil {
 		w.v.Text = r.lineText(line)
 	}
+	return nil
 }
 
 // judge says what follows from the behaviours that were found.
 func (w *validator) judge() error {
+	if err := w.read(); err != nil {
+		return err
+	}
 	decides := w.end == nil && w.position == nil // the postcondition alone
 	if f := w.spec.Postcondition; f != nil && (w.accepted != nil || decides) {
 		ok, err := w.ev.Holds(f, nil, nil)
@@ -576,25 +601,25 @@ func (w *validator) judge() error {
 			w.r.Depth++
 			w.accepted = w.furthest[0]
 		} else if !ok && !decides {
-			w.v.Violation = &Violation{Kind: PostViolated, Name: f.Name, Trace: w.shown(w.steps(w.accepted)), Back: -1}
+			w.v.Violation = &Violation{Kind: PostViolated, Name: f.Name, Trace: w.shownTo(w.accepted), Back: -1}
 		}
 	}
 	if w.accepted != nil {
 		if b := w.accepted.broken; b != nil {
-			w.v.Violation, w.v.BrokenAt = &Violation{Kind: b.kind, Name: b.name, Trace: w.shown(w.steps(b.last)), Back: -1}, b.line
+			w.v.Violation, w.v.BrokenAt = &Violation{Kind: b.kind, Name: b.name, Trace: w.shownTo(b.last), Back: -1}, b.line
 		}
 		w.v.Accepted = w.v.Violation == nil && w.v.Unknown == ""
 		return nil
 	}
 	t := w.furthest[0]
 	if b := t.broken; b != nil {
-		w.v.Violation, w.v.BrokenAt = &Violation{Kind: b.kind, Name: b.name, Trace: w.shown(w.steps(b.last)), Back: -1}, b.line
+		w.v.Violation, w.v.BrokenAt = &Violation{Kind: b.kind, Name: b.name, Trace: w.shownTo(b.last), Back: -1}, b.line
 	}
 	if r, line, item := w.lineAt(t); r != nil {
 		w.v.Line, w.v.Item, w.v.Text = line, item, r.lineText(line)
 	}
 	for _, t := range w.furthest[:min(len(w.furthest), 3)] {
-		w.v.Last = append(w.v.Last, w.shown(w.steps(t)))
+		w.v.Last = append(w.v.Last, w.shownTo(t))
 	}
 	return w.refusals()
 }

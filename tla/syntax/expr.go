@@ -31,6 +31,7 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 		if row > Deepest {
 			p.fail(t.pos, "there are more than %d operators in a row: define names for parts of this", Deepest)
 		}
+		p.spans[e] = Span{begin, p.tokens[p.at-2].last} // up to the operator
 		e = join(t, e, p.binary(f, t.text))
 	}
 }
