@@ -391,7 +391,7 @@ func nameOf(p *part) string {
 // scheduled tells why a rule can do nothing where messages have no latency, or nothing.
 func scheduled(r *world.FaultRule) error {
 	switch fault.Kind(r.Kind) {
-	case fault.Delay, fault.Reorder, fault.SlowLink:
+	case fault.Delay, fault.SlowLink:
 		return errors.New("in a schedule messages have no latency: which is delivered when is what each step chooses; leave the rule out, or the schedule")
 	}
 	return nil

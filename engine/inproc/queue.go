@@ -10,6 +10,7 @@ const (
 	tick                           // of a machine
 	turn                           // of the director: phases, time steps, ends of faults, probes
 	choices                        // a step of a schedule
+	joins                          // a message comes into its channel of a schedule late
 )
 
 type pending struct {

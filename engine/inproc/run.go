@@ -288,6 +288,8 @@ func (r *run) happen(p *pending) {
 		}
 	case choices:
 		r.schedule.step()
+	case joins:
+		r.schedule.queue(what.msg.link, &what.msg)
 	}
 }
 

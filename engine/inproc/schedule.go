@@ -82,6 +82,11 @@ func (s *schedule) offer(l *link, m Message) {
 			r.stepped(Lost, l.to, &m)
 			return
 		}
+		if late != nil && late.kind == fault.Reorder {
+			m.doubt = late
+			r.push(r.now+max(at, r.spec.TimeStepNs), pending{kind: joins, node: l.to, msg: m})
+			return
+		}
 	}
 	s.queue(l, &m)
 }
