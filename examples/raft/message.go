@@ -7,26 +7,42 @@ type message struct{ *pb.Message }
 
 // Digest tells messages apart.
 func (m message) Digest() uint64 {
-	h := uint64(14695981039346656037)
-	add := func(x uint64) { h = (h ^ x) * 1099511628211; h ^= h >> 29 }
-	add(uint64(m.GetType()))
-	add(m.GetTerm())
-	add(m.GetLogTerm())
-	add(m.GetIndex())
-	add(m.GetCommit())
-	add(m.GetRejectHint())
+	h := sum(basis)
+	h.add(uint64(m.GetType()))
+	h.add(m.GetTerm())
+	h.add(m.GetLogTerm())
+	h.add(m.GetIndex())
+	h.add(m.GetCommit())
+	h.add(m.GetRejectHint())
 	if m.GetReject() {
-		add(1)
+		h.add(1)
 	}
-	for _, c := range m.GetContext() {
-		add(uint64(c))
-	}
+	h.bytes(m.GetContext())
 	for _, e := range m.GetEntries() {
-		add(e.GetTerm())
-		add(e.GetIndex())
-		for _, c := range e.GetData() {
-			add(uint64(c))
-		}
+		h.add(e.GetTerm())
+		h.add(e.GetIndex())
+		h.bytes(e.GetData())
 	}
-	return h
+	if s := m.GetSnapshot(); s != nil {
+		h.add(s.GetMetadata().GetIndex())
+		h.add(s.GetMetadata().GetTerm())
+		h.bytes(s.GetData())
+	}
+	return uint64(h)
+}
+
+// sum is a hash of numbers and bytes.
+type sum uint64
+
+const basis = 14695981039346656037
+
+func (h *sum) add(x uint64) {
+	*h = (*h ^ sum(x)) * 1099511628211
+	*h ^= *h >> 29
+}
+
+func (h *sum) bytes(p []byte) {
+	for _, c := range p {
+		h.add(uint64(c))
+	}
 }

@@ -1,65 +1,159 @@
 // Package raft runs etcd's Raft library, go.etcd.io/raft/v3 as it is, in a world of package inproc: servers that keep keys and values by
-// it, and a client that puts and gets.
+// it, clients that put and get, and who else Options ask for: an operator that changes who the servers are, and a load of further entries.
 package raft
 
 import (
-	"go.etcd.io/raft/v3"
-	pb "go.etcd.io/raft/v3/raftpb"
+	"fmt"
 
 	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 )
 
-// Options are what worlds differ in.
+// Options are what worlds differ in. The zero value is three servers and one client, and crashes.
 type Options struct {
-	Servers int // 3
-	Steps   int // 100
+	Servers  int // that vote at first: 3
+	Learners int // that only learn at first
+	Spares   int // that are no members at first
+	Steps    int // 100
+	Messages int // of one channel that a step delivers, at most: 5
+	Clients  int // 1
 	// Plain has requests and no client: nobody judges what the answers are, nor that servers recover.
 	Plain bool
 	// Model is the specification that the servers are followed in, as Specification gives it; nil: in none. It has no votes before votes, and so there are none.
 	Model   *Model
 	without string // an action that is not told to the model
+	// Load is how many entries a process proposes at each of its turns, waiting for none: it does not exist if it is 0.
+	Load int
+	// Compact is the number of entries after which a server takes a snapshot and compacts its log up to what it has applied, but for Keep
+	// entries. 0 is never.
+	Compact, Keep int
+	// Reconfigure has an operator add, remove, demote and promote servers, one at a time or two by joint consensus.
+	Reconfigure bool
+	// Async has the library go on while a server stores and applies (AsyncStorageWrites): each write takes up to Slow ticks (3), and a
+	// crash loses those that are not done.
+	Async bool
+	Slow  int
+	// ReuseContexts has a leader ask for the index of a read with a context that it has used before, once it has got the answer to that.
+	ReuseContexts bool
+	// Silence is after how many ticks without a word of it a leader takes a server for unreachable. 0 is never.
+	Silence int
+	// CatchUp promises that all members come to have applied all that is committed, when faults have ended.
+	CatchUp bool
+
+	// Of the library. Zero is 10 ticks, 256 messages, no bound, 1 MiB, as MessageBytes, no bound.
+	ElectionTicks            int
+	Inflight                 int
+	InflightBytes            uint64
+	MessageBytes, ReadyBytes uint64
+	UncommittedBytes         uint64
+	NoPreVote, NoCheckQuorum bool
+
+	// Faults go before the usual ones, which are that each server crashes in 1 % of the steps, for 5 to 30 of them.
+	Faults []string
+
 	// Flaws are mistakes on purpose.
-	ForgetVote  bool // a restart forgets whom the server has voted for
-	ReadLocally bool // gets are answered without asking the others
+	ForgetVote    bool // a restart forgets whom the server has voted for
+	ReadLocally   bool // gets are answered without asking the others
+	AckEarly      bool // with Async: votes and entries are acknowledged before they are stored
+	ApplyEarly    bool // changes of the configuration take effect when they are appended, and are not taken back
+	ForgetMembers bool // snapshots have the configuration of the beginning
 }
 
-// begin is the index, and the term, of what all servers have at first: who they are.
+// begin is the index, and the term, of what the first members have at first: who they are.
 const begin = 1
 
-// World describes a cluster and a client. Each step delivers messages of one channel and ticks all servers.
-func World(o Options) func(*inproc.World) {
-	if o.Servers == 0 {
-		o.Servers = 3
-	}
-	return func(w *inproc.World) {
-		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: o.Steps, Messages: 5}, Settle: -1})
-		seen := &observer{leaders: map[uint64]uint64{}}
-		told := follow(w, &o)
-		var voters []uint64
-		for id := range uint64(o.Servers) {
-			voters = append(voters, id+1)
+// maxServers bounds the servers of all kinds, and maxClients the clients, of which 0 is the load.
+const (
+	maxServers = 9
+	maxClients = 9
+)
+
+func (o *Options) servers() int { return o.Servers + o.Learners + o.Spares }
+
+// complete puts in what is not given.
+func (o *Options) complete() {
+	set := func(to *int, usual int) {
+		if *to == 0 {
+			*to = usual
 		}
-		for _, id := range voters {
-			// The storage of the library is what a crash leaves: a step of a machine is whole, so what it sends was stored before.
-			storage := raft.NewMemoryStorage()
-			storage.ApplySnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{ConfState: &pb.ConfState{Voters: voters}, Index: new(uint64(begin)), Term: new(uint64(begin))}})
+	}
+	set(&o.Servers, 3)
+	set(&o.Messages, 5)
+	set(&o.Clients, 1)
+	set(&o.Slow, 3)
+	set(&o.ElectionTicks, 10)
+	set(&o.Inflight, 256)
+	if o.MessageBytes == 0 {
+		o.MessageBytes = 1 << 20
+	}
+	if o.Faults == nil {
+		for id := range o.servers() {
+			o.Faults = append(o.Faults, "crash on "+name(uint64(id)+1)+" rate 1% for 50ms..300ms")
+		}
+	}
+	if o.servers() > maxServers || o.Clients >= maxClients {
+		panic(fmt.Sprintf("raft: %d servers and %d clients; at most %d and %d can be had", o.servers(), o.Clients, maxServers, maxClients-1))
+	}
+}
+
+// World describes a cluster and its clients. Each step delivers messages of one channel and ticks all servers.
+func World(o Options) func(*inproc.World) {
+	o.complete()
+	first := o.founders()
+	return func(w *inproc.World) {
+		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: o.Steps, Messages: o.Messages}, Settle: -1})
+		seen := newObserver(first)
+		told := follow(w, &o)
+		for id := uint64(1); id <= uint64(o.servers()); id++ {
+			storage := newDisk(id, first)
 			w.Machine(name(id), func(n *inproc.Node) inproc.Machine { return start(n, id, storage, seen, told, &o) })
 		}
 		if o.Plain {
-			w.Process("load", func(p *inproc.Process) { load(p, &o) })
+			w.Process("load", func(p *inproc.Process) { requests(p, &o) })
 		} else {
-			w.Client("client", func(p *inproc.Process) { client(p, &o) })
+			for i := range o.Clients {
+				w.Client(clientName(i+1), func(p *inproc.Process) { client(p, i+1, seen, &o) })
+			}
 			w.Linearizable("key-value")
+			w.Final("progress: a put and a get succeed when faults have ended", func() error { return seen.stuck })
 		}
-		w.Invariant("election safety: a term has one leader", func() error { return seen.election })
-		w.Invariant("state-machine safety: all servers apply the same entries", func() error { return seen.matching })
-		w.Invariant("leader completeness: a leader has all committed entries", func() error { return seen.complete })
-		for id := range voters {
-			w.Faults("crash on " + name(uint64(id)+1) + " rate 1% for 50ms..300ms")
+		if o.Load > 0 {
+			w.Process("load", func(p *inproc.Process) { load(p, &o) })
 		}
+		if o.Reconfigure {
+			w.Process("operator", func(p *inproc.Process) { operator(p, seen, &o) })
+		}
+		for i := range promised {
+			if o.promises(i) {
+				w.Invariant(promises[i], func() error { return seen.broken[i] })
+			}
+		}
+		if o.CatchUp {
+			w.Final("catching up: members apply all that is committed when faults have ended", func() error { return seen.behind })
+		}
+		w.Faults(o.Faults...)
 	}
 }
 
-var names = [...]string{"", "n1", "n2", "n3", "n4", "n5", "n6", "n7"}
+// promises tells whether a promise is one of this world: each is asked at each step.
+func (o *Options) promises(i int) bool {
+	switch i {
+	case configuration:
+		return o.Reconfigure || o.Compact > 0
+	case quorum:
+		return !o.NoCheckQuorum
+	case pages:
+		return o.Async
+	}
+	return true
+}
+
+var names = [maxServers + 1]string{"", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"}
 
 func name(id uint64) string { return names[id] }
+
+func clientName(number int) string {
+	if number == 1 {
+		return "client"
+	}
+	return fmt.Sprint("client", number)
+}

@@ -24,16 +24,51 @@ func TestFiveServers(t *testing.T) {
 	sim.Campaign{Runs: 200}.Test(t, World(Options{Servers: 5, Steps: 200}))
 }
 
+// everything is a world with all that Options have, but for mistakes.
+var everything = Options{Servers: 3, Learners: 1, Spares: 1, Steps: 200, Messages: 8, Clients: 2, Load: 3, Compact: 6, Keep: 1, Reconfigure: true, Async: true,
+	ReuseContexts: true, Silence: 8, CatchUp: true, Inflight: 3, InflightBytes: 128, MessageBytes: 64, ReadyBytes: 96, UncommittedBytes: 200,
+	Faults: []string{"crash on n1, n2, n3, n4, n5 rate 0.5% for 50ms..300ms", "drop rate 1%", "duplicate rate 1%", "reorder rate 2% for 10ms..100ms",
+		"partition on n1, n2, n3 rate 0.5% for 50ms..300ms", "pause on n1, n2, n3 rate 0.2% for 50ms..200ms"}}
+
+// worlds are some of what Options can ask for.
+var worlds = []struct {
+	name  string
+	seeds uint64
+	Options
+}{
+	{"usual", 300, Options{}},
+	{"everything", 300, everything},
+	{"snapshots", 30, Options{Load: 2, Compact: 3, CatchUp: true}},
+	{"membership", 30, Options{Learners: 1, Spares: 1, Steps: 200, Reconfigure: true, CatchUp: true}},
+	{"async", 30, Options{Load: 2, Async: true, Slow: 10}},
+	{"small messages", 30, Options{Load: 4, Inflight: 2, InflightBytes: 40, MessageBytes: 20, UncommittedBytes: 100, CatchUp: true}},
+	{"a rough network", 30, Options{NoPreVote: true, NoCheckQuorum: true, ElectionTicks: 5, Silence: 5, Faults: []string{"drop rate 5%", "duplicate rate 5%",
+		"reorder rate 5% for 10ms..200ms", "partition on n1, n2 rate 1% for 100ms..500ms"}}},
+}
+
+// The library keeps what Raft promises in all of these worlds.
+func TestWorlds(t *testing.T) {
+	for _, w := range worlds[1:] {
+		t.Run(w.name, func(t *testing.T) { sim.Campaign{Runs: 200}.Test(t, World(w.Options)) })
+	}
+}
+
 // Every tape makes the same run each time, also that of its decisions alone.
 func TestTapesRepeat(t *testing.T) {
-	e, err := inproc.New("raft", World(Options{}))
+	for _, w := range worlds {
+		t.Run(w.name, func(t *testing.T) { repeats(t, w.Options, w.seeds) })
+	}
+}
+
+func repeats(t *testing.T, o Options, seeds uint64) {
+	e, err := inproc.New("raft", World(o))
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := e.Spec()
 	hashes := map[string]bool{}
 	operations, ok := 0, 0
-	for seed := range uint64(300) {
+	for seed := range seeds {
 		var outs [3]*engine.Outcome
 		for i := range outs {
 			tp := tape.Tape{Seed: seed}
@@ -58,8 +93,8 @@ func TestTapesRepeat(t *testing.T) {
 			}
 		}
 	}
-	if len(hashes) != 300 || ok < operations/4 {
-		t.Errorf("%d of 300 runs are different ones; %d of %d operations succeeded", len(hashes), ok, operations)
+	if len(hashes) != int(seeds) || ok < operations/8 {
+		t.Errorf("%d of %d runs are different ones; %d of %d operations succeeded", len(hashes), seeds, ok, operations)
 	}
 }
 
