@@ -68,6 +68,7 @@ Spec == Init /\ [][Next]_vars /\ \A p \in Participants : WF_vars(Learn(p))
 
 StateOf(p) == state[p]
 Decision == decision
+Votes == Cardinality(votes)
 
 \* What searches may tell apart: all that a decision needs, or less.
 Middle == <<decision, state>>

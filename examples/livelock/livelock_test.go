@@ -1,0 +1,113 @@
+package livelock
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/sim"
+	"github.com/bloodhound-dst/bloodhound/tla"
+)
+
+// configured gives a configuration with other values for some constants, as pairs of text.
+func configured(t *testing.T, config string, other ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(other); i += 2 {
+		if !bytes.Contains(text, []byte(other[i])) {
+			t.Fatalf("%s has no %s", config, other[i])
+		}
+		text = bytes.Replace(text, []byte(other[i]), []byte(other[i+1]), 1)
+	}
+	file := filepath.Join(t.TempDir(), "Other.cfg")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func specification(t *testing.T, other ...string) *model.Model {
+	t.Helper()
+	m, err := model.Load("Leadership.tla", configured(t, "Followed.cfg", other...), model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// The protocol makes progress with both remedies, and with one of them it need not.
+func TestTheModel(t *testing.T) {
+	for _, c := range []struct {
+		config string
+		broken bool
+		other  []string
+	}{
+		{"Leadership.cfg", false, nil},
+		{"Leadership.cfg", false, []string{"DeafOne", "LinkDown"}},
+		{"Leadership.cfg", false, []string{"DeafOne", "AllLinks"}},
+		{"NoPreVote.cfg", true, nil},
+		{"NoPreVote.cfg", true, []string{"DeafOne", "LinkDown"}},
+		{"NoPreVote.cfg", false, []string{"DeafOne", "AllLinks"}},
+		{"NoCheckQuorum.cfg", true, nil},
+		{"NoCheckQuorum.cfg", false, []string{"DeafOne", "LinkDown"}},
+	} {
+		t.Run(strings.Join(append([]string{c.config}, c.other...), " "), func(t *testing.T) {
+			config, err := tla.ReadConfig(configured(t, c.config, c.other...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec, err := tla.Load("Leadership.tla", config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := tla.Check(spec, tla.Options{})
+			if err != nil || len(r.Unchecked) > 0 || r.Stopped != "" || r.Distinct < 20 {
+				t.Fatalf("%v, %+v", err, r)
+			}
+			if len(r.Violations) > 0 != c.broken || c.broken && r.Violations[0].Name != "Progress" {
+				t.Errorf("%+v", r.Violations)
+			}
+		})
+	}
+}
+
+// With both remedies writes get on, whatever a server does not hear, and the servers do what the model says.
+func TestLeadership(t *testing.T) { sim.Campaign{Runs: 300}.Test(t, World(None, specification(t))) }
+
+// Without one of them nothing gets on, while each step is still one that its model has: what breaks is liveness.
+func TestTheLivelocks(t *testing.T) {
+	for bug, other := range map[Bug][]string{NoPreVote: {"PreVote = TRUE", "PreVote = FALSE"}, NoCheckQuorum: {"CheckQuorum = TRUE", "CheckQuorum = FALSE"}} {
+		t.Run(string(bug), func(t *testing.T) {
+			r, err := sim.Campaign{Dir: t.TempDir(), KeepGoing: true, Runs: 60}.Run(t.Context(), "livelock", World(bug, specification(t, other...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.ExitCode != check.ExitViolated || len(r.Failures) == 0 {
+				t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+			}
+			for _, f := range r.Failures {
+				if !strings.HasPrefix(f.Signature, "writes get on") || f.Smallest == nil || f.Smallest.Shrunk.To.Faults != 1 {
+					t.Errorf("%s:\n%s", f.Signature, r.Text())
+				}
+			}
+		})
+	}
+}
+
+// The model with both remedies refuses a candidate that nobody was asked about.
+func TestTheMissingPreVoteIsFound(t *testing.T) {
+	r, err := sim.Campaign{Dir: t.TempDir()}.Run(t.Context(), "livelock", World(NoPreVote, specification(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), `PreVote => role[s] = "asking" is false`) {
+		t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+	}
+}

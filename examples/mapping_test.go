@@ -1,0 +1,62 @@
+package examples
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/examples/caspaxos"
+	"github.com/bloodhound-dst/bloodhound/examples/livelock"
+	"github.com/bloodhound-dst/bloodhound/examples/membership"
+	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
+	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/sim"
+)
+
+// A mapping that forgets one action, whichever it is, does not go unnoticed: runs of the right code then leave the model, or are unknown.
+func TestNoActionCanBeForgotten(t *testing.T) {
+	for _, c := range []struct {
+		spec, config string
+		world        func(*model.Model) func(*inproc.World)
+	}{
+		{"two-phase-commit/TwoPhaseCommit.tla", "TwoPhaseCommit.cfg", func(m *model.Model) func(*inproc.World) { return commit.World(commit.None, m) }},
+		{"membership/Membership.tla", "Followed.cfg", func(m *model.Model) func(*inproc.World) { return membership.World(false, m) }},
+		{"caspaxos/CasPaxos.tla", "CasPaxos.cfg", func(m *model.Model) func(*inproc.World) { return caspaxos.World(false, m) }},
+		{"livelock/Leadership.tla", "Followed.cfg", func(m *model.Model) func(*inproc.World) { return livelock.World(livelock.None, m) }},
+	} {
+		load := func(forget string) *model.Model {
+			t.Helper()
+			m, err := model.Load(c.spec, filepath.Join(filepath.Dir(c.spec), c.config), model.Options{Forget: forget})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		actions := load("").Actions()
+		if len(actions) < 3 {
+			t.Errorf("%s has only the actions %v", c.spec, actions)
+		}
+		for _, forgotten := range append(actions, "") {
+			t.Run(c.spec+"/"+forgotten, func(t *testing.T) {
+				runs := uint64(500) // the campaign ends with the first that leaves the model
+				if forgotten == "" {
+					runs = 50
+				}
+				r, err := sim.Campaign{Dir: t.TempDir(), Runs: runs, Doubles: -1, ShrinkRuns: -1}.Run(t.Context(), "forgetful", c.world(load(forgotten)))
+				switch {
+				case err != nil:
+					t.Fatal(err)
+				case forgotten == "" && r.ExitCode != 0:
+					t.Errorf("nothing is forgotten, and the exit code is %d:\n%s", r.ExitCode, r.Text())
+				case forgotten == "":
+				case r.ExitCode == check.ExitUnknown && strings.Contains(r.Text(), "UNKNOWN: conforms to"):
+				case r.ExitCode == check.ExitViolated && strings.HasPrefix(r.Failures[0].Signature, "conforms to"):
+				default:
+					t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+				}
+			})
+		}
+	}
+}
