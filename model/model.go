@@ -24,6 +24,8 @@ type Options struct {
 	View string
 	// Library has folders of further modules.
 	Library []string
+	// Scratch names variables that only matter within a step: each begins with the value that they have in the initial states, which must be one.
+	Scratch []string
 	// MostStates bounds in how many states at once the specification may be for one run: 64. More make the run's conformance unknown.
 	MostStates int
 	// MostLeftOut is the share of events that may be ignored or without a model before the conformance of a run is unknown: 0.05.
@@ -209,11 +211,10 @@ type Follower struct {
 	ev      *tla.Evaluator
 	initial []tla.State
 	actions map[string]*action
-	shows   map[string]*tla.Operator
+	shows   map[string]*show
+	memory  *memory
 
-	states, next []tla.State // those that the specification may be in
-	prints       []uint64    // of next
-	free         []tla.State
+	states, next []*point // those that the specification may be in
 	steps        int
 	last         string // the last step, for messages
 	args         []value.Value
@@ -230,8 +231,13 @@ type Follower struct {
 type action struct {
 	*tla.Operator
 	hash uint64
-	met  tla.GuardsSeen // in the present step
 	told tla.GuardsSeen // in the present run
+}
+
+// show is an expression of states.
+type show struct {
+	*tla.Operator
+	hash uint64
 }
 
 // Follow begins to follow a run. The error is one of the specification's initial states.
@@ -240,7 +246,7 @@ func (m *Model) Follow() (*Follower, error) {
 		f.Restart()
 		return f, nil
 	}
-	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*tla.Operator{}, reached: map[uint64]bool{}}
+	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*show{}, memory: newMemory(), reached: map[uint64]bool{}}
 	err := f.ev.Initial(func(s tla.State) error {
 		if len(f.initial) >= m.o.MostStates {
 			return fmt.Errorf("the specification has more than %d initial states; choose a configuration with fewer", m.o.MostStates)
@@ -254,6 +260,19 @@ func (m *Model) Follow() (*Follower, error) {
 	if len(f.initial) == 0 {
 		return nil, fmt.Errorf("the specification has no initial state")
 	}
+	for _, name := range m.o.Scratch {
+		i := slices.Index(m.spec.Variables, name)
+		if i < 0 {
+			return nil, fmt.Errorf("the specification has no variable %s", name)
+		}
+		for _, s := range f.initial {
+			if !value.Equal(s[i], f.initial[0][i]) {
+				return nil, fmt.Errorf("the variable %s has several initial values, %s and %s among them, and a scratch variable must have one", name, f.initial[0][i], s[i])
+			}
+		}
+		f.memory.scratch = append(f.memory.scratch, i)
+	}
+	f.memory.first = f.initial[0]
 	f.Restart()
 	return f, nil
 }
@@ -263,9 +282,10 @@ func (f *Follower) Release() { f.model.idle.Put(f) }
 
 // Restart begins another run.
 func (f *Follower) Restart() {
-	f.recycle(&f.states)
+	f.memory.rest()
+	f.states = f.states[:0]
 	for _, s := range f.initial {
-		f.states = append(f.states, append(f.fresh(), s...))
+		f.states = append(f.states, f.memory.at(s))
 	}
 	f.steps, f.last, f.tally, f.failed = 0, "the initial state", Tally{}, nil
 	clear(f.reached)
@@ -274,20 +294,6 @@ func (f *Follower) Restart() {
 		clear(a.told)
 	}
 	f.view, f.came, f.unseen = 0, 0, true
-}
-
-func (f *Follower) fresh() tla.State {
-	if n := len(f.free); n > 0 {
-		s := f.free[n-1]
-		f.free = f.free[:n-1]
-		return s[:0]
-	}
-	return nil
-}
-
-func (f *Follower) recycle(list *[]tla.State) {
-	f.free = append(f.free, *list...)
-	*list = (*list)[:0]
 }
 
 // Ignore counts an event that stands for no step, for a reason.
@@ -318,7 +324,7 @@ func (f *Follower) action(name string, args []any) *action {
 			f.failed = err
 			return nil
 		}
-		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), met: make(tla.GuardsSeen, len(op.Guards)), told: make(tla.GuardsSeen, len(op.Guards))}
+		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), told: make(tla.GuardsSeen, len(op.Guards))}
 		f.actions[name] = a
 	}
 	f.bind(args)
@@ -343,25 +349,22 @@ func (f *Follower) Step(name string, args ...any) {
 	f.steps++
 	f.tally.Mapped++
 	var refused *tla.Guard
-	for _, s := range f.states {
-		clear(a.met)
-		err := f.ev.Step(s, a.Operator, f.args, a.met, f.take)
-		f.guards(a)
+	f.next = f.next[:0]
+	for _, p := range f.states {
+		o, err := f.lead(p, a)
 		if err != nil {
 			f.failed = fmt.Errorf("step %d, %s: %w", f.steps, f.named(name), err)
 			return
 		}
 		if refused == nil {
-			refused = f.ev.Refused(a.Operator)
+			refused = o.refused
 		}
 	}
 	if len(f.next) == 0 {
 		f.failed = &Divergence{Step: f.steps, Action: f.named(name), Guard: refused, State: f.text(f.states[0])}
 		return
 	}
-	f.recycle(&f.states)
 	f.states, f.next = f.next, f.states
-	f.prints = f.prints[:0]
 	f.last, f.came, f.unseen = name, a.hash, true
 }
 
@@ -372,35 +375,55 @@ func (f *Follower) Repeat(name string, args ...any) {
 	if a == nil {
 		return
 	}
-	for _, s := range f.states {
-		f.prints = append(f.prints, value.Hash(s))
-	}
 	f.states, f.next = f.next, f.states // what is reached is among those that it is reached from
 	for i := 0; i < len(f.next); i++ {
-		clear(a.met)
-		err := f.ev.Step(f.next[i], a.Operator, f.args, a.met, f.take)
-		f.guards(a)
-		if err != nil {
+		if _, err := f.lead(f.next[i], a); err != nil {
 			f.failed = fmt.Errorf("after step %d, %s: %w", f.steps, f.named(name), err)
 			return
 		}
 	}
 	f.states, f.next = f.next, f.states
-	f.prints = f.prints[:0]
 }
 
-// take keeps a state that a step leads to, once.
-func (f *Follower) take(s tla.State) error {
-	fp := value.Hash(s)
-	if slices.Contains(f.prints, fp) {
-		return nil
+// lead adds the states that an action leads to from p with the present arguments, each once.
+func (f *Follower) lead(p *point, a *action) (*outcome, error) {
+	c := calling(p, a.hash, f.args)
+	o := f.memory.step(c)
+	if o == nil {
+		o = &outcome{met: make(tla.GuardsSeen, len(a.Guards))}
+		err := f.ev.Step(p.state, a.Operator, f.args, o.met, func(s tla.State) error {
+			if q := f.memory.at(s); !slices.Contains(o.next, q) {
+				if len(o.next) >= f.model.o.MostStates {
+					return f.tooMany()
+				}
+				o.next = append(o.next, q)
+			}
+			return nil
+		})
+		f.guards(a, o.met)
+		if err != nil {
+			return nil, err
+		}
+		o.refused = f.ev.Refused(a.Operator)
+		if !f.memory.useless {
+			f.memory.steps[c] = o
+		}
+	} else {
+		f.guards(a, o.met)
 	}
-	if len(f.next) >= f.model.o.MostStates {
-		return &Unknown{fmt.Sprintf("the specification may be in more than %d states: tell more of what the system shows, by Saw", f.model.o.MostStates)}
+	for _, q := range o.next {
+		if !slices.ContainsFunc(f.next, func(p *point) bool { return p.print == q.print }) {
+			if len(f.next) >= f.model.o.MostStates {
+				return nil, f.tooMany()
+			}
+			f.next = append(f.next, q)
+		}
 	}
-	f.prints = append(f.prints, fp)
-	f.next = append(f.next, append(f.fresh(), s...))
-	return nil
+	return o, nil
+}
+
+func (f *Follower) tooMany() error {
+	return &Unknown{fmt.Sprintf("the specification may be in more than %d states: tell more of what the system shows, by Saw", f.model.o.MostStates)}
 }
 
 // named is the present step with its arguments.
@@ -412,8 +435,8 @@ func (f *Follower) named(name string) string {
 	return name + "(" + strings.Join(texts, ", ") + ")"
 }
 
-func (f *Follower) text(s tla.State) string {
-	return strings.TrimRight(f.model.spec.Text(tla.Step{State: s}), "\n")
+func (f *Follower) text(p *point) string {
+	return strings.TrimRight(f.model.spec.Text(tla.Step{State: p.state}), "\n")
 }
 
 // Saw tells what the system showed after the last step: the value of an operator of the specification for some arguments. States of the specification in which
@@ -424,39 +447,44 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 	}
 	op := f.shows[operator]
 	if op == nil {
-		var err error
-		if op, err = f.model.spec.Expression(operator); err != nil {
+		e, err := f.model.spec.Expression(operator)
+		if err != nil {
 			f.failed = err
 			return
 		}
+		op = &show{e, coverage.ID(coverage.ModelState, operator)}
 		f.shows[operator] = op
 	}
 	f.bind(args)
 	seen := Of(want)
 	kept := f.states[:0]
 	var other value.Value
-	var state string
-	for i, s := range f.states {
-		v, err := f.ev.Value(s, op, f.args...)
-		if err != nil {
-			f.failed = err
-			return
+	var last *point
+	for _, p := range f.states {
+		c := calling(p, op.hash, f.args)
+		v := f.memory.shown[c]
+		if v == nil {
+			var err error
+			if v, err = f.ev.Value(p.state, op.Operator, f.args...); err != nil {
+				f.failed = err
+				return
+			}
+			if !f.memory.useless {
+				f.memory.shown[c] = v
+			}
 		}
-		if !value.Equal(v, seen) {
-			if other == nil {
-				other = v
-			}
-			if i == len(f.states)-1 && len(kept) == 0 {
-				state = f.text(s)
-			}
-			f.free = append(f.free, s)
+		if value.Equal(v, seen) {
+			kept = append(kept, p)
 			continue
 		}
-		kept = append(kept, s)
+		if other == nil {
+			other = v
+		}
+		last = p
 	}
 	f.states = kept
 	if len(kept) == 0 {
-		f.failed = &Divergence{Step: f.steps, Action: f.last, Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: state}
+		f.failed = &Divergence{Step: f.steps, Action: f.last, Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: f.text(last)}
 	}
 }
 
@@ -486,16 +514,21 @@ func (f *Follower) look() {
 		return
 	}
 	f.unseen = false
-	fp := uint64(0)
-	whole := value.Hash(f.states[0])
-	if f.model.view == nil {
-		fp = whole
-	} else if v, err := f.ev.Value(f.states[0], f.model.view); err != nil {
-		f.failed = err
-		return
-	} else {
-		fp = v.Fingerprint()
-		f.reach(coverage.ModelWhole, splitmix.Mix(whole^wholeSeed))
+	p := f.states[0]
+	if !p.viewed {
+		p.view, p.viewed = p.print, true
+		if f.model.view != nil {
+			v, err := f.ev.Value(p.state, f.model.view)
+			if err != nil {
+				f.failed = err
+				return
+			}
+			p.view = v.Fingerprint()
+		}
+	}
+	fp := p.view
+	if f.model.view != nil {
+		f.reach(coverage.ModelWhole, splitmix.Mix(p.print^wholeSeed))
 	}
 	f.reach(coverage.ModelState, splitmix.Mix(fp^stateSeed))
 	if f.came != 0 {
@@ -511,8 +544,8 @@ const (
 	guardSeed = 0x4755
 )
 
-func (f *Follower) guards(a *action) {
-	for i, met := range a.met {
+func (f *Follower) guards(a *action, seen tla.GuardsSeen) {
+	for i, met := range seen {
 		if fresh := met &^ a.told[i]; fresh != 0 {
 			a.told[i] |= met
 			for _, bit := range []uint8{1, 2} {

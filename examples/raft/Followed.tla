@@ -13,12 +13,12 @@ FollowedConfigVars ==
     /\ reconfigCount = 0
 
 (* What Trusted.cfg has in their places: the network is not part of the state. It is the world's own, which delivers what was sent and nothing  *)
-(* else. What remains of it is the message that was sent last, and whether one was taken since.                                               *)
+(* else. What remains of it is, within a step, the message that is sent, and whether one is taken.                                             *)
 NoMessage == <<>>
 TrustedInit == messages = FALSE /\ pendingMessages = NoMessage
 TrustedWith(m, others) == m
-TrustedWithout(m, others) == ~others
-TrustedSendPending(i) == messages' = FALSE /\ pendingMessages' = NoMessage
+TrustedWithout(m, others) == TRUE
+TrustedSendPending(i) == UNCHANGED messageVars
 TrustedClearPending(i) == NoMessage
 TrustedArrives(m) == TRUE
 
@@ -61,4 +61,11 @@ UnderWay == BagCardinality(messages)
 
 (* What a server shows of itself. *)
 Shown(i) == <<currentTerm[i], state[i], votedFor[i], Len(log[i]), LastTerm(log[i]), commitIndex[i]>>
+
+(* What guides a search, from coarse to raw. Terms are told by their order alone, and entries by theirs. *)
+Rank(t) == Cardinality({currentTerm[i] : i \in {j \in Server : currentTerm[j] < t}})
+Coarse == [i \in Server |-> <<state[i], Rank(currentTerm[i]), Len(log[i]) > commitIndex[i]>>]
+Middle == [i \in Server |-> <<state[i], Rank(currentTerm[i]), votedFor[i], votesGranted[i], commitIndex[i],
+                              [k \in DOMAIN log[i] |-> <<Rank(log[i][k].term), log[i][k].type>>], durableState[i].log, matchIndex[i]>>]
+Raw == vars
 ===============================================================================

@@ -31,9 +31,9 @@ func Specification(servers, voters int, network bool, view string) (*Model, erro
 	_, here, _, _ := runtime.Caller(0)
 	here = filepath.Dir(here)
 	library, _ := runtime.FuncForPC(reflect.ValueOf(raft.NewRawNode).Pointer()).FileLine(0)
-	config := "Trusted.cfg"
+	config, o := "Trusted.cfg", model.Options{View: view, Scratch: []string{"messages", "pendingMessages"}}
 	if network {
-		config = "Followed.cfg"
+		config, o.Scratch = "Followed.cfg", nil
 	}
 	text, err := os.ReadFile(filepath.Join(here, config))
 	if err != nil {
@@ -48,7 +48,7 @@ func Specification(servers, voters int, network bool, view string) (*Model, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.New(spec, model.Options{View: view})
+	m, err := model.New(spec, o)
 	return &Model{m, network}, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/sim"
@@ -23,6 +24,37 @@ func specification(t *testing.T, network bool) *Model {
 func TestConforms(t *testing.T) {
 	for _, network := range []bool{true, false} {
 		sim.Campaign{Runs: 100}.Test(t, World(Options{Model: specification(t, network)}))
+	}
+}
+
+// Views show less of the states than there is, each less than the next.
+func TestViews(t *testing.T) {
+	var counts []int
+	for _, view := range []string{"Coarse", "Middle", "Raw"} {
+		m, err := Specification(3, 3, false, view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := inproc.New("raft", World(Options{Model: m}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reached := map[uint64]bool{}
+		for seed := range uint64(10) {
+			out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{Behaviour: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range out.Reached {
+				if f.Domain == coverage.ModelState {
+					reached[f.ID] = true
+				}
+			}
+		}
+		counts = append(counts, len(reached))
+	}
+	if !(2*counts[0] < counts[1] && counts[1] < counts[2]) {
+		t.Errorf("%v states", counts)
 	}
 }
 
