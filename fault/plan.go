@@ -105,6 +105,7 @@ type Plan struct {
 	// MaxTimeNs is the longest that a run takes.
 	MaxTimeNs int64
 	On        bool     // the chaos phase
+	Calm      bool     // nothing strikes in this run
 	BeganNs   int64    // when it began
 	Active    []Action // strikes that were started and not ended, by ID
 	LastID    int
@@ -361,6 +362,7 @@ func (p *Plan) isClient(name string) bool { return slices.Contains(p.Clients, na
 func (p *Plan) Begin(src Chooser, nowNs int64) {
 	p.On, p.BeganNs = true, nowNs
 	if len(p.Rules) > 0 && src.Rare(calmStream, 2, 1) == 1 {
+		p.Calm = true
 		for i := range p.Rules {
 			p.Rules[i].Masked = true
 		}

@@ -15,6 +15,7 @@ type ref struct {
 	id   int
 	kind fault.Kind
 	rule int
+	own  bool // a mishap of a node, which clients observe, too
 }
 
 // observed tells the ledger that a program under test has seen what a fault does.
@@ -94,6 +95,7 @@ func (r *run) send(n *Node, p *Process, m Message) {
 		panic(fmt.Sprintf("inproc: node %s sends to %q, and no node has that name; the world's nodes are %v", n.name, m.To, r.names()))
 	}
 	m.digest = digestOf(m.Payload)
+	m.doubt, n.mishap = n.mishap, nil
 	m.sent = r.event(callSend, n, p, int64(to.id)+1, int64(m.call|m.reply), m.digest, m.To)
 	l := r.link(n, to)
 	m.link = l
@@ -302,7 +304,7 @@ func (r *run) deliver(n *Node, m *Message) {
 
 // sees is the moment at which a program sees a message.
 func (r *run) sees(n *Node, p *Process, m *Message) {
-	if m.doubt != nil && n.server {
+	if m.doubt != nil && (n.server || m.doubt.own) {
 		r.observed(*m.doubt)
 	}
 	if r.strict != nil {

@@ -68,6 +68,7 @@ type Node struct {
 	dying    bool  // its programs end as soon as the running one has
 	lagNs    int64 // what this step of a machine has taken
 	dice     dice
+	mishap   *ref // what the next message shows
 }
 
 // killed is what a program unwinds with when its node is gone.
@@ -418,7 +419,7 @@ func (r *run) bury(n *Node) {
 		r.ready.remove(n)
 		r.threads -= len(n.threads)
 	}
-	n.threads, n.waiting, n.machine = nil, nil, nil
+	n.threads, n.waiting, n.machine, n.mishap = nil, nil, nil, nil
 	r.scratch.take(&n.inbox)
 	n.held = nil
 	n.dying = false

@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"fault"},
 	{"engine", "model"},
 	{"engine/native", "engine/inproc", "engine/enginetest", "check", "workload", "config", "internal/selftest"},
-	{"shrink"},
+	{"shrink", "sim/fake"},
 	{"explore"},
 	{"report"},
 	{"sim"},

@@ -1,0 +1,147 @@
+// Package fake has stand-ins for systems that programs talk to, as nodes of worlds of package inproc: a database, a key-value store, services that speak http. They
+// are right where the systems are, and fail where those do: a call may fail before it has taken effect, or after it has, and the caller is told the same. All that
+// they choose is on the tape, and each failure in the ledger.
+//
+//	fake.Database(w, "db", fake.DatabaseOptions{Failures: fake.Failures{Before: 0.02, After: 0.02}})
+//	w.Process("shop", func(p *inproc.Process) {
+//		db := fake.Open(p, "db")
+//		err := db.Transact(fake.Serializable, func(tx *fake.Tx) error {
+//			return tx.Put("orders", "1", fake.Row{"state": "new"})
+//		})
+//		...
+//
+// A fake is a server like others: messages to it are lost and late, it crashes, and what its disk has synchronised outlives that. It answers one request after the
+// other. A failure of its own strikes in the chaos phase only, and not in a run without faults.
+package fake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+)
+
+// Errors of calls.
+var (
+	// ErrLost says that no answer will come. What was asked for may have been done, or not, or may still be.
+	ErrLost = errors.New("the connection is lost")
+	// ErrConflict says that another one was there first, and nothing was done.
+	ErrConflict = fmt.Errorf("another one was there first: %w", inproc.ErrFailed)
+	// ErrGone says that a transaction has ended, and nothing of it was done.
+	ErrGone = fmt.Errorf("the transaction is gone: %w", inproc.ErrFailed)
+	// ErrCompacted says that events were asked for which the store has no more.
+	ErrCompacted = errors.New("the store has forgotten events that old")
+)
+
+// Failures are the chances that a call which changes something gives ErrLost.
+type Failures struct {
+	Before float64 // nothing was done
+	After  float64 // it was done
+}
+
+// within is how long calls wait for an answer, unless they are told otherwise.
+const within = time.Second
+
+// code is the outcome of a call, in an answer.
+type code int
+
+const (
+	fine code = iota
+	lost
+	conflict
+	gone
+	compacted
+	missing
+)
+
+func (c code) err() error {
+	return [...]error{nil, ErrLost, ErrConflict, ErrGone, ErrCompacted, inproc.ErrNotFound}[c]
+}
+
+// journal keeps records on a fake's disk, each whole or not at all.
+type journal struct {
+	p    *inproc.Process
+	file string
+	size int // of what is good
+}
+
+// rereads is how often a journal is read that does not look whole: reads may fail for a while.
+const rereads = 4
+
+// open gives what was kept, record by record, and does away with one that was not finished.
+func (j *journal) open(take func(record []byte)) {
+	var records []string
+	size, total := 0, 0
+	for range rereads {
+		data, err := j.p.Disk().Read(j.file)
+		if errors.Is(err, inproc.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			j.p.Sleep(time.Millisecond)
+			continue
+		}
+		good, n := whole(string(data))
+		if n >= size {
+			records, size, total = good, n, len(data)
+		}
+		if n == len(data) {
+			break
+		}
+	}
+	for _, r := range records {
+		take([]byte(r))
+	}
+	if j.size = size; size < total {
+		j.again(func() error { return j.p.Disk().Truncate(j.file, size) })
+	}
+}
+
+// whole are the records at the beginning of a journal that are undamaged, and their length.
+func whole(text string) (records []string, size int) {
+	for {
+		line, _, found := strings.Cut(text[size:], "\n")
+		sum, record, _ := strings.Cut(line, " ")
+		if !found || sum != checksum(record) {
+			return records, size
+		}
+		records = append(records, record)
+		size += len(line) + 1
+	}
+}
+
+func checksum(record string) string {
+	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(record))), 16)
+}
+
+// add keeps a record. It returns when the record is durable.
+func (j *journal) add(record any) {
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(err)
+	}
+	line := []byte(checksum(string(text)) + " " + string(text) + "\n")
+	j.again(func() error {
+		err := j.p.Disk().Append(j.file, line)
+		if err == nil {
+			err = j.p.Disk().Sync(j.file)
+		}
+		if err != nil {
+			j.p.Disk().Truncate(j.file, j.size)
+		}
+		return err
+	})
+	j.size += len(line)
+}
+
+// again does something until it succeeds: a disk that fails holds a fake up, and does not make it wrong.
+func (j *journal) again(do func() error) {
+	for do() != nil {
+		j.p.Sleep(time.Millisecond)
+	}
+}

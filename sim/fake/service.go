@@ -1,0 +1,255 @@
+package fake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+)
+
+// Catalogue is what a service promises: its operations, and how each may fail. A Service keeps to it.
+type Catalogue struct {
+	Operations []Operation
+	// Violations is the chance that an answer is none of the catalogue, on demand: a status that no operation has, or a body that is cut. In the ledger it is
+	// http_violates.
+	Violations float64
+}
+
+// Operation is one of a catalogue.
+type Operation struct {
+	Method string
+	Path   string // such as /charges/{id}
+	// Do is what it does. It has the state of the service for itself, and what it changes is durable before it is answered.
+	Do func(c *Call) Response
+	// Problems are the failures that the catalogue has for it. In the ledger they are http_STATUS_before and http_STATUS_after.
+	Problems []Problem
+	// Latency is what it takes, to which up to Jitter is added.
+	Latency, Jitter time.Duration
+}
+
+// Problem is a documented failure.
+type Problem struct {
+	Status int
+	Body   string
+	Rate   float64 // the chance of a call to end so
+	After  bool    // the operation was done all the same
+}
+
+// Response is an answer.
+type Response struct {
+	Status int
+	Body   string
+}
+
+// Call is a request to an operation.
+type Call struct {
+	*inproc.Process
+	Method, Path string
+	Query        url.Values
+	Header       http.Header
+	Body         string
+	Vars         map[string]string // of the path
+
+	state   map[string]string
+	changes map[string]*string
+}
+
+// Get gives what the service has kept under a key.
+func (c *Call) Get(key string) (value string, ok bool) {
+	if v, changed := c.changes[key]; changed {
+		if v == nil {
+			return "", false
+		}
+		return *v, true
+	}
+	value, ok = c.state[key]
+	return value, ok
+}
+
+// Put keeps a value.
+func (c *Call) Put(key, value string) { c.changes[key] = &value }
+
+// Delete keeps nothing under a key.
+func (c *Call) Delete(key string) { c.changes[key] = nil }
+
+// Keys gives all keys that begin with a text, in order.
+func (c *Call) Keys(prefix string) []string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(c.state)) {
+		if _, changed := c.changes[key]; !changed && strings.HasPrefix(key, prefix) {
+			list = append(list, key)
+		}
+	}
+	for key, v := range c.changes {
+		if v != nil && strings.HasPrefix(key, prefix) {
+			list = append(list, key)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Service adds a node that speaks http, as processes do by a Transport. A path that no operation has is answered 404, a method 405.
+func Service(w *inproc.World, name string, c Catalogue) {
+	w.Process(name, func(p *inproc.Process) {
+		s := &service{Process: p, c: c, journal: journal{p: p, file: "journal"}, state: map[string]string{}}
+		s.journal.open(func(text []byte) {
+			var changes map[string]*string
+			if err := json.Unmarshal(text, &changes); err != nil {
+				panic(err)
+			}
+			s.apply(changes)
+		})
+		for {
+			m := p.Receive()
+			if r, ok := m.Payload.(request); ok {
+				p.Reply(m, s.answer(r))
+			}
+		}
+	})
+}
+
+type request struct {
+	Method, Path, Query, Body string
+	Header                    http.Header
+}
+
+// service is the server.
+type service struct {
+	*inproc.Process
+	c       Catalogue
+	journal journal
+	state   map[string]string
+}
+
+func (s *service) apply(changes map[string]*string) {
+	for key, v := range changes {
+		if v == nil {
+			delete(s.state, key)
+		} else {
+			s.state[key] = *v
+		}
+	}
+}
+
+// undocumented is a status that no catalogue has.
+const undocumented = http.StatusTeapot
+
+// latencies is how many values a latency with jitter has.
+const latencies = 16
+
+func (s *service) answer(r request) Response {
+	op, vars, status := s.find(r)
+	if op == nil {
+		return Response{Status: status}
+	}
+	if took := op.Latency + op.Jitter*time.Duration(s.Choose(latencies))/(latencies-1); took > 0 {
+		s.Sleep(took)
+	}
+	for _, p := range op.Problems {
+		if !p.After && s.Mishap(fmt.Sprintf("http_%d_before", p.Status), p.Rate) {
+			return Response{p.Status, p.Body}
+		}
+	}
+	query, _ := url.ParseQuery(r.Query)
+	call := &Call{Process: s.Process, Method: r.Method, Path: r.Path, Query: query, Header: r.Header, Body: r.Body, Vars: vars, state: s.state, changes: map[string]*string{}}
+	answer := op.Do(call)
+	if len(call.changes) > 0 {
+		s.journal.add(call.changes)
+		s.apply(call.changes)
+	}
+	for _, p := range op.Problems {
+		if p.After && s.Mishap(fmt.Sprintf("http_%d_after", p.Status), p.Rate) {
+			return Response{p.Status, p.Body}
+		}
+	}
+	if s.Mishap("http_violates", s.c.Violations) {
+		if s.Choose(2) == 1 || answer.Body == "" {
+			return Response{undocumented, answer.Body}
+		}
+		answer.Body = answer.Body[:len(answer.Body)/2]
+	}
+	return answer
+}
+
+// find gives the operation that a request asks for.
+func (s *service) find(r request) (op *Operation, vars map[string]string, status int) {
+	status = http.StatusNotFound
+	for i := range s.c.Operations {
+		o := &s.c.Operations[i]
+		vars, ok := match(o.Path, r.Path)
+		switch {
+		case ok && o.Method == r.Method:
+			return o, vars, http.StatusOK
+		case ok:
+			status = http.StatusMethodNotAllowed
+		}
+	}
+	return nil, nil, status
+}
+
+// match compares a path with that of an operation.
+func match(pattern, path string) (vars map[string]string, ok bool) {
+	want, have := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(strings.Trim(path, "/"), "/")
+	if len(want) != len(have) {
+		return nil, false
+	}
+	vars = map[string]string{}
+	for i, part := range want {
+		if name, isVar := strings.CutPrefix(part, "{"); isVar {
+			vars[strings.TrimSuffix(name, "}")] = have[i]
+		} else if part != have[i] {
+			return nil, false
+		}
+	}
+	return vars, true
+}
+
+// Transport carries http requests of one process to the nodes that their URLs name: for the Transport of an http.Client. An http.Client with a Timeout would count
+// real time, and so do contexts with a deadline: both are errors here.
+type Transport struct {
+	Process *inproc.Process
+	// Within is how long a request waits for its answer, in virtual time: a second.
+	Within time.Duration
+}
+
+// Client is an http.Client whose requests go to nodes of the world.
+func Client(p *inproc.Process) *http.Client { return &http.Client{Transport: &Transport{Process: p}} }
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, ok := r.Context().Deadline(); ok {
+		return nil, errors.New("fake: a Timeout of the http.Client, or a deadline of the request's context, counts real time; set Transport.Within instead")
+	}
+	var body []byte
+	if r.Body != nil {
+		var err error
+		body, err = io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	patience := t.Within
+	if patience == 0 {
+		patience = within
+	}
+	answer, err := t.Process.Call(r.URL.Hostname(), request{r.Method, r.URL.Path, r.URL.RawQuery, string(body), r.Header.Clone()}, patience)
+	if err != nil {
+		return nil, ErrLost
+	}
+	a, ok := answer.(Response)
+	if !ok {
+		return nil, fmt.Errorf("fake: node %s is no Service: it answers %T", r.URL.Hostname(), answer)
+	}
+	return &http.Response{Status: fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status)), StatusCode: a.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(a.Body)), ContentLength: int64(len(a.Body)), Request: r}, nil
+}
