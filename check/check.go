@@ -48,6 +48,8 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 		return progressing(p, out, abandoned(spec, out.Drivers))
 	case t == world.RecoveryCheck:
 		return recovered(spec, p, out)
+	case t == world.Conformance:
+		return conforms(spec, p, out)
 	case t == world.Expression || t == world.InvariantCheck:
 		return expressed(p, out.History, cutOff(spec, out))
 	case t == world.Durability:
@@ -145,6 +147,10 @@ func Again(was *world.Spec, properties []world.Property, out *engine.Outcome) []
 	verdicts := Judge(&spec, out)
 	for i := range properties {
 		p := &properties[i]
+		if p.Check.Type == world.Conformance {
+			verdicts[i] = unknown(p, "logs of runs are not stored, and this check is made of them; run it again")
+			continue
+		}
 		if !p.Check.Type.Probes() && p.Check.Jobs == (world.Jobs{}) || slices.ContainsFunc(was.Properties, func(o world.Property) bool {
 			return o.Name == p.Name && o.Kind == p.Kind && reflect.DeepEqual(o.Check, p.Check)
 		}) {

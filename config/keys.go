@@ -416,12 +416,33 @@ var property = of(
 			field{name: "failed", shape: aPattern, verbatim: true, says: "It has failed."},
 			field{name: "across_nodes", shape: aFlag, says: "true: one id is one job, whichever node writes it.", def: "false: each node has jobs of its own"},
 		), says: "progress, recovery: jobs, by what programs write about them in their logs or as events of an Antithesis SDK."},
+		field{name: "spec", shape: aText, says: "model: the file of a specification in TLA+ (docs/model.md)."},
+		field{name: "config", shape: aText, says: "model: its configuration file.", def: "that of the same name"},
+		field{name: "library", shape: texts, says: "model: folders of further modules."},
+		field{name: "lines", shape: aPattern, verbatim: true, says: "model: the lines of the servers' logs that are events.", def: "all"},
+		field{name: "left_out", shape: shape{kind: number, max: 1}, says: "model: the share of the events that may be ignored or not modelled before the verdict is unknown.", def: "0.05"},
+		field{name: "events", shape: listOf(of(
+			field{name: "log", shape: aPattern, verbatim: true, says: "Lines of logs that match it. Its named groups stand in arguments by their names, as texts."},
+			field{name: "crash", shape: aFlag, says: "true: a fault takes a node down, or its program breaks."},
+			field{name: "restart", shape: aFlag, says: "true: a node starts again after such a fault."},
+			field{name: "operation", shape: aPattern, verbatim: true, says: "Events of the history whose operation's name matches it."},
+			field{name: "outcome", shape: oneOf("invoke", "ok", "fail", "info"), says: "operation: only those.", def: "all"},
+			field{name: "node", shape: aPattern, verbatim: true, says: "Only of nodes whose whole names match it.", def: "all"},
+			field{name: "action", shape: aText, says: "The step that the event is: an operator of the specification."},
+			field{name: "args", shape: listOf(aText), verbatim: true, says: "Its arguments, as expressions over `node`, `line`, the groups of `log`, and of operations `client`, `op`, `key`, `input`, `output`, `outcome`, `found`. `int(x)` is a number, `name(x)` a model value."},
+			field{name: "ignore", shape: aText, says: "Instead of an action: why the event is no step."},
+			field{name: "shows", shape: listOf(of(
+				field{name: "operator", shape: aText, says: "An operator of the specification."},
+				field{name: "args", shape: listOf(aText), verbatim: true, says: "Its arguments."},
+				field{name: "is", shape: aText, verbatim: true, says: "What it must be."},
+			)), says: "What the specification must show after the step."},
+		)), says: "model: which events are which steps. The first that matches decides; what none matches is counted as not modelled."},
 	), says: "The check."},
 )
 
 // The words of checks.
 var (
-	checkTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "http", "redis", "sql", "custom", "agreement", "progress", "recovery"}
+	checkTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "model", "http", "redis", "sql", "custom", "agreement", "progress", "recovery"}
 	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
 	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "serializable", "strict-serializable"}
 	// modelsOf are the models of the checks that have any; the first is the default.

@@ -74,6 +74,7 @@ var checkKeys = map[string]string{
 	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
 	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
 	"failures": "progress", "hang": "progress", "grace": "progress", "during_faults": "progress", "keys": "recovery", "jobs": "progress recovery",
+	"spec": "model", "config": "model", "library": "model", "lines": "model", "left_out": "model", "events": "model",
 	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom",
 }
 
@@ -125,6 +126,8 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		l.performed(n.get("operations"), key+".operations")
 		c.Keys = int(valueOr(n.get("keys"), int64(recoveryKeys)))
 		l.jobs(n.get("jobs"), c, key+".jobs")
+	case world.Conformance:
+		l.conformance(n, c, key)
 	case world.HTTPCheck:
 		c.Endpoint = l.endpoint(n, "http", key)
 		c.Body = valueOr(n.get("body"), "")

@@ -375,6 +375,8 @@ const (
 	// Over the history, the faults and the jobs of a run.
 	ProgressCheck CheckType = "progress"
 	RecoveryCheck CheckType = "recovery"
+	// Over the logs, the faults and the history of a run.
+	Conformance CheckType = "model" // it is a run of a TLA+ specification
 	// By probes.
 	HTTPCheck  CheckType = "http"
 	RedisCheck CheckType = "redis"
@@ -436,8 +438,44 @@ type Check struct {
 	// Keys is how many keys a recovery check tries after the last heal.
 	Keys int  `json:"keys,omitempty"`
 	Jobs Jobs `json:"jobs,omitzero"` // progress, recovery
+	// Mapping tells which steps of a specification the events of a run are: model.
+	Mapping *Mapping `json:"mapping,omitempty"`
 	// IntervalNs is how often a probing check runs.
 	IntervalNs int64 `json:"interval_ns,omitempty"`
+}
+
+// Mapping says which steps of a TLA+ specification the events of a run are. Events are the lines of the servers' logs that match Lines, crashes and
+// restarts of servers, and, if one of the rules is about operations, what the history has. The first rule that matches an event decides; an event that none
+// matches is counted as not modelled.
+type Mapping struct {
+	Spec    string      `json:"spec"`   // a file
+	Config  string      `json:"config"` // a file
+	Library []string    `json:"library,omitempty"`
+	Lines   string      `json:"lines,omitempty"` // a regular expression; empty is all lines
+	LeftOut float64     `json:"left_out"`        // the share of events that may be ignored or not modelled
+	Rules   []ModelRule `json:"rules"`
+}
+
+// ModelRule is about events of one kind: of Log, Crash, Restart and Operation one is set. They become steps of Action, or are ignored for a reason. Arguments are
+// expressions over what the event has.
+type ModelRule struct {
+	Log       string   `json:"log,omitempty"`       // a regular expression for lines of logs, whose named groups arguments can use
+	Crash     bool     `json:"crash,omitempty"`     // a node is taken down by a fault, or its program breaks
+	Restart   bool     `json:"restart,omitempty"`   // it starts again after the fault
+	Operation string   `json:"operation,omitempty"` // a regular expression for the name of an operation
+	Outcome   string   `json:"outcome,omitempty"`   // of the operation: invoke, ok, fail or info
+	Node      string   `json:"node,omitempty"`      // a regular expression for the whole name of the node; empty is all nodes
+	Action    string   `json:"action,omitempty"`
+	Args      []string `json:"args,omitempty"`
+	Ignore    string   `json:"ignore,omitempty"`
+	Shows     []Shown  `json:"shows,omitempty"`
+}
+
+// Shown is what an operator of the specification must be after the step.
+type Shown struct {
+	Operator string   `json:"operator"`
+	Args     []string `json:"args,omitempty"`
+	Is       string   `json:"is"`
 }
 
 // Jobs declares jobs by what programs write about them: regular expressions over the lines of their logs and the events of

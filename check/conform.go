@@ -1,0 +1,147 @@
+package check
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// mappers are those that were compiled, by what they were made of: a process judges many runs of one world.
+var mappers sync.Map
+
+func mapperOf(m *world.Mapping) (*model.Mapper, error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	key := string(text)
+	for _, file := range []string{m.Spec, m.Config} {
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, err
+		}
+		key += fmt.Sprint(" ", info.ModTime().UnixNano(), info.Size())
+	}
+	if c, ok := mappers.Load(key); ok {
+		return c.(*model.Mapper), nil
+	}
+	c, err := model.Map(m)
+	if err != nil {
+		return nil, err
+	}
+	mappers.Store(key, c)
+	return c, nil
+}
+
+// conforms judges that a run is one of a specification.
+func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
+	c, err := mapperOf(p.Check.Mapping)
+	if err != nil {
+		return unknown(p, "the model cannot be loaded: %v", err)
+	}
+	events := happened(spec, out, c.Operations())
+	f, err := c.Follow(events)
+	if err != nil {
+		return unknown(p, "the run cannot be followed in the model: %v", err)
+	}
+	v := verdict(p)
+	counts := "events: " + f.Tally.String()
+	if f.Others > 0 {
+		counts += fmt.Sprintf("; %d lines of logs are none", f.Others)
+	}
+	v.Evidence = append(v.Evidence, counts)
+	for _, s := range f.Strange {
+		v.Evidence = append(v.Evidence, "not modelled: "+s)
+	}
+	var left *model.Divergence
+	switch {
+	case errors.As(f.Err, &left):
+		v.Status, v.Event, v.TimeNs = engine.Violated, f.At.Number, f.At.TimeNs
+		reason, state, _ := strings.Cut(left.Error(), "\nin the state\n")
+		v.Reason = reason
+		v.Evidence = append([]string{fmt.Sprintf("%s (event %d) %s", seconds(f.At.TimeNs), f.At.Number, f.At), "the model was in the state"}, slices.Concat(indented(state), v.Evidence)...)
+	case f.Err != nil:
+		v.Reason = f.Err.Error()
+	case out.LogLost > 0:
+		v.Reason = fmt.Sprintf("%d lines of logs were not kept, and the run was followed up to there: %s", out.LogLost, &f.Tally)
+	case len(out.Ledger.Strikes) >= fault.MaxStrikes:
+		v.Reason = "there were more faults than are kept, and the run was followed up to there"
+	default:
+		v.Status, v.Reason = engine.Holds, counts
+	}
+	return v
+}
+
+func indented(text string) (lines []string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, "  "+line)
+	}
+	return lines
+}
+
+// happened are the events of a run that a model may know, in the order of their times.
+func happened(spec *world.Spec, out *engine.Outcome, operations bool) []model.Event {
+	server := map[string]bool{}
+	for i := range spec.Nodes {
+		server[spec.Nodes[i].Name] = spec.Nodes[i].Role == world.Server
+	}
+	type ordered struct {
+		model.Event
+		rank int // of what has the same time: what has no number comes before what has one
+	}
+	var list []ordered
+	last := uint64(0) // of the log, if it is not whole
+	for _, l := range out.Log {
+		last = max(last, l.Event)
+		if server[l.Node] && l.Stream != "engine" {
+			list = append(list, ordered{model.Event{Kind: model.LineEvent, Number: l.Event, TimeNs: l.TimeNs, Node: l.Node, Line: l.Text}, 1})
+		}
+	}
+	for i := range out.Ledger.Strikes {
+		s := &out.Ledger.Strikes[i]
+		switch s.Kind {
+		case fault.Crash, fault.PowerLoss, fault.TornWrite, fault.Restart, fault.OOM:
+		default:
+			continue
+		}
+		if !server[s.Target] {
+			continue
+		}
+		list = append(list, ordered{model.Event{Kind: model.CrashEvent, Number: s.Event, TimeNs: s.StartNs, Node: s.Target}, 1})
+		if s.Kind != fault.OOM && s.EndNs > s.StartNs && s.EndNs <= out.VirtualNs {
+			list = append(list, ordered{model.Event{Kind: model.RestartEvent, TimeNs: s.EndNs, Node: s.Target}, 0})
+		}
+	}
+	for i := range out.Crashes {
+		if c := &out.Crashes[i]; server[c.Node] && c.Kind != "sanitizer" {
+			list = append(list, ordered{model.Event{Kind: model.CrashEvent, Number: c.Event, TimeNs: c.TimeNs, Node: c.Node}, 1})
+		}
+	}
+	if operations {
+		for i := range out.History {
+			h := &out.History[i]
+			list = append(list, ordered{model.Event{Kind: model.OperationEvent, Number: h.Number, TimeNs: h.TimeNs, Node: h.Node, Op: h}, 1})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b ordered) int {
+		return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), a.rank-b.rank, cmp.Compare(a.Number, b.Number))
+	})
+	events := make([]model.Event, 0, len(list))
+	for _, e := range list {
+		if out.LogLost > 0 && e.Number > last {
+			break // what came between is not known
+		}
+		events = append(events, e.Event)
+	}
+	return events
+}

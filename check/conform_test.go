@@ -1,0 +1,145 @@
+package check
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// commitWorld has the model of examples/conformance, and rules for what its programs write.
+func commitWorld() *world.Spec {
+	folder := filepath.Join("..", "examples", "conformance")
+	s := &world.Spec{}
+	for _, name := range []string{"coordinator", "p1", "p2", "p3"} {
+		s.Nodes = append(s.Nodes, world.Node{Name: name, Role: world.Server})
+	}
+	s.Nodes = append(s.Nodes, world.Node{Name: "driver", Role: world.Client})
+	s.Properties = []world.Property{{Name: "conforms", Kind: world.Safety, Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{
+		Spec: filepath.Join(folder, "Commit.tla"), Config: filepath.Join(folder, "Commit.cfg"), LeftOut: 0.05, Lines: `^\w`,
+		Rules: []world.ModelRule{
+			{Log: `^prepared`, Action: "Prepare", Args: []string{"node"}},
+			{Log: `^vote (?P<p>\w+) makes (?P<n>\d+)`, Action: "Vote", Args: []string{"p"}, Shows: []world.Shown{{Operator: "Votes", Is: "int(n)"}}},
+			{Log: `^decide (?P<what>\w+)`, Node: "coordinator", Action: "Decide", Args: []string{"what"}},
+			{Log: `^learned (?P<what>\w+)`, Action: "Learn", Args: []string{"node", "what"}},
+			{Crash: true, Action: "Crash", Args: []string{"node"}},
+			{Restart: true, Action: "Recover", Args: []string{"node"}},
+			{Log: `^idle`, Ignore: "it only waits"},
+		}}}}}
+	return s
+}
+
+// logged makes a run of lines such as "5 p1 prepared": the virtual time, the node, the text. The event's number is ten times the time.
+func logged(lines ...string) *engine.Outcome {
+	out := &engine.Outcome{Reason: engine.Finished, VirtualNs: 1000}
+	for _, l := range lines {
+		words := strings.SplitN(l, " ", 3)
+		at := int64(0)
+		for _, d := range words[0] {
+			at = 10*at + int64(d-'0')
+		}
+		out.Log = append(out.Log, engine.LogLine{Event: uint64(10 * at), TimeNs: at, Node: words[1], Stream: "stdout", Text: words[2]})
+	}
+	return out
+}
+
+func TestConforms(t *testing.T) {
+	round := []string{"1 p1 prepared", "2 p2 prepared", "3 coordinator vote p1 makes 1", "4 p3 prepared", "5 coordinator vote p2 makes 2", "6 coordinator vote p3 makes 3",
+		"7 coordinator decide commit", "8 p1 learned commit", "9 p2 learned commit", "10 p3 learned commit"}
+	without := func(i int) []string { return slices.Delete(slices.Clone(round), i, i+1) }
+	with := func(i int, line string) []string { return slices.Insert(slices.Clone(round), i, line) }
+	crash := func(out *engine.Outcome, kind fault.Kind, node string, from, to int64) *engine.Outcome {
+		out.Ledger.Strikes = append(out.Ledger.Strikes, fault.Strike{Kind: kind, Target: node, Event: uint64(10*from) + 5, StartNs: from, EndNs: to})
+		return out
+	}
+	lost := logged(round[:7]...)
+	lost.LogLost = 3
+	broken := logged(round[:6]...)
+	broken.LogLost = 3
+	broken.Log = append(broken.Log, engine.LogLine{Event: 61, TimeNs: 6, Node: "p1", Stream: "stdout", Text: "learned abort"})
+	for _, c := range []struct {
+		name   string
+		out    *engine.Outcome
+		change func(*world.Mapping)
+		status engine.Status
+		want   string
+	}{
+		{"all is as in the model", logged(round...), nil, engine.Holds, "events: 10 mapped"},
+		{"a decision too early", logged(without(5)...), nil, engine.Violated, `step 6, Decide("commit"), is not one of the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6)`},
+		{"another count of votes", logged(slices.Concat(round[:4], []string{"5 coordinator vote p2 makes 3"})...), nil, engine.Violated, `step 5, Vote, is not one of the model: Votes() is 2 after it, and the system shows 3`},
+		{"a crash that loses the votes", crash(logged(round...), fault.PowerLoss, "coordinator", 5, 6), nil, engine.Violated, `Votes() is 1 after it, and the system shows 3`},
+		{"a crash of a participant", crash(logged(round...), fault.Crash, "p1", 5, 6), nil, engine.Holds, "events: 12 mapped"},
+		{"one that lasts to the end", crash(logged(round...), fault.Crash, "p1", 11, 2000), nil, engine.Holds, "events: 11 mapped"},
+		{"faults that take no server down", crash(crash(logged(round...), fault.Pause, "p1", 5, 6), fault.Crash, "driver", 5, 6), nil, engine.Holds, "events: 10 mapped"},
+		{"crashes without a rule", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Rules = slices.Delete(m.Rules, 4, 6) }, engine.Unknown,
+			"16.7 % of the events were left out, and 5.0 % may be: 10 mapped, 1 not modelled (crash of p1), 1 not modelled (restart of p1)"},
+		{"lines without a rule", logged(with(3, "3 p1 hello")...), nil, engine.Unknown, "9.1 % of the events were left out, and 5.0 % may be: 10 mapped, 1 not modelled (log of p1)"},
+		{"lines that are ignored", logged(with(3, "3 p1 idle")...), nil, engine.Unknown, "1 ignored (it only waits)"},
+		{"as many as may be", logged(with(3, "3 p1 idle")...), func(m *world.Mapping) { m.LeftOut = 0.1 }, engine.Holds, "events: 10 mapped, 1 ignored (it only waits)"},
+		{"lines that are no events", logged(with(3, "3 p1 > hello")...), nil, engine.Holds, "events: 10 mapped; 1 lines of logs are none"},
+		{"lines of clients", logged(with(3, "3 driver hello")...), nil, engine.Holds, "events: 10 mapped"},
+		{"the first rule decides", logged(round...), func(m *world.Mapping) {
+			m.Rules = slices.Insert(m.Rules, 0, world.ModelRule{Log: "^learned", Node: "p.", Action: "Recover", Args: []string{"node"}})
+		}, engine.Holds, "events: 10 mapped"},
+		{"a rule for another node", logged(round...), func(m *world.Mapping) { m.Rules[2].Node = "p1" }, engine.Violated, "Learn"},
+		{"a log that is cut", lost, nil, engine.Unknown, "3 lines of logs were not kept"},
+		{"a divergence before that", broken, nil, engine.Violated, `Learn("p1", "abort")`},
+		{"an argument that is no number", logged("1 p1 prepared"), func(m *world.Mapping) { m.Rules[0].Args = []string{"int(line)"} }, engine.Unknown, "events[0], at p1: prepared: args[0]: "},
+		{"nothing happened", logged(), nil, engine.Unknown, "no event of the run was mapped to a step of the model"},
+		{"no such file", logged(round...), func(m *world.Mapping) { m.Spec = "Missing.tla" }, engine.Unknown, "the model cannot be loaded: stat Missing.tla"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := commitWorld()
+			if c.change != nil {
+				c.change(s.Properties[0].Check.Mapping)
+			}
+			v := Judge(s, c.out)[0]
+			if v.Status != c.status || !strings.Contains(v.Reason, c.want) {
+				t.Errorf("%s: %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
+			}
+		})
+	}
+}
+
+// Whichever action nothing is mapped to any more, the verdict does not stay "holds".
+func TestConformsNeedsEachAction(t *testing.T) {
+	out := logged("1 p1 prepared", "2 p2 prepared", "3 coordinator vote p1 makes 1", "4 p3 prepared", "5 coordinator vote p2 makes 2", "6 coordinator vote p3 makes 3",
+		"7 coordinator decide commit", "8 p1 learned commit", "9 p2 learned commit", "10 p3 learned commit")
+	out.Ledger.Strikes = []fault.Strike{{Kind: fault.Crash, Target: "p1", Event: 55, StartNs: 5, EndNs: 6}}
+	for i, r := range commitWorld().Properties[0].Check.Mapping.Rules {
+		s := commitWorld()
+		m := s.Properties[0].Check.Mapping
+		m.Rules = slices.Delete(m.Rules, i, i+1)
+		v := Judge(s, out)[0]
+		if want := r.Action == ""; (v.Status == engine.Holds) != want {
+			t.Errorf("without the rule for %q: %s %s", r.Action, v.Status, v.Reason)
+		}
+	}
+}
+
+func TestConformsToOperations(t *testing.T) {
+	s := commitWorld()
+	m := s.Properties[0].Check.Mapping
+	m.Rules = append(m.Rules, world.ModelRule{Operation: "^prepare$", Outcome: "ok", Action: "Prepare", Args: []string{"key"}}, world.ModelRule{Operation: "^prepare$", Outcome: "invoke", Action: "Recover", Args: []string{"key"}})
+	out := logged("5 coordinator vote p1 makes 1")
+	out.History = []history.Event{{Number: 11, TimeNs: 1, Client: "c", Type: history.Invoke, Op: "prepare", Key: "p1"}, {Number: 21, TimeNs: 2, Client: "c", Type: history.Ok, Op: "prepare", Key: "p1"}}
+	if v := Judge(s, out)[0]; v.Status != engine.Holds || !strings.Contains(v.Reason, "3 mapped") {
+		t.Errorf("%s: %s", v.Status, v.Reason)
+	}
+	out.History[1].Number, out.History[1].TimeNs = 61, 6
+	if v := Judge(s, out)[0]; v.Status != engine.Violated || !strings.Contains(v.Reason, `Vote("p1")`) {
+		t.Errorf("the vote came before what was voted on: %s: %s", v.Status, v.Reason)
+	}
+}
+
+func TestConformsIsNotJudgedAgain(t *testing.T) {
+	s := commitWorld()
+	if v := Again(s, s.Properties, &engine.Outcome{Reason: engine.Finished})[0]; v.Status != engine.Unknown || !strings.Contains(v.Reason, "logs of runs are not stored") {
+		t.Errorf("%s: %s", v.Status, v.Reason)
+	}
+}
