@@ -362,7 +362,11 @@ func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
 		}
 		return next
 	}
-	if i := c.variableOf(t, q); i >= 0 {
+	if i := c.variableOf(t, q); i >= len(c.variables) {
+		now := c.expr(t, q)
+		again := c.again(e, c.at(e, p), i, func(x *ctx, old value.Value) bool { return value.Equal(old, now.eval(x)) }, next)
+		return assign(i, false, now, next, again)
+	} else if i >= 0 {
 		again := c.again(e, c.at(e, p), i, func(x *ctx, old value.Value) bool { return value.Equal(old, x.m.cur[i]) }, next)
 		return func(x *ctx) bool {
 			nxt, v := x.m.nxt, x.m.cur[i]

@@ -92,6 +92,9 @@ func (c *compiler) use(d *def, q place, u call) node {
 			return c.invoke(c.operator(d.body, around, len(d.params)), u)
 		}
 		c.arity(d, 0, u)
+		if i := c.freed(d, around); c.primed && i >= 0 {
+			return c.next(i, d.name, u.at)
+		}
 		return c.expr(d.body, around)
 	case parameter:
 		b := q.inst.find(d.name)
@@ -125,18 +128,7 @@ func (c *compiler) variable(d *def, at *where) node {
 	i := d.index
 	name := d.name
 	if c.primed {
-		return node{level: actionLevel, next: true, eval: func(x *ctx) value.Value {
-			if nxt := x.m.nxt; i < len(nxt) {
-				if v := nxt[i]; v != nil {
-					return v
-				}
-				x.m.at = at
-				value.Fail("%s' has no value yet", name)
-			}
-			x.m.at = at
-			value.Fail("%s' has no value here: there is no next state", name)
-			return nil
-		}}
+		return c.next(i, name, at)
 	}
 	level := stateLevel
 	if c.assigning {
@@ -156,6 +148,43 @@ func (c *compiler) variable(d *def, at *where) node {
 		value.Fail("the variable %s has no value here: there is no state", name)
 		return nil
 	}}
+}
+
+// next is a variable of the next state.
+func (c *compiler) next(i int, name string, at *where) node {
+	return node{level: actionLevel, next: true, eval: func(x *ctx) value.Value {
+		if nxt := x.m.nxt; i < len(nxt) {
+			if v := nxt[i]; v != nil {
+				return v
+			}
+			x.m.at = at
+			value.Fail("%s' has no value yet", name)
+		}
+		x.m.at = at
+		value.Fail("%s' has no value here: there is no next state", name)
+		return nil
+	}}
+}
+
+// freed is the number of the next value, within ENABLED, of what stands for a variable of another module and is none of ours; -1 for all else.
+func (c *compiler) freed(d *def, around place) int {
+	if c.enabling == nil || !d.standsIn || len(d.params) > 0 {
+		return -1
+	}
+	i, known := c.enabling[d]
+	if !known {
+		c.enabling[d] = -1 // while that is found out
+		if i = -1; c.variableOf(d.body, around) < 0 {
+			if n, _ := c.alone(func() node { return c.expr(d.body, around) }); n.level > constantLevel {
+				i = len(c.variables)
+				for _, k := range c.enabling {
+					i = max(i, k+1)
+				}
+			}
+		}
+		c.enabling[d] = i
+	}
+	return i
 }
 
 // alone compiles in a frame of its own that nothing is around.
@@ -197,7 +226,7 @@ func (c *compiler) definition(d *def, q place, u call) node {
 		d.varies = true
 		d.costly = n.level == stateLevel && !n.fresh && !n.self && !n.next && (d.bounds != nil || costly(d.body))
 	}
-	if d.costly && q.inst == nil && q.env == nil && !c.assigning {
+	if d.costly && q.inst == nil && q.env == nil && !c.assigning && (c.enabling == nil || !c.primed) {
 		primed := 0
 		if c.primed {
 			primed = 1
@@ -303,7 +332,7 @@ func (c *compiler) recursive(d *def, q place, u call) node {
 			return n
 		}
 	}
-	if len(ops) == 0 && q.env == nil && q.inst == nil && !c.assigning {
+	if len(ops) == 0 && q.env == nil && q.inst == nil && !c.assigning && (c.enabling == nil || !c.primed) {
 		at := 0
 		if c.primed {
 			at = 1

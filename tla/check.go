@@ -266,6 +266,7 @@ func (c *checker) expand() error {
 	}
 	if c.graph != nil {
 		c.graph.edge(c.ev, c.from, c.from, c.at) // a behaviour may stand still forever
+		c.graph.end(c.ev, c.from)
 	}
 	return nil
 }

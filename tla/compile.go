@@ -118,7 +118,10 @@ type compiler struct {
 	whole     bool                // a formula of steps is compiled, which is only evaluated where both states are complete
 	recorded  map[where]bool      // operators whose applications are told to properties
 	guards    *[]*placed          // of the action that is being compiled for Step; nil: they are not counted
-	compares  bool                // also what gives a variable a value that it has already counts as a condition
+	// enabling has, within ENABLED, the next values of what stands for a variable of another module and is none of ours: ENABLED A there asks whether there is
+	// any next state of that module, whatever ours may be (Specifying Systems, section 17.8). Each has a number behind those of the variables; -1: it is none.
+	enabling map[*def]int
+	compares bool // also what gives a variable a value that it has already counts as a condition
 }
 
 func (c *compiler) at(e syntax.Expr, p place) *where { return &where{c.file(p), e.Position()} }

@@ -206,6 +206,9 @@ func (c *compiler) through(e syntax.Expr, p place) (syntax.Expr, place) {
 				e, p = d.body, q
 				continue
 			case d.kind == substituted && len(d.params) == 0:
+				if c.freed(d, place{inst: q.inst, scope: d.place.scope}) >= 0 {
+					return e, p
+				}
 				e, p = d.body, place{inst: q.inst, scope: d.place.scope}
 				continue
 			case d.kind == parameter:
@@ -230,8 +233,12 @@ func (c *compiler) variableOf(e syntax.Expr, p place) int {
 	if len(a.Path) == 0 && p.env.find(a.Name) != nil {
 		return -1
 	}
-	if d, _ := c.lookup(a, p); d != nil && d.kind == variable {
+	switch d, q := c.lookup(a, p); {
+	case d == nil:
+	case d.kind == variable:
 		return d.index
+	case d.kind == substituted && d.override == nil && len(d.params) == 0:
+		return c.freed(d, place{inst: q.inst, scope: d.place.scope})
 	}
 	return -1
 }
@@ -241,12 +248,12 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 	if c.primed {
 		c.fail(p, e.Position(), "ENABLED cannot be primed")
 	}
-	assigning, whole := c.assigning, c.whole
-	c.assigning, c.whole = false, false
+	assigning, whole, enabling := c.assigning, c.whole, c.enabling
+	c.assigning, c.whole, c.enabling = false, false, map[*def]int{}
 	born := c.born
 	a := c.act(e, p, func(*ctx) bool { return true })
-	c.assigning, c.whole = assigning, whole
-	count := len(c.variables)
+	count := len(c.variables) + len(c.enabling)
+	c.assigning, c.whole, c.enabling = assigning, whole, enabling
 	n := testNode(func(x *ctx) bool {
 		nxt, moment := x.m.nxt, x.m.moment
 		x.m.nxt, x.m.moment.nxt = make([]value.Value, count), 0

@@ -2,6 +2,7 @@ package tla
 
 import (
 	"fmt"
+	"slices"
 )
 
 // graph has the states that were seen, by number, with what leads from each to which, and which atoms of temporal formulas are true in each step.
@@ -26,7 +27,21 @@ func (g *graph) begin(ev *Evaluator, s State) {
 	g.first = append(g.first, len(g.to))
 	clear(g.toHere)
 	clear(g.here)
-	g.evaluate(ev, false, s, nil, g.here)
+	g.evaluate(ev, ofState, s, nil, g.here)
+}
+
+// end closes the steps from a state, all of which are known.
+func (g *graph) end(ev *Evaluator, s State) {
+	if !slices.Contains(g.spec.times, ofExpanded) {
+		return
+	}
+	late := make([]uint64, g.words)
+	g.evaluate(ev, ofExpanded, s, nil, late)
+	for i := g.first[len(g.first)-1]; i < len(g.to); i++ {
+		for k, bits := range late {
+			g.atoms[i*g.words+k] |= bits
+		}
+	}
 }
 
 // edge adds a step from the state that was begun last.
@@ -37,13 +52,13 @@ func (g *graph) edge(ev *Evaluator, s, next State, to int32) {
 	g.toHere[to] = true
 	g.to = append(g.to, to)
 	g.atoms = append(g.atoms, g.here...)
-	g.evaluate(ev, true, s, next, g.atoms[len(g.atoms)-g.words:])
+	g.evaluate(ev, ofStep, s, next, g.atoms[len(g.atoms)-g.words:])
 }
 
-// evaluate finds out which atoms of states, or of steps, are true.
-func (g *graph) evaluate(ev *Evaluator, steps bool, s, next State, is []uint64) {
+// evaluate finds out which atoms that are evaluated then are true.
+func (g *graph) evaluate(ev *Evaluator, when atomTime, s, next State, is []uint64) {
 	for i := range g.spec.atoms {
-		if g.spec.stepAtoms[i] != steps || g.failed[i] != nil {
+		if g.spec.times[i] != when || g.failed[i] != nil {
 			continue
 		}
 		ok, err := ev.Holds(&g.spec.atoms[i], s, next)

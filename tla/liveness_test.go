@@ -245,3 +245,60 @@ func TestTemporalPropertiesAgainstAllLassos(t *testing.T) {
 		t.Fatalf("%d properties were broken and %d kept: the test is lopsided", broken, kept)
 	}
 }
+
+// ENABLED of a step of another specification asks for any next state of that one, whatever stands for its variables.
+func TestEnabledOfRefinement(t *testing.T) {
+	const module = `---- MODULE Count ----
+EXTENDS Naturals
+VARIABLES n, m
+---- MODULE Flag ----
+VARIABLES done, other
+vars == <<done, other>>
+Init == done = FALSE /\ other = 0
+Ready == ~done
+Finish == Ready /\ done' = TRUE /\ (IF done' THEN UNCHANGED other ELSE other' = 7)
+Spec == Init /\ [][Finish]_vars /\ WF_vars(Finish)
+====
+vars == <<n, m>>
+Init == n = 0 /\ m = 5
+Step == n < 3 /\ n' = n + 1 /\ UNCHANGED m
+Lazy == Init /\ [][Step]_vars
+Spec == Lazy /\ WF_vars(Step)
+F == INSTANCE Flag WITH done <- n = 3, other <- m - 5
+Flagged == F!Spec
+====
+`
+	for _, c := range []struct {
+		spec  string
+		holds bool
+	}{{"Spec", true}, {"Lazy", false}} {
+		_, r := mustCheck(t, module, "SPECIFICATION "+c.spec+" PROPERTY Flagged CHECK_DEADLOCK FALSE")
+		if (len(r.Violations) == 0) != c.holds || len(r.Unchecked) > 0 {
+			t.Errorf("%s: %d violations, not checked: %v", c.spec, len(r.Violations), r.Unchecked)
+		}
+	}
+}
+
+// A property that asks for the length of the queue is evaluated once the successors of a state are known.
+func TestQueueInProperties(t *testing.T) {
+	const module = `---- MODULE Walk ----
+EXTENDS Naturals, TLC
+VARIABLE n
+Init == n = 0
+One == n < 3 /\ n' = n + 1
+Two == n < 3 /\ n' \in {n + 1, n + 10}
+One3 == Init /\ [][One]_n
+Two3 == Init /\ [][Two]_n
+Matched == [](n < 3 => [](TLCGet("queue") = 1 \/ n >= 3))
+====
+`
+	for _, c := range []struct {
+		spec  string
+		holds bool
+	}{{"One3", true}, {"Two3", false}} {
+		_, r := mustCheck(t, module, "SPECIFICATION "+c.spec+" PROPERTY Matched CHECK_DEADLOCK FALSE")
+		if (len(r.Violations) == 0) != c.holds || len(r.Unchecked) > 0 {
+			t.Errorf("%s: %d violations, not checked: %v", c.spec, len(r.Violations), r.Unchecked)
+		}
+	}
+}

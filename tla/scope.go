@@ -78,6 +78,7 @@ type def struct {
 	local     bool
 	index     int         // variable
 	value     value.Value // constant
+	standsIn  bool        // substituted: for a variable
 	override  *def        // constant or operator: what the configuration puts in its place
 	plain     *def        // what stands for it where an instance is named: the definition itself
 	inner     *scope      // instance
@@ -431,16 +432,17 @@ func (l *loader) replaced(d *def, r *replacement) *def {
 	if r == nil {
 		return d
 	}
+	varies := d.kind == variable || d.standsIn
 	if s, ok := r.given[d.name]; ok {
 		r.used[d.name], r.other = true, true
-		return &def{kind: substituted, name: d.name, at: s.at, body: s.expr, place: r.place, params: d.params}
+		return &def{kind: substituted, name: d.name, at: s.at, body: s.expr, place: r.place, params: d.params, standsIn: varies}
 	}
 	around := r.place.scope.find(d.name)
 	r.other = r.other || around != nil && around.at != d.at
 	if around == nil {
 		l.fail(d.at, "%s is not given a value: an INSTANCE needs WITH %s <- ..., or something of that name around it", d.name, d.name)
 	}
-	return &def{kind: substituted, name: d.name, at: d.at, body: &syntax.Apply{Pos: d.at.pos, Name: d.name}, place: r.place, params: d.params}
+	return &def{kind: substituted, name: d.name, at: d.at, body: &syntax.Apply{Pos: d.at.pos, Name: d.name}, place: r.place, params: d.params, standsIn: varies}
 }
 
 func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syntax.Pos) where) {

@@ -32,16 +32,16 @@ type Spec struct {
 	CheckDeadlock     bool
 	Postcondition     *Formula
 
-	init      act
-	start     where // of the initial predicate
-	size      int
-	view      *node
-	alias     *node
-	symmetry  []map[*value.Model]value.Value
-	fairness  []fairness
-	assumed   *temporal // what the specification says of behaviours besides fairness; nil: nothing
-	atoms     []Formula // of temporal formulas
-	stepAtoms []bool    // whether each is about a step
+	init     act
+	start    where // of the initial predicate
+	size     int
+	view     *node
+	alias    *node
+	symmetry []map[*value.Model]value.Value
+	fairness []fairness
+	assumed  *temporal  // what the specification says of behaviours besides fairness; nil: nothing
+	atoms    []Formula  // of temporal formulas
+	times    []atomTime // when each is evaluated
 
 	config   *Config
 	relation []part // that the actions are parts of

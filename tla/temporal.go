@@ -81,6 +81,15 @@ func (f *temporal) not() *temporal {
 	return &temporal{connective: opposed[f.connective], a: f.a.not(), b: f.b.not()}
 }
 
+// atomTime says what an atom of a temporal formula is about, and so when it is evaluated.
+type atomTime uint8
+
+const (
+	ofState    atomTime = iota
+	ofStep              // it has primes
+	ofExpanded          // it asks how far the check is (TLCGet), which counts once the successors of the state are known
+)
+
 // behaviour compiles formulas about behaviours.
 type behaviour struct {
 	*compiler
@@ -90,8 +99,15 @@ type behaviour struct {
 // atom is a formula of a state or step as a part of one about behaviours.
 func (b *behaviour) atom(name string, n node, begin []int, at where) int {
 	n = begun(n, begin)
-	b.spec.atoms = append(b.spec.atoms, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh, whole: n.level >= actionLevel})
-	b.spec.stepAtoms = append(b.spec.stepAtoms, n.level >= actionLevel)
+	when := ofState
+	switch {
+	case n.next:
+		when = ofStep
+	case n.level >= actionLevel:
+		when = ofExpanded
+	}
+	b.spec.atoms = append(b.spec.atoms, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh, whole: when == ofStep})
+	b.spec.times = append(b.spec.times, when)
 	return len(b.spec.atoms) - 1
 }
 
