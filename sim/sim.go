@@ -107,6 +107,7 @@ func setting(flag *string, env string) string {
 type Result struct {
 	explore.Result
 	Failures []*report.Failure
+	Steps    []string // of the smallest run of each failure, as inproc.Story has them
 	text     strings.Builder
 }
 
@@ -366,7 +367,9 @@ func (s *simulation) found(ctx context.Context, r *Result, f *explore.Failure, o
 		path = ""
 	}
 	r.Failures, r.Files = append(r.Failures, file), append(r.Files, path)
-	if err := s.tell(&r.text, file, path); err != nil {
+	steps, err := s.tell(&r.text, file, path)
+	r.Steps = append(r.Steps, steps)
+	if err != nil {
 		notes = append(notes, err.Error())
 	}
 	for _, n := range notes {
@@ -395,24 +398,24 @@ func (s *simulation) try(signature string) shrink.Try {
 }
 
 // tell makes the smallest run of a failure once more, with its logs, and tells it.
-func (s *simulation) tell(w io.Writer, f *report.Failure, path string) error {
+func (s *simulation) tell(w io.Writer, f *report.Failure, path string) (steps string, err error) {
 	small := f.Small()
-	out, story, err := s.play(s.engine, small.Spec, small.Tape, engine.Options{})
+	out, steps, err := s.play(s.engine, small.Spec, small.Tape, engine.Options{})
 	if err != nil {
-		return err
+		return "", err
 	}
 	of := report.StoryOf{Spec: small.Spec, Outcome: out, Verdict: small.Verdict, ID: f.ID, File: path, Replay: s.again(f)}
 	if f.Smallest != nil {
 		of.Shrunk = &f.Smallest.Shrunk
 	}
 	if err := report.Story(w, of); err != nil {
-		return err
+		return "", err
 	}
-	if story != "" {
-		fmt.Fprintf(w, "\nsteps\n  %s\n", story)
+	if steps != "" {
+		fmt.Fprintf(w, "\nsteps\n  %s\n", steps)
 	}
 	if out.Hash != small.Hash {
 		fmt.Fprintf(w, "\nnote: this run is not the one that was found: its trace hash is %s and not %s\n", out.Hash, small.Hash)
 	}
-	return nil
+	return steps, nil
 }

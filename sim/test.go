@@ -129,7 +129,7 @@ func (s *simulation) replay(t testing.TB, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.tell(&b, f, path); err != nil {
+	if _, err := s.tell(&b, f, path); err != nil {
 		t.Fatal(err)
 	}
 	if standing == "" {
@@ -185,7 +185,7 @@ func (s *simulation) stored(t testing.TB) bool {
 		}
 		ok = false
 		var b strings.Builder
-		if err := s.tell(&b, f, file); err != nil {
+		if _, err := s.tell(&b, f, file); err != nil {
 			t.Fatal(err)
 		}
 		t.Errorf("%s\n\n%s", standing, b.String())

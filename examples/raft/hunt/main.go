@@ -1,0 +1,122 @@
+// Hunt looks for seeded bugs in the worlds of etcd's Raft library.
+//
+//	go run ./hunt                        # each of them, in a line: after how many episodes, by what, in which steps
+//	go run ./hunt -only read-context
+//	go run ./hunt -correct               # none of them: the library as it is, in all of their worlds
+//
+// It builds itself once for each bug, with the bug in the library: what it builds is a campaign over one world, which takes the flags of
+// package sim.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/examples/raft"
+	"github.com/bloodhound-dst/bloodhound/examples/raft/seeded"
+	"github.com/bloodhound-dst/bloodhound/sim"
+)
+
+// built is the bug that the library of this program has, which its linker is told; if it is empty, this program builds others.
+var built string
+
+func main() {
+	only := flag.String("only", "", "look for this bug alone")
+	episodes := flag.Uint64("episodes", 10_000, "how many episodes at most")
+	strategy := flag.String("strategy", "random", "how to search: those of docs/exploring.md")
+	correct := flag.Bool("correct", false, "look for something in the library as it is")
+	full := flag.Bool("full", false, "tell all of what was found")
+	flag.Parse()
+	c := sim.Campaign{Runs: *episodes, Strategy: *strategy}
+	var err error
+	switch b, ok := seeded.Find(built); {
+	case ok:
+		err = play(c, b.Name, raft.World(b.World()), *full)
+	case built != "":
+		err = fmt.Errorf("this program was built for the bug %q, and there is none of that name", built)
+	default:
+		err = hunt(c, *only, *correct, *full)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+}
+
+// hunt looks for bugs, one after the other.
+func hunt(c sim.Campaign, only string, correct, full bool) error {
+	if _, ok := seeded.Find(only); only != "" && !ok {
+		return fmt.Errorf("there is no bug %q", only)
+	}
+	dir, err := os.MkdirTemp("", "hunt")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, b := range seeded.All {
+		switch {
+		case only != "" && b.Name != only:
+			continue
+		case correct:
+			err = play(c, b.Name, raft.World(b.Options), full)
+		default:
+			err = found(dir, &b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found builds the world of a bug and runs it.
+func found(dir string, b *seeded.Bug) error {
+	program, err := seeded.Build(dir, "github.com/bloodhound-dst/bloodhound/examples/raft/hunt", *b, "-ldflags", "-X main.built="+b.Name)
+	if err != nil {
+		return err
+	}
+	run := exec.Command(program, os.Args[1:]...)
+	run.Stdout, run.Stderr = os.Stdout, os.Stderr
+	if err := run.Run(); err != nil {
+		return fmt.Errorf("bug %s: %w", b.Name, err)
+	}
+	return nil
+}
+
+// play looks for something in one world, and tells it in a line.
+func play(c sim.Campaign, name string, world func(*inproc.World), full bool) error {
+	dir, err := os.MkdirTemp("", "hunt")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c.Dir = filepath.Join(dir, "failures")
+	r, err := c.Run(context.Background(), name, world)
+	if err != nil {
+		return err
+	}
+	if full {
+		fmt.Print(r.Text())
+	}
+	switch {
+	case len(r.Failures) > 0:
+		f := r.Failures[0]
+		what := f.Verdict.Property
+		if strings.Contains(what, "panic") {
+			what = "panic: " + f.Verdict.Reason
+		}
+		fmt.Printf("%-25s %7d episodes  %s\n    %s\n", name, r.Totals.Failures[0].Run+1, what, r.Steps[0])
+	case r.ExitCode == check.ExitNotReproducible:
+		return fmt.Errorf("bug %s: %s", name, r.Text())
+	default:
+		fmt.Printf("%-25s %7d episodes  nothing, exit code %d\n", name, r.Totals.Runs, r.ExitCode)
+	}
+	return nil
+}
