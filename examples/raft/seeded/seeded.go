@@ -90,7 +90,7 @@ var All = []Bug{
 				"	return ro.unconfirmedReads[len(ro.unconfirmedReads)-1].req.GetEntries()[0].GetData()\n"},
 			{"read_only.go", "	\"encoding/binary\"\n\n", ""},
 		},
-		Options: raft.Options{Steps: 200, Clients: 3, ReuseContexts: true, NoPreVote: true, NoCheckQuorum: true, ElectionTicks: 5, Faults: parted},
+		Options: raft.Options{Steps: 300, Clients: 3, ReuseContexts: true, ElectionTicks: 5, Faults: paused},
 	},
 	{
 		Name: "vote-stale-log", Source: "classic",
@@ -127,9 +127,13 @@ var All = []Bug{
 	},
 	{
 		Name: "commit-beyond-append", Source: "classic",
-		What:    "a follower takes over the leader's commit index for entries that the leader has not compared",
-		Edits:   []Edit{{"log.go", "	l.commitTo(min(committed, lastnewi))\n", "	l.commitTo(min(committed, l.lastIndex()))\n"}},
-		Options: raft.Options{Steps: 200, Load: 2, MessageBytes: 1},
+		What: "a follower takes over the leader's commit index for all that it has, and not only for what it is known to have in common with the leader",
+		Edits: []Edit{
+			{"log.go", "	l.commitTo(min(committed, lastnewi))\n", "	l.commitTo(min(committed, l.lastIndex()))\n"},
+			{"raft.go", "	commit := min(pr.Match, r.raftLog.committed)\n", "	commit := r.raftLog.committed\n"},
+			{"raft.go", "	r.raftLog.commitTo(m.GetCommit())\n", "	r.raftLog.commitTo(min(m.GetCommit(), r.raftLog.lastIndex()))\n"},
+		},
+		Options: raft.Options{Steps: 200, Load: 2},
 	},
 	{
 		Name: "acknowledge-early", Source: "classic",
@@ -175,8 +179,9 @@ var All = []Bug{
 	},
 }
 
-// rough and parted are networks of three servers and, but for their crashes, of more.
+// What three servers suffer: a network that loses, repeats and reorders, one that is parted, and servers that stand still.
 var (
 	rough  = []string{"crash on n1, n2, n3 rate 0.5% for 50ms..300ms", "drop rate 2%", "duplicate rate 2%", "reorder rate 5% for 10ms..200ms"}
 	parted = []string{"crash on n1, n2, n3 rate 0.3% for 50ms..300ms", "partition on n1, n2, n3 rate 0.7% for 100ms..500ms"}
+	paused = []string{"crash on n1, n2, n3 rate 0.2% for 50ms..300ms", "pause on n1, n2, n3 rate 1% for 200ms..600ms"}
 )
