@@ -41,16 +41,21 @@ type observer struct {
 	behind   error // who has not caught up
 	caughtUp bool
 
-	leader    uint64            // who led last
-	leaders   map[uint64]uint64 // by term
+	leader    uint64   // who led last
+	leaders   []uint64 // by term
 	logs      [maxServers + 1]journal
 	heads     []int32 // by index: the last of the records of that index, from 1 on
 	records   []record
-	committed []*pb.Entry // from index begin+1 on
-	terms     []uint64    // of who was the first to apply it: it was committed in that term at the latest
-	states    []sum       // of a server that has applied as much
+	committed []applied // from index begin+1 on
 	applied   [maxServers + 1]uint64
 	members   []membersAt // in order of the index
+}
+
+// applied is an entry that a server has applied, the first of all that did.
+type applied struct {
+	*pb.Entry
+	by    uint64 // its term: the entry was committed in that one at the latest
+	state sum    // what the server has come to
 }
 
 // journal is the log of a server, with what is only about to be stored.
@@ -85,8 +90,12 @@ type membersAt struct {
 	members
 }
 
+// usual is how many terms and entries there is room for at first.
+const usual = 32
+
 func newObserver(first *pb.ConfState) *observer {
-	return &observer{leaders: map[uint64]uint64{}, members: []membersAt{{begin, membersOf(first)}}}
+	return &observer{members: []membersAt{{begin, membersOf(first)}}, leaders: make([]uint64, 0, usual), heads: make([]int32, 0, usual), records: make([]record, 0, usual),
+		committed: make([]applied, 0, usual)}
 }
 
 // breaks notes that a promise is broken; the first time counts.
@@ -153,16 +162,14 @@ func (o *observer) commits(id uint64, term uint64, e *pb.Entry, state sum) {
 	o.applied[id] = e.GetIndex()
 	switch at := e.GetIndex() - begin - 1; {
 	case at == uint64(len(o.committed)):
-		o.committed = append(o.committed, e)
-		o.terms = append(o.terms, term)
-		o.states = append(o.states, state)
+		o.committed = append(o.committed, applied{e, term, state})
 	case at > uint64(len(o.committed)):
 		o.breaks(machine, "%s applies entry %d, and nobody has applied the one before it", name(id), e.GetIndex())
 	default:
-		if c := o.committed[at]; c != e && (c.GetTerm() != e.GetTerm() || !bytes.Equal(c.GetData(), e.GetData())) {
+		if c := &o.committed[at]; c.Entry != e && (c.GetTerm() != e.GetTerm() || !bytes.Equal(c.GetData(), e.GetData())) {
 			o.breaks(machine, "%s applies entry %d of term %d, %q; another server has applied one of term %d, %q", name(id), e.GetIndex(),
 				e.GetTerm(), e.GetData(), c.GetTerm(), c.GetData())
-		} else if o.states[at] != state {
+		} else if c.state != state {
 			o.breaks(machine, "%s has applied entry %d like another server, but not all that was before it", name(id), e.GetIndex())
 		}
 	}
@@ -178,7 +185,7 @@ func (o *observer) restores(id uint64, s *pb.Snapshot, state sum) {
 		o.breaks(machine, "%s has a snapshot of entry %d, which nobody has applied", name(id), index)
 	case o.committed[at].GetTerm() != term:
 		o.breaks(machine, "%s has a snapshot of entry %d of term %d; another server has applied one of term %d", name(id), index, term, o.committed[at].GetTerm())
-	case o.states[at] != state:
+	case o.committed[at].state != state:
 		o.breaks(machine, "%s has a snapshot of entry %d that is not what other servers have come to there", name(id), index)
 	}
 	o.configures(id, index, membersOf(s.GetMetadata().GetConfState()), false)
@@ -203,17 +210,21 @@ func (o *observer) configures(id, index uint64, m members, changes bool) {
 
 // leads looks at a new leader.
 func (o *observer) leads(id, term uint64) {
-	if other, ok := o.leaders[term]; ok && other != id {
+	for uint64(len(o.leaders)) <= term {
+		o.leaders = append(o.leaders, 0)
+	}
+	if other := o.leaders[term]; other != 0 && other != id {
 		o.breaks(election, "%s and %s lead term %d", name(other), name(id), term)
 	}
 	o.leader, o.leaders[term] = id, id
 	j := &o.logs[id]
-	for i, c := range o.committed {
-		if o.terms[i] >= term || c.GetIndex() < j.base {
+	for i := range o.committed {
+		c := &o.committed[i]
+		if c.by >= term || c.GetIndex() < j.base {
 			continue
 		}
 		if c.GetIndex() > j.last() {
-			o.breaks(complete, "%s leads term %d without entry %d, which was committed in term %d", name(id), term, c.GetIndex(), o.terms[i])
+			o.breaks(complete, "%s leads term %d without entry %d, which was committed in term %d", name(id), term, c.GetIndex(), c.by)
 			return
 		}
 		if t := j.at(c.GetIndex()); t != c.GetTerm() {

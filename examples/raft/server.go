@@ -161,12 +161,13 @@ func (s *server) report() {
 
 // backed looks whether a quorum answers the leader. The library looks for one once in an election timeout, so two of them pass at most.
 func (s *server) backed() {
-	long := 2 * uint64(s.options.ElectionTicks)
-	if s.ticks-max(s.since, s.voted) <= long {
+	timeout := uint64(s.options.ElectionTicks)
+	long := 2 * timeout
+	if led := s.ticks - max(s.since, s.voted); led <= long || led%timeout != 1 {
 		return
 	}
 	answer := set(1 << s.id)
-	for id := uint64(1); id <= maxServers; id++ {
+	for id := range s.heard {
 		if s.heard[id] > 0 && s.ticks-s.heard[id] <= long {
 			answer |= 1 << id
 		}
@@ -321,6 +322,9 @@ func (s *server) send(n *inproc.Node, list []*pb.Message) {
 
 // answer gives clients what they may read now.
 func (s *server) answer(n *inproc.Node) {
+	if len(s.reads) == 0 {
+		return
+	}
 	kept := s.reads[:0]
 	for _, r := range s.reads {
 		if r.index > s.applied {
