@@ -107,7 +107,7 @@ func TestAFailureIsStored(t *testing.T) {
 		t.Errorf("%q, %v", standing, err)
 	}
 	var b strings.Builder
-	if err := s.tell(&b, f, r.Files[0]); err != nil || strings.Contains(b.String(), "not the one that was found") {
+	if _, err := s.tell(&b, f, r.Files[0]); err != nil || strings.Contains(b.String(), "not the one that was found") {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 	if s, err = (Campaign{Dir: dir, Hang: time.Minute}).open(t.Name(), register(true)); err != nil {
