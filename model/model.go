@@ -205,7 +205,8 @@ func (t *Tally) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Follower is one run in the states of its model. It is not for several goroutines at once.
+// Follower is one run in the states of its model. It is not for several goroutines at once. What a nil one is told it passes over, so that code need not ask whether
+// it is followed.
 type Follower struct {
 	model   *Model
 	ev      *tla.Evaluator
@@ -298,6 +299,9 @@ func (f *Follower) Restart() {
 
 // Ignore counts an event that stands for no step, for a reason.
 func (f *Follower) Ignore(reason string) {
+	if f == nil {
+		return
+	}
 	if f.tally.Ignored == nil {
 		f.tally.Ignored = map[string]int{}
 	}
@@ -306,6 +310,9 @@ func (f *Follower) Ignore(reason string) {
 
 // Unmodelled counts an event that the specification should have a step for, and has none.
 func (f *Follower) Unmodelled(kind string) {
+	if f == nil {
+		return
+	}
 	if f.tally.Unmodelled == nil {
 		f.tally.Unmodelled = map[string]int{}
 	}
@@ -314,7 +321,7 @@ func (f *Follower) Unmodelled(kind string) {
 
 // action is the one of a name, and binds arguments for it. It is nil once the run is not followed any more, and for the one to forget.
 func (f *Follower) action(name string, args []any) *action {
-	if f.failed != nil || name == f.model.o.Forget {
+	if f == nil || f.failed != nil || name == f.model.o.Forget {
 		return nil
 	}
 	a := f.actions[name]
@@ -442,7 +449,7 @@ func (f *Follower) text(p *point) string {
 // Saw tells what the system showed after the last step: the value of an operator of the specification for some arguments. States of the specification in which
 // it has another one are left; when none remains, that is a divergence.
 func (f *Follower) Saw(want any, operator string, args ...any) {
-	if f.failed != nil {
+	if f == nil || f.failed != nil {
 		return
 	}
 	op := f.shows[operator]

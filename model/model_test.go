@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,5 +177,29 @@ func TestAnActionThatIsRepeated(t *testing.T) {
 	var d *Divergence
 	if !errors.As(f.Err(), &d) || d.Guard == nil || d.Guard.Text != "balance[from] >= n + fee" {
 		t.Fatalf("%v", f.Err())
+	}
+}
+
+// Code that nobody follows tells its steps to nil.
+func TestANilFollowerPassesOverWhatItIsTold(t *testing.T) {
+	var f *Follower
+	f.Step("Move", "a", "b", 1)
+	f.Repeat("Move", "a", "b", 1)
+	f.Saw(1, "Of", "a")
+	f.Ignore("a heartbeat")
+	f.Unmodelled("compaction")
+}
+
+// A mapping that forgets an action is found out by what depends on it.
+func TestForget(t *testing.T) {
+	f := follow(t, Options{Forget: "Move"})
+	if names := f.model.Actions(); !slices.Equal(names, []string{"Move"}) {
+		t.Errorf("the actions are %v", names)
+	}
+	f.Step("Move", "a", "b", 1)
+	f.Saw(1, "Of", "b")
+	var d *Divergence
+	if !errors.As(f.Err(), &d) || f.Tally().Mapped != 0 {
+		t.Errorf("%v, %v", f.Err(), f.Tally())
 	}
 }

@@ -9,8 +9,11 @@ import (
 )
 
 // Model promises that each run is one of a specification. The nodes tell the follower that is given which steps of it they take; a step that the specification does
-// not allow ends the run. What is reached in the specification guides the search.
+// not allow ends the run. What is reached in the specification guides the search. Without a model nothing is promised, and the follower is nil.
 func (w *World) Model(name string, m *model.Model) *model.Follower {
+	if m == nil {
+		return nil
+	}
 	f, err := m.Follow()
 	if err != nil {
 		w.mistake("the model of property %q: %v", name, err)

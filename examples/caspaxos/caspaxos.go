@@ -46,10 +46,7 @@ type (
 // have accepted belongs. m may be nil: nothing is followed then.
 func World(mixed bool, m *model.Model) func(*inproc.World) {
 	return func(w *inproc.World) {
-		told := &followed{}
-		if m != nil {
-			told.Follower = w.Model("conforms to CasPaxos.tla", m)
-		}
+		told := w.Model("conforms to CasPaxos.tla", m)
 		for _, name := range acceptors {
 			w.Machine(name, func(n *inproc.Node) inproc.Machine { return begin(n, mixed, told) })
 		}
@@ -58,27 +55,6 @@ func World(mixed bool, m *model.Model) func(*inproc.World) {
 		}
 		w.Linearizable("cas-register")
 		w.Faults("drop rate 4%", "delay rate 4%", "crash rate 0.5% for 10ms..200ms")
-	}
-}
-
-// followed tells steps to the model, if there is one.
-type followed struct{ *model.Follower }
-
-func (f *followed) step(action string, args ...any) {
-	if f.Follower != nil {
-		f.Step(action, args...)
-	}
-}
-
-func (f *followed) saw(want any, what string, args ...any) {
-	if f.Follower != nil {
-		f.Saw(want, what, args...)
-	}
-}
-
-func (f *followed) ignore(reason string) {
-	if f.Follower != nil {
-		f.Ignore(reason)
 	}
 }
 
@@ -92,14 +68,14 @@ type kept struct {
 type acceptor struct {
 	kept
 	mixed bool
-	told  *followed
+	told  *model.Follower
 }
 
-func begin(n *inproc.Node, mixed bool, told *followed) inproc.Machine {
+func begin(n *inproc.Node, mixed bool, told *model.Follower) inproc.Machine {
 	a := &acceptor{mixed: mixed, told: told}
 	if data, err := n.Disk().Read("state"); err == nil {
 		must(json.Unmarshal(data, &a.kept))
-		told.ignore("an acceptor that starts again knows all that it knew")
+		told.Ignore("an acceptor that starts again knows all that it knew")
 	}
 	return a
 }
@@ -111,8 +87,8 @@ func (a *acceptor) keep(n *inproc.Node, action string, ballot int) {
 	must(n.Disk().WriteFile("state", data))
 	must(n.Disk().Sync("state"))
 	name := model.Name(n.Name())
-	a.told.step(action, name, ballot)
-	a.told.saw([]any{a.Promised, a.Accepted, a.Value}, "Shown", name)
+	a.told.Step(action, name, ballot)
+	a.told.Saw([]any{a.Promised, a.Accepted, a.Value}, "Shown", name)
 }
 
 func (a *acceptor) Tick(*inproc.Node) {}
@@ -145,7 +121,7 @@ func (a *acceptor) Receive(n *inproc.Node, m inproc.Message) {
 // proposer is a client that changes the register.
 type proposer struct {
 	*inproc.Process
-	told  *followed
+	told  *model.Follower
 	me    int
 	round int
 	known string // what it last saw in the register
@@ -204,12 +180,12 @@ func (p *proposer) change(f func(old string) string) (old string, err error) {
 			continue
 		}
 		next := f(old)
-		p.told.step("Propose", ballot, named(by), from, next)
-		p.told.saw(old, "ValueOf", from)
+		p.told.Step("Propose", ballot, named(by), from, next)
+		p.told.Saw(old, "ValueOf", from)
 		if takers := p.ask(ballot, accept{ballot, next}, func(m inproc.Message) bool { return m.Payload == accepted{ballot} }); len(takers) < majority {
 			return "", errNotTaken
 		}
-		p.told.saw(true, "Decided", ballot)
+		p.told.Saw(true, "Decided", ballot)
 		p.known = next
 		return old, nil
 	}

@@ -59,15 +59,13 @@ type (
 // World describes three servers, and a client whose writes need a leader and one of its rounds. m may be nil: nothing is followed then.
 func World(bug Bug, m *model.Model) func(*inproc.World) {
 	return func(w *inproc.World) {
-		told := &followed{}
-		if m != nil {
-			told.Follower = w.Model("conforms to Leadership.tla", m)
-		}
+		told := w.Model("conforms to Leadership.tla", m)
+		rounds := 0
 		leaders := map[int]string{} // by term
 		var twice error
 		for _, name := range names {
 			w.Machine(name, func(n *inproc.Node) inproc.Machine {
-				return &server{node: n, me: index(name), bug: bug, told: told, role: "follower", leads: func(term int) {
+				return &server{node: n, me: index(name), bug: bug, told: told, rounds: &rounds, role: "follower", leads: func(term int) {
 					if other := leaders[term]; other != "" {
 						twice = fmt.Errorf("%s and %s lead in term %d", other, name, term)
 					}
@@ -84,30 +82,13 @@ func World(bug Bug, m *model.Model) func(*inproc.World) {
 	}
 }
 
-// followed tells steps to the model, if there is one.
-type followed struct {
-	*model.Follower
-	rounds int
-}
-
-func (f *followed) step(action string, args ...any) {
-	if f.Follower != nil {
-		f.Step(action, args...)
-	}
-}
-
-func (f *followed) saw(want any, what string, args ...any) {
-	if f.Follower != nil {
-		f.Saw(want, what, args...)
-	}
-}
-
 // server elects leaders, and is one at times.
 type server struct {
 	node   *inproc.Node
 	me     int
 	bug    Bug
-	told   *followed
+	told   *model.Follower
+	rounds *int // of all leaders, that are done
 	leads  func(term int)
 	term   int
 	role   string // follower, asking, candidate, leader
@@ -134,8 +115,8 @@ func (s *server) become(role string) {
 
 // step tells the model what the server has done, and what can be seen of it. Servers are numbers there, from 1 on.
 func (s *server) step(action string, args ...any) {
-	s.told.step(action, append([]any{s.me + 1}, args...)...)
-	s.told.saw([]any{s.term, s.role}, "Shown", s.me+1)
+	s.told.Step(action, append([]any{s.me + 1}, args...)...)
+	s.told.Saw([]any{s.term, s.role}, "Shown", s.me+1)
 }
 
 func (s *server) all(payload any) {
@@ -227,8 +208,8 @@ func (s *server) Receive(n *inproc.Node, m inproc.Message) {
 			s.round++
 			s.ticks, s.behind = 0, 1<<s.me
 			s.step("Round")
-			s.told.rounds++
-			s.told.saw(s.told.rounds%2, "Done")
+			*s.rounds++
+			s.told.Saw(*s.rounds%2, "Done")
 			for _, m := range s.writes {
 				n.Reply(m, written{true})
 			}

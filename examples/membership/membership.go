@@ -31,7 +31,7 @@ func (s set) String() string {
 // cluster is what an observer of a run knows.
 type cluster struct {
 	hasty   bool
-	told    *followed
+	told    *model.Follower
 	leaders map[int]string // by term
 	agreed  []entry        // the longest log that anybody holds for committed
 	twice   error          // two servers have led in one term
@@ -42,10 +42,7 @@ type cluster struct {
 // is followed then.
 func World(hasty bool, m *model.Model) func(*inproc.World) {
 	return func(w *inproc.World) {
-		c := &cluster{hasty: hasty, told: &followed{}, leaders: map[int]string{}}
-		if m != nil {
-			c.told.Follower = w.Model("conforms to Membership.tla", m)
-		}
+		c := &cluster{hasty: hasty, told: w.Model("conforms to Membership.tla", m), leaders: map[int]string{}}
 		for _, name := range names {
 			w.Machine(name, c.start)
 		}
@@ -74,20 +71,5 @@ func (c *cluster) committed(s *server) {
 			c.lost = fmt.Errorf("%s has committed members %s of term %d at %d, where members %s of term %d were committed before", s.node.Name(), e.Members, e.Term, i+1,
 				c.agreed[i].Members, c.agreed[i].Term)
 		}
-	}
-}
-
-// followed tells steps to the model, if there is one.
-type followed struct{ *model.Follower }
-
-func (f *followed) step(action string, args ...any) {
-	if f.Follower != nil {
-		f.Step(action, args...)
-	}
-}
-
-func (f *followed) saw(want any, what string, args ...any) {
-	if f.Follower != nil {
-		f.Saw(want, what, args...)
 	}
 }

@@ -88,7 +88,7 @@ func (c *cluster) start(n *inproc.Node) inproc.Machine {
 	s := &server{cluster: c, node: n, me: index(n.Name())}
 	if data, err := n.Disk().Read("state"); err == nil {
 		must(json.Unmarshal(data, &s.kept))
-		c.told.step("Restart", model.Name(n.Name()))
+		c.told.Step("Restart", model.Name(n.Name()))
 		s.show()
 	}
 	s.wait()
@@ -128,12 +128,12 @@ func (s *server) members() set {
 
 // step tells the model what the server has done, and what can be seen of it.
 func (s *server) step(action string, args ...any) {
-	s.cluster.told.step(action, append([]any{model.Name(s.node.Name())}, args...)...)
+	s.cluster.told.Step(action, append([]any{model.Name(s.node.Name())}, args...)...)
 	s.show()
 }
 
 func (s *server) show() {
-	s.cluster.told.saw([]any{s.Term, len(s.Log), s.last(), s.leads}, "Shown", model.Name(s.node.Name()))
+	s.cluster.told.Saw([]any{s.Term, len(s.Log), s.last(), s.leads}, "Shown", model.Name(s.node.Name()))
 }
 
 // enter goes to a term, as a follower if it is a new one.
