@@ -345,6 +345,14 @@ func (f *Follower) bind(args []any) {
 	}
 }
 
+// Abandon ends the following: the system has done what the specification has no word for, and what comes after it means nothing there. It is not known then whether
+// the run conforms.
+func (f *Follower) Abandon(why string) {
+	if f.failed == nil {
+		f.failed = &Unknown{why}
+	}
+}
+
 // Step is an action that the system has taken. After a divergence nothing is followed any more. A name that the specification does not have, or arguments in
 // a wrong number, are mistakes of the caller: Err tells them.
 func (f *Follower) Step(name string, args ...any) {

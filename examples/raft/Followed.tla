@@ -3,13 +3,17 @@
 (* it; an action below takes the message that a server has sent, or was given, and is a step of etcdraft that sends it, or handles it.        *)
 EXTENDS etcdraft
 
+(* Who learns at first, and does not vote. *)
+CONSTANT InitLearner
+
 (* Members begin with a log of one entry, which says who they are. Others know nothing. *)
-Members == [term |-> 1, type |-> ConfigEntry, value |-> [newconf |-> InitServer, learners |-> {}]]
+Members == [term |-> 1, type |-> ConfigEntry, value |-> [newconf |-> InitServer, learners |-> InitLearner]]
+First(i, member, other) == IF i \in InitServer \union InitLearner THEN member ELSE other
 FollowedLogVars ==
-    /\ log = [i \in Server |-> IF i \in InitServer THEN <<Members>> ELSE <<>>]
-    /\ commitIndex = [i \in Server |-> IF i \in InitServer THEN 1 ELSE 0]
+    /\ log = [i \in Server |-> First(i, <<Members>>, <<>>)]
+    /\ commitIndex = [i \in Server |-> First(i, 1, 0)]
 FollowedConfigVars ==
-    /\ config = [i \in Server |-> [jointConfig |-> IF i \in InitServer THEN <<InitServer, {}>> ELSE <<{}, {}>>, learners |-> {}]]
+    /\ config = [i \in Server |-> [jointConfig |-> First(i, <<InitServer, {}>>, <<{}, {}>>), learners |-> First(i, InitLearner, {})]]
     /\ reconfigCount = 0
 
 (* What Trusted.cfg has in their places: the network is not part of the state. It is the world's own, which delivers what was sent and nothing  *)
@@ -51,6 +55,65 @@ Restore(m, reply) ==
         /\ Reply(reply, m)
         /\ reply = [mtype |-> AppendEntriesResponse, msubtype |-> "snapshot", mterm |-> m.mterm, msuccess |-> TRUE, mmatchIndex |-> last, msource |-> i, mdest |-> m.msource]
         /\ UNCHANGED <<serverVars, candidateVars, leaderVars, configVars, durableState>>
+
+(* One whose entry it has: then it only commits. *)
+FastForward(m, reply) ==
+    LET i == m.mdest
+        last == Len(m.mentries)
+    IN  /\ Arrives(m)
+        /\ m.msubtype = "snapshot"
+        /\ m.mterm = currentTerm[i]
+        /\ state[i] = Follower
+        /\ last > commitIndex[i]
+        /\ last <= Len(log[i]) /\ log[i][last].term = m.mentries[last].term
+        /\ commitIndex' = [commitIndex EXCEPT ![i] = last]
+        /\ Reply(reply, m)
+        /\ reply = [mtype |-> AppendEntriesResponse, msubtype |-> "snapshot", mterm |-> m.mterm, msuccess |-> TRUE, mmatchIndex |-> last, msource |-> i, mdest |-> m.msource]
+        /\ UNCHANGED <<serverVars, candidateVars, leaderVars, log, configVars, durableState>>
+
+(* A change that etcdraft has not: one of a server that votes to one that learns, and one that changes nothing. *)
+Change(i, conf) ==
+    /\ state[i] = Leader
+    /\ ~IsJointConfig(i)
+    /\ pendingConfChangeIndex[i] = 0
+    /\ conf.newconf \subseteq GetConfig(i)
+    /\ Cardinality(GetConfig(i) \ conf.newconf) <= 1
+    /\ Replicate(i, conf, ConfigEntry)
+    /\ pendingConfChangeIndex' = [pendingConfChangeIndex EXCEPT ![i] = Len(log'[i])]
+    /\ UNCHANGED <<messageVars, serverVars, candidateVars, matchIndex, commitIndex, configVars, durableState>>
+
+(* ApplySimpleConfChange, but for one thing: a leader knows nothing of servers that come in, even if they were members before. *)
+ApplyChange(i, comes) ==
+    /\ ~IsJointConfig(i)
+    /\ LET k == SelectLastInSubSeq(log[i], 1, commitIndex[i], LAMBDA x: x.type = ConfigEntry)
+       IN  /\ k > 0
+           /\ config' = ApplyConfigUpdate(i, k)
+           /\ IF state[i] = Leader /\ pendingConfChangeIndex[i] >= k
+                THEN /\ reconfigCount' = reconfigCount + 1
+                     /\ pendingConfChangeIndex' = [pendingConfChangeIndex EXCEPT ![i] = 0]
+                ELSE UNCHANGED <<reconfigCount, pendingConfChangeIndex>>
+    /\ matchIndex' = [matchIndex EXCEPT ![i] = [j \in Server |-> IF j \in comes THEN 0 ELSE @[j]]]
+    /\ UNCHANGED <<messageVars, serverVars, candidateVars, logVars, durableState>>
+
+(* A new leader waits for no change that it has proposed in an earlier term: etcdraft forgets to forget it. *)
+FollowedBecomeLeader(i) ==
+    /\ state[i] = Candidate
+    /\ votesGranted[i] \in Quorum(GetConfig(i))
+    /\ state' = [state EXCEPT ![i] = Leader]
+    /\ matchIndex' = [matchIndex EXCEPT ![i] = [j \in Server |-> IF j = i THEN Len(log[i]) ELSE 0]]
+    /\ pendingConfChangeIndex' = [pendingConfChangeIndex EXCEPT ![i] = 0]
+    /\ UNCHANGED <<messageVars, currentTerm, votedFor, candidateVars, logVars, configVars, durableState>>
+
+(* Answers to reads carry a term, too. *)
+LearnTerm(i, t) ==
+    /\ t > currentTerm[i]
+    /\ \E j \in Server : currentTerm[j] >= t
+    /\ BecomeFollowerOfTerm(i, t)
+    /\ UNCHANGED <<messageVars, candidateVars, leaderVars, logVars, configVars, durableState>>
+
+(* What the network brings twice shows when it comes again. *)
+Duplicate(m) == messages' = WithMessage(m, messages) /\ UNCHANGED <<pendingMessages, serverVars, candidateVars, leaderVars, logVars, configVars, durableState>>
+TrustedDuplicate(m) == UNCHANGED vars
 
 Lose(m) == Arrives(m) /\ DropMessage(m)
 

@@ -97,8 +97,12 @@ func load(p *inproc.Process, o *Options) {
 
 // operator asks who led last for changes of the configuration.
 func operator(p *inproc.Process, seen *observer, o *Options) {
+	kinds := changes
+	if o.Model != nil {
+		kinds = swap // the specification has no joint configurations
+	}
 	for p.Turn() {
-		r := reconfigure{p.Choose(changes), 1 + uint64(p.Choose(o.servers())), 1 + uint64(p.Choose(o.servers()))}
+		r := reconfigure{p.Choose(kinds), 1 + uint64(p.Choose(o.servers())), 1 + uint64(p.Choose(o.servers()))}
 		if seen.leader != 0 {
 			p.Send(name(seen.leader), r)
 		}

@@ -11,19 +11,33 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
-func specification(t *testing.T, network bool) *Model {
-	t.Helper()
-	m, err := Specification(3, 3, network, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
+var modelled = Options{Servers: 3, Learners: 1, Spares: 1, Reconfigure: true, Compact: 3, Keep: 1, Load: 1, Steps: 300,
+	Faults: []string{"crash rate 1% for 50ms..300ms", "drop rate 5%", "duplicate rate 5%", "reorder rate 10%"}}
 
 // The library does what its specification says, with and without what the network holds.
 func TestConforms(t *testing.T) {
-	for _, network := range []bool{true, false} {
-		sim.Campaign{Runs: 100}.Test(t, World(Options{Model: specification(t, network)}))
+	for _, c := range []struct {
+		name    string
+		options Options
+	}{
+		{"as it is", Options{}},
+		{"five servers", Options{Servers: 5, Steps: 200}},
+		{"snapshots", Options{Compact: 3, Keep: 1, Steps: 200, Load: 2}},
+		{"changes of who the members are", Options{Servers: 3, Learners: 1, Spares: 1, Reconfigure: true, Steps: 300}},
+		{"both", Options{Servers: 3, Spares: 2, Reconfigure: true, Compact: 3, Keep: 1, Load: 1, Steps: 300}},
+		{"a rough network", Options{Faults: []string{"crash rate 1% for 50ms..300ms", "drop rate 5%", "duplicate rate 5%", "reorder rate 10%"}}},
+		{"small messages", Options{Load: 3, Inflight: 2, MessageBytes: 40, ReadyBytes: 60, UncommittedBytes: 100}},
+		{"all of it", modelled},
+	} {
+		for _, network := range []bool{true, false} {
+			t.Run(c.name, func(t *testing.T) {
+				var err error
+				if c.options.Model, err = Specification(c.options, network, ""); err != nil {
+					t.Fatal(err)
+				}
+				sim.Campaign{Runs: 8, Doubles: -1}.Test(t, World(c.options))
+			})
+		}
 	}
 }
 
@@ -31,7 +45,7 @@ func TestConforms(t *testing.T) {
 func TestViews(t *testing.T) {
 	var counts []int
 	for _, view := range []string{"Coarse", "Middle", "Raw"} {
-		m, err := Specification(3, 3, false, view)
+		m, err := Specification(Options{}, false, view)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,16 +74,22 @@ func TestViews(t *testing.T) {
 
 // A mapping that lacks an action is found out, whichever it is.
 func TestEachActionMatters(t *testing.T) {
-	m := specification(t, true)
-	for _, action := range []string{"Restart", "Timeout", "SendVote", "BecomeLeader", "StepDownToFollower", "Propose", "Acknowledge", "Commit", "SendAppend", "SendHeartbeat",
-		"Ready", "Consider", "Handle", "Answer", "Lose"} {
-		e, err := inproc.New("raft", World(Options{Model: m, without: action}))
+	var err error
+	rough := modelled
+	if rough.Model, err = Specification(rough, true, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []string{"ApplyChange", "Restart", "Timeout", "SendVote", "BecomeLeader", "StepDownToFollower", "Propose", "Acknowledge", "Commit", "SendAppend", "SendHeartbeat",
+		"SendSnap", "Ready", "Consider", "Handle", "Answer", "Restore", "FastForward", "Lose", "Duplicate", "AddNewServer", "AddLearner", "DeleteServer", "Change", "LearnTerm"} {
+		o := rough
+		o.without = action
+		e, err := inproc.New("raft", World(o))
 		if err != nil {
 			t.Fatal(err)
 		}
 		spec := e.Spec()
 		found := false
-		for seed := uint64(0); seed < 300 && !found; seed++ {
+		for seed := uint64(0); seed < 400 && !found; seed++ {
 			out, err := engine.Run(e, spec, tape.Tape{Seed: seed}, engine.Options{})
 			if err != nil {
 				t.Fatal(err)

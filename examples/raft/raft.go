@@ -90,6 +90,9 @@ func (o *Options) complete() {
 			o.Faults = append(o.Faults, "crash on "+name(uint64(id)+1)+" rate 1% for 50ms..300ms")
 		}
 	}
+	if o.Async && o.Model != nil {
+		panic("raft: etcdraft.tla has no writes that take time, so worlds with Async cannot be followed in it")
+	}
 	if o.servers() > maxServers || o.Clients >= maxClients {
 		panic(fmt.Sprintf("raft: %d servers and %d clients; at most %d and %d can be had", o.servers(), o.Clients, maxServers, maxClients-1))
 	}

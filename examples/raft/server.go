@@ -84,7 +84,7 @@ func start(n *inproc.Node, id uint64, storage *disk, seen *observer, told *follo
 	if err != nil {
 		panic(err)
 	}
-	s.node, s.told = node, told.watch(id, node, storage.MemoryStorage)
+	s.node, s.told = node, told.watch(id, node, storage.MemoryStorage, s.applied, s.members.all())
 	return s
 }
 
@@ -347,7 +347,9 @@ func (s *server) apply(n *inproc.Node, e *pb.Entry) {
 	s.seen.commits(s.id, s.term, e, s.state)
 	if c := changeOf(e); c != nil {
 		if !s.options.ApplyEarly {
+			s.told.calls(called, nil)
 			s.configure(c)
+			s.told.configures(e, s.members)
 		}
 		s.seen.configures(s.id, s.applied, s.members, true)
 		s.snapshot() // a new server needs one that it is in

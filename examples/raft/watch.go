@@ -1,0 +1,388 @@
+package raft
+
+import (
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	pb "go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// watched is a server whose calls of the library are told. What a call has done is seen from outside: of the status before and after it, and of what is ready then.
+type watched struct {
+	*followed
+	id      uint64
+	node    *raft.RawNode
+	what    cause // of the call that is not told yet
+	message *pb.Message
+	known   bool // its sender is a member, as far as the server knew
+	before  shown
+	own     []value.Value // messages to itself, which the library keeps
+	storage *raft.MemoryStorage
+	config  config // that it has applied
+	members set    // that the library knows of
+	changed bool   // the configuration has, since the last advance
+	last    uint64 // index of the last entry
+	term    uint64 // of the last entry
+}
+
+// cause is a kind of call.
+type cause uint8
+
+const (
+	nothing cause = iota
+	called        // one that needs no word of its own
+	received
+	ticked
+	advanced
+)
+
+// shown is what a server shows of itself.
+type shown struct {
+	term, vote, commit uint64
+	state              raft.StateType
+}
+
+func (w *watched) look() shown {
+	s := w.node.BasicStatus()
+	return shown{s.HardState.GetTerm(), s.HardState.GetVote(), s.HardState.GetCommit(), s.RaftState}
+}
+
+// watch begins with a server that has started.
+func (f *followed) watch(id uint64, node *raft.RawNode, storage *raft.MemoryStorage, applied uint64, members set) *watched {
+	if f == nil {
+		return nil
+	}
+	w := &watched{followed: f, id: id, node: node, storage: storage, config: f.configAt(applied), members: members}
+	w.last, _ = storage.LastIndex()
+	w.term, _ = storage.Term(w.last)
+	if f.began.has(id) {
+		w.Step("Restart", id)
+		w.shows(w.look())
+	}
+	f.began |= 1 << id
+	return w
+}
+
+// calls says that the library is called now.
+func (w *watched) calls(what cause, m *pb.Message) {
+	if w != nil {
+		w.what, w.message, w.before = what, m, w.look()
+		if what == received {
+			w.known = false
+			w.node.WithProgress(func(id uint64, _ raft.ProgressType, _ tracker.Progress) { w.known = w.known || id == m.GetFrom() })
+		}
+	}
+}
+
+// ready tells what a call has led to, with what is ready after it.
+func (w *watched) ready(rd *raft.Ready) {
+	if w != nil {
+		w.tell(rd)
+		w.Step("Ready", w.id)
+		for _, m := range rd.Messages {
+			if w.records[m] != nil {
+				w.sent++
+			}
+		}
+	}
+}
+
+// advance is the library's Advance, in which it deals with its messages to itself.
+func (w *watched) advance(node *raft.RawNode, rd raft.Ready) {
+	w.calls(advanced, nil)
+	node.Advance(rd)
+}
+
+// done tells of a call after which nothing is ready.
+func (w *watched) done() {
+	if w != nil {
+		w.tell(&raft.Ready{})
+	}
+}
+
+// configures tells that a change of the configuration has taken effect, by an entry that the server has applied.
+func (w *watched) configures(e *pb.Entry, members members) {
+	if w == nil {
+		return
+	}
+	now := w.look()
+	comes := set(0)
+	if now.state == raft.StateLeader {
+		comes = members.all() &^ w.members
+	}
+	w.Step("ApplyChange", w.id, comes.value())
+	w.config, w.changed = w.configs[position{e.GetIndex(), e.GetTerm()}], true
+	w.members = members.all()
+	w.becomes(w.before, now)
+	w.commits(w.before, now)
+}
+
+func (w *watched) tell(rd *raft.Ready) {
+	if w.what == nothing {
+		return
+	}
+	now, before := w.look(), w.before
+	entries, send := rd.Entries, rd.Messages
+	var reply *pb.Message
+	switch w.what {
+	case received:
+		reply = w.receives(before, now, rd)
+	case ticked:
+		if now.state == raft.StateCandidate && now.term > before.term {
+			w.Step("Timeout", w.id)
+			self := value.NewRecord(votedFields, []value.Value{value.Int(w.id), value.Int(w.id), value.Int(now.term), voteResponse, value.Bool(true)})
+			w.own = append(w.own, self)
+			w.Step("SendVote", self)
+		}
+	case advanced:
+		if w.changed { // what was sent since has what was committed before the library dealt with its own messages
+			for len(send) > 0 && send[0].GetType() == pb.MsgApp && send[0].GetCommit() <= before.commit {
+				w.sends(send[0])
+				send = send[1:]
+			}
+			w.changed = false
+		}
+		for _, m := range w.own {
+			w.Repeat("Consider", m)
+			w.Step("Handle", m)
+		}
+		w.own = w.own[:0]
+	}
+	w.what = nothing
+	if n := len(entries); n > 0 {
+		w.last, w.term = entries[n-1].GetIndex(), entries[n-1].GetTerm()
+	}
+	if reply == nil || now.state != raft.StateFollower {
+		w.becomes(before, now)
+	}
+	if now.state == raft.StateLeader && len(entries) > 0 {
+		for _, e := range entries {
+			w.proposes(e)
+		}
+		self := value.NewRecord(appendedFields, []value.Value{value.Int(w.id), value.Int(w.last), value.Int(w.id), subApp, value.Bool(true), value.Int(now.term), appendResponse})
+		w.own = append(w.own, self)
+		w.Step("Acknowledge", self)
+	}
+	w.commits(before, now)
+	for _, m := range send {
+		if m != reply {
+			w.sends(m)
+		}
+	}
+	w.shows(now)
+}
+
+// becomes tells that the server leads now, or does no longer.
+func (w *watched) becomes(before, now shown) {
+	switch {
+	case now.state == raft.StateLeader && (before.state != raft.StateLeader || before.term != now.term):
+		w.Step("BecomeLeader", w.id)
+	case now.state == raft.StateFollower && before.state != raft.StateFollower && now.term == before.term:
+		w.Step("StepDownToFollower", w.id)
+	}
+}
+
+// commits tells that a leader has.
+func (w *watched) commits(before, now shown) {
+	if now.state != raft.StateLeader || now.commit == before.commit {
+		return
+	}
+	w.Step("Commit", w.id, now.commit)
+	for index := uint64(len(w.chosen)) + 1; index <= now.commit; index++ {
+		list, err := w.storage.Entries(index, index+1, 1<<40)
+		if err != nil {
+			break // a leader that has not stored what it commits is refused when it tells others
+		}
+		w.chosen = append(w.chosen, w.entry(list[0]))
+		if p := (position{index, list[0].GetTerm()}); list[0].GetType() != pb.EntryNormal {
+			w.changes = append(w.changes, p)
+		}
+	}
+}
+
+// proposes tells of an entry that a leader has appended.
+func (w *watched) proposes(e *pb.Entry) {
+	change := changeOf(e)
+	if change == nil {
+		w.Step("Propose", w.id, string(e.GetData()))
+		return
+	}
+	if len(change.GetChanges()) != 1 {
+		w.Unmodelled("joint change of the configuration")
+		w.Abandon("the specification has no joint changes of the configuration")
+		return
+	}
+	one, c := change.GetChanges()[0], w.config
+	id, bit := one.GetNodeId(), set(1)<<one.GetNodeId()
+	action := "Change"
+	switch one.GetType() {
+	case pb.ConfChangeAddNode:
+		if !c.voters.has(id) {
+			action = "AddNewServer"
+		}
+		c.voters |= bit
+	case pb.ConfChangeAddLearnerNode:
+		if !(c.voters | c.learners).has(id) {
+			action = "AddLearner"
+		}
+		c.voters &^= bit
+		c.learners |= bit
+	case pb.ConfChangeRemoveNode:
+		if (c.voters | c.learners).has(id) {
+			action = "DeleteServer"
+		}
+		c.voters &^= bit
+		c.learners &^= bit
+	}
+	w.configs[position{e.GetIndex(), e.GetTerm()}] = c
+	if action == "Change" {
+		w.Step(action, w.id, c.value())
+	} else {
+		w.Step(action, w.id, id)
+	}
+}
+
+// shows compares the server with what it is in the specification.
+func (w *watched) shows(now shown) {
+	state := "Follower"
+	switch now.state {
+	case raft.StateLeader:
+		state = "Leader"
+	case raft.StateCandidate:
+		state = "Candidate"
+	}
+	if w.network {
+		w.Saw(w.sent, "UnderWay")
+	}
+	w.Saw([]any{now.term, state, now.vote, w.last, w.term, now.commit}, "Shown", w.id)
+}
+
+// receives tells of a message that the server was given, and of the answer among what it sends.
+func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message) {
+	m := w.message
+	record := w.records[m]
+	if record == nil { // which its sending told of
+		if now.term > before.term {
+			w.Step("LearnTerm", w.id, now.term)
+		}
+		return nil
+	}
+	for _, o := range rd.Messages {
+		if o.GetTo() == m.GetFrom() && answers(o.GetType(), m.GetType()) {
+			reply = o
+			break
+		}
+	}
+	request := m.GetType() == pb.MsgApp || m.GetType() == pb.MsgHeartbeat || m.GetType() == pb.MsgSnap || m.GetType() == pb.MsgVote
+	if request && reply == nil || !request && !w.known {
+		// A message that has no effect is as good as lost: one of an old term, a request for a vote while there is a leader, an answer of one who is no member.
+		w.lose(m)
+		return nil
+	}
+	w.arrives(m, record)
+	if !request {
+		w.Repeat("Consider", record)
+		w.Step("Handle", record)
+		return nil
+	}
+	answer := w.answer(m, reply)
+	w.Repeat("Consider", record)
+	switch {
+	case m.GetType() != pb.MsgSnap || before.commit == now.commit:
+		w.Step("Answer", record, answer)
+		return reply
+	case raft.IsEmptySnap(rd.Snapshot):
+		w.Step("FastForward", record, answer)
+		return reply
+	case before.commit == 0:
+		w.Step("Answer", record, answer)
+	default:
+		w.Step("Restore", record, answer)
+	}
+	meta := m.GetSnapshot().GetMetadata()
+	w.last, w.term = meta.GetIndex(), meta.GetTerm()
+	w.Step("ApplyChange", w.id, value.EmptySet)
+	w.config = w.configAt(meta.GetIndex())
+	w.members = membersOf(meta.GetConfState()).all()
+	return reply
+}
+
+func answers(reply, request pb.MessageType) bool {
+	switch reply {
+	case pb.MsgAppResp:
+		return request == pb.MsgApp || request == pb.MsgSnap || request == pb.MsgHeartbeat
+	case pb.MsgHeartbeatResp:
+		return request == pb.MsgHeartbeat
+	case pb.MsgVoteResp:
+		return request == pb.MsgVote
+	}
+	return false
+}
+
+// answer is the record of an answer.
+func (w *watched) answer(request, m *pb.Message) (record value.Value) {
+	to, from, term := value.Int(m.GetTo()), value.Int(m.GetFrom()), value.Int(m.GetTerm())
+	defer func() { w.records[m] = record }()
+	if m.GetType() == pb.MsgVoteResp {
+		return value.NewRecord(votedFields, []value.Value{to, from, term, voteResponse, value.Bool(!m.GetReject())})
+	}
+	index, sub := value.Int(m.GetIndex()), subApp
+	ok := !m.GetReject()
+	switch {
+	case m.GetTerm() > request.GetTerm(): // which tells a leader of an old term that it is one
+		ok = false
+	case request.GetType() == pb.MsgHeartbeat:
+		sub = subHeartbeat
+	case request.GetType() == pb.MsgSnap:
+		sub = subSnap
+	}
+	if !ok {
+		index = 0
+	}
+	return value.NewRecord(appendedFields, []value.Value{to, index, from, sub, value.Bool(ok), term, appendResponse})
+}
+
+// sends tells of a message that answers none.
+func (w *watched) sends(m *pb.Message) {
+	to, from, term := value.Int(m.GetTo()), value.Int(m.GetFrom()), value.Int(m.GetTerm())
+	step := func(action string, names []*value.String, values ...value.Value) {
+		record := value.NewRecord(names, values)
+		w.records[m] = record
+		w.Step(action, record)
+	}
+	switch m.GetType() {
+	case pb.MsgVote:
+		step("SendVote", voteFields, to, value.Int(m.GetIndex()), value.Int(m.GetLogTerm()), from, term, voteRequest)
+	case pb.MsgApp:
+		entries := make([]value.Value, len(m.GetEntries()))
+		for i, e := range m.GetEntries() {
+			entries[i] = w.entry(e)
+		}
+		// A receiver goes no further than the last entry of the message.
+		commit := min(m.GetCommit(), m.GetIndex()+uint64(len(entries)))
+		step("SendAppend", appendFields, value.Int(commit), to, value.NewTuple(entries), value.Int(m.GetIndex()), value.Int(m.GetLogTerm()), from, subApp, term, appendRequest)
+	case pb.MsgHeartbeat:
+		step("SendHeartbeat", appendFields, value.Int(m.GetCommit()), to, value.EmptyTuple, value.Int(0), value.Int(0), from, subHeartbeat, term, appendRequest)
+	case pb.MsgSnap:
+		index := m.GetSnapshot().GetMetadata().GetIndex()
+		entries := value.NewTuple(slices.Clone(w.chosen[:min(index, uint64(len(w.chosen)))]))
+		step("SendSnap", appendFields, value.Int(index), to, entries, value.Int(0), value.Int(0), from, subSnap, term, appendRequest)
+	case pb.MsgReadIndex, pb.MsgReadIndexResp:
+		w.Ignore("reads are not in the specification")
+	case pb.MsgProp:
+		w.Ignore("a proposal is a step once a leader takes it")
+	default:
+		w.Unmodelled(m.GetType().String())
+	}
+}
+
+// entry is one of a log.
+func (w *watched) entry(e *pb.Entry) value.Value {
+	if e.GetType() == pb.EntryNormal {
+		return entryOf(e.GetTerm(), valueEntry, value.NewRecord(valueFields, []value.Value{value.Text(string(e.GetData()))}))
+	}
+	return entryOf(e.GetTerm(), configEntry, w.configs[position{e.GetIndex(), e.GetTerm()}].value())
+}
