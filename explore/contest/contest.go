@@ -33,6 +33,15 @@ type Bug struct {
 	// Files are digests of the programs under test and of all else that runs read: path, in the project's folder or absolute, ->
 	// SHA-256, hex; of an image, its id.
 	Files map[string]string `json:"files"`
+	// Strategies are those of this bug, if they are not the comparison's.
+	Strategies []string `json:"strategies,omitempty"`
+	// Correct tells that there is nothing to find: what is reached is measured.
+	Correct bool `json:"correct,omitempty"`
+	// Of is the bug that this one is a variant of, and Variant how it differs.
+	Of      string `json:"of,omitempty"`
+	Variant string `json:"variant,omitempty"`
+	// Mapper is how many lines tell the model what runs do; 0 is unknown.
+	Mapper int `json:"mapper,omitempty"`
 }
 
 // Trial is what became of one campaign.
@@ -80,8 +89,16 @@ type Row struct {
 	// cut off: those that are left are the quick ones.
 	Runs    Quartiles `json:"runs"`
 	Seconds Quartiles `json:"seconds"`
+	CPU     Quartiles `json:"cpu_seconds"` // of CPU time, until then
 	// Against random, of runs. Absent for random itself.
 	Against *Against `json:"against_random,omitempty"`
+	// AgainstCPU is the same of CPU time, up to CPUSeconds: so far it is known of all trials of both whether they had found something.
+	AgainstCPU *Against `json:"against_random_cpu,omitempty"`
+	CPUSeconds float64  `json:"cpu_known_seconds,omitempty"`
+	// Properties counts which of them were violated.
+	Properties map[string]int `json:"properties,omitempty"`
+	// Story is the shortest schedule of a violation that was told.
+	Story string `json:"story,omitempty"`
 }
 
 // Quartiles of a sample. Absent ones lie beyond the end of trials.
@@ -117,14 +134,21 @@ const (
 func Rows(s *Settings, trials []Trial) []Row {
 	var rows []Row
 	for _, bug := range s.Bugs {
+		if bug.Correct {
+			continue
+		}
 		base := sample(trials, bug.Name, search.Random)
 		found := slices.ContainsFunc(trials, func(t Trial) bool { return t.Bug == bug.Name && t.Failed == "" && t.Found })
-		for _, strategy := range s.Strategies {
+		for _, strategy := range s.of(&bug) {
 			of := sample(trials, bug.Name, strategy)
 			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(of.runs), Failed: of.failed, CutOff: of.cutOff}
 			if of.cutOff == 0 {
 				r.Runs, r.Seconds = quartiles(of.runs), quartiles(of.seconds)
+				if known := knownCPU(trials, bug.Name, strategy); known > 0 {
+					r.CPU = quartiles(within(of.cpu, known))
+				}
 			}
+			r.Properties, r.Story = of.properties, of.story
 			for _, v := range of.runs {
 				if !math.IsInf(v, 1) {
 					r.Found++
@@ -139,6 +163,9 @@ func Rows(s *Settings, trials []Trial) []Row {
 				r.Against = &Against{A12: 0.5, P: 1, Says: Nothing}
 			default:
 				r.Against = against(of.runs, base.runs)
+				if known := knownCPU(trials, bug.Name, strategy, search.Random); known > 0 {
+					r.AgainstCPU, r.CPUSeconds = against(within(of.cpu, known), within(base.cpu, known)), known
+				}
 			}
 			rows = append(rows, r)
 		}
@@ -158,10 +185,48 @@ func cutOffReason(own, base int) string {
 	return strings.Join(list, " and ") + " cut off by the timeout"
 }
 
-// measured has the runs and the seconds until the first violation; a trial without one is worse than all others.
+// of are the strategies that are tried with a bug.
+func (s *Settings) of(bug *Bug) []string {
+	if bug.Strategies != nil {
+		return bug.Strategies
+	}
+	return s.Strategies
+}
+
+// knownCPU is the CPU time, in seconds, up to which it is known of all trials of some strategies with a bug whether they had found something: that of the
+// quickest trial without a find, or else of the slowest. It is 0 if no trial tells its CPU time.
+func knownCPU(trials []Trial, bug string, strategies ...string) float64 {
+	open, longest := math.Inf(1), 0.0
+	for i := range trials {
+		t := &trials[i]
+		if t.Bug != bug || t.Failed != "" || !slices.Contains(strategies, t.Strategy) {
+			continue
+		}
+		seconds := float64(t.CPUNs) / 1e9
+		if longest = max(longest, seconds); !t.Found {
+			open = min(open, seconds)
+		}
+	}
+	return min(open, longest)
+}
+
+// within has values up to a bound; what lies beyond it is unknown, and worse than all others.
+func within(values []float64, most float64) []float64 {
+	list := slices.Clone(values)
+	for i, v := range list {
+		if v > most {
+			list[i] = math.Inf(1)
+		}
+	}
+	return list
+}
+
+// measured has the runs, and the seconds, until the first violation; a trial without one is worse than all others.
 type measured struct {
-	runs, seconds  []float64
-	failed, cutOff int
+	runs, seconds, cpu []float64
+	failed, cutOff     int
+	properties         map[string]int
+	story              string
 }
 
 func sample(trials []Trial, bug, strategy string) (m measured) {
@@ -171,11 +236,18 @@ func sample(trials []Trial, bug, strategy string) (m measured) {
 		case t.Failed != "":
 			m.failed++
 		case t.Found:
-			m.runs, m.seconds = append(m.runs, float64(t.Runs)), append(m.seconds, float64(t.WallNs)/1e9)
+			m.runs, m.seconds, m.cpu = append(m.runs, float64(t.Runs)), append(m.seconds, float64(t.WallNs)/1e9), append(m.cpu, float64(t.CPUNs)/1e9)
+			if m.properties == nil {
+				m.properties = map[string]int{}
+			}
+			m.properties[t.Property]++
+			if t.Story != "" && (m.story == "" || len(t.Story) < len(m.story)) {
+				m.story = t.Story
+			}
 		case t.CutOff:
 			m.cutOff++
 		default:
-			m.runs, m.seconds = append(m.runs, math.Inf(1)), append(m.seconds, math.Inf(1))
+			m.runs, m.seconds, m.cpu = append(m.runs, math.Inf(1)), append(m.seconds, math.Inf(1)), append(m.cpu, math.Inf(1))
 		}
 	}
 	return m
@@ -241,7 +313,7 @@ func Missing(s *Settings, done []Trial) []Trial {
 	var list []Trial
 	for k := range s.Trials {
 		for _, bug := range s.Bugs {
-			for _, strategy := range s.Strategies {
+			for _, strategy := range s.of(&bug) {
 				if t := (Trial{Bug: bug.Name, Strategy: strategy, Seed: s.FirstSeed + k}); !made[t.key()] {
 					list = append(list, t)
 				}

@@ -31,10 +31,10 @@ const (
 func (a *app) benchVerb() *cobra.Command {
 	bench := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure Bloodhound itself: bench strategies",
+		Short: "Measure Bloodhound itself: bench strategies, bench guides",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("bench has no %q; there is bench strategies", args[0])
+				return fmt.Errorf("bench has no %q; there are bench strategies and bench guides", args[0])
 			}
 			return c.Help()
 		},
@@ -60,7 +60,7 @@ func (a *app) benchVerb() *cobra.Command {
 	c.Flags().Var(fileFlag{&b.journal}, "journal", "write each trial to this `file` as it ends")
 	addSwitch(c, &b.resume, "resume", "go on with the journal")
 	c.Flags().Var(numberFlag{&b.workers, 1, maxWorkers, "give the number of trials to make at once, 1 or more"}, "workers", "how many trials to make at once; each has one worker. Times are comparable only with one")
-	bench.AddCommand(c)
+	bench.AddCommand(c, a.guidesVerb())
 	return bench
 }
 
@@ -133,23 +133,20 @@ func (b *strategyBench) run(c *cobra.Command, args []string) error {
 		fmt.Fprint(b.out, report.ComparisonSettings(&s))
 	}
 	show := newProgress(b.err, false, b.flags.json)
-	err = b.all(c.Context(), &s, bugs, j, show)
+	err = trials(c.Context(), &s, j, b.workers, show, func(ctx context.Context, t contest.Trial, cpu int) (contest.Trial, bool, error) {
+		done, complete, err := b.trial(ctx, &s, bugs[t.Bug], t, cpu)
+		if err == nil && complete {
+			err = bugs[t.Bug].programs.changed()
+		}
+		return done, complete, err
+	})
 	show.end()
 	doc := benchDocument{Bloodhound: Version(), Verb: c.Name(), Settings: s, Rows: contest.Rows(&s, j.Done), Trials: j.Done,
 		Missing: len(contest.Missing(&s, j.Done))}
 	for _, r := range doc.Rows {
 		doc.CutOff += r.CutOff
 	}
-	var exit *exitError
-	if err != nil && !errors.As(err, &exit) {
-		err = failed(err)
-	}
-	switch {
-	case err != nil:
-		doc.ExitCode = codeOf(err)
-	case doc.Missing > 0 || doc.CutOff > 0 || slices.ContainsFunc(j.Done, func(t contest.Trial) bool { return t.Failed != "" }):
-		doc.ExitCode = check.ExitUnknown
-	}
+	doc.ExitCode, err = benchCode(err, j.Done, doc.Missing+doc.CutOff)
 	b.code = doc.ExitCode
 	if b.flags.json {
 		return errors.Join(b.printJSON(doc), err)
@@ -163,6 +160,21 @@ func (b *strategyBench) run(c *cobra.Command, args []string) error {
 			doc.CutOff, b.timeout)
 	}
 	return err
+}
+
+// benchCode is how a comparison ends, of which so many trials are open, and the error that is told of it.
+func benchCode(err error, done []contest.Trial, open int) (int, error) {
+	var exit *exitError
+	if err != nil && !errors.As(err, &exit) {
+		err = failed(err)
+	}
+	switch {
+	case err != nil:
+		return codeOf(err), err
+	case open > 0 || slices.ContainsFunc(done, func(t contest.Trial) bool { return t.Failed != "" }):
+		return check.ExitUnknown, nil
+	}
+	return check.ExitHolds, nil
 }
 
 // named reads a list of strategies. Random tapes come first: all others are compared with them.
@@ -210,24 +222,22 @@ func digest(p *project) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// all makes the trials that the journal lacks.
-func (b *strategyBench) all(ctx context.Context, s *contest.Settings, bugs map[string]*bug, j *contest.Journal, show *progress) error {
+// trials makes those that a journal lacks, several at once.
+func trials(ctx context.Context, s *contest.Settings, j *contest.Journal, workers uint64, show *progress,
+	one func(ctx context.Context, t contest.Trial, cpu int) (done contest.Trial, complete bool, err error)) error {
 	left := contest.Missing(s, j.Done)
 	total := len(left) + len(j.Done)
 	next := make(chan contest.Trial)
 	var mu sync.Mutex
 	var first error
-	var workers sync.WaitGroup
-	for cpu := range int(b.workers) {
-		workers.Add(1)
+	var all sync.WaitGroup
+	for cpu := range int(workers) {
+		all.Add(1)
 		go func() {
-			defer workers.Done()
+			defer all.Done()
 			for t := range next {
-				done, complete, err := b.trial(ctx, s, bugs[t.Bug], t, cpu)
+				done, complete, err := one(ctx, t, cpu)
 				mu.Lock()
-				if err == nil && complete {
-					err = bugs[t.Bug].programs.changed()
-				}
 				if err == nil && complete {
 					err = j.Add(done)
 				}
@@ -251,7 +261,7 @@ func (b *strategyBench) all(ctx context.Context, s *contest.Settings, bugs map[s
 		next <- t
 	}
 	close(next)
-	workers.Wait()
+	all.Wait()
 	return first
 }
 

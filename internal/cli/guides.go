@@ -1,0 +1,371 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/explore/contest"
+	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/report"
+)
+
+const defaultGuidesJournal = "bloodhound-guides.jsonl"
+
+func (a *app) guidesVerb() *cobra.Command {
+	b := &guidesBench{app: a, journal: defaultGuidesJournal, workers: 1}
+	c := &cobra.Command{
+		Use:   "guides FILE",
+		Short: "Compare what leads a search of worlds inside one process: time to known bugs, and what is reached",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("name a file that lists targets and strategies: bloodhound bench guides FILE; docs/guides.md has an example")
+			}
+			return noneEmpty(args)
+		},
+		RunE: b.run,
+	}
+	b.flags.document(c)
+	c.Flags().Var(fileFlag{&b.journal}, "journal", "write each trial to this `file` as it ends")
+	addSwitch(c, &b.resume, "resume", "go on with the journal")
+	c.Flags().Var(fileFlag{&b.folder}, "report", "write the tables and curves to this `folder` besides: guides.md, guides.json, and an SVG for each correct target")
+	c.Flags().Var(numberFlag{&b.workers, 1, maxWorkers, "give the number of trials to make at once, 1 or more"}, "workers", "how many trials to make at once, each in a process of its own")
+	return c
+}
+
+// guidesBench is one use of bench guides.
+type guidesBench struct {
+	*app
+	flags   flags
+	journal string
+	folder  string
+	resume  bool
+	workers uint64
+}
+
+// guidesDocument is the JSON document of bench guides.
+type guidesDocument struct {
+	Bloodhound  string               `json:"bloodhound"`
+	Verb        string               `json:"verb"`
+	ExitCode    int                  `json:"exit_code"`
+	Settings    contest.Settings     `json:"settings"`
+	Rows        []contest.Row        `json:"rows"`
+	Reached     []contest.Reach      `json:"reached"`
+	Rarity      []contest.Rarity     `json:"rarity"`
+	Differences []contest.Difference `json:"differences"`
+	Mutations   []contest.Changes    `json:"mutations"`
+	Missing     int                  `json:"missing"` // trials that were not made
+	CutOff      int                  `json:"cut_off"` // trials that the timeout ended before their last run
+}
+
+// target is a program that is ready for trials.
+type target struct {
+	config.GuideTarget
+	program string
+	dir     string // where it runs: the folder of its package
+	files   map[string]string
+}
+
+func (b *guidesBench) run(c *cobra.Command, args []string) error {
+	g, err := config.LoadGuides(args[0], search.Random, func(name string) error {
+		_, err := search.Parse(name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("bench guides builds programs of Go, and there is no go here; install it (https://go.dev/dl)")
+	}
+	work, err := os.MkdirTemp("", "bloodhound-guides-")
+	if err != nil {
+		return failed(err)
+	}
+	defer os.RemoveAll(work)
+	show := newProgress(b.err, false, b.flags.json)
+	s := contest.Settings{Bloodhound: Version(), Machine: system(), Strategies: g.Strategies, Trials: g.Trials, FirstSeed: g.Seed, Runs: g.Runs, TimeoutNs: g.TimeoutNs}
+	targets := map[string]*target{}
+	built := builds{dir: work, made: map[string]*target{}}
+	for i := range g.Targets {
+		t, err := built.target(c.Context(), &g.Targets[i], show)
+		if err != nil {
+			return err
+		}
+		targets[t.Name] = t
+		bug := contest.Bug{Name: t.Name, Spec: t.digest(), Files: t.files, Strategies: t.Strategies, Correct: t.Correct, Of: t.Of, Variant: t.Variant}
+		if bug.Mapper, err = linesOf(t.Mapper); err != nil {
+			return err
+		}
+		s.Bugs = append(s.Bugs, bug)
+		for _, name := range t.Strategies {
+			if !slices.Contains(s.Strategies, name) {
+				s.Strategies = append(s.Strategies, name)
+			}
+		}
+	}
+	for i := range s.Bugs {
+		if s.Bugs[i].Strategies == nil {
+			s.Bugs[i].Strategies = g.Strategies
+		}
+	}
+	begin := contest.Create
+	if b.resume {
+		begin = contest.Resume
+	}
+	j, err := begin(b.journal, &s)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	err = trials(c.Context(), &s, j, b.workers, show, func(ctx context.Context, t contest.Trial, _ int) (contest.Trial, bool, error) {
+		return targets[t.Bug].trial(ctx, &s, t, work)
+	})
+	show.end()
+	doc := guidesDocument{Bloodhound: Version(), Verb: c.Name(), Settings: s, Rows: contest.Rows(&s, j.Done), Reached: contest.Reached(&s, j.Done),
+		Differences: contest.Differences(&s, j.Done), Mutations: contest.Mutations(&s, j.Done), Missing: len(contest.Missing(&s, j.Done))}
+	doc.Rarity = contest.ByRarity(&s, doc.Rows)
+	violated := false
+	for i := range j.Done {
+		if j.Done[i].CutOff {
+			doc.CutOff++
+		}
+	}
+	for i := range doc.Reached {
+		violated = violated || doc.Reached[i].Violated > 0
+	}
+	doc.ExitCode, err = benchCode(err, j.Done, doc.Missing+doc.CutOff)
+	if violated && err == nil {
+		doc.ExitCode = check.ExitViolated
+	}
+	b.code = doc.ExitCode
+	tables := report.GuideTables{Settings: &s, Rows: doc.Rows, Reached: doc.Reached, Rarity: doc.Rarity, Differences: doc.Differences, Mutations: doc.Mutations,
+		Failed: failedTrials(j.Done), Missing: doc.Missing, CutOff: doc.CutOff}
+	text := tables.Markdown()
+	if b.folder != "" {
+		err = errors.Join(err, b.write(&doc, &tables, text))
+	}
+	if b.flags.json {
+		return errors.Join(b.printJSON(doc), err)
+	}
+	fmt.Fprint(b.out, text)
+	if doc.Missing > 0 {
+		fmt.Fprintf(b.out, "\n%d trials were not made: go on with --resume\n", doc.Missing)
+	}
+	return err
+}
+
+// write leaves the tables in a folder.
+func (b *guidesBench) write(doc *guidesDocument, tables *report.GuideTables, text string) error {
+	files := map[string][]byte{"guides.md": []byte(text)}
+	out, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return err
+	}
+	files["guides.json"] = append(out, '\n')
+	for name, svg := range tables.Curves() {
+		files[name] = []byte(svg)
+	}
+	var errs []error
+	for name, content := range files {
+		errs = append(errs, report.WriteFile(filepath.Join(b.folder, name), content))
+	}
+	return errors.Join(errs...)
+}
+
+// failedTrials are those that say nothing.
+func failedTrials(done []contest.Trial) (list []contest.Trial) {
+	for _, t := range done {
+		if t.Failed != "" {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// digest names what a target's trials depend on besides its program.
+func (t *target) digest() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v", t.Args, t.Correct))
+	return hex.EncodeToString(sum[:8])
+}
+
+// builds makes programs, once for all targets that share one.
+type builds struct {
+	dir  string
+	made map[string]*target
+}
+
+func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progress) (*target, error) {
+	t := &target{GuideTarget: *g}
+	key := fmt.Sprintf("%q", []any{g.Dir, g.Package, g.Build, g.Overlay, g.Cover})
+	if same := b.made[key]; same != nil {
+		t.program, t.dir, t.files = same.program, same.dir, same.files
+		return t, nil
+	}
+	show.note("building " + g.Name)
+	own := filepath.Join(b.dir, fmt.Sprintf("target-%d", len(b.made)))
+	if err := os.Mkdir(own, 0o777); err != nil {
+		return nil, failed(err)
+	}
+	// A folder may be of another module than the file.
+	pkg, from := g.Package, g.Dir
+	if strings.HasPrefix(pkg, ".") || filepath.IsAbs(pkg) {
+		if from = pkg; !filepath.IsAbs(pkg) {
+			from = filepath.Join(g.Dir, pkg)
+		}
+		pkg = "."
+		if _, err := os.Stat(from); err != nil {
+			return nil, fmt.Errorf("target %s: %w; name a folder beside the file, or an import path", g.Name, err)
+		}
+	}
+	where, err := tool(ctx, g, from, "go", "list", "-f", "{{.Dir}}\t{{.ImportPath}}\t{{.Name}}", "--", pkg)
+	if err != nil {
+		return nil, err
+	}
+	words := strings.Split(where, "\t")
+	if len(words) != 3 || words[2] != "main" {
+		return nil, fmt.Errorf("target %s: %s is no program but %s; name a main package that makes a campaign by sim.Campaign.Run", g.Name, g.Package, strings.Join(words, " "))
+	}
+	t.dir, t.program = words[0], filepath.Join(own, "program")
+	build := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", t.program}, g.Build...)
+	if len(g.Overlay) > 0 {
+		var command []string
+		for _, word := range g.Overlay {
+			command = append(command, strings.ReplaceAll(word, "{dir}", own))
+		}
+		file, err := tool(ctx, g, g.Dir, command...)
+		if err != nil {
+			return nil, err
+		}
+		file = file[strings.LastIndexByte(file, '\n')+1:]
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(g.Dir, file)
+		}
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("target %s: the last line of what overlay prints must name a file for go build -overlay: %w", g.Name, err)
+		}
+		build = append(build, "-overlay", file)
+	}
+	if len(g.Cover) > 0 {
+		build = append(build, "-cover", "-covermode=atomic", "-coverpkg="+strings.Join(append(slices.Clone(g.Cover), words[1]), ","))
+	}
+	if _, err := tool(ctx, g, from, append(append([]string{"go"}, build...), "--", pkg)...); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(t.program)
+	if err != nil {
+		return nil, failed(err)
+	}
+	sum := sha256.Sum256(content)
+	t.files = map[string]string{"program": hex.EncodeToString(sum[:])}
+	b.made[key] = t
+	return t, nil
+}
+
+// tool runs a command for a target in a folder, and gives what it prints.
+func tool(ctx context.Context, g *config.GuideTarget, dir string, command ...string) (string, error) {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Dir = dir
+	var said bytes.Buffer
+	c.Stderr = &said
+	out, err := c.Output()
+	if ctx.Err() != nil {
+		return "", errInterrupted
+	}
+	if err != nil {
+		return "", fmt.Errorf("target %s: %s: %w\n%s", g.Name, strings.Join(command, " "), err, strings.TrimSpace(said.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// maxSaid bounds what is kept of what a program says.
+const maxSaid = 4 << 10
+
+// tail keeps the end of what is written to it.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if len(t.text) > 2*maxSaid {
+		t.text = slices.Clone(t.text[len(t.text)-maxSaid:])
+	}
+	return len(p), nil
+}
+
+// trial has a target's program make a trial. It is incomplete if ctx ended it.
+func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.Trial, work string) (done contest.Trial, complete bool, err error) {
+	dir, err := os.MkdirTemp(work, "trial-")
+	if err != nil {
+		return order, false, err
+	}
+	defer os.RemoveAll(dir)
+	o := contest.Order{Strategy: order.Strategy, Seed: order.Seed, Runs: s.Runs, TimeoutNs: s.TimeoutNs, Measure: t.Correct, Story: order.Seed == s.FirstSeed}
+	if err := o.Give(dir); err != nil {
+		return order, false, err
+	}
+	c := exec.CommandContext(ctx, t.program, t.Args...)
+	c.Dir, c.WaitDelay = t.dir, time.Second
+	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BLOODHOUND_") }),
+		contest.OrderFolder+"="+dir, "BLOODHOUND_STATE="+filepath.Join(dir, "state"), "GOCOVERDIR="+dir, "GOMAXPROCS=1")
+	said := &tail{}
+	c.Stdout, c.Stderr = said, said
+	ran := c.Run()
+	if ctx.Err() != nil {
+		return order, false, nil
+	}
+	a, err := contest.Answered(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		order.Failed = fmt.Sprintf("the program has made no trial (%v): %s", ran, lastLine(said.text))
+		return order, true, nil
+	case err != nil:
+		return order, false, err
+	case a.Error != "":
+		return order, false, &exitError{check.ExitUsage, fmt.Errorf("target %s with %s: %s", t.Name, order.Strategy, a.Error)}
+	}
+	a.Trial.Bug = order.Bug
+	return a.Trial, true, nil
+}
+
+// lastLine is the end of what a program has said, in one line.
+func lastLine(text []byte) string {
+	lines := strings.Fields(string(text[max(0, len(text)-300):]))
+	return strings.Join(lines, " ")
+}
+
+// linesOf counts the lines of files that are neither empty nor comments alone.
+func linesOf(files []config.Mapped) (int, error) {
+	n := 0
+	for _, m := range files {
+		f, err := os.Open(m.File)
+		if err != nil {
+			return 0, err
+		}
+		text, err := io.ReadAll(io.LimitReader(f, config.MaxFileBytes))
+		f.Close()
+		if err != nil {
+			return 0, err
+		}
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, `\*`) && (m.Lines == nil || m.Lines.MatchString(line)) {
+				n++
+			}
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+)
+
+// benched runs bench guides, and gives its exit code and what it prints.
+func benched(t *testing.T, args ...string) (code int, out, said string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = Main(append([]string{"bench", "guides"}, args...), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+// timeless is a document without what differs between two equal comparisons.
+func timeless(t *testing.T, text string) string {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	var walk func(v any) any
+	walk = func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for k := range v {
+				if strings.Contains(k, "cpu") || k == "seconds" {
+					delete(v, k)
+					continue
+				}
+				v[k] = walk(v[k])
+			}
+			return v
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i])
+			}
+		}
+		return v
+	}
+	b, err := json.MarshalIndent(walk(doc), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestBenchGuides(t *testing.T) {
+	const file = "testdata/guides/guides.yaml"
+	dir := t.TempDir()
+	journal, folder := filepath.Join(dir, "j.jsonl"), filepath.Join(dir, "report")
+	code, out, said := benched(t, file, "--journal", journal, "--report", folder)
+	if code != check.ExitHolds {
+		t.Fatalf("exit code %d: %s\n%s", code, said, out)
+	}
+	for _, want := range []string{
+		"2 trials of each strategy and target, campaign seeds 1 to 2, at most 60 runs each",
+		"modelfuzz:state does not beat random with any of these bugs.",
+		"| unsynced | random | 2 of 2 |",
+		"conforms to TwoPhaseCommit.tla (2)",
+		"| correct | modelfuzz:state | 60 runs | states |",
+		"| coarse | modelfuzz:state | 60 runs | whole states |",
+		"| coarse view | correct | coarse | modelfuzz:state | whole states |",
+		"| modelfuzz:state | swap-choices |",
+		"| unsynced | 3 |", // lines that match
+		"- unsynced: `Deliver(",
+		"Crash(",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing of %q in\n%s", want, out)
+		}
+	}
+	for _, name := range []string{"guides.md", "guides.json", "states-1.svg", "states-2.svg"} {
+		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || len(text) < 500 {
+			t.Errorf("%s: %v, %d bytes", name, err, len(text))
+		}
+	}
+	_, whole, _ := benched(t, file, "--journal", journal, "--resume", "--json")
+
+	// A comparison that was killed in the middle of a line goes on, and comes to the same.
+	text, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(journal, text[:len(text)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, again, said := benched(t, file, "--journal", journal, "--resume", "--json")
+	if code != check.ExitHolds || timeless(t, again) != timeless(t, whole) {
+		t.Errorf("exit code %d: %s\nafter a kill\n%s\nwithout one\n%s", code, said, timeless(t, again), timeless(t, whole))
+	}
+}
+
+func TestMistakesOfBenchGuides(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		targets, strategies, says string
+		code                      int
+	}{
+		"no program":      {"{name: a, package: ./nothing}", "random", "name a folder beside the file", check.ExitUsage},
+		"no main package": {"{name: a, package: " + filepath.Join(here, "../rank") + "}", "random", "is no program", check.ExitUsage},
+		"an overlay":      {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", overlay: [echo, 'no file']}", "random", "must name a file for go build -overlay", check.ExitUsage},
+		"a guide":         {"{name: a, package: ./nothing}", "'modelfuzz:luck'", "guides.yaml:3:14: \"modelfuzz:luck\": unknown guide", check.ExitUsage},
+		"no counters":     {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + "}", "'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
+		"no trial":        {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: [version]}", "random", "the program has made no trial", check.ExitUnknown},
+	} {
+		file := filepath.Join(t.TempDir(), "guides.yaml")
+		if err := os.WriteFile(file, []byte("trials: 1\nruns: 2\nstrategies: ["+c.strategies+"]\ntargets: ["+c.targets+"]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, said := benched(t, file, "--journal", filepath.Join(t.TempDir(), "j.jsonl"))
+		if code != c.code || !strings.Contains(out+said, c.says) {
+			t.Errorf("%s: exit code %d, want %d: %s%s\nwant %s", name, code, c.code, out, said, c.says)
+		}
+	}
+	if code, _, said := benched(t); code != check.ExitUsage || !strings.Contains(said, "docs/guides.md has an example") {
+		t.Errorf("%d: %s", code, said)
+	}
+}
