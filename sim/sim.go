@@ -56,6 +56,9 @@ type Campaign struct {
 	Hang time.Duration
 	// Workers is how many runs are made at once: 1. More need a world whose runs share nothing, no variable and no global source of chance.
 	Workers int
+	// Schedules makes those that the strategy enumerated plays: edits of tapes, which inproc.Engine.Steer makes, such as of the behaviours of a model
+	// (model.Model.Behaviours).
+	Schedules func(*inproc.Engine) ([][]tape.Edit, error)
 }
 
 // Defaults.

@@ -173,7 +173,14 @@ func (s *simulation) strategy() (search.Strategy, error) {
 	if s.Strategy == search.Priority {
 		return nil, fmt.Errorf("the strategy %s ranks threads that share a CPU, and processes of such worlds have no ranks; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
 	}
-	strategy, err := search.New(s.Strategy, s.spec, s.Seed, search.Settings{Coverage: true, Nearness: true})
+	set := search.Settings{Coverage: true, Nearness: true}
+	if s.Strategy == search.Enumerated && s.Schedules != nil {
+		var err error
+		if set.Schedules, err = s.Schedules(s.engine); err != nil {
+			return nil, fmt.Errorf("the schedules to play: %w", err)
+		}
+	}
+	strategy, err := search.New(s.Strategy, s.spec, s.Seed, set)
 	if err != nil {
 		return nil, err
 	}

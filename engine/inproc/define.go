@@ -274,6 +274,7 @@ type Engine struct {
 	quiet  bool
 	// followed tells that runs are followed in a specification.
 	followed bool
+	schedule *Schedule // nil: messages have latencies
 
 	mu   sync.Mutex
 	laid *layout // of the Spec that was booted last
@@ -296,7 +297,7 @@ func New(name string, define func(*World)) (*Engine, error) {
 	if len(w.errs) > 0 {
 		return nil, errors.Join(w.errs...)
 	}
-	e := &Engine{define: define, spec: w.describe(), followed: followed}
+	e := &Engine{define: define, spec: w.describe(), followed: followed, schedule: w.settings.Schedule}
 	if _, err := fault.New(e.spec); err != nil {
 		return nil, err
 	}
@@ -314,7 +315,7 @@ func (e *Engine) Spec() *world.Spec {
 // Quiet gives the same engine, but its runs keep no logs, unless somebody asks for them: for campaigns, whose speed lines of text would
 // cost. Traces are the same.
 func (e *Engine) Quiet() *Engine {
-	return &Engine{define: e.define, spec: e.spec, quiet: true, followed: e.followed}
+	return &Engine{define: e.define, spec: e.spec, quiet: true, followed: e.followed, schedule: e.schedule}
 }
 
 // Followed tells whether runs are followed in a specification (see World.Model and World.Guide).

@@ -6,7 +6,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
-	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
@@ -99,11 +98,11 @@ func (s *schedule) queue(l *link, m *Message) {
 	}
 	if !c.seen {
 		c.seen, c.to = true, l.to
-		c.hash = hashText(l.to.name)
+		from := ""
 		if !s.settings.Mailboxes {
-			c.from = l.from
-			c.hash = splitmix.Mix(c.hash + splitmix.Gamma*l.from.hash)
+			c.from, from = l.from, l.from.name
 		}
+		c.hash = channelHash(from, l.to.name)
 		s.channels = append(s.channels, c)
 	}
 	if r := s.run; c.box.len() >= maxInbox {
@@ -133,7 +132,7 @@ func (s *schedule) choose(v uint64) *channel {
 			if sent := c.box.list[c.box.head].sent; best == nil || sent < most {
 				best, most = c, sent
 			}
-		} else if h := splitmix.Mix(c.hash ^ v*splitmix.Gamma); best == nil || h > most {
+		} else if h := preference(c.hash, v); best == nil || h > most {
 			best, most = c, h
 		}
 	}

@@ -67,6 +67,7 @@ Next ==
 Spec == Init /\ [][Next]_vars /\ \A p \in Participants : WF_vars(Learn(p))
 
 StateOf(p) == state[p]
+Voted(p) == p \in votes
 Decision == decision
 Votes == Cardinality(votes)
 

@@ -40,6 +40,11 @@ type Plan struct {
 	Words    []string
 }
 
+// Known tells whether there is a strategy of a name, which has neither guide nor words.
+func Known(strategy string) bool {
+	return slices.Contains(Names, strategy) || strategy == ModelFuzz || strategy == Enumerated
+}
+
 // Parse reads the name of a strategy: NAME[:GUIDE][+WORD]...
 func Parse(name string) (Plan, error) {
 	head, words, some := strings.Cut(name, "+")
@@ -54,8 +59,8 @@ func Parse(name string) (Plan, error) {
 	}
 	known := wordsOf(p.Strategy)
 	switch {
-	case !slices.Contains(Names, p.Strategy) && p.Strategy != ModelFuzz:
-		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s for schedules of worlds inside one process", name, strings.Join(Names, ", "), ModelFuzz)
+	case !Known(p.Strategy):
+		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s and %s for schedules of worlds inside one process", name, strings.Join(Names, ", "), ModelFuzz, Enumerated)
 	case guide && p.Strategy != Guided && p.Strategy != ModelFuzz:
 		return p, fmt.Errorf("%q: the strategy %s learns nothing, so it has no guide; use %s:%s or %s:%s", name, p.Strategy, Guided, GuideState, ModelFuzz, GuideState)
 	case guide && !slices.Contains(Guides, p.Guide):

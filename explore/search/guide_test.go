@@ -88,6 +88,8 @@ func TestNamesOfGuides(t *testing.T) {
 		":state":                       "unknown strategy",
 		"modelfuzz+luck":               `modelfuzz knows no "luck"; there are swap-crashes, swap-choices`,
 		"random+future":                "takes no words",
+		"enumerated":                   "by Campaign.Schedules, and there are none",
+		"enumerated:state":             "learns nothing",
 		"coverage-guided+move+move":    "twice",
 		"coverage-guided:state+reseed": "",
 		"modelfuzz:edge+loses-request": "",
@@ -305,5 +307,25 @@ func TestWordsChooseMutations(t *testing.T) {
 	}
 	if !seen["future"] || !seen["choices"] || len(seen) != 3 { // and random tapes
 		t.Errorf("%v", seen)
+	}
+}
+
+// Schedules are played in their order, again and again, each time with other chance.
+func TestEnumeratedSchedules(t *testing.T) {
+	edit := func(i uint64) []tape.Edit { return []tape.Edit{{Op: tape.Set, Stream: channels, From: i, Value: 7}} }
+	s, err := New(Enumerated, stepped(), 1, Settings{Schedules: [][]tape.Edit{edit(0), edit(1), edit(2)}})
+	if err != nil || s.Learns() {
+		t.Fatal(err)
+	}
+	seeds := map[uint64]bool{}
+	for run := range uint64(7) {
+		c, _ := s.Next(run)
+		seeds[c.Tape.Seed] = true
+		if len(c.Tape.Edits) != 1 || c.Tape.Edits[0].From != run%3 {
+			t.Errorf("run %d plays %+v", run, c.Tape)
+		}
+	}
+	if len(seeds) != 7 {
+		t.Errorf("%d seeds in 7 runs", len(seeds))
 	}
 }

@@ -26,8 +26,9 @@ const (
 	Depth    = "dfs"
 	Swarm    = "swarm"
 	Priority = "pct"
-	// ModelFuzz is not among Names: it needs a schedule.
-	ModelFuzz = "modelfuzz"
+	// Those that follow are not among Names: they need a schedule, and Enumerated what to play.
+	ModelFuzz  = "modelfuzz"
+	Enumerated = "enumerated"
 )
 
 // Names lists the strategies; the first is the default.
@@ -174,6 +175,9 @@ type Settings struct {
 	// Of coverage-guided: how parents are preferred.
 	Coverage, Nearness bool
 	Corpus             []Entry // coverage-guided begins with these
+	// Schedules are edits of tapes, each the beginning of a run: enumerated plays them one after the other, again and again, with chance of its own
+	// each time.
+	Schedules [][]tape.Edit
 }
 
 // New makes the strategy of a name (see Parse) for a campaign over spec.
@@ -192,6 +196,15 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 		return newGuided(name, p, spec, seed, s)
 	case ModelFuzz:
 		return newFuzz(name, p, spec, seed)
+	case Enumerated:
+		if len(s.Schedules) == 0 {
+			return nil, fmt.Errorf("the strategy %s plays schedules that the program makes, by Campaign.Schedules, and there are none", Enumerated)
+		}
+		return Tapes(Enumerated, func(run uint64) tape.Tape {
+			t := RandomTape(seed, run)
+			t.Edits = s.Schedules[run%uint64(len(s.Schedules))]
+			return t
+		}), nil
 	case Breadth, Depth:
 		return newSystematic(name, seed, s), nil
 	case Swarm:

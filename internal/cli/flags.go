@@ -171,7 +171,7 @@ func (v strategyFlag) String() string { return value(v.name) }
 func (v strategyFlag) Type() string   { return "word" }
 func (v strategyFlag) Set(text string) error {
 	switch p, err := search.Parse(text); {
-	case text == "" || err != nil && !slices.Contains(search.Names, p.Strategy) && p.Strategy != search.ModelFuzz:
+	case text == "" || err != nil && !search.Known(p.Strategy):
 		return fmt.Errorf("strategies are %s", strings.Join(search.Names, " and "))
 	case err != nil:
 		return err

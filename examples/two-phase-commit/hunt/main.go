@@ -10,8 +10,10 @@ import (
 	"os"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
 	"github.com/bloodhound-dst/bloodhound/sim"
+	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
 func main() {
@@ -38,7 +40,8 @@ func hunt(v commit.Variant, view string) (int, error) {
 	if v.Model, err = commit.Specification(view); err != nil {
 		return 0, err
 	}
-	r, err := sim.Campaign{}.Run(context.Background(), "two-phase-commit", v.World)
+	c := sim.Campaign{Schedules: func(e *inproc.Engine) ([][]tape.Edit, error) { return commit.Schedules(v.Model, e) }}
+	r, err := c.Run(context.Background(), "two-phase-commit", v.World)
 	if err != nil {
 		return 0, err
 	}
