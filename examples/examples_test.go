@@ -22,8 +22,10 @@ func configurations(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What a Compose file has is read with the configuration that names it.
-		paths = append(paths, slices.DeleteFunc(found, func(path string) bool { return filepath.Base(path) == "compose.yaml" })...)
+		// What a Compose file has is read with the configuration that names it; guides.yaml is what a bench compares.
+		paths = append(paths, slices.DeleteFunc(found, func(path string) bool {
+			return slices.Contains([]string{"compose.yaml", "guides.yaml"}, filepath.Base(path))
+		})...)
 	}
 	if len(paths) < 3 {
 		t.Fatalf("found only %v", paths)

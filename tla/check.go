@@ -538,8 +538,8 @@ func (c *checker) shownFrom(level int, steps []Step) []Step {
 	if c.spec.alias == nil {
 		return steps
 	}
-	m, behaviour, level := c.ev.x.m, c.ev.TLC.behaviour, c.ev.TLC.level
-	defer func() { c.ev.TLC.behaviour, c.ev.TLC.level = behaviour, level }()
+	m, behaviour, present := c.ev.x.m, c.ev.TLC.behaviour, c.ev.TLC.level
+	defer func() { c.ev.TLC.behaviour, c.ev.TLC.level = behaviour, present }()
 	for i := range steps {
 		c.ev.TLC.level = level + i
 		c.ev.TLC.behaviour = func(State) ([]State, error) { return statesTo(steps[:i], steps[i].State), nil }
