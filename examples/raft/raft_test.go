@@ -142,6 +142,15 @@ func benchmark(b *testing.B, o Options) {
 	}
 }
 
+// BenchmarkModel is a run of the world that is followed in etcd's specification, with a trusted network, under the guidance of its states.
+func BenchmarkModel(b *testing.B) {
+	m, err := Specification(Options{}, false, "Coarse")
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmark(b, Options{Model: m})
+}
+
 // BenchmarkRatio makes runs of the world and of the bare loop in turns, and gives the speed of the first as a part of that of the second,
 // in CPU time, which other programs on the machine do not change much.
 func BenchmarkRatio(b *testing.B) {
