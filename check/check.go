@@ -62,7 +62,11 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 	if p.Kind == world.Liveness {
 		return live(spec, p, out)
 	}
-	return safe(p, out)
+	v := safe(p, out)
+	if t := out.Tallies[p.Name]; t != nil {
+		v = tallied(v, t)
+	}
+	return v
 }
 
 // cutOff says why there may have been more of the history to come, or nothing.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/model"
@@ -55,11 +56,7 @@ func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.V
 		return unknown(p, "the run cannot be followed in the model: %v", err)
 	}
 	v := verdict(p)
-	counts := "events: " + f.Tally.String()
-	if f.Others > 0 {
-		counts += fmt.Sprintf("; %d lines of logs are none", f.Others)
-	}
-	v.Evidence = append(v.Evidence, counts)
+	v = tallied(v, &f.Tally)
 	for _, s := range f.Strange {
 		v.Evidence = append(v.Evidence, "not modelled: "+s)
 	}
@@ -77,8 +74,15 @@ func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.V
 	case len(out.Ledger.Strikes) >= fault.MaxStrikes:
 		v.Reason = "there were more faults than are kept, and the run was followed up to there"
 	default:
-		v.Status, v.Reason = engine.Holds, counts
+		v.Status = engine.Holds
 	}
+	return v
+}
+
+// tallied adds to a verdict what became of the run's events.
+func tallied(v engine.Verdict, t *coverage.Tally) engine.Verdict {
+	v.Tally = t
+	v.Evidence = append(v.Evidence, "events: "+t.String())
 	return v
 }
 

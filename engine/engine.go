@@ -159,6 +159,8 @@ type Verdict struct {
 	Evidence []string `json:"evidence,omitempty"`
 	// Probes counts how often a probing check ran.
 	Probes int `json:"probes,omitempty"`
+	// Tally counts what became of the run's events, of a property that follows it in a model.
+	Tally *coverage.Tally `json:"tally,omitempty"`
 }
 
 // Probe is one execution of a probing check inside the world.
@@ -228,6 +230,8 @@ type Outcome struct {
 	LogLost   uint64            `json:"log_lost,omitempty"` // lines after those that are kept
 	LogCounts map[string]uint64 `json:"log_counts,omitempty"`
 	Verdicts  []Verdict         `json:"verdicts,omitempty"`
+	// Tallies are those of properties that followed the run in a model as it was made, by their names.
+	Tallies map[string]*coverage.Tally `json:"tallies,omitempty"`
 	// Reached is what the run reached, in the order of IDs, each once, and Near how close it came to what it did not reach.
 	Reached []coverage.Feature  `json:"reached,omitempty"`
 	Near    []coverage.Nearness `json:"near,omitempty"`

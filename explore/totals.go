@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/fault"
@@ -83,6 +84,8 @@ type PropertyTotal struct {
 	// Tape is that run's, if it is more than its seed.
 	Tape   *tape.Tape `json:"tape,omitempty"`
 	Probes uint64     `json:"probes,omitempty"`
+	// Tally counts what became of the events of all runs, of a property that follows runs in a model.
+	Tally *coverage.Tally `json:"tally,omitempty"`
 }
 
 func (p *PropertyTotal) tell(reason string, tp tape.Tape) {
@@ -239,6 +242,12 @@ func (t *Totals) verdict(v *engine.Verdict, tp tape.Tape) {
 	}
 	p := &t.Properties[i]
 	p.Probes += uint64(v.Probes)
+	if v.Tally != nil {
+		if p.Tally == nil {
+			p.Tally = &coverage.Tally{}
+		}
+		p.Tally.Add(v.Tally)
+	}
 	switch v.Status {
 	case engine.Holds:
 		p.Holds++

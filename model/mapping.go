@@ -13,6 +13,7 @@ import (
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -237,9 +238,8 @@ type Followed struct {
 	// Err is that of Follower.End, and At the event that it is about: nil if it is about all of them.
 	Err   error
 	At    *Event
-	Tally Tally
-	// Others counts lines that Mapping.Lines has left out, and Strange are a few events that no rule is about.
-	Others  int
+	Tally coverage.Tally
+	// Strange are a few events that no rule is about.
 	Strange []string
 }
 
@@ -253,11 +253,11 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 		return nil, err
 	}
 	defer f.Release()
-	done := &Followed{}
+	done, others := &Followed{}, 0
 	for i := range events {
 		e := &events[i]
 		if e.Kind == LineEvent && c.lines != nil && !c.lines.MatchString(e.Line) {
-			done.Others++
+			others++
 			continue
 		}
 		known := false
@@ -285,6 +285,7 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 		}
 	}
 	done.Err, done.Tally = f.End(), *f.Tally()
+	done.Tally.Others = others
 	return done, nil
 }
 

@@ -147,64 +147,6 @@ type Unknown struct{ Why string }
 
 func (u *Unknown) Error() string { return u.Why }
 
-// Tally counts what became of a run's events.
-type Tally struct {
-	Mapped     int
-	Ignored    map[string]int // by the reason
-	Unmodelled map[string]int // by the kind of the event
-}
-
-// LeftOut is the share of events that were not mapped.
-func (t *Tally) LeftOut() float64 {
-	out := 0
-	for _, n := range t.Ignored {
-		out += n
-	}
-	for _, n := range t.Unmodelled {
-		out += n
-	}
-	if out == 0 {
-		return 0
-	}
-	return float64(out) / float64(out+t.Mapped)
-}
-
-// Add takes in another tally.
-func (t *Tally) Add(o *Tally) {
-	t.Mapped += o.Mapped
-	for k, n := range o.Ignored {
-		if t.Ignored == nil {
-			t.Ignored = map[string]int{}
-		}
-		t.Ignored[k] += n
-	}
-	for k, n := range o.Unmodelled {
-		if t.Unmodelled == nil {
-			t.Unmodelled = map[string]int{}
-		}
-		t.Unmodelled[k] += n
-	}
-}
-
-// String lists the counts.
-func (t *Tally) String() string {
-	parts := []string{fmt.Sprintf("%d mapped", t.Mapped)}
-	for _, group := range []struct {
-		what   string
-		counts map[string]int
-	}{{"ignored", t.Ignored}, {"not modelled", t.Unmodelled}} {
-		keys := make([]string, 0, len(group.counts))
-		for k := range group.counts {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", group.counts[k], group.what, k))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 // Follower is one run in the states of its model. It is not for several goroutines at once. What a nil one is told it passes over, so that code need not ask whether
 // it is followed.
 type Follower struct {
@@ -219,7 +161,7 @@ type Follower struct {
 	steps        int
 	last         string // the last step, for messages
 	args         []value.Value
-	tally        Tally
+	tally        coverage.Tally
 	failed       error
 	view         uint64
 	came         uint64 // the hash of the action that led here and was not looked at yet; 0: none
@@ -288,7 +230,7 @@ func (f *Follower) Restart() {
 	for _, s := range f.initial {
 		f.states = append(f.states, f.memory.at(s))
 	}
-	f.steps, f.last, f.tally, f.failed = 0, "the initial state", Tally{}, nil
+	f.steps, f.last, f.tally, f.failed = 0, "the initial state", coverage.Tally{}, nil
 	clear(f.reached)
 	f.features = f.features[:0]
 	for _, a := range f.actions {
@@ -521,7 +463,7 @@ func (f *Follower) End() error {
 }
 
 // Tally tells what became of the events so far.
-func (f *Follower) Tally() *Tally { return &f.tally }
+func (f *Follower) Tally() *coverage.Tally { return &f.tally }
 
 // look takes in the state that a step led to, as a state and as a step from the one before, once all is known that the system showed of it.
 func (f *Follower) look() {

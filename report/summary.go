@@ -203,6 +203,9 @@ func properties(b *strings.Builder, list []explore.PropertyTotal) {
 	b.WriteString("\nproperties                   holds   violated    unknown     probes\n")
 	for _, p := range list {
 		fmt.Fprintf(b, "  %-22s %9d  %9d  %9d  %9d\n", p.Property, p.Holds, p.Violated, p.Unknown, p.Probes)
+		if p.Tally != nil {
+			fmt.Fprintf(b, "    events: %s\n", p.Tally)
+		}
 		if p.Unknown > 0 {
 			fmt.Fprintf(b, "    unknown, first with %s: %s\n", p.First(), p.Reason)
 		}
@@ -267,6 +270,9 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 			why = ": as above"
 		}
 		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), why)
+		if v.Tally != nil {
+			fmt.Fprintf(&b, "            events: %s\n", v.Tally)
+		}
 	}
 	logCounts(&b, s.LogCounts)
 	Refused(&b, s.Refused)

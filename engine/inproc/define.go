@@ -45,7 +45,8 @@ type promise struct {
 	final  bool // asked in the final phase alone
 	within int64
 	holds  func() error
-	ends   func() error // is asked in the end instead of holds, if it is not nil
+	// follower is that of a property that follows the run in a model: in the end its End is asked instead of holds.
+	follower *model.Follower
 }
 
 // Settings are the measures of a world. Zero is the default of each.

@@ -296,15 +296,15 @@ func ask(c *promise, end bool) (code int, text string) {
 		}
 	}()
 	holds := c.holds
-	if end && c.ends != nil {
-		holds = c.ends
+	if end && c.follower != nil {
+		holds = c.follower.End
 	}
 	err := holds()
 	var divergence *model.Divergence
 	switch {
 	case err == nil:
 		return world.ProbeHolds, ""
-	case c.ends != nil && !errors.As(err, &divergence):
+	case c.follower != nil && !errors.As(err, &divergence):
 		return world.ProbeFailed, err.Error()
 	}
 	return world.ProbeViolated, err.Error()

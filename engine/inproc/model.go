@@ -20,7 +20,7 @@ func (w *World) Model(name string, m *model.Model) *model.Follower {
 		return &model.Follower{}
 	}
 	w.followers = append(w.followers, f)
-	w.promise(promise{name: name, kind: world.Invariant, ends: f.End, holds: func() error {
+	w.promise(promise{name: name, kind: world.Invariant, follower: f, holds: func() error {
 		var d *model.Divergence
 		if errors.As(f.Err(), &d) {
 			return d
@@ -46,6 +46,22 @@ func (w *World) Guide(m *model.Model) *model.Follower {
 func (r *run) follow(list []coverage.Feature) []coverage.Feature {
 	for _, f := range r.def.followers {
 		list = append(list, f.Reached()...)
+	}
+	return list
+}
+
+// tallies are what became of the events that properties followed in a model.
+func (r *run) tallies() map[string]*coverage.Tally {
+	var list map[string]*coverage.Tally
+	for i := range r.def.checks {
+		if c := &r.def.checks[i]; c.follower != nil {
+			if list == nil {
+				list = map[string]*coverage.Tally{}
+			}
+			t := &coverage.Tally{}
+			t.Add(c.follower.Tally())
+			list[c.name] = t
+		}
 	}
 	return list
 }

@@ -328,6 +328,7 @@ func (r *run) Outcome() *engine.Outcome {
 	o.Ledger = r.director.plan.Ledger
 	o.Heals = slices.Clone(r.director.heals)
 	o.LogCounts = maps.Clone(r.director.counts)
+	o.Tallies = r.tallies()
 	if r.reached != nil {
 		list := append(slices.Collect(maps.Values(r.reached)), coverage.Feature{ID: r.order, Domain: coverage.Trace})
 		o.Reached = coverage.Sort(r.follow(list))

@@ -196,4 +196,12 @@ func (a *app) tellWorld(r *explore.Result) {
 		judgement = report.Judgement(r.Status, r.Totals.Runs)
 	}
 	io.WriteString(a.out, fmt.Sprintf("%s in %s: %s\n", r.Name, r.Dir, judgement))
+	if r.Totals == nil {
+		return
+	}
+	for _, p := range r.Totals.Properties {
+		if p.Tally != nil {
+			io.WriteString(a.out, fmt.Sprintf("  %s: events: %s\n", p.Property, p.Tally))
+		}
+	}
 }
