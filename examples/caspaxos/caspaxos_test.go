@@ -7,7 +7,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
-	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
 func specification(t *testing.T) *model.Model {
@@ -17,22 +16,6 @@ func specification(t *testing.T) *model.Model {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// No change passes over what was decided, in the model.
-func TestTheModelHolds(t *testing.T) {
-	c, err := tla.ReadConfig("CasPaxos.cfg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := tla.Load("CasPaxos.tla", c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := tla.Check(spec, tla.Options{})
-	if err != nil || len(r.Violations) > 0 || len(r.Unchecked) > 0 || r.Stopped != "" || r.Distinct < 10000 {
-		t.Fatalf("%v, %+v", err, r)
-	}
 }
 
 // The register is one, and does what the model says.

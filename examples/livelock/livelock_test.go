@@ -3,7 +3,6 @@ package livelock
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// configured gives a configuration with other values for some constants, as pairs of text.
-func configured(t *testing.T, config string, other ...string) string {
+// specified reads the specification under a configuration with other values for some constants, as pairs of text.
+func specified(t *testing.T, config string, other ...string) *tla.Spec {
 	t.Helper()
 	text, err := os.ReadFile(config)
 	if err != nil {
@@ -26,16 +25,20 @@ func configured(t *testing.T, config string, other ...string) string {
 		}
 		text = bytes.Replace(text, []byte(other[i]), []byte(other[i+1]), 1)
 	}
-	file := filepath.Join(t.TempDir(), "Other.cfg")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	c, err := tla.ParseConfig(config, string(text))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return file
+	spec, err := tla.Load("Leadership.tla", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
 }
 
 func specification(t *testing.T, other ...string) *model.Model {
 	t.Helper()
-	m, err := model.Load("Leadership.tla", configured(t, "Followed.cfg", other...), model.Options{})
+	m, err := model.New(specified(t, "Followed.cfg", other...), model.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,15 +62,7 @@ func TestTheModel(t *testing.T) {
 		{"NoCheckQuorum.cfg", false, []string{"DeafOne", "LinkDown"}},
 	} {
 		t.Run(strings.Join(append([]string{c.config}, c.other...), " "), func(t *testing.T) {
-			config, err := tla.ReadConfig(configured(t, c.config, c.other...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			spec, err := tla.Load("Leadership.tla", config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := tla.Check(spec, tla.Options{})
+			r, err := tla.Check(specified(t, c.config, c.other...), tla.Options{})
 			if err != nil || len(r.Unchecked) > 0 || r.Stopped != "" || r.Distinct < 20 {
 				t.Fatalf("%v, %+v", err, r)
 			}

@@ -13,7 +13,35 @@ import (
 	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
 	"github.com/bloodhound-dst/bloodhound/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
+	"github.com/bloodhound-dst/bloodhound/tla"
 )
+
+// The protocols themselves are right: TLC's question, asked of their models.
+func TestTheModelsHold(t *testing.T) {
+	for _, c := range []struct {
+		spec, config string
+		distinct     int // states, at least
+	}{
+		{"two-phase-commit/TwoPhaseCommit.tla", "TwoPhaseCommit.cfg", 50},
+		{"membership/Membership.tla", "Membership.cfg", 10000}, // what leaders have committed stays
+		{"caspaxos/CasPaxos.tla", "CasPaxos.cfg", 10000},       // no change passes over what was decided
+	} {
+		t.Run(c.spec, func(t *testing.T) {
+			config, err := tla.ReadConfig(filepath.Join(filepath.Dir(c.spec), c.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec, err := tla.Load(c.spec, config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := tla.Check(spec, tla.Options{})
+			if err != nil || len(r.Violations) > 0 || len(r.Unchecked) > 0 || r.Stopped != "" || r.Distinct < c.distinct {
+				t.Fatalf("%v, %+v", err, r)
+			}
+		})
+	}
+}
 
 // A mapping that forgets one action, whichever it is, does not go unnoticed: runs of the right code then leave the model, or are unknown.
 func TestNoActionCanBeForgotten(t *testing.T) {
