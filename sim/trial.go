@@ -3,8 +3,11 @@ package sim
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/coverage/counters"
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -22,6 +25,12 @@ func (s *simulation) ordered(ctx context.Context, dir string) (*Result, error) {
 	o, err := contest.Ordered(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", contest.OrderFolder, err)
+	}
+	if o.Attended {
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(check.ExitUnknown)
+		}()
 	}
 	r, t, err := s.trial(ctx, o)
 	var a contest.Answer

@@ -26,7 +26,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/report"
 )
 
-const defaultGuidesJournal = "bloodhound-guides.jsonl"
+const (
+	defaultGuidesJournal = "bloodhound-guides.jsonl"
+	guidesScratch        = "bloodhound-guides-"
+)
 
 func (a *app) guidesVerb() *cobra.Command {
 	b := &guidesBench{app: a, journal: defaultGuidesJournal, workers: 1}
@@ -93,11 +96,12 @@ func (b *guidesBench) run(c *cobra.Command, args []string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("bench guides builds programs of Go, and there is no go here; install it (https://go.dev/dl)")
 	}
-	work, err := os.MkdirTemp("", "bloodhound-guides-")
+	own, err := newScratch(os.TempDir(), guidesScratch)
 	if err != nil {
-		return failed(err)
+		return err
 	}
-	defer os.RemoveAll(work)
+	defer own.close()
+	work := own.dir
 	show := newProgress(b.err, false, b.flags.json)
 	s := contest.Settings{Bloodhound: Version(), Machine: system(), Strategies: g.Strategies, Trials: g.Trials, FirstSeed: g.Seed, Runs: g.Runs, TimeoutNs: g.TimeoutNs}
 	targets := map[string]*target{}
@@ -314,7 +318,7 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 		return order, false, err
 	}
 	defer os.RemoveAll(dir)
-	o := contest.Order{Strategy: order.Strategy, Seed: order.Seed, Runs: s.Runs, TimeoutNs: s.TimeoutNs, Measure: t.Correct, Story: order.Seed == s.FirstSeed}
+	o := contest.Order{Strategy: order.Strategy, Seed: order.Seed, Runs: s.Runs, TimeoutNs: s.TimeoutNs, Measure: t.Correct, Story: order.Seed == s.FirstSeed, Attended: true}
 	if err := o.Give(dir); err != nil {
 		return order, false, err
 	}
@@ -324,6 +328,9 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 		contest.OrderFolder+"="+dir, "BLOODHOUND_STATE="+filepath.Join(dir, "state"), "GOCOVERDIR="+dir, "GOMAXPROCS=1")
 	said := &tail{}
 	c.Stdout, c.Stderr = said, said
+	if _, err := c.StdinPipe(); err != nil { // it ends with this program, however that ends
+		return order, false, err
+	}
 	ran := c.Run()
 	if ctx.Err() != nil {
 		return order, false, nil

@@ -3,10 +3,14 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/check"
 )
@@ -95,6 +99,63 @@ func TestBenchGuides(t *testing.T) {
 	code, again, said := benched(t, file, "--journal", journal, "--resume", "--json")
 	if code != check.ExitHolds || timeless(t, again) != timeless(t, whole) {
 		t.Errorf("exit code %d: %s\nafter a kill\n%s\nwithout one\n%s", code, said, timeless(t, again), timeless(t, whole))
+	}
+}
+
+// When bench guides is killed, the trials under way end, and the next start removes what it has left.
+func TestBenchGuidesIsKilled(t *testing.T) {
+	dir := t.TempDir()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := filepath.Join(dir, "said")
+	file := filepath.Join(dir, "guides.yaml")
+	text := fmt.Sprintf("trials: 1\nruns: 2\nstrategies: [random]\ntargets: [{name: a, package: %q, args: [%q]}]\n", filepath.Join(here, "testdata/guides/endless"), said)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	temporary := filepath.Join(dir, "temporary")
+	if err := os.Mkdir(temporary, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	bench := exec.Command("bloodhound", "bench", "guides", file, "--journal", filepath.Join(dir, "j.jsonl"))
+	bench.Env = append(os.Environ(), "TMPDIR="+temporary)
+	bench.Stderr = os.Stderr
+	if err := bench.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for text := ""; text == ""; time.Sleep(10 * time.Millisecond) {
+		b, _ := os.ReadFile(said)
+		text = string(b)
+	}
+	held, err := os.Open(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+		t.Fatal("the trial is not at work")
+	}
+	if left, _ := filepath.Glob(filepath.Join(temporary, "bloodhound-guides-*")); len(left) != 1 {
+		t.Errorf("%v instead of one folder", left)
+	}
+	bench.Process.Kill()
+	bench.Wait()
+	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil { // when the trial has ended
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temporary)
+	own, err := newScratch(os.TempDir(), guidesScratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(temporary, "bloodhound-guides-*")); len(left) != 1 || left[0] != own.dir {
+		t.Errorf("%v is there beside %s", left, own.dir)
+	}
+	own.close()
+	if left, _ := filepath.Glob(filepath.Join(temporary, "bloodhound-guides-*")); len(left) > 0 {
+		t.Errorf("%v is left", left)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -19,11 +18,11 @@ import (
 type session struct {
 	setup   *explore.Setup
 	command explore.Command
-	lock    *os.File
+	scratch *scratch
 }
 
 // openSession checks that this machine has an engine and what the Spec names, and makes the scratch folder in the state
-// folder. Scratch folders that killed programs have left there are removed. The nodes do not see what is coming: files that
+// folder. Those that killed programs have left there are removed. The nodes do not see what is coming: files that
 // are about to be written. What the machine lacks is an engine.Mistakes.
 func openSession(spec *world.Spec, state string, coming ...string) (*session, error) {
 	eng, err := newEngine()
@@ -42,24 +41,11 @@ func openSession(spec *world.Spec, state string, coming ...string) (*session, er
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, failed(report.DiskError(err, state))
 	}
-	removeStale(dir)
-	fresh, err := os.MkdirTemp(dir, "new-")
+	own, err := newScratch(dir, "")
 	if err != nil {
-		return nil, failed(report.DiskError(err, dir))
+		return nil, err
 	}
-	lock, err := os.OpenFile(lockName(fresh), os.O_CREATE|os.O_RDWR, 0o666)
-	scratch := filepath.Join(dir, "run-"+filepath.Base(fresh))
-	if err == nil {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	}
-	if err == nil {
-		err = os.Rename(fresh, scratch) // from here on others look at it, and find it locked
-	}
-	if err != nil {
-		os.RemoveAll(fresh)
-		return nil, failed(report.DiskError(err, dir))
-	}
-	return &session{setup: &explore.Setup{Spec: spec, Scratch: scratch, Hidden: unseen}, command: command, lock: lock}, nil
+	return &session{setup: &explore.Setup{Spec: spec, Scratch: own.dir, Hidden: unseen}, command: command, scratch: own}, nil
 }
 
 // inspect asks an engine that can tell whether this machine has what the Spec names.
@@ -84,27 +70,8 @@ func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 	return failed(err)
 }
 
-// lockName is the file whose lock tells that a scratch folder is in use.
-func lockName(scratch string) string { return filepath.Join(scratch, ".lock") }
-
-// removeStale removes the scratch folders that nobody holds a lock on.
-func removeStale(dir string) {
-	old, _ := filepath.Glob(filepath.Join(dir, "run-*"))
-	for _, scratch := range old {
-		f, err := os.OpenFile(lockName(scratch), os.O_RDWR, 0)
-		if err != nil {
-			continue // being made, or removed by somebody else
-		}
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			os.RemoveAll(scratch)
-		}
-		f.Close()
-	}
-}
-
 func (s *session) close() {
-	os.RemoveAll(s.setup.Scratch)
-	s.lock.Close()
+	s.scratch.close()
 	dir := filepath.Dir(s.setup.Scratch)
 	os.Remove(dir)               // if it is empty
 	os.Remove(filepath.Dir(dir)) // if it is empty

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/bloodhound-dst/bloodhound/report"
+)
+
+// scratch is a folder that does not outlive the program: what a killed program has left the next one removes.
+type scratch struct {
+	dir  string
+	lock *os.File
+}
+
+// newScratch makes a scratch folder in parent, whose name begins with prefix, and removes those of that kind that nobody uses.
+func newScratch(parent, prefix string) (*scratch, error) {
+	removeStale(parent, prefix)
+	fresh, err := os.MkdirTemp(parent, prefix+"new-")
+	if err != nil {
+		return nil, failed(report.DiskError(err, parent))
+	}
+	lock, err := os.OpenFile(lockName(fresh), os.O_CREATE|os.O_RDWR, 0o666)
+	s := &scratch{filepath.Join(parent, prefix+"run-"+strings.TrimPrefix(filepath.Base(fresh), prefix)), lock}
+	if err == nil {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Rename(fresh, s.dir) // from here on others look at it, and find it locked
+	}
+	if err != nil {
+		os.RemoveAll(fresh)
+		return nil, failed(report.DiskError(err, parent))
+	}
+	return s, nil
+}
+
+// lockName is the file whose lock tells that a scratch folder is in use.
+func lockName(scratch string) string { return filepath.Join(scratch, ".lock") }
+
+// removeStale removes the scratch folders that nobody holds a lock on.
+func removeStale(parent, prefix string) {
+	old, _ := filepath.Glob(filepath.Join(parent, prefix+"run-*"))
+	for _, dir := range old {
+		f, err := os.OpenFile(lockName(dir), os.O_RDWR, 0)
+		if err != nil {
+			continue // being made, removed by somebody else, or another user's
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			os.RemoveAll(dir)
+		}
+		f.Close()
+	}
+}
+
+func (s *scratch) close() {
+	os.RemoveAll(s.dir)
+	s.lock.Close()
+}
