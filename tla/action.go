@@ -1,6 +1,8 @@
 package tla
 
 import (
+	"slices"
+
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -14,17 +16,20 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 		return c.act(e.Inner, p, next)
 	case *syntax.Junction:
 		if e.And {
-			for i := len(e.Items) - 1; i >= 0; i-- {
-				next = c.act(e.Items[i], p, next)
+			for i := len(e.Items) - 1; i > 0; i-- {
+				next = c.conjunct(e.Items[i], p, next)
 			}
-			return next
+			return c.act(e.Items[0], p, next)
 		}
-		ways := make([]act, len(e.Items))
+		if a := c.condition(e, p, next); a != nil {
+			return a
+		}
+		acts := make([]act, len(e.Items))
 		for i, item := range e.Items {
-			ways[i] = c.act(item, p, next)
+			acts[i] = c.act(item, p, next)
 		}
 		return func(x *ctx) bool {
-			for _, w := range ways {
+			for _, w := range acts {
 				if w(x) {
 					return true
 				}
@@ -32,13 +37,16 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 			return false
 		}
 	case *syntax.Quantified:
+		if a := c.condition(e, p, next); a != nil {
+			return a
+		}
 		if e.Kind == `\E` {
 			born := c.born
 			q, list, _ := c.loops(e.Bounds, p, at)
 			early := c.early(e.Body, q, list, born)
 			return some(list, early, at, c.act(e.Body, q, next))
 		}
-		if e.Kind == `\A` && c.assigns(e, p) {
+		if e.Kind == `\A` && (c.assigns(e, p) || c.assigning && c.branches(e, p)) {
 			return c.forAll(e, p, next, at)
 		}
 	case *syntax.If:
@@ -72,6 +80,21 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 		c.fail(p, e.Position(), "a primed variable stands in the initial predicate, which has no next state")
 	}
 	return c.guard(e, at, n.truth(at), next)
+}
+
+// conjunct compiles what stands behind the first conjunct. As in TLC, an initial predicate only tests once all variables have their values.
+func (c *compiler) conjunct(e syntax.Expr, p place, next act) act {
+	a := c.act(e, p, next)
+	if !c.assigning {
+		return a
+	}
+	test := c.expr(e, p).truth(c.at(e, p))
+	return func(x *ctx) bool {
+		if slices.Contains(x.m.cur, nil) {
+			return a(x)
+		}
+		return test(x) && next(x)
+	}
 }
 
 func actBegun(a act, slots []int) act {
@@ -170,12 +193,15 @@ func (c *compiler) actCase(e *syntax.Case, p place, next act, at *where) act {
 func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 	if len(e.Path) == 0 && p.env.find(e.Name) == nil && p.scope.find(e.Name) == nil {
 		switch {
-		case (e.Name == "=" || e.Name == `\in`) && len(e.Args) == 2:
+		case (e.Name == "=" || e.Name == `\in` || e.Name == `\subseteq`) && len(e.Args) == 2:
 			i := c.target(e.Args[0], p)
 			if i < 0 {
 				return nil
 			}
 			rhs := c.expr(e.Args[1], p)
+			if e.Name == `\subseteq` {
+				rhs = c.subsets(rhs, at)
+			}
 			if e.Name == "=" {
 				again := c.again(e, at, i, func(x *ctx, old value.Value) bool { return value.Equal(old, rhs.eval(x)) }, next)
 				return assign(i, c.assigning, rhs, next, again)
@@ -186,7 +212,13 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 				return value.Contains(s, old)
 			}, next)
 			return assignFrom(i, c.assigning, rhs, next, again, at)
-		case e.Name == "=>" && len(e.Args) == 2 && c.compares: // each condition behind it by itself
+		case e.Name == "=>" && len(e.Args) == 2:
+			if a := c.condition(e, p, next); a != nil {
+				return a
+			}
+			if !c.compares && !c.assigning && !c.assigns(e, p) {
+				return nil // one condition
+			}
 			left, right := c.expr(e.Args[0], p).truth(c.at(e.Args[0], p)), c.act(e.Args[1], p, next)
 			return func(x *ctx) bool {
 				if !left(x) {

@@ -105,9 +105,13 @@ type checker struct {
 	// The variables that each invariant and each constraint was ever seen to read.
 	invariantReads, constraintReads []uint64
 
-	at   int32 // whose successors are being found
-	from State
-	some bool // it has one
+	visits int   // states that were found, one or several times at once
+	at     int32 // whose successors are being found
+	from   State
+	some   bool // it has one
+
+	taken    bool // the state that is visited is new, and no constraint leaves it out
+	unqueued int  // states that were taken, and whose successors would not have been looked for
 }
 
 func newChecker(spec *Spec, o Options) *checker {
@@ -134,7 +138,7 @@ func Check(spec *Spec, o Options) (*Report, error) {
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	if c.r.Left = c.left(); c.finished() && err == nil {
+	if c.r.Left = c.left() - c.unqueued; c.finished() && err == nil {
 		c.r.Left = 0
 	}
 	return c.r, err
@@ -319,11 +323,13 @@ func (c *checker) remain(formulas []Formula, reads []uint64, s State, changed ui
 
 // visit takes in a state that an action leads to from the present one, or an initial one.
 func (c *checker) visit(s State, action int) error {
-	if c.r.Generated++; c.r.Generated%1024 == 0 && c.full() { // a state may have many successors, and there may be many initial ones
+	if c.visits++; c.visits%1024 == 0 && c.full() { // a state may have many successors, and there may be many initial ones
 		return ErrStop
 	}
+	times := c.ev.times()
+	c.r.Generated += times
 	if action >= 0 {
-		c.r.Actions[action].Generated++
+		c.r.Actions[action].Generated += times
 	}
 	changed := allVariables
 	if action >= 0 && !c.o.Continue {
@@ -337,10 +343,11 @@ func (c *checker) visit(s State, action int) error {
 		return err
 	}
 	id, isNew := int32(-1), true
-	if out == nil {
+	if c.taken = false; out == nil {
 		if id, isNew, err = c.take(s, action); err != nil {
 			return err
 		}
+		c.taken = isNew
 	}
 	if isNew {
 		if f, err := c.remain(c.spec.Invariants, c.invariantReads, s, changed); err != nil {
@@ -425,7 +432,18 @@ func (c *checker) refuted(kind Kind, name string, s State, action int) error {
 	if err != nil {
 		return err
 	}
-	return c.violated(&Violation{Kind: kind, Name: name, Trace: trace, Back: -1})
+	err = c.violated(&Violation{Kind: kind, Name: name, Trace: trace, Back: -1})
+	if err != nil { // as in TLC, the state counts once then, and is not on the queue
+		again := c.ev.times() - 1
+		c.r.Generated -= again
+		if action >= 0 {
+			c.r.Actions[action].Generated -= again
+		}
+		if c.taken {
+			c.unqueued = 1
+		}
+	}
+	return err
 }
 
 // upTo is the shortest behaviour to the present state, and a step from it.

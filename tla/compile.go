@@ -26,6 +26,7 @@ type machine struct {
 	then     []func(*ctx) bool // what follows the members of a \A in an action
 	between  [][]value.Value   // states before a composition that is in its second step
 	emit     func() bool       // is told of each successor; true ends the search
+	times    int               // how often TLC would generate the successor that is being found: see ways
 	guarded  *guarded          // what Step counts; may be nil
 	applied  []applied
 	read     uint64 // the variables of the present state that were read: see bitOf

@@ -71,12 +71,7 @@ func (c *compiler) core(u call) node {
 	case `\`:
 		return combine(value.Difference)
 	case "SUBSET":
-		return change(func(s value.Value) value.Value {
-			if !value.IsSet(s) {
-				value.Fail("SUBSET needs a set, and not the %s %s", value.Kind(s), value.Short(s))
-			}
-			return &value.Subsets{Base: s}
-		})
+		return c.subsets(one(), at)
 	case "UNION":
 		if set, ok := argument(u).(*syntax.SetEnum); ok && len(set.Items) > 0 { // UNION {S, T} needs no set of S and T, which may be infinite
 			parts := c.all(set.Items, p)
@@ -132,6 +127,18 @@ func (c *compiler) core(u call) node {
 	}
 	c.failAt(at, "%s is not defined", u.name)
 	return node{}
+}
+
+// subsets is SUBSET n.
+func (c *compiler) subsets(n node, at *where) node {
+	return node{eval: func(x *ctx) value.Value {
+		s := n.eval(x)
+		x.m.at = at
+		if !value.IsSet(s) {
+			value.Fail("SUBSET needs a set, and not the %s %s", value.Kind(s), value.Short(s))
+		}
+		return &value.Subsets{Base: s}
+	}}.of(n)
 }
 
 func argument(u call) syntax.Expr {

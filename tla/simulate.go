@@ -131,8 +131,9 @@ func (w *walk) step() (bool, error) {
 			if f, err := w.holds(w.spec.ActionConstraints, last, next); err != nil || f != nil {
 				return err
 			}
-			w.found++
-			if w.chance.below(w.found) == 0 {
+			times := w.ev.times()
+			w.found += times
+			if w.chance.below(w.found) < times {
 				w.picked = append(w.picked[:0], next...)
 			}
 			return nil

@@ -262,9 +262,10 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	if len(init) > 0 {
 		c.assigning = true
 		a := act(emit)
-		for i := len(init) - 1; i >= 0; i-- {
-			a = c.act(init[i].expr, init[i].place, a)
+		for i := len(init) - 1; i > 0; i-- {
+			a = c.conjunct(init[i].expr, init[i].place, a)
 		}
+		a = c.act(init[0].expr, init[0].place, a)
 		c.assigning = false
 		s.init, s.start = a, where{init[0].place.scope.file(), init[0].expr.Position()}
 	}
@@ -546,6 +547,9 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 		"Successor state is not completely specified by action "+action.Name+" of the next-state relation.", &action.at, f)
 }
 
+// times is how often TLC would generate the state that Successors has found.
+func (ev *Evaluator) times() int { return ev.x.m.times }
+
 // incomplete fails with the variables of a state that have no value.
 func (ev *Evaluator) incomplete(s State, what string) {
 	var names []string
@@ -564,6 +568,7 @@ func (ev *Evaluator) incomplete(s State, what string) {
 func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what string, at *where, f func(State) error) error {
 	var stopped error
 	m := ev.x.m
+	m.times = 1
 	m.emit = func() bool {
 		so := goal()
 		for _, v := range so {
