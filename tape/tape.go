@@ -264,6 +264,9 @@ func (t Stream) Choose(n uint64) uint64 { return t.s.next(t.c, t.name, n, 0, tru
 // Rare is Source.Rare on this stream.
 func (t Stream) Rare(n, ratePPM uint64) uint64 { return t.s.next(t.c, t.name, n, ratePPM, true) }
 
+// Given is Source.Given on this stream.
+func (t Stream) Given(n uint64) uint64 { return t.s.next(t.c, t.name, n, 0, false) }
+
 // Uint64 gives the next eight bytes of this byte stream, as Source.Bytes does, the lowest first.
 func (t Stream) Uint64() uint64 { return t.s.word(t.c) }
 

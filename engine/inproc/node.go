@@ -152,24 +152,31 @@ func (n *Node) enterQuiet(what string) {
 }
 
 // dice are the streams that a program draws from: those of the machine, or of each process for itself, so that draw i of a process is
-// the same whatever others of its node do.
+// the same whatever others of its node do. They are others once the chance of nodes has changed.
 type dice struct {
 	random, choice tape.Stream
 	open           bool
+	chance         uint64 // that of the run when they were opened
 }
 
 func (n *Node) rolls() *dice {
 	r, lay := n.run, &n.run.lay.nodes[n.id]
 	d, random, choice := &n.dice, lay.random, lay.choice
-	if p := r.current; p != nil {
+	p := r.current
+	if p != nil {
 		d = &p.dice
-		if !d.open {
-			random, choice = "random/"+p.thread, "choice/"+p.thread
-		}
 	}
-	if !d.open {
-		*d = dice{r.src.Stream(random), r.src.Stream(choice), true}
+	if d.open && d.chance == r.chance {
+		return d
 	}
+	if p != nil {
+		random, choice = "random/"+p.thread, "choice/"+p.thread
+	}
+	if r.chance != 0 {
+		later := fmt.Sprintf("@%d", r.chance)
+		random, choice = random+later, choice+later
+	}
+	*d = dice{r.src.Stream(random), r.src.Stream(choice), true, r.chance}
 	return d
 }
 

@@ -57,6 +57,7 @@ type run struct {
 
 	out     engine.Outcome
 	ended   engine.Reason
+	chance  uint64 // which streams nodes draw from: others than at first, if it is not 0
 	failure error  // of the engine, or of its user's description
 	limit   string // that was reached
 	strict  *strict

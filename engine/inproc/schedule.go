@@ -17,6 +17,7 @@ type schedule struct {
 	channels []*channel // in the order in which they were first used
 	deliver  tape.Stream
 	count    tape.Stream
+	chance   tape.Stream   // draw i is 0, unless an edit gives nodes other random numbers from step i on
 	quiet    []tape.Stream // by node
 	turns    []tape.Stream
 	steps    int
@@ -48,6 +49,8 @@ const (
 	turnEvery = 10
 	// places is how many values the choice of a channel has: each of them is a fixed order of all channels.
 	places = 1 << 12
+	// chances is how many kinds of chance nodes may have.
+	chances = 1 << 32
 )
 
 func newSchedule(r *run, s *Schedule) *schedule {
@@ -59,7 +62,7 @@ func newSchedule(r *run, s *Schedule) *schedule {
 		c.settings.Messages = defaultMessages
 	}
 	c.settings.Ticks = max(c.settings.Ticks, 1)
-	c.deliver, c.count = r.src.Stream("sched/deliver"), r.src.Stream("sched/count")
+	c.deliver, c.count, c.chance = r.src.Stream("sched/deliver"), r.src.Stream("sched/count"), r.src.Stream("chance/step")
 	c.quietPPM = uint64(s.Quiet * tape.Certain)
 	for _, n := range r.nodes {
 		c.quiet = append(c.quiet, r.src.Stream(r.lay.nodes[n.id].quiet))
@@ -169,6 +172,9 @@ func (s *schedule) step() {
 		of := uint64(places)
 		if s.settings.Pairs {
 			of = uint64(max(len(r.nodes)*(len(r.nodes)-1), 1))
+		}
+		if v := s.chance.Given(chances); v != 0 {
+			r.chance = v
 		}
 		v, k := s.deliver.Choose(of), s.count.Choose(uint64(s.settings.Messages))
 		if c := s.choose(v); c != nil {

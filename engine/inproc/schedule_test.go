@@ -3,6 +3,7 @@ package inproc
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,62 @@ func played(t *testing.T, e *Engine, tp tape.Tape) (*engine.Outcome, string) {
 		t.Fatalf("%s, %v", reason, err)
 	}
 	return w.Outcome(), Story(w)
+}
+
+// diceful draws at each tick.
+type diceful struct{ drawn *[]string }
+
+func (*diceful) Receive(*Node, Message) {}
+func (d *diceful) Tick(n *Node) {
+	*d.drawn = append(*d.drawn, fmt.Sprint(n.Uint64(), n.Choose(1<<20)))
+}
+
+// An edit gives nodes other chance from a step on, and the same before it. The decisions of that run alone make it again.
+func TestOtherChanceFromAStepOn(t *testing.T) {
+	const steps = 40
+	var machine, process []string
+	e := mustNew(t, func(w *World) {
+		machine, process = nil, nil
+		w.Set(Settings{Schedule: &Schedule{Steps: steps}, Settle: -1})
+		w.Machine("m", func(*Node) Machine { return &diceful{&machine} })
+		w.Client("c", func(p *Process) {
+			for p.Turn() {
+				process = append(process, fmt.Sprint(p.Uint64(), p.Choose(1<<20)))
+			}
+		})
+	})
+	play := func(tp tape.Tape) (m, p []string, out *engine.Outcome) {
+		for i := range uint64(steps) { // a turn at each step
+			tp.Edits = append(tp.Edits, tape.Edit{Op: tape.Set, Stream: "sched/turn/c", From: i, Value: 1})
+		}
+		out, _ = played(t, e, tp)
+		return machine, process, out
+	}
+	other := func(step, chance uint64) tape.Tape {
+		return tape.Tape{Seed: 1, Edits: []tape.Edit{{Op: tape.Set, Stream: "chance/step", From: step, Value: chance}}}
+	}
+	m, p, _ := play(tape.Tape{Seed: 1})
+	if len(m) < steps || len(p) < steps-1 {
+		t.Fatalf("%d and %d draws in %d steps", len(m), len(p), steps)
+	}
+	for _, step := range []uint64{0, 1, 17, steps - 1} {
+		m1, p1, out := play(other(step, 5))
+		m2, _, _ := play(other(step, 6))
+		for i := range steps {
+			if same := m[i] == m1[i]; same != (uint64(i) < step) || !same && m1[i] == m2[i] {
+				t.Errorf("step %d: at %d the machine draws %s, %s and %s", step, i, m[i], m1[i], m2[i])
+			}
+		}
+		for i := range min(len(p), len(p1), steps-1) {
+			if same := p[i] == p1[i]; same != (uint64(i) < step) {
+				t.Errorf("step %d: at %d the process draws %s and %s", step, i, p[i], p1[i])
+			}
+		}
+		again, _ := played(t, e, tape.Replay(1, out.Decisions))
+		if again.Hash != out.Hash || !slices.Equal(machine, m1) {
+			t.Errorf("step %d: its decisions make another run", step)
+		}
+	}
 }
 
 func TestAScheduleTellsItsSteps(t *testing.T) {

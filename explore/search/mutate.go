@@ -368,7 +368,10 @@ func combine(m *draft, mate *Entry) bool {
 const (
 	channels = "sched/deliver"
 	amounts  = "sched/count"
+	chances  = "chance/step" // other random numbers of nodes from there on, one of chanceKinds
 )
+
+const chanceKinds = 1<<32 - 1
 
 // scheduled tells whether the steps of the world are choices, as far as its runs have shown.
 func (t *terrain) scheduled() bool {
@@ -385,6 +388,8 @@ func future(m *draft, _ *Entry) bool {
 			m.override(tape.Edit{Op: tape.Reseed, Stream: g.stream, From: from, Seed: seed})
 		}
 	}
+	m.edits = slices.DeleteFunc(m.edits, func(e tape.Edit) bool { return e.Op == tape.Set && e.Stream == chances && e.From >= from })
+	m.edits = append(m.edits, tape.Edit{Op: tape.Set, Stream: chances, From: from, Value: 1 + seed%chanceKinds})
 	return true
 }
 
