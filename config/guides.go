@@ -26,7 +26,7 @@ type GuideTarget struct {
 	Package, Dir string
 	Args         []string
 	Build        []string // further arguments of go build
-	Overlay      []string // a command that prints the name of a file for go build -overlay
+	Prepare      []string // a command that prints more of them
 	Cover        []string // packages whose blocks are counted
 	Correct      bool
 	Of, Variant  string
@@ -50,9 +50,9 @@ var guideTarget = of(
 	field{name: "name", shape: aText, says: "The target's name in tables."},
 	field{name: "package", shape: aText, says: "The program, a main package that makes one campaign by sim.Campaign.Run: an import path, or a folder beside the file that begins with a dot."},
 	field{name: "args", shape: texts, verbatim: true, says: "Its arguments."},
-	field{name: "each", shape: texts, verbatim: true, says: "Makes a target of each of these: {} stands for it in name, args, build, overlay and of."},
+	field{name: "each", shape: texts, verbatim: true, says: "Makes a target of each of these: {} stands for it in name, args, build, prepare and of."},
 	field{name: "build", shape: texts, verbatim: true, says: "Further arguments of go build."},
-	field{name: "overlay", shape: texts, verbatim: true, says: "A command, run in the file's folder, whose last line of output names a file for `go build -overlay`. {dir} is a folder for its files."},
+	field{name: "prepare", shape: texts, verbatim: true, says: "A command, run in the package's folder before it is built: lines of its output that begin with a dash are arguments of go build, too. {dir} is a folder for its files."},
 	field{name: "cover", shape: texts, says: "Packages whose blocks of code are counted. Without it lines guide nothing and are not measured."},
 	field{name: "correct", shape: aFlag, says: "There is no bug to find: what trials reach is measured.", def: "false"},
 	field{name: "of", shape: aText, verbatim: true, says: "The target that this one is a variant of."},
@@ -115,7 +115,7 @@ func (g *Guides) build(l *loader, n *node, dir, first string, known func(string)
 	for _, t := range n.get("targets").list() {
 		l.missing(t, "name", "write name: WORD", "a target has no name")
 		l.missing(t, "package", "write package: ./FOLDER, or an import path", "a target has no package")
-		one := GuideTarget{Name: textOf(t, "name"), Package: textOf(t, "package"), Dir: dir, Args: textsOf(t, "args"), Build: textsOf(t, "build"), Overlay: textsOf(t, "overlay"), Cover: textsOf(t, "cover"),
+		one := GuideTarget{Name: textOf(t, "name"), Package: textOf(t, "package"), Dir: dir, Args: textsOf(t, "args"), Build: textsOf(t, "build"), Prepare: textsOf(t, "prepare"), Cover: textsOf(t, "cover"),
 			Correct: valueOr(t.get("correct"), false), Of: textOf(t, "of"), Variant: textOf(t, "variant")}
 		if t.has("strategies") {
 			one.Strategies = g.strategies(l, t.get("strategies"), first, known)
@@ -199,7 +199,7 @@ func (t GuideTarget) each(words []string) []GuideTarget {
 		}
 		one := t
 		one.Name, one.Of = fill(t.Name), fill(t.Of)
-		one.Args, one.Build, one.Overlay = all(t.Args), all(t.Build), all(t.Overlay)
+		one.Args, one.Build, one.Prepare = all(t.Args), all(t.Build), all(t.Prepare)
 		list = append(list, one)
 	}
 	return list

@@ -48,7 +48,7 @@ func TestGuidesFile(t *testing.T) {
 trials: 3
 strategies: [modelfuzz, random, "coverage-guided:state"]
 targets:
-  - &world {name: "bug-{}", package: ./hunt, each: [a, b], args: [-bug, "{}"], overlay: [make, "{}", "{dir}"], mapper: [map.go]}
+  - &world {name: "bug-{}", package: ./hunt, each: [a, b], args: [-bug, "{}"], prepare: [make, "{}", "{dir}"], mapper: [map.go]}
   - {name: right, package: example.org/p, correct: true, cover: [example.org/...], mapper: [{file: map.go, lines: 'a\.b'}]}
   - {<<: *world, name: "starved-{}", of: "bug-{}", variant: "pairs, $5", strategies: [modelfuzz]}
 `)
@@ -57,7 +57,7 @@ targets:
 	}
 	all := []string{"random", "modelfuzz", "coverage-guided:state"}
 	bug := func(name, of, variant, b string, s []string) GuideTarget {
-		return GuideTarget{Name: name, Package: "./hunt", Args: []string{"-bug", b}, Overlay: []string{"make", b, "{dir}"}, Mapper: []Mapped{{File: "map.go"}}, Of: of, Variant: variant, Strategies: s}
+		return GuideTarget{Name: name, Package: "./hunt", Args: []string{"-bug", b}, Prepare: []string{"make", b, "{dir}"}, Mapper: []Mapped{{File: "map.go"}}, Of: of, Variant: variant, Strategies: s}
 	}
 	want := []GuideTarget{bug("bug-a", "", "", "a", nil), bug("bug-b", "", "", "b", nil), {Name: "right", Package: "example.org/p", Correct: true, Cover: []string{"example.org/..."}, Mapper: []Mapped{{"map.go", regexp.MustCompile(`a\.b`)}}},
 		bug("starved-a", "bug-a", "pairs, $5", "a", all[:2]), bug("starved-b", "bug-b", "pairs, $5", "b", all[:2])}

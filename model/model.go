@@ -7,6 +7,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ type Options struct {
 	// Forget names an action whose steps are passed over, as by a mapping that lacks it. Tests of a mapping forget each of Actions in turn: runs must then leave the
 	// model, or be unknown.
 	Forget string
+	// Lenient passes over steps that the specification refuses, and what Saw tells of states that it is not in, and follows on from where it was, as ModelFuzz does. It is
+	// for guides: the conformance of such a run is unknown.
+	Lenient bool
 }
 
 const (
@@ -162,6 +166,7 @@ type Follower struct {
 	last         string // the last step, for messages
 	args         []value.Value
 	tally        coverage.Tally
+	passed       int // what was passed over
 	failed       error
 	view         uint64
 	came         uint64 // the hash of the action that led here and was not looked at yet; 0: none
@@ -230,7 +235,7 @@ func (f *Follower) Restart() {
 	for _, s := range f.initial {
 		f.states = append(f.states, f.memory.at(s))
 	}
-	f.steps, f.last, f.tally, f.failed = 0, "the initial state", coverage.Tally{}, nil
+	f.steps, f.last, f.tally, f.passed, f.failed = 0, "the initial state", coverage.Tally{}, 0, nil
 	clear(f.reached)
 	f.features = f.features[:0]
 	for _, a := range f.actions {
@@ -310,7 +315,7 @@ func (f *Follower) Step(name string, args ...any) {
 	for _, p := range f.states {
 		o, err := f.lead(p, a)
 		if err != nil {
-			f.failed = fmt.Errorf("step %d, %s: %w", f.steps, f.named(name), err)
+			f.failed = f.passing(fmt.Errorf("step %d, %s: %w", f.steps, f.named(name), err))
 			return
 		}
 		if refused == nil {
@@ -318,11 +323,25 @@ func (f *Follower) Step(name string, args ...any) {
 		}
 	}
 	if len(f.next) == 0 {
+		if f.model.o.Lenient {
+			f.passed++
+			return
+		}
 		f.failed = &Divergence{Step: f.steps, Action: f.named(name), Guard: refused, State: f.text(f.states[0])}
 		return
 	}
 	f.states, f.next = f.next, f.states
 	f.last, f.came, f.unseen = name, a.hash, true
+}
+
+// passing passes over what went wrong, if it may.
+func (f *Follower) passing(err error) error {
+	var unknown *Unknown
+	if !f.model.o.Lenient || errors.As(err, &unknown) {
+		return err
+	}
+	f.passed++
+	return nil
 }
 
 // Repeat is an action that the system may have taken any number of times, also none: what it does at once and the specification does in several steps. It counts
@@ -335,8 +354,8 @@ func (f *Follower) Repeat(name string, args ...any) {
 	f.states, f.next = f.next, f.states // what is reached is among those that it is reached from
 	for i := 0; i < len(f.next); i++ {
 		if _, err := f.lead(f.next[i], a); err != nil {
-			f.failed = fmt.Errorf("after step %d, %s: %w", f.steps, f.named(name), err)
-			return
+			f.failed = f.passing(fmt.Errorf("after step %d, %s: %w", f.steps, f.named(name), err))
+			break
 		}
 	}
 	f.states, f.next = f.next, f.states
@@ -423,8 +442,10 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 		if v == nil {
 			var err error
 			if v, err = f.ev.Value(p.state, op.Operator, f.args...); err != nil {
-				f.failed = err
-				return
+				if f.failed = f.passing(err); f.failed != nil {
+					return
+				}
+				continue
 			}
 			if !f.memory.useless {
 				f.memory.shown[c] = v
@@ -438,6 +459,10 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 			other = v
 		}
 		last = p
+	}
+	if len(kept) == 0 && f.model.o.Lenient {
+		f.passed++
+		return
 	}
 	f.states = kept
 	if len(kept) == 0 {
@@ -454,6 +479,8 @@ func (f *Follower) End() error {
 	switch {
 	case f.failed != nil:
 		return f.failed
+	case f.passed > 0:
+		return &Unknown{fmt.Sprintf("%d times the run did what the specification refuses, which was passed over", f.passed)}
 	case f.tally.Mapped == 0:
 		return &Unknown{"no event of the run was mapped to a step of the model"}
 	case f.tally.LeftOut() > f.model.o.MostLeftOut:

@@ -203,3 +203,28 @@ func TestForget(t *testing.T) {
 		t.Errorf("%v, %v", f.Err(), f.Tally())
 	}
 }
+
+// A lenient follower goes on where it was, and says that it does not know.
+func TestLenient(t *testing.T) {
+	f := follow(t, Options{Lenient: true})
+	f.Step("Move", "a", "b", 6) // more than there is
+	f.Step("Move", "a", "c", 1) // to nowhere: EXCEPT changes nothing
+	f.Step("Move", "c", "b", 1) // balance["c"] cannot be evaluated
+	f.Saw(7, "Of", "b")
+	f.Saw(7, "Of", "c")
+	f.Step("Move", "a", "b", 2)
+	f.Saw(2, "Of", "b")
+	var unknown *Unknown
+	if len(f.states) != 2 || f.Err() != nil || !errors.As(f.End(), &unknown) || len(f.Reached()) == 0 {
+		t.Errorf("%d states, %v, %v", len(f.states), f.Err(), f.End())
+	}
+	f.Restart()
+	f.Step("Move", "a", "b", 2)
+	if f.End() != nil {
+		t.Error(f.End())
+	}
+	f.Step("Steal", "a") // a mistake of the caller
+	if f.Err() == nil {
+		t.Error("an action that is not there was passed over")
+	}
+}

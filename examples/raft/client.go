@@ -76,8 +76,11 @@ func operate(p *inproc.Process, number int, server uint64, i int, put bool) erro
 // requests asks servers for the same, and does not wait for what comes of it.
 func requests(p *inproc.Process, o *Options) {
 	for i := 1; p.Turn(); i++ {
+		if o.Requests > 0 && i > o.Requests {
+			continue
+		}
 		r := request{Key: "k"}
-		if p.Choose(2) == 0 {
+		if o.Requests > 0 || p.Choose(2) == 0 {
 			r.Value = valueOf(0, i)
 		}
 		p.Send(name(1+uint64(p.Choose(o.servers()))), r)
@@ -98,8 +101,8 @@ func load(p *inproc.Process, o *Options) {
 // operator asks who led last for changes of the configuration.
 func operator(p *inproc.Process, seen *observer, o *Options) {
 	kinds := changes
-	if o.Model != nil {
-		kinds = swap // the specification has no joint configurations
+	if o.Specified {
+		kinds = swap
 	}
 	for p.Turn() {
 		r := reconfigure{p.Choose(kinds), 1 + uint64(p.Choose(o.servers())), 1 + uint64(p.Choose(o.servers()))}

@@ -32,7 +32,7 @@ func Specification(o Options, network bool, view string) (*Model, error) {
 	_, here, _, _ := runtime.Caller(0)
 	here = filepath.Dir(here)
 	library, _ := runtime.FuncForPC(reflect.ValueOf(raft.NewRawNode).Pointer()).FileLine(0)
-	config, mo := "Trusted.cfg", model.Options{View: view, Scratch: []string{"messages", "pendingMessages"}}
+	config, mo := "Trusted.cfg", model.Options{View: view, Scratch: []string{"messages", "pendingMessages"}, Forget: o.Untold, Lenient: o.Guide}
 	if network {
 		config, mo.Scratch = "Followed.cfg", nil
 	}
@@ -84,9 +84,8 @@ func fields(names ...string) []*value.String {
 // followed tells the specification what all servers do.
 type followed struct {
 	*model.Follower
-	network bool   // what is under way is in the states
-	without string // an action that is not told, for a test
-	sent    int    // messages that are under way
+	network bool // what is under way is in the states
+	sent    int  // messages that are under way
 	began   set
 	records map[*pb.Message]value.Value // what messages are in the specification
 	came    map[*pb.Message]bool        // messages that have arrived, or are lost
@@ -107,8 +106,13 @@ func follow(w *inproc.World, o *Options) *followed {
 	if o.Model == nil {
 		return nil
 	}
-	f := &followed{Follower: w.Model(conforms, o.Model.Model), network: o.Model.network, without: o.without,
+	f := &followed{network: o.Model.network,
 		records: map[*pb.Message]value.Value{}, came: map[*pb.Message]bool{}, configs: map[position]config{}}
+	if o.Guide {
+		f.Follower = w.Guide(o.Model.Model)
+	} else {
+		f.Follower = w.Model(conforms, o.Model.Model)
+	}
 	members := config{setOf(o.founders().GetVoters()), setOf(o.founders().GetLearners())}
 	f.configs[position{begin, begin}] = members
 	f.changes = append(f.changes, position{begin, begin})
@@ -119,20 +123,6 @@ func follow(w *inproc.World, o *Options) *followed {
 		}
 	})
 	return f
-}
-
-// Step is model.Follower's.
-func (f *followed) Step(action string, args ...any) {
-	if action != f.without {
-		f.Follower.Step(action, args...)
-	}
-}
-
-// Repeat is model.Follower's.
-func (f *followed) Repeat(action string, args ...any) {
-	if action != f.without {
-		f.Follower.Repeat(action, args...)
-	}
 }
 
 // lose tells of a message that nobody receives.

@@ -74,15 +74,14 @@ func TestViews(t *testing.T) {
 
 // A mapping that lacks an action is found out, whichever it is.
 func TestEachActionMatters(t *testing.T) {
-	var err error
-	rough := modelled
-	if rough.Model, err = Specification(rough, true, ""); err != nil {
-		t.Fatal(err)
-	}
 	for _, action := range []string{"ApplyChange", "Restart", "Timeout", "SendVote", "BecomeLeader", "StepDownToFollower", "Propose", "Acknowledge", "Commit", "SendAppend", "SendHeartbeat",
 		"SendSnap", "Ready", "Consider", "Handle", "Answer", "Restore", "FastForward", "Lose", "Duplicate", "AddNewServer", "AddLearner", "DeleteServer", "Change", "LearnTerm"} {
-		o := rough
-		o.without = action
+		o := modelled
+		o.Untold = action
+		var err error
+		if o.Model, err = Specification(o, true, ""); err != nil {
+			t.Fatal(err)
+		}
 		e, err := inproc.New("raft", World(o))
 		if err != nil {
 			t.Fatal(err)

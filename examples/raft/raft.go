@@ -18,9 +18,19 @@ type Options struct {
 	Clients  int // 1
 	// Plain has requests and no client: nobody judges what the answers are, nor that servers recover.
 	Plain bool
-	// Model is the specification that the servers are followed in, as Specification gives it; nil: in none. It has no votes before votes, and so there are none.
-	Model   *Model
-	without string // an action that is not told to the model
+	// Model is the specification that the servers are followed in, as Specification gives it; nil: in none.
+	Model *Model
+	// Specified leaves out what the specification has no word for: votes before votes, and joint changes of the configuration. It is set with Model.
+	Specified bool
+	// Guide follows servers for what they reach in the model, and promises nothing of them: Specification passes over what the model refuses then.
+	Guide bool
+	// Untold names an action that Specification's model is not told of.
+	Untold string
+	// Requests bounds what Plain asks for: 0 is at each turn.
+	Requests int
+	// Ticks is how often a server ticks in a step: 1. Starved has each step choose among all pairs of servers, whether or not a message waits there.
+	Ticks   int
+	Starved bool
 	// Load is how many entries a process proposes at each of its turns, waiting for none: it does not exist if it is 0.
 	Load int
 	// Compact is the number of entries after which a server takes a snapshot and compacts its log up to what it has applied, but for Keep
@@ -52,6 +62,7 @@ type Options struct {
 
 	// Flaws are mistakes on purpose.
 	ForgetVote    bool // a restart forgets whom the server has voted for
+	ForgetTerm    bool // a restart forgets that and its term
 	ReadLocally   bool // gets are answered without asking the others
 	AckEarly      bool // with Async: votes and entries are acknowledged before they are stored
 	ApplyEarly    bool // changes of the configuration take effect when they are appended, and are not taken back
@@ -90,6 +101,7 @@ func (o *Options) complete() {
 			o.Faults = append(o.Faults, "crash on "+name(uint64(id)+1)+" rate 1% for 50ms..300ms")
 		}
 	}
+	o.Specified = o.Specified || o.Model != nil
 	if o.Async && o.Model != nil {
 		panic("raft: etcdraft.tla has no writes that take time, so worlds with Async cannot be followed in it")
 	}
@@ -103,7 +115,7 @@ func World(o Options) func(*inproc.World) {
 	o.complete()
 	first := o.founders()
 	return func(w *inproc.World) {
-		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: o.Steps, Messages: o.Messages}, Settle: -1})
+		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: o.Steps, Messages: o.Messages, Ticks: o.Ticks, Pairs: o.Starved}, Settle: -1})
 		seen := newObserver(first)
 		told := follow(w, &o)
 		for id := uint64(1); id <= uint64(o.servers()); id++ {

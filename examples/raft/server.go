@@ -55,8 +55,11 @@ type read struct {
 
 func start(n *inproc.Node, id uint64, storage *disk, seen *observer, told *followed, o *Options) inproc.Machine {
 	hard, conf, _ := storage.InitialState()
-	if o.ForgetVote {
+	if o.ForgetVote || o.ForgetTerm {
 		hard = &pb.HardState{Commit: new(hard.GetCommit()), Term: new(hard.GetTerm()), Vote: new(uint64)}
+		if o.ForgetTerm {
+			hard.Term = new(uint64)
+		}
 		storage.SetHardState(hard)
 	}
 	dice.node = n
@@ -79,7 +82,7 @@ func start(n *inproc.Node, id uint64, storage *disk, seen *observer, told *follo
 	seen.applied[id] = s.applied
 	node, err := raft.NewRawNode(&raft.Config{ID: id, ElectionTick: o.ElectionTicks, HeartbeatTick: 1, Storage: storage.MemoryStorage, Applied: s.applied,
 		MaxSizePerMsg: o.MessageBytes, MaxCommittedSizePerReady: o.ReadyBytes, MaxUncommittedEntriesSize: o.UncommittedBytes,
-		MaxInflightMsgs: o.Inflight, MaxInflightBytes: o.InflightBytes, CheckQuorum: !o.NoCheckQuorum, PreVote: !o.NoPreVote && o.Model == nil,
+		MaxInflightMsgs: o.Inflight, MaxInflightBytes: o.InflightBytes, CheckQuorum: !o.NoCheckQuorum, PreVote: !o.NoPreVote && !o.Specified,
 		ReadOnlyOption: raft.ReadOnlySafe, AsyncStorageWrites: o.Async, StepDownOnRemoval: true, Logger: silent{}})
 	if err != nil {
 		panic(err)

@@ -28,7 +28,9 @@ import (
 
 const (
 	defaultGuidesJournal = "bloodhound-guides.jsonl"
-	guidesScratch        = "bloodhound-guides-"
+	// guidesScratch ends the name of the folder beside the journal where programs are built: the same each time, as programs tell where they were built, and a
+	// comparison goes on only with those that it began with.
+	guidesScratch = ".work"
 )
 
 func (a *app) guidesVerb() *cobra.Command {
@@ -96,7 +98,7 @@ func (b *guidesBench) run(c *cobra.Command, args []string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("bench guides builds programs of Go, and there is no go here; install it (https://go.dev/dl)")
 	}
-	own, err := newScratch(os.TempDir(), guidesScratch)
+	own, err := claimScratch(b.journal + guidesScratch)
 	if err != nil {
 		return err
 	}
@@ -216,7 +218,7 @@ type builds struct {
 
 func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progress) (*target, error) {
 	t := &target{GuideTarget: *g}
-	key := fmt.Sprintf("%q", []any{g.Dir, g.Package, g.Build, g.Overlay, g.Cover})
+	key := fmt.Sprintf("%q", []any{g.Dir, g.Package, g.Build, g.Prepare, g.Cover})
 	if same := b.made[key]; same != nil {
 		t.program, t.dir, t.files = same.program, same.dir, same.files
 		return t, nil
@@ -246,24 +248,21 @@ func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progre
 		return nil, fmt.Errorf("target %s: %s is no program but %s; name a main package that makes a campaign by sim.Campaign.Run", g.Name, g.Package, strings.Join(words, " "))
 	}
 	t.dir, t.program = words[0], filepath.Join(own, "program")
-	build := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", t.program}, g.Build...)
-	if len(g.Overlay) > 0 {
+	build := append([]string{"build", "-buildvcs=false", "-o", t.program}, g.Build...)
+	if len(g.Prepare) > 0 {
 		var command []string
-		for _, word := range g.Overlay {
+		for _, word := range g.Prepare {
 			command = append(command, strings.ReplaceAll(word, "{dir}", own))
 		}
-		file, err := tool(ctx, g, g.Dir, command...)
+		said, err := tool(ctx, g, from, command...)
 		if err != nil {
 			return nil, err
 		}
-		file = file[strings.LastIndexByte(file, '\n')+1:]
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(g.Dir, file)
+		for line := range strings.Lines(said) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "-") {
+				build = append(build, line)
+			}
 		}
-		if _, err := os.Stat(file); err != nil {
-			return nil, fmt.Errorf("target %s: the last line of what overlay prints must name a file for go build -overlay: %w", g.Name, err)
-		}
-		build = append(build, "-overlay", file)
 	}
 	if len(g.Cover) > 0 {
 		build = append(build, "-cover", "-covermode=atomic", "-coverpkg="+strings.Join(append(slices.Clone(g.Cover), words[1]), ","))

@@ -115,12 +115,7 @@ func TestBenchGuidesIsKilled(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	temporary := filepath.Join(dir, "temporary")
-	if err := os.Mkdir(temporary, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	bench := exec.Command("bloodhound", "bench", "guides", file, "--journal", filepath.Join(dir, "j.jsonl"))
-	bench.Env = append(os.Environ(), "TMPDIR="+temporary)
 	bench.Stderr = os.Stderr
 	if err := bench.Start(); err != nil {
 		t.Fatal(err)
@@ -137,24 +132,24 @@ func TestBenchGuidesIsKilled(t *testing.T) {
 	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
 		t.Fatal("the trial is not at work")
 	}
-	if left, _ := filepath.Glob(filepath.Join(temporary, "bloodhound-guides-*")); len(left) != 1 {
-		t.Errorf("%v instead of one folder", left)
+	work := filepath.Join(dir, "j.jsonl"+guidesScratch)
+	if _, err := claimScratch(work); err == nil || !strings.Contains(err.Error(), "another program is at work") {
+		t.Errorf("two have the folder: %v", err)
 	}
 	bench.Process.Kill()
 	bench.Wait()
 	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil { // when the trial has ended
 		t.Fatal(err)
 	}
-	t.Setenv("TMPDIR", temporary)
-	own, err := newScratch(os.TempDir(), guidesScratch)
+	own, err := claimScratch(work)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(temporary, "bloodhound-guides-*")); len(left) != 1 || left[0] != own.dir {
-		t.Errorf("%v is there beside %s", left, own.dir)
+	if left, _ := os.ReadDir(work); len(left) != 1 {
+		t.Errorf("%v is there", left)
 	}
 	own.close()
-	if left, _ := filepath.Glob(filepath.Join(temporary, "bloodhound-guides-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(work + "*"); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 }
@@ -170,7 +165,8 @@ func TestMistakesOfBenchGuides(t *testing.T) {
 	}{
 		"no program":      {"{name: a, package: ./nothing}", "random", "name a folder beside the file", check.ExitUsage},
 		"no main package": {"{name: a, package: " + filepath.Join(here, "../rank") + "}", "random", "is no program", check.ExitUsage},
-		"an overlay":      {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", overlay: [echo, 'no file']}", "random", "must name a file for go build -overlay", check.ExitUsage},
+		"no preparation":  {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: ['false']}", "random", "target a: false: exit status 1", check.ExitUsage},
+		"flags of go":     {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: [echo, '-overlay=nothing']}", "random", "open nothing", check.ExitUsage},
 		"a guide":         {"{name: a, package: ./nothing}", "'modelfuzz:luck'", "guides.yaml:3:14: \"modelfuzz:luck\": unknown guide", check.ExitUsage},
 		"no counters":     {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + "}", "'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
 		"no trial":        {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: [version]}", "random", "the program has made no trial", check.ExitUnknown},

@@ -3,9 +3,10 @@
 //	go run ./hunt                        # each of them, in a line: after how many episodes, by what, in which steps
 //	go run ./hunt -only read-context
 //	go run ./hunt -correct               # none of them: the library as it is, in all of their worlds
+//	go run ./hunt -only vote-stale-log -view Coarse -strategy coverage-guided:state
 //
 // It builds itself once for each bug, with the bug in the library: what it builds is a campaign over one world, which takes the flags of
-// package sim.
+// package sim. `bloodhound bench guides guides.yaml` has such programs make its trials.
 package main
 
 import (
@@ -33,16 +34,27 @@ func main() {
 	strategy := flag.String("strategy", "random", "how to search: those of docs/exploring.md")
 	correct := flag.Bool("correct", false, "look for something in the library as it is")
 	full := flag.Bool("full", false, "tell all of what was found")
+	prepare := flag.String("prepare", "", "write what -only needs to be built into this folder, and print the flags of go build")
+	var a around
+	flag.StringVar(&a.view, "view", "", "follow the servers in the model, for guides: Coarse, Middle or Raw is what they see of a state")
+	flag.BoolVar(&a.conform, "conform", false, "with -view: promise that the servers are those of the model")
+	flag.StringVar(&a.untold, "untold", "", "with -view: do not tell the model of this action: Restart, or Propose for what clients ask")
+	flag.BoolVar(&a.specified, "specified", false, "have the world that -view has, and do not follow it")
+	flag.BoolVar(&a.preset, "modelfuzz", false, "have the world of ModelFuzz's published experiments: three servers that tick three times in each of 100 steps, and one request")
+	flag.BoolVar(&a.starved, "starved", false, "choose among all pairs of servers, whether or not a message waits there")
+	flag.BoolVar(&a.amnesic, "amnesic", false, "have restarts forget the term and the vote")
 	flag.Parse()
 	c := sim.Campaign{Runs: *episodes, Strategy: *strategy}
 	var err error
 	switch b, ok := seeded.Find(built); {
 	case ok:
-		err = play(c, b.Name, raft.World(b.World()), *full)
+		err = play(c, b.Name, b.World(), &a, *full)
+	case *prepare != "":
+		err = flags(*prepare, *only)
 	case built != "":
 		err = fmt.Errorf("this program was built for the bug %q, and there is none of that name", built)
 	default:
-		err = hunt(c, *only, *correct, *full)
+		err = hunt(c, *only, *correct, &a, *full)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -50,8 +62,48 @@ func main() {
 	}
 }
 
+// around is what may be otherwise around a bug than in its own world.
+type around struct {
+	view, untold             string
+	conform, specified       bool
+	preset, starved, amnesic bool
+}
+
+// world is one of some options.
+func (a *around) world(o raft.Options) (func(*inproc.World), error) {
+	if a.preset {
+		o.Plain, o.Steps, o.Messages, o.Ticks, o.Requests, o.Load, o.Clients = true, 100, 5, 3, 1, 0, 0
+		o.Faults = []string{"crash on n1, n2, n3 rate 3% for 50ms..300ms"} // ten on average; at most ten as published
+	}
+	o.Specified, o.Starved, o.ForgetTerm = a.specified, a.starved, a.amnesic
+	if a.view != "" {
+		o.Guide, o.Untold = !a.conform, a.untold
+		var err error
+		if o.Model, err = raft.Specification(o, false, a.view); err != nil {
+			return nil, err
+		}
+	}
+	return raft.World(o), nil
+}
+
+// flags prints what builds this program with a bug.
+func flags(dir, name string) error {
+	b, ok := seeded.Find(name)
+	if !ok {
+		return fmt.Errorf("there is no bug %q", name)
+	}
+	list, err := seeded.Flags(dir, *b)
+	if err != nil {
+		return err
+	}
+	for _, f := range append(list, "-ldflags=-X=main.built="+b.Name) {
+		fmt.Println(f)
+	}
+	return nil
+}
+
 // hunt looks for bugs, one after the other.
-func hunt(c sim.Campaign, only string, correct, full bool) error {
+func hunt(c sim.Campaign, only string, correct bool, a *around, full bool) error {
 	if _, ok := seeded.Find(only); only != "" && !ok {
 		return fmt.Errorf("there is no bug %q", only)
 	}
@@ -65,7 +117,7 @@ func hunt(c sim.Campaign, only string, correct, full bool) error {
 		case only != "" && b.Name != only:
 			continue
 		case correct:
-			err = play(c, b.Name, raft.World(b.Options), full)
+			err = play(c, b.Name, b.Options, a, full)
 		default:
 			err = found(dir, &b)
 		}
@@ -91,7 +143,11 @@ func found(dir string, b *seeded.Bug) error {
 }
 
 // play looks for something in one world, and tells it in a line.
-func play(c sim.Campaign, name string, world func(*inproc.World), full bool) error {
+func play(c sim.Campaign, name string, o raft.Options, a *around, full bool) error {
+	world, err := a.world(o)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "hunt")
 	if err != nil {
 		return err
