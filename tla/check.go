@@ -20,6 +20,16 @@ type Options struct {
 	Progress    func(*Report)   // is called about once a second
 	Print       func(string)    // gets what Print and PrintT say
 	Stop        <-chan struct{} // closed: stop soon
+	Reached     func(Reached)   // is told of each step between states; not by a simulation
+}
+
+// Reached is a step of the state graph. States have numbers from 1 on, in the order in which they were found.
+type Reached struct {
+	From   int     // 0: To is an initial state
+	Action *Action // nil if it is
+	To     int
+	State  State // that has the number To; valid during the call
+	New    bool  // it was not reached before
 }
 
 // Report is what a check found.
@@ -396,6 +406,13 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 		return 0, false, err
 	}
 	id, isNew = c.known.add(fp)
+	if c.o.Reached != nil {
+		r := Reached{From: int(c.at) + 1, To: int(id) + 1, State: s, New: isNew}
+		if action >= 0 {
+			r.Action = &c.spec.Actions[action]
+		}
+		c.o.Reached(r)
+	}
 	if !isNew {
 		return id, false, nil
 	}

@@ -33,6 +33,11 @@ type modelling struct {
 	states     uint64
 	memoryMB   uint64
 	timeout    time.Duration
+	workers    string
+	userFile   string
+	post       string
+	traces     []dumpedTrace
+	dump       dump
 }
 
 const (
@@ -86,32 +91,17 @@ or its configuration is wrong, 5 that a limit was reached or a property cannot b
 	addSwitch(c, &m.simulate, "simulate", "walk behaviours at random")
 	f.Var(numberFlag{&m.number, 1, math.MaxInt32, "give the number of behaviours to walk, 1 or more"}, "num", "simulate: how many behaviours to walk (default: no end)")
 	f.Var(numberFlag{&m.depth, 1, math.MaxInt32, "give a number of states, 1 or more"}, "depth", fmt.Sprintf("how many states a behaviour has at most (default: no limit; simulate: %d)", walkedDepth))
-	f.Var(numberFlag{&m.seed, 0, math.MaxUint64, "a seed is a whole number, such as 42"}, "seed", "simulate: `seed` of the behaviours")
+	f.Var(seedFlag{&m.seed}, "seed", "simulate: `seed` of the behaviours")
 	f.Var(numberFlag{&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
 	f.Var(numberFlag{&m.memoryMB, 16, math.MaxInt32, "give a number of megabytes, 16 or more"}, "memory-mb", "stop when so much memory is in use")
 	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
+	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
+	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")
+	f.Var(fileFlag{&m.userFile}, "userFile", "write to this `file` what Print and PrintT say")
+	f.StringVar(&m.post, "postCondition", "", "evaluate this `operator` of the specification at the end, as POSTCONDITION does")
+	f.Var(workersFlag{&m.workers}, "workers", "is taken for TLC's sake: a check has one thread, whatever the number")
+	m.tlcFlags(c)
 	return c
-}
-
-// doubleDashes makes TLC's options, which have one dash, ours.
-func doubleDashes(args []string) []string {
-	var list []string
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		if strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && len(arg) > 2 {
-			arg = "-" + arg
-		}
-		switch {
-		case arg == "--simulate" && i+1 < len(args) && strings.HasPrefix(args[i+1], "num="):
-			i++
-			list = append(list, arg)
-			arg = "--" + args[i]
-		case arg == "--coverage" && i+1 < len(args) && strings.Trim(args[i+1], "0123456789") == "":
-			i++ // the minutes between two tables: here there is one, at the end
-		}
-		list = append(list, arg)
-	}
-	return list
 }
 
 // checkedDocument is the JSON document of model check.
@@ -184,9 +174,10 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	if err != nil {
 		return err
 	}
-	if m.deadlock {
-		config.NoDeadlock = true
+	if err := m.configure(config, file); err != nil {
+		return err
 	}
+	m.idle(a, c)
 	began := time.Now()
 	spec, err := tla.Load(file, config, m.libraries...)
 	if err != nil {
@@ -196,26 +187,9 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	if m.json {
 		out = io.Discard
 	}
-	o := tla.Options{Distinct: int(m.states), Time: m.timeout, MemoryBytes: m.memoryMB << 20, Continue: m.goOn, Stop: c.Context().Done(),
-		Print: func(text string) { fmt.Fprintln(out, text) }}
-	// States live long: looking through all of them seldom is twice as fast, as long as there is room.
-	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(int64(m.memoryMB) << 20)
-	var r *tla.Report
-	if m.simulate {
-		o.Progress = func(r *tla.Report) {
-			a.note("Progress: %d behaviours with %d states checked", r.Initial, r.Generated)
-		}
-		r, err = tla.Simulate(spec, o, tla.Simulation{Number: int(m.number), Depth: int(m.depth), Seed: m.seed})
-	} else {
-		o.Depth = int(m.depth)
-		o.Progress = func(r *tla.Report) {
-			a.note("Progress(%d): %d states generated, %d distinct states found, %d states left on queue", r.Depth, r.Generated, r.Distinct, r.Left)
-		}
-		r, err = tla.Check(spec, o)
-	}
+	r, err := a.checkModel(c, m, spec, out)
 	if err != nil {
-		if len(r.Behaviour) > 0 {
+		if r != nil && len(r.Behaviour) > 0 {
 			err = fmt.Errorf("%w\nThe behavior up to this point is:\n%s", err, behaviour(spec, r.Behaviour, m.difference))
 		}
 		return err
@@ -235,20 +209,6 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 		}
 		fmt.Fprintln(out, "End of statistics.")
 	}
-	if m.json {
-		d := checkedDocument{Bloodhound: Version(), Verb: "model check", Spec: file, Config: m.config, ExitCode: a.code, Verdict: verdict, Initial: r.Initial, Generated: r.Generated, Distinct: r.Distinct, Left: r.Left,
-			Depth: r.Depth, Stopped: r.Stopped, WallNs: int64(time.Since(began))}
-		for _, n := range r.Actions {
-			d.Actions = append(d.Actions, actionDocument{n.Action.Name, n.Action.String(), n.Generated, n.Distinct})
-		}
-		for _, v := range r.Violations {
-			d.Violations = append(d.Violations, brokenOf(spec, v))
-		}
-		for _, u := range r.Unchecked {
-			d.Unchecked = append(d.Unchecked, uncheckedElement{u.Name, u.Why.Error()})
-		}
-		return a.printJSON(d)
-	}
 	fmt.Fprintln(out, verdict)
 	if m.simulate {
 		fmt.Fprintf(out, "%d behaviours walked, %d states generated, the longest has %d states.\n", r.Initial, r.Generated, r.Depth)
@@ -256,7 +216,74 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 		fmt.Fprintf(out, "%d states generated, %d distinct states found, %d states left on queue.\n", r.Generated, r.Distinct, r.Left)
 		fmt.Fprintf(out, "The depth of the complete state graph search is %d.\n", r.Depth)
 	}
-	return nil
+	if len(r.Violations) > 0 {
+		if err := m.dumpTraces(spec, r.Violations[0]); err != nil {
+			return err
+		}
+	}
+	if !m.json {
+		return nil
+	}
+	d := documentOf(spec, r)
+	d.Spec, d.Config, d.ExitCode, d.Verdict, d.WallNs = file, m.config, a.code, verdict, int64(time.Since(began))
+	return a.printJSON(d)
+}
+
+// checkModel goes through the states of a specification, or walks its behaviours.
+func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.Writer) (r *tla.Report, err error) {
+	said := out
+	if m.userFile != "" {
+		f, err := os.Create(m.userFile)
+		if err != nil {
+			return nil, fmt.Errorf("--userFile: %w", err)
+		}
+		defer f.Close()
+		said = f
+	}
+	o := tla.Options{Distinct: int(m.states), Time: m.timeout, MemoryBytes: m.memoryMB << 20, Continue: m.goOn, Stop: c.Context().Done(),
+		Print: func(text string) { fmt.Fprintln(said, text) }}
+	// States live long: looking through all of them seldom is twice as fast, as long as there is room.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(int64(m.memoryMB) << 20)
+	if m.simulate {
+		if m.dump.file != "" {
+			return nil, errors.New("--dump: a simulation does not know all states; leave out --simulate, or dump counterexamples by --dumpTrace")
+		}
+		o.Progress = func(r *tla.Report) {
+			a.note("Progress: %d behaviours with %d states checked", r.Initial, r.Generated)
+		}
+		return tla.Simulate(spec, o, tla.Simulation{Number: int(m.number), Depth: int(m.depth), Seed: m.seed})
+	}
+	if m.dump.file != "" {
+		if err := m.dump.begin(); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if e := m.dump.end(); err == nil {
+				err = e
+			}
+		}()
+		o.Reached = func(r tla.Reached) { m.dump.reached(spec, r) }
+	}
+	o.Depth = int(m.depth)
+	o.Progress = func(r *tla.Report) {
+		a.note("Progress(%d): %d states generated, %d distinct states found, %d states left on queue", r.Depth, r.Generated, r.Distinct, r.Left)
+	}
+	return tla.Check(spec, o)
+}
+
+func documentOf(spec *tla.Spec, r *tla.Report) checkedDocument {
+	d := checkedDocument{Bloodhound: Version(), Verb: "model check", Initial: r.Initial, Generated: r.Generated, Distinct: r.Distinct, Left: r.Left, Depth: r.Depth, Stopped: r.Stopped}
+	for _, n := range r.Actions {
+		d.Actions = append(d.Actions, actionDocument{n.Action.Name, n.Action.String(), n.Generated, n.Distinct})
+	}
+	for _, v := range r.Violations {
+		d.Violations = append(d.Violations, brokenOf(spec, v))
+	}
+	for _, u := range r.Unchecked {
+		d.Unchecked = append(d.Unchecked, uncheckedElement{u.Name, u.Why.Error()})
+	}
+	return d
 }
 
 // judged is what a check says in one line, and its exit code.
@@ -305,7 +332,11 @@ func tell(w io.Writer, spec *tla.Spec, v *tla.Violation, difference bool) {
 		if v.Back == len(v.Trace)-1 {
 			fmt.Fprintf(w, "State %d: Stuttering\n\n", len(v.Trace)+1)
 		} else {
-			fmt.Fprintf(w, "Back to state %d\n\n", v.Back+1)
+			fmt.Fprintf(w, "Back to state %d", v.Back+1)
+			if action := spec.Between(v.Trace[len(v.Trace)-1].State, v.Trace[v.Back].State); action != nil {
+				fmt.Fprintf(w, ": %s", action)
+			}
+			fmt.Fprint(w, "\n\n")
 		}
 		return
 	case tla.Deadlocked:

@@ -1,0 +1,348 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/tla"
+)
+
+// Options that TLC has and that change nothing here. Those with a value take it.
+var (
+	idleSwitches = map[string]string{
+		"modelcheck":          "it is what this verb does",
+		"cleanup":             "no states are kept on disk",
+		"gzip":                "no states are kept on disk",
+		"nowarning":           "there are no warnings",
+		"terse":               "values are printed in full",
+		"debug":               "it is for TLC's own code",
+		"noGenerateSpecTE":    "no specification of a trace is written",
+		"noTE":                "no specification of a trace is written",
+		"noGenerateSpecTEBin": "no specification of a trace is written",
+		"noTEBin":             "no specification of a trace is written",
+	}
+	idleValues = map[string]string{
+		"metadir":    "no states are kept on disk",
+		"checkpoint": "there are no checkpoints",
+		"fp":         "there is one kind of fingerprints",
+		"fpbits":     "fingerprints are in memory",
+		"fpmem":      "--memory-mb bounds the memory",
+		"lncheck":    "temporal properties are checked once, at the end",
+		"maxSetSize": "sets that are spelled out have at most 4,000,000 members",
+	}
+	// Options that would mean something else here than there.
+	refusedSwitches = map[string]string{
+		"generateSpecTE": "no specification of a trace is written; -dumpTrace tla FILE writes the counterexample as a module",
+		"view":           "counterexamples show all variables; write what is to be shown as an operator, and name it by ALIAS",
+		"tool":           "messages have no codes here; --json prints one document for programs",
+		"debugger":       "there is no debugger",
+		"generate":       "use -simulate, which draws an action and one of the steps that it allows",
+	}
+	refusedValues = map[string]string{
+		"simulate-file":    "behaviours of a simulation are not written; -dumpTrace json FILE writes a counterexample",
+		"simulate-stats":   "there is no graph of actions; --coverage counts them",
+		"recover":          "there are no checkpoints: run the check anew",
+		"dfid":             "states are gone through breadth first; --depth bounds the behaviours",
+		"aril":             "a simulation depends on its seed alone: give --seed",
+		"inv":              "write the formula as an operator of the specification, and name it under INVARIANT",
+		"invlevel":         "write TLCGet(\"level\") < N as an operator of the specification, and name it under INVARIANT",
+		"loadTrace":        "traces are not read; bloodhound model trace validates a log",
+		"teSpecOutDir":     "no specification of a trace is written; -dumpTrace tla FILE writes the counterexample as a module",
+		"messagesAsErrors": "messages have no codes here",
+		"suppressMessages": "messages have no codes here",
+	}
+)
+
+// idleFlag is an option that changes nothing.
+type idleFlag struct{ bool }
+
+func (f idleFlag) Type() string {
+	if f.bool {
+		return "bool"
+	}
+	return "value"
+}
+func (idleFlag) String() string   { return "" }
+func (idleFlag) Set(string) error { return nil }
+
+// refusedFlag is an option that is refused; says is why, and the remedy.
+type refusedFlag struct {
+	idleFlag
+	says string
+}
+
+func (f refusedFlag) Set(string) error { return errors.New(f.says) }
+
+// workersFlag is the number of TLC's workers, or auto.
+type workersFlag struct{ given *string }
+
+func (workersFlag) Type() string     { return "number" }
+func (f workersFlag) String() string { return value(f.given) }
+func (f workersFlag) Set(text string) error {
+	if n, err := strconv.ParseUint(text, 10, 31); text != "auto" && (err != nil || n < 1) {
+		return errors.New("give a number of workers, 1 or more, or auto")
+	}
+	*f.given = text
+	return nil
+}
+
+// seedFlag is a seed, which TLC prints as a signed number.
+type seedFlag struct{ seed *uint64 }
+
+func (seedFlag) Type() string     { return "number" }
+func (f seedFlag) String() string { return numberFlag{number: f.seed}.String() }
+func (f seedFlag) Set(text string) error {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		*f.seed = uint64(n)
+		return nil
+	}
+	return numberFlag{f.seed, 0, math.MaxUint64, "a seed is a whole number, such as 42"}.Set(text)
+}
+
+// tlcFlags adds TLC's options to model check that are no flags of its own.
+func (m *modelling) tlcFlags(c *cobra.Command) {
+	f := c.Flags()
+	add := func(names map[string]string, switches, refused bool) {
+		for name, says := range names {
+			flag := idleFlag{switches}
+			if refused {
+				f.Var(refusedFlag{flag, says}, name, says)
+			} else {
+				f.Var(flag, name, says)
+			}
+			if switches {
+				f.Lookup(name).NoOptDefVal = "true"
+			}
+			f.Lookup(name).Hidden = true
+		}
+	}
+	add(idleSwitches, true, false)
+	add(idleValues, false, false)
+	add(refusedSwitches, true, true)
+	add(refusedValues, false, true)
+}
+
+// twoValues are TLC's options of which the first value is a format, which may be left out of -dump.
+var twoValues = []string{"--dump", "--dumpTrace"}
+
+// doubleDashes makes TLC's options, which have one dash, ours.
+func doubleDashes(args []string) []string {
+	var list []string
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if name, ok := strings.CutPrefix(arg, "-"); ok && len(name) > 1 && name[0] != '-' && strings.Trim(name, "0123456789") != "" {
+			arg = "-" + arg
+		}
+		switch {
+		case arg == "--simulate" && i+1 < len(args) && ofSimulation(args[i+1]):
+			i++
+			list = append(list, arg)
+			for _, part := range strings.Split(args[i], ",") {
+				if !strings.HasPrefix(part, "num=") {
+					part = "simulate-" + part
+				}
+				list = append(list, "--"+part)
+			}
+			continue
+		case arg == "--coverage" && i+1 < len(args) && strings.Trim(args[i+1], "0123456789") == "":
+			i++ // the minutes between two tables: here there is one, at the end
+		case slices.Contains(twoValues, arg) && i+2 < len(args) && isFormat(arg, args[i+1]):
+			list = append(list, arg, args[i+1]+":"+args[i+2])
+			i += 2
+			continue
+		}
+		list = append(list, arg)
+	}
+	return list
+}
+
+// ofSimulation tells whether an argument is what -simulate has behind it.
+func ofSimulation(arg string) bool {
+	return slices.ContainsFunc([]string{"num=", "file=", "stats="}, func(key string) bool { return strings.HasPrefix(arg, key) })
+}
+
+func isFormat(option, arg string) bool {
+	return option == "--dumpTrace" || arg == "dot" || strings.HasPrefix(arg, "dot,")
+}
+
+// traceFlag is a file for a counterexample: FORMAT:FILE. It may be given several times.
+type traceFlag struct{ to *[]dumpedTrace }
+
+type dumpedTrace struct{ format, file string }
+
+func (traceFlag) Type() string     { return "format:file" }
+func (f traceFlag) String() string { return "" }
+func (f traceFlag) Set(text string) error {
+	format, file, _ := strings.Cut(text, ":")
+	if format = strings.ToLower(format); format != "json" && format != "tla" || file == "" {
+		return errors.New("write -dumpTrace json FILE or -dumpTrace tla FILE")
+	}
+	*f.to = append(*f.to, dumpedTrace{format, file})
+	return nil
+}
+
+// idle tells what options that were given have no effect, and why.
+func (m *modelling) idle(a *app, c *cobra.Command) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if _, ok := f.Value.(idleFlag); ok {
+			a.note("-%s changes nothing: %s", f.Name, f.Usage)
+		}
+	})
+	if m.workers != "" && m.workers != "1" {
+		a.note("-workers %s changes nothing: a check has one thread", m.workers)
+	}
+}
+
+// configure makes what options say part of the configuration.
+func (m *modelling) configure(config *tla.Config, file string) error {
+	if m.deadlock {
+		config.NoDeadlock = true
+	}
+	if m.post == "" {
+		return nil
+	}
+	module, name, ok := strings.Cut(m.post, "!")
+	if !ok {
+		module, name = strings.TrimSuffix(filepath.Base(file), ".tla"), m.post
+	}
+	switch {
+	case module+".tla" != filepath.Base(file):
+		return fmt.Errorf("--postCondition %s: the operator must be one of the specification itself, %s", m.post, strings.TrimSuffix(filepath.Base(file), ".tla"))
+	case config.Postcondition != "" && config.Postcondition != name:
+		return fmt.Errorf("--postCondition %s: the configuration names another POSTCONDITION, %s; leave one of them out", m.post, config.Postcondition)
+	}
+	config.Postcondition = name
+	return nil
+}
+
+// dumpTraces writes a counterexample to the files that were named.
+func (m *modelling) dumpTraces(spec *tla.Spec, v *tla.Violation) error {
+	for _, t := range m.traces {
+		var text []byte
+		var err error
+		if t.format == "json" {
+			text, err = spec.JSON(v)
+		} else {
+			text, err = spec.Module(strings.TrimSuffix(filepath.Base(t.file), ".tla"), v)
+		}
+		if err == nil {
+			err = report.WriteFile(t.file, text)
+		}
+		if err != nil {
+			return failed(fmt.Errorf("--dumpTrace: %w", err))
+		}
+	}
+	return nil
+}
+
+// dump writes the states that a check reaches to a file, or the graph of them.
+type dump struct {
+	file          string
+	dot           bool
+	labels, color bool
+	out           *os.File
+	w             *bufio.Writer
+	colors        map[string]int // of the names of actions
+}
+
+func (d *dump) Type() string   { return "file" }
+func (d *dump) String() string { return d.file }
+func (d *dump) Set(text string) error {
+	format, file, dot := strings.Cut(text, ":")
+	if d.dot = dot && isFormat("--dump", format); !d.dot {
+		file = text
+	} else {
+		for _, option := range strings.Split(format, ",")[1:] {
+			switch option {
+			case "actionlabels":
+				d.labels = true
+			case "colorize":
+				d.color = true
+			default:
+				return fmt.Errorf("%s is not supported: with dot there may be actionlabels and colorize", option)
+			}
+		}
+	}
+	if file == "" {
+		return errors.New("give the name of a file: -dump FILE or -dump dot,actionlabels FILE")
+	}
+	extension := ".dump"
+	if d.dot {
+		extension = ".dot"
+	}
+	d.file = strings.TrimSuffix(file, extension) + extension
+	return nil
+}
+
+// begin opens the file.
+func (d *dump) begin() (err error) {
+	if d.out, err = os.Create(d.file); err != nil {
+		return fmt.Errorf("--dump: %w", err)
+	}
+	d.w = bufio.NewWriterSize(d.out, 1<<16)
+	if d.dot {
+		d.colors = map[string]int{}
+		fmt.Fprint(d.w, "strict digraph states {\nnode [shape=box,style=rounded]\nedge [colorscheme=\"paired12\"]\n")
+	}
+	return nil
+}
+
+func (d *dump) reached(spec *tla.Spec, r tla.Reached) {
+	text := func() string { return strings.TrimRight(spec.Text(tla.Step{State: r.State}), "\n") }
+	switch {
+	case !d.dot:
+		if r.New {
+			fmt.Fprintf(d.w, "State %d:\n%s\n\n", r.To, text())
+		}
+		return
+	case r.New && r.From == 0:
+		fmt.Fprintf(d.w, "%d [label=%s,style=filled];\n", r.To, quotedLabel(text()))
+	case r.New:
+		fmt.Fprintf(d.w, "%d [label=%s];\n", r.To, quotedLabel(text()))
+	}
+	if r.From == 0 {
+		return
+	}
+	var attributes []string
+	if d.labels {
+		attributes = append(attributes, fmt.Sprintf("label=%q", r.Action.Name))
+	}
+	if d.color {
+		if d.colors[r.Action.Name] == 0 {
+			d.colors[r.Action.Name] = len(d.colors)%12 + 1
+		}
+		attributes = append(attributes, fmt.Sprintf(`color="%[1]d",fontcolor="%[1]d"`, d.colors[r.Action.Name]))
+	}
+	fmt.Fprintf(d.w, "%d -> %d [%s];\n", r.From, r.To, strings.Join(attributes, ","))
+}
+
+// quotedLabel is a text as a label of dot, whose lines start at the left.
+func quotedLabel(text string) string {
+	return `"` + strings.ReplaceAll(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text), "\n", `\l`) + `\l"`
+}
+
+// end closes the file.
+func (d *dump) end() error {
+	if d.dot {
+		fmt.Fprintln(d.w, "}")
+	}
+	err := d.w.Flush()
+	if e := d.out.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return failed(fmt.Errorf("--dump: %w", err))
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package tla
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// Between is an action that leads from one state to another; nil if none does.
+func (s *Spec) Between(from, to State) *Action {
+	ev := s.Evaluator()
+	ev.TLC.level = 1
+	for i := range s.Actions {
+		found := false
+		err := ev.Successors(from, &s.Actions[i], func(next State) error {
+			if value.Hash(next) != value.Hash(to) {
+				return nil
+			}
+			found = true
+			return ErrStop
+		})
+		if found && err == nil {
+			return &s.Actions[i]
+		}
+	}
+	return nil
+}
+
+// leg is a step of a counterexample, between states with numbers from 1 on.
+type leg struct {
+	from, to int
+	action   *Action // nil: the state stays as it is
+}
+
+func (s *Spec) legs(v *Violation) (list []leg) {
+	for i := 1; i < len(v.Trace); i++ {
+		list = append(list, leg{i, i + 1, v.Trace[i].Action})
+	}
+	if last := len(v.Trace); v.Back >= 0 && v.Back < last {
+		list = append(list, leg{last, v.Back + 1, s.Between(v.Trace[last-1].State, v.Trace[v.Back].State)})
+	}
+	return list
+}
+
+// JSON is a counterexample in the form in which TLC dumps traces: states with their numbers, and the steps between them.
+func (s *Spec) JSON(v *Violation) (text []byte, err error) {
+	err = s.dumped(func() {
+		var b bytes.Buffer
+		state := func(n int) {
+			fmt.Fprintf(&b, "[%d,{", n)
+			for i, name := range s.Variables {
+				if i > 0 {
+					b.WriteByte(',')
+				}
+				fmt.Fprintf(&b, "%q:", name)
+				writeJSON(&b, settled(v.Trace[n-1].State[i]), jsonAny)
+			}
+			b.WriteString("}]")
+		}
+		b.WriteString(`{"counterexample":{"action":[`)
+		for i, l := range s.legs(v) {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteByte('[')
+			state(l.from)
+			if a := l.action; a != nil {
+				fmt.Fprintf(&b, `,{"name":%q,"location":{"beginLine":%d,"beginColumn":%d,"endLine":%d,"endColumn":%d,"module":%q}},`,
+					a.Name, a.Span.First.Line, a.Span.First.Column, a.Span.Last.Line, a.Span.Last.Column, a.Module)
+			} else {
+				b.WriteString(`,{"name":"Stuttering"},`)
+			}
+			state(l.to)
+			b.WriteByte(']')
+		}
+		b.WriteString(`],"state":[`)
+		for n := range v.Trace {
+			if n > 0 {
+				b.WriteByte(',')
+			}
+			state(n + 1)
+		}
+		b.WriteString(`]},"vars":[`)
+		for i, name := range s.Variables {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, "%q", name)
+		}
+		b.WriteString("]}\n")
+		text = b.Bytes()
+	})
+	return text, err
+}
+
+// Module is a counterexample as a module of TLA+ with one operator, CounterExample: the sets of its states and of its steps.
+func (s *Spec) Module(name string, v *Violation) (text []byte, err error) {
+	err = s.dumped(func() {
+		state := func(n int) string {
+			var fields []string
+			for i, name := range s.Variables {
+				fields = append(fields, name+" |-> "+settled(v.Trace[n-1].State[i]).String())
+			}
+			return fmt.Sprintf("<<%d, [%s]>>", n, strings.Join(fields, ", "))
+		}
+		var steps, states []string
+		for _, l := range s.legs(v) {
+			action := `[name |-> "Stuttering"]`
+			if a := l.action; a != nil {
+				action = fmt.Sprintf(`[name |-> "%s", location |-> [beginLine |-> %d, beginColumn |-> %d, endLine |-> %d, endColumn |-> %d, module |-> "%s"]]`,
+					a.Name, a.Span.First.Line, a.Span.First.Column, a.Span.Last.Line, a.Span.Last.Column, a.Module)
+			}
+			steps = append(steps, fmt.Sprintf("<<%s, %s, %s>>", state(l.from), action, state(l.to)))
+		}
+		for n := range v.Trace {
+			states = append(states, state(n+1))
+		}
+		text = fmt.Appendf(nil, "---- MODULE %s ----\nLOCAL INSTANCE TLC\n\nCounterExample ==\n  [action |-> {%s},\n   state |-> {%s}]\n====\n",
+			name, strings.Join(steps, ",\n     "), strings.Join(states, ",\n     "))
+	})
+	return text, err
+}
+
+// dumped makes a value that cannot be written an error.
+func (s *Spec) dumped(write func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *value.Error:
+			err = errors.New(r.Message)
+		default:
+			panic(r)
+		}
+	}()
+	write()
+	return nil
+}
