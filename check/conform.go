@@ -44,16 +44,37 @@ func mapperOf(m *world.Mapping) (*model.Mapper, error) {
 	return c, nil
 }
 
-// conforms judges that a run is one of a specification.
-func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
+// followed follows a run in the specification of a property.
+func followed(spec *world.Spec, p *world.Property, out *engine.Outcome) (*model.Followed, error) {
 	c, err := mapperOf(p.Check.Mapping)
 	if err != nil {
-		return unknown(p, "the model cannot be loaded: %v", err)
+		return nil, fmt.Errorf("the model cannot be loaded: %w", err)
 	}
-	events := happened(spec, out, c.Operations())
-	f, err := c.Follow(events)
+	f, err := c.Follow(happened(spec, out, c.Operations()))
 	if err != nil {
-		return unknown(p, "the run cannot be followed in the model: %v", err)
+		return nil, fmt.Errorf("the run cannot be followed in the model: %w", err)
+	}
+	return f, nil
+}
+
+// Modelled is what a run reached in the specifications of its properties: states, steps between them, and guards.
+func Modelled(spec *world.Spec, out *engine.Outcome) []coverage.Feature {
+	var list []coverage.Feature
+	for i := range spec.Properties {
+		if p := &spec.Properties[i]; p.Check.Type == world.Conformance {
+			if f, err := followed(spec, p, out); err == nil { // else its verdict says why
+				list = append(list, f.Reached...)
+			}
+		}
+	}
+	return list
+}
+
+// conforms judges that a run is one of a specification.
+func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
+	f, err := followed(spec, p, out)
+	if err != nil {
+		return unknown(p, "%v", err)
 	}
 	v := verdict(p)
 	v = tallied(v, &f.Tally)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -122,6 +123,31 @@ func TestConformsNeedsEachAction(t *testing.T) {
 	}
 }
 
+// What a run reaches in the model is told, as the view shows it.
+func TestModelled(t *testing.T) {
+	out := logged("1 p1 prepared", "2 coordinator vote p1 makes 1", "3 p2 prepared", "4 coordinator decide abort")
+	s := commitWorld()
+	count := func() map[coverage.Domain]int {
+		counts := map[coverage.Domain]int{}
+		for _, f := range Modelled(s, out) {
+			counts[f.Domain]++
+		}
+		return counts
+	}
+	all := count()
+	if all[coverage.ModelState] != 5 || all[coverage.ModelEdge] != 4 || all[coverage.ModelGuard] < 4 || all[coverage.ModelWhole] != 0 {
+		t.Errorf("%v", all)
+	}
+	s.Properties[0].Check.Mapping.View = "Votes"
+	if c := count(); c[coverage.ModelState] != 2 || c[coverage.ModelWhole] != 5 || c[coverage.ModelGuard] != all[coverage.ModelGuard] {
+		t.Errorf("%v", c)
+	}
+	s.Properties[0].Check.Type = world.Custom
+	if c := count(); len(c) > 0 {
+		t.Errorf("%v without a model", c)
+	}
+}
+
 func TestConformsToOperations(t *testing.T) {
 	s := commitWorld()
 	m := s.Properties[0].Check.Mapping
@@ -137,9 +163,21 @@ func TestConformsToOperations(t *testing.T) {
 	}
 }
 
-func TestConformsIsNotJudgedAgain(t *testing.T) {
+func TestConformsIsJudgedAgainByTheLog(t *testing.T) {
 	s := commitWorld()
-	if v := Again(s, s.Properties, &engine.Outcome{Reason: engine.Finished})[0]; v.Status != engine.Unknown || !strings.Contains(v.Reason, "logs of runs are not stored") {
+	out := logged("1 p1 prepared", "2 coordinator vote p1 makes 1", "3 coordinator decide commit")
+	if v := Again(s, s.Properties, out)[0]; v.Status != engine.Violated || !strings.Contains(v.Reason, "votes = Participants is false") {
+		t.Errorf("%s: %s", v.Status, v.Reason)
+	}
+	of := *s.Properties[0].Check.Mapping // as somebody has changed it since
+	of.Rules = append([]world.ModelRule{{Log: "^decide", Ignore: "not now"}}, of.Rules...)
+	of.LeftOut = 0.5
+	now := s.Properties[0]
+	now.Check.Mapping = &of
+	if v := Again(s, []world.Property{now}, out)[0]; v.Status != engine.Holds {
+		t.Errorf("%s: %s", v.Status, v.Reason)
+	}
+	if v := Again(s, s.Properties, &engine.Outcome{Reason: engine.Finished})[0]; v.Status != engine.Unknown || !strings.Contains(v.Reason, "the log of the run is not stored") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 }

@@ -419,6 +419,7 @@ var property = of(
 		field{name: "spec", shape: aText, says: "model: the file of a specification in TLA+ (docs/model.md)."},
 		field{name: "config", shape: aText, says: "model: its configuration file.", def: "that of the same name"},
 		field{name: "library", shape: texts, says: "model: folders of further modules."},
+		field{name: "view", shape: aText, says: "model: an operator of the specification without arguments: what of its states a search tells apart.", def: "all of a state"},
 		field{name: "lines", shape: aPattern, verbatim: true, says: "model: the lines of the servers' logs that are events.", def: "all"},
 		field{name: "left_out", shape: shape{kind: number, max: 1}, says: "model: the share of the events that may be ignored or not modelled before the verdict is unknown.", def: "0.05"},
 		field{name: "events", shape: listOf(of(

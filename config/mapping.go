@@ -41,6 +41,7 @@ func (l *loader) conformance(n *node, c *world.Check, key string) {
 	for _, e := range n.get("library").scalars() {
 		m.Library = append(m.Library, l.under(l.spec.Dir, e.text))
 	}
+	m.View = strings.TrimSpace(valueOr(n.get("view"), ""))
 	m.Lines = patternText(n.get("lines"))
 	l.missing(n, "events", "add `events:` with rules such as `{log: 'accepted (?P<n>\\d+)', action: Accept, args: [node, int(n)]}`", "%s does not say what the steps are", key)
 	list := n.get("events").list()
@@ -65,6 +66,9 @@ func (l *loader) conformance(n *node, c *world.Check, key string) {
 				if e := list[wrong.Rule].get(name); e != nil {
 					at = e.position
 				}
+			}
+			if e := n.get(wrong.Key); wrong.Rule < 0 && e != nil {
+				at = e.position
 			}
 		} else if e := n.get("spec"); e != nil {
 			at = e.position

@@ -74,7 +74,7 @@ var checkKeys = map[string]string{
 	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
 	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
 	"failures": "progress", "hang": "progress", "grace": "progress", "during_faults": "progress", "keys": "recovery", "jobs": "progress recovery",
-	"spec": "model", "config": "model", "library": "model", "lines": "model", "left_out": "model", "events": "model",
+	"spec": "model", "config": "model", "library": "model", "view": "model", "lines": "model", "left_out": "model", "events": "model",
 	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom",
 }
 

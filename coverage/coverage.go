@@ -30,6 +30,9 @@ const (
 	Line  Domain = "line"  // a block of Go code that the compiler counts
 )
 
+// Domains are all of them.
+var Domains = []Domain{Message, Connection, Errno, Log, Fault, Assertion, Code, State, ModelState, ModelWhole, ModelEdge, ModelGuard, Trace, Line}
+
 // Feature is one thing that a run reached. Two runs that reach it have the same ID for it.
 type Feature struct {
 	ID     uint64 `json:"id"` // ID of domain and text

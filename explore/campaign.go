@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
 )
@@ -82,7 +83,7 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	setup := *c.Setup
 	setup.Learn = feed.strategy.Learns()
 	if w, ok := feed.strategy.(search.Watcher); ok {
-		setup.Watches = w.Watches
+		setup.Unwatched = slices.DeleteFunc(slices.Clone(coverage.Domains), w.Watches)
 	}
 	c.Setup = &setup
 	t.Search = feed.strategy.Standing()
@@ -295,7 +296,7 @@ func (c *collector) covered(r *result) {
 	if ended := code.off(r.moved, movedBy); len(ended) > 0 {
 		c.note(fmt.Sprintf("%s: coverage is off for %s: %s", r.job, names(code.State, ended), movedBy))
 	}
-	if seen := r.reply.Seen; seen != nil {
+	if seen := r.reply.Seen; seen != nil && !slices.Contains(c.campaign.Setup.Unwatched, coverage.Code) {
 		for i := range fresh {
 			for _, f := range fresh[i].Features() {
 				if len(seen.Reached) < search.MaxReached {

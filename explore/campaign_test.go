@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
@@ -97,6 +98,22 @@ func stable(totals *Totals) string {
 		panic(err)
 	}
 	return string(b)
+}
+
+// A search learns of the domains of its guide alone, also of what runs in other processes tell.
+func TestAGuideIsToldOfItsOwn(t *testing.T) {
+	spec := fakeSpec(enginetest.Meeting)
+	spec.Properties = []world.Property{{Check: world.Check{Type: world.Conformance}}}
+	for name, some := range map[string]bool{"coverage-guided": true, "coverage-guided:state": false} {
+		c := campaign(t, spec, 20, 1)
+		var err error
+		if c.Strategy, err = search.New(name, spec, 1, search.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+		if domains := c.Run(context.Background()).Search.Domains; domains[coverage.Fault] > 0 != some {
+			t.Errorf("%s: %v", name, domains)
+		}
+	}
 }
 
 // Each of several rules of a kind must have been observed, not one for all.

@@ -4,6 +4,8 @@
 package explore
 
 import (
+	"slices"
+
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -27,8 +29,8 @@ type Setup struct {
 	// Binaries choose what is watched of the programs in runs whose job asks for it.
 	Binaries code.Choice `json:"binaries,omitempty"`
 
-	// Watches tells which domains the search learns of, in runs of this process; nil is all.
-	Watches func(coverage.Domain) bool `json:"-"`
+	// Unwatched are the domains that the search does not learn of.
+	Unwatched []coverage.Domain `json:"unwatched,omitempty"`
 
 	stateFile string // that was loaded last, and what it holds
 	state     *code.State
@@ -57,7 +59,7 @@ func (s *Setup) See(o *engine.Outcome) *search.Seen {
 	}
 	seen := &search.Seen{Near: o.Near, Strikes: search.StrikesOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
 	for _, f := range o.Reached {
-		if s.Watches != nil && !s.Watches(f.Domain) {
+		if slices.Contains(s.Unwatched, f.Domain) {
 			continue
 		}
 		if len(seen.Reached) >= search.MaxReached {

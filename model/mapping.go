@@ -94,7 +94,11 @@ func Map(m *world.Mapping) (*Mapper, error) {
 	if left == 0 {
 		left = 1e-12 // Options have a default for 0
 	}
-	spec, err := Load(m.Spec, m.Config, Options{Library: m.Library, MostLeftOut: left})
+	spec, err := Load(m.Spec, m.Config, Options{Library: m.Library, MostLeftOut: left, View: m.View})
+	var wrongView *viewError
+	if errors.As(err, &wrongView) {
+		return nil, &RuleError{-1, "view", plain(wrongView.err), "name an operator of the specification that takes no argument"}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -241,6 +245,8 @@ type Followed struct {
 	Tally coverage.Tally
 	// Strange are a few events that no rule is about.
 	Strange []string
+	// Reached are the features that Follower.Reached gives.
+	Reached []coverage.Feature
 }
 
 // mostStrange bounds Followed.Strange.
@@ -286,6 +292,7 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 	}
 	done.Err, done.Tally = f.End(), *f.Tally()
 	done.Tally.Others = others
+	done.Reached = slices.Clone(f.Reached())
 	return done, nil
 }
 

@@ -77,14 +77,20 @@ func New(spec *tla.Spec, o Options) (*Model, error) {
 	if o.View != "" {
 		var err error
 		if m.view, err = spec.Expression(o.View); err != nil {
-			return nil, err
+			return nil, &viewError{err}
 		}
 		if len(m.view.Params) > 0 {
-			return nil, fmt.Errorf("the view %s takes %d arguments; it must take none", o.View, len(m.view.Params))
+			return nil, &viewError{fmt.Errorf("the view %s takes %d arguments; it must take none", o.View, len(m.view.Params))}
 		}
 	}
 	return m, nil
 }
+
+// viewError is a mistake in the view of a model.
+type viewError struct{ err error }
+
+func (e *viewError) Error() string { return e.err.Error() }
+func (e *viewError) Unwrap() error { return e.err }
 
 // Actions are the names of the specification's actions, each once.
 func (m *Model) Actions() []string {

@@ -16,15 +16,17 @@ const (
 	EvidenceVersion = 1
 	// MaxEvidenceBytes bounds the evidence that is kept of a run; what is longer is not kept, and replay makes it again.
 	MaxEvidenceBytes = 256 << 20
+	// MaxLogBytes bounds the log that is kept in it.
+	MaxLogBytes = 32 << 20
 )
 
-// Evidence is what verdicts on a run are made of: its history, the results of its probes, its faults. With it a failure
+// Evidence is what verdicts on a run are made of: its history, the results of its probes, its faults, its logs. With it a failure
 // can be judged again without running.
 type Evidence struct {
 	Version int    `json:"evidence_version"`
 	ID      string `json:"id"`   // of the failure
 	Hash    string `json:"hash"` // of the run's trace
-	// Outcome is the run's, without the tape's decisions, the log and the files that were opened.
+	// Outcome is the run's, without the tape's decisions and the files that were opened; without the log, if that is too long.
 	Outcome *engine.Outcome `json:"outcome"`
 }
 
@@ -34,7 +36,14 @@ func EvidencePath(state, id string) string { return filepath.Join(state, "eviden
 // SaveEvidence writes what a failure was judged by into a state folder.
 func SaveEvidence(state, id string, o *engine.Outcome) error {
 	kept := *o
-	kept.Decisions, kept.Log, kept.Files, kept.Verdicts = nil, nil, nil, nil
+	kept.Decisions, kept.Files, kept.Verdicts = nil, nil, nil
+	logged := 0
+	for i := range kept.Log {
+		logged += len(kept.Log[i].Text)
+	}
+	if logged > MaxLogBytes {
+		kept.Log = nil
+	}
 	b, err := json.Marshal(Evidence{EvidenceVersion, id, o.Hash, &kept})
 	if err != nil || len(b) > MaxEvidenceBytes {
 		return err

@@ -451,6 +451,7 @@ type Mapping struct {
 	Spec    string      `json:"spec"`   // a file
 	Config  string      `json:"config"` // a file
 	Library []string    `json:"library,omitempty"`
+	View    string      `json:"view,omitempty"`  // an operator of the specification: what of a state a search tells apart; empty is all of it
 	Lines   string      `json:"lines,omitempty"` // a regular expression; empty is all lines
 	LeftOut float64     `json:"left_out"`        // the share of events that may be ignored or not modelled
 	Rules   []ModelRule `json:"rules"`

@@ -121,6 +121,9 @@ func (p *Plan) possible(spec *world.Spec) error {
 		return nil
 	case p.Strategy == ModelFuzz:
 		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", ModelFuzz, Guided)
+	case p.NeedsModel() && slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type == world.Conformance }):
+	case p.NeedsModel():
+		return fmt.Errorf("the guide %s looks at what runs reach in a model, and no property follows them in one: add one whose check is of type model, or use %s", p.Guide, Guided)
 	case p.Guide != "" && p.Guide != GuideCombined:
 		return fmt.Errorf("the guide %s is for worlds inside one process; use %s", p.Guide, Guided)
 	}

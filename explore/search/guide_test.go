@@ -102,9 +102,19 @@ func TestNamesOfGuides(t *testing.T) {
 	}
 	native := stepped()
 	native.Engine = ""
-	for _, name := range []string{"modelfuzz", "coverage-guided:state"} {
-		if _, err := New(name, native, 1, Settings{}); err == nil || !strings.Contains(err.Error(), "worlds inside one process") {
+	for name, says := range map[string]string{
+		"modelfuzz":             "worlds inside one process",
+		"coverage-guided:line":  "worlds inside one process",
+		"coverage-guided:state": "no property follows them in one: add one whose check is of type model",
+	} {
+		if _, err := New(name, native, 1, Settings{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s in another world: %v", name, err)
+		}
+	}
+	native.Properties = append(native.Properties, world.Property{Check: world.Check{Type: world.Conformance}})
+	for _, name := range []string{"coverage-guided:state", "coverage-guided:edge"} {
+		if _, err := New(name, native, 1, Settings{}); err != nil {
+			t.Errorf("%s in a world that is followed in a model: %v", name, err)
 		}
 	}
 	if _, err := New("coverage-guided:combined", native, 1, Settings{}); err != nil {

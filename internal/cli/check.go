@@ -275,6 +275,10 @@ func (a *app) overHistories(all []world.Property, named bool) []world.Property {
 			a.note("note: property %q is not judged: its check looks at servers, and a history has none", p.Name)
 			continue
 		}
+		if p.Check.Type == world.Conformance && !named {
+			a.note("note: property %q is not judged: its check looks at logs, and a history has none", p.Name)
+			continue
+		}
 		list = append(list, p)
 	}
 	return list

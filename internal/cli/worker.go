@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/report"
@@ -111,6 +112,7 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 		out.Verdicts = check.Judge(spec, out)
 		if o.Behaviour {
 			out.Near = check.Near(spec, out)
+			out.Reached = coverage.Sort(append(out.Reached, check.Modelled(spec, out)...))
 		}
 	}
 	if err := finish(out); err != nil {

@@ -1,0 +1,29 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+)
+
+// What is stored of a failure's run has its log, unless that is too long.
+func TestEvidenceHasTheLog(t *testing.T) {
+	state := t.TempDir()
+	for lines, want := range map[int]int{0: 0, 3: 3, 33: 0} {
+		o := &engine.Outcome{Hash: "h"}
+		for range lines {
+			o.Log = append(o.Log, engine.LogLine{Node: "n1", Stream: "stdout", Text: strings.Repeat("x", 1<<20)})
+		}
+		if err := SaveEvidence(state, "id", o); err != nil {
+			t.Fatal(err)
+		}
+		e, err := LoadEvidence(state, &Failure{ID: "id", Hash: "h"})
+		if err != nil || len(e.Outcome.Log) != want {
+			t.Errorf("of %d lines %d are there: %v", lines, len(e.Outcome.Log), err)
+		}
+		if len(o.Log) != lines {
+			t.Errorf("the outcome has lost its log")
+		}
+	}
+}
