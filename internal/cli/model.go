@@ -38,6 +38,7 @@ type modelling struct {
 	post       string
 	traces     []dumpedTrace
 	dump       dump
+	tlc        string
 }
 
 const (
@@ -71,7 +72,8 @@ TLC) names: invariants, properties, deadlock. With --simulate it walks behaviour
 one dash, such as -config, -deadlock, -simulate and -difftrace, mean the same here.
 
 Exit code 0 means that there is no error, 1 that there is a behaviour that breaks a property, 2 that the specification
-or its configuration is wrong, 5 that a limit was reached or a property cannot be judged.`,
+or its configuration is wrong, 4 that TLC, asked by --tlc, has another answer, 5 that a limit was reached or a property
+cannot be judged.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return errors.New("model check takes one specification: bloodhound model check SPEC.tla")
@@ -100,6 +102,7 @@ or its configuration is wrong, 5 that a limit was reached or a property cannot b
 	f.Var(fileFlag{&m.userFile}, "userFile", "write to this `file` what Print and PrintT say")
 	f.StringVar(&m.post, "postCondition", "", "evaluate this `operator` of the specification at the end, as POSTCONDITION does")
 	f.Var(workersFlag{&m.workers}, "workers", "is taken for TLC's sake: a check has one thread, whatever the number")
+	f.StringVar(&m.tlc, "tlc", "", "ask TLC, too, and compare: the path of tla2tools.jar, and of other jars after a colon")
 	m.tlcFlags(c)
 	return c
 }
@@ -121,6 +124,7 @@ type checkedDocument struct {
 	Actions    []actionDocument   `json:"actions"`
 	Violations []brokenDocument   `json:"violations,omitempty"`
 	Unchecked  []uncheckedElement `json:"unchecked,omitempty"`
+	TLC        *secondDocument    `json:"tlc,omitempty"`
 	WallNs     int64              `json:"wall_ns"`
 }
 
@@ -177,6 +181,9 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	if err := m.configure(config, file); err != nil {
 		return err
 	}
+	if err := m.secondPossible(file); err != nil {
+		return err
+	}
 	m.idle(a, c)
 	began := time.Now()
 	spec, err := tla.Load(file, config, m.libraries...)
@@ -221,10 +228,12 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 			return err
 		}
 	}
-	if !m.json {
-		return nil
+	second, err := a.secondOpinion(c.Context(), m, file, r, out)
+	if err != nil || !m.json {
+		return err
 	}
 	d := documentOf(spec, r)
+	d.TLC = second
 	d.Spec, d.Config, d.ExitCode, d.Verdict, d.WallNs = file, m.config, a.code, verdict, int64(time.Since(began))
 	return a.printJSON(d)
 }

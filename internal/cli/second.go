@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/model/tlc"
+	"github.com/bloodhound-dst/bloodhound/tla"
+)
+
+// secondDocument is what TLC says of the same specification, in the JSON document of model check.
+type secondDocument struct {
+	Version    string          `json:"version"`
+	Generated  int             `json:"generated"`
+	Distinct   int             `json:"distinct"`
+	Depth      int             `json:"depth"`
+	Violations []tlc.Violation `json:"violations,omitempty"`
+	// Differences are those of the answers; Aside are others.
+	Differences []string `json:"differences,omitempty"`
+	Aside       []string `json:"aside,omitempty"`
+}
+
+// secondOpinion has TLC check the same specification, and compares its answer with that of a check. It is nil if there is nothing to compare.
+func (a *app) secondOpinion(ctx context.Context, m *modelling, file string, r *tla.Report, out io.Writer) (*secondDocument, error) {
+	switch {
+	case m.tlc == "":
+		return nil, nil
+	case r.Stopped != "":
+		fmt.Fprintf(out, "TLC was not asked: %s\n", r.Stopped)
+		return nil, nil
+	}
+	if m.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.timeout)
+		defer cancel()
+	}
+	run := m.run(file)
+	a.note("asking TLC (%s)", m.tlc)
+	o, err := run.Check(ctx)
+	if err != nil {
+		return nil, failed(fmt.Errorf("--tlc: %w", err))
+	}
+	d := &secondDocument{Version: o.Version, Generated: o.Generated, Distinct: o.Distinct, Depth: o.Depth, Violations: o.Violations}
+	d.Differences, d.Aside = o.Compare(r)
+	for _, text := range d.Aside {
+		fmt.Fprintf(out, "Aside: %s\n", text)
+	}
+	switch {
+	case len(d.Differences) > 0:
+	case len(o.Violations) > 0:
+		fmt.Fprintf(out, "%s has the same answer: a violation of %s.\n", o.Version, tlc.Names(o.Violations))
+		return d, nil
+	case len(r.Unchecked) > 0:
+		fmt.Fprintf(out, "%s finds no error, and has checked all properties.\n", o.Version)
+		return d, nil
+	default:
+		fmt.Fprintf(out, "%s has the same answer: %d states generated, %d distinct states found, depth %d.\n", o.Version, o.Generated, o.Distinct, o.Depth)
+		return d, nil
+	}
+	for _, text := range d.Differences {
+		fmt.Fprintf(out, "DIFFERENT: %s\n", text)
+	}
+	fmt.Fprintf(out, "%s has another answer: one of the two is wrong. Please report it with the specification and its configuration.\n", o.Version)
+	a.code = check.ExitNotReproducible
+	return d, nil
+}
+
+func (m *modelling) run(file string) *tlc.Run {
+	return &tlc.Run{Jars: filepath.SplitList(m.tlc), Spec: file, Config: m.config, Libraries: m.libraries, NoDeadlock: m.deadlock, Continue: m.goOn}
+}
+
+// secondPossible refuses what cannot be compared with TLC, before the check begins.
+func (m *modelling) secondPossible(file string) error {
+	switch {
+	case m.tlc == "":
+		return nil
+	case m.simulate:
+		return errors.New("--tlc: two simulations walk different behaviours; leave out --simulate")
+	case m.post != "":
+		return errors.New("--tlc: TLC takes --postCondition as MODULE!OPERATOR of a module of its own; name it under POSTCONDITION in the configuration")
+	}
+	if err := m.run(file).Ready(); err != nil {
+		return failed(fmt.Errorf("--tlc: %w", err))
+	}
+	return nil
+}
