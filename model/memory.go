@@ -8,92 +8,358 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// memory remembers what actions lead to, and what expressions are, in states that a follower has been in: runs of a search are alike, and so most of their steps
-// were taken before. States and arguments are told apart by 64-bit fingerprints, as in TLC.
+// memory remembers what actions lead to, and what expressions are. Runs of a search are alike, and so most of their steps were taken before: not from the same states,
+// but from states that have the same in the cells that the step depends on. States, cells and arguments are told apart by 64-bit fingerprints, as in TLC. But for the values
+// there is no pointer in it, since the garbage collector would follow each of them, time and again.
 type memory struct {
-	points  map[uint64]*point
-	steps   map[call]*outcome
-	shown   map[call]value.Value
-	asked   int   // steps that were looked for
-	found   int   // of these
-	useless bool  // too few are found: nothing is kept
-	scratch []int // variables that every step begins with their first values
-	first   tla.State
-	swept   tla.State
+	cells     *tla.Cells
+	seeds     []uint64 // of each cell
+	variables []int    // of each cell
+	scratch   []bool   // variables that every step begins with their first values
+	all       tla.CellSet
+
+	calls    map[uint64]known // by the operator and its arguments
+	outcomes map[uint64]int32 // by that and by the cells of a pattern: which of list
+	recent   []recent         // by that and by the state
+	list     []outcome
+	changes  []change
+	writes   []write
+	mets     mets
+	patterns []pattern
+	numbers  map[tla.CellSet]uint16 // of patterns
+	values   []value.Value          // each once
+	prints   map[uint64]int32       // which of values has a fingerprint
+	asked    int                    // what was looked for
+	found    int                    // of it
+	useless  bool                   // too little is found: nothing is kept
 }
 
-// point is a state of the specification.
-type point struct {
-	state  tla.State
-	print  uint64
-	view   uint64 // fingerprint of its view
-	viewed bool
+// known are the patterns of cells that a call was seen to depend on, the last one first.
+type known struct {
+	patterns [knownPatterns]uint16
+	count    uint8
 }
 
-// call is an operator with its arguments in a state, by their fingerprints.
-type call struct{ state, operator uint64 }
+// recent is what was looked for in a state.
+type recent struct {
+	key uint64
+	at  int32
+}
 
-// outcome is what a step of an action leads to.
+// pattern is a set of cells that something depends on.
+type pattern struct {
+	set  tla.CellSet
+	list []int32
+}
+
+// outcome is what a step of an action leads to, or the value of an expression.
 type outcome struct {
-	next    []*point
-	met     tla.GuardsSeen
-	refused *tla.Guard
+	next    part  // of memory.changes
+	met     int32 // which of memory.mets
+	refused int32 // which guard; -1: none
+	value   int32 // which of memory.values
+	reads   uint16
+	print   uint64 // of the value
+}
+
+// part is one of a longer list.
+type part struct{ from, to int32 }
+
+// change is what a step does to the cells.
+type change struct {
+	writes part // of memory.writes
+	cells  tla.CellSet
+}
+
+// write is what a cell has after a step: a value by its number in memory.values, or -1.
+type write struct {
+	mark  uint64
+	cell  int32
+	value int32
+}
+
+// mets are lists of guards that were met, each once. A list has two bits of each guard.
+type mets struct {
+	lists   [][]uint64
+	numbers map[string]int32
 }
 
 const (
-	mostPoints = 50_000
-	mostCalls  = 400_000
-	// Of the steps that are looked for, one of leastFound must be there for remembering to pay.
+	// mostOutcomes and mostValues are how much is remembered, mostPatterns bounds the sets of cells that anything depends on, and knownPatterns those of one call.
+	mostOutcomes  = 400_000
+	mostValues    = 200_000
+	mostPatterns  = 1 << 14
+	knownPatterns = 7
+	mostUseless   = 1 << 12
+	recents       = 1 << 13
+	// Of what is looked for, one in leastFound must be there for remembering to pay.
 	leastFound = 4
 )
 
-func newMemory() *memory {
-	return &memory{points: map[uint64]*point{}, steps: map[call]*outcome{}, shown: map[call]value.Value{}}
-}
-
-// calling is a call in a state.
-func calling(p *point, operator uint64, args []value.Value) call {
-	return call{p.print, splitmix.Mix(operator ^ value.Hash(args)*splitmix.Gamma)}
-}
-
-// at gives the point of a state, which it copies.
-func (m *memory) at(s tla.State) *point {
-	if len(m.scratch) > 0 {
-		m.swept = append(m.swept[:0], s...)
-		for _, i := range m.scratch {
-			m.swept[i] = m.first[i]
+func newMemory(spec *tla.Spec, initial []tla.State) *memory {
+	m := &memory{cells: spec.Cells(initial), scratch: make([]bool, len(spec.Variables)), recent: make([]recent, recents)}
+	for i := range spec.Variables {
+		for from, to := m.cells.Of(i); from < to; from++ {
+			m.seeds, m.variables = append(m.seeds, splitmix.Mix(uint64(from+1)*splitmix.Gamma)), append(m.variables, i)
+			m.all.Add(from)
 		}
-		s = m.swept
 	}
-	print := value.Hash(s)
-	if p := m.points[print]; p != nil {
-		return p
+	m.forget()
+	return m
+}
+
+// forget begins anew: no state that was made before may be used with the memory.
+func (m *memory) forget() {
+	m.calls, m.outcomes, m.numbers, m.prints, m.mets.numbers = map[uint64]known{}, map[uint64]int32{}, map[tla.CellSet]uint16{}, map[uint64]int32{}, map[string]int32{}
+	m.list, m.changes, m.writes, m.patterns, m.values, m.mets.lists = m.list[:0], m.changes[:0], m.writes[:0], m.patterns[:0], nil, nil
+	clear(m.recent)
+}
+
+// rest makes room, between runs. It tells whether it has forgotten all.
+func (m *memory) rest() bool {
+	most := mostOutcomes
+	if m.useless {
+		most = mostUseless
 	}
-	p := &point{state: slices.Clone(s), print: print}
-	if !m.useless {
-		m.points[print] = p
+	if len(m.list) < most && len(m.patterns) < mostPatterns && len(m.values) < mostValues {
+		return false
+	}
+	m.useless = m.found*leastFound < m.asked
+	m.asked, m.found = 0, 0
+	m.forget()
+	return true
+}
+
+// key is that of an operator with arguments.
+func key(operator uint64, args []value.Value) uint64 {
+	return splitmix.Mix(operator ^ value.Hash(args)*splitmix.Gamma)
+}
+
+// sum is the key of a call with what a state has in the cells of a pattern.
+func (m *memory) sum(p *point, call uint64, number uint16) uint64 {
+	sum := uint64(number) * splitmix.Gamma
+	for _, c := range m.patterns[number].list {
+		sum += p.marks[c]
+	}
+	return splitmix.Mix(call ^ splitmix.Mix(sum))
+}
+
+// recall gives what a call is known to lead to in a state, or nil. It is valid until something else is remembered.
+func (m *memory) recall(p *point, call uint64) *outcome {
+	m.asked++
+	here := splitmix.Mix(call ^ p.print*splitmix.Gamma)
+	last := &m.recent[here%recents]
+	if last.key == here && here != 0 {
+		m.found++
+		return &m.list[last.at]
+	}
+	k, ok := m.calls[call]
+	if !ok {
+		return nil
+	}
+	for _, number := range k.patterns[:k.count] {
+		if at, ok := m.outcomes[m.sum(p, call, number)]; ok {
+			*last = recent{here, at}
+			m.found++
+			return &m.list[at]
+		}
+	}
+	return nil
+}
+
+// remember keeps what a call leads to in states that have the same in the cells that were read. If r is nil, that is not known, and it is only kept for now.
+func (m *memory) remember(p *point, call uint64, r *tla.Reads, o outcome) *outcome {
+	at := len(m.list)
+	m.list = append(m.list, o)
+	if r == nil {
+		return &m.list[at]
+	}
+	set := r.Set
+	if r.All {
+		set = m.all
+	}
+	number, ok := m.numbers[set]
+	if !ok {
+		if len(m.patterns) >= mostPatterns {
+			return &m.list[at]
+		}
+		number = uint16(len(m.patterns))
+		q := pattern{set: set}
+		set.Each(func(cell int) { q.list = append(q.list, int32(cell)) })
+		m.patterns, m.numbers[set] = append(m.patterns, q), number
+	}
+	k := m.calls[call]
+	if i := slices.Index(k.patterns[:k.count], number); i != 0 {
+		if i < 0 {
+			if i = int(k.count); i == knownPatterns {
+				i--
+			} else {
+				k.count++
+			}
+		}
+		copy(k.patterns[1:i+1], k.patterns[:i])
+		k.patterns[0] = number
+		m.calls[call] = k
+	}
+	m.list[at].reads = number
+	m.outcomes[m.sum(p, call, number)] = int32(at)
+	return &m.list[at]
+}
+
+// depends are the cells that an outcome depends on.
+func (m *memory) depends(o *outcome) *tla.CellSet {
+	if int(o.reads) >= len(m.patterns) {
+		return &m.all
+	}
+	return &m.patterns[o.reads].set
+}
+
+// number is that of a value.
+func (m *memory) number(v value.Value, print uint64) int32 {
+	n, ok := m.prints[print]
+	if !ok {
+		n = int32(len(m.values))
+		m.values, m.prints[print] = append(m.values, v), n
+	}
+	return n
+}
+
+// number is that of a list of guards that were met.
+func (m *mets) number(met tla.GuardsSeen) int32 {
+	n, ok := m.numbers[string(met)]
+	if !ok {
+		n = int32(len(m.lists))
+		m.lists, m.numbers[string(met)] = append(m.lists, packed(met)), n
+	}
+	return n
+}
+
+// packed has two bits of each guard.
+func packed(met tla.GuardsSeen) []uint64 {
+	words := make([]uint64, (len(met)+guardsInWord-1)/guardsInWord)
+	for i, m := range met {
+		words[i/guardsInWord] |= uint64(m) << (2 * (i % guardsInWord))
+	}
+	return words
+}
+
+const guardsInWord = 32
+
+// point is a state of the specification by its cells. A variable that is not divided as it was at first is all in its first cell, and the others have -1.
+type point struct {
+	cells  []int32   // numbers of values
+	marks  []uint64  // what tells apart what is in each cell
+	print  uint64    // of the state
+	joined tla.State // values of variables, nil where cells have changed since
+	view   uint64    // fingerprint of the state's view
+	viewed bool
+	shows  tla.CellSet // what the view depends on
+}
+
+// mark is that of a value in a cell.
+func (m *memory) mark(cell int, print uint64) uint64 { return splitmix.Mix(print ^ m.seeds[cell]) }
+
+// parts calls f with what each cell of a variable has.
+func (m *memory) parts(variable int, v value.Value, f func(w write)) {
+	from, to := m.cells.Of(variable)
+	if list, ok := m.cells.Parts(variable, v); ok {
+		for i, v := range list {
+			print := v.Fingerprint()
+			f(write{m.mark(from+i, print), int32(from + i), m.number(v, print)})
+		}
+		return
+	}
+	print := v.Fingerprint()
+	n := m.number(v, print)
+	for i := from; i < to; i++ { // each depends on all of the value
+		f(write{m.mark(i, print^uint64(to-from-1)*splitmix.Gamma), int32(i), n})
+		n = -1
+	}
+}
+
+// newPoint is a state.
+func (m *memory) newPoint(s tla.State) *point {
+	p := &point{cells: make([]int32, m.cells.Count()), marks: make([]uint64, m.cells.Count()), joined: slices.Clone(s)}
+	for i, v := range s {
+		m.parts(i, v, func(w write) {
+			p.cells[w.cell], p.marks[w.cell] = w.value, w.mark
+			p.print += w.mark
+		})
 	}
 	return p
 }
 
-// step gives what a call is known to lead to, or nil.
-func (m *memory) step(c call) *outcome {
-	m.asked++
-	o := m.steps[c]
-	if o != nil {
-		m.found++
-	}
-	return o
+// copy makes p another state.
+func (p *point) copy(q *point) {
+	p.cells, p.marks, p.joined = append(p.cells[:0], q.cells...), append(p.marks[:0], q.marks...), append(p.joined[:0], q.joined...)
+	p.print, p.view, p.viewed, p.shows = q.print, q.view, q.viewed, q.shows
 }
 
-// rest makes room, between runs.
-func (m *memory) rest() {
-	if len(m.points) < mostPoints && len(m.steps)+len(m.shown) < mostCalls {
+// apply has a step change the state.
+func (m *memory) apply(p *point, c *change) {
+	if c.writes.from == c.writes.to {
 		return
 	}
-	m.useless = m.found*leastFound < m.asked
-	m.asked, m.found = 0, 0
-	clear(m.points)
-	clear(m.steps)
-	clear(m.shown)
+	for _, w := range m.writes[c.writes.from:c.writes.to] {
+		p.print += w.mark - p.marks[w.cell]
+		p.cells[w.cell], p.marks[w.cell] = w.value, w.mark
+		p.joined[m.variables[w.cell]] = nil
+	}
+	if p.viewed && p.shows.Meets(&c.cells) {
+		p.viewed = false
+	}
+}
+
+// divided tells whether a variable has its arguments in cells of their own.
+func (m *memory) divided(p *point, variable int) bool {
+	from, to := m.cells.Of(variable)
+	return to-from > 1 && p.cells[to-1] >= 0
+}
+
+// state is the state with its variables whole.
+func (m *memory) state(p *point) tla.State {
+	for i, v := range p.joined {
+		if v != nil {
+			continue
+		}
+		from, to := m.cells.Of(i)
+		if m.divided(p, i) {
+			parts := make([]value.Value, to-from)
+			for k := range parts {
+				parts[k] = m.values[p.cells[from+k]]
+			}
+			p.joined[i] = m.cells.Whole(i, parts)
+		} else {
+			p.joined[i] = m.values[p.cells[from]]
+		}
+	}
+	return p.joined
+}
+
+// change adds what leads from p to a state that a step with these reads has led to, unless it is among those from first on; if r is nil, nobody has watched the step.
+func (m *memory) change(p *point, next tla.State, r *tla.Reads, first int32) {
+	c := change{writes: part{from: int32(len(m.writes))}}
+	for i, v := range next {
+		if m.scratch[i] || r != nil && !r.All && r.Keeps(i) {
+			continue
+		}
+		excepts := r != nil && !r.All && r.Excepts(i) && m.divided(p, i)
+		m.parts(i, v, func(w write) {
+			switch known := r == nil || r.All || r.Set.Has(int(w.cell)); {
+			case known && w.mark == p.marks[w.cell]: // and so wherever the step is the same
+			case excepts && !known: // it is what it was
+			default:
+				m.writes = append(m.writes, w)
+				c.cells.Add(int(w.cell))
+			}
+		})
+	}
+	c.writes.to = int32(len(m.writes))
+	for _, o := range m.changes[first:] {
+		if c.cells == o.cells && slices.Equal(m.writes[c.writes.from:], m.writes[o.writes.from:o.writes.to]) {
+			m.writes = m.writes[:c.writes.from]
+			return
+		}
+	}
+	m.changes = append(m.changes, c)
 }

@@ -9,6 +9,8 @@ package model
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +39,8 @@ type Options struct {
 	// Lenient passes over steps that the specification refuses, and what Saw tells of states that it is not in, and follows on from where it was, as ModelFuzz does. It is
 	// for guides: the conformance of such a run is unknown.
 	Lenient bool
+	// Doubt has all evaluated also what is remembered of earlier steps, and panics if it is otherwise. It is for tests, and slow.
+	Doubt bool
 }
 
 const (
@@ -162,12 +166,16 @@ func (u *Unknown) Error() string { return u.Why }
 type Follower struct {
 	model   *Model
 	ev      *tla.Evaluator
-	initial []tla.State
+	first   []tla.State // the initial ones
+	initial []*point
 	actions map[string]*action
 	shows   map[string]*show
+	viewed  *show
 	memory  *memory
 
 	states, next []*point // those that the specification may be in
+	spare        []*point
+	reads        tla.Reads
 	steps        int
 	last         string // the last step, for messages
 	args         []value.Value
@@ -185,7 +193,8 @@ type Follower struct {
 type action struct {
 	*tla.Operator
 	hash uint64
-	told tla.GuardsSeen // in the present run
+	told []uint64       // in the present run, as memory.mets
+	met  tla.GuardsSeen // in the present step
 }
 
 // show is an expression of states.
@@ -200,33 +209,43 @@ func (m *Model) Follow() (*Follower, error) {
 		f.Restart()
 		return f, nil
 	}
-	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*show{}, memory: newMemory(), reached: map[uint64]bool{}}
+	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*show{}, reached: map[uint64]bool{}}
+	if n := len(m.spec.Variables); n > tla.MostCells {
+		return nil, fmt.Errorf("the specification has %d variables; a run can be followed in %d", n, tla.MostCells)
+	}
+	if m.view != nil {
+		f.viewed = &show{m.view, coverage.ID(coverage.ModelState, "the view "+m.view.Name)}
+	}
+	var initial []tla.State
 	err := f.ev.Initial(func(s tla.State) error {
-		if len(f.initial) >= m.o.MostStates {
+		if len(initial) >= m.o.MostStates {
 			return fmt.Errorf("the specification has more than %d initial states; choose a configuration with fewer", m.o.MostStates)
 		}
-		f.initial = append(f.initial, slices.Clone(s))
+		initial = append(initial, slices.Clone(s))
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(f.initial) == 0 {
+	if len(initial) == 0 {
 		return nil, fmt.Errorf("the specification has no initial state")
 	}
+	f.memory = newMemory(m.spec, initial)
+	f.reads.Cells = f.memory.cells
 	for _, name := range m.o.Scratch {
 		i := slices.Index(m.spec.Variables, name)
 		if i < 0 {
 			return nil, fmt.Errorf("the specification has no variable %s", name)
 		}
-		for _, s := range f.initial {
-			if !value.Equal(s[i], f.initial[0][i]) {
-				return nil, fmt.Errorf("the variable %s has several initial values, %s and %s among them, and a scratch variable must have one", name, f.initial[0][i], s[i])
+		for _, s := range initial {
+			if !value.Equal(s[i], initial[0][i]) {
+				return nil, fmt.Errorf("the variable %s has several initial values, %s and %s among them, and a scratch variable must have one", name, initial[0][i], s[i])
 			}
 		}
-		f.memory.scratch = append(f.memory.scratch, i)
+		f.memory.scratch[i] = true
 	}
-	f.memory.first = f.initial[0]
+	f.first = initial
+	f.begin()
 	f.Restart()
 	return f, nil
 }
@@ -236,10 +255,13 @@ func (f *Follower) Release() { f.model.idle.Put(f) }
 
 // Restart begins another run.
 func (f *Follower) Restart() {
-	f.memory.rest()
+	if f.memory.rest() {
+		f.begin()
+	}
+	f.drop(f.states)
 	f.states = f.states[:0]
-	for _, s := range f.initial {
-		f.states = append(f.states, f.memory.at(s))
+	for _, p := range f.initial {
+		f.states = append(f.states, f.copied(p))
 	}
 	f.steps, f.last, f.tally, f.passed, f.failed = 0, "the initial state", coverage.Tally{}, 0, nil
 	clear(f.reached)
@@ -249,6 +271,30 @@ func (f *Follower) Restart() {
 	}
 	f.view, f.came, f.unseen = 0, 0, true
 }
+
+// begin makes the states that runs begin with.
+func (f *Follower) begin() {
+	f.initial = f.initial[:0]
+	for _, s := range f.first {
+		p := f.memory.newPoint(s)
+		if !slices.ContainsFunc(f.initial, func(q *point) bool { return q.print == p.print }) {
+			f.initial = append(f.initial, p)
+		}
+	}
+}
+
+// copied is a state of its own that is like another.
+func (f *Follower) copied(p *point) *point {
+	q := &point{}
+	if last := len(f.spare) - 1; last >= 0 {
+		q, f.spare = f.spare[last], f.spare[:last]
+	}
+	q.copy(p)
+	return q
+}
+
+// drop gives states back that are no longer of use.
+func (f *Follower) drop(list []*point) { f.spare = append(f.spare, list...) }
 
 // Ignore counts an event that stands for no step, for a reason.
 func (f *Follower) Ignore(reason string) {
@@ -284,7 +330,7 @@ func (f *Follower) action(name string, args []any) *action {
 			f.failed = err
 			return nil
 		}
-		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), told: make(tla.GuardsSeen, len(op.Guards))}
+		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), told: packed(make(tla.GuardsSeen, len(op.Guards))), met: make(tla.GuardsSeen, len(op.Guards))}
 		f.actions[name] = a
 	}
 	f.bind(args)
@@ -316,16 +362,23 @@ func (f *Follower) Step(name string, args ...any) {
 	f.look()
 	f.steps++
 	f.tally.Mapped++
+	if len(f.states) == 1 { // as nearly always
+		if o, err := f.lead(f.states[0], a); err == nil && o.next.to == o.next.from+1 {
+			f.memory.apply(f.states[0], &f.memory.changes[o.next.from])
+			f.last, f.came, f.unseen = name, a.hash, true
+			return
+		}
+	}
 	var refused *tla.Guard
 	f.next = f.next[:0]
 	for _, p := range f.states {
-		o, err := f.lead(p, a)
+		o, err := f.leads(p, a)
 		if err != nil {
 			f.failed = f.passing(fmt.Errorf("step %d, %s: %w", f.steps, f.named(name), err))
 			return
 		}
 		if refused == nil {
-			refused = o.refused
+			refused = a.guard(o.refused)
 		}
 	}
 	if len(f.next) == 0 {
@@ -337,6 +390,7 @@ func (f *Follower) Step(name string, args ...any) {
 		return
 	}
 	f.states, f.next = f.next, f.states
+	f.drop(f.next)
 	f.last, f.came, f.unseen = name, a.hash, true
 }
 
@@ -359,7 +413,7 @@ func (f *Follower) Repeat(name string, args ...any) {
 	}
 	f.states, f.next = f.next, f.states // what is reached is among those that it is reached from
 	for i := 0; i < len(f.next); i++ {
-		if _, err := f.lead(f.next[i], a); err != nil {
+		if _, err := f.leads(f.next[i], a); err != nil {
 			f.failed = f.passing(fmt.Errorf("after step %d, %s: %w", f.steps, f.named(name), err))
 			break
 		}
@@ -367,41 +421,112 @@ func (f *Follower) Repeat(name string, args ...any) {
 	f.states, f.next = f.next, f.states
 }
 
-// lead adds the states that an action leads to from p with the present arguments, each once.
-func (f *Follower) lead(p *point, a *action) (*outcome, error) {
-	c := calling(p, a.hash, f.args)
-	o := f.memory.step(c)
-	if o == nil {
-		o = &outcome{met: make(tla.GuardsSeen, len(a.Guards))}
-		err := f.ev.Step(p.state, a.Operator, f.args, o.met, func(s tla.State) error {
-			if q := f.memory.at(s); !slices.Contains(o.next, q) {
-				if len(o.next) >= f.model.o.MostStates {
-					return f.tooMany()
-				}
-				o.next = append(o.next, q)
-			}
-			return nil
-		})
-		f.guards(a, o.met)
-		if err != nil {
-			return nil, err
-		}
-		o.refused = f.ev.Refused(a.Operator)
-		if !f.memory.useless {
-			f.memory.steps[c] = o
-		}
-	} else {
-		f.guards(a, o.met)
+// leads adds the states that an action leads to from p with the present arguments, each once.
+func (f *Follower) leads(p *point, a *action) (*outcome, error) {
+	o, err := f.lead(p, a)
+	if err != nil {
+		return nil, err
 	}
-	for _, q := range o.next {
-		if !slices.ContainsFunc(f.next, func(p *point) bool { return p.print == q.print }) {
-			if len(f.next) >= f.model.o.MostStates {
-				return nil, f.tooMany()
-			}
-			f.next = append(f.next, q)
+	for i := o.next.from; i < o.next.to; i++ {
+		q := f.copied(p)
+		f.memory.apply(q, &f.memory.changes[i])
+		if slices.ContainsFunc(f.next, func(p *point) bool { return p.print == q.print }) {
+			f.spare = append(f.spare, q)
+			continue
 		}
+		if len(f.next) >= f.model.o.MostStates {
+			return nil, f.tooMany()
+		}
+		f.next = append(f.next, q)
 	}
 	return o, nil
+}
+
+// lead is what an action does in p with the present arguments.
+func (f *Follower) lead(p *point, a *action) (*outcome, error) {
+	call := key(a.hash, f.args)
+	o := f.memory.recall(p, call)
+	if o == nil {
+		var err error
+		if o, err = f.evaluated(p, a, call); err != nil {
+			return nil, err
+		}
+	} else if f.model.o.Doubt {
+		f.doubt(p, a, o)
+	}
+	f.guards(a, f.memory.mets.lists[o.met])
+	return o, nil
+}
+
+// evaluated is what an action does in p, which is remembered.
+func (f *Follower) evaluated(p *point, a *action, call uint64) (*outcome, error) {
+	m, met := f.memory, a.met
+	clear(met)
+	o := outcome{next: part{from: int32(len(m.changes))}}
+	r := f.watch()
+	err := f.ev.Step(m.state(p), a.Operator, f.args, met, func(s tla.State) error {
+		if m.change(p, s, r, o.next.from); len(m.changes)-int(o.next.from) > f.model.o.MostStates {
+			return f.tooMany()
+		}
+		return nil
+	})
+	o.met, o.next.to = m.mets.number(met), int32(len(m.changes))
+	if err != nil {
+		f.guards(a, m.mets.lists[o.met])
+		return nil, err
+	}
+	o.refused = a.number(f.ev.Refused(a.Operator))
+	return m.remember(p, call, r, o), nil
+}
+
+// guard is one by its number, and number that of one: -1 for none.
+func (a *action) guard(number int32) *tla.Guard {
+	if number < 0 {
+		return nil
+	}
+	return &a.Guards[number]
+}
+
+func (a *action) number(g *tla.Guard) int32 {
+	for i := range a.Guards {
+		if &a.Guards[i] == g {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// watch begins to note what the next evaluation depends on, if that is of use.
+func (f *Follower) watch() *tla.Reads {
+	if f.memory.useless {
+		f.ev.Watch(nil)
+		return nil
+	}
+	f.reads.Clear()
+	f.ev.Watch(&f.reads)
+	return &f.reads
+}
+
+// doubt evaluates what was remembered, without memory.
+func (f *Follower) doubt(p *point, a *action, o *outcome) {
+	m, met, kept := f.memory, make(tla.GuardsSeen, len(a.Guards)), *o
+	first := int32(len(m.changes))
+	f.ev.Watch(nil)
+	err := f.ev.Step(m.state(p), a.Operator, f.args, met, func(s tla.State) error { m.change(p, s, nil, first); return nil })
+	states := func(from, to int32) map[uint64]bool {
+		set := map[uint64]bool{}
+		for i := from; i < to; i++ {
+			q := f.copied(p)
+			m.apply(q, &m.changes[i])
+			set[q.print] = true
+			f.spare = append(f.spare, q)
+		}
+		return set
+	}
+	want, got := states(first, int32(len(m.changes))), states(kept.next.from, kept.next.to)
+	if err != nil || !maps.Equal(got, want) || m.mets.number(met) != kept.met || a.number(f.ev.Refused(a.Operator)) != kept.refused {
+		panic(fmt.Sprintf("%s is remembered wrongly: it has %d next states, and %d are remembered (%v), in the state\n%s", f.named(a.Name), len(want), len(got), err, f.text(p)))
+	}
 }
 
 func (f *Follower) tooMany() error {
@@ -418,7 +543,7 @@ func (f *Follower) named(name string) string {
 }
 
 func (f *Follower) text(p *point) string {
-	return strings.TrimRight(f.model.spec.Text(tla.Step{State: p.state}), "\n")
+	return strings.TrimRight(f.model.spec.Text(tla.Step{State: f.memory.state(p)}), "\n")
 }
 
 // Saw tells what the system showed after the last step: the value of an operator of the specification for some arguments. States of the specification in which
@@ -439,41 +564,67 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 	}
 	f.bind(args)
 	seen := Of(want)
-	kept := f.states[:0]
+	print := seen.Fingerprint()
+	kept := f.next[:0]
 	var other value.Value
-	var last *point
 	for _, p := range f.states {
-		c := calling(p, op.hash, f.args)
-		v := f.memory.shown[c]
-		if v == nil {
-			var err error
-			if v, err = f.ev.Value(p.state, op.Operator, f.args...); err != nil {
-				if f.failed = f.passing(err); f.failed != nil {
-					return
-				}
-				continue
+		o, err := f.shown(p, op, f.args)
+		switch {
+		case err != nil:
+			if f.failed = f.passing(err); f.failed != nil {
+				return
 			}
-			if !f.memory.useless {
-				f.memory.shown[c] = v
-			}
-		}
-		if value.Equal(v, seen) {
+		case o.print == print:
 			kept = append(kept, p)
-			continue
+		case other == nil:
+			other = f.memory.values[o.value]
 		}
-		if other == nil {
-			other = v
-		}
-		last = p
 	}
-	if len(kept) == 0 && f.model.o.Lenient {
+	f.next = kept
+	switch {
+	case len(kept) == len(f.states):
+	case len(kept) > 0:
+		for _, p := range f.states {
+			if !slices.Contains(kept, p) {
+				f.spare = append(f.spare, p)
+			}
+		}
+		f.states, f.next = kept, f.states
+	case f.model.o.Lenient:
 		f.passed++
-		return
-	}
-	f.states = kept
-	if len(kept) == 0 {
+	default:
+		last := f.states[len(f.states)-1]
 		f.failed = &Divergence{Step: f.steps, Action: f.last, Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: f.text(last)}
+		f.drop(f.states)
+		f.states = f.states[:0]
 	}
+}
+
+// shown is the value of an operator in p.
+func (f *Follower) shown(p *point, op *show, args []value.Value) (*outcome, error) {
+	m, call := f.memory, key(op.hash, args)
+	o := m.recall(p, call)
+	if o != nil && !f.model.o.Doubt {
+		return o, nil
+	}
+	var r *tla.Reads
+	if o == nil {
+		r = f.watch()
+	} else {
+		f.ev.Watch(nil)
+	}
+	v, err := f.ev.Value(m.state(p), op.Operator, args...)
+	if err != nil {
+		return nil, err
+	}
+	print := v.Fingerprint()
+	switch {
+	case o == nil:
+		return m.remember(p, call, r, outcome{value: m.number(v, print), print: print}), nil
+	case o.print != print:
+		panic(fmt.Sprintf("%s is remembered wrongly: it is %s and not %s, in the state\n%s", f.named(op.Name), v, m.values[o.value], f.text(p)))
+	}
+	return o, nil
 }
 
 // Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, another error if the specification cannot be evaluated, and nil as long as
@@ -505,19 +656,17 @@ func (f *Follower) look() {
 	}
 	f.unseen = false
 	p := f.states[0]
-	if !p.viewed {
-		p.view, p.viewed = p.print, true
-		if f.model.view != nil {
-			v, err := f.ev.Value(p.state, f.model.view)
+	fp := p.print
+	if f.model.view != nil {
+		if !p.viewed {
+			o, err := f.shown(p, f.viewed, nil)
 			if err != nil {
 				f.failed = err
 				return
 			}
-			p.view = v.Fingerprint()
+			p.view, p.viewed, p.shows = o.print, true, *f.memory.depends(o)
 		}
-	}
-	fp := p.view
-	if f.model.view != nil {
+		fp = p.view
 		f.reach(coverage.ModelWhole, splitmix.Mix(p.print^wholeSeed))
 	}
 	f.reach(coverage.ModelState, splitmix.Mix(fp^stateSeed))
@@ -534,15 +683,14 @@ const (
 	guardSeed = 0x4755
 )
 
-func (f *Follower) guards(a *action, seen tla.GuardsSeen) {
-	for i, met := range seen {
-		if fresh := met &^ a.told[i]; fresh != 0 {
-			a.told[i] |= met
-			for _, bit := range []uint8{1, 2} {
-				if fresh&bit != 0 {
-					f.reach(coverage.ModelGuard, splitmix.Mix(a.hash^guardSeed<<16^uint64(i)<<2^uint64(bit)))
-				}
-			}
+func (f *Follower) guards(a *action, met []uint64) {
+	for k, word := range met {
+		fresh := word &^ a.told[k]
+		a.told[k] |= word
+		for ; fresh != 0; fresh &= fresh - 1 {
+			at := bits.TrailingZeros64(fresh)
+			guard, seen := k*guardsInWord+at/2, uint64(1)<<(at%2)
+			f.reach(coverage.ModelGuard, splitmix.Mix(a.hash^guardSeed<<16^uint64(guard)<<2^seen))
 		}
 	}
 }

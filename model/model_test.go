@@ -28,9 +28,16 @@ Rich == balance.a > 2
 
 func follow(t *testing.T, o Options) *Follower {
 	t.Helper()
+	return followIn(t, bank, o)
+}
+
+// followIn follows a run in a module with that text.
+func followIn(t *testing.T, text string, o Options) *Follower {
+	t.Helper()
 	dir := t.TempDir()
-	file := filepath.Join(dir, "Bank.tla")
-	if err := os.WriteFile(file, []byte(bank), 0o600); err != nil {
+	name, _, _ := strings.Cut(strings.TrimPrefix(text, "---- MODULE "), " ")
+	file := filepath.Join(dir, name+".tla")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(dir, "Bank.cfg")

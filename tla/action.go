@@ -203,10 +203,14 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 				rhs = c.subsets(rhs, at)
 			}
 			if e.Name == "=" {
-				again := c.again(e, at, i, func(x *ctx, old value.Value) bool { return value.Equal(old, rhs.eval(x)) }, next)
+				again := c.again(e, at, i, func(x *ctx, old value.Value) bool {
+					x.m.compares(i)
+					return value.Equal(old, rhs.eval(x))
+				}, next)
 				return assign(i, c.assigning, rhs, next, again)
 			}
 			again := c.again(e, at, i, func(x *ctx, old value.Value) bool {
+				x.m.compares(i)
 				s := rhs.eval(x)
 				x.m.at = at
 				return value.Contains(s, old)
@@ -263,6 +267,7 @@ func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
 	})
 	return c.act(e.Args[0], p, func(x *ctx) bool {
 		m := x.m
+		notes := m.anything()
 		cur, nxt, moment := m.cur, m.nxt, m.moment
 		m.moment.cur = 0 // there are two present states in turn
 		m.between = append(m.between, cur)
@@ -270,6 +275,7 @@ func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
 		found := second(x)
 		m.cur, m.nxt, m.moment = cur, nxt, moment
 		m.between = m.between[:len(m.between)-1]
+		notes()
 		return found
 	})
 }
@@ -353,13 +359,29 @@ func (c *compiler) again(e syntax.Expr, at *where, variable int, test func(x *ct
 
 func assign(i int, initial bool, rhs node, next, again act) act {
 	eval := rhs.eval
-	return func(x *ctx) bool {
+	plain := func(x *ctx) bool {
 		goal := x.m.goal(initial)
 		if goal[i] != nil {
 			return again(x)
 		}
 		goal[i] = settled(eval(x))
 		found := next(x)
+		goal[i] = nil
+		return found
+	}
+	if initial || rhs.excepts != i+1 {
+		return plain
+	}
+	except := rhs.except
+	return func(x *ctx) bool {
+		r, goal := x.m.reads, x.m.nxt
+		if r == nil || goal[i] != nil {
+			return plain(x)
+		}
+		goal[i] = settled(except(x))
+		r.excepted.Add(i)
+		found := next(x)
+		r.excepted.remove(i)
 		goal[i] = nil
 		return found
 	}
@@ -399,14 +421,27 @@ func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
 		again := c.again(e, c.at(e, p), i, func(x *ctx, old value.Value) bool { return value.Equal(old, now.eval(x)) }, next)
 		return assign(i, false, now, next, again)
 	} else if i >= 0 {
-		again := c.again(e, c.at(e, p), i, func(x *ctx, old value.Value) bool { return value.Equal(old, x.m.cur[i]) }, next)
+		again := c.again(e, c.at(e, p), i, func(x *ctx, old value.Value) bool {
+			if r := x.m.reads; r != nil && r.kept.Has(i) {
+				return true
+			}
+			x.m.compares(i)
+			return value.Equal(old, x.m.cur[i])
+		}, next)
 		return func(x *ctx) bool {
 			nxt, v := x.m.nxt, x.m.cur[i]
 			if nxt[i] != nil {
 				return again(x)
 			}
 			nxt[i] = v
+			r := x.m.reads
+			if r != nil {
+				r.kept.Add(i)
+			}
 			found := next(x)
+			if r != nil {
+				r.kept.remove(i)
+			}
 			nxt[i] = nil
 			return found
 		}

@@ -135,7 +135,7 @@ func (c *compiler) variable(d *def, at *where) node {
 		level = actionLevel
 	}
 	bit := bitOf(i)
-	return node{level: level, eval: func(x *ctx) value.Value {
+	bare := func(x *ctx) value.Value {
 		x.m.read |= bit
 		if cur := x.m.cur; i < len(cur) {
 			if v := cur[i]; v != nil {
@@ -147,12 +147,18 @@ func (c *compiler) variable(d *def, at *where) node {
 		x.m.at = at
 		value.Fail("the variable %s has no value here: there is no state", name)
 		return nil
+	}
+	return node{level: level, variable: i + 1, bare: bare, eval: func(x *ctx) value.Value {
+		if r := x.m.reads; r != nil {
+			r.whole(i)
+		}
+		return bare(x)
 	}}
 }
 
 // next is a variable of the next state.
 func (c *compiler) next(i int, name string, at *where) node {
-	return node{level: actionLevel, next: true, eval: func(x *ctx) value.Value {
+	bare := func(x *ctx) value.Value {
 		if nxt := x.m.nxt; i < len(nxt) {
 			if v := nxt[i]; v != nil {
 				return v
@@ -163,7 +169,18 @@ func (c *compiler) next(i int, name string, at *where) node {
 		x.m.at = at
 		value.Fail("%s' has no value here: there is no next state", name)
 		return nil
-	}}
+	}
+	n := node{level: actionLevel, next: true, eval: bare}
+	if i < len(c.variables) {
+		n.variable, n.bare = i+1, bare
+		n.eval = func(x *ctx) value.Value {
+			if r := x.m.reads; r != nil { // it may have parts of the present one
+				r.whole(i)
+			}
+			return bare(x)
+		}
+	}
+	return n
 }
 
 // freed is the number of the next value, within ENABLED, of what stands for a variable of another module and is none of ours; -1 for all else.
@@ -276,9 +293,22 @@ func (c *compiler) given(params []syntax.Param, q place, u call) (place, []int) 
 	return q, begin
 }
 
+// emptied empties slots before it evaluates.
+func emptied(eval func(*ctx) value.Value, slots []int) func(*ctx) value.Value {
+	return func(x *ctx) value.Value {
+		for _, s := range slots {
+			x.slots[s] = nil
+		}
+		return eval(x)
+	}
+}
+
 // begun empties slots before a node is evaluated.
 func begun(n node, slots []int) node {
 	eval, test := n.eval, n.test
+	if n.except != nil {
+		n.except = emptied(n.except, slots)
+	}
 	switch len(slots) {
 	case 0:
 		return n
@@ -296,12 +326,7 @@ func begun(n node, slots []int) node {
 		}
 		return n
 	}
-	n.eval = func(x *ctx) value.Value {
-		for _, s := range slots {
-			x.slots[s] = nil
-		}
-		return eval(x)
-	}
+	n.eval = emptied(eval, slots)
 	if test != nil {
 		n.test = func(x *ctx) bool {
 			for _, s := range slots {

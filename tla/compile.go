@@ -31,6 +31,7 @@ type machine struct {
 	applied  []applied
 	read     uint64 // the variables of the present state that were read: see bitOf
 	changed  uint64 // those that the next state does not leave as they are, where both are complete
+	reads    *Reads // is told what of the present state is read; may be nil
 	moment   moment
 	clock    uint64       // the last number of a moment
 	known    []remembered // of definitions, by their numbers
@@ -57,6 +58,12 @@ type node struct {
 	self  bool // calls a recursive operator that is being compiled
 	next  bool // asks for the next state
 	known value.Value
+	// of is the number of a variable plus 1 if this is that variable, and bare its value without noting that it was read.
+	variable int
+	bare     func(*ctx) value.Value
+	// excepts is the number of a variable plus 1 if this is [v EXCEPT ...] of that variable, and except its value without noting that all of the variable was read.
+	excepts int
+	except  func(*ctx) value.Value
 	// height is how deep expressions are in each other: what evaluating it takes of the stack.
 	height int
 }
@@ -355,8 +362,9 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		return c.index(e, p, at)
 	case *syntax.Field:
 		r, name := c.expr(e.Record, p), value.Text(e.Name)
+		record := r.ofArgument(func(*ctx) value.Value { return name })
 		return node{eval: func(x *ctx) value.Value {
-			v := r.eval(x)
+			v, _ := record(x)
 			if r, ok := v.(*value.Record); ok {
 				if i := r.Field(name); i >= 0 {
 					return r.Values[i]
@@ -448,12 +456,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		if len(begin) == 0 {
 			return body
 		}
-		n := node{eval: func(x *ctx) value.Value {
-			for _, s := range begin {
-				x.slots[s] = nil
-			}
-			return body.eval(x)
-		}}
+		n := node{eval: emptied(body.eval, begin)}
 		if body.test != nil {
 			n.test = func(x *ctx) bool {
 				for _, s := range begin {
@@ -461,6 +464,9 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 				}
 				return body.test(x)
 			}
+		}
+		if body.except != nil {
+			n.excepts, n.except = body.excepts, emptied(body.except, begin)
 		}
 		return n.of(body)
 	case *letFunction:
@@ -484,8 +490,9 @@ func ofBehaviours(what string, at *where) node {
 // held is a frame that stays as it is now, for values that outlive the evaluation.
 func (x *ctx) held() *ctx {
 	x.m.read = allVariables // what will be read is not known
+	x.m.anything()()
 	m := *x.m
-	m.cur, m.nxt = slices.Clone(m.cur), slices.Clone(m.nxt)
+	m.cur, m.nxt, m.reads = slices.Clone(m.cur), slices.Clone(m.nxt), nil
 	return x.heldBy(&m)
 }
 

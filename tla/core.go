@@ -262,10 +262,12 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 	count := len(c.variables) + len(c.enabling)
 	c.assigning, c.whole, c.enabling = assigning, whole, enabling
 	n := testNode(func(x *ctx) bool {
+		notes := x.m.anything()
 		nxt, moment := x.m.nxt, x.m.moment
 		x.m.nxt, x.m.moment.nxt = make([]value.Value, count), 0
 		found := a(x)
 		x.m.nxt, x.m.moment = nxt, moment
+		notes()
 		return found
 	})
 	n.level, n.next = stateLevel, false

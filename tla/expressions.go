@@ -280,8 +280,9 @@ func (c *compiler) index(e *syntax.Index, p place, at *where) node {
 		c.failAt(at, "f[] has no argument")
 	}
 	arg := args[0]
+	applied := f.ofArgument(arg.eval)
 	return node{eval: func(x *ctx) value.Value {
-		g, key := f.eval(x), arg.eval(x)
+		g, key := applied(x)
 		switch g := g.(type) {
 		case *value.Tuple:
 			if n, ok := key.(value.Int); ok && n >= 1 && int(n) <= len(g.Items) {
@@ -295,6 +296,22 @@ func (c *compiler) index(e *syntax.Index, p place, at *where) node {
 		x.m.at = at
 		return value.Apply(g, key)
 	}}.of(f, arg)
+}
+
+// ofArgument evaluates a function and an argument, and notes of a variable only that its value for this argument was read.
+func (n node) ofArgument(arg func(*ctx) value.Value) func(*ctx) (f, key value.Value) {
+	if n.variable == 0 {
+		eval := n.eval
+		return func(x *ctx) (f, key value.Value) { return eval(x), arg(x) }
+	}
+	variable, bare := n.variable-1, n.bare
+	return func(x *ctx) (f, key value.Value) {
+		f, key = bare(x), arg(x)
+		if r := x.m.reads; r != nil {
+			r.argument(variable, f, key)
+		}
+		return f, key
+	}
 }
 
 func (c *compiler) fields(list []syntax.FieldValue, p place) ([]*value.String, []node) {
@@ -337,8 +354,7 @@ func (c *compiler) except(e *syntax.Except, p place) node {
 		parts = append(parts, ch.value.closed(born))
 		changes = append(changes, ch)
 	}
-	return node{eval: func(x *ctx) value.Value {
-		v := f.eval(x)
+	changed := func(x *ctx, v value.Value, note func(f, key value.Value)) value.Value {
 		for i := range changes {
 			ch := &changes[i]
 			x.m.at = ch.at
@@ -348,12 +364,25 @@ func (c *compiler) except(e *syntax.Except, p place) node {
 					x.slots[ch.old] = v
 					return settled(ch.value.eval(x))
 				}
-				return value.Replace(v, ch.keys[k].eval(x), func(old value.Value) value.Value { return at(old, k+1) })
+				key := ch.keys[k].eval(x)
+				if k == 0 && note != nil {
+					note(v, key)
+				}
+				return value.Replace(v, key, func(old value.Value) value.Value { return at(old, k+1) })
 			}
 			v = at(v, 0)
 		}
 		return v
-	}}.of(parts...)
+	}
+	n := node{eval: func(x *ctx) value.Value { return changed(x, f.eval(x), nil) }}.of(parts...)
+	if f.variable > 0 && !f.next {
+		variable, bare := f.variable-1, f.bare
+		n.excepts = f.variable
+		n.except = func(x *ctx) value.Value {
+			return changed(x, bare(x), func(f, key value.Value) { x.m.reads.argument(variable, f, key) })
+		}
+	}
+	return n
 }
 
 // function is [bounds |-> body], or, with a name, a function that may use itself.

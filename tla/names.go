@@ -26,6 +26,7 @@ func (c *compiler) reference(e *env) node {
 		}
 		if hops > 0 {
 			eval, test := n.eval, n.test
+			n.excepts, n.except = 0, nil
 			n.eval = func(x *ctx) value.Value { return eval(x.frame(hops)) }
 			if test != nil {
 				n.test = func(x *ctx) bool { return test(x.frame(hops)) }

@@ -167,6 +167,7 @@ func trace(c *compiler, d *def, u call) node {
 		if x.m.tlc.behaviour == nil || len(x.m.cur) == 0 {
 			value.Fail("Trace has no value here: there is no behaviour")
 		}
+		x.m.anything()()
 		states, err := x.m.tlc.behaviour(x.m.cur)
 		if err != nil {
 			value.Fail("Trace: %v", err)

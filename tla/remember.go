@@ -78,6 +78,8 @@ func (c *compiler) remember(n node, size int, primed bool) node {
 		n.test = func(x *ctx) bool { return bool(all(x).(value.Bool)) }
 	}
 	n.reach, n.inner = 0, 0
+	n.excepts, n.except = 0, nil
+	n.variable, n.bare = 0, nil
 	return n
 }
 

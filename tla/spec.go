@@ -499,7 +499,7 @@ var ErrStop = errors.New("stop")
 // run calls f and makes what goes wrong in it an error with its place.
 func (ev *Evaluator) run(f func()) (err error) {
 	t, m := &ev.TLC, ev.x.m
-	depth, top, inside, then, between, applied := t.depth, t.top, t.inside, m.then, m.between, m.applied
+	depth, top, inside, then, between, applied, reads := t.depth, t.top, t.inside, m.then, m.between, m.applied, m.reads
 	defer func() {
 		if r := recover(); r != nil {
 			switch r := r.(type) {
@@ -511,7 +511,7 @@ func (ev *Evaluator) run(f func()) (err error) {
 				panic(r)
 			}
 			// What is under way around it goes on.
-			t.depth, t.top, t.inside, m.then, m.between, m.applied = depth, top, inside, then, between, applied
+			t.depth, t.top, t.inside, m.then, m.between, m.applied, m.reads = depth, top, inside, then, between, applied, reads
 		}
 	}()
 	f()

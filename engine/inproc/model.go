@@ -21,6 +21,9 @@ func (w *World) Model(name string, m *model.Model) *model.Follower {
 	}
 	w.followers = append(w.followers, f)
 	w.promise(promise{name: name, kind: world.Invariant, follower: f, holds: func() error {
+		if f.Err() == nil {
+			return nil
+		}
 		var d *model.Divergence
 		if errors.As(f.Err(), &d) {
 			return d
