@@ -68,6 +68,7 @@ var (
 	appendRequest, appendResponse = value.Text("AppendEntriesRequest"), value.Text("AppendEntriesResponse")
 	subApp, subHeartbeat, subSnap = value.Text("app"), value.Text("heartbeat"), value.Text("snapshot")
 	valueEntry, configEntry       = value.Text("ValueEntry"), value.Text("ConfigEntry")
+	follower, candidate, leader   = value.Text("Follower"), value.Text("Candidate"), value.Text("Leader")
 )
 
 func fields(names ...string) []*value.String {
@@ -90,6 +91,7 @@ type followed struct {
 	records map[*pb.Message]value.Value // what messages are in the specification
 	came    map[*pb.Message]bool        // messages that have arrived, or are lost
 	configs map[position]config         // of entries that change who the members are
+	data    map[string]value.Int        // what entries hold, numbered as it comes up: so runs are more alike, and more of their steps are remembered
 	chosen  []value.Value               // entries that are committed, from index 1 on
 	changes []position                  // of those that change who the members are
 }
@@ -107,7 +109,7 @@ func follow(w *inproc.World, o *Options) *followed {
 		return nil
 	}
 	f := &followed{network: o.Model.network,
-		records: map[*pb.Message]value.Value{}, came: map[*pb.Message]bool{}, configs: map[position]config{}}
+		records: map[*pb.Message]value.Value{}, came: map[*pb.Message]bool{}, configs: map[position]config{}, data: map[string]value.Int{}}
 	if o.Guide {
 		f.Follower = w.Guide(o.Model.Model)
 	} else {
@@ -152,6 +154,16 @@ func (f *followed) configAt(index uint64) (c config) {
 		c = f.configs[p]
 	}
 	return c
+}
+
+// number stands for what an entry holds, of which the specification knows only whether it is the same.
+func (f *followed) number(e *pb.Entry) value.Int {
+	n, ok := f.data[string(e.GetData())]
+	if !ok {
+		n = value.Int(len(f.data) + 1)
+		f.data[string(e.GetData())] = n
+	}
+	return n
 }
 
 func entryOf(term uint64, kind, v value.Value) value.Value {

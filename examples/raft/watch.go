@@ -26,6 +26,14 @@ type watched struct {
 	changed bool   // the configuration has, since the last advance
 	last    uint64 // index of the last entry
 	term    uint64 // of the last entry
+	seen    status // what Shown was compared with the last time
+	tuple   value.Value
+}
+
+// status is all that a server is compared by.
+type status struct {
+	shown
+	last, lastTerm uint64
 }
 
 // cause is a kind of call.
@@ -207,7 +215,7 @@ func (w *watched) commits(before, now shown) {
 func (w *watched) proposes(e *pb.Entry) {
 	change := changeOf(e)
 	if change == nil {
-		w.Step("Propose", w.id, string(e.GetData()))
+		w.Step("Propose", w.id, w.number(e))
 		return
 	}
 	if len(change.GetChanges()) != 1 {
@@ -247,17 +255,21 @@ func (w *watched) proposes(e *pb.Entry) {
 
 // shows compares the server with what it is in the specification.
 func (w *watched) shows(now shown) {
-	state := "Follower"
-	switch now.state {
-	case raft.StateLeader:
-		state = "Leader"
-	case raft.StateCandidate:
-		state = "Candidate"
-	}
 	if w.network {
 		w.Saw(w.sent, "UnderWay")
 	}
-	w.Saw([]any{now.term, state, now.vote, w.last, w.term, now.commit}, "Shown", w.id)
+	if s := (status{now, w.last, w.term}); s != w.seen || w.tuple == nil {
+		state := follower
+		switch now.state {
+		case raft.StateLeader:
+			state = leader
+		case raft.StateCandidate:
+			state = candidate
+		}
+		w.seen = s
+		w.tuple = value.NewTuple([]value.Value{value.Int(now.term), state, value.Int(now.vote), value.Int(w.last), value.Int(w.term), value.Int(now.commit)})
+	}
+	w.Saw(w.tuple, "Shown", w.id)
 }
 
 // receives tells of a message that the server was given, and of the answer among what it sends.
@@ -382,7 +394,7 @@ func (w *watched) sends(m *pb.Message) {
 // entry is one of a log.
 func (w *watched) entry(e *pb.Entry) value.Value {
 	if e.GetType() == pb.EntryNormal {
-		return entryOf(e.GetTerm(), valueEntry, value.NewRecord(valueFields, []value.Value{value.Text(string(e.GetData()))}))
+		return entryOf(e.GetTerm(), valueEntry, value.NewRecord(valueFields, []value.Value{w.number(e)}))
 	}
 	return entryOf(e.GetTerm(), configEntry, w.configs[position{e.GetIndex(), e.GetTerm()}].value())
 }
