@@ -90,7 +90,7 @@ var All = []Bug{
 				"	return ro.unconfirmedReads[len(ro.unconfirmedReads)-1].req.GetEntries()[0].GetData()\n"},
 			{"read_only.go", "	\"encoding/binary\"\n\n", ""},
 		},
-		Options: raft.Options{Steps: 300, Clients: 3, ReuseContexts: true, ElectionTicks: 5, Faults: paused},
+		Options: raft.Options{Steps: 300, Clients: 3, ReuseContexts: true, NoPreVote: true, NoCheckQuorum: true, ElectionTicks: 5, Faults: paused},
 	},
 	{
 		Name: "vote-stale-log", Source: "classic",
