@@ -314,6 +314,8 @@ func (c *checker) holds(formulas []Formula, s, next State) (*Formula, error) {
 // remain tells whether formulas that held in the present state do in one that it leads to, and which one does not. What depends on none of the variables that
 // have changed is not evaluated: reads has those that each was ever seen to read.
 func (c *checker) remain(formulas []Formula, reads []uint64, s State, changed uint64) (*Formula, error) {
+	c.ev.TLC.level = c.level + 1 // of the state that is reached
+	defer func() { c.ev.TLC.level = max(c.level, 1) }()
 	for i := range formulas {
 		f := &formulas[i]
 		if changed&reads[i] == 0 && reads[i] != 0 && !f.fresh {

@@ -69,3 +69,35 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestLevels asks for the level of states in invariants and constraints, where it is that of the state itself, and in steps, where it is that of the first state.
+func TestLevels(t *testing.T) {
+	const module = `---- MODULE M ----
+EXTENDS Naturals, TLC
+VARIABLE x
+Init == x = 1
+Next == x < 5 /\ x' = x + 1 /\ TLCGet("level") = x
+Level == TLCGet("level") = x
+Steps == [][TLCGet("level") = x]_x
+Few == TLCGet("level") < 4
+Short == TLCGet("level") < 3
+====
+`
+	spec, err := specOf(t, module, "INIT Init\nNEXT Next\nINVARIANT Level\nCONSTRAINT Level Few\nACTION_CONSTRAINT Level\nPROPERTY Steps\nCHECK_DEADLOCK FALSE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Check(spec, Options{})
+	if err != nil || len(r.Violations) > 0 || r.Distinct != 3 || r.Generated != 4 {
+		t.Errorf("%d distinct states, %d generated, %d violations, %v", r.Distinct, r.Generated, len(r.Violations), err)
+	}
+	if r, err = Simulate(spec, Options{}, Simulation{Number: 1, Seed: 1}); err != nil || len(r.Violations) > 0 || r.Depth != 3 {
+		t.Errorf("a behaviour of %d states, %d violations, %v", r.Depth, len(r.Violations), err)
+	}
+	if spec, err = specOf(t, module, "INIT Init\nNEXT Next\nINVARIANT Short"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Check(spec, Options{}); err != nil || len(r.Violations) != 1 || len(r.Violations[0].Trace) != 3 {
+		t.Errorf("%v, %v", r, err)
+	}
+}

@@ -125,7 +125,10 @@ func (w *walk) step() (bool, error) {
 		w.found = 0
 		err := w.ev.Successors(last, action, func(next State) error {
 			some = true
-			if f, err := w.holds(w.spec.Constraints, next, nil); err != nil || f != nil {
+			w.ev.TLC.level = len(w.steps) + 1
+			f, err := w.holds(w.spec.Constraints, next, nil)
+			w.ev.TLC.level = len(w.steps)
+			if err != nil || f != nil {
 				return err
 			}
 			if f, err := w.holds(w.spec.ActionConstraints, last, next); err != nil || f != nil {
@@ -157,12 +160,14 @@ func (w *walk) step() (bool, error) {
 func (w *walk) judge() error {
 	last := w.steps[len(w.steps)-1]
 	kind := InvariantViolated
+	w.ev.TLC.level = len(w.steps)
 	f, err := w.holds(w.spec.Invariants, last.State, nil)
 	if err == nil && f == nil && len(w.steps) == 1 {
 		kind = InitialViolated
 		f, err = w.holds(w.spec.InitialProperties, last.State, nil)
 	} else if err == nil && f == nil {
 		kind = StepViolated
+		w.ev.TLC.level = len(w.steps) - 1
 		f, err = w.holds(w.spec.StepProperties, w.steps[len(w.steps)-2].State, last.State)
 	}
 	if err != nil || f == nil {
