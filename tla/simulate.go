@@ -31,12 +31,14 @@ type walk struct {
 	*checker
 	chance chance
 	steps  []Step
-	order  []int // of actions
+	first  []Formula // that initial states must meet
+	order  []int     // of actions
 	found  int
 	picked State
 }
 
-// Simulate walks behaviours at random and checks the invariants, and the properties of initial states and of steps. An action is drawn, and one of
+// Simulate walks behaviours at random and checks the invariants, and the properties of initial states and of steps. What a property with temporal parts says of initial
+// states is left out with those, as in TLC: such simulations often begin in states of their own. An action is drawn, and one of
 // the steps that it allows; each has the same chance. Report.Generated counts states, Report.Distinct is not known, and Report.Initial counts behaviours.
 func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	if sim.Depth <= 0 {
@@ -49,6 +51,11 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	}
 	for i := range spec.Properties {
 		c.r.Unchecked = append(c.r.Unchecked, Unchecked{spec.Properties[i].Name, errors.New("a simulation sees no whole behaviour")})
+	}
+	for _, f := range spec.InitialProperties {
+		if !slices.ContainsFunc(spec.Properties, func(p Property) bool { return p.Name == f.Name }) {
+			w.first = append(w.first, f)
+		}
 	}
 	c.ev.TLC.random, c.ev.TLC.simulating = w.chance.draw, true
 	c.ev.TLC.behaviour = func(cur State) ([]State, error) { return statesTo(w.steps, cur), nil }
@@ -164,7 +171,7 @@ func (w *walk) judge() error {
 	f, err := w.holds(w.spec.Invariants, last.State, nil)
 	if err == nil && f == nil && len(w.steps) == 1 {
 		kind = InitialViolated
-		f, err = w.holds(w.spec.InitialProperties, last.State, nil)
+		f, err = w.holds(w.first, last.State, nil)
 	} else if err == nil && f == nil {
 		kind = StepViolated
 		w.ev.TLC.level = len(w.steps) - 1

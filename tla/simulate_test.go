@@ -41,6 +41,21 @@ func TestSimulationsRepeatAndFindWhatIsCommon(t *testing.T) {
 	}
 }
 
+// What a property says of initial states is checked, unless it goes on to what a simulation does not see.
+func TestASimulationBeginsAnywhere(t *testing.T) {
+	for property, breaks := range map[string]int{"Late": 1, "Whole": 0} {
+		spec, err := specOf(t, strings.Replace(coin, "====", "Late == heads = 1 /\\ [][Toss]_<<heads, tosses>>\nWhole == Late /\\ <>(tosses = 50)\n====", 1),
+			"INIT Init\nNEXT Toss\nPROPERTY "+property+"\nCHECK_DEADLOCK FALSE")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Simulate(spec, Options{}, Simulation{Number: 3, Seed: 1})
+		if err != nil || len(r.Violations) != breaks || len(r.Unchecked) != 1-breaks {
+			t.Errorf("%s: %v, %v, not checked: %v", property, err, r.Violations, r.Unchecked)
+		}
+	}
+}
+
 func TestASpecificationMayEndItsCheck(t *testing.T) {
 	spec, err := specOf(t, coin, "INIT Init\nNEXT Toss\nINVARIANT Enough\nCHECK_DEADLOCK FALSE")
 	if err != nil {
