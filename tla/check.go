@@ -40,7 +40,8 @@ type Report struct {
 	Left       int // states whose successors are not known yet
 	Depth      int // the longest of the shortest behaviours that lead to a state, in states
 	Actions    []ActionCount
-	Stopped    string // why not all states were seen: a limit; empty if they were, or a violation ended the check
+	Stopped    string // why not all states were seen: a limit, or ByExit; empty if they were, or a violation ended the check
+	Walked     int    // of a simulation: behaviours that came to their end, or to the depth that was asked for
 	Violations []*Violation
 	// Behaviour is what led to the error that ended the check.
 	Behaviour []Step
@@ -50,6 +51,9 @@ type Report struct {
 	// Unchecked are temporal properties that cannot be evaluated.
 	Unchecked []Unchecked
 }
+
+// ByExit is Report.Stopped where no limit ended the check.
+const ByExit = "the specification ended it by TLCSet(\"exit\", TRUE)"
 
 // Unchecked is a property of which it is not known whether it holds.
 type Unchecked struct {
@@ -222,7 +226,7 @@ func (c *checker) full() bool {
 	default:
 	}
 	if c.ev.TLC.exit {
-		c.r.Stopped = "the specification ended it by TLCSet(\"exit\", TRUE)"
+		c.r.Stopped = ByExit
 	}
 	if c.o.Time > 0 && now.Sub(c.began) > c.o.Time {
 		c.r.Stopped = fmt.Sprintf("the time of %v is used up", c.o.Time)

@@ -2,9 +2,10 @@ package tla
 
 import (
 	"fmt"
-	"os"
+
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 )
 
@@ -51,9 +52,12 @@ var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": tr
 	"PROPERTIES": true, "CONSTRAINT": true, "CONSTRAINTS": true, "ACTION_CONSTRAINT": true, "ACTION_CONSTRAINTS": true, "SYMMETRY": true,
 	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
 
+// maxText bounds the bytes of a module, and of a configuration.
+const maxText = 64 << 20
+
 // ReadConfig reads a configuration file.
 func ReadConfig(file string) (*Config, error) {
-	text, err := os.ReadFile(file)
+	text, err := regular.Read(file, maxText)
 	if err != nil {
 		return nil, err
 	}

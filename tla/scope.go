@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -136,6 +137,7 @@ type loader struct {
 	variables    []string
 	variableDefs []*def
 	logs         logs
+	notes        []string
 }
 
 type parsed struct {
@@ -195,7 +197,7 @@ func (l *loader) read(name string, at where) *parsed {
 	}
 	for _, folder := range l.folders {
 		file := filepath.Join(folder, name+".tla")
-		if text, err := os.ReadFile(file); err == nil {
+		if text, err := regular.Read(file, maxText); err == nil {
 			return l.parse(name, &source{file: file, text: string(text)})
 		} else if !os.IsNotExist(err) {
 			l.fail(at, "%v", err)

@@ -93,6 +93,7 @@ func (w *walk) all(sim Simulation) error {
 		w.steps = append(w.steps[:0], Step{State: initial[w.chance.below(len(initial))]})
 		w.r.Initial++
 		w.r.Generated++
+		w.r.Depth = max(w.r.Depth, 1)
 		if err := w.judge(); err != nil {
 			return err
 		}
@@ -114,7 +115,8 @@ func (w *walk) all(sim Simulation) error {
 				return err
 			}
 		}
-		if w.full() {
+		w.r.Walked++
+		if n+1 < sim.Number && w.full() || sim.Number == 0 && w.full() {
 			return nil
 		}
 	}

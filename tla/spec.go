@@ -31,6 +31,7 @@ type Spec struct {
 	Assumptions       []Formula
 	CheckDeadlock     bool
 	Postcondition     *Formula
+	Notes             []string // what in the configuration has no effect
 
 	init     act
 	start    where // of the initial predicate
@@ -97,7 +98,9 @@ func (l *loader) configure(root *scope, config *Config) {
 		switch {
 		case a.Module != "":
 		case d == nil && a.Value != nil:
-			continue // as TLC: nothing uses it, and a declared constant that is misspelt here is missed below
+			// As TLC: nothing uses it, and a declared constant that is misspelt here is missed below.
+			l.notes = append(l.notes, fmt.Sprintf("%s:%d: module %s neither declares nor defines %s: its value changes nothing", config.File, a.Pos.Line, root.module, a.Name))
+			continue
 		case d == nil:
 			l.fail(at, "%s is neither declared nor defined in module %s", a.Name, root.module)
 		case d.kind == variable || d.kind == instance:
@@ -237,6 +240,8 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	}
 	var init, next, rest []part
 	switch {
+	case config.Specification != "" && (config.Init != "" || config.Next != ""):
+		l.fail(config.at(cmp.Or(config.Init, config.Next)), "the configuration has SPECIFICATION, and INIT or NEXT besides: remove one of them")
 	case config.Specification != "":
 		e, _ := named(config.Specification)
 		l.split(c, e, p, &init, &next, &rest)
@@ -308,6 +313,9 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	if config.View != "" {
 		e, _ := named(config.View)
 		n := c.expr(e, p)
+		if n.level == temporalLevel || n.next {
+			l.fail(config.at(config.View), "%s is no expression of one state, and a view is", config.View)
+		}
 		s.view = &n
 	}
 	for _, name := range config.Symmetry {
@@ -316,12 +324,13 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		s.size = c.size[0]
 		v, err := s.Evaluator().value(n)
 		if err != nil {
-			l.fail(at, "%v", err)
+			panic(failure{err})
 		}
 		s.symmetry = append(s.symmetry, symmetryOf(v, func(message string) { l.fail(at, "%s", message) })...)
 	}
 	s.symmetry = group(s.symmetry)
 	s.size = c.size[0]
+	s.Notes = l.notes
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -190,6 +191,9 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	if err != nil {
 		return err
 	}
+	for _, n := range spec.Notes {
+		a.note("note: %s", n)
+	}
 	out := a.out
 	if m.json {
 		out = io.Discard
@@ -300,6 +304,8 @@ func judged(r *tla.Report, m *modelling) (string, int) {
 	switch {
 	case len(r.Violations) > 0:
 		return fmt.Sprintf("VIOLATED: %s", report.Count(len(r.Violations), "error")), check.ExitViolated
+	case m.simulate && r.Stopped != "" && r.Stopped != tla.ByExit && r.Generated > 0 && r.Walked < max(int(m.number), 1):
+		return fmt.Sprintf("UNKNOWN: %s walked to the end: %s", of(r.Walked, int(m.number)), r.Stopped), check.ExitUnknown
 	case m.simulate && len(r.Unchecked) == 0 && r.Generated > 0:
 		return "No error has been found in the behaviours that were walked" + because(r) + ".", check.ExitHolds
 	case r.Stopped != "":
@@ -308,8 +314,25 @@ func judged(r *tla.Report, m *modelling) (string, int) {
 		return "UNKNOWN: not all properties were checked", check.ExitUnknown
 	case r.Generated == 0 && len(r.Actions) > 0:
 		return "UNKNOWN: there is no initial state: nothing was checked", check.ExitUnknown
+	case r.Distinct == 0 && len(r.Actions) > 0:
+		return "UNKNOWN: the constraints leave out all initial states: no step was checked", check.ExitUnknown
 	}
-	return "Model checking completed. No error has been found.", check.ExitHolds
+	text := "Model checking completed. No error has been found."
+	if len(r.Actions) > 0 && !slices.ContainsFunc(r.Actions, func(n tla.ActionCount) bool { return n.Generated > 0 }) {
+		text += " No action was possible in any state."
+	}
+	return text, check.ExitHolds
+}
+
+// of tells how many behaviours of those that were asked for were walked; without a number there is no end to them.
+func of(walked, number int) string {
+	switch {
+	case number == 0:
+		return "no behaviour was"
+	case number == 1:
+		return fmt.Sprintf("%d of 1 behaviour was", walked)
+	}
+	return fmt.Sprintf("%d of %d behaviours were", walked, number)
 }
 
 func because(r *tla.Report) string {

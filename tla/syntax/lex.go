@@ -22,6 +22,9 @@ type Error struct {
 
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Pos.Line, e.Pos.Column, e.Message)
+	if e.Pos.Line == 0 { // it is about the whole file
+		s = e.File + ": " + e.Message
+	}
 	around := ""
 	for _, c := range e.Chain {
 		around += "\n  " + c
@@ -29,24 +32,34 @@ func (e *Error) Error() string {
 	if e.Line == "" {
 		return s + around
 	}
+	shown, before := e.excerpt()
 	// Tabs stay tabs, so that the caret stands below its character whatever their width.
 	pad := strings.Map(func(r rune) rune {
 		if r == '\t' {
 			return r
 		}
 		return ' '
-	}, firstRunes(e.Line, e.Pos.Column-1))
-	return s + "\n    " + e.Line + "\n    " + pad + "^" + around
+	}, before)
+	return s + "\n    " + shown + "\n    " + pad + "^" + around
 }
 
-func firstRunes(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
+// An error shows so many characters of its line, the place a third behind their beginning, if the line is longer.
+const shownRunes = 240
+
+// excerpt is what is shown of the line, and what of that stands before the place. What a terminal would obey is not shown as it is.
+func (e *Error) excerpt() (shown, before string) {
+	line, column := []rune(e.Line), max(e.Pos.Column-1, 0)
+	column = min(column, len(line))
+	if len(line) > shownRunes {
+		from := max(min(column-shownRunes/3, len(line)-shownRunes), 0)
+		line, column = line[from:from+shownRunes], column-from
 	}
-	return s
+	for i, r := range line {
+		if r != '\t' && !unicode.IsPrint(r) {
+			line[i] = utf8.RuneError
+		}
+	}
+	return string(line), string(line[:column])
 }
 
 type kind uint8

@@ -261,6 +261,28 @@ func TestErrorsHaveACaret(t *testing.T) {
 	}
 }
 
+// Of a long line a part around the place is shown, and nothing that a terminal would obey.
+func TestErrorsShowWhatFits(t *testing.T) {
+	for _, text := range []string{strings.Repeat("1 + ", 1000) + ")", ")" + strings.Repeat(" + 1", 1000), strings.Repeat("(", 1000) + "1 ]" + strings.Repeat(")", 1000), "1 \x1b[31m\a \u202e"} {
+		_, err := ParseExpr("test", text)
+		if err == nil {
+			t.Fatal(text)
+		}
+		lines := strings.Split(err.Error(), "\n")
+		at := strings.IndexByte(lines[2], '^')
+		shown := []rune(lines[1])
+		if len(shown) > shownRunes+4 || at >= len(shown) && at > 6 || strings.ContainsAny(lines[1], "\x1b\a\u202e") {
+			t.Errorf("%q", lines)
+			continue
+		}
+		if e := err.(*Error); e.Pos.Column <= len([]rune(text)) {
+			if want := []rune(text)[e.Pos.Column-1]; shown[at] != want && want != '\x1b' {
+				t.Errorf("the caret stands below %q instead of %q:\n%s", shown[at], want, err)
+			}
+		}
+	}
+}
+
 func TestModules(t *testing.T) {
 	const text = `what stands before a module is no TLA+
 ---------- MODULE Main ----------
