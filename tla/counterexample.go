@@ -47,7 +47,7 @@ func (s *Spec) legs(v *Violation) (list []leg) {
 
 // JSON is a counterexample in the form in which TLC dumps traces: states with their numbers, and the steps between them.
 func (s *Spec) JSON(v *Violation) (text []byte, err error) {
-	err = s.dumped(func() {
+	err = valued(func() {
 		var b bytes.Buffer
 		state := func(n int) {
 			fmt.Fprintf(&b, "[%d,{", n)
@@ -98,7 +98,7 @@ func (s *Spec) JSON(v *Violation) (text []byte, err error) {
 
 // Module is a counterexample as a module of TLA+ with one operator, CounterExample: the sets of its states and of its steps.
 func (s *Spec) Module(name string, v *Violation) (text []byte, err error) {
-	err = s.dumped(func() {
+	err = valued(func() {
 		state := func(n int) string {
 			var fields []string
 			for i, name := range s.Variables {
@@ -124,8 +124,8 @@ func (s *Spec) Module(name string, v *Violation) (text []byte, err error) {
 	return text, err
 }
 
-// dumped makes a value that cannot be written an error.
-func (s *Spec) dumped(write func()) (err error) {
+// valued makes what is wrong with a value an error.
+func valued(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -135,6 +135,6 @@ func (s *Spec) dumped(write func()) (err error) {
 			panic(r)
 		}
 	}()
-	write()
+	f()
 	return nil
 }
