@@ -146,6 +146,9 @@ func sameDomain(a, b *Set) bool {
 }
 
 func equalAll(a, b []Value) bool {
+	if len(a) > 0 && &a[0] == &b[0] { // parts of one sequence
+		return true
+	}
 	for i, v := range a {
 		if !Equal(v, b[i]) {
 			return false

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
@@ -106,7 +107,7 @@ func (s *String) String() string { return `"` + escapes.Replace(s.Text) + `"` }
 // Tuple is <<a, b>>: a function from 1..len. The empty one is also the function with an empty domain.
 type Tuple struct {
 	Items []Value
-	hash  uint64
+	hash  atomic.Uint64 // 0 until somebody asks: many sequences are only compared
 }
 
 // Record is [a |-> 1, b |-> 2]: a function from strings. Names are sorted by their text.
@@ -137,13 +138,7 @@ var (
 )
 
 // NewTuple makes <<items>>. It keeps items.
-func NewTuple(items []Value) *Tuple {
-	h := mix(seedTuple, uint64(len(items)))
-	for _, v := range items {
-		h = mix(h, v.Fingerprint())
-	}
-	return &Tuple{items, h}
-}
+func NewTuple(items []Value) *Tuple { return &Tuple{Items: items} }
 
 // NewRecord makes a record of names that are sorted and of one value each. It keeps both.
 func NewRecord(names []*String, values []Value) Value {
@@ -188,7 +183,18 @@ func NewFunction(domain *Set, values []Value) Value {
 	return &Function{domain, values, h}
 }
 
-func (t *Tuple) Fingerprint() uint64    { return t.hash }
+func (t *Tuple) Fingerprint() uint64 {
+	h := t.hash.Load()
+	if h == 0 {
+		h = mix(seedTuple, uint64(len(t.Items)))
+		for _, v := range t.Items {
+			h = mix(h, v.Fingerprint())
+		}
+		t.hash.Store(h)
+	}
+	return h
+}
+
 func (r *Record) Fingerprint() uint64   { return r.hash }
 func (f *Function) Fingerprint() uint64 { return f.hash }
 func (s *Set) Fingerprint() uint64      { return s.hash }
