@@ -164,6 +164,9 @@ func (u *Unknown) Error() string { return u.Why }
 // Follower is one run in the states of its model. It is not for several goroutines at once. What a nil one is told it passes over, so that code need not ask whether
 // it is followed.
 type Follower struct {
+	// Kept is for who tells the steps: what it keeps with a follower from run to run.
+	Kept any
+
 	model   *Model
 	ev      *tla.Evaluator
 	first   []tla.State // the initial ones

@@ -68,7 +68,8 @@ var (
 	appendRequest, appendResponse = value.Text("AppendEntriesRequest"), value.Text("AppendEntriesResponse")
 	subApp, subHeartbeat, subSnap = value.Text("app"), value.Text("heartbeat"), value.Text("snapshot")
 	valueEntry, configEntry       = value.Text("ValueEntry"), value.Text("ConfigEntry")
-	follower, candidate, leader   = value.Text("Follower"), value.Text("Candidate"), value.Text("Leader")
+	isFollower, isCandidate       = value.Text("Follower"), value.Text("Candidate")
+	isLeader                      = value.Text("Leader")
 )
 
 func fields(names ...string) []*value.String {
@@ -88,12 +89,47 @@ type followed struct {
 	network bool // what is under way is in the states
 	sent    int  // messages that are under way
 	began   set
-	records map[*pb.Message]value.Value // what messages are in the specification
-	came    map[*pb.Message]bool        // messages that have arrived, or are lost
-	configs map[position]config         // of entries that change who the members are
-	data    map[string]value.Int        // what entries hold, numbered as it comes up: so runs are more alike, and more of their steps are remembered
-	chosen  []value.Value               // entries that are committed, from index 1 on
-	changes []position                  // of those that change who the members are
+	mail    map[*pb.Message]mail
+	configs map[position]config // of entries that change who the members are
+	made    made
+	data    map[string]value.Int // what entries hold, numbered as it comes up: so runs are more alike, and more of their steps are remembered
+	chosen  []value.Value        // entries that are committed, from index 1 on
+	changes []position           // of those that change who the members are
+}
+
+// mail is what a message is in the specification.
+type mail struct {
+	record value.Value
+	came   bool // it has arrived, or is lost
+}
+
+// form is what a record is made of, but for entries.
+type form struct {
+	names        **value.String // the first of its fields
+	kind         *value.String
+	to, from     uint64
+	term, commit uint64
+	index, log   uint64
+	ok           bool
+}
+
+// made are records that were made in earlier runs, or in this one.
+type made map[form]value.Value
+
+// mostMade bounds them.
+const mostMade = 1 << 14
+
+// of is the record of a form.
+func (m made) of(f form, record func() value.Value) value.Value {
+	v := m[f]
+	if v == nil {
+		if len(m) >= mostMade {
+			clear(m)
+		}
+		v = record()
+		m[f] = v
+	}
+	return v
 }
 
 // position is that of an entry.
@@ -108,13 +144,21 @@ func follow(w *inproc.World, o *Options) *followed {
 	if o.Model == nil {
 		return nil
 	}
-	f := &followed{network: o.Model.network,
-		records: map[*pb.Message]value.Value{}, came: map[*pb.Message]bool{}, configs: map[position]config{}, data: map[string]value.Int{}}
+	follower := (*model.Follower)(nil)
 	if o.Guide {
-		f.Follower = w.Guide(o.Model.Model)
+		follower = w.Guide(o.Model.Model)
 	} else {
-		f.Follower = w.Model(conforms, o.Model.Model)
+		follower = w.Model(conforms, o.Model.Model)
 	}
+	f, ok := follower.Kept.(*followed) // of a run that is over
+	if !ok {
+		f = &followed{made: made{}, mail: map[*pb.Message]mail{}, configs: map[position]config{}, data: map[string]value.Int{}}
+		follower.Kept = f
+	}
+	clear(f.mail)
+	clear(f.configs)
+	clear(f.data)
+	*f = followed{Follower: follower, network: o.Model.network, made: f.made, mail: f.mail, configs: f.configs, data: f.data, chosen: f.chosen[:0], changes: f.changes[:0]}
 	members := config{setOf(o.founders().GetVoters()), setOf(o.founders().GetLearners())}
 	f.configs[position{begin, begin}] = members
 	f.changes = append(f.changes, position{begin, begin})
@@ -129,7 +173,7 @@ func follow(w *inproc.World, o *Options) *followed {
 
 // lose tells of a message that nobody receives.
 func (f *followed) lose(m *pb.Message) {
-	if record := f.records[m]; record != nil {
+	if record := f.mail[m].record; record != nil {
 		f.arrives(m, record)
 		f.Step("Lose", record)
 	}
@@ -137,11 +181,11 @@ func (f *followed) lose(m *pb.Message) {
 
 // arrives takes a message from the network, which may bring it more than once. That it does shows when it comes again.
 func (f *followed) arrives(m *pb.Message, record value.Value) {
-	if f.came[m] {
+	if f.mail[m].came {
 		f.Step("Duplicate", record)
 		return
 	}
-	f.came[m] = true
+	f.mail[m] = mail{record, true}
 	f.sent--
 }
 

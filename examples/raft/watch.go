@@ -91,7 +91,7 @@ func (w *watched) ready(rd *raft.Ready) {
 		w.tell(rd)
 		w.Step("Ready", w.id)
 		for _, m := range rd.Messages {
-			if w.records[m] != nil {
+			if w.mail[m].record != nil {
 				w.sent++
 			}
 		}
@@ -141,7 +141,7 @@ func (w *watched) tell(rd *raft.Ready) {
 	case ticked:
 		if now.state == raft.StateCandidate && now.term > before.term {
 			w.Step("Timeout", w.id)
-			self := value.NewRecord(votedFields, []value.Value{value.Int(w.id), value.Int(w.id), value.Int(now.term), voteResponse, value.Bool(true)})
+			self := w.voted(w.id, w.id, now.term, true)
 			w.own = append(w.own, self)
 			w.Step("SendVote", self)
 		}
@@ -170,7 +170,7 @@ func (w *watched) tell(rd *raft.Ready) {
 		for _, e := range entries {
 			w.proposes(e)
 		}
-		self := value.NewRecord(appendedFields, []value.Value{value.Int(w.id), value.Int(w.last), value.Int(w.id), subApp, value.Bool(true), value.Int(now.term), appendResponse})
+		self := w.appended(w.id, w.id, now.term, w.last, subApp, true)
 		w.own = append(w.own, self)
 		w.Step("Acknowledge", self)
 	}
@@ -259,12 +259,12 @@ func (w *watched) shows(now shown) {
 		w.Saw(w.sent, "UnderWay")
 	}
 	if s := (status{now, w.last, w.term}); s != w.seen || w.tuple == nil {
-		state := follower
+		state := isFollower
 		switch now.state {
 		case raft.StateLeader:
-			state = leader
+			state = isLeader
 		case raft.StateCandidate:
-			state = candidate
+			state = isCandidate
 		}
 		w.seen = s
 		w.tuple = value.NewTuple([]value.Value{value.Int(now.term), state, value.Int(now.vote), value.Int(w.last), value.Int(w.term), value.Int(now.commit)})
@@ -275,7 +275,7 @@ func (w *watched) shows(now shown) {
 // receives tells of a message that the server was given, and of the answer among what it sends.
 func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message) {
 	m := w.message
-	record := w.records[m]
+	record := w.mail[m].record
 	if record == nil { // which its sending told of
 		if now.term > before.term {
 			w.Step("LearnTerm", w.id, now.term)
@@ -336,12 +336,11 @@ func answers(reply, request pb.MessageType) bool {
 
 // answer is the record of an answer.
 func (w *watched) answer(request, m *pb.Message) (record value.Value) {
-	to, from, term := value.Int(m.GetTo()), value.Int(m.GetFrom()), value.Int(m.GetTerm())
-	defer func() { w.records[m] = record }()
+	defer func() { w.mail[m] = mail{record: record} }()
 	if m.GetType() == pb.MsgVoteResp {
-		return value.NewRecord(votedFields, []value.Value{to, from, term, voteResponse, value.Bool(!m.GetReject())})
+		return w.voted(m.GetTo(), m.GetFrom(), m.GetTerm(), !m.GetReject())
 	}
-	index, sub := value.Int(m.GetIndex()), subApp
+	index, sub := m.GetIndex(), subApp
 	ok := !m.GetReject()
 	switch {
 	case m.GetTerm() > request.GetTerm(): // which tells a leader of an old term that it is one
@@ -354,34 +353,64 @@ func (w *watched) answer(request, m *pb.Message) (record value.Value) {
 	if !ok {
 		index = 0
 	}
-	return value.NewRecord(appendedFields, []value.Value{to, index, from, sub, value.Bool(ok), term, appendResponse})
+	return w.appended(m.GetTo(), m.GetFrom(), m.GetTerm(), index, sub, ok)
+}
+
+// voted is the record of an answer to a request for a vote, and appended that of one to a request to append.
+func (w *watched) voted(to, from, term uint64, ok bool) value.Value {
+	return w.made.of(form{names: &votedFields[0], to: to, from: from, term: term, ok: ok}, func() value.Value {
+		return value.NewRecord(votedFields, []value.Value{value.Int(to), value.Int(from), value.Int(term), voteResponse, value.Bool(ok)})
+	})
+}
+
+func (w *watched) appended(to, from, term, index uint64, sub *value.String, ok bool) value.Value {
+	return w.made.of(form{names: &appendedFields[0], kind: sub, to: to, from: from, term: term, index: index, ok: ok}, func() value.Value {
+		return value.NewRecord(appendedFields, []value.Value{value.Int(to), value.Int(index), value.Int(from), sub, value.Bool(ok), value.Int(term), appendResponse})
+	})
+}
+
+// asks is the record of a request to append.
+func (w *watched) asks(m *pb.Message, sub *value.String, commit, index, log uint64, entries *value.Tuple) value.Value {
+	to, from, term := m.GetTo(), m.GetFrom(), m.GetTerm()
+	record := func() value.Value {
+		return value.NewRecord(appendFields, []value.Value{value.Int(commit), value.Int(to), entries, value.Int(index), value.Int(log), value.Int(from), sub, value.Int(term), appendRequest})
+	}
+	if len(entries.Items) > 0 {
+		return record()
+	}
+	return w.made.of(form{names: &appendFields[0], kind: sub, to: to, from: from, term: term, commit: commit, index: index, log: log}, record)
 }
 
 // sends tells of a message that answers none.
 func (w *watched) sends(m *pb.Message) {
-	to, from, term := value.Int(m.GetTo()), value.Int(m.GetFrom()), value.Int(m.GetTerm())
-	step := func(action string, names []*value.String, values ...value.Value) {
-		record := value.NewRecord(names, values)
-		w.records[m] = record
+	step := func(action string, record value.Value) {
+		w.mail[m] = mail{record: record}
 		w.Step(action, record)
 	}
 	switch m.GetType() {
 	case pb.MsgVote:
-		step("SendVote", voteFields, to, value.Int(m.GetIndex()), value.Int(m.GetLogTerm()), from, term, voteRequest)
+		to, from, term, index, log := m.GetTo(), m.GetFrom(), m.GetTerm(), m.GetIndex(), m.GetLogTerm()
+		step("SendVote", w.made.of(form{names: &voteFields[0], to: to, from: from, term: term, index: index, log: log}, func() value.Value {
+			return value.NewRecord(voteFields, []value.Value{value.Int(to), value.Int(index), value.Int(log), value.Int(from), value.Int(term), voteRequest})
+		}))
 	case pb.MsgApp:
-		entries := make([]value.Value, len(m.GetEntries()))
-		for i, e := range m.GetEntries() {
-			entries[i] = w.entry(e)
+		entries := value.EmptyTuple
+		if n := len(m.GetEntries()); n > 0 {
+			list := make([]value.Value, n)
+			for i, e := range m.GetEntries() {
+				list[i] = w.entry(e)
+			}
+			entries = value.NewTuple(list)
 		}
 		// A receiver goes no further than the last entry of the message.
-		commit := min(m.GetCommit(), m.GetIndex()+uint64(len(entries)))
-		step("SendAppend", appendFields, value.Int(commit), to, value.NewTuple(entries), value.Int(m.GetIndex()), value.Int(m.GetLogTerm()), from, subApp, term, appendRequest)
+		commit := min(m.GetCommit(), m.GetIndex()+uint64(len(entries.Items)))
+		step("SendAppend", w.asks(m, subApp, commit, m.GetIndex(), m.GetLogTerm(), entries))
 	case pb.MsgHeartbeat:
-		step("SendHeartbeat", appendFields, value.Int(m.GetCommit()), to, value.EmptyTuple, value.Int(0), value.Int(0), from, subHeartbeat, term, appendRequest)
+		step("SendHeartbeat", w.asks(m, subHeartbeat, m.GetCommit(), 0, 0, value.EmptyTuple))
 	case pb.MsgSnap:
 		index := m.GetSnapshot().GetMetadata().GetIndex()
 		entries := value.NewTuple(slices.Clone(w.chosen[:min(index, uint64(len(w.chosen)))]))
-		step("SendSnap", appendFields, value.Int(index), to, entries, value.Int(0), value.Int(0), from, subSnap, term, appendRequest)
+		step("SendSnap", w.asks(m, subSnap, index, 0, 0, entries))
 	case pb.MsgReadIndex, pb.MsgReadIndexResp:
 		w.Ignore("reads are not in the specification")
 	case pb.MsgProp:
@@ -394,7 +423,10 @@ func (w *watched) sends(m *pb.Message) {
 // entry is one of a log.
 func (w *watched) entry(e *pb.Entry) value.Value {
 	if e.GetType() == pb.EntryNormal {
-		return entryOf(e.GetTerm(), valueEntry, value.NewRecord(valueFields, []value.Value{w.number(e)}))
+		n, term := w.number(e), e.GetTerm()
+		return w.made.of(form{names: &entryFields[0], term: term, index: uint64(n)}, func() value.Value {
+			return entryOf(term, valueEntry, value.NewRecord(valueFields, []value.Value{n}))
+		})
 	}
 	return entryOf(e.GetTerm(), configEntry, w.configs[position{e.GetIndex(), e.GetTerm()}].value())
 }
