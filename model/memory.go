@@ -18,17 +18,18 @@ type memory struct {
 	scratch   []bool   // variables that every step begins with their first values
 	all       tla.CellSet
 
-	calls    map[uint64]known // by the operator and its arguments
-	outcomes map[uint64]int32 // by that and by the cells of a pattern: which of list
-	recent   []recent         // by that and by the state
-	list     []outcome
+	calls    table[known] // by the operator and its arguments
+	outcomes table[int32] // by that and by the cells of a pattern: which of list
+	recent   []recent     // by that and by the state
+	list     []outcome    // each once
+	alike    table[int32] // which of list has a hash
 	changes  []change
 	writes   []write
 	mets     mets
 	patterns []pattern
 	numbers  map[tla.CellSet]uint16 // of patterns
 	values   []value.Value          // each once
-	prints   map[uint64]int32       // which of values has a fingerprint
+	prints   table[int32]           // which of values has a fingerprint
 	asked    int                    // what was looked for
 	found    int                    // of it
 	useless  bool                   // too little is found: nothing is kept
@@ -54,11 +55,11 @@ type pattern struct {
 
 // outcome is what a step of an action leads to, or the value of an expression.
 type outcome struct {
-	next    part  // of memory.changes
-	met     int32 // which of memory.mets
-	refused int32 // which guard; -1: none
-	value   int32 // which of memory.values
-	reads   uint16
+	next    part   // of memory.changes
+	met     int32  // which of memory.mets
+	refused int32  // which guard; -1: none
+	value   int32  // which of memory.values; -1: none
+	reads   uint16 // of a value: which pattern, or readsAll
 	print   uint64 // of the value
 }
 
@@ -90,6 +91,7 @@ const (
 	mostValues    = 200_000
 	mostPatterns  = 1 << 14
 	knownPatterns = 7
+	readsAll      = 1<<16 - 1
 	mostUseless   = 1 << 12
 	recents       = 1 << 13
 	// Of what is looked for, one in leastFound must be there for remembering to pay.
@@ -110,8 +112,10 @@ func newMemory(spec *tla.Spec, initial []tla.State) *memory {
 
 // forget begins anew: no state that was made before may be used with the memory.
 func (m *memory) forget() {
-	m.calls, m.outcomes, m.numbers, m.prints, m.mets.numbers = map[uint64]known{}, map[uint64]int32{}, map[tla.CellSet]uint16{}, map[uint64]int32{}, map[string]int32{}
-	m.list, m.changes, m.writes, m.patterns, m.values, m.mets.lists = m.list[:0], m.changes[:0], m.writes[:0], m.patterns[:0], nil, nil
+	m.calls, m.outcomes, m.alike, m.prints = table[known]{}, table[int32]{}, table[int32]{}, table[int32]{}
+	m.numbers, m.mets = map[tla.CellSet]uint16{}, mets{numbers: map[string]int32{}}
+	m.list, m.writes, m.patterns, m.values = nil, nil, nil, nil
+	m.changes = []change{{}}
 	clear(m.recent)
 }
 
@@ -121,7 +125,7 @@ func (m *memory) rest() bool {
 	if m.useless {
 		most = mostUseless
 	}
-	if len(m.list) < most && len(m.patterns) < mostPatterns && len(m.values) < mostValues {
+	if m.outcomes.used+len(m.list) < most && len(m.patterns) < mostPatterns && len(m.values) < mostValues {
 		return false
 	}
 	m.useless = m.found*leastFound < m.asked
@@ -153,15 +157,15 @@ func (m *memory) recall(p *point, call uint64) *outcome {
 		m.found++
 		return &m.list[last.at]
 	}
-	k, ok := m.calls[call]
-	if !ok {
+	k := m.calls.find(call)
+	if k == nil {
 		return nil
 	}
 	for _, number := range k.patterns[:k.count] {
-		if at, ok := m.outcomes[m.sum(p, call, number)]; ok {
-			*last = recent{here, at}
+		if at := m.outcomes.find(m.sum(p, call, number)); at != nil {
+			*last = recent{here, *at}
 			m.found++
-			return &m.list[at]
+			return &m.list[*at]
 		}
 	}
 	return nil
@@ -169,10 +173,10 @@ func (m *memory) recall(p *point, call uint64) *outcome {
 
 // remember keeps what a call leads to in states that have the same in the cells that were read. If r is nil, that is not known, and it is only kept for now.
 func (m *memory) remember(p *point, call uint64, r *tla.Reads, o outcome) *outcome {
-	at := len(m.list)
-	m.list = append(m.list, o)
+	o.reads = readsAll
 	if r == nil {
-		return &m.list[at]
+		m.list = append(m.list, o)
+		return &m.list[len(m.list)-1]
 	}
 	set := r.Set
 	if r.All {
@@ -181,14 +185,15 @@ func (m *memory) remember(p *point, call uint64, r *tla.Reads, o outcome) *outco
 	number, ok := m.numbers[set]
 	if !ok {
 		if len(m.patterns) >= mostPatterns {
-			return &m.list[at]
+			m.list = append(m.list, o)
+			return &m.list[len(m.list)-1]
 		}
 		number = uint16(len(m.patterns))
 		q := pattern{set: set}
 		set.Each(func(cell int) { q.list = append(q.list, int32(cell)) })
 		m.patterns, m.numbers[set] = append(m.patterns, q), number
 	}
-	k := m.calls[call]
+	k := m.calls.add(call)
 	if i := slices.Index(k.patterns[:k.count], number); i != 0 {
 		if i < 0 {
 			if i = int(k.count); i == knownPatterns {
@@ -199,16 +204,44 @@ func (m *memory) remember(p *point, call uint64, r *tla.Reads, o outcome) *outco
 		}
 		copy(k.patterns[1:i+1], k.patterns[:i])
 		k.patterns[0] = number
-		m.calls[call] = k
 	}
-	m.list[at].reads = number
-	m.outcomes[m.sum(p, call, number)] = int32(at)
+	if o.value >= 0 {
+		o.reads = number
+	}
+	at := m.once(o)
+	*m.outcomes.add(m.sum(p, call, number)) = at
 	return &m.list[at]
+}
+
+// once puts an outcome into the list, or finds one that is the same.
+func (m *memory) once(o outcome) int32 {
+	if o.next.to == o.next.from+1 && m.changes[o.next.from].writes.to == m.changes[o.next.from].writes.from {
+		m.changes = m.changes[:o.next.from]
+		o.next = part{0, 1} // which changes nothing
+	}
+	h := splitmix.Mix(o.print ^ uint64(o.met)<<40 ^ uint64(uint32(o.refused))<<20 ^ uint64(o.reads))
+	for _, c := range m.changes[o.next.from:o.next.to] {
+		for _, w := range m.writes[c.writes.from:c.writes.to] {
+			h = splitmix.Mix(h ^ w.mark + uint64(w.cell)*splitmix.Gamma)
+		}
+		h = splitmix.Mix(h + splitmix.Gamma)
+	}
+	before := m.alike.used
+	at := m.alike.add(h)
+	if m.alike.used == before { // it was there
+		if o.next.from > 0 && o.next.from < o.next.to {
+			m.writes, m.changes = m.writes[:m.changes[o.next.from].writes.from], m.changes[:o.next.from]
+		}
+		return *at
+	}
+	*at = int32(len(m.list))
+	m.list = append(m.list, o)
+	return *at
 }
 
 // depends are the cells that an outcome depends on.
 func (m *memory) depends(o *outcome) *tla.CellSet {
-	if int(o.reads) >= len(m.patterns) {
+	if o.reads == readsAll {
 		return &m.all
 	}
 	return &m.patterns[o.reads].set
@@ -216,12 +249,13 @@ func (m *memory) depends(o *outcome) *tla.CellSet {
 
 // number is that of a value.
 func (m *memory) number(v value.Value, print uint64) int32 {
-	n, ok := m.prints[print]
-	if !ok {
-		n = int32(len(m.values))
-		m.values, m.prints[print] = append(m.values, v), n
+	before := m.prints.used
+	n := m.prints.add(print)
+	if m.prints.used > before {
+		*n = int32(len(m.values))
+		m.values = append(m.values, v)
 	}
-	return n
+	return *n
 }
 
 // number is that of a list of guards that were met.

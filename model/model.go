@@ -188,7 +188,7 @@ type Follower struct {
 	view         uint64
 	came         uint64 // the hash of the action that led here and was not looked at yet; 0: none
 	unseen       bool   // the present state was not looked at yet
-	reached      map[uint64]bool
+	reached      table[struct{}]
 	features     []coverage.Feature
 }
 
@@ -212,7 +212,7 @@ func (m *Model) Follow() (*Follower, error) {
 		f.Restart()
 		return f, nil
 	}
-	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*show{}, reached: map[uint64]bool{}}
+	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*show{}}
 	if n := len(m.spec.Variables); n > tla.MostCells {
 		return nil, fmt.Errorf("the specification has %d variables; a run can be followed in %d", n, tla.MostCells)
 	}
@@ -267,7 +267,7 @@ func (f *Follower) Restart() {
 		f.states = append(f.states, f.copied(p))
 	}
 	f.steps, f.last, f.tally, f.passed, f.failed = 0, "the initial state", coverage.Tally{}, 0, nil
-	clear(f.reached)
+	f.reached.empty()
 	f.features = f.features[:0]
 	for _, a := range f.actions {
 		clear(a.told)
@@ -465,7 +465,7 @@ func (f *Follower) lead(p *point, a *action) (*outcome, error) {
 func (f *Follower) evaluated(p *point, a *action, call uint64) (*outcome, error) {
 	m, met := f.memory, a.met
 	clear(met)
-	o := outcome{next: part{from: int32(len(m.changes))}}
+	o := outcome{next: part{from: int32(len(m.changes))}, value: -1}
 	r := f.watch()
 	err := f.ev.Step(m.state(p), a.Operator, f.args, met, func(s tla.State) error {
 		if m.change(p, s, r, o.next.from); len(m.changes)-int(o.next.from) > f.model.o.MostStates {
@@ -699,8 +699,8 @@ func (f *Follower) guards(a *action, met []uint64) {
 }
 
 func (f *Follower) reach(d coverage.Domain, id uint64) {
-	if !f.reached[id] {
-		f.reached[id] = true
+	before := f.reached.used
+	if f.reached.add(id); f.reached.used > before {
 		f.features = append(f.features, coverage.Feature{ID: id, Domain: d})
 	}
 }
