@@ -32,7 +32,7 @@ func Specification(o Options, network bool, view string) (*Model, error) {
 	_, here, _, _ := runtime.Caller(0)
 	here = filepath.Dir(here)
 	library, _ := runtime.FuncForPC(reflect.ValueOf(raft.NewRawNode).Pointer()).FileLine(0)
-	config, mo := "Trusted.cfg", model.Options{View: view, Scratch: []string{"messages", "pendingMessages"}, Forget: o.Untold, Lenient: o.Guide}
+	config, mo := "Trusted.cfg", model.Options{View: view, Scratch: []string{"messages", "pendingMessages"}, Forget: o.Untold, Lenient: o.Guide, Doubt: o.doubt}
 	if network {
 		config, mo.Scratch = "Followed.cfg", nil
 	}

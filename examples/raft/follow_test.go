@@ -72,6 +72,28 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// What is remembered of earlier steps is what the specification says.
+func TestWhatIsRememberedHolds(t *testing.T) {
+	for _, o := range []Options{{}, modelled} {
+		for _, network := range []bool{true, false} {
+			o.doubt = true
+			var err error
+			if o.Model, err = Specification(o, network, "Middle"); err != nil {
+				t.Fatal(err)
+			}
+			e, err := inproc.New("raft", World(o))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for seed := range uint64(10) {
+				if _, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{Behaviour: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
 // A mapping that lacks an action is found out, whichever it is.
 func TestEachActionMatters(t *testing.T) {
 	for _, action := range []string{"ApplyChange", "Restart", "Timeout", "SendVote", "BecomeLeader", "StepDownToFollower", "Propose", "Acknowledge", "Commit", "SendAppend", "SendHeartbeat",

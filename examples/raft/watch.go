@@ -17,8 +17,9 @@ type watched struct {
 	node    *raft.RawNode
 	what    cause // of the call that is not told yet
 	message *pb.Message
-	known   bool // its sender is a member, as far as the server knew
-	before  shown
+	known   bool          // the sender of an answer is a member, as far as the server knew
+	before  shown         // the call
+	now     shown         // after what was told last
 	own     []value.Value // messages to itself, which the library keeps
 	storage *raft.MemoryStorage
 	config  config // that it has applied
@@ -66,9 +67,10 @@ func (f *followed) watch(id uint64, node *raft.RawNode, storage *raft.MemoryStor
 	w := &watched{followed: f, id: id, node: node, storage: storage, config: f.configAt(applied), members: members}
 	w.last, _ = storage.LastIndex()
 	w.term, _ = storage.Term(w.last)
+	w.now = w.look()
 	if f.began.has(id) {
 		w.Step("Restart", id)
-		w.shows(w.look())
+		w.shows(w.now)
 	}
 	f.began |= 1 << id
 	return w
@@ -77,8 +79,8 @@ func (f *followed) watch(id uint64, node *raft.RawNode, storage *raft.MemoryStor
 // calls says that the library is called now.
 func (w *watched) calls(what cause, m *pb.Message) {
 	if w != nil {
-		w.what, w.message, w.before = what, m, w.look()
-		if what == received {
+		w.what, w.message, w.before = what, m, w.now
+		if what == received && !expects(m) {
 			w.known = false
 			w.node.WithProgress(func(id uint64, _ raft.ProgressType, _ tracker.Progress) { w.known = w.known || id == m.GetFrom() })
 		}
@@ -117,6 +119,7 @@ func (w *watched) configures(e *pb.Entry, members members) {
 		return
 	}
 	now := w.look()
+	w.now = now
 	comes := set(0)
 	if now.state == raft.StateLeader {
 		comes = members.all() &^ w.members
@@ -133,6 +136,7 @@ func (w *watched) tell(rd *raft.Ready) {
 		return
 	}
 	now, before := w.look(), w.before
+	w.now = now
 	entries, send := rd.Entries, rd.Messages
 	var reply *pb.Message
 	switch w.what {
@@ -288,7 +292,7 @@ func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message
 			break
 		}
 	}
-	request := m.GetType() == pb.MsgApp || m.GetType() == pb.MsgHeartbeat || m.GetType() == pb.MsgSnap || m.GetType() == pb.MsgVote
+	request := expects(m)
 	if request && reply == nil || !request && !w.known {
 		// A message that has no effect is as good as lost: one of an old term, a request for a vote while there is a leader, an answer of one who is no member.
 		w.lose(m)
@@ -320,6 +324,15 @@ func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message
 	w.config = w.configAt(meta.GetIndex())
 	w.members = membersOf(meta.GetConfState()).all()
 	return reply
+}
+
+// expects tells whether a message is answered, of those that the specification has.
+func expects(m *pb.Message) bool {
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap, pb.MsgVote:
+		return true
+	}
+	return false
 }
 
 func answers(reply, request pb.MessageType) bool {
