@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
 // counting loads a specification of a counter that goes up to a limit.
@@ -80,5 +81,82 @@ func TestACampaignTellsWhatBecameOfEvents(t *testing.T) {
 	r = run(t, Campaign{Runs: 2}, followed(m, 40, many...))
 	if u := r.Totals.Properties[0].Tally.Unmodelled; len(u) != 51 || u["others"] != 100 {
 		t.Errorf("%d kinds, %d others", len(u), u["others"])
+	}
+}
+
+// What is wrong with a specification, or with what it is told, is told in turn; nothing of it hangs, and nothing holds.
+func TestModelsThatCannotBeFollowed(t *testing.T) {
+	up := func(args ...any) func(*model.Follower) { return func(f *model.Follower) { f.Step("Up", args...) } }
+	for name, c := range map[string]struct {
+		spec string
+		tell func(*model.Follower)
+		code int
+		says string
+	}{
+		"no initial state":        {"Init == x = 0 /\\ x = 1\nUp == x' = x + 1", up(), check.ExitUsage, `the model of property "conforms": the specification has no initial state`},
+		"an infinite set":         {"Init == x \\in Nat\nUp == x' = x + 1", up(), check.ExitUsage, "Nat is infinite"},
+		"many initial states":     {"Init == x \\in [1..20 -> 1..20]\nUp == x' = x", up(), check.ExitUsage, "more than 64 initial states"},
+		"nothing is enabled":      {"Init == x = 0\nUp == FALSE /\\ x' = 1", up(), check.ExitViolated, "step 1, Up(), is not one of the model: FALSE is false"},
+		"no such action":          {"Init == x = 0\nUp == x' = x", func(f *model.Follower) { f.Step("Down") }, check.ExitUnknown, "there is no operator Down"},
+		"another number":          {"Init == x = 0\nUp == x' = x", up(1), check.ExitUnknown, "Up needs 0 arguments, and has 1"},
+		"another kind":            {"Init == x = 0\nUp(n) == x' = x + n", up("a"), check.ExitUnknown, `an integer is needed, and not the string "a"`},
+		"what it shows is a lie":  {"Init == x = 0\nUp == x' = x + 1\nShown == x", func(f *model.Follower) { f.Step("Up"); f.Saw("a", "Shown") }, check.ExitViolated, `Shown() is 1 after it, and the system shows "a"`},
+		"what it shows is broken": {"Init == x = 0\nUp == x' = x + 1\nShown == x.a", func(f *model.Follower) { f.Step("Up"); f.Saw(1, "Shown") }, check.ExitUnknown, "not a function"},
+		"infinitely many next":    {"Init == x = 0\nUp == x' \\in Nat", up(), check.ExitUnknown, "Nat is infinite"},
+		"too many next":           {"Init == x = 0\nUp == x' \\in SUBSET (1..50)", up(), check.ExitUnknown, "more than 64 states: tell more of what the system shows"},
+		"steps without an end":    {"Init == x = 0\nUp == x' = x + 1", func(f *model.Follower) { f.Repeat("Up"); f.Step("Up") }, check.ExitUnknown, "more than 64 states"},
+		"recursion":               {"RECURSIVE F(_)\nF(n) == F(n + 1)\nInit == x = 0\nUp == x' = F(0)", up(), check.ExitUnknown, "F uses itself without an end"},
+		"not assigned":            {"Init == x = 0\nUp == x < 1", up(), check.ExitUnknown, "The following variable is not assigned: x"},
+		"too large a number":      {"Init == x = 9223372036854775807\nUp == x' = x + 1", up(), check.ExitUnknown, "does not fit into 64 bits"},
+		"too large a value": {"Init == x = <<1>>\nUp == x' = x \\o x \\o x \\o x \\o x \\o x \\o x \\o x", func(f *model.Follower) {
+			up()(f)
+			up()(f)
+			up()(f)
+			up()(f)
+			up()(f)
+			up()(f)
+			up()(f)
+			up()(f)
+		}, check.ExitUnknown, "too large"},
+		"all is ignored":  {"Init == x = 0\nUp == x' = x", func(f *model.Follower) { f.Ignore("it is nothing") }, check.ExitUnknown, "no event of the run was mapped"},
+		"nothing is told": {"Init == x = 0\nUp == x' = x", func(*model.Follower) {}, check.ExitUnknown, "no event of the run was mapped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			spec := filepath.Join(dir, "M.tla")
+			if err := os.WriteFile(spec, []byte("---- MODULE M ----\nEXTENDS Integers, Sequences\nVARIABLE x\n"+c.spec+"\nNext == x' = x\n====\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			config, err := tla.ParseConfig("M.cfg", "INIT Init\nNEXT Next\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			loaded, err := tla.Load(spec, config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := model.New(loaded, model.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Campaign{Dir: dir, Runs: 2, Doubles: -1, ShrinkRuns: -1}.Run(t.Context(), "model", func(w *inproc.World) {
+				f := w.Model("conforms", m)
+				w.Process("server", func(p *inproc.Process) {
+					p.Sleep(time.Millisecond)
+					c.tell(f)
+					p.Sleep(time.Hour)
+				})
+				w.Set(inproc.Settings{Chaos: 10 * time.Millisecond, Settle: -1})
+			})
+			code, text := check.ExitUsage, ""
+			if err != nil {
+				text = err.Error()
+			} else {
+				code, text = r.ExitCode, r.Text()
+			}
+			if code != c.code || !strings.Contains(text, c.says) {
+				t.Errorf("exit code %d, and not %d with %q:\n%s", code, c.code, c.says, text)
+			}
+		})
 	}
 }

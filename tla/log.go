@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -126,6 +128,12 @@ func (r *recording) fail(line, column int, err error) {
 	} else {
 		text = text[:min(len(text), 120)]
 	}
+	text = strings.Map(func(r rune) rune { // nothing that a terminal would obey
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, text)
 	value.Fail("%s: %v\n%s", place, err, text)
 }
 

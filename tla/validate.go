@@ -196,6 +196,9 @@ func (w *validator) prepare(how Reading) (err error) {
 		return err
 	}
 	w.levels = w.levels || w.position != nil && w.position.level
+	if len(logs.read) > 0 && !slices.ContainsFunc(logs.read, func(r *recording) bool { return len(r.lines) > 0 }) {
+		return fmt.Errorf("%s is empty: it has no item that a behavior could go through", logs.read[0].file)
+	}
 	switch {
 	case w.end != nil:
 	case w.position != nil:
