@@ -149,6 +149,9 @@ func Check(spec *Spec, o Options) (*Report, error) {
 		c.graph = newGraph(spec)
 	}
 	err := c.all()
+	if err == nil || errors.Is(err, ErrStop) {
+		err = c.post()
+	}
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
@@ -202,19 +205,27 @@ func (c *checker) all() error {
 		}
 	}
 	c.at--
-	if err := c.temporal(); err != nil {
+	return c.temporal()
+}
+
+// post evaluates POSTCONDITION, which may ask for the first counterexample: after all states, a violation, or what a simulation has walked.
+func (c *checker) post() error {
+	f := c.spec.Postcondition
+	if f == nil || c.r.Stopped != "" && !c.ev.TLC.simulating {
+		return nil
+	}
+	c.ev.TLC.counterexample = func() value.Value { return c.spec.counterexample(nil) }
+	if len(c.r.Violations) > 0 {
+		if c.r.Violations[0].Kind == AssumptionViolated && !c.o.Continue {
+			return nil // no state was looked for
+		}
+		c.ev.TLC.counterexample = func() value.Value { return c.spec.counterexample(c.r.Violations[0]) }
+	}
+	ok, err := c.ev.Holds(f, nil, nil)
+	if err != nil || ok {
 		return err
 	}
-	if f := c.spec.Postcondition; f != nil {
-		ok, err := c.ev.Holds(f, nil, nil)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1})
-		}
-	}
-	return nil
+	return c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1})
 }
 
 // full tells whether a limit was reached, and speaks of how far the check is.

@@ -101,3 +101,51 @@ Short == TLCGet("level") < 3
 		t.Errorf("%v, %v", r, err)
 	}
 }
+
+// TestPostconditionAfterAViolation gives POSTCONDITION the counterexample, and registers that may be empty.
+func TestPostconditionAfterAViolation(t *testing.T) {
+	const module = `---- MODULE M ----
+EXTENDS Naturals, Sequences, FiniteSets, TLC, TLCExt
+VARIABLE x
+Init == x = 0
+Next == x' = (x + 1) % 5
+Inv == x < 2
+Seen == TLCGetAndSet(9, LAMBDA old, more: old + more, 1, 0) >= 0 /\ TLCGetOrDefault(7, "nothing") = "nothing"
+Told == /\ ToTrace(CounterExample) = <<[x |-> 0], [x |-> 1], [x |-> 2]>>
+        /\ \A s \in CounterExample.action : s[2].name = "Next" /\ s[2].location.beginLine = 5 /\ s[3][2].x = s[1][2].x + 1
+        /\ Cardinality(CounterExample.action) = 2
+        /\ TLCGet(9) >= 2
+None == CounterExample.state = {} /\ CounterExample.action = {} /\ TLCGet(9) = 5
+Never == FALSE
+====
+`
+	for _, c := range []struct{ config, want string }{
+		{"INVARIANT Inv\nINVARIANT Seen\nPOSTCONDITION Told", "invariant Inv"},
+		{"INVARIANT Seen\nINVARIANT Inv\nPOSTCONDITION Told", "invariant Inv"},
+		{"INVARIANT Inv\nPOSTCONDITION Never", "invariant Inv, postcondition Never"},
+		{"INVARIANT Seen\nPOSTCONDITION None", ""},
+		{"INVARIANT Seen\nPOSTCONDITION Never", "postcondition Never"},
+	} {
+		for _, simulated := range []bool{false, true} {
+			spec, err := specOf(t, module, "INIT Init\nNEXT Next\n"+c.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := func() (*Report, error) { return Check(spec, Options{}) }
+			if simulated {
+				check = func() (*Report, error) { return Simulate(spec, Options{}, Simulation{Number: 1, Depth: 5, Seed: 1}) }
+			}
+			r, err := check()
+			if err != nil {
+				t.Fatal(c.config, err)
+			}
+			var told []string
+			for _, v := range r.Violations {
+				told = append(told, string(v.Kind)+" "+v.Name)
+			}
+			if got := strings.Join(told, ", "); got != c.want {
+				t.Errorf("%q, simulated %v: %q, want %q", c.config, simulated, got, c.want)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -43,6 +44,41 @@ func (s *Spec) legs(v *Violation) (list []leg) {
 		list = append(list, leg{last, v.Back + 1, s.Between(v.Trace[last-1].State, v.Trace[v.Back].State)})
 	}
 	return list
+}
+
+// counterexample is a counterexample as TLCExt has it: the sets of its states, with their numbers, and of the steps between them. v is nil if there is none.
+func (s *Spec) counterexample(v *Violation) value.Value {
+	states, steps := []value.Value{}, []value.Value{}
+	if v != nil {
+		var names []value.Value
+		for _, name := range s.Variables {
+			names = append(names, value.Text(name))
+		}
+		for i := range v.Trace {
+			states = append(states, value.NewTuple([]value.Value{value.Int(i + 1), value.FunctionOf(names, v.Trace[i].State)}))
+		}
+		for _, l := range s.legs(v) {
+			steps = append(steps, value.NewTuple([]value.Value{states[l.from-1], l.action.value(), states[l.to-1]}))
+		}
+	}
+	return recordOf("action", value.NewSet(steps), "state", value.NewSet(slices.Clone(states)))
+}
+
+// value is an action as counterexamples have it.
+func (a *Action) value() value.Value {
+	if a == nil {
+		return recordOf("name", value.Text("Stuttering"))
+	}
+	return recordOf("location", recordOf("beginColumn", value.Int(a.Span.First.Column), "beginLine", value.Int(a.Span.First.Line),
+		"endColumn", value.Int(a.Span.Last.Column), "endLine", value.Int(a.Span.Last.Line), "module", value.Text(a.Module)), "name", value.Text(a.Name))
+}
+
+func recordOf(fields ...any) value.Value {
+	var names, values []value.Value
+	for i := 0; i < len(fields); i += 2 {
+		names, values = append(names, value.Text(fields[i].(string))), append(values, fields[i+1].(value.Value))
+	}
+	return value.FunctionOf(names, values)
 }
 
 // JSON is a counterexample in the form in which TLC dumps traces: states with their numbers, and the steps between them.

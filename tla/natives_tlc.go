@@ -23,6 +23,8 @@ type registers struct {
 	ticks      uint32
 	// behaviour is the one that led to the present state, which is its last.
 	behaviour func(cur State) ([]State, error)
+	// counterexample is what POSTCONDITION may ask for.
+	counterexample func() value.Value
 }
 
 func printed(c *compiler, d *def, u call, of int, result func([]value.Value) value.Value) node {
@@ -99,7 +101,31 @@ func init() {
 	}
 	modules["TLCExt"] = map[string]*builtin{
 		"AssertEq":    {compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
-		"AssertError": {special: assertError}, "Trace": {special: trace}, "CounterExample": nil, "ToTrace": nil, "TLCDefer": nil, "PickSuccessor": nil,
+		"AssertError": {special: assertError}, "Trace": {special: trace}, "TLCDefer": nil, "PickSuccessor": nil, "TLCEvalDefinition": nil,
+		"CounterExample": {special: counterExample},
+		"ToTrace":        {one: toTrace},
+		"TLCGetOrDefault": {special: func(c *compiler, d *def, u call) node {
+			c.arity(d, 2, u)
+			args := c.all(u.args, u.from)
+			at := u.at
+			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+				return x.m.tlc.getOr(args[0].eval(x), args[1].eval(x), x.m, at)
+			}}.of(args...)
+		}},
+		"TLCGetAndSet": {special: func(c *compiler, d *def, u call) node {
+			c.arity(d, 4, u)
+			key, val, other := c.expr(u.args[0], u.from), c.expr(u.args[2], u.from), c.expr(u.args[3], u.from)
+			f, n := c.operand(u.args[1], u.from, 2, u.at)
+			at := u.at
+			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+				k := key.eval(x)
+				old := x.m.tlc.getOr(k, other.eval(x), x.m, at)
+				v := settled(f(x, old, val.eval(x)))
+				x.m.at = at
+				x.m.tlc.set(k, v)
+				return old
+			}}.of(key, val, other, n)
+		}},
 		"TLCNoOp": {one: func(v value.Value) value.Value { return v }},
 		"TLCModelValue": {one: func(v value.Value) value.Value {
 			s, ok := v.(*value.String)
@@ -178,6 +204,38 @@ func trace(c *compiler, d *def, u call) node {
 		}
 		return value.NewTuple(items)
 	}}
+}
+
+// counterExample is the counterexample that POSTCONDITION asks for.
+func counterExample(c *compiler, d *def, u call) node {
+	c.arity(d, 0, u)
+	at := u.at
+	return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+		x.m.at = at
+		if x.m.tlc.counterexample == nil {
+			value.Fail("CounterExample has a value in POSTCONDITION only")
+		}
+		return x.m.tlc.counterexample()
+	}}
+}
+
+// toTrace is the sequence of a counterexample's states.
+func toTrace(v value.Value) value.Value {
+	var numbers, states []value.Value
+	value.Each(value.Apply(v, value.Text("state")), func(s value.Value) bool {
+		numbers, states = append(numbers, value.Apply(s, value.Int(1))), append(states, value.Apply(s, value.Int(2)))
+		return true
+	})
+	return value.FunctionOf(numbers, states)
+}
+
+// getOr is what a register has, or a value if nothing was put there.
+func (r *registers) getOr(key, other value.Value, m *machine, at *where) value.Value {
+	m.at = at
+	if k, ok := key.(value.Int); ok && r.values[int64(k)] == nil {
+		return settled(other)
+	}
+	return r.get(key)
 }
 
 // assertError tells whether an expression cannot be evaluated. The text of the error is this program's, so it is not compared.

@@ -60,6 +60,9 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	c.ev.TLC.random, c.ev.TLC.simulating = w.chance.draw, true
 	c.ev.TLC.behaviour = func(cur State) ([]State, error) { return statesTo(w.steps, cur), nil }
 	err := w.all(sim)
+	if err == nil || errors.Is(err, ErrStop) {
+		err = w.post()
+	}
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
