@@ -86,8 +86,14 @@ func TestWhatIsRememberedHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			for seed := range uint64(10) {
-				if _, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{Behaviour: true}); err != nil {
+				out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{Behaviour: true})
+				if err != nil {
 					t.Fatal(err)
+				}
+				for _, v := range check.Judge(e.Spec(), out) {
+					if v.Status == engine.Violated { // as if a server panics
+						t.Fatalf("seed %d: %s: %s", seed, v.Property, v.Reason)
+					}
 				}
 			}
 		}
