@@ -358,25 +358,29 @@ func (c *compiler) again(e syntax.Expr, at *where, variable int, test func(x *ct
 }
 
 func assign(i int, initial bool, rhs node, next, again act) act {
-	eval := rhs.eval
-	plain := func(x *ctx) bool {
-		goal := x.m.goal(initial)
+	eval, except := rhs.eval, rhs.except
+	if initial || rhs.excepts != i+1 {
+		return func(x *ctx) bool {
+			goal := x.m.goal(initial)
+			if goal[i] != nil {
+				return again(x)
+			}
+			goal[i] = settled(eval(x))
+			found := next(x)
+			goal[i] = nil
+			return found
+		}
+	}
+	return func(x *ctx) bool {
+		r, goal := x.m.reads, x.m.nxt
 		if goal[i] != nil {
 			return again(x)
 		}
-		goal[i] = settled(eval(x))
-		found := next(x)
-		goal[i] = nil
-		return found
-	}
-	if initial || rhs.excepts != i+1 {
-		return plain
-	}
-	except := rhs.except
-	return func(x *ctx) bool {
-		r, goal := x.m.reads, x.m.nxt
-		if r == nil || goal[i] != nil {
-			return plain(x)
+		if r == nil {
+			goal[i] = settled(eval(x))
+			found := next(x)
+			goal[i] = nil
+			return found
 		}
 		goal[i] = settled(except(x))
 		r.excepted.Add(i)

@@ -149,8 +149,13 @@ func (c *compiler) variable(d *def, at *where) node {
 		return nil
 	}
 	return node{level: level, variable: i + 1, bare: bare, eval: func(x *ctx) value.Value {
-		if r := x.m.reads; r != nil {
-			r.whole(i)
+		m := x.m
+		if m.reads != nil {
+			m.reads.whole(i)
+		}
+		if i < len(m.cur) && m.cur[i] != nil {
+			m.read |= bit
+			return m.cur[i]
 		}
 		return bare(x)
 	}}

@@ -362,9 +362,15 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		return c.index(e, p, at)
 	case *syntax.Field:
 		r, name := c.expr(e.Record, p), value.Text(e.Name)
-		record := r.ofArgument(func(*ctx) value.Value { return name })
+		variable, bare := r.variable-1, r.bare
+		if variable < 0 {
+			bare = r.eval
+		}
 		return node{eval: func(x *ctx) value.Value {
-			v, _ := record(x)
+			v := bare(x)
+			if variable >= 0 && x.m.reads != nil {
+				x.m.reads.argument(variable, v, name)
+			}
 			if r, ok := v.(*value.Record); ok {
 				if i := r.Field(name); i >= 0 {
 					return r.Values[i]

@@ -280,9 +280,15 @@ func (c *compiler) index(e *syntax.Index, p place, at *where) node {
 		c.failAt(at, "f[] has no argument")
 	}
 	arg := args[0]
-	applied := f.ofArgument(arg.eval)
+	variable, bare := f.variable-1, f.bare
+	if variable < 0 {
+		bare = f.eval
+	}
 	return node{eval: func(x *ctx) value.Value {
-		g, key := applied(x)
+		g, key := bare(x), arg.eval(x)
+		if variable >= 0 && x.m.reads != nil {
+			x.m.reads.argument(variable, g, key)
+		}
 		switch g := g.(type) {
 		case *value.Tuple:
 			if n, ok := key.(value.Int); ok && n >= 1 && int(n) <= len(g.Items) {
@@ -296,22 +302,6 @@ func (c *compiler) index(e *syntax.Index, p place, at *where) node {
 		x.m.at = at
 		return value.Apply(g, key)
 	}}.of(f, arg)
-}
-
-// ofArgument evaluates a function and an argument, and notes of a variable only that its value for this argument was read.
-func (n node) ofArgument(arg func(*ctx) value.Value) func(*ctx) (f, key value.Value) {
-	if n.variable == 0 {
-		eval := n.eval
-		return func(x *ctx) (f, key value.Value) { return eval(x), arg(x) }
-	}
-	variable, bare := n.variable-1, n.bare
-	return func(x *ctx) (f, key value.Value) {
-		f, key = bare(x), arg(x)
-		if r := x.m.reads; r != nil {
-			r.argument(variable, f, key)
-		}
-		return f, key
-	}
 }
 
 func (c *compiler) fields(list []syntax.FieldValue, p place) ([]*value.String, []node) {
@@ -354,33 +344,32 @@ func (c *compiler) except(e *syntax.Except, p place) node {
 		parts = append(parts, ch.value.closed(born))
 		changes = append(changes, ch)
 	}
-	changed := func(x *ctx, v value.Value, note func(f, key value.Value)) value.Value {
-		for i := range changes {
-			ch := &changes[i]
-			x.m.at = ch.at
-			var at func(v value.Value, k int) value.Value
-			at = func(v value.Value, k int) value.Value {
-				if k == len(ch.keys) {
-					x.slots[ch.old] = v
-					return settled(ch.value.eval(x))
+	changing := func(variable int, f func(*ctx) value.Value) func(*ctx) value.Value {
+		return func(x *ctx) value.Value {
+			v := f(x)
+			for i := range changes {
+				ch := &changes[i]
+				x.m.at = ch.at
+				var at func(v value.Value, k int) value.Value
+				at = func(v value.Value, k int) value.Value {
+					if k == len(ch.keys) {
+						x.slots[ch.old] = v
+						return settled(ch.value.eval(x))
+					}
+					key := ch.keys[k].eval(x)
+					if k == 0 && variable >= 0 {
+						x.m.reads.argument(variable, v, key)
+					}
+					return value.Replace(v, key, func(old value.Value) value.Value { return at(old, k+1) })
 				}
-				key := ch.keys[k].eval(x)
-				if k == 0 && note != nil {
-					note(v, key)
-				}
-				return value.Replace(v, key, func(old value.Value) value.Value { return at(old, k+1) })
+				v = at(v, 0)
 			}
-			v = at(v, 0)
+			return v
 		}
-		return v
 	}
-	n := node{eval: func(x *ctx) value.Value { return changed(x, f.eval(x), nil) }}.of(parts...)
+	n := node{eval: changing(-1, f.eval)}.of(parts...)
 	if f.variable > 0 && !f.next {
-		variable, bare := f.variable-1, f.bare
-		n.excepts = f.variable
-		n.except = func(x *ctx) value.Value {
-			return changed(x, bare(x), func(f, key value.Value) { x.m.reads.argument(variable, f, key) })
-		}
+		n.excepts, n.except = f.variable, changing(f.variable-1, f.bare)
 	}
 	return n
 }
