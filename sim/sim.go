@@ -256,6 +256,7 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 		err = nil
 	}()
 	<-done
+	collected()
 	return out, story, err
 }
 
@@ -305,6 +306,7 @@ func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-c
 
 // campaign searches the world.
 func (s *simulation) campaign(ctx context.Context) (*Result, error) {
+	defer collectLess()()
 	r := &Result{Result: explore.Result{Name: s.name}}
 	for i := range s.Doubles {
 		d, err := inproc.Diverge(s.engine, s.spec, search.RandomTape(s.Seed, uint64(i)), 2)

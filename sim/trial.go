@@ -47,6 +47,7 @@ func (s *simulation) ordered(ctx context.Context, dir string) (*Result, error) {
 
 // trial makes one campaign and measures it.
 func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *contest.Trial, error) {
+	defer collectLess()()
 	s.Strategy, s.Seed = o.Strategy, o.Seed
 	strategy, err := s.strategy()
 	if err != nil {
