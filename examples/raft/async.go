@@ -13,6 +13,7 @@ import (
 type writes struct {
 	appends, applies []write
 	bytes            uint64 // of entries that are being applied
+	snapshot         uint64 // index of the last one to be stored: the library has taken over its configuration, so that changes before it may not be applied any more
 }
 
 // write is a MsgStorageAppend or a MsgStorageApply that is done at a tick.
@@ -27,8 +28,13 @@ func (s *server) accept(n *inproc.Node, m *pb.Message) {
 	if m.GetTo() == raft.LocalApplyThread {
 		queue = &s.writes.applies
 		s.paged(m.GetEntries())
-	} else if s.options.AckEarly {
-		m = s.acknowledge(n, m)
+	} else {
+		if snapshot := m.GetSnapshot(); snapshot != nil {
+			s.writes.snapshot = snapshot.GetMetadata().GetIndex()
+		}
+		if s.options.AckEarly {
+			m = s.acknowledge(n, m)
+		}
 	}
 	tick := s.ticks + uint64(n.Choose(s.options.Slow+1))
 	if k := len(*queue); k > 0 {
@@ -100,7 +106,9 @@ func (s *server) write(n *inproc.Node) bool {
 		w.applies = w.applies[1:]
 		w.bytes -= encoded(m.GetEntries())
 		for _, e := range m.GetEntries() {
-			s.apply(n, e)
+			if e.GetIndex() > w.snapshot {
+				s.apply(n, e)
+			}
 		}
 		for _, r := range m.GetResponses() {
 			s.respond(n, r)

@@ -107,8 +107,11 @@ const (
 	changes
 )
 
-// proposal is the change that is asked for, or nil if it would leave fewer than two voters, or change nothing. One that is joint must be
-// left first.
+// fewest is how many voters the library's README highly recommends to keep: changes take effect when they are applied, and who removes one of two may never learn that it
+// has, when the other, who has a longer log and need not answer any more, is asked for its vote.
+const fewest = 3
+
+// proposal is the change that is asked for, or nil if it would leave too few voters, or change nothing. One that is joint must be left first.
 func (r reconfigure) proposal(m members) *pb.ConfChangeV2 {
 	one := func(t pb.ConfChangeType, id uint64) *pb.ConfChangeSingle {
 		return &pb.ConfChangeSingle{Type: t.Enum(), NodeId: new(id)}
@@ -137,7 +140,7 @@ func (r reconfigure) proposal(m members) *pb.ConfChangeV2 {
 			c.Transition = pb.ConfChangeTransitionJointExplicit.Enum()
 		}
 	}
-	if after.len() < 2 {
+	if after.len() < fewest {
 		return nil
 	}
 	return c
