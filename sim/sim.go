@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -308,15 +309,26 @@ func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-c
 func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 	defer collectLess()()
 	r := &Result{Result: explore.Result{Name: s.name}}
+	began := time.Now()
+	within, cancel := ctx, func() {}
+	if s.Time > 0 {
+		within, cancel = context.WithTimeout(ctx, s.Time)
+	}
+	defer cancel()
 	for i := range s.Doubles {
-		d, err := inproc.Diverge(s.engine, s.spec, search.RandomTape(s.Seed, uint64(i)), 2)
+		t := search.RandomTape(s.Seed, uint64(i))
+		d, err := s.diverge(within, t, 2)
 		if err != nil {
 			return nil, err
 		}
 		if d != nil {
-			r.diverged(d, search.RandomTape(s.Seed, uint64(i)))
+			r.diverged(d, t)
 			return r, nil
 		}
+	}
+	left := s.Time
+	if left > 0 {
+		left = max(left-time.Since(began), time.Nanosecond)
 	}
 	strategy, err := s.strategy()
 	if err != nil {
@@ -327,7 +339,7 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 		outcome *engine.Outcome
 	}
 	var list []found
-	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: s.Time, Workers: max(s.Workers, 1),
+	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: left, Workers: max(s.Workers, 1),
 		KeepGoing: s.KeepGoing, CalmFirst: true, Here: s.here,
 		Found: func(f *explore.Failure, o *engine.Outcome) { list = append(list, found{f, o}) },
 	}
@@ -336,13 +348,20 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 		s.found(ctx, r, f.failure, f.outcome)
 	}
 	if u := r.Totals.FirstUnrepeatable; u != nil {
-		if d, err := inproc.Diverge(s.engine, s.spec, u.Tape, divergeRuns); err == nil && d != nil {
+		if d, err := s.diverge(ctx, u.Tape, divergeRuns); err == nil && d != nil {
 			r.diverged(d, u.Tape)
 		}
 	}
 	r.Status = r.Totals.Status(s.spec)
 	r.ExitCode = r.Status.ExitCode()
 	return r, report.Summary(&r.text, r.Totals, r.Status)
+}
+
+// diverge looks for the place at which runs of a tape part.
+func (s *simulation) diverge(ctx context.Context, t tape.Tape, runs int) (*inproc.Divergence, error) {
+	watchdog := time.AfterFunc(time.Duration(runs)*s.Hang, func() { s.hang(t) })
+	defer watchdog.Stop()
+	return inproc.Diverge(s.engine, s.spec, t, runs, ctx.Done())
 }
 
 // diverged tells where runs part.
@@ -413,14 +432,18 @@ func (s *simulation) tell(w io.Writer, f *report.Failure, path string) (steps st
 	if f.Smallest != nil {
 		of.Shrunk = &f.Smallest.Shrunk
 	}
+	if out.Hash != small.Hash {
+		fmt.Fprintf(w, "note: this run is not the one that was found: its trace hash is %s and not %s\n\n", out.Hash, small.Hash)
+		of.Shrunk = nil
+	}
+	if i := slices.IndexFunc(out.Verdicts, func(v engine.Verdict) bool { return v.Status == engine.Violated && explore.Signature(v) == f.Signature }); i >= 0 {
+		of.Verdict = out.Verdicts[i]
+	}
 	if err := report.Story(w, of); err != nil {
 		return "", err
 	}
 	if steps != "" {
 		fmt.Fprintf(w, "\nsteps\n  %s\n", steps)
-	}
-	if out.Hash != small.Hash {
-		fmt.Fprintf(w, "\nnote: this run is not the one that was found: its trace hash is %s and not %s\n", out.Hash, small.Hash)
 	}
 	return steps, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -230,20 +231,37 @@ func TestWorkers(t *testing.T) {
 
 // A node that never comes back to its world ends the program, which says where it stands.
 func TestAHangIsTold(t *testing.T) {
-	if os.Getenv("SIM_TEST_HANGS") != "" {
-		run(t, Campaign{Doubles: -1, Hang: 100 * time.Millisecond}, func(w *inproc.World) {
+	if doubles, err := strconv.Atoi(os.Getenv("SIM_TEST_HANGS")); err == nil {
+		run(t, Campaign{Doubles: doubles, Hang: 100 * time.Millisecond}, func(w *inproc.World) {
 			w.Process("stuck", func(p *inproc.Process) { computesWithoutEnd() })
 			w.Final("nothing", func() error { return nil })
 		})
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestAHangIsTold$")
-	cmd.Env = append(os.Environ(), "SIM_TEST_HANGS=1")
-	out, err := cmd.CombinedOutput()
-	for _, want := range []string{"world TestAHangIsTold: a node has not come back to the world for 100ms", "seed 1", "sim_test.go", "computesWithoutEnd"} {
-		if err == nil || !strings.Contains(string(out), want) {
-			t.Errorf("%v; %q is not in\n%s", err, want, out)
+	for _, doubles := range []string{"-1", "3"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestAHangIsTold$")
+		cmd.Env = append(os.Environ(), "SIM_TEST_HANGS="+doubles)
+		out, err := cmd.CombinedOutput()
+		for _, want := range []string{"world TestAHangIsTold: a node has not come back to the world for 100ms", "seed 1", "sim_test.go", "computesWithoutEnd"} {
+			if err == nil || !strings.Contains(string(out), want) {
+				t.Errorf("doubles %s: %v; %q is not in\n%s", doubles, err, want, out)
+			}
 		}
+	}
+}
+
+// The time of a campaign bounds the runs that are made twice before it, too, and what was cut off there is not taken for a difference.
+func TestTheTimeBoundsAllRuns(t *testing.T) {
+	r, err := Campaign{Time: time.Millisecond, Dir: t.TempDir()}.Run(t.Context(), "endless", func(w *inproc.World) {
+		w.Process("a", func(p *inproc.Process) {
+			for {
+				p.Yield()
+			}
+		})
+		w.Final("nothing", func() error { return nil })
+	})
+	if err != nil || r.Diverged != "" || r.Totals.Runs > 1 {
+		t.Errorf("%v\n%+v", err, r)
 	}
 }
 
@@ -252,5 +270,38 @@ var work int
 func computesWithoutEnd() {
 	for {
 		work++
+	}
+}
+
+// A stored failure that shows in another run than before is told as it shows now.
+func TestAChangedRunIsTold(t *testing.T) {
+	seen := 1
+	describe := func(w *inproc.World) {
+		n := 0
+		w.Process("a", func(p *inproc.Process) { p.Sleep(time.Duration(seen) * time.Second); n = seen })
+		w.Final("nothing is seen", func() error {
+			if n == 0 {
+				return nil
+			}
+			return fmt.Errorf("saw %d", n)
+		})
+	}
+	dir := t.TempDir()
+	r, err := Campaign{Dir: dir}.Run(t.Context(), t.Name(), describe)
+	if err != nil || len(r.Files) != 1 {
+		t.Fatalf("%v\n%+v", err, r)
+	}
+	f, err := report.Load(dir, r.Files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen = 2
+	s, err := Campaign{Dir: dir, Hang: time.Minute}.open(t.Name(), describe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if _, err := s.tell(&b, f, r.Files[0]); err != nil || !strings.Contains(b.String(), "saw 2") || strings.Contains(b.String(), "saw 1") || !strings.HasPrefix(b.String(), "note: this run is not the one") {
+		t.Errorf("%v:\n%s", err, b.String())
 	}
 }

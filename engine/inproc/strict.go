@@ -217,13 +217,13 @@ func (a *step) same(b *step) bool {
 }
 
 // Diverge makes runs of one tape and compares them event by event. It gives nil if all of so many runs were the same and nothing
-// was seen that may make another one differ.
-func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int) (*Divergence, error) {
+// was seen that may make another one differ, and if it is interrupted, for which interrupt is closed.
+func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, interrupt <-chan struct{}) (*Divergence, error) {
 	var first *strict
 	d := &Divergence{}
 	for ; d.Runs < max(runs, 2); d.Runs++ {
 		s := &strict{before: goroutines()}
-		r, err := e.boot(spec, t, engine.Options{}, s)
+		r, err := e.boot(spec, t, engine.Options{Interrupt: interrupt}, s)
 		if err != nil {
 			return nil, err
 		}
@@ -231,6 +231,11 @@ func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int) (*Divergence, e
 		r.Close()
 		if err != nil {
 			return nil, err
+		}
+		select {
+		case <-interrupt:
+			return nil, nil
+		default:
 		}
 		switch {
 		case d.Cause != "":
