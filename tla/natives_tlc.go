@@ -387,13 +387,19 @@ func isBag(b value.Value) bool {
 }
 
 func copies(b, e value.Value) int64 {
+	if f, ok := b.(*value.Function); ok {
+		if at, found := f.Domain.Find(e); found {
+			return integer(f.Values[at])
+		}
+		return 0
+	}
 	if !value.Contains(value.Domain(b), e) {
 		return 0
 	}
 	return integer(value.Apply(b, e))
 }
 
-// bagOf makes a bag of members that differ; those with no copies are left out.
+// bagOf makes a bag of members that are sorted and differ; those with no copies are left out.
 func bagOf(members []value.Value, count func(value.Value) int64) value.Value {
 	var keys, values []value.Value
 	for _, e := range members {
@@ -401,10 +407,18 @@ func bagOf(members []value.Value, count func(value.Value) int64) value.Value {
 			keys, values = append(keys, e), append(values, value.Int(n))
 		}
 	}
-	return value.FunctionOf(keys, values)
+	return value.NewFunction(value.SortedSet(keys), values)
 }
 
 func bagSum(a, b value.Value, sign int64) value.Value {
+	if f, ok := b.(*value.Function); ok && len(f.Values) == 1 { // as messages come and go
+		if g, ok := a.(*value.Function); ok && !slices.ContainsFunc(g.Values, isNone) {
+			e := f.Domain.Items[0]
+			if n, ok := sum(copies(a, e), sign*integer(f.Values[0])); ok {
+				return g.With(e, value.Int(n), n > 0)
+			}
+		}
+	}
 	members := value.Explicit(value.Union(value.Domain(a), value.Domain(b))).Items
 	return bagOf(members, func(e value.Value) int64 {
 		n, ok := sum(copies(a, e), sign*copies(b, e))
@@ -413,6 +427,12 @@ func bagSum(a, b value.Value, sign int64) value.Value {
 		}
 		return n
 	})
+}
+
+// isNone tells whether a value is no count of copies in a bag.
+func isNone(v value.Value) bool {
+	n, ok := v.(value.Int)
+	return !ok || n <= 0
 }
 
 func subBag(a, b value.Value) bool {

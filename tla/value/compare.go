@@ -218,9 +218,11 @@ func Compare(a, b Value) int {
 			if c := cmp.Compare(len(x.Names), len(y.Names)); c != 0 {
 				return c
 			}
-			for i, n := range x.Names {
-				if n != y.Names[i] {
-					return strings.Compare(n.Text, y.Names[i].Text)
+			if &x.Names[0] != &y.Names[0] {
+				for i, n := range x.Names {
+					if n != y.Names[i] {
+						return strings.Compare(n.Text, y.Names[i].Text)
+					}
 				}
 			}
 			return compareAll(x.Values, y.Values)

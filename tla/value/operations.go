@@ -1,6 +1,9 @@
 package value
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Applicable is a function that is told by a rule, because its domain is large or it uses itself.
 type Applicable interface {
@@ -68,6 +71,38 @@ func (s *Set) With(v Value) *Set {
 	items[at] = v
 	copy(items[at+1:], s.Items[at:])
 	return &Set{items, s.hash + memberHash(v.Fingerprint())}
+}
+
+// With is the function with a value for an argument, or without that argument.
+func (f *Function) With(x, v Value, have bool) Value {
+	at, found := f.Domain.Find(x)
+	items, values, hash, pairs := f.Domain.Items, f.Values, f.Domain.hash, f.hash
+	if found {
+		pairs -= pairHash(x.Fingerprint(), values[at].Fingerprint())
+	}
+	if have {
+		pairs += pairHash(x.Fingerprint(), v.Fingerprint())
+	}
+	switch {
+	case found && have:
+		return &Function{f.Domain, replaced(values, at, v), pairs}
+	case have:
+		items, values = slices.Concat(items[:at], []Value{x}, items[at:]), slices.Concat(values[:at], []Value{v}, values[at:])
+		hash += memberHash(x.Fingerprint())
+	case found:
+		items, values = slices.Concat(items[:at], items[at+1:]), slices.Concat(values[:at], values[at+1:])
+		hash -= memberHash(x.Fingerprint())
+	default:
+		return f
+	}
+	if len(items) == 0 {
+		return EmptyTuple
+	}
+	switch items[len(items)-1].(type) {
+	case Int, *String: // it may be a tuple or a record now
+		return NewFunction(SortedSet(items), values)
+	}
+	return &Function{&Set{items, hash}, values, pairs}
 }
 
 // Intersection is a \cap b.

@@ -239,6 +239,14 @@ func (s *Set) Find(v Value) (int, bool) {
 				}
 			}
 		}
+	case *Record: // one that is equal is often the same
+		if len(s.Items) <= 32 {
+			for i, x := range s.Items {
+				if x == Value(v) {
+					return i, true
+				}
+			}
+		}
 	}
 	return slices.BinarySearchFunc(s.Items, v, Compare)
 }

@@ -399,3 +399,44 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// A function with one more argument, one less, or another value, is the one that is made of all of them.
+func TestFunctionWith(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, kind := range []func(i int) Value{
+		func(i int) Value { return NewTuple([]Value{Int(i)}) },
+		func(i int) Value { return Int(i) },
+		func(i int) Value { return Text(string(rune('a' + i))) },
+		func(i int) Value {
+			if i < 3 {
+				return ModelValue("m" + string(rune('a'+i)))
+			}
+			return Int(i - 2)
+		},
+	} {
+		have := map[int]Value{0: Int(1), 5: Int(2)}
+		for range 300 {
+			made := func() Value {
+				var keys, values []Value
+				for i, v := range have {
+					keys, values = append(keys, kind(i)), append(values, v)
+				}
+				return FunctionOf(keys, values)
+			}
+			f, ok := made().(*Function)
+			i, v, with := r.IntN(7), Int(r.IntN(3)), r.IntN(2) == 0
+			if with {
+				have[i] = v
+			} else {
+				delete(have, i)
+			}
+			if !ok {
+				continue
+			}
+			before, got, want := f.Fingerprint(), f.With(kind(i), v, with), made()
+			if got.Fingerprint() != want.Fingerprint() || got.String() != want.String() || !Equal(got, want) || f.Fingerprint() != before {
+				t.Fatalf("%s, and not %s", got, want)
+			}
+		}
+	}
+}
