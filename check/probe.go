@@ -16,8 +16,12 @@ const DefaultTimeoutNs = 30_000_000_000
 // finalPhase is when all faults are over and the world has settled.
 const finalPhase = "final"
 
-// maxOutputShown is how many bytes of a probe's output a verdict shows.
-const maxOutputShown = 400
+// Bounds of what a verdict shows of the output of probes, in bytes. Of the first violation it shows further lines.
+const (
+	maxOutputShown = 400
+	maxLinesShown  = 30
+	maxLineBytes   = 4 << 10
+)
 
 func probesOf(p *world.Property, out *engine.Outcome) []engine.Probe {
 	var probes []engine.Probe
@@ -54,6 +58,8 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 			}
 			if p.Check.Type == world.Agreement { // what each node said stands below what is wrong with it
 				v.Evidence = append(v.Evidence, strings.Split(strings.TrimSpace(q.Output), "\n")...)
+			} else if broken == 1 {
+				v.Evidence = append(v.Evidence, inFull(q)...)
 			} else if broken <= MaxEvidence {
 				v.Evidence = append(v.Evidence, sentence(q))
 			}
@@ -227,8 +233,30 @@ func interrupted(l fault.Ledger, w window) (struck, complete bool) {
 	return false, len(l.Strikes) < fault.MaxStrikes
 }
 
+// inFull is a probe with the lines of its output, such as the state of a model.
+func inFull(q *engine.Probe) []string {
+	_, rest, more := strings.Cut(strings.TrimSpace(q.Output), "\n")
+	if !more {
+		return []string{sentence(q)}
+	}
+	lines := indented(rest)
+	if left := len(lines) - maxLinesShown; left > 0 {
+		lines = append(lines[:maxLinesShown], fmt.Sprintf("  ... and %d more lines", left))
+	}
+	for i, line := range lines {
+		if len(line) > maxLineBytes {
+			lines[i] = line[:maxLineBytes] + "..."
+		}
+	}
+	return append([]string{when(q) + ": " + firstLine(q.Output)}, lines...)
+}
+
+func when(q *engine.Probe) string {
+	return fmt.Sprintf("%s (event %d) in phase %s: exit code %d", seconds(q.StartNs), q.Event, q.Phase, q.ExitCode)
+}
+
 func sentence(q *engine.Probe) string {
-	text := fmt.Sprintf("%s (event %d) in phase %s: exit code %d", seconds(q.StartNs), q.Event, q.Phase, q.ExitCode)
+	text := when(q)
 	if out := strings.TrimSpace(q.Output); out != "" {
 		if len(out) > maxOutputShown {
 			out = out[:maxOutputShown] + "..."

@@ -180,7 +180,8 @@ type Follower struct {
 	spare        []*point
 	reads        tla.Reads
 	steps        int
-	last         string // the last step, for messages
+	last         string // the last step, for messages, and its arguments
+	lastArgs     []value.Value
 	args         []value.Value
 	tally        coverage.Tally
 	passed       int // what was passed over
@@ -368,7 +369,7 @@ func (f *Follower) Step(name string, args ...any) {
 	if len(f.states) == 1 { // as nearly always
 		if o, err := f.lead(f.states[0], a); err == nil && o.next.to == o.next.from+1 {
 			f.memory.apply(f.states[0], &f.memory.changes[o.next.from])
-			f.last, f.came, f.unseen = name, a.hash, true
+			f.taken(name, a)
 			return
 		}
 	}
@@ -394,7 +395,13 @@ func (f *Follower) Step(name string, args ...any) {
 	}
 	f.states, f.next = f.next, f.states
 	f.drop(f.next)
+	f.taken(name, a)
+}
+
+// taken notes the step that f.args are of.
+func (f *Follower) taken(name string, a *action) {
 	f.last, f.came, f.unseen = name, a.hash, true
+	f.args, f.lastArgs = f.lastArgs, f.args
 }
 
 // passing passes over what went wrong, if it may.
@@ -537,9 +544,11 @@ func (f *Follower) tooMany() error {
 }
 
 // named is the present step with its arguments.
-func (f *Follower) named(name string) string {
-	texts := make([]string, len(f.args))
-	for i, v := range f.args {
+func (f *Follower) named(name string) string { return applied(name, f.args) }
+
+func applied(name string, args []value.Value) string {
+	texts := make([]string, len(args))
+	for i, v := range args {
 		texts[i] = v.String()
 	}
 	return name + "(" + strings.Join(texts, ", ") + ")"
@@ -596,8 +605,11 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 	case f.model.o.Lenient:
 		f.passed++
 	default:
-		last := f.states[len(f.states)-1]
-		f.failed = &Divergence{Step: f.steps, Action: f.last, Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: f.text(last)}
+		p, last := f.states[len(f.states)-1], f.last
+		if f.steps > 0 {
+			last = applied(last, f.lastArgs)
+		}
+		f.failed = &Divergence{Step: f.steps, Action: last, Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: f.text(p)}
 		f.drop(f.states)
 		f.states = f.states[:0]
 	}
@@ -644,7 +656,7 @@ func (f *Follower) End() error {
 	case f.tally.Mapped == 0:
 		return &Unknown{"no event of the run was mapped to a step of the model"}
 	case f.tally.LeftOut() > f.model.o.MostLeftOut:
-		return &Unknown{fmt.Sprintf("%.1f %% of the events were left out, and %.1f %% may be: %s", 100*f.tally.LeftOut(), 100*f.model.o.MostLeftOut, &f.tally)}
+		return &Unknown{fmt.Sprintf("%.1f %% of the events were left out, and %.1f %% may be (MostLeftOut of model.Options, left_out of a check): %s", 100*f.tally.LeftOut(), 100*f.model.o.MostLeftOut, &f.tally)}
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestWhatIsLeftOutMakesItUnknown(t *testing.T) {
 		"ignored": {func(f *Follower) {
 			f.Step("Move", "a", "b", 1)
 			f.Ignore("a heartbeat")
-		}, "50.0 % of the events were left out, and 5.0 % may be: 1 mapped, 1 ignored (a heartbeat)"},
+		}, "50.0 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 1 mapped, 1 ignored (a heartbeat)"},
 		"not modelled": {func(f *Follower) {
 			f.Step("Move", "a", "b", 1)
 			f.Unmodelled("compaction")

@@ -70,6 +70,9 @@ func TestACampaignTellsWhatBecameOfEvents(t *testing.T) {
 	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), "    events: 41 mapped, 1 ignored (it rests)\n") {
 		t.Errorf("exit code %d\n%s", r.ExitCode, r.Text())
 	}
+	if want := "is false (Counter, line 6, column 7)\n    in the state\n    n = 40\n"; !strings.Contains(r.Text(), want) {
+		t.Errorf("not in the text: %s\n%s", want, r.Text())
+	}
 	r = run(t, Campaign{Runs: 2}, followed(m, 10, "a nap"))
 	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.Text(), "2 ignored (it rests), 2 not modelled (a nap)") {
 		t.Errorf("exit code %d\n%s", r.ExitCode, r.Text())

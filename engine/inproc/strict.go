@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/sdk"
@@ -72,8 +74,11 @@ func (s *strict) enter(r *run, n *Node, p *Process, what string) {
 		want = p.goid
 	}
 	if s.stray == "" && want != 0 && goroutine() != want {
-		l := caller()
-		s.stray = fmt.Sprintf("a goroutine of the program's own calls %s on node %s at %s; only a node's own functions call into the world", what, n.name, l.String())
+		at := "at " + starter()
+		if l := caller(); l.File != "" {
+			at = "at " + l.String()
+		}
+		s.stray = fmt.Sprintf("a goroutine of the program's own calls %s on node %s %s; only a node's own functions call into the world", what, n.name, at)
 		r.unrepeatable(s.stray)
 	}
 }
@@ -108,16 +113,37 @@ func goroutines() map[string]int {
 	b = b[:runtime.Stack(b, true)]
 	list := map[string]int{}
 	for _, one := range strings.Split(string(b), "\n\n") {
-		_, by, ok := strings.Cut(one, "\ncreated by ")
-		if !ok || strings.HasPrefix(by, "iter.Pull") {
-			continue
+		if by := startedBy(one); by != "" && !strings.HasSuffix(by, " in iter.Pull") && !strings.Contains(by, " in iter.Pull[") {
+			list[by]++
 		}
-		function, rest, _ := strings.Cut(by, "\n")
-		function, _, _ = strings.Cut(function, " in goroutine")
-		where, _, _ := strings.Cut(strings.TrimSpace(rest), " +0x")
-		list[where+" in "+function]++
 	}
 	return list
+}
+
+// startedBy is the place that has started a goroutine, of which the stack is given; empty of the first.
+func startedBy(stack string) string {
+	_, by, ok := strings.Cut(stack, "\ncreated by ")
+	if !ok {
+		return ""
+	}
+	function, rest, _ := strings.Cut(by, "\n")
+	function, _, _ = strings.Cut(function, " in goroutine")
+	where, _, _ := strings.Cut(strings.TrimSpace(rest), " +0x")
+	return where + " in " + function
+}
+
+// starter is the go statement that has started this goroutine.
+func starter() string {
+	b := make([]byte, 64<<10)
+	return startedBy(string(b[:runtime.Stack(b, false)]))
+}
+
+// behind tells of goroutines that were left behind. Of those of a Timeout it tells what to do instead.
+func behind(left []string) string {
+	if slices.ContainsFunc(left, func(by string) bool { return strings.HasSuffix(by, " in net/http.setRequestCancel") }) {
+		return "an http.Client has a Timeout, which counts real time in a goroutine of its own; leave it out, and set Transport.Within instead (package sim/fake)"
+	}
+	return "a goroutine was left behind that was started at " + slices.Min(left)
 }
 
 const ownPackage = "github.com/bloodhound-dst/bloodhound/engine/inproc."
@@ -192,6 +218,9 @@ func (s *step) text() string {
 		who = "the world"
 	}
 	text := fmt.Sprintf("%s: %s", who, callNames[s.call])
+	if s.call == callSleep {
+		text += " for " + time.Duration(s.arg).String()
+	}
 	if s.detail != "" {
 		text += " " + s.detail
 	}
@@ -209,6 +238,16 @@ func (s *step) text() string {
 		text += fmt.Sprintf(", called at %s:%d in %s", l.File, l.Line, l.Function)
 	}
 	return text
+}
+
+// told are two steps that differ in words that differ, too.
+func told(a, b *step) (first, second string) {
+	first, second = a.text(), b.text()
+	if first == second {
+		numbers := func(s *step) string { return fmt.Sprintf(", argument %d, digest %016x", s.arg, s.digest) }
+		return first + numbers(a), second + numbers(b)
+	}
+	return first, second
 }
 
 func (a *step) same(b *step) bool {
@@ -244,7 +283,7 @@ func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, interrupt <-cha
 		case s.changed != "":
 			d.Cause = s.changed
 		case len(s.left) > 0:
-			d.Cause = "a goroutine was left behind that was started at " + s.left[0]
+			d.Cause = behind(s.left)
 		}
 		if first == nil {
 			first = s
@@ -262,7 +301,8 @@ func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, interrupt <-cha
 			if a != &ended && b != &ended && a.same(b) {
 				continue
 			}
-			d.Event, d.First, d.Second = uint64(i)+1, a.text(), b.text()
+			d.Event = uint64(i) + 1
+			d.First, d.Second = told(a, b)
 			if i > 0 {
 				d.Before = first.steps[i-1].text()
 			}

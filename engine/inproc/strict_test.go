@@ -2,9 +2,13 @@ package inproc
 
 import (
 	crand "crypto/rand"
+	"io"
 	"math/big"
 	"math/rand"
+	"net/http"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,10 +35,21 @@ func peers(act func(p *Process)) func(*World) {
 	}
 }
 
-var survivor int
+var (
+	survivor int
+	survived atomic.Int64
+)
+
+// answering is a transport of nobody's, whose answers have bodies that are open.
+type answering struct{}
+
+func (answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+}
 
 // Each way in which chance slips in is found, with node, call and the line of the source.
 func TestAccidentalChanceIsFound(t *testing.T) {
+	survived.Store(0)
 	for _, c := range []struct {
 		name string
 		act  func(p *Process)
@@ -51,6 +66,9 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 		{"math/rand", func(p *Process) {
 			p.Sleep(time.Duration(rand.Intn(1e9))) // line: rand
 		}, []string{"act/0: sleep", "line: rand"}},
+		{"a duration alone", func(p *Process) {
+			p.Sleep(time.Duration(survived.Add(1))) // line: duration
+		}, []string{"act/0: sleep for 1ns, at", "act/0: sleep for 11ns, at", "line: duration"}},
 		{"crypto/rand", func(p *Process) {
 			n, _ := crand.Int(crand.Reader, big.NewInt(1e9))
 			p.Disk().Append("log", n.Bytes()) // line: crypto
@@ -67,6 +85,19 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 			}()
 			<-done
 		}, []string{"a goroutine of the program's own calls send on node act", "line: goroutine"}},
+		{"a call into the world by a go statement", func(p *Process) {
+			before := runtime.NumGoroutine()
+			go p.Send("n1", "from elsewhere") // line: statement
+			for runtime.NumGoroutine() > before {
+				runtime.Gosched()
+			}
+		}, []string{"a goroutine of the program's own calls send on node act at", "line: statement"}},
+		{"the Timeout of an http.Client", func(p *Process) {
+			r, err := (&http.Client{Timeout: time.Hour, Transport: answering{}}).Get("http://n1/")
+			if err == nil {
+				t.Cleanup(func() { r.Body.Close() })
+			}
+		}, []string{"an http.Client has a Timeout", "set Transport.Within instead"}},
 		{"a goroutine that is left behind", func(p *Process) {
 			stop := make(chan struct{})
 			t.Cleanup(func() { close(stop) })
