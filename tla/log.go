@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"os"
 	"slices"
 	"strings"
@@ -98,14 +99,17 @@ func readJSON(name string, text []byte) *recording {
 		switch {
 		case errors.As(err, &wrong):
 			at := int(wrong.Offset) - 1
-			r.fail(lineAt(at), at-1-bytes.LastIndexByte(text[:min(max(at, 0), len(text))], '\n'), err)
+			if end := r.lineBefore(at); end > begin && (text[at] == '{' || strings.Contains(err.Error(), " after ")) {
+				at, err = end, fmt.Errorf("this line does not end the JSON value that stands here, and the next line does not go on with it: %w", err)
+			}
+			r.failAt(at, err)
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			r.fail(lineAt(begin), -1, errors.New("this JSON value has no end"))
 		case err != nil:
 			r.fail(lineAt(begin), -1, err)
 		}
 		at := lineAt(begin)
-		item := ofJSON(v, name, at)
+		item := r.ofJSON(v, at, begin, int(d.InputOffset()))
 		items, r.lines = append(items, item), append(r.lines, at)
 		switch item.(type) {
 		case *value.Record, *value.Function, *value.Tuple:
@@ -114,6 +118,87 @@ func readJSON(name string, text []byte) *recording {
 	}
 	r.items = value.NewTuple(items)
 	return r
+}
+
+// lineBefore is the end of what stands on the lines before an offset, if that is the first on its line; -1 if it is not.
+func (r *recording) lineBefore(at int) int {
+	if at < 0 || at >= len(r.text) {
+		return -1
+	}
+	before := bytes.TrimRight(r.text[:at], " \t\r\n")
+	if bytes.IndexByte(r.text[len(before):at], '\n') < 0 {
+		return -1
+	}
+	return len(before)
+}
+
+// ofJSON is the counterpart of a JSON value in a part of the text, which begins on a line.
+func (r *recording) ofJSON(v any, line, begin, end int) value.Value {
+	switch x := v.(type) {
+	case bool:
+		return value.Bool(x)
+	case string:
+		return value.Text(x)
+	case json.Number:
+		n, err := r.number(x, line)
+		if err != nil {
+			r.failOf(x.String(), begin, end, err)
+		}
+		return n
+	case []any:
+		items := make([]value.Value, len(x))
+		for i, e := range x {
+			items[i] = r.ofJSON(e, line, begin, end)
+		}
+		return value.NewTuple(items)
+	case map[string]any:
+		names, values := make([]value.Value, 0, len(x)), make([]value.Value, 0, len(x))
+		for name, e := range x {
+			names, values = append(names, value.Text(name)), append(values, r.ofJSON(e, line, begin, end))
+		}
+		return value.FunctionOf(names, values)
+	}
+	r.failOf("null", begin, end, errors.New("null has no counterpart in TLA+: leave it out of the log"))
+	return nil
+}
+
+// number is an integer if nothing of it is lost, as of 4, 4.0 or 4e2. TLC leaves out what stands behind the point, and so takes 4.5 for 4: a log would be accepted
+// that says otherwise.
+func (r *recording) number(x json.Number, line int) (value.Value, error) {
+	if i, err := x.Int64(); err == nil {
+		return value.Int(i), nil
+	}
+	_, exponent, _ := strings.Cut(strings.ToLower(x.String()), "e")
+	if len(exponent) > 4 { // it would be a number of thousands of digits
+		return nil, fmt.Errorf("%s is no integer of 64 bits", x)
+	}
+	n, ok := new(big.Rat).SetString(x.String())
+	switch {
+	case !ok || n.IsInt() && !n.Num().IsInt64():
+		return nil, fmt.Errorf("%s is no integer of 64 bits", x)
+	case !n.IsInt():
+		return value.NewFraction(n, x.String(), fmt.Sprintf("%s:%d", r.file, line)), nil
+	}
+	return value.Int(n.Num().Int64()), nil
+}
+
+// empty is the error of a log that nothing can be said of.
+func (r *recording) empty() error {
+	return fmt.Errorf("%s is empty: it has no item that a behavior could go through", r.file)
+}
+
+// failOf ends the evaluation with a mistake whose text is in a part of the log. If it is there more than once, what is told is where the part begins.
+func (r *recording) failOf(wrong string, begin, end int, err error) {
+	if part := r.text[begin:end]; bytes.Count(part, []byte(wrong)) == 1 {
+		r.failAt(begin+bytes.Index(part, []byte(wrong)), err)
+	}
+	r.fail(1+bytes.Count(r.text[:begin], []byte("\n")), -1, err)
+}
+
+// failAt ends the evaluation with a mistake at an offset of the log.
+func (r *recording) failAt(at int, err error) {
+	before := r.text[:min(max(at, 0), len(r.text))]
+	r.fail(1+bytes.Count(before, []byte("\n")), len(before)-1-bytes.LastIndexByte(before, '\n'), err)
 }
 
 // fail ends the evaluation with the place of a mistake in the log, and a caret under it. The column counts bytes from 0 on; -1 if it is not known.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -279,6 +278,8 @@ func writeJSON(b *bytes.Buffer, v value.Value, as form) {
 		b.WriteString(strconv.FormatBool(bool(x)))
 	case value.Int:
 		b.WriteString(x.String())
+	case *value.Fraction:
+		b.WriteString(x.String())
 	case *value.String:
 		quoted(b, x.Text)
 	case *value.Model:
@@ -341,37 +342,4 @@ func readsLog(of func(*recording) value.Value) *builtin {
 			return of(logs.file(text(file)))
 		}}.of(args...)
 	}}
-}
-
-// ofJSON is the counterpart of a JSON value that begins on a line of a file.
-func ofJSON(v any, file string, line int) value.Value {
-	switch x := v.(type) {
-	case bool:
-		return value.Bool(x)
-	case string:
-		return value.Text(x)
-	case json.Number:
-		if i, err := x.Int64(); err == nil {
-			return value.Int(i)
-		}
-		// As the module does with TLC: what stands behind the point, such as of a date, is left out.
-		if f, err := x.Float64(); err == nil && math.Abs(f) < 1<<53 {
-			return value.Int(int64(f))
-		}
-		value.Fail("%s:%d: %s is no integer of 64 bits", file, line, x)
-	case []any:
-		items := make([]value.Value, len(x))
-		for i, e := range x {
-			items[i] = ofJSON(e, file, line)
-		}
-		return value.NewTuple(items)
-	case map[string]any:
-		var names, values []value.Value
-		for name, e := range x {
-			names, values = append(names, value.Text(name)), append(values, ofJSON(e, file, line))
-		}
-		return value.FunctionOf(names, values)
-	}
-	value.Fail("%s:%d: null has no counterpart in TLA+", file, line)
-	return nil
 }

@@ -197,7 +197,7 @@ func (w *validator) prepare(how Reading) (err error) {
 	}
 	w.levels = w.levels || w.position != nil && w.position.level
 	if len(logs.read) > 0 && !slices.ContainsFunc(logs.read, func(r *recording) bool { return len(r.lines) > 0 }) {
-		return fmt.Errorf("%s is empty: it has no item that a behavior could go through", logs.read[0].file)
+		return logs.read[0].empty()
 	}
 	switch {
 	case w.end != nil:
@@ -245,8 +245,11 @@ func (w *validator) positionOf(name string, parts []part) (*position, error) {
 	if len(logs.read) > 0 {
 		p.items = logs.read[len(logs.read)-1].items.Items
 	}
-	if len(p.items) == 0 {
-		return nil, errors.New("the specification reads no log, or one that is empty")
+	switch {
+	case len(logs.read) == 0:
+		return nil, errReadsNone
+	case len(p.items) == 0:
+		return nil, logs.read[len(logs.read)-1].empty()
 	}
 	return p, nil
 }

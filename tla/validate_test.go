@@ -219,7 +219,7 @@ func TestValidateErrors(t *testing.T) {
 	}{
 		{"a mistake in the log", byVariable, broken, Reading{}, []string{`recorded.ndjson:5:20: invalid character ']'`, "\n" + broken[4] + "\n                   ^"}},
 		{"a log that is cut", byVariable, cut, Reading{}, []string{"recorded.ndjson:6:14: invalid character '\\n' in string literal"}},
-		{"null", byVariable, null, Reading{}, []string{"recorded.ndjson:2: null has no counterpart in TLA+"}},
+		{"null", byVariable, null, Reading{}, []string{"recorded.ndjson:2:10: null has no counterpart in TLA+"}},
 		{"a line that cannot be evaluated", byVariable, bare, Reading{}, []string{"event", "That was met at ", "recorded.ndjson:4:\n" + bare[3]}},
 		{"two positions", two, good, Reading{}, []string{"by k and by l: say which is the position, by --position NAME"}},
 		{"a position that is none", byVariable, good, Reading{Position: "nothing"}, []string{"module Trace has no operator nothing without parameters that could be the position"}},

@@ -2,6 +2,7 @@ package value
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 )
 
@@ -12,6 +13,8 @@ func kindOf(v Value) string {
 		return "Boolean"
 	case Int:
 		return "integer"
+	case *Fraction:
+		return "fraction"
 	case *String:
 		return "string"
 	case *Model:
@@ -48,8 +51,11 @@ func incomparable(a, b Value) {
 	Fail("the %s %s cannot be compared with the %s %s", Kind(a), Short(a), Kind(b), Short(b))
 }
 
-// Short is a value in at most about 200 characters.
+// Short is a value in at most about 200 characters. A fraction has its place: what is wrong with it is wrong there.
 func Short(v Value) string {
+	if f, ok := v.(*Fraction); ok {
+		return fmt.Sprintf("%s of %s", f.text, f.place)
+	}
 	s := v.String()
 	if len(s) > 200 {
 		return strings.ToValidUTF8(s[:200], "") + "..."
@@ -68,6 +74,10 @@ func Equal(a, b Value) bool {
 	case Int:
 		if y, ok := b.(Int); ok {
 			return x == y
+		}
+	case *Fraction:
+		if y, ok := b.(*Fraction); ok {
+			return x.n.Cmp(y.n) == 0
 		}
 	case *String:
 		if y, ok := b.(*String); ok {
@@ -181,6 +191,10 @@ func Compare(a, b Value) int {
 	case Int:
 		if y, ok := b.(Int); ok {
 			return cmp.Compare(x, y)
+		}
+	case *Fraction:
+		if y, ok := b.(*Fraction); ok {
+			return x.n.Cmp(y.n)
 		}
 	case *String:
 		if y, ok := b.(*String); ok {

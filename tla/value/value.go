@@ -26,7 +26,7 @@ func (e *Error) Error() string { return e.Message }
 // Fail panics with an *Error.
 func Fail(format string, args ...any) { panic(&Error{fmt.Sprintf(format, args...)}) }
 
-// Value is one of Bool, Int, *String, *Model, *Set, *Tuple, *Record, *Function, and the Lazy ones.
+// Value is one of Bool, Int, *Fraction, *String, *Model, *Set, *Tuple, *Record, *Function, and the Lazy ones.
 type Value interface {
 	// Fingerprint is a 64-bit hash: equal for equal values.
 	Fingerprint() uint64
@@ -62,6 +62,8 @@ const (
 	seedSet    = 0x55
 	seedTuple  = 0x56
 	seedPairs  = 0x57
+
+	seedFraction = 0x58
 )
 
 func mix(h, x uint64) uint64 { return splitmix.Mix((h ^ x) + splitmix.Gamma) }
