@@ -1,6 +1,7 @@
 package tla
 
 import (
+	"fmt"
 	"math/bits"
 	"slices"
 )
@@ -14,6 +15,8 @@ type automaton struct {
 	moves  [][]move // of each state that was asked for
 	known  map[duty]int32
 	untils int
+	ways   int    // that were tried to fulfil formulas
+	pause  func() // is called now and then, and may panic
 }
 
 // duty is a set of an automaton's parts.
@@ -28,9 +31,15 @@ type move struct {
 
 const mostParts = 64
 
+// mostTried bounds the ways to fulfil formulas that an automaton is made of. One of more has so many moves that no search through it would come to its end.
+var mostTried = 1 << 24
+
+// errManyParts says why a property has no automaton.
+var errManyParts = fmt.Errorf("it has more than %d temporal operators: check its parts one by one", mostParts)
+
 // automatonOf makes the automaton of a formula. It has none if the formula has more U and R than fit.
-func automatonOf(f *temporal) (*automaton, bool) {
-	a := &automaton{known: map[duty]int32{}}
+func automatonOf(f *temporal, pause func()) (*automaton, error) {
+	a := &automaton{known: map[duty]int32{}, pause: pause}
 	var number func(*temporal)
 	number = func(g *temporal) {
 		switch g.connective {
@@ -57,10 +66,10 @@ func automatonOf(f *temporal) (*automaton, bool) {
 		a.parts = append(a.parts, f)
 	}
 	if len(a.parts) > mostParts {
-		return nil, false
+		return nil, errManyParts
 	}
 	a.state(1 << a.part(f))
-	return a, true
+	return a, nil
 }
 
 func (a *automaton) part(f *temporal) int { return slices.Index(a.parts, f) }
@@ -92,16 +101,22 @@ type way struct {
 	seen    duty
 }
 
-// cover finds all ways to fulfil formulas by a step and what holds after it.
+// cover finds all ways to fulfil formulas by a step and what holds after it. It panics with a failure if there are too many.
 func (a *automaton) cover(d duty) []move {
 	moves := []move{}
+	found := map[string]bool{}
+	var name []byte
 	var expand func(left []*temporal, w way)
 	expand = func(left []*temporal, w way) {
+		if a.ways++; a.ways > mostTried {
+			panic(failure{fmt.Errorf("there are more than %d ways to fulfil its temporal operators together: check its parts one by one", mostTried)})
+		}
+		a.pause()
 		if len(left) == 0 {
 			m := move{is: slices.Clone(w.is), not: slices.Clone(w.not), to: a.state(w.next), done: ^w.putOff & (1<<a.untils - 1)}
-			if !slices.ContainsFunc(moves, func(o move) bool {
-				return o.to == m.to && o.done == m.done && slices.Equal(o.is, m.is) && slices.Equal(o.not, m.not)
-			}) {
+			name = fmt.Append(name[:0], m.to, m.done, m.is, m.not)
+			if !found[string(name)] {
+				found[string(name)] = true
 				moves = append(moves, m)
 			}
 			return

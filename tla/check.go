@@ -106,6 +106,7 @@ type checker struct {
 	began  time.Time
 	told   time.Time
 	memory []metrics.Sample
+	paused int
 
 	known  fingerprints
 	fps    []uint64 // of each state that was seen

@@ -1,6 +1,7 @@
 package tla
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -81,11 +82,28 @@ func (g *graph) is(step, atom int) bool {
 	return g.atoms[step*g.words+atom/64]&(1<<(atom%64)) != 0
 }
 
+// pauseEvery is how many steps of a search lie between two looks at its limits.
+const pauseEvery = 1 << 12
+
+// pause looks at the limits of the check now and then, and panics with ErrStop if one is reached.
+func (c *checker) pause() {
+	if c.paused++; c.paused%pauseEvery == 0 && c.full() {
+		panic(failure{ErrStop})
+	}
+}
+
 // temporal looks for a behaviour that breaks a temporal property, for each.
-func (c *checker) temporal() error {
+func (c *checker) temporal() (err error) {
 	if c.graph == nil {
 		return nil
 	}
+	if stopped := catch(func() { err = c.judgeTemporal() }); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+func (c *checker) judgeTemporal() error {
 	c.r.Edges = len(c.graph.to)
 	for i := range c.spec.Properties {
 		p := &c.spec.Properties[i]
@@ -97,12 +115,16 @@ func (c *checker) temporal() error {
 			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
 			continue
 		}
-		a, ok := automatonOf(f)
-		if !ok {
-			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, fmt.Errorf("it has more than %d temporal operators: check its parts one by one", mostParts)})
-			continue
+		a, err := automatonOf(f, c.pause)
+		var s *search
+		if err == nil {
+			if failed := catch(func() { s, err = newSearch(c, a) }); failed != nil {
+				err = failed
+			}
 		}
-		s, err := newSearch(c, a)
+		if errors.Is(err, ErrStop) {
+			return err
+		}
 		if err != nil {
 			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
 			continue
@@ -351,6 +373,7 @@ func (s *search) path(roots []point, wanted func(p point, met marks, step int) b
 		}
 	}
 	for len(queue) > 0 {
+		s.pause()
 		p := queue[0]
 		queue = queue[1:]
 		found, end := false, point(0)
@@ -391,6 +414,7 @@ func (s *search) fair(roots []point, within map[point]bool) map[point]bool {
 		var met, enabled, happens marks
 		circle := false
 		for _, p := range points {
+			s.pause()
 			s.each(p, func(to point, m marks, step int) bool {
 				if set[to] {
 					circle = true
@@ -438,6 +462,7 @@ func (s *search) components(roots []point, within map[point]bool, f func([]point
 	var stack []point
 	var calls []visit
 	open := func(p point) {
+		s.pause()
 		index[p] = int32(len(index))
 		low[p] = index[p]
 		on[p] = true

@@ -302,3 +302,44 @@ Matched == [](n < 3 => [](TLCGet("queue") = 1 \/ n >= 3))
 		}
 	}
 }
+
+// An automaton with too many ways is not waited for, and neither is the search through it beyond the limits of a check.
+func TestAutomataAreBounded(t *testing.T) {
+	defer func(most int) { mostTried = most }(mostTried)
+	mostTried = 1 << 18
+	many := func(n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf("[]<>(x = %d)", i+5)
+		}
+		return strings.Join(list, " \\/ ")
+	}
+	const spec = "---- MODULE M ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = 0\nNext == x' = (x + 1) %% 5\nSpec == Init /\\ [][Next]_x /\\ WF_x(Next)\nP == %s\n===="
+	for n, unknown := range map[int]bool{4: false, 30: true} {
+		s, err := specOf(t, fmt.Sprintf(spec, many(n)), "SPECIFICATION Spec PROPERTY P")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Check(s, Options{})
+		if err != nil || len(r.Unchecked) > 0 != unknown || len(r.Violations) > 0 == unknown {
+			t.Errorf("%d: %v, %v, %v", n, err, r.Unchecked, r.Violations)
+		}
+		if unknown && !strings.Contains(r.Unchecked[0].Why.Error(), "ways to fulfil its temporal operators") {
+			t.Error(r.Unchecked[0].Why)
+		}
+	}
+	s, err := specOf(t, fmt.Sprintf(spec, many(6)), "SPECIFICATION Spec PROPERTY P")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	reached := 0
+	r, err := Check(s, Options{Stop: stop, Reached: func(Reached) {
+		if reached++; reached == 6 { // the last step there is
+			close(stop)
+		}
+	}})
+	if err != nil || r.Stopped == "" || len(r.Violations) > 0 || r.Checked {
+		t.Errorf("%v, stopped by %q after %d states, %v", err, r.Stopped, reached, r.Violations)
+	}
+}

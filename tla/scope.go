@@ -149,6 +149,20 @@ func (l *loader) fail(at where, format string, args ...any) {
 	panic(failure{errorAt(at, fmt.Sprintf(format, args...))})
 }
 
+// located does something with values. What cannot be done with them is told at a place.
+func (l *loader) located(at where, f func()) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *value.Error:
+			l.fail(at, "%s", r.Message)
+		default:
+			panic(r)
+		}
+	}()
+	f()
+}
+
 type failure struct{ err error }
 
 func catch(f func()) (err error) {

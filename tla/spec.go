@@ -326,7 +326,9 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		if err != nil {
 			panic(failure{err})
 		}
-		s.symmetry = append(s.symmetry, symmetryOf(v, func(message string) { l.fail(at, "%s", message) })...)
+		l.located(at, func() {
+			s.symmetry = append(s.symmetry, symmetryOf(v, func(message string) { l.fail(at, "%s", message) })...)
+		})
 	}
 	s.symmetry = group(s.symmetry)
 	s.size = c.size[0]

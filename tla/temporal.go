@@ -151,6 +151,9 @@ func (b *behaviour) under(e syntax.Expr, p place, begin []int) (syntax.Expr, pla
 	return e, p, begin
 }
 
+// mostInstances bounds the members of a set for each of which a temporal formula is made.
+const mostInstances = 1 << 16
+
 // each binds the names of a quantifier over constant sets to their members, one after the other.
 func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 	if len(bounds) == 0 {
@@ -171,6 +174,16 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 	if err != nil {
 		b.failAt(&at, "%v", err)
 	}
+	var members []value.Value
+	b.loader.located(at, func() {
+		value.Each(set, func(v value.Value) bool {
+			members = append(members, v)
+			if len(members) > mostInstances {
+				value.Fail("the set of a temporal formula's quantifier has more than %d members", mostInstances)
+			}
+			return true
+		})
+	})
 	name := func(q place, n syntax.Name, v value.Value) place {
 		known := constNode(v)
 		return b.bind(q, n.Text, binding{slot: -1, always: &known})
@@ -181,9 +194,10 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 			b.each(bounds[1:], q, f)
 			return
 		}
-		value.Each(set, func(v value.Value) bool {
+		for _, v := range members {
 			if first.Pattern {
-				items := value.Items(v)
+				var items []value.Value
+				b.loader.located(at, func() { items = value.Items(v) })
 				if len(items) != len(first.Names) {
 					b.failAt(&at, "%s is no tuple of %d items", value.Short(v), len(first.Names))
 				}
@@ -191,11 +205,10 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 					q = name(q, n, items[k])
 				}
 				b.each(bounds[1:], q, f)
-				return true
+				continue
 			}
 			names(name(q, first.Names[i], v), i+1)
-			return true
-		})
+		}
 	}
 	names(p, 0)
 }
