@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ func Load(state, name string) (*Failure, error) {
 	}
 	b, err := regular.Read(path, maxFailureBytes)
 	if err != nil {
-		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is .bloodhound/failures/ID.json", err)
+		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is %s", err, filepath.Join(cmp.Or(state, ".bloodhound"), "failures", "ID.json"))
 	}
 	f := new(Failure)
 	if err := json.Unmarshal(b, f); err != nil {

@@ -34,7 +34,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	ledger(&b, &t.Faults)
 	properties(&b, t.Properties)
 	if t.Calm.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Calm }) {
-		b.WriteString("\nthe run without faults before them broke nothing\n")
+		b.WriteString("\nno property was violated in the run without faults that was made first\n")
 	}
 	ranCode(&b, t)
 	logCounts(&b, t.LogCounts)

@@ -73,15 +73,24 @@ const (
 	divergeRuns = 20
 )
 
-// settings are flags of a test program. The environment has them as BLOODHOUND_SEED and so on: other packages of a `go test ./...`
+// Flags of a test program. The environment has them as BLOODHOUND_SEED and so on: other packages of a `go test ./...`
 // do not know these flags.
-var settings = struct{ seed, campaign, runs, time, strategy, replay *string }{
-	flag.String("sim.seed", "", "make the one run of this seed"),
-	flag.String("sim.campaign", "", "the seed of campaigns"),
-	flag.String("sim.runs", "", "runs of a campaign"),
-	flag.String("sim.time", "", "the longest that a campaign takes, such as 10s"),
-	flag.String("sim.strategy", "", "how campaigns search: "+strings.Join(search.Names, ", ")+" and others of docs/guides.md"),
-	flag.String("sim.replay", "", "make the run of a stored failure again, by its id or file"),
+const (
+	flagSeed     = "sim.seed"
+	flagCampaign = "sim.campaign"
+	flagRuns     = "sim.runs"
+	flagTime     = "sim.time"
+	flagStrategy = "sim.strategy"
+	flagReplay   = "sim.replay"
+)
+
+func init() {
+	flag.String(flagSeed, "", "make the one run of this seed")
+	flag.String(flagCampaign, "", "the seed of campaigns")
+	flag.String(flagRuns, "", "runs of a campaign")
+	flag.String(flagTime, "", "the longest that a campaign takes, such as 10s")
+	flag.String(flagStrategy, "", "how campaigns search: "+strings.Join(search.Names, ", ")+" and others of docs/guides.md")
+	flag.String(flagReplay, "", "make the run of a stored failure again, by its id or file")
 }
 
 // Environment has the names of the variables that stand for flags, and of the one that names a folder for results.
@@ -100,11 +109,20 @@ const (
 	envResults    = "BLOODHOUND_RESULTS"
 )
 
-func setting(flag *string, env string) string {
-	if *flag != "" {
-		return *flag
+// setting is what a flag or else the environment says, and the name of the one that says it.
+func setting(name, env string) (text, by string) {
+	if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
+		return f.Value.String(), "-" + name
 	}
-	return os.Getenv(env)
+	return os.Getenv(env), env
+}
+
+func whole(text, by string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is %q; give a whole number, 0 or more", by, text)
+	}
+	return n, nil
 }
 
 // Result is what came of a campaign.
@@ -120,29 +138,31 @@ func (r *Result) Text() string { return r.text.String() }
 
 // given takes flags and the environment into a campaign.
 func (c Campaign) given(short bool) (Campaign, error) {
-	number := func(to *uint64, flag *string, env string) error {
-		text := setting(flag, env)
-		if text == "" {
-			return nil
+	var err error
+	if text, by := setting(flagCampaign, envCampaign); text != "" {
+		if c.Seed, err = whole(text, by); err != nil {
+			return c, err
 		}
-		n, err := strconv.ParseUint(text, 0, 64)
-		if err != nil {
-			return fmt.Errorf("%s is %q, which is no number", env, text)
+	}
+	if text, by := setting(flagRuns, envRuns); text != "" {
+		if c.Runs, err = whole(text, by); err != nil {
+			return c, err
 		}
-		*to = n
-		return nil
+		if c.Runs == 0 {
+			return c, fmt.Errorf("%s is 0; give the number of runs, 1 or more", by)
+		}
 	}
-	if err := errors.Join(number(&c.Seed, settings.campaign, envCampaign), number(&c.Runs, settings.runs, envRuns)); err != nil {
-		return c, err
-	}
-	if text := setting(settings.time, envTime); text != "" {
+	if text, by := setting(flagTime, envTime); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 {
-			return c, fmt.Errorf("%s is %q, which is no duration, such as 10s", envTime, text)
+			return c, fmt.Errorf("%s is %q, which is no duration, such as 10s", by, text)
 		}
 		c.Time = d
 	}
-	if text := setting(settings.strategy, envStrategy); text != "" {
+	if text, by := setting(flagStrategy, envStrategy); text != "" {
+		if _, err := search.Parse(text); err != nil {
+			return c, fmt.Errorf("%s: %w", by, err)
+		}
 		c.Strategy = text
 	}
 	c.KeepGoing = c.KeepGoing || os.Getenv(envKeepGoing) != ""
@@ -212,6 +232,11 @@ func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, 
 		return nil, err
 	}
 	s := &simulation{Campaign: c, name: name, engine: e, quiet: e.Quiet(), spec: e.Spec()}
+	for i := range s.spec.Properties {
+		if err := check.Validate(&s.spec.Properties[i]); err != nil {
+			return nil, fmt.Errorf("property %q: %w", s.spec.Properties[i].Name, err)
+		}
+	}
 	if s.Dir == "" {
 		state := os.Getenv(envState)
 		if state == "" {

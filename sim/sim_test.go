@@ -7,6 +7,7 @@ import (
 	"math/rand"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -111,6 +112,16 @@ func TestAFailureIsStored(t *testing.T) {
 	if _, err := s.tell(&b, f, r.Files[0]); err != nil || strings.Contains(b.String(), "not the one that was found") {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
+	other := func(w *inproc.World) { w.Process("lonely", func(*inproc.Process) {}) }
+	if s, err = (Campaign{Dir: dir, Hang: time.Minute}).open("TestOther", other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = s.standing(f); err == nil || !strings.Contains(s.foreign(f, err).Error(), "is of the test TestAFailureIsStored, and this one is TestOther") {
+		t.Errorf("%v", err)
+	}
+	if _, err := report.Load(dir, "../x/y"); err == nil || !strings.Contains(err.Error(), "which is "+filepath.Join(dir, "failures", "ID.json")) {
+		t.Errorf("%v", err)
+	}
 	if s, err = (Campaign{Dir: dir, Hang: time.Minute}).open(t.Name(), register(true)); err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +158,20 @@ func TestChanceIsFound(t *testing.T) {
 		w.Set(inproc.Settings{Chaos: time.Second})
 	})
 	if r.ExitCode != check.ExitNotReproducible || !strings.Contains(r.Text(), "sim_test.go:") || !strings.Contains(r.Text(), "server/0: sleep") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	}
+}
+
+func TestOperationsAreNotNested(t *testing.T) {
+	r := run(t, Campaign{Runs: 1, ShrinkRuns: -1}, func(w *inproc.World) {
+		w.Client("client", func(p *inproc.Process) {
+			p.Operation(inproc.Op{Kind: "put"}, func() (string, error) {
+				return p.Operation(inproc.Op{Kind: "get"}, func() (string, error) { return "", nil })
+			})
+		})
+		w.Final("nothing", func() error { return nil })
+	})
+	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), "the operation get of client/0 begins within its operation put") {
 		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
 	}
 }
@@ -190,6 +215,14 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		!strings.Contains(err.Error(), `no call "open"; calls are send`) {
 		t.Errorf("%v", err)
 	}
+	for says, describe := range map[string]func(*inproc.World){
+		`property "linearizable": no model "nope"`: func(w *inproc.World) { w.Linearizable("nope") },
+		"for a further one use Property":           func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
+	} {
+		if _, err := (Campaign{}).Run(t.Context(), "world", func(w *inproc.World) { w.Process("a", func(*inproc.Process) {}); describe(w) }); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
 	if _, err := (Campaign{Strategy: "luck"}).Run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), "luck") {
 		t.Errorf("%v", err)
 	}
@@ -205,6 +238,26 @@ func TestTheEnvironmentGoesFirst(t *testing.T) {
 	r := run(t, Campaign{Runs: 50}, register(true))
 	if r.Totals.Runs > 7+1 || r.Totals.Search.Strategy != "swarm" {
 		t.Errorf("%d runs of %s", r.Totals.Runs, r.Totals.Search.Strategy)
+	}
+	for _, c := range []struct{ env, flag, value, says string }{
+		{envRuns, flagRuns, "0", " is 0; give the number of runs, 1 or more"},
+		{envRuns, flagRuns, "-1", ` is "-1"; give a whole number`},
+		{envCampaign, flagCampaign, "abc", ` is "abc"; give a whole number`},
+		{envStrategy, flagStrategy, "luck", `: unknown strategy "luck"`},
+	} {
+		t.Run(c.flag, func(t *testing.T) {
+			t.Setenv(c.env, c.value)
+			if _, err := (Campaign{}).given(false); err == nil || !strings.HasPrefix(err.Error(), c.env+c.says) {
+				t.Errorf("%v", err)
+			}
+			if err := flag.Set(c.flag, c.value); err != nil {
+				t.Fatal(err)
+			}
+			defer flag.Set(c.flag, "")
+			if _, err := (Campaign{}).given(false); err == nil || !strings.HasPrefix(err.Error(), "-"+c.flag+c.says) {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 	t.Setenv(envRuns, "many")
 	if _, err := (Campaign{}).Run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), envRuns) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -38,14 +37,14 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	s.again = func(f *report.Failure) string {
 		return fmt.Sprintf("go test -run '^%s$' -sim.replay=%s", strings.ReplaceAll(t.Name(), "/", "$/^"), f.ID)
 	}
-	if id := setting(settings.replay, envReplay); id != "" {
+	if id, _ := setting(flagReplay, envReplay); id != "" {
 		s.replay(t, id)
 		return
 	}
-	if text := setting(settings.seed, envSeed); text != "" {
-		seed, err := strconv.ParseUint(text, 0, 64)
+	if text, by := setting(flagSeed, envSeed); text != "" {
+		seed, err := whole(text, by)
 		if err != nil {
-			t.Fatalf("%s is %q, which is no number", envSeed, text)
+			t.Fatal(err)
 		}
 		s.one(t, tape.Tape{Seed: seed})
 		return
@@ -126,7 +125,10 @@ func (s *simulation) replay(t testing.TB, id string) {
 		path = report.FailurePath(s.Dir, f.ID)
 	}
 	standing, err := s.standing(f)
-	if err != nil {
+	switch {
+	case err != nil && f.Spec.Name != s.name:
+		t.Fatal(s.foreign(f, err))
+	case err != nil:
 		t.Fatal(err)
 	}
 	if _, err := s.tell(&b, f, path); err != nil {
@@ -137,6 +139,11 @@ func (s *simulation) replay(t testing.TB, id string) {
 		return
 	}
 	t.Errorf("%s\n\n%s", standing, b.String())
+}
+
+// foreign explains why a failure that another test has found cannot be made again here.
+func (s *simulation) foreign(f *report.Failure, err error) error {
+	return fmt.Errorf("failure %s is of the test %s, and this one is %s: run go test -run '^%s$' with the same flag (%w)", f.ID, f.Spec.Name, s.name, strings.ReplaceAll(f.Spec.Name, "/", "$/^"), err)
 }
 
 // standing says whether a stored failure still shows; empty if it does not.

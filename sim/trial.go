@@ -204,6 +204,9 @@ func (s *simulation) strategy() (search.Strategy, error) {
 			return nil, fmt.Errorf("the guide %s: %w", p.Guide, err)
 		}
 	}
+	if p.Strategy == search.ModelFuzz && !s.engine.Scheduled() {
+		return nil, fmt.Errorf("the strategy %s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s", s.Strategy, search.Guided)
+	}
 	if p.NeedsModel() && !s.engine.Followed() {
 		return nil, fmt.Errorf("the strategy %s looks at what runs reach in a model, and runs of this world are followed in none: call World.Model or World.Guide in its description, or use %s",
 			s.Strategy, search.Guided)

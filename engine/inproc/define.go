@@ -209,10 +209,17 @@ func (w *World) Property(p world.Property) {
 	w.property(p)
 }
 
+// linearizable is the name of the property that Linearizable adds.
+const linearizable = "linearizable"
+
 // Linearizable promises that the operations of the history behave as if each took effect at one moment; model is key-value, or
 // another one of package check.
 func (w *World) Linearizable(model string) {
-	w.Property(world.Property{Name: "linearizable", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
+	if slices.ContainsFunc(w.props, func(o world.Property) bool { return o.Name == linearizable }) {
+		w.mistake("there are two properties %q; for a further one use Property, with a name of its own and the type %s", linearizable, world.Linearizability)
+		return
+	}
+	w.Property(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
 }
 
 // Invariant promises that a function gives no error. It is asked after each step of a node, and looks at what the describing function
@@ -318,6 +325,9 @@ func (e *Engine) Spec() *world.Spec {
 func (e *Engine) Quiet() *Engine {
 	return &Engine{define: e.define, spec: e.spec, quiet: true, followed: e.followed, schedule: e.schedule}
 }
+
+// Scheduled tells whether the steps of the world are choices of the tape (see Settings.Schedule).
+func (e *Engine) Scheduled() bool { return e.schedule != nil }
 
 // Followed tells whether runs are followed in a specification (see World.Model and World.Guide).
 func (e *Engine) Followed() bool { return e.followed }

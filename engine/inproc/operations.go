@@ -32,6 +32,9 @@ func (p *Process) Operation(op Op, do func() (output string, err error)) (string
 	if op.Kind == "" {
 		panic(fmt.Sprintf("inproc: an operation of %s has no Kind; name it, such as put or transfer", p.thread))
 	}
+	if p.operating != "" {
+		panic(fmt.Sprintf("inproc: the operation %s of %s begins within its operation %s; a process has one under way at a time: end it first, or Spawn a process for the other", op.Kind, p.thread, p.operating))
+	}
 	turn := p.turns
 	p.turns++
 	client := strings.ReplaceAll(p.thread, ".", "-") // a dot is what retired names have
@@ -46,6 +49,8 @@ func (p *Process) Operation(op Op, do func() (output string, err error)) (string
 	e.Number = r.event(callOperation, p.Node, p, int64(turn), 0, hashText(op.Kind)^hashText(op.Key)*3^hashText(op.Input)*5, op.Kind)
 	e.TimeNs = r.now
 	r.out.History = append(r.out.History, e)
+	p.operating = op.Kind
+	defer func() { p.operating = "" }()
 	output, err := do()
 	r.now += r.spec.Cost.CallNs
 	e.Type, e.Output = history.Ok, output

@@ -16,23 +16,24 @@ var ErrTimeout = errors.New("no reply in time")
 // Process is a sequential program of a node. Its methods are for itself alone.
 type Process struct {
 	*Node
-	thread   string
-	hash     uint64
-	next     func() (struct{}, bool)
-	stop     func()
-	yield    func(struct{}) bool
-	wait     waiting
-	gen      uint64 // of the wait
-	call     uint64 // whose reply it waits for
-	got      Message
-	has      bool // got was given
-	dead     bool
-	children int
-	turns    int // operations so far, also those left out
-	retired  int // how often it went on under another name
-	sched    tape.Stream
-	dice     dice
-	goid     uint64 // where runs are compared
+	thread    string
+	hash      uint64
+	next      func() (struct{}, bool)
+	stop      func()
+	yield     func(struct{}) bool
+	wait      waiting
+	gen       uint64 // of the wait
+	call      uint64 // whose reply it waits for
+	got       Message
+	has       bool // got was given
+	dead      bool
+	children  int
+	turns     int    // operations so far, also those left out
+	operating string // the kind of the operation that is under way
+	retired   int    // how often it went on under another name
+	sched     tape.Stream
+	dice      dice
+	goid      uint64 // where runs are compared
 }
 
 // waiting is what a process waits for.
