@@ -244,6 +244,9 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 	if op.recursive && len(op.params) > 0 {
 		return nil
 	}
+	if len(op.params) == 0 && c.constant(e, op, p) {
+		return nil // one condition, which is evaluated once
+	}
 	if op.reached++; op.reached > 60 {
 		c.failAt(at, "%s uses itself: declare it by RECURSIVE", op.name)
 	}
@@ -252,6 +255,15 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 	to, begin := c.given(op.params, q, u)
 	defer c.within(op, u.at)()
 	return c.record(op, u, actBegun(c.act(op.body, to, next), begin))
+}
+
+// constant tells whether a definition is a constant.
+func (c *compiler) constant(e *syntax.Apply, op *def, p place) bool {
+	if primes(op.body) {
+		return false
+	}
+	var n node
+	return catch(func() { c.alone(func() node { n = c.expr(e, p); return n }) }) == nil && n.level == constantLevel && !n.self
 }
 
 // composition is A \cdot B: a step of A and one of B, of which only the states before and after are seen.

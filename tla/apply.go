@@ -239,9 +239,13 @@ func (c *compiler) definition(d *def, q place, u call) node {
 		end := c.using(d.name, nil, nil) // the value is that of all uses
 		n, size := c.alone(compile)
 		end()
-		if n.level == constantLevel && !n.fresh && !n.self {
+		if n.level == constantLevel && !n.self {
 			eval := n.eval
-			k := kept(node{eval: func(x *ctx) value.Value { return eval(&ctx{slots: make([]value.Value, size), m: x.m}) }})
+			once := func(x *ctx) value.Value { return eval(&ctx{slots: make([]value.Value, size), m: x.m}) }
+			if n.fresh {
+				once = drawnOnce(d.name, once)
+			}
+			k := kept(node{eval: once})
 			d.constant = &k
 			return k
 		}
@@ -267,6 +271,20 @@ func (c *compiler) definition(d *def, q place, u call) node {
 	}
 	defer c.within(d, u.at)()
 	return compile()
+}
+
+// drawnOnce evaluates a constant that has effects, or chance, as TLC does: once for all. What it draws depends on its name, and not on who asks first, unless a
+// simulation has a seed.
+func drawnOnce(name string, eval func(*ctx) value.Value) func(*ctx) value.Value {
+	start := value.Text(name).Fingerprint()
+	return func(x *ctx) value.Value {
+		t := x.m.tlc
+		before := t.drawn
+		t.drawn = start
+		v := settled(eval(x))
+		t.drawn = before
+		return v
+	}
 }
 
 // depthOf counts how deep the compiler is in a definition's body.

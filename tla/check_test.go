@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
 const counter = `---- MODULE Counter ----
@@ -147,5 +149,51 @@ Never == FALSE
 				t.Errorf("%q, simulated %v: %q, want %q", c.config, simulated, got, c.want)
 			}
 		}
+	}
+}
+
+// TestConstantsOfChance draws a constant definition once, so that it has one value in all states, and two of them by themselves.
+func TestConstantsOfChance(t *testing.T) {
+	const module = `---- MODULE M ----
+EXTENDS Naturals, Randomization, TLC
+VARIABLES x, y
+R == RandomElement(1..1000000)
+S == RandomElement(1..1000000)
+Said == PrintT("said")
+Pairs == RandomSubset(3, (1..100) \X (1..100))
+Init == x = R /\ y \in Pairs
+Next == Said /\ x' = R /\ y' \in Pairs
+Same == x = R /\ y \in Pairs /\ R # S
+====
+`
+	var first value.Value
+	for _, simulated := range []bool{false, false, true} {
+		spec, err := specOf(t, module, "INIT Init\nNEXT Next\nINVARIANT Same")
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := 0
+		o := Options{Print: func(string) { said++ }, Continue: true}
+		var r *Report
+		if simulated {
+			r, err = Simulate(spec, o, Simulation{Number: 3, Depth: 5, Seed: 7})
+		} else {
+			r, err = Check(spec, o)
+		}
+		if err != nil || len(r.Violations) > 0 || said != 1 || !simulated && r.Distinct != 3 {
+			t.Errorf("simulated %v: %d violations, %d distinct states, said %d times, %v", simulated, len(r.Violations), r.Distinct, said, err)
+		}
+		if simulated {
+			continue
+		}
+		op, err := spec.Expression("R")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := spec.Evaluator().Value(nil, op)
+		if err != nil || first != nil && !value.Equal(v, first) {
+			t.Errorf("drawn %v, and %v before, %v", v, first, err)
+		}
+		first = v
 	}
 }

@@ -244,7 +244,7 @@ func (c *compiler) waysOf(e *syntax.Apply, p place) ways {
 		}
 	}
 	d, q, u := c.operatorOf(e, p)
-	if d == nil || d.recursive {
+	if d == nil || d.recursive || len(d.params) == 0 && c.constant(e, d, p) {
 		return nil
 	}
 	c.depthOf(d, u)

@@ -12,6 +12,7 @@ EXTENDS Naturals
 VARIABLES x, s
 Some(a) == \E i \in s : i >= a
 Both(a) == a > 0 \/ a < 3
+Fixed == \E i \in {1, 2, 3} : i > 1
 Init == %s
 Next == x = 0 /\ (%s) /\ x' \in 1..2 /\ s' = s
 ====
@@ -39,6 +40,8 @@ Next == x = 0 /\ (%s) /\ x' \in 1..2 /\ s' = s
 		{start, `LET T(a) == \E i \in s : i # a IN T(2) /\ \A k \in {1, 2} : T(k)`, 17},
 		{start, `(\E i \in s : i > 1) <=> TRUE`, 3},
 		{start, `\E i \in s, j \in s : i < j`, 7},
+		{start, `Fixed`, 3},
+		{start, `\A i \in s : Fixed \/ i > 2`, 5},
 		{start, `\E i \in s : i > 1 /\ \A j \in s : j >= 1 \/ j <= 1`, 9},
 		{start, `\A i \in {} : \E j \in s : j = i`, 3},
 		{start, `\E i \in s : x' = i \/ i > 2`, 5},
