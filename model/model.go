@@ -87,6 +87,11 @@ func New(spec *tla.Spec, o Options) (*Model, error) {
 			return nil, &viewError{fmt.Errorf("the view %s takes %d arguments; it must take none", o.View, len(m.view.Params))}
 		}
 	}
+	if o.Forget != "" && !slices.Contains(m.Actions(), o.Forget) {
+		if _, err := spec.Action(o.Forget); err != nil {
+			return nil, fmt.Errorf("the action to forget: %w; the actions are %s", err, strings.Join(m.Actions(), ", "))
+		}
+	}
 	return m, nil
 }
 

@@ -211,6 +211,13 @@ func TestForget(t *testing.T) {
 	}
 }
 
+func TestForgetWhatIsNot(t *testing.T) {
+	spec := follow(t, Options{}).model.spec
+	if _, err := New(spec, Options{Forget: "Nope"}); err == nil || !strings.Contains(err.Error(), "Nope") || !strings.Contains(err.Error(), "the actions are Move") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A lenient follower goes on where it was, and says that it does not know.
 func TestLenient(t *testing.T) {
 	f := follow(t, Options{Lenient: true})

@@ -244,7 +244,7 @@ func (c *checker) full() bool {
 		c.r.Stopped = fmt.Sprintf("the time of %v is used up", c.o.Time)
 	}
 	if c.o.Distinct > 0 && c.r.Distinct >= c.o.Distinct {
-		c.r.Stopped = fmt.Sprintf("there are %d distinct states, as many as were asked for", c.r.Distinct)
+		c.r.Stopped = fmt.Sprintf("there are %d distinct states, and the check was to end at %d", c.r.Distinct, c.o.Distinct)
 	}
 	if c.o.MemoryBytes > 0 {
 		if metrics.Read(c.memory); c.memory[0].Value.Uint64() > c.o.MemoryBytes {

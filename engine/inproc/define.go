@@ -275,6 +275,26 @@ func (w *World) mistake(format string, args ...any) {
 	w.errs = append(w.errs, fmt.Errorf("%s: %s", place(pcs[:runtime.Callers(2, pcs[:])]), fmt.Sprintf(format, args...)))
 }
 
+// Mistake notes what is wrong in a description, for packages that add nodes to worlds. It has the place where the package that calls it was called. Such a world is
+// not run.
+func (w *World) Mistake(format string, args ...any) {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	by := ""
+	for {
+		f, more := frames.Next()
+		base := strings.LastIndexByte(f.Function, '/') + 1
+		name, _, _ := strings.Cut(f.Function[base:], ".")
+		if by == "" {
+			by = f.Function[:base] + name
+		}
+		if !more || f.Function[:base]+name != by || strings.HasSuffix(f.File, "_test.go") {
+			w.errs = append(w.errs, fmt.Errorf("%s:%d: %s", f.File, f.Line, fmt.Sprintf(format, args...)))
+			return
+		}
+	}
+}
+
 // Engine runs one world that a function describes. Its worlds share nothing, as far as the function's runs do not.
 type Engine struct {
 	define func(*World)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/check"
@@ -83,7 +84,11 @@ func (m *modelling) secondPossible(file string) error {
 	case m.post != "":
 		return errors.New("--tlc: TLC takes --postCondition as MODULE!OPERATOR of a module of its own; name it under POSTCONDITION in the configuration")
 	}
-	if err := m.run(file).Ready(); err != nil {
+	err := m.run(file).Ready()
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a wrong path
+		return fmt.Errorf("--tlc: %w", err)
+	case err != nil:
 		return failed(fmt.Errorf("--tlc: %w", err))
 	}
 	return nil

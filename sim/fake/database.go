@@ -2,6 +2,7 @@ package fake
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -52,6 +53,7 @@ const (
 
 // Database adds a node that is a database: tables of rows, with transactions. A commit is durable before it is answered.
 func Database(w *inproc.World, name string, o DatabaseOptions) {
+	o.check(w, name)
 	w.Process(name, func(p *inproc.Process) {
 		d := &database{Process: p, o: o, journal: journal{p: p, file: "journal"}, tables: map[string]map[string]*cell{}, ended: map[int]code{}}
 		d.recover()
@@ -334,12 +336,18 @@ func (db *DB) call(request any) (rows, error) {
 	if err != nil {
 		return rows{}, ErrLost
 	}
-	r := answer.(rows)
+	r, ok := answer.(rows)
+	if !ok {
+		panic(fmt.Sprintf("fake.Open: node %s is no fake.Database; it answers with %T", db.node, answer))
+	}
 	return r, r.Code.err()
 }
 
 // Begin begins a transaction.
 func (db *DB) Begin(level Isolation) (*Tx, error) {
+	if level < Serializable || level > ReadUncommitted {
+		panic(fmt.Sprintf("fake: there is no Isolation(%d); give Serializable, Snapshot, ReadCommitted or ReadUncommitted", level))
+	}
 	r, err := db.call(beginTx{level})
 	return &Tx{db: db, id: r.Tx}, err
 }

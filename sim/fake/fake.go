@@ -44,6 +44,13 @@ type Failures struct {
 	After  float64 // it was done
 }
 
+// check notes chances that are none.
+func (f Failures) check(w *inproc.World, name string) {
+	if !(f.Before >= 0 && f.Before <= 1 && f.After >= 0 && f.After <= 1) {
+		w.Mistake("the Failures of %s are Before %v and After %v; they are chances, from 0 to 1", name, f.Before, f.After)
+	}
+}
+
 // within is how long calls wait for an answer, unless they are told otherwise.
 const within = time.Second
 

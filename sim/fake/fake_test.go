@@ -582,3 +582,41 @@ func TestViolations(t *testing.T) {
 		}
 	}
 }
+
+// What a description has wrong is told with its line, before anything runs.
+func TestFailuresThatAreNoChances(t *testing.T) {
+	for name, add := range map[string]func(w *inproc.World){
+		"db": func(w *inproc.World) { Database(w, "s", DatabaseOptions{Failures: Failures{Before: 7, After: -1}}) },
+		"kv": func(w *inproc.World) { Store(w, "s", StoreOptions{Failures{After: 1.5}}) },
+	} {
+		_, err := inproc.New("test", add)
+		if err == nil || !strings.Contains(err.Error(), "they are chances, from 0 to 1") || !strings.Contains(err.Error(), "fake_test.go:") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Calls that cannot be right end with what is wrong.
+func TestWrongCalls(t *testing.T) {
+	wrong := func(want string, do func()) {
+		defer func() {
+			if s := fmt.Sprint(recover()); !strings.Contains(s, want) {
+				t.Errorf("%s, and not %s", s, want)
+			}
+		}()
+		do()
+	}
+	alone(t, func(w *inproc.World) {
+		Database(w, "db", DatabaseOptions{})
+		w.Process("echo", func(p *inproc.Process) {
+			for {
+				m := p.Receive()
+				p.Reply(m, m.Payload)
+			}
+		})
+	}, func(p *inproc.Process) {
+		wrong("echo is no fake.Database", func() { Open(p, "echo").Begin(Serializable) })
+		wrong("db is no fake.Store", func() { Dial(p, "db").Get("a") })
+		wrong("there is no Isolation(9)", func() { Open(p, "db").Begin(Isolation(9)) })
+	})
+}

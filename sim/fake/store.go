@@ -2,6 +2,7 @@ package fake
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ const maxEvents = 10_000
 
 // Store adds a node that is a key-value store. A change is durable before it is answered.
 func Store(w *inproc.World, name string, o StoreOptions) {
+	o.check(w, name)
 	w.Process(name, func(p *inproc.Process) {
 		s := &store{Process: p, o: o, journal: journal{p: p, file: "journal"}, items: map[string]item{}}
 		s.journal.open(func(text []byte) {
@@ -261,7 +263,10 @@ func (kv *KV) call(request any, within time.Duration) (items, error) {
 	if err != nil {
 		return items{}, ErrLost
 	}
-	r := answer.(items)
+	r, ok := answer.(items)
+	if !ok {
+		panic(fmt.Sprintf("fake.Dial: node %s is no fake.Store; it answers with %T", kv.node, answer))
+	}
 	return r, r.Code.err()
 }
 
