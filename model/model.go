@@ -183,6 +183,7 @@ type Follower struct {
 
 	states, next []*point // those that the specification may be in
 	spare        []*point
+	fresh        tla.State // that the present step was evaluated to lead to; empty if it was remembered
 	reads        tla.Reads
 	steps        int
 	last         string // the last step, for messages, and its arguments
@@ -374,6 +375,11 @@ func (f *Follower) Step(name string, args ...any) {
 	if len(f.states) == 1 { // as nearly always
 		if o, err := f.lead(f.states[0], a); err == nil && o.next.to == o.next.from+1 {
 			f.memory.apply(f.states[0], &f.memory.changes[o.next.from])
+			for i, v := range f.fresh { // as they were just evaluated, so that they need not be joined
+				if f.states[0].joined[i] == nil {
+					f.states[0].joined[i] = v
+				}
+			}
 			f.taken(name, a)
 			return
 		}
@@ -460,6 +466,7 @@ func (f *Follower) leads(p *point, a *action) (*outcome, error) {
 // lead is what an action does in p with the present arguments.
 func (f *Follower) lead(p *point, a *action) (*outcome, error) {
 	call := key(a.hash, f.args)
+	f.fresh = f.fresh[:0]
 	o := f.memory.recall(p, call)
 	if o == nil {
 		var err error
@@ -483,6 +490,7 @@ func (f *Follower) evaluated(p *point, a *action, call uint64) (*outcome, error)
 		if m.change(p, s, r, o.next.from); len(m.changes)-int(o.next.from) > f.model.o.MostStates {
 			return f.tooMany()
 		}
+		f.fresh = append(f.fresh[:0], s...)
 		return nil
 	})
 	o.met, o.next.to = m.mets.number(met), int32(len(m.changes))
