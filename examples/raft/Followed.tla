@@ -41,6 +41,18 @@ Consider(m) == Arrives(m) /\ Receive(m) /\ UNCHANGED messages
 Handle(m) == Arrives(m) /\ Receive(m) /\ Taken(m) /\ UNCHANGED pendingMessages
 Answer(m, reply) == Arrives(m) /\ Receive(m) /\ Taken(m) /\ Sent(reply)
 
+(* Who knows a leader of the term votes for nobody else, though it has not voted in that term. etcdraft has it vote.                          *)
+Refuse(m, reply) ==
+    LET i == m.mdest
+    IN  /\ Arrives(m)
+        /\ m.mtype = RequestVoteRequest
+        /\ m.mterm = currentTerm[i]
+        /\ state[i] = Follower
+        /\ votedFor[i] = Nil
+        /\ Reply(reply, m)
+        /\ reply = [mtype |-> RequestVoteResponse, mterm |-> m.mterm, mvoteGranted |-> FALSE, msource |-> i, mdest |-> m.msource]
+        /\ UNCHANGED <<serverVars, candidateVars, leaderVars, logVars, configVars, durableState>>
+
 (* etcdraft has a server refuse each snapshot once it has committed anything; the library takes one that goes further than what it has committed. *)
 Restore(m, reply) ==
     LET i == m.mdest
@@ -82,7 +94,8 @@ Change(i, conf) ==
     /\ pendingConfChangeIndex' = [pendingConfChangeIndex EXCEPT ![i] = Len(log'[i])]
     /\ UNCHANGED <<messageVars, serverVars, candidateVars, matchIndex, commitIndex, configVars, durableState>>
 
-(* ApplySimpleConfChange, but for one thing: a leader knows nothing of servers that come in, even if they were members before. *)
+(* ApplySimpleConfChange, but for one thing: a leader knows nothing of servers that come in, even if they were members before. A    *)
+(* server stores a configuration as soon as it has it.                                                                                        *)
 ApplyChange(i, comes) ==
     /\ ~IsJointConfig(i)
     /\ LET k == SelectLastInSubSeq(log[i], 1, commitIndex[i], LAMBDA x: x.type = ConfigEntry)
@@ -93,7 +106,8 @@ ApplyChange(i, comes) ==
                      /\ pendingConfChangeIndex' = [pendingConfChangeIndex EXCEPT ![i] = 0]
                 ELSE UNCHANGED <<reconfigCount, pendingConfChangeIndex>>
     /\ matchIndex' = [matchIndex EXCEPT ![i] = [j \in Server |-> IF j \in comes THEN 0 ELSE @[j]]]
-    /\ UNCHANGED <<messageVars, serverVars, candidateVars, logVars, durableState>>
+    /\ durableState' = [durableState EXCEPT ![i].config = config'[i]]
+    /\ UNCHANGED <<messageVars, serverVars, candidateVars, logVars>>
 
 (* A new leader waits for no change that it has proposed in an earlier term: etcdraft forgets to forget it. *)
 FollowedBecomeLeader(i) ==

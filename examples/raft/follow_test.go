@@ -41,6 +41,39 @@ func TestConforms(t *testing.T) {
 	}
 }
 
+// Runs that are rare: a server that knows a leader refuses a candidate of the same term; one crashes right after it has applied a configuration.
+func TestRareRuns(t *testing.T) {
+	for _, c := range []struct {
+		options Options
+		seeds   []uint64
+	}{
+		{Options{Servers: 5, Steps: 200}, []uint64{125, 141, 169}},
+		{modelled, []uint64{313, 1653, 1901, 2019}},
+	} {
+		for _, network := range []bool{true, false} {
+			var err error
+			if c.options.Model, err = Specification(c.options, network, ""); err != nil {
+				t.Fatal(err)
+			}
+			e, err := inproc.New("raft", World(c.options))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, seed := range c.seeds {
+				out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range check.Judge(e.Spec(), out) {
+					if v.Property == conforms && v.Status != engine.Holds {
+						t.Errorf("network %t, seed %d: %s", network, seed, v.Reason)
+					}
+				}
+			}
+		}
+	}
+}
+
 // Views show less of the states than there is, each less than the next.
 func TestViews(t *testing.T) {
 	var counts []int
@@ -103,7 +136,7 @@ func TestWhatIsRememberedHolds(t *testing.T) {
 // A mapping that lacks an action is found out, whichever it is.
 func TestEachActionMatters(t *testing.T) {
 	for _, action := range []string{"ApplyChange", "Restart", "Timeout", "SendVote", "BecomeLeader", "StepDownToFollower", "Propose", "Acknowledge", "Commit", "SendAppend", "SendHeartbeat",
-		"SendSnap", "Ready", "Consider", "Handle", "Answer", "Restore", "FastForward", "Lose", "Duplicate", "AddNewServer", "AddLearner", "DeleteServer", "Change", "LearnTerm"} {
+		"SendSnap", "Ready", "Consider", "Handle", "Answer", "Refuse", "Restore", "FastForward", "Lose", "Duplicate", "AddNewServer", "AddLearner", "DeleteServer", "Change", "LearnTerm"} {
 		o := modelled
 		o.Untold = action
 		var err error

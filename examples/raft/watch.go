@@ -305,6 +305,10 @@ func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message
 		return nil
 	}
 	answer := w.answer(m, reply)
+	if m.GetType() == pb.MsgVote && reply.GetReject() && before.term == m.GetTerm() && before.vote == 0 && w.node.BasicStatus().Lead != 0 {
+		w.Step("Refuse", record, answer)
+		return reply
+	}
 	w.Repeat("Consider", record)
 	switch {
 	case m.GetType() != pb.MsgSnap || before.commit == now.commit:
