@@ -14,6 +14,36 @@ import (
 var modelled = Options{Servers: 3, Learners: 1, Spares: 1, Reconfigure: true, Compact: 3, Keep: 1, Load: 1, Steps: 300,
 	Faults: []string{"crash rate 1% for 50ms..300ms", "drop rate 5%", "duplicate rate 5%", "reorder rate 10%"}}
 
+// modelWorld has the servers of a world followed in the specification.
+func modelWorld(t *testing.T, o Options, network bool, view string) *inproc.Engine {
+	t.Helper()
+	var err error
+	if o.Model, err = Specification(o, network, view); err != nil {
+		t.Fatal(err)
+	}
+	e, err := inproc.New("raft", World(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// judged tells whether the run of a seed conforms.
+func judged(t *testing.T, e *inproc.Engine, seed uint64) engine.Verdict {
+	t.Helper()
+	out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range check.Judge(e.Spec(), out) {
+		if v.Property == conforms {
+			return v
+		}
+	}
+	t.Fatalf("seed %d: conformance was not judged", seed)
+	return engine.Verdict{}
+}
+
 // The library does what its specification says, with and without what the network holds.
 func TestConforms(t *testing.T) {
 	for _, c := range []struct {
@@ -51,23 +81,10 @@ func TestRareRuns(t *testing.T) {
 		{modelled, []uint64{313, 1653, 1901, 2019}},
 	} {
 		for _, network := range []bool{true, false} {
-			var err error
-			if c.options.Model, err = Specification(c.options, network, ""); err != nil {
-				t.Fatal(err)
-			}
-			e, err := inproc.New("raft", World(c.options))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := modelWorld(t, c.options, network, "")
 			for _, seed := range c.seeds {
-				out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, v := range check.Judge(e.Spec(), out) {
-					if v.Property == conforms && v.Status != engine.Holds {
-						t.Errorf("network %t, seed %d: %s", network, seed, v.Reason)
-					}
+				if v := judged(t, e, seed); v.Status != engine.Holds {
+					t.Errorf("network %t, seed %d: %s", network, seed, v.Reason)
 				}
 			}
 		}
@@ -78,14 +95,7 @@ func TestRareRuns(t *testing.T) {
 func TestViews(t *testing.T) {
 	var counts []int
 	for _, view := range []string{"Coarse", "Middle", "Raw"} {
-		m, err := Specification(Options{}, false, view)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := inproc.New("raft", World(Options{Model: m}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := modelWorld(t, Options{}, false, view)
 		reached := map[uint64]bool{}
 		for seed := range uint64(10) {
 			out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{Behaviour: true})
@@ -110,14 +120,7 @@ func TestWhatIsRememberedHolds(t *testing.T) {
 	for _, o := range []Options{{}, modelled} {
 		for _, network := range []bool{true, false} {
 			o.doubt = true
-			var err error
-			if o.Model, err = Specification(o, network, "Middle"); err != nil {
-				t.Fatal(err)
-			}
-			e, err := inproc.New("raft", World(o))
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := modelWorld(t, o, network, "Middle")
 			for seed := range uint64(10) {
 				out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{Behaviour: true})
 				if err != nil {
@@ -139,26 +142,12 @@ func TestEachActionMatters(t *testing.T) {
 		"SendSnap", "Ready", "Consider", "Handle", "Answer", "Refuse", "Restore", "FastForward", "Lose", "Duplicate", "AddNewServer", "AddLearner", "DeleteServer", "Change", "LearnTerm"} {
 		o := modelled
 		o.Untold = action
-		var err error
-		if o.Model, err = Specification(o, true, ""); err != nil {
-			t.Fatal(err)
-		}
-		e, err := inproc.New("raft", World(o))
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec := e.Spec()
+		e := modelWorld(t, o, true, "")
 		found := false
 		for seed := uint64(0); seed < 400 && !found; seed++ {
-			out, err := engine.Run(e, spec, tape.Tape{Seed: seed}, engine.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, v := range check.Judge(spec, out) {
-				if v.Property == conforms && v.Status != engine.Holds {
-					found = true
-					t.Logf("%s: seed %d: %s", action, seed, v.Reason)
-				}
+			if v := judged(t, e, seed); v.Status != engine.Holds {
+				found = true
+				t.Logf("%s: seed %d: %s", action, seed, v.Reason)
 			}
 		}
 		if !found {

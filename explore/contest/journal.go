@@ -32,6 +32,14 @@ type header struct {
 	Settings
 }
 
+// Open begins the journal of a comparison, or goes on with the one that there is.
+func Open(path string, s *Settings, resume bool) (*Journal, error) {
+	if resume {
+		return Resume(path, s)
+	}
+	return Create(path, s)
+}
+
 // Create begins the journal of a comparison. There must be none yet.
 func Create(path string, s *Settings) (*Journal, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o666)

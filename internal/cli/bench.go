@@ -120,11 +120,7 @@ func (b *strategyBench) run(c *cobra.Command, args []string) error {
 		bugs[name] = one
 		s.Bugs = append(s.Bugs, contest.Bug{Name: name, Spec: digest(one.project), Files: one.programs.within(one.project.spec.Dir)})
 	}
-	begin := contest.Create
-	if b.resume {
-		begin = contest.Resume
-	}
-	j, err := begin(b.journal, &s)
+	j, err := contest.Open(b.journal, &s, b.resume)
 	if err != nil {
 		return err
 	}

@@ -98,49 +98,43 @@ func (b *guidesBench) run(c *cobra.Command, args []string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("bench guides builds programs of Go, and there is no go here; install it (https://go.dev/dl)")
 	}
-	own, err := claimScratch(b.journal + guidesScratch)
+	work, err := claimScratch(b.journal + guidesScratch)
 	if err != nil {
 		return err
 	}
-	defer own.close()
-	work := own.dir
+	defer work.close()
 	show := newProgress(b.err, false, b.flags.json)
-	s := contest.Settings{Bloodhound: Version(), Machine: system(), Strategies: g.Strategies, Trials: g.Trials, FirstSeed: g.Seed, Runs: g.Runs, TimeoutNs: g.TimeoutNs}
+	s := contest.Settings{Bloodhound: Version(), Machine: system(), Strategies: slices.Clone(g.Strategies), Trials: g.Trials, FirstSeed: g.Seed, Runs: g.Runs, TimeoutNs: g.TimeoutNs}
 	targets := map[string]*target{}
-	built := builds{dir: work, made: map[string]*target{}}
+	built := builds{dir: work.dir, made: map[string]*target{}}
 	for i := range g.Targets {
 		t, err := built.target(c.Context(), &g.Targets[i], show)
 		if err != nil {
 			return err
 		}
 		targets[t.Name] = t
-		bug := contest.Bug{Name: t.Name, Spec: t.digest(), Files: t.files, Strategies: t.Strategies, Correct: t.Correct, Of: t.Of, Variant: t.Variant}
+		own := t.Strategies
+		if own == nil {
+			own = g.Strategies
+		}
+		bug := contest.Bug{Name: t.Name, Spec: t.digest(), Files: t.files, Strategies: own, Correct: t.Correct, Of: t.Of, Variant: t.Variant}
 		if bug.Mapper, err = linesOf(t.Mapper); err != nil {
 			return err
 		}
 		s.Bugs = append(s.Bugs, bug)
-		for _, name := range t.Strategies {
+		for _, name := range own {
 			if !slices.Contains(s.Strategies, name) {
 				s.Strategies = append(s.Strategies, name)
 			}
 		}
 	}
-	for i := range s.Bugs {
-		if s.Bugs[i].Strategies == nil {
-			s.Bugs[i].Strategies = g.Strategies
-		}
-	}
-	begin := contest.Create
-	if b.resume {
-		begin = contest.Resume
-	}
-	j, err := begin(b.journal, &s)
+	j, err := contest.Open(b.journal, &s, b.resume)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
 	err = trials(c.Context(), &s, j, b.workers, show, func(ctx context.Context, t contest.Trial, _ int) (contest.Trial, bool, error) {
-		return targets[t.Bug].trial(ctx, &s, t, work)
+		return targets[t.Bug].trial(ctx, &s, t, work.dir)
 	})
 	show.end()
 	doc := guidesDocument{Bloodhound: Version(), Verb: c.Name(), Settings: s, Rows: contest.Rows(&s, j.Done), Reached: contest.Reached(&s, j.Done),

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/bloodhound-dst/bloodhound/report"
@@ -17,15 +16,15 @@ type scratch struct {
 	lock *os.File
 }
 
-// newScratch makes a scratch folder in parent, whose name begins with prefix, and removes those of that kind that nobody uses.
-func newScratch(parent, prefix string) (*scratch, error) {
-	removeStale(parent, prefix)
-	fresh, err := os.MkdirTemp(parent, prefix+"new-")
+// newScratch makes a scratch folder in parent, and removes those that nobody uses.
+func newScratch(parent string) (*scratch, error) {
+	removeStale(parent)
+	fresh, err := os.MkdirTemp(parent, "new-")
 	if err != nil {
 		return nil, failed(report.DiskError(err, parent))
 	}
 	lock, err := os.OpenFile(lockName(fresh), os.O_CREATE|os.O_RDWR, 0o666)
-	s := &scratch{filepath.Join(parent, prefix+"run-"+strings.TrimPrefix(filepath.Base(fresh), prefix)), lock}
+	s := &scratch{filepath.Join(parent, "run-"+filepath.Base(fresh)), lock}
 	if err == nil {
 		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	}
@@ -73,8 +72,8 @@ func claimScratch(path string) (*scratch, error) {
 func lockName(scratch string) string { return filepath.Join(scratch, ".lock") }
 
 // removeStale removes the scratch folders that nobody holds a lock on.
-func removeStale(parent, prefix string) {
-	old, _ := filepath.Glob(filepath.Join(parent, prefix+"run-*"))
+func removeStale(parent string) {
+	old, _ := filepath.Glob(filepath.Join(parent, "run-*"))
 	for _, dir := range old {
 		f, err := os.OpenFile(lockName(dir), os.O_RDWR, 0)
 		if err != nil {

@@ -41,7 +41,7 @@ func openSession(spec *world.Spec, state string, coming ...string) (*session, er
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, failed(report.DiskError(err, state))
 	}
-	own, err := newScratch(dir, "")
+	own, err := newScratch(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func flags(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range append(list, "-ldflags=-X=main.built="+b.Name) {
+	for _, f := range list {
 		fmt.Println(f)
 	}
 	return nil
@@ -130,7 +130,7 @@ func hunt(c sim.Campaign, only string, correct bool, a *around, full bool) error
 
 // found builds the world of a bug and runs it.
 func found(dir string, b *seeded.Bug) error {
-	program, err := seeded.Build(dir, "github.com/bloodhound-dst/bloodhound/examples/raft/hunt", *b, "-ldflags", "-X main.built="+b.Name)
+	program, err := seeded.Build(dir, "github.com/bloodhound-dst/bloodhound/examples/raft/hunt", *b)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type Edit struct {
 const library = "go.etcd.io/raft/v3"
 
 // Flags gives what `go build`, `go test` and `go run` need in the module of this package to have a bug in the library. The working directory
-// is one of that module. The folder dir/NAME holds what the flags name: a copy of the library with the bug, and a go.mod by which the module uses it. (An overlay of the
+// is one of that module. The program's variable main.built, if it has one, is the bug's name. The folder dir/NAME holds what the flags name: a copy of the library with the bug, and a go.mod by which the module uses it. (An overlay of the
 // changed files would do, but for Go's coverage, which counts blocks of the files that lie beneath.)
 func Flags(dir string, b Bug) (flags []string, err error) {
 	source, err := command("go", "list", "-m", "-f", "{{.Dir}}", library)
@@ -54,7 +54,7 @@ func Flags(dir string, b Bug) (flags []string, err error) {
 	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644); err != nil {
 		return nil, err
 	}
-	return []string{"-modfile=" + modfile}, os.WriteFile(modfile, fmt.Appendf(text, "\nreplace %s => %q\n", library, copied), 0o644)
+	return []string{"-modfile=" + modfile, "-ldflags=-X=main.built=" + b.Name}, os.WriteFile(modfile, fmt.Appendf(text, "\nreplace %s => %q\n", library, copied), 0o644)
 }
 
 // take copies what of the library is built, and its specification.
@@ -102,14 +102,13 @@ func edit(copied string, b Bug) error {
 }
 
 // Build makes the program of a package of this module, by its path, with a bug in the library. It lies in the folder that Flags has.
-func Build(dir, path string, b Bug, more ...string) (program string, err error) {
+func Build(dir, path string, b Bug) (program string, err error) {
 	flags, err := Flags(dir, b)
 	if err != nil {
 		return "", err
 	}
 	program = filepath.Join(dir, b.Name, "program")
-	args := append(append([]string{"build", "-o", program}, flags...), more...)
-	if _, err := command("go", append(args, path)...); err != nil {
+	if _, err := command("go", append(append([]string{"build", "-o", program}, flags...), path)...); err != nil {
 		return "", fmt.Errorf("bug %s: %w", b.Name, err)
 	}
 	return program, nil

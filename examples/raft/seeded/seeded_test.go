@@ -72,7 +72,7 @@ func TestHunt(t *testing.T) {
 		if b.Flaw != nil || !usual && !soak || !shows {
 			continue
 		}
-		program, err := Build(dir, "github.com/bloodhound-dst/bloodhound/examples/raft/hunt", b, "-ldflags", "-X main.built="+b.Name)
+		program, err := Build(dir, "github.com/bloodhound-dst/bloodhound/examples/raft/hunt", b)
 		if err != nil {
 			t.Fatal(err)
 		}
