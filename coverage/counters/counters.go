@@ -1,98 +1,81 @@
 // Package counters reads which blocks of this program's own code were executed, where the compiler has put counters into it: go build -cover
-// -covermode=atomic -coverpkg=PACKAGES, where
-// the main package must be among them. A test program's counters cannot be read before it ends.
+// -coverpkg=PACKAGES, where the main package must be among them. A test program's counters cannot be read before it ends.
+//
+// The counters are read and cleared where they lie, and not by [runtime/coverage], which wants them to be counted atomically: worlds run one at a time,
+// and atomic counters take several times as long as the code that they count.
 package counters
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
+	"io"
 	"runtime/coverage"
+	"unsafe"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
 
 // Reader reads the counters. It is not for several goroutines at once.
-type Reader struct{ data bytes.Buffer }
+type Reader struct{ section, snapshot []uint32 }
 
-// errNone is what there is to say where no counters can be read.
-var errNone = errors.New("this program has no counters of executed code that could be read; build it by `go build -cover -covermode=atomic -coverpkg=PACKAGES`, with the main package among them (the counters of a test program cannot be read while it runs)")
+// Where the linker puts the counters of all functions.
+var sectionBegin, sectionEnd uintptr
+
+var (
+	// errNone is what there is to say where no counters can be read.
+	errNone = errors.New("this program has no counters of executed code that could be read; build it by `go build -cover -coverpkg=PACKAGES`, with the main package among them (the counters of a test program cannot be read while it runs)")
+	// errStrange is what there is to say of counters that are not where they are expected.
+	errStrange = errors.New("counters of executed code: they do not lie as expected; Bloodhound does not know the form of this version of Go")
+)
 
 // New finds out whether there are counters.
 func New() (*Reader, error) {
-	r := &Reader{}
-	if coverage.ClearCounters() != nil || coverage.WriteCounters(&r.data) != nil {
+	if coverage.WriteMeta(io.Discard) != nil || sectionEnd <= sectionBegin {
 		return nil, errNone
 	}
-	if err := Parse(r.data.Bytes(), func(uint64) {}); err != nil {
-		return nil, err
-	}
-	return r, nil
+	begin := *(*unsafe.Pointer)(unsafe.Pointer(&sectionBegin)) // outside of the heap: nothing moves or frees it
+	r := &Reader{section: unsafe.Slice((*uint32)(begin), (sectionEnd-sectionBegin)/unsafe.Sizeof(uint32(0)))}
+	return r, r.Clear()
 }
 
 // Clear forgets what was executed so far.
-func (r *Reader) Clear() error { return coverage.ClearCounters() }
+func (r *Reader) Clear() error {
+	return walk(r.section, func(_, _ uint32, blocks []uint32) { clear(blocks) })
+}
 
 // Executed tells of each block that was executed since Clear, by a number that is its own in this program.
 func (r *Reader) Executed(tell func(block uint64)) error {
-	r.data.Reset()
-	if err := coverage.WriteCounters(&r.data); err != nil {
-		return err
-	}
-	return Parse(r.data.Bytes(), tell)
+	r.snapshot = append(r.snapshot[:0], r.section...) // tell may itself be counted
+	return walk(r.snapshot, func(pkg, function uint32, blocks []uint32) {
+		name := splitmix.Mix(splitmix.Mix(uint64(pkg)+splitmix.Gamma) ^ uint64(function))
+		for k, times := range blocks {
+			if times > 0 {
+				tell(splitmix.Mix(name + uint64(k+1)*splitmix.Gamma))
+			}
+		}
+	})
 }
 
-// The form of what the runtime writes (Go's internal/coverage, defs.go, version 1).
+// The words before the counters of a function, which it writes whenever it is entered (Go's internal/coverage, defs.go). They are zero before.
 const (
-	magic         = "\x00cwm"
-	formVersion   = 1
-	headerBytes   = 32
-	segmentBytes  = 16
-	flavorAt      = 24
-	variableSized = 2 // numbers as ULEB128
+	blocksAt = iota
+	pkgAt
+	functionAt
+	headerWords
 )
 
-// Parse tells of the blocks in a file of counters that are not zero.
-func Parse(data []byte, tell func(block uint64)) error {
-	strange := func(what string) error {
-		return fmt.Errorf("counters of executed code: %s; Bloodhound does not know the form of this version of Go", what)
-	}
-	if len(data) < headerBytes+segmentBytes || string(data[:4]) != magic || binary.LittleEndian.Uint32(data[4:]) != formVersion || data[flavorAt] != variableSized {
-		return strange("their header is another one")
-	}
-	segment := data[headerBytes:]
-	functions := binary.LittleEndian.Uint64(segment)
-	skip := uint64(binary.LittleEndian.Uint32(segment[8:])) + uint64(binary.LittleEndian.Uint32(segment[12:]))
-	if skip > uint64(len(segment)-segmentBytes) {
-		return strange("they end early")
-	}
-	rest := segment[segmentBytes+skip:]
-	next := func() (uint64, bool) {
-		v, n := binary.Uvarint(rest)
-		if n <= 0 {
-			return 0, false
+// walk visits the counters of each function that was ever entered.
+func walk(section []uint32, visit func(pkg, function uint32, blocks []uint32)) error {
+	for len(section) > 0 {
+		n := int(section[blocksAt])
+		if n == 0 { // not entered, or space between functions
+			section = section[1:]
+			continue
 		}
-		rest = rest[n:]
-		return v, true
-	}
-	for range functions {
-		blocks, ok := next()
-		pkg, ok2 := next()
-		function, ok3 := next()
-		if !ok || !ok2 || !ok3 {
-			return strange("they end early")
+		if n > len(section)-headerWords {
+			return errStrange
 		}
-		name := splitmix.Mix(splitmix.Mix(pkg+splitmix.Gamma) ^ function)
-		for k := range blocks {
-			times, ok := next()
-			if !ok {
-				return strange("they end early")
-			}
-			if times > 0 {
-				tell(splitmix.Mix(name + (k+1)*splitmix.Gamma))
-			}
-		}
+		visit(section[pkgAt], section[functionAt], section[headerWords:headerWords+n])
+		section = section[headerWords+n:]
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package counters
 import (
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -15,10 +16,11 @@ func TestBlocksThatWereExecuted(t *testing.T) {
 		says  string
 	}{
 		// Four pieces of Sign run for 1, and five for -1, two of which are others. The rest is main's own.
-		{"counted", []string{"-cover", "-covermode=atomic", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
+		{"counted", []string{"-cover", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
+		{"counted atomically", []string{"-cover", "-covermode=atomic", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
+		{"position-independent and stripped", []string{"-cover", "-covermode=count", "-buildmode=pie", "-ldflags=-s -w", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
 		{"not counted", nil, "this program has no counters"},
-		{"without the main package", []string{"-cover", "-covermode=atomic", "-coverpkg=" + pkg + "/counts"}, "this program has no counters"},
-		{"counted in another way", []string{"-cover", "-covermode=set", "-coverpkg=" + pkg + "/counts"}, "this program has no counters"},
+		{"without the main package", []string{"-cover", "-coverpkg=" + pkg + "/counts"}, "this program has no counters"},
 	} {
 		bin := filepath.Join(t.TempDir(), "counted")
 		build := exec.Command("go", append(append([]string{"build"}, c.flags...), "-o", bin, pkg)...)
@@ -35,22 +37,20 @@ func TestBlocksThatWereExecuted(t *testing.T) {
 }
 
 func TestStrangeCounters(t *testing.T) {
-	header := magic + "\x01\x00\x00\x00" + strings.Repeat("h", 16) + "\x02\x00" + strings.Repeat("\x00", 6)
-	segment := "\x01" + strings.Repeat("\x00", 7) + "\x02\x00\x00\x00\x01\x00\x00\x00" + "abc"
-	var blocks []uint64
-	tell := func(b uint64) { blocks = append(blocks, b) }
-	if err := Parse([]byte(header+segment+"\x03\x00\x07\x01\x00\x80\x01"), tell); err != nil || len(blocks) != 2 || blocks[0] == blocks[1] {
-		t.Errorf("%v, %v", err, blocks)
+	var seen [][]uint32
+	see := func(pkg, function uint32, blocks []uint32) {
+		seen = append(seen, append([]uint32{pkg, function}, blocks...))
 	}
-	for name, data := range map[string]string{
-		"nothing":        "",
-		"another form":   strings.Replace(header, "\x01", "\x02", 1) + segment + "\x00\x00\x00",
-		"other numbers":  strings.Replace(header, "\x02", "\x01", 1) + segment + "\x00\x00\x00",
-		"a short table":  header + segment[:16],
-		"a short number": header + segment + "\x03\x00\x07\x01\x80",
-		"no function":    header + segment,
+	err := walk([]uint32{0, 2, 7, 8, 1, 0, 0, 0, 1, 7, 9, 5}, see)
+	if want := [][]uint32{{7, 8, 1, 0}, {7, 9, 5}}; err != nil || !reflect.DeepEqual(seen, want) {
+		t.Errorf("%v, %v, want %v", err, seen, want)
+	}
+	for name, section := range map[string][]uint32{
+		"fewer blocks than told": {0, 3, 7, 8, 1, 0},
+		"no function":            {0, 1},
+		"a number too large":     {1 << 31, 7, 8, 1},
 	} {
-		if err := Parse([]byte(data), tell); err == nil || !strings.Contains(err.Error(), "does not know the form") {
+		if err := walk(section, func(_, _ uint32, _ []uint32) {}); err == nil || !strings.Contains(err.Error(), "does not know the form") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

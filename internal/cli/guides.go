@@ -259,7 +259,7 @@ func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progre
 		}
 	}
 	if len(g.Cover) > 0 {
-		build = append(build, "-cover", "-covermode=atomic", "-coverpkg="+strings.Join(append(slices.Clone(g.Cover), words[1]), ","))
+		build = append(build, "-cover", "-covermode=set", "-coverpkg="+strings.Join(append(slices.Clone(g.Cover), words[1]), ","))
 	}
 	if _, err := tool(ctx, g, from, append(append([]string{"go"}, build...), "--", pkg)...); err != nil {
 		return nil, err
