@@ -357,7 +357,7 @@ func (f *Follower) bind(args []any) {
 // Abandon ends the following: the system has done what the specification has no word for, and what comes after it means nothing there. It is not known then whether
 // the run conforms.
 func (f *Follower) Abandon(why string) {
-	if f.failed == nil {
+	if f != nil && f.failed == nil {
 		f.failed = &Unknown{why}
 	}
 }
@@ -657,7 +657,12 @@ func (f *Follower) shown(p *point, op *show, args []value.Value) (*outcome, erro
 
 // Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, another error if the specification cannot be evaluated, and nil as long as
 // all steps are the model's.
-func (f *Follower) Err() error { return f.failed }
+func (f *Follower) Err() error {
+	if f == nil {
+		return nil
+	}
+	return f.failed
+}
 
 // End is what is to be said of the whole run: Err, or an *Unknown if nothing was mapped or too much was left out.
 func (f *Follower) End() error {

@@ -53,6 +53,9 @@ func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *con
 	if err != nil {
 		return nil, nil, err
 	}
+	if p, err := search.Parse(s.Strategy); err == nil && !o.Measure && !p.WatchesModel() {
+		s.quiet = s.quiet.Unguided() // a search does not pay for what it does not look at
+	}
 	m := &measure{on: o.Measure, next: 1}
 	if o.Measure {
 		m.lines = s.lines

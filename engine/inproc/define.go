@@ -24,6 +24,7 @@ type World struct {
 	parts     []part
 	checks    []promise
 	followers []*model.Follower
+	unguided  bool // see Engine.Unguided
 	faults    []world.FaultRule
 	props     []world.Property
 	after     []func(*Step)
@@ -300,6 +301,8 @@ type Engine struct {
 	define func(*World)
 	spec   *world.Spec
 	quiet  bool
+	// unguided: Guide follows no run.
+	unguided bool
 	// followed tells that runs are followed in a specification.
 	followed bool
 	schedule *Schedule // nil: messages have latencies
@@ -343,7 +346,13 @@ func (e *Engine) Spec() *world.Spec {
 // Quiet gives the same engine, but its runs keep no logs, unless somebody asks for them: for campaigns, whose speed lines of text would
 // cost. Traces are the same.
 func (e *Engine) Quiet() *Engine {
-	return &Engine{define: e.define, spec: e.spec, quiet: true, followed: e.followed, schedule: e.schedule}
+	return &Engine{define: e.define, spec: e.spec, quiet: true, unguided: e.unguided, followed: e.followed, schedule: e.schedule}
+}
+
+// Unguided gives the same engine, but its runs are followed in no specification that promises nothing (World.Guide): for those who do not ask what is reached
+// there. Traces are the same.
+func (e *Engine) Unguided() *Engine {
+	return &Engine{define: e.define, spec: e.spec, quiet: e.quiet, unguided: true, followed: e.followed, schedule: e.schedule}
 }
 
 // Scheduled tells whether the steps of the world are choices of the tape (see Settings.Schedule).

@@ -34,8 +34,11 @@ func (w *World) Model(name string, m *model.Model) *model.Follower {
 }
 
 // Guide has each run followed in a specification, and promises nothing: what is reached there guides the search and is measured, and a step that the
-// specification does not allow ends the following and not the run.
+// specification does not allow ends the following and not the run. The follower is nil, as without a model, in runs of which nobody asks what they reach.
 func (w *World) Guide(m *model.Model) *model.Follower {
+	if m == nil || w.unguided {
+		return nil
+	}
 	f, err := m.Follow()
 	if err != nil {
 		w.mistake("the model of a guide: %v", err)

@@ -93,6 +93,7 @@ func (e *Engine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *strict
 	if err := r.watchLogs(); err != nil {
 		return nil, err
 	}
+	r.def.unguided = e.unguided
 	e.define(&r.def)
 	if err := r.matches(); err != nil {
 		return nil, err

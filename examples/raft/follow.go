@@ -150,6 +150,9 @@ func follow(w *inproc.World, o *Options) *followed {
 	} else {
 		follower = w.Model(conforms, o.Model.Model)
 	}
+	if follower == nil { // nobody asks what runs reach
+		return nil
+	}
 	f, ok := follower.Kept.(*followed) // of a run that is over
 	if !ok {
 		f = &followed{made: made{}, mail: map[*pb.Message]mail{}, configs: map[position]config{}, data: map[string]value.Int{}}

@@ -299,8 +299,11 @@ func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message
 		return nil
 	}
 	w.arrives(m, record)
+	changes := now != before || len(rd.Entries) > 0 // before it is answered, a message changes what a server shows, or nothing
 	if !request {
-		w.Repeat("Consider", record)
+		if changes {
+			w.Repeat("Consider", record)
+		}
 		w.Step("Handle", record)
 		return nil
 	}
@@ -309,7 +312,9 @@ func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message
 		w.Step("Refuse", record, answer)
 		return reply
 	}
-	w.Repeat("Consider", record)
+	if changes {
+		w.Repeat("Consider", record)
+	}
 	switch {
 	case m.GetType() != pb.MsgSnap || before.commit == now.commit:
 		w.Step("Answer", record, answer)

@@ -33,6 +33,9 @@ var guideDomains = map[string][]coverage.Domain{
 // measured are domains that would drown all others: whole states behind a view, and the order of events, which no two runs share.
 var measured = []coverage.Domain{coverage.ModelWhole, coverage.Trace}
 
+// modelDomains are those of runs that are followed in a model.
+var modelDomains = []coverage.Domain{coverage.ModelState, coverage.ModelWhole, coverage.ModelEdge, coverage.ModelGuard}
+
 // Plan is what the name of a strategy says.
 type Plan struct {
 	Strategy string
@@ -108,6 +111,11 @@ func (p *Plan) Watches(d coverage.Domain) bool {
 func (p *Plan) NeedsModel() bool {
 	g := p.guide()
 	return p.Learns() && (g == GuideState || g == GuideEdge)
+}
+
+// WatchesModel tells whether a strategy learns what runs reach in a model.
+func (p *Plan) WatchesModel() bool {
+	return p.Learns() && slices.ContainsFunc(modelDomains, p.Watches)
 }
 
 // near tells whether a strategy learns how close runs came to a violation: a guide of one kind knows that kind alone.
