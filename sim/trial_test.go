@@ -56,6 +56,40 @@ func TestATrialIsTheCampaign(t *testing.T) {
 	}
 }
 
+// A model that only guides costs nothing where nobody looks at it, and changes no run.
+func TestASearchPaysForNoModelThatItDoesNotLookAt(t *testing.T) {
+	m := counting(t)
+	var followed int
+	world := func(w *inproc.World) {
+		if f := w.Guide(m); f != nil {
+			followed++
+			f.Step("Up")
+		}
+		steps(w)
+	}
+	const described = 1 // before all runs
+	for _, c := range []struct {
+		strategy string
+		measure  bool
+		looks    bool
+	}{
+		{"random", false, false},
+		{"coverage-guided:trace", false, false},
+		{"coverage-guided:state", false, true},
+		{"coverage-guided", false, true},
+		{"random", true, true},
+	} {
+		followed = 0
+		a := trial(t, world, contest.Order{Strategy: c.strategy, Seed: 3, Runs: 100, Measure: c.measure})
+		if a.Error != "" || (followed > described) != c.looks {
+			t.Errorf("%+v: %d runs were followed: %s", c, followed-described, a.Error)
+		}
+		if with := trial(t, steps, contest.Order{Strategy: "random", Seed: 3, Runs: 100, Measure: c.measure}); c.strategy == "random" && with.Runs != a.Runs {
+			t.Errorf("%+v: %d runs, and %d without a model", c, a.Runs, with.Runs)
+		}
+	}
+}
+
 // A trial that measures goes on after a violation, and its curve never falls.
 func TestAMeasuredTrialHasACurve(t *testing.T) {
 	a := trial(t, steps, contest.Order{Strategy: "coverage-guided", Seed: 3, Runs: 200, Measure: true})
