@@ -21,25 +21,34 @@ func Match(pattern, stream string) bool {
 	if pattern == "**" || pattern == stream {
 		return true
 	}
-	return match(strings.Split(pattern, "/"), strings.Split(stream, "/"))
+	return match(pattern, false, stream, false)
 }
 
-func match(p, s []string) bool {
-	for len(p) > 0 {
-		if p[0] == "**" {
-			for i := 0; i <= len(s); i++ {
-				if match(p[1:], s[i:]) {
-					return true
+// match compares what is left of a pattern and of a name, which have ended or not.
+func match(pattern string, patternEnded bool, stream string, streamEnded bool) bool {
+	for !patternEnded {
+		part, rest, more := strings.Cut(pattern, "/")
+		pattern, patternEnded = rest, !more
+		if part == "**" {
+			for !match(pattern, patternEnded, stream, streamEnded) {
+				if streamEnded {
+					return false
 				}
+				_, stream, more = strings.Cut(stream, "/")
+				streamEnded = !more
 			}
+			return true
+		}
+		if streamEnded {
 			return false
 		}
-		if len(s) == 0 || p[0] != "*" && p[0] != s[0] {
+		element, rest, more := strings.Cut(stream, "/")
+		if part != "*" && part != element {
 			return false
 		}
-		p, s = p[1:], s[1:]
+		stream, streamEnded = rest, !more
 	}
-	return len(s) == 0
+	return streamEnded
 }
 
 // CheckPattern says what makes a text no pattern of streams, such as the forms that other languages of patterns have.
