@@ -163,7 +163,7 @@ func (g *GuideTables) first(b *markdown) {
 		return
 	}
 	b.WriteString("\n## First violation\n\nQuartiles over trials. What lies beyond the end of trials is `>`; CPU time is that of the process without its start, and is compared up to where it is known of\nall trials of both whether they had found something.\n\n")
-	b.head("bug", "strategy", "found", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median", "three quarters", "A12, p in runs", "A12, p in CPU time", "violated")
+	b.head("bug", "strategy", "found", "by mutants", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median", "three quarters", "A12, p in runs", "A12, p in CPU time", "violated")
 	for _, r := range g.Rows {
 		found := fmt.Sprintf("%d of %d", r.Found, r.Trials)
 		beyond, later := fmt.Sprintf("> %d", g.Settings.Runs), ">"
@@ -172,7 +172,11 @@ func (g *GuideTables) first(b *markdown) {
 		} else if r.Trials == 0 {
 			beyond, later = "-", "-"
 		}
-		cells := []string{r.Bug, r.Strategy, found}
+		mutants := ""
+		if r.Strategy != search.Random && r.Found > 0 {
+			mutants = fmt.Sprint(r.Mutants)
+		}
+		cells := []string{r.Bug, r.Strategy, found, mutants}
 		cells = append(cells, strings.Split(quartiles(r.Runs, beyond, "%.4g"), "\t")...)
 		cells = append(cells, strings.Split(quartiles(r.CPU, later, "%.3g"), "\t")...)
 		b.row(append(cells, compared(r.Against), compared(r.AgainstCPU), violatedBy(r.Properties))...)

@@ -85,7 +85,7 @@ func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *con
 	case totals.Unrepeatable > 0:
 		t.Failed = fmt.Sprintf("run %d is not reproducible: %s", totals.FirstUnrepeatable.Run, totals.FirstUnrepeatable.Reason)
 	case found != nil:
-		t.Found, t.Property = true, found.Verdict.Property
+		t.Found, t.Property, t.Mutant = true, found.Verdict.Property, found.Origin.Parent != ""
 	case totals.Stopped == explore.TimedOut && totals.Runs < o.Runs:
 		t.CutOff = true
 	case len(totals.Search.Unknown) > 0:

@@ -90,6 +90,26 @@ func TestASearchPaysForNoModelThatItDoesNotLookAt(t *testing.T) {
 	}
 }
 
+// A trial tells whether what it found came by a mutant. Those that begin with random tapes find by random tapes alone.
+func TestATrialTellsWhatFound(t *testing.T) {
+	by := map[bool]int{}
+	for seed := range uint64(10) {
+		a := trial(t, steps, contest.Order{Strategy: "coverage-guided:trace", Seed: seed, Runs: 400})
+		if a.Found {
+			by[a.Mutant]++
+		}
+		if a.Mutant && a.Runs <= 16 {
+			t.Errorf("run %d was a mutant", a.Runs)
+		}
+		if a := trial(t, steps, contest.Order{Strategy: "random", Seed: seed, Runs: 400}); !a.Found || a.Mutant {
+			t.Errorf("random: %+v", a)
+		}
+	}
+	if by[true] == 0 || by[false] == 0 {
+		t.Errorf("%v: of mutants, and of others", by)
+	}
+}
+
 // A trial that measures goes on after a violation, and its curve never falls.
 func TestAMeasuredTrialHasACurve(t *testing.T) {
 	a := trial(t, steps, contest.Order{Strategy: "coverage-guided", Seed: 3, Runs: 200, Measure: true})

@@ -57,6 +57,8 @@ type Trial struct {
 	WallNs   int64  `json:"wall_ns"`
 	CPUNs    int64  `json:"cpu_ns,omitempty"` // of the process, without its start
 	Property string `json:"property,omitempty"`
+	// Mutant tells that the tape of the violation was made from another one.
+	Mutant bool `json:"mutant,omitempty"`
 	// Curve is what was reached, of a trial that measures it.
 	Curve     []Point            `json:"curve,omitempty"`
 	Mutations []search.Mutations `json:"mutations,omitempty"`
@@ -83,6 +85,7 @@ type Row struct {
 	Strategy string `json:"strategy"`
 	Trials   int    `json:"trials"`
 	Found    int    `json:"found"`
+	Mutants  int    `json:"mutants,omitempty"` // of Found: trials whose violation came by a mutant
 	Failed   int    `json:"failed,omitempty"`  // trials that say nothing and are not counted
 	CutOff   int    `json:"cut_off,omitempty"` // trials that the timeout ended before their last run, not counted either
 	// Runs and Seconds until the first violation. A value is absent where it lies beyond the end of trials. All are if trials were
@@ -148,7 +151,7 @@ func Rows(s *Settings, trials []Trial) []Row {
 					r.CPU = quartiles(within(of.cpu, known))
 				}
 			}
-			r.Properties, r.Story = of.properties, of.story
+			r.Properties, r.Story, r.Mutants = of.properties, of.story, of.mutants
 			for _, v := range of.runs {
 				if !math.IsInf(v, 1) {
 					r.Found++
@@ -225,6 +228,7 @@ func within(values []float64, most float64) []float64 {
 type measured struct {
 	runs, seconds, cpu []float64
 	failed, cutOff     int
+	mutants            int
 	properties         map[string]int
 	story              string
 }
@@ -241,6 +245,9 @@ func sample(trials []Trial, bug, strategy string) (m measured) {
 				m.properties = map[string]int{}
 			}
 			m.properties[t.Property]++
+			if t.Mutant {
+				m.mutants++
+			}
 			if t.Story != "" && (m.story == "" || len(t.Story) < len(m.story)) {
 				m.story = t.Story
 			}
