@@ -70,6 +70,10 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 		}
 		a, b := c.act(e.Body, p, next), c.assignSame(e.Subscript, p, next)
 		return func(x *ctx) bool { return a(x) || b(x) }
+	case *syntax.Index:
+		if a := c.value(e, p, next); a != nil {
+			return a
+		}
 	case *syntax.Apply:
 		if a := c.actApply(e, p, next, at); a != nil {
 			return a
@@ -242,7 +246,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 		return nil
 	}
 	if op.recursive && len(op.params) > 0 {
-		return nil
+		return c.value(e, p, next)
 	}
 	if len(op.params) == 0 && c.constant(e, op, p) {
 		return nil // one condition, which is evaluated once

@@ -119,6 +119,7 @@ type compiler struct {
 	depth     int
 	size      []int // slots of each open frame
 	active    []*special
+	counts    []*counting // functions and operators whose ways are being compiled
 	born      int
 	via       *use                // of the operator whose body is compiled
 	reached   map[*source]*source // by way of it

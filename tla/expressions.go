@@ -439,6 +439,35 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 	c.depth++
 	c.size = append(c.size, 0)
 	q, self := c.name(p, name)
+	q, binds := c.parameters(bounds, q, at)
+	end := func() {}
+	if at.source != nil && at.source.via != nil { // else its definition is noted already
+		end = c.using(name, at, nil)
+	}
+	b := c.expr(body, q)
+	end()
+	size := c.size[c.depth]
+	c.size = c.size[:c.depth]
+	c.depth--
+	return node{eval: func(x *ctx) value.Value {
+		r := &rule{domain: domainOf(x, outside)}
+		around := x.held()
+		r.of = func(v value.Value) value.Value {
+			y := &ctx{slots: make([]value.Value, size), up: around, m: around.m}
+			y.slots[self] = r
+			bindAll(y, binds, v)
+			around.deeper(name, b.height+5, at)
+			x.m.tick()
+			v = around.m.within(func() value.Value { return b.eval(y) })
+			x.m.tlc.depth -= b.height + 5
+			return v
+		}
+		return r
+	}}.of(append(sets, b.closed(born))...)
+}
+
+// parameters binds the names of a function's bounds in its frame.
+func (c *compiler) parameters(bounds []syntax.Bound, p place, at *where) (place, []func(*ctx, value.Value)) {
 	var binds []func(*ctx, value.Value)
 	for _, b := range bounds {
 		parts := []syntax.Bound{b}
@@ -450,48 +479,32 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 		}
 		for _, part := range parts {
 			var bind func(*ctx, value.Value)
-			q, bind = c.pattern(part, q, at)
+			p, bind = c.pattern(part, p, at)
 			binds = append(binds, bind)
 		}
 	}
-	end := func() {}
-	if at.source != nil && at.source.via != nil { // else its definition is noted already
-		end = c.using(name, at, nil)
+	return p, binds
+}
+
+// bindAll gives the names of a function's bounds their values: an argument, or the items of one.
+func bindAll(x *ctx, binds []func(*ctx, value.Value), v value.Value) {
+	if len(binds) == 1 {
+		binds[0](x, v)
+		return
 	}
-	b := c.expr(body, q)
-	end()
-	size := c.size[c.depth]
-	c.size = c.size[:c.depth]
-	c.depth--
-	return node{eval: func(x *ctx) value.Value {
-		var domain value.Value
-		if len(outside) == 1 {
-			domain = outside[0].set.eval(x)
-		} else {
-			product := &value.Product{}
-			for _, l := range outside {
-				product.Sets = append(product.Sets, l.set.eval(x))
-			}
-			domain = product
-		}
-		around := x.held()
-		r := &rule{domain: domain}
-		r.of = func(v value.Value) value.Value {
-			y := &ctx{slots: make([]value.Value, size), up: around, m: around.m}
-			y.slots[self] = r
-			if len(binds) == 1 {
-				binds[0](y, v)
-			} else {
-				for i, item := range value.Items(v) {
-					binds[i](y, item)
-				}
-			}
-			around.deeper(name, b.height+5, at)
-			x.m.tick()
-			v = around.m.within(func() value.Value { return b.eval(y) })
-			x.m.tlc.depth -= b.height + 5
-			return v
-		}
-		return r
-	}}.of(append(sets, b.closed(born))...)
+	for i, item := range value.Items(v) {
+		binds[i](x, item)
+	}
+}
+
+// domainOf is the domain of a function.
+func domainOf(x *ctx, list []loop) value.Value {
+	if len(list) == 1 {
+		return list[0].set.eval(x)
+	}
+	product := &value.Product{}
+	for _, l := range list {
+		product.Sets = append(product.Sets, l.set.eval(x))
+	}
+	return product
 }

@@ -28,6 +28,19 @@ func (c *compiler) condition(e syntax.Expr, p place, next act) act {
 		test := c.expr(e, p).truth(c.at(e, p))
 		return func(x *ctx) bool { return test(x) && next(x) }
 	}
+	return c.counted(e, p, next)
+}
+
+// value is condition for a function's value and what a recursive operator says, which give no variable its value in an initial predicate, either.
+func (c *compiler) value(e syntax.Expr, p place, next act) act {
+	if c.assigning {
+		return c.counted(e, p, next)
+	}
+	return c.condition(e, p, next)
+}
+
+// counted compiles a condition that can be true in more than one way; nil for others.
+func (c *compiler) counted(e syntax.Expr, p place, next act) act {
 	count, many := c.ways(e, p)
 	if !many {
 		return nil
@@ -131,6 +144,10 @@ func (c *compiler) ways(e syntax.Expr, p place) (count ways, many bool) {
 		}
 	case *syntax.Apply:
 		if count := c.waysOf(e, p); count != nil {
+			return count, true
+		}
+	case *syntax.Index:
+		if count := c.waysOfValue(e, p); count != nil {
 			return count, true
 		}
 	}
@@ -244,8 +261,11 @@ func (c *compiler) waysOf(e *syntax.Apply, p place) ways {
 		}
 	}
 	d, q, u := c.operatorOf(e, p)
-	if d == nil || d.recursive || len(d.params) == 0 && c.constant(e, d, p) {
+	switch {
+	case d == nil || len(d.params) == 0 && (d.recursive || c.constant(e, d, p)):
 		return nil
+	case d.recursive:
+		return c.waysOfRecursive(d, q, u)
 	}
 	c.depthOf(d, u)
 	defer func() { d.reached-- }()

@@ -13,6 +13,16 @@ VARIABLES x, s
 Some(a) == \E i \in s : i >= a
 Both(a) == a > 0 \/ a < 3
 Fixed == \E i \in {1, 2, 3} : i > 1
+Up[n \in Nat] == n < 5 \/ (n > 0 /\ Up[n - 1])
+Of == [i \in s |-> i > 0 \/ i < 5]
+Pair == [n \in 1..3 |-> n > 0 \/ n < 5]
+Down[n \in s] == n = 1 \/ n > 2 \/ (n > 1 /\ Down[n - 1])
+Given(f) == f[1]
+RECURSIVE Rec(_)
+Rec(n) == n = 0 \/ n > 1 \/ (n > 0 /\ Rec(n - 1))
+RECURSIVE A(_), B(_)
+A(n) == n = 0 \/ (n > 0 /\ B(n - 1))
+B(n) == n = 0 \/ (n > 0 /\ A(n - 1) /\ (n > 0 \/ n > 1))
 Init == %s
 Next == x = 0 /\ (%s) /\ x' \in 1..2 /\ s' = s
 ====
@@ -53,6 +63,31 @@ Next == x = 0 /\ (%s) /\ x' \in 1..2 /\ s' = s
 		{`x = 0 /\ (\E i \in {1, 2, 3} : i > 1) /\ (\A i \in {1, 2} : x > i \/ x = 0 \/ x < 9) /\ s = {1, 2} /\ (\E i \in s : i > 0)`, "TRUE", 10},
 		{`x = 0 /\ s \subseteq {1, 2}`, "TRUE", 12},
 		{`x = 0 /\ (x = 0 => s = {1})`, "TRUE", 3},
+		{start, `Up[3]`, 9},
+		{start, `Down[3]`, 5},
+		{start, `Rec(3)`, 7},
+		{start, `\A i \in s : Rec(i)`, 13},
+		{start, `~Rec(3) \/ Rec(2)`, 5},
+		{start, `A(3) /\ B(2)`, 9},
+		{start, `Pair[1]`, 3},
+		{start, `Of[2]`, 5},
+		{start, `Given(Of)`, 5},
+		{start, `[i \in s |-> i > 0 \/ i > 1][2]`, 5},
+		{start, `LET F[n \in Nat] == n = 0 \/ \E k \in 1..2 : k <= n /\ F[n - k] IN F[4]`, 11},
+		{start, `LET F[i \in s, j \in s] == i = j \/ i < j \/ i <= j IN F[1, 2] /\ F[<<2, 2>>]`, 9},
+		{start, `LET F[n \in Nat] == IF n = 0 THEN TRUE ELSE F[n - 1] IN F[3]`, 3},
+		{start, `LET F[n \in Nat] == IF n = 0 THEN x = 0 \/ x < 1 ELSE F[n - 1] IN F[3]`, 5},
+		{start, `LET F[n \in 0..3] == n = 0 \/ n > 2 \/ (n > 0 /\ F[n - 1] /\ F[n - 1]) IN F[3]`, 5},
+		{start, `LET F[n \in 0..3] == n = 0 \/ (n > 0 /\ (~F[n - 1] \/ F[n - 1])) IN F[3]`, 3},
+		{start, `LET F[n \in 0..3] == n = 0 => x = 0 \/ s # {} IN F[0] /\ F[1]`, 5},
+		{start, `LET k == x + 2 F[n \in 0..3] == n = k \/ (n < k /\ F[n + 1]) \/ n < 9 IN F[0]`, 9},
+		{start, `LET F[n \in 0..3] == n = 0 \/ n > 1 \/ (n > 0 /\ LET G[m \in 0..3] == m = 0 \/ (m > 0 /\ (F[n - 1] \/ G[m - 1])) IN G[2]) IN F[2]`, 17},
+		{start, `\E i \in s : LET F[n \in 0..3] == n = i \/ (n < i /\ F[n + 1]) \/ n < 2 IN F[0]`, 19},
+		{start, `LET RECURSIVE T(_) T(n) == \E i \in s : n = 0 \/ (n > 0 /\ T(n - 1)) IN T(2)`, 55},
+		{start, `LET RECURSIVE T(_, _) T(n, k) == \/ n = 0 \/ (n > 0 /\ \E i \in 1..k : T(n - 1, i)) IN T(2, 3)`, 13},
+		{`x = 0 /\ Up[2] /\ s = {1}`, "TRUE", 5},
+		{`x = 0 /\ Rec(2) /\ s = {1}`, "TRUE", 4},
+		{`x = 0 /\ s = {1} /\ Rec(2)`, "TRUE", 3},
 	} {
 		spec, err := specOf(t, fmt.Sprintf(module, c.init, c.condition), "INIT Init NEXT Next CHECK_DEADLOCK FALSE")
 		if err != nil {
