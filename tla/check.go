@@ -37,10 +37,11 @@ type Report struct {
 	Initial    int // distinct initial states
 	Generated  int // states, with those that were met before
 	Distinct   int
-	Left       int // states whose successors are not known yet
+	Left       int // states whose successors are not all known yet; where a violation ends the check, as in TLC, without the one that was being looked at
 	Depth      int // the longest of the shortest behaviours that lead to a state, in states
 	Actions    []ActionCount
-	Stopped    string // why not all states were seen: a limit, or ByExit; empty if they were, or a violation ended the check
+	Complete   bool   // all states were seen; then what Stopped ended is the judgement of properties, or of the postcondition
+	Stopped    string // why the check is not at its end: a limit, or ByExit; empty if it is, or a violation ended it
 	Walked     int    // of a simulation: behaviours that came to their end, or to the depth that was asked for
 	Violations []*Violation
 	// Behaviour is what led to the error that ended the check.
@@ -125,6 +126,8 @@ type checker struct {
 	from   State
 	some   bool // it has one
 
+	expanded int // states whose successors are all known
+
 	taken    bool // the state that is visited is new, and no constraint leaves it out
 	unqueued int  // states that were taken, and whose successors would not have been looked for
 }
@@ -156,14 +159,17 @@ func Check(spec *Spec, o Options) (*Report, error) {
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	if c.r.Left = c.left() - c.unqueued; c.finished() && err == nil {
-		c.r.Left = 0
+	if c.r.Left = c.left(); c.r.Stopped == "" && !c.finished() {
+		c.r.Left = c.queued() - c.unqueued
 	}
 	return c.r, err
 }
 
-// left counts the states whose successors were not looked for.
-func (c *checker) left() int { return len(c.fps) - int(c.at) - 1 }
+// left counts the states whose successors are not all known.
+func (c *checker) left() int { return len(c.fps) - c.expanded }
+
+// queued counts the states whose successors were not looked for.
+func (c *checker) queued() int { return len(c.fps) - int(c.at) - 1 }
 
 // finished tells whether all states were seen.
 func (c *checker) finished() bool {
@@ -204,8 +210,10 @@ func (c *checker) all() error {
 		if err := c.expand(); err != nil || !c.finished() {
 			return err
 		}
+		c.expanded++
 	}
 	c.at--
+	c.r.Complete = true
 	return c.temporal()
 }
 
@@ -254,7 +262,7 @@ func (c *checker) full() bool {
 	if c.o.Progress != nil && now.Sub(c.told) > time.Second {
 		c.told = now
 		if c.fps != nil {
-			c.r.Left = len(c.fps) - int(c.at)
+			c.r.Left = c.left()
 		}
 		c.o.Progress(c.r)
 	}
@@ -613,7 +621,7 @@ func (c *checker) named(name string) value.Value {
 	case "generated":
 		return value.Int(c.r.Generated)
 	case "queue":
-		return value.Int(c.left())
+		return value.Int(c.queued())
 	case "diameter":
 		return value.Int(c.r.Depth)
 	case "duration":

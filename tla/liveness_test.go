@@ -339,7 +339,7 @@ func TestAutomataAreBounded(t *testing.T) {
 			close(stop)
 		}
 	}})
-	if err != nil || r.Stopped == "" || len(r.Violations) > 0 || r.Checked {
+	if err != nil || r.Stopped == "" || len(r.Violations) > 0 || r.Checked || !r.Complete || r.Left > 0 {
 		t.Errorf("%v, stopped by %q after %d states, %v", err, r.Stopped, reached, r.Violations)
 	}
 }

@@ -308,6 +308,8 @@ func judged(r *tla.Report, m *modelling) (string, int) {
 		return fmt.Sprintf("UNKNOWN: %s walked to the end: %s", of(r.Walked, int(m.number)), r.Stopped), check.ExitUnknown
 	case m.simulate && len(r.Unchecked) == 0 && r.Generated > 0:
 		return "No error has been found in the behaviours that were walked" + because(r) + ".", check.ExitHolds
+	case r.Stopped != "" && r.Complete:
+		return "UNKNOWN: all states were seen, but not all that is asked of them was judged: " + r.Stopped, check.ExitUnknown
 	case r.Stopped != "":
 		return "UNKNOWN: not all states were seen: " + r.Stopped, check.ExitUnknown
 	case len(r.Unchecked) > 0:
