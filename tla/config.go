@@ -22,7 +22,8 @@ type Config struct {
 	View              string
 	Alias             string
 	Postcondition     string
-	NoDeadlock        bool // CHECK_DEADLOCK FALSE
+	PostconditionFrom string // the option that names it, for errors; empty: the file does
+	NoDeadlock        bool   // CHECK_DEADLOCK FALSE
 	Constants         []Assignment
 	Environment       map[string]string // what IOEnv shows besides the environment of the process
 	Log               string            // the file that the specification reads as its log, whatever name it gives it; empty: what it names
@@ -37,6 +38,14 @@ func (c *Config) at(name string) where {
 		pos = syntax.Pos{Line: 1, Column: 1}
 	}
 	return where{&source{file: c.File, text: c.text}, pos}
+}
+
+// postcondition is where that is named.
+func (c *Config) postcondition() where {
+	if c.PostconditionFrom != "" {
+		return where{&source{file: c.PostconditionFrom}, syntax.Pos{}}
+	}
+	return c.at(c.Postcondition)
 }
 
 // Assignment is what a configuration says of a constant or definition: Name = Value, or Name <- Operator, of a module if there is one.

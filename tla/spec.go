@@ -208,24 +208,29 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	text := &source{file: config.File, text: config.text}
 	top := where{text, syntax.Pos{Line: 1, Column: 1}}
 	p := place{scope: root}
-	named := func(name string) (*syntax.Apply, where) {
+	namedAt := func(name string, by where) (*syntax.Apply, where) {
 		d := root.find(name)
-		if d == nil {
-			l.fail(config.at(name), "%s is not defined in module %s", name, root.module)
+		switch {
+		case d == nil:
+			l.fail(by, "%s is not defined in module %s", name, root.module)
+		case len(d.params) > 0:
+			l.fail(by, "%s takes %s, and what is named here takes none: define an operator in module %s that calls it", name, arguments(len(d.params)), root.module)
 		}
 		return &syntax.Apply{Pos: d.at.pos, Name: name}, d.at
 	}
-	predicate := func(name, what string, most int) Formula {
-		e, at := named(name)
+	named := func(name string) (*syntax.Apply, where) { return namedAt(name, config.at(name)) }
+	predicateAt := func(name string, by where, what string, most int) Formula {
+		e, at := namedAt(name, by)
 		n := c.expr(e, p)
 		switch {
 		case n.level == temporalLevel:
-			l.fail(config.at(name), "%s is a temporal formula, and not %s: it belongs under PROPERTY", name, what)
+			l.fail(by, "%s is a temporal formula, and not %s: it belongs under PROPERTY", name, what)
 		case n.next && most < actionLevel:
-			l.fail(config.at(name), "%s has primes, and is not %s", name, what)
+			l.fail(by, "%s has primes, and is not %s", name, what)
 		}
 		return Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh}
 	}
+	predicate := func(name, what string, most int) Formula { return predicateAt(name, config.at(name), what, most) }
 	for _, a := range root.assumptions {
 		at := a.at
 		name := a.name
@@ -307,7 +312,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		s.ActionConstraints = append(s.ActionConstraints, predicate(name, "a constraint of steps", actionLevel))
 	}
 	if config.Postcondition != "" {
-		f := predicate(config.Postcondition, "a postcondition", stateLevel)
+		f := predicateAt(config.Postcondition, config.postcondition(), "a postcondition", stateLevel)
 		s.Postcondition = &f
 	}
 	if config.View != "" {

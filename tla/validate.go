@@ -259,7 +259,7 @@ func (s *Spec) stateOperator(name, what string) (n node, size int, err error) {
 	err = catch(func() {
 		d := s.root.find(name)
 		if d == nil || d.kind != operator || len(d.params) > 0 {
-			s.compiler.failAt(&where{s.root.file(), syntax.Pos{Line: 1, Column: 1}}, "module %s has no operator %s without parameters that could be %s", s.root.module, name, what)
+			s.compiler.failAt(&where{&source{file: s.root.file().file}, syntax.Pos{}}, "module %s has no operator %s without parameters that could be %s", s.root.module, name, what)
 		}
 		_, size = s.compiler.alone(func() node {
 			n = s.compiler.expr(s.named(name).expr, place{scope: s.root})

@@ -75,12 +75,7 @@ one dash, such as -config, -deadlock, -simulate and -difftrace, mean the same he
 Exit code 0 means that there is no error, 1 that there is a behaviour that breaks a property, 2 that the specification
 or its configuration is wrong, 4 that TLC, asked by --tlc, has another answer, 5 that a limit was reached or a property
 cannot be judged.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] == "" {
-				return errors.New("model check takes one specification: bloodhound model check SPEC.tla")
-			}
-			return nil
-		},
+		Args: func(_ *cobra.Command, args []string) error { return m.oneSpecification(args) },
 		RunE: func(c *cobra.Command, args []string) error { return a.modelCheck(c, m, args[0]) },
 	}
 	f := c.Flags()
@@ -101,9 +96,9 @@ cannot be judged.`,
 	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
 	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")
 	f.Var(fileFlag{&m.userFile}, "userFile", "write to this `file` what Print and PrintT say")
-	f.StringVar(&m.post, "postCondition", "", "evaluate this `operator` of the specification at the end, as POSTCONDITION does")
+	f.Var(nameFlag{&m.post}, "postCondition", "evaluate this `operator` of the specification at the end, as POSTCONDITION does")
 	f.Var(workersFlag{&m.workers}, "workers", "is taken for TLC's sake: a check has one thread, whatever the number")
-	f.StringVar(&m.tlc, "tlc", "", "ask TLC, too, and compare: the path of tla2tools.jar, and of other jars after a colon")
+	f.Var(fileFlag{&m.tlc}, "tlc", "ask TLC, too, and compare: the path of this `file`, tla2tools.jar, and of other jars after a colon")
 	m.tlcFlags(c)
 	return c
 }

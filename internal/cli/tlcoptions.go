@@ -51,6 +51,7 @@ var (
 	}
 	refusedValues = map[string]string{
 		"simulate-file":    "behaviours of a simulation are not written; -dumpTrace json FILE writes a counterexample",
+		"simulate-part":    "write -simulate num=5; -depth, -seed and the like are options of their own",
 		"simulate-stats":   "there is no graph of actions; --coverage counts them",
 		"recover":          "there are no checkpoints: run the check anew",
 		"dfid":             "states are gone through breadth first; --depth bounds the behaviours",
@@ -133,8 +134,21 @@ func (m *modelling) tlcFlags(c *cobra.Command) {
 	add(refusedValues, false, true)
 }
 
-// twoValues are TLC's options of which the first value is a format, which may be left out of -dump.
-var twoValues = []string{"--dump", "--dumpTrace"}
+// nameFlag is the value of a flag that names an operator of the specification.
+type nameFlag struct{ name *string }
+
+func (nameFlag) Type() string     { return "operator" }
+func (f nameFlag) String() string { return value(f.name) }
+func (f nameFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("give the name of an operator of the specification")
+	}
+	*f.name = text
+	return nil
+}
+
+// formatted are TLC's options that may have a format before their file.
+var formatted = []string{"--dump", "--dumpTrace"}
 
 // doubleDashes makes TLC's options, which have one dash, ours.
 func doubleDashes(args []string) []string {
@@ -149,15 +163,19 @@ func doubleDashes(args []string) []string {
 			i++
 			list = append(list, arg)
 			for _, part := range strings.Split(args[i], ",") {
-				if !strings.HasPrefix(part, "num=") {
+				switch key, _, _ := strings.Cut(part, "="); key {
+				case "num":
+				case "file", "stats":
 					part = "simulate-" + part
+				default:
+					part = "simulate-part=" + part
 				}
 				list = append(list, "--"+part)
 			}
 			continue
 		case arg == "--coverage" && i+1 < len(args) && strings.Trim(args[i+1], "0123456789") == "":
 			i++ // the minutes between two tables: here there is one, at the end
-		case slices.Contains(twoValues, arg) && i+2 < len(args) && isFormat(arg, args[i+1]):
+		case slices.Contains(formatted, arg) && i+2 < len(args) && isFormat(arg, args[i+1]) && args[i+2] != "" && args[i+2][0] != '-':
 			list = append(list, arg, args[i+1]+":"+args[i+2])
 			i += 2
 			continue
@@ -169,11 +187,29 @@ func doubleDashes(args []string) []string {
 
 // ofSimulation tells whether an argument is what -simulate has behind it.
 func ofSimulation(arg string) bool {
-	return slices.ContainsFunc([]string{"num=", "file=", "stats="}, func(key string) bool { return strings.HasPrefix(arg, key) })
+	return slices.ContainsFunc([]string{"num=", "file=", "stats="}, func(key string) bool { return strings.HasPrefix(arg, key) || strings.Contains(arg, ","+key) })
 }
 
 func isFormat(option, arg string) bool {
-	return option == "--dumpTrace" || arg == "dot" || strings.HasPrefix(arg, "dot,")
+	if option == "--dumpTrace" {
+		return slices.Contains([]string{"json", "tla"}, strings.ToLower(arg))
+	}
+	return arg == "dot" || strings.HasPrefix(arg, "dot,") && !strings.Contains(arg, ":")
+}
+
+// oneSpecification refuses other arguments than a specification.
+func (m *modelling) oneSpecification(args []string) error {
+	text := "model check takes one specification: bloodhound model check SPEC.tla"
+	switch {
+	case len(args) == 1 && args[0] != "":
+		return nil
+	case len(args) > 1:
+		text = fmt.Sprintf("model check takes one specification, not %d: %s", len(args), strings.Join(args, " "))
+	}
+	if m.simulate && len(args) > 1 {
+		text += "\nThe number of behaviours to walk is written as bloodhound model check -simulate num=5 SPEC.tla"
+	}
+	return errors.New(text)
 }
 
 // traceFlag is a file for a counterexample: FORMAT:FILE. It may be given several times.
@@ -185,10 +221,10 @@ func (traceFlag) Type() string     { return "format:file" }
 func (f traceFlag) String() string { return "" }
 func (f traceFlag) Set(text string) error {
 	format, file, _ := strings.Cut(text, ":")
-	if format = strings.ToLower(format); format != "json" && format != "tla" || file == "" {
-		return errors.New("write -dumpTrace json FILE or -dumpTrace tla FILE")
+	if !isFormat("--dumpTrace", format) || file == "" {
+		return errors.New("write -dumpTrace json FILE or -dumpTrace tla FILE, or a colon between the two")
 	}
-	*f.to = append(*f.to, dumpedTrace{format, file})
+	*f.to = append(*f.to, dumpedTrace{strings.ToLower(format), file})
 	return nil
 }
 
@@ -221,8 +257,9 @@ func (m *modelling) configure(config *tla.Config, file string) error {
 		return fmt.Errorf("--postCondition %s: the operator must be one of the specification itself, %s", m.post, strings.TrimSuffix(filepath.Base(file), ".tla"))
 	case config.Postcondition != "" && config.Postcondition != name:
 		return fmt.Errorf("--postCondition %s: the configuration names another POSTCONDITION, %s; leave one of them out", m.post, config.Postcondition)
+	case config.Postcondition == "":
+		config.Postcondition, config.PostconditionFrom = name, "--postCondition"
 	}
-	config.Postcondition = name
 	return nil
 }
 
@@ -259,8 +296,8 @@ type dump struct {
 func (d *dump) Type() string   { return "file" }
 func (d *dump) String() string { return d.file }
 func (d *dump) Set(text string) error {
-	format, file, dot := strings.Cut(text, ":")
-	if d.dot = dot && isFormat("--dump", format); !d.dot {
+	format, file, _ := strings.Cut(text, ":")
+	if d.dot = isFormat("--dump", format); !d.dot {
 		file = text
 	} else {
 		for _, option := range strings.Split(format, ",")[1:] {

@@ -56,8 +56,8 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 	f.Var(fileFlag{&m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
 	f.StringArrayVar(&m.libraries, "library", nil, "look for modules in this `folder`, too; may be given several times")
 	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; may be given several times")
-	f.StringVar(&m.position, "position", "", "the variable or operator that is the `name` of the log's next item; level is the number of the state (default: what the log is indexed by)")
-	f.StringVar(&m.end, "end", "", "the operator of this `name` is true where the log is at its end (default: what a property says, or that the position is behind the log)")
+	f.Var(nameFlag{&m.position}, "position", "the variable or operator that is the `name` of the log's next item; level is the number of the state (default: what the log is indexed by)")
+	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property says, or that the position is behind the log)")
 	f.Var(numberFlag{&m.memoryMB, 16, math.MaxInt32, "give a number of megabytes, 16 or more"}, "memory-mb", "stop when so much memory is in use")
 	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
 	return c
