@@ -163,7 +163,7 @@ func (g *GuideTables) first(b *markdown) {
 		return
 	}
 	b.WriteString("\n## First violation\n\nQuartiles over trials. What lies beyond the end of trials is `>`; CPU time is that of the process without its start, and is compared up to where it is known of\nall trials of both whether they had found something.\n\n")
-	b.head("bug", "strategy", "found", "by mutants", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median", "three quarters", "A12, p in runs", "A12, p in CPU time", "violated")
+	b.head("bug", "strategy", "found", "by mutants", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median", "three quarters", "a run is worth", "A12, p in runs", "A12, p in CPU time", "violated")
 	for _, r := range g.Rows {
 		found := fmt.Sprintf("%d of %d", r.Found, r.Trials)
 		beyond, later := fmt.Sprintf("> %d", g.Settings.Runs), ">"
@@ -179,8 +179,16 @@ func (g *GuideTables) first(b *markdown) {
 		cells := []string{r.Bug, r.Strategy, found, mutants}
 		cells = append(cells, strings.Split(quartiles(r.Runs, beyond, "%.4g"), "\t")...)
 		cells = append(cells, strings.Split(quartiles(r.CPU, later, "%.3g"), "\t")...)
-		b.row(append(cells, compared(r.Against), compared(r.AgainstCPU), violatedBy(r.Properties))...)
+		b.row(append(cells, worth(r.Rate), compared(r.Against), compared(r.AgainstCPU), violatedBy(r.Properties))...)
 	}
+}
+
+// worth is how many random tapes a run of a strategy is worth.
+func worth(rate *float64) string {
+	if rate == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", *rate)
 }
 
 func compared(a *contest.Against) string {
@@ -210,10 +218,14 @@ func (g *GuideTables) rarity(b *markdown) {
 	if len(g.Rarity) == 0 {
 		return
 	}
-	b.WriteString("\n## By how rare the bug is under random\n\nCommon: half of random's trials find it in at most 100 runs; uncommon: in at most 1,000; rare: later or in fewer trials; unfound: in none. Variants are left out.\n\n")
-	b.head("class", "bugs", "strategy", "trials that found it", "loses", "even", "beats")
+	b.WriteString("\n## By how rare the bug is under random\n\nCommon: half of random's trials find it in at most 100 runs; uncommon: in at most 1,000; rare: later or in fewer trials; unfound: in none. Variants are left out. A run is worth so\nmany random tapes: finds a run, divided by random's, in the geometric mean over the bugs; a bug that is not found counts as half found.\n\n")
+	b.head("class", "bugs", "strategy", "trials that found it", "a run is worth", "loses", "even", "beats")
 	for _, r := range g.Rarity {
-		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials), fmt.Sprint(r.Says[contest.Loses]), fmt.Sprint(r.Says[contest.Even]), fmt.Sprint(r.Says[contest.Beats]))
+		value := ""
+		if r.Rate > 0 {
+			value = worth(&r.Rate)
+		}
+		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials), value, fmt.Sprint(r.Says[contest.Loses]), fmt.Sprint(r.Says[contest.Even]), fmt.Sprint(r.Says[contest.Beats]))
 	}
 }
 

@@ -93,6 +93,9 @@ type Row struct {
 	Runs    Quartiles `json:"runs"`
 	Seconds Quartiles `json:"seconds"`
 	CPU     Quartiles `json:"cpu_seconds"` // of CPU time, until then
+	// Rate is the number of finds in all runs of all trials, divided by that of random: how many random tapes a run of the strategy is worth. No find counts as half
+	// a one. Absent if that is not known.
+	Rate *float64 `json:"rate,omitempty"`
 	// Against random, of runs. Absent for random itself.
 	Against *Against `json:"against_random,omitempty"`
 	// AgainstCPU is the same of CPU time, up to CPUSeconds: so far it is known of all trials of both whether they had found something.
@@ -144,7 +147,7 @@ func Rows(s *Settings, trials []Trial) []Row {
 		found := slices.ContainsFunc(trials, func(t Trial) bool { return t.Bug == bug.Name && t.Failed == "" && t.Found })
 		for _, strategy := range s.of(&bug) {
 			of := sample(trials, bug.Name, strategy)
-			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(of.runs), Failed: of.failed, CutOff: of.cutOff}
+			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(of.runs), Found: of.found, Failed: of.failed, CutOff: of.cutOff}
 			if of.cutOff == 0 {
 				r.Runs, r.Seconds = quartiles(of.runs), quartiles(of.seconds)
 				if known := knownCPU(trials, bug.Name, strategy); known > 0 {
@@ -152,11 +155,7 @@ func Rows(s *Settings, trials []Trial) []Row {
 				}
 			}
 			r.Properties, r.Story, r.Mutants = of.properties, of.story, of.mutants
-			for _, v := range of.runs {
-				if !math.IsInf(v, 1) {
-					r.Found++
-				}
-			}
+			r.Rate = rate(&of, &base)
 			switch cut := of.cutOff + base.cutOff; {
 			case strategy == search.Random:
 			case cut > 0:
@@ -174,6 +173,16 @@ func Rows(s *Settings, trials []Trial) []Row {
 		}
 	}
 	return rows
+}
+
+// rate is Row.Rate.
+func rate(of, base *measured) *float64 {
+	if of.cutOff+base.cutOff > 0 || of.made == 0 || base.made == 0 || of.found+base.found == 0 {
+		return nil
+	}
+	finds := func(m *measured) float64 { return max(float64(m.found), 0.5) / float64(m.made) }
+	r := finds(of) / finds(base)
+	return &r
 }
 
 // cutOffReason tells why trials that the timeout ended leave a comparison open.
@@ -228,18 +237,25 @@ func within(values []float64, most float64) []float64 {
 type measured struct {
 	runs, seconds, cpu []float64
 	failed, cutOff     int
-	mutants            int
+	found, mutants     int
+	made               uint64 // runs, of trials that count
 	properties         map[string]int
 	story              string
 }
 
 func sample(trials []Trial, bug, strategy string) (m measured) {
 	for _, t := range trials {
+		if t.Bug != bug || t.Strategy != strategy {
+			continue
+		}
+		if t.Failed == "" {
+			m.made += t.Runs
+		}
 		switch {
-		case t.Bug != bug || t.Strategy != strategy:
 		case t.Failed != "":
 			m.failed++
 		case t.Found:
+			m.found++
 			m.runs, m.seconds, m.cpu = append(m.runs, float64(t.Runs)), append(m.seconds, float64(t.WallNs)/1e9), append(m.cpu, float64(t.CPUNs)/1e9)
 			if m.properties == nil {
 				m.properties = map[string]int{}

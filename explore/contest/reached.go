@@ -196,6 +196,8 @@ type Rarity struct {
 	Found    int            `json:"found"` // trials
 	Trials   int            `json:"trials"`
 	Says     map[string]int `json:"says,omitempty"` // against random, in runs, by bug
+	// Rate is the geometric mean of Row.Rate over the bugs of which it is known; 0 if of none.
+	Rate float64 `json:"rate,omitempty"`
 }
 
 // ByRarity splits rows by how rare their bugs are. Variants do not count.
@@ -224,6 +226,7 @@ func ByRarity(s *Settings, rows []Row) []Rarity {
 	for _, c := range []string{Common, Uncommon, Rare, Unfound} {
 		for _, strategy := range s.Strategies {
 			of := Rarity{Class: c, Strategy: strategy, Says: map[string]int{}}
+			sum, known := 0.0, 0
 			for i := range rows {
 				r := &rows[i]
 				if r.Strategy != strategy || class[r.Bug] != c || variant[r.Bug] {
@@ -234,6 +237,12 @@ func ByRarity(s *Settings, rows []Row) []Rarity {
 				if r.Against != nil {
 					of.Says[r.Against.Says]++
 				}
+				if r.Rate != nil {
+					sum, known = sum+math.Log(*r.Rate), known+1
+				}
+			}
+			if known > 0 {
+				of.Rate = math.Exp(sum / float64(known))
 			}
 			if len(of.Bugs) > 0 {
 				list = append(list, of)

@@ -131,6 +131,31 @@ func TestRarity(t *testing.T) {
 	}
 }
 
+// A run is worth as many random tapes as it finds more; no find counts as half a one, and what both do not find is worth nothing that is known.
+func TestWhatARunIsWorth(t *testing.T) {
+	s := &Settings{Bugs: []Bug{{Name: "seldom"}, {Name: "often"}, {Name: "same"}, {Name: "never"}}, Strategies: []string{"random", "a"}, Trials: 2, Runs: 100}
+	var all []Trial
+	for bug, finds := range map[string][2]int{"seldom": {2, 0}, "often": {1, 2}, "same": {2, 2}, "never": {}} {
+		for i, strategy := range s.Strategies {
+			for k := range 2 {
+				all = append(all, Trial{Bug: bug, Strategy: strategy, Seed: uint64(k) + 1, Runs: 50, Found: k < finds[i]})
+			}
+		}
+	}
+	rows := Rows(s, all)
+	for _, r := range rows {
+		want := map[string]float64{"seldom a": 0.25, "often a": 2, "seldom random": 1, "often random": 1, "same a": 1, "same random": 1}[r.Bug+" "+r.Strategy]
+		if want == 0 && r.Rate != nil || want > 0 && (r.Rate == nil || *r.Rate != want) {
+			t.Errorf("%+v, want %v", r, want)
+		}
+	}
+	for _, r := range ByRarity(s, rows) {
+		if want := math.Sqrt(0.25 * 1); r.Strategy == "a" && r.Class == Common && math.Abs(r.Rate-want) > 1e-9 {
+			t.Errorf("%+v, want %v", r, want)
+		}
+	}
+}
+
 func TestVariantsAreComparedWithTheirWorld(t *testing.T) {
 	s := world()
 	s.Strategies = []string{"random"}
