@@ -11,7 +11,7 @@ import (
 // its name in the ledger, rate its chance at each call. Nothing goes wrong while faults may not strike. Whoever receives the node's next message observes it.
 func (n *Node) Mishap(kind string, rate float64) bool {
 	n.enterQuiet("Mishap")
-	if rate < 0 || rate > 1 || kind == "" {
+	if !(rate >= 0 && rate <= 1) || kind == "" {
 		panic(fmt.Sprintf("inproc: Mishap(%q, %v) on node %s; it needs a kind and a chance, from 0 to 1", kind, rate, n.name))
 	}
 	r := n.run

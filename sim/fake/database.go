@@ -58,8 +58,9 @@ func Database(w *inproc.World, name string, o DatabaseOptions) {
 		d := &database{Process: p, o: o, journal: journal{p: p, file: "journal"}, tables: map[string]map[string]*cell{}, ended: map[int]code{}}
 		d.recover()
 		for {
-			m := p.Receive()
-			p.Reply(m, d.answer(m.Payload))
+			if m := p.Receive(); forFake(m.Payload) {
+				p.Reply(m, d.answer(m.Payload))
+			}
 		}
 	})
 }
@@ -179,7 +180,7 @@ func (d *database) apply(list []written) {
 	}
 }
 
-func (d *database) answer(request any) rows {
+func (d *database) answer(request any) any {
 	switch v := request.(type) {
 	case beginTx:
 		d.last++
@@ -219,7 +220,7 @@ func (d *database) answer(request any) rows {
 		}
 		return rows{Code: d.end(tx, d.commit(tx))}
 	}
-	return rows{Code: gone}
+	return databaseIs
 }
 
 func (d *database) tx(id int) *serverTx {
@@ -328,7 +329,7 @@ type DB struct {
 	Within time.Duration
 }
 
-// Open connects a process to the database on a node.
+// Open connects a process to the Database on a node. Dial is for a Store, Client for a Service: calls to a node that is no Database panic.
 func Open(p *inproc.Process, node string) *DB { return &DB{p: p, node: node, Within: within} }
 
 func (db *DB) call(request any) (rows, error) {
@@ -338,7 +339,7 @@ func (db *DB) call(request any) (rows, error) {
 	}
 	r, ok := answer.(rows)
 	if !ok {
-		panic(fmt.Sprintf("fake.Open: node %s is no fake.Database; it answers with %T", db.node, answer))
+		panic(misled("fake.Open", db.node, databaseIs.Is, answer))
 	}
 	return r, r.Code.err()
 }

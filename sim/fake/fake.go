@@ -46,7 +46,7 @@ type Failures struct {
 
 // check notes chances that are none.
 func (f Failures) check(w *inproc.World, name string) {
-	if !(f.Before >= 0 && f.Before <= 1 && f.After >= 0 && f.After <= 1) {
+	if !isChance(f.Before) || !isChance(f.After) {
 		w.Mistake("the Failures of %s are Before %v and After %v; they are chances, from 0 to 1", name, f.Before, f.After)
 	}
 }
@@ -69,6 +69,38 @@ const (
 func (c code) err() error {
 	return [...]error{nil, ErrLost, ErrConflict, ErrGone, ErrCompacted, inproc.ErrNotFound}[c]
 }
+
+// stranger answers a request that is for a fake of another kind.
+type stranger struct {
+	Is   string // the kind of the fake that was asked
+	Call string // what reaches it, as a format for the name of its node
+}
+
+var (
+	databaseIs = stranger{"fake.Database", "fake.Open(p, %q)"}
+	storeIs    = stranger{"fake.Store", "fake.Dial(p, %q)"}
+	serviceIs  = stranger{"fake.Service", "fake.Client(p), for URLs such as http://%s/"}
+)
+
+// forFake tells whether a message is a request for a fake of some kind. What else is sent to one is for nobody.
+func forFake(payload any) bool {
+	switch payload.(type) {
+	case beginTx, readRows, writeRow, endTx, read, write, watch, request:
+		return true
+	}
+	return false
+}
+
+// misled says what is wrong with an answer that is not of the kind that was asked for.
+func misled(by, node, want string, answer any) string {
+	if s, ok := answer.(stranger); ok {
+		return fmt.Sprintf("%s: node %s is a %s, no %s; call "+s.Call, by, node, s.Is, want, node)
+	}
+	return fmt.Sprintf("%s: node %s is no %s; it answers with %T", by, node, want, answer)
+}
+
+// isChance tells whether a number is a chance: NaN is none.
+func isChance(f float64) bool { return f >= 0 && f <= 1 }
 
 // journal keeps records on a fake's disk, each whole or not at all.
 type journal struct {

@@ -1,9 +1,11 @@
 package fake
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -596,6 +598,35 @@ func TestFailuresThatAreNoChances(t *testing.T) {
 	}
 }
 
+// So is what no service can promise.
+func TestWrongCatalogues(t *testing.T) {
+	do := func(*Call) Response { return Response{Status: http.StatusOK} }
+	with := func(o Operation) Catalogue {
+		o.Method, o.Path = cmp.Or(o.Method, "GET"), "/a"
+		if o.Problems != nil {
+			o.Do = do
+		}
+		return Catalogue{Operations: []Operation{o}}
+	}
+	for want, c := range map[string]Catalogue{
+		"the Violations of pay are 2; they are a chance":                        {Violations: 2},
+		"the Violations of pay are NaN; they are a chance":                      {Violations: math.NaN()},
+		"the problem 500 of GET /a of pay has the Rate 7; it is a chance":       with(Operation{Problems: []Problem{{Status: 500, Rate: 7}}}),
+		"the problem 500 of GET /a of pay has the Rate NaN; it is a chance":     with(Operation{Problems: []Problem{{Status: 500, Rate: math.NaN()}}}),
+		"a problem of GET /a of pay has the Status 0; give one of http":         with(Operation{Problems: []Problem{{Rate: 0.5}}}),
+		"a problem of GET /a of pay has the Status 418, by which":               with(Operation{Problems: []Problem{{Status: 418, Rate: 0.5}}}),
+		"the operation GET /a of pay has no Do":                                 with(Operation{}),
+		`the operation get /a of pay has the Method "get"; give one such as "G`: with(Operation{Method: "get", Do: do}),
+		"the Latency -1s and the Jitter 0s; neither is below 0":                 with(Operation{Latency: -time.Second, Do: do}),
+		"the operation GET /a of pay is there twice":                            {Operations: []Operation{{Method: "GET", Path: "/a", Do: do}, {Method: "GET", Path: "/a", Do: do}}},
+	} {
+		_, err := inproc.New("test", func(w *inproc.World) { Service(w, "pay", c) })
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "fake_test.go:") {
+			t.Errorf("%v, and not %s", err, want)
+		}
+	}
+}
+
 // Calls that cannot be right end with what is wrong.
 func TestWrongCalls(t *testing.T) {
 	wrong := func(want string, do func()) {
@@ -608,6 +639,8 @@ func TestWrongCalls(t *testing.T) {
 	}
 	alone(t, func(w *inproc.World) {
 		Database(w, "db", DatabaseOptions{})
+		Store(w, "kv", StoreOptions{})
+		Service(w, "pay", Catalogue{})
 		w.Process("echo", func(p *inproc.Process) {
 			for {
 				m := p.Receive()
@@ -616,7 +649,16 @@ func TestWrongCalls(t *testing.T) {
 		})
 	}, func(p *inproc.Process) {
 		wrong("echo is no fake.Database", func() { Open(p, "echo").Begin(Serializable) })
-		wrong("db is no fake.Store", func() { Dial(p, "db").Get("a") })
+		wrong(`fake.Open: node kv is a fake.Store, no fake.Database; call fake.Dial(p, "kv")`, func() { Open(p, "kv").Begin(Serializable) })
+		wrong("fake.Open: node pay is a fake.Service, no fake.Database; call fake.Client(p), for URLs such as http://pay/", func() { Open(p, "pay").Begin(Serializable) })
+		wrong(`fake.Dial: node db is a fake.Database, no fake.Store; call fake.Open(p, "db")`, func() { Dial(p, "db").Get("a") })
+		wrong("node pay is a fake.Service, no fake.Store", func() { Dial(p, "pay").Watch("a", 0, time.Second) })
+		wrong("echo is no fake.Store", func() { Dial(p, "echo").Put("a", "b") })
+		for node, want := range map[string]string{"kv": `fake.Dial(p, "kv")`, "db": `fake.Open(p, "db")`, "echo": "node echo is no fake.Service"} {
+			if _, err := Client(p).Get("http://" + node + "/"); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, and not %s", err, want)
+			}
+		}
 		wrong("there is no Isolation(9)", func() { Open(p, "db").Begin(Isolation(9)) })
 	})
 }

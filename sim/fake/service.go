@@ -23,6 +23,38 @@ type Catalogue struct {
 	Violations float64
 }
 
+// check notes what no service can promise.
+func (c Catalogue) check(w *inproc.World, name string) {
+	if !isChance(c.Violations) {
+		w.Mistake("the Violations of %s are %v; they are a chance, from 0 to 1", name, c.Violations)
+	}
+	known := map[string]bool{}
+	for _, o := range c.Operations {
+		is := fmt.Sprintf("%s %s of %s", o.Method, o.Path, name)
+		switch {
+		case o.Method == "" || o.Method != strings.ToUpper(o.Method):
+			w.Mistake("the operation %s has the Method %q; give one such as %q", is, o.Method, http.MethodGet)
+		case known[is]:
+			w.Mistake("the operation %s is there twice; the second one would never be asked", is)
+		case o.Do == nil:
+			w.Mistake("the operation %s has no Do; give what it does", is)
+		case o.Latency < 0 || o.Jitter < 0:
+			w.Mistake("the operation %s has the Latency %v and the Jitter %v; neither is below 0", is, o.Latency, o.Jitter)
+		}
+		known[is] = true
+		for _, p := range o.Problems {
+			switch {
+			case p.Status < 100 || p.Status > 599:
+				w.Mistake("a problem of %s has the Status %d; give one of http, from 100 to 599", is, p.Status)
+			case p.Status == undocumented:
+				w.Mistake("a problem of %s has the Status %d, by which Violations show; give another one", is, p.Status)
+			case !isChance(p.Rate):
+				w.Mistake("the problem %d of %s has the Rate %v; it is a chance, from 0 to 1", p.Status, is, p.Rate)
+			}
+		}
+	}
+}
+
 // Operation is one of a catalogue.
 type Operation struct {
 	Method string
@@ -99,6 +131,7 @@ func (c *Call) Keys(prefix string) []string {
 
 // Service adds a node that speaks http, as processes do by a Transport. A path that no operation has is answered 404, a method 405.
 func Service(w *inproc.World, name string, c Catalogue) {
+	c.check(w, name)
 	w.Process(name, func(p *inproc.Process) {
 		s := &service{Process: p, c: c, journal: journal{p: p, file: "journal"}, state: map[string]string{}}
 		s.journal.open(func(text []byte) {
@@ -112,6 +145,8 @@ func Service(w *inproc.World, name string, c Catalogue) {
 			m := p.Receive()
 			if r, ok := m.Payload.(request); ok {
 				p.Reply(m, s.answer(r))
+			} else if forFake(m.Payload) {
+				p.Reply(m, serviceIs)
 			}
 		}
 	})
@@ -248,7 +283,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	a, ok := answer.(Response)
 	if !ok {
-		return nil, fmt.Errorf("fake: node %s is no Service: it answers %T", r.URL.Hostname(), answer)
+		return nil, errors.New(misled("fake.Client", r.URL.Hostname(), serviceIs.Is, answer))
 	}
 	return &http.Response{Status: fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status)), StatusCode: a.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(a.Body)), ContentLength: int64(len(a.Body)), Request: r}, nil

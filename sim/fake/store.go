@@ -2,7 +2,6 @@ package fake
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -209,6 +208,10 @@ func (s *store) handle(m inproc.Message) {
 		s.Reply(m, s.write(v))
 	case watch:
 		s.watchers = append(s.watchers, watcher{m, v, s.Now().Add(v.Within)})
+	default:
+		if forFake(v) {
+			s.Reply(m, storeIs)
+		}
 	}
 }
 
@@ -255,7 +258,7 @@ type KV struct {
 	Within time.Duration
 }
 
-// Dial connects a process to the store on a node.
+// Dial connects a process to the Store on a node. Open is for a Database, Client for a Service: calls to a node that is no Store panic.
 func Dial(p *inproc.Process, node string) *KV { return &KV{p: p, node: node, Within: within} }
 
 func (kv *KV) call(request any, within time.Duration) (items, error) {
@@ -265,7 +268,7 @@ func (kv *KV) call(request any, within time.Duration) (items, error) {
 	}
 	r, ok := answer.(items)
 	if !ok {
-		panic(fmt.Sprintf("fake.Dial: node %s is no fake.Store; it answers with %T", kv.node, answer))
+		panic(misled("fake.Dial", kv.node, storeIs.Is, answer))
 	}
 	return r, r.Code.err()
 }
