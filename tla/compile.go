@@ -378,6 +378,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 				}
 			}
 			x.m.at = at
+			c.loader.lacks(v, name)
 			return value.Apply(v, name)
 		}}.of(r)
 	case *syntax.Record:

@@ -300,6 +300,7 @@ func (c *compiler) index(e *syntax.Index, p place, at *where) node {
 			}
 		}
 		x.m.at = at
+		c.loader.lacks(g, key)
 		return value.Apply(g, key)
 	}}.of(f, arg)
 }

@@ -301,6 +301,11 @@ func (l *loader) giveLog(config *Config) {
 	l.logs.environment = map[string]string{}
 	if config.Log != "" {
 		names := l.named()
+		if len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { v, given := config.Environment[n]; return !given || v == config.Log }) {
+			n := names[0]
+			panic(failure{fmt.Errorf("two logs are given: %s, and %s by --env %[3]s=%[2]s, as the specification takes the log's name from IOEnv.%[3]s; leave one of them out",
+				config.Log, config.Environment[n], n)})
+		}
 		for _, n := range names {
 			l.logs.environment[n] = config.Log
 		}
@@ -311,6 +316,19 @@ func (l *loader) giveLog(config *Config) {
 	for n, v := range config.Environment {
 		l.logs.environment[n] = v
 	}
+}
+
+// lacks says what to do where a record that has no such field is the environment. Of other values it says nothing.
+func (l *loader) lacks(of, field value.Value) {
+	r, isRecord := of.(*value.Record)
+	name, isText := field.(*value.String)
+	if !isRecord || !isText || r.Field(name) >= 0 || !value.Equal(of, l.logs.shown()) {
+		return
+	}
+	if slices.Contains(l.named(), name.Text) {
+		value.Fail("no log is given: the specification takes its name from the variable %[1]s of the environment, which is not set; give the log as second argument, bloodhound model trace SPEC.tla LOG.ndjson, or set %[1]s", name.Text)
+	}
+	value.Fail("the variable %[1]s of the environment is not set; set it, or give it by bloodhound model trace --env %[1]s=VALUE", name.Text)
 }
 
 // shown is IOEnv: the variables of the environment as a record.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,9 +44,13 @@ that names its log by itself reads LOG instead.
 
 Exit code 0 means that the log is accepted, 1 that it is refused or that a property is broken, 2 that the specification,
 its configuration or the log is wrong, 5 that a limit was reached or that the end of the log cannot be told.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 || args[0] == "" {
-				return errors.New("model trace takes a specification and a log: bloodhound model trace SPEC.tla LOG.ndjson")
+		Args: func(_ *cobra.Command, args []string) error {
+			const remedy = "model trace takes a specification and a log: bloodhound model trace SPEC.tla LOG.ndjson"
+			switch {
+			case len(args) > 2:
+				return fmt.Errorf("%s; these are %d arguments: %s", remedy, len(args), strings.Join(args, " "))
+			case len(args) == 0 || slices.Contains(args, ""):
+				return errors.New(remedy)
 			}
 			return nil
 		},
@@ -118,6 +123,9 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 		name, v, ok := strings.Cut(e, "=")
 		if !ok || name == "" {
 			return fmt.Errorf("--env %s: give a name and a value, as --env JSON=log.ndjson", e)
+		}
+		if before, ok := config.Environment[name]; ok && before != v {
+			return fmt.Errorf("--env %s: %s is set to %s, too; leave one of them out", e, name, before)
 		}
 		config.Environment[name] = v
 	}
