@@ -290,16 +290,17 @@ func tool(ctx context.Context, g *config.GuideTarget, dir string, command ...str
 	return strings.TrimSpace(string(out)), nil
 }
 
-// maxSaid bounds what is kept of what a program says.
+// maxSaid bounds what is kept of what a program says: of the beginning, and of the end.
 const maxSaid = 4 << 10
 
-// tail keeps the end of what is written to it.
-type tail struct{ text []byte }
+// said keeps the beginning and the end of what is written to it.
+type said struct{ head, tail []byte }
 
-func (t *tail) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if len(t.text) > 2*maxSaid {
-		t.text = slices.Clone(t.text[len(t.text)-maxSaid:])
+func (s *said) Write(p []byte) (int, error) {
+	s.head = append(s.head, p[:min(len(p), maxSaid-len(s.head))]...)
+	s.tail = append(s.tail, p...)
+	if len(s.tail) > 2*maxSaid {
+		s.tail = slices.Clone(s.tail[len(s.tail)-maxSaid:])
 	}
 	return len(p), nil
 }
@@ -319,8 +320,8 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 	c.Dir, c.WaitDelay = t.dir, time.Second
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BLOODHOUND_") }),
 		contest.OrderFolder+"="+dir, "BLOODHOUND_STATE="+filepath.Join(dir, "state"), "GOCOVERDIR="+dir, "GOMAXPROCS=1")
-	said := &tail{}
-	c.Stdout, c.Stderr = said, said
+	var printed, complained said
+	c.Stdout, c.Stderr = &printed, &complained
 	if _, err := c.StdinPipe(); err != nil { // it ends with this program, however that ends
 		return order, false, err
 	}
@@ -331,7 +332,10 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 	a, err := contest.Answered(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		order.Failed = fmt.Sprintf("the program has made no trial (%v): %s", ran, lastLine(said.text))
+		if len(complained.head) == 0 {
+			complained = printed
+		}
+		order.Failed = fmt.Sprintf("the program has made no trial (%v): %s", ran, complained.reason(c.ProcessState))
 		return order, true, nil
 	case err != nil:
 		return order, false, err
@@ -342,10 +346,33 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 	return a.Trial, true, nil
 }
 
-// lastLine is the end of what a program has said, in one line.
-func lastLine(text []byte) string {
-	lines := strings.Fields(string(text[max(0, len(text)-300):]))
-	return strings.Join(lines, " ")
+// usageExit is the exit code of a wrong usage, by package flag and most other programs.
+const usageExit = 2
+
+// reason is why a program has ended, in one line: that of a panic, what stands before its usage or, where it says that it was used wrongly, first; or else the end of
+// what it has said.
+func (s *said) reason(state *os.ProcessState) string {
+	var lines []string
+	for line := range strings.Lines(string(s.head)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	for _, line := range append(slices.Clone(lines), strings.Split(string(s.tail), "\n")...) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
+	if state != nil && !state.Success() {
+		usage := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.ToLower(line), "usage") })
+		switch {
+		case usage > 0:
+			return lines[usage-1]
+		case state.ExitCode() == usageExit && len(lines) > 0:
+			return lines[0]
+		}
+	}
+	return strings.Join(strings.Fields(string(s.tail[max(0, len(s.tail)-300):])), " ")
 }
 
 // linesOf counts the lines of files that are neither empty nor comments alone.

@@ -169,6 +169,7 @@ func TestMistakesOfBenchGuides(t *testing.T) {
 		"flags of go":     {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: [echo, '-overlay=nothing']}", "random", "open nothing", check.ExitUsage},
 		"a guide":         {"{name: a, package: ./nothing}", "'modelfuzz:luck'", "guides.yaml:3:14: \"modelfuzz:luck\": unknown guide", check.ExitUsage},
 		"no counters":     {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + "}", "'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
+		"a wrong flag":    {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + ", args: ['-nothing']}", "random", "(exit status 2): flag provided but not defined: -nothing", check.ExitUnknown},
 		"no trial":        {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: [version]}", "random", "the program has made no trial", check.ExitUnknown},
 	} {
 		file := filepath.Join(t.TempDir(), "guides.yaml")
@@ -178,6 +179,24 @@ func TestMistakesOfBenchGuides(t *testing.T) {
 		code, out, said := benched(t, file, "--journal", filepath.Join(t.TempDir(), "j.jsonl"))
 		if code != c.code || !strings.Contains(out+said, c.says) {
 			t.Errorf("%s: exit code %d, want %d: %s%s\nwant %s", name, code, c.code, out, said, c.says)
+		}
+	}
+	for script, want := range map[string]string{ // what a program says as it ends
+		"echo made >&2; echo 'flag provided but not defined: -x' >&2; echo 'Usage of hunt:' >&2; echo '  -bug' >&2; exit 2": "flag provided but not defined: -x",
+		"echo 'Error: unknown flag: --x' >&2; echo >&2; echo 'Usage:' >&2; echo '  hunt' >&2; exit 1":                       "Error: unknown flag: --x",
+		"echo 'there is no such bug' >&2; echo 'see -help' >&2; exit 2":                                                     "there is no such bug",
+		"echo begin >&2; echo 'panic: a map is nil' >&2; echo 'goroutine 1 [running]:' >&2; exit 2":                         "panic: a map is nil",
+		"echo begin >&2; echo at the end >&2; exit 1":                                                                       "begin at the end",
+		"exit 2": "",
+	} {
+		var all said
+		c := exec.Command("sh", "-c", script)
+		c.Stderr = &all
+		if c.Run() == nil {
+			t.Fatalf("%s succeeds", script)
+		}
+		if got := all.reason(c.ProcessState); got != want {
+			t.Errorf("%s: %q, want %q", script, got, want)
 		}
 	}
 	if code, _, said := benched(t); code != check.ExitUsage || !strings.Contains(said, "docs/guides.md has an example") {
