@@ -49,6 +49,8 @@ type Report struct {
 	// Edges and Checked tell how large the graph is in which temporal properties were looked for, and whether they were.
 	Edges   int
 	Checked bool
+	// Viewed tells that states which VIEW takes as one were one in that graph.
+	Viewed bool
 	// Unchecked are temporal properties that cannot be evaluated.
 	Unchecked []Unchecked
 }
@@ -113,9 +115,11 @@ type checker struct {
 	fps    []uint64 // of each state that was seen
 	parent []int32  // -1: an initial state
 	queue  []State
-	starts int          // of the states are initial
-	graph  *graph       // for temporal properties
-	same   fingerprints // under VIEW and SYMMETRY, which the graph cannot use
+	starts int                         // of the states are initial
+	key    func(State) (uint64, error) // tells states apart
+	graph  *graph                      // for temporal properties
+	same   fingerprints                // under SYMMETRY, which the graph cannot use
+	unlike error                       // why no property of behaviours can be judged under VIEW
 
 	level int // of the states whose successors are being found; initial states have level 1
 	// The variables that each invariant and each constraint was ever seen to read.
@@ -151,7 +155,9 @@ func Check(spec *Spec, o Options) (*Report, error) {
 	c := newChecker(spec, o)
 	if len(spec.Properties) > 0 {
 		c.graph = newGraph(spec)
+		c.r.Viewed = spec.view != nil
 	}
+	c.key = c.keys(c.ev)
 	err := c.all()
 	if err == nil || errors.Is(err, ErrStop) {
 		err = c.post()
@@ -409,26 +415,44 @@ func (c *checker) visit(s State, action int) error {
 			return err
 		}
 	}
-	if out == nil && action >= 0 && c.graph != nil {
-		c.graph.edge(c.ev, c.from, s, id)
+	if out == nil && c.graph != nil {
+		if c.graph.viewed {
+			c.graph.found(c.ev, s, id)
+		}
+		if action >= 0 {
+			c.graph.edge(c.ev, c.from, s, id)
+		}
 	}
 	return nil
 }
 
 // seen is the fingerprint of a state that is being reached. The level that a VIEW may ask for is that of this state.
 func (c *checker) seen(s State) (fp uint64, err error) {
+	return c.reaching(s, c.ev.Fingerprint)
+}
+
+func (c *checker) reaching(s State, fingerprint func(State) (uint64, error)) (fp uint64, err error) {
 	c.ev.TLC.level = c.level + 1
-	fp, err = c.ev.Fingerprint(s)
+	fp, err = fingerprint(s)
 	c.ev.TLC.level = max(c.level, 1)
 	return fp, err
 }
 
+// keys tells the states of the graph apart; all states if there is none.
+func (c *checker) keys(ev *Evaluator) func(State) (uint64, error) {
+	switch {
+	case c.graph == nil:
+		return ev.Fingerprint
+	case c.graph.viewed:
+		return ev.viewed
+	}
+	return func(s State) (uint64, error) { return value.Hash(s), nil }
+}
+
 // take gives a state its number.
 func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
-	var fp uint64
-	if c.graph != nil {
-		fp = value.Hash(s)
-	} else if fp, err = c.seen(s); err != nil {
+	fp, err := c.reaching(s, c.key)
+	if err != nil {
 		return 0, false, err
 	}
 	id, isNew = c.known.add(fp)
@@ -446,7 +470,7 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	c.parent = append(c.parent, c.at)
 	c.r.Depth = c.level + 1
 	c.queue = append(c.queue, slices.Clone(s))
-	if c.graph != nil && (c.spec.view != nil || len(c.spec.symmetry) > 0) {
+	if c.graph != nil && len(c.spec.symmetry) > 0 {
 		if fp, err = c.seen(s); err != nil {
 			return 0, false, err
 		}
@@ -545,10 +569,7 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 	}
 	ev := c.spec.Evaluator()
 	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
-	fingerprint := ev.Fingerprint
-	if c.graph != nil {
-		fingerprint = func(s State) (uint64, error) { return value.Hash(s), nil }
-	}
+	fingerprint := c.keys(ev)
 	var steps []Step
 	look := func(action *Action) func(State) error {
 		return func(s State) error {
@@ -659,6 +680,20 @@ func (f *fingerprints) add(key uint64) (id int32, isNew bool) {
 			return f.ids[i] - 1, false
 		}
 	}
+}
+
+// find is the number of a fingerprint, if it has one.
+func (f *fingerprints) find(key uint64) (id int32, ok bool) {
+	if len(f.keys) == 0 {
+		return 0, false
+	}
+	mask := uint64(len(f.keys) - 1)
+	for i := key & mask; f.ids[i] != 0; i = (i + 1) & mask {
+		if f.keys[i] == key {
+			return f.ids[i] - 1, true
+		}
+	}
+	return 0, false
 }
 
 func (f *fingerprints) put(key uint64, id int32) {

@@ -3,7 +3,11 @@ package tla
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
 // graph has the states that were seen, by number, with what leads from each to which, and which atoms of temporal formulas are true in each step.
@@ -16,17 +20,56 @@ type graph struct {
 	here   []uint64 // what is true in the present state
 	failed []error  // why an atom is not known
 	toHere map[int32]bool
+	// Under VIEW a state stands for all that the view takes as the same, and several steps may lead from one to another. What is true in those states must be the
+	// same, too, so that a behaviour of the graph is one of the specification.
+	viewed bool
+	whole  []uint64 // of each state: the fingerprint of the one that was found first
+	facts  []uint64 // words of what is true in it
+	looked fingerprints
+	apart  []bool // atoms that are not the same in two states that the view takes as one
 }
 
 func newGraph(spec *Spec) *graph {
 	words := (len(spec.atoms) + 63) / 64
-	return &graph{spec: spec, words: words, here: make([]uint64, words), failed: make([]error, len(spec.atoms)), toHere: map[int32]bool{}}
+	return &graph{spec: spec, words: words, here: make([]uint64, words), failed: make([]error, len(spec.atoms)), toHere: map[int32]bool{},
+		viewed: spec.view != nil, apart: make([]bool, len(spec.atoms))}
 }
+
+// found looks at a state that was reached, under VIEW: whether the same atoms are true in it as in the one that stands for it.
+func (g *graph) found(ev *Evaluator, s State, id int32) {
+	whole := value.Hash(s)
+	if int(id) == len(g.whole) {
+		g.whole = append(g.whole, whole)
+		g.facts = append(g.facts, make([]uint64, g.words)...)
+		g.evaluate(ev, ofState, s, nil, g.of(id))
+		return
+	}
+	if whole == g.whole[id] {
+		return
+	}
+	if _, isNew := g.looked.add(whole); !isNew {
+		return
+	}
+	is := make([]uint64, g.words)
+	g.evaluate(ev, ofState, s, nil, is)
+	for i := range g.apart {
+		if (is[i/64]^g.of(id)[i/64])&(1<<(i%64)) != 0 {
+			g.apart[i] = true
+		}
+	}
+}
+
+// of is what is true in a state, under VIEW.
+func (g *graph) of(id int32) []uint64 { return g.facts[int(id)*g.words:][:g.words] }
 
 // begin opens the steps from a state.
 func (g *graph) begin(ev *Evaluator, s State) {
 	g.first = append(g.first, len(g.to))
 	clear(g.toHere)
+	if g.viewed {
+		copy(g.here, g.of(int32(len(g.first)-1)))
+		return
+	}
 	clear(g.here)
 	g.evaluate(ev, ofState, s, nil, g.here)
 }
@@ -39,21 +82,32 @@ func (g *graph) end(ev *Evaluator, s State) {
 	late := make([]uint64, g.words)
 	g.evaluate(ev, ofExpanded, s, nil, late)
 	for i := g.first[len(g.first)-1]; i < len(g.to); i++ {
-		for k, bits := range late {
-			g.atoms[i*g.words+k] |= bits
+		for k, word := range late {
+			g.atoms[i*g.words+k] |= word
 		}
 	}
 }
 
 // edge adds a step from the state that was begun last.
 func (g *graph) edge(ev *Evaluator, s, next State, to int32) {
-	if g.toHere[to] {
+	if g.toHere[to] && !g.viewed {
 		return
 	}
+	before := g.toHere[to]
 	g.toHere[to] = true
 	g.to = append(g.to, to)
 	g.atoms = append(g.atoms, g.here...)
-	g.evaluate(ev, ofStep, s, next, g.atoms[len(g.atoms)-g.words:])
+	last := len(g.atoms) - g.words
+	g.evaluate(ev, ofStep, s, next, g.atoms[last:])
+	if !before {
+		return
+	}
+	for i := g.first[len(g.first)-1]; i < len(g.to)-1; i++ {
+		if g.to[i] == to && slices.Equal(g.atoms[i*g.words:][:g.words], g.atoms[last:]) {
+			g.to, g.atoms = g.to[:len(g.to)-1], g.atoms[:last]
+			return
+		}
+	}
 }
 
 // evaluate finds out which atoms that are evaluated then are true.
@@ -105,13 +159,22 @@ func (c *checker) temporal() (err error) {
 
 func (c *checker) judgeTemporal() error {
 	c.r.Edges = len(c.graph.to)
+	if err := c.compare(); errors.Is(err, ErrStop) {
+		return err
+	} else if err != nil {
+		c.unlike = fmt.Errorf("VIEW takes states as one of which one cannot be evaluated; check the property without VIEW: %w", err)
+	}
 	for i := range c.spec.Properties {
 		p := &c.spec.Properties[i]
 		f := p.negated
 		if c.spec.assumed != nil {
 			f = join(both, c.spec.assumed, f)
 		}
-		if err := c.unknownIn(f); err != nil {
+		err := c.unlike
+		if err == nil {
+			err = c.unknownIn(f)
+		}
+		if err != nil {
 			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
 			continue
 		}
@@ -129,11 +192,20 @@ func (c *checker) judgeTemporal() error {
 			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
 			continue
 		}
-		way, back := s.lasso()
+		way, by, back := s.lasso()
 		if way == nil {
 			continue
 		}
-		trace, err := c.walk(way)
+		var trace []Step
+		if c.graph.viewed {
+			trace, back, err = c.follow(way, by, back)
+		} else {
+			trace, err = c.walk(way)
+		}
+		if errors.Is(err, errUnlike) {
+			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -145,11 +217,259 @@ func (c *checker) judgeTemporal() error {
 	return nil
 }
 
+// errUnlike is why properties are not checked under a VIEW that hides what matters for the next steps.
+var errUnlike = errors.New("VIEW takes states as one from which the next steps differ; check the property without VIEW")
+
+// asked are the atoms that are known from states alone.
+func (g *graph) asked() []uint64 {
+	set := make([]uint64, g.words)
+	for i, when := range g.spec.times {
+		if when != ofExpanded {
+			set[i/64] |= 1 << (i % 64)
+		}
+	}
+	return set
+}
+
+// leastCompared is how many states without VIEW are compared at least: breadth first, and on a way at random.
+var leastCompared = 300
+
+// compare goes through states as they are, without VIEW, breadth first and then on a long way at random: the same must be true in them, and the same steps possible,
+// as in the state of the graph that the view takes each as. Where those are all states that is certain, else likely.
+func (c *checker) compare() error {
+	g := c.graph
+	if !g.viewed || c.spec.view.fresh {
+		return nil
+	}
+	ev := c.spec.Evaluator()
+	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named, level: 1}
+	var known fingerprints
+	var queue []State
+	if err := ev.Initial(func(s State) error {
+		if in, err := c.leaves(ev, nil, s); err != nil || !in {
+			return err
+		}
+		if _, isNew := known.add(value.Hash(s)); isNew {
+			queue = append(queue, slices.Clone(s))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	most := leastCompared + len(c.fps)
+	at := 0
+	for ; at < len(queue) && at < most && c.unlike == nil; at++ {
+		list, err := c.alike(ev, queue[at])
+		if err != nil {
+			return err
+		}
+		for _, s := range list {
+			if _, isNew := known.add(value.Hash(s)); isNew {
+				queue = append(queue, s)
+			}
+		}
+	}
+	if at == len(queue) {
+		return nil
+	}
+	s := queue[at]
+	for i := 0; i < leastCompared && c.unlike == nil; i++ {
+		list, err := c.alike(ev, s)
+		if err != nil {
+			return err
+		}
+		var fresh []State
+		for _, s := range list {
+			if _, isNew := known.add(value.Hash(s)); isNew {
+				fresh = append(fresh, s)
+			}
+		}
+		if len(fresh) == 0 {
+			fresh = queue[at:]
+		}
+		s = fresh[splitmix.Mix(uint64(i))%uint64(len(fresh))]
+	}
+	return nil
+}
+
+// leaves tells whether the constraints leave a state that another leads to.
+func (c *checker) leaves(ev *Evaluator, from, s State) (bool, error) {
+	for i := range c.spec.Constraints {
+		if ok, err := ev.Holds(&c.spec.Constraints[i], s, nil); err != nil || !ok {
+			return false, err
+		}
+	}
+	for i := range c.spec.ActionConstraints {
+		if from == nil {
+			break
+		}
+		if ok, err := ev.Holds(&c.spec.ActionConstraints[i], from, s); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// alike compares a state with the one of the graph that VIEW takes it as, and gives its successors.
+func (c *checker) alike(ev *Evaluator, s State) (next []State, err error) {
+	if c.full() {
+		return nil, ErrStop
+	}
+	g := c.graph
+	id, err := c.numberOf(ev, s)
+	if err != nil || id < 0 {
+		return nil, err
+	}
+	g.found(ev, s, id)
+	first, last := g.steps(id)
+	ask, met, is := g.asked(), make([]bool, last-first), make([]uint64, g.words)
+	same := func(t State, to int32) {
+		copy(is, g.of(id))
+		g.evaluate(ev, ofStep, s, t, is)
+		found := false
+		for step := first; step < last; step++ {
+			if g.to[step] == to && equalIn(ask, is, g.atoms[step*g.words:]) {
+				met[step-first], found = true, true
+			}
+		}
+		if !found {
+			c.unlike = errUnlike
+		}
+	}
+	for i := range c.spec.Actions {
+		if err := ev.Successors(s, &c.spec.Actions[i], func(t State) error {
+			if in, err := c.leaves(ev, s, t); err != nil || !in {
+				return err
+			}
+			to, err := c.numberOf(ev, t)
+			if err != nil || to < 0 {
+				return err
+			}
+			same(t, to)
+			next = append(next, slices.Clone(t))
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if same(s, id); slices.Contains(met, false) {
+		c.unlike = errUnlike
+	}
+	return next, nil
+}
+
+// equalIn tells whether the same of some atoms are true.
+func equalIn(ask, is, others []uint64) bool {
+	for k, word := range ask {
+		if (is[k]^others[k])&word != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// numberOf is the state of the graph that VIEW takes a state as; -1 if there is none.
+func (c *checker) numberOf(ev *Evaluator, s State) (int32, error) {
+	fp, err := ev.viewed(s)
+	if err != nil {
+		return -1, err
+	}
+	id, ok := c.known.find(fp)
+	if !ok {
+		c.unlike = errUnlike
+		return -1, nil
+	}
+	return id, nil
+}
+
+// follow finds a behaviour whose states are under VIEW those that numbers stand for, by steps of the graph. What leads from the last one back is followed twice: its
+// end is the state at back as VIEW shows it, and may be another one.
+func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
+	g := c.graph
+	ev := c.spec.Evaluator()
+	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
+	ask := g.asked()
+	is := make([]uint64, g.words)
+	like := func(step int, s, next State) bool {
+		clear(is)
+		g.evaluate(ev, ofState, s, nil, is)
+		g.evaluate(ev, ofStep, s, next, is)
+		return equalIn(ask, is, g.atoms[step*g.words:])
+	}
+	var steps []Step
+	look := func(action *Action, to int32, fits func(State) bool) func(State) error {
+		return func(s State) error {
+			ev.TLC.level = len(steps) + 1
+			fp, err := ev.viewed(s)
+			ev.TLC.level = max(len(steps), 1)
+			if err != nil || fp != c.fps[to] || !fits(s) {
+				return err
+			}
+			steps = append(steps, Step{Action: action, State: slices.Clone(s)})
+			return ErrStop
+		}
+	}
+	ev.TLC.level = 1
+	if err := ev.Initial(look(nil, way[0], func(State) bool { return true })); err != nil {
+		return nil, 0, err
+	}
+	for at, rounds := 0, 0; rounds < 2; {
+		c.pause()
+		n, from := len(steps), steps[len(steps)-1].State
+		ev.TLC.level = n
+		here, step := way[at], by[at]
+		if at++; at == len(way) {
+			at, rounds = back, rounds+1
+		}
+		if g.to[step] == here && like(step, from, from) {
+			steps = append(steps, Step{State: from})
+			continue
+		}
+		for i := range c.spec.Actions {
+			fits := func(s State) bool { return like(step, from, s) }
+			if err := ev.Successors(from, &c.spec.Actions[i], look(&c.spec.Actions[i], g.to[step], fits)); err != nil {
+				return nil, 0, err
+			}
+			if len(steps) > n {
+				break
+			}
+		}
+		if len(steps) == n {
+			return nil, 0, errUnlike
+		}
+	}
+	steps, back = moving(steps, back, len(way))
+	return c.shown(steps), back, nil
+}
+
+// moving leaves out what stutters of a behaviour whose circle goes from one step up to another, and is followed twice. Only if all of the circle stutters one state is it.
+func moving(steps []Step, back, end int) ([]Step, int) {
+	list, start := steps[:1:1], 0
+	for i, s := range steps[1:] {
+		if i+1 == end && len(list)-1 > start || i+1 > end {
+			break
+		}
+		if s.Action != nil {
+			list = append(list, s)
+		}
+		if i+1 <= back {
+			start = len(list) - 1
+		}
+	}
+	return list, start
+}
+
 // unknownIn is why a formula, with the fairness of the specification, cannot be judged.
 func (c *checker) unknownIn(f *temporal) error {
+	known := func(atom int) error {
+		if c.graph.apart[atom] {
+			return fmt.Errorf("VIEW takes states as one that differ in %s; check the property without VIEW", c.spec.atoms[atom].Name)
+		}
+		return c.graph.failed[atom]
+	}
 	for _, w := range c.spec.fairness {
 		for _, atom := range []int{w.enabled, w.happens} {
-			if err := c.graph.failed[atom]; err != nil {
+			if err := known(atom); err != nil {
 				return err
 			}
 		}
@@ -160,7 +480,7 @@ func (c *checker) unknownIn(f *temporal) error {
 		case truth, falsity:
 			return nil
 		case letter, notLetter:
-			return c.graph.failed[f.atom]
+			return known(f.atom)
 		}
 		if err := look(f.a); err != nil {
 			return err
@@ -199,6 +519,14 @@ func (m marks) without(o marks) marks {
 		m[i] &^= o[i]
 	}
 	return m
+}
+
+func (m marks) count() int {
+	n := 0
+	for _, word := range m {
+		n += bits.OnesCount64(word)
+	}
+	return n
 }
 
 // has tells whether all of some conditions are in the set.
@@ -280,15 +608,15 @@ func (s *search) strongly(step int) (enabled, happens marks) {
 	return enabled, happens
 }
 
-// lasso finds a behaviour: states that lead to the one at back, and a circle from there that returns to it.
-func (s *search) lasso() (way []int32, back int) {
+// lasso finds a behaviour: states that lead to the one at back, and a circle from there that returns to it. by are the steps from each to the next.
+func (s *search) lasso() (way []int32, by []int, back int) {
 	var roots []point
 	for i := range s.initial {
 		roots = append(roots, s.point(int32(i), 0))
 	}
 	set := s.fair(roots, nil)
 	if set == nil {
-		return nil, 0
+		return nil, nil, 0
 	}
 	prefix, entry := s.path(roots, func(p point, _ marks, _ int) bool { return set[p] }, nil)
 	circle := []point{entry}
@@ -326,16 +654,27 @@ func (s *search) lasso() (way []int32, back int) {
 	if part, end := s.path([]point{here}, func(p point, _ marks, step int) bool { return step >= 0 && p == entry }, set); len(circle) == 1 || here != entry {
 		circle = append(circle, append(part[1:], end)...)
 	}
-	for _, p := range prefix {
+	points := append(prefix, circle...)
+	for i, p := range points[:len(points)-1] {
 		state, _ := s.split(p)
-		way = append(way, state)
+		way, by = append(way, state), append(by, s.by(p, points[i+1]))
 	}
-	back = len(way)
-	for _, p := range circle[:len(circle)-1] {
-		state, _ := s.split(p)
-		way = append(way, state)
+	if back = len(prefix); !s.viewed {
+		way, back = s.shorten(way, back)
 	}
-	return s.shorten(way, back)
+	return way, by, back
+}
+
+// by is the step between two points that meets the most conditions.
+func (s *search) by(from, to point) (step int) {
+	most := -1
+	s.each(from, func(p point, m marks, i int) bool {
+		if _, h := s.strongly(i); p == to && m.count()+h.count() > most {
+			most, step = m.count()+h.count(), i
+		}
+		return true
+	})
+	return step
 }
 
 // best are the conditions that some move between two points meets.

@@ -624,15 +624,26 @@ func (ev *Evaluator) Fingerprint(s State) (fp uint64, err error) {
 	return fp, err
 }
 
-func (ev *Evaluator) fingerprint(s State) uint64 {
-	seen := []value.Value(s)
-	if ev.spec.view != nil {
-		m := ev.x.m
-		before := m.enter(s, nil)
-		ev.seen[0] = settled(ev.spec.view.eval(ev.x))
-		m.leave(before)
-		seen = ev.seen[:]
+// viewed tells apart the states that are not equal under the specification's VIEW.
+func (ev *Evaluator) viewed(s State) (fp uint64, err error) {
+	err = ev.run(func() { fp = value.Hash(ev.view(s)) })
+	return fp, err
+}
+
+// view is what the specification's VIEW shows of a state, or all of it.
+func (ev *Evaluator) view(s State) []value.Value {
+	if ev.spec.view == nil {
+		return s
 	}
+	m := ev.x.m
+	before := m.enter(s, nil)
+	ev.seen[0] = settled(ev.spec.view.eval(ev.x))
+	m.leave(before)
+	return ev.seen[:]
+}
+
+func (ev *Evaluator) fingerprint(s State) uint64 {
+	seen := ev.view(s)
 	if len(ev.spec.symmetry) == 0 {
 		return value.Hash(seen)
 	}

@@ -208,6 +208,9 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	for _, u := range r.Unchecked {
 		fmt.Fprintf(out, "%s was not checked: %v\n", u.Name, u.Why)
 	}
+	if r.Viewed {
+		fmt.Fprintln(out, "Temporal properties were looked for among the states that VIEW tells apart.")
+	}
 	if m.coverage {
 		fmt.Fprintln(out, "The coverage statistics:")
 		for _, n := range r.Actions {

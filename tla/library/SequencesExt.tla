@@ -33,7 +33,9 @@ IsStrictSuffix(s, t) == IsSuffix(s, t) /\ s # t
 Prefixes(s) == {SubSeq(s, 1, n) : n \in 0..Len(s)}
 Suffixes(s) == {SubSeq(s, n, Len(s)) : n \in 1..Len(s) + 1}
 CommonPrefixes(S) == {p \in UNION {Prefixes(s) : s \in S} : \A s \in S : IsPrefix(p, s)}
-LongestCommonPrefix(S) == LET P == CommonPrefixes(S) IN CHOOSE p \in P : \A q \in P : Len(q) <= Len(p)
+LongestCommonPrefix(S) == LET s == CHOOSE s \in S : \A t \in S : Len(s) <= Len(t)
+                              Apart == {i \in 1..Len(s) : \E t \in S : SubSeq(t, i, i) # SubSeq(s, i, i)}
+                          IN  SubSeq(s, 1, Min(Apart \cup {Len(s) + 1}) - 1)
 SeqMod(a, b) == IF a % b = 0 THEN b ELSE a % b
 FlattenSeq(ss) == IF Len(ss) = 0 THEN ss ELSE FoldLeft(LAMBDA s, t : s \o t, ss[1], Tail(ss)) \* sequences, or strings
 FoldLeftDomain(Op(_, _), base, s) == FoldLeft(Op, base, [i \in DOMAIN s |-> i])
