@@ -49,8 +49,8 @@ type Report struct {
 	// Edges and Checked tell how large the graph is in which temporal properties were looked for, and whether they were.
 	Edges   int
 	Checked bool
-	// Viewed tells that states which VIEW takes as one were one in that graph.
-	Viewed bool
+	// Viewed tells that states which VIEW takes as one were one in that graph, Compared that all of them were, and that nothing which the properties ask tells them apart.
+	Viewed, Compared bool
 	// Unchecked are temporal properties that cannot be evaluated.
 	Unchecked []Unchecked
 }

@@ -270,6 +270,7 @@ func (c *checker) compare() error {
 		}
 	}
 	if at == len(queue) {
+		c.r.Compared = c.unlike == nil
 		return nil
 	}
 	s := queue[at]

@@ -406,8 +406,20 @@ Turns == []<><<Turn>>_vars
 			}
 			got += fmt.Sprintf(" back to %d", r.Violations[0].Back+1)
 		}
-		if !strings.HasPrefix(got, c.want) || !r.Viewed || s.Variables[0] != "y" {
+		if !strings.HasPrefix(got, c.want) || !r.Viewed || r.Compared || s.Variables[0] != "y" {
 			t.Errorf("%s, %s: %s; want %s", c.spec, c.property, got, c.want)
 		}
+	}
+	const round = `---- MODULE M ----
+EXTENDS Integers
+VARIABLES y, n
+Init == y = 0 /\ n = 0
+Next == y' = 1 - y /\ n' = (n + 1) % 4
+Spec == Init /\ [][Next]_<<y, n>> /\ WF_<<y, n>>(Next)
+Again == []<>(y = 0)
+====
+`
+	if _, r := mustCheck(t, round, "SPECIFICATION Spec PROPERTY Again VIEW y"); !r.Viewed || !r.Compared || r.Distinct != 2 || len(r.Unchecked)+len(r.Violations) > 0 {
+		t.Errorf("all four states can be compared: %+v", r)
 	}
 }

@@ -209,7 +209,11 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 		fmt.Fprintf(out, "%s was not checked: %v\n", u.Name, u.Why)
 	}
 	if r.Viewed {
-		fmt.Fprintln(out, "Temporal properties were looked for among the states that VIEW tells apart.")
+		doubt := ""
+		if !r.Compared {
+			doubt = ", and not all that it takes as one were compared: it is trusted to hide nothing that matters for them"
+		}
+		fmt.Fprintf(out, "Temporal properties were looked for among the states that VIEW tells apart%s.\n", doubt)
 	}
 	if m.coverage {
 		fmt.Fprintln(out, "The coverage statistics:")
