@@ -221,11 +221,7 @@ func (g *GuideTables) rarity(b *markdown) {
 	b.WriteString("\n## By how rare the bug is under random\n\nCommon: half of random's trials find it in at most 100 runs; uncommon: in at most 1,000; rare: later or in fewer trials; unfound: in none. Variants are left out. A run is worth so\nmany random tapes: finds a run, divided by random's, in the geometric mean over the bugs; a bug that is not found counts as half found.\n\n")
 	b.head("class", "bugs", "strategy", "trials that found it", "a run is worth", "loses", "even", "beats")
 	for _, r := range g.Rarity {
-		value := ""
-		if r.Rate > 0 {
-			value = worth(&r.Rate)
-		}
-		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials), value, fmt.Sprint(r.Says[contest.Loses]), fmt.Sprint(r.Says[contest.Even]), fmt.Sprint(r.Says[contest.Beats]))
+		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials), worth(r.Rate), fmt.Sprint(r.Says[contest.Loses]), fmt.Sprint(r.Says[contest.Even]), fmt.Sprint(r.Says[contest.Beats]))
 	}
 }
 

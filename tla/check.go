@@ -327,10 +327,15 @@ func (c *checker) failed(err error) error {
 	return err
 }
 
-// holds tells whether all formulas hold, and which one does not.
+// holds is Evaluator.all of the check's own evaluator.
 func (c *checker) holds(formulas []Formula, s, next State) (*Formula, error) {
+	return c.ev.all(formulas, s, next)
+}
+
+// all tells whether all formulas hold, and which one does not.
+func (ev *Evaluator) all(formulas []Formula, s, next State) (*Formula, error) {
 	for i := range formulas {
-		ok, err := c.ev.Holds(&formulas[i], s, next)
+		ok, err := ev.Holds(&formulas[i], s, next)
 		if err != nil {
 			return nil, err
 		}

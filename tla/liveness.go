@@ -295,20 +295,11 @@ func (c *checker) compare() error {
 
 // leaves tells whether the constraints leave a state that another leads to.
 func (c *checker) leaves(ev *Evaluator, from, s State) (bool, error) {
-	for i := range c.spec.Constraints {
-		if ok, err := ev.Holds(&c.spec.Constraints[i], s, nil); err != nil || !ok {
-			return false, err
-		}
+	out, err := ev.all(c.spec.Constraints, s, nil)
+	if err == nil && out == nil && from != nil {
+		out, err = ev.all(c.spec.ActionConstraints, from, s)
 	}
-	for i := range c.spec.ActionConstraints {
-		if from == nil {
-			break
-		}
-		if ok, err := ev.Holds(&c.spec.ActionConstraints[i], from, s); err != nil || !ok {
-			return false, err
-		}
-	}
-	return true, nil
+	return err == nil && out == nil, err
 }
 
 // alike compares a state with the one of the graph that VIEW takes it as, and gives its successors.

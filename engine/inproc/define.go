@@ -346,13 +346,22 @@ func (e *Engine) Spec() *world.Spec {
 // Quiet gives the same engine, but its runs keep no logs, unless somebody asks for them: for campaigns, whose speed lines of text would
 // cost. Traces are the same.
 func (e *Engine) Quiet() *Engine {
-	return &Engine{define: e.define, spec: e.spec, quiet: true, unguided: e.unguided, followed: e.followed, schedule: e.schedule}
+	q := e.again()
+	q.quiet = true
+	return q
 }
 
 // Unguided gives the same engine, but its runs are followed in no specification that promises nothing (World.Guide): for those who do not ask what is reached
 // there. Traces are the same.
 func (e *Engine) Unguided() *Engine {
-	return &Engine{define: e.define, spec: e.spec, quiet: e.quiet, unguided: true, followed: e.followed, schedule: e.schedule}
+	u := e.again()
+	u.unguided = true
+	return u
+}
+
+// again is an engine of the same world, with nothing laid out or borrowed yet.
+func (e *Engine) again() *Engine {
+	return &Engine{define: e.define, spec: e.spec, quiet: e.quiet, unguided: e.unguided, followed: e.followed, schedule: e.schedule}
 }
 
 // Scheduled tells whether the steps of the world are choices of the tape (see Settings.Schedule).

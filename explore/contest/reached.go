@@ -196,8 +196,8 @@ type Rarity struct {
 	Found    int            `json:"found"` // trials
 	Trials   int            `json:"trials"`
 	Says     map[string]int `json:"says,omitempty"` // against random, in runs, by bug
-	// Rate is the geometric mean of Row.Rate over the bugs of which it is known; 0 if of none.
-	Rate float64 `json:"rate,omitempty"`
+	// Rate is the geometric mean of Row.Rate over the bugs of which it is known; absent if of none.
+	Rate *float64 `json:"rate,omitempty"`
 }
 
 // ByRarity splits rows by how rare their bugs are. Variants do not count.
@@ -242,7 +242,8 @@ func ByRarity(s *Settings, rows []Row) []Rarity {
 				}
 			}
 			if known > 0 {
-				of.Rate = math.Exp(sum / float64(known))
+				mean := math.Exp(sum / float64(known))
+				of.Rate = &mean
 			}
 			if len(of.Bugs) > 0 {
 				list = append(list, of)
