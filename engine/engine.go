@@ -72,6 +72,8 @@ type Options struct {
 	Code *code.Watch
 	// Behaviour asks for Outcome.Reached.
 	Behaviour bool
+	// Unwatched are the domains of which Outcome.Reached may have nothing.
+	Unwatched []coverage.Domain
 	// Draws asks for Outcome.Draws of the streams that match one of these patterns.
 	Draws []string
 	// Interrupt, if not nil, ends the run soon after it is closed.

@@ -41,9 +41,12 @@ type Setup struct {
 // maxTold bounds the features whose texts a worker process remembers to have told; it tells further ones each time.
 const maxTold = 1 << 20
 
-// Options adds to those of a run what a search needs.
+// Options adds to those of a run what a search needs. A run that was asked for its behaviour already tells all of it.
 func (s *Setup) Options(o engine.Options) engine.Options {
 	if s.Learn {
+		if !o.Behaviour {
+			o.Unwatched = s.Unwatched
+		}
 		o.Behaviour, o.Draws = true, search.Watched
 	}
 	return o

@@ -10,7 +10,7 @@ import (
 // Garbage is collected less often while there are campaigns: a run leaves much of it and keeps little, and each collection marks all that is kept, such as what is
 // remembered of a model. The heap may grow to so many times what is kept, but by spareBytes at most where that is more than Go would let it grow. A GOGC that is set goes before.
 const (
-	mostPercent  = 400
+	mostPercent  = 1600
 	usualPercent = 100
 	spareBytes   = 512 << 20
 	// collectLooks is after how many runs the percentage is set anew.

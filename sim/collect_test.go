@@ -9,7 +9,7 @@ func TestGarbageIsCollectedLessWhileThereAreCampaigns(t *testing.T) {
 	for _, c := range []struct {
 		live uint64
 		want int
-	}{{0, 400}, {100 << 20, 400}, {200 << 20, 250}, {400 << 20, 120}, {2 << 30, 100}, {1 << 45, 100}} {
+	}{{0, 1600}, {32 << 20, 1600}, {100 << 20, 510}, {200 << 20, 250}, {400 << 20, 120}, {2 << 30, 100}, {1 << 45, 100}} {
 		if got := percentFor(c.live); got != c.want {
 			t.Errorf("%d bytes: %d %%, and not %d", c.live, got, c.want)
 		}

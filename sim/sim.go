@@ -207,6 +207,7 @@ type simulation struct {
 	spec   *world.Spec
 	again  func(*report.Failure) string // the command that makes a run again
 	lines  *counters.Reader             // of executed code, if the strategy learns of it
+	stages stages                       // on which runs are made
 }
 
 // Run searches a world. Errors are the user's: mistakes of the description, or of settings. again tells how a person makes a run again
@@ -220,6 +221,7 @@ func (c Campaign) Run(ctx context.Context, name string, describe func(*inproc.Wo
 	if err != nil {
 		return nil, err
 	}
+	defer s.stages.close()
 	if dir := os.Getenv(contest.OrderFolder); dir != "" {
 		return s.ordered(ctx, dir)
 	}
@@ -257,10 +259,8 @@ func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, 
 func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options) (out *engine.Outcome, story string, err error) {
 	watchdog := time.AfterFunc(s.Hang, func() { s.hang(t) })
 	defer watchdog.Stop()
-	done := make(chan struct{})
 	err = errGoexit
-	go func() { // which a function of the world may end
-		defer close(done)
+	s.stages.do(func() { // of which a function of the world may end the goroutine
 		w, failed := e.Boot(spec, t, o)
 		if failed != nil {
 			err = failed
@@ -280,8 +280,7 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 			out.Near = check.Near(spec, out)
 		}
 		err = nil
-	}()
-	<-done
+	})
 	collected()
 	return out, story, err
 }

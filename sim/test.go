@@ -34,6 +34,7 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer s.stages.close()
 	s.again = func(f *report.Failure) string {
 		return fmt.Sprintf("go test -run '^%s$' -sim.replay=%s", strings.ReplaceAll(t.Name(), "/", "$/^"), f.ID)
 	}

@@ -332,8 +332,11 @@ func (r *run) Outcome() *engine.Outcome {
 	o.LogCounts = maps.Clone(r.director.counts)
 	o.Tallies = r.tallies()
 	if r.reached != nil {
-		list := append(slices.Collect(maps.Values(r.reached)), coverage.Feature{ID: r.order, Domain: coverage.Trace})
-		o.Reached = coverage.Sort(r.follow(list))
+		list := r.follow(append(slices.Collect(maps.Values(r.reached)), coverage.Feature{ID: r.order, Domain: coverage.Trace}))
+		if len(r.opts.Unwatched) > 0 {
+			list = slices.DeleteFunc(list, func(f coverage.Feature) bool { return slices.Contains(r.opts.Unwatched, f.Domain) })
+		}
+		o.Reached = coverage.Sort(list)
 	}
 	return o
 }
