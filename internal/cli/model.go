@@ -81,7 +81,7 @@ cannot be judged.`,
 	f := c.Flags()
 	addSwitch(c, &m.json, "json", "print one JSON document")
 	f.Var(fileFlag{&m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
-	f.StringArrayVar(&m.libraries, "library", nil, "look for modules in this `folder`, too; may be given several times")
+	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
 	addSwitch(c, &m.deadlock, "deadlock", "do not take states without a successor for errors")
 	addSwitch(c, &m.goOn, "continue", "go on after a violation")
 	addSwitch(c, &m.coverage, "coverage", "tell how often each action led to a state")

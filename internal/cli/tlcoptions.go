@@ -147,6 +147,22 @@ func (f nameFlag) Set(text string) error {
 	return nil
 }
 
+// foldersFlag is the value of a flag that names folders, one each time that it is given.
+type foldersFlag struct{ names *[]string }
+
+func (foldersFlag) Type() string   { return "folder" }
+func (foldersFlag) String() string { return "" }
+func (f foldersFlag) Set(text string) error {
+	switch i, err := os.Stat(text); {
+	case err != nil:
+		return err
+	case !i.IsDir():
+		return fmt.Errorf("%s is no folder", text)
+	}
+	*f.names = append(*f.names, text)
+	return nil
+}
+
 // formatted are TLC's options that may have a format before their file.
 var formatted = []string{"--dump", "--dumpTrace"}
 
@@ -158,20 +174,14 @@ func doubleDashes(args []string) []string {
 		if name, ok := strings.CutPrefix(arg, "-"); ok && len(name) > 1 && name[0] != '-' && strings.Trim(name, "0123456789") != "" {
 			arg = "-" + arg
 		}
+		if parts, ok := strings.CutPrefix(arg, "--simulate="); ok && ofSimulation(parts) {
+			list = append(list, simulating(parts)...)
+			continue
+		}
 		switch {
 		case arg == "--simulate" && i+1 < len(args) && ofSimulation(args[i+1]):
 			i++
-			list = append(list, arg)
-			for _, part := range strings.Split(args[i], ",") {
-				switch key, _, _ := strings.Cut(part, "="); key {
-				case "num":
-				case "file", "stats":
-					part = "simulate-" + part
-				default:
-					part = "simulate-part=" + part
-				}
-				list = append(list, "--"+part)
-			}
+			list = append(list, simulating(args[i])...)
 			continue
 		case arg == "--coverage" && i+1 < len(args) && strings.Trim(args[i+1], "0123456789") == "":
 			i++ // the minutes between two tables: here there is one, at the end
@@ -181,6 +191,22 @@ func doubleDashes(args []string) []string {
 			continue
 		}
 		list = append(list, arg)
+	}
+	return list
+}
+
+// simulating are our flags for what -simulate has behind it.
+func simulating(parts string) []string {
+	list := []string{"--simulate"}
+	for _, part := range strings.Split(parts, ",") {
+		switch key, _, _ := strings.Cut(part, "="); key {
+		case "num":
+		case "file", "stats":
+			part = "simulate-" + part
+		default:
+			part = "simulate-part=" + part
+		}
+		list = append(list, "--"+part)
 	}
 	return list
 }
@@ -237,6 +263,12 @@ func (m *modelling) idle(a *app, c *cobra.Command) {
 	})
 	if m.workers != "" && m.workers != "1" {
 		a.note("-workers %s changes nothing: a check has one thread", m.workers)
+	}
+	switch {
+	case !m.simulate && c.Flags().Changed("num"):
+		a.note("--num changes nothing: it counts the behaviours that --simulate walks")
+	case m.simulate && c.Flags().Changed("max-states"):
+		a.note("--max-states changes nothing: a simulation does not tell distinct states; --num bounds it")
 	}
 }
 

@@ -59,7 +59,7 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 	f := c.Flags()
 	addSwitch(c, &m.json, "json", "print one JSON document")
 	f.Var(fileFlag{&m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
-	f.StringArrayVar(&m.libraries, "library", nil, "look for modules in this `folder`, too; may be given several times")
+	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
 	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; may be given several times")
 	f.Var(nameFlag{&m.position}, "position", "the variable or operator that is the `name` of the log's next item; level is the number of the state (default: what the log is indexed by)")
 	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property says, or that the position is behind the log)")
