@@ -354,7 +354,7 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 	if left > 0 {
 		left = max(left-time.Since(began), time.Nanosecond)
 	}
-	strategy, err := s.strategy()
+	strategy, _, err := s.strategy()
 	if err != nil {
 		return nil, err
 	}

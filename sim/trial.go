@@ -49,11 +49,11 @@ func (s *simulation) ordered(ctx context.Context, dir string) (*Result, error) {
 func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *contest.Trial, error) {
 	defer collectLess()()
 	s.Strategy, s.Seed = o.Strategy, o.Seed
-	strategy, err := s.strategy()
+	strategy, plan, err := s.strategy()
 	if err != nil {
 		return nil, nil, err
 	}
-	if p, err := search.Parse(s.Strategy); err == nil && !o.Measure && !p.WatchesModel() {
+	if !o.Measure && !plan.WatchesModel() {
 		s.quiet = s.quiet.Unguided() // a search does not pay for what it does not look at
 	}
 	m := &measure{on: o.Measure, next: 1}
@@ -182,42 +182,41 @@ func (m *measure) point(runs uint64) {
 }
 
 // strategy makes the one of the campaign, and finds out whether the world has what leads it.
-func (s *simulation) strategy() (search.Strategy, error) {
+func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
+	p, err := search.Parse(s.Strategy)
+	if err != nil {
+		return nil, p, err
+	}
 	if s.Strategy == search.Priority {
-		return nil, fmt.Errorf("the strategy %s ranks threads that share a CPU, and processes of such worlds have no ranks; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
+		return nil, p, fmt.Errorf("the strategy %s ranks threads that share a CPU, and processes of such worlds have no ranks; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
 	}
 	set := search.Settings{Coverage: true, Nearness: true}
 	if s.Strategy == search.Enumerated && s.Schedules != nil {
-		var err error
 		if set.Schedules, err = s.Schedules(s.engine); err != nil {
-			return nil, fmt.Errorf("the schedules to play: %w", err)
+			return nil, p, fmt.Errorf("the schedules to play: %w", err)
 		}
 	}
 	strategy, err := search.New(s.Strategy, s.spec, s.Seed, set)
-	if err != nil {
-		return nil, err
-	}
-	p, err := search.Parse(s.Strategy)
 	if err != nil || !p.Learns() {
-		return strategy, err
+		return strategy, p, err
 	}
 	if p.Watches(coverage.Line) {
 		s.lines, err = counters.New()
 		if err != nil && p.Guide == search.GuideLine {
-			return nil, fmt.Errorf("the guide %s: %w", p.Guide, err)
+			return nil, p, fmt.Errorf("the guide %s: %w", p.Guide, err)
 		}
 	}
 	if p.Strategy == search.ModelFuzz && !s.engine.Scheduled() {
-		return nil, fmt.Errorf("the strategy %s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s", s.Strategy, search.Guided)
+		return nil, p, fmt.Errorf("the strategy %s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s", s.Strategy, search.Guided)
 	}
 	if p.NeedsModel() && !s.engine.Followed() {
-		return nil, fmt.Errorf("the strategy %s looks at what runs reach in a model, and runs of this world are followed in none: call World.Model or World.Guide in its description, or use %s",
+		return nil, p, fmt.Errorf("the strategy %s looks at what runs reach in a model, and runs of this world are followed in none: call World.Model or World.Guide in its description, or use %s",
 			s.Strategy, search.Guided)
 	}
 	if s.lines != nil && s.Workers > 1 {
-		return nil, fmt.Errorf("the strategy %s learns which lines were executed, and the counters of a process do not tell runs apart: use one worker", s.Strategy)
+		return nil, p, fmt.Errorf("the strategy %s learns which lines were executed, and the counters of a process do not tell runs apart: use one worker", s.Strategy)
 	}
-	return strategy, nil
+	return strategy, p, nil
 }
 
 // counted has a run tell which blocks it has executed.
