@@ -293,7 +293,7 @@ func TestAHangIsTold(t *testing.T) {
 	}
 	for _, doubles := range []string{"-1", "3"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAHangIsTold$")
-		cmd.Env = append(os.Environ(), "SIM_TEST_HANGS="+doubles)
+		cmd.Env = append(os.Environ(), "SIM_TEST_HANGS="+doubles, "TMPDIR="+t.TempDir()) // it ends without removing what it made
 		out, err := cmd.CombinedOutput()
 		for _, want := range []string{"world TestAHangIsTold: a node has not come back to the world for 100ms", "seed 1", "sim_test.go", "computesWithoutEnd"} {
 			if err == nil || !strings.Contains(string(out), want) {
