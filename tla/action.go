@@ -46,8 +46,13 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 			early := c.early(e.Body, q, list, born)
 			return some(list, early, at, c.act(e.Body, q, next))
 		}
-		if e.Kind == `\A` && (c.assigns(e, p) || c.assigning && c.branches(e, p)) {
+		if e.Kind == `\A` && c.assigns(e, p) {
 			return c.forAll(e, p, next, at)
+		}
+		if before := c.targets; e.Kind == `\A` && c.assigning {
+			if a := c.forAll(e, p, next, at); c.targets > before || c.branches(e, p) {
+				return a
+			}
 		}
 	case *syntax.If:
 		test := c.expr(e.Cond, p).truth(c.at(e.Cond, p))
@@ -202,6 +207,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 			if i < 0 {
 				return nil
 			}
+			c.targets++
 			rhs := c.expr(e.Args[1], p)
 			if e.Name == `\subseteq` {
 				rhs = c.subsets(rhs, at)

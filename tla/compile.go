@@ -116,6 +116,7 @@ type compiler struct {
 	variables []*def
 	primed    bool
 	assigning bool // Init: what is not primed gets its value
+	targets   int  // how often a variable that gets a value was met
 	depth     int
 	size      []int // slots of each open frame
 	active    []*special

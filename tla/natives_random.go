@@ -20,6 +20,7 @@ func (r *registers) chance(n uint64) uint64 {
 func drawn(n int, f func(r *registers, args []value.Value) value.Value) *builtin {
 	return &builtin{special: func(c *compiler, d *def, u call) node {
 		c.arity(d, n, u)
+		c.loader.draws = true
 		args, at := c.all(u.args, u.from), u.at
 		return node{fresh: true, eval: func(x *ctx) value.Value {
 			values := make([]value.Value, n)

@@ -26,13 +26,14 @@ type source struct {
 func (s *source) excerpt(span syntax.Span) string {
 	var words []string
 	for n := span.First.Line; n <= span.Last.Line; n++ {
-		runes := []rune(line(s.text, n))
+		text := line(s.text, n)
+		runes := []rune(text)
 		first, last := 0, len(runes)
 		if n == span.First.Line {
-			first = min(span.First.Column-1, last)
+			first = syntax.Before(text, span.First.Column)
 		}
 		if n == span.Last.Line {
-			last = min(span.Last.Column, last)
+			last = syntax.Before(text, span.Last.Column+1)
 		}
 		words = append(words, strings.Fields(string(runes[first:max(first, last)]))...)
 	}
@@ -138,6 +139,7 @@ type loader struct {
 	variableDefs []*def
 	logs         logs
 	notes        []string
+	draws        bool // something depends on chance
 }
 
 type parsed struct {

@@ -39,6 +39,7 @@ type Spec struct {
 	view     *node
 	alias    *node
 	symmetry []map[*value.Model]value.Value
+	draws    bool // it depends on chance
 	fairness []fairness
 	assumed  *temporal  // what the specification says of behaviours besides fairness; nil: nothing
 	atoms    []Formula  // of temporal formulas
@@ -249,12 +250,19 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		l.fail(config.at(cmp.Or(config.Init, config.Next)), "the configuration has SPECIFICATION, and INIT or NEXT besides: remove one of them")
 	case config.Specification != "":
 		e, _ := named(config.Specification)
-		l.split(c, e, p, &init, &next, &rest)
+		l.split(c, part{e, p, nil}, &init, &next, &rest)
+		switch by := config.at(config.Specification); {
+		case len(l.variables) == 0:
+		case len(init) == 0:
+			l.fail(by, "%s says nothing of the first state: a specification is Init /\\ [][Next]_vars", config.Specification)
+		case len(next) == 0:
+			l.fail(by, "%s says nothing of steps: a specification is Init /\\ [][Next]_vars", config.Specification)
+		}
 	case config.Init != "" && config.Next != "":
 		e, _ := named(config.Init)
-		init = []part{{e, p}}
+		init = []part{{e, p, nil}}
 		e, _ = named(config.Next)
-		next = []part{{e, p}}
+		next = []part{{e, p, nil}}
 	case config.Init == "" && config.Next == "":
 		// Nothing but assumptions is to be checked.
 		if len(l.variables) > 0 {
@@ -273,15 +281,15 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		c.assigning = true
 		a := act(emit)
 		for i := len(init) - 1; i > 0; i-- {
-			a = c.conjunct(init[i].expr, init[i].place, a)
+			a = actBegun(c.conjunct(init[i].expr, init[i].place, a), init[i].begin)
 		}
-		a = c.act(init[0].expr, init[0].place, a)
+		a = actBegun(c.act(init[0].expr, init[0].place, a), init[0].begin)
 		c.assigning = false
 		s.init, s.start = a, where{init[0].place.scope.file(), init[0].expr.Position()}
 	}
 	s.relation = next
 	for _, n := range next {
-		c.actions(n.expr, n.place, "Next", func(name string, e syntax.Expr, at where, build func(act) act) {
+		c.actionsOf(n, func(name string, e syntax.Expr, at where, build func(act) act) {
 			span, ok := at.source.spans[e]
 			if !ok {
 				span = syntax.Span{First: at.pos, Last: at.pos}
@@ -291,7 +299,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	}
 	b := &behaviour{c, s}
 	for _, r := range rest {
-		b.assume(r.expr, r.place, nil)
+		b.assume(r.expr, r.place, r.begin)
 	}
 	for _, name := range config.Properties {
 		e, _ := named(name)
@@ -337,6 +345,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	}
 	s.symmetry = group(s.symmetry)
 	s.size = c.size[0]
+	s.draws = l.draws
 	s.Notes = l.notes
 	return s
 }
@@ -408,39 +417,52 @@ func group(list []map[*value.Model]value.Value) []map[*value.Model]value.Value {
 type part struct {
 	expr  syntax.Expr
 	place place
+	begin []int // the slots that must be emptied before it is evaluated
 }
 
 // split takes Init /\ [][Next]_v /\ what else is said of behaviours apart.
-func (l *loader) split(c *compiler, e syntax.Expr, p place, init, next, rest *[]part) {
-	e, p = c.through(e, p)
+func (l *loader) split(c *compiler, whole part, init, next, rest *[]part) {
+	e, p := c.through(whole.expr, whole.place)
+	under := func(e syntax.Expr, p place, slots []int) part { return part{e, p, slices.Concat(whole.begin, slots)} }
 	if n, _ := c.alone(func() node { return c.expr(e, p) }); n.level < temporalLevel {
-		*init = append(*init, part{e, p})
+		*init = append(*init, under(e, p, nil))
 		return
 	}
 	switch x := e.(type) {
 	case *syntax.Junction:
 		if x.And {
 			for _, item := range x.Items {
-				l.split(c, item, p, init, next, rest)
+				l.split(c, under(item, p, nil), init, next, rest)
 			}
 			return
 		}
+	case *syntax.Let:
+		q, slots := c.let(x.Units, p)
+		l.split(c, under(x.Body, q, slots), init, next, rest)
+		return
 	case *syntax.Apply:
 		if x.Name == "[]" && len(x.Path) == 0 {
 			inner, q := c.through(x.Args[0], p)
 			if a, ok := inner.(*syntax.Action); ok && !a.Angle {
-				*next = append(*next, part{a.Body, q})
+				*next = append(*next, under(a.Body, q, nil))
 				return
 			}
 			break
 		}
 		if d, q, u := c.operatorOf(x, p); d != nil { // Fairness(i)
-			to, _ := c.given(d.params, q, u)
-			l.split(c, d.body, to, init, next, rest)
+			to, slots := c.given(d.params, q, u)
+			l.split(c, under(d.body, to, slots), init, next, rest)
 			return
 		}
 	}
-	*rest = append(*rest, part{e, p})
+	*rest = append(*rest, under(e, p, nil))
+}
+
+// actionsOf are the actions of a part of the specification's formula.
+func (c *compiler) actionsOf(n part, found func(name string, e syntax.Expr, at where, build func(act) act)) {
+	c.actions(n.expr, n.place, "Next", func(name string, e syntax.Expr, at where, build func(act) act) {
+		found(name, e, at, func(next act) act { return actBegun(build(next), n.begin) })
+	})
 }
 
 // actions finds the parts of a next-state relation, and tells how each is compiled before what follows it.
@@ -546,6 +568,9 @@ func (ev *Evaluator) Initial(f func(State) error) error {
 	}
 	m := ev.x.m
 	m.cur, m.nxt, m.moment = make(State, len(ev.spec.Variables)), nil, moment{}
+	if ev.spec.draws {
+		ev.TLC.drawn = 0
+	}
 	return ev.enumerate(func() { ev.spec.init(ev.x) }, func() []value.Value { return m.cur }, "The initial state is not completely specified by the initial predicate.", &ev.spec.start, f)
 }
 
@@ -559,6 +584,9 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 	}
 	clear(m.nxt)
 	m.begins()
+	if ev.spec.draws { // chance is the same again where a behaviour is told, or compared
+		ev.TLC.drawn = value.Hash(s) + uint64(action.Span.First.Line)<<32 + uint64(action.Span.First.Column)
+	}
 	return ev.enumerate(func() { action.act(ev.x) }, func() []value.Value { return m.nxt },
 		"Successor state is not completely specified by action "+action.Name+" of the next-state relation.", &action.at, f)
 }

@@ -2,6 +2,7 @@ package tla
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -140,10 +141,10 @@ func (b *behaviour) under(e syntax.Expr, p place, begin []int) (syntax.Expr, pla
 			}
 			b.arity(d, len(d.params), u)
 			to, slots := b.given(d.params, q, u)
-			e, p, begin = d.body, to, append(begin, slots...)
+			e, p, begin = d.body, to, slices.Concat(begin, slots)
 		case *syntax.Let:
 			q, slots := b.let(x.Units, p)
-			e, p, begin = x.Body, q, append(begin, slots...)
+			e, p, begin = x.Body, q, slices.Concat(begin, slots)
 		default:
 			return e, p, begin
 		}

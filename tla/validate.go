@@ -217,7 +217,7 @@ func (w *validator) prepare(how Reading) (err error) {
 // named is the definition that a configuration names.
 func (s *Spec) named(name string) part {
 	d := s.root.find(name)
-	return part{&syntax.Apply{Pos: d.at.pos, Name: name}, place{scope: s.root}}
+	return part{&syntax.Apply{Pos: d.at.pos, Name: name}, place{scope: s.root}, nil}
 }
 
 // positionOf finds the position by its name, or by what the specification says.

@@ -48,8 +48,7 @@ const shownRunes = 240
 
 // excerpt is what is shown of the line, and what of that stands before the place. What a terminal would obey is not shown as it is.
 func (e *Error) excerpt() (shown, before string) {
-	line, column := []rune(e.Line), max(e.Pos.Column-1, 0)
-	column = min(column, len(line))
+	line, column := []rune(e.Line), Before(e.Line, e.Pos.Column)
 	if len(line) > shownRunes {
 		from := max(min(column-shownRunes/3, len(line)-shownRunes), 0)
 		line, column = line[from:from+shownRunes], column-from
@@ -60,6 +59,33 @@ func (e *Error) excerpt() (shown, before string) {
 		}
 	}
 	return string(line), string(line[:column])
+}
+
+// A tab leads to the next column after a multiple of 8, as in SANY: which lists are aligned depends on it.
+const tabStop = 8
+
+// past is how many columns there are up to the end of a text that begins after so many.
+func past(columns int, text string) int {
+	for _, r := range text {
+		if r == '\t' {
+			columns -= columns % tabStop
+			columns += tabStop - 1
+		}
+		columns++
+	}
+	return columns
+}
+
+// Before is how many characters of a line stand before a column.
+func Before(line string, column int) int {
+	columns, n := 0, 0
+	for _, r := range line {
+		if columns = past(columns, string(r)); columns >= column {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 type kind uint8
@@ -157,12 +183,12 @@ func (l *lexer) fail(at Pos, format string, args ...any) error {
 
 func (l *lexer) pos() Pos {
 	if l.line >= len(l.lines) {
-		return Pos{len(l.lines), utf8.RuneCountInString(l.lines[len(l.lines)-1]) + 1}
+		return Pos{len(l.lines), past(0, l.lines[len(l.lines)-1]) + 1}
 	}
 	if l.seen.line != l.line || l.seen.byteAt > l.byteAt {
 		l.seen = reached{line: l.line}
 	}
-	l.seen.column += utf8.RuneCountInString(l.lines[l.line][l.seen.byteAt:l.byteAt])
+	l.seen.column = past(l.seen.column, l.lines[l.line][l.seen.byteAt:l.byteAt])
 	l.seen.byteAt = l.byteAt
 	return Pos{l.line + 1, l.seen.column + 1}
 }
@@ -353,7 +379,7 @@ func (l *lexer) quoted(t token) (token, error) {
 			case '"', '\\':
 				s.WriteByte(rest[i])
 			default:
-				return t, l.fail(Pos{t.pos.Line, t.pos.Column + utf8.RuneCountInString(rest[:i-1])}, `\%c is no escape: there are \" \\ \t \n \f \r`, rest[i])
+				return t, l.fail(Pos{t.pos.Line, past(t.pos.Column-1, rest[:i-1]) + 1}, `\%c is no escape: there are \" \\ \t \n \f \r`, rest[i])
 			}
 		default:
 			s.WriteByte(c)
