@@ -91,15 +91,17 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 	return c.guard(e, at, n.truth(at), next)
 }
 
-// conjunct compiles what stands behind the first conjunct. As in TLC, an initial predicate only tests once all variables have their values.
+// conjunct compiles what stands behind the first conjunct. As in TLC, it is a test once all variables have their values: it is not asked in how many ways it is
+// true, and only so much of it is evaluated as decides.
 func (c *compiler) conjunct(e syntax.Expr, p place, next act) act {
 	a := c.act(e, p, next)
-	if !c.assigning {
+	initial := c.assigning
+	if !initial && (c.enabling != nil || c.guards != nil || !c.branches(e, p)) {
 		return a
 	}
 	test := c.expr(e, p).truth(c.at(e, p))
 	return func(x *ctx) bool {
-		if slices.Contains(x.m.cur, nil) {
+		if slices.Contains(x.m.goal(initial), nil) {
 			return a(x)
 		}
 		return test(x) && next(x)
@@ -141,6 +143,11 @@ func (c *compiler) forAll(e *syntax.Quantified, p place, next act, at *where) ac
 		x.m.then = append(x.m.then, then)
 		return found
 	})
+	initial := c.assigning
+	var test func(*ctx) bool // of what stands behind the first conjunct: see conjunct
+	if c.enabling == nil && c.guards == nil {
+		test = c.expr(e.Body, q).truth(c.at(e.Body, q))
+	}
 	return func(x *ctx) bool {
 		var members [][]value.Value // of each round: a value for each name
 		var collect func(i int, so []value.Value)
@@ -162,9 +169,14 @@ func (c *compiler) forAll(e *syntax.Quantified, p place, next act, at *where) ac
 				for k, l := range list {
 					l.bind(x, members[i][k])
 				}
-				x.m.then = append(x.m.then, round(i+1))
-				found := body(x)
-				x.m.then = x.m.then[:len(x.m.then)-1]
+				var found bool
+				if i > 0 && test != nil && !slices.Contains(x.m.goal(initial), nil) {
+					found = test(x) && round(i+1)(x)
+				} else {
+					x.m.then = append(x.m.then, round(i+1))
+					found = body(x)
+					x.m.then = x.m.then[:len(x.m.then)-1]
+				}
 				copy(x.slots, kept)
 				return found
 			}
