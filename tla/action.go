@@ -293,25 +293,43 @@ func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
 	second := c.act(e.Args[1], p, func(x *ctx) bool {
 		m := x.m
 		last := len(m.between) - 1
-		middle, before := m.cur, m.between[last]
-		m.between, m.cur = m.between[:last], before
+		middle, end, before := m.cur, m.nxt, m.between[last]
+		whole := slices.Clone(end)
+		for i, v := range before.nxt { // what had its next value before
+			switch {
+			case v == nil:
+			case whole[i] == nil:
+				whole[i] = v
+			case !value.Equal(whole[i], v):
+				return false
+			}
+		}
+		m.between, m.cur, m.nxt = m.between[:last], before.cur, whole
 		found := next(x)
-		m.between, m.cur = append(m.between, before), middle
+		m.between, m.cur, m.nxt = append(m.between, before), middle, end
 		return found
 	})
-	return c.act(e.Args[0], p, func(x *ctx) bool {
+	first := c.act(e.Args[0], p, func(x *ctx) bool {
 		m := x.m
 		notes := m.anything()
 		cur, nxt, moment := m.cur, m.nxt, m.moment
 		m.moment.cur = 0 // there are two present states in turn
-		m.between = append(m.between, cur)
-		m.cur, m.nxt = append([]value.Value(nil), nxt...), make([]value.Value, len(nxt))
+		m.cur, m.nxt = slices.Clone(nxt), make([]value.Value, len(nxt))
 		found := second(x)
 		m.cur, m.nxt, m.moment = cur, nxt, moment
-		m.between = m.between[:len(m.between)-1]
 		notes()
 		return found
 	})
+	return func(x *ctx) bool {
+		m := x.m
+		nxt, moment := m.nxt, m.moment
+		m.between = append(m.between, around{m.cur, nxt})
+		m.nxt, m.moment.nxt = make([]value.Value, len(nxt)), 0
+		found := first(x)
+		m.nxt, m.moment = nxt, moment
+		m.between = m.between[:len(m.between)-1]
+		return found
+	}
 }
 
 // operatorOf finds the operator with a body that an expression uses.

@@ -116,8 +116,19 @@ func (ev *Evaluator) explained(e *value.Error) error {
 	if err, ok := err.(*syntax.Error); ok {
 		err.Chain = chain(*at, ev.TLC.top)
 	}
+	if e.Asserted != "" {
+		return &assertion{err, e.Asserted}
+	}
 	return err
 }
+
+// assertion is the error of an Assert whose condition is false.
+type assertion struct {
+	error
+	said string
+}
+
+func (a *assertion) Unwrap() error { return a.error }
 
 // within evaluates what works on a machine of its own, so that an error has its place.
 func (m *machine) within(eval func() value.Value) value.Value {

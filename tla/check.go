@@ -77,6 +77,8 @@ type Violation struct {
 	Trace []Step
 	// Back is the index in Trace to which the behaviour returns after its last step, forever; -1 if the behaviour is finite.
 	Back int
+	// Cause tells more, where a name does not.
+	Cause error
 }
 
 // Kind is what a violation breaks.
@@ -89,6 +91,7 @@ const (
 	StepViolated       Kind = "action property"
 	TemporalViolated   Kind = "temporal property"
 	Deadlocked         Kind = "deadlock"
+	AssertViolated     Kind = "assertion" // Assert of module TLC; its name is what it says
 	AssumptionViolated Kind = "assumption"
 	PostViolated       Kind = "postcondition"
 )
@@ -125,6 +128,8 @@ type checker struct {
 	// The variables that each invariant and each constraint was ever seen to read.
 	invariantReads, constraintReads []uint64
 
+	missing []*Formula // what is under _POSSIBLE and was not met yet
+
 	visits int   // states that were found, one or several times at once
 	at     int32 // whose successors are being found
 	from   State
@@ -143,6 +148,9 @@ func newChecker(spec *Spec, o Options) *checker {
 	for i := range spec.Actions {
 		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
 	}
+	for i := range spec.Possible {
+		c.missing = append(c.missing, &spec.Possible[i])
+	}
 	c.invariantReads, c.constraintReads = make([]uint64, len(spec.Invariants)), make([]uint64, len(spec.Constraints))
 	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level, c.ev.TLC.pause = o.Print, c.named, 1, c.full
 	c.ev.TLC.behaviour = c.behaviour
@@ -159,6 +167,7 @@ func Check(spec *Spec, o Options) (*Report, error) {
 	}
 	c.key = c.keys(c.ev)
 	err := c.all()
+	err = c.asserted(err, c.r.Behaviour)
 	if err == nil || errors.Is(err, ErrStop) {
 		err = c.post()
 	}
@@ -169,6 +178,17 @@ func Check(spec *Spec, o Options) (*Report, error) {
 		c.r.Left = c.queued() - c.unqueued
 	}
 	return c.r, err
+}
+
+// asserted makes a false Assert that a behaviour leads to a violation.
+func (c *checker) asserted(err error, behaviour []Step) error {
+	a := (*assertion)(nil)
+	if !errors.As(err, &a) || len(behaviour) == 0 {
+		return err
+	}
+	c.r.Violations = append(c.r.Violations, &Violation{Kind: AssertViolated, Name: a.said, Trace: c.shown(behaviour), Back: -1, Cause: a.error})
+	c.r.Behaviour = nil
+	return ErrStop
 }
 
 // left counts the states whose successors are not all known.
@@ -225,9 +245,11 @@ func (c *checker) all() error {
 
 // post evaluates POSTCONDITION, which may ask for the first counterexample: after all states, a violation, or what a simulation has walked.
 func (c *checker) post() error {
-	f := c.spec.Postcondition
-	if f == nil || c.r.Stopped != "" && !c.ev.TLC.simulating {
+	if c.r.Stopped != "" && !c.ev.TLC.simulating {
 		return nil
+	}
+	if err := c.impossible(); err != nil || len(c.spec.Postconditions) == 0 {
+		return err
 	}
 	c.ev.TLC.counterexample = func() value.Value { return c.spec.counterexample(nil) }
 	if len(c.r.Violations) > 0 {
@@ -236,11 +258,56 @@ func (c *checker) post() error {
 		}
 		c.ev.TLC.counterexample = func() value.Value { return c.spec.counterexample(c.r.Violations[0]) }
 	}
-	ok, err := c.ev.Holds(f, nil, nil)
-	if err != nil || ok {
-		return err
+	for i := range c.spec.Postconditions {
+		f := &c.spec.Postconditions[i]
+		ok, err := c.ev.Holds(f, nil, nil)
+		if err == nil && !ok {
+			err = c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1})
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1})
+	return nil
+}
+
+// possible looks for what the configuration names under _POSSIBLE in a state that is reached, or in the step to it.
+func (c *checker) possible(s State, action int) error {
+	for i := 0; i < len(c.missing); {
+		f := c.missing[i]
+		so, err := false, error(nil)
+		if !f.whole {
+			so, err = c.ev.Holds(f, s, nil)
+		} else if action >= 0 {
+			so, err = c.ev.Holds(f, c.from, s)
+		}
+		if err != nil {
+			return c.within(err, s, action)
+		}
+		if so {
+			c.missing = slices.Delete(c.missing, i, i+1)
+		} else {
+			i++
+		}
+	}
+	return nil
+}
+
+// impossible notes what was named under _POSSIBLE and not met among all states.
+func (c *checker) impossible() error {
+	if len(c.r.Violations) > 0 {
+		return nil // not all states were seen
+	}
+	for _, f := range c.missing {
+		what := "it is true in no state"
+		if f.whole {
+			what = "it is true of no step"
+		}
+		if err := c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1, Cause: errors.New(what)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // full tells whether a limit was reached, and speaks of how far the check is.
@@ -385,6 +452,9 @@ func (c *checker) visit(s State, action int) error {
 	out, err := c.remain(c.spec.Constraints, c.constraintReads, s, changed)
 	if err == nil && out == nil && action >= 0 {
 		out, err = c.holds(c.spec.ActionConstraints, c.from, s)
+	}
+	if err == nil && out == nil && len(c.missing) > 0 {
+		err = c.possible(s, action)
 	}
 	if err != nil {
 		return err

@@ -24,7 +24,8 @@ type machine struct {
 	cur, nxt []value.Value
 	at       *where            // of the operation that was begun last, for errors
 	then     []func(*ctx) bool // what follows the members of a \A in an action
-	between  [][]value.Value   // states before a composition that is in its second step
+	goals    [][]value.Value   // next states that compositions are compared with
+	between  []around          // compositions that are being taken
 	emit     func() bool       // is told of each successor; true ends the search
 	times    int               // how often TLC would generate the successor that is being found: see ways
 	guarded  *guarded          // what Step counts; may be nil
@@ -37,6 +38,9 @@ type machine struct {
 	known    []remembered // of definitions, by their numbers
 	tlc      *registers
 }
+
+// around has the states as they were before a composition.
+type around struct{ cur, nxt []value.Value }
 
 // ctx is a frame: the values of parameters and bound names of a root expression or of one call of a recursive operator.
 type ctx struct {

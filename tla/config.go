@@ -2,7 +2,8 @@ package tla
 
 import (
 	"fmt"
-
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -21,9 +22,10 @@ type Config struct {
 	Symmetry          []string
 	View              string
 	Alias             string
-	Postcondition     string
-	PostconditionFrom string // the option that names it, for errors; empty: the file does
-	NoDeadlock        bool   // CHECK_DEADLOCK FALSE
+	Postconditions    []string
+	PostconditionFrom string   // the option that names the last of them, for errors; empty: the file does
+	Possible          []string // _POSSIBLE
+	NoDeadlock        bool     // CHECK_DEADLOCK FALSE
 	Constants         []Assignment
 	Environment       map[string]string // what IOEnv shows besides the environment of the process
 	Log               string            // the file that the specification reads as its log, whatever name it gives it; empty: what it names
@@ -40,12 +42,12 @@ func (c *Config) at(name string) where {
 	return where{&source{file: c.File, text: c.text}, pos}
 }
 
-// postcondition is where that is named.
-func (c *Config) postcondition() where {
-	if c.PostconditionFrom != "" {
+// postcondition is where one is named.
+func (c *Config) postcondition(name string) where {
+	if c.PostconditionFrom != "" && name == c.Postconditions[len(c.Postconditions)-1] {
 		return where{&source{file: c.PostconditionFrom}, syntax.Pos{}}
 	}
-	return c.at(c.Postcondition)
+	return c.at(name)
 }
 
 // Assignment is what a configuration says of a constant or definition: Name = Value, or Name <- Operator, of a module if there is one.
@@ -59,18 +61,57 @@ type Assignment struct {
 
 var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": true, "INVARIANT": true, "INVARIANTS": true, "PROPERTY": true,
 	"PROPERTIES": true, "CONSTRAINT": true, "CONSTRAINTS": true, "ACTION_CONSTRAINT": true, "ACTION_CONSTRAINTS": true, "SYMMETRY": true,
-	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
+	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "POSTCONDITIONS": true, "_POSSIBLE": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
 
 // maxText bounds the bytes of a module, and of a configuration.
 const maxText = 64 << 20
 
-// ReadConfig reads a configuration file.
+// ReadConfig reads a configuration file, or the configuration that stands in the file of a module, as in TLC: between ---- CONFIG Name ----, with the name of the
+// file, and ====.
 func ReadConfig(file string) (*Config, error) {
 	text, err := regular.Read(file, maxText)
 	if err != nil {
 		return nil, err
 	}
-	return ParseConfig(file, string(text))
+	if !strings.HasSuffix(file, ".tla") {
+		return ParseConfig(file, string(text))
+	}
+	section, found := configSection(file, string(text))
+	if !found {
+		return nil, fmt.Errorf("%s has no configuration: that begins with ---- CONFIG %s ---- and ends with ====", file, moduleOf(file))
+	}
+	return ParseConfig(file, section)
+}
+
+// Configures tells whether a configuration stands in the file of a module.
+func Configures(file string) bool {
+	text, err := regular.Read(file, maxText)
+	if err != nil {
+		return false
+	}
+	_, found := configSection(file, string(text))
+	return found
+}
+
+func moduleOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".tla") }
+
+// configSection is the part of a module's text that is its configuration, with empty lines for what stands before it.
+func configSection(file, text string) (section string, found bool) {
+	head := regexp.MustCompile(`^\s*-{4,}\s*CONFIG\s+` + regexp.QuoteMeta(moduleOf(file)) + `\s*-{4,}\s*$`)
+	var lines []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case found && strings.HasPrefix(strings.TrimSpace(line), "===="):
+			return strings.Join(lines, "\n"), true
+		case head.MatchString(line):
+			found, line = true, ""
+		case !found:
+			line = ""
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), found
 }
 
 // ParseConfig reads a configuration. Errors are of type *syntax.Error.
@@ -86,7 +127,7 @@ func ParseConfig(file, text string) (*Config, error) {
 	for i := 0; i < len(tokens); {
 		head := tokens[i]
 		if !statements[head.Text] {
-			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION and CHECK_DEADLOCK", head.Text)
+			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION, _POSSIBLE and CHECK_DEADLOCK", head.Text)
 		}
 		i++
 		begin := i
@@ -125,8 +166,6 @@ func ParseConfig(file, text string) (*Config, error) {
 			err = one(&c.View)
 		case "ALIAS":
 			err = one(&c.Alias)
-		case "POSTCONDITION":
-			err = one(&c.Postcondition)
 		case "CHECK_DEADLOCK":
 			if len(body) != 1 || body[0].Text != "TRUE" && body[0].Text != "FALSE" {
 				err = fail(head, "CHECK_DEADLOCK is TRUE or FALSE")
@@ -141,6 +180,10 @@ func ParseConfig(file, text string) (*Config, error) {
 			many = &c.Constraints
 		case "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS":
 			many = &c.ActionConstraints
+		case "POSTCONDITION", "POSTCONDITIONS":
+			many = &c.Postconditions
+		case "_POSSIBLE":
+			many = &c.Possible
 		case "SYMMETRY":
 			many = &c.Symmetry
 		}

@@ -144,7 +144,7 @@ func (c *compiler) core(u call) node {
 	case "[]", "<>", "~>", "-+->":
 		return ofBehaviours(u.name, at)
 	case `\cdot`:
-		c.failAt(at, "\\cdot, the composition of actions, is not supported")
+		return c.composed(u, p)
 	}
 	c.failAt(at, "%s is not defined", u.name)
 	return node{}
@@ -305,6 +305,44 @@ func (c *compiler) variableOf(e syntax.Expr, p place) int {
 		return c.freed(d, place{inst: q.inst, scope: d.place.scope})
 	}
 	return -1
+}
+
+// composed tells of two states whether a step from one to the other is A \cdot B.
+func (c *compiler) composed(u call, p place) node {
+	if c.primed {
+		c.fail(p, u.at.pos, "\\cdot cannot be primed")
+	}
+	born := c.born
+	a := c.composition(&syntax.Apply{Pos: u.at.pos, Name: u.name, Args: u.args}, p, func(x *ctx) bool {
+		m := x.m
+		goal := m.goals[len(m.goals)-1]
+		for i, v := range m.nxt {
+			switch {
+			case v == nil: // the second action leaves it open
+			case goal[i] == nil:
+				x.m.at = u.at
+				value.Fail("a step is taken for A \\cdot B before it gives all variables their values")
+			case !value.Equal(v, goal[i]):
+				return false
+			}
+		}
+		return true
+	})
+	n := testNode(func(x *ctx) bool {
+		m := x.m
+		notes := m.anything()
+		nxt, moment := m.nxt, m.moment
+		m.goals = append(m.goals, nxt)
+		m.nxt, m.moment.nxt = make([]value.Value, len(nxt)), 0
+		found := a(x)
+		m.goals = m.goals[:len(m.goals)-1]
+		m.nxt, m.moment = nxt, moment
+		notes()
+		return found
+	})
+	n.level, n.next, n.fresh = actionLevel, true, true
+	n.reach, n.inner, n.height = reach(born), math.MaxInt, 50 // as ENABLED
+	return n
 }
 
 // enabled is ENABLED A: there is a next state.

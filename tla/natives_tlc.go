@@ -59,7 +59,8 @@ func init() {
 				if !holds(x) {
 					message := args[1].eval(x)
 					x.m.at = at
-					value.Fail("Assert is false: %s", value.Short(message))
+					said := value.Short(message)
+					panic(&value.Error{Message: "Assert is false: " + said, Asserted: said})
 				}
 				return true
 			}, args...)

@@ -57,9 +57,14 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 			w.first = append(w.first, f)
 		}
 	}
+	for _, f := range c.missing {
+		c.r.Unchecked = append(c.r.Unchecked, Unchecked{f.Name, errors.New("a simulation does not see all states, one of which may be it")})
+	}
+	c.missing = nil
 	c.ev.TLC.random, c.ev.TLC.simulating = w.chance.draw, true
 	c.ev.TLC.behaviour = func(cur State) ([]State, error) { return statesTo(w.steps, cur), nil }
 	err := w.all(sim)
+	err = c.asserted(err, w.steps)
 	if err == nil || errors.Is(err, ErrStop) {
 		err = w.post()
 	}

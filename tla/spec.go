@@ -30,8 +30,9 @@ type Spec struct {
 	ActionConstraints []Formula
 	Assumptions       []Formula
 	CheckDeadlock     bool
-	Postcondition     *Formula
-	Notes             []string // what in the configuration has no effect
+	Postconditions    []Formula
+	Possible          []Formula // states, or steps, one of which is to be met: _POSSIBLE
+	Notes             []string  // what in the configuration has no effect
 
 	init     act
 	start    where // of the initial predicate
@@ -319,9 +320,15 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	for _, name := range config.ActionConstraints {
 		s.ActionConstraints = append(s.ActionConstraints, predicate(name, "a constraint of steps", actionLevel))
 	}
-	if config.Postcondition != "" {
-		f := predicateAt(config.Postcondition, config.postcondition(), "a postcondition", stateLevel)
-		s.Postcondition = &f
+	for _, name := range config.Postconditions {
+		s.Postconditions = append(s.Postconditions, predicateAt(name, config.postcondition(name), "a postcondition", stateLevel))
+	}
+	for _, name := range config.Possible {
+		e, _ := named(name)
+		c.whole = c.expr(e, p).next
+		f := predicate(name, "what is true in a state or of a step", actionLevel)
+		f.whole, c.whole = c.whole, false
+		s.Possible = append(s.Possible, f)
 	}
 	if config.View != "" {
 		e, _ := named(config.View)
@@ -537,7 +544,7 @@ var ErrStop = errors.New("stop")
 // run calls f and makes what goes wrong in it an error with its place.
 func (ev *Evaluator) run(f func()) (err error) {
 	t, m := &ev.TLC, ev.x.m
-	depth, top, inside, then, between, applied, reads := t.depth, t.top, t.inside, m.then, m.between, m.applied, m.reads
+	depth, top, inside, then, between, goals, applied, reads := t.depth, t.top, t.inside, m.then, m.between, m.goals, m.applied, m.reads
 	defer func() {
 		if r := recover(); r != nil {
 			switch r := r.(type) {
@@ -549,7 +556,7 @@ func (ev *Evaluator) run(f func()) (err error) {
 				panic(r)
 			}
 			// What is under way around it goes on.
-			t.depth, t.top, t.inside, m.then, m.between, m.applied, m.reads = depth, top, inside, then, between, applied, reads
+			t.depth, t.top, t.inside, m.then, m.between, m.goals, m.applied, m.reads = depth, top, inside, then, between, goals, applied, reads
 		}
 	}()
 	f()

@@ -203,8 +203,8 @@ func (w *validator) prepare(how Reading) (err error) {
 	case w.end != nil:
 	case w.position != nil:
 		w.ends = fmt.Sprintf("%s > %d", w.position.name, len(w.position.items))
-	case s.Postcondition != nil:
-		w.ends = "POSTCONDITION " + s.Postcondition.Name
+	case len(s.Postconditions) > 0:
+		w.ends = "POSTCONDITION " + s.Postconditions[0].Name
 	case len(logs.read) == 0:
 		return errReadsNone
 	default:
@@ -592,22 +592,22 @@ func (w *validator) judge() error {
 		return err
 	}
 	decides := w.end == nil && w.position == nil // the postcondition alone
-	if f := w.spec.Postcondition; f != nil && (w.accepted != nil || decides) {
-		ok, err := w.ev.Holds(f, nil, nil)
+	if all := w.spec.Postconditions; len(all) > 0 && (w.accepted != nil || decides) {
+		broken, err := w.ev.all(all, nil, nil)
 		if err != nil {
 			return err
 		}
-		if decides && ok {
+		if decides && broken == nil {
 			w.r.Depth--
-			if shorter, err := w.ev.Holds(f, nil, nil); err != nil {
+			if broken, err := w.ev.all(all, nil, nil); err != nil {
 				return err
-			} else if shorter {
-				w.v.Unknown = f.Name + " is true of shorter behaviours, too: it does not tell the end of the log; name that by --end"
+			} else if broken == nil {
+				w.v.Unknown = all[0].Name + " is true of shorter behaviours, too: it does not tell the end of the log; name that by --end"
 			}
 			w.r.Depth++
 			w.accepted = w.furthest[0]
-		} else if !ok && !decides {
-			w.v.Violation = &Violation{Kind: PostViolated, Name: f.Name, Trace: w.shownTo(w.accepted), Back: -1}
+		} else if broken != nil && !decides {
+			w.v.Violation = &Violation{Kind: PostViolated, Name: broken.Name, Trace: w.shownTo(w.accepted), Back: -1}
 		}
 	}
 	if w.accepted != nil {

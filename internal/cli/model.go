@@ -134,6 +134,7 @@ type actionDocument struct {
 type brokenDocument struct {
 	Kind  tla.Kind       `json:"kind"`
 	Name  string         `json:"name,omitempty"`
+	Cause string         `json:"cause,omitempty"`
 	Trace []stepDocument `json:"trace,omitempty"`
 	// Back is the state, from 1 on, to which the behaviour returns forever; 0 if it is finite.
 	Back int `json:"back,omitempty"`
@@ -149,7 +150,12 @@ type uncheckedElement struct {
 	Why  string `json:"why"`
 }
 
-// modelFiles reads the configuration of a specification: the one that is named, or else that beside it.
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// modelFiles reads the configuration of a specification: the one that is named, or else that beside it, or else that in its file.
 func modelFiles(file string, named *string) (*tla.Config, string, error) {
 	if !strings.HasSuffix(file, ".tla") {
 		file += ".tla"
@@ -157,9 +163,12 @@ func modelFiles(file string, named *string) (*tla.Config, string, error) {
 	if _, err := os.Stat(file); err != nil {
 		return nil, file, fmt.Errorf("the specification cannot be read: %w", err)
 	}
-	if *named == "" {
-		*named = strings.TrimSuffix(file, ".tla") + ".cfg"
-	} else if !strings.HasSuffix(*named, ".cfg") {
+	switch beside := strings.TrimSuffix(file, ".tla") + ".cfg"; {
+	case *named == "":
+		if *named = beside; !exists(beside) && tla.Configures(file) {
+			*named = file
+		}
+	case !strings.HasSuffix(*named, ".cfg") && !strings.HasSuffix(*named, ".tla"):
 		*named += ".cfg"
 	}
 	config, err := tla.ReadConfig(*named)
@@ -377,11 +386,17 @@ func tell(w io.Writer, spec *tla.Spec, v *tla.Violation, difference bool) {
 		return
 	case tla.Deadlocked:
 		fmt.Fprintln(w, "Error: Deadlock reached.")
+	case tla.AssertViolated:
+		fmt.Fprintf(w, "Error: The first argument of Assert evaluated to FALSE; the second argument was:\n%s\n%v\n", v.Name, v.Cause)
 	case tla.AssumptionViolated:
 		fmt.Fprintf(w, "Error: Assumption %s is false.\n", v.Name)
 		return
 	case tla.PostViolated:
-		fmt.Fprintf(w, "Error: Postcondition %s is violated.\n", v.Name)
+		why := ""
+		if v.Cause != nil {
+			why = ": " + v.Cause.Error()
+		}
+		fmt.Fprintf(w, "Error: Postcondition %s is violated%s.\n", v.Name, why)
 		return
 	}
 	fmt.Fprintf(w, "Error: The behavior up to this point is:\n%s", behaviour(spec, v.Trace, difference))
@@ -414,7 +429,11 @@ func behaviour(spec *tla.Spec, steps []tla.Step, difference bool) string {
 }
 
 func brokenOf(spec *tla.Spec, v *tla.Violation) brokenDocument {
-	return brokenDocument{Kind: v.Kind, Name: v.Name, Back: v.Back + 1, Trace: stepsOf(spec, v.Trace)}
+	d := brokenDocument{Kind: v.Kind, Name: v.Name, Back: v.Back + 1, Trace: stepsOf(spec, v.Trace)}
+	if v.Cause != nil {
+		d.Cause = v.Cause.Error()
+	}
+	return d
 }
 
 func stepsOf(spec *tla.Spec, steps []tla.Step) (list []stepDocument) {

@@ -287,10 +287,8 @@ func (m *modelling) configure(config *tla.Config, file string) error {
 	switch {
 	case module+".tla" != filepath.Base(file):
 		return fmt.Errorf("--postCondition %s: the operator must be one of the specification itself, %s", m.post, strings.TrimSuffix(filepath.Base(file), ".tla"))
-	case config.Postcondition != "" && config.Postcondition != name:
-		return fmt.Errorf("--postCondition %s: the configuration names another POSTCONDITION, %s; leave one of them out", m.post, config.Postcondition)
-	case config.Postcondition == "":
-		config.Postcondition, config.PostconditionFrom = name, "--postCondition"
+	case !slices.Contains(config.Postconditions, name):
+		config.Postconditions, config.PostconditionFrom = append(config.Postconditions, name), "--postCondition"
 	}
 	return nil
 }

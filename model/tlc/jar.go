@@ -62,6 +62,7 @@ const (
 	codeStatistics       = 2199
 	codeState            = 2217
 	codeVersion          = 2262
+	codeAssert           = 2132
 	codePostcondition    = 2404
 )
 
@@ -78,6 +79,7 @@ var kinds = map[int]tla.Kind{
 	codeActionProperty:   tla.StepViolated,
 	codeDeadlock:         tla.Deadlocked,
 	codeTemporal:         tla.TemporalViolated,
+	codeAssert:           tla.AssertViolated,
 	codePostcondition:    tla.PostViolated,
 }
 

@@ -19,12 +19,15 @@ import (
 
 // Error is a question to a value that has no answer, such as 1 = "a". Functions of this package panic with it; package tla returns it with
 // the place of the expression.
-type Error struct{ Message string }
+type Error struct {
+	Message  string
+	Asserted string // what an Assert says whose condition is false
+}
 
 func (e *Error) Error() string { return e.Message }
 
 // Fail panics with an *Error.
-func Fail(format string, args ...any) { panic(&Error{fmt.Sprintf(format, args...)}) }
+func Fail(format string, args ...any) { panic(&Error{Message: fmt.Sprintf(format, args...)}) }
 
 // Value is one of Bool, Int, *Fraction, *String, *Model, *Set, *Tuple, *Record, *Function, and the Lazy ones.
 type Value interface {
