@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -610,6 +611,7 @@ func (s *search) lasso() (way []int32, by []int, back int) {
 	if set == nil {
 		return nil, nil, 0
 	}
+	set = s.nearest(roots, set)
 	prefix, entry := s.path(roots, func(p point, _ marks, _ int) bool { return set[p] }, nil)
 	circle := []point{entry}
 	var met, happened, enabled marks
@@ -655,6 +657,56 @@ func (s *search) lasso() (way []int32, by []int, back int) {
 		way, back = s.shorten(way, back)
 	}
 	return way, by, back
+}
+
+// mostNear is how many points are gone through anew for a counterexample that is closer.
+const mostNear = 1 << 17
+
+// nearest is such a set as fair finds that lies as close to the roots as there is one, and not further than the one that was found: a behaviour through it is
+// short, where a search in depth finds what is far away.
+func (s *search) nearest(roots []point, found map[point]bool) map[point]bool {
+	var near []point // by distance
+	var ends []int   // of each distance, in near
+	known := map[point]bool{}
+	left := len(found)
+	add := func(p point) {
+		if !known[p] {
+			known[p] = true
+			near = append(near, p)
+			if found[p] {
+				left--
+			}
+		}
+	}
+	for _, p := range roots {
+		add(p)
+	}
+	for from := 0; ; {
+		to := len(near)
+		ends = append(ends, to)
+		if left == 0 {
+			break
+		}
+		for _, p := range near[from:to] {
+			s.pause()
+			if s.each(p, func(to point, _ marks, _ int) bool { add(to); return true }); len(near) > mostNear {
+				return found
+			}
+		}
+		from = to
+	}
+	sort.Search(len(ends)-1, func(distance int) bool {
+		within := make(map[point]bool, ends[distance])
+		for _, p := range near[:ends[distance]] {
+			within[p] = true
+		}
+		set := s.fair(roots, within)
+		if set != nil {
+			found = set
+		}
+		return set != nil
+	})
+	return found
 }
 
 // by is the step between two points that meets the most conditions.
