@@ -99,6 +99,7 @@ const (
 // Step is a state of a behaviour with the action that led to it. Action is nil in the first, and in a stuttering step.
 type Step struct {
 	Action *Action
+	Args   []value.Value // of the action's definition, where they depend on no state
 	State  State
 	Alias  value.Value // what ALIAS shows of it, if there is one
 }
@@ -687,11 +688,19 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 	return steps, nil
 }
 
-// shown adds what ALIAS says of each state.
+// shown adds the arguments of actions, and what ALIAS says of each state.
 func (c *checker) shown(steps []Step) []Step { return c.shownFrom(1, steps) }
 
 // shownFrom is shown of the last part of a behaviour, from the state with a number on.
 func (c *checker) shownFrom(level int, steps []Step) []Step {
+	ev := c.spec.Evaluator()
+	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
+	for i := 1; i < len(steps); i++ {
+		if a := steps[i].Action; a != nil && len(a.args) > 0 {
+			ev.TLC.level = level + i - 1
+			steps[i].Args, _ = ev.leads(a, steps[i-1].State, steps[i].State)
+		}
+	}
 	if c.spec.alias == nil {
 		return steps
 	}

@@ -10,24 +10,31 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Between is an action that leads from one state to another; nil if none does.
-func (s *Spec) Between(from, to State) *Action {
+// Between is a step from one state to another; its Action is nil if none leads there.
+func (s *Spec) Between(from, to State) Step {
 	ev := s.Evaluator()
 	ev.TLC.level = 1
 	for i := range s.Actions {
-		found := false
-		err := ev.Successors(from, &s.Actions[i], func(next State) error {
-			if value.Hash(next) != value.Hash(to) {
-				return nil
-			}
-			found = true
-			return ErrStop
-		})
-		if found && err == nil {
-			return &s.Actions[i]
+		if args, found := ev.leads(&s.Actions[i], from, to); found {
+			return Step{Action: &s.Actions[i], Args: args, State: to}
 		}
 	}
-	return nil
+	return Step{State: to}
+}
+
+// leads tells whether an action leads from one state to another, and for which arguments.
+func (ev *Evaluator) leads(a *Action, from, to State) (args []value.Value, found bool) {
+	err := ev.Successors(from, a, func(next State) error {
+		if value.Hash(next) != value.Hash(to) {
+			return nil
+		}
+		found = true
+		for _, n := range a.args {
+			args = append(args, settled(n.eval(ev.x)))
+		}
+		return ErrStop
+	})
+	return args, found && err == nil
 }
 
 // leg is a step of a counterexample, between states with numbers from 1 on.
@@ -41,7 +48,7 @@ func (s *Spec) legs(v *Violation) (list []leg) {
 		list = append(list, leg{i, i + 1, v.Trace[i].Action})
 	}
 	if last := len(v.Trace); v.Back >= 0 && v.Back < last {
-		list = append(list, leg{last, v.Back + 1, s.Between(v.Trace[last-1].State, v.Trace[v.Back].State)})
+		list = append(list, leg{last, v.Back + 1, s.Between(v.Trace[last-1].State, v.Trace[v.Back].State).Action})
 	}
 	return list
 }

@@ -30,7 +30,7 @@ func (s *Spec) counting() (actions []counted, guards []*placed, size int, err er
 			}
 			k := 0
 			for _, n := range s.relation {
-				c.actionsOf(n, func(_ string, _ syntax.Expr, _ where, build func(act) act) {
+				c.actionsOf(n, func(_ string, _ []node, _ syntax.Expr, _ where, build func(act) act) {
 					actions = append(actions, counted{&s.Actions[k], build(last)})
 					k++
 				})

@@ -92,6 +92,15 @@ func (r *resolver) fail(pos syntax.Pos, format string, args ...any) {
 
 func (r *resolver) unit(u syntax.Unit) {
 	switch u := u.(type) {
+	case syntax.Recursive:
+		for _, p := range u.List {
+			switch d := r.scope.find(p.Text); {
+			case d == nil || d.body == nil:
+				r.fail(p.Pos, "%s is declared RECURSIVE and not defined", p.Text)
+			case len(d.params) != p.Arity:
+				r.fail(d.at.pos, "%s is declared RECURSIVE with %s, at line %d, and defined with %d", p.Text, arguments(p.Arity), p.Pos.Line, len(d.params))
+			}
+		}
 	case *syntax.Operator:
 		r.current = u.Text
 		r.expr(u.Body, r.params(u.Params, nil), false)
@@ -300,6 +309,9 @@ func (r *resolver) apply(e *syntax.Apply, used int, k *known, at bool) {
 	}
 	if arity >= 0 && used >= 0 && arity != used {
 		r.fail(e.Pos, "%s needs %s, and has %d", e.Name, arguments(arity), used)
+	}
+	if e.Name == "'" && len(e.Path) == 0 && len(e.Args) == 1 && primes(e.Args[0]) {
+		r.fail(e.Pos, "what is primed already cannot be primed again")
 	}
 	for i, a := range e.Args {
 		switch {

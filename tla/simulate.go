@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -216,6 +217,17 @@ func (s *Spec) Text(step Step) string {
 }
 
 // String is an action as TLC names it: its definition and where it stands.
-func (a *Action) String() string {
-	return fmt.Sprintf("<%s line %d, col %d to line %d, col %d of module %s>", a.Name, a.Span.First.Line, a.Span.First.Column, a.Span.Last.Line, a.Span.Last.Column, a.Module)
+func (a *Action) String() string { return Step{Action: a}.String() }
+
+// String is the action of a step with its arguments and its place, as TLC tells it.
+func (s Step) String() string {
+	a, args := s.Action, ""
+	if len(s.Args) > 0 {
+		var texts []string
+		for _, v := range s.Args {
+			texts = append(texts, v.String())
+		}
+		args = "(" + strings.Join(texts, ",") + ")"
+	}
+	return fmt.Sprintf("<%s%s line %d, col %d to line %d, col %d of module %s>", a.Name, args, a.Span.First.Line, a.Span.First.Column, a.Span.Last.Line, a.Span.Last.Column, a.Module)
 }

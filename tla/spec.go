@@ -61,6 +61,7 @@ type Action struct {
 	File   string
 	Span   syntax.Span
 	act    act
+	args   []node // of the definition; none if they are not known before a state is
 	at     where
 }
 
@@ -290,12 +291,12 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 	}
 	s.relation = next
 	for _, n := range next {
-		c.actionsOf(n, func(name string, e syntax.Expr, at where, build func(act) act) {
+		c.actionsOf(n, func(name string, args []node, e syntax.Expr, at where, build func(act) act) {
 			span, ok := at.source.spans[e]
 			if !ok {
 				span = syntax.Span{First: at.pos, Last: at.pos}
 			}
-			s.Actions = append(s.Actions, Action{name, at.source.module, at.source.file, span, build(emit), at})
+			s.Actions = append(s.Actions, Action{name, at.source.module, at.source.file, span, build(emit), args, at})
 		})
 	}
 	b := &behaviour{c, s}
@@ -451,6 +452,9 @@ func (l *loader) split(c *compiler, whole part, init, next, rest *[]part) {
 		if x.Name == "[]" && len(x.Path) == 0 {
 			inner, q := c.through(x.Args[0], p)
 			if a, ok := inner.(*syntax.Action); ok && !a.Angle {
+				if len(*next) > 0 {
+					l.fail(where{q.scope.file(), a.Pos}, "the specification has a second [][Next]_vars: join both actions in one")
+				}
 				*next = append(*next, under(a.Body, q, nil))
 				return
 			}
@@ -466,23 +470,23 @@ func (l *loader) split(c *compiler, whole part, init, next, rest *[]part) {
 }
 
 // actionsOf are the actions of a part of the specification's formula.
-func (c *compiler) actionsOf(n part, found func(name string, e syntax.Expr, at where, build func(act) act)) {
-	c.actions(n.expr, n.place, "Next", func(name string, e syntax.Expr, at where, build func(act) act) {
-		found(name, e, at, func(next act) act { return actBegun(build(next), n.begin) })
+func (c *compiler) actionsOf(n part, found func(name string, args []node, e syntax.Expr, at where, build func(act) act)) {
+	c.actions(n.expr, n.place, "Next", nil, func(name string, args []node, e syntax.Expr, at where, build func(act) act) {
+		found(name, args, e, at, func(next act) act { return actBegun(build(next), n.begin) })
 	})
 }
 
 // actions finds the parts of a next-state relation, and tells how each is compiled before what follows it.
-func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name string, e syntax.Expr, at where, build func(act) act)) {
+func (c *compiler) actions(e syntax.Expr, p place, name string, args []node, found func(name string, args []node, e syntax.Expr, at where, build func(act) act)) {
 	at := where{c.file(p), e.Position()}
 	switch x := e.(type) {
 	case *syntax.Paren:
-		c.actions(x.Inner, p, name, found)
+		c.actions(x.Inner, p, name, args, found)
 		return
 	case *syntax.Junction:
 		if !x.And {
 			for _, item := range x.Items {
-				c.actions(item, p, name, found)
+				c.actions(item, p, name, args, found)
 			}
 			return
 		}
@@ -491,8 +495,8 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 			born := c.born
 			q, list, _ := c.loops(x.Bounds, p, &at)
 			early, here := c.early(x.Body, q, list, born), at
-			c.actions(x.Body, q, name, func(name string, e syntax.Expr, at where, build func(act) act) {
-				found(name, e, at, func(next act) act {
+			c.actions(x.Body, q, name, args, func(name string, args []node, e syntax.Expr, at where, build func(act) act) {
+				found(name, args, e, at, func(next act) act {
 					return some(list, early, &here, build(next))
 				})
 			})
@@ -510,14 +514,29 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, found func(name 
 		c.arity(d, len(d.params), u)
 		to, begin := c.given(d.params, q, u)
 		end := c.within(d, u.at)
-		c.actions(d.body, to, d.name, func(name string, e syntax.Expr, at where, build func(act) act) {
-			found(name, e, at, func(next act) act { return c.record(d, u, actBegun(build(next), begin)) })
+		c.actions(d.body, to, d.name, c.constants(d.params, to), func(name string, args []node, e syntax.Expr, at where, build func(act) act) {
+			found(name, args, e, at, func(next act) act { return c.record(d, u, actBegun(build(next), begin)) })
 		})
 		end()
 		d.reached--
 		return
 	}
-	found(name, e, at, func(next act) act { return c.act(e, p, next) })
+	found(name, args, e, at, func(next act) act { return c.act(e, p, next) })
+}
+
+// constants are the parameters of an operator, if their values depend on no state.
+func (c *compiler) constants(params []syntax.Param, to place) (list []node) {
+	for _, param := range params {
+		if param.Arity > 0 {
+			return nil
+		}
+		n := c.expr(&syntax.Apply{Pos: param.Pos, Name: param.Text}, to)
+		if n.level > constantLevel || n.fresh {
+			return nil
+		}
+		list = append(list, n)
+	}
+	return list
 }
 
 // Evaluator evaluates a specification. It is not for several goroutines at once; a Spec may have several.

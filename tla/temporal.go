@@ -218,7 +218,11 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 func (b *behaviour) formula(e syntax.Expr, p place, begin []int) *temporal {
 	at := where{p.scope.file(), e.Position()}
 	if b.level(e, p) < temporalLevel {
-		return &temporal{connective: letter, atom: b.atom(at.String(), b.expr(e, p), begin, at)}
+		n := b.expr(e, p)
+		if n.next {
+			b.failAt(&at, "an action stands in a temporal formula, where it would tell stuttering steps apart: write [][A]_v, or <><<A>>_v")
+		}
+		return &temporal{connective: letter, atom: b.atom(at.String(), n, begin, at)}
 	}
 	e, p, begin = b.under(e, p, begin)
 	at = where{p.scope.file(), e.Position()}
@@ -294,6 +298,9 @@ func (b *behaviour) fairness(x *syntax.Fairness, p place, begin []int) fairness 
 	if x.Strong {
 		kind = "SF"
 	}
+	if b.level(x.Body, p) >= temporalLevel {
+		b.failAt(&at, "%s_ needs an action, and this is a temporal formula", kind)
+	}
 	name := fmt.Sprintf("%s at %s", kind, at.String())
 	angle := &syntax.Action{Pos: x.Pos, Angle: true, Body: x.Body, Subscript: x.Subscript}
 	return fairness{
@@ -368,9 +375,31 @@ func (b *behaviour) assume(e syntax.Expr, p place, begin []int) {
 		b.spec.fairness = append(b.spec.fairness, b.fairness(x, p, begin))
 		return
 	}
-	if f := b.formula(e, p, begin); b.spec.assumed == nil {
+	f := b.formula(e, p, begin)
+	if f.restricts() {
+		at := where{p.scope.file(), e.Position()}
+		b.failAt(&at, "the specification has a conjunct beside Init and [][Next]_vars that forbids states or steps, and what is taken there besides is fairness, and what comes true some day: make it a part of Next, or a CONSTRAINT")
+	}
+	if b.spec.assumed == nil {
 		b.spec.assumed = f
 	} else {
 		b.spec.assumed = join(both, b.spec.assumed, f)
 	}
+}
+
+// restricts tells whether a formula may be false of all behaviours that begin as some finite one does.
+func (f *temporal) restricts() bool {
+	switch f.connective {
+	case falsity, letter, notLetter:
+		return true
+	case both:
+		return f.a.restricts() || f.b.restricts()
+	case either:
+		return f.a.restricts() && f.b.restricts()
+	case until:
+		return f.a != always && f.a.restricts() && f.b.restricts()
+	case releases:
+		return f.b.restricts()
+	}
+	return false
 }

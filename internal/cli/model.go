@@ -193,7 +193,7 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	began := time.Now()
 	spec, err := tla.Load(file, config, m.libraries...)
 	if err != nil {
-		return err
+		return a.secondOfError(c.Context(), m, file, err)
 	}
 	for _, n := range spec.Notes {
 		a.note("note: %s", n)
@@ -205,9 +205,12 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	r, err := a.checkModel(c, m, spec, out)
 	if err != nil {
 		if r != nil && len(r.Behaviour) > 0 {
-			err = fmt.Errorf("%w\nThe behavior up to this point is:\n%s", err, behaviour(spec, r.Behaviour, m.difference))
+			err = fmt.Errorf("%w\nThe behavior up to this point is:\n%s", err, strings.TrimRight(behaviour(spec, r.Behaviour, m.difference), "\n"))
 		}
-		return err
+		if r != nil && r.Generated > 0 && !m.simulate {
+			err = fmt.Errorf("%w\n%s", err, counts(r))
+		}
+		return a.secondOfError(c.Context(), m, file, err)
 	}
 	verdict := ""
 	verdict, a.code = judged(r, m)
@@ -235,7 +238,7 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	if m.simulate {
 		fmt.Fprintf(out, "%d behaviours walked, %d states generated, the longest has %d states.\n", r.Initial, r.Generated, r.Depth)
 	} else {
-		fmt.Fprintf(out, "%d states generated, %d distinct states found, %d states left on queue.\n", r.Generated, r.Distinct, r.Left)
+		fmt.Fprintln(out, counts(r))
 		fmt.Fprintf(out, "The depth of the complete state graph search is %d.\n", r.Depth)
 	}
 	if len(r.Violations) > 0 {
@@ -294,6 +297,11 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 		a.note("Progress(%d): %d states generated, %d distinct states found, %d states left on queue", r.Depth, r.Generated, r.Distinct, r.Left)
 	}
 	return tla.Check(spec, o)
+}
+
+// counts is how far a check came, as TLC tells it.
+func counts(r *tla.Report) string {
+	return fmt.Sprintf("%d states generated, %d distinct states found, %d states left on queue.", r.Generated, r.Distinct, r.Left)
 }
 
 func documentOf(spec *tla.Spec, r *tla.Report) checkedDocument {
@@ -378,8 +386,8 @@ func tell(w io.Writer, spec *tla.Spec, v *tla.Violation, difference bool) {
 			fmt.Fprintf(w, "State %d: Stuttering\n\n", len(v.Trace)+1)
 		} else {
 			fmt.Fprintf(w, "Back to state %d", v.Back+1)
-			if action := spec.Between(v.Trace[len(v.Trace)-1].State, v.Trace[v.Back].State); action != nil {
-				fmt.Fprintf(w, ": %s", action)
+			if step := spec.Between(v.Trace[len(v.Trace)-1].State, v.Trace[v.Back].State); step.Action != nil {
+				fmt.Fprintf(w, ": %s", step)
 			}
 			fmt.Fprint(w, "\n\n")
 		}
@@ -413,7 +421,7 @@ func behaviour(spec *tla.Spec, steps []tla.Step, difference bool) string {
 		case s.Action == nil:
 			fmt.Fprintf(&b, "State %d: Stuttering\n", i+1)
 		default:
-			fmt.Fprintf(&b, "State %d: %s\n", i+1, s.Action)
+			fmt.Fprintf(&b, "State %d: %s\n", i+1, s)
 		}
 		lines := strings.SplitAfter(spec.Text(s), "\n")
 		now := map[string]bool{}
@@ -440,7 +448,7 @@ func stepsOf(spec *tla.Spec, steps []tla.Step) (list []stepDocument) {
 	for _, s := range steps {
 		step := stepDocument{State: map[string]string{}}
 		if s.Action != nil {
-			step.Action = s.Action.String()
+			step.Action = s.String()
 		}
 		for i, name := range spec.Variables {
 			step.State[name] = s.State[i].String()

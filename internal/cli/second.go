@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/model/tlc"
@@ -70,8 +71,28 @@ func (a *app) secondOpinion(ctx context.Context, m *modelling, file string, r *t
 	return d, nil
 }
 
+// secondOfError asks TLC about a specification that this program has an error for. The error has another code where TLC has an answer.
+func (a *app) secondOfError(ctx context.Context, m *modelling, file string, err error) error {
+	if m.tlc == "" || codeOf(err) != check.ExitUsage {
+		return err
+	}
+	a.note("asking TLC (%s)", m.tlc)
+	o, failed := m.run(file).Check(ctx)
+	answer := ""
+	switch {
+	case failed != nil:
+		return fmt.Errorf("%w\nTLC has no answer, either", err)
+	case len(o.Violations) > 0:
+		answer = "found a violation, " + tlc.Names(o.Violations)
+	default:
+		answer = fmt.Sprintf("found no error, %d distinct states", o.Distinct)
+	}
+	return &exitError{check.ExitNotReproducible, fmt.Errorf("%w\nDIFFERENT: %s %s. Please report it with the specification and its configuration", err, o.Version, answer)}
+}
+
 func (m *modelling) run(file string) *tlc.Run {
-	return &tlc.Run{Jars: filepath.SplitList(m.tlc), Spec: file, Config: m.config, Libraries: m.libraries, NoDeadlock: m.deadlock, Continue: m.goOn}
+	jars := slices.DeleteFunc(filepath.SplitList(m.tlc), func(jar string) bool { return jar == "" })
+	return &tlc.Run{Jars: jars, Spec: file, Config: m.config, Libraries: m.libraries, NoDeadlock: m.deadlock, Continue: m.goOn}
 }
 
 // secondPossible refuses what cannot be compared with TLC, before the check begins.

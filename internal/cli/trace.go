@@ -263,9 +263,9 @@ func ending(spec *tla.Spec, steps []tla.Step, most int) string {
 		case s.Action == nil:
 			fmt.Fprintln(&b, "State 1: <Initial predicate>")
 		case i == len(steps)-1:
-			fmt.Fprintf(&b, "The last state: %s\n", s.Action)
+			fmt.Fprintf(&b, "The last state: %s\n", s)
 		default:
-			fmt.Fprintf(&b, "The state before: %s\n", s.Action)
+			fmt.Fprintf(&b, "The state before: %s\n", s)
 		}
 		fmt.Fprintln(&b, spec.Text(s))
 	}
