@@ -26,6 +26,8 @@ func TrialLine(t *contest.Trial) string {
 	switch {
 	case t.Failed != "":
 		return what + "it says nothing: " + t.Failed
+	case t.Hung != "":
+		return what + fmt.Sprintf("cut off after %s: %s", wall, t.Hung)
 	case t.CutOff:
 		return what + fmt.Sprintf("cut off after %d runs, %s", t.Runs, wall)
 	case t.Found:

@@ -21,8 +21,9 @@ type GuideTables struct {
 	Differences []contest.Difference
 	Mutations   []contest.Changes
 	Failed      []contest.Trial
-	Missing     int // trials that were not made
-	CutOff      int // trials that the timeout ended
+	Missing     int             // trials that were not made
+	CutOff      int             // trials that the timeout ended
+	Hung        []contest.Trial // those of them that it ended outside their campaigns
 }
 
 // maxFailedTold bounds the trials without a result that are told one by one.
@@ -73,6 +74,7 @@ func (g *GuideTables) open(b *markdown) {
 	if g.CutOff > 0 {
 		fmt.Fprintf(b, "\n**%d trials were cut off before their last run: what they would have found is unknown.**\n", g.CutOff)
 	}
+	lines(b, g.Hung)
 	for _, r := range g.Reached {
 		if r.Violated > 0 {
 			fmt.Fprintf(b, "\n**%s, which is called correct, broke a promise in %d of %d trials of %s.**\n", r.Bug, r.Violated, r.Trials, r.Strategy)
@@ -81,13 +83,21 @@ func (g *GuideTables) open(b *markdown) {
 	if len(g.Failed) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n**%d trials say nothing, and are not counted:**\n\n", len(g.Failed))
-	for i, t := range g.Failed {
+	fmt.Fprintf(b, "\n**%d trials say nothing, and are not counted:**\n", len(g.Failed))
+	lines(b, g.Failed)
+}
+
+// lines tells some trials one by one.
+func lines(b *markdown, trials []contest.Trial) {
+	for i := range trials {
+		if i == 0 {
+			b.WriteString("\n")
+		}
 		if i == maxFailedTold {
-			fmt.Fprintf(b, "- and %d others\n", len(g.Failed)-i)
+			fmt.Fprintf(b, "- and %d others\n", len(trials)-i)
 			break
 		}
-		fmt.Fprintf(b, "- %s\n", visible(TrialLine(&t), maxReachedText))
+		fmt.Fprintf(b, "- %s\n", visible(TrialLine(&trials[i]), maxReachedText))
 	}
 }
 

@@ -101,7 +101,7 @@ func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *con
 		return nil, nil, m.failed
 	}
 	if found != nil && o.Story {
-		t.Story = s.smallest(ctx, found)
+		t.Story = s.smallest(ctx, found, o)
 	}
 	r := &Result{Result: explore.Result{Name: s.name, Totals: totals, Status: totals.Status(s.spec)}}
 	r.ExitCode = r.Status.ExitCode()
@@ -109,9 +109,12 @@ func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *con
 }
 
 // smallest is the schedule of the smallest run of a failure that is found soon; empty in a world without one.
-func (s *simulation) smallest(ctx context.Context, f *explore.Failure) string {
+func (s *simulation) smallest(ctx context.Context, f *explore.Failure, o *contest.Order) string {
 	small := shrink.Case{Tape: f.Tape}
 	search := &shrink.Search{Spec: s.spec, Workers: 1, MaxRuns: storyRuns, Try: s.try(f.Signature)}
+	if o.TimeoutNs > 0 {
+		search.MaxTime = contest.Overtime / 2
+	}
 	if made, err := search.Shrink(ctx, small); err == nil {
 		small = made.Case
 	}

@@ -64,6 +64,8 @@ type Trial struct {
 	Mutations []search.Mutations `json:"mutations,omitempty"`
 	// Story is the schedule of the smallest run of the violation, such as Deliver(n1, 9) . Crash(n1), where it was asked for.
 	Story string `json:"story,omitempty"`
+	// Hung is what the program was doing when it was cut off, if that was not its campaign.
+	Hung string `json:"hung,omitempty"`
 	// Failed is why the trial says nothing: the engine or the machine failed, or a run was not reproducible.
 	Failed string `json:"failed,omitempty"`
 }

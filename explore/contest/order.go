@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
@@ -28,6 +29,7 @@ const OrderFolder = "BLOODHOUND_TRIAL"
 
 const (
 	orderFile  = "order.json"
+	begunFile  = "begun"
 	answerFile = "answer.json"
 	// maxAnswer bounds the file of an answer.
 	maxAnswer = 16 << 20
@@ -43,10 +45,38 @@ type Answer struct {
 // Give leaves an order in a folder.
 func (o *Order) Give(dir string) error { return write(filepath.Join(dir, orderFile), o) }
 
-// Ordered reads the order of a folder.
+// Ordered reads the order of a folder, and notes there that its campaign begins.
 func Ordered(dir string) (*Order, error) {
 	o := &Order{}
-	return o, read(filepath.Join(dir, orderFile), o)
+	if err := read(filepath.Join(dir, orderFile), o); err != nil {
+		return nil, err
+	}
+	return o, os.WriteFile(filepath.Join(dir, begunFile), nil, 0o600)
+}
+
+// Overtime is how long a campaign may take beyond the timeout of its order: to replay the violation that it has found, and to tell its story.
+const Overtime = 30 * time.Second
+
+// Left is how much time a program has that was given an order so long ago: 0 if it has answered, or has not begun its campaign within the timeout.
+func (o *Order) Left(dir string, ago time.Duration) time.Duration {
+	timeout := time.Duration(o.TimeoutNs)
+	if left := timeout - ago; left > 0 {
+		return left
+	}
+	if _, err := os.Stat(filepath.Join(dir, answerFile)); err == nil {
+		return 0
+	}
+	begun, err := os.Stat(filepath.Join(dir, begunFile))
+	if err != nil {
+		return 0
+	}
+	return max(timeout+Overtime-time.Since(begun.ModTime()), 0)
+}
+
+// Begun tells whether the campaign of an order has begun.
+func Begun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, begunFile))
+	return err == nil
 }
 
 // Give leaves an answer in a folder. A program answers once.
@@ -69,7 +99,11 @@ func write(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, text, 0o600)
+	// A program may be ended at any time, and half a file is none.
+	if err := os.WriteFile(path+".part", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".part", path)
 }
 
 func read(path string, v any) error {

@@ -72,7 +72,7 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	if f.json {
 		test.Stdout = a.err
 	}
-	ran := test.Run()
+	ran := runGroup(test)
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}

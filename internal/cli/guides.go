@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -155,7 +154,8 @@ func (b *guidesBench) run(c *cobra.Command, args []string) error {
 	}
 	b.code = doc.ExitCode
 	tables := report.GuideTables{Settings: &s, Rows: doc.Rows, Reached: doc.Reached, Rarity: doc.Rarity, Differences: doc.Differences, Mutations: doc.Mutations,
-		Failed: failedTrials(j.Done), Missing: doc.Missing, CutOff: doc.CutOff}
+		Failed: trialsThat(j.Done, func(t *contest.Trial) bool { return t.Failed != "" }), Hung: trialsThat(j.Done, func(t *contest.Trial) bool { return t.Hung != "" }),
+		Missing: doc.Missing, CutOff: doc.CutOff}
 	text := tables.Markdown()
 	if b.folder != "" {
 		err = errors.Join(err, b.write(&doc, &tables, text))
@@ -188,11 +188,11 @@ func (b *guidesBench) write(doc *guidesDocument, tables *report.GuideTables, tex
 	return errors.Join(errs...)
 }
 
-// failedTrials are those that say nothing.
-func failedTrials(done []contest.Trial) (list []contest.Trial) {
-	for _, t := range done {
-		if t.Failed != "" {
-			list = append(list, t)
+// trialsThat are those of which something is true.
+func trialsThat(done []contest.Trial, is func(*contest.Trial) bool) (list []contest.Trial) {
+	for i := range done {
+		if is(&done[i]) {
+			list = append(list, done[i])
 		}
 	}
 	return list
@@ -278,31 +278,63 @@ func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progre
 func tool(ctx context.Context, g *config.GuideTarget, dir string, command ...string) (string, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir = dir
-	var said bytes.Buffer
-	c.Stderr = &said
-	out, err := c.Output()
+	var out bounded
+	var complained said
+	c.Stdout, c.Stderr = &out, &complained
+	err := runGroup(c)
 	if ctx.Err() != nil {
 		return "", errInterrupted
 	}
-	if err != nil {
-		return "", fmt.Errorf("target %s: %s: %w\n%s", g.Name, strings.Join(command, " "), err, strings.TrimSpace(said.String()))
+	if out.err != nil {
+		err = out.err
 	}
-	return strings.TrimSpace(string(out)), nil
+	if err != nil {
+		return "", fmt.Errorf("target %s: %s: %w\n%s", g.Name, strings.Join(command, " "), err, strings.TrimSpace(complained.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// maxToolBytes bounds what a command for a target may print.
+const maxToolBytes = 1 << 20
+
+// bounded keeps what is written to it, up to a bound.
+type bounded struct {
+	strings.Builder
+	err error
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxToolBytes {
+		b.err = fmt.Errorf("it prints more than %d bytes", maxToolBytes)
+		return 0, b.err
+	}
+	return b.Builder.Write(p)
 }
 
 // maxSaid bounds what is kept of what a program says: of the beginning, and of the end.
 const maxSaid = 4 << 10
 
 // said keeps the beginning and the end of what is written to it.
-type said struct{ head, tail []byte }
+type said struct {
+	head, tail []byte
+	cut        bool // there is more between them
+}
 
 func (s *said) Write(p []byte) (int, error) {
 	s.head = append(s.head, p[:min(len(p), maxSaid-len(s.head))]...)
 	s.tail = append(s.tail, p...)
 	if len(s.tail) > 2*maxSaid {
-		s.tail = slices.Clone(s.tail[len(s.tail)-maxSaid:])
+		s.tail, s.cut = slices.Clone(s.tail[len(s.tail)-maxSaid:]), true
 	}
 	return len(p), nil
+}
+
+// String has all of it, or the beginning and the end.
+func (s *said) String() string {
+	if !s.cut {
+		return string(s.tail)
+	}
+	return string(s.head) + "\n...\n" + string(s.tail[len(s.tail)-maxSaid:])
 }
 
 // trial has a target's program make a trial. It is incomplete if ctx ended it.
@@ -316,8 +348,10 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 	if err := o.Give(dir); err != nil {
 		return order, false, err
 	}
-	c := exec.CommandContext(ctx, t.program, t.Args...)
-	c.Dir, c.WaitDelay = t.dir, time.Second
+	within, cut := context.WithCancel(ctx)
+	defer cut()
+	c := exec.CommandContext(within, t.program, t.Args...)
+	c.Dir = t.dir
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "BLOODHOUND_") }),
 		contest.OrderFolder+"="+dir, "BLOODHOUND_STATE="+filepath.Join(dir, "state"), "GOCOVERDIR="+dir, "GOMAXPROCS=1")
 	var printed, complained said
@@ -325,12 +359,31 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 	if _, err := c.StdinPipe(); err != nil { // it ends with this program, however that ends
 		return order, false, err
 	}
-	ran := c.Run()
+	began := time.Now()
+	if s.TimeoutNs > 0 {
+		go func() {
+			for left := time.Duration(s.TimeoutNs); left > 0; left = o.Left(dir, time.Since(began)) {
+				select {
+				case <-within.Done():
+					return
+				case <-time.After(left):
+				}
+			}
+			cut()
+		}()
+	}
+	ran := runGroup(c)
 	if ctx.Err() != nil {
 		return order, false, nil
 	}
 	a, err := contest.Answered(dir)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && within.Err() != nil:
+		order.CutOff, order.WallNs, order.Hung = true, time.Since(began).Nanoseconds(), "the program had not begun its campaign; it calls sim.Campaign.Run too late, or never"
+		if contest.Begun(dir) {
+			order.Hung = fmt.Sprintf("the program had not ended its campaign %s after the timeout", contest.Overtime)
+		}
+		return order, true, nil
 	case errors.Is(err, fs.ErrNotExist):
 		if len(complained.head) == 0 {
 			complained = printed

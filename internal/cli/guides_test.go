@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/config"
 )
 
 // benched runs bench guides, and gives its exit code and what it prints.
@@ -151,6 +152,52 @@ func TestBenchGuidesIsKilled(t *testing.T) {
 	own.close()
 	if left, _ := filepath.Glob(work + "*"); len(left) > 0 {
 		t.Errorf("%v is left", left)
+	}
+}
+
+// The timeout of a trial ends a program that does not end by itself, and all of its process group.
+func TestBenchGuidesCutsProgramsOff(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	held, err := os.OpenFile(filepath.Join(dir, "held"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	file := filepath.Join(dir, "guides.yaml")
+	text := "trials: 1\nruns: 2\ntimeout: 100ms\nstrategies: [random]\ntargets:\n"
+	for _, how := range []string{"silent", "prints"} {
+		text += fmt.Sprintf("  - {name: %s, package: %q, args: [%q, %s]}\n", how, filepath.Join(here, "testdata/guides/hang"), held.Name(), how)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said := benched(t, file, "--journal", filepath.Join(dir, "j.jsonl"))
+	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil { // as no process is left
+		t.Fatal(err)
+	}
+	if code != check.ExitUnknown {
+		t.Errorf("exit code %d: %s\n%s", code, said, out)
+	}
+	for _, want := range []string{"**2 trials were cut off", "- silent, random, seed 1: cut off after ", "- prints, random, seed 1: cut off after ", ": the program had not begun its campaign"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing of %q in\n%s", want, out)
+		}
+	}
+}
+
+// What is said by a command for a target is bounded.
+func TestCommandsOfTargetsAreBounded(t *testing.T) {
+	g := &config.GuideTarget{Name: "a"}
+	if _, err := tool(t.Context(), g, ".", "yes"); err == nil || !strings.Contains(err.Error(), "it prints more than") {
+		t.Errorf("%v", err)
+	}
+	_, err := tool(t.Context(), g, ".", "sh", "-c", "yes | head -c 3000000 >&2; echo the end >&2; exit 3")
+	if err == nil || len(err.Error()) > 3*maxSaid || !strings.HasSuffix(err.Error(), "the end") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"time"
@@ -19,9 +20,6 @@ const (
 	configName = "bloodhound.yaml"
 	stateName  = ".bloodhound" // the state folder, beside the configuration
 )
-
-// buildOutputBytes is how much of a failed build's output is shown.
-const buildOutputBytes = 16 << 10
 
 // project is a configuration that was read, with what verbs need of it besides the Spec.
 type project struct {
@@ -59,17 +57,16 @@ func (p *project) build(ctx context.Context, a *app) error {
 		cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
 		cmd.Dir = s.Dir
 		cmd.Env = append(cmd.Environ(), s.Env...)
-		out, err := cmd.CombinedOutput()
+		var out said
+		cmd.Stdout, cmd.Stderr = &out, &out
+		err := runGroup(cmd)
 		if err == nil {
 			continue
 		}
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
-		if extra := len(out) - buildOutputBytes; extra > 0 {
-			out = append([]byte("...\n"), out[extra:]...)
-		}
-		a.err.Write(out)
+		io.WriteString(a.err, out.String())
 		return fmt.Errorf("%s: the build of node %s failed: `%s` in %s: %w", p.config, s.Node, strings.Join(s.Argv, " "), s.Dir, err)
 	}
 	return nil
