@@ -44,7 +44,7 @@ type Report struct {
 	Stopped    string // why the check is not at its end: a limit, or ByExit; empty if it is, or a violation ended it
 	Walked     int    // of a simulation: behaviours that came to their end, or to the depth that was asked for
 	Violations []*Violation
-	// Behaviour is what led to the error that ended the check.
+	// Behaviour is what led to the error that ended the check. Its last state lacks the values that an action did not give, if that is the error.
 	Behaviour []Step
 	// Edges and Checked tell how large the graph is in which temporal properties were looked for, and whether they were.
 	Edges   int
@@ -364,7 +364,7 @@ func (c *checker) expand() error {
 			c.some = true
 			return c.visit(next, i)
 		}); err != nil || !c.finished() {
-			return c.failed(err)
+			return c.failed(err, &c.spec.Actions[i])
 		}
 	}
 	if !c.some && c.spec.CheckDeadlock {
@@ -384,11 +384,14 @@ func (c *checker) expand() error {
 }
 
 // failed adds to an error of the specification how its place was reached.
-func (c *checker) failed(err error) error {
+func (c *checker) failed(err error, action *Action) error {
 	if err == nil || errors.Is(err, ErrStop) || c.r.Behaviour != nil {
 		return err
 	}
 	trace, traceErr := c.trace(c.at)
+	if traceErr == nil && c.ev.partial != nil {
+		trace = append(trace, Step{Action: action, State: c.ev.partial})
+	}
 	if traceErr == nil {
 		c.r.Behaviour = trace
 	}

@@ -207,17 +207,25 @@ func (s *Spec) Text(step Step) string {
 		return step.Alias.String() + "\n"
 	}
 	if len(s.Variables) == 1 {
-		return fmt.Sprintf("%s = %s\n", s.Variables[0], step.State[0])
+		return fmt.Sprintf("%s = %s\n", s.Variables[0], shown(step.State[0]))
 	}
 	text := ""
 	for i, name := range s.Variables {
-		text += fmt.Sprintf("/\\ %s = %s\n", name, step.State[i])
+		text += fmt.Sprintf("/\\ %s = %s\n", name, shown(step.State[i]))
 	}
 	return text
 }
 
 // String is an action as TLC names it: its definition and where it stands.
 func (a *Action) String() string { return Step{Action: a}.String() }
+
+// shown is a value as TLC tells it, also where there is none.
+func shown(v value.Value) string {
+	if v == nil {
+		return "null"
+	}
+	return v.String()
+}
 
 // String is the action of a step with its arguments and its place, as TLC tells it.
 func (s Step) String() string {

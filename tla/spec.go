@@ -548,6 +548,7 @@ type Evaluator struct {
 	renaming *value.Renaming
 	met      guarded
 	slots    []value.Value // of an operator's frame
+	partial  State         // a successor that an action did not complete
 }
 
 // Evaluator makes an evaluator.
@@ -644,6 +645,7 @@ func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what stri
 		for _, v := range so {
 			if v == nil {
 				m.at = at
+				ev.partial = slices.Clone(so)
 				ev.incomplete(so, what)
 			}
 		}
