@@ -234,6 +234,10 @@ type Outcome struct {
 	Verdicts  []Verdict         `json:"verdicts,omitempty"`
 	// Tallies are those of properties that followed the run in a model as it was made, by their names.
 	Tallies map[string]*coverage.Tally `json:"tallies,omitempty"`
+	// Mistake is one in how the run was told to a model, such as a step by an action that the specification does not have. Runs that are made anew have it, too.
+	Mistake string `json:"mistake,omitempty"`
+	// Guide is what became of the run in the models that only guide a search; nil if there are none.
+	Guide *Guided `json:"guide,omitempty"`
 	// Reached is what the run reached, in the order of IDs, each once, and Near how close it came to what it did not reach.
 	Reached []coverage.Feature  `json:"reached,omitempty"`
 	Near    []coverage.Nearness `json:"near,omitempty"`
@@ -247,6 +251,13 @@ type Outcome struct {
 	Files map[string]string `json:"files,omitempty"`
 	// Machine names the CPU feature set and the kernel that the run belongs to.
 	Machine string `json:"machine,omitempty"`
+}
+
+// Guided is what became of a run in the models that guide a search and promise nothing.
+type Guided struct {
+	Mapped int    `json:"mapped"`           // steps that were told
+	Left   string `json:"left,omitempty"`   // why it was followed no further: by a step that the model does not allow, or in too many states
+	Failed string `json:"failed,omitempty"` // why it was followed no further: the specification cannot be evaluated there
 }
 
 // Program is one that a node under test executed.

@@ -37,7 +37,8 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 	t := col.totals
 	col.met(r)
 	col.feeder.counted(r)
-	if r.reply != nil {
+	mistaken := r.reply != nil && r.reply.Summary.Mistake != ""
+	if r.reply != nil && !mistaken {
 		t.Calm.Done = true
 		for _, v := range r.reply.Summary.Verdicts {
 			if v.Status == engine.Unknown {
@@ -45,8 +46,8 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 			}
 		}
 	}
-	if r.reply == nil || len(Violated(r.reply.Summary.Verdicts)) > 0 || r.differs != "" {
-		col.count(r) // like any other: lost, cut short, violated or not repeatable
+	if r.reply == nil || mistaken || len(Violated(r.reply.Summary.Verdicts)) > 0 || r.differs != "" {
+		col.count(r) // like any other: lost, cut short, violated, not repeatable, or with a mistake
 	} else {
 		col.died(r)
 	}

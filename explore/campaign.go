@@ -211,6 +211,9 @@ func (c *collector) flush() {
 
 // stops tells whether the campaign ends with this run.
 func (c *collector) stops(r *result) bool {
+	if r.reply != nil && r.reply.Summary.Mistake != "" {
+		return true
+	}
 	return !c.campaign.KeepGoing && r.reply != nil && (r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0)
 }
 

@@ -151,6 +151,8 @@ type Summary struct {
 	Near       []coverage.Nearness  `json:"near,omitempty"`
 	Code       []code.Hits          `json:"code,omitempty"`
 	Programs   []engine.Program     `json:"programs,omitempty"`
+	Mistake    string               `json:"mistake,omitempty"`
+	Guide      *engine.Guided       `json:"guide,omitempty"`
 }
 
 // Operations counts the operations of clients by what became of them. Open ones never returned.
@@ -169,7 +171,7 @@ func Summarise(o *engine.Outcome) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
 		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
-		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs}
+		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs, Mistake: o.Mistake, Guide: o.Guide}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = CountReasons(o.History)
 	return s

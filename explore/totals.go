@@ -1,8 +1,10 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/coverage"
@@ -56,6 +58,10 @@ type Totals struct {
 	FirstUnrepeatable *Unrepeatable `json:"first_unrepeatable,omitempty"`
 	Lost              []Lost        `json:"lost,omitempty"`
 	LostRuns          uint64        `json:"lost_runs,omitempty"`
+	// Mistake is one in how runs are told to a model. It has ended the campaign.
+	Mistake string `json:"mistake,omitempty"`
+	// Guide is what became of runs in the models that guide the search; nil if there are none.
+	Guide *GuideTotal `json:"guide,omitempty"`
 	// Deaths counts worker processes that died or hung and were replaced.
 	Deaths uint64 `json:"deaths,omitempty"`
 	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, or empty.
@@ -203,6 +209,73 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 	if t.Machine == "" {
 		t.Machine = s.Machine
 	}
+	t.Mistake = cmp.Or(t.Mistake, s.Mistake)
+	if g := s.Guide; g != nil {
+		if t.Guide == nil {
+			t.Guide = &GuideTotal{}
+		}
+		t.Guide.add(g, tp)
+	}
+}
+
+// GuideTotal counts what became of runs in the models that guide a search.
+type GuideTotal struct {
+	Runs   uint64 `json:"runs"`
+	Idle   uint64 `json:"idle,omitempty"`   // runs that told no step
+	Left   uint64 `json:"left,omitempty"`   // runs that took a step that the model does not allow, and were followed no further
+	Failed uint64 `json:"failed,omitempty"` // runs that were followed no further since the specification cannot be evaluated
+	// Reason is that of the first of these, and Run its tape's name.
+	Reason string `json:"reason,omitempty"`
+	Run    string `json:"run,omitempty"`
+}
+
+func (t *GuideTotal) add(g *engine.Guided, tp tape.Tape) {
+	t.Runs++
+	switch {
+	case g.Mapped == 0:
+		t.Idle++
+	case g.Failed != "":
+		if t.Failed++; t.Failed == 1 { // it goes before those that have left the model
+			t.Reason, t.Run = g.Failed, tp.Name()
+		}
+	case g.Left != "":
+		if t.Left++; t.Reason == "" {
+			t.Reason, t.Run = g.Left, tp.Name()
+		}
+	}
+}
+
+// Useless tells why what runs reached in the models that guide the search says little; empty if it does not. That runs leave the model is no reason: the bug that is
+// searched for may do that.
+func (t *GuideTotal) Useless() string {
+	switch {
+	case t == nil:
+	case 2*t.Failed > t.Runs:
+		return fmt.Sprintf("the model that guides the search could not be followed in %d of %d runs: %s", t.Failed, t.Runs, t.Reason)
+	case t.Idle == t.Runs:
+		return "no run told a step to the model that guides the search; Follower.Step does"
+	}
+	return ""
+}
+
+// Doubts tells why that nothing was found says less than it seems: properties that are unknown in some runs, and a guide that is of no use. It is empty if there is no such
+// reason.
+func (t *Totals) Doubts() string {
+	list := t.Unjudged()
+	if useless := t.Guide.Useless(); useless != "" {
+		list = append(list, useless)
+	}
+	return strings.Join(list, "; ")
+}
+
+// Unjudged tells which properties are unknown in some runs.
+func (t *Totals) Unjudged() (list []string) {
+	for _, p := range t.Properties {
+		if p.Unknown > 0 {
+			list = append(list, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, p.Unknown, t.Runs, p.Reason))
+		}
+	}
+	return list
 }
 
 // MergeRefused adds calls to a list in which a call of one program stands once, whatever the nodes, up to MaxRefused.
@@ -331,15 +404,21 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	} else if !check.Promised(spec, judged) && !slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver == "composer" }) {
 		s.Notices = append(s.Notices, "no property judges what the operations did: all that was judged is that no program crashed")
 	}
+	s.Unknown = append(s.Unknown, t.Unjudged()...)
+	if m := t.Mistake; m != "" && !slices.ContainsFunc(s.Unknown, func(u string) bool { return strings.Contains(u, m) }) {
+		s.Unknown = append(s.Unknown, "a model is told what means nothing in it: "+m)
+	}
+	if useless := t.Guide.Useless(); useless != "" {
+		s.Unknown = append(s.Unknown, useless)
+	} else if g := t.Guide; g != nil && g.Left+g.Failed > 0 {
+		s.Notices = append(s.Notices, fmt.Sprintf("the model that guides the search was not followed to the end in %d of %d runs; the first: %s: %s", g.Left+g.Failed, g.Runs, g.Run, g.Reason))
+	}
 	for _, p := range t.Properties {
-		if p.Unknown > 0 {
-			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, p.Unknown, t.Runs, p.Reason))
-		}
 		if p.Never() {
 			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: not in any of %d runs: %s", p.Property, t.Runs, p.Reason))
 		}
 	}
-	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 {
+	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 && t.Mistake == "" {
 		t.judgeFaults(spec, &s)
 	}
 	s.Notices = append(s.Notices, t.Replaced...)

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -328,23 +329,32 @@ func (f *Follower) Unmodelled(kind string) {
 	f.tally.Unmodelled[kind]++
 }
 
-// action is the one of a name, and binds arguments for it. It is nil once the run is not followed any more, and for the one to forget.
-func (f *Follower) action(name string, args []any) *action {
+// action is the one of a name that a method was given, and binds arguments for it. It is nil once the run is not followed any more, and for the one to forget.
+func (f *Follower) action(method, name string, args []any) *action {
 	if f == nil || f.failed != nil || name == f.model.o.Forget {
 		return nil
 	}
+	f.bind(args)
 	a := f.actions[name]
 	if a == nil {
 		op, err := f.model.spec.Action(name)
 		if err != nil {
-			f.failed = err
+			f.failed = mistake(fmt.Sprintf("%s; the actions are %s", plain(err), strings.Join(f.model.Actions(), ", ")), method, []string{strconv.Quote(name)}, f.args)
 			return nil
 		}
 		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), told: packed(make(tla.GuardsSeen, len(op.Guards))), met: make(tla.GuardsSeen, len(op.Guards))}
 		f.actions[name] = a
 	}
-	f.bind(args)
+	if len(args) != len(a.Params) {
+		f.failed = mistake(number(a.Operator, args), method, []string{strconv.Quote(name)}, f.args)
+		return nil
+	}
 	return a
+}
+
+// number tells that an operator is given arguments in a wrong number.
+func number(op *tla.Operator, args []any) string {
+	return fmt.Sprintf("%s needs %d arguments, and has %d", op.Name, len(op.Params), len(args))
 }
 
 func (f *Follower) bind(args []any) {
@@ -363,9 +373,9 @@ func (f *Follower) Abandon(why string) {
 }
 
 // Step is an action that the system has taken. After a divergence nothing is followed any more. A name that the specification does not have, or arguments in
-// a wrong number, are mistakes of the caller: Err tells them.
+// a wrong number, are mistakes of the caller: Err is a *Mistake then.
 func (f *Follower) Step(name string, args ...any) {
-	a := f.action(name, args)
+	a := f.action("Step", name, args)
 	if a == nil {
 		return
 	}
@@ -428,7 +438,7 @@ func (f *Follower) passing(err error) error {
 // Repeat is an action that the system may have taken any number of times, also none: what it does at once and the specification does in several steps. It counts
 // as no event; the Step that follows it tells which of the states remain.
 func (f *Follower) Repeat(name string, args ...any) {
-	a := f.action(name, args)
+	a := f.action("Repeat", name, args)
 	if a == nil {
 		return
 	}
@@ -577,18 +587,22 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 	if f == nil || f.failed != nil {
 		return
 	}
+	f.bind(args)
+	seen := Of(want)
 	op := f.shows[operator]
 	if op == nil {
 		e, err := f.model.spec.Expression(operator)
 		if err != nil {
-			f.failed = err
+			f.failed = mistake(plain(err), "Saw", []string{seen.String(), strconv.Quote(operator)}, f.args)
 			return
 		}
 		op = &show{e, coverage.ID(coverage.ModelState, operator)}
 		f.shows[operator] = op
 	}
-	f.bind(args)
-	seen := Of(want)
+	if len(args) != len(op.Params) {
+		f.failed = mistake(number(op.Operator, args), "Saw", []string{seen.String(), strconv.Quote(operator)}, f.args)
+		return
+	}
 	print := seen.Fingerprint()
 	kept := f.next[:0]
 	var other value.Value
@@ -655,8 +669,8 @@ func (f *Follower) shown(p *point, op *show, args []value.Value) (*outcome, erro
 	return o, nil
 }
 
-// Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, another error if the specification cannot be evaluated, and nil as long as
-// all steps are the model's.
+// Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, a *Mistake if what was told means nothing in the specification, another error
+// if the specification cannot be evaluated, and nil as long as all steps are the model's.
 func (f *Follower) Err() error {
 	if f == nil {
 		return nil

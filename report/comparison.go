@@ -33,7 +33,19 @@ func TrialLine(t *contest.Trial) string {
 	case t.Found:
 		return what + fmt.Sprintf("%s violated after %d runs, %s", t.Property, t.Runs, wall)
 	}
-	return what + fmt.Sprintf("nothing in %d runs, %s", t.Runs, wall)
+	what += fmt.Sprintf("nothing in %d runs, %s", t.Runs, wall)
+	if t.Unknown != "" {
+		what += ", and that is not known: " + t.Unknown
+	}
+	return what
+}
+
+// unknown tells of trials that could not judge all of their runs.
+func unknown(trials int) string {
+	if trials == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d unknown", trials)
 }
 
 // Comparison tells which strategies find bugs sooner than random tapes do, those that lose first.
@@ -48,12 +60,16 @@ func Comparison(s *contest.Settings, rows []contest.Row) string {
 		} else if r.Trials == 0 {
 			runs = "-"
 		}
+		found += unknown(r.Unknown)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Bug, r.Strategy, found, quartiles(r.Runs, runs, "%.4g"), quartiles(r.Seconds, seconds, "%.3g"))
 	}
 	w.Flush()
 	for _, r := range rows {
 		if r.Failed > 0 {
 			fmt.Fprintf(&b, "%d trials of %s with %s say nothing, and are not counted\n", r.Failed, r.Strategy, r.Bug)
+		}
+		if r.Unknown > 0 {
+			fmt.Fprintf(&b, "%d trials of %s with %s found nothing, and could not judge all of their runs\n", r.Unknown, r.Strategy, r.Bug)
 		}
 	}
 	judged := contest.Judged(rows)

@@ -24,6 +24,7 @@ type GuideTables struct {
 	Missing     int             // trials that were not made
 	CutOff      int             // trials that the timeout ended
 	Hung        []contest.Trial // those of them that it ended outside their campaigns
+	Unknown     []contest.Trial // those that found nothing, and could not judge all of their runs
 }
 
 // maxFailedTold bounds the trials without a result that are told one by one.
@@ -75,6 +76,10 @@ func (g *GuideTables) open(b *markdown) {
 		fmt.Fprintf(b, "\n**%d trials were cut off before their last run: what they would have found is unknown.**\n", g.CutOff)
 	}
 	lines(b, g.Hung)
+	if len(g.Unknown) > 0 {
+		fmt.Fprintf(b, "\n**%d trials found nothing, and could not judge all of their runs, or were led by a guide of no use:**\n", len(g.Unknown))
+		lines(b, g.Unknown)
+	}
 	for _, r := range g.Reached {
 		if r.Violated > 0 {
 			fmt.Fprintf(b, "\n**%s, which is called correct, broke a promise in %d of %d trials of %s.**\n", r.Bug, r.Violated, r.Trials, r.Strategy)
@@ -182,6 +187,7 @@ func (g *GuideTables) first(b *markdown) {
 		} else if r.Trials == 0 {
 			beyond, later = "-", "-"
 		}
+		found += unknown(r.Unknown)
 		mutants := ""
 		if r.Strategy != search.Random && r.Found > 0 {
 			mutants = fmt.Sprint(r.Mutants)

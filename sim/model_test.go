@@ -22,7 +22,7 @@ func counting(t *testing.T) *model.Model {
 	dir := t.TempDir()
 	spec, config := filepath.Join(dir, "Counter.tla"), filepath.Join(dir, "Counter.cfg")
 	for file, text := range map[string]string{
-		spec:   "---- MODULE Counter ----\nEXTENDS Naturals\nCONSTANT Limit\nVARIABLE n\nInit == n = 0\nUp == n < Limit /\\ n' = n + 1\nNext == Up\n====\n",
+		spec:   "---- MODULE Counter ----\nEXTENDS Naturals\nCONSTANT Limit\nVARIABLE n\nInit == n = 0\nUp == n < Limit /\\ n' = n + 1\nBy(k) == n' = n + k\nTotal == n\nNext == Up\n====\n",
 		config: "INIT Init\nNEXT Next\nCONSTANT Limit = 40\n",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -161,5 +161,79 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 				t.Errorf("exit code %d, and not %d with %q:\n%s", code, c.code, c.says, text)
 			}
 		})
+	}
+}
+
+// What a model is told that means nothing in it ends the campaign after a run, whatever the model is for, and is told once, with the place. A step that a guide's model does
+// not allow may be the bug that is searched for; it ends the following alone.
+func TestMistakesInWhatModelsAreTold(t *testing.T) {
+	m := counting(t)
+	world := func(promised bool, tell func(*model.Follower, *inproc.Process)) func(*inproc.World) {
+		return func(w *inproc.World) {
+			var f *model.Follower
+			if promised {
+				f = w.Model("conforms", m)
+			} else {
+				f = w.Guide(m)
+			}
+			w.Process("server", func(p *inproc.Process) {
+				p.Sleep(time.Millisecond)
+				p.Assert(true, "all is well")
+				tell(f, p)
+				p.Sleep(time.Hour)
+			})
+			w.Set(inproc.Settings{Chaos: 100 * time.Millisecond, Settle: 10 * time.Millisecond})
+		}
+	}
+	for name, c := range map[string]struct {
+		tell func(*model.Follower, *inproc.Process)
+		says string
+	}{
+		"no such action":     {func(f *model.Follower, _ *inproc.Process) { f.Step("Upp", 1) }, `Step("Upp", 1) at `},
+		"repeats none":       {func(f *model.Follower, _ *inproc.Process) { f.Repeat("Upp") }, "there is no operator Upp with a definition in module Counter; the actions are Up"},
+		"a number":           {func(f *model.Follower, _ *inproc.Process) { f.Step("Up", 1) }, "Up needs 0 arguments, and has 1"},
+		"no such operator":   {func(f *model.Follower, _ *inproc.Process) { f.Step("Up"); f.Saw(1, "Shown", "a") }, `Saw(1, "Shown", "a") at `},
+		"its number":         {func(f *model.Follower, _ *inproc.Process) { f.Step("Up"); f.Saw(1, "Total", 2) }, "Total needs 0 arguments, and has 1"},
+		"in some run, later": {func(f *model.Follower, p *inproc.Process) { f.Step([]string{"Up", "Upp"}[p.Choose(2)]) }, "there is no operator Upp"},
+	} {
+		for _, promised := range []bool{false, true} {
+			r := run(t, Campaign{Runs: 300, KeepGoing: true}, world(promised, c.tell))
+			said := r.Totals.Mistake
+			if r.ExitCode != check.ExitUnknown || !strings.Contains(said, c.says) || strings.Count(r.Text(), said) > 2 || !strings.Contains(said, "model_test.go:") {
+				t.Errorf("%s, promised %t: exit code %d, %q\n%s", name, promised, r.ExitCode, said, r.Text())
+			}
+			if runs := r.Totals.Runs; runs > 20 || runs != 1 && name != "in some run, later" {
+				t.Errorf("%s, promised %t: told after %d runs", name, promised, runs)
+			}
+			if !promised && strings.Count(r.Text(), said) != 1 {
+				t.Errorf("%s: told several times\n%s", name, r.Text())
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		tell func(*model.Follower, *inproc.Process)
+		code int
+		says string
+	}{
+		"it leaves the model": {func(f *model.Follower, _ *inproc.Process) {
+			for range 41 {
+				f.Step("Up")
+			}
+		}, check.ExitHolds, "note: the model that guides the search was not followed to the end in 20 of 20 runs; the first: seed "},
+		"it is followed": {func(f *model.Follower, _ *inproc.Process) { f.Step("Up") }, check.ExitHolds, "all properties hold over 20 runs"},
+		"nothing is told": {func(f *model.Follower, _ *inproc.Process) { f.Ignore("it is nothing") }, check.ExitUnknown,
+			"UNKNOWN: no run told a step to the model that guides the search"},
+		"it cannot be evaluated": {func(f *model.Follower, _ *inproc.Process) { f.Step("Up"); f.Step("By", "a") }, check.ExitUnknown,
+			"UNKNOWN: the model that guides the search could not be followed in 20 of 20 runs: step 2, By(\"a\"): "},
+		"it cannot be evaluated in a few runs": {func(f *model.Follower, p *inproc.Process) {
+			if f.Step("Up"); p.Choose(10) == 0 {
+				f.Step("By", "a")
+			}
+		}, check.ExitHolds, "note: the model that guides the search was not followed to the end in "},
+	} {
+		r := run(t, Campaign{Runs: 20, Seed: 4}, world(false, c.tell))
+		if r.ExitCode != c.code || !strings.Contains(r.Text(), c.says) {
+			t.Errorf("%s: exit code %d, and not %d with %q\n%s", name, r.ExitCode, c.code, c.says, r.Text())
+		}
 	}
 }

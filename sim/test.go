@@ -100,6 +100,9 @@ func (s *simulation) one(t testing.TB, tp tape.Tape) {
 // judge fails the test for what a run violates, and tells the rest.
 func (s *simulation) judge(t testing.TB, out *engine.Outcome) {
 	t.Helper()
+	if out.Mistake != "" {
+		t.Errorf("a model is told what means nothing in it: %s", out.Mistake)
+	}
 	for _, v := range out.Verdicts {
 		text := fmt.Sprintf("%s: %s %s", v.Property, v.Status, v.Reason)
 		if len(v.Evidence) > 0 {

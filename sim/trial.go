@@ -84,12 +84,17 @@ func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *con
 		t.Failed = fmt.Sprintf("run %d was lost: %s", totals.Lost[0].Run, totals.Lost[0].Reason)
 	case totals.Unrepeatable > 0:
 		t.Failed = fmt.Sprintf("run %d is not reproducible: %s", totals.FirstUnrepeatable.Run, totals.FirstUnrepeatable.Reason)
+	case totals.Mistake != "":
+		t.Failed = totals.Mistake
 	case found != nil:
 		t.Found, t.Property, t.Mutant = true, found.Verdict.Property, found.Origin.Parent != ""
 	case totals.Stopped == explore.TimedOut && totals.Runs < o.Runs:
 		t.CutOff = true
 	case len(totals.Search.Unknown) > 0:
 		t.Failed = totals.Search.Unknown[0]
+	}
+	if !t.Found {
+		t.Unknown = totals.Doubts()
 	}
 	if o.Measure {
 		if k := len(m.points); totals.Runs > 0 && (k == 0 || m.points[k-1].Runs < totals.Runs) {

@@ -24,7 +24,8 @@ type World struct {
 	parts     []part
 	checks    []promise
 	followers []*model.Follower
-	unguided  bool // see Engine.Unguided
+	guides    []*model.Follower // those of followers that promise nothing
+	unguided  bool              // see Engine.Unguided
 	faults    []world.FaultRule
 	props     []world.Property
 	after     []func(*Step)

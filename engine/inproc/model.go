@@ -1,9 +1,11 @@
 package inproc
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/model"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -34,7 +36,8 @@ func (w *World) Model(name string, m *model.Model) *model.Follower {
 }
 
 // Guide has each run followed in a specification, and promises nothing: what is reached there guides the search and is measured, and a step that the
-// specification does not allow ends the following and not the run. The follower is nil, as without a model, in runs of which nobody asks what they reach.
+// specification does not allow ends the following and not the run. What means nothing in the specification, such as an action that it does not have, is a mistake, and ends the
+// campaign. The follower is nil, as without a model, in runs of which nobody asks what they reach.
 func (w *World) Guide(m *model.Model) *model.Follower {
 	if m == nil || w.unguided {
 		return nil
@@ -44,8 +47,41 @@ func (w *World) Guide(m *model.Model) *model.Follower {
 		w.mistake("the model of a guide: %v", err)
 		return &model.Follower{}
 	}
-	w.followers = append(w.followers, f)
+	w.followers, w.guides = append(w.followers, f), append(w.guides, f)
 	return f
+}
+
+// mistaken is the first mistake in what followers were told; empty if there is none.
+func (r *run) mistaken() string {
+	for _, f := range r.def.followers {
+		var m *model.Mistake
+		if errors.As(f.Err(), &m) {
+			return m.Error()
+		}
+	}
+	return ""
+}
+
+// guided is what became of the run in the models that guide a search.
+func (r *run) guided() *engine.Guided {
+	if len(r.def.guides) == 0 {
+		return nil
+	}
+	g := &engine.Guided{}
+	for _, f := range r.def.guides {
+		g.Mapped += f.Tally().Mapped
+		var mistake *model.Mistake
+		var divergence *model.Divergence
+		var unknown *model.Unknown
+		switch err := f.Err(); {
+		case err == nil || errors.As(err, &mistake):
+		case errors.As(err, &divergence) || errors.As(err, &unknown):
+			g.Left = cmp.Or(g.Left, err.Error())
+		default:
+			g.Failed = cmp.Or(g.Failed, err.Error())
+		}
+	}
+	return g
 }
 
 // follow adds what a run has reached in its specifications.

@@ -330,7 +330,7 @@ func (r *run) Outcome() *engine.Outcome {
 	o.Ledger = r.director.plan.Ledger
 	o.Heals = slices.Clone(r.director.heals)
 	o.LogCounts = maps.Clone(r.director.counts)
-	o.Tallies = r.tallies()
+	o.Tallies, o.Mistake, o.Guide = r.tallies(), r.mistaken(), r.guided()
 	if r.reached != nil {
 		list := r.follow(append(slices.Collect(maps.Values(r.reached)), coverage.Feature{ID: r.order, Domain: coverage.Trace}))
 		if len(r.opts.Unwatched) > 0 {

@@ -66,7 +66,9 @@ type Trial struct {
 	Story string `json:"story,omitempty"`
 	// Hung is what the program was doing when it was cut off, if that was not its campaign.
 	Hung string `json:"hung,omitempty"`
-	// Failed is why the trial says nothing: the engine or the machine failed, or a run was not reproducible.
+	// Unknown is why a trial that found nothing says less than it seems: verdicts that are unknown, or a guide that is of no use.
+	Unknown string `json:"unknown,omitempty"`
+	// Failed is why the trial says nothing: the engine or the machine failed, a run was not reproducible, or a model was told what means nothing in it.
 	Failed string `json:"failed,omitempty"`
 }
 
@@ -90,6 +92,7 @@ type Row struct {
 	Mutants  int    `json:"mutants,omitempty"` // of Found: trials whose violation came by a mutant
 	Failed   int    `json:"failed,omitempty"`  // trials that say nothing and are not counted
 	CutOff   int    `json:"cut_off,omitempty"` // trials that the timeout ended before their last run, not counted either
+	Unknown  int    `json:"unknown,omitempty"` // of Trials: those that found nothing, and could not judge all of their runs
 	// Runs and Seconds until the first violation. A value is absent where it lies beyond the end of trials. All are if trials were
 	// cut off: those that are left are the quick ones.
 	Runs    Quartiles `json:"runs"`
@@ -149,7 +152,7 @@ func Rows(s *Settings, trials []Trial) []Row {
 		found := slices.ContainsFunc(trials, func(t Trial) bool { return t.Bug == bug.Name && t.Failed == "" && t.Found })
 		for _, strategy := range s.of(&bug) {
 			of := sample(trials, bug.Name, strategy)
-			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(of.runs), Found: of.found, Failed: of.failed, CutOff: of.cutOff}
+			r := Row{Bug: bug.Name, Strategy: strategy, Trials: len(of.runs), Found: of.found, Failed: of.failed, CutOff: of.cutOff, Unknown: of.unknown}
 			if of.cutOff == 0 {
 				r.Runs, r.Seconds = quartiles(of.runs), quartiles(of.seconds)
 				if known := knownCPU(trials, bug.Name, strategy); known > 0 {
@@ -239,6 +242,7 @@ func within(values []float64, most float64) []float64 {
 type measured struct {
 	runs, seconds, cpu []float64
 	failed, cutOff     int
+	unknown            int
 	found, mutants     int
 	made               uint64 // runs, of trials that count
 	properties         map[string]int
@@ -272,6 +276,9 @@ func sample(trials []Trial, bug, strategy string) (m measured) {
 		case t.CutOff:
 			m.cutOff++
 		default:
+			if t.Unknown != "" {
+				m.unknown++
+			}
 			m.runs, m.seconds, m.cpu = append(m.runs, math.Inf(1)), append(m.seconds, math.Inf(1)), append(m.cpu, math.Inf(1))
 		}
 	}

@@ -88,6 +88,7 @@ type benchDocument struct {
 	Trials     []contest.Trial  `json:"trials"`
 	Missing    int              `json:"missing"` // trials that were not made
 	CutOff     int              `json:"cut_off"` // trials that the timeout ended before their last run
+	Unknown    int              `json:"unknown"` // trials that found nothing, and could not judge all of their runs
 }
 
 // bug is a project with a known violation, ready for trials.
@@ -142,7 +143,8 @@ func (b *strategyBench) run(c *cobra.Command, args []string) error {
 	for _, r := range doc.Rows {
 		doc.CutOff += r.CutOff
 	}
-	doc.ExitCode, err = benchCode(err, j.Done, doc.Missing+doc.CutOff)
+	doc.Unknown = len(trialsThat(j.Done, doubted))
+	doc.ExitCode, err = benchCode(err, j.Done, doc.Missing+doc.CutOff+doc.Unknown)
 	b.code = doc.ExitCode
 	if b.flags.json {
 		return errors.Join(b.printJSON(doc), err)
@@ -283,6 +285,9 @@ func (b *strategyBench) trial(ctx context.Context, s *contest.Settings, of *bug,
 		t.Failed = fmt.Sprintf("run %d is not reproducible: %s", totals.FirstUnrepeatable.Run, totals.FirstUnrepeatable.Reason)
 	case totals.Stopped == explore.TimedOut && totals.Runs < s.Runs:
 		t.CutOff = true
+	}
+	if !t.Found {
+		t.Unknown = totals.Doubts()
 	}
 	return t, true, nil
 }

@@ -76,6 +76,7 @@ type guidesDocument struct {
 	Mutations   []contest.Changes    `json:"mutations"`
 	Missing     int                  `json:"missing"` // trials that were not made
 	CutOff      int                  `json:"cut_off"` // trials that the timeout ended before their last run
+	Unknown     int                  `json:"unknown"` // trials that found nothing, and could not judge all of their runs
 }
 
 // target is a program that is ready for trials.
@@ -148,14 +149,16 @@ func (b *guidesBench) run(c *cobra.Command, args []string) error {
 	for i := range doc.Reached {
 		violated = violated || doc.Reached[i].Violated > 0
 	}
-	doc.ExitCode, err = benchCode(err, j.Done, doc.Missing+doc.CutOff)
+	unknown := trialsThat(j.Done, doubted)
+	doc.Unknown = len(unknown)
+	doc.ExitCode, err = benchCode(err, j.Done, doc.Missing+doc.CutOff+doc.Unknown)
 	if violated && err == nil {
 		doc.ExitCode = check.ExitViolated
 	}
 	b.code = doc.ExitCode
 	tables := report.GuideTables{Settings: &s, Rows: doc.Rows, Reached: doc.Reached, Rarity: doc.Rarity, Differences: doc.Differences, Mutations: doc.Mutations,
 		Failed: trialsThat(j.Done, func(t *contest.Trial) bool { return t.Failed != "" }), Hung: trialsThat(j.Done, func(t *contest.Trial) bool { return t.Hung != "" }),
-		Missing: doc.Missing, CutOff: doc.CutOff}
+		Unknown: unknown, Missing: doc.Missing, CutOff: doc.CutOff}
 	text := tables.Markdown()
 	if b.folder != "" {
 		err = errors.Join(err, b.write(&doc, &tables, text))
@@ -187,6 +190,9 @@ func (b *guidesBench) write(doc *guidesDocument, tables *report.GuideTables, tex
 	}
 	return errors.Join(errs...)
 }
+
+// doubted are trials that found nothing, and could not judge all of their runs.
+func doubted(t *contest.Trial) bool { return t.Failed == "" && t.Unknown != "" }
 
 // trialsThat are those of which something is true.
 func trialsThat(done []contest.Trial, is func(*contest.Trial) bool) (list []contest.Trial) {

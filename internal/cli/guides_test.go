@@ -189,6 +189,41 @@ func TestBenchGuidesCutsProgramsOff(t *testing.T) {
 	}
 }
 
+// A trial whose model was told what means nothing in it says nothing, and one that cannot judge its runs is no evidence. That a run leaves a model that only guides is told nowhere.
+func TestBenchGuidesTellsWhatModelsCannotFollow(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, c := range []struct {
+		how  string
+		code int
+		says []string
+	}{
+		{"misspells", check.ExitUnknown, []string{"**2 trials say nothing, and are not counted:**", `seed 1: it says nothing: Step("Upp") at `, "testdata/guides/mistaken/main.go:30: there is no operator Upp"}},
+		{"ignores", check.ExitUnknown, []string{"**2 trials found nothing, and could not judge all of their runs",
+			"and that is not known: conforms: unknown in 20 of 20 runs: ", "no event of the run was mapped to a step of the model", "| ignores | random | 0 of 1, 1 unknown |"}},
+		{"leaves", check.ExitHolds, []string{"| leaves | random | 0 of 1 |"}},
+	} {
+		file := filepath.Join(dir, "guides.yaml")
+		text := fmt.Sprintf("trials: 1\nruns: 20\nstrategies: ['coverage-guided:state']\ntargets: [{name: %s, package: %q, args: [%[1]s], correct: %[3]t}]\n",
+			c.how, filepath.Join(here, "testdata/guides/mistaken"), c.how == "misspells")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, said := benched(t, file, "--journal", filepath.Join(dir, c.how))
+		if code != c.code {
+			t.Errorf("%s: exit code %d: %s", c.how, code, said)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: nothing of %q in\n%s", c.how, want, out)
+			}
+		}
+	}
+}
+
 // What is said by a command for a target is bounded.
 func TestCommandsOfTargetsAreBounded(t *testing.T) {
 	g := &config.GuideTarget{Name: "a"}

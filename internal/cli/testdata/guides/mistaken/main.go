@@ -1,0 +1,45 @@
+// Mistaken is a server that counts, and tells a specification of it what it does: wrongly in a way, or so much of it that it cannot be judged.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/sim"
+)
+
+func main() {
+	m, err := model.Load("Counter.tla", "Counter.cfg", model.Options{})
+	if err != nil {
+		panic(err)
+	}
+	how := os.Args[1]
+	_, err = sim.Campaign{}.Run(context.Background(), "mistaken", func(w *inproc.World) {
+		follow := w.Guide
+		if how == "ignores" {
+			follow = func(m *model.Model) *model.Follower { return w.Model("conforms", m) }
+		}
+		f := follow(m)
+		w.Process("server", func(p *inproc.Process) {
+			p.Sleep(time.Millisecond)
+			switch how {
+			case "misspells":
+				f.Step("Upp")
+			case "ignores":
+				f.Ignore("it is nothing")
+			case "leaves":
+				f.Step("Up")
+				f.Step("Up")
+				f.Saw(1, "Shown")
+			}
+			p.Sleep(time.Hour)
+		})
+		w.Set(inproc.Settings{Chaos: 10 * time.Millisecond, Settle: -1})
+	})
+	if err != nil {
+		panic(err)
+	}
+}
