@@ -194,6 +194,9 @@ func (l *loop) ways(of ways, all bool, at *where) ways {
 
 // branches tells whether a condition can be true in more than one way.
 func (c *compiler) branches(e syntax.Expr, p place) bool {
+	if a, ok := e.(*syntax.Apply); ok && len(a.Path) == 0 && a.Name != "=>" && p.env.find(a.Name) == nil && p.scope.find(a.Name) == nil {
+		return false // an operator of the language, such as =
+	}
 	_, many := c.ways(e, p)
 	return many
 }
