@@ -13,6 +13,7 @@ type Tally struct {
 	Ignored    map[string]int `json:"ignored,omitempty"`    // by the reason
 	Unmodelled map[string]int `json:"unmodelled,omitempty"` // by the kind of the event
 	Others     int            `json:"others,omitempty"`     // lines of logs that are no events
+	Rules      []int          `json:"rules,omitempty"`      // how many events each rule of a mapping has matched
 }
 
 // maxTallied bounds the reasons and the kinds that a sum of tallies keeps apart; those beyond it are counted as tallyRest.
@@ -40,6 +41,10 @@ func (t *Tally) LeftOut() float64 {
 func (t *Tally) Add(o *Tally) {
 	t.Mapped += o.Mapped
 	t.Others += o.Others
+	t.Rules = append(t.Rules, make([]int, max(0, len(o.Rules)-len(t.Rules)))...)
+	for i, n := range o.Rules {
+		t.Rules[i] += n
+	}
 	t.Ignored = sum(t.Ignored, o.Ignored)
 	t.Unmodelled = sum(t.Unmodelled, o.Unmodelled)
 }

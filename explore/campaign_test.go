@@ -252,6 +252,26 @@ func TestFaultsThatNobodySawMakeItUnknown(t *testing.T) {
 	}
 }
 
+// Rules of a mapping that matched nothing in all runs are told; one that matched something in some run is not.
+func TestRulesThatMatchNothingAreTold(t *testing.T) {
+	rules := []world.ModelRule{{Log: "^a", Action: "A"}, {Crash: true, Node: "n1", Action: "B"}, {Operation: "put", Outcome: "ok", Action: "C"}}
+	spec := &world.Spec{Properties: []world.Property{{Name: "conforms", Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{Rules: rules}}}}}
+	totals := &Totals{}
+	for _, matched := range [][]int{{0, 0, 0}, {3, 0, 0}} {
+		totals.add(&Summary{Verdicts: []engine.Verdict{{Property: "conforms", Status: engine.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
+	}
+	status := totals.Status(spec)
+	var told []string
+	for _, n := range status.Notices {
+		if strings.Contains(n, "matched no event") {
+			told = append(told, n)
+		}
+	}
+	if want := []string{"conforms: events[1] (crash of n1) matched no event of any run", "conforms: events[2] (operation: 'put' ok) matched no event of any run"}; !reflect.DeepEqual(told, want) {
+		t.Errorf("%q", told)
+	}
+}
+
 func TestAViolationThatDoesNotReplayIsNotBelieved(t *testing.T) {
 	c := campaign(t, fakeSpec(enginetest.LostWrite+","+enginetest.Chance), 60, 2)
 	c.KeepGoing = true

@@ -258,6 +258,21 @@ func (t *GuideTotal) Useless() string {
 	return ""
 }
 
+// unmatched tells of rules of a mapping that have matched no event of any run.
+func (p *PropertyTotal) unmatched(spec *world.Spec) (list []string) {
+	i := slices.IndexFunc(spec.Properties, func(q world.Property) bool { return q.Name == p.Property })
+	if p.Tally == nil || i < 0 || spec.Properties[i].Check.Mapping == nil {
+		return nil
+	}
+	rules := spec.Properties[i].Check.Mapping.Rules
+	for k, n := range p.Tally.Rules {
+		if n == 0 && k < len(rules) {
+			list = append(list, fmt.Sprintf("%s: events[%d] (%s) matched no event of any run", p.Property, k, &rules[k]))
+		}
+	}
+	return list
+}
+
 // Doubts tells why that nothing was found says less than it seems: properties that are unknown in some runs, and a guide that is of no use. It is empty if there is no such
 // reason.
 func (t *Totals) Doubts() string {
@@ -420,6 +435,9 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	}
 	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 && t.Mistake == "" {
 		t.judgeFaults(spec, &s)
+	}
+	for i := range t.Properties {
+		s.Notices = append(s.Notices, t.Properties[i].unmatched(spec)...)
 	}
 	s.Notices = append(s.Notices, t.Replaced...)
 	s.Unknown = append(s.Unknown, t.Calm.Unknown...)

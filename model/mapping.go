@@ -259,12 +259,16 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 		return nil, err
 	}
 	defer f.Release()
-	done, others := &Followed{}, 0
+	done, others, lines := &Followed{}, 0, 0
+	matched := make([]int, len(c.rules))
 	for i := range events {
 		e := &events[i]
 		if e.Kind == LineEvent && c.lines != nil && !c.lines.MatchString(e.Line) {
 			others++
 			continue
+		}
+		if e.Kind == LineEvent {
+			lines++
 		}
 		known := false
 		for k := range c.rules {
@@ -274,6 +278,7 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 				continue
 			}
 			known = true
+			matched[k]++
 			if err := r.step(f, env); err != nil {
 				return nil, fmt.Errorf("events[%d], at %s: %w", k, e, err)
 			}
@@ -291,7 +296,10 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 		}
 	}
 	done.Err, done.Tally = f.End(), *f.Tally()
-	done.Tally.Others = others
+	done.Tally.Others, done.Tally.Rules = others, matched
+	if done.Err == nil && lines == 0 && others > 0 && slices.ContainsFunc(c.rules, func(r rule) bool { return r.log != nil }) {
+		done.Err = &Unknown{fmt.Sprintf("none of %d lines of the servers' logs is an event: lines: '%s' matches none", others, c.lines)}
+	}
 	done.Reached = slices.Clone(f.Reached())
 	return done, nil
 }

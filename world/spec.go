@@ -472,6 +472,28 @@ type ModelRule struct {
 	Shows     []Shown  `json:"shows,omitempty"`
 }
 
+// String says which events the rule is about.
+func (r *ModelRule) String() string {
+	text := ""
+	switch {
+	case r.Log != "":
+		text = "log: '" + r.Log + "'"
+	case r.Crash:
+		text = "crash"
+	case r.Restart:
+		text = "restart"
+	default:
+		text = "operation: '" + r.Operation + "'"
+	}
+	if r.Outcome != "" {
+		text += " " + r.Outcome
+	}
+	if r.Node != "" {
+		text += " of " + r.Node
+	}
+	return text
+}
+
 // Shown is what an operator of the specification must be after the step.
 type Shown struct {
 	Operator string   `json:"operator"`
