@@ -78,6 +78,8 @@ type Options struct {
 	Draws []string
 	// Interrupt, if not nil, ends the run soon after it is closed.
 	Interrupt <-chan struct{}
+	// Pulse, if not nil, is given a sign before each step by engines that run worlds inside this process.
+	Pulse *Pulse
 }
 
 // Event is one system call (or another ordered happening) of a run: no pointers, registers or real ids in it.

@@ -53,7 +53,7 @@ type Campaign struct {
 	Dir string
 	// Doubles is how many tapes are played twice, call by call, before the campaign: 3. A negative number is none.
 	Doubles int
-	// Hang is how long a step of a node may take in real time: 30 s.
+	// Hang is how long a step of a node may take in real time: of a process up to its next wait, of a machine a call. 30 s. A longer one ends the program.
 	Hang time.Duration
 	// Workers is how many runs are made at once: 1. More need a world whose runs share nothing, no variable and no global source of chance.
 	Workers int
@@ -257,28 +257,31 @@ func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, 
 
 // play makes a run and judges it.
 func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options) (out *engine.Outcome, story string, err error) {
-	watchdog := time.AfterFunc(s.Hang, func() { s.hang(t) })
-	defer watchdog.Stop()
+	w := watch(s.Hang, func() { s.hang(t) })
+	defer w.rest()
+	o.Pulse = &w.Pulse
 	err = errGoexit
 	s.stages.do(func() { // of which a function of the world may end the goroutine
-		w, failed := e.Boot(spec, t, o)
+		world, failed := e.Boot(spec, t, o)
 		if failed != nil {
 			err = failed
 			return
 		}
-		defer w.Close()
-		reason, failed := w.Advance(engine.Until{TimeNs: spec.EndNs})
+		defer world.Close()
+		reason, failed := world.Advance(engine.Until{TimeNs: spec.EndNs})
 		if failed != nil {
 			err = failed
 			return
 		}
-		out = w.Outcome()
+		out = world.Outcome()
 		out.Reason = reason
-		story = inproc.Story(w)
+		story = inproc.Story(world)
+		w.rest() // to judge a run takes no step, and has limits of its own
 		out.Verdicts = check.Judge(spec, out)
 		if o.Behaviour {
 			out.Near = check.Near(spec, out)
 		}
+		w.wake()
 		err = nil
 	})
 	collected()
@@ -383,9 +386,9 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 
 // diverge looks for the place at which runs of a tape part.
 func (s *simulation) diverge(ctx context.Context, t tape.Tape, runs int) (*inproc.Divergence, error) {
-	watchdog := time.AfterFunc(time.Duration(runs)*s.Hang, func() { s.hang(t) })
-	defer watchdog.Stop()
-	return inproc.Diverge(s.engine, s.spec, t, runs, ctx.Done())
+	w := watch(s.Hang, func() { s.hang(t) })
+	defer w.rest()
+	return inproc.Diverge(s.engine, s.spec, t, runs, engine.Options{Interrupt: ctx.Done(), Pulse: &w.Pulse})
 }
 
 // diverged tells where runs part.

@@ -303,6 +303,52 @@ func TestAHangIsTold(t *testing.T) {
 	}
 }
 
+// Steps that take long are no hang, however long all of them take.
+func TestSlowStepsAreNoHang(t *testing.T) {
+	slow := 0
+	run(t, Campaign{Runs: 1, Doubles: -1, Hang: time.Second}, func(w *inproc.World) {
+		w.Process("slow", func(p *inproc.Process) {
+			for range 8 {
+				time.Sleep(150 * time.Millisecond)
+				slow++
+				p.Sleep(time.Millisecond)
+			}
+		})
+		w.Final("nothing", func() error { return nil })
+	})
+	if slow < 8 {
+		t.Errorf("%d steps", slow)
+	}
+	hangs := 0
+	w := watch(time.Hour, func() { hangs++ })
+	defer w.rest()
+	for range 10 * looks {
+		w.look()
+		w.Beat()
+	}
+	if hangs > 0 {
+		t.Error("a world whose steps go on hangs")
+	}
+	for range looks {
+		w.look()
+	}
+	if hangs > 0 {
+		t.Error("a step hangs before its time")
+	}
+	w.rest()
+	w.look()
+	w.wake()
+	for range looks {
+		w.look()
+	}
+	if hangs > 0 {
+		t.Error("a world that was not watched hangs")
+	}
+	if w.look(); hangs != 1 {
+		t.Errorf("%d hangs", hangs)
+	}
+}
+
 // The time of a campaign bounds the runs that are made twice before it, too, and what was cut off there is not taken for a difference.
 func TestTheTimeBoundsAllRuns(t *testing.T) {
 	r, err := Campaign{Time: time.Millisecond, Dir: t.TempDir()}.Run(t.Context(), "endless", func(w *inproc.World) {

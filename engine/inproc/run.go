@@ -179,6 +179,7 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 		return r.ended, nil
 	}
 	for step := 0; ; step++ {
+		r.opts.Pulse.Beat()
 		switch {
 		case r.failure != nil:
 			return "", r.failure

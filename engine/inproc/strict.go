@@ -256,13 +256,13 @@ func (a *step) same(b *step) bool {
 }
 
 // Diverge makes runs of one tape and compares them event by event. It gives nil if all of so many runs were the same and nothing
-// was seen that may make another one differ, and if it is interrupted, for which interrupt is closed.
-func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, interrupt <-chan struct{}) (*Divergence, error) {
+// was seen that may make another one differ, and if it is interrupted.
+func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, o engine.Options) (*Divergence, error) {
 	var first *strict
 	d := &Divergence{}
 	for ; d.Runs < max(runs, 2); d.Runs++ {
 		s := &strict{before: goroutines()}
-		r, err := e.boot(spec, t, engine.Options{Interrupt: interrupt}, s)
+		r, err := e.boot(spec, t, o, s)
 		if err != nil {
 			return nil, err
 		}
@@ -272,7 +272,7 @@ func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, interrupt <-cha
 			return nil, err
 		}
 		select {
-		case <-interrupt:
+		case <-o.Interrupt:
 			return nil, nil
 		default:
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
@@ -111,7 +112,7 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := mustNew(t, peers(c.act))
-			d, err := Diverge(e, e.Spec(), tape.Tape{Seed: 1}, 10, nil)
+			d, err := Diverge(e, e.Spec(), tape.Tape{Seed: 1}, 10, engine.Options{})
 			if err != nil || d == nil {
 				t.Fatalf("%v, %v", d, err)
 			}
@@ -129,7 +130,7 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 	for _, define := range []func(*World){peers(func(p *Process) { p.Send("n1", p.Uint64()) }), counter("crash on server rate 10% for 100ms..500ms", "drop rate 5%")} {
 		e := mustNew(t, define)
 		for seed := range uint64(5) {
-			if d, err := Diverge(e, e.Spec(), tape.Tape{Seed: seed}, 3, nil); err != nil || d != nil {
+			if d, err := Diverge(e, e.Spec(), tape.Tape{Seed: seed}, 3, engine.Options{}); err != nil || d != nil {
 				t.Errorf("%v, %v", d, err)
 			}
 		}

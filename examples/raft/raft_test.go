@@ -79,7 +79,7 @@ func repeats(t *testing.T, o Options, seeds uint64) {
 				t.Fatal(err)
 			}
 			if outs[i].Hash != outs[0].Hash {
-				d, _ := inproc.Diverge(e, spec, tp, 10, nil)
+				d, _ := inproc.Diverge(e, spec, tp, 10, engine.Options{})
 				t.Fatalf("seed %d, run %d is another one: %v", seed, i, d)
 			}
 		}

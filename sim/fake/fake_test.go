@@ -222,7 +222,7 @@ func TestTapesRepeat(t *testing.T) {
 	e, err := inproc.New("test", define)
 	must(t, err)
 	for seed := range uint64(3) {
-		if d, err := inproc.Diverge(e, e.Spec(), tape.Tape{Seed: seed}, 2, nil); err != nil || d != nil {
+		if d, err := inproc.Diverge(e, e.Spec(), tape.Tape{Seed: seed}, 2, engine.Options{}); err != nil || d != nil {
 			t.Fatalf("%v %v", d, err)
 		}
 	}
