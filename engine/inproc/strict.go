@@ -19,6 +19,7 @@ import (
 // strict watches a run for chance that is not the tape's.
 type strict struct {
 	steps    []step
+	facts    map[string]fact
 	loop     uint64 // the goroutine of the run
 	stray    string // the first call of a goroutine of the program's own
 	changed  string // the first message that was changed on its way
@@ -186,11 +187,11 @@ func place(pcs []uintptr) string {
 type Divergence struct {
 	// Runs is how many runs were made.
 	Runs int
-	// Event is the number of the first event that differs, 0 if none does.
+	// Event is the number of the first event that differs, or before which something else does, 0 if nothing does.
 	Event uint64
 	// First and Second are what the two runs did there, in words, with node, call, and the place of the call in the source.
 	First, Second string
-	// Before is the last event that was equal.
+	// Before is the last event that was equal; empty if it is not an event that differs.
 	Before string
 	// Cause is what else was seen: a goroutine of the program's own, a message that was changed on its way.
 	Cause string
@@ -200,7 +201,10 @@ type Divergence struct {
 func (d *Divergence) Error() string {
 	var b strings.Builder
 	if d.Event > 0 {
-		fmt.Fprintf(&b, "two runs of one tape differ at event %d\n  one run:      %s\n  another one:  %s\n  before that:  %s", d.Event, d.First, d.Second, d.Before)
+		fmt.Fprintf(&b, "two runs of one tape differ at event %d\n  one run:      %s\n  another one:  %s", d.Event, d.First, d.Second)
+		if d.Before != "" {
+			fmt.Fprintf(&b, "\n  before that:  %s", d.Before)
+		}
 	} else {
 		fmt.Fprintf(&b, "%d runs of one tape were the same, but another one may differ", d.Runs)
 	}
@@ -255,7 +259,7 @@ func (a *step) same(b *step) bool {
 		a.clocks == b.clocks && a.detail == b.detail
 }
 
-// Diverge makes runs of one tape and compares them event by event. It gives nil if all of so many runs were the same and nothing
+// Diverge makes runs of one tape and compares them event by event, and by what they show of assertions and properties. It gives nil if all of so many runs were the same and nothing
 // was seen that may make another one differ, and if it is interrupted.
 func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, o engine.Options) (*Divergence, error) {
 	var first *strict
@@ -267,6 +271,7 @@ func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, o engine.Option
 			return nil, err
 		}
 		_, err = r.Advance(engine.Until{TimeNs: spec.EndNs})
+		s.facts = r.facts()
 		r.Close()
 		if err != nil {
 			return nil, err
@@ -307,6 +312,14 @@ func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, o engine.Option
 				d.Before = first.steps[i-1].text()
 			}
 			d.Runs++
+			return d, nil
+		}
+		if part, one := parts(first.facts, s.facts); part != nil {
+			d.Runs++
+			d.Event, d.First, d.Second = part.event, part.text, "nothing of it"
+			if !one {
+				d.First, d.Second = d.Second, d.First
+			}
 			return d, nil
 		}
 	}

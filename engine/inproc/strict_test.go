@@ -126,8 +126,51 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 			}
 		})
 	}
+	// What shows in an assertion or in a property alone has its place, too.
+	first := func(of map[bool]int) bool {
+		for v := range of {
+			return v
+		}
+		return false
+	}
+	either := map[bool]int{true: 1, false: 2}
+	for mark, c := range map[string]struct {
+		define func(*World)
+		says   string
+	}{
+		"asserted": {func(w *World) {
+			w.Process("act", func(p *Process) {
+				p.Assert(first(either), "all is well") // line: asserted
+			})
+		}, `act: the assertion "all is well" (Always) is false`},
+		"reached": {func(w *World) {
+			w.Process("act", func(p *Process) {
+				p.Sometimes(first(either), "luck") // line: reached
+			})
+		}, `act: the assertion "luck" (Sometimes) is true`},
+		"property": {func(w *World) {
+			w.Process("act", func(p *Process) {})
+			w.Final("luck holds", func() error { // line: property
+				if first(either) {
+					return nil
+				}
+				return io.EOF
+			})
+		}, `the property "luck holds" does not hold`},
+	} {
+		e := mustNew(t, c.define)
+		d, err := Diverge(e, e.Spec(), tape.Tape{Seed: 1}, 30, engine.Options{})
+		if err != nil || d == nil || d.Event == 0 || !strings.Contains(d.Error(), c.says) || !strings.Contains(d.Error(), "strict_test.go:"+lineOf(t, "// line: "+mark)) {
+			t.Errorf("%s: %v, %v", mark, d, err)
+		}
+	}
 	// And what is sound is not suspected.
-	for _, define := range []func(*World){peers(func(p *Process) { p.Send("n1", p.Uint64()) }), counter("crash on server rate 10% for 100ms..500ms", "drop rate 5%")} {
+	for _, define := range []func(*World){peers(func(p *Process) {
+		for v := range map[string]int{"a": 1, "b": 2, "c": 3} {
+			p.Assert(true, v+" is well")
+			p.Assert(v == "a", "it is a")
+		}
+	}), peers(func(p *Process) { p.Send("n1", p.Uint64()) }), counter("crash on server rate 10% for 100ms..500ms", "drop rate 5%")} {
 		e := mustNew(t, define)
 		for seed := range uint64(5) {
 			if d, err := Diverge(e, e.Spec(), tape.Tape{Seed: seed}, 3, engine.Options{}); err != nil || d != nil {
