@@ -13,3 +13,6 @@ type Result struct {
 	// Diverged says where runs of one tape part.
 	Diverged string `json:"diverged,omitempty"`
 }
+
+// UnderWay ends the name of a file that has the beginning of a Result: of a campaign that is not at its end.
+const UnderWay = ".under-way"

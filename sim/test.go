@@ -35,6 +35,7 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 		t.Fatal(err)
 	}
 	defer s.stages.close()
+	underWay(t)
 	s.again = func(f *report.Failure) string {
 		return fmt.Sprintf("go test -run '^%s$' -sim.replay=%s", strings.ReplaceAll(t.Name(), "/", "$/^"), f.ID)
 	}
@@ -204,13 +205,28 @@ func (s *simulation) stored(t testing.TB) bool {
 	return ok
 }
 
-// write leaves the result in the folder that the environment names, for programs that run tests.
-func (r *Result) write(t testing.TB) {
+// underWay leaves a note of a test in the folder that the environment names until the test has ended: it is still there if the program ends before.
+func underWay(t testing.TB) {
 	t.Helper()
 	dir := os.Getenv(envResults)
 	if dir == "" {
 		return
 	}
+	r := &Result{Result: explore.Result{Name: t.Name(), ExitCode: check.ExitUnknown}}
+	file := r.leave(t, dir, explore.UnderWay)
+	t.Cleanup(func() { os.Remove(file) })
+}
+
+// write leaves the result in the folder that the environment names, for programs that run tests.
+func (r *Result) write(t testing.TB) {
+	t.Helper()
+	if dir := os.Getenv(envResults); dir != "" {
+		r.leave(t, dir, ".json")
+	}
+}
+
+func (r *Result) leave(t testing.TB, dir, ending string) (file string) {
+	t.Helper()
 	var err error
 	if r.Dir, err = os.Getwd(); err != nil {
 		t.Fatal(err)
@@ -220,8 +236,9 @@ func (r *Result) write(t testing.TB) {
 		t.Fatal(err)
 	}
 	// Tests of several packages may have one name.
-	name := explore.FailureID(r.Dir+" "+r.Name) + ".json"
-	if err := report.WriteFile(filepath.Join(dir, name), append(text, '\n')); err != nil {
+	file = filepath.Join(dir, explore.FailureID(r.Dir+" "+r.Name)+ending)
+	if err := report.WriteFile(file, append(text, '\n')); err != nil {
 		t.Fatal(err)
 	}
+	return file
 }

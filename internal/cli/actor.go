@@ -57,7 +57,7 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	if len(args) == 0 {
 		args = []string{"./..."}
 	}
-	packages, err := simulated(c, args)
+	packages, folders, err := simulated(c, args)
 	if err != nil {
 		return err
 	}
@@ -68,16 +68,17 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	defer os.RemoveAll(results)
 	test := exec.CommandContext(c.Context(), "go", slices.Concat([]string{"test", "-count=1", "-timeout=0"}, packages, further)...)
 	test.Env = append(os.Environ(), f.actorEnvironment(c, results)...)
-	test.Stdout, test.Stderr = a.out, a.err
+	said := &endings{to: a.out, folders: folders, of: map[string]string{}}
+	test.Stdout, test.Stderr = said, a.err
 	if f.json {
-		test.Stdout = a.err
+		said.to = a.err
 	}
 	ran := runGroup(test)
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}
 	doc := actorDocument{Bloodhound: Version(), Verb: "test", Packages: packages, Worlds: []explore.Result{}}
-	if doc.Worlds, err = readResults(results, doc.Worlds); err != nil {
+	if doc.Worlds, err = readResults(results, said.of, doc.Worlds); err != nil {
 		return failed(err)
 	}
 	for i := range doc.Worlds {
@@ -102,25 +103,62 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	return unexplained
 }
 
-// simulated lists the packages among some whose tests have worlds.
-func simulated(c *cobra.Command, patterns []string) ([]string, error) {
-	list := exec.CommandContext(c.Context(), "go", append([]string{"list", "-f", `{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "--"}, patterns...)...)
+// simulated lists the packages among some whose tests have worlds, and their folders.
+func simulated(c *cobra.Command, patterns []string) (packages []string, folders map[string]string, err error) {
+	list := exec.CommandContext(c.Context(), "go", append([]string{"list", "-f", `{{.Dir}}	{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "--"}, patterns...)...)
 	var said strings.Builder
 	list.Stderr = &said
 	out, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list %s: %s", strings.Join(patterns, " "), cmp.Or(strings.TrimSpace(said.String()), err.Error()))
+		return nil, nil, fmt.Errorf("go list %s: %s", strings.Join(patterns, " "), cmp.Or(strings.TrimSpace(said.String()), err.Error()))
 	}
-	var packages []string
+	folders = map[string]string{}
 	for line := range strings.Lines(string(out)) {
-		if words := strings.Fields(line); len(words) > 1 && slices.Contains(words[1:], simPackage) {
-			packages = append(packages, words[0])
+		dir, rest, _ := strings.Cut(line, "\t")
+		if words := strings.Fields(rest); len(words) > 1 && slices.Contains(words[1:], simPackage) {
+			packages, folders[words[0]] = append(packages, words[0]), dir
 		}
 	}
 	if len(packages) == 0 {
-		return nil, fmt.Errorf("no package of %s has a test with a world: none imports %s; docs/inproc.md has an example", strings.Join(patterns, " "), simPackage)
+		return nil, nil, fmt.Errorf("no package of %s has a test with a world: none imports %s; docs/inproc.md has an example", strings.Join(patterns, " "), simPackage)
 	}
-	return packages, nil
+	return packages, folders, nil
+}
+
+// endings passes on what go test prints, and notes how test programs have ended that broke off.
+type endings struct {
+	to      io.Writer
+	folders map[string]string // of packages
+	of      map[string]string // by folder
+	line    []byte
+	how     string
+}
+
+// maxEnding bounds a line that is looked at.
+const maxEnding = 4 << 10
+
+func (e *endings) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b != '\n' {
+			if len(e.line) < maxEnding {
+				e.line = append(e.line, b)
+			}
+			continue
+		}
+		line := string(e.line)
+		e.line = e.line[:0]
+		words := strings.Split(line, "\t")
+		switch {
+		case strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "exit status ") || strings.HasPrefix(line, "signal: "):
+			e.how = cmp.Or(e.how, strings.TrimSuffix(line, " All goroutines:"))
+		case len(words) > 1 && (words[0] == "FAIL" || words[0] == "ok  "):
+			if dir := e.folders[words[1]]; dir != "" {
+				e.of[dir] = e.how
+			}
+			e.how = ""
+		}
+	}
+	return e.to.Write(p)
 }
 
 // actorEnvironment has the flags as package sim reads them.
@@ -154,13 +192,17 @@ func (f *flags) actorEnvironment(c *cobra.Command, results string) []string {
 	return env
 }
 
-// readResults reads what the campaigns of tests have left.
-func readResults(dir string, list []explore.Result) ([]explore.Result, error) {
+// readResults reads what the campaigns of tests have left. Those that were under way as their programs ended, which ended says by folder, are unknown.
+func readResults(dir string, ended map[string]string, list []explore.Result) ([]explore.Result, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range files {
+	left, err := filepath.Glob(filepath.Join(dir, "*"+explore.UnderWay))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range append(files, left...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -168,6 +210,9 @@ func readResults(dir string, list []explore.Result) ([]explore.Result, error) {
 		var r explore.Result
 		if err := json.Unmarshal(text, &r); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if strings.HasSuffix(file, explore.UnderWay) {
+			r.Status.Unknown = []string{"the test's program ended while its campaign was under way: " + cmp.Or(ended[r.Dir], "see above")}
 		}
 		list = append(list, r)
 	}
@@ -190,10 +235,14 @@ func (a *app) tellWorld(r *explore.Result) {
 	switch {
 	case r.Diverged != "":
 		judgement, _, _ = strings.Cut("NOT REPRODUCIBLE: "+r.Diverged, "\n")
-	case r.Totals == nil:
+	case r.Totals == nil && r.Status.Violated:
 		judgement = "VIOLATED: a stored failure still shows"
 	default:
-		judgement = report.Judgement(r.Status, r.Totals.Runs)
+		runs := uint64(0)
+		if r.Totals != nil {
+			runs = r.Totals.Runs
+		}
+		judgement = report.Judgement(r.Status, runs)
 	}
 	io.WriteString(a.out, fmt.Sprintf("%s in %s: %s\n", r.Name, r.Dir, judgement))
 	if r.Totals == nil {

@@ -64,3 +64,34 @@ func TestActors(t *testing.T) {
 		t.Errorf("%s", out.String())
 	}
 }
+
+// A world that ends the program of its test is told, with how that ended; it is not known whether its properties hold.
+func TestActorsThatEndTheirProgram(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs go")
+	}
+	for by, how := range map[string]string{
+		"hang":  "panic: world TestThatEnds: a node has not come back to the world for 50ms of real time, in the run of seed ",
+		"exit":  "exit status 3",
+		"fatal": "fatal error: sync: unlock of unlocked mutex",
+	} {
+		t.Setenv("ENDS_BY", by)
+		t.Setenv("TMPDIR", t.TempDir()) // the program ends without removing what it made
+		var out, said bytes.Buffer
+		code := Main([]string{"test", "--actor-mode", "--json", "./testdata/actors"}, &out, &said)
+		var doc actorDocument
+		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+		if code != check.ExitUnknown || doc.ExitCode != code || len(doc.Worlds) != 2 || doc.Worlds[0].ExitCode != check.ExitHolds || doc.Worlds[1].Name != "TestThatEnds" ||
+			len(doc.Worlds[1].Status.Unknown) != 1 || !strings.HasPrefix(doc.Worlds[1].Status.Unknown[0], "the test's program ended while its campaign was under way: "+how) {
+			t.Errorf("%s: exit code %d\n%s\n%s", by, code, out.String(), said.String())
+		}
+	}
+	t.Setenv("ENDS_BY", "exit")
+	var out, said bytes.Buffer
+	if code := Main([]string{"test", "--actor-mode", "./testdata/actors"}, &out, &said); code != check.ExitUnknown ||
+		!strings.Contains(out.String(), "internal/cli/testdata/actors: UNKNOWN: the test's program ended while its campaign was under way: exit status 3\n") {
+		t.Errorf("exit code %d\n%s\n%s", code, out.String(), said.String())
+	}
+}
