@@ -239,7 +239,7 @@ func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progre
 			return nil, fmt.Errorf("target %s: %w; name a folder beside the file, or an import path", g.Name, err)
 		}
 	}
-	where, err := tool(ctx, g, from, "go", "list", "-f", "{{.Dir}}\t{{.ImportPath}}\t{{.Name}}", "--", pkg)
+	where, _, err := tool(ctx, g, from, "go", "list", "-f", "{{.Dir}}\t{{.ImportPath}}\t{{.Name}}", "--", pkg)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progre
 		for _, word := range g.Prepare {
 			command = append(command, strings.ReplaceAll(word, "{dir}", own))
 		}
-		said, err := tool(ctx, g, from, command...)
+		said, _, err := tool(ctx, g, from, command...)
 		if err != nil {
 			return nil, err
 		}
@@ -267,8 +267,14 @@ func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progre
 	if len(g.Cover) > 0 {
 		build = append(build, "-cover", "-covermode=set", "-coverpkg="+strings.Join(append(slices.Clone(g.Cover), words[1]), ","))
 	}
-	if _, err := tool(ctx, g, from, append(append([]string{"go"}, build...), "--", pkg)...); err != nil {
+	_, said, err := tool(ctx, g, from, append(append([]string{"go"}, build...), "--", pkg)...)
+	if err != nil {
 		return nil, err
+	}
+	for line := range strings.Lines(said) {
+		if _, pattern, of := strings.Cut(strings.TrimSpace(line), "no packages being built depend on matches for pattern "); of {
+			return nil, fmt.Errorf("target %s: cover: %s is no package that the program is built of, so nothing of it would be counted; name some of `go list -deps %s`", g.Name, pattern, g.Package)
+		}
 	}
 	content, err := os.ReadFile(t.program)
 	if err != nil {
@@ -280,24 +286,24 @@ func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progre
 	return t, nil
 }
 
-// tool runs a command for a target in a folder, and gives what it prints.
-func tool(ctx context.Context, g *config.GuideTarget, dir string, command ...string) (string, error) {
+// tool runs a command for a target in a folder, and gives what it prints and what it says besides.
+func tool(ctx context.Context, g *config.GuideTarget, dir string, command ...string) (printed, besides string, err error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir = dir
 	var out bounded
 	var complained said
 	c.Stdout, c.Stderr = &out, &complained
-	err := runGroup(c)
+	err = runGroup(c)
 	if ctx.Err() != nil {
-		return "", errInterrupted
+		return "", "", errInterrupted
 	}
 	if out.err != nil {
 		err = out.err
 	}
 	if err != nil {
-		return "", fmt.Errorf("target %s: %s: %w\n%s", g.Name, strings.Join(command, " "), err, strings.TrimSpace(complained.String()))
+		return "", "", fmt.Errorf("target %s: %s: %w\n%s", g.Name, strings.Join(command, " "), err, strings.TrimSpace(complained.String()))
 	}
-	return strings.TrimSpace(out.String()), nil
+	return strings.TrimSpace(out.String()), complained.String(), nil
 }
 
 // maxToolBytes bounds what a command for a target may print.

@@ -227,10 +227,10 @@ func TestBenchGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 // What is said by a command for a target is bounded.
 func TestCommandsOfTargetsAreBounded(t *testing.T) {
 	g := &config.GuideTarget{Name: "a"}
-	if _, err := tool(t.Context(), g, ".", "yes"); err == nil || !strings.Contains(err.Error(), "it prints more than") {
+	if _, _, err := tool(t.Context(), g, ".", "yes"); err == nil || !strings.Contains(err.Error(), "it prints more than") {
 		t.Errorf("%v", err)
 	}
-	_, err := tool(t.Context(), g, ".", "sh", "-c", "yes | head -c 3000000 >&2; echo the end >&2; exit 3")
+	_, _, err := tool(t.Context(), g, ".", "sh", "-c", "yes | head -c 3000000 >&2; echo the end >&2; exit 3")
 	if err == nil || len(err.Error()) > 3*maxSaid || !strings.HasSuffix(err.Error(), "the end") {
 		t.Errorf("%v", err)
 	}
@@ -251,6 +251,7 @@ func TestMistakesOfBenchGuides(t *testing.T) {
 		"flags of go":     {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: [echo, '-overlay=nothing']}", "random", "open nothing", check.ExitUsage},
 		"a guide":         {"{name: a, package: ./nothing}", "'modelfuzz:luck'", "guides.yaml:3:14: \"modelfuzz:luck\": unknown guide", check.ExitUsage},
 		"no counters":     {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + "}", "'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
+		"nothing covered": {"{name: a, package: " + filepath.Join(here, "testdata/guides/hang") + ", cover: [nosuch/...]}", "random", "target a: cover: nosuch/... is no package that the program is built of", check.ExitUsage},
 		"a wrong flag":    {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + ", args: ['-nothing']}", "random", "(exit status 2): flag provided but not defined: -nothing", check.ExitUnknown},
 		"no trial":        {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: [version]}", "random", "the program has made no trial", check.ExitUnknown},
 	} {
