@@ -360,7 +360,11 @@ func idle(spec *world.Spec, events []history.Event) string {
 		case records[name] == 0:
 			return "workload " + shown + " reported no operation"
 		case successes[name] == 0:
-			return "no operation of workload " + shown + " succeeded"
+			later := "faults.start"
+			if spec.Engine == world.InProcess {
+				later = "Settings.Warmup"
+			}
+			return "no operation of workload " + shown + " succeeded; more operations help, or faults that begin later (" + later + ")"
 		}
 		return ""
 	}

@@ -144,6 +144,9 @@ func (g *Guides) build(l *loader, n *node, dir, first string, known func(string)
 		if e := t.get("variant"); e != nil && one.Of == "" {
 			l.fail(e.position, "name it by of", "this target does not say what it is a variant of")
 		}
+		if e := t.get("each"); e != nil && len(e.list()) == 0 {
+			l.fail(e.position, "list some, or leave it out", "each names nothing, so there is no target")
+		}
 		for _, made := range one.each(textsOf(t, "each")) {
 			if _, twice := at[made.Name]; twice && made.Name != "" {
 				l.fail(t.position, "name them differently; with each, put {} into the name", "there are two targets %q", made.Name)

@@ -80,6 +80,7 @@ func TestMistakesInGuides(t *testing.T) {
 		"- a\n": "cannot be a list",
 		"":      "the file is empty",
 		"strategies: [modelfuzz]\ntargets: [{name: a, package: ./a}, {name: a, package: ./b}]":                                   `there are two targets "a"`,
+		"strategies: [modelfuzz]\ntargets: [{name: '{}', package: ./a, each: []}]":                                               `each names nothing, so there is no target`,
 		"strategies: [modelfuzz]\ntargets: [{name: a, package: ./a, each: [x, y]}]":                                              `there are two targets "a"`,
 		"strategies: [modelfuzz]\ntargets: [{name: a, package: ./a, of: b}]":                                                     "does not say how it differs",
 		"strategies: [modelfuzz]\ntargets: [{name: a, package: ./a, variant: b}]":                                                "what it is a variant of",

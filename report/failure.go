@@ -180,10 +180,21 @@ func find(state, name string) (string, error) {
 		return filepath.Join(dir, match[0]+".json"), nil
 	case len(match) > 1:
 		return "", fmt.Errorf("%q is the beginning of %d failures: %s; write more of it", name, len(match), strings.Join(match, ", "))
-	case len(all) == 0:
-		return "", fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or find failures with `bloodhound explore`", name, dir)
 	}
-	return "", fmt.Errorf("no failure %q in %s; there are %s", name, dir, strings.Join(all, ", "))
+	return "", &UnknownFailure{name, dir, all}
+}
+
+// UnknownFailure is a name of no failure that is stored in a folder. Others are those that are.
+type UnknownFailure struct {
+	Name, Dir string
+	Others    []string
+}
+
+func (e *UnknownFailure) Error() string {
+	if len(e.Others) == 0 {
+		return fmt.Sprintf("no failure %q: %s holds none; give the path of a failure file, or find failures with `bloodhound explore`", e.Name, e.Dir)
+	}
+	return fmt.Sprintf("no failure %q in %s; there are %s", e.Name, e.Dir, strings.Join(e.Others, ", "))
 }
 
 // Relocate takes the failure's files for those of a project that lies in another folder now.

@@ -119,6 +119,10 @@ func TestAFailureIsStored(t *testing.T) {
 	if _, err = s.standing(f); err == nil || !strings.Contains(s.foreign(f, err).Error(), "is of the test TestAFailureIsStored, and this one is TestOther") {
 		t.Errorf("%v", err)
 	}
+	empty := &simulation{Campaign: Campaign{Dir: t.TempDir()}}
+	if _, err := empty.load("abc"); err == nil || !strings.Contains(err.Error(), "run the test without -sim.replay: it stores what it finds") {
+		t.Errorf("%v", err)
+	}
 	if _, err := report.Load(dir, "../x/y"); err == nil || !strings.Contains(err.Error(), "which is "+filepath.Join(dir, "failures", "ID.json")) {
 		t.Errorf("%v", err)
 	}

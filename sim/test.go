@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,7 +121,7 @@ func (s *simulation) judge(t testing.TB, out *engine.Outcome) {
 // replay makes the run of a stored failure again.
 func (s *simulation) replay(t testing.TB, id string) {
 	t.Helper()
-	f, err := report.Load(s.Dir, id)
+	f, err := s.load(id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +145,16 @@ func (s *simulation) replay(t testing.TB, id string) {
 		return
 	}
 	t.Errorf("%s\n\n%s", standing, b.String())
+}
+
+// load reads a stored failure.
+func (s *simulation) load(id string) (*report.Failure, error) {
+	f, err := report.Load(s.Dir, id)
+	var unknown *report.UnknownFailure
+	if errors.As(err, &unknown) && len(unknown.Others) == 0 {
+		return nil, fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or run the test without -%s: it stores what it finds", id, unknown.Dir, flagReplay)
+	}
+	return f, err
 }
 
 // foreign explains why a failure that another test has found cannot be made again here.

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -184,11 +186,12 @@ func (b *guidesBench) write(doc *guidesDocument, tables *report.GuideTables, tex
 	for name, svg := range tables.Curves() {
 		files[name] = []byte(svg)
 	}
-	var errs []error
-	for name, content := range files {
-		errs = append(errs, report.WriteFile(filepath.Join(b.folder, name), content))
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := report.WriteFile(filepath.Join(b.folder, name), files[name]); err != nil {
+			return err
+		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // doubted are trials that found nothing, and could not judge all of their runs.
@@ -300,6 +303,9 @@ func tool(ctx context.Context, g *config.GuideTarget, dir string, command ...str
 	if out.err != nil {
 		err = out.err
 	}
+	if err != nil && strings.Contains(complained.String(), syscall.ENOSPC.Error()) {
+		return "", "", failed(fmt.Errorf("target %s: %s: %w", g.Name, strings.Join(command, " "), syscall.ENOSPC))
+	}
 	if err != nil {
 		return "", "", fmt.Errorf("target %s: %s: %w\n%s", g.Name, strings.Join(command, " "), err, strings.TrimSpace(complained.String()))
 	}
@@ -400,7 +406,7 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 		if len(complained.head) == 0 {
 			complained = printed
 		}
-		order.Failed = fmt.Sprintf("the program has made no trial (%v): %s", ran, complained.reason(c.ProcessState))
+		order.Failed = fmt.Sprintf("the program has made no trial (%s): %s", endOf(ran), complained.reason(c.ProcessState))
 		return order, true, nil
 	case err != nil:
 		return order, false, err
@@ -409,6 +415,14 @@ func (t *target) trial(ctx context.Context, s *contest.Settings, order contest.T
 	}
 	a.Trial.Bug = order.Bug
 	return a.Trial, true, nil
+}
+
+// endOf is how a program has ended.
+func endOf(ran error) string {
+	if ran == nil {
+		return "it ended with exit status 0, and has not called sim.Campaign.Run"
+	}
+	return ran.Error()
 }
 
 // usageExit is the exit code of a wrong usage, by package flag and most other programs.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/explore/contest"
+	"github.com/bloodhound-dst/bloodhound/report"
 )
 
 // benched runs bench guides, and gives its exit code and what it prints.
@@ -253,7 +255,8 @@ func TestMistakesOfBenchGuides(t *testing.T) {
 		"no counters":     {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + "}", "'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
 		"nothing covered": {"{name: a, package: " + filepath.Join(here, "testdata/guides/hang") + ", cover: [nosuch/...]}", "random", "target a: cover: nosuch/... is no package that the program is built of", check.ExitUsage},
 		"a wrong flag":    {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + ", args: ['-nothing']}", "random", "(exit status 2): flag provided but not defined: -nothing", check.ExitUnknown},
-		"no trial":        {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: [version]}", "random", "the program has made no trial", check.ExitUnknown},
+		"no trial":        {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: ['--help']}", "random", "the program has made no trial (it ended with exit status 0, and has not called sim.Campaign.Run)", check.ExitUnknown},
+		"a full disk":     {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: [sh, -c, 'echo mkdir: no space left on device >&2; exit 1']}", "random", "target a: sh -c", check.ExitEngine},
 	} {
 		file := filepath.Join(t.TempDir(), "guides.yaml")
 		if err := os.WriteFile(file, []byte("trials: 1\nruns: 2\nstrategies: ["+c.strategies+"]\ntargets: ["+c.targets+"]\n"), 0o600); err != nil {
@@ -281,6 +284,15 @@ func TestMistakesOfBenchGuides(t *testing.T) {
 		if got := all.reason(c.ProcessState); got != want {
 			t.Errorf("%s: %q, want %q", script, got, want)
 		}
+	}
+	// A report that cannot be written is told once.
+	folder := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := &guidesBench{folder: folder}
+	if err := b.write(&guidesDocument{}, &report.GuideTables{Settings: &contest.Settings{}}, ""); err == nil || strings.Count(err.Error(), "move it away") != 1 {
+		t.Errorf("%v", err)
 	}
 	if code, _, said := benched(t); code != check.ExitUsage || !strings.Contains(said, "docs/guides.md has an example") {
 		t.Errorf("%d: %s", code, said)
