@@ -101,10 +101,10 @@ func (c *compiler) conjunct(e syntax.Expr, p place, next act) act {
 	}
 	test := c.expr(e, p).truth(c.at(e, p))
 	return func(x *ctx) bool {
-		if slices.Contains(x.m.goal(initial), nil) {
-			return a(x)
+		if x.m.complete(initial) {
+			return test(x) && next(x)
 		}
-		return test(x) && next(x)
+		return a(x)
 	}
 }
 
@@ -170,7 +170,7 @@ func (c *compiler) forAll(e *syntax.Quantified, p place, next act, at *where) ac
 					l.bind(x, members[i][k])
 				}
 				var found bool
-				if i > 0 && test != nil && !slices.Contains(x.m.goal(initial), nil) {
+				if i > 0 && test != nil && x.m.complete(initial) {
 					found = test(x) && round(i+1)(x)
 				} else {
 					x.m.then = append(x.m.then, round(i+1))
@@ -322,11 +322,8 @@ func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
 	})
 	return func(x *ctx) bool {
 		m := x.m
-		nxt, moment := m.nxt, m.moment
-		m.between = append(m.between, around{m.cur, nxt})
-		m.nxt, m.moment.nxt = make([]value.Value, len(nxt)), 0
-		found := first(x)
-		m.nxt, m.moment = nxt, moment
+		m.between = append(m.between, around{m.cur, m.nxt})
+		found := apart(x, first, len(m.nxt))
 		m.between = m.between[:len(m.between)-1]
 		return found
 	}
@@ -398,6 +395,9 @@ func (m *machine) goal(initial bool) []value.Value {
 	}
 	return m.nxt
 }
+
+// complete tells whether all variables have the values that are being given.
+func (m *machine) complete(initial bool) bool { return !slices.Contains(m.goal(initial), nil) }
 
 // again is an assignment to a variable that has its value by then: a condition.
 func (c *compiler) again(e syntax.Expr, at *where, variable int, test func(x *ctx, old value.Value) bool, next act) act {

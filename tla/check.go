@@ -167,8 +167,7 @@ func Check(spec *Spec, o Options) (*Report, error) {
 		c.r.Viewed = spec.view != nil
 	}
 	c.key = c.keys(c.ev)
-	err := c.all()
-	err = c.asserted(err, c.r.Behaviour)
+	err := c.asserted(c.all())
 	if err == nil || errors.Is(err, ErrStop) {
 		err = c.post()
 	}
@@ -182,12 +181,12 @@ func Check(spec *Spec, o Options) (*Report, error) {
 }
 
 // asserted makes a false Assert that a behaviour leads to a violation.
-func (c *checker) asserted(err error, behaviour []Step) error {
+func (c *checker) asserted(err error) error {
 	a := (*assertion)(nil)
-	if !errors.As(err, &a) || len(behaviour) == 0 {
+	if !errors.As(err, &a) || len(c.r.Behaviour) == 0 {
 		return err
 	}
-	c.r.Violations = append(c.r.Violations, &Violation{Kind: AssertViolated, Name: a.said, Trace: c.shown(behaviour), Back: -1, Cause: a.error})
+	c.r.Violations = append(c.r.Violations, &Violation{Kind: AssertViolated, Name: a.said, Trace: c.r.Behaviour, Back: -1, Cause: a.error})
 	c.r.Behaviour = nil
 	return ErrStop
 }
@@ -277,7 +276,7 @@ func (c *checker) possible(s State, action int) error {
 	for i := 0; i < len(c.missing); {
 		f := c.missing[i]
 		so, err := false, error(nil)
-		if !f.whole {
+		if !f.next {
 			so, err = c.ev.Holds(f, s, nil)
 		} else if action >= 0 {
 			so, err = c.ev.Holds(f, c.from, s)
@@ -301,7 +300,7 @@ func (c *checker) impossible() error {
 	}
 	for _, f := range c.missing {
 		what := "it is true in no state"
-		if f.whole {
+		if f.next {
 			what = "it is true of no step"
 		}
 		if err := c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1, Cause: errors.New(what)}); err != nil {
@@ -597,17 +596,19 @@ func (c *checker) upTo(s State, action int) ([]Step, error) {
 	if action < 0 {
 		return c.shown([]Step{{State: slices.Clone(s)}}), nil
 	}
-	trace, err := c.trace(c.at)
+	trace, err := c.replay(c.way(c.at))
 	return c.shown(append(trace, Step{Action: &c.spec.Actions[action], State: slices.Clone(s)})), err
 }
 
 // trace is a shortest behaviour to a state, found anew by the fingerprints on its way.
-func (c *checker) trace(id int32) ([]Step, error) {
-	var way []int32
+func (c *checker) trace(id int32) ([]Step, error) { return c.walk(c.way(id)) }
+
+// way has the numbers of the states on a shortest behaviour to one.
+func (c *checker) way(id int32) (way []int32) {
 	for ; id >= 0; id = c.parent[id] {
 		way = append([]int32{id}, way...)
 	}
-	return c.walk(way)
+	return way
 }
 
 // walk is replay, with what ALIAS says.
@@ -618,10 +619,7 @@ func (c *checker) walk(way []int32) ([]Step, error) {
 
 // behaviour is the way to the present state, with one that it leads to if that is being looked at.
 func (c *checker) behaviour(cur State) ([]State, error) {
-	var way []int32
-	for id := c.at; id >= 0; id = c.parent[id] {
-		way = append([]int32{id}, way...)
-	}
+	way := c.way(c.at)
 	if len(way) == 0 {
 		return []State{cur}, nil
 	}
@@ -641,13 +639,19 @@ func statesTo(steps []Step, cur State) []State {
 	return list
 }
 
+// another is an evaluator for what is looked at again, with the registers of the check.
+func (c *checker) another() *Evaluator {
+	ev := c.spec.Evaluator()
+	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
+	return ev
+}
+
 // replay finds the states that numbers stand for, each of which leads to the next.
 func (c *checker) replay(way []int32) ([]Step, error) {
 	if len(way) == 0 {
 		return nil, nil
 	}
-	ev := c.spec.Evaluator()
-	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
+	ev := c.another()
 	fingerprint := c.keys(ev)
 	var steps []Step
 	look := func(action *Action) func(State) error {
@@ -696,8 +700,7 @@ func (c *checker) shown(steps []Step) []Step { return c.shownFrom(1, steps) }
 
 // shownFrom is shown of the last part of a behaviour, from the state with a number on.
 func (c *checker) shownFrom(level int, steps []Step) []Step {
-	ev := c.spec.Evaluator()
-	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
+	ev := c.another()
 	for i := 1; i < len(steps); i++ {
 		if a := steps[i].Action; a != nil && len(a.args) > 0 {
 			ev.TLC.level = level + i - 1

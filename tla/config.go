@@ -1,6 +1,7 @@
 package tla
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -78,20 +79,13 @@ func ReadConfig(file string) (*Config, error) {
 	}
 	section, found := configSection(file, string(text))
 	if !found {
-		return nil, fmt.Errorf("%s has no configuration: that begins with ---- CONFIG %s ---- and ends with ====", file, moduleOf(file))
+		return nil, fmt.Errorf("%s has %w: that begins with ---- CONFIG %s ---- and ends with ====", file, ErrNoConfig, moduleOf(file))
 	}
 	return ParseConfig(file, section)
 }
 
-// Configures tells whether a configuration stands in the file of a module.
-func Configures(file string) bool {
-	text, err := regular.Read(file, maxText)
-	if err != nil {
-		return false
-	}
-	_, found := configSection(file, string(text))
-	return found
-}
+// ErrNoConfig is the error for the file of a module without a configuration.
+var ErrNoConfig = errors.New("no configuration")
 
 func moduleOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".tla") }
 

@@ -331,17 +331,31 @@ func (c *compiler) composed(u call, p place) node {
 	n := testNode(func(x *ctx) bool {
 		m := x.m
 		notes := m.anything()
-		nxt, moment := m.nxt, m.moment
-		m.goals = append(m.goals, nxt)
-		m.nxt, m.moment.nxt = make([]value.Value, len(nxt)), 0
-		found := a(x)
+		m.goals = append(m.goals, m.nxt)
+		found := apart(x, a, len(m.nxt))
 		m.goals = m.goals[:len(m.goals)-1]
-		m.nxt, m.moment = nxt, moment
 		notes()
 		return found
 	})
-	n.level, n.next, n.fresh = actionLevel, true, true
-	n.reach, n.inner, n.height = reach(born), math.MaxInt, 50 // as ENABLED
+	n.level, n.next = actionLevel, true
+	return n.ofAction(born)
+}
+
+// apart takes an action with a next state of its own, in which so many variables have no value yet.
+func apart(x *ctx, a act, variables int) bool {
+	m := x.m
+	nxt, moment := m.nxt, m.moment
+	m.nxt, m.moment.nxt = make([]value.Value, variables), 0
+	found := a(x)
+	m.nxt, m.moment = nxt, moment
+	return found
+}
+
+// ofAction is a node that takes an action. What the action depends on around it is not known: it is evaluated each time.
+func (n node) ofAction(born int) node {
+	n.reach, n.inner = reach(born), math.MaxInt
+	n.fresh = true
+	n.height = 50 // nor is its own: actions are no nodes
 	return n
 }
 
@@ -358,17 +372,10 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 	c.assigning, c.whole, c.enabling = assigning, whole, enabling
 	n := testNode(func(x *ctx) bool {
 		notes := x.m.anything()
-		nxt, moment := x.m.nxt, x.m.moment
-		x.m.nxt, x.m.moment.nxt = make([]value.Value, count), 0
-		found := a(x)
-		x.m.nxt, x.m.moment = nxt, moment
+		found := apart(x, a, count)
 		notes()
 		return found
 	})
 	n.level, n.next = stateLevel, false
-	// What the action depends on around it is not known: it is evaluated each time.
-	n.reach, n.inner = reach(born), math.MaxInt
-	n.fresh = true
-	n.height = 50 // nor is its own: actions are no nodes
-	return n
+	return n.ofAction(born)
 }

@@ -242,8 +242,8 @@ func (c *checker) compare() error {
 	if !g.viewed || c.spec.view.fresh {
 		return nil
 	}
-	ev := c.spec.Evaluator()
-	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named, level: 1}
+	ev := c.another()
+	ev.TLC.level = 1
 	var known fingerprints
 	var queue []State
 	if err := ev.Initial(func(s State) error {
@@ -379,8 +379,7 @@ func (c *checker) numberOf(ev *Evaluator, s State) (int32, error) {
 // end is the state at back as VIEW shows it, and may be another one.
 func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
 	g := c.graph
-	ev := c.spec.Evaluator()
-	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
+	ev := c.another()
 	ask := g.asked()
 	is := make([]uint64, g.words)
 	like := func(step int, s, next State) bool {

@@ -64,18 +64,22 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	c.missing = nil
 	c.ev.TLC.random, c.ev.TLC.simulating = w.chance.draw, true
 	c.ev.TLC.behaviour = func(cur State) ([]State, error) { return statesTo(w.steps, cur), nil }
-	err := w.all(sim)
-	err = c.asserted(err, w.steps)
+	err := c.asserted(w.failed(w.all(sim)))
 	if err == nil || errors.Is(err, ErrStop) {
-		err = w.post()
+		err = w.failed(w.post())
 	}
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	if err != nil {
-		c.r.Behaviour = c.shown(w.steps)
-	}
 	return c.r, err
+}
+
+// failed adds to an error of the specification how its place was reached.
+func (w *walk) failed(err error) error {
+	if err != nil && !errors.Is(err, ErrStop) {
+		w.r.Behaviour = w.shown(w.steps)
+	}
+	return err
 }
 
 func (w *walk) all(sim Simulation) error {

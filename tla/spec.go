@@ -72,6 +72,7 @@ type Formula struct {
 	at    where
 	fresh bool // it depends on more than the state
 	whole bool // it is compiled for steps whose states are both complete
+	next  bool // it has primes; told of what a configuration names
 }
 
 // Load reads a module with all that it extends and instances, from its folder and those of a library, and gives its constants the values of a
@@ -80,7 +81,7 @@ func Load(file string, config *Config, library ...string) (*Spec, error) {
 	l := &loader{folders: append([]string{filepath.Dir(file)}, library...), parsed: map[string]*parsed{}, natives: map[string]*scope{}}
 	var s *Spec
 	err := catch(func() {
-		name := strings.TrimSuffix(filepath.Base(file), ".tla")
+		name := moduleOf(file)
 		root := l.module(name, where{&source{file: file}, syntax.Pos{}}, nil, nil)
 		if root.source == nil {
 			l.fail(where{&source{file: file}, syntax.Pos{}}, "there is no such module")
@@ -231,7 +232,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		case n.next && most < actionLevel:
 			l.fail(by, "%s has primes, and is not %s", name, what)
 		}
-		return Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh}
+		return Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh, next: n.next}
 	}
 	predicate := func(name, what string, most int) Formula { return predicateAt(name, config.at(name), what, most) }
 	for _, a := range root.assumptions {
@@ -325,11 +326,7 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		s.Postconditions = append(s.Postconditions, predicateAt(name, config.postcondition(name), "a postcondition", stateLevel))
 	}
 	for _, name := range config.Possible {
-		e, _ := named(name)
-		c.whole = c.expr(e, p).next
-		f := predicate(name, "what is true in a state or of a step", actionLevel)
-		f.whole, c.whole = c.whole, false
-		s.Possible = append(s.Possible, f)
+		s.Possible = append(s.Possible, predicate(name, "what is true in a state or of a step", actionLevel))
 	}
 	if config.View != "" {
 		e, _ := named(config.View)

@@ -67,20 +67,24 @@ const tabStop = 8
 // past is how many columns there are up to the end of a text that begins after so many.
 func past(columns int, text string) int {
 	for _, r := range text {
-		if r == '\t' {
-			columns -= columns % tabStop
-			columns += tabStop - 1
-		}
-		columns++
+		columns = after(columns, r)
 	}
 	return columns
+}
+
+// after is past of one character.
+func after(columns int, r rune) int {
+	if r == '\t' {
+		return columns - columns%tabStop + tabStop
+	}
+	return columns + 1
 }
 
 // Before is how many characters of a line stand before a column.
 func Before(line string, column int) int {
 	columns, n := 0, 0
 	for _, r := range line {
-		if columns = past(columns, string(r)); columns >= column {
+		if columns = after(columns, r); columns >= column {
 			break
 		}
 		n++
