@@ -41,6 +41,7 @@ var servers = []server{
 	{"python", "testdata/python", []string{"/usr/bin/python3"}, 150, 2},
 	{"jvm", "testdata/jvm", []string{"java", "javac"}, 120, 1},
 	{"nats", "testdata/nats", []string{"/usr/bin/python3"}, 60, 1},
+	{"sshd", "testdata/sshd", []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen"}, 21, 1},
 }
 
 // Seeds and runs of a soak: the whole matrix.

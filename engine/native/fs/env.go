@@ -4,6 +4,8 @@ package fs
 type Env struct {
 	NowNs int64 // CLOCK_REALTIME of the node, ns since 1970
 	Cred  Cred
+	// Root is the directory at which absolute paths start and above which .. does not lead (chroot(2)); 0 is the tree's own.
+	Root  InodeID
 	Base  Base
 	Blobs Blobs
 	Synth Synth

@@ -256,3 +256,22 @@ func (s *State) Name(id InodeID) string {
 	}
 	return b.String()
 }
+
+// Below is what a path of the tree is called by a process whose root directory is another one than the tree's (chroot(2)); 0 is
+// the tree's. A path that does not lie below that directory stays as it is, and inside is false.
+func (s *State) Below(root InodeID, name string) (seen string, inside bool) {
+	if root == 0 || root == rootInode {
+		return name, true
+	}
+	top := s.Name(root)
+	rest, ok := strings.CutPrefix(name, top)
+	switch {
+	case !ok || top == "":
+		return name, false
+	case rest == "":
+		return "/", true
+	case rest[0] != '/': // a neighbour whose name begins alike
+		return name, false
+	}
+	return rest, true
+}

@@ -130,7 +130,7 @@ func (w *walker) tail(at *Inode, path string) (tail, Errno) {
 
 // root is where an absolute path starts that was found at a place.
 func (w *walker) root(at *Inode) (*Inode, Errno) {
-	root := w.s.inode(rootInode)
+	root := w.s.rootOf(w.env)
 	switch {
 	case w.resolve&RESOLVE_BENEATH != 0:
 		return nil, EXDEV
@@ -153,7 +153,10 @@ func (w *walker) up(at *Inode) (*Inode, Errno) {
 			return at, OK
 		}
 	}
-	parent := w.s.parent(at)
+	parent := at
+	if at != w.s.rootOf(w.env) {
+		parent = w.s.parent(at)
+	}
 	if !w.may(at, parent) {
 		return nil, EXDEV
 	}
@@ -257,7 +260,15 @@ func (s *State) target(env *Env, link *Inode) (string, Errno) {
 	return link.Target, OK
 }
 
-// parent is what .. means.
+// rootOf is the root directory of whoever makes a call.
+func (s *State) rootOf(env *Env) *Inode {
+	if env.Root == 0 {
+		return s.inode(rootInode)
+	}
+	return s.inode(env.Root)
+}
+
+// parent is the directory that has a directory.
 func (s *State) parent(in *Inode) *Inode {
 	if in.ID == rootInode {
 		return in

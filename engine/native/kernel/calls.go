@@ -233,7 +233,7 @@ func init() {
 		unix.SYS_SETTIMEOFDAY: {"settimeofday", unix.EPERM}, unix.SYS_ADJTIMEX: {"adjtimex", unix.EPERM}, unix.SYS_CLOCK_ADJTIME: {"clock_adjtime", unix.EPERM},
 		unix.SYS_USERFAULTFD: {"userfaultfd", unix.EPERM}, unix.SYS_OPEN_BY_HANDLE_AT: {"open_by_handle_at", unix.EPERM}, unix.SYS_NAME_TO_HANDLE_AT: {"name_to_handle_at", unix.EOPNOTSUPP},
 		unix.SYS_FANOTIFY_INIT: {"fanotify_init", unix.EPERM}, unix.SYS_MODIFY_LDT: {"modify_ldt", unix.ENOSYS}, unix.SYS_IOPL: {"iopl", unix.EPERM}, unix.SYS_IOPERM: {"ioperm", unix.EPERM},
-		unix.SYS_CHROOT: {"chroot", unix.EPERM}, unix.SYS_ACCT: {"acct", unix.EPERM}, unix.SYS_SYSLOG: {"syslog", unix.EPERM}, unix.SYS_QUOTACTL: {"quotactl", unix.EPERM},
+		unix.SYS_ACCT: {"acct", unix.EPERM}, unix.SYS_SYSLOG: {"syslog", unix.EPERM}, unix.SYS_QUOTACTL: {"quotactl", unix.EPERM},
 		unix.SYS_PIDFD_GETFD: {"pidfd_getfd", unix.EPERM}, unix.SYS_KCMP: {"kcmp", unix.EPERM},
 		unix.SYS_MBIND: {"mbind", unix.ENOSYS}, unix.SYS_SET_MEMPOLICY: {"set_mempolicy", unix.ENOSYS}, unix.SYS_GET_MEMPOLICY: {"get_mempolicy", unix.ENOSYS}, unix.SYS_MOVE_PAGES: {"move_pages", unix.ENOSYS},
 		unix.SYS_IO_SETUP: {"io_setup", unix.ENOSYS}, unix.SYS_PKEY_ALLOC: {"pkey_alloc", unix.ENOSYS}, unix.SYS_PKEY_MPROTECT: {"pkey_mprotect", unix.ENOSYS}, unix.SYS_MEMFD_SECRET: {"memfd_secret", unix.ENOSYS},

@@ -64,9 +64,15 @@ func sysGetdents64(k *Kernel, t *Thread) Result {
 }
 
 func sysGetcwd(k *Kernel, t *Thread) Result {
-	path := k.node(t).FS.Name(k.proc(t).Cwd)
+	p := k.proc(t)
+	s := k.node(t).FS
+	path := s.Name(p.Cwd)
 	if path == "" {
 		return fail(unix.ENOENT)
+	}
+	path, inside := s.Below(p.Root, path)
+	if !inside {
+		path = "(unreachable)" + path
 	}
 	b := append([]byte(path), 0)
 	if uint64(len(b)) > t.Call.Args[1] {
@@ -104,6 +110,26 @@ func sysFchdir(k *Kernel, t *Thread) Result {
 		return fail(unix.EBADF)
 	}
 	return k.chdir(t, f.Inode)
+}
+
+// sysChroot is chroot(2): the working directory stays where it is.
+func sysChroot(k *Kernel, t *Thread) Result {
+	id, _, e := k.find(t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	if e != 0 {
+		return fail(e)
+	}
+	s, p := k.node(t).FS, k.proc(t)
+	if id == 0 || s.Get(id).Mode&unix.S_IFMT != unix.S_IFDIR {
+		return fail(unix.ENOTDIR)
+	}
+	if e := s.Access(k.env(t), id, fs.X_OK); e != fs.OK {
+		return fsFail(e)
+	}
+	if !p.Cred.may(unix.CAP_SYS_CHROOT) {
+		return fail(unix.EPERM)
+	}
+	k.setRoot(p, id)
+	return 0
 }
 
 func (k *Kernel) mkdir(t *Thread, dirfd int, addr uint64, mode uint32) Result {

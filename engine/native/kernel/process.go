@@ -574,7 +574,7 @@ func (k *Kernel) forkProc(t, child *Thread, parent *Proc, c cloneArgs) {
 		ID: k.id("proc"), Node: parent.Node, PID: child.TID, PGID: parent.PGID, SID: parent.SID, Parent: parent.ID,
 		Threads: []ThreadID{child.ID}, Leader: child.ID, Path: parent.Path, Argv: parent.Argv, Env: parent.Env, Auxv: parent.Auxv,
 		Umask: parent.Umask, Cred: parent.Cred, Actions: parent.Actions, ExitSignal: c.exitSignal, Dumpable: parent.Dumpable,
-		NoNewPrivs: parent.NoNewPrivs, Personality: parent.Personality, Limits: parent.Limits, OOMAdj: parent.OOMAdj, StartNs: k.Now, Tag: parent.Tag, Bounded: parent.Bounded,
+		NoNewPrivs: parent.NoNewPrivs, Personality: parent.Personality, Limits: parent.Limits, OOMAdj: parent.OOMAdj, Login: parent.Login, StartNs: k.Now, Tag: parent.Tag, Bounded: parent.Bounded,
 	}
 	if f&unix.CLONE_PARENT != 0 {
 		p.Parent, p.ExitSignal = parent.Parent, parent.ExitSignal
@@ -605,9 +605,10 @@ func (k *Kernel) forkProc(t, child *Thread, parent *Proc, c cloneArgs) {
 		p.Space = k.copySpace(parent.Space)
 	}
 	k.setCwd(p, parent.Cwd)
+	k.setRoot(p, parent.Root)
 }
 
-// sharers lists the processes that share a process' working folder and umask, itself among them.
+// sharers lists the processes that share a process' working and root folder and umask, itself among them.
 func (k *Kernel) sharers(p *Proc) []*Proc {
 	if p.Sharers == 0 {
 		return []*Proc{p}
@@ -730,6 +731,7 @@ func (k *Kernel) endProcess(p *Proc, status int, byFault bool) {
 	k.dropTable(p)
 	k.dropSpace(p)
 	k.dropCwd(p)
+	k.dropRoot(p)
 	k.orphan(p)
 	k.Notices = append(k.Notices, Notice{Kind: Exited, Event: k.Events, TimeNs: k.Now, Node: p.Node, Proc: p.ID, PID: p.PID, Program: p.Path,
 		Tag: p.Tag, Status: status, ByFault: byFault || p.Condemned != 0})

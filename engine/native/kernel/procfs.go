@@ -226,18 +226,27 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 	if pid == initPID && k.procByPID(t.Node, pid) == nil {
 		return k.synthInit(k.node(t), rest)
 	}
-	p, th := k.procByPID(t.Node, pid), (*Thread)(nil)
+	p, th := k.procAndThread(t.Node, pid)
 	if p == nil {
-		if th = k.threadByTID(t.Node, pid); th == nil {
-			return synthNode{}
-		}
-		p = k.proc(th)
-	} else if len(p.Threads) > 0 {
-		th = k.Threads[p.Threads[0]]
+		return synthNode{}
 	}
 	n := k.synthPID(t, p, th, rest)
 	n.uid, n.gid = p.Cred.EUID, p.Cred.EGID
 	return n
+}
+
+// procAndThread is the process of a folder in /proc, and the thread that the folder is about, nil for a zombie.
+func (k *Kernel) procAndThread(n NodeID, pid int) (*Proc, *Thread) {
+	if p := k.procByPID(n, pid); p != nil {
+		if len(p.Threads) > 0 {
+			return p, k.Threads[p.Threads[0]]
+		}
+		return p, nil
+	}
+	if th := k.threadByTID(n, pid); th != nil {
+		return k.proc(th), th
+	}
+	return nil, nil
 }
 
 // synthSysctl is a setting that a node has of its own, or a folder above one.
@@ -301,7 +310,11 @@ func (k *Kernel) synthInit(n *Node, rest string) synthNode {
 	}
 	switch rest {
 	case "":
-		return synthNames("cgroup", "cmdline", "comm", "stat", "status")
+		return synthNames("cgroup", "cmdline", "comm", "limits", "stat", "status")
+	case "limits":
+		var p Proc
+		defaultLimits(&p)
+		return synthText(procLimits(&p))
 	case "cmdline":
 		return synthText(line)
 	case "comm":
@@ -333,35 +346,43 @@ func mountMode(m *fs.Mount) string {
 }
 
 // mountTable is /proc/PID/mounts.
-func mountTable(n *Node) string {
+func mountTable(n *Node, root fs.InodeID) string {
 	s := n.FS
 	var b strings.Builder
 	for i := range s.Mounts {
 		m := &s.Mounts[i]
+		target, inside := s.Below(root, m.Target)
+		if !inside {
+			continue
+		}
 		l := mountLook[m.Type]
-		fmt.Fprintf(&b, "%s %s %s %s,%s 0 0\n", l.source, m.Target, l.kind, mountMode(m), l.options)
+		fmt.Fprintf(&b, "%s %s %s %s,%s 0 0\n", l.source, target, l.kind, mountMode(m), l.options)
 	}
-	if n.bounded() {
-		b.WriteString("cgroup " + cgroupRoot + " cgroup2 ro,nosuid,nodev,noexec,relatime 0 0\n")
+	if at, inside := s.Below(root, cgroupRoot); inside && n.bounded() {
+		b.WriteString("cgroup " + at + " cgroup2 ro,nosuid,nodev,noexec,relatime 0 0\n")
 	}
 	return b.String()
 }
 
 // mountInfo is /proc/PID/mountinfo.
-func mountInfo(n *Node) string {
+func mountInfo(n *Node, root fs.InodeID) string {
 	s := n.FS
 	var b strings.Builder
 	for i := range s.Mounts {
 		m := &s.Mounts[i]
+		target, inside := s.Below(root, m.Target)
+		if !inside {
+			continue
+		}
 		l, mode := mountLook[m.Type], mountMode(m)
 		up := firstMount
 		if i == 0 {
 			up = 1
 		}
-		fmt.Fprintf(&b, "%d %d %d:%d / %s %s,%s - %s %s %s\n", firstMount+i, up, unix.Major(m.Dev), unix.Minor(m.Dev), m.Target, mode, l.options, l.kind, l.source, mode)
+		fmt.Fprintf(&b, "%d %d %d:%d / %s %s,%s - %s %s %s\n", firstMount+i, up, unix.Major(m.Dev), unix.Minor(m.Dev), target, mode, l.options, l.kind, l.source, mode)
 	}
-	if n.bounded() {
-		fmt.Fprintf(&b, "%d %d 0:29 / %s ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw\n", firstMount+len(s.Mounts), firstMount, cgroupRoot)
+	if at, inside := s.Below(root, cgroupRoot); inside && n.bounded() {
+		fmt.Fprintf(&b, "%d %d 0:29 / %s ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw\n", firstMount+len(s.Mounts), firstMount, at)
 	}
 	return b.String()
 }
@@ -381,14 +402,14 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 		if s == nil || s.Exe == 0 {
 			return synthNode{}
 		}
-		return synthNode{kind: synthLink, mode: 0o777, target: nameOf(k.Nodes[p.Node].FS, s.Exe), inode: s.Exe}
+		return synthNode{kind: synthLink, mode: 0o777, target: k.shown(t, s.Exe), inode: s.Exe}
 	case "cwd":
 		if p.Cwd == 0 {
 			return synthNode{}
 		}
-		return synthNode{kind: synthLink, mode: 0o777, target: nameOf(k.Nodes[p.Node].FS, p.Cwd), inode: p.Cwd}
+		return synthNode{kind: synthLink, mode: 0o777, target: k.shown(t, p.Cwd), inode: p.Cwd}
 	case "root":
-		return synthNode{kind: synthLink, mode: 0o777, target: "/", inode: k.Nodes[p.Node].FS.Root()}
+		return synthNode{kind: synthLink, mode: 0o777, target: k.shown(t, k.root(p)), inode: k.root(p)}
 	case "cmdline":
 		return lazy(0o444, func() string {
 			if p.Zombie {
@@ -410,9 +431,9 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 		return synthText("4096 2048 1024 256 0 2048 0\n")
 	case "smaps":
 		// How much of a map is in memory depends on the machine: all of it, as far as programs are told.
-		return lazy(0o444, func() string { return detailMaps(k.procMaps(p)) })
+		return lazy(0o444, func() string { return detailMaps(k.procMaps(t, p)) })
 	case "maps":
-		return lazy(0o444, func() string { return k.procMaps(p) })
+		return lazy(0o444, func() string { return k.procMaps(t, p) })
 	case "limits":
 		return lazy(0o444, func() string { return procLimits(p) })
 	case "io":
@@ -420,9 +441,9 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 	case "cgroup":
 		return synthText("0::/\n")
 	case "mounts":
-		return lazy(0o444, func() string { return mountTable(k.Nodes[p.Node]) })
+		return lazy(0o444, func() string { return mountTable(k.Nodes[p.Node], p.Root) })
 	case "mountinfo":
-		return lazy(0o444, func() string { return mountInfo(k.Nodes[p.Node]) })
+		return lazy(0o444, func() string { return mountInfo(k.Nodes[p.Node], p.Root) })
 	case "oom_score", "oom_adj":
 		return synthText("0\n")
 	case "oom_score_adj":
@@ -430,7 +451,9 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 		n.write = true
 		return n
 	case "loginuid":
-		return synthText("4294967295")
+		n := lazy(0o644, func() string { return strconv.FormatUint(uint64(p.Login-1), 10) })
+		n.write = true
+		return n
 	case "personality":
 		return synthText("00040000\n")
 	case "schedstat":
@@ -479,7 +502,7 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 		return synthNames()
 	}
 	if fd, ok := strings.CutPrefix(rest, "fd/"); ok {
-		return k.procFD(p, fd)
+		return k.procFD(t, p, fd)
 	}
 	if fd, ok := strings.CutPrefix(rest, "fdinfo/"); ok {
 		if n, err := strconv.Atoi(fd); err == nil {
@@ -493,7 +516,7 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 }
 
 // procFD is /proc/PID/fd/N: a link with the name of what is open.
-func (k *Kernel) procFD(p *Proc, fd string) synthNode {
+func (k *Kernel) procFD(t *Thread, p *Proc, fd string) synthNode {
 	n, err := strconv.Atoi(fd)
 	table := k.Tables[p.Table]
 	if err != nil || table == nil || n < 0 || n >= len(table.Slots) || table.Slots[n].File == 0 {
@@ -503,6 +526,8 @@ func (k *Kernel) procFD(p *Proc, fd string) synthNode {
 	out := synthNode{kind: synthLink, mode: [4]uint32{0o500, 0o300, 0o700, 0o700}[f.Flags&unix.O_ACCMODE], target: k.describe(f), inode: f.Inode}
 	if f.Inode == 0 {
 		out.file = f.ID
+	} else {
+		out.target = k.shown(t, f.Inode)
 	}
 	return out
 }
@@ -513,6 +538,13 @@ func (k *Kernel) mountOf(f *File) int {
 		return firstMount - 5 // pipes and sockets are on a mount of the kernel's own
 	}
 	return firstMount + k.Nodes[f.Node].FS.Get(f.Inode).Mount
+}
+
+// shown names an inode as /proc does to a thread that reads a link there: by its own root directory.
+func (k *Kernel) shown(t *Thread, id fs.InodeID) string {
+	s := k.node(t).FS
+	name, _ := s.Below(k.proc(t).Root, nameOf(s, id))
+	return name
 }
 
 // describe names an open file as readlink of /proc/self/fd does.
@@ -624,7 +656,7 @@ func procLimits(p *Proc) string {
 
 // procMaps is the real map of a process without what belongs to the machine underneath: files have the names, devices and
 // inodes of the node's tree, and the engine's own have none.
-func (k *Kernel) procMaps(p *Proc) string {
+func (k *Kernel) procMaps(t *Thread, p *Proc) string {
 	if p.Zombie || len(p.Threads) == 0 {
 		return ""
 	}
@@ -651,6 +683,7 @@ func (k *Kernel) procMaps(p *Proc) string {
 			} else {
 				name = inWorld(tree, name)
 			}
+			name, _ = tree.Below(k.proc(t).Root, name)
 		}
 		f := strings.Fields(line)
 		head := fmt.Sprintf("%s %s %s %02x:%02x %d", f[0], f[1], f[2], unix.Major(dev), unix.Minor(dev), inode)
@@ -707,18 +740,40 @@ func detailMaps(maps string) string {
 
 // synthWrite takes a write to a file of /proc or /sys.
 func (k *Kernel) synthWrite(t *Thread, path string, data []byte) unix.Errno {
-	text := strings.TrimSpace(string(data))
-	switch {
-	case strings.HasSuffix(path, "/oom_score_adj"):
-		v, err := strconv.Atoi(text)
-		if err != nil || v < -1000 || v > 1000 {
-			return unix.EINVAL
+	text := strings.TrimSpace(strings.TrimRight(string(data), "\x00"))
+	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/proc/"), "/")
+	if thread, ok := strings.CutPrefix(rest, "task/"); ok {
+		first, rest, _ = strings.Cut(thread, "/")
+	}
+	pid, _ := strconv.Atoi(first)
+	if p, th := k.procAndThread(t.Node, pid); th != nil {
+		switch rest {
+		case "oom_score_adj":
+			v, err := strconv.Atoi(text)
+			if err != nil || v < -1000 || v > 1000 {
+				return unix.EINVAL
+			}
+			p.OOMAdj = v
+			return 0
+		case "comm":
+			if p != k.proc(t) {
+				return unix.EINVAL
+			}
+			th.Comm = comm(text)
+			return 0
+		case "loginuid": // pam_loginuid(8) sets its own
+			v, err := strconv.ParseUint(text, 10, 32)
+			switch {
+			case p != k.proc(t):
+				return unix.EPERM
+			case err != nil:
+				return unix.EINVAL
+			case !p.Cred.may(unix.CAP_AUDIT_CONTROL) && (p.Login != 0 || uint32(v) == ^uint32(0)):
+				return unix.EPERM
+			}
+			p.Login = uint32(v) + 1
+			return 0
 		}
-		k.proc(t).OOMAdj = v
-		return 0
-	case strings.HasSuffix(path, "/comm"):
-		t.Comm = comm(text)
-		return 0
 	}
 	k.refuse(t, "write to "+path, unix.EACCES)
 	return unix.EACCES

@@ -205,6 +205,7 @@ type Proc struct {
 	Env      []string
 	Auxv     []byte     // the auxiliary vector, as the program has it
 	Cwd      fs.InodeID // holds a reference
+	Root     fs.InodeID // of chroot(2), holds a reference; 0 is the node's
 	Umask    uint32
 	Sharers  int64 // names those who share folder and umask (CLONE_FS), 0 if nobody does
 	Cred     Cred
@@ -222,6 +223,7 @@ type Proc struct {
 	Unkillable  bool // process 1: signals without a handler do nothing
 	Dumpable    int
 	NoNewPrivs  bool
+	Login       uint32 // 1 + the user who has logged in (loginuid of proc(5)); 0 is nobody
 	Personality uint32
 	Limits      [16][2]uint64
 	OOMAdj      int

@@ -214,9 +214,9 @@ func sysFtruncate(k *Kernel, t *Thread) Result {
 }
 
 // truncateServed answers truncation of what is open and no file of a disk. What SDKs write to is a file to them, and what
-// they have told stays told.
+// they have told stays told; files of /proc take any size and keep their own.
 func truncateServed(f *File, size int64) Result {
-	if f.Kind == FileSDK && size >= 0 {
+	if (f.Kind == FileSDK || f.Kind == FileSynth) && size >= 0 {
 		return 0
 	}
 	return fail(unix.EINVAL)
@@ -498,7 +498,7 @@ func defineFiles() {
 		unix.SYS_LSEEK: {"lseek", "iii", sysLseek}, unix.SYS_GETDENTS64: {"getdents64", "ipi", sysGetdents64},
 		unix.SYS_STAT: {"stat", "pp", sysStat}, unix.SYS_LSTAT: {"lstat", "pp", sysLstat}, unix.SYS_FSTAT: {"fstat", "ip", sysFstat}, unix.SYS_NEWFSTATAT: {"newfstatat", "ippi", sysNewfstatat}, unix.SYS_STATX: {"statx", "ipiip", sysStatx},
 		unix.SYS_ACCESS: {"access", "pi", sysAccess}, unix.SYS_FACCESSAT: {"faccessat", "ipi", sysFaccessat}, unix.SYS_FACCESSAT2: {"faccessat2", "ipii", sysFaccessat2},
-		unix.SYS_GETCWD: {"getcwd", "pi", sysGetcwd}, unix.SYS_CHDIR: {"chdir", "p", sysChdir}, unix.SYS_FCHDIR: {"fchdir", "i", sysFchdir},
+		unix.SYS_GETCWD: {"getcwd", "pi", sysGetcwd}, unix.SYS_CHDIR: {"chdir", "p", sysChdir}, unix.SYS_CHROOT: {"chroot", "p", sysChroot}, unix.SYS_FCHDIR: {"fchdir", "i", sysFchdir},
 		unix.SYS_MKDIR: {"mkdir", "pi", sysMkdir}, unix.SYS_MKDIRAT: {"mkdirat", "ipi", sysMkdirat}, unix.SYS_MKNOD: {"mknod", "pii", sysMknod}, unix.SYS_MKNODAT: {"mknodat", "ipii", sysMknodat},
 		unix.SYS_RMDIR: {"rmdir", "p", sysRmdir}, unix.SYS_UNLINK: {"unlink", "p", sysUnlink}, unix.SYS_UNLINKAT: {"unlinkat", "ipi", sysUnlinkat},
 		unix.SYS_RENAME: {"rename", "pp", sysRename}, unix.SYS_RENAMEAT: {"renameat", "ipip", sysRenameat}, unix.SYS_RENAMEAT2: {"renameat2", "ipipi", sysRenameat2},

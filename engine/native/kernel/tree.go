@@ -31,13 +31,15 @@ func errno(e fs.Errno) unix.Errno { return unix.Errno(e) }
 // next call of env.
 func (k *Kernel) env(t *Thread) *fs.Env {
 	c := &k.proc(t).Cred
-	return k.envOf(k.node(t), t, fs.Cred{UID: c.FSUID, GID: c.FSGID, Groups: c.Groups})
+	e := k.envOf(k.node(t), t, fs.Cred{UID: c.FSUID, GID: c.FSGID, Groups: c.Groups})
+	e.Root = k.proc(t).Root
+	return e
 }
 
 // envOf is env for any identity; t may be nil, /proc and /sys are empty then.
 func (k *Kernel) envOf(n *Node, t *Thread, c fs.Cred) *fs.Env {
 	k.synths.t, k.programs.node = t, n.ID
-	k.tree.NowNs, k.tree.Cred, k.tree.Base = k.RealNs(n), c, k.Handles.Bases[n.ID]
+	k.tree.NowNs, k.tree.Cred, k.tree.Base, k.tree.Root = k.RealNs(n), c, k.Handles.Bases[n.ID], 0
 	return &k.tree
 }
 
@@ -69,7 +71,7 @@ func (k *Kernel) from(t *Thread, dirfd int, path string) (fs.InodeID, unix.Errno
 	case path == "":
 		return 0, unix.ENOENT
 	case path[0] == '/':
-		return k.node(t).FS.Root(), 0
+		return k.root(k.proc(t)), 0
 	case dirfd == unix.AT_FDCWD:
 		return k.proc(t).Cwd, 0
 	}
@@ -153,12 +155,33 @@ func (k *Kernel) setCwd(p *Proc, dir fs.InodeID) {
 	}
 }
 
-func (k *Kernel) dropCwd(p *Proc) {
-	if p.Cwd != 0 {
-		n := k.Nodes[p.Node]
-		n.FS.Unref(k.TreeEnv(n), p.Cwd)
+// root is the root directory of a process.
+func (k *Kernel) root(p *Proc) fs.InodeID {
+	if p.Root != 0 {
+		return p.Root
 	}
-	p.Cwd = 0
+	return k.Nodes[p.Node].FS.Root()
+}
+
+func (k *Kernel) setRoot(p *Proc, dir fs.InodeID) {
+	for _, p := range k.sharers(p) {
+		if dir != 0 {
+			k.Nodes[p.Node].FS.Ref(dir)
+		}
+		k.dropRoot(p)
+		p.Root = dir
+	}
+}
+
+func (k *Kernel) dropCwd(p *Proc)  { k.dropFolder(p, &p.Cwd) }
+func (k *Kernel) dropRoot(p *Proc) { k.dropFolder(p, &p.Root) }
+
+func (k *Kernel) dropFolder(p *Proc, held *fs.InodeID) {
+	if *held != 0 {
+		n := k.Nodes[p.Node]
+		n.FS.Unref(k.TreeEnv(n), *held)
+	}
+	*held = 0
 }
 
 // devNull opens /dev/null for a fresh process.

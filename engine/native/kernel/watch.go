@@ -73,7 +73,7 @@ func CallNumber(name string) (int, bool) {
 var pathAt = map[uint64]struct{ dir, path int }{
 	unix.SYS_OPEN: {-1, 0}, unix.SYS_CREAT: {-1, 0}, unix.SYS_OPENAT: {0, 1}, unix.SYS_OPENAT2: {0, 1},
 	unix.SYS_STAT: {-1, 0}, unix.SYS_LSTAT: {-1, 0}, unix.SYS_NEWFSTATAT: {0, 1}, unix.SYS_STATX: {0, 1},
-	unix.SYS_ACCESS: {-1, 0}, unix.SYS_FACCESSAT: {0, 1}, unix.SYS_FACCESSAT2: {0, 1}, unix.SYS_CHDIR: {-1, 0},
+	unix.SYS_ACCESS: {-1, 0}, unix.SYS_FACCESSAT: {0, 1}, unix.SYS_FACCESSAT2: {0, 1}, unix.SYS_CHDIR: {-1, 0}, unix.SYS_CHROOT: {-1, 0},
 	unix.SYS_MKDIR: {-1, 0}, unix.SYS_MKDIRAT: {0, 1}, unix.SYS_MKNOD: {-1, 0}, unix.SYS_MKNODAT: {0, 1},
 	unix.SYS_RMDIR: {-1, 0}, unix.SYS_UNLINK: {-1, 0}, unix.SYS_UNLINKAT: {0, 1},
 	unix.SYS_RENAME: {-1, 1}, unix.SYS_RENAMEAT: {2, 3}, unix.SYS_RENAMEAT2: {2, 3},
@@ -133,7 +133,7 @@ func (k *Kernel) pathOf(t *Thread, dir, arg int) string {
 		return ""
 	}
 	if name[0] == '/' {
-		return path.Clean(name)
+		return path.Join("/", k.node(t).FS.Name(k.root(k.proc(t))), path.Clean(name))
 	}
 	from := ""
 	if dir >= 0 && int32(c.Args[dir]) != unix.AT_FDCWD {
