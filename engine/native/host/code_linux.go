@@ -366,10 +366,9 @@ func (m *Machine) blockTrap(t *thread) {
 	action, handled := m.Action(t.id, int(unix.SIGTRAP))
 	// A handler that blocks all signals while it runs, as Go's does, is one of those.
 	if handled && (blocked || binary.LittleEndian.Uint64(action[24:])&synchronous != synchronous) {
-		now := t.kit.data[4096 : 4096+len(action)]
+		defer m.cleanScratch(t)
 		m.execute(t, unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), 0, kitScratch, 8)
-		if blocked = binary.LittleEndian.Uint64(now) == 0; blocked {
-			copy(now, action[:])
+		if blocked = binary.LittleEndian.Uint64(t.kit.data[pageSize:]) == 0; blocked && m.scratch(t, action[:]) {
 			m.execute(t, unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), kitScratch, 0, 8)
 		}
 	}

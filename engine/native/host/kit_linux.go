@@ -27,7 +27,20 @@ const (
 	scratchSize = 64 << 10
 	dataSize    = 4096 + scratchSize
 	privateSize = 8192
+
+	// engineFrom is the first address of what calls of programs that change maps are stopped for: from here on lie the kit and the
+	// stack, below it everything that the kernel chooses a place for.
+	engineFrom = 0x7ffff8000000
+	kitFrom    = kitText
+	kitTo      = kitPrivate + privateSize
 )
+
+// Reserved tells whether a range of addresses touches the engine's pages in a process. Programs must not map, unmap or protect
+// anything there: the engine's calls are made from these pages.
+func Reserved(addr, size uint64) bool {
+	end := addr + size
+	return addr < kitTo && (end > kitFrom || end < addr)
+}
 
 //go:generate gcc -O2 -fPIC -fcf-protection=none -fno-asynchronous-unwind-tables -fno-stack-protector -fno-tree-loop-distribute-patterns -nostdlib -shared -Wl,-soname=linux-vdso.so.1,--hash-style=both,--build-id=none,-T,vdso/vdso.lds,-z,max-page-size=4096 -s -o vdso/vdso.so vdso/vdso.c
 

@@ -39,6 +39,7 @@ type thread struct {
 	dirty     bool
 	gadget    uint64
 	kit       *Kit
+	foreign   bool // the call at which it stands was made with another architecture's convention
 	auxv      []byte
 	inject    int   // signal to hand over at the next resume
 	queued    *Stop // a stop that was met while doing something else
@@ -47,6 +48,8 @@ type thread struct {
 	listener  *listener // nil under the reference
 	notice    uint64    // id of the notification in which it waits
 	value     int64     // its answer, atAnswered
+
+	call unix.PtraceRegs // with what a call of the engine's choice is made
 }
 
 // Machine runs the threads of one world. All methods must be called from one locked OS thread: the one that called
@@ -55,7 +58,7 @@ type Machine struct {
 	threads    map[ThreadID]*thread
 	alive      map[int]int // real threads of a process that were not reaped yet, by tgid
 	stubFD     int
-	pid        int
+	loop       int // the id of the OS thread that owns the machine
 	vdsoOffset uint64
 	leaks      Leaks
 	ignored    []syscall.Signal // by this process
@@ -99,7 +102,7 @@ func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) 
 		unix.Close(fd)
 		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
-	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, pid: os.Getpid(), leaks: leaks, Stops: stops, ignored: ignoredHere()}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere()}
 	m.watch = startWatchdog(spinCPUMs)
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()
@@ -279,6 +282,7 @@ func (m *Machine) call(t *thread, stop *Stop) {
 	stop.Kind = StopCall
 	stop.Nr, stop.Args, stop.IP = info.nr, info.args, info.ip
 	stop.Foreign = info.arch != auditArchX8664 || info.nr&x32Bit != 0
+	t.foreign = stop.Foreign
 }
 
 // siginfo_t: si_signo, si_errno, si_code at 0, 4, 8.
@@ -458,63 +462,121 @@ func (m *Machine) Execute(id ThreadID, nr uint64, args ...uint64) int64 {
 }
 
 func (m *Machine) execute(t *thread, nr uint64, args ...uint64) int64 {
-	saved := m.begin(t, nr, args...)
-	for {
+	saved, ok := m.begin(t, nr, args...)
+	for ok {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 		_, status, errno := wait4(t.tid, 0)
 		if errno != 0 || !status.Stopped() {
 			t.queued = &Stop{Kind: StopExit, Status: status}
-			return -int64(unix.ESRCH)
+			break
 		}
 		if done, v := m.ended(t, status); done {
 			m.end(t, saved)
 			return v
 		}
 	}
+	return -int64(unix.ESRCH)
 }
 
 // passIP is where a thread seems to be when it makes a call of the engine's choice: by that the filter lets it pass. No
-// program can have code there: it is the last page of its addresses, which Linux keeps free.
-const passIP = 0x7ffffffff800
+// program can have code there: the addresses are the kernel's, whatever the size of a program's own (5-level paging).
+const passIP = 0xfffffffffffff800
 
-// begin sets a thread up to execute a call; it returns the registers to put back by end.
-func (m *Machine) begin(t *thread, nr uint64, args ...uint64) unix.PtraceRegs {
+// Segments of 64-bit code, and the flag of the processor that asks for a trap after each instruction (asm/segment.h,
+// asm/processor-flags.h).
+const (
+	userCS   = 0x33
+	userSS   = 0x2b
+	trapFlag = 0x100
+)
+
+// begin brings a thread into a call of the engine's choice, before the filter sees it; it returns the registers to put back by end.
+// Where the call is made from is the program's own memory, which it may have changed. So nothing rests on what is there: the number
+// and all arguments are set in the kernel, at the stop at which the thread has entered a call. false means that the thread did
+// anything else, and that its process was killed for it.
+func (m *Machine) begin(t *thread, nr uint64, args ...uint64) (unix.PtraceRegs, bool) {
 	m.withdraw(t)
 	saved := *t.load()
+	if t.queued != nil && t.queued.Kind == StopExit {
+		return saved, false
+	}
 	r := saved
 	var a [6]uint64
 	copy(a[:], args)
 	r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
-	if t.at == atCall {
-		r.Orig_rax = nr
-		r.Rip = passIP
+	r.Eflags &^= trapFlag
+	r.Cs, r.Ss = userCS, userSS
+	r.Orig_rax = nr
+	r.Rip = passIP
+	t.call = r
+	ok := true
+	if t.at == atCall && !t.foreign {
 		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
 	} else {
-		r.Rax = nr
-		r.Orig_rax = ^uint64(0)
-		r.Rip = t.gadget
-		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
-		m.enterCall(t)
+		ok = m.enterCall(t)
 	}
 	saved.Orig_rax = ^uint64(0)
-	return saved
+	return saved, ok
 }
 
-// enterCall brings a thread that stands before a syscall instruction into the call, before the filter sees it.
-func (m *Machine) enterCall(t *thread) {
+// enterCall brings a thread that stands anywhere but at a call into the call that t.call describes.
+func (m *Machine) enterCall(t *thread) bool {
+	var code [2]byte
+	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, t.gadget, code[:]) != len(code) || code != [2]byte{0x0f, 0x05} {
+		return m.tampered(t)
+	}
+	r := t.call
+	r.Rax = r.Orig_rax
+	r.Orig_rax = ^uint64(0)
+	r.Rip = t.gadget
+	ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
 	for {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 		_, status, errno := wait4(t.tid, 0)
 		if errno != 0 || !status.Stopped() {
 			t.queued = &Stop{Kind: StopExit, Status: status}
-			return
+			return false
 		}
-		if int(status>>8) == int(syscall.SIGTRAP|0x80) {
-			ptrace(unix.PTRACE_POKEUSR, t.tid, userRip, passIP)
-			return
+		switch int(status >> 8) {
+		case int(syscall.SIGTRAP | 0x80):
+			var info syscallInfo
+			ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
+			if info.op != infoEntry {
+				continue // the end of the call before
+			}
+			if info.arch != auditArchX8664 {
+				return m.tampered(t)
+			}
+			ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.call)))
+			return true
+		case int(syscall.SIGSTOP): // a strike of the watchdog that comes too late
+		default:
+			return m.tampered(t)
 		}
 	}
 }
+
+// tampered kills the process of a thread whose pages of the engine are not what the engine has put there. The next Resume of each of
+// its threads gives StopExit. It is always false.
+func (m *Machine) tampered(t *thread) bool {
+	tgid := t.tgid
+	var threads []*thread
+	for _, o := range m.threads {
+		if o.tgid == tgid {
+			threads = append(threads, o)
+		}
+	}
+	m.Kill(t.id)
+	for _, o := range threads {
+		o.queued = &Stop{Kind: StopExit, Status: syscall.WaitStatus(unix.SIGKILL)}
+		o.tid, o.tgid = nowhere+o.tid, nowhere+tgid
+		m.threads[o.id] = o
+	}
+	return false
+}
+
+// nowhere is above all real ids (PID_MAX_LIMIT of linux/threads.h): a thread with an id from here on is gone.
+const nowhere = 1 << 30
 
 // ended tells whether a stop is the end of a call, and its result. A strike of the watchdog that comes too late, while the
 // thread is at its stop already, may interrupt the call: the kernel makes it again by itself, from the gadget.
@@ -527,7 +589,7 @@ func (m *Machine) ended(t *thread, status syscall.WaitStatus) (bool, int64) {
 	value := int64(info.nr) // rval shares the place of nr
 	switch {
 	case info.op == infoEntry:
-		ptrace(unix.PTRACE_POKEUSR, t.tid, userRip, passIP)
+		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.call)))
 	case info.op == infoExit && -eRestartNoHand <= value && value <= -eRestartSys:
 		ptrace(unix.PTRACE_POKEUSR, t.tid, userRip, uintptr(t.gadget)+2)
 	default:
@@ -627,7 +689,25 @@ func (m *Machine) OpenFD(id ThreadID, fd int, writable bool) int64 {
 	if writable {
 		flags = unix.O_RDWR | unix.O_CLOEXEC
 	}
-	path := fmt.Appendf(nil, "/proc/%d/fd/%d\x00", m.pid, fd)
-	copy(t.kit.data[4096:], path) // the scratch area, which the process sees too
+	defer m.cleanScratch(t)
+	if !m.scratch(t, m.ownFile(fd)) {
+		return -int64(unix.ESRCH)
+	}
 	return m.execute(t, unix.SYS_OPENAT, 0, kitScratch, flags)
 }
+
+// ownFile names an open file of this process for a thread that the machine runs. The files are named by the thread that owns the
+// machine: where Landlock is in force, the two are in one domain.
+func (m *Machine) ownFile(fd int) []byte { return fmt.Appendf(nil, "/proc/%d/fd/%d\x00", m.loop, fd) }
+
+// scratch writes into the scratch area of a thread's process, for a call that it is to execute. false means that it could not be
+// written, and that the process was killed for it: the call would have worked on what the program has put there.
+func (m *Machine) scratch(t *thread, b []byte) bool {
+	return m.writeAt(t, kitScratch, b) == len(b) || m.tampered(t)
+}
+
+// cleanScratch clears the scratch area: nothing of the machine may stay where programs look.
+func (m *Machine) cleanScratch(t *thread) { clear(t.kit.data[pageSize:][:scratchUsed]) }
+
+// scratchUsed is how much of the scratch area is written at most.
+const scratchUsed = 256

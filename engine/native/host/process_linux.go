@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 	"unsafe"
@@ -16,6 +17,8 @@ import (
 
 const (
 	stackLimitBytes = 8 << 20 // the kit's place depends on it
+	// noCore keeps the machine from being told of crashes: with 1 a handler that core_pattern names is not started either (core(5)).
+	noCore = 1
 	// dataLimitBytes bounds a program's private writable memory: one that allocates without end gets ENOMEM and must
 	// not take the machine with it.
 	dataLimitBytes = 8 << 30
@@ -85,7 +88,7 @@ func (m *Machine) confine(t *thread) error {
 		{"no_new_privs", unix.SYS_PRCTL, []uint64{unix.PR_SET_NO_NEW_PRIVS, 1}},
 		{"RLIMIT_STACK", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_STACK, limit(sp-8192, stackLimitBytes), 0}},
 		{"RLIMIT_DATA", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_DATA, limit(sp-8192+32, dataLimitBytes), 0}},
-		{"RLIMIT_CORE", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, limit(sp-8192+16, 0), 0}},
+		{"RLIMIT_CORE", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, limit(sp-8192+16, noCore), 0}},
 	}
 	if !m.leaks.ASLR {
 		steps = append(steps, step{"personality", unix.SYS_PERSONALITY, []uint64{0x0040000}}) // ADDR_NO_RANDOMIZE
@@ -135,8 +138,9 @@ func ignoredHere() (signals []syscall.Signal) {
 func (m *Machine) Unhandle(id ThreadID, signals []int) {
 	t := m.get(id)
 	for _, sig := range signals {
-		clear(t.kit.data[4096 : 4096+unsafe.Sizeof(sigaction{})])
-		m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), kitScratch, 0, 8)
+		if m.scratch(t, make([]byte, unsafe.Sizeof(sigaction{}))) {
+			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), kitScratch, 0, 8)
+		}
 	}
 }
 
@@ -165,7 +169,7 @@ func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno 
 	if img.InterpreterFD != 0 {
 		started = img.InterpreterFD
 	}
-	path := fmt.Sprintf("/proc/%d/fd/%d", m.pid, started)
+	path := m.ownFile(started)
 	block, at := argBlock(path, img.Argv, img.Env)
 	size := uint64(len(block))
 	// The strings go to a place of their own: they may be larger than any scratch area.
@@ -183,7 +187,11 @@ func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno 
 		m.execute(t, unix.SYS_MUNMAP, uint64(base), size)
 		return syscall.Errno(-fd)
 	}
-	saved := m.begin(t, unix.SYS_EXECVEAT, uint64(fd), uint64(base)+at.empty, uint64(base)+at.argv, uint64(base)+at.env, unix.AT_EMPTY_PATH)
+	m.writeAt(t, uint64(base), make([]byte, len(path))) // who shares the memory (vfork) must not see the machine's ids
+	saved, ok := m.begin(t, unix.SYS_EXECVEAT, uint64(fd), uint64(base)+at.empty, uint64(base)+at.argv, uint64(base)+at.env, unix.AT_EMPTY_PATH)
+	if !ok {
+		return syscall.ESRCH
+	}
 	errno := m.awaitExec(id, t, others)
 	if errno != 0 {
 		m.end(t, saved)
@@ -196,7 +204,10 @@ func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno 
 		t.loaded, t.dirty, t.at, t.auxv = false, false, atStart, nil
 		return 0
 	}
-	return m.furnish(t, img)
+	if m.furnish(t, img) != 0 {
+		t.queued = unloadable() // there is no way back, and what is there must not run
+	}
+	return 0
 }
 
 // program is the file that is mapped as the program.
@@ -210,8 +221,8 @@ func (i *Image) program() int {
 type argPlaces struct{ empty, argv, env uint64 }
 
 // argBlock lays out path, strings and pointer arrays as execve wants them, with pointers relative to 0.
-func argBlock(path string, argv, env []string) ([]byte, argPlaces) {
-	b := append([]byte(path), 0)
+func argBlock(path []byte, argv, env []string) ([]byte, argPlaces) {
+	b := slices.Clone(path)
 	at := argPlaces{empty: uint64(len(b)) - 1}
 	places := func(list []string) []uint64 {
 		var p []uint64
@@ -336,9 +347,11 @@ const (
 // hand opens a file of this process in a fresh program, and gives the descriptor there, or an errno below 0. The path holds a
 // real id: it must not stay behind in the program's stack.
 func (m *Machine) hand(t *thread, fd int, flags uint64) int64 {
-	path := append([]byte(fmt.Sprintf("/proc/%d/fd/%d", m.pid, fd)), 0)
+	path := m.ownFile(fd)
 	where := t.load().Rsp - 2048
-	m.writeAt(t, where, path)
+	if m.writeAt(t, where, path) != len(path) {
+		return -int64(unix.EFAULT)
+	}
 	defer m.writeAt(t, where, make([]byte, len(path)))
 	return m.execute(t, unix.SYS_OPENAT, 0, where, flags|unix.O_CLOEXEC)
 }
@@ -412,8 +425,12 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 		{kitData, dataSize, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | fixed, uint64(fd), textSize},
 		{kitPrivate, privateSize, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | fixed, ^uint64(0), 0},
 	} {
-		if v := m.execute(t, unix.SYS_MMAP, a[:]...); v < 0 {
+		v := m.execute(t, unix.SYS_MMAP, a[:]...)
+		if v < 0 {
 			return syscall.Errno(-v)
+		}
+		if uint64(v) != a[0] { // kernels before 4.17 take the place as a wish
+			return syscall.EEXIST
 		}
 	}
 	m.execute(t, unix.SYS_CLOSE, uint64(fd))
@@ -473,7 +490,10 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	if flags&unix.CLONE_THREAD == 0 {
 		flags |= unix.CLONE_PARENT // a child of this process: one wait reaps it for good
 	}
-	saved := m.begin(t, unix.SYS_CLONE, flags, stack, 0, 0, tls)
+	saved, ok := m.begin(t, unix.SYS_CLONE, flags, stack, 0, 0, tls)
+	if !ok {
+		return syscall.EAGAIN
+	}
 	tid := 0
 	for {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)

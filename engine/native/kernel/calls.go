@@ -197,6 +197,8 @@ func init() {
 	define(unix.SYS_BRK, "brk", ">", sysBrk)
 	define(unix.SYS_MREMAP, "mremap", "-iii>", sysMremap)
 	define(unix.SYS_MPROTECT, "mprotect", "-ii", sysMprotect)
+	define(unix.SYS_MUNMAP, "munmap", "-i", sysMunmap)
+	define(unix.SYS_ARCH_PRCTL, "arch_prctl", "i", sysArchPrctl)
 	define(unix.SYS_MADVISE, "madvise", "-ii", sysMadvise)
 	define(unix.SYS_MSYNC, "msync", "-ii", sysMsync)
 	define(unix.SYS_MINCORE, "mincore", "-ip", sysMincore)

@@ -181,17 +181,24 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	if size == 0 || offset%4096 != 0 {
 		return fail(unix.EINVAL)
 	}
+	if flags&(unix.MAP_FIXED|unix.MAP_FIXED_NOREPLACE) != 0 {
+		if r, reserved := k.reserved(t, a[0], size); reserved {
+			return r
+		}
+	}
 	if flags&unix.MAP_ANONYMOUS != 0 {
 		if prot&unix.PROT_WRITE != 0 {
 			if r, starved := k.starved(t, fail(unix.ENOMEM)); starved {
 				return r
 			}
 		}
-		if flags&0xf == unix.MAP_PRIVATE {
+		switch {
+		case flags&unix.MAP_HUGETLB != 0: // the machine's, if it has any
+			return fail(unix.ENOMEM)
+		case flags&0xf == unix.MAP_PRIVATE:
 			return passed
-		}
-		if flags&0xf != unix.MAP_SHARED {
-			return Result(k.M.Native(t.ID))
+		case flags&0xf != unix.MAP_SHARED:
+			return fail(unix.EINVAL)
 		}
 		id := fs.BlobID(k.id("blob"))
 		if e := k.Handles.Blobs.Create(id); e != 0 {
@@ -264,10 +271,48 @@ func (k *Kernel) mapFD(t *Thread, fd int, addr, size, prot, flags, offset uint64
 	return Result(v)
 }
 
-func sysMadvise(k *Kernel, t *Thread) Result {
-	// Only MADV_FREE comes here. What it does depends on the machine's memory; MADV_DONTNEED is one legal outcome.
-	return Result(k.M.Execute(t.ID, unix.SYS_MADVISE, t.Call.Args[0], t.Call.Args[1], unix.MADV_DONTNEED))
+// reserved refuses what touches the engine's own pages. The errno is that of sealed memory (mseal(2)).
+func (k *Kernel) reserved(t *Thread, addr, size uint64) (Result, bool) {
+	if !host.Reserved(addr, (size+4095)&^4095) {
+		return 0, false
+	}
+	return k.refuse(t, CallName(t.Call.Nr)+"(the engine's pages)", unix.EPERM), true
 }
+
+// sysMunmap sees what ends above the place of all that the kernel has chosen a place for.
+func sysMunmap(k *Kernel, t *Thread) Result {
+	if r, reserved := k.reserved(t, t.Call.Args[0], t.Call.Args[1]); reserved {
+		return r
+	}
+	return Result(k.M.Native(t.ID))
+}
+
+// Kinds of advice that x/sys does not know (asm-generic/mman-common.h).
+const madvSoftOffline = 101
+
+// sysMadvise sees advice that the real kernel is not asked for, and advice on what lies where the engine's pages are.
+func sysMadvise(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	if r, reserved := k.reserved(t, a[0], a[1]); reserved {
+		return r
+	}
+	switch int(a[2]) {
+	case unix.MADV_FREE: // What it does depends on the machine's memory; MADV_DONTNEED is one legal outcome.
+		return Result(k.M.Execute(t.ID, unix.SYS_MADVISE, a[0], a[1], unix.MADV_DONTNEED))
+	case unix.MADV_MERGEABLE, unix.MADV_UNMERGEABLE: // pages are never merged: other worlds would see how long a write takes
+		return 0
+	case unix.MADV_HWPOISON, madvSoftOffline:
+		return fail(unix.EPERM)
+	}
+	if host.Advised(uint32(a[2])) {
+		return Result(k.M.Native(t.ID))
+	}
+	return fail(unix.EINVAL)
+}
+
+// sysArchPrctl sees all but questions for the bases of FS and GS: what the real kernel would answer, or change, differs from machine
+// to machine.
+func sysArchPrctl(k *Kernel, t *Thread) Result { return fail(unix.EINVAL) }
 
 func sysMsync(k *Kernel, t *Thread) Result {
 	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
@@ -377,6 +422,9 @@ func sysShmat(k *Kernel, t *Thread) Result {
 		}
 	}
 	size := uint64(s.Size+4095) &^ 4095
+	if r, reserved := k.reserved(t, addr, size); reserved {
+		return r
+	}
 	r := k.mapFD(t, k.Handles.Blobs.FD(fs.BlobID(s.Blob)), addr, size, prot, mapFlags, 0, true)
 	if r < 0 {
 		return r

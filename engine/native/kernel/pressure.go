@@ -51,7 +51,16 @@ func sysBrk(k *Kernel, t *Thread) Result {
 }
 
 func sysMremap(k *Kernel, t *Thread) Result {
-	if a := &t.Call.Args; a[2] > a[1] {
+	a := &t.Call.Args
+	if r, reserved := k.reserved(t, a[0], a[1]); reserved {
+		return r
+	}
+	if a[3]&unix.MREMAP_FIXED != 0 {
+		if r, reserved := k.reserved(t, a[4], a[2]); reserved {
+			return r
+		}
+	}
+	if a[2] > a[1] {
 		if r, starved := k.starved(t, fail(unix.ENOMEM)); starved {
 			return r
 		}
@@ -60,6 +69,9 @@ func sysMremap(k *Kernel, t *Thread) Result {
 }
 
 func sysMprotect(k *Kernel, t *Thread) Result {
+	if r, reserved := k.reserved(t, t.Call.Args[0], t.Call.Args[1]); reserved {
+		return r
+	}
 	if a := &t.Call.Args; a[2]&unix.PROT_WRITE != 0 && k.pressed(t) {
 		if m, ok := mapAt(k.M.Maps(t.ID), a[0]); ok && !m.shared && !m.writable {
 			if r, starved := k.starved(t, fail(unix.ENOMEM)); starved {
