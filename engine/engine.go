@@ -76,6 +76,8 @@ type Options struct {
 	Unwatched []coverage.Domain
 	// Draws asks for Outcome.Draws of the streams that match one of these patterns.
 	Draws []string
+	// Dumps is a folder for core files of programs under test that a fatal signal ends, and asks for Crash.Dump. Empty asks for neither.
+	Dumps string
 	// Interrupt, if not nil, ends the run soon after it is closed.
 	Interrupt <-chan struct{}
 	// Pulse, if not nil, is given a sign before each step by engines that run worlds inside this process.
@@ -132,6 +134,8 @@ type Crash struct {
 	PID      int    `json:"pid"`
 	Signal   string `json:"signal,omitempty"`
 	ExitCode int    `json:"exit_code"`
+	// Dump is what was left of a program that a fatal signal has ended, if Options.Dumps asks for it.
+	Dump *Dump `json:"dump,omitempty"`
 	// Kind is crash (a fatal signal), panic (a language's own report), sanitizer, or exit (a main process that
 	// ended though it should run on).
 	Kind  string   `json:"kind"`

@@ -116,7 +116,7 @@ func (s *Setup) watch(j *Job) (*code.Watch, error) {
 func (s *Setup) JobOptions(j *Job, o engine.Options) (engine.Options, error) {
 	watch, err := s.watch(j)
 	o.Code = watch
-	o.Behaviour = j.Behaviour
+	o.Behaviour, o.Dumps = j.Behaviour, j.Dumps
 	return s.Options(o), err
 }
 

@@ -90,6 +90,8 @@ type Job struct {
 	Until uint64 `json:"until,omitempty"`
 	// Full asks for the whole Outcome; without it only a run with a violation sends it.
 	Full bool `json:"full,omitempty"`
+	// Dumps is a folder for core files of programs that crash (see engine.Options).
+	Dumps string `json:"dumps,omitempty"`
 	// Origin is where the tape comes from; workers need not know.
 	Origin search.Origin `json:"-"`
 	// Cover asks for Summary.Code, if it is not nil.

@@ -70,11 +70,25 @@ func DebugFile(file []byte) string {
 		return ""
 	}
 	note := f.at(s.Addr)
-	if note = note[:min(s.Size, uint64(len(note)))]; len(note) < 18 {
+	return DebugFileOf(note[:min(s.Size, uint64(len(note)))])
+}
+
+// DebugFileOf is DebugFile for the content of a file's .note.gnu.build-id.
+func DebugFileOf(note []byte) string {
+	if len(note) < 18 {
 		return ""
 	}
 	id := hex.EncodeToString(note[16:])
 	return path.Join("/usr/lib/debug/.build-id", id[:2], id[2:]+".debug")
+}
+
+// GoTable is the table of functions that a Go program carries, nil if a file is none.
+func GoTable(file []byte) *gosym.Table {
+	f, err := open(file)
+	if err != nil {
+		return nil
+	}
+	return f.goTable()
 }
 
 // NewNames reads the names of a binary's places from its file, and from what was stripped from it, which may be nil.
@@ -97,7 +111,7 @@ func NewNames(b *Binary, file, debug []byte) (*Names, error) {
 	known := map[uint64]string{}
 	for _, s := range sources {
 		for _, sym := range s.functionSymbols() {
-			if sym.Name != "" && better(sym.Name, known[sym.Value]) {
+			if sym.Name != "" && Better(sym.Name, known[sym.Value]) {
 				known[sym.Value] = sym.Name
 			}
 		}
@@ -140,9 +154,9 @@ func NewNames(b *Binary, file, debug []byte) (*Names, error) {
 	return n, nil
 }
 
-// better tells whether a symbol's name is to be preferred to another of the same address: names of a program's own to those
+// Better tells whether a symbol's name is to be preferred to another of the same address: names of a program's own to those
 // that begin with an underscore, then shorter ones.
-func better(name, than string) bool {
+func Better(name, than string) bool {
 	if than == "" {
 		return true
 	}

@@ -62,6 +62,9 @@ func (w *World) crash(n *kernel.Notice, j *job, main bool) {
 	node := &w.spec.Nodes[j.Node]
 	told := w.toldToEnd(n)
 	c := engine.Crash{Event: n.Event, TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: w.director.LogTail[n.Tag]}
+	if sig := n.Status & 0x7f; sig != 0 {
+		c.Dump = w.dumps.take(n.Proc, sig)
+	}
 	if told && n.Status&0x7f != 0 {
 		return
 	}

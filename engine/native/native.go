@@ -120,6 +120,9 @@ func (w *World) boot() error {
 	}
 	k.Leaks = leaks.kernel
 	k.Executes = w.executes
+	if w.options.Dumps != "" {
+		k.Fatal = w.fatal
+	}
 	if w.options.Code != nil {
 		w.code.watch, k.Code, k.Edges, k.Ending, m.Action = w.options.Code, w.watched, w.edges, w.counted, k.Action
 	}

@@ -32,6 +32,7 @@ type World struct {
 	behaviour *behaviour // nil: nobody asks what the run reaches
 	bases     []*host.Base
 	code      codeWatch
+	dumps     dumps
 	outcome   engine.Outcome
 	failure   error // of a fault that struck in the middle of a call
 

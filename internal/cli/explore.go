@@ -107,6 +107,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		if slices.ContainsFunc(found, func(known finding) bool { return known.ID == failure.ID }) {
 			return // near a committed failure
 		}
+		a.addDumps(c.Context(), p, s, failure.ID, p.spec, failure.Tape, o)
 		story, file := a.keep(p, failure.Signature, o, failure.Verdict, &failure.Origin)
 		found = append(found, finding{failure, story, file})
 		switch {

@@ -68,6 +68,11 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	var status explore.Status
 	runs := f.runs
 	for run := uint64(1); run <= runs; run++ {
+		if job.Dumps = ""; run == 1 {
+			if job.Dumps, err = s.dumpsFolder(); err != nil {
+				return err
+			}
+		}
 		reply, err := a.oneRun(c.Context(), s, job, f.json)
 		if err != nil {
 			return err
@@ -91,6 +96,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 			break
 		}
 	}
+	a.keepCores(p, failure.ID, first.Outcome)
 	if p.spec != nil && failure == full && first.Summary.Hash == failure.Hash { // what `check` judges
 		if err := report.SaveEvidence(p.state, failure.ID, first.Outcome); err != nil {
 			a.note("bloodhound: the history could not be stored: %v", err)

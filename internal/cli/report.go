@@ -72,10 +72,14 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	defer s.close()
 	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.json,
 		Trace: &explore.Trace{File: filepath.Join(s.setup.Scratch, "diagram"), Format: report.DiagramFormat}}
+	if job.Dumps, err = s.dumpsFolder(); err != nil {
+		return err
+	}
 	reply, err := a.oneRun(c.Context(), s, job, f.json)
 	if err != nil {
 		return err
 	}
+	a.keepCores(p, failure.ID, reply.Outcome)
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}

@@ -70,6 +70,9 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		return err
 	}
 	defer s.close()
+	if job.Dumps, err = s.dumpsFolder(); err != nil {
+		return err
+	}
 	reply, err := a.oneRun(c.Context(), s, job, f.json)
 	if err != nil {
 		return err
@@ -115,6 +118,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	for _, v := range violated {
+		a.keepCores(p, p.failureID(explore.Signature(v)), reply.Outcome)
 		story, _ := a.keep(p, explore.Signature(v), reply.Outcome, v, nil)
 		doc.Failures = append(doc.Failures, story.ID)
 		if !f.json {

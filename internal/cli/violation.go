@@ -79,6 +79,7 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 			continue
 		}
 		f.story.Spec, f.story.Outcome, f.story.Verdict, f.story.Shrunk = f.file.Small().Spec, r.Outcome, r.Verdict, f.Shrunk
+		a.addDumps(ctx, p, s, f.ID, f.story.Spec, r.Tape, r.Outcome)
 	}
 }
 

@@ -5,6 +5,7 @@ package kernel
 import (
 	"syscall"
 
+	"github.com/bloodhound-dst/bloodhound/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
@@ -40,6 +41,9 @@ type Machine interface {
 	Weight(id ThreadID) host.Weight
 	PrivateBytes(id ThreadID) int64
 	Auxv(id ThreadID) []byte
+	Registers(id ThreadID) (host.Regs, bool)
+	XState(id ThreadID) []byte
+	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
 	MapCode(id ThreadID, w *host.Watched, addr, size, offset uint64)
 }
 
@@ -98,6 +102,9 @@ type Kernel struct {
 	Edges func(t *Thread, a *Announced) (counts int)
 	// Ending is told that a process is about to lose its memory, by its end or by an exec.
 	Ending func(p *Proc)
+	// Fatal is told that a signal, of which siginfo is what a handler would be given, is about to end the process of a thread with
+	// a core file. It may be nil.
+	Fatal func(t *Thread, sig int, siginfo [128]byte)
 	// Leaks switches off single cures against chance, for the mutation test.
 	Leaks Leaks
 	// Seen is told when a program under test got a result that a fault has changed.

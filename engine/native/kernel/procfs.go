@@ -670,7 +670,7 @@ func (k *Kernel) procMaps(t *Thread, p *Proc) string {
 		name, dev, inode := m.name, uint64(0), fs.InodeID(0)
 		switch {
 		case strings.HasPrefix(name, "/memfd:bloodhound-kit"):
-			name = "[vdso]"
+			name = ownCode
 		case name == "[vdso]", name == "[vvar]", name == "[vvar_vclock]", name == "[vsyscall]":
 			continue
 		case strings.HasPrefix(name, "[anon"):
@@ -695,6 +695,9 @@ func (k *Kernel) procMaps(t *Thread, p *Proc) string {
 	}
 	return b.String()
 }
+
+// ownCode is what the engine's own map of code is called.
+const ownCode = "[vdso]"
 
 // mappedName is what a mapped file is called now.
 func mappedName(s *fs.State, f *FileMap) string {

@@ -19,6 +19,7 @@ const (
 
 	saNoCldStop = 1
 	saNoCldWait = 2
+	saOnStack   = 0x08000000
 	saRestart   = 0x10000000
 	saResetHand = 0x80000000
 
@@ -343,6 +344,7 @@ func (k *Kernel) deliver(t *Thread) bool {
 				return false
 			}
 			k.Happen(k.node(t).Name, t.Name, "signal", int64(s.Number), "ends "+p.Path)
+			k.fatal(t, s.Number, s.info())
 			k.endProcess(p, s.Number, false)
 			return false
 		}
@@ -434,11 +436,15 @@ func (k *Kernel) fault(t *Thread, s *host.Stop) {
 	k.Happen(k.node(t).Name, t.Name, "fault", int64(s.Signal), "")
 	if act.Handler == sigDefault || act.Handler == sigIgnore || k.M.Sigmask(t.ID)&bit(s.Signal) != 0 {
 		k.M.Ignore(t.ID)
+		k.fatal(t, s.Signal, s.Info)
 		k.endProcess(p, s.Signal, false)
 		return
 	}
 	if act.Flags&saResetHand != 0 {
 		p.Actions[s.Signal] = Action{}
+	}
+	if k.Fatal != nil && act.Flags&saOnStack == 0 && !k.roomForFrame(t) {
+		k.fatal(t, s.Signal, s.Info) // if so, the real kernel ends it at once
 	}
 	t.Fault = s.Signal
 	k.M.Fault(t.ID, s.Signal)

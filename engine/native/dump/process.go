@@ -1,0 +1,103 @@
+//go:build linux && amd64
+
+package dump
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// Map is a range of addresses of a process.
+type Map struct {
+	Start, End, Offset        uint64
+	Read, Write, Exec, Shared bool
+	Name                      string // as the process sees it; empty for memory without a file
+	File                      bool   // it belongs to a file
+}
+
+// Thread is a thread as it stood when the process ended.
+type Thread struct {
+	TID  int
+	Name string
+	Regs unix.PtraceRegs
+	// XState is the extended state as NT_X86_XSTATE has it; empty where the machine gives none.
+	XState []byte
+}
+
+// Page is what is known of a page of memory without reading it.
+type Page uint8
+
+const (
+	Absent  Page = iota // not in memory: zeros, or what its file has
+	OfFile              // in memory as its file has it
+	Private             // in memory, and the process' own
+)
+
+// Process is a process that a signal ends. All numbers are those that the process itself sees.
+type Process struct {
+	PID, PPID, PGID, SID, UID, GID int
+	Comm                           string
+	Argv                           []string
+	Signal                         int
+	Info                           [128]byte // siginfo_t
+	Auxv                           []byte
+	Maps                           []Map    // in order of addresses
+	Threads                        []Thread // the one that took the signal is the first
+	// ReadAt copies memory, and gives how many bytes could be read.
+	ReadAt func(addr uint64, p []byte) int
+	// Pages tells of the pages from an address on.
+	Pages func(addr uint64, p []Page) bool
+	// Open reads the file of a map whole; nil if it cannot.
+	Open func(m *Map) []byte
+}
+
+// mapAt finds the map that holds an address.
+func (p *Process) mapAt(addr uint64) *Map {
+	for i := range p.Maps {
+		if m := &p.Maps[i]; addr >= m.Start && addr < m.End {
+			return m
+		}
+	}
+	return nil
+}
+
+// word reads eight bytes of memory.
+func (p *Process) word(addr uint64) (uint64, bool) {
+	var b [8]byte
+	if p.ReadAt(addr, b[:]) != len(b) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b[:]), true
+}
+
+// Where the XSAVE area (Intel SDM volume 1, 13.4) has its header, behind what FXSAVE stores.
+const (
+	fxsaveBytes   = 512
+	fxsaveUsed    = 464 // the rest is for software
+	xsaveHeader   = 512
+	xsaveExtended = 576
+)
+
+// Component is where a machine stores a part of the extended state (CPUID leaf 13).
+type Component struct{ Number, Offset, Size int }
+
+// OneForm brings extended state to the one form that means it: a component in its initial state, all zeros, is not marked as in
+// use, whether the processor has noticed that or not (SDM volume 1, 13.6: XINUSE is the processor's own affair).
+func OneForm(area []byte, components []Component) {
+	if len(area) < xsaveExtended {
+		return
+	}
+	const legacy = 3 // x87 and SSE have their whole state in the area in any case
+	used := binary.LittleEndian.Uint64(area[xsaveHeader:]) | legacy
+	for _, c := range components {
+		if c.Number < 2 || c.Offset+c.Size > len(area) || used>>c.Number&1 == 0 {
+			continue
+		}
+		if part := area[c.Offset : c.Offset+c.Size]; len(bytes.Trim(part, "\x00")) == 0 {
+			used &^= 1 << c.Number
+		}
+	}
+	binary.LittleEndian.PutUint64(area[xsaveHeader:], used)
+}
