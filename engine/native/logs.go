@@ -16,7 +16,7 @@ import (
 // What languages print when a program breaks.
 var (
 	panicLine     = regexp.MustCompile(`^(panic: |fatal error: |thread '.*' panicked at |Exception in thread "|\*\*\* stack smashing detected|terminate called |free\(\): |malloc\(\): |double free)`)
-	sanitizerLine = regexp.MustCompile(`(ERROR: (Address|Leak|Memory)Sanitizer|WARNING: (Thread|Memory)Sanitizer|WARNING: DATA RACE|: runtime error: )`)
+	sanitizerLine = regexp.MustCompile(`(ERROR: (Address|Leak|Memory)Sanitizer|WARNING: (Thread|Memory)Sanitizer|WARNING: DATA RACE|:\d+: runtime error: )`)
 )
 
 // log takes in one line of output.

@@ -186,7 +186,7 @@ func (m *module) function(at uint64) (name string, start uint64) {
 func (m *module) frames(at uint64) []Frame {
 	list := []Frame{{}}
 	if m.table != nil {
-		if file, line, f := m.table.PCToLine(at); f != nil {
+		if file, line, f := m.table.PCToLine(at); f != nil && line > 0 {
 			list[0].File, list[0].Line = file, line
 		}
 	}
@@ -202,8 +202,8 @@ func (m *module) frames(at uint64) []Frame {
 		return list
 	}
 	dir, _ := unit.Val(dwarf.AttrCompDir).(string)
-	var entry dwarf.LineEntry
-	if lines.SeekPC(at, &entry) != nil || entry.File == nil {
+	entry := lineAt(lines, at)
+	if entry == nil {
 		return list
 	}
 	list[0].File, list[0].Line = inFolder(dir, entry.File.Name), entry.Line
@@ -218,6 +218,18 @@ func (m *module) frames(at uint64) []Frame {
 		list = append([]Frame{called, outer}, list[1:]...)
 	}
 	return list
+}
+
+// lineAt finds the row of a table of lines that an address belongs to, nil if there is none. Sequences may stand in any order.
+func lineAt(lines *dwarf.LineReader, at uint64) *dwarf.LineEntry {
+	var row, last dwarf.LineEntry
+	for inside := false; lines.Next(&row) == nil; inside = !row.EndSequence {
+		if inside && last.Address <= at && at < row.Address && last.File != nil {
+			return &last
+		}
+		last = row
+	}
+	return nil
 }
 
 // inlinedCall is a call that a compiler has replaced by what it calls.

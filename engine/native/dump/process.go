@@ -78,26 +78,39 @@ const (
 	fxsaveUsed    = 464 // the rest is for software
 	xsaveHeader   = 512
 	xsaveExtended = 576
+
+	protectionKeys = 9 // the number of the component with PKRU
 )
 
 // Component is where a machine stores a part of the extended state (CPUID leaf 13).
 type Component struct{ Number, Offset, Size int }
 
 // OneForm brings extended state to the one form that means it: a component in its initial state, all zeros, is not marked as in
-// use, whether the processor has noticed that or not (SDM volume 1, 13.6: XINUSE is the processor's own affair).
-func OneForm(area []byte, components []Component) {
+// use, whether the processor has noticed that or not (SDM volume 1, 13.6: XINUSE is the processor's own affair). Where no component
+// beyond the protection keys is in use, the area ends behind these, as debuggers know it.
+func OneForm(area []byte, components []Component) []byte {
 	if len(area) < xsaveExtended {
-		return
+		return area
 	}
 	const legacy = 3 // x87 and SSE have their whole state in the area in any case
 	used := binary.LittleEndian.Uint64(area[xsaveHeader:]) | legacy
+	end, known := xsaveExtended, uint64(legacy)
 	for _, c := range components {
-		if c.Number < 2 || c.Offset+c.Size > len(area) || used>>c.Number&1 == 0 {
+		if c.Number < 2 || c.Offset+c.Size > len(area) {
 			continue
 		}
 		if part := area[c.Offset : c.Offset+c.Size]; len(bytes.Trim(part, "\x00")) == 0 {
 			used &^= 1 << c.Number
 		}
+		if c.Number <= protectionKeys {
+			end, known = max(end, c.Offset+c.Size), known|1<<c.Number
+		}
 	}
 	binary.LittleEndian.PutUint64(area[xsaveHeader:], used)
+	if used&^known == 0 {
+		features := area[fxsaveUsed : fxsaveUsed+8] // XCR0, by which debuggers know what the area has
+		binary.LittleEndian.PutUint64(features, binary.LittleEndian.Uint64(features)&known)
+		area = area[:end]
+	}
+	return area
 }

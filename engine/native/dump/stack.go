@@ -12,10 +12,10 @@ import (
 
 // Limits of what is told of stacks.
 const (
-	MaxThreads  = 64     // whose stacks are told
-	firstFrames = 48     // of a stack, from the innermost call on
-	lastFrames  = 16     // of a longer one, from its end
-	maxFrames   = 20_000 // that are looked at: an endless recursion has more
+	MaxThreads  = 64      // whose stacks are told
+	firstFrames = 48      // of a stack, from the innermost call on
+	lastFrames  = 16      // of a longer one, from its end
+	maxFrames   = 500_000 // that are looked at: an endless recursion has more
 )
 
 // Frame is a call under way.
@@ -53,7 +53,7 @@ func fromUser(r *unix.PtraceRegs) frameRegs {
 
 // Stacks finds the calls of the first threads, with names and lines as far as the files of the process have them.
 func (p *Process) Stacks() []Stack {
-	w := &walker{Process: p, modules: map[string]*module{}}
+	w := &walker{Process: p, modules: map[string]*module{}, rules: map[uint64]*frame.FrameContext{}}
 	var list []Stack
 	for i := range p.Threads[:min(len(p.Threads), MaxThreads)] {
 		list = append(list, w.stack(&p.Threads[i]))
@@ -65,6 +65,7 @@ func (p *Process) Stacks() []Stack {
 type walker struct {
 	*Process
 	modules map[string]*module
+	rules   map[uint64]*frame.FrameContext // by the place of a call: recursions come by it again and again
 }
 
 func (w *walker) stack(t *Thread) Stack {
@@ -76,6 +77,7 @@ func (w *walker) stack(t *Thread) Stack {
 	depth := 0
 	for ; depth < maxFrames; depth++ {
 		pc := regs[dwRA]
+		exact = exact || w.returnsFromSignal(pc)
 		if depth < firstFrames {
 			s.Frames = append(s.Frames, w.frames(pc, exact)...)
 		} else {
@@ -153,7 +155,7 @@ func (w *walker) up(regs *frameRegs, exact bool) (next frameRegs, interrupted, o
 	}
 	if m, at := w.module(pc); m != nil {
 		if fde := m.unwind(at - back(exact)); fde != nil {
-			next, ok = w.byTable(regs, fde, at-back(exact))
+			next, ok = w.byTable(regs, fde, at-back(exact), pc-back(exact))
 			return next, false, ok && next[dwRSP] > regs[dwRSP]
 		}
 	}
@@ -188,16 +190,20 @@ func (w *walker) interrupted(regs *frameRegs) (next frameRegs, interrupted, ok b
 	return next, true, true
 }
 
-// byTable applies what .eh_frame or .debug_frame says of a place (DWARF 5, 6.4.3).
-func (w *walker) byTable(regs *frameRegs, fde *frame.FrameDescriptionEntry, at uint64) (next frameRegs, ok bool) {
+// byTable applies what .eh_frame or .debug_frame says of a place (DWARF 5, 6.4.3): at is its address in the file, place in the process.
+func (w *walker) byTable(regs *frameRegs, fde *frame.FrameDescriptionEntry, at, place uint64) (next frameRegs, ok bool) {
 	defer func() { // delve trusts its input
 		if recover() != nil {
 			ok = false
 		}
 	}()
-	c, err := fde.EstablishFrame(at)
-	if err != nil {
-		return next, false
+	c := w.rules[place]
+	if c == nil {
+		var err error
+		if c, err = fde.EstablishFrame(at); err != nil {
+			return next, false
+		}
+		w.rules[place] = c
 	}
 	cfa := uint64(0)
 	switch c.CFA.Rule {

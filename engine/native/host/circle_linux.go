@@ -56,7 +56,7 @@ func (m *Machine) struck(t *thread, s strike, stop *Stop) bool {
 func (m *Machine) circles(t *thread, stop *Stop) bool {
 	c := t.circle
 	t.circle = nil
-	if t.inject != 0 || !same(t.load(), &c.at) {
+	if !same(t.load(), &c.at) {
 		return false
 	}
 	for range c.length {
@@ -125,7 +125,7 @@ func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stoppe
 // filled.
 func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 	t.flush()
-	noticed, status, errno := m.proceed(t, unix.PTRACE_SINGLESTEP, 0)
+	noticed, status, errno := m.proceed(t, unix.PTRACE_SINGLESTEP)
 	if noticed {
 		m.noticed(stop)
 		return false, true

@@ -41,7 +41,6 @@ type thread struct {
 	kit       *Kit
 	foreign   bool // the call at which it stands was made with another architecture's convention
 	auxv      []byte
-	inject    int   // signal to hand over at the next resume
 	queued    *Stop // a stop that was met while doing something else
 	circle    *circle
 	code      *codeMaps // where breakpoints may stand; nil where none do
@@ -209,6 +208,9 @@ type Stop struct {
 	Foreign bool // the call was made with another architecture's convention (int 0x80, x32)
 	Signal  int
 	Info    [128]byte // siginfo_t, for StopSignal
+	// Unbuilt is a SIGSEGV by which the real kernel ends a process whose stack has no room for the frame of a handler. Of a fault's
+	// handler, Info is the fault's.
+	Unbuilt bool
 	Status  syscall.WaitStatus
 }
 
@@ -234,10 +236,8 @@ func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
 			panic("host: Resume of a thread whose call was not answered")
 		}
 		t.flush()
-		sig := t.inject
-		t.inject = 0
 		m.watch.running(t.tid, t.tgid)
-		noticed, status, errno := m.proceed(t, request, sig)
+		noticed, status, errno := m.proceed(t, request)
 		m.watch.stopped()
 		switch {
 		case noticed:
@@ -351,11 +351,39 @@ func (m *Machine) timestamp(t *thread) bool {
 	return true
 }
 
-// Fault hands the signal of a StopSignal over to the thread: its handler runs, or it dies.
+// Fault hands the signal of a StopSignal over to the handler that the thread has for it: the real kernel builds the frame. Where the
+// stack has no room for one, the next Resume gives a StopSignal that is Unbuilt.
 func (m *Machine) Fault(id ThreadID, sig int) {
 	t := m.get(id)
-	t.inject = sig
+	var info [128]byte
+	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&info)))
+	t.flush()
+	m.enterHandler(t, sig)
+	if t.queued != nil && t.queued.Unbuilt {
+		t.queued.Info = info
+	}
+}
+
+// enterHandler has a thread that stands at a signal-delivery stop enter its handler. It reports whether the frame was built; if not,
+// the next Resume tells what happened instead.
+func (m *Machine) enterHandler(t *thread, sig int) bool {
+	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
+	_, status, errno := wait4(t.tid, 0)
+	if errno != 0 || !status.Stopped() {
+		t.queued = &Stop{Kind: StopExit, Status: status}
+		return false
+	}
 	t.at = atStart
+	if int(status>>8) == int(syscall.SIGTRAP) {
+		return true
+	}
+	t.queued = &Stop{}
+	if !m.decode(t, status, t.queued) {
+		t.queued = nil
+	} else if s := t.queued; s.Kind == StopSignal && s.Signal == int(syscall.SIGSEGV) && binary.LittleEndian.Uint32(s.Info[8:]) == siKernel {
+		s.Unbuilt = true
+	}
+	return false
 }
 
 // Ignore drops the signal of a StopSignal.
@@ -411,18 +439,7 @@ func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint
 	}
 	binary.LittleEndian.PutUint32(info[0:], uint32(sig))
 	ptrace(unix.PTRACE_SETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(info)))
-	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
-	_, status, errno = wait4(t.tid, 0)
-	if errno != 0 || !status.Stopped() {
-		t.queued = &Stop{Kind: StopExit, Status: status}
-		return false
-	}
-	t.at = atStart
-	if int(status>>8) != int(syscall.SIGTRAP) {
-		t.queued = &Stop{}
-		if !m.decode(t, status, t.queued) {
-			t.queued = nil
-		}
+	if !m.enterHandler(t, sig) {
 		return false
 	}
 	if maskAfter != nil {

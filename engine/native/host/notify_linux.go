@@ -142,9 +142,9 @@ func (m *Machine) closeListeners() {
 
 // proceed lets a thread run, from a ptrace stop by the given request, or with the answer that it waits for, to the next
 // thing that it does: it makes a notified call (noticed; the notice is in m.notice), or stops or ends as status says.
-func (m *Machine) proceed(t *thread, request int, sig int) (noticed bool, status syscall.WaitStatus, errno syscall.Errno) {
+func (m *Machine) proceed(t *thread, request int) (noticed bool, status syscall.WaitStatus, errno syscall.Errno) {
 	if t.listener == nil {
-		ptrace(request, t.tid, 0, uintptr(sig))
+		ptrace(request, t.tid, 0, 0)
 		_, status, errno = wait4(t.tid, 0)
 		return false, status, errno
 	}
@@ -161,7 +161,7 @@ func (m *Machine) proceed(t *thread, request int, sig int) (noticed bool, status
 		first, second = letAndReceive(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&m.answer)), 0, fd, place)
 		unsent = first != 0
 	default:
-		_, second = letAndReceive(unix.SYS_PTRACE, uintptr(request), uintptr(t.tid), 0, uintptr(sig), fd, place)
+		_, second = letAndReceive(unix.SYS_PTRACE, uintptr(request), uintptr(t.tid), 0, 0, fd, place)
 	}
 	for second != 0 { // a signal came first: of a stop, or of Go's runtime (see wait4)
 		m.status = 0

@@ -28,14 +28,6 @@ func (k *Kernel) fatal(t *Thread, sig int, info [128]byte) {
 	}
 }
 
-// roomForFrame tells whether the stack of a thread has room for the frame of a signal handler. An endless recursion leaves none.
-func (k *Kernel) roomForFrame(t *Thread) bool {
-	const redZone, frameBytes = 128, 4096 // and more, with what the processor has of registers
-	regs, ok := k.M.Registers(t.ID)
-	var b [8]byte
-	return ok && k.M.Read(t.ID, regs.Rsp-redZone-frameBytes, b[:]) == len(b)
-}
-
 // inCall is what the result register of a thread holds that waits in a call (ERESTARTSYS).
 const inCall = ^uint64(511)
 

@@ -19,7 +19,6 @@ const (
 
 	saNoCldStop = 1
 	saNoCldWait = 2
-	saOnStack   = 0x08000000
 	saRestart   = 0x10000000
 	saResetHand = 0x80000000
 
@@ -434,7 +433,7 @@ func (k *Kernel) fault(t *Thread, s *host.Stop) {
 	p := k.proc(t)
 	act := p.Actions[s.Signal]
 	k.Happen(k.node(t).Name, t.Name, "fault", int64(s.Signal), "")
-	if act.Handler == sigDefault || act.Handler == sigIgnore || k.M.Sigmask(t.ID)&bit(s.Signal) != 0 {
+	if s.Unbuilt || act.Handler == sigDefault || act.Handler == sigIgnore || k.M.Sigmask(t.ID)&bit(s.Signal) != 0 {
 		k.M.Ignore(t.ID)
 		k.fatal(t, s.Signal, s.Info)
 		k.endProcess(p, s.Signal, false)
@@ -442,9 +441,6 @@ func (k *Kernel) fault(t *Thread, s *host.Stop) {
 	}
 	if act.Flags&saResetHand != 0 {
 		p.Actions[s.Signal] = Action{}
-	}
-	if k.Fatal != nil && act.Flags&saOnStack == 0 && !k.roomForFrame(t) {
-		k.fatal(t, s.Signal, s.Info) // if so, the real kernel ends it at once
 	}
 	t.Fault = s.Signal
 	k.M.Fault(t.ID, s.Signal)
