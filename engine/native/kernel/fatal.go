@@ -62,7 +62,7 @@ func (k *Kernel) Remains(t *Thread, sig int, info [128]byte) *dump.Process {
 			add(o)
 		}
 	}
-	r.Maps = k.dumpMaps(p)
+	r.Maps = k.dumpMaps(t, p)
 	r.ReadAt = func(addr uint64, b []byte) int { return k.M.Read(t.ID, addr, b) }
 	r.Pages = func(addr uint64, pages []dump.Page) bool { return k.M.Pages(t.ID, addr, pages) }
 	r.Open = func(m *dump.Map) []byte { return k.mappedFile(t, m.Start) }
@@ -87,8 +87,8 @@ func (k *Kernel) mappedFile(t *Thread, addr uint64) []byte {
 }
 
 // dumpMaps are the maps of a process as it sees them, without the page of virtual time, which is the engine's.
-func (k *Kernel) dumpMaps(p *Proc) (list []dump.Map) {
-	for line := range strings.Lines(k.procMaps(p)) {
+func (k *Kernel) dumpMaps(t *Thread, p *Proc) (list []dump.Map) {
+	for line := range strings.Lines(k.procMaps(t, p)) {
 		r, ok := parseMap(line)
 		if !ok {
 			continue
