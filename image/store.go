@@ -68,6 +68,9 @@ func (s *Store) Close() error { return s.lock.Close() }
 // File is where the content with a digest lies.
 func (s *Store) File(digest string) string { return s.path("files", digest[:2], digest) }
 
+// Files is the folder at or below which all contents lie.
+func (s *Store) Files() string { return s.path("files") }
+
 func (s *Store) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }

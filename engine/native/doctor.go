@@ -15,12 +15,13 @@ import (
 
 // Doctor tells what this machine offers to the engine, and what to do about what is missing.
 func (e *Engine) Doctor() []engine.Check {
-	ptrace, speed, notices := e.ptraceChecks()
+	ptrace, speed, notices, walls := e.ptraceChecks()
 	return []engine.Check{
 		{Name: "machine", OK: true, Detail: host.Describe()},
 		ptrace,
 		speed,
 		notices,
+		walls,
 		openFilesCheck(),
 		procCheck(),
 		cpuCheck(),
@@ -30,7 +31,7 @@ func (e *Engine) Doctor() []engine.Check {
 
 // ptraceChecks start the stub, which takes ptrace, seccomp, personality, PR_SET_TSC and memory access, and look at what
 // stops cost.
-func (e *Engine) ptraceChecks() (ptrace, speed, notices engine.Check) {
+func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 	ptrace = engine.Check{Name: "ptrace and seccomp", Required: true, Detail: "a program can be traced, filtered, and read",
 		Remedy: "in a container, allow ptrace and seccomp (docker run --security-opt seccomp=unconfined, or --cap-add SYS_PTRACE); " +
 			"with Yama, /proc/sys/kernel/yama/ptrace_scope must be 2 or less"}
@@ -38,6 +39,8 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices engine.Check) {
 		Remedy: "nothing is wrong with a run, but in a virtual machine each system call may cost twice as much"}
 	notices = engine.Check{Name: "calls without a stop", Detail: "seccomp hands most calls over as notifications",
 		Remedy: "nothing is wrong with a run, but each system call costs half as much again; it takes Linux 5.6, seccomp, pidfd_open and pidfd_getfd"}
+	walls = engine.Check{Name: "second wall", Detail: "not looked at",
+		Remedy: "programs are contained all the same; a kernel with Landlock (Linux 5.13 or later, with landlock among its security modules) would keep one from files and networks that got past that"}
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the OS thread ends with the goroutine
@@ -55,6 +58,15 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices engine.Check) {
 				return err
 			}
 			defer kit.Close()
+			w, err := host.Enclose(nil)
+			if err != nil {
+				return err
+			}
+			if walls.OK = w.Landlock > 0; walls.OK {
+				walls.Detail = fmt.Sprintf("Landlock, version %d: worlds write no file of this machine and read only what their nodes have", w.Landlock)
+			} else {
+				walls.Detail = w.Why.Error()
+			}
 			err = m.Spawn(1, kit)
 			if notices.OK = m.Stops == ""; !notices.OK {
 				notices.Detail = m.Stops
@@ -64,10 +76,10 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices engine.Check) {
 	}()
 	if err := <-done; err != nil {
 		ptrace.Detail = err.Error()
-		return ptrace, speed, notices
+		return ptrace, speed, notices, walls
 	}
 	ptrace.OK = true
-	return ptrace, speed, notices
+	return ptrace, speed, notices, walls
 }
 
 // wantFiles is how many open files a world of some size needs: each written file is one.

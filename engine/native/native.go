@@ -158,7 +158,22 @@ func (w *World) boot() error {
 		w.behaviour = newBehaviour(w.spec)
 		k.Watch()
 	}
-	return nil
+	return w.enclose()
+}
+
+// enclose puts up the walls that the machine has. From here on the world's thread, and all processes of the world, read files of the
+// machine only where nodes have them.
+func (w *World) enclose() error {
+	var readable []string
+	if w.options.Images != nil {
+		readable = append(readable, w.options.Images.Files())
+	}
+	for _, b := range w.bases {
+		readable = append(readable, b.Paths()...)
+	}
+	slices.Sort(readable)
+	_, err := host.Enclose(slices.Compact(readable))
+	return err
 }
 
 func (w *World) nodeID(name string) kernel.NodeID {

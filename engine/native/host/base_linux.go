@@ -82,6 +82,17 @@ func NewBase(layers []Layer, hidden []string) (*Base, error) {
 	return b, nil
 }
 
+// Paths are the layers that are folders or files of the machine.
+func (b *Base) Paths() []string {
+	var paths []string
+	for i, l := range b.layers {
+		if b.roots[i] >= 0 {
+			paths = append(paths, l.Path)
+		}
+	}
+	return paths
+}
+
 // resolved is a path without symlinks, or itself if it leads nowhere.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
