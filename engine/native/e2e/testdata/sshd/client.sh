@@ -1,8 +1,7 @@
 #!/bin/sh
 # Each operation ends with what came back; one that comes back otherwise than it should ends the client.
 set -u
-key=$HOME/key
-[ -w "$HOME" ] || key=/tmp/key
+key=/tmp/key
 cp .bloodhound/bin/user $key
 chmod 600 $key
 options="-F none -i $key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes -o LogLevel=ERROR"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Users, their keys, and what sshd asks of its folders.
+# Users, their keys, and what sshd asks of its folders. The machine's /root is not for everyone who runs this world.
 set -eu
 umask 022
-mkdir -p /run/sshd /home/alice /home/bob /srv/jail/files
-printf 'root:x:0:0::/root:/bin/sh\nsshd:x:101:65534::/run/sshd:/usr/sbin/nologin\nalice:x:1200:1200::/home/alice:/bin/sh\nbob:x:1201:1201::/home/bob:/bin/sh\n' >/etc/passwd
+mkdir -p /run/sshd /home/root /home/alice /home/bob /srv/jail/files
+printf 'root:x:0:0::/home/root:/bin/sh\nsshd:x:101:65534::/run/sshd:/usr/sbin/nologin\nalice:x:1200:1200::/home/alice:/bin/sh\nbob:x:1201:1201::/home/bob:/bin/sh\n' >/etc/passwd
 printf 'root:x:0:\nalice:x:1200:\nbob:x:1201:\nnogroup:x:65534:\n' >/etc/group
 for user in root alice bob; do
 	home=$(sed -n "s/^$user:.*:\(.*\):.*/\1/p" /etc/passwd)
