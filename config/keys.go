@@ -87,10 +87,10 @@ var simulation = of(
 	), says: "What virtual time charges; work between calls is free."},
 	field{name: "limits", shape: of(
 		field{name: "events", shape: wholeFrom(1), says: "System calls of a run.", def: "50000000"},
-		field{name: "wall_time", shape: aPositive, says: "Real time of a run.", def: "none"},
+		field{name: "wall_time", shape: aPositive, says: "Real time of a run. A run that it ends does not repeat.", def: "10m"},
 		field{name: "threads", shape: shape{kind: whole, min: 1, max: 1e6}, says: "Threads alive at once, all nodes. Beyond it programs get EAGAIN, and the report says so.", def: "2048"},
 		field{name: "memory_bytes", shape: wholeFrom(1), says: "Bytes in the files, pipes and sockets of the world. Beyond it programs get ENOSPC.", def: "1 GiB"},
-		field{name: "spin_cpu_time", shape: aPositive, says: "CPU time of a thread without a system call.", def: "2s"},
+		field{name: "spin_cpu_time", shape: aPositive, says: "CPU time of a thread without a system call. Beyond it virtual time passes while the thread computes, and the run does not repeat.", def: "2s"},
 	), says: "Bounds of a run, so that it never hangs. Where a run ends by one, it is `unknown`."},
 )
 

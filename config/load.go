@@ -386,13 +386,16 @@ func (l *loader) simulation(n *node) {
 	limits := n.get("limits")
 	s.Limits = world.Limits{
 		Events:      uint64(valueOr(limits.get("events"), int64(0))),
-		WallMs:      atLeastOneMs(valueOr(limits.get("wall_time"), int64(0))),
+		WallMs:      atLeastOneMs(valueOr(limits.get("wall_time"), int64(defaultWallNs))),
 		Threads:     int(valueOr(limits.get("threads"), int64(0))),
 		MemoryBytes: valueOr(limits.get("memory_bytes"), int64(0)),
 		SpinCPUMs:   atLeastOneMs(valueOr(limits.get("spin_cpu_time"), int64(0))),
 	}
 	l.result.Exploration.Seeds = uint64(valueOr(n.get("seeds"), int64(0)))
 }
+
+// defaultWallNs bounds the real time of a run where the configuration does not: far more than runs take, so that what hangs ends.
+const defaultWallNs = 600e9
 
 // atLeastOneMs rounds up, so that what was set does not become "not set".
 func atLeastOneMs(ns int64) int64 { return (ns + 999_999) / 1_000_000 }

@@ -21,6 +21,7 @@ func TestWaitsWithoutSystemCallsRepeat(t *testing.T) {
 		"compute": {[]string{"x 300000000", "count 0"}, engine.Finished},
 		"loops":   {[]string{"sum 1"}, engine.Finished},
 		"clock":   {[]string{"3 s", "3 s", "set", "seen", "timer"}, engine.Finished},
+		"signal":  {[]string{"alarm", "100 alarms", "100 of CPU time", "a child"}, engine.Finished},
 		"forever": {[]string{"work 0", "work 1", "work 2"}, engine.Finished},
 	}
 	eachProgram(t, "circles", func(t *testing.T, name, source string) {
@@ -44,4 +45,41 @@ func TestWaitsWithoutSystemCallsRepeat(t *testing.T) {
 			t.Errorf("two runs of one tape differ: %v", hashes)
 		}
 	})
+}
+
+// A thread that counts while it waits for a signal differs from round to round: time passes for it all the same, others run
+// meanwhile, the signal comes at its time, and the run says that it does not repeat.
+func TestTimePassesForWhoComputes(t *testing.T) {
+	spec := aloneSpec("/usr/bin/python3", "-c", `
+import os, signal, time
+rung, n = [], 0
+signal.signal(signal.SIGALRM, lambda *_: rung.append(time.monotonic()))
+r, w = os.pipe()
+if os.fork() == 0:
+    os.close(r)
+    for i in range(5): time.sleep(1); os.write(w, b'x')
+    os._exit(0)
+os.close(w)
+before = time.monotonic()
+signal.alarm(3)
+while not rung: n += 1
+print('rung after', round(rung[0] - before, 2), flush=True)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+for i in range(20):
+    rung.clear()
+    while not rung: n += 1
+print('20 times after', round(rung[0] - before, 1), flush=True)
+signal.setitimer(signal.ITIMER_REAL, 0)
+while os.read(r, 1): n += 1
+print('the child after', round(time.monotonic() - before), flush=True)
+`)
+	spec.MaxTimeNs, spec.Limits.SpinCPUMs = 60e9, 200
+	log, out := run(t, spec, 1)
+	want := []string{"rung after 3.0", "20 times after 3.2", "the child after 5"}
+	if shown := texts(log, ""); !slices.Equal(shown, want) || out.Reason != engine.Finished {
+		t.Errorf("it ended by %s (%s) and showed %q, want %q", out.Reason, out.Detail, shown, want)
+	}
+	if out.Repeat.Reproducible {
+		t.Error("it says that it repeats, though how far it had counted depends on the machine")
+	}
 }

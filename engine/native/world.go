@@ -108,7 +108,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			w.outcome.Detail = k.Exceeded()
 			return engine.Limit, nil
 		}
-		if step%outsideEvery == 0 {
+		if step%outsideEvery == 0 || k.Slow() {
 			if reason := w.outside(); reason != "" {
 				return reason, nil
 			}

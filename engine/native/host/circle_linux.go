@@ -27,7 +27,7 @@ type circle struct {
 // The longest circle that is looked for, in instructions, at the first look and at the last ones. A step takes some 5 us,
 // and more in a virtual machine: a thread that merely computes shall not pay more for being looked at than it computes.
 const (
-	firstCircle = 512
+	firstCircle = 128
 	maxCircle   = 16_384
 )
 
@@ -37,14 +37,19 @@ func (m *Machine) struck(t *thread, s strike, stop *Stop) bool {
 		return false
 	}
 	longest := maxCircle
-	if s >= lookAt {
+	switch {
+	case s >= lookAt:
 		longest = min(firstCircle<<(s-lookAt), maxCircle)
+	case t.spin.ever: // it was looked at long enough before it was broken off first
+		longest = firstCircle
 	}
 	if found, stopped := m.enterCircle(t, longest, stop); found || stopped {
 		return true
 	}
 	if s == breakOff {
-		stop.Kind = StopSpin
+		stop.Kind, stop.LimitNs = StopSpin, m.watch.turnNs.Load()
+		t.spin.ever = true
+		t.spin.row++
 		return true
 	}
 	m.watch.continues()
@@ -116,7 +121,7 @@ func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stoppe
 			return false, stopped
 		}
 	}
-	t.circle = &circle{at: best, length: len(rounds)}
+	t.circle, t.circled = &circle{at: best, length: len(rounds)}, closeTurns
 	stop.Kind = StopCircle
 	return true, false
 }

@@ -43,6 +43,8 @@ type thread struct {
 	auxv      []byte
 	queued    *Stop // a stop that was met while doing something else
 	circle    *circle
+	circled   int // for how many more turns it is likely to come into a circle again
+	spin      spin
 	code      *codeMaps // where breakpoints may stand; nil where none do
 	listener  *listener // nil under the reference
 	notice    uint64    // id of the notification in which it waits
@@ -212,11 +214,19 @@ type Stop struct {
 	// handler, Info is the fault's.
 	Unbuilt bool
 	Status  syscall.WaitStatus
+	LimitNs int64 // how much CPU time it could use, for StopSpin
 }
 
 // Resume lets a thread run to its next stop. With everyCall it stops after passed calls too.
 func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
 	t := m.get(id)
+	m.resume(id, t, everyCall, stop)
+	if stop.Kind != StopSpin {
+		t.spin.row = 0
+	}
+}
+
+func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *Stop) {
 	if t.queued != nil {
 		*stop = *t.queued
 		t.queued = nil
@@ -225,6 +235,7 @@ func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
 	if t.circle != nil && m.circles(t, stop) {
 		return
 	}
+	t.circled = max(t.circled-1, 0)
 	request := unix.PTRACE_CONT
 	if everyCall {
 		request = unix.PTRACE_SYSCALL
@@ -236,7 +247,7 @@ func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
 			panic("host: Resume of a thread whose call was not answered")
 		}
 		t.flush()
-		m.watch.running(t.tid, t.tgid)
+		m.watch.running(t)
 		noticed, status, errno := m.proceed(t, request)
 		m.watch.stopped()
 		switch {
@@ -414,6 +425,7 @@ const frameSigmask = 8 + 8 + 8 + 24 + 256
 func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool {
 	t := m.get(id)
 	m.withdraw(t)
+	t.spin.signal()
 	if t.at == atCall || t.at == atWithdrawn {
 		panic("host: Deliver to a thread whose call was not answered")
 	}

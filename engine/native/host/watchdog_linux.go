@@ -10,7 +10,7 @@ import (
 )
 
 // watchdog stops a thread by force when it has used much CPU time without a system call: first to see whether it runs in
-// circles (spin_linux.go), which has no effect on a thread that merely computes, and in the end to break it off. It stops
+// circles (circle_linux.go), which has no effect on a thread that merely computes, and in the end to break it off. It stops
 // one at once when the run is interrupted. It looks at CPU time, not the wall clock: a busy machine must
 // not look like a spin. Where it breaks a thread off is not repeatable, and the run says so.
 type watchdog struct {
@@ -18,7 +18,9 @@ type watchdog struct {
 	turn        atomic.Int64 // counts resumes
 	struck      atomic.Int32 // a strike
 	interrupted atomic.Bool
-	owner       int // the loop's thread
+	circled     atomic.Bool  // of the thread that runs now
+	turnNs      atomic.Int64 // how much CPU time it may use
+	owner       int          // the loop's thread
 	limitNs     int64
 	done        chan struct{}
 }
@@ -31,10 +33,47 @@ const (
 	lookAt // the first look of a turn; the next is one more
 )
 
+// CPU time before the first look at a turn; it doubles from look to look. A thread that was in a circle before is looked at sooner.
 const (
-	watchPeriod = 20 * time.Millisecond
-	firstLookNs = 50e6 // CPU time before the first look; it doubles from look to look
+	watchPeriod = 10 * time.Millisecond
+	firstLookNs = 10e6
+	closePeriod = time.Millisecond
+	closeLookNs = 1e6
+	// closeTurns is how many turns a thread counts as one that was in a circle, closeTicks how many periods the watchdog stays close
+	// after the last of them.
+	closeTurns = 16
+	closeTicks = 200
 )
+
+// spin is how a thread has been broken off.
+type spin struct {
+	ever    bool
+	row     int // how often in a row
+	signals int // how many times a signal has come then, which is what it may have waited for
+}
+
+// What a thread may use in a turn after it was broken off once, and how often this is halved for signals that it has waited for.
+const (
+	closeLimitNs = 50e6
+	maxHalved    = 5
+)
+
+// limit is how much CPU time the next turn of such a thread may take, where most is what others have.
+func (s *spin) limit(most int64) int64 {
+	if !s.ever {
+		return most
+	}
+	n := int64(closeLimitNs) >> min(s.signals, maxHalved)
+	return min(n<<min(s.row, maxHalved), closeLimitNs, most)
+}
+
+// signal notes that a signal is delivered.
+func (s *spin) signal() {
+	if s.row > 0 {
+		s.row = 0
+		s.signals++
+	}
+}
 
 func startWatchdog(limitMs int64) *watchdog {
 	w := &watchdog{owner: unix.Gettid(), limitNs: limitMs * 1e6, done: make(chan struct{})}
@@ -42,9 +81,11 @@ func startWatchdog(limitMs int64) *watchdog {
 	return w
 }
 
-func (w *watchdog) running(tid, tgid int) {
+func (w *watchdog) running(t *thread) {
 	w.turn.Add(1)
-	w.now.Store(int64(tgid)<<32 | int64(tid))
+	w.circled.Store(t.circled > 0)
+	w.turnNs.Store(t.spin.limit(w.limitNs))
+	w.now.Store(int64(t.tgid)<<32 | int64(t.tid))
 }
 
 // continues makes the next turn count as a part of this one: the thread was only looked at.
@@ -61,6 +102,7 @@ func (w *watchdog) stop() { close(w.done) }
 func (w *watchdog) loop() {
 	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
+	near := 0 // for how many more periods the watchdog stays close
 	lastTurn, startNs, looks := int64(-1), int64(0), int32(0)
 	usedNs := int64(-1)   // the CPU time at the last tick
 	lookedNs := int64(-1) // the CPU time at the last look, which uses much of it and is not the thread's own
@@ -70,7 +112,19 @@ func (w *watchdog) loop() {
 			return
 		case <-tick.C:
 		}
-		turn, now := w.turn.Load(), w.now.Load()
+		turn, now, circled := w.turn.Load(), w.now.Load(), w.circled.Load()
+		short := circled || w.turnNs.Load() < closeLimitNs
+		switch {
+		case short && near == 0:
+			tick.Reset(closePeriod)
+			near = closeTicks
+		case short:
+			near = closeTicks
+		case near > 0:
+			if near--; near == 0 {
+				tick.Reset(watchPeriod)
+			}
+		}
 		if now == 0 || w.turn.Load() != turn {
 			continue
 		}
@@ -88,11 +142,15 @@ func (w *watchdog) loop() {
 		if lookedNs >= 0 {
 			startNs, lookedNs = startNs+used-lookedNs, -1
 		}
+		first := int64(firstLookNs)
+		if circled {
+			first = closeLookNs
+		}
 		switch {
-		case w.interrupted.Load() || used-startNs > w.limitNs:
+		case w.interrupted.Load() || used-startNs > w.turnNs.Load():
 			w.strike(tid, breakOff)
 			startNs = used
-		case used-startNs > firstLookNs<<looks:
+		case used-startNs > first<<looks:
 			w.strike(tid, lookAt+looks)
 			looks, lookedNs = looks+1, used
 		}

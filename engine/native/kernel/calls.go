@@ -199,6 +199,9 @@ func init() {
 	define(unix.SYS_MPROTECT, "mprotect", "-ii", sysMprotect)
 	define(unix.SYS_MUNMAP, "munmap", "-i", sysMunmap)
 	define(unix.SYS_ARCH_PRCTL, "arch_prctl", "i", sysArchPrctl)
+	define(unix.SYS_PKEY_ALLOC, "pkey_alloc", "ii", sysPkeyAlloc)
+	define(unix.SYS_PKEY_FREE, "pkey_free", "i", sysPkeyFree)
+	define(unix.SYS_PKEY_MPROTECT, "pkey_mprotect", "-iii", sysPkeyMprotect)
 	define(unix.SYS_MADVISE, "madvise", "-ii", sysMadvise)
 	define(unix.SYS_MSYNC, "msync", "-ii", sysMsync)
 	define(unix.SYS_MINCORE, "mincore", "-ip", sysMincore)
@@ -238,7 +241,7 @@ func init() {
 		unix.SYS_ACCT: {"acct", unix.EPERM}, unix.SYS_SYSLOG: {"syslog", unix.EPERM}, unix.SYS_QUOTACTL: {"quotactl", unix.EPERM},
 		unix.SYS_PIDFD_GETFD: {"pidfd_getfd", unix.EPERM}, unix.SYS_KCMP: {"kcmp", unix.EPERM},
 		unix.SYS_MBIND: {"mbind", unix.ENOSYS}, unix.SYS_SET_MEMPOLICY: {"set_mempolicy", unix.ENOSYS}, unix.SYS_GET_MEMPOLICY: {"get_mempolicy", unix.ENOSYS}, unix.SYS_MOVE_PAGES: {"move_pages", unix.ENOSYS},
-		unix.SYS_IO_SETUP: {"io_setup", unix.ENOSYS}, unix.SYS_PKEY_ALLOC: {"pkey_alloc", unix.ENOSYS}, unix.SYS_PKEY_MPROTECT: {"pkey_mprotect", unix.ENOSYS}, unix.SYS_MEMFD_SECRET: {"memfd_secret", unix.ENOSYS},
+		unix.SYS_IO_SETUP: {"io_setup", unix.ENOSYS}, unix.SYS_MEMFD_SECRET: {"memfd_secret", unix.ENOSYS},
 		unix.SYS_LANDLOCK_CREATE_RULESET: {"landlock_create_ruleset", unix.EOPNOTSUPP}, unix.SYS_ADD_KEY: {"add_key", unix.ENOSYS}, unix.SYS_KEYCTL: {"keyctl", unix.ENOSYS}, unix.SYS_REQUEST_KEY: {"request_key", unix.ENOSYS},
 		unix.SYS_REMAP_FILE_PAGES: {"remap_file_pages", unix.ENOSYS}, unix.SYS_MQ_OPEN: {"mq_open", unix.ENOSYS},
 	} {

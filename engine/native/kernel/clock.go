@@ -111,7 +111,7 @@ func (k *Kernel) moveTimers(n, old *Node, cause int) {
 		}
 		for i := range p.Timers {
 			x := &p.Timers[i]
-			if at := move(x.At, x.Wall); x.At != 0 && !x.Still && at != x.At {
+			if at := move(x.At, x.Wall); x.At != 0 && !x.Still && at != x.At && x.CPU == 0 {
 				x.At = at
 				x.Gen++
 				k.after(at, TimerPosix, pid, int64(x.ID)<<32|x.Gen)

@@ -361,9 +361,9 @@ func sysGetrusage(k *Kernel, t *Thread) Result {
 	case 0:
 		ns = k.cpuTime(p)
 	case -1:
-		ns = p.ChildTicks * k.Cost.CallNs
+		ns = p.ChildNs
 	case 1:
-		ns = int64(t.Calls) * k.Cost.CallNs
+		ns = k.threadTime(t)
 	default:
 		return fail(unix.EINVAL)
 	}

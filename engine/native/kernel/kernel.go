@@ -103,6 +103,9 @@ func (k *Kernel) resume(t *Thread) {
 	case host.StopCircle:
 		t.Lazy, k.Resched = true, true
 		k.Now += k.Cost.CallNs
+		if k.burns(t); t.State == Dead {
+			break
+		}
 		if p := k.proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of it can end the circle
 			k.spun(t, "runs in a circle without a system call")
 		}
@@ -113,14 +116,10 @@ func (k *Kernel) resume(t *Thread) {
 			k.spun(t, "computes and makes no system call")
 			break
 		}
-		t.SpinBreaks++
-		t.Lazy = true
-		k.Now += int64(t.SpinBreaks) * 1e6
 		k.unsafe("thread %s of %s used its CPU time without a system call (spin break)", t.Name, k.proc(t).Path)
-		if t.SpinBreaks >= maxSpinBreaks {
-			k.Spun = fmt.Sprintf("thread %s of %s makes no system call", t.Name, k.proc(t).Path)
-		}
 		k.Resched = true
+		t.SpinBreaks++
+		k.busy(t, max(s.LimitNs, min(s.LimitNs<<t.SpinBreaks, maxBusyNs)))
 	case host.StopExit:
 		k.vanished(t)
 	}
@@ -146,6 +145,7 @@ func (k *Kernel) spun(t *Thread, how string) {
 
 // enter begins the call at which t has stopped.
 func (k *Kernel) enter(t *Thread, s *host.Stop) {
+	k.burnt(t)
 	k.Now += k.callNs(t)
 	t.Calls++
 	t.SpinBreaks = 0
@@ -153,6 +153,11 @@ func (k *Kernel) enter(t *Thread, s *host.Stop) {
 	t.Call = Call{Nr: s.Nr, Args: s.Args, IP: s.IP}
 	if s.Foreign || s.Nr >= uint64(len(table)) {
 		t.Call.Nr = uint64(len(table)) - 1
+	}
+	if k.proc(t).timesCPU() {
+		if k.cpuDue(t); t.State == Dead {
+			return
+		}
 	}
 	if k.watched != nil && k.watched[t.Call.Nr] && !k.Nodes[t.Node].Driver {
 		k.Entering(t.Node, table[t.Call.Nr].name, k.subjects(t))
@@ -176,6 +181,9 @@ func (k *Kernel) callNs(t *Thread) int64 {
 	}
 	return k.Cost.CallNs
 }
+
+// Slow reports whether the thread that ran last has taken long, as calls never do.
+func (k *Kernel) Slow() bool { return k.stop.Kind == host.StopSpin || k.stop.Kind == host.StopCircle }
 
 // retry tries a call again whose wait is over. It reports whether the thread may go on in user space.
 func (k *Kernel) retry(t *Thread) bool {
@@ -296,14 +304,12 @@ func (k *Kernel) proc(t *Thread) *Proc { return k.Procs[t.Proc] }
 // node gives the node of a thread.
 func (k *Kernel) node(t *Thread) *Node { return k.Nodes[t.Node] }
 
-// maxSpinBreaks is how often in a row a thread may use up its CPU time without a system call.
-const maxSpinBreaks = 2
+// maxBusyNs is how much virtual time at most passes at once for a thread that computes and makes no system call. The longer it
+// does, the more passes for the CPU time that it really uses.
+const maxBusyNs = 1e9
 
 // Exceeded names the first limit of the world that was reached, or is empty.
 func (k *Kernel) Exceeded() string {
-	if k.Spun != "" {
-		return k.Spun
-	}
 	return k.Net.Exceeded
 }
 

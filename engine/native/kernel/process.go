@@ -291,6 +291,7 @@ func (k *Kernel) afterExec(t *Thread, p *Proc, exe program, argv, env []string, 
 	for _, id := range others {
 		o := k.Threads[id]
 		k.unlist(o)
+		p.EndedNs += k.threadTime(o)
 		delete(k.Threads, id)
 	}
 	p.Threads = []ThreadID{t.ID}
@@ -318,7 +319,7 @@ func (k *Kernel) afterExec(t *Thread, p *Proc, exe program, argv, env []string, 
 	}
 	k.dropSpace(p)
 	p.Space = space.ID
-	p.Timers = nil
+	p.Timers = nil // but not those of setitimer(2)
 	p.Dumpable = 1
 	p.Cred.Permitted, p.Cred.Effective, p.Cred.KeepCaps = 0, 0, false // there are no ambient ones
 	k.vforkDone(t)
@@ -675,6 +676,7 @@ func (k *Kernel) endThread(t *Thread, code int) {
 	k.leave(t)
 	k.unlist(t)
 	p.Threads = slices.DeleteFunc(p.Threads, func(id ThreadID) bool { return id == t.ID })
+	p.EndedNs += k.threadTime(t)
 	k.M.Exit(t.ID)
 	delete(k.Threads, t.ID)
 	k.Happen(k.node(t).Name, t.Name, "exit thread", int64(code), "")
@@ -718,6 +720,7 @@ func (k *Kernel) endProcess(p *Proc, status int, byFault bool) {
 	k.M.Kill(p.Leader)
 	for _, id := range p.Threads {
 		k.M.Kill(id) // whatever the leader's kill has not covered: a leader that had ended before
+		p.EndedNs += k.threadTime(k.Threads[id])
 		delete(k.Threads, id)
 	}
 	p.Threads = nil
@@ -814,7 +817,7 @@ func (k *Kernel) orphan(p *Proc) {
 func (k *Kernel) reap(p *Proc) {
 	if parent := k.Procs[p.Parent]; parent != nil {
 		parent.Children = slices.DeleteFunc(parent.Children, func(id ProcID) bool { return id == p.ID })
-		parent.ChildTicks += p.Ticks + p.ChildTicks
+		parent.ChildNs += p.EndedNs + p.ChildNs
 	}
 	node := k.Nodes[p.Node]
 	node.Procs = slices.DeleteFunc(node.Procs, func(id ProcID) bool { return id == p.ID })

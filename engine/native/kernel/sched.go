@@ -43,7 +43,7 @@ func (k *Kernel) ready(t *Thread) {
 
 // runs reports whether a runnable thread may run now.
 func (k *Kernel) runs(t *Thread) bool {
-	return k.Nodes[t.Node].Paused == 0 && !k.Procs[t.Proc].Stopped && !t.Vfork
+	return k.Nodes[t.Node].Paused == 0 && !k.Procs[t.Proc].Stopped && !t.Vfork && t.BusyNs == 0
 }
 
 // pick chooses the thread that runs next: the current one while it may, else the first of the highest priority.

@@ -266,6 +266,7 @@ func queue(list *[]Signal, s Signal) bool {
 // nudge makes a thread look at its signals: a waiting one wakes up and its call is interrupted. So is the call of one that
 // was just woken for another reason and has not run yet: that may turn out to be no reason, and then it would wait again.
 func (k *Kernel) nudge(t *Thread) {
+	k.unbusy(t)
 	if t.InCall {
 		t.Call.Signaled = true
 		k.awake(t)

@@ -56,7 +56,6 @@ type State struct {
 	DropSeq   int64 // how many priority drops there were: a later drop goes below an earlier one
 
 	Refused []Refused
-	Spun    string // the thread that computes without end; empty while there is none
 	Unsafe  string // the first reason why this run may not repeat; empty while there is none
 	Hash    []byte // state of the trace hash
 	Strict  []byte // state of the strict hash
@@ -154,6 +153,9 @@ type Thread struct {
 	AfterMask  *uint64 // the mask that returns after the handler of a masked wait
 	ClearTID   uint64
 	Robust     uint64
+	BurnedNs   int64    // CPU time of what it has computed between two calls: see burn.go
+	BurnsNs    int64    // since when it computes without a call, 0 if it does not: it uses CPU time as the world's passes
+	BusyNs     int64    // until when it computes and does not run, 0 if it may run
 	Clocks     uint64   // clock reads since the last event
 	VforkOf    ThreadID // the thread that waits until this one executes or ends
 	Vfork      bool     // waits for its vfork child
@@ -233,11 +235,12 @@ type Proc struct {
 	Undo        []SemUndo
 	NextTimer   int
 	Real        Itimer
-	Ticks       int64 // calls of all its threads: what CPU time it claims
-	ChildTicks  int64
-	Tag         int64  // what the world started it as: see Launch
-	Bounded     bool   // likewise
-	Orders      FileID // of a program that was launched with Ordered
+	CPUTimers   [2]CPUTimer // ITIMER_VIRTUAL and ITIMER_PROF
+	EndedNs     int64       // CPU time of its threads that have ended
+	ChildNs     int64       // and of its children
+	Tag         int64       // what the world started it as: see Launch
+	Bounded     bool        // likewise
+	Orders      FileID      // of a program that was launched with Ordered
 	Execs       int
 }
 

@@ -52,16 +52,16 @@ func (k *Kernel) clock(t *Thread, id int) (int64, bool) {
 	case unix.CLOCK_PROCESS_CPUTIME_ID:
 		return k.cpuTime(k.proc(t)), true
 	case unix.CLOCK_THREAD_CPUTIME_ID:
-		return int64(t.Calls) * k.Cost.CallNs, true
+		return k.threadTime(t), true
 	}
 	if id < 0 && id&3 != 3 { // a CPU clock of another process or thread: ~pid<<3 | kind (clock_getcpuclockid(3))
 		pid := ^(id >> 3)
 		if id&4 != 0 {
 			if pid == 0 {
-				return int64(t.Calls) * k.Cost.CallNs, true
+				return k.threadTime(t), true
 			}
 			if o := k.threadByTID(t.Node, pid); o != nil {
-				return int64(o.Calls) * k.Cost.CallNs, true
+				return k.threadTime(o), true
 			}
 			return 0, false
 		}
@@ -73,15 +73,6 @@ func (k *Kernel) clock(t *Thread, id int) (int64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// cpuTime is what a process claims to have used: the cost of its calls, since work between calls is free.
-func (k *Kernel) cpuTime(p *Proc) int64 {
-	n := p.Ticks
-	for _, id := range p.Threads {
-		n += int64(k.Threads[id].Calls)
-	}
-	return n * k.Cost.CallNs
 }
 
 // expiry turns a time on a clock into world time: never 0, which means no time, but below 0 for times before the start.
@@ -171,7 +162,7 @@ func sysTimes(k *Kernel, t *Thread) Result {
 	var b [32]byte
 	le := binary.LittleEndian
 	le.PutUint64(b[0:], uint64(k.cpuTime(p)/1e7))
-	le.PutUint64(b[16:], uint64(p.ChildTicks*k.Cost.CallNs/1e7))
+	le.PutUint64(b[16:], uint64(p.ChildNs/1e7))
 	if a := t.Call.Args[0]; a != 0 && !k.out(t, a, b[:]) {
 		return fail(unix.EFAULT)
 	}
@@ -285,16 +276,11 @@ func sysSetitimer(k *Kernel, t *Thread) Result {
 			return fail(e)
 		}
 	}
-	if which != 0 {
-		if value != 0 { // CPU time is free here: such a timer would never fire
-			k.refuse(t, "setitimer(ITIMER_PROF)", 0)
-		}
-		if a := t.Call.Args[2]; a != 0 && !k.out(t, a, make([]byte, 32)) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+	set := k.setReal
+	if which != unix.ITIMER_REAL {
+		set = func(p *Proc, value, interval int64) (int64, int64) { return k.setCPU(p, which, value, interval) }
 	}
-	left, old := k.setReal(k.proc(t), value, interval)
+	left, old := set(k.proc(t), value, interval)
 	if a := t.Call.Args[2]; a != 0 && !k.out(t, a, append(timevalBytes(old), timevalBytes(left)...)) {
 		return fail(unix.EFAULT)
 	}
@@ -302,15 +288,16 @@ func sysSetitimer(k *Kernel, t *Thread) Result {
 }
 
 func sysGetitimer(k *Kernel, t *Thread) Result {
-	if uint32(t.Call.Args[0]) > 2 {
+	which := int(int32(t.Call.Args[0]))
+	if which < 0 || which > 2 {
 		return fail(unix.EINVAL)
 	}
 	var left, interval int64
-	if r := k.proc(t).Real; t.Call.Args[0] == 0 {
-		interval = r.Interval
-		if r.At != 0 {
-			left = max(r.At-k.Now, 1000)
-		}
+	p := k.proc(t)
+	if which != unix.ITIMER_REAL {
+		left, interval = k.cpuLeft(p, which)
+	} else if interval = p.Real.Interval; p.Real.At != 0 {
+		left = max(p.Real.At-k.Now, 1000)
 	}
 	if !k.out(t, t.Call.Args[1], append(timevalBytes(interval), timevalBytes(left)...)) {
 		return fail(unix.EFAULT)
@@ -322,7 +309,8 @@ func sysGetitimer(k *Kernel, t *Thread) Result {
 type PosixTimer struct {
 	ID       int
 	Clock    int
-	Notify   int // SIGEV_SIGNAL 0, SIGEV_NONE 1, SIGEV_THREAD_ID 4
+	CPU      ThreadID // whose CPU time its clock is, 0 for another clock
+	Notify   int      // SIGEV_SIGNAL 0, SIGEV_NONE 1, SIGEV_THREAD_ID 4
 	Signal   int
 	Value    uint64
 	Thread   ThreadID
@@ -352,7 +340,11 @@ func sysTimerCreate(k *Kernel, t *Thread) Result {
 	if len(p.Timers) >= maxTimers {
 		return fail(unix.EAGAIN)
 	}
-	x := PosixTimer{ID: p.NextTimer, Clock: clock, Signal: int(unix.SIGALRM), Value: uint64(p.NextTimer)}
+	cpu, ok := k.cpuOf(t, clock)
+	if !ok {
+		return fail(unix.EINVAL)
+	}
+	x := PosixTimer{ID: p.NextTimer, Clock: clock, CPU: cpu, Signal: int(unix.SIGALRM), Value: uint64(p.NextTimer)}
 	if a := t.Call.Args[1]; a != 0 {
 		var b [24]byte
 		if !k.peek(t, a, b[:]) {
@@ -431,6 +423,9 @@ func (k *Kernel) posixDue(proc ProcID, b int64) {
 
 func (k *Kernel) rearm(p *Proc, x *PosixTimer) (missed int32) {
 	x.Still = false
+	if used, ok := k.cpuClock(p, x); ok {
+		return x.forward(used)
+	}
 	missed = x.forward(k.Now)
 	k.after(x.At, TimerPosix, p.ID, int64(x.ID)<<32|x.Gen)
 	return missed
@@ -458,15 +453,19 @@ func sysTimerSettime(k *Kernel, t *Thread) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if old := t.Call.Args[3]; old != 0 && !k.outTimer(t, old, k.posixNext(x), x.Interval) {
+	if old := t.Call.Args[3]; old != 0 && !k.outTimer(t, old, k.posixNext(k.proc(t), x), x.Interval) {
 		return fail(unix.EFAULT)
 	}
 	x.Gen++
 	x.At, x.Interval, x.Overrun, x.Still = 0, interval, 0, false
 	if value != 0 {
-		switch x.Clock {
-		case unix.CLOCK_PROCESS_CPUTIME_ID, unix.CLOCK_THREAD_CPUTIME_ID:
-			k.refuse(t, "timer_settime(CPU clock)", 0) // CPU time is free: it never fires
+		if used, ok := k.cpuClock(k.proc(t), x); ok {
+			if x.At = value; t.Call.Args[1]&1 == 0 {
+				x.At = satAdd(used, value)
+			}
+			if k.cpuDue(t); t.State == Dead {
+				return Gone
+			}
 			return 0
 		}
 		x.At = k.expiry(t, x.Clock, value, t.Call.Args[1]&1 != 0)
@@ -481,19 +480,27 @@ func sysTimerGettime(k *Kernel, t *Thread) Result {
 	if x == nil {
 		return fail(unix.EINVAL)
 	}
-	if !k.outTimer(t, t.Call.Args[1], k.posixNext(x), x.Interval) {
+	if !k.outTimer(t, t.Call.Args[1], k.posixNext(k.proc(t), x), x.Interval) {
 		return fail(unix.EFAULT)
 	}
 	return 0
 }
 
-// posixNext is the next expiry of a timer, also of one that stands still.
-func (k *Kernel) posixNext(x *PosixTimer) int64 {
-	at := *x
-	if at.Still {
-		at.forward(k.Now)
+// posixNext is the next expiry of a timer, also of one that stands still. Of a clock of CPU time it is when the world's time has
+// passed by as much.
+func (k *Kernel) posixNext(p *Proc, x *PosixTimer) int64 {
+	at, now := *x, k.Now
+	used, ok := k.cpuClock(p, x)
+	if ok {
+		now = used
 	}
-	return at.At
+	if at.Still {
+		at.forward(now)
+	}
+	if at.At == 0 {
+		return 0
+	}
+	return satAdd(at.At, k.Now-now)
 }
 
 func sysTimerGetoverrun(k *Kernel, t *Thread) Result {

@@ -11,6 +11,8 @@ const (
 	TimerReal                        // A: process (ITIMER_REAL, alarm), B: generation
 	TimerPosix                       // A: process, B: timer number<<32 | generation
 	TimerWeigh                       // A: node whose memory is bounded
+	TimerBurn                        // A: thread that uses CPU time without a call, B: since when
+	TimerBusy                        // A: thread that computes without end, B: until when it does not run
 )
 
 // Timer is one entry of the heap. Entries are not removed when they become void: they are checked when due.
@@ -96,6 +98,12 @@ func (k *Kernel) void(t Timer) bool {
 		return k.posixTimer(t.A, t.B) == nil
 	case TimerWeigh:
 		return false
+	case TimerBurn:
+		th := k.Threads[t.A]
+		return th == nil || th.State == Dead || th.BurnsNs != t.B || t.B == 0 || !k.proc(th).timesCPU()
+	case TimerBusy:
+		th := k.Threads[t.A]
+		return th == nil || th.State == Dead || th.BusyNs != t.B
 	}
 	panic("kernel: timer of unknown kind")
 }
@@ -120,6 +128,13 @@ func (k *Kernel) Fire() {
 			n := k.Nodes[t.A]
 			n.Memory.Armed = false
 			k.weigh(n)
+		case TimerBurn:
+			th := k.Threads[t.A]
+			if k.cpuDue(th); th.State != Dead {
+				k.burnOn(th)
+			}
+		case TimerBusy:
+			k.unbusy(k.Threads[t.A])
 		}
 	}
 	if due, ok := k.Net.NextDue(); ok && due <= k.Now {
