@@ -217,6 +217,8 @@ type Outcome struct {
 	VirtualNs  int64           `json:"virtual_ns"`
 	WallNs     int64           `json:"wall_ns"`
 	Decisions  []tape.Decision `json:"decisions,omitempty"`
+	// DecisionsNs are the virtual times at which decisions were made, one for each, or none where the engine does not keep them.
+	DecisionsNs []int64 `json:"decisions_ns,omitempty"`
 	// Draws are those that Options.Draws asked for, and DrawsLost counts further ones, beyond what is kept.
 	Draws     []tape.Draws    `json:"draws,omitempty"`
 	DrawsLost uint64          `json:"draws_lost,omitempty"`

@@ -36,7 +36,7 @@ func EvidencePath(state, id string) string { return filepath.Join(state, "eviden
 // SaveEvidence writes what a failure was judged by into a state folder.
 func SaveEvidence(state, id string, o *engine.Outcome) error {
 	kept := *o
-	kept.Decisions, kept.Files, kept.Verdicts = nil, nil, nil
+	kept.Decisions, kept.DecisionsNs, kept.Files, kept.Verdicts = nil, nil, nil, nil
 	logged := 0
 	for i := range kept.Log {
 		logged += len(kept.Log[i].Text)

@@ -58,7 +58,7 @@ var functions = template.FuncMap{
 	"script":  func() template.JS { return template.JS(script) },
 	"policy":  policy,
 
-	"shrunkEnd":   ShrunkEnd,
+	"shrunkHead":  shrunkHead,
 	"shrunkSizes": ShrunkSizes,
 	"shrunkShort": shrunkShort,
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/shrink"
-	"github.com/bloodhound-dst/bloodhound/tape"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -19,6 +18,7 @@ const (
 	StoryLogNs         = 2_000_000_000 // virtual time of the logs before and after the violation
 	StoryLinesBefore   = 30
 	StoryLinesAfter    = 10
+	StoryLinesFault    = 3 // after the begin of each fault that lies before that
 	StoryLineRunes     = 160
 	StoryDecisions     = 12
 	StoryStrikes       = 20
@@ -58,11 +58,12 @@ func Story(w io.Writer, s StoryOf) error {
 			fmt.Fprintf(&b, "  %s\n", clip(line))
 		}
 	}
+	crashStory(&b, &s)
 	timeline(&b, &s)
 	ledger(&b, &s.Outcome.Ledger)
 	fmt.Fprintf(&b, "\ntape\n  %s", s.Outcome.Tape.Name())
 	fmt.Fprintf(&b, ", %d decisions that were not the default, trace hash %s\n", len(s.Outcome.Decisions), s.Outcome.Hash)
-	decisions(&b, s.Outcome.Decisions)
+	decisions(&b, &s)
 	if s.Shrunk != nil {
 		b.WriteString("\n" + Shrunk(s.Shrunk))
 	}
@@ -139,54 +140,45 @@ type entry struct {
 	text string
 }
 
-// timeline interleaves logs of all nodes, faults and the violation itself in virtual time.
+// timeline interleaves logs of all nodes, faults and the violation itself in virtual time. Faults are told wherever they lie, with what
+// was logged as they began: the cause of a violation may be long past.
 func timeline(b *strings.Builder, s *StoryOf) {
 	at := s.Verdict.TimeNs
 	if at == 0 {
 		at = s.Outcome.VirtualNs
 	}
+	strikes, farther := causes(s.Outcome, at, StoryStrikes)
 	var before, after []engine.LogLine
+	var early []engine.LogLine // of faults before that
+	told := make([]int, len(strikes))
 	for _, l := range s.Outcome.Log {
 		switch {
-		case l.TimeNs < at-StoryLogNs || l.TimeNs > at+StoryLogNs:
-		case l.Event <= s.Verdict.Event || s.Verdict.Event == 0 && l.TimeNs <= at:
+		case l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs && (l.Event <= s.Verdict.Event || s.Verdict.Event == 0 && l.TimeNs <= at):
 			before = append(before, l)
-		case len(after) < StoryLinesAfter:
-			after = append(after, l)
+		case l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs:
+			if len(after) < StoryLinesAfter {
+				after = append(after, l)
+			}
+		case l.TimeNs < at:
+			for i := range strikes {
+				if f := &strikes[i]; l.TimeNs >= f.StartNs && l.TimeNs <= f.StartNs+StoryLogNs && told[i] < StoryLinesFault {
+					told[i]++
+					early = append(early, l)
+					break
+				}
+			}
 		}
 	}
 	skipped := max(len(before)-StoryLinesBefore, 0)
 	before = before[skipped:]
-	from := at - StoryLogNs
-	if skipped > 0 {
-		from = before[0].TimeNs
-	}
-	to := at
 	var entries []entry
-	add := func(l engine.LogLine) {
+	for _, l := range append(append(early, before...), after...) {
 		entries = append(entries, entry{l.TimeNs, fmt.Sprintf("%-10s %s", l.Node, clip(l.Text))})
-		to = max(to, l.TimeNs)
 	}
-	for _, l := range before {
-		add(l)
-	}
-	entries = append(entries, entry{at, fmt.Sprintf("%-10s %s", "=======>", s.Verdict.Property+" is violated")})
-	for _, l := range after {
-		add(l)
-	}
-	// A fault that began before the window and reaches into it is told at its true time.
-	strikes := 0
-	for _, f := range s.Outcome.Ledger.Strikes {
-		if f.EndNs < from || f.StartNs > to {
-			continue
-		}
-		if strikes++; strikes > StoryStrikes {
-			break
-		}
+	entries = slices.Insert(entries, len(early)+len(before), entry{at, fmt.Sprintf("%-10s %s", "=======>", s.Verdict.Property+" is violated")})
+	for _, f := range strikes {
 		entries = append(entries, entry{f.StartNs, fmt.Sprintf("%-10s %s %s begins%s", "fault", f.Kind, f.Target, seen(f))})
-		if f.EndNs <= to {
-			entries = append(entries, entry{f.EndNs, fmt.Sprintf("%-10s %s %s ends", "fault", f.Kind, f.Target)})
-		}
+		entries = append(entries, entry{f.EndNs, fmt.Sprintf("%-10s %s %s ends", "fault", f.Kind, f.Target)})
 	}
 	slices.SortStableFunc(entries, func(x, y entry) int {
 		switch {
@@ -197,13 +189,44 @@ func timeline(b *strings.Builder, s *StoryOf) {
 		}
 		return 0
 	})
-	b.WriteString("\nlogs and faults around it, in virtual time\n")
+	b.WriteString("\nfaults, and logs around them and the violation, in virtual time\n")
 	if skipped > 0 {
-		fmt.Fprintf(b, "  (%d earlier lines are left out)\n", skipped)
+		fmt.Fprintf(b, "  (%d lines of the last %s before the violation are left out)\n", skipped, duration(StoryLogNs))
 	}
-	for _, e := range entries {
+	if farther > 0 {
+		fmt.Fprintf(b, "  (%s further away left out)\n", isAre(farther, "fault"))
+	}
+	for i, e := range entries {
+		if i > 0 && e.atNs-entries[i-1].atNs >= StoryLogNs {
+			fmt.Fprintf(b, "  %14s\n", "...")
+		}
 		fmt.Fprintf(b, "  %14s  %s\n", Seconds(e.atNs), e.text)
 	}
+}
+
+// isAre writes a number of things that are left out.
+func isAre(n int, word string) string {
+	if n == 1 {
+		return "1 " + word + " is"
+	}
+	return Count(n, word) + " are"
+}
+
+// causes are the faults that may have led to a violation: all, if there are no more than limit, or else the nearest ones, those first that
+// a program has seen. Those that began after it are none.
+func causes(o *engine.Outcome, atNs int64, limit int) (list []fault.Strike, left int) {
+	keep := nearest[fault.Strike]{limit: limit}
+	for i, f := range o.Ledger.Strikes {
+		if f.StartNs > atNs {
+			continue
+		}
+		distance := max(atNs-f.EndNs, 0)
+		if f.Observed == 0 {
+			distance += 1 << 61
+		}
+		keep.add(f, uint64(i), distance)
+	}
+	return keep.list()
 }
 
 func seen(f fault.Strike) string {
@@ -228,19 +251,28 @@ func ledger(b *strings.Builder, l *fault.Ledger) {
 	}
 }
 
-// decisions shows the faults among the decisions first: they are what a person can follow.
-func decisions(b *strings.Builder, list []tape.Decision) {
+// decisions shows those that a person can follow, with the times at which they were made: of a run that was shrunk all, since nothing
+// else is left in it that chance has decided, and of another one the faults.
+func decisions(b *strings.Builder, s *StoryOf) {
 	shown := 0
-	for _, d := range list {
-		if !strings.HasPrefix(d.Stream, "fault/") {
+	for i, d := range s.Outcome.Decisions {
+		if s.Shrunk == nil && !strings.HasPrefix(d.Stream, "fault/") {
 			continue
 		}
 		if shown++; shown > StoryDecisions {
 			b.WriteString("  ...\n")
 			return
 		}
-		fmt.Fprintf(b, "  %s: draw %d is %d of %d\n", d.Stream, d.Index, d.Value, d.N)
+		fmt.Fprintf(b, "  %s%s: draw %d is %d of %d\n", decidedAt(s.Outcome, i), d.Stream, d.Index, d.Value, d.N)
 	}
+}
+
+// decidedAt is when a decision was made, with spaces behind it; nothing where that is not known.
+func decidedAt(o *engine.Outcome, i int) string {
+	if len(o.DecisionsNs) != len(o.Decisions) {
+		return ""
+	}
+	return fmt.Sprintf("%14s  ", Seconds(o.DecisionsNs[i]))
 }
 
 // clip makes one printable line of bounded length of a text that a program wrote.

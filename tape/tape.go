@@ -91,6 +91,8 @@ type Source struct {
 	tape      Tape
 	cursors   map[string]*cursor
 	decisions []Decision
+	times     []int64      // of the decisions, if there is a clock
+	clock     func() int64 // see Clock
 	limit     int
 	dropped   uint64
 
@@ -238,6 +240,9 @@ func (s *Source) next(c *cursor, stream string, n uint64, ratePPM uint64, chance
 	if v != 0 {
 		if len(s.decisions) < s.limit {
 			s.decisions = append(s.decisions, Decision{stream, i, n, v})
+			if s.clock != nil {
+				s.times = append(s.times, s.clock())
+			}
 		} else {
 			s.dropped++
 		}
@@ -299,6 +304,12 @@ func (s *Source) Bytes(stream string, p []byte) {
 // size of the run.
 func (s *Source) Decisions() []Decision { return s.decisions }
 
+// Clock has the source keep when each decision was made, as now tells. It is called before the first draw.
+func (s *Source) Clock(now func() int64) { s.clock = now }
+
+// Times are those of the decisions, as the clock told them; none without a clock.
+func (s *Source) Times() []int64 { return s.times }
+
 // Dropped counts non-default decisions that were made but not logged because of MaxDecisions.
 func (s *Source) Dropped() uint64 { return s.dropped }
 
@@ -317,6 +328,7 @@ type State struct {
 	Tape      Tape
 	Next      map[string]uint64
 	Decisions []Decision
+	Times     []int64 // of the decisions, if there was a clock
 	Dropped   uint64
 	Watch     []string
 	Draws     []Draws
@@ -332,6 +344,7 @@ func (s *Source) State() State {
 		st.Next[name] = c.next
 	}
 	st.Decisions = append(st.Decisions, s.decisions...)
+	st.Times = append(st.Times, s.times...)
 	st.Draws = append(st.Draws, s.draws...)
 	return st
 }
@@ -344,6 +357,7 @@ func FromState(st State) *Source {
 		s.cursor(name).next = next
 	}
 	s.decisions = append(s.decisions, st.Decisions...)
+	s.times = append(s.times, st.Times...)
 	s.dropped = st.Dropped
 	for i, d := range st.Draws {
 		s.draws = append(s.draws, d)

@@ -110,6 +110,7 @@ func (w *World) boot() error {
 	w.blobs = host.NewBlobs()
 	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.blobs})
 	k := w.kernel
+	w.tape.Clock(func() int64 { return k.Now })
 	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
 	k.Observe = w.options.Observe
 	k.Overdue = w.overdue

@@ -290,7 +290,7 @@ func (w *World) collect() {
 	o.Hash, o.StrictHash = hex.EncodeToString(trace[:16]), hex.EncodeToString(strict[:16])
 	o.Repeat = engine.Repeat{Reproducible: k.Unsafe == "", Reason: k.Unsafe}
 	o.Events, o.VirtualNs, o.WallNs = k.Events, k.Now, time.Since(w.started).Nanoseconds()
-	o.Decisions = slices.Clone(w.tape.Decisions())
+	o.Decisions, o.DecisionsNs = slices.Clone(w.tape.Decisions()), slices.Clone(w.tape.Times())
 	o.Draws, o.DrawsLost = slices.Clone(w.tape.Draws()), w.tape.DrawsLost()
 	o.Ledger = w.director.Plan.Ledger
 	o.Heals = slices.Clone(w.director.Heals)
