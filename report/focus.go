@@ -25,6 +25,7 @@ const (
 	focusBeforeNs = 2_000_000_000 // what is shown before a violation without operations
 	focusEdgeNs   = 20_000_000    // what matters after an invoke and before a completion
 	focusMarginNs = 1_000_000     // what matters before an invoke and after a completion
+	focusStrikes  = 12            // up to which all faults are shown, wherever they lie
 )
 
 // eventNumber finds the events that evidence names. Quoted texts are values of the world and may say anything.
@@ -77,6 +78,13 @@ func newFocus(o *engine.Outcome, v engine.Verdict) *focus {
 	}
 	if len(f.conflict) == 0 {
 		f.fromNs = max(0, f.atNs-focusBeforeNs)
+	}
+	// Where few faults struck, each may be the cause, however long ago it was.
+	if strikes, left := causes(o, f.atNs, focusStrikes); left == 0 {
+		for _, s := range strikes {
+			f.fromNs = min(f.fromNs, s.StartNs)
+			f.spans = append(f.spans, [2]int64{s.StartNs - focusMarginNs, min(s.StartNs+focusEdgeNs, s.EndNs)}, [2]int64{s.EndNs - focusMarginNs, s.EndNs + focusEdgeNs})
+		}
 	}
 	margin := max((f.toNs-f.fromNs)/12, 5*focusMarginNs)
 	f.fromNs, f.toNs = max(0, f.fromNs-margin), min(f.toNs+margin, max(o.VirtualNs, f.atNs))

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -53,6 +54,7 @@ var functions = template.FuncMap{
 	"line":    func(s string) string { return visible(s, pageLineRunes) },
 	"value":   func(s string) string { return visible(s, pageValueRunes) },
 	"seconds": Seconds,
+	"events":  eventLinks,
 	"count":   Count,
 	"style":   func() template.CSS { return template.CSS(style) },
 	"script":  func() template.JS { return template.JS(script) },
@@ -95,8 +97,9 @@ type pageView struct {
 	LogsLeft          int
 	Strikes           []fault.Strike
 	StrikesLeft       int
-	Decisions         []tape.Decision
+	Decisions         []decisionView
 	DecisionsLeft     int
+	Crashed           *crashView
 	TapeLines         []string
 	TapeLeft          int
 	Events            uint64
@@ -113,6 +116,34 @@ type operationView struct {
 	history.Operation
 	Conflict, SameKey, Pending bool
 	Request, Result            string
+	Line                       uint64 // the event of the log line that is nearest
+	folding
+}
+
+// folding is a row's place among rows that say the same again.
+type folding struct {
+	Group  int       // 0 if it is shown
+	Before *foldView // what stands in its place while it is folded
+}
+
+// decisionView is a decision, and when it was made.
+type decisionView struct {
+	tape.Decision
+	At string // empty if it is not known
+}
+
+// crashView is what is left of a program that crashed.
+type crashView struct {
+	*engine.Crash
+	Why, Debugger, Core string
+	Threads             []threadView
+}
+
+type threadView struct {
+	TID  int
+	Name string
+	Rows []stackRow
+	Left int
 }
 
 // logView is a line of the interleaved logs; one without a node is the world's: a fault, a phase, the violation.
@@ -124,6 +155,8 @@ type logView struct {
 	Stream string
 	Text   string
 	Class  string
+	Event  uint64
+	folding
 }
 
 // Page writes a failure as one HTML file that needs nothing else: what was promised and what happened, the space-time
@@ -143,14 +176,12 @@ func Page(w io.Writer, p PageOf) error {
 	if f.broken != nil {
 		v.Broken = f.broken.Error()
 	}
-	for _, op := range ops {
-		v.Operations = append(v.Operations, operationView{op, f.conflict[op.Call], f.key != "" && op.Key == f.key,
-			op.Return == history.Pending, requestText(&op), resultText(&op)})
-	}
-	v.Evidence, v.EvidenceLeft = first(p.Verdict.Evidence, PageEvidence)
+	v.Crashed = p.crash()
 	v.Logs, v.LogsLeft = p.logs(f, lanes)
+	v.Operations = v.operations(f, ops)
+	v.Evidence, v.EvidenceLeft = first(p.Verdict.Evidence, PageEvidence)
 	v.Strikes, v.StrikesLeft = strikesIn(p.Outcome.Ledger.Strikes, 0, max(p.Outcome.VirtualNs, f.atNs), PageStrikes)
-	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome.Decisions), PageDecisions)
+	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome), PageDecisions)
 	v.TapeLines, v.TapeLeft = first(strings.Split(strings.TrimSpace(tape.Format(p.Outcome.Tape)), "\n"), PageTapeLines)
 	return pageTemplate().Execute(w, &v)
 }
@@ -163,9 +194,12 @@ func first[T any](list []T, limit int) (kept []T, left int) {
 }
 
 // faultsFirst orders decisions as people ask for them; the order of each part stays.
-func faultsFirst(list []tape.Decision) []tape.Decision {
-	sorted := slices.Clone(list)
-	slices.SortStableFunc(sorted, func(x, y tape.Decision) int {
+func faultsFirst(o *engine.Outcome) []decisionView {
+	var sorted []decisionView
+	for i, d := range o.Decisions {
+		sorted = append(sorted, decisionView{d, strings.TrimSpace(decidedAt(o, i))})
+	}
+	slices.SortStableFunc(sorted, func(x, y decisionView) int {
 		a, b := strings.HasPrefix(x.Stream, "fault/"), strings.HasPrefix(y.Stream, "fault/")
 		switch {
 		case a == b:
@@ -178,6 +212,61 @@ func faultsFirst(list []tape.Decision) []tape.Decision {
 	return sorted
 }
 
+// crash is what is left of a program, if the violation is about its end.
+func (p *PageOf) crash() *crashView {
+	c := p.Crash()
+	if c == nil {
+		return nil
+	}
+	v := &crashView{Crash: c, Why: crashWhy(c.Dump), Debugger: Debugger(c.Dump), Core: c.Dump.Core}
+	for i := range c.Dump.Threads {
+		t := &c.Dump.Threads[i]
+		rows, left := first(stackRows(t), PageFrames)
+		v.Threads = append(v.Threads, threadView{t.TID, t.Name, rows, left})
+	}
+	return v
+}
+
+// operations are rows of the table, with those folded that a client made again and again, and what became of them was the same.
+func (v *pageView) operations(f *focus, ops []history.Operation) (list []operationView) {
+	var folds folder
+	for i := range ops {
+		op := &ops[i]
+		view := operationView{Operation: *op, Conflict: f.conflict[op.Call], SameKey: f.key != "" && op.Key == f.key,
+			Pending: op.Return == history.Pending, Request: requestText(op), Result: resultText(op)}
+		k, _ := slices.BinarySearchFunc(v.Logs, op.CallTimeNs, func(l logView, ns int64) int { return cmp.Compare(l.TimeNs, ns) })
+		if k < len(v.Logs) {
+			view.Line = v.Logs[k].Event
+		}
+		key := op.Op + " " + op.Key + " " + string(op.Type) + " " + op.Error
+		if op.Type == history.Ok {
+			key += " " + op.Output
+		}
+		if view.Conflict || op.Input != "" && op.Type != history.Fail {
+			key = "" // what was written may matter
+		}
+		folds.row(op.Client, key, i)
+		list = append(list, view)
+	}
+	group, before := folds.fold(func(row int) int64 { return ops[row].CallTimeNs })
+	for i := range list {
+		list[i].folding = foldingOf(i, group, before, 1_000_000)
+	}
+	return list
+}
+
+// foldingOf is a row's place; groups of different tables have different numbers.
+func foldingOf(row int, group map[int]int, before map[int]foldView, base int) (f folding) {
+	if group[row] > 0 {
+		f.Group = base + group[row]
+	}
+	if b, ok := before[row]; ok {
+		b.Group += base
+		f.Before = &b
+	}
+	return f
+}
+
 // logs interleaves the lines of all nodes with faults, phases and the violation.
 func (p *PageOf) logs(f *focus, lanes map[string]int) (list []logView, left int) {
 	lines, left := f.shownLogs(p.Outcome.Log, PageLogs)
@@ -187,14 +276,16 @@ func (p *PageOf) logs(f *focus, lanes map[string]int) (list []logView, left int)
 	}
 	var all []numbered
 	world := func(ns int64, event uint64, class, text string) {
-		all = append(all, numbered{logView{TimeNs: ns, Index: -1, Text: text, Class: class}, event})
+		all = append(all, numbered{logView{TimeNs: ns, Index: -1, Text: text, Class: class, Event: event}, event})
 	}
-	for _, l := range lines {
+	group, before := foldLogs(lines)
+	for i, l := range lines {
 		index, ok := lanes[l.Node]
 		if !ok {
 			index = -1
 		}
-		all = append(all, numbered{logView{l.TimeNs, l.Node, index, colour(max(index, 0)), l.Stream, l.Text, ""}, l.Event})
+		all = append(all, numbered{logView{TimeNs: l.TimeNs, Node: l.Node, Index: index, Colour: colour(max(index, 0)), Stream: l.Stream, Text: l.Text, Event: l.Event,
+			folding: foldingOf(i, group, before, 0)}, l.Event})
 	}
 	fromNs, toNs := f.fromNs, f.toNs
 	if len(lines) > 0 {
@@ -285,4 +376,10 @@ func (v *pageView) Others() []engine.Verdict {
 		}
 	}
 	return list
+}
+
+// eventLinks is a line of evidence in which the events that it names are links to what the page has of them.
+func eventLinks(line string) template.HTML {
+	text := markup(line, pageLineRunes)
+	return template.HTML(eventNumber.ReplaceAllString(text, `(<a href="#op-$1" data-event="$1">event $1</a>)`))
 }

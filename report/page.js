@@ -19,6 +19,9 @@
     each("#nodes input", function (i) { if (!i.checked) off[i.value] = true; });
     var text = find.value.toLowerCase();
     each("#log > div", function (row) {
+      if (row.dataset.group) { // folded, unless somebody looks for what it says
+        if (text === "" || row.textContent.toLowerCase().indexOf(text) < 0) { row.hidden = true; return; }
+      }
       row.hidden = off[row.dataset.node] === true || text !== "" && row.textContent.toLowerCase().indexOf(text) < 0;
     });
   }
@@ -26,8 +29,142 @@
     find.addEventListener("input", filter);
     each("#nodes input", function (i) { i.addEventListener("change", filter); });
   }
+  // Rows that say the same again are folded until somebody asks for them.
+  function unfold(group) {
+    each('[data-fold="' + group + '"]', function (row) { row.hidden = true; });
+    each('[data-group="' + group + '"]', function (row) { row.dataset.group = ""; row.hidden = false; });
+  }
+  each("[data-group]", function (row) { row.hidden = true; });
+  each("[data-unfold]", function (b) { b.addEventListener("click", function () { unfold(b.dataset.unfold); }); });
+
+  // A link to a row shows it, wherever it is.
+  function light(row) {
+    each(".lit", function (old) { old.classList.remove("lit"); });
+    if (!row) return;
+    if (row.dataset.group) unfold(row.dataset.group);
+    row.hidden = false;
+    row.classList.add("lit");
+    (row.firstElementChild || row).scrollIntoView({ block: "center" });
+    if (row.dataset.t) point(+row.dataset.t);
+  }
+  function follow() {
+    var id = decodeURIComponent(location.hash.slice(1)), row = id && document.getElementById(id);
+    if (row && row.dataset && row.dataset.t) light(row);
+  }
+  window.addEventListener("hashchange", follow);
+  each("[data-event]", function (a) {
+    a.addEventListener("click", function (e) {
+      var n = a.dataset.event, row = document.getElementById("op-" + n) || document.getElementById("log-" + n);
+      if (row) { e.preventDefault(); light(row); }
+    });
+  });
+  each("a[data-show]", function (a) {
+    a.addEventListener("click", function (e) {
+      var row = a.closest("[data-t]");
+      point(+row.dataset.t);
+      if (a.getAttribute("href") === "#timeline") { // a line of a log: to its place in the timeline
+        e.preventDefault();
+        document.getElementById("timeline").scrollIntoView();
+      }
+    });
+  });
+
+  // The timeline: a part of it is chosen by dragging, and everything in it that has a time is placed anew.
+  var svg = document.getElementById("overview"), cursor = document.getElementById("cursor"), pointed = null;
+  var point = function () {};
+  if (svg && cursor) (function () {
+    var all = [+svg.dataset.from, +svg.dataset.to], now = all.slice(), left = +svg.dataset.left, right = +svg.dataset.right;
+    var ns = "http://www.w3.org/2000/svg", ticks = document.getElementById("ticks"), brush = document.getElementById("brush");
+    function x(t) { return left + (t - now[0]) / (now[1] - now[0]) * (right - left); }
+    function time(px) { return now[0] + (px - left) / (right - left) * (now[1] - now[0]); }
+    function at(e) {
+      var box = svg.getBoundingClientRect();
+      return Math.min(Math.max((e.clientX - box.left) / box.width * svg.viewBox.baseVal.width, left), right);
+    }
+    function put(tag, attributes, text) {
+      var e = document.createElementNS(ns, tag);
+      Object.keys(attributes).forEach(function (k) { e.setAttribute(k, attributes[k]); });
+      if (text) e.textContent = text;
+      ticks.appendChild(e);
+    }
+    function seconds(t) { return String(+(t / 1e9).toFixed(9)) + " s"; }
+    function draw() {
+      Array.prototype.forEach.call(svg.querySelectorAll("[data-a]"), function (e) {
+        var a = x(+e.dataset.a), b = x(+e.dataset.b);
+        switch (e.tagName) {
+        case "rect": e.setAttribute("x", Math.max(a, left - 20)); e.setAttribute("width", Math.max(Math.min(b, right + 20) - Math.max(a, left - 20), b < left || a > right ? 0 : 2.5)); break;
+        case "circle": e.setAttribute("cx", a); break;
+        case "line": e.setAttribute("x1", a); e.setAttribute("x2", b); break;
+        case "g": e.setAttribute("transform", "translate(" + (a - e.dataset.x) + ",0)"); break;
+        }
+      });
+      ticks.textContent = "";
+      var step = 1, wide = now[1] - now[0];
+      while (wide / step > 10) step *= /^2/.test(String(step)) ? 2.5 : 2;
+      for (var t = Math.ceil(now[0] / step) * step; t <= now[1]; t += step) {
+        put("line", { "class": "grid", x1: x(t), x2: x(t), y1: ticks.dataset.top, y2: ticks.dataset.bottom });
+        put("text", { "class": "tick", x: x(t), y: 13, "text-anchor": "middle" }, seconds(t));
+      }
+      place();
+    }
+    function place() {
+      var seen = pointed !== null && pointed >= now[0] && pointed <= now[1];
+      cursor.setAttribute("visibility", seen ? "visible" : "hidden");
+      if (seen) { cursor.setAttribute("x1", x(pointed)); cursor.setAttribute("x2", x(pointed)); }
+    }
+    function show(from, to) {
+      var wide = Math.min(Math.max(to - from, 1000), all[1] - all[0]);
+      from = Math.min(Math.max(from, all[0]), all[1] - wide);
+      now = [from, from + wide];
+      draw();
+    }
+    point = function (t) {
+      pointed = t;
+      if (t < now[0] || t > now[1]) { var half = (now[1] - now[0]) / 2; show(t - half, t + half); } else place();
+    };
+    var violation = svg.querySelector("line.violation");
+    document.getElementById("zoom").hidden = false;
+    each("[data-zoom]", function (b) {
+      b.addEventListener("click", function () {
+        var wide = now[1] - now[0], middle = pointed !== null && pointed >= now[0] && pointed <= now[1] ? pointed : now[0] + wide / 2;
+        switch (b.dataset.zoom) {
+        case "in": show(middle - wide / 4, middle + wide / 4); break;
+        case "out": show(middle - wide, middle + wide); break;
+        case "left": show(now[0] - wide / 2, now[1] - wide / 2); break;
+        case "right": show(now[0] + wide / 2, now[1] + wide / 2); break;
+        case "violation": var v = +violation.dataset.a; show(v - wide / 8, v + wide / 8); break;
+        default: show(all[0], all[1]);
+        }
+      });
+    });
+    var start = null;
+    svg.addEventListener("pointerdown", function (e) { if (e.button === 0) start = at(e); });
+    svg.addEventListener("pointermove", function (e) {
+      if (start === null) return;
+      var a = Math.min(start, at(e)), b = Math.max(start, at(e));
+      brush.setAttribute("visibility", b - a > 4 ? "visible" : "hidden");
+      brush.setAttribute("x", a);
+      brush.setAttribute("width", b - a);
+    });
+    window.addEventListener("pointerup", function (e) {
+      if (start === null) return;
+      var a = Math.min(start, at(e)), b = Math.max(start, at(e));
+      start = null;
+      brush.setAttribute("visibility", "hidden");
+      if (b - a > 4) show(time(a), time(b));
+    });
+    svg.addEventListener("dblclick", function () { show(all[0], all[1]); });
+    svg.addEventListener("dragstart", function (e) { e.preventDefault(); });
+  })();
+  // The close view begins at the violation.
+  var view = document.getElementById("close-view"), mark = document.getElementById("violation");
+  if (view && mark) {
+    var top = mark.getBoundingClientRect().top - view.getBoundingClientRect().top;
+    view.scrollTop += top - view.clientHeight * 0.7;
+  }
+  follow();
   var only = document.getElementById("only-key");
   if (only) only.addEventListener("change", function () {
-    each("#operations tr.other", function (row) { row.hidden = only.checked; });
+    each("#operations tr.other", function (row) { row.hidden = only.checked || !!row.dataset.group; });
   });
 })();

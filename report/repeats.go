@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
 )
 
 // repeated is a row of items that comes several times, one after the other: the first one is shown, and the others are folded.
@@ -97,4 +99,13 @@ func (f *folder) fold(toNs func(row int) int64) (group map[int]int, before map[i
 		}
 	}
 	return group, before
+}
+
+// foldLogs folds lines of a log: of each node those that say again, but for numbers, what it has just said.
+func foldLogs(log []engine.LogLine) (group map[int]int, before map[int]foldView) {
+	var f folder
+	for i := range log {
+		f.row(log[i].Node, log[i].Stream+" "+alike(log[i].Text), i)
+	}
+	return f.fold(func(row int) int64 { return log[row].TimeNs })
 }

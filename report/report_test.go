@@ -244,7 +244,7 @@ func TestStoryOfALongRunIsShort(t *testing.T) {
 	var b strings.Builder
 	Story(&b, StoryOf{Spec: &world.Spec{}, Outcome: o, Verdict: engine.Verdict{Property: "p", Event: 500_000, TimeNs: 5e11,
 		Evidence: make([]string, 1000)}})
-	if b.Len() > 10_000 || !strings.Contains(b.String(), "earlier lines are left out") {
+	if b.Len() > 10_000 || !strings.Contains(b.String(), "before the violation are left out") {
 		t.Errorf("%d bytes", b.Len())
 	}
 }

@@ -18,6 +18,7 @@ const (
 	pageClients     = 24  // rows of clients
 	pageStrikes     = 12  // rows of faults
 	closeMessages   = 260 // messages of the near view
+	closeLines      = 600 // lines of logs that are looked at for these
 	closeNotes      = 60  // lines of a program's log beside it
 	nodeColours     = 8
 	labelRunes      = 90
@@ -105,19 +106,22 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 	bottom := clientsAt + float64(len(names))*rowHeight + 8
 
 	d := &drawing{}
-	d.add(`<svg class="diagram" id="overview" viewBox="0 0 %d %.0f" role="img" aria-label="space-time diagram of the window">`, overviewWidth, bottom+6)
+	d.add(`<svg class="diagram" id="overview" viewBox="0 0 %d %.0f" role="img" aria-label="space-time diagram of the window" data-from="%d" data-to="%d" data-left="%d" data-right="%d">`,
+		overviewWidth, bottom+6, f.fromNs, f.toNs, overviewGutter, overviewWidth-right)
+	d.add(`<clipPath id="window"><rect x="%d" y="0" width="%d" height="%.0f"/></clipPath><g id="ticks" data-top="%.1f" data-bottom="%.1f">`, overviewGutter-4, overviewWidth-right-overviewGutter+8, bottom+6, top-6, bottom)
 	for _, ns := range ticks(f.fromNs, f.toNs) {
 		d.add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x(ns), top-6, x(ns), bottom)
 		d.text(x(ns), 13, "tick", "middle", shortSeconds(ns))
 	}
+	d.add("</g>")
 	for i, s := range strikes {
 		y := faultsAt + float64(i)*rowHeight
 		w := max(x(s.EndNs)-x(s.StartNs), 2)
-		d.add(`<g>%s<rect class="fault" x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`,
-			d.title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)), x(s.StartNs), y, w, rowHeight-4)
+		d.add(`<g clip-path="url(#window)">%s<rect class="fault" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`,
+			d.title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)), when(s.StartNs, s.EndNs), x(s.StartNs), y, w, rowHeight-4)
 		d.text(overviewGutter-8, y+10, "label fault-label", "end", string(s.Kind)+" "+s.Target)
 		for _, n := range struck(s.Target, lanes) {
-			d.add(`<rect class="struck" x="%.1f" y="%.1f" width="%.1f" height="22"/>`, x(s.StartNs), laneY(lanes[n])-11, w)
+			d.add(`<rect class="struck" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`, when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
 		}
 	}
 	for _, n := range p.Spec.Nodes {
@@ -125,6 +129,7 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 		d.add(`<line class="lane %s" data-node="%d" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, colour(lane), lane, overviewGutter, laneY(lane), overviewWidth-right, laneY(lane))
 		d.text(overviewGutter-8, laneY(lane)+4, "label node-label "+colour(lane), "end", n.Name)
 	}
+	d.add(`<g clip-path="url(#window)">`)
 	if p.Diagram != nil {
 		for _, m := range p.Diagram.Messages {
 			p.overviewMessage(d, &m, f, lanes, x, laneY)
@@ -134,10 +139,11 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 			if !ok || m.TimeNs < f.fromNs || m.TimeNs > f.toNs {
 				continue
 			}
-			d.add(`<circle class="mark %s" cx="%.1f" cy="%.1f" r="3.5">%s</circle>`, colour(lane), x(m.TimeNs), laneY(lane),
+			d.add(`<circle class="mark %s" %s cx="%.1f" cy="%.1f" r="3.5">%s</circle>`, colour(lane), when(m.TimeNs, m.TimeNs), x(m.TimeNs), laneY(lane),
 				d.title("%s %s at %s", m.Node, m.Text, Seconds(m.TimeNs)))
 		}
 	}
+	d.add("</g>")
 	row := map[string]int{}
 	for i, c := range names {
 		row[c] = i
@@ -153,10 +159,12 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 		if f.conflict[op.Call] {
 			class += " conflict"
 		}
-		d.add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect>`, class, x(op.CallTimeNs), clientY(i)+1,
+		d.add(`<a href="#op-%d" clip-path="url(#window)"><rect class="%s" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect></a>`, op.Call, class, when(op.CallTimeNs, end), x(op.CallTimeNs), clientY(i)+1,
 			max(x(end)-x(op.CallTimeNs), 2.5), rowHeight-5, d.title("%s: %s", op.Client, operationText(&op)))
 	}
-	d.add(`<line class="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x(f.atNs), top-6, x(f.atNs), bottom)
+	d.add(`<g clip-path="url(#window)"><line class="violation" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line class="cursor" id="cursor" x1="0" y1="%.1f" x2="0" y2="%.1f" visibility="hidden"/></g>`,
+		when(f.atNs, f.atNs), x(f.atNs), top-6, x(f.atNs), bottom, top-6, bottom)
+	d.add(`<rect id="brush" x="0" y="%.1f" width="0" height="%.1f" visibility="hidden"/>`, top-6, bottom-top+6)
 	d.add("</svg>")
 	return template.HTML(d.String())
 }
@@ -170,12 +178,15 @@ func (p *PageOf) overviewMessage(d *drawing, m *Message, f *focus, lanes map[str
 	if m.ReadEvent == 0 {
 		x1, y1 := x(m.SentNs), y(from)
 		y2 := y1 + math.Copysign(14, y(to)-y1)
-		d.add(`<g class="unread">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`,
+		d.add(`<g class="unread" %s data-x="%.1f">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`, when(m.SentNs, m.SentNs), x1,
 			d.title("%d bytes of %s to %s over %s, sent at %s, never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs)), x1, y1, x1+2, y2, x1, y2-2)
 		return
 	}
-	d.add(`<line class="message %s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), x(m.SentNs), y(from), x(m.ReadNs), y(to))
+	d.add(`<line class="message %s" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), when(m.SentNs, m.ReadNs), x(m.SentNs), y(from), x(m.ReadNs), y(to))
 }
+
+// when is what the page's script places a mark of the timeline by.
+func when(fromNs, toNs int64) string { return fmt.Sprintf(`data-a="%d" data-b="%d"`, fromNs, toNs) }
 
 // preferConflict bounds the clients that are drawn; those whose operations are in conflict come in any case.
 func preferConflict(names []string, ops []history.Operation, f *focus) []string {
@@ -249,7 +260,8 @@ type instant struct {
 // together is drawn apart. Where messages are left out, it says how many.
 func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 	lanes := p.lanes()
-	messages, dropped := p.closest(f)
+	all, folds := p.folded(f, ops)
+	messages, dropped := closest(f, all)
 	instants := p.instants(f, messages, ops)
 	columns := float64(closeTimeGutter)
 	gap := min(max(560/float64(max(len(lanes), 1)), 26), 130)
@@ -282,8 +294,9 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 			if previous >= 0 {
 				y += stepOf(in.ns - previous)
 				undrawn += between(dropped, previous, in.ns)
-				if wait := in.ns - previous; wait >= focusEdgeNs || undrawn > 0 && wait >= focusMarginNs {
-					text := shortDuration(wait) + " later"
+				again := foldsBetween(folds, previous, in.ns)
+				if wait := in.ns - previous; wait >= focusEdgeNs || again != "" || undrawn > 0 && wait >= focusMarginNs {
+					text := shortDuration(wait) + " later" + again
 					if undrawn > 0 {
 						text += fmt.Sprintf(", %s before not drawn", Count(undrawn, "message"))
 					}
@@ -311,11 +324,15 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 	}
 	bottom := y + 22
 	d := &drawing{}
-	d.add(`<svg class="diagram" id="close" viewBox="0 0 %.0f %.0f" role="img" aria-label="what matters most, time running down">`, width, bottom+4)
+	d.add(`<svg class="diagram heads" viewBox="0 0 %.0f 24" aria-hidden="true">`, width)
+	for _, n := range p.Spec.Nodes {
+		d.text(x(lanes[n.Name]), 16, "label node-label "+colour(lanes[n.Name]), "middle", n.Name)
+	}
+	d.add("</svg>")
+	d.add(`<svg class="diagram" id="close" viewBox="0 24 %.0f %.0f" role="img" aria-label="what matters most, time running down">`, width, bottom-20)
 	for _, n := range p.Spec.Nodes {
 		lane := lanes[n.Name]
-		d.add(`<line class="lane %s" x1="%.1f" y1="30" x2="%.1f" y2="%.1f"/>`, colour(lane), x(lane), x(lane), bottom)
-		d.text(x(lane), 18, "label node-label "+colour(lane), "middle", n.Name)
+		d.add(`<line class="lane %s" x1="%.1f" y1="24" x2="%.1f" y2="%.1f"/>`, colour(lane), x(lane), x(lane), bottom)
 	}
 	// at is the place of a time that need not be an instant.
 	at := func(ns int64) float64 {
@@ -369,7 +386,7 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 		}
 		d.text(notesAt, n.y+4, class, "start", n.i.note)
 	}
-	d.add(`<line class="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
+	d.add(`<line class="violation" id="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
 	d.add("</svg>")
 	return template.HTML(d.String())
 }
@@ -403,20 +420,9 @@ func (p *PageOf) clientNode(client string) string {
 }
 
 // closest are the messages that the near view draws, and the times at which others were sent.
-func (p *PageOf) closest(f *focus) (drawn []Message, dropped []int64) {
-	if p.Diagram == nil {
-		return nil, nil
-	}
-	lanes := p.lanes()
+func closest(f *focus, all []Message) (drawn []Message, dropped []int64) {
 	keep := nearest[Message]{limit: closeMessages}
-	var all []Message
-	for _, m := range p.Diagram.Messages {
-		_, from := lanes[m.From]
-		_, to := lanes[m.To]
-		if !from || !to || m.SentNs < f.fromNs || m.SentNs > f.toNs {
-			continue
-		}
-		all = append(all, m)
+	for _, m := range all {
 		at := f.distance(m.SentNs)
 		if m.ReadEvent > 0 {
 			at = min(at, f.distance(m.ReadNs))
@@ -434,6 +440,98 @@ func (p *PageOf) closest(f *focus) (drawn []Message, dropped []int64) {
 		}
 	}
 	return drawn, dropped
+}
+
+// foldedRounds are exchanges of messages that are not drawn, being what was drawn before them again.
+type foldedRounds struct {
+	fromNs, toNs int64
+	rounds       int
+	messages     int
+}
+
+// burstGapNs is how long nothing is sent between two exchanges.
+const burstGapNs = 10_000_000
+
+// folded are the messages of the window without heartbeats: exchanges that repeat what was sent just before, between the same nodes and
+// of the same sizes, while nothing else happens.
+func (p *PageOf) folded(f *focus, ops []history.Operation) (kept []Message, folds []foldedRounds) {
+	if p.Diagram == nil {
+		return nil, nil
+	}
+	lanes := p.lanes()
+	var bursts [][]Message
+	last := int64(math.MinInt64)
+	for _, m := range p.Diagram.Messages {
+		_, from := lanes[m.From]
+		_, to := lanes[m.To]
+		if !from || !to || m.SentNs < f.fromNs || m.SentNs > f.toNs {
+			continue
+		}
+		if len(bursts) == 0 || m.SentNs-last > burstGapNs {
+			bursts = append(bursts, nil)
+		}
+		last = max(last, prompt(&m))
+		bursts[len(bursts)-1] = append(bursts[len(bursts)-1], m)
+	}
+	told := p.instants(f, nil, ops) // what is told by words
+	keys := make([]string, len(bursts))
+	for i, b := range bursts {
+		from, to := b[0].SentNs, b[len(b)-1].SentNs
+		for _, m := range b {
+			to = max(to, prompt(&m))
+		}
+		k, _ := slices.BinarySearchFunc(told, from, func(in instant, t int64) int { return cmp.Compare(in.ns, t) })
+		if k < len(told) && told[k].ns <= to {
+			continue
+		}
+		var parts []string
+		for _, m := range b {
+			parts = append(parts, fmt.Sprintf("%s>%s %s %d %t", m.From, m.To, m.Via, m.Bytes/sizeClass, prompt(&m) == m.ReadNs))
+		}
+		slices.Sort(parts)
+		keys[i] = strings.Join(parts, "\n")
+	}
+	hidden := make([]bool, len(bursts))
+	for _, r := range repeats(keys) {
+		end := r.First + r.Period*r.Rounds
+		fold := foldedRounds{fromNs: bursts[r.First][0].SentNs, toNs: bursts[end-1][0].SentNs, rounds: r.Rounds}
+		for i := r.First; i < end; i++ {
+			hidden[i] = true
+			fold.messages += len(bursts[i])
+		}
+		folds = append(folds, fold)
+	}
+	for i, b := range bursts {
+		if !hidden[i] {
+			kept = append(kept, b...)
+		}
+	}
+	return kept, folds
+}
+
+// prompt is when a message was read, or sent if it was read late or never.
+func prompt(m *Message) int64 {
+	if m.ReadNs-m.SentNs > burstGapNs || m.ReadEvent == 0 {
+		return m.SentNs
+	}
+	return m.ReadNs
+}
+
+// sizeClass is by how many bytes messages may differ that count as alike: heartbeats have counters in them.
+const sizeClass = 32
+
+// foldsBetween says what is folded between two times.
+func foldsBetween(folds []foldedRounds, fromNs, toNs int64) string {
+	rounds, messages := 0, 0
+	for _, f := range folds {
+		if f.fromNs >= fromNs && f.fromNs < toNs {
+			rounds, messages = rounds+f.rounds, messages+f.messages
+		}
+	}
+	if rounds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": the same %d times more (%s)", rounds, Count(messages, "message"))
 }
 
 func between(times []int64, fromNs, toNs int64) int {
@@ -460,13 +558,21 @@ func (p *PageOf) instants(f *focus, messages []Message, ops []history.Operation)
 			list = append(list, instant{op.ReturnTimeNs, op.Return, op.Client + ": " + resultText(&op), "op-note", ""})
 		}
 	}
-	keep := nearest[engine.LogLine]{limit: closeNotes}
+	some := nearest[engine.LogLine]{limit: closeLines}
 	for i, l := range p.Outcome.Log {
 		if l.TimeNs >= f.fromNs && l.TimeNs <= f.toNs {
+			some.add(l, uint64(i), f.distance(l.TimeNs))
+		}
+	}
+	lines, _ := some.list()
+	keep := nearest[engine.LogLine]{limit: closeNotes}
+	group, _ := foldLogs(lines)
+	for i, l := range lines {
+		if group[i] == 0 {
 			keep.add(l, uint64(i), f.distance(l.TimeNs))
 		}
 	}
-	lines, _ := keep.list()
+	lines, _ = keep.list()
 	for _, l := range lines {
 		list = append(list, instant{l.TimeNs, l.Event, l.Node + ": " + l.Text, "", l.Node})
 	}
