@@ -23,7 +23,7 @@ import (
 const (
 	FailureVersion = 1
 	// TraceVersion changes when equal runs get another trace hash than before.
-	TraceVersion = 3
+	TraceVersion = 4
 )
 
 // maxFailureBytes bounds the file of a failure that is read.

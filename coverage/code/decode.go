@@ -116,12 +116,13 @@ func tables() (one, two [256]uint8) {
 	return one, two
 }
 
-const maxInstruction = 15
+// MaxInstruction is the length of the longest instruction.
+const MaxInstruction = 15
 
 // decode decodes the instruction at the start of b.
 func decode(b []byte) inst {
-	if len(b) > maxInstruction {
-		b = b[:maxInstruction]
+	if len(b) > MaxInstruction {
+		b = b[:MaxInstruction]
 	}
 	d := decoder{b: b}
 	return d.decode()

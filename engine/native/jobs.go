@@ -195,6 +195,8 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 func (w *World) environment(n *world.Node, env []string) []string {
 	out := slices.Clone(env)
 	all := []string{"PATH=" + defaultPath, "HOME=/root", "HOSTNAME=" + n.Hostname, "TZ=UTC",
+		// A program that binds its functions as they are first called has the dynamic linker stop at each.
+		"LD_BIND_NOW=1",
 		"ANTITHESIS_SDK_LOCAL_OUTPUT=" + kernel.SDKPath, "ANTITHESIS_OUTPUT_DIR=" + kernel.SDKDir}
 	if w.options.Self != "" {
 		all = append(all, "ANTITHESIS_STOP_FAULTS="+kernel.StopFaults)

@@ -15,7 +15,7 @@ import (
 
 // Leaks are the names that world.Spec.Leaks may hold: each brings one source of chance back, to prove that verify
 // would notice it.
-var Leaks = []string{"aslr", "tsc", "vdso", "auxv-random", "random", "order", "meminfo", "clock", "pids", "ports"}
+var Leaks = []string{"aslr", "tsc", "vdso", "auxv-random", "random", "order", "meminfo", "clock", "pids", "ports", "instructions"}
 
 type leakSet struct {
 	host               host.Leaks
@@ -28,7 +28,7 @@ func (w *World) leaks() leakSet {
 	l := leakSet{
 		// The machine's own vDSO reads the TSC: with that trapped, what it tells would be steady on some machines.
 		clock: on("clock"), pids: on("pids"), ports: on("ports"),
-		host: host.Leaks{ASLR: on("aslr"), TSC: on("tsc") || on("vdso"), VDSO: on("vdso"), Random: on("auxv-random")},
+		host: host.Leaks{ASLR: on("aslr"), TSC: on("tsc") || on("vdso"), VDSO: on("vdso"), Random: on("auxv-random"), Instructions: on("instructions")},
 	}
 	if on("random") {
 		l.kernel.Random = func(b []byte) { crand.Read(b) }

@@ -28,6 +28,8 @@ func TestEveryLeakIsNoticed(t *testing.T) {
 		"clock":       {"clock_call": "newfstatat", "mtimes": "newfstatat"},
 		"pids":        {"pids": "start"},
 		"ports":       {"ports": "getsockname"},
+		// Not all CPUs have several numbers, and what counts as in use changes seldom.
+		"instructions": {"rdrand": "write", "rdrand_bare": "write", "xinuse": "write"},
 	}
 	for leak := range shows {
 		if !slices.Contains(native.Leaks, leak) {

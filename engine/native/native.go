@@ -125,8 +125,9 @@ func (w *World) boot() error {
 		k.Fatal = w.fatal
 	}
 	if w.options.Code != nil {
-		w.code.watch, k.Code, k.Edges, k.Ending, m.Action = w.options.Code, w.watched, w.edges, w.counted, k.Action
+		w.code.watch, k.Code, k.Edges, k.Ending = w.options.Code, w.watched, w.edges, w.counted
 	}
+	m.Action, m.Random = k.Action, k.Random
 	k.Net = w.network()
 	d := w.spec.DefaultLink
 	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})

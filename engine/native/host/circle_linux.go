@@ -141,7 +141,10 @@ func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 	}
 	if int(status>>8) == int(unix.SIGTRAP) {
 		t.at = atStart
-		if m.steppedOnBreakpoint(t) {
+		if ours, goesOn := m.stepped(t, stop); ours {
+			if !goesOn {
+				return false, true
+			}
 			return m.step(t, stop)
 		}
 		t.load()

@@ -342,38 +342,43 @@ func (m *Machine) hit(t *thread, code int32) bool {
 		}
 		var b [1]byte
 		if transfer(unix.SYS_PROCESS_VM_READV, t.tid, at, b[:]) == 1 && b[0] == int3 {
-			m.putBack(t, at, w.Binary.Original[n]) // the process has its own copy of the page: it wrote to it
+			m.setByte(t, at, w.Binary.Original[n]) // the process has its own copy of the page: it wrote to it
 		}
 		r.Rip = at
 		t.dirty = true
-		m.blockTrap(t)
+		m.unforce(t, unix.SIGTRAP)
 		t.at = atStart
 		return true
 	}
 	return false
 }
 
-// synchronous are the signals by which the processor tells of mistakes, but for SIGTRAP: bit n-1 is signal n.
-const synchronous = 1<<(unix.SIGILL-1) | 1<<(unix.SIGABRT-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) | 1<<(unix.SIGSEGV-1)
+// synchronous are the signals by which the processor reports mistakes: bit n-1 is signal n.
+const synchronous = 1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGABRT-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) | 1<<(unix.SIGSEGV-1)
 
-// blockTrap undoes what Linux does to a thread that traps while it blocks SIGTRAP (force_sig_info_to_task of
-// kernel/signal.c): the signal is not blocked any more, and its handler is gone. Where there was a handler, that shows whether
-// it was blocked. Where there was none, nothing does; but those who block it then block all signals.
-func (m *Machine) blockTrap(t *thread) {
+// unforce undoes what Linux does to a thread that traps while it blocks the signal of the trap, SIGTRAP or SIGSEGV
+// (force_sig_info_to_task of kernel/signal.c): the signal is not blocked any more, and its handler is gone. Where there was a handler,
+// that shows whether it was blocked; it is asked for at breakpoints only, which are rarer than clock reads. Where there was none, nothing
+// does; but those who block it then block all signals.
+func (m *Machine) unforce(t *thread, sig syscall.Signal) {
+	if m.Action == nil {
+		return
+	}
+	others := uint64(synchronous) &^ (1 << (sig - 1))
 	var mask uint64
 	ptrace(ptraceGetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
-	blocked := mask&synchronous == synchronous
-	action, handled := m.Action(t.id, int(unix.SIGTRAP))
+	blocked := mask&others == others
+	action, handled := m.Action(t.id, int(sig))
 	// A handler that blocks all signals while it runs, as Go's does, is one of those.
-	if handled && (blocked || binary.LittleEndian.Uint64(action[24:])&synchronous != synchronous) {
+	if handled && (blocked || sig == unix.SIGTRAP && binary.LittleEndian.Uint64(action[24:])&others != others) {
 		defer m.cleanScratch(t)
-		m.execute(t, unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), 0, kitScratch, 8)
+		m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), 0, kitScratch, 8)
 		if blocked = binary.LittleEndian.Uint64(t.kit.data[pageSize:]) == 0; blocked && m.scratch(t, action[:]) {
-			m.execute(t, unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), kitScratch, 0, 8)
+			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), kitScratch, 0, 8)
 		}
 	}
 	if blocked {
-		mask |= 1 << (unix.SIGTRAP - 1)
+		mask |= 1 << (sig - 1)
 		ptrace(ptraceSetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
 	}
 }
@@ -415,17 +420,6 @@ func (m *Machine) mapsCopy(t *thread, at uint64) bool {
 // copyName is what copies are called in maps.
 const copyName = "bloodhound-code"
 
-// putBack writes one byte into a process' memory, whatever its protection.
-func (m *Machine) putBack(t *thread, at uint64, v byte) {
-	place := at &^ 7
-	var word [8]byte
-	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, place, word[:]) != len(word) {
-		return
-	}
-	word[at-place] = v
-	ptrace(unix.PTRACE_POKETEXT, t.tid, uintptr(place), *(*uintptr)(unsafe.Pointer(&word)))
-}
-
 // unbroken puts the file's bytes over breakpoints in what was read of a process' memory.
 func (t *thread) unbroken(addr uint64, p []byte) {
 	if t.code == nil {
@@ -447,14 +441,31 @@ func (t *thread) unbroken(addr uint64, p []byte) {
 	}
 }
 
-// steppedOnBreakpoint tells whether what a single step has ended with is a breakpoint, which is gone then.
-func (m *Machine) steppedOnBreakpoint(t *thread) bool {
+// covers notes that a thread has come to an address, and leaves what stands there.
+func (m *Machine) covers(t *thread, at uint64) {
 	if t.code == nil {
-		return false
+		return
 	}
-	var info [128]byte
-	if ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&info))) != syscall.Errno(0) {
-		return false
+	for i := range t.code.list {
+		c := &t.code.list[i]
+		if at < c.from || at >= c.to {
+			continue
+		}
+		if n, ok := c.file.Binary.Find(at - c.bias); ok && c.file.stands.Has(n) {
+			c.file.poke(n)
+		}
 	}
-	return m.hit(t, int32(binary.LittleEndian.Uint32(info[8:])))
+}
+
+// stepped deals with a breakpoint that a single step has ended with, as trapped does.
+func (m *Machine) stepped(t *thread, stop *Stop) (ours, goesOn bool) {
+	if t.code == nil && t.chance == nil {
+		return false, false
+	}
+	stop.Info = [128]byte{}
+	if ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info))) != syscall.Errno(0) {
+		return false, false
+	}
+	stop.Kind, stop.Signal = StopSignal, int(unix.SIGTRAP)
+	return m.trapped(t, stop)
 }

@@ -1,10 +1,21 @@
 #include "textflag.h"
 
-// func cpuidComponent(component uint32) (size, offset uint32)
-TEXT ·cpuidComponent(SB), NOSPLIT, $0-16
-	MOVL $13, AX
-	MOVL component+0(FP), CX
+// func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+TEXT ·cpuid(SB), NOSPLIT, $0-24
+	MOVL leaf+0(FP), AX
+	MOVL sub+4(FP), CX
 	CPUID
-	MOVL AX, size+8(FP)
-	MOVL BX, offset+12(FP)
+	MOVL AX, a+8(FP)
+	MOVL BX, b+12(FP)
+	MOVL CX, c+16(FP)
+	MOVL DX, d+20(FP)
+	RET
+
+// func xcr0() uint64
+TEXT ·xcr0(SB), NOSPLIT, $0-8
+	XORL CX, CX
+	BYTE $0x0f; BYTE $0x01; BYTE $0xd0 // xgetbv
+	SHLQ $32, DX
+	ORQ  DX, AX
+	MOVQ AX, ret+0(FP)
 	RET

@@ -80,16 +80,13 @@ func (m *Machine) Pages(id ThreadID, addr uint64, pages []dump.Page) bool {
 // components are the parts of the extended state that this machine has, beyond those of FXSAVE.
 func components() (list []dump.Component) {
 	for i := 2; i < 63; i++ {
-		size, offset := cpuidComponent(uint32(i))
+		size, offset, _, _ := cpuid(0xd, uint32(i))
 		if size > 0 && offset > 0 {
 			list = append(list, dump.Component{Number: i, Offset: int(offset), Size: int(size)})
 		}
 	}
 	return list
 }
-
-// cpuidComponent asks the processor where XSAVE stores a component (CPUID leaf 13); a size of 0 is none.
-func cpuidComponent(component uint32) (size, offset uint32)
 
 // maxFileBytes bounds a program or a library that is read whole.
 const maxFileBytes = 1 << 30

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
 )
 
 // ThreadID is the engine's own number of a thread; it never comes from the real kernel.
@@ -45,10 +47,11 @@ type thread struct {
 	circle    *circle
 	circled   int // for how many more turns it is likely to come into a circle again
 	spin      spin
-	code      *codeMaps // where breakpoints may stand; nil where none do
-	listener  *listener // nil under the reference
-	notice    uint64    // id of the notification in which it waits
-	value     int64     // its answer, atAnswered
+	code      *codeMaps     // where breakpoints may stand; nil where none do
+	chance    *chancePlaces // where those at instructions of chance stand; nil where none do
+	listener  *listener     // nil under the reference
+	notice    uint64        // id of the notification in which it waits
+	value     int64         // its answer, atAnswered
 
 	call unix.PtraceRegs // with what a call of the engine's choice is made
 }
@@ -72,7 +75,14 @@ type Machine struct {
 	// Stops is why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they do.
 	Stops string
 
-	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler. Watch needs it.
+	vdsoAround [2]uint64 // how far the real vDSO and its data reach below and above where programs are told it is
+	cpuidTraps bool      // programs trap at cpuid wherever it is
+	identities map[[2]uint32]identity
+	layout     *[64]component
+
+	// Random fills a buffer from a thread's stream of random bytes.
+	Random func(id ThreadID, b []byte)
+	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler.
 	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
 	// Slow is why stops may cost twice as much as they could, or nil.
 	Slow error
@@ -80,7 +90,7 @@ type Machine struct {
 
 // Leaks switches off single cures against chance; only the mutation test of the engine sets any.
 type Leaks struct {
-	ASLR, TSC, VDSO, Random bool
+	ASLR, TSC, VDSO, Random, Instructions bool
 }
 
 // NewMachine prepares a machine. spinCPUMs is the CPU time that a thread may use without a system call before it
@@ -108,6 +118,7 @@ func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) 
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()
 	}
+	m.cpuidTraps = !leaks.Instructions && giveUpCPUID()
 	return m, nil
 }
 
@@ -115,6 +126,9 @@ func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) 
 // signals then, and a trapped TSC kills a process whose handler cannot run.
 func (m *Machine) Close() {
 	takeTSC()
+	if m.cpuidTraps {
+		takeCPUID()
+	}
 	m.watch.stop()
 	for len(m.threads) > 0 {
 		for id := range m.threads {
@@ -312,9 +326,11 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 	stop.Signal = int(sig)
 	stop.Info = [128]byte{}
 	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info)))
-	code := int32(binary.LittleEndian.Uint32(stop.Info[8:]))
-	if sig == syscall.SIGTRAP && m.hit(t, code) {
-		return false
+	reason := int32(binary.LittleEndian.Uint32(stop.Info[8:]))
+	if sig == syscall.SIGTRAP {
+		if ours, goesOn := m.trapped(t, stop); ours {
+			return !goesOn
+		}
 	}
 	switch sig {
 	case syscall.SIGSTOP:
@@ -325,12 +341,12 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 		}
 		return m.struck(t, m.watch.fired(), stop)
 	case syscall.SIGSEGV:
-		if code == siKernel && m.timestamp(t) {
+		if reason == siKernel && (m.timestamp(t) || m.identified(t)) {
 			return false
 		}
-		return code > 0
+		return reason > 0
 	case syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS:
-		return code > 0
+		return reason > 0
 	}
 	return false // nobody but the engine signals a world's process
 }
@@ -358,7 +374,21 @@ func (m *Machine) timestamp(t *thread) bool {
 	r.Rax, r.Rdx = v&0xffffffff, v>>32
 	r.Rip += size
 	t.dirty = true
+	m.unforce(t, unix.SIGSEGV)
 	t.at = atStart
+	return true
+}
+
+// identified answers a trapped cpuid.
+func (m *Machine) identified(t *thread) bool {
+	var b [code.MaxInstruction]byte
+	in, ok := code.Recognise(b[:m.readAt(t, t.load().Rip, b[:])])
+	if !ok || in.Kind != code.CPUID || !m.emulate(t, &in) {
+		return false
+	}
+	m.unforce(t, unix.SIGSEGV)
+	t.at = atStart
+	m.watch.continues()
 	return true
 }
 
@@ -369,15 +399,15 @@ func (m *Machine) Fault(id ThreadID, sig int) {
 	var info [128]byte
 	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&info)))
 	t.flush()
-	m.enterHandler(t, sig)
+	m.enterHandler(t, sig, false)
 	if t.queued != nil && t.queued.Unbuilt {
 		t.queued.Info = info
 	}
 }
 
 // enterHandler has a thread that stands at a signal-delivery stop enter its handler. It reports whether the frame was built; if not,
-// the next Resume tells what happened instead.
-func (m *Machine) enterHandler(t *thread, sig int) bool {
+// the next Resume tells what happened instead. asynchronous says that no fault of the processor is behind the signal.
+func (m *Machine) enterHandler(t *thread, sig int, asynchronous bool) bool {
 	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
 	_, status, errno := wait4(t.tid, 0)
 	if errno != 0 || !status.Stopped() {
@@ -386,6 +416,7 @@ func (m *Machine) enterHandler(t *thread, sig int) bool {
 	}
 	t.at = atStart
 	if int(status>>8) == int(syscall.SIGTRAP) {
+		m.steadyFrame(t, asynchronous)
 		return true
 	}
 	t.queued = &Stop{}
@@ -415,9 +446,6 @@ func (m *Machine) SetSigmask(id ThreadID, mask uint64) {
 	m.withdraw(t)
 	ptrace(ptraceSetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
 }
-
-// uc_sigmask in struct rt_sigframe: behind pretcode (8), uc_flags (8), uc_link (8), uc_stack (24), sigcontext (256).
-const frameSigmask = 8 + 8 + 8 + 24 + 256
 
 // Deliver makes the handler of a signal run next: the real kernel builds the frame. The call at which the thread
 // stands must have been answered. maskAfter, if not nil, is the mask that the handler's return restores. It
@@ -451,7 +479,7 @@ func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint
 	}
 	binary.LittleEndian.PutUint32(info[0:], uint32(sig))
 	ptrace(unix.PTRACE_SETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(info)))
-	if !m.enterHandler(t, sig) {
+	if !m.enterHandler(t, sig, true) {
 		return false
 	}
 	if maskAfter != nil {
@@ -640,6 +668,7 @@ func (m *Machine) Write(id ThreadID, addr uint64, p []byte) int { return m.write
 func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
 	n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p)
 	t.unbroken(addr, p[:n])
+	t.chance.restored(addr, p[:n])
 	return n
 }
 

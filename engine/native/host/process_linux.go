@@ -361,7 +361,7 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 	if t.queued != nil {
 		return 0 // died in exec; the next Resume tells
 	}
-	t.code = nil
+	t.code, t.chance = nil, nil
 	sp := t.load().Rsp
 	stack := make([]byte, 64<<10)
 	stack = stack[:m.readAt(t, sp, stack)]
@@ -435,6 +435,12 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 	}
 	m.execute(t, unix.SYS_CLOSE, uint64(fd))
 	t.gadget = gadget
+	if !m.leaks.VDSO && !m.unmapVDSO(t, vdso) {
+		return unix.ENOEXEC
+	}
+	if m.cpuidTraps { // execve has reset it
+		m.execute(t, unix.SYS_ARCH_PRCTL, archCPUID, 0)
+	}
 	name := append([]byte(img.Path), 0)
 	if len(name) > privateSize {
 		name = append(name[:privateSize-1], 0)
@@ -520,9 +526,9 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	if _, status, errno := wait4(tid, 0); errno != 0 || !status.Stopped() {
 		return syscall.EAGAIN
 	}
-	c := &thread{id: child, tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit, code: t.code, listener: t.listener}
+	c := &thread{id: child, tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit, code: t.code, chance: t.chance, listener: t.listener}
 	if flags&unix.CLONE_VM == 0 {
-		c.code = t.code.copied()
+		c.code, c.chance = t.code.copied(), t.chance.copied()
 	}
 	if flags&unix.CLONE_THREAD == 0 {
 		c.tgid, c.leader = tid, true

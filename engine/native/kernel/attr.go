@@ -110,7 +110,7 @@ func sysUtimensat(k *Kernel, t *Thread) Result {
 	m := timesNow
 	if a[2] != 0 {
 		var b [32]byte
-		if !k.in(t, a[2], b[:]) {
+		if !k.peek(t, a[2], b[:]) {
 			return fail(unix.EFAULT)
 		}
 		for i := range 2 {
@@ -123,7 +123,9 @@ func sysUtimensat(k *Kernel, t *Thread) Result {
 				return fail(unix.EINVAL)
 			default:
 				m.how[i], m.ns[i] = fs.SetTime, sec*1e9+nsec
+				t.Call.digest(b[16*i : 16*i+8])
 			}
+			t.Call.digest(b[16*i+8 : 16*i+16])
 		}
 	}
 	if a[1] == 0 {

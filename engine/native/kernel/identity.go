@@ -341,6 +341,13 @@ func (k *Kernel) random(t *Thread, b []byte) {
 	k.Tape.Bytes("random/"+t.Name, b)
 }
 
+// Random fills b with what a random number generator of the processor gives to a thread.
+func (k *Kernel) Random(id ThreadID, b []byte) {
+	if t := k.Threads[id]; t != nil {
+		k.random(t, b)
+	}
+}
+
 func sysGetrandom(k *Kernel, t *Thread) Result {
 	n := min(t.Call.Args[1], 1<<20)
 	if t.Call.Args[2]&^7 != 0 {

@@ -53,10 +53,12 @@ func sysFlock(k *Kernel, t *Thread) Result {
 // recordLock is fcntl's F_GETLK, F_SETLK and F_SETLKW, and their OFD kin.
 func (k *Kernel) recordLock(t *Thread, f *File, cmd int, addr uint64) Result {
 	var b [32]byte // struct flock: type, whence, start, len, pid
-	if !k.in(t, addr, b[:]) {
+	if !k.peek(t, addr, b[:]) {
 		return fail(unix.EFAULT)
 	}
 	le := binary.LittleEndian
+	t.Call.digest(b[0:4])
+	t.Call.digest(b[8:24]) // pid is no question, and there is padding around it
 	s := k.node(t).FS
 	var pos, end int64
 	if f.Kind == FileInode {
@@ -87,8 +89,13 @@ func (k *Kernel) recordLock(t *Thread, f *File, cmd int, addr uint64) Result {
 			c, found = s.Conflict(f.Inode, l)
 		}
 		describeLock(&b, c, found)
-		if !k.out(t, addr, b[:]) {
+		if !k.poke(t, addr, b[:]) {
 			return fail(unix.EFAULT)
+		}
+		t.Call.digest(b[0:4])
+		t.Call.digest(b[8:24])
+		if found {
+			t.Call.digest(b[24:28])
 		}
 		return 0
 	case typ == unix.F_RDLCK && mode == unix.O_WRONLY, typ == unix.F_WRLCK && mode == unix.O_RDONLY:

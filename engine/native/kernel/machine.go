@@ -45,6 +45,7 @@ type Machine interface {
 	XState(id ThreadID) []byte
 	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
 	MapCode(id ThreadID, w *host.Watched, addr, size, offset uint64)
+	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string)
 }
 
 // Leaks are cures against chance that can be switched off; only tests do.

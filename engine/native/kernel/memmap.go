@@ -28,6 +28,7 @@ func (s *Space) region(addr uint64) *Region {
 type realMap struct {
 	start, end, offset uint64
 	shared, writable   bool
+	executable         bool
 	name               string // in the machine's tree
 	blob               int64  // what is mapped, if it is one of the engine's blobs
 }
@@ -46,7 +47,7 @@ func parseMap(line string) (m realMap, ok bool) {
 	m.start, _ = strconv.ParseUint(from, 16, 64)
 	m.end, _ = strconv.ParseUint(to, 16, 64)
 	m.offset, _ = strconv.ParseUint(f[2], 16, 64)
-	m.writable, m.shared = f[1][1] == 'w', f[1][3] == 's'
+	m.writable, m.executable, m.shared = f[1][1] == 'w', f[1][2] == 'x', f[1][3] == 's'
 	m.name = strings.TrimLeft(rest, " ")
 	if blob, is := strings.CutPrefix(m.name, "/memfd:blob-"); is {
 		blob, _, _ = strings.Cut(blob, " ")
@@ -115,8 +116,19 @@ func (k *Kernel) addPrograms(t *Thread, s *Space, programs ...program) {
 		for line := range strings.Lines(maps) {
 			if m, ok := parseMap(line); ok && m.name == name {
 				k.addFile(t.Node, s, m.start, m.end, exe.file)
+				if m.executable {
+					k.trapChance(t, exe.fd, k.Nodes[t.Node].FS.Inodes[exe.file].Blob != 0, m.start, m.end-m.start, m.offset)
+				}
 			}
 		}
+	}
+}
+
+// trapChance has a thread trap at instructions whose results no run repeats, in a part of a file that it has mapped. changes says that
+// the world writes to the file.
+func (k *Kernel) trapChance(t *Thread, fd int, changes bool, addr, size, offset uint64) {
+	if name := k.M.TrapChance(t.ID, fd, changes, addr, size, offset); name != "" {
+		k.unsafe("%s maps code that may execute %s where it cannot be trapped", k.proc(t).Path, name)
 	}
 }
 
@@ -234,6 +246,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		return fail(e)
 	}
 	var watched *host.Watched
+	chanceFD := fd // before breakpoints of another kind are in it
 	if k.Code != nil && prot&unix.PROT_EXEC != 0 && prot&unix.PROT_WRITE == 0 && !shared && object.Kind == KeyBase {
 		name := nameOf(k.node(t).FS, f.Inode)
 		if watched, _ = k.Code(t, name, name, fd, true); watched != nil {
@@ -243,6 +256,9 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	r := k.mapFD(t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
 	if r >= 0 && watched != nil {
 		k.M.MapCode(t.ID, watched, uint64(r), (size+4095)&^4095, uint64(offset))
+	}
+	if r >= 0 && prot&unix.PROT_EXEC != 0 {
+		k.trapChance(t, chanceFD, object.Kind != KeyBase, uint64(r), (size+4095)&^4095, uint64(offset))
 	}
 	if r >= 0 {
 		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode)

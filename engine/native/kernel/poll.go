@@ -240,8 +240,15 @@ func (k *Kernel) selectFiles(t *Thread, timeout int64) Result {
 	var in, out [3][]byte
 	for s := range in {
 		in[s], out[s] = make([]byte, size), make([]byte, size)
-		if a := t.Call.Args[1+s]; a != 0 && !k.in(t, a, in[s]) {
-			return fail(unix.EFAULT)
+		if a := t.Call.Args[1+s]; a != 0 {
+			if !k.peek(t, a, in[s]) {
+				return fail(unix.EFAULT)
+			}
+			if n%64 != 0 { // descriptors from n on are not asked for
+				last := in[s][size-8:]
+				binary.LittleEndian.PutUint64(last, binary.LittleEndian.Uint64(last)&(1<<(n%64)-1))
+			}
+			t.Call.digest(in[s])
 		}
 	}
 	count := 0

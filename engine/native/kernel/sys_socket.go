@@ -166,10 +166,11 @@ func (k *Kernel) sockaddr(t *Thread, addr, size uint64) (net.Addr, unix.Errno) {
 		return net.Addr{}, unix.EINVAL
 	}
 	b := make([]byte, uint32(size))
-	if !k.in(t, addr, b) {
+	if !k.peek(t, addr, b) {
 		return net.Addr{}, unix.EFAULT
 	}
 	a, e := net.ParseSockaddr(b)
+	t.Call.digest(net.AppendSockaddr(nil, a)) // what lies behind a path's end, say, is unset memory
 	return a, unix.Errno(e)
 }
 
@@ -389,9 +390,10 @@ func sysSetsockopt(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	value := make([]byte, min(int(size), maxOptionBytes))
-	if !k.in(t, t.Call.Args[3], value) {
+	if !k.peek(t, t.Call.Args[3], value) {
 		return fail(unix.EFAULT)
 	}
+	t.Call.digest(net.OptionValue(level, name, value))
 	ne := k.Net.SetOption(netEnv{k}, id, level, name, value)
 	if ne == net.ENOPROTOOPT && k.missingOption(id, level, name, true) {
 		return k.refuse(t, "setsockopt("+itoa(level)+","+itoa(name)+")", unix.ENOPROTOOPT)
@@ -1042,12 +1044,16 @@ func (k *Kernel) socketIoctl(t *Thread, f *File, cmd uint, arg uint64) Result {
 	}
 	if cmd >= ifreqFirst && cmd <= ifreqLast {
 		var b [ifreqBytes]byte
-		if !k.in(t, arg, b[:]) {
+		if !k.peek(t, arg, b[:]) {
 			return fail(unix.EFAULT)
 		}
+		t.Call.digest(net.InterfaceQuestion(uint32(cmd), b[:]))
 		e := k.Net.InterfaceRequest(k.node(t).Net, uint32(cmd), b[:])
-		if e == net.OK && !k.out(t, arg, b[:]) {
-			e = net.EFAULT
+		if e == net.OK {
+			t.Call.digest(net.InterfaceAnswer(uint32(cmd), b[:]))
+			if !k.poke(t, arg, b[:]) {
+				e = net.EFAULT
+			}
 		}
 		if e != net.ENOTTY {
 			return netFail(e)

@@ -148,6 +148,11 @@ func (x *IPCPerm) bytes() []byte {
 }
 
 // set is IPC_SET: b is a struct ipc64_perm.
+// permBytes is what set takes from a structure. The rest of it is not looked at.
+func permBytes(b []byte) []byte {
+	return slices.Concat(b[4:12], b[20:22])
+}
+
 func (x *IPCPerm) set(b []byte, now int64) {
 	le := binary.LittleEndian
 	x.UID, x.GID = int(le.Uint32(b[4:])), int(le.Uint32(b[8:]))
@@ -358,9 +363,10 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 		k.Wake(key, AllEvents)
 	case unix.IPC_SET:
 		var b [48]byte
-		if !k.in(t, a[3], b[:]) {
+		if !k.peek(t, a[3], b[:]) {
 			return fail(unix.EFAULT)
 		}
+		t.Call.digest(permBytes(b[:]))
 		s.Perm.set(b[:], k.RealNs(k.node(t)))
 	case unix.IPC_STAT:
 		b := append(s.Perm.bytes(), make([]byte, 56)...)
@@ -565,9 +571,11 @@ func sysMsgctl(k *Kernel, t *Thread) Result {
 		k.Wake(Key{Kind: KeyMsg, ID: q.ID}, AllEvents)
 	case unix.IPC_SET:
 		var b [96]byte
-		if !k.in(t, a[2], b[:]) {
+		if !k.peek(t, a[2], b[:]) {
 			return fail(unix.EFAULT)
 		}
+		t.Call.digest(permBytes(b[:]))
+		t.Call.digest(b[88:96])
 		limit := le.Uint64(b[88:])
 		if limit > uint64(k.ipcLimits(t).MsgQueueBytes) && p.Cred.EUID != 0 {
 			return fail(unix.EPERM)

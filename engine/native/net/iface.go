@@ -109,6 +109,22 @@ func (s *State) InterfaceConf(id NodeID) []byte {
 	return b
 }
 
+// InterfaceQuestion is what a request asks by a struct ifreq: the index of an interface, or its name. The rest is unset.
+func InterfaceQuestion(request uint32, ifreq []byte) []byte {
+	if request == SIOCGIFNAME {
+		return ifreq[ifnameSize : ifnameSize+4]
+	}
+	return []byte(cString(ifreq[:ifnameSize]))
+}
+
+// InterfaceAnswer is what InterfaceRequest has answered in a struct ifreq.
+func InterfaceAnswer(request uint32, ifreq []byte) []byte {
+	if request == SIOCGIFNAME {
+		return ifreq[:ifnameSize]
+	}
+	return ifreq[ifnameSize:ifreqBytes]
+}
+
 // InterfaceRequest answers an ioctl that takes a struct ifreq, in place. ENOTTY: it is none of these.
 func (s *State) InterfaceRequest(id NodeID, request uint32, ifreq []byte) Errno {
 	if len(ifreq) < ifreqBytes {

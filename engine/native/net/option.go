@@ -351,6 +351,26 @@ func setTimeout(at *int64, value []byte) Errno {
 	return OK
 }
 
+// OptionValue is what SetOption takes from a value: what a program has left unset behind it means nothing, and a filter is a pointer.
+func OptionValue(level, name int, value []byte) []byte {
+	size := 4
+	switch [2]int{level, name} {
+	case [2]int{SOL_SOCKET, SO_BINDTODEVICE}, [2]int{SOL_TCP, TCP_CONGESTION}, [2]int{SOL_TCP, TCP_ULP}:
+		return []byte(cString(value))
+	case [2]int{SOL_SOCKET, SO_ATTACH_FILTER}, [2]int{SOL_SOCKET, SO_DETACH_FILTER}:
+		return nil
+	case [2]int{SOL_IP, IP_ADD_MEMBERSHIP}, [2]int{SOL_IP, IP_DROP_MEMBERSHIP}, [2]int{SOL_IP, IP_MULTICAST_IF}:
+		size = 12
+	case [2]int{SOL_IPV6, IPV6_ADD_MEMBERSHIP}, [2]int{SOL_IPV6, IPV6_DROP_MEMBERSHIP}:
+		size = 20
+	case [2]int{SOL_SOCKET, SO_LINGER}:
+		size = 8
+	case [2]int{SOL_SOCKET, SO_RCVTIMEO}, [2]int{SOL_SOCKET, SO_RCVTIMEO_NEW}, [2]int{SOL_SOCKET, SO_SNDTIMEO}, [2]int{SOL_SOCKET, SO_SNDTIMEO_NEW}:
+		size = 16
+	}
+	return value[:min(len(value), size)]
+}
+
 func cString(b []byte) string {
 	for i, c := range b {
 		if c == 0 {

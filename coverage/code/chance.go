@@ -1,0 +1,351 @@
+package code
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// Kind is what an instruction does that a run cannot repeat by itself: its result depends on the processor's own chance, on which
+// processor executes it, or on what the machine did meanwhile.
+type Kind uint8
+
+// Kinds of such instructions. The TSC is not among them, since Linux can trap it everywhere.
+const (
+	RDRAND   Kind = iota + 1 // a random number
+	RDSEED                   // a random number
+	RDPID                    // the number of the processor
+	LSL                      // of one segment: the number of the processor
+	CPUID                    // identifies the processor
+	XGETBV                   // which parts of the extended state are in use
+	XSAVE                    // stores that beside the state, as do the next two
+	XSAVEOPT                 //
+	XSAVEC                   //
+	XBEGIN                   // a transaction, which any interrupt aborts
+	UMWAIT                   // a wait of the machine's time; TPAUSE too
+	SGDT                     // an address of the machine's kernel, as do the next ones
+	SIDT                     //
+	SLDT                     //
+	STR                      //
+	SMSW                     //
+)
+
+var kindNames = [...]string{"", "rdrand", "rdseed", "rdpid", "lsl", "cpuid", "xgetbv", "xsave", "xsaveopt", "xsavec", "xbegin", "umwait", "sgdt", "sidt", "sldt", "str", "smsw"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Instruction is one of these. Length is that of the whole instruction, with its prefixes.
+type Instruction struct {
+	Kind   Kind
+	Length int
+	Wide   bool // REX.W
+	Narrow bool // an operand of 16 bits
+	// The operand of ModRM: a register, or memory at Base + Index*Scale + Disp. Registers are numbered as in encodings; NoRegister is none.
+	Reg      int // ModRM.reg
+	Register int // ModRM.rm where it is a register, NoRegister where it is memory
+	Base     int
+	Index    int
+	Scale    uint64
+	Disp     int64 // of XBEGIN the distance to where an aborted one goes on
+	Relative bool  // to the next instruction
+	FS, GS   bool  // relative to that segment
+	Short    bool  // an address of 32 bits
+}
+
+// NoRegister is no register.
+const NoRegister = -1
+
+// Recognise decodes the instruction at the start of b, if it is one of the kinds.
+func Recognise(b []byte) (in Instruction, ok bool) {
+	in = Instruction{Register: NoRegister, Base: NoRegister, Index: NoRegister}
+	at, rex, repeat, repeatNot := 0, byte(0), false, false
+	for ; ; at++ {
+		if at >= len(b) || at >= MaxInstruction {
+			return in, false
+		}
+		switch p := b[at]; {
+		case p == 0x66:
+			in.Narrow = true
+		case p == 0x67:
+			in.Short = true
+		case p == 0xf2:
+			repeat, repeatNot = false, true
+		case p == 0xf3:
+			repeat, repeatNot = true, false
+		case p == 0x64:
+			in.FS, in.GS = true, false
+		case p == 0x65:
+			in.FS, in.GS = false, true
+		case p == 0x26, p == 0x2e, p == 0x36, p == 0x3e:
+		case p&0xf0 == 0x40:
+			if rex = p; at+1 >= len(b) || b[at+1] != 0x0f {
+				return in, false // REX counts right before the opcode alone
+			}
+		default:
+			goto opcode
+		}
+	}
+opcode:
+	in.Wide = rex&8 != 0
+	if len(b) >= at+6 && b[at] == 0xc7 && b[at+1] == 0xf8 && !in.Narrow {
+		in.Kind, in.Length = XBEGIN, at+6
+		in.Disp = int64(int32(uint32(b[at+2]) | uint32(b[at+3])<<8 | uint32(b[at+4])<<16 | uint32(b[at+5])<<24))
+		return in, true
+	}
+	if len(b) < at+2 || b[at] != 0x0f {
+		return in, false
+	}
+	op := b[at+1]
+	if op == 0xa2 {
+		in.Kind, in.Length = CPUID, at+2
+		return in, true
+	}
+	if len(b) < at+3 {
+		return in, false
+	}
+	mod, reg := b[at+2]>>6, b[at+2]>>3&7
+	memory := mod != 3
+	switch {
+	case op == 0xc7 && reg == 6 && !memory && !repeat && !repeatNot:
+		in.Kind = RDRAND
+	case op == 0xc7 && reg == 7 && !memory && repeat:
+		in.Kind = RDPID
+	case op == 0xc7 && reg == 7 && !memory && !repeatNot:
+		in.Kind = RDSEED
+	case op == 0xc7 && reg == 4 && memory && !repeat && !repeatNot && !in.Narrow:
+		in.Kind = XSAVEC
+	case op == 0xae && reg == 4 && memory && !repeat && !repeatNot && !in.Narrow:
+		in.Kind = XSAVE
+	case op == 0xae && reg == 6 && memory && !repeat && !repeatNot && !in.Narrow:
+		in.Kind = XSAVEOPT
+	case op == 0xae && reg == 6 && !memory && (repeatNot || in.Narrow) && !repeat:
+		in.Kind = UMWAIT
+	case op == 0x03:
+		in.Kind = LSL
+	case op == 0x01 && b[at+2] == 0xd0 && !repeat && !repeatNot && !in.Narrow:
+		in.Kind, in.Length = XGETBV, at+3
+		return in, true
+	case op == 0x01 && reg == 0 && memory:
+		in.Kind = SGDT
+	case op == 0x01 && reg == 1 && memory:
+		in.Kind = SIDT
+	case op == 0x01 && reg == 4:
+		in.Kind = SMSW
+	case op == 0x00 && reg == 0:
+		in.Kind = SLDT
+	case op == 0x00 && reg == 1:
+		in.Kind = STR
+	default:
+		return in, false
+	}
+	in.Reg = int(reg) | int(rex>>2&1)<<3
+	n, ok := in.operand(b[at+2:], rex)
+	in.Length = at + 2 + n
+	return in, ok && in.Length <= MaxInstruction
+}
+
+// operand decodes ModRM and what belongs to it; it returns their length.
+func (in *Instruction) operand(b []byte, rex byte) (n int, ok bool) {
+	mod, rm := b[0]>>6, int(b[0]&7)
+	n = 1
+	if mod == 3 {
+		in.Register = rm | int(rex&1)<<3
+		return n, true
+	}
+	size := [3]int{0, 1, 4}[mod]
+	switch {
+	case rm == 4:
+		if len(b) < 2 {
+			return 0, false
+		}
+		sib := b[1]
+		n++
+		in.Scale = 1 << (sib >> 6)
+		if index := int(sib>>3&7) | int(rex>>1&1)<<3; index != 4 {
+			in.Index = index
+		}
+		if sib&7 == 5 && mod == 0 {
+			size = 4
+		} else {
+			in.Base = int(sib&7) | int(rex&1)<<3
+		}
+	case rm == 5 && mod == 0:
+		size, in.Relative = 4, true
+	default:
+		in.Base = rm | int(rex&1)<<3
+	}
+	if len(b) < n+size {
+		return 0, false
+	}
+	switch size {
+	case 1:
+		in.Disp = int64(int8(b[n]))
+	case 4:
+		in.Disp = int64(int32(uint32(b[n]) | uint32(b[n+1])<<8 | uint32(b[n+2])<<16 | uint32(b[n+3])<<24))
+	}
+	return n + size, true
+}
+
+// Found is an instruction at a place.
+type Found struct {
+	Instruction
+	Offset uint64               // in the file
+	Bytes  [MaxInstruction]byte // the instruction
+}
+
+// Chance finds the instructions of these kinds in a file's executable segments, in order. A file that is no program has none. It is a
+// pure function of the file's bytes.
+func Chance(file []byte) []Found {
+	f, err := open(file)
+	if err != nil {
+		return nil
+	}
+	var found []Found
+	var functions []function
+	for _, s := range f.segments {
+		text := file[s.Offset : s.Offset+s.Size]
+		for _, c := range candidates(text) {
+			if functions == nil {
+				functions = append(f.functions(), function{})
+				slices.SortFunc(functions, func(a, b function) int { return cmp.Compare(a.start, b.start) })
+			}
+			addr := c.Offset + s.Addr
+			i, ok := slices.BinarySearchFunc(functions, addr, func(fn function, a uint64) int { return cmp.Compare(fn.start, a) })
+			if !ok {
+				i--
+			}
+			fn := functions[i]
+			body := f.text(fn.start, fn.end)
+			if c.Kind == XBEGIN && f.text(addr+uint64(c.Length)+uint64(c.Disp), addr+uint64(c.Length)+uint64(c.Disp)+1) == nil {
+				continue
+			}
+			came := lost
+			if addr < fn.end {
+				came = arrives(body, 0, int(addr-fn.start))
+			}
+			if came == arrived || came == lost && likely(text, c) {
+				c.Offset += s.Offset
+				found = append(found, c)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Found) int { return cmp.Compare(a.Offset, b.Offset) })
+	return found
+}
+
+// InCode finds the instructions in code that is in no file. Those of which it is not sure are left out.
+func InCode(text []byte) []Found {
+	return slices.DeleteFunc(candidates(text), func(c Found) bool {
+		target := int64(c.Offset) + int64(c.Length) + c.Disp
+		return !likely(text, c) || c.Kind == XBEGIN && (target < 0 || target >= int64(len(text)))
+	})
+}
+
+// candidates are the places where code looks like one of the instructions, in no order.
+func candidates(text []byte) (list []Found) {
+	look := func(at int) {
+		in, ok := Recognise(text[at:])
+		from := at
+		for back := 1; back <= maxPrefixes && back <= at && prefix(text[at-back]); back++ {
+			if p, yes := Recognise(text[at-back:]); yes && p.Length > back {
+				from, in, ok = at-back, p, true
+			}
+		}
+		if ok {
+			f := Found{Instruction: in, Offset: uint64(from)}
+			copy(f.Bytes[:], text[from:from+in.Length])
+			list = append(list, f)
+		}
+	}
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(text[at:], 0x0f)
+		if i < 0 || at+i+1 >= len(text) {
+			break
+		}
+		at += i
+		switch text[at+1] {
+		case 0x00, 0x01, 0x03, 0xa2, 0xae, 0xc7:
+			look(at)
+		}
+	}
+	for at := 0; ; at++ {
+		i := bytes.Index(text[at:], []byte{0xc7, 0xf8}) // xbegin
+		if i < 0 {
+			return list
+		}
+		at += i
+		look(at)
+	}
+}
+
+// Bounds of what is looked at around an instruction.
+const (
+	maxPrefixes = 4
+	lead        = 64 // how far before it decoding begins
+	follow      = 16 // how many instructions must follow, if control does not go elsewhere
+)
+
+// likely tells whether what looks like an instruction is one, where nothing tells of functions: x86 code falls into step after few
+// instructions, wherever decoding begins, and what is no code does not decode for long.
+func likely(text []byte, c Found) bool {
+	from, yes, all := int(c.Offset), 0, 0
+	begin := max(0, from-lead)
+	for start := begin; start <= from-lead/4; start++ {
+		if all++; arrives(text, start, from) == arrived {
+			yes++
+		}
+	}
+	if from < lead/2 { // at the very beginning
+		yes, all = 0, 1
+		if arrives(text, 0, from) == arrived {
+			yes = 1
+		}
+	}
+	if all == 0 || 10*yes < 7*all {
+		return false
+	}
+	at := from
+	for range follow {
+		if at >= len(text) {
+			return true
+		}
+		in := decode(text[at:])
+		switch in.flow {
+		case bad:
+			return len(text)-at < MaxInstruction
+		case jump, away, stop:
+			return true
+		}
+		at += in.length
+	}
+	return true
+}
+
+// prefix tells whether a byte is one that instructions of these kinds have before their opcodes.
+func prefix(b byte) bool {
+	return b&0xf0 == 0x40 || b == 0x66 || b == 0xf2 || b == 0xf3 || b == 0x64 || b == 0x65
+}
+
+type arrival uint8
+
+const (
+	lost arrival = iota // it met what is no code
+	missed
+	arrived
+)
+
+// arrives decodes from a place on, and tells whether it comes to another.
+func arrives(text []byte, start, to int) arrival {
+	at := start
+	for at < to {
+		in := decode(text[at:])
+		if in.flow == bad {
+			return lost
+		}
+		at += in.length
+	}
+	if at == to {
+		return arrived
+	}
+	return missed
+}
