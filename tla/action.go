@@ -353,8 +353,8 @@ func (c *compiler) operatorOf(e *syntax.Apply, p place) (*def, place, call) {
 	} else {
 		d, q = c.lookup(e, p)
 	}
-	if d != nil && d.override != nil {
-		d = d.override
+	if instead := d.given(); instead != nil {
+		d = instead
 		q = place{scope: d.place.scope}
 	}
 	if d == nil || d.value != nil || d.bounds != nil {

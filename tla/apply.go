@@ -61,8 +61,8 @@ func (c *compiler) use(d *def, q place, u call) node {
 	if d == nil {
 		return c.core(u)
 	}
-	if d.override != nil {
-		d = d.override
+	if instead := d.given(); instead != nil {
+		d = instead
 		q = place{scope: d.place.scope}
 	}
 	if d.value != nil {

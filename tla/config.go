@@ -51,13 +51,14 @@ func (c *Config) postcondition(name string) where {
 	return c.at(name)
 }
 
-// Assignment is what a configuration says of a constant or definition: Name = Value, or Name <- Operator, of a module if there is one.
+// Assignment is what a configuration says of a constant or definition: Name = Value, Name(Arguments) = Value, or Name <- Operator, of a module if there is one.
 type Assignment struct {
-	Name     string
-	Module   string
-	Value    syntax.Expr
-	Operator string
-	Pos      syntax.Pos
+	Name      string // with those of instances before it, as I!Name
+	Module    string
+	Arguments []syntax.Expr
+	Value     syntax.Expr
+	Operator  string
+	Pos       syntax.Pos
 }
 
 var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": true, "INVARIANT": true, "INVARIANTS": true, "PROPERTY": true,
@@ -200,7 +201,20 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 	for i := 0; i < len(body); {
 		a := Assignment{Name: body[i].Text, Pos: body[i].Pos}
 		i++
+		for i+1 < len(body) && body[i].Text == "!" {
+			a.Name += "!" + body[i+1].Text
+			i += 2
+		}
+		if i < len(body) && body[i].Text == "(" {
+			n, err := a.arguments(body[i:])
+			if err != nil {
+				return fail(body[i], "the arguments of %s: %v", a.Name, err)
+			}
+			i += n
+		}
 		switch {
+		case i < len(body) && body[i].Text == "<-" && len(a.Arguments) > 0:
+			return fail(body[i], "%s is given a value for some arguments by =, as %s(1) = 2", a.Name, a.Name)
 		case i < len(body) && body[i].Text == "<-":
 			i++
 			if i+2 < len(body) && body[i].Text == "[" {
@@ -228,13 +242,36 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 			return fail(body[i-1], "%s needs = and a value, or <- and the name of an operator", a.Name)
 		}
 		for _, old := range c.Constants {
-			if old.Name == a.Name && old.Module == a.Module {
+			switch {
+			case old.Name != a.Name || old.Module != a.Module:
+			case len(old.Arguments) > 0 && len(old.Arguments) == len(a.Arguments): // the first that fits is taken
+			case len(old.Arguments) > 0 && len(a.Arguments) > 0:
+				return fail(syntax.Token{Pos: a.Pos}, "%s is given values for %s here, and for %d at line %d", a.Name, arguments(len(a.Arguments)), len(old.Arguments), old.Pos.Line)
+			default:
 				return fail(syntax.Token{Pos: a.Pos}, "%s is given a value twice: the first time at line %d", a.Name, old.Pos.Line)
 			}
 		}
 		c.Constants = append(c.Constants, a)
 	}
 	return nil
+}
+
+// arguments reads (value, ...), and gives how many tokens that are.
+func (a *Assignment) arguments(t []syntax.Token) (int, error) {
+	for i := 1; i < len(t); i++ {
+		v, n, err := constantValue(t[i:], 0)
+		if err != nil {
+			return 0, err
+		}
+		a.Arguments = append(a.Arguments, v)
+		if i += n; i < len(t) && t[i].Text == ")" {
+			return i + 1, nil
+		}
+		if i >= len(t) || t[i].Text != "," {
+			break
+		}
+	}
+	return 0, fmt.Errorf("they do not end: ) is missing")
 }
 
 // constantValue reads a number, a string, a name (a model value, or a Boolean), or a set of such.

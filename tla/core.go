@@ -259,8 +259,8 @@ func (c *compiler) through(e syntax.Expr, p place) (syntax.Expr, place) {
 				}
 			}
 			d, q := c.lookup(x, p)
-			if d != nil && d.override != nil {
-				d = d.override
+			if instead := d.given(); instead != nil {
+				d = instead
 				q = place{scope: d.place.scope}
 			}
 			switch {
@@ -301,7 +301,7 @@ func (c *compiler) variableOf(e syntax.Expr, p place) int {
 	case d == nil:
 	case d.kind == variable:
 		return d.index
-	case d.kind == substituted && d.override == nil && len(d.params) == 0:
+	case d.kind == substituted && len(d.params) == 0:
 		return c.freed(d, place{inst: q.inst, scope: d.place.scope})
 	}
 	return -1

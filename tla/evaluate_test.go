@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the results of testdata/*.txt ane
 
 // evaluate is the value of an expression in a module, as text, or the error.
 func evaluate(module, expression string) (result string) {
-	l := &loader{parsed: map[string]*parsed{}, natives: map[string]*scope{}, unsaved: map[string]string{"M": module}}
+	l := newLoader(map[string]string{"M": module})
 	err := catch(func() {
 		root := l.module("M", where{&source{file: "M"}, syntax.Pos{}}, nil, nil)
 		e, err := syntax.ParseExpr("expression", expression)

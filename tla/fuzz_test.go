@@ -65,7 +65,7 @@ Act == v' = 1 /\ w' \in {v, 2}
 		if len(expression) > 200 {
 			return
 		}
-		l := &loader{parsed: map[string]*parsed{}, natives: map[string]*scope{}, unsaved: map[string]string{"M": module, "Inner": inner}}
+		l := newLoader(map[string]string{"M": module, "Inner": inner})
 		err := catch(func() {
 			root := l.module("M", where{&source{file: "M"}, syntax.Pos{}}, nil, nil)
 			e, err := syntax.ParseExpr("expression", expression)

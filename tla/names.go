@@ -1,6 +1,7 @@
 package tla
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
@@ -127,8 +128,8 @@ func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
 			if d != nil && d.kind == substituted {
 				return c.operator(d.body, place{inst: q.inst, scope: d.place.scope}, arity)
 			}
-			if d != nil && d.override != nil {
-				d = d.override
+			if instead := d.given(); instead != nil {
+				d = instead
 				q = place{inst: q.inst, scope: d.place.scope}
 			}
 			if d != nil && d.kind == operator && len(d.params) != arity {
@@ -146,6 +147,7 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*def, place) {
 	scope := p.scope
 	q := place{inst: p.inst}
 	first := true
+	var instances []*def
 	for i, s := range a.Path {
 		var d *def
 		if first {
@@ -187,14 +189,15 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*def, place) {
 			q.inst = &env{key, q.inst, b}
 		}
 		scope, first = d.inner, false
+		instances = append(instances, d)
 	}
 	var d *def
 	if len(a.Path) > 0 {
 		if d = scope.names[a.Name]; d == nil {
 			c.fail(p, a.Pos, "%s is not defined in module %s", a.Name, scope.module)
 		}
-		if d.plain != nil {
-			d = d.plain
+		for _, i := range slices.Backward(instances) {
+			d = c.loader.selected(i, d)
 		}
 	} else {
 		d = scope.find(a.Name)

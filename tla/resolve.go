@@ -44,7 +44,7 @@ func (l *loader) resolve() {
 	done := map[string]bool{}
 	for _, s := range l.scopes {
 		p := l.parsed[s.module]
-		if p == nil || s.source == nil || done[s.module] || modules[s.module] != nil || proven(s.module) {
+		if p == nil || s.source == nil || s.up != nil || done[s.module] || modules[s.module] != nil || proven(s.module) {
 			continue
 		}
 		if _, err := library.ReadFile(s.source.file); err == nil {

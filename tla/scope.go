@@ -75,15 +75,17 @@ type def struct {
 	params    []syntax.Param
 	body      syntax.Expr
 	bounds    []syntax.Bound // of a function
+	home      *scope         // where it is declared; nil: in a module of this package
 	place     place          // where the body's names are looked up
 	recursive bool
 	local     bool
-	index     int         // variable
-	value     value.Value // constant
-	standsIn  bool        // substituted: for a variable
-	override  *def        // constant or operator: what the configuration puts in its place
-	plain     *def        // what stands for it where an instance is named: the definition itself
-	inner     *scope      // instance
+	index     int              // variable
+	value     value.Value      // constant
+	standsIn  bool             // substituted: for a variable
+	origin    *origin          // what a configuration may put something else in the place of; nil: nothing
+	unit      *syntax.Instance // instance: its declaration
+	selected  map[*def]*def    // instance: what I!Name stands for, as far as it was asked for
+	inner     *scope           // instance
 	native    *builtin
 	keys      map[string]string // instance: under which names its parameters are bound
 	shared    [2]*special       // a recursive operator that needs nothing from outside, for this state and the next
@@ -98,11 +100,101 @@ type def struct {
 type scope struct {
 	module      string
 	names       map[string]*def
-	up          *scope // of the module around
+	modules     map[string]*inner         // the modules within this one, and within those that it extends
+	within      map[*syntax.Module]*scope // those within this one, as they are
+	up          *scope                    // of the module around
+	instancer   *scope                    // of an instance: where its INSTANCE stands
 	source      *source
-	order       []string
 	assumptions []assumption
-	foreign     bool // of an instance in which a constant or variable stands for something else
+	replaces    bool // it is of an instance in which a constant or variable stands for something else
+}
+
+// inner is a module within a module.
+type inner struct {
+	tree  *syntax.Module
+	scope *scope // around it
+}
+
+// foreign tells whether the names of a scope depend on what stands for a constant or variable of an instanced module.
+func (s *scope) foreign() bool {
+	return s != nil && (s.replaces || s.up.foreign() || s.instancer.foreign())
+}
+
+// origin is a definition or declaration as a configuration knows it: one, whatever the ways to its module and however many instances that has. The definition that
+// an INSTANCE makes of another one, I!Name or Name, is one of its own, and only the body is that of the other.
+type origin struct {
+	instead *def  // of the name: Name = 2, Name <- Other
+	body    *body // nil: of a declaration
+}
+
+// body is that of a definition. What a configuration puts in its place for one module, as Name <- [Module]Other, reaches all that has the body.
+type body struct {
+	instead *def
+	within  *body // a body in which constants and variables are replaced: the one that it is made of
+}
+
+// given is what the configuration puts in the place of a definition, or nil.
+func (d *def) given() *def {
+	if d == nil || d.origin == nil {
+		return nil
+	}
+	if d.origin.instead != nil {
+		return d.origin.instead
+	}
+	for b := d.origin.body; b != nil; b = b.within {
+		if b.instead != nil {
+			return b.instead
+		}
+	}
+	return nil
+}
+
+// originKey is what makes an origin one: a place in a module, or an INSTANCE and the origin of what it makes a definition of.
+type originKey struct {
+	at       where
+	instance *syntax.Instance
+	of       *origin
+}
+
+// originOf is the origin of a definition or declaration of a module.
+func (l *loader) originOf(d *def) *origin {
+	if d.at.source == nil {
+		return &origin{body: &body{}}
+	}
+	key := originKey{at: d.at}
+	if l.origins[key] == nil {
+		l.origins[key] = &origin{body: &body{}}
+	}
+	return l.origins[key]
+}
+
+// instanced is the definition that an INSTANCE makes of one of its module.
+func (l *loader) instanced(d *def, u *syntax.Instance, replaces bool) *def {
+	c := *d
+	if d.origin == nil {
+		return &c
+	}
+	key := originKey{instance: u, of: d.origin}
+	if l.origins[key] == nil {
+		o := &origin{body: d.origin.body}
+		if replaces {
+			o.body = &body{within: o.body}
+		}
+		l.origins[key] = o
+	}
+	c.origin = l.origins[key]
+	return &c
+}
+
+// selected is the definition I!Name that a named instance makes of one of its module.
+func (l *loader) selected(instance, d *def) *def {
+	if instance.selected[d] == nil {
+		if instance.selected == nil {
+			instance.selected = map[*def]*def{}
+		}
+		instance.selected[d] = l.instanced(d, instance.unit, instance.inner.instancer != nil)
+	}
+	return instance.selected[d]
 }
 
 type assumption struct {
@@ -129,17 +221,26 @@ type place struct {
 
 // loader finds and reads modules.
 type loader struct {
-	folders      []string
-	parsed       map[string]*parsed
-	reading      []string
-	unsaved      map[string]string // modules that are given as text, by name
-	scopes       []*scope
-	natives      map[string]*scope // modules of this package, one scope each, so that a configuration can override their operators
-	variables    []string
-	variableDefs []*def
-	logs         logs
-	notes        []string
-	draws        bool // something depends on chance
+	folders        []string
+	parsed         map[string]*parsed
+	reading        []string
+	unsaved        map[string]string // modules that are given as text, by name
+	scopes         []*scope
+	extended       map[*syntax.Module]*scope // modules as they are: one scope each, whoever extends them
+	natives        map[string]*scope         // those that are part of this package
+	origins        map[originKey]*origin
+	withParameters map[*syntax.Module]bool // known of replaceable
+	variables      []string
+	variableDefs   []*def
+	logs           logs
+	notes          []string
+	draws          bool // something depends on chance
+}
+
+// newLoader is a loader of modules from folders. Those of unsaved are given as text, by name.
+func newLoader(unsaved map[string]string, folders ...string) *loader {
+	return &loader{folders: folders, unsaved: unsaved, parsed: map[string]*parsed{}, extended: map[*syntax.Module]*scope{}, natives: map[string]*scope{},
+		origins: map[originKey]*origin{}, withParameters: map[*syntax.Module]bool{}}
 }
 
 type parsed struct {
@@ -265,17 +366,10 @@ func (l *loader) parse(name string, s *source) *parsed {
 // replacement of the constants and variables of a module that is instanced.
 type replacement struct {
 	given  map[string]substitution
-	place  place    // around the INSTANCE
-	scopes []*scope // of the module, and of those that it extends
-	other  bool     // something stands for a constant or variable that is not that itself
+	place  place                     // around the INSTANCE
+	scopes map[*syntax.Module]*scope // of the module, and of those that it extends: one each, too
+	other  bool                      // something stands for a constant or variable that is not that itself
 	used   map[string]bool
-}
-
-// holds notes a scope that is made for an instance.
-func (r *replacement) holds(s *scope) {
-	if r != nil {
-		r.scopes = append(r.scopes, s)
-	}
 }
 
 type substitution struct {
@@ -283,14 +377,14 @@ type substitution struct {
 	at   where
 }
 
-// module makes the scope of a module by its name. r is set if it is instanced, so that its constants and variables are replaced.
+// module is the scope of a module by its name. r is set if it is instanced, so that its constants and variables are replaced: it is another one than that of the
+// module as it is, unless there is nothing to replace.
 func (l *loader) module(name string, at where, around *scope, r *replacement) *scope {
 	for s := around; s != nil; s = s.up { // a module within a module
-		if d := s.names["MODULE "+name]; d != nil {
-			nested := &scope{module: name, names: map[string]*def{}, up: s, source: d.at.source}
-			r.holds(nested)
-			l.fill(nested, d.tree(), r)
-			return nested
+		if m := s.modules[name]; m != nil {
+			return l.scopeOf(m.tree, m.scope, r, func() *scope {
+				return &scope{module: name, names: map[string]*def{}, up: m.scope, source: m.scope.source}
+			}, nil)
 		}
 	}
 	if slices.Contains(l.reading, name) {
@@ -303,63 +397,137 @@ func (l *loader) module(name string, at where, around *scope, r *replacement) *s
 	if natives == nil || !standard[name] {
 		p = l.read(name, at)
 	}
-	if p == nil && l.natives[name] != nil {
-		return l.natives[name]
-	}
 	if natives == nil && p == nil {
 		l.fail(at, "module %s is not known: there is no %s.tla in %s", name, name, strings.Join(l.folders, ", "))
 	}
-	s := &scope{module: name, names: map[string]*def{}}
-	r.holds(s)
-	l.scopes = append(l.scopes, s)
-	for n, b := range natives {
-		if b == nil {
-			s.names[n] = &def{kind: unsupported, name: n}
-			continue
+	begin := func() *scope {
+		s := &scope{module: name, names: map[string]*def{}}
+		for n, b := range natives {
+			d := &def{kind: native, name: n, native: b}
+			if b == nil {
+				d.kind = unsupported
+			}
+			d.origin = l.originOf(d)
+			s.names[n] = d
 		}
-		s.names[n] = &def{kind: native, name: n, native: b}
+		return s
+	}
+	extends := func(s *scope) {
+		for _, other := range includes[name] {
+			s.include(l.module(other, at, nil, nil), at, l)
+		}
 	}
 	if p != nil {
-		s.source = p.source
-		l.fill(s, p.tree, r)
+		return l.scopeOf(p.tree, nil, r, func() *scope { s := begin(); s.source = p.source; return s }, extends)
 	}
-	for _, other := range includes[name] {
-		s.include(l.module(other, at, nil, nil), at, l)
-	}
-	if p == nil {
+	if l.natives[name] == nil {
+		s := begin()
 		l.natives[name] = s
+		l.scopes = append(l.scopes, s)
+		extends(s)
+	}
+	return l.natives[name]
+}
+
+// scopeOf is the scope of a module within the scope around it, if any: that of an instance, or that of the module as it is.
+func (l *loader) scopeOf(tree *syntax.Module, around *scope, r *replacement, begin func() *scope, extends func(*scope)) *scope {
+	known := l.extended
+	if around != nil {
+		if around.within == nil {
+			around.within = map[*syntax.Module]*scope{}
+		}
+		known = around.within
+	}
+	if r != nil && l.replaceable(tree, around) {
+		known = r.scopes
+	} else {
+		r = nil
+	}
+	if s := known[tree]; s != nil {
+		return s
+	}
+	s := begin()
+	if r != nil {
+		s.instancer = r.place.scope
+	}
+	known[tree] = s
+	l.scopes = append(l.scopes, s)
+	l.fill(s, tree, r)
+	if extends != nil {
+		extends(s)
 	}
 	return s
 }
 
-// trees keeps nested modules apart from operators in the same table of names.
-func (d *def) tree() *syntax.Module { return d.body.(nested).Module }
-
-type nested struct{ *syntax.Module }
-
-func (n nested) Position() syntax.Pos { return n.Pos }
-
-// include takes the names of a module that is extended.
-func (s *scope) include(other *scope, at where, l *loader) {
-	for n, d := range other.names {
-		if d.local {
-			continue
-		}
-		if old := s.names[n]; old != nil && old != d && !sameDef(old, d) {
-			l.fail(at, "%s is defined twice: by module %s, and at %s", n, other.module, &old.at)
-		}
-		s.names[n] = d
+// replaceable tells whether a module, or one that it extends, has a constant or variable.
+func (l *loader) replaceable(m *syntax.Module, around *scope) bool {
+	if known, ok := l.withParameters[m]; ok {
+		return known
 	}
-	s.assumptions = append(s.assumptions, other.assumptions...)
+	l.withParameters[m] = false // as far as it extends itself
+	has := slices.ContainsFunc(m.Units, func(u syntax.Unit) bool {
+		switch u.(type) {
+		case syntax.Constants, syntax.Variables:
+			return true
+		}
+		return false
+	}) || slices.ContainsFunc(m.Extends, func(e syntax.Name) bool {
+		for s := around; s != nil; s = s.up {
+			if within := s.modules[e.Text]; within != nil {
+				return l.replaceable(within.tree, within.scope)
+			}
+		}
+		if modules[e.Text] != nil && standard[e.Text] {
+			return false
+		}
+		p := l.read(e.Text, where{l.parsed[m.Name].source, e.Pos})
+		return p != nil && l.replaceable(p.tree, nil)
+	})
+	l.withParameters[m] = has
+	return has
 }
 
-// sameDef tells whether two definitions are one that came by two ways.
-func sameDef(a, b *def) bool {
-	return a.kind == native && b.kind == native || a.kind == b.kind && a.at == b.at && a.at.source != nil || a.kind == unsupported || b.kind == unsupported ||
-		a.kind == native || b.kind == native
+// include takes the names of a module that is extended. Of two definitions of one name the first is taken, as in TLC.
+func (s *scope) include(other *scope, at where, l *loader) {
+	for _, n := range slices.Sorted(maps.Keys(other.names)) {
+		d := other.names[n]
+		old := s.names[n]
+		switch {
+		case d.local || old == d:
+		case old == nil:
+			s.names[n] = d
+		case old.kind == unsupported || d.kind == unsupported || old.kind == native || d.kind == native || old.at == d.at:
+		case old.kind == operator && d.kind == operator:
+			l.notes = append(l.notes, fmt.Sprintf("%s:%d: %s is defined twice, at %s and at %s: the first is taken", at.source.file, at.pos.Line, n, &old.at, &d.at))
+		default:
+			l.fail(at, "%s is defined twice: by module %s, and at %s", n, other.module, &old.at)
+		}
+	}
+	for n, m := range other.modules {
+		s.holds(n, m)
+	}
+	for _, a := range other.assumptions {
+		if !slices.ContainsFunc(s.assumptions, func(b assumption) bool { return a.at == b.at }) {
+			s.assumptions = append(s.assumptions, a)
+		}
+	}
+}
+
+// holds adds a module within it.
+func (s *scope) holds(name string, m *inner) {
+	if s.modules == nil {
+		s.modules = map[string]*inner{}
+	}
+	if s.modules[name] == nil {
+		s.modules[name] = m
+	}
 }
 
 func (l *loader) declare(s *scope, d *def) {
+	if d.kind == constant || d.kind == operator {
+		d.origin = l.originOf(d)
+	}
+	d.home = s
 	if old := s.names[d.name]; old != nil && old.kind == native && modules[s.module][d.name] != nil {
 		return // what this package has of a module stays in its place
 	}
@@ -374,7 +542,6 @@ func (l *loader) declare(s *scope, d *def) {
 		return
 	}
 	s.names[d.name] = d
-	s.order = append(s.order, d.name)
 }
 
 // fill declares the names of a module.
@@ -428,7 +595,7 @@ func (l *loader) unit(s *scope, u syntax.Unit, r *replacement, outer place, at f
 			l.declare(s, &def{kind: operator, name: u.Text, at: at(u.Pos), body: u.Body, place: outer})
 		}
 	case *syntax.Module:
-		s.names["MODULE "+u.Name] = &def{kind: instance, name: u.Name, at: at(u.Pos), body: nested{u}, local: true}
+		s.holds(u.Name, &inner{u, s})
 	}
 }
 
@@ -474,13 +641,13 @@ func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syn
 			around.scope.names[p.Text] = &def{kind: parameter, name: keys[p.Text], at: at(p.Pos), params: make([]syntax.Param, p.Arity)}
 		}
 	}
-	r := &replacement{given: map[string]substitution{}, place: around, used: map[string]bool{}}
+	r := &replacement{given: map[string]substitution{}, place: around, scopes: map[*syntax.Module]*scope{}, used: map[string]bool{}}
 	for _, w := range u.Substitutions {
 		r.given[w.Text] = substitution{w.Value, at(w.Pos)}
 	}
 	inner := l.module(u.Module.Text, at(u.Module.Pos), s, r)
 	for _, s := range r.scopes {
-		s.foreign = r.other || len(u.Params) > 0
+		s.replaces = r.other || len(u.Params) > 0
 	}
 	for _, w := range u.Substitutions {
 		if !r.used[w.Text] {
@@ -488,21 +655,22 @@ func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syn
 		}
 	}
 	if u.Text != "" {
-		l.declare(s, &def{kind: instance, name: u.Text, at: at(u.Pos), params: u.Params, inner: inner, local: u.Local, keys: keys})
+		l.declare(s, &def{kind: instance, name: u.Text, at: at(u.Pos), params: u.Params, inner: inner, unit: u, local: u.Local, keys: keys})
 		return
 	}
 	for n, d := range inner.names {
 		if d.local || d.kind == substituted {
 			continue
 		}
-		if u.Local {
-			c := *d
-			c.local = true
-			d = &c
+		if replaces := d.home != nil && d.home.instancer != nil; replaces || u.Local {
+			d = l.instanced(d, u, replaces)
+			if d.local = u.Local; replaces {
+				d.home = s
+			}
 		}
-		if old := s.names[n]; old == nil || sameDef(old, d) {
+		if old := s.names[n]; old == nil {
 			s.names[n] = d
-		} else if old.at != d.at {
+		} else if old.at != d.at && old.kind != native && d.kind != native && old.kind != unsupported && d.kind != unsupported {
 			l.fail(at(u.Module.Pos), "%s is defined already, and by module %s", n, u.Module.Text)
 		}
 	}

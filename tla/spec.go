@@ -32,7 +32,7 @@ type Spec struct {
 	CheckDeadlock     bool
 	Postconditions    []Formula
 	Possible          []Formula // states, or steps, one of which is to be met: _POSSIBLE
-	Notes             []string  // what in the configuration has no effect
+	Notes             []string  // what has no effect: in the configuration, or of two definitions of one name
 
 	init     act
 	start    where // of the initial predicate
@@ -78,7 +78,7 @@ type Formula struct {
 // Load reads a module with all that it extends and instances, from its folder and those of a library, and gives its constants the values of a
 // configuration. Errors are of type *syntax.Error where a place in a module or in the configuration is at fault.
 func Load(file string, config *Config, library ...string) (*Spec, error) {
-	l := &loader{folders: append([]string{filepath.Dir(file)}, library...), parsed: map[string]*parsed{}, natives: map[string]*scope{}}
+	l := newLoader(nil, append([]string{filepath.Dir(file)}, library...)...)
 	var s *Spec
 	err := catch(func() {
 		name := moduleOf(file)
@@ -97,50 +97,30 @@ func Load(file string, config *Config, library ...string) (*Spec, error) {
 func (l *loader) configure(root *scope, config *Config) {
 	text := &source{file: config.File, text: config.text}
 	for _, a := range config.Constants {
-		at := where{text, a.Pos}
-		d := root.find(a.Name)
-		switch {
-		case a.Module != "":
-		case d == nil && a.Value != nil:
-			// As TLC: nothing uses it, and a declared constant that is misspelt here is missed below.
-			l.notes = append(l.notes, fmt.Sprintf("%s:%d: module %s neither declares nor defines %s: its value changes nothing", config.File, a.Pos.Line, root.module, a.Name))
-			continue
-		case d == nil:
-			l.fail(at, "%s is neither declared nor defined in module %s", a.Name, root.module)
-		case d.kind == variable || d.kind == instance:
-			l.fail(at, "%s is no constant and no definition", a.Name)
-		case a.Value != nil && len(d.params) > 0:
-			l.fail(at, "%s takes %s: give it an operator, as %s <- Name", a.Name, arguments(len(d.params)), a.Name)
+		if a.Value != nil && a.Module == "" && len(a.Arguments) == 0 {
+			l.giveValue(root, config, a, where{text, a.Pos})
 		}
-		if a.Value != nil {
-			v := l.constantOf(root, a.Value, at)
-			if a.Module == "" {
-				d.value = v
-			} else {
-				l.overrideWithin(a, &def{kind: constant, name: a.Name, value: v}, at)
-			}
-			continue
+	}
+	l.giveApplications(root, config)
+	for _, a := range config.Constants {
+		if a.Value != nil && a.Module != "" && len(a.Arguments) == 0 {
+			l.overrideWithin(root, a, &def{kind: constant, name: a.Name, value: l.constantOf(a.Value, where{text, a.Pos})}, where{text, a.Pos})
 		}
-		other := root.find(a.Operator)
-		if other == nil {
-			l.fail(at, "%s <- %s: %s is not defined in module %s", a.Name, a.Operator, a.Operator, root.module)
+	}
+	for _, a := range config.Constants {
+		if a.Operator != "" && a.Module == "" {
+			l.override(root, config, a, where{text, a.Pos})
 		}
-		if a.Module != "" {
-			l.overrideWithin(a, other, at)
-			continue
-		}
-		want, _ := arityOf(d)
-		if have, _ := arityOf(other); want >= 0 && have >= 0 && want != have {
-			l.fail(at, "%s <- %s: %s takes %s, and %s %d", a.Name, a.Operator, a.Name, arguments(want), a.Operator, have)
-		}
-		if d != other {
-			d.override = other
-			l.overrideInstances(d, other)
+	}
+	for _, a := range config.Constants {
+		if a.Operator != "" && a.Module != "" {
+			at := where{text, a.Pos}
+			l.overrideWithin(root, a, l.substitute(root, config, a, at), at)
 		}
 	}
 	var missing []*def
 	for _, d := range root.names {
-		if d.kind == constant && d.value == nil && d.override == nil {
+		if d.kind == constant && d.given() == nil {
 			missing = append(missing, d)
 		}
 	}
@@ -152,34 +132,169 @@ func (l *loader) configure(root *scope, config *Config) {
 	}
 }
 
-// overrideInstances puts an operator in the place of a definition in the instances of its module, too, where that uses it. An instance's own name for
-// it, I!Name, stays what the module says, so that what is put in its place can use it.
-func (l *loader) overrideInstances(d, other *def) {
-	for _, s := range l.scopes {
-		if x := s.names[d.name]; x != nil && x != d && x.at == d.at && x.at.source != nil && x.override == nil {
-			plain := *x
-			x.override, x.plain = other, &plain
-		}
+// giveValue is Name = Value.
+func (l *loader) giveValue(root *scope, config *Config, a Assignment, at where) {
+	d := l.configured(root, a.Name)
+	switch {
+	case d == nil:
+		// As TLC: nothing uses it, and a declared constant that is misspelt here is missed at the end.
+		l.notes = append(l.notes, fmt.Sprintf("%s:%d: module %s neither declares nor defines %s: its value changes nothing", config.File, a.Pos.Line, root.module, a.Name))
+		return
+	case d.origin == nil:
+		l.fail(at, "%s is no constant and no definition", a.Name)
+	case len(d.params) > 0:
+		l.fail(at, "%s takes %s: give it an operator, as %s <- Name, or its values, as %s(1) = 2", a.Name, arguments(len(d.params)), a.Name, a.Name)
 	}
+	d.origin.instead = &def{kind: constant, name: a.Name, value: l.constantOf(a.Value, at)}
 }
 
-// overrideWithin puts an operator in the place of a name of one module, wherever that is used.
-func (l *loader) overrideWithin(a Assignment, other *def, at where) {
-	found := false
-	for _, s := range l.scopes {
-		if s.module != a.Module {
+// giveApplications are the values of operators for some arguments each, as F(0) = 1.
+func (l *loader) giveApplications(root *scope, config *Config) {
+	text := &source{file: config.File, text: config.text}
+	operators := map[string]*applications{}
+	for _, a := range config.Constants {
+		if len(a.Arguments) == 0 {
 			continue
 		}
-		if d := s.names[a.Name]; d != nil && d != other {
-			d.override, found = other, true
+		at := where{text, a.Pos}
+		var args []value.Value
+		for _, e := range a.Arguments {
+			args = append(args, l.constantOf(e, at))
 		}
-	}
-	if !found {
-		l.fail(at, "%s is not defined in a module %s", a.Name, a.Module)
+		known := operators[a.Module+" "+a.Name]
+		if known == nil {
+			known = &applications{name: a.Name}
+			operators[a.Module+" "+a.Name] = known
+			instead := &def{kind: native, name: a.Name, native: &builtin{special: known.compile}}
+			d := l.configured(root, a.Name)
+			switch {
+			case a.Module != "":
+				l.overrideWithin(root, a, instead, at)
+			case d == nil:
+				l.fail(at, "%s is neither declared nor defined in module %s", a.Name, root.module)
+			case d.origin == nil:
+				l.fail(at, "%s is no constant and no definition", a.Name)
+			default:
+				if n, _ := arityOf(d); n >= 0 && n != len(args) {
+					l.fail(at, "%s takes %s, and is given a value for %d", a.Name, arguments(n), len(args))
+				}
+				d.origin.instead = instead
+			}
+		}
+		known.arguments, known.values = append(known.arguments, args), append(known.values, l.constantOf(a.Value, at))
 	}
 }
 
-func (l *loader) constantOf(root *scope, e syntax.Expr, at where) value.Value {
+// applications is an operator that a configuration gives by its values.
+type applications struct {
+	name      string
+	arguments [][]value.Value
+	values    []value.Value
+}
+
+func (f *applications) compile(c *compiler, d *def, u call) node {
+	c.arity(d, len(f.arguments[0]), u)
+	args := c.all(u.args, u.from)
+	at := u.at
+	return node{eval: func(x *ctx) value.Value {
+		given := evalAll(x, args)
+		x.m.at = at
+		for i, known := range f.arguments {
+			if slices.EqualFunc(known, given, value.Equal) {
+				return f.values[i]
+			}
+		}
+		var shown []string
+		for _, v := range given {
+			shown = append(shown, value.Short(v))
+		}
+		value.Fail("%s(%s) has no value: the configuration gives it none", f.name, strings.Join(shown, ", "))
+		return nil
+	}}.of(args...)
+}
+
+// override is Name <- Operator.
+func (l *loader) override(root *scope, config *Config, a Assignment, at where) {
+	d := l.configured(root, a.Name)
+	switch {
+	case d == nil:
+		l.fail(at, "%s is neither declared nor defined in module %s", a.Name, root.module)
+	case d.origin == nil:
+		l.fail(at, "%s is no constant and no definition", a.Name)
+	}
+	other := l.substitute(root, config, a, at)
+	want, _ := arityOf(d)
+	if have, _ := arityOf(other); want >= 0 && have >= 0 && want != have {
+		l.fail(at, "%s <- %s: %s takes %s, and %s %d", a.Name, a.Operator, a.Name, arguments(want), a.Operator, have)
+	}
+	if d != other {
+		d.origin.instead = other
+	}
+}
+
+// substitute is what the configuration names to stand in the place of something: a definition, or its value if the configuration gives it one.
+func (l *loader) substitute(root *scope, config *Config, a Assignment, at where) *def {
+	other := root.find(a.Operator)
+	if other == nil {
+		l.fail(at, "%s <- %s: %s is not defined in module %s", a.Name, a.Operator, a.Operator, root.module)
+	}
+	for _, b := range config.Constants {
+		if b.Name == a.Operator && b.Operator != "" && b.Module == a.Module && (b.Operator != a.Operator || b.Module != "") {
+			l.fail(at, "%s <- %s: the configuration puts %s in the place of %s, too: write %s <- %s", a.Name, a.Operator, b.Operator, a.Operator, a.Name, b.Operator)
+		}
+	}
+	if other.origin != nil && other.origin.instead != nil {
+		return other.origin.instead
+	}
+	return other
+}
+
+// configured is what a configuration names: Name, or I!Name of an instance.
+func (l *loader) configured(root *scope, name string) *def {
+	path := strings.Split(name, "!")
+	scope := root
+	var instances []*def
+	for _, part := range path[:len(path)-1] {
+		i := scope.names[part]
+		if i == nil || i.kind != instance || len(i.params) > 0 {
+			return nil
+		}
+		instances = append(instances, i)
+		scope = i.inner
+	}
+	d := scope.names[path[len(path)-1]]
+	if d == nil {
+		return nil
+	}
+	for _, i := range slices.Backward(instances) {
+		d = l.selected(i, d)
+	}
+	return d
+}
+
+// overrideWithin puts something in the place of the body of a definition of one module, wherever that is used.
+func (l *loader) overrideWithin(root *scope, a Assignment, other *def, at where) {
+	for _, s := range l.scopes {
+		if s.module != a.Module || s.up != nil {
+			continue
+		}
+		d := s.names[a.Name]
+		if d == nil || d.origin == nil || d.kind == constant {
+			break
+		}
+		want, _ := arityOf(d)
+		if have, _ := arityOf(other); want >= 0 && have >= 0 && want != have {
+			l.fail(at, "%s <- [%s]%s: %s takes %s, and %s %d", a.Name, a.Module, a.Operator, a.Name, arguments(want), a.Operator, have)
+		}
+		if d != other {
+			d.origin.body.instead = other
+		}
+		return
+	}
+	l.fail(at, "%s is not defined in a module %s", a.Name, a.Module)
+}
+
+func (l *loader) constantOf(e syntax.Expr, at where) value.Value {
 	switch e := e.(type) {
 	case *syntax.Number:
 		var n int64
@@ -198,7 +313,7 @@ func (l *loader) constantOf(root *scope, e syntax.Expr, at where) value.Value {
 	case *syntax.SetEnum:
 		var items []value.Value
 		for _, i := range e.Items {
-			items = append(items, l.constantOf(root, i, at))
+			items = append(items, l.constantOf(i, at))
 		}
 		return value.NewSet(items)
 	}

@@ -64,8 +64,8 @@ func (s *Spec) operator(name string, action bool) (op *Operator, err error) {
 		d := s.root.find(name)
 		c := s.compiler
 		top := where{s.root.file(), syntax.Pos{Line: 1, Column: 1}}
-		if d != nil && d.override != nil {
-			d = d.override
+		if instead := d.given(); instead != nil {
+			d = instead
 		}
 		if d == nil || d.kind != operator || d.body == nil || d.bounds != nil {
 			c.failAt(&top, "there is no operator %s with a definition in module %s", name, s.root.module)

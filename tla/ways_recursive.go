@@ -100,8 +100,8 @@ func (c *compiler) waysOfValue(e *syntax.Index, p place) ways {
 			break
 		}
 		d, around := c.lookup(f, q)
-		if d != nil && d.override != nil {
-			d = d.override
+		if instead := d.given(); instead != nil {
+			d = instead
 			around = place{scope: d.place.scope}
 		}
 		if d == nil || d.kind != operator || d.value != nil || d.bounds == nil {

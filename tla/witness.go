@@ -21,7 +21,7 @@ type applied struct {
 // sameOperator tells whether two definitions mean the same: one of a module, and that of an instance of it in which nothing stands for something else.
 func sameOperator(a, b *def) bool {
 	own := func(d *def) bool {
-		return d.place.env == nil && !(d.place.scope != nil && d.place.scope.foreign) && d.override == nil
+		return d.place.env == nil && !d.place.scope.foreign() && d.given() == nil
 	}
 	return a.at == b.at && a.at.source != nil && own(a) && own(b)
 }
