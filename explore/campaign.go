@@ -35,8 +35,10 @@ type Campaign struct {
 	Workers   int
 	FirstCPU  int  // the place among the machine's CPUs of the first worker's; the others follow
 	KeepGoing bool // go on after a violation
-	CalmFirst bool // begin with a run without faults, if there are any
-	Command   Command
+	// Behaviours has Totals.Curve count what runs reach, whatever the Strategy learns.
+	Behaviours bool
+	CalmFirst  bool // begin with a run without faults, if there are any
+	Command    Command
 	// Here, if it is not nil, makes runs in this process and not in workers of Command: for engines whose worlds can do no harm to it.
 	Here Runner
 	// Code has runs tell which blocks of programs they execute, if it is not nil.
@@ -81,16 +83,17 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
 	feed := newFeeder(c)
 	setup := *c.Setup
-	setup.Learn = feed.strategy.Learns()
+	learns := feed.strategy.Learns()
+	setup.Learn = learns || c.Behaviours
 	if w, ok := feed.strategy.(search.Watcher); ok {
 		setup.Unwatched = slices.DeleteFunc(slices.Clone(coverage.Domains), w.Watches)
 	}
 	c.Setup = &setup
 	t.Search = feed.strategy.Standing()
-	if idle := t.Workers - search.Lag; setup.Learn && idle > 0 && c.Note != nil {
+	if idle := t.Workers - search.Lag; learns && idle > 0 && c.Note != nil {
 		c.Note(fmt.Sprintf("%d of %d workers stand idle: %s has %d runs under way at most", idle, t.Workers, feed.strategy.Name(), search.Lag))
 	}
-	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
+	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed, began: began}
 	col.done = !c.calm(runs, ctx, &col)
 	jobs := make(chan *Job)
 	results := make(chan *result)
@@ -175,6 +178,9 @@ type collector struct {
 	lostRow  int
 	feeder   *feeder
 	programs programs
+
+	began      time.Time
+	behaviours map[uint64]bool // that runs have reached
 }
 
 func (c *collector) take(r *result) {
@@ -265,10 +271,31 @@ func (c *collector) count(r *result) {
 		}
 	}
 	t.Search = c.feeder.strategy.Standing()
+	c.point(r)
 	c.done = c.stops(r)
 	if c.campaign.Finished != nil {
 		c.campaign.Finished(t)
 	}
+}
+
+// point adds to the campaign's curve.
+func (c *collector) point(r *result) {
+	t := c.totals
+	if seen := r.reply.Seen; seen != nil {
+		if c.behaviours == nil {
+			c.behaviours = map[uint64]bool{}
+		}
+		for _, id := range seen.Reached {
+			if len(c.behaviours) < maxBehaviours {
+				c.behaviours[id] = true
+			}
+		}
+	}
+	p := Point{Run: t.Runs, WallNs: time.Since(c.began).Nanoseconds(), Behaviours: len(c.behaviours), Failures: len(t.Failures)}
+	for i := range t.Code {
+		p.Code += t.Code[i].Covered
+	}
+	t.Curve.add(p)
 }
 
 // cover has a run tell which blocks it executes, if the campaign asks for it.

@@ -142,6 +142,7 @@ type Summary struct {
 	Decisions  int                  `json:"decisions"`
 	Operations Operations           `json:"operations"`
 	Reasons    []Reason             `json:"reasons,omitempty"`
+	Load       *Load                `json:"load,omitempty"`
 	Faults     []fault.Entry        `json:"faults,omitempty"`
 	FaultRules []fault.RuleEntry    `json:"fault_rules,omitempty"`
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
@@ -176,6 +177,7 @@ func Summarise(o *engine.Outcome) *Summary {
 		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs, Mistake: o.Mistake, Guide: o.Guide}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = CountReasons(o.History)
+	s.Load = LoadOf(o.History)
 	return s
 }
 

@@ -43,6 +43,8 @@ type Totals struct {
 	Replaced   []string             `json:"replaced,omitempty"`
 	Operations Operations           `json:"operations"`
 	Reasons    []Reason             `json:"reasons,omitempty"`
+	Load       Load                 `json:"load"`  // over virtual time
+	Curve      Curve                `json:"curve"` // over runs
 	Faults     fault.Ledger         `json:"faults"`
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
 	Refused    []engine.Unsupported `json:"refused,omitempty"`
@@ -92,6 +94,34 @@ type PropertyTotal struct {
 	Probes uint64     `json:"probes,omitempty"`
 	// Tally counts what became of the events of all runs, of a property that follows runs in a model.
 	Tally *coverage.Tally `json:"tally,omitempty"`
+	// Examples are the first runs with each verdict.
+	Examples []Example `json:"examples,omitempty"`
+}
+
+// Example is a run with a verdict on a property.
+type Example struct {
+	Status engine.Status `json:"status"`
+	Run    string        `json:"run"` // its tape's name
+	// Seed is the run's, if that is all of its tape.
+	Seed   *uint64 `json:"seed,omitempty"`
+	TimeNs int64   `json:"time_ns,omitempty"` // where it shows
+	Event  uint64  `json:"event,omitempty"`
+	Text   string  `json:"text,omitempty"`
+}
+
+// example keeps a run as the first one with its verdict.
+func (p *PropertyTotal) example(v *engine.Verdict, tp tape.Tape) {
+	if slices.ContainsFunc(p.Examples, func(e Example) bool { return e.Status == v.Status }) {
+		return
+	}
+	e := Example{Status: v.Status, Run: tp.Name(), TimeNs: v.TimeNs, Event: v.Event, Text: v.Reason}
+	if len(tp.Edits) == 0 {
+		e.Seed = &tp.Seed
+	}
+	if e.Text == "" && len(v.Evidence) > 0 {
+		e.Text = v.Evidence[0]
+	}
+	p.Examples = append(p.Examples, e)
 }
 
 func (p *PropertyTotal) tell(reason string, tp tape.Tape) {
@@ -192,6 +222,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 	t.Operations.Fail += s.Operations.Fail
 	t.Operations.Info += s.Operations.Info
 	t.Reasons = MergeReasons(t.Reasons, s.Reasons)
+	t.Load.Add(s.Load)
 	t.Faults.Add(&fault.Ledger{Entries: s.Faults, Rules: s.FaultRules})
 	for name, n := range s.LogCounts {
 		if t.LogCounts == nil {
@@ -330,6 +361,7 @@ func (t *Totals) verdict(v *engine.Verdict, tp tape.Tape) {
 	}
 	p := &t.Properties[i]
 	p.Probes += uint64(v.Probes)
+	p.example(v, tp)
 	if v.Tally != nil {
 		if p.Tally == nil {
 			p.Tally = &coverage.Tally{}

@@ -23,6 +23,8 @@ type CampaignOf struct {
 	ExitCode   int
 	// Arguments name the project on a command line, with a space before them.
 	Arguments string
+	// Pages are the pages of failures, by id, from the folder of the campaign's page on, with slashes.
+	Pages map[string]string
 }
 
 // replay is the command that makes a failure's run again.
@@ -117,6 +119,8 @@ type campaignView struct {
 	Headline         string
 	Troubles         []string
 	Failures         []failureView
+	Properties       []propertyView
+	Plots            []plotView
 	Shares           []shareView
 	PerSecond        string
 	Open             uint64
@@ -125,7 +129,19 @@ type campaignView struct {
 
 type failureView struct {
 	*explore.Failure
-	Often, Replay, Report string
+	Often, Replay, Report, Page string
+}
+
+// propertyView is a property with an example of each verdict, and the failures that violate it.
+type propertyView struct {
+	explore.PropertyTotal
+	Shown    []exampleView
+	Failures []*explore.Failure
+}
+
+type exampleView struct {
+	explore.Example
+	At, Command string
 }
 
 type shareView struct {
@@ -161,8 +177,23 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 		}
 	}
 	for _, f := range t.Failures {
-		v.Failures = append(v.Failures, failureView{f, showed(f, t.Runs), c.replay(f), "bloodhound report " + f.ID + c.Arguments})
+		v.Failures = append(v.Failures, failureView{f, showed(f, t.Runs), c.replay(f), "bloodhound report " + f.ID + c.Arguments, c.Pages[f.ID]})
 	}
+	for _, p := range t.Properties {
+		view := propertyView{PropertyTotal: p, Failures: c.failuresOf(p.Property)}
+		for _, e := range p.Examples {
+			x := exampleView{Example: e}
+			if e.Event > 0 {
+				x.At = fmt.Sprintf("at %s, event %d", Seconds(e.TimeNs), e.Event)
+			}
+			if e.Seed != nil {
+				x.Command = fmt.Sprintf("bloodhound run --seed %d%s", *e.Seed, c.Arguments)
+			}
+			view.Shown = append(view.Shown, x)
+		}
+		v.Properties = append(v.Properties, view)
+	}
+	v.Plots = c.plots()
 	if o := t.Operations; o.Invoked > 0 {
 		for _, s := range []countView{{"ok", o.Ok}, {"fail", o.Fail}, {"info", o.Info}, {"never returned", o.Open()}} {
 			v.Shares = append(v.Shares, shareView{s.Name, s.Count, 100 * float64(s.Count) / float64(o.Invoked)})

@@ -86,13 +86,14 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err := p.build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := p.open(f.html, f.junit, f.sarif, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
+	s, err := p.open(f.html, f.pagesFolder(), f.junit, f.sarif, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	campaign.Setup, campaign.Command = s.setup, s.command
 	f.cover(campaign, p)
+	campaign.Behaviours = f.html != ""
 
 	show := newProgress(a.err, plain, f.json)
 	campaign.Note = show.note
@@ -175,7 +176,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	f.judgeCoverage(p.result.Coverage.Binaries, campaign.Code, &status)
 	doc := campaignDocument{Bloodhound: Version(), Verb: c.Name(), ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
-	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc))
+	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc, a.writePages(c.Context(), p, s, f.pagesFolder(), found)))
 	err = errors.Join(late...)
 	if err != nil {
 		doc.Error, doc.ExitCode, err = err.Error(), check.ExitEngine, failed(err)

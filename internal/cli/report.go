@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -100,14 +102,9 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	if page.Diagram, err = readDiagram(job.Trace.File, page); err != nil {
 		return failed(err)
 	}
-	var b bytes.Buffer
-	if err := report.Page(&b, *page); err != nil {
+	if err := writePage(page, path); err != nil {
 		return failed(err)
 	}
-	if err := writeResult(path, b.Bytes()); err != nil {
-		return failed(err)
-	}
-	wrote(failure.Spec, path)
 	if f.json {
 		return a.printJSON(reportDocument{Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
 	}
@@ -138,6 +135,78 @@ func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 			failure.Hash, reply.Summary.Hash)
 	}
 	return page, nil
+}
+
+func writePage(page *report.PageOf, path string) error {
+	var b bytes.Buffer
+	if err := report.Page(&b, *page); err != nil {
+		return err
+	}
+	if err := writeResult(path, b.Bytes()); err != nil {
+		return err
+	}
+	wrote(page.Spec, path)
+	return nil
+}
+
+// maxPages is of how many failures a campaign's page has pages beside it.
+const maxPages = 20
+
+// pagesFolder is where these lie.
+func (f *flags) pagesFolder() string {
+	if f.html == "" {
+		return ""
+	}
+	return strings.TrimSuffix(f.html, filepath.Ext(f.html)) + "-failures"
+}
+
+// writePages writes the pages of the failures of a campaign beside its own, and gives their places from there on, by id. Each needs a
+// run, of the smallest tape.
+func (a *app) writePages(ctx context.Context, p *project, s *session, folder string, found []finding) map[string]string {
+	pages := map[string]string{}
+	for i := range found {
+		f := &found[i]
+		if folder == "" || len(pages) == maxPages || ctx.Err() != nil || f.story.File == "" {
+			continue
+		}
+		if info, err := os.Stat(filepath.Dir(folder)); err != nil || !info.IsDir() {
+			break
+		}
+		if err := a.writeFound(ctx, p, s, f, filepath.Join(folder, f.ID+".html")); err != nil {
+			if ctx.Err() == nil {
+				a.note("bloodhound: the page of failure %s could not be written: %v", f.ID, err)
+			}
+			continue
+		}
+		pages[f.ID] = filepath.Base(folder) + "/" + f.ID + ".html"
+	}
+	return pages
+}
+
+// writeFound writes the page of a failure that a campaign has found.
+func (a *app) writeFound(ctx context.Context, p *project, s *session, f *finding, path string) error {
+	failure := f.file.Small()
+	own, setup := *s, *s.setup
+	own.setup, setup.Spec = &setup, failure.Spec
+	dir, err := own.dumpsFolder()
+	if err != nil {
+		return err
+	}
+	job := &explore.Job{Tape: failure.Tape, Full: true, Dumps: dir, Trace: &explore.Trace{File: filepath.Join(dir, "diagram"), Format: report.DiagramFormat}}
+	reply, err := own.run(ctx, job, nil)
+	if err != nil {
+		return err
+	}
+	a.keepCores(p, f.ID, reply.Outcome)
+	page, err := pageOf(failure, reply)
+	if err != nil {
+		return err
+	}
+	page.Replay, page.File, page.Shrunk = f.story.Replay, f.story.File, f.Shrunk
+	if page.Diagram, err = readDiagram(job.Trace.File, page); err != nil {
+		return err
+	}
+	return writePage(page, path)
 }
 
 func readDiagram(file string, page *report.PageOf) (*report.Diagram, error) {
@@ -179,9 +248,9 @@ func (f *flags) checkReports() error {
 }
 
 // saveReports writes the files that flags ask for.
-func (f *flags) saveReports(p *project, doc *campaignDocument) error {
+func (f *flags) saveReports(p *project, doc *campaignDocument, pages map[string]string) error {
 	c := report.CampaignOf{Name: p.spec.Name, Bloodhound: Version(), Config: p.config, Totals: doc.Campaign, Status: doc.Status,
-		ExitCode: doc.ExitCode, Arguments: p.arguments}
+		ExitCode: doc.ExitCode, Arguments: p.arguments, Pages: pages}
 	if dir, err := os.Getwd(); err == nil {
 		c.Config = filepath.ToSlash(within(dir, p.config))
 	}
