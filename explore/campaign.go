@@ -93,7 +93,7 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	if idle := t.Workers - search.Lag; learns && idle > 0 && c.Note != nil {
 		c.Note(fmt.Sprintf("%d of %d workers stand idle: %s has %d runs under way at most", idle, t.Workers, feed.strategy.Name(), search.Lag))
 	}
-	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed, began: began}
+	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
 	col.done = !c.calm(runs, ctx, &col)
 	jobs := make(chan *Job)
 	results := make(chan *result)
@@ -179,7 +179,6 @@ type collector struct {
 	feeder   *feeder
 	programs programs
 
-	began      time.Time
 	behaviours map[uint64]bool // that runs have reached
 }
 
@@ -291,7 +290,7 @@ func (c *collector) point(r *result) {
 			}
 		}
 	}
-	p := Point{Run: t.Runs, WallNs: time.Since(c.began).Nanoseconds(), Behaviours: len(c.behaviours), Failures: len(t.Failures)}
+	p := Point{Run: t.Runs, Behaviours: len(c.behaviours), Failures: len(t.Failures)}
 	for i := range t.Code {
 		p.Code += t.Code[i].Covered
 	}

@@ -16,8 +16,7 @@ const (
 
 // Point is how far a campaign had come after a run.
 type Point struct {
-	Run    uint64 `json:"run"` // runs so far
-	WallNs int64  `json:"wall_ns"`
+	Run uint64 `json:"run"` // runs so far
 	// Behaviours are distinct ones that runs have reached, if anybody asked for them, and Code blocks of programs that have run.
 	Behaviours int `json:"behaviours,omitempty"`
 	Code       int `json:"code,omitempty"`

@@ -63,7 +63,7 @@ func ShrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
 func shrunkShort(s *shrink.Shrunk) string {
 	var parts []string
 	for _, row := range ShrunkSizes(s) {
-		if row.From != row.To && slices.Contains([]string{"faults", "operations", "decisions", "nodes"}, row.What) {
+		if slices.Contains([]string{"faults", "operations", "decisions"}, row.What) {
 			parts = append(parts, row.What+" "+row.From+" -> "+row.To)
 		}
 	}
