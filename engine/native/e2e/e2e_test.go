@@ -42,6 +42,8 @@ var servers = []server{
 	{"jvm", "testdata/jvm", []string{"java", "javac"}, 120, 1},
 	{"nats", "testdata/nats", []string{"/usr/bin/python3"}, 60, 1},
 	{"sshd", "testdata/sshd", []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen"}, 21, 1},
+	{"mosquitto", "testdata/mosquitto", []string{"mosquitto", "mosquitto_pub", "gcc"}, 30, 1},
+	{"memcached", "testdata/memcached", []string{"memcached", "haproxy", "/usr/bin/python3"}, 120, 1},
 }
 
 // Seeds and runs of a soak: the whole matrix.
@@ -141,6 +143,47 @@ func TestServersRepeatUnderLoad(t *testing.T) {
 				s.repeat(t, soakSeeds, soakRuns)
 			} else {
 				s.repeat(t, 1, 2)
+			}
+		})
+	}
+}
+
+// oneHashRuns is how often TestOneHash runs each world, unless BLOODHOUND_SOAK_RUNS has another number.
+const oneHashRuns = 1000
+
+// TestOneHash runs one tape of each world of servers a thousand times, half of them while something else keeps all CPUs busy: there is one
+// hash. It belongs to the soak; BLOODHOUND_E2E picks worlds.
+func TestOneHash(t *testing.T) {
+	if !soak {
+		t.Skip("BLOODHOUND_SOAK is not set")
+	}
+	runs := oneHashRuns
+	if n, err := strconv.Atoi(os.Getenv("BLOODHOUND_SOAK_RUNS")); err == nil {
+		runs = n
+	}
+	for _, s := range servers {
+		if s.needs == nil {
+			continue // our own programs
+		}
+		t.Run(s.name, func(t *testing.T) {
+			s.require(t)
+			var hashes [2]string
+			for i, how := range []string{"idle", "under load"} {
+				t.Run(how, func(t *testing.T) {
+					if i == 1 {
+						keepBusy(t)
+					}
+					begun := time.Now()
+					var verify verifyDocument
+					if code := s.call(t, &verify, "verify", "--json", "--runs", strconv.Itoa(runs/2)); code != 0 || verify.Runs != runs/2 {
+						t.Errorf("exit code %d after %d runs: %s\n%s", code, verify.Runs, verify.Judgement, verify.Difference)
+					}
+					hashes[i] = verify.Hash
+					t.Logf("%d runs in %v", verify.Runs, time.Since(begun).Round(time.Second))
+				})
+			}
+			if hashes[0] == "" || hashes[0] != hashes[1] {
+				t.Errorf("trace hash %s idle, and %s under load", hashes[0], hashes[1])
 			}
 		})
 	}
