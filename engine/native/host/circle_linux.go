@@ -132,6 +132,7 @@ func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 	t.flush()
 	noticed, status, errno := m.proceed(t, unix.PTRACE_SINGLESTEP)
 	if noticed {
+		t.stepping = true
 		m.noticed(stop)
 		return false, true
 	}

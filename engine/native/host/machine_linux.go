@@ -45,7 +45,8 @@ type thread struct {
 	auxv      []byte
 	queued    *Stop // a stop that was met while doing something else
 	circle    *circle
-	circled   int // for how many more turns it is likely to come into a circle again
+	stepping  bool // the call at which it stands ends with the trap of a single step, unless a ptrace stop comes before
+	circled   int  // for how many more turns it is likely to come into a circle again
 	spin      spin
 	code      *codeMaps     // where breakpoints may stand; nil where none do
 	chance    *chancePlaces // where those at instructions of chance stand; nil where none do
@@ -311,7 +312,11 @@ func (m *Machine) call(t *thread, stop *Stop) {
 }
 
 // siginfo_t: si_signo, si_errno, si_code at 0, 4, 8.
-const siKernel = 0x80
+const (
+	siKernel  = 0x80
+	trapBreak = 1 // TRAP_BRKPT: what x86 says of a single step over a call
+	trapTrace = 2 // TRAP_TRACE
+)
 
 // Results from eRestartSys to eRestartNoHand are of calls that a signal has interrupted, and that are made again if there is
 // no handler (linux/errno.h).
@@ -328,6 +333,10 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info)))
 	reason := int32(binary.LittleEndian.Uint32(stop.Info[8:]))
 	if sig == syscall.SIGTRAP {
+		if t.stepping && (reason == trapBreak || reason == trapTrace) {
+			t.stepping, t.at = false, atStart
+			return false
+		}
 		if ours, goesOn := m.trapped(t, stop); ours {
 			return !goesOn
 		}

@@ -161,6 +161,7 @@ func (m *Machine) proceed(t *thread, request int) (noticed bool, status syscall.
 		first, second = letAndReceive(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&m.answer)), 0, fd, place)
 		unsent = first != 0
 	default:
+		t.stepping = false
 		_, second = letAndReceive(unix.SYS_PTRACE, uintptr(request), uintptr(t.tid), 0, 0, fd, place)
 	}
 	for second != 0 { // a signal came first: of a stop, or of Go's runtime (see wait4)
@@ -209,7 +210,7 @@ func (m *Machine) withdraw(t *thread) {
 // withdrawn does for a thread whose notification is gone, and which has stopped, what its answer would have done.
 func (m *Machine) withdrawn(t *thread) {
 	was := t.at
-	t.at, t.loaded, t.dirty = atWithdrawn, false, false
+	t.at, t.loaded, t.dirty, t.stepping = atWithdrawn, false, false, false
 	value := t.value
 	switch was {
 	case atNotice:
