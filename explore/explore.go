@@ -106,7 +106,7 @@ type Job struct {
 // Trace asks for a trace of the run in a file.
 type Trace struct {
 	File   string   `json:"file"`
-	Format string   `json:"format"` // text or chrome
+	Format string   `json:"format"` // one of report.Formats
 	Level  string   `json:"level,omitempty"`
 	Events []string `json:"events,omitempty"`
 }

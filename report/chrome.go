@@ -2,27 +2,37 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // The Chrome trace-event format ("Trace Event Format", Google, 2016), which ui.perfetto.dev opens: nodes are
 // processes, threads are threads, log lines are instants on a thread of their own; faults are asynchronous spans of
-// the process "faults", operations are spans of the process "operations", one thread a client. Times are virtual, in
-// microseconds with nanoseconds behind the point.
+// the process "faults", operations are spans of the process "operations", one thread a client. A message is a flow, from the call
+// that sent it to the call that read its last byte: these calls are spans, of what a call takes. Counters tell how many messages nobody
+// has read yet, how many operations are in flight and how many faults are in force. Times are virtual, in microseconds with nanoseconds
+// behind the point.
 type chromeSink struct {
-	w      *bufio.Writer
-	filter Filter
-	first  bool
-	pids   map[string]int
-	tids   map[string]int
-	err    error
+	w        *bufio.Writer
+	filter   Filter
+	first    bool
+	pids     map[string]int
+	tids     map[string]int
+	err      error
+	callNs   int64
+	messages *diagramSink
+	sends    map[uint64]chromeEvent // the start of a flow, by the event that sent a message
+	current  *chromeEvent           // the call that is told now, nil if the filter drops it
+	unread   int
 }
 
 // chromeEvent is one record of the format. Fields are those of the format's own short names.
@@ -36,11 +46,14 @@ type chromeEvent struct {
 	Tid   int            `json:"tid"`
 	ID    string         `json:"id,omitempty"`
 	Scope string         `json:"s,omitempty"`
+	Bind  string         `json:"bp,omitempty"`
 	Args  map[string]any `json:"args,omitempty"` // encoding/json sorts the keys
 }
 
-func newChromeSink(w io.Writer, f Filter) *chromeSink {
-	c := &chromeSink{w: bufio.NewWriterSize(w, 1<<16), filter: f, first: true, pids: map[string]int{}, tids: map[string]int{}}
+func newChromeSink(w io.Writer, f Filter, spec *world.Spec) *chromeSink {
+	c := &chromeSink{w: bufio.NewWriterSize(w, 1<<16), filter: f, first: true, pids: map[string]int{}, tids: map[string]int{},
+		callNs: max(spec.Cost.CallNs, 1), messages: newTracker(spec), sends: map[uint64]chromeEvent{}}
+	c.messages.sent, c.messages.known = c.sent, c.known
 	c.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 	return c
 }
@@ -81,10 +94,56 @@ func (c *chromeSink) place(process, thread string) (pid, tid int) {
 	return pid, tid
 }
 
-func (c *chromeSink) Event(e *engine.Event) {
-	if !c.filter.Keep(e) {
+// sent begins the flow of a message at the call that is told now.
+func (c *chromeSink) sent(m *Message) {
+	if c.current == nil {
 		return
 	}
+	e := *c.current
+	e.Name, e.Cat, e.Phase, e.Dur, e.Args = m.From+" to "+m.To, "message", "s", "", map[string]any{"bytes": m.Bytes, "via": m.Via}
+	e.ID = "message-" + strconv.FormatUint(m.SentEvent, 10)
+	c.sends[m.SentEvent] = e
+	c.unread++
+	c.count("messages unread", m.SentNs, c.unread)
+}
+
+// known ends the flow of a message at the call that is told now, and drops that of a message that nobody will read.
+func (c *chromeSink) known(l diagramLine) {
+	if l.Message == nil {
+		return
+	}
+	start, ok := c.sends[l.Message.SentEvent]
+	if !ok {
+		return
+	}
+	delete(c.sends, l.Message.SentEvent)
+	c.unread--
+	if l.Message.ReadEvent == 0 || c.current == nil {
+		return
+	}
+	c.count("messages unread", l.Message.ReadNs, c.unread)
+	end := *c.current
+	end.Name, end.Cat, end.ID, end.Phase, end.Bind, end.Dur, end.Args = start.Name, start.Cat, start.ID, "f", "e", "", nil
+	c.put(&start)
+	c.put(&end)
+}
+
+// count writes a counter's value from a time on.
+func (c *chromeSink) count(name string, ns int64, value int) {
+	pid, _ := c.place("world", "faults and phases")
+	c.put(&chromeEvent{Name: name, Phase: "C", Ts: micros(ns), Pid: pid, Args: map[string]any{"value": value}})
+}
+
+// Event writes a call, and follows the messages in it, whether the filter keeps it or not.
+func (c *chromeSink) Event(e *engine.Event) {
+	c.current = nil
+	if c.filter.Keep(e) {
+		c.call(e)
+	}
+	c.messages.Event(e)
+}
+
+func (c *chromeSink) call(e *engine.Event) {
 	node, thread := e.Node, e.Thread
 	if node == "" {
 		node, thread = "world", "faults and phases"
@@ -103,7 +162,12 @@ func (c *chromeSink) Event(e *engine.Event) {
 	if e.Bytes != 0 {
 		args["bytes"] = strconv.FormatUint(e.Bytes, 16)
 	}
-	c.put(&chromeEvent{Name: e.Call, Cat: string(ClassOf(e)), Phase: "i", Scope: "t", Ts: micros(e.TimeNs), Pid: pid, Tid: tid, Args: args})
+	out := &chromeEvent{Name: e.Call, Cat: string(ClassOf(e)), Phase: "i", Scope: "t", Ts: micros(e.TimeNs), Pid: pid, Tid: tid, Args: args}
+	if class := ClassOf(e); e.Node != "" && (class == NetworkSend || class == NetworkRecv) { // a flow begins and ends at spans
+		out.Phase, out.Scope, out.Dur = "X", "", micros(c.callNs)
+	}
+	c.put(out)
+	c.current = out
 }
 
 func (c *chromeSink) Log(l engine.LogLine) {
@@ -113,9 +177,13 @@ func (c *chromeSink) Log(l engine.LogLine) {
 
 func (c *chromeSink) Finish(o *engine.Outcome) error {
 	if o != nil {
+		var faults changes
 		for i := range o.Ledger.Strikes {
-			c.strike(&o.Ledger.Strikes[i])
+			s := &o.Ledger.Strikes[i]
+			c.strike(s)
+			faults.span(s.StartNs, s.EndNs)
 		}
+		c.counter("faults in force", faults)
 		c.operations(o)
 		for _, v := range o.Verdicts {
 			if v.Status == engine.Violated {
@@ -144,6 +212,8 @@ func (c *chromeSink) strike(s *fault.Strike) {
 // operations writes a span for each operation, from invoke to return. One whose fate is unknown lasts to the end of
 // the run and says so. A client has one operation in flight.
 func (c *chromeSink) operations(o *engine.Outcome) {
+	var flight changes
+	defer func() { c.counter("operations in flight", flight) }()
 	open := map[string]*history.Event{}
 	var clients []string // in the order of their first operation
 	span := func(call, ret *history.Event) {
@@ -165,6 +235,7 @@ func (c *chromeSink) operations(o *engine.Outcome) {
 				args["error"] = ret.Error
 			}
 		}
+		flight.span(call.TimeNs, end)
 		c.put(&chromeEvent{Name: strings.TrimSpace(call.Op + " " + call.Key), Cat: "operation", Phase: "X", Ts: micros(call.TimeNs),
 			Dur: micros(max(end-call.TimeNs, 1)), Pid: pid, Tid: tid, Args: args})
 	}
@@ -185,6 +256,23 @@ func (c *chromeSink) operations(o *engine.Outcome) {
 	for _, client := range clients {
 		if call := open[client]; call != nil {
 			span(call, nil)
+		}
+	}
+}
+
+// changes are the times at which a count changes, and by how much.
+type changes [][2]int64
+
+// span counts one from a time to another.
+func (c *changes) span(fromNs, toNs int64) { *c = append(*c, [2]int64{fromNs, 1}, [2]int64{toNs, -1}) }
+
+// counter writes a count at each of its changes.
+func (c *chromeSink) counter(name string, list changes) {
+	slices.SortStableFunc(list, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	value := int64(0)
+	for i, change := range list {
+		if value += change[1]; i+1 == len(list) || list[i+1][0] != change[0] {
+			c.count(name, change[0], int(value))
 		}
 	}
 }

@@ -56,6 +56,8 @@ const (
 // bytes are read as a whole. From then on bytes are counted: a message is read when its last byte is.
 type diagramSink struct {
 	w      *bufio.Writer
+	known  func(diagramLine) // is told what the sink finds out
+	sent   func(*Message)    // is told of a message as it is sent, if not nil
 	nodes  map[string]string // address or name -> node
 	tables map[string]*table // by thread
 	forks  map[string]int    // children that a thread has had
@@ -95,7 +97,15 @@ type gram struct {
 // NewDiagramSink keeps of a trace what a space-time diagram needs: one JSON document a line, in the order in which they
 // became known. It is what a replay leaves for ReadDiagram, and no format for people.
 func NewDiagramSink(w io.Writer, spec *world.Spec) Sink {
-	d := &diagramSink{w: bufio.NewWriterSize(w, 1<<16), nodes: map[string]string{}, tables: map[string]*table{},
+	d := newTracker(spec)
+	d.w = bufio.NewWriterSize(w, 1<<16)
+	d.known = d.put
+	return d
+}
+
+// newTracker follows messages and marks for another sink, which says whom it tells.
+func newTracker(spec *world.Spec) *diagramSink {
+	d := &diagramSink{nodes: map[string]string{}, tables: map[string]*table{},
 		forks: map[string]int{}, loose: map[[2]string][]*end{}, grams: map[gram][]Message{}}
 	for _, n := range spec.Nodes {
 		names := []string{n.Name, n.IPv4, n.IPv6}
@@ -121,7 +131,7 @@ func (d *diagramSink) put(l diagramLine) {
 }
 
 func (d *diagramSink) mark(e *engine.Event, text string) {
-	d.put(diagramLine{Mark: &Mark{Node: e.Node, TimeNs: e.TimeNs, Event: e.Number, Text: text}})
+	d.known(diagramLine{Mark: &Mark{Node: e.Node, TimeNs: e.TimeNs, Event: e.Number, Text: text}})
 }
 
 // Event takes a call in. Only calls that succeeded change what is known.
@@ -252,7 +262,7 @@ func (d *diagramSink) drop(t *table, fd int64) {
 	switch {
 	case x.mate != nil:
 		for _, s := range x.mate.sent {
-			d.put(diagramLine{Message: &s.Message})
+			d.known(diagramLine{Message: &s.Message})
 		}
 		d.unread -= len(x.mate.sent)
 		x.mate.sent = nil
@@ -307,6 +317,9 @@ func (d *diagramSink) send(e *engine.Event) {
 		return
 	}
 	d.unread++
+	if d.sent != nil {
+		d.sent(&m)
+	}
 	if x == nil || e.Object != "tcp" {
 		m.Via = "udp"
 		g := gram{m.From, m.To, m.Bytes, e.Bytes}
@@ -387,7 +400,7 @@ func (d *diagramSink) recognise(x *end, e *engine.Event) bool {
 func (d *diagramSink) arrive(m Message, e *engine.Event) {
 	d.unread--
 	m.ReadNs, m.ReadEvent = e.TimeNs, e.Number
-	d.put(diagramLine{Message: &m})
+	d.known(diagramLine{Message: &m})
 }
 
 // Log is nothing here: the lines stand in the Outcome.
@@ -424,9 +437,12 @@ func (d *diagramSink) Finish(*engine.Outcome) error {
 	}
 	slices.SortFunc(rest, func(x, y Message) int { return int(int64(x.SentEvent) - int64(y.SentEvent)) })
 	for i := range rest {
-		d.put(diagramLine{Message: &rest[i]})
+		d.known(diagramLine{Message: &rest[i]})
 	}
-	d.put(diagramLine{Untracked: &d.lost})
+	d.known(diagramLine{Untracked: &d.lost})
+	if d.w == nil {
+		return nil
+	}
 	if err := d.w.Flush(); err != nil {
 		return err
 	}

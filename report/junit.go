@@ -11,7 +11,8 @@ import (
 )
 
 // The JUnit XML that CI systems read: a suite is a campaign, a case is a property, or the campaign as a whole. A
-// violation is a failure; a property whose verdict is unknown, and a campaign that proves nothing, are errors.
+// violation is a failure; a property whose verdict is unknown, and a campaign that proves nothing, are errors. Elements and attributes are
+// those that Jenkins' schema has (junit-10.xsd of its xUnit plugin).
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -29,6 +30,7 @@ type (
 		Errors     int             `xml:"errors,attr"`
 		Skipped    int             `xml:"skipped,attr"`
 		Time       string          `xml:"time,attr"`
+		File       string          `xml:"file,attr,omitempty"` // the configuration
 		Properties []junitProperty `xml:"properties>property"`
 		Cases      []junitCase     `xml:"testcase"`
 	}
@@ -39,7 +41,6 @@ type (
 	junitCase struct {
 		Class   string        `xml:"classname,attr"`
 		Name    string        `xml:"name,attr"`
-		File    string        `xml:"file,attr,omitempty"`
 		Time    string        `xml:"time,attr"`
 		Failure *junitTrouble `xml:"failure"`
 		Error   *junitTrouble `xml:"error"`
@@ -56,11 +57,11 @@ func JUnit(w io.Writer, c CampaignOf) error {
 	t := c.Totals
 	seconds := strconv.FormatFloat(float64(t.WallNs)/1e9, 'f', 3, 64)
 	class := "bloodhound." + strings.ReplaceAll(visible(orElse(c.Name, "world"), pageValueRunes), ".", "_")
-	suite := junitSuite{Name: visible(orElse(c.Name, "world"), pageValueRunes), Time: seconds, Properties: []junitProperty{
+	suite := junitSuite{Name: visible(orElse(c.Name, "world"), pageValueRunes), File: visible(c.Config, pageLineRunes), Time: seconds, Properties: []junitProperty{
 		{"seed", strconv.FormatUint(t.Seed, 10)}, {"runs", strconv.FormatUint(t.Runs, 10)},
 		{"virtual_ns", strconv.FormatInt(t.VirtualNs, 10)}, {"exit_code", strconv.Itoa(c.ExitCode)}, {"bloodhound", visible(c.Bloodhound, pageValueRunes)}}}
 	add := func(name string, failure, err *junitTrouble) {
-		suite.Cases = append(suite.Cases, junitCase{class, visible(name, pageLineRunes), visible(c.Config, pageLineRunes), "0", failure, err})
+		suite.Cases = append(suite.Cases, junitCase{class, visible(name, pageLineRunes), "0", failure, err})
 		suite.Tests++
 		if failure != nil {
 			suite.Failures++

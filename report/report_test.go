@@ -60,7 +60,7 @@ func spec() *world.Spec {
 func run(t *testing.T, format string, f Filter) (string, *engine.Outcome) {
 	t.Helper()
 	var b bytes.Buffer
-	sink, err := NewSink(format, &b, f)
+	sink, err := NewSink(format, &b, f, spec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestFilter(t *testing.T) {
 	if err := (Filter{Level: "loud"}).Validate(); err == nil {
 		t.Error("level loud is accepted")
 	}
-	if _, err := NewSink("xml", nil, Filter{}); err == nil {
+	if _, err := NewSink("xml", nil, Filter{}, spec()); err == nil {
 		t.Error("format xml is accepted")
 	}
 }
@@ -201,7 +201,7 @@ func TestChromeTrace(t *testing.T) {
 
 func TestChromeShowsOperationsThatNeverReturn(t *testing.T) {
 	var b bytes.Buffer
-	sink, _ := NewSink("chrome", &b, Filter{})
+	sink, _ := NewSink("chrome", &b, Filter{}, spec())
 	sink.Finish(&engine.Outcome{VirtualNs: 9000, History: []history.Event{
 		{Number: 1, TimeNs: 1000, Client: "c", Type: history.Invoke, Op: "put", Key: "k"},
 		{Number: 2, TimeNs: 2000, Client: "d", Type: history.Invoke, Op: "get"},

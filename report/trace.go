@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // Class groups the events of a trace with the words that trace_events uses.
@@ -134,10 +135,10 @@ type Sink interface {
 }
 
 // Formats lists the formats of NewSink.
-var Formats = []string{"text", "chrome"}
+var Formats = []string{"text", "chrome", "shiviz"}
 
-// NewSink writes a trace to w in one of Formats.
-func NewSink(format string, w io.Writer, f Filter) (Sink, error) {
+// NewSink writes a trace of a run of spec to w in one of Formats.
+func NewSink(format string, w io.Writer, f Filter, spec *world.Spec) (Sink, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
@@ -145,7 +146,9 @@ func NewSink(format string, w io.Writer, f Filter) (Sink, error) {
 	case "", "text":
 		return &textSink{w: bufio.NewWriterSize(w, 1<<16), filter: f}, nil
 	case "chrome":
-		return newChromeSink(w, f), nil
+		return newChromeSink(w, f, spec), nil
+	case "shiviz":
+		return newShivizSink(w, f, spec), nil
 	}
 	return nil, fmt.Errorf("trace format %q is unknown; formats are %s", format, strings.Join(Formats, ", "))
 }

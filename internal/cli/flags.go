@@ -219,7 +219,7 @@ func (f *flags) oneTape(c *cobra.Command) {
 func (f *flags) tracing(c *cobra.Command) {
 	f.format = traceFormats[0]
 	c.Flags().Var(fileFlag{&f.trace}, "trace", "write the trace of the run to this `file`")
-	c.Flags().Var(wordFlag{&f.format, traceFormats, "formats"}, "trace-format", "`format` of the trace: text, or chrome for ui.perfetto.dev")
+	c.Flags().Var(wordFlag{&f.format, traceFormats, "formats"}, "trace-format", "`format` of the trace: text, chrome for ui.perfetto.dev, or shiviz for ShiViz")
 }
 
 // logsFlag is for those whose one run has programs that may be asked what they said.
@@ -270,7 +270,7 @@ func (f *flags) originalFlag(c *cobra.Command) {
 }
 
 // traceFormats are the formats of --trace-format; the first is the default.
-var traceFormats = []string{"text", "chrome"}
+var traceFormats = report.Formats
 
 // oneArgument accepts a folder or a file.
 func oneArgument(c *cobra.Command, args []string) error {

@@ -129,7 +129,7 @@ func trace(o *engine.Options, t *explore.Trace, spec *world.Spec) (finish func(*
 	}
 	sink := report.NewDiagramSink(f, spec)
 	if t.Format != report.DiagramFormat {
-		if sink, err = report.NewSink(t.Format, f, report.Filter{Level: t.Level, Events: t.Events}); err != nil {
+		if sink, err = report.NewSink(t.Format, f, report.Filter{Level: t.Level, Events: t.Events}, spec); err != nil {
 			f.Close()
 			return nil, err
 		}
