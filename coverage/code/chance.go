@@ -220,7 +220,7 @@ func Chance(file []byte) []Found {
 				continue
 			}
 			came := lost
-			if addr < fn.end {
+			if addr < fn.end && addr-fn.start <= maxSweep {
 				came = arrives(body, 0, int(addr-fn.start))
 			}
 			if came == arrived || came == lost && likely(text, c) {
@@ -237,8 +237,13 @@ func Chance(file []byte) []Found {
 func InCode(text []byte) []Found {
 	return slices.DeleteFunc(candidates(text), func(c Found) bool {
 		target := int64(c.Offset) + int64(c.Length) + c.Disp
-		return !likely(text, c) || c.Kind == XBEGIN && (target < 0 || target >= int64(len(text)))
+		return !likely(text, c) && !(blank(text, c) && follows(text, c)) || c.Kind == XBEGIN && (target < 0 || target >= int64(len(text)))
 	})
+}
+
+// blank tells whether nothing was written before an instruction: code that a program makes begins anywhere.
+func blank(text []byte, c Found) bool {
+	return c.Offset >= minBlank && filler(text[c.Offset-minBlank:c.Offset])
 }
 
 // candidates are the places where code looks like one of the instructions, in no order.
@@ -283,6 +288,8 @@ const (
 	maxPrefixes = 4
 	lead        = 64 // how far before it decoding begins
 	follow      = 16 // how many instructions must follow, if control does not go elsewhere
+	minBlank    = 16
+	maxSweep    = 16 << 10 // how far into a function it is decoded from its start
 )
 
 // likely tells whether what looks like an instruction is one, where nothing tells of functions: x86 code falls into step after few
@@ -304,7 +311,12 @@ func likely(text []byte, c Found) bool {
 	if all == 0 || 10*yes < 7*all {
 		return false
 	}
-	at := from
+	return follows(text, c)
+}
+
+// follows tells whether code goes on from an instruction.
+func follows(text []byte, c Found) bool {
+	at := int(c.Offset)
 	for range follow {
 		if at >= len(text) {
 			return true

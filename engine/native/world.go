@@ -285,6 +285,11 @@ func (w *World) Outcome() *engine.Outcome {
 
 func (w *World) collect() {
 	o, k := &w.outcome, w.kernel
+	if !w.closed {
+		for _, id := range slices.Sorted(maps.Keys(k.Procs)) {
+			k.CheckMade(k.Procs[id])
+		}
+	}
 	trace, strict := k.Sums()
 	o.Tape = w.tape.Tape()
 	o.Hash, o.StrictHash = hex.EncodeToString(trace[:16]), hex.EncodeToString(strict[:16])

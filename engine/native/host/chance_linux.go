@@ -86,6 +86,41 @@ func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offs
 	return m.trapAll(t, found, addr, size, offset)
 }
 
+// Bounds of what is looked at of the code that a program has made.
+const (
+	madeBytes    = 256 << 20 // in one range
+	madeAtOnce   = 1 << 20
+	madeOverlaps = 128 // of one part with the next: an instruction is told from data by what is before it
+)
+
+// MadeChance looks through code that a thread's process has made in memory for an instruction that no run repeats. cpuid and xgetbv are
+// left out: compilers ask by them what they may use, before the one traps and for what the other does not change.
+func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string) {
+	if m.leaks.Instructions {
+		return ""
+	}
+	t := m.get(id)
+	b := make([]byte, madeAtOnce)
+	for at := from; at < min(to, from+madeBytes); {
+		n := m.readAt(t, at, b[:min(uint64(len(b)), to-at)])
+		for _, f := range code.InCode(b[:n]) {
+			switch f.Kind {
+			case code.RDRAND, code.RDSEED, code.RDPID, code.XBEGIN, code.XSAVE, code.XSAVEC, code.XSAVEOPT, code.UMWAIT:
+				return f.Kind.String()
+			}
+		}
+		switch {
+		case n < pageSize: // what is not mapped
+			at = pageDown(at) + pageSize
+		case n == len(b):
+			at += uint64(n) - madeOverlaps
+		default:
+			at += uint64(n)
+		}
+	}
+	return ""
+}
+
 func (m *Machine) trapAll(t *thread, found []code.Found, addr, size, offset uint64) (untrapped string) {
 	span := false
 	for i := range found {

@@ -211,14 +211,17 @@ func filter(memory, notify bool) []unix.SockFilter {
 	if memory {
 		p.jump("trace")
 	}
-	p.equal(unix.SYS_MPROTECT, "allow", "")
+	p.equal(unix.SYS_MPROTECT, "code", "")
 	p.equal(unix.SYS_MMAP, "map", "")
 	p.low(3) // mremap: what is moved to a place of the program's choice
 	p.when(unix.BPF_JSET, unix.MREMAP_FIXED, "trace", "allow")
 	p.label("map")
 	p.low(3)
 	p.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB)
-	p.equal(unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, "allow", "trace")
+	p.equal(unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, "code", "trace")
+	p.label("code") // who makes memory executable is noted
+	p.low(2)
+	p.when(unix.BPF_JSET, unix.PROT_EXEC, "trace", "allow")
 	p.label("advice")
 	p.low(2)
 	p.among(advice, "allow")

@@ -46,6 +46,7 @@ type Machine interface {
 	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
 	MapCode(id ThreadID, w *host.Watched, addr, size, offset uint64)
 	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string)
+	MadeChance(id ThreadID, from, to uint64) (name string)
 }
 
 // Leaks are cures against chance that can be switched off; only tests do.

@@ -132,6 +132,40 @@ func (k *Kernel) trapChance(t *Thread, fd int, changes bool, addr, size, offset 
 	}
 }
 
+// maxMade bounds what is kept of the memory that a program makes executable; beyond it, all that lies between counts.
+const maxMade = 256
+
+// madeCode notes that a program has made memory of its own executable.
+func (k *Kernel) madeCode(t *Thread, addr, size uint64) {
+	s := k.Spaces[k.proc(t).Space]
+	r := Range{addr, addr + (size+4095)&^4095}
+	for i := range s.Made {
+		if m := &s.Made[i]; r.Start <= m.End && m.Start <= r.End || len(s.Made) == maxMade {
+			m.Start, m.End = min(m.Start, r.Start), max(m.End, r.End)
+			return
+		}
+	}
+	s.Made = append(s.Made, r)
+}
+
+// CheckMade looks through the code that a program has made, whose memory is about to go, for instructions that no run repeats: there no
+// breakpoint stands at them.
+func (k *Kernel) CheckMade(p *Proc) {
+	s := k.Spaces[p.Space]
+	if s == nil || k.Unsafe != "" {
+		return
+	}
+	i := slices.IndexFunc(p.Threads, func(id ThreadID) bool { return k.Threads[id].State != Dead })
+	for _, r := range s.Made {
+		if i < 0 {
+			return
+		}
+		if name := k.M.MadeChance(p.Threads[i], r.Start, r.End); name != "" {
+			k.unsafe("%s has made code as it ran that may execute %s", p.Path, name)
+		}
+	}
+}
+
 // fileAt finds the file that was mapped to an address last.
 func (s *Space) fileAt(addr uint64) *FileMap {
 	for i := len(s.Files) - 1; i >= 0; i-- {
@@ -157,6 +191,7 @@ func (k *Kernel) copySpace(id SpaceID) SpaceID {
 	c := k.newSpace(old.Node, old.Exe)
 	c.Modules = slices.Clone(old.Modules)
 	c.Counts, c.ExecNs, c.Break, c.Regions, c.Files = old.Counts, old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
+	c.Made = slices.Clone(old.Made)
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			seg.Attach++
@@ -208,7 +243,14 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		case flags&unix.MAP_HUGETLB != 0: // the machine's, if it has any
 			return fail(unix.ENOMEM)
 		case flags&0xf == unix.MAP_PRIVATE:
-			return passed
+			if prot&unix.PROT_EXEC == 0 {
+				return passed
+			}
+			r := Result(k.M.Native(t.ID))
+			if r >= 0 {
+				k.madeCode(t, uint64(r), size)
+			}
+			return r
 		case flags&0xf != unix.MAP_SHARED:
 			return fail(unix.EINVAL)
 		}
@@ -256,6 +298,9 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	r := k.mapFD(t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
 	if r >= 0 && watched != nil {
 		k.M.MapCode(t.ID, watched, uint64(r), (size+4095)&^4095, uint64(offset))
+	}
+	if r >= 0 && prot&unix.PROT_EXEC != 0 && (prot&unix.PROT_WRITE != 0 || shared && object.Kind != KeyBase) {
+		k.madeCode(t, uint64(r), size)
 	}
 	if r >= 0 && prot&unix.PROT_EXEC != 0 {
 		k.trapChance(t, chanceFD, object.Kind != KeyBase, uint64(r), (size+4095)&^4095, uint64(offset))

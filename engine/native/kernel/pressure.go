@@ -79,6 +79,13 @@ func sysMprotect(k *Kernel, t *Thread) Result {
 			}
 		}
 	}
+	if a := &t.Call.Args; a[2]&unix.PROT_EXEC != 0 {
+		r := Result(k.M.Native(t.ID))
+		if r == 0 {
+			k.madeCode(t, a[0], a[1])
+		}
+		return r
+	}
 	return passed
 }
 

@@ -695,6 +695,7 @@ func (k *Kernel) vanished(t *Thread) {
 }
 
 func (k *Kernel) ending(p *Proc) {
+	k.CheckMade(p)
 	if k.Ending != nil {
 		k.Ending(p)
 	}
