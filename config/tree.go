@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
 // Limits of one file. Aliases are copied where they are used, so the number of values is bounded after that.
@@ -192,18 +194,7 @@ func (l *loader) open(name string, env map[string]string) (*file, []byte, error)
 	return f, text, nil
 }
 
-func readBounded(name string) ([]byte, error) {
-	r, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
-	if err == nil && len(text) > MaxFileBytes {
-		err = fmt.Errorf("%s: the file has more than %d bytes, the limit for a configuration", name, MaxFileBytes)
-	}
-	return text, err
-}
+func readBounded(name string) ([]byte, error) { return regular.Read(name, MaxFileBytes) }
 
 // dotEnv reads the variables of a .env file, if there is one.
 func (l *loader) dotEnv(name string) map[string]string {

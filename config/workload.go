@@ -339,7 +339,7 @@ func (l *loader) dictionary(n *node, w *world.Workload, key string) {
 		return
 	}
 	name := l.beside(f.file, f.text)
-	text, err := os.ReadFile(l.under(l.spec.Dir, f.text))
+	text, err := readBounded(l.under(l.spec.Dir, f.text))
 	if err != nil {
 		l.fail(f.position, "name a file of the project", "%s.file: %v", key, err)
 		return

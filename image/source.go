@@ -21,6 +21,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
 // Transport says where an image comes from. The words are those of containers-transports(5).
@@ -193,7 +195,7 @@ func fromArchive(s Source) (v1.Image, error) {
 
 // openArchive reads what tar has packed, also where gzip has compressed that, as `docker load` does.
 func openArchive(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -216,9 +217,10 @@ func isFailure(name string) bool {
 	if name == "-" {
 		return false
 	}
-	f, err := os.Open(name)
+	f, err := regular.Open(name)
 	if err != nil {
-		return !report.IsFailurePath(name) && filepath.Ext(name) == ""
+		_, missing := os.Stat(name) // a pipe is a history
+		return missing != nil && !report.IsFailurePath(name) && filepath.Ext(name) == ""
 	}
 	defer f.Close()
 	start := make([]byte, 4096)
