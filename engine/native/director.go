@@ -15,26 +15,28 @@ const never = int64(1<<63 - 1)
 // director decides what the world around the programs does: which node starts when, when faults strike, when
 // properties are probed. Its state is plain data.
 type director struct {
-	Phase     string
-	Plan      *fault.Plan
-	Nodes     []nodeState
-	Jobs      []job // what was started besides main processes, by tag-1
-	NextStep  int64 // of faults; never outside chaos
-	WarmupEnd int64
-	ChaosEnd  int64
-	SettleEnd int64
-	Hurt      bool  // the end of the chaos phase has ended faults
-	SetupEnd  int64 // when setup no longer waits for a program to say that it is complete
-	Heals     []int64
-	Quiet     quiet
-	Healed    int64 // time of the last heal that no fault has followed, 0 if none
-	Probes    []probeState
-	Prober    int64 // the tag of the one that takes orders, 0 if there is none
-	Drivers   int   // drivers that still run
-	Started   bool
-	Live      []int              // jobs that are not done and have a deadline
-	LogTail   map[int64][]string // last lines of each process' log, by tag
-	Counts    map[string]uint64
+	Phase                  string
+	Plan                   *fault.Plan
+	Nodes                  []nodeState
+	Jobs                   []job // what was started besides main processes, by tag-1
+	NextStep               int64 // of faults; never outside chaos
+	WarmupEnd              int64
+	ChaosEnd               int64
+	SettleEnd              int64
+	Hurt                   bool  // the end of the chaos phase has ended faults
+	SetupEnd               int64 // when setup no longer waits for a program to say that it is complete
+	Heals                  []int64
+	Quiet                  quiet
+	Healed                 int64 // time of the last heal that no fault has followed, 0 if none
+	Probes                 []probeState
+	Prober                 int64 // the tag of the one that takes orders, 0 if there is none
+	Drivers                int   // drivers that still run
+	Started                bool
+	Live                   []int // jobs that are not done and have a deadline
+	LogBytes, HistoryBytes int   // what programs have printed, and drivers have written about operations
+
+	LogTail map[int64][]string // last lines of each process' log, by tag
+	Counts  map[string]uint64
 	// What conditions of faults ask about.
 	Operations uint64              // that clients have begun
 	Roles      map[string][]string // of nodes, in the order in which they took them on

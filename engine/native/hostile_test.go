@@ -61,7 +61,15 @@ func hostileReport(t *testing.T, program string) string {
 		if i == 100 {
 			break
 		}
-		fmt.Fprintf(&b, "line %s %s\n", l.Stream, l.Text)
+		fmt.Fprintf(&b, "line %s %.200s\n", l.Stream, l.Text)
+	}
+	kept := 0
+	for _, l := range out.Log {
+		kept += len(l.Text)
+	}
+	fmt.Fprintf(&b, "kept lines=%d bytes=%d\n", len(out.Log), kept)
+	for _, warning := range out.Warnings {
+		fmt.Fprintf(&b, "warning %s\n", warning)
 	}
 	fmt.Fprintf(&b, "reason=%s detail=%s\nreproducible=%v %s\nevents=%d\ncrashes=%d\n", out.Reason, out.Detail, out.Repeat.Reproducible, out.Repeat.Reason,
 		out.Events, len(out.Crashes))

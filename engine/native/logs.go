@@ -22,7 +22,7 @@ var (
 // log takes in one line of output.
 func (w *World) log(l engine.LogLine, tag int64) {
 	d := w.director
-	if len(w.outcome.Log) < maxLogLines {
+	if d.LogBytes += len(l.Text); len(w.outcome.Log) < maxLogLines && d.LogBytes <= maxLogBytes {
 		w.outcome.Log = append(w.outcome.Log, l)
 	} else {
 		if w.outcome.LogLost == 0 {

@@ -104,6 +104,9 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		case len(w.outcome.History) >= maxHistory:
 			w.outcome.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
 			return engine.Limit, nil
+		case d.HistoryBytes > maxHistoryBytes:
+			w.outcome.Detail = fmt.Sprintf("the limit of %d MB in the history", maxHistoryBytes>>20)
+			return engine.Limit, nil
 		case k.Exceeded() != "":
 			w.outcome.Detail = k.Exceeded()
 			return engine.Limit, nil
@@ -225,6 +228,7 @@ func (w *World) notice() error {
 				w.outcome.Warnings = append(w.outcome.Warnings, warning)
 			}
 		case kernel.Reported:
+			w.director.HistoryBytes += len(n.Text)
 			events := history.Stamp(n.Text, n.Event, n.TimeNs)
 			for i := range events {
 				if events[i].Type == history.Invoke {
@@ -271,6 +275,9 @@ func (w *World) notice() error {
 const (
 	maxHistory  = 2_000_000
 	maxLogLines = 20_000
+	maxLogBytes = 64 << 20
+	// maxHistoryBytes bounds what drivers write about operations.
+	maxHistoryBytes = 256 << 20
 	crashLines  = 40
 	maxCrashes  = 1_000
 	// maxCheckOutput bounds what is read of one run of a check, a healthcheck or a question for a role.

@@ -53,6 +53,7 @@ type File struct {
 	Dir         []fs.DirEntry // what is being listed of a directory
 	Stream      string
 	Line        []byte // an unfinished line of a log
+	BornOpen    bool   // by memfd_create(2): Linux does not count it among those who write to the file
 	Bound       int    // of a log: how many bytes are taken in, 0 all
 	Taken       int    // of a log with a Bound
 	Owner       int    // F_SETOWN
@@ -94,7 +95,7 @@ func (k *Kernel) file(t *Thread, fd uint64) *File {
 // openForWriting tells whether someone may write to a file.
 func (k *Kernel) openForWriting(node NodeID, id fs.InodeID) bool {
 	for _, f := range k.Files { // whether there is one: the order leaves no trace
-		if f.Kind == FileInode && f.Node == node && f.Inode == id && f.Flags&unix.O_ACCMODE != unix.O_RDONLY {
+		if f.Kind == FileInode && f.Node == node && f.Inode == id && f.Flags&unix.O_ACCMODE != unix.O_RDONLY && !f.BornOpen {
 			return true
 		}
 	}

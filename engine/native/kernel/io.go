@@ -218,18 +218,18 @@ func (k *Kernel) writeLog(t *Thread, f *File, data []byte) {
 		}
 	}
 	for len(data) > 0 {
-		i := bytes.IndexByte(data, '\n')
-		if i < 0 {
-			f.Line = append(f.Line, data...)
-			if len(f.Line) >= maxLogLine {
-				k.logLine(f, k.proc(t).PID, f.Line)
-				f.Line = nil
+		room := data[:min(len(data), maxLogLine-len(f.Line))]
+		i := bytes.IndexByte(room, '\n')
+		switch {
+		case i >= 0:
+			f.Line, data = append(f.Line, room[:i]...), data[i+1:]
+		default:
+			if f.Line, data = append(f.Line, room...), data[len(room):]; len(f.Line) < maxLogLine {
+				return
 			}
-			return
 		}
-		k.logLine(f, k.proc(t).PID, append(f.Line, data[:i]...))
-		f.Line = nil
-		data = data[i+1:]
+		k.logLine(f, k.proc(t).PID, f.Line)
+		f.Line = f.Line[:0]
 	}
 }
 

@@ -369,7 +369,7 @@ func sysMemfdCreate(k *Kernel, t *Thread) Result {
 		return fsFail(fe)
 	}
 	f := k.newFile(t, FileInode, unix.O_RDWR)
-	f.Inode = id
+	f.Inode, f.BornOpen = id, true
 	cloexec := 0
 	if flags&unix.MFD_CLOEXEC != 0 {
 		cloexec = unix.O_CLOEXEC

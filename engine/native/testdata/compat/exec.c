@@ -253,6 +253,19 @@ static void at(void) {
 	CALL(syscall(SYS_execveat, AT_FDCWD, "soft", ARGV("true"), environ, AT_SYMLINK_NOFOLLOW), "a symlink with NOFOLLOW");
 }
 
+static void memory(void) {
+	int fd = MUST(syscall(SYS_memfd_create, "program", 0)), from = MUST(open("/bin/true", O_RDONLY)), again;
+	char b[65536], path[64];
+	for (ssize_t n; (n = read(from, b, sizeof b)) > 0;) MUST(write(fd, b, n));
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	IN_CHILD("a file in memory, open for writing since it was made") fexecve(fd, ARGV("true"), environ), _exit(9);
+	IN_CHILD("by its name below /proc") execve(path, ARGV("true"), environ), _exit(9);
+	IS((again = open(path, O_RDWR)) >= 0, "opened for writing once more");
+	IN_CHILD("while it is open so") { fexecve(fd, ARGV("true"), environ); _exit(errno == ETXTBSY ? 3 : 9); }
+	close(again);
+	IN_CHILD("and no more") fexecve(fd, ARGV("true"), environ), _exit(9);
+}
+
 static void permissions(void) {
 	if (geteuid() != 0) {
 		say("skip: only root has a stranger");
@@ -269,7 +282,7 @@ static void permissions(void) {
 }
 
 int main(int argc, char **argv) {
-	static const struct a_case cases[] = {C(arguments), C(errors), C(busy), C(running), C(scripts), C(state), C(threads), C(at), C(permissions)};
+	static const struct a_case cases[] = {C(arguments), C(errors), C(busy), C(running), C(scripts), C(state), C(threads), C(at), C(memory), C(permissions)};
 	if (argc > 2 && !strcmp(argv[1], "child")) child(argc, argv);
 	else return play(cases, COUNT(cases), argc, argv);
 	return 0;
