@@ -73,6 +73,8 @@ type Limits struct {
 	Threads     int    `json:"threads,omitempty"`      // threads alive at once, all nodes
 	MemoryBytes int64  `json:"memory_bytes,omitempty"` // bytes written to files, pipes and sockets of the world
 	SpinCPUMs   int64  `json:"spin_cpu_ms,omitempty"`  // CPU time of one thread without a system call
+	// ProcessBytes is the memory that the processes of the world really have of their own, together.
+	ProcessBytes int64 `json:"process_bytes,omitempty"`
 }
 
 // Sched shapes the scheduler's draws.

@@ -32,6 +32,7 @@ const (
 	defaultEvents    = 50_000_000
 	defaultSpinCPUMs = 2_000
 	defaultBytes     = 1 << 30
+	defaultProcesses = 4 << 30 // bytes
 )
 
 // minProcs is how many threads Go must be willing to run at once.
@@ -107,6 +108,13 @@ func (w *World) boot() error {
 		return err
 	}
 	w.machine = m
+	if w.processBytes = w.spec.Limits.ProcessBytes; w.processBytes == 0 {
+		w.processBytes = defaultProcesses
+		if all := host.MachineBytes(); all > 0 {
+			w.processBytes = min(w.processBytes, all/4*3)
+		}
+	}
+	m.LimitMemory(w.processBytes)
 	w.blobs = host.NewBlobs()
 	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.blobs})
 	k := w.kernel

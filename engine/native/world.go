@@ -36,14 +36,13 @@ type World struct {
 	outcome   engine.Outcome
 	failure   error // of a fault that struck in the middle of a call
 
-	started time.Time
-	closed  bool
+	started      time.Time
+	closed       bool
+	processBytes int64 // what all processes may have of their own
+
 	jobs    chan func()
 	stopped chan struct{}
 }
-
-// How often the loop looks at what lies outside the world, in steps.
-const outsideEvery = 512
 
 // Advance runs the world.
 func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
@@ -69,7 +68,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 	if maxEvents == 0 {
 		maxEvents = defaultEvents
 	}
-	for step := 0; ; step++ {
+	for {
 		if len(k.Notices) > 0 {
 			if err := w.notice(); err != nil {
 				return "", err
@@ -111,7 +110,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			w.outcome.Detail = k.Exceeded()
 			return engine.Limit, nil
 		}
-		if step%outsideEvery == 0 || k.Slow() {
+		if w.machine.Due() || k.Slow() {
 			if reason := w.outside(); reason != "" {
 				return reason, nil
 			}
@@ -178,6 +177,11 @@ func (w *World) outside() engine.Reason {
 	if ms := w.spec.Limits.WallMs; ms > 0 && time.Since(w.started) > time.Duration(ms)*time.Millisecond {
 		w.outcome.Detail = fmt.Sprintf("the limit of %d ms of real time", ms)
 		w.kernel.MarkUnrepeatable("ended by the limit of real time")
+		return engine.Limit
+	}
+	if limit := w.processBytes; w.machine.Held(false) > limit && w.machine.Held(true) > limit {
+		w.outcome.Detail = fmt.Sprintf("the limit of %d MB of memory that all processes have together (simulation.limits.process_memory_bytes)", limit>>20)
+		w.kernel.MarkUnrepeatable("ended by the limit of memory of all processes, which depends on the machine")
 		return engine.Limit
 	}
 	return ""
@@ -278,8 +282,8 @@ const (
 	maxLogBytes = 64 << 20
 	// maxHistoryBytes bounds what drivers write about operations.
 	maxHistoryBytes = 256 << 20
-	crashLines  = 40
-	maxCrashes  = 1_000
+	crashLines      = 40
+	maxCrashes      = 1_000
 	// maxCheckOutput bounds what is read of one run of a check, a healthcheck or a question for a role.
 	maxCheckOutput = 256 << 10
 )

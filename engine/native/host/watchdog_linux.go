@@ -20,6 +20,9 @@ type watchdog struct {
 	interrupted atomic.Bool
 	circled     atomic.Bool  // of the thread that runs now
 	turnNs      atomic.Int64 // how much CPU time it may use
+	due         atomic.Bool  // it is time to look at what lies outside the world
+	heldBytes   atomic.Int64 // what all processes had when they were weighed
+	limitBytes  atomic.Int64 // what they may have, 0 without a limit
 	owner       int          // the loop's thread
 	limitNs     int64
 	done        chan struct{}
@@ -39,6 +42,8 @@ const (
 	firstLookNs = 10e6
 	closePeriod = time.Millisecond
 	closeLookNs = 1e6
+	// duePeriod is how often the world looks at what lies outside it.
+	duePeriod = 50 * time.Millisecond
 	// closeTurns is how many turns a thread counts as one that was in a circle, closeTicks how many periods the watchdog stays close
 	// after the last of them.
 	closeTurns = 16
@@ -106,11 +111,17 @@ func (w *watchdog) loop() {
 	lastTurn, startNs, looks := int64(-1), int64(0), int32(0)
 	usedNs := int64(-1)   // the CPU time at the last tick
 	lookedNs := int64(-1) // the CPU time at the last look, which uses much of it and is not the thread's own
+	baseBytes := int64(0) // what the running process had when its turn was first seen
+	last := time.Now()
 	for {
 		select {
 		case <-w.done:
 			return
 		case <-tick.C:
+		}
+		if now := time.Now(); now.Sub(last) > duePeriod {
+			last = now
+			w.due.Store(true)
 		}
 		turn, now, circled := w.turn.Load(), w.now.Load(), w.circled.Load()
 		short := circled || w.turnNs.Load() < closeLimitNs
@@ -138,6 +149,7 @@ func (w *watchdog) loop() {
 		usedNs = used
 		if turn != lastTurn {
 			lastTurn, startNs, looks, lookedNs = turn, used, 0, -1
+			baseBytes = ownBytes(int(now >> 32))
 		}
 		if lookedNs >= 0 {
 			startNs, lookedNs = startNs+used-lookedNs, -1
@@ -146,8 +158,12 @@ func (w *watchdog) loop() {
 		if circled {
 			first = closeLookNs
 		}
+		grown := int64(0)
+		if w.limitBytes.Load() > 0 {
+			grown = ownBytes(int(now>>32)) - baseBytes
+		}
 		switch {
-		case w.interrupted.Load() || used-startNs > w.turnNs.Load():
+		case w.interrupted.Load() || used-startNs > w.turnNs.Load(), grown > 0 && w.heldBytes.Load()+grown > w.limitBytes.Load():
 			w.strike(tid, breakOff)
 			startNs = used
 		case used-startNs > first<<looks:

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Weight bounds how much memory of its own a process has, in bytes. Both are cheap to ask for.
@@ -31,10 +33,51 @@ func (m *Machine) Weight(id ThreadID) Weight {
 
 // PrivateBytes is how much memory of its own a process really has, resident or swapped out; what several processes share
 // after a fork counts in parts. It walks all of the process' pages (smaps_rollup of proc_pid_smaps(5)).
-func (m *Machine) PrivateBytes(id ThreadID) int64 {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", m.get(id).tgid))
+func (m *Machine) PrivateBytes(id ThreadID) int64 { return privateBytes(m.get(id).tgid) }
+
+func privateBytes(tgid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", tgid))
 	kib := amounts(b)
 	return (kib["Pss_Anon"] + kib["SwapPss"]) << 10
+}
+
+// LimitMemory stops a thread by force, with StopSpin, while the memory that all processes have of their own is beyond a limit: it may
+// take much of it without a system call.
+func (m *Machine) LimitMemory(bytes int64) { m.watch.limitBytes.Store(bytes) }
+
+// Due tells, now and then, that it is time to look at what lies outside the world.
+func (m *Machine) Due() bool { return m.watch.due.Load() && m.watch.due.Swap(false) }
+
+// Held is how much memory of their own all processes have together, or more: what they share after a fork counts for each of them. With
+// exactly set it counts in parts, which takes long.
+func (m *Machine) Held(exactly bool) int64 {
+	total := int64(0)
+	for tgid := range m.alive {
+		if exactly {
+			total += privateBytes(tgid)
+		} else {
+			total += ownBytes(tgid)
+		}
+	}
+	m.watch.heldBytes.Store(total)
+	return total
+}
+
+// ownBytes reads from /proc/PID/statm how much memory of its own a process has (proc_pid_statm(5)); 0 if it is gone.
+func ownBytes(tgid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", tgid))
+	var size, resident, shared int64
+	fmt.Sscan(string(b), &size, &resident, &shared)
+	return (resident - shared) * pageSize
+}
+
+// MachineBytes is how much memory this machine has, 0 if nobody knows.
+func MachineBytes() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
 }
 
 // amounts reads lines such as "Name:  12 kB".
