@@ -12,7 +12,7 @@ import (
 // cannot be repeated.
 func TestChanceIsOnTheTape(t *testing.T) {
 	// What a tape decides must change with its seed.
-	seeded := map[string]bool{"at_random": true, "getrandom": true, "urandom": true, "threads": true, "rdrand_bare": true}
+	seeded := map[string]bool{"at_random": true, "getrandom": true, "urandom": true, "threads": true, "rdrand_bare": true, "trapped": true}
 	eachProgram(t, "leaks", func(t *testing.T, name, source string) {
 		program := compile(t, source)
 		show := func(seed uint64) ([]string, *engine.Outcome) {
