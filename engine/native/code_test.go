@@ -98,6 +98,19 @@ func TestBreakpointsDoNotMoveWorlds(t *testing.T) {
 	})
 }
 
+// A block that begins with an instruction of chance has two breakpoints in one place.
+func TestBreakpointsAtInstructionsOfChance(t *testing.T) {
+	needCompiler(t)
+	for _, name := range []string{"trapped", "xinuse", "rdrand_bare"} {
+		t.Run(name, func(t *testing.T) {
+			program := compile(t, "testdata/leaks/"+name+".c", "-O2")
+			if n := blocks(unmoved(t, aloneSpec(program), "*"), program); n < 5 {
+				t.Errorf("only %d blocks were hit", n)
+			}
+		})
+	}
+}
+
 func TestBreakpointsDoNotMoveGo(t *testing.T) {
 	folders, err := filepath.Glob("testdata/compat/go/*")
 	if err != nil || len(folders) == 0 {

@@ -356,6 +356,9 @@ func (m *Machine) hit(t *thread, code int32) bool {
 // synchronous are the signals by which the processor reports mistakes: bit n-1 is signal n.
 const synchronous = 1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGABRT-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) | 1<<(unix.SIGSEGV-1)
 
+// sigIgnore is SIG_IGN.
+const sigIgnore = 1
+
 // unforce undoes what Linux does to a thread that traps while it blocks the signal of the trap, SIGTRAP or SIGSEGV
 // (force_sig_info_to_task of kernel/signal.c): the signal is not blocked any more, and its handler is gone. Where there was a handler,
 // that shows whether it was blocked; it is asked for at breakpoints only, which are rarer than clock reads. Where there was none, nothing
@@ -369,6 +372,12 @@ func (m *Machine) unforce(t *thread, sig syscall.Signal) {
 	ptrace(ptraceGetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
 	blocked := mask&others == others
 	action, handled := m.Action(t.id, int(sig))
+	if binary.LittleEndian.Uint64(action[:]) == sigIgnore { // Linux takes that back, too
+		defer m.cleanScratch(t)
+		if m.scratch(t, action[:]) {
+			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), kitScratch, 0, 8)
+		}
+	}
 	// A handler that blocks all signals while it runs, as Go's does, is one of those.
 	if handled && (blocked || sig == unix.SIGTRAP && binary.LittleEndian.Uint64(action[24:])&others != others) {
 		defer m.cleanScratch(t)

@@ -3,13 +3,13 @@
 #include "leak.h"
 #include <setjmp.h>
 
-static unsigned long rdrand(void) {
+__attribute__((noinline)) static unsigned long rdrand(void) {
 	unsigned long v;
 	__asm__ volatile("rdrand %0" : "=r"(v) : : "cc");
 	return v;
 }
 
-static unsigned rdpid(void) {
+__attribute__((noinline)) static unsigned rdpid(void) {
 	unsigned long v;
 	__asm__ volatile("rdpid %0" : "=r"(v));
 	return v;
@@ -61,6 +61,7 @@ int main(void) {
 	state("raised");
 	signal(SIGTRAP, SIG_IGN);
 	state("ignored");
+	state("and again");
 	pthread_t t;
 	pthread_create(&t, 0, thread, 0);
 	pthread_join(t, 0);
