@@ -287,6 +287,22 @@ func sysUname(k *Kernel, t *Thread) Result {
 	return 0
 }
 
+func sysSetdomainname(k *Kernel, t *Thread) Result {
+	if !k.proc(t).Cred.may(unix.CAP_SYS_ADMIN) {
+		return fail(unix.EPERM)
+	}
+	n := int32(t.Call.Args[1])
+	if n < 0 || n > 64 {
+		return fail(unix.EINVAL)
+	}
+	b := make([]byte, n)
+	if !k.in(t, t.Call.Args[0], b) {
+		return fail(unix.EFAULT)
+	}
+	k.node(t).DomainName = string(b)
+	return 0
+}
+
 func sysSethostname(k *Kernel, t *Thread) Result {
 	if k.proc(t).Cred.EUID != 0 {
 		return fail(unix.EPERM)
@@ -518,6 +534,28 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 		return 0
 	case unix.PR_GET_SECCOMP:
 		return 0
+	case unix.PR_GET_TIMING, unix.PR_TASK_PERF_EVENTS_DISABLE, unix.PR_TASK_PERF_EVENTS_ENABLE: // statistical timing; there are no events
+		return 0
+	case unix.PR_MCE_KILL:
+		if a[1] > 1 || a[1] == 1 && a[2] > 2 || a[3]|a[4] != 0 {
+			return fail(unix.EINVAL)
+		}
+		return 0
+	case unix.PR_MCE_KILL_GET:
+		if a[1]|a[2]|a[3]|a[4] != 0 {
+			return fail(unix.EINVAL)
+		}
+		return unix.PR_MCE_KILL_DEFAULT
+	case unix.PR_GET_TID_ADDRESS:
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], t.ClearTID)
+		if !k.poke(t, a[1], b[:]) {
+			return fail(unix.EFAULT)
+		}
+		return 0
+	case unix.PR_GET_UNALIGN, unix.PR_SET_UNALIGN, unix.PR_GET_FPEMU, unix.PR_SET_FPEMU, unix.PR_GET_FPEXC, unix.PR_SET_FPEXC, unix.PR_GET_ENDIAN, unix.PR_SET_ENDIAN,
+		unix.PR_SET_FP_MODE, unix.PR_GET_FP_MODE, unix.PR_SVE_SET_VL, unix.PR_SVE_GET_VL, unix.PR_PAC_RESET_KEYS, unix.PR_SET_TAGGED_ADDR_CTRL, unix.PR_GET_TAGGED_ADDR_CTRL:
+		return fail(unix.EINVAL) // of other processors
 	case unix.PR_SET_MM: // set_mm is privileged
 		return fail(unix.EPERM)
 	case unix.PR_GET_TSC:
@@ -684,15 +722,74 @@ func sysSchedRRGetInterval(k *Kernel, t *Thread) Result {
 	return 0
 }
 
-func sysSchedGetattr(k *Kernel, t *Thread) Result {
-	b := make([]byte, 48)
-	binary.LittleEndian.PutUint32(b, 48)
-	binary.LittleEndian.PutUint32(b[4:], uint32(t.Policy))
-	binary.LittleEndian.PutUint32(b[16:], uint32(int32(t.Nice)))
-	n := t.Call.Args[2]
-	if n < 48 {
+// schedAttrBytes is the first size of struct sched_attr (sched_setattr(2)).
+const schedAttrBytes = 48
+
+// sysSchedSetattr is sched_setattr(2). As with sched_setscheduler(2), there are no real-time policies: a node has one CPU, and its
+// order is the tape's.
+func sysSchedSetattr(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	if int32(a[0]) < 0 || a[1] == 0 || a[2] != 0 {
 		return fail(unix.EINVAL)
 	}
+	size, ok := k.inU32(t, a[1])
+	if !ok {
+		return fail(unix.EFAULT)
+	}
+	if size == 0 {
+		size = schedAttrBytes
+	}
+	if size < schedAttrBytes || size > 4096 {
+		k.outU32(t, a[1], schedAttrBytes+8)
+		return fail(unix.E2BIG)
+	}
+	b := make([]byte, schedAttrBytes)
+	if !k.in(t, a[1], b) {
+		return fail(unix.EFAULT)
+	}
+	o := k.scheduled(t, a[0])
+	if o == nil {
+		return fail(unix.ESRCH)
+	}
+	const knownFlags = 0x7f
+	le := binary.LittleEndian
+	policy, flags, nice, priority := int(int32(le.Uint32(b[4:]))), le.Uint64(b[8:]), int(int32(le.Uint32(b[16:]))), le.Uint32(b[20:])
+	switch {
+	case flags&^knownFlags != 0:
+		return fail(unix.EINVAL)
+	case policy == 1 || policy == 2: // SCHED_FIFO, SCHED_RR
+		if priority < 1 || priority > 99 {
+			return fail(unix.EINVAL)
+		}
+		return fail(unix.EPERM)
+	case policy == 6: // SCHED_DEADLINE
+		return fail(unix.EPERM)
+	case policy != 0 && policy != 3 && policy != 5, priority != 0:
+		return fail(unix.EINVAL)
+	}
+	nice = min(max(nice, -20), 19)
+	if nice < o.Nice && !k.proc(t).Cred.may(unix.CAP_SYS_NICE) {
+		return fail(unix.EPERM)
+	}
+	if o.Policy = policy; policy != 5 { // SCHED_IDLE has no nice value
+		o.Nice = nice
+	}
+	return 0
+}
+
+func sysSchedGetattr(k *Kernel, t *Thread) Result {
+	n := t.Call.Args[2]
+	if int32(t.Call.Args[0]) < 0 || t.Call.Args[1] == 0 || n < schedAttrBytes || n > 4096 || t.Call.Args[3] != 0 {
+		return fail(unix.EINVAL)
+	}
+	o := k.scheduled(t, t.Call.Args[0])
+	if o == nil {
+		return fail(unix.ESRCH)
+	}
+	b := make([]byte, schedAttrBytes)
+	binary.LittleEndian.PutUint32(b, schedAttrBytes)
+	binary.LittleEndian.PutUint32(b[4:], uint32(o.Policy))
+	binary.LittleEndian.PutUint32(b[16:], uint32(int32(o.Nice)))
 	if !k.out(t, t.Call.Args[1], b) {
 		return fail(unix.EFAULT)
 	}

@@ -465,9 +465,12 @@ func sysShmat(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	flags := t.Call.Args[2]
-	prot, mapFlags := uint64(unix.PROT_READ|unix.PROT_WRITE), uint64(unix.MAP_SHARED)
+	prot, mapFlags, want := uint64(unix.PROT_READ|unix.PROT_WRITE), uint64(unix.MAP_SHARED), uint32(6)
 	if flags&0o10000 != 0 { // SHM_RDONLY
-		prot = unix.PROT_READ
+		prot, want = unix.PROT_READ, 4
+	}
+	if !s.perm().allows(k.proc(t), want) {
+		return fail(unix.EACCES)
 	}
 	addr := t.Call.Args[1]
 	if addr != 0 {
@@ -520,13 +523,30 @@ func (k *Kernel) detach(s *ShmSegment) {
 }
 
 func sysShmctl(k *Kernel, t *Thread) Result {
-	s := k.Segs[int64(int32(t.Call.Args[0]))]
-	cmd := int(t.Call.Args[1]) &^ 0x100
-	if cmd == 3 || cmd == 14 { // IPC_INFO, SHM_INFO
-		return k.refuse(t, "shmctl("+itoa(cmd)+")", unix.EINVAL)
+	s, done := k.Segs[int64(int32(t.Call.Args[0]))], Result(0)
+	cmd := int(int32(t.Call.Args[1])) &^ 0x100
+	switch cmd {
+	case ipcInfo, shmInfo:
+		return k.shmLimits(t, cmd, t.Call.Args[2])
+	case shmStat, shmStatAny:
+		id, ok := at(k.segments(t.Node), t.Call.Args[0])
+		if !ok {
+			return fail(unix.EINVAL)
+		}
+		s, done = k.Segs[id], Result(id)
 	}
 	if s == nil || s.Node != t.Node {
 		return fail(unix.EINVAL)
+	}
+	switch perm, p := s.perm(), k.proc(t); cmd {
+	case unix.IPC_RMID, unix.IPC_SET:
+		if !perm.owns(p) {
+			return fail(unix.EPERM)
+		}
+	case unix.IPC_STAT, shmStat:
+		if !perm.allows(p, 4) {
+			return fail(unix.EACCES)
+		}
 	}
 	switch cmd {
 	case 0: // IPC_RMID
@@ -536,7 +556,7 @@ func sysShmctl(k *Kernel, t *Thread) Result {
 		return 0
 	case 1: // IPC_SET
 		return 0
-	case 2, 13: // IPC_STAT, SHM_STAT
+	case unix.IPC_STAT, shmStat, shmStatAny:
 		var b [112]byte // struct shmid_ds
 		le := binary.LittleEndian
 		le.PutUint32(b[0:], uint32(s.Key))
@@ -559,9 +579,9 @@ func sysShmctl(k *Kernel, t *Thread) Result {
 		if !k.out(t, t.Call.Args[2], b[:]) {
 			return fail(unix.EFAULT)
 		}
-		return 0
+		return done
 	case 11, 12: // SHM_LOCK, SHM_UNLOCK
 		return 0
 	}
-	return k.refuse(t, "shmctl("+itoa(cmd)+")", unix.EINVAL)
+	return fail(unix.EINVAL) // Linux knows no other
 }

@@ -14,7 +14,12 @@ const maxListing = 1 << 20
 
 // sysGetdents64 hands out a list that is made when a directory is read from its start: what changes meanwhile neither
 // repeats nor hides a name.
-func sysGetdents64(k *Kernel, t *Thread) Result {
+func sysGetdents64(k *Kernel, t *Thread) Result { return k.getdents(t, false) }
+
+// sysGetdents has the type of a name behind it instead of before it.
+func sysGetdents(k *Kernel, t *Thread) Result { return k.getdents(t, true) }
+
+func (k *Kernel) getdents(t *Thread, old bool) Result {
 	f := k.file(t, t.Call.Args[0])
 	switch {
 	case f == nil || f.Kind == FilePath:
@@ -49,10 +54,15 @@ func sysGetdents64(k *Kernel, t *Thread) Result {
 		out = le.AppendUint64(out, uint64(e.Inode))
 		out = le.AppendUint64(out, uint64(i+1))
 		out = le.AppendUint16(out, uint16(size))
-		out = append(out, byte(e.Mode>>12))
+		if !old {
+			out = append(out, byte(e.Mode>>12))
+		}
 		out = append(out, e.Name...)
 		for len(out) < start+size {
 			out = append(out, 0)
+		}
+		if old {
+			out[len(out)-1] = byte(e.Mode >> 12)
 		}
 	}
 	if len(out) > 0 && !k.out(t, t.Call.Args[1], out) {

@@ -495,7 +495,7 @@ func defineFiles() {
 		h    handler
 	}{
 		unix.SYS_OPEN: {"open", "pii", sysOpen}, unix.SYS_CREAT: {"creat", "pi", sysCreat}, unix.SYS_OPENAT: {"openat", "ipii", sysOpenat}, unix.SYS_OPENAT2: {"openat2", "ippi", sysOpenat2},
-		unix.SYS_LSEEK: {"lseek", "iii", sysLseek}, unix.SYS_GETDENTS64: {"getdents64", "ipi", sysGetdents64},
+		unix.SYS_LSEEK: {"lseek", "iii", sysLseek}, unix.SYS_GETDENTS64: {"getdents64", "ipi", sysGetdents64}, unix.SYS_GETDENTS: {"getdents", "ipi", sysGetdents},
 		unix.SYS_STAT: {"stat", "pp", sysStat}, unix.SYS_LSTAT: {"lstat", "pp", sysLstat}, unix.SYS_FSTAT: {"fstat", "ip", sysFstat}, unix.SYS_NEWFSTATAT: {"newfstatat", "ippi", sysNewfstatat}, unix.SYS_STATX: {"statx", "ipiip", sysStatx},
 		unix.SYS_ACCESS: {"access", "pi", sysAccess}, unix.SYS_FACCESSAT: {"faccessat", "ipi", sysFaccessat}, unix.SYS_FACCESSAT2: {"faccessat2", "ipii", sysFaccessat2},
 		unix.SYS_GETCWD: {"getcwd", "pi", sysGetcwd}, unix.SYS_CHDIR: {"chdir", "p", sysChdir}, unix.SYS_CHROOT: {"chroot", "p", sysChroot}, unix.SYS_FCHDIR: {"fchdir", "i", sysFchdir},

@@ -327,11 +327,18 @@ func (k *Kernel) forgetUndo(set int64, number int) {
 func sysSemctl(k *Kernel, t *Thread) Result {
 	a := &t.Call.Args
 	number, cmd := int(int32(a[1])), int(int32(a[2]))&^0x100
-	s, p := k.semSet(t, a[0]), k.proc(t)
-	if s == nil {
-		if cmd > semSetAll || cmd > 3 && cmd < semGetPID || cmd == 3 {
-			return k.refuse(t, "semctl("+itoa(cmd)+")", unix.EINVAL)
+	s, p, done := k.semSet(t, a[0]), k.proc(t), Result(0)
+	switch cmd {
+	case ipcInfo, semInfo:
+		return k.semLimits(t, cmd, a[3])
+	case semStat, semStatAny:
+		id, ok := at(objects(t.Node, k.Sems, func(s *SemSet) NodeID { return s.Perm.Node }), a[0])
+		if !ok {
+			return fail(unix.EINVAL)
 		}
+		s, done = k.Sems[id], Result(id)
+	}
+	if s == nil {
 		return fail(unix.EINVAL)
 	}
 	key := Key{Kind: KeySem, ID: s.ID}
@@ -344,6 +351,7 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 		if !s.Perm.owns(p) {
 			return fail(unix.EPERM)
 		}
+	case semStatAny:
 	default:
 		if !s.Perm.allows(p, want) {
 			return fail(unix.EACCES)
@@ -368,7 +376,7 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 		}
 		t.Call.digest(permBytes(b[:]))
 		s.Perm.set(b[:], k.RealNs(k.node(t)))
-	case unix.IPC_STAT:
+	case unix.IPC_STAT, semStat, semStatAny:
 		b := append(s.Perm.bytes(), make([]byte, 56)...)
 		le.PutUint64(b[48:], uint64(s.OtNs/1e9))
 		le.PutUint64(b[64:], uint64(s.Perm.CtNs/1e9))
@@ -420,10 +428,10 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 		s.Perm.CtNs = k.RealNs(k.node(t))
 		k.forgetUndo(s.ID, -1)
 		k.Wake(key, AllEvents)
-	default:
-		return k.refuse(t, "semctl("+itoa(cmd)+")", unix.EINVAL)
+	default: // Linux knows no other
+		return fail(unix.EINVAL)
 	}
-	return 0
+	return done
 }
 
 func sysMsgget(k *Kernel, t *Thread) Result {
@@ -550,18 +558,31 @@ func sysMsgrcv(k *Kernel, t *Thread) Result {
 func sysMsgctl(k *Kernel, t *Thread) Result {
 	a := &t.Call.Args
 	cmd := int(int32(a[1])) &^ 0x100
-	if cmd != unix.IPC_RMID && cmd != unix.IPC_SET && cmd != unix.IPC_STAT {
-		return k.refuse(t, "msgctl("+itoa(cmd)+")", unix.EINVAL)
+	number, done := a[0], Result(0)
+	switch cmd {
+	case ipcInfo, msgInfo:
+		return k.msgLimits(t, cmd, a[2])
+	case msgStat, msgStatAny:
+		id, ok := at(objects(t.Node, k.Queues, func(q *MsgQueue) NodeID { return q.Perm.Node }), a[0])
+		if !ok {
+			return fail(unix.EINVAL)
+		}
+		number, done = uint64(id), Result(id)
+	case unix.IPC_RMID, unix.IPC_SET, unix.IPC_STAT:
+	default: // Linux knows no other
+		return fail(unix.EINVAL)
 	}
-	q, e := k.queue(t, a[0])
+	q, e := k.queue(t, number)
 	if e != 0 {
 		return fail(e)
 	}
 	p := k.proc(t)
+	stat := cmd == unix.IPC_STAT || cmd == msgStat
 	switch {
-	case cmd == unix.IPC_STAT && !q.Perm.allows(p, 4):
+	case cmd == msgStatAny:
+	case stat && !q.Perm.allows(p, 4):
 		return fail(unix.EACCES)
-	case cmd != unix.IPC_STAT && !q.Perm.owns(p):
+	case !stat && !q.Perm.owns(p):
 		return fail(unix.EPERM)
 	}
 	le := binary.LittleEndian
@@ -583,7 +604,7 @@ func sysMsgctl(k *Kernel, t *Thread) Result {
 		q.Perm.set(b[:], k.RealNs(k.node(t)))
 		q.Limit = int(min(limit, 1<<30))
 		k.Wake(Key{Kind: KeyMsg, ID: q.ID}, AllEvents)
-	case unix.IPC_STAT:
+	case unix.IPC_STAT, msgStat, msgStatAny:
 		b := append(q.Perm.bytes(), make([]byte, 72)...)
 		for i, v := range []int64{q.StNs / 1e9, q.RtNs / 1e9, q.Perm.CtNs / 1e9, int64(q.Bytes), int64(len(q.Messages)), int64(q.Limit)} {
 			le.PutUint64(b[48+8*i:], uint64(v))
@@ -594,5 +615,5 @@ func sysMsgctl(k *Kernel, t *Thread) Result {
 			return fail(unix.EFAULT)
 		}
 	}
-	return 0
+	return done
 }

@@ -1,0 +1,344 @@
+//go:build unix
+
+// Command stress runs the stressors of stress-ng, one at a time, each alone in a world and once outside of worlds, and prints a table in
+// Markdown of what each does there:
+//
+//	go run ./bench/stress [-only NAME] [-write bench/STRESS.md]
+//
+// Run it from the root of the project, on Linux. It takes some ten minutes.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// classes are those of stress-ng that are about a system rather than a processor.
+var classes = []string{"os", "filesystem", "network", "scheduler", "pipe", "interrupt"}
+
+// harmful are stressors that may change or exhaust the machine: they run in worlds alone.
+var harmful = map[string]bool{
+	"bigheap": true, "binderfs": true, "cpu-online": true, "forkheavy": true, "icmp-flood": true, "klog": true, "kvm": true, "loop": true, "memhotplug": true,
+	"mmapfork": true, "oom-pipe": true, "pageswap": true, "ramfs": true, "rawpkt": true, "reboot": true, "resources": true, "softlockup": true, "swap": true,
+	"sysinval": true, "tun": true, "udp-flood": true, "vforkmany": true, "vm-segv": true, "watchdog": true, "zombie": true,
+}
+
+// What a stressor is asked to do, and how long it may take: virtual, in a world and outside.
+const (
+	operations = "20"
+	seconds    = "3"
+	worldTime  = 60 * time.Second
+	realTime   = 20 * time.Second
+)
+
+func main() {
+	only := flag.String("only", "", "run only the stressor of this `NAME`")
+	write := flag.String("write", "", "also write the table to this `FILE`")
+	flag.Parse()
+	if err := run(*only, *write); err != nil {
+		fmt.Fprintln(os.Stderr, "stress:", err)
+		os.Exit(1)
+	}
+}
+
+func run(only, write string) error {
+	dir, err := os.MkdirTemp("", "bloodhound-stress-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	program := filepath.Join(dir, "bloodhound")
+	if out, err := exec.Command("go", "build", "-o", program, "./cmd/bloodhound").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build ./cmd/bloodhound (run it from the root of the project): %w\n%s", err, out)
+	}
+	version, err := exec.Command("stress-ng", "--version").Output()
+	if err != nil {
+		return fmt.Errorf("stress-ng is missing (on Debian: apt-get install stress-ng): %w", err)
+	}
+	names, in, err := stressors()
+	if err != nil {
+		return err
+	}
+	var table strings.Builder
+	row := func(format string, args ...any) {
+		line := fmt.Sprintf(format, args...)
+		fmt.Print(line)
+		table.WriteString(line)
+	}
+	counts := map[string]int{}
+	row("| stressor | classes | in a world | why, or without what | exit codes: world, outside | events |\n|---|---|---|---|---|---|\n")
+	for _, name := range names {
+		if only != "" && name != only {
+			continue
+		}
+		s := &stressor{name: name, program: program, dir: dir}
+		if err := s.inside(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		outside := "not run"
+		if !harmful[name] {
+			if s.outside, err = s.real(); err != nil {
+				return fmt.Errorf("%s outside: %w", name, err)
+			}
+			outside = fmt.Sprint(s.outside)
+		}
+		what, why := s.judge()
+		counts[what]++
+		row("| %s | %s | %s | %s | %d, %s | %d |\n", name, strings.Join(in[name], ", "), what, why, s.code, outside, s.events)
+	}
+	if write == "" {
+		return nil
+	}
+	var summary []string
+	for _, what := range verdicts {
+		summary = append(summary, fmt.Sprintf("%s %d", what, counts[what]))
+	}
+	return os.WriteFile(write, fmt.Appendf(nil, head, strings.TrimSpace(string(version)), operations, seconds, strings.Join(summary, ", "), table.String()), 0o644)
+}
+
+const head = `# stress-ng in a world
+
+Made by ` + "`go run ./bench/stress -write bench/STRESS.md`" + ` with %s. Each stressor of the classes os, filesystem, network, scheduler, pipe
+and interrupt runs with one instance, %s operations and at most %s s, as root, alone on a node with a memory limit of 1 GiB, twice; and, where it cannot harm the
+machine, once outside as an ordinary user. It *works* if stress-ng ends with exit code 0 in the world and was refused nothing; *in part*
+if it ends so though calls were refused, which are named; it is *refused* if it ends otherwise because of such calls; *as outside* if it ends
+otherwise and does so outside, too; it *fails* if it does so in the world alone. *Not reproducible* says that the run itself tells so.
+*Limit* is a run that a limit of the world has ended.
+
+%s.
+
+%s`
+
+const (
+	works, part, refused, alike, fails, unrepeatable, limited, differs = "works", "in part", "refused", "as outside", "fails", "not reproducible", "limit", "DIFFERS"
+)
+
+var verdicts = []string{works, part, refused, alike, fails, unrepeatable, limited, differs}
+
+// stressors lists the stressors of all classes, and the classes of each.
+func stressors() (names []string, in map[string][]string, err error) {
+	in = map[string][]string{}
+	for _, class := range classes {
+		out, err := exec.Command("stress-ng", "--class", class+"?").Output()
+		if err != nil {
+			return nil, nil, fmt.Errorf("stress-ng --class %s?: %w", class, err)
+		}
+		_, list, ok := strings.Cut(string(out), ":")
+		if !ok {
+			return nil, nil, fmt.Errorf("stress-ng --class %s? says %q", class, out)
+		}
+		for _, name := range strings.Fields(list) {
+			if in[name] == nil {
+				names = append(names, name)
+			}
+			in[name] = append(in[name], class)
+		}
+	}
+	slices.Sort(names)
+	return names, in, nil
+}
+
+// stressor is one of them, and what it did.
+type stressor struct {
+	name, program, dir string
+
+	code, outside int
+	events        uint64
+	reason        string // why the run ended
+	detail        string
+	unrepeatable  string
+	refused       []string
+	hashes        []string
+	said          []string // warnings and failures of stress-ng
+}
+
+func (s *stressor) command() []string {
+	return []string{"stress-ng", "--" + s.name, "1", "--" + s.name + "-ops", operations, "-t", seconds, "--no-rand-seed"}
+}
+
+// document is what is read of run --json.
+type document struct {
+	Error string `json:"error"`
+	Run   *struct {
+		Hash   string `json:"hash"`
+		Reason string `json:"reason"`
+		Detail string `json:"detail"`
+		Events uint64 `json:"events"`
+		Repeat struct {
+			Reproducible bool   `json:"reproducible"`
+			Reason       string `json:"reason"`
+		} `json:"repeat"`
+		Refused []struct {
+			Call, Errno string
+		} `json:"refused"`
+		Verdicts []struct {
+			Reason   string   `json:"reason"`
+			Evidence []string `json:"evidence"`
+		} `json:"verdicts"`
+	} `json:"run"`
+}
+
+var (
+	ended = regexp.MustCompile(` on n: \S*stress-ng ended (?:with exit code |by )(\S+)`)
+	said  = regexp.MustCompile(`stress-ng: (?:fail|warn|error): +\[\d+\] (.*)|stress-ng: info: +\[\d+\] (.*(?:skip|not (?:implemented|supported|available)).*)`)
+)
+
+// inside runs it in a world: once for the facts, and once for what it says.
+func (s *stressor) inside() error {
+	project := filepath.Join(s.dir, s.name)
+	defer os.RemoveAll(project)
+	if err := os.Mkdir(project, 0o755); err != nil {
+		return err
+	}
+	words, err := json.Marshal(s.command())
+	if err != nil {
+		return err
+	}
+	config := fmt.Sprintf("nodes:\n  n: {command: %s, restart: \"no\", mem_limit: 1g}\nsimulation: {max_time: 20s, limits: {wall_time: %s}}\n", words, worldTime)
+	if err := os.WriteFile(filepath.Join(project, "bloodhound.yaml"), []byte(config), 0o644); err != nil {
+		return err
+	}
+	out, err := s.output(2*worldTime, s.program, "run", "--json", project)
+	if err != nil {
+		return err
+	}
+	var d document
+	if err := json.Unmarshal(out, &d); err != nil {
+		return fmt.Errorf("no document: %w\n%s", err, out)
+	}
+	if d.Run == nil {
+		s.reason, s.detail = "no run", d.Error
+		return nil
+	}
+	s.events, s.reason, s.detail = d.Run.Events, d.Run.Reason, d.Run.Detail
+	if !d.Run.Repeat.Reproducible {
+		s.unrepeatable = d.Run.Repeat.Reason
+	}
+	for _, r := range d.Run.Refused {
+		call := r.Call
+		if r.Errno != "" {
+			call += " (" + r.Errno + ")"
+		}
+		s.refused = append(s.refused, call)
+	}
+	for _, v := range d.Run.Verdicts {
+		if m := ended.FindStringSubmatch(v.Reason); m != nil {
+			if _, err := fmt.Sscan(m[1], &s.code); err != nil {
+				s.code = 128
+			}
+		}
+	}
+	log, err := s.output(2*worldTime, s.program, "run", "--logs", project)
+	if err != nil {
+		return err
+	}
+	for _, m := range said.FindAllStringSubmatch(string(log), -1) {
+		if line := strings.TrimSpace(m[1] + m[2]); !slices.Contains(s.said, line) {
+			s.said = append(s.said, line)
+		}
+	}
+	s.hashes = []string{d.Run.Hash}
+	if m := regexp.MustCompile(`trace hash ([0-9a-f]+)`).FindSubmatch(log); m != nil {
+		s.hashes = append(s.hashes, string(m[1]))
+	}
+	return nil
+}
+
+// output runs a program and gives what it prints, whatever its exit code.
+func (s *stressor) output(limit time.Duration, argv ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var out bytes.Buffer
+	c.Stdout = &out
+	err := c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("it did not end within %v", limit)
+	}
+	return out.Bytes(), nil
+}
+
+// nobody is an ordinary user.
+const nobody = 65534
+
+// real runs it outside of worlds, as an ordinary user, and gives its exit code.
+func (s *stressor) real() (int, error) {
+	dir, err := os.MkdirTemp(s.dir, "outside-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), realTime)
+	defer cancel()
+	argv := s.command()
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.Dir = dir
+	c.WaitDelay = time.Second
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	if os.Getuid() == 0 {
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			return 0, err
+		}
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+	err = c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	return c.ProcessState.ExitCode(), nil
+}
+
+// most bounds how many refused calls are named.
+const most = 4
+
+// judge says in a word what became of it, and why.
+func (s *stressor) judge() (what, why string) {
+	calls := strings.Join(s.refused[:min(len(s.refused), most)], ", ")
+	if n := len(s.refused) - most; n > 0 {
+		calls += fmt.Sprintf(" and %d more", n)
+	}
+	last := ""
+	if len(s.said) > 0 {
+		last = s.said[0]
+	}
+	switch {
+	case s.unrepeatable != "":
+		what, why = unrepeatable, s.unrepeatable
+	case len(s.hashes) == 2 && s.hashes[0] != s.hashes[1]:
+		what, why = differs, "two runs of a tape, "+strings.Join(s.hashes, " and ")
+	case s.reason != "finished":
+		what, why = limited, s.reason+": "+s.detail
+	case s.code == 0 && calls == "":
+		what, why = works, last
+	case s.code == 0:
+		what, why = part, calls
+	case calls != "":
+		what, why = refused, calls
+	case !harmful[s.name] && s.outside != 0:
+		what, why = alike, last
+	default:
+		what, why = fails, last
+	}
+	return what, strings.ReplaceAll(why, "|", "\\|")
+}
