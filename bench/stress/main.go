@@ -39,7 +39,7 @@ var harmful = map[string]bool{
 const (
 	operations = "20"
 	seconds    = "3"
-	worldTime  = 60 * time.Second
+	worldTime  = 30 * time.Second
 	realTime   = 20 * time.Second
 )
 
@@ -205,11 +205,11 @@ func (s *stressor) inside() error {
 	if err := os.Mkdir(project, 0o755); err != nil {
 		return err
 	}
-	words, err := json.Marshal(s.command())
+	words, err := json.Marshal(append(s.command(), "--pathological"))
 	if err != nil {
 		return err
 	}
-	config := fmt.Sprintf("nodes:\n  n: {command: %s, restart: \"no\", mem_limit: 1g}\nsimulation: {max_time: 20s, limits: {wall_time: %s}}\n", words, worldTime)
+	config := fmt.Sprintf("nodes:\n  n: {command: %s, restart: \"no\", mem_limit: 1g}\nsimulation: {max_time: 20s, limits: {wall_time: %s, memory_bytes: 3000000000}}\n", words, worldTime)
 	if err := os.WriteFile(filepath.Join(project, "bloodhound.yaml"), []byte(config), 0o644); err != nil {
 		return err
 	}
