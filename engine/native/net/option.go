@@ -62,6 +62,7 @@ const (
 	SO_PROTOCOL           = 38
 	SO_DOMAIN             = 39
 	SO_RXQ_OVFL           = 40
+	SO_SELECT_ERR_QUEUE   = 45
 	SO_BUSY_POLL          = 46
 	SO_MAX_PACING_RATE    = 47
 	SO_INCOMING_CPU       = 49
@@ -132,7 +133,7 @@ const (
 var stored = map[[2]int]int{
 	{SOL_SOCKET, SO_DEBUG}: 0, {SOL_SOCKET, SO_DONTROUTE}: 0, {SOL_SOCKET, SO_OOBINLINE}: 0, {SOL_SOCKET, SO_PRIORITY}: 0,
 	{SOL_SOCKET, SO_TIMESTAMP}: 0, {SOL_SOCKET, SO_TIMESTAMPNS}: 0, {SOL_SOCKET, SO_MARK}: 0, {SOL_SOCKET, SO_TIMESTAMPING}: 0,
-	{SOL_SOCKET, SO_RXQ_OVFL}: 0, {SOL_SOCKET, SO_BUSY_POLL}: 0, {SOL_SOCKET, SO_INCOMING_CPU}: -1,
+	{SOL_SOCKET, SO_RXQ_OVFL}: 0, {SOL_SOCKET, SO_SELECT_ERR_QUEUE}: 0, {SOL_SOCKET, SO_BUSY_POLL}: 0, {SOL_SOCKET, SO_INCOMING_CPU}: -1,
 	{SOL_SOCKET, SO_ZEROCOPY}: 0, {SOL_SOCKET, SO_MAX_PACING_RATE}: -1,
 	{SOL_TCP, TCP_MAXSEG}: 536, {SOL_TCP, TCP_LINGER2}: finTimeoutS, {SOL_TCP, TCP_WINDOW_CLAMP}: 0, {SOL_TCP, TCP_THIN_LINEAR}: 0,
 	{SOL_TCP, TCP_FASTOPEN}: 0, {SOL_TCP, TCP_TIMESTAMP}: 0, {SOL_TCP, TCP_NOTSENT_LOWAT}: 0, {SOL_TCP, TCP_FASTOPEN_CONNECT}: 0,
@@ -312,6 +313,10 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 		sk.Opt.QuickAck = v == 0 // stored inverted: it is on by default
 	case [2]int{SOL_IP, IP_MULTICAST_LOOP}, [2]int{SOL_IPV6, IPV6_MULTICAST_LOOP}:
 		sk.Opt.NoMulticastLoop = v == 0
+	case [2]int{SOL_IPV6, IPV6_MTU}: // what is sent is never cut into packets; it is read back of connected sockets alone
+		if v != 0 && v < minMTU6 {
+			return EINVAL
+		}
 	default:
 		if _, ok := stored[[2]int{level, name}]; !ok {
 			return ENOPROTOOPT
@@ -320,6 +325,8 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 	}
 	return OK
 }
+
+const minMTU6 = 1280 // IPV6_MIN_MTU
 
 const tcpMinMSS = 88 // TCP_MIN_MSS: room for the largest options and 8 bytes
 

@@ -222,4 +222,17 @@ static void urgent(void) {
 	close(s[0]), close(s[1]);
 }
 
-CASES(C(values), C(buffers), C(inherited), C(timeouts), C(messages), C(urgent))
+// What name servers and time servers set, and would not start without.
+static void servers(void) {
+	int u6 = socket(AF_INET6, SOCK_DGRAM, 0), u = MUST(socket(AF_INET, SOCK_DGRAM, 0));
+	GS(u, SOL_SOCKET, 45, 1); // SO_SELECT_ERR_QUEUE
+	GS(u, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DONT);
+	if (u6 < 0) return;
+	GS(u6, IPPROTO_IPV6, IPV6_MTU, 1280);
+	SG(u6, IPPROTO_IPV6, IPV6_MTU, 1279);
+	SG(u6, IPPROTO_IPV6, IPV6_MTU, 0);
+	GS(u6, IPPROTO_IPV6, IPV6_MTU_DISCOVER, 0);
+	close(u), close(u6);
+}
+
+CASES(C(servers), C(values), C(buffers), C(inherited), C(timeouts), C(messages), C(urgent))
