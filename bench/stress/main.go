@@ -38,7 +38,7 @@ var harmful = map[string]bool{
 // What a stressor is asked to do, and how long it may take: virtual, in a world and outside.
 const (
 	operations = "20"
-	seconds    = "3"
+	seconds    = "1"
 	worldTime  = 30 * time.Second
 	realTime   = 20 * time.Second
 )
@@ -251,6 +251,9 @@ func (s *stressor) inside() error {
 		if line := strings.TrimSpace(m[1] + m[2]); !slices.Contains(s.said, line) {
 			s.said = append(s.said, line)
 		}
+	}
+	if m := regexp.MustCompile(`NOT reproducible: (.*)`).FindSubmatch(log); m != nil {
+		s.unrepeatable = string(m[1])
 	}
 	s.hashes = []string{d.Run.Hash}
 	if m := regexp.MustCompile(`trace hash ([0-9a-f]+)`).FindSubmatch(log); m != nil {
