@@ -185,7 +185,7 @@ func init() {
 		unix.SYS_SCHED_GETPARAM: {"sched_getparam", "ip", sysSchedGetparam}, unix.SYS_SCHED_SETPARAM: {"sched_setparam", "ip", sysZero},
 		unix.SYS_SCHED_GET_PRIORITY_MAX: {"sched_get_priority_max", "i", schedPriority(99)}, unix.SYS_SCHED_GET_PRIORITY_MIN: {"sched_get_priority_min", "i", schedPriority(1)},
 		unix.SYS_SCHED_RR_GET_INTERVAL: {"sched_rr_get_interval", "ip", sysSchedRRGetInterval}, unix.SYS_SCHED_GETATTR: {"sched_getattr", "ipii", sysSchedGetattr},
-		unix.SYS_SCHED_SETATTR: {"sched_setattr", "ipi", sysSchedSetattr}, unix.SYS_SETDOMAINNAME: {"setdomainname", "pi", sysSetdomainname},
+		unix.SYS_SCHED_SETATTR: {"sched_setattr", "ipi", sysSchedSetattr}, unix.SYS_SETDOMAINNAME: {"setdomainname", "pi", sysSetdomainname}, unix.SYS_VHANGUP: {"vhangup", "", sysVhangup},
 		unix.SYS_ADJTIMEX: {"adjtimex", "p", sysAdjtimex}, unix.SYS_CLOCK_ADJTIME: {"clock_adjtime", "ip", sysClockAdjtime},
 		unix.SYS_GETPRIORITY: {"getpriority", "ii", sysGetpriority}, unix.SYS_SETPRIORITY: {"setpriority", "iii", sysSetpriority},
 		unix.SYS_IOPRIO_GET: {"ioprio_get", "ii", sysZero}, unix.SYS_IOPRIO_SET: {"ioprio_set", "iii", sysZero},

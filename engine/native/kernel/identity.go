@@ -303,6 +303,14 @@ func sysSetdomainname(k *Kernel, t *Thread) Result {
 	return 0
 }
 
+// sysVhangup is vhangup(2): nobody has a terminal.
+func sysVhangup(k *Kernel, t *Thread) Result {
+	if !k.proc(t).Cred.may(unix.CAP_SYS_TTY_CONFIG) {
+		return fail(unix.EPERM)
+	}
+	return 0
+}
+
 func sysSethostname(k *Kernel, t *Thread) Result {
 	if k.proc(t).Cred.EUID != 0 {
 		return fail(unix.EPERM)
@@ -558,6 +566,11 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL) // of other processors
 	case unix.PR_SET_MM: // set_mm is privileged
 		return fail(unix.EPERM)
+	case unix.PR_SET_TSC:
+		if a[1] != unix.PR_TSC_ENABLE {
+			return k.refuse(t, "prctl(PR_SET_TSC)", unix.EINVAL)
+		}
+		return 0
 	case unix.PR_GET_TSC:
 		if !k.outU32(t, a[1], 1) {
 			return fail(unix.EFAULT)

@@ -104,6 +104,7 @@ static void domain(void) {
 	IN_CHILD("a user") {
 		unprivileged();
 		CALL(setdomainname("x", 1), "setdomainname");
+		CALL(syscall(SYS_vhangup), "vhangup");
 	}
 }
 
@@ -112,6 +113,7 @@ static void process(void) {
 	CALL(prctl(PR_GET_TIMING, 0, 0, 0, 0), "timing");
 	CALL(prctl(PR_MCE_KILL_GET, 0, 0, 0, 0), "PR_MCE_KILL_GET");
 	CALL(prctl(PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0), "PR_TASK_PERF_EVENTS_DISABLE");
+	CALL(prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0), "PR_SET_TSC");
 	CALL(prctl(PR_GET_FPEMU, &mine, 0, 0, 0), "another processor's");
 	CALL(prctl(PR_GET_ENDIAN, &mine, 0, 0, 0), "another processor's");
 	MUST(syscall(SYS_set_tid_address, &mine));
