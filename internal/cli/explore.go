@@ -98,8 +98,9 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	show := newProgress(a.err, plain, f.json)
 	campaign.Note = show.note
 	campaign.Kept = a.keepCorpus(p, show)
+	far := campaignLine{runs: campaign.Runs, timeout: campaign.Timeout}
 	campaign.Finished = func(t *explore.Totals) {
-		show.show(func(elapsed time.Duration) string { return campaignProgress(t, campaign.Runs, elapsed) })
+		show.showParts(func(elapsed time.Duration) []part { return far.parts(t, elapsed) })
 	}
 	var found []finding
 	campaign.Found = func(failure *explore.Failure, o *engine.Outcome) {
@@ -227,17 +228,84 @@ func (p *project) workersOf(flag int) int {
 	return cmp.Or(flag, p.workers, max(len(explore.CPUs()), 1))
 }
 
-func campaignProgress(t *explore.Totals, runs uint64, elapsed time.Duration) string {
+// campaignLine tells how far a campaign has come: what counts most comes first.
+type campaignLine struct {
+	runs    uint64 // the campaign's bounds; 0 is none
+	timeout time.Duration
+	last    explore.Point // as it was when something new was told last
+	news    string
+	newsAt  time.Duration
+}
+
+// newsStay is how long a line tells of what is new.
+const newsStay = 3 * time.Second
+
+func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []part {
 	of := ""
-	if runs > 0 {
-		of = fmt.Sprintf(" of %d", runs)
+	if l.runs > 0 {
+		of = fmt.Sprintf(" of %d", l.runs)
 	}
-	text := fmt.Sprintf("%d%s runs, %.1f runs/s, %s of virtual time, %d failures, %s", t.Runs, of,
-		float64(t.Runs)/max(elapsed.Seconds(), 1e-3), time.Duration(t.VirtualNs).Round(time.Second), len(t.Failures), t.Search)
+	failures := part{"no failure", green}
+	if n := len(t.Failures); n > 0 {
+		failures = part{report.Count(n, "failure"), red}
+	}
+	parts := []part{{fmt.Sprintf("%d%s runs", t.Runs, of), bold}, failures}
+	if left := l.left(t.Runs, elapsed); left > 0 {
+		parts = append(parts, part{"ends in " + left.String(), noColour})
+	}
+	if news := l.fresh(t, elapsed); news != "" {
+		parts = append(parts, part{"new: " + news, green})
+	}
+	parts = append(parts, part{fmt.Sprintf("%.1f runs/s", float64(t.Runs)/max(elapsed.Seconds(), 1e-3)), noColour},
+		part{time.Duration(t.VirtualNs).Round(time.Second).String() + " of virtual time", grey}, part{t.Search.String(), grey})
 	if t.LostRuns > 0 {
-		text += fmt.Sprintf(", %d lost", t.LostRuns)
+		parts = slices.Insert(parts, 2, part{fmt.Sprintf("%d lost", t.LostRuns), red})
 	}
-	return text
+	return parts
+}
+
+// left estimates how long the campaign still takes, 0 if that is not known.
+func (l *campaignLine) left(runs uint64, elapsed time.Duration) time.Duration {
+	left := time.Duration(0)
+	if l.runs > runs && runs > 0 {
+		left = time.Duration(float64(elapsed) / float64(runs) * float64(l.runs-runs))
+	}
+	if l.timeout > elapsed && (left == 0 || l.timeout-elapsed < left) {
+		left = l.timeout - elapsed
+	}
+	if left > 10*time.Minute {
+		return left.Round(time.Minute)
+	}
+	return left.Round(time.Second)
+}
+
+// fresh is what runs have reached since it was asked last, and for some time after.
+func (l *campaignLine) fresh(t *explore.Totals, elapsed time.Duration) string {
+	n := len(t.Curve.Points)
+	if n == 0 {
+		return ""
+	}
+	now := t.Curve.Points[n-1]
+	now.Behaviours = max(now.Behaviours, t.Search.Features)
+	var news []string
+	for _, x := range []struct {
+		more      int
+		one, many string
+	}{{now.Failures - l.last.Failures, "kind of failure", "kinds of failures"}, {now.Behaviours - l.last.Behaviours, "behaviour", "behaviours"}, {now.Code - l.last.Code, "block of code", "blocks of code"}} {
+		switch {
+		case x.more == 1:
+			news = append(news, "1 "+x.one)
+		case x.more > 1:
+			news = append(news, fmt.Sprintf("%d %s", x.more, x.many))
+		}
+	}
+	l.last = now
+	if len(news) > 0 {
+		l.news, l.newsAt = strings.Join(news, " and "), elapsed
+	} else if elapsed-l.newsAt > newsStay {
+		l.news = ""
+	}
+	return l.news
 }
 
 // Files in the output folder.

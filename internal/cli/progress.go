@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -21,6 +22,8 @@ type progress struct {
 	mu       sync.Mutex
 	w        io.Writer
 	terminal bool
+	colour   bool
+	columns  func() int // of the terminal
 	quiet    bool
 	began    time.Time
 	shown    time.Time
@@ -32,9 +35,70 @@ func newProgress(w io.Writer, plain, quiet bool) *progress {
 	p := &progress{w: w, quiet: quiet, began: time.Now()}
 	p.shown = p.began
 	if f, ok := w.(*os.File); ok && !plain {
-		p.terminal = term.IsTerminal(int(f.Fd()))
+		fd := int(f.Fd())
+		p.terminal = term.IsTerminal(fd)
+		p.colour = p.terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		p.columns = func() int {
+			if columns, _, err := term.GetSize(fd); err == nil && columns > 0 {
+				return columns
+			}
+			return fallbackColumns
+		}
 	}
 	return p
+}
+
+// fallbackColumns is how wide a terminal is that does not tell.
+const fallbackColumns = 80
+
+// part is a piece of a line of progress. Parts are divided by commas; what is not important is left out first where there is no room.
+type part struct {
+	text   string
+	colour colour
+}
+
+// colour is one of a terminal's (ECMA-48, SGR).
+type colour string
+
+const (
+	noColour colour = ""
+	bold     colour = "1"
+	red      colour = "1;31"
+	green    colour = "32"
+	grey     colour = "90"
+)
+
+// line writes as many parts in a line as fit into some columns; 0 is no bound.
+func line(parts []part, columns int, coloured bool) string {
+	text, width := "", 0
+	for i, x := range parts {
+		divider := ""
+		if i > 0 {
+			divider = ", "
+		}
+		n := utf8.RuneCountInString(divider + x.text)
+		if columns > 0 && width+n >= columns {
+			break
+		}
+		width += n
+		if coloured && x.colour != noColour {
+			text += divider + "\x1b[" + string(x.colour) + "m" + x.text + "\x1b[0m"
+		} else {
+			text += divider + x.text
+		}
+	}
+	return text
+}
+
+// showParts is show for a line of parts.
+func (p *progress) showParts(parts func(elapsed time.Duration) []part) {
+	p.show(func(elapsed time.Duration) string {
+		columns := 0
+		if p.terminal {
+			columns = p.columns()
+		}
+		return line(parts(elapsed), columns, p.colour)
+	})
 }
 
 // show writes a line if the last one is old enough; text is called only then.
