@@ -176,12 +176,24 @@ type CodeTotal struct {
 	Source  code.Source `json:"source,omitempty"`
 	Covered int         `json:"covered"` // blocks
 	Total   int         `json:"total"`
+	// Own is how many blocks are of the program's own code, without what it requires and what its language brings, and OwnCovered how
+	// many of these are covered. Both are 0 where that is not known.
+	Own        int `json:"own,omitempty"`
+	OwnCovered int `json:"own_covered,omitempty"`
 	// Changed is how many blocks have changed code, and ChangedCovered how many of these are covered.
 	Changed        int    `json:"changed,omitempty"`
 	ChangedCovered int    `json:"changed_covered,omitempty"`
 	Off            string `json:"off,omitempty"` // why it is not watched
 	// Replaced says that another program was found under this path before.
 	Replaced bool `json:"replaced,omitempty"`
+}
+
+// Judged is what a threshold is about: the program's own code, or all of it where nobody knows which that is.
+func (c CodeTotal) Judged() (covered, total int) {
+	if c.Own > 0 {
+		return c.OwnCovered, c.Own
+	}
+	return c.Covered, c.Total
 }
 
 // CompareCode orders what people read: by program, and of each its blocks before its edges.
@@ -210,7 +222,10 @@ func CodeTotals(s *code.State) (list []CodeTotal) {
 
 func (c CodeTotal) String() string {
 	text := fmt.Sprintf("%d of %d %s", c.Covered, c.Total, c.Source.Blocks())
-	if c.Total > 0 {
+	switch {
+	case c.Own > 0 && c.Own < c.Total:
+		text = fmt.Sprintf("%d of %d %s of its own code (%.1f %%), %s in all", c.OwnCovered, c.Own, c.Source.Blocks(), 100*float64(c.OwnCovered)/float64(c.Own), text)
+	case c.Total > 0:
 		text += fmt.Sprintf(" (%.1f %%)", 100*float64(c.Covered)/float64(c.Total))
 	}
 	if c.Changed > 0 {

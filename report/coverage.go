@@ -36,6 +36,7 @@ type BinaryOf struct {
 	Covered code.Bits
 	symbols string // the file that names the edges of a module, empty for others
 	program *goProgram
+	placed  bool // of some of its own code it is known where it stands
 	here    *Sources
 }
 
@@ -52,10 +53,27 @@ func NewBinary(f *code.File, total explore.CodeTotal, here *Sources) *BinaryOf {
 	var err error
 	if b.Names, err = f.Names(); err != nil {
 		b.Unnamed = err.Error()
-	} else {
-		b.program = programOfGo(f.Host)
+		return b
+	}
+	b.program = programOfGo(f.Host)
+	for i := range b.Names.Functions {
+		fn := &b.Names.Functions[i]
+		if b.program != nil && fn.Name == "runtime.main" {
+			b.program.root, _ = strings.CutSuffix(fn.File, "/src/runtime/proc.go")
+		}
+		b.placed = b.placed || fn.File != "" && b.here.rank(fn.File, b.program) == rankOwn
+	}
+	for i := range b.Names.Functions {
+		if fn := &b.Names.Functions[i]; b.rank(fn) == rankOwn {
+			b.Own, b.OwnCovered = b.Own+fn.Last-fn.First, b.OwnCovered+b.count(fn)
+		}
 	}
 	return b
+}
+
+// rank tells a function of the program's own code from others.
+func (b *BinaryOf) rank(f *code.Function) int {
+	return b.here.rankFunction(f, groupOf(f), b.program, b.placed)
 }
 
 // title names a binary among those of a report.
@@ -95,7 +113,8 @@ func (c *CoverageOf) watched() (covered, total, programs, off int) {
 			continue
 		}
 		watched[b.Path] = true
-		covered, total = covered+b.CodeTotal.Covered, total+b.CodeTotal.Total
+		n, of := b.Judged()
+		covered, total = covered+n, total+of
 	}
 	for p := range not {
 		if !watched[p] {
@@ -125,7 +144,14 @@ func (c *CoverageOf) units() string {
 // Sentence says how much ran, in one line.
 func (c *CoverageOf) Sentence() string {
 	covered, total, programs, off := c.watched()
-	text := fmt.Sprintf("%d of %d %s of %s ran", covered, total, c.units(), Count(programs, "program"))
+	whose := ""
+	if slices.ContainsFunc(c.Binaries, func(b *BinaryOf) bool { return b.Own > 0 && b.Own < b.Total }) {
+		whose = "the own code of "
+	}
+	text := fmt.Sprintf("%d of %d %s of %s%s ran", covered, total, c.units(), whose, Count(programs, "program"))
+	if total > 0 {
+		text += fmt.Sprintf(" (%.1f %%)", share(covered, total))
+	}
 	if programs == 0 {
 		text = "no program was watched"
 	}
@@ -195,7 +221,7 @@ func (s *sourceFile) numbers() []int {
 	return list
 }
 
-// CoverageLCOV writes the coverage as genhtml and most editors read it: lines, and functions. Binaries without line
+// CoverageLCOV writes the coverage of programs' own code as genhtml and most editors read it: lines, and functions. Binaries without line
 // information stand there with their functions alone, as a source file of the binary's own name.
 func CoverageLCOV(w io.Writer, c CoverageOf) error {
 	out := bufio.NewWriter(w)
@@ -206,6 +232,9 @@ func CoverageLCOV(w io.Writer, c CoverageOf) error {
 		functions := map[string][]*code.Function{}
 		for i := range b.Names.Functions {
 			f := &b.Names.Functions[i]
+			if b.Own > 0 && b.rank(f) != rankOwn {
+				continue
+			}
 			functions[f.File] = append(functions[f.File], f)
 		}
 		record := func(name string, lines *sourceFile) {
@@ -244,7 +273,9 @@ func CoverageLCOV(w io.Writer, c CoverageOf) error {
 			fmt.Fprint(out, "end_of_record\n")
 		}
 		for _, s := range b.sources() {
-			record(s.name, s)
+			if s.rank == rankOwn || b.Own == 0 {
+				record(s.name, s)
+			}
 		}
 		if len(functions[""]) > 0 {
 			record(b.Path, nil)
@@ -268,13 +299,15 @@ func CoverageText(w io.Writer, c CoverageOf) error {
 			}
 			continue
 		}
-		for i := range b.Names.Functions {
-			f := &b.Names.Functions[i]
-			place := ""
-			if f.File != "" {
-				place = fmt.Sprintf("  %s:%d", f.File, f.Line)
+		view := &binaryView{BinaryOf: b, Groups: b.groups()}
+		for _, g := range view.OwnGroups() {
+			fmt.Fprintf(out, "%6d/%-6d %5.1f %%  %s\n", g.Covered, g.Total, g.Share(), oneLine(orElse(g.Name, "functions without a source file")))
+			for _, f := range g.Functions {
+				fmt.Fprintf(out, "  %6d/%-6d %s  %s\n", f.Covered, f.Total, oneLine(f.Name), f.At)
 			}
-			fmt.Fprintf(out, "%6d/%-6d %s%s\n", b.count(f), f.Last-f.First, oneLine(f.Name), place)
+		}
+		for _, f := range view.Folded() {
+			fmt.Fprintf(out, "%6d/%-6d %5.1f %%  %s (%s)\n", f.Covered, f.Total, f.Share(), f.Title, Count(len(f.Groups), f.Word))
 		}
 	}
 	return out.Flush()
@@ -303,10 +336,13 @@ type functionDocument struct {
 	Line    int    `json:"line,omitempty"`
 	Covered int    `json:"covered"`
 	Total   int    `json:"total"`
+	Package string `json:"package,omitempty"` // of Go; elsewhere the source file
+	Own     bool   `json:"own"`               // it is of the program's own code
 }
 
 type fileDocument struct {
 	File    string `json:"file"`
+	Own     bool   `json:"own"`
 	Covered []int  `json:"covered"` // lines
 	Missed  []int  `json:"missed"`
 }
@@ -319,11 +355,11 @@ func CoverageJSON(w io.Writer, c CoverageOf) error {
 		if b.Names != nil {
 			for i := range b.Names.Functions {
 				f := &b.Names.Functions[i]
-				d.Functions = append(d.Functions, functionDocument{f.Name, f.File, f.Line, b.count(f), f.Last - f.First})
+				d.Functions = append(d.Functions, functionDocument{f.Name, f.File, f.Line, b.count(f), f.Last - f.First, groupOf(f), b.rank(f) == rankOwn})
 			}
 		}
 		for _, s := range b.sources() {
-			f := fileDocument{File: s.name, Covered: []int{}, Missed: []int{}}
+			f := fileDocument{File: s.name, Own: s.rank == rankOwn, Covered: []int{}, Missed: []int{}}
 			for _, n := range s.numbers() {
 				if s.lines[n] {
 					f.Covered = append(f.Covered, n)
@@ -356,7 +392,8 @@ type binaryView struct {
 	Unit     string // what is counted
 	Nameless int    // functions that have no name
 	Groups   []*groupView
-	Sources  []*sourceView // with their text
+	Sources  []*sourceView // of its own code, with their text
+	Others   []*sourceView // of other code, likewise
 	Absent   []*sourceView // that are not on this machine
 	TooMany  []*sourceView // beyond the bounds of a page
 }
@@ -364,8 +401,9 @@ type binaryView struct {
 // groupView are functions that belong together: of a source file, or of a package.
 type groupView struct {
 	Name           string
-	Covered, Total int // blocks
-	Ran            int // functions of which any block ran
+	Unit           string // what is counted
+	Covered, Total int
+	Ran            int // functions of which any of it ran
 	Open           bool
 	Placed         bool // of some function it is known where it begins
 	Functions      []functionView
@@ -373,8 +411,8 @@ type groupView struct {
 }
 
 type functionView struct {
-	Name, Place    string
-	Covered, Total int
+	Name, Place, At string // At is its whole place
+	Covered, Total  int
 }
 
 type sourceView struct {
@@ -397,10 +435,52 @@ type sourceLine struct {
 	Text  string
 }
 
+// foldedGroups are groups that are folded: of what a program requires, or of what comes with its language.
+type foldedGroups struct {
+	Title  string
+	Word   string // for what each of them is
+	Groups []*groupView
+	groupView
+}
+
+// OwnGroups are the groups of the program's own code.
+func (b *binaryView) OwnGroups() []*groupView { return ranked(b.Groups, rankOwn) }
+
+// Folded are the others.
+func (b *binaryView) Folded() (list []foldedGroups) {
+	for _, x := range []struct {
+		rank  int
+		title string
+	}{{rankDependency, "what it requires"}, {rankCommon, "standard library and runtime"}} {
+		groups := ranked(b.Groups, x.rank)
+		if len(groups) == 0 {
+			continue
+		}
+		f := foldedGroups{Title: x.title, Word: "source file", Groups: groups}
+		if b.program != nil {
+			f.Word = "package"
+		}
+		for _, g := range groups {
+			f.Covered, f.Total = f.Covered+g.Covered, f.Total+g.Total
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func ranked(groups []*groupView, rank int) (list []*groupView) {
+	for _, g := range groups {
+		if g.rank == rank {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
 // Share is in percent.
 func (g *groupView) Share() float64  { return share(g.Covered, g.Total) }
 func (s *sourceView) Share() float64 { return share(s.Covered, s.Total) }
-func (b *binaryView) Share() float64 { return share(b.CodeTotal.Covered, b.CodeTotal.Total) }
+func (b *binaryView) Share() float64 { return share(b.Judged()) }
 
 // Ran counts the functions of which any block ran, Functions all.
 func (b *binaryView) Ran() (n int) {
@@ -449,6 +529,7 @@ func CoveragePage(w io.Writer, c CoverageOf) error {
 				}
 			}
 		}
+		shownFiles := 0
 		for _, s := range b.sources() {
 			if s.covered() == 0 {
 				continue // the functions tell that
@@ -461,11 +542,16 @@ func CoveragePage(w io.Writer, c CoverageOf) error {
 			switch {
 			case shown.Lines == nil:
 				view.Absent = append(view.Absent, shown)
-			case size > left || len(view.Sources) == CoverageSources:
+			case size > left || shownFiles == CoverageSources:
 				view.TooMany = append(view.TooMany, shown)
 			default:
 				left -= size
-				view.Sources = append(view.Sources, shown)
+				shownFiles++
+				if s.rank == rankOwn || b.Own == 0 {
+					view.Sources = append(view.Sources, shown)
+				} else {
+					view.Others = append(view.Others, shown)
+				}
 			}
 		}
 		v.Binaries = append(v.Binaries, view)
@@ -483,11 +569,12 @@ func (b *BinaryOf) groups() []*groupView {
 	var list []*groupView
 	for i := range b.Names.Functions {
 		f := &b.Names.Functions[i]
-		name := groupOf(f)
-		g := byName[name]
+		name, rank := groupOf(f), b.rank(f)
+		key := fmt.Sprint(rank, " ", name)
+		g := byName[key]
 		if g == nil {
-			g = &groupView{Name: name, rank: b.program.rank(name)}
-			byName[name] = g
+			g = &groupView{Name: name, Unit: b.Source.Blocks(), rank: rank}
+			byName[key] = g
 			list = append(list, g)
 		}
 		n := b.count(f)
@@ -495,18 +582,25 @@ func (b *BinaryOf) groups() []*groupView {
 		if n > 0 {
 			g.Ran++
 		}
-		place := ""
+		place, at := "", ""
 		if f.File != "" {
-			place = fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
+			at = fmt.Sprintf("%s:%d", f.File, f.Line)
+			place = path.Base(at)
 			g.Placed = true
 		}
-		g.Functions = append(g.Functions, functionView{f.Name, place, n, f.Last - f.First})
+		g.Functions = append(g.Functions, functionView{f.Name, place, at, n, f.Last - f.First})
 	}
 	slices.SortStableFunc(list, func(x, y *groupView) int {
 		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(y.Covered, x.Covered), strings.Compare(x.Name, y.Name))
 	})
 	for _, g := range list {
-		g.Open = len(list) == 1 && len(g.Functions) <= openFunctions
+		own := 0
+		for _, other := range list {
+			if other.rank == rankOwn {
+				own++
+			}
+		}
+		g.Open = g.rank == rankOwn && own == 1 && len(g.Functions) <= openFunctions
 		if g.Name == "" {
 			slices.SortStableFunc(g.Functions, func(x, y functionView) int { return cmp.Compare(y.Covered, x.Covered) })
 		}

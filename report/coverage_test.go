@@ -175,8 +175,8 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 	for i, total := range explore.CodeTotals(state) {
 		of.Binaries = append(of.Binaries, report.NewBinary(state.Files[i], total, nil))
 	}
-	total := state.Files[0].Total + 2 + 5 + 6 + 7
-	sentence := fmt.Sprintf("7 of %d blocks and edges of 2 programs ran; coverage is off for 1", total)
+	own := of.Binaries[0].Own + 2 + 5 + 6 + 7
+	sentence := fmt.Sprintf("7 of %d blocks and edges of the own code of 2 programs ran (%.1f %%); coverage is off for 1", own, 700/float64(own))
 	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
 	for _, want := range []string{sentence, "· 1 of 2 edges · 1 of 1 functions", "edges that ran</th>", "blocks that ran</th>", "<h2>/bin/program, edges of kv.sym.tsv</h2>",
 		"<h2>/bin/program</h2>", "<h2>/bin/other, edges</h2>", `<s class="ran">func get() {</s><s class="missed">}</s>`} {
@@ -197,7 +197,7 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 		}
 	}
 	text := written(t, func(b *bytes.Buffer) error { return report.CoverageText(b, of) })
-	for _, want := range []string{sentence, "/bin/program, edges of kv.sym.tsv: 1 of 2 edges (50.0 %)\n     1/2      get  " + source + ":3\n", "no names: its edges are told from no file"} {
+	for _, want := range []string{sentence, "/bin/program, edges of kv.sym.tsv: 1 of 2 edges (50.0 %)\n     1/2       50.0 %  " + source + "\n       1/2      get  " + source + ":3\n", "no names: its edges are told from no file"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -207,7 +207,7 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 		t.Errorf("no %q in\n%s", want, lcov)
 	}
 	doc := written(t, func(b *bytes.Buffer) error { return report.CoverageJSON(b, of) })
-	if want := `"source":"edges","covered":1,"total":2,"symbols":"kv.sym.tsv","functions":[{"name":"get","file":"` + source + `","line":3,"covered":1,"total":2}],"files":[{"file":"` + source + `","covered":[3],"missed":[4]}]`; !strings.Contains(doc, want) {
+	if want := `"source":"edges","covered":1,"total":2,"own":2,"own_covered":1,"symbols":"kv.sym.tsv","functions":[{"name":"get","file":"` + source + `","line":3,"covered":1,"total":2,"package":"` + source + `","own":true}],"files":[{"file":"` + source + `","own":true,"covered":[3],"missed":[4]}]`; !strings.Contains(doc, want) {
 		t.Errorf("no %s in\n%s", want, doc)
 	}
 }

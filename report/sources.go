@@ -6,8 +6,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
 )
 
 // Sources finds source files on this machine by the names that binaries have for them. Most names are paths, but what is built
@@ -73,6 +76,7 @@ func (s *Sources) ownModules() map[string]string {
 type goProgram struct {
 	version string // of Go
 	module  string // its own module, or the path of its main package
+	root    string // where the source of Go lay, if the program has paths
 }
 
 // programOfGo reads what a file says of how Go has built it, nil if it is none of Go.
@@ -81,7 +85,7 @@ func programOfGo(file string) *goProgram {
 	if err != nil {
 		return nil
 	}
-	g := &goProgram{info.GoVersion, info.Main.Path}
+	g := &goProgram{version: info.GoVersion, module: info.Main.Path}
 	if g.module == "" {
 		g.module = info.Path
 	}
@@ -164,13 +168,24 @@ const (
 	rankCommon
 )
 
-// rank orders packages of Go programs. Of other programs it tells nothing.
-func (g *goProgram) rank(pkg string) int {
+// rank orders packages of Go programs. Modules of the project are its own code, whatever program they are in.
+func (s *Sources) rankPackage(pkg string, g *goProgram) int {
 	first, _, _ := strings.Cut(pkg, "/")
+	within := func(module string) bool { return pkg == module || strings.HasPrefix(pkg, module+"/") }
 	switch {
-	case g == nil || pkg == "main" || pkg == g.module || strings.HasPrefix(pkg, g.module+"/"):
+	case pkg == "":
+		return rankCommon // the compiler makes it
+	case pkg == "main" || within(g.module):
 		return rankOwn
-	case strings.Contains(first, "."):
+	}
+	if s != nil {
+		for module := range s.ownModules() {
+			if within(module) {
+				return rankOwn
+			}
+		}
+	}
+	if strings.Contains(first, ".") {
 		return rankDependency
 	}
 	return rankCommon
@@ -179,14 +194,63 @@ func (g *goProgram) rank(pkg string) int {
 // rank orders source files in the same way.
 func (s *Sources) rank(file string, g *goProgram) int {
 	switch {
-	case g == nil:
-		return rankOwn
+	case g == nil || !strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, ".s"):
+		return rankFile(file)
 	case !path.IsAbs(file):
 		module, below, _ := strings.Cut(file, "@")
-		return g.rank(path.Dir(module + afterSlash(below)))
-	case strings.Contains(file, "/pkg/mod/golang.org/toolchain@"), s != nil && s.GoRoot != "" && strings.HasPrefix(file, s.GoRoot+"/"):
+		return s.rankPackage(path.Dir(module+afterSlash(below)), g)
+	case g.root != "" && strings.HasPrefix(file, g.root+"/"), strings.Contains(file, "/pkg/mod/golang.org/toolchain@"), s != nil && s.GoRoot != "" && strings.HasPrefix(file, s.GoRoot+"/"):
 		return rankCommon
-	case strings.Contains(file, "/pkg/mod/"):
+	case strings.Contains(file, "/pkg/mod/"), strings.Contains(file, "/vendor/"):
+		return rankDependency
+	}
+	return rankOwn
+}
+
+// Parts of the paths of source files that are not of a program itself: what comes with the languages, by where systems, compilers and
+// distributions have it, and what programs require, by where package managers put it.
+var (
+	commonFiles = []string{"/usr/include/", "/usr/lib/gcc", "/usr/lib/llvm", "/rustc/", "/rust/deps/", "/usr/src/rustc", "/rustlib/src/rust/", "/library/std/src/", "/library/core/src/", "/library/alloc/src/",
+		"/glibc-", "/gcc-", "/musl-", "/libstdc++-v3/", "/libgcc/", "/compiler-rt/", "../sysdeps/", "../csu/", "./csu/", "./nptl/"}
+	dependencyFiles = []string{"/.cargo/registry/", "/.cargo/git/", "/cargo/registry/", "/vendor/", "/third_party/", "/thirdparty/", "/.conan", "/vcpkg", "/node_modules/", "/usr/local/include/"}
+)
+
+// rankFile orders source files of other languages than Go by where they lay when they were compiled.
+func rankFile(file string) int {
+	has := func(part string) bool {
+		return strings.Contains(file, part) || !strings.HasPrefix(part, "/") && strings.HasPrefix(file, part)
+	}
+	switch {
+	case slices.ContainsFunc(commonFiles, has):
+		return rankCommon
+	case slices.ContainsFunc(dependencyFiles, has):
+		return rankDependency
+	}
+	return rankOwn
+}
+
+// startup are functions that compilers put into each program.
+var startup = []string{"_start", "_init", "_fini", "deregister_tm_clones", "register_tm_clones", "__do_global_dtors_aux", "frame_dummy", "__libc_csu_init", "__libc_csu_fini", "_dl_relocate_static_pie"}
+
+// commonNames begin the names of functions of what comes with C++ and Rust, as they are demangled.
+var commonNames = []string{"std::", "__gnu_cxx::", "__cxxabiv1::", "core::", "alloc::", "<alloc::", "<core::", "<std::", "__rust_", "__rustc", "rust_", "hashbrown::", "gimli::", "addr2line::", "object::", "miniz_oxide::", "rustc_demangle::"}
+
+// rankFunction orders functions: by packages in Go, by source files elsewhere, and by names where no file is known. Where files are known of
+// the program's own code, which placed says, a function without one was built elsewhere.
+func (s *Sources) rankFunction(f *code.Function, group string, g *goProgram, placed bool) int {
+	switch {
+	case g != nil && (group == "" || f.Package != "" || group != f.File):
+		return s.rankPackage(group, g)
+	case slices.Contains(startup, f.Name):
+		return rankCommon
+	case f.File != "":
+		return s.rank(f.File, g)
+	}
+	name := strings.TrimPrefix(f.Name, "void ")
+	if slices.ContainsFunc(commonNames, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		return rankCommon
+	}
+	if placed {
 		return rankDependency
 	}
 	return rankOwn

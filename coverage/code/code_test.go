@@ -35,7 +35,7 @@ func TestStateMerges(t *testing.T) {
 	}
 	s.Merge(Hits{Digest: "b", Path: "/a", Total: 10, Blocks: Blocks{0}})
 	s.Merge(Hits{Digest: "c", Path: "/c", Off: "it is no ELF program"})
-	if covered, total := s.Covered(); covered != 5 || total != 110 {
+	if covered, total := sum(s); covered != 5 || total != 110 {
 		t.Errorf("%d of %d", covered, total)
 	}
 	path := filepath.Join(t.TempDir(), "state")
@@ -46,7 +46,7 @@ func TestStateMerges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if covered, total := back.Covered(); covered != 5 || total != 110 || !back.Get("a").Covered.Has(64) || back.Get("c").Off == "" {
+	if covered, total := sum(back); covered != 5 || total != 110 || !back.Get("a").Covered.Has(64) || back.Get("c").Off == "" {
 		t.Errorf("%d of %d: %+v", covered, total, back)
 	}
 	back.Files[0].Covered = back.Files[0].Covered[:1]
@@ -92,4 +92,14 @@ func TestToolsAreThoseOfTheSystem(t *testing.T) {
 			t.Errorf("%s is watched: %t", file, got)
 		}
 	}
+}
+
+// sum counts the blocks that are covered, and those that there are, of all binaries that are watched.
+func sum(s *State) (covered, total int) {
+	for _, f := range s.Files {
+		if f.Off == "" {
+			covered, total = covered+f.Covered.Count(), total+f.Total
+		}
+	}
+	return covered, total
 }

@@ -56,17 +56,6 @@ func (s *State) Merge(h Hits) (fresh Blocks) {
 	return fresh
 }
 
-// Covered counts the blocks that are covered, and those that there are, of all binaries that are watched.
-func (s *State) Covered() (covered, total int) {
-	for _, f := range s.Files {
-		if f.Off == "" {
-			covered += f.Covered.Count()
-			total += f.Total
-		}
-	}
-	return covered, total
-}
-
 // Quiet are the blocks of which runs do not tell.
 func (f *File) Quiet() Bits {
 	if f.Always == nil {

@@ -113,6 +113,13 @@ func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) err
 	for i, total := range explore.CodeTotals(c.State) {
 		of.Binaries = append(of.Binaries, report.NewBinary(c.State.Files[i], total, here))
 	}
+	for _, b := range of.Binaries {
+		for i := range t.Code {
+			if t.Code[i].Digest == b.Digest {
+				t.Code[i].Own, t.Code[i].OwnCovered = b.Own, b.OwnCovered
+			}
+		}
+	}
 	slices.SortStableFunc(of.Binaries, func(x, y *report.BinaryOf) int { return explore.CompareCode(x.CodeTotal, y.CodeTotal) })
 	var b bytes.Buffer
 	err := p.coverageFormat().write(&b, of)
@@ -136,7 +143,7 @@ func sourcesOf(dir string) *report.Sources {
 }
 
 // judgeCoverage makes a campaign that has covered less than it shall unknown, and says what was not watched.
-func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, status *explore.Status) {
+func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, totals []explore.CodeTotal, status *explore.Status) {
 	if c == nil {
 		return
 	}
@@ -145,7 +152,16 @@ func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, status *explo
 			status.Notices = append(status.Notices, why)
 		}
 	}
-	covered, total := c.State.Covered()
+	covered, total, whose := 0, 0, ""
+	for _, t := range totals {
+		if t.Off == "" {
+			n, of := t.Judged()
+			covered, total = covered+n, total+of
+			if t.Own > 0 && t.Own < t.Total {
+				whose = "own code of "
+			}
+		}
+	}
 	var names []string
 	for _, file := range c.State.Files {
 		name := file.Path
@@ -167,8 +183,8 @@ func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, status *explo
 			cmp.Or(missing, "no program is watched; the report has the reasons")))
 	}
 	if f.thresholdGiven && float64(covered)*100 < f.threshold*float64(total) {
-		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %d blocks of %s ran, %.1f %%, and the threshold is %g %%",
-			covered, total, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %d blocks of %s%s ran, %.1f %%, and the threshold is %g %%",
+			covered, total, whose, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
 	}
 }
 

@@ -174,7 +174,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		late = append(late, f.saveCoverage(p, campaign.Code, totals))
 	}
 	status := totals.Status(p.spec)
-	f.judgeCoverage(p.result.Coverage.Binaries, campaign.Code, &status)
+	f.judgeCoverage(p.result.Coverage.Binaries, campaign.Code, totals.Code, &status)
 	doc := campaignDocument{Bloodhound: Version(), Verb: c.Name(), ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
 	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc, a.writePages(c.Context(), p, s, f.pagesFolder(), found)))
