@@ -83,7 +83,7 @@ func (x *inspection) node() error {
 	if !x.sources() {
 		return nil
 	}
-	x.blobs = host.NewBlobs()
+	x.blobs = host.NewBlobs(nil)
 	x.kernel = kernel.New(nil, tape.NewSource(tape.Tape{}), kernel.Handles{Blobs: x.blobs})
 	x.kernel.Net = x.network()
 	err := x.addNode(x.n)

@@ -67,7 +67,7 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 	w.do(func() { err = w.boot() })
 	if err != nil {
 		w.Close()
-		return nil, err
+		return nil, host.Explain(err)
 	}
 	return w, nil
 }
@@ -107,7 +107,7 @@ func (w *World) boot() error {
 	if err != nil {
 		return err
 	}
-	w.machine = m
+	w.machine, m.Lack = m, &w.lack
 	if w.processBytes = w.spec.Limits.ProcessBytes; w.processBytes == 0 {
 		w.processBytes = defaultProcesses
 		if all := host.MachineBytes(); all > 0 {
@@ -115,7 +115,7 @@ func (w *World) boot() error {
 		}
 	}
 	m.LimitMemory(w.processBytes)
-	w.blobs = host.NewBlobs()
+	w.blobs = host.NewBlobs(&w.lack)
 	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.blobs})
 	k := w.kernel
 	w.tape.Clock(func() int64 { return k.Now })

@@ -79,7 +79,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	for _, l := range layers {
 		c.Layers = append(c.Layers, l.Path)
 	}
-	base, err := host.NewBase(layers, w.options.Hidden)
+	base, err := host.NewBase(layers, w.options.Hidden, &w.lack)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type World struct {
 	code      codeWatch
 	dumps     dumps
 	outcome   engine.Outcome
+	lack      host.Lack
 	failure   error // of a fault that struck in the middle of a call
 
 	started      time.Time
@@ -55,6 +56,12 @@ func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
 	})
 	if reason != engine.ReachedUntil {
 		w.outcome.Reason = reason
+	}
+	switch {
+	case err != nil && w.lack.Err != nil:
+		err = w.lack.Err
+	case err != nil:
+		err = host.Explain(err)
 	}
 	return reason, err
 }
@@ -88,6 +95,8 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		switch {
 		case w.failure != nil:
 			return "", w.failure
+		case w.lack.Err != nil:
+			return "", w.lack.Err
 		case d.Phase == phaseOver:
 			return engine.Finished, nil
 		case k.Now >= w.spec.MaxTimeNs:

@@ -50,6 +50,7 @@ type Base struct {
 	hidden map[baseFile]bool
 	open   map[baseFile]int
 	order  []baseFile // of opening: the oldest is closed first
+	lack   *Lack
 }
 
 type baseFile struct {
@@ -58,9 +59,9 @@ type baseFile struct {
 }
 
 // NewBase opens the layers of a node. What lies in a layer at one of the hidden paths, which are absolute, is not there
-// for it; a layer of its own at such a path is.
-func NewBase(layers []Layer, hidden []string) (*Base, error) {
-	b := &Base{layers: layers, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
+// for it; a layer of its own at such a path is. What the machine does not give is noted in lack, which may be nil.
+func NewBase(layers []Layer, hidden []string, lack *Lack) (*Base, error) {
+	b := &Base{layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
 	for i, l := range layers {
 		if l.Tree != nil {
 			b.roots = append(b.roots, -1)
@@ -191,6 +192,7 @@ func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
 	}
 	fd, e := b.openat(layer, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if e != fs.OK {
+		b.lack.note("open", e)
 		return nil, e
 	}
 	defer unix.Close(fd)
@@ -227,6 +229,7 @@ func (b *Base) FD(layer int, path string) (int, fs.Errno) {
 	}
 	fd, e := b.openat(layer, path, unix.O_RDONLY)
 	if e != fs.OK {
+		b.lack.note("open", e)
 		return -1, e
 	}
 	if len(b.order) >= maxOpenBase {

@@ -13,17 +13,19 @@ import (
 // Blobs keeps the bytes of written files, one memfd each, so that programs can map them. How much may be written is
 // bounded by fs.
 type Blobs struct {
-	fds map[fs.BlobID]int
+	fds  map[fs.BlobID]int
+	lack *Lack
 }
 
-// NewBlobs makes an empty store.
-func NewBlobs() *Blobs { return &Blobs{fds: map[fs.BlobID]int{}} }
+// NewBlobs makes an empty store. What the machine does not give for it is noted in lack, which may be nil.
+func NewBlobs(lack *Lack) *Blobs { return &Blobs{fds: map[fs.BlobID]int{}, lack: lack} }
 
-// Create makes an empty blob. ENFILE where this process can open no more files.
+// Create makes an empty blob. EMFILE where this process can open no more files.
 func (b *Blobs) Create(id fs.BlobID) fs.Errno {
 	fd, err := unix.MemfdCreate("blob-"+strconv.FormatInt(int64(id), 10), unix.MFD_CLOEXEC)
 	if err != nil {
-		return fs.Errno(unix.ENFILE)
+		b.lack.note("memfd_create", err)
+		return number(err)
 	}
 	b.fds[id] = fd
 	return fs.OK
@@ -45,7 +47,9 @@ func (b *Blobs) ReadAt(id fs.BlobID, p []byte, off int64) (int, fs.Errno) {
 
 // WriteAt writes to a blob.
 func (b *Blobs) WriteAt(id fs.BlobID, p []byte, off int64) (int, fs.Errno) {
-	return count(unix.Pwrite(b.FD(id), p, off))
+	n, err := unix.Pwrite(b.FD(id), p, off)
+	b.lack.note("a write to a file in memory", err)
+	return count(n, err)
 }
 
 // Truncate sets a blob's size.

@@ -85,6 +85,8 @@ type Machine struct {
 	Random func(id ThreadID, b []byte)
 	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler.
 	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
+	// Lack notes what the machine does not give; it may be nil.
+	Lack *Lack
 	// Slow is why stops may cost twice as much as they could, or nil.
 	Slow error
 }

@@ -518,6 +518,7 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 		if done, v := m.ended(t, status); done {
 			m.end(t, saved)
 			if v < 0 {
+				m.Lack.note("clone", syscall.Errno(-v))
 				return syscall.Errno(-v)
 			}
 			break

@@ -1,0 +1,53 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/engine/native"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// Where this machine cannot open the files that a world needs, the world ends with the remedy: its programs do not see it.
+func TestTooFewOpenFiles(t *testing.T) {
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &before)
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := aloneSpec("/bin/sh", "-c", "for i in $(seq 300); do echo $i >file-$i || exit 1; done; echo done")
+	spec.Dir = t.TempDir()
+	spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Named, Source: "work", Target: "/work"}}
+	spec.Nodes[0].Env = []string{"PATH=/usr/bin:/bin"}
+	for _, c := range []struct {
+		more uint64
+		want string
+	}{{2, "ulimit -n"}, {60, "ulimit -n"}, {1000, ""}} {
+		limit := unix.Rlimit{Cur: uint64(len(open)) + c.more, Max: before.Max}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{})
+		switch {
+		case c.want == "" && (err != nil || out.Reason != engine.Finished):
+			t.Errorf("%d more files: %v, %v", c.more, out, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%d more files: %v, want %q", c.more, err, c.want)
+		}
+	}
+	if _, err := os.Open("/dev/null"); err != nil {
+		t.Error(err)
+	}
+}
