@@ -193,6 +193,9 @@ type Found struct {
 	Bytes  [MaxInstruction]byte // the instruction
 }
 
+// ChanceVersion changes when Chance finds others than before in a file.
+const ChanceVersion = 1
+
 // Chance finds the instructions of these kinds in a file's executable segments, in order. A file that is no program has none. It is a
 // pure function of the file's bytes.
 func Chance(file []byte) []Found {
