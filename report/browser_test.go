@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"html"
 	"image"
 	"image/color"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
 )
 
 // browserTime is what one visit may take, on a busy machine too.
@@ -93,6 +96,61 @@ const look = `<script>
 </script></body>`
 
 type rectangle struct{ X, Y, W, H int }
+
+// use is a script that zooms, follows links and unfolds.
+const use = `<script>
+(function () {
+  function q(s) { return document.querySelector(s); }
+  function shown(s) { return Array.prototype.filter.call(document.querySelectorAll(s), function (e) { return e.getClientRects().length > 0; }).length; }
+  var sent = document.querySelectorAll("#overview line.message");
+  function apart() { return sent[sent.length - 1].getAttribute("x1") - sent[0].getAttribute("x1"); }
+  var wide = apart();
+  var got = { Tools: shown("#zoom button"), Ticks: shown("#ticks text"), Folded: shown("[data-group]:not([data-group=''])"), Folds: shown("[data-unfold]") };
+  q('[data-zoom="in"]').click();
+  got.Wider = apart() / wide;
+  got.TicksThen = shown("#ticks text");
+  q('[data-zoom="all"]').click();
+  got.Back = apart() / wide;
+  q("#overview a .conflict").parentNode.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  q("#operations tr.conflict a[data-show]").click();
+  got.Cursor = q("#cursor").getAttribute("visibility");
+  var unfold = q("[data-unfold]");
+  if (unfold) unfold.click();
+  got.FoldedThen = shown("[data-unfold]");
+  var view = q("#close-view"), mark = q("#violation").getBoundingClientRect(), box = view.getBoundingClientRect();
+  got.Violation = mark.top >= box.top && mark.top <= box.bottom;
+  got.Scrolled = view.scrollHeight <= view.clientHeight || view.scrollTop > 0;
+  document.body.dataset.look = JSON.stringify(got);
+})();
+</script></body>`
+
+// A page can be zoomed, its rows are folded and unfolded, and its close view begins at the violation.
+func TestPageIsUsed(t *testing.T) {
+	visit := browser(t)
+	p := violatedPage(t)
+	for i := range 12 { // a heartbeat
+		p.Outcome.Log = append(p.Outcome.Log, engine.LogLine{Event: uint64(1000 + i), TimeNs: p.Outcome.VirtualNs + int64(i), Node: "n1", Stream: "stdout", Text: fmt.Sprintf("beat %d", i)})
+	}
+	free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(htmlOf(t, p), "")
+	dom, console := visit(strings.Replace(free, "</body>", use, 1), "--dump-dom")
+	m := regexp.MustCompile(`data-look="([^"]*)"`).FindStringSubmatch(dom)
+	if m == nil || console != "" {
+		t.Fatalf("the script did not run: %s", console)
+	}
+	var got struct {
+		Tools, Ticks, TicksThen, Folded, Folds, FoldedThen int
+		Wider, Back                                        float64
+		Cursor                                             string
+		Violation, Scrolled                                bool
+	}
+	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Tools != 6 || got.Ticks < 2 || got.TicksThen < 2 || got.Folded != 0 || got.Folds < 1 || got.FoldedThen >= got.Folds || got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
+		got.Cursor != "visible" || !got.Violation || !got.Scrolled {
+		t.Errorf("%+v", got)
+	}
+}
 
 func TestPageInABrowser(t *testing.T) {
 	visit := browser(t)
