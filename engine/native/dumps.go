@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
 // maxDumps is of how many programs of a run a core file is written.
@@ -54,6 +55,10 @@ func (w *World) fatal(t *kernel.Thread, sig int, info [128]byte) {
 	if len(left.Threads) == 0 {
 		return
 	}
+	left.Debug = func(path string) (file []byte) {
+		outside(func() { file, _ = regular.Read(path, maxDebugFile) })
+		return file
+	}
 	d := &engine.Dump{Why: why(left), Registers: registers(&left.Threads[0].Regs), Instruction: instruction(left), ThreadsLeft: max(len(left.Threads)-dump.MaxThreads, 0)}
 	if hasAddress(left) {
 		d.Address = fmt.Sprintf("%#x", binary.LittleEndian.Uint64(info[16:]))
@@ -84,8 +89,23 @@ func fileName(name string) string {
 	}, name)
 }
 
+// maxDebugFile bounds a file with debug information.
+const maxDebugFile = 1 << 30
+
+// outside does something on another OS thread than the world's, which the walls do not concern (host.Enclose).
+func outside(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
 func writeCore(path string, p *dump.Process) (core, note string) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	var f *os.File
+	var err error
+	outside(func() { f, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) })
 	if err != nil {
 		return "", err.Error()
 	}
@@ -94,7 +114,7 @@ func writeCore(path string, p *dump.Process) (core, note string) {
 		err = closed
 	}
 	if err != nil {
-		os.Remove(path)
+		outside(func() { os.Remove(path) })
 		return "", err.Error()
 	}
 	return path, note

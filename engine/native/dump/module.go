@@ -41,7 +41,7 @@ func (w *walker) module(addr uint64) (*module, uint64) {
 	m, known := w.modules[in.Name]
 	if !known {
 		if file := w.Open(in); file != nil {
-			m = newModule(in, file)
+			m = newModule(in, file, w.Debug)
 		}
 		w.modules[in.Name] = m
 	}
@@ -52,7 +52,7 @@ func (w *walker) module(addr uint64) (*module, uint64) {
 }
 
 // newModule reads a file by a map of it, nil if it is no ELF file.
-func newModule(in *Map, file []byte) *module {
+func newModule(in *Map, file []byte, debug func(path string) []byte) *module {
 	f, err := elf.NewFile(bytes.NewReader(file))
 	if err != nil {
 		return nil
@@ -65,7 +65,7 @@ func newModule(in *Map, file []byte) *module {
 	}
 	m.table = code.GoTable(file)
 	sources := []*elf.File{f}
-	if s := separate(f); s != nil {
+	if s := separate(f, debug); s != nil {
 		sources = append(sources, s)
 	}
 	for _, s := range sources {
@@ -76,7 +76,7 @@ func newModule(in *Map, file []byte) *module {
 }
 
 // separate opens what a distribution has stripped from a file, if that is on this machine.
-func separate(f *elf.File) *elf.File {
+func separate(f *elf.File, debug func(path string) []byte) *elf.File {
 	s := f.Section(".note.gnu.build-id")
 	if s == nil {
 		return nil
@@ -85,7 +85,7 @@ func separate(f *elf.File) *elf.File {
 	if err != nil {
 		return nil
 	}
-	d, err := elf.Open(code.DebugFileOf(note))
+	d, err := elf.NewFile(bytes.NewReader(debug(code.DebugFileOf(note))))
 	if err != nil {
 		return nil
 	}

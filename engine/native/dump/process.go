@@ -51,6 +51,8 @@ type Process struct {
 	Pages func(addr uint64, p []Page) bool
 	// Open reads the file of a map whole; nil if it cannot.
 	Open func(m *Map) []byte
+	// Debug reads a file of this machine that has what a distribution has stripped from another one; nil if there is none.
+	Debug func(path string) []byte
 }
 
 // mapAt finds the map that holds an address.

@@ -53,7 +53,7 @@ func fromUser(r *unix.PtraceRegs) frameRegs {
 
 // Stacks finds the calls of the first threads, with names and lines as far as the files of the process have them.
 func (p *Process) Stacks() []Stack {
-	w := &walker{Process: p, modules: map[string]*module{}, rules: map[uint64]*frame.FrameContext{}}
+	w := &walker{Process: p, modules: map[string]*module{}, names: map[uint64][]Frame{}, rules: map[uint64]*frame.FrameContext{}}
 	var list []Stack
 	for i := range p.Threads[:min(len(p.Threads), MaxThreads)] {
 		list = append(list, w.stack(&p.Threads[i]))
@@ -65,13 +65,14 @@ func (p *Process) Stacks() []Stack {
 type walker struct {
 	*Process
 	modules map[string]*module
+	names   map[uint64][]Frame
 	rules   map[uint64]*frame.FrameContext // by the place of a call: recursions come by it again and again
 }
 
-func (w *walker) stack(t *Thread) Stack {
+func (w *walker) stack(t *Thread) (s Stack) {
+	defer func() { recover() }() // readers of debug information trust it: what was found before counts
 	regs := fromUser(&t.Regs)
 	exact := true // the frame was interrupted at its PC: it has made no call there
-	var s Stack
 	var last []uint64 // the ends of the PCs that follow, with exactness in lastExact
 	var lastExact []bool
 	depth := 0
@@ -122,8 +123,17 @@ func back(exact bool) uint64 {
 	return 1
 }
 
-// frames names a place: the functions that were inlined there, and the one that they are in.
+// frames names a place: the functions that were inlined there, and the one that they are in. Threads wait at few places: each is looked up
+// once.
 func (w *walker) frames(pc uint64, exact bool) []Frame {
+	place := pc - back(exact)
+	if w.names[place] == nil {
+		w.names[place] = w.look(pc, exact)
+	}
+	return w.names[place]
+}
+
+func (w *walker) look(pc uint64, exact bool) []Frame {
 	m, at := w.module(pc)
 	if m == nil {
 		f := Frame{PC: pc}
