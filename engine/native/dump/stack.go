@@ -72,7 +72,7 @@ type walker struct {
 func (w *walker) stack(t *Thread) (s Stack) {
 	defer func() { recover() }() // readers of debug information trust it: what was found before counts
 	regs := fromUser(&t.Regs)
-	exact := true // the frame was interrupted at its PC: it has made no call there
+	exact := true     // the frame was interrupted at its PC: it has made no call there
 	var last []uint64 // the ends of the PCs that follow, with exactness in lastExact
 	var lastExact []bool
 	depth := 0
