@@ -148,10 +148,16 @@ func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 			}
 			return m.step(t, stop)
 		}
-		t.load()
+		if r := t.load(); r.Rcx == r.Rip { // it has made a call
+			t.unflag()
+		}
 		return true, false
 	}
-	return false, m.decode(t, status, stop)
+	stopped = m.decode(t, status, stop)
+	if t.at == atCall {
+		t.unflag()
+	}
+	return false, stopped
 }
 
 func words(r *Regs) []uint64 { return (*[unsafe.Sizeof(*r) / 8]uint64)(unsafe.Pointer(r))[:] }

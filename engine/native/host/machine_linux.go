@@ -327,6 +327,14 @@ const (
 	eRestartNoHand = 514
 )
 
+// unflag takes the flag of a single step from the register in which the processor keeps the flags as it enters a call.
+func (t *thread) unflag() {
+	if r := t.load(); r.R11&trapFlag != 0 {
+		r.R11 &^= trapFlag
+		t.dirty = true
+	}
+}
+
 func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 	t.at = atSignal
 	stop.Kind = StopSignal
@@ -337,6 +345,7 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 	if sig == syscall.SIGTRAP {
 		if t.stepping && (reason == trapBreak || reason == trapTrace) {
 			t.stepping, t.at = false, atStart
+			t.unflag()
 			return false
 		}
 		if ours, goesOn := m.trapped(t, stop); ours {

@@ -210,7 +210,11 @@ func (m *Machine) withdraw(t *thread) {
 // withdrawn does for a thread whose notification is gone, and which has stopped, what its answer would have done.
 func (m *Machine) withdrawn(t *thread) {
 	was := t.at
-	t.at, t.loaded, t.dirty, t.stepping = atWithdrawn, false, false, false
+	t.at, t.loaded, t.dirty = atWithdrawn, false, false
+	if t.stepping {
+		t.stepping = false
+		t.unflag()
+	}
 	value := t.value
 	switch was {
 	case atNotice:
