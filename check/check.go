@@ -186,7 +186,7 @@ func Validate(p *world.Property) error {
 		known := isolation.Levels
 		switch p.Check.Model {
 		case "", ListAppend:
-			known = slices.DeleteFunc(slices.Clone(known), func(l isolation.Level) bool { return l == isolation.ReadAtomic || l == isolation.Causal })
+			known = slices.DeleteFunc(slices.Clone(known), isolation.OfRegisters)
 		case RWRegister:
 		default:
 			return noTransactions(p.Check.Model)

@@ -85,6 +85,31 @@ func isolated(p *world.Property, level isolation.Level, events []history.Event) 
 	return v
 }
 
+// InSessions judges transactions of a history that has the order of each client and no times. At every level that order
+// counts, as in the tools that write such histories.
+func InSessions(p *world.Property, events []history.Event) engine.Verdict {
+	level := isolation.Level(p.Check.Level)
+	switch {
+	case p.Check.Type != world.Isolation || level == isolation.StrictSerializable:
+		return Untimed(p)
+	case p.Check.Model == ListAppend:
+		return unknown(p, "the transactions of this history are over registers; judge them with --model %s", RWRegister)
+	case level == isolation.SnapshotIsolation:
+		level = isolation.SessionSnapshotIsolation
+	case level == isolation.Serializable || level == "":
+		level = isolation.SessionSerializable
+	}
+	registers := *p
+	registers.Check.Model = RWRegister
+	return isolated(&registers, level, events)
+}
+
+// Untimed is the verdict of a check that asks when operations of different clients were under way.
+func Untimed(p *world.Property) engine.Verdict {
+	return unknown(p, "the history has sessions and no times, so it can be judged for isolation only, and not in real time: add --isolation with read-committed, "+
+		"read-atomic, causal, snapshot-isolation or serializable")
+}
+
 func noTransactions(model string) error {
 	return fmt.Errorf("no model %q of transactions; there are %s and %s", model, ListAppend, RWRegister)
 }

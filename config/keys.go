@@ -446,7 +446,9 @@ var property = of(
 var (
 	checkTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "model", "http", "redis", "sql", "custom", "agreement", "progress", "recovery"}
 	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
-	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "serializable", "strict-serializable"}
+	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "strong-session-snapshot-isolation", "serializable", "strong-session-serializable", "strict-serializable"}
+	// registersOnly are the levels that are not judged over lists.
+	registersOnly = []string{"read-atomic", "causal", "strong-session-snapshot-isolation", "strong-session-serializable"}
 	// modelsOf are the models of the checks that have any; the first is the default.
 	modelsOf = map[world.CheckType][]string{
 		world.Linearizability: {"kv", "register", "cas-register", "key-value", "set", "queue", "lock", "counter", "append-list"},

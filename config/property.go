@@ -104,7 +104,7 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		l.operationsOf(n, p, key)
 	case world.Isolation:
 		c.Level = valueOr(n.get("level"), "serializable")
-		if c.Model == "list-append" && (c.Level == "read-atomic" || c.Level == "causal") {
+		if c.Model == "list-append" && slices.Contains(registersOnly, c.Level) {
 			l.fail(n.get("level").position, "use read-committed or snapshot-isolation, or `model: rw-register`", "%s.level: %s is judged over registers only", key, c.Level)
 		}
 	case world.Monotonic:

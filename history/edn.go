@@ -20,61 +20,68 @@ const (
 )
 
 // ReadEDN reads a history as Jepsen stores it (history.edn): maps with :type, :process, :f and :value, one after the
-// other or in one vector. Events are numbered in their order. With keyed, each value is a pair of a key and the value
+// other or in one vector or list. Events are numbered in their order. With keyed, each value is a pair of a key and the value
 // proper, as jepsen.independent writes them; otherwise the key is that of :key, if there is one.
 //
 // What the nemesis did is left out. Lists become JSON, keywords texts. A :cas has [old new] as its value. The completion of a
-// write that repeats the value has no output. Errors name the line.
+// write that repeats the value has no output. Without :f, a value that is a transaction makes it a txn. A history has :process in
+// all events or in none: then each completion must belong to one operation in flight only, by its :f and :value. Errors name the line.
 func ReadEDN(r io.Reader, keyed bool) ([]Event, error) {
 	p := &ednParser{r: bufio.NewReader(r), line: 1}
-	var events []Event
-	invoked := map[string]ednForm{} // by client, the value of the operation in flight
-	add := func(form ednForm, line int) error {
-		m, ok := form.(ednMap)
-		if !ok {
-			return fmt.Errorf("line %d: not a map; each event is one, such as {:type :invoke, :process 0, :f :read, :value nil}", line)
-		}
-		e, skip, err := m.event(keyed, invoked)
-		if err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
-		}
-		if skip {
-			return nil
-		}
-		if len(events) == MaxEvents {
-			return fmt.Errorf("line %d: more than %d events, the limit of a history", line, MaxEvents)
-		}
-		e.Number = uint64(len(events) + 1)
-		events = append(events, e)
-		return nil
-	}
-	inVector := false
+	j := newJepsen(keyed)
+	end := byte(0)
 	for {
 		c, err := p.skip()
 		switch {
-		case err == io.EOF && inVector:
+		case err == io.EOF && end != 0:
 			return nil, fmt.Errorf("line %d: the vector of events does not end", p.line)
 		case err == io.EOF:
-			return events, nil
+			return j.events, nil
 		case err != nil:
 			return nil, p.wrap(err)
-		case c == '[' && !inVector && len(events) == 0:
-			inVector = true
+		case (c == '[' || c == '(') && end == 0 && len(j.events) == 0:
+			end = ')'
+			if c == '[' {
+				end = ']'
+			}
 			continue
-		case c == ']' && inVector:
-			inVector = false
-			continue
+		case c == end:
+			if c, err = p.skip(); err == nil {
+				return nil, fmt.Errorf("line %d: %q after the end of the history", p.line, c)
+			} else if err != io.EOF {
+				return nil, p.wrap(err)
+			}
+			return j.events, nil
 		}
 		line := p.line
 		p.bytes = 0
-		form, err := p.form(c, 0)
+		form, dropped, err := p.unlessDropped(c)
 		if err != nil {
 			return nil, p.wrap(err)
 		}
-		if err := add(form, line); err != nil {
-			return nil, err
+		if dropped {
+			continue
+		}
+		if err := j.add(form); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
+}
+
+// unlessDropped reads a value that begins with c, or drops the one behind #_.
+func (p *ednParser) unlessDropped(c byte) (form ednForm, dropped bool, err error) {
+	if c == '#' {
+		d, err := p.next()
+		if err != nil {
+			return nil, false, err
+		}
+		if d == '_' {
+			return nil, true, p.value(1)
+		}
+		p.back(d)
+	}
+	form, err = p.form(c, 0)
+	return form, false, err
 }
 
 // Forms of EDN. Numbers keep their spelling.
@@ -86,6 +93,32 @@ type (
 	ednMap     []ednForm // keys and values in turn
 )
 
+// mapOf makes a map of keys and values in turn. No key may stand twice, for what counts then is not known.
+func mapOf(list ednList) (ednForm, error) {
+	const few = 16
+	if len(list)%2 != 0 {
+		return nil, errors.New("a map with a key that has no value")
+	}
+	var seen map[string]bool
+	if len(list) > 2*few {
+		seen = make(map[string]bool, len(list)/2)
+	}
+	for i := 0; i < len(list); i += 2 {
+		name := ednText(list[i])
+		twice := seen[name]
+		for k := 0; k < i && seen == nil && !twice; k += 2 {
+			twice = ednText(list[k]) == name
+		}
+		if twice {
+			return nil, fmt.Errorf("%q stands twice in a map", name)
+		}
+		if seen != nil {
+			seen[name] = true
+		}
+	}
+	return ednMap(list), nil
+}
+
 func (m ednMap) get(name ednKeyword) ednForm {
 	for i := 0; i+1 < len(m); i += 2 {
 		if m[i] == ednForm(name) {
@@ -93,71 +126,6 @@ func (m ednMap) get(name ednKeyword) ednForm {
 		}
 	}
 	return nil
-}
-
-// event reads one event of a history.
-func (m ednMap) event(keyed bool, invoked map[string]ednForm) (e Event, skip bool, err error) {
-	process, numeric := m.get("process").(ednNumber)
-	if !numeric {
-		if m.get("process") == nil {
-			return e, false, errors.New("no :process")
-		}
-		return e, true, nil // the nemesis
-	}
-	e.Client = string(process)
-	kind, _ := m.get("type").(ednKeyword)
-	e.Type = Type(kind)
-	switch e.Type {
-	case Invoke, Ok, Fail, Info:
-	default:
-		return e, false, fmt.Errorf(":type is %s, not one of :invoke, :ok, :fail, :info", ednText(m.get("type")))
-	}
-	op, ok := m.get("f").(ednKeyword)
-	if !ok {
-		return e, false, errors.New("no :f, the kind of operation")
-	}
-	e.Op = string(op)
-	if n, ok := m.get("time").(ednNumber); ok {
-		e.TimeNs, _ = strconv.ParseInt(string(n), 10, 64)
-	}
-	if m.get("error") != nil {
-		e.Error = ednText(m.get("error"))
-	}
-	e.Key = ednText(m.get("key"))
-	value := m.get("value")
-	if keyed && value != nil {
-		pair, ok := value.(ednList)
-		if !ok || len(pair) != 2 {
-			return e, false, fmt.Errorf("value %s is no pair of key and value", ednText(value))
-		}
-		e.Key, value = ednText(pair[0]), pair[1]
-	}
-	if e.Op == "cas" {
-		pair, ok := value.(ednList)
-		if ok && len(pair) == 2 {
-			e.Expect, e.Input = ednText(pair[0]), ednText(pair[1])
-		} else if e.Type == Invoke {
-			return e, false, fmt.Errorf("the value of a cas is [old new], not %s", ednText(value))
-		}
-		if e.Type == Ok {
-			e.Output = "true"
-		}
-		return e, false, nil
-	}
-	text := ednText(value)
-	if e.Type == Invoke {
-		invoked[e.Client] = value
-		e.Input = text
-		return e, false, nil
-	}
-	before := invoked[e.Client]
-	if e.Type == Ok && (e.Op == "txn" || IsRead(e.Op) || text != ednText(before)) {
-		e.Output, e.Found = text, value != nil
-	}
-	if e.Type != Ok && keyed && value == nil {
-		e.Key = "" // the invoke names it
-	}
-	return e, false, nil
 }
 
 // ednText is a value as a text: that of a string or keyword, the spelling of a number, JSON for the rest, nothing for nil.
@@ -270,10 +238,10 @@ func (p *ednParser) form(c byte, depth int) (ednForm, error) {
 		return p.list(')', depth)
 	case '{':
 		list, err := p.list('}', depth)
-		if err == nil && len(list)%2 != 0 {
-			return nil, errors.New("a map with a key that has no value")
+		if err != nil {
+			return nil, err
 		}
-		return ednMap(list), err
+		return mapOf(list)
 	case '"':
 		return p.text()
 	case ']', ')', '}':

@@ -9,16 +9,18 @@
 //
 // Lists tell in which order they were appended to (Kingsbury and Alvaro, VLDB 2020), so their histories are judged in
 // near-linear time. Registers do not, and snapshot isolation and serializability of registers are NP-complete: there
-// the answer comes from what can be inferred, and then from a bounded search.
+// the answer comes from what can be inferred, and then from a solver that learns from circles (as PolySI, Huang et al.,
+// VLDB 2023, gives them to MonoSAT).
 package isolation
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/check/linear"
 )
 
-// Level of isolation. Each allows less than the one before it, but for the last two, which differ in time.
+// Level of isolation. Of the first ones each allows less than the one before it.
 type Level string
 
 const (
@@ -28,10 +30,23 @@ const (
 	SnapshotIsolation  Level = "snapshot-isolation"
 	Serializable       Level = "serializable"
 	StrictSerializable Level = "strict-serializable" // and in an order that agrees with time
+
+	// The same in orders that agree with that of each client's transactions; registers only.
+	SessionSnapshotIsolation Level = "strong-session-snapshot-isolation"
+	SessionSerializable      Level = "strong-session-serializable"
 )
 
 // Levels are all levels.
-var Levels = []Level{ReadCommitted, ReadAtomic, Causal, SnapshotIsolation, Serializable, StrictSerializable}
+var Levels = []Level{ReadCommitted, ReadAtomic, Causal, SnapshotIsolation, SessionSnapshotIsolation, Serializable, SessionSerializable, StrictSerializable}
+
+// OfRegisters tells the levels that are judged over registers only.
+func OfRegisters(l Level) bool {
+	switch l {
+	case ReadAtomic, Causal, SessionSnapshotIsolation, SessionSerializable:
+		return true
+	}
+	return false
+}
 
 // Fate of a transaction.
 type Fate uint8
@@ -85,9 +100,7 @@ type Finding struct {
 
 // Lists judges transactions over lists: writes append, reads return the whole list.
 func Lists(txns []Txn, level Level, b *linear.Budget) Finding {
-	switch level {
-	case ReadCommitted, SnapshotIsolation, Serializable, StrictSerializable:
-	default:
+	if OfRegisters(level) || !slices.Contains(Levels, level) {
 		return Finding{Reason: fmt.Sprintf("no level %q for lists; there are read-committed, snapshot-isolation, serializable, strict-serializable", level)}
 	}
 	return newLists(txns).judge(level, b)
@@ -99,7 +112,7 @@ func Registers(txns []Txn, level Level, b *linear.Budget) Finding {
 	switch level {
 	case ReadCommitted, ReadAtomic, Causal:
 		return r.weak(level, b)
-	case SnapshotIsolation, Serializable, StrictSerializable:
+	case SnapshotIsolation, Serializable, StrictSerializable, SessionSnapshotIsolation, SessionSerializable:
 		return r.strong(level, b)
 	}
 	return Finding{Reason: fmt.Sprintf("no level %q; there are %v", level, Levels)}

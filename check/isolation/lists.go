@@ -383,7 +383,7 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 		return wrong
 	}
 	if done {
-		switch p.search(l.txns, b) {
+		switch p.solve(b) {
 		case linear.Legal:
 			return Finding{Answer: Holds}
 		case linear.Illegal:

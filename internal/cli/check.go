@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/big"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -16,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -37,6 +40,12 @@ type judging struct {
 	properties []string // names of those of the configuration; all if there are none
 	keyed      bool
 	edn        bool
+	format     string
+	total      string
+	negative   bool
+	groupSize  int
+	limits     check.WorkloadLimits
+	inSessions bool // the history has sessions and no times
 }
 
 func (a *app) checkVerb() *cobra.Command {
@@ -61,7 +70,7 @@ Exit code 0 means that all holds, 1 that there is a violation, 2 that the file c
 		RunE: func(c *cobra.Command, args []string) error { return a.check(c, j, args) },
 	}
 	j.where(c)
-	c.Flags().StringVar(&j.model, "model", "", "judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions list-append, rw-register")
+	c.Flags().StringVar(&j.model, "model", "", "judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions list-append, rw-register; of Jepsen's workloads "+strings.Join(check.WorkloadModels, ", "))
 	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
 	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
@@ -71,6 +80,10 @@ Exit code 0 means that all holds, 1 that there is a violation, 2 that the file c
 	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge by the property of this `name` only; may be given several times")
 	addSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of a key and the value proper, as of jepsen.independent")
 	addSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
+	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, where it cannot be told by its name and beginning: "+strings.Join(formats(), ", "))
+	c.Flags().StringVar(&j.total, "total-amount", "", "bank: what the balances add up to, `N`; without it, as in the first read")
+	addSwitch(c, &j.negative, "allow-negative-balances", "bank: balances may be below zero")
+	c.Flags().IntVar(&j.groupSize, "group-size", 0, "long-fork: each read has `N` keys; 0 is any number")
 	c.MarkFlagsMutuallyExclusive("isolation", "expression", "invariant", "monotonic", "durability")
 	return c
 }
@@ -166,9 +179,23 @@ func (j *judging) judge(doc *checkDocument, file string, properties []world.Prop
 	}
 	doc.File, doc.Events = file, len(events)
 	for i := range properties {
-		doc.Verdicts = append(doc.Verdicts, guarded(&properties[i], events))
+		doc.Verdicts = append(doc.Verdicts, guarded(&properties[i], events, j.judgeOne))
 	}
 	return nil
+}
+
+// judgeOne judges a history by one property. One that has sessions and no times is judged by what needs no time.
+func (j *judging) judgeOne(p *world.Property, events []history.Event) engine.Verdict {
+	if slices.Contains(check.WorkloadModels, p.Check.Model) {
+		if j.inSessions {
+			return check.Untimed(p)
+		}
+		return check.Workload(p, j.limits, events)
+	}
+	if j.inSessions {
+		return check.InSessions(p, events)
+	}
+	return check.History(p, events)
 }
 
 // property is what the flags ask for; none where the configuration says it.
@@ -178,9 +205,39 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	k.Operations = j.operations
 	transactions := j.model == check.ListAppend || j.model == check.RWRegister
 	set := c.Flags().Changed
+	if j.format != "" && !slices.Contains(formats(), j.format) {
+		return nil, fmt.Errorf("--format: no format %q; there are %s", j.format, strings.Join(formats(), ", "))
+	}
+	if j.format == formatCobra {
+		return nil, errors.New("--format cobra: name the folder of the logs, without --format")
+	}
+	for flag, model := range map[string]string{"total-amount": check.Bank, "allow-negative-balances": check.Bank, "group-size": check.LongFork} {
+		if set(flag) && j.model != model {
+			return nil, fmt.Errorf("--%s is for --model %s", flag, model)
+		}
+	}
+	j.limits = check.WorkloadLimits{Negative: j.negative, GroupSize: j.groupSize}
+	if j.total != "" {
+		total, ok := new(big.Int).SetString(j.total, 10)
+		if !ok {
+			return nil, fmt.Errorf("--total-amount: %q is no integer", j.total)
+		}
+		j.limits.Total = total
+	}
 	switch {
+	case slices.Contains(check.WorkloadModels, j.model):
+		for _, flag := range []string{"isolation", "expression", "invariant", "monotonic", "durability", "operations"} {
+			if set(flag) {
+				return nil, fmt.Errorf("--%s: the model %s judges alone; leave it out", flag, j.model)
+			}
+		}
+		p.Name, k.Type, k.Model = j.model, world.Isolation, j.model
+		return []world.Property{p}, nil
 	case set("isolation") || transactions:
 		p.Name, k.Type, k.Model, k.Level = "isolation", world.Isolation, j.model, j.level
+		if j.model == "" && isolation.OfRegisters(isolation.Level(j.level)) {
+			k.Model = check.RWRegister
+		}
 		if len(j.operations) > 0 {
 			return nil, errors.New("--operations: transactions are judged as a whole; leave it out")
 		}
@@ -313,14 +370,14 @@ func (j *judging) again(p *project, failure *report.Failure, args []string, own 
 }
 
 // guarded judges a history from a file. A check that breaks on it says nothing about the history.
-func guarded(p *world.Property, events []history.Event) (v engine.Verdict) {
+func guarded(p *world.Property, events []history.Event, judge func(*world.Property, []history.Event) engine.Verdict) (v engine.Verdict) {
 	defer func() {
 		if r := recover(); r != nil {
 			v = engine.Verdict{Property: p.Name, Kind: string(p.Kind), Status: engine.Unknown,
 				Reason: fmt.Sprintf("the check broke on this history: %v; this is a mistake of Bloodhound's: %s", r, firstFrame(debug.Stack()))}
 		}
 	}()
-	return check.History(p, events)
+	return judge(p, events)
 }
 
 // firstFrame is the line of a stack that the panic came from.
@@ -344,27 +401,40 @@ func (j *judging) read(name string) ([]history.Event, error) {
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return nil, fmt.Errorf("%s is a folder; name a history, and the folder after it", name)
+			events, err := j.readFolder(name)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			return events, nil
 		}
 		in = f
 	}
-	b := bufio.NewReader(in)
+	const readAhead = 64 << 10 // by which a format is told
+	b := bufio.NewReaderSize(in, readAhead)
 	const mark = "\ufeff" // of byte order, with which some editors begin a file
 	if start, _ := b.Peek(len(mark)); string(start) == mark {
 		b.Discard(len(mark))
 	} else if len(start) > 1 && (start[0] == 0xff && start[1] == 0xfe || start[0] == 0xfe && start[1] == 0xff) {
 		return nil, fmt.Errorf("%s: it is UTF-16; save it as UTF-8", name)
 	}
-	edn := j.edn || filepath.Ext(name) == ".edn" || looksLikeEDN(b)
 	var events []history.Event
 	var err error
-	switch {
-	case edn:
+	format := j.formatOf(name, b)
+	if j.keyed && format != formatEDN && format != formatJepsen {
+		return nil, errors.New("--keyed is for EDN, and JSON of the same fields; other records have a field for the key")
+	}
+	switch format {
+	case formatEDN:
 		events, err = history.ReadEDN(b, j.keyed)
-	case j.keyed:
-		return nil, errors.New("--keyed is for EDN; records of JSON have a field for the key")
-	default:
+	case formatJepsen:
+		events, err = history.ReadJepsenJSON(b, j.keyed)
+	case formatRecordList:
+		events, err = history.ReadRecordList(b)
+	case formatRecords:
 		events, err = history.Read(b)
+	default:
+		j.inSessions = true
+		events, err = history.ReadSessions(b, history.Format(format))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -372,10 +442,73 @@ func (j *judging) read(name string) ([]history.Event, error) {
 	return events, nil
 }
 
+// Formats of histories that are none in sessions.
+const (
+	formatRecords    = "records"
+	formatRecordList = "records-array"
+	formatEDN        = "edn"
+	formatJepsen     = "jepsen-json"
+	formatCobra      = "cobra"
+)
+
+// formats are the words of --format.
+func formats() []string {
+	list := []string{formatRecords, formatEDN, formatJepsen}
+	for _, f := range history.Formats {
+		list = append(list, string(f))
+	}
+	return append(list, formatCobra)
+}
+
+// formatOf is the format of a file: as it is asked for, or told by its name and by how it begins.
+func (j *judging) formatOf(name string, b *bufio.Reader) string {
+	start, _ := b.Peek(b.Size())
+	if j.format == formatRecords && history.JSONOf(start) == history.RecordList {
+		return formatRecordList
+	}
+	switch {
+	case j.format != "":
+		return j.format
+	case j.edn || filepath.Ext(name) == ".edn":
+		return formatEDN
+	case filepath.Ext(name) == ".bincode":
+		return string(history.Bincode)
+	}
+	switch history.JSONOf(start) {
+	case history.JepsenJSON:
+		return formatJepsen
+	case history.RecordList:
+		return formatRecordList
+	case history.Records:
+		return formatRecords
+	}
+	if f := history.FormatOf(start); f != "" {
+		return string(f)
+	}
+	if looksLikeEDN(start) {
+		return formatEDN
+	}
+	return formatRecords
+}
+
+// readFolder reads a history that is a folder: of DBCop, or logs of Cobra.
+func (j *judging) readFolder(name string) ([]history.Event, error) {
+	if f, err := os.Open(filepath.Join(name, "history.bincode")); err == nil {
+		defer f.Close()
+		j.inSessions = true
+		return history.ReadSessions(f, history.Bincode)
+	}
+	folder := os.DirFS(name)
+	if logs, _ := fs.Glob(folder, "*.log"); len(logs) > 0 {
+		j.inSessions = true
+		return history.ReadCobra(folder)
+	}
+	return nil, errors.New("it is a folder without history.bincode or the *.log of Cobra; name a history, and the folder after it")
+}
+
 // looksLikeEDN tells a history of Jepsen's from lines of JSON: its maps begin with a keyword.
-func looksLikeEDN(b *bufio.Reader) bool {
-	start, _ := b.Peek(512)
-	text := strings.TrimLeft(string(start), " \t\r\n,[")
+func looksLikeEDN(start []byte) bool {
+	text := strings.TrimLeft(string(start), " \t\r\n,[(")
 	rest, isMap := strings.CutPrefix(text, "{")
 	return strings.HasPrefix(text, ";") || strings.HasPrefix(text, "#") || isMap && strings.HasPrefix(strings.TrimLeft(rest, " \t\r\n,"), ":")
 }

@@ -1,0 +1,374 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// jepsen makes events of the maps in which Jepsen tells them.
+type jepsen struct {
+	keyed   bool
+	events  []Event
+	invoked map[string]ednForm // by client, the value of the operation in flight
+	named   bool               // events have a :process
+	first   bool               // no event was read yet
+	flying  []flying           // without :process: operations in flight
+}
+
+type flying struct {
+	client string
+	op     string
+	value  ednForm
+}
+
+func newJepsen(keyed bool) *jepsen {
+	return &jepsen{keyed: keyed, invoked: map[string]ednForm{}, first: true}
+}
+
+// add takes one event.
+func (j *jepsen) add(form ednForm) error {
+	m, ok := form.(ednMap)
+	if !ok {
+		return errors.New("not a map; each event is one, such as {:type :invoke, :process 0, :f :read, :value nil}")
+	}
+	e, skip, err := j.event(m)
+	if err != nil || skip {
+		return err
+	}
+	if len(j.events) == MaxEvents {
+		return fmt.Errorf("more than %d events, the limit of a history", MaxEvents)
+	}
+	e.Number = uint64(len(j.events) + 1)
+	j.events = append(j.events, e)
+	return nil
+}
+
+func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
+	process := m.get("process")
+	if ednText(process) == "nemesis" {
+		return e, true, nil
+	}
+	if j.first {
+		j.named, j.first = process != nil, false
+	}
+	if j.named != (process != nil) {
+		return e, false, errors.New("some events have a :process and others have none")
+	}
+	e.Client = ednText(process)
+	kind, _ := m.get("type").(ednKeyword)
+	e.Type = Type(kind)
+	switch e.Type {
+	case Invoke, Ok, Fail, Info:
+	default:
+		return e, false, fmt.Errorf(":type is %s, not one of :invoke, :ok, :fail, :info", ednText(m.get("type")))
+	}
+	value := m.get("value")
+	op, ok := m.get("f").(ednKeyword)
+	switch {
+	case ok && op != "":
+		e.Op = string(op)
+	case m.get("f") == nil && isTransaction(value):
+		e.Op = "txn"
+	case m.get("f") != nil || e.Type == Invoke || !j.named:
+		return e, false, errors.New("no :f, the kind of operation")
+	}
+	if n, ok := m.get("time").(ednNumber); ok {
+		e.TimeNs, _ = strconv.ParseInt(string(n), 10, 64)
+	}
+	if m.get("error") != nil {
+		e.Error = ednText(m.get("error"))
+	}
+	e.Key = ednText(m.get("key"))
+	if j.keyed && value != nil {
+		pair, ok := value.(ednList)
+		if !ok || len(pair) != 2 {
+			return e, false, fmt.Errorf("value %s is no pair of key and value", excerpt([]byte(ednText(value))))
+		}
+		e.Key, value = ednText(pair[0]), pair[1]
+	}
+	if !j.named {
+		if err := j.name(&e, value); err != nil {
+			return e, false, err
+		}
+	}
+	if e.Op == "cas" {
+		pair, ok := value.(ednList)
+		if ok && len(pair) == 2 {
+			e.Expect, e.Input = ednText(pair[0]), ednText(pair[1])
+		} else if e.Type == Invoke {
+			return e, false, fmt.Errorf("the value of a cas is [old new], not %s", excerpt([]byte(ednText(value))))
+		}
+		if e.Type == Ok {
+			e.Output = "true"
+		}
+		return e, false, nil
+	}
+	text := ednText(value)
+	if e.Type == Invoke {
+		j.invoked[e.Client] = value
+		e.Input = text
+		return e, false, nil
+	}
+	before := j.invoked[e.Client]
+	delete(j.invoked, e.Client)
+	if e.Type == Ok && (e.Op == "txn" || IsRead(e.Op) || text != ednText(before)) {
+		e.Output, e.Found = text, value != nil
+	}
+	if e.Type != Ok && j.keyed && value == nil {
+		e.Key = "" // the invoke names it
+	}
+	return e, false, nil
+}
+
+// name finds whose event it is where none has a :process. Each operation is a client of its own, since nobody knows which of
+// them one client did.
+func (j *jepsen) name(e *Event, value ednForm) error {
+	if e.Type == Invoke {
+		e.Client = fmt.Sprintf("operation %d", len(j.events)+1)
+		j.flying = append(j.flying, flying{e.Client, e.Op + " " + e.Key, value})
+		return nil
+	}
+	found := -1
+	for i, f := range j.flying {
+		if f.op != e.Op+" "+e.Key || !completes(f.value, value, e.Type) {
+			continue
+		}
+		if found >= 0 {
+			return fmt.Errorf("this %s may complete %s or %s: give all events a :process", e.Op, j.flying[found].client, f.client)
+		}
+		found = i
+	}
+	if found < 0 {
+		return fmt.Errorf("this %s completes nothing that was invoked", e.Op)
+	}
+	e.Client = j.flying[found].client
+	j.flying = slices.Delete(j.flying, found, found+1)
+	return nil
+}
+
+// completes tells whether a completion with a value can be that of an invoke: it repeats the value, has one where there was none
+// to repeat, or fills in what a transaction read.
+func completes(asked, got ednForm, t Type) bool {
+	if asked == nil || got == nil && t != Ok || ednText(asked) == ednText(got) {
+		return true
+	}
+	if !isTransaction(asked) || !isTransaction(got) {
+		return false
+	}
+	a, g := asked.(ednList), got.(ednList)
+	return slices.EqualFunc(a, g, func(x, y ednForm) bool {
+		a, g := x.(ednList), y.(ednList)
+		return ednText(a[0]) == ednText(g[0]) && ednText(a[1]) == ednText(g[1]) && (ednText(a[0]) == "r" || ednText(a[2:]) == ednText(g[2:]))
+	})
+}
+
+// isTransaction tells whether a value is a list of accesses such as [:append x 1].
+func isTransaction(value ednForm) bool {
+	list, ok := value.(ednList)
+	if !ok || len(list) == 0 {
+		return false
+	}
+	for _, f := range list {
+		row, ok := f.(ednList)
+		if !ok || len(row) < 2 || len(row) > 3 {
+			return false
+		}
+		switch ednText(row[0]) {
+		case "r", "w", "append":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// JSONKind is what the elements of a file of JSON are.
+type JSONKind uint8
+
+const (
+	NoJSON     JSONKind = iota
+	Records             // what Write stores, one a line
+	RecordList          // the same, as one array
+	JepsenJSON          // maps as of Jepsen, one after the other or as one array
+)
+
+// JSONOf tells by how a file begins what it has.
+func JSONOf(start []byte) JSONKind {
+	d := json.NewDecoder(bytes.NewReader(start))
+	list := false
+	for depth := 0; ; {
+		t, err := d.Token()
+		if err != nil {
+			return NoJSON
+		}
+		switch t {
+		case json.Delim('['):
+			if list {
+				return NoJSON
+			}
+			list = true
+			continue
+		case json.Delim('{'):
+			depth++
+		case json.Delim(']'):
+			return NoJSON
+		}
+		if depth != 1 {
+			return NoJSON
+		}
+		for d.More() {
+			name, err := d.Token()
+			switch {
+			case err != nil:
+				return NoJSON
+			case name == "process" || name == "f" || name == "value":
+				return JepsenJSON
+			case name == "client" || name == "op":
+				if list {
+					return RecordList
+				}
+				return Records
+			}
+			var skip json.RawMessage
+			if d.Decode(&skip) != nil {
+				return NoJSON
+			}
+		}
+		return NoJSON
+	}
+}
+
+// elements gives the values of an array, or those that stand one after the other.
+func elements(r io.Reader, do func(raw json.RawMessage) error) error {
+	b := bufio.NewReader(r)
+	list := false
+	for {
+		c, err := b.ReadByte()
+		if err != nil {
+			return errors.New("the file is empty")
+		}
+		if c == ' ' || c == '\t' || c == '\r' || c == '\n' {
+			continue
+		}
+		b.UnreadByte() // the byte was just read
+		list = c == '['
+		break
+	}
+	d := json.NewDecoder(b)
+	if list {
+		if _, err := d.Token(); err != nil {
+			return err
+		}
+	}
+	for n := 1; ; n++ {
+		if list && !d.More() {
+			break
+		}
+		var raw json.RawMessage
+		err := d.Decode(&raw)
+		if err == io.EOF && !list {
+			return nil
+		}
+		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("the file ends in the middle of the history")
+		}
+		if err == nil && len(raw) > MaxRecordBytes {
+			err = fmt.Errorf("more than %d bytes", MaxRecordBytes)
+		}
+		if err == nil {
+			err = do(raw)
+		}
+		if err != nil {
+			return fmt.Errorf("event %d of the file: %w", n, err)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return errors.New("the array of events does not end")
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the array of events")
+	}
+	return nil
+}
+
+// ReadRecordList reads what Write stores as one array of JSON. Errors name the event.
+func ReadRecordList(r io.Reader) ([]Event, error) {
+	var lines bytes.Buffer
+	err := elements(r, func(raw json.RawMessage) error {
+		if err := json.Compact(&lines, raw); err != nil {
+			return err
+		}
+		return lines.WriteByte('\n')
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Read(&lines)
+}
+
+// ReadJepsenJSON reads a history as ReadEDN does, of maps in JSON: one array, or one map after the other.
+func ReadJepsenJSON(r io.Reader, keyed bool) ([]Event, error) {
+	j := newJepsen(keyed)
+	err := elements(r, func(raw json.RawMessage) error {
+		form, err := formOf(raw)
+		if err != nil {
+			return err
+		}
+		if m, ok := form.(ednMap); ok {
+			for i := 0; i < len(m); i += 2 {
+				name := ednKeyword(m[i].(string))
+				m[i] = name
+				if text, ok := m[i+1].(string); ok && (name == "type" || name == "f") {
+					m[i+1] = ednKeyword(text)
+				}
+			}
+		}
+		return j.add(form)
+	})
+	return j.events, err
+}
+
+// formOf is a value of JSON as one of EDN.
+func formOf(raw json.RawMessage) (ednForm, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value func(t json.Token) (ednForm, error)
+	value = func(t json.Token) (ednForm, error) {
+		switch v := t.(type) {
+		case json.Number:
+			return atom(v.String())
+		case json.Delim:
+			list := ednList{}
+			for d.More() {
+				t, err := d.Token()
+				if err != nil {
+					return nil, err
+				}
+				f, err := value(t)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, f)
+			}
+			if _, err := d.Token(); err != nil {
+				return nil, err
+			}
+			if v == '{' {
+				return mapOf(list)
+			}
+			return list, nil
+		}
+		return t, nil // nil, a bool or a text
+	}
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	return value(t)
+}
