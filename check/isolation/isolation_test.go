@@ -60,8 +60,21 @@ func (w world) with(own world) world {
 	return c
 }
 
+// skipped takes a transaction from those that are left, and with it what its client did before, which cannot come any more. It
+// tells whether some of that had to come.
+func skipped(txns []Txn, left []int, at int) (rest []int, late bool) {
+	for k, j := range left {
+		earlier := txns[j].Client == txns[left[at]].Client && txns[j].Call < txns[left[at]].Call
+		late = late || earlier && txns[j].Fate == Committed
+		if k != at && !earlier {
+			rest = append(rest, j)
+		}
+	}
+	return rest, late
+}
+
 // serial tries all orders of transactions; those of unknown fate may be left out.
-func serial(txns []Txn, lists, timed bool) bool {
+func serial(txns []Txn, lists, timed, inSessions bool) bool {
 	var try func(left []int, w world) bool
 	try = func(left []int, w world) bool {
 		must := false
@@ -79,8 +92,14 @@ func serial(txns []Txn, lists, timed bool) bool {
 			if late {
 				continue
 			}
+			rest := slices.Delete(slices.Clone(left), at, at+1)
+			if inSessions {
+				if rest, late = skipped(txns, left, at); late {
+					continue
+				}
+			}
 			own, ok := w.sees(&txns[i], lists)
-			if ok && try(slices.Delete(slices.Clone(left), at, at+1), w.with(own)) {
+			if ok && try(rest, w.with(own)) {
 				return true
 			}
 		}
@@ -99,7 +118,7 @@ func alive(txns []Txn) (list []int) {
 }
 
 // snapshots tries all orders of starts and commits.
-func snapshots(txns []Txn, lists bool) bool {
+func snapshots(txns []Txn, lists, inSessions bool) bool {
 	type running struct {
 		txn int
 		own world
@@ -125,7 +144,16 @@ func snapshots(txns []Txn, lists bool) bool {
 					ok = ok && r.own[k] == nil
 				}
 			}
-			if ok && try(slices.Delete(slices.Clone(left), at, at+1), append(slices.Clone(run), running{i, own}), w) {
+			rest := slices.Delete(slices.Clone(left), at, at+1)
+			if inSessions {
+				var late bool
+				rest, late = skipped(txns, left, at)
+				for _, r := range run {
+					late = late || txns[r.txn].Client == txns[i].Client
+				}
+				ok = ok && !late
+			}
+			if ok && try(rest, append(slices.Clone(run), running{i, own}), w) {
 				return true
 			}
 		}
@@ -556,13 +584,13 @@ func write(txns []Txn) string {
 func TestListsAgreeWithTheSlowTwin(t *testing.T) {
 	t.Run("read committed", func(t *testing.T) { compare(t, 10_000, 5, true, ReadCommitted, committedLists) })
 	t.Run("snapshot isolation", func(t *testing.T) {
-		compare(t, 10_000, 5, true, SnapshotIsolation, func(x []Txn) bool { return snapshots(x, true) })
+		compare(t, 10_000, 5, true, SnapshotIsolation, func(x []Txn) bool { return snapshots(x, true, false) })
 	})
 	t.Run("serializable", func(t *testing.T) {
-		compare(t, 10_000, 6, true, Serializable, func(x []Txn) bool { return serial(x, true, false) })
+		compare(t, 10_000, 6, true, Serializable, func(x []Txn) bool { return serial(x, true, false, false) })
 	})
 	t.Run("strict", func(t *testing.T) {
-		compare(t, 10_000, 6, true, StrictSerializable, func(x []Txn) bool { return serial(x, true, true) })
+		compare(t, 10_000, 6, true, StrictSerializable, func(x []Txn) bool { return serial(x, true, true, false) })
 	})
 }
 
@@ -573,14 +601,70 @@ func TestRegistersAgreeWithTheSlowTwin(t *testing.T) {
 		})
 	}
 	t.Run("snapshot isolation", func(t *testing.T) {
-		compare(t, 10_000, 5, false, SnapshotIsolation, func(x []Txn) bool { return snapshots(x, false) })
+		compare(t, 10_000, 5, false, SnapshotIsolation, func(x []Txn) bool { return snapshots(x, false, false) })
 	})
 	t.Run("serializable", func(t *testing.T) {
-		compare(t, 10_000, 6, false, Serializable, func(x []Txn) bool { return serial(x, false, false) })
+		compare(t, 10_000, 6, false, Serializable, func(x []Txn) bool { return serial(x, false, false, false) })
 	})
 	t.Run("strict", func(t *testing.T) {
-		compare(t, 10_000, 6, false, StrictSerializable, func(x []Txn) bool { return serial(x, false, true) })
+		compare(t, 10_000, 6, false, StrictSerializable, func(x []Txn) bool { return serial(x, false, true, false) })
 	})
+}
+
+func TestSessionsAgreeWithTheSlowTwin(t *testing.T) {
+	t.Run("snapshot isolation", func(t *testing.T) {
+		compare(t, 10_000, 5, false, SessionSnapshotIsolation, func(x []Txn) bool { return snapshots(x, false, true) })
+	})
+	t.Run("serializable", func(t *testing.T) {
+		compare(t, 10_000, 6, false, SessionSerializable, func(x []Txn) bool { return serial(x, false, false, true) })
+	})
+}
+
+// TestSolverAgreesWithInference: without anything inferred before, the solver answers as inference and solver do together.
+func TestSolverAgreesWithInference(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, level := range []Level{SnapshotIsolation, SessionSnapshotIsolation, Serializable, StrictSerializable} {
+		count := map[bool]int{}
+		for i := range 4000 {
+			list := random(r, 4+i%20, false)
+			reg := newRegisters(list)
+			if reg.read() != nil {
+				continue
+			}
+			p, wrong := reg.plan(level)
+			if wrong != nil {
+				continue
+			}
+			for third, reads := range p.reads {
+				for _, f := range reads {
+					for second := range p.writes {
+						if int(f.version) < p.keys && p.in[third] && p.in[second] && second != third && slices.Contains(p.writes[second], f.key) {
+							p.order(int32(third), edge{to: int32(second), kind: rw, key: f.key})
+						}
+					}
+				}
+			}
+			if p.snapshot {
+				for txn := range p.in {
+					p.events.add(p.start(int32(txn)), edge{to: p.commit(int32(txn)), kind: pass})
+				}
+			}
+			if p.events.circle(kinds(ww, wr, rw, session, clock, implied, pass)) != nil {
+				continue
+			}
+			p.words = (len(p.events.out) + 63) / 64
+			p.reach = make([]uint64, len(p.events.out)*p.words)
+			alone := p.solve(plenty())
+			both := Registers(list, level, plenty())
+			count[both.Answer == Holds]++
+			if (alone == linear.Legal) != (both.Answer == Holds) || alone == linear.Undecided {
+				t.Fatalf("%s: %v alone, %d with inference: %s\n%s", level, alone, both.Answer, both.Reason, write(list))
+			}
+		}
+		if count[true] < 100 || count[false] < 20 {
+			t.Errorf("%s: %v: too few of one kind to prove anything", level, count)
+		}
+	}
 }
 
 // txns reads transactions in short: words with commas are one transaction, "x+1" an append or write, "x1,2" a read of a

@@ -53,8 +53,9 @@ func (a *app) checkVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
 		Short: "Judge a history, or a failure that was stored, without running",
-		Long: `Judges a history that something else has recorded: a file of JSON lines (docs/workloads.md has the records) or of
-Jepsen's EDN; - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
+		Long: `Judges a history that something else has recorded: a file of JSON lines (docs/workloads.md has the records), of
+Jepsen's EDN or the same in JSON, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT and Cobra store them (docs/checks.md has
+the formats); - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
 or a folder or file after it, the properties of that configuration judge it.
 
 With the id of a failure, or its file, what was stored of its run is judged again by the properties of the configuration
@@ -203,6 +204,9 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	p := world.Property{Name: "linearizability", Kind: world.Safety}
 	k := &p.Check
 	k.Operations = j.operations
+	if j.model == "mutex" { // as Knossos and elle-cli name it
+		j.model = "lock"
+	}
 	transactions := j.model == check.ListAppend || j.model == check.RWRegister
 	set := c.Flags().Changed
 	if j.format != "" && !slices.Contains(formats(), j.format) {

@@ -1,0 +1,130 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+func workloadVerdict(t *testing.T, model, edn string, limits WorkloadLimits) engine.Verdict {
+	t.Helper()
+	events, err := history.ReadEDN(strings.NewReader(edn), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Workload(&world.Property{Name: model, Check: world.Check{Type: world.Isolation, Model: model}}, limits, events)
+}
+
+func TestWorkloads(t *testing.T) {
+	// reads are reads that succeeded, one after the other.
+	reads := func(values ...string) string {
+		var b strings.Builder
+		for _, v := range values {
+			fmt.Fprintf(&b, "{:type :invoke :f :read :process 0} {:type :ok :f :read :process 0 :value %s}\n", v)
+		}
+		return b.String()
+	}
+	did := func(f, value string) string {
+		return fmt.Sprintf("{:type :invoke :f %s :process 9 :value %s} {:type :ok :f %s :process 9 :value %s}\n", f, value, f, value)
+	}
+	for _, c := range []struct {
+		model, edn string
+		limits     WorkloadLimits
+		want       engine.Status
+		reason     string
+	}{
+		{Bank, reads("{0 10, 1 0}", "{1 4, 0 6}"), WorkloadLimits{}, engine.Holds, ""},
+		{Bank, reads("{0 10, 1 0}", "{1 5, 0 6}"), WorkloadLimits{}, engine.Violated, "add up to 11, not to 10"},
+		{Bank, reads("{0 10}"), WorkloadLimits{Total: big.NewInt(9)}, engine.Violated, "add up to 10, not to 9"},
+		{Bank, reads("{0 10}"), WorkloadLimits{Negative: true}, engine.Unknown, "no read"},
+		{Bank, reads("{0 10, 1 0}", "{0 11, 1 -1}"), WorkloadLimits{}, engine.Violated, "below zero"},
+		{Bank, reads("{0 10, 1 0}", "{0 11, 1 -1}"), WorkloadLimits{Negative: true}, engine.Holds, ""},
+		{Bank, reads("{0 10, 1 0}", "{0 10}"), WorkloadLimits{}, engine.Violated, "accounts"},
+		{Bank, reads("{0 10, 1 nil}"), WorkloadLimits{}, engine.Violated, "no balance"},
+		{Bank, reads("{0 10}", "[10]"), WorkloadLimits{}, engine.Unknown, "no map"},
+		{Bank, reads("{0 10}", "{0 1.5}"), WorkloadLimits{}, engine.Unknown, "no integer"},
+		{Bank, reads("{0 10}", "nil"), WorkloadLimits{}, engine.Unknown, "no map"},
+		{Bank, did(":transfer", "{:from 0 :to 1 :amount 1}"), WorkloadLimits{}, engine.Unknown, "no read"},
+		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 0 1]]"), WorkloadLimits{}, engine.Holds, ""},
+		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 0 nil]]"), WorkloadLimits{}, engine.Violated, "long fork"},
+		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 2 nil]]"), WorkloadLimits{}, engine.Unknown, "no read"},
+		{LongFork, reads("[[:r 0 1] [:r 1 nil]]"), WorkloadLimits{GroupSize: 3}, engine.Unknown, "--group-size"},
+		{LongFork, reads("[[:r 0 1]]", "[[:r 0 2]]"), WorkloadLimits{}, engine.Unknown, "two values"},
+		{LongFork, did(":write", "[[:w 0 1]]") + did(":write", "[[:w 0 2]]"), WorkloadLimits{}, engine.Unknown, "written twice"},
+		{LongFork, did(":write", "[[:w 0 1]]") + reads("[[:r 0 3]]", "[[:r 0 3]]"), WorkloadLimits{}, engine.Unknown, "was written"},
+		{LongFork, reads("7"), WorkloadLimits{}, engine.Unknown, "no JSON array"},
+		{SetFull, did(":add", "1") + reads("[1]"), WorkloadLimits{}, engine.Holds, ""},
+		{SetFull, did(":add", "1") + reads("[]", "[1]"), WorkloadLimits{}, engine.Holds, ""},
+		{SetFull, did(":add", "1") + reads("[1]", "[]"), WorkloadLimits{}, engine.Violated, "lost"},
+		{SetFull, did(":add", "1") + reads("[]"), WorkloadLimits{}, engine.Violated, "lost"},
+		{SetFull, did(":add", "1") + reads("[1 1]"), WorkloadLimits{}, engine.Violated, "twice"},
+		{SetFull, did(":add", "1"), WorkloadLimits{}, engine.Unknown, "no read"},
+		{SetFull, did(":add", "1") + reads("{:a 1}"), WorkloadLimits{}, engine.Unknown, "no list"},
+		{Comments, did(":write", "1") + did(":write", "2") + reads("#{1}", "#{1 2}"), WorkloadLimits{}, engine.Holds, ""},
+		{Comments, did(":write", "1") + did(":write", "2") + reads("#{2}"), WorkloadLimits{}, engine.Violated, "2, but not 1"},
+		{Comments, did(":write", "1") + did(":write", "1"), WorkloadLimits{}, engine.Unknown, "twice"},
+		{Sequential, reads("[7 [nil nil]]", "[7 [nil 1]]", "[7 [2 1]]"), WorkloadLimits{}, engine.Holds, ""},
+		{Sequential, reads("[7 [2 nil]]"), WorkloadLimits{}, engine.Violated, "before it"},
+		{Sequential, reads("[7 [nil nil]]"), WorkloadLimits{}, engine.Unknown, "no read"},
+		{Sequential, reads("7"), WorkloadLimits{}, engine.Unknown, "no pair"},
+	} {
+		v := workloadVerdict(t, c.model, c.edn, c.limits)
+		if v.Status != c.want || !strings.Contains(v.Reason, c.reason) {
+			t.Errorf("%s: %s, %s; want %s, %s\n%s", c.model, v.Status, v.Reason, c.want, c.reason, c.edn)
+		}
+	}
+}
+
+// TestLongForkAgreesWithTheSlowTwin: a fork is two reads of the same keys of which neither saw all that the other one did.
+func TestLongForkAgreesWithTheSlowTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	count := map[bool]int{}
+	for range 3000 {
+		var events []history.Event
+		var all [][]bool
+		seen := make([]bool, 4)
+		for range 2 + r.IntN(6) {
+			if r.IntN(3) > 0 {
+				seen[r.IntN(len(seen))] = true
+			}
+			got := slices.Clone(seen)
+			if k := r.IntN(len(got)); r.IntN(8) == 0 {
+				got[k] = !got[k]
+			}
+			all = append(all, got)
+			var rows [][]any
+			for k, there := range got {
+				rows = append(rows, []any{"r", k, map[bool]any{true: 1}[there]})
+			}
+			text, _ := json.Marshal(rows)
+			n := uint64(len(events))
+			events = append(events, history.Event{Number: n, Client: "a", Type: history.Invoke, Op: "read"}, history.Event{Number: n + 1, Client: "a", Type: history.Ok, Op: "read", Output: string(text)})
+		}
+		fork := false
+		for _, x := range all {
+			for _, y := range all {
+				more, less := false, false
+				for k := range x {
+					more, less = more || x[k] && !y[k], less || y[k] && !x[k]
+				}
+				fork = fork || more && less
+			}
+		}
+		v := Workload(&world.Property{Check: world.Check{Model: LongFork}}, WorkloadLimits{}, events)
+		if (v.Status == engine.Violated) != fork {
+			t.Fatalf("%s, want a fork: %v of %v", v.Status, fork, all)
+		}
+		count[fork]++
+	}
+	if count[true] < 300 || count[false] < 300 {
+		t.Error(count)
+	}
+}
