@@ -490,17 +490,8 @@ func (l *loader) replaceable(m *syntax.Module, around *scope) bool {
 // include takes the names of a module that is extended. Of two definitions of one name the first is taken, as in TLC.
 func (s *scope) include(other *scope, at where, l *loader) {
 	for _, n := range slices.Sorted(maps.Keys(other.names)) {
-		d := other.names[n]
-		old := s.names[n]
-		switch {
-		case d.local || old == d:
-		case old == nil:
-			s.names[n] = d
-		case old.kind == unsupported || d.kind == unsupported || old.kind == native || d.kind == native || old.at == d.at:
-		case old.kind == operator && d.kind == operator:
-			l.notes = append(l.notes, fmt.Sprintf("%s:%d: %s is defined twice, at %s and at %s: the first is taken", at.source.file, at.pos.Line, n, &old.at, &d.at))
-		default:
-			l.fail(at, "%s is defined twice: by module %s, and at %s", n, other.module, &old.at)
+		if d := other.names[n]; !d.local {
+			s.adopt(n, d, other, at, l)
 		}
 	}
 	for n, m := range other.modules {
@@ -510,6 +501,21 @@ func (s *scope) include(other *scope, at where, l *loader) {
 		if !slices.ContainsFunc(s.assumptions, func(b assumption) bool { return a.at == b.at }) {
 			s.assumptions = append(s.assumptions, a)
 		}
+	}
+}
+
+// adopt takes a name of another module.
+func (s *scope) adopt(n string, d *def, from *scope, at where, l *loader) {
+	old := s.names[n]
+	switch {
+	case old == d:
+	case old == nil:
+		s.names[n] = d
+	case old.kind == unsupported || d.kind == unsupported || old.kind == native || d.kind == native || old.at == d.at:
+	case old.kind == operator && d.kind == operator && len(old.params) == len(d.params):
+		l.notes = append(l.notes, fmt.Sprintf("%s:%d: %s is defined twice, at %s and at %s: the first is taken", at.source.file, at.pos.Line, n, &old.at, &d.at))
+	default:
+		l.fail(at, "%s is defined twice: by module %s, and at %s", n, from.module, &old.at)
 	}
 }
 
@@ -658,7 +664,8 @@ func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syn
 		l.declare(s, &def{kind: instance, name: u.Text, at: at(u.Pos), params: u.Params, inner: inner, unit: u, local: u.Local, keys: keys})
 		return
 	}
-	for n, d := range inner.names {
+	for _, n := range slices.Sorted(maps.Keys(inner.names)) {
+		d := inner.names[n]
 		if d.local || d.kind == substituted {
 			continue
 		}
@@ -668,10 +675,6 @@ func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syn
 				d.home = s
 			}
 		}
-		if old := s.names[n]; old == nil {
-			s.names[n] = d
-		} else if old.at != d.at && old.kind != native && d.kind != native && old.kind != unsupported && d.kind != unsupported {
-			l.fail(at(u.Module.Pos), "%s is defined already, and by module %s", n, u.Module.Text)
-		}
+		s.adopt(n, d, inner, at(u.Module.Pos), l)
 	}
 }

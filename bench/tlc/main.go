@@ -3,6 +3,9 @@
 // Command tlc measures package tla side by side with TLC, in one run and with one worker each, and prints a table in Markdown:
 //
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
+//	go run ./bench/tlc -jar tla2tools.jar -random 10000 > tla/testdata/random.txt
+//
+// The second form writes what TLC finds in specifications made at random, which the tests of package tla compare with their own answers.
 //
 // CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/raft uses. Rates are per second of CPU time, of
 // all threads: that of the Java virtual machine has its start, its compiler and its garbage collector in it, as ours has the collector.
@@ -36,10 +39,18 @@ func main() {
 	level := flag.Int("level", 10, "states of a behaviour of etcdraft.tla, breadth first")
 	walks := flag.Int("walks", 1000, "behaviours of etcdraft.tla, at random")
 	only := flag.String("only", "", "measure rows whose name has this `text`")
+	specifications := flag.Int("random", 0, "write the answers of TLC for so many specifications made at random")
 	flag.Parse()
-	if flag.NArg() != 1 || *jar == "" {
-		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT")
+	if (flag.NArg() != 1 && *specifications == 0) || *jar == "" {
+		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT, or tlc -jar JAR -random N")
 		os.Exit(2)
+	}
+	if *specifications > 0 {
+		if err := answers(filepath.SplitList(*jar), *specifications, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "tlc:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	if err := measure(filepath.SplitList(*jar), *raft, flag.Arg(0), *only, *level, *walks); err != nil {
 		fmt.Fprintln(os.Stderr, "tlc:", err)

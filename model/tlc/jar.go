@@ -26,6 +26,8 @@ type Run struct {
 	NoDeadlock bool
 	Continue   bool     // after a violation
 	Options    []string // others of TLC's, before the specification
+	Java       []string // options of the Java virtual machine
+	Dir        string   // where it runs; empty: here
 }
 
 // Opinion is what TLC found.
@@ -36,6 +38,7 @@ type Opinion struct {
 	Distinct   int
 	Left       int
 	Depth      int
+	Completed  bool          // it found no error
 	Said       string        // all that it wrote
 	CPU        time.Duration // of the whole process
 
@@ -58,6 +61,7 @@ const (
 	codeActionProperty   = 2112
 	codeDeadlock         = 2114
 	codeTemporal         = 2116
+	codeSuccess          = 2193
 	codeDepth            = 2194
 	codeStatistics       = 2199
 	codeState            = 2217
@@ -123,7 +127,7 @@ func (r *Run) run(ctx context.Context, dir string, options ...string) (*Opinion,
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"-XX:+UseParallelGC"}
+	args := append([]string{"-XX:+UseParallelGC"}, r.Java...)
 	if len(r.Libraries) > 0 {
 		args = append(args, "-DTLA-Library="+strings.Join(r.Libraries, string(filepath.ListSeparator)))
 	}
@@ -136,11 +140,11 @@ func (r *Run) run(ctx context.Context, dir string, options ...string) (*Opinion,
 	}
 	args = append(append(append(args, options...), r.Options...), spec)
 	c := exec.CommandContext(ctx, "java", args...)
-	c.WaitDelay = time.Second
+	c.WaitDelay, c.Dir = time.Second, r.Dir
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	ran := c.Run()
-	o := read(out.String())
+	o := Read(out.String())
 	if c.ProcessState != nil {
 		o.CPU = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	}
@@ -181,8 +185,8 @@ var (
 	nameText       = regexp.MustCompile(`^(?:Invariant|Action property|Property|Temporal property|Postcondition) (\S+) (?:is violated|was violated|at line)`)
 )
 
-// read takes what TLC says with -tool apart.
-func read(said string) *Opinion {
+// Read takes what TLC says with -tool apart.
+func Read(said string) *Opinion {
 	o := &Opinion{Said: said}
 	code := 0
 	var text []string
@@ -223,6 +227,8 @@ func (o *Opinion) message(code int, text string) {
 		return
 	}
 	switch code {
+	case codeSuccess:
+		o.Completed = true
 	case codeVersion:
 		o.Version = text
 	case codeState:

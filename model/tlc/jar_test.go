@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := read(string(text))
+		o := Read(string(text))
 		got := fmt.Sprintf("%v %d generated, %d distinct, %d left, depth %d", o.Violations, o.Generated, o.Distinct, o.Left, o.Depth)
 		if got != c.want || !strings.HasPrefix(o.Version, "TLC2 Version ") {
 			t.Errorf("%s: %s (%q), want %s", c.file, got, o.Version, c.want)
@@ -133,7 +133,7 @@ func TestCompare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		differences, aside := read(string(text)).Compare(c.r)
+		differences, aside := Read(string(text)).Compare(c.r)
 		if got, also := strings.Join(differences, "; "), strings.Join(aside, "; "); got != c.different || also != c.aside {
 			t.Errorf("%s: %q, aside %q, want %q, aside %q", c.file, got, also, c.different, c.aside)
 		}
