@@ -2,6 +2,9 @@
 // verdict, and the number of distinct states where it is given.
 //
 //	go run ./tla/examples [-limit 30s] [-only TEXT] CHECKOUT
+//	go run ./tla/examples -jar tla2tools.jar[:CommunityModules.jar] -expected 2m CHECKOUT
+//
+// The second form runs TLC besides, and writes a table in Markdown of the models that the manifests expect to take no longer than that.
 package main
 
 import (
@@ -31,6 +34,7 @@ type manifest struct {
 type model struct {
 	module string
 	Path   string          `json:"path"`
+	Time   string          `json:"runtime"` // hours:minutes:seconds, or unknown
 	Mode   json.RawMessage `json:"mode"`
 	Result string          `json:"result"`
 	// What TLC found; nil where the manifest does not tell.
@@ -47,13 +51,14 @@ type found struct {
 	Violation              string
 	Kind                   tla.Kind
 	Distinct, Total, Depth int
-	Seconds                float64
+	Seconds, CPU           float64
 	Walked                 bool
 }
 
 const (
 	one        = "__one" // the argument by which this program runs one model, so that what goes wrong ends that one alone
 	memoryByte = 6 << 30
+	walks      = 100 // behaviours of a simulation
 )
 
 func main() {
@@ -63,10 +68,19 @@ func main() {
 	}
 	limit := flag.Duration("limit", 30*time.Second, "time of a model")
 	only := flag.String("only", "", "models whose path has this `text`")
+	jars := flag.String("jar", "", "the `path` of tla2tools.jar, and of other jars after colons: compare with TLC")
+	expected := flag.Duration("expected", 2*time.Minute, "with -jar: models that are expected to take so long at most")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: examples [-limit 30s] [-only TEXT] CHECKOUT")
+		fmt.Fprintln(os.Stderr, "usage: examples [-limit 30s] [-only TEXT] [-jar JAR[:JAR] -expected 2m] CHECKOUT")
 		os.Exit(2)
+	}
+	if *jars != "" {
+		if err := compare(flag.Arg(0), *only, filepath.SplitList(*jars), *expected, *limit); err != nil {
+			fmt.Fprintln(os.Stderr, "examples:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	if err := all(flag.Arg(0), *only, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "examples:", err)
@@ -74,43 +88,52 @@ func main() {
 	}
 }
 
+// models are those of a checkout, and how many there are for Apalache instead of TLC.
+func models(root, only string) (list []model, symbolic int, err error) {
+	files, _ := filepath.Glob(filepath.Join(root, "specifications", "*", "manifest.json"))
+	if len(files) == 0 {
+		return nil, 0, fmt.Errorf("%s is no checkout of tlaplus/Examples: there is no specifications/*/manifest.json", root)
+	}
+	slices.Sort(files)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return nil, 0, err
+		}
+		var m manifest
+		if err := json.Unmarshal(text, &m); err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", f, err)
+		}
+		for _, mod := range m.Modules {
+			for _, x := range mod.Models {
+				switch x.module = mod.Path; {
+				case string(x.Mode) == `"symbolic"`:
+					symbolic++
+				case strings.Contains(x.Path, only):
+					list = append(list, x)
+				}
+			}
+		}
+	}
+	return list, symbolic, nil
+}
+
 func all(root, only string, limit time.Duration) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return err
 	}
-	files, _ := filepath.Glob(filepath.Join(root, "specifications", "*", "manifest.json"))
-	if len(files) == 0 {
-		return fmt.Errorf("%s is no checkout of tlaplus/Examples: there is no specifications/*/manifest.json", root)
+	list, symbolic, err := models(root, only)
+	if err != nil {
+		return err
 	}
-	slices.Sort(files)
 	counts := map[string]int{}
-	symbolic := 0
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			return err
-		}
-		var m manifest
-		if err := json.Unmarshal(text, &m); err != nil {
-			return fmt.Errorf("%s: %w", f, err)
-		}
-		for _, mod := range m.Modules {
-			for _, x := range mod.Models {
-				switch {
-				case string(x.Mode) == `"symbolic"`: // for Apalache, not for TLC
-					symbolic++
-					continue
-				case !strings.Contains(x.Path, only):
-					continue
-				}
-				x.module = mod.Path
-				r := apart(root, &x, limit)
-				verdict, says := judge(&x, r)
-				counts[verdict]++
-				fmt.Printf("%-72s %7.1fs  %-9s %s\n", strings.TrimPrefix(x.Path, "specifications/"), r.Seconds, verdict, says)
-			}
-		}
+	for i := range list {
+		x := &list[i]
+		r := apart(root, x, limit)
+		verdict, says := judge(x, r)
+		counts[verdict]++
+		fmt.Printf("%-72s %7.1fs  %-9s %s\n", strings.TrimPrefix(x.Path, "specifications/"), r.Seconds, verdict, says)
 	}
 	fmt.Printf("\n%d models run to their end: %d agree with their expected numbers of states, %d have none and end as expected.\n", counts[agrees]+counts[ran]+counts[differs], counts[agrees], counts[ran])
 	fmt.Printf("%d differ, %d did not end within %v, %d cannot be read or evaluated; %d symbolic ones are left out.\n", counts[differs], counts[late], limit, counts[fails], symbolic)
@@ -171,6 +194,14 @@ func judge(x *model, r *found) (verdict, says string) {
 	return agrees, counts
 }
 
+// workplace makes a folder to run a model in: some specifications read files of the checkout by paths from its root, and some write files.
+func workplace(root string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "examples"); err != nil {
+		return "", err
+	}
+	return dir, os.Symlink(filepath.Join(root, "specifications"), filepath.Join(dir, "specifications"))
+}
+
 // apart runs a model in a process of its own.
 func apart(root string, x *model, limit time.Duration) *found {
 	began := time.Now()
@@ -183,22 +214,20 @@ func apart(root string, x *model, limit time.Duration) *found {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit+limit/10+5*time.Second)
 	defer cancel()
-	// Some specifications read files of the checkout by paths from its root, and some write files.
-	dir, err := os.MkdirTemp("", "examples")
+	dir, err := workplace(root)
 	if err != nil {
 		r.Error = err.Error()
 		return r
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Symlink(filepath.Join(root, "specifications"), filepath.Join(dir, "specifications")); err != nil {
-		r.Error = err.Error()
-		return r
-	}
 	c := exec.CommandContext(ctx, self, one, filepath.Join(root, x.module), filepath.Join(root, x.Path), string(x.Mode), limit.String())
 	c.Dir = dir
 	var wrong strings.Builder
 	c.Stderr = &wrong
 	out, err := c.Output()
+	if p := c.ProcessState; p != nil {
+		defer func() { r.CPU = (p.UserTime() + p.SystemTime()).Seconds() }()
+	}
 	switch {
 	case ctx.Err() != nil:
 		r.Stopped = "it had to be ended"
@@ -233,7 +262,7 @@ func run(module, cfg, mode, limit string) *found {
 		r, err = tla.Check(spec, o)
 	} else {
 		f.Walked = true
-		r, err = tla.Simulate(spec, o, tla.Simulation{Number: 100, Seed: 1})
+		r, err = tla.Simulate(spec, o, tla.Simulation{Number: walks, Seed: 1})
 	}
 	if err != nil {
 		f.Error = err.Error()
