@@ -253,7 +253,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *where) act {
 				return right(x)
 			}
 		case e.Name == `\cdot` && len(e.Args) == 2:
-			return c.composition(e, p, next)
+			return c.composition(e, p, next, c.enabling == nil)
 		case e.Name == "UNCHANGED" && len(e.Args) == 1:
 			return c.assignSame(e.Args[0], p, next)
 		}
@@ -288,8 +288,15 @@ func (c *compiler) constant(e *syntax.Apply, op *def, p place) bool {
 	return catch(func() { c.alone(func() node { n = c.expr(e, p); return n }) }) == nil && n.level == constantLevel && !n.self
 }
 
-// composition is A \cdot B: a step of A and one of B, of which only the states before and after are seen.
-func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
+// middle is a state between the steps of a composition, and how often it is generated.
+type middle struct {
+	state []value.Value
+	times int
+}
+
+// composition is A \cdot B: a step of A and one of B, of which only the states before and after are seen. Where successors are generated those between count, too:
+// as in TLC all steps of A are taken before the first of B.
+func (c *compiler) composition(e *syntax.Apply, p place, next act, generates bool) act {
 	second := c.act(e.Args[1], p, func(x *ctx) bool {
 		m := x.m
 		last := len(m.between) - 1
@@ -309,22 +316,41 @@ func (c *compiler) composition(e *syntax.Apply, p place, next act) act {
 		m.between, m.cur, m.nxt = append(m.between, before), middle, end
 		return found
 	})
-	first := c.act(e.Args[0], p, func(x *ctx) bool {
+	from := func(x *ctx, state []value.Value) bool {
 		m := x.m
 		notes := m.anything()
 		cur, nxt, moment := m.cur, m.nxt, m.moment
 		m.moment.cur = 0 // there are two present states in turn
-		m.cur, m.nxt = slices.Clone(nxt), make([]value.Value, len(nxt))
+		m.cur, m.nxt = state, make([]value.Value, len(state))
 		found := second(x)
 		m.cur, m.nxt, m.moment = cur, nxt, moment
 		notes()
 		return found
+	}
+	first := c.act(e.Args[0], p, func(x *ctx) bool {
+		m := x.m
+		if !generates {
+			return from(x, slices.Clone(m.nxt))
+		}
+		if len(m.between) == 1 { // those of a composition within another do not
+			m.composed += m.times
+		}
+		last := len(m.middles) - 1
+		m.middles[last] = append(m.middles[last], middle{slices.Clone(m.nxt), m.times})
+		return false
 	})
 	return func(x *ctx) bool {
 		m := x.m
-		m.between = append(m.between, around{m.cur, m.nxt})
+		m.between, m.middles = append(m.between, around{m.cur, m.nxt}), append(m.middles, nil)
 		found := apart(x, first, len(m.nxt))
-		m.between = m.between[:len(m.between)-1]
+		last, times := len(m.middles)-1, m.times
+		list := m.middles[last]
+		m.middles = m.middles[:last]
+		for i := 0; i < len(list) && !found; i++ {
+			m.times = list[i].times
+			found = from(x, list[i].state)
+		}
+		m.between, m.times = m.between[:len(m.between)-1], times
 		return found
 	}
 }

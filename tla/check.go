@@ -3,6 +3,7 @@ package tla
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime/metrics"
 	"slices"
 	"time"
@@ -53,6 +54,32 @@ type Report struct {
 	Viewed, Compared bool
 	// Unchecked are temporal properties that cannot be evaluated.
 	Unchecked []Unchecked
+	// Collisions is how likely it is that states were not seen since they have the fingerprint of another one, once all were looked for.
+	Collisions Collisions
+}
+
+// Collisions are estimates of a probability, as TLC has them (Specifying Systems, section 14.3.3).
+type Collisions struct {
+	Calculated float64 // from the numbers of states: as if each that is found anew could have the fingerprint of each distinct one
+	Observed   float64 // from how close the two closest fingerprints are to each other; 0: not looked for
+}
+
+// mostCompared is how many fingerprints are sorted to find the closest.
+const mostCompared = 1 << 24
+
+// collisions estimates how likely two states had one fingerprint.
+func (c *checker) collisions() (e Collisions) {
+	e.Calculated = float64(c.r.Distinct) * float64(c.r.Generated-c.r.Distinct) / math.Exp2(64)
+	if len(c.fps) < 2 || len(c.fps) > mostCompared {
+		return e
+	}
+	sorted := slices.Sorted(slices.Values(c.fps))
+	closest := uint64(math.MaxUint64)
+	for i, fp := range sorted[1:] {
+		closest = min(closest, fp-sorted[i])
+	}
+	e.Observed = 1 / float64(closest)
+	return e
 }
 
 // ByExit is Report.Stopped where no limit ended the check.
@@ -112,18 +139,20 @@ type checker struct {
 	r      *Report
 	began  time.Time
 	told   time.Time
+	asked  time.Time // when _PERIODIC was evaluated
 	memory []metrics.Sample
 	paused int
 
-	known  fingerprints
-	fps    []uint64 // of each state that was seen
-	parent []int32  // -1: an initial state
-	queue  []State
-	starts int                         // of the states are initial
-	key    func(State) (uint64, error) // tells states apart
-	graph  *graph                      // for temporal properties
-	same   fingerprints                // under SYMMETRY, which the graph cannot use
-	unlike error                       // why no property of behaviours can be judged under VIEW
+	known    fingerprints
+	fps      []uint64 // of each state that was seen
+	parent   []int32  // -1: an initial state
+	queue    []State
+	starts   int                         // of the states are initial
+	key      func(State) (uint64, error) // tells states apart
+	graph    *graph                      // for temporal properties
+	automata []*automaton                // of the properties, as far as they were needed
+	same     fingerprints                // under SYMMETRY, which the graph cannot use
+	unlike   error                       // why no property of behaviours can be judged under VIEW
 
 	level int // of the states whose successors are being found; initial states have level 1
 	// The variables that each invariant and each constraint was ever seen to read.
@@ -144,7 +173,7 @@ type checker struct {
 
 func newChecker(spec *Spec, o Options) *checker {
 	now := time.Now()
-	c := &checker{spec: spec, ev: spec.Evaluator(), o: o, r: &Report{}, began: now, told: now, at: -1}
+	c := &checker{spec: spec, ev: spec.Evaluator(), o: o, r: &Report{}, began: now, told: now, asked: now, at: -1}
 	c.memory = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	for i := range spec.Actions {
 		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
@@ -240,6 +269,7 @@ func (c *checker) all() error {
 	}
 	c.at--
 	c.r.Complete = true
+	c.r.Collisions = c.collisions()
 	return c.temporal()
 }
 
@@ -332,6 +362,10 @@ func (c *checker) full() bool {
 			c.r.Stopped = fmt.Sprintf("the memory of %d MB is used up", c.o.MemoryBytes>>20)
 		}
 	}
+	if c.spec.periodic != nil && c.r.Stopped == "" && now.Sub(c.asked) >= periodicEvery {
+		c.asked = now
+		c.periodic()
+	}
 	if c.o.Progress != nil && now.Sub(c.told) > time.Second {
 		c.told = now
 		if c.fps != nil {
@@ -340,6 +374,21 @@ func (c *checker) full() bool {
 		c.o.Progress(c.r)
 	}
 	return c.r.Stopped != ""
+}
+
+// periodicEvery is how long it takes until _PERIODIC is evaluated again, as in TLC.
+var periodicEvery = time.Minute
+
+// periodic evaluates what the configuration names under _PERIODIC. It may be asked for while something else is evaluated.
+func (c *checker) periodic() {
+	ok, err := c.another().Holds(c.spec.periodic, nil, nil)
+	switch {
+	case err != nil:
+		c.r.Stopped = fmt.Sprintf("%s, which is under _PERIODIC, cannot be evaluated: %v", c.spec.periodic.Name, err)
+	case !ok:
+		c.r.Violations = append(c.r.Violations, &Violation{Kind: AssumptionViolated, Name: c.spec.periodic.Name, Back: -1})
+		c.r.Stopped = c.spec.periodic.Name + ", which is under _PERIODIC, is false"
+	}
 }
 
 // violated notes a violation, and ends the check unless it is to go on.
@@ -359,10 +408,15 @@ func (c *checker) expand() error {
 		c.graph.begin(c.ev, c.from)
 	}
 	for i := range c.spec.Actions {
-		if err := c.ev.Successors(c.from, &c.spec.Actions[i], func(next State) error {
+		err := c.ev.Successors(c.from, &c.spec.Actions[i], func(next State) error {
 			c.some = true
-			return c.visit(next, i)
-		}); err != nil || !c.finished() {
+			c.composed(i)
+			err := c.visit(next, i)
+			c.ev.composed() // of properties, which generate nothing
+			return err
+		})
+		c.composed(i)
+		if err != nil || !c.finished() {
 			return c.failed(err, &c.spec.Actions[i])
 		}
 	}
@@ -380,6 +434,13 @@ func (c *checker) expand() error {
 		c.graph.end(c.ev, c.from)
 	}
 	return nil
+}
+
+// composed counts the states between the steps of compositions.
+func (c *checker) composed(action int) {
+	n := c.ev.composed()
+	c.r.Generated += n
+	c.r.Actions[action].Generated += n
 }
 
 // failed adds to an error of the specification how its place was reached.

@@ -26,6 +26,8 @@ type machine struct {
 	then     []func(*ctx) bool // what follows the members of a \A in an action
 	goals    [][]value.Value   // next states that compositions are compared with
 	between  []around          // compositions that are being taken
+	middles  [][]middle        // and the states between their steps
+	composed int               // how many of those were generated
 	emit     func() bool       // is told of each successor; true ends the search
 	times    int               // how often TLC would generate the successor that is being found: see ways
 	guarded  *guarded          // what Step counts; may be nil

@@ -26,6 +26,8 @@ type Config struct {
 	Postconditions    []string
 	PostconditionFrom string   // the option that names the last of them, for errors; empty: the file does
 	Possible          []string // _POSSIBLE
+	Periodic          string   // _PERIODIC: what is evaluated now and then, and must not be FALSE
+	Reward            string   // _RL_REWARD: for simulations of TLC that learn
 	NoDeadlock        bool     // CHECK_DEADLOCK FALSE
 	Constants         []Assignment
 	Environment       map[string]string // what IOEnv shows besides the environment of the process
@@ -63,7 +65,7 @@ type Assignment struct {
 
 var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": true, "INVARIANT": true, "INVARIANTS": true, "PROPERTY": true,
 	"PROPERTIES": true, "CONSTRAINT": true, "CONSTRAINTS": true, "ACTION_CONSTRAINT": true, "ACTION_CONSTRAINTS": true, "SYMMETRY": true,
-	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "POSTCONDITIONS": true, "_POSSIBLE": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
+	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "POSTCONDITIONS": true, "_POSSIBLE": true, "_PERIODIC": true, "_RL_REWARD": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
 
 // maxText bounds the bytes of a module, and of a configuration.
 const maxText = 64 << 20
@@ -122,7 +124,7 @@ func ParseConfig(file, text string) (*Config, error) {
 	for i := 0; i < len(tokens); {
 		head := tokens[i]
 		if !statements[head.Text] {
-			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION, _POSSIBLE and CHECK_DEADLOCK", head.Text)
+			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION, _POSSIBLE, _PERIODIC, _RL_REWARD and CHECK_DEADLOCK", head.Text)
 		}
 		i++
 		begin := i
@@ -161,6 +163,10 @@ func ParseConfig(file, text string) (*Config, error) {
 			err = one(&c.View)
 		case "ALIAS":
 			err = one(&c.Alias)
+		case "_PERIODIC":
+			err = one(&c.Periodic)
+		case "_RL_REWARD":
+			err = one(&c.Reward)
 		case "CHECK_DEADLOCK":
 			if len(body) != 1 || body[0].Text != "TRUE" && body[0].Text != "FALSE" {
 				err = fail(head, "CHECK_DEADLOCK is TRUE or FALSE")

@@ -327,7 +327,7 @@ func (c *compiler) composed(u call, p place) node {
 			}
 		}
 		return true
-	})
+	}, false)
 	n := testNode(func(x *ctx) bool {
 		m := x.m
 		notes := m.anything()

@@ -165,6 +165,34 @@ func (c *checker) judgeTemporal() error {
 	} else if err != nil {
 		c.unlike = fmt.Errorf("VIEW takes states as one of which one cannot be evaluated; check the property without VIEW: %w", err)
 	}
+	err := c.judgeProperties(c.walk)
+	c.r.Checked = err == nil
+	return err
+}
+
+// unjudged notes a property that cannot be evaluated.
+func (c *checker) unjudged(name string, why error) {
+	if !slices.ContainsFunc(c.r.Unchecked, func(u Unchecked) bool { return u.Name == name }) {
+		c.r.Unchecked = append(c.r.Unchecked, Unchecked{name, why})
+	}
+}
+
+// automaton is that for what breaks a property.
+func (c *checker) automaton(i int, f *temporal) (*automaton, error) {
+	if c.automata == nil {
+		c.automata = make([]*automaton, len(c.spec.Properties))
+	}
+	if c.automata[i] != nil {
+		return c.automata[i], nil
+	}
+	a, err := automatonOf(f, c.pause)
+	c.automata[i] = a
+	return a, err
+}
+
+// judgeProperties looks in the graph for a behaviour that breaks a property, for each. retrace has the states of the graph with some numbers, each of which leads to
+// the next.
+func (c *checker) judgeProperties(retrace func(way []int32) ([]Step, error)) error {
 	for i := range c.spec.Properties {
 		p := &c.spec.Properties[i]
 		f := p.negated
@@ -176,10 +204,10 @@ func (c *checker) judgeTemporal() error {
 			err = c.unknownIn(f)
 		}
 		if err != nil {
-			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
+			c.unjudged(p.Name, err)
 			continue
 		}
-		a, err := automatonOf(f, c.pause)
+		a, err := c.automaton(i, f)
 		var s *search
 		if err == nil {
 			if failed := catch(func() { s, err = newSearch(c, a) }); failed != nil {
@@ -190,7 +218,7 @@ func (c *checker) judgeTemporal() error {
 			return err
 		}
 		if err != nil {
-			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
+			c.unjudged(p.Name, err)
 			continue
 		}
 		way, by, back := s.lasso()
@@ -201,10 +229,10 @@ func (c *checker) judgeTemporal() error {
 		if c.graph.viewed {
 			trace, back, err = c.follow(way, by, back)
 		} else {
-			trace, err = c.walk(way)
+			trace, err = retrace(way)
 		}
 		if errors.Is(err, errUnlike) {
-			c.r.Unchecked = append(c.r.Unchecked, Unchecked{p.Name, err})
+			c.unjudged(p.Name, err)
 			continue
 		}
 		if err != nil {
@@ -214,7 +242,6 @@ func (c *checker) judgeTemporal() error {
 			return err
 		}
 	}
-	c.r.Checked = true
 	return nil
 }
 

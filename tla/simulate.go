@@ -38,8 +38,9 @@ type walk struct {
 	picked State
 }
 
-// Simulate walks behaviours at random and checks the invariants, and the properties of initial states and of steps. What a property with temporal parts says of initial
-// states is left out with those, as in TLC: such simulations often begin in states of their own. An action is drawn, and one of
+// Simulate walks behaviours at random and checks the invariants, and the properties of initial states and of steps. Of temporal properties it checks whether a behaviour
+// that goes on forever among the states of one that was walked, by its steps or standing still, breaks them. What such a property says of initial states is left out, as
+// in TLC: such simulations often begin in states of their own. An action is drawn, and one of
 // the steps that it allows; each has the same chance. Report.Generated counts states, Report.Distinct is not known, and Report.Initial counts behaviours.
 func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	if sim.Depth <= 0 {
@@ -49,9 +50,6 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	w := &walk{checker: c, chance: chance(sim.Seed)}
 	for i := range spec.Actions {
 		w.order = append(w.order, i)
-	}
-	for i := range spec.Properties {
-		c.r.Unchecked = append(c.r.Unchecked, Unchecked{spec.Properties[i].Name, errors.New("a simulation sees no whole behaviour")})
 	}
 	for _, f := range spec.InitialProperties {
 		if !slices.ContainsFunc(spec.Properties, func(p Property) bool { return p.Name == f.Name }) {
@@ -128,6 +126,9 @@ func (w *walk) all(sim Simulation) error {
 				return err
 			}
 		}
+		if err := w.circles(); err != nil {
+			return err
+		}
 		w.r.Walked++
 		if n+1 < sim.Number && w.full() || sim.Number == 0 && w.full() {
 			return nil
@@ -176,6 +177,61 @@ func (w *walk) step() (bool, error) {
 		return false, w.violated(&Violation{Kind: Deadlocked, Trace: w.shown(slices.Clone(w.steps)), Back: -1})
 	}
 	return false, nil
+}
+
+// circles looks for a behaviour among the states that were walked which breaks a temporal property.
+func (w *walk) circles() error {
+	if len(w.spec.Properties) == 0 {
+		return nil
+	}
+	ids := map[uint64]int32{}
+	var way []int32  // of the states that were walked
+	var from [][]int // the steps from each
+	var first []int  // where each was walked first
+	for i, s := range w.steps {
+		fp := value.Hash(s.State)
+		id, known := ids[fp]
+		if !known {
+			id = int32(len(first))
+			ids[fp] = id
+			first, from = append(first, i), append(from, nil)
+		}
+		way = append(way, id)
+		if i > 0 {
+			from[way[i-1]] = append(from[way[i-1]], i)
+		}
+	}
+	g := newGraph(w.spec)
+	g.viewed = false // states are whole
+	for id, at := range first {
+		s := w.steps[at].State
+		w.ev.TLC.level = at + 1
+		g.begin(w.ev, s)
+		for _, i := range from[id] {
+			g.edge(w.ev, s, w.steps[i].State, way[i])
+		}
+		g.edge(w.ev, s, s, int32(id))
+		g.end(w.ev, s)
+	}
+	w.graph, w.starts = g, 1
+	retrace := func(circle []int32) ([]Step, error) {
+		steps := []Step{{State: w.steps[first[circle[0]]].State}}
+		for k := 1; k < len(circle); k++ {
+			step := Step{State: w.steps[first[circle[k]]].State}
+			for _, i := range from[circle[k-1]] {
+				if circle[k] != circle[k-1] && way[i] == circle[k] {
+					step.Action = w.steps[i].Action
+				}
+			}
+			steps = append(steps, step)
+		}
+		return w.shown(steps), nil
+	}
+	var err error
+	if stopped := catch(func() { err = w.judgeProperties(retrace) }); stopped != nil {
+		return stopped
+	}
+	return err
 }
 
 // judge checks what the last step led to.

@@ -41,17 +41,45 @@ func TestSimulationsRepeatAndFindWhatIsCommon(t *testing.T) {
 	}
 }
 
-// What a property says of initial states is checked, unless it goes on to what a simulation does not see.
-func TestASimulationBeginsAnywhere(t *testing.T) {
-	for property, breaks := range map[string]int{"Late": 1, "Whole": 0} {
-		spec, err := specOf(t, strings.Replace(coin, "====", "Late == heads = 1 /\\ [][Toss]_<<heads, tosses>>\nWhole == Late /\\ <>(tosses = 50)\n====", 1),
-			"INIT Init\nNEXT Toss\nPROPERTY "+property+"\nCHECK_DEADLOCK FALSE")
+// What a property says of initial states is checked, unless it goes on to temporal parts. Those are checked among the states of each behaviour, as in TLC.
+func TestWhatASimulationChecksOfProperties(t *testing.T) {
+	text := strings.Replace(coin, "====", `Late == heads = 1 /\ [][Toss]_<<heads, tosses>>
+Whole == Late /\ <>(tosses = 50)
+vars == <<heads, tosses>>
+Tosses == Init /\ [][Toss]_vars
+Fair == Tosses /\ WF_vars(Toss)
+Again == tosses = 3 /\ tosses' = 1 /\ UNCHANGED heads
+Around == Init /\ [][(Toss /\ heads' = 0) \/ Again]_vars /\ WF_vars(Toss \/ Again)
+All == <>(tosses = 50)
+Heads == <>(heads > 40)
+Most == []<>(tosses # 2)
+Three == <>[](tosses = 3)
+====`, 1)
+	for _, c := range []struct {
+		specification, property string
+		kind                    Kind
+		back                    int // where the circle begins
+	}{
+		{"Tosses", "Late", InitialViolated, -1},
+		{"Tosses", "Whole", TemporalViolated, 0}, // it may stand still
+		{"Tosses", "All", TemporalViolated, 0},
+		{"Fair", "All", "", 0},
+		{"Fair", "Heads", TemporalViolated, 50},
+		{"Fair", "Most", "", 0},
+		{"Around", "Three", TemporalViolated, 1},
+		{"Around", "Most", "", 0},
+	} {
+		spec, err := specOf(t, text, "SPECIFICATION "+c.specification+"\nPROPERTY "+c.property+"\nCHECK_DEADLOCK FALSE")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Simulate(spec, Options{}, Simulation{Number: 3, Seed: 1})
-		if err != nil || len(r.Violations) != breaks || len(r.Unchecked) != 1-breaks {
-			t.Errorf("%s: %v, %v, not checked: %v", property, err, r.Violations, r.Unchecked)
+		r, err := Simulate(spec, Options{}, Simulation{Number: 3, Depth: 60, Seed: 1})
+		if err != nil || len(r.Unchecked) > 0 || len(r.Violations) > 0 != (c.kind != "") {
+			t.Errorf("%s of %s: %v, %v, not checked: %v", c.property, c.specification, err, r.Violations, r.Unchecked)
+			continue
+		}
+		if c.kind != "" && (r.Violations[0].Kind != c.kind || r.Violations[0].Back != c.back) {
+			t.Errorf("%s of %s: %s, back to %d of %d", c.property, c.specification, r.Violations[0].Kind, r.Violations[0].Back, len(r.Violations[0].Trace))
 		}
 	}
 }

@@ -38,6 +38,7 @@ type Spec struct {
 	start    where // of the initial predicate
 	size     int
 	view     *node
+	periodic *Formula // false is a mistake, whatever else it is
 	alias    *node
 	symmetry []map[*value.Model]value.Value
 	draws    bool // it depends on chance
@@ -451,6 +452,19 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		}
 		s.view = &n
 	}
+	if name := config.Periodic; name != "" {
+		e, at := named(name)
+		n := c.expr(e, p)
+		if n.level == stateLevel || n.next || n.level == temporalLevel {
+			l.fail(config.at(name), "%s has a variable, and what is evaluated now and then has no state", name)
+		}
+		s.periodic = &Formula{Name: name, at: at, test: func(x *ctx) bool { return n.eval(x) != value.Value(value.Bool(false)) }}
+	}
+	if config.Reward != "" {
+		named(config.Reward)
+		at := config.at(config.Reward)
+		l.notes = append(l.notes, fmt.Sprintf("%s:%d: _RL_REWARD changes nothing: a simulation here draws steps without learning", config.File, at.pos.Line))
+	}
 	for _, name := range config.Symmetry {
 		e, at := named(name)
 		n := c.expr(e, p)
@@ -676,7 +690,7 @@ var ErrStop = errors.New("stop")
 // run calls f and makes what goes wrong in it an error with its place.
 func (ev *Evaluator) run(f func()) (err error) {
 	t, m := &ev.TLC, ev.x.m
-	depth, top, inside, then, between, goals, applied, reads := t.depth, t.top, t.inside, m.then, m.between, m.goals, m.applied, m.reads
+	depth, top, inside, then, between, middles, goals, applied, reads := t.depth, t.top, t.inside, m.then, m.between, m.middles, m.goals, m.applied, m.reads
 	defer func() {
 		if r := recover(); r != nil {
 			switch r := r.(type) {
@@ -688,7 +702,7 @@ func (ev *Evaluator) run(f func()) (err error) {
 				panic(r)
 			}
 			// What is under way around it goes on.
-			t.depth, t.top, t.inside, m.then, m.between, m.goals, m.applied, m.reads = depth, top, inside, then, between, goals, applied, reads
+			t.depth, t.top, t.inside, m.then, m.between, m.middles, m.goals, m.applied, m.reads = depth, top, inside, then, between, middles, goals, applied, reads
 		}
 	}()
 	f()
@@ -722,6 +736,7 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 		m.nxt = make(State, len(s))
 	}
 	clear(m.nxt)
+	m.composed = 0
 	m.begins()
 	if ev.spec.draws { // chance is the same again where a behaviour is told, or compared
 		ev.TLC.drawn = value.Hash(s) + uint64(action.Span.First.Line)<<32 + uint64(action.Span.First.Column)
@@ -732,6 +747,13 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 
 // times is how often TLC would generate the state that Successors has found.
 func (ev *Evaluator) times() int { return ev.x.m.times }
+
+// composed is how many states between the steps of compositions TLC would have counted since composed was asked, in the same enumeration.
+func (ev *Evaluator) composed() int {
+	n := ev.x.m.composed
+	ev.x.m.composed = 0
+	return n
+}
 
 // incomplete fails with the variables of a state that have no value.
 func (ev *Evaluator) incomplete(s State, what string) {

@@ -120,8 +120,10 @@ type checkedDocument struct {
 	Actions    []actionDocument   `json:"actions"`
 	Violations []brokenDocument   `json:"violations,omitempty"`
 	Unchecked  []uncheckedElement `json:"unchecked,omitempty"`
-	TLC        *secondDocument    `json:"tlc,omitempty"`
-	WallNs     int64              `json:"wall_ns"`
+	// Collisions are probabilities that states were missed since two had one fingerprint.
+	Collisions *collisionsDocument `json:"collisions,omitempty"`
+	TLC        *secondDocument     `json:"tlc,omitempty"`
+	WallNs     int64               `json:"wall_ns"`
 }
 
 type actionDocument struct {
@@ -143,6 +145,11 @@ type brokenDocument struct {
 type stepDocument struct {
 	Action string            `json:"action,omitempty"`
 	State  map[string]string `json:"state"`
+}
+
+type collisionsDocument struct {
+	Calculated float64 `json:"calculated"`
+	Observed   float64 `json:"observed,omitempty"`
 }
 
 type uncheckedElement struct {
@@ -238,6 +245,13 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 		fmt.Fprintf(out, "%d behaviours walked, %d states generated, the longest has %d states.\n", r.Initial, r.Generated, r.Depth)
 	} else {
 		fmt.Fprintln(out, counts(r))
+		if e := r.Collisions; e.Calculated > 0 {
+			observed := ""
+			if e.Observed > 0 {
+				observed = fmt.Sprintf(", %.1E by how close fingerprints are", e.Observed)
+			}
+			fmt.Fprintf(out, "The probability that states were missed, since two had one fingerprint: %.1E by the numbers of states%s.\n", e.Calculated, observed)
+		}
 		fmt.Fprintf(out, "The depth of the complete state graph search is %d.\n", r.Depth)
 	}
 	if len(r.Violations) > 0 {
@@ -313,6 +327,9 @@ func documentOf(spec *tla.Spec, r *tla.Report) checkedDocument {
 	}
 	for _, u := range r.Unchecked {
 		d.Unchecked = append(d.Unchecked, uncheckedElement{u.Name, u.Why.Error()})
+	}
+	if e := r.Collisions; e.Calculated > 0 {
+		d.Collisions = &collisionsDocument{e.Calculated, e.Observed}
 	}
 	return d
 }
