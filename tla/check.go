@@ -639,8 +639,8 @@ func (c *checker) refuted(kind Kind, name string, s State, action int) error {
 		return err
 	}
 	err = c.violated(&Violation{Kind: kind, Name: name, Trace: trace, Back: -1})
-	if err != nil { // as in TLC, the state counts once then, and is not on the queue
-		again := c.ev.times() - 1
+	if err != nil { // as in TLC, no further way to this state or to those before it is taken, and it is not on the queue
+		again := c.ev.ahead()
 		c.r.Generated -= again
 		if action >= 0 {
 			c.r.Actions[action].Generated -= again

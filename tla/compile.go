@@ -30,6 +30,9 @@ type machine struct {
 	composed int               // how many of those were generated
 	emit     func() bool       // is told of each successor; true ends the search
 	times    int               // how often TLC would generate the successor that is being found: see ways
+	once     int               // how many successors were found since the innermost condition that is true in several ways, in one of them
+	open     int               // and before it, each since the one around
+	counted  int               // and in all, each as often as TLC would generate it once all ways were taken
 	guarded  *guarded          // what Step counts; may be nil
 	applied  []applied
 	read     uint64 // the variables of the present state that were read: see bitOf

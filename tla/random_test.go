@@ -10,6 +10,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/random"
 )
 
+// differs are specifications of which TLC has another answer, and why.
+var differs = map[int]string{
+	5883: "TLC takes a definition without parameters for constant if only a module that extends its own is instanced, and so the CC outside for that of the instance",
+}
+
 // TestRandom compares the answers for specifications made at random with those of TLC, which testdata/random.txt has: verdict, property, generated and distinct states.
 // BLOODHOUND_SOAK=1 takes all of them. go run ./bench/tlc -jar tla2tools.jar -random 10000 writes the file.
 func TestRandom(t *testing.T) {
@@ -22,7 +27,7 @@ func TestRandom(t *testing.T) {
 	if os.Getenv("BLOODHOUND_SOAK") != "" {
 		most = 1 << 30
 	}
-	count, violated, failed := 0, 0, 0
+	count, violated, failed, endless := 0, 0, 0, 0
 	for lines := bufio.NewScanner(f); count < most && lines.Scan(); count++ {
 		want, err := random.ParseAnswer(lines.Text())
 		if err != nil {
@@ -32,6 +37,9 @@ func TestRandom(t *testing.T) {
 		case random.Holds:
 		case random.Failed:
 			failed++
+		case random.Endless:
+			endless++
+			continue
 		default:
 			violated++
 		}
@@ -42,11 +50,17 @@ func TestRandom(t *testing.T) {
 		if want.Generated == 0 && want.Kind == got.Kind { // TLC tells no numbers where an initial state breaks something
 			got.Generated, got.Distinct = 0, 0
 		}
+		if why := differs[count]; why != "" {
+			if got == want {
+				t.Errorf("specification %d: the answers are the same, although %s", count, why)
+			}
+			continue
+		}
 		if got != want {
 			t.Errorf("specification %d: %v, and TLC %v; %v", count, got, want, why)
 		}
 	}
-	t.Logf("%d specifications, %d with a violation, %d with an error", count, violated, failed)
+	t.Logf("%d specifications, %d with a violation, %d with an error, and %d that TLC has no answer for", count, violated, failed, endless)
 	if 2*violated < count {
 		t.Errorf("%d of %d specifications have a violation: fewer than half", violated, count)
 	}

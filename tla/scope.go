@@ -85,6 +85,7 @@ type def struct {
 	origin    *origin          // what a configuration may put something else in the place of; nil: nothing
 	unit      *syntax.Instance // instance: its declaration
 	selected  map[*def]*def    // instance: what I!Name stands for, as far as it was asked for
+	through   []passage        // instance: by which it came from the module that declares it
 	inner     *scope           // instance
 	native    *builtin
 	keys      map[string]string // instance: under which names its parameters are bound
@@ -149,6 +150,12 @@ func (d *def) given() *def {
 	return nil
 }
 
+// passage is an INSTANCE that brings a named instance of its module to another one.
+type passage struct {
+	unit     *syntax.Instance
+	replaces bool
+}
+
 // originKey is what makes an origin one: a place in a module, or an INSTANCE and the origin of what it makes a definition of.
 type originKey struct {
 	at       where
@@ -192,7 +199,11 @@ func (l *loader) selected(instance, d *def) *def {
 		if instance.selected == nil {
 			instance.selected = map[*def]*def{}
 		}
-		instance.selected[d] = l.instanced(d, instance.unit, instance.inner.instancer != nil)
+		s := l.instanced(d, instance.unit, instance.inner.instancer != nil)
+		for _, t := range instance.through {
+			s = l.instanced(s, t.unit, t.replaces)
+		}
+		instance.selected[d] = s
 	}
 	return instance.selected[d]
 }
@@ -671,6 +682,9 @@ func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syn
 		}
 		if replaces := d.home != nil && d.home.instancer != nil; replaces || u.Local {
 			d = l.instanced(d, u, replaces)
+			if d.kind == instance {
+				d.through, d.selected = append(slices.Clip(d.through), passage{u, replaces}), nil
+			}
 			if d.local = u.Local; replaces {
 				d.home = s
 			}

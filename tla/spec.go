@@ -748,6 +748,9 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 // times is how often TLC would generate the state that Successors has found.
 func (ev *Evaluator) times() int { return ev.x.m.times }
 
+// ahead is how many of the successors that were counted so far TLC would generate later: by further ways to make conditions true, which it takes one after the other.
+func (ev *Evaluator) ahead() int { return ev.x.m.counted - ev.x.m.open - ev.x.m.once }
+
 // composed is how many states between the steps of compositions TLC would have counted since composed was asked, in the same enumeration.
 func (ev *Evaluator) composed() int {
 	n := ev.x.m.composed
@@ -773,9 +776,11 @@ func (ev *Evaluator) incomplete(s State, what string) {
 func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what string, at *where, f func(State) error) error {
 	var stopped error
 	m := ev.x.m
-	m.times = 1
+	m.times, m.once, m.open, m.counted = 1, 0, 0, 0
 	m.emit = func() bool {
 		so := goal()
+		m.once++
+		m.counted += m.times
 		for _, v := range so {
 			if v == nil {
 				m.at = at

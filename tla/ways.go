@@ -51,10 +51,12 @@ func (c *compiler) counted(e syntax.Expr, p place, next act) act {
 			return false
 		}
 		m := x.m
-		around := m.times
-		m.times = min(around*times, mostWays)
+		around, before := m.times, m.once
+		m.times, m.open = min(around*times, mostWays), m.open+before
+		m.once = 0
 		found := next(x)
-		m.times = around
+		m.times, m.open = around, m.open-before
+		m.once = before + times*m.once
 		return found
 	}
 }

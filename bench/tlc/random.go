@@ -66,6 +66,8 @@ func batch(jars []string, dir string, first, end int, to io.Writer) error {
 		case len(o.Violations) > 0:
 			v := o.Violations[0]
 			fmt.Fprintln(to, random.Answer{Kind: string(v.Kind), Name: v.Name, Generated: o.Generated, Distinct: o.Distinct})
+		case strings.Contains(o.Said, "StackOverflowError"):
+			fmt.Fprintln(to, random.Answer{Kind: random.Endless})
 		case !o.Completed:
 			fmt.Fprintln(to, random.Answer{Kind: random.Failed})
 		default:
