@@ -3,6 +3,8 @@
 package native_test
 
 import (
+	"os"
+	"runtime"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -37,4 +39,38 @@ func TestChanceIsOnTheTape(t *testing.T) {
 			t.Errorf("another seed shows the same:\n%q", other)
 		}
 	})
+}
+
+// Which parts of the processor's state count as in use changes with each switch of the real kernel: many runs, with all CPUs busy, must
+// show the same.
+func TestStateInUseRepeats(t *testing.T) {
+	needCompiler(t)
+	runs := 6
+	if os.Getenv("BLOODHOUND_SOAK") != "" {
+		runs = 500
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	for range runtime.NumCPU() {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	for _, flags := range [][]string{nil, {"-static"}} {
+		program := compile(t, "testdata/leaks/xinuse.c", flags...)
+		hashes := map[string]int{}
+		for range runs {
+			_, out := run(t, aloneSpec(program), 1)
+			hashes[out.Hash]++
+		}
+		if len(hashes) != 1 {
+			t.Errorf("%d runs of one tape have the hashes %v", runs, hashes)
+		}
+	}
 }

@@ -55,9 +55,8 @@ static void handler(int sig, siginfo_t *info, void *context) {
 
 int main(void) {
 	unsigned a, b, c, d;
-	__cpuid(1, a, b, c, d);
-	if (!(c & bit_AVX)) {
-		show("no avx\n");
+	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) {
+		show("no avx2\n");
 		return 0;
 	}
 	struct sigaction sa = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
