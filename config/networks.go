@@ -227,9 +227,6 @@ func (l *loader) attach() {
 	if len(used) == 0 { // all nodes are alone, but for those of our own
 		used = []*netDecl{l.network(defaultNetwork)}
 	}
-	for _, n := range used {
-		l.describe(n)
-	}
 	l.chooseSubnets(used)
 	for _, d := range l.nodes {
 		if d.everywhere {

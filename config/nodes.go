@@ -968,6 +968,9 @@ func (l *loader) checker() *declared {
 
 // addresses numbers the nodes in their order, or gives them networks, and completes what needs addresses.
 func (l *loader) addresses(top *node) {
+	for _, n := range l.nets { // also those that no node is on: their mistakes are mistakes all the same
+		l.describe(n)
+	}
 	if l.separate() {
 		l.attach()
 		l.unsharedLinks(top)

@@ -194,6 +194,9 @@ func (l *loader) open(name string, env map[string]string) (*file, []byte, error)
 	return f, text, nil
 }
 
+// plainTags are the tags that say no more than a value says by itself.
+var plainTags = map[string]bool{"!!str": true, "!!int": true, "!!float": true, "!!bool": true, "!!null": true, "!!map": true, "!!seq": true}
+
 func readBounded(name string) ([]byte, error) { return regular.Read(name, MaxFileBytes) }
 
 // dotEnv reads the variables of a .env file, if there is one.
@@ -316,7 +319,7 @@ func (b *builder) build(y *yaml.Node, depth int) *node {
 		n.bad = true
 		return n
 	}
-	if y.Kind != yaml.AliasNode && y.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(y.ShortTag(), "!!") && !(b.merges && y.Tag == "!override") {
+	if y.Kind != yaml.AliasNode && y.Style&yaml.TaggedStyle != 0 && !plainTags[y.ShortTag()] && !(b.merges && y.Tag == "!override") {
 		return b.reject(n, "write the value without a tag", "the tag %s is not supported", y.Tag)
 	}
 	switch y.Kind {
