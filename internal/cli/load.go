@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/check"
@@ -41,6 +43,9 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	if !f.json {
 		for _, n := range r.Notes {
 			a.note("note: %s", n)
+		}
+		if i := slices.IndexFunc(r.Spec.Nodes, hasMachineFiles); i >= 0 && warnsRoot() {
+			a.note("warning: root runs this world, so programs such as those of node %s can read every file of this machine; run it as another user, or give nodes an `image:` or a folder as `root:`; set "+asRootVariable+"=1 if that is meant (docs/security.md)", r.Spec.Nodes[i].Name)
 		}
 	}
 	sources := []string{filepath.Base(r.File)}
@@ -121,3 +126,12 @@ func within(dir, path string) string {
 	}
 	return path
 }
+
+// asRootVariable is the environment variable that, if not empty, says that root runs worlds on purpose.
+const asRootVariable = "BLOODHOUND_AS_ROOT"
+
+// warnsRoot tells whether root should be warned. Tests replace it.
+var warnsRoot = func() bool { return os.Geteuid() == 0 && os.Getenv(asRootVariable) == "" }
+
+// hasMachineFiles tells whether the files of this machine are a node's root.
+func hasMachineFiles(n world.Node) bool { return n.Image == nil && (n.Root == "" || n.Root == "host") }
