@@ -63,7 +63,7 @@ func run(write, only string, where bool) error {
 	defer os.RemoveAll(dir)
 	b := &bench{program: filepath.Join(dir, "bloodhound"), dir: dir, loop: filepath.Join(dir, "loop"), kv: filepath.Join(dir, "kv")}
 	for program, source := range map[string]string{b.program: "./cmd/bloodhound", b.loop: "./bench/worlds/loop", b.kv: "./examples/quickstart/kv"} {
-		if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-o", program, source).CombinedOutput(); err != nil {
 			return fmt.Errorf("go build %s (run it from the root of the project): %w\n%s", source, err, out)
 		}
 	}

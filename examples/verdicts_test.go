@@ -37,7 +37,7 @@ func bloodhound(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bloodhound").CombinedOutput(); err != nil {
+	if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-o", program, "../cmd/bloodhound").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return program

@@ -3,9 +3,11 @@
 package native
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +25,7 @@ func (e *Engine) Doctor() []engine.Check {
 		notices,
 		walls,
 		openFilesCheck(),
+		ownProgramCheck(),
 		procCheck(),
 		cpuCheck(),
 		{Name: "user", OK: true, Detail: fmt.Sprintf("uid %d; no root is needed", os.Getuid())},
@@ -90,6 +93,23 @@ func openFilesCheck() engine.Check {
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
 	return engine.Check{Name: "open files", OK: l.Max >= wantFiles, Detail: fmt.Sprintf("up to %d", l.Max),
 		Remedy: fmt.Sprintf("raise the hard limit of open files to %d or more (ulimit -Hn, /etc/security/limits.conf): each file that a world writes takes one", wantFiles)}
+}
+
+// ownProgramCheck looks at the program that drivers and checks are.
+func ownProgramCheck() engine.Check {
+	c := engine.Check{Name: "own program", Detail: "static: drivers and checks take no library of this machine into a run",
+		Remedy: "nothing is wrong with a run, but its trace hash holds on machines with the same C library and /etc/ld.so.cache alone; build bloodhound with CGO_ENABLED=0"}
+	f, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	defer f.Close()
+	c.OK = !slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	if !c.OK {
+		c.Detail = "needs the C library of this machine, which is so a part of each run"
+	}
+	return c
 }
 
 func procCheck() engine.Check {

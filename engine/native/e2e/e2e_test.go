@@ -69,7 +69,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		bloodhound = filepath.Join(dir, "bloodhound")
-		if out, err := exec.Command("go", "build", "-o", bloodhound, "../../../cmd/bloodhound").CombinedOutput(); err != nil {
+		if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "build", "-o", bloodhound, "../../../cmd/bloodhound").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1
 		}
