@@ -70,6 +70,7 @@ func run(only, write string) error {
 	if err != nil {
 		return fmt.Errorf("stress-ng is missing (on Debian: apt-get install stress-ng): %w", err)
 	}
+	short, _, _ := strings.Cut(string(version), "(")
 	names, in, err := stressors()
 	if err != nil {
 		return err
@@ -108,14 +109,14 @@ func run(only, write string) error {
 	for _, what := range verdicts {
 		summary = append(summary, fmt.Sprintf("%s %d", what, counts[what]))
 	}
-	return os.WriteFile(write, fmt.Appendf(nil, head, strings.TrimSpace(string(version)), operations, seconds, strings.Join(summary, ", "), table.String()), 0o644)
+	return os.WriteFile(write, fmt.Appendf(nil, head, strings.TrimSpace(short), operations, seconds, strings.Join(summary, ", "), table.String()), 0o644)
 }
 
 const head = `# stress-ng in a world
 
-Made by ` + "`go run ./bench/stress -write bench/STRESS.md`" + ` with %s. Each stressor of the classes os, filesystem, network, scheduler, pipe
-and interrupt runs with one instance, %s operations and at most %s s, as root, alone on a node with a memory limit of 1 GiB, twice; and, where it cannot harm the
-machine, once outside as an ordinary user. It *works* if stress-ng ends with exit code 0 in the world and was refused nothing; *in part*
+Made by ` + "`go run ./bench/stress -write bench/STRESS.md`" + ` with %s. Each stressor of the classes
+os, filesystem, network, scheduler, pipe and interrupt runs with one instance, %s operations and at most %s s, as root, alone on a node with a
+memory limit of 1 GiB and 30 s of real time, twice; and, where it cannot harm the machine, once outside as an ordinary user. It *works* if stress-ng ends with exit code 0 in the world and was refused nothing; *in part*
 if it ends so though calls were refused, which are named; it is *refused* if it ends otherwise because of such calls; *as outside* if it ends
 otherwise and does so outside, too; it *fails* if it does so in the world alone. *Not reproducible* says that the run itself tells so.
 *Limit* is a run that a limit of the world has ended.
