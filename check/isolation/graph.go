@@ -1,6 +1,9 @@
 package isolation
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // kind of a dependency between two transactions.
 type kind uint8
@@ -23,9 +26,16 @@ type edge struct {
 	a, b int32
 }
 
-type graph struct{ out [][]edge }
+// graph has nodes that stand for transactions, or for events of them, and then helpers.
+type graph struct {
+	out  [][]edge
+	real int // nodes that are no helpers
+	fold int // node v stands for v%fold; see twice
+}
 
-func newGraph(nodes int) *graph { return &graph{make([][]edge, nodes)} }
+func newGraph(nodes int) *graph { return &graph{make([][]edge, nodes), nodes, math.MaxInt} }
+
+func (g *graph) helper(v int32) bool { return int(v)%g.fold >= g.real }
 
 func (g *graph) node() int32 {
 	g.out = append(g.out, nil)
@@ -116,60 +126,73 @@ type step struct {
 	edge
 }
 
-const maxStarts = 64 // nodes of a component from which a shortest circle is looked for
+// maxLooks bounds the edges that the look for a shortest circle goes over; after that the shortest one found so far counts.
+const maxLooks = 20_000_000
 
-// circle is a short circle of edges of the allowed kinds, or nil if there is none.
+// circle is a circle of edges of the allowed kinds with as few steps between transactions as there are, or nil if there is none.
+// A way through helpers is one step. Steps of kind pass are none.
 func (g *graph) circle(allowed [pass + 1]bool) []step {
 	of, sizes := g.components(allowed)
-	smallest := int32(-1)
-	for c, size := range sizes {
-		if size > 1 && (smallest < 0 || size < sizes[smallest]) {
-			smallest = int32(c)
-		}
-	}
-	if smallest < 0 {
-		return nil
-	}
 	var best []step
-	starts := 0
+	shortest := int32(len(g.out)) + 1
+	length := make([]int32, len(g.out))
 	came := make([]step, len(g.out))
 	seen := make([]int32, len(g.out))
+	looks := 0
+	var near, far []int32 // nodes at this length, and at the next
 	for v := range of {
-		if of[v] != smallest {
+		if sizes[of[v]] < 2 || best != nil && (g.helper(int32(v)) || looks > maxLooks) {
 			continue
 		}
-		if starts++; starts > maxStarts {
-			break
-		}
-		mark := int32(starts)
-		queue := []int32{int32(v)}
-		found := false
-		for head := 0; head < len(queue) && !found; head++ {
-			u := queue[head]
-			for _, e := range g.out[u] {
-				if !allowed[e.kind] || of[e.to] != smallest || seen[e.to] == mark {
+		mark := int32(v) + 1
+		near = append(near[:0], int32(v))
+		length[v] = 0
+		found := int32(-1)
+		for now := int32(0); len(near) > 0 && now < shortest && found < 0; now++ {
+			far = far[:0]
+			for head := 0; head < len(near); head++ {
+				u := near[head]
+				if length[u] != now {
 					continue
 				}
-				seen[e.to] = mark
-				came[e.to] = step{u, e}
-				if e.to == int32(v) {
-					found = true
-					break
+				for _, e := range g.out[u] {
+					if looks++; !allowed[e.kind] || of[e.to] != of[v] {
+						continue
+					}
+					next := now + 1
+					if e.kind == pass || g.helper(e.to) {
+						next = now
+					}
+					if next >= shortest || e.to != int32(v) && seen[e.to] == mark && length[e.to] <= next {
+						continue
+					}
+					if e.to == int32(v) {
+						if found < 0 || next < found {
+							came[v], found = step{u, e}, next
+						}
+						continue
+					}
+					seen[e.to], length[e.to], came[e.to] = mark, next, step{u, e}
+					if next == now {
+						near = append(near, e.to)
+					} else {
+						far = append(far, e.to)
+					}
 				}
-				queue = append(queue, e.to)
 			}
+			near, far = far, near
 		}
-		var path []step
+		if found < 0 {
+			continue
+		}
+		shortest, best = found, nil
 		for at := int32(v); ; {
-			path = append(path, came[at])
+			best = append(best, came[at])
 			if at = came[at].from; at == int32(v) {
 				break
 			}
 		}
-		if best == nil || len(path) < len(best) {
-			slices.Reverse(path)
-			best = path
-		}
+		slices.Reverse(best)
 	}
 	return best
 }

@@ -667,6 +667,66 @@ func TestSolverAgreesWithInference(t *testing.T) {
 	}
 }
 
+// TestShortestCircle: of all circles the one that comes back has the fewest steps.
+func TestShortestCircle(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	lengths := map[int]int{}
+	for range 3000 {
+		n, helpers := 2+r.IntN(12), r.IntN(4)
+		g := newGraph(n)
+		for range helpers {
+			g.node()
+		}
+		all := n + helpers
+		dist := make([][]int, all)
+		for v := range dist {
+			dist[v] = slices.Repeat([]int{1 << 20}, all)
+		}
+		weight := func(e edge) int {
+			if e.kind == pass || int(e.to) >= n {
+				return 0
+			}
+			return 1
+		}
+		for range n + r.IntN(n) {
+			u, e := r.IntN(all), edge{to: int32(r.IntN(all)), kind: []kind{ww, wr, rw, pass}[r.IntN(4)]}
+			if u >= n && int(e.to) <= u || u == int(e.to) {
+				continue // helpers are in no circle of their own
+			}
+			g.add(int32(u), e)
+			dist[u][e.to] = min(dist[u][e.to], weight(e))
+		}
+		for k := range all {
+			for i := range all {
+				for j := range all {
+					dist[i][j] = min(dist[i][j], dist[i][k]+dist[k][j])
+				}
+			}
+		}
+		want := 1 << 20
+		for v := range all {
+			want = min(want, dist[v][v])
+		}
+		circle := g.circle(kinds(ww, wr, rw, pass))
+		got := 1 << 20
+		if circle != nil {
+			got = 0
+			for i, s := range circle {
+				if got += weight(s.edge); s.to != circle[(i+1)%len(circle)].from || !slices.Contains(g.out[s.from], s.edge) {
+					t.Fatalf("%v is no circle", circle)
+				}
+			}
+		}
+		if got != want {
+			t.Fatalf("a circle of %d steps, and there is one of %d", got, want)
+		}
+		lengths[got]++
+	}
+	if len(lengths) < 5 {
+		t.Error(lengths)
+	}
+}
+
 // txns reads transactions in short: words with commas are one transaction, "x+1" an append or write, "x1,2" a read of a
 // list, "x." one of nothing. "!" in front is a failed one, "?" one of unknown fate. Transactions are concurrent.
 func txns(short string) []Txn {

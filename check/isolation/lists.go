@@ -331,6 +331,7 @@ func addTime(g *graph, txns []Txn, in []bool) {
 func twice(g *graph) *graph {
 	n := int32(len(g.out))
 	d := newGraph(int(2 * n))
+	d.real, d.fold = g.real, int(n)
 	for v, out := range g.out {
 		for _, e := range out {
 			switch e.kind {

@@ -52,20 +52,7 @@ func Check(m Model, ops []history.Operation, steps, bytes int64, wall time.Durat
 	}
 	done := make(chan Verdict, 1)
 	go func() {
-		b := NewBudget(steps, bytes, wall)
-		result := Verdict{Answer: Legal}
-		for _, name := range slices.Sorted(maps.Keys(objects)) {
-			v := m.check(objects[name], b)
-			v.Object = name
-			if v.Answer == Illegal {
-				result = v
-				break
-			}
-			if v.Answer == Undecided && result.Answer == Legal {
-				result = v
-			}
-		}
-		done <- result
+		done <- m.checkAll(objects, NewBudget(steps, bytes, wall))
 	}()
 	// Steps of a model that come to an end are bounded by the budget; this is for one that does not.
 	late := time.NewTimer(wall + wall/4 + 100*time.Millisecond)
@@ -76,6 +63,40 @@ func Check(m Model, ops []history.Operation, steps, bytes int64, wall time.Durat
 	case <-late.C:
 		return Verdict{Reason: fmt.Sprintf("budget: the model did not come to an end within %s", wall)}
 	}
+}
+
+// Steps that each object may take before all others have had as many, and how many times as many in each round after that.
+const (
+	firstRound = 20_000
+	nextRound  = 8
+)
+
+// checkAll judges objects in rounds, so that a violation of one that is soon found does not wait for one that takes long.
+func (m Model) checkAll(objects map[string][]history.Operation, b *Budget) Verdict {
+	result := Verdict{Answer: Legal}
+	left := slices.Sorted(maps.Keys(objects))
+	for share := int64(firstRound); len(left) > 0; share *= nextRound {
+		var later []string
+		for _, name := range left {
+			part := *b
+			last := share >= b.Steps
+			part.Steps = min(share, b.Steps)
+			before := part.Steps
+			v := m.check(objects[name], &part)
+			v.Object = name
+			b.Steps -= before - max(part.Steps, 0)
+			switch {
+			case v.Answer == Illegal:
+				return v
+			case v.Answer == Undecided && part.Steps < 0 && !last:
+				later = append(later, name)
+			case v.Answer == Undecided && result.Answer == Legal:
+				result = v
+			}
+		}
+		left = later
+	}
+	return result
 }
 
 func (m Model) check(all []history.Operation, b *Budget) Verdict {
