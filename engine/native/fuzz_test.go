@@ -38,7 +38,8 @@ func TestRandomCalls(t *testing.T) {
 				n.Volumes = []world.Volume{{Kind: world.Named, Source: "work", Target: "/work"}}
 				spec.MaxTimeNs, spec.Limits.MemoryBytes, spec.Limits.WallMs = 1000e9, 64<<20, 120_000
 				log, out := run(t, spec, 1)
-				if out.Reason != engine.Finished || !out.Repeat.Reproducible {
+				// A call may well have written where the program may, but should not: then the run says so.
+				if out.Reason != engine.Finished || !out.Repeat.Reproducible && !strings.HasSuffix(out.Repeat.Reason, "wrote to the page of virtual time") {
 					t.Errorf("the world ended by %s %s; reproducible=%v %s", out.Reason, out.Detail, out.Repeat.Reproducible, out.Repeat.Reason)
 				}
 				if lines := strings.Join(texts(log, "stdout"), "\n"); !strings.HasSuffix(lines, "done") {

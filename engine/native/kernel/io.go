@@ -217,14 +217,18 @@ func (k *Kernel) writeLog(t *Thread, f *File, data []byte) {
 			k.Notices = append(k.Notices, Notice{Kind: Overflowed, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, Stream: f.Stream})
 		}
 	}
+	most := maxLogLine
+	if f.Bound > 0 { // somebody reads it as a whole
+		most = f.Bound + 1
+	}
 	for len(data) > 0 {
-		room := data[:min(len(data), maxLogLine-len(f.Line))]
+		room := data[:min(len(data), most-len(f.Line))]
 		i := bytes.IndexByte(room, '\n')
 		switch {
 		case i >= 0:
 			f.Line, data = append(f.Line, room[:i]...), data[i+1:]
 		default:
-			if f.Line, data = append(f.Line, room...), data[len(room):]; len(f.Line) < maxLogLine {
+			if f.Line, data = append(f.Line, room...), data[len(room):]; len(f.Line) < most {
 				return
 			}
 		}
