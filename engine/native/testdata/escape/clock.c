@@ -109,7 +109,15 @@ static int timestamps(void) { /* ticks of the processor between two calls of the
 	return 0;
 }
 static int counters_allowed(void) { signal(SIGSEGV, broke), signal(SIGILL, broke); if (sigsetjmp(back, 1)) return 0; unsigned lo, hi; __asm__ volatile("rdpmc" : "=a"(lo), "=d"(hi) : "c"(0)); return 1; }
-static int trap_lifted(void) { return syscall(SYS_prctl, 26, 1) == 0; } /* PR_SET_TSC, PR_TSC_ENABLE */
+static int trap_lifted(void) { /* whatever PR_SET_TSC answers, the ticks between two reads are not the processor's */
+	unsigned lo, hi;
+	syscall(SYS_prctl, 26, 1);
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	uint64_t a = (uint64_t)hi << 32 | lo;
+	for (volatile int i = 0; i < 1000000; i++);
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return ((uint64_t)hi << 32 | lo) - a > 10000;
+}
 static int adjusted(void) { struct timex x = {0}; if (adjtimex(&x) >= 0) says(x.time.tv_sec); memset(&x, 0, sizeof x); if (syscall(SYS_clock_adjtime, 0, &x) >= 0) says(x.time.tv_sec); return 0; }
 static int system_info(void) { struct sysinfo s; sysinfo(&s); printf("up %ld, load %lu\n", s.uptime, s.loads[0]); return 0; }
 static int ids(void) { printf("pid %d, parent %d, thread %ld\n", getpid(), getppid(), syscall(SYS_gettid)); return 0; }

@@ -44,7 +44,7 @@ static int survives(void) { /* a daemon that ignores everything: the world's end
 }
 static int machine(void) { return syscall(SYS_reboot, 0xfee1dead, 672274793, 0x1234567, NULL) == 0 || syscall(SYS_init_module, "", 0, "") == 0 || syscall(SYS_kexec_load, 0, 0, NULL, 0) == 0 || syscall(SYS_syslog, 3, (char[64]){0}, 0) >= 0; }
 static int kernel_features(void) { char a[128] = {0}; return syscall(SYS_bpf, 0, a, sizeof a) >= 0 || syscall(SYS_perf_event_open, a, 0, -1, -1, 0) >= 0 || syscall(SYS_add_key, "user", "x", "y", 1, -3) >= 0 || syscall(SYS_keyctl, 0, -3, 1) >= 0; }
-static int clock_of_host(void) { struct timespec t = {1, 0}; struct timeval v = {1, 0}; char x[256] = {0}; return syscall(SYS_clock_settime, CLOCK_REALTIME, &t) == 0 && 0 || settimeofday(&v, NULL) == 0 || syscall(SYS_adjtimex, x) >= 0; }
+static int clock_of_host(void) { struct timespec t = {1, 0}; struct timeval v = {1, 0}; char x[256] = {0, 1 /* ADJ_SETOFFSET */}; return syscall(SYS_clock_settime, CLOCK_REALTIME, &t) == 0 && 0 || settimeofday(&v, NULL) == 0 || syscall(SYS_adjtimex, x) >= 0; }
 static int names(void) { char n[64] = "escaped"; syscall(SYS_sethostname, n, 7); return syscall(SYS_setdomainname, n, 7) == 0 && 0; }
 static int personality_of(void) { return syscall(SYS_personality, 0x0040000 | 8) < 0 && 0; }
 static int segments(void) { char d[16] = {0}; return syscall(SYS_modify_ldt, 1, d, 16) == 0 || syscall(SYS_iopl, 3) == 0 || syscall(SYS_ioperm, 0x80, 1, 1) == 0; }
