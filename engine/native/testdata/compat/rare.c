@@ -135,7 +135,7 @@ static void ipc(void) {
 	int found = 0;
 	for (int i = 0; i <= top; i++) found += semctl(i, 0, SEM_STAT, &sd) == set && sd.sem_nsems == 3;
 	say("the set: %d", found);
-	CALL(semctl(1 << 20, 0, SEM_STAT, &sd), "SEM_STAT of no place");
+	CALL(semctl(0x7000, 0, SEM_STAT, &sd), "SEM_STAT of no place");
 	struct msginfo q;
 	top = MUST(msgctl(0, IPC_INFO, (void *)&q));
 	IS(q.msgmax > 0 && q.msgmnb > 0 && q.msgmni > 0, "limits of queues");
@@ -145,7 +145,7 @@ static void ipc(void) {
 	found = 0;
 	for (int i = 0; i <= top; i++) found += msgctl(i, MSG_STAT, &qd) == queue && qd.msg_qnum == 1;
 	say("the queue: %d", found);
-	CALL(msgctl(1 << 20, MSG_STAT, &qd), "MSG_STAT of no place");
+	CALL(msgctl(0x7000, MSG_STAT, &qd), "MSG_STAT of no place");
 	struct shminfo h;
 	top = MUST(shmctl(0, IPC_INFO, (void *)&h));
 	IS(h.shmmin == 1 && h.shmmni > 0, "limits of segments");
@@ -156,7 +156,7 @@ static void ipc(void) {
 	found = 0;
 	for (int i = 0; i <= top; i++) found += shmctl(i, SHM_STAT, &hd) == segment && hd.shm_segsz == 5000;
 	say("the segment: %d", found);
-	CALL(shmctl(1 << 20, SHM_STAT, &hd), "SHM_STAT of no place");
+	CALL(shmctl(0x7000, SHM_STAT, &hd), "SHM_STAT of no place");
 	CALL(semctl(set, 0, 77), "no command"), CALL(msgctl(queue, 77, NULL), "no command"), CALL(shmctl(segment, 77, NULL), "no command");
 	IN_CHILD("another user") {
 		unprivileged();
