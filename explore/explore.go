@@ -4,6 +4,7 @@
 package explore
 
 import (
+	"github.com/bloodhound-dst/bloodhound/check"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
@@ -156,6 +157,7 @@ type Summary struct {
 	Programs   []engine.Program     `json:"programs,omitempty"`
 	Mistake    string               `json:"mistake,omitempty"`
 	Guide      *engine.Guided       `json:"guide,omitempty"`
+	Evidence   check.Evidence       `json:"evidence"`
 }
 
 // Operations counts the operations of clients by what became of them. Open ones never returned.
@@ -178,6 +180,7 @@ func Summarise(o *engine.Outcome) *Summary {
 	s.Operations = CountOperations(o.History)
 	s.Reasons = CountReasons(o.History)
 	s.Load = LoadOf(o.History)
+	s.Evidence = check.EvidenceOf(o)
 	return s
 }
 

@@ -43,6 +43,7 @@ type Totals struct {
 	Replaced   []string             `json:"replaced,omitempty"`
 	Operations Operations           `json:"operations"`
 	Reasons    []Reason             `json:"reasons,omitempty"`
+	Evidence   check.Evidence       `json:"evidence"`
 	Load       Load                 `json:"load"`  // over virtual time
 	Curve      Curve                `json:"curve"` // over runs
 	Faults     fault.Ledger         `json:"faults"`
@@ -221,6 +222,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 	t.Operations.Ok += s.Operations.Ok
 	t.Operations.Fail += s.Operations.Fail
 	t.Operations.Info += s.Operations.Info
+	t.Evidence.Add(&s.Evidence)
 	t.Reasons = MergeReasons(t.Reasons, s.Reasons)
 	t.Load.Add(s.Load)
 	t.Faults.Add(&fault.Ledger{Entries: s.Faults, Rules: s.FaultRules})
@@ -427,6 +429,15 @@ func (s *Status) ExitCode() int {
 	return check.ExitHolds
 }
 
+// Weigh takes in whether there is enough evidence for what holds.
+func (s *Status) Weigh(spec *world.Spec, e *check.Evidence) {
+	unknown, warnings := check.Enough(spec, e)
+	if !s.Violated {
+		s.Unknown = append(s.Unknown, unknown...)
+	}
+	s.Notices = append(s.Notices, warnings...)
+}
+
 // Status judges the campaign; spec is the one of its runs.
 func (t *Totals) Status(spec *world.Spec) Status {
 	s := Status{Violated: len(t.Failures) > 0 || t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0}
@@ -468,6 +479,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 && t.Mistake == "" {
 		t.judgeFaults(spec, &s)
 	}
+	s.Weigh(spec, &t.Evidence)
 	for i := range t.Properties {
 		s.Notices = append(s.Notices, t.Properties[i].unmatched(spec)...)
 	}

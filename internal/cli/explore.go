@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -105,8 +106,8 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	var found []finding
 	campaign.Found = func(failure *explore.Failure, o *engine.Outcome) {
 		show.end()
-		failure.ID = p.failureID(failure.Signature)
-		if slices.ContainsFunc(found, func(known finding) bool { return known.ID == failure.ID }) {
+		failure.ID = p.failureID(failure.Signature, failure.Tape)
+		if slices.ContainsFunc(found, func(known finding) bool { return known.Signature == failure.Signature }) {
 			return // near a committed failure
 		}
 		a.addDumps(c.Context(), p, s, failure.ID, p.spec, failure.Tape, o)
@@ -117,7 +118,8 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 			report.Story(a.out, story)
 			fmt.Fprintln(a.out)
 		case !f.noShrink:
-			show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is made smaller when the campaign ends", failure.Verdict.Property, failure.ID, failure.First()))
+			show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is made smaller when the campaign ends: %s\n  replay now: %s",
+				failure.Verdict.Property, failure.ID, failure.First(), failure.Verdict.Reason, story.Replay))
 		}
 	}
 	var all []standing
@@ -154,7 +156,18 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		totals.Near(t)
 	}
 	if !f.noShrink {
-		a.shrinkAll(c.Context(), p, s, found, f.shrinkBudget(campaign.Workers), show)
+		b := f.shrinkBudget(campaign.Workers)
+		ctx := c.Context()
+		if timeout > 0 { // it bounds all
+			b.time = min(b.time, left())
+			bounded, cancel := context.WithTimeout(ctx, left())
+			defer cancel()
+			ctx = bounded
+		}
+		a.shrinkAll(ctx, p, s, found, b, show)
+		if n := unshrunk(found); n > 0 && c.Context().Err() == nil && ctx.Err() != nil {
+			show.note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", timeout, report.Count(n, "failure")))
+		}
 	}
 	show.end()
 	for i := range found {
@@ -187,6 +200,16 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		return errors.Join(a.printJSON(doc), err)
 	}
 	return errors.Join(report.Summary(a.out, totals, status), err)
+}
+
+// unshrunk counts the failures whose runs are as they were found.
+func unshrunk(found []finding) (n int) {
+	for i := range found {
+		if found[i].Shrunk == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // anyFails tells whether a committed failure, or a run near one, is a violation.

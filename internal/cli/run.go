@@ -83,6 +83,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		wrote(p.spec, doc.Trace)
 	}
 	status := statusOf(reply.Summary)
+	status.Weigh(p.spec, &reply.Summary.Evidence)
 	var judged []string
 	for _, v := range reply.Summary.Verdicts {
 		judged = append(judged, v.Property)
@@ -118,7 +119,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	for _, v := range violated {
-		a.keepCores(p, p.failureID(explore.Signature(v)), reply.Outcome)
+		a.keepCores(p, p.failureID(explore.Signature(v), reply.Outcome.Tape), reply.Outcome)
 		story, _ := a.keep(p, explore.Signature(v), reply.Outcome, v, nil)
 		doc.Failures = append(doc.Failures, story.ID)
 		if !f.json {
@@ -133,6 +134,9 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	a.code = doc.ExitCode
 	if f.json {
 		return a.printJSON(doc)
+	}
+	for _, n := range status.Notices {
+		fmt.Fprintf(a.out, "\nnote: %s\n", n)
 	}
 	if doc.Trace != "" {
 		fmt.Fprintf(a.out, "  trace in %s\n", doc.Trace)

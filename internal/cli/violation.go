@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,12 +14,27 @@ import (
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/world"
 )
 
-// failureID is the short name of a failure in the state folder, which all configurations of a folder share: the files
-// that make the configuration are part of it.
-func (p *project) failureID(signature string) string {
-	return explore.FailureID(signature + "\nof " + strings.Join(p.sources, " "))
+// failureID is the short name of a failure in the state folder, which all configurations of a folder share. It is a digest
+// of the configuration's files by name, the Spec wherever its folder lies, the failure's signature, and the tape.
+func (p *project) failureID(signature string, t tape.Tape) string {
+	spec, err := moved(p.spec, ".")
+	if err != nil {
+		panic(err) // a Spec is plain data
+	}
+	content, err := json.Marshal(struct {
+		Sources   []string
+		Spec      *world.Spec
+		Signature string
+		Tape      tape.Tape
+	}{p.sources, spec, signature, t})
+	if err != nil {
+		panic(err)
+	}
+	return explore.FailureID(string(content))
 }
 
 // finding is a failure that a campaign has found.
@@ -31,10 +47,13 @@ type finding struct {
 // keep stores a violation and returns what its story is told from. A disk that is full loses nothing: the story
 // then tells how to make the run again from its tape.
 func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
-	id := p.failureID(signature)
+	id := p.failureID(signature, o.Tape)
 	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
 	f := report.NewFailure(id, signature, Version(), p.config, p.spec, o, v)
 	f.System, f.Commit, f.Origin = system(), commit(p.spec.Dir), origin
+	if known, err := report.Load(p.state, report.FailurePath(p.state, id)); err == nil && known.Hash == f.Hash {
+		f.Smallest = known.Smallest // found again: what shrinking has come to stays
+	}
 	path, err := report.Save(p.state, f)
 	switch {
 	case err == nil:
