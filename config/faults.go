@@ -674,7 +674,7 @@ func (l *loader) role(c *node, name, node, key string) world.NodeRole {
 		r.Check.Endpoint, _ = l.serverURL(c.get("endpoint").position, "redis", key+".endpoint", named(c.get("endpoint").text))
 		l.redisCheck(c, r.Check, key)
 	default:
-		r.Check = &world.Check{Type: world.HTTPCheck, ExpectStatus: int(valueOr(c.get("expect").get("status"), int64(200))), ExpectBody: valueOr(c.get("expect").get("body"), "")}
+		r.Check = &world.Check{Type: world.HTTPCheck, ExpectStatus: int(valueOr(c.get("expect").get("status"), int64(200))), ExpectBody: l.expectedBody(c.get("expect"), key)}
 		r.Check.Endpoint, _ = l.serverURL(c.get("endpoint").position, "http", key+".endpoint", named(c.get("endpoint").text))
 	}
 	r.Check.IntervalNs = valueOr(c.get("interval"), int64(probeIntervalNs))

@@ -132,10 +132,7 @@ func (l *loader) propertyCheck(n *node, p *world.Property, key string) {
 		c.Endpoint = l.endpoint(n, "http", key)
 		c.Body = valueOr(n.get("body"), "")
 		c.ExpectStatus = int(valueOr(expect.get("status"), int64(200)))
-		c.ExpectBody = valueOr(expect.get("body"), "")
-		if body := expect.get("body"); body != nil && strings.TrimSpace(c.ExpectBody) == "" {
-			l.fail(body.position, "leave it out, or say what the body is", "%s.expect.body is empty, and would check nothing", key)
-		}
+		c.ExpectBody = l.expectedBody(expect, key)
 		if expect != nil && expect.kind == scalar {
 			l.fail(expect.position, "write `expect: {status: 200}`", "%s.expect of an http check is a mapping", key)
 		}
@@ -388,4 +385,13 @@ func (l *loader) endpoint(n *node, scheme, key string) string {
 	}
 	u, _ := l.serverURL(e.position, scheme, key+".endpoint", written)
 	return u
+}
+
+// expectedBody is the body that an answer must have, or nothing where any will do.
+func (l *loader) expectedBody(expect *node, key string) string {
+	text := valueOr(expect.get("body"), "")
+	if body := expect.get("body"); body != nil && strings.TrimSpace(text) == "" {
+		l.fail(body.position, "leave it out, or say what the body is", "%s.expect.body is empty, and would check nothing", key)
+	}
+	return text
 }
