@@ -129,13 +129,33 @@ func parse(data []byte, exception bool, addr uint64) (list frame.FrameDescriptio
 		}
 	}()
 	if !exception {
-		addr = 0
+		addr, data = 0, asVersion3(data)
 	}
 	list, err := frame.Parse(data, binary.LittleEndian, 0, 8, addr)
 	if err != nil {
 		return nil
 	}
 	return list
+}
+
+// asVersion3 writes the common entries of .debug_frame that are of version 4 as those of version 3 (DWARF 5, 6.4.1): without the sizes of
+// addresses and of segments, which delve does not skip. Programs without unwind tables have such entries alone.
+func asVersion3(data []byte) []byte {
+	data = slices.Clone(data)
+	for rest := data; len(rest) >= 4; {
+		size := binary.LittleEndian.Uint32(rest)
+		if uint64(size) > uint64(len(rest)-4) {
+			break
+		}
+		entry := rest[4 : 4+size]
+		if size >= 8 && binary.LittleEndian.Uint32(entry) == 1<<32-1 && entry[4] == 4 && entry[5] == 0 {
+			entry[4] = 3
+			copy(entry[6:], entry[8:])
+			clear(entry[size-2:]) // DW_CFA_nop
+		}
+		rest = rest[4+size:]
+	}
+	return data
 }
 
 // unwind is what the file says of the frame at an address, nil if nothing.
