@@ -388,7 +388,7 @@ func (l *loader) simulation(n *node) {
 		Events:      uint64(valueOr(limits.get("events"), int64(0))),
 		WallMs:      atLeastOneMs(valueOr(limits.get("wall_time"), int64(defaultWallNs))),
 		Threads:     int(valueOr(limits.get("threads"), int64(0))),
-		MemoryBytes: valueOr(limits.get("memory_bytes"), int64(0)), ProcessBytes: valueOr(limits.get("process_memory_bytes"), int64(0)),
+		MemoryBytes: valueOr(limits.get("memory_bytes"), int64(0)), WorldBytes: valueOr(limits.get("world_memory_bytes"), int64(0)),
 		SpinCPUMs: atLeastOneMs(valueOr(limits.get("spin_cpu_time"), int64(0))),
 	}
 	l.result.Exploration.Seeds = uint64(valueOr(n.get("seeds"), int64(0)))

@@ -71,10 +71,10 @@ type Limits struct {
 	Events      uint64 `json:"events,omitempty"`       // intercepted calls of a run
 	WallMs      int64  `json:"wall_ms,omitempty"`      // real time of a run
 	Threads     int    `json:"threads,omitempty"`      // threads alive at once, all nodes
-	MemoryBytes int64  `json:"memory_bytes,omitempty"` // bytes written to files, pipes and sockets of the world
+	MemoryBytes int64  `json:"memory_bytes,omitempty"` // bytes in the files of each node
 	SpinCPUMs   int64  `json:"spin_cpu_ms,omitempty"`  // CPU time of one thread without a system call
-	// ProcessBytes is the memory that the processes of the world really have of their own, together.
-	ProcessBytes int64 `json:"process_bytes,omitempty"`
+	// WorldBytes is the memory of the machine that the world takes: its processes, what they share, and the files that it has written.
+	WorldBytes int64 `json:"world_bytes,omitempty"`
 }
 
 // Sched shapes the scheduler's draws.

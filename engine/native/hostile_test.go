@@ -55,7 +55,7 @@ func hostileReport(t *testing.T, program string) string {
 	spec := aloneSpec(program)
 	spec.MaxTimeNs = 4e9
 	spec.Limits.Events, spec.Limits.Threads, spec.Limits.MemoryBytes, spec.Limits.SpinCPUMs, spec.Limits.WallMs = 30_000, 60, 32<<20, 200, 60_000
-	spec.Limits.ProcessBytes = 256 << 20
+	spec.Limits.WorldBytes = 256 << 20
 	var b strings.Builder
 	log, out := run(t, spec, 1)
 	for i, l := range log {

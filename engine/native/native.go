@@ -32,7 +32,7 @@ const (
 	defaultEvents    = 50_000_000
 	defaultSpinCPUMs = 2_000
 	defaultBytes     = 1 << 30
-	defaultProcesses = 4 << 30 // bytes
+	defaultMemory    = 4 << 30 // bytes
 )
 
 // minProcs is how many threads Go must be willing to run at once.
@@ -108,14 +108,14 @@ func (w *World) boot() error {
 		return err
 	}
 	w.machine, m.Lack = m, &w.lack
-	if w.processBytes = w.spec.Limits.ProcessBytes; w.processBytes == 0 {
-		w.processBytes = defaultProcesses
+	if w.memoryBytes = w.spec.Limits.WorldBytes; w.memoryBytes == 0 {
+		w.memoryBytes = defaultMemory
 		if all := host.MachineBytes(); all > 0 {
-			w.processBytes = min(w.processBytes, all/4*3)
+			w.memoryBytes = min(w.memoryBytes, all/4*3)
 		}
 	}
-	m.LimitMemory(w.processBytes)
 	w.blobs = host.NewBlobs(&w.lack)
+	m.LimitMemory(w.memoryBytes, w.blobs)
 	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.blobs})
 	k := w.kernel
 	w.tape.Clock(func() int64 { return k.Now })

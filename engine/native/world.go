@@ -37,9 +37,9 @@ type World struct {
 	lack      host.Lack
 	failure   error // of a fault that struck in the middle of a call
 
-	started      time.Time
-	closed       bool
-	processBytes int64 // what all processes may have of their own
+	started     time.Time
+	closed      bool
+	memoryBytes int64 // what the world may take of the machine's memory
 
 	jobs    chan func()
 	stopped chan struct{}
@@ -188,9 +188,10 @@ func (w *World) outside() engine.Reason {
 		w.kernel.MarkUnrepeatable("ended by the limit of real time")
 		return engine.Limit
 	}
-	if limit := w.processBytes; w.machine.Held(false) > limit && w.machine.Held(true) > limit {
-		w.outcome.Detail = fmt.Sprintf("the limit of %d MB of memory that all processes have together (simulation.limits.process_memory_bytes)", limit>>20)
-		w.kernel.MarkUnrepeatable("ended by the limit of memory of all processes, which depends on the machine")
+	w.machine.Tidy()
+	if limit := w.memoryBytes; w.machine.Held(false) > limit && w.machine.Held(true) > limit {
+		w.outcome.Detail = fmt.Sprintf("the limit of %d MB of the machine's memory that the world may take (simulation.limits.world_memory_bytes)", limit>>20)
+		w.kernel.MarkUnrepeatable("ended by the limit of the world's memory, which depends on the machine")
 		return engine.Limit
 	}
 	return ""

@@ -21,9 +21,12 @@ type watchdog struct {
 	circled     atomic.Bool  // of the thread that runs now
 	turnNs      atomic.Int64 // how much CPU time it may use
 	due         atomic.Bool  // it is time to look at what lies outside the world
-	heldBytes   atomic.Int64 // what all processes had when they were weighed
-	limitBytes  atomic.Int64 // what they may have, 0 without a limit
-	owner       int          // the loop's thread
+	limitBytes  atomic.Int64 // what the world may take of the machine's memory, 0 without a limit
+	held        atomic.Pointer[seen]
+	blobs       *Blobs
+	start       machineBytes // when the limit was set, and what this process had then
+	startBytes  int64
+	owner       int // the loop's thread
 	limitNs     int64
 	done        chan struct{}
 }
@@ -112,15 +115,16 @@ func (w *watchdog) loop() {
 	usedNs := int64(-1)   // the CPU time at the last tick
 	lookedNs := int64(-1) // the CPU time at the last look, which uses much of it and is not the thread's own
 	baseBytes := int64(0) // what the running process had when its turn was first seen
-	last := time.Now()
+	last, weighed := time.Now(), time.Now()
 	for {
 		select {
 		case <-w.done:
 			return
 		case <-tick.C:
 		}
-		if now := time.Now(); now.Sub(last) > duePeriod {
-			last = now
+		wall := time.Now()
+		if wall.Sub(last) > duePeriod {
+			last = wall
 			w.due.Store(true)
 		}
 		turn, now, circled := w.turn.Load(), w.now.Load(), w.circled.Load()
@@ -158,12 +162,13 @@ func (w *watchdog) loop() {
 		if circled {
 			first = closeLookNs
 		}
-		grown := int64(0)
-		if w.limitBytes.Load() > 0 {
-			grown = ownBytes(int(now>>32)) - baseBytes
+		beyond := false
+		if wall.Sub(weighed) > watchPeriod/2 {
+			weighed = wall
+			beyond = w.beyond(int(now>>32), baseBytes)
 		}
 		switch {
-		case w.interrupted.Load() || used-startNs > w.turnNs.Load(), grown > 0 && w.heldBytes.Load()+grown > w.limitBytes.Load():
+		case w.interrupted.Load() || used-startNs > w.turnNs.Load(), beyond:
 			w.strike(tid, breakOff)
 			startNs = used
 		case used-startNs > first<<looks:

@@ -41,26 +41,108 @@ func privateBytes(tgid int) int64 {
 	return (kib["Pss_Anon"] + kib["SwapPss"]) << 10
 }
 
-// LimitMemory stops a thread by force, with StopSpin, while the memory that all processes have of their own is beyond a limit: it may
-// take much of it without a system call.
-func (m *Machine) LimitMemory(bytes int64) { m.watch.limitBytes.Store(bytes) }
+// LimitMemory stops a thread by force, with StopSpin, while all memory that the world takes of the machine is beyond a limit: a program
+// may take much of it without a system call. blobs are the world's.
+func (m *Machine) LimitMemory(bytes int64, blobs *Blobs) {
+	w := m.watch
+	w.start, w.startBytes = machineWide(), ownBytes(os.Getpid())
+	w.blobs = blobs
+	w.limitBytes.Store(bytes)
+}
 
 // Due tells, now and then, that it is time to look at what lies outside the world.
 func (m *Machine) Due() bool { return m.watch.due.Load() && m.watch.due.Swap(false) }
 
-// Held is how much memory of their own all processes have together, or more: what they share after a fork counts for each of them. With
-// exactly set it counts in parts, which takes long.
+// holding is what a world takes of the machine's memory, in bytes.
+type holding struct {
+	own    int64 // its processes' own, and by how much this process has grown
+	blobs  int64 // the files that it has written, and what its processes share
+	tables int64 // page tables
+}
+
+func (h *holding) bytes() int64 { return h.own + h.blobs + h.tables }
+
+// Held is how much memory of the machine the world takes, or more: what its processes share after a fork counts for each of them, and as
+// page tables by how much those of the whole machine have grown. With exactly set all counts as what it is, which takes long.
 func (m *Machine) Held(exactly bool) int64 {
-	total := int64(0)
+	w := m.watch
+	now := machineWide()
+	h := &holding{own: max(ownBytes(os.Getpid())-w.startBytes, 0), blobs: w.blobs.Bytes()}
 	for tgid := range m.alive {
 		if exactly {
-			total += privateBytes(tgid)
+			h.own += privateBytes(tgid)
+			h.tables += tableBytes(tgid)
 		} else {
-			total += ownBytes(tgid)
+			h.own += ownBytes(tgid)
 		}
 	}
-	m.watch.heldBytes.Store(total)
-	return total
+	if !exactly {
+		h.tables = max(now.tables-w.start.tables, 0)
+	}
+	w.held.Store(&seen{holding: *h, machine: now})
+	return h.bytes()
+}
+
+// Tidy gives back the memory of blobs that were freed and that no process maps any more, when there are many.
+func (m *Machine) Tidy() {
+	if b := m.watch.blobs; b.Untidy() {
+		b.Sweep(m.mappedFiles())
+	}
+}
+
+// mappedFiles are the inodes of the memfds that processes map (proc_pid_maps(5)).
+func (m *Machine) mappedFiles() map[uint64]bool {
+	mapped := map[uint64]bool{}
+	for tgid := range m.alive {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tgid))
+		for line := range bytes.Lines(b) {
+			if f := bytes.Fields(line); len(f) > 5 && bytes.HasPrefix(f[5], []byte("/memfd:")) {
+				if inode, err := strconv.ParseUint(string(f[4]), 10, 64); err == nil {
+					mapped[inode] = true
+				}
+			}
+		}
+	}
+	return mapped
+}
+
+// machineBytes is memory of the whole machine that is no process' own (proc_meminfo(5)).
+type machineBytes struct {
+	files  int64 // files in memory and shared memory
+	tables int64 // page tables
+}
+
+func machineWide() machineBytes {
+	b, _ := os.ReadFile("/proc/meminfo")
+	kib := amounts(b)
+	return machineBytes{files: kib["Shmem"] << 10, tables: kib["PageTables"] << 10}
+}
+
+// seen is what the world held when it was weighed last, and what the machine had then.
+type seen struct {
+	holding
+	machine machineBytes
+}
+
+// beyond tells whether the running process takes the world over its limit. base is what it had of its own when the world was weighed.
+func (w *watchdog) beyond(tgid int, base int64) bool {
+	limit, last := w.limitBytes.Load(), w.held.Load()
+	if limit == 0 || last == nil {
+		return false
+	}
+	now := machineWide()
+	own := last.own + max(ownBytes(tgid)-base, 0)
+	if own+last.blobs+last.tables+max(now.files-last.machine.files, 0)+max(now.tables-last.machine.tables, 0) <= limit {
+		return false
+	}
+	// Others may have taken what the machine has less.
+	return own+w.blobs.Bytes()+max(last.tables, tableBytes(tgid)) > limit
+}
+
+// tableBytes is how much memory the page tables of a process take, also those for memory that it has only read.
+func tableBytes(tgid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tgid))
+	return amounts(b)["VmPTE"] << 10
 }
 
 // ownBytes reads from /proc/PID/statm how much memory of its own a process has (proc_pid_statm(5)); 0 if it is gone.

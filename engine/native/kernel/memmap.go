@@ -258,6 +258,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		if e := k.Handles.Blobs.Create(id); e != 0 {
 			return fsFail(e)
 		}
+		defer k.Handles.Blobs.Free(id) // the map keeps it
 		if e := k.Handles.Blobs.Truncate(id, int64((size+4095)&^4095)); e != 0 {
 			return fsFail(e)
 		}

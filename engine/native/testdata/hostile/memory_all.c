@@ -1,5 +1,5 @@
 // Many processes that take memory without a system call, each of them little: together they are bounded.
-// want: reason=limit detail=the limit of [0-9]+ MB of memory that all processes have together
+// want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
 #include <stdlib.h>
 #include <string.h>
