@@ -3,7 +3,7 @@
 // Command tlc measures package tla side by side with TLC, in one run and with one worker each, and prints a table in Markdown:
 //
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
-//	go run ./bench/tlc -jar tla2tools.jar -random 10000 > tla/testdata/random.txt
+//	go run ./bench/tlc -jar tla2tools.jar [-from N] -random 10000 > tla/testdata/random.txt
 //
 // The second form writes what TLC finds in specifications made at random, which the tests of package tla compare with their own answers.
 //
@@ -40,13 +40,14 @@ func main() {
 	walks := flag.Int("walks", 1000, "behaviours of etcdraft.tla, at random")
 	only := flag.String("only", "", "measure rows whose name has this `text`")
 	specifications := flag.Int("random", 0, "write the answers of TLC for so many specifications made at random")
+	from := flag.Int("from", 0, "with -random: the number of the first of them")
 	flag.Parse()
 	if (flag.NArg() != 1 && *specifications == 0) || *jar == "" {
 		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT, or tlc -jar JAR -random N")
 		os.Exit(2)
 	}
 	if *specifications > 0 {
-		if err := answers(filepath.SplitList(*jar), *specifications, os.Stdout); err != nil {
+		if err := answers(filepath.SplitList(*jar), *from, *from+*specifications, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "tlc:", err)
 			os.Exit(1)
 		}

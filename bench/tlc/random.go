@@ -19,15 +19,16 @@ import (
 // perMachine is how many specifications one Java virtual machine takes: TLC keeps something of each.
 const perMachine = 500
 
-// answers writes what TLC finds in the first so many specifications of package random, a line each, as the tests of package tla read it.
-func answers(jars []string, count int, to io.Writer) error {
+// answers writes what TLC finds in specifications of package random, from one number up to another, a line each, as the tests of package tla
+// read it.
+func answers(jars []string, from, end int, to io.Writer) error {
 	dir, err := os.MkdirTemp("", "random")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for first := 0; first < count; first += perMachine {
-		if err := batch(jars, dir, first, min(first+perMachine, count), to); err != nil {
+	for first := from; first < end; first += perMachine {
+		if err := batch(jars, dir, first, min(first+perMachine, end), to); err != nil {
 			return err
 		}
 	}
