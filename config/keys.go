@@ -89,7 +89,7 @@ var simulation = of(
 		field{name: "events", shape: wholeFrom(1), says: "System calls of a run.", def: "50000000"},
 		field{name: "wall_time", shape: aPositive, says: "Real time of a run. A run that it ends does not repeat.", def: "10m"},
 		field{name: "threads", shape: shape{kind: whole, min: 1, max: 1e6}, says: "Threads alive at once, all nodes. Beyond it programs get EAGAIN, and the report says so.", def: "2048"},
-		field{name: "memory_bytes", shape: wholeFrom(1), says: "Bytes in the files of each node. Beyond it programs get ENOSPC.", def: "16 GiB"},
+		field{name: "memory_bytes", shape: wholeFrom(1), says: "Bytes in the files of each node. Beyond it programs get ENOSPC.", def: "1 GiB"},
 		field{name: "world_memory_bytes", shape: wholeFrom(1), says: "Memory of the machine that the world takes: what its processes have alone and share, the files that it has written, and what the engine keeps. Beyond it the run ends. It protects the machine; `mem_limit` of a node limits its programs.", def: "4 GiB, or three quarters of the machine's memory if that is less"},
 		field{name: "spin_cpu_time", shape: aPositive, says: "CPU time of a thread without a system call. Beyond it virtual time passes while the thread computes, and the run does not repeat.", def: "2s"},
 	), says: "Bounds of a run, so that it never hangs. Where a run ends by one, it is `unknown`."},
