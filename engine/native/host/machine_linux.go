@@ -71,6 +71,7 @@ type Machine struct {
 	listeners  []*listener
 	notice     notice
 	answer     answer
+	let        func(nr, a1, a2, a3, a4, listener, notice uintptr) (first, second uintptr) // letAndReceive
 	status     int32
 
 	// Stops is why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they do.
@@ -116,7 +117,7 @@ func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) 
 		unix.Close(fd)
 		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
-	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere()}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
 	m.watch = startWatchdog(spinCPUMs)
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()
@@ -429,7 +430,7 @@ func (m *Machine) Fault(id ThreadID, sig int) {
 // the next Resume tells what happened instead. asynchronous says that no fault of the processor is behind the signal.
 func (m *Machine) enterHandler(t *thread, sig int, asynchronous bool) bool {
 	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
-	_, status, errno := wait4(t.tid, 0)
+	status, errno := m.wait(t)
 	if errno != 0 || !status.Stopped() {
 		t.queued = &Stop{Kind: StopExit, Status: status}
 		return false
@@ -483,7 +484,7 @@ func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint
 	errno := syscall.Errno(0)
 	for late := true; late; { // a strike of the watchdog that comes too late is first
 		ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
-		_, status, errno = wait4(t.tid, 0)
+		status, errno = m.wait(t)
 		late = errno == 0 && int(status>>8) == int(syscall.SIGSTOP) && sig != int(syscall.SIGSTOP)
 	}
 	if errno != 0 || !status.Stopped() {
@@ -542,7 +543,7 @@ func (m *Machine) execute(t *thread, nr uint64, args ...uint64) int64 {
 	saved, ok := m.begin(t, nr, args...)
 	for ok {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
-		_, status, errno := wait4(t.tid, 0)
+		status, errno := m.wait(t)
 		if errno != 0 || !status.Stopped() {
 			t.queued = &Stop{Kind: StopExit, Status: status}
 			break
@@ -609,7 +610,7 @@ func (m *Machine) enterCall(t *thread) bool {
 	ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
 	for {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
-		_, status, errno := wait4(t.tid, 0)
+		status, errno := m.wait(t)
 		if errno != 0 || !status.Stopped() {
 			t.queued = &Stop{Kind: StopExit, Status: status}
 			return false

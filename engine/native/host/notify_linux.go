@@ -145,44 +145,88 @@ func (m *Machine) closeListeners() {
 func (m *Machine) proceed(t *thread, request int) (noticed bool, status syscall.WaitStatus, errno syscall.Errno) {
 	if t.listener == nil {
 		ptrace(request, t.tid, 0, 0)
-		_, status, errno = wait4(t.tid, 0)
+		status, errno = m.wait(t)
 		return false, status, errno
 	}
-	fd, place := uintptr(t.listener.fd), uintptr(unsafe.Pointer(&m.notice))
-	m.notice = notice{}
 	var first, second uintptr
 	unsent := false
 	switch t.at {
 	case atAnswered, atPassed:
-		m.answer = answer{id: t.notice, value: t.value}
-		if t.at == atPassed {
-			m.answer = answer{id: t.notice, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		}
-		first, second = letAndReceive(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&m.answer)), 0, fd, place)
+		first, second = m.send(t)
 		unsent = first != 0
 	default:
 		t.stepping = false
-		_, second = letAndReceive(unix.SYS_PTRACE, uintptr(request), uintptr(t.tid), 0, 0, fd, place)
+		_, second = m.letAndReceive(t, unix.SYS_PTRACE, uintptr(request), uintptr(t.tid), 0, 0)
 	}
-	for second != 0 { // a signal came first: of a stop, or of Go's runtime (see wait4)
-		m.status = 0
-		first, second = letAndReceive(unix.SYS_WAIT4, uintptr(t.tid), uintptr(unsafe.Pointer(&m.status)), unix.WALL|unix.WNOHANG, 0, fd, place)
-		if int(first) > 0 {
-			if status = syscall.WaitStatus(m.status); unsent && status.Stopped() {
-				m.withdrawn(t) // a strike of the watchdog had come between
+	for {
+		for second != 0 { // a signal came first: of a stop, or of Go's runtime (see wait4)
+			m.status = 0
+			first, second = m.letAndReceive(t, unix.SYS_WAIT4, uintptr(t.tid), uintptr(unsafe.Pointer(&m.status)), unix.WALL|unix.WNOHANG, 0)
+			if int(first) > 0 {
+				if status = syscall.WaitStatus(m.status); unsent && status.Stopped() {
+					m.withdrawn(t) // a strike of the watchdog had come between
+				}
+				return false, status, 0
 			}
-			return false, status, 0
+			if int(first) < 0 {
+				return false, 0, syscall.Errno(-first)
+			}
+			m.bury(t)
+			runtime.Gosched()
 		}
-		if int(first) < 0 {
-			return false, 0, syscall.Errno(-first)
+		o := m.notifier(t)
+		o.notice = m.notice.id
+		switch {
+		case o != t:
+			second = again
+		case unsent:
+			first, second = m.send(t)
+			unsent = first != 0
+		default:
+			t.at = atNotice
+			return true, 0, 0
 		}
-		runtime.Gosched()
 	}
-	if int(m.notice.pid) != t.tid {
-		panic(fmt.Sprintf("host: a call of thread %d, which does not run", m.notice.pid))
+}
+
+// again, in the place of the result of a receipt, has the next notification received.
+const again = 1
+
+// letAndReceive makes the system call nr, which lets t run, and if that returns 0, receives the next notification into m.notice.
+func (m *Machine) letAndReceive(t *thread, nr, a1, a2, a3, a4 uintptr) (first, second uintptr) {
+	m.notice = notice{}
+	return m.let(nr, a1, a2, a3, a4, uintptr(t.listener.fd), uintptr(unsafe.Pointer(&m.notice)))
+}
+
+// send answers the notification in which t waits, and receives the next one.
+func (m *Machine) send(t *thread) (first, second uintptr) {
+	m.answer = answer{id: t.notice, value: t.value}
+	if t.at == atPassed {
+		m.answer = answer{id: t.notice, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	}
-	t.at, t.notice = atNotice, m.notice.id
-	return true, 0, 0
+	for {
+		first, second = m.letAndReceive(t, unix.SYS_IOCTL, uintptr(t.listener.fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&m.answer)), 0)
+		if syscall.Errno(-first) != syscall.EINTR {
+			return first, second
+		}
+		runtime.Gosched() // nothing was sent: somebody held the listener's lock as a signal came
+	}
+}
+
+// notifier is whose notification was received. Where it is not t's, nor t's next call, it is of a call that is made again: who freezes
+// a process (a laptop that sleeps, a container that is paused) ends its wait for an answer, and the call, begun anew when the process is
+// thawed, has a notification of its own.
+func (m *Machine) notifier(t *thread) *thread {
+	pid := int(m.notice.pid)
+	if pid == t.tid {
+		return t
+	}
+	for _, o := range m.threads {
+		if o.tid == pid && (o.at == atNotice || o.at == atAnswered || o.at == atPassed) {
+			return o
+		}
+	}
+	panic(fmt.Sprintf("host: a call of thread %d, which does not run", pid))
 }
 
 // noticed tells a call from its notification.
@@ -199,7 +243,7 @@ func (m *Machine) withdraw(t *thread) {
 		return
 	}
 	unix.Tgkill(t.tgid, t.tid, unix.SIGSTOP)
-	if _, status, errno := wait4(t.tid, 0); errno != 0 || !status.Stopped() {
+	if status, errno := m.wait(t); errno != 0 || !status.Stopped() {
 		t.queued = &Stop{Kind: StopExit, Status: status}
 		t.at = atStart
 		return

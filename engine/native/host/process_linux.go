@@ -262,7 +262,7 @@ func (m *Machine) awaitExec(id ThreadID, t *thread, others []ThreadID) syscall.E
 	ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 	waitFor := func() (syscall.WaitStatus, bool) {
 		if len(others) == 0 {
-			_, status, errno := wait4(t.tid, 0)
+			status, errno := m.wait(t)
 			return status, errno == 0
 		}
 		for {
@@ -312,7 +312,7 @@ func (m *Machine) awaitExec(id ThreadID, t *thread, others []ThreadID) syscall.E
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 	}
 	ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0) // on to the end of execveat
-	wait4(t.tid, 0)
+	m.wait(t)
 	t.loaded, t.dirty, t.at = false, false, atStart
 	return 0
 }
@@ -503,7 +503,7 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	tid := 0
 	for {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
-		_, status, errno := wait4(t.tid, 0)
+		status, errno := m.wait(t)
 		if errno != 0 || !status.Stopped() {
 			t.queued = &Stop{Kind: StopExit, Status: status}
 			return syscall.EAGAIN

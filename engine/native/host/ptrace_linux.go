@@ -22,14 +22,50 @@ func ptrace(req int, tid int, addr, data uintptr) syscall.Errno {
 // thread of a world may compute for long, and the garbage collector must be able to stop this goroutine meanwhile: the
 // signal by which the runtime asks for that ends the wait (see interruptible), and the scheduler is asked.
 func wait4(tid int, options int) (int, syscall.WaitStatus, syscall.Errno) {
-	status := int32(0)
 	for {
-		r, _, e := syscall.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), uintptr(options|unix.WALL), 0, 0, 0)
-		if e == syscall.EINTR {
-			runtime.Gosched()
+		n, status, errno := waitOnce(tid, options)
+		if errno != syscall.EINTR {
+			return n, status, errno
+		}
+		runtime.Gosched()
+	}
+}
+
+func waitOnce(tid int, options int) (int, syscall.WaitStatus, syscall.Errno) {
+	status := int32(0)
+	r, _, e := syscall.RawSyscall6(unix.SYS_WAIT4, uintptr(tid), uintptr(unsafe.Pointer(&status)), uintptr(options|unix.WALL), 0, 0, 0)
+	return int(r), syscall.WaitStatus(status), e
+}
+
+// wait waits for the next stop of a thread of the machine, or for its end.
+func (m *Machine) wait(t *thread) (syscall.WaitStatus, syscall.Errno) {
+	m.watch.waits.Add(1)
+	defer m.watch.waits.Add(1)
+	for {
+		_, status, errno := waitOnce(t.tid, 0)
+		if errno != syscall.EINTR {
+			return status, errno
+		}
+		runtime.Gosched()
+		m.bury(t)
+	}
+}
+
+// bury takes in the ends of the other threads of a process whose main thread is waited for: where somebody else kills a process, the
+// machine for want of memory say, Linux reports the end of its main thread only after those of all others.
+func (m *Machine) bury(t *thread) {
+	if !t.leader || m.alive[t.tgid] <= 1 {
+		return
+	}
+	for _, o := range m.threads {
+		var info unix.Siginfo
+		if o == t || o.tgid != t.tgid || unix.Waitid(unix.P_PID, o.tid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) != nil || info.Signo == 0 {
 			continue
 		}
-		return int(r), syscall.WaitStatus(status), e
+		_, status, _ := wait4(o.tid, unix.WNOHANG)
+		o.queued = &Stop{Kind: StopExit, Status: status}
+		o.tid += nowhere
+		m.alive[t.tgid]--
 	}
 }
 
@@ -68,13 +104,15 @@ const (
 	infoSeccomp = 3
 )
 
-// interruptible takes SA_RESTART from SIGURG, by which Go's runtime asks a thread to stop: a wait that the runtime knows
-// nothing of ends with EINTR then.
+// interruptible takes SA_RESTART from SIGURG, by which Go's runtime asks a thread to stop, and from SIGCHLD, by which the ends of
+// threads are told: a wait that the runtime knows nothing of ends with EINTR then.
 func interruptible() {
-	var sa sigaction
-	rtSigaction(unix.SIGURG, nil, &sa)
-	sa.flags &^= saRestart
-	rtSigaction(unix.SIGURG, &sa, nil)
+	for _, sig := range []syscall.Signal{unix.SIGURG, unix.SIGCHLD} {
+		var sa sigaction
+		rtSigaction(sig, nil, &sa)
+		sa.flags &^= saRestart
+		rtSigaction(sig, &sa, nil)
+	}
 }
 
 const (

@@ -17,6 +17,7 @@ type watchdog struct {
 	now         atomic.Int64 // the thread that runs now: its tid, with the id of its process above; 0 when none does
 	turn        atomic.Int64 // counts resumes
 	struck      atomic.Int32 // a strike
+	waits       atomic.Int64 // counts the beginnings and the ends of waits: odd while there is one
 	interrupted atomic.Bool
 	circled     atomic.Bool  // of the thread that runs now
 	turnNs      atomic.Int64 // how much CPU time it may use
@@ -116,6 +117,7 @@ func (w *watchdog) loop() {
 	lookedNs := int64(-1) // the CPU time at the last look, which uses much of it and is not the thread's own
 	baseBytes := int64(0) // what the running process had when its turn was first seen
 	last, weighed := time.Now(), time.Now()
+	lastWaits := int64(0)
 	for {
 		select {
 		case <-w.done:
@@ -127,6 +129,11 @@ func (w *watchdog) loop() {
 			last = wall
 			w.due.Store(true)
 		}
+		waits := w.waits.Load()
+		if waits == lastWaits && waits%2 != 0 {
+			w.nudge()
+		}
+		lastWaits = waits
 		turn, now, circled := w.turn.Load(), w.now.Load(), w.circled.Load()
 		short := circled || w.turnNs.Load() < closeLimitNs
 		switch {
@@ -148,7 +155,7 @@ func (w *watchdog) loop() {
 		if turn == lastTurn && used == usedNs {
 			// It waits for the CPU, or has stopped long ago: a signal to the process that comes in the same moment may have kept
 			// that of the stop from the loop's thread.
-			unix.Tgkill(unix.Getpid(), w.owner, unix.SIGCHLD)
+			w.nudge()
 		}
 		usedNs = used
 		if turn != lastTurn {
@@ -177,6 +184,9 @@ func (w *watchdog) loop() {
 		}
 	}
 }
+
+// nudge ends a wait of the loop's thread with EINTR.
+func (w *watchdog) nudge() { unix.Tgkill(unix.Getpid(), w.owner, unix.SIGCHLD) }
 
 func (w *watchdog) strike(tid int, s strike) {
 	w.struck.Store(s)
