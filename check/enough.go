@@ -11,23 +11,26 @@ import (
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
-// Shares of the operations that must have succeeded, in percent: below the first a campaign is unknown, below the second it warns.
+// Shares of what was tried that must have succeeded, in percent: below the first the judgement is unknown, below the second it has a
+// warning.
 const (
 	leastSuccess  = 1
 	littleSuccess = 10
 )
 
-// Evidence is what stands behind a "holds" of properties that are judged by operations: sums over runs.
+// Evidence is what stands behind a "holds": sums over runs.
 type Evidence struct {
-	// Strikes counts the faults that struck in runs with operations, and DuringWork those of them that were in force between
-	// the first operation and the last return of their run.
-	Strikes    uint64 `json:"strikes,omitempty"`
-	DuringWork uint64 `json:"during_work,omitempty"`
+	// Struck counts the strikes in runs with operations, by the kind of fault.
+	Struck map[string]Struck `json:"struck,omitempty"`
 	// Rates counts the faults that are no strikes: those of single packets and calls.
 	Rates uint64 `json:"rates,omitempty"`
 	// Concurrent counts the operations that began while another one was under way.
 	Concurrent uint64           `json:"concurrent,omitempty"`
 	Kinds      map[string]Tried `json:"kinds,omitempty"` // by the operation's name, in lower case
+	// Probes are those of properties before the final phase, by the property's name.
+	Probes map[string]Probed `json:"probes,omitempty"`
+	// Untimed tells that it is not known what was under way at once, as in a history of sessions without times.
+	Untimed bool `json:"-"`
 }
 
 // Tried counts the operations of a kind.
@@ -36,12 +39,35 @@ type Tried struct {
 	Ok      uint64 `json:"ok"`
 }
 
+// Struck counts the strikes of a kind of fault. DuringWork are those that were in force between the first operation and the last
+// return of their run.
+type Struck struct {
+	Strikes    uint64 `json:"strikes"`
+	DuringWork uint64 `json:"during_work"`
+}
+
+// Probed counts the probes of a property, and those of them that got an answer.
+type Probed struct {
+	Probes   uint64 `json:"probes"`
+	Answered uint64 `json:"answered"`
+}
+
 // maxKinds bounds the kinds of operations that Evidence counts.
 const maxKinds = 200
 
 // EvidenceOf is the evidence of one run. The drivers that try everything again after the last heal do not count.
 func EvidenceOf(out *engine.Outcome) Evidence {
-	e := Evidence{Kinds: map[string]Tried{}}
+	e := Evidence{Kinds: map[string]Tried{}, Struck: map[string]Struck{}, Probes: map[string]Probed{}}
+	for i := range out.Probes {
+		if q := &out.Probes[i]; q.Phase != finalPhase {
+			n := e.Probes[q.Property]
+			n.Probes++
+			if q.ExitCode == world.ProbeHolds || q.ExitCode == world.ProbeViolated {
+				n.Answered++
+			}
+			e.Probes[q.Property] = n
+		}
+	}
 	first, last, open := int64(-1), int64(0), map[string]string{}
 	for i := range out.History {
 		h := &out.History[i]
@@ -70,17 +96,18 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 	if first < 0 {
 		return e
 	}
-	struck := map[string]bool{}
 	for i := range out.Ledger.Strikes {
 		s := &out.Ledger.Strikes[i]
-		struck[string(s.Kind)] = true
-		e.Strikes++
+		n := e.Struck[string(s.Kind)]
+		n.Strikes++
 		if s.StartNs <= last && (s.EndNs == 0 || max(s.EndNs, s.StartNs) >= first) {
-			e.DuringWork++
+			n.DuringWork++
 		}
+		e.Struck[string(s.Kind)] = n
 	}
 	for i := range out.Ledger.Entries {
-		if x := &out.Ledger.Entries[i]; !struck[string(x.Kind)] {
+		x := &out.Ledger.Entries[i]
+		if _, strikes := e.Struck[string(x.Kind)]; !strikes {
 			e.Rates += uint64(x.Delivered)
 		}
 	}
@@ -97,61 +124,153 @@ func (e *Evidence) try(kind string, n Tried) {
 
 // Add takes in the evidence of another run.
 func (e *Evidence) Add(o *Evidence) {
-	e.Strikes += o.Strikes
-	e.DuringWork += o.DuringWork
 	e.Rates += o.Rates
 	e.Concurrent += o.Concurrent
 	if e.Kinds == nil {
-		e.Kinds = map[string]Tried{}
+		e.Kinds, e.Struck, e.Probes = map[string]Tried{}, map[string]Struck{}, map[string]Probed{}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(o.Kinds)) {
 		e.try(kind, o.Kinds[kind])
 	}
+	for kind, n := range o.Struck {
+		was := e.Struck[kind]
+		e.Struck[kind] = Struck{was.Strikes + n.Strikes, was.DuringWork + n.DuringWork}
+	}
+	for property, n := range o.Probes {
+		was := e.Probes[property]
+		e.Probes[property] = Probed{was.Probes + n.Probes, was.Answered + n.Answered}
+	}
 }
 
 // Enough tells why evidence is too little for properties that hold to be called so, and what warrants a warning. It is the
-// one rule of docs/checks.md, "Too little evidence", for runs and for campaigns.
+// one rule of docs/checks.md, "Too little evidence", for runs, campaigns and histories.
 func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
+	weigh := func(w weight, reason string) {
+		switch w {
+		case tooLittle:
+			unknown = append(unknown, reason)
+		case little:
+			warnings = append(warnings, reason)
+		}
+	}
+	e.operations(weigh)
+	e.faults(spec, weigh)
+	e.probes(spec, weigh)
+	return unknown, warnings
+}
+
+// weight is what a reason makes of a judgement.
+type weight uint8
+
+const (
+	sufficient weight = iota
+	little
+	tooLittle
+)
+
+// share weighs that so many of all succeeded.
+func share(ok, all uint64) weight {
+	switch {
+	case ok*100 < all*leastSuccess:
+		return tooLittle
+	case ok*100 < all*littleSuccess:
+		return little
+	}
+	return sufficient
+}
+
+// reads tells whether operations of a name say what is stored. What fails of them tells nothing.
+func reads(name string) bool {
+	if kindOf(name) == read || name == "txn" || objects["queue"].verbs[name] == take {
+		return true
+	}
+	for _, ob := range objects {
+		if v := ob.verbs[name]; v == look || v == has {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Evidence) operations(weigh func(weight, string)) {
 	var all Tried
+	worst := sufficient
 	for _, kind := range slices.Sorted(maps.Keys(e.Kinds)) {
 		t := e.Kinds[kind]
 		all.Invoked += t.Invoked
 		all.Ok += t.Ok
-		if t.Ok > 0 {
+		w := share(t.Ok, t.Invoked)
+		few := fmt.Sprintf("only %d of %d operations %q succeeded", t.Ok, t.Invoked, kind)
+		if t.Ok == 0 {
+			few = fmt.Sprintf("none of %d operations %q succeeded", t.Invoked, kind)
+		}
+		switch {
+		case w == sufficient:
 			continue
+		case reads(kind):
+			few += ": little is known of what was stored"
+		default:
+			w = little
+			few += ": what it does was hardly tested"
 		}
-		reason := fmt.Sprintf("none of %d operations %q succeeded", t.Invoked, kind)
-		if kindOf(kind) == read {
-			unknown = append(unknown, reason+": nothing is known of what was stored; look at the reasons of the failed operations")
-		} else {
-			warnings = append(warnings, reason+", so what it does was not tested")
-		}
+		worst = max(worst, w)
+		weigh(w, few+"; "+rarer)
 	}
-	if all.Invoked == 0 {
-		return nil, nil
+	if w := share(all.Ok, all.Invoked); w == tooLittle && worst < w {
+		weigh(w, fmt.Sprintf("only %d of %d operations succeeded; %s", all.Ok, all.Invoked, rarer))
 	}
+}
+
+const rarer = "look at the reasons of the failed operations, or let faults be rarer"
+
+func (e *Evidence) faults(spec *world.Spec, weigh func(weight, string)) {
 	judges := func(types ...world.CheckType) bool {
 		return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return slices.Contains(types, p.Check.Type) })
 	}
-	few := fmt.Sprintf("only %d of %d operations succeeded", all.Ok, all.Invoked)
-	switch remedy := "look at the reasons of the failed operations, or let faults be rarer"; {
-	case all.Ok == 0: // each kind is named
-	case all.Ok*100 < all.Invoked*leastSuccess:
-		unknown = append(unknown, few+"; "+remedy)
-	case all.Ok*100 < all.Invoked*littleSuccess:
-		warnings = append(warnings, few+"; "+remedy)
-	}
-	if e.Strikes > 0 && e.DuringWork == 0 && e.Rates == 0 {
-		reason := fmt.Sprintf("all %d faults struck before the first operation or after the last, so no operation met a fault; "+
-			"lengthen the workload, or move faults.start and faults.stop", e.Strikes)
-		if judges(world.Linearizability, world.Isolation, world.Monotonic, world.Durability, world.Expression, world.InvariantCheck) {
-			unknown = append(unknown, reason)
-		} else {
-			warnings = append(warnings, reason)
+	var all Struck
+	var missed []string
+	for _, kind := range slices.Sorted(maps.Keys(e.Struck)) {
+		n := e.Struck[kind]
+		all.Strikes += n.Strikes
+		all.DuringWork += n.DuringWork
+		if n.DuringWork == 0 {
+			missed = append(missed, fmt.Sprintf("all %d faults %s", n.Strikes, kind))
 		}
 	}
-	if e.Concurrent == 0 && judges(world.Linearizability, world.Isolation) {
-		warnings = append(warnings, "no two operations were under way at once, so their order was never in question; give the workload more clients")
+	const outside = "struck before the first operation or after the last"
+	const longer = "lengthen the workload, or move faults.start and faults.stop"
+	switch {
+	case all.Strikes > 0 && all.DuringWork == 0 && e.Rates == 0:
+		w := little
+		if judges(world.Linearizability, world.Isolation, world.Monotonic, world.Durability, world.Expression, world.InvariantCheck) {
+			w = tooLittle
+		}
+		weigh(w, fmt.Sprintf("all %d faults %s, so no operation met a fault; %s", all.Strikes, outside, longer))
+	case len(missed) > 0:
+		weigh(little, fmt.Sprintf("%s %s; %s", strings.Join(missed, " and "), outside, longer))
+	case share(all.DuringWork, all.Strikes) > sufficient && e.Rates == 0:
+		weigh(little, fmt.Sprintf("only %d of %d faults struck between the first operation and the last; %s", all.DuringWork, all.Strikes, longer))
 	}
-	return unknown, warnings
+	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(world.Linearizability, world.Isolation) {
+		weigh(little, "no two operations were under way at once, so their order was never in question; give the workload more clients")
+	}
+}
+
+// probes weighs what the probes of each property saw before the final phase, in which all must answer again.
+func (e *Evidence) probes(spec *world.Spec, weigh func(weight, string)) {
+	for i := range spec.Properties {
+		p := &spec.Properties[i]
+		if p.Kind == world.Liveness {
+			continue
+		}
+		switch p.Check.Type {
+		case world.HTTPCheck, world.RedisCheck, world.SQLCheck, world.Custom:
+		default:
+			continue
+		}
+		if n := e.Probes[p.Name]; n.Probes > 0 {
+			weigh(share(n.Answered, n.Probes), fmt.Sprintf("%s: %d of %d probes before the final phase got an answer, so little is known of that time; let faults be rarer, or the interval of the check be shorter",
+				p.Name, n.Answered, n.Probes))
+		}
+	}
 }

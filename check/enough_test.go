@@ -26,28 +26,68 @@ func worked(n, every int, op string, strikes ...fault.Strike) *engine.Outcome {
 	return out
 }
 
-func TestEnough(t *testing.T) {
-	crash := func(from, to int64) fault.Strike {
-		return fault.Strike{Kind: "crash", StartNs: from, EndNs: to}
+// probed adds probes of the property p in the chaos phase, of which each ok-th gets an answer.
+func probed(out *engine.Outcome, n, every int) *engine.Outcome {
+	for i := range n {
+		code := world.ProbeNoAnswer
+		if every > 0 && i%every == 0 {
+			code = world.ProbeHolds
+		}
+		out.Probes = append(out.Probes, engine.Probe{Property: "p", Phase: "chaos", ExitCode: code})
 	}
+	out.Probes = append(out.Probes, engine.Probe{Property: "p", Phase: finalPhase, ExitCode: world.ProbeHolds})
+	return out
+}
+
+func TestEnough(t *testing.T) {
+	strike := func(kind fault.Kind, from, to int64) fault.Strike {
+		return fault.Strike{Kind: kind, StartNs: from, EndNs: to}
+	}
+	crash := func(from, to int64) fault.Strike { return strike(fault.Crash, from, to) }
+	late := make([]fault.Strike, 19)
+	for i := range late {
+		late[i] = crash(30*second, 31*second)
+	}
+	dropped := worked(20, 1, "get", crash(0, second/2))
+	dropped.Ledger.Entries = []fault.Entry{{Kind: fault.Crash, Delivered: 1}, {Kind: fault.Drop, Delivered: 7}}
+	again := worked(20, 1, "get")
+	for _, h := range worked(20, 0, "put").History {
+		h.Client, h.Number = "load"+world.RecoveryClients+"c0", h.Number+1000
+		again.History = append(again.History, h)
+	}
+	type outs []*engine.Outcome
 	for _, c := range []struct {
 		name             string
-		outs             []*engine.Outcome
+		outs             outs
 		kind             world.CheckType
 		unknown, warning string // of one line each; empty is none
 	}{
-		{"a fault meets operations", []*engine.Outcome{worked(20, 1, "get", crash(5*second, 6*second))}, world.Expression, "", ""},
-		{"a fault that lasts into the first operation", []*engine.Outcome{worked(20, 1, "get", crash(0, 2*second))}, world.Expression, "", ""},
-		{"a fault that never ends", []*engine.Outcome{worked(20, 1, "get", crash(second/2, 0))}, world.Expression, "", ""},
-		{"faults before and after", []*engine.Outcome{worked(20, 1, "get", crash(0, second/2), crash(30*second, 31*second))}, world.Durability, "all 2 faults struck before", ""},
-		{"only one run of a campaign", []*engine.Outcome{worked(20, 1, "get", crash(0, second/2)), worked(20, 1, "get", crash(5*second, 6*second))}, world.Durability, "", ""},
-		{"no check of operations", []*engine.Outcome{worked(20, 1, "get", crash(0, second/2))}, world.HTTPCheck, "", "all 1 faults struck before"},
-		{"8 percent", []*engine.Outcome{worked(100, 12, "get")}, world.Expression, "", "only 9 of 100 operations succeeded"},
-		{"half a percent", []*engine.Outcome{worked(200, 200, "get"), worked(200, 200, "get"), worked(200, 0, "get")}, world.Expression, "only 2 of 600 operations succeeded", ""},
-		{"no read", []*engine.Outcome{worked(20, 0, "get"), worked(20, 1, "put")}, world.Expression, `none of 20 operations "get" succeeded`, ""},
-		{"no other kind", []*engine.Outcome{worked(20, 1, "get"), worked(20, 0, "incr")}, world.Expression, "", `none of 20 operations "incr" succeeded`},
-		{"one client", []*engine.Outcome{worked(20, 1, "get")}, world.Linearizability, "", "no two operations"},
-		{"no operation", []*engine.Outcome{worked(0, 0, "", crash(0, second))}, world.Linearizability, "", ""},
+		{"a fault meets operations", outs{worked(20, 1, "get", crash(5*second, 6*second))}, world.Expression, "", ""},
+		{"a fault that lasts into the first operation", outs{worked(20, 1, "get", crash(0, 2*second))}, world.Expression, "", ""},
+		{"a fault that never ends", outs{worked(20, 1, "get", crash(second/2, 0))}, world.Expression, "", ""},
+		{"faults before and after", outs{worked(20, 1, "get", crash(0, second/2), crash(30*second, 31*second))}, world.Durability, "all 2 faults struck before", ""},
+		{"faults before, and lost packets", outs{dropped}, world.Durability, "", "all 1 faults crash struck before"},
+		{"only one run of a campaign", outs{worked(20, 1, "get", crash(0, second/2)), worked(20, 1, "get", crash(5*second, 6*second))}, world.Durability, "", ""},
+		{"one fault of 20", outs{worked(20, 1, "get", append(late, crash(5*second, 6*second))...)}, world.Durability, "", "only 1 of 20 faults struck between"},
+		{"one kind of fault outside", outs{worked(20, 1, "get", crash(5*second, 6*second), strike(fault.Pause, 30*second, 31*second))}, world.Durability, "", "all 1 faults pause struck before"},
+		{"no check of operations", outs{worked(20, 1, "get", crash(0, second/2))}, world.HTTPCheck, "", "all 1 faults struck before"},
+		{"11 percent", outs{worked(90, 9, "get")}, world.Expression, "", ""},
+		{"8 percent", outs{worked(100, 12, "get")}, world.Expression, "", `only 9 of 100 operations "get" succeeded`},
+		{"8 percent of reads, all writes", outs{worked(100, 12, "get"), worked(900, 1, "put")}, world.Expression, "", `only 9 of 100 operations "get" succeeded`},
+		{"half a percent", outs{worked(200, 200, "get"), worked(200, 200, "get"), worked(200, 0, "get")}, world.Expression, `only 2 of 600 operations "get" succeeded`, ""},
+		{"half a percent of writes", outs{worked(200, 200, "put"), worked(200, 200, "put"), worked(200, 0, "put")}, world.Expression, "only 2 of 600 operations succeeded", `only 2 of 600 operations "put"`},
+		{"no read", outs{worked(20, 0, "get"), worked(20, 1, "put")}, world.Expression, `none of 20 operations "get" succeeded`, ""},
+		{"no read, in capitals", outs{worked(20, 0, "READ"), worked(20, 1, "put")}, world.Expression, `none of 20 operations "read" succeeded`, ""},
+		{"nothing is received", outs{worked(20, 0, "receive"), worked(20, 1, "send")}, world.Expression, `none of 20 operations "receive" succeeded`, ""},
+		{"no member is seen", outs{worked(20, 0, "members"), worked(20, 1, "add")}, world.Expression, `none of 20 operations "members" succeeded`, ""},
+		{"no other kind", outs{worked(20, 1, "get"), worked(20, 0, "incr")}, world.Expression, "", `none of 20 operations "incr" succeeded`},
+		{"what is tried again after the heal", outs{again}, world.Expression, "", ""},
+		{"one client", outs{worked(20, 1, "get")}, world.Linearizability, "", "no two operations"},
+		{"no operation", outs{worked(0, 0, "", crash(0, second))}, world.Linearizability, "", ""},
+		{"probes", outs{probed(worked(0, 0, ""), 20, 2)}, world.HTTPCheck, "", ""},
+		{"no probe got an answer", outs{probed(worked(0, 0, ""), 20, 0)}, world.SQLCheck, "p: 0 of 20 probes before the final phase", ""},
+		{"few probes did", outs{probed(worked(0, 0, ""), 20, 20)}, world.Custom, "", "p: 1 of 20 probes before the final phase"},
+		{"probes of nodes that differ meanwhile", outs{probed(worked(0, 0, ""), 20, 0)}, world.Agreement, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var sum Evidence

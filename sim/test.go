@@ -99,7 +99,7 @@ func (s *simulation) one(t testing.TB, tp tape.Tape) {
 	s.judge(t, out)
 }
 
-// judge fails the test for what a run violates, and tells the rest.
+// judge fails the test for what a run violates and for what nobody can tell of it, and logs the rest.
 func (s *simulation) judge(t testing.TB, out *engine.Outcome) {
 	t.Helper()
 	if out.Mistake != "" {
@@ -115,6 +115,13 @@ func (s *simulation) judge(t testing.TB, out *engine.Outcome) {
 		} else {
 			t.Log(text)
 		}
+	}
+	status := explore.StatusOf(s.spec, explore.Summarise(out))
+	for _, u := range status.Unknown {
+		t.Errorf("unknown: %s", u)
+	}
+	for _, n := range status.Notices {
+		t.Logf("note: %s", n)
 	}
 }
 

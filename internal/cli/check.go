@@ -99,6 +99,7 @@ type checkDocument struct {
 	Failure    string           `json:"failure,omitempty"` // id
 	Events     int              `json:"events"`            // of the history
 	Verdicts   []engine.Verdict `json:"verdicts"`
+	Notices    []string         `json:"notices,omitempty"`
 }
 
 func (a *app) check(c *cobra.Command, j *judging, args []string) error {
@@ -125,15 +126,18 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 		}
 		properties = a.overHistories(properties, len(j.properties) > 0)
 	}
+	summary, world := &explore.Summary{Repeat: engine.Repeat{Reproducible: true}}, &world.Spec{Properties: properties}
 	err = unlessInterrupted(c.Context(), func() (err error) {
 		if !id {
-			return j.judge(&doc, args[0], properties)
+			doc.Verdicts, doc.Events, summary.Evidence, err = j.judge(args[0], properties)
+			doc.File = args[0]
+			return err
 		}
 		if failure, err = report.Load(p.state, args[0]); err != nil {
 			return fmt.Errorf("%w; a history is named by its file, which is not there", err)
 		}
-		doc.Failure = failure.ID
-		doc.Verdicts, doc.Events, err = j.again(p, failure, args, own)
+		doc.Failure, world = failure.ID, failure.Spec
+		doc.Verdicts, doc.Events, summary.Evidence, err = j.again(p, failure, args, own)
 		return err
 	})
 	if err != nil {
@@ -142,8 +146,9 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	if len(doc.Verdicts) == 0 {
 		return errors.New("no property judges a history; add one to the configuration, or say what to judge by: --model, --isolation, --expression")
 	}
-	status := statusOf(&explore.Summary{Verdicts: doc.Verdicts, Repeat: engine.Repeat{Reproducible: true}})
-	doc.Judgement, doc.ExitCode = report.Judgement(status, 1), status.ExitCode()
+	summary.Verdicts = doc.Verdicts
+	status := explore.StatusOf(world, summary)
+	doc.Judgement, doc.ExitCode, doc.Notices = report.Judgement(status, 1), status.ExitCode(), status.Notices
 	a.code = doc.ExitCode
 	if j.json {
 		return a.printJSON(doc)
@@ -155,6 +160,9 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	fmt.Fprintf(a.out, "%s: %d events\n", what, doc.Events)
 	if err := report.Verdicts(a.out, doc.Verdicts); err != nil {
 		return err
+	}
+	for _, n := range doc.Notices {
+		fmt.Fprintf(a.out, "\nnote: %s\n", n)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
 	return nil
@@ -173,16 +181,17 @@ func unlessInterrupted(ctx context.Context, work func() error) error {
 }
 
 // judge reads a history and judges it.
-func (j *judging) judge(doc *checkDocument, file string, properties []world.Property) error {
+func (j *judging) judge(file string, properties []world.Property) (verdicts []engine.Verdict, length int, e check.Evidence, err error) {
 	events, err := j.read(file)
 	if err != nil {
-		return err
+		return nil, 0, e, err
 	}
-	doc.File, doc.Events = file, len(events)
 	for i := range properties {
-		doc.Verdicts = append(doc.Verdicts, guarded(&properties[i], events, j.judgeOne))
+		verdicts = append(verdicts, guarded(&properties[i], events, j.judgeOne))
 	}
-	return nil
+	e = check.EvidenceOf(&engine.Outcome{History: events})
+	e.Untimed = j.inSessions
+	return verdicts, len(events), e, nil
 }
 
 // judgeOne judges a history by one property. One that has sessions and no times is judged by what needs no time.
@@ -348,17 +357,17 @@ func (a *app) overHistories(all []world.Property, named bool) []world.Property {
 }
 
 // again judges the run of a failure.
-func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) ([]engine.Verdict, int, error) {
+func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) (verdicts []engine.Verdict, length int, weight check.Evidence, err error) {
 	e, err := report.LoadEvidence(p.state, failure)
 	if errors.Is(err, report.ErrNoEvidence) {
 		again := "bloodhound replay " + shellQuote(args[0])
 		if failure.Smallest != nil {
 			again += " --original"
 		}
-		return nil, 0, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` makes the run again and stores it", failure.ID, err, again)}
+		return nil, 0, weight, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` makes the run again and stores it", failure.ID, err, again)}
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, weight, err
 	}
 	properties := own
 	if len(own) == 0 {
@@ -367,10 +376,10 @@ func (j *judging) again(p *project, failure *report.Failure, args []string, own 
 			all, file = p.spec.Properties, p.config
 		}
 		if properties, err = j.chosen(all, file); err != nil {
-			return nil, 0, err
+			return nil, 0, weight, err
 		}
 	}
-	return check.Again(failure.Spec, properties, e.Outcome), len(e.Outcome.History), nil
+	return check.Again(failure.Spec, properties, e.Outcome), len(e.Outcome.History), check.EvidenceOf(e.Outcome), nil
 }
 
 // guarded judges a history from a file. A check that breaks on it says nothing about the history.

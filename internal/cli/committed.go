@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
@@ -80,7 +81,7 @@ func (a *app) replayCommitted(ctx context.Context, s *session, list []committed,
 	var all []standing
 	for i := range list {
 		show.show(func(time.Duration) string { return "replaying " + list[i].file })
-		st, err := list[i].stand(ctx, pool)
+		st, err := list[i].stand(ctx, s.setup.Spec, pool)
 		switch {
 		case ctx.Err() != nil:
 			return nil, errInterrupted
@@ -94,7 +95,7 @@ func (a *app) replayCommitted(ctx context.Context, s *session, list []committed,
 }
 
 // stand replays a failure and says what has become of it.
-func (c *committed) stand(ctx context.Context, pool *explore.Pool) (*standing, error) {
+func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.Pool) (*standing, error) {
 	small := c.Small()
 	cut := new(world.Cut)
 	if c.Smallest != nil {
@@ -149,7 +150,7 @@ func (c *committed) stand(ctx context.Context, pool *explore.Pool) (*standing, e
 	switch {
 	case same:
 		result.decisions = c.Decisions
-		return result, c.judgedAnew(result, run)
+		return result, c.judgedAnew(spec, result, run)
 	case len(result.Changes) == 0:
 		result.Standing, result.Reason = explore.Varies, fmt.Sprintf("nothing is known to have changed, but the trace hash was %s and is %s", small.Hash, r.Summary.Hash)
 	case small.Machine != r.Outcome.Machine:
@@ -174,12 +175,13 @@ func (c *committed) stand(ctx context.Context, pool *explore.Pool) (*standing, e
 
 // judgedAnew stands for a run that is the one that was stored and is judged differently. The smallest run may end before
 // anything can hold, so the original has the word: it, too, must be the run that was stored.
-func (c *committed) judgedAnew(result *standing, run func(tape.Tape, *world.Cut) (*explore.Reply, *engine.Verdict, error)) error {
+func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape.Tape, *world.Cut) (*explore.Reply, *engine.Verdict, error)) error {
 	r, violation, err := run(c.Tape, nil)
 	if err != nil {
 		return err
 	}
 	result.Standing = explore.Stale
+	thin, _ := check.Enough(spec, &r.Summary.Evidence)
 	i := slices.IndexFunc(r.Summary.Verdicts, func(v engine.Verdict) bool { return v.Property == c.Verdict.Property })
 	switch {
 	case violation != nil:
@@ -191,6 +193,8 @@ func (c *committed) judgedAnew(result *standing, run func(tape.Tape, *world.Cut)
 		result.Reason = "its run is the same, but nothing judges the property any more"
 	case r.Summary.Verdicts[i].Status != engine.Holds:
 		result.Reason = "its run is the same, but whether the property holds is unknown: " + r.Summary.Verdicts[i].Reason
+	case len(thin) > 0:
+		result.Reason = "its run is the same, but there is too little evidence that the property holds: " + thin[0]
 	case c.Machine != r.Outcome.Machine || c.System != system():
 		result.Reason = "its run is the same, and the property holds, but in another environment"
 	default:

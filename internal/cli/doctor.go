@@ -279,7 +279,7 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 		return err
 	}
 	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor", Program: args, Run: reply.Summary}
-	status := statusOf(reply.Summary)
+	status := explore.StatusOfVerdicts(reply.Summary)
 	if len(reply.Summary.Refused) > 0 {
 		status.Unknown = append(status.Unknown, "system calls were refused")
 	}

@@ -170,7 +170,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 // judgeReplay compares a replay with what was stored.
 func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text string, code int) {
 	same := r.Summary.Hash == f.Hash
-	status := statusOf(r.Summary)
+	status := explore.StatusOfVerdicts(r.Summary)
 	there := false
 	for _, v := range explore.Violated(r.Summary.Verdicts) {
 		there = there || explore.Signature(v) == f.Signature

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore"
 	"github.com/bloodhound-dst/bloodhound/report"
@@ -41,6 +40,7 @@ type runDocument struct {
 	Judgement  string           `json:"judgement"`
 	Tape       tape.Tape        `json:"tape"`
 	Run        *explore.Summary `json:"run"`
+	Notices    []string         `json:"notices,omitempty"`
 	Failures   []string         `json:"failures,omitempty"` // ids
 	Changes    []string         `json:"changes,omitempty"`
 	Trace      string           `json:"trace,omitempty"`
@@ -82,15 +82,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		doc.Trace = job.Trace.File
 		wrote(p.spec, doc.Trace)
 	}
-	status := statusOf(reply.Summary)
-	status.Weigh(p.spec, &reply.Summary.Evidence)
-	var judged []string
-	for _, v := range reply.Summary.Verdicts {
-		judged = append(judged, v.Property)
-	}
-	if reason := check.Unjudged(p.spec, judged); reason != "" {
-		status.Unknown = append(status.Unknown, reason)
-	}
+	status := explore.StatusOf(p.spec, reply.Summary)
 	violated := explore.Violated(reply.Summary.Verdicts)
 	if len(violated) > 0 {
 		again, err := a.oneRun(c.Context(), s, &explore.Job{Tape: t}, f.json)
@@ -129,7 +121,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 			}
 		}
 	}
-	doc.Judgement = report.Judgement(status, 1)
+	doc.Judgement, doc.Notices = report.Judgement(status, 1), status.Notices
 	doc.ExitCode = status.ExitCode()
 	a.code = doc.ExitCode
 	if f.json {
@@ -155,23 +147,4 @@ func (a *app) oneRun(ctx context.Context, s *session, job *explore.Job, quiet bo
 				report.Seconds(now.VirtualNs), elapsed.Round(time.Second))
 		})
 	})
-}
-
-// statusOf judges one run, as a campaign of it alone would be but for the faults that only a campaign can expect.
-func statusOf(s *explore.Summary) explore.Status {
-	status := explore.Status{Violated: len(explore.Violated(s.Verdicts)) > 0, Unrepeatable: !s.Repeat.Reproducible}
-	for _, v := range s.Verdicts {
-		if v.Status == engine.Unknown {
-			status.Unknown = append(status.Unknown, v.Property+": "+v.Reason)
-		}
-	}
-	switch s.Reason {
-	case engine.ReachedUntil:
-		status.Unknown = append(status.Unknown, "the run was stopped as asked, and is not judged")
-	case engine.Stopped:
-		if !status.Violated {
-			status.Unknown = append(status.Unknown, "the run was interrupted")
-		}
-	}
-	return status
 }

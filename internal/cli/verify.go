@@ -54,8 +54,9 @@ type verifyDocument struct {
 	WallNs     []int64      `json:"wall_ns"` // of each run
 	Reason     string       `json:"reason,omitempty"`
 	Difference *differences `json:"difference,omitempty"`
-	// Violated are the properties that the first run violates. They are not judged here.
+	// Violated are the properties that the first run violates, and Unknown why it would be unknown. They are not judged here.
 	Violated []string `json:"violated,omitempty"`
+	Unknown  []string `json:"unknown,omitempty"`
 }
 
 // differences is where two runs of one tape part.
@@ -117,6 +118,9 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 			for _, v := range explore.Violated(now.Verdicts) {
 				doc.Violated = append(doc.Violated, v.Property)
 			}
+			if doc.Violated == nil {
+				doc.Unknown = explore.StatusOf(p.spec, now).Unknown
+			}
 			continue
 		}
 		if doc.Difference, err = compare(reference, file); err != nil {
@@ -177,6 +181,9 @@ func (d *verifyDocument) tell(w io.Writer) {
 	fmt.Fprintln(w, d.Judgement)
 	if len(d.Violated) > 0 {
 		fmt.Fprintf(w, "  (the run violates %s; verify judges repetition only, `bloodhound run` judges the properties)\n", strings.Join(d.Violated, ", "))
+	}
+	if len(d.Unknown) > 0 {
+		fmt.Fprintf(w, "  (the run proves no property: %s; verify judges repetition only)\n", strings.Join(d.Unknown, "; "))
 	}
 }
 
