@@ -256,6 +256,9 @@ func doubt(spec *world.Spec, out *engine.Outcome) string {
 	if reason := unfinished(spec, out); reason != "" {
 		return reason
 	}
+	if len(out.NeverUp) > 0 {
+		return strings.Join(out.NeverUp, "; ")
+	}
 	if spec.SetupNs > 0 && out.SDK.Late {
 		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", seconds(spec.SetupNs))
 	}
@@ -286,6 +289,8 @@ func unfinished(spec *world.Spec, out *engine.Outcome) string {
 			what, remedy = "all servers were healthy and the final checks done", "raise max_time or look at the healthchecks"
 		}
 		return fmt.Sprintf("max_time: %s of virtual time were over before %s; %s", seconds(spec.MaxTimeNs), what, remedy)
+	case engine.Unstartable:
+		return out.Detail
 	case engine.Limit:
 		return "limit" + detail
 	case engine.Deadlock:

@@ -159,6 +159,24 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	return unknown, warnings
 }
 
+// Missed lists the kinds of faults all of whose strikes were before the first operation or after the last, where a check judges operations.
+func Missed(spec *world.Spec, e *Evidence) (kinds []string) {
+	for _, kind := range slices.Sorted(maps.Keys(e.Struck)) {
+		if e.Struck[kind].DuringWork == 0 && judgesOperations(spec) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+func judgesOperations(spec *world.Spec) bool {
+	return judges(spec, world.Linearizability, world.Isolation, world.Monotonic, world.Durability, world.Expression, world.InvariantCheck)
+}
+
+func judges(spec *world.Spec, types ...world.CheckType) bool {
+	return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return slices.Contains(types, p.Check.Type) })
+}
+
 // weight is what a reason makes of a judgement.
 type weight uint8
 
@@ -224,9 +242,6 @@ func (e *Evidence) operations(weigh func(weight, string)) {
 const rarer = "look at the reasons of the failed operations, or let faults be rarer"
 
 func (e *Evidence) faults(spec *world.Spec, weigh func(weight, string)) {
-	judges := func(types ...world.CheckType) bool {
-		return slices.ContainsFunc(spec.Properties, func(p world.Property) bool { return slices.Contains(types, p.Check.Type) })
-	}
 	var all Struck
 	var missed []string
 	for _, kind := range slices.Sorted(maps.Keys(e.Struck)) {
@@ -242,7 +257,7 @@ func (e *Evidence) faults(spec *world.Spec, weigh func(weight, string)) {
 	switch {
 	case all.Strikes > 0 && all.DuringWork == 0 && e.Rates == 0:
 		w := little
-		if judges(world.Linearizability, world.Isolation, world.Monotonic, world.Durability, world.Expression, world.InvariantCheck) {
+		if judgesOperations(spec) {
 			w = tooLittle
 		}
 		weigh(w, fmt.Sprintf("all %d faults %s, so no operation met a fault; %s", all.Strikes, outside, longer))
@@ -251,7 +266,7 @@ func (e *Evidence) faults(spec *world.Spec, weigh func(weight, string)) {
 	case share(all.DuringWork, all.Strikes) > sufficient && e.Rates == 0:
 		weigh(little, fmt.Sprintf("only %d of %d faults struck between the first operation and the last; %s", all.DuringWork, all.Strikes, longer))
 	}
-	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(world.Linearizability, world.Isolation) {
+	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, world.Linearizability, world.Isolation) {
 		weigh(little, "no two operations were under way at once, so their order was never in question; give the workload more clients")
 	}
 }

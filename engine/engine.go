@@ -45,12 +45,13 @@ type Until struct {
 type Reason string
 
 const (
-	ReachedUntil Reason = "until"    // the point asked for
-	Finished     Reason = "finished" // the world ended: its phases are over
-	MaxTime      Reason = "max_time" // virtual time is used up
-	Deadlock     Reason = "deadlock" // nobody can ever run again
-	Limit        Reason = "limit"    // a limit of the Spec was reached
-	Stopped      Reason = "stopped"  // a safety property failed, an observer said stop, or the run was interrupted
+	ReachedUntil Reason = "until"       // the point asked for
+	Finished     Reason = "finished"    // the world ended: its phases are over
+	MaxTime      Reason = "max_time"    // virtual time is used up
+	Deadlock     Reason = "deadlock"    // nobody can ever run again
+	Unstartable  Reason = "unstartable" // a server can never come up
+	Limit        Reason = "limit"       // a limit of the Spec was reached
+	Stopped      Reason = "stopped"     // a safety property failed, an observer said stop, or the run was interrupted
 )
 
 // Options of a run that do not change what happens in it.
@@ -230,6 +231,7 @@ type Outcome struct {
 	// which the last fault ended.
 	ReadyNs   int64             `json:"ready_ns,omitempty"`
 	Heals     []int64           `json:"heals,omitempty"`
+	NeverUp   []string          `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
 	Jobs      []JobSighting     `json:"jobs,omitempty"`      // of properties that declare jobs
 	JobsLost  uint64            `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
 	Crashes   []Crash           `json:"crashes,omitempty"`

@@ -51,7 +51,7 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 	} else {
 		col.died(r)
 	}
-	return !col.done
+	return !col.done && (r.reply == nil || !col.stops(r))
 }
 
 func (j *Job) String() string {

@@ -216,7 +216,7 @@ func (c *collector) flush() {
 
 // stops tells whether the campaign ends with this run.
 func (c *collector) stops(r *result) bool {
-	if r.reply != nil && r.reply.Summary.Mistake != "" {
+	if r.reply != nil && (r.reply.Summary.Mistake != "" || r.reply.Summary.Reason == engine.Unstartable) {
 		return true
 	}
 	return !c.campaign.KeepGoing && r.reply != nil && (r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0)

@@ -290,6 +290,8 @@ func ended(s *explore.Summary) string {
 		text = "max_time reached"
 	case engine.ReachedUntil:
 		text = "stopped as asked"
+	case engine.Unstartable:
+		text = "ended, since a server can never come up"
 	case engine.Limit:
 		text = "a limit was reached"
 	}

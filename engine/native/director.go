@@ -32,8 +32,10 @@ type director struct {
 	Prober                 int64 // the tag of the one that takes orders, 0 if there is none
 	Drivers                int   // drivers that still run
 	Started                bool
-	Live                   []int // jobs that are not done and have a deadline
-	LogBytes, HistoryBytes int   // what programs have printed, and drivers have written about operations
+	Live                   []int  // jobs that are not done and have a deadline
+	Stuck                  bool   // a node can never come up
+	Unstartable            string // why the run ends because of that
+	LogBytes, HistoryBytes int    // what programs have printed, and drivers have written about operations
 
 	LogTail map[int64][]string // last lines of each process' log, by tag
 	Counts  map[string]uint64
@@ -184,6 +186,9 @@ func (w *World) direct() error {
 				return err
 			}
 			d.due = d.nextDue()
+			if d.Stuck || d.Phase == phaseSetup {
+				d.Unstartable = w.unstartable()
+			}
 			return nil
 		}
 	}

@@ -34,6 +34,13 @@ type nodeState struct {
 	StopBy    int   // the fault that has told it to stop, until it is down; 0 is none
 	GraceNs   int64 // when it is killed if it has not stopped
 	Healed    bool  // that fault is over: it starts as soon as it is down
+	Up        bool  // it has come up once: see upNs
+	Mains     int   // how often its main process was started
+	Alike     int   // how often that has ended in the same way, up to now
+	Life      uint64
+	LifeCode  int
+	Said      string // the last line of the main process that ended last
+	Stuck     string // why it can never come up
 }
 
 // downBy tells whether a fault has taken the node down and nothing has started it since.
@@ -131,9 +138,14 @@ func (w *World) startMain(i int) error {
 		}
 	}
 	p, err := w.launch(job{Kind: jobMain, Node: i, Deadline: never}, n.Command, n.Env, "stdout", "stderr")
+	if err != nil && w.vanished(i, n.Command, err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	s.Mains++
+	w.born(i, p)
 	s.Status, s.Main, s.StartedNs, s.Fails = running, p.ID, w.kernel.Now, 0
 	s.Healthy = n.Health == nil
 	s.NextNs = never
@@ -235,7 +247,7 @@ func (w *World) healthChecked(i int, n *kernel.Notice) error {
 	interval := max(h.IntervalNs, 1)
 	s.Sick = ""
 	if n.Status == 0 {
-		s.Fails, s.Healthy = 0, true
+		s.Fails, s.Healthy, s.Up = 0, true, true
 	} else {
 		s.Sick = sickness(n.Status, tail)
 		s.Fails++
@@ -284,7 +296,7 @@ func (w *World) unready() string {
 		case s.Sick != "":
 			all = append(all, n.Name+" was not healthy, its last healthcheck ended with "+s.Sick)
 		case s.Status == resting:
-			all = append(all, fmt.Sprintf("%s had ended with exit code %d and was to start again", n.Name, s.ExitCode))
+			all = append(all, fmt.Sprintf("%s had ended with exit code %d%s and was to start again", n.Name, s.ExitCode, saying(s.Said)))
 		default:
 			all = append(all, n.Name+" was not healthy, no healthcheck of it ended")
 		}
@@ -423,6 +435,7 @@ func (w *World) mainEnded(n *kernel.Notice, j *job) error {
 	}
 	w.probeSoon()
 	w.crash(n, j, true)
+	w.lived(n, j.Node, code)
 	w.restarts(j.Node, code)
 	return w.startNodes()
 }

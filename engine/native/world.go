@@ -97,6 +97,9 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			return "", w.failure
 		case w.lack.Err != nil:
 			return "", w.lack.Err
+		case d.Unstartable != "":
+			w.outcome.Detail = d.Unstartable
+			return engine.Unstartable, nil
 		case d.Phase == phaseOver:
 			return engine.Finished, nil
 		case k.Now >= w.spec.MaxTimeNs:
@@ -320,6 +323,7 @@ func (w *World) collect() {
 	o.Draws, o.DrawsLost = slices.Clone(w.tape.Draws()), w.tape.DrawsLost()
 	o.Ledger = w.director.Plan.Ledger
 	o.Heals = slices.Clone(w.director.Heals)
+	o.NeverUp = w.neverUp()
 	o.LogCounts = maps.Clone(w.director.Counts)
 	o.Refused = nil
 	for _, r := range k.Refused {

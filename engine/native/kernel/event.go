@@ -116,6 +116,9 @@ func (k *Kernel) record(t *Thread, e *entry, result int64) {
 	b = binary.LittleEndian.AppendUint64(b, t.Clocks)
 	b = append(b, c.Detail...)
 	k.hash.h.Write(b)
+	if l := &k.Nodes[t.Node].Life; l.Tag != 0 {
+		k.lives(l, t, result)
+	}
 	b = binary.LittleEndian.AppendUint64(b, c.IP)
 	for _, a := range c.Args {
 		b = binary.LittleEndian.AppendUint64(b, a)

@@ -104,6 +104,7 @@ type Node struct {
 	Slow         Slow                 // how slow its disk is
 	Torn         Torn                 // the write at which its power goes
 	Stopping     Stopping             // what its main process was told to stop by
+	Life         Life
 }
 
 // Stopping is an order to the main process of a node to stop.
