@@ -388,7 +388,7 @@ func TestUnobserved(t *testing.T) {
 	}
 	want := []string{`"partition rate 0.000002" was planned 2 times, delivered 1 times and never observed by a program under test`,
 		"pause was planned 0 times, delivered 0 times and never observed by a program under test",
-		"crash was planned 4 times, delivered 2 times and never observed by a program under test; drivers are no program under test: a server that reads its files as it starts again observes it, or one that talks to the struck node"}
+		"crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts where a server that starts again reads its files, where another server talks to the struck node, or where it makes an operation of a driver fail and the node runs again"}
 	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}

@@ -34,9 +34,9 @@ func (e *Entry) Unseen() string {
 	case e.Kind == DNSFail && e.Delivered > 0:
 		return "; programs that remember names, or write addresses, never ask"
 	case (e.Kind == Crash || e.Kind == PowerLoss) && e.Delivered > 0:
-		return "; drivers are no program under test: a server that reads its files as it starts again observes it, or one that talks to the struck node"
+		return "; it counts where a server that starts again reads its files, where another server talks to the struck node, or where it makes an operation of a driver fail and the node runs again"
 	case e.Kind == Restart && e.Delivered > 0:
-		return "; drivers are no program under test: a server that handles the stop signal observes it, or reads its files as it starts again, or one that talks to the struck node"
+		return "; it counts where a server handles the stop signal, or reads its files as it starts again, where another server talks to the struck node, or where it makes an operation of a driver fail and the node runs again"
 	}
 	return ""
 }

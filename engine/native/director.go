@@ -32,7 +32,8 @@ type director struct {
 	Prober                 int64 // the tag of the one that takes orders, 0 if there is none
 	Drivers                int   // drivers that still run
 	Started                bool
-	Live                   []int  // jobs that are not done and have a deadline
+	Live                   []int // jobs that are not done and have a deadline
+	Felt                   []felt
 	Stuck                  bool   // a node can never come up
 	Unstartable            string // why the run ends because of that
 	LogBytes, HistoryBytes int    // what programs have printed, and drivers have written about operations

@@ -3,6 +3,7 @@
 package native_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -224,5 +225,43 @@ func TestSendingIsNotSeeing(t *testing.T) {
 	}
 	if e.Observed != 0 {
 		t.Errorf("nobody can have seen it, but the ledger says %+v", e)
+	}
+}
+
+// Clients are no programs under test, but what makes their operations fail and has a server start again counts.
+func TestClientsFeelWhatTakesServersDown(t *testing.T) {
+	driver := func(report string) string {
+		return fmt.Sprintf(`import json, os, socket, time
+report = open(os.environ['BLOODHOUND_REPORT'], 'ab', buffering=0)
+def tell(**x): report.write(json.dumps(dict(client='c0', op='get', key='k', **x)).encode() + b'\n')
+for i in range(100):
+    tell(type='invoke')
+    try:
+        with socket.create_connection(('n1', 7000), 0.1) as s:
+            s.settimeout(0.1); s.send(b'x'); end = 'ok' if s.recv(1) == b'x' else 'info'
+    except OSError: end = 'fail'
+    %s
+    time.sleep(0.05)
+`, report)
+	}
+	for _, c := range []struct {
+		kind   fault.Kind
+		driver string
+		seen   bool
+	}{
+		{fault.Crash, driver("tell(type=end)"), true},
+		{fault.PowerLoss, driver("tell(type=end)"), true},
+		{fault.Restart, driver("tell(type=end)"), true},
+		{fault.Crash, driver("tell(type='ok')"), false},                                 // nothing failed
+		{fault.Crash, driver("tell(type=end); time.sleep(10 if i == 0 else 0)"), false}, // nobody asked meanwhile
+		{fault.Pause, driver("tell(type=end)"), true},                                   // the server itself runs on late
+	} {
+		spec := struck(echoServer, "", &world.FaultRule{Kind: string(c.kind), RatePPM: 10_000, MinNs: 300e6, MaxNs: 400e6, Targets: []string{"n1"}})
+		spec.Nodes[1].Command, spec.Nodes[1].Role = nil, world.Client
+		spec.Workloads = []world.Workload{{Name: "load", Driver: "command", Node: "n2", Command: []string{"python3", "-c", c.driver}}}
+		_, e := lines(t, spec, c.kind)
+		if e.Delivered == 0 || e.Observed > e.Delivered || c.seen != (e.Observed > 0) {
+			t.Errorf("%s: %+v", c.kind, e)
+		}
 	}
 }

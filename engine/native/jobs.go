@@ -146,6 +146,7 @@ func (w *World) startMain(i int) error {
 	}
 	s.Mains++
 	w.born(i, p)
+	defer w.settleFelt()
 	s.Status, s.Main, s.StartedNs, s.Fails = running, p.ID, w.kernel.Now, 0
 	s.Healthy = n.Health == nil
 	s.NextNs = never

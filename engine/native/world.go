@@ -208,6 +208,7 @@ func (w *World) overdue(k *kernel.Kernel, t *kernel.Thread, sock net.SockID) {
 	}
 	refs := k.Net.Overdue(k.NetEnv(), sock, since)
 	if k.Nodes[t.Node].Driver {
+		w.feel(t.Node, refs)
 		return
 	}
 	for _, r := range refs {
@@ -253,6 +254,7 @@ func (w *World) notice() error {
 				}
 			}
 			w.outcome.History = append(w.outcome.History, events...)
+			w.failed(n.Node, events)
 		case kernel.Told:
 			w.told(n)
 		case kernel.Asked:
