@@ -134,7 +134,7 @@ var shownFolders = []string{"net.ipv4.conf.", "net.ipv4.neigh.", "net.ipv4.route
 	"net.bridge.", "net.mpls.", "net.mptcp.", "net.netfilter.", "net.sctp.", "net.unix.", "net.vrf.", "net.smc.", "net.nf_conntrack_max"}
 
 // textSysctls are the ends of names of settings that are no numbers.
-var textSysctls = []string{"_congestion_control", "tcp_fastopen_key", "ip_local_reserved_ports", "ratemask", "stable_secret", "rps_default_mask", ".scheduler", ".path_manager", "cookie_hmac_alg", "nf_log.0"}
+var textSysctls = []string{"_congestion_control", "tcp_fastopen_key", "ip_local_reserved_ports", "ratemask", "stable_secret", "rps_default_mask", ".scheduler", ".path_manager", "core_pattern", "cookie_hmac_alg", "nf_log.0"}
 
 // SysctlName gives a setting's name with dots. Like runc, it takes one with slashes too, where a dot is one of a file's own name.
 func SysctlName(written string) string {

@@ -5,7 +5,6 @@ package native
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -72,10 +71,7 @@ func (w *World) outOfMemory(i int) error {
 func (w *World) memoryLimit(n *kernel.Notice) {
 	node := w.kernel.Nodes[n.Node]
 	w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: node.Name, Stream: "kernel", Text: string(n.Text)}, n.Tag)
-	warning := fmt.Sprintf("%s: its memory limit of %s was reached, and %s was killed", node.Name, inMiB(node.Memory.LimitBytes), path.Base(n.Program))
-	if !slices.Contains(w.outcome.Warnings, warning) {
-		w.outcome.Warnings = append(w.outcome.Warnings, warning)
-	}
+	w.warn(fmt.Sprintf("%s: its memory limit of %s was reached, and %s was killed", node.Name, inMiB(node.Memory.LimitBytes), path.Base(n.Program)))
 }
 
 func inMiB(bytes int64) string {

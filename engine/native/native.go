@@ -222,12 +222,12 @@ func (w *World) addNode(n *world.Node) error {
 	kit.Memory = kit.Weighed || n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
 	k.Handles.Kits = append(k.Handles.Kits, kit)
 	node := &kernel.Node{
-		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, DomainName: n.DomainName, Driver: n.Role != world.Server,
+		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, DomainName: n.DomainName, BootSysctls: n.Sysctls, Driver: n.Role != world.Server,
 		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
 		Init: n.Init, Tasks: n.Bounds.Tasks, CPUPPM: n.Bounds.CPUPPM,
 		Memory: kernel.Memory{LimitBytes: n.Bounds.MemoryBytes},
 	}
-	tuning, err := tune(node, n.Sysctls)
+	tuning, err := node.Tune(n.Sysctls)
 	if err != nil {
 		return err
 	}

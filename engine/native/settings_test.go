@@ -3,6 +3,7 @@
 package native_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +35,6 @@ func TestNetworkSettings(t *testing.T) {
 	const script = pythonPrelude + `
 print(read("net/core/somaxconn"), read("net/ipv4/ip_local_port_range"), read("net/ipv4/tcp_syncookies"), read("net/ipv4/conf/all/rp_filter"), read("net/ipv4/ip_forward"))
 print([n for n in os.listdir("/proc/sys/net/ipv4") if n in ("conf", "tcp_rmem", "tcp_syncookies", "ip_forward")], os.listdir("/proc/sys/net/ipv4/conf/all"))
-open("/proc/sys/net/core/somaxconn", "w").write("9")
 
 port = tcp(); port.bind(("", 0)); first = port.getsockname()[1]
 port2 = tcp(); port2.bind(("", 0))
@@ -87,6 +87,61 @@ queued 3
 v6only 1 EADDRNOTAVAIL True ENETUNREACH
 ['EACCES', 'EACCES', 'ok', 'ok']
 `)
+}
+
+// What root writes to a setting shows there, and has the effect that the engine gives it, from then on; what Linux would not take is
+// refused, and so is everything to others than root. What has no effect here is told.
+func TestSettingsWrittenAtRunTime(t *testing.T) {
+	const script = pythonPrelude + `
+def write(name, text):
+    with open("/proc/sys/" + name, "w") as f: f.write(text)
+def put(name, text): return attempt(lambda: write(name, text)), " ".join(read(name))
+print(put("net/core/somaxconn", "1"), put("net/core/somaxconn", "many"), put("net/core/somaxconn", "-1"))
+print(put("net/ipv4/ip_local_port_range", "20000 20001\n"), put("net/ipv4/ip_local_port_range", "20002"), put("net/ipv4/ip_local_port_range", "20000"), put("net/ipv4/ip_local_port_range", "40000 30000"))
+print(put("net/ipv4/tcp_syn_retries", "1"), put("net/ipv4/tcp_fin_timeout", "2"), put("net/ipv4/tcp_keepalive_time", "60"), put("net/ipv4/tcp_rmem", "4096 65536 100000"))
+print(put("kernel/hostname", "other"), put("kernel/domainname", "inside"), put("kernel/pid_max", "301"), put("kernel/pid_max", "300"), put("kernel/shmmax", "4096"))
+print(put("vm/overcommit_memory", "0"), put("vm/overcommit_memory", "2"), put("vm/swappiness", "10"), put("kernel/osrelease", "9"))
+print(put("net/ipv4/ip_unprivileged_port_start", "1024"), put("net/ipv6/conf/all/disable_ipv6", "1"))
+print(os.system("echo 3 > /proc/sys/net/ipv4/tcp_retries2"), read("net/ipv4/tcp_retries2"), flush=True)
+
+a, b = tcp(), tcp(); a.bind(("", 0)); b.bind(("", 0)); print(a.getsockname()[1], b.getsockname()[1])
+l = tcp(); l.bind(("127.0.0.1", 80)); l.listen(100)
+clients = []
+for i in range(3):
+    c = tcp(); c.setblocking(False); c.bind(("127.0.0.1", 5000 + i)); c.connect_ex(("127.0.0.1", 80)); clients.append(c)
+time.sleep(0.5); print("connected", len(select.select([], clients, [], 0)[1]))
+began = time.monotonic(); select.select([], [clients[2]], []); print(errno.errorcode[clients[2].getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)], round(time.monotonic() - began + 0.5))
+s = tcp(); print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE), s.getsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2), s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
+print(os.uname().nodename, socket.gethostname(), attempt(lambda: tcp(socket.AF_INET6).connect(("fd77::11", 1))))
+pids = []
+for i in range(310):
+    pid = os.fork()
+    if pid == 0: os._exit(0)
+    os.waitpid(pid, 0); pids.append(pid)
+print("pids", max(pids), os.getpid() in pids)
+os.setuid(65534)
+print(put("kernel/hostname", "nobody"), attempt(lambda: tcp().bind(("", 1023))))
+`
+	log, out := run(t, bounded(t, 0, script), 1)
+	printed(t, strings.Join(texts(log, ""), "\n")+"\n", `('ok', '1') ('EINVAL', '1') ('EINVAL', '1')
+('ok', '20000 20001') ('EINVAL', '20000 20001') ('ok', '20000 20001') ('EINVAL', '20000 20001')
+('ok', '1') ('ok', '2') ('ok', '60') ('ok', '4096 65536 100000')
+('ok', 'other') ('ok', 'inside') ('ok', '301') ('EINVAL', '301') ('ok', '4096')
+('ok', '0') ('EINVAL', '0') ('ok', '10') ('EACCES', '6.1.0-bloodhound')
+('ok', '1024') ('ok', '1')
+0 ['3']
+20000 20001
+connected 2
+ETIMEDOUT 3
+60 2 65536
+other other ENETUNREACH
+pids 300 False
+('EACCES', 'other') EACCES
+`)
+	want := " on node n1 wrote to /proc/sys/vm/swappiness, which shows the value and has no effect"
+	if told := slices.DeleteFunc(out.Warnings, func(w string) bool { return !strings.Contains(w, "/proc/sys/") }); len(told) != 1 || !strings.HasSuffix(told[0], want) {
+		t.Errorf("warnings %q, want one that ends with %q", told, want)
+	}
 }
 
 // Settings of System V's objects bound them.

@@ -226,6 +226,13 @@ func (w *World) observed(r net.FaultRef) {
 	}
 }
 
+// warn keeps a warning, once.
+func (w *World) warn(text string) {
+	if !slices.Contains(w.outcome.Warnings, text) {
+		w.outcome.Warnings = append(w.outcome.Warnings, text)
+	}
+}
+
 // notice takes in what the last step has produced: log lines, reports of drivers, ends of processes.
 func (w *World) notice() error {
 	k := w.kernel
@@ -241,10 +248,9 @@ func (w *World) notice() error {
 			}
 			w.log(l, n.Tag)
 		case kernel.Overflowed:
-			warning := fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, k.Nodes[n.Node].Name, maxCheckOutput)
-			if !slices.Contains(w.outcome.Warnings, warning) {
-				w.outcome.Warnings = append(w.outcome.Warnings, warning)
-			}
+			w.warn(fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, k.Nodes[n.Node].Name, maxCheckOutput))
+		case kernel.Ineffective:
+			w.warn(fmt.Sprintf("%s on node %s wrote to %s, which shows the value and has no effect", n.Program, k.Nodes[n.Node].Name, n.Text))
 		case kernel.Reported:
 			w.director.HistoryBytes += len(n.Text)
 			events := history.Stamp(n.Text, n.Event, n.TimeNs)

@@ -24,12 +24,29 @@ const (
 	firstPID = 10 // below are the node's init (1) and room for what a kernel would run
 )
 
-func (n *Node) newPID() int {
-	if n.NextPID < firstPID {
-		n.NextPID = firstPID
+// reservedPIDs is where numbers of processes begin again (RESERVED_PIDS of linux/kernel/pid.c).
+const reservedPIDs = 300
+
+// newPID gives the next number that is free below kernel.pid_max.
+func (k *Kernel) newPID(n *Node) int {
+	n.NextPID = max(n.NextPID, firstPID)
+	most := cmp.Or(n.PIDMax, defaultPIDMax)
+	for range most {
+		if n.NextPID >= most {
+			n.NextPID, n.PIDsAgain = min(reservedPIDs, most-1), true
+		}
+		n.NextPID++
+		if pid := n.NextPID - 1; !n.PIDsAgain || !k.usesPID(n.ID, pid) {
+			return pid
+		}
 	}
-	n.NextPID++
-	return n.NextPID - 1
+	return n.NextPID // none is free: the bound on threads is lower on any machine
+}
+
+// usesPID tells whether a number is that of a thread or a process, of a group of processes, or of a session.
+func (k *Kernel) usesPID(node NodeID, pid int) bool {
+	return k.procByPID(node, pid) != nil || k.threadByTID(node, pid) != nil ||
+		slices.ContainsFunc(k.Nodes[node].Procs, func(id ProcID) bool { return k.Procs[id].PGID == pid || k.Procs[id].SID == pid })
 }
 
 // Launch describes a program that the world starts on a node.
@@ -62,7 +79,7 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 	first := l.Main && node.Init == world.MainInit
 	t := &Thread{ID: k.id("thread"), Node: l.Node, Name: node.Name + "/" + l.Name, TID: initPID}
 	if !first {
-		t.TID = node.newPID()
+		t.TID = k.newPID(node)
 	}
 	t.SlackNs = cmp.Or(l.SlackNs, defaultSlackNs)
 	t.BaseSlackNs = t.SlackNs
@@ -502,7 +519,7 @@ func (k *Kernel) clone(t *Thread, c cloneArgs) Result {
 	}
 	t.Forks++
 	k.rank(child)
-	child.TID = node.newPID()
+	child.TID = k.newPID(node)
 	if f&unix.CLONE_CHILD_CLEARTID != 0 {
 		child.ClearTID = c.childTID
 	}
@@ -882,8 +899,16 @@ func (k *Kernel) LosePower(id NodeID, loss int, choose fs.Choose) error {
 	return nil
 }
 
-// PowerOn connects a node again that has lost its power.
-func (k *Kernel) PowerOn(id NodeID) { k.Net.NodeUp(k.Nodes[id].Net) }
+// PowerOn connects a node again that has lost its power. Its kernel has the settings that it starts with.
+func (k *Kernel) PowerOn(id NodeID) {
+	n := k.Nodes[id]
+	tuning, err := n.Tune(n.BootSysctls)
+	if err != nil {
+		panic("kernel: settings that a node has started with before: " + err.Error())
+	}
+	k.Net.Tune(n.Net, *tuning)
+	k.Net.NodeUp(n.Net)
+}
 
 // KillProc ends one process and all of its descendants by kill -9.
 func (k *Kernel) KillProc(p *Proc) {

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,11 +33,10 @@ type synthNode struct {
 	target  string // of a link
 	content func() string
 	names   func() []string // of a directory
-	write   bool
-	space   SpaceID    // of a file that is memory
-	inode   fs.InodeID // of a link that leads to an open file: its inode, if it has one
-	file    FileID     // and its description, if it has none
-	uid     int        // the owner
+	space   SpaceID         // of a file that is memory
+	inode   fs.InodeID      // of a link that leads to an open file: its inode, if it has one
+	file    FileID          // and its description, if it has none
+	uid     int             // the owner
 	gid     int
 }
 
@@ -84,6 +84,13 @@ func synthNames(names ...string) synthNode {
 	return synthNode{kind: synthDir, mode: 0o555, names: func() []string { return names }}
 }
 
+// synthSetting is a setting that root may write.
+func synthSetting(value string) synthNode {
+	n := synthText(value + "\n")
+	n.mode = 0o644
+	return n
+}
+
 // fixedSynth are the files that are the same for all nodes and processes.
 var fixedSynth = map[string]string{
 	"/proc/loadavg":     "0.00 0.00 0.00 1/1 10\n",
@@ -99,6 +106,8 @@ var fixedSynth = map[string]string{
 	"/proc/sys/kernel/pid_max": "32768\n", "/proc/sys/kernel/threads-max": "32768\n", "/proc/sys/kernel/ngroups_max": "65536\n", "/proc/sys/kernel/cap_last_cap": "40\n",
 	"/proc/sys/kernel/random/entropy_avail": "256\n", "/proc/sys/kernel/random/boot_id": "b100d400-0000-4000-8000-000000000001\n",
 	"/proc/sys/kernel/shmmax": "18446744073692774399\n", "/proc/sys/kernel/shmall": "18446744073692774399\n", "/proc/sys/kernel/shmmni": "4096\n", "/proc/sys/kernel/sem": "32000\t1024000000\t500\t32000\n",
+	"/proc/sys/kernel/msgmax": "8192\n", "/proc/sys/kernel/msgmnb": "16384\n", "/proc/sys/kernel/msgmni": "32000\n", "/proc/sys/net/unix/max_dgram_qlen": "10\n",
+	"/proc/sys/net/ipv4/tcp_fin_timeout": "60\n", "/proc/sys/net/ipv4/tcp_orphan_retries": "0\n", "/proc/sys/net/ipv4/tcp_retries2": "15\n", "/proc/sys/net/ipv4/tcp_syn_retries": "6\n", "/proc/sys/net/ipv4/tcp_synack_retries": "5\n",
 	"/proc/sys/kernel/core_pattern": "core\n", "/proc/sys/kernel/randomize_va_space": "0\n", "/proc/sys/kernel/perf_event_paranoid": "4\n", "/proc/sys/kernel/seccomp/actions_avail": "kill_process kill_thread trap errno user_notif trace log allow\n",
 	"/proc/sys/kernel/yama/ptrace_scope": "1\n", "/proc/sys/kernel/sched_autogroup_enabled": "0\n", "/proc/sys/kernel/numa_balancing": "0\n",
 	"/proc/sys/vm/overcommit_memory": "1\n", "/proc/sys/vm/max_map_count": "262144\n", "/proc/sys/vm/swappiness": "60\n", "/proc/sys/vm/overcommit_ratio": "50\n", "/proc/sys/vm/nr_hugepages": "0\n", "/proc/sys/vm/mmap_min_addr": "65536\n",
@@ -181,7 +190,9 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 		s := float64(k.MonoNs(k.node(t))/1e7) / 100
 		return synthText(fmt.Sprintf("%.2f %.2f\n", s, s))
 	case "/proc/sys/kernel/hostname":
-		return synthText(k.node(t).Hostname + "\n")
+		return synthSetting(k.node(t).Hostname)
+	case "/proc/sys/kernel/domainname":
+		return synthSetting(cmp.Or(k.node(t).DomainName, "(none)"))
 	case "/proc/sys/kernel/random/uuid":
 		return synthNode{kind: synthFile, mode: 0o444, content: func() string {
 			var b [16]byte
@@ -204,12 +215,12 @@ func (k *Kernel) synth(t *Thread, path string) synthNode {
 		}
 	}
 	if s, ok := fixedSynth[path]; ok {
-		n := synthText(s)
-		n.write = strings.HasPrefix(path, "/proc/sys/")
-		if n.write {
-			n.mode = 0o644
+		if setting, in := strings.CutPrefix(path, "/proc/sys/"); in {
+			if _, ok := writableSysctl(world.SysctlName(setting)); ok {
+				return synthSetting(strings.TrimSuffix(s, "\n"))
+			}
 		}
-		return n
+		return synthText(s)
 	}
 	if names, ok := fixedTree[path]; ok {
 		return synthNames(names...)
@@ -255,9 +266,7 @@ func synthSysctl(own []world.Sysctl, path string) (n synthNode, ok bool) {
 	for _, s := range own {
 		p := s.Path()
 		if p == path {
-			n = synthText(s.Value + "\n")
-			n.mode, n.write = 0o644, true
-			return n, true
+			return synthSetting(s.Value), true
 		}
 		if below, in := strings.CutPrefix(p, path+"/"); in {
 			name, _, _ := strings.Cut(below, "/")
@@ -421,7 +430,6 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 		return lazy(0o400, func() string { return strings.Join(p.Env, "\x00") + "\x00" })
 	case "comm":
 		n := lazy(0o644, func() string { return name + "\n" })
-		n.write = true
 		return n
 	case "stat":
 		return lazy(0o444, func() string { return k.procStat(p, th, name) })
@@ -448,11 +456,9 @@ func (k *Kernel) synthProc(t *Thread, p *Proc, th *Thread, rest string) synthNod
 		return synthText("0\n")
 	case "oom_score_adj":
 		n := lazy(0o644, func() string { return itoa(p.OOMAdj) + "\n" })
-		n.write = true
 		return n
 	case "loginuid":
 		n := lazy(0o644, func() string { return strconv.FormatUint(uint64(p.Login-1), 10) })
-		n.write = true
 		return n
 	case "personality":
 		return synthText("00040000\n")
@@ -744,6 +750,9 @@ func detailMaps(maps string) string {
 // synthWrite takes a write to a file of /proc or /sys.
 func (k *Kernel) synthWrite(t *Thread, path string, data []byte) unix.Errno {
 	text := strings.TrimSpace(strings.TrimRight(string(data), "\x00"))
+	if strings.HasPrefix(path, "/proc/sys/") {
+		return k.writeSysctl(t, path, text)
+	}
 	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/proc/"), "/")
 	if thread, ok := strings.CutPrefix(rest, "task/"); ok {
 		first, rest, _ = strings.Cut(thread, "/")

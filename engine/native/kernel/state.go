@@ -94,7 +94,10 @@ type Node struct {
 	Leak         Leak
 	Memory       Memory
 	Sysctls      []world.Sysctl // what its settings show, where they differ from all others
+	BootSysctls  []world.Sysctl // those that it starts with
 	IPC          *IPCLimits     // nil for the default ones
+	PIDMax       int            // the first number that no process gets, 0 for the default one
+	PIDsAgain    bool           // its numbers of processes have begun again from below
 	Tasks        int            // how many threads it may have, 0 for no bound
 	CPUPPM       int64          // its share of a CPU, 0 for all of it
 	Procs        []ProcID
@@ -332,6 +335,8 @@ const (
 	PacketFault NoticeKind = "packet fault"
 	// OutOfMemory is a process that is killed because its node has more memory than it may have; Text says so.
 	OutOfMemory NoticeKind = "out of memory"
+	// Ineffective is a write to a setting of the kernel (Text is its file) that shows there and changes nothing.
+	Ineffective NoticeKind = "ineffective"
 	// TornWrite is a write at which the power of a node goes: Tag is the strike.
 	TornWrite NoticeKind = "torn write"
 )

@@ -28,6 +28,16 @@ func DefaultTuning() Tuning {
 		RcvBuf: rcvBufTCP, RcvBufMax: rcvBufTCPMax, SndBuf: sndBufTCP, SndBufMax: sndBufTCPMax, DgramQueue: maxDgramQueue}
 }
 
+// Tune changes the settings of a machine that is up. One that gives up IPv6 has no addresses of it but its loopback's any more, whatever
+// comes after.
+func (s *State) Tune(id NodeID, t Tuning) {
+	n := s.Nodes[id]
+	n.Tuning = t
+	for i := range n.NICs {
+		n.NICs[i].Has6 = n.NICs[i].Has6 && !t.NoIPv6
+	}
+}
+
 // tuned is the Tuning of a socket's node.
 func (s *State) tuned(sk *sock) *Tuning { return &s.Nodes[sk.Node].Tuning }
 
