@@ -127,7 +127,7 @@ func (c *composition) read(name, path string, env map[string]string, base bool) 
 	l.root = &composeFile
 	l.check(n, &composeFile, "", false)
 	if e := n.entry("version"); e != nil { // compose-go takes it away
-		l.note(e.key.position, "version", "accepted, no effect here: %s", noVersion)
+		l.noteIdle(e.key.position, "version", noVersion)
 	}
 	c.files = append(c.files, &composeFileRead{path: path, root: n, base: base})
 	return nil
@@ -324,37 +324,53 @@ func (c *composition) failedAt(message string) {
 		path = []string{"services", m[1]}
 	}
 	at, _ := c.place(path)
+	located := path != nil
 	if path == nil {
-		_, word, _ := strings.Cut(message, ": ")
-		if n := c.mentioning(word); n != nil {
-			at.key = n.position
+		if n := c.mentioned(message); n != nil {
+			at.key, located = n.position, true
 		}
 	}
-	c.load.fail(at.key, "https://docs.docker.com/reference/compose-file/ has the format", "%s", message)
+	remedy := "https://docs.docker.com/reference/compose-file/ has the format"
+	if names := c.unset(); len(names) > 0 && !located { // one of them may be the cause, wherever it stands
+		message += " (not set, and so empty: " + strings.Join(names, ", ") + ")"
+		remedy = setRemedy(names) + "; or else " + remedy
+	}
+	c.load.fail(at.key, remedy, "%s", message)
 }
 
-// mentioning finds the first value that holds a word.
-func (c *composition) mentioning(word string) *node {
-	var search func(n *node) *node
-	search = func(n *node) *node {
-		if n.kind == scalar && strings.Contains(n.text, word) {
-			return n
+// unset are the variables that have no value somewhere in the files.
+func (c *composition) unset() (names []string) {
+	for _, f := range c.files {
+		for _, line := range slices.Sorted(maps.Keys(f.root.file.unset)) {
+			names = append(names, f.root.file.unset[line]...)
 		}
-		below := slices.Clone(n.items)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// mentioned finds the value that an error is about: the first that holds all that it says, or else the longest that it quotes.
+func (c *composition) mentioned(message string) *node {
+	const shortest = 3 // in bytes; shorter ones are quoted by chance
+	_, said, _ := strings.Cut(message, ": ")
+	var holds, quoted *node
+	var search func(n *node)
+	search = func(n *node) {
+		if n.kind == scalar && holds == nil && len(said) >= shortest && strings.Contains(n.text, said) {
+			holds = n
+		}
+		if n.kind == scalar && len(n.text) >= shortest && strings.Contains(said, n.text) && (quoted == nil || len(n.text) > len(quoted.text)) {
+			quoted = n
+		}
+		for _, item := range n.items {
+			search(item)
+		}
 		for _, e := range n.entries {
-			below = append(below, e.value)
+			search(e.value)
 		}
-		for _, b := range below {
-			if found := search(b); found != nil {
-				return found
-			}
-		}
-		return nil
 	}
 	for _, f := range c.files {
-		if found := search(f.root); found != nil && len(word) > 2 {
-			return found
-		}
+		search(f.root)
 	}
-	return nil
+	return cmp.Or(holds, quoted)
 }

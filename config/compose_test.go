@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -367,5 +368,37 @@ func TestComposeIsStable(t *testing.T) {
 		} else if text != first {
 			t.Fatalf("the same files make two worlds:\n%s\n%s", first, text)
 		}
+	}
+}
+
+// What follows from a variable that is not set names it, whatever the mistake is and wherever on the key's lines it is found.
+func TestUnsetVariables(t *testing.T) {
+	for _, c := range []struct{ name, service string }{
+		{"image", `image: "redis:$TAG"`},
+		{"image on a line of its own", "image:\n      redis:$TAG"},
+		{"a number", `{image: x, scale: "$TAG"}`},
+		{"a duration", `{image: x, stop_grace_period: "${TAG}"}`},
+		{"a port", `{image: x, ports: ["$TAG"]}`},
+		{"a volume", `{image: x, volumes: ["$TAG:/x"]}`},
+		{"a file", `{image: x, env_file: "${TAG}.env"}`},
+		{"no command", `command: $TAG`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			service := "\n    " + c.service
+			images := func(name, _, _ string) (*image.Image, error) {
+				if strings.HasSuffix(name, ":") {
+					return nil, fmt.Errorf("%q is no reference", name)
+				}
+				return anyImage(name, "", "")
+			}
+			dir := project(t, "compose.yaml\nservices:\n  app:"+service+"\n")
+			_, err := Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: images})
+			if err == nil || !strings.Contains(err.Error(), "and so empty: TAG)") || !strings.Contains(err.Error(), "set TAG in the environment or in .env, or write ${TAG:-DEFAULT}; or else ") {
+				t.Errorf("%v", err)
+			}
+			if _, err := Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: images, Env: map[string]string{"TAG": "7"}}); err != nil && strings.Contains(err.Error(), "not set") {
+				t.Errorf("with TAG=7: %v", err)
+			}
+		})
 	}
 }

@@ -35,10 +35,13 @@ func (l *loader) envFile(name string, content []byte, lookup func(string) (strin
 			l.fail(at, "write NAME=value, or # before a comment", "this line is not a variable")
 			continue
 		}
-		text, err := envValue(value, known)
+		text, unset, err := envValue(value, known)
 		if err != nil {
 			l.fail(at, "quote values with special characters in single quotes", "%s: %v", key, err)
 			continue
+		}
+		for _, name := range unset {
+			l.note(at, key, "variable %s is not set, and counts as empty; quote the value in single quotes if a dollar sign is meant", name)
 		}
 		if set {
 			own[key] = text
@@ -50,13 +53,13 @@ func (l *loader) envFile(name string, content []byte, lookup func(string) (strin
 
 var escapes = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\$`, "$$")
 
-func envValue(value string, lookup func(string) (string, bool)) (string, error) {
+func envValue(value string, lookup func(string) (string, bool)) (filled string, unset []string, err error) {
 	value = strings.TrimSpace(value)
 	if strings.Contains(value, "\x00") {
-		return "", errors.New("a value cannot hold the character 0")
+		return "", nil, errors.New("a value cannot hold the character 0")
 	}
 	if value == "" {
-		return "", nil
+		return "", nil, nil
 	}
 	if q := value[0]; q == '\'' || q == '"' {
 		end := 1
@@ -67,21 +70,21 @@ func envValue(value string, lookup func(string) (string, bool)) (string, error) 
 			end++
 		}
 		if end >= len(value) {
-			return "", errors.New("the quote is not closed on this line")
+			return "", nil, errors.New("the quote is not closed on this line")
 		}
 		if rest := strings.TrimSpace(value[end+1:]); rest != "" && rest[0] != '#' {
-			return "", errors.New("text follows the closing quote")
+			return "", nil, errors.New("text follows the closing quote")
 		}
 		if value = value[1:end]; q == '\'' {
-			return value, nil
+			return value, nil, nil
 		}
 		value = escapes.Replace(value)
 	} else if i := strings.Index(value, " #"); i >= 0 {
 		value = strings.TrimSpace(value[:i])
 	}
-	filled, _, err := interpolate(value, lookup)
+	filled, unset, err = interpolate(value, lookup)
 	if err == errDollar {
-		return value, nil // a lone dollar sign is itself here
+		return value, nil, nil // a lone dollar sign is itself here
 	}
-	return filled, err
+	return filled, unset, err
 }

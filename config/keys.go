@@ -603,8 +603,11 @@ var coverage = of(
 	field{name: "threshold", shape: aText, says: "The least share of their blocks, such as 80%. A campaign that covers less is `unknown`."},
 )
 
+var traceLevel = shape{kind: word, words: []string{"off", "error", "warn", "info", "debug", "trace"},
+	spellings: map[string]string{"none": "off", "quiet": "off", "minimal": "warn", "warning": "warn", "normal": "info", "verbose": "debug", "full": "trace", "all": "trace"}}
+
 var debug = of(
-	field{name: "trace_level", shape: oneOf("off", "error", "warn", "info", "debug", "trace"), says: "How much of a trace is written.", def: "trace"},
+	field{name: "trace_level", shape: traceLevel, says: "How much of a trace is written: nothing; crashes; also faults and ends of processes; also all of network, disk and processes; `debug` and `trace`: everything. Other spellings: `none` and `quiet` for `off`, `minimal` and `warning` for `warn`, `normal` for `info`, `verbose` for `debug`, `full` and `all` for `trace`.", def: "trace"},
 	field{name: "trace_events", shape: texts, says: "Only these: network_send, network_recv, disk_write, disk_read, disk_sync, process_start, process_exit, process_crash, fault, or names of system calls."},
 	field{name: "trace_file", shape: aText, says: "Write the trace of a run here."},
 	field{name: "gdb_enabled", shape: aFlag, idle: "there is no debugger yet"},

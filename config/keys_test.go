@@ -364,7 +364,7 @@ func schemaOf(s *shape) object {
 	case text, pattern, date, size:
 		return object{"type": scalars}
 	case word:
-		return orVariable(object{"enum": s.words})
+		return orVariable(object{"enum": slices.Concat(s.words, slices.Sorted(maps.Keys(s.spellings)))})
 	case boolean:
 		return orVariable(object{"type": "boolean"})
 	case whole, unsigned:

@@ -103,6 +103,8 @@ type Note struct {
 	Line int
 	Key  string // such as debug.gdb_port
 	Text string
+	// Idle tells that the key has no effect.
+	Idle bool
 }
 
 func (n Note) String() string { return fmt.Sprintf("%s:%d: %s: %s", n.File, n.Line, n.Key, n.Text) }
@@ -213,7 +215,12 @@ func (l *loader) sortNotes() {
 	slices.SortStableFunc(l.result.Notes, func(a, b Note) int {
 		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line))
 	})
-	l.result.Notes = slices.Compact(l.result.Notes)
+	seen := map[Note]bool{}
+	l.result.Notes = slices.DeleteFunc(l.result.Notes, func(n Note) bool { // replicas have the same
+		again := seen[n]
+		seen[n] = true
+		return again
+	})
 }
 
 // configFile finds the configuration; empty where Compose files are all there is.

@@ -308,7 +308,7 @@ func (l *loader) commandOf(d *declared) []string {
 	case v.has("build"):
 		l.fail(l.placeOf(d, "build"), "say with `command:` which program it runs; `build:` only makes it", "node %s has no command", d.name)
 	default:
-		l.fail(d.at, "give it `command:`, the program that it runs", "node %s has no command", d.name)
+		l.fail(l.placeOf(d, "command"), "give it `command:`, the program that it runs", "node %s has no command", d.name)
 	}
 	return nil
 }

@@ -39,16 +39,18 @@ const (
 
 // shape describes a value. It drives reading, docs/config.md and schema.json.
 type shape struct {
-	kind   kind
-	words  []string
-	min    float64 // whole, number; ns for durations
-	max    float64 // 0 is no bound
-	fields []field
-	item   *shape
-	alts   []shape
-	names  *regexp.Regexp // dictionary: what names may be
-	open   bool           // section: keys that begin with x- are extensions
-	empty  bool           // it may be written without a value, which is an empty mapping or list
+	kind  kind
+	words []string
+	// spellings are further words that are accepted, with the one of words that each stands for.
+	spellings map[string]string
+	min       float64 // whole, number; ns for durations
+	max       float64 // 0 is no bound
+	fields    []field
+	item      *shape
+	alts      []shape
+	names     *regexp.Regexp // dictionary: what names may be
+	open      bool           // section: keys that begin with x- are extensions
+	empty     bool           // it may be written without a value, which is an empty mapping or list
 }
 
 // field is one key of a section.
@@ -224,8 +226,9 @@ func (l *loader) fill(n *node, path string) bool {
 		return false
 	}
 	for _, name := range unset {
-		l.note(n.position, path, "variable %s is not set, and counts as empty", name)
+		l.note(n.position, path, "variable %s is not set, and counts as empty; %s", name, setRemedy([]string{name}))
 	}
+	n.file.leaveUnset(n.line, unset)
 	n.text = filled
 	return true
 }
@@ -265,6 +268,9 @@ func (l *loader) checkSection(n *node, s *shape, path string, verbatim bool) {
 			l.idle(e.key.position, key, f.idle)
 		}
 		l.check(e.value, &f.shape, key, verbatim || f.verbatim)
+		if e.value.kind == scalar && e.value.line != e.key.line { // mistakes may be found at the key
+			e.key.file.leaveUnset(e.key.line, e.value.file.unset[e.value.line])
+		}
 	}
 }
 
@@ -351,6 +357,10 @@ const maxSeconds = 1e9
 
 // checkScalar reads a single value.
 func (l *loader) checkScalar(n *node, s *shape, path string) {
+	if usual, ok := s.spellings[strings.TrimSpace(n.text)]; ok {
+		l.note(n.position, path, "accepted spelling: %s; the usual one is %s", strings.TrimSpace(n.text), usual)
+		n.text = usual
+	}
 	v, err := s.read(n.text)
 	if err == nil {
 		n.value = v

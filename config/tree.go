@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,25 @@ type file struct {
 	lookup func(name string) (string, bool) // variables: the environment, then .env
 	// compose tells a Compose file from a bloodhound.yaml.
 	compose bool
+	// unset are the variables by line that have no value and count as empty there.
+	unset map[int][]string
+}
+
+// setRemedy says what to do about variables that are not set.
+func setRemedy(names []string) string {
+	return fmt.Sprintf("set %s in the environment or in .env, or write ${%s:-DEFAULT}", strings.Join(names, " and "), names[0])
+}
+
+// leaveUnset keeps that variables have no value on a line.
+func (f *file) leaveUnset(line int, names []string) {
+	if f.unset == nil {
+		f.unset = map[int][]string{}
+	}
+	for _, name := range names {
+		if !slices.Contains(f.unset[line], name) {
+			f.unset[line] = append(f.unset[line], name)
+		}
+	}
 }
 
 // position is a place in a file.
@@ -145,6 +165,10 @@ func (at position) mistake(message, remedy string) *Error {
 		if at.line > 0 && at.line <= len(at.file.lines) {
 			e.Source = at.file.lines[at.line-1]
 		}
+		if names := at.file.unset[at.line]; len(names) > 0 {
+			e.Message += fmt.Sprintf(" (not set here, and so empty: %s)", strings.Join(names, ", "))
+			e.Remedy = setRemedy(names) + "; or else " + e.Remedy
+		}
 	}
 	return e
 }
@@ -166,7 +190,12 @@ func (l *loader) idle(at position, key, why string) {
 	if l.surveying {
 		return
 	}
+	l.noteIdle(at, key, why)
+}
+
+func (l *loader) noteIdle(at position, key, why string) {
 	l.note(at, key, "accepted, no effect here: %s", why)
+	l.result.Notes[len(l.result.Notes)-1].Idle = true
 }
 
 // lookupIn finds variables in an environment.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -27,8 +28,9 @@ func (l *loader) shareVolumes() {
 			if !ok || at.file == nil || !at.file.compose {
 				continue
 			}
-			if v.Kind == world.Bind {
+			if v.Kind == world.Bind || v.Kind == world.Named && filepath.IsAbs(v.Source) { // the latter is bound and not there
 				l.boundTwice(d, v, at)
+				continue
 			}
 			if v.Kind != world.Named {
 				continue
@@ -51,7 +53,7 @@ func (l *loader) boundTwice(d *declared, v *world.Volume, at location) {
 			return
 		}
 		for _, w := range o.spec.Volumes {
-			if w.Kind == world.Bind && w.Source == v.Source && (!w.ReadOnly || !v.ReadOnly) && o.key != d.key {
+			if w.Kind == v.Kind && w.Source == v.Source && (!w.ReadOnly || !v.ReadOnly) && o.key != d.key {
 				l.note(at.position, at.key, "%s binds %s too, and what one of them writes there stays with itself", o.name, v.Source)
 				return
 			}

@@ -21,6 +21,7 @@ func TestSharedVolumes(t *testing.T) {
 		{"at once", "  a: {image: x, volumes: ['vol:/a']}\n  z: {image: x, volumes: ['vol:/b:ro'], depends_on: [a]}", "share the volume \"vol\" while both may run", ""},
 		{"two writers before", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, volumes: ['vol:/b']}\n  z: {image: x, volumes: ['vol:/z']}", "share the volume", ""},
 		{"replicas", "  z: {image: x, volumes: ['vol:/a'], scale: 2}", "z-1 and z-2 share the volume", ""},
+		{"an absent folder", "  a: {image: x, volumes: ['./gone:/a']}\n  z: {image: x, volumes: ['./gone:/b'], scale: 1}", "", ""},
 		{"twice", "  z: {image: x, volumes: ['vol:/a', 'vol:/b']}", "is mounted twice", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
