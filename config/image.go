@@ -31,6 +31,13 @@ func (l *loader) imageOf(d *declared) bool {
 		}
 		return true
 	}
+	if l.opts.Describe {
+		if name == "" {
+			name = l.builtName(d)
+		}
+		d.image, d.spec.Image = &image.Image{Tree: image.NewTree()}, &world.Image{Name: name}
+		return true
+	}
 	if l.opts.Images == nil {
 		l.fail(l.placeOf(d, "image"), "write `root: host` to run programs of this machine instead", "node %s needs its image, and there is no store of images", d.name)
 		return false
@@ -55,6 +62,11 @@ func fromDockerfile(build *node) bool {
 	return build.get("context") != nil || build.get("dockerfile_inline") != nil
 }
 
+// builtName is what Compose calls the image of a service with a Dockerfile that names none.
+func (l *loader) builtName(d *declared) string {
+	return valueOr(l.composed.get("name"), "") + "-" + cmp.Or(d.of, d.name)
+}
+
 // builtImage finds the image that Docker has built for a service: where a daemon runs, there, else in the store, and else, if
 // the service names it, in a registry, which Compose asks before it builds
 // (https://github.com/compose-spec/compose-spec/blob/main/build.md#using-build-and-image). It returns also the image's name,
@@ -65,7 +77,7 @@ func (l *loader) builtImage(d *declared, name string) (*image.Image, string) {
 	if name == "" || policy == "build" {
 		policy = "never"
 	}
-	name = cmp.Or(name, valueOr(l.composed.get("name"), "")+"-"+service) // as Compose names it
+	name = cmp.Or(name, l.builtName(d))
 	dir := l.dirOf(d, "build")
 	img, err := l.opts.Images("docker-daemon:"+name, dir, "")
 	if err != nil {

@@ -30,6 +30,8 @@ type Options struct {
 	ConfigFile string
 	// Images finds the images of nodes. Without it, a node that needs one is an error.
 	Images Images
+	// Describe asks no Images: nodes have their image's name, and nothing of what an image says.
+	Describe bool
 	// Env has the variables for interpolation and for environments without values; nil is the process's own.
 	Env map[string]string
 }
@@ -51,60 +53,69 @@ type Result struct {
 	places map[place]location
 }
 
+// Files are the files that were read, as the user named them.
+func (r *Result) Files() []string {
+	var names []string
+	for _, f := range r.files {
+		names = append(names, f.name)
+	}
+	return names
+}
+
 // Build is a command that builds programs of the project on this machine, before the first world boots.
 type Build struct {
-	Node string // the first node that asked for it
-	Argv []string
-	Dir  string   // absolute
-	Env  []string // besides the user's own, NAME=value
+	Node string   `json:"node"` // the first node that asked for it
+	Argv []string `json:"command"`
+	Dir  string   `json:"dir"`                   // absolute
+	Env  []string `json:"environment,omitempty"` // besides the user's own, NAME=value
 }
 
 // Exploration is how tapes are searched. Zero values were not set.
 type Exploration struct {
-	Strategy                string
-	Seed                    *uint64
-	Seeds                   uint64 // simulation.seeds
-	Workers                 int
-	TimeoutNs               int64 // real time
-	MaxDepth                int64
-	MaxStates               int64
-	Streams                 []string
-	Corpus                  string // absolute; empty is none
-	PrioritizeCoverage      bool
-	PrioritizeNearViolation bool
+	Strategy                string   `json:"strategy"`
+	Seed                    *uint64  `json:"seed,omitempty"`
+	Seeds                   uint64   `json:"seeds,omitempty"` // simulation.seeds
+	Workers                 int      `json:"parallel_workers,omitempty"`
+	TimeoutNs               int64    `json:"timeout_ns,omitempty"` // real time
+	MaxDepth                int64    `json:"max_depth,omitempty"`
+	MaxStates               int64    `json:"max_states,omitempty"`
+	Streams                 []string `json:"streams,omitempty"`
+	Corpus                  string   `json:"corpus,omitempty"` // absolute; empty is none
+	PrioritizeCoverage      bool     `json:"prioritize_coverage,omitempty"`
+	PrioritizeNearViolation bool     `json:"prioritize_near_violation,omitempty"`
 }
 
 // Output says which files a campaign writes.
 type Output struct {
-	Dir                  string // absolute
-	SaveViolationTraces  bool
-	SaveInterestingSeeds bool
-	SummaryReport        bool
-	CoverageFormat       string
+	Dir                  string `json:"dir"` // absolute
+	SaveViolationTraces  bool   `json:"save_violation_traces,omitempty"`
+	SaveInterestingSeeds bool   `json:"save_interesting_seeds,omitempty"`
+	SummaryReport        bool   `json:"summary_report,omitempty"`
+	CoverageFormat       string `json:"coverage_format,omitempty"`
 }
 
 // Coverage says which code is watched.
 type Coverage struct {
-	Enabled   bool
-	Binaries  []string
-	Threshold *float64 // in percent; nil is none
+	Enabled   bool     `json:"enabled,omitempty"`
+	Binaries  []string `json:"binaries,omitempty"`
+	Threshold *float64 `json:"threshold,omitempty"` // in percent; nil is none
 }
 
 // Debug says what is written of a trace.
 type Debug struct {
-	TraceLevel  string // off, error, warn, info, debug, trace; empty was not set
-	TraceEvents []string
-	TraceFile   string // absolute, or empty
+	TraceLevel  string   `json:"trace_level,omitempty"` // off, error, warn, info, debug, trace; empty was not set
+	TraceEvents []string `json:"trace_events,omitempty"`
+	TraceFile   string   `json:"trace_file,omitempty"` // absolute, or empty
 }
 
 // Note is a remark about one key.
 type Note struct {
-	File string
-	Line int
-	Key  string // such as debug.gdb_port
-	Text string
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"`
+	Key  string `json:"key"` // such as debug.gdb_port
+	Text string `json:"text"`
 	// Idle tells that the key has no effect.
-	Idle bool
+	Idle bool `json:"idle,omitempty"`
 }
 
 func (n Note) String() string { return fmt.Sprintf("%s:%d: %s: %s", n.File, n.Line, n.Key, n.Text) }

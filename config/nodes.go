@@ -303,6 +303,8 @@ func (l *loader) commandOf(d *declared) []string {
 	switch {
 	case d.spec.Role == world.Client:
 		// A client without a command is a place for drivers; workloads says so if none uses it.
+	case l.opts.Describe && d.image != nil:
+		// The image may have one.
 	case d.image != nil:
 		l.fail(l.placeOf(d, "image"), "give it `command:`, the program that it runs", "node %s has no command, and its image has none", d.name)
 	case v.has("build"):
@@ -323,6 +325,9 @@ func (l *loader) environment(d *declared) []string {
 		home = homeOf(d.image, d.spec.User)
 	}
 	vars := []variable{{"PATH", searchPath, true}, {"HOME", home, true}, {"HOSTNAME", d.spec.Hostname, true}}
+	if l.opts.Describe && d.image != nil {
+		vars = vars[2:] // the image has the others
+	}
 	if d.image != nil {
 		for _, line := range d.image.Config.Config.Env {
 			name, value, _ := strings.Cut(line, "=")

@@ -16,16 +16,20 @@ import (
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
-// load reads the project that the flags and the arguments name. What the configuration says without effect is told
-// once.
-func (a *app) load(ctx context.Context, f *flags, args []string) (*project, error) {
+// options says what the flags and the arguments of a verb name.
+func (f *flags) options(args []string) (config.Options, error) {
+	o := config.Options{ConfigFile: f.config, ComposeFiles: f.compose}
 	if f.config != "" && len(args) > 0 {
-		return nil, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.config)
+		return o, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.config)
 	}
-	o := config.Options{ConfigFile: f.config, ComposeFiles: f.compose, Images: a.findImages(ctx)}
 	if len(args) > 0 {
 		o.Path = args[0]
 	}
+	return o, nil
+}
+
+// read reads a configuration, and checks what only others know of its words.
+func read(o config.Options) (*config.Result, error) {
 	r, err := config.Load(o)
 	if err != nil {
 		return nil, err
@@ -37,13 +41,22 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 		}
 	}
 	noteStrays(r)
-	if err := validateProperties(r); err != nil {
+	return r, validateProperties(r)
+}
+
+// load reads the project that the flags and the arguments name, and prints its notes.
+func (a *app) load(ctx context.Context, f *flags, args []string) (*project, error) {
+	o, err := f.options(args)
+	if err != nil {
+		return nil, err
+	}
+	o.Images = a.findImages(ctx)
+	r, err := read(o)
+	if err != nil {
 		return nil, err
 	}
 	if !f.json {
-		for _, n := range r.Notes {
-			a.note("note: %s", n)
-		}
+		a.briefNotes(r.Notes, argumentsOf(f, args))
 		if i := slices.IndexFunc(r.Spec.Nodes, hasMachineFiles); i >= 0 && warnsRoot() {
 			a.note("warning: root runs this world, so programs such as those of node %s can read every file of this machine; run it as another user, or give nodes an `image:` or a folder as `root:`; set "+asRootVariable+"=1 if that is meant (docs/security.md)", r.Spec.Nodes[i].Name)
 		}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/world"
+)
+
+// configDocument is the JSON document of config, and what it prints as YAML.
+type configDocument struct {
+	Bloodhound  string             `json:"bloodhound"`
+	Verb        string             `json:"verb"`
+	ExitCode    int                `json:"exit_code"`
+	Files       []string           `json:"files"`
+	World       *world.Spec        `json:"world"`
+	Builds      []config.Build     `json:"builds,omitempty"`
+	Exploration config.Exploration `json:"exploration"`
+	Coverage    config.Coverage    `json:"coverage,omitzero"`
+	Output      config.Output      `json:"output"`
+	Debug       config.Debug       `json:"debug,omitzero"`
+	Notes       []config.Note      `json:"notes,omitempty"`
+}
+
+// lists are what config can print instead, by the names of their flags, which are those of `docker compose config`.
+var lists = []struct {
+	flag, usage string
+	of          func(s *world.Spec) []string
+}{
+	{"services", "print the names of the nodes, one a line", func(s *world.Spec) []string {
+		return gather(s, func(n *world.Node) (names []string) {
+			if n.Role == world.Server || n.Image != nil || len(n.Command) > 0 {
+				names = append(names, n.Name)
+			}
+			return names
+		})
+	}},
+	{"images", "print the names of the images, one a line", func(s *world.Spec) []string {
+		return gather(s, func(n *world.Node) (names []string) {
+			if n.Image != nil {
+				names = append(names, n.Image.Name)
+			}
+			return names
+		})
+	}},
+	{"networks", "print the names of the networks, one a line", func(s *world.Spec) []string {
+		if len(s.Networks) == 0 {
+			return []string{"default"}
+		}
+		var names []string
+		for _, n := range s.Networks {
+			names = append(names, n.Name)
+		}
+		return names
+	}},
+	{"volumes", "print the names of the named volumes, one a line", func(s *world.Spec) []string {
+		return gather(s, func(n *world.Node) (names []string) {
+			for _, v := range n.Volumes {
+				if v.Kind == world.Named {
+					names = append(names, v.Source)
+				}
+			}
+			return names
+		})
+	}},
+}
+
+// gather collects what nodes have, each once, in the order of the nodes.
+func gather(s *world.Spec, of func(*world.Node) []string) []string {
+	var all []string
+	for i := range s.Nodes {
+		for _, name := range of(&s.Nodes[i]) {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+func (a *app) configVerb() *cobra.Command {
+	f := &flags{}
+	quiet := false
+	wanted := make([]bool, len(lists))
+	c := &cobra.Command{
+		Use:   "config [FOLDER or FILE]",
+		Short: "Check a configuration and print the world that it means",
+		Long: `Reads a configuration or Compose files as a run does, and prints the world that they mean: variables, defaults and
+presets are filled in, and several files are one. Nothing is built, pulled or started, and nothing that the configuration
+names needs to be on this machine. What images say (commands, environments, users, volumes) is therefore left out.`,
+		Args: oneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return a.config(f, args, quiet, wanted) },
+	}
+	f.where(c)
+	c.Flags().VarPF(switchFlag{&quiet}, "quiet", "q", "print no world, only notes and mistakes").NoOptDefVal = "true"
+	alone := []string{"json", "quiet"}
+	for i, l := range lists {
+		addSwitch(c, &wanted[i], l.flag, l.usage)
+		alone = append(alone, l.flag)
+	}
+	c.MarkFlagsMutuallyExclusive(alone...)
+	return c
+}
+
+func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
+	o, err := f.options(args)
+	if err != nil {
+		return err
+	}
+	o.Describe = true
+	r, err := read(o)
+	if err != nil {
+		return err
+	}
+	for i := range r.Spec.Nodes {
+		for k := range r.Spec.Nodes[i].Volumes {
+			r.Spec.Nodes[i].Volumes[k].Content = nil // of a secret, perhaps
+		}
+	}
+	doc := configDocument{Bloodhound: Version(), Verb: "config", Files: r.Files(), World: r.Spec, Builds: r.Builds,
+		Exploration: r.Exploration, Coverage: r.Coverage, Output: r.Output, Debug: r.Debug, Notes: r.Notes}
+	if doc.Exploration.Seed == nil {
+		seed := uint64(defaultSeed)
+		doc.Exploration.Seed = &seed
+	}
+	if f.json {
+		return a.printJSON(doc)
+	}
+	a.notes(r.Notes)
+	for i, l := range lists {
+		if wanted[i] {
+			for _, name := range l.of(r.Spec) {
+				fmt.Fprintln(a.out, name)
+			}
+			return nil
+		}
+	}
+	if quiet {
+		return nil
+	}
+	text, err := readable(doc)
+	if err != nil {
+		return failed(err)
+	}
+	_, err = a.out.Write(text)
+	return err
+}
