@@ -181,7 +181,8 @@ func TestConformsIsJudgedAgainByTheLog(t *testing.T) {
 	if v := Again(s, []world.Property{now}, out)[0]; v.Status != engine.Holds {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
-	if v := Again(s, s.Properties, &engine.Outcome{Reason: engine.Finished})[0]; v.Status != engine.Unknown || !strings.Contains(v.Reason, "the log of the run is not stored") {
+	out.Log, out.LogLost = out.Log[:1], 2
+	if v := Again(s, s.Properties, out)[0]; v.Status != engine.Unknown || !strings.Contains(v.Reason, "2 lines of logs were not kept, and the run was followed up to there") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 }

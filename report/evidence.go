@@ -13,7 +13,7 @@ import (
 
 const (
 	// EvidenceVersion is the version of evidence files.
-	EvidenceVersion = 1
+	EvidenceVersion = 2
 	// MaxEvidenceBytes bounds the evidence that is kept of a run; what is longer is not kept, and replay makes it again.
 	MaxEvidenceBytes = 256 << 20
 	// MaxLogBytes bounds the log that is kept in it.
@@ -26,7 +26,8 @@ type Evidence struct {
 	Version int    `json:"evidence_version"`
 	ID      string `json:"id"`   // of the failure
 	Hash    string `json:"hash"` // of the run's trace
-	// Outcome is the run's, without the tape's decisions and the files that were opened; without the log, if that is too long.
+	// Outcome is the run's, without the tape's decisions and the files that were opened, and with no more than MaxLogBytes of the log; LogLost
+	// counts the lines that follow.
 	Outcome *engine.Outcome `json:"outcome"`
 }
 
@@ -37,18 +38,23 @@ func EvidencePath(state, id string) string { return filepath.Join(state, "eviden
 func SaveEvidence(state, id string, o *engine.Outcome) error {
 	kept := *o
 	kept.Decisions, kept.DecisionsNs, kept.Files, kept.Verdicts = nil, nil, nil, nil
-	logged := 0
-	for i := range kept.Log {
-		logged += len(kept.Log[i].Text)
-	}
-	if logged > MaxLogBytes {
-		kept.Log = nil
-	}
+	kept.Log, kept.LogLost = firstLines(o)
 	b, err := json.Marshal(Evidence{EvidenceVersion, id, o.Hash, &kept})
 	if err != nil || len(b) > MaxEvidenceBytes {
 		return err
 	}
 	return WriteFile(EvidencePath(state, id), append(b, '\n'))
+}
+
+// firstLines are as many lines of a run's log as are kept, and how many others there were.
+func firstLines(o *engine.Outcome) (lines []engine.LogLine, lost uint64) {
+	bytes := 0
+	for i := range o.Log {
+		if bytes += len(o.Log[i].Text); bytes > MaxLogBytes {
+			return o.Log[:i], o.LogLost + uint64(len(o.Log)-i)
+		}
+	}
+	return o.Log, o.LogLost
 }
 
 // ErrNoEvidence says that no evidence of a failure's run is stored.
