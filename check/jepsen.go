@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -108,6 +109,10 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		var balances map[string]*json.Number
 		if err := json.Unmarshal([]byte(o.Output), &balances); err != nil || balances == nil {
 			unread = unreadable(o, "%s is no map of accounts to balances", shorten(o.Output))
+			continue
+		}
+		if err := keys.Unique([]byte(o.Output)); err != nil {
+			unread = unreadable(o, "%s: %v", shorten(o.Output), err)
 			continue
 		}
 		sum := new(big.Int)

@@ -83,6 +83,14 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
+// An account that a read has twice has no balance that could be believed.
+func TestBankWithAnAccountTwice(t *testing.T) {
+	read := history.Operation{Type: history.Ok, Op: "read", Output: `{"0":4,"0":10}`}
+	if w := bank([]history.Operation{read}, WorkloadLimits{Total: big.NewInt(10)}); !strings.Contains(w.open, `"0" stands twice`) {
+		t.Errorf("%+v", w)
+	}
+}
+
 // TestLongForkAgreesWithTheSlowTwin: a fork is two reads of the same keys of which neither saw all that the other one did.
 func TestLongForkAgreesWithTheSlowTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

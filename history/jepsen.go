@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
 // jepsen makes events of the maps in which Jepsen tells them.
@@ -280,6 +282,9 @@ func elements(r io.Reader, do func(raw json.RawMessage) error) error {
 		}
 		if err == nil && len(raw) > MaxRecordBytes {
 			err = fmt.Errorf("more than %d bytes", MaxRecordBytes)
+		}
+		if err == nil {
+			err = keys.Unique(raw)
 		}
 		if err == nil {
 			err = do(raw)

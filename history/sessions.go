@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
 // Format of a file of transactions that stand in sessions: in the order of their clients, and without times.
@@ -356,7 +358,7 @@ func (s *sessions) dbcopJSON(r io.Reader) error {
 	if bytes.HasPrefix(bytes.TrimSpace(all), []byte("{")) {
 		into = &wrapped
 	}
-	if err := json.Unmarshal(all, into); err != nil {
+	if err := keys.Decode(all, into); err != nil {
 		return fmt.Errorf("no history of DBCop: %w", err)
 	}
 	if wrapped.Data != nil {

@@ -145,6 +145,7 @@ func TestBrokenSessions(t *testing.T) {
 		{Awdit, "w 0", "line 1:"},
 		{Awdit, "w 0 1 2", "line 1:"},
 		{Awdit, "=====\n", "no transaction"},
+		{DBCopJS, `[[{"events":[{"Write":{"variable":0,"version":1,"version":2}}],"committed":true}]]`, `"version" stands twice`},
 		{DBCop, "[x:=1", "no transaction such as"},
 		{DBCop, "[x:=?]", "no access"},
 		{DBCop, "[x=1]", "no access"},

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
 // sound refuses what encoding/json reads in silence and what would make two values one: half of a surrogate pair, which
 // becomes U+FFFD whatever it was; a field that stands twice, of which the last one wins; and names in other letters.
 // It looks at lines that are JSON; of others it says nothing certain.
 func sound(line []byte) error {
-	var names []string
 	depth := 0
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
@@ -37,20 +38,14 @@ func sound(line []byte) error {
 				continue
 			}
 			name := string(line[begin:min(i, len(line))])
-			for _, other := range names {
-				if other == name {
-					return fmt.Errorf("the field %q stands twice", name)
-				}
-			}
 			for _, c := range name {
 				if c >= 'A' && c <= 'Z' {
 					return fmt.Errorf("json: unknown field %q", name)
 				}
 			}
-			names = append(names, name)
 		}
 	}
-	return nil
+	return keys.Unique(line)
 }
 
 // escaped is the UTF-16 unit of an escape whose u stands at line[i].

@@ -17,6 +17,7 @@ func TestRecordsThatJSONReadsInSilence(t *testing.T) {
 		{`"input":"\u00e9"}`, ""},
 		{`"input":"1","input":"2"}`, `"input" stands twice`},
 		{`"input":"1","key" : "l"}`, `"key" stands twice`},
+		{`"input":"1","\u0069nput":"2"}`, `"input" stands twice`},
 		{`"INPUT":"1"}`, `unknown field "INPUT"`},
 		{`"input":"a\"key\":"}`, ""},
 		{`"input":"key","error":"input"}`, ""},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
@@ -71,7 +72,7 @@ func LoadEvidence(state string, f *Failure) (*Evidence, error) {
 		return nil, err
 	}
 	e := new(Evidence)
-	if err := json.Unmarshal(b, e); err != nil {
+	if err := keys.Decode(b, e); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNoEvidence, path, err)
 	}
 	if e.Version != EvidenceVersion || e.Outcome == nil || e.ID != f.ID || e.Hash != f.Hash {

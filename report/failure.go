@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/shrink"
 	"github.com/bloodhound-dst/bloodhound/tape"
@@ -140,7 +141,7 @@ func Load(state, name string) (*Failure, error) {
 		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is %s", err, filepath.Join(cmp.Or(state, ".bloodhound"), "failures", "ID.json"))
 	}
 	f := new(Failure)
-	if err := json.Unmarshal(b, f); err != nil {
+	if err := keys.Decode(b, f); err != nil {
 		return nil, fmt.Errorf("%s: not a failure file: %w", path, err)
 	}
 	switch {

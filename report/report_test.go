@@ -341,8 +341,9 @@ func TestFailureFile(t *testing.T) {
 	os.WriteFile(FailurePath(state, "torn"), []byte(`{"failure_ver`), 0o666)
 	os.WriteFile(FailurePath(state, "new"), []byte(`{"failure_version": 99, "bloodhound": "v9"}`), 0o666)
 	os.WriteFile(FailurePath(state, "empty"), []byte(`{"failure_version": 1}`), 0o666)
+	os.WriteFile(FailurePath(state, "twice"), []byte("{\"failure_version\": 1,\n\"spec\": {\"nodes\": [],\n\"nodes\": []}}"), 0o666)
 	for _, c := range []struct{ name, want string }{
-		{f.ID[:4], "write more of it"}, {"zzz", "no failure \"zzz\""}, {"torn", "not a failure file"},
+		{"twice", `"nodes" stands twice in an object, again on line 3`}, {f.ID[:4], "write more of it"}, {"zzz", "no failure \"zzz\""}, {"torn", "not a failure file"},
 		{"new", "the bloodhound that wrote it, version v9"}, {"empty", "no spec"}, {"./nowhere.json", "no such file"},
 	} {
 		if _, err := Load(state, c.name); err == nil || !strings.Contains(err.Error(), c.want) {

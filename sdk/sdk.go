@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
 // Limits of what is kept of a run.
@@ -211,6 +213,9 @@ func (r *Record) take(line []byte, at Sighting) error {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &fields) != nil {
 		return errors.New("no JSON object")
+	}
+	if err := keys.Unique(line); err != nil {
+		return err
 	}
 	for name, text := range fields {
 		switch name {

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -107,6 +108,10 @@ func readJSON(name string, text []byte) *recording {
 			r.fail(lineAt(begin), -1, errors.New("this JSON value has no end"))
 		case err != nil:
 			r.fail(lineAt(begin), -1, err)
+		}
+		var twice *keys.Twice
+		if errors.As(keys.Unique(text[begin:d.InputOffset()]), &twice) {
+			r.failAt(begin+twice.Offset, fmt.Errorf("the key %q stands twice in an object", twice.Key))
 		}
 		at := lineAt(begin)
 		item := r.ofJSON(v, at, begin, int(d.InputOffset()))

@@ -2,6 +2,7 @@ package tla
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,6 +27,25 @@ func TestNumbersOfALog(t *testing.T) {
 		if n, err := r.number(json.Number(text), 1); err == nil {
 			t.Errorf("%s is taken for %v", text, n)
 		}
+	}
+}
+
+// A key that an object has twice is a mistake of the log, with its place: of its two values one would be taken in silence.
+func TestKeysTwiceInALog(t *testing.T) {
+	read := func(text string) (mistake string) {
+		defer func() {
+			if p := recover(); p != nil {
+				mistake = fmt.Sprint(p)
+			}
+		}()
+		readJSON("log.ndjson", []byte(text))
+		return ""
+	}
+	if mistake := read("{\"a\":1}\n{\"a\":{\"b\":1}, \"b\":2}\n"); mistake != "" {
+		t.Error(mistake)
+	}
+	if mistake := read("{\"a\":1}\n{\"a\":{\"b\":1, \"b\":2}}\n"); !strings.Contains(mistake, `"b" stands twice`) || !strings.Contains(mistake, "log.ndjson:2:14") {
+		t.Errorf("%q", mistake)
 	}
 }
 

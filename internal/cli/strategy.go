@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/config"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/report"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -79,7 +80,7 @@ func readCorpus(dir string) ([]search.Entry, error) {
 			return nil, fmt.Errorf("%w; remove it from the corpus", err)
 		}
 		var e search.Entry
-		if err := json.Unmarshal(text, &e); err != nil {
+		if err := keys.Decode(text, &e); err != nil {
 			return nil, fmt.Errorf("%s is no entry of a corpus: %w; remove it", path, err)
 		}
 		if e.Version != search.EntryVersion {

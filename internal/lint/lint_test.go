@@ -18,7 +18,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // layers lists packages from the bottom up, with all below them. A package imports only what stands in an earlier
 // line than its own.
 var layers = [][]string{
-	{"internal/rank", "internal/splitmix", "internal/regular"},
+	{"internal/rank", "internal/splitmix", "internal/regular", "internal/keys"},
 	{"tape", "tla/syntax", "tla/value"},
 	{"tla"},
 	{"world", "history", "sdk", "coverage"},
@@ -34,7 +34,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"tape", "world", "history", "sdk", "coverage", "fault", "explore/search", "internal/rank", "internal/splitmix", "engine/native/net", "engine/native/fs", "engine/native/kernel"}
+var pure = []string{"tape", "world", "history", "sdk", "coverage", "fault", "explore/search", "internal/rank", "internal/splitmix", "internal/keys", "engine/native/net", "engine/native/fs", "engine/native/kernel"}
 
 type source struct {
 	path string // from the root of the module

@@ -1,0 +1,108 @@
+// Package keys finds keys that stand twice in an object of JSON. RFC 8259 leaves open what they mean, and readers differ: of two values
+// that people have written, one would be taken without a word.
+package keys
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Twice is a key that an object has twice.
+type Twice struct {
+	Key    string
+	Offset int // where the second one begins
+	Line   int // on which it stands, from 1
+}
+
+func (t *Twice) Error() string {
+	if t.Line > 1 {
+		return fmt.Sprintf("the key %q stands twice in an object, again on line %d", t.Key, t.Line)
+	}
+	return fmt.Sprintf("the key %q stands twice in an object", t.Key)
+}
+
+// Unique looks for a key that stands twice in an object, however deep, of a text that encoding/json has read. The error is a *Twice.
+func Unique(text []byte) error {
+	var open []object
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			open = append(open, object{})
+		case '[':
+			open = append(open, object{array: true})
+		case '}', ']':
+			open = open[:max(len(open)-1, 0)]
+		case '"':
+			begin := i
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			end := min(i+1, len(text))
+			if len(open) == 0 || open[len(open)-1].array || !named(text[end:]) {
+				continue
+			}
+			if key := unquoted(text[begin:end]); !open[len(open)-1].add(key) {
+				return &Twice{Key: key, Offset: begin, Line: 1 + bytes.Count(text[:begin], []byte("\n"))}
+			}
+		}
+	}
+	return nil
+}
+
+// Decode is json.Unmarshal, of a text whose objects have each key once.
+func Decode(text []byte, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return err
+	}
+	return Unique(text)
+}
+
+// object is what an open brace or bracket has had so far.
+type object struct {
+	array bool
+	few   []string        // its keys, while they are few
+	many  map[string]bool // all of them from then on
+}
+
+const mostFew = 16
+
+// add takes a key in. It reports whether that is new.
+func (o *object) add(key string) bool {
+	if o.many == nil {
+		for _, k := range o.few {
+			if k == key {
+				return false
+			}
+		}
+		if o.few = append(o.few, key); len(o.few) <= mostFew {
+			return true
+		}
+		o.many = map[string]bool{}
+		for _, k := range o.few {
+			o.many[k] = true
+		}
+		return true
+	}
+	if o.many[key] {
+		return false
+	}
+	o.many[key] = true
+	return true
+}
+
+// named tells whether a colon follows: the text before is a key.
+func named(rest []byte) bool {
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return len(rest) > 0 && rest[0] == ':'
+}
+
+func unquoted(text []byte) string {
+	var key string
+	if bytes.IndexByte(text, '\\') < 0 || json.Unmarshal(text, &key) != nil {
+		return string(bytes.Trim(text, `"`))
+	}
+	return key
+}
