@@ -54,3 +54,43 @@ int main(int argc, char **argv) {
 		}
 	}
 }
+
+// Code with an instruction of chance in a map that others share has no place for a breakpoint: the run says so. In a private map it has.
+func TestSharedMapsOfCode(t *testing.T) {
+	needCompiler(t)
+	const source = `
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int chance(void) {
+	unsigned long v;
+	__asm__ volatile("rdrand %0" : "=r"(v));
+	return v == 0;
+}
+
+int main(int argc, char **argv) {
+	struct stat st;
+	int fd = open(argv[0], O_RDONLY);
+	fstat(fd, &st);
+	void *p = mmap(0, st.st_size, PROT_READ | PROT_EXEC, argv[1][0] == 's' ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+	write(1, p == MAP_FAILED ? "failed\n" : "mapped\n", 7);
+	return 0;
+}
+`
+	file := filepath.Join(t.TempDir(), "shared.c")
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program := compile(t, file)
+	for how, reason := range map[string]string{"shared": "maps code that may execute rdrand where it cannot be trapped", "private": ""} {
+		log, out := run(t, aloneSpec(program, how), 1)
+		if got := strings.Join(texts(log, ""), " "); got != "mapped" {
+			t.Fatalf("%s: %q", how, got)
+		}
+		if out.Repeat.Reproducible != (reason == "") || !strings.Contains(out.Repeat.Reason, reason) {
+			t.Errorf("%s: %+v", how, out.Repeat)
+		}
+	}
+}

@@ -16,16 +16,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asker is a program that asks for its parent so often, and ends with exit code 0 if it was answered 42 each time, and else with 1.
+// asker is a program that asks for its parent so often, and ends with exit code 0 if it was answered 42 each time and found no flag of a
+// single step in R11, where the processor leaves the flags, and else with 1.
 func asker(times uint32) []byte {
 	code := binary.LittleEndian.AppendUint32([]byte{0xbb}, times) // mov ebx, times
 	code = append(code,
 		0xb8, unix.SYS_GETPPID, 0, 0, 0, // mov eax, SYS_getppid
 		0x0f, 0x05, // syscall
+		0x41, 0xf7, 0xc3, 0, 1, 0, 0, // test r11d, 0x100
+		0x75, 20, // jnz to mov edi, 1
 		0x83, 0xf8, 42, // cmp eax, 42
 		0x75, 15, // jne to mov edi, 1
 		0xff, 0xcb, // dec ebx
-		0x75, 0x100-16, // jnz to mov eax, SYS_getppid
+		0x75, 0x100-25, // jnz to mov eax, SYS_getppid
 		0x31, 0xff, // xor edi, edi
 		0xb8, unix.SYS_EXIT_GROUP, 0, 0, 0, // mov eax, SYS_exit_group
 		0x0f, 0x05, // syscall
@@ -41,9 +44,9 @@ func asker(times uint32) []byte {
 }
 
 // answered has a process ask for its parent so often, answers 42 each time, and reports what does not go as that says. between is called
-// before each answer with the number of calls so far.
-func answered(t *testing.T, times uint32, between func(m *Machine, asked uint32)) {
-	m, err := NewMachine(Leaks{}, 1000, false)
+// before each answer with the number of calls so far; stepped says whether the thread goes to its next call by single steps.
+func answered(t *testing.T, times uint32, reference bool, stepped func(asked uint32) bool, between func(m *Machine, asked uint32)) {
+	m, err := NewMachine(Leaks{}, 1000, reference)
 	if err != nil {
 		t.Error(err)
 		return
@@ -75,7 +78,11 @@ func answered(t *testing.T, times uint32, between func(m *Machine, asked uint32)
 	}
 	for asked := uint32(0); ; asked++ {
 		var s Stop
-		m.Resume(1, false, &s)
+		if stepped != nil && stepped(asked) {
+			step(m, &s)
+		} else {
+			m.Resume(1, false, &s)
+		}
 		if s.Kind != StopCall {
 			t.Errorf("a stop of kind %d after %d calls", s.Kind, asked)
 			return
@@ -91,11 +98,37 @@ func answered(t *testing.T, times uint32, between func(m *Machine, asked uint32)
 	}
 }
 
+// step has the thread go on to its next stop instruction by instruction.
+func step(m *Machine, s *Stop) {
+	th := m.get(1)
+	m.withdraw(th)
+	for {
+		if ok, stopped := m.step(th, s); stopped {
+			return
+		} else if !ok {
+			m.Resume(1, false, s)
+			return
+		}
+	}
+}
+
+// A thread that is looked at by single steps goes on as if it had not been, whether it makes a call in one of them, or is looked at again
+// before the call is answered: no trap is left over, and no flag in the registers.
+func TestStepsOverCalls(t *testing.T) {
+	for _, reference := range []bool{false, true} {
+		for _, pattern := range []uint32{0b1, 0b01, 0b011, 0b1101} {
+			onOwnThread(func() {
+				answered(t, 200, reference, func(asked uint32) bool { return pattern>>(asked%4)&1 != 0 }, func(*Machine, uint32) {})
+			})
+		}
+	}
+}
+
 // A call is answered once, though a signal that comes while somebody holds the listener's lock keeps the answer from being sent.
 func TestAnswersThatASignalStops(t *testing.T) {
 	onOwnThread(func() {
 		sent := 0
-		answered(t, 1000, func(m *Machine, asked uint32) {
+		answered(t, 1000, false, nil, func(m *Machine, asked uint32) {
 			if asked > 0 {
 				return
 			}
@@ -139,7 +172,7 @@ func TestCallsOfFrozenProcesses(t *testing.T) {
 		}
 		tried = true
 		onOwnThread(func() {
-			answered(t, 50, func(m *Machine, asked uint32) {
+			answered(t, 50, false, nil, func(m *Machine, asked uint32) {
 				if asked%10 != 5 {
 					return
 				}
