@@ -65,8 +65,8 @@ func (k *Kernel) sharedKey(t *Thread, addr uint64) (Key, bool) {
 	if m.blob != 0 {
 		return Key{Kind: KeyBlob, ID: m.blob, Addr: m.offset + addr - m.start}, true
 	}
-	if r := k.Spaces[k.proc(t).Space].region(addr); r != nil { // a file of the base
-		return Key{Kind: r.Object.Kind, ID: r.Object.ID, Addr: uint64(r.Offset) + addr - r.Start}, true
+	if f := k.Spaces[k.proc(t).Space].mapped(&m); f != nil && f.Object != (Key{}) { // a file of the base
+		return Key{Kind: f.Object.Kind, ID: f.Object.ID, Addr: m.offset + addr - m.start}, true
 	}
 	return Key{}, false
 }

@@ -14,16 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// region finds the shared mapping that holds an address. A later mapping hides an earlier one.
-func (s *Space) region(addr uint64) *Region {
-	for i := len(s.Regions) - 1; i >= 0; i-- {
-		if r := &s.Regions[i]; addr >= r.Start && addr < r.Start+r.Size {
-			return r
-		}
-	}
-	return nil
-}
-
 // realMap is one line of the real /proc/PID/maps.
 type realMap struct {
 	start, end, offset uint64
@@ -93,11 +83,11 @@ func (k *Kernel) addRegion(t *Thread, r Region) {
 }
 
 // addFile notes that a file was mapped.
-func (k *Kernel) addFile(node NodeID, s *Space, start, end uint64, file fs.InodeID) {
+func (k *Kernel) addFile(node NodeID, s *Space, start, end uint64, file fs.InodeID, real string, object Key) {
 	s.Files = slices.DeleteFunc(s.Files, func(o FileMap) bool { return o.Start >= start && o.End <= end })
 	if len(s.Files) < maxRegions {
 		tree := k.Nodes[node].FS
-		s.Files = append(s.Files, FileMap{Start: start, End: end, File: file, Dev: tree.Stat(file).Dev, Path: nameOf(tree, file)})
+		s.Files = append(s.Files, FileMap{Start: start, End: end, File: file, Dev: tree.Stat(file).Dev, Path: nameOf(tree, file), Real: real, Object: object})
 	}
 }
 
@@ -115,7 +105,7 @@ func (k *Kernel) addPrograms(t *Thread, s *Space, programs ...program) {
 		name := host.RealName(fd)
 		for line := range strings.Lines(maps) {
 			if m, ok := parseMap(line); ok && m.name == name {
-				k.addFile(t.Node, s, m.start, m.end, exe.file)
+				k.addFile(t.Node, s, m.start, m.end, exe.file, name, Key{})
 				if m.executable {
 					k.trapChance(t, exe.fd, k.Nodes[t.Node].FS.Inodes[exe.file].Blob != 0, m.start, m.end-m.start, m.offset)
 				}
@@ -174,6 +164,35 @@ func (s *Space) fileAt(addr uint64) *FileMap {
 		}
 	}
 	return nil
+}
+
+// mapped finds the file of a line of the real map, by what is mapped there: munmap and mremap pass the engine by. What is one file of the
+// machine and several of the node's is told apart by where it was mapped.
+func (s *Space) mapped(m *realMap) (found *FileMap) {
+	for i := len(s.Files) - 1; i >= 0; i-- {
+		f := &s.Files[i]
+		switch {
+		case f.Real != m.name:
+		case m.start >= f.Start && m.start < f.End:
+			return f
+		case found == nil:
+			found = f
+		}
+	}
+	return found
+}
+
+// mappedFiles are the files that were mapped by what the real map calls them; nil for one that is several.
+func (s *Space) mappedFiles() map[string]*FileMap {
+	files := map[string]*FileMap{}
+	for i := range s.Files {
+		f := &s.Files[i]
+		if o, known := files[f.Real]; known && (o == nil || o.File != f.File) {
+			f = nil
+		}
+		files[s.Files[i].Real] = f
+	}
+	return files
 }
 
 // newSpace makes an address space in which the program of a file runs.
@@ -307,10 +326,10 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		k.trapChance(t, chanceFD, object.Kind != KeyBase, uint64(r), (size+4095)&^4095, uint64(offset))
 	}
 	if r >= 0 {
-		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode)
+		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode, host.RealName(fd), object)
 	}
 	if r >= 0 && shared {
-		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object, Offset: offset})
+		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object})
 	}
 	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where nobody sees it
 		k.recovers(t, f)

@@ -667,6 +667,7 @@ func (k *Kernel) procMaps(t *Thread, p *Proc) string {
 		return ""
 	}
 	tree, space := k.Nodes[p.Node].FS, k.Spaces[p.Space]
+	files := space.mappedFiles()
 	var b strings.Builder
 	for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
 		m, ok := parseMap(line)
@@ -682,7 +683,11 @@ func (k *Kernel) procMaps(t *Thread, p *Proc) string {
 		case strings.HasPrefix(name, "[anon"):
 			name = ""
 		case strings.HasPrefix(name, "/"):
-			if f := space.fileAt(m.start); f != nil {
+			f, known := files[m.name]
+			if known && f == nil {
+				f = space.mapped(&m)
+			}
+			if f != nil {
 				name, dev, inode = mappedName(tree, f), f.Dev, f.File
 			} else if m.blob != 0 {
 				name = ""

@@ -284,13 +284,14 @@ type FileMap struct {
 	File       fs.InodeID
 	Dev        uint64
 	Path       string // when it was mapped
+	Real       string // what the real /proc/PID/maps calls it
+	Object     Key    // names it where the map is shared
 }
 
 // Region is one shared mapping.
 type Region struct {
 	Start, Size uint64
 	Object      Key
-	Offset      int64
 	Seg         int64
 	Anon        bool // it belongs to no file
 }
