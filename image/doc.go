@@ -9,6 +9,7 @@
 //	layers/<diff id>      what one layer says about names: a [Layer]
 //	images/<image id>     the configuration of an image, as its author wrote it; the id is its digest
 //	references/<sha256>   which image a reference meant when it was last pulled
+//	builds/<sha256>       what a step of a Dockerfile made (package image/build)
 //	partial/<digest>      a compressed layer on its way; a pull that was interrupted goes on behind it
 //
 // No name of an archive ever becomes a name of this machine: a layer's tree is data, and only contents are files. So a

@@ -224,12 +224,14 @@ func clean(name string) (string, error) {
 	return strings.TrimPrefix(path.Clean("/"+name), "/"), nil
 }
 
+// xattrPrefix begins the PAX records that are extended attributes.
+const xattrPrefix = "SCHILY.xattr."
+
 // xattrs are extended attributes as archive/tar hands them on, in PAX records.
 func xattrs(h *tar.Header) map[string]string {
-	const prefix = "SCHILY.xattr."
 	var out map[string]string
 	for k, v := range h.PAXRecords {
-		if name, ok := strings.CutPrefix(k, prefix); ok {
+		if name, ok := strings.CutPrefix(k, xattrPrefix); ok {
 			if out == nil {
 				out = map[string]string{}
 			}

@@ -27,7 +27,9 @@ type Store struct {
 	lock *os.File
 
 	mu     sync.Mutex
-	images map[string]*Image // those that were loaded, by id
+	images map[string]*Image // those that were loaded or assembled, by id
+
+	assembled int // images that were
 }
 
 // DefaultDir is where images are kept: BLOODHOUND_IMAGES, or images in the user's cache folder.
@@ -42,7 +44,7 @@ func DefaultDir() (string, error) {
 	return filepath.Join(cache, "bloodhound", "images"), nil
 }
 
-var folders = []string{"files", "layers", "images", "references", "partial", "tmp"}
+var folders = []string{"files", "layers", "images", "references", "builds", "partial", "tmp"}
 
 // Open opens a store, and makes it if it is not there. While it is open, nothing is collected from it.
 func Open(dir string) (*Store, error) {
@@ -324,7 +326,7 @@ func (s *Store) Collect(all bool) (c Collected, err error) {
 			}
 		}
 	}
-	return c, errors.Join(
+	return c, errors.Join(s.forget(used),
 		sweep(s.path("images"), used, &c.Images, &c.Bytes), sweep(s.path("layers"), used, &c.Layers, &c.Bytes),
 		sweep(s.path("files"), used, &c.Files, &c.Bytes), sweep(s.path("partial"), nil, nil, &c.Bytes), sweep(s.path("tmp"), nil, nil, &c.Bytes))
 }

@@ -1,0 +1,181 @@
+package image
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sys/unix"
+)
+
+// LayerWriter writes a layer as a tar archive whose bytes depend on its entries alone.
+type LayerWriter struct{ w *tar.Writer }
+
+// NewLayerWriter begins an archive.
+func NewLayerWriter(w io.Writer) *LayerWriter { return &LayerWriter{tar.NewWriter(w)} }
+
+// Close ends the archive.
+func (a *LayerWriter) Close() error { return a.w.Close() }
+
+// Add adds an entry; content are the Size bytes of a File that is no further name of another one. Folders come before what
+// is in them, and the first name of a file before its others.
+func (a *LayerWriter) Add(e *Entry, content io.Reader) error {
+	h := &tar.Header{Name: e.Path, Mode: int64(e.Mode), Uid: e.UID, Gid: e.GID, ModTime: time.Unix(0, e.MtimeNs), Format: tar.FormatPAX}
+	dir, base := split(e.Path)
+	if e.Kind != Whiteout && e.Kind != Opaque && strings.HasPrefix(base, whiteoutPrefix) {
+		return fmt.Errorf("/%s: layers keep names that begin with %s for themselves", e.Path, whiteoutPrefix)
+	}
+	for name, value := range e.Xattrs {
+		if h.PAXRecords == nil {
+			h.PAXRecords = map[string]string{}
+		}
+		h.PAXRecords[xattrPrefix+name] = value
+	}
+	switch e.Kind {
+	case Folder:
+		h.Typeflag, h.Name = tar.TypeDir, e.Path+"/"
+	case Symlink:
+		h.Typeflag, h.Linkname = tar.TypeSymlink, e.Target
+	case FIFO:
+		h.Typeflag = tar.TypeFifo
+	case Whiteout:
+		h = &tar.Header{Name: path.Join(dir, whiteoutPrefix+base), Typeflag: tar.TypeReg, Mode: 0o600, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
+	case Opaque:
+		h = &tar.Header{Name: path.Join(e.Path, opaqueName), Typeflag: tar.TypeReg, Mode: 0o600, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
+	case File:
+		h.Typeflag, h.Size = tar.TypeReg, e.Size
+		if e.First != "" {
+			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, e.First, 0
+		}
+	}
+	if err := a.w.WriteHeader(h); err != nil {
+		return fmt.Errorf("/%s: %w", e.Path, err)
+	}
+	if h.Typeflag != tar.TypeReg || h.Size == 0 {
+		return nil
+	}
+	if n, err := io.Copy(a.w, content); err != nil {
+		return fmt.Errorf("/%s: %w", e.Path, err)
+	} else if n != h.Size {
+		return fmt.Errorf("/%s has %d of its %d bytes", e.Path, n, h.Size)
+	}
+	return nil
+}
+
+// AddLayer unpacks a layer that fill writes into the store, like one that was pulled, and returns its diff id.
+func (s *Store) AddLayer(fill func(*LayerWriter) error) (string, error) {
+	r, w := io.Pipe()
+	go func() {
+		a := NewLayerWriter(w)
+		err := fill(a)
+		if err == nil {
+			err = a.Close()
+		}
+		w.CloseWithError(err)
+	}()
+	defer r.Close()
+	l, diff, err := unpack(r, nil, s.keepFile)
+	if err != nil {
+		return "", explainDisk(err)
+	}
+	if _, err := s.layer(diff); err == nil {
+		return diff, nil
+	}
+	return diff, explainDisk(s.writeLayer(diff, l))
+}
+
+// Layer is a layer of the store.
+func (s *Store) Layer(diff string) (*Layer, error) { return s.layer(diff) }
+
+// AddImage keeps the configuration of an image whose layers the store has, under a name that keeps both from being collected.
+func (s *Store) AddImage(name string, config *v1.ConfigFile) (*Image, error) {
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	id := algorithm + hexDigest(raw)
+	if err := s.write(s.path("images", hexOf(id)), raw); err != nil {
+		return nil, explainDisk(err)
+	}
+	img, err := s.Image(id)
+	if err != nil {
+		return nil, err
+	}
+	return img, s.Refer(name, id)
+}
+
+// Refer gives an image of the store a name, which keeps it from being collected.
+func (s *Store) Refer(name, id string) error {
+	if was, err := s.Find(name, HostPlatform); err == nil && was.ID == id {
+		return nil
+	}
+	b, err := json.MarshalIndent(&Reference{Name: name, Platform: HostPlatform, ID: id}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return explainDisk(s.write(s.referencePath(name, HostPlatform), append(b, '\n')))
+}
+
+// Assemble makes an image of layers that only this process has, until release is called: for a world that runs on a tree whose
+// layers nobody else needs. The store does not keep it.
+func (s *Store) Assemble(config v1.ConfigFile, layers ...*Layer) (img *Image, release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.assembled++
+	img = &Image{ID: fmt.Sprintf("assembled:%d", s.assembled), Config: config, Tree: NewTree(layers...), store: s}
+	s.images[img.ID] = img
+	return img, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.images, img.ID)
+	}
+}
+
+// Keep stores a content and returns its digest and its size.
+func (s *Store) Keep(r io.Reader) (string, int64, error) {
+	digest, n, err := s.keepFile(r)
+	return digest, n, explainDisk(err)
+}
+
+// Built is what a step of a build has led to, by a key that stands for all that it was made from. The error of a key that is
+// not there is fs.ErrNotExist.
+func (s *Store) Built(key string) ([]byte, error) { return os.ReadFile(s.path("builds", hexOf(key))) }
+
+// Build remembers what a step of a build has led to: bytes that begin with the identity, sha256:..., of the image or the layer
+// that they are worth keeping for.
+func (s *Store) Build(key string, b []byte) error {
+	return explainDisk(s.write(s.path("builds", hexOf(key)), b))
+}
+
+// forget removes what is remembered of builds for things that are not kept any more.
+func (s *Store) forget(used map[string]bool) error {
+	files, err := os.ReadDir(s.path("builds"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		name := s.path("builds", f.Name())
+		b, err := os.ReadFile(name)
+		if err == nil && len(b) >= len(algorithm)+64 && used[hexOf(string(b[:len(algorithm)+64]))] {
+			continue
+		}
+		if err := os.Remove(name); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unpack reads an archive of tar to its end, with all bounds of layers, and keeps its contents. compressed tells how many bytes of
+// what it was compressed to were read so far.
+func (s *Store) Unpack(r io.Reader, compressed func() int64) (*Layer, error) {
+	l, _, err := unpack(r, compressed, s.keepFile)
+	return l, explainDisk(err)
+}
