@@ -10,7 +10,7 @@ var composeService = func() shape {
 		return slices.Contains([]string{"root", "role", "clock", "replicas", "build", "extends"}, f.name)
 	})
 	s.fields = append(s.fields,
-		field{name: "build", shape: anyShape, says: "How Docker builds the image. Nothing is built here: the image that `docker compose build` has made is taken from the daemon or the store (docs/compose.md)."},
+		field{name: "build", shape: anyOf(aText, dockerBuild), says: "The image is built from a Dockerfile, without a daemon, unless it is there already (docs/dockerfiles.md). Text is the context."},
 		field{name: "extends", shape: anyOf(aText, of(
 			field{name: "service", shape: aText, says: "The service whose keys this one has too."},
 			field{name: "file", shape: aText, says: "The Compose file that has it.", def: "this one"},
@@ -18,6 +18,35 @@ var composeService = func() shape {
 	)
 	return s
 }()
+
+// dockerBuild is how a service's image is built.
+var dockerBuild = shape{kind: section, open: true, fields: []field{
+	{name: "context", shape: aText, says: "The folder that the Dockerfile copies from.", def: "."},
+	{name: "dockerfile", shape: aText, says: "The Dockerfile, relative to the context.", def: "Dockerfile"},
+	{name: "dockerfile_inline", shape: aText, says: "What is in the Dockerfile, in the place of a file."},
+	{name: "target", shape: aText, says: "The stage whose image it is.", def: "the last one"},
+	{name: "args", shape: shape{kind: variables}, says: "Build arguments, for those that the Dockerfile declares by ARG."},
+	{name: "additional_contexts", shape: shape{kind: variables}, says: "Further contexts by name: a folder, `service:NAME`, `docker-image://NAME` or `oci-layout://FOLDER`."},
+	{name: "labels", shape: shape{kind: variables}, says: "Labels of the image."},
+	{name: "secrets", shape: fileUses("/run/secrets/ID"), says: "The Compose file's secrets that RUN --mount=type=secret may read."},
+	{name: "extra_hosts", shape: anyOf(texts, shape{kind: dictionary, item: &textOrAll}), says: "Lines for the hosts file of RUN."},
+	{name: "shm_size", shape: shape{kind: size, min: 1}, says: "The size of /dev/shm in RUN.", def: "64m"},
+	{name: "no_cache", shape: aFlag, says: "All steps are done anew each time.", def: "false"},
+	{name: "no_cache_filter", shape: textOrAll, says: "Stages whose steps are done anew each time."},
+	{name: "pull", shape: aFlag, says: "The images that stages begin with are asked for each time, also if the store has them.", def: "false"},
+	{name: "platforms", shape: texts, says: "linux/amd64 must be among them: it is the one that is built."},
+	{name: "network", shape: aText, idle: "no RUN has a network"},
+	{name: "ssh", shape: anyShape, idle: "nothing of this machine reaches a RUN; one that mounts it is an error"},
+	{name: "tags", shape: anyShape, idle: "the store keeps the image by the service's name"},
+	{name: "cache_from", shape: anyShape, idle: "the store has the cache"},
+	{name: "cache_to", shape: anyShape, idle: "the store has the cache"},
+	{name: "isolation", shape: anyShape, idle: "each RUN has a world of its own"},
+	{name: "privileged", shape: anyShape, idle: noPrivileges},
+	{name: "entitlements", shape: anyShape, idle: noPrivileges},
+	{name: "ulimits", shape: anyShape, idle: "RUN has the limits of a world"},
+	{name: "provenance", shape: anyShape, idle: "the image goes nowhere"},
+	{name: "sbom", shape: anyShape, idle: "the image goes nowhere"},
+}}
 
 // includes is the key include of a Compose file.
 var includes = listOf(anyOf(aText, of(

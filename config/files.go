@@ -10,6 +10,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
+// secretValue is where compose-go puts what the variable of a secret has.
+const secretValue = types.SecretConfigXValue
+
 // mountFiles mounts the secrets or configs of a node. dir is where they lie by default.
 func (l *loader) mountFiles(d *declared, kind, dir string) {
 	key := d.key + "." + kind
@@ -63,8 +66,8 @@ func (l *loader) contentOf(made *node, at position, key, source string, moded bo
 		}
 	case made.get("content") != nil: // of a config also what its variable has
 		v.Content = []byte(made.get("content").text)
-	case made.has(types.SecretConfigXValue): // what a secret's variable has
-		v.Content = []byte(made.entry(types.SecretConfigXValue).value.text)
+	case made.has(secretValue): // what a secret's variable has
+		v.Content = []byte(made.entry(secretValue).value.text)
 	case variable != nil:
 		l.fail(variable.position, "set it in the environment or in .env", "%s: the variable %s is not set", key, variable.text)
 		return false

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -67,36 +66,6 @@ func (l *loader) builtName(d *declared) string {
 	return valueOr(l.composed.get("name"), "") + "-" + cmp.Or(d.of, d.name)
 }
 
-// builtImage finds the image that Docker has built for a service: where a daemon runs, there, else in the store, and else, if
-// the service names it, in a registry, which Compose asks before it builds
-// (https://github.com/compose-spec/compose-spec/blob/main/build.md#using-build-and-image). It returns also the image's name,
-// and nil after a mistake.
-func (l *loader) builtImage(d *declared, name string) (*image.Image, string) {
-	service := cmp.Or(d.of, d.name)
-	policy := valueOr(d.value.get("pull_policy"), "")
-	if name == "" || policy == "build" {
-		policy = "never"
-	}
-	name = cmp.Or(name, l.builtName(d))
-	dir := l.dirOf(d, "build")
-	img, err := l.opts.Images("docker-daemon:"+name, dir, "")
-	if err != nil {
-		var missing error
-		if img, missing = l.opts.Images(name, dir, policy); missing == nil {
-			err = nil
-		} else if policy != "never" {
-			err = fmt.Errorf("%w; %w", err, missing)
-		}
-	}
-	if err != nil {
-		l.fail(l.placeOf(d, "build"), fmt.Sprintf("run `docker compose build %s`; or, without a daemon here, `docker save -o %s.tar %s` where one is, and in bloodhound.yaml "+
-			"`nodes: {%s: {image: \"docker-archive:%s.tar\"}}`; or `{root: host, build: ..., entrypoint: ...}` to build and run the program on this machine's files",
-			service, service, name, service, service), "node %s: the image %s, which its Dockerfile makes, is not here: %v", d.name, name, err)
-		return nil, name
-	}
-	return img, name
-}
-
 // imageCommand is what a node runs: its own entrypoint puts the image's command out of force, its own command does not touch
 // the image's entrypoint.
 func (l *loader) imageCommand(d *declared) []string {
@@ -111,8 +80,8 @@ func (l *loader) imageCommand(d *declared) []string {
 	return slices.Concat(entrypoint, command)
 }
 
-// homeOf is the folder of a user in the image's /etc/passwd, / if it is not there.
-func homeOf(img *image.Image, user string) string {
+// HomeOf is the folder of a user in the image's /etc/passwd, / if it is not there.
+func HomeOf(img *image.Image, user string) string {
 	name, _, _ := strings.Cut(user, ":")
 	if name == "" {
 		name = "root"

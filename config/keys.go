@@ -233,7 +233,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "platform", shape: anyShape, idle: "programs run on this machine's own platform"},
 	{name: "privileged", shape: anyShape, idle: noPrivileges},
 	{name: "pull_refresh_after", shape: anyShape, idle: "an image is pulled once; `bloodhound image pull` asks again"},
-	{name: "pull_policy", shape: oneOf("missing", "if_not_present", "always", "never", "build", "daily", "weekly"), says: "`always` asks for the image each time, `never` takes it from the store alone, all others pull it if the store does not have it."},
+	{name: "pull_policy", shape: oneOf("missing", "if_not_present", "always", "never", "build", "daily", "weekly"), says: "`always` asks for the image each time, `never` takes it from the store alone, `build` builds it, all others pull it if the store does not have it."},
 	{name: "read_only", shape: aFlag, says: "Its root is read-only (EROFS); volumes and folders in memory are not.", def: "false"},
 	{name: "runtime", shape: anyShape, idle: "there is no container runtime"},
 	{name: "security_opt", shape: anyShape, idle: noPrivileges},

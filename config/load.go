@@ -32,6 +32,8 @@ type Options struct {
 	Images Images
 	// Describe asks no Images: nodes have their image's name, and nothing of what an image says.
 	Describe bool
+	// Dockerfiles builds images of services that have a Dockerfile. Without it, these must be there already.
+	Dockerfiles Dockerfiles
 	// Env has the variables for interpolation and for environments without values; nil is the process's own.
 	Env map[string]string
 }
@@ -143,7 +145,8 @@ type loader struct {
 	// surveying tells that what is checked is not the last word on it: keys without effect are told later.
 	surveying bool
 	nets      []*netDecl
-	bridged   bool // a note says what network_mode: bridge is
+	building  []string // services whose images are being built, each for the one before it
+	bridged   bool     // a note says what network_mode: bridge is
 }
 
 // Load reads a configuration. Mistakes in files are an Errors; all errors are the user's.

@@ -322,7 +322,7 @@ func (l *loader) environment(d *declared) []string {
 		home = "/root"
 	}
 	if d.image != nil {
-		home = homeOf(d.image, d.spec.User)
+		home = HomeOf(d.image, d.spec.User)
 	}
 	vars := []variable{{"PATH", searchPath, true}, {"HOME", home, true}, {"HOSTNAME", d.spec.Hostname, true}}
 	if l.opts.Describe && d.image != nil {

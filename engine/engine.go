@@ -4,6 +4,7 @@ package engine
 
 import (
 	"errors"
+	"io"
 
 	"github.com/bloodhound-dst/bloodhound/coverage"
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
@@ -296,4 +297,13 @@ func Run(e Engine, spec *world.Spec, t tape.Tape, o Options) (*Outcome, error) {
 	out := w.Outcome()
 	out.Reason = reason
 	return out, w.Close()
+}
+
+// Layered is a World that can be asked what is left of a node whose root is an image.
+type Layered interface {
+	// Ended tells whether a node's main process is over, and its exit code: 128 and the number of a signal that ended it.
+	Ended(node string) (code int, over bool)
+	// Layer hands out what a node's programs have changed in its root, as the entries of a layer in the order of its archive, with
+	// the contents of files.
+	Layer(node string, change func(e image.Entry, content io.Reader) error) error
 }

@@ -216,4 +216,3 @@ func decompress(r *bufio.Reader) (io.Reader, error) {
 	}
 	return r, nil
 }
-

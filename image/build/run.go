@@ -68,9 +68,6 @@ func (s *steps) run(c *instructions.RunCommand) error {
 	config := &s.state.config.Config
 	argv, script := s.command(c)
 	env := s.env()
-	if _, ok := get(env, "HOME"); ok {
-		env = append([]string{}, env...)
-	}
 	cmd := &Command{Argv: argv, Env: env, Dir: cmp.Or(config.WorkingDir, "/"), User: config.User, ExtraHosts: s.request.ExtraHosts, ShmBytes: s.request.ShmBytes}
 	inputs := []string{"RUN", text(argv), text(env), cmd.Dir, cmd.User, text(cmd.ExtraHosts), fmt.Sprint(cmd.ShmBytes), script}
 	mounts, err := s.mounts(c, cmd, &inputs)

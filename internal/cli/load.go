@@ -50,7 +50,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	if err != nil {
 		return nil, err
 	}
-	o.Images = a.findImages(ctx)
+	o.Images, o.Dockerfiles = a.findImages(ctx), a.buildImages(ctx)
 	r, err := read(o)
 	if err != nil {
 		return nil, err

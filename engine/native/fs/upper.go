@@ -1,0 +1,153 @@
+package fs
+
+import (
+	"maps"
+	"slices"
+)
+
+// Upper is one name of a tree that is not what its root layer has there.
+type Upper struct {
+	Path string // relative to the root; that one is ""
+	// Whiteout: the layer's name is gone. Opaque: a new folder is in the place of the layer's own.
+	Whiteout, Opaque bool
+	Inode            *Inode // nil of a whiteout
+	Target           string // of a symbolic link
+	First            string // the path under which the same file came before, or empty
+}
+
+// Upper visits what a node's programs have made of the root layer, folders before what is in them and names in order: overlayfs
+// keeps the same in its upper folder. What is mounted, and what the engine serves, is left out.
+func (s *State) Upper(env *Env, visit func(*Upper) error) error {
+	w := &upper{s: s, env: env, visit: visit, seen: map[InodeID]string{}}
+	root := s.inode(rootInode)
+	if w.altered(root, "") {
+		if err := visit(&Upper{Inode: root}); err != nil {
+			return err
+		}
+	}
+	return w.folder(root, "")
+}
+
+type upper struct {
+	s     *State
+	env   *Env
+	visit func(*Upper) error
+	seen  map[InodeID]string // files with several names, by the first of them
+}
+
+// base is what the root layer has at a path.
+func (w *upper) base(path string) (BaseAttr, bool) {
+	if w.s.Config.Root == NoLayer {
+		return BaseAttr{}, false
+	}
+	attr, e := w.env.Base.Lstat(w.s.Config.Root, path)
+	return attr, e == OK
+}
+
+// isBase tells whether a name still is the one of the root layer at its path.
+func (w *upper) isBase(in *Inode, path string) bool {
+	if in.Layer == NoLayer || in.Layer != w.s.Config.Root {
+		return false
+	}
+	if in.Path == path {
+		return true
+	}
+	attr, ok := w.base(path)
+	return ok && in.Same.Path != "" && attr.Same == in.Same.Path
+}
+
+// altered tells whether an inode is not as the root layer has it at its path.
+func (w *upper) altered(in *Inode, path string) bool {
+	if !w.isBase(in, path) || in.Blob != 0 || len(in.Xattrs) > 0 {
+		return true
+	}
+	attr, ok := w.base(path)
+	return !ok || in.Mode != attr.Mode || in.UID != attr.UID || in.GID != attr.GID || in.is(S_IFREG) && in.MtimeNs != attr.MtimeNs/1e9*1e9 && !w.s.undated(in.Layer, path)
+}
+
+func (w *upper) folder(dir *Inode, path string) error {
+	below := dir.Layer != NoLayer // it has names in a layer
+	own := below && w.isBase(dir, path)
+	if below && !own {
+		if e := w.s.load(w.env, dir); e != OK {
+			return e
+		}
+	}
+	names := slices.Collect(maps.Keys(dir.Entries))
+	if own && dir.Loaded { // such a folder keeps no entry for what is gone
+		all, e := w.env.Base.ReadDir(dir.Layer, dir.Path)
+		if e != OK {
+			return e
+		}
+		for _, name := range all {
+			if _, ok := dir.Entries[name]; !ok && !hidden(dir, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := w.name(dir, own, join(path, name), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *upper) name(dir *Inode, own bool, path, name string) error {
+	id := dir.Entries[name]
+	if id == 0 {
+		if _, there := w.base(path); own && there {
+			return w.visit(&Upper{Path: path, Whiteout: true})
+		}
+		return nil
+	}
+	in := w.s.inode(id)
+	if in.MountRoot || in.Synth != "" || w.served(in) {
+		return nil
+	}
+	if w.altered(in, path) {
+		u := &Upper{Path: path, Inode: in}
+		if in.isDir() && own && !w.isBase(in, path) {
+			attr, there := w.base(path)
+			u.Opaque = there && attr.Mode&S_IFMT == S_IFDIR
+		}
+		if in.is(S_IFLNK) {
+			var e Errno
+			if u.Target, e = w.s.target(w.env, in); e != OK {
+				return e
+			}
+		}
+		if !in.isDir() {
+			u.First = w.seen[id]
+			if u.First == "" {
+				w.seen[id] = path
+			}
+		}
+		if err := w.visit(u); err != nil {
+			return err
+		}
+	}
+	if in.isDir() {
+		return w.folder(in, path)
+	}
+	return nil
+}
+
+// served tells whether an inode is the engine's own, or a folder that was made for such alone.
+func (w *upper) served(in *Inode) bool {
+	if !in.isDir() || in.Layer != NoLayer {
+		return in.Served
+	}
+	any := false
+	for _, id := range in.Entries {
+		if id == 0 {
+			continue
+		}
+		if child := w.s.inode(id); !child.MountRoot && !w.served(child) {
+			return false
+		}
+		any = true
+	}
+	return any
+}
