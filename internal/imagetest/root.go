@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +109,35 @@ func (r *Root) Copy(path string) {
 			r.t.Fatal(err)
 		}
 		r.put(tar.Header{Name: path, Typeflag: tar.TypeReg, Mode: int64(st.Mode().Perm())}, content)
+	}
+}
+
+// CopyTo adds a file, or a folder with all that is below it, at another place than it has on this machine.
+func (r *Root) CopyTo(from, to string) {
+	r.t.Helper()
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		at := to + strings.TrimPrefix(path, from)
+		switch {
+		case d.IsDir():
+			r.Folder(at, int64(info.Mode().Perm()), 0)
+		case info.Mode().IsRegular():
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			r.put(tar.Header{Name: at, Typeflag: tar.TypeReg, Mode: int64(info.Mode().Perm())}, content)
+		}
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
 	}
 }
 
