@@ -72,6 +72,7 @@ func (a *LayerWriter) Add(e *Entry, content io.Reader) error {
 // AddLayer unpacks a layer that fill writes into the store, like one that was pulled, and returns its diff id.
 func (s *Store) AddLayer(fill func(*LayerWriter) error) (string, error) {
 	r, w := io.Pipe()
+	filled := make(chan error, 1)
 	go func() {
 		a := NewLayerWriter(w)
 		err := fill(a)
@@ -79,9 +80,13 @@ func (s *Store) AddLayer(fill func(*LayerWriter) error) (string, error) {
 			err = a.Close()
 		}
 		w.CloseWithError(err)
+		filled <- err
 	}()
-	defer r.Close()
 	l, diff, err := unpack(r, nil, s.keepFile)
+	r.Close()
+	if failed := <-filled; failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
+		err = failed
+	}
 	if err != nil {
 		return "", explainDisk(err)
 	}
