@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/bloodhound-dst/bloodhound/image"
+	"github.com/bloodhound-dst/bloodhound/image/build"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -260,12 +262,13 @@ services:
 	}
 }
 
-// The image of a service with a Dockerfile is the daemon's, or what the store has under its name, or what the configuration
-// says instead.
+// The image of a service with a Dockerfile is the daemon's, or what the store or a registry has under the name that the service
+// gives it, or built, or what the configuration says instead. A pull_policy says otherwise.
 func TestBuiltImages(t *testing.T) {
 	compose := "compose.yaml\nname: shop\nservices:\n  web: {build: {context: ./web, args: {A: b}}}\n  own: {build: ., image: team/own:2}\n"
 	var asked []string
 	images := func(have ...string) Images {
+		asked = nil
 		return func(name, _, policy string) (*image.Image, error) {
 			asked = append(asked, name+" "+policy)
 			if slices.Contains(have, name) {
@@ -274,15 +277,34 @@ func TestBuiltImages(t *testing.T) {
 			return nil, errors.New("there is no daemon here")
 		}
 	}
-	r := load(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images("docker-daemon:shop-web", "team/own:2")})
+	builds := func(r *build.Request) (*image.Image, error) { return anyImage("built "+r.Name, "", "") }
+	r := load(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images("docker-daemon:shop-web", "team/own:2"), Dockerfiles: builds})
 	if a, b := node1(t, r, "web").Image, node1(t, r, "own").Image; a.Name != "shop-web" || b.Name != "team/own:2" || b.ID != "sha256:team/own:2" {
 		t.Errorf("%+v, %+v", a, b)
 	}
 	if !slices.Equal(asked, []string{"docker-daemon:shop-web ", "docker-daemon:team/own:2 ", "team/own:2 "}) {
 		t.Errorf("asked for %q", asked)
 	}
-	_, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images(), Env: noEnv})
-	for _, part := range []string{"compose.yaml:3:9", "docker compose build web", "docker-archive:web.tar", "shop-web", "there is no daemon"} {
+	if !noted(r, "services.own.build: the image team/own:2 is there, and its Dockerfile is not read") {
+		t.Errorf("notes %v", r.Notes)
+	}
+	for policy, want := range map[string][]string{
+		"missing": {"docker-daemon:team/own:2 ", "team/own:2 missing"},
+		"never":   {"docker-daemon:team/own:2 ", "team/own:2 never"},
+		"always":  {"docker-daemon:team/own:2 ", "team/own:2 always"},
+		"build":   nil,
+	} {
+		files := []string{"bloodhound.yaml\ncompose: compose.yaml\n", "compose.yaml\nservices: {own: {build: ., image: team/own:2, pull_policy: " + policy + "}}\n"}
+		r := load(t, Options{Path: project(t, files...), Images: images(), Dockerfiles: builds})
+		if own := node1(t, r, "own").Image; own.ID != "sha256:built team/own:2" || !slices.Equal(asked, want) {
+			t.Errorf("%s: %+v, asked for %q", policy, own, asked)
+		}
+	}
+	fails := func(*build.Request) (*image.Image, error) {
+		return nil, errors.New("Dockerfile:7: RUN make: exit status 2")
+	}
+	_, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images(), Dockerfiles: fails, Env: noEnv})
+	for _, part := range []string{"compose.yaml:3:9", "docker compose build web", "docker-archive:web.tar", "shop-web", "Dockerfile:7: RUN make: exit status 2"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in: %v", part, err)
 		}
@@ -295,6 +317,35 @@ nodes:
 `)})
 	if web := node1(t, r, "web"); web.Image != nil || web.Command[0] != "./web" || len(r.Builds) != 1 || node1(t, r, "own").Image.Name != "docker-archive:own.tar" {
 		t.Errorf("%+v, %+v", web, r.Builds)
+	}
+}
+
+// A service's image can be a context of another one's build.
+func TestServicesAsContexts(t *testing.T) {
+	compose := `compose.yaml
+services:
+  base: {build: {dockerfile_inline: "FROM scratch"}, command: x}
+  web: {build: {context: ., additional_contexts: {base: "service:base", files: ./more}}}
+`
+	var order []string
+	var failed error
+	builds := func(r *build.Request) (*image.Image, error) {
+		if c, ok := r.Contexts["base"]; ok {
+			if _, failed = c.Image(context.Background()); failed != nil {
+				return nil, failed
+			}
+		}
+		order = append(order, r.Name+" "+filepath.Base(r.Contexts["files"].Dir))
+		return anyImage(r.Name, "", "")
+	}
+	none := func(string, string, string) (*image.Image, error) { return nil, errors.New("none") }
+	load(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: none, Dockerfiles: builds})
+	if len(order) != 3 || !strings.HasSuffix(order[1], "-base .") || !strings.HasSuffix(order[2], "-web more") {
+		t.Errorf("%q", order)
+	}
+	circle := strings.Replace(compose, `{dockerfile_inline: "FROM scratch"}`, `{context: ., additional_contexts: {base: "service:web"}}`, 1)
+	if _, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", circle), Images: none, Dockerfiles: builds, Env: noEnv}); err == nil || !strings.Contains(err.Error(), "needs itself") {
+		t.Errorf("%v", err)
 	}
 }
 

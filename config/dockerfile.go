@@ -28,11 +28,9 @@ func (l *loader) builtImage(d *declared, own string) (*image.Image, string) {
 	name := cmp.Or(own, l.builtName(d))
 	dir := l.dirOf(d, "build")
 	policy := valueOr(d.value.get("pull_policy"), "")
-	var missing []error
 	find := func(name, policy string) *image.Image {
 		img, err := l.opts.Images(name, dir, policy)
 		if err != nil {
-			missing = append(missing, err)
 			return nil
 		}
 		l.note(l.placeOf(d, "build"), d.key+".build", "the image %s is there, and its Dockerfile is not read; `pull_policy: build` builds it here", name)
@@ -53,7 +51,7 @@ func (l *loader) builtImage(d *declared, own string) (*image.Image, string) {
 	if err == nil {
 		return img, name
 	}
-	if policy == "build" {
+	if policy == "build" { // else it was asked before
 		if img, e := l.opts.Images("docker-daemon:"+name, dir, ""); e == nil {
 			l.note(l.placeOf(d, "build"), d.key+".build", "the image that the daemon has is taken, since the Dockerfile cannot be built here: %v", err)
 			return img, name
@@ -93,9 +91,6 @@ func (l *loader) buildRequest(d *declared, name string) (*build.Request, error) 
 		r.Context = c
 	} else if c != "" {
 		r.Context = l.under(at, c)
-	}
-	if p := b.get("platforms").words(); len(p) > 0 && !slices.ContainsFunc(p, func(p string) bool { return p == image.HostPlatform || strings.HasPrefix(p, image.HostPlatform+"/") }) {
-		return nil, fmt.Errorf("build.platforms has %s, and programs of %s alone run here", strings.Join(p, ", "), image.HostPlatform)
 	}
 	var err error
 	if r.Contexts, err = l.contexts(d, b.get("additional_contexts")); err != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +11,23 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/bloodhound-dst/bloodhound/image"
+	"github.com/bloodhound-dst/bloodhound/image/build"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
 // anyImage has an image of every name, which runs a program.
 func anyImage(name, _, policy string) (*image.Image, error) {
 	return &image.Image{ID: "sha256:" + name + policy, Tree: image.NewTree(), Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
+}
+
+// anyBuild builds an image whose identity is all that was asked for.
+func anyBuild(r *build.Request) (*image.Image, error) {
+	asked := *r
+	asked.Contexts = map[string]build.Source{}
+	for name, c := range r.Contexts {
+		asked.Contexts[name] = build.Source{Dir: c.Dir}
+	}
+	return anyImage(fmt.Sprintf("%+v", asked), "", "")
 }
 
 // What an image says holds, unless the node says otherwise, as Compose has it.

@@ -35,7 +35,7 @@ func TestEveryKey(t *testing.T) {
 	}
 	env := map[string]string{"COMPOSE_PROFILES": "extra", "B": "2"}
 	load := func(name string) (string, []Note, error) {
-		r, err := Load(Options{Path: filepath.Join(dir, name), Env: env, Images: anyImage})
+		r, err := Load(Options{Path: filepath.Join(dir, name), Env: env, Images: anyImage, Dockerfiles: anyBuild})
 		if err != nil {
 			return "", nil, err
 		}

@@ -115,6 +115,11 @@ func (f *folder) walk(l *image.Layer) error {
 		if path.Base(dir) == stateFolder && base != "bin" {
 			return skip(d)
 		}
+		if base == stateFolder {
+			if _, err := f.root.Lstat(name + "/bin"); err != nil {
+				return skip(d)
+			}
+		}
 		left := false
 		if f.ignored != nil {
 			above := matches[strings.TrimSuffix(dir, "/")]
