@@ -126,11 +126,26 @@ type work struct {
 	leapTime  time.Duration
 	varies    bool // a smaller run did not repeat
 	minimal   bool
+
+	smaller    int       // runs made when the last smaller one was found
+	stageRuns  int       // runs at which the stage is left; 0 is none
+	stageUntil time.Time // likewise; zero is none
+	cut        bool      // a stage of this round was left before its end
 }
+
+// A stage gets a share of what is left of the budget, one stageShare-th, and is left when that many runs of the whole budget, one
+// idleShare-th, have found nothing smaller: what comes after it shall have its turn. A later round goes on where it was, since Cases that are
+// known not to fail cost nothing.
+const (
+	stageShare = 3
+	idleShare  = 10
+	leastIdle  = 20 // runs
+)
 
 func (w *work) reduce() {
 	for range MaxRounds {
 		before := w.size()
+		w.cut = false
 		for _, stage := range []struct {
 			name string
 			do   func()
@@ -146,24 +161,46 @@ func (w *work) reduce() {
 			{"time", func() { w.end(0) }},
 			{"single decisions", w.singles},
 		} {
-			w.stage = stage.name
+			w.enter(stage.name, true)
 			stage.do()
-			if !w.replay() || w.over() {
+			w.cut = w.cut || w.over()
+			if !w.replay() || w.spent() {
 				return
 			}
 		}
 		if w.size() == before {
-			w.minimal = true
-			return
+			break
 		}
 	}
-	w.minimal = true // singles was the last stage, and it went to its end
+	// Whatever else was left before its end: that no single decision can go is proven with all that remains.
+	w.enter("single decisions", false)
+	w.singles()
+	w.minimal = w.replay() && !w.spent()
+}
+
+// enter begins a stage, which may be bounded.
+func (w *work) enter(stage string, bounded bool) {
+	w.stage, w.stageRuns, w.stageUntil, w.smaller = stage, 0, time.Time{}, w.runs
+	if !bounded {
+		return
+	}
+	if w.MaxRuns > 0 {
+		w.stageRuns = w.runs + max((w.MaxRuns-w.runs)/stageShare, 1)
+	}
+	if end, ok := w.ctx.Deadline(); ok {
+		w.stageUntil = time.Now().Add(time.Until(end) / stageShare)
+	}
 }
 
 func (w *work) size() Size { return SizeOf(w.Spec, &w.Cut, w.Outcome) }
 
+// spent tells whether the budget of the search is used up.
+func (w *work) spent() bool { return w.ctx.Err() != nil || w.MaxRuns > 0 && w.runs >= w.MaxRuns }
+
+// over tells whether the stage is to be left.
 func (w *work) over() bool {
-	return w.ctx.Err() != nil || w.MaxRuns > 0 && w.runs >= w.MaxRuns
+	return w.spent() || w.stageRuns > 0 && (w.runs >= w.stageRuns || w.runs-w.smaller >= max(w.MaxRuns/idleShare, leastIdle)) ||
+		!w.stageUntil.IsZero() && time.Now().After(w.stageUntil)
 }
 
 // why says what ended the search before its end.
@@ -182,7 +219,7 @@ func (w *work) why() string {
 func (w *work) accept(c Case, r *Run) {
 	// Edits that the run did not use are no part of it.
 	c.Tape = Bare(c.Tape, r.Outcome.Decisions)
-	w.Case, w.Run = c, r
+	w.Case, w.Run, w.smaller = c, r, w.runs
 }
 
 // replay makes the smallest run again, if it is a new one, before it is believed. If it comes out differently the
@@ -217,6 +254,9 @@ func (w *work) first(n int, nth func(i int) Case, good func(*Run) bool) int {
 		here := min(batch, n-at)
 		if w.MaxRuns > 0 {
 			here = min(here, w.MaxRuns-w.runs)
+		}
+		if w.stageRuns > 0 {
+			here = min(here, w.stageRuns-w.runs)
 		}
 		now := make([]Case, here)
 		for i := range now {
