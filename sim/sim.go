@@ -13,6 +13,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -368,7 +370,10 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 	var list []found
 	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: left, Workers: max(s.Workers, 1),
 		KeepGoing: s.KeepGoing, CalmFirst: true, Here: s.here,
-		Found: func(f *explore.Failure, o *engine.Outcome) { list = append(list, found{f, o}) },
+		Found: func(f *explore.Failure, o *engine.Outcome) {
+			f.ID = s.failureID(f.Signature, f.Tape)
+			list = append(list, found{f, o})
+		},
 	}
 	r.Totals = c.Run(ctx)
 	for _, f := range list {
@@ -396,6 +401,25 @@ func (r *Result) diverged(d *inproc.Divergence, t tape.Tape) {
 	r.Diverged, r.ExitCode = d.Error(), check.ExitNotReproducible
 	r.Status.Unrepeatable = true
 	fmt.Fprintf(&r.text, "not reproducible: %s: %s\n\n", t.Name(), r.Diverged)
+}
+
+// failureID is the short name of a failure in a folder that several packages may share: a digest of the test's package and name, of
+// the world, of the failure's signature, and of the tape.
+func (s *simulation) failureID(signature string, t tape.Tape) string {
+	program := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		program = info.Path
+	}
+	content, err := json.Marshal(struct {
+		Program, Name string
+		Spec          *world.Spec
+		Signature     string
+		Tape          tape.Tape
+	}{program, s.name, s.spec, signature, t})
+	if err != nil {
+		panic(err) // a Spec is plain data
+	}
+	return explore.FailureID(string(content))
 }
 
 // found shrinks a failure, stores it, and tells its story.

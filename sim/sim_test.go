@@ -134,6 +134,37 @@ func TestAFailureIsStored(t *testing.T) {
 	}
 }
 
+// Failures of two tests, of two worlds, and of two tapes that break the same promise in the same way have files of their own in one folder.
+func TestFailuresDoNotWriteOverEachOther(t *testing.T) {
+	dir := t.TempDir()
+	larger := func(w *inproc.World) {
+		register(false)(w)
+		w.Process("bystander", func(p *inproc.Process) { p.Receive() })
+	}
+	ids := map[string]string{}
+	for _, c := range []struct {
+		name  string
+		seed  uint64
+		world func(*inproc.World)
+	}{{"TestA", 1, register(false)}, {"TestB", 1, register(false)}, {"TestA", 2, register(false)}, {"TestA", 1, larger}} {
+		for range 2 {
+			r, err := Campaign{Dir: dir, Runs: 100, Seed: c.seed, ShrinkRuns: -1}.Run(t.Context(), c.name, c.world)
+			if err != nil || len(r.Failures) != 1 || r.Totals.Failures[0].ID != r.Failures[0].ID {
+				t.Fatalf("%v\n%s", err, r.Text())
+			}
+			what := fmt.Sprintf("%s, seed %d, %d nodes", c.name, c.seed, len(r.Failures[0].Spec.Nodes))
+			if was, known := ids[r.Failures[0].ID]; known && was != what {
+				t.Errorf("%s and %s are both %s", was, what, r.Failures[0].ID)
+			}
+			ids[r.Failures[0].ID] = what
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "failures", "*.json"))
+	if err != nil || len(files) != 4 || len(ids) != 4 {
+		t.Errorf("%v: %q of %v", err, files, ids)
+	}
+}
+
 // A world that never does what its faults are for proves nothing.
 func TestWhatIsNotSeenIsNotKnown(t *testing.T) {
 	r := run(t, Campaign{}, func(w *inproc.World) {
