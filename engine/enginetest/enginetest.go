@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -41,7 +42,7 @@ const (
 	DieOnce = "die-once"
 	// Hang never comes back on every second tape, not even when interrupted.
 	Hang = "hang"
-	// Slow waits to be interrupted.
+	// Slow waits to be interrupted, or, with an argument, for so many milliseconds of real time.
 	Slow = "slow"
 	// BootError refuses to boot.
 	BootError = "boot-error"
@@ -125,8 +126,15 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 	if _, on := w.mode(Hang); on && odd {
 		select {}
 	}
-	if _, on := w.mode(Slow); on {
-		<-o.Interrupt
+	if arg, on := w.mode(Slow); on {
+		var over <-chan time.Time
+		if ms, err := strconv.Atoi(arg); err == nil {
+			over = time.After(time.Duration(ms) * time.Millisecond)
+		}
+		select {
+		case <-over:
+		case <-o.Interrupt:
+		}
 	}
 	return w, nil
 }
