@@ -121,7 +121,7 @@ var service = shape{kind: section, open: true, fields: []field{
 		field{name: "args", shape: anyShape, refused: noDockerfile},
 		field{name: "target", shape: anyShape, refused: noDockerfile},
 	)), says: "A command that builds the project's own programs, run on this machine before the first run. Equal steps run once."},
-	{name: "root", shape: aText, says: "The node's files: `host` (this machine's, which stay untouched) or a folder.", def: "host"},
+	{name: "root", shape: aText, says: "The node's files: `host` (this machine's, which stay untouched), `none` (the project's folder and nothing else of this machine, for static programs) or a folder.", def: "host"},
 	{name: "role", shape: oneOf("server", "client"), says: "Clients suffer no process, disk or clock fault; their links may.", def: "server"},
 	{name: "clock", shape: of(
 		field{name: "offset", shape: shape{kind: signed}, says: "How far the node's clock is ahead.", def: "0s"},

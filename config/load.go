@@ -389,6 +389,7 @@ func (l *loader) build(top *node) {
 	if ns := top.get("simulation").get("cost").get("sync_ns"); ns != nil {
 		l.spec.Cost.SyncNs = ns.value.(int64)
 	}
+	l.furnish()
 	l.addresses(top)
 	l.timesFit(top)
 }

@@ -39,7 +39,9 @@ type declared struct {
 	nets  []want       // the networks it is on, in the order of its interfaces
 	// everywhere: it is on all networks there are. offline: it is on none.
 	everywhere, offline bool
-	spec                world.Node
+	// ours: it is no node of the user's, but a client for our drivers or checks.
+	ours bool
+	spec world.Node
 }
 
 // port is a port of a node that a port of this machine stands for.
@@ -209,10 +211,9 @@ func (l *loader) buildNode(d *declared) {
 	n.Name = d.name
 	n.Role = world.Role(valueOr(v.get("role"), string(world.Server)))
 	n.Hostname = l.hostName(v.get("hostname"), key+".hostname", d.name)
-	n.Root = "host"
 	home := l.dirOf(d, "root")
-	if root := valueOr(v.get("root"), "host"); root != "host" {
-		n.Root = l.under(home, root)
+	if n.Root = valueOr(v.get("root"), world.HostRoot); n.Root != world.HostRoot && n.Root != world.NoRoot {
+		n.Root = l.under(home, n.Root)
 	}
 	found := l.imageOf(d)
 	if n.Image != nil {
@@ -264,7 +265,7 @@ func (l *loader) hostName(n *node, key, otherwise string) string {
 }
 
 func (l *loader) workingDir(d *declared) string {
-	inRoot := d.spec.Root != "host"
+	inRoot := d.spec.Root != world.HostRoot && d.spec.Root != world.NoRoot
 	dir := d.at.file.dir
 	if inRoot {
 		dir = "/"
@@ -951,8 +952,8 @@ func (l *loader) client(name string) *declared {
 	for i := 2; taken(unique); i++ {
 		unique = fmt.Sprintf("%s-%d", name, i)
 	}
-	d := &declared{name: unique, at: position{file: l.files[0]}, value: &node{kind: mapping, position: position{file: l.files[0]}}, everywhere: true}
-	d.spec = world.Node{Name: unique, Role: world.Client, Hostname: unique, Root: "host", WorkingDir: l.spec.Dir,
+	d := &declared{name: unique, at: position{file: l.files[0]}, value: &node{kind: mapping, position: position{file: l.files[0]}}, everywhere: true, ours: true}
+	d.spec = world.Node{Name: unique, Role: world.Client, Hostname: unique, Root: world.NoRoot, WorkingDir: "/",
 		Env:         []string{"PATH=" + searchPath, "HOME=/root", "HOSTNAME=" + unique},
 		Restart:     world.Restart{Mode: world.RestartNo, DelayNs: restartDelayNs},
 		StopSignal:  "SIGTERM",
@@ -969,6 +970,27 @@ func (l *loader) checker() *declared {
 	d := l.client("checker")
 	d.spec.Role = world.Checker
 	return d
+}
+
+// furnish gives the project's folder to nodes that have no other files, and this machine's files to the clients of our own on which a
+// user's program runs. Other clients need neither.
+func (l *loader) furnish() {
+	scripts := slices.ContainsFunc(l.spec.Properties, func(p world.Property) bool { return len(p.Check.Script) > 0 }) ||
+		slices.ContainsFunc(l.spec.Faults.Roles, func(r world.NodeRole) bool { return r.Check != nil && len(r.Check.Script) > 0 })
+	for _, d := range l.nodes {
+		if !d.ours {
+			if d.spec.Root == world.NoRoot {
+				project := world.Volume{Kind: world.Bind, Source: l.spec.Dir, Target: l.spec.Dir}
+				d.spec.Volumes = slices.Insert(d.spec.Volumes, 0, project)
+			}
+			continue
+		}
+		if scripts && d.spec.Role == world.Checker || slices.ContainsFunc(l.spec.Workloads, func(w world.Workload) bool {
+			return w.Node == d.name && (w.Driver == "command" || w.Driver == "composer")
+		}) {
+			d.spec.Root, d.spec.WorkingDir = world.HostRoot, l.spec.Dir
+		}
+	}
 }
 
 // addresses numbers the nodes in their order, or gives them networks, and completes what needs addresses.

@@ -74,7 +74,7 @@ func templateDir(spec *world.Spec, w *world.Workload) string {
 // onMachine is where a folder of a node lies on this machine; empty if it lies nowhere.
 func onMachine(n *world.Node, dir string) string {
 	root := n.Root
-	if root == "" || root == "host" {
+	if n.HasMachineFiles() {
 		root = "/"
 	}
 	found, covered := filepath.Join(root, dir), "/"

@@ -84,6 +84,16 @@ type Sched struct {
 	PreemptPPM uint64 `json:"preempt_ppm"`
 }
 
+const (
+	// HostRoot as Node.Root means the machine's own files, which stay as they are.
+	HostRoot = "host"
+	// NoRoot means a tree with nothing of the machine: what a run does is then the same on each.
+	NoRoot = "none"
+)
+
+// HasMachineFiles tells whether the files of the machine lie underneath the node's tree.
+func (n *Node) HasMachineFiles() bool { return n.Image == nil && (n.Root == HostRoot || n.Root == "") }
+
 // Role of a node. Clients suffer no process, disk or clock fault; their links may.
 type Role string
 
@@ -108,7 +118,7 @@ type Node struct {
 	DomainName  string       `json:"domain_name,omitempty"`
 	// SearchDomains are put behind names that do not resolve.
 	SearchDomains []string `json:"search_domains,omitempty"`
-	// Root is "host" (the machine's own files, read-only underneath) or an absolute folder. An Image goes before it.
+	// Root is HostRoot, NoRoot or an absolute folder. An Image goes before it.
 	Root        string       `json:"root"`
 	Image       *Image       `json:"image,omitempty"`
 	Command     []string     `json:"command"`

@@ -113,7 +113,7 @@ func (x *inspection) node() error {
 
 // sources looks for the folders of the machine that the node is made of.
 func (x *inspection) sources() bool {
-	if root := x.n.Root; root != "" && root != "host" && x.n.Image == nil {
+	if root := x.n.Root; root != world.NoRoot && !x.n.HasMachineFiles() && x.n.Image == nil {
 		if info, err := os.Stat(root); err != nil {
 			x.found(engine.PartRoot, "", "make the folder, or name another; `root: host` is this machine's files", "%v", plain(err, root))
 		} else if !info.IsDir() {
@@ -160,7 +160,7 @@ func (x *inspection) workingDir() bool {
 	switch {
 	case e == fs.ENOENT:
 		remedy := "make the folder, or name another with `working_dir:`"
-		if x.onHost() && isThere(dir) {
+		if x.n.HasMachineFiles() && isThere(dir) {
 			remedy = x.unseen(dir)
 		}
 		x.found(engine.PartWorkingDir, "", remedy, "the folder %s is not there", dir)
@@ -174,11 +174,6 @@ func (x *inspection) workingDir() bool {
 	}
 	x.dir = p.Inode
 	return true
-}
-
-// onHost tells whether the node's files are this machine's.
-func (x *inspection) onHost() bool {
-	return x.n.Image == nil && (x.n.Root == "" || x.n.Root == "host")
 }
 
 func isThere(name string) bool {
@@ -256,7 +251,9 @@ func (x *inspection) program(part engine.Part, name, program string, env []strin
 	problem := fmt.Sprintf("there is no program %q in %s (%s)", program, where, list)
 	remedy := "give its path, or add its folder to PATH in the node's `environment:`"
 	switch own, err := exec.LookPath(program); {
-	case err != nil || !x.onHost():
+	case x.n.Image == nil && x.n.Root == world.NoRoot:
+		remedy = "a node with `root: none` has no programs: mount one with `volumes:` and give its path, or use `root: host`, this machine's files"
+	case err != nil || !x.n.HasMachineFiles():
 	case x.access(own) == fs.OK:
 		problem += fmt.Sprintf("; your own PATH has it at %s", own)
 		remedy = fmt.Sprintf("write %s, or add %s to PATH in the node's `environment:`; a node does not get your PATH", own, path.Dir(own))
@@ -300,7 +297,10 @@ func (x *inspection) executable(file string) (problem, remedy string) {
 				problem += ", which has " + there
 				remedy = "write " + there
 			}
-		case !x.onHost():
+		case x.n.Root == world.NoRoot:
+			problem += " on a node with `root: none`"
+			remedy = "mount its folder with `volumes:`, or use `root: host`, this machine's files"
+		case !x.n.HasMachineFiles():
 			problem += " in " + x.n.Root
 		case isThere(full):
 			remedy = x.unseen(full)

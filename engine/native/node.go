@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		layers = append(layers, l)
 		return len(layers) - 1
 	}
-	c.Contained = lower.Tree != nil
+	c.Contained = n.Image != nil
 	c.ReadOnly, c.ShmBytes = n.ReadOnly, n.Bounds.ShmBytes
 	c.Undated = []string{w.spec.Dir, w.options.Self}
 	if lower.Path == "/" && w.needed() {
@@ -98,13 +99,21 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		defer func() { node.FS.StartJournal(profiles[w.spec.Faults.DiskProfile]) }()
 	}
 	id := net.NodeID(node.ID)
-	for _, f := range [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}, {voidstarPath, string(voidstar)}} {
+	files := [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}, {voidstarPath, string(voidstar)}}
+	if n.HasMachineFiles() {
+		files = append(files, [2]string{"/etc/nsswitch.conf", nameServices})
+	}
+	for _, f := range files {
 		if e := node.FS.Inject(env, f[0], []byte(f[1])); e != fs.OK && !(e == fs.EBUSY && f[0] == voidstarPath) { // a volume is in its place
 			return fmt.Errorf("%s: %w", f[0], e)
 		}
 	}
 	return nil
 }
+
+// nameServices is nsswitch.conf(5) of nodes with the machine's files: the machine's names services that no world has, and most static
+// programs would read nothing else of the machine.
+const nameServices = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\nrpc: files\n"
 
 // inheritVolumes gives a node that starts the volumes that others have filled before it.
 func (w *World) inheritVolumes(i int) error {
@@ -145,11 +154,29 @@ func (w *World) root(n *world.Node) (host.Layer, error) {
 			return host.Layer{}, fmt.Errorf("node %s: image %s: %w", n.Name, n.Image.Name, err)
 		}
 		return host.Layer{Path: imageScheme + n.Image.ID, Tree: img.Tree, File: w.options.Images.File}, nil
-	case n.Root == "host" || n.Root == "":
+	case n.Root == world.NoRoot && len(n.Command) == 0 && w.needsLibraries(): // for our drivers, which alone run there
+		return host.Layer{Path: "/"}, nil
+	case n.Root == world.NoRoot:
+		return host.Layer{Path: world.NoRoot, Tree: nothing}, nil
+	case n.HasMachineFiles():
 		return host.Layer{Path: "/"}, nil
 	}
 	return host.Layer{Path: n.Root}, nil
 }
+
+// needsLibraries tells whether this program, which drivers and checks are, was built to have libraries of the machine.
+func (w *World) needsLibraries() bool {
+	f, err := os.Open(w.options.Self)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	loader, _ := host.Interpreter(int(f.Fd()))
+	return loader != ""
+}
+
+// nothing is the tree of world.NoRoot. What every node has is mounted over it.
+var nothing = image.NewTree()
 
 // imageScheme begins the name of a layer that is an image, where others are named by their path.
 const imageScheme = "image:"

@@ -57,7 +57,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	}
 	if !f.json {
 		a.briefNotes(r.Notes, argumentsOf(f, args))
-		if i := slices.IndexFunc(r.Spec.Nodes, hasMachineFiles); i >= 0 && warnsRoot() {
+		if i := slices.IndexFunc(r.Spec.Nodes, func(n world.Node) bool { return n.HasMachineFiles() }); i >= 0 && warnsRoot() {
 			a.note("warning: root runs this world, so programs such as those of node %s can read every file of this machine; run it as another user, or give nodes an `image:` or a folder as `root:`; set "+asRootVariable+"=1 if that is meant (docs/security.md)", r.Spec.Nodes[i].Name)
 		}
 	}
@@ -145,6 +145,3 @@ const asRootVariable = "BLOODHOUND_AS_ROOT"
 
 // warnsRoot tells whether root should be warned. Tests replace it.
 var warnsRoot = func() bool { return os.Geteuid() == 0 && os.Getenv(asRootVariable) == "" }
-
-// hasMachineFiles tells whether the files of this machine are a node's root.
-func hasMachineFiles(n world.Node) bool { return n.Image == nil && (n.Root == "" || n.Root == "host") }
