@@ -24,7 +24,7 @@ import (
 const (
 	FailureVersion = 1
 	// TraceVersion changes when equal runs get another trace hash than before.
-	TraceVersion = 4
+	TraceVersion = 5
 )
 
 // maxFailureBytes bounds the file of a failure that is read.

@@ -312,6 +312,8 @@ func (s *State) Inject(env *Env, path string, content []byte) Errno {
 			return EBUSY
 		}
 		s.leave(env, dir, name, old)
+	} else {
+		s.LastInode++ // the numbers of inodes do not depend on what was there
 	}
 	in, e := s.make(env, dir, name, Inode{Mode: S_IFREG | 0o644})
 	if e != OK {
