@@ -32,11 +32,14 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 	}
 	verdicts = append(verdicts, crashes(out.Crashes)...)
 	verdicts = append(verdicts, assertions(&out.SDK)...)
-	if reason := doubt(spec, out); reason != "" {
-		for i := range verdicts {
-			if verdicts[i].Status == engine.Holds {
-				verdicts[i].Status, verdicts[i].Reason = engine.Unknown, reason
-			}
+	reason, silent := doubt(spec, out), silence(spec, out.History)
+	for i := range verdicts {
+		why := reason
+		if why == "" && i < len(spec.Properties) && ofOperations(&spec.Properties[i].Check) {
+			why = silent
+		}
+		if why != "" && verdicts[i].Status == engine.Holds {
+			verdicts[i].Status, verdicts[i].Reason = engine.Unknown, why
 		}
 	}
 	return append(verdicts, wanted(&out.SDK)...)
@@ -327,57 +330,81 @@ func atWork(spec *world.Spec, ends []engine.DriverEnd) string {
 	return ""
 }
 
-// idle says which workload got nothing done. Clients of the drivers that come with Bloodhound are named after their
-// workload; of all other records nobody can tell which driver of the user's own wrote them.
-func idle(spec *world.Spec, events []history.Event) string {
-	builtin := map[string]bool{}
-	var own []string
-	for _, w := range spec.Workloads {
-		if w.Driver == "composer" {
-			continue // its commands are judged by their ends; they need not report operations
-		}
-		if w.Driver == "command" || w.Name == "" {
-			own = append(own, fmt.Sprintf("%q", w.Name))
-		} else {
-			builtin[w.Name] = true
+// ofOperations tells whether a check judges what drivers reported, and not what programs, probes or jobs showed.
+func ofOperations(c *world.Check) bool {
+	if c.Type == world.Conformance {
+		return c.Mapping != nil && slices.ContainsFunc(c.Mapping.Rules, func(r world.ModelRule) bool { return r.Operation != "" })
+	}
+	return !c.Type.Probes() && c.Jobs == (world.Jobs{})
+}
+
+// work counts what each workload reported. Clients of the drivers that come with Bloodhound are named after their
+// workload; of all other records nobody can tell which driver of the user's own wrote them: they count together, under "".
+type work struct {
+	builtin            []string // workloads, sorted
+	own                []string // those with drivers of the user's own, quoted
+	records, successes map[string]int
+}
+
+func workOf(spec *world.Spec, events []history.Event) work {
+	w := work{records: map[string]int{}, successes: map[string]int{}}
+	for _, l := range spec.Workloads {
+		switch {
+		case l.Driver == "composer": // its commands are judged by their ends; they need not report operations
+		case l.Driver == "command" || l.Name == "":
+			w.own = append(w.own, fmt.Sprintf("%q", l.Name))
+		default:
+			w.builtin = append(w.builtin, l.Name)
 		}
 	}
-	records, successes := map[string]int{}, map[string]int{} // by workload, "" is the user's own
+	slices.Sort(w.builtin)
 	for _, e := range events {
 		name, _, again := strings.Cut(e.Client, world.RecoveryClients)
 		if !again {
 			name = e.Client[:max(strings.LastIndex(e.Client, "/"), 0)]
 		}
-		if !builtin[name] {
+		if !slices.Contains(w.builtin, name) {
 			name = ""
 		}
-		records[name]++
+		w.records[name]++
 		if e.Type == history.Ok {
-			successes[name]++
+			w.successes[name]++
 		}
 	}
-	undone := func(name, shown string) string {
+	return w
+}
+
+// idle says which workload got nothing done. A driver of the user's own may report no operations (see silence).
+func idle(spec *world.Spec, events []history.Event) string {
+	w := workOf(spec, events)
+	later := "faults.start"
+	if spec.Engine == world.InProcess {
+		later = "Settings.Warmup"
+	}
+	failed := func(shown string) string {
+		return "no operation of workload " + shown + " succeeded; more operations help, or faults that begin later (" + later + ")"
+	}
+	for _, name := range w.builtin {
 		switch {
-		case records[name] == 0:
-			return "workload " + shown + " reported no operation"
-		case successes[name] == 0:
-			later := "faults.start"
-			if spec.Engine == world.InProcess {
-				later = "Settings.Warmup"
-			}
-			return "no operation of workload " + shown + " succeeded; more operations help, or faults that begin later (" + later + ")"
-		}
-		return ""
-	}
-	for _, name := range slices.Sorted(maps.Keys(builtin)) {
-		if reason := undone(name, fmt.Sprintf("%q", name)); reason != "" {
-			return reason
+		case w.records[name] == 0:
+			return fmt.Sprintf("workload %q reported no operation", name)
+		case w.successes[name] == 0:
+			return failed(fmt.Sprintf("%q", name))
 		}
 	}
-	if len(own) == 0 {
-		return ""
+	if len(w.own) > 0 && w.records[""] > 0 && w.successes[""] == 0 {
+		return failed(strings.Join(w.own, ", "))
 	}
-	return undone("", strings.Join(own, ", "))
+	return ""
+}
+
+// silence says that the drivers of the user's own reported no operation, or nothing. It puts in doubt what is judged by operations: a
+// plain script may have done its work all the same, and programs that crash meanwhile crash.
+func silence(spec *world.Spec, events []history.Event) string {
+	if w := workOf(spec, events); len(w.own) > 0 && w.records[""] == 0 {
+		return "workload " + strings.Join(w.own, ", ") + " reported no operation"
+	}
+	return ""
 }
 
 // Unsupported lists the kinds of fault that the Spec asks for, with a rate above 0, and that no engine can make.

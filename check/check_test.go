@@ -120,12 +120,13 @@ func TestDoubt(t *testing.T) {
 			s.Workloads = append(s.Workloads, world.Workload{Name: "load/two", Driver: "redis"})
 			o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "load/two"})
 		}, `workload "load/two" reported no operation`},
-		{"a program of one's own reports nothing", func(s *world.Spec, o *engine.Outcome) { s.Workloads[0].Driver, o.History = "command", nil },
-			`workload "load" reported no operation`},
-		{"a program of one's own beside another workload reports nothing", func(s *world.Spec, o *engine.Outcome) {
-			s.Workloads = append(s.Workloads, world.Workload{Name: "own", Driver: "command"})
-			o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "own"})
-		}, `workload "own" reported no operation`},
+		{"nothing of a program of one's own succeeded", func(s *world.Spec, o *engine.Outcome) {
+			s.Workloads[0].Driver = "command"
+			o.History = []history.Event{{Number: 1, Client: "a", Type: history.Invoke, Op: "put"}}
+		}, `no operation of workload "load" succeeded`},
+		{"a program of one's own reports nothing and fails", func(s *world.Spec, o *engine.Outcome) {
+			s.Workloads[0].Driver, o.History, o.Drivers[0].ExitCode = "command", nil, 1
+		}, `"load" ended with exit code 1`},
 		{"time is over without a workload", func(s *world.Spec, o *engine.Outcome) { s.Workloads, o.Reason = nil, engine.MaxTime },
 			"max_time: 300.000000 s of virtual time were over before all servers were healthy"},
 	}
@@ -164,6 +165,58 @@ func TestDoubt(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// TestSilentDriver: a script that reports no operations leaves nothing in doubt but what is judged by operations, also where those of
+// another workload are there.
+func TestSilentDriver(t *testing.T) {
+	alone := func(s *world.Spec, o *engine.Outcome) { s.Workloads[0].Driver, o.History = "command", nil }
+	beside := func(s *world.Spec, o *engine.Outcome) {
+		s.Workloads = append(s.Workloads, world.Workload{Name: "own", Driver: "command"})
+		o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "own"})
+	}
+	for name, c := range map[string]struct {
+		silence func(*world.Spec, *engine.Outcome)
+		reason  string // of the check of operations
+		warning string
+	}{
+		"alone":                   {alone, "no operation of put, get was reported", `workload "load" reported no operation`},
+		"beside another workload": {beside, `workload "own" reported no operation`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, out := good(t)
+			c.silence(spec, out)
+			verdicts := Judge(spec, out)
+			want := "p=unknown healthy=holds pong=holds script=holds no crash by a signal=holds no panic=holds " +
+				"no sanitizer report=holds no unexpected exit=holds"
+			if got := statuses(verdicts); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			if !strings.Contains(verdicts[0].Reason, c.reason) {
+				t.Errorf("reason %q, want %q", verdicts[0].Reason, c.reason)
+			}
+			e := EvidenceOf(out)
+			if unknown, warnings := Enough(spec, &e); len(unknown) > 0 || c.warning == "" && strings.Contains(strings.Join(warnings, "\n"), "reported no operation") ||
+				!strings.Contains(strings.Join(warnings, "\n"), c.warning) {
+				t.Errorf("%q, %q; want a warning %q", unknown, warnings, c.warning)
+			}
+			out.Crashes = []engine.Crash{{Kind: "crash", Node: "n1", Program: "/x", Signal: "SIGSEGV"}}
+			if v := find(t, Judge(spec, out), "no crash by a signal"); v.Status != engine.Violated {
+				t.Errorf("a crash is %s", v.Status)
+			}
+		})
+	}
+	for check, of := range map[*world.Check]bool{
+		{Type: world.Isolation}: true, {Type: world.Monotonic}: true, {Type: world.Durability}: true, {Type: world.InvariantCheck}: true,
+		{Type: world.ProgressCheck}: true, {Type: world.RecoveryCheck}: true, {Type: world.RecoveryCheck, Jobs: world.Jobs{Start: "x"}}: false,
+		{Type: world.Agreement}: false, {Type: world.SQLCheck}: false,
+		{Type: world.Conformance, Mapping: &world.Mapping{Rules: []world.ModelRule{{Log: "x"}}}}:                     false,
+		{Type: world.Conformance, Mapping: &world.Mapping{Rules: []world.ModelRule{{Log: "x"}, {Operation: "put"}}}}: true,
+	} {
+		if got := ofOperations(check); got != of {
+			t.Errorf("%+v: %v", check, got)
+		}
+	}
 }
 
 func TestProbes(t *testing.T) {
