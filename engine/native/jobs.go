@@ -41,6 +41,8 @@ type nodeState struct {
 	LifeCode  int
 	Said      string // the last line of the main process that ended last
 	Stuck     string // why it can never come up
+	// Absent are names that its programs have looked for in vain in folders that begin empty.
+	Absent []string
 }
 
 // downBy tells whether a fault has taken the node down and nothing has started it since.
@@ -396,6 +398,9 @@ func (w *World) exited(n *kernel.Notice) error {
 		}
 		if tail := d.LogTail[n.Tag]; n.Status != 0 && len(tail) > 0 {
 			end.Said = tail[len(tail)-1]
+		}
+		if n.Status != 0 {
+			end.Said += w.hidden(j.Node)
 		}
 		w.outcome.Drivers = append(w.outcome.Drivers, end)
 	case jobRecovery:

@@ -122,6 +122,7 @@ func (w *World) boot() error {
 	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
 	k.Observe = w.options.Observe
 	k.Overdue = w.overdue
+	k.Absent = w.absent
 	k.Seen = w.observed
 	k.DiskFault = func(c *fault.Call) fault.Harm {
 		m := w.moment()

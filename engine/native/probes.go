@@ -126,8 +126,11 @@ func (w *World) probed(j *job, n *kernel.Notice) {
 		code = 128 + n.Status&0x7f
 	}
 	output := strings.Join(d.LogTail[n.Tag], "\n")
-	if s.Hung != "" {
+	switch {
+	case s.Hung != "":
 		code, output = world.ProbeHung, s.Hung
+	case code != world.ProbeHolds && code != world.ProbeViolated:
+		output += w.hidden(j.Node)
 	}
 	w.outcome.Probes = append(w.outcome.Probes, engine.Probe{Property: p.Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs, EndNs: n.TimeNs,
 		AfterHealNs: j.Heal, ExitCode: code, Output: output})

@@ -237,6 +237,9 @@ func (k *Kernel) complete(t *Thread, e *entry, r Result) {
 	if r < 0 && k.Failed != nil {
 		k.failed(t, r)
 	}
+	if r == -Result(unix.ENOENT) && k.Absent != nil && t.Call.Detail != "" {
+		k.Absent(t, t.Call.Detail)
+	}
 	k.M.Result(t.ID, int64(r))
 	k.record(t, e, int64(r))
 }

@@ -93,6 +93,8 @@ type Kernel struct {
 	Cost    world.Cost
 	Sched   world.Sched
 	Limits  world.Limits
+	// Absent is told of names that threads have looked for and that are not there.
+	Absent func(t *Thread, name string)
 	// Observe sees every event, if not nil.
 	Observe func(*Event)
 	// Code gives the copy of a program, or of a library, that is executed in its place, or nil; nil asks for none. path is how
