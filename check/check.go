@@ -267,6 +267,13 @@ func doubt(spec *world.Spec, out *engine.Outcome) string {
 	if reason := undriven(spec, out.Drivers); reason != "" {
 		return reason
 	}
+	if silent := silence(spec, out.History); silent != "" { // what it could not find may be what it was to run
+		for _, d := range out.Drivers {
+			if d.Hidden != "" {
+				return silent + ": " + d.Hidden
+			}
+		}
+	}
 	return idle(spec, out.History)
 }
 
@@ -311,8 +318,10 @@ func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
 		}
 		if d.ExitCode != 0 {
 			reason := fmt.Sprintf("the driver of workload %q ended with exit code %d at %s", d.Workload, d.ExitCode, seconds(d.TimeNs))
-			if d.Said != "" {
-				reason += ": " + d.Said
+			for _, more := range []string{d.Said, d.Hidden} {
+				if more != "" {
+					reason += ": " + more
+				}
 			}
 			return reason
 		}

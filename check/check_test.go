@@ -124,6 +124,9 @@ func TestDoubt(t *testing.T) {
 			s.Workloads[0].Driver = "command"
 			o.History = []history.Event{{Number: 1, Client: "a", Type: history.Invoke, Op: "put"}}
 		}, `no operation of workload "load" succeeded`},
+		{"a program of one's own reports nothing and lacks a file", func(s *world.Spec, o *engine.Outcome) {
+			s.Workloads[0].Driver, o.History, o.Drivers[0].Hidden = "command", nil, "it looked for /tmp/x"
+		}, `workload "load" reported no operation: it looked for /tmp/x`},
 		{"a program of one's own reports nothing and fails", func(s *world.Spec, o *engine.Outcome) {
 			s.Workloads[0].Driver, o.History, o.Drivers[0].ExitCode = "command", nil, 1
 		}, `"load" ended with exit code 1`},

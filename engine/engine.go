@@ -195,6 +195,8 @@ type DriverEnd struct {
 	Signal   string `json:"signal,omitempty"`
 	// Said is the last line of its log, if it did not end well.
 	Said string `json:"said,omitempty"`
+	// Hidden is what it looked for in vain although the machine has it, in words with the remedy.
+	Hidden string `json:"hidden,omitempty"`
 }
 
 // JobSighting is a line that tells of a declared job.

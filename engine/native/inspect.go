@@ -183,8 +183,12 @@ func isThere(name string) bool {
 
 // unseen is the remedy for what this machine has and the node has not.
 func (x *inspection) unseen(name string) string {
-	if dir, ok := world.Emptied(name); ok && !strings.HasPrefix(name, x.spec.Dir+"/") {
-		return fmt.Sprintf("this machine has it, but %s begins empty on every node: mount it with `volumes: [%s:%s]`", dir, name, name)
+	if dir, ok := world.Emptied(name); ok && !below(name, x.spec.Dir) {
+		remedy := "put it into the project's folder"
+		if len(x.n.Command) > 0 {
+			remedy = fmt.Sprintf("mount it with `volumes: [%s:%s]`", name, name)
+		}
+		return fmt.Sprintf("this machine has it, but %s begins empty on every node: %s", dir, remedy)
 	}
 	return "this machine has it, but of a folder .bloodhound nodes see bin alone, and of what Bloodhound writes beside it nothing (docs/cli.md, \"Files\"): put it elsewhere"
 }
@@ -350,7 +354,11 @@ func (x *inspection) format(file, head string) (problem, remedy string) {
 		case strings.HasSuffix(interpreter, "\r"):
 			return file + " has Windows line ends: its #! line ends with a carriage return", "write it with Unix line ends, as dos2unix does"
 		case interpreter == "" || x.access(interpreter) != fs.OK:
-			return fmt.Sprintf("the #! line of %s asks for %q, which is no program in the node", file, interpreter), "name an interpreter that is there, such as #!/bin/sh"
+			remedy = "name an interpreter that is there, such as #!/bin/sh"
+			if x.n.HasMachineFiles() && x.covered(x.n, interpreter) != "" && isThere(interpreter) {
+				remedy = x.unseen(interpreter)
+			}
+			return fmt.Sprintf("the #! line of %s asks for %q, which is no program in the node", file, interpreter), remedy
 		}
 		return "", ""
 	}

@@ -38,6 +38,16 @@ func TestInspect(t *testing.T) {
 	write("arm", elf(183), 0o777)
 	write("root/bin/app", "#!/bin/sh\n", 0o777)
 	write(".bloodhound/app", "#!/bin/sh\n", 0o777)
+	beside, err := os.MkdirTemp("/tmp", "bloodhound-inspect-") // nodes do not see it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(beside)
+	helper := filepath.Join(beside, "helper")
+	if err := os.WriteFile(helper, []byte("#!/bin/sh\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write("helped.sh", "#!"+helper+"\n", 0o777)
 	own := write("own/dinghy", "#!/bin/sh\n", 0o777)
 	elsewhere := filepath.Join(t.TempDir(), "stray")
 	if err := os.WriteFile(elsewhere, []byte("#!/bin/sh\n"), 0o777); err != nil {
@@ -92,6 +102,13 @@ func TestInspect(t *testing.T) {
 		{"workload", func(s *world.Spec, n *world.Node) {
 			s.Workloads = []world.Workload{{Name: "w", Driver: "command", Node: "load", Command: []string{"./none"}}}
 		}, engine.PartWorkload, "there is no program " + dir + "/none", "build it"},
+		{"workload beside the project", func(s *world.Spec, n *world.Node) {
+			s.Workloads = []world.Workload{{Name: "w", Driver: "command", Node: "load", Command: []string{helper}}}
+		}, engine.PartWorkload, "there is no program " + helper, "begins empty on every node: put it into the project's folder"},
+		{"command beside the project", func(s *world.Spec, n *world.Node) { n.Command = []string{helper} }, engine.PartCommand,
+			"there is no program " + helper, "begins empty on every node: mount it with `volumes: [" + helper},
+		{"interpreter beside the project", func(s *world.Spec, n *world.Node) { n.Command = []string{"./helped.sh"} }, engine.PartCommand,
+			"asks for \"" + helper, "begins empty on every node: mount it"},
 		{"property", func(s *world.Spec, n *world.Node) {
 			s.Properties = []world.Property{{Name: "p", Check: world.Check{Type: world.Custom, Script: []string{"./closed.sh"}}}}
 		}, engine.PartProperty, "./closed.sh is not executable", "chmod +x"},

@@ -399,9 +399,7 @@ func (w *World) exited(n *kernel.Notice) error {
 		if tail := d.LogTail[n.Tag]; n.Status != 0 && len(tail) > 0 {
 			end.Said = tail[len(tail)-1]
 		}
-		if n.Status != 0 {
-			end.Said += w.hidden(j.Node)
-		}
+		end.Hidden = w.hidden(j.Node)
 		w.outcome.Drivers = append(w.outcome.Drivers, end)
 	case jobRecovery:
 		d.Drivers--

@@ -130,7 +130,7 @@ func (w *World) probed(j *job, n *kernel.Notice) {
 	case s.Hung != "":
 		code, output = world.ProbeHung, s.Hung
 	case code != world.ProbeHolds && code != world.ProbeViolated:
-		output += w.hidden(j.Node)
+		output = w.besides(output, j.Node)
 	}
 	w.outcome.Probes = append(w.outcome.Probes, engine.Probe{Property: p.Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs, EndNs: n.TimeNs,
 		AfterHealNs: j.Heal, ExitCode: code, Output: output})

@@ -63,7 +63,7 @@ func (w *World) lived(n *kernel.Notice, i, code int) {
 	}
 	w.director.Stuck = true
 	s.Stuck = fmt.Sprintf("%s never comes up: its main process %s has ended %d times in the same way, with exit code %d%s, and has seen nothing of other nodes that could change; mend its command, or what it needs on this node",
-		spec.Name, n.Program, s.Alike, code, saying(s.Said)+w.hidden(i))
+		spec.Name, n.Program, s.Alike, code, w.besides(saying(s.Said), i))
 }
 
 // company tells whether processes run on a node that are neither of its main process nor checks: they may leave what it needs.
@@ -157,7 +157,7 @@ func (w *World) neverUp() (list []string) {
 	for i := range w.spec.Nodes {
 		n, s := &w.spec.Nodes[i], &w.director.Nodes[i]
 		if n.Role == world.Server && n.Health != nil && s.Status == ended && !s.Up && w.outcome.ReadyNs > 0 && !w.isStep(n.Name) {
-			list = append(list, fmt.Sprintf("%s never came up: its main process ended with exit code %d before its healthcheck succeeded%s", n.Name, s.ExitCode, saying(s.Said)+w.hidden(i)))
+			list = append(list, fmt.Sprintf("%s never came up: its main process ended with exit code %d before its healthcheck succeeded%s", n.Name, s.ExitCode, w.besides(saying(s.Said), i)))
 		}
 	}
 	return list

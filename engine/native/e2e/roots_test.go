@@ -20,6 +20,8 @@ import (
 // otherwise is missing.
 const stripped = `
 hostname elsewhere
+umask 077
+ulimit -c 0
 for dir in /opt /srv /root /var/lib /etc /usr; do
 	if [ -d $dir ]; then mount -t tmpfs none $dir; fi
 done

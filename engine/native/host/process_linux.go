@@ -18,6 +18,7 @@ import (
 const (
 	stackLimitBytes = 8 << 20 // the kit's place depends on it
 	// noCore keeps the machine from being told of crashes: with 1 a handler that core_pattern names is not started either (core(5)).
+	// Where the limit is 0 for good, as many services have it, it stays.
 	noCore = 1
 	// dataLimitBytes bounds a program's private writable memory: one that allocates without end gets ENOMEM and must
 	// not take the machine with it.
@@ -75,6 +76,10 @@ func (m *Machine) confine(t *thread) error {
 		m.writeAt(t, at, b[:])
 		return at
 	}
+	var core unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
+		return fmt.Errorf("getrlimit: %w", err)
+	}
 	code := unsafe.Slice((*byte)(unsafe.Pointer(&prog[0])), len(prog)*8)
 	var fprog [16]byte
 	binary.LittleEndian.PutUint16(fprog[:], uint16(len(prog)))
@@ -88,7 +93,7 @@ func (m *Machine) confine(t *thread) error {
 		{"no_new_privs", unix.SYS_PRCTL, []uint64{unix.PR_SET_NO_NEW_PRIVS, 1}},
 		{"RLIMIT_STACK", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_STACK, limit(sp-8192, stackLimitBytes), 0}},
 		{"RLIMIT_DATA", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_DATA, limit(sp-8192+32, dataLimitBytes), 0}},
-		{"RLIMIT_CORE", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, limit(sp-8192+16, noCore), 0}},
+		{"RLIMIT_CORE", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, limit(sp-8192+16, min(noCore, core.Max)), 0}},
 	}
 	if !m.leaks.ASLR {
 		steps = append(steps, step{"personality", unix.SYS_PERSONALITY, []uint64{0x0040000}}) // ADDR_NO_RANDOMIZE
