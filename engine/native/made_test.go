@@ -28,6 +28,12 @@ int main(int argc, char **argv) {
 		mprotect(p, 8192, PROT_READ | PROT_EXEC);
 	((void (*)(void))(p + 300))();
 	write(1, "called\n", 7);
+	if (argv[1][1] == 'o') {
+		mprotect(p, 8192, PROT_READ | PROT_WRITE);
+		memset(p, 0x90, 8192);
+	}
+	if (argv[1][1] == 'u')
+		munmap(p, 8192);
 	if (argv[1][1] == 's')
 		pause();
 	return 0;
@@ -40,7 +46,7 @@ int main(int argc, char **argv) {
 	program := compile(t, file)
 	const random, plain = "\x48\x0f\xc7\xf0\xc3", "\x48\x0f\xaf\xc0\xc3" // rdrand rax, and imul rax, rax; ret
 	for _, c := range []struct{ how, code, reason string }{
-		{"m", random, "rdrand"}, {"ms", random, "rdrand"}, {"p", random, "rdrand"}, {"ps", random, "rdrand"}, {"m", plain, ""}, {"p", plain, ""},
+		{"m", random, "rdrand"}, {"ms", random, "rdrand"}, {"p", random, "rdrand"}, {"ps", random, "rdrand"}, {"po", random, "rdrand"}, {"pu", random, "rdrand"}, {"po", plain, ""}, {"m", plain, ""}, {"p", plain, ""},
 		{"m", "\x48\x0f\xc7\xfa\xc3", "rdseed"},
 	} {
 		spec := aloneSpec(program, c.how, c.code)

@@ -125,6 +125,10 @@ func (k *Kernel) trapChance(t *Thread, fd int, changes bool, addr, size, offset 
 // maxMade bounds what is kept of the memory that a program makes executable; beyond it, all that lies between counts.
 const maxMade = 256
 
+// maxMadeAtOnce bounds the code that is looked through as it is made executable, which some programs do again and again. What is larger
+// is looked through at the end alone.
+const maxMadeAtOnce = 4 << 20
+
 // madeCode notes that a program has made memory of its own executable.
 func (k *Kernel) madeCode(t *Thread, addr, size uint64) {
 	s := k.Spaces[k.proc(t).Space]
@@ -138,8 +142,7 @@ func (k *Kernel) madeCode(t *Thread, addr, size uint64) {
 	s.Made = append(s.Made, r)
 }
 
-// CheckMade looks through the code that a program has made, whose memory is about to go, for instructions that no run repeats: there no
-// breakpoint stands at them.
+// CheckMade looks through the code that a program has made, whose memory is about to go.
 func (k *Kernel) CheckMade(p *Proc) {
 	s := k.Spaces[p.Space]
 	if s == nil || k.Unsafe != "" {
@@ -150,9 +153,18 @@ func (k *Kernel) CheckMade(p *Proc) {
 		if i < 0 {
 			return
 		}
-		if name := k.M.MadeChance(p.Threads[i], r.Start, r.End); name != "" {
-			k.unsafe("%s has made code as it ran that may execute %s", p.Path, name)
-		}
+		k.checkMade(k.Threads[p.Threads[i]], r)
+	}
+}
+
+// checkMade looks through code that the program of a thread has made for instructions that no run repeats: there no breakpoint stands at
+// them.
+func (k *Kernel) checkMade(t *Thread, r Range) {
+	if k.Unsafe != "" {
+		return
+	}
+	if name := k.M.MadeChance(t.ID, r.Start, r.End); name != "" {
+		k.unsafe("%s has made code as it ran that may execute %s", k.proc(t).Path, name)
 	}
 }
 
