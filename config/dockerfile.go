@@ -51,7 +51,7 @@ func (l *loader) builtImage(d *declared, own string) (*image.Image, string) {
 	if err == nil {
 		return img, name
 	}
-	if policy == "build" { // else it was asked before
+	if policy == "build" {
 		if img, e := l.opts.Images("docker-daemon:"+name, dir, ""); e == nil {
 			l.note(l.placeOf(d, "build"), d.key+".build", "the image that the daemon has is taken, since the Dockerfile cannot be built here: %v", err)
 			return img, name

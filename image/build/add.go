@@ -6,6 +6,7 @@ import (
 	"compress/bzip2"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -83,8 +84,8 @@ const (
 // download fetches a file whose digest is known.
 func (s *steps) download(from, checksum string) (*files, error) {
 	want, ok := strings.CutPrefix(checksum, "sha256:")
-	if !ok {
-		return nil, &Error{Text: fmt.Sprintf("--checksum=%s is none that is known here", checksum), Remedy: "write sha256: and the digest"}
+	if raw, err := hex.DecodeString(want); !ok || err != nil || len(raw) != sha256.Size || strings.ToLower(want) != want {
+		return nil, &Error{Text: fmt.Sprintf("--checksum=%s is none that is known here", checksum), Remedy: "write sha256: and 64 digits, of which the letters are small"}
 	}
 	u, err := url.Parse(from)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *steps) download(from, checksum string) (*files, error) {
 	if name == "." || name == "/" {
 		name = "__unnamed__"
 	}
-	if st, err := os.Stat(s.Store.File(want)); err == nil && len(want) == 2*sha256.Size {
+	if st, err := os.Stat(s.Store.File(want)); err == nil {
 		return s.single(name, want, st.Size()), nil
 	}
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, from, nil)

@@ -361,6 +361,8 @@ func TestMistakes(t *testing.T) {
 		{"a stage that comes later", "FROM base AS one\nCOPY --from=later a b\nFROM one AS later", "Dockerfile:2: COPY: there is no image later"},
 		{"another platform", "FROM --platform=linux/arm64 base", "Dockerfile:1: programs for linux/arm64 do not run here"},
 		{"what changes by itself", "FROM base\nADD https://example.org/x /x", "Dockerfile:2: https://example.org/x may have another content tomorrow; give ADD its --checksum"},
+		{"a checksum that is none", "FROM base\nADD --checksum=sha256:../../../x https://example.org/x /x", "Dockerfile:2: "},
+		{"an empty checksum", "FROM base\nADD --checksum=sha256: https://example.org/x /x", "Dockerfile:2: "},
 		{"a repository", "FROM base\nADD https://example.org/x.git /x", "is a repository"},
 		{"keys of this machine", "FROM base\nRUN --mount=type=ssh x", "Dockerfile:2: RUN --mount=type=ssh: nothing of this machine reaches a RUN"},
 		{"a secret that there is not", "FROM base\nRUN --mount=type=secret,id=k,required=true x", `Dockerfile:2: RUN needs the secret "k"`},

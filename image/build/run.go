@@ -16,6 +16,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 
 	"github.com/bloodhound-dst/bloodhound/image"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
 // Command is what a RUN executes.
@@ -265,6 +266,9 @@ func (s *steps) cache(one *mount, m *instructions.Mount, inputs *[]string) error
 	return s.bind(one, m, inputs)
 }
 
+// maxSecretBytes bounds a secret.
+const maxSecretBytes = 16 << 20
+
 func (s *steps) secret(one *mount, m *instructions.Mount, cmd *Command) (bool, error) {
 	id := cmp.Or(m.CacheID, path.Base(cmp.Or(m.Source, m.Target)))
 	secret, ok := s.request.Secrets[id]
@@ -277,7 +281,7 @@ func (s *steps) secret(one *mount, m *instructions.Mount, cmd *Command) (bool, e
 	value := secret.Value
 	if secret.File != "" {
 		var err error
-		if value, err = os.ReadFile(secret.File); err != nil {
+		if value, err = regular.Read(secret.File, maxSecretBytes); err != nil {
 			return false, &Error{Text: fmt.Sprintf("the secret %s: %v", id, err)}
 		}
 	}
