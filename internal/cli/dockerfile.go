@@ -26,7 +26,11 @@ func (a *app) buildImages(ctx context.Context) config.Dockerfiles {
 			return nil, err
 		}
 		b := &build.Builder{Store: s, Image: a.baseImage, Run: runner(s), Report: func(text string) { a.note("%s: %s", r.Name, text) }}
-		return b.Build(ctx, r)
+		img, err := b.Build(ctx, r)
+		if ctx.Err() != nil {
+			return nil, errors.New("interrupted; the next build goes on behind the last step that was done")
+		}
+		return img, err
 	}
 }
 
@@ -104,8 +108,10 @@ func runner(store *image.Store) build.Runner {
 			r.Unrepeatable = out.Repeat.Reason
 		}
 		switch code, over := layered.Ended(node); {
+		case !over && (reason == engine.Finished || reason == engine.MaxTime):
+			r.Failed = fmt.Sprintf("it did not end within %d hours of virtual time", int64(runVirtualNs/3600e9))
 		case !over:
-			r.Failed = fmt.Sprintf("it did not end (%s)", strings.Join(slices.DeleteFunc([]string{string(reason), out.Detail}, func(s string) bool { return s == "" }), ": "))
+			r.Failed = fmt.Sprintf("it did not end: %s %s", reason, out.Detail)
 		case code > 128 && unix.SignalName(unix.Signal(code-128)) != "":
 			r.Failed = "ended by " + unix.SignalName(unix.Signal(code-128))
 		case code != 0:
