@@ -168,7 +168,7 @@ func (w *work) reduce() {
 				return
 			}
 		}
-		if w.size() == before {
+		if w.size() == before && !w.cut {
 			break
 		}
 	}
