@@ -152,7 +152,7 @@ What users would expect of the odd ones, and why they are as they are:
 - *bind-mount, binderfs, swap, reboot*: mounts, swap and a reboot are refused, as in a container without privileges. *netlink-proc, netlink-task*: connectors of the kernel are not there. *icmp-flood, rawpkt, rawsock, rawudp*: raw sockets are refused.
 - *pty*: there are no terminals. *pci*: there are no PCI devices, and stress-ng takes that for a lack of resources.
 - *sysfs*: its child is killed in the world and outside.
-- A *limit* of real time is the machine's: these change memory maps some hundred thousand times, and each change is a stop. With more time madvise and memfd end, and repeat.
+- A *limit* of real time is the machine's: these change memory maps some hundred thousand times, and each change is a stop. With more time madvise ends, too, and says that it repeats.
 
 %s.
 
