@@ -269,7 +269,7 @@ func describe(p placed) string {
 
 func asked(p placed) string {
 	switch p.call.kind {
-	case write:
+	case write, grow:
 		return p.op.Op + " " + shorten(p.call.value)
 	case cas:
 		return fmt.Sprintf("%s from %s to %s", p.op.Op, shorten(p.call.expect), shorten(p.call.value))
@@ -281,7 +281,7 @@ func asked(p placed) string {
 
 func outcome(p placed) string {
 	switch {
-	case !p.reply.known || p.call.kind == write || p.call.kind == remove && p.reply.value == "":
+	case !p.reply.known || p.call.kind == write || p.call.kind == grow || p.call.kind == remove && p.reply.value == "":
 		return ""
 	case p.call.kind == read && !p.reply.found:
 		return " -> nothing"

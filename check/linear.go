@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -99,13 +100,13 @@ func judged(list []string) (map[kind]bool, string) {
 	for _, op := range list {
 		k := kindOf(op)
 		if k == unmodelled {
-			return nil, fmt.Sprintf("operation %q has no model; there are put, get, delete, incr, cas and the names of "+
+			return nil, fmt.Sprintf("operation %q has no model; there are put, get, delete, incr, cas, append and the names of "+
 				"their redis commands", op)
 		}
 		set[k] = true
 	}
 	if len(list) == 0 {
-		set = map[kind]bool{write: true, read: true, remove: true, incr: true, cas: true}
+		set = map[kind]bool{write: true, read: true, remove: true, incr: true, cas: true, grow: true}
 	}
 	return set, ""
 }
@@ -148,6 +149,9 @@ func perKey(list []string, ops []history.Operation) (keys map[string][]placed, f
 		}
 		keys[o.Key] = append(keys[o.Key], p)
 	}
+	if reason := lists(keys); reason != "" {
+		return nil, nil, reason
+	}
 	for _, key := range slices.Sorted(maps.Keys(strange)) {
 		// Without a key it may have changed all of them.
 		if _, shared := keys[key]; shared || key == "" && len(keys) > 0 {
@@ -156,6 +160,28 @@ func perKey(list []string, ops []history.Operation) (keys map[string][]placed, f
 		}
 	}
 	return keys, failed, ""
+}
+
+// lists says which key holds a list, if one does: a key that was appended to and whose reads return JSON arrays. The model of this check
+// appends text to text.
+func lists(keys map[string][]placed) string {
+	isArray := func(text string) bool { return strings.HasPrefix(text, "[") && json.Valid([]byte(text)) }
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		grows, array, text := false, "", false
+		for i := range keys[key] {
+			switch p := &keys[key][i]; {
+			case p.call.kind == grow || p.call.kind == write:
+				grows = grows || p.call.kind == grow
+				text = text || strings.HasPrefix(p.call.value, "[")
+			case p.reply.known && isArray(p.reply.value):
+				array = p.reply.value
+			}
+		}
+		if grows && array != "" && !text {
+			return fmt.Sprintf("key %q is appended to, and a read returned the list %s; name `model: append-list`, as this one joins texts", key, shorten(array))
+		}
+	}
+	return ""
 }
 
 // sizeOfKeys counts operations by key. Long histories are judged much faster where nothing has to grow.
@@ -512,7 +538,7 @@ func exercised(ops []placed) bool {
 		if p.from == first {
 			other = second
 		}
-		writes := p.call.kind == write || p.call.kind == remove && p.reply.value == ""
+		writes := p.call.kind == write || p.call.kind == grow || p.call.kind == remove && p.reply.value == ""
 		if p.reply.known && !writes && other < p.to {
 			return true
 		}

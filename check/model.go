@@ -33,6 +33,8 @@ func kindOf(op string) kind {
 		return incr
 	case "cas":
 		return cas
+	case "append":
+		return grow
 	}
 	return unmodelled
 }
@@ -64,7 +66,7 @@ type reply struct {
 }
 
 // step tells whether an operation with this reply may happen in state s, and the state after it. It is the
-// sequential specification of a register that can be missing, written, read, deleted, counted up and compared.
+// sequential specification of a register that can be missing, written, read, deleted, counted up, compared and appended to.
 func step(s state, c call, r reply) (bool, state) {
 	switch c.kind {
 	case write:

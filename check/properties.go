@@ -1,12 +1,14 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/check/linear"
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/world"
@@ -133,7 +135,7 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 			return verbs[strings.ToLower(op)]
 		}
 		switch kindOf(op) {
-		case write:
+		case write, grow:
 			return put
 		case remove:
 			return take
@@ -177,6 +179,7 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 		}
 	}
 	judgedKeys, unread := 0, ""
+	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		s := keys[key]
 		if s.acknowledged == 0 {
@@ -199,6 +202,11 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 					return unknown(p, "broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
 				}
 				lost, text = missing(s.changes, items, sort, p.Check.Model == "append-list")
+			} else if slices.ContainsFunc(s.changes, func(c history.Operation) bool { return kindOf(c.Op) == grow }) {
+				var err error
+				if lost, text, err = unexplained(s.changes, o, budget); err != nil {
+					return unknown(p, "key %q: %v", key, err)
+				}
 			} else {
 				lost, text = replaced(s.changes, o, sort)
 			}
@@ -276,6 +284,34 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		}
 	}
 	return nil, ""
+}
+
+// unexplained finds the last acknowledged change of a key that is appended to, if no order of its changes makes what was read at the end.
+func unexplained(changes []history.Operation, look history.Operation, b *linear.Budget) (*history.Operation, string, error) {
+	ops := make([]placed, 0, len(changes)+1)
+	for i, o := range append(slices.Clone(changes), look) {
+		p, err := place(o, i == len(changes))
+		if err != nil {
+			return nil, "", err
+		}
+		ops = append(ops, p)
+	}
+	if reason := lists(map[string][]placed{look.Key: ops}); reason != "" {
+		return nil, "", errors.New(reason)
+	}
+	switch search(ops, b) {
+	case linear.Undecided:
+		return nil, "", fmt.Errorf("budget: what %d changes make was not decided within %s", len(changes), b.Reached)
+	case linear.Legal:
+		return nil, "", nil
+	}
+	last := 0
+	for i, o := range changes {
+		if o.Type == history.Ok && (changes[last].Type != history.Ok || o.Call > changes[last].Call) {
+			last = i
+		}
+	}
+	return &changes[last], fmt.Sprintf("no order of its acknowledged changes makes %s, which a read at the end returned", returned(look)), nil
 }
 
 // replaced finds an acknowledged change after which a key cannot hold what was read at the end.
