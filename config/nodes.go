@@ -233,6 +233,7 @@ func (l *loader) buildNode(d *declared) {
 	l.volumes(d)
 	l.dependencies(d)
 	n.Health = l.health(d)
+	l.postStart(d)
 	l.rememberParts(d)
 	n.Restart = l.restart(v.get("restart"), key+".restart")
 	n.StopSignal = l.signal(v.get("stop_signal"), key+".stop_signal")
@@ -399,6 +400,35 @@ func (l *loader) envFileOf(item *node, key string) []variable {
 		return vars
 	}
 	return l.envFile(full, content, item.file.lookup)
+}
+
+// postStart reads the commands that run when the node has started.
+func (l *loader) postStart(d *declared) {
+	key := d.key + ".post_start"
+	for _, item := range d.value.get("post_start").list() {
+		words := l.argv(item.get("command"), key+".command")
+		if len(words) == 0 || words[0] == "" {
+			if !item.entry("command").isBad() {
+				l.fail(item.position, "give it `command:`, a program and its arguments", "%s: there is no command", key)
+			}
+			continue
+		}
+		var vars []variable
+		for _, line := range d.spec.Env {
+			name, value, _ := strings.Cut(line, "=")
+			vars = append(vars, variable{name, value, true})
+		}
+		vars = append(vars, valueOr(item.get("environment"), []variable(nil))...)
+		h := world.Hook{Command: words, Env: settle(vars, item.file.lookup), User: valueOr(item.get("user"), "")}
+		switch dir := valueOr(item.get("working_dir"), ""); {
+		case dir == "":
+		case path.IsAbs(dir):
+			h.WorkingDir = path.Clean(dir)
+		default:
+			h.WorkingDir = path.Join(d.spec.WorkingDir, dir)
+		}
+		d.spec.PostStart = append(d.spec.PostStart, h)
+	}
 }
 
 func (l *loader) volumes(d *declared) {

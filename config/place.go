@@ -1,6 +1,10 @@
 package config
 
-import "github.com/bloodhound-dst/bloodhound/engine"
+import (
+	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/engine"
+)
 
 // place names a part of the Spec, or a key at the top of the configuration.
 type place struct {
@@ -42,6 +46,9 @@ func (l *loader) rememberParts(d *declared) {
 		for _, key := range part.keys {
 			l.remember(place{node: d.name, part: part.name}, d.value.get(key), d.key+"."+key)
 		}
+	}
+	for i, hook := range d.value.get("post_start").list() {
+		l.remember(place{d.name, engine.PartPostStart, strconv.Itoa(i)}, hook.get("command"), d.key+".post_start")
 	}
 	test := d.value.get("healthcheck").get("test")
 	if words := test.list(); len(words) > 1 {

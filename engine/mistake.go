@@ -12,6 +12,7 @@ type Part string
 const (
 	PartCommand     Part = "command"
 	PartHealthcheck Part = "healthcheck"
+	PartPostStart   Part = "post_start" // named by its index
 	PartWorkingDir  Part = "working_dir"
 	PartUser        Part = "user"
 	PartRoot        Part = "root"

@@ -129,6 +129,7 @@ type Node struct {
 	ExtraHosts  []Host       `json:"extra_hosts,omitempty"`
 	DependsOn   []Dependency `json:"depends_on,omitempty"`
 	Health      *Healthcheck `json:"health,omitempty"`
+	PostStart   []Hook       `json:"post_start,omitempty"` // run once, in this order, when the main process has started for the first time
 	Restart     Restart      `json:"restart"`
 	StopSignal  string       `json:"stop_signal,omitempty"`   // what the fault restart tells the main process to stop by; empty is SIGTERM
 	StopGraceNs int64        `json:"stop_grace_ns,omitempty"` // and how long it has for that
@@ -285,6 +286,14 @@ type Healthcheck struct {
 	StartPeriodNs   int64    `json:"start_period_ns"`
 	StartIntervalNs int64    `json:"start_interval_ns"`
 	Retries         int      `json:"retries"`
+}
+
+// Hook is a command that runs in a node beside its main process.
+type Hook struct {
+	Command    []string `json:"command"`
+	Env        []string `json:"env,omitempty"`         // all of it, NAME=value, in order
+	WorkingDir string   `json:"working_dir,omitempty"` // empty is the node's
+	User       string   `json:"user,omitempty"`        // empty is the node's
 }
 
 // RestartMode says what happens when a node's main process ends.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -107,6 +108,9 @@ func (x *inspection) node() error {
 	}
 	if x.n.Health != nil {
 		x.guest(engine.PartHealthcheck, "", x.n.Health.Command, nil)
+	}
+	for i, h := range x.n.PostStart {
+		x.guest(engine.PartPostStart, strconv.Itoa(i), h.Command, h.Env)
 	}
 	return nil
 }

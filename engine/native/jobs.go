@@ -3,7 +3,9 @@
 package native
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +27,8 @@ type nodeState struct {
 	StartedNs int64
 	NextNs    int64 // when to start (again), or to check its health; never if not planned
 	Checking  bool
+	Hooks     int    // commands of post_start that are over
+	Hook      int64  // the tag of the one that runs, 0 for none
 	Sick      string // what the last health check that failed said
 	Restarts  int
 	ExitCode  int
@@ -68,6 +72,7 @@ const (
 	jobRole
 	jobRecovery // a driver that tries everything again after the last heal
 	jobProber   // performs the probes that no script does
+	jobHook     // a command of post_start
 )
 
 // asks tells whether a job only asks how a node is: it is no part of what is tested.
@@ -122,6 +127,9 @@ func (w *World) met(dep *world.Dependency) bool {
 		return true
 	}
 	s := &w.director.Nodes[id]
+	if dep.Condition != world.Completed && w.hooking(int(id)) {
+		return false
+	}
 	switch dep.Condition {
 	case world.Healthy:
 		return s.Healthy
@@ -155,7 +163,64 @@ func (w *World) startMain(i int) error {
 	if n.Health != nil {
 		s.NextNs = w.kernel.Now + firstCheck(n.Health)
 	}
+	return w.startHook(i)
+}
+
+// hooking tells whether a node that runs has commands of post_start that are not over.
+func (w *World) hooking(i int) bool {
+	s := &w.director.Nodes[i]
+	return s.Status == running && s.Hooks < len(w.spec.Nodes[i].PostStart)
+}
+
+// startHook starts the next command of a node's post_start, if there is one.
+func (w *World) startHook(i int) error {
+	s := &w.director.Nodes[i]
+	if !w.hooking(i) || s.Hook != 0 {
+		return nil
+	}
+	as, h := w.spec.Nodes[i], &w.spec.Nodes[i].PostStart[s.Hooks]
+	as.User, as.WorkingDir = cmp.Or(h.User, as.User), cmp.Or(h.WorkingDir, as.WorkingDir)
+	p, err := w.launchAs(&as, job{Kind: jobHook, Node: i, Index: s.Hooks, Deadline: never}, h.Command, h.Env, "post_start", "post_start")
+	var start *kernel.StartError
+	if errors.As(err, &start) {
+		w.hookFailed(i, "could not start: "+start.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.Hook = p.Tag
 	return nil
+}
+
+// hookFailed keeps that a node can never come up, since the command of its post_start that is next fails.
+func (w *World) hookFailed(i int, how string) {
+	s, n := &w.director.Nodes[i], &w.spec.Nodes[i]
+	w.director.Stuck = true
+	s.Stuck = fmt.Sprintf("%s never comes up: %s of its post_start %s", n.Name, n.PostStart[s.Hooks].Command[0], how)
+}
+
+// hooked takes in the end of a command of post_start. One that a fault or the end of its node has ended begins again with the node.
+func (w *World) hooked(n *kernel.Notice, j *job) error {
+	s := &w.director.Nodes[j.Node]
+	tail := w.director.LogTail[n.Tag]
+	delete(w.director.LogTail, n.Tag)
+	if s.Hook != n.Tag {
+		return nil
+	}
+	s.Hook = 0
+	switch {
+	case n.ByFault || s.Status != running:
+		return nil
+	case n.Status != 0:
+		w.hookFailed(j.Node, "ended with "+sickness(n.Status, tail))
+		return nil
+	}
+	s.Hooks++
+	if err := w.startHook(j.Node); err != nil {
+		return err
+	}
+	return w.startNodes()
 }
 
 func firstCheck(h *world.Healthcheck) int64 {
@@ -171,7 +236,12 @@ const ownSlackNs = 1e6
 
 // launch starts a program on a node as a job.
 func (w *World) launch(j job, argv, env []string, stdout, stderr string) (*kernel.Proc, error) {
-	d, n := w.director, &w.spec.Nodes[j.Node]
+	return w.launchAs(&w.spec.Nodes[j.Node], j, argv, env, stdout, stderr)
+}
+
+// launchAs starts a program with the user and the working directory of n, which is the job's node but for them.
+func (w *World) launchAs(n *world.Node, j job, argv, env []string, stdout, stderr string) (*kernel.Proc, error) {
+	d := w.director
 	s := &d.Nodes[j.Node]
 	j.StartNs, j.Phase = w.kernel.Now, d.Phase
 	d.Jobs = append(d.Jobs, j)
@@ -284,7 +354,7 @@ func sickness(wait int, tail []string) string {
 // awaited tells whether setup waits for a node.
 func (w *World) awaited(i int) bool {
 	n, s := &w.spec.Nodes[i], &w.director.Nodes[i]
-	return len(n.Command) > 0 && n.Role == world.Server && !s.Healthy && s.Status != ended
+	return len(n.Command) > 0 && n.Role == world.Server && (!s.Healthy || w.hooking(i)) && s.Status != ended
 }
 
 // unready names what setup waits for.
@@ -296,6 +366,8 @@ func (w *World) unready() string {
 		case !w.awaited(i):
 		case s.Status == waiting:
 			all = append(all, n.Name+" "+w.unstarted(n))
+		case w.hooking(i):
+			all = append(all, fmt.Sprintf("%s had not ended %s of its post_start", n.Name, n.PostStart[s.Hooks].Command[0]))
 		case s.Sick != "":
 			all = append(all, n.Name+" was not healthy, its last healthcheck ended with "+s.Sick)
 		case s.Status == resting:
@@ -408,6 +480,9 @@ func (w *World) exited(n *kernel.Notice) error {
 		}
 	case jobHealth:
 		return w.healthChecked(j.Node, n)
+	case jobHook:
+		w.crash(n, j, false)
+		return w.hooked(n, j)
 	case jobProbe:
 		w.probed(j, n)
 	case jobRole:
