@@ -257,7 +257,7 @@ services:
 	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
 		t.Error("it was made on this machine")
 	}
-	if !noted(r, "compose.yaml:2: services.a.volumes: "+filepath.Join(dir, "new")+" is not there") || !noted(r, "compose.yaml:3: services.b.volumes: a binds ") {
+	if !noted(r, "compose.yaml:2: services.a.volumes: "+filepath.Join(dir, "new")+" is not there") || !a[1].Shared || !node1(t, r, "b").Volumes[0].Shared || a[0].Shared || a[2].Shared {
 		t.Errorf("notes %v", r.Notes)
 	}
 }

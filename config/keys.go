@@ -151,7 +151,7 @@ var service = shape{kind: section, open: true, fields: []field{
 		), says: "More about a tmpfs."},
 		field{name: "image", shape: anyShape, refused: "copy what is needed of that image into a volume, or into the node's own image"},
 		field{name: "consistency", shape: aText, idle: "all mounts are consistent"},
-	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Writes to a bind mount stay in the node. Named volumes begin empty, or with what the image has there. Those of Compose files that several services have: what one has written is there for another that waits until it has completed; all else is a mistake, since nodes share no disk. Those of `nodes:` belong to their node."},
+	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Named volumes begin empty, or with what the image has there; bind mounts with what this machine has, which stays as it is. Services of Compose files that have the same volume or bind the same path share it (docs/compose.md); those of `nodes:` belong to their node."},
 	{name: "tmpfs", shape: textOrAll, says: "Paths of empty folders that a power loss empties again, with options: `/tmp:size=64m,mode=1770,uid=1000`."},
 	{name: "depends_on", shape: anyOf(texts, namedWith(of(
 		field{name: "condition", shape: oneOf("service_started", "service_healthy", "service_completed_successfully"), says: "How far the other node must be.", def: "service_started"},
@@ -267,7 +267,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "pre_stop", shape: anyShape, refused: "run it from the node's command"},
 	{name: "provider", shape: anyShape, refused: "a world reaches nothing outside: make it a node"},
 	{name: "secrets", shape: fileUses("/run/secrets/NAME"), says: "Files of the Compose file's `secrets`."},
-	{name: "volumes_from", shape: anyShape, refused: "name the volumes under `volumes` of both nodes; what one of them writes, the other sees if it waits for it by `service_completed_successfully`"},
+	{name: "volumes_from", shape: texts, says: "`NODE` or `NODE:ro`: the volumes and bind mounts of another node, at the same places, which both share then."},
 }}
 
 const (

@@ -145,8 +145,9 @@ type loader struct {
 	// surveying tells that what is checked is not the last word on it: keys without effect are told later.
 	surveying bool
 	nets      []*netDecl
-	building  []string // services whose images are being built, each for the one before it
-	bridged   bool     // a note says what network_mode: bridge is
+	building  []string        // services whose images are being built, each for the one before it
+	lent      map[string]bool // sources of volumes that other nodes have by volumes_from
+	bridged   bool            // a note says what network_mode: bridge is
 }
 
 // Load reads a configuration. Mistakes in files are an Errors; all errors are the user's.

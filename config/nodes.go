@@ -192,6 +192,10 @@ func (l *loader) buildNodes() {
 		}
 	}
 	l.cycles()
+	from := volumesFrom{loader: l}
+	for _, d := range l.nodes {
+		from.mount(d)
+	}
 	l.shareVolumes()
 }
 

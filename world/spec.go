@@ -257,6 +257,9 @@ type Volume struct {
 	SizeBytes int64 `json:"size_bytes,omitempty"`
 	// NoCopy has a Named one begin empty, also where an image has something.
 	NoCopy bool `json:"no_copy,omitempty"`
+	// Shared says that all nodes that have a volume of this Kind and Source so see one: what one writes, the others see. It lies
+	// on no node's disk.
+	Shared bool `json:"shared,omitempty"`
 	// From is the node whose Named volume of this Source it begins with, as that one has left it: it has completed when this
 	// node starts.
 	From string `json:"from,omitempty"`

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -40,7 +42,11 @@ func (w *World) digests() map[string]string {
 				out[file] = digestOf(file)
 			}
 		}
-		for _, in := range node.FS.Inodes {
+		inodes := maps.Values(node.FS.Inodes)
+		if shared := w.kernel.Shared; i == 0 && shared != nil { // whose layers are the same of each node
+			inodes = both(inodes, maps.Values(shared.Inodes))
+		}
+		for in := range inodes {
 			if !in.Loaded || in.Layer == fs.NoLayer || strings.HasPrefix(node.FS.HostPath(in.Layer, ""), imageScheme) {
 				continue
 			}
@@ -54,6 +60,17 @@ func (w *World) digests() map[string]string {
 		}
 	}
 	return out
+}
+
+func both(a, b iter.Seq[*fs.Inode]) iter.Seq[*fs.Inode] {
+	return func(yield func(*fs.Inode) bool) {
+		for in := range a {
+			if !yield(in) {
+				return
+			}
+		}
+		b(yield)
+	}
 }
 
 // digestCache has the digests that this process has computed: a campaign runs the same files thousands of times.

@@ -87,7 +87,10 @@ func (x *inspection) node() error {
 	x.blobs = host.NewBlobs(nil)
 	x.kernel = kernel.New(nil, tape.NewSource(tape.Tape{}), kernel.Handles{Blobs: x.blobs})
 	x.kernel.Net = x.network()
-	err := x.addNode(x.n)
+	err := x.share([]world.Node{*x.n})
+	if err == nil {
+		err = x.addNode(x.n)
+	}
 	var misplaced *layoutError
 	if errors.As(err, &misplaced) {
 		x.found(engine.PartVolume, "", "mount at places whose folders are folders, outside /proc and /sys", "%v", err)

@@ -145,6 +145,9 @@ func (w *World) boot() error {
 		return err
 	}
 	w.director = newDirector(w.spec, plan)
+	if err := w.share(w.spec.Nodes); err != nil {
+		return err
+	}
 	for i := range w.spec.Nodes {
 		if err := w.addNode(&w.spec.Nodes[i]); err != nil {
 			return fmt.Errorf("node %s: %w", w.spec.Nodes[i].Name, err)

@@ -15,7 +15,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/fault"
-	"github.com/bloodhound-dst/bloodhound/image"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
@@ -44,7 +43,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	if err != nil {
 		return err
 	}
-	layers := []host.Layer{lower}
+	layers := append([]host.Layer{lower}, w.shared.layers...) // the latter at the same places in all nodes
 	under := func(l host.Layer) int {
 		layers = append(layers, l)
 		return len(layers) - 1
@@ -58,16 +57,13 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	for _, v := range n.Volumes {
 		m := fs.Volume{Target: v.Target, Layer: fs.NoLayer, ReadOnly: v.ReadOnly || v.Kind == world.File, Tmpfs: v.Kind == world.Tmpfs,
 			File: v.Kind == world.File, Content: v.Content, Mode: v.Mode, UID: v.UID, GID: v.GID, SizeBytes: v.SizeBytes}
-		switch v.Kind {
-		case world.Bind:
-			m.Layer = under(host.Layer{Path: v.Source})
+		if v.Kind == world.Bind {
 			c.Undated = append(c.Undated, v.Source)
-		case world.Named: // it begins with what the image has there
-			below := strings.Trim(v.Target, "/")
-			if v.NoCopy || lower.Tree == nil || lower.Tree.Lookup(below) == nil || lower.Tree.Lookup(below).Kind != image.Folder {
-				break
-			}
-			m.Layer = under(host.Layer{Path: lower.Path + "/" + below, Tree: lower.Tree, Below: below, File: lower.File})
+		}
+		if number := w.shared.number(&v); number > 0 {
+			m.Shared, m.Layer = number, w.shared.layer(number)
+		} else if l, ok := w.beginning(&v, lower); ok {
+			m.Layer = under(l)
 		}
 		c.Volumes = append(c.Volumes, m)
 	}
@@ -88,7 +84,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	w.bases = append(w.bases, base)
 	k.Handles.Bases = append(k.Handles.Bases, base)
 	env := k.TreeEnv(node)
-	if node.FS, err = fs.New(env, c); err != nil {
+	if node.FS, err = fs.NewMember(env, c, k.Shared, int(node.ID)); err != nil {
 		return &layoutError{err}
 	}
 	if n.Image != nil && n.WorkingDir != "" {

@@ -31,6 +31,7 @@ type World struct {
 	director  *director
 	behaviour *behaviour // nil: nobody asks what the run reaches
 	bases     []*host.Base
+	shared    sharing
 	code      codeWatch
 	dumps     dumps
 	outcome   engine.Outcome

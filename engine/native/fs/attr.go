@@ -28,7 +28,7 @@ func (s *State) Stat(id InodeID) Attr {
 		s.notice(in)
 	}
 	a := Attr{
-		Inode: in.ID, Dev: s.Mounts[in.Mount].Dev, Mount: in.Mount, Mode: in.Mode, Nlink: in.Nlink + in.Unseen, UID: in.UID, GID: in.GID, Rdev: in.Rdev, Size: in.Size,
+		Inode: in.ID, Dev: s.mountOf(in).Dev, Mount: s.MountIndex(in), Mode: in.Mode, Nlink: in.Nlink + in.Unseen, UID: in.UID, GID: in.GID, Rdev: in.Rdev, Size: in.Size,
 		AtimeNs: in.AtimeNs, MtimeNs: in.MtimeNs, CtimeNs: in.CtimeNs, BtimeNs: in.BtimeNs, Root: in.MountRoot,
 	}
 	switch {
@@ -163,7 +163,7 @@ const (
 // Statfs describes the file system of an inode: the quota is the size of the disk, and of a tmpfs without one of its own.
 func (s *State) Statfs(id InodeID) Statfs {
 	in := s.inode(id)
-	m := in.Mount
+	m := s.MountIndex(in)
 	f := Statfs{BlockSize: pageBytes, NameMax: maxNameBytes, Mountid: int64(m), ReadOnly: s.Mounts[m].ReadOnly}
 	switch s.Mounts[m].Type {
 	case Proc:
@@ -181,7 +181,7 @@ func (s *State) Statfs(id InodeID) Statfs {
 	if size := s.Mounts[m].SizeBytes; size > 0 {
 		f.Blocks = size / pageBytes
 	}
-	if s.full(m) && f.Free > 0 {
+	if s.full(in.Mount) && f.Free > 0 {
 		s.Noticed = append(s.Noticed, s.Full)
 		f.Free = 0
 	}

@@ -16,7 +16,7 @@ func (s *State) Check() error {
 		if in.ID != id {
 			fail("inode %d has number %d", id, in.ID)
 		}
-		if s.Inodes[in.Parent] == nil {
+		if s.at(in.Parent) == nil {
 			fail("inode %d (%s): no parent %d", id, in.Name, in.Parent)
 		}
 		for name, child := range in.Entries {
@@ -24,6 +24,9 @@ func (s *State) Check() error {
 				if in.Layer == NoLayer || in.Loaded {
 					fail("inode %d: whiteout %q that hides nothing", id, name)
 				}
+				continue
+			}
+			if InShared(child) && s.at(child) != nil {
 				continue
 			}
 			if s.Inodes[child] == nil {
@@ -66,6 +69,11 @@ func (s *State) Check() error {
 			} else if i, ok := n.watch(w.WD); !ok || n.Watches[i].Inode != id {
 				fail("inode %d: watch %d is not its own", id, w.WD)
 			}
+		}
+	}
+	for _, mounts := range s.Over {
+		for _, id := range mounts {
+			links[id]++
 		}
 	}
 	for id, in := range s.Inodes {

@@ -57,7 +57,7 @@ func (s *State) unprivilege(env *Env, in *Inode) {
 // OnDisk reports whether an inode is a regular file on the node's disk, and none of the engine's own.
 func (s *State) OnDisk(id InodeID) bool {
 	in := s.inode(id)
-	return in.is(S_IFREG) && in.Synth == "" && !in.Memory && !in.Served && s.Mounts[in.Mount].Type == Disk
+	return in.is(S_IFREG) && in.Synth == "" && !in.Memory && !in.Served && in.Mount >= 0 && s.Mounts[in.Mount].Type == Disk
 }
 
 // Rot changes bits of a file's content as a disk does by itself: nothing else of the file changes, and nobody is told.

@@ -24,6 +24,9 @@ func (s *State) lookup(env *Env, dir *Inode, name string) (*Inode, Errno) {
 	if dir.Lost != nil && dir.Lost.Names[name] {
 		s.notice(dir)
 	}
+	if id, ok := s.Over[dir.ID][name]; ok {
+		return s.inode(id), OK
+	}
 	if id, ok := dir.Entries[name]; ok {
 		if id == 0 {
 			return nil, ENOENT
@@ -61,7 +64,8 @@ func (s *State) adopt(env *Env, dir *Inode, name string) (*Inode, Errno) {
 		return nil, e
 	}
 	from := Origin{Layer: dir.Layer, Path: attr.Same}
-	if known := s.Inodes[s.Linked[from]]; known != nil && attr.Same != "" {
+	links := s.links(dir)
+	if known := s.at((*links)[from]); known != nil && attr.Same != "" {
 		known.Nlink++
 		known.Unseen--
 		s.enter(dir, name, known)
@@ -77,10 +81,10 @@ func (s *State) adopt(env *Env, dir *Inode, name string) (*Inode, Errno) {
 		return nil, ENOMEM
 	}
 	if attr.Same != "" {
-		if s.Linked == nil {
-			s.Linked = map[Origin]InodeID{}
+		if *links == nil {
+			*links = map[Origin]InodeID{}
 		}
-		s.Linked[from] = made.ID
+		(*links)[from] = made.ID
 	}
 	s.enter(dir, name, made)
 	return made, OK
@@ -209,7 +213,11 @@ func (s *State) ReadDir(env *Env, id InodeID) ([]DirEntry, Errno) {
 		return nil, e
 	}
 	for _, name := range dir.names() {
-		in := s.inode(dir.Entries[name])
+		id := dir.Entries[name]
+		if over, ok := s.Over[dir.ID][name]; ok {
+			id = over
+		}
+		in := s.inode(id)
 		list = append(list, DirEntry{name, in.ID, in.Mode & S_IFMT})
 	}
 	s.tell(dir, IN_ACCESS)

@@ -25,6 +25,7 @@ type Watch struct {
 type Watcher struct {
 	Instance int64
 	WD       int32
+	Member   int // the node of the instance, as State.Member
 }
 
 // Event is struct inotify_event.
@@ -106,7 +107,7 @@ func (s *State) AddWatch(env *Env, instance int64, id InodeID, mask uint32) (int
 	}
 	n.LastWD++
 	n.Watches = append(n.Watches, Watch{n.LastWD, id, keep})
-	in.Watches = append(in.Watches, Watcher{instance, n.LastWD})
+	in.Watches = append(in.Watches, Watcher{instance, n.LastWD, s.Member})
 	return n.LastWD, OK
 }
 
@@ -129,22 +130,23 @@ func (n *Inotify) watch(wd int32) (int, bool) {
 func (s *State) endWatch(n *Inotify, i int) {
 	w := n.Watches[i]
 	n.Watches = slices.Delete(n.Watches, i, i+1)
-	if in := s.Inodes[w.Inode]; in != nil {
+	if in := s.at(w.Inode); in != nil {
 		s.unlistWatcher(in, n.ID, w.WD)
 	}
 	s.queue(n, Event{WD: w.WD, Mask: IN_IGNORED})
 }
 
 func (s *State) unlistWatcher(in *Inode, instance int64, wd int32) {
-	in.Watches = slices.DeleteFunc(in.Watches, func(w Watcher) bool { return w == Watcher{instance, wd} })
+	in.Watches = slices.DeleteFunc(in.Watches, func(w Watcher) bool { return w == Watcher{instance, wd, s.Member} })
 }
 
 // unwatch ends all watches of an inode that goes.
 func (s *State) unwatch(in *Inode) {
 	for _, w := range slices.Clone(in.Watches) {
-		n := s.Instances[w.Instance]
+		by := s.watching(w)
+		n := by.Instances[w.Instance]
 		if i, ok := n.watch(w.WD); ok {
-			s.endWatch(n, i)
+			by.endWatch(n, i)
 		}
 	}
 }
@@ -152,7 +154,7 @@ func (s *State) unwatch(in *Inode) {
 // tell notifies those who watch an inode or the directory of its last known name.
 func (s *State) tell(in *Inode, mask uint32) {
 	mask |= isDirBit(in)
-	if up := s.Inodes[in.Parent]; up != nil && up != in && len(up.Watches) > 0 && in.Nlink > 0 && !in.MountRoot {
+	if up := s.at(in.Parent); up != nil && up != in && len(up.Watches) > 0 && in.Nlink > 0 && !in.MountRoot {
 		s.notify(up, mask, 0, in.Name)
 	}
 	s.notify(in, mask, 0, "")
@@ -164,14 +166,15 @@ func (s *State) notify(in *Inode, mask, cookie uint32, name string) {
 		return
 	}
 	for _, w := range slices.Clone(in.Watches) {
-		n := s.Instances[w.Instance]
+		by := s.watching(w)
+		n := by.Instances[w.Instance]
 		i, ok := n.watch(w.WD)
 		if !ok || n.Watches[i].Mask&mask&IN_ALL_EVENTS == 0 {
 			continue
 		}
-		s.queue(n, Event{WD: w.WD, Mask: mask, Cookie: cookie, Name: name})
+		by.queue(n, Event{WD: w.WD, Mask: mask, Cookie: cookie, Name: name})
 		if n.Watches[i].Mask&IN_ONESHOT != 0 {
-			s.endWatch(n, i)
+			by.endWatch(n, i)
 		}
 	}
 }

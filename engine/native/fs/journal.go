@@ -114,7 +114,7 @@ func (s *State) journals(in *Inode) bool {
 
 // lasting is Lasting.
 func (s *State) lasting(in *Inode) bool {
-	return in.Synth == "" && !in.Memory && s.Mounts[in.Mount].Type == Disk
+	return in.Synth == "" && !in.Memory && in.Mount >= 0 && s.Mounts[in.Mount].Type == Disk
 }
 
 // Lasting reports whether an inode, of whatever type, lies on the node's disk.

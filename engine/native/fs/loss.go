@@ -462,7 +462,18 @@ func (s *State) emptyMemory() {
 			}
 		}
 	}
+	for _, m := range s.Mounts {
+		if m.Shared != 0 {
+			kept[s.common.Roots[m.Shared-1]] = true
+			for up := s.inode(m.Parent); !kept[up.ID]; up = s.inode(up.Parent) {
+				kept[up.ID] = true
+			}
+		}
+	}
 	for id := range kept {
+		if InShared(id) {
+			continue
+		}
 		in := s.inode(id)
 		if s.Mounts[in.Mount].Type != Tmpfs {
 			continue
@@ -482,7 +493,17 @@ func (s *State) recount(env *Env) {
 		at  string
 	}
 	reached := map[InodeID][]name{rootInode: nil}
-	for queue := []InodeID{rootInode}; len(queue) > 0; queue = queue[1:] {
+	queue := []InodeID{rootInode}
+	for dir, mounts := range s.Over {
+		for at, id := range mounts {
+			if !InShared(id) {
+				reached[id] = []name{{dir, at}}
+				queue = append(queue, id)
+			}
+		}
+	}
+	slices.Sort(queue)
+	for ; len(queue) > 0; queue = queue[1:] {
 		dir := s.inode(queue[0])
 		for _, at := range slices.Sorted(maps.Keys(dir.Entries)) {
 			id := dir.Entries[at]
@@ -496,7 +517,7 @@ func (s *State) recount(env *Env) {
 				continue
 			}
 			reached[id] = append(reached[id], name{dir.ID, at})
-			if !known && in.isDir() {
+			if !known && in.isDir() && !InShared(id) {
 				queue = append(queue, id)
 			}
 		}

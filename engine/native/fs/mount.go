@@ -152,6 +152,9 @@ func (s *State) mountVolume(env *Env, v Volume) error {
 	if !strings.HasPrefix(v.Target, "/") {
 		return fmt.Errorf("volume %q: the target must be an absolute path", v.Target)
 	}
+	if v.Shared != 0 {
+		return s.mountShared(env, v)
+	}
 	if v.File {
 		mode |= S_IFREG
 	}
@@ -181,24 +184,26 @@ func (s *State) mount(env *Env, m Mount, mode uint32) (*Inode, error) {
 	if dir.Synth != "" {
 		return nil, fmt.Errorf("%s: %w", m.Target, EPERM)
 	}
-	if covered := s.Inodes[dir.Entries[name]]; covered != nil {
-		s.cover(covered)
-	}
 	if m.Type == Proc || m.Type == Sys {
 		s.Mounts = append(s.Mounts, m)
 		in := s.synthInode("/"+name, SynthAttr{Mode: S_IFDIR | mode})
 		in.Mount, in.MountRoot, in.Parent, in.Name, in.Refs = len(s.Mounts)-1, true, dir.ID, name, 1
 		s.Mounts[in.Mount].Dev = 0x800 + uint64(len(s.Mounts))
-		s.enter(dir, name, in)
-		return in, nil
+		return in, s.mounted(env, dir, name, in)
 	}
 	in, err := s.newRoot(env, m, mode)
 	if err != nil {
 		return nil, err
 	}
 	in.Parent, in.Name = dir.ID, name
-	s.enter(dir, name, in)
-	return in, nil
+	return in, s.mounted(env, dir, name, in)
+}
+
+func (s *State) mounted(env *Env, dir *Inode, name string, root *Inode) error {
+	if e := s.mountAt(env, dir, name, root); e != OK {
+		return fmt.Errorf("%s: %w", name, e)
+	}
+	return nil
 }
 
 // cover forgets an inode that a mount hides, with all that is below it.
@@ -237,7 +242,8 @@ func (s *State) furnish(env *Env, path string) (*Inode, string, Errno) {
 				if in.ID == rootInode {
 					return nil, "", EBUSY
 				}
-				return s.inode(in.Parent), in.Name, OK
+				dir, name := s.place(in)
+				return s.inode(dir), name, OK
 			}
 			if !in.isDir() {
 				return nil, "", ENOTDIR

@@ -6,6 +6,16 @@ import "slices"
 
 // create puts an inode into the table.
 func (s *State) create(env *Env, in Inode) (*Inode, Errno) {
+	if in.Mount < 0 {
+		c := s.common
+		if len(c.Inodes) >= s.Config.Inodes {
+			return nil, ENOSPC
+		}
+		c.LastInode++
+		in.ID = c.LastInode
+		c.Inodes[in.ID] = &in
+		return &in, OK
+	}
 	if len(s.Inodes)-len(s.Synths) >= s.Config.Inodes {
 		return nil, ENOSPC
 	}
@@ -57,8 +67,12 @@ func (s *State) drop(env *Env, in *Inode) {
 		return
 	}
 	s.discard(env, in)
-	delete(s.Inodes, in.ID)
-	delete(s.Linked, in.Same)
+	if in.Mount < 0 {
+		delete(s.common.Inodes, in.ID)
+	} else {
+		delete(s.Inodes, in.ID)
+	}
+	delete(*s.links(in), in.Same)
 	if in.is(S_IFSOCK) {
 		s.Gone = append(s.Gone, in.ID)
 	}
@@ -173,7 +187,9 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 	if end = min(end, to*pageBytes); end <= off {
 		return 0, ENOSPC
 	}
-	in.Life = s.Life
+	if in.Mount >= 0 {
+		in.Life = s.Life
+	}
 	if e := s.noteData(env, in, off, end, max(in.Size, end), false); e != OK {
 		return 0, e
 	}
@@ -220,10 +236,15 @@ func (s *State) roomFor(in *Inode, from, to int64) int64 {
 }
 
 // full reports whether a fault has filled the disk that a mount lies on.
-func (s *State) full(mount int) bool { return s.Full != 0 && s.Mounts[mount].Type == Disk }
+func (s *State) full(mount int) bool {
+	return s.Full != 0 && mount >= 0 && s.Mounts[mount].Type == Disk
+}
 
 // freePages is how much an inode may grow.
 func (s *State) freePages(in *Inode) int64 {
+	if in.Mount < 0 {
+		return (s.Config.QuotaBytes - s.common.UsedBytes) / pageBytes
+	}
 	free := s.Config.QuotaBytes - s.UsedBytes
 	if m := &s.Mounts[in.Mount]; m.SizeBytes > 0 && !in.Memory {
 		free = min(free, m.SizeBytes-m.UsedBytes)
@@ -233,6 +254,10 @@ func (s *State) freePages(in *Inode) int64 {
 
 // account notes that pages were given to an inode, or taken from it.
 func (s *State) account(in *Inode, pages int64) {
+	if in.Mount < 0 {
+		s.common.UsedBytes += pages * pageBytes
+		return
+	}
 	s.UsedBytes += pages * pageBytes
 	if in.Memory {
 		s.MemfdBytes += pages * pageBytes
@@ -242,7 +267,9 @@ func (s *State) account(in *Inode, pages int64) {
 }
 
 // inMemory reports whether the bytes of an inode lie in the node's memory, and not on a disk.
-func (s *State) inMemory(in *Inode) bool { return in.Memory || s.Mounts[in.Mount].Type == Tmpfs }
+func (s *State) inMemory(in *Inode) bool {
+	return in.Memory || in.Mount >= 0 && s.Mounts[in.Mount].Type == Tmpfs
+}
 
 // WrittenBytes is how much memory was given to the files of memfd_create(2) and on a tmpfs by calls.
 func (s *State) WrittenBytes() int64 {

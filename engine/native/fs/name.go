@@ -18,7 +18,7 @@ func (s *State) vacant(env *Env, at InodeID, path string, slashOK bool) (tail, E
 		return t, e
 	case t.slash && !slashOK:
 		return t, ENOENT
-	case s.Mounts[t.dir.Mount].ReadOnly:
+	case s.mountOf(t.dir).ReadOnly:
 		return t, EROFS
 	}
 	return t, s.mayCreate(env, t.dir)
@@ -135,7 +135,7 @@ func (s *State) Link(env *Env, id InodeID, at InodeID, path string) Errno {
 		return e
 	case t.slash:
 		return ENOENT
-	case s.Mounts[t.dir.Mount].ReadOnly:
+	case s.mountOf(t.dir).ReadOnly:
 		return EROFS
 	case in.Mount != t.dir.Mount:
 		return EXDEV
@@ -257,7 +257,7 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 		return EEXIST
 	case n.kind != lastName:
 		return EBUSY
-	case s.Mounts[o.dir.Mount].ReadOnly:
+	case s.mountOf(o.dir).ReadOnly:
 		return EROFS
 	}
 	a, e := s.lookup(env, o.dir, o.name)
@@ -356,7 +356,7 @@ func (s *State) above(in, dir *Inode) bool {
 		if dir.ID == rootInode {
 			return false
 		}
-		dir = s.inode(dir.Parent)
+		dir = s.parent(dir)
 	}
 }
 

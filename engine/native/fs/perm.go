@@ -30,7 +30,7 @@ func (s *State) access(env *Env, in *Inode, want uint32) Errno {
 
 // writable answers EROFS for what lies on a read-only mount.
 func (s *State) writable(in *Inode) Errno {
-	if s.Mounts[in.Mount].ReadOnly {
+	if s.mountOf(in).ReadOnly {
 		return EROFS
 	}
 	return OK

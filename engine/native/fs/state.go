@@ -35,6 +35,12 @@ type State struct {
 	Linked     map[Origin]InodeID // files that have several names in their layer
 	// MappedMemory are files of the node's memory that are or were mapped for writing.
 	MappedMemory []InodeID
+	// Member is the node's number among those that share volumes.
+	Member int
+	// Over are mounts of this node in folders that nodes share, by the folder and the name.
+	Over map[InodeID]map[string]InodeID
+
+	common *Shared // nil if nodes share none
 }
 
 // Config is what a node's file system is made from.
@@ -75,6 +81,8 @@ type Volume struct {
 	UID, GID int
 	// SizeBytes bounds a Tmpfs; 0 does not.
 	SizeBytes int64
+	// Shared is the number of the volume that other nodes mount too, from 1 on (see Shared); 0 for one of this node alone.
+	Shared int
 }
 
 // Mount is one mounted tree.
@@ -86,6 +94,10 @@ type Mount struct {
 	Type     MountType
 	// SizeBytes bounds what its files may have, UsedBytes is what they have: whole pages. 0 is no bound of its own.
 	SizeBytes, UsedBytes int64
+	// Shared is the number of the volume, from 1 on, that other nodes mount too. Parent and Name are then where it is mounted here.
+	Shared int
+	Parent InodeID
+	Name   string
 }
 
 // MountType says what a mount claims to be in statfs(2).
@@ -102,7 +114,7 @@ const (
 // Inode is one file, directory, link or special file.
 type Inode struct {
 	ID       InodeID
-	Mount    int    // index into State.Mounts
+	Mount    int    // index into State.Mounts; below 0 of a volume that nodes share
 	Mode     uint32 // type and permissions
 	UID, GID int
 	Nlink    int
@@ -167,8 +179,11 @@ type Xattr struct {
 func (in *Inode) is(kind uint32) bool { return in.Mode&S_IFMT == kind }
 func (in *Inode) isDir() bool         { return in.is(S_IFDIR) }
 
-// New makes the file system of a node.
-func New(env *Env, c Config) (*State, error) {
+// New makes the file system of a node that shares nothing.
+func New(env *Env, c Config) (*State, error) { return NewMember(env, c, nil, 0) }
+
+// NewMember makes the file system of a node that may mount what nodes share; common may be nil. member is the node's number.
+func NewMember(env *Env, c Config, common *Shared, member int) (*State, error) {
 	if c.QuotaBytes == 0 {
 		c.QuotaBytes = defaultQuotaBytes
 	}
@@ -178,6 +193,9 @@ func New(env *Env, c Config) (*State, error) {
 	s := &State{
 		Config: c, Inodes: map[InodeID]*Inode{}, LastInode: rootInode - 1, LastSynth: firstSynth - 1, Synths: map[string]InodeID{},
 		Opened: map[string]bool{}, Instances: map[int64]*Inotify{},
+	}
+	if common != nil {
+		s.Join(common, member)
 	}
 	whole := *env
 	whole.NowNs, whole.Cred = c.StartNs, Cred{}
@@ -219,11 +237,11 @@ func (s *State) HostPath(layer int, path string) string {
 func (s *State) Root() InodeID { return rootInode }
 
 // Get gives an inode for reading, nil if there is none.
-func (s *State) Get(id InodeID) *Inode { return s.Inodes[id] }
+func (s *State) Get(id InodeID) *Inode { return s.at(id) }
 
 // inode gives an inode that must exist: a number that a caller holds a reference to.
 func (s *State) inode(id InodeID) *Inode {
-	in := s.Inodes[id]
+	in := s.at(id)
 	if in == nil {
 		panic(fmt.Sprintf("fs: no inode %d", id))
 	}
@@ -241,8 +259,9 @@ func (s *State) Name(id InodeID) string {
 		if in.Nlink == 0 {
 			return ""
 		}
-		parts = append(parts, in.Name)
-		if in = s.Inodes[in.Parent]; in == nil {
+		dir, name := s.place(in)
+		parts = append(parts, name)
+		if in = s.at(dir); in == nil {
 			return ""
 		}
 	}

@@ -273,5 +273,6 @@ func (s *State) parent(in *Inode) *Inode {
 	if in.ID == rootInode {
 		return in
 	}
-	return s.inode(in.Parent)
+	dir, _ := s.place(in)
+	return s.inode(dir)
 }

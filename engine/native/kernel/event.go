@@ -67,7 +67,13 @@ func (k *Kernel) Load(s *State) {
 	ensure(&s.Waiting)
 	ensure(&s.Watching)
 	ensure(&s.Futexes)
-	for _, n := range s.Nodes {
+	if s.Shared != nil {
+		ensure(&s.Shared.Inodes)
+	}
+	for i, n := range s.Nodes {
+		if s.Shared != nil && n.FS != nil {
+			n.FS.Join(s.Shared, i)
+		}
 		ensure(&n.FIFOs)
 	}
 	for _, e := range s.Epolls {

@@ -10,6 +10,9 @@ import (
 )
 
 func (k *Kernel) lockKey(f *File) Key {
+	if fs.InShared(f.Inode) { // whoever waits, on whichever node
+		return Key{Kind: KeyLock, ID: int64(f.Inode)}
+	}
 	return Key{Kind: KeyLock, ID: int64(f.Inode), Addr: uint64(f.Node)}
 }
 

@@ -107,7 +107,7 @@ func (k *Kernel) addPrograms(t *Thread, s *Space, programs ...program) {
 			if m, ok := parseMap(line); ok && m.name == name {
 				k.addFile(t.Node, s, m.start, m.end, exe.file, name, Key{})
 				if m.executable {
-					k.trapChance(t, exe.fd, k.Nodes[t.Node].FS.Inodes[exe.file].Blob != 0, m.start, m.end-m.start, m.offset)
+					k.trapChance(t, exe.fd, k.Nodes[t.Node].FS.Get(exe.file).Blob != 0, m.start, m.end-m.start, m.offset)
 				}
 			}
 		}

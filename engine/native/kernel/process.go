@@ -877,7 +877,7 @@ func (k *Kernel) recovers(t *Thread, f *File) {
 	if node.Recovering.ID == 0 {
 		return
 	}
-	if in := node.FS.Get(f.Inode); in.Blob != 0 && !in.Served && in.Life < node.FS.Life {
+	if in := node.FS.Get(f.Inode); in.Blob != 0 && !in.Served && !fs.InShared(f.Inode) && in.Life < node.FS.Life {
 		k.Seen(node.Recovering)
 		node.Recovering = net.FaultRef{}
 	}

@@ -543,7 +543,8 @@ func (k *Kernel) mountOf(f *File) int {
 	if f.Inode == 0 {
 		return firstMount - 5 // pipes and sockets are on a mount of the kernel's own
 	}
-	return firstMount + k.Nodes[f.Node].FS.Get(f.Inode).Mount
+	s := k.Nodes[f.Node].FS
+	return firstMount + s.MountIndex(s.Get(f.Inode))
 }
 
 // shown names an inode as /proc does to a thread that reads a link there: by its own root directory.

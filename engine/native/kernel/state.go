@@ -25,6 +25,7 @@ type State struct {
 	LastID map[string]int64 // last number given out, by kind
 
 	Nodes     []*Node
+	Shared    *fs.Shared // volumes that several nodes mount; nil if there are none
 	Threads   map[ThreadID]*Thread
 	Procs     map[ProcID]*Proc
 	Tables    map[TableID]*Table

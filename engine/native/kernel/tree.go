@@ -48,9 +48,10 @@ func (k *Kernel) TreeEnv(n *Node) *fs.Env { return k.envOf(n, nil, fs.Cred{}) }
 
 // told wakes those who wait for what has happened in a node's tree.
 func (k *Kernel) told(n *Node) {
-	if len(n.FS.Ready) > 0 {
-		for _, id := range n.FS.TakeReady() {
-			k.Wake(inotifyKey(n.ID, id), unix.EPOLLIN)
+	k.notified(n)
+	if k.Shared != nil { // what has happened there, others watch too
+		for _, other := range k.Nodes {
+			k.notified(other)
 		}
 	}
 	if len(n.FS.Noticed) > 0 {
@@ -61,6 +62,15 @@ func (k *Kernel) told(n *Node) {
 	if len(n.FS.Gone) > 0 {
 		for _, id := range n.FS.TakeGone() {
 			k.Net.Forgotten(n.Net, int64(id))
+		}
+	}
+}
+
+// notified wakes those whose watches of a node's tree have events.
+func (k *Kernel) notified(n *Node) {
+	if len(n.FS.Ready) > 0 {
+		for _, id := range n.FS.TakeReady() {
+			k.Wake(inotifyKey(n.ID, id), unix.EPOLLIN)
 		}
 	}
 }

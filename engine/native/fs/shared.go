@@ -1,0 +1,154 @@
+package fs
+
+import (
+	"fmt"
+	"slices"
+)
+
+// firstShared is the number of the first inode of what nodes share: above all numbers of a node's own.
+const firstShared = InodeID(1) << 44
+
+// Shared is the volumes that several nodes of a world mount, each one tree that all of them see. It lies on no node's disk: no
+// fault strikes it, and what was written stays when a node loses its power. The mount of volume v is -v in its inodes.
+type Shared struct {
+	Inodes    map[InodeID]*Inode
+	LastInode InodeID
+	Roots     []InodeID // of volume i+1; 0: nobody has mounted it yet
+	UsedBytes int64     // allocated, in whole pages
+	Linked    map[Origin]InodeID
+
+	members []*State
+}
+
+// NewShared makes volumes, which are empty until somebody mounts them.
+func NewShared(volumes int) *Shared {
+	return &Shared{Inodes: map[InodeID]*Inode{}, LastInode: firstShared - 1, Roots: make([]InodeID, volumes)}
+}
+
+// Join makes a node see the volumes. A State that was stored joins again, with the number that it had.
+func (s *State) Join(c *Shared, member int) {
+	s.common, s.Member = c, member
+	for len(c.members) <= member {
+		c.members = append(c.members, nil)
+	}
+	c.members[member] = s
+}
+
+// InShared reports whether an inode is seen by several nodes.
+func InShared(id InodeID) bool { return id >= firstShared }
+
+// at gives an inode, nil if there is none.
+func (s *State) at(id InodeID) *Inode {
+	if InShared(id) && s.common != nil {
+		return s.common.Inodes[id]
+	}
+	return s.Inodes[id]
+}
+
+// MountIndex is which of Mounts an inode lies on. Of a volume that the node has mounted twice, it is one that can be written.
+func (s *State) MountIndex(in *Inode) int {
+	if in.Mount >= 0 {
+		return in.Mount
+	}
+	of := func(m Mount) bool { return m.Shared == -in.Mount }
+	if i := slices.IndexFunc(s.Mounts, func(m Mount) bool { return of(m) && !m.ReadOnly }); i >= 0 {
+		return i
+	}
+	i := slices.IndexFunc(s.Mounts, of)
+	if i < 0 {
+		panic(fmt.Sprintf("fs: inode %d lies on no mount of this node", in.ID))
+	}
+	return i
+}
+
+func (s *State) mountOf(in *Inode) *Mount { return &s.Mounts[s.MountIndex(in)] }
+
+// place gives the directory and the name of an inode as this node sees it.
+func (s *State) place(in *Inode) (InodeID, string) {
+	if in.MountRoot && in.Mount < 0 {
+		m := s.mountOf(in)
+		return m.Parent, m.Name
+	}
+	return in.Parent, in.Name
+}
+
+// links are the files of an inode's layer that have several names.
+func (s *State) links(in *Inode) *map[Origin]InodeID {
+	if in.Mount < 0 {
+		return &s.common.Linked
+	}
+	return &s.Linked
+}
+
+// watching is the node that a watcher belongs to.
+func (s *State) watching(w Watcher) *State {
+	if s.common == nil {
+		return s
+	}
+	return s.common.members[w.Member]
+}
+
+// mountShared mounts a volume that other nodes have too. The first one to do so says what it begins with.
+func (s *State) mountShared(env *Env, v Volume) error {
+	dir, name, e := s.furnish(env, v.Target)
+	if e != OK {
+		return fmt.Errorf("volume %s: %w", v.Target, e)
+	}
+	if dir.Synth != "" {
+		return fmt.Errorf("volume %s: %w", v.Target, EPERM)
+	}
+	root := &s.common.Roots[v.Shared-1]
+	if *root == 0 {
+		in := Inode{Mount: -v.Shared, Mode: S_IFDIR | 0o755, Layer: NoLayer, MountRoot: true, Nlink: 1}
+		s.stamp(&in, s.Config.StartNs)
+		if v.Layer != NoLayer {
+			attr, e := env.Base.Lstat(v.Layer, "")
+			if e != OK {
+				return fmt.Errorf("volume %s: %s: %w", v.Target, s.Config.Layers[v.Layer], e)
+			}
+			s.describe(&in, attr, v.Layer, "")
+		}
+		made, e := s.create(env, in)
+		if e != OK {
+			return fmt.Errorf("volume %s: %w", v.Target, e)
+		}
+		made.Parent, *root = made.ID, made.ID
+	}
+	if e := s.mountAt(env, dir, name, s.inode(*root)); e != OK {
+		return fmt.Errorf("volume %s: %w", v.Target, e)
+	}
+	s.Mounts = append(s.Mounts, Mount{Target: v.Target, Dev: 0x800 + uint64(len(s.Mounts)) + 1, Layer: v.Layer, ReadOnly: v.ReadOnly, Shared: v.Shared, Parent: dir.ID, Name: name})
+	return nil
+}
+
+// mountAt makes a name lead to the root of a mount. In a folder that nodes share it does so for this node alone: the others see
+// a folder, or a file, that is empty.
+func (s *State) mountAt(env *Env, dir *Inode, name string, root *Inode) Errno {
+	if dir.Mount >= 0 {
+		if covered := s.Inodes[dir.Entries[name]]; covered != nil {
+			s.cover(covered)
+		}
+		if dir.Entries == nil {
+			dir.Entries = map[string]InodeID{}
+		}
+		dir.Entries[name] = root.ID
+		return OK
+	}
+	switch _, e := s.lookup(env, dir, name); e {
+	case OK:
+	case ENOENT:
+		if _, e := s.make(env, dir, name, Inode{Mode: root.Mode&S_IFMT | 0o755}); e != OK {
+			return e
+		}
+	default:
+		return e
+	}
+	if s.Over[dir.ID] == nil {
+		if s.Over == nil {
+			s.Over = map[InodeID]map[string]InodeID{}
+		}
+		s.Over[dir.ID] = map[string]InodeID{}
+	}
+	s.Over[dir.ID][name] = root.ID
+	return OK
+}
