@@ -187,8 +187,9 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 	if end = min(end, to*pageBytes); end <= off {
 		return 0, ENOSPC
 	}
-	if in.Mount >= 0 {
-		in.Life = s.Life
+	in.Life = s.Life
+	if in.Mount < 0 {
+		in.Life = s.common.Life
 	}
 	if e := s.noteData(env, in, off, end, max(in.Size, end), false); e != OK {
 		return 0, e

@@ -16,6 +16,7 @@ type Shared struct {
 	Roots     []InodeID // of volume i+1; 0: nobody has mounted it yet
 	UsedBytes int64     // allocated, in whole pages
 	Linked    map[Origin]InodeID
+	Life      int // how often the programs of any node were killed by a fault
 
 	members []*State
 }
@@ -32,6 +33,24 @@ func (s *State) Join(c *Shared, member int) {
 		c.members = append(c.members, nil)
 	}
 	c.members[member] = s
+}
+
+// Killed notes that a fault has killed the machine's programs.
+func (s *State) Killed() {
+	s.Life++
+	if s.common != nil {
+		s.common.Life++
+		s.SharedLife = s.common.Life
+	}
+}
+
+// FromBefore reports whether a file was written, and last before a fault has killed the machine's programs.
+func (s *State) FromBefore(id InodeID) bool {
+	in, life := s.inode(id), s.Life
+	if in.Mount < 0 {
+		life = s.SharedLife
+	}
+	return in.Blob != 0 && !in.Served && in.Life < life
 }
 
 // InShared reports whether an inode is seen by several nodes.

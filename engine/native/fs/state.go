@@ -30,6 +30,7 @@ type State struct {
 	Journal    Journal
 	SyncErrors int                // synchronisations of all inodes that failed
 	Life       int                // how often the machine's programs were killed by a fault
+	SharedLife int                // Shared.Life when that was so last
 	Noticed    []int              // faults whose effects somebody has seen since TakeNoticed
 	Full       int                // the fault that has filled the disk, 0 for none
 	Linked     map[Origin]InodeID // files that have several names in their layer
@@ -149,7 +150,7 @@ type Inode struct {
 	Mapped    bool   // was mapped for writing: not all writes are seen here
 	Served    bool   // made by the engine: no fault strikes it
 	Dirty     bool   // was changed since it was synchronised last
-	Life      int    // State.Life when it was written last
+	Life      int    // State.Life, or Shared.Life, when it was written last
 	Refs      int    // open files, working directories and other holders
 	Held      int    // changes in the journal that may bring it back
 	Same      Origin // of a file that has several names in its layer

@@ -867,7 +867,7 @@ func (k *Kernel) KillNode(id NodeID) {
 func (k *Kernel) Restarts(id NodeID, cause net.FaultRef) {
 	if n := k.Nodes[id]; cause.ID != 0 {
 		n.Recovering = cause
-		n.FS.Life++
+		n.FS.Killed()
 	}
 }
 
@@ -877,7 +877,7 @@ func (k *Kernel) recovers(t *Thread, f *File) {
 	if node.Recovering.ID == 0 {
 		return
 	}
-	if in := node.FS.Get(f.Inode); in.Blob != 0 && !in.Served && !fs.InShared(f.Inode) && in.Life < node.FS.Life {
+	if node.FS.FromBefore(f.Inode) {
 		k.Seen(node.Recovering)
 		node.Recovering = net.FaultRef{}
 	}
