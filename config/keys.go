@@ -225,7 +225,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "mem_reservation", shape: anyShape, idle: "a node takes no memory from another, and so needs none reserved"},
 	{name: "mem_swappiness", shape: anyShape, idle: noSwap},
 	{name: "memswap_limit", shape: anyShape, idle: noSwap},
-	{name: "network_mode", shape: aText, says: "In the place of `networks`. `none`: loopback alone. `bridge`: a network of the nodes that say so. `host`: every network. `service:` and `container:` are refused."},
+	{name: "network_mode", shape: aText, says: "In the place of `networks`. `none`: loopback alone. `bridge`: a network of the nodes that say so. `host`: every network. `service:NAME`: the network of another node, with its addresses, ports, loopback and hostname. `container:` is refused."},
 	{name: "oom_kill_disable", shape: anyShape, idle: "control groups of version 2 know no such thing"},
 	{name: "oom_score_adj", shape: shape{kind: whole, min: -1000, max: 1000}, says: "How much sooner its processes are killed than others where memory is out; -1000: never.", def: "0"},
 	{name: "pid", shape: anyShape, idle: "nodes share nothing"},

@@ -179,9 +179,16 @@ func (l *loader) networkMode(d *declared, mode *node) {
 	case "host":
 		l.idle(mode.position, key, "a world has no host whose network it could be: the node is on every network, with addresses of its own, and localhost is itself alone")
 		d.everywhere = true
-	case "service", "container":
-		l.fail(mode.position, fmt.Sprintf("put both on one network by `networks:`, and write %s where the program says localhost", cmp.Or(of, "the other's name")),
-			"%s: every node of a world has a network stack of its own", key)
+	case "service":
+		d.offline = true // it has nothing of its own
+		switch {
+		case of == d.name:
+			l.fail(mode.position, "name another one", "%s: it cannot have its own", key)
+		case l.known(mode.position, key, of):
+			d.spec.NetworkOf = of
+		}
+	case "container":
+		l.fail(mode.position, "make it a service, and write `network_mode: service:NAME`", "%s: %q is a container of Docker's, which no world reaches", key, shorten(of))
 	default:
 		remedy := suggest(mode.text, []string{"none", "host", "bridge"})
 		if l.network(mode.text) != nil {

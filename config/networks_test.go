@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -182,5 +183,33 @@ func TestSubnetsBesideLargeOnes(t *testing.T) {
 		"b: {ipam: {config: [{subnet: 172.0.0.0/8}]}}, c: {ipam: {config: [{subnet: 192.0.0.0/8}]}}}\n") + "/compose.yaml", Env: noEnv})
 	if err == nil || !strings.Contains(err.Error(), "networks.small: other networks leave no subnet for it") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A service may have the network of another, whose hostname it has then; what cannot be that is told.
+func TestNetworkOfAService(t *testing.T) {
+	load := func(text string) (*Result, error) {
+		dir := project(t, "compose.yaml\nservices:\n"+text+"\n")
+		return Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: anyImage})
+	}
+	r, err := load("  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, hostname: boss}\n  z: {image: x, network_mode: 'service:a'}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]string{"a": "b", "b": "", "z": "a"} {
+		if n := node1(t, r, name); n.NetworkOf != of || n.Hostname != "boss" || (n.IPv4 == "") != (of != "") {
+			t.Errorf("%s: network of %q, hostname %q, address %q", name, n.NetworkOf, n.Hostname, n.IPv4)
+		}
+	}
+	for want, text := range map[string]string{
+		`"db" is a container`:     "  a: {image: x, network_mode: 'container:db'}",
+		`"b" is 2 nodes`:          "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
+		"nodes wait for each":     "  a: {image: x, network_mode: 'service:b', depends_on: [b]}\n  b: {image: x, network_mode: 'service:a', depends_on: [a]}",
+		`nobody`:                  "  a: {image: x, network_mode: 'service:nobody'}",
+		"network_mode and networ": "  a: {image: x, network_mode: 'service:b', networks: [default]}\n  b: {image: x}",
+	} {
+		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

@@ -214,7 +214,7 @@ func (l *loader) buildNode(d *declared) {
 	key := d.key
 	n.Name = d.name
 	n.Role = world.Role(valueOr(v.get("role"), string(world.Server)))
-	n.Hostname = l.hostName(v.get("hostname"), key+".hostname", d.name)
+	n.Hostname = l.hostName(v.get("hostname"), key+".hostname", l.hostOf(d))
 	home := l.dirOf(d, "root")
 	if n.Root = valueOr(v.get("root"), world.HostRoot); n.Root != world.HostRoot && n.Root != world.NoRoot {
 		n.Root = l.under(home, n.Root)
@@ -258,6 +258,19 @@ func (l *loader) dirOf(d *declared, key string) string {
 		f = e.key.file
 	}
 	return f.dir
+}
+
+// hostOf is the name of the machine whose network a node has: as a rule its own.
+func (l *loader) hostOf(d *declared) string {
+	for range MaxNodes {
+		of, shares := strings.CutPrefix(valueOr(d.value.get("network_mode"), ""), "service:")
+		other := l.node(of)
+		if !shares || other == nil {
+			break
+		}
+		d = other
+	}
+	return valueOr(d.value.get("hostname"), d.name)
 }
 
 func (l *loader) hostName(n *node, key, otherwise string) string {

@@ -115,7 +115,9 @@ type Node struct {
 	IPv6 string `json:"ipv6,omitempty"`
 	// Attachments are the node's interfaces, in their order, where the Spec has Networks. Without any, it has loopback alone.
 	Attachments []Attachment `json:"attachments,omitempty"`
-	DomainName  string       `json:"domain_name,omitempty"`
+	// NetworkOf is the node whose network it has in the place of one of its own: its interfaces, addresses, ports and loopback.
+	NetworkOf  string `json:"network_of,omitempty"`
+	DomainName string `json:"domain_name,omitempty"`
 	// SearchDomains are put behind names that do not resolve.
 	SearchDomains []string `json:"search_domains,omitempty"`
 	// Root is HostRoot, NoRoot or an absolute folder. An Image goes before it.

@@ -153,6 +153,11 @@ func (w *World) boot() error {
 			return fmt.Errorf("node %s: %w", w.spec.Nodes[i].Name, err)
 		}
 	}
+	for i := range w.spec.Nodes {
+		if err := w.borrowNetwork(i); err != nil {
+			return err
+		}
+	}
 	for _, l := range w.spec.Links {
 		a, b := w.nodeID(l.From), w.nodeID(l.To)
 		if a < 0 || b < 0 {
@@ -213,6 +218,27 @@ func (w *World) network() *net.State {
 			Gateway4: n.Gateway4, Gateway6: n.Gateway6, Internal: n.Internal})
 	}
 	return s
+}
+
+// borrowNetwork gives a node the network of another, if it asks for it. Its own place in the network stays empty.
+func (w *World) borrowNetwork(i int) error {
+	of := kernel.NodeID(i)
+	for range w.spec.Nodes { // that one may have borrowed it itself
+		name := w.spec.Nodes[of].NetworkOf
+		if name == "" {
+			break
+		}
+		if of = w.nodeID(name); of < 0 {
+			return fmt.Errorf("node %s has the network of %s, which is not there", w.spec.Nodes[i].Name, name)
+		}
+	}
+	if int(of) == i {
+		return nil
+	}
+	k := w.kernel
+	node := k.Nodes[i]
+	node.Net, node.BorrowsNet, k.Nodes[of].LendsNet = net.NodeID(of), true, true
+	return w.nameFiles(node)
 }
 
 // addNode makes one machine: its kit, its tree, its place in the network.

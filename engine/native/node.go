@@ -13,7 +13,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
-	"github.com/bloodhound-dst/bloodhound/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
@@ -94,13 +93,25 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	if w.losesPower() {
 		defer func() { node.FS.StartJournal(profiles[w.spec.Faults.DiskProfile]) }()
 	}
-	id := net.NodeID(node.ID)
-	files := [][2]string{{"/etc/hosts", k.Net.HostsFile(id)}, {"/etc/resolv.conf", k.Net.ResolvConf(id)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}, {voidstarPath, string(voidstar)}}
+	files := [][2]string{{"/etc/hosts", k.Net.HostsFile(node.Net)}, {"/etc/resolv.conf", k.Net.ResolvConf(node.Net)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}, {voidstarPath, string(voidstar)}}
 	if n.HasMachineFiles() {
 		files = append(files, [2]string{"/etc/nsswitch.conf", nameServices})
 	}
+	return w.serve(node, files)
+}
+
+// nameFiles writes the files of a node by which names are resolved.
+func (w *World) nameFiles(node *kernel.Node) error {
+	journal := node.FS.Journal.On
+	node.FS.Journal.On = false
+	defer func() { node.FS.Journal.On = journal }()
+	return w.serve(node, [][2]string{{"/etc/hosts", w.kernel.Net.HostsFile(node.Net)}, {"/etc/resolv.conf", w.kernel.Net.ResolvConf(node.Net)}})
+}
+
+// serve puts files of the engine's own into a node's tree.
+func (w *World) serve(node *kernel.Node, files [][2]string) error {
 	for _, f := range files {
-		if e := node.FS.Inject(env, f[0], []byte(f[1])); e != fs.OK && !(e == fs.EBUSY && f[0] == voidstarPath) { // a volume is in its place
+		if e := node.FS.Inject(w.kernel.TreeEnv(node), f[0], []byte(f[1])); e != fs.OK && !(e == fs.EBUSY && f[0] == voidstarPath) { // a volume is in its place
 			return fmt.Errorf("%s: %w", f[0], e)
 		}
 	}

@@ -886,7 +886,9 @@ func (k *Kernel) recovers(t *Thread, f *File) {
 // LosePower ends all programs of a node like KillNode, and leaves what its disk has. loss is the fault's ID.
 func (k *Kernel) LosePower(id NodeID, loss int, choose fs.Choose) error {
 	n := k.Nodes[id]
-	k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // nobody is told: others wait for answers that never come
+	if !n.BorrowsNet && !n.LendsNet { // else it goes on, and the sockets of this node's programs are closed
+		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // nobody is told: others wait for answers that never come
+	}
 	k.KillNode(id)
 	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != fs.OK {
 		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
@@ -906,8 +908,10 @@ func (k *Kernel) PowerOn(id NodeID) {
 	if err != nil {
 		panic("kernel: settings that a node has started with before: " + err.Error())
 	}
-	k.Net.Tune(n.Net, *tuning)
-	k.Net.NodeUp(n.Net)
+	if !n.BorrowsNet && !n.LendsNet {
+		k.Net.Tune(n.Net, *tuning)
+		k.Net.NodeUp(n.Net)
+	}
 }
 
 // KillProc ends one process and all of its descendants by kill -9.

@@ -84,6 +84,8 @@ type Node struct {
 	NextPID    int
 	FS         *fs.State
 	Net        net.NodeID
+	BorrowsNet bool // Net is another node's
+	LendsNet   bool // other nodes have it too
 	OffsetNs   int64
 	DriftPPB   int64
 	BootNs     int64 // CLOCK_MONOTONIC at world time 0
