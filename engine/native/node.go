@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/image"
 	"github.com/bloodhound-dst/bloodhound/world"
 )
 
