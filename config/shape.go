@@ -226,7 +226,7 @@ func (l *loader) fill(n *node, path string) bool {
 		return false
 	}
 	for _, name := range unset {
-		l.note(n.position, path, "variable %s is not set, and counts as empty; %s", name, setRemedy([]string{name}))
+		l.note(n.position, path, "variable %s is not set, and counts as empty; %s, or $$ for a dollar sign", name, setRemedy([]string{name}))
 	}
 	n.file.leaveUnset(n.line, unset)
 	n.text = filled

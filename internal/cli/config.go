@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,7 @@ var lists = []struct {
 	{"volumes", "print the names of the named volumes, one a line", func(s *world.Spec) []string {
 		return gather(s, func(n *world.Node) (names []string) {
 			for _, v := range n.Volumes {
-				if v.Kind == world.Named {
+				if v.Kind == world.Named && !filepath.IsAbs(v.Source) { // else it is bound and not there
 					names = append(names, v.Source)
 				}
 			}
