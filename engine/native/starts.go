@@ -38,9 +38,15 @@ func again(r *world.Restart) bool {
 func (w *World) born(i int, p *kernel.Proc) {
 	s, n := &w.director.Nodes[i], &w.spec.Nodes[i]
 	w.kernel.Nodes[i].Life = kernel.Life{}
-	if !s.Up && n.Role == world.Server && again(&n.Restart) {
+	if !s.Up && n.Role == world.Server && again(&n.Restart) && !w.shares(n) {
 		w.kernel.Nodes[i].Life.Tag = p.Tag
 	}
+}
+
+// shares tells whether other nodes see a volume or the network of a node: they may leave there what it needs.
+func (w *World) shares(n *world.Node) bool {
+	return n.NetworkOf != "" || slices.ContainsFunc(n.Volumes, func(v world.Volume) bool { return v.Shared }) ||
+		slices.ContainsFunc(w.spec.Nodes, func(o world.Node) bool { return o.NetworkOf == n.Name })
 }
 
 // lived takes in the end of a main process by itself.

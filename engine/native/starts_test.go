@@ -65,6 +65,24 @@ func TestNeverComesUp(t *testing.T) {
 	}
 }
 
+// A node that needs a file of another one, in a volume that both have, ends in the same way until that is there.
+func TestComesUpByVolume(t *testing.T) {
+	shared := []world.Volume{{Kind: world.Named, Source: "data", Target: "/data", Shared: true}}
+	spec := aloneSpec("/bin/sh", "-c", "sleep 20; : > /data/ready; exec sleep 1000")
+	spec.MaxTimeNs = 60e9
+	first := &spec.Nodes[0]
+	first.Volumes, first.WorkingDir, first.Env = shared, "/", []string{"PATH=/usr/bin:/bin"}
+	second := *first
+	second.Name, second.Hostname, second.IPv4, second.IPv6 = "n2", "n2", "10.77.0.11", "fd77::11"
+	second.Command = []string{"/bin/sh", "-c", "[ -e /data/ready ] || exit 1; : > /tmp/up; exec sleep 1000"}
+	second.Restart = world.Restart{Mode: world.RestartAlways}
+	second.Health = &world.Healthcheck{Command: []string{"/bin/sh", "-c", "test -e /tmp/up"}, IntervalNs: 100e6, Retries: 3}
+	spec.Nodes = append(spec.Nodes, second)
+	if _, out := run(t, spec, 1); out.Reason != engine.Finished {
+		t.Errorf("%s: %s", out.Reason, out.Detail)
+	}
+}
+
 // A node that needs another one, which takes its time, ends in the same way until that is there.
 func TestComesUpLate(t *testing.T) {
 	for _, program := range []string{"redis-server", "redis-cli"} {
