@@ -33,6 +33,9 @@ func (l *loader) imageOf(d *declared) bool {
 	if l.opts.Describe {
 		if name == "" {
 			name = l.builtName(d)
+		} else if _, err := image.Parse(name, l.dirOf(d, "image")); err != nil {
+			l.fail(l.placeOf(d, "image"), "write a name as registries have it, such as redis:7", "node %s: %v", d.name, err)
+			return false
 		}
 		d.image, d.spec.Image = &image.Image{Tree: image.NewTree()}, &world.Image{Name: name}
 		return true
