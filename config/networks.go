@@ -187,6 +187,11 @@ func (l *loader) networkMode(d *declared, mode *node) {
 		case l.known(mode.position, key, of):
 			d.spec.NetworkOf = of
 		}
+		for _, k := range []string{"hostname", "extra_hosts", "links", "mac_address"} {
+			if d.value.has(k) {
+				l.fail(l.placeOf(d, k), "write it at the node whose network it is, or remove it", "%s.%s has no place, since network_mode gives the node another's network", d.key, k)
+			}
+		}
 	case "container":
 		l.fail(mode.position, "make it a service, and write `network_mode: service:NAME`", "%s: %q is a container of Docker's, which no world reaches", key, shorten(of))
 	default:

@@ -202,11 +202,15 @@ func TestNetworkOfAService(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		`"db" is a container`:     "  a: {image: x, network_mode: 'container:db'}",
-		`"b" is 2 nodes`:          "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
-		"nodes wait for each":     "  a: {image: x, network_mode: 'service:b', depends_on: [b]}\n  b: {image: x, network_mode: 'service:a', depends_on: [a]}",
-		`nobody`:                  "  a: {image: x, network_mode: 'service:nobody'}",
-		"network_mode and networ": "  a: {image: x, network_mode: 'service:b', networks: [default]}\n  b: {image: x}",
+		`"db" is a container`:        "  a: {image: x, network_mode: 'container:db'}",
+		`"b" is 2 nodes`:             "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
+		"nodes wait for each":        "  a: {image: x, network_mode: 'service:b', depends_on: [b]}\n  b: {image: x, network_mode: 'service:a', depends_on: [a]}",
+		`nobody`:                     "  a: {image: x, network_mode: 'service:nobody'}",
+		"network_mode and networ":    "  a: {image: x, network_mode: 'service:b', networks: [default]}\n  b: {image: x}",
+		"a.hostname has no place":    "  a: {image: x, network_mode: 'service:b', hostname: own}\n  b: {image: x}",
+		"a.extra_hosts has no place": "  a: {image: x, network_mode: 'service:b', extra_hosts: ['k:10.0.0.1']}\n  b: {image: x}",
+		"a.links has no place":       "  a: {image: x, network_mode: 'service:b', links: ['c:k']}\n  b: {image: x}\n  c: {image: x}",
+		"a.mac_address has no place": "  a: {image: x, network_mode: 'service:b', mac_address: '02:42:ac:11:00:02'}\n  b: {image: x}",
 	} {
 		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
