@@ -58,8 +58,12 @@ func (m *Machine) bury(t *thread) {
 		return
 	}
 	for _, o := range m.threads {
+		if o == t || o.tgid != t.tgid {
+			continue
+		}
+		// Stops of traced threads are reported whatever the options, and stay for whoever waits for them.
 		var info unix.Siginfo
-		if o == t || o.tgid != t.tgid || unix.Waitid(unix.P_PID, o.tid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) != nil || info.Signo == 0 {
+		if unix.Waitid(unix.P_PID, o.tid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil) != nil || info.Signo == 0 || !ended(info.Code) {
 			continue
 		}
 		_, status, _ := wait4(o.tid, unix.WNOHANG)
@@ -67,6 +71,12 @@ func (m *Machine) bury(t *thread) {
 		o.tid += nowhere
 		m.alive[t.tgid]--
 	}
+}
+
+// ended reports whether a code of SIGCHLD is of an end, and not of a stop (sigaction(2)).
+func ended(code int32) bool {
+	const exited, dumped = 1, 3
+	return code >= exited && code <= dumped
 }
 
 // Offsets into struct user_regs_struct for PTRACE_POKEUSER (sys/user.h).
