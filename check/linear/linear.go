@@ -46,6 +46,7 @@ type Budget struct {
 
 	steps, bytes int64 // the whole
 	wall         time.Duration
+	moot         func() bool // asked as rarely as the clock: whether the answer is of no use any more; nil means never
 }
 
 // NewBudget is a budget that starts now.
@@ -73,8 +74,12 @@ func (b *Budget) spend(steps, bytes int64) bool {
 		b.Reached = fmt.Sprintf("%d steps", b.steps)
 	case b.Bytes < 0:
 		b.Reached = fmt.Sprintf("%d MiB", b.bytes>>20)
-	case b.Steps/wallCheckSteps != before && time.Now().After(b.Until):
+	case b.Steps/wallCheckSteps == before:
+		return true
+	case time.Now().After(b.Until):
 		b.Reached = b.wall.String()
+	case b.moot != nil && b.moot():
+		b.Reached = "the violation of another object"
 	default:
 		return true
 	}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -17,7 +20,7 @@ type Model struct {
 	Initial any
 	// Step tells whether an operation may happen in a state, and the state after it. It is a pure function. An operation
 	// of type Info has no result: it may have done its work, and whatever it returned is right. One that did not take
-	// effect at all need not be thought of.
+	// effect at all need not be thought of. It is called by several goroutines at once, for different objects.
 	Step func(state any, op history.Operation) (any, bool)
 	// Object names the object that an operation belongs to; nil means its key. Operations on one object say nothing of
 	// another one.
@@ -68,35 +71,89 @@ func Check(m Model, ops []history.Operation, steps, bytes int64, wall time.Durat
 // Steps that each object may take before all others have had as many, and how many times as many in each round after that.
 const (
 	firstRound = 20_000
-	nextRound  = 8
+	nextRound  = 64
 )
 
-// checkAll judges objects in rounds, so that a violation of one that is soon found does not wait for one that takes long.
+// parallel objects are judged at once, with as many CPUs or with fewer: it bounds the memory of each, on which verdicts depend.
+const parallel = 8
+
+// checkAll judges objects in rounds, so that a violation of one that is soon found does not wait for one that takes long. What each object
+// may take in a round is fixed before the round, so that the verdict does not depend on which of them is judged first.
 func (m Model) checkAll(objects map[string][]history.Operation, b *Budget) Verdict {
 	result := Verdict{Answer: Legal}
 	left := slices.Sorted(maps.Keys(objects))
+	var alone []string // those that need more than their part of the memory
 	for share := int64(firstRound); len(left) > 0; share *= nextRound {
+		part := *b
+		part.Steps = min(share, b.Steps/int64(len(left)))
+		if len(left) > 1 {
+			part.Bytes /= parallel
+		}
 		var later []string
-		for _, name := range left {
-			part := *b
-			last := share >= b.Steps
-			part.Steps = min(share, b.Steps)
-			before := part.Steps
-			v := m.check(objects[name], &part)
-			v.Object = name
-			b.Steps -= before - max(part.Steps, 0)
+		for _, j := range m.round(objects, left, part) {
+			b.Steps -= part.Steps - max(j.rest.Steps, 0)
 			switch {
-			case v.Answer == Illegal:
-				return v
-			case v.Answer == Undecided && part.Steps < 0 && !last:
-				later = append(later, name)
-			case v.Answer == Undecided && result.Answer == Legal:
-				result = v
+			case j.Answer == Illegal:
+				return j.Verdict
+			case j.Answer == Undecided && j.rest.Steps < 0 && part.Steps == share:
+				later = append(later, j.Object)
+			case j.Answer == Undecided && j.rest.Bytes < 0 && len(left) > 1:
+				alone = append(alone, j.Object)
+			case j.Answer == Undecided && result.Answer == Legal:
+				result = j.Verdict
 			}
 		}
 		left = later
 	}
+	for _, name := range alone {
+		part := *b
+		v := m.check(objects[name], &part)
+		v.Object = name
+		b.Steps = max(part.Steps, 0)
+		switch {
+		case v.Answer == Illegal:
+			return v
+		case v.Answer == Undecided && result.Answer == Legal:
+			result = v
+		}
+	}
 	return result
+}
+
+// judged is the verdict on one object, and what is left of its part of the budget.
+type judged struct {
+	Verdict
+	rest Budget
+}
+
+// round judges objects with a part of the budget each, and returns the verdicts in the order of names. Those behind an illegal one are not
+// waited for.
+func (m Model) round(objects map[string][]history.Operation, names []string, part Budget) []judged {
+	all := make([]judged, len(names))
+	var next, illegal atomic.Int64
+	illegal.Store(int64(len(names)))
+	var workers sync.WaitGroup
+	for range min(parallel, len(names), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for {
+				i := next.Add(1) - 1
+				if i >= illegal.Load() { // len(names), where none is illegal
+					return
+				}
+				j := &all[i]
+				j.rest = part
+				j.rest.moot = func() bool { return illegal.Load() < i }
+				j.Verdict = m.check(objects[names[i]], &j.rest)
+				j.Object = names[i]
+				if j.Answer == Illegal {
+					for first := illegal.Load(); i < first && !illegal.CompareAndSwap(first, i); first = illegal.Load() {
+					}
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return all[:min(int(illegal.Load())+1, len(names))]
 }
 
 func (m Model) check(all []history.Operation, b *Budget) Verdict {
@@ -115,10 +172,7 @@ func (m Model) check(all []history.Operation, b *Budget) Verdict {
 		if failed != "" {
 			return state, false
 		}
-		failed = guard(func() { next, ok = m.Step(state, ops[class]) })
-		if failed == "" && ok {
-			failed = incomparable(next)
-		}
+		next, ok, failed = m.step(state, ops[class])
 		if failed != "" {
 			return state, false
 		}
@@ -127,7 +181,7 @@ func (m Model) check(all []history.Operation, b *Budget) Verdict {
 	if reason := incomparable(m.Initial); reason != "" {
 		return Verdict{Reason: reason}
 	}
-	answer, culprit := Search(list, Spec[any]{Initial: m.Initial, Step: step, Bytes: size}, b)
+	answer, culprit := Search(list, Spec[any]{Initial: m.Initial, Step: step, Bytes: size, Unlike: true}, b)
 	switch {
 	case failed != "":
 		return Verdict{Reason: failed}
@@ -144,9 +198,26 @@ func (m Model) check(all []history.Operation, b *Budget) Verdict {
 	return Verdict{Answer: Legal}
 }
 
+// step asks the model. failed says why it has no answer, if that is so.
+func (m Model) step(state any, op history.Operation) (next any, ok bool, failed string) {
+	defer func() {
+		if p := recover(); p != nil {
+			failed = panics(p)
+		}
+	}()
+	if next, ok = m.Step(state, op); ok {
+		failed = incomparable(next)
+	}
+	return next, ok, failed
+}
+
 // incomparable says why a state cannot be compared with others, if that is so.
 func incomparable(state any) string {
-	if state == nil || reflect.ValueOf(state).Comparable() {
+	switch state.(type) {
+	case nil, string, int: // most are, and need no reflection
+		return ""
+	}
+	if reflect.ValueOf(state).Comparable() {
 		return ""
 	}
 	return fmt.Sprintf("a state of type %T cannot be compared; use a text or a struct of plain values", state)
@@ -156,12 +227,14 @@ func incomparable(state any) string {
 func guard(f func()) (reason string) {
 	defer func() {
 		if p := recover(); p != nil {
-			reason = fmt.Sprintf("the model panics: %v", p)
+			reason = panics(p)
 		}
 	}()
 	f()
 	return ""
 }
+
+func panics(p any) string { return fmt.Sprintf("the model panics: %v", p) }
 
 // size is about what a state takes.
 func size(state any) int64 {

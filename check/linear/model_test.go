@@ -2,6 +2,7 @@ package linear
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -97,5 +98,69 @@ func TestModels(t *testing.T) {
 	v := Check(Model{Initial: 0, Step: hangs}, []history.Operation{push1}, 1000, 1<<20, 50*time.Millisecond)
 	if v.Answer != Undecided || !strings.Contains(v.Reason, "budget") || time.Since(at) > 10*time.Second {
 		t.Errorf("%+v after %s", v, time.Since(at))
+	}
+}
+
+// Verdicts on many objects are the same with any number of CPUs, and name the same object of those that violate.
+func TestObjectsAtOnce(t *testing.T) {
+	var ops []history.Operation
+	add := func(key string, o history.Operation) {
+		o.Key = key
+		ops = append(ops, o)
+	}
+	for i := range 40 {
+		key := fmt.Sprintf("%02d", i)
+		// Pushes that are all in flight take long where the result is wrong: all orders are tried.
+		for k := range 4 + i%3 {
+			add(key, op(fmt.Sprint("c", k), "push", fmt.Sprint(k), "", 1, 100))
+		}
+		popped := "0"
+		if i == 17 || i == 23 || i == 31 {
+			popped = "never pushed"
+		}
+		add(key, op("p", "pop", "", popped, 200, 201))
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, steps := range []int64{100, 1_000, 3_000, 10_000, 100_000, 10_000_000} {
+		var first Verdict
+		for cpus := 1; cpus <= 8; cpus *= 2 {
+			runtime.GOMAXPROCS(cpus)
+			for range 5 {
+				v := Check(stack, ops, steps, 1<<30, time.Minute)
+				if v.Op != nil {
+					v.Op = nil // an address
+				}
+				if first.Reason == "" {
+					first = v
+				}
+				if v != first {
+					t.Fatalf("%d steps, %d CPUs: %+v, and with one %+v", steps, cpus, v, first)
+				}
+			}
+		}
+		if steps >= 100_000 && first.Answer != Illegal {
+			t.Errorf("%d steps: %+v", steps, first)
+		}
+	}
+}
+
+// An object that needs more memory than its part of the budget has the whole of it once the others are judged.
+func TestLargeObjectAmongOthers(t *testing.T) {
+	var ops []history.Operation
+	for k := range 7 {
+		ops = append(ops, op(fmt.Sprint("c", k), "push", fmt.Sprint(k), "", 1, 100))
+	}
+	ops = append(ops, op("p", "pop", "", "never pushed", 200, 201))
+	least := int64(1 << 10) // of memory that decides it where it is the only object
+	for Check(stack, ops, 100_000_000, least, time.Minute).Answer == Undecided {
+		least *= 2
+	}
+	for i := range 4 {
+		o := op("a", "push", "1", "", 1, 2)
+		o.Key = fmt.Sprint("other", i)
+		ops = append(ops, o)
+	}
+	if v := Check(stack, ops, 100_000_000, least, time.Minute); v.Answer != Illegal || v.Object != "k" {
+		t.Errorf("%+v with %d bytes, which decide it alone", v, least)
 	}
 }

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/anishathalye/porcupine"
@@ -13,6 +14,8 @@ type Spec[S comparable] struct {
 	Step func(state S, class int32) (S, bool)
 	// Bytes is about what it takes to remember a state; nil means little.
 	Bytes func(S) int64
+	// Unlike says that hardly two operations are of one class, so that there is little to gain by remembering their steps.
+	Unlike bool
 }
 
 // Shares of a budget that a sweep may take before the depth-first search has its turn. A sweep that goes well takes a
@@ -38,17 +41,20 @@ func Search[S comparable](ops []Op, spec Spec[S], b *Budget) (Answer, int) {
 	if answer != Undecided {
 		return answer, culprit
 	}
-	return depthFirst(ops, m, b), -1
+	model := m.model(len(ops), b)
+	if spec.Unlike {
+		model = spec.model(len(ops), b)
+	}
+	return depthFirst(ops, model, b), -1
 }
 
 // DepthFirst decides by Porcupine alone: the slow and general way.
 func DepthFirst[S comparable](ops []Op, spec Spec[S], b *Budget) Answer {
-	return depthFirst(ops, newMachine(ops, spec, b), b)
+	return depthFirst(ops, newMachine(ops, spec, b).model(len(ops), b), b)
 }
 
-func depthFirst[S comparable](ops []Op, m *machine[S], b *Budget) Answer {
-	legal := porcupine.CheckOperations(m.model(len(ops), b), asPorcupine(ops))
-	switch {
+func depthFirst(ops []Op, model porcupine.Model, b *Budget) Answer {
+	switch legal := porcupine.CheckOperations(model, asPorcupine(ops)); {
 	case legal:
 		return Legal
 	case b.Reached != "":
@@ -82,9 +88,34 @@ func asPorcupine(ops []Op) []porcupine.Operation {
 	return history
 }
 
+// entryBytes is what an entry in Porcupine's cache takes: the bitset of so many operations, and the entry.
+func entryBytes(count int) int64 { return int64(count/64+1)*8 + 160 }
+
+// model asks the specification at each step, and does not remember where steps lead.
+func (s Spec[S]) model(count int, b *Budget) porcupine.Model {
+	entry := entryBytes(count)
+	seed := maphash.MakeSeed()
+	return porcupine.Model{
+		Init: func() any { return s.Initial },
+		Step: func(state, class, _ any) (bool, any) {
+			next, ok := s.Step(state.(S), class.(int32))
+			cost := int64(0)
+			if ok {
+				cost = entry + s.Bytes(next)
+			}
+			if !b.Spend(cost) {
+				return false, state
+			}
+			return ok, next
+		},
+		Equal: func(x, y any) bool { return x.(S) == y.(S) },
+		Hash:  func(state any) uint64 { return maphash.Comparable(seed, state.(S)) },
+	}
+}
+
 // model counts each step against the budget. When it is used up no step is legal any more, and the search unwinds.
 func (m *machine[S]) model(count int, b *Budget) porcupine.Model {
-	entry := int64(count/64+1)*8 + 160 // the bitset of a cache entry, and the entry
+	entry := entryBytes(count)
 	return porcupine.Model{
 		Init: func() any { return int32(0) },
 		Step: func(state, class, _ any) (bool, any) {
