@@ -68,7 +68,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		c.Volumes = append(c.Volumes, m)
 	}
 	if w.options.Self != "" {
-		self := under(host.Layer{Path: w.options.Self})
+		self := under(host.Layer{Path: w.options.Self, Ours: true})
 		for _, path := range []string{kernel.Self, kernel.StopFaults} {
 			c.Volumes = append(c.Volumes, fs.Volume{Target: path, Layer: self, ReadOnly: true})
 		}

@@ -4,17 +4,18 @@ LOCAL INSTANCE Integers
 LOCAL INSTANCE Sequences
 LOCAL INSTANCE TLC
 
-LOCAL Lowest(n, d) ==
-  LET halved[k \in 0..d] == \* n and d without the factors 2 that both have, k at most
-        IF k = 0 THEN <<n, d>>
-        ELSE LET f == halved[k - 1] IN IF f[1] % 2 = 0 /\ f[2] % 2 = 0 THEN <<f[1] \div 2, f[2] \div 2>> ELSE f
-      end == IF n = 0 THEN <<0, 1>> ELSE halved[d]
-  IN  [num |-> end[1], den |-> end[2]]
+RECURSIVE Lowest(_, _)
+LOCAL Lowest(n, d) == \* without the factors 2 that both have
+  IF n = 0 THEN [num |-> 0, den |-> 1]
+  ELSE IF n % 2 = 0 /\ d % 2 = 0 THEN Lowest(n \div 2, d \div 2)
+  ELSE [num |-> n, den |-> d]
 
 Zero == [num |-> 0, den |-> 1]
 One == [num |-> 1, den |-> 1]
 IsDyadicRational(r) == \E i \in 0..r.den : 2^i = r.den
-Add(p, q) == Lowest(p.num * q.den + q.num * p.den, p.den * q.den)
+Add(p, q) ==
+  LET den == IF p.den >= q.den THEN p.den ELSE q.den \* one divides the other
+  IN  Lowest(p.num * (den \div p.den) + q.num * (den \div q.den), den)
 Half(p) == Lowest(p.num, 2 * p.den)
 PrettyPrint(p) == IF p.den = 1 THEN ToString(p.num) ELSE ToString(p.num) \o "/" \o ToString(p.den)
 ====

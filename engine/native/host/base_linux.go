@@ -24,6 +24,8 @@ const maxOpenBase = 1024
 // contents are files of the machine.
 type Layer struct {
 	Path string // absolute, for a folder or file
+	// Ours is a program of the engine's: whoever has installed it, root owns it in a world, and everybody may execute it.
+	Ours bool
 
 	Tree  *image.Tree
 	Below string // of an image: the folder that the layer begins at, "" for all of it
@@ -143,7 +145,11 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 	if err != nil {
 		return fs.BaseAttr{}, number(err)
 	}
-	return fs.BaseAttr{Mode: st.Mode, UID: int(st.Uid), GID: int(st.Gid), Size: st.Size, MtimeNs: st.Mtim.Nano(), Rdev: st.Rdev}, fs.OK
+	a := fs.BaseAttr{Mode: st.Mode, UID: int(st.Uid), GID: int(st.Gid), Size: st.Size, MtimeNs: st.Mtim.Nano(), Rdev: st.Rdev}
+	if b.layers[layer].Ours {
+		a.Mode, a.UID, a.GID = unix.S_IFREG|0o755, 0, 0
+	}
+	return a, fs.OK
 }
 
 // types are the file types of an image's entries, as in inode(7).
