@@ -8,7 +8,7 @@ say() { echo "$1" >>"$BLOODHOUND_REPORT"; }
 
 client() {
 	n=0
-	while [ $n -lt 10 ]; do
+	while [ $n -lt 5 ]; do
 		n=$((n + 1))
 		key=k$((n % 3))
 		say '{"client":"'$1'","type":"invoke","op":"put","key":"'$key'","input":"'$1-$n'"}'

@@ -25,12 +25,10 @@ in_jail() {
 	cmp /tmp/sent /tmp/back
 }
 
-for i in 1 2 3; do
-	try user "1200 /home/alice" ssh $options alice@server 'echo $(id -u) $PWD'
-	try root "0 server" ssh $options root@server 'echo $(id -u) $(hostname)'
-	try pipe "$(cksum </tmp/sent)" sh -c "ssh $options alice@server 'tee copy | cksum' </tmp/sent"
-	try put "" scp -q $options /tmp/sent alice@server:scp
-	try get "" copied scp -q $options alice@server:scp /tmp/back
-	try old "" copied scp -q -O $options alice@server:scp /tmp/back
-	try jail "Remote working directory: /files" in_jail
-done
+try user "1200 /home/alice" ssh $options alice@server 'echo $(id -u) $PWD'
+try root "0 server" ssh $options root@server 'echo $(id -u) $(hostname)'
+try pipe "$(cksum </tmp/sent)" sh -c "ssh $options alice@server 'tee copy | cksum' </tmp/sent"
+try put "" scp -q $options /tmp/sent alice@server:scp
+try get "" copied scp -q $options alice@server:scp /tmp/back
+try old "" copied scp -q -O $options alice@server:scp /tmp/back
+try jail "Remote working directory: /files" in_jail
