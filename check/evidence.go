@@ -281,7 +281,7 @@ func asked(p placed) string {
 
 func outcome(p placed) string {
 	switch {
-	case !p.reply.known || p.call.kind == write || p.call.kind == grow || p.call.kind == remove && p.reply.value == "":
+	case !p.reply.known || p.call.kind == write || p.call.kind == grow || (p.call.kind == remove || p.call.kind == incr) && p.reply.value == "":
 		return ""
 	case p.call.kind == read && !p.reply.found:
 		return " -> nothing"

@@ -155,8 +155,8 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 	if unread.open != "" {
 		return unread
 	}
-	if w.judged == 1 && limits.Total == nil && limits.Negative {
-		w.judged = 0 // nothing to compare with
+	if w.judged == 1 && limits.Total == nil {
+		w.judged = 0 // its sum has nothing to be compared with
 	}
 	return w
 }
@@ -259,7 +259,7 @@ func longFork(ops []history.Operation, size int) (w workload) {
 }
 
 // setFull: an element is lost if a read that began after its add was acknowledged, or after a read that saw it, does not have
-// it, and no later read has it either.
+// it, and no later read has it either. What a read has, somebody must have added before that read returned.
 func setFull(ops []history.Operation) (w workload) {
 	type element struct {
 		added *history.Operation
@@ -297,12 +297,14 @@ func setFull(ops []history.Operation) (w workload) {
 				return violation([]*history.Operation{o}, "a read has element %s twice", v)
 			}
 			inside[i][v] = true
-			if e := added[place{o.Key, v}]; e != nil {
-				if e.known == 0 || o.Return < e.known {
-					e.known = o.Return
-				}
-				e.seen = max(e.seen, o.Call)
+			e := added[place{o.Key, v}]
+			if e == nil || e.added.Call > o.Return {
+				return violation([]*history.Operation{o}, "a read has element %s, which nobody had added", shorten(v))
 			}
+			if e.known == 0 || o.Return < e.known {
+				e.known = o.Return
+			}
+			e.seen = max(e.seen, o.Call)
 		}
 	}
 	names := slices.SortedFunc(maps.Keys(added), func(x, y place) int { return strings.Compare(x.key+"\x00"+x.value, y.key+"\x00"+y.value) })

@@ -538,7 +538,7 @@ func exercised(ops []placed) bool {
 		if p.from == first {
 			other = second
 		}
-		writes := p.call.kind == write || p.call.kind == grow || p.call.kind == remove && p.reply.value == ""
+		writes := p.call.kind == write || p.call.kind == grow || (p.call.kind == remove || p.call.kind == incr) && p.reply.value == ""
 		if p.reply.known && !writes && other < p.to {
 			return true
 		}

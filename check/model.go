@@ -62,7 +62,7 @@ type call struct {
 type reply struct {
 	known bool
 	found bool   // read
-	value string // read: the value; remove: "", "0" or "1"; incr: the new number; cas: "true" or "false"
+	value string // read: the value; remove: "", "0" or "1"; incr: the new number, or ""; cas: "true" or "false"
 }
 
 // step tells whether an operation with this reply may happen in state s, and the state after it. It is the
@@ -86,7 +86,7 @@ func step(s state, c call, r reply) (bool, state) {
 			return !r.known, s
 		}
 		text := strconv.FormatInt(sum, 10)
-		return !r.known || r.value == text, state{true, text}
+		return !r.known || r.value == "" || r.value == text, state{true, text}
 	case cas:
 		matches := s.found && s.value == c.expect
 		if r.known && r.value != strconv.FormatBool(matches) {

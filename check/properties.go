@@ -182,7 +182,8 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		s := keys[key]
-		if s.acknowledged == 0 {
+		changedOtherwise := verbs == nil && s.strange != nil && kindOf(s.strange.Op) != unmodelled // by incr or cas, which this check cannot follow
+		if s.acknowledged == 0 && !changedOtherwise {
 			continue
 		}
 		if s.strange != nil {

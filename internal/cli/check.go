@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -452,7 +453,22 @@ func (j *judging) read(name string) ([]history.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	if asked := readOfPair(events); asked != "" && !j.keyed && (format == formatEDN || format == formatJepsen) {
+		return nil, fmt.Errorf("%s: a read asks for %s, which is a key and no value yet, as jepsen.independent writes them; add --keyed", name, asked)
+	}
 	return events, nil
+}
+
+// readOfPair is the value of a read that begins with a pair of a key and nothing. A read that knows its key otherwise, or has none, begins with nothing.
+func readOfPair(events []history.Event) string {
+	for i := range events {
+		e := &events[i]
+		var pair []json.RawMessage
+		if e.Type == history.Invoke && e.Key == "" && history.IsRead(e.Op) && json.Unmarshal([]byte(e.Input), &pair) == nil && len(pair) == 2 && string(pair[1]) == "null" {
+			return e.Input
+		}
+	}
+	return ""
 }
 
 // Formats of histories that are none in sessions.
