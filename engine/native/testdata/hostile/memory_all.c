@@ -1,6 +1,7 @@
 // Many processes that take memory without a system call, each of them little: together they are bounded.
 // want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
+// computes
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // Fills many files in memory that have neither a name nor a descriptor, only a map, each small.
 // want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
+// computes
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // One process takes memory without end and without a system call: it is bounded before the machine's is gone.
 // want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
+// computes
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

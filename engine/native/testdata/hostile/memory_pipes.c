@@ -1,6 +1,7 @@
 // Fills pipes and sockets, whose bytes are with the engine.
 // want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
+// computes
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>

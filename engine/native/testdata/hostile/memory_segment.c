@@ -1,6 +1,7 @@
 // Fills a System V segment.
 // want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
+// computes
 #include <sys/ipc.h>
 #include <sys/shm.h>
 #include <unistd.h>

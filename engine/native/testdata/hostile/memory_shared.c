@@ -1,6 +1,7 @@
 // Fills shared memory without a system call that anybody sees, and lets go of the pages: they are the object's, not the process'.
 // want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
+// computes
 #include <sys/mman.h>
 #include <unistd.h>
 int main(void) {

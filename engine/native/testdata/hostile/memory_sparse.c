@@ -1,6 +1,7 @@
 // Fills a sparse file by a map, beyond what calls may write.
 // want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
+// computes
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // Reads a page in each 2 MB of an empty map: there is nothing but page tables behind it.
 // want: reason=limit detail=the limit of [0-9]+ MB of the machine.s memory that the world may take
 // want: reproducible=false
+// computes
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
