@@ -194,20 +194,38 @@ type Found struct {
 }
 
 // ChanceVersion changes when Chance finds others than before in a file.
-const ChanceVersion = 1
+const ChanceVersion = 2
 
-// Chance finds the instructions of these kinds in a file's executable segments, in order. A file that is no program has none. It is a
-// pure function of the file's bytes.
-func Chance(file []byte) []Found {
+// Findings are what Chance has found in a file.
+type Findings struct {
+	Segments []Segment // that were looked through
+	Found    []Found   // in order
+}
+
+// Covers tells whether all code of a part of a file was looked through, where programs map it in pages.
+func (f *Findings) Covers(offset, size, page uint64) bool {
+	for at := offset; at < offset+size; {
+		i := slices.IndexFunc(f.Segments, func(s Segment) bool { return s.Offset&^(page-1) <= at && at < (s.Offset+s.Size+page-1)&^(page-1) })
+		if i < 0 {
+			return false
+		}
+		at = (f.Segments[i].Offset + f.Segments[i].Size + page - 1) &^ (page - 1)
+	}
+	return true
+}
+
+// Chance finds the instructions of these kinds in a file's executable segments. A file that is no program has none. It is a pure function
+// of the file's bytes.
+func Chance(file []byte) *Findings {
 	f, err := open(file)
 	if err != nil {
-		return nil
+		return &Findings{}
 	}
 	var found []Found
 	var functions []function
 	for _, s := range f.segments {
 		text := file[s.Offset : s.Offset+s.Size]
-		for _, c := range candidates(text) {
+		for _, c := range candidates(text, allOpcodes) {
 			if functions == nil {
 				functions = append(f.functions(), function{})
 				slices.SortFunc(functions, func(a, b function) int { return cmp.Compare(a.start, b.start) })
@@ -233,16 +251,32 @@ func Chance(file []byte) []Found {
 		}
 	}
 	slices.SortFunc(found, func(a, b Found) int { return cmp.Compare(a.Offset, b.Offset) })
-	return found
+	return &Findings{f.segments, found}
 }
 
-// InCode finds the instructions in code that is in no file. Those of which it is not sure are left out.
+// InCode finds the instructions in code that is in no file. Those of which it is not sure are left out, and those by which compilers learn
+// what they may use: cpuid, and xgetbv where it asks what is enabled.
 func InCode(text []byte) []Found {
-	return slices.DeleteFunc(candidates(text), func(c Found) bool {
-		target := int64(c.Offset) + int64(c.Length) + c.Disp
-		return !likely(text, c) && !(blank(text, c) && follows(text, c)) || c.Kind == XBEGIN && (target < 0 || target >= int64(len(text)))
+	return slices.DeleteFunc(candidates(text, madeOpcodes), func(c Found) bool {
+		switch target := int64(c.Offset) + int64(c.Length) + c.Disp; c.Kind {
+		case RDRAND, RDSEED, RDPID, XSAVE, XSAVEC, XSAVEOPT, UMWAIT:
+		case XBEGIN:
+			if target < 0 || target >= int64(len(text)) {
+				return true
+			}
+		case XGETBV:
+			if before := text[:c.Offset]; slices.ContainsFunc(zeroECX, func(code []byte) bool { return bytes.HasSuffix(before, code) }) {
+				return true
+			}
+		default:
+			return true
+		}
+		return !likely(text, c) && !(blank(text, c) && follows(text, c))
 	})
 }
+
+// zeroECX are instructions that put 0 into ECX: xor, sub, mov.
+var zeroECX = [][]byte{{0x31, 0xc9}, {0x33, 0xc9}, {0x29, 0xc9}, {0x2b, 0xc9}, {0xb9, 0, 0, 0, 0}}
 
 // blank tells whether nothing was written before an instruction: code that a program makes begins anywhere.
 func blank(text []byte, c Found) bool {
@@ -250,7 +284,7 @@ func blank(text []byte, c Found) bool {
 }
 
 // candidates are the places where code looks like one of the instructions, in no order.
-func candidates(text []byte) (list []Found) {
+func candidates(text []byte, opcodes [][]byte) (list []Found) {
 	look := func(at int) {
 		in, ok := Recognise(text[at:])
 		from := at
@@ -265,26 +299,24 @@ func candidates(text []byte) (list []Found) {
 			list = append(list, f)
 		}
 	}
-	for at := 0; ; at++ {
-		i := bytes.IndexByte(text[at:], 0x0f)
-		if i < 0 || at+i+1 >= len(text) {
-			break
-		}
-		at += i
-		switch text[at+1] {
-		case 0x00, 0x01, 0x03, 0xa2, 0xae, 0xc7:
+	for _, opcode := range opcodes {
+		for at := 0; ; at++ {
+			i := bytes.Index(text[at:], opcode)
+			if i < 0 {
+				break
+			}
+			at += i
 			look(at)
 		}
 	}
-	for at := 0; ; at++ {
-		i := bytes.Index(text[at:], []byte{0xc7, 0xf8}) // xbegin
-		if i < 0 {
-			return list
-		}
-		at += i
-		look(at)
-	}
+	return list
 }
+
+// What instructions begin with behind their prefixes: those that InCode is about, and the others.
+var (
+	madeOpcodes = [][]byte{{0x0f, 0xc7}, {0x0f, 0xae}, {0xc7, 0xf8}, {0x0f, 0x01, 0xd0}}
+	allOpcodes  = append([][]byte{{0x0f, 0x00}, {0x0f, 0x01}, {0x0f, 0x03}, {0x0f, 0xa2}}, madeOpcodes[:3]...)
+)
 
 // Bounds of what is looked at around an instruction.
 const (

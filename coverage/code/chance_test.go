@@ -99,7 +99,7 @@ func TestChanceAsObjdumpFindsIt(t *testing.T) {
 				}
 			}
 			var ours []uint64
-			for _, c := range Chance(content) {
+			for _, c := range Chance(content).Found {
 				for _, s := range f.segments {
 					if c.Offset-s.Offset < s.Size && c.Kind <= XSAVEC && c.Kind != LSL {
 						ours = append(ours, c.Offset-s.Offset+s.Addr)
@@ -124,7 +124,7 @@ func TestChanceIsNotFoundInData(t *testing.T) {
 			b[i] = byte(r.Uint32())
 		}
 		found += len(InCode(b))
-		looks += len(candidates(b))
+		looks += len(candidates(b, madeOpcodes))
 	}
 	t.Logf("%d of %d", found, looks)
 	if 50*found > looks {

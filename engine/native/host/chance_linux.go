@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/engine/native/dump"
 )
 
 // Some instructions give results that no run repeats: random numbers, the number of the CPU, which parts of the processor's state are
@@ -43,11 +44,11 @@ func (c *chancePlaces) copied() *chancePlaces {
 // chances are the instructions that this process has found in files.
 var chances struct {
 	sync.Mutex
-	files map[fileKey][]code.Found
+	files map[fileKey]*code.Findings
 }
 
 // chanceIn finds the instructions of an open file. What is known of a file that changes must not be kept.
-func chanceIn(fd int, changes bool) ([]code.Found, error) {
+func chanceIn(fd int, changes bool) (*code.Findings, error) {
 	key, err := keyOf(fd)
 	if err != nil {
 		return nil, err
@@ -58,12 +59,11 @@ func chanceIn(fd int, changes bool) ([]code.Found, error) {
 		return found, nil
 	}
 	kept := !changes && key.size >= leastKept
-	var found []code.Found
-	ok := false
+	var found *code.Findings
 	if kept {
-		found, ok = findings.read(key)
+		found = findings.read(key)
 	}
-	if !ok {
+	if found == nil {
 		file, err := contents(fd, key.size)
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func chanceIn(fd int, changes bool) ([]code.Found, error) {
 	}
 	if !changes {
 		if chances.files == nil {
-			chances.files = map[fileKey][]code.Found{}
+			chances.files = map[fileKey]*code.Findings{}
 		}
 		chances.files[key] = found
 	}
@@ -83,41 +83,44 @@ func chanceIn(fd int, changes bool) ([]code.Found, error) {
 
 // TrapChance puts breakpoints at the instructions of chance in a map that a thread's process has just made of a part of a file: fd is an
 // open file with the same bytes. changes says that the world writes to it. It reports the first instruction at which none could
-// be put, or "".
-func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string) {
+// be put, or "", and whether all code of that part was looked through.
+func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool) {
 	if m.leaks.Instructions {
-		return ""
+		return "", true
 	}
 	t := m.get(id)
 	found, err := chanceIn(fd, changes)
 	if err != nil {
-		return ""
+		return "", false
 	}
-	return m.trapAll(t, found, addr, size, offset)
+	return m.trapAll(t, found.Found, addr, size, offset), found.Covers(offset, size, pageSize)
 }
 
 // Bounds of what is looked at of the code that a program has made.
 const (
-	madeBytes    = 256 << 20 // in one range
 	madeAtOnce   = 1 << 20
-	madeOverlaps = 128 // of one part with the next: an instruction is told from data by what is before it
+	madeOverlaps = 128     // of one part with the next: an instruction is told from data by what is before it
+	madeMost     = 1 << 34 // of all addresses at which there may be code
 )
 
-// MadeChance looks through code that a thread's process has made in memory for an instruction that no run repeats. cpuid and xgetbv are
-// left out: compilers ask by them what they may use, before the one traps and for what the other does not change.
+// MadeChance looks through memory in which a thread's process may execute what was not in a file for an instruction that no run repeats.
 func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string) {
 	if m.leaks.Instructions {
 		return ""
 	}
 	t := m.get(id)
-	b := make([]byte, madeAtOnce)
-	for at := from; at < min(to, from+madeBytes); {
-		n := m.readAt(t, at, b[:min(uint64(len(b)), to-at)])
-		for _, f := range code.InCode(b[:n]) {
-			switch f.Kind {
-			case code.RDRAND, code.RDSEED, code.RDPID, code.XBEGIN, code.XSAVE, code.XSAVEC, code.XSAVEOPT, code.UMWAIT:
-				return f.Kind.String()
-			}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.tid)) // of memory that may be executed and not read, too
+	if err != nil {
+		return ""
+	}
+	defer memory.Close()
+	b := make([]byte, min(madeAtOnce, to-from))
+	for at := from; at < to; {
+		n, _ := memory.ReadAt(b[:min(uint64(len(b)), to-at)], int64(at))
+		t.unbroken(at, b[:n])
+		t.chance.hidden(at, b[:n])
+		if found := code.InCode(b[:n]); len(found) > 0 {
+			return found[0].Kind.String()
 		}
 		switch {
 		case n < pageSize: // what is not mapped
@@ -131,6 +134,44 @@ func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string) {
 	return ""
 }
 
+// AllMadeChance is MadeChance of all memory in which a thread's process may execute anything. It reports too much of it.
+func (m *Machine) AllMadeChance(id ThreadID) (name string, tooMuch bool) {
+	if m.leaks.Instructions {
+		return "", false
+	}
+	all := uint64(0)
+	for line := range strings.Lines(m.Maps(id)) {
+		var from, to uint64
+		var rights string
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); n != 3 || rights[2] != 'x' || from >= kitFrom && to <= kitTo || from > LastAddress {
+			continue
+		}
+		if all += to - from; all > madeMost {
+			return "", true
+		}
+		for from < to {
+			pages := make([]dump.Page, min((to-from)/pageSize, madeAtOnce))
+			if !m.Pages(id, from, pages) {
+				return "", true
+			}
+			for i := 0; i < len(pages); {
+				n := 1
+				for i+n < len(pages) && (pages[i+n] == dump.Absent) == (pages[i] == dump.Absent) {
+					n++
+				}
+				if start := from + uint64(i)*pageSize; pages[i] != dump.Absent {
+					if name = m.MadeChance(id, start, start+uint64(n)*pageSize); name != "" {
+						return name, false
+					}
+				}
+				i += n
+			}
+			from += uint64(len(pages)) * pageSize
+		}
+	}
+	return "", false
+}
+
 func (m *Machine) trapAll(t *thread, found []code.Found, addr, size, offset uint64) (untrapped string) {
 	span := false
 	for i := range found {
@@ -140,7 +181,7 @@ func (m *Machine) trapAll(t *thread, found []code.Found, addr, size, offset uint
 		}
 		at := addr + f.Offset - offset
 		var b [code.MaxInstruction]byte
-		if n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, at, b[:f.Length]); n != f.Length || string(b[1:n]) != string(f.Bytes[1:n]) {
+		if n := t.see(at, b[:f.Length]); n != f.Length || string(b[1:n]) != string(f.Bytes[1:n]) {
 			continue // another file is there than the one that was looked through
 		}
 		if len(m.placesOf(t).at) >= maxChancePlaces || !m.setByte(t, at, int3) {
@@ -175,7 +216,7 @@ func (m *Machine) placesOf(t *thread) *chancePlaces {
 func (m *Machine) setByte(t *thread, at uint64, v byte) bool {
 	place := at &^ 7
 	var word [8]byte
-	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, place, word[:]) != len(word) {
+	if t.see(place, word[:]) != len(word) {
 		return false
 	}
 	word[at-place] = v
@@ -218,7 +259,7 @@ func (c *chancePlaces) find(t *thread, at uint64) *code.Found {
 	}
 	f := c.at[at]
 	var b [16]byte
-	n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, at, b[:f.Length])
+	n := t.see(at, b[:f.Length])
 	if n != f.Length || b[0] != int3 || string(b[1:n]) != string(f.Bytes[1:n]) {
 		return nil
 	}
@@ -242,6 +283,34 @@ func (c *chancePlaces) restored(addr uint64, p []byte) {
 		}
 		return
 	}
+}
+
+// hidden puts int3 all over the instructions at which breakpoints stand: what is behind a prefix looks like an instruction of its own.
+func (c *chancePlaces) hidden(addr uint64, p []byte) {
+	if c == nil {
+		return
+	}
+	for at, f := range c.at {
+		for i := range uint64(f.Length) {
+			if at >= addr && at-addr+i < uint64(len(p)) && p[at-addr] == int3 {
+				p[at-addr+i] = int3
+			}
+		}
+	}
+}
+
+// see reads memory that the process itself may be allowed to execute alone.
+func (t *thread) see(addr uint64, p []byte) int {
+	if n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p); n == len(p) {
+		return n
+	}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.tid))
+	if err != nil {
+		return 0
+	}
+	defer memory.Close()
+	n, _ := memory.ReadAt(p, int64(addr))
+	return n
 }
 
 // registers are the general registers in the order of their numbers in instructions.

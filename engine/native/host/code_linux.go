@@ -416,7 +416,7 @@ func (m *Machine) shows(t *thread, c *codeMap, at uint64) bool {
 
 // mapsCopy tells whether an address of a process is in a map of a copy.
 func (m *Machine) mapsCopy(t *thread, at uint64) bool {
-	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", t.tgid))
+	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", t.tid))
 	for line := range strings.Lines(string(list)) {
 		var from, to uint64
 		if n, _ := fmt.Sscanf(line, "%x-%x", &from, &to); n == 2 && at >= from && at < to {

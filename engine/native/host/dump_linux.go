@@ -55,7 +55,7 @@ const (
 
 // Pages tells of the pages of a thread's process from an address on.
 func (m *Machine) Pages(id ThreadID, addr uint64, pages []dump.Page) bool {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", m.get(id).tgid))
+	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", m.get(id).tid))
 	if err != nil {
 		return false
 	}

@@ -47,16 +47,18 @@ func elsewhere(f func()) {
 	<-done
 }
 
-func (c findingsCache) read(key fileKey) (found []code.Found, ok bool) {
+func (c findingsCache) read(key fileKey) (found *code.Findings) {
 	elsewhere(func() {
 		b, err := os.ReadFile(c.path(key))
-		ok = err == nil && gob.NewDecoder(bytes.NewReader(b)).Decode(&found) == nil
+		if kept := (code.Findings{}); err == nil && gob.NewDecoder(bytes.NewReader(b)).Decode(&kept) == nil {
+			found = &kept
+		}
 	})
-	return found, ok
+	return found
 }
 
 // write keeps what was found. Where that is not possible, it is found again.
-func (c findingsCache) write(key fileKey, found []code.Found) {
+func (c findingsCache) write(key fileKey, found *code.Findings) {
 	elsewhere(func() {
 		path := c.path(key)
 		var b bytes.Buffer

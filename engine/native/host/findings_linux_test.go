@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
 )
 
 // What was found in a file is found again from the user's caches, and whatever is there instead does no harm.
@@ -25,7 +27,7 @@ func TestFindingsAreKept(t *testing.T) {
 	find := func(changes bool) any {
 		chances.files = nil
 		found, err := chanceIn(int(self.Fd()), changes)
-		if err != nil || len(found) == 0 {
+		if err != nil || len(found.Found) == 0 {
 			t.Fatalf("%v, %v: a Go program asks cpuid", found, err)
 		}
 		return found
@@ -54,9 +56,9 @@ func TestFindingsAreKept(t *testing.T) {
 	if got := find(false); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	findings.write(key, nil)
+	findings.write(key, &code.Findings{})
 	chances.files = nil
-	if found, err := chanceIn(int(self.Fd()), false); err != nil || len(found) != 0 {
+	if found, err := chanceIn(int(self.Fd()), false); err != nil || len(found.Found) != 0 {
 		t.Errorf("what is kept is not read: %v, %v", found, err)
 	}
 	chances.files = nil

@@ -35,6 +35,9 @@ const (
 	kitTo      = kitPrivate + privateSize
 )
 
+// LastAddress is above all that a program can map: the kernel's own [vsyscall] is beyond it.
+const LastAddress = 1<<63 - 1
+
 // Reserved tells whether a range of addresses touches the engine's pages in a process. Programs must not map, unmap or protect
 // anything there: the engine's calls are made from these pages.
 func Reserved(addr, size uint64) bool {

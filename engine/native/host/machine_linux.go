@@ -35,6 +35,7 @@ type thread struct {
 	id        ThreadID
 	tid, tgid int
 	leader    bool
+	ended     bool // a main thread, which waits for the others of its process without memory
 	at        where
 	regs      unix.PtraceRegs
 	loaded    bool
@@ -376,7 +377,7 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 func (m *Machine) timestamp(t *thread) bool {
 	r := t.load()
 	var code [3]byte
-	n := m.readAt(t, r.Rip, code[:])
+	n := t.see(r.Rip, code[:])
 	var size uint64
 	switch {
 	case n >= 2 && code[0] == 0x0f && code[1] == 0x31:
@@ -403,7 +404,7 @@ func (m *Machine) timestamp(t *thread) bool {
 // identified answers a trapped cpuid.
 func (m *Machine) identified(t *thread) bool {
 	var b [code.MaxInstruction]byte
-	in, ok := code.Recognise(b[:m.readAt(t, t.load().Rip, b[:])])
+	in, ok := code.Recognise(b[:t.see(t.load().Rip, b[:])])
 	if !ok || in.Kind != code.CPUID || !m.emulate(t, &in) {
 		return false
 	}
@@ -741,9 +742,9 @@ func (m *Machine) WriteParts(id ThreadID, parts ...Part) int {
 	return int(v)
 }
 
-// Maps reads the real /proc/PID/maps of a thread's process.
+// Maps reads the real /proc/PID/maps of a thread's process: by the thread, since a main thread that has ended has no memory any more.
 func (m *Machine) Maps(id ThreadID) string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", m.get(id).tgid))
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", m.get(id).tid))
 	return string(b)
 }
 

@@ -559,6 +559,7 @@ func (m *Machine) Exit(id ThreadID) {
 	m.alive[t.tgid]--
 	ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
 	if t.leader && m.alive[t.tgid] > 0 {
+		t.ended = true
 		return // stays a zombie, unreported, until the last thread of the process ends
 	}
 	leader := m.alive[t.tgid] <= 0

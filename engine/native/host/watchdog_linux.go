@@ -160,7 +160,7 @@ func (w *watchdog) loop() {
 		usedNs = used
 		if turn != lastTurn {
 			lastTurn, startNs, looks, lookedNs = turn, used, 0, -1
-			baseBytes = ownBytes(int(now >> 32))
+			baseBytes = ownBytes(tid)
 		}
 		if lookedNs >= 0 {
 			startNs, lookedNs = startNs+used-lookedNs, -1
@@ -172,7 +172,7 @@ func (w *watchdog) loop() {
 		beyond := false
 		if wall.Sub(weighed) > watchPeriod/2 {
 			weighed = wall
-			beyond = w.beyond(int(now>>32), baseBytes)
+			beyond = w.beyond(tid, baseBytes)
 		}
 		switch {
 		case w.interrupted.Load() || used-startNs > w.turnNs.Load(), beyond:

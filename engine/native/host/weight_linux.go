@@ -24,7 +24,7 @@ type Weight struct {
 // Weight reads /proc/PID/status (proc_pid_status(5)). Linux counts what is resident in batches, for each CPU and thread, so
 // that its sums are short of the truth by as much.
 func (m *Machine) Weight(id ThreadID) Weight {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.get(id).tgid))
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.get(id).tid))
 	kib := amounts(b)
 	cpus := onlineCPUs()
 	short := (cpus*max(32, 2*cpus) + 64*kib["Threads"]) * pageSize
@@ -33,10 +33,10 @@ func (m *Machine) Weight(id ThreadID) Weight {
 
 // PrivateBytes is how much memory of its own a process really has, resident or swapped out; what several processes share
 // after a fork counts in parts. It walks all of the process' pages (smaps_rollup of proc_pid_smaps(5)).
-func (m *Machine) PrivateBytes(id ThreadID) int64 { return privateBytes(m.get(id).tgid) }
+func (m *Machine) PrivateBytes(id ThreadID) int64 { return privateBytes(m.get(id).tid) }
 
-func privateBytes(tgid int) int64 {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", tgid))
+func privateBytes(tid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", tid))
 	kib := amounts(b)
 	return (kib["Pss_Anon"] + kib["SwapPss"]) << 10
 }
@@ -68,12 +68,12 @@ func (m *Machine) Held(exactly bool) int64 {
 	w := m.watch
 	now := machineWide()
 	h := &holding{own: max(ownBytes(os.Getpid())-w.startBytes, 0), blobs: w.blobs.Bytes()}
-	for tgid := range m.alive {
+	for _, tid := range m.processes() {
 		if exactly {
-			h.own += privateBytes(tgid)
-			h.tables += tableBytes(tgid)
+			h.own += privateBytes(tid)
+			h.tables += tableBytes(tid)
 		} else {
-			h.own += ownBytes(tgid)
+			h.own += ownBytes(tid)
 		}
 	}
 	if !exactly {
@@ -81,6 +81,17 @@ func (m *Machine) Held(exactly bool) int64 {
 	}
 	w.held.Store(&seen{holding: *h, machine: now})
 	return h.bytes()
+}
+
+// processes gives a thread of each process that has its memory still.
+func (m *Machine) processes() map[int]int {
+	list := make(map[int]int, len(m.alive))
+	for _, t := range m.threads {
+		if !t.ended && t.tid < nowhere {
+			list[t.tgid] = t.tid
+		}
+	}
+	return list
 }
 
 // Tidy gives back the memory of blobs that were freed and that no process maps any more, when there are many.
@@ -93,8 +104,8 @@ func (m *Machine) Tidy() {
 // mappedFiles are the inodes of the memfds that processes map (proc_pid_maps(5)).
 func (m *Machine) mappedFiles() map[uint64]bool {
 	mapped := map[uint64]bool{}
-	for tgid := range m.alive {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tgid))
+	for _, tid := range m.processes() {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
 		for line := range bytes.Lines(b) {
 			if f := bytes.Fields(line); len(f) > 5 && bytes.HasPrefix(f[5], []byte("/memfd:")) {
 				if inode, err := strconv.ParseUint(string(f[4]), 10, 64); err == nil {
@@ -124,30 +135,30 @@ type seen struct {
 	machine machineBytes
 }
 
-// beyond tells whether the running process takes the world over its limit. base is what it had of its own when the world was weighed.
-func (w *watchdog) beyond(tgid int, base int64) bool {
+// beyond tells whether the process of the running thread takes the world over its limit. base is what it had of its own when the world was weighed.
+func (w *watchdog) beyond(tid int, base int64) bool {
 	limit, last := w.limitBytes.Load(), w.held.Load()
 	if limit == 0 || last == nil {
 		return false
 	}
 	now := machineWide()
-	own := last.own + max(ownBytes(tgid)-base, 0)
+	own := last.own + max(ownBytes(tid)-base, 0)
 	if own+last.blobs+last.tables+max(now.files-last.machine.files, 0)+max(now.tables-last.machine.tables, 0) <= limit {
 		return false
 	}
 	// Others may have taken what the machine has less.
-	return own+w.blobs.Bytes()+max(last.tables, tableBytes(tgid)) > limit
+	return own+w.blobs.Bytes()+max(last.tables, tableBytes(tid)) > limit
 }
 
-// tableBytes is how much memory the page tables of a process take, also those for memory that it has only read.
-func tableBytes(tgid int) int64 {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tgid))
+// tableBytes is how much memory the page tables of a thread's process take, also those for memory that it has only read.
+func tableBytes(tid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	return amounts(b)["VmPTE"] << 10
 }
 
-// ownBytes reads from /proc/PID/statm how much memory of its own a process has (proc_pid_statm(5)); 0 if it is gone.
-func ownBytes(tgid int) int64 {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", tgid))
+// ownBytes reads from /proc/PID/statm how much memory of its own a thread's process has (proc_pid_statm(5)); 0 if the thread is gone.
+func ownBytes(tid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", tid))
 	var size, resident, shared int64
 	fmt.Sscan(string(b), &size, &resident, &shared)
 	return (resident - shared) * pageSize

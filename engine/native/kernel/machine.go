@@ -45,8 +45,9 @@ type Machine interface {
 	XState(id ThreadID) []byte
 	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
 	MapCode(id ThreadID, w *host.Watched, addr, size, offset uint64)
-	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string)
+	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool)
 	MadeChance(id ThreadID, from, to uint64) (name string)
+	AllMadeChance(id ThreadID) (name string, tooMuch bool)
 }
 
 // Leaks are cures against chance that can be switched off; only tests do.

@@ -93,78 +93,87 @@ func (k *Kernel) addFile(node NodeID, s *Space, start, end uint64, file fs.Inode
 
 // addPrograms notes what execve has mapped: the files of a program and of its interpreter, which may be none.
 func (k *Kernel) addPrograms(t *Thread, s *Space, programs ...program) {
-	maps := k.M.Maps(t.ID)
-	for _, exe := range programs {
-		if exe.file == 0 {
-			continue
-		}
+	names := make([]string, len(programs))
+	for i, exe := range programs {
 		fd := exe.fd
 		if exe.code != nil {
 			fd = exe.code.FD()
 		}
-		name := host.RealName(fd)
-		for line := range strings.Lines(maps) {
-			if m, ok := parseMap(line); ok && m.name == name {
-				k.addFile(t.Node, s, m.start, m.end, exe.file, name, Key{})
-				if m.executable {
-					k.trapChance(t, exe.fd, k.Nodes[t.Node].FS.Get(exe.file).Blob != 0, m.start, m.end-m.start, m.offset)
-				}
+		if exe.file != 0 {
+			names[i] = host.RealName(fd)
+		}
+	}
+	for line := range strings.Lines(k.M.Maps(t.ID)) {
+		m, ok := parseMap(line)
+		if !ok || m.start > host.LastAddress || host.Reserved(m.start, m.end-m.start) {
+			continue
+		}
+		i := slices.Index(names, m.name)
+		if m.name == "" {
+			i = -1
+		}
+		if i >= 0 {
+			k.addFile(t.Node, s, m.start, m.end, programs[i].file, m.name, Key{})
+		}
+		switch {
+		case !m.executable:
+		case i < 0: // such as the stack
+			k.madeCode(t, m.start, m.end-m.start, m.writable)
+		default:
+			changes := k.Nodes[t.Node].FS.Get(programs[i].file).Blob != 0
+			if whole := k.trapChance(t, programs[i].fd, changes, m.start, m.end-m.start, m.offset); !whole || changes || m.writable {
+				k.madeCode(t, m.start, m.end-m.start, m.writable || whole)
 			}
 		}
 	}
 }
 
 // trapChance has a thread trap at instructions whose results no run repeats, in a part of a file that it has mapped. changes says that
-// the world writes to the file.
-func (k *Kernel) trapChance(t *Thread, fd int, changes bool, addr, size, offset uint64) {
-	if name := k.M.TrapChance(t.ID, fd, changes, addr, size, offset); name != "" {
+// the world writes to the file. It reports whether all code there was looked through.
+func (k *Kernel) trapChance(t *Thread, fd int, changes bool, addr, size, offset uint64) (whole bool) {
+	name, whole := k.M.TrapChance(t.ID, fd, changes, addr, size, offset)
+	if name != "" {
 		k.unsafe("%s maps code that may execute %s where it cannot be trapped", k.proc(t).Path, name)
 	}
+	return whole
 }
-
-// maxMade bounds what is kept of the memory that a program makes executable; beyond it, all that lies between counts.
-const maxMade = 256
 
 // maxMadeAtOnce bounds the code that is looked through as it is made executable, which some programs do again and again. What is larger
 // is looked through at the end alone.
 const maxMadeAtOnce = 4 << 20
 
-// madeCode notes that a program has made memory of its own executable.
-func (k *Kernel) madeCode(t *Thread, addr, size uint64) {
-	s := k.Spaces[k.proc(t).Space]
-	r := Range{addr, addr + (size+4095)&^4095}
-	for i := range s.Made {
-		if m := &s.Made[i]; r.Start <= m.End && m.Start <= r.End || len(s.Made) == maxMade {
-			m.Start, m.End = min(m.Start, r.Start), max(m.End, r.End)
-			return
-		}
+// madeCode notes that a program may execute what was not looked through as it was mapped. What it cannot write to is there already.
+func (k *Kernel) madeCode(t *Thread, addr, size uint64, later bool) {
+	k.Spaces[k.proc(t).Space].Made = true
+	if later || size > maxMadeAtOnce || k.Unsafe != "" {
+		return
 	}
-	s.Made = append(s.Made, r)
+	if name := k.M.MadeChance(t.ID, addr, addr+(size+4095)&^4095); name != "" {
+		k.madeUnsafe(t, name)
+	}
 }
 
-// CheckMade looks through the code that a program has made, whose memory is about to go.
+func (k *Kernel) madeUnsafe(t *Thread, name string) {
+	k.unsafe("%s has made code as it ran that may execute %s", k.proc(t).Path, name)
+}
+
+// CheckMade looks through the code that a program has made, whose memory is about to go, for instructions that no run repeats: there no
+// breakpoint stands at them.
 func (k *Kernel) CheckMade(p *Proc) {
 	s := k.Spaces[p.Space]
-	if s == nil || k.Unsafe != "" {
+	if s == nil || !s.Made || k.Unsafe != "" {
 		return
 	}
 	i := slices.IndexFunc(p.Threads, func(id ThreadID) bool { return k.Threads[id].State != Dead })
-	for _, r := range s.Made {
-		if i < 0 {
-			return
-		}
-		k.checkMade(k.Threads[p.Threads[i]], r)
-	}
-}
-
-// checkMade looks through code that the program of a thread has made for instructions that no run repeats: there no breakpoint stands at
-// them.
-func (k *Kernel) checkMade(t *Thread, r Range) {
-	if k.Unsafe != "" {
+	if i < 0 {
 		return
 	}
-	if name := k.M.MadeChance(t.ID, r.Start, r.End); name != "" {
-		k.unsafe("%s has made code as it ran that may execute %s", k.proc(t).Path, name)
+	t := k.Threads[p.Threads[i]]
+	switch name, tooMuch := k.M.AllMadeChance(t.ID); {
+	case name != "":
+		k.madeUnsafe(t, name)
+	case tooMuch:
+		k.unsafe("%s has made more memory executable than can be looked through", p.Path)
 	}
 }
 
@@ -222,7 +231,7 @@ func (k *Kernel) copySpace(id SpaceID) SpaceID {
 	c := k.newSpace(old.Node, old.Exe)
 	c.Modules = slices.Clone(old.Modules)
 	c.Counts, c.ExecNs, c.Break, c.Regions, c.Files = old.Counts, old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
-	c.Made = slices.Clone(old.Made)
+	c.Made = old.Made
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			seg.Attach++
@@ -279,7 +288,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 			}
 			r := Result(k.M.Native(t.ID))
 			if r >= 0 {
-				k.madeCode(t, uint64(r), size)
+				k.madeCode(t, uint64(r), size, true)
 			}
 			return r
 		case flags&0xf != unix.MAP_SHARED:
@@ -296,6 +305,9 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		r := k.mapFD(t, k.Handles.Blobs.FD(id), a[0], size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
 		if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
 			k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: KeyBlob, ID: int64(id)}, Anon: true})
+			if prot&unix.PROT_EXEC != 0 {
+				k.madeCode(t, uint64(r), size, true)
+			}
 		}
 		return r
 	}
@@ -331,11 +343,12 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	if r >= 0 && watched != nil {
 		k.M.MapCode(t.ID, watched, uint64(r), (size+4095)&^4095, uint64(offset))
 	}
-	if r >= 0 && prot&unix.PROT_EXEC != 0 && (prot&unix.PROT_WRITE != 0 || shared && object.Kind != KeyBase) {
-		k.madeCode(t, uint64(r), size)
-	}
 	if r >= 0 && prot&unix.PROT_EXEC != 0 {
-		k.trapChance(t, chanceFD, object.Kind != KeyBase, uint64(r), (size+4095)&^4095, uint64(offset))
+		changes := object.Kind != KeyBase
+		whole := k.trapChance(t, chanceFD, changes, uint64(r), (size+4095)&^4095, uint64(offset))
+		if !whole || changes || prot&unix.PROT_WRITE != 0 {
+			k.madeCode(t, uint64(r), size, whole || prot&unix.PROT_WRITE != 0)
+		}
 	}
 	if r >= 0 {
 		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode, host.RealName(fd), object)
@@ -350,7 +363,11 @@ func sysMmap(k *Kernel, t *Thread) Result {
 }
 
 func (k *Kernel) mapAnonymous(t *Thread, a *[6]uint64, flags uint64) Result {
-	return Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], a[1], a[2], flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+	r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], a[1], a[2], flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+	if r >= 0 && a[2]&unix.PROT_EXEC != 0 {
+		k.madeCode(t, uint64(r), a[1], true)
+	}
+	return r
 }
 
 // mapFD maps one of the engine's own files into a thread's process.

@@ -82,10 +82,7 @@ func sysMprotect(k *Kernel, t *Thread) Result {
 	if a := &t.Call.Args; a[2]&unix.PROT_EXEC != 0 {
 		r := Result(k.M.Native(t.ID))
 		if r == 0 {
-			k.madeCode(t, a[0], a[1])
-			if a[2]&unix.PROT_WRITE == 0 && a[1] <= maxMadeAtOnce { // it is written: later it may be gone, or other code
-				k.checkMade(t, Range{a[0], a[0] + (a[1]+4095)&^4095})
-			}
+			k.madeCode(t, a[0], a[1], a[2]&unix.PROT_WRITE != 0) // later it may be gone, or other code
 		}
 		return r
 	}

@@ -274,11 +274,8 @@ type Space struct {
 	Break   uint64     // the last end of the heap that it asked for, on nodes whose memory is bounded
 	Regions []Region
 	Files   []FileMap // the later hides the earlier
-	Made    []Range   // memory that the program has made executable itself
+	Made    bool      // the program may execute what was not looked through as it was mapped
 }
-
-// Range is a part of an address space.
-type Range struct{ Start, End uint64 }
 
 // FileMap says which file of the node was mapped to a range of addresses. It holds no reference: what is unmapped is not
 // seen here, and would keep its file alive.
