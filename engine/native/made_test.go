@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
 		for _, c := range []struct{ code, reason string }{
 			{"\x48\x0f\xc7\xf0\xc3", "rdrand"},
 			{"\x6a\x01\x59\x0f\x01\xd0\xc3", "xgetbv"}, // push 1; pop rcx; xgetbv; ret
-			{"\x31\xc9\x0f\x01\xd0\xc3", ""},            // xor ecx, ecx; xgetbv; ret
+			{"\x31\xc9\x0f\x01\xd0\xc3", ""},           // xor ecx, ecx; xgetbv; ret
 		} {
 			spec := aloneSpec(program, strconv.Itoa(i), c.code)
 			spec.MaxTimeNs = 1e9
