@@ -193,6 +193,9 @@ func (c *composition) tree(path []string, value any) *node {
 		slices.SortFunc(n.entries, func(a, b *entry) int {
 			return cmp.Or(first[a.name].compare(first[b.name]), cmp.Compare(a.name, b.name))
 		})
+		if len(path) == 2 && path[0] == "services" {
+			implied(n)
+		}
 	case []any:
 		n.kind = list
 		for i, value := range v {
@@ -209,6 +212,27 @@ func (c *composition) tree(path []string, value any) *node {
 		n.text = fmt.Sprint(v)
 	}
 	return n
+}
+
+// implied puts the dependencies of a service that nobody has written where the key stands that implies them.
+func implied(service *node) {
+	for _, on := range service.get("depends_on").entriesOf() {
+		if !on.implied {
+			continue
+		}
+		for _, key := range []string{"network_mode", "ipc", "pid"} {
+			if mode := service.get(key); mode != nil && mode.text == "service:"+on.name {
+				on.key = &node{position: mode.position, text: key}
+			}
+		}
+		for _, key := range []string{"volumes_from", "links"} {
+			for _, item := range service.get(key).list() {
+				if name, _, _ := strings.Cut(item.text, ":"); name == on.name {
+					on.key = &node{position: item.position, text: key}
+				}
+			}
+		}
+	}
 }
 
 // written is where a part of the model stands in a file.
@@ -341,8 +365,8 @@ func (c *composition) failedAt(message string) {
 // unset are the variables that have no value somewhere in the files.
 func (c *composition) unset() (names []string) {
 	for _, f := range c.files {
-		for _, line := range slices.Sorted(maps.Keys(f.root.file.unset)) {
-			names = append(names, f.root.file.unset[line]...)
+		for _, missing := range f.root.file.unset {
+			names = append(names, missing...)
 		}
 	}
 	slices.Sort(names)

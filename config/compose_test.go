@@ -349,6 +349,27 @@ services:
 	}
 }
 
+// What a key implies has no mistake of its own, and a variable that is not set is blamed at its own value alone.
+func TestComposeOneMistake(t *testing.T) {
+	for keys, want := range map[string]string{
+		`network_mode: "service:zz"`:                   `1:30: services.x.network_mode: there is no node "zz"`,
+		`network_mode: "service:x"`:                    `1:30: services.x.network_mode: x waits for itself`,
+		`network_mode: "service:${NOT}"`:               `1:30: services.x.network_mode: there is no node "" (not set here, and so empty: NOT)`,
+		`pid: "service:zz"`:                            `1:21: services.x.pid: there is no node "zz"`,
+		`volumes_from: [zz]`:                           `1:31: services.x.volumes_from: there is no node "zz"`,
+		`links: ["zz:z"]`:                              `1:24: services.x.links: there is no node "zz"`,
+		`depends_on: [zz]`:                             `1:29: services.x.depends_on: there is no node "zz"`,
+		`command: "a ${NOT}", ports: ["${NOT}"], a: 1`: `unknown key "a" in services.x`,
+		`command: "a ${NOT}", cpus: "${NO}"`:           `(not set here, and so empty: NO)`,
+	} {
+		_, _, err := stack(t, nil, []string{"compose.yaml"}, "compose.yaml\nservices: {x: {"+keys+", image: y}}\n")
+		var errs Errors
+		if !errors.As(err, &errs) || len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || strings.Contains(errs[0].Error(), "empty") != strings.Contains(want, "empty") {
+			t.Errorf("%s: %v; want %s", keys, err, want)
+		}
+	}
+}
+
 // Mistakes are told where they stand, in whichever file.
 func TestComposeMistakes(t *testing.T) {
 	const head = "compose.yaml\n"

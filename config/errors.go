@@ -97,7 +97,7 @@ func sortErrors(errs []*Error, files []*file) Errors {
 	})
 }
 
-// nearest returns the word that differs least from what was written, or nothing if none is alike.
+// nearest returns the word that differs least from what was written, or else the only one that begins with it and goes on after an underscore, or nothing.
 func nearest(written string, words []string) string {
 	best, least := "", max(1, min(3, len(written)/3))+1
 	for _, w := range words {
@@ -105,7 +105,14 @@ func nearest(written string, words []string) string {
 			best, least = w, d
 		}
 	}
-	return best
+	if best != "" {
+		return best
+	}
+	longer := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, strings.ToLower(written)+"_") })
+	if len(longer) == 1 {
+		return longer[0]
+	}
+	return ""
 }
 
 // maxWordCompared bounds the words that distance compares, since its time is quadratic.

@@ -635,16 +635,16 @@ func (l *loader) longVolume(d *declared, item *node, key string) (world.Volume, 
 }
 
 func (l *loader) dependencies(d *declared) {
-	key := d.key + ".depends_on"
 	on := d.value.get("depends_on")
-	var add func(at position, dep world.Dependency)
-	add = func(at position, dep world.Dependency) {
+	var add func(at position, written string, dep world.Dependency)
+	add = func(at position, written string, dep world.Dependency) {
+		key := d.key + "." + written
 		replicas := l.replicasOf(dep.Node)
 		switch {
 		case len(replicas) > 0:
 			for _, r := range replicas {
 				dep.Node = r.name
-				add(at, dep)
+				add(at, written, dep)
 			}
 		case dep.Node == d.name:
 			l.fail(at, "remove it", "%s: %s waits for itself", key, d.name)
@@ -655,17 +655,21 @@ func (l *loader) dependencies(d *declared) {
 		}
 	}
 	for _, item := range on.list() {
-		add(item.position, world.Dependency{Node: item.text, Condition: world.Started, Required: true})
+		add(item.position, "depends_on", world.Dependency{Node: item.text, Condition: world.Started, Required: true})
 	}
 	for _, e := range on.entriesOf() {
 		if !e.value.bad {
-			add(e.key.position, world.Dependency{Node: e.name, Condition: world.Condition(valueOr(e.value.get("condition"), string(world.Started))),
+			written := "depends_on"
+			if e.implied {
+				written = e.key.text
+			}
+			add(e.key.position, written, world.Dependency{Node: e.name, Condition: world.Condition(valueOr(e.value.get("condition"), string(world.Started))),
 				Required: valueOr(e.value.get("required"), true)})
 		}
 	}
 	for _, item := range d.value.get("links").list() {
 		name, _, _ := strings.Cut(item.text, ":")
-		add(item.position, world.Dependency{Node: name, Condition: world.Started, Required: true})
+		add(item.position, "links", world.Dependency{Node: name, Condition: world.Started, Required: true})
 	}
 }
 

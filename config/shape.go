@@ -190,7 +190,7 @@ func (l *loader) check(n *node, s *shape, path string, verbatim bool) {
 		l.checkSection(n, s, path, verbatim)
 	case dictionary:
 		for _, e := range n.entries {
-			if s.names != nil && !s.names.MatchString(e.name) {
+			if !e.implied && s.names != nil && !s.names.MatchString(e.name) {
 				e.value.bad = true
 				l.fail(e.key.position, "use letters, digits, and - _ . inside", "%q is not a name for %s", e.name, path)
 				continue
@@ -228,7 +228,8 @@ func (l *loader) fill(n *node, path string) bool {
 	for _, name := range unset {
 		l.note(n.position, path, "variable %s is not set, and counts as empty; %s, or $$ for a dollar sign", name, setRemedy([]string{name}))
 	}
-	n.file.leaveUnset(n.line, unset)
+	slices.Sort(unset)
+	n.leaveUnset(slices.Compact(unset))
 	n.text = filled
 	return true
 }
@@ -246,7 +247,7 @@ func (l *loader) checkSection(n *node, s *shape, path string, verbatim bool) {
 			continue
 		case f == nil:
 			e.value.bad, n.incomplete = true, true
-			l.fail(e.key.position, s.elsewhere(l.root, e.name), "unknown key %q%s", e.name, within(path))
+			l.fail(e.key.position, s.elsewhere(l.root, path, e.name), "unknown key %q%s", e.name, within(path))
 			continue
 		case f.refused != "":
 			e.value.bad = true
@@ -268,8 +269,8 @@ func (l *loader) checkSection(n *node, s *shape, path string, verbatim bool) {
 			l.idle(e.key.position, key, f.idle)
 		}
 		l.check(e.value, &f.shape, key, verbatim || f.verbatim)
-		if e.value.kind == scalar && e.value.line != e.key.line { // mistakes may be found at the key
-			e.key.file.leaveUnset(e.key.line, e.value.file.unset[e.value.line])
+		if e.value.kind == scalar { // mistakes may be found at the key
+			e.key.leaveUnset(e.value.file.unset[e.value.spot()])
 		}
 	}
 }
@@ -283,8 +284,9 @@ func (s *shape) field(name string) *field {
 	return nil
 }
 
-// elsewhere is the remedy for an unknown key: the nearest one of the section, or the section where it belongs.
-func (s *shape) elsewhere(root *shape, written string) string {
+// elsewhere is the remedy for a key that is unknown at a path: the nearest one of the section, or the section where it belongs. Of several
+// such sections it is one that shares most of the path. One of list items or of names of the user's own must share some.
+func (s *shape) elsewhere(root *shape, path, written string) string {
 	var names []string
 	for i := range s.fields {
 		if s.fields[i].refused == "" {
@@ -292,8 +294,16 @@ func (s *shape) elsewhere(root *shape, written string) string {
 		}
 	}
 	var places []string
-	walkKeys(root, "", func(path string, f *field) {
-		if parent, name := split(path); name == written && f.refused == "" {
+	most := 0
+	walkKeys(root, "", func(at string, f *field) {
+		parent, name := split(at)
+		if name != written || f.refused != "" {
+			return
+		}
+		switch both := shared(parent, path); {
+		case both > most:
+			places, most = []string{parent}, both
+		case both == most && (most > 0 || !strings.ContainsAny(parent, "*[")):
 			places = append(places, parent)
 		}
 	})
@@ -310,6 +320,15 @@ func (s *shape) elsewhere(root *shape, written string) string {
 		return "docs/config.md lists the keys"
 	}
 	return "the keys here are " + strings.Join(names, ", ")
+}
+
+// shared counts the names with which two paths begin alike.
+func shared(a, b string) (n int) {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for n < min(len(x), len(y)) && x[n] == y[n] && x[n] != "" {
+		n++
+	}
+	return n
 }
 
 func within(path string) string {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -32,25 +31,29 @@ type file struct {
 	lookup func(name string) (string, bool) // variables: the environment, then .env
 	// compose tells a Compose file from a bloodhound.yaml.
 	compose bool
-	// unset are the variables by line that have no value and count as empty there.
-	unset map[int][]string
+	// unset are the variables that have no value and count as empty in the value at a place, by that place and by the place of its key.
+	unset map[spot][]string
 }
+
+// spot is a place within a file.
+type spot struct{ line, column int }
+
+func (at position) spot() spot { return spot{at.line, at.column} }
 
 // setRemedy says what to do about variables that are not set.
 func setRemedy(names []string) string {
 	return fmt.Sprintf("set %s in the environment or in .env, or write ${%s:-DEFAULT}", strings.Join(names, " and "), names[0])
 }
 
-// leaveUnset keeps that variables have no value on a line.
-func (f *file) leaveUnset(line int, names []string) {
-	if f.unset == nil {
-		f.unset = map[int][]string{}
+// leaveUnset keeps that variables have no value at a place.
+func (at position) leaveUnset(names []string) {
+	if len(names) == 0 {
+		return
 	}
-	for _, name := range names {
-		if !slices.Contains(f.unset[line], name) {
-			f.unset[line] = append(f.unset[line], name)
-		}
+	if at.file.unset == nil {
+		at.file.unset = map[spot][]string{}
 	}
+	at.file.unset[at.spot()] = names
 }
 
 // position is a place in a file.
@@ -165,7 +168,7 @@ func (at position) mistake(message, remedy string) *Error {
 		if at.line > 0 && at.line <= len(at.file.lines) {
 			e.Source = at.file.lines[at.line-1]
 		}
-		if names := at.file.unset[at.line]; len(names) > 0 {
+		if names := at.file.unset[at.spot()]; len(names) > 0 {
 			e.Message += fmt.Sprintf(" (not set here, and so empty: %s)", strings.Join(names, ", "))
 			e.Remedy = setRemedy(names) + "; or else " + e.Remedy
 		}
