@@ -349,6 +349,22 @@ services:
 	}
 }
 
+// An image that is not looked at, or cannot be had, may have the healthcheck that another service waits for.
+func TestComposeHealthOfAnImage(t *testing.T) {
+	for check, isMistake := range map[string]bool{"": false, ", healthcheck: {interval: 1s}": false, ", healthcheck: {disable: true}": true, ", healthcheck: {test: [NONE]}": true} {
+		for _, from := range []string{"image: x", "build: {dockerfile_inline: FROM scratch}"} {
+			project := project(t, "compose.yaml\nservices: {a: {"+from+check+"}, b: {image: y, depends_on: {a: {condition: service_healthy}}}}\n")
+			for _, describe := range []bool{true, false} {
+				_, err := Load(Options{ComposeFiles: []string{filepath.Join(project, "compose.yaml")}, Path: project, Env: noEnv, Describe: describe,
+					Images: func(string, string, string) (*image.Image, error) { return nil, errors.New("none") }})
+				if said := err != nil && strings.Contains(err.Error(), "nothing says when it is"); said != isMistake || describe && !isMistake && err != nil {
+					t.Errorf("%s%s, looked at %t: %v", from, check, !describe, err)
+				}
+			}
+		}
+	}
+}
+
 // What a key implies has no mistake of its own, and a variable that is not set is blamed at its own value alone.
 func TestComposeOneMistake(t *testing.T) {
 	for keys, want := range map[string]string{

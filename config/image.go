@@ -59,6 +59,13 @@ func (l *loader) imageOf(d *declared) bool {
 	return true
 }
 
+// leavesHealth tells whether a node leaves its healthcheck to an image that nobody looks at, or that could not be had.
+func (l *loader) leavesHealth(d *declared) bool {
+	own := d.value.get("healthcheck")
+	hasImage := (d.value.has("image") || fromDockerfile(d.value.get("build"))) && !d.value.has("root")
+	return hasImage && (l.opts.Describe || d.image == nil) && own.get("test") == nil && !valueOr(own.get("disable"), false)
+}
+
 // fromDockerfile tells whether a build key is Compose's.
 func fromDockerfile(build *node) bool {
 	return build.get("context") != nil || build.get("dockerfile_inline") != nil

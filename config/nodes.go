@@ -185,7 +185,7 @@ func (l *loader) buildNodes() {
 	for _, d := range l.nodes {
 		for _, dep := range d.spec.DependsOn {
 			on := l.node(dep.Node)
-			if dep.Condition == world.Healthy && on != nil && on.spec.Health == nil && !on.value.entry("healthcheck").isBad() {
+			if dep.Condition == world.Healthy && on != nil && on.spec.Health == nil && !on.value.entry("healthcheck").isBad() && !l.leavesHealth(on) {
 				l.fail(l.placeOf(d, "depends_on"), fmt.Sprintf("give %s a `healthcheck:`, or use service_started", dep.Node),
 					"node %s waits until %s is healthy, but nothing says when it is", d.name, dep.Node)
 			}
@@ -733,6 +733,9 @@ func (l *loader) health(d *declared) *world.Healthcheck {
 	if test == nil && own != nil {
 		h.Command = own.Command
 		return h
+	}
+	if test == nil && l.leavesHealth(d) {
+		return nil
 	}
 	if test == nil {
 		l.missing(n, "test", "add `test:`, a command whose exit code 0 means healthy; `disable: true` turns the check off", "%s has no test", key)
