@@ -343,6 +343,13 @@ services:
 	if len(order) != 3 || !strings.HasSuffix(order[1], "-base .") || !strings.HasSuffix(order[2], "-web more") {
 		t.Errorf("%q", order)
 	}
+	for _, left := range []string{"profiles: [base]", "scale: 0"} {
+		order = nil
+		r := load(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", strings.Replace(compose, `base: {`, "base: {"+left+", ", 1)), Images: none, Dockerfiles: builds})
+		if len(order) != 2 || !strings.HasSuffix(order[0], "-base .") || !strings.HasSuffix(order[1], "-web more") || len(r.Spec.Nodes) != 1 {
+			t.Errorf("%s: %q, %d nodes", left, order, len(r.Spec.Nodes))
+		}
+	}
 	circle := strings.Replace(compose, `{dockerfile_inline: "FROM scratch"}`, `{context: ., additional_contexts: {base: "service:web"}}`, 1)
 	if _, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", circle), Images: none, Dockerfiles: builds, Env: noEnv}); err == nil || !strings.Contains(err.Error(), "needs itself") {
 		t.Errorf("%v", err)
@@ -412,6 +419,7 @@ func TestComposeMistakes(t *testing.T) {
 		{"a name for several", []string{head + "services:\n  x: {image: x, scale: 2, container_name: one}\n"}, []string{"compose.yaml:2:43", "name is for one"}},
 		{"one name for two", []string{head + "services:\n  x: {image: x, container_name: one}\n  y: {image: x, container_name: one}\n"}, []string{"compose.yaml:3:33", `x has the name "one" too`}},
 		{"what is left out", []string{head + "services:\n  x: {image: x, profiles: [debug]}\n  y: {image: x, depends_on: [x]}\n"}, []string{"compose.yaml:3:30", "COMPOSE_PROFILES=debug"}},
+		{"what there is none of", []string{head + "services:\n  x: {image: x, scale: 0}\n  y: {image: x, depends_on: [x]}\n"}, []string{"compose.yaml:3:30", "its scale is 0"}},
 		{"the machine's own", []string{head + "services:\n  x: {image: x, volumes: [\"/proc:/host/proc:ro\"]}\n"}, []string{"compose.yaml:2:27", "a /proc, a /sys"}},
 		{"all of the machine", []string{head + "services:\n  x: {image: x, volumes: [\"/:/host:ro\"]}\n"}, []string{"compose.yaml:2:27", "a /proc, a /sys"}},
 		{"a replica's name", []string{head + "services:\n  x: {image: x, scale: 2}\n  x-1: {image: x}\n"}, []string{"name of a replica", "compose.yaml:3:3"}},

@@ -126,11 +126,12 @@ func (l *loader) contexts(d *declared, n *node) (map[string]build.Source, error)
 		service, isService := strings.CutPrefix(value, "service:")
 		switch {
 		case isService:
-			i := slices.IndexFunc(l.nodes, func(o *declared) bool { return cmp.Or(o.of, o.name) == service })
+			services := slices.Concat(l.nodes, l.left)
+			i := slices.IndexFunc(services, func(o *declared) bool { return cmp.Or(o.of, o.name) == service })
 			if i < 0 {
 				return nil, fmt.Errorf("build.additional_contexts: there is no service %q", service)
 			}
-			other := l.nodes[i]
+			other := services[i]
 			all[name] = build.Source{Image: func(context.Context) (*image.Image, error) { return l.imageFor(other) }}
 		case ok && scheme == "docker-image":
 			all[name] = from(rest)

@@ -76,7 +76,7 @@ var guidesFile = shape{kind: section, open: true, fields: []field{
 
 // LoadGuides reads a file of bench guides. known tells what is wrong with the name of a strategy; first is the one that all others are compared with.
 func LoadGuides(name, first string, known func(strategy string) error) (*Guides, error) {
-	l := &loader{dotEnvs: map[string]map[string]string{}, left: map[string]string{}, opts: Options{Env: map[string]string{}}}
+	l := &loader{dotEnvs: map[string]map[string]string{}, opts: Options{Env: map[string]string{}}}
 	for _, v := range os.Environ() {
 		k, value, _ := strings.Cut(v, "=")
 		l.opts.Env[k] = value

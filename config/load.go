@@ -138,8 +138,8 @@ type loader struct {
 	root    *shape // of the file that is being checked
 	errs    []*Error
 	nodes   []*declared
-	// left are nodes that are left out, with their profiles.
-	left map[string]string
+	// left are nodes that are left out, by their profiles or a scale of 0. Others may be built from their images.
+	left []*declared
 	// composed is what the Compose files say, nil without any.
 	composed *node
 	// surveying tells that what is checked is not the last word on it: keys without effect are told later.
@@ -159,7 +159,7 @@ func Load(opts Options) (*Result, error) {
 			opts.Env[name] = value
 		}
 	}
-	l := &loader{opts: opts, dotEnvs: map[string]map[string]string{}, left: map[string]string{}, spec: &world.Spec{}}
+	l := &loader{opts: opts, dotEnvs: map[string]map[string]string{}, spec: &world.Spec{}}
 	l.result = &Result{Spec: l.spec, places: map[place]location{}}
 	name, err := configFile(opts)
 	if err != nil {

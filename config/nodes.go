@@ -69,7 +69,14 @@ func (l *loader) declare(top *node) {
 			}
 		}
 	}
-	l.nodes = slices.DeleteFunc(l.nodes, func(d *declared) bool { return !l.active(d) })
+	l.nodes = slices.DeleteFunc(l.nodes, func(d *declared) bool {
+		if l.active(d) {
+			return false
+		}
+		l.left = append(l.left, d)
+		l.note(d.at, d.key+".profiles", "left out: COMPOSE_PROFILES names none of its profiles")
+		return true
+	})
 	l.deployed()
 	l.replicate()
 	switch {
@@ -139,8 +146,6 @@ func (l *loader) active(d *declared) bool {
 			return true
 		}
 	}
-	l.left[d.name] = strings.Join(profiles.words(), ",")
-	l.note(d.at, d.key+".profiles", "left out: COMPOSE_PROFILES names none of its profiles")
 	return false
 }
 
@@ -170,8 +175,15 @@ func (l *loader) known(at position, key, name string) bool {
 		l.fail(at, "name one of them, such as "+replicas[0].name, "%s: %q is %d nodes", key, name, len(replicas))
 		return false
 	}
-	if profiles, ok := l.left[name]; ok {
-		l.fail(at, "set COMPOSE_PROFILES="+profiles, "%s: %s is left out, since none of its profiles is asked for", key, name)
+	for _, d := range l.left {
+		if d.name != name {
+			continue
+		}
+		if l.active(d) {
+			l.fail(at, "give it a `scale:` from 1 on", "%s: %s is left out, since its scale is 0", key, name)
+		} else {
+			l.fail(at, "set COMPOSE_PROFILES="+strings.Join(d.value.get("profiles").words(), ","), "%s: %s is left out, since none of its profiles is asked for", key, name)
+		}
 		return false
 	}
 	l.fail(at, suggest(name, l.nodeNames()), "%s: there is no node %q", key, name)

@@ -67,6 +67,7 @@ func (l *loader) replicate() {
 			continue
 		}
 		if count == 0 {
+			l.left = append(l.left, d)
 			l.note(l.placeOf(d, "scale"), d.key+".scale", "left out: there are none of it")
 		}
 		for i := 1; i <= count && len(all) < MaxNodes; i++ {
