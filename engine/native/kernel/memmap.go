@@ -448,10 +448,14 @@ func sysMincore(k *Kernel, t *Thread) Result {
 	if a[0]%4096 != 0 || pages > 1<<24 {
 		return fail(unix.EINVAL)
 	}
-	if r := k.M.Native(t.ID); r < 0 {
+	b := make([]byte, pages)
+	if !k.peek(t, a[2], b) {
+		return fail(unix.EFAULT)
+	}
+	if r := k.M.Native(t.ID); r < 0 { // it has told of pages before the first that is not mapped
+		k.poke(t, a[2], b)
 		return Result(r)
 	}
-	b := make([]byte, pages)
 	for i := range b {
 		b[i] = 1
 	}

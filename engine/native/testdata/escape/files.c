@@ -141,10 +141,19 @@ static int many_descriptors(void) { /* numbers that the engine has open, which a
 	return 0;
 }
 
+static int residency(void) { /* mincore fills its vector part by part, and fails at the first page that is not mapped */
+	static unsigned char vector[8192];
+	char *p = mmap(NULL, 32 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(p + (24 << 20), 4096);
+	memset(vector, 1, sizeof vector);
+	mincore(p, 32 << 20, vector);
+	return memchr(vector, 0, sizeof vector) != NULL;
+}
+
 PROBES({"by name", by_name}, {"above the root", above_root}, {"by a symlink", by_symlink}, {"by a symlink above the root", by_symlink_above}, {"by /proc in a symlink", by_folder_link},
 	{"by a hard link", by_hard_link}, {"by /proc/PID/root", by_proc_root}, {"by descriptors of all processes", by_every_process}, {"by a handle", by_handle},
 	{"by openat2", by_openat2}, {"by a tree of mounts", by_tree}, {"by a mount", by_mount}, {"by a changed root", by_chroot}, {"by a pivoted root", by_pivot},
 	{"by a device", by_device}, {"executes outside", executes_outside}, {"by an interpreter", by_interpreter}, {"by a script", by_script}, {"writes by name", writes_by_name},
 	{"changes names", writes_names}, {"writes inside where the host has a folder", made_below}, {"writes its own program", writes_own_base}, {"maps its own program", maps_base_shared},
 	{"settings of the machine", settings}, {"files of the machine", machine_files}, {"watches folders", watches}, {"swaps", swaps}, {"io_uring and aio", by_io_uring},
-	{"splices memory", by_splice}, {"descriptors of the engine", many_descriptors})
+	{"splices memory", by_splice}, {"descriptors of the engine", many_descriptors}, {"what is in memory", residency})
