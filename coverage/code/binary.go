@@ -1,7 +1,6 @@
 package code
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"debug/elf"
@@ -102,7 +101,7 @@ type elfFile struct {
 }
 
 func open(file []byte) (*elfFile, error) {
-	f, err := elf.NewFile(bytes.NewReader(file))
+	f, err := OpenELF(file)
 	if err != nil || f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
 		return nil, ErrNotELF
 	}

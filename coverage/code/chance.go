@@ -225,7 +225,13 @@ func Chance(file []byte) *Findings {
 	var functions []function
 	for _, s := range f.segments {
 		text := file[s.Offset : s.Offset+s.Size]
-		for _, c := range candidates(text, allOpcodes) {
+		list := candidates(text, allOpcodes, mostInFile)
+		if len(list) == mostInFile {
+			return &Findings{}
+		}
+		slices.SortFunc(list, func(a, b Found) int { return cmp.Compare(a.Offset, b.Offset) })
+		in, from, came := -1, 0, arrived // where decoding of a function has come to
+		for _, c := range list {
 			if functions == nil {
 				functions = append(f.functions(), function{})
 				slices.SortFunc(functions, func(a, b function) int { return cmp.Compare(a.start, b.start) })
@@ -240,11 +246,16 @@ func Chance(file []byte) *Findings {
 			if c.Kind == XBEGIN && f.text(addr+uint64(c.Length)+uint64(c.Disp), addr+uint64(c.Length)+uint64(c.Disp)+1) == nil {
 				continue
 			}
-			came := lost
-			if addr < fn.end && addr-fn.start <= maxSweep {
-				came = arrives(body, 0, int(addr-fn.start))
+			if i != in {
+				in, from, came = i, 0, arrived
 			}
-			if came == arrived || came == lost && likely(text, c) {
+			switch {
+			case addr >= fn.end || addr-fn.start > maxSweep:
+				came = lost
+			case came != lost:
+				from, came = arrives(body, from, int(addr-fn.start))
+			}
+			if came == arrived || came == lost && (likely(text, c) || begins(text, c)) {
 				c.Offset += s.Offset
 				found = append(found, c)
 			}
@@ -255,9 +266,11 @@ func Chance(file []byte) *Findings {
 }
 
 // InCode finds the instructions in code that is in no file. Those of which it is not sure are left out, and those by which compilers learn
-// what they may use: cpuid, and xgetbv where it asks what is enabled.
-func InCode(text []byte) []Found {
-	return slices.DeleteFunc(candidates(text, madeOpcodes), func(c Found) bool {
+// what they may use: cpuid, and xgetbv where it asks what is enabled. looked is how many places look like one, which are MostInCode at most.
+func InCode(text []byte) (found []Found, looked int) {
+	list := candidates(text, madeOpcodes, MostInCode)
+	looked = len(list)
+	return slices.DeleteFunc(list, func(c Found) bool {
 		switch target := int64(c.Offset) + int64(c.Length) + c.Disp; c.Kind {
 		case RDRAND, RDSEED, RDPID, XSAVE, XSAVEC, XSAVEOPT, UMWAIT:
 		case XBEGIN:
@@ -271,20 +284,26 @@ func InCode(text []byte) []Found {
 		default:
 			return true
 		}
-		return !likely(text, c) && !(blank(text, c) && follows(text, c))
-	})
+		return !likely(text, c) && !begins(text, c)
+	}), looked
 }
 
 // zeroECX are instructions that put 0 into ECX: xor, sub, mov.
 var zeroECX = [][]byte{{0x31, 0xc9}, {0x33, 0xc9}, {0x29, 0xc9}, {0x2b, 0xc9}, {0xb9, 0, 0, 0, 0}}
 
-// blank tells whether nothing was written before an instruction: code that a program makes begins anywhere.
-func blank(text []byte, c Found) bool {
-	return c.Offset >= minBlank && filler(text[c.Offset-minBlank:c.Offset])
+// begins tells whether nothing was written before an instruction, and code follows: what tells of no functions begins anywhere.
+func begins(text []byte, c Found) bool {
+	return c.Offset >= minBlank && filler(text[c.Offset-minBlank:c.Offset]) && follows(text, c)
 }
 
-// candidates are the places where code looks like one of the instructions, in no order.
-func candidates(text []byte, opcodes [][]byte) (list []Found) {
+// Bounds of the places that are looked at, in one file and in one piece of code: a program may consist of nothing else.
+const (
+	mostInFile = 1 << 18
+	MostInCode = 1 << 14
+)
+
+// candidates are places where code looks like one of the instructions, in no order; there may be more if they are the most that are wanted.
+func candidates(text []byte, opcodes [][]byte, most int) (list []Found) {
 	look := func(at int) {
 		in, ok := Recognise(text[at:])
 		from := at
@@ -300,7 +319,7 @@ func candidates(text []byte, opcodes [][]byte) (list []Found) {
 		}
 	}
 	for _, opcode := range opcodes {
-		for at := 0; ; at++ {
+		for at := 0; len(list) < most; at++ {
 			i := bytes.Index(text[at:], opcode)
 			if i < 0 {
 				break
@@ -333,13 +352,14 @@ func likely(text []byte, c Found) bool {
 	from, yes, all := int(c.Offset), 0, 0
 	begin := max(0, from-lead)
 	for start := begin; start <= from-lead/4; start++ {
-		if all++; arrives(text, start, from) == arrived {
+		all++
+		if _, came := arrives(text, start, from); came == arrived {
 			yes++
 		}
 	}
 	if from < lead/2 { // at the very beginning
 		yes, all = 0, 1
-		if arrives(text, 0, from) == arrived {
+		if _, came := arrives(text, 0, from); came == arrived {
 			yes = 1
 		}
 	}
@@ -381,18 +401,17 @@ const (
 	arrived
 )
 
-// arrives decodes from a place on, and tells whether it comes to another.
-func arrives(text []byte, start, to int) arrival {
-	at := start
+// arrives decodes from a place on, and tells whether it comes to another, and to which one it has come.
+func arrives(text []byte, at, to int) (int, arrival) {
 	for at < to {
 		in := decode(text[at:])
 		if in.flow == bad {
-			return lost
+			return at, lost
 		}
 		at += in.length
 	}
 	if at == to {
-		return arrived
+		return at, arrived
 	}
-	return missed
+	return at, missed
 }

@@ -48,9 +48,8 @@ func (f *elfFile) functions() []function {
 
 // functionSymbols are the symbols of functions that the file itself has.
 func (f *elfFile) functionSymbols() (list []elf.Symbol) {
-	for _, read := range []func() ([]elf.Symbol, error){f.Symbols, f.DynamicSymbols} {
-		symbols, _ := read()
-		for _, s := range symbols {
+	for _, table := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
+		for _, s := range Symbols(f.File, f.bytes, table) {
 			if t := elf.ST_TYPE(s.Info); (t == elf.STT_FUNC || t == elf.STT_GNU_IFUNC) && s.Section != elf.SHN_UNDEF {
 				list = append(list, s)
 			}
@@ -252,7 +251,7 @@ func (f *elfFile) goTableData() (addr uint64, data []byte) {
 // goTable reads the table of functions of a Go program, nil if there is none.
 func (f *elfFile) goTable() (table *gosym.Table) {
 	addr, data := f.goTableData()
-	if data == nil {
+	if data == nil || !namesFunctions(f.bytes, data) {
 		return nil
 	}
 	defer func() { // gosym trusts its input
@@ -277,11 +276,9 @@ func (f *elfFile) goText(at uint64, table []byte) uint64 {
 	if header := le.Uint64(table[24:]); f.text(header, header+1) != nil {
 		return header
 	}
-	if symbols, err := f.Symbols(); err == nil {
-		for _, s := range symbols {
-			if s.Name == "runtime.text" {
-				return s.Value
-			}
+	for _, s := range Symbols(f.File, f.bytes, elf.SHT_SYMTAB) {
+		if s.Name == "runtime.text" {
+			return s.Value
 		}
 	}
 	if word, module := f.moduledata(at); module != 0 {

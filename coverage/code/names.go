@@ -103,7 +103,7 @@ func NewNames(b *Binary, file, debug []byte) (*Names, error) {
 	n := &Names{known: map[string]int32{}}
 	sources := []*elfFile{f}
 	if debug != nil {
-		if d, err := elf.NewFile(strings.NewReader(string(debug))); err == nil {
+		if d, err := OpenELF(debug); err == nil {
 			sources = append(sources, &elfFile{File: d, bytes: debug})
 		}
 	}

@@ -3,7 +3,6 @@
 package dump
 
 import (
-	"bytes"
 	"cmp"
 	"debug/dwarf"
 	"debug/elf"
@@ -53,7 +52,7 @@ func (w *walker) module(addr uint64) (*module, uint64) {
 
 // newModule reads a file by a map of it, nil if it is no ELF file.
 func newModule(in *Map, file []byte, debug func(path string) []byte) *module {
-	f, err := elf.NewFile(bytes.NewReader(file))
+	f, err := code.OpenELF(file)
 	if err != nil {
 		return nil
 	}
@@ -64,39 +63,35 @@ func newModule(in *Map, file []byte, debug func(path string) []byte) *module {
 		}
 	}
 	m.table = code.GoTable(file)
-	sources := []*elf.File{f}
-	if s := separate(f, debug); s != nil {
-		sources = append(sources, s)
-	}
-	for _, s := range sources {
-		m.take(s)
+	m.take(f, file)
+	if s, text := separate(f, debug); s != nil {
+		m.take(s, text)
 	}
 	slices.SortStableFunc(m.symbols, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
 	return m
 }
 
 // separate opens what a distribution has stripped from a file, if that is on this machine.
-func separate(f *elf.File, debug func(path string) []byte) *elf.File {
+func separate(f *elf.File, debug func(path string) []byte) (*elf.File, []byte) {
 	s := f.Section(".note.gnu.build-id")
-	if s == nil {
-		return nil
+	if s == nil || s.Flags&elf.SHF_COMPRESSED != 0 {
+		return nil, nil
 	}
 	note, err := s.Data()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	d, err := elf.NewFile(bytes.NewReader(debug(code.DebugFileOf(note))))
+	file := debug(code.DebugFileOf(note))
+	d, err := code.OpenELF(file)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return d
+	return d, file
 }
 
 // take reads what a file says of its code.
-func (m *module) take(f *elf.File) {
-	all, _ := f.Symbols()
-	dynamic, _ := f.DynamicSymbols()
-	for _, s := range append(all, dynamic...) {
+func (m *module) take(f *elf.File, file []byte) {
+	for _, s := range append(code.Symbols(f, file, elf.SHT_SYMTAB), code.Symbols(f, file, elf.SHT_DYNSYM)...) {
 		if t := elf.ST_TYPE(s.Info); s.Value != 0 && s.Name != "" && (t == elf.STT_FUNC || t == elf.STT_NOTYPE && s.Section < elf.SHN_LORESERVE && s.Size > 0 || t == elf.STT_GNU_IFUNC) {
 			m.symbols = append(m.symbols, s)
 		}

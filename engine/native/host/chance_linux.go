@@ -101,17 +101,24 @@ const (
 	madeAtOnce   = 1 << 20
 	madeOverlaps = 128     // of one part with the next: an instruction is told from data by what is before it
 	madeMost     = 1 << 34 // of all addresses at which there may be code
+	madeLooked   = 1 << 16 // of places that look like an instruction
 )
 
 // MadeChance looks through memory in which a thread's process may execute what was not in a file for an instruction that no run repeats.
-func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string) {
+// It reports too many places that look like one.
+func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string, tooMuch bool) {
 	if m.leaks.Instructions {
-		return ""
+		return "", false
 	}
-	t := m.get(id)
+	looked := 0
+	return m.madeChance(m.get(id), from, to, &looked)
+}
+
+// madeChance is MadeChance; looked counts the places that look like such an instruction.
+func (m *Machine) madeChance(t *thread, from, to uint64, looked *int) (name string, tooMuch bool) {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.tid)) // of memory that may be executed and not read, too
 	if err != nil {
-		return ""
+		return "", true
 	}
 	defer memory.Close()
 	b := make([]byte, min(madeAtOnce, to-from))
@@ -119,8 +126,12 @@ func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string) {
 		n, _ := memory.ReadAt(b[:min(uint64(len(b)), to-at)], int64(at))
 		t.unbroken(at, b[:n])
 		t.chance.hidden(at, b[:n])
-		if found := code.InCode(b[:n]); len(found) > 0 {
-			return found[0].Kind.String()
+		found, places := code.InCode(b[:n])
+		if len(found) > 0 {
+			return found[0].Kind.String(), false
+		}
+		if *looked += places; places == code.MostInCode || *looked > madeLooked {
+			return "", true
 		}
 		switch {
 		case n < pageSize: // what is not mapped
@@ -131,15 +142,15 @@ func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string) {
 			at += uint64(n)
 		}
 	}
-	return ""
+	return "", false
 }
 
-// AllMadeChance is MadeChance of all memory in which a thread's process may execute anything. It reports too much of it.
+// AllMadeChance is MadeChance of all memory in which a thread's process may execute anything. It reports too much of that, too.
 func (m *Machine) AllMadeChance(id ThreadID) (name string, tooMuch bool) {
 	if m.leaks.Instructions {
 		return "", false
 	}
-	all := uint64(0)
+	all, looked := uint64(0), 0
 	for line := range strings.Lines(m.Maps(id)) {
 		var from, to uint64
 		var rights string
@@ -160,8 +171,8 @@ func (m *Machine) AllMadeChance(id ThreadID) (name string, tooMuch bool) {
 					n++
 				}
 				if start := from + uint64(i)*pageSize; pages[i] != dump.Absent {
-					if name = m.MadeChance(id, start, start+uint64(n)*pageSize); name != "" {
-						return name, false
+					if name, tooMuch = m.madeChance(m.get(id), start, start+uint64(n)*pageSize, &looked); name != "" || tooMuch {
+						return name, tooMuch
 					}
 				}
 				i += n

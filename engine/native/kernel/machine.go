@@ -46,7 +46,7 @@ type Machine interface {
 	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
 	MapCode(id ThreadID, w *host.Watched, addr, size, offset uint64)
 	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool)
-	MadeChance(id ThreadID, from, to uint64) (name string)
+	MadeChance(id ThreadID, from, to uint64) (name string, tooMuch bool)
 	AllMadeChance(id ThreadID) (name string, tooMuch bool)
 }
 

@@ -148,13 +148,18 @@ func (k *Kernel) madeCode(t *Thread, addr, size uint64, later bool) {
 	if later || size > maxMadeAtOnce || k.Unsafe != "" {
 		return
 	}
-	if name := k.M.MadeChance(t.ID, addr, addr+(size+4095)&^4095); name != "" {
-		k.madeUnsafe(t, name)
-	}
+	name, tooMuch := k.M.MadeChance(t.ID, addr, addr+(size+4095)&^4095)
+	k.madeUnsafe(t, name, tooMuch)
 }
 
-func (k *Kernel) madeUnsafe(t *Thread, name string) {
-	k.unsafe("%s has made code as it ran that may execute %s", k.proc(t).Path, name)
+// madeUnsafe takes what was found in the code that a thread's program has made.
+func (k *Kernel) madeUnsafe(t *Thread, name string, tooMuch bool) {
+	switch path := k.proc(t).Path; {
+	case name != "":
+		k.unsafe("%s has made code as it ran that may execute %s", path, name)
+	case tooMuch:
+		k.unsafe("%s has made more code as it ran than can be looked through", path)
+	}
 }
 
 // CheckMade looks through the code that a program has made, whose memory is about to go, for instructions that no run repeats: there no
@@ -169,12 +174,8 @@ func (k *Kernel) CheckMade(p *Proc) {
 		return
 	}
 	t := k.Threads[p.Threads[i]]
-	switch name, tooMuch := k.M.AllMadeChance(t.ID); {
-	case name != "":
-		k.madeUnsafe(t, name)
-	case tooMuch:
-		k.unsafe("%s has made more memory executable than can be looked through", p.Path)
-	}
+	name, tooMuch := k.M.AllMadeChance(t.ID)
+	k.madeUnsafe(t, name, tooMuch)
 }
 
 // fileAt finds the file that was mapped to an address last.
