@@ -36,7 +36,7 @@ func refuted(v engine.Verdict, key string, ops []placed, failed []history.Operat
 		listed = append(listed[len(listed)-(MaxEvidence-1):], last)
 	}
 	for _, p := range listed {
-		v.Evidence = append(v.Evidence, "  "+describe(p))
+		v.Evidence = append(v.Evidence, "  "+describe(p.op, asked(p)+outcome(p), p.to == forever))
 	}
 	if source != nil {
 		why := ""
@@ -248,21 +248,22 @@ func failedSource(p placed, ops []placed, failed []history.Operation) *history.O
 	return nil
 }
 
-// describe is one operation in words: who did what, with which result, when, and where.
-func describe(p placed) string {
-	text := fmt.Sprintf("%s (event %d) client %s: %s%s", seconds(p.op.CallTimeNs), p.op.Call, p.op.Client, asked(p), outcome(p))
+// describe is one operation in words: who did what, with which result, when, and where. inFlight says that it had not returned when the
+// check's answer was certain.
+func describe(o history.Operation, what string, inFlight bool) string {
+	text := fmt.Sprintf("%s (event %d) client %s: %s", seconds(o.CallTimeNs), o.Call, o.Client, what)
 	switch {
-	case p.op.Return != history.Pending && p.to == forever:
-		text += fmt.Sprintf("; still in flight then, it returned at %s (event %d)", seconds(p.op.ReturnTimeNs), p.op.Return)
-	case p.op.Return != history.Pending:
-		text += fmt.Sprintf("; returned at %s (event %d)", seconds(p.op.ReturnTimeNs), p.op.Return)
-	case p.op.Error != "":
-		text += fmt.Sprintf("; outcome unknown (%s), it may take effect at any time", p.op.Error)
+	case o.Return != history.Pending && inFlight:
+		text += fmt.Sprintf("; still in flight then, it returned at %s (event %d)", seconds(o.ReturnTimeNs), o.Return)
+	case o.Return != history.Pending:
+		text += fmt.Sprintf("; returned at %s (event %d)", seconds(o.ReturnTimeNs), o.Return)
+	case o.Error != "":
+		text += fmt.Sprintf("; outcome unknown (%s), it may take effect at any time", o.Error)
 	default:
 		text += "; outcome unknown, it may take effect at any time"
 	}
-	if p.op.Node != "" {
-		text += "; asked " + p.op.Node
+	if o.Node != "" {
+		text += "; asked " + o.Node
 	}
 	return text
 }

@@ -269,12 +269,7 @@ func (ob *object) refuted(v engine.Verdict, key string, acts []act, c conflict) 
 		if a.op.Return != history.Pending && a.op.Return > v.Event {
 			v.Event, v.TimeNs = a.op.Return, a.op.ReturnTimeNs
 		}
-		when := "outcome unknown, it may take effect at any time"
-		if a.op.Return != history.Pending {
-			when = fmt.Sprintf("returned at %s (event %d)", seconds(a.op.ReturnTimeNs), a.op.Return)
-		}
-		v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s; %s", seconds(a.op.CallTimeNs), a.op.Call, a.op.Client,
-			a.outcome(), when))
+		v.Evidence = append(v.Evidence, describe(a.op, a.outcome(), false))
 	}
 	return v
 }

@@ -94,6 +94,19 @@ var objectHistories = []struct {
 	{"append-list", "put in twice, seen once", `a:append=1 a! a:append=1 a! b:read b![1]`, "violated"},
 }
 
+// The evidence of every model says which server was asked.
+func TestObjectsNameTheServer(t *testing.T) {
+	all := events(t, "a:add=2 a! b:read b!1")
+	for i := range all {
+		all[i].Node = "n" + all[i].Client
+	}
+	p := property()
+	p.Check.Model = "counter"
+	if v := linearizable(p, all); len(v.Evidence) != 2 || !strings.HasSuffix(v.Evidence[0], "; asked na") || !strings.HasSuffix(v.Evidence[1], "; asked nb") {
+		t.Errorf("%s: %q", v.Status, v.Evidence)
+	}
+}
+
 func TestObjects(t *testing.T) {
 	for _, c := range objectHistories {
 		t.Run(c.model+"/"+c.name, func(t *testing.T) {

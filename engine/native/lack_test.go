@@ -3,7 +3,9 @@
 package native_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,5 +51,31 @@ func TestTooFewOpenFiles(t *testing.T) {
 	}
 	if _, err := os.Open("/dev/null"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A hard limit of the user's that programs would meet ends a world with the remedy, and a soft one is no part of it.
+func TestLimitsOfTheUser(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip(err)
+	}
+	if os.Getenv("LIMITED") != "" {
+		spec := aloneSpec(python, "-c", "import mmap; print(len(mmap.mmap(-1, 7 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)))")
+		_, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Log: func(l engine.LogLine) { fmt.Println(l.Text) }})
+		fmt.Println(err)
+		return
+	}
+	for limits, want := range map[string]string{
+		"ulimit -d 1000000":                        "`ulimit -Hd` is 8388608",
+		"ulimit -v 6000000":                        "`ulimit -Hv` is unlimited",
+		"ulimit -t 100":                            "`ulimit -Ht` is 600",
+		"ulimit -Sd 1000000 && ulimit -Sv 6000000": "7516192768",
+	} {
+		c := exec.Command("/bin/sh", "-c", limits+` && exec "$0" -test.run '^TestLimitsOfTheUser$'`, os.Args[0])
+		c.Env = append(os.Environ(), "LIMITED=1")
+		if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, want %s in %s", limits, err, want, out)
+		}
 	}
 }

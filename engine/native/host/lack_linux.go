@@ -35,6 +35,29 @@ func Explain(err error) error {
 	return err
 }
 
+// meetsNoLimit is an error if the user has a hard limit that programs of a world would meet: what they find would depend on it.
+func meetsNoLimit() error {
+	for _, l := range []struct {
+		resource int
+		least    uint64
+		what     string
+		remedy   string
+	}{
+		{unix.RLIMIT_DATA, dataLimitBytes, "data of a process", "`ulimit -Hd` is 8388608 (8 GiB) or more"},
+		{unix.RLIMIT_AS, unix.RLIM_INFINITY, "address space", "`ulimit -Hv` is unlimited"},
+		{unix.RLIMIT_CPU, leastCPUSeconds, "CPU time", "`ulimit -Ht` is 600 or more"},
+	} {
+		var has unix.Rlimit
+		if err := unix.Getrlimit(l.resource, &has); err != nil {
+			return fmt.Errorf("getrlimit: %w", err)
+		}
+		if has.Max < l.least {
+			return fmt.Errorf("the hard limit on %s is so low that runs would depend on it; start bloodhound where %s", l.what, l.remedy)
+		}
+	}
+	return nil
+}
+
 // Lack is the first thing that this machine did not give when a world needed it. The world ends then: what its programs would see
 // next depends on the machine.
 type Lack struct{ Err error }

@@ -23,6 +23,8 @@ const (
 	// dataLimitBytes bounds a program's private writable memory: one that allocates without end gets ENOMEM and must
 	// not take the machine with it.
 	dataLimitBytes = 8 << 30
+	// leastCPUSeconds of CPU time a process may need: one core runs a world, for 10 minutes where its limits say nothing else.
+	leastCPUSeconds = 600
 )
 
 // Spawn starts a process that holds nothing but the stub. Exec puts a program into it.
@@ -69,16 +71,18 @@ func (m *Machine) confine(t *thread) error {
 	sp := t.load().Rsp &^ 15
 	prog := filter(t.kit.Memory, m.Stops == "")
 	place := sp - 4096
-	limit := func(at uint64, bytes uint64) uint64 {
+	at := sp - 8192
+	limit := func(what string, resource, value uint64) step {
 		var b [16]byte
-		binary.LittleEndian.PutUint64(b[:], bytes)
-		binary.LittleEndian.PutUint64(b[8:], bytes)
+		binary.LittleEndian.PutUint64(b[:], value)
+		binary.LittleEndian.PutUint64(b[8:], value)
 		m.writeAt(t, at, b[:])
-		return at
+		at += uint64(len(b))
+		return step{what, unix.SYS_PRLIMIT64, []uint64{0, resource, at - uint64(len(b)), 0}}
 	}
-	var core unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
-		return fmt.Errorf("getrlimit: %w", err)
+	var core, cpu unix.Rlimit
+	if err := errors.Join(unix.Getrlimit(unix.RLIMIT_CORE, &core), unix.Getrlimit(unix.RLIMIT_CPU, &cpu), meetsNoLimit()); err != nil {
+		return err
 	}
 	code := unsafe.Slice((*byte)(unsafe.Pointer(&prog[0])), len(prog)*8)
 	var fprog [16]byte
@@ -91,9 +95,11 @@ func (m *Machine) confine(t *thread) error {
 	steps := []step{
 		{"close_range", unix.SYS_CLOSE_RANGE, []uint64{0, 1<<32 - 1, 0}},
 		{"no_new_privs", unix.SYS_PRCTL, []uint64{unix.PR_SET_NO_NEW_PRIVS, 1}},
-		{"RLIMIT_STACK", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_STACK, limit(sp-8192, stackLimitBytes), 0}},
-		{"RLIMIT_DATA", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_DATA, limit(sp-8192+32, dataLimitBytes), 0}},
-		{"RLIMIT_CORE", unix.SYS_PRLIMIT64, []uint64{0, unix.RLIMIT_CORE, limit(sp-8192+16, min(noCore, core.Max)), 0}},
+		limit("RLIMIT_STACK", unix.RLIMIT_STACK, stackLimitBytes),
+		limit("RLIMIT_DATA", unix.RLIMIT_DATA, dataLimitBytes),
+		limit("RLIMIT_AS", unix.RLIMIT_AS, unix.RLIM_INFINITY),
+		limit("RLIMIT_CPU", unix.RLIMIT_CPU, cpu.Max),
+		limit("RLIMIT_CORE", unix.RLIMIT_CORE, min(noCore, core.Max)),
 	}
 	if !m.leaks.ASLR {
 		steps = append(steps, step{"personality", unix.SYS_PERSONALITY, []uint64{0x0040000}}) // ADDR_NO_RANDOMIZE
@@ -104,8 +110,8 @@ func (m *Machine) confine(t *thread) error {
 	for _, sig := range m.ignored { // it is so in a program, too, even after exec
 		var none sigaction
 		b := unsafe.Slice((*byte)(unsafe.Pointer(&none)), unsafe.Sizeof(none))
-		m.writeAt(t, sp-8192+64, b)
-		steps = append(steps, step{"rt_sigaction", unix.SYS_RT_SIGACTION, []uint64{uint64(sig), sp - 8192 + 64, 0, 8}})
+		m.writeAt(t, at, b)
+		steps = append(steps, step{"rt_sigaction", unix.SYS_RT_SIGACTION, []uint64{uint64(sig), at, 0, 8}})
 	}
 	if t.kit.Weighed {
 		steps = append(steps, step{"PR_SET_THP_DISABLE", unix.SYS_PRCTL, []uint64{unix.PR_SET_THP_DISABLE, 1, 0, 0, 0}})
