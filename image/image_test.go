@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -379,6 +380,8 @@ func TestHostileLayers(t *testing.T) {
 		{"not an archive", []byte(strings.Repeat("no archive ", 100)), "the archive is broken"},
 		{"a cut archive", names(t, file("a", strings.Repeat("a", 5000)))[:2000], "unexpected EOF"},
 		{"a bomb", zeros(), "made to fill disks"},
+		{"a sparse bomb", hole(suspectBytes + 1<<20), "made to fill disks"},
+		{"a sparse file of all bytes", hole(1 << 50), "made to fill disks"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -398,6 +401,50 @@ func TestHostileLayers(t *testing.T) {
 				t.Error("the image is used all the same")
 			}
 		})
+	}
+}
+
+// hole is an archive with one sparse file in which nothing is (GNU tar, "Old GNU Format").
+func hole(size int64) []byte {
+	b := make([]byte, 3*512)
+	number := func(at, width int, v int64) { copy(b[at:], fmt.Sprintf("%0*o", width-1, v)) }
+	large := func(at int) {
+		b[at] = 0x80
+		binary.BigEndian.PutUint64(b[at+4:], uint64(size))
+	}
+	copy(b, "hole")
+	number(100, 8, 0o644)
+	number(124, 12, 0)
+	number(136, 12, 0)
+	b[156] = tar.TypeGNUSparse
+	copy(b[257:], "ustar  ")
+	large(386) // one part without bytes, at the end
+	number(398, 12, 0)
+	large(483)
+	copy(b[148:], "        ")
+	sum := int64(0)
+	for _, c := range b[:512] {
+		sum += int64(c)
+	}
+	number(148, 8, sum)
+	return b
+}
+
+// What is zero takes no room in the store.
+func TestZerosAreLeftOut(t *testing.T) {
+	s := store(t)
+	const size = 64<<20 + 5
+	content := append(make([]byte, size-9), "in it\x00\x00\x00\x00"...)
+	digest, n, err := s.Keep(bytes.NewReader(content))
+	if err != nil || n != size {
+		t.Fatal(n, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(s.File(digest), &st); err != nil || st.Blocks*512 > 1<<20 {
+		t.Errorf("%d bytes on the disk, %v", st.Blocks*512, err)
+	}
+	if got, err := os.ReadFile(s.File(digest)); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes are read, %v", len(got), err)
 	}
 }
 

@@ -43,12 +43,14 @@ type Layer struct {
 	Skipped []string
 }
 
-// Bounds of what is unpacked. A larger image is refused: it is one that eats disks.
+// MaxLayerBytes bounds the contents of one layer.
+const MaxLayerBytes = 64 << 30
+
+// Further bounds of what is unpacked. A larger image is refused: it is one that eats disks.
 const (
-	maxEntries    = 4 << 20
-	maxNameBytes  = 4096
-	maxLinkBytes  = 4096
-	maxLayerBytes = 64 << 30
+	maxEntries   = 4 << 20
+	maxNameBytes = 4096
+	maxLinkBytes = 4096
 	// suspectBytes and suspectRatio: a layer that unpacks to more than this many bytes, and to more than this many times its
 	// compressed size, is a bomb. Text compresses to a twentieth, zeros to a thousandth.
 	suspectBytes = 256 << 20
@@ -84,7 +86,7 @@ func unpack(r io.Reader, compressed func() int64, keep keep) (*Layer, string, er
 			continue
 		}
 		if e.Kind == File && e.First == "" {
-			if e.Digest, e.Size, err = keep(archive); err != nil {
+			if e.Digest, e.Size, err = keep(&contents{archive, counted}); err != nil {
 				return nil, "", fmt.Errorf("%s: %w", h.Name, err)
 			}
 			if e.Size != h.Size {
@@ -105,17 +107,41 @@ func unpack(r io.Reader, compressed func() int64, keep keep) (*Layer, string, er
 type counter struct {
 	r          io.Reader
 	n          int64
+	contents   int64 // of files: a sparse one has more bytes than the archive says of it
 	compressed func() int64
 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
-	if c.n > maxLayerBytes {
-		return n, fmt.Errorf("the layer unpacks to more than %d bytes", int64(maxLayerBytes))
+	if e := c.most(c.n); e != nil {
+		return n, e
 	}
-	if c.compressed != nil && c.n > suspectBytes && c.n > suspectRatio*max(c.compressed(), 1) {
-		return n, fmt.Errorf("the layer unpacks to more than %d times its size (%d bytes from %d): this is an archive made to fill disks", suspectRatio, c.n, c.compressed())
+	return n, err
+}
+
+// most refuses an archive that unpacks to too many bytes.
+func (c *counter) most(unpacked int64) error {
+	if unpacked > MaxLayerBytes {
+		return fmt.Errorf("the layer unpacks to more than %d bytes", int64(MaxLayerBytes))
+	}
+	if c.compressed != nil && unpacked > suspectBytes && unpacked > suspectRatio*max(c.compressed(), 1) {
+		return fmt.Errorf("the layer unpacks to more than %d times its size (%d bytes from %d): this is an archive made to fill disks", suspectRatio, unpacked, c.compressed())
+	}
+	return nil
+}
+
+// contents reads the content of a file of an archive.
+type contents struct {
+	r       io.Reader
+	counted *counter
+}
+
+func (c *contents) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.counted.contents += int64(n)
+	if e := c.counted.most(c.counted.contents); e != nil {
+		return n, e
 	}
 	return n, err
 }

@@ -259,7 +259,11 @@ func (s *Store) keepFile(r io.Reader) (string, int64, error) {
 	}
 	defer os.Remove(f.Name())
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, sum), r)
+	out := &sparse{f: f}
+	n, err := io.Copy(io.MultiWriter(out, sum), r)
+	if err == nil {
+		err = f.Truncate(out.n)
+	}
 	digest := hexSum(sum)
 	// A program is executed from its place here, so it must be executable, whatever the image says of its mode.
 	if err = errors.Join(err, f.Chmod(0o555), f.Close()); err != nil {
@@ -273,6 +277,30 @@ func (s *Store) keepFile(r io.Reader) (string, int64, error) {
 		return digest, n, nil
 	}
 	return digest, n, os.Rename(f.Name(), to)
+}
+
+// sparse writes a file and leaves out its zeros: whoever says that a file is large must not fill the disk by that.
+type sparse struct {
+	f *os.File
+	n int64 // bytes so far; the file may be shorter
+}
+
+// holeBytes is how many zeros are left out at once.
+const holeBytes = 4096
+
+func (s *sparse) Write(p []byte) (written int, err error) {
+	var zeros [holeBytes]byte
+	for written < len(p) {
+		part := p[written:min(len(p), written+holeBytes)]
+		if !bytes.Equal(part, zeros[:len(part)]) {
+			if _, err := s.f.WriteAt(part, s.n); err != nil {
+				return written, err
+			}
+		}
+		written += len(part)
+		s.n += int64(len(part))
+	}
+	return written, nil
 }
 
 func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

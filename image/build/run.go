@@ -322,9 +322,13 @@ func (l *layer) run(c *instructions.RunCommand, cmd *Command, mounts []mount) er
 	const second = 1e9
 	cmd.Image, cmd.StartNs = img, (l.ns/second+1)*second
 	changes := &image.Layer{}
+	left := int64(image.MaxLayerBytes)
 	l.report("%s: %s", l.place(c), title(c))
 	result, err := l.Run(l.ctx, cmd, func(e image.Entry, content io.Reader) error {
 		if e.Kind == image.File && e.First == "" {
+			if left -= e.Size; left < 0 {
+				return &Error{Text: fmt.Sprintf("the command leaves more than %d GiB of files", image.MaxLayerBytes>>30)}
+			}
 			var err error
 			if e.Digest, e.Size, err = l.Store.Keep(content); err != nil {
 				return err
