@@ -146,18 +146,26 @@ static void in_child(void) {
 	usleep(1000);
 	kill(0, SIGKILL);
 }
+static void by_key(void) {
+	unsigned char *p = mmap(0, 4096, PROT_READ | PROT_WRITE, MADE, -1, 0);
+	memset(p, 0x90, 300), memcpy(p + 300, code, strlen(code));
+	syscall(SYS_pkey_mprotect, p, 4096, PROT_READ | PROT_EXEC, -1);
+	((void (*)(void))(p + 300))();
+	write(1, "called\n", 7);
+}
+static void shared_zeros(void) { call(mmap(0, 8192, ALL, MAP_SHARED, open("/dev/zero", O_RDWR), 0)); }
 static void before_exec(void) { call(mmap(0, 8192, ALL, MADE, -1, 0)); execl("/bin/true", "true", NULL); }
 
 int main(int argc, char **argv) {
 	static void (*const ways[])(void) = {moved, zeros, shared, far, twice, in_segment, on_stack, unreadable, flat, flat_unreadable, flat_late, flat_large, program_data,
-		without_main, in_child, before_exec};
+		without_main, in_child, before_exec, by_key, shared_zeros};
 	code = argv[2];
 	if (atoi(argv[1]) < sizeof ways / sizeof ways[0]) ways[atoi(argv[1])]();
 	return 0;
 }
 `
 	ways := []string{"moved", "zeros", "shared", "far", "twice", "in a segment", "on the stack", "unreadable", "flat", "flat and unreadable", "flat and late", "flat and large", "data of a program",
-		"without the main thread", "in a child", "before an exec"}
+		"without the main thread", "in a child", "before an exec", "by a key", "shared zeros"}
 	file := filepath.Join(t.TempDir(), "ways.c")
 	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
 		t.Fatal(err)

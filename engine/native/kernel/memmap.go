@@ -274,7 +274,13 @@ func sysMmap(k *Kernel, t *Thread) Result {
 			return r
 		}
 	}
-	if flags&unix.MAP_ANONYMOUS != 0 {
+	var f *File
+	if flags&unix.MAP_ANONYMOUS == 0 {
+		if f = k.file(t, a[4]); f == nil || f.Kind == FilePath {
+			return fail(unix.EBADF)
+		}
+	}
+	if f == nil || f.Kind == FileZero { // a map of /dev/zero belongs to no file
 		if prot&unix.PROT_WRITE != 0 {
 			if r, starved := k.starved(t, fail(unix.ENOMEM)); starved {
 				return r
@@ -284,11 +290,11 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		case flags&unix.MAP_HUGETLB != 0: // the machine's, if it has any
 			return fail(unix.ENOMEM)
 		case flags&0xf == unix.MAP_PRIVATE:
-			if prot&unix.PROT_EXEC == 0 {
+			if prot&unix.PROT_EXEC == 0 && f == nil {
 				return passed
 			}
-			r := Result(k.M.Native(t.ID))
-			if r >= 0 {
+			r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], size, prot, flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+			if r >= 0 && prot&unix.PROT_EXEC != 0 {
 				k.madeCode(t, uint64(r), size, true)
 			}
 			return r
@@ -312,17 +318,11 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		}
 		return r
 	}
-	f := k.file(t, a[4])
-	if f == nil || f.Kind == FilePath {
-		return fail(unix.EBADF)
-	}
 	mode := f.Flags & unix.O_ACCMODE
 	shared := flags&0xf == unix.MAP_SHARED || flags&0xf == 3 // MAP_SHARED_VALIDATE
 	switch {
 	case flags&0xf == 0:
 		return fail(unix.EINVAL)
-	case f.Kind == FileZero:
-		return k.mapAnonymous(t, a, flags)
 	case f.Kind != FileInode:
 		return fail(unix.ENODEV)
 	case mode == unix.O_WRONLY, shared && prot&unix.PROT_WRITE != 0 && mode == unix.O_RDONLY:
@@ -359,14 +359,6 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	}
 	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where nobody sees it
 		k.recovers(t, f)
-	}
-	return r
-}
-
-func (k *Kernel) mapAnonymous(t *Thread, a *[6]uint64, flags uint64) Result {
-	r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], a[1], a[2], flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
-	if r >= 0 && a[2]&unix.PROT_EXEC != 0 {
-		k.madeCode(t, uint64(r), a[1], true)
 	}
 	return r
 }

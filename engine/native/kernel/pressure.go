@@ -80,7 +80,7 @@ func sysMprotect(k *Kernel, t *Thread) Result {
 		}
 	}
 	if a := &t.Call.Args; a[2]&unix.PROT_EXEC != 0 {
-		r := Result(k.M.Native(t.ID))
+		r := Result(k.M.Execute(t.ID, unix.SYS_MPROTECT, a[0], a[1], a[2]))
 		if r == 0 {
 			k.madeCode(t, a[0], a[1], a[2]&unix.PROT_WRITE != 0) // later it may be gone, or other code
 		}
