@@ -7,6 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/explore/search"
 	"github.com/bloodhound-dst/bloodhound/fault"
+	"github.com/bloodhound-dst/bloodhound/tape"
 )
 
 // Calm says what became of the run without faults that a campaign begins with: it must hold, since what breaks there
@@ -54,9 +55,17 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 	return !col.done && (r.reply == nil || !col.stops(r))
 }
 
-func (j *Job) String() string {
-	if j.ID == calmRun {
-		return fmt.Sprintf("the run without faults (seed %d)", j.Tape.Seed)
+func (j *Job) String() string { return nameOf(j.ID, j.Tape) }
+
+// String names the run.
+func (l Lost) String() string { return nameOf(l.Run, l.Tape) }
+
+// String names the run.
+func (u Unrepeatable) String() string { return nameOf(u.Run, u.Tape) }
+
+func nameOf(run uint64, t tape.Tape) string {
+	if run == calmRun {
+		return fmt.Sprintf("the run without faults (seed %d)", t.Seed)
 	}
-	return fmt.Sprintf("run %d (%s)", j.ID, j.Tape.Name())
+	return fmt.Sprintf("run %d (%s)", run, t.Name())
 }

@@ -23,6 +23,12 @@ func TestACampaignBeginsWithoutFaults(t *testing.T) {
 		t.Errorf("a world that needs a fault to break: %s", stable(totals))
 	}
 
+	c = campaign(t, fakeSpec(enginetest.Die), 4, 1)
+	c.CalmFirst = true
+	if totals = c.Run(context.Background()); len(totals.Lost) == 0 || totals.Lost[0].String() != "the run without faults (seed 1)" {
+		t.Errorf("a world that kills its worker: %s", stable(totals))
+	}
+
 	c = campaign(t, fakeSpec(enginetest.Refuse), 1, 1)
 	c.CalmFirst, c.Setup.Spec.Faults.Rules = true, nil
 	if totals = c.Run(context.Background()); totals.Calm.Done {

@@ -72,11 +72,10 @@ func (c *CampaignOf) troubles() []string {
 	t := c.Totals
 	var list []string
 	if t.LostRuns > 0 {
-		list = append(list, fmt.Sprintf("%s lost to the engine or the machine; the first: run %d (%s): %s", were(t.LostRuns),
-			t.Lost[0].Run, t.Lost[0].Tape.Name(), t.Lost[0].Reason))
+		list = append(list, fmt.Sprintf("%s lost to the engine or the machine; the first: %s: %s", were(t.LostRuns), t.Lost[0], t.Lost[0].Reason))
 	}
 	if u := t.FirstUnrepeatable; u != nil {
-		list = append(list, fmt.Sprintf("%s not reproducible; the first: run %d (%s): %s", were(t.Unrepeatable), u.Run, u.Tape.Name(), u.Reason))
+		list = append(list, fmt.Sprintf("%s not reproducible; the first: %s: %s", were(t.Unrepeatable), u, u.Reason))
 	}
 	if t.MoreFailures > 0 {
 		list = append(list, fmt.Sprintf("%d violations have other signatures than the %d that are kept", t.MoreFailures, explore.MaxFailures))

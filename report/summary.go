@@ -49,11 +49,10 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 		fmt.Fprintf(&b, "\nnote: %s\n", n)
 	}
 	if t.LostRuns > 0 {
-		fmt.Fprintf(&b, "\n%d runs were lost to the engine or the machine; the first: run %d (%s): %s\n", t.LostRuns,
-			t.Lost[0].Run, t.Lost[0].Tape.Name(), t.Lost[0].Reason)
+		fmt.Fprintf(&b, "\n%s lost to the engine or the machine; the first: %s: %s\n", were(t.LostRuns), t.Lost[0], t.Lost[0].Reason)
 	}
 	if u := t.FirstUnrepeatable; u != nil {
-		fmt.Fprintf(&b, "\n%d runs were not reproducible; the first: run %d (%s): %s\n", t.Unrepeatable, u.Run, u.Tape.Name(), u.Reason)
+		fmt.Fprintf(&b, "\n%s not reproducible; the first: %s: %s\n", were(t.Unrepeatable), u, u.Reason)
 	}
 	if len(t.Committed) > 0 {
 		b.WriteString("\ncommitted failures\n")

@@ -81,9 +81,9 @@ func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *con
 	case totals.Stopped == explore.Interrupted:
 		return nil, nil, ctx.Err()
 	case totals.LostRuns > 0:
-		t.Failed = fmt.Sprintf("run %d was lost: %s", totals.Lost[0].Run, totals.Lost[0].Reason)
+		t.Failed = fmt.Sprintf("%s was lost: %s", totals.Lost[0], totals.Lost[0].Reason)
 	case totals.Unrepeatable > 0:
-		t.Failed = fmt.Sprintf("run %d is not reproducible: %s", totals.FirstUnrepeatable.Run, totals.FirstUnrepeatable.Reason)
+		t.Failed = fmt.Sprintf("%s is not reproducible: %s", totals.FirstUnrepeatable, totals.FirstUnrepeatable.Reason)
 	case totals.Mistake != "":
 		t.Failed = totals.Mistake
 	case found != nil:

@@ -280,9 +280,9 @@ func (b *strategyBench) trial(ctx context.Context, s *contest.Settings, of *bug,
 	case totals.Stopped == explore.Interrupted:
 		return t, false, nil
 	case totals.LostRuns > 0:
-		t.Failed = fmt.Sprintf("run %d was lost: %s", totals.Lost[0].Run, totals.Lost[0].Reason)
+		t.Failed = fmt.Sprintf("%s was lost: %s", totals.Lost[0], totals.Lost[0].Reason)
 	case totals.Unrepeatable > 0:
-		t.Failed = fmt.Sprintf("run %d is not reproducible: %s", totals.FirstUnrepeatable.Run, totals.FirstUnrepeatable.Reason)
+		t.Failed = fmt.Sprintf("%s is not reproducible: %s", totals.FirstUnrepeatable, totals.FirstUnrepeatable.Reason)
 	case totals.Stopped == explore.TimedOut && totals.Runs < s.Runs:
 		t.CutOff = true
 	}

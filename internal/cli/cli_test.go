@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -163,5 +165,20 @@ func TestPlainProgress(t *testing.T) {
 	p.show(func(time.Duration) string { return "quiet" })
 	if strings.Contains(b.String(), "quiet") {
 		t.Error("quiet progress is shown")
+	}
+}
+
+// An interrupt while an image is built is no mistake of the configuration.
+func TestInterruptedBuild(t *testing.T) {
+	t.Setenv("BLOODHOUND_IMAGES", t.TempDir())
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte("services: {a: {build: {context: ., dockerfile_inline: \"FROM scratch\\nCOPY . /\\n\"}, command: x}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	a := &app{out: &results{to: io.Discard}, err: io.Discard}
+	if _, err := a.load(ctx, &flags{compose: []string{filepath.Join(dir, "compose.yaml")}}, nil); codeOf(err) != check.ExitUnknown || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("exit code %d: %v", codeOf(err), err)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,9 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	}
 	o.Images, o.Dockerfiles = a.findImages(ctx), a.buildImages(ctx)
 	r, err := read(o)
+	if err != nil && ctx.Err() != nil { // what it says of images and their builds follows from that
+		return nil, &exitError{check.ExitUnknown, errors.New("interrupted; the next pull or build of images goes on from there")}
+	}
 	if err != nil {
 		return nil, err
 	}
