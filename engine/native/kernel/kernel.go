@@ -79,7 +79,7 @@ func (k *Kernel) resume(t *Thread) {
 	switch {
 	case k.stop.Kind == host.StopSpin && k.proc(t).Bounded:
 		// How often it has read a clock depends on where it was stopped. It does not run on, and so no time has passed.
-	case page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs:
+	case reads <= mostReads && page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs:
 		k.Now = page.NowNs
 		t.Clocks += reads
 		if len(node.ClockFaults) > 0 && reads > page.TickReads {
@@ -124,6 +124,9 @@ func (k *Kernel) resume(t *Thread) {
 		k.vanished(t)
 	}
 }
+
+// mostReads is more than any thread reads clocks in a turn: a program that writes to the page must not turn time back.
+const mostReads = 1 << 32
 
 // watches deals with a thread that has only read clocks for long: it waits for a time, or for another thread, which may
 // run now. Its reads are paid; what lies between them costs more the longer it goes on, so that the time comes.
