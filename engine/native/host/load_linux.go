@@ -170,6 +170,10 @@ func (m *Machine) mapSegments(t *thread, h *headers, fd uint64) (bias uint64, er
 	low, high := ^uint64(0), uint64(0)
 	for _, p := range h.progs {
 		if elf.ProgType(p.Type) == elf.PT_LOAD {
+			// What is mapped over what is there must lie within what was free.
+			if p.Filesz > p.Memsz || p.Memsz > LastAddress || p.Vaddr > LastAddress {
+				return 0, unix.EINVAL
+			}
 			low, high = min(low, pageDown(p.Vaddr)), max(high, pageUp(p.Vaddr+p.Memsz))
 		}
 	}
