@@ -430,6 +430,8 @@ func TestComposeMistakes(t *testing.T) {
 		{"not YAML", []string{head + "services:\n  x: {image: x\n"}, []string{"compose.yaml:", "not YAML"}},
 		{"a file that only includes", []string{head + "include: [b.yaml]\n", "b.yaml\nservices: {x: {image: x, comand: y}}\n"}, []string{"b.yaml:1:26"}},
 		{"a list", []string{head + "- a\n"}, []string{"a Compose file cannot be a list"}},
+		{"all left out by profiles", []string{head + "services:\n  x: {image: x, profiles: [debug, dev]}\n"}, []string{"compose.yaml:2:3", "COMPOSE_PROFILES=debug,dev"}},
+		{"all left out by a scale", []string{head + "services:\n  x: {image: x, deploy: {replicas: 0}}\n"}, []string{"compose.yaml:2:3", "`scale:` from 1 on"}},
 		{"no services", []string{head + "name: x\n"}, []string{"no nodes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -80,6 +80,13 @@ func (l *loader) declare(top *node) {
 	l.deployed()
 	l.replicate()
 	switch {
+	case len(l.nodes) == 0 && len(l.left) > 0 && len(l.errs) == 0:
+		d := l.left[0]
+		remedy := "give one a `scale:` from 1 on"
+		if !l.active(d) {
+			remedy = "set COMPOSE_PROFILES=" + strings.Join(d.value.get("profiles").words(), ",")
+		}
+		l.fail(d.at, remedy, "there are no nodes: %s and all others are left out, by their profiles or a scale of 0", d.name)
 	case len(l.nodes) == 0 && len(l.errs) == 0:
 		at := top.position
 		l.fail(at, "write `nodes:` with at least one node and its `command:`, or name a Compose file: `compose: compose.yaml`", "there are no nodes")
