@@ -269,3 +269,29 @@ func gdbNames(functions []string) (list []string) {
 	}
 	return list
 }
+
+// A program's own rules for its frames are executed so long and no longer: they may be made to take for ever.
+func TestLongRulesOfFrames(t *testing.T) {
+	needCompiler(t)
+	const source = `
+#include <unistd.h>
+/* Each frame lies 8 bytes above the one before, which 20,000 instructions without effect tell. */
+__asm__(".globl f\n.type f,@function\nf:\n.cfi_startproc\n.cfi_escape 0x0f,0xa2,0x9c,0x01\n.rept 20000\n.cfi_escape 0x96\n.endr\n.cfi_escape 0x77,0x08\n"
+	".cfi_offset 16,-8\nmovq $0,0\nnop\nnop\nret\n.cfi_endproc\n.size f,.-f\n");
+extern void f(void);
+
+int main(void) {
+	static unsigned long stack[20000];
+	for (int i = 0; i < 20000; i++) stack[i] = (unsigned long)f + 13;
+	__asm__ volatile("mov %0, %%rsp; jmp f" : : "r"(stack + 16));
+}
+`
+	file := filepath.Join(t.TempDir(), "rules.c")
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _, _ := dumped(t, aloneSpec(compile(t, file, "-static")))
+	if d := out.Crashes[0].Dump; len(d.Threads) != 1 || len(d.Threads[0].Frames) < 60 || d.Threads[0].Skipped > 10_000 {
+		t.Errorf("%d frames and %d more", len(d.Threads[0].Frames), d.Threads[0].Skipped)
+	}
+}

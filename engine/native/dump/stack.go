@@ -16,6 +16,8 @@ const (
 	firstFrames = 48      // of a stack, from the innermost call on
 	lastFrames  = 16      // of a longer one, from its end
 	maxFrames   = 500_000 // that are looked at: an endless recursion has more
+	// maxRuleBytes bounds what is executed of the rules by which frames are found, which are the program's own words.
+	maxRuleBytes = 64 << 20
 )
 
 // Frame is a call under way.
@@ -67,6 +69,13 @@ type walker struct {
 	modules map[string]*module
 	names   map[uint64][]Frame
 	rules   map[uint64]*frame.FrameContext // by the place of a call: recursions come by it again and again
+	ruled   int                            // bytes of rules that were executed
+}
+
+// affords tells whether so many bytes of rules may be executed still.
+func (w *walker) affords(bytes int) bool {
+	w.ruled += bytes
+	return w.ruled <= maxRuleBytes
 }
 
 func (w *walker) stack(t *Thread) (s Stack) {
@@ -209,6 +218,9 @@ func (w *walker) byTable(regs *frameRegs, fde *frame.FrameDescriptionEntry, at, 
 	}()
 	c := w.rules[place]
 	if c == nil {
+		if !w.affords(len(fde.Instructions) + len(fde.CIE.InitialInstructions)) {
+			return next, false
+		}
 		var err error
 		if c, err = fde.EstablishFrame(at); err != nil {
 			return next, false
@@ -268,6 +280,9 @@ func (w *walker) byTable(regs *frameRegs, fde *frame.FrameDescriptionEntry, at, 
 
 // expression evaluates a DWARF expression; the frame's address lies on its stack, where there is one.
 func (w *walker) expression(regs *frameRegs, code []byte, cfa uint64) (uint64, bool) {
+	if !w.affords(len(code)) {
+		return 0, false
+	}
 	list := make([]*op.DwarfRegister, registers)
 	for i := range list {
 		list[i] = op.DwarfRegisterFromUint64(regs[i])
