@@ -58,12 +58,13 @@ type holding struct {
 	own    int64 // its processes' own, and by how much this process has grown
 	blobs  int64 // the files that it has written, and what its processes share
 	tables int64 // page tables
+	maps   int64 // what the machine's kernel keeps of maps
 }
 
-func (h *holding) bytes() int64 { return h.own + h.blobs + h.tables }
+func (h *holding) bytes() int64 { return h.own + h.blobs + h.tables + h.maps }
 
 // Held is how much memory of the machine the world takes, or more: what its processes share after a fork counts for each of them, and as
-// page tables by how much those of the whole machine have grown. With exactly set all counts as what it is, which takes long.
+// page tables, and for maps, by how much the whole machine has more. With exactly set all counts as what it is, which takes long.
 func (m *Machine) Held(exactly bool) int64 {
 	w := m.watch
 	now := machineWide()
@@ -72,12 +73,15 @@ func (m *Machine) Held(exactly bool) int64 {
 		if exactly {
 			h.own += privateBytes(tid)
 			h.tables += tableBytes(tid)
+			h.maps += mapBytes(tid)
 		} else {
 			h.own += ownBytes(tid)
 		}
 	}
-	if !exactly {
-		h.tables = max(now.tables-w.start.tables, 0)
+	if exactly { // what others of the machine take does not count from now on
+		w.start.tables, w.start.kernel = now.tables-h.tables, now.kernel-h.maps
+	} else {
+		h.tables, h.maps = max(now.tables-w.start.tables, 0), max(now.kernel-w.start.kernel, 0)
 	}
 	w.held.Store(&seen{holding: *h, machine: now})
 	return h.bytes()
@@ -121,12 +125,13 @@ func (m *Machine) mappedFiles() map[uint64]bool {
 type machineBytes struct {
 	files  int64 // files in memory and shared memory
 	tables int64 // page tables
+	kernel int64 // the kernel's own, which it cannot give back
 }
 
 func machineWide() machineBytes {
 	b, _ := os.ReadFile("/proc/meminfo")
 	kib := amounts(b)
-	return machineBytes{files: kib["Shmem"] << 10, tables: kib["PageTables"] << 10}
+	return machineBytes{files: kib["Shmem"] << 10, tables: kib["PageTables"] << 10, kernel: kib["SUnreclaim"] << 10}
 }
 
 // seen is what the world held when it was weighed last, and what the machine had then.
@@ -143,17 +148,24 @@ func (w *watchdog) beyond(tid int, base int64) bool {
 	}
 	now := machineWide()
 	own := last.own + max(ownBytes(tid)-base, 0)
-	if own+last.blobs+last.tables+max(now.files-last.machine.files, 0)+max(now.tables-last.machine.tables, 0) <= limit {
+	if own+last.blobs+last.tables+last.maps+max(now.files-last.machine.files, 0)+max(now.tables-last.machine.tables, 0) <= limit {
 		return false
 	}
 	// Others may have taken what the machine has less.
-	return own+w.blobs.Bytes()+max(last.tables, tableBytes(tid)) > limit
+	return own+w.blobs.Bytes()+max(last.tables, tableBytes(tid))+mapBytes(tid) > limit
 }
 
 // tableBytes is how much memory the page tables of a thread's process take, also those for memory that it has only read.
 func tableBytes(tid int) int64 {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	return amounts(b)["VmPTE"] << 10
+}
+
+// mapBytes is about how much memory the kernel takes for the maps of a thread's process: some 200 bytes for each, and the nodes of the tree
+// that they stand in.
+func mapBytes(tid int) int64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
+	return int64(bytes.Count(b, []byte{'\n'})) * 224
 }
 
 // ownBytes reads from /proc/PID/statm how much memory of its own a thread's process has (proc_pid_statm(5)); 0 if the thread is gone.
