@@ -148,6 +148,7 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 		changes, looks []history.Operation
 		strange        *history.Operation
 		end            uint64 // when the last change that returned did so
+		again          uint64 // when what tries everything again after the last heal began to change it; 0 if it did not
 		acknowledged   int
 	}
 	keys := map[string]*story{}
@@ -157,8 +158,12 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 			s = &story{}
 			keys[o.Key] = s
 		}
-		switch sort(o.Op) {
-		case put, take:
+		switch verb := sort(o.Op); {
+		case isRecovery(o.Client) && verb != look && verb != has: // nothing that was acknowledged before needs to be there afterwards
+			if s.again == 0 {
+				s.again = o.Call
+			}
+		case verb == put || verb == take:
 			if o.Type == history.Fail || o.Type == history.Ok && sort(o.Op) == take && (o.Output == "0" || strings.EqualFold(o.Output, "false")) {
 				continue // it did nothing, or found nothing to take away
 			}
@@ -167,12 +172,11 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 				s.end = max(s.end, o.Return)
 				s.acknowledged++
 			}
-		case look:
+		case verb == look:
 			if o.Type == history.Ok {
 				s.looks = append(s.looks, o)
 			}
-		case has:
-		default:
+		case verb != has:
 			if o.Type != history.Fail && s.strange == nil {
 				s.strange = &ops[i]
 			}
@@ -191,7 +195,7 @@ func durable(p *world.Property, events []history.Event) engine.Verdict {
 		}
 		last := 0
 		for _, o := range s.looks {
-			if o.Call < s.end {
+			if o.Call < s.end || s.again > 0 && o.Return > s.again {
 				continue
 			}
 			last++

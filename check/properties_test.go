@@ -76,6 +76,10 @@ var propertyHistories = []struct {
 	{kind: world.Durability, name: "another change alone", short: "a:INCR a!1 a:INCR a!2 b:get b!1", want: `"INCR" has no model`},
 	{kind: world.Durability, name: "another change of another key", short: "a:put=1 a! b:get b!1 a:cas(j)=2 a!true b:get(j) b!-", want: `"cas" has no model, and it may have changed key "j"`},
 	{kind: world.Durability, name: "a request that changes nothing, of another key", short: "a:put=1 a! b:get b!1 a:ping(j) a!", want: "holds"},
+	{kind: world.Durability, name: "lost, and changed again after the heal", short: "a:put=1 a! r:get r!- r:put=2 r! r:get r!2", want: "violated", reason: `put "1" was acknowledged`},
+	{kind: world.Durability, name: "there, and changed again after the heal", short: "a:put=1 a! r:get r!1 r:put=2 r! r:get r!2", want: "holds"},
+	{kind: world.Durability, name: "not read before it was changed again after the heal", short: "a:put=1 a! r:put=2 r! r:get r!2", want: `key "k" was changed and not read`},
+	{kind: world.Durability, name: "counted again after the heal", short: "a:put=1 a! r:get r!1 r:INCR r!2", want: "holds"},
 	{kind: world.Durability, name: "appended", short: "a:put=x a! a:append=y a! a:append=z a! b:get b!xyz", want: "holds"},
 	{kind: world.Durability, name: "one append lost", short: "a:put=x a! a:append=y a! a:append=z a! b:get b!xz", want: "violated", reason: `no order of its acknowledged changes makes "xz"`},
 	{kind: world.Durability, name: "appended at once", short: "a:append=y c:append=z a! c! b:get b!zy", want: "holds"},
@@ -125,7 +129,13 @@ func TestPropertiesOfHistories(t *testing.T) {
 			if c.operations != "" {
 				p.Check.Operations = strings.Split(c.operations, ",")
 			}
-			v := History(p, events(t, c.short))
+			all := events(t, c.short)
+			for i := range all {
+				if all[i].Client == "r" {
+					all[i].Client = "load" + world.RecoveryClients + "c0"
+				}
+			}
+			v := History(p, all)
 			want := engine.Status(c.want)
 			if want != engine.Holds && want != engine.Violated {
 				want = engine.Unknown

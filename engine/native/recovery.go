@@ -132,7 +132,7 @@ func (w *World) oncemore(l *world.Workload, most int) []world.Operation {
 		sample[left[k]] = true
 		left = slices.Delete(left, int(k), int(k)+1)
 	}
-	var changes, reads []world.Operation // reads come last, so that they see what the changes have left
+	var reads, changes []world.Operation // reads come first, so that they see what the faults have left; the driver reads again what it has changed
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		var on []string
 		for _, key := range slices.Sorted(maps.Keys(kinds[kind])) {
@@ -159,7 +159,7 @@ func (w *World) oncemore(l *world.Workload, most int) []world.Operation {
 			}
 		}
 	}
-	return append(changes, reads...)
+	return append(reads, changes...)
 }
 
 // unsettled is how long the world is still to be watched after the last heal, for jobs to end or to show that they do not.
