@@ -314,6 +314,11 @@ func TestProbes(t *testing.T) {
 		}, engine.Unknown, "does not list all strikes"},
 		{"one heal is not probed", "healthy", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:2] },
 			engine.Unknown, "the check never ran within"},
+		{"a run of the check takes longer than the timeout", "healthy", func(s *world.Spec, o *engine.Outcome) {
+			early, long := probe("healthy", 0, 1), probe("healthy", 0, 59)
+			early.AfterHealNs, long.AfterHealNs, long.EndNs = 0, 0, 95*second
+			only(o, "healthy", 60, early, long)
+		}, engine.Unknown, "let it give up sooner"},
 		{"never probed", "healthy", func(s *world.Spec, o *engine.Outcome) { drop(o, "healthy") }, engine.Unknown, "never ran"},
 		{"another property's probes do not count", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("pong", 0, 61))

@@ -126,6 +126,9 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdi
 		case out.VirtualNs < w.endNs:
 			unsure = fmt.Sprintf("the run ended %s after %s at %s, before the timeout of %s", seconds(out.VirtualNs-w.fromNs), w.the(),
 				seconds(w.fromNs), seconds(timeout))
+		case w.count == 0 && slices.ContainsFunc(probes, func(q engine.Probe) bool { return q.StartNs < w.fromNs && q.EndNs >= w.fromNs }):
+			unsure = fmt.Sprintf("a run of the check was under way at %s, and no other began within %s after %s; let it give up sooner, or raise the timeout",
+				seconds(w.fromNs), seconds(timeout), w.the())
 		case w.count == 0:
 			unsure = fmt.Sprintf("the check never ran within %s after %s at %s", seconds(timeout), w.the(), seconds(w.fromNs))
 		case !complete:
