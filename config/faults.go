@@ -105,8 +105,12 @@ func (l *loader) faults(n *node) {
 		f.StartNs = valueOr(n.get("warmup"), int64(0))
 		f.Swarm = valueOr(n.get("swarm"), f.Mode != "")
 		f.StopNs = valueOr(n.get("stop"), int64(0))
-		if s := n.get("stop"); s != nil && f.StopNs <= f.StartNs {
-			l.fail(s.position, "make `stop:` later than the end of the warmup", "faults.stop is not after faults.warmup")
+		if s, w := n.get("stop"), n.entry("warmup"); s != nil && f.StopNs <= f.StartNs {
+			after := "warmup"
+			if w != nil {
+				after = w.key.text // or its other spelling
+			}
+			l.fail(s.position, "make `stop:` later", "faults.stop is not after faults.%s, and no fault could strike", after)
 		}
 		roles := l.roles(n.get("roles"))
 		rules := l.writtenRules(n.get("rules"), roles)

@@ -198,7 +198,7 @@ func TestRedisReplies(t *testing.T) {
 				return c.stay
 			})
 			d := newDrives(t)
-			events, _ := d.run(world.Workload{Driver: "redis", Operations: 2, TimeoutNs: 2e8, Targets: []string{"redis://" + server.Addr().String()},
+			events, _ := d.run(world.Workload{Driver: "redis", Operations: 2, TimeoutNs: oddTimeout(c.want), Targets: []string{"redis://" + server.Addr().String()},
 				Mix: []world.Operation{{Kind: c.op, Weight: 1, KeyPattern: "k"}}})
 			checkTwo(t, events, c.want)
 			if requests, conns := server.counts(); requests != 2 || conns != c.conns {
