@@ -3,7 +3,10 @@
 package native_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/engine"
@@ -81,5 +84,47 @@ print('the child after', round(time.monotonic() - before), flush=True)
 	}
 	if out.Repeat.Reproducible {
 		t.Error("it says that it repeats, though how far it had counted depends on the machine")
+	}
+}
+
+// A thread that computes for long is looked at in single steps. It must not see that, or it could tell real time by it.
+func TestStepsAreNotSeen(t *testing.T) {
+	needCompiler(t)
+	const source = `
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+static volatile unsigned long traps;
+static void trapped(int s) { traps++; }
+int main(int argc, char **argv) {
+	unsigned long flags = 0, seen = 0, i = 0, segment;
+	unsigned short word = 0;
+	signal(SIGTRAP, trapped);
+	__asm__ volatile("mov %%ss, %0" : "=r"(segment));
+	if (!strcmp(argv[1], "plain"))
+		for (; i < 30000000; i++) { __asm__ volatile("pushfq; popq %0" : "=r"(flags)); seen |= flags; }
+	if (!strcmp(argv[1], "short"))
+		for (; i < 30000000; i++) { __asm__ volatile("pushfw; popw %0" : "=r"(word)); seen |= word; }
+	if (!strcmp(argv[1], "late"))
+		for (; i < 10000000; i++) { __asm__ volatile("mov %1, %%ss; pushfq; popq %0" : "=r"(flags) : "r"(segment)); seen |= flags; }
+	if (!strcmp(argv[1], "restored"))
+		for (; i < 5000000; i++) { __asm__ volatile("pushfq; popfq; pushfq; popq %0" : "=r"(flags) : : "cc"); seen |= flags; }
+	printf("%s %lu %lu\n", seen & 0x100 ? "seen" : "unseen", i, traps);
+	return 0;
+}
+`
+	file := filepath.Join(t.TempDir(), "steps.c")
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program := compile(t, file)
+	for how, want := range map[string]string{"plain": "unseen 30000000 0", "short": "unseen 30000000 0", "late": "unseen 10000000 0", "restored": "unseen 5000000 0"} {
+		for range 3 {
+			spec := aloneSpec(program, how)
+			log, out := run(t, spec, 1)
+			if got := strings.Join(texts(log, ""), " "); got != want || !out.Repeat.Reproducible {
+				t.Fatalf("%s: %q, want %q; %+v", how, got, want, out.Repeat)
+			}
+		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/coverage/code"
 )
 
 // A thread that waits for another without a system call (a spin lock, a flag in shared memory) runs in a circle: after
@@ -126,9 +128,43 @@ func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stoppe
 	return true, false
 }
 
+// Opcodes that take part in traps (Intel SDM volume 2).
+const (
+	opPushFlags = 0x9c
+	opPopFlags  = 0x9d
+	opInt3      = 0xcc
+	opInt       = 0xcd
+	opIret      = 0xcf
+	opInt1      = 0xf1
+	opMovSeg    = 0x8e
+)
+
+// opcode is the opcode of the instruction that a thread stands before, behind its prefixes, and the byte that follows it.
+func (t *thread) opcode() (op, next byte) {
+	var b [code.MaxInstruction]byte
+	n := t.see(t.load().Rip, b[:])
+	for i := 0; i < n; i++ {
+		switch op = b[i]; op {
+		case 0x66, 0x67, 0xf2, 0xf3, 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65:
+		default:
+			if op&0xf0 != 0x40 {
+				return op, b[min(i+1, n-1)]
+			}
+		}
+	}
+	return 0, 0
+}
+
 // step executes one instruction. If anything but a step stops the thread, ok is false, and stopped tells whether stop was
-// filled.
+// filled. Instructions by which a program could see that it is stepped are left to the processor: ok is false, and nothing has stopped.
 func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
+	const stackSegment = 2 // of ModRM.reg: the processor traps one instruction later
+	op, next := t.opcode()
+	switch {
+	case t.load().Cs != userCS, op == opPopFlags, op == opInt, op == opIret, op == opInt1, op == opMovSeg && next>>3&7 == stackSegment, op == 0x0f && next == 0xb2:
+		return false, false
+	}
+	own := t.load().Eflags&trapFlag != 0
 	t.flush()
 	noticed, status, errno := m.proceed(t, unix.PTRACE_SINGLESTEP)
 	if noticed {
@@ -148,7 +184,12 @@ func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 			}
 			return m.step(t, stop)
 		}
-		if r := t.load(); r.Rcx == r.Rip { // it has made a call
+		switch r := t.load(); {
+		case op == opInt3: // the program's own
+			return false, m.decode(t, status, stop)
+		case op == opPushFlags && !own:
+			m.unflagStack(t)
+		case r.Rcx == r.Rip: // it has made a call
 			t.unflag()
 		}
 		return true, false
@@ -158,6 +199,15 @@ func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 		t.unflag()
 	}
 	return false, stopped
+}
+
+// unflagStack takes the flag of a single step from the flags that a thread has just pushed.
+func (m *Machine) unflagStack(t *thread) {
+	var b [2]byte
+	if sp := t.load().Rsp; m.readAt(t, sp, b[:]) == len(b) {
+		b[1] &^= trapFlag >> 8
+		m.writeAt(t, sp, b[:])
+	}
 }
 
 func words(r *Regs) []uint64 { return (*[unsafe.Sizeof(*r) / 8]uint64)(unsafe.Pointer(r))[:] }
@@ -180,8 +230,8 @@ func (o *operands) note(m *Machine, t *thread) {
 	r := &t.regs
 	inst, ok := o.known[r.Rip]
 	if !ok {
-		var code [15]byte
-		inst, _ = x86asm.Decode(code[:m.readAt(t, r.Rip, code[:])], 64)
+		var b [15]byte
+		inst, _ = x86asm.Decode(b[:m.readAt(t, r.Rip, b[:])], 64)
 		o.known[r.Rip] = inst
 	}
 	if inst.Op == x86asm.LEA || inst.Op == x86asm.NOP {
