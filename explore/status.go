@@ -57,7 +57,21 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 	if reason := check.Unjudged(spec, judged); reason != "" {
 		s.Unknown = append(s.Unknown, reason)
 	}
+	if kinds := absent(spec, r); len(kinds) > 0 {
+		s.Notices = append(s.Notices, fmt.Sprintf("no fault of kind %s was planned: by `faults.swarm`, which `faults.mode` turns on, a tape goes without some kinds; take another seed, or write "+
+			"`swarm: false`", strings.Join(kinds, ", ")))
+	}
 	return s
+}
+
+// absent are the kinds of faults that the user wrote and that a run went without, perhaps by its swarm.
+func absent(spec *world.Spec, r *Summary) (kinds []string) {
+	for _, e := range r.Faults {
+		if spec.Faults.Swarm && e.Planned == 0 && slices.ContainsFunc(spec.Faults.Rules, func(f world.FaultRule) bool { return f.ByUser && f.RatePPM > 0 && f.Kind == string(e.Kind) }) {
+			kinds = append(kinds, string(e.Kind))
+		}
+	}
+	return kinds
 }
 
 // StatusOfVerdicts judges one run by its verdicts and its end alone, whatever stands behind them.

@@ -87,3 +87,19 @@ func TestWhatProvesNothing(t *testing.T) {
 		})
 	}
 }
+
+// One run says that its tape goes without a kind that the user wrote, where a swarm may be why.
+func TestAKindThatASwarmLeavesOut(t *testing.T) {
+	for _, c := range []struct {
+		swarm   bool
+		planned uint64
+		byUser  bool
+		want    bool
+	}{{true, 0, true, true}, {false, 0, true, false}, {true, 1, true, false}, {true, 0, false, false}} {
+		spec := &world.Spec{Faults: world.Faults{Enabled: true, Swarm: c.swarm, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: c.byUser}}}}
+		s := StatusOf(spec, &Summary{Faults: []fault.Entry{{Kind: fault.Crash, Planned: c.planned}}})
+		if got := strings.Contains(strings.Join(s.Notices, "\n"), "no fault of kind crash was planned"); got != c.want {
+			t.Errorf("%+v: %q", c, s.Notices)
+		}
+	}
+}
