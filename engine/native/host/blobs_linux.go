@@ -3,6 +3,7 @@
 package host
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 
@@ -90,12 +91,7 @@ func (b *Blobs) CopyFromBase(id fs.BlobID, base fs.Base, layer int, path string,
 		if e != fs.OK {
 			return e
 		}
-		for off < size {
-			n, err := unix.Sendfile(b.fd(id), in, &off, int(min(size-off, 1<<30)))
-			if err != nil || n == 0 {
-				break
-			}
-		}
+		off = copyData(b.fd(id), in, size)
 	}
 	for buf := make([]byte, min(size-off, copyBytes)); off < size; {
 		n, e := base.ReadAt(layer, path, buf[:min(int64(len(buf)), size-off)], off)
@@ -111,6 +107,32 @@ func (b *Blobs) CopyFromBase(id fs.BlobID, base fs.Base, layer int, path string,
 		off += int64(n)
 	}
 	return b.Truncate(id, size)
+}
+
+// copyData copies the first size bytes of a file but for its holes, and gives the place up to which it has come.
+func copyData(to, from int, size int64) (off int64) {
+	for off < size {
+		data, err := unix.Seek(from, off, unix.SEEK_DATA)
+		switch {
+		case errors.Is(err, unix.ENXIO), err == nil && data >= size:
+			return size // nothing but a hole
+		case err != nil:
+			return off
+		}
+		hole, err := unix.Seek(from, data, unix.SEEK_HOLE)
+		if err != nil {
+			return off
+		}
+		if _, err := unix.Seek(to, data, unix.SEEK_SET); err != nil {
+			return off
+		}
+		for off = data; off < min(hole, size); {
+			if n, err := unix.Sendfile(to, from, &off, int(min(hole-off, size-off, 1<<30))); err != nil || n == 0 {
+				return off
+			}
+		}
+	}
+	return off
 }
 
 // Allocated is how many bytes of memory a blob takes, one that was freed as long as programs may map it.
