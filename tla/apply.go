@@ -212,9 +212,9 @@ func (c *compiler) freed(d *def, around place) int {
 // alone compiles in a frame of its own that nothing is around.
 func (c *compiler) alone(f func() node) (node, int) {
 	around := *c
-	c.depth, c.size, c.primed, c.assigning, c.active, c.whole = 0, []int{0}, false, false, nil, false
+	c.depth, c.size, c.live, c.primed, c.assigning, c.active, c.whole = 0, []int{0}, nil, false, false, nil, false
 	defer func() {
-		c.depth, c.size, c.primed, c.assigning, c.active, c.whole = around.depth, around.size, around.primed, around.assigning, around.active, around.whole
+		c.depth, c.size, c.live, c.primed, c.assigning, c.active, c.whole = around.depth, around.size, around.live, around.primed, around.assigning, around.active, around.whole
 		c.via, c.reached = around.via, around.reached
 	}()
 	n := f()
@@ -400,13 +400,10 @@ func (c *compiler) recursive(d *def, q place, u call) node {
 		return n.of(node{level: s.body.level, fresh: s.body.fresh, self: s.body.eval == nil})
 	}
 	s := &special{def: d, env: q.env, inst: q.inst, ops: ops, prime: c.primed, depth: c.depth + 1}
-	c.depth++
-	c.size = append(c.size, 0)
+	c.begin()
 	born := c.born
 	c.special(s, q)
-	s.size = c.size[c.depth]
-	c.size = c.size[:c.depth]
-	c.depth--
+	s.size = c.end()
 	n := c.enter(s, args, u.at).of(s.body.closed(born))
 	n.self = len(c.active) > 0 && n.self
 	return n

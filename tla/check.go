@@ -152,6 +152,7 @@ type checker struct {
 	graph    *graph                      // for temporal properties
 	automata []*automaton                // of the properties, as far as they were needed
 	same     fingerprints                // under SYMMETRY, which the graph cannot use
+	image    []bool                      // of the states of the graph: another one stands for it under SYMMETRY, and it counts for nothing
 	unlike   error                       // why no property of behaviours can be judged under VIEW
 
 	level int // of the states whose successors are being found; initial states have level 1
@@ -438,9 +439,7 @@ func (c *checker) expand() error {
 
 // composed counts the states between the steps of compositions.
 func (c *checker) composed(action int) {
-	n := c.ev.composed()
-	c.r.Generated += n
-	c.r.Actions[action].Generated += n
+	c.generated(action, c.ev.composed())
 }
 
 // failed adds to an error of the specification how its place was reached.
@@ -499,16 +498,23 @@ func (c *checker) remain(formulas []Formula, reads []uint64, s State, changed ui
 	return nil, nil
 }
 
+// generated counts states that an action leads to from the present one, or initial ones.
+func (c *checker) generated(action, times int) {
+	if action >= 0 && len(c.image) > 0 && c.image[c.at] {
+		return
+	}
+	c.r.Generated += times
+	if action >= 0 {
+		c.r.Actions[action].Generated += times
+	}
+}
+
 // visit takes in a state that an action leads to from the present one, or an initial one.
 func (c *checker) visit(s State, action int) error {
 	if c.visits++; c.visits%1024 == 0 && c.full() { // a state may have many successors, and there may be many initial ones
 		return ErrStop
 	}
-	times := c.ev.times()
-	c.r.Generated += times
-	if action >= 0 {
-		c.r.Actions[action].Generated += times
-	}
+	c.generated(action, c.ev.times())
 	changed := allVariables
 	if action >= 0 && !c.o.Continue {
 		changed = difference(c.from, s, identical)
@@ -530,7 +536,7 @@ func (c *checker) visit(s State, action int) error {
 		}
 		c.taken = isNew
 	}
-	if isNew {
+	if isNew && !(id >= 0 && len(c.image) > 0 && c.image[id]) {
 		if f, err := c.remain(c.spec.Invariants, c.invariantReads, s, changed); err != nil {
 			return c.within(err, s, action)
 		} else if f != nil {
@@ -613,7 +619,9 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 		if fp, err = c.seen(s); err != nil {
 			return 0, false, err
 		}
-		if _, first := c.same.add(fp); !first {
+		_, first := c.same.add(fp)
+		c.image = append(c.image, !first)
+		if !first {
 			return id, true, nil
 		}
 	}
@@ -640,11 +648,7 @@ func (c *checker) refuted(kind Kind, name string, s State, action int) error {
 	}
 	err = c.violated(&Violation{Kind: kind, Name: name, Trace: trace, Back: -1})
 	if err != nil { // as in TLC, no further way to this state or to those before it is taken, and it is not on the queue
-		again := c.ev.ahead()
-		c.r.Generated -= again
-		if action >= 0 {
-			c.r.Actions[action].Generated -= again
-		}
+		c.generated(action, -c.ev.ahead())
 		if c.taken {
 			c.unqueued = 1
 		}

@@ -127,7 +127,8 @@ type compiler struct {
 	assigning bool // Init: what is not primed gets its value
 	targets   int  // how often a variable that gets a value was met
 	depth     int
-	size      []int // slots of each open frame
+	size      []int   // slots of each open frame
+	live      []bound // the slots of names that are bound around what is being compiled, and perhaps of more
 	active    []*special
 	counts    []*counting // functions and operators whose ways are being compiled
 	born      int
@@ -159,8 +160,42 @@ func (s *scope) file() *source {
 }
 
 func (c *compiler) slot() int {
+	s := c.size[c.depth]
 	c.size[c.depth]++
-	return c.size[c.depth] - 1
+	c.live = append(c.live, bound{c.depth, s})
+	return s
+}
+
+// begin begins a frame within the present one.
+func (c *compiler) begin() {
+	c.depth++
+	c.size = append(c.size, 0)
+}
+
+// end ends it, and gives its size.
+func (c *compiler) end() int {
+	size := c.size[c.depth]
+	c.size = c.size[:c.depth]
+	c.depth--
+	for len(c.live) > 0 && c.live[len(c.live)-1].depth > c.depth {
+		c.live = c.live[:len(c.live)-1]
+	}
+	return size
+}
+
+// bound is the slot of a name, in the frame of some depth.
+type bound struct{ depth, slot int }
+
+// around is what a value needs that is evaluated after the expression in which it stands: the slots of the names around, for each frame from
+// the innermost one out. What else a frame has is of other expressions, and values that kept it would keep each other for ever.
+func (c *compiler) around() [][]int {
+	frames := make([][]int, c.depth+1)
+	for _, b := range c.live {
+		if hops := c.depth - b.depth; hops >= 0 {
+			frames[hops] = append(frames[hops], b.slot)
+		}
+	}
+	return frames
 }
 
 // bind adds a name to a place.
@@ -296,7 +331,9 @@ func evalAll(c *ctx, nodes []node) []value.Value {
 
 // expr compiles an expression.
 func (c *compiler) expr(e syntax.Expr, p place) node {
+	live := len(c.live)
 	n := c.compile(e, p)
+	c.live = c.live[:live]
 	switch e.(type) {
 	case *syntax.Number, *syntax.String:
 		return n
@@ -333,11 +370,12 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		q, bind := c.pattern(e.Bound, p, at)
 		body := c.expr(e.Body, q)
 		test := body.truth(c.at(e.Body, q))
+		around := c.around()
 		return node{eval: func(x *ctx) value.Value {
 			s := set.eval(x)
 			x.m.at = at
 			if value.Size(s) > value.Most {
-				held := x.held()
+				held := x.held(around)
 				return value.Filter(s, func(v value.Value) bool {
 					held.m.tick()
 					bind(held, v)
@@ -506,17 +544,24 @@ func ofBehaviours(what string, at *where) node {
 }
 
 // held is a frame that stays as it is now, for values that outlive the evaluation.
-func (x *ctx) held() *ctx {
+func (x *ctx) held(around [][]int) *ctx {
 	x.m.read = allVariables // what will be read is not known
 	x.m.anything()()
 	m := *x.m
 	m.cur, m.nxt, m.reads = slices.Clone(m.cur), slices.Clone(m.nxt), nil
-	return x.heldBy(&m)
+	return x.heldBy(&m, around)
 }
 
-func (x *ctx) heldBy(m *machine) *ctx {
-	if x == nil {
+func (x *ctx) heldBy(m *machine, around [][]int) *ctx {
+	if x == nil || len(around) == 0 {
 		return nil
 	}
-	return &ctx{slots: slices.Clone(x.slots), up: x.up.heldBy(m), m: m}
+	h := &ctx{slots: make([]value.Value, len(x.slots)), up: x.up.heldBy(m, around[1:]), m: m}
+	for _, s := range around[0] {
+		h.slots[s] = x.slots[s]
+	}
+	return h
 }
+
+// anew is a held frame for one more evaluation.
+func (x *ctx) anew() *ctx { return &ctx{slots: slices.Clone(x.slots), up: x.up, m: x.m} }

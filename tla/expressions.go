@@ -383,14 +383,16 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 	born := c.born
 	q, list, sets := c.loops(bounds, p, at)
 	b := c.expr(body, q)
+	around := c.around()
 	if len(list) == 1 {
 		l := list[0]
 		return node{eval: func(x *ctx) value.Value {
 			s := l.set.eval(x)
 			x.m.at = at
 			if value.Size(s) > value.Most {
+				held := x.held(around)
 				return &rule{domain: s, of: func(v value.Value) value.Value {
-					h := x.held()
+					h := held.anew()
 					l.bind(h, v)
 					return h.m.within(func() value.Value { return b.eval(h) })
 				}}
@@ -417,8 +419,9 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 			}
 		}
 		if value.Size(domain) > value.Most {
+			held := x.held(around)
 			return &rule{domain: domain, of: func(v value.Value) value.Value {
-				h := x.held()
+				h := held.anew()
 				fill(h, v)
 				return h.m.within(func() value.Value { return b.eval(h) })
 			}}
@@ -437,8 +440,7 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body syntax.Expr, p place, at *where) node {
 	_, outside, sets := c.loops(bounds, p, at)
 	born := c.born
-	c.depth++
-	c.size = append(c.size, 0)
+	c.begin()
 	q, self := c.name(p, name)
 	q, binds := c.parameters(bounds, q, at)
 	end := func() {}
@@ -447,12 +449,11 @@ func (c *compiler) recursiveFunction(name string, bounds []syntax.Bound, body sy
 	}
 	b := c.expr(body, q)
 	end()
-	size := c.size[c.depth]
-	c.size = c.size[:c.depth]
-	c.depth--
+	size := c.end()
+	names := c.around()
 	return node{eval: func(x *ctx) value.Value {
 		r := &rule{domain: domainOf(x, outside)}
-		around := x.held()
+		around := x.held(names)
 		r.of = func(v value.Value) value.Value {
 			y := &ctx{slots: make([]value.Value, size), up: around, m: around.m}
 			y.slots[self] = r

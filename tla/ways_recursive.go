@@ -55,8 +55,7 @@ func (f *waysRule) count(x value.Value) int {
 
 // compileCount compiles the count of a body in a frame of its own, whose first names bind gives. It tells whether the count can be more than 1.
 func (c *compiler) compileCount(f *counting, e syntax.Expr, bind func() place) bool {
-	c.depth++
-	c.size = append(c.size, 0)
+	c.begin()
 	p := bind()
 	f.depth = c.depth
 	c.counts = append(c.counts, f)
@@ -67,9 +66,7 @@ func (c *compiler) compileCount(f *counting, e syntax.Expr, bind func() place) b
 		f.body = c.expr(e, p)
 	}
 	c.counts = c.counts[:len(c.counts)-1]
-	f.size = c.size[c.depth]
-	c.size = c.size[:c.depth]
-	c.depth--
+	f.size = c.end()
 	return f.many
 }
 
