@@ -163,7 +163,9 @@ func (c *compiler) variable(d *def, at *where) node {
 
 // next is a variable of the next state.
 func (c *compiler) next(i int, name string, at *where) node {
+	bit := bitOf(i)
 	bare := func(x *ctx) value.Value {
+		x.m.readNext |= bit
 		if nxt := x.m.nxt; i < len(nxt) {
 			if v := nxt[i]; v != nil {
 				return v

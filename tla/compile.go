@@ -36,6 +36,7 @@ type machine struct {
 	guarded  *guarded          // what Step counts; may be nil
 	applied  []applied
 	read     uint64 // the variables of the present state that were read: see bitOf
+	readNext uint64 // and those of the next one
 	changed  uint64 // those that the next state does not leave as they are, where both are complete
 	reads    *Reads // is told what of the present state is read; may be nil
 	moment   moment
@@ -545,7 +546,7 @@ func ofBehaviours(what string, at *where) node {
 
 // held is a frame that stays as it is now, for values that outlive the evaluation.
 func (x *ctx) held(around [][]int) *ctx {
-	x.m.read = allVariables // what will be read is not known
+	x.m.read, x.m.readNext = allVariables, allVariables // what will be read is not known
 	x.m.anything()()
 	m := *x.m
 	m.cur, m.nxt, m.reads = slices.Clone(m.cur), slices.Clone(m.nxt), nil

@@ -291,6 +291,37 @@ Flagged == F!Spec
 	}
 }
 
+// Fairness under a condition that is the same in all states is fairness, or nothing: no automaton is made of it, which many conditions would make too large.
+func TestFairnessUnderConstantConditions(t *testing.T) {
+	const module = `---- MODULE Pairs ----
+EXTENDS Naturals
+VARIABLE x
+S == 0..5
+vars == <<x>>
+Init == x = [i \in S |-> [k \in S |-> FALSE]]
+Step(i, k) == i < k /\ k < i + 2 /\ ~x[i][k] /\ x' = [x EXCEPT ![i][k] = TRUE]
+Next == \E i, k \in S : Step(i, k)
+All == \A i, k \in S : i # k => WF_vars(Step(i, k))
+Chosen == \A i, k \in S : IF i = k THEN TRUE ELSE WF_vars(Step(i, k))
+Most == \A i, k \in S : i # k /\ i # 2 => WF_vars(Step(i, k))
+Sure == \A i, k \in S : (i # k /\ i < k /\ k < i + 2) => <>x[i][k]
+Else == \A i \in S : (i = 2 \/ i = 5) \/ <>x[i][i + 1]
+SpecAll == Init /\ [][Next]_vars /\ All
+SpecChosen == Init /\ [][Next]_vars /\ Chosen
+SpecMost == Init /\ [][Next]_vars /\ Most
+====
+`
+	for _, c := range []struct {
+		spec, property string
+		holds          bool
+	}{{"All", "Sure", true}, {"Chosen", "Sure", true}, {"Most", "Sure", false}, {"Most", "Else", true}} {
+		_, r := mustCheck(t, module, "SPECIFICATION Spec"+c.spec+" PROPERTY "+c.property+" CHECK_DEADLOCK FALSE")
+		if (len(r.Violations) == 0) != c.holds || len(r.Unchecked) > 0 || !r.Complete {
+			t.Errorf("%s of %s: %d violations, not checked: %v", c.property, c.spec, len(r.Violations), r.Unchecked)
+		}
+	}
+}
+
 // A property that asks for the length of the queue is evaluated once the successors of a state are known.
 func TestQueueInProperties(t *testing.T) {
 	const module = `---- MODULE Walk ----

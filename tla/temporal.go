@@ -214,10 +214,31 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 	names(p, 0)
 }
 
+// constant evaluates a part of a temporal formula that is the same in all states, such as i # j of \A i, j \in S : i # j => WF_v(A(i, j)). known is false for all else, and for
+// what cannot be evaluated.
+func (b *behaviour) constant(e syntax.Expr, p place, begin []int) (holds, known bool) {
+	n := begun(b.expr(e, p), begin)
+	if n.level > constantLevel || n.fresh || n.self {
+		return false, false
+	}
+	b.spec.size = b.size[0]
+	v, err := b.spec.Evaluator().value(n)
+	if err != nil {
+		return false, false
+	}
+	is, known := v.(value.Bool)
+	return bool(is), known
+}
+
 // formula compiles a formula about behaviours.
 func (b *behaviour) formula(e syntax.Expr, p place, begin []int) *temporal {
 	at := where{p.scope.file(), e.Position()}
 	if b.level(e, p) < temporalLevel {
+		if holds, known := b.constant(e, p, begin); known && holds {
+			return always
+		} else if known {
+			return never
+		}
 		n := b.expr(e, p)
 		if n.next {
 			b.failAt(&at, "an action stands in a temporal formula, where it would tell stuttering steps apart: write [][A]_v, or <><<A>>_v")
@@ -369,6 +390,23 @@ func (b *behaviour) assume(e syntax.Expr, p place, begin []int) {
 	case *syntax.Quantified:
 		if x.Kind == `\A` {
 			b.each(x.Bounds, p, func(q place) { b.assume(x.Body, q, begin) })
+			return
+		}
+	case *syntax.Apply:
+		if x.Name == "=>" && len(x.Path) == 0 && len(x.Args) == 2 {
+			if holds, known := b.constant(x.Args[0], p, begin); known {
+				if holds {
+					b.assume(x.Args[1], p, begin)
+				}
+				return
+			}
+		}
+	case *syntax.If:
+		if holds, known := b.constant(x.Cond, p, begin); known && holds {
+			b.assume(x.Then, p, begin)
+			return
+		} else if known {
+			b.assume(x.Else, p, begin)
 			return
 		}
 	case *syntax.Fairness:
