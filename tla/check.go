@@ -165,6 +165,9 @@ type checker struct {
 	at     int32 // whose successors are being found
 	from   State
 	some   bool // it has one
+	action int  // by which successors are being found
+
+	successor func(State) error // follows
 
 	expanded int // states whose successors are all known
 
@@ -184,7 +187,7 @@ func newChecker(spec *Spec, o Options) *checker {
 	}
 	c.invariantReads, c.constraintReads = make([]uint64, len(spec.Invariants)), make([]uint64, len(spec.Constraints))
 	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level, c.ev.TLC.pause = o.Print, c.named, 1, c.full
-	c.ev.TLC.behaviour = c.behaviour
+	c.ev.TLC.behaviour, c.successor = c.behaviour, c.follows
 	return c
 }
 
@@ -409,13 +412,8 @@ func (c *checker) expand() error {
 		c.graph.begin(c.ev, c.from)
 	}
 	for i := range c.spec.Actions {
-		err := c.ev.Successors(c.from, &c.spec.Actions[i], func(next State) error {
-			c.some = true
-			c.composed(i)
-			err := c.visit(next, i)
-			c.ev.composed() // of properties, which generate nothing
-			return err
-		})
+		c.action = i
+		err := c.ev.Successors(c.from, &c.spec.Actions[i], c.successor)
 		c.composed(i)
 		if err != nil || !c.finished() {
 			return c.failed(err, &c.spec.Actions[i])
@@ -435,6 +433,15 @@ func (c *checker) expand() error {
 		c.graph.end(c.ev, c.from)
 	}
 	return nil
+}
+
+// follows takes in a state that the present action leads to.
+func (c *checker) follows(next State) error {
+	c.some = true
+	c.composed(c.action)
+	err := c.visit(next, c.action)
+	c.ev.composed() // of properties, which generate nothing
+	return err
 }
 
 // composed counts the states between the steps of compositions.

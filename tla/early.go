@@ -73,6 +73,9 @@ func (c *compiler) leading(e syntax.Expr, p place, begin []int, depth int, f fun
 
 // some is \E: it looks for a member of each set with which the body finds what it looks for.
 func some(list []loop, conditions []early, at *where, body act) act {
+	if len(list) == 1 && len(conditions) == 0 {
+		return someOf(list[0], at, body)
+	}
 	return func(x *ctx) bool {
 		values := make([]value.Value, len(list))
 		for i, l := range list {
@@ -108,5 +111,29 @@ func some(list []loop, conditions []early, at *where, body act) act {
 		}
 		from(0)
 		return found
+	}
+}
+
+// someOf is \E over one set.
+func someOf(l loop, at *where, body act) act {
+	set, bind := l.set.eval, l.bind
+	return func(x *ctx) bool {
+		s := set(x)
+		x.m.at = at
+		if s, ok := s.(*value.Set); ok {
+			for _, v := range s.Items {
+				x.m.tick()
+				bind(x, v)
+				if body(x) {
+					return true
+				}
+			}
+			return false
+		}
+		return !value.Each(s, func(v value.Value) bool {
+			x.m.tick()
+			bind(x, v)
+			return !body(x)
+		})
 	}
 }

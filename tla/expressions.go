@@ -318,15 +318,30 @@ func (c *compiler) fields(list []syntax.FieldValue, p place) ([]*value.String, [
 	return names, values
 }
 
+// change is ![keys[0]][keys[1]] = value of an EXCEPT.
+type change struct {
+	keys  []node
+	old   int // slot of @
+	value node
+	at    *where
+}
+
+// made is v with the change at the keys from number k on. If v is that of a variable, it is noted which argument was read; -1: it is of none.
+func (ch *change) made(x *ctx, v value.Value, k, variable int) value.Value {
+	if k == len(ch.keys) {
+		x.slots[ch.old] = v
+		return settled(ch.value.eval(x))
+	}
+	key := ch.keys[k].eval(x)
+	if k == 0 && variable >= 0 {
+		x.m.reads.argument(variable, v, key)
+	}
+	return value.Replace(v, key, func(old value.Value) value.Value { return ch.made(x, old, k+1, variable) })
+}
+
 func (c *compiler) except(e *syntax.Except, p place) node {
 	f := c.expr(e.Function, p)
 	parts := []node{f}
-	type change struct {
-		keys  []node
-		old   int // slot of @
-		value node
-		at    *where
-	}
 	var changes []change
 	for _, u := range e.Updates {
 		ch := change{at: &where{c.file(p), u.Pos}}
@@ -351,19 +366,7 @@ func (c *compiler) except(e *syntax.Except, p place) node {
 			for i := range changes {
 				ch := &changes[i]
 				x.m.at = ch.at
-				var at func(v value.Value, k int) value.Value
-				at = func(v value.Value, k int) value.Value {
-					if k == len(ch.keys) {
-						x.slots[ch.old] = v
-						return settled(ch.value.eval(x))
-					}
-					key := ch.keys[k].eval(x)
-					if k == 0 && variable >= 0 {
-						x.m.reads.argument(variable, v, key)
-					}
-					return value.Replace(v, key, func(old value.Value) value.Value { return at(old, k+1) })
-				}
-				v = at(v, 0)
+				v = ch.made(x, v, 0, variable)
 			}
 			return v
 		}

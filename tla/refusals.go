@@ -74,7 +74,7 @@ func (w *validator) refusals() error {
 			m.nxt = make(State, len(t.state))
 			m.begins()
 			met.deep = 0
-			err := w.ev.enumerate(func() { a.act(&ctx{slots: make([]value.Value, size), m: m}) }, func() []value.Value { return m.nxt }, "", &a.at, func(State) error { return nil })
+			err := w.ev.enumerate(a.act, &ctx{slots: make([]value.Value, size), m: m}, enumeration{f: func(State) error { return nil }, at: &a.at})
 			m.guarded = nil
 			if err != nil {
 				return err

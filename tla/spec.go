@@ -675,12 +675,24 @@ type Evaluator struct {
 	met      guarded
 	slots    []value.Value // of an operator's frame
 	partial  State         // a successor that an action did not complete
+	search   enumeration
+}
+
+// enumeration is what states are being looked for.
+type enumeration struct {
+	f       func(State) error // gets them
+	stopped error             // what it returned
+	initial bool              // else successors
+	action  string            // that leads to them
+	part    string            // of what the action is one
+	at      *where
 }
 
 // Evaluator makes an evaluator.
 func (s *Spec) Evaluator() *Evaluator {
 	ev := &Evaluator{spec: s}
 	ev.x = &ctx{slots: make([]value.Value, s.size), m: &machine{tlc: &ev.TLC}}
+	ev.x.m.emit = ev.emit
 	return ev
 }
 
@@ -724,7 +736,7 @@ func (ev *Evaluator) Initial(f func(State) error) error {
 	if ev.spec.draws {
 		ev.TLC.drawn = 0
 	}
-	return ev.enumerate(func() { ev.spec.init(ev.x) }, func() []value.Value { return m.cur }, "The initial state is not completely specified by the initial predicate.", &ev.spec.start, f)
+	return ev.enumerate(ev.spec.init, ev.x, enumeration{f: f, initial: true, at: &ev.spec.start})
 }
 
 // Successors calls f with each state that action may lead to from s, until f returns an error. A state may come more than once, and is
@@ -741,8 +753,7 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 	if ev.spec.draws { // chance is the same again where a behaviour is told, or compared
 		ev.TLC.drawn = value.Hash(s) + uint64(action.Span.First.Line)<<32 + uint64(action.Span.First.Column)
 	}
-	return ev.enumerate(func() { action.act(ev.x) }, func() []value.Value { return m.nxt },
-		"Successor state is not completely specified by action "+action.Name+" of the next-state relation.", &action.at, f)
+	return ev.enumerate(action.act, ev.x, enumeration{f: f, action: action.Name, part: " of the next-state relation", at: &action.at})
 }
 
 // times is how often TLC would generate the state that Successors has found.
@@ -772,32 +783,43 @@ func (ev *Evaluator) incomplete(s State, what string) {
 	value.Fail("%s The following variables are not assigned: %s.", what, strings.Join(names, ", "))
 }
 
-// enumerate calls f with the state that goal has whenever find completes one.
-func (ev *Evaluator) enumerate(find func(), goal func() []value.Value, what string, at *where, f func(State) error) error {
-	var stopped error
+// enumerate looks for all states that an action, or the initial predicate, finds in a frame.
+func (ev *Evaluator) enumerate(find act, x *ctx, what enumeration) error {
 	m := ev.x.m
 	m.times, m.once, m.open, m.counted = 1, 0, 0, 0
-	m.emit = func() bool {
-		so := goal()
-		m.once++
-		m.counted += m.times
-		for _, v := range so {
-			if v == nil {
-				m.at = at
-				ev.partial = slices.Clone(so)
-				ev.incomplete(so, what)
-			}
-		}
-		stopped = f(so)
-		return stopped != nil
-	}
-	if err := ev.run(find); err != nil {
+	around := ev.search
+	ev.search = what
+	err := ev.run(func() { find(x) })
+	stopped := ev.search.stopped
+	ev.search = around
+	if err != nil {
 		return err
 	}
 	if errors.Is(stopped, ErrStop) {
 		return nil
 	}
 	return stopped
+}
+
+// emit hands on a state that was found. It tells whether the search is to end.
+func (ev *Evaluator) emit() bool {
+	m, e := ev.x.m, &ev.search
+	so := m.goal(e.initial)
+	m.once++
+	m.counted += m.times
+	for _, v := range so {
+		if v == nil {
+			m.at = e.at
+			ev.partial = slices.Clone(so)
+			what := "The initial state is not completely specified by the initial predicate."
+			if !e.initial {
+				what = "Successor state is not completely specified by action " + e.action + e.part + "."
+			}
+			ev.incomplete(so, what)
+		}
+	}
+	e.stopped = e.f(so)
+	return e.stopped != nil
 }
 
 // Holds tells whether a formula holds in a state, or in the step from s to next.

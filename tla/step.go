@@ -158,8 +158,7 @@ func (ev *Evaluator) Step(s State, op *Operator, args []value.Value, seen Guards
 		ev.met = guarded{seen: seen, best: -1}
 		defer func() { m.guarded = nil }()
 	}
-	return ev.enumerate(func() { op.act(ev.frame(op, args)) }, func() []value.Value { return m.nxt },
-		"Successor state is not completely specified by action "+op.Name+".", &op.at, f)
+	return ev.enumerate(op.act, ev.frame(op, args), enumeration{f: f, action: op.Name, at: &op.at})
 }
 
 // frame has the arguments of an operator in their places.
