@@ -54,9 +54,11 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 	case t == world.Conformance:
 		return conforms(spec, p, out)
 	case t == world.Expression || t == world.InvariantCheck:
-		return expressed(p, out.History, cutOff(spec, out))
+		return Paired(p, out.History, func(p *world.Property, ops []history.Operation) engine.Verdict {
+			return expressed(p, ops, cutOff(spec, out))
+		})
 	case t == world.Durability:
-		return final(p, durable(p, out.History), cutOff(spec, out))
+		return final(p, Paired(p, out.History, durable), cutOff(spec, out))
 	case t == world.Agreement: // while a driver is at work, nodes differ
 		return final(p, safe(p, out), atWork(spec, out.Drivers))
 	case !t.Probes():
@@ -107,31 +109,58 @@ func abandoned(spec *world.Spec, ends []engine.DriverEnd) int64 {
 // History judges a property over a history alone, such as one that was read from a file: without a run around it, what
 // a "holds" says of the run is not asked.
 func History(p *world.Property, events []history.Event) engine.Verdict {
+	if ByOperations(p.Check.Type) {
+		return Paired(p, events, Operations)
+	}
+	if p.Check.Type != world.ProgressCheck {
+		return unknown(p, "a check of type %q judges no history", p.Check.Type)
+	}
+	end := int64(0)
+	for _, e := range events {
+		end = max(end, e.TimeNs)
+	}
+	if end == 0 && p.Check.HangNs > 0 && len(events) > 0 {
+		return unknown(p, "the history has no times, so nothing can be seen to hang")
+	}
+	if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
+		return unknown(p, "the time goes back at event %d, or some events have none, so it is not known what hangs", at)
+	}
+	return progressing(p, &engine.Outcome{History: events, VirtualNs: end}, 0)
+}
+
+// ByOperations tells whether checks of a type judge the operations of a history, and nothing else of it.
+func ByOperations(t world.CheckType) bool {
+	switch t {
+	case world.Linearizability, world.Isolation, world.Expression, world.InvariantCheck, world.Monotonic, world.Durability:
+		return true
+	}
+	return false
+}
+
+// Operations judges a property by the operations of a history, as History does. Its check is ByOperations.
+func Operations(p *world.Property, ops []history.Operation) engine.Verdict {
 	switch p.Check.Type {
 	case world.Linearizability:
-		return linearizable(p, events)
+		return linearizable(p, ops)
 	case world.Isolation:
-		return isolated(p, cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable), events)
+		return isolated(p, cmp.Or(isolation.Level(p.Check.Level), isolation.Serializable), ops)
 	case world.Expression, world.InvariantCheck:
-		return expressed(p, events, "")
+		return expressed(p, ops, "")
 	case world.Monotonic:
-		return monotonic(p, events)
+		return monotonic(p, ops)
 	case world.Durability:
-		return durable(p, events)
-	case world.ProgressCheck:
-		end := int64(0)
-		for _, e := range events {
-			end = max(end, e.TimeNs)
-		}
-		if end == 0 && p.Check.HangNs > 0 && len(events) > 0 {
-			return unknown(p, "the history has no times, so nothing can be seen to hang")
-		}
-		if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
-			return unknown(p, "the time goes back at event %d, or some events have none, so it is not known what hangs", at)
-		}
-		return progressing(p, &engine.Outcome{History: events, VirtualNs: end}, 0)
+		return durable(p, ops)
 	}
-	return unknown(p, "a check of type %q judges no history", p.Check.Type)
+	panic(fmt.Sprintf("check: operations for a check of type %q", p.Check.Type))
+}
+
+// Paired judges by the operations of events. Where they are none, its verdict is unknown.
+func Paired(p *world.Property, events []history.Event, judge func(*world.Property, []history.Operation) engine.Verdict) engine.Verdict {
+	ops, err := pair(events)
+	if err != nil {
+		return unknown(p, "%v", err)
+	}
+	return judge(p, ops)
 }
 
 // backwards is the first event before which there is a later time, or 0. Times that are left out are 0.
@@ -225,14 +254,8 @@ func unknown(p *world.Property, format string, args ...any) engine.Verdict {
 const maxNamesShown = 10
 
 // unseen says which operation that a check names is none of the history's. Of a history without operations it says
-// nothing, since no name is to blame there.
-func unseen(names []string, events []history.Event) string {
-	there := map[string]bool{}
-	for i := range events {
-		if events[i].Type == history.Invoke {
-			there[events[i].Op] = true
-		}
-	}
+// nothing, since no name is to blame there. Names in there are those of the operations that were begun.
+func unseen(names []string, there map[string]bool) string {
 	if len(there) == 0 {
 		return ""
 	}
@@ -248,6 +271,17 @@ func unseen(names []string, events []history.Event) string {
 		return fmt.Sprintf("no operation %q was seen; there were %s%s", name, strings.Join(seen[:min(len(seen), maxNamesShown)], ", "), more)
 	}
 	return ""
+}
+
+// invoked are the names of the operations that were begun.
+func invoked(events []history.Event) map[string]bool {
+	names := map[string]bool{}
+	for i := range events {
+		if events[i].Type == history.Invoke {
+			names[events[i].Op] = true
+		}
+	}
+	return names
 }
 
 // doubt is the first reason why this run can prove that nothing holds, or empty.

@@ -68,39 +68,18 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 			e.Probes[q.Property] = n
 		}
 	}
-	first, last, open := int64(-1), int64(0), map[string]string{}
+	w := Weighing{evidence: e}
 	for i := range out.History {
-		h := &out.History[i]
-		if isRecovery(h.Client) {
-			continue
-		}
-		if first < 0 {
-			first = h.TimeNs
-		}
-		last = max(last, h.TimeNs)
-		if h.Type == history.Invoke {
-			if len(open) > 0 {
-				e.Concurrent++
-			}
-			open[h.Client] = strings.ToLower(h.Op)
-			e.try(open[h.Client], Tried{Invoked: 1})
-			continue
-		}
-		if h.Type == history.Ok {
-			if op, ok := open[h.Client]; ok {
-				e.try(op, Tried{Ok: 1})
-			}
-		}
-		delete(open, h.Client)
+		w.Add(&out.History[i])
 	}
-	if first < 0 {
+	if e = w.evidence; w.count == 0 {
 		return e
 	}
 	for i := range out.Ledger.Strikes {
 		s := &out.Ledger.Strikes[i]
 		n := e.Struck[string(s.Kind)]
 		n.Strikes++
-		if s.StartNs <= last && (s.EndNs == 0 || max(s.EndNs, s.StartNs) >= first) {
+		if s.StartNs <= w.last && (s.EndNs == 0 || max(s.EndNs, s.StartNs) >= w.first) {
 			n.DuringWork++
 		}
 		e.Struck[string(s.Kind)] = n
@@ -114,7 +93,48 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 	return e
 }
 
+// Weighing counts what the events of a history are evidence of, one after the other.
+type Weighing struct {
+	evidence    Evidence
+	count       uint64            // of events
+	first, last int64             // virtual times of the first event and of the latest
+	open        map[string]string // operations under way, by client
+}
+
+// Evidence is that of all events so far.
+func (w *Weighing) Evidence() Evidence { return w.evidence }
+
+// Add takes in one event.
+func (w *Weighing) Add(h *history.Event) {
+	if isRecovery(h.Client) {
+		return
+	}
+	if w.count == 0 {
+		w.first, w.open = h.TimeNs, map[string]string{}
+	}
+	w.count++
+	w.last = max(w.last, h.TimeNs)
+	if h.Type == history.Invoke {
+		if len(w.open) > 0 {
+			w.evidence.Concurrent++
+		}
+		op := strings.ToLower(h.Op)
+		w.open[h.Client] = op
+		w.evidence.try(op, Tried{Invoked: 1})
+		return
+	}
+	if h.Type == history.Ok {
+		if op, ok := w.open[h.Client]; ok {
+			w.evidence.try(op, Tried{Ok: 1})
+		}
+	}
+	delete(w.open, h.Client)
+}
+
 func (e *Evidence) try(kind string, n Tried) {
+	if e.Kinds == nil {
+		e.Kinds = map[string]Tried{}
+	}
 	t, known := e.Kinds[kind]
 	if !known && len(e.Kinds) >= maxKinds {
 		return

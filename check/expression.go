@@ -81,15 +81,11 @@ func CompileExpression(text string) (*vm.Program, error) {
 }
 
 // expressed judges a history by an expression. Where there may have been more of it, cut says why.
-func expressed(p *world.Property, events []history.Event, cut string) engine.Verdict {
+func expressed(p *world.Property, ops []history.Operation, cut string) engine.Verdict {
 	v := verdict(p)
 	program, err := CompileExpression(p.Check.Condition)
 	if err != nil {
 		return unknown(p, "broken expression: %v", err)
-	}
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
 	}
 	if len(ops) == 0 {
 		return unknown(p, "no operation was reported")

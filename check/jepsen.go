@@ -34,11 +34,7 @@ type WorkloadLimits struct {
 }
 
 // Workload judges a history by the model of a workload.
-func Workload(p *world.Property, limits WorkloadLimits, events []history.Event) engine.Verdict {
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
-	}
+func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation) engine.Verdict {
 	var w workload
 	switch p.Check.Model {
 	case Bank:

@@ -20,7 +20,8 @@ func workloadVerdict(t *testing.T, model, edn string, limits WorkloadLimits) eng
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Workload(&world.Property{Name: model, Check: world.Check{Type: world.Isolation, Model: model}}, limits, events)
+	return Paired(&world.Property{Name: model, Check: world.Check{Type: world.Isolation, Model: model}}, events,
+		func(p *world.Property, ops []history.Operation) engine.Verdict { return Workload(p, limits, ops) })
 }
 
 func TestWorkloads(t *testing.T) {
@@ -132,7 +133,10 @@ func TestLongForkAgreesWithTheSlowTwin(t *testing.T) {
 				fork = fork || more && less
 			}
 		}
-		v := Workload(&world.Property{Check: world.Check{Model: LongFork}}, WorkloadLimits{}, events)
+		v := Paired(&world.Property{Check: world.Check{Model: LongFork}}, events,
+			func(p *world.Property, ops []history.Operation) engine.Verdict {
+				return Workload(p, WorkloadLimits{}, ops)
+			})
 		if (v.Status == engine.Violated) != fork {
 			t.Fatalf("%s, want a fork: %v of %v", v.Status, fork, all)
 		}

@@ -35,17 +35,13 @@ const forever = math.MaxInt64
 
 // linearizable judges the history of a run against a map of registers, key by key (linearizability is local:
 // Herlihy and Wing, TOPLAS 1990, theorem 1).
-func linearizable(p *world.Property, events []history.Event) engine.Verdict {
+func linearizable(p *world.Property, ops []history.Operation) engine.Verdict {
 	v := verdict(p)
 	if !isRegister(p.Check.Model) {
 		if ob := objects[p.Check.Model]; ob != nil {
-			return objectsHold(p, ob, events)
+			return objectsHold(p, ob, ops)
 		}
 		return unknown(p, "%v", noModel(p.Check.Model))
-	}
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
 	}
 	keys, failed, reason := perKey(p.Check.Operations, ops)
 	if reason != "" {

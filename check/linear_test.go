@@ -146,7 +146,7 @@ var histories = []struct {
 func TestLinearizability(t *testing.T) {
 	for _, c := range histories {
 		t.Run(c.name, func(t *testing.T) {
-			v := linearizable(property(c.list...), events(t, c.short))
+			v := History(property(c.list...), events(t, c.short))
 			want := engine.Violated
 			switch {
 			case c.unknown != "":
@@ -460,7 +460,7 @@ func TestAgreesWithTheSlowTwin(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := slowly(ops, nil)
-		v := linearizable(property(), events)
+		v := History(property(), events)
 		// A legal history may prove too little to hold; an illegal one is always violated.
 		if (v.Status == engine.Violated) == want {
 			t.Fatalf("history %d: %s %s, the slow twin says legal=%v\n%+v", i, v.Status, v.Reason, want, ops)
@@ -543,7 +543,7 @@ func TestPrefixesAgreeWithTheSlowTwin(t *testing.T) {
 	checked := 0
 	for checked < 300 {
 		events := randomHistory(r, []string{"put", "get", "get", "DEL"})
-		v := linearizable(property(), events)
+		v := History(property(), events)
 		if v.Status != engine.Violated {
 			continue
 		}
@@ -574,7 +574,7 @@ func TestEvidence(t *testing.T) {
 		in[i].Node = "n1"
 	}
 	in[4].Error, in[5].Error = "", "timeout"
-	got := linearizable(property("put", "get"), in)
+	got := History(property("put", "get"), in)
 	want := `violated at event 16: not linearizable: a get by client b returned "1", which was no longer the value
 key "k": 3 of its 9 operations conflict:
   0.007000 s (event 7) client a: put "1"; returned at 0.008000 s (event 8); asked n1
@@ -587,7 +587,7 @@ no place in it for: get -> "1" (b)`
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 
-	got = linearizable(property(), events(t, "x:put=8 x? a:put=1 a! d:put=2 b:get b!2 c:get c!1 d!"))
+	got = History(property(), events(t, "x:put=8 x? a:put=1 a! d:put=2 b:get b!2 c:get c!1 d!"))
 	want = `violated at event 9: not linearizable: a get by client c returned "1", which was no longer the value
 key "k": 4 of its 5 operations conflict:
   0.003000 s (event 3) client a: put "1"; returned at 0.004000 s (event 4)
@@ -605,7 +605,7 @@ no place in it for: get -> "1" (c)`
 func TestEvidenceOfAFailedWrite(t *testing.T) {
 	in := events(t, "a:put=1 a! b:get b!1 a:put=2 a/ b:get b!2")
 	in[5].Error = "503"
-	got := linearizable(property("put", "get"), in)
+	got := History(property("put", "get"), in)
 	want := `not linearizable: a get by client b returned "2", which only an operation had written that failed
 key "k": 1 of its 3 operations conflict:
   0.007000 s (event 7) client b: get -> "2"; returned at 0.008000 s (event 8)
@@ -653,11 +653,11 @@ func TestManyUnknownWrites(t *testing.T) {
 		fmt.Fprintf(&short, "a%d:put=u%d a%d? ", i, i, i)
 		fmt.Fprintf(&short, "b:put=v%d b! c:get c!v%d ", i, i)
 	}
-	if v := linearizable(property("put", "get"), events(t, short.String())); v.Status != engine.Holds {
+	if v := History(property("put", "get"), events(t, short.String())); v.Status != engine.Holds {
 		t.Fatalf("%s %s", v.Status, v.Reason)
 	}
 	short.WriteString("c:get c!v3")
-	v := linearizable(property("put", "get"), events(t, short.String()))
+	v := History(property("put", "get"), events(t, short.String()))
 	if v.Status != engine.Violated || len(v.Evidence) != 6 {
 		t.Fatalf("%s %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 	}
@@ -678,7 +678,7 @@ func TestOperationsBesideKeys(t *testing.T) {
 			{Number: 7, Client: "b", Type: history.Invoke, Op: "get", Key: "k"}, {Number: 8, Client: "b", Type: history.Ok, Output: "1", Found: true},
 		}
 		p := &world.Property{Name: "p", Check: world.Check{Type: world.Linearizability}}
-		if v := linearizable(p, events); v.Status != want {
+		if v := History(p, events); v.Status != want {
 			t.Errorf("%s: %s %s, want %s", input, v.Status, v.Reason, want)
 		}
 	}
@@ -703,7 +703,7 @@ func TestEvidenceOfALongHistory(t *testing.T) {
 			}
 			add("b", history.Invoke, "get", "", "")
 			add("b", history.Ok, "get", "", "v7")
-			v := linearizable(property(), events)
+			v := History(property(), events)
 			var n, of int
 			if v.Status != engine.Violated || len(v.Evidence) == 0 {
 				t.Fatalf("%s: %s", v.Status, v.Reason)

@@ -95,12 +95,8 @@ func (ob *object) knows(p *world.Property) error {
 }
 
 // objectsHold judges a history against a model of objects, key by key.
-func objectsHold(p *world.Property, ob *object, events []history.Event) engine.Verdict {
+func objectsHold(p *world.Property, ob *object, ops []history.Operation) engine.Verdict {
 	v := verdict(p)
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
-	}
 	if err := ob.knows(p); err != nil {
 		return unknown(p, "%v", err)
 	}

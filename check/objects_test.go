@@ -102,7 +102,7 @@ func TestObjectsNameTheServer(t *testing.T) {
 	}
 	p := property()
 	p.Check.Model = "counter"
-	if v := linearizable(p, all); len(v.Evidence) != 2 || !strings.HasSuffix(v.Evidence[0], "; asked na") || !strings.HasSuffix(v.Evidence[1], "; asked nb") {
+	if v := History(p, all); len(v.Evidence) != 2 || !strings.HasSuffix(v.Evidence[0], "; asked na") || !strings.HasSuffix(v.Evidence[1], "; asked nb") {
 		t.Errorf("%s: %q", v.Status, v.Evidence)
 	}
 }
@@ -112,7 +112,7 @@ func TestObjects(t *testing.T) {
 		t.Run(c.model+"/"+c.name, func(t *testing.T) {
 			p := property()
 			p.Check.Model = c.model
-			v := linearizable(p, events(t, c.short))
+			v := History(p, events(t, c.short))
 			switch c.want {
 			case string(engine.Holds), string(engine.Violated):
 				if string(v.Status) != c.want {
@@ -312,7 +312,7 @@ func TestObjectsAgreeWithTheSlowTwin(t *testing.T) {
 				count[want]++
 				p := property()
 				p.Check.Model = c.model
-				v := linearizable(p, events)
+				v := History(p, events)
 				if (v.Status == engine.Violated) == want || strings.Contains(v.Reason, "budget") || strings.Contains(v.Reason, "broken") {
 					t.Fatalf("history %d: %s %s, the slow twin says legal=%v\n%+v", i, v.Status, v.Reason, want, ops)
 				}

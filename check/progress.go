@@ -64,7 +64,7 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) engi
 	if !complete {
 		return unknown(p, "the ledger does not list all strikes, so it is not known what overlapped one")
 	}
-	missing := unseen(c.Operations, out.History)
+	missing := unseen(c.Operations, invoked(out.History))
 	stuck, when := longHang(c, spans, attempts, without)
 	row, at, doubt := longRow(c, spans, attempts, without)
 	switch {

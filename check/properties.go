@@ -16,12 +16,8 @@ import (
 
 // monotonic judges that a value never goes back: a read that began after another one of its key had ended does not
 // return less. Values are numbers; a missing key is less than all of them.
-func monotonic(p *world.Property, events []history.Event) engine.Verdict {
+func monotonic(p *world.Property, ops []history.Operation) engine.Verdict {
 	v := verdict(p)
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
-	}
 	looks := func(op string) bool {
 		if len(p.Check.Operations) == 0 {
 			return history.IsRead(op)
@@ -33,8 +29,9 @@ func monotonic(p *world.Property, events []history.Event) engine.Verdict {
 		value *big.Rat // nil: missing
 	}
 	keys := map[string][]reading{}
-	succeeded := map[string]bool{} // by kind of operation
+	there, succeeded := map[string]bool{}, map[string]bool{} // by kind of operation
 	for _, o := range ops {
+		there[o.Op] = true
 		if o.Type != history.Ok || !looks(o.Op) {
 			continue
 		}
@@ -80,7 +77,7 @@ func monotonic(p *world.Property, events []history.Event) engine.Verdict {
 			}
 		}
 	}
-	if missing := unseen(p.Check.Operations, events); missing != "" {
+	if missing := unseen(p.Check.Operations, there); missing != "" {
 		return unknown(p, "%s", missing)
 	}
 	for _, name := range p.Check.Operations {
@@ -116,12 +113,8 @@ func valueOf(o history.Operation) string {
 // durable judges that what was acknowledged is there at the end: in the reads of each key that began after all its
 // changes had returned. With the models set and append-list, each element that was put in must be there; otherwise the
 // value of a key must be one that nothing acknowledged can have replaced.
-func durable(p *world.Property, events []history.Event) engine.Verdict {
+func durable(p *world.Property, ops []history.Operation) engine.Verdict {
 	v := verdict(p)
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
-	}
 	var verbs map[string]verb
 	switch p.Check.Model {
 	case "", "kv", "key-value", "register":

@@ -157,7 +157,7 @@ func TestLevels(t *testing.T) {
 	p := &world.Property{Check: world.Check{Type: world.Isolation}}
 	for level, want := range map[isolation.Level]engine.Status{isolation.ReadCommitted: engine.Holds, isolation.SnapshotIsolation: engine.Holds,
 		isolation.Serializable: engine.Violated, isolation.StrictSerializable: engine.Violated, isolation.Causal: engine.Unknown} {
-		if v := isolated(p, level, skew); v.Status != want {
+		if v := Paired(p, skew, func(p *world.Property, ops []history.Operation) engine.Verdict { return isolated(p, level, ops) }); v.Status != want {
 			t.Errorf("%s: %s %s", level, v.Status, v.Reason)
 		}
 	}
@@ -241,7 +241,7 @@ func TestMonotonicAgreesWithTheSlowTwin(t *testing.T) {
 			}
 		}
 		count[back]++
-		if v := monotonic(&world.Property{}, in); (v.Status == engine.Violated) != back {
+		if v := Paired(&world.Property{}, in, monotonic); (v.Status == engine.Violated) != back {
 			t.Fatalf("%s %s, the slow twin says %v: %s", v.Status, v.Reason, back, short.String())
 		}
 	}
@@ -260,7 +260,7 @@ func TestDurabilityInWords(t *testing.T) {
 0.003000 s (event 3) client a: delete was acknowledged at 0.004000 s (event 4)
 0.005000 s (event 5) client b: get returned "1" at 0.006000 s (event 6)`,
 	} {
-		v := durable(&world.Property{Check: world.Check{Type: world.Durability}}, events(t, short))
+		v := Paired(&world.Property{Check: world.Check{Type: world.Durability}}, events(t, short), durable)
 		if got := v.Reason + "\n" + strings.Join(v.Evidence, "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}

@@ -79,7 +79,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.
 			doubt = unproven(p, things, attempts, w, complete)
 		}
 	}
-	missing := unseen(p.Check.Operations, out.History)
+	missing := unseen(p.Check.Operations, invoked(out.History))
 	switch {
 	case missing != "":
 		return unknown(p, "%s", missing)

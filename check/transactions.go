@@ -20,7 +20,7 @@ const (
 
 // isolated judges the transactions of a history. Those are the operations named txn; input and output are JSON arrays of
 // their accesses, [["append","x",1],["r","x",[1]]], as Jepsen writes them.
-func isolated(p *world.Property, level isolation.Level, events []history.Event) engine.Verdict {
+func isolated(p *world.Property, level isolation.Level, ops []history.Operation) engine.Verdict {
 	v := verdict(p)
 	judge := isolation.Lists
 	switch p.Check.Model {
@@ -29,10 +29,6 @@ func isolated(p *world.Property, level isolation.Level, events []history.Event) 
 		judge = isolation.Registers
 	default:
 		return unknown(p, "%v", noTransactions(p.Check.Model))
-	}
-	ops, err := pair(events)
-	if err != nil {
-		return unknown(p, "%v", err)
 	}
 	var txns []isolation.Txn
 	var from []history.Operation
@@ -87,7 +83,7 @@ func isolated(p *world.Property, level isolation.Level, events []history.Event) 
 
 // InSessions judges transactions of a history that has the order of each client and no times. At every level that order
 // counts, as in the tools that write such histories.
-func InSessions(p *world.Property, events []history.Event) engine.Verdict {
+func InSessions(p *world.Property, ops []history.Operation) engine.Verdict {
 	level := isolation.Level(p.Check.Level)
 	switch {
 	case p.Check.Type != world.Isolation || level == isolation.StrictSerializable:
@@ -101,7 +97,7 @@ func InSessions(p *world.Property, events []history.Event) engine.Verdict {
 	}
 	registers := *p
 	registers.Check.Model = RWRegister
-	return isolated(&registers, level, events)
+	return isolated(&registers, level, ops)
 }
 
 // Untimed is the verdict of a check that asks when operations of different clients were under way.

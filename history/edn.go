@@ -27,19 +27,24 @@ const (
 // write that repeats the value has no output. Without :f, a value that is a transaction makes it a txn. A history has :process in
 // all events or in none: then each completion must belong to one operation in flight only, by its :f and :value. Errors name the line.
 func ReadEDN(r io.Reader, keyed bool) ([]Event, error) {
+	return all(func(do Each) error { return ReadEachEDN(r, keyed, do) })
+}
+
+// ReadEachEDN reads what ReadEDN reads without keeping it.
+func ReadEachEDN(r io.Reader, keyed bool, do Each) error {
 	p := &ednParser{r: bufio.NewReader(r), line: 1}
-	j := newJepsen(keyed)
+	j := newJepsen(keyed, do)
 	end := byte(0)
 	for {
 		c, err := p.skip()
 		switch {
 		case err == io.EOF && end != 0:
-			return nil, fmt.Errorf("line %d: the vector of events does not end", p.line)
+			return fmt.Errorf("line %d: the vector of events does not end", p.line)
 		case err == io.EOF:
-			return j.events, nil
+			return nil
 		case err != nil:
-			return nil, p.wrap(err)
-		case (c == '[' || c == '(') && end == 0 && len(j.events) == 0:
+			return p.wrap(err)
+		case (c == '[' || c == '(') && end == 0 && j.count == 0:
 			end = ')'
 			if c == '[' {
 				end = ']'
@@ -47,23 +52,23 @@ func ReadEDN(r io.Reader, keyed bool) ([]Event, error) {
 			continue
 		case c == end:
 			if c, err = p.skip(); err == nil {
-				return nil, fmt.Errorf("line %d: %q after the end of the history", p.line, c)
+				return fmt.Errorf("line %d: %q after the end of the history", p.line, c)
 			} else if err != io.EOF {
-				return nil, p.wrap(err)
+				return p.wrap(err)
 			}
-			return j.events, nil
+			return nil
 		}
 		line := p.line
 		p.bytes = 0
 		form, dropped, err := p.unlessDropped(c)
 		if err != nil {
-			return nil, p.wrap(err)
+			return p.wrap(err)
 		}
 		if dropped {
 			continue
 		}
 		if err := j.add(form); err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
 }

@@ -16,7 +16,8 @@ import (
 // jepsen makes events of the maps in which Jepsen tells them.
 type jepsen struct {
 	keyed   bool
-	events  []Event
+	do      Each
+	count   int                // events so far
 	invoked map[string]ednForm // by client, the value of the operation in flight
 	named   bool               // events have a :process
 	first   bool               // no event was read yet
@@ -29,8 +30,8 @@ type flying struct {
 	value  ednForm
 }
 
-func newJepsen(keyed bool) *jepsen {
-	return &jepsen{keyed: keyed, invoked: map[string]ednForm{}, first: true}
+func newJepsen(keyed bool, do Each) *jepsen {
+	return &jepsen{keyed: keyed, do: do, invoked: map[string]ednForm{}, first: true}
 }
 
 // add takes one event.
@@ -43,12 +44,11 @@ func (j *jepsen) add(form ednForm) error {
 	if err != nil || skip {
 		return err
 	}
-	if len(j.events) == MaxEvents {
+	if j.count++; j.count > MaxEvents {
 		return fmt.Errorf("more than %d events, the limit of a history", MaxEvents)
 	}
-	e.Number = uint64(len(j.events) + 1)
-	j.events = append(j.events, e)
-	return nil
+	e.Number = uint64(j.count)
+	return j.do(&e)
 }
 
 func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
@@ -132,7 +132,7 @@ func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
 // them one client did.
 func (j *jepsen) name(e *Event, value ednForm) error {
 	if e.Type == Invoke {
-		e.Client = fmt.Sprintf("operation %d", len(j.events)+1)
+		e.Client = fmt.Sprintf("operation %d", j.count+1)
 		j.flying = append(j.flying, flying{e.Client, e.Op + " " + e.Key, value})
 		return nil
 	}
@@ -304,23 +304,28 @@ func elements(r io.Reader, do func(raw json.RawMessage) error) error {
 
 // ReadRecordList reads what Write stores as one array of JSON. Errors name the event.
 func ReadRecordList(r io.Reader) ([]Event, error) {
-	var lines bytes.Buffer
-	err := elements(r, func(raw json.RawMessage) error {
-		if err := json.Compact(&lines, raw); err != nil {
-			return err
-		}
-		return lines.WriteByte('\n')
+	return all(func(do Each) error { return ReadEachRecordList(r, do) })
+}
+
+// ReadEachRecordList reads what ReadRecordList reads without keeping it.
+func ReadEachRecordList(r io.Reader, do Each) error {
+	records := reading{decoder: decoder{many: true}, do: do}
+	n := 0
+	return elements(r, func(raw json.RawMessage) error {
+		n++
+		return records.add(raw, n)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Read(&lines)
 }
 
 // ReadJepsenJSON reads a history as ReadEDN does, of maps in JSON: one array, or one map after the other.
 func ReadJepsenJSON(r io.Reader, keyed bool) ([]Event, error) {
-	j := newJepsen(keyed)
-	err := elements(r, func(raw json.RawMessage) error {
+	return all(func(do Each) error { return ReadEachJepsenJSON(r, keyed, do) })
+}
+
+// ReadEachJepsenJSON reads what ReadJepsenJSON reads without keeping it.
+func ReadEachJepsenJSON(r io.Reader, keyed bool, do Each) error {
+	j := newJepsen(keyed, do)
+	return elements(r, func(raw json.RawMessage) error {
 		form, err := formOf(raw)
 		if err != nil {
 			return err
@@ -336,7 +341,6 @@ func ReadJepsenJSON(r io.Reader, keyed bool) ([]Event, error) {
 		}
 		return j.add(form)
 	})
-	return j.events, err
 }
 
 // formOf is a value of JSON as one of EDN.

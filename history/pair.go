@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -22,66 +23,107 @@ func Pair(events []Event) ([]Operation, error) {
 	}
 	invokes := 0
 	for i := range sorted {
-		e := &sorted[i]
-		if e.Type == Invoke {
+		if sorted[i].Type == Invoke {
 			invokes++
 		}
-		if e.Type == Broken {
-			return nil, fmt.Errorf("event %d: %w", e.Number, brokenRecord(e))
-		}
-		if i > 0 && sorted[i-1].Number == e.Number {
-			return nil, fmt.Errorf("%w: the records of clients %s and %s came with one write (event %d); "+
-				"write each record by itself and flush it", ErrBuffered, sorted[i-1].Client, e.Client, e.Number)
-		}
 	}
-	ops := make([]Operation, 0, invokes)
-	type flight struct {
-		op      int  // index into ops
-		open    bool // invoked and not completed
-		retired bool // after an info
-	}
-	clients := map[string]*flight{}
+	p := Pairing{ops: make([]Operation, 0, invokes)}
 	for i := range sorted {
-		e := &sorted[i]
-		c := clients[e.Client]
-		if c == nil {
-			c = &flight{}
-			clients[e.Client] = c
-		}
-		if c.retired {
-			return nil, fmt.Errorf("%w: client %s goes on at event %d, but the operation it invoked at event %d ended with info and may "+
-				"still be in flight; so continue as a new client (such as %s.1)", ErrBroken, e.Client, e.Number,
-				ops[c.op].Call, e.Client)
-		}
-		if e.Type == Invoke {
-			if c.open {
-				return nil, fmt.Errorf("%w: client %s invokes %s at event %d while its %s of event %d is in flight; "+
-					"a client has one operation in flight, and no two drivers share a client's name", ErrBroken,
-					e.Client, e.Op, e.Number, ops[c.op].Op, ops[c.op].Call)
-			}
-			c.op, c.open = len(ops), true
-			ops = append(ops, Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect,
-				Node: e.Node, Type: Info, Call: e.Number, CallTimeNs: e.TimeNs, Return: Pending})
-			continue
-		}
-		if !c.open {
-			return nil, fmt.Errorf("%w: client %s reports %s at event %d without an operation in flight; write "+
-				"invoke before the request is sent", ErrBroken, e.Client, e.Type, e.Number)
-		}
-		o := &ops[c.op]
-		if err := same(o, e); err != nil {
-			return nil, err
-		}
-		c.open, c.retired = false, e.Type == Info
-		o.Type, o.Output, o.Found, o.Error, o.ReturnTimeNs = e.Type, e.Output, e.Found, e.Error, e.TimeNs
-		if e.Node != "" {
-			o.Node = e.Node
-		}
-		if e.Type != Info {
-			o.Return = e.Number
-		}
+		p.Add(&sorted[i])
 	}
-	return ops, nil
+	return p.Operations()
+}
+
+// ErrUnordered says that a Pairing got an event whose number is below that of the one before.
+var ErrUnordered = errors.New("events out of order")
+
+// Pairing does the same as Pair, with events that come one after the other in the order of their numbers, and does not keep them.
+type Pairing struct {
+	ops     []Operation
+	clients map[string]*flight
+	any     bool   // an event was added
+	last    uint64 // its number
+	client  string // whose event it was
+	// What is wrong. That a record cannot be read, or when it was written, says more than that records contradict each other.
+	unordered, unread, contradiction error
+}
+
+// flight is what a client has under way.
+type flight struct {
+	op      int  // index into ops
+	open    bool // invoked and not completed
+	retired bool // after an info
+}
+
+// Add takes in one event.
+func (p *Pairing) Add(e *Event) {
+	switch {
+	case p.unordered != nil || p.unread != nil:
+		return
+	case p.any && e.Number < p.last:
+		p.unordered = fmt.Errorf("%w: event %d comes after %d", ErrUnordered, e.Number, p.last)
+		return
+	case e.Type == Broken:
+		p.unread = fmt.Errorf("event %d: %w", e.Number, brokenRecord(e))
+	case p.any && e.Number == p.last:
+		p.unread = fmt.Errorf("%w: the records of clients %s and %s came with one write (event %d); "+
+			"write each record by itself and flush it", ErrBuffered, p.client, e.Client, e.Number)
+	case p.contradiction == nil:
+		p.contradiction = p.pair(e)
+	}
+	p.any, p.last, p.client = true, e.Number, e.Client
+}
+
+// Operations are those of all events. The error is one of Pair's, or ErrUnordered.
+func (p *Pairing) Operations() ([]Operation, error) {
+	if err := cmp.Or(p.unordered, p.unread, p.contradiction); err != nil {
+		return nil, err
+	}
+	return p.ops, nil
+}
+
+func (p *Pairing) pair(e *Event) error {
+	c := p.clients[e.Client]
+	if c == nil {
+		if p.clients == nil {
+			p.clients = map[string]*flight{}
+		}
+		c = &flight{}
+		p.clients[e.Client] = c
+	}
+	if c.retired {
+		return fmt.Errorf("%w: client %s goes on at event %d, but the operation it invoked at event %d ended with info and may "+
+			"still be in flight; so continue as a new client (such as %s.1)", ErrBroken, e.Client, e.Number,
+			p.ops[c.op].Call, e.Client)
+	}
+	if e.Type == Invoke {
+		if c.open {
+			return fmt.Errorf("%w: client %s invokes %s at event %d while its %s of event %d is in flight; "+
+				"a client has one operation in flight, and no two drivers share a client's name", ErrBroken,
+				e.Client, e.Op, e.Number, p.ops[c.op].Op, p.ops[c.op].Call)
+		}
+		c.op, c.open = len(p.ops), true
+		p.ops = append(p.ops, Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect,
+			Node: e.Node, Type: Info, Call: e.Number, CallTimeNs: e.TimeNs, Return: Pending})
+		return nil
+	}
+	if !c.open {
+		return fmt.Errorf("%w: client %s reports %s at event %d without an operation in flight; write "+
+			"invoke before the request is sent", ErrBroken, e.Client, e.Type, e.Number)
+	}
+	o := &p.ops[c.op]
+	if err := same(o, e); err != nil {
+		return err
+	}
+	c.open, c.retired = false, e.Type == Info
+	o.Type, o.Output, o.Found, o.Error, o.ReturnTimeNs = e.Type, e.Output, e.Found, e.Error, e.TimeNs
+	if e.Node != "" {
+		o.Node = e.Node
+	}
+	if e.Type != Info {
+		o.Return = e.Number
+	}
+	return nil
 }
 
 // same tells whether a completion belongs to the operation that is in flight; what it leaves out is not compared.

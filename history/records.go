@@ -73,58 +73,72 @@ func IsRead(op string) bool {
 func (r *record) event() (Event, error) {
 	e := Event{Client: r.Client.value, Type: r.Type, Op: r.Op, Key: r.Key.value, Input: r.Input.value,
 		Expect: r.Expect.value, Output: r.Output.value, Error: r.Error, Node: r.Node}
-	switch r.Type {
+	if r.Number != nil {
+		e.Number = *r.Number
+	}
+	if r.TimeNs != nil {
+		e.TimeNs = *r.TimeNs
+	}
+	if r.Found != nil {
+		e.Found = *r.Found
+	}
+	return e, e.complete(r.Output.given, r.Found != nil)
+}
+
+// complete looks at what a record has, and says whether a value was found where the record does not: output and found tell which of
+// them it has.
+func (e *Event) complete(output, found bool) error {
+	switch e.Type {
 	case Invoke, Ok, Fail, Info:
 	case Broken:
-		return e, nil
+		return nil
 	case "":
-		return e, errors.New(`no "type"; it is one of invoke, ok, fail, info`)
+		return errors.New(`no "type"; it is one of invoke, ok, fail, info`)
 	default:
-		return e, fmt.Errorf("type %q is not one of invoke, ok, fail, info", r.Type)
+		return fmt.Errorf("type %q is not one of invoke, ok, fail, info", e.Type)
 	}
 	if e.Client == "" {
-		return e, errors.New(`no "client"; it names who had the operation in flight`)
+		return errors.New(`no "client"; it names who had the operation in flight`)
 	}
 	if e.Op == "" && e.Type == Invoke {
-		return e, errors.New(`an invoke without "op"; it is the kind of operation, such as put or get`)
+		return errors.New(`an invoke without "op"; it is the kind of operation, such as put or get`)
 	}
 	// A completion may leave out its op; whether it was a read is then told by its invoke alone.
 	mayRead := e.Type == Ok && (IsRead(e.Op) || e.Op == "")
-	switch {
-	case r.Found == nil:
-		e.Found = mayRead && r.Output.given
-	case !*r.Found && mayRead && r.Output.value != "":
-		return e, fmt.Errorf(`output %q with "found": false`, r.Output.value)
-	default:
-		e.Found = *r.Found
+	if found && !e.Found && mayRead && e.Output != "" {
+		return fmt.Errorf(`output %q with "found": false`, e.Output)
 	}
-	return e, nil
+	if !found {
+		e.Found = mayRead && output
+	}
+	return nil
 }
 
-func parseRecord(line []byte) (Event, *record, error) {
+// parseRecord reads a record as encoding/json does. It reports whether that has a number.
+func parseRecord(line []byte) (e Event, numbered bool, err error) {
 	if len(line) > MaxRecordBytes {
-		return Event{}, nil, fmt.Errorf("a record of %d bytes; the limit is %d", len(line), MaxRecordBytes)
+		return Event{}, false, fmt.Errorf("a record of %d bytes; the limit is %d", len(line), MaxRecordBytes)
 	}
 	if !utf8.Valid(line) {
-		return Event{}, nil, errors.New("not UTF-8; encode binary values, for example as base64")
+		return Event{}, false, errors.New("not UTF-8; encode binary values, for example as base64")
 	}
 	var r record
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return Event{}, nil, errors.New("the record is cut: write a whole record with one write(2)")
+			return Event{}, false, errors.New("the record is cut: write a whole record with one write(2)")
 		}
-		return Event{}, nil, err
+		return Event{}, false, err
 	}
 	if d.More() {
-		return Event{}, nil, errors.New("two records on one line; end each with a newline")
+		return Event{}, false, errors.New("two records on one line; end each with a newline")
 	}
 	if err := sound(line); err != nil {
-		return Event{}, nil, err
+		return Event{}, false, err
 	}
-	e, err := r.event()
-	return e, &r, err
+	e, err = r.event()
+	return e, r.Number != nil, err
 }
 
 // ParseRecords reads what a driver wrote with one write(2) to the file named by $BLOODHOUND_REPORT: one JSON object
@@ -135,18 +149,20 @@ func ParseRecords(p []byte) ([]Event, error) {
 		return nil, fmt.Errorf("%w: a write of %d bytes; the limit is %d", ErrBroken, len(p), MaxRecordBytes)
 	}
 	var events []Event
+	var d decoder
 	for line := range bytes.Lines(p) {
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {
 			continue
 		}
-		e, _, err := parseRecord(line)
+		e, _, err := d.parse(line)
 		if err != nil {
 			return events, fmt.Errorf("%w: %w in %s", ErrBroken, err, excerpt(line))
 		}
 		if e.Type == Broken {
 			return events, fmt.Errorf("%w: the type broken is the engine's own, in %s", ErrBroken, excerpt(line))
 		}
+		e.Number, e.TimeNs = 0, 0
 		events = append(events, e)
 	}
 	return events, nil

@@ -181,32 +181,47 @@ func unlessInterrupted(ctx context.Context, work func() error) error {
 	}
 }
 
+// recorded is a history from a file: its operations, or its events where there is more to look at.
+type recorded struct {
+	ops      []history.Operation
+	events   []history.Event
+	length   int // in events
+	evidence check.Evidence
+}
+
 // judge reads a history and judges it.
 func (j *judging) judge(file string, properties []world.Property) (verdicts []engine.Verdict, length int, e check.Evidence, err error) {
-	events, err := j.read(file)
+	byEvents := slices.ContainsFunc(properties, func(p world.Property) bool { return !check.ByOperations(p.Check.Type) })
+	h, err := j.read(file, byEvents)
 	if err != nil {
 		return nil, 0, e, err
 	}
 	for i := range properties {
-		verdicts = append(verdicts, guarded(&properties[i], events, j.judgeOne))
+		verdicts = append(verdicts, guarded(&properties[i], h, j.judgeOne))
 	}
-	e = check.EvidenceOf(&engine.Outcome{History: events})
-	e.Untimed = j.inSessions
-	return verdicts, len(events), e, nil
+	h.evidence.Untimed = j.inSessions
+	return verdicts, h.length, h.evidence, nil
 }
 
 // judgeOne judges a history by one property. One that has sessions and no times is judged by what needs no time.
-func (j *judging) judgeOne(p *world.Property, events []history.Event) engine.Verdict {
-	if slices.Contains(check.WorkloadModels, p.Check.Model) {
-		if j.inSessions {
-			return check.Untimed(p)
+func (j *judging) judgeOne(p *world.Property, h *recorded) engine.Verdict {
+	judge := check.Operations
+	switch workload := slices.Contains(check.WorkloadModels, p.Check.Model); {
+	case j.inSessions && (workload || !check.ByOperations(p.Check.Type)):
+		return check.Untimed(p)
+	case j.inSessions:
+		judge = check.InSessions
+	case workload:
+		judge = func(p *world.Property, ops []history.Operation) engine.Verdict {
+			return check.Workload(p, j.limits, ops)
 		}
-		return check.Workload(p, j.limits, events)
+	case !check.ByOperations(p.Check.Type):
+		return check.History(p, h.events)
 	}
-	if j.inSessions {
-		return check.InSessions(p, events)
+	if h.ops != nil {
+		return judge(p, h.ops)
 	}
-	return check.History(p, events)
+	return check.Paired(p, h.events, judge)
 }
 
 // property is what the flags ask for; none where the configuration says it.
@@ -384,14 +399,14 @@ func (j *judging) again(p *project, failure *report.Failure, args []string, own 
 }
 
 // guarded judges a history from a file. A check that breaks on it says nothing about the history.
-func guarded(p *world.Property, events []history.Event, judge func(*world.Property, []history.Event) engine.Verdict) (v engine.Verdict) {
+func guarded(p *world.Property, h *recorded, judge func(*world.Property, *recorded) engine.Verdict) (v engine.Verdict) {
 	defer func() {
 		if r := recover(); r != nil {
 			v = engine.Verdict{Property: p.Name, Kind: string(p.Kind), Status: engine.Unknown,
 				Reason: fmt.Sprintf("the check broke on this history: %v; this is a mistake of Bloodhound's: %s", r, firstFrame(debug.Stack()))}
 		}
 	}()
-	return judge(p, events)
+	return judge(p, h)
 }
 
 // firstFrame is the line of a stack that the panic came from.
@@ -405,21 +420,50 @@ func firstFrame(stack []byte) string {
 	return "no stack"
 }
 
-// read reads a history.
-func (j *judging) read(name string) ([]history.Event, error) {
+// read reads a history. Of a file it keeps the operations alone, where they can be told and nobody looks at the events: those take as
+// much memory again.
+func (j *judging) read(name string, byEvents bool) (*recorded, error) {
+	h := &recorded{}
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && name != "-" && !byEvents {
+		var pairing history.Pairing
+		var weighing check.Weighing
+		err := j.readEach(name, func(e *history.Event) error {
+			h.length++
+			pairing.Add(e)
+			weighing.Add(e)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if h.ops, err = pairing.Operations(); err == nil && len(h.ops) > 0 {
+			h.evidence = weighing.Evidence()
+			return h, nil
+		}
+	}
+	err := j.readEach(name, func(e *history.Event) error {
+		h.events = append(h.events, *e)
+		return nil
+	})
+	h.length, h.evidence = len(h.events), check.EvidenceOf(&engine.Outcome{History: h.events})
+	return h, err
+}
+
+// readEach reads a history event by event.
+func (j *judging) readEach(name string, do history.Each) error {
 	in := io.Reader(os.Stdin)
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, fmt.Errorf("%w; name a file that is there, or the id of a failure", err)
+			return fmt.Errorf("%w; name a file that is there, or the id of a failure", err)
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
 			events, err := j.readFolder(name)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", name, err)
 			}
-			return events, nil
+			return each(events, do)
 		}
 		in = f
 	}
@@ -429,46 +473,57 @@ func (j *judging) read(name string) ([]history.Event, error) {
 	if start, _ := b.Peek(len(mark)); string(start) == mark {
 		b.Discard(len(mark))
 	} else if len(start) > 1 && (start[0] == 0xff && start[1] == 0xfe || start[0] == 0xfe && start[1] == 0xff) {
-		return nil, fmt.Errorf("%s: it is UTF-16; save it as UTF-8", name)
+		return fmt.Errorf("%s: it is UTF-16; save it as UTF-8", name)
 	}
-	var events []history.Event
-	var err error
 	format := j.formatOf(name, b)
 	if j.keyed && format != formatEDN && format != formatJepsen {
-		return nil, errors.New("--keyed is for EDN, and JSON of the same fields; other records have a field for the key")
+		return errors.New("--keyed is for EDN, and JSON of the same fields; other records have a field for the key")
 	}
+	ofJepsen := func(e *history.Event) error {
+		if asksForPair(e) && !j.keyed {
+			return fmt.Errorf("a read asks for %s, which is a key and no value yet, as jepsen.independent writes them; add --keyed", e.Input)
+		}
+		return do(e)
+	}
+	var err error
 	switch format {
 	case formatEDN:
-		events, err = history.ReadEDN(b, j.keyed)
+		err = history.ReadEachEDN(b, j.keyed, ofJepsen)
 	case formatJepsen:
-		events, err = history.ReadJepsenJSON(b, j.keyed)
+		err = history.ReadEachJepsenJSON(b, j.keyed, ofJepsen)
 	case formatRecordList:
-		events, err = history.ReadRecordList(b)
+		err = history.ReadEachRecordList(b, do)
 	case formatRecords:
-		events, err = history.Read(b)
+		err = history.ReadEach(b, do)
 	default:
 		j.inSessions = true
-		events, err = history.ReadSessions(b, history.Format(format))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if asked := readOfPair(events); asked != "" && !j.keyed && (format == formatEDN || format == formatJepsen) {
-		return nil, fmt.Errorf("%s: a read asks for %s, which is a key and no value yet, as jepsen.independent writes them; add --keyed", name, asked)
-	}
-	return events, nil
-}
-
-// readOfPair is the value of a read that begins with a pair of a key and nothing. A read that knows its key otherwise, or has none, begins with nothing.
-func readOfPair(events []history.Event) string {
-	for i := range events {
-		e := &events[i]
-		var pair []json.RawMessage
-		if e.Type == history.Invoke && e.Key == "" && history.IsRead(e.Op) && json.Unmarshal([]byte(e.Input), &pair) == nil && len(pair) == 2 && string(pair[1]) == "null" {
-			return e.Input
+		var events []history.Event
+		if events, err = history.ReadSessions(b, history.Format(format)); err == nil {
+			err = each(events, do)
 		}
 	}
-	return ""
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func each(events []history.Event, do history.Each) error {
+	for i := range events {
+		if err := do(&events[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asksForPair tells whether a read begins with a pair of a key and nothing. A read that knows its key otherwise, or has none, begins with nothing.
+func asksForPair(e *history.Event) bool {
+	if e.Type != history.Invoke || e.Key != "" || !strings.HasPrefix(e.Input, "[") || !history.IsRead(e.Op) {
+		return false
+	}
+	var pair []json.RawMessage
+	return json.Unmarshal([]byte(e.Input), &pair) == nil && len(pair) == 2 && string(pair[1]) == "null"
 }
 
 // Formats of histories that are none in sessions.
