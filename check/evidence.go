@@ -36,7 +36,7 @@ func refuted(v engine.Verdict, key string, ops []placed, failed []history.Operat
 		listed = append(listed[len(listed)-(MaxEvidence-1):], last)
 	}
 	for _, p := range listed {
-		v.Evidence = append(v.Evidence, "  "+describe(p.op, asked(p)+outcome(p), p.to == forever))
+		v.Evidence = append(v.Evidence, "  "+describe(*p.op, asked(p)+outcome(p), p.to == forever))
 	}
 	if source != nil {
 		why := ""

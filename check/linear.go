@@ -136,7 +136,7 @@ func perKey(list []string, ops []history.Operation) (keys map[string][]placed, f
 			}
 			continue
 		}
-		p, err := place(*o, set[k])
+		p, err := place(o, set[k])
 		if err != nil {
 			return nil, nil, fmt.Sprintf("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
 		}
@@ -215,7 +215,7 @@ func touched(o history.Operation) []string {
 	return []string{o.Key}
 }
 
-func place(o history.Operation, isJudged bool) (placed, error) {
+func place(o *history.Operation, isJudged bool) (placed, error) {
 	p := placed{op: o, from: int64(o.Call), to: forever, call: call{kind: kindOf(o.Op), value: o.Input, expect: o.Expect}}
 	if o.Return != history.Pending {
 		p.to = int64(o.Return)

@@ -497,7 +497,7 @@ func shownOperations(t *testing.T, events []history.Event) []history.Operation {
 			if !p.reply.known && p.op.Type == history.Ok {
 				p.op.Type, p.op.Return, p.op.Output = history.Info, history.Pending, ""
 			}
-			out = append(out, p.op)
+			out = append(out, *p.op)
 		}
 		return out
 	}

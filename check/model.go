@@ -120,7 +120,7 @@ func number(s state) (int64, bool) {
 
 // placed is an operation of the model with the interval in which it took effect.
 type placed struct {
-	op     history.Operation
+	op     *history.Operation
 	call   call
 	reply  reply
 	from   int64 // event number of the invoke

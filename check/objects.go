@@ -43,7 +43,7 @@ type object struct {
 
 // act is an operation on an object.
 type act struct {
-	op       history.Operation
+	op       *history.Operation
 	verb     verb
 	from, to int64
 	known    bool     // its result is known and judged
@@ -130,7 +130,7 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) engine.
 		if o.Type == history.Fail || looks && (o.Type != history.Ok || !all && !judges[w]) {
 			continue
 		}
-		a := act{op: *o, verb: w, from: int64(o.Call), to: linear.Forever, value: o.Input}
+		a := act{op: o, verb: w, from: int64(o.Call), to: linear.Forever, value: o.Input}
 		if o.Return != history.Pending {
 			// What a queue gave is part of the operation, not only of its result.
 			a.to, a.known = int64(o.Return), all || judges[w] || ob == objects["queue"]
@@ -265,7 +265,7 @@ func (ob *object) refuted(v engine.Verdict, key string, acts []act, c conflict) 
 		if a.op.Return != history.Pending && a.op.Return > v.Event {
 			v.Event, v.TimeNs = a.op.Return, a.op.ReturnTimeNs
 		}
-		v.Evidence = append(v.Evidence, describe(a.op, a.outcome(), false))
+		v.Evidence = append(v.Evidence, describe(*a.op, a.outcome(), false))
 	}
 	return v
 }

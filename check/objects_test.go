@@ -340,7 +340,7 @@ func TestObjectBudget(t *testing.T) {
 	}
 	var acts []act
 	for _, o := range ops {
-		a := act{op: o, verb: objects["counter"].verbs[o.Op], from: int64(o.Call), to: int64(o.Return), known: true, value: o.Input}
+		a := act{op: &o, verb: objects["counter"].verbs[o.Op], from: int64(o.Call), to: int64(o.Return), known: true, value: o.Input}
 		if err := placeCounter(&a); err != nil {
 			t.Fatal(err)
 		}

@@ -288,7 +288,7 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 func unexplained(changes []history.Operation, look history.Operation, b *linear.Budget) (*history.Operation, string, error) {
 	ops := make([]placed, 0, len(changes)+1)
 	for i, o := range append(slices.Clone(changes), look) {
-		p, err := place(o, i == len(changes))
+		p, err := place(&o, i == len(changes))
 		if err != nil {
 			return nil, "", err
 		}

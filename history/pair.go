@@ -27,7 +27,7 @@ func Pair(events []Event) ([]Operation, error) {
 			invokes++
 		}
 	}
-	p := Pairing{ops: make([]Operation, 0, invokes)}
+	p := NewPairing(invokes)
 	for i := range sorted {
 		p.Add(&sorted[i])
 	}
@@ -46,6 +46,11 @@ type Pairing struct {
 	client  string // whose event it was
 	// What is wrong. That a record cannot be read, or when it was written, says more than that records contradict each other.
 	unordered, unread, contradiction error
+}
+
+// NewPairing makes room for about so many operations.
+func NewPairing(operations int) *Pairing {
+	return &Pairing{ops: make([]Operation, 0, operations), clients: map[string]*flight{}}
 }
 
 // flight is what a client has under way.
@@ -85,9 +90,6 @@ func (p *Pairing) Operations() ([]Operation, error) {
 func (p *Pairing) pair(e *Event) error {
 	c := p.clients[e.Client]
 	if c == nil {
-		if p.clients == nil {
-			p.clients = map[string]*flight{}
-		}
 		c = &flight{}
 		p.clients[e.Client] = c
 	}

@@ -192,6 +192,8 @@ type recorded struct {
 // judge reads a history and judges it.
 func (j *judging) judge(file string, properties []world.Property) (verdicts []engine.Verdict, length int, e check.Evidence, err error) {
 	byEvents := slices.ContainsFunc(properties, func(p world.Property) bool { return !check.ByOperations(p.Check.Type) })
+	// The memory of a long history is what bounds its length: it is not to be there twice before the collector looks.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	h, err := j.read(file, byEvents)
 	if err != nil {
 		return nil, 0, e, err
@@ -425,7 +427,7 @@ func firstFrame(stack []byte) string {
 func (j *judging) read(name string, byEvents bool) (*recorded, error) {
 	h := &recorded{}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && name != "-" && !byEvents {
-		var pairing history.Pairing
+		pairing := history.NewPairing(min(eventsOf(name, info.Size()), history.MaxEvents) / 2)
 		var weighing check.Weighing
 		err := j.readEach(name, func(e *history.Event) error {
 			h.length++
@@ -447,6 +449,18 @@ func (j *judging) read(name string, byEvents bool) (*recorded, error) {
 	})
 	h.length, h.evidence = len(h.events), check.EvidenceOf(&engine.Outcome{History: h.events})
 	return h, err
+}
+
+// eventsOf guesses by the beginning of a file how many events it has, one a line. A slice of operations that grows is there twice.
+func eventsOf(name string, sizeBytes int64) int {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	start := make([]byte, 64<<10)
+	n, _ := io.ReadFull(f, start)
+	return int(int64(bytes.Count(start[:n], []byte("\n"))) * sizeBytes / int64(max(n, 1)))
 }
 
 // readEach reads a history event by event.
