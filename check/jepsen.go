@@ -188,8 +188,8 @@ func longFork(ops []history.Operation, size int) (w workload) {
 				return unreadable(o, "an access has a kind, a key and a value")
 			}
 			kind, key, v := plain(row[0]), plain(row[1]), ""
-			if len(row) == 3 && string(row[2]) != "null" {
-				v = string(row[2])
+			if len(row) == 3 && row[2] != "null" {
+				v = row[2]
 			}
 			switch kind {
 			case "w":

@@ -315,61 +315,96 @@ func elements(text string) ([]string, error) {
 	return list, nil
 }
 
-// plainElements reads a JSON array of integers and of texts without escapes, as nearly all are, in one pass. It answers
-// no where it is not sure.
+// plainElements reads an array of plain values, as nearly all are, in one pass. It answers no where it is not sure.
 func plainElements(text string) (list []string, ok bool) {
-	if text[0] != '[' {
-		return nil, false
-	}
+	s := plainScan{text: text}
 	list = make([]string, 0, strings.Count(text, ",")+1)
-	space := func(i int) int {
-		for i < len(text) && text[i] == ' ' {
-			i++
+	ok = s.array(func() bool {
+		from := s.at
+		if !s.value() {
+			return false
 		}
-		return i
+		list = append(list, plain(text[from:s.at]))
+		return true
+	})
+	return list, ok && s.at == len(text)
+}
+
+// plainScan goes through JSON that is plain: arrays of texts without escapes, of integers, and of true, false and null.
+type plainScan struct {
+	text string
+	at   int
+}
+
+// next is the byte that is looked at, 0 at the end.
+func (s *plainScan) next() byte {
+	if s.at == len(s.text) {
+		return 0
 	}
-	i := space(1)
-	if i == len(text)-1 && text[i] == ']' {
-		return list, true
+	return s.text[s.at]
+}
+
+func (s *plainScan) space() {
+	for s.next() == ' ' {
+		s.at++
 	}
-	for i < len(text) {
-		from := i
-		if text[i] == '"' {
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' || text[i] < ' ' {
-					return nil, false
-				}
-			}
-			if i == len(text) {
-				return nil, false
-			}
-			list = append(list, text[from+1:i])
-			i++
-		} else {
-			if text[i] == '-' {
-				i++
-			}
-			digits := i
-			for i < len(text) && text[i] >= '0' && text[i] <= '9' {
-				i++
-			}
-			if i == digits || text[digits] == '0' && i > digits+1 {
-				return nil, false
-			}
-			list = append(list, text[from:i])
-		}
-		if i = space(i); i == len(text) {
-			return nil, false
-		}
-		if text[i] == ']' {
-			return list, i == len(text)-1
-		}
-		if text[i] != ',' {
-			return nil, false
-		}
-		i = space(i + 1)
+}
+
+// array reads an array, each item by the function.
+func (s *plainScan) array(item func() bool) bool {
+	if s.next() != '[' {
+		return false
 	}
-	return nil, false
+	s.at++
+	if s.space(); s.next() == ']' {
+		s.at++
+		return true
+	}
+	for {
+		if !item() {
+			return false
+		}
+		s.space()
+		end := s.next() == ']'
+		if !end && s.next() != ',' {
+			return false
+		}
+		if s.at++; end {
+			return true
+		}
+		s.space()
+	}
+}
+
+// value reads a value that is no array.
+func (s *plainScan) value() bool {
+	from := s.at
+	switch c := s.next(); {
+	case c == '"':
+		for s.at++; s.next() != '"'; s.at++ {
+			if s.next() == '\\' || s.next() < ' ' {
+				return false
+			}
+		}
+		s.at++
+		return true
+	case c == '-' || c >= '0' && c <= '9':
+		if c == '-' {
+			s.at++
+		}
+		digits := s.at
+		for s.next() >= '0' && s.next() <= '9' {
+			s.at++
+		}
+		return s.at > digits && (s.text[digits] != '0' || s.at == digits+1)
+	}
+	for _, word := range [...]string{"null", "true", "false"} {
+		if strings.HasPrefix(s.text[from:], word) {
+			s.at += len(word)
+			return true
+		}
+	}
+	return false
 }
 
 // A state that is a list of values is written as their quoted forms, one after the other.

@@ -373,7 +373,7 @@ func TestElementsAgreeWithTheSlowTwin(t *testing.T) {
 			t.Fatalf("%s became %q: %v", text, got, err)
 		}
 		for i := range raw {
-			if plain(raw[i]) != got[i] {
+			if plain(string(raw[i])) != got[i] {
 				t.Fatalf("%s became %q", text, got)
 			}
 		}

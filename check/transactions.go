@@ -30,10 +30,11 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 	default:
 		return unknown(p, "%v", noTransactions(p.Check.Model))
 	}
-	var txns []isolation.Txn
-	var from []history.Operation
+	txns := make([]isolation.Txn, 0, len(ops))
+	from := make([]*history.Operation, 0, len(ops))
 	committed, reads, writes := 0, 0, 0
-	for _, o := range ops {
+	for i := range ops {
+		o := &ops[i]
 		if !strings.EqualFold(o.Op, "txn") {
 			continue
 		}
@@ -111,7 +112,7 @@ func noTransactions(model string) error {
 }
 
 // accesses is what a transaction did, as it was reported.
-func accesses(o history.Operation) string {
+func accesses(o *history.Operation) string {
 	const shown = 300
 	text := o.Output
 	if o.Type != history.Ok || text == "" {
@@ -124,7 +125,7 @@ func accesses(o history.Operation) string {
 }
 
 // transaction reads one transaction. What it read stands in its output, what it wrote in its input too.
-func transaction(o history.Operation, lists bool) (isolation.Txn, error) {
+func transaction(o *history.Operation, lists bool) (isolation.Txn, error) {
 	t := isolation.Txn{Client: o.Client, Call: o.Call, Return: o.Return}
 	text := o.Input
 	switch o.Type {
@@ -162,19 +163,20 @@ func transaction(o history.Operation, lists bool) (isolation.Txn, error) {
 			}
 		}
 	}
+	t.Accesses = make([]isolation.Access, 0, len(rows))
 	for _, row := range rows {
 		if len(row) < 2 || len(row) > 3 {
 			return t, fmt.Errorf("an access has a kind, a key and a value")
 		}
 		kind, key := plain(row[0]), plain(row[1])
 		a := isolation.Access{Key: key}
-		var value json.RawMessage
-		if len(row) == 3 && string(row[2]) != "null" {
+		value := ""
+		if len(row) == 3 && row[2] != "null" {
 			value = row[2]
 		}
 		switch {
 		case kind == "r":
-			if value == nil {
+			if value == "" {
 				break
 			}
 			if a.Found = true; !lists {
@@ -182,11 +184,11 @@ func transaction(o history.Operation, lists bool) (isolation.Txn, error) {
 				break
 			}
 			var err error
-			if a.List, err = elements(string(value)); err != nil {
+			if a.List, err = elements(value); err != nil {
 				return t, err
 			}
 		case kind == "append" && lists || kind == "w" && !lists:
-			if value == nil {
+			if value == "" {
 				return t, fmt.Errorf("%s of key %q without a value", kind, key)
 			}
 			a.Write, a.Value = true, plain(value)
@@ -198,19 +200,60 @@ func transaction(o history.Operation, lists bool) (isolation.Txn, error) {
 	return t, nil
 }
 
-// accessRows reads the accesses of a transaction.
-func accessRows(text string) (rows [][]json.RawMessage, err error) {
-	if json.Unmarshal([]byte(text), &rows) != nil {
+// accessRows reads the accesses of a transaction: the fields of each, as they are spelt.
+func accessRows(text string) (rows [][]string, err error) {
+	if rows, ok := plainRows(text); ok {
+		return rows, nil
+	}
+	var raw [][]json.RawMessage
+	if json.Unmarshal([]byte(text), &raw) != nil {
 		return nil, fmt.Errorf("%s is no JSON array of accesses such as [\"append\",\"x\",1]", shorten(text))
+	}
+	for _, fields := range raw {
+		row := make([]string, len(fields))
+		for i := range fields {
+			row[i] = string(fields[i])
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
+// plainRows reads rows of plain values and of arrays of them, as nearly all are, in one pass. It answers no where it is not sure.
+func plainRows(text string) (rows [][]string, ok bool) {
+	const usual = 3 // fields
+	s := plainScan{text: text}
+	rows = make([][]string, 0, 4)
+	ok = s.array(func() bool {
+		row := make([]string, 0, usual)
+		ok := s.array(func() bool {
+			from, read := s.at, s.value
+			if s.next() == '[' {
+				read = func() bool { return s.array(s.value) }
+			}
+			if !read() {
+				return false
+			}
+			row = append(row, text[from:s.at])
+			return true
+		})
+		rows = append(rows, row)
+		return ok
+	})
+	return rows, ok && s.at == len(text)
+}
+
 // plain is a JSON value as drivers mean it: a text is itself, all else its spelling.
-func plain(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
-		return s
+func plain(raw string) string {
+	if raw[0] != '"' {
+		return raw
 	}
-	return string(raw)
+	if !strings.Contains(raw, `\\`) {
+		return raw[1 : len(raw)-1]
+	}
+	var s string
+	if json.Unmarshal([]byte(raw), &s) != nil {
+		return raw
+	}
+	return s
 }

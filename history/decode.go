@@ -12,6 +12,8 @@ type decoder struct {
 	many  bool              // records follow, so that it pays to keep texts together
 	names map[string]string // clients, operations, keys and nodes, of which long histories have few
 	texts strings.Builder   // other texts, many in one piece of memory
+	// unescaped is room for a text that is spelt with escapes.
+	unescaped []byte
 }
 
 const (
@@ -72,12 +74,13 @@ const (
 	hasNode
 )
 
-// quick reads a record that has each field at most once, texts without escapes and numbers without fractions; ok tells whether it did.
+// quick reads a record that has each field at most once, texts without \u and numbers without fractions; ok tells whether it did.
 func (d *decoder) quick(line []byte) (e Event, numbered, ok bool) {
 	if len(line) > MaxRecordBytes {
 		return e, false, false
 	}
-	s := scan{line: line}
+	s := scan{line: line, unescaped: d.unescaped}
+	defer func() { d.unescaped = s.unescaped[:0] }()
 	if s.skip() != '{' {
 		return e, false, false
 	}
@@ -88,7 +91,7 @@ func (d *decoder) quick(line []byte) (e Event, numbered, ok bool) {
 			return e, false, false
 		}
 		name, _, ok := s.value()
-		if !ok || s.skip() != ':' {
+		if !ok || len(s.unescaped) > 0 || s.skip() != ':' {
 			return e, false, false
 		}
 		s.at++
@@ -183,10 +186,14 @@ func unsigned(b []byte, quoted bool) (uint64, bool) {
 	return n, true
 }
 
+// escapes are the bytes that one letter behind a backslash stands for.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // scan goes through the text of a flat object.
 type scan struct {
-	line []byte
-	at   int
+	line      []byte
+	at        int
+	unescaped []byte // the last text, if it was spelt with escapes
 }
 
 // skip goes to the next byte that is no white space, and gives it: 0 at the end.
@@ -199,20 +206,32 @@ func (s *scan) skip() byte {
 	return 0
 }
 
-// value is a string without escapes, without its quotes, or an integer, true, false or null.
+// value is a string without its quotes, or an integer, true, false or null. It is there until the next one is read.
 func (s *scan) value() (b []byte, quoted, ok bool) {
 	line, from := s.line, s.at
+	s.unescaped = s.unescaped[:0]
 	if from >= len(line) {
 		return nil, false, false
 	}
 	if line[from] == '"' {
+		copied := from + 1
 		for i := from + 1; i < len(line); i++ {
 			switch c := line[i]; {
 			case c == '"':
-				s.at, b = i+1, line[from+1:i]
+				b = line[from+1 : i]
+				if s.at = i + 1; len(s.unescaped) > 0 {
+					s.unescaped = append(s.unescaped, line[copied:i]...)
+					b = s.unescaped
+				}
 				return b, true, utf8.Valid(b)
-			case c == '\\' || c < ' ':
+			case c < ' ':
 				return nil, false, false
+			case c == '\\':
+				if i++; i == len(line) || escapes[line[i]] == 0 {
+					return nil, false, false
+				}
+				s.unescaped = append(append(s.unescaped, line[copied:i-1]...), escapes[line[i]])
+				copied = i + 1
 			}
 		}
 		return nil, false, false

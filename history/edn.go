@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,7 +34,7 @@ func ReadEDN(r io.Reader, keyed bool) ([]Event, error) {
 
 // ReadEachEDN reads what ReadEDN reads without keeping it.
 func ReadEachEDN(r io.Reader, keyed bool, do Each) error {
-	p := &ednParser{r: bufio.NewReader(r), line: 1}
+	p := &ednParser{r: bufio.NewReader(r), line: 1, atoms: map[string]ednForm{}}
 	j := newJepsen(keyed, do)
 	end := byte(0)
 	for {
@@ -145,39 +147,69 @@ func ednText(f ednForm) string {
 	case ednNumber:
 		return string(v)
 	}
-	b, err := json.Marshal(ednJSON(f))
-	if err != nil {
-		panic(fmt.Sprintf("history: a form of EDN that is no JSON: %v", err)) // ednJSON makes only what Marshal takes
-	}
-	return string(b)
+	return string(appendJSON(nil, f))
 }
 
-func ednJSON(f ednForm) any {
+// appendJSON appends a form as JSON has it.
+func appendJSON(b []byte, f ednForm) []byte {
 	switch v := f.(type) {
+	case nil:
+		return append(b, "null"...)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case string:
+		return appendText(b, v)
 	case ednKeyword:
-		return string(v)
+		return appendText(b, string(v))
 	case ednNumber:
-		return json.RawMessage(v)
+		return append(b, v...)
 	case ednList:
-		list := make([]any, len(v))
+		b = append(b, '[')
 		for i := range v {
-			list[i] = ednJSON(v[i])
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, v[i])
 		}
-		return list
+		return append(b, ']')
 	case ednMap:
-		m := map[string]any{}
+		m := map[string]ednForm{}
 		for i := 0; i+1 < len(v); i += 2 {
-			m[ednText(v[i])] = ednJSON(v[i+1])
+			m[ednText(v[i])] = v[i+1]
 		}
-		return m
+		for i, name := range slices.Sorted(maps.Keys(m)) {
+			b = append(appendText(append(b, "{,"[min(i, 1)]), name), ':')
+			b = appendJSON(b, m[name])
+		}
+		if len(m) == 0 {
+			b = append(b, '{')
+		}
+		return append(b, '}')
 	}
-	return f
+	panic(fmt.Sprintf("history: a form of EDN that is none: %T", f))
+}
+
+// appendText appends a text as JSON has it.
+func appendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				panic(fmt.Sprintf("history: a text that is no JSON: %v", err)) // Marshal takes every text
+			}
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
 }
 
 type ednParser struct {
 	r     *bufio.Reader
 	line  int
-	bytes int // of the current event
+	bytes int                // of the current event
+	buf   []byte             // of the text or word that is being read
+	open  []ednForm          // the values of the lists that are being read
+	atoms map[string]ednForm // words, of which long histories have few
 }
 
 func (p *ednParser) wrap(err error) error {
@@ -196,7 +228,7 @@ func (p *ednParser) next() (byte, error) {
 		p.line++
 	}
 	if p.bytes++; p.bytes > MaxRecordBytes {
-		return 0, fmt.Errorf("an event of more than %d bytes", MaxRecordBytes)
+		return 0, errTooLong
 	}
 	return c, nil
 }
@@ -252,7 +284,8 @@ func (p *ednParser) form(c byte, depth int) (ednForm, error) {
 	case ']', ')', '}':
 		return nil, fmt.Errorf("%q closes nothing", c)
 	case '\\':
-		w, err := p.word()
+		err := p.word()
+		w := string(p.buf)
 		if len(w) > 1 {
 			if named, ok := map[string]string{"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}[w]; ok {
 				w = named
@@ -272,7 +305,7 @@ func (p *ednParser) form(c byte, depth int) (ednForm, error) {
 			}
 		default: // a tag: the value stands for itself
 			p.back(c)
-			if _, err := p.word(); err != nil {
+			if err := p.word(); err != nil {
 				return nil, err
 			}
 		}
@@ -282,11 +315,7 @@ func (p *ednParser) form(c byte, depth int) (ednForm, error) {
 		return p.form(c, depth+1)
 	}
 	p.back(c)
-	w, err := p.word()
-	if err != nil {
-		return nil, err
-	}
-	return atom(w)
+	return p.atom()
 }
 
 // value reads one value and drops it.
@@ -300,13 +329,16 @@ func (p *ednParser) value(depth int) error {
 }
 
 func (p *ednParser) list(end byte, depth int) (ednList, error) {
-	list := ednList{}
+	from := len(p.open)
 	for {
 		c, err := p.skip()
 		if err != nil {
 			return nil, err
 		}
 		if c == end {
+			list := append(make(ednList, 0, len(p.open)-from), p.open[from:]...)
+			clear(p.open[from:])
+			p.open = p.open[:from]
 			return list, nil
 		}
 		if c == '#' {
@@ -327,12 +359,12 @@ func (p *ednParser) list(end byte, depth int) (ednList, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, f)
+		p.open = append(p.open, f)
 	}
 }
 
 func (p *ednParser) text() (string, error) {
-	var b strings.Builder
+	p.buf = p.buf[:0]
 	for {
 		c, err := p.next()
 		if err != nil {
@@ -340,10 +372,10 @@ func (p *ednParser) text() (string, error) {
 		}
 		switch c {
 		case '"':
-			if !utf8.ValidString(b.String()) {
+			if !utf8.Valid(p.buf) {
 				return "", errors.New("a text that is not UTF-8")
 			}
-			return b.String(), nil
+			return string(p.buf), nil
 		case '\\':
 			if c, err = p.next(); err != nil {
 				return "", err
@@ -367,38 +399,88 @@ func (p *ednParser) text() (string, error) {
 				if err != nil {
 					return "", fmt.Errorf(`\u%s is no character`, hex[:])
 				}
-				b.WriteRune(rune(n))
+				p.buf = utf8.AppendRune(p.buf, rune(n))
 				continue
 			default:
 				return "", fmt.Errorf(`\%c in a text`, c)
 			}
-			b.WriteByte(c)
+			p.buf = append(p.buf, c)
 		default:
-			b.WriteByte(c)
+			p.buf = append(p.buf, c)
 		}
 	}
 }
 
-// word reads up to white space or a bracket.
-func (p *ednParser) word() (string, error) {
-	var b strings.Builder
-	for {
-		c, err := p.next()
-		if err == io.EOF && b.Len() > 0 {
-			return b.String(), nil
-		}
-		if err != nil {
-			return "", err
-		}
-		if b.Len() > 0 && strings.IndexByte(" \t\r\n,;()[]{}\"", c) >= 0 {
-			p.back(c)
-			if !utf8.ValidString(b.String()) {
-				return "", errors.New("a word that is not UTF-8")
-			}
-			return b.String(), nil
-		}
-		b.WriteByte(c)
+// word reads up to white space or a bracket, into buf.
+func (p *ednParser) word() error {
+	c, err := p.next()
+	if err != nil {
+		return err
 	}
+	p.buf = append(p.buf[:0], c)
+	for more := true; more; {
+		if _, err := p.r.Peek(1); err != nil {
+			if err == io.EOF {
+				break
+			}
+			return err
+		}
+		ahead, _ := p.r.Peek(p.r.Buffered())
+		n := 0
+		for n < len(ahead) && !endsWord[ahead[n]] {
+			n++
+		}
+		more = n == len(ahead)
+		p.buf = append(p.buf, ahead[:n]...)
+		p.r.Discard(n) // it was there
+		if p.bytes += n; p.bytes > MaxRecordBytes {
+			return errTooLong
+		}
+	}
+	if !utf8.Valid(p.buf) {
+		return errors.New("a word that is not UTF-8")
+	}
+	return nil
+}
+
+var errTooLong = fmt.Errorf("an event of more than %d bytes", MaxRecordBytes)
+
+// endsWord has the bytes that no word goes on with.
+var endsWord = func() (ends [256]bool) {
+	for _, c := range []byte(" \t\r\n,;()[]{}\"") {
+		ends[c] = true
+	}
+	return ends
+}()
+
+// atom is the value of the word that begins here.
+func (p *ednParser) atom() (ednForm, error) {
+	if err := p.word(); err != nil {
+		return nil, err
+	}
+	const long = 5 // digits, from which on a number is hardly there again
+	once := len(p.buf) > long && p.buf[0] >= '0' && p.buf[0] <= '9'
+	if !once {
+		if f, known := p.atoms[string(p.buf)]; known {
+			return f, nil
+		}
+	}
+	w := string(p.buf)
+	f, err := atom(w)
+	if err == nil && !once && len(p.atoms) < maxNames {
+		p.atoms[w] = f
+	}
+	return f, err
+}
+
+// isInteger tells the words that are spelt as JSON spells positive integers.
+func isInteger(w string) bool {
+	for i := range len(w) {
+		if w[i] < '0' || w[i] > '9' {
+			return false
+		}
+	}
+	return len(w) <= maxDigits && (w[0] != '0' || len(w) == 1)
 }
 
 // atom is a word's value. Numbers become such as JSON has; ratios and other symbols become texts.
@@ -420,6 +502,9 @@ func atom(w string) (ednForm, error) {
 	digits := strings.TrimLeft(w, "+-")
 	if digits == "" || digits[0] < '0' || digits[0] > '9' {
 		return w, nil
+	}
+	if isInteger(w) {
+		return ednNumber(w), nil
 	}
 	if len(w) > maxDigits {
 		return nil, fmt.Errorf("a number of more than %d digits", maxDigits)

@@ -19,9 +19,11 @@ type jepsen struct {
 	do      Each
 	count   int                // events so far
 	invoked map[string]ednForm // by client, the value of the operation in flight
-	named   bool               // events have a :process
-	first   bool               // no event was read yet
-	flying  []flying           // without :process: operations in flight
+	buf     []byte
+	last    Event    // here, so that none needs memory of its own
+	named   bool     // events have a :process
+	first   bool     // no event was read yet
+	flying  []flying // without :process: operations in flight
 }
 
 type flying struct {
@@ -48,7 +50,8 @@ func (j *jepsen) add(form ednForm) error {
 		return fmt.Errorf("more than %d events, the limit of a history", MaxEvents)
 	}
 	e.Number = uint64(j.count)
-	return j.do(&e)
+	j.last = e
+	return j.do(&j.last)
 }
 
 func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
@@ -111,7 +114,7 @@ func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
 		}
 		return e, false, nil
 	}
-	text := ednText(value)
+	text := j.text(value)
 	if e.Type == Invoke {
 		j.invoked[e.Client] = value
 		e.Input = text
@@ -126,6 +129,15 @@ func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
 		e.Key = "" // the invoke names it
 	}
 	return e, false, nil
+}
+
+// text is ednText without memory of its own for what is put together.
+func (j *jepsen) text(f ednForm) string {
+	if _, is := f.(ednList); !is {
+		return ednText(f)
+	}
+	j.buf = appendJSON(j.buf[:0], f)
+	return string(j.buf)
 }
 
 // name finds whose event it is where none has a :process. Each operation is a client of its own, since nobody knows which of

@@ -63,11 +63,12 @@ type flight struct {
 // Add takes in one event.
 func (p *Pairing) Add(e *Event) {
 	switch {
-	case p.unordered != nil || p.unread != nil:
+	case p.unordered != nil:
 		return
 	case p.any && e.Number < p.last:
 		p.unordered = fmt.Errorf("%w: event %d comes after %d", ErrUnordered, e.Number, p.last)
 		return
+	case p.unread != nil:
 	case e.Type == Broken:
 		p.unread = fmt.Errorf("event %d: %w", e.Number, brokenRecord(e))
 	case p.any && e.Number == p.last:

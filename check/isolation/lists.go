@@ -14,6 +14,13 @@ type place struct {
 	txn   int32
 	nth   int32
 	total int32 // appends of that transaction to that key
+	read  bool  // it stands in the longest list that was read
+}
+
+// own is what one transaction has done to a key so far.
+type own struct {
+	txn     int // its number, from 1
+	appends []string
 }
 
 // view is a read of a key: how many elements others had put into the list.
@@ -28,6 +35,8 @@ type lists struct {
 	keys    map[string]int32
 	writers []map[string]place // by key and value
 	orders  [][]string         // by key: the longest list that was read
+	places  [][]place          // by key: of its elements
+	own     []own              // by key: of the transaction that is looked at
 	in      []bool             // transactions that certainly committed
 	views   []view
 	first   Finding // the first thing that is wrong without any circle
@@ -43,8 +52,19 @@ func (l *lists) key(name string) int32 {
 		l.names = append(l.names, name)
 		l.writers = append(l.writers, map[string]place{})
 		l.orders = append(l.orders, nil)
+		l.places = append(l.places, nil)
+		l.own = append(l.own, own{})
 	}
 	return k
+}
+
+// ownOf is what a transaction has done to a key so far.
+func (l *lists) ownOf(k int32, txn int) *own {
+	o := &l.own[k]
+	if o.txn != txn+1 {
+		o.txn, o.appends = txn+1, o.appends[:0]
+	}
+	return o
 }
 
 func (l *lists) wrong(anomaly string, txns []int, format string, args ...any) Finding {
@@ -54,7 +74,7 @@ func (l *lists) wrong(anomaly string, txns []int, format string, args ...any) Fi
 // index finds who appended what.
 func (l *lists) index() *Finding {
 	for i := range l.txns {
-		count := map[int32]int32{}
+		again := false // it appends to a key several times
 		for _, a := range l.txns[i].Accesses {
 			k := l.key(a.Key)
 			if !a.Write {
@@ -64,14 +84,16 @@ func (l *lists) index() *Finding {
 				return &Finding{Reason: fmt.Sprintf("value %q was appended twice to key %q, by %s and by %s; append each value once", a.Value, a.Key,
 					&l.txns[p.txn], &l.txns[i])}
 			}
-			l.writers[k][a.Value] = place{txn: int32(i), nth: count[k]}
-			count[k]++
+			o := l.ownOf(k, i)
+			l.writers[k][a.Value] = place{txn: int32(i), nth: int32(len(o.appends)), total: 1}
+			o.appends = append(o.appends, a.Value)
+			again = again || len(o.appends) > 1
 		}
 		for _, a := range l.txns[i].Accesses {
-			if a.Write {
+			if a.Write && again {
 				k := l.keys[a.Key]
 				p := l.writers[k][a.Value]
-				p.total = count[k]
+				p.total = int32(len(l.ownOf(k, i).appends))
 				l.writers[k][a.Value] = p
 			}
 		}
@@ -82,6 +104,7 @@ func (l *lists) index() *Finding {
 // read goes through what each transaction read, and finds what no level allows.
 func (l *lists) read() *Finding {
 	l.in = make([]bool, len(l.txns))
+	clear(l.own)
 	reader := make([]int, len(l.names)) // who read the longest list
 	for i := range l.txns {
 		t := &l.txns[i]
@@ -89,20 +112,27 @@ func (l *lists) read() *Finding {
 			continue
 		}
 		l.in[i] = true
-		own := map[int32][]string{}
 		for _, a := range t.Accesses {
 			k := l.keys[a.Key]
+			o := l.ownOf(k, i)
 			if a.Write {
-				own[k] = append(own[k], a.Value)
+				o.appends = append(o.appends, a.Value)
 				continue
 			}
-			n := len(a.List) - len(own[k])
-			if n < 0 || !slices.Equal(a.List[n:], own[k]) {
-				f := l.wrong("internal", []int{i}, "%s read %s of key %q, which does not end with its own %s", t, show(a.List), a.Key, show(own[k]))
+			n := len(a.List) - len(o.appends)
+			if n < 0 || !slices.Equal(a.List[n:], o.appends) {
+				f := l.wrong("internal", []int{i}, "%s read %s of key %q, which does not end with its own %s", t, show(a.List), a.Key, show(o.appends))
 				return &f
 			}
+			longest := l.orders[k]
 			for at, v := range a.List[:n] {
-				p, ok := l.writers[k][v]
+				var p place
+				ok := at < len(longest) && longest[at] == v // as nearly always: its place is known
+				if ok {
+					p = l.places[k][at]
+				} else {
+					p, ok = l.writers[k][v]
+				}
 				switch {
 				case !ok:
 					f := l.wrong("G1a", []int{i}, "%s read %q in key %q, which nobody had appended", t, v, a.Key)
@@ -119,7 +149,6 @@ func (l *lists) read() *Finding {
 				}
 				l.in[p.txn] = true
 			}
-			longest := l.orders[k]
 			short, long := a.List, longest
 			if len(short) > len(long) {
 				short, long = long, short
@@ -131,6 +160,9 @@ func (l *lists) read() *Finding {
 			}
 			if len(a.List) > len(longest) {
 				l.orders[k], reader[k] = a.List, i
+				for _, v := range a.List[len(longest):] {
+					l.places[k] = append(l.places[k], l.writers[k][v])
+				}
 			}
 			l.views = append(l.views, view{int32(i), k, int32(n)})
 		}
@@ -138,8 +170,8 @@ func (l *lists) read() *Finding {
 	for k, order := range l.orders {
 		next := map[int32]int32{} // by transaction
 		seen := map[string]bool{}
-		for _, v := range order {
-			p := l.writers[k][v]
+		for at, v := range order {
+			p := l.places[k][at]
 			if seen[v] {
 				f := l.wrong("incompatible order", []int{reader[k]}, "%s read %q twice in key %q, where it was appended once", &l.txns[reader[k]], v, l.names[k])
 				return &f
@@ -151,6 +183,8 @@ func (l *lists) read() *Finding {
 				return &f
 			}
 			next[p.txn]++
+			p.read = true
+			l.writers[k][v] = p
 		}
 	}
 	return nil
@@ -223,7 +257,7 @@ func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 	for k, order := range l.orders {
 		tails[k] = -1
 		for i := 1; i < len(order); i++ {
-			g.add(l.writers[k][order[i-1]].txn, edge{l.writers[k][order[i]].txn, ww, int32(k), int32(i - 1), int32(i)})
+			g.add(l.places[k][i-1].txn, edge{l.places[k][i].txn, ww, int32(k), int32(i - 1), int32(i)})
 		}
 	}
 	for i := range l.txns {
@@ -236,7 +270,7 @@ func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 			}
 			k := l.keys[a.Key]
 			order := l.orders[k]
-			if l.observed(k, a.Value) || unread[k][int32(i)] {
+			if l.writers[k][a.Value].read || unread[k][int32(i)] {
 				continue
 			}
 			if unread[k] == nil {
@@ -246,18 +280,18 @@ func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 			unread[k][int32(i)] = true
 			g.add(tails[k], edge{int32(i), pass, k, 0, 0})
 			if len(order) > 0 {
-				g.add(l.writers[k][order[len(order)-1]].txn, edge{int32(i), ww, k, int32(len(order) - 1), -1})
+				g.add(l.places[k][len(order)-1].txn, edge{int32(i), ww, k, int32(len(order) - 1), -1})
 			}
 		}
 	}
 	for _, v := range l.views {
 		order := l.orders[v.key]
 		if v.length > 0 {
-			g.add(l.writers[v.key][order[v.length-1]].txn, edge{v.txn, wr, v.key, v.length - 1, 0})
+			g.add(l.places[v.key][v.length-1].txn, edge{v.txn, wr, v.key, v.length - 1, 0})
 		}
 		switch {
 		case int(v.length) < len(order):
-			g.add(v.txn, edge{l.writers[v.key][order[v.length]].txn, rw, v.key, v.length, 0})
+			g.add(v.txn, edge{l.places[v.key][v.length].txn, rw, v.key, v.length, 0})
 		case tails[v.key] >= 0 && !unread[v.key][v.txn]:
 			g.add(v.txn, edge{tails[v.key], rw, v.key, v.length, 0})
 		case tails[v.key] >= 0:
@@ -280,20 +314,6 @@ func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 		})
 	}
 	return g, crowded
-}
-
-func (l *lists) observed(k int32, value string) bool {
-	p := l.writers[k][value]
-	// The appends of one transaction to a key that were read are its first ones.
-	for i := len(l.orders[k]) - 1; i >= 0; i-- {
-		if l.orders[k][i] == value {
-			return true
-		}
-		if q := l.writers[k][l.orders[k][i]]; q.txn == p.txn && q.nth < p.nth {
-			return false
-		}
-	}
-	return false
 }
 
 // addTime says which transactions had returned before others began, through helper nodes that stand for moments.
