@@ -32,13 +32,14 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 	}
 	txns := make([]isolation.Txn, 0, len(ops))
 	from := make([]*history.Operation, 0, len(ops))
+	known := knownLists{}
 	committed, reads, writes := 0, 0, 0
 	for i := range ops {
 		o := &ops[i]
 		if !strings.EqualFold(o.Op, "txn") {
 			continue
 		}
-		t, err := transaction(o, p.Check.Model != RWRegister)
+		t, err := transaction(o, p.Check.Model != RWRegister, known)
 		if err != nil {
 			return unknown(p, "broken history: the transaction of client %s at event %d: %v", o.Client, o.Call, err)
 		}
@@ -124,8 +125,46 @@ func accesses(o *history.Operation) string {
 	return text
 }
 
+// knownLists has the longest list of each key that was read so far. Most lists are the beginning of another one, and share its memory.
+type knownLists map[string]knownList
+
+type knownList struct {
+	text  string
+	items []string
+}
+
+// elements reads a list that was read from a key.
+func (k knownLists) elements(key, text string) ([]string, error) {
+	before := k[key]
+	if strings.Contains(text, `"`) || len(text) < 2 {
+		return elements(text) // a text may have commas of its own
+	}
+	if n := len(text) - 1; len(before.text) >= len(text) && before.text[:n] == text[:n] && (before.text[n] == ',' || before.text[n] == ']') {
+		count := strings.Count(text, ",") + 1
+		if text == "[]" {
+			count = 0
+		}
+		return before.items[:count:count], nil
+	}
+	if n := len(before.text) - 1; n > 1 && len(text) > n && before.text[:n] == text[:n] && text[n] == ',' {
+		if more, ok := plainElements("[" + text[n+1:]); ok {
+			before = knownList{text, append(before.items, more...)}
+			k[key] = before
+			return before.items[:len(before.items):len(before.items)], nil
+		}
+	}
+	list, ok := plainElements(text)
+	if !ok {
+		return elements(text)
+	}
+	if len(text) > len(before.text) {
+		k[key] = knownList{text, list}
+	}
+	return list, nil
+}
+
 // transaction reads one transaction. What it read stands in its output, what it wrote in its input too.
-func transaction(o *history.Operation, lists bool) (isolation.Txn, error) {
+func transaction(o *history.Operation, lists bool, known knownLists) (isolation.Txn, error) {
 	t := isolation.Txn{Client: o.Client, Call: o.Call, Return: o.Return}
 	text := o.Input
 	switch o.Type {
@@ -184,7 +223,7 @@ func transaction(o *history.Operation, lists bool) (isolation.Txn, error) {
 				break
 			}
 			var err error
-			if a.List, err = elements(value); err != nil {
+			if a.List, err = known.elements(key, value); err != nil {
 				return t, err
 			}
 		case kind == "append" && lists || kind == "w" && !lists:

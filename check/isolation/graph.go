@@ -133,6 +133,9 @@ const maxLooks = 20_000_000
 // A way through helpers is one step. Steps of kind pass are none.
 func (g *graph) circle(allowed [pass + 1]bool) []step {
 	of, sizes := g.components(allowed)
+	if len(sizes) == len(g.out) {
+		return nil // each node is alone
+	}
 	var best []step
 	shortest := int32(len(g.out)) + 1
 	length := make([]int32, len(g.out))
