@@ -156,8 +156,8 @@ type checker struct {
 	unlike   error                       // why no property of behaviours can be judged under VIEW
 
 	level int // of the states whose successors are being found; initial states have level 1
-	// The variables that each invariant and each constraint was ever seen to read.
-	invariantReads, constraintReads []uint64
+	// The variables that each conjunct of each invariant and of each constraint was ever seen to read.
+	invariantReads, constraintReads [][]uint64
 
 	missing []*Formula // what is under _POSSIBLE and was not met yet
 
@@ -185,7 +185,7 @@ func newChecker(spec *Spec, o Options) *checker {
 	for i := range spec.Possible {
 		c.missing = append(c.missing, &spec.Possible[i])
 	}
-	c.invariantReads, c.constraintReads = make([]uint64, len(spec.Invariants)), make([]uint64, len(spec.Constraints))
+	c.invariantReads, c.constraintReads = make([][]uint64, len(spec.Invariants)), make([][]uint64, len(spec.Constraints))
 	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level, c.ev.TLC.pause = o.Print, c.named, 1, c.full
 	c.ev.TLC.behaviour, c.successor = c.behaviour, c.follows
 	return c
@@ -483,26 +483,37 @@ func (ev *Evaluator) all(formulas []Formula, s, next State) (*Formula, error) {
 	return nil, nil
 }
 
-// remain tells whether formulas that held in the present state do in one that it leads to, and which one does not. What depends on none of the variables that
-// have changed is not evaluated: reads has those that each was ever seen to read.
-func (c *checker) remain(formulas []Formula, reads []uint64, s State, changed uint64) (*Formula, error) {
-	c.ev.TLC.level = c.level + 1 // of the state that is reached
-	defer func() { c.ev.TLC.level = max(c.level, 1) }()
-	for i := range formulas {
-		f := &formulas[i]
-		if changed&reads[i] == 0 && reads[i] != 0 && !f.fresh {
-			continue
-		}
-		ok, err := c.ev.Holds(f, s, nil)
-		if err != nil {
-			return nil, err
-		}
-		reads[i] |= c.ev.x.m.read
-		if !ok {
-			return f, nil
-		}
+// remain tells whether formulas that held in the present state do in one that it leads to, and which one does not. Conjuncts that depend on none of the variables
+// that have changed are not evaluated: reads has those that each was ever seen to read.
+func (c *checker) remain(formulas []Formula, reads [][]uint64, s State, changed uint64) (broken *Formula, err error) {
+	if len(formulas) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	c.ev.TLC.level = c.level + 1 // of the state that is reached
+	x := c.ev.x
+	before := x.m.enter(s, nil)
+	err = c.ev.run(func() {
+		for i := range formulas {
+			if reads[i] == nil {
+				reads[i] = make([]uint64, len(formulas[i].parts))
+			}
+			for k, part := range formulas[i].parts {
+				seen := &reads[i][k]
+				if changed&*seen == 0 && *seen != 0 && !part.fresh {
+					continue
+				}
+				x.m.read = 0
+				if !part.test(x) {
+					broken = &formulas[i]
+					return
+				}
+				*seen |= x.m.read
+			}
+		}
+	})
+	x.m.leave(before)
+	c.ev.TLC.level = max(c.level, 1)
+	return broken, err
 }
 
 // generated counts states that an action leads to from the present one, or initial ones.

@@ -74,6 +74,13 @@ type Formula struct {
 	fresh bool // it depends on more than the state
 	whole bool // it is compiled for steps whose states are both complete
 	next  bool // it has primes; told of what a configuration names
+	parts []conjunct
+}
+
+// conjunct is a part of an invariant or of a constraint, which are true if all of theirs are.
+type conjunct struct {
+	test  func(*ctx) bool
+	fresh bool // it depends on more than the state
 }
 
 // Load reads a module with all that it extends and instances, from its folder and those of a library, and gives its constants the values of a
@@ -351,6 +358,12 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		return Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh, next: n.next}
 	}
 	predicate := func(name, what string, most int) Formula { return predicateAt(name, config.at(name), what, most) }
+	ofState := func(name, what string) Formula {
+		f := predicate(name, what, stateLevel)
+		e, _ := named(name)
+		f.parts = c.conjuncts(e, p)
+		return f
+	}
 	for _, a := range root.assumptions {
 		at := a.at
 		name := a.name
@@ -430,10 +443,10 @@ func (l *loader) spec(root *scope, config *Config) *Spec {
 		s.alias = &n
 	}
 	for _, name := range config.Invariants {
-		s.Invariants = append(s.Invariants, predicate(name, "an invariant, which is of one state", stateLevel))
+		s.Invariants = append(s.Invariants, ofState(name, "an invariant, which is of one state"))
 	}
 	for _, name := range config.Constraints {
-		s.Constraints = append(s.Constraints, predicate(name, "a constraint, which is of one state", stateLevel))
+		s.Constraints = append(s.Constraints, ofState(name, "a constraint, which is of one state"))
 	}
 	for _, name := range config.ActionConstraints {
 		s.ActionConstraints = append(s.ActionConstraints, predicate(name, "a constraint of steps", actionLevel))
@@ -593,6 +606,41 @@ func (l *loader) split(c *compiler, whole part, init, next, rest *[]part) {
 		}
 	}
 	*rest = append(*rest, under(e, p, nil))
+}
+
+// conjuncts takes a formula of states apart, also where names stand for conjunctions.
+func (c *compiler) conjuncts(e syntax.Expr, p place) (parts []conjunct) {
+	switch x := e.(type) {
+	case *syntax.Paren:
+		return c.conjuncts(x.Inner, p)
+	case *syntax.Junction:
+		if x.And {
+			for _, item := range x.Items {
+				parts = append(parts, c.conjuncts(item, p)...)
+			}
+			return parts
+		}
+	case *syntax.Apply:
+		if len(x.Args) > 0 {
+			break
+		}
+		if inner, _ := c.through(x, p); !isConjunction(inner) {
+			break // what its value is may be remembered
+		}
+		if d, q, u := c.operatorOf(x, p); d != nil && !d.recursive && len(d.params) == 0 {
+			c.depthOf(d, u)
+			defer func() { d.reached-- }()
+			defer c.within(d, u.at)()
+			return c.conjuncts(d.body, q)
+		}
+	}
+	n := c.expr(e, p)
+	return []conjunct{{n.truth(c.at(e, p)), n.fresh}}
+}
+
+func isConjunction(e syntax.Expr) bool {
+	j, ok := e.(*syntax.Junction)
+	return ok && j.And
 }
 
 // actionsOf are the actions of a part of the specification's formula.

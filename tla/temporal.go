@@ -368,7 +368,8 @@ func (b *behaviour) property(name string, e syntax.Expr, p place, begin []int) {
 				return
 			case b.level(x.Args[0], p) <= stateLevel:
 				n := begun(b.expr(x.Args[0], p), begin)
-				b.spec.Invariants = append(b.spec.Invariants, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh})
+				test := n.truth(&at)
+				b.spec.Invariants = append(b.spec.Invariants, Formula{Name: name, test: test, at: at, fresh: n.fresh, parts: []conjunct{{test, n.fresh}}})
 				return
 			}
 		}

@@ -295,6 +295,19 @@ func compareFunctions(a, b Value) int {
 	return compareAll(va, vb)
 }
 
+// results are the values of a function that is spelled out, in the order of its arguments.
+func results(f Value) []Value {
+	switch f := f.(type) {
+	case *Tuple:
+		return f.Items
+	case *Record:
+		return f.Values
+	case *Function:
+		return f.Values
+	}
+	return nil
+}
+
 // pairs gives the arguments of a function, sorted, with its values.
 func pairs(f Value) (domain, values []Value) {
 	switch f := f.(type) {

@@ -136,11 +136,7 @@ func Each(set Value, f func(Value) bool) bool {
 func Contains(set, v Value) bool {
 	switch s := set.(type) {
 	case *Set:
-		if len(s.Items) == 0 {
-			return false
-		}
-		_, found := s.Find(v)
-		return found
+		return s.has(v)
 	case Lazy:
 		return s.Contains(v)
 	}
@@ -440,8 +436,7 @@ func (s *Functions) Contains(v Value) bool {
 	if !sameArguments(v, s.Domain) {
 		return false
 	}
-	_, values := pairs(v)
-	for _, x := range values {
+	for _, x := range results(v) {
 		if !Contains(s.Range, x) {
 			return false
 		}
@@ -474,6 +469,15 @@ func sameArguments(f, set Value) bool {
 	t, ok := f.(*Tuple)
 	if i, interval := set.(*Interval); ok && interval && i.Size() > 0 {
 		return i.Low == 1 && i.High == int64(len(t.Items))
+	}
+	if s, explicit := set.(*Set); explicit {
+		switch f := f.(type) {
+		case *Tuple:
+			n := len(f.Items)
+			return n == len(s.Items) && (n == 0 || s.Items[0] == Value(Int(1)) && s.Items[n-1] == Value(Int(n)))
+		case *Record:
+			return slices.EqualFunc(f.Names, s.Items, func(name *String, x Value) bool { return x == Value(name) })
+		}
 	}
 	domain := Explicit(Domain(f))
 	return Size(set) >= int64(len(domain.Items)) && sameDomain(domain, Explicit(set))

@@ -233,6 +233,28 @@ func SortedSet(items []Value) *Set {
 func memberHash(fp uint64) uint64            { return mix(seedSet, fp) }
 func pairHash(argument, value uint64) uint64 { return mix(mix(seedPairs, argument), value) }
 
+// mostScanned is how many members of a set are compared by their addresses, one after the other.
+const mostScanned = 32
+
+// has tells whether v is in the set.
+func (s *Set) has(v Value) bool {
+	if len(s.Items) == 0 {
+		return false
+	}
+	if text, ok := v.(*String); ok && len(s.Items) <= mostScanned {
+		if _, ok := s.Items[0].(*String); ok { // then all are: of other kinds, only model values stand with strings, and those come first
+			for _, x := range s.Items {
+				if x == Value(text) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	_, found := s.Find(v)
+	return found
+}
+
 // Find gives the place of v in the set, or where it would stand.
 func (s *Set) Find(v Value) (int, bool) {
 	switch v := v.(type) {
@@ -245,7 +267,7 @@ func (s *Set) Find(v Value) (int, bool) {
 			}
 		}
 	case *Record: // one that is equal is often the same
-		if len(s.Items) <= 32 {
+		if len(s.Items) <= mostScanned {
 			for i, x := range s.Items {
 				if x == Value(v) {
 					return i, true
