@@ -70,10 +70,10 @@ const mostCompared = 1 << 24
 // collisions estimates how likely two states had one fingerprint.
 func (c *checker) collisions() (e Collisions) {
 	e.Calculated = float64(c.r.Distinct) * float64(c.r.Generated-c.r.Distinct) / math.Exp2(64)
-	if len(c.fps) < 2 || len(c.fps) > mostCompared {
+	if n := len(c.known.keys); n < 2 || n > mostCompared {
 		return e
 	}
-	sorted := slices.Sorted(slices.Values(c.fps))
+	sorted := slices.Sorted(slices.Values(c.known.keys))
 	closest := uint64(math.MaxUint64)
 	for i, fp := range sorted[1:] {
 		closest = min(closest, fp-sorted[i])
@@ -143,10 +143,9 @@ type checker struct {
 	memory []metrics.Sample
 	paused int
 
-	known    fingerprints
-	fps      []uint64 // of each state that was seen
-	parent   []int32  // -1: an initial state
-	queue    []State
+	known    fingerprints // of each state that was seen
+	parent   []int32      // -1: an initial state
+	queue    queue
 	starts   int                         // of the states are initial
 	key      func(State) (uint64, error) // tells states apart
 	graph    *graph                      // for temporal properties
@@ -225,10 +224,10 @@ func (c *checker) asserted(err error) error {
 }
 
 // left counts the states whose successors are not all known.
-func (c *checker) left() int { return len(c.fps) - c.expanded }
+func (c *checker) left() int { return len(c.known.keys) - c.expanded }
 
 // queued counts the states whose successors were not looked for.
-func (c *checker) queued() int { return len(c.fps) - int(c.at) - 1 }
+func (c *checker) queued() int { return len(c.known.keys) - int(c.at) - 1 }
 
 // finished tells whether all states were seen.
 func (c *checker) finished() bool {
@@ -251,12 +250,12 @@ func (c *checker) all() error {
 	if err := c.ev.Initial(func(s State) error { return c.visit(s, -1) }); err != nil || !c.finished() {
 		return err
 	}
-	c.r.Initial, c.starts = c.r.Distinct, len(c.fps)
+	c.r.Initial, c.starts = c.r.Distinct, len(c.known.keys)
 	c.level = 1
-	last := int32(len(c.fps)) // the states before it are at this level or less
-	for c.at = 0; int(c.at) < len(c.fps); c.at++ {
+	last := int32(len(c.known.keys)) // the states before it are at this level or less
+	for c.at = 0; int(c.at) < len(c.known.keys); c.at++ {
 		if c.at == last {
-			c.level, last = c.level+1, int32(len(c.fps))
+			c.level, last = c.level+1, int32(len(c.known.keys))
 		}
 		if c.o.Depth > 0 && c.level >= c.o.Depth {
 			c.r.Stopped = fmt.Sprintf("behaviours were followed for %d states, as asked for", c.o.Depth)
@@ -372,7 +371,7 @@ func (c *checker) full() bool {
 	}
 	if c.o.Progress != nil && now.Sub(c.told) > time.Second {
 		c.told = now
-		if c.fps != nil {
+		if c.known.keys != nil {
 			c.r.Left = c.left()
 		}
 		c.o.Progress(c.r)
@@ -406,8 +405,7 @@ func (c *checker) violated(v *Violation) error {
 
 // expand finds the successors of a state.
 func (c *checker) expand() error {
-	c.from, c.some = c.queue[c.at], false
-	c.queue[c.at] = nil
+	c.from, c.some = c.queue.take(int(c.at)), false
 	if c.graph != nil {
 		c.graph.begin(c.ev, c.from)
 	}
@@ -629,10 +627,9 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	if !isNew {
 		return id, false, nil
 	}
-	c.fps = append(c.fps, fp)
 	c.parent = append(c.parent, c.at)
 	c.r.Depth = c.level + 1
-	c.queue = append(c.queue, slices.Clone(s))
+	c.queue.put(s)
 	if c.graph != nil && len(c.spec.symmetry) > 0 {
 		if fp, err = c.seen(s); err != nil {
 			return 0, false, err
@@ -745,7 +742,7 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 			if err != nil {
 				return err
 			}
-			if fp == c.fps[way[len(steps)]] {
+			if fp == c.known.keys[way[len(steps)]] {
 				steps = append(steps, Step{Action: action, State: slices.Clone(s)})
 				return ErrStop
 			}
@@ -822,58 +819,4 @@ func (c *checker) named(name string) value.Value {
 		return value.Int(time.Since(c.began) / time.Second)
 	}
 	return nil
-}
-
-// fingerprints numbers 64-bit fingerprints in the order in which they come: an open hash table.
-type fingerprints struct {
-	keys  []uint64
-	ids   []int32
-	count int
-}
-
-// add gives a fingerprint its number, and tells whether it is new.
-func (f *fingerprints) add(key uint64) (id int32, isNew bool) {
-	if 2*f.count >= len(f.keys) {
-		old := *f
-		f.keys, f.ids = make([]uint64, max(1024, 2*len(old.keys))), make([]int32, max(1024, 2*len(old.keys)))
-		for i, id := range old.ids {
-			if id > 0 {
-				f.put(old.keys[i], id)
-			}
-		}
-	}
-	mask := uint64(len(f.keys) - 1)
-	for i := key & mask; ; i = (i + 1) & mask {
-		switch {
-		case f.ids[i] == 0: // numbers are kept one higher
-			f.count++
-			f.keys[i], f.ids[i] = key, int32(f.count)
-			return int32(f.count) - 1, true
-		case f.keys[i] == key:
-			return f.ids[i] - 1, false
-		}
-	}
-}
-
-// find is the number of a fingerprint, if it has one.
-func (f *fingerprints) find(key uint64) (id int32, ok bool) {
-	if len(f.keys) == 0 {
-		return 0, false
-	}
-	mask := uint64(len(f.keys) - 1)
-	for i := key & mask; f.ids[i] != 0; i = (i + 1) & mask {
-		if f.keys[i] == key {
-			return f.ids[i] - 1, true
-		}
-	}
-	return 0, false
-}
-
-func (f *fingerprints) put(key uint64, id int32) {
-	mask := uint64(len(f.keys) - 1)
-	i := key & mask
-	for f.ids[i] != 0 {
-		i = (i + 1) & mask
-	}
-	f.keys[i], f.ids[i] = key, id
 }

@@ -284,7 +284,7 @@ func (c *checker) compare() error {
 	}); err != nil {
 		return err
 	}
-	most := leastCompared + len(c.fps)
+	most := leastCompared + len(c.known.keys)
 	at := 0
 	for ; at < len(queue) && at < most && c.unlike == nil; at++ {
 		list, err := c.alike(ev, queue[at])
@@ -421,7 +421,7 @@ func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
 			ev.TLC.level = len(steps) + 1
 			fp, err := ev.viewed(s)
 			ev.TLC.level = max(len(steps), 1)
-			if err != nil || fp != c.fps[to] || !fits(s) {
+			if err != nil || fp != c.known.keys[to] || !fits(s) {
 				return err
 			}
 			steps = append(steps, Step{Action: action, State: slices.Clone(s)})

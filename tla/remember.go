@@ -1,6 +1,8 @@
 package tla
 
 import (
+	"math/bits"
+
 	"github.com/bloodhound-dst/bloodhound/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -33,7 +35,8 @@ func (r *remembered) isOf(state []value.Value) bool {
 }
 
 // reading are the values of variables in a state.
-func reading(read uint64, state []value.Value) (from []value.Value) {
+func reading(read uint64, state []value.Value) []value.Value {
+	from := make([]value.Value, 0, bits.OnesCount64(read))
 	for i, v := range state {
 		if read&bitOf(i) != 0 {
 			from = append(from, v)

@@ -88,6 +88,7 @@ type validator struct {
 	ends       string
 	endSize    int
 	levels     bool // the specification asks for the number of a state: states of different numbers differ
+	passed     fingerprints
 	stack      []*trail
 	later      []*trail // that break a property: they are followed when no other behaviour is left
 	furthest   []*trail
@@ -158,9 +159,9 @@ func (w *validator) all(how Reading) error {
 			break
 		}
 		// No behaviour that keeps the properties goes through the log. It may be that one that breaks them does.
-		w.following, w.known = true, fingerprints{}
+		w.following, w.passed = true, fingerprints{}
 		for _, t := range slices.Backward(w.later) {
-			if _, isNew := w.known.add(w.key(t.state, t.level)); isNew {
+			if _, isNew := w.passed.add(w.key(t.state, t.level)); isNew {
 				w.stack = append(w.stack, t)
 			}
 		}
@@ -458,7 +459,7 @@ func (w *validator) reach(before *trail, s State, action int) error {
 		}
 	}
 	if t.broken == nil || w.following {
-		if _, isNew := w.known.add(w.key(s, level)); !isNew {
+		if _, isNew := w.passed.add(w.key(s, level)); !isNew {
 			return nil
 		}
 	}
