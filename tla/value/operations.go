@@ -274,20 +274,28 @@ func Replace(f, x Value, change func(Value) Value) Value {
 	switch f := f.(type) {
 	case *Tuple:
 		if n, ok := x.(Int); ok && n >= 1 && int(n) <= len(f.Items) {
-			v := change(f.Items[n-1])
-			return NewTuple(replaced(f.Items, int(n-1), v))
+			old := f.Items[n-1]
+			if v := change(old); v != old {
+				return NewTuple(replaced(f.Items, int(n-1), v))
+			}
 		}
 		return f
 	case *Record:
 		if n, ok := x.(*String); ok {
 			if i := f.Field(n); i >= 0 {
-				return NewRecord(f.Names, replaced(f.Values, i, change(f.Values[i])))
+				old := f.Values[i]
+				if v := change(old); v != old {
+					return NewRecord(f.Names, replaced(f.Values, i, v))
+				}
 			}
 		}
 		return f
 	case *Function:
 		if i, ok := f.Domain.Find(x); ok {
-			return NewFunction(f.Domain, replaced(f.Values, i, change(f.Values[i])))
+			old, argument := f.Values[i], f.Domain.Items[i].Fingerprint()
+			if v := change(old); v != old {
+				return &Function{f.Domain, replaced(f.Values, i, v), f.hash - pairHash(argument, old.Fingerprint()) + pairHash(argument, v.Fingerprint())}
+			}
 		}
 		return f
 	case Applicable:
