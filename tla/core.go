@@ -54,10 +54,9 @@ func (c *compiler) core(u call) node {
 		return constNode(value.Booleans)
 	case "STRING":
 		return constNode(value.Strings)
-	case "=":
-		return compare(value.Equal)
-	case "#":
-		return compare(func(a, b value.Value) bool { return !value.Equal(a, b) })
+	case "=", "#":
+		a, b := two()
+		return equality(a, b, u.name == "=", at)
 	case `\in`, `\notin`:
 		in := u.name == `\in`
 		a, b := two()
@@ -148,6 +147,26 @@ func (c *compiler) core(u call) node {
 	}
 	c.failAt(at, "%s is not defined", u.name)
 	return node{}
+}
+
+// equality is a = b, or a # b. A string that stands in the text is compared first of all by its address, of which there is one.
+func equality(a, b node, equal bool, at *where) node {
+	left, right := a.eval, b.eval
+	if text, ok := b.known.(*value.String); ok {
+		return testNode(func(x *ctx) bool {
+			v := left(x)
+			if s, ok := v.(*value.String); ok {
+				return (s == text) == equal
+			}
+			x.m.at = at
+			return value.Equal(v, text) == equal
+		}, a, b)
+	}
+	return testNode(func(x *ctx) bool {
+		v, w := left(x), right(x)
+		x.m.at = at
+		return value.Equal(v, w) == equal
+	}, a, b)
 }
 
 // subsets is SUBSET n.
