@@ -281,6 +281,10 @@ func setFull(ops []history.Operation) (w workload) {
 			reads = append(reads, o)
 		}
 	}
+	keyed := "" // what to do where elements are taken for pairs of a key and an element
+	if slices.ContainsFunc(reads, func(o *history.Operation) bool { return AsksForPair(o.Key, o.Input) }) {
+		keyed = "; each read asks for a pair of a key and nothing: with --keyed each add has a key and an element"
+	}
 	inside := make([]map[string]bool, len(reads))
 	for i, o := range reads {
 		list, err := elements(o.Output)
@@ -295,7 +299,7 @@ func setFull(ops []history.Operation) (w workload) {
 			inside[i][v] = true
 			e := added[place{o.Key, v}]
 			if e == nil || e.added.Call > o.Return {
-				return violation([]*history.Operation{o}, "a read has element %s, which nobody had added", shorten(v))
+				return violation([]*history.Operation{o}, "a read has element %s, which nobody had added%s", shorten(v), keyed)
 			}
 			if e.known == 0 || o.Return < e.known {
 				e.known = o.Return
@@ -320,13 +324,23 @@ func setFull(ops []history.Operation) (w workload) {
 			}
 		}
 		if missed != nil {
-			return violation([]*history.Operation{e.added, missed}, "element %s was there and is lost: the last reads do not have it", shorten(name.value))
+			return violation([]*history.Operation{e.added, missed}, "element %s was there and is lost: the last reads do not have it%s", shorten(name.value), keyed)
 		}
 		if e.seen > 0 {
 			w.judged++
 		}
 	}
 	return w
+}
+
+// AsksForPair tells whether a read with this key and input begins with a pair of a key and nothing, as jepsen.independent writes them. A
+// read that knows its key otherwise, or has none, begins with nothing.
+func AsksForPair(key, input string) bool {
+	if key != "" || !strings.HasPrefix(input, "[") {
+		return false
+	}
+	var pair []json.RawMessage
+	return json.Unmarshal([]byte(input), &pair) == nil && len(pair) == 2 && string(pair[1]) == "null"
 }
 
 // comments: a read that has a value must have all values whose writes had returned before the write of that value was called.

@@ -20,10 +20,11 @@ type jepsen struct {
 	count   int                // events so far
 	invoked map[string]ednForm // by client, the value of the operation in flight
 	buf     []byte
-	last    Event    // here, so that none needs memory of its own
-	named   bool     // events have a :process
-	first   bool     // no event was read yet
-	flying  []flying // without :process: operations in flight
+	keys    map[string]string // by client, of the operation in flight
+	last    Event             // here, so that none needs memory of its own
+	named   bool              // events have a :process
+	first   bool              // no event was read yet
+	flying  []flying          // without :process: operations in flight
 }
 
 type flying struct {
@@ -33,7 +34,7 @@ type flying struct {
 }
 
 func newJepsen(keyed bool, do Each) *jepsen {
-	return &jepsen{keyed: keyed, do: do, invoked: map[string]ednForm{}, first: true}
+	return &jepsen{keyed: keyed, do: do, invoked: map[string]ednForm{}, keys: map[string]string{}, first: true}
 }
 
 // add takes one event.
@@ -92,10 +93,17 @@ func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
 	e.Key = ednText(m.get("key"))
 	if j.keyed && value != nil {
 		pair, ok := value.(ednList)
-		if !ok || len(pair) != 2 {
+		ok = ok && len(pair) == 2
+		if key, named := j.keys[e.Client]; !ok && named && j.named && e.Type == Ok && IsRead(e.Op) {
+			pair, ok = ednList{ednKeyword(key), value}, true // a read of the key that its invoke names
+		}
+		if !ok {
 			return e, false, fmt.Errorf("value %s is no pair of key and value", excerpt([]byte(ednText(value))))
 		}
 		e.Key, value = ednText(pair[0]), pair[1]
+		if e.Type == Invoke {
+			j.keys[e.Client] = e.Key
+		}
 	}
 	if !j.named {
 		if err := j.name(&e, value); err != nil {

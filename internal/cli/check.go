@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -494,7 +493,8 @@ func (j *judging) readEach(name string, do history.Each) error {
 		return errors.New("--keyed is for EDN, and JSON of the same fields; other records have a field for the key")
 	}
 	ofJepsen := func(e *history.Event) error {
-		if asksForPair(e) && !j.keyed {
+		isRead := e.Type == history.Invoke && history.IsRead(e.Op)
+		if isRead && !j.keyed && j.model != check.SetFull && check.AsksForPair(e.Key, e.Input) {
 			return fmt.Errorf("a read asks for %s, which is a key and no value yet, as jepsen.independent writes them; add --keyed", e.Input)
 		}
 		return do(e)
@@ -529,15 +529,6 @@ func each(events []history.Event, do history.Each) error {
 		}
 	}
 	return nil
-}
-
-// asksForPair tells whether a read begins with a pair of a key and nothing. A read that knows its key otherwise, or has none, begins with nothing.
-func asksForPair(e *history.Event) bool {
-	if e.Type != history.Invoke || e.Key != "" || !strings.HasPrefix(e.Input, "[") || !history.IsRead(e.Op) {
-		return false
-	}
-	var pair []json.RawMessage
-	return json.Unmarshal([]byte(e.Input), &pair) == nil && len(pair) == 2 && string(pair[1]) == "null"
 }
 
 // Formats of histories that are none in sessions.
