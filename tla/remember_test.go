@@ -94,9 +94,11 @@ VARIABLES %[1]s
 A == {i \in 0..9 : i < %[3]s}
 B == {i \in 0..9 : i < %[4]s}
 Both == {i \in 0..9 : i < IF %[3]s = 1 THEN 7 ELSE %[3]s + %[4]s}
+Ask[n \in 0..%[3]s] == IF n = 0 THEN %[4]s ELSE Ask[n - 1]
 Init == %[2]s
 Next == /\ %[3]s' \in 0..2 /\ Cardinality(A') = %[3]s' /\ %[4]s' \in 0..2 %[5]s
         /\ Cardinality(B') = %[4]s' /\ Cardinality(Both') = (IF %[3]s' = 1 THEN 7 ELSE %[3]s' + %[4]s')
+        /\ Ask'[%[3]s'] = %[4]s' /\ Ask[%[3]s] = %[4]s
         /\ Cardinality(A) = %[3]s /\ Cardinality(B) = %[4]s
 Right == Cardinality(A) = %[3]s /\ Cardinality(B) = %[4]s /\ Cardinality(Both) = (IF %[3]s = 1 THEN 7 ELSE %[3]s + %[4]s)
 ====

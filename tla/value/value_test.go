@@ -440,3 +440,53 @@ func TestFunctionWith(t *testing.T) {
 		}
 	}
 }
+
+// A function of which an EXCEPT changes one value is the one that is made of all its values, whether the value is another or not; and it is in the sets of functions
+// that its arguments and values allow.
+func TestReplace(t *testing.T) {
+	changed, kept := 0, 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s := shape{kind: []string{"function", "tuple", "record"}[r.IntN(3)], parts: []shape{someShape(r, 1), someShape(r, 1)}}
+		if s.kind != "function" {
+			s.parts[0] = s.parts[1] // so that its values are in a set
+		}
+		f := Spelled(s.make(r))
+		keys := append([]Value(nil), Explicit(Domain(f)).Items...)
+		if len(keys) == 0 {
+			continue
+		}
+		at := r.IntN(len(keys))
+		v := s.parts[1].make(r)
+		var values []Value
+		for i, k := range keys {
+			values = append(values, Apply(f, k))
+			if i == at {
+				values[i] = v
+			}
+		}
+		before := f.Fingerprint()
+		got, want := Replace(f, keys[at], func(Value) Value { return v }), FunctionOf(keys, values)
+		if got.Fingerprint() != want.Fingerprint() || canon(got, nil) != canon(want, nil) || f.Fingerprint() != before {
+			t.Fatalf("seed %d: %s with %s for %s is %s", seed, f, v, keys[at], got)
+		}
+		if got == f {
+			kept++
+		} else {
+			changed++
+		}
+		domain, members := NewSet(append([]Value(nil), keys...)), NewSet(append([]Value(nil), values...))
+		for _, set := range []Value{domain, NewSet(append([]Value(nil), keys[1:]...)), NewSet([]Value{Int(1), Int(3)}), NewSet([]Value{Text("p"), Text("r")}), EmptySet} {
+			is := (&Functions{Domain: set, Range: members}).Contains(want)
+			if is != (canon(set, nil) == canon(domain, nil)) {
+				t.Fatalf("seed %d: whether %s has the domain %s is not %t", seed, want, set, is)
+			}
+		}
+		if (&Functions{Domain: domain, Range: EmptySet}).Contains(want) {
+			t.Fatalf("seed %d: %s is a function to no value", seed, want)
+		}
+	}
+	if changed < 300 || kept < 300 {
+		t.Errorf("%d functions changed, and %d did not", changed, kept)
+	}
+}
