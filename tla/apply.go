@@ -95,7 +95,11 @@ func (c *compiler) use(d *def, q place, u call) node {
 		if i := c.freed(d, around); c.primed && i >= 0 {
 			return c.next(i, d.name, u.at)
 		}
-		return c.expr(d.body, around)
+		n := c.expr(d.body, around)
+		if d.steady && n.level > constantLevel {
+			c.failAt(u.at, "what stands for the constant %s of an instance depends on the state: only what is constant can, as the instanced module has variables or actions", d.name)
+		}
+		return n
 	case parameter:
 		b := q.inst.find(d.name)
 		if b == nil {

@@ -82,6 +82,7 @@ type def struct {
 	index     int              // variable
 	value     value.Value      // constant
 	standsIn  bool             // substituted: for a variable
+	steady    bool             // substituted: for a constant of a module that is not constant itself
 	origin    *origin          // what a configuration may put something else in the place of; nil: nothing
 	unit      *syntax.Instance // instance: its declaration
 	selected  map[*def]*def    // instance: what I!Name stands for, as far as it was asked for
@@ -119,6 +120,33 @@ type inner struct {
 // foreign tells whether the names of a scope depend on what stands for a constant or variable of an instanced module.
 func (s *scope) foreign() bool {
 	return s != nil && (s.replaces || s.up.foreign() || s.instancer.foreign())
+}
+
+// varies tells whether a module has variables, or definitions that are not constant whatever stands for its variables. Only expressions of constant level may stand for the
+// constants of such a module (Specifying Systems, section 17.8).
+func (s *scope) varies() bool {
+	for _, d := range s.names {
+		switch {
+		case d.kind == variable || d.kind == substituted && d.standsIn:
+			return true
+		case d.kind != operator || d.body == nil:
+			continue
+		}
+		found := false
+		syntax.Inspect(d.body, func(e syntax.Expr) bool {
+			switch e := e.(type) {
+			case *syntax.Action, *syntax.Fairness:
+				found = true
+			case *syntax.Apply:
+				found = found || len(e.Path) == 0 && (e.Name == "'" || e.Name == "UNCHANGED" || e.Name == "ENABLED")
+			}
+			return !found
+		})
+		if found {
+			return true
+		}
+	}
+	return false
 }
 
 // origin is a definition or declaration as a configuration knows it: one, whatever the ways to its module and however many instances that has. The definition that
@@ -663,8 +691,12 @@ func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syn
 		r.given[w.Text] = substitution{w.Value, at(w.Pos)}
 	}
 	inner := l.module(u.Module.Text, at(u.Module.Pos), s, r)
+	varies := inner.varies()
 	for _, s := range r.scopes {
 		s.replaces = r.other || len(u.Params) > 0
+		for _, d := range s.names {
+			d.steady = d.steady || varies && d.kind == substituted && !d.standsIn
+		}
 	}
 	for _, w := range u.Substitutions {
 		if !r.used[w.Text] {
