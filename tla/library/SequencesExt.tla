@@ -13,10 +13,11 @@ Contains(s, e) == e \in ToSet(s)
 IsSorted(s, Op(_, _)) == \A i, j \in 1..Len(s) : i < j => Op(s[i], s[j])
 Remove(s, e) == SelectSeq(s, LAMBDA x : x # e)
 ReplaceAll(s, old, new) == [i \in 1..Len(s) |-> IF s[i] = old THEN new ELSE s[i]]
-SelectInSeq(s, Test(_)) == LET I == {i \in 1..Len(s) : Test(s[i])} IN IF I = {} THEN 0 ELSE Min(I)
-SelectInSubSeq(s, from, to, Test(_)) == SelectInSeq(SubSeq(s, from, to), Test)
-SelectLastInSeq(s, Test(_)) == LET I == {i \in 1..Len(s) : Test(s[i])} IN IF I = {} THEN 0 ELSE Max(I)
-SelectLastInSubSeq(s, from, to, Test(_)) == SelectLastInSeq(SubSeq(s, from, to), Test)
+SelectInSubSeq(s, from, to, Test(_)) == IF \E i \in from..to : Test(s[i]) THEN CHOOSE i \in from..to : Test(s[i]) ELSE 0
+SelectInSeq(s, Test(_)) == SelectInSubSeq(s, 1, Len(s), Test)
+SelectLastInSubSeq(s, from, to, Test(_)) ==
+  IF \E back \in 0..to - from : Test(s[to - back]) THEN to - (CHOOSE back \in 0..to - from : Test(s[to - back])) ELSE 0
+SelectLastInSeq(s, Test(_)) == SelectLastInSubSeq(s, 1, Len(s), Test)
 InsertAt(s, i, e) == SubSeq(s, 1, i - 1) \o <<e>> \o SubSeq(s, i, Len(s))
 ReplaceAt(s, i, e) == [s EXCEPT ![i] = e]
 RemoveAt(s, i) == SubSeq(s, 1, i - 1) \o SubSeq(s, i + 1, Len(s))
@@ -41,7 +42,9 @@ FlattenSeq(ss) == IF Len(ss) = 0 THEN ss ELSE FoldLeft(LAMBDA s, t : s \o t, ss[
 FoldLeftDomain(Op(_, _), base, s) == FoldLeft(Op, base, [i \in DOMAIN s |-> i])
 FoldRightDomain(Op(_, _), s, base) == FoldRight(Op, [i \in DOMAIN s |-> i], base)
 Zip(s, t) == [i \in 1..Min({Len(s), Len(t)}) |-> <<s[i], t[i]>>]
-Interleave(s, t) == [i \in 1..2 * Len(s) |-> IF i % 2 = 1 THEN <<s[(i + 1) \div 2]>> ELSE <<t[i \div 2]>>]
+Interleave(s, t) ==
+  CASE Len(s) = Len(t) /\ s # <<>> -> [i \in 1..2 * Len(s) |-> IF i % 2 = 1 THEN <<s[(i + 1) \div 2]>> ELSE <<t[i \div 2]>>]
+    [] Len(s) = Len(t) /\ s = <<>> -> <<s, t>>
 SubSeqs(s) == {SubSeq(s, i + 1, j) : i, j \in 0..Len(s)}
 AllSubSeqs(s) == {LET I == SetToSortSeq(D, <) IN [k \in 1..Len(I) |-> s[I[k]]] : D \in SUBSET DOMAIN s}
 IndexFirstSubSeq(s, t) == Min({i \in 1..Len(t) - Len(s) + 1 : SubSeq(t, i, i + Len(s) - 1) = s})
