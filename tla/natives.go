@@ -24,7 +24,7 @@ var standard = map[string]bool{"Naturals": true, "Integers": true, "Reals": true
 	"Bags": true, "TLAPS": true, "Json": true, "IOUtils": true, "CSV": true, "Randomization": true, "Statistics": true}
 
 // includes are the modules that a module of this package extends.
-var includes = map[string][]string{"Integers": {"Naturals"}, "Statistics": {"Naturals"}, "Reals": {"Integers"}, "Sequences": {}, "Bags": {}, "TLC": {}}
+var includes = map[string][]string{"Integers": {"Naturals"}, "Reals": {"Integers"}, "Sequences": {}, "Bags": {}, "TLC": {}, "Statistics": {"Naturals"}}
 
 // modules are those of this package, by name.
 var modules = map[string]map[string]*builtin{}

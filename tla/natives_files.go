@@ -124,6 +124,9 @@ func init() {
 		"CSVRead": effect(3, func(args []value.Value) value.Value {
 			var rows []value.Value
 			names := value.Items(args[0])
+			if _, err := os.Stat(text(args[2])); errors.Is(err, os.ErrNotExist) {
+				return value.EmptyTuple
+			}
 			for i, line := range lines(contents(args[2])) {
 				cells := strings.Split(line, text(args[1]))
 				if len(cells) != len(names) {

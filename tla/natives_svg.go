@@ -30,7 +30,7 @@ func init() {
 			}
 			at := func(name string) int64 {
 				a, b := integer(value.Apply(from, value.Text(name))), integer(value.Apply(to, value.Text(name)))
-				return a + int64(math.Floor(float64(b-a)/float64(parts)))
+				return int64(float64(a) + float64(b-a)/float64(parts))
 			}
 			return pixel(at("x"), at("y"))
 		}},
@@ -53,7 +53,8 @@ func pixel(x, y int64) value.Value {
 	return value.NewRecord([]*value.String{value.Text("x"), value.Text("y")}, []value.Value{value.Int(x), value.Int(y)})
 }
 
-var inXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+// inXML lets tuples stand in text. As in TLC, other text is written as it is: it may be of elements and entities.
+var inXML = strings.NewReplacer("<<", "&lt;&lt;", ">>", "&gt;&gt;")
 
 // element writes a record [name, attrs, children, innerText] as XML.
 func element(b *strings.Builder, v value.Value) {

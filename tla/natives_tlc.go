@@ -338,10 +338,16 @@ func permutations(s value.Value) value.Value {
 		value.Fail("Permutations of %d members are too many", n)
 	}
 	var list []value.Value
-	var from func(taken []value.Value, left []value.Value)
+	orders(domain.Items, func(order []value.Value) { list = append(list, value.NewFunction(domain, order)) })
+	return value.NewSet(list)
+}
+
+// orders gives the items in each order.
+func orders(items []value.Value, give func(order []value.Value)) {
+	var from func(taken, left []value.Value)
 	from = func(taken, left []value.Value) {
 		if len(left) == 0 {
-			list = append(list, value.NewFunction(domain, slices.Clone(taken)))
+			give(slices.Clone(taken))
 			return
 		}
 		for i, v := range left {
@@ -349,8 +355,7 @@ func permutations(s value.Value) value.Value {
 			from(append(taken, v), rest)
 		}
 	}
-	from(nil, domain.Items)
-	return value.NewSet(list)
+	from(nil, items)
 }
 
 func sortSeq(c *compiler, d *def, u call) node {

@@ -1,5 +1,5 @@
 ---- MODULE Functions ----
-\* Functions as sets of pairs: parts, inverses and kinds of them. FoldFunction and FoldFunctionOnSet are built in.
+\* Functions as sets of pairs: parts, inverses and kinds of them. IsInjective, AntiFunction, FoldFunction and FoldFunctionOnSet are built in.
 EXTENDS Integers, Folds
 
 Restrict(f, S) == [x \in S |-> f[x]]
@@ -8,8 +8,6 @@ RestrictValues(f, Test(_)) == [x \in {y \in DOMAIN f : Test(f[y])} |-> f[x]]
 IsRestriction(part, f) == DOMAIN part \subseteq DOMAIN f /\ \A x \in DOMAIN part : part[x] = f[x]
 Pointwise(f, g, Op(_, _)) == [x \in DOMAIN f |-> Op(f[x], g[x])]
 Inverse(f, S, T) == [t \in T |-> CHOOSE s \in S : (\E x \in DOMAIN f : f[x] = t) => f[s] = t]
-AntiFunction(f) == Inverse(f, DOMAIN f, Range(f))
-IsInjective(f) == \A x, y \in DOMAIN f : f[x] = f[y] => x = y
 Injection(S, T) == {f \in [S -> T] : IsInjective(f)}
 Surjection(S, T) == {f \in [S -> T] : T \subseteq Range(f)}
 Bijection(S, T) == {f \in [S -> T] : IsInjective(f) /\ T \subseteq Range(f)}

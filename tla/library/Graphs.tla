@@ -3,6 +3,7 @@
 EXTENDS Naturals, Sequences, FiniteSets, SequencesExt, Relation
 
 LOCAL Pairs(G) == G.edge \cap (G.node \X G.node) \* what else is in G.edge joins nothing
+LOCAL Known(n, G) == G.node # {} /\ (n \in G.node \/ Assert(FALSE, "that is no node of the graph"))
 LOCAL RECURSIVE Reached(_, _)
 LOCAL Reached(S, E) == LET T == S \cup {e[2] : e \in {f \in E : f[1] \in S}} IN IF T = S THEN S ELSE Reached(T, E)
 LOCAL RECURSIVE Peeled(_, _)
@@ -24,12 +25,13 @@ IsStronglyConnected(G) == \A m \in G.node : G.node \subseteq Reached({m}, Pairs(
 ConnectionsIn(G) == [m, n \in G.node |-> AreConnectedIn(m, n, G)]
 IsTreeWithRoot(G, r) ==
   /\ IsDirectedGraph(G)
+  /\ r \in G.node
   /\ \A e \in G.edge : e[1] # r /\ \A f \in G.edge : e[1] = f[1] => e = f
   /\ \A n \in G.node : AreConnectedIn(n, r, G)
 GraphUnion(G, H) == [node |-> G.node \cup H.node, edge |-> G.edge \cup H.edge]
 IsBipartiteWithPartitions(G, U, V) ==
   /\ U \cap V = {}
-  /\ G.node = U \cup V
+  /\ G.node \subseteq U \cup V
   /\ \A e \in G.edge : \/ e[1] \in U /\ e[2] \in V
                        \/ e[1] \in V /\ e[2] \in U
 HasCycle(G) == Peeled(G.node, G.edge) # {}
@@ -38,8 +40,8 @@ Successors(G, n) == {m \in G.node : <<n, m>> \in G.edge}
 AllSuccessors(G, S) == UNION {Successors(G, n) : n \in S}
 Predecessors(G, n) == {m \in G.node : <<m, n>> \in G.edge}
 AllPredecessors(G, S) == UNION {Predecessors(G, n) : n \in S}
-Descendants(G, n) == Reached(Successors(G, n), G.edge)
-Ancestors(G, n) == Reached(Predecessors(G, n), Transpose(G).edge)
+Descendants(G, n) == IF Known(n, G) THEN Reached(Successors(G, n), Pairs(G)) ELSE {}
+Ancestors(G, n) == IF Known(n, G) THEN Reached(Predecessors(G, n), Pairs(Transpose(G))) ELSE {}
 InDegree(G, n) == Cardinality(Predecessors(G, n))
 OutDegree(G, n) == Cardinality(Successors(G, n))
 Roots(G) == {n \in G.node : Predecessors(G, n) = {}}

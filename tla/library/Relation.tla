@@ -24,7 +24,7 @@ IsTotallyOrdered(R, S) == IsPartiallyOrdered(R, S) /\ \A x, y \in S : R[x, y] \/
 IsTotallyOrderedUnder(Op(_, _), S) == IsPartiallyOrderedUnder(Op, S) /\ \A x, y \in S : Op(x, y) \/ Op(y, x)
 TransitiveClosure(R, S) ==
   LET within[T \in SUBSET S] == \* through members of T only (Warshall)
-        IF T = {} THEN R
+        IF T = {} THEN [p \in S \X S |-> R[p[1], p[2]]]
         ELSE LET z == CHOOSE z \in T : TRUE
                  W == within[T \ {z}]
              IN  [p \in S \X S |-> W[p] \/ (W[p[1], z] /\ W[z, p[2]])]

@@ -1,38 +1,28 @@
 ---- MODULE SequencesExt ----
-\* More about sequences. ToSet, SetToSeq, Reverse and the folds are built in.
+\* More about sequences. What takes more than TLA+, or stops at the first item it looks for, is built in.
 EXTENDS Sequences, Naturals, FiniteSets, FiniteSetsExt, Folds, Functions, Bags, TLC
 
 ToBag(s) == [x \in ToSet(s) |-> Cardinality({i \in DOMAIN s : s[i] = x})]
-SetToSeqs(S) == {f \in [1..Cardinality(S) -> S] : IsInjective(f)}
 SetToSortSeq(S, Op(_, _)) == SortSeq(SetToSeq(S), Op)
 SetToAllKPermutations(S) == UNION {SetToSeqs(T) : T \in SUBSET S}
 TupleOf(S, n) == [1..n -> S]
 SeqOf(S, n) == UNION {[1..k -> S] : k \in 0..n}
 BoundedSeq(S, n) == SeqOf(S, n)
-Contains(s, e) == e \in ToSet(s)
 IsSorted(s, Op(_, _)) == \A i, j \in 1..Len(s) : i < j => Op(s[i], s[j])
 Remove(s, e) == SelectSeq(s, LAMBDA x : x # e)
 ReplaceAll(s, old, new) == [i \in 1..Len(s) |-> IF s[i] = old THEN new ELSE s[i]]
-SelectInSubSeq(s, from, to, Test(_)) == IF \E i \in from..to : Test(s[i]) THEN CHOOSE i \in from..to : Test(s[i]) ELSE 0
-SelectInSeq(s, Test(_)) == SelectInSubSeq(s, 1, Len(s), Test)
-SelectLastInSubSeq(s, from, to, Test(_)) ==
-  IF \E back \in 0..to - from : Test(s[to - back]) THEN to - (CHOOSE back \in 0..to - from : Test(s[to - back])) ELSE 0
-SelectLastInSeq(s, Test(_)) == SelectLastInSubSeq(s, 1, Len(s), Test)
 InsertAt(s, i, e) == SubSeq(s, 1, i - 1) \o <<e>> \o SubSeq(s, i, Len(s))
 ReplaceAt(s, i, e) == [s EXCEPT ![i] = e]
 RemoveAt(s, i) == SubSeq(s, 1, i - 1) \o SubSeq(s, i + 1, Len(s))
-RemoveFirstMatch(s, Test(_)) == LET i == SelectInSeq(s, Test) IN IF i = 0 THEN s ELSE RemoveAt(s, i)
-RemoveFirst(s, e) == RemoveFirstMatch(s, LAMBDA x : x = e)
 Cons(e, s) == <<e>> \o s
 Snoc(e, s) == Append(s, e)
 Front(s) == SubSeq(s, 1, Len(s) - 1)
 Last(s) == s[Len(s)]
 IsPrefix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, 1, Len(s))
-IsStrictPrefix(s, t) == Len(s) < Len(t) /\ s = SubSeq(t, 1, Len(s))
-IsSuffix(s, t) == Len(s) <= Len(t) /\ s = SubSeq(t, Len(t) - Len(s) + 1, Len(t))
+IsStrictPrefix(s, t) == IsPrefix(s, t) /\ Len(s) # Len(t)
+IsSuffix(s, t) == Len(s) <= Len(t) /\ \A back \in 0..Len(s) - 1 : s[Len(s) - back] = t[Len(t) - back]
 IsStrictSuffix(s, t) == IsSuffix(s, t) /\ s # t
 Prefixes(s) == {SubSeq(s, 1, n) : n \in 0..Len(s)}
-Suffixes(s) == {SubSeq(s, n, Len(s)) : n \in 1..Len(s) + 1}
 CommonPrefixes(S) == {p \in UNION {Prefixes(s) : s \in S} : \A s \in S : IsPrefix(p, s)}
 LongestCommonPrefix(S) == LET s == CHOOSE s \in S : \A t \in S : Len(s) <= Len(t)
                               Apart == {i \in 1..Len(s) : \E t \in S : SubSeq(t, i, i) # SubSeq(s, i, i)}
@@ -43,10 +33,10 @@ FoldLeftDomain(Op(_, _), base, s) == FoldLeft(Op, base, [i \in DOMAIN s |-> i])
 FoldRightDomain(Op(_, _), s, base) == FoldRight(Op, [i \in DOMAIN s |-> i], base)
 Zip(s, t) == [i \in 1..Min({Len(s), Len(t)}) |-> <<s[i], t[i]>>]
 Interleave(s, t) ==
-  CASE Len(s) = Len(t) /\ s # <<>> -> [i \in 1..2 * Len(s) |-> IF i % 2 = 1 THEN <<s[(i + 1) \div 2]>> ELSE <<t[i \div 2]>>]
-    [] Len(s) = Len(t) /\ s = <<>> -> <<s, t>>
+  CASE Len(s) # Len(t) -> Assert(FALSE, "Interleave: the sequences differ in length")
+    [] s = <<>> -> <<s, t>>
+    [] OTHER -> [i \in 1..2 * Len(s) |-> IF i % 2 = 1 THEN <<s[(i + 1) \div 2]>> ELSE <<t[i \div 2]>>]
 SubSeqs(s) == {SubSeq(s, i + 1, j) : i, j \in 0..Len(s)}
-AllSubSeqs(s) == {LET I == SetToSortSeq(D, <) IN [k \in 1..Len(I) |-> s[I[k]]] : D \in SUBSET DOMAIN s}
 IndexFirstSubSeq(s, t) == Min({i \in 1..Len(t) - Len(s) + 1 : SubSeq(t, i, i + Len(s) - 1) = s})
 ReplaceSubSeqAt(i, r, s, t) == SubSeq(t, 1, i - 1) \o r \o SubSeq(t, i + Len(s), Len(t))
 ====
