@@ -91,3 +91,15 @@ func TestUpperGamma(t *testing.T) {
 		}
 	}
 }
+
+// TestCSVHeaders writes records with headers, which stand before each record that asks for them.
+func TestCSVHeaders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	module := "---- MODULE M ----\nEXTENDS CSV, Sequences\nWrites(n, headers) == CSVWriteRecord([a |-> n, b |-> \"x\"], \",\", headers, \"o.csv\")\n===="
+	got := evaluate(module, `<<Writes(1, TRUE), Writes(2, FALSE), Writes(3, TRUE), CSVRead(<<"n", "s">>, ",", "o.csv")>>`)
+	row := func(n, s string) string { return fmt.Sprintf("[n |-> %q, s |-> %q]", n, s) }
+	want := "<<TRUE, TRUE, TRUE, <<" + strings.Join([]string{row("a", "b"), row("1", `"x"`), row("2", `"x"`), row("a", "b"), row("3", `"x"`)}, ", ") + ">>>>"
+	if got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}

@@ -362,7 +362,7 @@ func replacedIn(r, s, t value.Value, most int) value.Value {
 func extreme(s value.Value, name string, better func(a, b int64) bool) value.Value {
 	var best value.Value
 	value.Each(s, func(v value.Value) bool {
-		if best == nil || better(integer(v), integer(best)) {
+		if n := integer(v); best == nil || better(n, integer(best)) {
 			best = v
 		}
 		return true

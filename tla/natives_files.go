@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -84,7 +83,8 @@ func init() {
 		"zeroPadN": {two: func(n, width value.Value) value.Value {
 			w := integer(width)
 			value.AtMost(int(min(max(w, 0), value.Most+1)))
-			return value.Text(fmt.Sprintf("%0*d", max(w, 1), integer(n)))
+			digits := strconv.FormatInt(integer(n), 10) // zeros stand before a sign, too
+			return value.Text(strings.Repeat("0", max(int(w)-len(digits), 0)) + digits)
 		}},
 		"Serialize": effect(3, func(args []value.Value) value.Value {
 			flag := os.O_TRUNC
@@ -115,7 +115,7 @@ func init() {
 				names, values = append(names, n.Text), append(values, r.Values[i].String())
 			}
 			row := strings.Join(values, text(args[1])) + "\n"
-			if boolean(args[2]) && records(args[3]) == 0 {
+			if boolean(args[2]) {
 				row = strings.Join(names, text(args[1])) + "\n" + row
 			}
 			return written(args[3], []byte(row), os.O_APPEND)
