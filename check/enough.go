@@ -185,14 +185,15 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 // Missed lists the kinds of faults all of whose strikes were before the first operation or after the last, where a check judges operations.
 func Missed(spec *world.Spec, e *Evidence) (kinds []string) {
 	for _, kind := range slices.Sorted(maps.Keys(e.Struck)) {
-		if e.Struck[kind].DuringWork == 0 && judgesOperations(spec) {
+		if e.Struck[kind].DuringWork == 0 && JudgesOperations(spec) {
 			kinds = append(kinds, kind)
 		}
 	}
 	return kinds
 }
 
-func judgesOperations(spec *world.Spec) bool {
+// JudgesOperations reports whether a property's check judges what the operations of the workload returned.
+func JudgesOperations(spec *world.Spec) bool {
 	return judges(spec, world.Linearizability, world.Isolation, world.Monotonic, world.Durability, world.Expression, world.InvariantCheck)
 }
 
@@ -280,7 +281,7 @@ func (e *Evidence) faults(spec *world.Spec, weigh func(weight, string)) {
 	switch {
 	case all.Strikes > 0 && all.DuringWork == 0 && e.Rates == 0:
 		w := little
-		if judgesOperations(spec) {
+		if JudgesOperations(spec) {
 			w = tooLittle
 		}
 		weigh(w, fmt.Sprintf("all %d faults %s, so no operation met a fault; %s", all.Strikes, outside, longer))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,8 +248,25 @@ func TestFaultsThatNobodySawMakeItUnknown(t *testing.T) {
 	if len(status.Unknown) != 1 || !strings.Contains(status.Unknown[0], "fault partition was planned 0 times") {
 		t.Errorf("unknown: %q", status.Unknown)
 	}
-	if len(status.Notices) != 1 || !strings.Contains(status.Notices[0], "fault pause") {
+	if len(status.Notices) != 1 || !strings.Contains(status.Notices[0], "pause") {
 		t.Errorf("notices: %q", status.Notices)
+	}
+}
+
+func TestAPresetWhoseFaultsNeverStruckMakesItUnknown(t *testing.T) {
+	spec := fakeSpec("")
+	spec.Faults.Mode = "moderate"
+	spec.Faults.Rules = []world.FaultRule{{Kind: "partition", RatePPM: 1}, {Kind: "pause", RatePPM: 1}}
+	totals := campaign(t, spec, 3, 1).Run(context.Background())
+	const never = "no fault struck in any of 3 runs"
+	spec.Properties = []world.Property{{Name: "read", Check: world.Check{Type: world.Linearizability}}}
+	if status := totals.Status(spec); !slices.ContainsFunc(status.Unknown, func(u string) bool { return strings.HasPrefix(u, never) }) {
+		t.Errorf("unknown: %q", status.Unknown)
+	}
+	spec.Properties = nil // nothing judges operations
+	if status := totals.Status(spec); len(status.Unknown) != 0 ||
+		!slices.ContainsFunc(status.Notices, func(n string) bool { return strings.Contains(n, "never planned: partition, pause") }) {
+		t.Errorf("unknown %q, notices %q", status.Unknown, status.Notices)
 	}
 }
 

@@ -161,11 +161,27 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, reason := range check.Unhandled(spec, &t.Faults) {
 		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.handling asks for it)")
 	}
+	delivered, preset, never := uint64(0), 0, []string(nil)
 	for _, e := range t.Faults.Entries {
-		if e.Observed == 0 && !named(spec, string(e.Kind)) {
+		delivered += e.Delivered
+		if named(spec, string(e.Kind)) {
+			continue
+		}
+		preset++
+		switch {
+		case e.Observed > 0:
+		case e.Planned == 0:
+			never = append(never, string(e.Kind))
+		default:
 			s.Notices = append(s.Notices, fmt.Sprintf("fault %s, which is of the preset, was planned %d times, delivered %d times and never observed%s",
 				e.Kind, e.Planned, e.Delivered, e.Unseen()))
 		}
+	}
+	switch {
+	case delivered == 0 && preset > 0 && check.JudgesOperations(spec):
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault struck in any of %d runs, although `faults.mode: %s` asks for them; lengthen the workload, or run more tapes", t.Runs, spec.Faults.Mode))
+	case len(never) > 0:
+		s.Notices = append(s.Notices, fmt.Sprintf("of the kinds of faults of the preset, these were never planned: %s", strings.Join(never, ", ")))
 	}
 }
 
