@@ -117,6 +117,7 @@ type work struct {
 	// proven is the smallest that has been replayed.
 	proven    Case
 	provenRun *Run
+	provenAt  int // runs made by then
 	runs      int
 	stage     string
 	lost      map[[sha256.Size]byte]bool // Cases that are known not to show the failure
@@ -141,6 +142,9 @@ const (
 	idleShare  = 10
 	leastIdle  = 20 // runs
 )
+
+// proofEvery is the number of runs after which a smaller run is made again, also within a stage: whatever ends the search, no more than these runs are lost.
+const proofEvery = 10
 
 func (w *work) reduce() {
 	for range MaxRounds {
@@ -199,7 +203,7 @@ func (w *work) spent() bool { return w.ctx.Err() != nil || w.MaxRuns > 0 && w.ru
 
 // over tells whether the stage is to be left.
 func (w *work) over() bool {
-	return w.spent() || w.stageRuns > 0 && (w.runs >= w.stageRuns || w.runs-w.smaller >= max(w.MaxRuns/idleShare, leastIdle)) ||
+	return w.spent() || w.varies || w.stageRuns > 0 && (w.runs >= w.stageRuns || w.runs-w.smaller >= max(w.MaxRuns/idleShare, leastIdle)) ||
 		!w.stageUntil.IsZero() && time.Now().After(w.stageUntil)
 }
 
@@ -225,7 +229,10 @@ func (w *work) accept(c Case, r *Run) {
 // replay makes the smallest run again, if it is a new one, before it is believed. If it comes out differently the
 // search is over, with the last run that did repeat.
 func (w *work) replay() bool {
-	if w.Run == w.provenRun {
+	switch {
+	case w.varies:
+		return false
+	case w.Run == w.provenRun:
 		return true
 	}
 	again, err := w.Try(w.outer, w.Case) // also when the budget has ended
@@ -238,7 +245,7 @@ func (w *work) replay() bool {
 		return false
 	}
 	w.Run = again
-	w.proven, w.provenRun = w.Case, again
+	w.proven, w.provenRun, w.provenAt = w.Case, again, w.runs
 	return true
 }
 
@@ -284,6 +291,9 @@ func (w *work) first(n int, nth func(i int) Case, good func(*Run) bool) int {
 			default:
 				w.accept(now[i], r.run)
 				w.tell()
+				if w.runs-w.provenAt >= proofEvery {
+					w.replay()
+				}
 				return at + i
 			}
 		}

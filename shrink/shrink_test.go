@@ -117,6 +117,40 @@ func TestTheSmallestRunIsMinimalAndRepeats(t *testing.T) {
 	}
 }
 
+// A search that is interrupted keeps what it had found some runs before.
+func TestAnInterruptLosesFewRuns(t *testing.T) {
+	spec := lossy(enginetest.LostWrite)
+	from := Case{Tape: failing(t, spec, 2)}
+	const few = 12 // runs
+	for _, end := range []int64{25, 40, 55, 70, 85} {
+		var runs atomic.Int64
+		ctx, interrupt := context.WithCancel(t.Context())
+		attempt := try(spec, &runs)
+		var seen []Progress
+		s := &Search{Spec: spec, Progress: func(p Progress) { seen = append(seen, p) }, Try: func(ctx context.Context, c Case) (*Run, error) {
+			if runs.Load() == end {
+				interrupt()
+			}
+			return attempt(ctx, c)
+		}}
+		r, err := s.Shrink(ctx, from)
+		interrupt()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range seen {
+			if p.Runs < int(end)-few && (r.To.Decisions > p.Size.Decisions || r.To.Operations > p.Size.Operations) {
+				t.Errorf("interrupted after %d runs: %d decisions and %d operations are kept, and it had %d and %d after %d runs", end, r.To.Decisions, r.To.Operations,
+					p.Size.Decisions, p.Size.Operations, p.Runs)
+				break
+			}
+		}
+		if r.End != "interrupted" {
+			t.Errorf("after %d runs: %q", end, r.End)
+		}
+	}
+}
+
 // What is found depends on the run alone, not on how many runs are made at once.
 func TestWorkersDoNotChangeTheResult(t *testing.T) {
 	spec := lossy(enginetest.LostWrite)
