@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/report"
 )
 
 // version is set by the linker for releases; other builds name the commit that they were made from.
@@ -48,7 +50,8 @@ func Version() string {
 
 // app is one use of the program.
 type app struct {
-	out  io.Writer // results
+	out  io.Writer // results, as text
+	json io.Writer // the one document of --json
 	err  io.Writer // progress, notes and errors
 	code int
 	// misused tells that the flags could not be read.
@@ -67,7 +70,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		args = append(args[:1:1], doubleDashes(args[1:])...)
 	}
 	out := &results{to: stdout}
-	a := &app{out: out, err: stderr}
+	a := &app{out: &report.PrintableWriter{To: out}, json: out, err: stderr}
 	root := a.root(args)
 	verb, err := root.ExecuteContextC(ctx)
 	if out.lost != nil {
@@ -76,7 +79,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return a.code
 	}
-	fmt.Fprintf(stderr, "bloodhound: %v\n", err)
+	fmt.Fprintf(stderr, "bloodhound: %s\n", report.Printable(err.Error()))
 	if a.wantsJSON(verb, args) && !a.printed {
 		a.printJSON(newErrorDocument(verb, err))
 	}
@@ -180,4 +183,6 @@ machine failed, 4 a run was not reproducible, 5 unknown.`,
 }
 
 // note tells a person something while work goes on.
-func (a *app) note(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintln(a.err, report.Printable(fmt.Sprintf(format, args...)))
+}

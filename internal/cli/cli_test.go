@@ -177,7 +177,7 @@ func TestInterruptedBuild(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	a := &app{out: &results{to: io.Discard}, err: io.Discard}
+	a := &app{out: io.Discard, json: io.Discard, err: io.Discard}
 	if _, err := a.load(ctx, &flags{compose: []string{filepath.Join(dir, "compose.yaml")}}, nil); codeOf(err) != check.ExitUnknown || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("exit code %d: %v", codeOf(err), err)
 	}

@@ -71,7 +71,7 @@ func (a *app) wantsJSON(verb *cobra.Command, args []string) bool {
 // printJSON writes the one document of --json.
 func (a *app) printJSON(v any) error {
 	a.printed = true
-	enc := json.NewEncoder(a.out)
+	enc := json.NewEncoder(a.json)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil {
 		return failed(err)

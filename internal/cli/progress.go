@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/bloodhound-dst/bloodhound/report"
 )
 
 // How often progress is shown: as a line that changes on a terminal, as further lines elsewhere.
@@ -127,7 +129,7 @@ func (p *progress) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
-	fmt.Fprintln(p.w, text)
+	fmt.Fprintln(p.w, report.Printable(text))
 }
 
 // end takes the changing line away.

@@ -66,7 +66,7 @@ func (p *project) build(ctx context.Context, a *app) error {
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
-		io.WriteString(a.err, out.String())
+		io.WriteString(a.err, report.Printable(out.String()))
 		return fmt.Errorf("%s: the build of node %s failed: `%s` in %s: %w", p.config, s.Node, strings.Join(s.Argv, " "), s.Dir, err)
 	}
 	return nil
