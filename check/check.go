@@ -15,6 +15,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/check/isolation"
@@ -32,7 +33,7 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 	}
 	verdicts = append(verdicts, crashes(out.Crashes)...)
 	verdicts = append(verdicts, assertions(&out.SDK)...)
-	reason, silent := doubt(spec, out), silence(spec, out.History)
+	reason, silent := doubt(spec, out), silence(spec, out.History, out.Drivers)
 	for i := range verdicts {
 		why := reason
 		if why == "" && i < len(spec.Properties) && ofOperations(&spec.Properties[i].Check) {
@@ -301,7 +302,7 @@ func doubt(spec *world.Spec, out *engine.Outcome) string {
 	if reason := undriven(spec, out.Drivers); reason != "" {
 		return reason
 	}
-	if silent := silence(spec, out.History); silent != "" { // what it could not find may be what it was to run
+	if silent := silence(spec, out.History, out.Drivers); silent != "" { // what it could not find may be what it was to run
 		for _, d := range out.Drivers {
 			if d.Hidden != "" {
 				return silent + ": " + d.Hidden
@@ -382,7 +383,7 @@ func ofOperations(c *world.Check) bool {
 }
 
 // work counts what each workload reported. Clients of the drivers that come with Bloodhound are named after their
-// workload; of all other records nobody can tell which driver of the user's own wrote them: they count together, under "".
+// workload; all other records count together, under "".
 type work struct {
 	builtin            []string // workloads, sorted
 	own                []string // those with drivers of the user's own, quoted
@@ -443,11 +444,21 @@ func idle(spec *world.Spec, events []history.Event) string {
 
 // silence says that the drivers of the user's own reported no operation, or nothing. It puts in doubt what is judged by operations: a
 // plain script may have done its work all the same, and programs that crash meanwhile crash.
-func silence(spec *world.Spec, events []history.Event) string {
-	if w := workOf(spec, events); len(w.own) > 0 && w.records[""] == 0 {
-		return "workload " + strings.Join(w.own, ", ") + " reported no operation"
+func silence(spec *world.Spec, events []history.Event, ends []engine.DriverEnd) string {
+	w := workOf(spec, events)
+	silent := w.own
+	if w.records[""] > 0 {
+		silent = nil
+		for _, d := range ends {
+			if d.Silent {
+				silent = append(silent, strconv.Quote(d.Workload))
+			}
+		}
 	}
-	return ""
+	if len(silent) == 0 {
+		return ""
+	}
+	return "workload " + strings.Join(silent, ", ") + " reported no operation"
 }
 
 // Unsupported lists the kinds of fault that the Spec asks for, with a rate above 0, and that no engine can make.

@@ -178,6 +178,11 @@ func TestSilentDriver(t *testing.T) {
 		s.Workloads = append(s.Workloads, world.Workload{Name: "own", Driver: "command"})
 		o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "own"})
 	}
+	besideOwn := func(s *world.Spec, o *engine.Outcome) {
+		s.Workloads[0].Driver = "command"
+		s.Workloads = append(s.Workloads, world.Workload{Name: "own", Driver: "command"})
+		o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "own", Silent: true})
+	}
 	for name, c := range map[string]struct {
 		silence func(*world.Spec, *engine.Outcome)
 		reason  string // of the check of operations
@@ -185,6 +190,7 @@ func TestSilentDriver(t *testing.T) {
 	}{
 		"alone":                   {alone, "no operation of put, get was reported", `workload "load" reported no operation`},
 		"beside another workload": {beside, `workload "own" reported no operation`, ""},
+		"beside another script":   {besideOwn, `workload "own" reported no operation`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec, out := good(t)

@@ -174,7 +174,7 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 		}
 	}
 	e.operations(weigh)
-	if silent := silence(spec, nil); silent != "" && len(e.Kinds) == 0 {
+	if silent := silence(spec, nil, nil); silent != "" && len(e.Kinds) == 0 {
 		weigh(little, silent+": what it did is not known, and nothing was judged by operations; report them as docs/workloads.md shows")
 	}
 	e.faults(spec, weigh)

@@ -197,6 +197,8 @@ type DriverEnd struct {
 	Said string `json:"said,omitempty"`
 	// Hidden is what it looked for in vain although the machine has it, in words with the remedy.
 	Hidden string `json:"hidden,omitempty"`
+	// Silent tells that a driver of the user's own, with what it started, reported nothing. False where the engine does not know who reported.
+	Silent bool `json:"silent,omitempty"`
 }
 
 // JobSighting is a line that tells of a declared job.

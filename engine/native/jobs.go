@@ -91,6 +91,7 @@ type job struct {
 	Deadline int64 // when it is killed, never if not
 	Heal     int64
 	Phase    string
+	Reported bool // it, or what it started, wrote to its report
 }
 
 // startNodes starts every node whose dependencies are there, also those that the others of this moment are.
@@ -464,7 +465,8 @@ func (w *World) exited(n *kernel.Notice) error {
 	case jobDriver:
 		d.Drivers--
 		d.Quiet.release(n.Tag)
-		end := engine.DriverEnd{Workload: w.spec.Workloads[j.Index].Name, TimeNs: n.TimeNs, ExitCode: n.Status >> 8}
+		l := &w.spec.Workloads[j.Index]
+		end := engine.DriverEnd{Workload: l.Name, TimeNs: n.TimeNs, ExitCode: n.Status >> 8, Silent: l.Driver == "command" && !j.Reported}
 		if sig := n.Status & 0x7f; sig != 0 {
 			end.Signal = unix.SignalName(unix.Signal(sig))
 		}

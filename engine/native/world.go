@@ -261,6 +261,7 @@ func (w *World) notice() error {
 				}
 			}
 			w.outcome.History = append(w.outcome.History, events...)
+			w.reported(n.Tag)
 			w.failed(n.Node, events)
 		case kernel.Told:
 			w.told(n)
@@ -295,6 +296,20 @@ func (w *World) notice() error {
 		}
 	}
 	return nil
+}
+
+// reported notes that a job wrote to its report. A driver may have ended by then, and a process that it started go on.
+func (w *World) reported(tag int64) {
+	if tag == 0 || w.director.Jobs[tag-1].Reported {
+		return
+	}
+	j := &w.director.Jobs[tag-1]
+	j.Reported = true
+	for i := range w.outcome.Drivers {
+		if end := &w.outcome.Drivers[i]; j.Kind == jobDriver && end.Workload == w.spec.Workloads[j.Index].Name {
+			end.Silent = false
+		}
+	}
 }
 
 // Limits of what an outcome keeps.
