@@ -219,13 +219,10 @@ func init() {
 
 // injective tells whether the values of a function differ. Of a set of records TLC compares the sets of values, and so does this.
 func injective(f value.Value) bool {
-	var values []value.Value
 	if r, ok := f.(*value.Records); ok {
-		values = r.Sets
-	} else {
-		value.Each(value.Domain(f), func(x value.Value) bool { values = append(values, value.Apply(f, x)); return true })
+		return len(value.NewSet(slices.Clone(r.Sets)).Items) == len(r.Sets) // NewSet sorts what it is given
 	}
-	return int(value.Size(value.NewSet(values))) == len(values)
+	return value.Size(rangeOf(f)) == value.Size(value.Explicit(value.Domain(f)))
 }
 
 // picks is an operator of n arguments whose last is a test of items.
