@@ -33,7 +33,8 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 	}
 	verdicts = append(verdicts, crashes(out.Crashes)...)
 	verdicts = append(verdicts, assertions(&out.SDK)...)
-	reason, silent := doubt(spec, out), silence(spec, out.History, out.Drivers)
+	silent := silence(spec, out.History, out.Drivers)
+	reason := doubt(spec, out, silent)
 	for i := range verdicts {
 		why := reason
 		if why == "" && i < len(spec.Properties) && ofOperations(&spec.Properties[i].Check) {
@@ -285,8 +286,8 @@ func invoked(events []history.Event) map[string]bool {
 	return names
 }
 
-// doubt is the first reason why this run can prove that nothing holds, or empty.
-func doubt(spec *world.Spec, out *engine.Outcome) string {
+// doubt is the first reason why this run can prove that nothing holds, or empty. silent is what silence says of the run.
+func doubt(spec *world.Spec, out *engine.Outcome, silent string) string {
 	if reason := unfinished(spec, out); reason != "" {
 		return reason
 	}
@@ -302,7 +303,7 @@ func doubt(spec *world.Spec, out *engine.Outcome) string {
 	if reason := undriven(spec, out.Drivers); reason != "" {
 		return reason
 	}
-	if silent := silence(spec, out.History, out.Drivers); silent != "" { // what it could not find may be what it was to run
+	if silent != "" { // what it could not find may be what it was to run
 		for _, d := range out.Drivers {
 			if d.Hidden != "" {
 				return silent + ": " + d.Hidden

@@ -179,10 +179,18 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	}
 	switch {
 	case delivered == 0 && preset > 0 && check.JudgesOperations(spec):
-		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault struck in any of %d runs, although `faults.mode: %s` asks for them; lengthen the workload, or run more tapes", t.Runs, spec.Faults.Mode))
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault struck in any of %d runs, although %s asks for them; lengthen the workload, or run more tapes", t.Runs, asking(spec)))
 	case len(never) > 0:
 		s.Notices = append(s.Notices, fmt.Sprintf("of the kinds of faults of the preset, these were never planned: %s", strings.Join(never, ", ")))
 	}
+}
+
+// asking is what asks for faults of kinds that the user has not named in a configuration.
+func asking(spec *world.Spec) string {
+	if spec.Engine == world.InProcess {
+		return "the world"
+	}
+	return "`faults.mode: " + spec.Faults.Mode + "`"
 }
 
 // named tells whether the user has asked for a kind of fault, and not a preset alone.

@@ -9,8 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// visible makes one line of bounded length of a text that a program wrote: what does not print, changes the direction
-// of text or is no UTF-8 is shown as Go writes it in a string, such as \x1b or \u202e.
+// shown is the first character of a text as it is shown, and its bytes: what does not print, changes the direction of text or is no UTF-8 is shown as Go writes
+// it in a string, such as \x1b or \u202e.
+func shown(text string) (as string, size int) {
+	r, size := utf8.DecodeRuneInString(text)
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return `\x` + strconv.FormatUint(0x100|uint64(text[0]), 16)[1:], size
+	case unicode.IsPrint(r):
+		return text[:size], size
+	}
+	q := strconv.QuoteRune(r)
+	return q[1 : len(q)-1], size
+}
+
+// visible makes one line of bounded length of a text that a program wrote.
 func visible(text string, runes int) string {
 	var b strings.Builder
 	n := 0
@@ -19,45 +32,29 @@ func visible(text string, runes int) string {
 			b.WriteString("… (" + strconv.Itoa(len(text)) + " bytes)")
 			break
 		}
-		r, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			b.WriteString(`\x` + strconv.FormatUint(0x100|uint64(text[i]), 16)[1:])
-		case r == '\t':
-			b.WriteString("    ")
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			q := strconv.QuoteRune(r)
-			b.WriteString(q[1 : len(q)-1])
+		as, size := shown(text[i:])
+		if text[i] == '\t' {
+			as = "    "
 		}
+		b.WriteString(as)
 		i += size
 	}
 	return b.String()
 }
 
 // Printable is a text for a terminal: what a program under test has written into it cannot move the cursor, clear the screen or turn the direction of
-// text. What does not print is shown as Go writes it in a string; lines and tabs stay.
+// text. Lines and tabs stay.
 func Printable(text string) string {
 	var b strings.Builder
-	from := 0 // of what is not in b yet
 	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			b.WriteString(text[from:i] + `\x` + strconv.FormatUint(0x100|uint64(text[i]), 16)[1:])
-			from = i + size
-		case r != '\n' && r != '\t' && !unicode.IsPrint(r):
-			q := strconv.QuoteRune(r)
-			b.WriteString(text[from:i] + q[1:len(q)-1])
-			from = i + size
+		as, size := shown(text[i:])
+		if c := text[i]; c == '\n' || c == '\t' {
+			as = text[i : i+1]
 		}
+		b.WriteString(as)
 		i += size
 	}
-	if from == 0 {
-		return text
-	}
-	return b.String() + text[from:]
+	return b.String()
 }
 
 // PrintableWriter writes to To what is Printable.

@@ -117,13 +117,11 @@ func (c *compiler) remember(n node, size int, primed bool) node {
 
 // costly tells whether an expression goes through sets, so that its value is worth being remembered.
 func costly(e syntax.Expr) bool {
-	found := false
-	syntax.Inspect(e, func(e syntax.Expr) bool {
+	return syntax.Any(e, func(e syntax.Expr) bool {
 		switch e.(type) {
 		case *syntax.Quantified, *syntax.Choose, *syntax.SetFilter, *syntax.SetMap, *syntax.FunctionOf, *syntax.Let:
-			found = true
+			return true
 		}
-		return !found
+		return false
 	})
-	return found
 }

@@ -129,24 +129,16 @@ func (s *scope) varies() bool {
 		switch {
 		case d.kind == variable || d.kind == substituted && d.standsIn:
 			return true
-		case d.kind != operator || d.body == nil:
-			continue
-		}
-		found := false
-		syntax.Inspect(d.body, func(e syntax.Expr) bool {
-			switch e := e.(type) {
-			case *syntax.Action, *syntax.Fairness:
-				found = true
-			case *syntax.Apply:
-				found = found || len(e.Path) == 0 && (e.Name == "'" || e.Name == "UNCHANGED" || e.Name == "ENABLED")
-			}
-			return !found
-		})
-		if found {
+		case d.kind == operator && d.body != nil && (primes(d.body) || names(d.body, "ENABLED") || syntax.Any(d.body, fair)):
 			return true
 		}
 	}
 	return false
+}
+
+func fair(e syntax.Expr) bool {
+	_, is := e.(*syntax.Fairness)
+	return is
 }
 
 // origin is a definition or declaration as a configuration knows it: one, whatever the ways to its module and however many instances that has. The definition that
@@ -691,11 +683,18 @@ func (l *loader) instance(s *scope, u *syntax.Instance, outer place, at func(syn
 		r.given[w.Text] = substitution{w.Value, at(w.Pos)}
 	}
 	inner := l.module(u.Module.Text, at(u.Module.Pos), s, r)
-	varies := inner.varies()
+	var constants []*def // what stands for them
 	for _, s := range r.scopes {
 		s.replaces = r.other || len(u.Params) > 0
 		for _, d := range s.names {
-			d.steady = d.steady || varies && d.kind == substituted && !d.standsIn
+			if d.kind == substituted && !d.standsIn {
+				constants = append(constants, d)
+			}
+		}
+	}
+	if len(constants) > 0 && inner.varies() {
+		for _, d := range constants {
+			d.steady = true
 		}
 	}
 	for _, w := range u.Substitutions {

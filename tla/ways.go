@@ -63,17 +63,15 @@ func (c *compiler) counted(e syntax.Expr, p place, next act) act {
 
 // primes tells whether an expression itself speaks of the next state. Operators that it uses may, too.
 func primes(e syntax.Expr) bool {
-	found := false
-	syntax.Inspect(e, func(e syntax.Expr) bool {
+	return syntax.Any(e, func(e syntax.Expr) bool {
 		switch e := e.(type) {
 		case *syntax.Action:
-			found = true
+			return true
 		case *syntax.Apply:
-			found = found || len(e.Path) == 0 && (e.Name == "'" || e.Name == "UNCHANGED")
+			return len(e.Path) == 0 && (e.Name == "'" || e.Name == "UNCHANGED")
 		}
-		return !found
+		return false
 	})
-	return found
 }
 
 // ways compiles the count of a condition, and tells whether it can be more than 1.

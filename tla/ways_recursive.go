@@ -154,14 +154,10 @@ func (c *compiler) waysOfValue(e *syntax.Index, p place) ways {
 
 // names tells whether a name stands in an expression.
 func names(e syntax.Expr, name string) bool {
-	found := false
-	syntax.Inspect(e, func(e syntax.Expr) bool {
-		if a, ok := e.(*syntax.Apply); ok && a.Name == name && len(a.Path) == 0 {
-			found = true
-		}
-		return !found
+	return syntax.Any(e, func(e syntax.Expr) bool {
+		a, ok := e.(*syntax.Apply)
+		return ok && a.Name == name && len(a.Path) == 0
 	})
-	return found
 }
 
 // argument is what a function is applied to: a tuple if there are several.

@@ -32,6 +32,11 @@ type committed struct {
 	movedFrom    string // where the project lay, if elsewhere
 }
 
+// another tells whether a failure is of another configuration than the project's.
+func (p *project) another(f *report.Failure) bool {
+	return f.Config != "" && filepath.Base(f.Config) != filepath.Base(p.config)
+}
+
 // loadCommitted reads the failures of the project's configuration that lie in its folder, in the order of their names.
 func (p *project) loadCommitted() ([]committed, error) {
 	paths, err := filepath.Glob(filepath.Join(p.spec.Dir, committedName, "*.json"))
@@ -44,8 +49,8 @@ func (p *project) loadCommitted() ([]committed, error) {
 		if err != nil {
 			return nil, err
 		}
-		if f.Config != "" && filepath.Base(f.Config) != filepath.Base(p.config) {
-			continue // another configuration's
+		if p.another(f) {
+			continue
 		}
 		c := committed{Failure: f, file: within(p.spec.Dir, path)}
 		if f.Spec.Dir != p.spec.Dir {

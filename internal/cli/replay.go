@@ -239,8 +239,9 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 			name, failure.Spec.Dir, shellQuote(name))
 	}
 	if p != nil {
-		if of := filepath.Base(failure.Config); failure.Config != "" && of != filepath.Base(p.config) {
-			a.note("note: %s is a failure of %s, and so is the world that runs: %s gives the programs that are built, and nothing else", failure.ID, of, filepath.Base(p.config))
+		if p.another(failure) {
+			a.note("note: %s is a failure of %s, and so is the world that runs: %s gives the programs that are built, and nothing else", failure.ID, filepath.Base(failure.Config),
+				filepath.Base(p.config))
 		}
 		takeImages(failure.Spec, p.spec)
 		return p, failure, p.build(c.Context(), a)

@@ -1,5 +1,15 @@
 package syntax
 
+// Any tells whether is holds of an expression, or of one that it is made of.
+func Any(e Expr, is func(Expr) bool) bool {
+	found := false
+	Inspect(e, func(e Expr) bool {
+		found = found || is(e)
+		return !found
+	})
+	return found
+}
+
 // Inspect calls f with an expression and, if f returns true, with those that it is made of, from the outside in. Definitions within LET are not
 // looked into.
 func Inspect(e Expr, f func(Expr) bool) {
