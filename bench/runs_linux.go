@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // quickstart runs tapes of the repaired store, one world at a time: of a world without faults, and of the example's.

@@ -3,8 +3,8 @@ package check
 import (
 	"fmt"
 
-	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 )
 
 // assertions judges the assertions that programs carry (see package sdk): those that must be true whenever they are

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/sdk"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/sdk"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // A run that was cut short proves nothing for good, but a witness stays one.

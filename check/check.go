@@ -19,10 +19,10 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/check/isolation"
-	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/fault"
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Judge gives a verdict on each property of the Spec, in its order, and then on those that hold for every program.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/check/linear"
-	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // MaxEvidence bounds the operations, crashes or probes that a verdict shows.

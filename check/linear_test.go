@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/check/linear"
-	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // events reads a history in short: each word is one event, "a:put=1" an invoke by client a with input 1, "a!" an ok,

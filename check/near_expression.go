@@ -11,7 +11,7 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // maxNearOps bounds the history of which a condition's slack is computed.

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/check/linear"
-	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // verb is what an operation does to an object.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/check/linear"
-	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // objectHistories have for each way in which an object can be wrong a small history, and beside it one that is right.

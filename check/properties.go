@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/check/linear"
-	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // monotonic judges that a value never goes back: a read that began after another one of its key had ended does not

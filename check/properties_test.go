@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/check/isolation"
-	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 var propertyHistories = []struct {

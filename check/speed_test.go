@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // legalHistory is what clients saw of a correct map: each operation takes effect somewhere between invoke and

@@ -7,9 +7,9 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/check/linear"
-	"github.com/bloodhound-dst/bloodhound/engine"
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Models of transactions.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/config"
-	"github.com/bloodhound-dst/bloodhound/fault"
-	"github.com/bloodhound-dst/bloodhound/workload"
+	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/workload"
 )
 
 // configurations are all bloodhound files below this folder, mutants too.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/check"
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // documented is the world of docs/inproc.md, word by word.

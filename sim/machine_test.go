@@ -3,7 +3,7 @@ package sim
 import (
 	"runtime"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // exits ends its goroutine at the first tick.

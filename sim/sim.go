@@ -28,16 +28,16 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/check"
-	"github.com/bloodhound-dst/bloodhound/coverage/counters"
-	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
-	"github.com/bloodhound-dst/bloodhound/explore"
-	"github.com/bloodhound-dst/bloodhound/explore/contest"
-	"github.com/bloodhound-dst/bloodhound/explore/search"
-	"github.com/bloodhound-dst/bloodhound/report"
-	"github.com/bloodhound-dst/bloodhound/shrink"
-	"github.com/bloodhound-dst/bloodhound/tape"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/counters"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Campaign is how a world is searched. Zero is the default of each field. Flags of the test, and environment variables, go before

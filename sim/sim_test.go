@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/check"
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
-	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // register is a server that keeps one value in memory, though it promises more, and a client that writes and reads.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // looks is how often a watchdog looks at a world while one step may last.

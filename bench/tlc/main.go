@@ -26,9 +26,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
-	"github.com/bloodhound-dst/bloodhound/model"
-	"github.com/bloodhound-dst/bloodhound/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )

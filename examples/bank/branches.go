@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/sim/fake"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Options of Branches.

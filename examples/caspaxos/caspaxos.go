@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
-	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/sim/fake"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 const (

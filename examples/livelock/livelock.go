@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
-	"github.com/bloodhound-dst/bloodhound/model"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Bug is what the servers lack.

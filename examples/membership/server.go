@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"math/bits"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
-	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // request is what a client asks: a put, or a get if it has no value. Values are numbers of the client and of the put.

@@ -5,7 +5,7 @@ package raft
 import (
 	"fmt"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Options are what worlds differ in. The zero value is three servers and one client, and crashes.

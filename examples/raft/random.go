@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // chance is the source of random numbers of the library, which reads the global crypto/rand.Reader: the numbers of the node that

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim"
-	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Schedules that are enumerated from the model lead the world where random ones seldom come: the coordinator loses its decision, and decides otherwise.

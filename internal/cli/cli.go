@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 // version is set by the linker for releases; other builds name the commit that they were made from.

@@ -10,12 +10,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/config"
-	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/image"
-	"github.com/bloodhound-dst/bloodhound/image/build"
-	"github.com/bloodhound-dst/bloodhound/tape"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/build"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // buildImages is how a configuration gets the images of its Dockerfiles.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/internal/selftest"
-	"github.com/bloodhound-dst/bloodhound/workload"
+	"github.com/bloodhound-dst/bloodhound/internal/workload"
 )
 
 // driverName is the hidden verb that engines start drivers inside a world with.

@@ -3,8 +3,8 @@
 package cli
 
 import (
-	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 )
 
 // hostEngine is the native engine.

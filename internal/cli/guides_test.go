@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/check"
-	"github.com/bloodhound-dst/bloodhound/config"
-	"github.com/bloodhound-dst/bloodhound/explore/contest"
-	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 // benched runs bench guides, and gives its exit code and what it prints.

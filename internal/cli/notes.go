@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/config"
+	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
 
 // remark is one thing that a file's notes say, with all keys that it is said of.

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
-	"github.com/bloodhound-dst/bloodhound/report"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // What Bloodhound writes into a project is no part of its world, and comes and goes: programs that list their folder

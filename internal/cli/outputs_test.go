@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Files that Bloodhound has written are hidden as long as they are what it wrote, and so are folders with nothing else in

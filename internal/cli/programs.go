@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/check"
-	"github.com/bloodhound-dst/bloodhound/explore"
-	"github.com/bloodhound-dst/bloodhound/explore/search"
-	"github.com/bloodhound-dst/bloodhound/fault"
-	"github.com/bloodhound-dst/bloodhound/workload"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/workload"
 )
 
 // programs are the files that runs of a project read, with the digests that tell one build from another.

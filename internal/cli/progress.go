@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 // How often progress is shown: as a line that changes on a terminal, as further lines elsewhere.

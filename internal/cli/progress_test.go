@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
 )
 
 // The line of a campaign tells what counts first, what is new for a while, and when the campaign ends.

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // readable writes a document of config as YAML for people: the world's parts at the top, times with units, rates as in

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/explore"
-	"github.com/bloodhound-dst/bloodhound/report"
-	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
 func (a *app) runVerb() *cobra.Command {

@@ -13,13 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/report"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 type object = map[string]any
 
-// documents are what files and --json hold, by the name of their definition in report/schema.json.
+// documents are what files and --json hold, by the name of their definition in docs/schema/documents.json.
 var documents = map[string]any{
 	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "shrink": shrinkDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
 	"check": checkDocument{}, "bench": benchDocument{}, "bench guides": guidesDocument{}, "error": errorDocument{}, "config": configDocument{}, "model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
@@ -92,7 +92,7 @@ func objectSchema(t reflect.Type, defs object) object {
 	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// invalid is the part of JSON Schema that report/schema.json uses. It returns the first problem.
+// invalid is the part of JSON Schema that docs/schema/documents.json uses. It returns the first problem.
 func invalid(root, s object, v any) string {
 	if ref, ok := s["$ref"].(string); ok {
 		return invalid(root, root["$defs"].(object)[strings.TrimPrefix(ref, "#/$defs/")].(object), v)
@@ -168,9 +168,9 @@ func decoded(t *testing.T, text []byte) object {
 	return v
 }
 
-const schemaPath = "../../report/schema.json"
+const schemaPath = "../../docs/schema/documents.json"
 
-// report/schema.json says the same as the types.
+// docs/schema/documents.json says the same as the types.
 func TestSchemaOfDocuments(t *testing.T) {
 	b, err := json.MarshalIndent(documentsSchema(), "", "  ")
 	if err != nil {
@@ -187,7 +187,7 @@ func TestSchemaOfDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(b, want) {
-		t.Errorf("report/schema.json is not what the documents are; run go test ./internal/cli -run SchemaOfDocuments -update and look at the change")
+		t.Errorf("docs/schema/documents.json is not what the documents are; run go test ./internal/cli -run SchemaOfDocuments -update and look at the change")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/bloodhound-dst/bloodhound/report"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 // scratch is a folder that does not outlive the program: what a killed program has left the next one removes.

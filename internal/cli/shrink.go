@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/check"
-	"github.com/bloodhound-dst/bloodhound/explore"
-	"github.com/bloodhound-dst/bloodhound/report"
-	"github.com/bloodhound-dst/bloodhound/shrink"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
 
 // Budgets of shrinking that nobody sets.

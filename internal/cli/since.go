@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
 
 // revisionFlag is the value of a flag that takes a git revision.

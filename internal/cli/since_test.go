@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
 
 func TestChangedLines(t *testing.T) {

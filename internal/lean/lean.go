@@ -27,13 +27,13 @@ var (
 	builtins task
 	//go:linkname images github.com/google/go-containerregistry/pkg/name..inittask
 	images task
-	//go:linkname keys github.com/bloodhound-dst/bloodhound/config..inittask
+	//go:linkname keys github.com/bloodhound-dst/bloodhound/internal/config..inittask
 	keys task
-	//go:linkname reports github.com/bloodhound-dst/bloodhound/report..inittask
+	//go:linkname reports github.com/bloodhound-dst/bloodhound/internal/report..inittask
 	reports task
-	//go:linkname kernels github.com/bloodhound-dst/bloodhound/engine/native/kernel..inittask
+	//go:linkname kernels github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel..inittask
 	kernels task
-	//go:linkname engines github.com/bloodhound-dst/bloodhound/engine/native..inittask
+	//go:linkname engines github.com/bloodhound-dst/bloodhound/internal/engine/native..inittask
 	engines task
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Row is a row of a table: values of its columns, by their names.

@@ -23,7 +23,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Errors of calls.

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine"
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
-	"github.com/bloodhound-dst/bloodhound/fault"
-	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // play makes a run, in which nothing must break down.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Catalogue is what a service promises: its operations, and how each may fail. A Service keeps to it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/model/tlc"
+	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 )
 
 // seconds is the time that a manifest expects; false if it does not tell.

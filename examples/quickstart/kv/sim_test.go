@@ -11,9 +11,9 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/bloodhound-dst/bloodhound/fault"
-	"github.com/bloodhound-dst/bloodhound/tape"
-	"github.com/bloodhound-dst/bloodhound/world"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // This file runs three cores, their disks, their network and five clients in virtual time, with the fault plans

@@ -19,10 +19,10 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/check"
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/examples/raft"
 	"github.com/bloodhound-dst/bloodhound/examples/raft/seeded"
 	"github.com/bloodhound-dst/bloodhound/sim"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // built is the bug that the library of this program has, which its linker is told; if it is empty, this program builds others.

@@ -10,10 +10,10 @@ import (
 	"os"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim"
-	"github.com/bloodhound-dst/bloodhound/tape"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 func main() {

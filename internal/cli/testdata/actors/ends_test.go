@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
 	"github.com/bloodhound-dst/bloodhound/sim"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 func TestSound(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/engine/inproc"
-	"github.com/bloodhound-dst/bloodhound/model"
+	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 func main() {

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+)
+
+// coverage reads `coverage:`, after `output:`.
+func (l *loader) coverage(n *node) {
+	c := &l.result.Coverage
+	for _, item := range n.get("binaries").list() {
+		if err := code.Check(item.text); err != nil {
+			l.fail(item.position, "write a name such as etcd, a path, or either with * and ?", "coverage.binaries: %s", err)
+			continue
+		}
+		c.Binaries = append(c.Binaries, item.text)
+	}
+	if t := n.get("threshold"); t != nil {
+		percent, remedy, err := Percent(t.text)
+		if err != nil {
+			l.fail(t.position, remedy, "coverage.threshold: %s", err)
+		}
+		c.Threshold = &percent
+	}
+	asked := l.result.Output.CoverageFormat != "" || len(c.Binaries) > 0 || c.Threshold != nil
+	c.Enabled = valueOr(n.get("enabled"), asked)
+	if asked && !c.Enabled {
+		for _, key := range []string{"binaries", "threshold"} {
+			if v := n.get(key); v != nil {
+				l.idle(v.position, "coverage."+key, offByKey)
+			}
+		}
+		if f := l.result.Output.CoverageFormat; f != "" {
+			l.idle(n.get("enabled").position, "output.coverage_format", offByKey)
+		}
+	}
+}
+
+const offByKey = "coverage.enabled is false (--coverage turns it on for one campaign)"
+
+// Percent reads a share such as 80% or 80. A number up to 1 needs its sign: it could be a fraction of 1 too. The remedy is for
+// an error.
+func Percent(text string) (p float64, remedy string, err error) {
+	number, signed := strings.CutSuffix(strings.TrimSpace(text), "%")
+	p, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+	switch {
+	case err != nil || math.IsNaN(p) || p < 0 || p > 100:
+		return 0, "write a share such as 80%", fmt.Errorf("%q is no share from 0%% to 100%%", text)
+	case !signed && p > 0 && p <= 1:
+		return 0, fmt.Sprintf("write %s%% or %s%%", strconv.FormatFloat(p*100, 'g', 6, 64), strconv.FormatFloat(p, 'g', -1, 64)),
+			fmt.Errorf("%q could be a part of 1 or of 100", text)
+	}
+	return p, "", nil
+}

@@ -1,0 +1,313 @@
+// Package engine is the waist of Bloodhound: what every engine offers and what everything above relies on.
+// Engines know nothing of exploration; exploration, checks, shrinking and reports know only this package.
+package engine
+
+import (
+	"errors"
+	"io"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/sdk"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// ErrUnsupported is the answer of Fork where an engine cannot copy a world.
+var ErrUnsupported = errors.New("not supported by this engine")
+
+// Engine boots worlds.
+type Engine interface {
+	Boot(spec *world.Spec, t tape.Tape, o Options) (World, error)
+}
+
+// World is one run in progress.
+type World interface {
+	// Advance runs the world until the given point, or until it ends by itself.
+	Advance(until Until) (Reason, error)
+	// Fork copies the world, or answers ErrUnsupported.
+	Fork() (World, error)
+	// Outcome tells what happened so far.
+	Outcome() *Outcome
+	// Close ends the world and leaves nothing of it behind. It may be called at any time, and twice.
+	Close() error
+}
+
+// Until bounds an Advance; zero fields do not bound it.
+type Until struct {
+	Event  uint64 // stop when this many events have happened
+	TimeNs int64  // stop when virtual time has reached this point
+}
+
+// Reason is why an Advance returned.
+type Reason string
+
+const (
+	ReachedUntil Reason = "until"       // the point asked for
+	Finished     Reason = "finished"    // the world ended: its phases are over
+	MaxTime      Reason = "max_time"    // virtual time is used up
+	Deadlock     Reason = "deadlock"    // nobody can ever run again
+	Unstartable  Reason = "unstartable" // a server can never come up
+	Limit        Reason = "limit"       // a limit of the Spec was reached
+	Stopped      Reason = "stopped"     // a safety property failed, an observer said stop, or the run was interrupted
+)
+
+// Options of a run that do not change what happens in it.
+type Options struct {
+	// Observe receives every event of the trace, if not nil. It must not keep the pointer.
+	Observe func(*Event)
+	// Log receives every line that a node's programs write to their standard output or error, if not nil.
+	Log func(LogLine)
+	// Dir is a folder for the run's scratch files; empty is the system's temporary folder.
+	Dir string
+	// Hidden are files and folders of the machine, absolute, that nodes do not see: what comes and goes between runs and is
+	// no part of the world.
+	Hidden []string
+	// Images has the images of nodes that are made from one.
+	Images *image.Store
+	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
+	Self string
+	// Code asks for Outcome.Code, if not nil.
+	Code *code.Watch
+	// Behaviour asks for Outcome.Reached.
+	Behaviour bool
+	// Unwatched are the domains of which Outcome.Reached may have nothing.
+	Unwatched []coverage.Domain
+	// Draws asks for Outcome.Draws of the streams that match one of these patterns.
+	Draws []string
+	// Dumps is a folder for core files of programs under test that a fatal signal ends, and asks for Crash.Dump. Empty asks for neither.
+	Dumps string
+	// Interrupt, if not nil, ends the run soon after it is closed.
+	Interrupt <-chan struct{}
+	// Pulse, if not nil, is given a sign before each step by engines that run worlds inside this process.
+	Pulse *Pulse
+}
+
+// Event is one system call (or another ordered happening) of a run: no pointers, registers or real ids in it.
+type Event struct {
+	Number uint64  `json:"number"`
+	TimeNs int64   `json:"time_ns"`
+	Node   string  `json:"node"`
+	Thread string  `json:"thread"` // fork path, such as n1/0.2
+	Call   string  `json:"call"`
+	Args   []int64 `json:"args,omitempty"` // canonical scalars: pointers are left out
+	Result int64   `json:"result"`
+	Bytes  uint64  `json:"bytes,omitempty"`  // digest of the bytes in and out
+	Clocks uint64  `json:"clocks,omitempty"` // clock reads of the thread since its last event
+	Detail string  `json:"detail,omitempty"` // a path, an address: for people, and part of the hash
+	// Object is what the call's descriptor refers to: file, tcp, udp, unix, pipe; empty where the engine does not say.
+	// It sorts events for people and is no part of the hash.
+	Object string `json:"object,omitempty"`
+}
+
+// LogLine is a line of output of a program in the world.
+type LogLine struct {
+	Event  uint64 `json:"event"`
+	TimeNs int64  `json:"time_ns"`
+	Node   string `json:"node"`
+	Stream string `json:"stream"` // stdout, stderr or engine
+	Text   string `json:"text"`
+}
+
+// Repeat is the honest answer to "will this tape make this run again?".
+type Repeat struct {
+	Reproducible bool   `json:"reproducible"`
+	Reason       string `json:"reason,omitempty"` // the first reason why not
+}
+
+// Unsupported is a system call that a program made and the engine refused.
+type Unsupported struct {
+	Node    string `json:"node"`
+	Program string `json:"program"`
+	Call    string `json:"call"` // with the operation, where a call has several: fcntl(F_NOTIFY)
+	Errno   string `json:"errno"`
+	Count   uint64 `json:"count"`
+}
+
+// Crash is an unexpected end of a program in the world.
+type Crash struct {
+	Event    uint64 `json:"event"`
+	TimeNs   int64  `json:"time_ns"`
+	Node     string `json:"node"`
+	Program  string `json:"program"`
+	PID      int    `json:"pid"`
+	Signal   string `json:"signal,omitempty"`
+	ExitCode int    `json:"exit_code"`
+	// Dump is what was left of a program that a fatal signal has ended, if Options.Dumps asks for it.
+	Dump *Dump `json:"dump,omitempty"`
+	// Kind is crash (a fatal signal), panic (a language's own report), sanitizer, or exit (a main process that
+	// ended though it should run on).
+	Kind  string   `json:"kind"`
+	Lines []string `json:"lines,omitempty"` // the last lines of its log
+}
+
+// Status of a Verdict.
+type Status string
+
+const (
+	Holds    Status = "holds"
+	Violated Status = "violated"
+	Unknown  Status = "unknown"
+	// NotYet is what one run says of something that must happen in some run, and did not happen in this one. A campaign
+	// in which it never happened is unknown.
+	NotYet Status = "not yet"
+)
+
+// Verdict is the judgement of one property over one run.
+type Verdict struct {
+	Property string `json:"property"`
+	Kind     string `json:"kind"`
+	Status   Status `json:"status"`
+	Reason   string `json:"reason,omitempty"`
+	// Event and TimeNs are where the violation showed, for the story around it.
+	Event  uint64 `json:"event,omitempty"`
+	TimeNs int64  `json:"time_ns,omitempty"`
+	// Evidence are the operations, lines or values that prove it, in words.
+	Evidence []string `json:"evidence,omitempty"`
+	// Probes counts how often a probing check ran.
+	Probes int `json:"probes,omitempty"`
+	// Tally counts what became of the run's events, of a property that follows it in a model.
+	Tally *coverage.Tally `json:"tally,omitempty"`
+}
+
+// Probe is one execution of a probing check inside the world.
+type Probe struct {
+	Property string `json:"property"`
+	Phase    string `json:"phase"`
+	Event    uint64 `json:"event"`
+	StartNs  int64  `json:"start_ns"`
+	EndNs    int64  `json:"end_ns"`
+	// AfterHealNs is the time of the heal, or of the start, that this probe belongs to, for liveness properties.
+	AfterHealNs int64  `json:"after_heal_ns,omitempty"`
+	ExitCode    int    `json:"exit_code"`
+	Output      string `json:"output,omitempty"`
+}
+
+// DriverEnd is how the process of a workload's driver ended. A driver that did not end by itself with exit code 0
+// did not do its work, whatever its history looks like.
+type DriverEnd struct {
+	Workload string `json:"workload"`
+	TimeNs   int64  `json:"time_ns"`
+	ExitCode int    `json:"exit_code"`
+	Signal   string `json:"signal,omitempty"`
+	// Said is the last line of its log, if it did not end well.
+	Said string `json:"said,omitempty"`
+	// Hidden is what it looked for in vain although the machine has it, in words with the remedy.
+	Hidden string `json:"hidden,omitempty"`
+	// Silent tells that a driver of the user's own, with what it started, reported nothing. False where the engine does not know who reported.
+	Silent bool `json:"silent,omitempty"`
+}
+
+// JobSighting is a line that tells of a declared job.
+type JobSighting struct {
+	Property string        `json:"property"`
+	What     world.JobStep `json:"what"`
+	ID       string        `json:"id"`
+	Node     string        `json:"node"`
+	Event    uint64        `json:"event"`
+	TimeNs   int64         `json:"time_ns"`
+}
+
+// Outcome is everything that is known of a run.
+type Outcome struct {
+	Tape       tape.Tape       `json:"tape"`
+	Reason     Reason          `json:"reason"`
+	Detail     string          `json:"detail,omitempty"` // which limit, who deadlocked
+	Hash       string          `json:"hash"`             // trace hash, hex
+	StrictHash string          `json:"strict_hash,omitempty"`
+	Repeat     Repeat          `json:"repeat"`
+	Events     uint64          `json:"events"`
+	VirtualNs  int64           `json:"virtual_ns"`
+	WallNs     int64           `json:"wall_ns"`
+	Decisions  []tape.Decision `json:"decisions,omitempty"`
+	// DecisionsNs are the virtual times at which decisions were made, one for each, or none where the engine does not keep them.
+	DecisionsNs []int64 `json:"decisions_ns,omitempty"`
+	// Draws are those that Options.Draws asked for, and DrawsLost counts further ones, beyond what is kept.
+	Draws     []tape.Draws    `json:"draws,omitempty"`
+	DrawsLost uint64          `json:"draws_lost,omitempty"`
+	History   []history.Event `json:"history,omitempty"`
+	Ledger    fault.Ledger    `json:"ledger"`
+	Drivers   []DriverEnd     `json:"drivers,omitempty"`
+	Probes    []Probe         `json:"probes,omitempty"`
+	// ReadyNs is the virtual time at which setup was over: every server was up, and the workload began. Heals are those at
+	// which the last fault ended.
+	ReadyNs   int64             `json:"ready_ns,omitempty"`
+	Heals     []int64           `json:"heals,omitempty"`
+	NeverUp   []string          `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
+	Jobs      []JobSighting     `json:"jobs,omitempty"`      // of properties that declare jobs
+	JobsLost  uint64            `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
+	Crashes   []Crash           `json:"crashes,omitempty"`
+	SDK       sdk.Record        `json:"sdk"` // what programs told by an SDK of Antithesis
+	Refused   []Unsupported     `json:"refused,omitempty"`
+	Warnings  []string          `json:"warnings,omitempty"`
+	Log       []LogLine         `json:"log,omitempty"`
+	LogLost   uint64            `json:"log_lost,omitempty"` // lines after those that are kept
+	LogCounts map[string]uint64 `json:"log_counts,omitempty"`
+	Verdicts  []Verdict         `json:"verdicts,omitempty"`
+	// Tallies are those of properties that followed the run in a model as it was made, by their names.
+	Tallies map[string]*coverage.Tally `json:"tallies,omitempty"`
+	// Mistake is one in how the run was told to a model, such as a step by an action that the specification does not have. Runs that are made anew have it, too.
+	Mistake string `json:"mistake,omitempty"`
+	// Guide is what became of the run in the models that only guide a search; nil if there are none.
+	Guide *Guided `json:"guide,omitempty"`
+	// Reached is what the run reached, in the order of IDs, each once, and Near how close it came to what it did not reach.
+	Reached []coverage.Feature  `json:"reached,omitempty"`
+	Near    []coverage.Nearness `json:"near,omitempty"`
+	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.
+	Code []code.Hits `json:"code,omitempty"`
+	// Programs are those that nodes under test executed, in the order in which they were first met.
+	Programs []Program `json:"programs,omitempty"`
+	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose
+	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with
+	// "sha256:" and their digest.
+	Files map[string]string `json:"files,omitempty"`
+	// Machine names the CPU feature set and the kernel that the run belongs to.
+	Machine string `json:"machine,omitempty"`
+}
+
+// Guided is what became of a run in the models that guide a search and promise nothing.
+type Guided struct {
+	Mapped int    `json:"mapped"`           // steps that were told
+	Left   string `json:"left,omitempty"`   // why it was followed no further: by a step that the model does not allow, or in too many states
+	Failed string `json:"failed,omitempty"` // why it was followed no further: the specification cannot be evaluated there
+}
+
+// Program is one that a node under test executed.
+type Program struct {
+	Path string `json:"path"` // in the world
+	// File is where it lies on this machine, and Stamp tells it from others that lay there; both are empty for a program that the
+	// world has written itself.
+	File  string `json:"file,omitempty"`
+	Stamp string `json:"stamp,omitempty"`
+}
+
+// MaxPrograms bounds Outcome.Programs.
+const MaxPrograms = 100
+
+// Run boots a world, runs it to its end and closes it.
+func Run(e Engine, spec *world.Spec, t tape.Tape, o Options) (*Outcome, error) {
+	w, err := e.Boot(spec, t, o)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	reason, err := w.Advance(Until{})
+	if err != nil {
+		return nil, err
+	}
+	out := w.Outcome()
+	out.Reason = reason
+	return out, w.Close()
+}
+
+// Layered is a World that can be asked what is left of a node whose root is an image.
+type Layered interface {
+	// Ended tells whether a node's main process is over, and its exit code: 128 and the number of a signal that ended it.
+	Ended(node string) (code int, over bool)
+	// Layer hands out what a node's programs have changed in its root, as the entries of a layer in the order of its archive, with
+	// the contents of files.
+	Layer(node string, change func(e image.Entry, content io.Reader) error) error
+}

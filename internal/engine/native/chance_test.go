@@ -1,0 +1,76 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
+
+// Each program of testdata/leaks shows one source of chance. Two runs of one tape must show the same, or say that they
+// cannot be repeated.
+func TestChanceIsOnTheTape(t *testing.T) {
+	// What a tape decides must change with its seed.
+	seeded := map[string]bool{"at_random": true, "getrandom": true, "urandom": true, "threads": true, "rdrand_bare": true, "trapped": true}
+	eachProgram(t, "leaks", func(t *testing.T, name, source string) {
+		program := compile(t, source)
+		show := func(seed uint64) ([]string, *engine.Outcome) {
+			spec := aloneSpec(program)
+			spec.Limits.SpinCPUMs = 200
+			log, out := run(t, spec, seed)
+			return texts(log, ""), out
+		}
+		first, a := show(1)
+		second, b := show(1)
+		if len(first) == 0 && a.Repeat.Reproducible {
+			t.Fatalf("it showed nothing: %s %s %+v", a.Reason, a.Detail, a.Crashes)
+		}
+		if a.Repeat.Reproducible != b.Repeat.Reproducible {
+			t.Errorf("reproducible %v, then %v", a.Repeat, b.Repeat)
+		}
+		t.Logf("%q", first)
+		if d := difference(first, second); a.Repeat.Reproducible && (d != "" || a.Hash != b.Hash) {
+			t.Errorf("two runs of one tape differ (hashes %s %s):\n%s", a.Hash, b.Hash, d)
+		}
+		if other, _ := show(2); seeded[name] && difference(first, other) == "" {
+			t.Errorf("another seed shows the same:\n%q", other)
+		}
+	})
+}
+
+// Which parts of the processor's state count as in use changes with each switch of the real kernel: many runs, with all CPUs busy, must
+// show the same.
+func TestStateInUseRepeats(t *testing.T) {
+	needCompiler(t)
+	runs := 6
+	if os.Getenv("BLOODHOUND_SOAK") != "" {
+		runs = 500
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	for range runtime.NumCPU() {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	for _, flags := range [][]string{nil, {"-static"}} {
+		program := compile(t, "testdata/leaks/xinuse.c", flags...)
+		hashes := map[string]int{}
+		for range runs {
+			_, out := run(t, aloneSpec(program), 1)
+			hashes[out.Hash]++
+		}
+		if len(hashes) != 1 {
+			t.Errorf("%d runs of one tape have the hashes %v", runs, hashes)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+)
+
+// codeWatch is what a world knows of the binaries whose blocks are watched.
+type codeWatch struct {
+	watch  *code.Watch
+	hits   []code.Hits     // of binaries that were met; their blocks are filled in at the end
+	copies []*host.Watched // of each, nil where it is off or counts by itself
+	counts []*code.Tally   // of each that counts by itself, else nil
+}
+
+// underTest tells whether a thread belongs to a server, and not to a driver or a check.
+func (w *World) underTest(t *kernel.Thread) bool {
+	tag := w.kernel.Procs[t.Proc].Tag
+	return !w.kernel.Nodes[t.Node].Driver && tag != 0 && w.director.Jobs[tag-1].Kind == jobMain
+}
+
+// watched gives the copy of a file with breakpoints, if its blocks are to be watched: the kernel asks at each exec and each map
+// of code. What counts by itself is executed as it is, and counts is its number.
+func (w *World) watched(t *kernel.Thread, path, real string, fd int, library bool) (copied *host.Watched, counts int) {
+	c := &w.code
+	if !w.underTest(t) || real == kernel.Self {
+		return nil, 0
+	}
+	if !strings.HasPrefix(path, "/") {
+		path = real
+	}
+	choice := c.watch.Choice
+	if !choice.Watches(path, library) && (path == real || !choice.Watches(real, library)) {
+		return nil, 0
+	}
+	copied, digest, err := host.Watch(fd, c.watch, c.copies)
+	if digest == "" {
+		return nil, 0
+	}
+	counting := copied != nil && copied.Binary.Counters != nil
+	i := slices.IndexFunc(c.hits, func(h code.Hits) bool { return h.Digest == digest })
+	if i < 0 {
+		h := code.Hits{Digest: digest, Path: path, File: host.RealName(fd)}
+		held, tally := copied, (*code.Tally)(nil)
+		if err != nil {
+			h.Off = err.Error()
+		} else {
+			h.Total = copied.Binary.Total()
+		}
+		if counting {
+			h.Source, held, tally = code.GoCover, nil, copied.Binary.NewTally()
+		}
+		i = len(c.hits)
+		c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, held), append(c.counts, tally)
+	}
+	if counting {
+		return nil, i + 1
+	}
+	return copied, 0
+}
+
+// edges takes a module of edges that a process announces; counts is its number, 0 where nobody asks for it.
+func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
+	c := &w.code
+	m := &code.Module{Symbols: a.Symbols, Guards: a.Guards}
+	program := w.kernel.Procs[t.Proc].Path
+	if m.Symbols == "" && a.Path != "" {
+		program = a.Path
+	}
+	if !w.underTest(t) || !c.watch.Choice.Watches(program, false) {
+		return 0
+	}
+	h := code.Hits{Path: program, Source: code.Edges, Module: m, Total: int(a.Count)}
+	file := ""
+	if a.FD >= 0 {
+		if d, err := host.Digest(a.FD); err == nil {
+			file, h.File = d, host.RealName(a.FD)
+		}
+	}
+	h.Digest = m.Digest(file, h.Total)
+	switch {
+	case a.Beyond: // one name for all of them: there is no end of what a process may announce
+		h = code.Hits{Path: w.kernel.Procs[t.Proc].Path, Source: code.Edges, Off: fmt.Sprintf("a process of it has more than %d modules of edges, and those beyond are not counted", kernel.MostModules)}
+		h.Digest = code.Digest([]byte(h.Path + "\n" + h.Off))
+	case a.First >= kernel.MostEdges:
+		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", kernel.MostEdges), 0
+	}
+	if c.watch.Only != "" && c.watch.Only != h.Digest {
+		return 0
+	}
+	if i := slices.IndexFunc(c.hits, func(o code.Hits) bool { return o.Digest == h.Digest }); i >= 0 {
+		if h.Off != "" {
+			c.hits[i].Off = h.Off // in another process there was room
+		}
+		return i + 1
+	}
+	c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, nil), append(c.counts, code.NewEdges(h.Total))
+	return len(c.hits)
+}
+
+// counted reads what a process has counted so far. That of one that ends by itself, is killed or crashes is read alike.
+func (w *World) counted(p *kernel.Proc) {
+	k := w.kernel
+	space := k.Spaces[p.Space]
+	i := slices.IndexFunc(p.Threads, func(id kernel.ThreadID) bool { return k.Threads[id].State != kernel.Dead })
+	if space == nil || i < 0 {
+		return
+	}
+	read := func(addr uint64, b []byte) bool { return k.M.Read(p.Threads[i], addr, b) == len(b) }
+	if space.Counts > 0 {
+		tally := w.code.counts[space.Counts-1]
+		tally.Read(tally.Bias(p.Auxv), read)
+	}
+	for _, m := range space.Modules {
+		edges := m.Count // with one more, where they are numbered from 1
+		if w.code.hits[m.Counts-1].Module.Symbols != "" {
+			edges++
+		}
+		skip := m.First % 8
+		bits := make([]byte, (skip+edges+7)/8)
+		if read(m.Ran+m.First/8, bits) {
+			w.code.counts[m.Counts-1].Take(bits, int(skip), int(edges))
+		}
+	}
+}
+
+// codeHits are the blocks that were executed so far. Binaries of which nothing is new are left out if the State knows them.
+func (w *World) codeHits() []code.Hits {
+	for _, id := range slices.Sorted(maps.Keys(w.kernel.Procs)) {
+		w.counted(w.kernel.Procs[id])
+	}
+	var list []code.Hits
+	for i, h := range w.code.hits {
+		known := w.code.watch.State.Get(h.Digest)
+		if c := w.code.copies[i]; c != nil {
+			h.Blocks = c.Hits()
+		}
+		if t := w.code.counts[i]; t != nil {
+			var quiet code.Bits
+			if known != nil && known.Total == h.Total {
+				quiet = known.Quiet()
+			}
+			h.Blocks = t.Ran.Without(quiet)
+		}
+		if len(h.Blocks) > 0 || known == nil || h.Off != "" && known.Off == "" {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(list, func(a, b code.Hits) int { return strings.Compare(a.Digest, b.Digest) })
+	return list
+}

@@ -1,0 +1,73 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// maxAbsent bounds the names of a node that are kept.
+const maxAbsent = 64
+
+// absent keeps a name that a program has looked for where nodes do not show what the machine has.
+func (w *World) absent(t *kernel.Thread, name string) {
+	n, s := &w.spec.Nodes[t.Node], &w.director.Nodes[t.Node]
+	if len(s.Absent) < maxAbsent && n.HasMachineFiles() && w.covered(n, name) != "" && !slices.Contains(s.Absent, name) {
+		s.Absent = append(s.Absent, name)
+	}
+}
+
+// covered says why a node with the machine's files does not show a name; nothing if it does.
+func (w *World) covered(n *world.Node, name string) string {
+	switch dir, ok := world.Emptied(name); {
+	case !path.IsAbs(name) || slices.ContainsFunc(n.Volumes, func(v world.Volume) bool { return below(name, v.Target) }):
+		return ""
+	case strings.Contains(name, "/"+fs.StateFolder+"/"):
+		return "of a folder .bloodhound nodes see bin alone"
+	case ok && !below(name, w.spec.Dir):
+		return dir + " begins empty on every node"
+	}
+	return ""
+}
+
+func below(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// besides adds to a reason what hidden gives.
+func (w *World) besides(reason string, node int) string {
+	hidden := w.hidden(node)
+	if reason == "" || hidden == "" {
+		return reason + hidden
+	}
+	return reason + "; " + hidden
+}
+
+// hidden names what programs of a node have looked for in vain although this machine has it, with the remedy; nothing if there is none.
+func (w *World) hidden(node int) string {
+	n := &w.spec.Nodes[node]
+	for _, name := range w.director.Nodes[node].Absent {
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() && !info.IsDir() { // no sockets, which programs try in case a service is there
+			continue
+		}
+		env := *w.kernel.TreeEnv(w.kernel.Nodes[node])
+		if _, e := w.kernel.Nodes[node].FS.Walk(&env, w.kernel.Nodes[node].FS.Root(), name, true); e != fs.ENOENT { // it has been made meanwhile
+			continue
+		}
+		remedy := "put it into the project's folder"
+		if len(n.Command) > 0 {
+			remedy += fmt.Sprintf(", or mount it with `volumes: [%s:%s]`", name, name)
+		}
+		return fmt.Sprintf("it looked for %s, which this machine has and the node has not, since %s: %s", name, w.covered(n, name), remedy)
+	}
+	return ""
+}

@@ -1,0 +1,503 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
+)
+
+// Some instructions give results that no run repeats: random numbers, the number of the CPU, which parts of the processor's state are
+// in use (a switch of the real kernel changes that at its own time). Linux cannot trap them. So they are found in the
+// files that programs map executable, an int3 takes the place of each in the process' own copy of the page, and who comes to
+// one is answered by the engine: from the tape, or as a CPU would that is always the first one.
+
+// chancePlaces are where such breakpoints stand in one address space. Threads and vfork children share them.
+type chancePlaces struct {
+	at    map[uint64]*code.Found
+	spans [][2]uint64 // of the maps that hold them
+}
+
+// maxChancePlaces bounds the breakpoints in one address space: a program that maps files again and again must not fill memory.
+const maxChancePlaces = 1 << 16
+
+func (c *chancePlaces) copied() *chancePlaces {
+	if c == nil {
+		return nil
+	}
+	n := &chancePlaces{at: make(map[uint64]*code.Found, len(c.at)), spans: append([][2]uint64(nil), c.spans...)}
+	for a, f := range c.at {
+		n.at[a] = f
+	}
+	return n
+}
+
+// chances are the instructions that this process has found in files.
+var chances struct {
+	sync.Mutex
+	files map[fileKey]*code.Findings
+}
+
+// chanceIn finds the instructions of an open file. What is known of a file that changes must not be kept.
+func chanceIn(fd int, changes bool) (*code.Findings, error) {
+	key, err := keyOf(fd)
+	if err != nil {
+		return nil, err
+	}
+	chances.Lock()
+	defer chances.Unlock()
+	if found, ok := chances.files[key]; ok && !changes {
+		return found, nil
+	}
+	kept := !changes && key.size >= leastKept
+	var found *code.Findings
+	if kept {
+		found = findings.read(key)
+	}
+	if found == nil {
+		file, err := contents(fd, key.size)
+		if err != nil {
+			return nil, err
+		}
+		if found = code.Chance(file); kept {
+			findings.write(key, found)
+		}
+	}
+	if !changes {
+		if chances.files == nil {
+			chances.files = map[fileKey]*code.Findings{}
+		}
+		chances.files[key] = found
+	}
+	return found, nil
+}
+
+// TrapChance puts breakpoints at the instructions of chance in a map that a thread's process has just made of a part of a file: fd is an
+// open file with the same bytes. changes says that the world writes to it. It reports the first instruction at which none could
+// be put, or "", and whether all code of that part was looked through.
+func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool) {
+	if m.leaks.Instructions {
+		return "", true
+	}
+	t := m.get(id)
+	found, err := chanceIn(fd, changes)
+	if err != nil {
+		return "", false
+	}
+	return m.trapAll(t, found.Found, addr, size, offset), found.Covers(offset, size, pageSize)
+}
+
+// Bounds of what is looked at of the code that a program has made.
+const (
+	madeAtOnce   = 1 << 20
+	madeOverlaps = 128     // of one part with the next: an instruction is told from data by what is before it
+	madeMost     = 1 << 34 // of all addresses at which there may be code
+	madeLooked   = 1 << 16 // of places that look like an instruction
+)
+
+// MadeChance looks through memory in which a thread's process may execute what was not in a file for an instruction that no run repeats.
+// It reports too many places that look like one.
+func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string, tooMuch bool) {
+	if m.leaks.Instructions {
+		return "", false
+	}
+	looked := 0
+	return m.madeChance(m.get(id), from, to, &looked)
+}
+
+// madeChance is MadeChance; looked counts the places that look like such an instruction.
+func (m *Machine) madeChance(t *thread, from, to uint64, looked *int) (name string, tooMuch bool) {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.tid)) // of memory that may be executed and not read, too
+	if err != nil {
+		return "", true
+	}
+	defer memory.Close()
+	b := make([]byte, min(madeAtOnce, to-from))
+	for at := from; at < to; {
+		n, _ := memory.ReadAt(b[:min(uint64(len(b)), to-at)], int64(at))
+		t.unbroken(at, b[:n])
+		t.chance.hidden(at, b[:n])
+		found, places := code.InCode(b[:n])
+		if len(found) > 0 {
+			return found[0].Kind.String(), false
+		}
+		if *looked += places; places == code.MostInCode || *looked > madeLooked {
+			return "", true
+		}
+		switch {
+		case n < pageSize: // what is not mapped
+			at = pageDown(at) + pageSize
+		case n == len(b):
+			at += uint64(n) - madeOverlaps
+		default:
+			at += uint64(n)
+		}
+	}
+	return "", false
+}
+
+// AllMadeChance is MadeChance of all memory in which a thread's process may execute anything. It reports too much of that, too.
+func (m *Machine) AllMadeChance(id ThreadID) (name string, tooMuch bool) {
+	if m.leaks.Instructions {
+		return "", false
+	}
+	all, looked := uint64(0), 0
+	for line := range strings.Lines(m.Maps(id)) {
+		var from, to uint64
+		var rights string
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); n != 3 || rights[2] != 'x' || from >= kitFrom && to <= kitTo || from > LastAddress {
+			continue
+		}
+		if all += to - from; all > madeMost {
+			return "", true
+		}
+		for from < to {
+			pages := make([]dump.Page, min((to-from)/pageSize, madeAtOnce))
+			if !m.Pages(id, from, pages) {
+				return "", true
+			}
+			for i := 0; i < len(pages); {
+				n := 1
+				for i+n < len(pages) && (pages[i+n] == dump.Absent) == (pages[i] == dump.Absent) {
+					n++
+				}
+				if start := from + uint64(i)*pageSize; pages[i] != dump.Absent {
+					if name, tooMuch = m.madeChance(m.get(id), start, start+uint64(n)*pageSize, &looked); name != "" || tooMuch {
+						return name, tooMuch
+					}
+				}
+				i += n
+			}
+			from += uint64(len(pages)) * pageSize
+		}
+	}
+	return "", false
+}
+
+func (m *Machine) trapAll(t *thread, found []code.Found, addr, size, offset uint64) (untrapped string) {
+	span := false
+	for i := range found {
+		f := &found[i]
+		if f.Offset < offset || f.Offset >= offset+size {
+			continue
+		}
+		at := addr + f.Offset - offset
+		var b [code.MaxInstruction]byte
+		if n := t.see(at, b[:f.Length]); n != f.Length || string(b[1:n]) != string(f.Bytes[1:n]) {
+			continue // another file is there than the one that was looked through
+		}
+		if len(m.placesOf(t).at) >= maxChancePlaces || !m.setByte(t, at, int3) {
+			if untrapped == "" {
+				untrapped = f.Kind.String()
+			}
+			continue
+		}
+		t.chance.at[at], span = f, true
+	}
+	if span {
+		t.chance.spans = append(t.chance.spans, [2]uint64{addr, addr + size})
+	}
+	return untrapped
+}
+
+// placesOf makes a thread's places, which all threads of its process share.
+func (m *Machine) placesOf(t *thread) *chancePlaces {
+	if t.chance == nil {
+		t.chance = &chancePlaces{at: map[uint64]*code.Found{}}
+		for _, o := range m.threads {
+			if o.tgid == t.tgid {
+				o.chance = t.chance
+			}
+		}
+	}
+	return t.chance
+}
+
+// setByte writes one byte into a process' own copy of a page, whatever its protection, and reports whether it could. A page that is
+// shared has no copy of its own.
+func (m *Machine) setByte(t *thread, at uint64, v byte) bool {
+	place := at &^ 7
+	var word [8]byte
+	if t.see(place, word[:]) != len(word) {
+		return false
+	}
+	word[at-place] = v
+	return ptrace(unix.PTRACE_POKETEXT, t.tid, uintptr(place), *(*uintptr)(unsafe.Pointer(&word))) == 0
+}
+
+// trapped deals with an int3 of the engine at which a thread has trapped. It reports whether it was one.
+func (m *Machine) trapped(t *thread, stop *Stop) (ours, goesOn bool) {
+	if int32(binary.LittleEndian.Uint32(stop.Info[8:])) != siKernel {
+		return false, false
+	}
+	at := t.load().Rip - 1
+	f := t.chance.find(t, at)
+	if f == nil {
+		return m.hit(t, siKernel), true
+	}
+	m.covers(t, at)
+	r := t.load()
+	r.Rip = at
+	t.dirty = true
+	if m.emulate(t, &f.Instruction) {
+		m.unforce(t, unix.SIGTRAP)
+		t.at = atStart
+		m.watch.continues()
+		return true, true
+	}
+	// The processor would raise a general protection fault.
+	stop.Signal = int(unix.SIGSEGV)
+	stop.Info = [128]byte{}
+	binary.LittleEndian.PutUint32(stop.Info[0:], uint32(unix.SIGSEGV))
+	binary.LittleEndian.PutUint32(stop.Info[8:], siKernel)
+	ptrace(unix.PTRACE_SETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info)))
+	return true, false
+}
+
+// find gives the instruction whose breakpoint stands at an address, if the process still has that code there.
+func (c *chancePlaces) find(t *thread, at uint64) *code.Found {
+	if c == nil || c.at[at] == nil {
+		return nil
+	}
+	f := c.at[at]
+	var b [16]byte
+	n := t.see(at, b[:f.Length])
+	if n != f.Length || b[0] != int3 || string(b[1:n]) != string(f.Bytes[1:n]) {
+		return nil
+	}
+	return f
+}
+
+// restored puts the instructions' own bytes over breakpoints in what was read of a process' memory.
+func (c *chancePlaces) restored(addr uint64, p []byte) {
+	if c == nil {
+		return
+	}
+	end := addr + uint64(len(p))
+	for _, s := range c.spans {
+		if s[0] >= end || s[1] <= addr {
+			continue
+		}
+		for at, f := range c.at {
+			if at >= addr && at < end && p[at-addr] == int3 {
+				p[at-addr] = f.Bytes[0]
+			}
+		}
+		return
+	}
+}
+
+// hidden puts int3 all over the instructions at which breakpoints stand: what is behind a prefix looks like an instruction of its own.
+func (c *chancePlaces) hidden(addr uint64, p []byte) {
+	if c == nil {
+		return
+	}
+	for at, f := range c.at {
+		for i := range uint64(f.Length) {
+			if at >= addr && at-addr+i < uint64(len(p)) && p[at-addr] == int3 {
+				p[at-addr+i] = int3
+			}
+		}
+	}
+}
+
+// see reads memory that the process itself may be allowed to execute alone.
+func (t *thread) see(addr uint64, p []byte) int {
+	if n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p); n == len(p) {
+		return n
+	}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", t.tid))
+	if err != nil {
+		return 0
+	}
+	defer memory.Close()
+	n, _ := memory.ReadAt(p, int64(addr))
+	return n
+}
+
+// registers are the general registers in the order of their numbers in instructions.
+func registers(r *Regs) [16]*uint64 {
+	return [16]*uint64{&r.Rax, &r.Rcx, &r.Rdx, &r.Rbx, &r.Rsp, &r.Rbp, &r.Rsi, &r.Rdi, &r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15}
+}
+
+// place is the address of an instruction's operand in memory.
+func place(r *Regs, in *code.Instruction) uint64 {
+	all := registers(r)
+	a := uint64(in.Disp)
+	if in.Base != code.NoRegister {
+		a += *all[in.Base]
+	}
+	if in.Index != code.NoRegister {
+		a += *all[in.Index] * in.Scale
+	}
+	if in.Relative {
+		a += r.Rip + uint64(in.Length)
+	}
+	if in.Short {
+		a = uint64(uint32(a))
+	}
+	switch {
+	case in.FS:
+		a += r.Fs_base
+	case in.GS:
+		a += r.Gs_base
+	}
+	return a
+}
+
+// Flags of the processor.
+const (
+	carryFlag  = 1 << 0
+	parityFlag = 1 << 2
+	adjustFlag = 1 << 4
+	zeroFlag   = 1 << 6
+	signFlag   = 1 << 7
+	overFlag   = 1 << 11
+	arithmetic = carryFlag | parityFlag | adjustFlag | zeroFlag | signFlag | overFlag
+)
+
+// emulate executes an instruction of chance for a stopped thread that stands before it, and leaves the thread behind it. false means
+// that the processor would raise a general protection fault.
+func (m *Machine) emulate(t *thread, in *code.Instruction) bool {
+	r := t.load()
+	all := registers(r)
+	next := r.Rip + uint64(in.Length)
+	put := func(register int, v uint64) {
+		switch to := all[register]; {
+		case in.Wide:
+			*to = v
+		case in.Narrow:
+			*to = *to&^0xffff | v&0xffff
+		default:
+			*to = v & 0xffffffff
+		}
+	}
+	switch in.Kind {
+	case code.RDRAND, code.RDSEED:
+		var b [8]byte
+		if m.Random != nil {
+			m.Random(t.id, b[:])
+		}
+		put(in.Register, binary.LittleEndian.Uint64(b[:]))
+		r.Eflags = r.Eflags&^arithmetic | carryFlag
+	case code.RDPID:
+		*all[in.Register] = 0
+	case code.LSL:
+		selector := uint64(0)
+		if in.Register != code.NoRegister {
+			selector = *all[in.Register] & 0xffff
+		} else {
+			var b [2]byte
+			if m.readAt(t, place(r, in), b[:]) != len(b) {
+				return false
+			}
+			selector = uint64(binary.LittleEndian.Uint16(b[:]))
+		}
+		r.Eflags &^= zeroFlag
+		if limit, ok := segmentLimit(selector); ok {
+			put(in.Reg, limit)
+			r.Eflags |= zeroFlag
+		}
+	case code.CPUID:
+		v := m.identify(uint32(r.Rax), uint32(r.Rcx))
+		r.Rax, r.Rbx, r.Rcx, r.Rdx = uint64(v[0]), uint64(v[1]), uint64(v[2]), uint64(v[3])
+	case code.XGETBV:
+		s := m.extended(t)
+		switch uint32(r.Rcx) {
+		case 0:
+			r.Rax, r.Rdx = s.enabled&0xffffffff, s.enabled>>32
+		case 1:
+			used := s.used() & s.enabled
+			r.Rax, r.Rdx = used&0xffffffff, used>>32
+		default:
+			return false
+		}
+	case code.XSAVE, code.XSAVEOPT, code.XSAVEC:
+		if !m.save(t, in, place(r, in)) {
+			return false
+		}
+	case code.XBEGIN: // every transaction aborts, as if it had been interrupted
+		r.Rax = 0
+		next += uint64(in.Disp)
+	case code.UMWAIT:
+		r.Eflags &^= arithmetic
+	case code.SGDT, code.SIDT:
+		var b [10]byte // a limit of 0 and an address, as Linux answers where the processor can trap them (arch/x86/kernel/umip.c)
+		binary.LittleEndian.PutUint64(b[2:], map[code.Kind]uint64{code.SGDT: 0xfffffffffffe0000, code.SIDT: 0xffffffffffff0000}[in.Kind])
+		if m.writeAt(t, place(r, in), b[:]) != len(b) {
+			return false
+		}
+	case code.SLDT, code.STR, code.SMSW:
+		v := map[code.Kind]uint64{code.SLDT: 0, code.STR: 0x40, code.SMSW: 0x80050033}[in.Kind]
+		if in.Register != code.NoRegister {
+			put(in.Register, v)
+		} else if b := [2]byte{byte(v), byte(v >> 8)}; m.writeAt(t, place(r, in), b[:]) != len(b) {
+			return false
+		}
+	}
+	r.Rip = next
+	t.dirty = true
+	return true
+}
+
+// segmentLimit is the limit of a segment that programs may use, as LSL gives it (asm/segment.h). That of the segment by which Linux tells
+// the number of the CPU is 0: the first one.
+func segmentLimit(selector uint64) (limit uint64, ok bool) {
+	if selector&4 != 0 {
+		return 0, false
+	}
+	switch selector >> 3 {
+	case userCS32 >> 3, userSS >> 3, userCS >> 3:
+		return 0xffffffff, true
+	case cpuNode >> 3:
+		return 0, true
+	}
+	return 0, false
+}
+
+const (
+	userCS32 = 0x23
+	cpuNode  = 0x7b
+)
+
+// unmapVDSO takes the real vDSO from a fresh program, and the pages with the machine's time that come with it. vdso is its address.
+func (m *Machine) unmapVDSO(t *thread, vdso uint64) bool {
+	if m.vdsoAround == [2]uint64{} {
+		list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", t.tgid))
+		from, to := vdsoRange(string(list))
+		if vdso < from || vdso >= to {
+			return false
+		}
+		m.vdsoAround = [2]uint64{vdso - from, to - vdso}
+	}
+	from, to := vdso-m.vdsoAround[0], vdso+m.vdsoAround[1]
+	return m.execute(t, unix.SYS_MUNMAP, from, to-from) == 0
+}
+
+// vdsoRange is the range of the real vDSO and its data in a list of maps (proc_pid_maps(5)).
+func vdsoRange(list string) (from, to uint64) {
+	for line := range strings.Lines(list) {
+		var a, b uint64
+		name := line[strings.LastIndexByte(line, ' ')+1:]
+		if !strings.HasPrefix(name, "[vdso]") && !strings.HasPrefix(name, "[vvar") {
+			continue
+		}
+		if n, _ := fmt.Sscanf(line, "%x-%x", &a, &b); n != 2 {
+			continue
+		}
+		if to == 0 {
+			from = a
+		}
+		from, to = min(from, a), max(to, b)
+	}
+	return from, to
+}

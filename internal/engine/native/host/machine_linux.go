@@ -1,0 +1,793 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+)
+
+// ThreadID is the engine's own number of a thread; it never comes from the real kernel.
+type ThreadID = int64
+
+// where says in which kind of ptrace stop a thread stands: it decides how a real call can be made from there.
+type where uint8
+
+const (
+	atStart     where = iota // before the first instruction, or at the end of a call (a call's work is over)
+	atCall                   // seccomp stop: the call has not begun
+	atSignal                 // signal-delivery stop
+	atWithdrawn              // stopped; the call was notified, and the notification ended without an answer
+	// In no stop, but in the kernel, waiting for the answer to a notified call (see notify_linux.go):
+	atNotice   // the call is not answered
+	atAnswered // the answer is known, and not sent
+	atPassed   // the real kernel is to execute the call when the thread runs on
+)
+
+type thread struct {
+	id        ThreadID
+	tid, tgid int
+	leader    bool
+	ended     bool // a main thread, which waits for the others of its process without memory
+	at        where
+	regs      unix.PtraceRegs
+	loaded    bool
+	dirty     bool
+	gadget    uint64
+	kit       *Kit
+	foreign   bool // the call at which it stands was made with another architecture's convention
+	auxv      []byte
+	queued    *Stop // a stop that was met while doing something else
+	circle    *circle
+	stepping  bool // the call at which it stands ends with the trap of a single step, unless a ptrace stop comes before
+	circled   int  // for how many more turns it is likely to come into a circle again
+	spin      spin
+	code      *codeMaps     // where breakpoints may stand; nil where none do
+	chance    *chancePlaces // where those at instructions of chance stand; nil where none do
+	listener  *listener     // nil under the reference
+	notice    uint64        // id of the notification in which it waits
+	value     int64         // its answer, atAnswered
+
+	call unix.PtraceRegs // with what a call of the engine's choice is made
+}
+
+// Machine runs the threads of one world. All methods must be called from one locked OS thread: the one that called
+// NewMachine.
+type Machine struct {
+	threads    map[ThreadID]*thread
+	alive      map[int]int // real threads of a process that were not reaped yet, by tgid
+	stubFD     int
+	loop       int // the id of the OS thread that owns the machine
+	vdsoOffset uint64
+	leaks      Leaks
+	ignored    []syscall.Signal // by this process
+	watch      *watchdog
+	listeners  []*listener
+	notice     notice
+	answer     answer
+	let        func(nr, a1, a2, a3, a4, listener, notice uintptr) (first, second uintptr) // letAndReceive
+	status     int32
+
+	// Stops is why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they do.
+	Stops string
+
+	vdsoAround [2]uint64 // how far the real vDSO and its data reach below and above where programs are told it is
+	cpuidTraps bool      // programs trap at cpuid wherever it is
+	identities map[[2]uint32]identity
+	layout     *[64]component
+
+	// Random fills a buffer from a thread's stream of random bytes.
+	Random func(id ThreadID, b []byte)
+	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler.
+	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
+	// Lack notes what the machine does not give; it may be nil.
+	Lack *Lack
+	// Slow is why stops may cost twice as much as they could, or nil.
+	Slow error
+}
+
+// Leaks switches off single cures against chance; only the mutation test of the engine sets any.
+type Leaks struct {
+	ASLR, TSC, VDSO, Random, Instructions bool
+}
+
+// NewMachine prepares a machine. spinCPUMs is the CPU time that a thread may use without a system call before it
+// is stopped by force. With reference set, every call that the engine answers takes a ptrace stop: slower, and otherwise the
+// same.
+func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) {
+	interruptible()
+	stops := ""
+	if reference {
+		stops = "asked for"
+		quietChildSignals()
+	} else if err := heedChildren(); err != nil {
+		stops = err.Error()
+	}
+	fd, err := unix.MemfdCreate("bloodhound-stub", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd_create: %w", err)
+	}
+	if _, err := unix.Pwrite(fd, stubImage(), 0); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("memfd: %w", sized(err))
+	}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
+	m.watch = startWatchdog(spinCPUMs)
+	if !leaks.TSC {
+		m.Slow = giveUpTSC()
+	}
+	m.cpuidTraps = !leaks.Instructions && giveUpCPUID()
+	return m, nil
+}
+
+// Close kills and reaps every process that is left. The OS thread must not end without it: Go's runtime blocks all
+// signals then, and a trapped TSC kills a process whose handler cannot run.
+func (m *Machine) Close() {
+	takeTSC()
+	if m.cpuidTraps {
+		takeCPUID()
+	}
+	m.watch.stop()
+	for len(m.threads) > 0 {
+		for id := range m.threads {
+			m.Kill(id)
+			break
+		}
+	}
+	m.closeListeners()
+	unix.Close(m.stubFD)
+}
+
+// Interrupt makes the thread that runs now stop soon, with StopSpin. It may be called from any goroutine.
+func (m *Machine) Interrupt() { m.watch.interrupt() }
+
+func (m *Machine) get(id ThreadID) *thread {
+	t := m.threads[id]
+	if t == nil {
+		panic(fmt.Sprintf("host: no thread %d", id))
+	}
+	return t
+}
+
+func (t *thread) load() *unix.PtraceRegs {
+	if !t.loaded {
+		ptrace(unix.PTRACE_GETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.regs)))
+		t.loaded = true
+	}
+	return &t.regs
+}
+
+func (t *thread) flush() {
+	if t.dirty {
+		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.regs)))
+	}
+	t.dirty, t.loaded = false, false
+}
+
+// Result answers the call at which a thread stands with v (a value, or a negated errno) and skips it.
+func (m *Machine) Result(id ThreadID, v int64) {
+	t := m.get(id)
+	switch {
+	case t.at == atNotice:
+		t.at, t.value = atAnswered, v
+	case t.at == atCall && !t.loaded:
+		ptrace(unix.PTRACE_POKEUSR, t.tid, userOrigRax, ^uintptr(0))
+		ptrace(unix.PTRACE_POKEUSR, t.tid, userRax, uintptr(v))
+		t.at = atStart
+	default:
+		t.set(v)
+	}
+}
+
+// set makes v the result of the call at which a stopped thread stands, and ends the call.
+func (t *thread) set(v int64) {
+	t.load()
+	t.regs.Rax = uint64(v)
+	t.regs.Orig_rax = ^uint64(0)
+	t.dirty = true
+	t.at = atStart
+}
+
+// Restart makes the thread execute the call at which it stands once more when it runs on: what SA_RESTART asks
+// for after a handler.
+func (m *Machine) Restart(id ThreadID, nr uint64) {
+	t := m.get(id)
+	m.withdraw(t)
+	t.load()
+	t.regs.Rip -= 2
+	t.regs.Rax = nr
+	t.regs.Orig_rax = ^uint64(0)
+	t.dirty = true
+	t.at = atStart
+}
+
+// StopKind says why a thread stopped.
+type StopKind uint8
+
+const (
+	StopCall     StopKind = iota // about to make a system call
+	StopCallExit                 // a passed call ended (Resume with everyCall)
+	StopSignal                   // the processor or the kernel raised a signal in it
+	StopCircle                   // runs in circles: it waits, without a system call, for another to change its memory
+	StopSpin                     // used its CPU time without a system call, or was interrupted
+	StopExit                     // gone
+)
+
+// Stop is what Resume returns.
+type Stop struct {
+	Kind    StopKind
+	Nr      uint64
+	Args    [6]uint64
+	IP      uint64
+	Foreign bool // the call was made with another architecture's convention (int 0x80, x32)
+	Signal  int
+	Info    [128]byte // siginfo_t, for StopSignal
+	// Unbuilt is a SIGSEGV by which the real kernel ends a process whose stack has no room for the frame of a handler. Of a fault's
+	// handler, Info is the fault's.
+	Unbuilt bool
+	Status  syscall.WaitStatus
+	LimitNs int64 // how much CPU time it could use, for StopSpin
+}
+
+// Resume lets a thread run to its next stop. With everyCall it stops after passed calls too.
+func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
+	t := m.get(id)
+	m.resume(id, t, everyCall, stop)
+	if stop.Kind != StopSpin {
+		t.spin.row = 0
+	}
+}
+
+func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *Stop) {
+	if t.queued != nil {
+		*stop = *t.queued
+		t.queued = nil
+		return
+	}
+	if t.circle != nil && m.circles(t, stop) {
+		return
+	}
+	t.circled = max(t.circled-1, 0)
+	request := unix.PTRACE_CONT
+	if everyCall {
+		request = unix.PTRACE_SYSCALL
+		m.withdraw(t)
+	}
+	for {
+		switch t.at {
+		case atCall, atNotice, atWithdrawn:
+			panic("host: Resume of a thread whose call was not answered")
+		}
+		t.flush()
+		m.watch.running(t)
+		noticed, status, errno := m.proceed(t, request)
+		m.watch.stopped()
+		switch {
+		case noticed:
+			m.noticed(stop)
+			return
+		case errno != 0 || status.Exited() || status.Signaled():
+			m.reaped(id, t)
+			*stop = Stop{Kind: StopExit, Status: status}
+			return
+		case m.decode(t, status, stop) && (stop.Kind != StopCallExit || everyCall):
+			return
+		}
+	}
+}
+
+// decode turns a wait status into a Stop; false means that the thread must simply go on.
+func (m *Machine) decode(t *thread, status syscall.WaitStatus, stop *Stop) bool {
+	t.at = atStart
+	switch event, sig := int(status>>16), syscall.Signal(status>>8&0xff); {
+	case event == unix.PTRACE_EVENT_SECCOMP:
+		t.at = atCall
+		m.call(t, stop)
+		return true
+	case event != 0:
+		panic(fmt.Sprintf("host: unexpected ptrace event %d", event))
+	case sig == syscall.SIGTRAP|0x80:
+		var info syscallInfo
+		ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
+		if info.op != infoExit {
+			return false
+		}
+		*stop = Stop{Kind: StopCallExit, IP: info.ip}
+		return true
+	default:
+		return m.signal(t, sig, stop)
+	}
+}
+
+func (m *Machine) call(t *thread, stop *Stop) {
+	var info syscallInfo
+	ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
+	stop.Kind = StopCall
+	stop.Nr, stop.Args, stop.IP = info.nr, info.args, info.ip
+	stop.Foreign = info.arch != auditArchX8664 || info.nr&x32Bit != 0
+	t.foreign = stop.Foreign
+}
+
+// siginfo_t: si_signo, si_errno, si_code at 0, 4, 8.
+const (
+	siKernel  = 0x80
+	trapBreak = 1 // TRAP_BRKPT: what x86 says of a single step over a call
+	trapTrace = 2 // TRAP_TRACE
+)
+
+// Results from eRestartSys to eRestartNoHand are of calls that a signal has interrupted, and that are made again if there is
+// no handler (linux/errno.h).
+const (
+	eRestartSys    = 512
+	eRestartNoHand = 514
+)
+
+// unflag takes the flag of a single step from the register in which the processor keeps the flags as it enters a call.
+func (t *thread) unflag() {
+	if r := t.load(); r.R11&trapFlag != 0 {
+		r.R11 &^= trapFlag
+		t.dirty = true
+	}
+}
+
+func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
+	t.at = atSignal
+	stop.Kind = StopSignal
+	stop.Signal = int(sig)
+	stop.Info = [128]byte{}
+	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info)))
+	reason := int32(binary.LittleEndian.Uint32(stop.Info[8:]))
+	if sig == syscall.SIGTRAP {
+		if t.stepping && (reason == trapBreak || reason == trapTrace) {
+			t.stepping, t.at = false, atStart
+			t.unflag()
+			return false
+		}
+		if ours, goesOn := m.trapped(t, stop); ours {
+			return !goesOn
+		}
+	}
+	switch sig {
+	case syscall.SIGSTOP:
+		if r := t.load(); t.listener != nil && r.Orig_rax != ^uint64(0) && int64(r.Rax) == -eRestartSys {
+			m.watch.fired() // it had just made a call, whose notification nobody has received: it makes it again
+			t.at = atStart
+			return false
+		}
+		return m.struck(t, m.watch.fired(), stop)
+	case syscall.SIGSEGV:
+		if reason == siKernel && (m.timestamp(t) || m.identified(t)) {
+			return false
+		}
+		return reason > 0
+	case syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS:
+		return reason > 0
+	}
+	return false // nobody but the engine signals a world's process
+}
+
+// timestamp answers a trapped rdtsc or rdtscp from virtual time: one tick is one nanosecond.
+func (m *Machine) timestamp(t *thread) bool {
+	r := t.load()
+	var code [3]byte
+	n := t.see(r.Rip, code[:])
+	var size uint64
+	switch {
+	case n >= 2 && code[0] == 0x0f && code[1] == 0x31:
+		size = 2
+	case n >= 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9:
+		size = 3
+		r.Rcx = 0 // TSC_AUX: CPU 0, node 0
+	default:
+		return false
+	}
+	p := t.kit.Time
+	p.NowNs += p.ReadCostNs
+	p.Reads++
+	p.TickReads++
+	v := uint64(p.MonoNs + p.NowNs)
+	r.Rax, r.Rdx = v&0xffffffff, v>>32
+	r.Rip += size
+	t.dirty = true
+	m.unforce(t, unix.SIGSEGV)
+	t.at = atStart
+	return true
+}
+
+// identified answers a trapped cpuid.
+func (m *Machine) identified(t *thread) bool {
+	var b [code.MaxInstruction]byte
+	in, ok := code.Recognise(b[:t.see(t.load().Rip, b[:])])
+	if !ok || in.Kind != code.CPUID || !m.emulate(t, &in) {
+		return false
+	}
+	m.unforce(t, unix.SIGSEGV)
+	t.at = atStart
+	m.watch.continues()
+	return true
+}
+
+// Fault hands the signal of a StopSignal over to the handler that the thread has for it: the real kernel builds the frame. Where the
+// stack has no room for one, the next Resume gives a StopSignal that is Unbuilt.
+func (m *Machine) Fault(id ThreadID, sig int) {
+	t := m.get(id)
+	var info [128]byte
+	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&info)))
+	t.flush()
+	m.enterHandler(t, sig, false)
+	if t.queued != nil && t.queued.Unbuilt {
+		t.queued.Info = info
+	}
+}
+
+// enterHandler has a thread that stands at a signal-delivery stop enter its handler. It reports whether the frame was built; if not,
+// the next Resume tells what happened instead. asynchronous says that no fault of the processor is behind the signal.
+func (m *Machine) enterHandler(t *thread, sig int, asynchronous bool) bool {
+	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
+	status, errno := m.wait(t)
+	if errno != 0 || !status.Stopped() {
+		t.queued = &Stop{Kind: StopExit, Status: status}
+		return false
+	}
+	t.at = atStart
+	if int(status>>8) == int(syscall.SIGTRAP) {
+		m.steadyFrame(t, asynchronous)
+		return true
+	}
+	t.queued = &Stop{}
+	if !m.decode(t, status, t.queued) {
+		t.queued = nil
+	} else if s := t.queued; s.Kind == StopSignal && s.Signal == int(syscall.SIGSEGV) && binary.LittleEndian.Uint32(s.Info[8:]) == siKernel {
+		s.Unbuilt = true
+	}
+	return false
+}
+
+// Ignore drops the signal of a StopSignal.
+func (m *Machine) Ignore(id ThreadID) { m.get(id).at = atStart }
+
+// Sigmask reads the blocked signals of a stopped thread: bit n-1 is signal n.
+func (m *Machine) Sigmask(id ThreadID) uint64 {
+	var mask uint64
+	t := m.get(id)
+	m.withdraw(t)
+	ptrace(ptraceGetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
+	return mask
+}
+
+// SetSigmask replaces the blocked signals of a stopped thread.
+func (m *Machine) SetSigmask(id ThreadID, mask uint64) {
+	t := m.get(id)
+	m.withdraw(t)
+	ptrace(ptraceSetSigmask, t.tid, 8, uintptr(unsafe.Pointer(&mask)))
+}
+
+// Deliver makes the handler of a signal run next: the real kernel builds the frame. The call at which the thread
+// stands must have been answered. maskAfter, if not nil, is the mask that the handler's return restores. It
+// reports whether the handler's frame was built; if not, the next Resume tells what happened instead.
+func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool {
+	t := m.get(id)
+	m.withdraw(t)
+	t.spin.signal()
+	if t.at == atCall || t.at == atWithdrawn {
+		panic("host: Deliver to a thread whose call was not answered")
+	}
+	unix.Tgkill(t.tgid, t.tid, syscall.Signal(sig))
+	t.flush()
+	var status syscall.WaitStatus
+	errno := syscall.Errno(0)
+	for late := true; late; { // a strike of the watchdog that comes too late is first
+		ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
+		status, errno = m.wait(t)
+		late = errno == 0 && int(status>>8) == int(syscall.SIGSTOP) && sig != int(syscall.SIGSTOP)
+	}
+	if errno != 0 || !status.Stopped() {
+		t.queued = &Stop{Kind: StopExit, Status: status}
+		return false
+	}
+	if got := status >> 8; int(got) != sig {
+		t.queued = &Stop{}
+		if !m.decode(t, status, t.queued) {
+			t.queued = nil
+		}
+		return false
+	}
+	binary.LittleEndian.PutUint32(info[0:], uint32(sig))
+	ptrace(unix.PTRACE_SETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(info)))
+	if !m.enterHandler(t, sig, true) {
+		return false
+	}
+	if maskAfter != nil {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], *maskAfter)
+		m.writeAt(t, t.load().Rsp+frameSigmask, b[:])
+	}
+	return true
+}
+
+// Native lets the real kernel execute the call at which the thread stands, with its own arguments, and returns
+// the result; Result must still be called. The call must not block.
+func (m *Machine) Native(id ThreadID) int64 {
+	t := m.get(id)
+	m.withdraw(t)
+	r := t.load()
+	return m.execute(t, r.Orig_rax, r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9)
+}
+
+// Pass lets the real kernel execute the call at which the thread stands when the thread runs on; nobody looks at the
+// result.
+func (m *Machine) Pass(id ThreadID) {
+	switch t := m.get(id); t.at {
+	case atNotice:
+		t.at = atPassed
+	case atWithdrawn:
+		t.set(m.Native(id))
+	default:
+		t.at = atStart
+	}
+}
+
+// Execute makes the thread execute a real call of the engine's choice; the thread's registers stay as they were.
+// The call must not block.
+func (m *Machine) Execute(id ThreadID, nr uint64, args ...uint64) int64 {
+	return m.execute(m.get(id), nr, args...)
+}
+
+func (m *Machine) execute(t *thread, nr uint64, args ...uint64) int64 {
+	saved, ok := m.begin(t, nr, args...)
+	for ok {
+		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
+		status, errno := m.wait(t)
+		if errno != 0 || !status.Stopped() {
+			t.queued = &Stop{Kind: StopExit, Status: status}
+			break
+		}
+		if done, v := m.ended(t, status); done {
+			m.end(t, saved)
+			return v
+		}
+	}
+	return -int64(unix.ESRCH)
+}
+
+// passIP is where a thread seems to be when it makes a call of the engine's choice: by that the filter lets it pass. No
+// program can have code there: the addresses are the kernel's, whatever the size of a program's own (5-level paging).
+const passIP = 0xfffffffffffff800
+
+// Segments of 64-bit code, and the flag of the processor that asks for a trap after each instruction (asm/segment.h,
+// asm/processor-flags.h).
+const (
+	userCS   = 0x33
+	userSS   = 0x2b
+	trapFlag = 0x100
+)
+
+// begin brings a thread into a call of the engine's choice, before the filter sees it; it returns the registers to put back by end.
+// Where the call is made from is the program's own memory, which it may have changed. So nothing rests on what is there: the number
+// and all arguments are set in the kernel, at the stop at which the thread has entered a call. false means that the thread did
+// anything else, and that its process was killed for it.
+func (m *Machine) begin(t *thread, nr uint64, args ...uint64) (unix.PtraceRegs, bool) {
+	m.withdraw(t)
+	saved := *t.load()
+	if t.queued != nil && t.queued.Kind == StopExit {
+		return saved, false
+	}
+	r := saved
+	var a [6]uint64
+	copy(a[:], args)
+	r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
+	r.Eflags &^= trapFlag
+	r.Cs, r.Ss = userCS, userSS
+	r.Orig_rax = nr
+	r.Rip = passIP
+	t.call = r
+	ok := true
+	if t.at == atCall && !t.foreign {
+		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
+	} else {
+		ok = m.enterCall(t)
+	}
+	saved.Orig_rax = ^uint64(0)
+	return saved, ok
+}
+
+// enterCall brings a thread that stands anywhere but at a call into the call that t.call describes.
+func (m *Machine) enterCall(t *thread) bool {
+	var code [2]byte
+	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, t.gadget, code[:]) != len(code) || code != [2]byte{0x0f, 0x05} {
+		return m.tampered(t)
+	}
+	r := t.call
+	r.Rax = r.Orig_rax
+	r.Orig_rax = ^uint64(0)
+	r.Rip = t.gadget
+	ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&r)))
+	for {
+		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
+		status, errno := m.wait(t)
+		if errno != 0 || !status.Stopped() {
+			t.queued = &Stop{Kind: StopExit, Status: status}
+			return false
+		}
+		switch int(status >> 8) {
+		case int(syscall.SIGTRAP | 0x80):
+			var info syscallInfo
+			ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
+			if info.op != infoEntry {
+				continue // the end of the call before
+			}
+			if info.arch != auditArchX8664 {
+				return m.tampered(t)
+			}
+			ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.call)))
+			return true
+		case int(syscall.SIGSTOP): // a strike of the watchdog that comes too late
+		default:
+			return m.tampered(t)
+		}
+	}
+}
+
+// tampered kills the process of a thread whose pages of the engine are not what the engine has put there. The next Resume of each of
+// its threads gives StopExit. It is always false.
+func (m *Machine) tampered(t *thread) bool {
+	tgid := t.tgid
+	var threads []*thread
+	for _, o := range m.threads {
+		if o.tgid == tgid {
+			threads = append(threads, o)
+		}
+	}
+	m.Kill(t.id)
+	for _, o := range threads {
+		o.queued = &Stop{Kind: StopExit, Status: syscall.WaitStatus(unix.SIGKILL)}
+		o.tid, o.tgid = nowhere+o.tid, nowhere+tgid
+		m.threads[o.id] = o
+	}
+	return false
+}
+
+// nowhere is above all real ids (PID_MAX_LIMIT of linux/threads.h): a thread with an id from here on is gone.
+const nowhere = 1 << 30
+
+// ended tells whether a stop is the end of a call, and its result. A strike of the watchdog that comes too late, while the
+// thread is at its stop already, may interrupt the call: the kernel makes it again by itself, from the gadget.
+func (m *Machine) ended(t *thread, status syscall.WaitStatus) (bool, int64) {
+	if int(status>>8) != int(syscall.SIGTRAP|0x80) {
+		return false, 0
+	}
+	var info syscallInfo
+	ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
+	value := int64(info.nr) // rval shares the place of nr
+	switch {
+	case info.op == infoEntry:
+		ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.call)))
+	case info.op == infoExit && -eRestartNoHand <= value && value <= -eRestartSys:
+		ptrace(unix.PTRACE_POKEUSR, t.tid, userRip, uintptr(t.gadget)+2)
+	default:
+		return info.op == infoExit, value
+	}
+	return false, 0
+}
+
+func (m *Machine) end(t *thread, saved unix.PtraceRegs) {
+	t.regs, t.loaded, t.dirty, t.at = saved, true, true, atStart
+}
+
+// Read copies memory of a thread's process; it returns how many bytes could be read.
+func (m *Machine) Read(id ThreadID, addr uint64, p []byte) int { return m.readAt(m.get(id), addr, p) }
+
+// Write copies into the memory of a thread's process; it returns how many bytes could be written.
+func (m *Machine) Write(id ThreadID, addr uint64, p []byte) int { return m.writeAt(m.get(id), addr, p) }
+
+func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
+	n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p)
+	t.unbroken(addr, p[:n])
+	t.chance.restored(addr, p[:n])
+	return n
+}
+
+func (m *Machine) writeAt(t *thread, addr uint64, p []byte) int {
+	return transfer(unix.SYS_PROCESS_VM_WRITEV, t.tid, addr, p)
+}
+
+func transfer(nr uintptr, tid int, addr uint64, p []byte) int {
+	if len(p) == 0 {
+		return 0
+	}
+	local := unix.Iovec{Base: &p[0], Len: uint64(len(p))}
+	remote := [2]uint64{addr, uint64(len(p))}
+	n, _, e := syscall.RawSyscall6(nr, uintptr(tid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+	if e != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// Part is some bytes for one place of a process' memory.
+type Part struct {
+	Addr uint64
+	Data []byte
+}
+
+// maxParts is how many parts WriteParts takes.
+const maxParts = 4
+
+// WriteParts writes several parts, one after the other, in one system call; it returns how many bytes could be written.
+func (m *Machine) WriteParts(id ThreadID, parts ...Part) int {
+	var local [maxParts]unix.Iovec
+	var remote [maxParts][2]uint64
+	n := 0
+	for _, p := range parts {
+		if len(p.Data) > 0 {
+			local[n] = unix.Iovec{Base: &p.Data[0], Len: uint64(len(p.Data))}
+			remote[n] = [2]uint64{p.Addr, uint64(len(p.Data))}
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	v, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(m.get(id).tid), uintptr(unsafe.Pointer(&local)), uintptr(n), uintptr(unsafe.Pointer(&remote)), uintptr(n), 0)
+	if e != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// Maps reads the real /proc/PID/maps of a thread's process: by the thread, since a main thread that has ended has no memory any more.
+func (m *Machine) Maps(id ThreadID) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", m.get(id).tid))
+	return string(b)
+}
+
+// Auxv is the auxiliary vector that the last Exec gave to a thread's program.
+func (m *Machine) Auxv(id ThreadID) []byte { return m.get(id).auxv }
+
+func (m *Machine) reaped(id ThreadID, t *thread) {
+	delete(m.threads, id)
+	if m.alive[t.tgid]--; m.alive[t.tgid] <= 0 {
+		delete(m.alive, t.tgid)
+	}
+}
+
+// Regs are the registers of a thread.
+type Regs = unix.PtraceRegs
+
+// OpenFD opens one of this process' files in a thread's process and returns the real descriptor there, which must
+// be closed again by Execute.
+func (m *Machine) OpenFD(id ThreadID, fd int, writable bool) int64 {
+	t := m.get(id)
+	flags := uint64(unix.O_RDONLY | unix.O_CLOEXEC)
+	if writable {
+		flags = unix.O_RDWR | unix.O_CLOEXEC
+	}
+	defer m.cleanScratch(t)
+	if !m.scratch(t, m.ownFile(fd)) {
+		return -int64(unix.ESRCH)
+	}
+	return m.execute(t, unix.SYS_OPENAT, 0, kitScratch, flags)
+}
+
+// ownFile names an open file of this process for a thread that the machine runs. The files are named by the thread that owns the
+// machine: where Landlock is in force, the two are in one domain.
+func (m *Machine) ownFile(fd int) []byte { return fmt.Appendf(nil, "/proc/%d/fd/%d\x00", m.loop, fd) }
+
+// scratch writes into the scratch area of a thread's process, for a call that it is to execute. false means that it could not be
+// written, and that the process was killed for it: the call would have worked on what the program has put there.
+func (m *Machine) scratch(t *thread, b []byte) bool {
+	return m.writeAt(t, kitScratch, b) == len(b) || m.tampered(t)
+}
+
+// cleanScratch clears the scratch area: nothing of the machine may stay where programs look.
+func (m *Machine) cleanScratch(t *thread) { clear(t.kit.data[pageSize:][:scratchUsed]) }
+
+// scratchUsed is how much of the scratch area is written at most.
+const scratchUsed = 256

@@ -1,0 +1,300 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"encoding/binary"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"golang.org/x/sys/unix"
+)
+
+// inodeOf gives the inode of an open file, 0 if it has none: attributes of a pipe or socket are recorded nowhere.
+func (k *Kernel) inodeOf(t *Thread, fd uint64) (fs.InodeID, unix.Errno) {
+	f := k.file(t, fd)
+	if f == nil || f.Kind == FilePath {
+		return 0, unix.EBADF
+	}
+	return f.Inode, 0
+}
+
+// inodeAt is find for calls that change attributes.
+func (k *Kernel) inodeAt(t *Thread, dirfd int, addr uint64, flags int) (fs.InodeID, unix.Errno) {
+	id, _, e := k.find(t, dirfd, addr, flags)
+	return id, e
+}
+
+func (k *Kernel) chmod(t *Thread, id fs.InodeID, e unix.Errno, mode uint64) Result {
+	if e != 0 || id == 0 {
+		return fail(e)
+	}
+	return fsFail(k.node(t).FS.Chmod(k.env(t), id, uint32(mode)))
+}
+
+func sysChmod(k *Kernel, t *Thread) Result {
+	id, e := k.inodeAt(t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	return k.chmod(t, id, e, t.Call.Args[1])
+}
+
+func sysFchmod(k *Kernel, t *Thread) Result {
+	id, e := k.inodeOf(t, t.Call.Args[0])
+	return k.chmod(t, id, e, t.Call.Args[1])
+}
+
+func sysFchmodat(k *Kernel, t *Thread) Result {
+	id, e := k.inodeAt(t, int(int32(t.Call.Args[0])), t.Call.Args[1], 0)
+	return k.chmod(t, id, e, t.Call.Args[2])
+}
+
+func sysFchmodat2(k *Kernel, t *Thread) Result {
+	flags := int(int32(t.Call.Args[3]))
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return fail(unix.EINVAL)
+	}
+	id, e := k.inodeAt(t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)
+	return k.chmod(t, id, e, t.Call.Args[2])
+}
+
+func (k *Kernel) chown(t *Thread, id fs.InodeID, e unix.Errno, uid, gid uint64) Result {
+	if e != 0 || id == 0 {
+		return fail(e)
+	}
+	return fsFail(k.node(t).FS.Chown(k.env(t), id, id32(uid), id32(gid)))
+}
+
+func sysChown(k *Kernel, t *Thread) Result {
+	id, e := k.inodeAt(t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	return k.chown(t, id, e, t.Call.Args[1], t.Call.Args[2])
+}
+
+func sysLchown(k *Kernel, t *Thread) Result {
+	id, e := k.inodeAt(t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_SYMLINK_NOFOLLOW)
+	return k.chown(t, id, e, t.Call.Args[1], t.Call.Args[2])
+}
+
+func sysFchown(k *Kernel, t *Thread) Result {
+	id, e := k.inodeOf(t, t.Call.Args[0])
+	return k.chown(t, id, e, t.Call.Args[1], t.Call.Args[2])
+}
+
+func sysFchownat(k *Kernel, t *Thread) Result {
+	flags := int(int32(t.Call.Args[4]))
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return fail(unix.EINVAL)
+	}
+	id, e := k.inodeAt(t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)
+	return k.chown(t, id, e, t.Call.Args[2], t.Call.Args[3])
+}
+
+// fileTimes says what becomes of an inode's access and modification time.
+type fileTimes struct {
+	how [2]fs.TimeChange
+	ns  [2]int64
+}
+
+var timesNow = fileTimes{how: [2]fs.TimeChange{fs.NowTime, fs.NowTime}}
+
+func (k *Kernel) utimes(t *Thread, id fs.InodeID, e unix.Errno, m fileTimes) Result {
+	if e != 0 || id == 0 {
+		return fail(e)
+	}
+	return fsFail(k.node(t).FS.Utimens(k.env(t), id, m.how[0], m.ns[0], m.how[1], m.ns[1]))
+}
+
+func sysUtimensat(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	flags := int(int32(a[3]))
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return fail(unix.EINVAL)
+	}
+	m := timesNow
+	if a[2] != 0 {
+		var b [32]byte
+		if !k.peek(t, a[2], b[:]) {
+			return fail(unix.EFAULT)
+		}
+		for i := range 2 {
+			sec, nsec := int64(binary.LittleEndian.Uint64(b[16*i:])), int64(binary.LittleEndian.Uint64(b[16*i+8:]))
+			switch {
+			case nsec == unix.UTIME_NOW:
+			case nsec == unix.UTIME_OMIT:
+				m.how[i] = fs.KeepTime
+			case nsec < 0 || nsec >= 1e9:
+				return fail(unix.EINVAL)
+			default:
+				m.how[i], m.ns[i] = fs.SetTime, sec*1e9+nsec
+				t.Call.digest(b[16*i : 16*i+8])
+			}
+			t.Call.digest(b[16*i+8 : 16*i+16])
+		}
+	}
+	if a[1] == 0 {
+		if int32(a[0]) == unix.AT_FDCWD {
+			return fail(unix.EFAULT)
+		}
+		id, e := k.inodeOf(t, a[0])
+		return k.utimes(t, id, e, m)
+	}
+	id, e := k.inodeAt(t, int(int32(a[0])), a[1], flags)
+	return k.utimes(t, id, e, m)
+}
+
+func sysUtimes(k *Kernel, t *Thread) Result {
+	return k.utimevals(t, unix.AT_FDCWD, t.Call.Args[0], t.Call.Args[1])
+}
+
+func sysFutimesat(k *Kernel, t *Thread) Result {
+	return k.utimevals(t, int(int32(t.Call.Args[0])), t.Call.Args[1], t.Call.Args[2])
+}
+
+func (k *Kernel) utimevals(t *Thread, dirfd int, path, addr uint64) Result {
+	m := timesNow
+	if addr != 0 {
+		for i := range m.ns {
+			var e unix.Errno
+			if m.ns[i], e = k.timeval(t, addr+uint64(16*i)); e != 0 {
+				return fail(e)
+			}
+			m.how[i] = fs.SetTime
+		}
+	}
+	id, e := k.inodeAt(t, dirfd, path, 0)
+	return k.utimes(t, id, e, m)
+}
+
+func sysUtime(k *Kernel, t *Thread) Result {
+	m := timesNow
+	if a := t.Call.Args[1]; a != 0 {
+		for i := range m.ns {
+			s, ok := k.inU64(t, a+uint64(8*i))
+			if !ok {
+				return fail(unix.EFAULT)
+			}
+			m.how[i], m.ns[i] = fs.SetTime, int64(s)*1e9
+		}
+	}
+	id, e := k.inodeAt(t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	return k.utimes(t, id, e, m)
+}
+
+// Limits of extended attributes (xattr(7)).
+const (
+	maxXattrName  = 255
+	maxXattrValue = 64 << 10
+)
+
+// xattrCall finds what a call on extended attributes is about. The first argument is a descriptor or a path.
+func (k *Kernel) xattrCall(t *Thread, byFD bool, flags int) (fs.InodeID, unix.Errno) {
+	var id fs.InodeID
+	var e unix.Errno
+	if byFD {
+		id, e = k.inodeOf(t, t.Call.Args[0])
+	} else {
+		id, e = k.inodeAt(t, unix.AT_FDCWD, t.Call.Args[0], flags)
+	}
+	if e == 0 && id == 0 {
+		e = unix.EOPNOTSUPP
+	}
+	return id, e
+}
+
+func (k *Kernel) xattrName(t *Thread) (string, unix.Errno) {
+	name, e := k.cstring(t, t.Call.Args[1], maxXattrName)
+	if e == unix.ENAMETOOLONG || e == 0 && name == "" {
+		e = unix.ERANGE
+	}
+	return name, e
+}
+
+func (k *Kernel) setXattr(t *Thread, byFD bool, flags int) Result {
+	a := &t.Call.Args
+	name, e := k.xattrName(t)
+	if e != 0 {
+		return fail(e)
+	}
+	if a[3] > maxXattrValue {
+		return fail(unix.E2BIG)
+	}
+	value := make([]byte, a[3])
+	if !k.in(t, a[2], value) {
+		return fail(unix.EFAULT)
+	}
+	id, e := k.xattrCall(t, byFD, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	return fsFail(k.node(t).FS.SetXattr(k.env(t), id, name, value, int(int32(a[4]))))
+}
+
+// xattr reads the file and the name of an attribute that a call is about.
+func (k *Kernel) xattr(t *Thread, byFD bool, flags int) (fs.InodeID, string, unix.Errno) {
+	name, e := k.xattrName(t)
+	if e != 0 {
+		return 0, "", e
+	}
+	id, e := k.xattrCall(t, byFD, flags)
+	return id, name, e
+}
+
+func (k *Kernel) getXattr(t *Thread, byFD bool, flags int) Result {
+	a := &t.Call.Args
+	id, name, e := k.xattr(t, byFD, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	value, fe := k.node(t).FS.GetXattr(k.env(t), id, name)
+	if fe != fs.OK {
+		return fsFail(fe)
+	}
+	return k.outSized(t, value, a[2], a[3])
+}
+
+// outSized gives a program bytes for which it has size bytes of room; no room at all asks how many there are.
+func (k *Kernel) outSized(t *Thread, b []byte, addr, size uint64) Result {
+	switch {
+	case size == 0:
+	case uint64(len(b)) > size:
+		return fail(unix.ERANGE)
+	case !k.out(t, addr, b):
+		return fail(unix.EFAULT)
+	}
+	return Result(len(b))
+}
+
+func (k *Kernel) listXattr(t *Thread, byFD bool, flags int) Result {
+	id, e := k.xattrCall(t, byFD, flags)
+	if e == unix.EOPNOTSUPP {
+		return 0
+	}
+	if e != 0 {
+		return fail(e)
+	}
+	var b []byte
+	for _, name := range k.node(t).FS.ListXattr(id) {
+		b = append(append(b, name...), 0)
+	}
+	return k.outSized(t, b, t.Call.Args[1], t.Call.Args[2])
+}
+
+func (k *Kernel) removeXattr(t *Thread, byFD bool, flags int) Result {
+	id, name, e := k.xattr(t, byFD, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	return fsFail(k.node(t).FS.RemoveXattr(k.env(t), id, name))
+}
+
+const noFollow = unix.AT_SYMLINK_NOFOLLOW
+
+func sysSetxattr(k *Kernel, t *Thread) Result     { return k.setXattr(t, false, 0) }
+func sysLsetxattr(k *Kernel, t *Thread) Result    { return k.setXattr(t, false, noFollow) }
+func sysFsetxattr(k *Kernel, t *Thread) Result    { return k.setXattr(t, true, 0) }
+func sysGetxattr(k *Kernel, t *Thread) Result     { return k.getXattr(t, false, 0) }
+func sysLgetxattr(k *Kernel, t *Thread) Result    { return k.getXattr(t, false, noFollow) }
+func sysFgetxattr(k *Kernel, t *Thread) Result    { return k.getXattr(t, true, 0) }
+func sysListxattr(k *Kernel, t *Thread) Result    { return k.listXattr(t, false, 0) }
+func sysLlistxattr(k *Kernel, t *Thread) Result   { return k.listXattr(t, false, noFollow) }
+func sysFlistxattr(k *Kernel, t *Thread) Result   { return k.listXattr(t, true, 0) }
+func sysRemovexattr(k *Kernel, t *Thread) Result  { return k.removeXattr(t, false, 0) }
+func sysLremovexattr(k *Kernel, t *Thread) Result { return k.removeXattr(t, false, noFollow) }
+func sysFremovexattr(k *Kernel, t *Thread) Result { return k.removeXattr(t, true, 0) }

@@ -1,0 +1,113 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"encoding/binary"
+	"path"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+)
+
+// Limits of what instrumented programs announce.
+const (
+	// MostEdges bounds the edges of a process (MOST of voidstar/voidstar.c): bits in its memory.
+	MostEdges = 1 << 24
+	// MostModules bounds the modules of a process that are read.
+	MostModules = 1024
+	// announcedHead is the size of struct module of voidstar/voidstar.c without the name.
+	announcedHead = 40
+	maxSymbolName = 4096
+)
+
+// Announced is what a process announces of a module of edges (struct module of voidstar/voidstar.c).
+type Announced struct {
+	Module
+	Guards  uint64 // the first guard of clang's trace-pc-guard, from where the module's file is mapped on; 0 for other modules
+	Symbols string // the name of the file that tells what edges stand for; empty for guards
+	Path    string // the module's file, or the file of symbols; empty if there is none
+	FD      int    // that file, of this process, for the time of the call
+	Beyond  bool   // the process has MostModules already
+}
+
+// Module is a module of edges in a process' memory.
+type Module struct {
+	Counts int    // names it to whom Kernel.Edges belongs
+	Ran    uint64 // the address of bits, one an edge
+	First  uint64 // the bit of the module's edge 0, MostEdges if the process has too many
+	Count  uint64
+}
+
+// announce takes an announcement, one a write. What it looks up in the node's tree it looks up whether anybody asks for edges or
+// not: inodes are numbered as they are met.
+func (k *Kernel) announce(t *Thread, data []byte) Result {
+	if len(data) < announcedHead || len(data) > announcedHead+maxSymbolName {
+		return fail(unix.EINVAL)
+	}
+	le := binary.LittleEndian
+	word := func(i int) uint64 { return le.Uint64(data[8*i:]) }
+	a := Announced{Module: Module{Ran: word(0), First: word(1), Count: word(2)}, Symbols: string(data[announcedHead:]), FD: -1}
+	if a.Count == 0 || a.First > MostEdges || a.Count > MostEdges && a.First < MostEdges {
+		return fail(unix.EINVAL)
+	}
+	s := k.Spaces[k.proc(t).Space]
+	if guards := word(3); guards != 0 {
+		if f := s.fileAt(word(4)); f != nil {
+			base := f.Start
+			for _, o := range s.Files {
+				if o.File == f.File {
+					base = min(base, o.Start)
+				}
+			}
+			a.Path, a.FD, a.Guards = f.Path, k.fileOf(t, f.File), guards-base
+		}
+	} else {
+		a.Path, a.FD = k.symbols(t, a.Symbols)
+	}
+	if k.Edges == nil {
+		return Result(len(data))
+	}
+	a.Beyond = len(s.Modules) == MostModules
+	if a.Counts = k.Edges(t, &a); a.Counts != 0 && !a.Beyond && a.First < MostEdges {
+		s.Modules = append(s.Modules, a.Module)
+	}
+	return Result(len(data))
+}
+
+// symbols finds a file of symbols: in /symbols, where instrumented images have them, or beside the program.
+func (k *Kernel) symbols(t *Thread, name string) (file string, fd int) {
+	if name == "" {
+		return "", -1
+	}
+	places := []string{name}
+	if !path.IsAbs(name) {
+		dir := path.Dir(k.proc(t).Path)
+		places = []string{path.Join("/symbols", name), path.Join(dir, name), path.Join(dir, "symbols", name), path.Join(dir, "..", "symbols", name)}
+	}
+	for _, place := range places {
+		id, f, e := k.findAs(t, k.env(t), unix.AT_FDCWD, place, 0)
+		if e == 0 && f == nil && k.node(t).FS.Get(id).Mode&unix.S_IFMT == unix.S_IFREG {
+			return place, k.fileOf(t, id)
+		}
+	}
+	return "", -1
+}
+
+// fileOf is the open file of this process that has an inode's bytes, or -1.
+func (k *Kernel) fileOf(t *Thread, id fs.InodeID) int {
+	s := k.node(t).FS
+	if s.Inodes[id] == nil {
+		return -1
+	}
+	c, e := s.Content(k.env(t), id, false)
+	if e != fs.OK {
+		return -1
+	}
+	fd, failed := k.fdOf(t, c)
+	if failed != 0 {
+		return -1
+	}
+	return fd
+}

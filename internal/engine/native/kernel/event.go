@@ -1,0 +1,185 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"crypto/sha256"
+	"encoding"
+	"encoding/binary"
+	"hash"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+)
+
+// Event is engine.Event.
+type Event = engine.Event
+
+type hasher struct {
+	h   hash.Hash
+	buf []byte
+}
+
+func newHasher() hasher { return hasher{h: sha256.New(), buf: make([]byte, 0, 256)} }
+
+func (h *hasher) state() []byte {
+	b, err := h.h.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		panic("kernel: hash state: " + err.Error())
+	}
+	return b
+}
+
+func (h *hasher) restore(b []byte) {
+	h.h = sha256.New()
+	if err := h.h.(encoding.BinaryUnmarshaler).UnmarshalBinary(b); err != nil {
+		panic("kernel: hash state: " + err.Error())
+	}
+}
+
+// Sums are the trace hash and the strict hash so far.
+func (k *Kernel) Sums() (trace, strict []byte) { return k.hash.h.Sum(nil), k.strict.h.Sum(nil) }
+
+// Save puts what is kept outside State for speed into it, so that State alone can be stored.
+func (k *Kernel) Save() *State {
+	k.State.Hash, k.State.Strict = k.hash.state(), k.strict.state()
+	return k.State
+}
+
+// Load goes on with a State that Save gave, in a kernel with the same machine and handles. Encodings such as gob
+// turn empty maps into nil ones.
+func (k *Kernel) Load(s *State) {
+	k.State = s
+	ensure(&s.LastID)
+	ensure(&s.Threads)
+	ensure(&s.Procs)
+	ensure(&s.Tables)
+	ensure(&s.Spaces)
+	ensure(&s.Files)
+	ensure(&s.Pipes)
+	ensure(&s.EventFDs)
+	ensure(&s.TimerFDs)
+	ensure(&s.SignalFDs)
+	ensure(&s.Epolls)
+	ensure(&s.Segs)
+	ensure(&s.Sems)
+	ensure(&s.Queues)
+	ensure(&s.Waiting)
+	ensure(&s.Watching)
+	ensure(&s.Futexes)
+	if s.Shared != nil {
+		ensure(&s.Shared.Inodes)
+	}
+	for i, n := range s.Nodes {
+		if s.Shared != nil && n.FS != nil {
+			n.FS.Join(s.Shared, i)
+		}
+		ensure(&n.FIFOs)
+	}
+	for _, e := range s.Epolls {
+		ensure(&e.Items)
+		ensure(&e.Index)
+	}
+	if s.Net.Seen != nil {
+		ensure(&s.Failed)
+		ensure(&s.Net.Seen.Messages)
+		ensure(&s.Net.Seen.Connections)
+	}
+	k.hash.restore(s.Hash)
+	k.strict.restore(s.Strict)
+}
+
+func ensure[K comparable, V any](m *map[K]V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+}
+
+// record makes an event of a finished call. Who changes what is hashed, here or in Happen, changes
+// report.TraceVersion.
+func (k *Kernel) record(t *Thread, e *entry, result int64) {
+	if e.pointer && result >= 0 {
+		result = 0
+	}
+	c := &t.Call
+	k.Events++
+	b := k.hash.buf[:0]
+	b = binary.LittleEndian.AppendUint64(b, k.Events)
+	b = binary.LittleEndian.AppendUint64(b, uint64(k.Now))
+	b = append(b, t.Name...)
+	b = append(b, 0, byte(c.Nr), byte(c.Nr>>8))
+	var scalars [6]int64
+	n := 0
+	for i := range e.scalars {
+		if e.scalars[i] {
+			scalars[n] = int64(c.Args[i])
+			b = binary.LittleEndian.AppendUint64(b, c.Args[i])
+			n++
+		}
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(result))
+	b = binary.LittleEndian.AppendUint64(b, c.Digest)
+	b = binary.LittleEndian.AppendUint64(b, t.Clocks)
+	b = append(b, c.Detail...)
+	k.hash.h.Write(b)
+	if l := &k.Nodes[t.Node].Life; l.Tag != 0 {
+		k.lives(l, t, result)
+	}
+	b = binary.LittleEndian.AppendUint64(b, c.IP)
+	for _, a := range c.Args {
+		b = binary.LittleEndian.AppendUint64(b, a)
+	}
+	k.strict.h.Write(b)
+	k.hash.buf = b
+	if k.Observe != nil {
+		k.Observe(&Event{Number: k.Events, TimeNs: k.Now, Node: k.Nodes[t.Node].Name, Thread: t.Name, Call: e.name,
+			Args: append([]int64(nil), scalars[:n]...), Result: result, Bytes: c.Digest, Clocks: t.Clocks, Detail: c.Detail, Object: k.object(t, e)})
+	}
+	t.Clocks = 0
+}
+
+// object tells what kind of thing the descriptor of a call stands for; only for people, so it is no part of a hash.
+func (k *Kernel) object(t *Thread, e *entry) string {
+	if !e.descriptor || t.State == Dead || k.Tables[k.proc(t).Table] == nil {
+		return ""
+	}
+	f := k.file(t, t.Call.Args[0])
+	if f == nil {
+		return ""
+	}
+	switch f.Kind {
+	case FileInode, FileSynth, FileMemory:
+		return "file"
+	case FilePipe:
+		return "pipe"
+	case FileSocket:
+		switch _, family, typ, _, _ := k.Net.Kind(net.SockID(f.Obj)); {
+		case family == net.AF_UNIX:
+			return "unix"
+		case typ == net.SOCK_STREAM:
+			return "tcp"
+		case typ == net.SOCK_DGRAM:
+			return "udp"
+		}
+	}
+	return ""
+}
+
+// Happen records something that is no call as an event: a signal, an exit, a fault, a node that starts.
+func (k *Kernel) Happen(node, thread, what string, value int64, detail string) uint64 {
+	k.Events++
+	b := k.hash.buf[:0]
+	b = binary.LittleEndian.AppendUint64(b, k.Events)
+	b = binary.LittleEndian.AppendUint64(b, uint64(k.Now))
+	for _, s := range []string{node, thread, what, detail} {
+		b = append(append(b, s...), 0)
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(value))
+	k.hash.h.Write(b)
+	k.strict.h.Write(b)
+	k.hash.buf = b
+	if k.Observe != nil {
+		k.Observe(&Event{Number: k.Events, TimeNs: k.Now, Node: node, Thread: thread, Call: what, Result: value, Detail: detail})
+	}
+	return k.Events
+}

@@ -1,0 +1,344 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"golang.org/x/sys/unix"
+)
+
+// New makes a kernel without nodes.
+func New(m Machine, tape Chance, h Handles) *Kernel {
+	k := &Kernel{
+		State: &State{
+			LastID:  map[string]int64{},
+			Threads: map[ThreadID]*Thread{}, Procs: map[ProcID]*Proc{}, Tables: map[TableID]*Table{}, Spaces: map[SpaceID]*Space{},
+			Files: map[FileID]*File{}, Pipes: map[int64]*Pipe{}, EventFDs: map[int64]*EventFD{}, TimerFDs: map[int64]*TimerFD{},
+			SignalFDs: map[int64]*SignalFD{}, Epolls: map[int64]*Epoll{}, Segs: map[int64]*ShmSegment{},
+			Sems: map[int64]*SemSet{}, Queues: map[int64]*MsgQueue{},
+			Waiting: map[Key][]ThreadID{}, Watching: map[Key][]Watch{}, Futexes: map[Key][]Waiter{},
+		},
+		M: m, Tape: tape, Handles: h,
+		buf:  make([]byte, 1<<16),
+		hash: newHasher(), strict: newHasher(),
+	}
+	k.tree = fs.Env{Blobs: h.Blobs, Synth: &k.synths, Programs: &k.programs, NewBlob: func() fs.BlobID { return fs.BlobID(k.id("blob")) }}
+	k.synths.k, k.programs.k = k, k
+	return k
+}
+
+// Result is what a handler returns: a value of the call, a negated errno, or one of these.
+type Result int64
+
+const (
+	pending Result = -1 << 40 // the thread waits
+	Gone    Result = -1 << 41 // there is nobody to receive a result
+	passed  Result = -1 << 42 // the real kernel executes the call when the thread runs on; it cannot fail
+)
+
+func fail(e unix.Errno) Result { return -Result(e) }
+
+// Progress says what a Step has come to.
+type Progress uint8
+
+const (
+	Ran  Progress = iota // a thread ran
+	Idle                 // nobody can run; time must pass
+)
+
+// Step runs one thread for one turn, if one can run. Threads that merely yield or poll run only if lazyToo is set:
+// the caller lets time pass first, where there is something to wait for.
+func (k *Kernel) Step(lazyToo bool) Progress {
+	t := k.pick(lazyToo)
+	if t == nil {
+		return Idle
+	}
+	if t.InCall && !k.retry(t) {
+		return Ran
+	}
+	if !k.deliver(t) {
+		return Ran
+	}
+	k.resume(t)
+	return Ran
+}
+
+// resume lets a thread run in user space to its next stop and deals with that.
+func (k *Kernel) resume(t *Thread) {
+	kit := k.Handles.Kits[t.Node]
+	page, node := kit.Time, k.Nodes[t.Node]
+	*page = host.TimePage{NowNs: k.Now, RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: k.Cost.ClockReadNs}
+	k.M.Resume(t.ID, k.everyCall(t), &k.stop)
+	reads := page.Reads
+	switch {
+	case k.stop.Kind == host.StopSpin && k.proc(t).Bounded:
+		// How often it has read a clock depends on where it was stopped. It does not run on, and so no time has passed.
+	case reads <= mostReads && page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs:
+		k.Now = page.NowNs
+		t.Clocks += reads
+		if len(node.ClockFaults) > 0 && reads > page.TickReads {
+			k.sawClock(node, page.WallReads > 0)
+		}
+	default:
+		k.unsafe("thread %s of %s wrote to the page of virtual time", t.Name, k.proc(t).Path)
+	}
+	switch s := &k.stop; s.Kind {
+	case host.StopCall:
+		if s.Nr == unix.SYS_CLOCK_GETTIME && reads >= host.MostReads {
+			k.watches(t)
+		} else {
+			t.Watches = 0
+		}
+		k.enter(t, s)
+	case host.StopCallExit:
+		// only to look at signals that the call may have unblocked
+	case host.StopSignal:
+		k.fault(t, s)
+	case host.StopCircle:
+		t.Lazy, k.Resched = true, true
+		k.Now += k.Cost.CallNs
+		if k.burns(t); t.State == Dead {
+			break
+		}
+		if p := k.proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of it can end the circle
+			k.spun(t, "runs in a circle without a system call")
+		}
+	case host.StopSpin:
+		if k.proc(t).Bounded { // it ends here, so it does not matter where it is stopped
+			t.Lazy, k.Resched = true, true
+			k.Now += k.Cost.CallNs
+			k.spun(t, "computes and makes no system call")
+			break
+		}
+		k.unsafe("thread %s of %s used its CPU time without a system call (spin break)", t.Name, k.proc(t).Path)
+		k.Resched = true
+		t.SpinBreaks++
+		k.busy(t, max(s.LimitNs, min(s.LimitNs<<t.SpinBreaks, maxBusyNs)))
+	case host.StopExit:
+		k.vanished(t)
+	}
+}
+
+// mostReads is more than any thread reads clocks in a turn: a program that writes to the page must not turn time back.
+const mostReads = 1 << 32
+
+// watches deals with a thread that has only read clocks for long: it waits for a time, or for another thread, which may
+// run now. Its reads are paid; what lies between them costs more the longer it goes on, so that the time comes.
+func (k *Kernel) watches(t *Thread) {
+	k.Now += min(int64(t.Watches), maxWatchSteps) * 1e6
+	t.Watches++
+	t.Lazy, k.Resched = true, true
+	k.IdleTurns = 0 // time passes without the world around
+}
+
+// maxWatchSteps is how many milliseconds at most pass at once for a thread that only reads clocks.
+const maxWatchSteps = 10
+
+// spun tells the world of a thread that computes without end.
+func (k *Kernel) spun(t *Thread, how string) {
+	p := k.proc(t)
+	k.Notices = append(k.Notices, Notice{Kind: Spun, Event: k.Events, TimeNs: k.Now, Node: t.Node, Proc: t.Proc, Tag: p.Tag, Text: []byte(p.Path + " " + how)})
+}
+
+// enter begins the call at which t has stopped.
+func (k *Kernel) enter(t *Thread, s *host.Stop) {
+	k.burnt(t)
+	k.Now += k.callNs(t)
+	t.Calls++
+	t.SpinBreaks = 0
+	t.InCall = true
+	t.Call = Call{Nr: s.Nr, Args: s.Args, IP: s.IP}
+	if s.Foreign || s.Nr >= uint64(len(table)) {
+		t.Call.Nr = uint64(len(table)) - 1
+	}
+	if k.proc(t).timesCPU() {
+		if k.cpuDue(t); t.State == Dead {
+			return
+		}
+	}
+	if k.watched != nil && k.watched[t.Call.Nr] && !k.Nodes[t.Node].Driver {
+		k.Entering(t.Node, table[t.Call.Nr].name, k.subjects(t))
+		if t.State == Dead {
+			return
+		}
+	}
+	if k.Nodes[t.Node].Memory.LimitBytes > 0 {
+		if k.charge(t); t.State == Dead {
+			return
+		}
+	}
+	k.attempt(t)
+	k.account(t)
+}
+
+// callNs is what a call costs: the more, the smaller the node's share of a CPU is.
+func (k *Kernel) callNs(t *Thread) int64 {
+	if share := k.node(t).CPUPPM; share > 0 {
+		return k.Cost.CallNs * 1_000_000 / share
+	}
+	return k.Cost.CallNs
+}
+
+// Slow reports whether the thread that ran last has taken long, as calls never do.
+func (k *Kernel) Slow() bool { return k.stop.Kind == host.StopSpin || k.stop.Kind == host.StopCircle }
+
+// retry tries a call again whose wait is over. It reports whether the thread may go on in user space.
+func (k *Kernel) retry(t *Thread) bool {
+	t.Call.Again = true
+	k.attempt(t)
+	return !t.InCall && t.State == Ready
+}
+
+// attempt runs the handler of the call at which t stands, and completes the call when it is over.
+func (k *Kernel) attempt(t *Thread) {
+	e := &table[t.Call.Nr]
+	var r Result
+	if e.handle == nil {
+		r = k.refuse(t, e.name, unix.ENOSYS)
+	} else {
+		r = e.handle(k, t)
+	}
+	k.told(k.Nodes[t.Node])
+	switch r {
+	case Gone:
+		return
+	case passed:
+		t.InCall = false
+		k.M.Pass(t.ID)
+		k.record(t, e, 0)
+		return
+	case pending:
+		if t.Call.Signaled && !e.deaf && t.Call.Slow == 0 {
+			if r, over := k.interrupt(t, e); over {
+				if r != Gone { // else it is made anew after the handler
+					k.complete(t, e, r)
+				}
+				return
+			}
+			t.Call.Signaled = false
+		}
+		k.sleep(t)
+		return
+	}
+	k.complete(t, e, r)
+}
+
+// complete answers a call and records it as an event.
+func (k *Kernel) complete(t *Thread, e *entry, r Result) {
+	t.InCall = false
+	t.Call.Signaled = false
+	if !t.Call.Empty && !e.neutral {
+		t.Empties = 0
+	}
+	k.unblock(t)
+	if r < 0 && k.Failed != nil {
+		k.failed(t, r)
+	}
+	if r == -Result(unix.ENOENT) && k.Absent != nil && t.Call.Detail != "" {
+		k.Absent(t, t.Call.Detail)
+	}
+	k.M.Result(t.ID, int64(r))
+	k.record(t, e, int64(r))
+}
+
+// maxFailed bounds the ways to fail that are kept.
+const maxFailed = 4096
+
+// failed keeps how a call of a program under test failed.
+func (k *Kernel) failed(t *Thread, r Result) {
+	if k.Nodes[t.Node].Driver || r < -maxErrno {
+		return
+	}
+	program := k.proc(t).Path // what a link such as redis-server leads to says less than its name
+	if argv := k.proc(t).Argv; len(argv) > 0 && argv[0] != "" {
+		program = argv[0]
+	}
+	f := FailedCall{program, uint16(t.Call.Nr), uint16(-r)}
+	if _, ok := k.Failed[f]; ok || len(k.Failed) < maxFailed {
+		k.Failed[f]++
+	}
+}
+
+// maxErrno is the largest number of an error that programs see; what is beyond it is between the kernel and itself.
+const maxErrno = 133
+
+// Watch makes the kernel and its network keep what is seen from now on. The network has its nodes by then.
+func (k *Kernel) Watch() {
+	k.Failed = map[FailedCall]uint32{}
+	k.Net.Watch()
+}
+
+// unsafe notes the first reason why this run may not repeat.
+func (k *Kernel) unsafe(format string, args ...any) {
+	if k.Unsafe == "" {
+		k.Unsafe = fmt.Sprintf(format, args...)
+	}
+}
+
+// MarkUnrepeatable is unsafe for the world around the kernel.
+func (k *Kernel) MarkUnrepeatable(reason string) { k.unsafe("%s", reason) }
+
+// refuse answers a call that the engine does not support and notes it for the report. what names the call with
+// its operation, such as fcntl(F_NOTIFY).
+func (k *Kernel) refuse(t *Thread, what string, e unix.Errno) Result {
+	node, program := k.Nodes[t.Node].Name, k.Procs[t.Proc].Path
+	name := unix.ErrnoName(e)
+	for i := range k.Refused {
+		r := &k.Refused[i]
+		if r.Call == what && r.Program == program && r.Node == node && r.Errno == name {
+			r.Count++
+			return fail(e)
+		}
+	}
+	if len(k.Refused) < maxRefused {
+		k.Refused = append(k.Refused, Refused{node, program, what, name, 1})
+	}
+	return fail(e)
+}
+
+const maxRefused = 1000
+
+// proc gives the process of a thread.
+func (k *Kernel) proc(t *Thread) *Proc { return k.Procs[t.Proc] }
+
+// node gives the node of a thread.
+func (k *Kernel) node(t *Thread) *Node { return k.Nodes[t.Node] }
+
+// maxBusyNs is how much virtual time at most passes at once for a thread that computes and makes no system call. The longer it
+// does, the more passes for the CPU time that it really uses.
+const maxBusyNs = 1e9
+
+// Exceeded names the first limit of the world that was reached, or is empty.
+func (k *Kernel) Exceeded() string {
+	return k.Net.Exceeded
+}
+
+// maxShown bounds how many waiting threads Blocked names.
+const maxShown = 8
+
+// Blocked tells, for people, what every thread waits for.
+func (k *Kernel) Blocked() string {
+	var parts []string
+	for _, id := range slices.Sorted(maps.Keys(k.Threads)) {
+		t := k.Threads[id]
+		if len(parts) == maxShown {
+			parts = append(parts, "...")
+			break
+		}
+		what := "runs"
+		if t.State == Blocked {
+			what = "waits in " + CallName(t.Call.Nr)
+		}
+		parts = append(parts, t.Name+" ("+k.proc(t).Path+") "+what)
+	}
+	if len(parts) == 0 {
+		return "no program is left"
+	}
+	return strings.Join(parts, ", ")
+}

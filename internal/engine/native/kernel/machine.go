@@ -1,0 +1,135 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"syscall"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Machine is the real world, as the kernel needs it. host.Machine is the only implementation; see there for the
+// meaning of each method.
+type Machine interface {
+	Resume(id ThreadID, everyCall bool, stop *host.Stop)
+	Result(id ThreadID, v int64)
+	Restart(id ThreadID, nr uint64)
+	Native(id ThreadID) int64
+	Pass(id ThreadID)
+	Execute(id ThreadID, nr uint64, args ...uint64) int64
+	OpenFD(id ThreadID, fd int, writable bool) int64
+	Read(id ThreadID, addr uint64, p []byte) int
+	Write(id ThreadID, addr uint64, p []byte) int
+	WriteParts(id ThreadID, parts ...host.Part) int
+	Sigmask(id ThreadID) uint64
+	SetSigmask(id ThreadID, mask uint64)
+	Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool
+	Fault(id ThreadID, sig int)
+	Ignore(id ThreadID)
+	Unhandle(id ThreadID, signals []int)
+	Spawn(id ThreadID, kit *host.Kit) error
+	Exec(id ThreadID, img host.Image, others []ThreadID) syscall.Errno
+	Clone(parent, child ThreadID, flags, stack, tls uint64) syscall.Errno
+	Exit(id ThreadID)
+	Kill(id ThreadID)
+	Maps(id ThreadID) string
+	Weight(id ThreadID) host.Weight
+	PrivateBytes(id ThreadID) int64
+	Auxv(id ThreadID) []byte
+	Registers(id ThreadID) (host.Regs, bool)
+	XState(id ThreadID) []byte
+	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
+	MapCode(id ThreadID, w *host.Watched, addr, size, offset uint64)
+	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool)
+	MadeChance(id ThreadID, from, to uint64) (name string, tooMuch bool)
+	AllMadeChance(id ThreadID) (name string, tooMuch bool)
+}
+
+// Leaks are cures against chance that can be switched off; only tests do.
+type Leaks struct {
+	Random  func(b []byte)                   // getrandom and /dev/urandom are the machine's
+	Order   func(n int, swap func(i, j int)) // directories are listed in another order each time
+	MemInfo func(path string) string         // /proc/meminfo, loadavg, stat and uptime are the machine's
+}
+
+// Chance is the tape: where every choice comes from.
+type Chance interface {
+	Rare(stream string, n uint64, ratePPM uint64) uint64
+	Given(stream string, n uint64) uint64
+	Bytes(stream string, p []byte)
+}
+
+// Handles are the real things behind the nodes, in the order of State.Nodes.
+type Handles struct {
+	Kits  []*host.Kit
+	Bases []Base // by node
+	Blobs Blobs
+}
+
+// Blobs are the bytes behind written files and shared memory.
+type Blobs interface {
+	fs.Blobs
+	FD(id fs.BlobID) int          // an open file of this process
+	Allocated(id fs.BlobID) int64 // bytes of memory that it takes
+}
+
+// Base is the read-only lower layers of a node.
+type Base interface {
+	fs.Base
+	// FD opens a base file for mapping or executing; it stays open while the current call is handled.
+	FD(layer int, path string) (int, fs.Errno)
+}
+
+// Kernel runs a State. Everything in it besides State is either a handle on the real world, or derived.
+type Kernel struct {
+	*State
+	M       Machine
+	Tape    Chance
+	Handles Handles
+	Cost    world.Cost
+	Sched   world.Sched
+	Limits  world.Limits
+	// Absent is told of names that threads have looked for and that are not there.
+	Absent func(t *Thread, name string)
+	// Observe sees every event, if not nil.
+	Observe func(*Event)
+	// Code gives the copy of a program, or of a library, that is executed in its place, or nil; nil asks for none. path is how
+	// it was called, real its name in the tree, fd an open file of this process. counts is what Space.Counts shall be.
+	Code func(t *Thread, path, real string, fd int, library bool) (copied *host.Watched, counts int)
+	// Executes is told of each program that is executed: its path, where that leads, and an open file. It may be nil.
+	Executes func(t *Thread, path, real string, fd int)
+	// Edges is told of a module of edges that a process announces; it gives what Module.Counts shall be, or 0. It may be nil.
+	Edges func(t *Thread, a *Announced) (counts int)
+	// Ending is told that a process is about to lose its memory, by its end or by an exec.
+	Ending func(p *Proc)
+	// Fatal is told that a signal, of which siginfo is what a handler would be given, is about to end the process of a thread with
+	// a core file. It may be nil.
+	Fatal func(t *Thread, sig int, siginfo [128]byte)
+	// Leaks switches off single cures against chance, for the mutation test.
+	Leaks Leaks
+	// Seen is told when a program under test got a result that a fault has changed.
+	Seen func(ref net.FaultRef)
+	// Entering is told when a program under test is about to make a system call that WatchCalls named; files are what
+	// the call is about, the new name first. The thread may be gone afterwards.
+	Entering func(node NodeID, call string, files []string)
+	// Overdue is told when a thread of a program under test got a result that a fault has changed.
+	Overdue func(k *Kernel, t *Thread, sock net.SockID)
+
+	// DiskFault decides what strikes a call on a file of a node's disk. It is asked on nodes that are Harmed.
+	DiskFault func(c *fault.Call) fault.Harm
+
+	watched  []bool // calls that Entering is told of, by number; nil if there are none
+	stop     host.Stop
+	buf      []byte
+	small    [256]byte // for structures that a call gives to a program
+	tree     fs.Env    // see env
+	synths   synths    // its Synth
+	programs programs  // its Programs
+	hash     hasher
+	strict   hasher
+}

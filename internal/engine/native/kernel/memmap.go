@@ -1,0 +1,633 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"golang.org/x/sys/unix"
+)
+
+// realMap is one line of the real /proc/PID/maps.
+type realMap struct {
+	start, end, offset uint64
+	shared, writable   bool
+	executable         bool
+	name               string // in the machine's tree
+	blob               int64  // what is mapped, if it is one of the engine's blobs
+}
+
+// parseMap reads a line of /proc/PID/maps (proc_pid_maps(5)).
+func parseMap(line string) (m realMap, ok bool) {
+	var f [5]string
+	rest := strings.TrimSuffix(line, "\n")
+	for i := range f {
+		f[i], rest, _ = strings.Cut(rest, " ")
+	}
+	if f[4] == "" || len(f[1]) < 4 {
+		return m, false
+	}
+	from, to, _ := strings.Cut(f[0], "-")
+	m.start, _ = strconv.ParseUint(from, 16, 64)
+	m.end, _ = strconv.ParseUint(to, 16, 64)
+	m.offset, _ = strconv.ParseUint(f[2], 16, 64)
+	m.writable, m.executable, m.shared = f[1][1] == 'w', f[1][2] == 'x', f[1][3] == 's'
+	m.name = strings.TrimLeft(rest, " ")
+	if blob, is := strings.CutPrefix(m.name, "/memfd:blob-"); is {
+		blob, _, _ = strings.Cut(blob, " ")
+		m.blob, _ = strconv.ParseInt(blob, 10, 64)
+	}
+	return m, true
+}
+
+// mapAt finds the line that holds an address.
+func mapAt(maps string, addr uint64) (realMap, bool) {
+	for line := range strings.Lines(maps) {
+		if m, ok := parseMap(line); ok && addr >= m.start && addr < m.end {
+			return m, true
+		}
+	}
+	return realMap{}, false
+}
+
+// mapsToWrite tells whether a program of a node maps a blob shared and writable.
+func (k *Kernel) mapsToWrite(node NodeID, blob int64) bool {
+	for _, id := range k.Nodes[node].Procs {
+		p := k.Procs[id]
+		if p.Zombie || !slices.ContainsFunc(k.Spaces[p.Space].Regions, func(r Region) bool { return r.Object.Kind == KeyBlob && r.Object.ID == blob }) {
+			continue
+		}
+		for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
+			if m, ok := parseMap(line); ok && m.shared && m.writable && m.blob == blob {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const maxRegions = 1 << 16
+
+func (k *Kernel) addRegion(t *Thread, r Region) {
+	s := k.Spaces[k.proc(t).Space]
+	s.Regions = slices.DeleteFunc(s.Regions, func(o Region) bool { return o.Start >= r.Start && o.Start+o.Size <= r.Start+r.Size })
+	if len(s.Regions) < maxRegions {
+		s.Regions = append(s.Regions, r)
+	}
+}
+
+// addFile notes that a file was mapped.
+func (k *Kernel) addFile(node NodeID, s *Space, start, end uint64, file fs.InodeID, real string, object Key) {
+	s.Files = slices.DeleteFunc(s.Files, func(o FileMap) bool { return o.Start >= start && o.End <= end })
+	if len(s.Files) < maxRegions {
+		tree := k.Nodes[node].FS
+		s.Files = append(s.Files, FileMap{Start: start, End: end, File: file, Dev: tree.Stat(file).Dev, Path: nameOf(tree, file), Real: real, Object: object})
+	}
+}
+
+// addPrograms notes what execve has mapped: the files of a program and of its interpreter, which may be none.
+func (k *Kernel) addPrograms(t *Thread, s *Space, programs ...program) {
+	names := make([]string, len(programs))
+	for i, exe := range programs {
+		fd := exe.fd
+		if exe.code != nil {
+			fd = exe.code.FD()
+		}
+		if exe.file != 0 {
+			names[i] = host.RealName(fd)
+		}
+	}
+	for line := range strings.Lines(k.M.Maps(t.ID)) {
+		m, ok := parseMap(line)
+		if !ok || m.start > host.LastAddress || host.Reserved(m.start, m.end-m.start) {
+			continue
+		}
+		i := slices.Index(names, m.name)
+		if m.name == "" {
+			i = -1
+		}
+		if i >= 0 {
+			k.addFile(t.Node, s, m.start, m.end, programs[i].file, m.name, Key{})
+		}
+		switch {
+		case !m.executable:
+		case i < 0: // such as the stack
+			k.madeCode(t, m.start, m.end-m.start, m.writable)
+		default:
+			changes := k.Nodes[t.Node].FS.Get(programs[i].file).Blob != 0
+			if whole := k.trapChance(t, programs[i].fd, changes, m.start, m.end-m.start, m.offset); !whole || changes || m.writable {
+				k.madeCode(t, m.start, m.end-m.start, m.writable || whole)
+			}
+		}
+	}
+}
+
+// trapChance has a thread trap at instructions whose results no run repeats, in a part of a file that it has mapped. changes says that
+// the world writes to the file. It reports whether all code there was looked through.
+func (k *Kernel) trapChance(t *Thread, fd int, changes bool, addr, size, offset uint64) (whole bool) {
+	name, whole := k.M.TrapChance(t.ID, fd, changes, addr, size, offset)
+	if name != "" {
+		k.unsafe("%s maps code that may execute %s where it cannot be trapped", k.proc(t).Path, name)
+	}
+	return whole
+}
+
+// maxMadeAtOnce bounds the code that is looked through as it is made executable, which some programs do again and again. What is larger
+// is looked through at the end alone.
+const maxMadeAtOnce = 4 << 20
+
+// madeCode notes that a program may execute what was not looked through as it was mapped. What it cannot write to is there already.
+func (k *Kernel) madeCode(t *Thread, addr, size uint64, later bool) {
+	k.Spaces[k.proc(t).Space].Made = true
+	if later || size > maxMadeAtOnce || k.Unsafe != "" {
+		return
+	}
+	name, tooMuch := k.M.MadeChance(t.ID, addr, addr+(size+4095)&^4095)
+	k.madeUnsafe(t, name, tooMuch)
+}
+
+// madeUnsafe takes what was found in the code that a thread's program has made.
+func (k *Kernel) madeUnsafe(t *Thread, name string, tooMuch bool) {
+	switch path := k.proc(t).Path; {
+	case name != "":
+		k.unsafe("%s has made code as it ran that may execute %s", path, name)
+	case tooMuch:
+		k.unsafe("%s has made more code as it ran than can be looked through", path)
+	}
+}
+
+// CheckMade looks through the code that a program has made, whose memory is about to go, for instructions that no run repeats: there no
+// breakpoint stands at them.
+func (k *Kernel) CheckMade(p *Proc) {
+	s := k.Spaces[p.Space]
+	if s == nil || !s.Made || k.Unsafe != "" {
+		return
+	}
+	i := slices.IndexFunc(p.Threads, func(id ThreadID) bool { return k.Threads[id].State != Dead })
+	if i < 0 {
+		return
+	}
+	t := k.Threads[p.Threads[i]]
+	name, tooMuch := k.M.AllMadeChance(t.ID)
+	k.madeUnsafe(t, name, tooMuch)
+}
+
+// fileAt finds the file that was mapped to an address last.
+func (s *Space) fileAt(addr uint64) *FileMap {
+	for i := len(s.Files) - 1; i >= 0; i-- {
+		if f := &s.Files[i]; addr >= f.Start && addr < f.End {
+			return f
+		}
+	}
+	return nil
+}
+
+// mapped finds the file of a line of the real map, by what is mapped there: munmap and mremap pass the engine by. What is one file of the
+// machine and several of the node's is told apart by where it was mapped.
+func (s *Space) mapped(m *realMap) (found *FileMap) {
+	for i := len(s.Files) - 1; i >= 0; i-- {
+		f := &s.Files[i]
+		switch {
+		case f.Real != m.name:
+		case m.start >= f.Start && m.start < f.End:
+			return f
+		case found == nil:
+			found = f
+		}
+	}
+	return found
+}
+
+// mappedFiles are the files that were mapped by what the real map calls them; nil for one that is several.
+func (s *Space) mappedFiles() map[string]*FileMap {
+	files := map[string]*FileMap{}
+	for i := range s.Files {
+		f := &s.Files[i]
+		if o, known := files[f.Real]; known && (o == nil || o.File != f.File) {
+			f = nil
+		}
+		files[s.Files[i].Real] = f
+	}
+	return files
+}
+
+// newSpace makes an address space in which the program of a file runs.
+func (k *Kernel) newSpace(node NodeID, exe fs.InodeID) *Space {
+	s := &Space{ID: k.id("space"), Node: node, Refs: 1, Exe: exe, ExecNs: k.Now}
+	if exe != 0 {
+		k.Nodes[node].FS.Ref(exe)
+	}
+	k.Spaces[s.ID] = s
+	return s
+}
+
+func (k *Kernel) copySpace(id SpaceID) SpaceID {
+	old := k.Spaces[id]
+	c := k.newSpace(old.Node, old.Exe)
+	c.Modules = slices.Clone(old.Modules)
+	c.Counts, c.ExecNs, c.Break, c.Regions, c.Files = old.Counts, old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
+	c.Made = old.Made
+	for _, r := range c.Regions {
+		if seg := k.Segs[r.Seg]; seg != nil {
+			seg.Attach++
+		}
+	}
+	return c.ID
+}
+
+func (k *Kernel) dropSpace(p *Proc) {
+	s := k.Spaces[p.Space]
+	p.Space = 0
+	if s == nil {
+		return
+	}
+	if s.Refs--; s.Refs > 0 {
+		return
+	}
+	for _, r := range s.Regions {
+		if seg := k.Segs[r.Seg]; seg != nil {
+			k.detach(seg)
+		}
+	}
+	if s.Exe != 0 {
+		n := k.Nodes[s.Node]
+		n.FS.Unref(k.TreeEnv(n), s.Exe)
+	}
+	delete(k.Spaces, s.ID)
+}
+
+// sysMmap sees maps of files and shared maps; private anonymous ones come here only from nodes that may lack memory.
+func sysMmap(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	size, prot, flags, offset := a[1], a[2], a[3], int64(a[5])
+	if size == 0 || offset%4096 != 0 {
+		return fail(unix.EINVAL)
+	}
+	if flags&(unix.MAP_FIXED|unix.MAP_FIXED_NOREPLACE) != 0 {
+		if r, reserved := k.reserved(t, a[0], size); reserved {
+			return r
+		}
+	}
+	var f *File
+	if flags&unix.MAP_ANONYMOUS == 0 {
+		if f = k.file(t, a[4]); f == nil || f.Kind == FilePath {
+			return fail(unix.EBADF)
+		}
+	}
+	if f == nil || f.Kind == FileZero { // a map of /dev/zero belongs to no file
+		if prot&unix.PROT_WRITE != 0 {
+			if r, starved := k.starved(t, fail(unix.ENOMEM)); starved {
+				return r
+			}
+		}
+		switch {
+		case flags&unix.MAP_HUGETLB != 0: // the machine's, if it has any
+			return fail(unix.ENOMEM)
+		case flags&0xf == unix.MAP_PRIVATE:
+			if prot&unix.PROT_EXEC == 0 && f == nil {
+				return passed
+			}
+			r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], size, prot, flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+			if r >= 0 && prot&unix.PROT_EXEC != 0 {
+				k.madeCode(t, uint64(r), size, true)
+			}
+			return r
+		case flags&0xf != unix.MAP_SHARED:
+			return fail(unix.EINVAL)
+		}
+		id := fs.BlobID(k.id("blob"))
+		if e := k.Handles.Blobs.Create(id); e != 0 {
+			return fsFail(e)
+		}
+		defer k.Handles.Blobs.Free(id) // the map keeps it
+		if e := k.Handles.Blobs.Truncate(id, int64((size+4095)&^4095)); e != 0 {
+			return fsFail(e)
+		}
+		r := k.mapFD(t, k.Handles.Blobs.FD(id), a[0], size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
+		if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
+			k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: KeyBlob, ID: int64(id)}, Anon: true})
+			if prot&unix.PROT_EXEC != 0 {
+				k.madeCode(t, uint64(r), size, true)
+			}
+		}
+		return r
+	}
+	mode := f.Flags & unix.O_ACCMODE
+	shared := flags&0xf == unix.MAP_SHARED || flags&0xf == 3 // MAP_SHARED_VALIDATE
+	switch {
+	case flags&0xf == 0:
+		return fail(unix.EINVAL)
+	case f.Kind != FileInode:
+		return fail(unix.ENODEV)
+	case mode == unix.O_WRONLY, shared && prot&unix.PROT_WRITE != 0 && mode == unix.O_RDONLY:
+		return fail(unix.EACCES)
+	}
+	fd, object, e := k.mapping(t, f, shared && mode == unix.O_RDWR)
+	if e != 0 {
+		return fail(e)
+	}
+	var watched *host.Watched
+	chanceFD := fd // before breakpoints of another kind are in it
+	if k.Code != nil && prot&unix.PROT_EXEC != 0 && prot&unix.PROT_WRITE == 0 && !shared && object.Kind == KeyBase {
+		name := nameOf(k.node(t).FS, f.Inode)
+		if watched, _ = k.Code(t, name, name, fd, true); watched != nil {
+			fd = watched.FD()
+		}
+	}
+	r := k.mapFD(t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
+	if r >= 0 && watched != nil {
+		k.M.MapCode(t.ID, watched, uint64(r), (size+4095)&^4095, uint64(offset))
+	}
+	if r >= 0 && prot&unix.PROT_EXEC != 0 {
+		changes := object.Kind != KeyBase
+		whole := k.trapChance(t, chanceFD, changes, uint64(r), (size+4095)&^4095, uint64(offset))
+		if !whole || changes || prot&unix.PROT_WRITE != 0 {
+			k.madeCode(t, uint64(r), size, whole || prot&unix.PROT_WRITE != 0)
+		}
+	}
+	if r >= 0 {
+		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode, host.RealName(fd), object)
+	}
+	if r >= 0 && shared {
+		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object})
+	}
+	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where nobody sees it
+		k.recovers(t, f)
+	}
+	return r
+}
+
+// mapFD maps one of the engine's own files into a thread's process.
+func (k *Kernel) mapFD(t *Thread, fd int, addr, size, prot, flags, offset uint64, writable bool) Result {
+	r := k.M.OpenFD(t.ID, fd, writable)
+	if r < 0 {
+		return Result(r)
+	}
+	v := k.M.Execute(t.ID, unix.SYS_MMAP, addr, size, prot, flags&^(unix.MAP_DENYWRITE|unix.MAP_EXECUTABLE|unix.MAP_LOCKED), uint64(r), offset)
+	k.M.Execute(t.ID, unix.SYS_CLOSE, uint64(r))
+	return Result(v)
+}
+
+// reserved refuses what touches the engine's own pages. The errno is that of sealed memory (mseal(2)).
+func (k *Kernel) reserved(t *Thread, addr, size uint64) (Result, bool) {
+	if !host.Reserved(addr, (size+4095)&^4095) {
+		return 0, false
+	}
+	return k.refuse(t, CallName(t.Call.Nr)+"(the engine's pages)", unix.EPERM), true
+}
+
+// sysMunmap sees what ends above the place of all that the kernel has chosen a place for.
+func sysMunmap(k *Kernel, t *Thread) Result {
+	if r, reserved := k.reserved(t, t.Call.Args[0], t.Call.Args[1]); reserved {
+		return r
+	}
+	return Result(k.M.Native(t.ID))
+}
+
+// Kinds of advice that x/sys does not know (asm-generic/mman-common.h).
+const madvSoftOffline = 101
+
+// sysMadvise sees advice that the real kernel is not asked for, and advice on what lies where the engine's pages are.
+func sysMadvise(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	if r, reserved := k.reserved(t, a[0], a[1]); reserved {
+		return r
+	}
+	switch int(a[2]) {
+	case unix.MADV_FREE: // What it does depends on the machine's memory; MADV_DONTNEED is one legal outcome.
+		return Result(k.M.Execute(t.ID, unix.SYS_MADVISE, a[0], a[1], unix.MADV_DONTNEED))
+	case unix.MADV_MERGEABLE, unix.MADV_UNMERGEABLE: // pages are never merged: other worlds would see how long a write takes
+		return 0
+	case unix.MADV_HWPOISON, madvSoftOffline:
+		return fail(unix.EPERM)
+	}
+	if host.Advised(uint32(a[2])) {
+		return Result(k.M.Native(t.ID))
+	}
+	return fail(unix.EINVAL)
+}
+
+// sysArchPrctl sees all but questions for the bases of FS and GS: what the real kernel would answer, or change, differs from machine
+// to machine.
+func sysArchPrctl(k *Kernel, t *Thread) Result { return fail(unix.EINVAL) }
+
+func sysMsync(k *Kernel, t *Thread) Result {
+	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
+		return fail(unix.EINVAL)
+	}
+	// The real kernel knows what is mapped. It is asked beside the call, since a call that waits for the disk begins again.
+	if r := k.M.Execute(t.ID, unix.SYS_MSYNC, t.Call.Args[0], t.Call.Args[1], t.Call.Args[2]); r < 0 {
+		return Result(r)
+	}
+	if t.Call.Args[2]&unix.MS_SYNC != 0 {
+		if !k.written(t, nil) {
+			return k.awaitDisk(t)
+		}
+		return fsFail(k.node(t).FS.SyncMapped(k.env(t)))
+	}
+	return 0
+}
+
+// sysMincore says that everything is in memory: what really is depends on the machine.
+func sysMincore(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	pages := (a[1] + 4095) / 4096
+	if a[0]%4096 != 0 || pages > 1<<24 {
+		return fail(unix.EINVAL)
+	}
+	b := make([]byte, pages)
+	if !k.peek(t, a[2], b) {
+		return fail(unix.EFAULT)
+	}
+	if r := k.M.Native(t.ID); r < 0 { // it has told of pages before the first that is not mapped
+		k.poke(t, a[2], b)
+		return Result(r)
+	}
+	for i := range b {
+		b[i] = 1
+	}
+	if !k.out(t, a[2], b) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysZero(k *Kernel, t *Thread) Result { return 0 }
+
+// System V shared memory (shmget(2)).
+
+func sysShmget(k *Kernel, t *Thread) Result {
+	key, size, flags := int64(int32(t.Call.Args[0])), int64(t.Call.Args[1]), int(t.Call.Args[2])
+	p := k.proc(t)
+	if key != 0 {
+		for _, id := range slices.Sorted(maps.Keys(k.Segs)) {
+			s := k.Segs[id]
+			if s.Node != t.Node || s.Key != key || s.Removed {
+				continue
+			}
+			if flags&unix.IPC_CREAT != 0 && flags&unix.IPC_EXCL != 0 {
+				return fail(unix.EEXIST)
+			}
+			if size > s.Size {
+				return fail(unix.EINVAL)
+			}
+			return Result(s.ID)
+		}
+		if flags&unix.IPC_CREAT == 0 {
+			return fail(unix.ENOENT)
+		}
+	}
+	limits := k.ipcLimits(t)
+	if size <= 0 || size > limits.ShmBytes {
+		return fail(unix.EINVAL)
+	}
+	pages := func(size int64) int64 { return (size-1)/4096 + 1 }
+	segments, used := held(t.Node, k.Segs, func(s *ShmSegment) (NodeID, int64) { return s.Node, pages(s.Size) })
+	if segments >= limits.ShmSegments || used+pages(size) > limits.ShmPages {
+		return fail(unix.ENOSPC)
+	}
+	blob := fs.BlobID(k.id("blob"))
+	if e := k.Handles.Blobs.Create(blob); e != 0 {
+		return fsFail(e)
+	}
+	if e := k.Handles.Blobs.Truncate(blob, (size+4095)&^4095); e != 0 {
+		return fsFail(e)
+	}
+	s := &ShmSegment{ID: k.id("shm"), Node: t.Node, Key: key, Blob: int64(blob), Size: size, Mode: uint32(flags & 0o777), UID: p.Cred.EUID, GID: p.Cred.EGID,
+		Creator: p.PID, CtNs: k.RealNs(k.node(t))}
+	k.Segs[s.ID] = s
+	return Result(s.ID)
+}
+
+func sysShmat(k *Kernel, t *Thread) Result {
+	s := k.Segs[int64(int32(t.Call.Args[0]))]
+	if s == nil || s.Node != t.Node {
+		return fail(unix.EINVAL)
+	}
+	flags := t.Call.Args[2]
+	prot, mapFlags, want := uint64(unix.PROT_READ|unix.PROT_WRITE), uint64(unix.MAP_SHARED), uint32(6)
+	if flags&0o10000 != 0 { // SHM_RDONLY
+		prot, want = unix.PROT_READ, 4
+	}
+	if !s.perm().allows(k.proc(t), want) {
+		return fail(unix.EACCES)
+	}
+	addr := t.Call.Args[1]
+	if addr != 0 {
+		if flags&0o20000 != 0 { // SHM_RND
+			addr &^= 4095
+		}
+		if addr%4096 != 0 {
+			return fail(unix.EINVAL)
+		}
+		mapFlags |= 0x100000    // MAP_FIXED_NOREPLACE
+		if flags&0o40000 != 0 { // SHM_REMAP
+			mapFlags = unix.MAP_SHARED | unix.MAP_FIXED
+		}
+	}
+	size := uint64(s.Size+4095) &^ 4095
+	if r, reserved := k.reserved(t, addr, size); reserved {
+		return r
+	}
+	r := k.mapFD(t, k.Handles.Blobs.FD(fs.BlobID(s.Blob)), addr, size, prot, mapFlags, 0, true)
+	if r < 0 {
+		return r
+	}
+	s.Attach++
+	s.Last, s.AtNs = k.proc(t).PID, k.RealNs(k.node(t))
+	k.addRegion(t, Region{Start: uint64(r), Size: size, Object: Key{Kind: KeyBlob, ID: s.Blob}, Seg: s.ID})
+	return r
+}
+
+func sysShmdt(k *Kernel, t *Thread) Result {
+	space := k.Spaces[k.proc(t).Space]
+	for i, r := range space.Regions {
+		if r.Seg != 0 && r.Start == t.Call.Args[0] {
+			k.M.Execute(t.ID, unix.SYS_MUNMAP, r.Start, r.Size)
+			space.Regions = slices.Delete(space.Regions, i, i+1)
+			if s := k.Segs[r.Seg]; s != nil {
+				s.Last, s.DtNs = k.proc(t).PID, k.RealNs(k.node(t))
+				k.detach(s)
+			}
+			return 0
+		}
+	}
+	return fail(unix.EINVAL)
+}
+
+func (k *Kernel) detach(s *ShmSegment) {
+	if s.Attach--; s.Attach <= 0 && s.Removed {
+		k.Handles.Blobs.Free(fs.BlobID(s.Blob))
+		delete(k.Segs, s.ID)
+	}
+}
+
+func sysShmctl(k *Kernel, t *Thread) Result {
+	s, done := k.Segs[int64(int32(t.Call.Args[0]))], Result(0)
+	cmd := int(int32(t.Call.Args[1])) &^ 0x100
+	switch cmd {
+	case ipcInfo, shmInfo:
+		return k.shmLimits(t, cmd, t.Call.Args[2])
+	case shmStat, shmStatAny:
+		id, ok := at(k.segments(t.Node), t.Call.Args[0])
+		if !ok {
+			return fail(unix.EINVAL)
+		}
+		s, done = k.Segs[id], Result(id)
+	}
+	if s == nil || s.Node != t.Node {
+		return fail(unix.EINVAL)
+	}
+	switch perm, p := s.perm(), k.proc(t); cmd {
+	case unix.IPC_RMID, unix.IPC_SET:
+		if !perm.owns(p) {
+			return fail(unix.EPERM)
+		}
+	case unix.IPC_STAT, shmStat:
+		if !perm.allows(p, 4) {
+			return fail(unix.EACCES)
+		}
+	}
+	switch cmd {
+	case 0: // IPC_RMID
+		s.Removed, s.Key = true, 0
+		s.Attach++
+		k.detach(s)
+		return 0
+	case 1: // IPC_SET
+		return 0
+	case unix.IPC_STAT, shmStat, shmStatAny:
+		var b [112]byte // struct shmid_ds
+		le := binary.LittleEndian
+		le.PutUint32(b[0:], uint32(s.Key))
+		le.PutUint32(b[4:], uint32(s.UID))
+		le.PutUint32(b[8:], uint32(s.GID))
+		le.PutUint32(b[12:], uint32(s.UID))
+		le.PutUint32(b[16:], uint32(s.GID))
+		mode := s.Mode
+		if s.Removed {
+			mode |= 0o1000 // SHM_DEST
+		}
+		le.PutUint32(b[20:], mode)
+		le.PutUint64(b[48:], uint64(s.Size))
+		le.PutUint64(b[56:], uint64(s.AtNs/1e9))
+		le.PutUint64(b[64:], uint64(s.DtNs/1e9))
+		le.PutUint64(b[72:], uint64(s.CtNs/1e9))
+		le.PutUint32(b[80:], uint32(s.Creator))
+		le.PutUint32(b[84:], uint32(s.Last))
+		le.PutUint64(b[88:], uint64(s.Attach))
+		if !k.out(t, t.Call.Args[2], b[:]) {
+			return fail(unix.EFAULT)
+		}
+		return done
+	case 11, 12: // SHM_LOCK, SHM_UNLOCK
+		return 0
+	}
+	return fail(unix.EINVAL) // Linux knows no other
+}

@@ -1,0 +1,528 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"golang.org/x/sys/unix"
+)
+
+// readFile reads a regular or synthetic file.
+func (k *Kernel) readFile(t *Thread, f *File, v []Iovec, offset int64) Result {
+	if f.Flags&unix.O_ACCMODE == unix.O_WRONLY {
+		return fail(unix.EBADF)
+	}
+	if r, waits := k.slowed(t, f); waits {
+		return r
+	}
+	pos := offset
+	if offset < 0 {
+		pos = f.Pos
+	}
+	data, e := k.content(t, f, pos, total(v))
+	if e != 0 {
+		return fail(e)
+	}
+	n := k.scatterSome(t, v, data)
+	if n == 0 && len(data) > 0 {
+		return fail(unix.EFAULT)
+	}
+	if offset < 0 {
+		f.Pos = pos + int64(n)
+	}
+	return Result(n)
+}
+
+// content reads up to n bytes of a regular or synthetic file; they are valid until the next call.
+func (k *Kernel) content(t *Thread, f *File, pos int64, n int) ([]byte, unix.Errno) {
+	if pos < 0 {
+		return nil, unix.EINVAL
+	}
+	if f.Kind == FileSynth {
+		if pos == 0 { // it is made when it is read from its start
+			s := k.synth(t, f.Path)
+			if s.kind != synthFile {
+				return nil, unix.ESRCH
+			}
+			f.Data = []byte(s.content())
+		}
+		if pos >= int64(len(f.Data)) {
+			return nil, 0
+		}
+		d := f.Data[pos:]
+		return d[:min(n, len(d))], 0
+	}
+	s := k.node(t).FS
+	n = int(min(int64(n), max(s.Size(f.Inode)-pos, 0)))
+	if n > len(k.buf) {
+		k.buf = make([]byte, max(n, 2*len(k.buf)))
+	}
+	if n > 0 {
+		k.recovers(t, f)
+	}
+	switch h := k.harm(t, f.Inode, fault.Read, pos, n); h.Kind {
+	case fault.ReadFail:
+		return nil, unix.EIO
+	case fault.ReadCorrupt:
+		if e := k.rot(t, f, pos, h.Bit); e != 0 {
+			return nil, e
+		}
+	}
+	m, e := s.ReadAt(k.env(t), f.Inode, k.buf[:n], pos)
+	return k.buf[:m], errno(e)
+}
+
+func (k *Kernel) writeFile(t *Thread, f *File, data []byte, offset int64) Result {
+	if f.Kind == FileSynth {
+		if e := k.synthWrite(t, f.Path, data); e != 0 {
+			return fail(e)
+		}
+		return Result(len(data))
+	}
+	if r, waits := k.slowed(t, f); waits {
+		return r
+	}
+	s := k.node(t).FS
+	pos := offset
+	if offset < 0 {
+		pos = f.Pos
+	}
+	if f.Flags&unix.O_APPEND != 0 {
+		pos = s.Size(f.Inode)
+	}
+	room, e := k.fileLimit(t, pos)
+	if e != 0 && len(data) > 0 {
+		return fail(e)
+	}
+	m := k.store(t, f, data[:min(int64(len(data)), room)], pos)
+	if m < 0 {
+		return m
+	}
+	if offset < 0 {
+		f.Pos = pos + int64(m)
+	}
+	if f.Flags&unix.O_DSYNC != 0 { // a part of O_SYNC
+		if r := k.sync(t, f, f.Flags&unix.O_SYNC != unix.O_SYNC); r < 0 {
+			return r
+		}
+	}
+	return m
+}
+
+// fileLimit tells how far behind pos a process may let a file grow; EFBIG and SIGXFSZ if not at all (setrlimit(2)).
+func (k *Kernel) fileLimit(t *Thread, pos int64) (int64, unix.Errno) {
+	limit := k.proc(t).Limits[unix.RLIMIT_FSIZE][0]
+	if uint64(pos) >= limit {
+		k.signalThread(t, Signal{Number: int(unix.SIGXFSZ)})
+		return 0, unix.EFBIG
+	}
+	return int64(min(limit-uint64(pos), 1<<62)), 0
+}
+
+// remaining is what FIONREAD tells of a regular file.
+func (k *Kernel) remaining(f *File) int {
+	return int(max(k.Nodes[f.Node].FS.Size(f.Inode)-f.Pos, 0))
+}
+
+// maxDirOffset is what SEEK_END of a directory leads to.
+const maxDirOffset = 1<<31 - 1
+
+func sysLseek(k *Kernel, t *Thread) Result {
+	f := k.file(t, t.Call.Args[0])
+	off, whence := int64(t.Call.Args[1]), int(int32(t.Call.Args[2]))
+	if f == nil || f.Kind == FilePath {
+		return fail(unix.EBADF)
+	}
+	if !k.seekable(f) {
+		return fail(unix.ESPIPE)
+	}
+	if f.Kind != FileInode && f.Kind != FileSynth && f.Kind != FileMemory {
+		return 0
+	}
+	size := int64(len(f.Data))
+	regular := false
+	if f.Kind == FileInode {
+		s := k.node(t).FS
+		regular = s.Get(f.Inode).Mode&unix.S_IFMT == unix.S_IFREG
+		if size = s.Size(f.Inode); !regular {
+			size = maxDirOffset
+		}
+	}
+	switch whence {
+	case unix.SEEK_SET:
+	case unix.SEEK_CUR:
+		off += f.Pos
+	case unix.SEEK_END:
+		if f.Kind == FileMemory {
+			return fail(unix.EINVAL)
+		}
+		off += size
+	case unix.SEEK_DATA, unix.SEEK_HOLE:
+		if !regular {
+			return fail(unix.EINVAL)
+		}
+		var e fs.Errno
+		if whence == unix.SEEK_DATA {
+			off, e = k.node(t).FS.SeekData(f.Inode, off)
+		} else {
+			off, e = k.node(t).FS.SeekHole(f.Inode, off)
+		}
+		if e != fs.OK {
+			return fsFail(e)
+		}
+	default:
+		return fail(unix.EINVAL)
+	}
+	if off < 0 {
+		return fail(unix.EINVAL)
+	}
+	f.Pos = off
+	return Result(off)
+}
+
+func sysTruncate(k *Kernel, t *Thread) Result {
+	size := int64(t.Call.Args[1])
+	id, f, e := k.find(t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	switch {
+	case e != 0:
+		return fail(e)
+	case f != nil:
+		return truncateServed(f, size)
+	}
+	if r := k.grow(t, id, size); r != 0 {
+		return r
+	}
+	return fsFail(k.node(t).FS.TruncatePath(k.env(t), id, size))
+}
+
+func sysFtruncate(k *Kernel, t *Thread) Result {
+	f := k.file(t, t.Call.Args[0])
+	size := int64(t.Call.Args[1])
+	switch {
+	case f == nil || f.Kind == FilePath:
+		return fail(unix.EBADF)
+	case f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
+		return fail(unix.EINVAL)
+	case f.Kind != FileInode:
+		return truncateServed(f, size)
+	}
+	if r := k.grow(t, f.Inode, size); r != 0 {
+		return r
+	}
+	return fsFail(k.node(t).FS.Truncate(k.env(t), f.Inode, size))
+}
+
+// truncateServed answers truncation of what is open and no file of a disk. What SDKs write to is a file to them, and what
+// they have told stays told; files of /proc take any size and keep their own.
+func truncateServed(f *File, size int64) Result {
+	if (f.Kind == FileSDK || f.Kind == FileSynth) && size >= 0 {
+		return 0
+	}
+	return fail(unix.EINVAL)
+}
+
+// grow checks that a process may give a file a size.
+func (k *Kernel) grow(t *Thread, id fs.InodeID, size int64) Result {
+	if size > k.node(t).FS.Size(id) {
+		_, e := k.fileLimit(t, size-1)
+		return fail(e)
+	}
+	return 0
+}
+
+func sysFallocate(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	f := k.file(t, a[0])
+	switch {
+	case f == nil || f.Kind == FilePath, f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
+		return fail(unix.EBADF)
+	case f.Kind == FilePipe:
+		return fail(unix.ESPIPE)
+	case f.Kind != FileInode:
+		return fail(unix.ENODEV)
+	}
+	mode, off, size := int(int32(a[1])), int64(a[2]), int64(a[3])
+	if mode&fs.FALLOC_FL_KEEP_SIZE == 0 && off >= 0 && size > 0 {
+		if r := k.grow(t, f.Inode, off+size); r != 0 {
+			return r
+		}
+	}
+	return fsFail(k.node(t).FS.Fallocate(k.env(t), f.Inode, mode, off, size))
+}
+
+// sysFsync answers fsync(2) and fdatasync(2).
+func sysFsync(k *Kernel, t *Thread) Result {
+	f := k.file(t, t.Call.Args[0])
+	switch {
+	case f == nil || f.Kind == FilePath:
+		return fail(unix.EBADF)
+	case f.Kind != FileInode:
+		return fail(unix.EINVAL)
+	}
+	if !k.written(t, f) {
+		return k.awaitDisk(t)
+	}
+	return k.sync(t, f, t.Call.Nr == unix.SYS_FDATASYNC)
+}
+
+// sync makes a file durable. A synchronisation that fails is told once to each description that was open then, whichever
+// asks (errseq_t of Linux since 4.13).
+func (k *Kernel) sync(t *Thread, f *File, dataOnly bool) Result {
+	s := k.node(t).FS
+	if h := k.harm(t, f.Inode, fault.Sync, 0, 0); h.Kind != "" {
+		s.FailSync(k.env(t), f.Inode)
+	} else if e := s.Sync(k.env(t), f.Inode, dataOnly); e != fs.OK {
+		return fsFail(e)
+	}
+	if n := s.Get(f.Inode).SyncErrors; n != f.SyncErrors {
+		f.SyncErrors = n
+		return fail(unix.EIO)
+	}
+	return 0
+}
+
+func sysSync(k *Kernel, t *Thread) Result {
+	if !k.written(t, nil) {
+		return k.awaitDisk(t)
+	}
+	k.node(t).FS.SyncAll(k.env(t))
+	return 0
+}
+
+func sysSyncfs(k *Kernel, t *Thread) Result {
+	f := k.file(t, t.Call.Args[0])
+	if f == nil || f.Kind == FilePath {
+		return fail(unix.EBADF)
+	}
+	if !k.written(t, nil) {
+		return k.awaitDisk(t)
+	}
+	s := k.node(t).FS
+	if f.Inode == 0 || !s.Lasting(f.Inode) {
+		return 0
+	}
+	for _, id := range s.Changed() { // each may fail, and the others are written all the same
+		if h := k.harm(t, id, fault.Sync, 0, 0); h.Kind != "" {
+			s.FailSync(k.env(t), id)
+		}
+	}
+	if e := s.SyncAll(k.env(t)); e != fs.OK {
+		return fsFail(e)
+	}
+	if n := s.SyncErrors; n != f.DiskErrors { // since Linux 5.8: what failed after the file was opened, once
+		f.DiskErrors = n
+		return fail(unix.EIO)
+	}
+	return 0
+}
+
+func sysFadvise64(k *Kernel, t *Thread) Result {
+	f := k.file(t, t.Call.Args[0])
+	switch {
+	case f == nil:
+		return fail(unix.EBADF)
+	case f.Kind == FilePipe:
+		return fail(unix.ESPIPE)
+	case t.Call.Nr == unix.SYS_FADVISE64 && t.Call.Args[3] > unix.FADV_NOREUSE, t.Call.Nr == unix.SYS_FADVISE64 && int64(t.Call.Args[2]) < 0:
+		return fail(unix.EINVAL)
+	}
+	return 0
+}
+
+// sysSyncFileRange starts writing out a part of a file, which says nothing about what a crash leaves.
+func sysSyncFileRange(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	f := k.file(t, a[0])
+	switch {
+	case f == nil || f.Kind == FilePath:
+		return fail(unix.EBADF)
+	case a[3]&^7 != 0, int64(a[1]) < 0, int64(a[1]+a[2]) < 0, int64(a[1]+a[2]) < int64(a[1]):
+		return fail(unix.EINVAL)
+	case f.Kind != FileInode:
+		return fail(unix.ESPIPE)
+	}
+	return 0
+}
+
+func sysMemfdCreate(k *Kernel, t *Thread) Result {
+	name, e := k.cstring(t, t.Call.Args[0], 249)
+	if e == unix.ENAMETOOLONG {
+		e = unix.EINVAL
+	}
+	if e != 0 {
+		return fail(e)
+	}
+	flags := int(t.Call.Args[1])
+	if flags&^(unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL|unix.MFD_EXEC) != 0 {
+		return fail(unix.EINVAL)
+	}
+	mode, seals := uint32(0o777), unix.F_SEAL_SEAL
+	if flags&unix.MFD_ALLOW_SEALING != 0 {
+		seals = 0
+	}
+	if flags&unix.MFD_NOEXEC_SEAL != 0 {
+		mode, seals = 0o666, unix.F_SEAL_EXEC
+	}
+	id, fe := k.node(t).FS.NewMemory(k.env(t), name, mode, seals)
+	if fe != fs.OK {
+		return fsFail(fe)
+	}
+	f := k.newFile(t, FileInode, unix.O_RDWR)
+	f.Inode, f.BornOpen = id, true
+	cloexec := 0
+	if flags&unix.MFD_CLOEXEC != 0 {
+		cloexec = unix.O_CLOEXEC
+	}
+	return k.opened(t, f, cloexec)
+}
+
+// sendfile and copy_file_range move bytes between files inside the kernel.
+func sysSendfile(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	out, in := k.file(t, a[0]), k.file(t, a[1])
+	if out == nil || in == nil || in.Flags&unix.O_ACCMODE == unix.O_WRONLY || out.Flags&unix.O_ACCMODE == unix.O_RDONLY {
+		return fail(unix.EBADF)
+	}
+	if in.Kind != FileInode && in.Kind != FileSynth {
+		return fail(unix.EINVAL)
+	}
+	if out.Kind == FileInode && out.Flags&unix.O_APPEND != 0 {
+		return fail(unix.EINVAL)
+	}
+	pos := in.Pos
+	if a[2] != 0 {
+		v, ok := k.inU64(t, a[2])
+		if !ok {
+			return fail(unix.EFAULT)
+		}
+		pos = int64(v)
+	}
+	data, e := k.transferred(t, in, pos, int(min(a[3], maxTransfer)))
+	if e != 0 {
+		return fail(e)
+	}
+	if len(data) == 0 {
+		return 0
+	}
+	r := k.push(t, out, data)
+	if r <= 0 {
+		return r
+	}
+	if a[2] != 0 {
+		k.outU64(t, a[2], uint64(pos+int64(r)))
+	} else {
+		in.Pos = pos + int64(r)
+	}
+	return r
+}
+
+// transferred is content for a call that moves bytes between files: they belong to its event.
+func (k *Kernel) transferred(t *Thread, f *File, pos int64, n int) ([]byte, unix.Errno) {
+	data, e := k.content(t, f, pos, n)
+	t.Call.digest(data)
+	return data, e
+}
+
+// push writes bytes of the kernel's own to a file.
+func (k *Kernel) push(t *Thread, f *File, data []byte) Result {
+	switch f.Kind {
+	case FileInode, FileSynth:
+		return k.writeFile(t, f, data, -1)
+	case FilePipe:
+		return k.writePipe(t, f, data)
+	case FileSocket:
+		return k.sendBytes(t, f, data)
+	case FileNull:
+		return Result(len(data))
+	case FileLog:
+		k.writeLog(t, f, data)
+		return Result(len(data))
+	}
+	return fail(unix.EINVAL)
+}
+
+func sysCopyFileRange(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	in, out := k.file(t, a[0]), k.file(t, a[2])
+	if in == nil || out == nil || in.Flags&unix.O_ACCMODE == unix.O_WRONLY || out.Flags&unix.O_ACCMODE == unix.O_RDONLY || out.Flags&unix.O_APPEND != 0 {
+		return fail(unix.EBADF)
+	}
+	if in.Kind != FileInode || out.Kind != FileInode || a[5] != 0 {
+		return fail(unix.EINVAL)
+	}
+	from, to := in.Pos, out.Pos
+	for _, x := range []struct {
+		addr uint64
+		pos  *int64
+	}{{a[1], &from}, {a[3], &to}} {
+		if x.addr != 0 {
+			v, ok := k.inU64(t, x.addr)
+			if !ok {
+				return fail(unix.EFAULT)
+			}
+			*x.pos = int64(v)
+		}
+	}
+	if size := int64(min(a[4], maxTransfer)); in.Inode == out.Inode && from < to+size && to < from+size {
+		return fail(unix.EINVAL)
+	}
+	data, e := k.transferred(t, in, from, int(min(a[4], maxTransfer)))
+	if e != 0 {
+		return fail(e)
+	}
+	n := k.store(t, out, data, to)
+	if n < 0 {
+		return n
+	}
+	if a[1] != 0 {
+		k.outU64(t, a[1], uint64(from+int64(n)))
+	} else {
+		in.Pos = from + int64(n)
+	}
+	if a[3] != 0 {
+		k.outU64(t, a[3], uint64(to+int64(n)))
+	} else {
+		out.Pos = to + int64(n)
+	}
+	return n
+}
+
+func defineFiles() {
+	for nr, x := range map[int]struct {
+		name string
+		args string
+		h    handler
+	}{
+		unix.SYS_OPEN: {"open", "pii", sysOpen}, unix.SYS_CREAT: {"creat", "pi", sysCreat}, unix.SYS_OPENAT: {"openat", "ipii", sysOpenat}, unix.SYS_OPENAT2: {"openat2", "ippi", sysOpenat2},
+		unix.SYS_LSEEK: {"lseek", "iii", sysLseek}, unix.SYS_GETDENTS64: {"getdents64", "ipi", sysGetdents64}, unix.SYS_GETDENTS: {"getdents", "ipi", sysGetdents},
+		unix.SYS_STAT: {"stat", "pp", sysStat}, unix.SYS_LSTAT: {"lstat", "pp", sysLstat}, unix.SYS_FSTAT: {"fstat", "ip", sysFstat}, unix.SYS_NEWFSTATAT: {"newfstatat", "ippi", sysNewfstatat}, unix.SYS_STATX: {"statx", "ipiip", sysStatx},
+		unix.SYS_ACCESS: {"access", "pi", sysAccess}, unix.SYS_FACCESSAT: {"faccessat", "ipi", sysFaccessat}, unix.SYS_FACCESSAT2: {"faccessat2", "ipii", sysFaccessat2},
+		unix.SYS_GETCWD: {"getcwd", "pi", sysGetcwd}, unix.SYS_CHDIR: {"chdir", "p", sysChdir}, unix.SYS_CHROOT: {"chroot", "p", sysChroot}, unix.SYS_FCHDIR: {"fchdir", "i", sysFchdir},
+		unix.SYS_MKDIR: {"mkdir", "pi", sysMkdir}, unix.SYS_MKDIRAT: {"mkdirat", "ipi", sysMkdirat}, unix.SYS_MKNOD: {"mknod", "pii", sysMknod}, unix.SYS_MKNODAT: {"mknodat", "ipii", sysMknodat},
+		unix.SYS_RMDIR: {"rmdir", "p", sysRmdir}, unix.SYS_UNLINK: {"unlink", "p", sysUnlink}, unix.SYS_UNLINKAT: {"unlinkat", "ipi", sysUnlinkat},
+		unix.SYS_RENAME: {"rename", "pp", sysRename}, unix.SYS_RENAMEAT: {"renameat", "ipip", sysRenameat}, unix.SYS_RENAMEAT2: {"renameat2", "ipipi", sysRenameat2},
+		unix.SYS_LINK: {"link", "pp", sysLink}, unix.SYS_LINKAT: {"linkat", "ipipi", sysLinkat}, unix.SYS_SYMLINK: {"symlink", "pp", sysSymlink}, unix.SYS_SYMLINKAT: {"symlinkat", "pip", sysSymlinkat},
+		unix.SYS_READLINK: {"readlink", "ppi", sysReadlink}, unix.SYS_READLINKAT: {"readlinkat", "ippi", sysReadlinkat},
+		unix.SYS_CHMOD: {"chmod", "pi", sysChmod}, unix.SYS_FCHMOD: {"fchmod", "ii", sysFchmod}, unix.SYS_FCHMODAT: {"fchmodat", "ipi", sysFchmodat}, unix.SYS_FCHMODAT2: {"fchmodat2", "ipii", sysFchmodat2},
+		unix.SYS_CHOWN: {"chown", "pii", sysChown}, unix.SYS_LCHOWN: {"lchown", "pii", sysLchown}, unix.SYS_FCHOWN: {"fchown", "iii", sysFchown}, unix.SYS_FCHOWNAT: {"fchownat", "ipiii", sysFchownat},
+		unix.SYS_UTIMENSAT: {"utimensat", "ippi", sysUtimensat}, unix.SYS_UTIMES: {"utimes", "pp", sysUtimes}, unix.SYS_FUTIMESAT: {"futimesat", "ipp", sysFutimesat}, unix.SYS_UTIME: {"utime", "pp", sysUtime},
+		unix.SYS_TRUNCATE: {"truncate", "pi", sysTruncate}, unix.SYS_FTRUNCATE: {"ftruncate", "ii", sysFtruncate}, unix.SYS_FALLOCATE: {"fallocate", "iiii", sysFallocate},
+		unix.SYS_FSYNC: {"fsync", "i", sysFsync}, unix.SYS_FDATASYNC: {"fdatasync", "i", sysFsync}, unix.SYS_SYNC: {"sync", "", sysSync}, unix.SYS_SYNCFS: {"syncfs", "i", sysSyncfs}, unix.SYS_SYNC_FILE_RANGE: {"sync_file_range", "iiii", sysSyncFileRange},
+		unix.SYS_FADVISE64: {"fadvise64", "iiii", sysFadvise64}, unix.SYS_READAHEAD: {"readahead", "iii", sysFadvise64},
+		unix.SYS_STATFS: {"statfs", "pp", sysStatfs}, unix.SYS_FSTATFS: {"fstatfs", "ip", sysFstatfs}, unix.SYS_MEMFD_CREATE: {"memfd_create", "pi", sysMemfdCreate},
+		unix.SYS_SENDFILE: {"sendfile", "iipi", sysSendfile}, unix.SYS_COPY_FILE_RANGE: {"copy_file_range", "ipipii", sysCopyFileRange}, unix.SYS_SPLICE: {"splice", "ipipii", sysSplice},
+		unix.SYS_FLOCK:        {"flock", "ii", sysFlock},
+		unix.SYS_INOTIFY_INIT: {"inotify_init", "", sysInotifyInit}, unix.SYS_INOTIFY_INIT1: {"inotify_init1", "i", sysInotifyInit1}, unix.SYS_INOTIFY_ADD_WATCH: {"inotify_add_watch", "ipi", sysInotifyAddWatch}, unix.SYS_INOTIFY_RM_WATCH: {"inotify_rm_watch", "ii", sysInotifyRmWatch},
+		unix.SYS_SETXATTR: {"setxattr", "pppii", sysSetxattr}, unix.SYS_LSETXATTR: {"lsetxattr", "pppii", sysLsetxattr}, unix.SYS_FSETXATTR: {"fsetxattr", "ippii", sysFsetxattr},
+		unix.SYS_GETXATTR: {"getxattr", "pppi", sysGetxattr}, unix.SYS_LGETXATTR: {"lgetxattr", "pppi", sysLgetxattr}, unix.SYS_FGETXATTR: {"fgetxattr", "ippi", sysFgetxattr},
+		unix.SYS_LISTXATTR: {"listxattr", "ppi", sysListxattr}, unix.SYS_LLISTXATTR: {"llistxattr", "ppi", sysLlistxattr}, unix.SYS_FLISTXATTR: {"flistxattr", "ipi", sysFlistxattr},
+		unix.SYS_REMOVEXATTR: {"removexattr", "pp", sysRemovexattr}, unix.SYS_LREMOVEXATTR: {"lremovexattr", "pp", sysLremovexattr}, unix.SYS_FREMOVEXATTR: {"fremovexattr", "ip", sysFremovexattr},
+	} {
+		define(nr, x.name, x.args, x.h)
+	}
+	table[unix.SYS_FLOCK].restart = restartFlag
+	for _, nr := range []int{unix.SYS_OPEN, unix.SYS_CREAT, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_SPLICE, unix.SYS_SENDFILE} {
+		table[nr].restart = restartFlag
+	}
+}

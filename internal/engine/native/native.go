@@ -1,0 +1,319 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Engine is the native engine.
+type Engine struct{}
+
+// New makes the native engine.
+func New() *Engine { return &Engine{} }
+
+// Defaults of world.Limits.
+const (
+	defaultEvents    = 50_000_000
+	defaultSpinCPUMs = 2_000
+	defaultBytes     = 1 << 30
+	defaultMemory    = 4 << 30 // bytes
+)
+
+// minProcs is how many threads Go must be willing to run at once.
+const minProcs = 4
+
+// A collection of garbage stops the loop's thread, which waits in the kernel, and wakes others: most worlds are so small that
+// this costs more than the marking. Memory that is allocated and never touched takes no room, but counts as live: so there is
+// a collection once in so many bytes at least, while the memory of large worlds is bounded as ever.
+const untouchedBytes = 32 << 20
+
+var untouched = sync.OnceValue(func() []byte { return make([]byte, untouchedBytes) })
+
+// bootNs is CLOCK_MONOTONIC of every node at world time 0: a machine that has been up for a while.
+const bootNs = 1000 * int64(time.Second)
+
+// ReferenceVariable is the environment variable that, if not empty, asks for a ptrace stop at every call that the engine
+// answers: the plain and slow way, with which tests compare the other (host/notify_linux.go).
+const ReferenceVariable = "BLOODHOUND_REFERENCE"
+
+// Boot makes a world; nothing in it has run yet.
+func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
+	// The loop's thread waits in the kernel without telling Go's scheduler. Others must be able to run meanwhile: the
+	// watchdog above all.
+	if runtime.GOMAXPROCS(0) < minProcs {
+		runtime.GOMAXPROCS(minProcs)
+	}
+	untouched()
+	w := &World{spec: spec, tape: tape.NewSource(t), options: o, jobs: make(chan func()), stopped: make(chan struct{}), started: time.Now()}
+	w.tape.Watch(o.Draws)
+	go w.thread()
+	var err error
+	w.do(func() { err = w.boot() })
+	if err != nil {
+		w.Close()
+		return nil, host.Explain(err)
+	}
+	return w, nil
+}
+
+// thread is where all of a world happens: ptrace obeys only the OS thread that attached.
+func (w *World) thread() {
+	runtime.LockOSThread() // never unlocked: the OS thread, which is pinned, ends with the goroutine
+	for f := range w.jobs {
+		f()
+	}
+	close(w.stopped)
+}
+
+// do runs f on the world's thread. A panic there is handed over to the caller.
+func (w *World) do(f func()) {
+	done := make(chan any)
+	w.jobs <- func() {
+		defer func() { done <- recover() }()
+		f()
+	}
+	if p := <-done; p != nil {
+		panic(p)
+	}
+}
+
+func (w *World) boot() error {
+	cpus := host.AllowedCPUs()
+	if err := host.Pin(cpus[os.Getpid()%len(cpus)]); err != nil {
+		return fmt.Errorf("cannot pin the world to one CPU: %w", err)
+	}
+	leaks := w.leaks()
+	spin := w.spec.Limits.SpinCPUMs
+	if spin == 0 {
+		spin = defaultSpinCPUMs
+	}
+	m, err := host.NewMachine(leaks.host, spin, os.Getenv(ReferenceVariable) != "")
+	if err != nil {
+		return err
+	}
+	w.machine, m.Lack = m, &w.lack
+	if w.memoryBytes = w.spec.Limits.WorldBytes; w.memoryBytes == 0 {
+		w.memoryBytes = defaultMemory
+		if all := host.MachineBytes(); all > 0 {
+			w.memoryBytes = min(w.memoryBytes, all/4*3)
+		}
+	}
+	w.blobs = host.NewBlobs(&w.lack)
+	m.LimitMemory(w.memoryBytes, w.blobs)
+	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.blobs})
+	k := w.kernel
+	w.tape.Clock(func() int64 { return k.Now })
+	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
+	k.Observe = w.options.Observe
+	k.Overdue = w.overdue
+	k.Absent = w.absent
+	k.Seen = w.observed
+	k.DiskFault = func(c *fault.Call) fault.Harm {
+		m := w.moment()
+		return w.director.Plan.Call(w.tape, &m, c)
+	}
+	k.Leaks = leaks.kernel
+	k.Executes = w.executes
+	if w.options.Dumps != "" {
+		k.Fatal = w.fatal
+	}
+	if w.options.Code != nil {
+		w.code.watch, k.Code, k.Edges, k.Ending = w.options.Code, w.watched, w.edges, w.counted
+	}
+	m.Action, m.Random = k.Action, k.Random
+	k.Net = w.network()
+	d := w.spec.DefaultLink
+	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
+	plan, err := fault.New(w.spec)
+	if err != nil {
+		return err
+	}
+	w.director = newDirector(w.spec, plan)
+	if err := w.share(w.spec.Nodes); err != nil {
+		return err
+	}
+	for i := range w.spec.Nodes {
+		if err := w.addNode(&w.spec.Nodes[i]); err != nil {
+			return fmt.Errorf("node %s: %w", w.spec.Nodes[i].Name, err)
+		}
+	}
+	for i := range w.spec.Nodes {
+		if err := w.borrowNetwork(i); err != nil {
+			return err
+		}
+	}
+	for _, l := range w.spec.Links {
+		a, b := w.nodeID(l.From), w.nodeID(l.To)
+		if a < 0 || b < 0 {
+			return fmt.Errorf("link %s-%s: no such node", l.From, l.To)
+		}
+		link := net.Link{LatencyNs: l.LatencyNs, JitterNs: l.JitterNs, Bandwidth: l.BandwidthBytes}
+		k.Net.SetLink(net.NodeID(a), net.NodeID(b), link)
+		if !l.OneWay {
+			k.Net.SetLink(net.NodeID(b), net.NodeID(a), link)
+		}
+	}
+	if unknown := k.WatchCalls(plan.Entries()); len(unknown) > 0 {
+		return fmt.Errorf("faults strike at %s, at which worlds never stop", strings.Join(unknown, ", "))
+	}
+	k.Entering = w.entering
+	if w.options.Behaviour {
+		w.behaviour = newBehaviour(w.spec)
+		k.Watch()
+	}
+	return w.enclose()
+}
+
+// enclose puts up the walls that the machine has. From here on the world's thread, and all processes of the world, read files of the
+// machine only where nodes have them.
+func (w *World) enclose() error {
+	var readable []string
+	if w.options.Images != nil {
+		readable = append(readable, w.options.Images.Files())
+	}
+	for _, b := range w.bases {
+		readable = append(readable, b.Paths()...)
+	}
+	slices.Sort(readable)
+	_, err := host.Enclose(slices.Compact(readable))
+	return err
+}
+
+func (w *World) nodeID(name string) kernel.NodeID {
+	for i := range w.spec.Nodes {
+		if w.spec.Nodes[i].Name == name {
+			return kernel.NodeID(i)
+		}
+	}
+	return -1
+}
+
+// asksForMemory tells whether faults strike calls that ask for memory, or at them.
+func asksForMemory(f *world.Faults) bool {
+	return f.Strikes(string(fault.MemoryPressure)) ||
+		slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return slices.ContainsFunc(r.At, kernel.Growing) })
+}
+
+// network is the network of a world, without its nodes.
+func (w *World) network() *net.State {
+	s := net.New(net.Config{})
+	for _, n := range w.spec.Networks {
+		s.AddNetwork(net.NetworkConfig{Name: n.Name, FullName: n.FullName, IPv4: n.IPv4, IPv6: n.IPv6,
+			Gateway4: n.Gateway4, Gateway6: n.Gateway6, Internal: n.Internal})
+	}
+	return s
+}
+
+// borrowNetwork gives a node the network of another, if it asks for it. Its own place in the network stays empty.
+func (w *World) borrowNetwork(i int) error {
+	of := kernel.NodeID(i)
+	for range w.spec.Nodes { // that one may have borrowed it itself
+		name := w.spec.Nodes[of].NetworkOf
+		if name == "" {
+			break
+		}
+		if of = w.nodeID(name); of < 0 {
+			return fmt.Errorf("node %s has the network of %s, which is not there", w.spec.Nodes[i].Name, name)
+		}
+	}
+	if int(of) == i {
+		return nil
+	}
+	k := w.kernel
+	node := k.Nodes[i]
+	node.Net, node.BorrowsNet, k.Nodes[of].LendsNet = net.NodeID(of), true, true
+	return w.nameFiles(node)
+}
+
+// addNode makes one machine: its kit, its tree, its place in the network.
+func (w *World) addNode(n *world.Node) error {
+	kit, err := host.NewKit()
+	if err != nil {
+		return err
+	}
+	k := w.kernel
+	kit.Weighed = n.Bounds.MemoryBytes > 0
+	kit.Memory = kit.Weighed || n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
+	k.Handles.Kits = append(k.Handles.Kits, kit)
+	node := &kernel.Node{
+		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, DomainName: n.DomainName, BootSysctls: n.Sysctls, Driver: n.Role != world.Server,
+		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
+		Init: n.Init, Tasks: n.Bounds.Tasks, CPUPPM: n.Bounds.CPUPPM,
+		Memory: kernel.Memory{LimitBytes: n.Bounds.MemoryBytes},
+	}
+	tuning, err := node.Tune(n.Sysctls)
+	if err != nil {
+		return err
+	}
+	*kit.Time = host.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}
+	names := append([]string{n.Hostname, n.Name}, n.Aliases...)
+	var extra []string
+	for _, h := range n.ExtraHosts {
+		extra = append(extra, h.IP+" "+h.Name)
+	}
+	var nics []net.NICConfig
+	for _, a := range n.Attachments {
+		nics = append(nics, net.NICConfig{Network: a.Network, Name: a.Interface, IPv4: a.IPv4, IPv6: a.IPv6, MAC: a.MAC, Aliases: a.Aliases, Unnamed: a.Unnamed,
+			Priority: a.GatewayPriority})
+	}
+	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, NICs: nics, Hostnames: names, ExtraHosts: extra,
+		Domain: n.DomainName, Search: n.SearchDomains, Tuning: tuning,
+		ByDNS: w.director != nil && w.director.Plan.Strikes(fault.DNSFail, n.Name)})
+	leaks := w.leaks()
+	leaks.spoil(k, node)
+	kit.Time.RealNs = node.OffsetNs
+	node.TrueOffsetNs, node.TrueDriftPPB = node.OffsetNs, node.DriftPPB
+	k.Nodes = append(k.Nodes, node)
+	return w.furnishNode(node, n)
+}
+
+// Fork is not there yet.
+func (w *World) Fork() (engine.World, error) { return nil, engine.ErrUnsupported }
+
+// Close ends the world. Nothing of it is left behind.
+func (w *World) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	w.do(w.release)
+	close(w.jobs)
+	<-w.stopped
+	return nil
+}
+
+// release frees what the world holds of the machine.
+func (w *World) release() {
+	if w.machine != nil {
+		w.machine.Close()
+	}
+	host.Unwatch(w.code.copies)
+	w.code.copies = nil
+	if w.blobs != nil {
+		w.blobs.Close()
+	}
+	for _, b := range w.bases {
+		b.Close()
+	}
+	if w.kernel != nil {
+		for _, kit := range w.kernel.Handles.Kits {
+			kit.Close()
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package net
+
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+)
+
+// mark is something that a fault withheld from a socket, or brought to it.
+type mark struct {
+	Due int64 // when it would have been there
+	// Arrived is when it was there after all; 0 is not yet.
+	Arrived int64
+	Ref     FaultRef
+	// Key tells what was withheld: a sequence number (of the peer's bytes, or of our own that are to be
+	// acknowledged if Own), or a datagram's number.
+	Key  int64
+	Own  bool
+	Seen bool // Overdue has reported it
+	// Ack says that only an acknowledgement was withheld. Who waits for room in the send buffer sees that, and nobody else;
+	// Full says that somebody did.
+	Ack, Full bool
+}
+
+// withhold remembers that ref keeps something from sk that was due at due. It gives nil where a mark says that already.
+func (s *State) withhold(sk *sock, ref FaultRef, due int64, events uint32, key int64, own bool) *mark {
+	for i := range sk.Marks {
+		if m := &sk.Marks[i]; m.Key == key && m.Own == own && m.Arrived == 0 && m.Ref.Kind == ref.Kind {
+			return nil // lost or held once more
+		}
+	}
+	if len(sk.Marks) >= maxMarks {
+		i := slices.IndexFunc(sk.Marks, func(m mark) bool { return m.Seen || m.Arrived != 0 })
+		sk.Marks = slices.Delete(sk.Marks, max(i, 0), max(i, 0)+1)
+	}
+	ref.Events = events
+	sk.Marks = append(sk.Marks, mark{Due: due, Ref: ref, Key: key, Own: own})
+	return &sk.Marks[len(sk.Marks)-1]
+}
+
+// wantRoom remembers that somebody found the send buffer full.
+func (sk *sock) wantRoom() {
+	sk.NoSpace = true
+	for i := range sk.Marks {
+		if m := &sk.Marks[i]; m.Ack && m.Arrived == 0 {
+			m.Full = true
+		}
+	}
+}
+
+// bring remembers that ref has made something happen on sk.
+func (sk *sock) bring(now int64, ref FaultRef) {
+	if ref.Kind == "" {
+		return
+	}
+	if len(sk.Marks) >= maxMarks {
+		sk.Marks = slices.Delete(sk.Marks, 0, 1)
+	}
+	ref.Events = POLLIN | POLLOUT
+	sk.Marks = append(sk.Marks, mark{Due: now, Ref: ref, Key: -1})
+}
+
+// arrived ends the marks for which done is true.
+func (sk *sock) arrived(now int64, done func(*mark) bool) {
+	for i := range sk.Marks {
+		if m := &sk.Marks[i]; m.Arrived == 0 && m.Key >= 0 && done(m) {
+			m.Arrived = max(now, 1)
+		}
+	}
+	sk.Marks = slices.DeleteFunc(sk.Marks, func(m mark) bool { return m.Arrived != 0 && (m.Seen || m.Ack && !m.Full) })
+}
+
+// Overdue lists the faults because of which something was due on a socket at some time in [sinceNs, now] and was
+// not there, or because of which something came that would not have come. The kernel asks when a thread that has
+// waited for the socket since sinceNs gets its result, and reports all of them as observed, whichever events the
+// thread waited for: who waits for a reply sees that its own request was lost. Each is listed once.
+func (s *State) Overdue(env Env, id SockID, sinceNs int64) []FaultRef {
+	sk := s.Socks[id]
+	if sk == nil {
+		return nil
+	}
+	asBefore := sk.TCP != nil && sk.TCP.TookData
+	if asBefore {
+		sk.TCP.TookData = false
+	}
+	if len(sk.Marks) == 0 {
+		return nil
+	}
+	var refs []FaultRef
+	now := env.Now()
+	for i := range sk.Marks {
+		m := &sk.Marks[i]
+		if m.Key < 0 && asBefore || m.Ack && !m.Full {
+			continue
+		}
+		if !m.Seen && m.Due <= now && (m.Arrived == 0 || m.Arrived >= sinceNs) {
+			m.Seen = true
+			if p := m.Ref.Packet; p != 0 {
+				if slices.Contains(s.Shown, p) {
+					continue
+				}
+				s.Shown = append(s.Shown, p)
+				s.Shown = s.Shown[max(0, len(s.Shown)-maxMarks):]
+			}
+			refs = append(refs, m.Ref)
+		}
+	}
+	sk.Marks = slices.DeleteFunc(sk.Marks, func(m mark) bool { return m.Seen && (m.Arrived != 0 || m.Key < 0) })
+	return refs
+}
+
+// withholdTCP marks both ends of a segment that ref loses or delays.
+func (s *State) withholdTCP(p *packet, due int64, ref FaultRef) {
+	end := p.end()
+	if to := s.flow(p.To, p.Dst, p.Src); to != nil && to.TCP != nil {
+		t := to.TCP
+		if end > p.Seq && end > t.RcvNxt {
+			s.withhold(to, ref, due, POLLIN, end, false)
+		}
+		if p.Flags&flagACK != 0 && p.Ack > t.SndUna {
+			events := uint32(POLLOUT)
+			if t.State == synSent {
+				events = POLLIN | POLLOUT
+			}
+			m := s.withhold(to, ref, due, events, p.Ack, true)
+			if m != nil && t.State != synSent && end == p.Seq {
+				m.Ack, m.Full = true, to.NoSpace
+			}
+		}
+	} else if p.Flags&flagSYN != 0 && p.Flags&flagACK == 0 {
+		if l := s.listener(p.To, p.Dst, p.Src); l != nil {
+			s.withhold(l, ref, due+s.roundTrip(p.From, p.To), POLLIN, p.Seq, false)
+		}
+	}
+	if from := s.flow(p.From, p.Src, p.Dst); from != nil && from.TCP != nil && end > p.Seq {
+		events := uint32(POLLOUT)
+		if p.Flags&flagSYN != 0 {
+			events = POLLIN | POLLOUT
+		}
+		s.withhold(from, ref, due+s.link(p.To, p.From).Link.LatencyNs, events, end, true)
+	}
+}
+
+// received reports the faults that a datagram shows to the program that reads limit bytes of it.
+func (sk *sock) received(env Env, m *message, limit int) {
+	if m.Fault.ID != 0 {
+		sk.bring(env.Now(), m.Fault)
+	}
+	if m.Flipped > 0 && m.Flipped <= limit {
+		env.Observed(FaultRef{Kind: fault.Corrupt, Rule: m.FlipRule})
+	}
+	overtaken := sk.readAt(m.Place)
+	if k := m.Fault.Kind; k == fault.Duplicate || k == fault.Reorder && overtaken {
+		env.Observed(m.Fault)
+	}
+}
+
+// place is where a datagram stands in the order in which its flow was sent; the zero value is before all that may be
+// overtaken.
+type place struct {
+	Flow string
+	Nth  int64
+}
+
+// readAt takes in that a datagram is read, and tells whether a later one of its flow was read before it.
+func (sk *sock) readAt(p place) bool {
+	if p.Nth == 0 {
+		return false
+	}
+	i := slices.IndexFunc(sk.Read, func(r place) bool { return r.Flow == p.Flow })
+	if i < 0 {
+		if len(sk.Read) >= maxMarks {
+			sk.Read = slices.Delete(sk.Read, 0, 1)
+		}
+		sk.Read = append(sk.Read, p)
+		return false
+	}
+	if sk.Read[i].Nth > p.Nth {
+		return true
+	}
+	sk.Read[i] = p
+	return false
+}

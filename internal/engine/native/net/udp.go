@@ -1,0 +1,317 @@
+package net
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+)
+
+// datagramKey names a one-way flow of datagrams. Named is the port that gives the flow its name, which is the
+// sender's when Reply is set: a client's ephemeral port says nothing about a flow.
+type datagramKey struct {
+	To    NodeID
+	Named uint16
+	Reply bool
+}
+
+type datagramFlow struct {
+	Stream string
+	Last   int64 // arrival of the last datagram that was not overtaken: a link keeps order
+	Sent   int64 // datagrams since the first that may be overtaken, that one included
+}
+
+func (s *State) datagramFlow(from, to NodeID, src, dst uint16) *datagramFlow {
+	k := datagramKey{To: to, Named: dst}
+	named := dst < s.Nodes[to].Tuning.FirstPort
+	if !named && src < s.Nodes[from].Tuning.FirstPort {
+		k.Named, k.Reply = src, true
+	} else if !named {
+		k.Named = 0
+	}
+	n := s.Nodes[from]
+	f := n.Datagrams[k]
+	if f == nil {
+		port := ":" + strconv.Itoa(int(k.Named))
+		f = &datagramFlow{Stream: "net/" + n.Name + ">" + s.Nodes[to].Name + port + "/udp"}
+		if k.Reply {
+			f.Stream = "net/" + n.Name + port + ">" + s.Nodes[to].Name + "/udp"
+		}
+		n.Datagrams[k] = f
+	}
+	return f
+}
+
+func (s *State) udpConnect(sk *sock, a Addr) Errno {
+	if a.Family == AF_UNSPEC {
+		sk.Connected, sk.Remote = false, AddrPort{IP: sk.wildcard()}
+		if !sk.PortLocked {
+			s.unbind(sk)
+			sk.Local.Port, sk.Named = 0, false
+		}
+		if !sk.AddrLocked {
+			sk.Local.IP = sk.wildcard()
+		}
+		sk.Bound = sk.PortLocked || sk.AddrLocked
+		return OK
+	}
+	if e := s.udpName(sk); e != OK {
+		return e
+	}
+	dst := a.AddrPort()
+	if s.isBroadcast(sk.Node, dst.IP) {
+		if !sk.Opt.Broadcast {
+			return EACCES
+		}
+	} else {
+		var e Errno
+		if dst, _, _, e = s.reach(sk, a); e != OK {
+			return e
+		}
+	}
+	if sk.Local.IP.IsAny() || !sk.Bound {
+		sk.Local.IP = s.sourceOf(sk, dst.IP)
+	}
+	sk.Remote, sk.Connected = dst, true
+	return OK
+}
+
+// udpName gives an unbound socket an ephemeral port.
+func (s *State) udpName(sk *sock) Errno {
+	if sk.Named {
+		return OK
+	}
+	if !s.autobind(sk, nil) {
+		return EAGAIN
+	}
+	sk.Named = true
+	s.claim(sk)
+	return OK
+}
+
+func (s *State) isBroadcast(from NodeID, ip IP) bool {
+	return ip == IPv4(255, 255, 255, 255) ||
+		slices.ContainsFunc(s.Nodes[from].NICs, func(i nic) bool { return i.Has4 && ip == i.broadcast() })
+}
+
+func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
+	if e := s.udpName(sk); e != OK {
+		return 0, e
+	}
+	if len(a.Data) > maxUDPPayloadBytes {
+		return 0, EMSGSIZE
+	}
+	var dst AddrPort
+	var who NodeID
+	to := reached
+	if a.To != nil && a.To.Family != AF_UNSPEC {
+		if a.To.Port == 0 {
+			return 0, EINVAL
+		}
+		if !a.To.IP.IsMulticast() && !s.isBroadcast(sk.Node, a.To.IP) {
+			var e Errno
+			if dst, who, to, e = s.reach(sk, *a.To); e != OK {
+				return 0, e
+			}
+		} else {
+			dst = a.To.AddrPort()
+		}
+	} else {
+		if !sk.Connected {
+			return 0, EDESTADDRREQ
+		}
+		dst = sk.Remote
+		if !dst.IP.IsMulticast() && !s.isBroadcast(sk.Node, dst.IP) {
+			if who, to = s.routeOf(sk, dst.IP); to == unrouted {
+				return 0, ENETUNREACH
+			}
+		}
+	}
+	if sk.Err != OK {
+		return 0, sk.takeError()
+	}
+	if sk.Shut&shutWR != 0 {
+		return 0, EPIPE
+	}
+	src := sk.Local
+	chosen := s.groupNIC(sk, dst.IP)
+	switch {
+	case src.IP.IsAny() && chosen != nil:
+		src.IP = chosen.address(dst.IP)
+	case src.IP.IsAny():
+		src.IP = s.sourceOf(sk, dst.IP)
+	}
+	data := slices.Clone(a.Data)
+	switch broadcast := s.isBroadcast(sk.Node, dst.IP); {
+	case broadcast && !sk.Opt.Broadcast:
+		return 0, EACCES
+	case broadcast || dst.IP.IsMulticast():
+		network, ok := s.Nodes[sk.Node].groupNetwork(src.IP, dst.IP)
+		switch {
+		case chosen != nil:
+			network = chosen.Network
+		case s.device(sk) != nil:
+			return 0, ENETUNREACH
+		case sk.Opt.Device != "":
+			s.udpTo(env, sk.Node, sk.Node, src, dst, data, true, loopbackNetwork)
+			return len(data), OK
+		case !ok:
+			return 0, ENETUNREACH
+		}
+		s.udpToAll(env, sk, network, src, dst, data)
+	case dst == AddrPort{resolverIP, 53} && len(s.Nodes[sk.Node].NICs) > 0:
+		s.resolve(env, sk, src, data)
+	case to == reached:
+		s.udpTo(env, sk.Node, who, src, dst, data, false, 0)
+	}
+	return len(data), OK
+}
+
+// groupNIC is the interface that a socket is bound to or, for multicasts to ip, has chosen; or nil.
+func (s *State) groupNIC(sk *sock, ip IP) *nic {
+	if sk.Opt.Device != "" {
+		if d := s.device(sk); d != nil && d.has(ip) {
+			return d
+		}
+		return nil
+	}
+	n, at := s.Nodes[sk.Node], sk.Opt.GroupIndex-ethernetIndex
+	if !ip.IsMulticast() || at < 0 || at >= len(n.NICs) || !n.NICs[at].has(ip) {
+		return nil
+	}
+	return &n.NICs[at]
+}
+
+// udpToAll sends to every node of a network, the sender's own included unless it does not want its multicasts back.
+func (s *State) udpToAll(env Env, sk *sock, network int, src, dst AddrPort, data []byte) {
+	for i, n := range s.Nodes {
+		if n.on(network) == nil {
+			continue
+		}
+		if to := NodeID(i); to != sk.Node || !sk.Opt.NoMulticastLoop {
+			s.udpTo(env, sk.Node, to, src, dst, data, true, network)
+		}
+	}
+}
+
+func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, group bool, network int) {
+	p := &packet{From: from, To: to, Proto: IPPROTO_UDP, Src: src, Dst: dst, Data: data, Group: group, Network: network}
+	if from == to {
+		s.Bytes += int64(len(data))
+		s.Soft = append(s.Soft, p)
+		return
+	}
+	flow := s.datagramFlow(from, to, src.Port, dst.Port)
+	if s.Seen != nil {
+		s.sentDatagram(from, to, src.Port, dst.Port, data)
+	}
+	f := s.pass(env, from, to, flow.Stream, len(data), true, true)
+	if causes := f.causes(); causes != nil {
+		s.EventSeq++
+		p.Key = int64(s.EventSeq)
+		for _, sk := range s.udpReceivers(p) {
+			for _, ref := range causes {
+				s.withhold(sk, ref, f.Due, POLLIN, p.Key, false)
+			}
+		}
+	}
+	if f.Lost {
+		return
+	}
+	if f.Behind || flow.Sent > 0 {
+		flow.Sent++
+		p.Place = place{flow.Stream, flow.Sent}
+	}
+	if f.Behind {
+		p.Fault = FaultRef{Kind: fault.Reorder, Rule: s.link(from, to).Rates.ReorderRule}
+	} else {
+		flow.Last = max(flow.Last, f.At)
+		f.At = flow.Last
+	}
+	if p.Data, p.Flipped = flip(data, f.Flip); p.Flipped > 0 {
+		p.FlipRule = s.link(from, to).Rates.CorruptRule
+		env.Delivered(FaultRef{Kind: fault.Corrupt, Rule: p.FlipRule})
+	}
+	s.Bytes += int64(len(data))
+	s.put(p, f)
+	if f.Twice {
+		again := *p
+		again.Fault, again.Key, again.Flipped = FaultRef{Kind: fault.Duplicate, Rule: s.link(from, to).Rates.DuplicateRule}, 0, 0
+		s.Bytes += int64(len(data))
+		s.put(&again, f)
+	}
+}
+
+// udpReceivers lists the sockets that a datagram is for.
+func (s *State) udpReceivers(p *packet) []*sock {
+	if !p.Group {
+		if sk := s.pick(p.To, IPPROTO_UDP, p.Dst, p.Src, func(*sock) bool { return true }); sk != nil {
+			return []*sock{sk}
+		}
+		return nil
+	}
+	var all []*sock
+	for _, id := range s.Nodes[p.To].Ports[portKey{IPPROTO_UDP, p.Dst.Port}] {
+		sk := s.Socks[id]
+		v4, v6 := sk.families()
+		if p.Dst.IP.Is4() && !v4 || !p.Dst.IP.Is4() && !v6 {
+			continue
+		}
+		if !sk.Local.IP.IsAny() && sk.Local.IP != p.Dst.IP || sk.Connected && sk.Remote != p.Src {
+			continue
+		}
+		if !s.hearsNetwork(sk, p.Network) {
+			continue
+		}
+		if p.Dst.IP.IsMulticast() && !slices.Contains(sk.Groups, p.Dst.IP) {
+			continue
+		}
+		all = append(all, sk)
+	}
+	return all
+}
+
+// udpInput delivers a datagram. A full receive buffer loses it; a closed port is answered by ICMP.
+func (s *State) udpInput(env Env, p *packet) {
+	s.drop(p) // enqueue accounts for it again
+	to := s.udpReceivers(p)
+	if len(to) == 0 {
+		if !p.Group && p.From != resolverNode {
+			s.unreachable(env, p)
+		}
+		return
+	}
+	for _, sk := range to {
+		charge := chargeUDP(len(p.Data))
+		if len(sk.Queue) > 0 && sk.Charge+charge > sk.Opt.RcvBuf {
+			continue // lost
+		}
+		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped, FlipRule: p.FlipRule, Place: p.Place})
+		if p.Key != 0 && len(sk.Marks) > 0 {
+			sk.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
+		}
+		env.Wake(sk.ID, pollIn)
+	}
+}
+
+// unreachable sends "port unreachable" back to the sender of p (RFC 792).
+func (s *State) unreachable(env Env, p *packet) {
+	back := &packet{From: p.To, To: p.From, Proto: IPPROTO_ICMP, Src: p.Dst, Dst: p.Src}
+	if p.From == p.To {
+		s.Soft = append(s.Soft, back)
+		return
+	}
+	if f := s.pass(env, p.To, p.From, "", 0, false, false); !f.Lost {
+		s.put(back, f)
+	}
+}
+
+// icmpInput gives the error to the connected socket that it is about.
+func (s *State) icmpInput(env Env, p *packet) {
+	sk := s.pick(p.To, IPPROTO_UDP, p.Dst, p.Src, func(sk *sock) bool { return sk.Connected && sk.Remote == p.Src })
+	if sk == nil {
+		return
+	}
+	sk.Err = ECONNREFUSED
+	env.Wake(sk.ID, pollIn|pollOut|POLLERR)
+}

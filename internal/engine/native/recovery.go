@@ -1,0 +1,194 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// maxJobSightings bounds the lines that are kept of declared jobs; further ones are counted.
+const maxJobSightings = 200_000
+
+// jobLines are the patterns of a property that declares jobs.
+type jobLines struct {
+	property            string
+	start, done, failed *regexp.Regexp
+}
+
+func compileJobs(spec *world.Spec) []jobLines {
+	var list []jobLines
+	for i := range spec.Properties {
+		p := &spec.Properties[i]
+		if p.Check.Jobs.Start == "" {
+			continue
+		}
+		j := jobLines{property: p.Name, start: regexp.MustCompile(p.Check.Jobs.Start), done: regexp.MustCompile(p.Check.Jobs.Done)}
+		if p.Check.Jobs.Failed != "" {
+			j.failed = regexp.MustCompile(p.Check.Jobs.Failed)
+		}
+		list = append(list, j)
+	}
+	return list
+}
+
+// jobLine looks at a line of a program's log for what it says of declared jobs.
+func (w *World) jobLine(l *engine.LogLine) {
+	for i := range w.director.jobs {
+		j := &w.director.jobs[i]
+		for _, step := range []struct {
+			what    world.JobStep
+			pattern *regexp.Regexp
+		}{{world.JobFailed, j.failed}, {world.JobDone, j.done}, {world.JobStart, j.start}} {
+			if step.pattern == nil {
+				continue
+			}
+			m := step.pattern.FindStringSubmatch(l.Text)
+			if m == nil {
+				continue
+			}
+			if len(w.outcome.Jobs) == maxJobSightings {
+				w.outcome.JobsLost++
+				break
+			}
+			s := engine.JobSighting{Property: j.property, What: step.what, Node: l.Node, Event: l.Event, TimeNs: l.TimeNs}
+			if len(m) > 1 {
+				s.ID = m[1]
+			}
+			w.outcome.Jobs = append(w.outcome.Jobs, s)
+			break
+		}
+	}
+}
+
+// recoveryRate is how many operations a virtual second a driver tries after the last heal.
+const recoveryRate = 20
+
+// recovers tells whether a property wants everything to be tried again after the faults.
+func (w *World) recovers() bool {
+	return slices.ContainsFunc(w.spec.Properties, func(p world.Property) bool { return p.Check.Type == world.RecoveryCheck })
+}
+
+// startRecovery has each workload's driver try again what its clients have done: each kind of operation, on keys that the
+// tape draws from all that were used. It goes on until each has succeeded, or the longest timeout is over.
+func (w *World) startRecovery() error {
+	keys, timeout := 0, int64(0)
+	for i := range w.spec.Properties {
+		if p := &w.spec.Properties[i]; p.Check.Type == world.RecoveryCheck {
+			keys, timeout = max(keys, p.Check.Keys, 1), max(timeout, timeoutOf(p))
+		}
+	}
+	if !w.recovers() {
+		return nil
+	}
+	for i := range w.spec.Workloads {
+		l := w.spec.Workloads[i] // a copy, whose operations are others
+		if l.Driver == "command" || l.Driver == "composer" {
+			continue
+		}
+		if l.Mix = w.oncemore(&l, keys); len(l.Mix) == 0 {
+			continue
+		}
+		l.Name, l.Clients, l.RatePerS, l.DurationNs, l.Operations, l.Once, l.SpecialPPM, l.Skip = strings.TrimSuffix(l.Name+world.RecoveryClients, "/"), 1, recoveryRate, timeout, 0, true, 0, nil
+		text, err := json.Marshal(&l)
+		if err != nil {
+			return err
+		}
+		if err := w.startDriver(jobRecovery, i, &l, string(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oncemore is a mix of each kind of operation that a workload's clients have done, on some of its keys.
+func (w *World) oncemore(l *world.Workload, most int) []world.Operation {
+	kinds := map[string]map[string]bool{} // by kind, the keys
+	all := map[string]bool{}
+	for i := range w.outcome.History {
+		e := &w.outcome.History[i]
+		if e.Type != history.Invoke || !strings.HasPrefix(e.Client, l.Name+"/") || strings.ContainsAny(e.Key, "{}") {
+			continue
+		}
+		if kinds[e.Op] == nil {
+			kinds[e.Op] = map[string]bool{}
+		}
+		kinds[e.Op][e.Key] = true
+		if e.Key != "" {
+			all[e.Key] = true
+		}
+	}
+	left := slices.Sorted(maps.Keys(all))
+	sample := map[string]bool{}
+	for len(left) > 0 && len(sample) < most {
+		k := w.tape.Choose("recovery/"+l.Name, uint64(len(left)))
+		sample[left[k]] = true
+		left = slices.Delete(left, int(k), int(k)+1)
+	}
+	var reads, changes []world.Operation // reads come first, so that they see what the faults have left; the driver reads again what it has changed
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		var on []string
+		for _, key := range slices.Sorted(maps.Keys(kinds[kind])) {
+			if sample[key] {
+				on = append(on, key)
+			}
+		}
+		if len(on) == 0 { // the kind itself is tried on one of its own
+			on = slices.Sorted(maps.Keys(kinds[kind]))[:1]
+		}
+		o := world.Operation{Kind: kind}
+		if k := slices.IndexFunc(l.Mix, func(m world.Operation) bool { return strings.EqualFold(m.Kind, kind) }); k >= 0 {
+			o = l.Mix[k]
+		}
+		for _, key := range on {
+			o.Weight = 1
+			if key != "" {
+				o.KeyPattern = key
+			}
+			if history.IsRead(kind) {
+				reads = append(reads, o)
+			} else {
+				changes = append(changes, o)
+			}
+		}
+	}
+	return append(reads, changes...)
+}
+
+// unsettled is how long the world is still to be watched after the last heal, for jobs to end or to show that they do not.
+func (w *World) unsettled() int64 {
+	end := int64(0)
+	heal := int64(0)
+	if n := len(w.director.Heals); n > 0 {
+		heal = w.director.Heals[n-1]
+	}
+	for i := range w.spec.Properties {
+		if p := &w.spec.Properties[i]; p.Check.Jobs.Start != "" {
+			end = max(end, heal+watched(p))
+		}
+	}
+	return end
+}
+
+// beginNs is how long after a heal things may begin, and still have their whole time to show that they hang.
+const beginNs = 2e9
+
+// watched is how long after the last heal a property looks at what goes on; 0 if it does not.
+func watched(p *world.Property) int64 {
+	switch {
+	case p.Check.Type == world.RecoveryCheck:
+		return timeoutOf(p)
+	case p.Check.Type == world.ProgressCheck:
+		return p.Check.GraceNs + p.Check.HangNs + min(p.Check.HangNs, beginNs)
+	case probes(p) && p.Kind == world.Liveness:
+		return timeoutOf(p)
+	}
+	return 0
+}

@@ -1,0 +1,107 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// roleState is where the asking for one role of one node stands.
+type roleState struct {
+	NextNs  int64 // never for roles that logs tell
+	Running bool
+}
+
+// roleLines are the patterns of a role that logs tell; nil if nothing tells it.
+type roleLines struct{ begin, end *regexp.Regexp }
+
+func compileRole(r *world.NodeRole) roleLines {
+	var l roleLines
+	if r.Log != "" {
+		l.begin = regexp.MustCompile(r.Log)
+	}
+	if r.Until != "" {
+		l.end = regexp.MustCompile(r.Until)
+	}
+	return l
+}
+
+// askRoles starts the probes of roles that are due. It begins with the warmup and ends with the chaos phase: only
+// faults ask for roles.
+func (w *World) askRoles(now int64) error {
+	d := w.director
+	if d.Phase != phaseWarmup && d.Phase != phaseChaos {
+		return nil
+	}
+	for i := range d.RoleProbes {
+		s, r := &d.RoleProbes[i], &w.spec.Faults.Roles[i]
+		if s.NextNs > now || s.Running {
+			continue
+		}
+		s.NextNs = never
+		node := w.checker()
+		if node < 0 {
+			return fmt.Errorf("role %s: there is no client node to ask from", r.Name)
+		}
+		s.Running = true
+		j := job{Kind: jobRole, Node: node, Index: i, Deadline: now + probeTimeoutNs}
+		if err := w.startProbe(j, r.Check, []string{"BLOODHOUND_NODE=" + r.Node}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roleAsked takes in the answer of a probe.
+func (w *World) roleAsked(j *job, n *kernel.Notice) {
+	d := w.director
+	s, r := &d.RoleProbes[j.Index], &w.spec.Faults.Roles[j.Index]
+	s.Running = false
+	s.NextNs = w.kernel.Now + max(r.Check.IntervalNs, 1)
+	delete(d.LogTail, n.Tag)
+	d.setRole(r, n.Status == 0)
+	w.roleChanged(r.Node)
+}
+
+func (d *director) setRole(r *world.NodeRole, has bool) {
+	held := d.Roles[r.Node]
+	at := slices.Index(held, r.Name)
+	switch {
+	case has && at < 0:
+		d.Roles[r.Node] = append(slices.Clone(held), r.Name)
+	case !has && at >= 0:
+		d.Roles[r.Node] = slices.Delete(slices.Clone(held), at, at+1)
+	}
+}
+
+// roleLine takes in a line of a log. It begins each role that it tells; of the others, it ends those that it matches the end
+// of, and where it tells some role, those without a pattern of their end.
+func (w *World) roleLine(l *engine.LogLine) {
+	d := w.director
+	told, others := false, []int(nil)
+	for i := range d.roles {
+		r, p := &w.spec.Faults.Roles[i], &d.roles[i]
+		switch {
+		case r.Node != l.Node || p.begin == nil:
+		case p.begin.MatchString(l.Text):
+			told = true
+			d.setRole(r, true)
+		default:
+			others = append(others, i)
+		}
+	}
+	for _, i := range others {
+		if end := d.roles[i].end; end != nil && end.MatchString(l.Text) || end == nil && told {
+			d.setRole(&w.spec.Faults.Roles[i], false)
+		}
+	}
+	if told || len(others) > 0 {
+		w.roleChanged(l.Node)
+	}
+}

@@ -1,0 +1,364 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// World is one run of the native engine.
+type World struct {
+	spec    *world.Spec
+	tape    *tape.Source
+	options engine.Options
+
+	machine   *host.Machine
+	blobs     *host.Blobs
+	kernel    *kernel.Kernel
+	director  *director
+	behaviour *behaviour // nil: nobody asks what the run reaches
+	bases     []*host.Base
+	shared    sharing
+	code      codeWatch
+	dumps     dumps
+	outcome   engine.Outcome
+	lack      host.Lack
+	failure   error // of a fault that struck in the middle of a call
+
+	started     time.Time
+	closed      bool
+	memoryBytes int64 // what the world may take of the machine's memory
+
+	jobs    chan func()
+	stopped chan struct{}
+}
+
+// Advance runs the world.
+func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
+	w.do(func() {
+		over := w.outcome.Reason != ""
+		if reason, err = w.advance(until); err == nil && !over && reason != engine.ReachedUntil {
+			w.kernel.EndLines()
+			err = w.notice()
+		}
+	})
+	if reason != engine.ReachedUntil {
+		w.outcome.Reason = reason
+	}
+	switch {
+	case err != nil && w.lack.Err != nil:
+		err = w.lack.Err
+	case err != nil:
+		err = host.Explain(err)
+	}
+	return reason, err
+}
+
+func (w *World) advance(until engine.Until) (engine.Reason, error) {
+	k, d := w.kernel, w.director
+	if w.outcome.Reason != "" {
+		return w.outcome.Reason, nil
+	}
+	maxEvents := w.spec.Limits.Events
+	if maxEvents == 0 {
+		maxEvents = defaultEvents
+	}
+	for {
+		if len(k.Notices) > 0 {
+			if err := w.notice(); err != nil {
+				return "", err
+			}
+			if err := w.direct(); err != nil { // an end may be what a phase waited for
+				return "", err
+			}
+		}
+		if due, ok := k.NextDue(); ok && due <= k.Now {
+			k.Fire()
+		}
+		if d.due <= k.Now {
+			if err := w.direct(); err != nil {
+				return "", err
+			}
+		}
+		switch {
+		case w.failure != nil:
+			return "", w.failure
+		case w.lack.Err != nil:
+			return "", w.lack.Err
+		case d.Unstartable != "":
+			w.outcome.Detail = d.Unstartable
+			return engine.Unstartable, nil
+		case d.Phase == phaseOver:
+			return engine.Finished, nil
+		case k.Now >= w.spec.MaxTimeNs:
+			if d.Phase == phaseSetup {
+				w.outcome.Detail = w.unready()
+			}
+			return engine.MaxTime, nil
+		case until.Event > 0 && k.Events >= until.Event, until.TimeNs > 0 && k.Now >= until.TimeNs:
+			return engine.ReachedUntil, nil
+		case k.Events >= maxEvents:
+			w.outcome.Detail = fmt.Sprintf("the limit of %d events", maxEvents)
+			return engine.Limit, nil
+		case len(w.outcome.History) >= maxHistory:
+			w.outcome.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
+			return engine.Limit, nil
+		case d.HistoryBytes > maxHistoryBytes:
+			w.outcome.Detail = fmt.Sprintf("the limit of %d MB in the history", maxHistoryBytes>>20)
+			return engine.Limit, nil
+		case k.Exceeded() != "":
+			w.outcome.Detail = k.Exceeded()
+			return engine.Limit, nil
+		}
+		if w.machine.Due() || k.Slow() {
+			if reason := w.outside(); reason != "" {
+				return reason, nil
+			}
+		}
+		if k.Step(false) == kernel.Ran {
+			k.IdleTurns = 0
+			continue
+		}
+		// Nobody can run, or only those who yield and poll. These may be at work together, which shows in their memory
+		// alone: they get some turns, and then time passes, in steps that grow.
+		spins := k.Spins()
+		if spins {
+			if k.IdleTurns++; k.IdleTurns <= patientTurns {
+				k.Step(true)
+				continue
+			}
+		}
+		due, ok := k.NextDue()
+		if !ok {
+			due = never
+		}
+		due = min(due, d.due)
+		if spins && due != never {
+			due = min(due, k.Now+spinStepNs<<min(k.IdleTurns-patientTurns, 30))
+		}
+		if due != never {
+			k.Now = max(k.Now, min(due, w.spec.MaxTimeNs))
+			if k.Now >= w.spec.MaxTimeNs {
+				continue
+			}
+			k.Fire()
+			if d.due <= k.Now {
+				if err := w.direct(); err != nil {
+					return "", err
+				}
+			}
+			k.Step(true)
+			continue
+		}
+		if k.Step(true) == kernel.Idle {
+			w.outcome.Detail = k.Blocked()
+			if unready := w.unready(); d.Phase == phaseSetup && unready != "" {
+				w.outcome.Detail = unready + "; " + w.outcome.Detail
+			}
+			return engine.Deadlock, nil
+		}
+	}
+}
+
+// Threads that only yield and poll: how many turns they get before time passes, and the first step of time.
+const (
+	patientTurns = 100
+	spinStepNs   = 1000
+)
+
+// outside looks at the real clock and at an interrupt: neither has any effect on a run that goes on.
+func (w *World) outside() engine.Reason {
+	select {
+	case <-w.options.Interrupt:
+		w.outcome.Detail = "interrupted"
+		return engine.Stopped
+	default:
+	}
+	if ms := w.spec.Limits.WallMs; ms > 0 && time.Since(w.started) > time.Duration(ms)*time.Millisecond {
+		w.outcome.Detail = fmt.Sprintf("the limit of %d ms of real time", ms)
+		w.kernel.MarkUnrepeatable("ended by the limit of real time")
+		return engine.Limit
+	}
+	w.machine.Tidy()
+	if limit := w.memoryBytes; w.machine.Held(false) > limit && w.machine.Held(true) > limit {
+		w.outcome.Detail = fmt.Sprintf("the limit of %d MB of the machine's memory that the world may take (simulation.limits.world_memory_bytes)", limit>>20)
+		w.kernel.MarkUnrepeatable("ended by the limit of the world's memory, which depends on the machine")
+		return engine.Limit
+	}
+	return ""
+}
+
+// overdue tells the ledger what a thread of a program under test has seen of faults.
+func (w *World) overdue(k *kernel.Kernel, t *kernel.Thread, sock net.SockID) {
+	since := k.Now
+	if t.Call.Again {
+		since = t.WaitNs
+	}
+	refs := k.Net.Overdue(k.NetEnv(), sock, since)
+	if k.Nodes[t.Node].Driver {
+		w.feel(t.Node, refs)
+		return
+	}
+	for _, r := range refs {
+		w.observed(r)
+	}
+}
+
+func (w *World) observed(r net.FaultRef) {
+	l := &w.director.Plan.Ledger
+	if r.ID != 0 {
+		l.Observed(r.ID, w.kernel.Events+1)
+	} else {
+		l.ObservedPacket(r.Kind, r.Rule, w.kernel.Events+1)
+		w.suffered(r.Kind, true)
+	}
+}
+
+// warn keeps a warning, once.
+func (w *World) warn(text string) {
+	if !slices.Contains(w.outcome.Warnings, text) {
+		w.outcome.Warnings = append(w.outcome.Warnings, text)
+	}
+}
+
+// notice takes in what the last step has produced: log lines, reports of drivers, ends of processes.
+func (w *World) notice() error {
+	k := w.kernel
+	notices := k.Notices
+	k.Notices = nil
+	for i := range notices {
+		n := &notices[i]
+		switch n.Kind {
+		case kernel.Logged:
+			l := engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
+			if w.behaviour != nil && isOutput(&l) && !k.Nodes[n.Node].Driver {
+				w.behaviour.said(n.Node, n.PID, n.TimeNs, l.Text)
+			}
+			w.log(l, n.Tag)
+		case kernel.Overflowed:
+			w.warn(fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, k.Nodes[n.Node].Name, maxCheckOutput))
+		case kernel.Ineffective:
+			w.warn(fmt.Sprintf("%s on node %s wrote to %s, which shows the value and has no effect", n.Program, k.Nodes[n.Node].Name, n.Text))
+		case kernel.Reported:
+			w.director.HistoryBytes += len(n.Text)
+			events := history.Stamp(n.Text, n.Event, n.TimeNs)
+			for i := range events {
+				if events[i].Type == history.Invoke {
+					w.director.Operations++
+				}
+			}
+			w.outcome.History = append(w.outcome.History, events...)
+			w.reported(n.Tag)
+			w.failed(n.Node, events)
+		case kernel.Told:
+			w.told(n)
+		case kernel.Asked:
+			w.asked(n)
+		case kernel.Answered:
+			if err := w.answered(n); err != nil {
+				return err
+			}
+		case kernel.Exited:
+			if err := w.exited(n); err != nil {
+				return err
+			}
+		case kernel.Spun:
+			w.hung(n)
+		case kernel.OutOfMemory:
+			w.memoryLimit(n)
+		case kernel.TornWrite:
+			if a, ok := w.director.Plan.ByID(int(n.Tag)); ok {
+				if err := w.deliver([]fault.Action{a}); err != nil {
+					return err
+				}
+			}
+		case kernel.PacketFault:
+			l := &w.director.Plan.Ledger
+			if n.Stream == "observed" {
+				l.ObservedPacket(fault.Kind(n.Program), int(n.Tag), n.Event)
+				w.suffered(fault.Kind(n.Program), false)
+			} else {
+				l.DeliveredPacket(fault.Kind(n.Program), int(n.Tag))
+			}
+		}
+	}
+	return nil
+}
+
+// reported notes that a job wrote to its report. A driver may have ended by then, and a process that it started go on.
+func (w *World) reported(tag int64) {
+	if tag == 0 || w.director.Jobs[tag-1].Reported {
+		return
+	}
+	j := &w.director.Jobs[tag-1]
+	j.Reported = true
+	for i := range w.outcome.Drivers {
+		if end := &w.outcome.Drivers[i]; j.Kind == jobDriver && end.Workload == w.spec.Workloads[j.Index].Name {
+			end.Silent = false
+		}
+	}
+}
+
+// Limits of what an outcome keeps.
+const (
+	maxHistory  = 2_000_000
+	maxLogLines = 20_000
+	maxLogBytes = 64 << 20
+	// maxHistoryBytes bounds what drivers write about operations.
+	maxHistoryBytes = 256 << 20
+	crashLines      = 40
+	maxCrashes      = 1_000
+	// maxCheckOutput bounds what is read of one run of a check, a healthcheck or a question for a role.
+	maxCheckOutput = 256 << 10
+)
+
+// Outcome tells what happened so far.
+func (w *World) Outcome() *engine.Outcome {
+	w.do(w.collect)
+	return &w.outcome
+}
+
+func (w *World) collect() {
+	o, k := &w.outcome, w.kernel
+	if !w.closed {
+		for _, id := range slices.Sorted(maps.Keys(k.Procs)) {
+			k.CheckMade(k.Procs[id])
+		}
+	}
+	trace, strict := k.Sums()
+	o.Tape = w.tape.Tape()
+	o.Hash, o.StrictHash = hex.EncodeToString(trace[:16]), hex.EncodeToString(strict[:16])
+	o.Repeat = engine.Repeat{Reproducible: k.Unsafe == "", Reason: k.Unsafe}
+	o.Events, o.VirtualNs, o.WallNs = k.Events, k.Now, time.Since(w.started).Nanoseconds()
+	o.Decisions, o.DecisionsNs = slices.Clone(w.tape.Decisions()), slices.Clone(w.tape.Times())
+	o.Draws, o.DrawsLost = slices.Clone(w.tape.Draws()), w.tape.DrawsLost()
+	o.Ledger = w.director.Plan.Ledger
+	o.Heals = slices.Clone(w.director.Heals)
+	o.NeverUp = w.neverUp()
+	o.LogCounts = maps.Clone(w.director.Counts)
+	o.Refused = nil
+	for _, r := range k.Refused {
+		o.Refused = append(o.Refused, engine.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count})
+	}
+	if w.code.watch != nil && !w.closed {
+		o.Code = w.codeHits()
+	}
+	o.Files = w.digests()
+	o.Machine = host.Describe()
+	if w.behaviour != nil {
+		o.Reached = w.reached()
+	}
+}

@@ -1,0 +1,501 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+)
+
+// Window bounds how many runs per worker may be finished out of order before the campaign waits for the oldest one.
+const Window = 8
+
+// MaxConsecutiveLost is the number of runs in a row that the engine or the machine may fail before a campaign gives
+// up: it would fail all others too.
+const MaxConsecutiveLost = 3
+
+// ReplayEvery is how often a run without a violation is replayed too: the first of each so many. A leak of chance that
+// an engine does not know of shows there, and not first when a bug is to be replayed.
+const ReplayEvery = 100
+
+// Campaign is a search over tapes.
+type Campaign struct {
+	Setup *Setup
+	Seed  uint64
+	// Strategy finds the tapes; nil is search.Random. A campaign uses it up.
+	Strategy  search.Strategy
+	Runs      uint64 // how many; 0 is no bound
+	Timeout   time.Duration
+	Workers   int
+	FirstCPU  int  // the place among the machine's CPUs of the first worker's; the others follow
+	KeepGoing bool // go on after a violation
+	// Behaviours has Totals.Curve count what runs reach, whatever the Strategy learns.
+	Behaviours bool
+	CalmFirst  bool // begin with a run without faults, if there are any
+	Command    Command
+	// Here, if it is not nil, makes runs in this process and not in workers of Command: for engines whose worlds can do no harm to it.
+	Here Runner
+	// Code has runs tell which blocks of programs they execute, if it is not nil.
+	Code *Code
+	// Finished is called after each run, in run order; it must not keep the Totals.
+	Finished func(*Totals)
+	// Found is called for the first run of each distinct failure, with its whole Outcome.
+	Found func(*Failure, *engine.Outcome)
+	// Kept is called when the corpus of the Strategy changes, if it is a search.Keeper.
+	Kept func(came []*search.Entry, left []string)
+	// Note is called for what a person should know while the campaign runs.
+	Note func(string)
+}
+
+// result is what became of one run.
+type result struct {
+	job     *Job
+	reply   *Reply // nil if the run was lost or cut short
+	lost    string
+	deaths  []string
+	differs string // in what the replay was another run
+	// unproven is the property of a violation whose replay was cut short.
+	unproven string
+	// moved are the binaries that make another run when their blocks are watched.
+	moved []string
+}
+
+// Run runs the campaign until it is done or ctx ends.
+func (c *Campaign) Run(ctx context.Context) *Totals {
+	began := time.Now()
+	// The end of the timeout interrupts runs, but not the replay of a violation that was found in time.
+	outer := ctx
+	ctx, stop := context.WithCancel(outer)
+	defer stop()
+	runs := ctx
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		runs, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+
+	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
+	feed := newFeeder(c)
+	setup := *c.Setup
+	learns := feed.strategy.Learns()
+	setup.Learn = learns || c.Behaviours
+	if w, ok := feed.strategy.(search.Watcher); ok {
+		setup.Unwatched = slices.DeleteFunc(slices.Clone(coverage.Domains), w.Watches)
+	}
+	c.Setup = &setup
+	t.Search = feed.strategy.Standing()
+	if idle := t.Workers - search.Lag; learns && idle > 0 && c.Note != nil {
+		c.Note(fmt.Sprintf("%d of %d workers stand idle: %s has %d runs under way at most", idle, t.Workers, feed.strategy.Name(), search.Lag))
+	}
+	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
+	col.done = !c.calm(runs, ctx, &col)
+	jobs := make(chan *Job)
+	results := make(chan *result)
+	var workers sync.WaitGroup
+	cpus := CPUs()
+	for k := range t.Workers {
+		cpu := -1
+		if len(cpus) > 0 {
+			cpu = cpus[(c.FirstCPU+k)%len(cpus)]
+		}
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			c.serve(runs, ctx, cpu, jobs, results)
+		}()
+	}
+	go func() {
+		workers.Wait()
+		close(results)
+	}()
+
+	next := uint64(0)
+	window := uint64(Window * t.Workers)
+	var job *Job // run next, if it is known
+	for {
+		over := runs.Err() != nil || col.done
+		if !over && job == nil && col.last == nil && (c.Runs == 0 || next < c.Runs) && next < col.next+window {
+			if job = feed.job(next, col.next); job != nil {
+				if !c.cover(job, &col) {
+					job, col.done = nil, true
+				}
+			}
+		}
+		var to chan<- *Job
+		if job != nil && col.last == nil {
+			to = jobs
+		}
+		if over || to == nil && next == col.next {
+			break
+		}
+		select {
+		case to <- job:
+			next++
+			job = nil
+		case r := <-results:
+			col.take(r)
+		case <-runs.Done():
+		}
+		t.WallNs = time.Since(began).Nanoseconds()
+	}
+	if !col.done && runs.Err() != nil {
+		t.Stopped = TimedOut
+		if outer.Err() != nil {
+			t.Stopped = Interrupted
+		}
+	}
+	close(jobs)
+	if col.done {
+		stop() // runs after the last one that counts
+	}
+	for r := range results {
+		col.take(r)
+		if col.done {
+			stop()
+		}
+	}
+	col.flush()
+	feed.rest()
+	t.Search = feed.strategy.Standing()
+	t.WallNs = time.Since(began).Nanoseconds()
+	return t
+}
+
+// collector puts results into run order.
+type collector struct {
+	campaign *Campaign
+	totals   *Totals
+	waiting  map[uint64]*result
+	next     uint64  // the run that is due
+	last     *uint64 // the earliest violation: no run after it counts
+	done     bool
+	lostRow  int
+	feeder   *feeder
+	programs programs
+
+	behaviours map[uint64]bool // that runs have reached
+}
+
+func (c *collector) take(r *result) {
+	if c.done {
+		return
+	}
+	c.waiting[r.job.ID] = r
+	if c.stops(r) && (c.last == nil || r.job.ID < *c.last) {
+		c.last = &r.job.ID
+	}
+	for {
+		r, ok := c.waiting[c.next]
+		if !ok || c.done {
+			return
+		}
+		delete(c.waiting, c.next)
+		c.next++
+		c.met(r)
+		c.feeder.counted(r)
+		c.count(r)
+	}
+}
+
+// flush counts what finished behind a run that never did, when a campaign is cut short.
+func (c *collector) flush() {
+	for end := c.next + uint64(len(c.waiting)) + uint64(Window*c.totals.Workers); len(c.waiting) > 0 && c.next <= end && !c.done; c.next++ {
+		if r, ok := c.waiting[c.next]; ok {
+			delete(c.waiting, c.next)
+			c.met(r)
+			c.count(r)
+		}
+	}
+}
+
+// stops tells whether the campaign ends with this run.
+func (c *collector) stops(r *result) bool {
+	if r.reply != nil && (r.reply.Summary.Mistake != "" || r.reply.Summary.Reason == engine.Unstartable) {
+		return true
+	}
+	return !c.campaign.KeepGoing && r.reply != nil && (r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0)
+}
+
+// died counts the worker processes that a run has cost.
+func (c *collector) died(r *result) {
+	c.totals.Deaths += uint64(len(r.deaths))
+	for _, d := range r.deaths {
+		c.note(fmt.Sprintf("%s: %s; tried again", r.job, d))
+	}
+}
+
+func (c *collector) count(r *result) {
+	t := c.totals
+	c.died(r)
+	switch {
+	case r.lost != "":
+		t.lose(Lost{r.job.ID, r.job.Tape, r.lost})
+		c.note(fmt.Sprintf("%s is lost: %s", r.job, r.lost))
+		if c.lostRow++; c.lostRow >= MaxConsecutiveLost {
+			c.note(fmt.Sprintf("%d runs in a row were lost: giving up", c.lostRow))
+			c.done = true
+		}
+		return
+	case r.reply == nil: // cut short
+		if r.unproven != "" {
+			c.note(fmt.Sprintf("%s violated %s, but its replay was cut short: it does not count", r.job, r.unproven))
+		}
+		return
+	}
+	c.lostRow = 0
+	s := r.reply.Summary
+	t.add(s, r.job.Tape)
+	if !s.Repeat.Reproducible {
+		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, s.Repeat.Reason})
+	}
+	violated := Violated(s.Verdicts)
+	switch {
+	case r.differs != "" && !s.Repeat.Reproducible: // as the engine said
+	case r.differs != "" && len(violated) > 0:
+		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, "the violation of " + violated[0].Property + " did not replay: " + r.differs})
+	case r.differs != "":
+		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, "its replay was another run: " + r.differs})
+	case len(violated) > 0:
+		t.Violated++
+		for _, v := range violated {
+			if f, fresh := t.fail(r.job, s, v); fresh && c.campaign.Found != nil {
+				c.campaign.Found(f, r.reply.Outcome)
+			}
+		}
+	}
+	t.Search = c.feeder.strategy.Standing()
+	c.point(r)
+	c.done = c.stops(r)
+	if c.campaign.Finished != nil {
+		c.campaign.Finished(t)
+	}
+}
+
+// point adds to the campaign's curve.
+func (c *collector) point(r *result) {
+	t := c.totals
+	if seen := r.reply.Seen; seen != nil {
+		if c.behaviours == nil {
+			c.behaviours = map[uint64]bool{}
+		}
+		for _, id := range seen.Reached {
+			if len(c.behaviours) < maxBehaviours {
+				c.behaviours[id] = true
+			}
+		}
+	}
+	p := Point{Run: t.Runs, Behaviours: len(c.behaviours), Failures: len(t.Failures)}
+	for i := range t.Code {
+		p.Code += t.Code[i].Covered
+	}
+	t.Curve.add(p)
+}
+
+// cover has a run tell which blocks it executes, if the campaign asks for it.
+func (c *Campaign) cover(j *Job, col *collector) (ok bool) {
+	if c.Code == nil {
+		return true
+	}
+	var err error
+	if j.Cover, err = c.Code.cover(); err != nil {
+		col.totals.lose(Lost{j.ID, j.Tape, "what is covered cannot be written: " + err.Error()})
+	}
+	return err == nil
+}
+
+// met takes in which programs a run has executed, and which parts of them.
+func (c *collector) met(r *result) {
+	c.covered(r)
+	c.ran(r)
+}
+
+// covered takes in which blocks of programs a run has executed. A search learns of those that are new.
+func (c *collector) covered(r *result) {
+	code := c.campaign.Code
+	if code == nil || r.reply == nil {
+		return
+	}
+	fresh := code.take(r.reply.Summary.Code)
+	if ended := code.off(r.moved, movedBy); len(ended) > 0 {
+		c.note(fmt.Sprintf("%s: coverage is off for %s: %s", r.job, names(code.State, ended), movedBy))
+	}
+	if seen := r.reply.Seen; seen != nil && !slices.Contains(c.campaign.Setup.Unwatched, coverage.Code) {
+		for i := range fresh {
+			for _, f := range fresh[i].Features() {
+				if len(seen.Reached) < search.MaxReached {
+					seen.Reached, seen.Texts = append(seen.Reached, f.ID), append(seen.Texts, f)
+				}
+			}
+		}
+	}
+	c.totals.Code = CodeTotals(code.State)
+	slices.SortStableFunc(c.totals.Code, CompareCode)
+}
+
+func (c *collector) note(text string) {
+	if c.campaign.Note != nil {
+		c.campaign.Note(text)
+	}
+}
+
+// serve is one worker's life: it takes jobs until there are no more, on worker processes that are replaced when
+// they die or are old. The end of runs interrupts runs, the end of replays the replays of violations too.
+func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Job, results chan<- *result) {
+	s := slot{campaign: c, cpu: cpu, limit: RunTime(c.Setup.Spec)}
+	defer s.close()
+	for job := range jobs {
+		r := &result{job: job}
+		r.reply, r.lost = s.do(runs, r)
+		if r.reply == nil {
+			results <- r
+			continue
+		}
+		violated := Violated(r.reply.Summary.Verdicts)
+		if len(violated) > 0 || job.ID%ReplayEvery == 0 || job.ID == calmRun && job.Cover != nil {
+			second, lost := s.replay(replays, r)
+			violated = Violated(r.reply.Summary.Verdicts)
+			switch {
+			case lost != "":
+				r.differs = "its replay was lost: " + lost
+			case second == nil && len(violated) > 0:
+				r.unproven = violated[0].Property
+				r.reply = nil
+			case second != nil:
+				r.differs = Differs(r.reply.Summary, second.Summary)
+			}
+		}
+		results <- r
+	}
+}
+
+// replay makes a run again, without breakpoints if it was made with them.
+func (s *slot) replay(ctx context.Context, r *result) (second *Reply, lost string) {
+	return replay(r, func(j *Job) (*Reply, string) {
+		once := &result{job: j}
+		reply, lost := s.do(ctx, once)
+		r.deaths = append(r.deaths, once.deaths...)
+		return reply, lost
+	})
+}
+
+// Pauses before a run is tried again whose program could not be started: while somebody builds it anew its file is missing, has
+// no right to be executed yet, or is open for writing. Together they are about six seconds.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 3200 * time.Millisecond
+)
+
+// pause waits before another try, longer each time, and tells whether there is one. What could not be started after all
+// pauses is not waited for again until a run succeeds.
+func (s *slot) pause(ctx context.Context) bool {
+	s.paused = max(2*s.paused, firstPause)
+	if s.paused > lastPause {
+		return false
+	}
+	select {
+	case <-time.After(s.paused):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// slot is the place of one worker process.
+type slot struct {
+	paused   time.Duration // the last pause, since the last run that succeeded
+	campaign *Campaign
+	cpu      int
+	limit    time.Duration
+	worker   *Worker
+}
+
+func (s *slot) close() {
+	if s.worker != nil {
+		s.worker.Close()
+		s.worker = nil
+	}
+}
+
+// do runs a job, once more on a fresh process if the first one dies. It returns neither a reply nor why the run was
+// lost if ctx ended before the run did.
+func (s *slot) do(ctx context.Context, r *result) (reply *Reply, lost string) {
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		reply, err := s.try(ctx, r.job)
+		if err == nil && ctx.Err() != nil {
+			s.close()
+			if reply.Summary == nil || reply.Summary.Reason == engine.Stopped {
+				return nil, ""
+			}
+		}
+		switch {
+		case err == nil && reply.Unstarted && s.pause(ctx):
+			attempt-- // no process died
+			continue
+		case err == nil && reply.Unstarted && ctx.Err() != nil:
+			return nil, ""
+		case err == nil && reply.Error != "":
+			return nil, reply.Error
+		case err == nil && reply.Summary == nil:
+			return nil, "the worker's answer has no summary"
+		case err == nil:
+			s.paused = 0
+			return reply, ""
+		case ctx.Err() != nil:
+			return nil, ""
+		case !IsDeath(err) || attempt == 1:
+			return nil, err.Error()
+		}
+		r.deaths = append(r.deaths, err.Error())
+	}
+	return nil, ""
+}
+
+func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
+	if here := s.campaign.Here; here != nil {
+		return here(s.campaign.Setup, job, func(Progress) {}, ctx.Done()), nil
+	}
+	if s.worker != nil && s.worker.Runs >= RunsPerWorker {
+		s.close()
+	}
+	if s.worker == nil {
+		w, err := StartWorker(s.campaign.Command, s.campaign.Setup, s.cpu)
+		if err != nil {
+			return nil, err
+		}
+		s.worker = w
+	}
+	reply, err := s.worker.Do(ctx, job, s.limit, nil)
+	if err != nil {
+		s.worker = nil
+	}
+	return reply, err
+}
+
+// Differs says in what two runs of one tape differ, or nothing if they are the same run.
+func Differs(a, b *Summary) string {
+	var diffs []string
+	diff := func(what string, x, y any) {
+		if x != y {
+			diffs = append(diffs, fmt.Sprintf("%s %v, then %v", what, x, y))
+		}
+	}
+	diff("trace hash", a.Hash, b.Hash)
+	diff("strict hash", a.StrictHash, b.StrictHash)
+	diff("events", a.Events, b.Events)
+	diff("end", a.Reason, b.Reason)
+	diff("verdicts", statuses(a.Verdicts), statuses(b.Verdicts))
+	return strings.Join(diffs, "; ")
+}
+
+func statuses(verdicts []engine.Verdict) string {
+	var list []string
+	for _, v := range verdicts {
+		list = append(list, v.Property+" "+string(v.Status))
+	}
+	return strings.Join(list, ", ")
+}

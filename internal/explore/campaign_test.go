@@ -1,0 +1,451 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// The test program is its own worker.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "__worker" {
+		if err := Serve(os.Stdin, os.Stdout, runFake, func() { os.Exit(9) }); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func runFake(setup *Setup, job *Job, _ func(Progress), interrupt <-chan struct{}) *Reply {
+	if program := setup.Spec.Nodes[0].WorkingDir; program != "" { // it is there at the second look
+		if _, err := os.Stat(program); err != nil {
+			os.WriteFile(program, nil, 0o666)
+			return Failed(fmt.Errorf("cannot start it: %w", err))
+		}
+	}
+	out, err := engine.Run(enginetest.New(), setup.Spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt}))
+	if err != nil {
+		return &Reply{Error: err.Error()}
+	}
+	out.Verdicts = []engine.Verdict{judge(out)}
+	r := &Reply{Summary: Summarise(out), Seen: setup.See(out)}
+	if job.Full || len(Violated(out.Verdicts)) > 0 {
+		r.Outcome = out
+	}
+	return r
+}
+
+// judge: a get returns what was put last. The fake's clients take turns, so no more is needed.
+func judge(o *engine.Outcome) engine.Verdict {
+	v := engine.Verdict{Property: "reads", Kind: "safety", Status: engine.Holds}
+	last := map[string]string{}
+	for _, h := range o.History {
+		switch {
+		case h.Type == history.Invoke:
+		case h.Op == "put":
+			last[h.Key] = h.Input
+		case h.Output != last[h.Key]:
+			v.Status, v.Event, v.TimeNs = engine.Violated, h.Number, h.TimeNs
+			v.Reason = fmt.Sprintf("get %s returned %q, put was %q", h.Key, h.Output, last[h.Key])
+			return v
+		}
+	}
+	return v
+}
+
+func fakeSpec(mode string) *world.Spec {
+	return &world.Spec{
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Env: []string{"FAKE=" + mode}}, {Name: "n2", Role: world.Server},
+			{Name: "load", Role: world.Client}},
+		Workloads: []world.Workload{{Node: "load", Clients: 2, Operations: 40}},
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "partition", RatePPM: 5_000, MinNs: 5e6, MaxNs: 50e6,
+			Targets: []string{"n1-n2"}, ByUser: true}}},
+	}
+}
+
+func campaign(t *testing.T, spec *world.Spec, runs uint64, workers int) *Campaign {
+	t.Helper()
+	command, err := Self("__worker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Campaign{Setup: &Setup{Spec: spec}, Seed: 1, Runs: runs, Workers: workers, Command: command,
+		Note: func(s string) { t.Log(s) }}
+}
+
+// stable is what must not depend on the number of workers, or on the clock.
+func stable(totals *Totals) string {
+	c := *totals
+	c.WallNs, c.RunWallNs, c.Workers = 0, 0, 0
+	b, err := json.MarshalIndent(&c, "", " ")
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// A search learns of the domains of its guide alone, also of what runs in other processes tell.
+func TestAGuideIsToldOfItsOwn(t *testing.T) {
+	spec := fakeSpec(enginetest.Meeting)
+	spec.Properties = []world.Property{{Check: world.Check{Type: world.Conformance}}}
+	for name, some := range map[string]bool{"coverage-guided": true, "coverage-guided:state": false} {
+		c := campaign(t, spec, 20, 1)
+		var err error
+		if c.Strategy, err = search.New(name, spec, 1, search.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+		if domains := c.Run(context.Background()).Search.Domains; domains[coverage.Fault] > 0 != some {
+			t.Errorf("%s: %v", name, domains)
+		}
+	}
+}
+
+// Each of several rules of a kind must have been observed, not one for all.
+func TestEachRuleIsObserved(t *testing.T) {
+	spec := fakeSpec("")
+	rule := spec.Faults.Rules[0]
+	rule.When = "time_s > 1000"
+	spec.Faults.Rules = append(spec.Faults.Rules, rule)
+	totals := campaign(t, spec, 20, 2).Run(context.Background())
+	status := totals.Status(spec)
+	if len(status.Unknown) != 1 || !strings.Contains(status.Unknown[0], `fault "partition on n1-n2 rate 0.005 for 5ms..50ms when time_s > 1000" was planned 0 times`) {
+		t.Errorf("%+v", status)
+	}
+	if r := totals.Faults.Rules; len(r) != 2 || r[0].Observed == 0 || r[1].Planned != 0 || r[0].Observed != totals.Faults.Entries[0].Observed {
+		t.Errorf("the ledger has %+v", totals.Faults)
+	}
+}
+
+func TestResultsDoNotDependOnWorkers(t *testing.T) {
+	for _, keepGoing := range []bool{false, true} {
+		var want string
+		for _, workers := range []int{1, 3} {
+			c := campaign(t, fakeSpec(enginetest.LostWrite), 60, workers)
+			c.KeepGoing = keepGoing
+			order := []uint64{}
+			c.Finished = func(t *Totals) { order = append(order, t.Runs) }
+			totals := c.Run(context.Background())
+			if totals.Violated == 0 {
+				t.Fatal("no violation found")
+			}
+			if keepGoing && (totals.Runs != 60 || totals.Violated < 2 || len(totals.Failures) != 1) {
+				t.Errorf("%d runs, %d violated, %d failures; want 60, many, 1", totals.Runs, totals.Violated, len(totals.Failures))
+			}
+			if !keepGoing && (totals.Violated != 1 || totals.Failures[0].Run+1 != totals.Runs) {
+				t.Errorf("went on after the first violation: %s", stable(totals))
+			}
+			for i, n := range order {
+				if n != uint64(i)+1 {
+					t.Fatalf("runs finished in the order %v", order)
+				}
+			}
+			if got := stable(totals); want == "" {
+				want = got
+			} else if got != want {
+				t.Errorf("%d workers\n%s\none worker\n%s", workers, got, want)
+			}
+		}
+	}
+}
+
+// What a search has learned does not depend on which runs ended first.
+func TestASearchThatLearnsDoesNotDependOnWorkers(t *testing.T) {
+	spec := fakeSpec(enginetest.Meeting)
+	spec.TimeStepNs = 10e6
+	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "pause", RatePPM: 5_000, MinNs: 5e6, MaxNs: 50e6, ByUser: true})
+	var want string
+	for _, workers := range []int{1, 2, 5} {
+		c := campaign(t, spec, 150, workers)
+		c.KeepGoing = true
+		c.Strategy = guided(t, spec)
+		totals := c.Run(context.Background())
+		if s := totals.Search; totals.Runs != 150 || totals.Violated == 0 || totals.Failures[0].Origin.Parent == "" || s.Corpus == 0 || s.Features == 0 {
+			t.Fatalf("%s", stable(totals))
+		}
+		if got := stable(totals); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers\n%s\none worker\n%s", workers, got, want)
+		}
+	}
+}
+
+func guided(t *testing.T, spec *world.Spec) search.Strategy {
+	t.Helper()
+	s, err := search.New(search.Guided, spec, 1, search.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Up to the first violation, too, only what was played counts.
+func TestWhatWasNotPlayedDoesNotCount(t *testing.T) {
+	spec := fakeSpec(enginetest.Meeting)
+	spec.TimeStepNs = 10e6
+	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "pause", RatePPM: 5_000, MinNs: 5e6, MaxNs: 50e6, ByUser: true})
+	var want string
+	for _, workers := range []int{1, 2, 5} {
+		c := campaign(t, spec, 300, workers)
+		c.Strategy = guided(t, spec)
+		totals := c.Run(context.Background())
+		if totals.Violated != 1 || len(totals.Search.Mutations) == 0 {
+			t.Fatalf("%s", stable(totals))
+		}
+		if got := stable(totals); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers\n%s\none worker\n%s", workers, got, want)
+		}
+	}
+}
+
+// A program that is missing for a moment, since it is being built, costs no run.
+func TestAProgramThatIsBeingBuiltIsWaitedFor(t *testing.T) {
+	spec := fakeSpec("")
+	spec.Nodes[0].WorkingDir = filepath.Join(t.TempDir(), "srv")
+	totals := campaign(t, spec, 3, 1).Run(context.Background())
+	if totals.Runs != 3 || totals.LostRuns != 0 {
+		t.Errorf("%s", stable(totals))
+	}
+}
+
+func TestHealthyCampaign(t *testing.T) {
+	c := campaign(t, fakeSpec(""), 30, 2)
+	totals := c.Run(context.Background())
+	status := totals.Status(c.Setup.Spec)
+	if totals.Runs != 30 || !reflect.DeepEqual(status, Status{}) {
+		t.Errorf("%d runs, %+v", totals.Runs, status)
+	}
+	if totals.Operations != (Operations{Invoked: 1200, Ok: 1200}) {
+		t.Errorf("operations %+v", totals.Operations)
+	}
+}
+
+func TestFaultsThatNobodySawMakeItUnknown(t *testing.T) {
+	spec := fakeSpec("")
+	spec.Faults.Rules[0].RatePPM = 1
+	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "pause", RatePPM: 1})
+	c := campaign(t, spec, 3, 1)
+	status := c.Run(context.Background()).Status(spec)
+	if len(status.Unknown) != 1 || !strings.Contains(status.Unknown[0], "fault partition was planned 0 times") {
+		t.Errorf("unknown: %q", status.Unknown)
+	}
+	if len(status.Notices) != 1 || !strings.Contains(status.Notices[0], "pause") {
+		t.Errorf("notices: %q", status.Notices)
+	}
+}
+
+func TestAPresetWhoseFaultsNeverStruckMakesItUnknown(t *testing.T) {
+	spec := fakeSpec("")
+	spec.Faults.Mode = "moderate"
+	spec.Faults.Rules = []world.FaultRule{{Kind: "partition", RatePPM: 1}, {Kind: "pause", RatePPM: 1}}
+	totals := campaign(t, spec, 3, 1).Run(context.Background())
+	const never = "no fault struck in any of 3 runs"
+	spec.Properties = []world.Property{{Name: "read", Check: world.Check{Type: world.Linearizability}}}
+	if status := totals.Status(spec); !slices.ContainsFunc(status.Unknown, func(u string) bool { return strings.HasPrefix(u, never) }) {
+		t.Errorf("unknown: %q", status.Unknown)
+	}
+	spec.Properties = nil // nothing judges operations
+	if status := totals.Status(spec); len(status.Unknown) != 0 ||
+		!slices.ContainsFunc(status.Notices, func(n string) bool { return strings.Contains(n, "never planned: partition, pause") }) {
+		t.Errorf("unknown %q, notices %q", status.Unknown, status.Notices)
+	}
+}
+
+// Rules of a mapping that matched nothing in all runs are told; one that matched something in some run is not.
+func TestRulesThatMatchNothingAreTold(t *testing.T) {
+	rules := []world.ModelRule{{Log: "^a", Action: "A"}, {Crash: true, Node: "n1", Action: "B"}, {Operation: "put", Outcome: "ok", Action: "C"}}
+	spec := &world.Spec{Properties: []world.Property{{Name: "conforms", Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{Rules: rules}}}}}
+	totals := &Totals{}
+	for _, matched := range [][]int{{0, 0, 0}, {3, 0, 0}} {
+		totals.add(&Summary{Verdicts: []engine.Verdict{{Property: "conforms", Status: engine.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
+	}
+	status := totals.Status(spec)
+	var told []string
+	for _, n := range status.Notices {
+		if strings.Contains(n, "matched no event") {
+			told = append(told, n)
+		}
+	}
+	if want := []string{"conforms: events[1] (crash of n1) matched no event of any run", "conforms: events[2] (operation: 'put' ok) matched no event of any run"}; !reflect.DeepEqual(told, want) {
+		t.Errorf("%q", told)
+	}
+}
+
+func TestAViolationThatDoesNotReplayIsNotBelieved(t *testing.T) {
+	c := campaign(t, fakeSpec(enginetest.LostWrite+","+enginetest.Chance), 60, 2)
+	c.KeepGoing = true
+	c.Seed = 4 // its first run has no violation
+	totals := c.Run(context.Background())
+	if totals.Violated != 0 || totals.Unrepeatable < 3 || len(totals.Failures) != 0 || totals.Runs != 60 {
+		t.Errorf("%s", stable(totals))
+	}
+}
+
+// A leak of chance that the engine does not report is found without a violation.
+func TestTheFirstRunIsReplayed(t *testing.T) {
+	c := campaign(t, fakeSpec(enginetest.Chance), 50, 2)
+	totals := c.Run(context.Background())
+	u := totals.FirstUnrepeatable
+	if totals.Unrepeatable != 1 || totals.Runs != 1 || u.Run != 0 || !strings.Contains(u.Reason, "its replay was another run: trace hash") {
+		t.Errorf("%s", stable(totals))
+	}
+}
+
+func TestADeadWorkerCostsOneRun(t *testing.T) {
+	c := campaign(t, fakeSpec(enginetest.DieOnce+":"+filepath.Join(t.TempDir(), "died")), 5, 1)
+	totals := c.Run(context.Background())
+	if totals.Runs != 5 || totals.Deaths != 1 || totals.LostRuns != 0 {
+		t.Errorf("%s", stable(totals))
+	}
+
+	c = campaign(t, fakeSpec(enginetest.Die), 12, 2)
+	totals = c.Run(context.Background())
+	if totals.LostRuns == 0 || totals.Runs == 0 || totals.Runs+totals.LostRuns > 12 || !totals.Status(c.Setup.Spec).Failed {
+		t.Errorf("%s", stable(totals))
+	}
+	if !strings.Contains(totals.Lost[0].Reason, "exit status 97") {
+		t.Errorf("reason %q", totals.Lost[0].Reason)
+	}
+}
+
+func TestAHungWorkerIsKilled(t *testing.T) {
+	c := campaign(t, fakeSpec(enginetest.Hang), 1, 1)
+	w, err := StartWorker(c.Command, c.Setup, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := &Job{}
+	for ; ; job.Tape.Seed++ { // a tape that hangs
+		if _, err = w.Do(context.Background(), job, time.Second, nil); err != nil {
+			break
+		}
+	}
+	if d, ok := err.(*Death); !ok || !d.Hung || !strings.Contains(d.State, "killed") {
+		t.Errorf("%+v", err)
+	}
+}
+
+func TestEnginesThatCannotBootEndTheCampaign(t *testing.T) {
+	c := campaign(t, fakeSpec(enginetest.BootError), 100, 1)
+	totals := c.Run(context.Background())
+	if totals.LostRuns != MaxConsecutiveLost || !strings.Contains(totals.Lost[0].Reason, "no fake worlds") {
+		t.Errorf("%s", stable(totals))
+	}
+}
+
+func TestTimeoutAndInterrupt(t *testing.T) {
+	c := campaign(t, fakeSpec(enginetest.Slow), 0, 2)
+	c.Timeout = 200 * time.Millisecond
+	began := time.Now()
+	totals := c.Run(context.Background())
+	if totals.Stopped != TimedOut || totals.Runs != 0 || time.Since(began) > InterruptGrace {
+		t.Errorf("after %v: %s", time.Since(began), stable(totals))
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	c = campaign(t, fakeSpec(""), 0, 2)
+	c.Finished = func(t *Totals) {
+		if t.Runs == 10 {
+			cancel()
+		}
+	}
+	totals = c.Run(ctx)
+	if totals.Stopped != Interrupted || totals.Runs < 10 {
+		t.Errorf("%s", stable(totals))
+	}
+	if s := totals.Status(c.Setup.Spec); len(s.Unknown) == 0 {
+		t.Error("an interrupted campaign counts as done")
+	}
+}
+
+func TestServeEndsWithItsInput(t *testing.T) {
+	in := strings.NewReader(`{"spec":{"name":"w"}}` + "\n")
+	var out strings.Builder
+	if err := Serve(in, &out, runFake, func() { t.Error("abandoned") }); err != nil || out.String() != "" {
+		t.Errorf("%v, wrote %q", err, out.String())
+	}
+	for _, bad := range []string{"", "{}\n", "nonsense"} {
+		if err := Serve(strings.NewReader(bad), &out, runFake, func() {}); err == nil {
+			t.Errorf("Serve accepted %q", bad)
+		}
+	}
+}
+
+func TestSignature(t *testing.T) {
+	same := []engine.Verdict{
+		{Property: "p", Reason: `get k1 returned "a", at 3.5s (event 88)`},
+		{Property: "p", Reason: `get k22 returned "a long  value", at 17s (event 9)`},
+	}
+	const want = `p: get # returned "...", at # (event #)`
+	for _, v := range same {
+		if got := Signature(v); got != want {
+			t.Errorf("signature %q, want %q", got, want)
+		}
+	}
+	for _, reason := range []string{
+		`differ: n1, n2 say "7"; n3 says "8"`,
+		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c\"}"`,
+		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c d...`,
+		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c d\...`,
+	} {
+		if got := Signature(engine.Verdict{Property: "p", Reason: reason}); got != `p: differ: #, # say "..."; # says "..."` {
+			t.Errorf("%s has the signature %s", reason, got)
+		}
+	}
+	if got := Signature(engine.Verdict{Property: "p", Reason: `a 5" nail, and more`}); got != `p: a # nail, and more` {
+		t.Errorf("a lone quote: %s", got)
+	}
+	if Signature(engine.Verdict{Property: "q", Reason: same[0].Reason}) == want {
+		t.Error("two properties share a signature")
+	}
+	if got := Signature(engine.Verdict{Property: "p", Evidence: []string{"n1 exited with 2"}}); got != "p: # exited with #" {
+		t.Errorf("from evidence: %q", got)
+	}
+	if id := FailureID(want); len(id) != 12 || id != FailureID(want) {
+		t.Errorf("id %q", id)
+	}
+}
+
+func TestRandomTapesDiffer(t *testing.T) {
+	seen := map[uint64]bool{}
+	for i := range uint64(10_000) {
+		seen[search.RandomTape(3, i).Seed] = true
+	}
+	if len(seen) != 10_000 || search.RandomTape(3, 0).Seed != 3 || search.RandomTape(3, 5).Seed == search.RandomTape(4, 5).Seed {
+		t.Errorf("%d distinct seeds", len(seen))
+	}
+}
+
+// A campaign keeps sums, not runs: its memory does not grow with its length.
+func TestTotalsStayBounded(t *testing.T) {
+	var totals Totals
+	for i := range 100_000 {
+		s := &Summary{Warnings: []string{fmt.Sprint("w", i)}, Refused: []engine.Unsupported{{Program: fmt.Sprint(i)}}}
+		totals.add(s, tape.Tape{Seed: 1})
+		totals.fail(&Job{ID: uint64(i), Tape: search.RandomTape(0, 1)}, s, engine.Verdict{Property: strings.Repeat("x", i%1000)})
+		totals.lose(Lost{})
+	}
+	if len(totals.Warnings) != MaxWarnings || len(totals.Refused) != MaxRefused || len(totals.Failures) != MaxFailures ||
+		len(totals.Lost) != MaxLost || totals.Runs != 100_000 || totals.MoreFailures == 0 {
+		t.Error("a bound does not hold")
+	}
+}

@@ -1,0 +1,31 @@
+package explore
+
+import "github.com/bloodhound-dst/bloodhound/internal/engine"
+
+// Standing is what a replay says of a failure that was kept.
+type Standing string
+
+const (
+	// StillFails: the failure is there, in the same run or in one that was made twice.
+	StillFails Standing = "still fails"
+	// Fixed: the run is the one that was stored, event for event, and its property holds now.
+	Fixed Standing = "fixed"
+	// Stale: the run is another one than was stored, so that it proves nothing.
+	Stale Standing = "stale"
+	// Varies: the run does not repeat, though nothing is known to have changed.
+	Varies Standing = "not reproducible"
+)
+
+// Committed is what became of a failure that was kept with its project, which a campaign replays first.
+type Committed struct {
+	ID        string          `json:"id"`
+	File      string          `json:"file"` // from the project's folder on
+	Property  string          `json:"property"`
+	Signature string          `json:"signature"`
+	Standing  Standing        `json:"standing"`
+	Reason    string          `json:"reason"`
+	Changes   []string        `json:"changes,omitempty"` // what is different now
+	Verdict   *engine.Verdict `json:"verdict,omitempty"` // of one that still fails
+	// Around counts the runs of tapes nearby that were made because it is stale.
+	Around uint64 `json:"around,omitempty"`
+}

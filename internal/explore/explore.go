@@ -1,0 +1,214 @@
+// Package explore searches the tapes of a world for runs that break a property. Runs happen in worker processes,
+// one world at a time in each, so that a crash or a hang costs one run and not the campaign. The package knows
+// engines only by what a worker answers.
+package explore
+
+import (
+	"github.com/bloodhound-dst/bloodhound/check"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Setup is the first line that a worker reads: what stays the same for all its runs.
+type Setup struct {
+	Spec *world.Spec `json:"spec"`
+	// Scratch is a folder for the files of runs; empty is the system's temporary folder.
+	Scratch string `json:"scratch,omitempty"`
+	// Hidden are files and folders of the machine that nodes do not see (see engine.Options).
+	Hidden []string `json:"hidden,omitempty"`
+	// Learn asks for what a search learns of each run.
+	Learn bool `json:"learn,omitempty"`
+
+	// Binaries choose what is watched of the programs in runs whose job asks for it.
+	Binaries code.Choice `json:"binaries,omitempty"`
+
+	// Unwatched are the domains that the search does not learn of.
+	Unwatched []coverage.Domain `json:"unwatched,omitempty"`
+
+	stateFile string // that was loaded last, and what it holds
+	state     *code.State
+
+	told map[uint64]bool // features of which this worker process has told the text
+}
+
+// maxTold bounds the features whose texts a worker process remembers to have told; it tells further ones each time.
+const maxTold = 1 << 20
+
+// Options adds to those of a run what a search needs. A run that was asked for its behaviour already tells all of it.
+func (s *Setup) Options(o engine.Options) engine.Options {
+	if s.Learn {
+		if !o.Behaviour {
+			o.Unwatched = s.Unwatched
+		}
+		o.Behaviour, o.Draws = true, search.Watched
+	}
+	return o
+}
+
+// See takes from a run what a search learns of it, or nothing if there is none.
+func (s *Setup) See(o *engine.Outcome) *search.Seen {
+	if !s.Learn {
+		return nil
+	}
+	if s.told == nil {
+		s.told = map[uint64]bool{}
+	}
+	seen := &search.Seen{Near: o.Near, Strikes: search.StrikesOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
+	for _, f := range o.Reached {
+		if slices.Contains(s.Unwatched, f.Domain) {
+			continue
+		}
+		if len(seen.Reached) >= search.MaxReached {
+			break
+		}
+		seen.Reached = append(seen.Reached, f.ID)
+		if s.told[f.ID] {
+			continue
+		}
+		if len(s.told) < maxTold {
+			s.told[f.ID] = true
+		}
+		seen.Texts = append(seen.Texts, f)
+	}
+	return seen
+}
+
+// Job asks a worker for one run.
+type Job struct {
+	ID   uint64    `json:"id"`
+	Tape tape.Tape `json:"tape"`
+	// Cut is what the run leaves out of the Spec, if it is not nil.
+	Cut *world.Cut `json:"cut,omitempty"`
+	// Until stops the run after this many events, if it is not 0; its properties are not judged then.
+	Until uint64 `json:"until,omitempty"`
+	// Full asks for the whole Outcome; without it only a run with a violation sends it.
+	Full bool `json:"full,omitempty"`
+	// Dumps is a folder for core files of programs that crash (see engine.Options).
+	Dumps string `json:"dumps,omitempty"`
+	// Origin is where the tape comes from; workers need not know.
+	Origin search.Origin `json:"-"`
+	// Cover asks for Summary.Code, if it is not nil.
+	Cover *Cover `json:"cover,omitempty"`
+	// Progress asks for a Progress now and then.
+	Progress bool `json:"progress,omitempty"`
+	// Behaviour asks for what the run reaches (see engine.Options).
+	Behaviour bool   `json:"behaviour,omitempty"`
+	Trace     *Trace `json:"trace,omitempty"`
+}
+
+// Trace asks for a trace of the run in a file.
+type Trace struct {
+	File   string   `json:"file"`
+	Format string   `json:"format"` // one of report.Formats
+	Level  string   `json:"level,omitempty"`
+	Events []string `json:"events,omitempty"`
+}
+
+// Reply is a line that a worker writes: progress of a job, or its end.
+type Reply struct {
+	ID       uint64    `json:"id"`
+	Progress *Progress `json:"progress,omitempty"`
+	Error    string    `json:"error,omitempty"` // the engine or the machine failed
+	// Unstarted tells that the Error is that of a program that could not be started.
+	Unstarted bool            `json:"unstarted,omitempty"`
+	Summary   *Summary        `json:"summary,omitempty"`
+	Outcome   *engine.Outcome `json:"outcome,omitempty"`
+	Seen      *search.Seen    `json:"seen,omitempty"` // if the setup asks for it
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	Events    uint64 `json:"events"`
+	VirtualNs int64  `json:"virtual_ns"`
+}
+
+// Summary is what a campaign keeps of every run.
+type Summary struct {
+	Hash       string               `json:"hash"`
+	StrictHash string               `json:"strict_hash,omitempty"`
+	Reason     engine.Reason        `json:"reason"`
+	Detail     string               `json:"detail,omitempty"`
+	Repeat     engine.Repeat        `json:"repeat"`
+	Events     uint64               `json:"events"`
+	VirtualNs  int64                `json:"virtual_ns"`
+	WallNs     int64                `json:"wall_ns"`
+	Decisions  int                  `json:"decisions"`
+	Operations Operations           `json:"operations"`
+	Reasons    []Reason             `json:"reasons,omitempty"`
+	Load       *Load                `json:"load,omitempty"`
+	Faults     []fault.Entry        `json:"faults,omitempty"`
+	FaultRules []fault.RuleEntry    `json:"fault_rules,omitempty"`
+	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
+	Refused    []engine.Unsupported `json:"refused,omitempty"`
+	Warnings   []string             `json:"warnings,omitempty"`
+	Verdicts   []engine.Verdict     `json:"verdicts,omitempty"`
+	Machine    string               `json:"machine,omitempty"`
+	Reached    []coverage.Feature   `json:"reached,omitempty"`
+	Near       []coverage.Nearness  `json:"near,omitempty"`
+	Code       []code.Hits          `json:"code,omitempty"`
+	Programs   []engine.Program     `json:"programs,omitempty"`
+	Mistake    string               `json:"mistake,omitempty"`
+	Guide      *engine.Guided       `json:"guide,omitempty"`
+	Evidence   check.Evidence       `json:"evidence"`
+}
+
+// Operations counts the operations of clients by what became of them. Open ones never returned.
+type Operations struct {
+	Invoked uint64 `json:"invoked"`
+	Ok      uint64 `json:"ok"`
+	Fail    uint64 `json:"fail"`
+	Info    uint64 `json:"info"`
+}
+
+// Open counts the operations that never returned.
+func (o Operations) Open() uint64 { return o.Invoked - min(o.Invoked, o.Ok+o.Fail+o.Info) }
+
+// Summarise keeps of an Outcome what does not grow with the length of the run.
+func Summarise(o *engine.Outcome) *Summary {
+	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
+		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
+		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
+		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs, Mistake: o.Mistake, Guide: o.Guide}
+	s.Operations = CountOperations(o.History)
+	s.Reasons = CountReasons(o.History)
+	s.Load = LoadOf(o.History)
+	s.Evidence = check.EvidenceOf(o)
+	return s
+}
+
+// CountOperations counts the records of a history by type.
+func CountOperations(h []history.Event) Operations {
+	var c Operations
+	for i := range h {
+		switch h[i].Type {
+		case history.Invoke:
+			c.Invoked++
+		case history.Ok:
+			c.Ok++
+		case history.Fail:
+			c.Fail++
+		case history.Info:
+			c.Info++
+		}
+	}
+	return c
+}
+
+// Violated returns the violated verdicts.
+func Violated(verdicts []engine.Verdict) []engine.Verdict {
+	var v []engine.Verdict
+	for i := range verdicts {
+		if verdicts[i].Status == engine.Violated {
+			v = append(v, verdicts[i])
+		}
+	}
+	return v
+}

@@ -1,0 +1,80 @@
+package explore
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// feeder asks a strategy for tapes, and tells it of runs when it may know of them: in run order, and each time before the
+// same run is asked for, however fast runs were.
+type feeder struct {
+	strategy search.Strategy
+	learned  uint64        // the runs below this one were told
+	queue    []*search.Run // those from there on that have ended
+	kept     func(came []*search.Entry, left []string)
+}
+
+func newFeeder(c *Campaign) *feeder {
+	f := &feeder{strategy: c.Strategy, kept: c.Kept}
+	if f.strategy == nil {
+		f.strategy = search.Tapes(search.Random, func(run uint64) tape.Tape { return search.RandomTape(c.Seed, run) })
+	}
+	return f
+}
+
+// counted takes in a run that has ended. Runs come in order.
+func (f *feeder) counted(r *result) {
+	if !f.strategy.Learns() {
+		return
+	}
+	run := &search.Run{Number: r.job.ID, Candidate: search.Candidate{Tape: r.job.Tape, Origin: r.job.Origin}}
+	if r.reply != nil {
+		run.Seen, run.Machine = r.reply.Seen, r.reply.Summary.Machine
+	}
+	if r.job.ID == calmRun {
+		f.strategy.Learn(run)
+		return
+	}
+	f.queue = append(f.queue, run)
+}
+
+func (f *feeder) learn() {
+	f.strategy.Learn(f.queue[0])
+	f.queue = f.queue[1:]
+	f.learned++
+	if k, ok := f.strategy.(search.Keeper); ok && f.kept != nil {
+		if came, left := k.Changes(); len(came)+len(left) > 0 {
+			f.kept(came, left)
+		}
+	}
+}
+
+// rest tells of the runs that have ended when no further tape is asked for.
+func (f *feeder) rest() {
+	for len(f.queue) > 0 {
+		f.learn()
+	}
+}
+
+// job gives a run, or nil if it must wait for others to end, of which all below ended have; or if there is none left, which is
+// so when all have ended.
+func (f *feeder) job(run, ended uint64) *Job {
+	if f.strategy.Learns() && run >= search.Lag {
+		if ended <= run-search.Lag {
+			return nil
+		}
+		for f.learned <= run-search.Lag {
+			f.learn()
+		}
+	}
+	for {
+		c, answer := f.strategy.Next(run)
+		switch {
+		case answer == search.Here:
+			return &Job{ID: run, Tape: c.Tape, Origin: c.Origin}
+		case answer == search.Exhausted || f.learned >= ended:
+			return nil
+		}
+		f.learn()
+	}
+}

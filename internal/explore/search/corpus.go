@@ -1,0 +1,50 @@
+package search
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"hash/fnv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// EntryVersion is that of the form of an Entry in a file.
+const EntryVersion = 1
+
+// Entry is a run that a search keeps, because it reached something for the first time or came closer than others.
+type Entry struct {
+	Version int    `json:"corpus_version"`
+	Name    string `json:"name"` // NameOf its tape
+	Origin  Origin `json:"origin"`
+	Seed    uint64 `json:"campaign_seed"`
+	Run     uint64 `json:"run"` // of the campaign of that seed
+	// Project is the name of the world, World a digest of its configuration.
+	Project string `json:"project,omitempty"`
+	World   string `json:"world,omitempty"`
+	// Bloodhound is the build that made the run, Commit that of the project, if it has one, System and Machine what it ran on.
+	Bloodhound string              `json:"bloodhound,omitempty"`
+	Commit     string              `json:"commit,omitempty"`
+	System     string              `json:"system,omitempty"`
+	Machine    string              `json:"machine,omitempty"`
+	Why        string              `json:"why"` // it was kept
+	Tape       tape.Tape           `json:"tape"`
+	Strikes    []tape.Decision     `json:"strikes,omitempty"`
+	Near       []coverage.Nearness `json:"near,omitempty"`
+
+	since   uint64 // how many runs the search had learned of
+	reached []uint64
+	chosen  int     // how often it was a parent
+	energy  float64 // see Entry.charge
+}
+
+// NameOf names a tape by what is in it.
+func NameOf(t tape.Tape) string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic("search: " + err.Error()) // numbers and words
+	}
+	h := fnv.New64a()
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}

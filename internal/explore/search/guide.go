@@ -1,0 +1,153 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// A guide is what a search that learns looks at: which features of a run make it worth changing. The name of a strategy may have one,
+// such as coverage-guided:state, and words that change how the strategy works: modelfuzz:state+fresh-chance.
+const (
+	GuideTrace    = "trace"    // the order of all events of a run
+	GuideLine     = "line"     // blocks of the code under test
+	GuideState    = "state"    // states of the model, as its view shows them
+	GuideEdge     = "edge"     // steps of the model between them
+	GuideCombined = "combined" // all that runs tell of, but for the order of events, and how close they came to a violation
+)
+
+// Guides lists the names of guides.
+var Guides = []string{GuideTrace, GuideLine, GuideState, GuideEdge, GuideCombined}
+
+// guideDomains are the domains of each guide; combined has all but those of measured.
+var guideDomains = map[string][]coverage.Domain{
+	GuideTrace: {coverage.Trace},
+	GuideLine:  {coverage.Line},
+	GuideState: {coverage.ModelState},
+	GuideEdge:  {coverage.ModelEdge},
+}
+
+// measured are domains that would drown all others: whole states behind a view, and the order of events, which no two runs share.
+var measured = []coverage.Domain{coverage.ModelWhole, coverage.Trace}
+
+// modelDomains are those of runs that are followed in a model.
+var modelDomains = []coverage.Domain{coverage.ModelState, coverage.ModelWhole, coverage.ModelEdge, coverage.ModelGuard}
+
+// Plan is what the name of a strategy says.
+type Plan struct {
+	Strategy string
+	Guide    string // empty: the strategy's own
+	Words    []string
+}
+
+// Known tells whether there is a strategy of a name, which has neither guide nor words.
+func Known(strategy string) bool {
+	return slices.Contains(Names, strategy) || strategy == ModelFuzz || strategy == Enumerated
+}
+
+// Parse reads the name of a strategy: NAME[:GUIDE][+WORD]...
+func Parse(name string) (Plan, error) {
+	head, words, some := strings.Cut(name, "+")
+	var p Plan
+	if some {
+		p.Words = strings.Split(words, "+")
+	}
+	var guide bool
+	p.Strategy, p.Guide, guide = strings.Cut(head, ":")
+	if p.Strategy == "" && !guide && !some {
+		p.Strategy = Random
+	}
+	known := wordsOf(p.Strategy)
+	switch {
+	case !Known(p.Strategy):
+		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s and %s for schedules of worlds inside one process", name, strings.Join(Names, ", "), ModelFuzz, Enumerated)
+	case guide && p.Strategy != Guided && p.Strategy != ModelFuzz:
+		return p, fmt.Errorf("%q: the strategy %s learns nothing, so it has no guide; use %s:%s or %s:%s", name, p.Strategy, Guided, GuideState, ModelFuzz, GuideState)
+	case guide && !slices.Contains(Guides, p.Guide):
+		return p, fmt.Errorf("%q: unknown guide %q; there are %s", name, p.Guide, strings.Join(Guides, ", "))
+	}
+	for i, w := range p.Words {
+		switch {
+		case len(known) == 0:
+			return p, fmt.Errorf("%q: the strategy %s takes no words behind a +", name, p.Strategy)
+		case !slices.Contains(known, w):
+			return p, fmt.Errorf("%q: %s knows no %q; there are %s", name, p.Strategy, w, strings.Join(known, ", "))
+		case slices.Contains(p.Words[:i], w):
+			return p, fmt.Errorf("%q: %q stands there twice", name, w)
+		}
+	}
+	return p, nil
+}
+
+// Learns tells whether the strategy looks at what runs reach.
+func (p *Plan) Learns() bool { return p.Strategy == Guided || p.Strategy == ModelFuzz }
+
+// guide is the one that leads the strategy.
+func (p *Plan) guide() string {
+	switch {
+	case p.Guide != "":
+		return p.Guide
+	case p.Strategy == ModelFuzz:
+		return GuideState
+	}
+	return GuideCombined
+}
+
+// Watches tells which of the domains a strategy learns of. To count lines costs time, so somebody must ask for them.
+func (p *Plan) Watches(d coverage.Domain) bool {
+	switch g := p.guide(); {
+	case g != GuideCombined:
+		return slices.Contains(guideDomains[g], d)
+	case d == coverage.Line:
+		return p.Guide != ""
+	}
+	return !slices.Contains(measured, d)
+}
+
+// NeedsModel tells whether a strategy can learn nothing from runs that are followed in no model.
+func (p *Plan) NeedsModel() bool {
+	g := p.guide()
+	return p.Learns() && (g == GuideState || g == GuideEdge)
+}
+
+// WatchesModel tells whether a strategy learns what runs reach in a model.
+func (p *Plan) WatchesModel() bool {
+	return p.Learns() && slices.ContainsFunc(modelDomains, p.Watches)
+}
+
+// near tells whether a strategy learns how close runs came to a violation: a guide of one kind knows that kind alone.
+func (p *Plan) near() bool { return p.guide() == GuideCombined }
+
+// possible tells why a guide can tell nothing in a world.
+func (p *Plan) possible(spec *world.Spec) error {
+	inside := spec.Engine == world.InProcess
+	switch {
+	case inside:
+		return nil
+	case p.Strategy == ModelFuzz:
+		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", ModelFuzz, Guided)
+	case p.NeedsModel() && slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type == world.Conformance }):
+	case p.NeedsModel():
+		return fmt.Errorf("the guide %s looks at what runs reach in a model, and no property follows them in one: add one whose check is of type model, or use %s", p.Guide, Guided)
+	case p.Guide != "" && p.Guide != GuideCombined:
+		return fmt.Errorf("the guide %s is for worlds inside one process; use %s", p.Guide, Guided)
+	}
+	return nil
+}
+
+func wordsOf(strategy string) []string {
+	switch strategy {
+	case ModelFuzz:
+		return append(slices.Clone(fuzzMutations), fuzzDefects...)
+	case Guided:
+		var list []string
+		for i := range mutators {
+			list = append(list, mutators[i].kind)
+		}
+		return list
+	}
+	return nil
+}

@@ -1,0 +1,477 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Bounds of what a guided search keeps.
+const (
+	maxCorpus   = 1000    // entries; a new one takes the place of the one with the least energy
+	maxFeatures = 1 << 20 // distinct ones that are counted
+	maxNear     = 256     // names of distances
+	nearest     = 4       // entries kept for each name
+	maxHeld     = 1024    // features of an entry
+	codeAge     = 64      // runs in which blocks of code, of which nobody knows who else reaches them, lose half of their worth
+)
+
+// Shares of the runs, in percent.
+const (
+	plainShare = 20 // random tapes: what no mutant would find
+	nearShare  = 30 // of the others: parents that came close to a violation
+)
+
+// maxTrailing bounds the changes of a mutant besides the first.
+const maxTrailing = 6
+
+// beginning is how many random tapes a campaign without a corpus begins with.
+const beginning = 2 * Lag
+
+// The energies of entries are computed anew after so many runs, and after more where there are many entries, so that a run
+// costs no more late in a campaign than early.
+const (
+	chargeEvery = 16
+	chargeShare = 4 // of the number of entries
+)
+
+// guided changes runs that reached rare behaviour. Its power schedule is that of AFLFast (Böhme, Pham and Roychoudhury,
+// "Coverage-based Greybox Fuzzing as Markov Chain", CCS 2016), by features instead of paths: an entry's energy is larger the
+// rarer its features are among all runs, and falls with how often it was chosen.
+type guided struct {
+	*terrain
+	name     string
+	plan     Plan
+	mutators []mutator
+	seed     uint64
+	settings Settings
+
+	corpus []*Entry
+	byName map[string]*Entry
+	given  []Entry // of an earlier campaign, which are played first
+	runs   uint64
+	charge uint64 // the run at which energies were computed
+
+	counts  map[uint64]*count
+	domains map[coverage.Domain]int // counts, by domain
+	near    []approach              // by name
+	made    map[string]*Mutations
+	crowded bool // there were more features than maxFeatures
+
+	came []*Entry
+	left []string
+}
+
+// count is how many runs reached a feature.
+type count struct {
+	runs   uint32
+	domain coverage.Domain
+}
+
+// approach is the entries that came closest to something.
+type approach struct {
+	name string
+	best []closeness
+}
+
+type closeness struct {
+	coverage.Nearness
+	entry *Entry
+}
+
+func newGuided(name string, p Plan, spec *world.Spec, seed uint64, s Settings) (*guided, error) {
+	t, err := newTerrain(spec)
+	if err != nil {
+		return nil, err
+	}
+	if !p.near() {
+		s.Coverage, s.Nearness = true, false
+	}
+	g := &guided{terrain: t, name: name, plan: p, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	g.given = s.Corpus
+	for _, m := range mutators {
+		if len(p.Words) == 0 || slices.Contains(p.Words, m.kind) {
+			g.mutators = append(g.mutators, m)
+		}
+	}
+	return g, nil
+}
+
+func (g *guided) Name() string { return g.name }
+func (g *guided) Learns() bool { return true }
+
+// Watches implements Watcher.
+func (g *guided) Watches(d coverage.Domain) bool { return g.plan.Watches(d) }
+
+func (g *guided) Next(run uint64) (Candidate, Answer) {
+	if run < uint64(len(g.given)) {
+		e := g.given[run]
+		return Candidate{e.Tape, Origin{Strategy: g.name, Parent: e.Name, Mutation: "again"}}, Here
+	}
+	run -= uint64(len(g.given))
+	d := newDice(g.seed, run)
+	plain := Candidate{RandomTape(g.seed, run), Origin{Strategy: g.name}}
+	if run < beginning || d.chance(plainShare) {
+		return plain, Here
+	}
+	parent := g.parent(d)
+	if parent == nil {
+		return plain, Here
+	}
+	if c, ok := g.mutate(d, parent); ok {
+		return c, Here
+	}
+	return plain, Here
+}
+
+// parent chooses the entry that is changed.
+func (g *guided) parent(d *dice) *Entry {
+	if len(g.corpus) == 0 {
+		return nil
+	}
+	if share := g.share(); share > 0 && d.chance(share) {
+		if e := g.closest(d); e != nil {
+			return e
+		}
+	}
+	if g.charge == 0 || g.runs >= g.charge+uint64(max(chargeEvery, len(g.corpus)/chargeShare)) {
+		g.charge = g.runs
+		for _, e := range g.corpus {
+			e.energy = g.energy(e)
+		}
+	}
+	sum := 0.0
+	for _, e := range g.corpus {
+		sum += e.power()
+	}
+	at := d.unit() * sum
+	for _, e := range g.corpus {
+		if at -= e.power(); at < 0 {
+			return e
+		}
+	}
+	return g.corpus[len(g.corpus)-1]
+}
+
+// share is the part of parents that are chosen by how close they came, in percent.
+func (g *guided) share() int {
+	switch s := &g.settings; {
+	case s.Nearness && !s.Coverage:
+		return 3 * nearShare
+	case s.Coverage && !s.Nearness:
+		return 0
+	}
+	return nearShare
+}
+
+// closest chooses among the entries that came closest to something that was not reached yet.
+func (g *guided) closest(d *dice) *Entry {
+	var open []*approach
+	for i := range g.near {
+		a := &g.near[i]
+		if len(a.best) > 0 && a.best[0].Distance > 0 && a.best[0].Distance < 1 {
+			open = append(open, a)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	best := open[d.below(len(open))].best
+	return best[min(d.below(nearest), d.below(nearest), len(best)-1)].entry
+}
+
+// energy sums, over the domains of features, how rare those of the entry are. The logarithm keeps one domain with a thousand
+// rare features, which are noise as often as not, from drowning all others.
+func (g *guided) energy(e *Entry) float64 {
+	var domains []coverage.Domain
+	var sums []float64
+	for _, id := range e.reached {
+		c := g.counts[id]
+		if c == nil {
+			continue
+		}
+		k := slices.Index(domains, c.domain)
+		if k < 0 {
+			k = len(domains)
+			domains, sums = append(domains, c.domain), append(sums, 0)
+		}
+		if c.domain == coverage.Code { // told of at the first time only
+			sums[k] += 1 / float64(1+(g.runs-e.since)/codeAge)
+			continue
+		}
+		sums[k] += 1 / float64(c.runs)
+	}
+	energy := 0.01
+	for _, s := range sums {
+		energy += math.Log1p(s)
+	}
+	return energy
+}
+
+func (e *Entry) power() float64 { return e.energy / float64(1+e.chosen) }
+
+// mutate changes an entry once or a few times.
+func (g *guided) mutate(d *dice, parent *Entry) (Candidate, bool) {
+	if len(parent.Tape.Edits) >= maxEdits {
+		return Candidate{}, false
+	}
+	m := &draft{terrain: g.terrain, dice: d, seed: parent.Tape.Seed, edits: slices.Clone(parent.Tape.Edits), strikes: slices.Clone(parent.Strikes)}
+	o := Origin{Strategy: g.name, Parent: parent.Name}
+	for changes := 1 + trailing(d); changes > 0; changes-- {
+		for range 10 {
+			k := g.choose(d)
+			mate := g.corpus[d.below(len(g.corpus))]
+			if k.mated && (mate == parent || o.Mate != "" && o.Mate != mate.Name) || !k.apply(m, mate) {
+				continue
+			}
+			if k.mated {
+				o.Mate = mate.Name
+			}
+			if o.Mutation != "" {
+				o.Mutation += ", "
+			}
+			o.Mutation += k.kind
+			break
+		}
+	}
+	parent.chosen++
+	return Candidate{tape.Tape{Seed: m.seed, Edits: m.edits}, o}, o.Mutation != ""
+}
+
+// trailing is how many changes follow the first: another one with a chance of three in four, up to maxTrailing. Bugs that need
+// several faults at once are found sooner by mutants that differ in several.
+func trailing(d *dice) int {
+	k := 0
+	for k < maxTrailing && d.chance(75) {
+		k++
+	}
+	return k
+}
+
+// choose chooses a way to change a run among those that the world has: one without a schedule has no choices of steps.
+func (g *guided) choose(d *dice) *mutator {
+	scheduled := g.scheduled()
+	fits := func(m *mutator) bool { return scheduled || !m.scheduled }
+	sum := 0
+	for i := range g.mutators {
+		if fits(&g.mutators[i]) {
+			sum += g.mutators[i].weight
+		}
+	}
+	at := d.below(max(sum, 1))
+	for i := range g.mutators {
+		if !fits(&g.mutators[i]) {
+			continue
+		}
+		if at -= g.mutators[i].weight; at < 0 {
+			return &g.mutators[i]
+		}
+	}
+	return &unfit
+}
+
+// unfit is what is left where no way to change a run fits.
+var unfit = mutator{kind: "none", apply: func(*draft, *Entry) bool { return false }}
+
+// played counts what was done to the parent of a run. Mutants that nobody plays, since the campaign ends before them, do not
+// count: how many of those there are depends on the number of workers.
+func (g *guided) played(o *Origin) {
+	for _, kind := range strings.Split(o.Mutation, ", ") {
+		if !slices.ContainsFunc(mutators, func(m mutator) bool { return m.kind == kind }) {
+			continue
+		}
+		m := g.made[kind]
+		if m == nil {
+			m = &Mutations{Kind: kind}
+			g.made[kind] = m
+		}
+		m.Made++
+	}
+}
+
+func (g *guided) Learn(r *Run) {
+	if r.Seen == nil {
+		return
+	}
+	g.runs++
+	g.played(&r.Candidate.Origin)
+	g.see(r.Draws)
+	for _, f := range r.Texts {
+		if g.counts[f.ID] == nil && len(g.counts) < maxFeatures {
+			g.counts[f.ID] = &count{domain: f.Domain}
+			g.domains[f.Domain]++
+		}
+	}
+	why := ""
+	fresh := 0
+	for _, id := range r.Reached {
+		c := g.counts[id]
+		switch {
+		case c != nil:
+		case len(g.counts) < maxFeatures:
+			c = &count{}
+			g.counts[id] = c
+		default:
+			g.crowded = true
+			continue
+		}
+		if c.runs++; c.runs == 1 {
+			fresh++
+		}
+	}
+	if fresh > 0 {
+		why = fmt.Sprintf("%d features for the first time", fresh)
+	}
+	near := r.Near
+	if !g.plan.near() {
+		near = nil
+	}
+	for _, n := range near {
+		if closer := g.closer(n); closer != "" && why == "" {
+			why = closer
+		}
+	}
+	if why == "" || r.Number == Calm {
+		return
+	}
+	e := &Entry{Version: EntryVersion, Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape, Machine: r.Machine,
+		Strikes: r.Strikes, Near: near, since: g.runs, reached: g.rarest(r.Reached)}
+	g.keep(e)
+}
+
+// rarest are the features of a run that the fewest runs have reached: at most maxHeld.
+func (g *guided) rarest(reached []uint64) []uint64 {
+	list := slices.Clone(reached)
+	if len(list) > maxHeld {
+		slices.SortStableFunc(list, func(a, b uint64) int { return cmp.Compare(g.frequency(a), g.frequency(b)) })
+		list = slices.Clone(list[:maxHeld])
+	}
+	return list
+}
+
+func (g *guided) frequency(id uint64) uint32 {
+	if c := g.counts[id]; c != nil {
+		return c.runs
+	}
+	return math.MaxUint32
+}
+
+// place is where a name stands in near, or belongs.
+func (g *guided) place(name string) (i int, known bool) {
+	return slices.BinarySearchFunc(g.near, name, func(a approach, name string) int { return cmp.Compare(a.name, name) })
+}
+
+// closer says what a distance is, if it is smaller than all of its name.
+func (g *guided) closer(n coverage.Nearness) string {
+	if n.Distance >= 1 {
+		return ""
+	}
+	i, known := g.place(n.Name)
+	if known && len(g.near[i].best) > 0 && g.near[i].best[0].Distance <= n.Distance {
+		return ""
+	}
+	return "closest to " + n.Name + ": " + n.Says
+}
+
+func (g *guided) keep(e *Entry) {
+	if g.byName[e.Name] != nil {
+		return
+	}
+	e.energy = g.energy(e)
+	if len(g.corpus) >= maxCorpus && !g.evict() {
+		return
+	}
+	g.corpus, g.came = append(g.corpus, e), append(g.came, e)
+	g.byName[e.Name] = e
+	for _, n := range e.Near {
+		g.approach(n, e)
+	}
+	for _, k := range strings.Split(e.Origin.Mutation, ", ") {
+		if m := g.made[k]; m != nil {
+			m.Kept++
+		}
+	}
+}
+
+// approach remembers an entry among those that came closest to something.
+func (g *guided) approach(n coverage.Nearness, e *Entry) {
+	if n.Distance >= 1 {
+		return
+	}
+	i, known := g.place(n.Name)
+	if !known {
+		if len(g.near) >= maxNear {
+			return
+		}
+		g.near = slices.Insert(g.near, i, approach{name: n.Name})
+	}
+	a := &g.near[i]
+	k, _ := slices.BinarySearchFunc(a.best, n.Distance, func(c closeness, d float64) int {
+		if c.Distance <= d {
+			return -1
+		}
+		return 1
+	})
+	a.best = slices.Insert(a.best, k, closeness{n, e})
+	a.best = a.best[:min(len(a.best), nearest)]
+}
+
+// evict removes the entry with the least power that is not among the closest, if there is one.
+func (g *guided) evict() bool {
+	worst := -1
+	for i, e := range g.corpus {
+		if (worst < 0 || e.power() < g.corpus[worst].power()) && !g.isNear(e) {
+			worst = i
+		}
+	}
+	if worst < 0 {
+		return false
+	}
+	name := g.corpus[worst].Name
+	delete(g.byName, name)
+	if k := slices.IndexFunc(g.came, func(e *Entry) bool { return e.Name == name }); k >= 0 {
+		g.came = slices.Delete(g.came, k, k+1)
+	} else {
+		g.left = append(g.left, name)
+	}
+	g.corpus = slices.Delete(g.corpus, worst, worst+1)
+	return true
+}
+
+func (g *guided) isNear(e *Entry) bool {
+	return slices.ContainsFunc(g.near, func(a approach) bool {
+		return slices.ContainsFunc(a.best, func(c closeness) bool { return c.entry == e })
+	})
+}
+
+// Changes implements Keeper.
+func (g *guided) Changes() (came []*Entry, left []string) {
+	came, left = g.came, g.left
+	g.came, g.left = nil, nil
+	return came, left
+}
+
+func (g *guided) Standing() Standing {
+	s := Standing{Strategy: g.name, Corpus: len(g.corpus), Features: len(g.counts), Domains: maps.Clone(g.domains)}
+	for _, a := range g.near {
+		if len(a.best) > 0 {
+			s.Near = append(s.Near, a.best[0].Nearness)
+		}
+	}
+	for _, k := range mutators {
+		if m := g.made[k.kind]; m != nil {
+			s.Mutations = append(s.Mutations, *m)
+		}
+	}
+	if g.crowded {
+		s.Notes = append(s.Notes, fmt.Sprintf("more than %d features were reached; further ones guide nothing", maxFeatures))
+	}
+	return s
+}

@@ -1,0 +1,272 @@
+// Package search decides which tape a campaign plays next, from what its runs so far have reached. It is pure: a Strategy is
+// plain data and decisions, and knows runs only by what Learn is told.
+//
+// A campaign is deterministic whatever the number of its workers: the tape of run i is a function of the campaign's seed, of
+// i, and of the results of runs up to i-Lag, which Learn is given in the order of their numbers.
+package search
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Lag is how many runs may be under way at once in a campaign that learns: the tape of run i waits for the results of the
+// runs up to i-Lag, and knows nothing of later ones. More workers than that stand idle.
+const Lag = 8
+
+// Names of strategies.
+const (
+	Random   = "random"
+	Guided   = "coverage-guided"
+	Breadth  = "bfs"
+	Depth    = "dfs"
+	Swarm    = "swarm"
+	Priority = "pct"
+	// Those that follow are not among Names: they need a schedule, and Enumerated what to play.
+	ModelFuzz  = "modelfuzz"
+	Enumerated = "enumerated"
+)
+
+// Names lists the strategies; the first is the default.
+var Names = []string{Random, Guided, Breadth, Depth, Swarm, Priority}
+
+// RandomTape is tape i of the row that belongs to a seed. Tape 0 is the seed itself, so that a campaign of one run is the run
+// of that seed.
+func RandomTape(seed, i uint64) tape.Tape {
+	if i == 0 {
+		return tape.Tape{Seed: seed}
+	}
+	return tape.Tape{Seed: splitmix.Mix(seed + i*splitmix.Gamma)}
+}
+
+// Seen is what a search learns of a run.
+type Seen struct {
+	// Reached are the IDs of the run's features, in order; Texts are those that the worker has not told of before.
+	Reached []uint64            `json:"reached,omitempty"`
+	Texts   []coverage.Feature  `json:"texts,omitempty"`
+	Near    []coverage.Nearness `json:"near,omitempty"`
+	// Strikes are the decisions about faults that are drawn by rules, in the order in which they were made: the first MaxStrikes.
+	Strikes []tape.Decision `json:"strikes,omitempty"`
+	// Draws is what could be varied.
+	Draws     []tape.Draws `json:"draws,omitempty"`
+	DrawsLost uint64       `json:"draws_lost,omitempty"`
+}
+
+// Bounds of what a search learns of one run.
+const (
+	MaxStrikes = 2048
+	MaxReached = 1 << 14
+)
+
+// Run is a run that has ended. Seen is nil if it was lost.
+type Run struct {
+	Number    uint64
+	Candidate Candidate
+	Machine   string // what it ran on
+	*Seen
+}
+
+// Calm is the number of the run without faults, which comes before all others.
+const Calm = ^uint64(0)
+
+// Candidate is a tape to play, and where it comes from.
+type Candidate struct {
+	Tape   tape.Tape
+	Origin Origin
+}
+
+// Origin is where a tape comes from.
+type Origin struct {
+	Strategy string `json:"strategy"`
+	// Parent is the name of the corpus entry that was changed, Mate that of the one from which it got a part. Both are empty
+	// for a tape that was made from none.
+	Parent string `json:"parent,omitempty"`
+	Mate   string `json:"mate,omitempty"`
+	// Mutation is what was done to the parent, in words.
+	Mutation string `json:"mutation,omitempty"`
+}
+
+// Answer is what a Strategy says when it is asked for a tape.
+type Answer int
+
+// The answers.
+const (
+	Here      Answer = iota
+	Wait             // it must learn of more runs first
+	Exhausted        // there is none left
+)
+
+// Strategy finds the tapes of a campaign.
+type Strategy interface {
+	Name() string
+	// Learns tells whether Learn must be called; then no more than Lag runs are under way.
+	Learns() bool
+	// Next gives the tape of a run. It is called for runs in order, again for the same one after Wait.
+	Next(run uint64) (Candidate, Answer)
+	// Learn is told of each run in order.
+	Learn(r *Run)
+	// Standing is how far the search has come.
+	Standing() Standing
+}
+
+// Watcher is a Strategy that does not learn of all that runs reach.
+type Watcher interface {
+	Watches(coverage.Domain) bool
+}
+
+// Keeper is a Strategy with a corpus.
+type Keeper interface {
+	// Changes are the entries that came into the corpus since the last call, and the names of those that left it. An entry that
+	// both came and left is in neither.
+	Changes() (came []*Entry, left []string)
+}
+
+// Standing is how far a search has come.
+type Standing struct {
+	Strategy string `json:"strategy"`
+	Corpus   int    `json:"corpus,omitempty"`   // entries; of modelfuzz, mutants that wait
+	Features int    `json:"features,omitempty"` // distinct ones that were reached
+	// Domains counts them by domain.
+	Domains map[coverage.Domain]int `json:"domains,omitempty"`
+	// Near are the smallest distances so far, by name.
+	Near []coverage.Nearness `json:"near,omitempty"`
+	// Depth is how many edits the tapes have that are enumerated now, States how many tapes were.
+	Depth  int    `json:"depth,omitempty"`
+	States uint64 `json:"states,omitempty"`
+	// Complete tells that all tapes up to Depth were enumerated.
+	Complete bool `json:"complete,omitempty"`
+	// Mutations counts by kind how often a mutant became an entry of the corpus, of how many that were played.
+	Mutations []Mutations `json:"mutations,omitempty"`
+	// Unknown are reasons why what was played is not what was asked for.
+	Unknown []string `json:"unknown,omitempty"`
+	// Notes are what a person should know of the search.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Mutations counts the mutants of a kind.
+type Mutations struct {
+	Kind string `json:"kind"`
+	Made uint64 `json:"made"` // and played
+	Kept uint64 `json:"kept"` // in the corpus
+}
+
+func (s Standing) String() string {
+	switch p, _ := Parse(s.Strategy); p.Strategy {
+	case Breadth, Depth:
+		return fmt.Sprintf("%s at depth %d", s.Strategy, s.Depth)
+	case Guided:
+		return fmt.Sprintf("%s: %d in the corpus, %d features", s.Strategy, s.Corpus, s.Features)
+	case ModelFuzz:
+		return fmt.Sprintf("%s: %d mutants wait, %d features", s.Strategy, s.Corpus, s.Features)
+	}
+	return s.Strategy
+}
+
+// Settings are the choices of a user that strategies know. Zero is the default of each.
+type Settings struct {
+	MaxDepth  int    // bfs and dfs: edits of a tape
+	MaxStates uint64 // bfs and dfs: tapes
+	// Streams are patterns of those that bfs and dfs edit; none are all that are Watched.
+	Streams []string
+	// Of coverage-guided: how parents are preferred.
+	Coverage, Nearness bool
+	Corpus             []Entry // coverage-guided begins with these
+	// Schedules are edits of tapes, each the beginning of a run: enumerated plays them one after the other, again and again, with chance of its own
+	// each time.
+	Schedules [][]tape.Edit
+}
+
+// New makes the strategy of a name (see Parse) for a campaign over spec.
+func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, error) {
+	p, err := Parse(name)
+	if err == nil && p.Learns() {
+		err = p.possible(spec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch p.Strategy {
+	case Random:
+		return Tapes(Random, func(run uint64) tape.Tape { return RandomTape(seed, run) }), nil
+	case Guided:
+		return newGuided(name, p, spec, seed, s)
+	case ModelFuzz:
+		return newFuzz(name, p, spec, seed)
+	case Enumerated:
+		if len(s.Schedules) == 0 {
+			return nil, fmt.Errorf("the strategy %s plays schedules that the program makes, by Campaign.Schedules, and there are none", Enumerated)
+		}
+		return Tapes(Enumerated, func(run uint64) tape.Tape {
+			t := RandomTape(seed, run)
+			t.Edits = s.Schedules[run%uint64(len(s.Schedules))]
+			return t
+		}), nil
+	case Breadth, Depth:
+		return newSystematic(name, seed, s), nil
+	case Swarm:
+		return newSwarm(spec, seed)
+	case Priority:
+		return newPriority(spec, seed)
+	}
+	panic("search: no strategy for " + name)
+}
+
+// Watched are the streams whose draws a search varies, as patterns: when faults strike and how, what a loss of power takes,
+// what packets suffer, and where threads are preempted.
+var Watched = []string{faults, "disk/**", "net/**/drop", "net/**/corrupt", "net/**/delay", "net/**/duplicate", "net/**/reorder", "sched/**"}
+
+// faults are the streams of rules.
+const faults = "fault/**"
+
+// StrikesOf are the decisions of a run that Seen.Strikes has.
+func StrikesOf(decisions []tape.Decision) []tape.Decision {
+	var list []tape.Decision
+	for _, d := range decisions {
+		if len(list) < MaxStrikes && tape.Match(faults, d.Stream) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// tapes is a strategy that learns nothing.
+type tapes struct {
+	name string
+	of   func(run uint64) tape.Tape
+}
+
+// Tapes is the strategy of a function.
+func Tapes(name string, of func(run uint64) tape.Tape) Strategy { return tapes{name, of} }
+
+func (t tapes) Name() string { return t.name }
+func (t tapes) Learns() bool { return false }
+func (t tapes) Learn(*Run)   {}
+func (t tapes) Next(run uint64) (Candidate, Answer) {
+	return Candidate{t.of(run), Origin{Strategy: t.name}}, Here
+}
+func (t tapes) Standing() Standing { return Standing{Strategy: t.name} }
+
+// dice are the choices that a strategy makes for one run.
+type dice struct{ state uint64 }
+
+func newDice(seed, run uint64) *dice {
+	return &dice{splitmix.Mix(seed^splitmix.Gamma) + splitmix.Mix(run+1)}
+}
+
+func (d *dice) bits() uint64 {
+	d.state += splitmix.Gamma
+	return splitmix.Mix(d.state)
+}
+
+// below gives a number from 0 to n-1; n must not be 0.
+func (d *dice) below(n int) int { return int((d.bits() >> 1) % uint64(n)) }
+
+// chance is true at so many percent.
+func (d *dice) chance(percent int) bool { return d.below(100) < percent }
+
+// unit gives a number from 0 to 1, without 1.
+func (d *dice) unit() float64 { return float64(d.bits()>>11) / (1 << 53) }

@@ -1,0 +1,200 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Status is the judgement of a campaign, of a run, or of a history.
+type Status struct {
+	Violated     bool     `json:"violated"` // a violation that replayed
+	Failed       bool     `json:"failed"`   // the engine or the machine failed
+	Unrepeatable bool     `json:"unrepeatable"`
+	Unknown      []string `json:"unknown,omitempty"` // reasons why the verdict is unknown
+	// Notices do not change the judgement.
+	Notices []string `json:"notices,omitempty"`
+}
+
+// ExitCode is the code of a judgement. Where several apply, the precedence is 3, 1, 4, 5, 0.
+func (s *Status) ExitCode() int {
+	switch {
+	case s.Failed:
+		return check.ExitEngine
+	case s.Violated:
+		return check.ExitViolated
+	case s.Unrepeatable:
+		return check.ExitNotReproducible
+	case len(s.Unknown) > 0:
+		return check.ExitUnknown
+	}
+	return check.ExitHolds
+}
+
+// weigh takes in whether there is enough evidence for what holds.
+func (s *Status) weigh(spec *world.Spec, e *check.Evidence) {
+	unknown, warnings := check.Enough(spec, e)
+	if !s.Violated {
+		s.Unknown = append(s.Unknown, unknown...)
+	}
+	s.Notices = append(s.Notices, warnings...)
+}
+
+// StatusOf judges one run, what is stored of one, or a history, as a campaign of it alone would be judged but for the faults that only a
+// campaign can expect.
+func StatusOf(spec *world.Spec, r *Summary) Status {
+	s := StatusOfVerdicts(r)
+	var judged []string
+	for _, v := range r.Verdicts {
+		judged = append(judged, v.Property)
+	}
+	s.weigh(spec, &r.Evidence)
+	if reason := check.Unjudged(spec, judged); reason != "" {
+		s.Unknown = append(s.Unknown, reason)
+	}
+	if kinds := absent(spec, r); len(kinds) > 0 {
+		s.Notices = append(s.Notices, fmt.Sprintf("no fault of kind %s was planned: by `faults.swarm`, which `faults.mode` turns on, a tape goes without some kinds; take another seed, or write "+
+			"`swarm: false`", strings.Join(kinds, ", ")))
+	}
+	return s
+}
+
+// absent are the kinds of faults that the user wrote and that a run went without, perhaps by its swarm.
+func absent(spec *world.Spec, r *Summary) (kinds []string) {
+	for _, e := range r.Faults {
+		if spec.Faults.Swarm && e.Planned == 0 && slices.ContainsFunc(spec.Faults.Rules, func(f world.FaultRule) bool { return f.ByUser && f.RatePPM > 0 && f.Kind == string(e.Kind) }) {
+			kinds = append(kinds, string(e.Kind))
+		}
+	}
+	return kinds
+}
+
+// StatusOfVerdicts judges one run by its verdicts and its end alone, whatever stands behind them.
+func StatusOfVerdicts(r *Summary) Status {
+	s := Status{Violated: len(Violated(r.Verdicts)) > 0, Unrepeatable: !r.Repeat.Reproducible}
+	for _, v := range r.Verdicts {
+		if v.Status == engine.Unknown {
+			s.Unknown = append(s.Unknown, v.Property+": "+v.Reason)
+		}
+	}
+	switch r.Reason {
+	case engine.ReachedUntil:
+		s.Unknown = append(s.Unknown, "the run was stopped as asked, and is not judged")
+	case engine.Stopped:
+		if !s.Violated {
+			s.Unknown = append(s.Unknown, "the run was interrupted")
+		}
+	}
+	return s
+}
+
+// Status judges the campaign; spec is the one of its runs.
+func (t *Totals) Status(spec *world.Spec) Status {
+	s := Status{Violated: len(t.Failures) > 0 || t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0}
+	for _, c := range t.Committed {
+		switch c.Standing {
+		case StillFails:
+			s.Violated = true
+		case Varies:
+			s.Unrepeatable = true
+		case Stale:
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired, or replace it by one that is found anew", c.File, c.Reason))
+		}
+	}
+	var judged []string
+	for _, p := range t.Properties {
+		judged = append(judged, p.Property)
+	}
+	if t.Runs == 0 && !s.Violated && len(t.Calm.Unknown) == 0 {
+		s.Unknown = append(s.Unknown, "no run was finished")
+	} else if reason := check.Unjudged(spec, judged); reason != "" {
+		s.Unknown = append(s.Unknown, reason)
+	} else if !check.Promised(spec, judged) && !slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver == "composer" }) {
+		s.Notices = append(s.Notices, "no property judges what the operations did: all that was judged is that no program crashed")
+	}
+	s.Unknown = append(s.Unknown, t.Unjudged()...)
+	if m := t.Mistake; m != "" && !slices.ContainsFunc(s.Unknown, func(u string) bool { return strings.Contains(u, m) }) {
+		s.Unknown = append(s.Unknown, "a model is told what means nothing in it: "+m)
+	}
+	if useless := t.Guide.Useless(); useless != "" {
+		s.Unknown = append(s.Unknown, useless)
+	} else if g := t.Guide; g != nil && g.Left+g.Failed > 0 {
+		s.Notices = append(s.Notices, fmt.Sprintf("the model that guides the search was not followed to the end in %d of %d runs; the first: %s: %s", g.Left+g.Failed, g.Runs, g.Run, g.Reason))
+	}
+	for _, p := range t.Properties {
+		if p.Never() {
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: not in any of %d runs: %s", p.Property, t.Runs, p.Reason))
+		}
+	}
+	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 && t.Mistake == "" {
+		t.judgeFaults(spec, &s)
+	}
+	s.weigh(spec, &t.Evidence)
+	for i := range t.Properties {
+		s.Notices = append(s.Notices, t.Properties[i].unmatched(spec)...)
+	}
+	s.Notices = append(s.Notices, t.Replaced...)
+	s.Unknown = append(s.Unknown, t.Calm.Unknown...)
+	s.Unknown = append(s.Unknown, t.Search.Unknown...)
+	if t.Stopped == Interrupted {
+		s.Unknown = append(s.Unknown, "the campaign was interrupted")
+	}
+	return s
+}
+
+// judgeFaults is the judgement that only a campaign as a whole allows: every kind of fault that the user named, or
+// that the Spec requires, must have been observed by a program under test. Kinds that a preset added give a notice.
+func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
+	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
+		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.require_observed says what must be)")
+	}
+	for _, kind := range check.Missed(spec, &t.Evidence) {
+		if named(spec, kind) {
+			s.Unknown = append(s.Unknown, "fault "+kind+" never struck between the first operation and the last; lengthen the workload, or move faults.start and faults.stop")
+		}
+	}
+	for _, reason := range check.Unhandled(spec, &t.Faults) {
+		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.handling asks for it)")
+	}
+	delivered, preset, never := uint64(0), 0, []string(nil)
+	for _, e := range t.Faults.Entries {
+		delivered += e.Delivered
+		if named(spec, string(e.Kind)) {
+			continue
+		}
+		preset++
+		switch {
+		case e.Observed > 0:
+		case e.Planned == 0:
+			never = append(never, string(e.Kind))
+		default:
+			s.Notices = append(s.Notices, fmt.Sprintf("fault %s, which is of the preset, was planned %d times, delivered %d times and never observed%s",
+				e.Kind, e.Planned, e.Delivered, e.Unseen()))
+		}
+	}
+	switch {
+	case delivered == 0 && preset > 0 && check.JudgesOperations(spec):
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault struck in any of %d runs, although %s asks for them; lengthen the workload, or run more tapes", t.Runs, asking(spec)))
+	case len(never) > 0:
+		s.Notices = append(s.Notices, fmt.Sprintf("of the kinds of faults of the preset, these were never planned: %s", strings.Join(never, ", ")))
+	}
+}
+
+// asking is what asks for faults of kinds that the user has not named in a configuration.
+func asking(spec *world.Spec) string {
+	if spec.Engine == world.InProcess {
+		return "the world"
+	}
+	return "`faults.mode: " + spec.Faults.Mode + "`"
+}
+
+// named tells whether the user has asked for a kind of fault, and not a preset alone.
+func named(spec *world.Spec, kind string) bool {
+	return slices.Contains(spec.Faults.Require, kind) || slices.ContainsFunc(spec.Faults.Rules,
+		func(r world.FaultRule) bool { return r.ByUser && r.RatePPM > 0 && r.Kind == kind })
+}

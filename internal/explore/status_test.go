@@ -1,0 +1,105 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// A run of ten reads from 1 s to 10 s that is whole, and what takes its worth away: a run alone and a campaign of it have the same judgement.
+func TestWhatProvesNothing(t *testing.T) {
+	const second = int64(1e9)
+	strike := func(kind fault.Kind, from int64) fault.Strike {
+		return fault.Strike{Kind: kind, StartNs: from, EndNs: from + second/10, Observed: 7}
+	}
+	probed := func(phase string, code int) engine.Probe {
+		return engine.Probe{Property: "up", Phase: phase, ExitCode: code, StartNs: second, EndNs: 2 * second}
+	}
+	for _, c := range []struct {
+		name string
+		lack func(spec *world.Spec, out *engine.Outcome)
+		want string // why it is unknown, empty if it holds
+		both bool   // a run alone is unknown for that, too
+	}{
+		{"nothing", func(*world.Spec, *engine.Outcome) {}, "", true},
+		{"setup never ended", func(_ *world.Spec, out *engine.Outcome) {
+			out.Reason, out.Detail, out.History, out.ReadyNs = engine.MaxTime, "n1 was not healthy", nil, 0
+		}, "were over in setup: n1 was not healthy", true},
+		{"a server never comes up", func(_ *world.Spec, out *engine.Outcome) {
+			out.Reason, out.Detail = engine.Unstartable, "n1 never comes up"
+		}, "n1 never comes up", true},
+		{"a server was never up", func(_ *world.Spec, out *engine.Outcome) { out.NeverUp = []string{"n1 never came up: it ended"} }, "n1 never came up: it ended", true},
+		{"no probe ran", func(_ *world.Spec, out *engine.Outcome) { out.Probes = nil }, "the check never ran", true},
+		{"no probe but the last got an answer", func(_ *world.Spec, out *engine.Outcome) {
+			out.Probes = []engine.Probe{probed("chaos", world.ProbeNoAnswer), probed("final", world.ProbeHolds)}
+		}, "up: 0 of 1 probes before the final phase got an answer", true},
+		{"no read succeeded", func(_ *world.Spec, out *engine.Outcome) {
+			for i := range out.History {
+				if h := &out.History[i]; h.Type == history.Ok {
+					h.Type = history.Fail
+				}
+			}
+			out.History = append(out.History, history.Event{Number: 101, TimeNs: 11 * second, Client: "c1", Type: history.Invoke, Op: "put", Key: "k"},
+				history.Event{Number: 102, TimeNs: 11 * second, Client: "c1", Type: history.Ok, Op: "put", Key: "k"})
+		}, `none of 10 operations "get" succeeded`, true},
+		{"faults before the work", func(_ *world.Spec, out *engine.Outcome) {
+			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Crash, 20*second)}
+		}, "all 2 faults struck before the first operation or after the last", true},
+		{"faults of a kind that was asked for before the work", func(_ *world.Spec, out *engine.Outcome) {
+			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Pause, 5*second)}
+			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
+		}, "fault crash never struck between the first operation and the last", false},
+		{"a fault that nobody observed", func(_ *world.Spec, out *engine.Outcome) { out.Ledger.Entries[0].Observed = 0 }, "fault crash was planned 2 times, delivered 2 times and never observed", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := &world.Spec{MaxTimeNs: 60 * second, Workloads: []world.Workload{{Name: "load", Driver: "command"}},
+				Properties: []world.Property{{Name: "reads", Kind: world.Safety, Check: world.Check{Type: world.Expression, Condition: "none(ops, .op == 'lost')"}},
+					{Name: "up", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck}}},
+				Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}}}}
+			out := &engine.Outcome{Reason: engine.Finished, Repeat: engine.Repeat{Reproducible: true}, ReadyNs: 1, VirtualNs: 30 * second,
+				Drivers: []engine.DriverEnd{{Workload: "load"}}, Probes: []engine.Probe{probed("chaos", world.ProbeHolds), probed("final", world.ProbeHolds)},
+				Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 1}}, Strikes: []fault.Strike{strike(fault.Crash, 5*second)}}}
+			for i := range 10 {
+				at, number := int64(i+1)*second, uint64(2*i+1)
+				out.History = append(out.History, history.Event{Number: number, TimeNs: at, Client: "c0", Type: history.Invoke, Op: "get", Key: "k"},
+					history.Event{Number: number + 1, TimeNs: at + second/2, Client: "c0", Type: history.Ok, Op: "get", Key: "k"})
+			}
+			c.lack(spec, out)
+			out.Verdicts = check.Judge(spec, out)
+			s := Summarise(out)
+			campaign := &Totals{}
+			campaign.add(s, tape.Tape{Seed: 1})
+			for what, status := range map[string]Status{"run": StatusOf(spec, s), "campaign": campaign.Status(spec)} {
+				got, want := strings.Join(status.Unknown, "\n"), c.want
+				if what == "run" && !c.both {
+					want = ""
+				}
+				if want == "" && (got != "" || status.ExitCode() != check.ExitHolds) || !strings.Contains(got, want) || want != "" && status.ExitCode() != check.ExitUnknown {
+					t.Errorf("%s: exit code %d: %q, not %q", what, status.ExitCode(), got, want)
+				}
+			}
+		})
+	}
+}
+
+// One run says that its tape goes without a kind that the user wrote, where a swarm may be why.
+func TestAKindThatASwarmLeavesOut(t *testing.T) {
+	for _, c := range []struct {
+		swarm   bool
+		planned uint64
+		byUser  bool
+		want    bool
+	}{{true, 0, true, true}, {false, 0, true, false}, {true, 1, true, false}, {true, 0, false, false}} {
+		spec := &world.Spec{Faults: world.Faults{Enabled: true, Swarm: c.swarm, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: c.byUser}}}}
+		s := StatusOf(spec, &Summary{Faults: []fault.Entry{{Kind: fault.Crash, Planned: c.planned}}})
+		if got := strings.Contains(strings.Join(s.Notices, "\n"), "no fault of kind crash was planned"); got != c.want {
+			t.Errorf("%+v: %q", c, s.Notices)
+		}
+	}
+}

@@ -1,0 +1,411 @@
+package explore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Bounds of what a campaign keeps, whatever its length.
+const (
+	MaxFailures = 200 // distinct failures; more are counted only
+	MaxRefused  = 500 // distinct refused calls
+	MaxWarnings = 100 // distinct warnings
+	MaxLost     = 100 // runs lost to the engine or the machine that are listed
+)
+
+// Totals is what is known of a campaign so far: sums over its runs, in run order.
+type Totals struct {
+	Seed      uint64 `json:"seed"`
+	Runs      uint64 `json:"runs"`     // finished and judged
+	Calm      Calm   `json:"calm"`     // the run without faults before them
+	Violated  uint64 `json:"violated"` // runs with a violation that replayed
+	Events    uint64 `json:"events"`
+	VirtualNs int64  `json:"virtual_ns"`
+	// WallNs is the real time of the campaign; RunWallNs the sum over its runs.
+	WallNs    int64           `json:"wall_ns"`
+	RunWallNs int64           `json:"run_wall_ns"`
+	Workers   int             `json:"workers"`
+	Search    search.Standing `json:"search"` // how far it came
+	Code      []CodeTotal     `json:"code,omitempty"`
+	CodeFile  string          `json:"code_file,omitempty"` // the report of it
+	// Replaced says which programs were others from some run on.
+	Replaced   []string             `json:"replaced,omitempty"`
+	Operations Operations           `json:"operations"`
+	Reasons    []Reason             `json:"reasons,omitempty"`
+	Evidence   check.Evidence       `json:"evidence"`
+	Load       Load                 `json:"load"`  // over virtual time
+	Curve      Curve                `json:"curve"` // over runs
+	Faults     fault.Ledger         `json:"faults"`
+	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
+	Refused    []engine.Unsupported `json:"refused,omitempty"`
+	Warnings   []Warning            `json:"warnings,omitempty"`
+	Properties []PropertyTotal      `json:"properties,omitempty"`
+	Failures   []*Failure           `json:"failures,omitempty"`
+	// Committed are the failures that were kept with the project and replayed before the campaign.
+	Committed []Committed `json:"committed,omitempty"`
+	// MoreFailures counts violations of signatures beyond MaxFailures.
+	MoreFailures uint64 `json:"more_failures,omitempty"`
+	// Unrepeatable counts runs that cannot be made again; FirstUnrepeatable is the first of them.
+	Unrepeatable      uint64        `json:"unrepeatable,omitempty"`
+	FirstUnrepeatable *Unrepeatable `json:"first_unrepeatable,omitempty"`
+	Lost              []Lost        `json:"lost,omitempty"`
+	LostRuns          uint64        `json:"lost_runs,omitempty"`
+	// Mistake is one in how runs are told to a model. It has ended the campaign.
+	Mistake string `json:"mistake,omitempty"`
+	// Guide is what became of runs in the models that guide the search; nil if there are none.
+	Guide *GuideTotal `json:"guide,omitempty"`
+	// Deaths counts worker processes that died or hung and were replaced.
+	Deaths uint64 `json:"deaths,omitempty"`
+	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, or empty.
+	Stopped string `json:"stopped,omitempty"`
+	Machine string `json:"machine,omitempty"`
+}
+
+// Warning is a warning of runs, with the number of runs that gave it.
+type Warning struct {
+	Text string `json:"text"`
+	Runs uint64 `json:"runs"`
+}
+
+// PropertyTotal counts the verdicts on one property.
+type PropertyTotal struct {
+	Property string `json:"property"`
+	Kind     string `json:"kind"`
+	Holds    uint64 `json:"holds"`
+	Violated uint64 `json:"violated"`
+	Unknown  uint64 `json:"unknown"`
+	// NotYet counts the runs in which what must happen in some run did not happen.
+	NotYet uint64 `json:"not_yet,omitempty"`
+	// Reason is that of the first verdict that is unknown or not yet, and Seed its run's.
+	Reason string `json:"reason,omitempty"`
+	Seed   uint64 `json:"seed,omitempty"`
+	// Tape is that run's, if it is more than its seed.
+	Tape   *tape.Tape `json:"tape,omitempty"`
+	Probes uint64     `json:"probes,omitempty"`
+	// Tally counts what became of the events of all runs, of a property that follows runs in a model.
+	Tally *coverage.Tally `json:"tally,omitempty"`
+	// Examples are the first runs with each verdict.
+	Examples []Example `json:"examples,omitempty"`
+}
+
+// Example is a run with a verdict on a property.
+type Example struct {
+	Status engine.Status `json:"status"`
+	Run    string        `json:"run"` // its tape's name
+	// Seed is the run's, if that is all of its tape.
+	Seed   *uint64 `json:"seed,omitempty"`
+	TimeNs int64   `json:"time_ns,omitempty"` // where it shows
+	Event  uint64  `json:"event,omitempty"`
+	Text   string  `json:"text,omitempty"`
+}
+
+// example keeps a run as the first one with its verdict.
+func (p *PropertyTotal) example(v *engine.Verdict, tp tape.Tape) {
+	if slices.ContainsFunc(p.Examples, func(e Example) bool { return e.Status == v.Status }) {
+		return
+	}
+	e := Example{Status: v.Status, Run: tp.Name(), TimeNs: v.TimeNs, Event: v.Event, Text: v.Reason}
+	if len(tp.Edits) == 0 {
+		e.Seed = &tp.Seed
+	}
+	if e.Text == "" && len(v.Evidence) > 0 {
+		e.Text = v.Evidence[0]
+	}
+	p.Examples = append(p.Examples, e)
+}
+
+func (p *PropertyTotal) tell(reason string, tp tape.Tape) {
+	p.Reason, p.Seed, p.Tape = reason, tp.Seed, nil
+	if len(tp.Edits) > 0 {
+		p.Tape = &tp
+	}
+}
+
+// First names the run of Reason.
+func (p *PropertyTotal) First() string {
+	if p.Tape != nil {
+		return p.Tape.Name()
+	}
+	return tape.Tape{Seed: p.Seed}.Name()
+}
+
+// Never reports whether what must happen in some run happened in none.
+func (p *PropertyTotal) Never() bool { return p.NotYet > 0 && p.Holds == 0 && p.Violated == 0 }
+
+// Failure is one kind of violation, with the first run that showed it.
+type Failure struct {
+	ID        string         `json:"id"`
+	Signature string         `json:"signature"`
+	Runs      uint64         `json:"runs"` // how many runs showed it
+	Run       uint64         `json:"run"`  // the first of them
+	Calm      bool           `json:"calm"` // that was the run without any fault
+	Tape      tape.Tape      `json:"tape"`
+	Origin    search.Origin  `json:"origin"` // of the tape
+	Verdict   engine.Verdict `json:"verdict"`
+	Hash      string         `json:"hash"`
+	// Near is the committed failure near whose tape the run was found; empty for one of the campaign itself.
+	Near string `json:"near,omitempty"`
+	// Shrunk is what came of shrinking its run, if that was done.
+	Shrunk *shrink.Shrunk `json:"shrunk,omitempty"`
+}
+
+// First names the run that showed a failure first.
+func (f *Failure) First() string {
+	if f.Calm {
+		return fmt.Sprintf("the run without faults, seed %d", f.Tape.Seed)
+	}
+	return fmt.Sprintf("first run %d, %s", f.Run, f.Tape.Name())
+}
+
+// Unrepeatable is a run that cannot be made again.
+type Unrepeatable struct {
+	Run    uint64    `json:"run"`
+	Tape   tape.Tape `json:"tape"`
+	Reason string    `json:"reason"`
+}
+
+// Lost is a run that the engine or the machine failed to finish, twice.
+type Lost struct {
+	Run    uint64    `json:"run"`
+	Tape   tape.Tape `json:"tape"`
+	Reason string    `json:"reason"`
+}
+
+func (t *Totals) lose(l Lost) {
+	t.LostRuns++
+	if len(t.Lost) < MaxLost {
+		t.Lost = append(t.Lost, l)
+	}
+}
+
+// Near takes in what a search near committed failures found: failures, and runs that were lost or cannot be made again.
+func (t *Totals) Near(search *Totals) {
+	for _, f := range search.Failures {
+		if !slices.ContainsFunc(t.Failures, func(known *Failure) bool { return known.Signature == f.Signature }) {
+			t.Failures = append(t.Failures, f)
+		}
+	}
+	for _, l := range search.Lost {
+		t.lose(l)
+	}
+	if u := search.FirstUnrepeatable; u != nil {
+		t.Unrepeatable += search.Unrepeatable - 1
+		t.unrepeatable(*u)
+	}
+}
+
+func (t *Totals) unrepeatable(u Unrepeatable) {
+	t.Unrepeatable++
+	if t.FirstUnrepeatable == nil {
+		t.FirstUnrepeatable = &u
+	}
+}
+
+// add takes a finished run of a tape into the sums.
+func (t *Totals) add(s *Summary, tp tape.Tape) {
+	t.Runs++
+	t.Events += s.Events
+	t.VirtualNs += s.VirtualNs
+	t.RunWallNs += s.WallNs
+	t.Operations.Invoked += s.Operations.Invoked
+	t.Operations.Ok += s.Operations.Ok
+	t.Operations.Fail += s.Operations.Fail
+	t.Operations.Info += s.Operations.Info
+	t.Evidence.Add(&s.Evidence)
+	t.Reasons = MergeReasons(t.Reasons, s.Reasons)
+	t.Load.Add(s.Load)
+	t.Faults.Add(&fault.Ledger{Entries: s.Faults, Rules: s.FaultRules})
+	for name, n := range s.LogCounts {
+		if t.LogCounts == nil {
+			t.LogCounts = map[string]uint64{}
+		}
+		t.LogCounts[name] += n
+	}
+	t.Refused = MergeRefused(t.Refused, s.Refused)
+	for _, w := range s.Warnings {
+		t.warn(w)
+	}
+	for i := range s.Verdicts {
+		t.verdict(&s.Verdicts[i], tp)
+	}
+	if t.Machine == "" {
+		t.Machine = s.Machine
+	}
+	t.Mistake = cmp.Or(t.Mistake, s.Mistake)
+	if g := s.Guide; g != nil {
+		if t.Guide == nil {
+			t.Guide = &GuideTotal{}
+		}
+		t.Guide.add(g, tp)
+	}
+}
+
+// GuideTotal counts what became of runs in the models that guide a search.
+type GuideTotal struct {
+	Runs   uint64 `json:"runs"`
+	Idle   uint64 `json:"idle,omitempty"`   // runs that told no step
+	Left   uint64 `json:"left,omitempty"`   // runs that took a step that the model does not allow, and were followed no further
+	Failed uint64 `json:"failed,omitempty"` // runs that were followed no further since the specification cannot be evaluated
+	// Reason is that of the first of these, and Run its tape's name.
+	Reason string `json:"reason,omitempty"`
+	Run    string `json:"run,omitempty"`
+}
+
+func (t *GuideTotal) add(g *engine.Guided, tp tape.Tape) {
+	t.Runs++
+	switch {
+	case g.Mapped == 0:
+		t.Idle++
+	case g.Failed != "":
+		if t.Failed++; t.Failed == 1 { // it goes before those that have left the model
+			t.Reason, t.Run = g.Failed, tp.Name()
+		}
+	case g.Left != "":
+		if t.Left++; t.Reason == "" {
+			t.Reason, t.Run = g.Left, tp.Name()
+		}
+	}
+}
+
+// Useless tells why what runs reached in the models that guide the search says little; empty if it does not. That runs leave the model is no reason: the bug that is
+// searched for may do that.
+func (t *GuideTotal) Useless() string {
+	switch {
+	case t == nil:
+	case 2*t.Failed > t.Runs:
+		return fmt.Sprintf("the model that guides the search could not be followed in %d of %d runs: %s", t.Failed, t.Runs, t.Reason)
+	case t.Idle == t.Runs:
+		return "no run told a step to the model that guides the search; Follower.Step does"
+	}
+	return ""
+}
+
+// unmatched tells of rules of a mapping that have matched no event of any run.
+func (p *PropertyTotal) unmatched(spec *world.Spec) (list []string) {
+	i := slices.IndexFunc(spec.Properties, func(q world.Property) bool { return q.Name == p.Property })
+	if p.Tally == nil || i < 0 || spec.Properties[i].Check.Mapping == nil {
+		return nil
+	}
+	rules := spec.Properties[i].Check.Mapping.Rules
+	for k, n := range p.Tally.Rules {
+		if n == 0 && k < len(rules) {
+			list = append(list, fmt.Sprintf("%s: events[%d] (%s) matched no event of any run", p.Property, k, &rules[k]))
+		}
+	}
+	return list
+}
+
+// Doubts tells why that nothing was found says less than it seems: properties that are unknown in some runs, and a guide that is of no use. It is empty if there is no such
+// reason.
+func (t *Totals) Doubts() string {
+	list := t.Unjudged()
+	if useless := t.Guide.Useless(); useless != "" {
+		list = append(list, useless)
+	}
+	return strings.Join(list, "; ")
+}
+
+// Unjudged tells which properties are unknown in some runs.
+func (t *Totals) Unjudged() (list []string) {
+	for _, p := range t.Properties {
+		if p.Unknown > 0 {
+			list = append(list, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, p.Unknown, t.Runs, p.Reason))
+		}
+	}
+	return list
+}
+
+// MergeRefused adds calls to a list in which a call of one program stands once, whatever the nodes, up to MaxRefused.
+func MergeRefused(list, more []engine.Unsupported) []engine.Unsupported {
+	for _, r := range more {
+		same := func(k engine.Unsupported) bool {
+			return k.Program == r.Program && k.Call == r.Call && k.Errno == r.Errno
+		}
+		if i := slices.IndexFunc(list, same); i >= 0 {
+			list[i].Count += r.Count
+		} else if len(list) < MaxRefused {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func (t *Totals) warn(text string) {
+	for i := range t.Warnings {
+		if t.Warnings[i].Text == text {
+			t.Warnings[i].Runs++
+			return
+		}
+	}
+	if len(t.Warnings) < MaxWarnings {
+		t.Warnings = append(t.Warnings, Warning{text, 1})
+	}
+}
+
+func (t *Totals) verdict(v *engine.Verdict, tp tape.Tape) {
+	i := 0
+	for i < len(t.Properties) && t.Properties[i].Property != v.Property {
+		i++
+	}
+	if i == len(t.Properties) {
+		t.Properties = append(t.Properties, PropertyTotal{Property: v.Property, Kind: v.Kind})
+	}
+	p := &t.Properties[i]
+	p.Probes += uint64(v.Probes)
+	p.example(v, tp)
+	if v.Tally != nil {
+		if p.Tally == nil {
+			p.Tally = &coverage.Tally{}
+		}
+		p.Tally.Add(v.Tally)
+	}
+	switch v.Status {
+	case engine.Holds:
+		p.Holds++
+	case engine.Violated:
+		p.Violated++
+	case engine.NotYet:
+		if p.NotYet++; p.Reason == "" && p.Unknown == 0 {
+			p.tell(v.Reason, tp)
+		}
+	default:
+		if p.Unknown++; p.Unknown == 1 {
+			p.tell(v.Reason, tp)
+		}
+	}
+}
+
+// fail records a violation of a run and tells whether its signature is a new one.
+func (t *Totals) fail(job *Job, s *Summary, v engine.Verdict) (*Failure, bool) {
+	sig := Signature(v)
+	for _, f := range t.Failures {
+		if f.Signature == sig {
+			f.Runs++
+			return f, false
+		}
+	}
+	if len(t.Failures) >= MaxFailures {
+		t.MoreFailures++
+		return nil, false
+	}
+	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Calm: job.ID == calmRun, Tape: job.Tape, Origin: job.Origin, Verdict: v, Hash: s.Hash}
+	t.Failures = append(t.Failures, f)
+	return f, true
+}
+
+// Why a campaign stopped early.
+const (
+	Interrupted = "interrupted"
+	TimedOut    = "timeout"
+)

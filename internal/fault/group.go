@@ -1,0 +1,192 @@
+package fault
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Shapes of a partition. Nodes and Links cut off single ones; the others part a whole group of servers, as Jepsen's
+// nemeses do.
+const (
+	Nodes  = "nodes"  // one node from all others
+	Links  = "links"  // one link
+	Halves = "halves" // the group falls into two parts
+	Bridge = "bridge" // into two parts, and one node reaches both
+	Ring   = "ring"   // each node hears a majority, and no two hear the same one
+)
+
+// PartitionShapes lists the shapes, as configurations write them.
+var PartitionShapes = []string{Nodes, Links, Halves, Bridge, Ring}
+
+// Grouped tells whether a shape parts a group of servers, and how many it needs at least.
+func Grouped(shape string) (least int, ok bool) {
+	switch shape {
+	case Halves:
+		return 2, true
+	case Bridge, Ring:
+		return 3, true
+	}
+	return 0, false
+}
+
+// maxGroup bounds the servers of a group: each part of them is one value of a draw.
+const maxGroup = 32
+
+// maxShuffled bounds the nodes of a ring whose order is drawn; the others follow in the Spec's order.
+const maxShuffled = 7
+
+// aboutOneNode finds what a condition can only ask of a node or a link.
+var aboutOneNode = regexp.MustCompile(`\b(role|node|peer)\b`)
+
+// CheckShape finds what is wrong with the shape of a rule in a world with these servers.
+func CheckShape(r *world.FaultRule, servers []string) error {
+	least, grouped := Grouped(r.Shape)
+	switch {
+	case r.Shape == "":
+		return nil
+	case Kind(r.Kind) != Partition:
+		return fmt.Errorf("%s has no shape; partitions have", r.Kind)
+	case !slices.Contains(PartitionShapes, r.Shape):
+		return fmt.Errorf("there is no shape %q; shapes are %s", r.Shape, strings.Join(PartitionShapes, ", "))
+	case !grouped && len(r.Targets) > 0:
+		return fmt.Errorf("shape %s stands for targets, and there are some; leave one of both out", r.Shape)
+	case !grouped:
+		return nil
+	case r.Shape == Ring && r.OneWay:
+		return fmt.Errorf("shape %s has no direction", r.Shape)
+	case aboutOneNode.MatchString(r.When):
+		return fmt.Errorf("shape %s strikes a group, so a condition about one node means nothing; ask for roles by node, such as roles.n1 == \"leader\"", r.Shape)
+	}
+	members := r.Targets
+	if len(members) == 0 {
+		members = servers
+	}
+	for i, name := range members {
+		switch {
+		case !slices.Contains(servers, name):
+			return fmt.Errorf("shape %s parts servers, and %q is none", r.Shape, name)
+		case slices.Contains(members[:i], name):
+			return fmt.Errorf("%q stands twice", name)
+		}
+	}
+	switch {
+	case len(members) < least:
+		return fmt.Errorf("shape %s needs at least %d servers, and there are %d", r.Shape, least, len(members))
+	case len(members) > maxGroup:
+		return fmt.Errorf("shape %s parts at most %d servers, and there are %d; name some", r.Shape, maxGroup, len(members))
+	}
+	return nil
+}
+
+// group makes the one target of a rule that parts a group.
+func (p *Plan) group(names []string) Target {
+	if len(names) == 0 {
+		return Target{Name: "servers", Members: p.Servers}
+	}
+	return Target{Name: strings.Join(names, ","), Members: names}
+}
+
+// groupShapes counts the ways in which a group can be parted.
+func (r *Rule) groupShapes(t *Target) uint64 {
+	n := uint64(len(t.Members))
+	switch r.Shape {
+	case Halves:
+		return r.ways() * (1<<(n-1) - 1)
+	case Bridge:
+		return r.ways() * n * (1<<(n-2) - 1)
+	}
+	return factorial(min(n, maxShuffled) - 1)
+}
+
+// ways is 2 where the direction of a cut is drawn.
+func (r *Rule) ways() uint64 {
+	if r.OneWay {
+		return 2
+	}
+	return 1
+}
+
+// part says which nodes of a group do not hear each other.
+func (p *Plan) part(a *Action, r *Rule, t *Target, shape uint64) {
+	a.Group = t.Name
+	if r.Shape == Ring {
+		p.ring(a, order(t.Members, shape))
+		return
+	}
+	backwards := r.OneWay && shape%2 == 1
+	shape /= r.ways()
+	rest, bridge := t.Members, ""
+	if r.Shape == Bridge {
+		i := shape % uint64(len(rest))
+		shape /= uint64(len(rest))
+		bridge = rest[i]
+		rest = append(append([]string(nil), rest[:i]...), rest[i+1:]...)
+	}
+	// The first node is in the first part; of the others, those whose bit is set are in the second one.
+	var parts [2][]string
+	for i, name := range rest {
+		k := uint64(0)
+		if i > 0 {
+			k = (shape + 1) >> (i - 1) & 1
+		}
+		parts[k] = append(parts[k], name)
+	}
+	for _, x := range parts[0] {
+		for _, y := range parts[1] {
+			if !backwards {
+				a.Cuts = append(a.Cuts, Cut{x, y})
+			}
+			if backwards || !r.OneWay {
+				a.Cuts = append(a.Cuts, Cut{y, x})
+			}
+		}
+	}
+	sign := "|"
+	switch {
+	case backwards:
+		sign = "<|" // the first part hears nothing of the second one
+	case r.OneWay:
+		sign = "|>"
+	}
+	a.Target = strings.Join(parts[0], ",") + " " + sign + " " + strings.Join(parts[1], ",")
+	if bridge != "" {
+		a.Target += " over " + bridge
+	}
+}
+
+// ring lets each node hear the majority around it (Jepsen's majorities-ring): what the others send to it is lost.
+func (p *Plan) ring(a *Action, nodes []string) {
+	n := len(nodes)
+	majority := n/2 + 1
+	for i, to := range nodes {
+		first := i - majority/2 + n
+		for k := majority; k < n; k++ {
+			a.Cuts = append(a.Cuts, Cut{nodes[(first+k)%n], to})
+		}
+	}
+	a.Target = "ring " + strings.Join(nodes, ",")
+}
+
+// order is permutation k of all but the first node.
+func order(nodes []string, k uint64) []string {
+	list := append([]string(nil), nodes...)
+	last := min(len(list), maxShuffled)
+	for i := 1; i < last; i++ {
+		left := uint64(last - i)
+		j := i + int(k%left)
+		k /= left
+		list[i], list[j] = list[j], list[i]
+	}
+	return list
+}
+
+func factorial(n uint64) uint64 {
+	if n < 2 {
+		return 1
+	}
+	return n * factorial(n-1)
+}

@@ -1,0 +1,314 @@
+package fault
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Parse reads a rule written as a sentence:
+//
+//	KIND [on TARGETS] [at CALLS [of PATTERN]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [after D | after event N] [while ROLE] [when CONDITION]
+//
+// TARGETS and CALLS are lists joined by commas, R is from 0 to 1 or a percentage, D a duration such as 500ms, A how much of
+// the fault there is: a duration, or for a drift a number of ppm such as 200ppm. The clauses
+// come in any order, but `when` is the last one: the condition is the rest. after and while are short for conditions;
+// several conditions must all be true. Without a rate, a rule with at, after, while or when strikes at each
+// opportunity. Errors name the word.
+func Parse(text string) (world.FaultRule, error) {
+	s := sentence{words: strings.Fields(text)}
+	r := world.FaultRule{Kind: s.next(), ByUser: true}
+	if r.Kind == "" {
+		return r, fmt.Errorf("a fault needs a kind, such as: crash on n1 after 5s")
+	}
+	if !Supported(Kind(r.Kind)) {
+		return r, fmt.Errorf("there is no kind of fault %q; kinds are %s", r.Kind, names(Kinds))
+	}
+	var when []string
+	seen := map[string]bool{}
+	rated := false
+	for word := s.next(); word != ""; word = s.next() {
+		clause := word
+		if word == "after" && len(s.words) > 0 && s.words[0] == "event" {
+			clause = "after event" // which may stand beside a duration
+		}
+		if seen[clause] {
+			return r, fmt.Errorf("%q stands twice", clause)
+		}
+		seen[clause] = true
+		var err error
+		switch word {
+		case "on":
+			r.Targets, err = s.list("on", "the nodes or links that it strikes")
+		case "at":
+			r.At, err = s.list("at", "system calls")
+		case "of":
+			if len(r.At) == 0 && !PerCall(Kind(r.Kind)) {
+				err = fmt.Errorf("%q follows the system calls of `at`", "of")
+				break
+			}
+			r.Path, err = s.need("of", "a pattern of file names, such as *.wal")
+		case "rate", "probability":
+			rated = true
+			r.RatePPM, err = s.rate()
+		case "for":
+			if !Lasts(Kind(r.Kind)) {
+				return r, fmt.Errorf("%s has no duration, so %q means nothing", r.Kind, "for")
+			}
+			r.MinNs, r.MaxNs, err = s.span()
+		case "by":
+			r.Least, r.Most, err = s.amount(Kind(r.Kind))
+		case "max":
+			if PerPacket(Kind(r.Kind)) {
+				return r, fmt.Errorf("%s strikes packets, which are not counted, so %q means nothing", r.Kind, "max")
+			}
+			r.Max, err = s.count("max")
+		case "one":
+			if s.next() != "way" {
+				return r, fmt.Errorf("%q is followed by %q", "one", "way")
+			}
+			switch k := Kind(r.Kind); {
+			case PerPacket(k):
+				return r, fmt.Errorf("%s has the direction of its targets, so %q means nothing; name them as a->b", k, "one way")
+			case !OnLinks(k):
+				return r, fmt.Errorf("%s strikes nodes, which have no direction, so %q means nothing", k, "one way")
+			}
+			r.OneWay = true
+		case "shape":
+			r.Shape, err = s.need("shape", "the shape of a partition, such as halves")
+		case "after":
+			var c string
+			c, err = s.after()
+			when = append(when, c)
+		case "while":
+			var role string
+			role, err = s.need("while", "a role, such as leader")
+			when = append(when, "role == "+strconv.Quote(strings.TrimPrefix(role, "role=")))
+		case "when":
+			if len(s.words) == 0 {
+				err = fmt.Errorf("%q is followed by a condition", "when")
+			}
+			when = append(when, strings.Join(s.words, " "))
+			s.words = nil
+		default:
+			err = fmt.Errorf("%q is no clause; there are on, at, of, rate, for, by, max, one way, shape, after, while and when", word)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	if !rated {
+		if len(when) == 0 && len(r.At) == 0 {
+			return r, fmt.Errorf("say how often it strikes: rate, or a moment by at, after, while or when")
+		}
+		r.RatePPM = tape.Certain
+	}
+	r.When = All(when...)
+	return r, nil
+}
+
+// Sentence writes a rule as Parse reads it, unless it has a text already.
+func Sentence(r *world.FaultRule) string {
+	if r.Text != "" {
+		return r.Text
+	}
+	words := []string{r.Kind}
+	clause := func(has bool, word, value string) {
+		if has {
+			words = append(words, strings.TrimSpace(word+" "+value))
+		}
+	}
+	clause(len(r.Targets) > 0, "on", strings.Join(r.Targets, ", "))
+	clause(len(r.At) > 0, "at", strings.Join(r.At, ", "))
+	clause(r.Path != "", "of", r.Path)
+	clause(r.RatePPM != tape.Certain || r.When == "" && len(r.At) == 0, "rate", strconv.FormatFloat(float64(r.RatePPM)/tape.Certain, 'f', -1, 64))
+	clause(r.MaxNs > 0, "for", spanOf(r.MinNs, r.MaxNs, func(ns int64) string { return time.Duration(ns).String() }))
+	clause(r.Most > 0, "by", spanOf(r.Least, r.Most, func(v int64) string {
+		if Kind(r.Kind) == ClockDrift {
+			return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) + "ppm"
+		}
+		return time.Duration(v).String()
+	}))
+	clause(r.Max > 0, "max", strconv.Itoa(r.Max))
+	clause(r.OneWay, "one way", "")
+	clause(r.Shape != "", "shape", r.Shape)
+	clause(r.When != "", "when", r.When)
+	return strings.Join(words, " ")
+}
+
+func spanOf(least, most int64, write func(int64) string) string {
+	if least == most {
+		return write(least)
+	}
+	return write(least) + ".." + write(most)
+}
+
+// All is the condition that all of some conditions are true; empty ones are.
+func All(conditions ...string) string {
+	var list []string
+	for _, c := range conditions {
+		if c = strings.TrimSpace(c); c != "" {
+			list = append(list, c)
+		}
+	}
+	if len(list) > 1 {
+		for i, c := range list {
+			list[i] = "(" + c + ")"
+		}
+	}
+	return strings.Join(list, " and ")
+}
+
+// After is the condition that so much of the chaos phase is over.
+func After(ns int64) string {
+	return "time_s >= " + strconv.FormatFloat(float64(ns)/1e9, 'f', -1, 64)
+}
+
+// AfterEvent is the condition that an event has happened.
+func AfterEvent(n uint64) string { return "event >= " + strconv.FormatUint(n, 10) }
+
+// sentence is what is left of a rule's text.
+type sentence struct{ words []string }
+
+func (s *sentence) next() string {
+	if len(s.words) == 0 {
+		return ""
+	}
+	word := s.words[0]
+	s.words = s.words[1:]
+	return word
+}
+
+func (s *sentence) need(clause, what string) (string, error) {
+	word := s.next()
+	if word == "" {
+		return "", fmt.Errorf("%q is followed by %s", clause, what)
+	}
+	return word, nil
+}
+
+// list reads words joined by commas, with or without blanks.
+func (s *sentence) list(clause, what string) ([]string, error) {
+	word, err := s.need(clause, what)
+	for err == nil && (strings.HasSuffix(word, ",") || len(s.words) > 0 && strings.HasPrefix(s.words[0], ",")) {
+		word += s.next()
+		if strings.HasSuffix(word, ",") && len(s.words) == 0 {
+			break
+		}
+	}
+	var list []string
+	for item := range strings.SplitSeq(word, ",") {
+		if item == "" && err == nil {
+			err = fmt.Errorf("%q is followed by %s, joined by commas", clause, what)
+		}
+		list = append(list, item)
+	}
+	return list, err
+}
+
+func (s *sentence) rate() (uint64, error) {
+	word, err := s.need("rate", "a number from 0 to 1, or a percentage")
+	if err != nil {
+		return 0, err
+	}
+	digits, percent := strings.CutSuffix(word, "%")
+	v, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, fmt.Errorf("the rate %q is no number from 0 to 1, nor a percentage", word)
+	}
+	ppm := uint64(math.Round(v * tape.Certain))
+	if v > 0 && ppm == 0 {
+		return 0, fmt.Errorf("the rate %q is below one in a million", word)
+	}
+	return ppm, nil
+}
+
+func (s *sentence) span() (minNs, maxNs int64, err error) {
+	word, err := s.need("for", "a duration such as 500ms, or two: 500ms..3s")
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to, two := strings.Cut(word, "..")
+	if !two {
+		to = from
+	}
+	a, err1 := time.ParseDuration(from)
+	b, err2 := time.ParseDuration(to)
+	if err1 != nil || err2 != nil || a < 0 || b < a {
+		return 0, 0, fmt.Errorf("%q is no duration such as 500ms, and no two such as 500ms..3s", word)
+	}
+	return a.Nanoseconds(), b.Nanoseconds(), nil
+}
+
+// amount reads how much of a fault there is.
+func (s *sentence) amount(k Kind) (least, most int64, err error) {
+	if !Measured(k) {
+		return 0, 0, fmt.Errorf("%s has no amount, so %q means nothing", k, "by")
+	}
+	if k != ClockDrift {
+		return s.span()
+	}
+	word, err := s.need("by", "a drift such as 200ppm, or two: 200ppm..1000ppm")
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to, two := strings.Cut(word, "..")
+	if !two {
+		to = from
+	}
+	ppm := func(text string) int64 {
+		v, err := strconv.ParseFloat(strings.TrimSuffix(text, "ppm"), 64)
+		if err != nil || !strings.HasSuffix(text, "ppm") || !(v >= 0 && v <= MaxDriftPPB/1000) {
+			return -1
+		}
+		return int64(math.Round(v * 1000))
+	}
+	if least, most = ppm(from), ppm(to); least < 0 || most < least {
+		return 0, 0, fmt.Errorf("%q is no drift such as 200ppm, and no two such as 200ppm..1000ppm; the most is %dppm", word, MaxDriftPPB/1000)
+	}
+	return least, most, nil
+}
+
+func (s *sentence) count(clause string) (int, error) {
+	word, err := s.need(clause, "a number")
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(word, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%q is followed by a number, not by %q", clause, word)
+	}
+	return int(n), nil
+}
+
+func (s *sentence) after() (string, error) {
+	word, err := s.need("after", "a duration such as 5s, or `event` and a number")
+	if err != nil {
+		return "", err
+	}
+	if word == "event" {
+		n, err := s.count("after event")
+		return AfterEvent(uint64(n)), err
+	}
+	d, err := time.ParseDuration(word)
+	if err != nil || d < 0 {
+		return "", fmt.Errorf("%q is followed by a duration such as 5s or by %q and a number, not by %q", "after", "event", word)
+	}
+	return After(d.Nanoseconds()), nil
+}
+
+func names(kinds []Kind) string {
+	var list []string
+	for _, k := range kinds {
+		list = append(list, string(k))
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,289 @@
+package fault
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+func TestSentences(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want world.FaultRule
+	}{
+		{"crash rate 0.5%", world.FaultRule{Kind: "crash", RatePPM: 5000}},
+		{"crash on n1, n2 at fsync,fdatasync of *.wal rate 0.1 for 500ms..3s max 2",
+			world.FaultRule{Kind: "crash", RatePPM: 100_000, Targets: []string{"n1", "n2"}, At: []string{"fsync", "fdatasync"}, Path: "*.wal",
+				MinNs: 500e6, MaxNs: 3e9, Max: 2}},
+		{"partition on n1-n2 one way after 5s while leader max 1",
+			world.FaultRule{Kind: "partition", RatePPM: tape.Certain, Targets: []string{"n1-n2"}, OneWay: true, Max: 1,
+				When: `(time_s >= 5) and (role == "leader")`}},
+		{"pause after event 1000 when node == 'n1' or struck > 2",
+			world.FaultRule{Kind: "pause", RatePPM: tape.Certain, When: `(event >= 1000) and (node == 'n1' or struck > 2)`}},
+		{"clock_skew rate 1% by 100ms..2s", world.FaultRule{Kind: "clock_skew", RatePPM: 10_000, Least: 100e6, Most: 2e9}},
+		{"clock_drift on n1 rate 1 by 200ppm", world.FaultRule{Kind: "clock_drift", RatePPM: tape.Certain, Targets: []string{"n1"}, Least: 200e3, Most: 200e3}},
+		{"drop rate 1 while role=leader", world.FaultRule{Kind: "drop", RatePPM: tape.Certain, When: `role == "leader"`}},
+	} {
+		c.want.ByUser = true
+		got, err := Parse(c.text)
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s:\n got %+v, %v\nwant %+v", c.text, got, err, c.want)
+		}
+	}
+}
+
+func TestBadSentences(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", "needs a kind"},
+		{"explode on n1 rate 1", `no kind of fault "explode"`},
+		{"crash on n1", "how often"},
+		{"crash rate 2", `the rate "2"`},
+		{"crash rate", "followed by a number"},
+		{"crash rate 0.0000001", "below one in a million"},
+		{"crash rate 1 for 3s..1s", `"3s..1s" is no duration`},
+		{"crash rate 1 max many", `followed by a number, not by "many"`},
+		{"crash on n1, rate", "how often"},
+		{"crash on n1,, rate 1", "joined by commas"},
+		{"crash of *.wal rate 1", "follows the system calls"},
+		{"crash rate 1 rate 1", `"rate" stands twice`},
+		{"crash rate 1 sometimes", `"sometimes" is no clause`},
+		{"crash one rate 1", `is followed by "way"`},
+		{"crash after noon", "followed by a duration"},
+		{"crash rate 1 by 5s", "has no amount"},
+		{"clock_skew rate 1 by 200ppm", "is no duration"},
+		{"clock_drift rate 1 by 5s", "is no drift"},
+		{"clock_drift rate 1 by 600000ppm", "the most is 500000ppm"},
+		{"crash when", "followed by a condition"},
+		{"crash after 5s after 6s", `"after" stands twice`},
+		{"crash after event 5 after event 6", `"after event" stands twice`},
+		{"pause rate 1 one way", "have no direction"},
+		{"delay rate 1 one way", "name them as a->b"},
+		{"drop rate 1 for 5s", "has no duration"},
+		{"delay rate 1 max 3", "not counted"},
+	} {
+		if r, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %+v, %v; want %q", c.text, r, err, c.want)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	moment := func(edit func(m *Moment)) *Moment {
+		m := &Moment{NowNs: 7e9, Event: 1000, Operations: 40, Logs: map[string]uint64{"elected": 2}, Roles: map[string][]string{"n1": {"leader"}}}
+		if edit != nil {
+			edit(m)
+		}
+		return m
+	}
+	for _, c := range []struct {
+		when string
+		m    *Moment
+		want []string
+	}{
+		{"", moment(nil), []string{"n1", "n2", "n-3"}},
+		{"event >= 1001", moment(nil), nil},
+		{"event >= 1000", moment(nil), []string{"n1", "n2", "n-3"}},
+		{"time_s >= 5", moment(nil), []string{"n1", "n2", "n-3"}}, // chaos began at 2 s
+		{"time_s >= 5", moment(func(m *Moment) { m.NowNs = 6e9 }), nil},
+		{`role == "leader"`, moment(nil), []string{"n1"}},
+		{`role != "leader" and "leader" in values(roles)`, moment(nil), []string{"n2", "n-3"}},
+		{`role != "leader" and "leader" in values(roles)`, moment(func(m *Moment) { m.Roles = nil }), nil},
+		{`role == "leader"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
+		{`role != "leader"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
+		{`"writer" == role and "leader" == roles.n1`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
+		{`role in ["leader", "observer"]`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
+		{`role not in ["leader", "observer"]`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
+		{`role == ""`, moment(nil), []string{"n2", "n-3"}},
+		{`role startsWith "w"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
+		{`roles["n1"] == "leader" and roles[node] != "leader"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
+		{`role == "" and "leader" in values(roles)`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
+		{"logs.elected == 2 and operations > 39", moment(nil), []string{"n1", "n2", "n-3"}},
+		{"logs.nothing > 0", moment(nil), nil},
+		{"active == 0", moment(nil), []string{"n1"}}, // then the first is under way
+		{`node matches "^n[0-9]$"`, moment(nil), []string{"n1", "n2"}},
+	} {
+		p, err := New(threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: c.when, MinNs: 1, MaxNs: 1}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := tape.NewSource(tape.Tape{Seed: 1})
+		p.Begin(src, 2e9)
+		var got []string
+		for _, a := range p.Step(src, c.m) {
+			got = append(got, a.Target)
+		}
+		if !reflect.DeepEqual(got, c.want) || p.Broken != "" {
+			t.Errorf("%s: struck %v, want %v %s", c.when, got, c.want, p.Broken)
+		}
+	}
+}
+
+func TestBadConditions(t *testing.T) {
+	for _, c := range []struct {
+		rule world.FaultRule
+		want string
+	}{
+		{world.FaultRule{When: "roel == 'leader'"}, "unknown name roel"},
+		{world.FaultRule{When: "event"}, "must give true or false"},
+		{world.FaultRule{When: "now().Unix() > 3"}, "unknown"},
+		{world.FaultRule{When: strings.Repeat(" ", MaxConditionBytes) + "true"}, "the limit is"},
+		{world.FaultRule{At: []string{"write"}, Path: "[a"}, "no pattern"},
+		{world.FaultRule{Path: "*.wal"}, "name some with at"},
+	} {
+		c.rule.Kind, c.rule.RatePPM = "crash", 1
+		if _, err := New(threeNodes(c.rule)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.rule, err, c.want)
+		}
+	}
+	if _, err := New(threeNodes(world.FaultRule{Kind: "drop", RatePPM: 1, At: []string{"write"}})); err == nil {
+		t.Error("a fault of packets strikes at a system call")
+	}
+	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: "1 / struck > 100 and node[9:] == '' and event % struck == 0"}))
+	p.Step(tape.NewSource(tape.Tape{}), &Moment{})
+	if p.Broken == "" {
+		t.Error("a condition that cannot be evaluated is not told")
+	}
+}
+
+// A rule with at draws once for each call that it is about, whatever else is called.
+func TestRulesAtCalls(t *testing.T) {
+	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync", "rename"}, Path: "*.wal", Max: 1, Targets: []string{"n1", "n2"}})
+	p := mustPlan(t, spec)
+	src := tape.NewSource(tape.Tape{Seed: 1})
+	if !reflect.DeepEqual(p.Entries(), []string{"fsync", "rename"}) {
+		t.Errorf("calls %v", p.Entries())
+	}
+	if a := p.Step(src, &Moment{}); a != nil {
+		t.Errorf("it strikes once a time step: %+v", a)
+	}
+	for _, c := range []struct {
+		node, call, file string
+		want             int
+	}{{"n1", "write", "/d/a.wal", 0}, {"n1", "fsync", "/d/a.log", 0}, {"n-3", "fsync", "/d/a.wal", 0}, {"n2", "rename", "/d/a.wal", 1}, {"n1", "fsync", "/d/a.wal", 0}} {
+		if got := p.Enter(src, &Moment{}, c.node, c.call, c.file); len(got) != c.want {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+	if got := p.Enter(src, &Moment{}, "n2", "fsync", "/d/b.log", "/d/c.log"); len(got) != 0 {
+		t.Errorf("neither name: %+v", got)
+	}
+	if d := src.Decisions(); len(d) != 2 || d[0].Stream != "fault/crash@fsync+rename/n2" || d[0].Index != 0 || d[1].Stream != "fault/crash@fsync+rename/n1" {
+		t.Errorf("decisions %+v", d)
+	}
+	for _, c := range []struct {
+		pattern, file string
+		want          bool
+	}{{"*.wal", "/var/lib/x.wal", true}, {"/var/*/x.wal", "/var/lib/x.wal", true}, {"/var/*.wal", "/var/lib/x.wal", false}, {"", "", true}} {
+		r := Rule{At: []string{"fsync"}, Path: c.pattern}
+		if r.about("fsync", c.file) != c.want {
+			t.Errorf("%q matches %q: %v", c.pattern, c.file, !c.want)
+		}
+	}
+}
+
+// A call with two names is one opportunity, and a condition is asked about the name that the pattern matches, the new one first.
+func TestRulesAtCallsWithTwoNames(t *testing.T) {
+	for _, c := range []struct {
+		rule, from, to string
+		want           int
+	}{
+		{"crash on n1 at rename of /d/a", "/d/a", "/d/b", 1},
+		{"crash on n1 at rename of /d/b", "/d/a", "/d/b", 1},
+		{"crash on n1 at rename of *.tmp when path == '/d/a.tmp'", "/d/a.tmp", "/d/b", 1},
+		{"crash on n1 at rename of *.tmp when path == '/d/b.tmp'", "/d/a.tmp", "/d/b.tmp", 1},
+		{"crash on n1 at rename when path == '/d/a'", "/d/a", "/d/b", 0},
+		{"crash on n1 at rename of /d/c", "/d/a", "/d/b", 0},
+	} {
+		r, err := Parse(c.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.RatePPM = tape.Certain
+		src := tape.NewSource(tape.Tape{Seed: 1})
+		p := mustPlan(t, threeNodes(r))
+		if got := p.Enter(src, &Moment{}, "n1", "rename", c.to, c.from); len(got) != c.want {
+			t.Errorf("%s, from %s to %s: %+v", c.rule, c.from, c.to, got)
+		}
+	}
+}
+
+func TestSwarmMasksKinds(t *testing.T) {
+	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain}, world.FaultRule{Kind: "pause", RatePPM: tape.Certain, Targets: []string{"n2"}},
+		world.FaultRule{Kind: "drop", RatePPM: 1})
+	spec.Faults.Swarm = true
+	seen := map[string]int{}
+	for seed := range uint64(400) {
+		p, err := New(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := tape.NewSource(tape.Tape{Seed: seed})
+		p.Begin(src, 0)
+		p.Step(src, &Moment{})
+		key := ""
+		for _, k := range []Kind{Crash, Pause} {
+			if p.Ledger.entry(k).Planned > 0 {
+				key += string(k) + " "
+			}
+		}
+		if p.Harms() {
+			key += "drop"
+		}
+		if p.Harms() != (p.Packet(&Moment{}, "n1", "n2").DropPPM > 0) {
+			t.Fatal("Harms and Packet do not agree")
+		}
+		seen[key]++
+	}
+	// Every subset but none at all; a crash keeps a pause from striking the same node.
+	if len(seen) < 5 || seen[""] > 0 {
+		t.Errorf("subsets %v", seen)
+	}
+	// The decisions of a tape that plays by default mask nothing.
+	p := mustPlan(t, spec)
+	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Default, Stream: "**"}, {Op: tape.Set, Stream: "fault/crash/n1", Value: 1}}})
+	p.Begin(src, 0)
+	if a := p.Step(src, &Moment{}); len(a) != 1 {
+		t.Errorf("a strike that is set does not strike: %+v", a)
+	}
+}
+
+func TestCalmTapes(t *testing.T) {
+	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain}, world.FaultRule{Kind: "drop", RatePPM: tape.Certain})
+	p := mustPlan(t, spec)
+	if src := tape.NewSource(tape.Tape{Seed: 3}); len(p.Step(src, &Moment{})) != 3 || !p.Harms() {
+		t.Fatal("the tape has no faults")
+	}
+	p, _ = New(spec)
+	src := tape.NewSource(Calm(tape.Tape{Seed: 3}))
+	p.Begin(src, 0)
+	if a := p.Step(src, &Moment{}); a != nil || p.Harms() || p.Packet(&Moment{}, "n1", "n2") != (Rates{}) {
+		t.Errorf("a calm tape strikes: %+v", a)
+	}
+}
+
+// A rule is written as it is read.
+func TestSentence(t *testing.T) {
+	for _, text := range []string{
+		"crash rate 0.05",
+		"crash on n1, n2 at fsync of *.wal rate 0.1 for 500ms..3s max 1 when (time_s >= 5) and (role == \"leader\")",
+		"partition on n1->n2 for 1s one way when time_s >= 5",
+		"partition rate 0.01 shape halves",
+		"clock_drift rate 0.000001 by 200ppm..500000ppm",
+		"slow_disk on n1 by 5ms when operations > 100 and logs.elected < 2",
+		"write_fail of /data/* rate 1",
+	} {
+		r, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Sentence(&r); got != text {
+			t.Errorf("%q is written %q", text, got)
+		}
+	}
+	if got := Sentence(&world.FaultRule{Kind: "crash", Text: "crash on n1 after 5s"}); got != "crash on n1 after 5s" {
+		t.Errorf("a rule has the words that it was written with, not %q", got)
+	}
+}

@@ -1,0 +1,645 @@
+package fault
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// DurationSteps is the number of durations between a rule's MinNs and MaxNs that a strike chooses from. Few values
+// keep decisions small and make mutation meet the same duration again.
+const DurationSteps = 16
+
+// Durations of a strike when its rule names none.
+const (
+	DefaultPartitionMinNs = 1_000_000_000
+	DefaultPartitionMaxNs = 5_000_000_000
+	DefaultCrashMinNs     = 500_000_000 // downtime until the node starts again
+	DefaultCrashMaxNs     = 3_000_000_000
+	DefaultPauseMinNs     = 100_000_000
+	DefaultPauseMaxNs     = 2_000_000_000
+)
+
+// Chooser is what a Plan draws from; *tape.Source is one.
+type Chooser interface {
+	Rare(stream string, n uint64, ratePPM uint64) uint64
+}
+
+// Cut is one direction between two nodes on which nothing arrives.
+type Cut struct {
+	From string
+	To   string
+}
+
+// Action is one strike that an engine performs.
+type Action struct {
+	ID     int    // unique in a run, from 1 on
+	Kind   Kind   // none of those per packet, nor, but for torn_write, per call
+	Rule   int    // that of the Rule which strikes
+	Target string // n1, n1-n2, n1->n2, or how a group is parted
+	Group  string // the group that is parted; empty for other targets
+	// Node is the node that is struck; empty for kinds on links.
+	Node string
+	// Cuts are the directions on which a kind on links lies; empty for other kinds.
+	Cuts       []Cut
+	Slow       Slow // what a slow link adds
+	Silent     bool // questions about names get no answer; else they get SERVFAIL
+	StartNs    int64
+	DurationNs int64 // how long a strike lasts, or a crashed node stays down
+	// DownNs is when the programs of a node that restarts had ended, 0 until then: its duration begins there.
+	DownNs int64
+	// Amount is how much of it there is: how much longer a call on a slow disk takes, in ns; how far a clock is ahead, in
+	// ns, or how much faster it runs, in parts per billion.
+	Amount int64
+}
+
+// EndNs is when the action must be undone. That of a restart is not known before its node is down.
+func (a Action) EndNs() int64 {
+	switch {
+	case a.Kind != Restart:
+		return a.StartNs + a.DurationNs
+	case a.DownNs == 0:
+		return math.MaxInt64
+	}
+	return a.DownNs + a.DurationNs
+}
+
+// Slow is what a slow link adds to each direction on which it lies.
+type Slow struct {
+	LatencyNs int64
+	JitterNs  int64 // at most, drawn for each packet
+	Bandwidth int64 // bytes a second; 0 is unlimited
+}
+
+// UsualSlow is a slow link when its rule says nothing: a bad line across a continent.
+var UsualSlow = Slow{LatencyNs: 100_000_000, JitterNs: 50_000_000, Bandwidth: 125_000}
+
+// Rates are the faults per packet on one direction between two nodes, in parts per million of packets.
+type Rates struct {
+	DropPPM      uint64
+	CorruptPPM   uint64
+	DelayPPM     uint64
+	DelayMinNs   int64
+	DelayMaxNs   int64
+	DuplicatePPM uint64 // datagrams only
+	ReorderPPM   uint64 // datagrams only
+	ReorderMinNs int64
+	ReorderMaxNs int64
+	// The rules behind them.
+	DropRule, CorruptRule, DelayRule, DuplicateRule, ReorderRule int
+}
+
+// Plan decides when faults strike. All of it is plain data, so that a world which holds it can be copied and
+// serialised. The chaos phase is between Begin and Heal.
+type Plan struct {
+	Rules []Rule
+	Swarm bool
+	// MaxTimeNs is the longest that a run takes.
+	MaxTimeNs int64
+	On        bool     // the chaos phase
+	Calm      bool     // nothing strikes in this run
+	BeganNs   int64    // when it began
+	Active    []Action // strikes that were started and not ended, by ID
+	LastID    int
+	Servers   []string // in the Spec's order
+	Clients   []string
+	// Unsupported are kinds with a rate above 0 that this package does not know.
+	Unsupported []Kind
+	// Broken is the first condition that could not be evaluated, and why; the run means nothing then.
+	Broken string
+	Ledger Ledger
+
+	conditions map[string]*vm.Program // compiled, by their text
+}
+
+// Rule is a rule of the Spec, resolved to its targets.
+type Rule struct {
+	Kind    Kind
+	Number  int // its place among the rules of the Spec, from 1 on
+	RatePPM uint64
+	MinNs   int64
+	MaxNs   int64
+	Least   int64 // of the Amount of its strikes
+	Most    int64
+	OneWay  bool
+	Shape   string // of a partition: see PartitionShapes; empty is Nodes and Links
+	Max     int
+	When    string   // a condition, or empty
+	At      []string // system calls, or none
+	Path    string   // of the files that they are about
+	Struck  int      // how often the rule has struck
+	Slow    Slow
+	Masked  bool // turned off in this run
+	Targets []Target
+}
+
+// Target is one node or link that a rule may strike.
+type Target struct {
+	Name   string
+	Stream string // fault/<kind>/<target>: independent of all other rules and targets
+	A, B   string // B is empty for a node; a one-way link leads from A to B
+	OneWay bool   // written as A->B
+	// Members are the servers of a group; a group has no A and B.
+	Members []string
+}
+
+// New resolves the fault rules of a Spec. Its errors name the rule and the remedy; they are the user's.
+func New(spec *world.Spec) (*Plan, error) {
+	p := &Plan{Swarm: spec.Faults.Swarm, MaxTimeNs: spec.MaxTimeNs}
+	for _, n := range spec.Nodes {
+		switch n.Role {
+		case world.Server:
+			p.Servers = append(p.Servers, n.Name)
+		case world.Client:
+			p.Clients = append(p.Clients, n.Name)
+		case world.Checker: // nothing strikes it
+		}
+	}
+	if !spec.Faults.Enabled {
+		return p, nil
+	}
+	streams := map[string]int{}
+	for i, r := range spec.Faults.Rules {
+		if r.RatePPM == 0 {
+			continue
+		}
+		kind := Kind(r.Kind)
+		if !Supported(kind) {
+			p.Unsupported = append(p.Unsupported, kind)
+			continue
+		}
+		rule := Rule{Kind: kind, Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
+		if err := rule.check(); err != nil {
+			return nil, err
+		}
+		if err := p.compile(r.When); err != nil {
+			return nil, err
+		}
+		if err := CheckShape(&r, p.Servers); err != nil {
+			return nil, fmt.Errorf("fault %s: %w", kind, err)
+		}
+		rule.MinNs, rule.MaxNs = bounds(kind, r.MinNs, r.MaxNs)
+		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {
+			rule.Slow = UsualSlow
+		}
+		rule.Least, rule.Most = r.Least, max(r.Least, r.Most)
+		names := r.Targets
+		var targets []Target
+		if _, grouped := Grouped(r.Shape); grouped {
+			targets = append(targets, p.group(names))
+		} else {
+			if len(names) == 0 {
+				names = p.all(spec, &rule)
+			}
+			for _, name := range names {
+				t, err := p.target(kind, name)
+				if err != nil {
+					return nil, err
+				}
+				targets = append(targets, t)
+			}
+		}
+		key := rule.key()
+		for _, t := range targets {
+			t.Stream = "fault/" + key + "/" + t.Name
+			// A second rule of the same kind and shape for the same target gets a stream of its own.
+			streams[t.Stream]++
+			if k := streams[t.Stream]; k > 1 {
+				t.Stream += "#" + strconv.Itoa(k)
+			}
+			rule.Targets = append(rule.Targets, t)
+		}
+		p.Rules = append(p.Rules, rule)
+		p.Ledger.entry(kind) // so that a kind that never strikes shows as 0
+	}
+	for i := range p.Rules {
+		if r := &p.Rules[i]; Several(spec, r.Kind) {
+			p.Ledger.Rules = append(p.Ledger.Rules, RuleEntry{Rule: r.Number, Text: Sentence(&spec.Faults.Rules[r.Number-1]), Entry: Entry{Kind: r.Kind}})
+		}
+	}
+	return p, nil
+}
+
+// Several tells whether a kind is struck by more than one rule: the ledger then counts each.
+func Several(spec *world.Spec, k Kind) bool {
+	n := 0
+	for i := range spec.Faults.Rules {
+		if r := &spec.Faults.Rules[i]; r.RatePPM > 0 && Kind(r.Kind) == k {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// key names a rule in the streams of its targets.
+func (r *Rule) key() string {
+	key := string(r.Kind)
+	if _, grouped := Grouped(r.Shape); grouped {
+		key += "-" + r.Shape
+	}
+	if r.OneWay {
+		key += "-oneway"
+	}
+	if len(r.At) > 0 {
+		key += "@" + strings.Join(r.At, "+")
+	}
+	return key
+}
+
+// check finds what is wrong with a rule's condition and calls.
+func (r *Rule) check() error {
+	if r.When != "" {
+		if _, err := CompileCondition(r.When); err != nil {
+			return fmt.Errorf("fault %s: %w", r.Kind, err)
+		}
+	}
+	switch _, err := path.Match(r.Path, ""); {
+	case err != nil:
+		return fmt.Errorf("fault %s: %q is no pattern of file names: %w", r.Kind, r.Path, err)
+	case r.Path != "" && len(r.At) == 0 && !PerCall(r.Kind):
+		return fmt.Errorf("fault %s: files are matched at system calls; name some with at", r.Kind)
+	case len(r.At) > 0 && PerPacket(r.Kind):
+		return fmt.Errorf("fault %s: it strikes packets, and no system calls", r.Kind)
+	}
+	for _, call := range r.At {
+		if PerCall(r.Kind) && !slices.Contains(CallsOf(r.Kind), call) {
+			return fmt.Errorf("fault %s: it never strikes %s, but %s", r.Kind, call, strings.Join(CallsOf(r.Kind), ", "))
+		}
+	}
+	return nil
+}
+
+func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
+	if minNs == 0 && maxNs == 0 {
+		switch k {
+		case Partition, Clog, SlowLink, DNSFail:
+			return DefaultPartitionMinNs, DefaultPartitionMaxNs
+		case Crash, PowerLoss, Restart, TornWrite:
+			return DefaultCrashMinNs, DefaultCrashMaxNs
+		case Pause:
+			return DefaultPauseMinNs, DefaultPauseMaxNs
+		}
+	}
+	return minNs, max(minNs, maxNs)
+}
+
+// all lists what a kind strikes when its rule names no target: every server for kinds that strike nodes; for a
+// kind on links every server (with all its links) and every link that a server is on. Nodes that share no network have no
+// link.
+func (p *Plan) all(spec *world.Spec, r *Rule) []string {
+	if OnNode(r.Kind) || r.Shape == Nodes {
+		return p.Servers
+	}
+	links := p.links(spec)
+	if OnLinks(r.Kind) && r.Shape != Links {
+		return append(append([]string(nil), p.Servers...), links...)
+	}
+	return links
+}
+
+func (p *Plan) links(spec *world.Spec) []string {
+	var links []string
+	linked := spec.Linked()
+	add := func(a, b string) {
+		if linked(a, b) {
+			links = append(links, a+"-"+b)
+		}
+	}
+	for i, a := range p.Servers {
+		for _, b := range p.Servers[i+1:] {
+			add(a, b)
+		}
+		for _, c := range p.Clients {
+			add(c, a)
+		}
+	}
+	return links
+}
+
+// target reads a name: a node, "a-b" or "a->b". Node names may hold hyphens, so every hyphen is tried.
+func (p *Plan) target(k Kind, name string) (Target, error) {
+	if p.isNode(name) {
+		if OnNode(k) && p.isClient(name) {
+			return Target{}, fmt.Errorf("fault %s: %q is a client, and clients suffer link faults only; name a server", k, name)
+		}
+		return Target{Name: name, A: name}, nil
+	}
+	if a, b, ok := strings.Cut(name, "->"); ok && p.isNode(a) && p.isNode(b) {
+		return p.link(k, Target{Name: name, A: a, B: b, OneWay: true})
+	}
+	for i, c := range name {
+		if c == '-' && p.isNode(name[:i]) && p.isNode(name[i+1:]) {
+			return p.link(k, Target{Name: name, A: name[:i], B: name[i+1:]})
+		}
+	}
+	return Target{}, fmt.Errorf("fault %s: no node or link is named %q; nodes are %s, links are written a-b or a->b",
+		k, name, strings.Join(append(append([]string(nil), p.Servers...), p.Clients...), ", "))
+}
+
+func (p *Plan) link(k Kind, t Target) (Target, error) {
+	if OnNode(k) {
+		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind strikes nodes; name a server", k, t.Name)
+	}
+	if t.A == t.B {
+		return Target{}, fmt.Errorf("fault %s: %q leads from a node to itself; name two nodes", k, t.Name)
+	}
+	return t, nil
+}
+
+func (p *Plan) isNode(name string) bool { return slices.Contains(p.Servers, name) || p.isClient(name) }
+
+func (p *Plan) isClient(name string) bool { return slices.Contains(p.Clients, name) }
+
+// Begin starts the chaos phase, and with Swarm chooses the kinds that it goes without.
+func (p *Plan) Begin(src Chooser, nowNs int64) {
+	p.On, p.BeganNs = true, nowNs
+	if len(p.Rules) > 0 && src.Rare(calmStream, 2, 1) == 1 {
+		p.Calm = true
+		for i := range p.Rules {
+			p.Rules[i].Masked = true
+		}
+		return
+	}
+	if !p.Swarm {
+		return
+	}
+	var kinds, masked []Kind
+	for i := range p.Rules {
+		if k := p.Rules[i].Kind; !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+			// 0, the calm choice of a tape without draws, masks nothing: faults that such a tape sets do strike.
+			if src.Rare("fault/swarm/"+string(k), 2, maskPPM) == 1 {
+				masked = append(masked, k)
+			}
+		}
+	}
+	for i := range p.Rules {
+		p.Rules[i].Masked = len(masked) < len(kinds) && slices.Contains(masked, p.Rules[i].Kind)
+	}
+}
+
+// calmStream turns off all faults of a run by its one draw, which about one seed in a million makes.
+const calmStream = "fault/none"
+
+// Calm is the tape of the same run without any fault.
+func Calm(t tape.Tape) tape.Tape {
+	t.Edits = append(slices.Clone(t.Edits), tape.Edit{Op: tape.Set, Stream: calmStream, From: 0, Value: 1})
+	return t
+}
+
+// maskPPM is the chance, in parts per million, that a kind is turned off in a run.
+const maskPPM = 500_000
+
+// Step draws the strikes of one time step, which start at m.NowNs. Every rule draws once for every target whether or
+// not the target can be struck now, so that draw i of a stream always belongs to step i. Outside the chaos phase
+// nothing is drawn.
+func (p *Plan) Step(src Chooser, m *Moment) []Action {
+	if !p.On {
+		return nil
+	}
+	var started []Action
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if Steady(r.Kind) || len(r.At) > 0 || r.Masked {
+			continue
+		}
+		for t := range r.Targets {
+			if a, ok := p.draw(src, r, &r.Targets[t], m, "", ""); ok {
+				started = append(started, a)
+			}
+		}
+	}
+	return started
+}
+
+// Enter draws the strikes of rules with at, as a program of a node enters a system call. files are what the call is
+// about, the new name first: a call strikes once, whichever of them a rule speaks of.
+func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string) []Action {
+	if !p.On {
+		return nil
+	}
+	var started []Action
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if r.Masked || PerCall(r.Kind) || len(r.At) == 0 {
+			continue
+		}
+		file, ok := r.meets(call, files)
+		if !ok {
+			continue
+		}
+		for t := range r.Targets {
+			if target := &r.Targets[t]; target.A != node && target.B != node && !slices.Contains(target.Members, node) {
+				continue
+			}
+			if a, ok := p.draw(src, r, &r.Targets[t], m, call, file); ok {
+				started = append(started, a)
+			}
+		}
+	}
+	return started
+}
+
+// Entries lists the system calls at which Enter may strike.
+func (p *Plan) Entries() []string {
+	var calls []string
+	for i := range p.Rules {
+		if !PerCall(p.Rules[i].Kind) {
+			calls = append(calls, p.Rules[i].At...)
+		}
+	}
+	slices.Sort(calls)
+	return slices.Compact(calls)
+}
+
+// draw decides whether a rule strikes a target at one opportunity, and how.
+func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file string) (Action, bool) {
+	v := src.Rare(t.Stream, 1+DurationSteps*r.shapes(t), r.RatePPM)
+	if v == 0 || r.Max > 0 && r.Struck >= r.Max || p.busy(r.Kind, t.Name) || !p.holds(r, t, m, call, file) {
+		return Action{}, false
+	}
+	a := Action{Kind: r.Kind, Target: t.Name}
+	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); stays(r.Kind) {
+		a.DurationNs = max(p.MaxTimeNs-m.NowNs, 1)
+	}
+	p.aim(&a, r, t, (v-1)/DurationSteps)
+	return p.begin(a, r, m), true
+}
+
+// begin numbers a strike of a rule and takes it among those under way.
+func (p *Plan) begin(a Action, r *Rule, m *Moment) Action {
+	r.Struck++
+	p.LastID++
+	a.ID, a.Rule, a.StartNs = p.LastID, r.Number, m.NowNs
+	if !Instant(a.Kind) {
+		p.Active = append(p.Active, a)
+	}
+	p.Ledger.plan(a.Kind, a.Rule)
+	return a
+}
+
+// duration is step k of DurationSteps from minNs to maxNs, both included.
+func duration(minNs, maxNs int64, k uint64) int64 {
+	return minNs + (maxNs-minNs)/(DurationSteps-1)*int64(k)
+}
+
+// busy tells whether a target cannot be struck: a strike of the same kind is under way there, or, for nodes, the
+// node is down or paused already.
+func (p *Plan) busy(k Kind, target string) bool {
+	for i := range p.Active {
+		a := &p.Active[i]
+		if (a.Target == target || a.Group == target && target != "") && (a.Kind == k && !stays(k) || stops(k) && stops(a.Kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// NextEndNs is the earliest time at which an active strike ends; false if there is none.
+func (p *Plan) NextEndNs() (int64, bool) {
+	if len(p.Active) == 0 {
+		return 0, false
+	}
+	end := p.Active[0].EndNs()
+	for _, a := range p.Active[1:] {
+		end = min(end, a.EndNs())
+	}
+	return end, true
+}
+
+// Ended takes out the strikes whose time is over at nowNs, by ID. The engine undoes them: it starts the crashed
+// node again, lets the paused one run, delivers what a partition held back (unless Blocked still says so).
+func (p *Plan) Ended(nowNs int64) []Action {
+	var ended, rest []Action
+	for _, a := range p.Active {
+		if a.EndNs() <= nowNs {
+			p.Ledger.ended(a.ID, a.EndNs())
+			ended = append(ended, a)
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	p.Active = rest
+	return ended
+}
+
+// Down tells that the programs of a node that restarts have ended at nowNs. It starts again after the duration of the
+// strike, or at once if that was healed meanwhile.
+func (p *Plan) Down(id int, nowNs int64) {
+	p.Ledger.ended(id, nowNs)
+	for i := range p.Active {
+		if a := &p.Active[i]; a.ID == id {
+			a.DownNs = nowNs
+			p.Ledger.ended(id, a.EndNs())
+		}
+	}
+}
+
+// Heal ends the chaos phase at nowNs and returns every strike that must be undone now, by ID. From here on no
+// packet is harmed either.
+func (p *Plan) Heal(nowNs int64) []Action {
+	p.On = false
+	active := p.Active
+	p.Active = nil
+	for _, a := range active {
+		p.Ledger.ended(a.ID, nowNs)
+	}
+	return active
+}
+
+// Resume goes on with the chaos phase after a Heal that did not end it.
+func (p *Plan) Resume() { p.On = true }
+
+// Blocked returns the ID of the last active partition that cuts from off from to, or 0.
+func (p *Plan) Blocked(from, to string) int { return p.Lies(Partition, from, to).ID }
+
+// Lies returns the last active strike of a kind on links that lies on the direction from one node to another; its ID is
+// 0 if there is none.
+func (p *Plan) Lies(k Kind, from, to string) Action {
+	for i := len(p.Active) - 1; i >= 0; i-- {
+		if a := &p.Active[i]; a.Kind == k && slices.Contains(a.Cuts, Cut{from, to}) {
+			return *a
+		}
+	}
+	return Action{}
+}
+
+// Packet returns the faults per packet from one node to another at a moment; all zero outside the chaos phase and on a
+// node's loopback. Where several rules of a kind apply, the one with the highest rate counts.
+func (p *Plan) Packet(m *Moment, from, to string) Rates {
+	var rates Rates
+	if !p.On || from == to {
+		return rates
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if !PerPacket(r.Kind) || r.Masked || !r.touches(from, to) || !p.holds(r, &Target{Name: from + "->" + to, A: from, B: to}, m, "", "") {
+			continue
+		}
+		switch r.Kind {
+		case Drop:
+			if r.RatePPM > rates.DropPPM {
+				rates.DropPPM, rates.DropRule = r.RatePPM, r.Number
+			}
+		case Corrupt:
+			if r.RatePPM > rates.CorruptPPM {
+				rates.CorruptPPM, rates.CorruptRule = r.RatePPM, r.Number
+			}
+		case Duplicate:
+			if r.RatePPM > rates.DuplicatePPM {
+				rates.DuplicatePPM, rates.DuplicateRule = r.RatePPM, r.Number
+			}
+		case Delay:
+			if r.RatePPM > rates.DelayPPM {
+				rates.DelayPPM, rates.DelayMinNs, rates.DelayMaxNs, rates.DelayRule = r.RatePPM, r.MinNs, r.MaxNs, r.Number
+			}
+		case Reorder:
+			if r.RatePPM > rates.ReorderPPM {
+				rates.ReorderPPM, rates.ReorderMinNs, rates.ReorderMaxNs, rates.ReorderRule = r.RatePPM, r.MinNs, r.MaxNs, r.Number
+			}
+		}
+	}
+	return rates
+}
+
+// Changes tells whether what Packet returns may change within the chaos phase.
+func (p *Plan) Changes() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return PerPacket(r.Kind) && r.When != "" })
+}
+
+// Harms tells whether packets or calls suffer throughout this run's chaos phase: then nothing is healed before its end.
+func (p *Plan) Harms() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return Steady(r.Kind) && !r.Masked })
+}
+
+func (r *Rule) touches(from, to string) bool {
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		switch {
+		case t.B == "":
+			if t.A == from || t.A == to {
+				return true
+			}
+		case t.A == from && t.B == to, !t.OneWay && t.A == to && t.B == from:
+			return true
+		}
+	}
+	return false
+}
+
+// Again gives the same Plan for another run, as New has made it. It shares what does not change, so that runs may begin thousands of
+// times a second; p must not be used for a run itself.
+func (p *Plan) Again() *Plan {
+	q := *p
+	q.Rules = slices.Clone(p.Rules)
+	q.Ledger.Entries, q.Ledger.Rules = slices.Clone(p.Ledger.Entries), slices.Clone(p.Ledger.Rules)
+	return &q
+}

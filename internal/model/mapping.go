@@ -1,0 +1,381 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// EventKind is what an event of a run is.
+type EventKind string
+
+// Kinds of events.
+const (
+	LineEvent      EventKind = "log"
+	CrashEvent     EventKind = "crash"
+	RestartEvent   EventKind = "restart"
+	OperationEvent EventKind = "operation"
+)
+
+// Event is one of a run that may be a step of a model.
+type Event struct {
+	Kind   EventKind
+	Number uint64 // of the engine's event
+	TimeNs int64
+	Node   string
+	Line   string         // of a log
+	Op     *history.Event // of an operation
+}
+
+// String is an event in words.
+func (e *Event) String() string {
+	switch e.Kind {
+	case LineEvent:
+		return e.Node + ": " + e.Line
+	case OperationEvent:
+		return fmt.Sprintf("%s: %s %s %s", e.Op.Client, e.Op.Op, e.Op.Key, e.Op.Type)
+	}
+	return string(e.Kind) + " of " + e.Node
+}
+
+// Mapper turns events of runs into steps of a model, by rules. Several goroutines may use it at once.
+type Mapper struct {
+	model   *Model
+	mapping *world.Mapping
+	lines   *regexp.Regexp
+	rules   []rule
+}
+
+type rule struct {
+	*world.ModelRule
+	log, node, operation *regexp.Regexp
+	args                 []*vm.Program
+	shows                []shown
+}
+
+type shown struct {
+	operator string
+	args     []*vm.Program
+	is       *vm.Program
+}
+
+// RuleError is a mistake in a mapping. Rule is the number of the rule from 0 on, or -1; Key is where in it, or in the mapping.
+type RuleError struct {
+	Rule    int
+	Key     string
+	Problem string
+	Remedy  string
+}
+
+func (e *RuleError) Error() string {
+	if e.Rule < 0 {
+		return e.Key + ": " + e.Problem
+	}
+	return fmt.Sprintf("events[%d].%s: %s", e.Rule, e.Key, e.Problem)
+}
+
+// Map compiles a mapping and loads its specification. Mistakes in rules are of type *RuleError, all of them joined.
+func Map(m *world.Mapping) (*Mapper, error) {
+	left := m.LeftOut
+	if left == 0 {
+		left = 1e-12 // Options have a default for 0
+	}
+	spec, err := Load(m.Spec, m.Config, Options{Library: m.Library, MostLeftOut: left, View: m.View})
+	var wrongView *viewError
+	if errors.As(err, &wrongView) {
+		return nil, &RuleError{-1, "view", plain(wrongView.err), "name an operator of the specification that takes no argument"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &Mapper{model: spec, mapping: m}
+	var wrong []error
+	fail := func(rule int, key, remedy, format string, args ...any) {
+		wrong = append(wrong, &RuleError{rule, key, fmt.Sprintf(format, args...), remedy})
+	}
+	pattern := func(rule int, key, text string) *regexp.Regexp {
+		if text == "" {
+			return nil
+		}
+		re, err := regexp.Compile(text)
+		if err != nil {
+			fail(rule, key, "use Go's syntax: https://pkg.go.dev/regexp/syntax", "%v", err)
+		}
+		return re
+	}
+	c.lines = pattern(-1, "lines", m.Lines)
+	for i := range m.Rules {
+		r := rule{ModelRule: &m.Rules[i]}
+		r.log, r.operation = pattern(i, "log", r.Log), pattern(i, "operation", r.Operation)
+		if r.Node != "" {
+			r.node = pattern(i, "node", "^(?:"+r.Node+")$")
+		}
+		env := environment(&Event{Op: &history.Event{}})
+		if r.log != nil {
+			for _, g := range r.log.SubexpNames() {
+				if _, taken := env[g]; taken {
+					fail(i, "log", "give the group another name", "the group %s has the name of what each event has", g)
+				} else if g != "" {
+					env[g] = ""
+				}
+			}
+		}
+		compile := func(key, text string) *vm.Program {
+			p, err := expr.Compile(text, expr.Env(env))
+			var at *file.Error
+			if errors.As(err, &at) {
+				fail(i, key, "there are "+strings.Join(slices.Sorted(maps.Keys(env)), ", "), "%s (column %d)", at.Message, at.Column+1)
+			} else if err != nil {
+				fail(i, key, "write an expression, such as node", "%v", err)
+			}
+			return p
+		}
+		takes := func(key, name string, params []string, args []string) (list []*vm.Program) {
+			if len(params) != len(args) {
+				fail(i, key, fmt.Sprintf("give %s(%s) its arguments", name, strings.Join(params, ", ")), "%s needs %d arguments, and has %d", name, len(params), len(args))
+			}
+			for k, text := range args {
+				list = append(list, compile(fmt.Sprintf("args[%d]", k), text))
+			}
+			return list
+		}
+		if r.Action != "" {
+			if op, err := spec.spec.Action(r.Action); err != nil {
+				fail(i, "action", "name an operator of the specification", "%s", plain(err))
+			} else {
+				r.args = takes("args", r.Action, op.Params, r.Args)
+			}
+		}
+		for k, s := range r.Shows {
+			op, err := spec.spec.Expression(s.Operator)
+			if err != nil {
+				fail(i, fmt.Sprintf("shows[%d].operator", k), "name an operator of the specification", "%s", plain(err))
+				continue
+			}
+			r.shows = append(r.shows, shown{s.Operator, takes(fmt.Sprintf("shows[%d].args", k), s.Operator, op.Params, s.Args), compile(fmt.Sprintf("shows[%d].is", k), s.Is)})
+		}
+		c.rules = append(c.rules, r)
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	return c, nil
+}
+
+// plain is an error of a specification without its place, where the place tells nothing.
+func plain(err error) string {
+	var at *syntax.Error
+	if errors.As(err, &at) {
+		return at.Message
+	}
+	return err.Error()
+}
+
+// environment is what expressions see of an event.
+func environment(e *Event) map[string]any {
+	env := map[string]any{"node": e.Node, "line": e.Line, "name": func(s string) value.Value { return value.ModelValue(s) }, "client": "", "op": "", "key": "", "input": "", "output": "", "outcome": "", "found": false}
+	if o := e.Op; o != nil {
+		env["client"], env["op"], env["key"], env["input"], env["output"], env["outcome"], env["found"] = o.Client, o.Op, o.Key, o.Input, o.Output, string(o.Type), o.Found
+		env["node"] = cmp.Or(e.Node, o.Node)
+	}
+	return env
+}
+
+// Operations tells whether a rule is about operations.
+func (c *Mapper) Operations() bool {
+	return slices.ContainsFunc(c.rules, func(r rule) bool { return r.operation != nil })
+}
+
+// matches gives what an expression sees of an event that a rule is about, or nil.
+func (r *rule) matches(e *Event) map[string]any {
+	if r.node != nil && !r.node.MatchString(e.Node) {
+		return nil
+	}
+	switch e.Kind {
+	case LineEvent:
+		if r.log == nil {
+			return nil
+		}
+		m := r.log.FindStringSubmatch(e.Line)
+		if m == nil {
+			return nil
+		}
+		env := environment(e)
+		for i, g := range r.log.SubexpNames() {
+			if g != "" {
+				env[g] = m[i]
+			}
+		}
+		return env
+	case CrashEvent:
+		if !r.Crash {
+			return nil
+		}
+	case RestartEvent:
+		if !r.Restart {
+			return nil
+		}
+	case OperationEvent:
+		if r.operation == nil || !r.operation.MatchString(e.Op.Op) || r.Outcome != "" && r.Outcome != string(e.Op.Type) {
+			return nil
+		}
+	}
+	return environment(e)
+}
+
+// Followed is what became of the events of a run.
+type Followed struct {
+	// Err is that of Follower.End, and At the event that it is about: nil if it is about all of them.
+	Err   error
+	At    *Event
+	Tally coverage.Tally
+	// Strange are a few events that no rule is about.
+	Strange []string
+	// Reached are the features that Follower.Reached gives.
+	Reached []coverage.Feature
+}
+
+// mostStrange bounds Followed.Strange.
+const mostStrange = 3
+
+// Follow follows events in their order.
+func (c *Mapper) Follow(events []Event) (*Followed, error) {
+	f, err := c.model.Follow()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Release()
+	done, others, lines := &Followed{}, 0, 0
+	matched := make([]int, len(c.rules))
+	for i := range events {
+		e := &events[i]
+		if e.Kind == LineEvent && c.lines != nil && !c.lines.MatchString(e.Line) {
+			others++
+			continue
+		}
+		if e.Kind == LineEvent {
+			lines++
+		}
+		known := false
+		for k := range c.rules {
+			r := &c.rules[k]
+			env := r.matches(e)
+			if env == nil {
+				continue
+			}
+			known = true
+			matched[k]++
+			if err := r.step(f, env); err != nil {
+				return nil, fmt.Errorf("events[%d], at %s: %w", k, e, err)
+			}
+			break
+		}
+		if !known {
+			f.Unmodelled(string(e.Kind) + " of " + cmp.Or(e.Node, "a client"))
+			if len(done.Strange) < mostStrange {
+				done.Strange = append(done.Strange, e.String())
+			}
+		}
+		if f.Err() != nil {
+			done.At = e
+			break
+		}
+	}
+	done.Err, done.Tally = f.End(), *f.Tally()
+	done.Tally.Others, done.Tally.Rules = others, matched
+	if done.Err == nil && lines == 0 && others > 0 && slices.ContainsFunc(c.rules, func(r rule) bool { return r.log != nil }) {
+		done.Err = &Unknown{fmt.Sprintf("none of %d lines of the servers' logs is an event: lines: '%s' matches none", others, c.lines)}
+	}
+	done.Reached = slices.Clone(f.Reached())
+	return done, nil
+}
+
+func (r *rule) step(f *Follower, env map[string]any) error {
+	if r.Action == "" {
+		f.Ignore(r.Ignore)
+		return nil
+	}
+	all := func(list []*vm.Program, key string) ([]any, error) {
+		args := make([]any, len(list))
+		for i, p := range list {
+			v, err := evaluated(p, env)
+			if err != nil {
+				return nil, fmt.Errorf("%s[%d]: %w", key, i, err)
+			}
+			args[i] = v
+		}
+		return args, nil
+	}
+	args, err := all(r.args, "args")
+	if err != nil {
+		return err
+	}
+	f.Step(r.Action, args...)
+	for _, s := range r.shows {
+		args, err := all(s.args, "shows.args")
+		if err != nil {
+			return err
+		}
+		is, err := evaluated(s.is, env)
+		if err != nil {
+			return fmt.Errorf("shows.is: %w", err)
+		}
+		f.Saw(is, s.operator, args...)
+	}
+	return nil
+}
+
+// evaluated is the value of the specification that an expression gives.
+func evaluated(p *vm.Program, env map[string]any) (value.Value, error) {
+	v, err := vm.Run(p, env)
+	if err != nil {
+		var at *file.Error
+		if errors.As(err, &at) {
+			return nil, errors.New(at.Message)
+		}
+		return nil, err
+	}
+	return asValue(v)
+}
+
+func asValue(v any) (value.Value, error) {
+	switch v := v.(type) {
+	case value.Value, bool, int, int64, uint64, string:
+		return Of(v), nil
+	case []any:
+		items := make([]value.Value, len(v))
+		for i := range v {
+			item, err := asValue(v[i])
+			if err != nil {
+				return nil, err
+			}
+			items[i] = item
+		}
+		return value.NewTuple(items), nil
+	case map[string]any:
+		var names, values []value.Value
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			item, err := asValue(v[k])
+			if err != nil {
+				return nil, err
+			}
+			names, values = append(names, value.Text(k)), append(values, item)
+		}
+		return value.FunctionOf(names, values), nil
+	}
+	return nil, fmt.Errorf("%v is no value of a specification: true and false, whole numbers, texts, names, lists and mappings are", v)
+}

@@ -1,0 +1,269 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
+
+// browserTime is what one visit may take, on a busy machine too.
+const browserTime = 2 * time.Minute
+
+// browser is a headless Chromium that asks nobody for anything.
+func browser(t *testing.T) (visit func(page string, arguments ...string) (dom, console string)) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes seconds")
+	}
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		t.Skip("there is no chromium on this machine")
+	}
+	profile, err := os.MkdirTemp("", "bloodhound-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(profile) })
+	return func(page string, arguments ...string) (string, string) {
+		t.Helper()
+		file := filepath.Join(profile, "page.html")
+		if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), browserTime)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, program, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+			"--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-logging=stderr",
+			"--user-data-dir=" + filepath.Join(profile, "profile"), "--window-size=1280,1600"}, append(arguments, "file://"+file)...)...)
+		var out, log bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &log
+		cmd.WaitDelay = time.Second
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("chromium: %v\n%s", err, log.String())
+		}
+		var console []string
+		for _, line := range strings.Split(log.String(), "\n") {
+			if strings.Contains(line, "CONSOLE") {
+				console = append(console, line)
+			}
+		}
+		return out.String(), strings.Join(console, "\n")
+	}
+}
+
+// look is a script that tells what is visible where, and tries the filters.
+const look = `<script>
+(function () {
+  var seen = {};
+  ["#sentence", "#promise", "#replay", "#overview", "#overview .op.conflict", "#overview .message", "#close", "#close .arrow", "#close .note",
+   "#operations tr.conflict", "#log .x", "#ledger table", "#tape pre"].forEach(function (s) {
+    var e = document.querySelector(s), r = e ? e.getBoundingClientRect() : {};
+    seen[s] = { X: Math.round(r.x || 0), Y: Math.round(r.y || 0), W: Math.ceil(r.width || 0), H: Math.ceil(r.height || 0) };
+  });
+  function shown() { return Array.prototype.filter.call(document.querySelectorAll("#log > div"), function (d) { return d.querySelector(".x").getClientRects().length > 0; }).length; }
+  var all = shown(), box = document.querySelector("#nodes input");
+  box.click();
+  var without = shown();
+  box.click();
+  var find = document.getElementById("find");
+  find.value = "lost contact";
+  find.dispatchEvent(new Event("input"));
+  var found = shown();
+  find.value = "";
+  find.dispatchEvent(new Event("input"));
+  document.body.dataset.look = JSON.stringify({ Seen: seen, All: all, Without: without, Found: found, Again: shown(), Wide: document.documentElement.scrollWidth });
+})();
+</script></body>`
+
+type rectangle struct{ X, Y, W, H int }
+
+// use is a script that zooms, follows links and unfolds.
+const use = `<script>
+(function () {
+  function q(s) { return document.querySelector(s); }
+  function shown(s) { return Array.prototype.filter.call(document.querySelectorAll(s), function (e) { return e.getClientRects().length > 0; }).length; }
+  var sent = document.querySelectorAll("#overview line.message");
+  function apart() { return sent[sent.length - 1].getAttribute("x1") - sent[0].getAttribute("x1"); }
+  var wide = apart();
+  var got = { Tools: shown("#zoom button"), Ticks: shown("#ticks text"), Folded: shown("[data-group]:not([data-group=''])"), Folds: shown("[data-unfold]") };
+  q('[data-zoom="in"]').click();
+  got.Wider = apart() / wide;
+  got.TicksThen = shown("#ticks text");
+  q('[data-zoom="all"]').click();
+  got.Back = apart() / wide;
+  q("#overview a .conflict").parentNode.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  q("#operations tr.conflict a[data-show]").click();
+  got.Cursor = q("#cursor").getAttribute("visibility");
+  var unfold = q("[data-unfold]");
+  if (unfold) unfold.click();
+  got.FoldedThen = shown("[data-unfold]");
+  var view = q("#close-view"), mark = q("#violation").getBoundingClientRect(), box = view.getBoundingClientRect();
+  got.Violation = mark.top >= box.top && mark.top <= box.bottom;
+  got.Scrolled = view.scrollHeight <= view.clientHeight || view.scrollTop > 0;
+  document.body.dataset.look = JSON.stringify(got);
+})();
+</script></body>`
+
+// A page can be zoomed, its rows are folded and unfolded, and its close view begins at the violation.
+func TestPageIsUsed(t *testing.T) {
+	visit := browser(t)
+	p := violatedPage(t)
+	for i := range 12 { // a heartbeat
+		p.Outcome.Log = append(p.Outcome.Log, engine.LogLine{Event: uint64(1000 + i), TimeNs: p.Outcome.VirtualNs + int64(i), Node: "n1", Stream: "stdout", Text: fmt.Sprintf("beat %d", i)})
+	}
+	free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(htmlOf(t, p), "")
+	dom, console := visit(strings.Replace(free, "</body>", use, 1), "--dump-dom")
+	m := regexp.MustCompile(`data-look="([^"]*)"`).FindStringSubmatch(dom)
+	if m == nil || console != "" {
+		t.Fatalf("the script did not run: %s", console)
+	}
+	var got struct {
+		Tools, Ticks, TicksThen, Folded, Folds, FoldedThen int
+		Wider, Back                                        float64
+		Cursor                                             string
+		Violation, Scrolled                                bool
+	}
+	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Tools != 6 || got.Ticks < 2 || got.TicksThen < 2 || got.Folded != 0 || got.Folds < 1 || got.FoldedThen >= got.Folds || got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
+		got.Cursor != "visible" || !got.Violation || !got.Scrolled {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPageInABrowser(t *testing.T) {
+	visit := browser(t)
+	text := htmlOf(t, violatedPage(t))
+	// The page's policy would stop the script that looks at it.
+	free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(text, "")
+	dom, console := visit(strings.Replace(free, "</body>", look, 1), "--dump-dom")
+	if console != "" {
+		t.Errorf("the console says\n%s", console)
+	}
+	m := regexp.MustCompile(`data-look="([^"]*)"`).FindStringSubmatch(dom)
+	if m == nil {
+		t.Fatalf("the page's script did not run; the document is\n%.2000s", dom)
+	}
+	var got struct {
+		Seen                             map[string]rectangle
+		All, Without, Found, Again, Wide int
+	}
+	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &got); err != nil {
+		t.Fatal(err)
+	}
+	for what, r := range got.Seen {
+		if r.H < 1 || r.W < 1 {
+			t.Errorf("%s is not visible: %+v", what, r)
+		}
+	}
+	if got.Wide > 1280 {
+		t.Errorf("the page is %d pixels wide and scrolls sideways", got.Wide)
+	}
+	if !(got.Found < got.Without && got.Without < got.All && got.Found > 0 && got.Again == got.All) {
+		t.Errorf("of %d lines, %d are of other nodes, %d are found, %d are there again", got.All, got.Without, got.Found, got.Again)
+	}
+
+	for _, theme := range []string{"light", "dark"} {
+		shot := screenshot(t, visit, strings.Replace(text, "<html ", `<html data-theme="`+theme+`" `, 1))
+		// The paper around the text is the theme's.
+		if r, _, _, _ := shot.At(3, 3).RGBA(); (r > 0x8000) != (theme == "light") {
+			t.Errorf("%s: the paper has the colour %v", theme, shot.At(3, 3))
+		}
+		for _, part := range []string{"#sentence", "#overview", "#close"} {
+			if n := colours(shot, got.Seen[part]); n < 12 {
+				t.Errorf("%s: %s has %d colours: it is blank", theme, part, n)
+			}
+		}
+	}
+}
+
+// Hostile text neither runs, which would take the page's policy and the console would say, nor breaks the page's script.
+func TestHostilePageInABrowser(t *testing.T) {
+	visit := browser(t)
+	dom, console := visit(htmlOf(t, hostilePage(t)), "--dump-dom")
+	if console != "" {
+		t.Errorf("the console says\n%s", console)
+	}
+	if n := strings.Count(dom, "<script"); n != 1 || strings.Contains(dom, "<img") {
+		t.Errorf("the document has %d scripts", n)
+	}
+	_, console = visit(strings.Replace(htmlOf(t, violatedPage(t)), "</body>", "<script>alert(1)</script></body>", 1), "--dump-dom")
+	if !strings.Contains(console, "Content Security Policy") {
+		t.Errorf("a foreign script runs; the console says %q", console)
+	}
+}
+
+func TestCampaignPageInABrowser(t *testing.T) {
+	visit := browser(t)
+	text := written(t, CampaignPage, mixed())
+	shot := screenshot(t, visit, text)
+	if n := colours(shot, rectangle{0, 0, 1280, 1000}); n < 40 {
+		t.Errorf("the page has %d colours: it is blank", n)
+	}
+}
+
+// The checks above can fail: an error of a script reaches the console, and an empty page has one colour.
+func TestBrowserShowsErrors(t *testing.T) {
+	visit := browser(t)
+	page := `<!doctype html><html><head><link rel="icon" href="data:,"></head><body style="background:#fff">`
+	if n := colours(screenshot(t, visit, page), rectangle{0, 0, 1280, 1000}); n != 1 {
+		t.Errorf("an empty page has %d colours", n)
+	}
+	if _, console := visit(page+"<script>nobody()</script>", "--dump-dom"); !strings.Contains(console, "nobody is not defined") {
+		t.Errorf("the console says %q", console)
+	}
+}
+
+func screenshot(t *testing.T, visit func(string, ...string) (string, string), page string) image.Image {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "shot.png")
+	if _, console := visit(page, "--screenshot="+file); console != "" {
+		t.Errorf("the console says\n%s", console)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	shot, err := png.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := shot.Bounds(); b.Dx() != 1280 || b.Dy() != 1600 {
+		t.Fatalf("the screenshot is %v", b)
+	}
+	return shot
+}
+
+// colours counts the colours in a part of a screenshot.
+func colours(shot image.Image, r rectangle) int {
+	in := image.Rect(r.X, r.Y, r.X+r.W, r.Y+r.H).Intersect(shot.Bounds())
+	all := map[color.RGBA]bool{}
+	for y := in.Min.Y; y < in.Max.Y; y++ {
+		for x := in.Min.X; x < in.Max.X; x++ {
+			all[color.RGBAModel.Convert(shot.At(x, y)).(color.RGBA)] = true
+		}
+	}
+	return len(all)
+}

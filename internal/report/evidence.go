@@ -1,0 +1,82 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
+)
+
+const (
+	// EvidenceVersion is the version of evidence files.
+	EvidenceVersion = 2
+	// MaxEvidenceBytes bounds the evidence that is kept of a run; what is longer is not kept, and replay makes it again.
+	MaxEvidenceBytes = 256 << 20
+	// MaxLogBytes bounds the log that is kept in it.
+	MaxLogBytes = 32 << 20
+)
+
+// Evidence is what verdicts on a run are made of: its history, the results of its probes, its faults, its logs. With it a failure
+// can be judged again without running.
+type Evidence struct {
+	Version int    `json:"evidence_version"`
+	ID      string `json:"id"`   // of the failure
+	Hash    string `json:"hash"` // of the run's trace
+	// Outcome is the run's, without the tape's decisions and the files that were opened, and with no more than MaxLogBytes of the log; LogLost
+	// counts the lines that follow.
+	Outcome *engine.Outcome `json:"outcome"`
+}
+
+// EvidencePath is where the evidence of a failure is kept in a state folder.
+func EvidencePath(state, id string) string { return filepath.Join(state, "evidence", id+".json") }
+
+// SaveEvidence writes what a failure was judged by into a state folder.
+func SaveEvidence(state, id string, o *engine.Outcome) error {
+	kept := *o
+	kept.Decisions, kept.DecisionsNs, kept.Files, kept.Verdicts = nil, nil, nil, nil
+	kept.Log, kept.LogLost = firstLines(o)
+	b, err := json.Marshal(Evidence{EvidenceVersion, id, o.Hash, &kept})
+	if err != nil || len(b) > MaxEvidenceBytes {
+		return err
+	}
+	return WriteFile(EvidencePath(state, id), append(b, '\n'))
+}
+
+// firstLines are as many lines of a run's log as are kept, and how many others there were.
+func firstLines(o *engine.Outcome) (lines []engine.LogLine, lost uint64) {
+	bytes := 0
+	for i := range o.Log {
+		if bytes += len(o.Log[i].Text); bytes > MaxLogBytes {
+			return o.Log[:i], o.LogLost + uint64(len(o.Log)-i)
+		}
+	}
+	return o.Log, o.LogLost
+}
+
+// ErrNoEvidence says that no evidence of a failure's run is stored.
+var ErrNoEvidence = errors.New("the history of its run is not stored")
+
+// LoadEvidence reads what a failure was judged by. That there is nothing, or that of another run, is an ErrNoEvidence.
+func LoadEvidence(state string, f *Failure) (*Evidence, error) {
+	path := EvidencePath(state, f.ID)
+	b, err := regular.Read(path, MaxEvidenceBytes+1)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no %s", ErrNoEvidence, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := new(Evidence)
+	if err := keys.Decode(b, e); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoEvidence, path, err)
+	}
+	if e.Version != EvidenceVersion || e.Outcome == nil || e.ID != f.ID || e.Hash != f.Hash {
+		return nil, fmt.Errorf("%w: %s belongs to another run, or another version of this program", ErrNoEvidence, path)
+	}
+	return e, nil
+}

@@ -1,0 +1,284 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Versions of the formats that a failure file depends on.
+const (
+	FailureVersion = 1
+	// TraceVersion changes when equal runs get another trace hash than before.
+	TraceVersion = 5
+)
+
+// maxFailureBytes bounds the file of a failure that is read.
+const maxFailureBytes = 1 << 30
+
+// Failure is a violation in a file: all that is needed to make the run again, and to tell why it came out
+// differently if it does.
+type Failure struct {
+	Version      int    `json:"failure_version"`
+	TraceVersion int    `json:"trace_version"`
+	Bloodhound   string `json:"bloodhound"` // version of the program
+	ID           string `json:"id"`
+	Signature    string `json:"signature"`
+	// Config is the configuration file that the Spec was read from.
+	Config  string         `json:"config,omitempty"`
+	Verdict engine.Verdict `json:"verdict"`
+	// Tape makes the run. Decisions are its draws that were not the default, which is what shrinking starts from.
+	Tape      tape.Tape       `json:"tape"`
+	Decisions []tape.Decision `json:"decisions,omitempty"`
+	// Origin is where a campaign had the tape from.
+	Origin    *search.Origin `json:"origin,omitempty"`
+	Hash      string         `json:"hash"` // trace hash
+	Events    uint64         `json:"events"`
+	VirtualNs int64          `json:"virtual_ns"`
+	// Files are those of an engine.Outcome: digests of the files that the run opened, names in the folders that it listed.
+	Files   map[string]string `json:"files,omitempty"`
+	Machine string            `json:"machine,omitempty"`
+	// System is the operating system, and Commit the one of the project's folder, if it has one.
+	System string      `json:"system,omitempty"`
+	Commit string      `json:"commit,omitempty"`
+	Spec   *world.Spec `json:"spec"`
+	// Smallest is the run that is left after shrinking.
+	Smallest *Smallest `json:"smallest,omitempty"`
+}
+
+// Smallest is a smaller run of a failure.
+type Smallest struct {
+	Tape      tape.Tape         `json:"tape"`
+	Cut       world.Cut         `json:"cut"` // what the run leaves out of the failure's Spec
+	Verdict   engine.Verdict    `json:"verdict"`
+	Hash      string            `json:"hash"`
+	Events    uint64            `json:"events"`
+	VirtualNs int64             `json:"virtual_ns"`
+	Files     map[string]string `json:"files,omitempty"`
+	Machine   string            `json:"machine,omitempty"`
+	Shrunk    shrink.Shrunk     `json:"shrunk"`
+}
+
+// Shrink takes in a smaller run of the failure. What an earlier search began with stays its beginning.
+func (f *Failure) Shrink(r *shrink.Result) {
+	s := r.Shrunk
+	if f.Smallest != nil {
+		s.From = f.Smallest.Shrunk.From
+		s.Runs += f.Smallest.Shrunk.Runs
+	}
+	o := r.Outcome
+	f.Smallest = &Smallest{Tape: r.Tape, Cut: r.Cut, Verdict: r.Verdict, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
+		Files: o.Files, Machine: o.Machine, Shrunk: s}
+}
+
+// Small is the failure as its smallest run alone shows it, or f itself if it was not shrunk.
+func (f *Failure) Small() *Failure {
+	s := f.Smallest
+	if s == nil {
+		return f
+	}
+	small := *f
+	small.Tape, small.Decisions, small.Verdict, small.Spec = s.Tape, nil, s.Verdict, s.Cut.Apply(f.Spec)
+	small.Hash, small.Events, small.VirtualNs, small.Files, small.Machine = s.Hash, s.Events, s.VirtualNs, s.Files, s.Machine
+	return &small
+}
+
+// NewFailure makes the file's content of a violation.
+func NewFailure(id, signature, version, config string, spec *world.Spec, o *engine.Outcome, v engine.Verdict) *Failure {
+	return &Failure{Version: FailureVersion, TraceVersion: TraceVersion, Bloodhound: version, ID: id, Signature: signature,
+		Config: config, Verdict: v, Tape: o.Tape, Decisions: o.Decisions, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
+		Files: o.Files, Machine: o.Machine, Spec: spec}
+}
+
+// FailurePath is where the failure of an id is kept in a state folder.
+func FailurePath(state, id string) string { return filepath.Join(state, "failures", id+".json") }
+
+// Save writes a failure into a state folder and returns its path.
+func Save(state string, f *Failure) (string, error) {
+	path := FailurePath(state, f.ID)
+	return path, Write(path, f)
+}
+
+// Write writes a failure into a file.
+func Write(path string, f *Failure) error {
+	b, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, append(b, '\n'))
+}
+
+// IsFailurePath tells the path of a failure file from the id of a failure.
+func IsFailurePath(name string) bool {
+	return strings.ContainsRune(name, filepath.Separator) || filepath.Ext(name) == ".json"
+}
+
+// Load reads a failure by its id, an unambiguous beginning of one, or the path of its file.
+func Load(state, name string) (*Failure, error) {
+	path := name
+	if !IsFailurePath(name) {
+		var err error
+		if path, err = find(state, name); err != nil {
+			return nil, err
+		}
+	}
+	b, err := regular.Read(path, maxFailureBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is %s", err, filepath.Join(cmp.Or(state, ".bloodhound"), "failures", "ID.json"))
+	}
+	f := new(Failure)
+	if err := keys.Decode(b, f); err != nil {
+		return nil, fmt.Errorf("%s: not a failure file: %w", path, err)
+	}
+	switch {
+	case f.Version == 0:
+		return nil, fmt.Errorf("%s: not a failure file: it has no failure_version", path)
+	case f.Version != FailureVersion && f.Bloodhound == "":
+		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with the bloodhound that wrote it (the file does not name its version), or find the failure again",
+			path, f.Version, FailureVersion)
+	case f.Version != FailureVersion:
+		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with the bloodhound that wrote it, version %s, or find the failure again",
+			path, f.Version, FailureVersion, f.Bloodhound)
+	case f.Spec == nil || f.ID == "":
+		return nil, fmt.Errorf("%s: not a failure file: it has no spec or no id", path)
+	}
+	return f, nil
+}
+
+func find(state, name string) (string, error) {
+	dir := filepath.Join(state, "failures")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	var all, match []string
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || strings.HasPrefix(id, ".") {
+			continue
+		}
+		all = append(all, id)
+		if strings.HasPrefix(id, name) {
+			match = append(match, id)
+		}
+	}
+	switch {
+	case len(match) == 1:
+		return filepath.Join(dir, match[0]+".json"), nil
+	case len(match) > 1:
+		return "", fmt.Errorf("%q is the beginning of %d failures: %s; write more of it", name, len(match), strings.Join(match, ", "))
+	}
+	return "", &UnknownFailure{name, dir, all}
+}
+
+// UnknownFailure is a name of no failure that is stored in a folder. Others are those that are.
+type UnknownFailure struct {
+	Name, Dir string
+	Others    []string
+}
+
+func (e *UnknownFailure) Error() string {
+	if len(e.Others) == 0 {
+		return fmt.Sprintf("no failure %q: %s holds none; give the path of a failure file, or find failures with `bloodhound explore`", e.Name, e.Dir)
+	}
+	return fmt.Sprintf("no failure %q in %s; there are %s", e.Name, e.Dir, strings.Join(e.Others, ", "))
+}
+
+// Relocate takes the failure's files for those of a project that lies in another folder now.
+func (f *Failure) Relocate(dir string) {
+	f.Files = relocated(f.Files, f.Spec.Dir, dir)
+	if f.Smallest != nil {
+		f.Smallest.Files = relocated(f.Smallest.Files, f.Spec.Dir, dir)
+	}
+}
+
+func relocated(from map[string]string, oldDir, dir string) map[string]string {
+	old := strings.TrimRight(oldDir, "/") + "/"
+	files := map[string]string{}
+	for path, digest := range from {
+		if rest, ok := strings.CutPrefix(path, old); ok {
+			path = filepath.Join(dir, rest)
+			if rest == "" || strings.HasSuffix(rest, "/") {
+				path += "/"
+			}
+		}
+		files[path] = digest
+	}
+	return files
+}
+
+// Changes names what is different now from when the failure was found: the formats, the files that the run opened and
+// the folders that it listed, the machine; last, files that only one of the two runs opened, which may be why the runs
+// differ or come of it. An empty list means that the same run is due.
+func (f *Failure) Changes(o *engine.Outcome) []string {
+	var list, perhaps []string
+	if f.TraceVersion != TraceVersion {
+		list = append(list, fmt.Sprintf("the trace version was %d and is %d: hashes cannot be compared", f.TraceVersion, TraceVersion))
+	}
+	for _, p := range slices.Sorted(maps.Keys(f.Files)) {
+		then := f.Files[p]
+		now, ok := o.Files[p]
+		switch {
+		case now == then && ok:
+		case strings.HasSuffix(p, "/"):
+			if ok {
+				list = append(list, "the folder "+p+" has changed: "+namesChanged(then, now))
+			}
+		case !ok:
+			perhaps = append(perhaps, p+" was opened then and is not now")
+		default:
+			list = append(list, p+" has changed")
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(o.Files)) {
+		if _, ok := f.Files[p]; !ok && !strings.HasSuffix(p, "/") {
+			perhaps = append(perhaps, p+" is opened now and was not then")
+		}
+	}
+	if f.Machine != o.Machine {
+		list = append(list, fmt.Sprintf("the machine was %q and is %q", f.Machine, o.Machine))
+	}
+	return append(list, perhaps...)
+}
+
+// maxNamesShown bounds the names of a folder that are told.
+const maxNamesShown = 5
+
+// namesChanged tells two contents of a folder apart, as an Outcome has them.
+func namesChanged(then, now string) string {
+	const many = "sha256:"
+	if strings.HasPrefix(then, many) || strings.HasPrefix(now, many) {
+		return "names were added, removed or changed; the run lists them"
+	}
+	missing := func(from, in string) (names []string) {
+		there := strings.Split(in, "/")
+		for _, name := range strings.Split(from, "/") {
+			if name != "" && !slices.Contains(there, name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	var parts []string
+	if added := missing(now, then); len(added) > 0 {
+		parts = append(parts, Some(added, maxNamesShown)+" added")
+	}
+	if removed := missing(then, now); len(removed) > 0 {
+		parts = append(parts, Some(removed, maxNamesShown)+" removed")
+	}
+	return strings.Join(parts, ", ") + "; the run lists the names in it"
+}

@@ -1,0 +1,385 @@
+package report
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// Bounds of a page, so that a run of a million events makes one of a few megabytes at most.
+const (
+	PageOperations = 400
+	PageLogs       = 1500
+	PageStrikes    = 200
+	PageDecisions  = 200
+	PageEvidence   = 200
+	PageTapeLines  = 1000
+	pageValueRunes = 120
+	pageLineRunes  = 400
+)
+
+// PageOf is what the page of a failure is made from.
+type PageOf struct {
+	StoryOf
+	Bloodhound string // version of the program
+	Signature  string
+	// Diagram has the messages and marks of the run; without one, nodes are drawn without messages.
+	Diagram *Diagram
+	// Changed says how the run differs from the one that was stored, if it does.
+	Changed string
+}
+
+//go:embed page.html
+var pageText string
+
+//go:embed style.css
+var style string
+
+//go:embed page.js
+var script string
+
+var functions = template.FuncMap{
+	"line":    func(s string) string { return visible(s, pageLineRunes) },
+	"value":   func(s string) string { return visible(s, pageValueRunes) },
+	"seconds": Seconds,
+	"events":  eventLinks,
+	"count":   Count,
+	"style":   func() template.CSS { return template.CSS(style) },
+	"script":  func() template.JS { return template.JS(script) },
+	"policy":  policy,
+
+	"shrunkHead":  shrunkHead,
+	"shrunkSizes": ShrunkSizes,
+	"shrunkShort": shrunkShort,
+}
+
+// policy lets a page run its own script and nothing else, and load nothing, whatever stands on it.
+func policy() string {
+	sum := sha256.Sum256([]byte(script))
+	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Templates are parsed when they are needed: the drivers of a world are this program, too, and need none.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(functions).Parse(pageText))
+})
+
+// pageView is what the template shows.
+type pageView struct {
+	*PageOf
+	Promise, Happened string
+	AtNs              int64
+	Title             string
+	Overview, Close   template.HTML
+	FromNs, ToNs      int64
+	Nodes             []nodeView
+	Operations        []operationView
+	OperationsLeft    int
+	Clients           int
+	Key               string
+	Conflicts         int
+	Broken            string
+	Evidence          []string
+	EvidenceLeft      int
+	Logs              []logView
+	LogsLeft          int
+	Strikes           []fault.Strike
+	StrikesLeft       int
+	Decisions         []decisionView
+	DecisionsLeft     int
+	Crashed           *crashView
+	TapeLines         []string
+	TapeLeft          int
+	Events            uint64
+}
+
+type nodeView struct {
+	Index  int
+	Name   string
+	Colour string
+	Role   string
+}
+
+type operationView struct {
+	history.Operation
+	Conflict, SameKey, Pending bool
+	Request, Result            string
+	Line                       uint64 // the event of the log line that is nearest
+	folding
+}
+
+// folding is a row's place among rows that say the same again.
+type folding struct {
+	Group  int       // 0 if it is shown
+	Before *foldView // what stands in its place while it is folded
+}
+
+// decisionView is a decision, and when it was made.
+type decisionView struct {
+	tape.Decision
+	At string // empty if it is not known
+}
+
+// crashView is what is left of a program that crashed.
+type crashView struct {
+	*engine.Crash
+	Why, Debugger, Core string
+	Threads             []threadView
+}
+
+type threadView struct {
+	TID  int
+	Name string
+	Rows []stackRow
+	Left int
+}
+
+// logView is a line of the interleaved logs; one without a node is the world's: a fault, a phase, the violation.
+type logView struct {
+	TimeNs int64
+	Node   string
+	Index  int // of the node; -1 for the world
+	Colour string
+	Stream string
+	Text   string
+	Class  string
+	Event  uint64
+	folding
+}
+
+// Page writes a failure as one HTML file that needs nothing else: what was promised and what happened, the space-time
+// diagram, the operations, the logs of all nodes, the faults, the tape, and how to replay it.
+func Page(w io.Writer, p PageOf) error {
+	f := newFocus(p.Outcome, p.Verdict)
+	v := pageView{PageOf: &p, Promise: promise(&p.StoryOf, p.Verdict), Happened: orElse(p.Verdict.Reason, "see the evidence"),
+		AtNs: f.atNs, FromNs: f.fromNs, ToNs: f.toNs, Key: f.key, Conflicts: len(f.conflict), Events: p.Outcome.Events}
+	v.Title = p.Verdict.Property + " is violated"
+	lanes := p.lanes()
+	for _, n := range p.Spec.Nodes {
+		v.Nodes = append(v.Nodes, nodeView{lanes[n.Name], n.Name, colour(lanes[n.Name]), string(n.Role)})
+	}
+	ops, left := f.shownOperations(p.Outcome, PageOperations)
+	v.OperationsLeft = left
+	v.Overview, v.Close = p.overview(f, ops), p.closeUp(f, ops)
+	if f.broken != nil {
+		v.Broken = f.broken.Error()
+	}
+	v.Crashed = p.crash()
+	v.Logs, v.LogsLeft = p.logs(f, lanes)
+	v.Operations = v.operations(f, ops)
+	v.Evidence, v.EvidenceLeft = first(p.Verdict.Evidence, PageEvidence)
+	v.Strikes, v.StrikesLeft = strikesIn(p.Outcome.Ledger.Strikes, 0, max(p.Outcome.VirtualNs, f.atNs), PageStrikes)
+	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome), PageDecisions)
+	v.TapeLines, v.TapeLeft = first(strings.Split(strings.TrimSpace(tape.Format(p.Outcome.Tape)), "\n"), PageTapeLines)
+	return pageTemplate().Execute(w, &v)
+}
+
+func first[T any](list []T, limit int) (kept []T, left int) {
+	if len(list) <= limit {
+		return list, 0
+	}
+	return list[:limit], len(list) - limit
+}
+
+// faultsFirst orders decisions as people ask for them; the order of each part stays.
+func faultsFirst(o *engine.Outcome) []decisionView {
+	var sorted []decisionView
+	for i, d := range o.Decisions {
+		sorted = append(sorted, decisionView{d, strings.TrimSpace(decidedAt(o, i))})
+	}
+	slices.SortStableFunc(sorted, func(x, y decisionView) int {
+		a, b := strings.HasPrefix(x.Stream, "fault/"), strings.HasPrefix(y.Stream, "fault/")
+		switch {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		}
+		return 1
+	})
+	return sorted
+}
+
+// crash is what is left of a program, if the violation is about its end.
+func (p *PageOf) crash() *crashView {
+	c := p.Crash()
+	if c == nil {
+		return nil
+	}
+	v := &crashView{Crash: c, Why: crashWhy(c.Dump), Debugger: Debugger(c.Dump), Core: c.Dump.Core}
+	for i := range c.Dump.Threads {
+		t := &c.Dump.Threads[i]
+		rows, left := first(stackRows(t), PageFrames)
+		v.Threads = append(v.Threads, threadView{t.TID, t.Name, rows, left})
+	}
+	return v
+}
+
+// operations are rows of the table, with those folded that a client made again and again, and what became of them was the same.
+func (v *pageView) operations(f *focus, ops []history.Operation) (list []operationView) {
+	var folds folder
+	for i := range ops {
+		op := &ops[i]
+		view := operationView{Operation: *op, Conflict: f.conflict[op.Call], SameKey: f.key != "" && op.Key == f.key,
+			Pending: op.Return == history.Pending, Request: requestText(op), Result: resultText(op)}
+		k, _ := slices.BinarySearchFunc(v.Logs, op.CallTimeNs, func(l logView, ns int64) int { return cmp.Compare(l.TimeNs, ns) })
+		if k < len(v.Logs) {
+			view.Line = v.Logs[k].Event
+		}
+		key := op.Op + " " + op.Key + " " + string(op.Type) + " " + op.Error
+		if op.Type == history.Ok {
+			key += " " + op.Output
+		}
+		if view.Conflict || op.Input != "" && op.Type != history.Fail {
+			key = "" // what was written may matter
+		}
+		folds.row(op.Client, key, i)
+		list = append(list, view)
+	}
+	group, before := folds.fold(func(row int) int64 { return ops[row].CallTimeNs })
+	for i := range list {
+		list[i].folding = foldingOf(i, group, before, 1_000_000)
+	}
+	return list
+}
+
+// foldingOf is a row's place; groups of different tables have different numbers.
+func foldingOf(row int, group map[int]int, before map[int]foldView, base int) (f folding) {
+	if group[row] > 0 {
+		f.Group = base + group[row]
+	}
+	if b, ok := before[row]; ok {
+		b.Group += base
+		f.Before = &b
+	}
+	return f
+}
+
+// logs interleaves the lines of all nodes with faults, phases and the violation.
+func (p *PageOf) logs(f *focus, lanes map[string]int) (list []logView, left int) {
+	lines, left := f.shownLogs(p.Outcome.Log, PageLogs)
+	type numbered struct {
+		logView
+		event uint64
+	}
+	var all []numbered
+	world := func(ns int64, event uint64, class, text string) {
+		all = append(all, numbered{logView{TimeNs: ns, Index: -1, Text: text, Class: class, Event: event}, event})
+	}
+	group, before := foldLogs(lines)
+	for i, l := range lines {
+		index, ok := lanes[l.Node]
+		if !ok {
+			index = -1
+		}
+		all = append(all, numbered{logView{TimeNs: l.TimeNs, Node: l.Node, Index: index, Colour: colour(max(index, 0)), Stream: l.Stream, Text: l.Text, Event: l.Event,
+			folding: foldingOf(i, group, before, 0)}, l.Event})
+	}
+	fromNs, toNs := f.fromNs, f.toNs
+	if len(lines) > 0 {
+		fromNs, toNs = min(fromNs, lines[0].TimeNs), max(toNs, lines[len(lines)-1].TimeNs)
+	}
+	strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, fromNs, toNs, PageStrikes)
+	for _, s := range strikes {
+		if s.StartNs >= fromNs {
+			world(s.StartNs, s.Event, "fault", fmt.Sprintf("%s %s begins%s", s.Kind, s.Target, seen(s)))
+		}
+		if s.EndNs <= toNs {
+			world(s.EndNs, s.Event, "fault", fmt.Sprintf("%s %s ends", s.Kind, s.Target))
+		}
+	}
+	if p.Diagram != nil {
+		for _, m := range p.Diagram.Marks {
+			if m.Node == "" && m.TimeNs >= fromNs && m.TimeNs <= toNs {
+				world(m.TimeNs, m.Event, "phase", "phase "+m.Text)
+			}
+		}
+	}
+	world(f.atNs, p.Verdict.Event, "violated", p.Verdict.Property+" is violated")
+	slices.SortStableFunc(all, func(x, y numbered) int {
+		switch {
+		case x.TimeNs != y.TimeNs:
+			if x.TimeNs < y.TimeNs {
+				return -1
+			}
+			return 1
+		case x.event < y.event:
+			return -1
+		case x.event > y.event:
+			return 1
+		}
+		return 0
+	})
+	for _, n := range all {
+		list = append(list, n.logView)
+	}
+	return list, left
+}
+
+// requestText is what an operation asked for.
+func requestText(op *history.Operation) string {
+	text := strings.TrimSpace(op.Op + " " + op.Key)
+	if op.Expect != "" {
+		text += " from " + quote(op.Expect)
+	}
+	if op.Input != "" {
+		text += " = " + quote(op.Input)
+	}
+	return text
+}
+
+func quote(s string) string { return `"` + visible(s, pageValueRunes) + `"` }
+
+// resultText is what became of an operation.
+func resultText(op *history.Operation) string {
+	text := string(op.Type)
+	switch {
+	case op.Type == history.Info:
+		text = "unknown: it may take effect at any time"
+	case op.Output != "" || op.Found:
+		text += " → " + quote(op.Output)
+	case op.Type == history.Ok && (op.Op == "get" || op.Op == "read"):
+		text += " → nothing"
+	}
+	if op.Error != "" {
+		text += " (" + op.Error + ")"
+	}
+	return text
+}
+
+func operationText(op *history.Operation) string {
+	until := ""
+	if op.Return != history.Pending {
+		until = " to " + Seconds(op.ReturnTimeNs)
+	}
+	return requestText(op) + ": " + resultText(op) + ", " + Seconds(op.CallTimeNs) + until
+}
+
+// Others are the verdicts on the run besides the one that the page is about.
+func (v *pageView) Others() []engine.Verdict {
+	var list []engine.Verdict
+	for _, o := range v.Outcome.Verdicts {
+		if o.Property != v.Verdict.Property {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// eventLinks is a line of evidence in which the events that it names are links to what the page has of them.
+func eventLinks(line string) template.HTML {
+	text := markup(line, pageLineRunes)
+	return template.HTML(eventNumber.ReplaceAllString(text, `(<a href="#op-$1" data-event="$1">event $1</a>)`))
+}

@@ -1,0 +1,78 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
+)
+
+// Shrunk tells what shrinking came to: the sizes before and after, and whether the result is 1-minimal.
+func Shrunk(s *shrink.Shrunk) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", shrunkHead(s))
+	for _, row := range ShrunkSizes(s) {
+		fmt.Fprintf(&b, "  %-12s %12s -> %s\n", row.What, row.From, row.To)
+	}
+	return b.String()
+}
+
+// shrunkHead says what shrinking came to in a line.
+func shrunkHead(s *shrink.Shrunk) string {
+	if s.From == s.To {
+		return fmt.Sprintf("as small as it was found, after %s: %s", Count(s.Runs, "run"), ShrunkEnd(s))
+	}
+	return fmt.Sprintf("shrunk in %s: %s", Count(s.Runs, "run"), ShrunkEnd(s))
+}
+
+// ShrunkEnd says whether the smallest run is 1-minimal.
+func ShrunkEnd(s *shrink.Shrunk) string {
+	if s.Minimal {
+		return "1-minimal (without any one of its decisions the failure is gone)"
+	}
+	return "not proven to be 1-minimal: " + s.End
+}
+
+// ShrunkSize is one measure of a run before and after.
+type ShrunkSize struct{ What, From, To string }
+
+// ShrunkSizes lists the measures of a run before and after, without those of what the run never had. There are none if nothing could be
+// taken away.
+func ShrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
+	a, b := s.From, s.To
+	if a == b {
+		return nil
+	}
+	row := func(what string, from, to any) {
+		if r := (ShrunkSize{what, fmt.Sprint(from), fmt.Sprint(to)}); r.From != "0" || r.To != "0" {
+			rows = append(rows, r)
+		}
+	}
+	row("faults", a.Faults, b.Faults)
+	row("operations", a.Operations, b.Operations)
+	row("clients", a.Clients, b.Clients)
+	row("decisions", a.Decisions, b.Decisions)
+	row("nodes", a.Nodes, b.Nodes)
+	row("events", a.Events, b.Events)
+	row("virtual time", Seconds(a.VirtualNs), Seconds(b.VirtualNs))
+	return rows
+}
+
+// shrunkShort is the same in a few words.
+func shrunkShort(s *shrink.Shrunk) string {
+	var parts []string
+	for _, row := range ShrunkSizes(s) {
+		if slices.Contains([]string{"faults", "operations", "decisions"}, row.What) {
+			parts = append(parts, row.What+" "+row.From+" -> "+row.To)
+		}
+	}
+	text := "shrunk: " + strings.Join(parts, ", ")
+	if len(parts) == 0 {
+		text = "no smaller run was found"
+	}
+	if !s.Minimal {
+		text += "; " + s.End
+	}
+	return text
+}

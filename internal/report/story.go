@@ -1,0 +1,290 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Bounds of a story, so that a person reads it to its end.
+const (
+	StoryLogNs         = 2_000_000_000 // virtual time of the logs before and after the violation
+	StoryLinesBefore   = 30
+	StoryLinesAfter    = 10
+	StoryLinesFault    = 3 // after the begin of each fault that lies before that
+	StoryLineRunes     = 160
+	StoryDecisions     = 12
+	StoryStrikes       = 20
+	StoryEvidenceLines = 40
+)
+
+// StoryOf is what the story of a violation is told from.
+type StoryOf struct {
+	Spec    *world.Spec
+	Outcome *engine.Outcome
+	Verdict engine.Verdict
+	ID      string // of the failure
+	File    string // of the failure; empty if it could not be stored
+	Replay  string // the command that makes the run again
+	// Shrunk tells that this is the smallest run of its failure, and how it came about.
+	Shrunk *shrink.Shrunk
+}
+
+// Story tells a violation: what was promised, what happened, the logs of all nodes and the faults around it in
+// virtual time, on which tape, and how to replay it.
+func Story(w io.Writer, s StoryOf) error {
+	var b strings.Builder
+	v := s.Verdict
+	fmt.Fprintf(&b, "violated: %s (%s)\n", v.Property, v.Kind)
+	fmt.Fprintf(&b, "  promised  %s\n", promise(&s, v))
+	fmt.Fprintf(&b, "  happened  %s\n", orElse(v.Reason, "see the evidence"))
+	if v.Event > 0 || v.TimeNs > 0 {
+		fmt.Fprintf(&b, "            at %s of virtual time, event %d of %d\n", Seconds(v.TimeNs), v.Event, s.Outcome.Events)
+	}
+	if len(v.Evidence) > 0 {
+		b.WriteString("\nevidence\n")
+		for i, line := range v.Evidence {
+			if i == StoryEvidenceLines {
+				fmt.Fprintf(&b, "  ... and %d more\n", len(v.Evidence)-i)
+				break
+			}
+			fmt.Fprintf(&b, "  %s\n", clip(line))
+		}
+	}
+	crashStory(&b, &s)
+	timeline(&b, &s)
+	ledger(&b, &s.Outcome.Ledger)
+	fmt.Fprintf(&b, "\ntape\n  %s", s.Outcome.Tape.Name())
+	fmt.Fprintf(&b, ", %d decisions that were not the default, trace hash %s\n", len(s.Outcome.Decisions), s.Outcome.Hash)
+	decisions(&b, &s)
+	if s.Shrunk != nil {
+		b.WriteString("\n" + Shrunk(s.Shrunk))
+	}
+	b.WriteString("\nreplay\n")
+	if s.File != "" {
+		fmt.Fprintf(&b, "  %s\n  (stored in %s)\n", s.Replay, s.File)
+	} else {
+		fmt.Fprintf(&b, "  %s\n", s.Replay)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// promise says what a property promises: in the user's words, or else from its check.
+func promise(s *StoryOf, v engine.Verdict) string {
+	for _, p := range s.Spec.Properties {
+		if p.Name != v.Property {
+			continue
+		}
+		if p.Description != "" {
+			return p.Description
+		}
+		text := ""
+		switch p.Check.Type {
+		case world.Linearizability:
+			text = "the " + strings.TrimSpace("operations "+strings.Join(p.Check.Operations, ", ")) + " behave as if each took effect at one moment between its call and its return"
+		case world.HTTPCheck:
+			text = fmt.Sprintf("%s answers with status %d", p.Check.Endpoint, p.Check.ExpectStatus)
+		case world.RedisCheck:
+			text = fmt.Sprintf("%s answers %s with %q", p.Check.Endpoint, strings.Join(p.Check.Command, " "), p.Check.Expect)
+		case world.Custom:
+			text = strings.Join(p.Check.Script, " ") + " ends with exit code 0"
+		case world.SQLCheck:
+			text = p.Check.Query + " succeeds"
+			if p.Check.Expect != "" {
+				text = p.Check.Query + " gives " + strconv.Quote(p.Check.Expect)
+			}
+		case world.ProgressCheck:
+			text = "nothing is stuck: no kind of operation, key or job"
+		case world.RecoveryCheck:
+			text = "what was done before works again"
+		case world.Agreement:
+			text = strings.Join(p.Check.Nodes, ", ") + " give the same answer"
+		case world.Expression, world.InvariantCheck:
+			text = p.Check.Condition
+		default:
+			text = "the check " + string(p.Check.Type) + " passes"
+		}
+		if p.TimeoutNs > 0 {
+			text += " within " + Seconds(p.TimeoutNs) + " of the start and of each heal"
+		}
+		return text
+	}
+	if want, message, ok := strings.Cut(v.Property, ": "); ok {
+		for _, a := range s.Outcome.SDK.Assertions {
+			if a.Wants() == want && a.Message == message {
+				return "what a program asserts (" + want + "): " + message
+			}
+		}
+	}
+	return "no program under test crashes, panics or ends unexpectedly"
+}
+
+// entry is a line of the timeline; ties keep the order in which lines were added.
+type entry struct {
+	atNs int64
+	text string
+}
+
+// timeline interleaves logs of all nodes, faults and the violation itself in virtual time. Faults are told wherever they lie, with what
+// was logged as they began: the cause of a violation may be long past.
+func timeline(b *strings.Builder, s *StoryOf) {
+	at := s.Verdict.TimeNs
+	if at == 0 {
+		at = s.Outcome.VirtualNs
+	}
+	strikes, farther := causes(s.Outcome, at, StoryStrikes)
+	var before, after []engine.LogLine
+	var early []engine.LogLine // of faults before that
+	told := make([]int, len(strikes))
+	for _, l := range s.Outcome.Log {
+		switch {
+		case l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs && (l.Event <= s.Verdict.Event || s.Verdict.Event == 0 && l.TimeNs <= at):
+			before = append(before, l)
+		case l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs:
+			if len(after) < StoryLinesAfter {
+				after = append(after, l)
+			}
+		case l.TimeNs < at:
+			for i := range strikes {
+				if f := &strikes[i]; l.TimeNs >= f.StartNs && l.TimeNs <= f.StartNs+StoryLogNs && told[i] < StoryLinesFault {
+					told[i]++
+					early = append(early, l)
+					break
+				}
+			}
+		}
+	}
+	skipped := max(len(before)-StoryLinesBefore, 0)
+	before = before[skipped:]
+	var entries []entry
+	for _, l := range append(append(early, before...), after...) {
+		entries = append(entries, entry{l.TimeNs, fmt.Sprintf("%-10s %s", l.Node, clip(l.Text))})
+	}
+	entries = slices.Insert(entries, len(early)+len(before), entry{at, fmt.Sprintf("%-10s %s", "=======>", s.Verdict.Property+" is violated")})
+	for _, f := range strikes {
+		entries = append(entries, entry{f.StartNs, fmt.Sprintf("%-10s %s %s begins%s", "fault", f.Kind, f.Target, seen(f))})
+		entries = append(entries, entry{f.EndNs, fmt.Sprintf("%-10s %s %s ends", "fault", f.Kind, f.Target)})
+	}
+	slices.SortStableFunc(entries, func(x, y entry) int {
+		switch {
+		case x.atNs < y.atNs:
+			return -1
+		case x.atNs > y.atNs:
+			return 1
+		}
+		return 0
+	})
+	b.WriteString("\nfaults, and logs around them and the violation, in virtual time\n")
+	if skipped > 0 {
+		fmt.Fprintf(b, "  (%d lines of the last %s before the violation are left out)\n", skipped, duration(StoryLogNs))
+	}
+	if farther > 0 {
+		fmt.Fprintf(b, "  (%s further away left out)\n", isAre(farther, "fault"))
+	}
+	for i, e := range entries {
+		if i > 0 && e.atNs-entries[i-1].atNs >= StoryLogNs {
+			fmt.Fprintf(b, "  %14s\n", "...")
+		}
+		fmt.Fprintf(b, "  %14s  %s\n", Seconds(e.atNs), e.text)
+	}
+}
+
+// isAre writes a number of things that are left out.
+func isAre(n int, word string) string {
+	if n == 1 {
+		return "1 " + word + " is"
+	}
+	return Count(n, word) + " are"
+}
+
+// causes are the faults that may have led to a violation: all, if there are no more than limit, or else the nearest ones, those first that
+// a program has seen. Those that began after it are none.
+func causes(o *engine.Outcome, atNs int64, limit int) (list []fault.Strike, left int) {
+	keep := nearest[fault.Strike]{limit: limit}
+	for i, f := range o.Ledger.Strikes {
+		if f.StartNs > atNs {
+			continue
+		}
+		distance := max(atNs-f.EndNs, 0)
+		if f.Observed == 0 {
+			distance += 1 << 61
+		}
+		keep.add(f, uint64(i), distance)
+	}
+	return keep.list()
+}
+
+func seen(f fault.Strike) string {
+	if f.Observed == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (first seen by a program at event %d)", f.Observed)
+}
+
+func ledger(b *strings.Builder, l *fault.Ledger) {
+	if len(l.Entries) == 0 {
+		return
+	}
+	b.WriteString("\nfaults                     planned  delivered   observed\n")
+	for _, e := range l.Entries {
+		fmt.Fprintf(b, "  %-22s %9d  %9d  %9d\n", e.Kind, e.Planned, e.Delivered, e.Observed)
+		for i := range l.Rules {
+			if r := &l.Rules[i]; r.Kind == e.Kind {
+				fmt.Fprintf(b, "    %9d %9d  %9d   %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
+			}
+		}
+	}
+}
+
+// decisions shows those that a person can follow, with the times at which they were made: of a run that was shrunk all, since nothing
+// else is left in it that chance has decided, and of another one the faults.
+func decisions(b *strings.Builder, s *StoryOf) {
+	shown := 0
+	for i, d := range s.Outcome.Decisions {
+		if s.Shrunk == nil && !strings.HasPrefix(d.Stream, "fault/") {
+			continue
+		}
+		if shown++; shown > StoryDecisions {
+			b.WriteString("  ...\n")
+			return
+		}
+		fmt.Fprintf(b, "  %s%s: draw %d is %d of %d\n", decidedAt(s.Outcome, i), d.Stream, d.Index, d.Value, d.N)
+	}
+}
+
+// decidedAt is when a decision was made, with spaces behind it; nothing where that is not known.
+func decidedAt(o *engine.Outcome, i int) string {
+	if len(o.DecisionsNs) != len(o.Decisions) {
+		return ""
+	}
+	return fmt.Sprintf("%14s  ", Seconds(o.DecisionsNs[i]))
+}
+
+// clip makes one printable line of bounded length of a text that a program wrote.
+func clip(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\ufffd' {
+			return ' '
+		}
+		return r
+	}, text)
+	if r := []rune(text); len(r) > StoryLineRunes {
+		return string(r[:StoryLineRunes]) + "..."
+	}
+	return text
+}

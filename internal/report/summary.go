@@ -1,0 +1,366 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+)
+
+// SummaryRefused is the number of refused calls that a summary lists.
+const SummaryRefused = 20
+
+// Summary tells what a campaign did, also one that found nothing.
+func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "campaign of seed %d: %d runs, %s of virtual time in %s on %d workers (%s runs/s)\n", t.Seed, t.Runs,
+		duration(t.VirtualNs), duration(t.WallNs), t.Workers, rate(float64(t.Runs), t.WallNs))
+	if t.Stopped != "" {
+		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
+	}
+	standing(&b, &t.Search)
+	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
+	reasons(&b, t.Reasons)
+	ledger(&b, &t.Faults)
+	properties(&b, t.Properties)
+	if t.Calm.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Calm }) {
+		b.WriteString("\nno property was violated in the run without faults that was made first\n")
+	}
+	ranCode(&b, t)
+	logCounts(&b, t.LogCounts)
+	Refused(&b, t.Refused)
+	if len(t.Warnings) > 0 {
+		b.WriteString("\nwarnings\n")
+		for _, x := range t.Warnings {
+			fmt.Fprintf(&b, "  %s (%d runs)\n", x.Text, x.Runs)
+		}
+	}
+	for _, n := range status.Notices {
+		fmt.Fprintf(&b, "\nnote: %s\n", n)
+	}
+	if t.LostRuns > 0 {
+		fmt.Fprintf(&b, "\n%s lost to the engine or the machine; the first: %s: %s\n", were(t.LostRuns), t.Lost[0], t.Lost[0].Reason)
+	}
+	if u := t.FirstUnrepeatable; u != nil {
+		fmt.Fprintf(&b, "\n%s not reproducible; the first: %s: %s\n", were(t.Unrepeatable), u, u.Reason)
+	}
+	if len(t.Committed) > 0 {
+		b.WriteString("\ncommitted failures\n")
+		for _, k := range t.Committed {
+			fmt.Fprintf(&b, "  %-16s  %s (%s)\n", k.Standing, k.File, k.Property)
+		}
+	}
+	if len(t.Failures) > 0 {
+		b.WriteString("\nfailures\n")
+		for _, f := range t.Failures {
+			where := fmt.Sprintf("%d of %d runs", f.Runs, t.Runs)
+			if f.Near != "" {
+				where = showed(f, t.Runs)
+			}
+			fmt.Fprintf(&b, "  %s  %s  (%s, %s)\n", f.ID, f.Signature, where, f.First())
+			if f.Shrunk != nil {
+				fmt.Fprintf(&b, "                %s\n", shrunkShort(f.Shrunk))
+			}
+		}
+		if t.MoreFailures > 0 {
+			fmt.Fprintf(&b, "  and %d violations of other signatures, beyond the %d that are kept\n", t.MoreFailures, explore.MaxFailures)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", Judgement(status, t.Runs))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// standing tells how far a search came that is not random.
+func standing(b *strings.Builder, s *search.Standing) {
+	switch {
+	case s.Strategy == "" || s.Strategy == search.Random:
+		return
+	case s.Complete:
+		fmt.Fprintf(b, "  %s: all %d tapes with up to %d edits of the base tape\n", s.Strategy, s.States, s.Depth)
+	default:
+		fmt.Fprintf(b, "  %s\n", s)
+	}
+	var reached []string
+	for _, d := range slices.Sorted(maps.Keys(s.Domains)) {
+		reached = append(reached, fmt.Sprintf("%d %s", s.Domains[d], d))
+	}
+	if len(reached) > 0 {
+		fmt.Fprintf(b, "  reached: %s\n", strings.Join(reached, ", "))
+	}
+	near := slices.DeleteFunc(slices.Clone(s.Near), func(n coverage.Nearness) bool { return n.Distance >= 1 || n.Distance <= 0 })
+	slices.SortStableFunc(near, func(a, b coverage.Nearness) int { return cmp.Compare(a.Distance, b.Distance) })
+	for _, n := range near[:min(len(near), summaryNear)] {
+		fmt.Fprintf(b, "  came near: %s, %.3f: %s\n", n.Name, n.Distance, visible(n.Says, maxReachedText))
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(b, "  %s\n", n)
+	}
+}
+
+// summaryNear is how many of the smallest distances a summary lists.
+const summaryNear = 5
+
+// ranCode tells which code ran.
+func ranCode(b *strings.Builder, t *explore.Totals) {
+	if len(t.Code) == 0 {
+		return
+	}
+	b.WriteString("\ncode that ran\n")
+	for _, c := range t.Code {
+		fmt.Fprintf(b, "  %s: %s\n", c.Path, c)
+	}
+	if t.CodeFile != "" {
+		fmt.Fprintf(b, "  more in %s\n", t.CodeFile)
+	}
+}
+
+// Judgement is the last line of a summary.
+func Judgement(s explore.Status, runs uint64) string {
+	switch {
+	case s.Failed:
+		return "FAILED: the engine or the machine failed; see above"
+	case s.Violated:
+		return "VIOLATED"
+	case s.Unrepeatable:
+		return "NOT REPRODUCIBLE: a run cannot be made again; see above"
+	case len(s.Unknown) > 0:
+		return "UNKNOWN: " + strings.Join(together(s.Unknown), "\n         ")
+	}
+	if runs == 1 {
+		return "all properties hold"
+	}
+	return fmt.Sprintf("all properties hold over %d runs", runs)
+}
+
+// together says reasons that several properties have once: those written "name: reason".
+func together(unknown []string) []string {
+	var list []string
+	at := map[string]int{}
+	for _, u := range unknown {
+		_, reason, ok := strings.Cut(u, ": ")
+		if i, same := at[reason]; ok && same {
+			list[i] = strings.TrimSuffix(list[i], ": "+reason) + ", " + u
+			continue
+		}
+		if ok {
+			at[reason] = len(list)
+		}
+		list = append(list, u)
+	}
+	return list
+}
+
+func operations(b *strings.Builder, o explore.Operations, virtualNs, wallNs int64) {
+	if o.Invoked == 0 {
+		b.WriteString("  no operation was performed\n")
+		return
+	}
+	share := func(n uint64) float64 { return 100 * float64(n) / float64(o.Invoked) }
+	fmt.Fprintf(b, "  operations: %d (%s per virtual second, %s per real second): %.1f %% ok, %.1f %% fail, %.1f %% info, %.1f %% never returned\n",
+		o.Invoked, rate(float64(o.Invoked), virtualNs), rate(float64(o.Invoked), wallNs),
+		share(o.Ok), share(o.Fail), share(o.Info), share(o.Open()))
+}
+
+// Reasons is the number of reasons that are listed for operations of one type.
+const Reasons = 4
+
+// reasons tells why operations were not ok, the most frequent reasons of each type first.
+func reasons(b *strings.Builder, list []explore.Reason) {
+	for _, typ := range []history.Type{history.Fail, history.Info} {
+		shown, rest := 0, uint64(0)
+		for _, r := range list {
+			switch {
+			case r.Type != typ:
+			case shown < Reasons && r.Text != explore.OtherReasons:
+				shown++
+				fmt.Fprintf(b, "    %s %6d  %s\n", typ, r.Count, clip(r.Text))
+			default:
+				rest += r.Count
+			}
+		}
+		if rest > 0 {
+			fmt.Fprintf(b, "    %s %6d  for other reasons\n", typ, rest)
+		}
+	}
+}
+
+func properties(b *strings.Builder, list []explore.PropertyTotal) {
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\nproperties                   holds   violated    unknown     probes\n")
+	for _, p := range list {
+		fmt.Fprintf(b, "  %-22s %9d  %9d  %9d  %9d\n", p.Property, p.Holds, p.Violated, p.Unknown, p.Probes)
+		if p.Tally != nil {
+			fmt.Fprintf(b, "    events: %s\n", p.Tally)
+		}
+		if p.Unknown > 0 {
+			fmt.Fprintf(b, "    unknown, first with %s: %s\n", p.First(), p.Reason)
+		}
+		if p.Never() {
+			fmt.Fprintf(b, "    not in any run: %s\n", p.Reason)
+		}
+	}
+}
+
+func logCounts(b *strings.Builder, counts map[string]uint64) {
+	if len(counts) == 0 {
+		return
+	}
+	names := make([]string, 0, len(counts))
+	for n := range counts {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	b.WriteString("\nlog patterns\n")
+	for _, n := range names {
+		fmt.Fprintf(b, "  %-22s %9d\n", n, counts[n])
+	}
+}
+
+// Refused lists the calls that programs made and the engine refused, each once for all nodes.
+func Refused(b io.Writer, list []engine.Unsupported) {
+	if len(list) == 0 {
+		return
+	}
+	list = explore.MergeRefused(nil, list)
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Count > list[j].Count })
+	fmt.Fprint(b, "\nsystem calls that were refused (a program that needs one of them may behave differently outside)\n")
+	for i, r := range list {
+		if i == SummaryRefused {
+			fmt.Fprintf(b, "  ... and %d more\n", len(list)-i)
+			break
+		}
+		fmt.Fprintf(b, "  %s: %s -> %s, %d times\n", r.Program, r.Call, r.Errno, r.Count)
+	}
+}
+
+// Run tells how one run ended, apart from its violations.
+func Run(w io.Writer, t uint64, s *explore.Summary) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run of seed %d: %s after %d events, %s of virtual time in %s\n", t, ended(s), s.Events, duration(s.VirtualNs), duration(s.WallNs))
+	fmt.Fprintf(&b, "  trace hash %s, %s\n", s.Hash, repeat(s.Repeat))
+	operations(&b, s.Operations, s.VirtualNs, s.WallNs)
+	reasons(&b, s.Reasons)
+	if len(s.Faults) > 0 {
+		b.WriteString("  faults (planned/delivered/observed):")
+		for _, e := range s.Faults {
+			fmt.Fprintf(&b, " %s %d/%d/%d", e.Kind, e.Planned, e.Delivered, e.Observed)
+		}
+		b.WriteByte('\n')
+		for _, r := range s.FaultRules {
+			fmt.Fprintf(&b, "    %d/%d/%d %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
+		}
+	}
+	for i, v := range s.Verdicts {
+		why := because(v)
+		if i > 0 && v.Reason != "" && v.Reason == s.Verdicts[i-1].Reason {
+			why = ": as above"
+		}
+		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), why)
+		if v.Tally != nil {
+			fmt.Fprintf(&b, "            events: %s\n", v.Tally)
+		}
+	}
+	logCounts(&b, s.LogCounts)
+	Refused(&b, s.Refused)
+	for _, x := range s.Warnings {
+		fmt.Fprintf(&b, "\nwarning: %s\n", x)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func ended(s *explore.Summary) string {
+	text := string(s.Reason)
+	switch s.Reason {
+	case engine.MaxTime:
+		text = "max_time reached"
+	case engine.ReachedUntil:
+		text = "stopped as asked"
+	case engine.Unstartable:
+		text = "ended, since a server can never come up"
+	case engine.Limit:
+		text = "a limit was reached"
+	}
+	if s.Detail != "" {
+		text += " (" + s.Detail + ")"
+	}
+	return text
+}
+
+func repeat(r engine.Repeat) string {
+	if r.Reproducible {
+		return "reproducible"
+	}
+	return "NOT reproducible: " + r.Reason
+}
+
+func because(v engine.Verdict) string {
+	if v.Reason == "" {
+		return ""
+	}
+	return ": " + v.Reason
+}
+
+// duration rounds to what a person reads.
+func duration(ns int64) string {
+	d := time.Duration(ns)
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}
+
+func rate(n float64, ns int64) string {
+	if ns <= 0 {
+		return "0"
+	}
+	r := n / (float64(ns) / 1e9)
+	if r >= 100 {
+		return fmt.Sprintf("%.0f", r)
+	}
+	return fmt.Sprintf("%.1f", r)
+}
+
+// Verdicts tells verdicts one by one, each with its evidence.
+func Verdicts(w io.Writer, list []engine.Verdict) error {
+	var b strings.Builder
+	for _, v := range list {
+		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), because(v))
+		for i, line := range v.Evidence {
+			if i == StoryEvidenceLines {
+				fmt.Fprintf(&b, "      ... and %d more\n", len(v.Evidence)-i)
+				break
+			}
+			fmt.Fprintf(&b, "      %s\n", line)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// nature is what kind of property a verdict is about, and how often it was looked at.
+func nature(v engine.Verdict) string {
+	if v.Probes == 1 {
+		return fmt.Sprintf(" (%s, judged once)", v.Kind)
+	}
+	if v.Probes > 0 {
+		return fmt.Sprintf(" (%s, judged %d times)", v.Kind, v.Probes)
+	}
+	return fmt.Sprintf(" (%s)", v.Kind)
+}

@@ -1,0 +1,636 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+)
+
+// Bounds of the drawings of a page.
+const (
+	pageClients     = 24  // rows of clients
+	pageStrikes     = 12  // rows of faults
+	closeMessages   = 260 // messages of the near view
+	closeLines      = 600 // lines of logs that are looked at for these
+	closeNotes      = 60  // lines of a program's log beside it
+	nodeColours     = 8
+	labelRunes      = 90
+	laneHeight      = 46
+	rowHeight       = 17
+	overviewWidth   = 1160
+	overviewGutter  = 132
+	closeTimeGutter = 96
+)
+
+// drawing builds an SVG.
+type drawing struct{ strings.Builder }
+
+func (d *drawing) add(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+
+// text puts a text of the world into the drawing.
+func (d *drawing) text(x, y float64, class, anchor, text string) {
+	d.add(`<text x="%.1f" y="%.1f" class="%s" text-anchor="%s">%s</text>`, x, y, class, anchor, markup(text, labelRunes))
+}
+
+func (d *drawing) title(format string, args ...any) string {
+	return "<title>" + markup(fmt.Sprintf(format, args...), 400) + "</title>"
+}
+
+// lanes are the nodes that take part, in the order of the Spec.
+func (p *PageOf) lanes() map[string]int {
+	lanes := map[string]int{}
+	for _, n := range p.Spec.Nodes {
+		if _, ok := lanes[n.Name]; !ok {
+			lanes[n.Name] = len(lanes)
+		}
+	}
+	return lanes
+}
+
+func colour(lane int) string { return fmt.Sprintf("c%d", lane%nodeColours) }
+
+// strikesIn are the faults that reach into a window, the longest ones first to be kept, in order of their start.
+func strikesIn(list []fault.Strike, fromNs, toNs int64, limit int) (in []fault.Strike, left int) {
+	keep := nearest[fault.Strike]{limit: limit}
+	for i, s := range list {
+		if s.EndNs >= fromNs && s.StartNs <= toNs {
+			keep.add(s, uint64(i), -(min(s.EndNs, toNs) - max(s.StartNs, fromNs)))
+		}
+	}
+	return keep.list()
+}
+
+// struck are the nodes that a fault strikes: n1, n1-n2 or n1->n2.
+func struck(target string, lanes map[string]int) []string {
+	if _, ok := lanes[target]; ok {
+		return []string{target}
+	}
+	for a := range lanes {
+		for _, sep := range []string{"->", "-"} {
+			b, ok := strings.CutPrefix(target, a+sep)
+			if _, node := lanes[b]; ok && node {
+				return []string{a, b}
+			}
+		}
+	}
+	words := strings.FieldsFunc(target, func(c rune) bool { return strings.ContainsRune(" ,|<>", c) })
+	return slices.DeleteFunc(words, func(w string) bool { _, node := lanes[w]; return !node })
+}
+
+// overview draws the window on one linear axis of time: faults, nodes with their messages, clients with their
+// operations.
+func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
+	lanes := p.lanes()
+	strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, f.fromNs, f.toNs, pageStrikes)
+	names := clients(ops)
+	names = preferConflict(names, ops, f)
+	span := float64(max(f.toNs-f.fromNs, 1))
+	const right = 14
+	x := func(ns int64) float64 {
+		at := float64(min(max(ns, f.fromNs), f.toNs)-f.fromNs) / span
+		return overviewGutter + at*(overviewWidth-overviewGutter-right)
+	}
+	top := 26.0
+	faultsAt := top
+	nodesAt := faultsAt + float64(len(strikes))*rowHeight + 26
+	laneY := func(lane int) float64 { return nodesAt + float64(lane)*laneHeight }
+	clientsAt := nodesAt + float64(len(lanes)-1)*laneHeight + 44
+	clientY := func(i int) float64 { return clientsAt + float64(i)*rowHeight }
+	bottom := clientsAt + float64(len(names))*rowHeight + 8
+
+	d := &drawing{}
+	d.add(`<svg class="diagram" id="overview" viewBox="0 0 %d %.0f" role="img" aria-label="space-time diagram of the window" data-from="%d" data-to="%d" data-left="%d" data-right="%d">`,
+		overviewWidth, bottom+6, f.fromNs, f.toNs, overviewGutter, overviewWidth-right)
+	d.add(`<clipPath id="window"><rect x="%d" y="0" width="%d" height="%.0f"/></clipPath><g id="ticks" data-top="%.1f" data-bottom="%.1f">`, overviewGutter-4, overviewWidth-right-overviewGutter+8, bottom+6, top-6, bottom)
+	for _, ns := range ticks(f.fromNs, f.toNs) {
+		d.add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x(ns), top-6, x(ns), bottom)
+		d.text(x(ns), 13, "tick", "middle", shortSeconds(ns))
+	}
+	d.add("</g>")
+	for i, s := range strikes {
+		y := faultsAt + float64(i)*rowHeight
+		w := max(x(s.EndNs)-x(s.StartNs), 2)
+		d.add(`<g clip-path="url(#window)">%s<rect class="fault" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`,
+			d.title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)), when(s.StartNs, s.EndNs), x(s.StartNs), y, w, rowHeight-4)
+		d.text(overviewGutter-8, y+10, "label fault-label", "end", string(s.Kind)+" "+s.Target)
+		for _, n := range struck(s.Target, lanes) {
+			d.add(`<rect class="struck" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`, when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
+		}
+	}
+	for _, n := range p.Spec.Nodes {
+		lane := lanes[n.Name]
+		d.add(`<line class="lane %s" data-node="%d" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, colour(lane), lane, overviewGutter, laneY(lane), overviewWidth-right, laneY(lane))
+		d.text(overviewGutter-8, laneY(lane)+4, "label node-label "+colour(lane), "end", n.Name)
+	}
+	d.add(`<g clip-path="url(#window)">`)
+	if p.Diagram != nil {
+		for _, m := range p.Diagram.Messages {
+			p.overviewMessage(d, &m, f, lanes, x, laneY)
+		}
+		for _, m := range p.Diagram.Marks {
+			lane, ok := lanes[m.Node]
+			if !ok || m.TimeNs < f.fromNs || m.TimeNs > f.toNs {
+				continue
+			}
+			d.add(`<circle class="mark %s" %s cx="%.1f" cy="%.1f" r="3.5">%s</circle>`, colour(lane), when(m.TimeNs, m.TimeNs), x(m.TimeNs), laneY(lane),
+				d.title("%s %s at %s", m.Node, m.Text, Seconds(m.TimeNs)))
+		}
+	}
+	d.add("</g>")
+	row := map[string]int{}
+	for i, c := range names {
+		row[c] = i
+		d.text(overviewGutter-8, clientY(i)+10, "label", "end", c)
+	}
+	for _, op := range ops {
+		i, ok := row[op.Client]
+		end := endOf(&op, p.Outcome)
+		if !ok || end < f.fromNs || op.CallTimeNs > f.toNs {
+			continue
+		}
+		class := "op " + string(op.Type)
+		if f.conflict[op.Call] {
+			class += " conflict"
+		}
+		d.add(`<a href="#op-%d" clip-path="url(#window)"><rect class="%s" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect></a>`, op.Call, class, when(op.CallTimeNs, end), x(op.CallTimeNs), clientY(i)+1,
+			max(x(end)-x(op.CallTimeNs), 2.5), rowHeight-5, d.title("%s: %s", op.Client, operationText(&op)))
+	}
+	d.add(`<g clip-path="url(#window)"><line class="violation" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line class="cursor" id="cursor" x1="0" y1="%.1f" x2="0" y2="%.1f" visibility="hidden"/></g>`,
+		when(f.atNs, f.atNs), x(f.atNs), top-6, x(f.atNs), bottom, top-6, bottom)
+	d.add(`<rect id="brush" x="0" y="%.1f" width="0" height="%.1f" visibility="hidden"/>`, top-6, bottom-top+6)
+	d.add("</svg>")
+	return template.HTML(d.String())
+}
+
+func (p *PageOf) overviewMessage(d *drawing, m *Message, f *focus, lanes map[string]int, x func(int64) float64, y func(int) float64) {
+	from, ok := lanes[m.From]
+	to, known := lanes[m.To]
+	if !ok || !known || m.SentNs < f.fromNs || m.SentNs > f.toNs {
+		return
+	}
+	if m.ReadEvent == 0 {
+		x1, y1 := x(m.SentNs), y(from)
+		y2 := y1 + math.Copysign(14, y(to)-y1)
+		d.add(`<g class="unread" %s data-x="%.1f">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`, when(m.SentNs, m.SentNs), x1,
+			d.title("%d bytes of %s to %s over %s, sent at %s, never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs)), x1, y1, x1+2, y2, x1, y2-2)
+		return
+	}
+	d.add(`<line class="message %s" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), when(m.SentNs, m.ReadNs), x(m.SentNs), y(from), x(m.ReadNs), y(to))
+}
+
+// when is what the page's script places a mark of the timeline by.
+func when(fromNs, toNs int64) string { return fmt.Sprintf(`data-a="%d" data-b="%d"`, fromNs, toNs) }
+
+// preferConflict bounds the clients that are drawn; those whose operations are in conflict come in any case.
+func preferConflict(names []string, ops []history.Operation, f *focus) []string {
+	if len(names) <= pageClients {
+		return names
+	}
+	in := map[string]bool{}
+	for _, op := range ops {
+		if f.conflict[op.Call] {
+			in[op.Client] = true
+		}
+	}
+	sorted := slices.Clone(names)
+	slices.SortStableFunc(sorted, func(x, y string) int {
+		switch {
+		case in[x] == in[y]:
+			return 0
+		case in[x]:
+			return -1
+		}
+		return 1
+	})
+	sorted = sorted[:pageClients]
+	slices.Sort(sorted)
+	return sorted
+}
+
+// ticks are round times in a window.
+func ticks(fromNs, toNs int64) []int64 {
+	step := int64(1)
+	for (toNs-fromNs)/step > 10 {
+		switch first := leading(step); first {
+		case 1:
+			step *= 2
+		case 2:
+			step = step / 2 * 5
+		default:
+			step *= 2
+		}
+	}
+	var list []int64
+	for at := (fromNs + step - 1) / step * step; at <= toNs; at += step {
+		list = append(list, at)
+	}
+	return list
+}
+
+func leading(n int64) int64 {
+	for n >= 10 {
+		n /= 10
+	}
+	return n
+}
+
+// shortSeconds writes a time without zeros at its end.
+func shortSeconds(ns int64) string {
+	text := strings.TrimSuffix(Seconds(ns), "s")
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " s"
+}
+
+// instant is something in the near view, at one point of time.
+type instant struct {
+	ns    int64
+	order uint64
+	note  string // beside the drawing, which takes a line
+	class string
+	node  string
+}
+
+// closeUp draws what matters most with time running down, and not to scale: waits are short, and what lies close
+// together is drawn apart. Where messages are left out, it says how many.
+func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
+	lanes := p.lanes()
+	all, folds := p.folded(f, ops)
+	messages, dropped := closest(f, all)
+	instants := p.instants(f, messages, ops)
+	columns := float64(closeTimeGutter)
+	gap := min(max(560/float64(max(len(lanes), 1)), 26), 130)
+	x := func(lane int) float64 { return columns + gap/2 + float64(lane)*gap }
+	notesAt := columns + gap*float64(len(lanes)) + 16
+	width := notesAt + 620
+
+	// Every instant gets its place; time in between is found by order.
+	y := 46.0
+	ys := map[int64]float64{}
+	note := math.Inf(-1)
+	type skip struct {
+		y    float64
+		text string
+	}
+	var skips []skip
+	undrawn := 0
+	if len(instants) > 0 {
+		undrawn = between(dropped, f.fromNs, instants[0].ns)
+	}
+	type written struct {
+		y float64
+		i *instant
+	}
+	var notes []written
+	previous := int64(-1)
+	for i := range instants {
+		in := &instants[i]
+		if in.ns != previous {
+			if previous >= 0 {
+				y += stepOf(in.ns - previous)
+				undrawn += between(dropped, previous, in.ns)
+				again := foldsBetween(folds, previous, in.ns)
+				if wait := in.ns - previous; wait >= focusEdgeNs || again != "" || undrawn > 0 && wait >= focusMarginNs {
+					text := shortDuration(wait) + " later" + again
+					if undrawn > 0 {
+						text += fmt.Sprintf(", %s before not drawn", Count(undrawn, "message"))
+					}
+					skips = append(skips, skip{y + 8, text})
+					y += 28
+					undrawn = 0
+				}
+			}
+			previous = in.ns
+			ys[in.ns] = y
+		}
+		if in.note != "" {
+			if y < note+15 {
+				y = note + 15
+			}
+			note = y
+			notes = append(notes, written{y, in})
+		}
+	}
+	if len(instants) > 0 {
+		if undrawn += between(dropped, previous, f.toNs+1); undrawn > 0 {
+			y += 22
+			skips = append(skips, skip{y, Count(undrawn, "message") + " before and after not drawn"})
+		}
+	}
+	bottom := y + 22
+	d := &drawing{}
+	d.add(`<svg class="diagram heads" viewBox="0 0 %.0f 24" aria-hidden="true">`, width)
+	for _, n := range p.Spec.Nodes {
+		d.text(x(lanes[n.Name]), 16, "label node-label "+colour(lanes[n.Name]), "middle", n.Name)
+	}
+	d.add("</svg>")
+	d.add(`<svg class="diagram" id="close" viewBox="0 24 %.0f %.0f" role="img" aria-label="what matters most, time running down">`, width, bottom-20)
+	for _, n := range p.Spec.Nodes {
+		lane := lanes[n.Name]
+		d.add(`<line class="lane %s" x1="%.1f" y1="24" x2="%.1f" y2="%.1f"/>`, colour(lane), x(lane), x(lane), bottom)
+	}
+	// at is the place of a time that need not be an instant.
+	at := func(ns int64) float64 {
+		if v, ok := ys[ns]; ok {
+			return v
+		}
+		i, _ := slices.BinarySearchFunc(instants, ns, func(in instant, t int64) int { return cmp.Compare(in.ns, t) })
+		switch {
+		case i == 0:
+			return 34
+		case i == len(instants):
+			return bottom
+		}
+		return (ys[instants[i-1].ns] + ys[instants[i].ns]) / 2
+	}
+	if len(instants) > 0 {
+		strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, instants[0].ns, instants[len(instants)-1].ns, pageStrikes)
+		for _, s := range strikes {
+			for _, n := range struck(s.Target, lanes) {
+				d.add(`<rect class="struck" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
+					max(at(s.EndNs)-at(s.StartNs), 2), d.title("%s %s, %s to %s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs)))
+			}
+		}
+	}
+	for _, s := range skips {
+		d.add(`<line class="skip" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns-6, s.y+2, notesAt-10, s.y+2)
+		d.text(notesAt, s.y+6, "skip-text", "start", s.text)
+	}
+	p.closeOperations(d, f, ops, lanes, x, at)
+	for _, m := range messages {
+		from, to := lanes[m.From], lanes[m.To]
+		x1, y1 := x(from), at(m.SentNs)
+		if m.ReadEvent == 0 {
+			x2 := x1 + math.Copysign(gap*0.45, x(to)-x1)
+			d.add(`<g class="unread">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl6 6m0-6l-6 6"/></g>`,
+				d.title("%d bytes of %s to %s over %s, sent at %s (event %d), never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs), m.SentEvent),
+				x1, y1, x2, y1+3, x2-3, y1)
+			continue
+		}
+		x2, y2 := x(to), at(m.ReadNs)
+		d.add(`<g class="arrow %s" data-from="%d" data-to="%d">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>%s</g>`, colour(from), from, to,
+			d.title("%d bytes of %s to %s over %s, sent at %s (event %d), read at %s (event %d)", m.Bytes, m.From, m.To, m.Via,
+				Seconds(m.SentNs), m.SentEvent, Seconds(m.ReadNs), m.ReadEvent), x1, y1, x2, y2, head(x1, y1, x2, y2))
+	}
+	for _, n := range notes {
+		d.text(columns-10, n.y+4, "tick", "end", Seconds(n.i.ns))
+		class := "note " + n.i.class
+		if lane, ok := lanes[n.i.node]; ok {
+			d.add(`<circle class="mark %s" cx="%.1f" cy="%.1f" r="3.5"/>`, colour(lane), x(lane), n.y)
+			class += " " + colour(lane)
+		}
+		d.text(notesAt, n.y+4, class, "start", n.i.note)
+	}
+	d.add(`<line class="violation" id="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
+	d.add("</svg>")
+	return template.HTML(d.String())
+}
+
+// closeOperations draws the operations in conflict beside the node of their client, each in a column of its own.
+func (p *PageOf) closeOperations(d *drawing, f *focus, ops []history.Operation, lanes map[string]int, x func(int) float64, at func(int64) float64) {
+	column := 0
+	for _, op := range ops {
+		if !f.conflict[op.Call] {
+			continue
+		}
+		lane, ok := lanes[p.clientNode(op.Client)]
+		if !ok {
+			continue
+		}
+		y1, y2 := at(op.CallTimeNs), at(endOf(&op, p.Outcome))
+		d.add(`<rect class="op conflict" x="%.1f" y="%.1f" width="7" height="%.1f" rx="2">%s</rect>`, x(lane)+6+float64(column%4)*9, y1,
+			max(y2-y1, 4), d.title("%s: %s", op.Client, operationText(&op)))
+		column++
+	}
+}
+
+// clientNode is the node on which a client runs: that of the workload which its name begins with.
+func (p *PageOf) clientNode(client string) string {
+	for _, w := range p.Spec.Workloads {
+		if strings.HasPrefix(client, w.Name+"/") || len(p.Spec.Workloads) == 1 {
+			return w.Node
+		}
+	}
+	return ""
+}
+
+// closest are the messages that the near view draws, and the times at which others were sent.
+func closest(f *focus, all []Message) (drawn []Message, dropped []int64) {
+	keep := nearest[Message]{limit: closeMessages}
+	for _, m := range all {
+		at := f.distance(m.SentNs)
+		if m.ReadEvent > 0 {
+			at = min(at, f.distance(m.ReadNs))
+		}
+		keep.add(m, m.SentEvent, at)
+	}
+	drawn, _ = keep.list()
+	in := map[uint64]bool{}
+	for _, m := range drawn {
+		in[m.SentEvent] = true
+	}
+	for _, m := range all {
+		if !in[m.SentEvent] {
+			dropped = append(dropped, m.SentNs)
+		}
+	}
+	return drawn, dropped
+}
+
+// foldedRounds are exchanges of messages that are not drawn, being what was drawn before them again.
+type foldedRounds struct {
+	fromNs, toNs int64
+	rounds       int
+	messages     int
+}
+
+// burstGapNs is how long nothing is sent between two exchanges.
+const burstGapNs = 10_000_000
+
+// folded are the messages of the window without heartbeats: exchanges that repeat what was sent just before, between the same nodes and
+// of the same sizes, while nothing else happens.
+func (p *PageOf) folded(f *focus, ops []history.Operation) (kept []Message, folds []foldedRounds) {
+	if p.Diagram == nil {
+		return nil, nil
+	}
+	lanes := p.lanes()
+	var bursts [][]Message
+	last := int64(math.MinInt64)
+	for _, m := range p.Diagram.Messages {
+		_, from := lanes[m.From]
+		_, to := lanes[m.To]
+		if !from || !to || m.SentNs < f.fromNs || m.SentNs > f.toNs {
+			continue
+		}
+		if len(bursts) == 0 || m.SentNs-last > burstGapNs {
+			bursts = append(bursts, nil)
+		}
+		last = max(last, prompt(&m))
+		bursts[len(bursts)-1] = append(bursts[len(bursts)-1], m)
+	}
+	told := p.instants(f, nil, ops) // what is told by words
+	keys := make([]string, len(bursts))
+	for i, b := range bursts {
+		from, to := b[0].SentNs, b[len(b)-1].SentNs
+		for _, m := range b {
+			to = max(to, prompt(&m))
+		}
+		k, _ := slices.BinarySearchFunc(told, from, func(in instant, t int64) int { return cmp.Compare(in.ns, t) })
+		if k < len(told) && told[k].ns <= to {
+			continue
+		}
+		var parts []string
+		for _, m := range b {
+			parts = append(parts, fmt.Sprintf("%s>%s %s %d %t", m.From, m.To, m.Via, m.Bytes/sizeClass, prompt(&m) == m.ReadNs))
+		}
+		slices.Sort(parts)
+		keys[i] = strings.Join(parts, "\n")
+	}
+	hidden := make([]bool, len(bursts))
+	for _, r := range repeats(keys) {
+		end := r.First + r.Period*r.Rounds
+		fold := foldedRounds{fromNs: bursts[r.First][0].SentNs, toNs: bursts[end-1][0].SentNs, rounds: r.Rounds}
+		for i := r.First; i < end; i++ {
+			hidden[i] = true
+			fold.messages += len(bursts[i])
+		}
+		folds = append(folds, fold)
+	}
+	for i, b := range bursts {
+		if !hidden[i] {
+			kept = append(kept, b...)
+		}
+	}
+	return kept, folds
+}
+
+// prompt is when a message was read, or sent if it was read late or never.
+func prompt(m *Message) int64 {
+	if m.ReadNs-m.SentNs > burstGapNs || m.ReadEvent == 0 {
+		return m.SentNs
+	}
+	return m.ReadNs
+}
+
+// sizeClass is by how many bytes messages may differ that count as alike: heartbeats have counters in them.
+const sizeClass = 32
+
+// foldsBetween says what is folded between two times.
+func foldsBetween(folds []foldedRounds, fromNs, toNs int64) string {
+	rounds, messages := 0, 0
+	for _, f := range folds {
+		if f.fromNs >= fromNs && f.fromNs < toNs {
+			rounds, messages = rounds+f.rounds, messages+f.messages
+		}
+	}
+	if rounds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": the same %d times more (%s)", rounds, Count(messages, "message"))
+}
+
+func between(times []int64, fromNs, toNs int64) int {
+	first, _ := slices.BinarySearch(times, fromNs)
+	last, _ := slices.BinarySearch(times, toNs)
+	return last - first
+}
+
+// instants are all points of time of the near view, in order.
+func (p *PageOf) instants(f *focus, messages []Message, ops []history.Operation) []instant {
+	var list []instant
+	for _, m := range messages {
+		list = append(list, instant{ns: m.SentNs, order: m.SentEvent})
+		if m.ReadEvent > 0 {
+			list = append(list, instant{ns: m.ReadNs, order: m.ReadEvent})
+		}
+	}
+	for _, op := range ops {
+		if !f.conflict[op.Call] {
+			continue
+		}
+		list = append(list, instant{op.CallTimeNs, op.Call, op.Client + " invokes " + requestText(&op), "op-note", ""})
+		if op.Return != history.Pending {
+			list = append(list, instant{op.ReturnTimeNs, op.Return, op.Client + ": " + resultText(&op), "op-note", ""})
+		}
+	}
+	some := nearest[engine.LogLine]{limit: closeLines}
+	for i, l := range p.Outcome.Log {
+		if l.TimeNs >= f.fromNs && l.TimeNs <= f.toNs {
+			some.add(l, uint64(i), f.distance(l.TimeNs))
+		}
+	}
+	lines, _ := some.list()
+	keep := nearest[engine.LogLine]{limit: closeNotes}
+	group, _ := foldLogs(lines)
+	for i, l := range lines {
+		if group[i] == 0 {
+			keep.add(l, uint64(i), f.distance(l.TimeNs))
+		}
+	}
+	lines, _ = keep.list()
+	for _, l := range lines {
+		list = append(list, instant{l.TimeNs, l.Event, l.Node + ": " + l.Text, "", l.Node})
+	}
+	strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, f.fromNs, f.toNs, pageStrikes)
+	for _, s := range strikes {
+		if s.StartNs >= f.fromNs {
+			list = append(list, instant{s.StartNs, s.Event, fmt.Sprintf("%s %s begins", s.Kind, s.Target), "fault-note", ""})
+		}
+		if s.EndNs <= f.toNs {
+			list = append(list, instant{s.EndNs, s.Event, fmt.Sprintf("%s %s ends", s.Kind, s.Target), "fault-note", ""})
+		}
+	}
+	list = append(list, instant{f.atNs, math.MaxUint64, "violated: " + p.Verdict.Property, "violation-note", ""})
+	slices.SortStableFunc(list, func(x, y instant) int {
+		return cmp.Or(cmp.Compare(x.ns, y.ns), cmp.Compare(x.order, y.order))
+	})
+	return list
+}
+
+// stepOf is the height of a wait.
+func stepOf(ns int64) float64 {
+	return min(4+4*math.Log10(1+float64(ns)/50_000), 22)
+}
+
+// head is the head of an arrow.
+func head(x1, y1, x2, y2 float64) string {
+	const size = 6
+	a := math.Atan2(y2-y1, x2-x1)
+	p := func(turn float64) (float64, float64) {
+		return x2 - size*math.Cos(a+turn), y2 - size*math.Sin(a+turn)
+	}
+	ax, ay := p(0.45)
+	bx, by := p(-0.45)
+	return fmt.Sprintf(`<path d="M%.1f %.1fL%.1f %.1fL%.1f %.1fz"/>`, x2, y2, ax, ay, bx, by)
+}
+
+func shortDuration(ns int64) string {
+	switch {
+	case ns >= 1e9:
+		return fmt.Sprintf("%.2f s", float64(ns)/1e9)
+	case ns >= 1e6:
+		return fmt.Sprintf("%.1f ms", float64(ns)/1e6)
+	}
+	return fmt.Sprintf("%.0f µs", float64(ns)/1e3)
+}
+
+// Some lists names in a line, as many as most says, and how many more there are.
+func Some(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Count writes a number with a word in its right number.
+func Count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

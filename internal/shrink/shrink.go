@@ -1,0 +1,735 @@
+package shrink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Search is the shrinking of one run.
+type Search struct {
+	Spec    *world.Spec // uncut
+	Try     Try
+	Workers int // runs at once
+	// MaxRuns and MaxTime bound the search; 0 is no bound.
+	MaxRuns int
+	MaxTime time.Duration
+	// Progress is called after each step, by one goroutine at a time.
+	Progress func(Progress)
+}
+
+// Progress is how far a search has come.
+type Progress struct {
+	Runs  int
+	Stage string
+	Size  Size // of the smallest run so far
+}
+
+// Result is the smallest run that was found, replayed.
+type Result struct {
+	Case
+	*Run
+	Shrunk
+}
+
+// Shrunk is what a search came to.
+type Shrunk struct {
+	From Size `json:"from"`
+	To   Size `json:"to"`
+	Runs int  `json:"runs"`
+	// Minimal tells that no single decision of the tape can be taken away: each was tried, and the failure was gone.
+	Minimal bool `json:"minimal"`
+	// End says why a search ended that did not prove this; empty if it did.
+	End string `json:"end,omitempty"`
+}
+
+// Errors of a run that cannot be shrunk.
+var (
+	ErrGone   = errors.New("its run does not show the failure")
+	ErrBare   = errors.New("its decisions alone do not make a run that fails in the same way")
+	ErrVaries = errors.New("its run does not repeat")
+)
+
+// MaxRounds bounds how often all stages are gone through; each but the last has made the run smaller.
+const MaxRounds = 8
+
+// slack is what a run may take beyond the failure while other things are taken away, which may make it later.
+const slackNs = 250_000_000
+
+// Shrink makes the run of a Case smaller. The error is ErrGone, ErrBare, ErrVaries, or one of the first run's.
+func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
+	w := &work{Search: s, ctx: ctx, outer: ctx, lost: map[[sha256.Size]byte]bool{}, deaf: map[string]bool{}}
+	if s.MaxTime > 0 {
+		var cancel context.CancelFunc
+		w.ctx, cancel = context.WithTimeout(ctx, s.MaxTime)
+		defer cancel()
+	}
+	first, err := s.Try(ctx, from)
+	w.runs++
+	switch {
+	case err != nil:
+		return nil, err
+	case !first.Same:
+		return nil, ErrGone
+	}
+	start := SizeOf(s.Spec, &from.Cut, first.Outcome)
+	bare := Case{Bare(from.Tape, first.Outcome.Decisions), from.Cut}
+	run, err := s.Try(ctx, bare)
+	w.runs++
+	switch {
+	case err != nil:
+		return nil, err
+	case !run.Same:
+		return nil, ErrBare
+	case len(first.Outcome.Decisions) < tape.MaxDecisions && run.Outcome.Hash != first.Outcome.Hash:
+		return nil, ErrVaries
+	}
+	w.accept(bare, run)
+	w.proven, w.provenRun = bare, run
+	w.reduce()
+	r := &Result{w.proven, w.provenRun, Shrunk{From: start, To: SizeOf(s.Spec, &w.proven.Cut, w.provenRun.Outcome), Runs: w.runs, Minimal: w.minimal}}
+	if !r.Minimal {
+		r.End = w.why()
+	}
+	return r, nil
+}
+
+// work is a search under way.
+type work struct {
+	*Search
+	ctx   context.Context // ends with the budget
+	outer context.Context
+	// Case and Run are the smallest so far.
+	Case
+	*Run
+	// proven is the smallest that has been replayed.
+	proven    Case
+	provenRun *Run
+	provenAt  int // runs made by then
+	runs      int
+	stage     string
+	lost      map[[sha256.Size]byte]bool // Cases that are known not to show the failure
+	deaf      map[string]bool            // clients whose driver leaves nothing out
+	leapt     int                        // strikes of the run from which no leap led on
+	leaps     int                        // runs that were leaps
+	leapTime  time.Duration
+	varies    bool // a smaller run did not repeat
+	minimal   bool
+
+	smaller    int       // runs made when the last smaller one was found
+	stageRuns  int       // runs at which the stage is left; 0 is none
+	stageUntil time.Time // likewise; zero is none
+	cut        bool      // a stage of this round was left before its end
+}
+
+// A stage gets a share of what is left of the budget, one stageShare-th, and is left when that many runs of the whole budget, one
+// idleShare-th, have found nothing smaller: what comes after it shall have its turn. A later round goes on where it was, since Cases that are
+// known not to fail cost nothing.
+const (
+	stageShare = 3
+	idleShare  = 10
+	leastIdle  = 20 // runs
+)
+
+// proofEvery is the number of runs after which a smaller run is made again, also within a stage: whatever ends the search, no more than these runs are lost.
+const proofEvery = 10
+
+func (w *work) reduce() {
+	for range MaxRounds {
+		before := w.size()
+		w.cut = false
+		for _, stage := range []struct {
+			name string
+			do   func()
+		}{
+			{"time", func() { w.end(slackNs) }},
+			{"decisions other than faults", w.noise},
+			{"faults", w.faults},
+			{"decisions", w.decisions},
+			{"fewer faults at other moments", w.leap},
+			{"operations", w.operations},
+			{"nodes", w.nodes},
+			{"durations", w.durations},
+			{"time", func() { w.end(0) }},
+			{"single decisions", w.singles},
+		} {
+			w.enter(stage.name, true)
+			stage.do()
+			w.cut = w.cut || w.over()
+			if !w.replay() || w.spent() {
+				return
+			}
+		}
+		if w.size() == before && !w.cut {
+			break
+		}
+	}
+	// Whatever else was left before its end: that no single decision can go is proven with all that remains.
+	w.enter("single decisions", false)
+	w.singles()
+	w.minimal = w.replay() && !w.spent()
+}
+
+// enter begins a stage, which may be bounded.
+func (w *work) enter(stage string, bounded bool) {
+	w.stage, w.stageRuns, w.stageUntil, w.smaller = stage, 0, time.Time{}, w.runs
+	if !bounded {
+		return
+	}
+	if w.MaxRuns > 0 {
+		w.stageRuns = w.runs + max((w.MaxRuns-w.runs)/stageShare, 1)
+	}
+	if end, ok := w.ctx.Deadline(); ok {
+		w.stageUntil = time.Now().Add(time.Until(end) / stageShare)
+	}
+}
+
+func (w *work) size() Size { return SizeOf(w.Spec, &w.Cut, w.Outcome) }
+
+// spent tells whether the budget of the search is used up.
+func (w *work) spent() bool { return w.ctx.Err() != nil || w.MaxRuns > 0 && w.runs >= w.MaxRuns }
+
+// over tells whether the stage is to be left.
+func (w *work) over() bool {
+	return w.spent() || w.varies || w.stageRuns > 0 && (w.runs >= w.stageRuns || w.runs-w.smaller >= max(w.MaxRuns/idleShare, leastIdle)) ||
+		!w.stageUntil.IsZero() && time.Now().After(w.stageUntil)
+}
+
+// why says what ended the search before its end.
+func (w *work) why() string {
+	switch {
+	case w.varies:
+		return "a smaller run did not repeat"
+	case w.MaxRuns > 0 && w.runs >= w.MaxRuns:
+		return fmt.Sprintf("the budget of %d runs ended", w.MaxRuns)
+	case errors.Is(w.ctx.Err(), context.DeadlineExceeded):
+		return fmt.Sprintf("the budget of %s ended", w.MaxTime.Round(time.Millisecond))
+	}
+	return "interrupted"
+}
+
+func (w *work) accept(c Case, r *Run) {
+	// Edits that the run did not use are no part of it.
+	c.Tape = Bare(c.Tape, r.Outcome.Decisions)
+	w.Case, w.Run, w.smaller = c, r, w.runs
+}
+
+// replay makes the smallest run again, if it is a new one, before it is believed. If it comes out differently the
+// search is over, with the last run that did repeat.
+func (w *work) replay() bool {
+	switch {
+	case w.varies:
+		return false
+	case w.Run == w.provenRun:
+		return true
+	}
+	again, err := w.Try(w.outer, w.Case) // also when the budget has ended
+	w.runs++
+	if err != nil {
+		return false
+	}
+	if !again.Same || again.Outcome.Hash != w.Outcome.Hash {
+		w.varies = true
+		return false
+	}
+	w.Run = again
+	w.proven, w.provenRun, w.provenAt = w.Case, again, w.runs
+	return true
+}
+
+// first tries n cases in their order, some at once, and takes the first that shows the failure and is good. It returns
+// its place, or -1.
+func (w *work) first(n int, nth func(i int) Case, good func(*Run) bool) int {
+	type tried struct {
+		run *Run
+		err error
+	}
+	batch := max(w.Workers, 1)
+	for at := 0; at < n && !w.over(); at += batch {
+		here := min(batch, n-at)
+		if w.MaxRuns > 0 {
+			here = min(here, w.MaxRuns-w.runs)
+		}
+		if w.stageRuns > 0 {
+			here = min(here, w.stageRuns-w.runs)
+		}
+		now := make([]Case, here)
+		for i := range now {
+			now[i] = nth(at + i)
+		}
+		results := make([]tried, len(now))
+		var all sync.WaitGroup
+		for i := range now {
+			if w.lost[key(now[i])] {
+				continue
+			}
+			w.runs++
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				results[i].run, results[i].err = w.Try(w.ctx, now[i])
+			}()
+		}
+		all.Wait()
+		for i, r := range results {
+			switch {
+			case r.err != nil && w.ctx.Err() != nil:
+			case r.run == nil || !r.run.Same || good != nil && !good(r.run):
+				w.lost[key(now[i])] = true
+			default:
+				w.accept(now[i], r.run)
+				w.tell()
+				if w.runs-w.provenAt >= proofEvery {
+					w.replay()
+				}
+				return at + i
+			}
+		}
+		w.tell()
+	}
+	return -1
+}
+
+func (w *work) tell() {
+	if w.Progress != nil {
+		w.Progress(Progress{w.runs, w.stage, w.size()})
+	}
+}
+
+// any is first for a list of cases.
+func (w *work) any(cases []Case, good func(*Run) bool) int {
+	return w.first(len(cases), func(i int) Case { return cases[i] }, good)
+}
+
+func key(c Case) [sha256.Size]byte {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic("shrink: " + err.Error()) // plain data
+	}
+	return sha256.Sum256(b)
+}
+
+// rows takes away rows of n things, long ones first, until no single one of them can go. without is the Case without
+// things from to to-1 of those that are there now.
+func (w *work) rows(n func() int, without func(from, to int) Case, good func(*Run) bool) {
+	for length := n(); length > 0 && !w.over(); length /= 2 {
+		for gone := true; gone && !w.over(); {
+			gone = false
+			for from := 0; from < n(); {
+				things, start := n(), from
+				i := w.first((things-from+length-1)/length, func(i int) Case {
+					return without(start+i*length, min(start+(i+1)*length, things))
+				}, good)
+				if i < 0 {
+					break
+				}
+				gone = length == 1 // after which those before it may go, too
+				from += i * length // where now stands what followed
+			}
+		}
+	}
+}
+
+// end cuts off what comes after the failure and some slack.
+func (w *work) end(slack int64) {
+	if w.Verdict.TimeNs == 0 {
+		return
+	}
+	now := w.Cut.EndNs
+	if now == 0 {
+		now = w.Outcome.VirtualNs
+	}
+	var cases []Case
+	for _, end := range []int64{w.Verdict.TimeNs + 1 + slack, w.Verdict.TimeNs + w.Verdict.TimeNs/4 + slack} {
+		if end < now-now/50 {
+			c := w.Case
+			c.Cut.EndNs = end
+			cases = append(cases, c)
+		}
+	}
+	w.any(cases, nil)
+}
+
+// chosen are the decisions of a run for which is holds.
+func chosen(r *Run, is func(tape.Decision) bool) []tape.Decision {
+	var list []tape.Decision
+	for _, d := range r.Outcome.Decisions {
+		if is(d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// keep is the Case of the present one's decisions for which is holds.
+func (w *work) keep(is func(tape.Decision) bool) Case {
+	return Case{Bare(w.Tape, chosen(w.Run, is)), w.Cut}
+}
+
+// isFault tells a strike from other decisions, also from those that keep kinds of faults from striking.
+func isFault(d tape.Decision) bool {
+	return strings.HasPrefix(d.Stream, "fault/") && !strings.HasPrefix(d.Stream, "fault/swarm/") && d.Stream != "fault/none"
+}
+
+func isOther(d tape.Decision) bool { return !isFault(d) }
+
+// kindOf is the part of a stream's name that says what its draws decide.
+func kindOf(d tape.Decision) string {
+	parts := strings.Split(d.Stream, "/")
+	if parts[0] == "net" {
+		return "net/" + parts[len(parts)-1]
+	}
+	return strings.Join(parts[:min(2, len(parts)-1)], "/")
+}
+
+// noise takes away all decisions that are no faults, at once or a kind at a time.
+func (w *work) noise() {
+	if !slices.ContainsFunc(w.Outcome.Decisions, isOther) {
+		return
+	}
+	if w.any([]Case{w.keep(isFault)}, nil) == 0 {
+		return
+	}
+	w.groups(func(d tape.Decision) string {
+		if isFault(d) {
+			return ""
+		}
+		if kind := kindOf(d); strings.HasPrefix(kind, "net/") {
+			return kind
+		}
+		return d.Stream[:strings.Index(d.Stream+"/", "/")]
+	})
+}
+
+// faults takes away strikes: those of a kind, of a target, and then single ones.
+func (w *work) faults() {
+	for _, group := range []func(tape.Decision) string{kindOf, func(d tape.Decision) string { return d.Stream }} {
+		w.groups(func(d tape.Decision) string {
+			if !isFault(d) {
+				return ""
+			}
+			return group(d)
+		})
+	}
+	w.some(isFault)
+}
+
+// Leaps: how many runs may look for fewer strikes from each number of strikes on, and how many draws of its stream a strike
+// is moved by at most.
+const (
+	maxLeaps     = 96
+	leapBatch    = 8 // between looks at the time
+	leapShare    = 4 // what part of the budget leaps may take: one in so many
+	leapDraws    = 32
+	maxLeapCount = 32 // strikes; runs with more of them have no use for leaps
+)
+
+// leap looks for a failing run with fewer strikes when none of them can just go: some of them, at moments nearby and of
+// other durations. It comes before operations are taken away, while many of them can still see what is wrong.
+func (w *work) leap() {
+	began := time.Now()
+	defer func() { w.leapTime += time.Since(began) }()
+	for !w.over() {
+		strikes, others := chosen(w.Run, isFault), chosen(w.Run, isOther)
+		n := len(strikes)
+		if n < 2 || n > maxLeapCount || n == w.leapt {
+			return
+		}
+		fewer := func(r *Run) bool { return len(chosen(r, isFault)) < n }
+		tries := maxLeaps
+		if w.MaxRuns > 0 {
+			tries = min(tries, w.MaxRuns/leapShare-w.leaps)
+		}
+		left := w.MaxTime/leapShare - w.leapTime
+		timely := func() bool { return w.MaxTime == 0 || time.Since(began) < left }
+		leap := func(i int) Case {
+			to := moved(strikes, i)
+			if i%2 == 1 {
+				to = w.instead(strikes, i)
+			}
+			return Case{Bare(w.Tape, append(to, others...)), w.Cut}
+		}
+		led := false
+		for i := 0; i < tries && !led && timely(); i += leapBatch {
+			before := w.runs
+			led = w.first(min(leapBatch, tries-i), func(k int) Case { return leap(i + k) }, fewer) >= 0
+			w.leaps += w.runs - before
+		}
+		if !led {
+			w.leapt = n
+			return
+		}
+		w.faults()
+	}
+}
+
+// moved gives some of the strikes, fewer than there are, each at another moment and of another duration: a pure function
+// of the strikes and i.
+func moved(strikes []tape.Decision, i int) []tape.Decision {
+	src := tape.NewSource(tape.Tape{Seed: uint64(i)})
+	left := slices.Clone(strikes)
+	for keep := 1 + i%min(len(strikes)-1, 3); len(left) > keep; {
+		k := src.Choose("drop", uint64(len(left)))
+		left = slices.Delete(left, int(k), int(k)+1)
+	}
+	for k := range left {
+		d := &left[k]
+		d.Index = max(d.Index+src.Choose("moment", 2*leapDraws+1), leapDraws) - leapDraws
+		shape := (d.Value - 1) / fault.DurationSteps * fault.DurationSteps
+		d.Value = min(1+shape+src.Choose("duration", fault.DurationSteps), max(d.N, 2)-1)
+	}
+	return left
+}
+
+// instead gives one strike for all of them, near the moment of one, at any target of its rule: a node that is cut off is
+// what several links may come to. It is a pure function of the strikes and i.
+func (w *work) instead(strikes []tape.Decision, i int) []tape.Decision {
+	src := tape.NewSource(tape.Tape{Seed: uint64(i)})
+	d := strikes[src.Choose("strike", uint64(len(strikes)))]
+	if plan, err := fault.New(w.Spec); err == nil {
+		for k := range plan.Rules {
+			targets := plan.Rules[k].Targets
+			if slices.ContainsFunc(targets, func(t fault.Target) bool { return t.Stream == d.Stream }) {
+				d.Stream = targets[src.Choose("target", uint64(len(targets)))].Stream
+				break
+			}
+		}
+	}
+	d.Index = max(d.Index+src.Choose("moment", 2*leapDraws+1), leapDraws) - leapDraws
+	d.Value = 1 + src.Choose("duration", fault.DurationSteps) + fault.DurationSteps*src.Choose("shape", 2) // clamped by the draw
+	return []tape.Decision{d}
+}
+
+// groups takes away all decisions of a group, for each group that has a name.
+func (w *work) groups(name func(tape.Decision) string) {
+	names := func() []string {
+		var list []string
+		for _, d := range w.Outcome.Decisions {
+			if n := name(d); n != "" && !slices.Contains(list, n) {
+				list = append(list, n)
+			}
+		}
+		return list
+	}
+	w.rows(func() int { return len(names()) }, func(from, to int) Case {
+		gone := names()[from:to]
+		return w.keep(func(d tape.Decision) bool { return !slices.Contains(gone, name(d)) })
+	}, nil)
+}
+
+func (w *work) decisions() { w.some(isOther) }
+
+// singles proves that no single decision can go, or takes away those that can.
+func (w *work) singles() { w.some(func(tape.Decision) bool { return true }) }
+
+// some takes away rows of those decisions for which is holds.
+func (w *work) some(is func(tape.Decision) bool) {
+	w.rows(func() int { return len(chosen(w.Run, is)) }, func(from, to int) Case {
+		i := -1
+		return w.keep(func(d tape.Decision) bool {
+			if !is(d) {
+				return true
+			}
+			i++
+			return i < from || i >= to
+		})
+	}, nil)
+}
+
+// fewClients is how many clients are taken away one by one; of more of them, rows.
+const fewClients = 8
+
+// operations takes away the operations of whole clients, and then rows of them. Clients of a driver that does not leave out
+// what it is told to are left alone.
+func (w *work) operations() {
+	plainCase, plainRun := w.Case, w.Run
+	last := map[string]int{}
+	var clients []string
+	for _, o := range operations(&w.Cut, w.Outcome.History) {
+		if w.deaf[o.client] {
+			continue
+		}
+		if _, known := last[o.client]; !known {
+			clients = append(clients, o.client)
+		}
+		last[o.client] = o.k
+	}
+	if len(clients) == 0 {
+		return
+	}
+	// What a client would do later must not come earlier instead.
+	bounded := w.Case
+	bounded.Cut.Skip = slices.Clone(w.Cut.Skip)
+	for _, c := range clients {
+		bounded.Cut.Skip = append(bounded.Cut.Skip, world.Skip{Client: c, From: last[c] + 1})
+	}
+	bounded.Cut.Skip = without(bounded.Cut.Skip, nil)
+	if !slices.Equal(bounded.Cut.Skip, w.Cut.Skip) && w.any([]Case{bounded}, nil) < 0 {
+		return
+	}
+	cut := func(gone func(operation) bool) Case {
+		c := w.Case
+		var list []operation
+		for _, o := range operations(&w.Cut, w.Outcome.History) {
+			if gone(o) {
+				list = append(list, o)
+			}
+		}
+		c.Cut.Skip = without(w.Cut.Skip, list)
+		return c
+	}
+	less := func(r *Run) bool { return fewer(r, w.Run) }
+	for _, named := range []func(operation) bool{w.cited, w.quoted, w.concerned()} {
+		if slices.ContainsFunc(operations(&w.Cut, w.Outcome.History), named) {
+			w.any([]Case{cut(func(o operation) bool { return !named(o) })}, less)
+		}
+	}
+	if len(clients) <= fewClients {
+		for _, client := range clients {
+			w.any([]Case{cut(func(o operation) bool { return o.client == client })}, func(r *Run) bool {
+				w.deaf[client] = countOperations(r, client) > 0
+				return !w.deaf[client] && fewer(r, w.Run)
+			})
+		}
+	} else {
+		w.any([]Case{cut(func(operation) bool { return true })}, func(r *Run) bool {
+			for _, client := range clients {
+				w.deaf[client] = countOperations(r, client) > 0
+			}
+			return fewer(r, w.Run)
+		})
+		left := func() []string {
+			var list []string
+			for _, o := range operations(&w.Cut, w.Outcome.History) {
+				if !w.deaf[o.client] && !slices.Contains(list, o.client) {
+					list = append(list, o.client)
+				}
+			}
+			return list
+		}
+		w.rows(func() int { return len(left()) }, func(from, to int) Case {
+			gone := left()[from:to]
+			return cut(func(o operation) bool { return slices.Contains(gone, o.client) })
+		}, less)
+	}
+	hears := func(o operation) bool { return !w.deaf[o.client] }
+	if !slices.ContainsFunc(clients, func(c string) bool { return !w.deaf[c] }) {
+		w.Case, w.Run = plainCase, plainRun // without rows that say nothing
+		return
+	}
+	w.rows(func() int {
+		return len(slices.DeleteFunc(operations(&w.Cut, w.Outcome.History), func(o operation) bool { return !hears(o) }))
+	}, func(from, to int) Case {
+		i := -1
+		return cut(func(o operation) bool {
+			if !hears(o) {
+				return false
+			}
+			i++
+			return from <= i && i < to
+		})
+	}, less)
+}
+
+// eventIn is how evidence cites an event.
+var eventIn = regexp.MustCompile(`\bevent (\d+)`)
+
+// cited tells whether the evidence cites an operation by its event: the others may not matter.
+func (w *work) cited(o operation) bool {
+	return slices.ContainsFunc(w.Verdict.Evidence, func(line string) bool {
+		return slices.ContainsFunc(eventIn.FindAllStringSubmatch(line, -1), func(m []string) bool { return m[1] == strconv.FormatUint(o.event, 10) })
+	})
+}
+
+// quoted tells whether the evidence names the key of an operation.
+func (w *work) quoted(o operation) bool {
+	return o.key != "" && slices.ContainsFunc(w.Verdict.Evidence, func(line string) bool { return strings.Contains(line, strconv.Quote(o.key)) })
+}
+
+// concerned tells whether an operation is of a client of which the evidence cites or names one: what it names may need
+// what the same client did before.
+func (w *work) concerned() func(operation) bool {
+	clients := map[string]bool{}
+	for _, o := range operations(&w.Cut, w.Outcome.History) {
+		if w.cited(o) || w.mentioned(o) {
+			clients[o.client] = true
+		}
+	}
+	return func(o operation) bool { return clients[o.client] }
+}
+
+// mentioned tells whether the key of an operation stands in the evidence as a word.
+func (w *work) mentioned(o operation) bool {
+	if o.key == "" {
+		return false
+	}
+	word := regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(o.key) + `(\W|$)`)
+	return slices.ContainsFunc(w.Verdict.Evidence, word.MatchString)
+}
+
+// fewer tells whether a run has fewer operations than another one.
+func fewer(a, b *Run) bool { return countOperations(a, "") < countOperations(b, "") }
+
+// countOperations counts the operations of a client, or of all.
+func countOperations(r *Run, client string) int {
+	n := 0
+	for _, o := range operations(&world.Cut{}, r.Outcome.History) {
+		if client == "" || o.client == client {
+			n++
+		}
+	}
+	return n
+}
+
+// nodes leaves out programs of nodes. Where it takes decisions to make the run fail, it must take some without the node, too: a world that fails so from the start
+// shows something else.
+func (w *work) nodes() {
+	needed := false
+	calm := func(cut world.Cut) bool {
+		r, err := w.Try(w.ctx, Case{Bare(w.Tape, nil), cut})
+		w.runs++
+		return err == nil && !r.Same
+	}
+	if len(w.Outcome.Decisions) > 0 && calm(w.Cut) {
+		needed = true
+	}
+	for i := range w.Spec.Nodes {
+		n := &w.Spec.Nodes[i]
+		if n.Role != world.Server || len(n.Command) == 0 || slices.Contains(w.Cut.Idle, n.Name) {
+			continue
+		}
+		c := w.Case
+		c.Cut.Idle = append(slices.Clone(w.Cut.Idle), n.Name)
+		w.any([]Case{c}, func(*Run) bool { return !needed || calm(c.Cut) })
+	}
+}
+
+// durations makes strikes shorter: a strike's draw counts the steps of its duration from 1 on, for each of its shapes.
+func (w *work) durations() {
+	for i := 0; i < len(w.Outcome.Decisions) && !w.over(); i++ {
+		d := w.Outcome.Decisions[i]
+		if !isFault(d) {
+			continue
+		}
+		steps := (d.Value - 1) % fault.DurationSteps
+		var cases []Case
+		for cut := steps; cut > 0; cut /= 2 { // the shortest first
+			list := slices.Clone(w.Outcome.Decisions)
+			list[i].Value = d.Value - cut
+			cases = append(cases, Case{Bare(w.Tape, list), w.Cut})
+		}
+		w.any(cases, func(r *Run) bool { return len(r.Outcome.Decisions) <= len(w.Outcome.Decisions) })
+	}
+}

@@ -1,0 +1,469 @@
+package inproc
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// World describes a world: its nodes, its properties, and what may go wrong. The function that [New] is given fills one in, anew for
+// each run.
+type World struct {
+	spec      *world.Spec // while the engine is made; nil in a run, which has its own
+	settings  Settings
+	parts     []part
+	checks    []promise
+	followers []*model.Follower
+	guides    []*model.Follower // those of followers that promise nothing
+	unguided  bool              // see Engine.Unguided
+	faults    []world.FaultRule
+	props     []world.Property
+	after     []func(*Step)
+	errs      []error
+}
+
+// part is a node of the description.
+type part struct {
+	name    string
+	role    world.Role
+	process func(*Process)
+	machine func(*Node) Machine
+}
+
+// promise is a property that is a function.
+type promise struct {
+	name   string
+	kind   world.PropertyKind
+	final  bool // asked in the final phase alone
+	within int64
+	holds  func() error
+	// follower is that of a property that follows the run in a model: in the end its End is asked instead of holds.
+	follower *model.Follower
+}
+
+// Settings are the measures of a world. Zero is the default of each.
+type Settings struct {
+	MaxTime time.Duration // the longest that a run takes: 60 s
+	// Latency is that of a message, to which up to Jitter is added: 1 ms, and as much again. A negative one is none.
+	Latency, Jitter time.Duration
+	Tick            time.Duration // between ticks of a machine: 100 ms
+	Sync            time.Duration // what a synchronisation of a disk takes: 100 µs
+	// Warmup is the time before faults may strike, and Chaos how long they may: until all clients have ended if it is 0, or, without
+	// clients, 10 s. Settle is the time after them: 1 s. A negative one is none.
+	Warmup, Chaos, Settle time.Duration
+	TimeStep              time.Duration // between the moments at which faults may begin: 100 ms
+	// Preempt is the chance, at each call of a process into the world, that others run first: 1 %. A negative one is none.
+	Preempt float64
+	Events  uint64    // calls and deliveries of a run, at most: a million
+	Start   time.Time // the date at the beginning: 2026-01-01
+	// Swarm has each run leave out some of the kinds of faults.
+	Swarm bool
+	// Schedule makes the steps of the world choices of the tape.
+	Schedule *Schedule
+}
+
+// Schedule is a world whose steps are choices themselves, as in model-guided fuzzing: at each step some messages of one non-empty
+// channel are delivered, and machines tick. Messages have no latency; faults strike and end at steps.
+type Schedule struct {
+	Steps    int // 100
+	Messages int // delivered in one step, at most: 5
+	// Step is the virtual time of a step: 10 ms. Durations of faults are told in it.
+	Step time.Duration
+	// Quiet is the chance that a machine does not tick at a step: none.
+	Quiet float64
+	// Ticks is how often a machine ticks at a step: 1.
+	Ticks int
+	// Pairs has each step choose among all pairs of nodes, whether or not a message waits there, as the published ModelFuzz does: most steps deliver nothing
+	// then. It is for comparisons.
+	Pairs bool
+	// Mailboxes has one queue for each receiver, in the order of sending, instead of one for each sender and receiver.
+	Mailboxes bool
+}
+
+// Op is what a client is about to do, for the history.
+type Op struct {
+	Kind  string // put, get, transfer, ...
+	Key   string
+	Input string
+	// Expect is the value that Input may replace, of a compare-and-set.
+	Expect string
+	// Node is the server that is asked, if it is known.
+	Node string
+}
+
+// Defaults of Settings.
+const (
+	defaultMaxTime  = 60 * time.Second
+	defaultLatency  = time.Millisecond
+	defaultTick     = 100 * time.Millisecond
+	defaultSync     = 100 * time.Microsecond
+	defaultChaos    = 10 * time.Second
+	defaultSettle   = time.Second
+	defaultTimeStep = 100 * time.Millisecond
+	defaultPreempt  = 0.01
+	defaultEvents   = 1_000_000
+	defaultSteps    = 100
+	defaultMessages = 5
+	defaultStep     = 10 * time.Millisecond
+	callNs          = 1_000 // virtual time of a call into the world
+	// checkEvery is how often a property that must come true is asked.
+	checkEvery = 50 * time.Millisecond
+)
+
+// Process adds a server whose main function is sequential code.
+func (w *World) Process(name string, main func(*Process)) {
+	w.add(part{name: name, role: world.Server, process: main}, main == nil)
+}
+
+// Client adds a node whose main function makes operations. It suffers no fault but those of its links. It starts when all servers
+// have; when all clients have ended, the chaos is over.
+func (w *World) Client(name string, main func(*Process)) {
+	w.add(part{name: name, role: world.Client, process: main}, main == nil)
+}
+
+// Machine adds a server that is stepped. start makes it, at first and after each crash, of what the node's disk has.
+func (w *World) Machine(name string, start func(*Node) Machine) {
+	w.add(part{name: name, role: world.Server, machine: start}, start == nil)
+}
+
+func (w *World) add(p part, empty bool) {
+	switch {
+	case empty:
+		w.mistake("node %q has no function; give one", p.name)
+	case p.name == "" || strings.ContainsAny(p.name, " /\t\n*#\"") || strings.Contains(p.name, "->"):
+		w.mistake("%q is no name of a node; use letters, digits, dots, hyphens and underscores", p.name)
+	case slices.ContainsFunc(w.parts, func(o part) bool { return o.name == p.name }):
+		w.mistake("there are two nodes %q; name them differently", p.name)
+	}
+	w.parts = append(w.parts, p)
+}
+
+// Set chooses the measures of the world.
+func (w *World) Set(s Settings) {
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{{"MaxTime", s.MaxTime}, {"Tick", s.Tick}, {"Sync", s.Sync}, {"Warmup", s.Warmup}, {"Chaos", s.Chaos}, {"TimeStep", s.TimeStep}} {
+		if d.d < 0 {
+			w.mistake("%s is %s; it must not be negative", d.name, d.d)
+		}
+	}
+	if s.Preempt > 1 {
+		w.mistake("Preempt is %v; it is a chance, from 0 to 1", s.Preempt)
+	}
+	if c := s.Schedule; c != nil && (c.Steps < 0 || c.Messages < 0 || c.Ticks < 0 || c.Step < 0 || c.Quiet < 0 || c.Quiet > 1) {
+		w.mistake("Schedule has Steps %d, Messages %d, Ticks %d, Step %s and Quiet %v; none must be negative, and Quiet is a chance, from 0 to 1", c.Steps, c.Messages, c.Ticks, c.Step, c.Quiet)
+	}
+	if c := s.Schedule; c != nil && c.Pairs && c.Mailboxes {
+		w.mistake("Schedule has Pairs and Mailboxes; with one queue for each receiver there are no pairs, so leave one of them out")
+	}
+	w.settings = s
+	if w.spec != nil && s.Schedule != nil {
+		for i := range w.faults {
+			if err := scheduled(&w.faults[i]); err != nil {
+				w.mistake("%q: %v", fault.Sentence(&w.faults[i]), err)
+			}
+		}
+	}
+}
+
+// Faults adds rules, as sentences: "crash on n1 rate 2%", "partition rate 5% for 100ms..1s", "power_loss at fsync". Rates are per time
+// step, and per message or call for kinds that strike these. package fault has the language.
+func (w *World) Faults(sentences ...string) {
+	if w.spec == nil {
+		return // the run's Spec has them
+	}
+	for _, s := range sentences {
+		r, err := fault.Parse(s)
+		if err == nil {
+			err = possible(&r)
+		}
+		if err == nil && w.settings.Schedule != nil {
+			err = scheduled(&r)
+		}
+		if err != nil {
+			w.mistake("%q: %v", s, err)
+			continue
+		}
+		w.faults = append(w.faults, r)
+	}
+}
+
+// Property adds one that package check judges: over the history, such as linearizability, progress or an expression.
+func (w *World) Property(p world.Property) {
+	if w.spec == nil {
+		return
+	}
+	if p.Check.Type.Probes() {
+		w.mistake("property %q: a check of type %s runs a program, and there is none in this world; use Invariant, Eventually or Final", p.Name, p.Check.Type)
+		return
+	}
+	w.property(p)
+}
+
+// linearizable is the name of the property that Linearizable adds.
+const linearizable = "linearizable"
+
+// Linearizable promises that the operations of the history behave as if each took effect at one moment; model is key-value, or
+// another one of package check.
+func (w *World) Linearizable(model string) {
+	if slices.ContainsFunc(w.props, func(o world.Property) bool { return o.Name == linearizable }) {
+		w.mistake("there are two properties %q; for a further one use Property, with a name of its own and the type %s", linearizable, world.Linearizability)
+		return
+	}
+	w.Property(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
+}
+
+// Invariant promises that a function gives no error. It is asked after each step of a node, and looks at what the describing function
+// can see; it must not change anything. The run ends with the first error.
+func (w *World) Invariant(name string, holds func() error) {
+	w.promise(promise{name: name, kind: world.Invariant, holds: holds})
+}
+
+// Final promises that a function gives no error when all faults have ended and the world has settled.
+func (w *World) Final(name string, holds func() error) {
+	w.promise(promise{name: name, kind: world.Safety, final: true, holds: holds})
+}
+
+// Eventually promises that a function gives no error some time after the start and after each heal, before the time is over.
+func (w *World) Eventually(name string, within time.Duration, holds func() error) {
+	if within <= 0 {
+		w.mistake("property %q: it must come true within %s; give a time above 0", name, within)
+	}
+	w.promise(promise{name: name, kind: world.Liveness, within: int64(within), holds: holds})
+}
+
+func (w *World) promise(c promise) {
+	if c.holds == nil {
+		w.mistake("property %q has no function; give one", c.name)
+	}
+	w.checks = append(w.checks, c)
+	if w.spec == nil {
+		return
+	}
+	what := "it holds after each step of a node"
+	switch {
+	case c.final:
+		what = "it holds in the end"
+	case c.kind == world.Liveness:
+		what = "it comes true within " + time.Duration(c.within).String() + " of the start and of each heal"
+	}
+	w.property(world.Property{Name: c.name, Kind: c.kind, TimeoutNs: c.within, Description: c.name + ": " + what, Check: world.Check{Type: world.Custom, Script: []string{c.name}}})
+}
+
+func (w *World) property(p world.Property) {
+	switch {
+	case p.Name == "":
+		w.mistake("a property has no name; give one")
+	case slices.ContainsFunc(w.props, func(o world.Property) bool { return o.Name == p.Name }):
+		w.mistake("there are two properties %q; name them differently", p.Name)
+	}
+	w.props = append(w.props, p)
+}
+
+// mistake notes what is wrong in a description, with the place of the call.
+func (w *World) mistake(format string, args ...any) {
+	var pcs [16]uintptr
+	w.errs = append(w.errs, fmt.Errorf("%s: %s", place(pcs[:runtime.Callers(2, pcs[:])]), fmt.Sprintf(format, args...)))
+}
+
+// Mistake notes what is wrong in a description, for packages that add nodes to worlds. It has the place where the package that calls it was called. Such a world is
+// not run.
+func (w *World) Mistake(format string, args ...any) {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	by := ""
+	for {
+		f, more := frames.Next()
+		base := strings.LastIndexByte(f.Function, '/') + 1
+		name, _, _ := strings.Cut(f.Function[base:], ".")
+		if by == "" {
+			by = f.Function[:base] + name
+		}
+		if !more || f.Function[:base]+name != by || strings.HasSuffix(f.File, "_test.go") {
+			w.errs = append(w.errs, fmt.Errorf("%s:%d: %s", f.File, f.Line, fmt.Sprintf(format, args...)))
+			return
+		}
+	}
+}
+
+// Engine runs one world that a function describes. Its worlds share nothing, as far as the function's runs do not.
+type Engine struct {
+	define func(*World)
+	spec   *world.Spec
+	quiet  bool
+	// unguided: Guide follows no run.
+	unguided bool
+	// followed tells that runs are followed in a specification.
+	followed bool
+	schedule *Schedule // nil: messages have latencies
+
+	mu   sync.Mutex
+	laid *layout // of the Spec that was booted last
+}
+
+// New makes the engine of a world. Errors are mistakes in the description, each with its place.
+func New(name string, define func(*World)) (*Engine, error) {
+	if define == nil {
+		return nil, errors.New("a world needs a function that describes it")
+	}
+	w := &World{spec: &world.Spec{Name: name, Engine: world.InProcess}}
+	define(w)
+	followed := len(w.followers) > 0
+	for _, f := range w.followers {
+		f.Release()
+	}
+	if len(w.parts) == 0 {
+		w.errs = append(w.errs, errors.New("the world has no node; add one by Process, Client or Machine"))
+	}
+	if len(w.errs) > 0 {
+		return nil, errors.Join(w.errs...)
+	}
+	e := &Engine{define: define, spec: w.describe(), followed: followed, schedule: w.settings.Schedule}
+	if _, err := fault.New(e.spec); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Spec is what the world is made of, as other packages know it. Each call gives a copy.
+func (e *Engine) Spec() *world.Spec {
+	s := *e.spec
+	s.Nodes, s.Workloads, s.Properties = slices.Clone(s.Nodes), slices.Clone(s.Workloads), slices.Clone(s.Properties)
+	s.Faults.Rules = slices.Clone(s.Faults.Rules)
+	return &s
+}
+
+// Quiet gives the same engine, but its runs keep no logs, unless somebody asks for them: for campaigns, whose speed lines of text would
+// cost. Traces are the same.
+func (e *Engine) Quiet() *Engine {
+	q := e.again()
+	q.quiet = true
+	return q
+}
+
+// Unguided gives the same engine, but its runs are followed in no specification that promises nothing (World.Guide): for those who do not ask what is reached
+// there. Traces are the same.
+func (e *Engine) Unguided() *Engine {
+	u := e.again()
+	u.unguided = true
+	return u
+}
+
+// again is an engine of the same world, with nothing laid out or borrowed yet.
+func (e *Engine) again() *Engine {
+	return &Engine{define: e.define, spec: e.spec, quiet: e.quiet, unguided: e.unguided, followed: e.followed, schedule: e.schedule}
+}
+
+// Scheduled tells whether the steps of the world are choices of the tape (see Settings.Schedule).
+func (e *Engine) Scheduled() bool { return e.schedule != nil }
+
+// Followed tells whether runs are followed in a specification (see World.Model and World.Guide).
+func (e *Engine) Followed() bool { return e.followed }
+
+func or(d, otherwise time.Duration) int64 {
+	switch {
+	case d < 0:
+		return 0
+	case d == 0:
+		return int64(otherwise)
+	}
+	return int64(d)
+}
+
+// describe makes the Spec of a description.
+func (w *World) describe() *world.Spec {
+	s, c := w.spec, &w.settings
+	start := c.Start
+	if start.IsZero() {
+		start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	s.StartUnixNs, s.MaxTimeNs, s.TimeStepNs = start.UnixNano(), or(c.MaxTime, defaultMaxTime), or(c.TimeStep, defaultTimeStep)
+	s.Cost = world.Cost{CallNs: callNs, SyncNs: or(c.Sync, defaultSync)}
+	s.Limits.Events = c.Events
+	s.DefaultLink = world.Link{LatencyNs: or(c.Latency, defaultLatency), JitterNs: or(c.Jitter, defaultLatency)}
+	switch {
+	case c.Preempt == 0:
+		s.Sched.PreemptPPM = defaultPreempt * tape.Certain
+	case c.Preempt > 0:
+		s.Sched.PreemptPPM = uint64(c.Preempt * tape.Certain)
+	}
+	s.Faults = world.Faults{Enabled: len(w.faults) > 0, Swarm: c.Swarm, StartNs: int64(c.Warmup), StopNs: int64(c.Chaos), SettleNs: or(c.Settle, defaultSettle), Rules: w.faults}
+	if sch := c.Schedule; sch != nil {
+		s.TimeStepNs = or(sch.Step, defaultStep)
+		steps := sch.Steps
+		if steps == 0 {
+			steps = defaultSteps
+		}
+		s.Faults.StopNs = int64(steps) * s.TimeStepNs
+		s.MaxTimeNs = max(s.MaxTimeNs, 4*s.Faults.StopNs)
+		if c.Preempt == 0 {
+			s.Sched.PreemptPPM = 0 // steps are what is chosen
+		}
+	}
+	for _, p := range w.parts {
+		n := world.Node{Name: p.name, Hostname: p.name, Role: p.role, Command: []string{kindOf(&p), nameOf(&p)}}
+		s.Nodes = append(s.Nodes, n)
+		if p.role == world.Client {
+			s.Workloads = append(s.Workloads, world.Workload{Name: p.name, Driver: "command", Node: p.name, Clients: 1, Command: n.Command})
+		}
+	}
+	s.Properties = w.props
+	return s
+}
+
+func kindOf(p *part) string {
+	if p.machine != nil {
+		return "machine"
+	}
+	return "process"
+}
+
+// nameOf names the function of a node as the source has it.
+func nameOf(p *part) string {
+	f := any(p.process)
+	if p.machine != nil {
+		f = p.machine
+	}
+	name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// scheduled tells why a rule can do nothing where messages have no latency, or nothing.
+func scheduled(r *world.FaultRule) error {
+	switch fault.Kind(r.Kind) {
+	case fault.Delay, fault.SlowLink:
+		return errors.New("in a schedule messages have no latency: which is delivered when is what each step chooses; leave the rule out, or the schedule")
+	}
+	return nil
+}
+
+// possible tells why a rule cannot be had in such worlds, or nothing.
+func possible(r *world.FaultRule) error {
+	switch k := fault.Kind(r.Kind); k {
+	case fault.Reset:
+		return errors.New("messages have no connections that could be reset; drop or partition loses them")
+	case fault.DNSFail:
+		return errors.New("nodes are known by their names, which nobody looks up; partition cuts them off")
+	case fault.Restart:
+		return errors.New("nodes are not told to stop; crash ends them")
+	case fault.MemoryPressure, fault.OOM:
+		return errors.New("the memory of nodes is that of this process; crash ends them")
+	}
+	for _, call := range r.At {
+		if !slices.Contains(callNames[1:], call) {
+			return fmt.Errorf("there is no call %q; calls are %s", call, strings.Join(callNames[1:firstEngine], ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,367 @@
+package inproc
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+)
+
+// Errors of a disk, as operating systems have them.
+var (
+	ErrIO       error = syscall.EIO
+	ErrNoSpace  error = syscall.ENOSPC
+	ErrNotExist       = fs.ErrNotExist
+)
+
+// sectorBytes is what a disk writes as one.
+const sectorBytes = 512
+
+// maxFileBytes bounds a file, and maxWrittenBytes what a run writes.
+const (
+	maxFileBytes    = 1 << 28
+	maxWrittenBytes = 1 << 30
+)
+
+// Disk is a node's. What was written is read again at once; a crash takes what was not synchronised. A loss of power takes a part of
+// it that the tape chooses: writes may have reached the disk in any number, the last of them cut at a sector.
+//
+// Names are changed in order, as in a journal: Sync of any file makes all earlier changes of names durable.
+type Disk struct {
+	node   *Node
+	names  map[string]*file // as programs see them
+	safe   map[string]*file // after a crash
+	moves  []move           // of names that are not durable
+	losses int
+}
+
+// file is an inode. The same one may have two names, in the two tables.
+type file struct {
+	data    []byte // as programs see it
+	safe    []byte // what is durable
+	pending []write
+}
+
+// write is one that is not durable: data at an offset, or a length.
+type write struct {
+	offset int
+	data   []byte
+	cut    bool // to the length of offset
+}
+
+// move is a change of names: from becomes to. An empty from makes a file, an empty to removes one.
+type move struct {
+	from, to string
+	made     *file
+}
+
+// Disk is the node's disk.
+func (n *Node) Disk() *Disk { return &n.disk }
+
+func (d *Disk) enter(c call, files ...string) *Process { return d.node.enter(c, files...) }
+
+// slow lets a call on the disk take time.
+func (d *Disk) slow(p *Process, ns int64) {
+	n := d.node
+	r := n.run
+	if n.slowBy != 0 {
+		ns += n.slowNs
+		if n.server {
+			r.observed(ref{id: n.slowBy})
+		}
+	}
+	switch {
+	case ns == 0:
+	case p == nil:
+		n.lagNs += ns
+	default:
+		p.suspend(synced, r.now+ns)
+	}
+}
+
+// strike draws what strikes a call.
+func (d *Disk) strike(c call, op fault.Op, name string, offset, size int) fault.Harm {
+	n := d.node
+	r := n.run
+	if !r.lay.disk || !r.director.plan.On || !n.server {
+		return fault.Harm{}
+	}
+	h := r.director.plan.Call(r.src, r.moment(), &fault.Call{Node: n.name, Name: callNames[c], Op: op, Path: name, Offset: int64(offset), Bytes: size})
+	if h.Kind != "" && h.Strike == 0 {
+		r.observed(ref{kind: h.Kind, rule: h.Rule})
+	}
+	return h
+}
+
+// done ends a call with its event.
+func (d *Disk) done(c call, p *Process, name string, arg int, digest uint64, err error) error {
+	result := int64(0)
+	if err != nil {
+		result = -1
+		err = &fs.PathError{Op: callNames[c], Path: name, Err: err}
+	}
+	d.node.run.event(c, d.node, p, int64(arg), result, digest^hashText(name), name)
+	return err
+}
+
+// Read gives the whole of a file.
+func (d *Disk) Read(name string) ([]byte, error) {
+	p := d.enter(callRead, name)
+	d.slow(p, 0)
+	f := d.names[name]
+	if f == nil {
+		return nil, d.done(callRead, p, name, 0, 0, ErrNotExist)
+	}
+	data := slices.Clone(f.data)
+	switch h := d.strike(callRead, fault.Read, name, 0, len(data)); h.Kind {
+	case fault.ReadFail:
+		return nil, d.done(callRead, p, name, 0, 0, ErrIO)
+	case fault.ReadCorrupt:
+		data[h.Bit/8] ^= 1 << (h.Bit % 8)
+	}
+	return data, d.done(callRead, p, name, len(data), hashBytes(data), nil)
+}
+
+// Append writes to the end of a file, which is made if it is missing.
+func (d *Disk) Append(name string, data []byte) error {
+	offset := 0
+	if f := d.names[name]; f != nil {
+		offset = len(f.data)
+	}
+	return d.WriteAt(name, data, offset)
+}
+
+// WriteFile gives a file a new content. A crash may leave anything between the old one and the new: write to another name and
+// rename it to have one or the other.
+func (d *Disk) WriteFile(name string, data []byte) error {
+	if err := d.Truncate(name, 0); err != nil {
+		return err
+	}
+	return d.WriteAt(name, data, 0)
+}
+
+// WriteAt writes at an offset of a file, which is made if it is missing.
+func (d *Disk) WriteAt(name string, data []byte, offset int) error {
+	p := d.enter(callWrite, name)
+	d.slow(p, 0)
+	n := d.node
+	if offset < 0 || offset+len(data) > maxFileBytes {
+		return d.done(callWrite, p, name, offset, 0, syscall.EFBIG)
+	}
+	if n.fullBy != 0 {
+		if n.server {
+			n.run.observed(ref{id: n.fullBy})
+		}
+		return d.done(callWrite, p, name, offset, 0, ErrNoSpace)
+	}
+	h := d.strike(callWrite, fault.Write, name, offset, len(data))
+	digest := hashBytes(data)
+	switch h.Kind {
+	case fault.WriteFail:
+		return d.done(callWrite, p, name, offset, digest, ErrIO)
+	case fault.PartialWrite:
+		d.put(name, data[:h.Bytes], offset)
+		return d.done(callWrite, p, name, offset, digest, fmt.Errorf("%d of %d bytes were written: %w", h.Bytes, len(data), ErrNoSpace))
+	case fault.TornWrite:
+		n.run.director.torn(n, h.Strike, &tornWrite{d.open(name), write{offset: offset, data: data[:h.Bytes]}})
+		panic(killed{})
+	}
+	d.put(name, data, offset)
+	return d.done(callWrite, p, name, offset, digest, nil)
+}
+
+func (d *Disk) put(name string, data []byte, offset int) {
+	r := d.node.run
+	most := r.spec.Limits.MemoryBytes
+	if most == 0 {
+		most = maxWrittenBytes
+	}
+	if r.written += int64(len(data)); r.written > most {
+		r.limit = fmt.Sprintf("the limit of %d bytes written to disks", most)
+	}
+	d.open(name).write(write{offset: offset, data: slices.Clone(data)})
+}
+
+// open gives a file, and makes it if it is missing.
+func (d *Disk) open(name string) *file {
+	if f := d.names[name]; f != nil {
+		return f
+	}
+	if d.names == nil {
+		d.names = map[string]*file{}
+	}
+	f := &file{}
+	d.names[name] = f
+	d.moves = append(d.moves, move{to: name, made: f})
+	return f
+}
+
+func (f *file) write(w write) {
+	f.data = w.apply(f.data)
+	f.pending = append(f.pending, w)
+}
+
+// apply makes a write in some bytes.
+func (w *write) apply(data []byte) []byte {
+	switch {
+	case w.cut && w.offset <= len(data):
+		return data[:w.offset]
+	case w.cut:
+		return append(data, make([]byte, w.offset-len(data))...)
+	}
+	if gap := w.offset - len(data); gap > 0 {
+		data = append(data, make([]byte, gap)...)
+	}
+	k := copy(data[w.offset:], w.data)
+	return append(data, w.data[k:]...)
+}
+
+// Truncate gives a file a length, and makes it if it is missing.
+func (d *Disk) Truncate(name string, size int) error {
+	p := d.enter(callWrite, name)
+	d.slow(p, 0)
+	if size < 0 || size > maxFileBytes {
+		return d.done(callWrite, p, name, size, 0, syscall.EINVAL)
+	}
+	d.open(name).write(write{offset: size, cut: true})
+	return d.done(callWrite, p, name, size, 1, nil)
+}
+
+// Sync makes durable what was written to a file, and all earlier changes of names. After an error nobody knows what is durable, and
+// another Sync does not write what this one should have.
+func (d *Disk) Sync(name string) error {
+	p := d.enter(callFsync, name)
+	d.slow(p, d.node.run.spec.Cost.SyncNs)
+	f := d.names[name]
+	if f == nil {
+		return d.done(callFsync, p, name, 0, 0, ErrNotExist)
+	}
+	if h := d.strike(callFsync, fault.Sync, name, 0, 0); h.Kind == fault.FsyncFail {
+		f.pending = f.pending[:0] // the system holds it for written, and never tries again
+		return d.done(callFsync, p, name, 0, 0, ErrIO)
+	}
+	for _, m := range d.moves {
+		d.safe = m.apply(d.safe)
+	}
+	d.moves = d.moves[:0]
+	f.sync()
+	return d.done(callFsync, p, name, len(f.data), 0, nil)
+}
+
+// sync makes the file durable.
+func (f *file) sync() {
+	for i := range f.pending {
+		f.safe = f.pending[i].apply(f.safe)
+	}
+	f.pending = f.pending[:0]
+}
+
+func (m *move) apply(names map[string]*file) map[string]*file {
+	if names == nil {
+		names = map[string]*file{}
+	}
+	f := m.made
+	if m.from != "" {
+		f = names[m.from]
+		delete(names, m.from)
+	}
+	if m.to != "" && f != nil {
+		names[m.to] = f
+	}
+	return names
+}
+
+// Rename gives a file another name, whose file is lost if there is one.
+func (d *Disk) Rename(from, to string) error {
+	p := d.enter(callRename, to, from)
+	d.slow(p, 0)
+	if d.names[from] == nil {
+		return d.done(callRename, p, from, 0, 0, ErrNotExist)
+	}
+	m := move{from: from, to: to}
+	d.names = m.apply(d.names)
+	d.moves = append(d.moves, m)
+	return d.done(callRename, p, to, 0, hashText(from), nil)
+}
+
+// Remove removes a file.
+func (d *Disk) Remove(name string) error {
+	p := d.enter(callUnlink, name)
+	d.slow(p, 0)
+	if d.names[name] == nil {
+		return d.done(callUnlink, p, name, 0, 0, ErrNotExist)
+	}
+	m := move{from: name}
+	d.names = m.apply(d.names)
+	d.moves = append(d.moves, m)
+	return d.done(callUnlink, p, name, 0, 0, nil)
+}
+
+// List gives the names of all files, in order.
+func (d *Disk) List() []string {
+	d.node.enterQuiet("List")
+	return slices.Sorted(maps.Keys(d.names))
+}
+
+// files are all that a name leads to, in order of names: those of the durable table first.
+func (d *Disk) files() []*file {
+	var list []*file
+	for _, table := range []map[string]*file{d.safe, d.names} {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			if f := table[name]; !slices.Contains(list, f) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
+
+// lose is what a crash leaves: what is durable. A loss of power takes less, as take draws it: the last changes of names, and of each
+// file the last writes, of which the first may be torn. torn is a write that was under way.
+func (d *Disk) lose(take func(what string, n uint64) uint64, torn *tornWrite) {
+	files := d.files()
+	if take != nil {
+		kept := len(d.moves) - int(take("names", uint64(len(d.moves))+1))
+		for i := range d.moves[:kept] {
+			d.safe = d.moves[i].apply(d.safe)
+		}
+		for i, f := range files {
+			kept := len(f.pending) - int(take(strconv.Itoa(i), uint64(len(f.pending))+1))
+			for j := range f.pending[:kept] {
+				w := f.pending[j]
+				if cuts := w.cuts(); j == kept-1 && cuts > 0 {
+					if gone := take(strconv.Itoa(i)+"/torn", uint64(cuts)+1); gone > 0 {
+						w.data = w.data[:(w.offset/sectorBytes+cuts+1-int(gone))*sectorBytes-w.offset]
+					}
+				}
+				f.safe = w.apply(f.safe)
+			}
+		}
+	}
+	if torn != nil {
+		torn.file.safe = torn.apply(torn.file.safe)
+	}
+	for _, f := range files {
+		f.data, f.pending = slices.Clone(f.safe), nil
+	}
+	d.names, d.moves = maps.Clone(d.safe), nil
+	d.losses++
+}
+
+// tornWrite is a write of which some sectors have reached the disk as the power went.
+type tornWrite struct {
+	file *file
+	write
+}
+
+// cuts counts the ends of sectors inside a write.
+func (w *write) cuts() int {
+	if w.cut || len(w.data) == 0 {
+		return 0
+	}
+	return (w.offset+len(w.data)-1)/sectorBytes - w.offset/sectorBytes
+}

@@ -1,0 +1,77 @@
+package inproc
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// layout is what all runs of a Spec share, computed once: names of streams, places of nodes, the resolved rules of faults.
+type layout struct {
+	spec  *world.Spec
+	index map[string]int32
+	nodes []nodeLayout
+	links []linkLayout // from * nodes + to
+	plan  *fault.Plan
+	at    bool // rules strike at calls
+	disk  bool // rules strike calls on disks
+	// changes tells that what messages suffer may change within the chaos.
+	changes bool
+}
+
+// nodeLayout has names of a node's streams, and that of its main process.
+type nodeLayout struct{ thread, random, choice, quiet, turn string }
+
+type linkLayout struct {
+	latencyNs, jitterNs                              int64
+	bandwidth                                        int64
+	jitter, drop, delay, duplicate, reorder, corrupt string // streams
+}
+
+// layoutOf resolves a Spec, or remembers having done so.
+func (e *Engine) layoutOf(spec *world.Spec) (*layout, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.laid != nil && e.laid.spec == spec {
+		return e.laid, nil
+	}
+	plan, err := fault.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	l := &layout{spec: spec, index: map[string]int32{}, plan: plan, changes: plan.Changes()}
+	for i := range spec.Faults.Rules {
+		r := &spec.Faults.Rules[i]
+		if r.RatePPM == 0 || !spec.Faults.Enabled {
+			continue
+		}
+		if err := possible(r); err != nil && fault.Supported(fault.Kind(r.Kind)) {
+			return nil, fmt.Errorf("fault %s: %w", r.Kind, err)
+		}
+		l.at = l.at || len(r.At) > 0 && !fault.PerCall(fault.Kind(r.Kind))
+		l.disk = l.disk || fault.PerCall(fault.Kind(r.Kind))
+	}
+	for i := range spec.Nodes {
+		name := spec.Nodes[i].Name
+		l.index[name] = int32(i)
+		l.nodes = append(l.nodes, nodeLayout{name + "/0", "random/" + name, "choice/" + name, "sched/quiet/" + name, "sched/turn/" + name})
+	}
+	for i := range spec.Nodes {
+		for j := range spec.Nodes {
+			way := "net/" + spec.Nodes[i].Name + "->" + spec.Nodes[j].Name + "/"
+			d := &spec.DefaultLink
+			for k := range spec.Links {
+				o := &spec.Links[k]
+				a, b := spec.Nodes[i].Name, spec.Nodes[j].Name
+				if o.From == a && o.To == b || !o.OneWay && o.From == b && o.To == a {
+					d = o
+				}
+			}
+			l.links = append(l.links, linkLayout{latencyNs: d.LatencyNs, jitterNs: d.JitterNs, bandwidth: d.BandwidthBytes,
+				jitter: way + "latency", drop: way + "drop", delay: way + "delay", duplicate: way + "duplicate", reorder: way + "reorder", corrupt: way + "corrupt"})
+		}
+	}
+	e.laid = l
+	return l, nil
+}

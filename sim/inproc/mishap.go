@@ -1,0 +1,26 @@
+package inproc
+
+import (
+	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// Mishap tells whether something goes wrong that this node's program brings about itself: that of a fake, which fails as the system does that it stands for. kind is
+// its name in the ledger, rate its chance at each call. Nothing goes wrong while faults may not strike. Whoever receives the node's next message observes it.
+func (n *Node) Mishap(kind string, rate float64) bool {
+	n.enterQuiet("Mishap")
+	if !(rate >= 0 && rate <= 1) || kind == "" {
+		panic(fmt.Sprintf("inproc: Mishap(%q, %v) on node %s; it needs a kind and a chance, from 0 to 1", kind, rate, n.name))
+	}
+	r := n.run
+	plan := r.director.plan
+	// Draw i belongs to call i, whatever the phase.
+	if rate == 0 || r.src.Rare("fault/"+kind+"/"+n.name, 2, max(1, uint64(rate*tape.Certain))) == 0 || !plan.On || plan.Calm {
+		return false
+	}
+	plan.Ledger.DeliveredPacket(fault.Kind(kind), 0)
+	n.mishap = &ref{kind: fault.Kind(kind), own: true}
+	return true
+}

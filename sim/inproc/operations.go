@@ -1,0 +1,124 @@
+package inproc
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// ErrFailed says that an operation has done nothing, which is proven. Errors of operations that wrap it are failures; after any other
+// nobody knows whether the operation took effect, or will.
+var ErrFailed = errors.New("the operation has done nothing")
+
+// ErrSkipped is what an operation gives that a smaller run leaves out.
+var ErrSkipped = errors.New("left out")
+
+// ErrNotFound is what an operation gives that found no value: it has succeeded.
+var ErrNotFound = errors.New("not found")
+
+// Operation performs one operation of a client and records it, as it begins and as it ends. A process has one under way at a time.
+// Where its end is not known, the client goes on under another name: history has no client that is in two places. A smaller run may
+// leave operations out.
+func (p *Process) Operation(op Op, do func() (output string, err error)) (string, error) {
+	p.own(callOperation)
+	r := p.run
+	if op.Kind == "" {
+		panic(fmt.Sprintf("inproc: an operation of %s has no Kind; name it, such as put or transfer", p.thread))
+	}
+	if p.operating != "" {
+		panic(fmt.Sprintf("inproc: the operation %s of %s begins within its operation %s; a process has one under way at a time: end it first, or Spawn a process for the other", op.Kind, p.thread, p.operating))
+	}
+	turn := p.turns
+	p.turns++
+	client := strings.ReplaceAll(p.thread, ".", "-") // a dot is what retired names have
+	if w := r.workload(p.name); w != nil && w.Skips(client, turn) {
+		return "", ErrSkipped
+	}
+	if p.retired > 0 {
+		client += "." + strconv.Itoa(p.retired)
+	}
+	e := history.Event{Client: client, Type: history.Invoke, Op: op.Kind, Key: op.Key, Input: op.Input, Expect: op.Expect, Node: op.Node}
+	r.director.operations++
+	e.Number = r.event(callOperation, p.Node, p, int64(turn), 0, hashText(op.Kind)^hashText(op.Key)*3^hashText(op.Input)*5, op.Kind)
+	e.TimeNs = r.now
+	r.out.History = append(r.out.History, e)
+	p.operating = op.Kind
+	defer func() { p.operating = "" }()
+	output, err := do()
+	r.now += r.spec.Cost.CallNs
+	e.Type, e.Output = history.Ok, output
+	switch {
+	case err == nil:
+		e.Found = history.IsRead(op.Kind)
+	case errors.Is(err, ErrNotFound):
+		e.Output = ""
+	case errors.Is(err, ErrFailed):
+		e.Type, e.Error = history.Fail, err.Error()
+	default:
+		e.Type, e.Error = history.Info, err.Error()
+		p.retired++
+	}
+	e.Number = r.event(callReturn, p.Node, p, int64(turn), int64(len(e.Type)), hashText(string(e.Type))^hashText(e.Output), string(e.Type))
+	e.TimeNs = r.now
+	r.out.History = append(r.out.History, e)
+	return output, err
+}
+
+// workload gives the one of a client, or nil.
+func (r *run) workload(client string) *world.Workload {
+	for i := range r.spec.Workloads {
+		if r.spec.Workloads[i].Name == client {
+			return &r.spec.Workloads[i]
+		}
+	}
+	return nil
+}
+
+// logPattern is one that a Spec counts.
+type logPattern struct {
+	name string
+	exp  *regexp.Regexp
+}
+
+func (r *run) watchLogs() error {
+	for _, p := range r.spec.LogPatterns {
+		exp, err := regexp.Compile(p.Pattern)
+		if err != nil {
+			return fmt.Errorf("log pattern %s: %w", p.Name, err)
+		}
+		r.logs = append(r.logs, logPattern{p.Name, exp})
+		if r.director.counts == nil {
+			r.director.counts = map[string]uint64{}
+		}
+		r.director.counts[p.Name] = 0
+	}
+	return nil
+}
+
+// log takes in a line of a node's log.
+func (r *run) log(n *Node, stream, text string) {
+	line := engine.LogLine{Event: r.events, TimeNs: r.now, Node: n.name, Stream: stream, Text: text}
+	for i := range r.logs {
+		if r.logs[i].exp.MatchString(text) {
+			r.director.counts[r.logs[i].name]++
+		}
+	}
+	if r.reached != nil && n.server {
+		r.reach(coverage.Log, string(coverage.Template(nil, text)))
+	}
+	if len(r.out.Log) < maxLogLines {
+		r.out.Log = append(r.out.Log, line)
+	} else {
+		r.out.LogLost++
+	}
+	if r.opts.Log != nil {
+		r.opts.Log(line)
+	}
+}

@@ -1,0 +1,330 @@
+package inproc
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/sdk"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// strict watches a run for chance that is not the tape's.
+type strict struct {
+	steps    []step
+	facts    map[string]fact
+	loop     uint64 // the goroutine of the run
+	stray    string // the first call of a goroutine of the program's own
+	changed  string // the first message that was changed on its way
+	before   map[string]int
+	left     []string // where goroutines were started that are still there
+	overflow bool
+}
+
+// step is an event, with the calls that led to it.
+type step struct {
+	number uint64
+	timeNs int64
+	call   call
+	node   string
+	thread string
+	arg    int64
+	result int64
+	digest uint64
+	clocks uint64
+	detail string
+	pcs    [12]uintptr
+	depth  int
+}
+
+// maxSteps bounds the events that are compared.
+const maxSteps = 200_000
+
+func (s *strict) begin(r *run) { s.loop = goroutine() }
+
+// note keeps an event.
+func (s *strict) note(r *run, c call, n *Node, p *Process, arg, result int64, digest, clocks uint64, detail string) {
+	if len(s.steps) >= maxSteps {
+		s.overflow = true
+		return
+	}
+	st := step{number: r.events, timeNs: r.now, call: c, arg: arg, result: result, digest: digest, clocks: clocks, detail: detail}
+	if n != nil {
+		st.node, st.thread = n.name, n.name
+		if p != nil {
+			st.thread = p.thread
+		}
+		if r.active == n {
+			st.depth = runtime.Callers(3, st.pcs[:])
+		}
+	}
+	s.steps = append(s.steps, st)
+}
+
+// enter looks at which goroutine calls into the world.
+func (s *strict) enter(r *run, n *Node, p *Process, what string) {
+	want := s.loop
+	if p != nil {
+		want = p.goid
+	}
+	if s.stray == "" && want != 0 && goroutine() != want {
+		at := "at " + starter()
+		if l := caller(); l.File != "" {
+			at = "at " + l.String()
+		}
+		s.stray = fmt.Sprintf("a goroutine of the program's own calls %s on node %s %s; only a node's own functions call into the world", what, n.name, at)
+		r.unrepeatable(s.stray)
+	}
+}
+
+// received looks whether a message is what was sent.
+func (s *strict) received(r *run, n *Node, m *Message) {
+	if s.changed == "" && digestOf(m.Payload) != m.digest {
+		s.changed = fmt.Sprintf("a message of type %v from %s to %s was changed after it was sent: its receiver sees other values. Send a copy", reflect.TypeOf(m.Payload), m.From, m.To)
+		r.unrepeatable(s.changed)
+	}
+}
+
+func (s *strict) end(r *run) {
+	for where, n := range goroutines() {
+		if n > s.before[where] {
+			s.left = append(s.left, where)
+		}
+	}
+}
+
+// goroutine is the number of the present goroutine.
+func goroutine() uint64 {
+	var b [40]byte
+	text := bytes.TrimPrefix(b[:runtime.Stack(b[:], false)], []byte("goroutine "))
+	n, _ := strconv.ParseUint(string(text[:max(bytes.IndexByte(text, ' '), 0)]), 10, 64)
+	return n
+}
+
+// goroutines counts those of this process by the place that has started them, but for coroutines.
+func goroutines() map[string]int {
+	b := make([]byte, 1<<20)
+	b = b[:runtime.Stack(b, true)]
+	list := map[string]int{}
+	for _, one := range strings.Split(string(b), "\n\n") {
+		if by := startedBy(one); by != "" && !strings.HasSuffix(by, " in iter.Pull") && !strings.Contains(by, " in iter.Pull[") {
+			list[by]++
+		}
+	}
+	return list
+}
+
+// startedBy is the place that has started a goroutine, of which the stack is given; empty of the first.
+func startedBy(stack string) string {
+	_, by, ok := strings.Cut(stack, "\ncreated by ")
+	if !ok {
+		return ""
+	}
+	function, rest, _ := strings.Cut(by, "\n")
+	function, _, _ = strings.Cut(function, " in goroutine")
+	where, _, _ := strings.Cut(strings.TrimSpace(rest), " +0x")
+	return where + " in " + function
+}
+
+// starter is the go statement that has started this goroutine.
+func starter() string {
+	b := make([]byte, 64<<10)
+	return startedBy(string(b[:runtime.Stack(b, false)]))
+}
+
+// behind tells of goroutines that were left behind. Of those of a Timeout it tells what to do instead.
+func behind(left []string) string {
+	if slices.ContainsFunc(left, func(by string) bool { return strings.HasSuffix(by, " in net/http.setRequestCancel") }) {
+		return "an http.Client has a Timeout, which counts real time in a goroutine of its own; leave it out, and set Transport.Within instead (package sim/fake)"
+	}
+	return "a goroutine was left behind that was started at " + slices.Min(left)
+}
+
+const ownPackage = "github.com/bloodhound-dst/bloodhound/sim/inproc."
+
+// own tells the functions of this package from those of its users; its tests are users.
+func own(function, file string) bool {
+	return strings.HasPrefix(function, ownPackage) && !strings.HasSuffix(file, "_test.go")
+}
+
+// caller is the place of a user's call into this package.
+func caller() sdk.Location {
+	var pcs [16]uintptr
+	return where(pcs[:runtime.Callers(2, pcs[:])])
+}
+
+// where is the first place of a stack that is not this package's own.
+func where(pcs []uintptr) sdk.Location {
+	frames := runtime.CallersFrames(pcs)
+	for {
+		f, more := frames.Next()
+		if f.File != "" && !own(f.Function, f.File) && !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "iter.") &&
+			!strings.HasPrefix(f.Function, "math/rand") {
+			return sdk.Location{File: f.File, Line: f.Line, Function: f.Function[strings.LastIndexByte(f.Function, '/')+1:]}
+		}
+		if !more {
+			return sdk.Location{}
+		}
+	}
+}
+
+func place(pcs []uintptr) string {
+	l := where(pcs)
+	if l.File == "" {
+		return "the world's description"
+	}
+	return fmt.Sprintf("%s:%d", l.File, l.Line)
+}
+
+// Divergence is where two runs of one tape part.
+type Divergence struct {
+	// Runs is how many runs were made.
+	Runs int
+	// Event is the number of the first event that differs, or before which something else does, 0 if nothing does.
+	Event uint64
+	// First and Second are what the two runs did there, in words, with node, call, and the place of the call in the source.
+	First, Second string
+	// Before is the last event that was equal; empty if it is not an event that differs.
+	Before string
+	// Cause is what else was seen: a goroutine of the program's own, a message that was changed on its way.
+	Cause string
+}
+
+// Error says where the runs part.
+func (d *Divergence) Error() string {
+	var b strings.Builder
+	if d.Event > 0 {
+		fmt.Fprintf(&b, "two runs of one tape differ at event %d\n  one run:      %s\n  another one:  %s", d.Event, d.First, d.Second)
+		if d.Before != "" {
+			fmt.Fprintf(&b, "\n  before that:  %s", d.Before)
+		}
+	} else {
+		fmt.Fprintf(&b, "%d runs of one tape were the same, but another one may differ", d.Runs)
+	}
+	if d.Cause != "" {
+		fmt.Fprintf(&b, "\n  seen besides: %s", d.Cause)
+	}
+	b.WriteString("\n  What a node does may depend on what it receives and reads, on its own Now, Uint64, Rand and Choose, and on nothing else: no order of a map, time.Now, math/rand, crypto/rand, goroutine or variable that lives on between runs")
+	return b.String()
+}
+
+// text is a step in words.
+func (s *step) text() string {
+	who := s.thread
+	if who == "" {
+		who = "the world"
+	}
+	text := fmt.Sprintf("%s: %s", who, callNames[s.call])
+	if s.call == callSleep {
+		text += " for " + time.Duration(s.arg).String()
+	}
+	if s.detail != "" {
+		text += " " + s.detail
+	}
+	if s.digest != 0 {
+		text += fmt.Sprintf(" (digest %08x)", uint32(s.digest))
+	}
+	if s.result != 0 {
+		text += fmt.Sprintf(", result %d", s.result)
+	}
+	text += fmt.Sprintf(", at %d ns", s.timeNs)
+	if s.clocks > 0 {
+		text += fmt.Sprintf(", after %d looks at the clock", s.clocks)
+	}
+	if l := where(s.pcs[:s.depth]); l.File != "" {
+		text += fmt.Sprintf(", called at %s:%d in %s", l.File, l.Line, l.Function)
+	}
+	return text
+}
+
+// told are two steps that differ in words that differ, too.
+func told(a, b *step) (first, second string) {
+	first, second = a.text(), b.text()
+	if first == second {
+		numbers := func(s *step) string { return fmt.Sprintf(", argument %d, digest %016x", s.arg, s.digest) }
+		return first + numbers(a), second + numbers(b)
+	}
+	return first, second
+}
+
+func (a *step) same(b *step) bool {
+	return a.timeNs == b.timeNs && a.call == b.call && a.node == b.node && a.thread == b.thread && a.arg == b.arg && a.result == b.result && a.digest == b.digest &&
+		a.clocks == b.clocks && a.detail == b.detail
+}
+
+// Diverge makes runs of one tape and compares them event by event, and by what they show of assertions and properties. It gives nil if all of so many runs were the same and nothing
+// was seen that may make another one differ, and if it is interrupted.
+func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, o engine.Options) (*Divergence, error) {
+	var first *strict
+	d := &Divergence{}
+	for ; d.Runs < max(runs, 2); d.Runs++ {
+		s := &strict{before: goroutines()}
+		r, err := e.boot(spec, t, o, s)
+		if err != nil {
+			return nil, err
+		}
+		_, err = r.Advance(engine.Until{TimeNs: spec.EndNs})
+		s.facts = r.facts()
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-o.Interrupt:
+			return nil, nil
+		default:
+		}
+		switch {
+		case d.Cause != "":
+		case s.stray != "":
+			d.Cause = s.stray
+		case s.changed != "":
+			d.Cause = s.changed
+		case len(s.left) > 0:
+			d.Cause = behind(s.left)
+		}
+		if first == nil {
+			first = s
+			continue
+		}
+		for i := range max(len(first.steps), len(s.steps)) {
+			ended := step{detail: "has ended"}
+			a, b := &ended, &ended
+			if i < len(first.steps) {
+				a = &first.steps[i]
+			}
+			if i < len(s.steps) {
+				b = &s.steps[i]
+			}
+			if a != &ended && b != &ended && a.same(b) {
+				continue
+			}
+			d.Event = uint64(i) + 1
+			d.First, d.Second = told(a, b)
+			if i > 0 {
+				d.Before = first.steps[i-1].text()
+			}
+			d.Runs++
+			return d, nil
+		}
+		if part, one := parts(first.facts, s.facts); part != nil {
+			d.Runs++
+			d.Event, d.First, d.Second = part.event, part.text, "nothing of it"
+			if !one {
+				d.First, d.Second = d.Second, d.First
+			}
+			return d, nil
+		}
+	}
+	if d.Cause != "" {
+		return d, nil
+	}
+	return nil, nil
+}
