@@ -31,7 +31,7 @@ soak: build ## the whole matrix of the long tests
 
 bench: build ## the table of README.md, measured on this machine
 	$(GO) run ./bench -write README.md
-	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./check ./check/isolation
+	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check ./internal/check/isolation
 
 clean:
 	rm -rf bin

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/examples/caspaxos"
 	"github.com/bloodhound-dst/bloodhound/examples/livelock"
 	"github.com/bloodhound-dst/bloodhound/examples/membership"
 	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 

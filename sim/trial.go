@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/counters"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 )
 
 // Worlds in tests of Go are run, judged and told by the command line, on whatever system there is Go.

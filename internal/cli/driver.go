@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/selftest"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 )

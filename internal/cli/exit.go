@@ -3,7 +3,7 @@ package cli
 import (
 	"errors"
 
-	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 )
 
 // exitError is an error with the code that the program ends with. All other errors are the user's: check.ExitUsage.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
 	"github.com/bloodhound-dst/bloodhound/internal/report"

@@ -4,7 +4,7 @@
 package explore
 
 import (
-	"github.com/bloodhound-dst/bloodhound/check"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/history"

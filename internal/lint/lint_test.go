@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/fault"},
 	{"internal/model"},
 	{"internal/engine"},
-	{"internal/engine/enginetest", "internal/engine/native", "sim/inproc", "check", "internal/workload", "internal/selftest"},
+	{"internal/engine/enginetest", "internal/engine/native", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
 	{"internal/config"},
 	{"internal/shrink", "sim/fake"},
 	{"internal/explore"},

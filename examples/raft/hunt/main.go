@@ -18,9 +18,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/check"
 	"github.com/bloodhound-dst/bloodhound/examples/raft"
 	"github.com/bloodhound-dst/bloodhound/examples/raft/seeded"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )

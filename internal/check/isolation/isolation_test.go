@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
 func plenty() *linear.Budget { return linear.NewBudget(5_000_000, 1<<28, 30*time.Second) }

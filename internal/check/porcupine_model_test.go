@@ -7,8 +7,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/bloodhound-dst/bloodhound/check/linear"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
 // written is Porcupine's register of texts as a user of linear.Check writes it.

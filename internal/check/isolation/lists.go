@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
 // place of an append: which transaction made it, and which of its appends to that key it is.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
 // porcupineDir is where the module of Porcupine lies, with its test data.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
 // written is a write of a register.

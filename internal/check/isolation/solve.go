@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
 // The order of all transactions is known but for pairs of transactions that wrote the same key: one of the two wrote first,

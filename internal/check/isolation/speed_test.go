@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
 // long is a history of transactions of 50 clients that a serial store made. Each key is used for a while.

@@ -18,8 +18,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bloodhound-dst/bloodhound/check/linear"
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 

@@ -15,7 +15,7 @@ import (
 
 // commitWorld has the model of examples/conformance, and rules for what its programs write.
 func commitWorld() *world.Spec {
-	folder := filepath.Join("..", "examples", "conformance")
+	folder := filepath.Join("..", "..", "examples", "conformance")
 	s := &world.Spec{}
 	for _, name := range []string{"coordinator", "p1", "p2", "p3"} {
 		s.Nodes = append(s.Nodes, world.Node{Name: name, Role: world.Server})
