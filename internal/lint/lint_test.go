@@ -18,7 +18,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // layers lists all packages from the bottom up, each with the rooms below it that have no line of their own. A package imports
 // only what stands in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
-	{"internal/rank", "internal/splitmix", "internal/regular", "internal/keys", "internal/lean", "internal/imagetest"},
+	{"internal/rank", "internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/lean", "internal/imagetest"},
 	{"internal/tape", "tla/syntax", "tla/value", "internal/image"},
 	{"tla"},
 	{"internal/world", "history", "internal/sdk", "internal/coverage"},
