@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Exit codes of bloodhound (docs/cli.md).
+// Exit codes of bloodhound (docs/reference/cli.md).
 const (
 	holds    = 0
 	violated = 1

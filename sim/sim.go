@@ -91,7 +91,7 @@ func init() {
 	flag.String(flagCampaign, "", "the seed of campaigns")
 	flag.String(flagRuns, "", "runs of a campaign")
 	flag.String(flagTime, "", "the longest that a campaign takes, such as 10s")
-	flag.String(flagStrategy, "", "how campaigns search: "+strings.Join(search.Names, ", ")+" and others of docs/guides.md")
+	flag.String(flagStrategy, "", "how campaigns search: "+strings.Join(search.Names, ", ")+" and others of docs/reference/guides.md")
 	flag.String(flagReplay, "", "make the run of a stored failure again, by its id or file")
 }
 

@@ -23,7 +23,7 @@ func TestCommunityModules(t *testing.T) {
 		t.Setenv(v, "TLCFTW")
 	}
 	t.Setenv("SOME_TEST_ENV_VAR_N23", "23")
-	// differ is how many assumptions are false here, for a reason that docs/model.md gives: names of nodes, and the order of attributes.
+	// differ is how many assumptions are false here, for a reason that docs/reference/model.md gives: names of nodes, and the order of attributes.
 	differ := map[string]int{"GraphVizTests.tla": 1, "SVGTests.tla": 2}
 	for _, file := range files {
 		if filepath.Base(file) == "AllTests.tla" { // extends the others

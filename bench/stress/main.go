@@ -146,7 +146,7 @@ otherwise and does so outside, too; it *fails* if it does so in the world alone.
 
 What users would expect of the odd ones, and why they are as they are:
 
-- *vdso, x86syscall*: a loop counts while it waits for the alarm, without a call and without a clock. How far it comes depends on the machine (docs/native.md, spins).
+- *vdso, x86syscall*: a loop counts while it waits for the alarm, without a call and without a clock. How far it comes depends on the machine (docs/reference/limits.md, spins).
 - *mmapfork*: its processes want more memory together than a world may have, or than the machine gives.
 - *aiol, io-uring*: io_setup and io_uring_setup are not there (ENOSYS), as on kernels without them; libraries fall back to threads.
 - *bind-mount, binderfs, swap, reboot*: mounts, swap and a reboot are refused, as in a container without privileges. *netlink-proc, netlink-task*: connectors of the kernel are not there. *icmp-flood, rawpkt, rawsock, rawudp*: raw sockets are refused.

@@ -1,4 +1,4 @@
-"""A driver that can be made smaller: it leaves out the operations that BLOODHOUND_SKIP names (docs/workloads.md).
+"""A driver that can be made smaller: it leaves out the operations that BLOODHOUND_SKIP names (docs/reference/workloads.md).
 
 What it leaves out costs it the same random numbers and the same pause, so that all other operations stay what and when they were."""
 import json, os, random, socket, sys, threading, time

@@ -163,7 +163,7 @@ func (e *Evidence) Add(o *Evidence) {
 }
 
 // Enough tells why evidence is too little for properties that hold to be called so, and what warrants a warning. It is the
-// one rule of docs/checks.md, "Too little evidence", for runs, campaigns and histories.
+// one rule of docs/reference/checks.md, "Too little evidence", for runs, campaigns and histories.
 func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	weigh := func(w weight, reason string) {
 		switch w {
@@ -175,7 +175,7 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	}
 	e.operations(weigh)
 	if silent := silence(spec, nil, nil); silent != "" && len(e.Kinds) == 0 {
-		weigh(little, silent+": what it did is not known, and nothing was judged by operations; report them as docs/workloads.md shows")
+		weigh(little, silent+": what it did is not known, and nothing was judged by operations; report them as docs/reference/workloads.md shows")
 	}
 	e.faults(spec, weigh)
 	e.probes(spec, weigh)

@@ -53,8 +53,8 @@ func (a *app) checkVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
 		Short: "Judge a history, or a failure that was stored, without running",
-		Long: `Judges a history that something else has recorded: a file of JSON lines (docs/workloads.md has the records), of
-Jepsen's EDN or the same in JSON, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT and Cobra store them (docs/checks.md has
+		Long: `Judges a history that something else has recorded: a file of JSON lines (docs/reference/workloads.md has the records), of
+Jepsen's EDN or the same in JSON, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT and Cobra store them (docs/reference/checks.md has
 the formats); - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
 or a folder or file after it, the properties of that configuration judge it.
 
@@ -294,7 +294,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, errors.New("--property names one of the configuration, and another flag says what to judge by; give one of them")
 	}
 	if err := check.Validate(&p); err != nil {
-		return nil, fmt.Errorf("%w; docs/checks.md has the words of checks", err)
+		return nil, fmt.Errorf("%w; docs/reference/checks.md has the words of checks", err)
 	}
 	return []world.Property{p}, nil
 }

@@ -41,7 +41,7 @@ func (a *app) guidesVerb() *cobra.Command {
 		Short: "Compare what leads a search of worlds inside one process: time to known bugs, and what is reached",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("name a file that lists targets and strategies: bloodhound bench guides FILE; docs/guides.md has an example")
+				return errors.New("name a file that lists targets and strategies: bloodhound bench guides FILE; docs/reference/guides.md has an example")
 			}
 			return noneEmpty(args)
 		},

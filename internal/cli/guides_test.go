@@ -294,7 +294,7 @@ func TestMistakesOfBenchGuides(t *testing.T) {
 	if err := b.write(&guidesDocument{}, &report.GuideTables{Settings: &contest.Settings{}}, ""); err == nil || strings.Count(err.Error(), "move it away") != 1 {
 		t.Errorf("%v", err)
 	}
-	if code, _, said := benched(t); code != check.ExitUsage || !strings.Contains(said, "docs/guides.md has an example") {
+	if code, _, said := benched(t); code != check.ExitUsage || !strings.Contains(said, "docs/reference/guides.md has an example") {
 		t.Errorf("%d: %s", code, said)
 	}
 }

@@ -38,7 +38,7 @@ func read(o config.Options) (*config.Result, error) {
 	for i := range r.Spec.Workloads {
 		w := &r.Spec.Workloads[i]
 		if err := workload.Validate(w); err != nil {
-			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(), Remedy: "docs/workloads.md has the drivers and their keys"}})
+			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(), Remedy: "docs/reference/workloads.md has the drivers and their keys"}})
 		}
 	}
 	noteStrays(r)
@@ -62,7 +62,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	if !f.json {
 		a.briefNotes(r.Notes, argumentsOf(f, args))
 		if i := slices.IndexFunc(r.Spec.Nodes, func(n world.Node) bool { return n.HasMachineFiles() }); i >= 0 && warnsRoot() {
-			a.note("warning: root runs this world, so programs such as those of node %s can read every file of this machine; run it as another user, or give nodes an `image:` or a folder as `root:`; set "+asRootVariable+"=1 if that is meant (docs/security.md)", r.Spec.Nodes[i].Name)
+			a.note("warning: root runs this world, so programs such as those of node %s can read every file of this machine; run it as another user, or give nodes an `image:` or a folder as `root:`; set "+asRootVariable+"=1 if that is meant (docs/reference/security.md)", r.Spec.Nodes[i].Name)
 		}
 	}
 	sources := []string{filepath.Base(r.File)}
@@ -104,7 +104,7 @@ func noteStrays(r *config.Result) {
 		for _, path := range strays {
 			at := r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name}})[0]
 			r.Notes = append(r.Notes, config.Note{File: at.File, Line: at.Line, Key: "template",
-				Text: within(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes (docs/antithesis.md), nor helper_"})
+				Text: within(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes (docs/reference/antithesis.md), nor helper_"})
 		}
 	}
 }
@@ -119,7 +119,7 @@ func validateProperties(r *config.Result) error {
 		if err == nil {
 			continue
 		}
-		m := engine.Mistake{Part: engine.PartProperty, Name: p.Name, Problem: err.Error(), Remedy: "docs/checks.md has the words of checks"}
+		m := engine.Mistake{Part: engine.PartProperty, Name: p.Name, Problem: err.Error(), Remedy: "docs/reference/checks.md has the words of checks"}
 		if p.Check.Type != world.InvariantCheck {
 			mistakes = append(mistakes, m)
 			continue

@@ -10,7 +10,7 @@ var composeService = func() shape {
 		return slices.Contains([]string{"root", "role", "clock", "replicas", "build", "extends"}, f.name)
 	})
 	s.fields = append(s.fields,
-		field{name: "build", shape: anyOf(aText, dockerBuild), says: "The image is built from a Dockerfile, without a daemon, unless it is there already (docs/dockerfiles.md). Text is the context."},
+		field{name: "build", shape: anyOf(aText, dockerBuild), says: "The image is built from a Dockerfile, without a daemon, unless it is there already (docs/reference/dockerfiles.md). Text is the context."},
 		field{name: "extends", shape: anyOf(aText, of(
 			field{name: "service", shape: aText, says: "The service whose keys this one has too."},
 			field{name: "file", shape: aText, says: "The Compose file that has it.", def: "this one"},

@@ -342,7 +342,7 @@ func (l *loader) partShape(at position, r *world.FaultRule, key string) {
 		}
 	}
 	if err := fault.CheckShape(r, servers); err != nil {
-		l.fail(at, "docs/faults.md has the shapes", "%s: %v", key, err)
+		l.fail(at, "docs/reference/faults.md has the shapes", "%s: %v", key, err)
 	}
 }
 
@@ -436,7 +436,7 @@ func (l *loader) sentence(n *node, key string, roles []string) (world.FaultRule,
 	before := len(l.errs)
 	r, err := fault.Parse(n.text)
 	if err != nil {
-		l.fail(n.position, "docs/faults.md has the language; one rule is: crash on n1 after 5s max 1", "%s: %v", key, err)
+		l.fail(n.position, "docs/reference/faults.md has the language; one rule is: crash on n1 after 5s max 1", "%s: %v", key, err)
 		return r, false
 	}
 	r.Text = strings.Join(strings.Fields(n.text), " ")
@@ -572,7 +572,7 @@ func (l *loader) condition(at position, r *world.FaultRule, text, key string, ro
 		return
 	}
 	if _, err := fault.CompileCondition(text); err != nil {
-		l.fail(at, "docs/faults.md has what conditions can ask about, such as: role == \"leader\" and time_s > 5", "%s: %v", key, err)
+		l.fail(at, "docs/reference/faults.md has what conditions can ask about, such as: role == \"leader\" and time_s > 5", "%s: %v", key, err)
 		return
 	}
 	asks := fault.Asked(text)

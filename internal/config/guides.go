@@ -92,7 +92,7 @@ func LoadGuides(name, first string, known func(strategy string) error) (*Guides,
 	switch {
 	case n == nil || n.bad:
 	case n.kind != mapping:
-		l.fail(n.position, "docs/guides.md has an example", "a file of bench guides cannot be %s", n.kind)
+		l.fail(n.position, "docs/reference/guides.md has an example", "a file of bench guides cannot be %s", n.kind)
 	default:
 		l.check(n, l.root, "", false)
 		g.build(l, n, f.dir, first, known)
@@ -109,7 +109,7 @@ func (g *Guides) build(l *loader, n *node, dir, first string, known func(string)
 	g.Seed = valueOr(n.get("seed"), uint64(1))
 	g.TimeoutNs = valueOr(n.get("timeout"), int64(0))
 	l.missing(n, "strategies", "list some, such as [random, coverage-guided:state]", "no strategies to compare")
-	l.missing(n, "targets", "docs/guides.md has an example", "no targets")
+	l.missing(n, "targets", "docs/reference/guides.md has an example", "no targets")
 	g.Strategies = g.strategies(l, n.get("strategies"), first, known)
 	at := map[string]position{}
 	for _, t := range n.get("targets").list() {
@@ -169,7 +169,7 @@ func (g *Guides) build(l *loader, n *node, dir, first string, known func(string)
 		}
 	}
 	if len(g.Targets) == 0 && len(l.errs) == 0 {
-		l.fail(n.position, "docs/guides.md has an example", "no targets")
+		l.fail(n.position, "docs/reference/guides.md has an example", "no targets")
 	}
 }
 
@@ -178,7 +178,7 @@ func (g *Guides) strategies(l *loader, n *node, first string, known func(string)
 	list := []string{first}
 	for _, s := range n.list() {
 		if err := known(s.text); err != nil {
-			l.fail(s.position, "docs/guides.md lists them", "%v", err)
+			l.fail(s.position, "docs/reference/guides.md lists them", "%v", err)
 		} else if !slices.Contains(list, s.text) {
 			list = append(list, s.text)
 		}

@@ -10,7 +10,7 @@ import (
 // nodeName is what nodes may be called: Compose's rule, and a first character that is safe in every place.
 var nodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
-// These tables are the only list of keys. They drive reading, docs/config.md and docs/schema/config.json, and a test walks them.
+// These tables are the only list of keys. They drive reading, docs/reference/config.md and docs/schema/config.json, and a test walks them.
 
 func oneOf(words ...string) shape   { return shape{kind: word, words: words} }
 func of(fields ...field) shape      { return shape{kind: section, fields: fields} }
@@ -54,7 +54,7 @@ var bloodhoundFile = shape{kind: section, open: true, fields: []field{
 	{name: "faults", shape: faults, says: "What may go wrong. Without this key, nothing does."},
 	{name: "log_patterns", shape: shape{kind: dictionary, item: &shape{kind: pattern}, names: nodeName}, verbatim: true, says: "Regular expressions that are counted over the logs of all nodes, by name. A `$` is itself here."},
 	{name: "exploration", shape: exploration, says: "How tapes are searched."},
-	{name: "coverage", shape: coverage, says: "Which code of the programs under test a campaign has run (docs/coverage.md)."},
+	{name: "coverage", shape: coverage, says: "Which code of the programs under test a campaign has run (docs/reference/coverage.md)."},
 	{name: "output", shape: output, says: "Which files a campaign writes."},
 	{name: "debug", shape: debug, says: "What is written of a trace. Nothing here changes its hash."},
 }}
@@ -151,7 +151,7 @@ var service = shape{kind: section, open: true, fields: []field{
 		), says: "More about a tmpfs."},
 		field{name: "image", shape: anyShape, refused: "copy what is needed of that image into a volume, or into the node's own image"},
 		field{name: "consistency", shape: aText, idle: "all mounts are consistent"},
-	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Named volumes begin empty, or with what the image has there; bind mounts with what this machine has, which stays as it is. Services of Compose files that have the same volume or bind the same path share it (docs/compose.md); those of `nodes:` belong to their node."},
+	))), says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. Named volumes begin empty, or with what the image has there; bind mounts with what this machine has, which stays as it is. Services of Compose files that have the same volume or bind the same path share it (docs/reference/compose.md); those of `nodes:` belong to their node."},
 	{name: "tmpfs", shape: textOrAll, says: "Paths of empty folders that a power loss empties again, with options: `/tmp:size=64m,mode=1770,uid=1000`."},
 	{name: "depends_on", shape: anyOf(texts, namedWith(of(
 		field{name: "condition", shape: oneOf("service_started", "service_healthy", "service_completed_successfully"), says: "How far the other node must be.", def: "service_started"},
@@ -240,7 +240,7 @@ var service = shape{kind: section, open: true, fields: []field{
 	{name: "shm_size", shape: shape{kind: size, min: 1}, says: "The size of /dev/shm.", def: "no bound"},
 	{name: "stdin_open", shape: anyShape, idle: "standard input is empty"},
 	{name: "storage_opt", shape: anyShape, idle: "the disk is the engine's"},
-	{name: "sysctls", shape: anyOf(texts, shape{kind: dictionary, item: &aText}), says: "Settings of its kernel, which show at /proc/sys: `NAME=VALUE` or `NAME: VALUE`, of those that a container has of its own (net.*, fs.mqueue.*, System V's, kernel.domainname). docs/native.md lists those with an effect; a note names others."},
+	{name: "sysctls", shape: anyOf(texts, shape{kind: dictionary, item: &aText}), says: "Settings of its kernel, which show at /proc/sys: `NAME=VALUE` or `NAME: VALUE`, of those that a container has of its own (net.*, fs.mqueue.*, System V's, kernel.domainname). docs/reference/limits.md lists those with an effect; a note names others."},
 	{name: "tty", shape: anyShape, idle: "output goes to the engine, not to a terminal"},
 	{name: "ulimits", shape: shape{kind: dictionary, item: &ulimit}, says: "Limits of getrlimit(2) that its processes begin with, by Docker's names: nofile, nproc, core, memlock, stack, fsize and others. -1 is no bound."},
 	{name: "userns_mode", shape: anyShape, idle: noPrivileges},
@@ -383,7 +383,7 @@ var workloadKeys = of(
 			field{name: "serializable", shape: aFlag, says: "etcd: reads that any member answers from what it has.", def: "false"},
 			field{name: "back", shape: wholeFrom(0), says: "etcd: how many revisions before the latest range_put reads.", def: "10"},
 			field{name: "master_name", shape: aText, says: "redis: the master's name there."},
-		), says: "Further options of the drivers; docs/workloads.md explains them."},
+		), says: "Further options of the drivers; docs/reference/workloads.md explains them."},
 	), says: "Its parameters."},
 )
 
@@ -410,7 +410,7 @@ var property = of(
 		field{name: "nodes", shape: texts, says: "agreement: the nodes that are asked.", def: "all servers that stay"},
 		field{name: "pattern", shape: aPattern, verbatim: true, says: "agreement: a regular expression; its groups, or what it matches, must be the same.", def: "the whole answer"},
 		field{name: "unanswered", shape: oneOf("violated", "unknown"), says: "agreement: what it is when a node does not answer after all faults are over.", def: "violated"},
-		field{name: "condition", shape: aText, verbatim: true, says: "expression: an expression over the whole history. invariant: one that is true at every event (docs/checks.md)."},
+		field{name: "condition", shape: aText, verbatim: true, says: "expression: an expression over the whole history. invariant: one that is true at every event (docs/reference/checks.md)."},
 		field{name: "interval", shape: aPositive, says: "http, redis, sql, custom: how often it runs.", def: "1s"},
 		field{name: "failures", shape: shape{kind: whole, min: 1, max: 1e6}, says: "progress: so many failures in a row of one kind of operation, key or job are a violation.", def: "no bound"},
 		field{name: "hang", shape: aPositive, says: "progress: an operation or job that is under way for so long is a violation.", def: "no bound"},
@@ -423,7 +423,7 @@ var property = of(
 			field{name: "failed", shape: aPattern, verbatim: true, says: "It has failed."},
 			field{name: "across_nodes", shape: aFlag, says: "true: one id is one job, whichever node writes it.", def: "false: each node has jobs of its own"},
 		), says: "progress, recovery: jobs, by what programs write about them in their logs or as events of an Antithesis SDK."},
-		field{name: "spec", shape: aText, says: "model: the file of a specification in TLA+ (docs/model.md)."},
+		field{name: "spec", shape: aText, says: "model: the file of a specification in TLA+ (docs/reference/model.md)."},
 		field{name: "config", shape: aText, says: "model: its configuration file.", def: "that of the same name"},
 		field{name: "library", shape: texts, says: "model: folders of further modules."},
 		field{name: "view", shape: aText, says: "model: an operator of the specification without arguments: what of its states a search tells apart.", def: "all of a state"},
@@ -480,7 +480,7 @@ var faults = of(
 		field{name: "delay_jitter_ms", shape: aMillis, says: "Up to this much more or less.", def: "half of `delay_ms` if that is not given, else 0"},
 		field{name: "partition_probability", shape: aRate, says: "For each node and link in each `time_step`."},
 		field{name: "partition_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
-		field{name: "partition_shapes", shape: listOf(oneOf(fault.PartitionShapes...)), says: "What a partition looks like: `nodes` and `links` cut off single ones; `halves`, `bridge` and `ring` part all servers (docs/faults.md).", def: "[nodes, links]"},
+		field{name: "partition_shapes", shape: listOf(oneOf(fault.PartitionShapes...)), says: "What a partition looks like: `nodes` and `links` cut off single ones; `halves`, `bridge` and `ring` part all servers (docs/reference/faults.md).", def: "[nodes, links]"},
 		field{name: "clog_probability", shape: aRate, says: "Packets wait until it is over, and none is lost: for each node and link in each `time_step`."},
 		field{name: "clog_duration_ms", shape: aSpan, says: "How long.", def: "[1000, 5000]"},
 		field{name: "slow_link_probability", shape: aRate, says: "Packets take longer, and fewer get through: for each node and link in each `time_step`."},
@@ -499,7 +499,7 @@ var faults = of(
 	), says: "Rates are by packet, probabilities by node or link and `time_step`."},
 	field{name: "disk", shape: of(
 		field{name: "enabled", shape: aFlag, says: "false: no fault of this group.", def: "true"},
-		field{name: "profile", shape: oneOf("ext4-ordered", "posix-minimal"), says: "What a disk promises about what was not synchronised when the power goes (docs/faults.md).", def: "ext4-ordered"},
+		field{name: "profile", shape: oneOf("ext4-ordered", "posix-minimal"), says: "What a disk promises about what was not synchronised when the power goes (docs/reference/faults.md).", def: "ext4-ordered"},
 		field{name: "write_fail_rate", shape: aRate, says: "Writes that fail with EIO."},
 		field{name: "read_fail_rate", shape: aRate, says: "Reads that fail with EIO, of files that the node has written."},
 		field{name: "partial_write_rate", shape: aRate, says: "Writes that take fewer bytes than they are given, and say so."},
@@ -559,8 +559,8 @@ var faults = of(
 		field{name: "after", shape: aDuration, says: "Not before so much of the chaos phase is over.", def: "0s"},
 		field{name: "after_event", shape: aWhole, says: "Not before this event of the run.", def: "0"},
 		field{name: "while", shape: aText, says: "Only nodes that have this role (`roles`)."},
-		field{name: "when", shape: aText, verbatim: true, says: "Only while this condition is true (docs/faults.md)."},
-	))), says: "Faults one by one: as sentences, such as `crash on n1 at fsync while leader max 1`, or as mappings (docs/faults.md)."},
+		field{name: "when", shape: aText, verbatim: true, says: "Only while this condition is true (docs/reference/faults.md)."},
+	))), says: "Faults one by one: as sentences, such as `crash on n1 at fsync while leader max 1`, or as mappings (docs/reference/faults.md)."},
 	field{name: "roles", shape: namedWith(of(
 		field{name: "log", shape: shape{kind: pattern}, verbatim: true, says: "The node has the role from a line of its log that matches."},
 		field{name: "until", shape: shape{kind: pattern}, verbatim: true, says: "... until one that matches this, or its programs end; without it, also until one that tells another role and not this."},
@@ -582,7 +582,7 @@ var handlingKeys = of(
 )
 
 var exploration = of(
-	field{name: "strategy", shape: oneOf("random", "coverage-guided", "bfs", "dfs", "swarm", "pct"), says: "How the next tape is found (docs/exploring.md).", def: "random"},
+	field{name: "strategy", shape: oneOf("random", "coverage-guided", "bfs", "dfs", "swarm", "pct"), says: "How the next tape is found (docs/reference/exploration.md).", def: "random"},
 	field{name: "seed", shape: shape{kind: unsigned}, says: "The campaign's seed.", def: "1"},
 	field{name: "parallel_workers", shape: shape{kind: whole, min: 1, max: 4096}, says: "Worlds at once.", def: "one a CPU"},
 	field{name: "workers", of: "parallel_workers", shape: shape{kind: whole, min: 1, max: 4096}},

@@ -164,13 +164,13 @@ const (
 	keysEnd   = "<!-- keys: end -->\n"
 )
 
-// docs/config.md lists every key of bloodhound.yaml, docs/compose.md those of Compose files.
+// docs/reference/config.md lists every key of bloodhound.yaml, docs/reference/compose.md those of Compose files.
 func TestDocs(t *testing.T) {
 	for _, page := range []struct {
 		name string
 		root *shape
 		want string
-	}{{"../../docs/config.md", &bloodhoundFile, keyTables()}, {"../../docs/compose.md", &composeFile, composeTables()}} {
+	}{{"../../docs/reference/config.md", &bloodhoundFile, keyTables()}, {"../../docs/reference/compose.md", &composeFile, composeTables()}} {
 		text, err := os.ReadFile(page.name)
 		if err != nil {
 			t.Fatal(err)

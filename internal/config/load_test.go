@@ -90,7 +90,7 @@ func TestScaffold(t *testing.T) {
 
 // The examples of the documentation load.
 func TestDocumentedExamples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/config.md")
+	page, err := os.ReadFile("../../docs/reference/config.md")
 	if err != nil {
 		t.Fatal(err)
 	}

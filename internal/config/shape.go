@@ -37,7 +37,7 @@ const (
 	either                 // the first of shape.alts that is written as the value is
 )
 
-// shape describes a value. It drives reading, docs/config.md and docs/schema/config.json.
+// shape describes a value. It drives reading, docs/reference/config.md and docs/schema/config.json.
 type shape struct {
 	kind  kind
 	words []string
@@ -317,7 +317,7 @@ func (s *shape) elsewhere(root *shape, path, written string) string {
 		}
 		return fmt.Sprintf("it belongs under %q", places[0])
 	case len(names) > 16:
-		return "docs/config.md lists the keys"
+		return "docs/reference/config.md lists the keys"
 	}
 	return "the keys here are " + strings.Join(names, ", ")
 }

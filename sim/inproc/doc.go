@@ -25,7 +25,7 @@
 //		w.Faults("crash rate 2%", "partition rate 5% for 100ms..1s")
 //	}
 //
-// [New] makes an engine.Engine of it. Package sim runs campaigns over it in tests. docs/inproc.md is the manual.
+// [New] makes an engine.Engine of it. Package sim runs campaigns over it in tests. docs/reference/inproc.md is the manual.
 //
 // # Nodes
 //

@@ -31,7 +31,7 @@ var built string
 func main() {
 	only := flag.String("only", "", "look for this bug alone")
 	episodes := flag.Uint64("episodes", 10_000, "how many episodes at most")
-	strategy := flag.String("strategy", "random", "how to search: those of docs/exploring.md")
+	strategy := flag.String("strategy", "random", "how to search: those of docs/reference/exploration.md")
 	correct := flag.Bool("correct", false, "look for something in the library as it is")
 	full := flag.Bool("full", false, "tell all of what was found")
 	prepare := flag.String("prepare", "", "write what -only needs to be built into this folder, and print the flags of go build")

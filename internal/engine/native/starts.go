@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// A run ends when a server can never come up (docs/checks.md, "Servers that never come up").
+// A run ends when a server can never come up (docs/reference/checks.md, "Servers that never come up").
 const (
 	// alikeLives is how often a main process must have ended in the same way, one time after the other.
 	alikeLives = 5
