@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
-	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
 
 // Config is a configuration file of TLC (Specifying Systems, section 14.7.1): which parts of a module are what, and what its constants are.

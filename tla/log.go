@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
-	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 

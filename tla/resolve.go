@@ -1,7 +1,7 @@
 package tla
 
 import (
-	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
 
 // resolver finds names that nothing stands for, operators with too many or too few arguments, and names that are bound twice, also in definitions

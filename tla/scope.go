@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
-	"github.com/bloodhound-dst/bloodhound/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 

@@ -3,7 +3,7 @@
 // Command tlc measures package tla side by side with TLC, in one run and with one worker each, and prints a table in Markdown:
 //
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
-//	go run ./bench/tlc -jar tla2tools.jar [-from N] -random 10000 > tla/testdata/random.txt
+//	go run ./bench/tlc -jar tla2tools.jar [-from N] -random 10000 > bench/tlc/random/testdata/random.txt
 //
 // The second form writes what TLC finds in specifications made at random, which the tests of package tla compare with their own answers.
 //

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/bench/tlc/random"
 	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
-	"github.com/bloodhound-dst/bloodhound/tla/random"
 )
 
 // perMachine is how many specifications one Java virtual machine takes: TLC keeps something of each.

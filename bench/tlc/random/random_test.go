@@ -1,4 +1,4 @@
-package tla
+package random
 
 import (
 	"bufio"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/tla/random"
+	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
 // differs are specifications of which TLC has another answer, and why.
@@ -29,21 +29,21 @@ func TestRandom(t *testing.T) {
 	}
 	count, violated, failed, endless := 0, 0, 0, 0
 	for lines := bufio.NewScanner(f); count < most && lines.Scan(); count++ {
-		want, err := random.ParseAnswer(lines.Text())
+		want, err := ParseAnswer(lines.Text())
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch want.Kind {
-		case random.Holds:
-		case random.Failed:
+		case Holds:
+		case Failed:
 			failed++
-		case random.Endless:
+		case Endless:
 			endless++
 			continue
 		default:
 			violated++
 		}
-		got, why := answer(t, random.Make(uint64(count)))
+		got, why := answer(t, Make(uint64(count)))
 		if want.Name == "" {
 			got.Name = ""
 		}
@@ -66,27 +66,27 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-func answer(t *testing.T, files map[string]string) (random.Answer, error) {
+func answer(t *testing.T, files map[string]string) (Answer, error) {
 	dir := t.TempDir()
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	root := filepath.Join(dir, random.Root)
-	config, err := ReadConfig(root + ".cfg")
+	root := filepath.Join(dir, Root)
+	config, err := tla.ReadConfig(root + ".cfg")
 	if err != nil {
-		return random.Answer{Kind: random.Failed}, err
+		return Answer{Kind: Failed}, err
 	}
-	spec, err := Load(root+".tla", config)
+	spec, err := tla.Load(root+".tla", config)
 	if err != nil {
-		return random.Answer{Kind: random.Failed}, err
+		return Answer{Kind: Failed}, err
 	}
-	r, err := Check(spec, Options{})
+	r, err := tla.Check(spec, tla.Options{})
 	if err != nil {
-		return random.Answer{Kind: random.Failed}, err
+		return Answer{Kind: Failed}, err
 	}
-	a := random.Answer{Kind: random.Holds, Generated: r.Generated, Distinct: r.Distinct}
+	a := Answer{Kind: Holds, Generated: r.Generated, Distinct: r.Distinct}
 	if len(r.Violations) > 0 {
 		a.Kind, a.Name = string(r.Violations[0].Kind), strings.TrimSpace(r.Violations[0].Name)
 	}
