@@ -2,7 +2,9 @@
 
 package sim
 
-import "time"
+import (
+	"time"
+)
 
 // cpuTime is 0 where a process cannot ask for it.
 func cpuTime() time.Duration { return 0 }

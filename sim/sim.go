@@ -34,6 +34,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -258,33 +259,25 @@ func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, 
 }
 
 // play makes a run and judges it.
-func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options) (out *engine.Outcome, story string, err error) {
+func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options) (out *check.Judged, story string, err error) {
 	w := watch(s.Hang, func() { s.hang(t) })
 	defer w.rest()
 	o.Pulse = &w.Pulse
 	err = errGoexit
 	s.stages.do(func() { // of which a function of the world may end the goroutine
-		world, failed := e.Boot(spec, t, o)
+		run, failed := runner.Boot(e, spec, t, o)
 		if failed != nil {
 			err = failed
 			return
 		}
-		defer world.Close()
-		reason, failed := world.Advance(engine.Until{TimeNs: spec.EndNs})
-		if failed != nil {
-			err = failed
+		defer run.Close()
+		if err = run.Advance(engine.Position{}); err != nil {
 			return
 		}
-		out = world.Outcome()
-		out.Reason = reason
-		story = inproc.Story(world)
+		story = inproc.Story(run.World)
 		w.rest() // to judge a run takes no step, and has limits of its own
-		out.Verdicts = check.Judge(spec, out)
-		if o.Behaviour {
-			out.Near = check.Near(spec, out)
-		}
+		out = run.Judge()
 		w.wake()
-		err = nil
 	})
 	collected()
 	return out, story, err
@@ -306,7 +299,7 @@ func (s *simulation) here(setup *explore.Setup, job *explore.Job, _ func(explore
 }
 
 // reply makes a run, of which look is told if it is not nil.
-func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, look func(*engine.Outcome)) *explore.Reply {
+func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, look func(*check.Judged)) *explore.Reply {
 	spec := s.spec
 	if job.Cut != nil {
 		spec = job.Cut.Apply(spec)
@@ -365,12 +358,12 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 	}
 	type found struct {
 		failure *explore.Failure
-		outcome *engine.Outcome
+		outcome *check.Judged
 	}
 	var list []found
 	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: left, Workers: max(s.Workers, 1),
 		KeepGoing: s.KeepGoing, CalmFirst: true, Here: s.here,
-		Found: func(f *explore.Failure, o *engine.Outcome) {
+		Found: func(f *explore.Failure, o *check.Judged) {
 			f.ID = s.failureID(f.Signature, f.Tape)
 			list = append(list, found{f, o})
 		},
@@ -423,7 +416,7 @@ func (s *simulation) failureID(signature string, t tape.Tape) string {
 }
 
 // found shrinks a failure, stores it, and tells its story.
-func (s *simulation) found(ctx context.Context, r *Result, f *explore.Failure, o *engine.Outcome) {
+func (s *simulation) found(ctx context.Context, r *Result, f *explore.Failure, o *check.Judged) {
 	file := report.NewFailure(f.ID, f.Signature, version, "", s.spec, o, f.Verdict)
 	file.Origin = &f.Origin
 	var notes []string
@@ -487,7 +480,7 @@ func (s *simulation) tell(w io.Writer, f *report.Failure, path string) (steps st
 		fmt.Fprintf(w, "note: this run is not the one that was found: its trace hash is %s and not %s\n\n", out.Hash, small.Hash)
 		of.Shrunk = nil
 	}
-	if i := slices.IndexFunc(out.Verdicts, func(v engine.Verdict) bool { return v.Status == engine.Violated && explore.Signature(v) == f.Signature }); i >= 0 {
+	if i := slices.IndexFunc(out.Verdicts, func(v check.Verdict) bool { return v.Status == check.Violated && explore.Signature(v) == f.Signature }); i >= 0 {
 		of.Verdict = out.Verdicts[i]
 	}
 	if err := report.Story(w, of); err != nil {

@@ -1,6 +1,8 @@
 package sim
 
-import "sync"
+import (
+	"sync"
+)
 
 // stages are goroutines on which functions of a world are called, which may end them, as t.Fatal does. Each is used again and again: runs make its stack grow, and to grow
 // it anew costs as much as a short run.

@@ -100,7 +100,7 @@ func (s *simulation) one(t testing.TB, tp tape.Tape) {
 }
 
 // judge fails the test for what a run violates and for what nobody can tell of it, and logs the rest.
-func (s *simulation) judge(t testing.TB, out *engine.Outcome) {
+func (s *simulation) judge(t testing.TB, out *check.Judged) {
 	t.Helper()
 	if out.Mistake != "" {
 		t.Errorf("a model is told what means nothing in it: %s", out.Mistake)
@@ -110,7 +110,7 @@ func (s *simulation) judge(t testing.TB, out *engine.Outcome) {
 		if len(v.Evidence) > 0 {
 			text += "\n  " + strings.Join(v.Evidence, "\n  ")
 		}
-		if v.Status == engine.Violated {
+		if v.Status == check.Violated {
 			t.Error(text)
 		} else {
 			t.Log(text)

@@ -65,7 +65,7 @@ func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *con
 	}
 	var found *explore.Failure
 	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: o.Seed, Strategy: strategy, Runs: o.Runs, Timeout: time.Duration(o.TimeoutNs), Workers: 1,
-		KeepGoing: o.Measure, Found: func(f *explore.Failure, _ *engine.Outcome) {
+		KeepGoing: o.Measure, Found: func(f *explore.Failure, _ *check.Judged) {
 			if found == nil {
 				found = f
 			}
@@ -147,7 +147,7 @@ var measuredDomains = []coverage.Domain{coverage.ModelState, coverage.ModelWhole
 // made makes a run of a trial.
 func (s *simulation) made(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, m *measure) *explore.Reply {
 	job.Behaviour = job.Behaviour || m.on
-	reply := s.reply(setup, job, interrupt, func(out *engine.Outcome) { m.take(out.Reached) })
+	reply := s.reply(setup, job, interrupt, func(out *check.Judged) { m.take(out.Reached) })
 	if m.on && reply.Error == "" && job.ID+1 >= m.next {
 		m.point(job.ID + 1)
 	}
@@ -228,7 +228,7 @@ func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 }
 
 // counted has a run tell which blocks it has executed.
-func (s *simulation) counted(out *engine.Outcome) error {
+func (s *simulation) counted(out *check.Judged) error {
 	return s.lines.Executed(func(block uint64) {
 		out.Reached = append(out.Reached, coverage.Feature{ID: block, Domain: coverage.Line})
 	})

@@ -29,7 +29,7 @@ func modelWorld(t *testing.T, o Options, network bool, view string) *inproc.Engi
 }
 
 // judged tells whether the run of a seed conforms.
-func judged(t *testing.T, e *inproc.Engine, seed uint64) engine.Verdict {
+func judged(t *testing.T, e *inproc.Engine, seed uint64) check.Verdict {
 	t.Helper()
 	out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{})
 	if err != nil {
@@ -41,7 +41,7 @@ func judged(t *testing.T, e *inproc.Engine, seed uint64) engine.Verdict {
 		}
 	}
 	t.Fatalf("seed %d: conformance was not judged", seed)
-	return engine.Verdict{}
+	return check.Verdict{}
 }
 
 // The library does what its specification says, with and without what the network holds.
@@ -83,7 +83,7 @@ func TestRareRuns(t *testing.T) {
 		for _, network := range []bool{true, false} {
 			e := modelWorld(t, c.options, network, "")
 			for _, seed := range c.seeds {
-				if v := judged(t, e, seed); v.Status != engine.Holds {
+				if v := judged(t, e, seed); v.Status != check.Holds {
 					t.Errorf("network %t, seed %d: %s", network, seed, v.Reason)
 				}
 			}
@@ -127,7 +127,7 @@ func TestWhatIsRememberedHolds(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, v := range check.Judge(e.Spec(), out) {
-					if v.Status == engine.Violated { // as if a server panics
+					if v.Status == check.Violated { // as if a server panics
 						t.Fatalf("seed %d: %s: %s", seed, v.Property, v.Reason)
 					}
 				}
@@ -145,7 +145,7 @@ func TestEachActionMatters(t *testing.T) {
 		e := modelWorld(t, o, true, "")
 		found := false
 		for seed := uint64(0); seed < 400 && !found; seed++ {
-			if v := judged(t, e, seed); v.Status != engine.Holds {
+			if v := judged(t, e, seed); v.Status != check.Holds {
 				found = true
 				t.Logf("%s: seed %d: %s", action, seed, v.Reason)
 			}

@@ -3,14 +3,13 @@ package check
 import (
 	"fmt"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 )
 
 // assertions judges the assertions that programs carry (see package sdk): those that must be true whenever they are
 // evaluated, or must not be reached.
-func assertions(r *sdk.Record) []engine.Verdict {
-	var verdicts []engine.Verdict
+func assertions(r *sdk.Record) []Verdict {
+	var verdicts []Verdict
 	for i := range r.Assertions {
 		a := &r.Assertions[i]
 		if sometimes(a) || a.Pending() != "" {
@@ -22,7 +21,7 @@ func assertions(r *sdk.Record) []engine.Verdict {
 			if a.Type == sdk.Reachability {
 				what = "it was reached"
 			}
-			v.Status, v.Event, v.TimeNs = engine.Violated, at.Event, at.TimeNs
+			v.Status, v.Event, v.TimeNs = Violated, at.Event, at.TimeNs
 			v.Reason = fmt.Sprintf("%s on %s at %s", what, at.Node, orNowhere(a.Location))
 			v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, at %s", seconds(at.TimeNs), at.Event, at.Node,
 				at.Program, at.PID, orNowhere(a.Location)))
@@ -36,7 +35,7 @@ func assertions(r *sdk.Record) []engine.Verdict {
 		verdicts = append(verdicts, v)
 	}
 	if r.Unread > 0 {
-		v := engine.Verdict{Property: "assertions of programs can be read", Kind: "safety", Status: engine.Unknown}
+		v := Verdict{Property: "assertions of programs can be read", Kind: "safety", Status: Unknown}
 		v.Reason = fmt.Sprintf("%d lines cannot be read, the first by %s", r.Unread, r.FirstUnread)
 		verdicts = append(verdicts, v)
 	}
@@ -45,14 +44,14 @@ func assertions(r *sdk.Record) []engine.Verdict {
 
 // wanted judges the assertions that must be reached, or be true, in some run. That they were in this one holds however it
 // ended.
-func wanted(r *sdk.Record) []engine.Verdict {
-	var verdicts []engine.Verdict
+func wanted(r *sdk.Record) []Verdict {
+	var verdicts []Verdict
 	for i := range r.Assertions {
 		a := &r.Assertions[i]
 		v := asserted(a)
 		switch reason := a.Pending(); {
 		case reason != "":
-			v.Status, v.Reason = engine.NotYet, fmt.Sprintf("%s: %s", reason, orNowhere(a.Location))
+			v.Status, v.Reason = NotYet, fmt.Sprintf("%s: %s", reason, orNowhere(a.Location))
 		case !sometimes(a):
 			continue // judged by assertions
 		case a.Hits == 0 || a.Type == sdk.Sometimes && a.Pass == nil:
@@ -63,8 +62,8 @@ func wanted(r *sdk.Record) []engine.Verdict {
 	return verdicts
 }
 
-func asserted(a *sdk.Assertion) engine.Verdict {
-	v := engine.Verdict{Property: a.Wants() + ": " + a.Message, Kind: "safety", Status: engine.Holds}
+func asserted(a *sdk.Assertion) Verdict {
+	v := Verdict{Property: a.Wants() + ": " + a.Message, Kind: "safety", Status: Holds}
 	if sometimes(a) {
 		v.Kind = "sometimes"
 	}

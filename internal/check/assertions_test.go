@@ -20,8 +20,8 @@ func TestAssertionsOfARunCutShort(t *testing.T) {
 		{Message: "open", Type: sdk.Sometimes, MustHit: true, Hits: 1, Fail: at},
 		{Message: "reached", Type: sdk.Reachability, MustHit: true, Hits: 1, Pass: at},
 	}}}
-	want := map[string]engine.Status{"Always: held": engine.Unknown, "Always: broke": engine.Violated, "Always: unseen": engine.NotYet,
-		"Sometimes: seen": engine.Holds, "Sometimes: open": engine.NotYet, "Reachable: reached": engine.Holds}
+	want := map[string]Status{"Always: held": Unknown, "Always: broke": Violated, "Always: unseen": NotYet,
+		"Sometimes: seen": Holds, "Sometimes: open": NotYet, "Reachable: reached": Holds}
 	for _, v := range Judge(&world.Spec{}, out) {
 		status, ok := want[v.Property]
 		if !ok {
@@ -31,7 +31,7 @@ func TestAssertionsOfARunCutShort(t *testing.T) {
 		if v.Status != status {
 			t.Errorf("%s is %s: %s; want %s", v.Property, v.Status, v.Reason, status)
 		}
-		if v.Status == engine.Violated && (v.Event != 7 || v.TimeNs != 3e9 || !strings.Contains(v.Reason, "a.go:3") || !strings.Contains(strings.Join(v.Evidence, "\n"), `{"got":3}`)) {
+		if v.Status == Violated && (v.Event != 7 || v.TimeNs != 3e9 || !strings.Contains(v.Reason, "a.go:3") || !strings.Contains(strings.Join(v.Evidence, "\n"), `{"got":3}`)) {
 			t.Errorf("the violation lacks event, place or details: %+v", v)
 		}
 	}
@@ -44,7 +44,7 @@ func TestAssertionsOfARunCutShort(t *testing.T) {
 func TestAssertionsThatCannotBeRead(t *testing.T) {
 	out := &engine.Outcome{Reason: engine.Finished, SDK: sdk.Record{Unread: 2, FirstUnread: "p on n1"}}
 	verdicts := Judge(&world.Spec{}, out)
-	if v := verdicts[len(verdicts)-1]; v.Status != engine.Unknown || !strings.Contains(v.Reason, "p on n1") {
+	if v := verdicts[len(verdicts)-1]; v.Status != Unknown || !strings.Contains(v.Reason, "p on n1") {
 		t.Errorf("%+v", v)
 	}
 }

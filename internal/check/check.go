@@ -26,8 +26,8 @@ import (
 )
 
 // Judge gives a verdict on each property of the Spec, in its order, and then on those that hold for every program.
-func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
-	var verdicts []engine.Verdict
+func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
+	var verdicts []Verdict
 	for i := range spec.Properties {
 		verdicts = append(verdicts, judge(spec, &spec.Properties[i], out))
 	}
@@ -40,14 +40,14 @@ func Judge(spec *world.Spec, out *engine.Outcome) []engine.Verdict {
 		if why == "" && i < len(spec.Properties) && ofOperations(&spec.Properties[i].Check) {
 			why = silent
 		}
-		if why != "" && verdicts[i].Status == engine.Holds {
-			verdicts[i].Status, verdicts[i].Reason = engine.Unknown, why
+		if why != "" && verdicts[i].Status == Holds {
+			verdicts[i].Status, verdicts[i].Reason = Unknown, why
 		}
 	}
 	return append(verdicts, wanted(&out.SDK)...)
 }
 
-func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
+func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	switch t := p.Check.Type; {
 	case t == world.ProgressCheck:
 		return progressing(p, out, abandoned(spec, out.Drivers))
@@ -56,7 +56,7 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 	case t == world.Conformance:
 		return conforms(spec, p, out)
 	case t == world.Expression || t == world.InvariantCheck:
-		return Paired(p, out.History, func(p *world.Property, ops []history.Operation) engine.Verdict {
+		return Paired(p, out.History, func(p *world.Property, ops []history.Operation) Verdict {
 			return expressed(p, ops, cutOff(spec, out))
 		})
 	case t == world.Durability:
@@ -69,11 +69,7 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verd
 	if p.Kind == world.Liveness {
 		return live(spec, p, out)
 	}
-	v := safe(p, out)
-	if t := out.Tallies[p.Name]; t != nil {
-		v = tallied(v, t)
-	}
-	return v
+	return safe(p, out)
 }
 
 // cutOff says why there may have been more of the history to come, or nothing.
@@ -82,8 +78,8 @@ func cutOff(spec *world.Spec, out *engine.Outcome) string {
 }
 
 // final is the verdict of a check that looks at the end: what it finds broken before the end may be whole there.
-func final(p *world.Property, v engine.Verdict, cut string) engine.Verdict {
-	if v.Status != engine.Violated || cut == "" {
+func final(p *world.Property, v Verdict, cut string) Verdict {
+	if v.Status != Violated || cut == "" {
 		return v
 	}
 	u := unknown(p, "%s. Until then: %s", cut, v.Reason)
@@ -110,7 +106,7 @@ func abandoned(spec *world.Spec, ends []engine.DriverEnd) int64 {
 
 // History judges a property over a history alone, such as one that was read from a file: without a run around it, what
 // a "holds" says of the run is not asked.
-func History(p *world.Property, events []history.Event) engine.Verdict {
+func History(p *world.Property, events []history.Event) Verdict {
 	if ByOperations(p.Check.Type) {
 		return Paired(p, events, Operations)
 	}
@@ -140,7 +136,7 @@ func ByOperations(t world.CheckType) bool {
 }
 
 // Operations judges a property by the operations of a history, as History does. Its check is ByOperations.
-func Operations(p *world.Property, ops []history.Operation) engine.Verdict {
+func Operations(p *world.Property, ops []history.Operation) Verdict {
 	switch p.Check.Type {
 	case world.Linearizability:
 		return linearizable(p, ops)
@@ -157,7 +153,7 @@ func Operations(p *world.Property, ops []history.Operation) engine.Verdict {
 }
 
 // Paired judges by the operations of events. Where they are none, its verdict is unknown.
-func Paired(p *world.Property, events []history.Event, judge func(*world.Property, []history.Operation) engine.Verdict) engine.Verdict {
+func Paired(p *world.Property, events []history.Event, judge func(*world.Property, []history.Operation) Verdict) Verdict {
 	ops, err := pair(events)
 	if err != nil {
 		return unknown(p, "%v", err)
@@ -179,10 +175,10 @@ func backwards(events []history.Event) uint64 {
 
 // Again judges what is known of a run by properties that may have changed since. What a property saw by programs inside
 // the world, it saw as it was then: where its check is another one now, its verdict is unknown.
-func Again(was *world.Spec, properties []world.Property, out *engine.Outcome) []engine.Verdict {
+func Again(was *world.Spec, properties []world.Property, run *Judged) []Verdict {
 	spec := *was
 	spec.Properties = properties
-	verdicts := Judge(&spec, out)
+	verdicts := run.judge(&spec)
 	for i := range properties {
 		p := &properties[i]
 		if !p.Check.Type.Probes() && p.Check.Jobs == (world.Jobs{}) || slices.ContainsFunc(was.Properties, func(o world.Property) bool {
@@ -241,12 +237,12 @@ func joined[T ~string](words []T) string {
 }
 
 // verdict is the start of a judgement: nothing is known yet.
-func verdict(p *world.Property) engine.Verdict {
-	return engine.Verdict{Property: p.Name, Kind: string(p.Kind), Status: engine.Unknown}
+func verdict(p *world.Property) Verdict {
+	return Verdict{Property: p.Name, Kind: string(p.Kind), Status: Unknown}
 }
 
 // unknown is a judgement that says why there is none.
-func unknown(p *world.Property, format string, args ...any) engine.Verdict {
+func unknown(p *world.Property, format string, args ...any) Verdict {
 	v := verdict(p)
 	v.Reason = fmt.Sprintf(format, args...)
 	return v

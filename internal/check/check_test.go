@@ -56,7 +56,7 @@ func good(t *testing.T) (*world.Spec, *engine.Outcome) {
 }
 
 // statuses are the verdicts in short: "p=holds".
-func statuses(verdicts []engine.Verdict) string {
+func statuses(verdicts []Verdict) string {
 	var s []string
 	for _, v := range verdicts {
 		s = append(s, v.Property+"="+string(v.Status))
@@ -64,14 +64,14 @@ func statuses(verdicts []engine.Verdict) string {
 	return strings.Join(s, " ")
 }
 
-func find(t *testing.T, verdicts []engine.Verdict, property string) engine.Verdict {
+func find(t *testing.T, verdicts []Verdict, property string) Verdict {
 	for _, v := range verdicts {
 		if v.Property == property {
 			return v
 		}
 	}
 	t.Fatalf("no verdict on %s: %v", property, verdicts)
-	return engine.Verdict{}
+	return Verdict{}
 }
 
 func TestGoodRunHolds(t *testing.T) {
@@ -139,7 +139,7 @@ func TestDoubt(t *testing.T) {
 			c.spoil(spec, out)
 			verdicts := Judge(spec, out)
 			for _, v := range verdicts {
-				if v.Status != engine.Unknown {
+				if v.Status != Unknown {
 					t.Errorf("%s %s", v.Property, v.Status)
 				}
 			}
@@ -148,7 +148,7 @@ func TestDoubt(t *testing.T) {
 			}
 			// What was seen to be violated stays violated.
 			out.Crashes = []engine.Crash{{Kind: "panic", Node: "n1", Program: "/x"}}
-			if v := find(t, Judge(spec, out), "no panic"); v.Status != engine.Violated {
+			if v := find(t, Judge(spec, out), "no panic"); v.Status != Violated {
 				t.Errorf("a panic is %s", v.Status)
 			}
 		})
@@ -210,7 +210,7 @@ func TestSilentDriver(t *testing.T) {
 				t.Errorf("%q, %q; want a warning %q", unknown, warnings, c.warning)
 			}
 			out.Crashes = []engine.Crash{{Kind: "crash", Node: "n1", Program: "/x", Signal: "SIGSEGV"}}
-			if v := find(t, Judge(spec, out), "no crash by a signal"); v.Status != engine.Violated {
+			if v := find(t, Judge(spec, out), "no crash by a signal"); v.Status != Violated {
 				t.Errorf("a crash is %s", v.Status)
 			}
 		})
@@ -250,157 +250,157 @@ func TestProbes(t *testing.T) {
 	cases := []struct {
 		name, property string
 		spoil          func(*world.Spec, *engine.Outcome)
-		want           engine.Status
+		want           Status
 		reason         string
 	}{
 		{"safety broken", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 1, 70)) },
-			engine.Violated, "the check failed: status 500"},
+			Violated, "the check failed: status 500"},
 		{"broken once is broken", "script", func(s *world.Spec, o *engine.Outcome) {
 			o.Probes = append(o.Probes, probe("script", 1, 70), probe("script", 5, 71), probe("script", 0, 72))
-		}, engine.Violated, "the check failed"},
-		{"never ran", "pong", func(s *world.Spec, o *engine.Outcome) { drop(o, "pong") }, engine.Unknown, "never ran"},
+		}, Violated, "the check failed"},
+		{"never ran", "pong", func(s *world.Spec, o *engine.Outcome) { drop(o, "pong") }, Unknown, "never ran"},
 		{"no answer in chaos", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 2, 70)) },
-			engine.Holds, ""},
+			Holds, ""},
 		{"no answer at the end", "pong", func(s *world.Spec, o *engine.Outcome) {
 			p := probe("pong", 2, 90)
 			p.Phase = "final"
 			o.Probes = append(o.Probes, p)
-		}, engine.Unknown, "the check itself failed: 90.000000 s"},
-		{"no look at the end", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:5] }, engine.Unknown, "the final check never ran"},
+		}, Unknown, "the check itself failed: 90.000000 s"},
+		{"no look at the end", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:5] }, Unknown, "the final check never ran"},
 		{"never an answer", "pong", func(s *world.Spec, o *engine.Outcome) {
 			drop(o, "pong")
 			o.Probes = append(o.Probes, probe("pong", 2, 70))
-		}, engine.Unknown, "none of 1 probes"},
+		}, Unknown, "none of 1 probes"},
 		{"a script that fails", "script", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("script", 2, 70)) },
-			engine.Unknown, "the check itself failed"},
+			Unknown, "the check itself failed"},
 		{"a probe that fails", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 3, 70)) },
-			engine.Unknown, "the check itself failed"},
+			Unknown, "the check itself failed"},
 
 		{"never healthy after a heal", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 2, 61), probe("healthy", 1, 89))
-		}, engine.Violated, "not within 30.000000 s after a heal: status 500"},
+		}, Violated, "not within 30.000000 s after a heal: status 500"},
 		{"nobody answers after a heal", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 2, 61))
-		}, engine.Violated, "not within 30"},
+		}, Violated, "not within 30"},
 		{"healthy after one heal and not after the next", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Probes[2].ExitCode = 1
-		}, engine.Violated, "not within"},
+		}, Violated, "not within"},
 		{"healthy, but too late", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", 0, 91))
-		}, engine.Violated, "not within"},
+		}, Violated, "not within"},
 		{"healthy at the last moment", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			p := probe("healthy", 0, 61)
 			p.EndNs = 90 * second
 			only(o, "healthy", 60, p)
-		}, engine.Holds, ""},
+		}, Holds, ""},
 		{"the answer came too late", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			p := probe("healthy", 0, 61)
 			p.EndNs = 90*second + 1
 			only(o, "healthy", 60, p)
-		}, engine.Violated, "not within"},
+		}, Violated, "not within"},
 		{"the run ended first", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.VirtualNs = 89 * second
 			only(o, "healthy", 60, probe("healthy", 1, 61))
-		}, engine.Unknown, "the run ended 29.000000 s after the heal at 60.000000 s"},
+		}, Unknown, "the run ended 29.000000 s after the heal at 60.000000 s"},
 		{"the next fault came first", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 70 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
-		}, engine.Unknown, "the next fault struck"},
+		}, Unknown, "the next fault struck"},
 		{"the next fault came in the same moment", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 60 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
-		}, engine.Unknown, "the next fault struck"},
+		}, Unknown, "the next fault struck"},
 		{"one heal is enough where the other was cut short", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 25 * second}}
 			o.Probes[1].ExitCode = 1
-		}, engine.Holds, ""},
+		}, Holds, ""},
 		{"a full ledger", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = make([]fault.Strike, fault.MaxStrikes)
 			only(o, "healthy", 60, probe("healthy", 1, 61))
-		}, engine.Unknown, "does not list all strikes"},
+		}, Unknown, "does not list all strikes"},
 		{"one heal is not probed", "healthy", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:2] },
-			engine.Unknown, "the check never ran within"},
+			Unknown, "the check never ran within"},
 		{"a run of the check takes longer than the timeout", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			early, long := probe("healthy", 0, 1), probe("healthy", 0, 59)
 			early.AfterHealNs, long.AfterHealNs, long.EndNs = 0, 0, 95*second
 			only(o, "healthy", 60, early, long)
-		}, engine.Unknown, "let it give up sooner"},
-		{"never probed", "healthy", func(s *world.Spec, o *engine.Outcome) { drop(o, "healthy") }, engine.Unknown, "never ran"},
+		}, Unknown, "let it give up sooner"},
+		{"never probed", "healthy", func(s *world.Spec, o *engine.Outcome) { drop(o, "healthy") }, Unknown, "never ran"},
 		{"another property's probes do not count", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("pong", 0, 61))
-		}, engine.Unknown, "never ran"},
+		}, Unknown, "never ran"},
 		{"a script that is not there", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 127, 61), probe("healthy", 126, 62))
-		}, engine.Unknown, "the check itself failed"},
+		}, Unknown, "the check itself failed"},
 		{"a script that hangs", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", world.ProbeHung, 62))
-		}, engine.Unknown, "the check itself hung at 62.000000 s"},
+		}, Unknown, "the check itself hung at 62.000000 s"},
 		{"a script that hangs too late to matter", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", world.ProbeHung, 95))
-		}, engine.Violated, "not within"},
+		}, Violated, "not within"},
 		{"a script that hangs after it was broken", "pong", func(s *world.Spec, o *engine.Outcome) {
 			o.Probes = append(o.Probes, probe("pong", 1, 61), probe("pong", world.ProbeHung, 62))
-		}, engine.Violated, "the check failed"},
+		}, Violated, "the check failed"},
 		{"a safety check that hangs", "pong", func(s *world.Spec, o *engine.Outcome) {
 			o.Probes = append(o.Probes, probe("pong", world.ProbeHung, 62))
-		}, engine.Unknown, "the check itself hung at 62.000000 s"},
+		}, Unknown, "the check itself hung at 62.000000 s"},
 		{"a script that says not yet in its own way", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[1].Check.Type = world.Custom
 			only(o, "healthy", 60, probe("healthy", 7, 61))
-		}, engine.Violated, "not within"},
+		}, Violated, "not within"},
 		{"no heal, healthy in time", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			drop(o, "healthy")
 			o.Heals = nil
 			o.Probes = append(o.Probes, probe("healthy", 2, 1), probe("healthy", 0, 30))
-		}, engine.Holds, ""},
+		}, Holds, ""},
 		{"no heal, never healthy", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			drop(o, "healthy")
 			o.Heals = nil
 			o.Probes = append(o.Probes, probe("healthy", 2, 1), probe("healthy", 0, 32))
-		}, engine.Violated, "not within"},
+		}, Violated, "not within"},
 		{"the default timeout", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[1].TimeoutNs = 0
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", 0, 91))
-		}, engine.Violated, "not within 30.000000 s"},
+		}, Violated, "not within 30.000000 s"},
 		{"dead from the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.ReadyNs = 2 * second
 			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2, Output: "refused"}}, o.Probes...)
 			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
-		}, engine.Violated, "not within 30.000000 s after the start: "},
+		}, Violated, "not within 30.000000 s after the start: "},
 		{"up late, but in time", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.ReadyNs = 2 * second
 			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
-		}, engine.Holds, ""},
+		}, Holds, ""},
 		{"struck soon after the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.ReadyNs = 2 * second
 			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
 			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 5 * second, EndNs: 20 * second}}
-		}, engine.Holds, ""},
+		}, Holds, ""},
 		{"packets suffer from the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.ReadyNs = 2 * second
 			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
 			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
 			s.Faults.Rules = append(s.Faults.Rules, world.FaultRule{Kind: "drop", RatePPM: 10})
-		}, engine.Holds, ""},
+		}, Holds, ""},
 		{"the start proves nothing of heals", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.ReadyNs, o.Heals = 2*second, []int64{60 * second}
 			only(o, "healthy", 60, engine.Probe{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second}, probe("healthy", 2, 61))
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 65 * second, EndNs: 70 * second}}
-		}, engine.Unknown, "after each heal the next fault struck"},
+		}, Unknown, "after each heal the next fault struck"},
 		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
-		}, engine.Unknown, `broken expression: unexpected token Identifier("leader") (1:5)`},
+		}, Unknown, `broken expression: unexpected token Identifier("leader") (1:5)`},
 		{"agreement", "p", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}}
 			only(o, "p", 60, probe("p", 1, 61))
 			o.Probes[len(o.Probes)-1].Output = "the nodes differ: n1 says 1; n2 says 2\nn1 says 1\nn2 says 2"
-		}, engine.Violated, "the nodes differ: n1 says 1; n2 says 2"},
+		}, Violated, "the nodes differ: n1 says 1; n2 says 2"},
 		{"agreement without an answer", "p", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}, Unanswered: world.UnknownIfSilent}
 			only(o, "p", 60, probe("p", 2, 61))
 			o.Probes[len(o.Probes)-1].Phase = "final"
-		}, engine.Unknown, "the check itself failed"},
+		}, Unknown, "the check itself failed"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -424,7 +424,7 @@ func TestCrashes(t *testing.T) {
 	}
 	verdicts := Judge(spec, out)
 	got := find(t, verdicts, "no crash by a signal")
-	want := engine.Verdict{Property: "no crash by a signal", Kind: "safety", Status: engine.Violated,
+	want := Verdict{Property: "no crash by a signal", Kind: "safety", Status: Violated,
 		Reason: "crash on n1: /bin/db ended with SIGSEGV", Event: 8, TimeNs: second, Evidence: []string{
 			"1.000000 s (event 8) n1: /bin/db, pid 4, ended with SIGSEGV", "  last words",
 			"2.000000 s (event 9) n2: /bin/db, pid 4, ended with SIGABRT"}}
@@ -434,10 +434,10 @@ func TestCrashes(t *testing.T) {
 	if v := find(t, verdicts, "no unexpected exit"); v.Reason != "exit on n3: /bin/db ended with exit code 3" {
 		t.Error(v.Reason)
 	}
-	if v := find(t, verdicts, "no other failure of a program"); v.Status != engine.Violated {
+	if v := find(t, verdicts, "no other failure of a program"); v.Status != Violated {
 		t.Errorf("a kind that is not known goes by: %s", v.Status)
 	}
-	if v := find(t, verdicts, "no panic"); v.Status != engine.Holds {
+	if v := find(t, verdicts, "no panic"); v.Status != Holds {
 		t.Errorf("no panic: %s", v.Status)
 	}
 }
@@ -475,7 +475,7 @@ func TestUnobserved(t *testing.T) {
 
 // TestRuns judges whole runs of the fake engine: the bug is found where it strikes, and nowhere else.
 func TestRuns(t *testing.T) {
-	run := func(seed uint64, mode string) []engine.Verdict {
+	run := func(seed uint64, mode string) []Verdict {
 		spec := &world.Spec{
 			Nodes: []world.Node{{Name: "n1", Role: world.Server, Env: []string{"FAKE=" + mode}}, {Name: "n2", Role: world.Server},
 				{Name: "client", Role: world.Client}},
@@ -491,17 +491,17 @@ func TestRuns(t *testing.T) {
 	}
 	found := 0
 	for seed := range uint64(60) {
-		if v := run(seed, "")[0]; v.Status != engine.Holds {
+		if v := run(seed, "")[0]; v.Status != Holds {
 			t.Fatalf("seed %d: %s %s\n%s", seed, v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 		}
-		if v := run(seed, enginetest.LostWrite)[0]; v.Status == engine.Violated {
+		if v := run(seed, enginetest.LostWrite)[0]; v.Status == Violated {
 			found++
 		}
 	}
 	if found < 5 || found == 60 {
 		t.Errorf("the bug showed on %d of 60 tapes", found)
 	}
-	if v := find(t, run(1, enginetest.Panic), "no panic"); v.Status != engine.Violated {
+	if v := find(t, run(1, enginetest.Panic), "no panic"); v.Status != Violated {
 		t.Errorf("a panic: %s", fmt.Sprint(v))
 	}
 }

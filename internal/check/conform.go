@@ -71,7 +71,7 @@ func Modelled(spec *world.Spec, out *engine.Outcome) []coverage.Feature {
 }
 
 // conforms judges that a run is one of a specification.
-func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
+func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	f, err := followed(spec, p, out)
 	if err != nil {
 		return unknown(p, "%v", err)
@@ -84,7 +84,7 @@ func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.V
 	var left *model.Divergence
 	switch {
 	case errors.As(f.Err, &left):
-		v.Status, v.Event, v.TimeNs = engine.Violated, f.At.Number, f.At.TimeNs
+		v.Status, v.Event, v.TimeNs = Violated, f.At.Number, f.At.TimeNs
 		reason, state, _ := strings.Cut(left.Error(), "\nin the state\n")
 		v.Reason = reason
 		v.Evidence = append([]string{fmt.Sprintf("%s (event %d) %s", seconds(f.At.TimeNs), f.At.Number, f.At), "the model was in the state"}, slices.Concat(indented(state), v.Evidence)...)
@@ -95,13 +95,13 @@ func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.V
 	case len(out.Ledger.Strikes) >= fault.MaxStrikes:
 		v.Reason = "there were more faults than are kept, and the run was followed up to there"
 	default:
-		v.Status = engine.Holds
+		v.Status = Holds
 	}
 	return v
 }
 
 // tallied adds to a verdict what became of the run's events.
-func tallied(v engine.Verdict, t *coverage.Tally) engine.Verdict {
+func tallied(v Verdict, t *coverage.Tally) Verdict {
 	v.Tally = t
 	v.Evidence = append(v.Evidence, "events: "+t.String())
 	return v

@@ -67,36 +67,36 @@ func TestConforms(t *testing.T) {
 		name   string
 		out    *engine.Outcome
 		change func(*world.Mapping)
-		status engine.Status
+		status Status
 		want   string
 	}{
-		{"all is as in the model", logged(round...), nil, engine.Holds, "events: 10 mapped"},
-		{"a decision too early", logged(without(5)...), nil, engine.Violated, `step 6, Decide("commit"), is not one of the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6)`},
-		{"another count of votes", logged(slices.Concat(round[:4], []string{"5 coordinator vote p2 makes 3"})...), nil, engine.Violated, `step 5, Vote("p2"), is not one of the model: Votes() is 2 after it, and the system shows 3`},
-		{"a crash that loses the votes", crash(logged(round...), fault.PowerLoss, "coordinator", 5, 6), nil, engine.Violated, `Votes() is 1 after it, and the system shows 3`},
-		{"a crash of a participant", crash(logged(round...), fault.Crash, "p1", 5, 6), nil, engine.Holds, "events: 12 mapped"},
-		{"one that lasts to the end", crash(logged(round...), fault.Crash, "p1", 11, 2000), nil, engine.Holds, "events: 11 mapped"},
-		{"faults that take no server down", crash(crash(logged(round...), fault.Pause, "p1", 5, 6), fault.Crash, "driver", 5, 6), nil, engine.Holds, "events: 10 mapped"},
-		{"crashes without a rule", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Rules = slices.Delete(m.Rules, 4, 6) }, engine.Unknown,
+		{"all is as in the model", logged(round...), nil, Holds, "events: 10 mapped"},
+		{"a decision too early", logged(without(5)...), nil, Violated, `step 6, Decide("commit"), is not one of the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6)`},
+		{"another count of votes", logged(slices.Concat(round[:4], []string{"5 coordinator vote p2 makes 3"})...), nil, Violated, `step 5, Vote("p2"), is not one of the model: Votes() is 2 after it, and the system shows 3`},
+		{"a crash that loses the votes", crash(logged(round...), fault.PowerLoss, "coordinator", 5, 6), nil, Violated, `Votes() is 1 after it, and the system shows 3`},
+		{"a crash of a participant", crash(logged(round...), fault.Crash, "p1", 5, 6), nil, Holds, "events: 12 mapped"},
+		{"one that lasts to the end", crash(logged(round...), fault.Crash, "p1", 11, 2000), nil, Holds, "events: 11 mapped"},
+		{"faults that take no server down", crash(crash(logged(round...), fault.Pause, "p1", 5, 6), fault.Crash, "driver", 5, 6), nil, Holds, "events: 10 mapped"},
+		{"crashes without a rule", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Rules = slices.Delete(m.Rules, 4, 6) }, Unknown,
 			"16.7 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (crash of p1), 1 not modelled (restart of p1)"},
-		{"lines without a rule", logged(with(3, "3 p1 hello")...), nil, engine.Unknown, "9.1 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (log of p1)"},
-		{"lines that are ignored", logged(with(3, "3 p1 idle")...), nil, engine.Unknown, "1 ignored (it only waits)"},
-		{"as many as may be", logged(with(3, "3 p1 idle")...), func(m *world.Mapping) { m.LeftOut = 0.1 }, engine.Holds, "events: 10 mapped, 1 ignored (it only waits)"},
-		{"lines that are no events", logged(with(3, "3 p1 > hello")...), nil, engine.Holds, "events: 10 mapped; 1 lines of logs are none"},
-		{"no line is an event", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Lines = "^nothing" }, engine.Unknown,
+		{"lines without a rule", logged(with(3, "3 p1 hello")...), nil, Unknown, "9.1 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (log of p1)"},
+		{"lines that are ignored", logged(with(3, "3 p1 idle")...), nil, Unknown, "1 ignored (it only waits)"},
+		{"as many as may be", logged(with(3, "3 p1 idle")...), func(m *world.Mapping) { m.LeftOut = 0.1 }, Holds, "events: 10 mapped, 1 ignored (it only waits)"},
+		{"lines that are no events", logged(with(3, "3 p1 > hello")...), nil, Holds, "events: 10 mapped; 1 lines of logs are none"},
+		{"no line is an event", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Lines = "^nothing" }, Unknown,
 			"none of 10 lines of the servers' logs is an event: lines: '^nothing' matches none"},
-		{"there are no lines", crash(logged(), fault.Crash, "p1", 5, 6), nil, engine.Holds, "events: 2 mapped"},
-		{"no rule is about lines", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Lines, m.Rules = "^nothing", m.Rules[4:6] }, engine.Holds, "10 lines of logs are none"},
-		{"lines of clients", logged(with(3, "3 driver hello")...), nil, engine.Holds, "events: 10 mapped"},
+		{"there are no lines", crash(logged(), fault.Crash, "p1", 5, 6), nil, Holds, "events: 2 mapped"},
+		{"no rule is about lines", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Lines, m.Rules = "^nothing", m.Rules[4:6] }, Holds, "10 lines of logs are none"},
+		{"lines of clients", logged(with(3, "3 driver hello")...), nil, Holds, "events: 10 mapped"},
 		{"the first rule decides", logged(round...), func(m *world.Mapping) {
 			m.Rules = slices.Insert(m.Rules, 0, world.ModelRule{Log: "^learned", Node: "p.", Action: "Recover", Args: []string{"node"}})
-		}, engine.Holds, "events: 10 mapped"},
-		{"a rule for another node", logged(round...), func(m *world.Mapping) { m.Rules[2].Node = "p1" }, engine.Violated, "Learn"},
-		{"a log that is cut", lost, nil, engine.Unknown, "3 lines of logs were not kept"},
-		{"a divergence before that", broken, nil, engine.Violated, `Learn("p1", "abort")`},
-		{"an argument that is no number", logged("1 p1 prepared"), func(m *world.Mapping) { m.Rules[0].Args = []string{"int(line)"} }, engine.Unknown, "events[0], at p1: prepared: args[0]: "},
-		{"nothing happened", logged(), nil, engine.Unknown, "no event of the run was mapped to a step of the model"},
-		{"no such file", logged(round...), func(m *world.Mapping) { m.Spec = "Missing.tla" }, engine.Unknown, "the model cannot be loaded: stat Missing.tla"},
+		}, Holds, "events: 10 mapped"},
+		{"a rule for another node", logged(round...), func(m *world.Mapping) { m.Rules[2].Node = "p1" }, Violated, "Learn"},
+		{"a log that is cut", lost, nil, Unknown, "3 lines of logs were not kept"},
+		{"a divergence before that", broken, nil, Violated, `Learn("p1", "abort")`},
+		{"an argument that is no number", logged("1 p1 prepared"), func(m *world.Mapping) { m.Rules[0].Args = []string{"int(line)"} }, Unknown, "events[0], at p1: prepared: args[0]: "},
+		{"nothing happened", logged(), nil, Unknown, "no event of the run was mapped to a step of the model"},
+		{"no such file", logged(round...), func(m *world.Mapping) { m.Spec = "Missing.tla" }, Unknown, "the model cannot be loaded: stat Missing.tla"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := commitWorld()
@@ -121,7 +121,7 @@ func TestConformsNeedsEachAction(t *testing.T) {
 		m := s.Properties[0].Check.Mapping
 		m.Rules = slices.Delete(m.Rules, i, i+1)
 		v := Judge(s, out)[0]
-		if want := r.Action == ""; (v.Status == engine.Holds) != want {
+		if want := r.Action == ""; (v.Status == Holds) != want {
 			t.Errorf("without the rule for %q: %s %s", r.Action, v.Status, v.Reason)
 		}
 	}
@@ -158,11 +158,11 @@ func TestConformsToOperations(t *testing.T) {
 	m.Rules = append(m.Rules, world.ModelRule{Operation: "^prepare$", Outcome: "ok", Action: "Prepare", Args: []string{"key"}}, world.ModelRule{Operation: "^prepare$", Outcome: "invoke", Action: "Recover", Args: []string{"key"}})
 	out := logged("5 coordinator vote p1 makes 1")
 	out.History = []history.Event{{Number: 11, TimeNs: 1, Client: "c", Type: history.Invoke, Op: "prepare", Key: "p1"}, {Number: 21, TimeNs: 2, Client: "c", Type: history.Ok, Op: "prepare", Key: "p1"}}
-	if v := Judge(s, out)[0]; v.Status != engine.Holds || v.Tally.Mapped != 3 {
+	if v := Judge(s, out)[0]; v.Status != Holds || v.Tally.Mapped != 3 {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 	out.History[1].Number, out.History[1].TimeNs = 61, 6
-	if v := Judge(s, out)[0]; v.Status != engine.Violated || !strings.Contains(v.Reason, `Vote("p1")`) {
+	if v := Judge(s, out)[0]; v.Status != Violated || !strings.Contains(v.Reason, `Vote("p1")`) {
 		t.Errorf("the vote came before what was voted on: %s: %s", v.Status, v.Reason)
 	}
 }
@@ -170,7 +170,7 @@ func TestConformsToOperations(t *testing.T) {
 func TestConformsIsJudgedAgainByTheLog(t *testing.T) {
 	s := commitWorld()
 	out := logged("1 p1 prepared", "2 coordinator vote p1 makes 1", "3 coordinator decide commit")
-	if v := Again(s, s.Properties, out)[0]; v.Status != engine.Violated || !strings.Contains(v.Reason, "votes = Participants is false") {
+	if v := Again(s, s.Properties, &Judged{Outcome: *out})[0]; v.Status != Violated || !strings.Contains(v.Reason, "votes = Participants is false") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 	of := *s.Properties[0].Check.Mapping // as somebody has changed it since
@@ -178,11 +178,11 @@ func TestConformsIsJudgedAgainByTheLog(t *testing.T) {
 	of.LeftOut = 0.5
 	now := s.Properties[0]
 	now.Check.Mapping = &of
-	if v := Again(s, []world.Property{now}, out)[0]; v.Status != engine.Holds {
+	if v := Again(s, []world.Property{now}, &Judged{Outcome: *out})[0]; v.Status != Holds {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 	out.Log, out.LogLost = out.Log[:1], 2
-	if v := Again(s, s.Properties, out)[0]; v.Status != engine.Unknown || !strings.Contains(v.Reason, "2 lines of logs were not kept, and the run was followed up to there") {
+	if v := Again(s, s.Properties, &Judged{Outcome: *out})[0]; v.Status != Unknown || !strings.Contains(v.Reason, "2 lines of logs were not kept, and the run was followed up to there") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 }

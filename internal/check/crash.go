@@ -36,22 +36,22 @@ func Unjudged(spec *world.Spec, names []string) string {
 }
 
 // crashes judges the properties that need no configuration. The engine lists no crash that a fault made.
-func crashes(list []engine.Crash) []engine.Verdict {
-	var verdicts []engine.Verdict
+func crashes(list []engine.Crash) []Verdict {
+	var verdicts []Verdict
 	known := map[string]bool{}
 	for _, b := range builtin {
 		known[b.kind] = true
 		verdicts = append(verdicts, crashesOf(b.property, list, func(c engine.Crash) bool { return c.Kind == b.kind }))
 	}
 	// An engine may learn to tell kinds that this list does not have; they must not go by unseen.
-	if v := crashesOf("no other failure of a program", list, func(c engine.Crash) bool { return !known[c.Kind] }); v.Status == engine.Violated {
+	if v := crashesOf("no other failure of a program", list, func(c engine.Crash) bool { return !known[c.Kind] }); v.Status == Violated {
 		verdicts = append(verdicts, v)
 	}
 	return verdicts
 }
 
-func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) bool) engine.Verdict {
-	v := engine.Verdict{Property: property, Kind: "safety", Status: engine.Holds}
+func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) bool) Verdict {
+	v := Verdict{Property: property, Kind: "safety", Status: Holds}
 	count := 0
 	for _, c := range list {
 		if !belongs(c) {
@@ -63,7 +63,7 @@ func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) 
 			end = c.Signal
 		}
 		if count == 1 {
-			v.Status, v.Event, v.TimeNs = engine.Violated, c.Event, c.TimeNs
+			v.Status, v.Event, v.TimeNs = Violated, c.Event, c.TimeNs
 			v.Reason = fmt.Sprintf("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end)
 		}
 		if count > MaxEvidence {

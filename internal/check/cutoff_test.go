@@ -22,31 +22,31 @@ func TestCutOff(t *testing.T) {
 	for _, c := range []struct {
 		name, short, condition string
 		kind                   world.CheckType
-		want                   engine.Status // of the run that was cut off; whole ones are violated
+		want                   Status // of the run that was cut off; whole ones are violated
 	}{
-		{"too few so far", "a:put=1 a! b:get", `count(ops, .op == "get" and .type == "ok") == 1`, world.Expression, engine.Unknown},
-		{"none so far", "a:put=1 a!", `any(ops, .op == "get")`, world.Expression, engine.Unknown},
-		{"in flight", "a:put=1 a! b:get", `none(ops, .type == "info")`, world.Expression, engine.Unknown},
-		{"in flight, all of them", "a:put=1 a! b:get", `all(ops, .type == "ok")`, world.Expression, engine.Unknown},
-		{"another part may come true", "a:put=1 a! b:get", `none(ops, .type == "fail") and count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, engine.Unknown},
-		{"or may come true", "a:put=1 a/ b:get", `none(ops, .type == "fail") or count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, engine.Unknown},
-		{"not exactly so many", "a:put=1 a! a:put=2 a!", `count(ops, .type == "ok") == 3`, world.Expression, engine.Unknown},
-		{"by how many there are", "a:put=1 a! b:get", `all(ops, len(ops) > 9)`, world.Expression, engine.Unknown},
+		{"too few so far", "a:put=1 a! b:get", `count(ops, .op == "get" and .type == "ok") == 1`, world.Expression, Unknown},
+		{"none so far", "a:put=1 a!", `any(ops, .op == "get")`, world.Expression, Unknown},
+		{"in flight", "a:put=1 a! b:get", `none(ops, .type == "info")`, world.Expression, Unknown},
+		{"in flight, all of them", "a:put=1 a! b:get", `all(ops, .type == "ok")`, world.Expression, Unknown},
+		{"another part may come true", "a:put=1 a! b:get", `none(ops, .type == "fail") and count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, Unknown},
+		{"or may come true", "a:put=1 a/ b:get", `none(ops, .type == "fail") or count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, Unknown},
+		{"not exactly so many", "a:put=1 a! a:put=2 a!", `count(ops, .type == "ok") == 3`, world.Expression, Unknown},
+		{"by how many there are", "a:put=1 a! b:get", `all(ops, len(ops) > 9)`, world.Expression, Unknown},
 
-		{"reported as unknown", "a:put=1 a? b:get b!1", `none(ops, .type == "info")`, world.Expression, engine.Violated},
-		{"forbidden", "a:put=1 a/ b:get", `none(ops, .type == "fail")`, world.Expression, engine.Violated},
-		{"an offender", "a:put=1 a/ b:get", `filter(ops, .type == "fail")`, world.Expression, engine.Violated},
-		{"forbidden in other words", "a:put=1 a/ b:get", `not any(ops, .type == "fail")`, world.Expression, engine.Violated},
-		{"too many", "a:put=1 a! a:put=2 a! b:get", `count(ops, .type == "ok") <= 1`, world.Expression, engine.Violated},
-		{"no more than none", "a:put=1 a! b:get", `count(ops, .type == "ok") == 0`, world.Expression, engine.Violated},
-		{"one part is broken for good", "a:put=1 a/ b:get", `none(ops, .type == "fail") and count(ops, .type == "ok") > 0`, world.Expression, engine.Violated},
+		{"reported as unknown", "a:put=1 a? b:get b!1", `none(ops, .type == "info")`, world.Expression, Violated},
+		{"forbidden", "a:put=1 a/ b:get", `none(ops, .type == "fail")`, world.Expression, Violated},
+		{"an offender", "a:put=1 a/ b:get", `filter(ops, .type == "fail")`, world.Expression, Violated},
+		{"forbidden in other words", "a:put=1 a/ b:get", `not any(ops, .type == "fail")`, world.Expression, Violated},
+		{"too many", "a:put=1 a! a:put=2 a! b:get", `count(ops, .type == "ok") <= 1`, world.Expression, Violated},
+		{"no more than none", "a:put=1 a! b:get", `count(ops, .type == "ok") == 0`, world.Expression, Violated},
+		{"one part is broken for good", "a:put=1 a/ b:get", `none(ops, .type == "fail") and count(ops, .type == "ok") > 0`, world.Expression, Violated},
 
-		{"at an event", "a:put=1 a! b:get", `count(ops, .op == "get") == 0`, world.InvariantCheck, engine.Violated},
-		{"at the end only", "a:put=1 a! b:get", `none(ops, .type == "info")`, world.InvariantCheck, engine.Unknown},
+		{"at an event", "a:put=1 a! b:get", `count(ops, .op == "get") == 0`, world.InvariantCheck, Violated},
+		{"at the end only", "a:put=1 a! b:get", `none(ops, .type == "info")`, world.InvariantCheck, Unknown},
 
-		{"not there yet", "a:put=1 a! b:get b!-", "", world.Durability, engine.Unknown},
-		{"no order", "a:put=1 a! b:get b!- b:get", "", world.Linearizability, engine.Violated},
-		{"goes back", "a:get a!2 a:get a!1", "", world.Monotonic, engine.Violated},
+		{"not there yet", "a:put=1 a! b:get b!-", "", world.Durability, Unknown},
+		{"no order", "a:put=1 a! b:get b!- b:get", "", world.Linearizability, Violated},
+		{"goes back", "a:get a!2 a:get a!1", "", world.Monotonic, Violated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Condition: c.condition}}
@@ -54,12 +54,12 @@ func TestCutOff(t *testing.T) {
 				spec := &world.Spec{MaxTimeNs: 300 * second, Workloads: []world.Workload{{Name: "load", Driver: "http"}}, Properties: []world.Property{p}}
 				out := &engine.Outcome{Reason: engine.Finished, VirtualNs: 100 * second, History: by("load", events(t, c.short)),
 					Drivers: []engine.DriverEnd{{Workload: "load"}}}
-				if v := find(t, Judge(spec, out), "p"); v.Status != engine.Violated {
+				if v := find(t, Judge(spec, out), "p"); v.Status != Violated {
 					t.Fatalf("the whole run is %s: %s", v.Status, v.Reason)
 				}
 				cut(out)
 				v := find(t, Judge(spec, out), "p")
-				if v.Status != c.want || v.Status == engine.Unknown && !strings.Contains(v.Reason, reason) {
+				if v.Status != c.want || v.Status == Unknown && !strings.Contains(v.Reason, reason) {
 					t.Errorf("%s: %s: %s", reason, v.Status, v.Reason)
 				}
 			}
@@ -72,11 +72,11 @@ func TestAgreementWhileDriversWork(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		drivers []engine.DriverEnd
-		want    engine.Status
+		want    Status
 	}{
-		{"at rest", []engine.DriverEnd{{Workload: "load"}}, engine.Violated},
-		{"its driver failed", []engine.DriverEnd{{Workload: "load", ExitCode: 3}}, engine.Violated},
-		{"at work", nil, engine.Unknown},
+		{"at rest", []engine.DriverEnd{{Workload: "load"}}, Violated},
+		{"its driver failed", []engine.DriverEnd{{Workload: "load", ExitCode: 3}}, Violated},
+		{"at work", nil, Unknown},
 	} {
 		spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "http"}},
 			Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Agreement}}}}
@@ -99,16 +99,16 @@ func TestAbandoned(t *testing.T) {
 		check      world.Check
 		end        engine.DriverEnd
 		lost       uint64
-		want       engine.Status
+		want       Status
 	}{
-		{"it ended well", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 2e9}, 0, engine.Violated},
-		{"it broke down", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 2e9, ExitCode: 1}, 0, engine.Unknown},
-		{"it broke down after the hang", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 7e9, ExitCode: 1}, 0, engine.Violated},
-		{"a job", "1:@a 20:end", jobs, engine.DriverEnd{}, 0, engine.Violated},
-		{"a job, and lines are lost", "1:@a 2:@b 3:@b! 20:end", jobs, engine.DriverEnd{}, 1, engine.Unknown},
-		{"a job that hung before that", "1:@a 8:@b 9:@b! 20:end", jobs, engine.DriverEnd{}, 1, engine.Violated},
-		{"does not work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, engine.DriverEnd{TimeNs: 50e9}, 0, engine.Violated},
-		{"not known to work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, engine.DriverEnd{TimeNs: 4e9, Signal: "SIGKILL"}, 0, engine.Unknown},
+		{"it ended well", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 2e9}, 0, Violated},
+		{"it broke down", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 2e9, ExitCode: 1}, 0, Unknown},
+		{"it broke down after the hang", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 7e9, ExitCode: 1}, 0, Violated},
+		{"a job", "1:@a 20:end", jobs, engine.DriverEnd{}, 0, Violated},
+		{"a job, and lines are lost", "1:@a 2:@b 3:@b! 20:end", jobs, engine.DriverEnd{}, 1, Unknown},
+		{"a job that hung before that", "1:@a 8:@b 9:@b! 20:end", jobs, engine.DriverEnd{}, 1, Violated},
+		{"does not work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, engine.DriverEnd{TimeNs: 50e9}, 0, Violated},
+		{"not known to work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, engine.DriverEnd{TimeNs: 4e9, Signal: "SIGKILL"}, 0, Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.end.Workload = "load"

@@ -8,7 +8,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // MaxEvidence bounds the operations, crashes or probes that a verdict shows.
@@ -19,13 +18,13 @@ const maxValueShown = 40
 
 // refuted tells a violation of linearizability on one key: which operation no order explains, and the fewest others
 // that it conflicts with.
-func refuted(v engine.Verdict, key string, ops []placed, failed []history.Operation) engine.Verdict {
+func refuted(v Verdict, key string, ops []placed, failed []history.Operation) Verdict {
 	b := linear.NewBudget(MaxEvidenceSteps, MaxBytes, MaxWall)
 	culprit, prefix := firstConflict(ops, b)
 	shown := smallest(culprit, prefix, b)
 	last := shown[slices.IndexFunc(shown, func(p placed) bool { return p.from == culprit.from })]
 	source := failedSource(last, shown, failed)
-	v.Status = engine.Violated
+	v.Status = Violated
 	v.Reason = fmt.Sprintf("not linearizable: %s", complaint(last, shown, source))
 	v.Event, v.TimeNs = culprit.op.Return, culprit.op.ReturnTimeNs
 	v.Evidence = append(v.Evidence, fmt.Sprintf("key %q: %d of its %d operations conflict:", key, len(shown), len(ops)))

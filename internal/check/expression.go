@@ -16,7 +16,6 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -81,7 +80,7 @@ func CompileExpression(text string) (*vm.Program, error) {
 }
 
 // expressed judges a history by an expression. Where there may have been more of it, cut says why.
-func expressed(p *world.Property, ops []history.Operation, cut string) engine.Verdict {
+func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
 	v := verdict(p)
 	program, err := CompileExpression(p.Check.Condition)
 	if err != nil {
@@ -99,7 +98,7 @@ func expressed(p *world.Property, ops []history.Operation, cut string) engine.Ve
 		}
 	}
 	everywhere := p.Kind == world.Invariant || p.Check.Type == world.InvariantCheck
-	done := make(chan engine.Verdict, 1)
+	done := make(chan Verdict, 1)
 	// An evaluation cannot be interrupted; one that takes too long is left behind and ends by itself.
 	go func() {
 		e := evaluation{program: program, p: p, until: time.Now().Add(expressionWall)}
@@ -108,7 +107,7 @@ func expressed(p *world.Property, ops []history.Operation, cut string) engine.Ve
 			return
 		}
 		now := e.judge(v, all)
-		if now.Status == engine.Violated && cut != "" {
+		if now.Status == Violated && cut != "" {
 			now = e.forEver(now, ended, cut)
 		}
 		done <- now
@@ -144,8 +143,8 @@ type evaluation struct {
 }
 
 // judge evaluates the expression once.
-func (e *evaluation) judge(v engine.Verdict, ops []ExprOp) engine.Verdict {
-	v.Status, v.Reason = engine.Unknown, ""
+func (e *evaluation) judge(v Verdict, ops []ExprOp) Verdict {
+	v.Status, v.Reason = Unknown, ""
 	machine := vm.VM{MemoryBudget: maxExpressionMem}
 	got, err := machine.Run(e.program, exprEnv{ops})
 	if err != nil {
@@ -154,8 +153,8 @@ func (e *evaluation) judge(v engine.Verdict, ops []ExprOp) engine.Verdict {
 	}
 	switch value := got.(type) {
 	case bool:
-		if v.Status = engine.Holds; !value {
-			v.Status, v.Reason = engine.Violated, "the expression is false: "+e.p.Check.Condition
+		if v.Status = Holds; !value {
+			v.Status, v.Reason = Violated, "the expression is false: "+e.p.Check.Condition
 		}
 		return v
 	case []any:
@@ -173,7 +172,7 @@ func (e *evaluation) judge(v engine.Verdict, ops []ExprOp) engine.Verdict {
 
 // atEveryEvent evaluates the expression after each invoke and each return, over what had happened by then. The first
 // answer that is not "holds" is the verdict, but what an expression could not say before a violation does not hide it.
-func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all []ExprOp, cut string) engine.Verdict {
+func (e *evaluation) atEveryEvent(v Verdict, ops []history.Operation, all []ExprOp, cut string) Verdict {
 	type moment struct {
 		event, timeNs int64
 		op            int
@@ -189,7 +188,7 @@ func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all
 	slices.SortFunc(moments, func(a, b moment) int { return cmp.Compare(a.event, b.event) })
 	alone := oneByOne(e.program.Node())
 	var seen []ExprOp // in the order of their invokes, which is that of ops
-	var doubt engine.Verdict
+	var doubt Verdict
 	visits := 0
 	for k, m := range moments {
 		o := all[m.op]
@@ -204,12 +203,12 @@ func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all
 			looked = seen[m.op : m.op+1]
 		}
 		if visits += len(looked); visits > maxInvariantVisits || k%1024 == 1023 && time.Now().After(e.until) {
-			v.Status, v.Reason = engine.Unknown, fmt.Sprintf("budget: the condition was evaluated at %d of %d events; one of the form "+
+			v.Status, v.Reason = Unknown, fmt.Sprintf("budget: the condition was evaluated at %d of %d events; one of the form "+
 				"all(ops, ...), none(ops, ...) or filter(ops, ...) that looks at each operation alone takes less", k, len(moments))
 			return v
 		}
 		now := e.judge(v, looked)
-		if now.Status == engine.Violated {
+		if now.Status == Violated {
 			now.Event, now.TimeNs = uint64(m.event), m.timeNs
 			now.Reason = fmt.Sprintf("at event %d, %s: %s", m.event, seconds(m.timeNs), now.Reason)
 			if len(now.Evidence) == 0 {
@@ -217,7 +216,7 @@ func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all
 			}
 			return now
 		}
-		if now.Status == engine.Unknown && doubt.Status == "" {
+		if now.Status == Unknown && doubt.Status == "" {
 			doubt = now
 			doubt.Reason = fmt.Sprintf("at event %d: %s", m.event, now.Reason)
 		}
@@ -226,7 +225,7 @@ func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all
 		return doubt
 	}
 	// What never returned counts as info in the end, as it does for an expression over the whole history.
-	if v = e.judge(v, all); v.Status == engine.Holds {
+	if v = e.judge(v, all); v.Status == Holds {
 		v.Probes = len(moments)
 	}
 	return final(e.p, v, cut)
@@ -234,7 +233,7 @@ func (e *evaluation) atEveryEvent(v engine.Verdict, ops []history.Operation, all
 
 // forEver is the verdict on a history that was cut off and that an expression finds broken: a violation only where a part of
 // it that must be true is broken by operations that have ended, and stays so whatever comes after them.
-func (e *evaluation) forEver(v engine.Verdict, ended []ExprOp, cut string) engine.Verdict {
+func (e *evaluation) forEver(v Verdict, ended []ExprOp, cut string) Verdict {
 	tree, err := parser.Parse(e.p.Check.Condition)
 	if err != nil {
 		return final(e.p, v, cut)
@@ -248,7 +247,7 @@ func (e *evaluation) forEver(v engine.Verdict, ended []ExprOp, cut string) engin
 			continue
 		}
 		alone := evaluation{program: program, p: e.p, until: e.until}
-		if now := alone.judge(v, ended); now.Status == engine.Violated {
+		if now := alone.judge(v, ended); now.Status == Violated {
 			return now
 		}
 	}
@@ -315,12 +314,12 @@ func (m *mentions) Visit(n *ast.Node) {
 }
 
 // offenders judges by a list of operations that should be empty.
-func offenders(v engine.Verdict, p *world.Property, list []any) engine.Verdict {
+func offenders(v Verdict, p *world.Property, list []any) Verdict {
 	if len(list) == 0 {
-		v.Status = engine.Holds
+		v.Status = Holds
 		return v
 	}
-	v.Status, v.Reason = engine.Violated, fmt.Sprintf("the expression finds %d: %s", len(list), p.Check.Condition)
+	v.Status, v.Reason = Violated, fmt.Sprintf("the expression finds %d: %s", len(list), p.Check.Condition)
 	for i, x := range list {
 		if i == MaxEvidence {
 			v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", len(list)-i))

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -34,7 +33,7 @@ type WorkloadLimits struct {
 }
 
 // Workload judges a history by the model of a workload.
-func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation) engine.Verdict {
+func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation) Verdict {
 	var w workload
 	switch p.Check.Model {
 	case Bank:
@@ -53,7 +52,7 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	v := verdict(p)
 	switch {
 	case w.wrong != "":
-		v.Status, v.Reason = engine.Violated, w.wrong
+		v.Status, v.Reason = Violated, w.wrong
 		for i, o := range w.by {
 			if i < MaxEvidence {
 				v.Evidence = append(v.Evidence, described(o))
@@ -67,7 +66,7 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	case w.judged == 0:
 		v.Reason = "no read had a result that could have been wrong"
 	default:
-		v.Status = engine.Holds
+		v.Status = Holds
 	}
 	return v
 }

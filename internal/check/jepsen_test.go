@@ -10,18 +10,17 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-func workloadVerdict(t *testing.T, model, edn string, limits WorkloadLimits) engine.Verdict {
+func workloadVerdict(t *testing.T, model, edn string, limits WorkloadLimits) Verdict {
 	t.Helper()
 	events, err := history.ReadEDN(strings.NewReader(edn), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Paired(&world.Property{Name: model, Check: world.Check{Type: world.Isolation, Model: model}}, events,
-		func(p *world.Property, ops []history.Operation) engine.Verdict { return Workload(p, limits, ops) })
+		func(p *world.Property, ops []history.Operation) Verdict { return Workload(p, limits, ops) })
 }
 
 func TestWorkloads(t *testing.T) {
@@ -39,49 +38,49 @@ func TestWorkloads(t *testing.T) {
 	for _, c := range []struct {
 		model, edn string
 		limits     WorkloadLimits
-		want       engine.Status
+		want       Status
 		reason     string
 	}{
-		{Bank, reads("{0 10, 1 0}", "{1 4, 0 6}"), WorkloadLimits{}, engine.Holds, ""},
-		{Bank, reads("{0 10, 1 0}", "{1 5, 0 6}"), WorkloadLimits{}, engine.Violated, "add up to 11, not to 10"},
-		{Bank, reads("{0 10}"), WorkloadLimits{Total: big.NewInt(9)}, engine.Violated, "add up to 10, not to 9"},
-		{Bank, reads("{0 10}"), WorkloadLimits{Negative: true}, engine.Unknown, "no read"},
-		{Bank, reads("{0 10}"), WorkloadLimits{}, engine.Unknown, "no read"},
-		{Bank, reads("{0 10}"), WorkloadLimits{Total: big.NewInt(10)}, engine.Holds, ""},
-		{Bank, reads("{0 10, 1 0}", "{0 11, 1 -1}"), WorkloadLimits{}, engine.Violated, "below zero"},
-		{Bank, reads("{0 10, 1 0}", "{0 11, 1 -1}"), WorkloadLimits{Negative: true}, engine.Holds, ""},
-		{Bank, reads("{0 10, 1 0}", "{0 10}"), WorkloadLimits{}, engine.Violated, "accounts"},
-		{Bank, reads("{0 10, 1 nil}"), WorkloadLimits{}, engine.Violated, "no balance"},
-		{Bank, reads("{0 10}", "[10]"), WorkloadLimits{}, engine.Unknown, "no map"},
-		{Bank, reads("{0 10}", "{0 1.5}"), WorkloadLimits{}, engine.Unknown, "no integer"},
-		{Bank, reads("{0 10}", "nil"), WorkloadLimits{}, engine.Unknown, "no map"},
-		{Bank, did(":transfer", "{:from 0 :to 1 :amount 1}"), WorkloadLimits{}, engine.Unknown, "no read"},
-		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 0 1]]"), WorkloadLimits{}, engine.Holds, ""},
-		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 0 nil]]"), WorkloadLimits{}, engine.Violated, "long fork"},
-		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 2 nil]]"), WorkloadLimits{}, engine.Unknown, "no read"},
-		{LongFork, reads("[[:r 0 1] [:r 1 nil]]"), WorkloadLimits{GroupSize: 3}, engine.Unknown, "--group-size"},
-		{LongFork, reads("[[:r 0 1]]", "[[:r 0 2]]"), WorkloadLimits{}, engine.Unknown, "two values"},
-		{LongFork, did(":write", "[[:w 0 1]]") + did(":write", "[[:w 0 2]]"), WorkloadLimits{}, engine.Unknown, "written twice"},
-		{LongFork, did(":write", "[[:w 0 1]]") + reads("[[:r 0 3]]", "[[:r 0 3]]"), WorkloadLimits{}, engine.Unknown, "was written"},
-		{LongFork, reads("7"), WorkloadLimits{}, engine.Unknown, "no JSON array"},
-		{SetFull, did(":add", "1") + reads("[1]"), WorkloadLimits{}, engine.Holds, ""},
-		{SetFull, did(":add", "1") + reads("[]", "[1]"), WorkloadLimits{}, engine.Holds, ""},
-		{SetFull, did(":add", "1") + reads("[1]", "[]"), WorkloadLimits{}, engine.Violated, "lost"},
-		{SetFull, did(":add", "1") + reads("[]"), WorkloadLimits{}, engine.Violated, "lost"},
-		{SetFull, did(":add", "1") + reads("[1 1]"), WorkloadLimits{}, engine.Violated, "twice"},
-		{SetFull, did(":add", "1") + reads("[1 9]"), WorkloadLimits{}, engine.Violated, "nobody had added"},
-		{SetFull, did(":add", "1") + reads("[1 2]") + did(":add", "2"), WorkloadLimits{}, engine.Violated, "nobody had added"},
-		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :fail :f :add :process 8 :value 2}" + reads("[1 2]"), WorkloadLimits{}, engine.Violated, "nobody had added"},
-		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :info :f :add :process 8 :value 2}" + reads("[1]", "[1 2]"), WorkloadLimits{}, engine.Holds, ""},
-		{SetFull, did(":add", "1"), WorkloadLimits{}, engine.Unknown, "no read"},
-		{SetFull, did(":add", "1") + reads("{:a 1}"), WorkloadLimits{}, engine.Unknown, "no list"},
-		{Comments, did(":write", "1") + did(":write", "2") + reads("#{1}", "#{1 2}"), WorkloadLimits{}, engine.Holds, ""},
-		{Comments, did(":write", "1") + did(":write", "2") + reads("#{2}"), WorkloadLimits{}, engine.Violated, "2, but not 1"},
-		{Comments, did(":write", "1") + did(":write", "1"), WorkloadLimits{}, engine.Unknown, "twice"},
-		{Sequential, reads("[7 [nil nil]]", "[7 [nil 1]]", "[7 [2 1]]"), WorkloadLimits{}, engine.Holds, ""},
-		{Sequential, reads("[7 [2 nil]]"), WorkloadLimits{}, engine.Violated, "before it"},
-		{Sequential, reads("[7 [nil nil]]"), WorkloadLimits{}, engine.Unknown, "no read"},
-		{Sequential, reads("7"), WorkloadLimits{}, engine.Unknown, "no pair"},
+		{Bank, reads("{0 10, 1 0}", "{1 4, 0 6}"), WorkloadLimits{}, Holds, ""},
+		{Bank, reads("{0 10, 1 0}", "{1 5, 0 6}"), WorkloadLimits{}, Violated, "add up to 11, not to 10"},
+		{Bank, reads("{0 10}"), WorkloadLimits{Total: big.NewInt(9)}, Violated, "add up to 10, not to 9"},
+		{Bank, reads("{0 10}"), WorkloadLimits{Negative: true}, Unknown, "no read"},
+		{Bank, reads("{0 10}"), WorkloadLimits{}, Unknown, "no read"},
+		{Bank, reads("{0 10}"), WorkloadLimits{Total: big.NewInt(10)}, Holds, ""},
+		{Bank, reads("{0 10, 1 0}", "{0 11, 1 -1}"), WorkloadLimits{}, Violated, "below zero"},
+		{Bank, reads("{0 10, 1 0}", "{0 11, 1 -1}"), WorkloadLimits{Negative: true}, Holds, ""},
+		{Bank, reads("{0 10, 1 0}", "{0 10}"), WorkloadLimits{}, Violated, "accounts"},
+		{Bank, reads("{0 10, 1 nil}"), WorkloadLimits{}, Violated, "no balance"},
+		{Bank, reads("{0 10}", "[10]"), WorkloadLimits{}, Unknown, "no map"},
+		{Bank, reads("{0 10}", "{0 1.5}"), WorkloadLimits{}, Unknown, "no integer"},
+		{Bank, reads("{0 10}", "nil"), WorkloadLimits{}, Unknown, "no map"},
+		{Bank, did(":transfer", "{:from 0 :to 1 :amount 1}"), WorkloadLimits{}, Unknown, "no read"},
+		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 0 1]]"), WorkloadLimits{}, Holds, ""},
+		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 0 nil]]"), WorkloadLimits{}, Violated, "long fork"},
+		{LongFork, reads("[[:r 0 1] [:r 1 nil]]", "[[:r 1 1] [:r 2 nil]]"), WorkloadLimits{}, Unknown, "no read"},
+		{LongFork, reads("[[:r 0 1] [:r 1 nil]]"), WorkloadLimits{GroupSize: 3}, Unknown, "--group-size"},
+		{LongFork, reads("[[:r 0 1]]", "[[:r 0 2]]"), WorkloadLimits{}, Unknown, "two values"},
+		{LongFork, did(":write", "[[:w 0 1]]") + did(":write", "[[:w 0 2]]"), WorkloadLimits{}, Unknown, "written twice"},
+		{LongFork, did(":write", "[[:w 0 1]]") + reads("[[:r 0 3]]", "[[:r 0 3]]"), WorkloadLimits{}, Unknown, "was written"},
+		{LongFork, reads("7"), WorkloadLimits{}, Unknown, "no JSON array"},
+		{SetFull, did(":add", "1") + reads("[1]"), WorkloadLimits{}, Holds, ""},
+		{SetFull, did(":add", "1") + reads("[]", "[1]"), WorkloadLimits{}, Holds, ""},
+		{SetFull, did(":add", "1") + reads("[1]", "[]"), WorkloadLimits{}, Violated, "lost"},
+		{SetFull, did(":add", "1") + reads("[]"), WorkloadLimits{}, Violated, "lost"},
+		{SetFull, did(":add", "1") + reads("[1 1]"), WorkloadLimits{}, Violated, "twice"},
+		{SetFull, did(":add", "1") + reads("[1 9]"), WorkloadLimits{}, Violated, "nobody had added"},
+		{SetFull, did(":add", "1") + reads("[1 2]") + did(":add", "2"), WorkloadLimits{}, Violated, "nobody had added"},
+		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :fail :f :add :process 8 :value 2}" + reads("[1 2]"), WorkloadLimits{}, Violated, "nobody had added"},
+		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :info :f :add :process 8 :value 2}" + reads("[1]", "[1 2]"), WorkloadLimits{}, Holds, ""},
+		{SetFull, did(":add", "1"), WorkloadLimits{}, Unknown, "no read"},
+		{SetFull, did(":add", "1") + reads("{:a 1}"), WorkloadLimits{}, Unknown, "no list"},
+		{Comments, did(":write", "1") + did(":write", "2") + reads("#{1}", "#{1 2}"), WorkloadLimits{}, Holds, ""},
+		{Comments, did(":write", "1") + did(":write", "2") + reads("#{2}"), WorkloadLimits{}, Violated, "2, but not 1"},
+		{Comments, did(":write", "1") + did(":write", "1"), WorkloadLimits{}, Unknown, "twice"},
+		{Sequential, reads("[7 [nil nil]]", "[7 [nil 1]]", "[7 [2 1]]"), WorkloadLimits{}, Holds, ""},
+		{Sequential, reads("[7 [2 nil]]"), WorkloadLimits{}, Violated, "before it"},
+		{Sequential, reads("[7 [nil nil]]"), WorkloadLimits{}, Unknown, "no read"},
+		{Sequential, reads("7"), WorkloadLimits{}, Unknown, "no pair"},
 	} {
 		v := workloadVerdict(t, c.model, c.edn, c.limits)
 		if v.Status != c.want || !strings.Contains(v.Reason, c.reason) {
@@ -134,10 +133,10 @@ func TestLongForkAgreesWithTheSlowTwin(t *testing.T) {
 			}
 		}
 		v := Paired(&world.Property{Check: world.Check{Model: LongFork}}, events,
-			func(p *world.Property, ops []history.Operation) engine.Verdict {
+			func(p *world.Property, ops []history.Operation) Verdict {
 				return Workload(p, WorkloadLimits{}, ops)
 			})
-		if (v.Status == engine.Violated) != fork {
+		if (v.Status == Violated) != fork {
 			t.Fatalf("%s, want a fork: %v of %v", v.Status, fork, all)
 		}
 		count[fork]++

@@ -15,7 +15,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -35,7 +34,7 @@ const forever = math.MaxInt64
 
 // linearizable judges the history of a run against a map of registers, key by key (linearizability is local:
 // Herlihy and Wing, TOPLAS 1990, theorem 1).
-func linearizable(p *world.Property, ops []history.Operation) engine.Verdict {
+func linearizable(p *world.Property, ops []history.Operation) Verdict {
 	v := verdict(p)
 	if !isRegister(p.Check.Model) {
 		if ob := objects[p.Check.Model]; ob != nil {
@@ -64,7 +63,7 @@ func linearizable(p *world.Property, ops []history.Operation) engine.Verdict {
 	if reason := covered(p.Check.Operations, ops, keys); reason != "" {
 		return unknown(p, "%s", reason)
 	}
-	v.Status = engine.Holds
+	v.Status = Holds
 	return v
 }
 

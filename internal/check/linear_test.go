@@ -10,7 +10,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -147,17 +146,17 @@ func TestLinearizability(t *testing.T) {
 	for _, c := range histories {
 		t.Run(c.name, func(t *testing.T) {
 			v := History(property(c.list...), events(t, c.short))
-			want := engine.Violated
+			want := Violated
 			switch {
 			case c.unknown != "":
-				want = engine.Unknown
+				want = Unknown
 			case c.legal:
-				want = engine.Holds
+				want = Holds
 			}
 			if v.Status != want || !strings.Contains(v.Reason, c.unknown) {
 				t.Fatalf("%s: %s\n%s\nwant %s %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), want, c.unknown)
 			}
-			if want == engine.Violated && (v.Event == 0 || v.TimeNs == 0 || len(v.Evidence) < 2) {
+			if want == Violated && (v.Event == 0 || v.TimeNs == 0 || len(v.Evidence) < 2) {
 				t.Fatalf("a violation without place or evidence: %+v", v)
 			}
 		})
@@ -462,7 +461,7 @@ func TestAgreesWithTheSlowTwin(t *testing.T) {
 		want := slowly(ops, nil)
 		v := History(property(), events)
 		// A legal history may prove too little to hold; an illegal one is always violated.
-		if (v.Status == engine.Violated) == want {
+		if (v.Status == Violated) == want {
 			t.Fatalf("history %d: %s %s, the slow twin says legal=%v\n%+v", i, v.Status, v.Reason, want, ops)
 		}
 		if want {
@@ -544,7 +543,7 @@ func TestPrefixesAgreeWithTheSlowTwin(t *testing.T) {
 	for checked < 300 {
 		events := randomHistory(r, []string{"put", "get", "get", "DEL"})
 		v := History(property(), events)
-		if v.Status != engine.Violated {
+		if v.Status != Violated {
 			continue
 		}
 		checked++
@@ -653,23 +652,23 @@ func TestManyUnknownWrites(t *testing.T) {
 		fmt.Fprintf(&short, "a%d:put=u%d a%d? ", i, i, i)
 		fmt.Fprintf(&short, "b:put=v%d b! c:get c!v%d ", i, i)
 	}
-	if v := History(property("put", "get"), events(t, short.String())); v.Status != engine.Holds {
+	if v := History(property("put", "get"), events(t, short.String())); v.Status != Holds {
 		t.Fatalf("%s %s", v.Status, v.Reason)
 	}
 	short.WriteString("c:get c!v3")
 	v := History(property("put", "get"), events(t, short.String()))
-	if v.Status != engine.Violated || len(v.Evidence) != 6 {
+	if v.Status != Violated || len(v.Evidence) != 6 {
 		t.Fatalf("%s %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 	}
 }
 
 // Transactions and compactions beside operations on keys: only keys that a transaction names are in doubt.
 func TestOperationsBesideKeys(t *testing.T) {
-	for input, want := range map[string]engine.Status{
-		`[["append","other",1],["r","more",null]]`: engine.Holds,
-		`[["append","other",1],["w","k",2]]`:       engine.Unknown,
-		`no accesses`:                              engine.Unknown,
-		``:                                         engine.Unknown,
+	for input, want := range map[string]Status{
+		`[["append","other",1],["r","more",null]]`: Holds,
+		`[["append","other",1],["w","k",2]]`:       Unknown,
+		`no accesses`:                              Unknown,
+		``:                                         Unknown,
 	} {
 		events := []history.Event{
 			{Number: 1, Client: "a", Type: history.Invoke, Op: "put", Key: "k", Input: "1"}, {Number: 2, Client: "a", Type: history.Ok},
@@ -705,7 +704,7 @@ func TestEvidenceOfALongHistory(t *testing.T) {
 			add("b", history.Ok, "get", "", "v7")
 			v := History(property(), events)
 			var n, of int
-			if v.Status != engine.Violated || len(v.Evidence) == 0 {
+			if v.Status != Violated || len(v.Evidence) == 0 {
 				t.Fatalf("%s: %s", v.Status, v.Reason)
 			}
 			if _, err := fmt.Sscanf(v.Evidence[0], `key "k": %d of its %d operations conflict:`, &n, &of); err != nil {

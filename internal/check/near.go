@@ -22,14 +22,14 @@ const nearest = 0.001
 // Near tells how close a run came to breaking each property, by one number or two for each of those kinds that have a measure, and
 // to what its programs set as goals by guidance. Verdicts say what is broken; this says nothing of them but where a search should
 // go on. It costs O(n log n) of the history.
-func Near(spec *world.Spec, out *engine.Outcome) []coverage.Nearness {
+func Near(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) []coverage.Nearness {
 	n := &nearness{broken: map[string]bool{}}
 	ops, err := pair(out.History)
 	if err != nil {
 		ops = nil // verdicts say why
 	}
-	for _, v := range out.Verdicts {
-		n.broken[v.Property] = n.broken[v.Property] || v.Status == engine.Violated
+	for _, v := range verdicts {
+		n.broken[v.Property] = n.broken[v.Property] || v.Status == Violated
 	}
 	for i := range spec.Properties {
 		p := &spec.Properties[i]

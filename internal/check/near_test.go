@@ -15,11 +15,11 @@ import (
 )
 
 // distanceOf is the distance of a measure of the only property, and -1 if there is no such measure.
-func distanceOf(p world.Property, out *engine.Outcome, measure string) float64 {
+func distanceOf(p world.Property, out *engine.Outcome, measure string, verdicts ...Verdict) float64 {
 	if p.Name == "" {
 		p.Name = "p"
 	}
-	for _, n := range Near(&world.Spec{Properties: []world.Property{p}}, out) {
+	for _, n := range Near(&world.Spec{Properties: []world.Property{p}}, out, verdicts) {
 		if n.Name == p.Name+": "+measure {
 			return math.Round(n.Distance*1000) / 1000
 		}
@@ -71,8 +71,7 @@ func TestNearOfLiveness(t *testing.T) {
 	if got := distanceOf(p, out, "longest recovery"); got != 0.8 {
 		t.Errorf("not recovered 2 of 10 s after the heal: distance %v", got)
 	}
-	out.Verdicts = []engine.Verdict{{Property: "p", Status: engine.Violated}}
-	if got := distanceOf(p, out, "longest recovery"); got != 0 {
+	if got := distanceOf(p, out, "longest recovery", Verdict{Property: "p", Status: Violated}); got != 0 {
 		t.Errorf("violated: distance %v", got)
 	}
 }
@@ -131,7 +130,7 @@ func TestNearOfOperationsAndStrikes(t *testing.T) {
 		{"nobody says whom it asked", op("put", "", 1, 2), []fault.Strike{strike(fault.PowerLoss, "n1", 2, 90)}, -1, -1},
 	} {
 		gone, lonely := -1.0, -1.0
-		for _, n := range Near(spec, &engine.Outcome{History: c.events, Ledger: fault.Ledger{Strikes: c.strikes}}) {
+		for _, n := range Near(spec, &engine.Outcome{History: c.events, Ledger: fault.Ledger{Strikes: c.strikes}}, nil) {
 			switch n.Name {
 			case "p: lost with its node":
 				gone = math.Round(n.Distance*1000) / 1000
@@ -177,7 +176,7 @@ func TestNearOfExpressions(t *testing.T) {
 func TestNearOfGuidance(t *testing.T) {
 	value := func(data string) sdk.Sighting { return sdk.Sighting{Details: data} }
 	distance := func(g sdk.Guidance) float64 {
-		list := Near(&world.Spec{}, &engine.Outcome{SDK: sdk.Record{Guidance: []sdk.Guidance{g}}})
+		list := Near(&world.Spec{}, &engine.Outcome{SDK: sdk.Record{Guidance: []sdk.Guidance{g}}}, nil)
 		if len(list) == 0 {
 			return -1
 		}
@@ -205,7 +204,7 @@ func number64(x float64) string { return fmt.Sprintf("%g", x) }
 func TestNearIsAFunction(t *testing.T) {
 	spec, out := good(t)
 	out.History = append(out.History, history.Event{Number: 9, Client: "x", Type: history.Invoke, Op: "put"})
-	if a, b := Near(spec, out), Near(spec, out); !slices.EqualFunc(a, b, func(x, y coverage.Nearness) bool { return x == y }) {
+	if a, b := Near(spec, out, nil), Near(spec, out, nil); !slices.EqualFunc(a, b, func(x, y coverage.Nearness) bool { return x == y }) {
 		t.Errorf("%v, then %v", a, b)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -95,7 +94,7 @@ func (ob *object) knows(p *world.Property) error {
 }
 
 // objectsHold judges a history against a model of objects, key by key.
-func objectsHold(p *world.Property, ob *object, ops []history.Operation) engine.Verdict {
+func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict {
 	v := verdict(p)
 	if err := ob.knows(p); err != nil {
 		return unknown(p, "%v", err)
@@ -174,7 +173,7 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) engine.
 	}
 	for _, acts := range keys {
 		if told(acts) {
-			v.Status = engine.Holds
+			v.Status = Holds
 			return v
 		}
 	}
@@ -256,8 +255,8 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 	return answer, c
 }
 
-func (ob *object) refuted(v engine.Verdict, key string, acts []act, c conflict) engine.Verdict {
-	v.Status = engine.Violated
+func (ob *object) refuted(v Verdict, key string, acts []act, c conflict) Verdict {
+	v.Status = Violated
 	v.Reason = fmt.Sprintf("not linearizable: key %q: %s", key, c.text)
 	slices.SortFunc(c.acts, func(i, j int) int { return int(acts[i].from - acts[j].from) })
 	for _, i := range c.acts {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // objectHistories have for each way in which an object can be wrong a small history, and beside it one that is right.
@@ -114,15 +113,15 @@ func TestObjects(t *testing.T) {
 			p.Check.Model = c.model
 			v := History(p, events(t, c.short))
 			switch c.want {
-			case string(engine.Holds), string(engine.Violated):
+			case string(Holds), string(Violated):
 				if string(v.Status) != c.want {
 					t.Fatalf("%s: %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 				}
-				if v.Status == engine.Violated && (v.Event == 0 || len(v.Evidence) == 0 || v.Reason == "") {
+				if v.Status == Violated && (v.Event == 0 || len(v.Evidence) == 0 || v.Reason == "") {
 					t.Fatalf("a violation without place or evidence: %+v", v)
 				}
 			default:
-				if v.Status != engine.Unknown || !strings.Contains(v.Reason, c.want) {
+				if v.Status != Unknown || !strings.Contains(v.Reason, c.want) {
 					t.Fatalf("%s: %s", v.Status, v.Reason)
 				}
 			}
@@ -313,7 +312,7 @@ func TestObjectsAgreeWithTheSlowTwin(t *testing.T) {
 				p := property()
 				p.Check.Model = c.model
 				v := History(p, events)
-				if (v.Status == engine.Violated) == want || strings.Contains(v.Reason, "budget") || strings.Contains(v.Reason, "broken") {
+				if (v.Status == Violated) == want || strings.Contains(v.Reason, "budget") || strings.Contains(v.Reason, "broken") {
 					t.Fatalf("history %d: %s %s, the slow twin says legal=%v\n%+v", i, v.Status, v.Reason, want, ops)
 				}
 			}

@@ -36,7 +36,7 @@ func probesOf(p *world.Property, out *engine.Outcome) []engine.Probe {
 // safe judges a safety property or an invariant: no probe may find it broken. A server that does not answer broke no
 // promise of this kind, so such probes do not count, except in the final phase, when servers must answer again: without
 // a look at what the chaos has left behind, nothing holds.
-func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
+func safe(p *world.Property, out *engine.Outcome) Verdict {
 	v := verdict(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
@@ -53,7 +53,7 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 		case q.ExitCode == world.ProbeViolated:
 			broken++
 			if broken == 1 {
-				v.Status, v.Event, v.TimeNs = engine.Violated, q.Event, q.StartNs
+				v.Status, v.Event, v.TimeNs = Violated, q.Event, q.StartNs
 				v.Reason = "the check failed: " + firstLine(q.Output)
 			}
 			if p.Check.Type == world.Agreement { // what each node said stands below what is wrong with it
@@ -83,7 +83,7 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 	case !last:
 		v.Reason = "the final check never ran"
 	default:
-		v.Status = engine.Holds
+		v.Status = Holds
 	}
 	return v
 }
@@ -91,7 +91,7 @@ func safe(p *world.Property, out *engine.Outcome) engine.Verdict {
 // live judges a liveness property: after the start and after each heal, a probe must succeed before the timeout is over.
 // Where the next fault strikes first, that heal promises nothing. What was never healed proves nothing of heals, so the start
 // alone is enough only where there was no heal. Any exit code but 0 means "not yet", unless no probe could be executed at all.
-func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
+func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	v := verdict(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
@@ -140,7 +140,7 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdi
 			if !w.heal {
 				what = "the start: setup was over"
 			}
-			v.Status, v.Event, v.TimeNs = engine.Violated, w.last.Event, w.endNs
+			v.Status, v.Event, v.TimeNs = Violated, w.last.Event, w.endNs
 			v.Reason = fmt.Sprintf("not within %s after %s: %s", seconds(timeout), w.name, firstLine(w.last.Output))
 			v.Evidence = []string{fmt.Sprintf("%s %s", seconds(w.fromNs), what),
 				fmt.Sprintf("%d probes failed until %s, the last one:", w.count, seconds(w.endNs)), sentence(w.last)}
@@ -153,7 +153,7 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdi
 	case proven == 0:
 		v.Reason = excused
 	default:
-		v.Status = engine.Holds
+		v.Status = Holds
 	}
 	return v
 }

@@ -49,7 +49,7 @@ func (s *streak) evidence() []string {
 // progressing judges that nothing is stuck: no kind of operation, key or job fails so many times in a row, and none
 // hangs for so long. What overlaps a strike, or the grace after it, is not counted: it neither adds to a row nor ends it
 // by failing. Where drivers broke down, abandonedNs is when the last one was over; otherwise it is 0.
-func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) engine.Verdict {
+func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verdict {
 	v := verdict(p)
 	attempts, jobs, err := attemptsOf(p, out, abandonedNs)
 	if err != nil {
@@ -69,11 +69,11 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) engi
 	row, at, doubt := longRow(c, spans, attempts, without)
 	switch {
 	case row != nil && (stuck == nil || at <= when):
-		v.Status, v.TimeNs, v.Event = engine.Violated, at, row.event
+		v.Status, v.TimeNs, v.Event = Violated, at, row.event
 		v.Reason, v.Evidence = row.reason, row.evidence
 		return v
 	case stuck != nil:
-		v.Status, v.TimeNs, v.Event = engine.Violated, when, stuck.event
+		v.Status, v.TimeNs, v.Event = Violated, when, stuck.event
 		v.Reason, v.Evidence = stuck.reason, stuck.evidence
 		return v
 	case missing != "":
@@ -91,7 +91,7 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) engi
 	case c.HangNs > 0 && !couldHang(c, spans, attempts, out.VirtualNs):
 		return unknown(p, "there was no time of %s%s in which something was under way: nothing could have been seen to hang", seconds(c.HangNs), without)
 	}
-	v.Status = engine.Holds
+	v.Status = Holds
 	return v
 }
 

@@ -90,65 +90,65 @@ func TestProgress(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		check      world.Check
-		want       engine.Status
+		want       Status
 		reason     string
 	}{
-		{"three in a row", fails(3, 1, "put(a)"), row, engine.Violated, "every put failed 3 times in a row"},
-		{"two in a row", enough + fails(2, 1, "put(a)"), row, engine.Holds, ""},
-		{"one succeeds in between", fails(2, 1, "put(a)") + "4:put(a) 4.1:put(a)! " + fails(2, 5, "put(a)"), row, engine.Holds, ""},
-		{"unknown is no success", "1:put(a) 2:put(a)? 3:put(a) 4:put(a)? 5:put(a) 6:put(a)?", row, engine.Violated, "every put"},
+		{"three in a row", fails(3, 1, "put(a)"), row, Violated, "every put failed 3 times in a row"},
+		{"two in a row", enough + fails(2, 1, "put(a)"), row, Holds, ""},
+		{"one succeeds in between", fails(2, 1, "put(a)") + "4:put(a) 4.1:put(a)! " + fails(2, 5, "put(a)"), row, Holds, ""},
+		{"unknown is no success", "1:put(a) 2:put(a)? 3:put(a) 4:put(a)? 5:put(a) 6:put(a)?", row, Violated, "every put"},
 		{"a key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)! 6:put(a) 6.1:put(a)/ 7:put(b) 7.1:put(b)!", row,
-			engine.Violated, `key "a" failed 3 times in a row`},
-		{"a key, less one", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)!", row, engine.Holds, ""},
+			Violated, `key "a" failed 3 times in a row`},
+		{"a key, less one", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)!", row, Holds, ""},
 		{"a key over several kinds", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(b) 3.1:get(b)! 4:get(a) 4.1:get(a)/ 5:put(b) 5.1:put(b)! 6:put(a) 6.1:put(a)/", row,
-			engine.Violated, `key "a" failed`},
+			Violated, `key "a" failed`},
 		{"one kind on one key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(a) 3.1:get(a)! 4:put(b) 4.1:put(b)! 5:put(a) 5.1:put(a)/ 6:get(a) 6.1:get(a)! 7:put(b) 7.1:put(b)! 8:put(a) 8.1:put(a)/", row,
-			engine.Violated, `put of key "a" failed`},
-		{"other operations", enough + fails(3, 1, "put(a)") + "9:get(a) 9.1:get(a)!", with(row, func(c *world.Check) { c.Operations = []string{"GET"} }), engine.Holds, ""},
-		{"a fault excuses", enough + "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)") + "6:put(a) 7:put(a)!", row, engine.Holds, ""},
-		{"but not when asked", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.DuringFaults = true }), engine.Violated, "every put"},
-		{"a fault does not end a row", fails(2, 1, "put(a)") + "3:#6 " + fails(2, 4, "put(a)") + fails(1, 8, "put(a)"), row, engine.Violated, "every put failed 3 times"},
-		{"grace", enough + "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 6, "put(a)") + "10:put(a) 11:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Holds, ""},
-		{"grace is over", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 10, "put(a)"), with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Violated, "every put"},
-		{"grace after the start", enough + fails(3, 0, "put(a)") + "5:put(a) 6:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), engine.Holds, ""},
-		{"two without a key are not four", enough + fails(2, 1, "put"), row, engine.Holds, ""},
-		{"three without a key", fails(3, 1, "put"), row, engine.Violated, "every put failed 3 times"},
-		{"too few to fail so often", "0:get(a) 1:get(a)! " + fails(2, 2, "put(b)"), row, engine.Unknown, "nothing could have failed 3 times in a row: no kind of operation, key or job had more than 2 attempts"},
-		{"a key has enough over its kinds", "0:get(a) 1:get(a)! " + fails(2, 2, "put(a)"), row, engine.Holds, ""},
-		{"too few without a fault", "0:get(z) 0.5:get(z)! 0.9:#9 " + fails(3, 1, "get(z)"), row, engine.Unknown, "nothing could have failed 3 times in a row"},
-		{"a hang is bounded too, but no row", "1:put(a) 2:put(a)! 9:end", with(hang, func(c *world.Check) { c.Failures = 3 }), engine.Unknown, "more than 1 attempts"},
-		{"longer than the run", enough + "5:end", with(hang, func(c *world.Check) { c.HangNs = 600e9 }), engine.Unknown, "there was no time of 600.000000 s"},
-		{"jobs too few", enough + "1:@a 2:@a! 3:@b 4:@b!", with(jobs, func(c *world.Check) { c.HangNs = 0 }), engine.Unknown, "no job could have failed 3 times in a row: there were 2 attempts"},
-		{"a name that nobody has", enough + "9:end", with(row, func(c *world.Check) { c.Operations = []string{"get", "gett"} }), engine.Unknown, `no operation "gett" was seen; there were get`},
-		{"a name that nobody has hides nothing", fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.Operations = []string{"put", "gett"} }), engine.Violated, "every put"},
-		{"only names that nobody has", enough, with(row, func(c *world.Check) { c.Operations = []string{"puts"} }), engine.Unknown, `no operation "puts" was seen`},
-		{"all within faults", "0:#50 " + fails(2, 1, "put(a)"), row, engine.Unknown, "every put overlapped a fault"},
-		{"nothing at all", "5:end", row, engine.Unknown, "no operation was reported"},
-		{"broken", "1:put(a) 2:put(a)", row, engine.Unknown, "broken history"},
+			Violated, `put of key "a" failed`},
+		{"other operations", enough + fails(3, 1, "put(a)") + "9:get(a) 9.1:get(a)!", with(row, func(c *world.Check) { c.Operations = []string{"GET"} }), Holds, ""},
+		{"a fault excuses", enough + "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)") + "6:put(a) 7:put(a)!", row, Holds, ""},
+		{"but not when asked", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.DuringFaults = true }), Violated, "every put"},
+		{"a fault does not end a row", fails(2, 1, "put(a)") + "3:#6 " + fails(2, 4, "put(a)") + fails(1, 8, "put(a)"), row, Violated, "every put failed 3 times"},
+		{"grace", enough + "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 6, "put(a)") + "10:put(a) 11:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Holds, ""},
+		{"grace is over", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 10, "put(a)"), with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Violated, "every put"},
+		{"grace after the start", enough + fails(3, 0, "put(a)") + "5:put(a) 6:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Holds, ""},
+		{"two without a key are not four", enough + fails(2, 1, "put"), row, Holds, ""},
+		{"three without a key", fails(3, 1, "put"), row, Violated, "every put failed 3 times"},
+		{"too few to fail so often", "0:get(a) 1:get(a)! " + fails(2, 2, "put(b)"), row, Unknown, "nothing could have failed 3 times in a row: no kind of operation, key or job had more than 2 attempts"},
+		{"a key has enough over its kinds", "0:get(a) 1:get(a)! " + fails(2, 2, "put(a)"), row, Holds, ""},
+		{"too few without a fault", "0:get(z) 0.5:get(z)! 0.9:#9 " + fails(3, 1, "get(z)"), row, Unknown, "nothing could have failed 3 times in a row"},
+		{"a hang is bounded too, but no row", "1:put(a) 2:put(a)! 9:end", with(hang, func(c *world.Check) { c.Failures = 3 }), Unknown, "more than 1 attempts"},
+		{"longer than the run", enough + "5:end", with(hang, func(c *world.Check) { c.HangNs = 600e9 }), Unknown, "there was no time of 600.000000 s"},
+		{"jobs too few", enough + "1:@a 2:@a! 3:@b 4:@b!", with(jobs, func(c *world.Check) { c.HangNs = 0 }), Unknown, "no job could have failed 3 times in a row: there were 2 attempts"},
+		{"a name that nobody has", enough + "9:end", with(row, func(c *world.Check) { c.Operations = []string{"get", "gett"} }), Unknown, `no operation "gett" was seen; there were get`},
+		{"a name that nobody has hides nothing", fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.Operations = []string{"put", "gett"} }), Violated, "every put"},
+		{"only names that nobody has", enough, with(row, func(c *world.Check) { c.Operations = []string{"puts"} }), Unknown, `no operation "puts" was seen`},
+		{"all within faults", "0:#50 " + fails(2, 1, "put(a)"), row, Unknown, "every put overlapped a fault"},
+		{"nothing at all", "5:end", row, Unknown, "no operation was reported"},
+		{"broken", "1:put(a) 2:put(a)", row, Unknown, "broken history"},
 
-		{"hangs", "1:put(a) 7:put(a)!", hang, engine.Violated, `put "a" was under way for 6.000000 s`},
-		{"takes long", "1:put(a) 5:put(a)! 9:end", hang, engine.Holds, ""},
-		{"hangs until unknown", "1:put(a) 7:put(a)?", hang, engine.Violated, "under way"},
-		{"never returns", "1:put(a) 7:end", hang, engine.Violated, "under way"},
-		{"hangs in a fault", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 20:end", hang, engine.Holds, ""},
-		{"faults are always there", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 8:#20 20:end", hang, engine.Unknown, "nothing could have been seen to hang"},
-		{"nothing goes on without faults", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 4:put(a)! 20:end", hang, engine.Unknown, "nothing could have been seen to hang"},
-		{"hangs after a fault", "1:put(a) 2:#3 9:put(a)!", hang, engine.Violated, "from 3.000000 s on"},
-		{"hangs in a fault, when asked", "1:put(a) 2:#5 7:put(a)!", with(hang, func(c *world.Check) { c.DuringFaults = true }), engine.Violated, "under way"},
+		{"hangs", "1:put(a) 7:put(a)!", hang, Violated, `put "a" was under way for 6.000000 s`},
+		{"takes long", "1:put(a) 5:put(a)! 9:end", hang, Holds, ""},
+		{"hangs until unknown", "1:put(a) 7:put(a)?", hang, Violated, "under way"},
+		{"never returns", "1:put(a) 7:end", hang, Violated, "under way"},
+		{"hangs in a fault", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 20:end", hang, Holds, ""},
+		{"faults are always there", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 7:put(a)! 8:#20 20:end", hang, Unknown, "nothing could have been seen to hang"},
+		{"nothing goes on without faults", "0:get(a) 0.1:get(a)! 1:put(a) 2:#5 4:put(a)! 20:end", hang, Unknown, "nothing could have been seen to hang"},
+		{"hangs after a fault", "1:put(a) 2:#3 9:put(a)!", hang, Violated, "from 3.000000 s on"},
+		{"hangs in a fault, when asked", "1:put(a) 2:#5 7:put(a)!", with(hang, func(c *world.Check) { c.DuringFaults = true }), Violated, "under way"},
 
-		{"one job of a hundred", hundred(true), jobs, engine.Violated, `job "57" was under way for 63.000000 s`},
-		{"no job of a hundred", hundred(false), jobs, engine.Holds, ""},
-		{"a job fails", "1:@a 2:@a/ 3:@a 4:@a/ 5:@a 6:@a/", jobs, engine.Violated, "every job failed 3 times"},
-		{"one job fails", "1:@a 2:@a/ 3:@b 3:@b! 3:@a 4:@a/ 5:@b 5:@b! 5:@a 6:@a/", jobs, engine.Violated, `job "a" failed 3 times`},
-		{"starts again and again", "1:@a 2:@a 3:@a 4:@a", jobs, engine.Violated, "failed 3 times"},
-		{"another node's job", "1:@a 1.5:@a%n2 2:@a%n2! 15:end", jobs, engine.Violated, `job "a" was under way`},
-		{"a job that moves", enough + "1:@a 2:@a%n2! 15:end", with(jobs, func(c *world.Check) { c.Jobs.AcrossNodes = true }), engine.Holds, ""},
-		{"no job seen", "1:put(a) 2:put(a)! 15:end", jobs, engine.Unknown, "no job was seen"},
+		{"one job of a hundred", hundred(true), jobs, Violated, `job "57" was under way for 63.000000 s`},
+		{"no job of a hundred", hundred(false), jobs, Holds, ""},
+		{"a job fails", "1:@a 2:@a/ 3:@a 4:@a/ 5:@a 6:@a/", jobs, Violated, "every job failed 3 times"},
+		{"one job fails", "1:@a 2:@a/ 3:@b 3:@b! 3:@a 4:@a/ 5:@b 5:@b! 5:@a 6:@a/", jobs, Violated, `job "a" failed 3 times`},
+		{"starts again and again", "1:@a 2:@a 3:@a 4:@a", jobs, Violated, "failed 3 times"},
+		{"another node's job", "1:@a 1.5:@a%n2 2:@a%n2! 15:end", jobs, Violated, `job "a" was under way`},
+		{"a job that moves", enough + "1:@a 2:@a%n2! 15:end", with(jobs, func(c *world.Check) { c.Jobs.AcrossNodes = true }), Holds, ""},
+		{"no job seen", "1:put(a) 2:put(a)! 15:end", jobs, Unknown, "no job was seen"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.check.Type = world.ProgressCheck
 			v := judge(&world.Spec{}, &world.Property{Name: "p", Kind: world.Progress, Check: c.check}, run(t, c.text))
-			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) || v.Status == engine.Violated && (len(v.Evidence) == 0 || v.Event == 0) {
+			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) || v.Status == Violated && (len(v.Evidence) == 0 || v.Event == 0) {
 				t.Fatalf("%s: %s\n%s\nwant %s: %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), c.want, c.reason)
 			}
 		})
@@ -161,40 +161,40 @@ func TestRecovery(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		check      world.Check
-		want       engine.Status
+		want       Status
 		reason     string
 	}{
-		{"all is well", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", kinds, engine.Holds, ""},
-		{"after several tries", before + fails(3, 6, "~put(a)") + "9:~put(a) 9.1:~put(a)! 10:~get(a) 10.1:~get(a)! 16:end", kinds, engine.Holds, ""},
-		{"writes do not come back", before + fails(9, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 16:end", kinds, engine.Violated, "every put did not succeed within 10.000000 s after the heal at 5.000000 s"},
-		{"too late", before + fails(9, 6, "~put(a)") + "15:~put(a) 15.1:~put(a)! 6:~get(a) 6.1:~get(a)! 16:end", kinds, engine.Violated, "every put"},
-		{"one key does not come back", before + "6:~put(b) 6.1:~put(b)! " + fails(9, 6, "~put(a)") + "7:~get(a) 7.1:~get(a)! 16:end", kinds, engine.Violated, `put of key "a"`},
-		{"a key hangs", before + "6:~put(b) 6.1:~put(b)! 6:~get(a) 7:~get(b) 7.1:~get(b)! 16:end", kinds, engine.Violated, `key "a"`},
-		{"not tried", before + "6:~put(a) 6.1:~put(a)! 16:end", kinds, engine.Unknown, "no get was tried within"},
-		{"not tried for long", before + fails(2, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 16:end", kinds, engine.Unknown, "every put did not succeed after the last heal"},
-		{"the run ends too early", before + fails(5, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 11:end", kinds, engine.Unknown, "ended too early"},
-		{"no heal", "1:put(a) 1.1:put(a)! 16:end", kinds, engine.Unknown, "there was no heal"},
-		{"not between two faults", "1:put(a) 1.1:put(a)! 3:#5 5:heal " + fails(15, 6, "put(a)") + "22:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, engine.Violated, "the heal at 5.000000 s"},
-		{"the next fault comes first", "1:put(a) 1.1:put(a)! 3:#5 5:heal " + fails(15, 6, "put(a)") + "12:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, engine.Holds, ""},
-		{"not from the start on", fails(12, 1, "put(a)") + "13:#14 14:heal 15:~put(a) 15.1:~put(a)! 40:end", kinds, engine.Violated, "after the start"},
-		{"a name that nobody has", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", world.Check{Operations: []string{"put", "gets"}}, engine.Unknown, `no operation "gets" was seen; there were get, put`},
-		{"a client of the user's goes on", before + "6:put(a) 6.1:put(a)! 7:get(a) 7.1:get(a)! 16:end", kinds, engine.Holds, ""},
+		{"all is well", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", kinds, Holds, ""},
+		{"after several tries", before + fails(3, 6, "~put(a)") + "9:~put(a) 9.1:~put(a)! 10:~get(a) 10.1:~get(a)! 16:end", kinds, Holds, ""},
+		{"writes do not come back", before + fails(9, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 16:end", kinds, Violated, "every put did not succeed within 10.000000 s after the heal at 5.000000 s"},
+		{"too late", before + fails(9, 6, "~put(a)") + "15:~put(a) 15.1:~put(a)! 6:~get(a) 6.1:~get(a)! 16:end", kinds, Violated, "every put"},
+		{"one key does not come back", before + "6:~put(b) 6.1:~put(b)! " + fails(9, 6, "~put(a)") + "7:~get(a) 7.1:~get(a)! 16:end", kinds, Violated, `put of key "a"`},
+		{"a key hangs", before + "6:~put(b) 6.1:~put(b)! 6:~get(a) 7:~get(b) 7.1:~get(b)! 16:end", kinds, Violated, `key "a"`},
+		{"not tried", before + "6:~put(a) 6.1:~put(a)! 16:end", kinds, Unknown, "no get was tried within"},
+		{"not tried for long", before + fails(2, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 16:end", kinds, Unknown, "every put did not succeed after the last heal"},
+		{"the run ends too early", before + fails(5, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 11:end", kinds, Unknown, "ended too early"},
+		{"no heal", "1:put(a) 1.1:put(a)! 16:end", kinds, Unknown, "there was no heal"},
+		{"not between two faults", "1:put(a) 1.1:put(a)! 3:#5 5:heal " + fails(15, 6, "put(a)") + "22:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, Violated, "the heal at 5.000000 s"},
+		{"the next fault comes first", "1:put(a) 1.1:put(a)! 3:#5 5:heal " + fails(15, 6, "put(a)") + "12:#23 23:heal 24:~put(a) 24.1:~put(a)! 40:end", kinds, Holds, ""},
+		{"not from the start on", fails(12, 1, "put(a)") + "13:#14 14:heal 15:~put(a) 15.1:~put(a)! 40:end", kinds, Violated, "after the start"},
+		{"a name that nobody has", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", world.Check{Operations: []string{"put", "gets"}}, Unknown, `no operation "gets" was seen; there were get, put`},
+		{"a client of the user's goes on", before + "6:put(a) 6.1:put(a)! 7:get(a) 7.1:get(a)! 16:end", kinds, Holds, ""},
 
-		{"a job ends", "1:@a 3:#5 5:heal 7:@a! 16:end", job, engine.Holds, ""},
-		{"a job is lost", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, engine.Violated, `job "a" on n1 did not succeed within 10.000000 s after the heal`},
-		{"a job is taken up again", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 7:@a 8:@a! 16:end", job, engine.Holds, ""},
-		{"a job fails for ever", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 6:@a 7:@a/ 8:@a 9:@a/ 11:@a 12:@a/ 14:@a 14.5:@a/ 16:end", job, engine.Violated, `job "a"`},
-		{"a job that was refused once", "1:@b 2:@b! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, engine.Holds, ""},
-		{"a job that comes again and again does not", "1:@a 2:@a! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, engine.Violated, "there was no other one"},
-		{"no job after the heal", "1:@a 2:@a! 3:#5 5:heal 16:end", job, engine.Unknown, "no job was under way after the last heal"},
-		{"a young job", "1:@a 2:@a! 3:#5 5:heal 6:@a 7:@a! 14:@c 16:end", job, engine.Holds, ""},
-		{"no job at all", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", job, engine.Unknown, "no job was seen"},
+		{"a job ends", "1:@a 3:#5 5:heal 7:@a! 16:end", job, Holds, ""},
+		{"a job is lost", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, Violated, `job "a" on n1 did not succeed within 10.000000 s after the heal`},
+		{"a job is taken up again", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 7:@a 8:@a! 16:end", job, Holds, ""},
+		{"a job fails for ever", "1:@b 2:@b! 3:@a 3.1:#5 5:heal 6:@b 6.1:@b! 6:@a 7:@a/ 8:@a 9:@a/ 11:@a 12:@a/ 14:@a 14.5:@a/ 16:end", job, Violated, `job "a"`},
+		{"a job that was refused once", "1:@b 2:@b! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, Holds, ""},
+		{"a job that comes again and again does not", "1:@a 2:@a! 3:@a 4:@a/ 4.1:#5 5:heal 6:@b 6.1:@b! 16:end", job, Violated, "there was no other one"},
+		{"no job after the heal", "1:@a 2:@a! 3:#5 5:heal 16:end", job, Unknown, "no job was under way after the last heal"},
+		{"a young job", "1:@a 2:@a! 3:#5 5:heal 6:@a 7:@a! 14:@c 16:end", job, Holds, ""},
+		{"no job at all", before + "6:~put(a) 6.1:~put(a)! 7:~get(a) 7.1:~get(a)! 16:end", job, Unknown, "no job was seen"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.check.Type = world.RecoveryCheck
 			p := &world.Property{Name: "p", Kind: world.Recovery, TimeoutNs: 10e9, Check: c.check}
 			v := judge(&world.Spec{}, p, run(t, c.text))
-			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) || v.Status == engine.Violated && (len(v.Evidence) == 0 || v.Event == 0) {
+			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) || v.Status == Violated && (len(v.Evidence) == 0 || v.Event == 0) {
 				t.Fatalf("%s: %s\n%s\nwant %s: %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), c.want, c.reason)
 			}
 		})

@@ -10,13 +10,12 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // monotonic judges that a value never goes back: a read that began after another one of its key had ended does not
 // return less. Values are numbers; a missing key is less than all of them.
-func monotonic(p *world.Property, ops []history.Operation) engine.Verdict {
+func monotonic(p *world.Property, ops []history.Operation) Verdict {
 	v := verdict(p)
 	looks := func(op string) bool {
 		if len(p.Check.Operations) == 0 {
@@ -66,7 +65,7 @@ func monotonic(p *world.Property, ops []history.Operation) engine.Verdict {
 			}
 			told = told || highest.value != nil
 			if less(r.value, highest.value) {
-				v.Status = engine.Violated
+				v.Status = Violated
 				v.Event, v.TimeNs = r.op.Return, r.op.ReturnTimeNs
 				v.Reason = fmt.Sprintf("key %q went back from %s to %s", key, highest.op.Output, valueOf(r.op))
 				for _, o := range []history.Operation{highest.op, r.op} {
@@ -88,7 +87,7 @@ func monotonic(p *world.Property, ops []history.Operation) engine.Verdict {
 	if !told {
 		return unknown(p, "no key was read again after it had been read with a value: nothing could have gone back")
 	}
-	v.Status = engine.Holds
+	v.Status = Holds
 	return v
 }
 
@@ -113,7 +112,7 @@ func valueOf(o history.Operation) string {
 // durable judges that what was acknowledged is there at the end: in the reads of each key that began after all its
 // changes had returned. With the models set and append-list, each element that was put in must be there; otherwise the
 // value of a key must be one that nothing acknowledged can have replaced.
-func durable(p *world.Property, ops []history.Operation) engine.Verdict {
+func durable(p *world.Property, ops []history.Operation) Verdict {
 	v := verdict(p)
 	var verbs map[string]verb
 	switch p.Check.Model {
@@ -211,7 +210,7 @@ func durable(p *world.Property, ops []history.Operation) engine.Verdict {
 			if lost == nil {
 				continue
 			}
-			v.Status = engine.Violated
+			v.Status = Violated
 			v.Event, v.TimeNs = o.Return, o.ReturnTimeNs
 			v.Reason = fmt.Sprintf("key %q: %s", key, text)
 			for _, o := range []history.Operation{*lost, o} {
@@ -238,7 +237,7 @@ func durable(p *world.Property, ops []history.Operation) engine.Verdict {
 	case unread != "":
 		return unknown(p, "key %q was changed and not read after its last change; read all keys at the end", unread)
 	}
-	v.Status = engine.Holds
+	v.Status = Holds
 	return v
 }
 

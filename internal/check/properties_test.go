@@ -136,15 +136,15 @@ func TestPropertiesOfHistories(t *testing.T) {
 				}
 			}
 			v := History(p, all)
-			want := engine.Status(c.want)
-			if want != engine.Holds && want != engine.Violated {
-				want = engine.Unknown
+			want := Status(c.want)
+			if want != Holds && want != Violated {
+				want = Unknown
 				c.reason = c.want
 			}
 			if v.Status != want || !strings.Contains(v.Reason, c.reason) {
 				t.Fatalf("%s: %s\n%s\nwant %s %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), want, c.reason)
 			}
-			if v.Status == engine.Violated && c.kind != world.Expression && c.name != "false at the end only" && (v.Event == 0 || len(v.Evidence) == 0) {
+			if v.Status == Violated && c.kind != world.Expression && c.name != "false at the end only" && (v.Event == 0 || len(v.Evidence) == 0) {
 				t.Fatalf("a violation without place or evidence: %+v", v)
 			}
 		})
@@ -155,9 +155,9 @@ func TestPropertiesOfHistories(t *testing.T) {
 func TestLevels(t *testing.T) {
 	skew := events(t, `a:txn=[] b:txn=[] a![["r","x"],["append","y",1]] b![["r","y"],["append","x",1]] c:txn=[] c![["r","x",[1]],["r","y",[1]]]`)
 	p := &world.Property{Check: world.Check{Type: world.Isolation}}
-	for level, want := range map[isolation.Level]engine.Status{isolation.ReadCommitted: engine.Holds, isolation.SnapshotIsolation: engine.Holds,
-		isolation.Serializable: engine.Violated, isolation.StrictSerializable: engine.Violated, isolation.Causal: engine.Unknown} {
-		if v := Paired(p, skew, func(p *world.Property, ops []history.Operation) engine.Verdict { return isolated(p, level, ops) }); v.Status != want {
+	for level, want := range map[isolation.Level]Status{isolation.ReadCommitted: Holds, isolation.SnapshotIsolation: Holds,
+		isolation.Serializable: Violated, isolation.StrictSerializable: Violated, isolation.Causal: Unknown} {
+		if v := Paired(p, skew, func(p *world.Property, ops []history.Operation) Verdict { return isolated(p, level, ops) }); v.Status != want {
 			t.Errorf("%s: %s %s", level, v.Status, v.Reason)
 		}
 	}
@@ -167,7 +167,7 @@ func TestLevels(t *testing.T) {
 // one in words that need all operations at every event.
 func TestInvariantsOneByOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 7))
-	count := map[engine.Status]int{}
+	count := map[Status]int{}
 	for range 500 {
 		var short strings.Builder
 		for i := range 1 + r.IntN(8) {
@@ -186,7 +186,7 @@ func TestInvariantsOneByOne(t *testing.T) {
 			}
 		}
 	}
-	if count[engine.Holds] < 100 || count[engine.Violated] < 100 {
+	if count[Holds] < 100 || count[Violated] < 100 {
 		t.Fatal(count)
 	}
 }
@@ -198,9 +198,9 @@ func TestInvariantBudget(t *testing.T) {
 	for i := range uint64(10_000) {
 		in = append(in, history.Event{Number: 2*i + 1, Client: "a", Type: history.Invoke, Op: "get"}, history.Event{Number: 2*i + 2, Client: "a", Type: history.Ok})
 	}
-	for cond, want := range map[string]engine.Status{`count(ops, .type == "open") <= 1`: engine.Unknown, `none(ops, .type == "fail")`: engine.Holds} {
+	for cond, want := range map[string]Status{`count(ops, .type == "open") <= 1`: Unknown, `none(ops, .type == "fail")`: Holds} {
 		v := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Condition: cond}}, in)
-		if v.Status != want || want == engine.Unknown && !strings.HasPrefix(v.Reason, "budget: ") {
+		if v.Status != want || want == Unknown && !strings.HasPrefix(v.Reason, "budget: ") {
 			t.Errorf("%s: %s %s", cond, v.Status, v.Reason)
 		}
 	}
@@ -241,7 +241,7 @@ func TestMonotonicAgreesWithTheSlowTwin(t *testing.T) {
 			}
 		}
 		count[back]++
-		if v := Paired(&world.Property{}, in, monotonic); (v.Status == engine.Violated) != back {
+		if v := Paired(&world.Property{}, in, monotonic); (v.Status == Violated) != back {
 			t.Fatalf("%s %s, the slow twin says %v: %s", v.Status, v.Reason, back, short.String())
 		}
 	}

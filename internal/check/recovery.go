@@ -43,7 +43,7 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 // recovered judges that what faults have disturbed works again: within the timeout after the start and after each heal, each
 // kind of operation succeeds, each key that was tried, and each job. Where the next fault strikes first, a heal promises nothing.
 // After the last heal, all that the run has ever done must be seen to work.
-func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.Verdict {
+func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	v := verdict(p)
 	attempts, jobs, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
 	if err != nil {
@@ -61,7 +61,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.
 			if struck || !complete || out.VirtualNs < w.endNs || !g.stuck(w.fromNs, w.endNs) {
 				continue
 			}
-			v.Status, v.TimeNs = engine.Violated, w.endNs
+			v.Status, v.TimeNs = Violated, w.endNs
 			v.Reason = fmt.Sprintf("%s did not succeed within %s after %s at %s", g.name, seconds(timeout), w.the(), seconds(w.fromNs))
 			if g.lost != "" {
 				v.Reason += ": " + g.lost
@@ -92,7 +92,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) engine.
 	case doubt != "":
 		return unknown(p, "%s", doubt)
 	}
-	v.Status = engine.Holds
+	v.Status = Holds
 	return v
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // legalHistory is what clients saw of a correct map: each operation takes effect somewhere between invoke and
@@ -62,7 +61,7 @@ func legalHistory(count, clients, keys int, infoPPM uint64) []history.Event {
 func TestLongHistories(t *testing.T) {
 	for _, infoPPM := range []uint64{0, 20_000} {
 		events := legalHistory(30_000, 20, 10, infoPPM)
-		if v := History(property("put", "get"), events); v.Status != engine.Holds {
+		if v := History(property("put", "get"), events); v.Status != Holds {
 			t.Errorf("%d ppm info: %s %s", infoPPM, v.Status, v.Reason)
 		}
 		// One acknowledged write of the last ones gets lost.
@@ -72,7 +71,7 @@ func TestLongHistories(t *testing.T) {
 				break
 			}
 		}
-		if v := History(property("put", "get"), events); v.Status != engine.Violated {
+		if v := History(property("put", "get"), events); v.Status != Violated {
 			t.Errorf("%d ppm info: %s %s", infoPPM, v.Status, v.Reason)
 		}
 	}
@@ -216,7 +215,7 @@ func TestManyOperations(t *testing.T) {
 		p := property()
 		p.Check.Model = c.model
 		events := longHistory(c.model, c.count/8, c.keys)
-		if v := History(p, events); v.Status != engine.Holds {
+		if v := History(p, events); v.Status != Holds {
 			t.Errorf("%s: %s %s", c.model, v.Status, v.Reason)
 		}
 		// Towards the end somebody sees what was there at the beginning.
@@ -239,7 +238,7 @@ func TestManyOperations(t *testing.T) {
 			}
 			break
 		}
-		if v := History(p, events); v.Status != engine.Violated || v.Event < 1000 || len(v.Evidence) == 0 {
+		if v := History(p, events); v.Status != Violated || v.Event < 1000 || len(v.Evidence) == 0 {
 			t.Errorf("%s: %s %s", c.model, v.Status, v.Reason)
 		}
 	}
@@ -262,7 +261,7 @@ func BenchmarkHundredThousand(b *testing.B) {
 			events := longHistory(c.model, c.count, c.keys)
 			before := userTime(b)
 			for b.Loop() {
-				if v := History(p, events); v.Status != engine.Holds {
+				if v := History(p, events); v.Status != Holds {
 					b.Fatal(v.Reason)
 				}
 			}

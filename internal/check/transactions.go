@@ -8,7 +8,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -20,7 +19,7 @@ const (
 
 // isolated judges the transactions of a history. Those are the operations named txn; input and output are JSON arrays of
 // their accesses, [["append","x",1],["r","x",[1]]], as Jepsen writes them.
-func isolated(p *world.Property, level isolation.Level, ops []history.Operation) engine.Verdict {
+func isolated(p *world.Property, level isolation.Level, ops []history.Operation) Verdict {
 	v := verdict(p)
 	judge := isolation.Lists
 	switch p.Check.Model {
@@ -59,7 +58,7 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 	f := judge(txns, level, linear.NewBudget(MaxSteps, MaxBytes, MaxWall))
 	switch {
 	case f.Answer == isolation.Violated:
-		v.Status, v.Reason = engine.Violated, f.Reason
+		v.Status, v.Reason = Violated, f.Reason
 		v.Evidence = f.Steps
 		for i, t := range f.Txns {
 			if from[t].Return != history.Pending && from[t].Return > v.Event {
@@ -79,13 +78,13 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 	case reads == 0 || writes == 0:
 		return unknown(p, "the transactions that committed read %d values and wrote %d: nothing could have been wrong", reads, writes)
 	}
-	v.Status = engine.Holds
+	v.Status = Holds
 	return v
 }
 
 // InSessions judges transactions of a history that has the order of each client and no times. At every level that order
 // counts, as in the tools that write such histories.
-func InSessions(p *world.Property, ops []history.Operation) engine.Verdict {
+func InSessions(p *world.Property, ops []history.Operation) Verdict {
 	level := isolation.Level(p.Check.Level)
 	switch {
 	case p.Check.Type != world.Isolation || level == isolation.StrictSerializable:
@@ -103,7 +102,7 @@ func InSessions(p *world.Property, ops []history.Operation) engine.Verdict {
 }
 
 // Untimed is the verdict of a check that asks when operations of different clients were under way.
-func Untimed(p *world.Property) engine.Verdict {
+func Untimed(p *world.Property) Verdict {
 	return unknown(p, "the history has sessions and no times, so it can be judged for isolation only, and not in real time: add --isolation with read-committed, "+
 		"read-atomic, causal, snapshot-isolation or serializable")
 }

@@ -91,15 +91,15 @@ Exit code 0 means that all holds, 1 that there is a violation, 2 that the file c
 
 // checkDocument is the JSON document of check.
 type checkDocument struct {
-	Bloodhound string           `json:"bloodhound"`
-	Verb       string           `json:"verb"`
-	ExitCode   int              `json:"exit_code"`
-	Judgement  string           `json:"judgement"`
-	File       string           `json:"file,omitempty"`    // the history
-	Failure    string           `json:"failure,omitempty"` // id
-	Events     int              `json:"events"`            // of the history
-	Verdicts   []engine.Verdict `json:"verdicts"`
-	Notices    []string         `json:"notices,omitempty"`
+	Bloodhound string          `json:"bloodhound"`
+	Verb       string          `json:"verb"`
+	ExitCode   int             `json:"exit_code"`
+	Judgement  string          `json:"judgement"`
+	File       string          `json:"file,omitempty"`    // the history
+	Failure    string          `json:"failure,omitempty"` // id
+	Events     int             `json:"events"`            // of the history
+	Verdicts   []check.Verdict `json:"verdicts"`
+	Notices    []string        `json:"notices,omitempty"`
 }
 
 func (a *app) check(c *cobra.Command, j *judging, args []string) error {
@@ -189,7 +189,7 @@ type recorded struct {
 }
 
 // judge reads a history and judges it.
-func (j *judging) judge(file string, properties []world.Property) (verdicts []engine.Verdict, length int, e check.Evidence, err error) {
+func (j *judging) judge(file string, properties []world.Property) (verdicts []check.Verdict, length int, e check.Evidence, err error) {
 	byEvents := slices.ContainsFunc(properties, func(p world.Property) bool { return !check.ByOperations(p.Check.Type) })
 	// The memory of a long history is what bounds its length: it is not to be there twice before the collector looks.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
@@ -205,7 +205,7 @@ func (j *judging) judge(file string, properties []world.Property) (verdicts []en
 }
 
 // judgeOne judges a history by one property. One that has sessions and no times is judged by what needs no time.
-func (j *judging) judgeOne(p *world.Property, h *recorded) engine.Verdict {
+func (j *judging) judgeOne(p *world.Property, h *recorded) check.Verdict {
 	judge := check.Operations
 	switch workload := slices.Contains(check.WorkloadModels, p.Check.Model); {
 	case j.inSessions && (workload || !check.ByOperations(p.Check.Type)):
@@ -213,7 +213,7 @@ func (j *judging) judgeOne(p *world.Property, h *recorded) engine.Verdict {
 	case j.inSessions:
 		judge = check.InSessions
 	case workload:
-		judge = func(p *world.Property, ops []history.Operation) engine.Verdict {
+		judge = func(p *world.Property, ops []history.Operation) check.Verdict {
 			return check.Workload(p, j.limits, ops)
 		}
 	case !check.ByOperations(p.Check.Type):
@@ -374,7 +374,7 @@ func (a *app) overHistories(all []world.Property, named bool) []world.Property {
 }
 
 // again judges the run of a failure.
-func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) (verdicts []engine.Verdict, length int, weight check.Evidence, err error) {
+func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) (verdicts []check.Verdict, length int, weight check.Evidence, err error) {
 	e, err := report.LoadEvidence(p.state, failure)
 	if errors.Is(err, report.ErrNoEvidence) {
 		again := "bloodhound replay " + shellQuote(args[0])
@@ -396,14 +396,14 @@ func (j *judging) again(p *project, failure *report.Failure, args []string, own 
 			return nil, 0, weight, err
 		}
 	}
-	return check.Again(failure.Spec, properties, e.Outcome), len(e.Outcome.History), check.EvidenceOf(e.Outcome), nil
+	return check.Again(failure.Spec, properties, e.Outcome), len(e.Outcome.History), check.EvidenceOf(&e.Outcome.Outcome), nil
 }
 
 // guarded judges a history from a file. A check that breaks on it says nothing about the history.
-func guarded(p *world.Property, h *recorded, judge func(*world.Property, *recorded) engine.Verdict) (v engine.Verdict) {
+func guarded(p *world.Property, h *recorded, judge func(*world.Property, *recorded) check.Verdict) (v check.Verdict) {
 	defer func() {
 		if r := recover(); r != nil {
-			v = engine.Verdict{Property: p.Name, Kind: string(p.Kind), Status: engine.Unknown,
+			v = check.Verdict{Property: p.Name, Kind: string(p.Kind), Status: check.Unknown,
 				Reason: fmt.Sprintf("the check broke on this history: %v; this is a mistake of Bloodhound's: %s", r, firstFrame(debug.Stack()))}
 		}
 	}()

@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -69,8 +70,8 @@ func TestCompare(t *testing.T) {
 }
 
 func TestJudgeReplay(t *testing.T) {
-	v := engine.Verdict{Property: "p", Status: engine.Violated, Reason: "get returned 3"}
-	other := engine.Verdict{Property: "q", Status: engine.Violated}
+	v := check.Verdict{Property: "p", Status: check.Violated, Reason: "get returned 3"}
+	other := check.Verdict{Property: "q", Status: check.Violated}
 	f := &report.Failure{Hash: "aa", Signature: explore.Signature(v), Verdict: v}
 	repeats := engine.Repeat{Reproducible: true}
 	changed := []string{"/bin/a has changed"}
@@ -81,10 +82,10 @@ func TestJudgeReplay(t *testing.T) {
 		want    string
 		code    int
 	}{
-		{"the same", explore.Summary{Hash: "aa", Repeat: repeats, Verdicts: []engine.Verdict{v}}, nil, "replayed", check.ExitViolated},
+		{"the same", explore.Summary{Hash: "aa", Repeat: repeats, Verdicts: []check.Verdict{v}}, nil, "replayed", check.ExitViolated},
 		{"another check", explore.Summary{Hash: "aa", Repeat: repeats}, nil, "the check or its property has changed", check.ExitUnknown},
-		{"another run, the same violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []engine.Verdict{v}}, changed, "VIOLATED again", check.ExitViolated},
-		{"another violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []engine.Verdict{other}}, changed, "in another way", check.ExitViolated},
+		{"another run, the same violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []check.Verdict{v}}, changed, "VIOLATED again", check.ExitViolated},
+		{"another violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []check.Verdict{other}}, changed, "in another way", check.ExitViolated},
 		{"gone after a change", explore.Summary{Hash: "bb", Repeat: repeats}, changed, "stale", check.ExitUnknown},
 		{"gone without a change", explore.Summary{Hash: "bb", Repeat: repeats}, nil, "NOT REPRODUCIBLE", check.ExitNotReproducible},
 		{"cannot repeat", explore.Summary{Hash: "bb"}, changed, "NOT REPRODUCIBLE", check.ExitNotReproducible},
@@ -117,8 +118,8 @@ func TestArgumentsSurviveAShell(t *testing.T) {
 }
 
 func TestStaleScratchIsRemoved(t *testing.T) {
-	newEngine = func() (engine.Engine, error) { return nil, nil }
-	defer func() { newEngine = hostEngine }()
+	engineFor = func(*world.Spec) (engine.Engine, error) { return nil, nil }
+	defer func() { engineFor = engines.For }()
 	state := filepath.Join(t.TempDir(), stateName)
 	stale := filepath.Join(state, "scratch", "run-new-1")
 	if err := os.MkdirAll(stale, 0o777); err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -71,7 +70,7 @@ func (p *project) loadCommitted() ([]committed, error) {
 type standing struct {
 	explore.Committed
 	file    *committed
-	outcome *engine.Outcome
+	outcome *check.Judged
 	// decisions are those of the original tape's run as it is now, of a failure that is stale.
 	decisions []tape.Decision
 }
@@ -107,7 +106,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 		cut = &c.Smallest.Cut
 	}
 	result := &standing{Committed: explore.Committed{ID: c.ID, File: c.file, Property: c.Verdict.Property, Signature: c.Signature}, file: c}
-	run := func(t tape.Tape, cut *world.Cut) (*explore.Reply, *engine.Verdict, error) {
+	run := func(t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
 		r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, Full: true})
 		if err != nil {
 			return nil, nil, err
@@ -180,14 +179,14 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 
 // judgedAnew stands for a run that is the one that was stored and is judged differently. The smallest run may end before
 // anything can hold, so the original has the word: it, too, must be the run that was stored.
-func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape.Tape, *world.Cut) (*explore.Reply, *engine.Verdict, error)) error {
+func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape.Tape, *world.Cut) (*explore.Reply, *check.Verdict, error)) error {
 	r, violation, err := run(c.Tape, nil)
 	if err != nil {
 		return err
 	}
 	result.Standing = explore.Stale
 	thin, _ := check.Enough(spec, &r.Summary.Evidence)
-	i := slices.IndexFunc(r.Summary.Verdicts, func(v engine.Verdict) bool { return v.Property == c.Verdict.Property })
+	i := slices.IndexFunc(r.Summary.Verdicts, func(v check.Verdict) bool { return v.Property == c.Verdict.Property })
 	switch {
 	case violation != nil:
 		result.Standing, result.Verdict, result.outcome = explore.StillFails, violation, r.Outcome
@@ -196,7 +195,7 @@ func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape
 		result.Reason = "its smallest run is judged differently, and its original tape makes another run"
 	case i < 0:
 		result.Reason = "its run is the same, but nothing judges the property any more"
-	case r.Summary.Verdicts[i].Status != engine.Holds:
+	case r.Summary.Verdicts[i].Status != check.Holds:
 		result.Reason = "its run is the same, but whether the property holds is unknown: " + r.Summary.Verdicts[i].Reason
 	case len(thin) > 0:
 		result.Reason = "its run is the same, but there is too little evidence that the property holds: " + thin[0]
@@ -209,7 +208,7 @@ func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape
 }
 
 // changes names what is different from when the failure was stored.
-func (c *committed) changes(f *report.Failure, o *engine.Outcome) []string {
+func (c *committed) changes(f *report.Failure, o *check.Judged) []string {
 	list := f.Changes(o)
 	if v := Version(); v != c.Bloodhound {
 		list = append([]string{fmt.Sprintf("bloodhound was %q and is %q", c.Bloodhound, v)}, list...)

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -25,7 +26,7 @@ func (a *app) buildImages(ctx context.Context) config.Dockerfiles {
 		if err != nil {
 			return nil, err
 		}
-		b := &build.Builder{Store: s, Image: a.baseImage, Run: runner(s), Report: func(text string) { a.note("%s: %s", r.Name, text) }}
+		b := &build.Builder{Store: s, Image: a.baseImage, Run: commandRunner(s), Report: func(text string) { a.note("%s: %s", r.Name, text) }}
 		img, err := b.Build(ctx, r)
 		if ctx.Err() != nil {
 			return nil, errors.New("interrupted; the next build goes on behind the last step that was done")
@@ -64,10 +65,10 @@ const (
 // runNode is the node of a RUN.
 const runNode = "build"
 
-// runner executes the commands of Dockerfiles in worlds of one node.
-func runner(store *image.Store) build.Runner {
+// commandRunner executes the commands of Dockerfiles in worlds of one node.
+func commandRunner(store *image.Store) build.Runner {
 	return func(ctx context.Context, c *build.Command, change func(image.Entry, io.Reader) error) (*build.Result, error) {
-		eng, err := newEngine()
+		eng, err := engineFor(&world.Spec{})
 		if err != nil {
 			return nil, err
 		}
@@ -86,32 +87,31 @@ func runner(store *image.Store) build.Runner {
 				lines = append(lines[:0], lines[len(lines)-runOutputLines:]...)
 			}
 		}}
-		w, err := eng.Boot(spec, tape.Tape{Seed: 1}, o)
+		run, err := runner.Boot(eng, spec, tape.Tape{Seed: 1}, o)
 		if err != nil {
 			return nil, err
 		}
-		defer w.Close()
-		reason, err := w.Advance(engine.Until{})
-		if err != nil {
+		defer run.Close()
+		if err := run.Advance(engine.Position{}); err != nil {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		layered, ok := w.(engine.Layered)
+		layered, ok := run.World.(engine.Layered)
 		if !ok {
 			return nil, errors.New("this engine cannot say what a program has written")
 		}
-		out := w.Outcome()
+		out := run.Record()
 		r := &build.Result{EndNs: c.StartNs + out.VirtualNs, Output: lines[max(0, len(lines)-runOutputLines):]}
 		if !out.Repeat.Reproducible {
 			r.Unrepeatable = out.Repeat.Reason
 		}
 		switch code, over := layered.Ended(node); {
-		case !over && (reason == engine.Finished || reason == engine.MaxTime):
+		case !over && (run.Reason == engine.Finished || run.Reason == engine.MaxTime):
 			r.Failed = fmt.Sprintf("it did not end within %d hours of virtual time", int64(runVirtualNs/3600e9))
 		case !over:
-			r.Failed = fmt.Sprintf("it did not end: %s %s", reason, out.Detail)
+			r.Failed = fmt.Sprintf("it did not end: %s %s", run.Reason, out.Detail)
 		case code > 128 && unix.SignalName(unix.Signal(code-128)) != "":
 			r.Failed = "ended by " + unix.SignalName(unix.Signal(code-128))
 		case code != 0:

@@ -78,7 +78,7 @@ type doctorDocument struct {
 }
 
 func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
-	eng, err := newEngine()
+	eng, err := engineFor(&world.Spec{})
 	if err != nil {
 		return failed(err)
 	}
@@ -142,7 +142,7 @@ func trySelf(ctx context.Context, c *selftest.Case) (engine.Check, error) {
 		if err != nil {
 			return x, err
 		}
-		if err := c.Judge(which, reply.Outcome); err != nil {
+		if err := c.Judge(which, &reply.Outcome.Outcome); err != nil {
 			x.OK, x.Detail = false, err.Error()
 			return x, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -27,7 +28,7 @@ func (s *session) dumpsFolder() (string, error) {
 
 // addDumps makes the run of an outcome again if a program crashed in it of which nothing was kept, and adds to the outcome what
 // is left of such programs. The core files go to the folder of a failure.
-func (a *app) addDumps(ctx context.Context, p *project, s *session, id string, spec *world.Spec, t tape.Tape, o *engine.Outcome) {
+func (a *app) addDumps(ctx context.Context, p *project, s *session, id string, spec *world.Spec, t tape.Tape, o *check.Judged) {
 	if !slices.ContainsFunc(o.Crashes, func(c engine.Crash) bool { return c.Kind == "crash" && c.Dump == nil }) {
 		return
 	}
@@ -52,7 +53,7 @@ func (a *app) addDumps(ctx context.Context, p *project, s *session, id string, s
 
 // keepCores moves the core files of a run to the folder of a failure, in place of those that it has. Those that another failure of the
 // same run has taken stay there.
-func (a *app) keepCores(p *project, id string, o *engine.Outcome) {
+func (a *app) keepCores(p *project, id string, o *check.Judged) {
 	all := filepath.Join(p.state, coresName)
 	dir := filepath.Join(all, id)
 	fresh := true

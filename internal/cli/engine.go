@@ -1,6 +1,8 @@
 package cli
 
-import "github.com/bloodhound-dst/bloodhound/internal/engine"
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
+)
 
-// newEngine makes the engine of this machine. Tests of this package put the fake one in its place.
-var newEngine func() (engine.Engine, error) = hostEngine
+// engineFor makes the engine that runs a Spec. Tests of this package put the fake one in its place.
+var engineFor = engines.For

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -104,7 +103,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		show.showParts(func(elapsed time.Duration) []part { return far.parts(t, elapsed) })
 	}
 	var found []finding
-	campaign.Found = func(failure *explore.Failure, o *engine.Outcome) {
+	campaign.Found = func(failure *explore.Failure, o *check.Judged) {
 		show.end()
 		failure.ID = p.failureID(failure.Signature, failure.Tape)
 		if slices.ContainsFunc(found, func(known finding) bool { return known.Signature == failure.Signature }) {

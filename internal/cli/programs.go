@@ -20,7 +20,7 @@ import (
 
 // programs are the files that runs of a project read, with the digests that tell one build from another.
 type programs struct {
-	files map[string]string // as engine.Outcome.Files, without folders
+	files map[string]string // as check.Judged.Files, without folders
 	seen  map[string]fs.FileInfo
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -117,7 +116,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 
 // pageOf is the page of a replay that still shows the failure's violation.
 func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, error) {
-	var verdict *engine.Verdict
+	var verdict *check.Verdict
 	for _, v := range explore.Violated(reply.Summary.Verdicts) {
 		if explore.Signature(v) == failure.Signature {
 			verdict = &v

@@ -25,12 +25,14 @@ func TestMain(m *testing.M) {
 	warnsRoot = func() bool { return os.Getenv("FAKE_ROOT") != "" }
 	testscript.Main(m, map[string]func(){
 		"bloodhound": func() {
-			newEngine = func() (engine.Engine, error) { return inspector{enginetest.New()}, nil }
+			engineFor = func(*world.Spec) (engine.Engine, error) { return inspector{enginetest.New()}, nil }
 			os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 		},
 		// bloodhound-without-engine is the program on a machine that has no engine.
 		"bloodhound-without-engine": func() {
-			newEngine = func() (engine.Engine, error) { return nil, errors.New("no engine for this machine; use another one") }
+			engineFor = func(*world.Spec) (engine.Engine, error) {
+				return nil, errors.New("no engine for this machine; use another one")
+			}
 			os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
 		},
 	})

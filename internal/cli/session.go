@@ -25,7 +25,7 @@ type session struct {
 // folder. Those that killed programs have left there are removed. The nodes do not see what is coming: files that
 // are about to be written. What the machine lacks is an engine.Mistakes.
 func openSession(spec *world.Spec, state string, coming ...string) (*session, error) {
-	eng, err := newEngine()
+	eng, err := engineFor(spec)
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -46,7 +46,7 @@ type finding struct {
 
 // keep stores a violation and returns what its story is told from. A disk that is full loses nothing: the story
 // then tells how to make the run again from its tape.
-func (a *app) keep(p *project, signature string, o *engine.Outcome, v engine.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
+func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
 	id := p.failureID(signature, o.Tape)
 	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
 	f := report.NewFailure(id, signature, Version(), p.config, p.spec, o, v)

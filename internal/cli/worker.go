@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -55,12 +55,12 @@ func runJob(setup *explore.Setup, job *explore.Job, progress func(explore.Progre
 	return r
 }
 
-func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (*engine.Outcome, error) {
+func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (*check.Judged, error) {
 	spec := setup.Spec
 	if job.Cut != nil {
 		spec = job.Cut.Apply(spec)
 	}
-	eng, err := newEngine()
+	eng, err := engineFor(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	if err != nil {
 		return nil, err
 	}
-	finish := func(*engine.Outcome) error { return nil }
+	finish := func(*check.Judged) error { return nil }
 	if job.Trace != nil {
 		if finish, err = trace(&o, job.Trace, spec); err != nil {
 			return nil, err
@@ -85,44 +85,12 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	if job.Progress {
 		defer watch(&o, progress)()
 	}
-	began := time.Now()
-	w, err := eng.Boot(spec, job.Tape, o)
-	if err != nil {
-		return nil, errors.Join(err, finish(nil))
-	}
-	defer w.Close()
-	reason, err := w.Advance(engine.Until{Event: job.Until, TimeNs: spec.EndNs})
-	if err != nil {
-		return nil, errors.Join(err, finish(nil))
-	}
-	out := w.Outcome()
-	out.Reason = reason
-	if out.WallNs == 0 {
-		out.WallNs = time.Since(began).Nanoseconds()
-	}
-	// What was stopped from outside has not had its final checks.
-	interrupted := false
-	select {
-	case <-interrupt:
-		interrupted = reason == engine.Stopped
-	default:
-	}
-	asked := reason == engine.ReachedUntil && job.Until > 0 && out.Events >= job.Until
-	if !asked && !interrupted {
-		out.Verdicts = check.Judge(spec, out)
-		if o.Behaviour {
-			out.Near = check.Near(spec, out)
-			out.Reached = coverage.Sort(append(out.Reached, check.Modelled(spec, out)...))
-		}
-	}
-	if err := finish(out); err != nil {
-		return nil, err
-	}
-	return out, w.Close()
+	out, err := runner.Do(eng, spec, job.Tape, o, engine.Position{Event: job.Until})
+	return out, errors.Join(err, finish(out))
 }
 
 // trace adds an observer to o that writes the trace into a file.
-func trace(o *engine.Options, t *explore.Trace, spec *world.Spec) (finish func(*engine.Outcome) error, err error) {
+func trace(o *engine.Options, t *explore.Trace, spec *world.Spec) (finish func(*check.Judged) error, err error) {
 	f, err := os.Create(t.File)
 	if err != nil {
 		return nil, fmt.Errorf("the trace: %w", report.DiskError(err, filepath.Dir(t.File)))
@@ -135,7 +103,7 @@ func trace(o *engine.Options, t *explore.Trace, spec *world.Spec) (finish func(*
 		}
 	}
 	o.Observe, o.Log = sink.Event, sink.Log
-	return func(out *engine.Outcome) error {
+	return func(out *check.Judged) error {
 		err := sink.Finish(out)
 		if closed := f.Close(); err == nil {
 			err = closed

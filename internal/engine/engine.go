@@ -38,8 +38,8 @@ type World interface {
 
 // Until bounds an Advance; zero fields do not bound it.
 type Until struct {
-	Event  uint64 // stop when this many events have happened
-	TimeNs int64  // stop when virtual time has reached this point
+	Position       // stop there
+	TimeNs   int64 // stop when virtual time has reached this point
 }
 
 // Reason is why an Advance returned.
@@ -144,35 +144,6 @@ type Crash struct {
 	Lines []string `json:"lines,omitempty"` // the last lines of its log
 }
 
-// Status of a Verdict.
-type Status string
-
-const (
-	Holds    Status = "holds"
-	Violated Status = "violated"
-	Unknown  Status = "unknown"
-	// NotYet is what one run says of something that must happen in some run, and did not happen in this one. A campaign
-	// in which it never happened is unknown.
-	NotYet Status = "not yet"
-)
-
-// Verdict is the judgement of one property over one run.
-type Verdict struct {
-	Property string `json:"property"`
-	Kind     string `json:"kind"`
-	Status   Status `json:"status"`
-	Reason   string `json:"reason,omitempty"`
-	// Event and TimeNs are where the violation showed, for the story around it.
-	Event  uint64 `json:"event,omitempty"`
-	TimeNs int64  `json:"time_ns,omitempty"`
-	// Evidence are the operations, lines or values that prove it, in words.
-	Evidence []string `json:"evidence,omitempty"`
-	// Probes counts how often a probing check ran.
-	Probes int `json:"probes,omitempty"`
-	// Tally counts what became of the run's events, of a property that follows it in a model.
-	Tally *coverage.Tally `json:"tally,omitempty"`
-}
-
 // Probe is one execution of a probing check inside the world.
 type Probe struct {
 	Property string `json:"property"`
@@ -211,7 +182,7 @@ type JobSighting struct {
 	TimeNs   int64         `json:"time_ns"`
 }
 
-// Outcome is everything that is known of a run.
+// Outcome is the record of a run: what the engine knows. What is derived from it above, such as verdicts, is not in it.
 type Outcome struct {
 	Tape       tape.Tape       `json:"tape"`
 	Reason     Reason          `json:"reason"`
@@ -246,16 +217,8 @@ type Outcome struct {
 	Log       []LogLine         `json:"log,omitempty"`
 	LogLost   uint64            `json:"log_lost,omitempty"` // lines after those that are kept
 	LogCounts map[string]uint64 `json:"log_counts,omitempty"`
-	Verdicts  []Verdict         `json:"verdicts,omitempty"`
-	// Tallies are those of properties that followed the run in a model as it was made, by their names.
-	Tallies map[string]*coverage.Tally `json:"tallies,omitempty"`
-	// Mistake is one in how the run was told to a model, such as a step by an action that the specification does not have. Runs that are made anew have it, too.
-	Mistake string `json:"mistake,omitempty"`
-	// Guide is what became of the run in the models that only guide a search; nil if there are none.
-	Guide *Guided `json:"guide,omitempty"`
-	// Reached is what the run reached, in the order of IDs, each once, and Near how close it came to what it did not reach.
-	Reached []coverage.Feature  `json:"reached,omitempty"`
-	Near    []coverage.Nearness `json:"near,omitempty"`
+	// Reached are the features that the engine saw the run reach, in the order of IDs, each once, if Options.Behaviour asks for them.
+	Reached []coverage.Feature `json:"reached,omitempty"`
 	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.
 	Code []code.Hits `json:"code,omitempty"`
 	// Programs are those that nodes under test executed, in the order in which they were first met.
@@ -266,13 +229,6 @@ type Outcome struct {
 	Files map[string]string `json:"files,omitempty"`
 	// Machine names the CPU feature set and the kernel that the run belongs to.
 	Machine string `json:"machine,omitempty"`
-}
-
-// Guided is what became of a run in the models that guide a search and promise nothing.
-type Guided struct {
-	Mapped int    `json:"mapped"`           // steps that were told
-	Left   string `json:"left,omitempty"`   // why it was followed no further: by a step that the model does not allow, or in too many states
-	Failed string `json:"failed,omitempty"` // why it was followed no further: the specification cannot be evaluated there
 }
 
 // Program is one that a node under test executed.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -42,7 +42,7 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 	if r.reply != nil && !mistaken {
 		t.Calm.Done = true
 		for _, v := range r.reply.Summary.Verdicts {
-			if v.Status == engine.Unknown {
+			if v.Status == check.Unknown {
 				t.Calm.Unknown = append(t.Calm.Unknown, fmt.Sprintf("%s: unknown even without faults: %s", v.Property, v.Reason))
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
@@ -46,7 +47,7 @@ type Campaign struct {
 	// Finished is called after each run, in run order; it must not keep the Totals.
 	Finished func(*Totals)
 	// Found is called for the first run of each distinct failure, with its whole Outcome.
-	Found func(*Failure, *engine.Outcome)
+	Found func(*Failure, *check.Judged)
 	// Kept is called when the corpus of the Strategy changes, if it is a search.Keeper.
 	Kept func(came []*search.Entry, left []string)
 	// Note is called for what a person should know while the campaign runs.
@@ -492,7 +493,7 @@ func Differs(a, b *Summary) string {
 	return strings.Join(diffs, "; ")
 }
 
-func statuses(verdicts []engine.Verdict) string {
+func statuses(verdicts []check.Verdict) string {
 	var list []string
 	for _, v := range verdicts {
 		list = append(list, v.Property+" "+string(v.Status))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
@@ -40,11 +41,12 @@ func runFake(setup *Setup, job *Job, _ func(Progress), interrupt <-chan struct{}
 			return Failed(fmt.Errorf("cannot start it: %w", err))
 		}
 	}
-	out, err := engine.Run(enginetest.New(), setup.Spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt}))
+	ran, err := engine.Run(enginetest.New(), setup.Spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt}))
 	if err != nil {
 		return &Reply{Error: err.Error()}
 	}
-	out.Verdicts = []engine.Verdict{judge(out)}
+	out := &check.Judged{Outcome: *ran}
+	out.Verdicts = []check.Verdict{judge(out)}
 	r := &Reply{Summary: Summarise(out), Seen: setup.See(out)}
 	if job.Full || len(Violated(out.Verdicts)) > 0 {
 		r.Outcome = out
@@ -53,8 +55,8 @@ func runFake(setup *Setup, job *Job, _ func(Progress), interrupt <-chan struct{}
 }
 
 // judge: a get returns what was put last. The fake's clients take turns, so no more is needed.
-func judge(o *engine.Outcome) engine.Verdict {
-	v := engine.Verdict{Property: "reads", Kind: "safety", Status: engine.Holds}
+func judge(o *check.Judged) check.Verdict {
+	v := check.Verdict{Property: "reads", Kind: "safety", Status: check.Holds}
 	last := map[string]string{}
 	for _, h := range o.History {
 		switch {
@@ -62,7 +64,7 @@ func judge(o *engine.Outcome) engine.Verdict {
 		case h.Op == "put":
 			last[h.Key] = h.Input
 		case h.Output != last[h.Key]:
-			v.Status, v.Event, v.TimeNs = engine.Violated, h.Number, h.TimeNs
+			v.Status, v.Event, v.TimeNs = check.Violated, h.Number, h.TimeNs
 			v.Reason = fmt.Sprintf("get %s returned %q, put was %q", h.Key, h.Output, last[h.Key])
 			return v
 		}
@@ -276,7 +278,7 @@ func TestRulesThatMatchNothingAreTold(t *testing.T) {
 	spec := &world.Spec{Properties: []world.Property{{Name: "conforms", Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{Rules: rules}}}}}
 	totals := &Totals{}
 	for _, matched := range [][]int{{0, 0, 0}, {3, 0, 0}} {
-		totals.add(&Summary{Verdicts: []engine.Verdict{{Property: "conforms", Status: engine.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
+		totals.add(&Summary{Verdicts: []check.Verdict{{Property: "conforms", Status: check.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
 	}
 	status := totals.Status(spec)
 	var told []string
@@ -391,7 +393,7 @@ func TestServeEndsWithItsInput(t *testing.T) {
 }
 
 func TestSignature(t *testing.T) {
-	same := []engine.Verdict{
+	same := []check.Verdict{
 		{Property: "p", Reason: `get k1 returned "a", at 3.5s (event 88)`},
 		{Property: "p", Reason: `get k22 returned "a long  value", at 17s (event 9)`},
 	}
@@ -407,17 +409,17 @@ func TestSignature(t *testing.T) {
 		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c d...`,
 		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c d\...`,
 	} {
-		if got := Signature(engine.Verdict{Property: "p", Reason: reason}); got != `p: differ: #, # say "..."; # says "..."` {
+		if got := Signature(check.Verdict{Property: "p", Reason: reason}); got != `p: differ: #, # say "..."; # says "..."` {
 			t.Errorf("%s has the signature %s", reason, got)
 		}
 	}
-	if got := Signature(engine.Verdict{Property: "p", Reason: `a 5" nail, and more`}); got != `p: a # nail, and more` {
+	if got := Signature(check.Verdict{Property: "p", Reason: `a 5" nail, and more`}); got != `p: a # nail, and more` {
 		t.Errorf("a lone quote: %s", got)
 	}
-	if Signature(engine.Verdict{Property: "q", Reason: same[0].Reason}) == want {
+	if Signature(check.Verdict{Property: "q", Reason: same[0].Reason}) == want {
 		t.Error("two properties share a signature")
 	}
-	if got := Signature(engine.Verdict{Property: "p", Evidence: []string{"n1 exited with 2"}}); got != "p: # exited with #" {
+	if got := Signature(check.Verdict{Property: "p", Evidence: []string{"n1 exited with 2"}}); got != "p: # exited with #" {
 		t.Errorf("from evidence: %q", got)
 	}
 	if id := FailureID(want); len(id) != 12 || id != FailureID(want) {
@@ -441,7 +443,7 @@ func TestTotalsStayBounded(t *testing.T) {
 	for i := range 100_000 {
 		s := &Summary{Warnings: []string{fmt.Sprint("w", i)}, Refused: []engine.Unsupported{{Program: fmt.Sprint(i)}}}
 		totals.add(s, tape.Tape{Seed: 1})
-		totals.fail(&Job{ID: uint64(i), Tape: search.RandomTape(0, 1)}, s, engine.Verdict{Property: strings.Repeat("x", i%1000)})
+		totals.fail(&Job{ID: uint64(i), Tape: search.RandomTape(0, 1)}, s, check.Verdict{Property: strings.Repeat("x", i%1000)})
 		totals.lose(Lost{})
 	}
 	if len(totals.Warnings) != MaxWarnings || len(totals.Refused) != MaxRefused || len(totals.Failures) != MaxFailures ||

@@ -54,7 +54,7 @@ func (s *Setup) Options(o engine.Options) engine.Options {
 }
 
 // See takes from a run what a search learns of it, or nothing if there is none.
-func (s *Setup) See(o *engine.Outcome) *search.Seen {
+func (s *Setup) See(o *check.Judged) *search.Seen {
 	if !s.Learn {
 		return nil
 	}
@@ -118,10 +118,10 @@ type Reply struct {
 	Progress *Progress `json:"progress,omitempty"`
 	Error    string    `json:"error,omitempty"` // the engine or the machine failed
 	// Unstarted tells that the Error is that of a program that could not be started.
-	Unstarted bool            `json:"unstarted,omitempty"`
-	Summary   *Summary        `json:"summary,omitempty"`
-	Outcome   *engine.Outcome `json:"outcome,omitempty"`
-	Seen      *search.Seen    `json:"seen,omitempty"` // if the setup asks for it
+	Unstarted bool          `json:"unstarted,omitempty"`
+	Summary   *Summary      `json:"summary,omitempty"`
+	Outcome   *check.Judged `json:"outcome,omitempty"`
+	Seen      *search.Seen  `json:"seen,omitempty"` // if the setup asks for it
 }
 
 // Progress is how far a run has come.
@@ -149,7 +149,7 @@ type Summary struct {
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
 	Refused    []engine.Unsupported `json:"refused,omitempty"`
 	Warnings   []string             `json:"warnings,omitempty"`
-	Verdicts   []engine.Verdict     `json:"verdicts,omitempty"`
+	Verdicts   []check.Verdict      `json:"verdicts,omitempty"`
 	Machine    string               `json:"machine,omitempty"`
 	Reached    []coverage.Feature   `json:"reached,omitempty"`
 	Near       []coverage.Nearness  `json:"near,omitempty"`
@@ -172,7 +172,7 @@ type Operations struct {
 func (o Operations) Open() uint64 { return o.Invoked - min(o.Invoked, o.Ok+o.Fail+o.Info) }
 
 // Summarise keeps of an Outcome what does not grow with the length of the run.
-func Summarise(o *engine.Outcome) *Summary {
+func Summarise(o *check.Judged) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
 		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
@@ -180,7 +180,7 @@ func Summarise(o *engine.Outcome) *Summary {
 	s.Operations = CountOperations(o.History)
 	s.Reasons = CountReasons(o.History)
 	s.Load = LoadOf(o.History)
-	s.Evidence = check.EvidenceOf(o)
+	s.Evidence = check.EvidenceOf(&o.Outcome)
 	return s
 }
 
@@ -203,10 +203,10 @@ func CountOperations(h []history.Event) Operations {
 }
 
 // Violated returns the violated verdicts.
-func Violated(verdicts []engine.Verdict) []engine.Verdict {
-	var v []engine.Verdict
+func Violated(verdicts []check.Verdict) []check.Verdict {
+	var v []check.Verdict
 	for i := range verdicts {
-		if verdicts[i].Status == engine.Violated {
+		if verdicts[i].Status == check.Violated {
 			v = append(v, verdicts[i])
 		}
 	}

@@ -1,5 +1,7 @@
 package explore
 
+import ()
+
 // Result is what came of a campaign that a test made over a world of its own (package sim), as it leaves it for the program that has
 // started the test.
 type Result struct {

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 )
 
 // MaxSignatureBytes bounds a signature.
@@ -14,7 +14,7 @@ const MaxSignatureBytes = 300
 
 // Signature names a kind of failure: the property and its reason (or, without one, the first line of evidence),
 // with everything that varies from tape to tape taken out. Two runs with equal signatures count as one failure.
-func Signature(v engine.Verdict) string {
+func Signature(v check.Verdict) string {
 	text := v.Reason
 	if text == "" && len(v.Evidence) > 0 {
 		text = v.Evidence[0]

@@ -78,7 +78,7 @@ func absent(spec *world.Spec, r *Summary) (kinds []string) {
 func StatusOfVerdicts(r *Summary) Status {
 	s := Status{Violated: len(Violated(r.Verdicts)) > 0, Unrepeatable: !r.Repeat.Reproducible}
 	for _, v := range r.Verdicts {
-		if v.Status == engine.Unknown {
+		if v.Status == check.Unknown {
 			s.Unknown = append(s.Unknown, v.Property+": "+v.Reason)
 		}
 	}

@@ -23,23 +23,23 @@ func TestWhatProvesNothing(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		lack func(spec *world.Spec, out *engine.Outcome)
+		lack func(spec *world.Spec, out *check.Judged)
 		want string // why it is unknown, empty if it holds
 		both bool   // a run alone is unknown for that, too
 	}{
-		{"nothing", func(*world.Spec, *engine.Outcome) {}, "", true},
-		{"setup never ended", func(_ *world.Spec, out *engine.Outcome) {
+		{"nothing", func(*world.Spec, *check.Judged) {}, "", true},
+		{"setup never ended", func(_ *world.Spec, out *check.Judged) {
 			out.Reason, out.Detail, out.History, out.ReadyNs = engine.MaxTime, "n1 was not healthy", nil, 0
 		}, "were over in setup: n1 was not healthy", true},
-		{"a server never comes up", func(_ *world.Spec, out *engine.Outcome) {
+		{"a server never comes up", func(_ *world.Spec, out *check.Judged) {
 			out.Reason, out.Detail = engine.Unstartable, "n1 never comes up"
 		}, "n1 never comes up", true},
-		{"a server was never up", func(_ *world.Spec, out *engine.Outcome) { out.NeverUp = []string{"n1 never came up: it ended"} }, "n1 never came up: it ended", true},
-		{"no probe ran", func(_ *world.Spec, out *engine.Outcome) { out.Probes = nil }, "the check never ran", true},
-		{"no probe but the last got an answer", func(_ *world.Spec, out *engine.Outcome) {
+		{"a server was never up", func(_ *world.Spec, out *check.Judged) { out.NeverUp = []string{"n1 never came up: it ended"} }, "n1 never came up: it ended", true},
+		{"no probe ran", func(_ *world.Spec, out *check.Judged) { out.Probes = nil }, "the check never ran", true},
+		{"no probe but the last got an answer", func(_ *world.Spec, out *check.Judged) {
 			out.Probes = []engine.Probe{probed("chaos", world.ProbeNoAnswer), probed("final", world.ProbeHolds)}
 		}, "up: 0 of 1 probes before the final phase got an answer", true},
-		{"no read succeeded", func(_ *world.Spec, out *engine.Outcome) {
+		{"no read succeeded", func(_ *world.Spec, out *check.Judged) {
 			for i := range out.History {
 				if h := &out.History[i]; h.Type == history.Ok {
 					h.Type = history.Fail
@@ -48,30 +48,30 @@ func TestWhatProvesNothing(t *testing.T) {
 			out.History = append(out.History, history.Event{Number: 101, TimeNs: 11 * second, Client: "c1", Type: history.Invoke, Op: "put", Key: "k"},
 				history.Event{Number: 102, TimeNs: 11 * second, Client: "c1", Type: history.Ok, Op: "put", Key: "k"})
 		}, `none of 10 operations "get" succeeded`, true},
-		{"faults before the work", func(_ *world.Spec, out *engine.Outcome) {
+		{"faults before the work", func(_ *world.Spec, out *check.Judged) {
 			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Crash, 20*second)}
 		}, "all 2 faults struck before the first operation or after the last", true},
-		{"faults of a kind that was asked for before the work", func(_ *world.Spec, out *engine.Outcome) {
+		{"faults of a kind that was asked for before the work", func(_ *world.Spec, out *check.Judged) {
 			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Pause, 5*second)}
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
 		}, "fault crash never struck between the first operation and the last", false},
-		{"a fault that nobody observed", func(_ *world.Spec, out *engine.Outcome) { out.Ledger.Entries[0].Observed = 0 }, "fault crash was planned 2 times, delivered 2 times and never observed", false},
+		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 }, "fault crash was planned 2 times, delivered 2 times and never observed", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := &world.Spec{MaxTimeNs: 60 * second, Workloads: []world.Workload{{Name: "load", Driver: "command"}},
 				Properties: []world.Property{{Name: "reads", Kind: world.Safety, Check: world.Check{Type: world.Expression, Condition: "none(ops, .op == 'lost')"}},
 					{Name: "up", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck}}},
 				Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}}}}
-			out := &engine.Outcome{Reason: engine.Finished, Repeat: engine.Repeat{Reproducible: true}, ReadyNs: 1, VirtualNs: 30 * second,
+			out := &check.Judged{Outcome: engine.Outcome{Reason: engine.Finished, Repeat: engine.Repeat{Reproducible: true}, ReadyNs: 1, VirtualNs: 30 * second,
 				Drivers: []engine.DriverEnd{{Workload: "load"}}, Probes: []engine.Probe{probed("chaos", world.ProbeHolds), probed("final", world.ProbeHolds)},
-				Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 1}}, Strikes: []fault.Strike{strike(fault.Crash, 5*second)}}}
+				Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 1}}, Strikes: []fault.Strike{strike(fault.Crash, 5*second)}}}}
 			for i := range 10 {
 				at, number := int64(i+1)*second, uint64(2*i+1)
 				out.History = append(out.History, history.Event{Number: number, TimeNs: at, Client: "c0", Type: history.Invoke, Op: "get", Key: "k"},
 					history.Event{Number: number + 1, TimeNs: at + second/2, Client: "c0", Type: history.Ok, Op: "get", Key: "k"})
 			}
 			c.lack(spec, out)
-			out.Verdicts = check.Judge(spec, out)
+			out.Judge(spec, false)
 			s := Summarise(out)
 			campaign := &Totals{}
 			campaign.add(s, tape.Tape{Seed: 1})

@@ -101,8 +101,8 @@ type PropertyTotal struct {
 
 // Example is a run with a verdict on a property.
 type Example struct {
-	Status engine.Status `json:"status"`
-	Run    string        `json:"run"` // its tape's name
+	Status check.Status `json:"status"`
+	Run    string       `json:"run"` // its tape's name
 	// Seed is the run's, if that is all of its tape.
 	Seed   *uint64 `json:"seed,omitempty"`
 	TimeNs int64   `json:"time_ns,omitempty"` // where it shows
@@ -111,7 +111,7 @@ type Example struct {
 }
 
 // example keeps a run as the first one with its verdict.
-func (p *PropertyTotal) example(v *engine.Verdict, tp tape.Tape) {
+func (p *PropertyTotal) example(v *check.Verdict, tp tape.Tape) {
 	if slices.ContainsFunc(p.Examples, func(e Example) bool { return e.Status == v.Status }) {
 		return
 	}
@@ -145,15 +145,15 @@ func (p *PropertyTotal) Never() bool { return p.NotYet > 0 && p.Holds == 0 && p.
 
 // Failure is one kind of violation, with the first run that showed it.
 type Failure struct {
-	ID        string         `json:"id"`
-	Signature string         `json:"signature"`
-	Runs      uint64         `json:"runs"` // how many runs showed it
-	Run       uint64         `json:"run"`  // the first of them
-	Calm      bool           `json:"calm"` // that was the run without any fault
-	Tape      tape.Tape      `json:"tape"`
-	Origin    search.Origin  `json:"origin"` // of the tape
-	Verdict   engine.Verdict `json:"verdict"`
-	Hash      string         `json:"hash"`
+	ID        string        `json:"id"`
+	Signature string        `json:"signature"`
+	Runs      uint64        `json:"runs"` // how many runs showed it
+	Run       uint64        `json:"run"`  // the first of them
+	Calm      bool          `json:"calm"` // that was the run without any fault
+	Tape      tape.Tape     `json:"tape"`
+	Origin    search.Origin `json:"origin"` // of the tape
+	Verdict   check.Verdict `json:"verdict"`
+	Hash      string        `json:"hash"`
 	// Near is the committed failure near whose tape the run was found; empty for one of the campaign itself.
 	Near string `json:"near,omitempty"`
 	// Shrunk is what came of shrinking its run, if that was done.
@@ -353,7 +353,7 @@ func (t *Totals) warn(text string) {
 	}
 }
 
-func (t *Totals) verdict(v *engine.Verdict, tp tape.Tape) {
+func (t *Totals) verdict(v *check.Verdict, tp tape.Tape) {
 	i := 0
 	for i < len(t.Properties) && t.Properties[i].Property != v.Property {
 		i++
@@ -371,11 +371,11 @@ func (t *Totals) verdict(v *engine.Verdict, tp tape.Tape) {
 		p.Tally.Add(v.Tally)
 	}
 	switch v.Status {
-	case engine.Holds:
+	case check.Holds:
 		p.Holds++
-	case engine.Violated:
+	case check.Violated:
 		p.Violated++
-	case engine.NotYet:
+	case check.NotYet:
 		if p.NotYet++; p.Reason == "" && p.Unknown == 0 {
 			p.tell(v.Reason, tp)
 		}
@@ -387,7 +387,7 @@ func (t *Totals) verdict(v *engine.Verdict, tp tape.Tape) {
 }
 
 // fail records a violation of a run and tells whether its signature is a new one.
-func (t *Totals) fail(job *Job, s *Summary, v engine.Verdict) (*Failure, bool) {
+func (t *Totals) fail(job *Job, s *Summary, v check.Verdict) (*Failure, bool) {
 	sig := Signature(v)
 	for _, f := range t.Failures {
 		if f.Signature == sig {

@@ -27,6 +27,7 @@ var layers = [][]string{
 	{"internal/model"},
 	{"internal/engine"},
 	{"internal/engine/enginetest", "internal/engine/native", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
+	{"internal/runner"},
 	{"internal/config"},
 	{"internal/shrink", "sim/fake"},
 	{"internal/explore"},

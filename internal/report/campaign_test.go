@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -17,7 +18,7 @@ import (
 
 // mixed is a campaign in which all that can go wrong did.
 func mixed() CampaignOf {
-	v := engine.Verdict{Property: "linearizable", Kind: "safety", Status: engine.Violated, Reason: "not linearizable: a get", Evidence: []string{`key "k": 2 operations`}}
+	v := check.Verdict{Property: "linearizable", Kind: "safety", Status: check.Violated, Reason: "not linearizable: a get", Evidence: []string{`key "k": 2 operations`}}
 	return CampaignOf{Name: "kv", Bloodhound: "v1", Config: "a folder/bloodhound.yaml", ExitCode: 1, Arguments: " 'a folder'",
 		Status: explore.Status{Violated: true, Unrepeatable: true, Unknown: []string{"healthy: unknown in 3 of 2000 runs: no probe", "fault crash was never observed"}},
 		Totals: &explore.Totals{Seed: 7, Runs: 2000, Violated: 4, Events: 99, VirtualNs: 5e9, WallNs: 2e9, Workers: 2,

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -13,15 +14,15 @@ import (
 
 // lostLongAgo is a violation whose cause lies 20 s before it: a partition, and a decision of another kind.
 func lostLongAgo() StoryOf {
-	o := &engine.Outcome{Events: 900, VirtualNs: 30e9, Hash: "h", Tape: tape.Tape{Seed: 7},
+	o := &check.Judged{Outcome: engine.Outcome{Events: 900, VirtualNs: 30e9, Hash: "h", Tape: tape.Tape{Seed: 7},
 		Decisions:   []tape.Decision{{Stream: "fault/partition/n1", Index: 4, N: 9, Value: 3}, {Stream: "net/n1-n2/0/delay", Index: 12, N: 5, Value: 2}},
-		DecisionsNs: []int64{4_000_000_000, 4_100_000_000}}
+		DecisionsNs: []int64{4_000_000_000, 4_100_000_000}}}
 	o.Ledger.Strikes = []fault.Strike{{ID: 1, Kind: fault.Partition, Target: "n1", StartNs: 4e9, EndNs: 5e9, Event: 100, Observed: 120},
 		{ID: 2, Kind: fault.Crash, Target: "n2", StartNs: 28e9, EndNs: 29e9, Event: 890}}
 	o.Log = []engine.LogLine{{Event: 90, TimeNs: 3e9, Node: "n1", Text: "long before"}, {Event: 110, TimeNs: 42e8, Node: "n1", Text: "steps down"},
 		{Event: 300, TimeNs: 15e9, Node: "n2", Text: "nothing of interest"}, {Event: 600, TimeNs: 24e9, Node: "n2", Text: "answers a read"}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}, {Name: "n2"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
-		Verdict: engine.Verdict{Property: "durable", Kind: "safety", Status: engine.Violated, Event: 610, TimeNs: 25e9}, Shrunk: &shrink.Shrunk{From: shrink.Size{Faults: 9}, To: shrink.Size{Faults: 1}, Runs: 30}}
+		Verdict: check.Verdict{Property: "durable", Kind: "safety", Status: check.Violated, Event: 610, TimeNs: 25e9}, Shrunk: &shrink.Shrunk{From: shrink.Size{Faults: 9}, To: shrink.Size{Faults: 1}, Runs: 30}}
 }
 
 // What the smallest tape has left is told with its time, however long before the violation it was.
@@ -66,10 +67,10 @@ func crashed() StoryOf {
 		Threads: []engine.ThreadStack{{TID: 10, Name: "kv", Frames: append([]engine.Frame{frame("take<script>", "/src/kv.c", 7)}, deep...), Skipped: 4000, SkippedAt: 20},
 			{TID: 11, Name: "idle", Frames: []engine.Frame{{PC: "0x7f00", Module: "/lib/libc.so.6"}}}},
 		Program: "/home/a b/kv", Core: "/p/.bloodhound/cores/0123456789ab/1-n1-kv-10.core", CoreNote: "memory beyond the first 256 MiB is left out"}
-	o := &engine.Outcome{Events: 90, VirtualNs: 3e9, Crashes: []engine.Crash{{Event: 4, TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
-		{Event: 50, TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}
+	o := &check.Judged{Outcome: engine.Outcome{Events: 90, VirtualNs: 3e9, Crashes: []engine.Crash{{Event: 4, TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
+		{Event: 50, TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
-		Verdict: engine.Verdict{Property: "no crash by a signal", Status: engine.Violated, Event: 50, TimeNs: 2e9}, Shrunk: &shrink.Shrunk{Runs: 9, Minimal: true}}
+		Verdict: check.Verdict{Property: "no crash by a signal", Status: check.Violated, Event: 50, TimeNs: 2e9}, Shrunk: &shrink.Shrunk{Runs: 9, Minimal: true}}
 }
 
 // A crash is told with its place, its stack, and what opens its core file; that nothing could be made smaller, without an empty table.

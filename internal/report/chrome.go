@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -175,7 +176,7 @@ func (c *chromeSink) Log(l engine.LogLine) {
 	c.put(&chromeEvent{Name: l.Text, Cat: "log", Phase: "i", Scope: "t", Ts: micros(l.TimeNs), Pid: pid, Tid: tid})
 }
 
-func (c *chromeSink) Finish(o *engine.Outcome) error {
+func (c *chromeSink) Finish(o *check.Judged) error {
 	if o != nil {
 		var faults changes
 		for i := range o.Ledger.Strikes {
@@ -186,7 +187,7 @@ func (c *chromeSink) Finish(o *engine.Outcome) error {
 		c.counter("faults in force", faults)
 		c.operations(o)
 		for _, v := range o.Verdicts {
-			if v.Status == engine.Violated {
+			if v.Status == check.Violated {
 				pid, tid := c.place("verdicts", v.Property)
 				c.put(&chromeEvent{Name: "violated: " + v.Property, Cat: "verdict", Phase: "i", Scope: "g", Ts: micros(v.TimeNs),
 					Pid: pid, Tid: tid, Args: map[string]any{"reason": v.Reason}})
@@ -211,7 +212,7 @@ func (c *chromeSink) strike(s *fault.Strike) {
 
 // operations writes a span for each operation, from invoke to return. One whose fate is unknown lasts to the end of
 // the run and says so. A client has one operation in flight.
-func (c *chromeSink) operations(o *engine.Outcome) {
+func (c *chromeSink) operations(o *check.Judged) {
 	var flight changes
 	defer func() { c.counter("operations in flight", flight) }()
 	open := map[string]*history.Event{}

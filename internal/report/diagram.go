@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -406,7 +407,7 @@ func (d *diagramSink) arrive(m Message, e *engine.Event) {
 // Log is nothing here: the lines stand in the Outcome.
 func (d *diagramSink) Log(engine.LogLine) {}
 
-func (d *diagramSink) Finish(*engine.Outcome) error {
+func (d *diagramSink) Finish(*check.Judged) error {
 	var rest []Message
 	for _, list := range d.grams {
 		rest = append(rest, list...)

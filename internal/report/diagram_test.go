@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -170,7 +171,7 @@ func TestReadDiagram(t *testing.T) {
 }
 
 // drawn makes a run in which a partition strikes at step 1, and its diagram.
-func drawn(t *testing.T, seed uint64) (*engine.Outcome, *bytes.Buffer) {
+func drawn(t *testing.T, seed uint64) (*check.Judged, *bytes.Buffer) {
 	t.Helper()
 	var b bytes.Buffer
 	sink := NewDiagramSink(&b, spec())
@@ -179,8 +180,9 @@ func drawn(t *testing.T, seed uint64) (*engine.Outcome, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sink.Finish(o); err != nil {
+	j := &check.Judged{Outcome: *o}
+	if err := sink.Finish(j); err != nil {
 		t.Fatal(err)
 	}
-	return o, &b
+	return j, &b
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -29,14 +30,14 @@ type Evidence struct {
 	Hash    string `json:"hash"` // of the run's trace
 	// Outcome is the run's, without the tape's decisions and the files that were opened, and with no more than MaxLogBytes of the log; LogLost
 	// counts the lines that follow.
-	Outcome *engine.Outcome `json:"outcome"`
+	Outcome *check.Judged `json:"outcome"`
 }
 
 // EvidencePath is where the evidence of a failure is kept in a state folder.
 func EvidencePath(state, id string) string { return filepath.Join(state, "evidence", id+".json") }
 
 // SaveEvidence writes what a failure was judged by into a state folder.
-func SaveEvidence(state, id string, o *engine.Outcome) error {
+func SaveEvidence(state, id string, o *check.Judged) error {
 	kept := *o
 	kept.Decisions, kept.DecisionsNs, kept.Files, kept.Verdicts = nil, nil, nil, nil
 	kept.Log, kept.LogLost = firstLines(o)
@@ -48,7 +49,7 @@ func SaveEvidence(state, id string, o *engine.Outcome) error {
 }
 
 // firstLines are as many lines of a run's log as are kept, and how many others there were.
-func firstLines(o *engine.Outcome) (lines []engine.LogLine, lost uint64) {
+func firstLines(o *check.Judged) (lines []engine.LogLine, lost uint64) {
 	bytes := 0
 	for i := range o.Log {
 		if bytes += len(o.Log[i].Text); bytes > MaxLogBytes {

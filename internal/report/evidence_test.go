@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestEvidenceHasTheLog(t *testing.T) {
 	state := t.TempDir()
 	for lines, want := range map[int]int{0: 0, 3: 3, 32: 32, 40: 32} {
-		o := &engine.Outcome{Hash: "h"}
+		o := &check.Judged{Outcome: engine.Outcome{Hash: "h"}}
 		for range lines {
 			o.Log = append(o.Log, engine.LogLine{Node: "n1", Stream: "stdout", Text: strings.Repeat("x", 1<<20)})
 		}

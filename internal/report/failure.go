@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -39,8 +39,8 @@ type Failure struct {
 	ID           string `json:"id"`
 	Signature    string `json:"signature"`
 	// Config is the configuration file that the Spec was read from.
-	Config  string         `json:"config,omitempty"`
-	Verdict engine.Verdict `json:"verdict"`
+	Config  string        `json:"config,omitempty"`
+	Verdict check.Verdict `json:"verdict"`
 	// Tape makes the run. Decisions are its draws that were not the default, which is what shrinking starts from.
 	Tape      tape.Tape       `json:"tape"`
 	Decisions []tape.Decision `json:"decisions,omitempty"`
@@ -49,7 +49,7 @@ type Failure struct {
 	Hash      string         `json:"hash"` // trace hash
 	Events    uint64         `json:"events"`
 	VirtualNs int64          `json:"virtual_ns"`
-	// Files are those of an engine.Outcome: digests of the files that the run opened, names in the folders that it listed.
+	// Files are those of a check.Judged: digests of the files that the run opened, names in the folders that it listed.
 	Files   map[string]string `json:"files,omitempty"`
 	Machine string            `json:"machine,omitempty"`
 	// System is the operating system, and Commit the one of the project's folder, if it has one.
@@ -64,7 +64,7 @@ type Failure struct {
 type Smallest struct {
 	Tape      tape.Tape         `json:"tape"`
 	Cut       world.Cut         `json:"cut"` // what the run leaves out of the failure's Spec
-	Verdict   engine.Verdict    `json:"verdict"`
+	Verdict   check.Verdict     `json:"verdict"`
 	Hash      string            `json:"hash"`
 	Events    uint64            `json:"events"`
 	VirtualNs int64             `json:"virtual_ns"`
@@ -98,7 +98,7 @@ func (f *Failure) Small() *Failure {
 }
 
 // NewFailure makes the file's content of a violation.
-func NewFailure(id, signature, version, config string, spec *world.Spec, o *engine.Outcome, v engine.Verdict) *Failure {
+func NewFailure(id, signature, version, config string, spec *world.Spec, o *check.Judged, v check.Verdict) *Failure {
 	return &Failure{Version: FailureVersion, TraceVersion: TraceVersion, Bloodhound: version, ID: id, Signature: signature,
 		Config: config, Verdict: v, Tape: o.Tape, Decisions: o.Decisions, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
 		Files: o.Files, Machine: o.Machine, Spec: spec}
@@ -224,7 +224,7 @@ func relocated(from map[string]string, oldDir, dir string) map[string]string {
 // Changes names what is different now from when the failure was found: the formats, the files that the run opened and
 // the folders that it listed, the machine; last, files that only one of the two runs opened, which may be why the runs
 // differ or come of it. An empty list means that the same run is due.
-func (f *Failure) Changes(o *engine.Outcome) []string {
+func (f *Failure) Changes(o *check.Judged) []string {
 	var list, perhaps []string
 	if f.TraceVersion != TraceVersion {
 		list = append(list, fmt.Sprintf("the trace version was %d and is %d: hashes cannot be compared", f.TraceVersion, TraceVersion))

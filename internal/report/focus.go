@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
@@ -46,7 +47,7 @@ func namedEvents(evidence []string) map[uint64]bool {
 	return named
 }
 
-func newFocus(o *engine.Outcome, v engine.Verdict) *focus {
+func newFocus(o *check.Judged, v check.Verdict) *focus {
 	f := &focus{atNs: v.TimeNs, conflict: map[uint64]bool{}}
 	if f.atNs == 0 {
 		f.atNs = o.VirtualNs
@@ -92,7 +93,7 @@ func newFocus(o *engine.Outcome, v engine.Verdict) *focus {
 }
 
 // endOf is when an operation returned, or the end of the run if it may still be in flight then.
-func endOf(op *history.Operation, o *engine.Outcome) int64 {
+func endOf(op *history.Operation, o *check.Judged) int64 {
 	if op.Return == history.Pending {
 		return o.VirtualNs
 	}
@@ -116,13 +117,13 @@ func (f *focus) distance(ns int64) int64 {
 }
 
 // Nearness tells how far events are from what matters in a violation, for ReadDiagram.
-func Nearness(o *engine.Outcome, v engine.Verdict) func(ns int64) int64 {
+func Nearness(o *check.Judged, v check.Verdict) func(ns int64) int64 {
 	return newFocus(o, v).distance
 }
 
 // shownOperations are those of the window, the nearest ones if there are more than a page shows; those in conflict
 // come in any case.
-func (f *focus) shownOperations(o *engine.Outcome, limit int) (shown []history.Operation, left int) {
+func (f *focus) shownOperations(o *check.Judged, limit int) (shown []history.Operation, left int) {
 	keep := nearest[history.Operation]{limit: limit}
 	outside := 0
 	for _, op := range f.operations {

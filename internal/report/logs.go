@@ -6,12 +6,12 @@ import (
 	"io"
 	"math"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 )
 
 // Logs prints what the programs of a run have written, whole lines in virtual time order, and an empty line after them.
 // Lines that come from elsewhere than a program's own output say from where.
-func Logs(w io.Writer, o *engine.Outcome) error {
+func Logs(w io.Writer, o *check.Judged) error {
 	width := 0
 	for i := range o.Log {
 		width = max(width, len(o.Log[i].Node))

@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 func TestLogs(t *testing.T) {
-	o := &engine.Outcome{LogLost: 3, Log: []engine.LogLine{
+	o := &check.Judged{Outcome: engine.Outcome{LogLost: 3, Log: []engine.LogLine{
 		{TimeNs: 1_000, Node: "n1", Stream: "stdout", Text: "one\x1b[2J"},
 		{TimeNs: 12_000_000_000, Node: "client", Stream: "stderr", Text: "two  words"},
 		{TimeNs: 12_000_000_001, Node: "n1", Stream: "healthcheck", Text: "sick"},
-	}}
+	}}}
 	const want = `     0.000001s  n1      one\x1b[2J
     12.000000s  client  two  words
     12.000000s  n1      (healthcheck) sick
@@ -25,7 +26,7 @@ func TestLogs(t *testing.T) {
 		t.Errorf("%v\n%s\nwant\n%s", err, &b, want)
 	}
 	b.Reset()
-	if err := report.Logs(&b, &engine.Outcome{}); err != nil || b.String() != "no program wrote a line\n\n" {
+	if err := report.Logs(&b, &check.Judged{}); err != nil || b.String() != "no program wrote a line\n\n" {
 		t.Errorf("%v\n%s", err, &b)
 	}
 }

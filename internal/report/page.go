@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -194,7 +195,7 @@ func first[T any](list []T, limit int) (kept []T, left int) {
 }
 
 // faultsFirst orders decisions as people ask for them; the order of each part stays.
-func faultsFirst(o *engine.Outcome) []decisionView {
+func faultsFirst(o *check.Judged) []decisionView {
 	var sorted []decisionView
 	for i, d := range o.Decisions {
 		sorted = append(sorted, decisionView{d, strings.TrimSpace(decidedAt(o, i))})
@@ -368,8 +369,8 @@ func operationText(op *history.Operation) string {
 }
 
 // Others are the verdicts on the run besides the one that the page is about.
-func (v *pageView) Others() []engine.Verdict {
-	var list []engine.Verdict
+func (v *pageView) Others() []check.Verdict {
+	var list []check.Verdict
 	for _, o := range v.Outcome.Verdicts {
 		if o.Property != v.Verdict.Property {
 			list = append(list, o)

@@ -25,15 +25,15 @@ var fakeEngine = enginetest.New()
 // violatedPage is the page of the fake engine's lost write.
 func violatedPage(t *testing.T) PageOf {
 	t.Helper()
-	var o *engine.Outcome
+	var o *check.Judged
 	var lines *bytes.Buffer
-	var violated []engine.Verdict
+	var violated []check.Verdict
 	for seed := uint64(1); len(violated) == 0; seed++ {
 		if seed > 100 {
 			t.Fatal("no run violates anything")
 		}
 		o, lines = drawn(t, seed)
-		o.Verdicts = check.Judge(spec(), o)
+		o.Judge(spec(), false)
 		violated = explore.Violated(o.Verdicts)
 	}
 	d, err := ReadDiagram(lines, Nearness(o, violated[0]))
@@ -80,14 +80,14 @@ func TestPage(t *testing.T) {
 
 // The evidence of a check names events; what values say does not count.
 func TestConflictingOperationsAreThoseOfTheEvidence(t *testing.T) {
-	o := &engine.Outcome{VirtualNs: 100, History: []history.Event{
+	o := &check.Judged{Outcome: engine.Outcome{VirtualNs: 100, History: []history.Event{
 		{Number: 1, TimeNs: 1, Client: "a", Type: history.Invoke, Op: "put", Key: "k", Input: "(event 5)"},
 		{Number: 2, TimeNs: 2, Client: "a", Type: history.Ok},
 		{Number: 5, TimeNs: 5, Client: "b", Type: history.Invoke, Op: "put", Key: "k", Input: "x"},
 		{Number: 6, TimeNs: 6, Client: "b", Type: history.Ok},
 		{Number: 7, TimeNs: 7, Client: "c", Type: history.Invoke, Op: "get", Key: "k"},
-		{Number: 8, TimeNs: 8, Client: "c", Type: history.Ok, Output: "x", Found: true}}}
-	f := newFocus(o, engine.Verdict{TimeNs: 8, Event: 8, Evidence: []string{
+		{Number: 8, TimeNs: 8, Client: "c", Type: history.Ok, Output: "x", Found: true}}}}
+	f := newFocus(o, check.Verdict{TimeNs: 8, Event: 8, Evidence: []string{
 		`  0.000001 s (event 1) client a: put "(event 5) \"(event 5)"; returned at 0.000002 s (event 2)`, `no place in it for: get (event 8)`}})
 	if !f.conflict[1] || f.conflict[5] || !f.conflict[7] || f.key != "k" {
 		t.Errorf("in conflict: %v of key %q", f.conflict, f.key)
@@ -114,7 +114,7 @@ func hostilePage(t *testing.T) PageOf {
 	o.Machine, o.Repeat.Reason = hostile, hostile
 	o.Crashes = []engine.Crash{{Node: hostile, Program: hostile, Kind: hostile, Signal: hostile}}
 	o.Decisions = append(o.Decisions, tape.Decision{Stream: hostile})
-	o.Verdicts = append(o.Verdicts, engine.Verdict{Property: hostile + "x", Kind: hostile, Reason: hostile, Status: engine.Unknown})
+	o.Verdicts = append(o.Verdicts, check.Verdict{Property: hostile + "x", Kind: hostile, Reason: hostile, Status: check.Unknown})
 	p.Spec.Nodes = append(p.Spec.Nodes, world.Node{Name: hostile, Role: hostile})
 	p.Diagram.Marks = append(p.Diagram.Marks, Mark{Node: hostile, TimeNs: p.Verdict.TimeNs, Text: hostile}, Mark{TimeNs: p.Verdict.TimeNs, Text: hostile})
 	p.Diagram.Messages = append(p.Diagram.Messages, Message{From: hostile, To: "n1", Via: hostile, SentNs: p.Verdict.TimeNs},
@@ -214,14 +214,14 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 
 // A page needs neither a history nor logs nor messages.
 func TestPageOfLittle(t *testing.T) {
-	v := engine.Verdict{Property: "no panic", Kind: "safety", Status: engine.Violated}
-	text := htmlOf(t, PageOf{StoryOf: StoryOf{Spec: &world.Spec{}, Outcome: &engine.Outcome{}, Verdict: v}})
+	v := check.Verdict{Property: "no panic", Kind: "safety", Status: check.Violated}
+	text := htmlOf(t, PageOf{StoryOf: StoryOf{Spec: &world.Spec{}, Outcome: &check.Judged{}, Verdict: v}})
 	for _, want := range []string{"no program under test crashes", "Messages are not known", "No fault was planned"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	broken := &engine.Outcome{History: []history.Event{{Number: 1, Client: "a", Type: history.Ok}}}
+	broken := &check.Judged{Outcome: engine.Outcome{History: []history.Event{{Number: 1, Client: "a", Type: history.Ok}}}}
 	if text := htmlOf(t, PageOf{StoryOf: StoryOf{Spec: &world.Spec{}, Outcome: broken, Verdict: v}}); !strings.Contains(text, "The history makes no operations: ") {
 		t.Error("the page does not say that the history is broken")
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -57,7 +58,7 @@ func spec() *world.Spec {
 }
 
 // run makes a run in which a partition strikes at step 1, and traces it.
-func run(t *testing.T, format string, f Filter) (string, *engine.Outcome) {
+func run(t *testing.T, format string, f Filter) (string, *check.Judged) {
 	t.Helper()
 	var b bytes.Buffer
 	sink, err := NewSink(format, &b, f, spec())
@@ -69,10 +70,11 @@ func run(t *testing.T, format string, f Filter) (string, *engine.Outcome) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sink.Finish(o); err != nil {
+	j := &check.Judged{Outcome: *o}
+	if err := sink.Finish(j); err != nil {
 		t.Fatal(err)
 	}
-	return b.String(), o
+	return b.String(), j
 }
 
 func TestTraceText(t *testing.T) {
@@ -202,11 +204,11 @@ func TestChromeTrace(t *testing.T) {
 func TestChromeShowsOperationsThatNeverReturn(t *testing.T) {
 	var b bytes.Buffer
 	sink, _ := NewSink("chrome", &b, Filter{}, spec())
-	sink.Finish(&engine.Outcome{VirtualNs: 9000, History: []history.Event{
+	sink.Finish(&check.Judged{Outcome: engine.Outcome{VirtualNs: 9000, History: []history.Event{
 		{Number: 1, TimeNs: 1000, Client: "c", Type: history.Invoke, Op: "put", Key: "k"},
 		{Number: 2, TimeNs: 2000, Client: "d", Type: history.Invoke, Op: "get"},
 		{Number: 3, TimeNs: 4000, Client: "d", Type: history.Info, Op: "get", Error: "timeout"},
-		{Number: 4, TimeNs: 5000, Client: "e", Type: history.Ok, Op: "stray"}}})
+		{Number: 4, TimeNs: 5000, Client: "e", Type: history.Ok, Op: "stray"}}}})
 	for _, want := range []string{`"name":"put k","cat":"operation","ph":"X","ts":1.000,"dur":8.000`, `"type":"pending"`,
 		`"name":"get","cat":"operation","ph":"X","ts":2.000,"dur":7.000`, `"error":"timeout"`} {
 		if !strings.Contains(b.String(), want) {
@@ -215,8 +217,8 @@ func TestChromeShowsOperationsThatNeverReturn(t *testing.T) {
 	}
 }
 
-func violation(o *engine.Outcome) engine.Verdict {
-	return engine.Verdict{Property: "linearizable", Kind: "safety", Status: engine.Violated, Event: 30, TimeNs: 30e6,
+func violation(o *check.Judged) check.Verdict {
+	return check.Verdict{Property: "linearizable", Kind: "safety", Status: check.Violated, Event: 30, TimeNs: 30e6,
 		Reason: `get k1 returned "", put was "v3"`, Evidence: []string{"load/0 put k1 v3 ok", "load/1 get k1 -> nothing\x1b[31m"}}
 }
 
@@ -232,7 +234,7 @@ func TestStory(t *testing.T) {
 }
 
 func TestStoryOfALongRunIsShort(t *testing.T) {
-	o := &engine.Outcome{VirtualNs: 1e12, Events: 1e6}
+	o := &check.Judged{Outcome: engine.Outcome{VirtualNs: 1e12, Events: 1e6}}
 	for i := range 1_000_000 {
 		o.Log = append(o.Log, engine.LogLine{Event: uint64(i), TimeNs: int64(i) * 1e6, Node: "n", Text: "x"})
 	}
@@ -242,7 +244,7 @@ func TestStoryOfALongRunIsShort(t *testing.T) {
 		o.Decisions = append(o.Decisions, tape.Decision{Stream: "fault/x"})
 	}
 	var b strings.Builder
-	Story(&b, StoryOf{Spec: &world.Spec{}, Outcome: o, Verdict: engine.Verdict{Property: "p", Event: 500_000, TimeNs: 5e11,
+	Story(&b, StoryOf{Spec: &world.Spec{}, Outcome: o, Verdict: check.Verdict{Property: "p", Event: 500_000, TimeNs: 5e11,
 		Evidence: make([]string, 1000)}})
 	if b.Len() > 10_000 || !strings.Contains(b.String(), "before the violation are left out") {
 		t.Errorf("%d bytes", b.Len())
@@ -278,7 +280,7 @@ func TestSummary(t *testing.T) {
 
 func TestRunText(t *testing.T) {
 	_, o := run(t, "text", Filter{})
-	o.Verdicts = []engine.Verdict{violation(o)}
+	o.Verdicts = []check.Verdict{violation(o)}
 	o.Reason, o.Refused = engine.MaxTime, []engine.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}}
 	for _, e := range []struct {
 		typ  history.Type
@@ -360,8 +362,8 @@ func TestChanges(t *testing.T) {
 	f := &Failure{TraceVersion: TraceVersion, Machine: "m", Spec: &world.Spec{Dir: "/old"}, Files: map[string]string{
 		"/bin/a": "11", "/old/kv.py": "22", "/old/": "a/kv.py", "/old/sub/": "", "/etc/": "x/y", "/lib/": "sha256:ab", "/once/": "z"}}
 	f.Relocate("/new")
-	now := &engine.Outcome{Machine: "m", Files: map[string]string{
-		"/bin/a": "11", "/new/kv.py": "33", "/new/": "b/c/d/e/f/g/h/kv.py", "/new/sub/": "", "/etc/": "x/y", "/lib/": "sha256:cd", "/bin/new": "44"}}
+	now := &check.Judged{Outcome: engine.Outcome{Machine: "m", Files: map[string]string{
+		"/bin/a": "11", "/new/kv.py": "33", "/new/": "b/c/d/e/f/g/h/kv.py", "/new/sub/": "", "/etc/": "x/y", "/lib/": "sha256:cd", "/bin/new": "44"}}}
 	want := []string{
 		"the folder /lib/ has changed: names were added, removed or changed; the run lists them",
 		"the folder /new/ has changed: b, c, d, e, f and 2 more added, a removed; the run lists the names in it",

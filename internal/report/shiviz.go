@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -104,7 +105,7 @@ func (s *shivizSink) Log(l engine.LogLine) {
 }
 
 // Finish writes the operations of clients behind all else, on hosts of their own: what they are called is known at the end.
-func (s *shivizSink) Finish(o *engine.Outcome) error {
+func (s *shivizSink) Finish(o *check.Judged) error {
 	if o != nil {
 		for i := range o.History {
 			if h := &o.History[i]; h.Type == history.Invoke {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -28,8 +29,8 @@ const (
 // StoryOf is what the story of a violation is told from.
 type StoryOf struct {
 	Spec    *world.Spec
-	Outcome *engine.Outcome
-	Verdict engine.Verdict
+	Outcome *check.Judged
+	Verdict check.Verdict
 	ID      string // of the failure
 	File    string // of the failure; empty if it could not be stored
 	Replay  string // the command that makes the run again
@@ -85,7 +86,7 @@ func orElse(s, otherwise string) string {
 }
 
 // promise says what a property promises: in the user's words, or else from its check.
-func promise(s *StoryOf, v engine.Verdict) string {
+func promise(s *StoryOf, v check.Verdict) string {
 	for _, p := range s.Spec.Properties {
 		if p.Name != v.Property {
 			continue
@@ -214,7 +215,7 @@ func isAre(n int, word string) string {
 
 // causes are the faults that may have led to a violation: all, if there are no more than limit, or else the nearest ones, those first that
 // a program has seen. Those that began after it are none.
-func causes(o *engine.Outcome, atNs int64, limit int) (list []fault.Strike, left int) {
+func causes(o *check.Judged, atNs int64, limit int) (list []fault.Strike, left int) {
 	keep := nearest[fault.Strike]{limit: limit}
 	for i, f := range o.Ledger.Strikes {
 		if f.StartNs > atNs {
@@ -268,7 +269,7 @@ func decisions(b *strings.Builder, s *StoryOf) {
 }
 
 // decidedAt is when a decision was made, with spaces behind it; nothing where that is not known.
-func decidedAt(o *engine.Outcome, i int) string {
+func decidedAt(o *check.Judged, i int) string {
 	if len(o.DecisionsNs) != len(o.Decisions) {
 		return ""
 	}

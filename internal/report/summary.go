@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -307,7 +308,7 @@ func repeat(r engine.Repeat) string {
 	return "NOT reproducible: " + r.Reason
 }
 
-func because(v engine.Verdict) string {
+func because(v check.Verdict) string {
 	if v.Reason == "" {
 		return ""
 	}
@@ -338,7 +339,7 @@ func rate(n float64, ns int64) string {
 }
 
 // Verdicts tells verdicts one by one, each with its evidence.
-func Verdicts(w io.Writer, list []engine.Verdict) error {
+func Verdicts(w io.Writer, list []check.Verdict) error {
 	var b strings.Builder
 	for _, v := range list {
 		fmt.Fprintf(&b, "  %-9s %s%s%s\n", v.Status, v.Property, nature(v), because(v))
@@ -355,7 +356,7 @@ func Verdicts(w io.Writer, list []engine.Verdict) error {
 }
 
 // nature is what kind of property a verdict is about, and how often it was looked at.
-func nature(v engine.Verdict) string {
+func nature(v check.Verdict) string {
 	if v.Probes == 1 {
 		return fmt.Sprintf(" (%s, judged once)", v.Kind)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -131,7 +132,7 @@ type Sink interface {
 	Log(engine.LogLine)
 	// Finish writes what comes after the last event; o may be nil if the run did not end. It returns the first error
 	// of all writes.
-	Finish(o *engine.Outcome) error
+	Finish(o *check.Judged) error
 }
 
 // Formats lists the formats of NewSink.
@@ -168,7 +169,7 @@ func (s *textSink) Event(e *engine.Event) {
 
 func (s *textSink) Log(engine.LogLine) {} // writes of a program are events already
 
-func (s *textSink) Finish(*engine.Outcome) error { return s.w.Flush() }
+func (s *textSink) Finish(*check.Judged) error { return s.w.Flush() }
 
 // AppendEvent appends the text form of an event, one line without its end. All fields are in it, so that equal
 // lines mean equal events:

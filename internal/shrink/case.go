@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -28,8 +28,8 @@ type Case struct {
 type Run struct {
 	// Same tells that the run shows the failure, and can be made again as far as its engine knows. The rest is of such runs.
 	Same    bool
-	Outcome *engine.Outcome
-	Verdict engine.Verdict
+	Outcome *check.Judged
+	Verdict check.Verdict
 }
 
 // Try makes the run of a Case. It is called by several goroutines at once. An error is one of the engine or the machine,
@@ -48,7 +48,7 @@ type Size struct {
 }
 
 // SizeOf measures the run of a Case of spec.
-func SizeOf(spec *world.Spec, cut *world.Cut, o *engine.Outcome) Size {
+func SizeOf(spec *world.Spec, cut *world.Cut, o *check.Judged) Size {
 	s := Size{Decisions: len(o.Decisions), Events: o.Events, VirtualNs: o.VirtualNs}
 	for _, e := range o.Ledger.Entries {
 		s.Faults += e.Planned

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -37,18 +38,12 @@ func try(spec *world.Spec, runs *atomic.Int64) Try {
 		}
 		runs.Add(1)
 		cut := c.Cut.Apply(spec)
-		w, err := enginetest.New().Boot(cut, c.Tape, engine.Options{})
+		out, err := runner.Do(enginetest.New(), cut, c.Tape, engine.Options{}, engine.Position{})
 		if err != nil {
 			return nil, err
 		}
-		reason, err := w.Advance(engine.Until{TimeNs: cut.EndNs})
-		if err != nil {
-			return nil, err
-		}
-		out := w.Outcome()
-		out.Reason = reason
-		for _, v := range check.Judge(cut, out) {
-			if v.Status == engine.Violated && v.Property == "linearizable" {
+		for _, v := range out.Verdicts {
+			if v.Status == check.Violated && v.Property == "linearizable" {
 				return &Run{true, out, v}, nil
 			}
 		}
@@ -254,7 +249,7 @@ func TestManyClients(t *testing.T) {
 	runs := 0
 	s := &Search{Spec: &world.Spec{}, Workers: 1, Try: func(_ context.Context, c Case) (*Run, error) {
 		runs++
-		o := &engine.Outcome{}
+		o := &check.Judged{}
 		w := world.Workload{Skip: c.Cut.Skip}
 		left := 0
 		for i := range clients * each {

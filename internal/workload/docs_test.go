@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 )
 
 // block returns the first fenced block of a language in a page of the documentation.
@@ -45,11 +45,11 @@ func TestDocumentedDriver(t *testing.T) {
 		return d.events()
 	}
 	events := run(server.URL[7:])
-	if v := judge("command", events, "put", "get"); v.Status != engine.Holds || len(events) != 100 {
+	if v := judge("command", events, "put", "get"); v.Status != check.Holds || len(events) != 100 {
 		t.Errorf("%d events: %s %s", len(events), v.Status, v.Reason)
 	}
 	store.stale, store.values = true, map[string][]string{}
-	if v := judge("command", run(server.URL[7:]), "put", "get"); v.Status != engine.Violated {
+	if v := judge("command", run(server.URL[7:]), "put", "get"); v.Status != check.Violated {
 		t.Errorf("stale reads: %s %s", v.Status, v.Reason)
 	}
 	events = run(refusing(t)[7:])

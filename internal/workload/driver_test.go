@@ -117,7 +117,7 @@ func (s *kv) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func judge(driver string, events []history.Event, operations ...string) engine.Verdict {
+func judge(driver string, events []history.Event, operations ...string) check.Verdict {
 	spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: driver}},
 		Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: operations}}}}
 	return check.Judge(spec, &engine.Outcome{Reason: engine.Finished, History: events, Drivers: []engine.DriverEnd{{Workload: "load"}}})[0]
@@ -148,7 +148,7 @@ func TestHTTPWorkload(t *testing.T) {
 	if want := "load: 60 operations: 60 ok, 0 fail, 0 info; 0 not started\n"; out != want || len(events) != 120 {
 		t.Fatalf("%d events; says %q", len(events), out)
 	}
-	if v := judge("http", events, "put", "get"); v.Status != engine.Holds {
+	if v := judge("http", events, "put", "get"); v.Status != check.Holds {
 		t.Fatalf("%s %s", v.Status, v.Reason)
 	}
 	if events[0].Node != strings.TrimPrefix(server.URL, "http://") {
@@ -159,7 +159,7 @@ func TestHTTPWorkload(t *testing.T) {
 	store.before, store.stale, store.values = nil, true, map[string][]string{}
 	w.Operations = 600 // outside a world choices are the machine's: a few operations may miss each other
 	events, _ = d.run(w)
-	if v := judge("http", events, "put", "get"); v.Status != engine.Violated {
+	if v := judge("http", events, "put", "get"); v.Status != check.Violated {
 		t.Fatalf("stale reads: %s %s", v.Status, v.Reason)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -76,7 +76,7 @@ func TestRedisWorkload(t *testing.T) {
 	if want := "load: 400 operations: 400 ok, 0 fail, 0 info; 0 not started\n"; out != want {
 		t.Fatal(out)
 	}
-	if v := judge("redis", events, "SET", "GET", "INCR", "DEL"); v.Status != engine.Holds {
+	if v := judge("redis", events, "SET", "GET", "INCR", "DEL"); v.Status != check.Holds {
 		t.Fatalf("%s %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 	}
 	// The same history, as if the numbers that were counted up had got lost at the end: they are never deleted.
@@ -88,7 +88,7 @@ func TestRedisWorkload(t *testing.T) {
 			break
 		}
 	}
-	if v := judge("redis", events); lost != 1 || v.Status != engine.Violated {
+	if v := judge("redis", events); lost != 1 || v.Status != check.Violated {
 		t.Fatalf("%s %s", v.Status, v.Reason)
 	}
 

@@ -7,7 +7,7 @@ import "slices"
 // Spec describes one world completely. It is stored in every failure file, so all of it serialises to JSON.
 type Spec struct {
 	Name string `json:"name"`
-	// Engine is the one that runs it: the native one if it is empty, or InProcess.
+	// Engine names the engine that runs it: Native or InProcess.
 	Engine string `json:"engine,omitempty"`
 	// Dir is the project's folder, absolute: relative paths of volumes, scripts and roots start here.
 	Dir string `json:"dir"`
@@ -40,8 +40,11 @@ type Spec struct {
 	Leaks []string `json:"leaks,omitempty"`
 }
 
-// InProcess as Spec.Engine means: the nodes are Go code of a test, which alone can run them.
-const InProcess = "inproc"
+// Engines.
+const (
+	Native    = ""       // programs of Linux
+	InProcess = "inproc" // Go code of a test, which alone can run it
+)
 
 // Linked gives the question whether two nodes, by their names, share a network.
 func (s *Spec) Linked() func(a, b string) bool {

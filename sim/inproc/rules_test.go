@@ -33,7 +33,7 @@ func lineOf(t *testing.T, mark string) string {
 }
 
 // status is the verdict on a property after a run.
-func status(t *testing.T, e *Engine, tp tape.Tape, property string) engine.Verdict {
+func status(t *testing.T, e *Engine, tp tape.Tape, property string) check.Verdict {
 	t.Helper()
 	out := mustRun(t, e, tp)
 	for _, v := range check.Judge(e.Spec(), out) {
@@ -42,7 +42,7 @@ func status(t *testing.T, e *Engine, tp tape.Tape, property string) engine.Verdi
 		}
 	}
 	t.Fatalf("no verdict on %q", property)
-	return engine.Verdict{}
+	return check.Verdict{}
 }
 
 func TestPropertiesThatAreFunctions(t *testing.T) {
@@ -50,10 +50,10 @@ func TestPropertiesThatAreFunctions(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		define func(w *World)
-		want   engine.Status
+		want   check.Status
 		says   string
 	}{
-		{"an invariant that holds", func(w *World) { w.Invariant("p", func() error { return nil }) }, engine.Holds, ""},
+		{"an invariant that holds", func(w *World) { w.Invariant("p", func() error { return nil }) }, check.Holds, ""},
 		{"an invariant that is broken for a moment", func(w *World) {
 			w.Invariant("p", func() error {
 				if n == 5 {
@@ -61,8 +61,8 @@ func TestPropertiesThatAreFunctions(t *testing.T) {
 				}
 				return nil
 			})
-		}, engine.Violated, "it is five"},
-		{"an invariant that panics", func(w *World) { w.Invariant("p", func() error { panic("oh") }) }, engine.Unknown, "panics: oh"},
+		}, check.Violated, "it is five"},
+		{"an invariant that panics", func(w *World) { w.Invariant("p", func() error { panic("oh") }) }, check.Unknown, "panics: oh"},
 		{"a final one", func(w *World) {
 			w.Final("p", func() error {
 				if n != 10 {
@@ -70,8 +70,8 @@ func TestPropertiesThatAreFunctions(t *testing.T) {
 				}
 				return nil
 			})
-		}, engine.Holds, ""},
-		{"a final one that is broken", func(w *World) { w.Final("p", func() error { return fmt.Errorf("it is %d", n) }) }, engine.Violated, "it is 10"},
+		}, check.Holds, ""},
+		{"a final one that is broken", func(w *World) { w.Final("p", func() error { return fmt.Errorf("it is %d", n) }) }, check.Violated, "it is 10"},
 		{"one that comes true", func(w *World) {
 			w.Eventually("p", time.Second, func() error {
 				if n < 10 {
@@ -79,7 +79,7 @@ func TestPropertiesThatAreFunctions(t *testing.T) {
 				}
 				return nil
 			})
-		}, engine.Holds, ""},
+		}, check.Holds, ""},
 		{"one that comes true too late", func(w *World) {
 			w.Eventually("p", 50*time.Millisecond, func() error {
 				if n < 10 {
@@ -87,7 +87,7 @@ func TestPropertiesThatAreFunctions(t *testing.T) {
 				}
 				return nil
 			})
-		}, engine.Violated, "not yet"},
+		}, check.Violated, "not yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := mustNew(t, func(w *World) {
@@ -132,9 +132,9 @@ func TestWhatMustComeTrueAfterEachHeal(t *testing.T) {
 			})
 			w.Faults("crash on a rate 10% max 1 for 300ms")
 		})
-		want := engine.Holds
+		want := check.Holds
 		if !recovers {
-			want = engine.Violated
+			want = check.Violated
 		}
 		for seed := range uint64(10) {
 			if v := status(t, e, tape.Tape{Seed: seed}, "it is up"); v.Status != want {
@@ -178,7 +178,7 @@ func TestProcessesInterleaveAtCallsAlone(t *testing.T) {
 			})
 		})
 		for seed := range uint64(50) {
-			if v := status(t, e, tape.Tape{Seed: seed}, "no update is lost"); v.Status == engine.Violated {
+			if v := status(t, e, tape.Tape{Seed: seed}, "no update is lost"); v.Status == check.Violated {
 				lost++
 			}
 		}
@@ -335,7 +335,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reason, err := w.Advance(engine.Until{Event: 1 + seed}); err != nil || reason != engine.ReachedUntil {
+		if reason, err := w.Advance(engine.Until{Position: engine.Position{Event: 1 + seed}}); err != nil || reason != engine.ReachedUntil {
 			t.Fatal(reason, err)
 		}
 		if _, err := w.Fork(); !errors.Is(err, engine.ErrUnsupported) {
@@ -362,7 +362,7 @@ func TestAdvanceInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for reason := engine.ReachedUntil; reason == engine.ReachedUntil; {
-			if reason, err = w.Advance(engine.Until{Event: w.Outcome().Events + 7}); err != nil {
+			if reason, err = w.Advance(engine.Until{Position: engine.Position{Event: w.Outcome().Events + 7}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -172,8 +172,11 @@ func (r *run) event(c call, n *Node, p *Process, arg, result int64, digest uint6
 
 // Advance implements engine.World.
 func (r *run) Advance(until engine.Until) (engine.Reason, error) {
-	if r.closed {
+	switch {
+	case r.closed:
 		return "", errors.New("the world is closed")
+	case until.Within > 0:
+		return "", engine.ErrUnsupported
 	}
 	if r.ended != "" {
 		return r.ended, nil
@@ -331,7 +334,6 @@ func (r *run) Outcome() *engine.Outcome {
 	o.Ledger = r.director.plan.Ledger
 	o.Heals = slices.Clone(r.director.heals)
 	o.LogCounts = maps.Clone(r.director.counts)
-	o.Tallies, o.Mistake, o.Guide = r.tallies(), r.mistaken(), r.guided()
 	if r.reached != nil {
 		list := r.follow(append(slices.Collect(maps.Values(r.reached)), coverage.Feature{ID: r.order, Domain: coverage.Trace}))
 		if len(r.opts.Unwatched) > 0 {
@@ -340,6 +342,11 @@ func (r *run) Outcome() *engine.Outcome {
 		o.Reached = coverage.Sort(list)
 	}
 	return o
+}
+
+// Models implements engine.Modelled.
+func (r *run) Models() engine.Models {
+	return engine.Models{Tallies: r.tallies(), Mistake: r.mistaken(), Guide: r.guided()}
 }
 
 // Close implements engine.World. Processes that have not ended do now.

@@ -93,7 +93,7 @@ func TestTheCalmRunOfACounter(t *testing.T) {
 		t.Fatalf("%d records, the last one %+v, decisions %v", len(out.History), out.History[len(out.History)-1], out.Decisions)
 	}
 	for _, v := range check.Judge(e.Spec(), out) {
-		if v.Status != engine.Holds {
+		if v.Status != check.Holds {
 			t.Errorf("%+v", v)
 		}
 	}

@@ -290,6 +290,9 @@ func (w *fake) operation() {
 }
 
 func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
+	if until.Within > 0 {
+		return "", engine.ErrUnsupported
+	}
 	if w.done == 0 {
 		w.plan.Begin(w.src, w.now)
 	}

@@ -2,7 +2,9 @@
 
 package native
 
-import "testing"
+import (
+	"testing"
+)
 
 // What sanitizers print is told from what Go prints at a panic.
 func TestSanitizerLines(t *testing.T) {

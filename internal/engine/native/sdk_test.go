@@ -57,17 +57,17 @@ func TestSDK(t *testing.T) {
 				spec := aloneSpec(argv...)
 				spec.MaxTimeNs = 20e9
 				_, out := run(t, spec, 1)
-				verdicts := map[string]engine.Verdict{}
+				verdicts := map[string]check.Verdict{}
 				for _, v := range check.Judge(spec, out) {
 					verdicts[v.Property] = v
 				}
 				// A program without a health check is ready at once; nothing waits for what it has not begun to use.
-				want := map[string]engine.Status{"Always: holds": engine.Holds, "Always: breaks": engine.Holds, "AlwaysOrUnreachable: optional": engine.Holds,
-					"Always: positive": engine.Holds, "Sometimes: lucky": engine.Holds, "Sometimes: unlucky": engine.NotYet, "Reachable: here": engine.Holds}
+				want := map[string]check.Status{"Always: holds": check.Holds, "Always: breaks": check.Holds, "AlwaysOrUnreachable: optional": check.Holds,
+					"Always: positive": check.Holds, "Sometimes: lucky": check.Holds, "Sometimes: unlucky": check.NotYet, "Reachable: here": check.Holds}
 				if broken {
-					want["Always: breaks"], want["Unreachable: nowhere"] = engine.Violated, engine.Violated
+					want["Always: breaks"], want["Unreachable: nowhere"] = check.Violated, check.Violated
 				} else if name == "python" {
-					want["Unreachable: nowhere"] = engine.Holds // its catalog has it
+					want["Unreachable: nowhere"] = check.Holds // its catalog has it
 				}
 				for property, status := range want {
 					if got := verdicts[property].Status; got != status {
@@ -76,7 +76,7 @@ func TestSDK(t *testing.T) {
 					delete(verdicts, property)
 				}
 				for property, v := range verdicts {
-					if strings.Contains(property, ":") || v.Status == engine.Violated {
+					if strings.Contains(property, ":") || v.Status == check.Violated {
 						t.Errorf("%s is %s: %s", property, v.Status, v.Reason)
 					}
 				}
@@ -137,7 +137,7 @@ func TestSetupWaitsForPrograms(t *testing.T) {
 		}
 		holds := true
 		for _, v := range check.Judge(spec, out) {
-			holds = holds && v.Status == engine.Holds
+			holds = holds && v.Status == check.Holds
 		}
 		if chaosNs < c.endNs || chaosNs > c.endNs+1e8 || out.SDK.Late != c.late || holds != c.holds || out.Reason != engine.Finished {
 			t.Errorf("%q, waiting %d: setup ended at %d, late %v, holds %v, the run %s; want about %d, %v, %v", c.script, c.setupNs, chaosNs, out.SDK.Late, holds,
@@ -214,7 +214,7 @@ func TestAssertionsAreReached(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("reached %q, want %q", got, want)
 	}
-	near := check.Near(spec, out)
+	near := check.Near(spec, out, nil)
 	if len(near) != 1 || near[0].Name != "guidance: positive" || near[0].Distance <= 0.5 || near[0].Distance >= 0.6 {
 		t.Errorf("near %v", near)
 	}

@@ -48,6 +48,9 @@ type World struct {
 
 // Advance runs the world.
 func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
+	if until.Within > 0 {
+		return "", engine.ErrUnsupported
+	}
 	w.do(func() {
 		over := w.outcome.Reason != ""
 		if reason, err = w.advance(until); err == nil && !over && reason != engine.ReachedUntil {

@@ -35,7 +35,7 @@ func play(t *testing.T, spec *world.Spec, c search.Candidate, number uint64) (*s
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := &search.Seen{Strikes: search.StrikesOf(o.Decisions), Near: o.Near, Draws: o.Draws, Texts: o.Reached}
+	seen := &search.Seen{Strikes: search.StrikesOf(o.Decisions), Draws: o.Draws, Texts: o.Reached}
 	for _, f := range o.Reached {
 		seen.Reached = append(seen.Reached, f.ID)
 	}

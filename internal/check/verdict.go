@@ -1,0 +1,32 @@
+package check
+
+import "github.com/bloodhound-dst/bloodhound/internal/coverage"
+
+// Status of a Verdict.
+type Status string
+
+const (
+	Holds    Status = "holds"
+	Violated Status = "violated"
+	Unknown  Status = "unknown"
+	// NotYet is what one run says of something that must happen in some run, and did not happen in this one. A campaign
+	// in which it never happened is unknown.
+	NotYet Status = "not yet"
+)
+
+// Verdict is the judgement of one property over one run.
+type Verdict struct {
+	Property string `json:"property"`
+	Kind     string `json:"kind"`
+	Status   Status `json:"status"`
+	Reason   string `json:"reason,omitempty"`
+	// Event and TimeNs are where the violation showed, for the story around it.
+	Event  uint64 `json:"event,omitempty"`
+	TimeNs int64  `json:"time_ns,omitempty"`
+	// Evidence are the operations, lines or values that prove it, in words.
+	Evidence []string `json:"evidence,omitempty"`
+	// Probes counts how often a probing check ran.
+	Probes int `json:"probes,omitempty"`
+	// Tally counts what became of the run's events, of a property that follows it in a model.
+	Tally *coverage.Tally `json:"tally,omitempty"`
+}
