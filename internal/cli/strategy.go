@@ -54,7 +54,7 @@ func begins(name string) bool {
 }
 
 func settingsOf(x *config.Exploration) search.Settings {
-	return search.Settings{MaxDepth: int(x.MaxDepth), MaxStates: uint64(x.MaxStates), Streams: x.Streams,
+	return search.Settings{MaxDepth: int(x.MaxDepth), MaxStates: uint64(x.MaxStates), Streams: x.Streams, FeedbackDelay: uint64(x.FeedbackDelay),
 		Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}
 }
 

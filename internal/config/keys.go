@@ -590,6 +590,7 @@ var exploration = of(
 	field{name: "max_depth", shape: wholeFrom(1), says: "`bfs` and `dfs`: how many edits of the base tape a tape has at most.", def: "2"},
 	field{name: "max_states", shape: wholeFrom(1), says: "`bfs` and `dfs`: how many tapes are played at most.", def: "no bound"},
 	field{name: "streams", shape: texts, says: "`bfs` and `dfs`: edit draws of these streams alone, such as `fault/**`.", def: "faults, packets, disks and preemptions"},
+	field{name: "feedback_delay", shape: shape{kind: whole, min: 1, max: 4096}, says: "How many runs may be under way when the tape of the next is picked: strategies other than `random` pick the tape of run i by the results of the runs up to i minus this number. More workers than that are idle.", def: "8"},
 	field{name: "corpus", shape: aText, says: "`coverage-guided`: begin with the runs of the corpus in this folder."},
 	field{name: "prioritize_coverage", shape: aFlag, says: "`coverage-guided`: change runs that reached what is rare, and none because they came close to a violation."},
 	field{name: "prioritize_near_violation", shape: aFlag, says: "`coverage-guided`: change most often runs that came close to a violation. Both together: both in turn, as without them."},

@@ -82,7 +82,8 @@ type Exploration struct {
 	MaxDepth                int64    `json:"max_depth,omitempty"`
 	MaxStates               int64    `json:"max_states,omitempty"`
 	Streams                 []string `json:"streams,omitempty"`
-	Corpus                  string   `json:"corpus,omitempty"` // absolute; empty is none
+	FeedbackDelay           int64    `json:"feedback_delay,omitempty"` // runs; 0 is the default
+	Corpus                  string   `json:"corpus,omitempty"`         // absolute; empty is none
 	PrioritizeCoverage      bool     `json:"prioritize_coverage,omitempty"`
 	PrioritizeNearViolation bool     `json:"prioritize_near_violation,omitempty"`
 }
@@ -436,6 +437,7 @@ func (l *loader) settings(top *node) {
 	e.TimeoutNs = valueOr(n.get("timeout"), int64(0))
 	e.MaxDepth = valueOr(n.get("max_depth"), int64(0))
 	e.MaxStates = valueOr(n.get("max_states"), int64(0))
+	e.FeedbackDelay = valueOr(n.get("feedback_delay"), int64(0))
 	if f := valueOr(n.get("corpus"), ""); f != "" {
 		e.Corpus = l.under(l.spec.Dir, f)
 		l.remember(place{part: "exploration.corpus"}, n.get("corpus"), "exploration.corpus")
@@ -486,6 +488,9 @@ func (l *loader) searches(n *node, strategy string) {
 				l.idle(key.position, "exploration."+name, why)
 			}
 		}
+	}
+	if strategy == "random" {
+		idle("random tapes follow no feedback", "feedback_delay")
 	}
 	if strategy != "coverage-guided" {
 		idle(strategy+" tapes follow no feedback", "corpus", "prioritize_coverage", "prioritize_near_violation")

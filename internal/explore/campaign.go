@@ -84,15 +84,15 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
 	feed := newFeeder(c)
 	setup := *c.Setup
-	learns := feed.strategy.Learns()
-	setup.Learn = learns || c.Behaviours
+	delay := feed.strategy.FeedbackDelay()
+	setup.Learn = delay > 0 || c.Behaviours
 	if w, ok := feed.strategy.(search.Watcher); ok {
 		setup.Unwatched = slices.DeleteFunc(slices.Clone(coverage.Domains), w.Watches)
 	}
 	c.Setup = &setup
-	t.Search = feed.strategy.Standing()
-	if idle := t.Workers - search.Lag; learns && idle > 0 && c.Note != nil {
-		c.Note(fmt.Sprintf("%d of %d workers stand idle: %s has %d runs under way at most", idle, t.Workers, feed.strategy.Name(), search.Lag))
+	t.Search, t.FeedbackDelay = feed.strategy.Standing(), delay
+	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil {
+		c.Note(fmt.Sprintf("%d of %d workers are idle: %s runs at most %d worlds at once, which is the setting exploration.feedback_delay", idle, t.Workers, feed.strategy.Name(), delay))
 	}
 	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
 	col.done = !c.calm(runs, ctx, &col)

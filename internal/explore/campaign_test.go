@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -189,9 +190,40 @@ func TestASearchThatLearnsDoesNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-func guided(t *testing.T, spec *world.Spec) search.Strategy {
+// The feedback delay is a setting that a campaign records: with the same one it repeats, whatever the number of workers, and with
+// another one the search picks other tapes.
+func TestFeedbackDelayIsASettingOfTheCampaign(t *testing.T) {
+	spec := fakeSpec(enginetest.Meeting)
+	spec.TimeStepNs = 10e6
+	digests := map[uint64]string{}
+	for _, delay := range []uint64{0, 8, 2} {
+		for _, workers := range []int{1, 3} {
+			c := campaign(t, spec, 60, workers)
+			c.KeepGoing = true
+			c.Strategy = guided(t, spec, delay)
+			totals := c.Run(context.Background())
+			if want := cmp.Or(delay, search.DefaultFeedbackDelay); totals.FeedbackDelay != want {
+				t.Fatalf("delay %d is recorded as %d", want, totals.FeedbackDelay)
+			}
+			if d := digests[totals.FeedbackDelay]; d != "" && d != stable(totals) {
+				t.Errorf("delay %d, %d workers\n%s\nbefore\n%s", delay, workers, stable(totals), d)
+			}
+			digests[totals.FeedbackDelay] = stable(totals)
+		}
+	}
+	var eight, two Totals
+	if json.Unmarshal([]byte(digests[8]), &eight) != nil || json.Unmarshal([]byte(digests[2]), &two) != nil || eight.Events == two.Events {
+		t.Errorf("delays 8 and 2 gave the same runs: %d events", eight.Events)
+	}
+}
+
+func guided(t *testing.T, spec *world.Spec, delay ...uint64) search.Strategy {
 	t.Helper()
-	s, err := search.New(search.Guided, spec, 1, search.Settings{})
+	var set search.Settings
+	if len(delay) > 0 {
+		set.FeedbackDelay = delay[0]
+	}
+	s, err := search.New(search.Guided, spec, 1, set)
 	if err != nil {
 		t.Fatal(err)
 	}

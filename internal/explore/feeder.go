@@ -24,7 +24,7 @@ func newFeeder(c *Campaign) *feeder {
 
 // counted takes in a run that has ended. Runs come in order.
 func (f *feeder) counted(r *result) {
-	if !f.strategy.Learns() {
+	if f.strategy.FeedbackDelay() == 0 {
 		return
 	}
 	run := &search.Run{Number: r.job.ID, Candidate: search.Candidate{Tape: r.job.Tape, Origin: r.job.Origin}}
@@ -59,11 +59,11 @@ func (f *feeder) rest() {
 // job gives a run, or nil if it must wait for others to end, of which all below ended have; or if there is none left, which is
 // so when all have ended.
 func (f *feeder) job(run, ended uint64) *Job {
-	if f.strategy.Learns() && run >= search.Lag {
-		if ended <= run-search.Lag {
+	if delay := f.strategy.FeedbackDelay(); delay > 0 && run >= delay {
+		if ended <= run-delay {
 			return nil
 		}
-		for f.learned <= run-search.Lag {
+		for f.learned <= run-delay {
 			f.learn()
 		}
 	}

@@ -37,8 +37,10 @@ type Totals struct {
 	RunWallNs int64           `json:"run_wall_ns"`
 	Workers   int             `json:"workers"`
 	Search    search.Standing `json:"search"` // how far it came
-	Code      []CodeTotal     `json:"code,omitempty"`
-	CodeFile  string          `json:"code_file,omitempty"` // the report of it
+	// FeedbackDelay is that of the search, in runs; 0 if it learns nothing from runs. A campaign repeats with the same one alone.
+	FeedbackDelay uint64      `json:"feedback_delay,omitempty"`
+	Code          []CodeTotal `json:"code,omitempty"`
+	CodeFile      string      `json:"code_file,omitempty"` // the report of it
 	// Replaced says which programs were others from some run on.
 	Replaced   []string             `json:"replaced,omitempty"`
 	Operations Operations           `json:"operations"`

@@ -327,7 +327,7 @@ func TestWordsChooseMutations(t *testing.T) {
 func TestEnumeratedSchedules(t *testing.T) {
 	edit := func(i uint64) []tape.Edit { return []tape.Edit{{Op: tape.Set, Stream: channels, From: i, Value: 7}} }
 	s, err := New(Enumerated, stepped(), 1, Settings{Schedules: [][]tape.Edit{edit(0), edit(1), edit(2)}})
-	if err != nil || s.Learns() {
+	if err != nil || s.FeedbackDelay() > 0 {
 		t.Fatal(err)
 	}
 	seeds := map[uint64]bool{}

@@ -32,9 +32,6 @@ const (
 // maxTrailing bounds the changes of a mutant besides the first.
 const maxTrailing = 6
 
-// beginning is how many random tapes a campaign without a corpus begins with.
-const beginning = 2 * Lag
-
 // The energies of entries are computed anew after so many runs, and after more where there are many entries, so that a run
 // costs no more late in a campaign than early.
 const (
@@ -46,6 +43,7 @@ const (
 // "Coverage-based Greybox Fuzzing as Markov Chain", CCS 2016), by features instead of paths: an entry's energy is larger the
 // rarer its features are among all runs, and falls with how often it was chosen.
 type guided struct {
+	learner
 	*terrain
 	name     string
 	plan     Plan
@@ -86,7 +84,7 @@ type closeness struct {
 	entry *Entry
 }
 
-func newGuided(name string, p Plan, spec *world.Spec, seed uint64, s Settings) (*guided, error) {
+func newGuided(name string, p Plan, l learner, spec *world.Spec, seed uint64, s Settings) (*guided, error) {
 	t, err := newTerrain(spec)
 	if err != nil {
 		return nil, err
@@ -94,7 +92,7 @@ func newGuided(name string, p Plan, spec *world.Spec, seed uint64, s Settings) (
 	if !p.near() {
 		s.Coverage, s.Nearness = true, false
 	}
-	g := &guided{terrain: t, name: name, plan: p, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	g := &guided{learner: l, terrain: t, name: name, plan: p, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
 	g.given = s.Corpus
 	for _, m := range mutators {
 		if len(p.Words) == 0 || slices.Contains(p.Words, m.kind) {
@@ -105,7 +103,6 @@ func newGuided(name string, p Plan, spec *world.Spec, seed uint64, s Settings) (
 }
 
 func (g *guided) Name() string { return g.name }
-func (g *guided) Learns() bool { return true }
 
 // Watches implements Watcher.
 func (g *guided) Watches(d coverage.Domain) bool { return g.plan.Watches(d) }
@@ -118,7 +115,7 @@ func (g *guided) Next(run uint64) (Candidate, Answer) {
 	run -= uint64(len(g.given))
 	d := newDice(g.seed, run)
 	plain := Candidate{RandomTape(g.seed, run), Origin{Strategy: g.name}}
-	if run < beginning || d.chance(plainShare) {
+	if run < 2*g.delay || d.chance(plainShare) {
 		return plain, Here
 	}
 	parent := g.parent(d)

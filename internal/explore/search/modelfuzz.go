@@ -43,6 +43,7 @@ var (
 // fuzz is the search of ModelFuzz ("Model-guided Fuzzing of Distributed Systems", OOPSLA 2025): a run that reaches n new features is given 3 to 5 n mutants,
 // which wait in a queue; after 200 runs the queue is emptied, and random tapes begin anew. A mutant is its parent with swapped choices.
 type fuzz struct {
+	learner
 	*terrain
 	name      string
 	plan      Plan
@@ -63,12 +64,12 @@ type waiting struct {
 	dice   uint64
 }
 
-func newFuzz(name string, p Plan, spec *world.Spec, seed uint64) (*fuzz, error) {
+func newFuzz(name string, p Plan, l learner, spec *world.Spec, seed uint64) (*fuzz, error) {
 	t, err := newTerrain(spec)
 	if err != nil {
 		return nil, err
 	}
-	f := &fuzz{terrain: t, name: name, plan: p, seed: seed, seen: map[uint64]bool{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	f := &fuzz{learner: l, terrain: t, name: name, plan: p, seed: seed, seen: map[uint64]bool{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
 	for _, w := range p.Words {
 		if slices.Contains(fuzzMutations, w) {
 			f.mutations = append(f.mutations, w)
@@ -81,7 +82,6 @@ func newFuzz(name string, p Plan, spec *world.Spec, seed uint64) (*fuzz, error) 
 }
 
 func (f *fuzz) Name() string { return f.name }
-func (f *fuzz) Learns() bool { return true }
 
 // Watches implements Watcher.
 func (f *fuzz) Watches(d coverage.Domain) bool { return f.plan.Watches(d) }

@@ -2,10 +2,11 @@
 // plain data and decisions, and knows runs only by what Learn is told.
 //
 // A campaign is deterministic whatever the number of its workers: the tape of run i is a function of the campaign's seed, of
-// i, and of the results of runs up to i-Lag, which Learn is given in the order of their numbers.
+// i, and of the results of runs up to i minus the feedback delay, which Learn is given in the order of their numbers.
 package search
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
@@ -14,9 +15,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Lag is how many runs may be under way at once in a campaign that learns: the tape of run i waits for the results of the
-// runs up to i-Lag, and knows nothing of later ones. More workers than that stand idle.
-const Lag = 8
+// DefaultFeedbackDelay is the default of Settings.FeedbackDelay, in runs.
+const DefaultFeedbackDelay = 8
 
 // Names of strategies.
 const (
@@ -103,8 +103,9 @@ const (
 // Strategy finds the tapes of a campaign.
 type Strategy interface {
 	Name() string
-	// Learns tells whether Learn must be called; then no more than Lag runs are under way.
-	Learns() bool
+	// FeedbackDelay is that of the Settings, in runs: the tape of run i waits for the results of the runs up to i minus this delay, and does
+	// not depend on later ones. It is 0 for a strategy that needs no Learn.
+	FeedbackDelay() uint64
 	// Next gives the tape of a run. It is called for runs in order, again for the same one after Wait.
 	Next(run uint64) (Candidate, Answer)
 	// Learn is told of each run in order.
@@ -168,8 +169,11 @@ func (s Standing) String() string {
 
 // Settings are the choices of a user that strategies know. Zero is the default of each.
 type Settings struct {
-	MaxDepth  int    // bfs and dfs: edits of a tape
-	MaxStates uint64 // bfs and dfs: tapes
+	// FeedbackDelay is how many runs may be under way at once in a campaign that learns; more workers than that are idle. It is part of
+	// what makes a campaign repeat: with another delay, strategies pick other tapes.
+	FeedbackDelay uint64
+	MaxDepth      int    // bfs and dfs: edits of a tape
+	MaxStates     uint64 // bfs and dfs: tapes
 	// Streams are patterns of those that bfs and dfs edit; none are all that are Watched.
 	Streams []string
 	// Of coverage-guided: how parents are preferred.
@@ -189,13 +193,14 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	if err != nil {
 		return nil, err
 	}
+	learns := learner{cmp.Or(s.FeedbackDelay, DefaultFeedbackDelay)}
 	switch p.Strategy {
 	case Random:
 		return Tapes(Random, func(run uint64) tape.Tape { return RandomTape(seed, run) }), nil
 	case Guided:
-		return newGuided(name, p, spec, seed, s)
+		return newGuided(name, p, learns, spec, seed, s)
 	case ModelFuzz:
-		return newFuzz(name, p, spec, seed)
+		return newFuzz(name, p, learns, spec, seed)
 	case Enumerated:
 		if len(s.Schedules) == 0 {
 			return nil, fmt.Errorf("the strategy %s plays schedules that the program makes, by Campaign.Schedules, and there are none", Enumerated)
@@ -206,11 +211,11 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 			return t
 		}), nil
 	case Breadth, Depth:
-		return newSystematic(name, seed, s), nil
+		return newSystematic(name, learns, seed, s), nil
 	case Swarm:
-		return newSwarm(spec, seed)
+		return newSwarm(learns, spec, seed)
 	case Priority:
-		return newPriority(spec, seed)
+		return newPriority(learns, spec, seed)
 	}
 	panic("search: no strategy for " + name)
 }
@@ -233,6 +238,11 @@ func StrikesOf(decisions []tape.Decision) []tape.Decision {
 	return list
 }
 
+// learner is the part of a strategy that learns from runs.
+type learner struct{ delay uint64 }
+
+func (l learner) FeedbackDelay() uint64 { return l.delay }
+
 // tapes is a strategy that learns nothing.
 type tapes struct {
 	name string
@@ -242,9 +252,9 @@ type tapes struct {
 // Tapes is the strategy of a function.
 func Tapes(name string, of func(run uint64) tape.Tape) Strategy { return tapes{name, of} }
 
-func (t tapes) Name() string { return t.name }
-func (t tapes) Learns() bool { return false }
-func (t tapes) Learn(*Run)   {}
+func (t tapes) Name() string          { return t.name }
+func (t tapes) FeedbackDelay() uint64 { return 0 }
+func (t tapes) Learn(*Run)            {}
 func (t tapes) Next(run uint64) (Candidate, Answer) {
 	return Candidate{t.of(run), Origin{Strategy: t.name}}, Here
 }

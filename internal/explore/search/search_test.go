@@ -66,8 +66,8 @@ func first(t *testing.T, name string, spec *world.Spec, seed, most uint64) uint6
 	}
 	var runs []*search.Run
 	for i := range most {
-		if i >= search.Lag {
-			s.Learn(runs[i-search.Lag])
+		if i >= search.DefaultFeedbackDelay {
+			s.Learn(runs[i-search.DefaultFeedbackDelay])
 		}
 		c, answer := s.Next(i)
 		if answer != search.Here {

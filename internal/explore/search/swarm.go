@@ -14,6 +14,7 @@ import (
 // 2012): what a kind of fault hides by being everywhere shows where it is away. It learns from runs only how many opportunities
 // a rule has.
 type swarm struct {
+	learner
 	*terrain
 	seed  uint64
 	rules []swarmRule
@@ -30,12 +31,12 @@ type swarmRule struct {
 // factors are what rates are multiplied by. A rule that is on in one of two runs keeps its mean rate with them.
 var factors = []float64{0.25, 1, 1, 2, 4, 8}
 
-func newSwarm(spec *world.Spec, seed uint64) (*swarm, error) {
+func newSwarm(l learner, spec *world.Spec, seed uint64) (*swarm, error) {
 	t, err := newTerrain(spec)
 	if err != nil {
 		return nil, err
 	}
-	s := &swarm{terrain: t, seed: seed}
+	s := &swarm{learner: l, terrain: t, seed: seed}
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		rule := swarmRule{number: i + 1, kind: fault.Kind(r.Kind), ratePPM: r.RatePPM}
@@ -55,7 +56,6 @@ func newSwarm(spec *world.Spec, seed uint64) (*swarm, error) {
 }
 
 func (s *swarm) Name() string { return Swarm }
-func (s *swarm) Learns() bool { return true }
 func (s *swarm) Learn(r *Run) {
 	if r.Seen != nil {
 		s.see(r.Draws)
@@ -129,6 +129,7 @@ func (d *dice) poisson(mean float64) int {
 // can run does, and at each of pctDepth-1 calls, chosen among all of a run, a thread's priority drops. A bug that needs so many
 // orderings is found with a probability of at least 1/(threads * calls^(pctDepth-1)). Faults are those of random tapes.
 type priority struct {
+	learner
 	*terrain
 	seed uint64
 }
@@ -144,16 +145,15 @@ const (
 	lives      = 3
 )
 
-func newPriority(spec *world.Spec, seed uint64) (*priority, error) {
+func newPriority(l learner, spec *world.Spec, seed uint64) (*priority, error) {
 	t, err := newTerrain(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &priority{t, seed}, nil
+	return &priority{l, t, seed}, nil
 }
 
 func (p *priority) Name() string { return Priority }
-func (p *priority) Learns() bool { return true }
 func (p *priority) Learn(r *Run) {
 	if r.Seen != nil {
 		p.see(r.Draws)

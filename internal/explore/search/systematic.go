@@ -28,6 +28,7 @@ func BaseTape(seed uint64) tape.Tape {
 // run up to its last edit are those of its parent; so a child edits only draws after that edit, and a set of edits is met in
 // one order alone.
 type systematic struct {
+	learner
 	name    string
 	base    tape.Tape
 	depth   int
@@ -70,8 +71,8 @@ type chance struct {
 	index uint32
 }
 
-func newSystematic(name string, seed uint64, s Settings) *systematic {
-	search := &systematic{name: name, base: BaseTape(seed), depth: cmp.Or(s.MaxDepth, DefaultDepth), most: s.MaxStates, first: name == Depth,
+func newSystematic(name string, l learner, seed uint64, s Settings) *systematic {
+	search := &systematic{learner: l, name: name, base: BaseTape(seed), depth: cmp.Or(s.MaxDepth, DefaultDepth), most: s.MaxStates, first: name == Depth,
 		waiting: map[uint64]*branch{}}
 	for _, text := range s.Streams {
 		search.streams = append(search.streams, pattern{text: text})
@@ -80,7 +81,6 @@ func newSystematic(name string, seed uint64, s Settings) *systematic {
 }
 
 func (s *systematic) Name() string { return s.name }
-func (s *systematic) Learns() bool { return true }
 
 func (s *systematic) Next(run uint64) (Candidate, Answer) {
 	if s.most > 0 && s.states >= s.most {
