@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
-// documented is the world of docs/reference/inproc.md, word by word.
+// documented is the world of docs/how-to/test-go-code-in-process.md, word by word.
 func documented(w *inproc.World) {
 	w.Process("server", func(p *inproc.Process) { // plain sequential code
 		data, _ := p.Disk().Read("n") // what a crash has left
@@ -58,10 +58,10 @@ func TestTheDocumentedWorld(t *testing.T) {
 		inner, _, _ := strings.Cut(rest, "\n}\n")
 		return inner
 	}
-	if a, b := body("docs_test.go", "func documented"), body("../docs/reference/inproc.md", "func world"); a != b || a == "" {
+	if a, b := body("docs_test.go", "func documented"), body("../docs/how-to/test-go-code-in-process.md", "func world"); a != b || a == "" {
 		t.Errorf("the page has\n%s\nand this test\n%s", b, a)
 	}
-	page, err := os.ReadFile("../docs/reference/inproc.md")
+	page, err := os.ReadFile("../docs/how-to/test-go-code-in-process.md")
 	if err != nil {
 		t.Fatal(err)
 	}

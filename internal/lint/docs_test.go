@@ -102,6 +102,9 @@ func TestPagesThatTextNamesExist(t *testing.T) {
 		}
 	}
 	for name, text := range pages(t) {
+		if name == "CHANGELOG.md" {
+			continue // it names pages that have moved
+		}
 		for _, m := range mention.FindAllString(link.ReplaceAllString(text, ""), -1) {
 			named[m] = name
 		}

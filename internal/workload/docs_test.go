@@ -25,13 +25,13 @@ func block(t *testing.T, page, language string) string {
 	return text
 }
 
-// TestDocumentedDriver runs the driver that docs/reference/workloads.md shows.
+// TestDocumentedDriver runs the driver that docs/how-to/write-a-driver.md shows.
 func TestDocumentedDriver(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed")
 	}
-	code := block(t, "../../docs/reference/workloads.md", "python")
+	code := block(t, "../../docs/how-to/write-a-driver.md", "python")
 	store := &kv{values: map[string][]string{}}
 	server := httptest.NewServer(store)
 	defer server.Close()
@@ -60,7 +60,7 @@ func TestDocumentedDriver(t *testing.T) {
 
 func TestDocumentedShell(t *testing.T) {
 	d := newDrives(t)
-	cmd := exec.Command("sh", "-c", "etcdctl() { :; }\n"+block(t, "../../docs/reference/workloads.md", "sh"))
+	cmd := exec.Command("sh", "-c", "etcdctl() { :; }\n"+block(t, "../../docs/how-to/write-a-driver.md", "sh"))
 	cmd.Env = append(os.Environ(), EnvReport+"="+d.path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

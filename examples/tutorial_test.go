@@ -1,0 +1,123 @@
+package examples
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+var (
+	fenced = regexp.MustCompile("(?ms)^```(\\S+)(?: (\\S+))?\n(.*?)^```")
+	failed = regexp.MustCompile(`bloodhound replay ([0-9a-f]{12})`)
+	number = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:ms|µs|s|m[0-9.]+s)?`)
+	varies = regexp.MustCompile(`[0-9a-f]{32}|"[^"]*"|http/c[0-9.]*[0-9]|key-[0-9]|\(first seen [^)]*\)`)
+)
+
+// TestTutorial writes the files of docs/tutorial.md and executes its commands, one block after the other. Each line of output that the
+// page shows must be printed, in the order of the page, but for numbers and names that depend on the compiler of the server.
+func TestTutorial(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("runs worlds: Linux x86-64, and not with -short")
+	}
+	page, err := os.ReadFile("../docs/tutorial.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := bloodhound(t)
+	dir, err := os.MkdirTemp(filepath.Dir(filepath.Dir(program)), "tutorial")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	shown, stored := "", ""
+	commands := 0
+	for _, m := range fenced.FindAllStringSubmatch(string(page), -1) {
+		language, name, text := m[1], m[2], m[3]
+		path := filepath.Join(dir, strings.TrimPrefix(name, ">>"))
+		before, _ := os.ReadFile(path)
+		switch {
+		case language == "console":
+			command, want, _ := strings.Cut(strings.TrimPrefix(text, "$ "), "\n")
+			out := execute(t, dir, program, strings.ReplaceAll(command, shown, stored))
+			if id := failed.FindStringSubmatch(want); id != nil {
+				got := failed.FindStringSubmatch(out)
+				if got == nil {
+					t.Fatalf("%s printed no failure:\n%s", command, out)
+				}
+				shown, stored = id[1], got[1]
+			}
+			printed(t, command, strings.ReplaceAll(want, shown, stored), out)
+			commands++
+		case language == "diff":
+			var from, to strings.Builder
+			for line := range strings.Lines(text) {
+				if line[0] != '+' {
+					from.WriteString(line[1:])
+				}
+				if line[0] != '-' {
+					to.WriteString(line[1:])
+				}
+			}
+			if strings.Count(string(before), from.String()) != 1 {
+				t.Fatalf("%s has no place for\n%s", name, text)
+			}
+			write(t, path, strings.Replace(string(before), from.String(), to.String(), 1))
+		case strings.HasPrefix(name, ">>"):
+			write(t, path, string(before)+text)
+		default:
+			write(t, path, text)
+		}
+	}
+	if commands < 4 || stored == "" {
+		t.Errorf("%d commands of the page were executed, and failure %q was found", commands, stored)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// execute runs a command of the page in a shell and returns its standard output.
+func execute(t *testing.T, dir, program, command string) string {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "GOWORK=off")
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if len(out) == 0 {
+		t.Fatalf("%s: %v\n%s", command, err, said.String())
+	}
+	return string(out)
+}
+
+func printed(t *testing.T, command, want, out string) {
+	t.Helper()
+	mask := func(line string) string {
+		return strings.Join(strings.Fields(number.ReplaceAllString(varies.ReplaceAllString(line, ""), "#")), " ")
+	}
+	rest := strings.Split(out, "\n")
+	for line := range strings.Lines(want) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "..." || line == "" {
+			continue
+		}
+		at := 0
+		for at < len(rest) && mask(rest[at]) != mask(line) {
+			at++
+		}
+		if at == len(rest) {
+			t.Errorf("%s printed no line such as\n%s\nin its place:\n%s", command, line, out)
+			return
+		}
+		rest = rest[at+1:]
+	}
+}
