@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // codeWatch is what a world knows of the binaries whose blocks are watched.
@@ -27,9 +28,9 @@ func (w *World) underTest(t *kernel.Thread) bool {
 	return !w.kernel.Nodes[t.Node].Driver && tag != 0 && w.director.Jobs[tag-1].Kind == jobMain
 }
 
-// watched gives the copy of a file with breakpoints, if its blocks are to be watched: the kernel asks at each exec and each map
+// watched gives the copy of a file with breakpoints to execute in its place, if its blocks are to be watched: the kernel asks at each exec and each map
 // of code. What counts by itself is executed as it is, and counts is its number.
-func (w *World) watched(t *kernel.Thread, path, real string, fd int, library bool) (copied *host.Watched, counts int) {
+func (w *World) watched(t *kernel.Thread, path, real string, fd int, library bool) (inPlace machine.Code, counts int) {
 	c := &w.code
 	if !w.underTest(t) || real == kernel.Self {
 		return nil, 0
@@ -61,8 +62,11 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 		i = len(c.hits)
 		c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, held), append(c.counts, tally)
 	}
-	if counting {
+	switch {
+	case counting:
 		return nil, i + 1
+	case copied == nil:
+		return nil, 0
 	}
 	return copied, 0
 }

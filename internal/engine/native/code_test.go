@@ -134,8 +134,8 @@ func TestBreakpointsDoNotMoveGo(t *testing.T) {
 	}
 }
 
-func TestBreakpointsDoNotMoveCircles(t *testing.T) {
-	eachProgram(t, "circles", func(t *testing.T, name, source string) {
+func TestBreakpointsDoNotMoveSpinLoops(t *testing.T) {
+	eachProgram(t, "spinloops", func(t *testing.T, name, source string) {
 		spec := aloneSpec(compile(t, source))
 		spec.MaxTimeNs = 60e9
 		unmoved(t, spec)

@@ -56,11 +56,11 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 			if speed.OK = m.Slow == nil; !speed.OK {
 				speed.Detail = m.Slow.Error()
 			}
-			kit, err := host.NewKit()
+			vdso, err := host.NewVDSO()
 			if err != nil {
 				return err
 			}
-			defer kit.Close()
+			defer host.FreeVDSO(vdso)
 			w, err := host.Enclose(nil)
 			if err != nil {
 				return err
@@ -70,7 +70,7 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 			} else {
 				walls.Detail = w.Why.Error()
 			}
-			err = m.Spawn(1, kit)
+			err = m.Spawn(1, vdso)
 			if notices.OK = m.Stops == ""; !notices.OK {
 				notices.Detail = m.Stops
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -241,16 +242,16 @@ func (w *World) borrowNetwork(i int) error {
 	return w.nameFiles(node)
 }
 
-// addNode makes one machine: its kit, its tree, its place in the network.
+// addNode makes one machine: its vDSO, its tree, its place in the network.
 func (w *World) addNode(n *world.Node) error {
-	kit, err := host.NewKit()
+	vdso, err := host.NewVDSO()
 	if err != nil {
 		return err
 	}
 	k := w.kernel
-	kit.Weighed = n.Bounds.MemoryBytes > 0
-	kit.Memory = kit.Weighed || n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
-	k.Handles.Kits = append(k.Handles.Kits, kit)
+	vdso.Accounted = n.Bounds.MemoryBytes > 0
+	vdso.StopsGrowth = vdso.Accounted || n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
+	k.Handles.VDSOs = append(k.Handles.VDSOs, vdso)
 	node := &kernel.Node{
 		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, DomainName: n.DomainName, BootSysctls: n.Sysctls, Driver: n.Role != world.Server,
 		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
@@ -261,7 +262,7 @@ func (w *World) addNode(n *world.Node) error {
 	if err != nil {
 		return err
 	}
-	*kit.Time = host.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}
+	*vdso.Time = machine.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}
 	names := append([]string{n.Hostname, n.Name}, n.Aliases...)
 	var extra []string
 	for _, h := range n.ExtraHosts {
@@ -277,7 +278,7 @@ func (w *World) addNode(n *world.Node) error {
 		ByDNS: w.director != nil && w.director.Plan.Strikes(fault.DNSFail, n.Name)})
 	leaks := w.leaks()
 	leaks.spoil(k, node)
-	kit.Time.RealNs = node.OffsetNs
+	vdso.Time.RealNs = node.OffsetNs
 	node.TrueOffsetNs, node.TrueDriftPPB = node.OffsetNs, node.DriftPPB
 	k.Nodes = append(k.Nodes, node)
 	return w.furnishNode(node, n)
@@ -312,8 +313,8 @@ func (w *World) release() {
 		b.Close()
 	}
 	if w.kernel != nil {
-		for _, kit := range w.kernel.Handles.Kits {
-			kit.Close()
+		for _, vdso := range w.kernel.Handles.VDSOs {
+			host.FreeVDSO(vdso)
 		}
 	}
 }

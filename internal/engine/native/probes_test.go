@@ -53,7 +53,7 @@ func TestProbesFollowFaults(t *testing.T) {
 	}
 }
 
-// A check that computes without end is broken off once, whether it runs in a circle or counts, itself or in a program that
+// A check that computes without end is broken off once, whether it waits in a spin loop or counts, itself or in a program that
 // it has started or left behind; it costs the others nothing, and the run repeats.
 func TestProbesThatSpin(t *testing.T) {
 	for name, script := range map[string]string{

@@ -9,7 +9,7 @@ import (
 const firstShared = InodeID(1) << 44
 
 // Shared is the volumes that several nodes of a world mount, each one tree that all of them see. It lies on no node's disk: no
-// fault strikes it, and what was written stays when a node loses its power. The mount of volume v is -v in its inodes.
+// fault is injected into it, and what was written stays when a node loses its power. The mount of volume v is -v in its inodes.
 type Shared struct {
 	Inodes    map[InodeID]*Inode
 	LastInode InodeID

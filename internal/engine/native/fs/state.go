@@ -148,7 +148,7 @@ type Inode struct {
 	Memory    bool   // made by memfd_create(2)
 	Seals     int    // F_SEAL_WRITE and the like, of such a file
 	Mapped    bool   // was mapped for writing: not all writes are seen here
-	Served    bool   // made by the engine: no fault strikes it
+	Served    bool   // made by the engine: no fault is injected into it
 	Dirty     bool   // was changed since it was synchronised last
 	Life      int    // State.Life, or Shared.Life, when it was written last
 	Refs      int    // open files, working directories and other holders

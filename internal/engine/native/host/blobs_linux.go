@@ -15,7 +15,7 @@ import (
 // Blobs keeps the bytes of written files and of shared memory, one memfd each, so that programs can map them. How much calls may
 // write is bounded by fs; what programs write through maps is counted by Bytes.
 type Blobs struct {
-	// mu is for the watchdog, which weighs what the loop's thread changes.
+	// mu is for the watchdog, which counts what the loop's thread changes.
 	mu   sync.Mutex
 	fds  map[fs.BlobID]int
 	lent map[fs.BlobID]bool // programs may map it

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // Some instructions give results that no run repeats: random numbers, the number of the CPU, which parts of the processor's state are
@@ -154,7 +155,7 @@ func (m *Machine) AllMadeChance(id ThreadID) (name string, tooMuch bool) {
 	for line := range strings.Lines(m.Maps(id)) {
 		var from, to uint64
 		var rights string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); n != 3 || rights[2] != 'x' || from >= kitFrom && to <= kitTo || from > LastAddress {
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); n != 3 || rights[2] != 'x' || machine.Engine(from, to) || from > machine.LastAddress {
 			continue
 		}
 		if all += to - from; all > madeMost {
@@ -235,7 +236,7 @@ func (m *Machine) setByte(t *thread, at uint64, v byte) bool {
 }
 
 // trapped deals with an int3 of the engine at which a thread has trapped. It reports whether it was one.
-func (m *Machine) trapped(t *thread, stop *Stop) (ours, goesOn bool) {
+func (m *Machine) trapped(t *thread, stop *machine.Stop) (ours, goesOn bool) {
 	if int32(binary.LittleEndian.Uint32(stop.Info[8:])) != siKernel {
 		return false, false
 	}
@@ -325,12 +326,12 @@ func (t *thread) see(addr uint64, p []byte) int {
 }
 
 // registers are the general registers in the order of their numbers in instructions.
-func registers(r *Regs) [16]*uint64 {
+func registers(r *machine.Regs) [16]*uint64 {
 	return [16]*uint64{&r.Rax, &r.Rcx, &r.Rdx, &r.Rbx, &r.Rsp, &r.Rbp, &r.Rsi, &r.Rdi, &r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15}
 }
 
 // place is the address of an instruction's operand in memory.
-func place(r *Regs, in *code.Instruction) uint64 {
+func place(r *machine.Regs, in *code.Instruction) uint64 {
 	all := registers(r)
 	a := uint64(in.Disp)
 	if in.Base != code.NoRegister {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // Which blocks of a program are executed is found out by one-shot breakpoints. The program is not executed from its file but
@@ -292,17 +293,17 @@ func (c *codeMaps) copied() *codeMaps {
 }
 
 // runs notes that a program was executed, which begins at an entry point.
-func (t *thread) runs(w *Watched, entry uint64) {
+func (t *thread) runs(c machine.Code, entry uint64) {
 	t.code = nil
-	if w != nil && w.last >= w.first {
+	if w, ok := c.(*Watched); ok && w.last >= w.first {
 		bias := entry - w.Binary.Entry
 		t.code = &codeMaps{[]codeMap{{w.first + bias, w.last + bias + 1, bias, w}}}
 	}
 }
 
 // MapCode notes that a thread's process has mapped a part of a copy.
-func (m *Machine) MapCode(id ThreadID, w *Watched, addr, size, offset uint64) {
-	t := m.get(id)
+func (m *Machine) MapCode(id ThreadID, c machine.Code, addr, size, offset uint64) {
+	t, w := m.get(id), c.(*Watched)
 	for _, s := range w.Binary.Segments {
 		if offset < s.Offset+s.Size && s.Offset < offset+size {
 			if t.code == nil {
@@ -375,15 +376,15 @@ func (m *Machine) unforce(t *thread, sig syscall.Signal) {
 	if binary.LittleEndian.Uint64(action[:]) == sigIgnore { // Linux takes that back, too
 		defer m.cleanScratch(t)
 		if m.scratch(t, action[:]) {
-			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), kitScratch, 0, 8)
+			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), machine.ScratchArea, 0, 8)
 		}
 	}
 	// A handler that blocks all signals while it runs, as Go's does, is one of those.
 	if handled && (blocked || sig == unix.SIGTRAP && binary.LittleEndian.Uint64(action[24:])&others != others) {
 		defer m.cleanScratch(t)
-		m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), 0, kitScratch, 8)
-		if blocked = binary.LittleEndian.Uint64(t.kit.data[pageSize:]) == 0; blocked && m.scratch(t, action[:]) {
-			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), kitScratch, 0, 8)
+		m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), 0, machine.ScratchArea, 8)
+		if blocked = binary.LittleEndian.Uint64(t.vdso.Shared[pageSize:]) == 0; blocked && m.scratch(t, action[:]) {
+			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), machine.ScratchArea, 0, 8)
 		}
 	}
 	if blocked {
@@ -467,7 +468,7 @@ func (m *Machine) covers(t *thread, at uint64) {
 }
 
 // stepped deals with a breakpoint that a single step has ended with, as trapped does.
-func (m *Machine) stepped(t *thread, stop *Stop) (ours, goesOn bool) {
+func (m *Machine) stepped(t *thread, stop *machine.Stop) (ours, goesOn bool) {
 	if t.code == nil && t.chance == nil {
 		return false, false
 	}
@@ -475,6 +476,6 @@ func (m *Machine) stepped(t *thread, stop *Stop) (ours, goesOn bool) {
 	if ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info))) != syscall.Errno(0) {
 		return false, false
 	}
-	stop.Kind, stop.Signal = StopSignal, int(unix.SIGTRAP)
+	stop.Kind, stop.Signal = machine.StopSignal, int(unix.SIGTRAP)
 	return m.trapped(t, stop)
 }

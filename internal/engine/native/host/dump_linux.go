@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 )
 
 // Registers gives those of a thread whose process is about to end. A call at which it stands is left as it is.
-func (m *Machine) Registers(id ThreadID) (Regs, bool) {
+func (m *Machine) Registers(id ThreadID) (machine.Regs, bool) {
 	t := m.get(id)
 	if t.at == atPassed { // nobody shall see what the call would have done
 		t.at = atNotice
@@ -92,7 +93,7 @@ func components() (list []dump.Component) {
 const maxFileBytes = 1 << 30
 
 // ReadFile reads an open file of this process from its start; nil if it cannot be read, or is too long.
-func ReadFile(fd int) []byte {
+func (m *Machine) ReadFile(fd int) []byte {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || st.Size > maxFileBytes {
 		return nil

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // The real kernel looks for a program's interpreter (PT_INTERP: the dynamic loader) among this machine's files. A world whose
@@ -57,6 +59,9 @@ func readHeaders(fd int) (*headers, syscall.Errno) {
 	return &h, 0
 }
 
+// Interpreter is the function of that name.
+func (m *Machine) Interpreter(fd int) (string, syscall.Errno) { return Interpreter(fd) }
+
 // Interpreter is what a program file names in PT_INTERP, or nothing.
 func Interpreter(fd int) (string, syscall.Errno) {
 	h, errno := readHeaders(fd)
@@ -80,10 +85,13 @@ func Interpreter(fd int) (string, syscall.Errno) {
 }
 
 // SameFile tells whether a path of this machine leads to an open file.
-func SameFile(fd int, path string) bool {
+func (m *Machine) SameFile(fd int, path string) bool {
 	var a, b unix.Stat_t
 	return unix.Fstat(fd, &a) == nil && unix.Stat(path, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino
 }
+
+// RealName is the function of that name.
+func (m *Machine) RealName(fd int) string { return RealName(fd) }
 
 // RealName is what /proc/PID/maps of this machine calls an open file.
 func RealName(fd int) string {
@@ -96,7 +104,7 @@ func RealName(fd int) string {
 
 // placeProgram maps a program into a process that has just executed its interpreter, and corrects the auxiliary vector, which
 // lies at an address of the stack.
-func (m *Machine) placeProgram(t *thread, img Image, vector uint64) syscall.Errno {
+func (m *Machine) placeProgram(t *thread, img machine.Image, vector uint64) syscall.Errno {
 	program, errno := readHeaders(img.FD)
 	if errno != 0 {
 		return errno
@@ -105,7 +113,7 @@ func (m *Machine) placeProgram(t *thread, img Image, vector uint64) syscall.Errn
 	if errno != 0 {
 		return errno
 	}
-	fd := m.hand(t, img.program(), unix.O_RDONLY)
+	fd := m.hand(t, mapped(&img), unix.O_RDONLY)
 	if fd < 0 {
 		return syscall.Errno(-fd)
 	}
@@ -171,7 +179,7 @@ func (m *Machine) mapSegments(t *thread, h *headers, fd uint64) (bias uint64, er
 	for _, p := range h.progs {
 		if elf.ProgType(p.Type) == elf.PT_LOAD {
 			// What is mapped over what is there must lie within what was free.
-			if p.Filesz > p.Memsz || p.Memsz > LastAddress || p.Vaddr > LastAddress {
+			if p.Filesz > p.Memsz || p.Memsz > machine.LastAddress || p.Vaddr > machine.LastAddress {
 				return 0, unix.EINVAL
 			}
 			low, high = min(low, pageDown(p.Vaddr)), max(high, pageUp(p.Vaddr+p.Memsz))

@@ -12,10 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
-// ThreadID is the engine's own number of a thread; it never comes from the real kernel.
-type ThreadID = int64
+// ThreadID is machine.ThreadID.
+type ThreadID = machine.ThreadID
 
 // where says in which kind of ptrace stop a thread stands: it decides how a real call can be made from there.
 type where uint8
@@ -41,13 +42,13 @@ type thread struct {
 	loaded    bool
 	dirty     bool
 	gadget    uint64
-	kit       *Kit
+	vdso      *machine.VDSO
 	foreign   bool // the call at which it stands was made with another architecture's convention
 	auxv      []byte
-	queued    *Stop // a stop that was met while doing something else
-	circle    *circle
+	queued    *machine.Stop // a stop that was met while doing something else
+	spinLoop  *spinLoop
 	stepping  bool // the call at which it stands ends with the trap of a single step, unless a ptrace stop comes before
-	circled   int  // for how many more turns it is likely to come into a circle again
+	spinTurns int  // for how many more turns it is likely to come into a spin loop again
 	spin      spin
 	code      *codeMaps     // where breakpoints may stand; nil where none do
 	chance    *chancePlaces // where those at instructions of chance stand; nil where none do
@@ -208,53 +209,25 @@ func (m *Machine) Restart(id ThreadID, nr uint64) {
 	t.at = atStart
 }
 
-// StopKind says why a thread stopped.
-type StopKind uint8
-
-const (
-	StopCall     StopKind = iota // about to make a system call
-	StopCallExit                 // a passed call ended (Resume with everyCall)
-	StopSignal                   // the processor or the kernel raised a signal in it
-	StopCircle                   // runs in circles: it waits, without a system call, for another to change its memory
-	StopSpin                     // used its CPU time without a system call, or was interrupted
-	StopExit                     // gone
-)
-
-// Stop is what Resume returns.
-type Stop struct {
-	Kind    StopKind
-	Nr      uint64
-	Args    [6]uint64
-	IP      uint64
-	Foreign bool // the call was made with another architecture's convention (int 0x80, x32)
-	Signal  int
-	Info    [128]byte // siginfo_t, for StopSignal
-	// Unbuilt is a SIGSEGV by which the real kernel ends a process whose stack has no room for the frame of a handler. Of a fault's
-	// handler, Info is the fault's.
-	Unbuilt bool
-	Status  syscall.WaitStatus
-	LimitNs int64 // how much CPU time it could use, for StopSpin
-}
-
 // Resume lets a thread run to its next stop. With everyCall it stops after passed calls too.
-func (m *Machine) Resume(id ThreadID, everyCall bool, stop *Stop) {
+func (m *Machine) Resume(id ThreadID, everyCall bool, stop *machine.Stop) {
 	t := m.get(id)
 	m.resume(id, t, everyCall, stop)
-	if stop.Kind != StopSpin {
+	if stop.Kind != machine.StopSpin {
 		t.spin.row = 0
 	}
 }
 
-func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *Stop) {
+func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *machine.Stop) {
 	if t.queued != nil {
 		*stop = *t.queued
 		t.queued = nil
 		return
 	}
-	if t.circle != nil && m.circles(t, stop) {
+	if t.spinLoop != nil && m.goAround(t, stop) {
 		return
 	}
-	t.circled = max(t.circled-1, 0)
+	t.spinTurns = max(t.spinTurns-1, 0)
 	request := unix.PTRACE_CONT
 	if everyCall {
 		request = unix.PTRACE_SYSCALL
@@ -275,16 +248,16 @@ func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *Stop) {
 			return
 		case errno != 0 || status.Exited() || status.Signaled():
 			m.reaped(id, t)
-			*stop = Stop{Kind: StopExit, Status: status}
+			*stop = machine.Stop{Kind: machine.StopExit, Status: status}
 			return
-		case m.decode(t, status, stop) && (stop.Kind != StopCallExit || everyCall):
+		case m.decode(t, status, stop) && (stop.Kind != machine.StopCallExit || everyCall):
 			return
 		}
 	}
 }
 
 // decode turns a wait status into a Stop; false means that the thread must simply go on.
-func (m *Machine) decode(t *thread, status syscall.WaitStatus, stop *Stop) bool {
+func (m *Machine) decode(t *thread, status syscall.WaitStatus, stop *machine.Stop) bool {
 	t.at = atStart
 	switch event, sig := int(status>>16), syscall.Signal(status>>8&0xff); {
 	case event == unix.PTRACE_EVENT_SECCOMP:
@@ -299,17 +272,17 @@ func (m *Machine) decode(t *thread, status syscall.WaitStatus, stop *Stop) bool 
 		if info.op != infoExit {
 			return false
 		}
-		*stop = Stop{Kind: StopCallExit, IP: info.ip}
+		*stop = machine.Stop{Kind: machine.StopCallExit, IP: info.ip}
 		return true
 	default:
 		return m.signal(t, sig, stop)
 	}
 }
 
-func (m *Machine) call(t *thread, stop *Stop) {
+func (m *Machine) call(t *thread, stop *machine.Stop) {
 	var info syscallInfo
 	ptrace(ptraceGetSyscallInfo, t.tid, unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)))
-	stop.Kind = StopCall
+	stop.Kind = machine.StopCall
 	stop.Nr, stop.Args, stop.IP = info.nr, info.args, info.ip
 	stop.Foreign = info.arch != auditArchX8664 || info.nr&x32Bit != 0
 	t.foreign = stop.Foreign
@@ -337,9 +310,9 @@ func (t *thread) unflag() {
 	}
 }
 
-func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
+func (m *Machine) signal(t *thread, sig syscall.Signal, stop *machine.Stop) bool {
 	t.at = atSignal
-	stop.Kind = StopSignal
+	stop.Kind = machine.StopSignal
 	stop.Signal = int(sig)
 	stop.Info = [128]byte{}
 	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info)))
@@ -361,7 +334,7 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *Stop) bool {
 			t.at = atStart
 			return false
 		}
-		return m.struck(t, m.watch.fired(), stop)
+		return m.interrupted(t, m.watch.fired(), stop)
 	case syscall.SIGSEGV:
 		if reason == siKernel && (m.timestamp(t) || m.identified(t)) {
 			return false
@@ -388,7 +361,7 @@ func (m *Machine) timestamp(t *thread) bool {
 	default:
 		return false
 	}
-	p := t.kit.Time
+	p := t.vdso.Time
 	p.NowNs += p.ReadCostNs
 	p.Reads++
 	p.TickReads++
@@ -433,7 +406,7 @@ func (m *Machine) enterHandler(t *thread, sig int, asynchronous bool) bool {
 	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
 	status, errno := m.wait(t)
 	if errno != 0 || !status.Stopped() {
-		t.queued = &Stop{Kind: StopExit, Status: status}
+		t.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
 		return false
 	}
 	t.at = atStart
@@ -441,10 +414,10 @@ func (m *Machine) enterHandler(t *thread, sig int, asynchronous bool) bool {
 		m.steadyFrame(t, asynchronous)
 		return true
 	}
-	t.queued = &Stop{}
+	t.queued = &machine.Stop{}
 	if !m.decode(t, status, t.queued) {
 		t.queued = nil
-	} else if s := t.queued; s.Kind == StopSignal && s.Signal == int(syscall.SIGSEGV) && binary.LittleEndian.Uint32(s.Info[8:]) == siKernel {
+	} else if s := t.queued; s.Kind == machine.StopSignal && s.Signal == int(syscall.SIGSEGV) && binary.LittleEndian.Uint32(s.Info[8:]) == siKernel {
 		s.Unbuilt = true
 	}
 	return false
@@ -483,17 +456,17 @@ func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint
 	t.flush()
 	var status syscall.WaitStatus
 	errno := syscall.Errno(0)
-	for late := true; late; { // a strike of the watchdog that comes too late is first
+	for late := true; late; { // an interruption by the watchdog that comes too late is first
 		ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
 		status, errno = m.wait(t)
 		late = errno == 0 && int(status>>8) == int(syscall.SIGSTOP) && sig != int(syscall.SIGSTOP)
 	}
 	if errno != 0 || !status.Stopped() {
-		t.queued = &Stop{Kind: StopExit, Status: status}
+		t.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
 		return false
 	}
 	if got := status >> 8; int(got) != sig {
-		t.queued = &Stop{}
+		t.queued = &machine.Stop{}
 		if !m.decode(t, status, t.queued) {
 			t.queued = nil
 		}
@@ -546,7 +519,7 @@ func (m *Machine) execute(t *thread, nr uint64, args ...uint64) int64 {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 		status, errno := m.wait(t)
 		if errno != 0 || !status.Stopped() {
-			t.queued = &Stop{Kind: StopExit, Status: status}
+			t.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
 			break
 		}
 		if done, v := m.ended(t, status); done {
@@ -576,7 +549,7 @@ const (
 func (m *Machine) begin(t *thread, nr uint64, args ...uint64) (unix.PtraceRegs, bool) {
 	m.withdraw(t)
 	saved := *t.load()
-	if t.queued != nil && t.queued.Kind == StopExit {
+	if t.queued != nil && t.queued.Kind == machine.StopExit {
 		return saved, false
 	}
 	r := saved
@@ -613,7 +586,7 @@ func (m *Machine) enterCall(t *thread) bool {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 		status, errno := m.wait(t)
 		if errno != 0 || !status.Stopped() {
-			t.queued = &Stop{Kind: StopExit, Status: status}
+			t.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
 			return false
 		}
 		switch int(status >> 8) {
@@ -628,7 +601,7 @@ func (m *Machine) enterCall(t *thread) bool {
 			}
 			ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(&t.call)))
 			return true
-		case int(syscall.SIGSTOP): // a strike of the watchdog that comes too late
+		case int(syscall.SIGSTOP): // an interruption by the watchdog that comes too late
 		default:
 			return m.tampered(t)
 		}
@@ -647,7 +620,7 @@ func (m *Machine) tampered(t *thread) bool {
 	}
 	m.Kill(t.id)
 	for _, o := range threads {
-		o.queued = &Stop{Kind: StopExit, Status: syscall.WaitStatus(unix.SIGKILL)}
+		o.queued = &machine.Stop{Kind: machine.StopExit, Status: syscall.WaitStatus(unix.SIGKILL)}
 		o.tid, o.tgid = nowhere+o.tid, nowhere+tgid
 		m.threads[o.id] = o
 	}
@@ -657,7 +630,7 @@ func (m *Machine) tampered(t *thread) bool {
 // nowhere is above all real ids (PID_MAX_LIMIT of linux/threads.h): a thread with an id from here on is gone.
 const nowhere = 1 << 30
 
-// ended tells whether a stop is the end of a call, and its result. A strike of the watchdog that comes too late, while the
+// ended tells whether a stop is the end of a call, and its result. An interruption by the watchdog that comes too late, while the
 // thread is at its stop already, may interrupt the call: the kernel makes it again by itself, from the gadget.
 func (m *Machine) ended(t *thread, status syscall.WaitStatus) (bool, int64) {
 	if int(status>>8) != int(syscall.SIGTRAP|0x80) {
@@ -711,17 +684,11 @@ func transfer(nr uintptr, tid int, addr uint64, p []byte) int {
 	return int(n)
 }
 
-// Part is some bytes for one place of a process' memory.
-type Part struct {
-	Addr uint64
-	Data []byte
-}
-
 // maxParts is how many parts WriteParts takes.
 const maxParts = 4
 
 // WriteParts writes several parts, one after the other, in one system call; it returns how many bytes could be written.
-func (m *Machine) WriteParts(id ThreadID, parts ...Part) int {
+func (m *Machine) WriteParts(id ThreadID, parts ...machine.Part) int {
 	var local [maxParts]unix.Iovec
 	var remote [maxParts][2]uint64
 	n := 0
@@ -758,9 +725,6 @@ func (m *Machine) reaped(id ThreadID, t *thread) {
 	}
 }
 
-// Regs are the registers of a thread.
-type Regs = unix.PtraceRegs
-
 // OpenFD opens one of this process' files in a thread's process and returns the real descriptor there, which must
 // be closed again by Execute.
 func (m *Machine) OpenFD(id ThreadID, fd int, writable bool) int64 {
@@ -773,7 +737,7 @@ func (m *Machine) OpenFD(id ThreadID, fd int, writable bool) int64 {
 	if !m.scratch(t, m.ownFile(fd)) {
 		return -int64(unix.ESRCH)
 	}
-	return m.execute(t, unix.SYS_OPENAT, 0, kitScratch, flags)
+	return m.execute(t, unix.SYS_OPENAT, 0, machine.ScratchArea, flags)
 }
 
 // ownFile names an open file of this process for a thread that the machine runs. The files are named by the thread that owns the
@@ -783,11 +747,11 @@ func (m *Machine) ownFile(fd int) []byte { return fmt.Appendf(nil, "/proc/%d/fd/
 // scratch writes into the scratch area of a thread's process, for a call that it is to execute. false means that it could not be
 // written, and that the process was killed for it: the call would have worked on what the program has put there.
 func (m *Machine) scratch(t *thread, b []byte) bool {
-	return m.writeAt(t, kitScratch, b) == len(b) || m.tampered(t)
+	return m.writeAt(t, machine.ScratchArea, b) == len(b) || m.tampered(t)
 }
 
 // cleanScratch clears the scratch area: nothing of the machine may stay where programs look.
-func (m *Machine) cleanScratch(t *thread) { clear(t.kit.data[pageSize:][:scratchUsed]) }
+func (m *Machine) cleanScratch(t *thread) { clear(t.vdso.Shared[pageSize:][:scratchUsed]) }
 
 // scratchUsed is how much of the scratch area is written at most.
 const scratchUsed = 256

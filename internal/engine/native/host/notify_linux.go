@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // Most calls need no ptrace stop: the filter hands them over as notifications (seccomp_unotify(2)), and the thread waits in
@@ -164,7 +166,7 @@ func (m *Machine) proceed(t *thread, request int) (noticed bool, status syscall.
 			first, second = m.letAndReceive(t, unix.SYS_WAIT4, uintptr(t.tid), uintptr(unsafe.Pointer(&m.status)), unix.WALL|unix.WNOHANG, 0)
 			if int(first) > 0 {
 				if status = syscall.WaitStatus(m.status); unsent && status.Stopped() {
-					m.withdrawn(t) // a strike of the watchdog had come between
+					m.withdrawn(t) // an interruption by the watchdog had come between
 				}
 				return false, status, 0
 			}
@@ -230,9 +232,9 @@ func (m *Machine) notifier(t *thread) *thread {
 }
 
 // noticed tells a call from its notification.
-func (m *Machine) noticed(stop *Stop) {
+func (m *Machine) noticed(stop *machine.Stop) {
 	n := &m.notice
-	stop.Kind = StopCall
+	stop.Kind = machine.StopCall
 	stop.Nr, stop.Args, stop.IP = uint64(uint32(n.nr)), n.args, n.ip
 	stop.Foreign = n.arch != auditArchX8664 || n.nr&x32Bit != 0
 }
@@ -244,7 +246,7 @@ func (m *Machine) withdraw(t *thread) {
 	}
 	unix.Tgkill(t.tgid, t.tid, unix.SIGSTOP)
 	if status, errno := m.wait(t); errno != 0 || !status.Stopped() {
-		t.queued = &Stop{Kind: StopExit, Status: status}
+		t.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
 		t.at = atStart
 		return
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // asker is a program that asks for its parent so often, and ends with exit code 0 if it was answered 42 each time and found no flag of a
@@ -52,12 +54,12 @@ func answered(t *testing.T, times uint32, reference bool, stepped func(asked uin
 		return
 	}
 	defer m.Close()
-	kit, err := NewKit()
+	vdso, err := NewVDSO()
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	defer kit.Close()
+	defer FreeVDSO(vdso)
 	fd, err := unix.MemfdCreate("asker", unix.MFD_CLOEXEC)
 	if err != nil {
 		t.Error(err)
@@ -68,22 +70,22 @@ func answered(t *testing.T, times uint32, reference bool, stepped func(asked uin
 		t.Error(err)
 		return
 	}
-	if err := m.Spawn(1, kit); err != nil {
+	if err := m.Spawn(1, vdso); err != nil {
 		t.Error(err)
 		return
 	}
-	if errno := m.Exec(1, Image{FD: fd, Path: "/asker", Argv: []string{"asker"}, Kit: kit}, nil); errno != 0 {
+	if errno := m.Exec(1, machine.Image{FD: fd, Path: "/asker", Argv: []string{"asker"}, VDSO: vdso}, nil); errno != 0 {
 		t.Error(errno)
 		return
 	}
 	for asked := uint32(0); ; asked++ {
-		var s Stop
+		var s machine.Stop
 		if stepped != nil && stepped(asked) {
 			step(m, &s)
 		} else {
 			m.Resume(1, false, &s)
 		}
-		if s.Kind != StopCall {
+		if s.Kind != machine.StopCall {
 			t.Errorf("a stop of kind %d after %d calls", s.Kind, asked)
 			return
 		}
@@ -99,7 +101,7 @@ func answered(t *testing.T, times uint32, reference bool, stepped func(asked uin
 }
 
 // step has the thread go on to its next stop instruction by instruction.
-func step(m *Machine, s *Stop) {
+func step(m *Machine, s *machine.Stop) {
 	th := m.get(1)
 	m.withdraw(th)
 	for {

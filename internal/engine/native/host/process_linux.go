@@ -13,10 +13,12 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 const (
-	stackLimitBytes = 8 << 20 // the kit's place depends on it
+	stackLimitBytes = 8 << 20 // where the engine's pages lie depends on it
 	// noCore keeps the machine from being told of crashes: with 1 a handler that core_pattern names is not started either (core(5)).
 	// Where the limit is 0 for good, as many services have it, it stays.
 	noCore = 1
@@ -28,20 +30,20 @@ const (
 )
 
 // Spawn starts a process that holds nothing but the stub. Exec puts a program into it.
-func (m *Machine) Spawn(id ThreadID, kit *Kit) error {
+func (m *Machine) Spawn(id ThreadID, vdso *machine.VDSO) error {
 	if len(m.listeners) >= maxListeners {
 		m.closeListeners()
 	}
-	err := m.spawn(id, kit)
+	err := m.spawn(id, vdso)
 	if none := (*noNotices)(nil); errors.As(err, &none) {
 		m.Stops = none.Error()
 		m.Kill(id)
-		err = m.spawn(id, kit)
+		err = m.spawn(id, vdso)
 	}
 	return err
 }
 
-func (m *Machine) spawn(id ThreadID, kit *Kit) error {
+func (m *Machine) spawn(id ThreadID, vdso *machine.VDSO) error {
 	// The child closes what it inherits: ForkExec passes no files on, and close_range below takes the rest.
 	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", m.stubFD), []string{"stub"}, &syscall.ProcAttr{
 		Env: []string{}, Sys: &syscall.SysProcAttr{Ptrace: true, Pdeathsig: syscall.SIGKILL, Setsid: true},
@@ -52,7 +54,7 @@ func (m *Machine) spawn(id ThreadID, kit *Kit) error {
 	if _, status, errno := wait4(pid, 0); errno != 0 || !status.Stopped() {
 		return fmt.Errorf("cannot trace a process (is ptrace allowed here? run `bloodhound doctor`): status %#x", status)
 	}
-	t := &thread{id: id, tid: pid, tgid: pid, leader: true, gadget: stubGadget, kit: kit}
+	t := &thread{id: id, tid: pid, tgid: pid, leader: true, gadget: stubGadget, vdso: vdso}
 	m.threads[id] = t
 	m.alive[pid]++
 	if e := ptrace(unix.PTRACE_SETOPTIONS, pid, 0, traceOptions); e != 0 {
@@ -69,7 +71,7 @@ func (m *Machine) confine(t *thread) error {
 		args []uint64
 	}
 	sp := t.load().Rsp &^ 15
-	prog := filter(t.kit.Memory, m.Stops == "")
+	prog := filter(t.vdso.StopsGrowth, m.Stops == "")
 	place := sp - 4096
 	at := sp - 8192
 	limit := func(what string, resource, value uint64) step {
@@ -113,7 +115,7 @@ func (m *Machine) confine(t *thread) error {
 		m.writeAt(t, at, b)
 		steps = append(steps, step{"rt_sigaction", unix.SYS_RT_SIGACTION, []uint64{uint64(sig), at, 0, 8}})
 	}
-	if t.kit.Weighed {
+	if t.vdso.Accounted {
 		steps = append(steps, step{"PR_SET_THP_DISABLE", unix.SYS_PRCTL, []uint64{unix.PR_SET_THP_DISABLE, 1, 0, 0, 0}})
 	}
 	// Kernels before 5.16 make switches to filtered processes dear, against what those might find out by speculation.
@@ -150,33 +152,16 @@ func (m *Machine) Unhandle(id ThreadID, signals []int) {
 	t := m.get(id)
 	for _, sig := range signals {
 		if m.scratch(t, make([]byte, unsafe.Sizeof(sigaction{}))) {
-			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), kitScratch, 0, 8)
+			m.execute(t, unix.SYS_RT_SIGACTION, uint64(sig), machine.ScratchArea, 0, 8)
 		}
 	}
 }
 
-// Image is a program to execute.
-type Image struct {
-	FD   int    // an open file of this process
-	Path string // its path in the world, for AT_EXECFN
-	Argv []string
-	Env  []string
-	// InterpreterFD is an open file of this process: what the program names in PT_INTERP, if that is another file in the world
-	// than on this machine, and 0 otherwise.
-	InterpreterFD int
-	// Code is the copy of the program that is executed in its place, if its blocks are watched.
-	Code   *Watched
-	Random [16]byte // AT_RANDOM
-	UID    int
-	GID    int
-	Kit    *Kit
-}
-
 // Exec replaces the program of a thread's process. others are the further threads of that process: they are gone
 // when Exec succeeds. A failure leaves everything as it was.
-func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno {
+func (m *Machine) Exec(id ThreadID, img machine.Image, others []ThreadID) syscall.Errno {
 	t := m.get(id)
-	started := img.program()
+	started := mapped(&img)
 	if img.InterpreterFD != 0 {
 		started = img.InterpreterFD
 	}
@@ -210,7 +195,7 @@ func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno 
 		m.execute(t, unix.SYS_MUNMAP, uint64(base), size)
 		return errno
 	}
-	t.kit = img.Kit
+	t.vdso = img.VDSO
 	if t.queued != nil { // there is no program to furnish
 		t.loaded, t.dirty, t.at, t.auxv = false, false, atStart, nil
 		return 0
@@ -221,8 +206,8 @@ func (m *Machine) Exec(id ThreadID, img Image, others []ThreadID) syscall.Errno 
 	return 0
 }
 
-// program is the file that is mapped as the program.
-func (i *Image) program() int {
+// mapped is the file that is mapped as the program.
+func mapped(i *machine.Image) int {
 	if i.Code != nil {
 		return i.Code.FD()
 	}
@@ -302,7 +287,7 @@ func (m *Machine) awaitExec(id ThreadID, t *thread, others []ThreadID) syscall.E
 	for {
 		status, ok := waitFor()
 		if !ok || !status.Stopped() {
-			t.queued = &Stop{Kind: StopExit, Status: status}
+			t.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
 			return 0
 		}
 		if int(status>>16) == unix.PTRACE_EVENT_EXEC {
@@ -336,9 +321,9 @@ func (m *Machine) whole(t *thread) bool {
 }
 
 // unloadable is what Linux ends such a process by (force_fatal_sig in exec.c).
-func unloadable() *Stop {
+func unloadable() *machine.Stop {
 	const byKernel = 0x80 // SI_KERNEL
-	s := &Stop{Kind: StopSignal, Signal: int(unix.SIGSEGV)}
+	s := &machine.Stop{Kind: machine.StopSignal, Signal: int(unix.SIGSEGV)}
 	binary.LittleEndian.PutUint32(s.Info[0:], uint32(unix.SIGSEGV))
 	binary.LittleEndian.PutUint32(s.Info[8:], byKernel)
 	return s
@@ -367,8 +352,8 @@ func (m *Machine) hand(t *thread, fd int, flags uint64) int64 {
 	return m.execute(t, unix.SYS_OPENAT, 0, where, flags|unix.O_CLOEXEC)
 }
 
-// furnish prepares a fresh program: auxiliary vector, kit.
-func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
+// furnish prepares a fresh program: auxiliary vector, the engine's pages.
+func (m *Machine) furnish(t *thread, img machine.Image) syscall.Errno {
 	if t.queued != nil {
 		return 0 // died in exec; the next Resume tells
 	}
@@ -403,14 +388,14 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 		case atSysinfoEhdr:
 			vdso = word(i + 8)
 			if !m.leaks.VDSO {
-				put(i+8, kitText)
+				put(i+8, machine.VDSOText)
 			}
 		case atRandom:
 			if !m.leaks.Random {
 				m.writeAt(t, word(i+8), img.Random[:])
 			}
 		case atExecfn:
-			put(i+8, kitPrivate)
+			put(i+8, machine.PrivatePage)
 		case atUID, atEUID:
 			put(i+8, uint64(img.UID))
 		case atGID, atEGID:
@@ -426,15 +411,15 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 		return errno
 	}
 	t.gadget = place
-	fd := m.hand(t, img.Kit.fd, unix.O_RDWR)
+	fd := m.hand(t, img.VDSO.FD, unix.O_RDWR)
 	if fd < 0 {
 		return syscall.Errno(-fd)
 	}
 	const fixed = 0x100000 // MAP_FIXED_NOREPLACE
 	for _, a := range [][6]uint64{
-		{kitText, textSize, unix.PROT_READ | unix.PROT_EXEC, unix.MAP_PRIVATE | fixed, uint64(fd), 0},
-		{kitData, dataSize, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | fixed, uint64(fd), textSize},
-		{kitPrivate, privateSize, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | fixed, ^uint64(0), 0},
+		{machine.VDSOText, machine.VDSOTextBytes, unix.PROT_READ | unix.PROT_EXEC, unix.MAP_PRIVATE | fixed, uint64(fd), 0},
+		{machine.TimePageAt, machine.SharedBytes, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | fixed, uint64(fd), machine.VDSOTextBytes},
+		{machine.PrivatePage, machine.PrivatePageBytes, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | fixed, ^uint64(0), 0},
 	} {
 		v := m.execute(t, unix.SYS_MMAP, a[:]...)
 		if v < 0 {
@@ -453,10 +438,10 @@ func (m *Machine) furnish(t *thread, img Image) syscall.Errno {
 		m.execute(t, unix.SYS_ARCH_PRCTL, archCPUID, 0)
 	}
 	name := append([]byte(img.Path), 0)
-	if len(name) > privateSize {
-		name = append(name[:privateSize-1], 0)
+	if len(name) > machine.PrivatePageBytes {
+		name = append(name[:machine.PrivatePageBytes-1], 0)
 	}
-	m.writeAt(t, kitPrivate, name)
+	m.writeAt(t, machine.PrivatePage, name)
 	if img.InterpreterFD != 0 {
 		if errno := m.placeProgram(t, img, sp+vector); errno != 0 {
 			return errno
@@ -516,7 +501,7 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 		status, errno := m.wait(t)
 		if errno != 0 || !status.Stopped() {
-			t.queued = &Stop{Kind: StopExit, Status: status}
+			t.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
 			return syscall.EAGAIN
 		}
 		switch int(status >> 16) {
@@ -538,7 +523,7 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	if _, status, errno := wait4(tid, 0); errno != 0 || !status.Stopped() {
 		return syscall.EAGAIN
 	}
-	c := &thread{id: child, tid: tid, tgid: t.tgid, gadget: t.gadget, kit: t.kit, code: t.code, chance: t.chance, listener: t.listener}
+	c := &thread{id: child, tid: tid, tgid: t.tgid, gadget: t.gadget, vdso: t.vdso, code: t.code, chance: t.chance, listener: t.listener}
 	if flags&unix.CLONE_VM == 0 {
 		c.code, c.chance = t.code.copied(), t.chance.copied()
 	}

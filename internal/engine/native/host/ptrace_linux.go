@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // ptrace makes its call without telling Go's scheduler: the loop's thread is locked and pinned, and handing its
@@ -67,7 +69,7 @@ func (m *Machine) bury(t *thread) {
 			continue
 		}
 		_, status, _ := wait4(o.tid, unix.WNOHANG)
-		o.queued = &Stop{Kind: StopExit, Status: status}
+		o.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
 		o.tid += nowhere
 		m.alive[t.tgid]--
 	}

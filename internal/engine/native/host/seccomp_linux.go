@@ -3,9 +3,9 @@
 package host
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // passed are the calls that neither block, nor vary from run to run, nor can be the target of a fault: the kernel
@@ -30,14 +30,6 @@ var stopping = []uint32{
 var executed = []uint32{
 	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_MSYNC, unix.SYS_MINCORE, unix.SYS_BRK,
 	unix.SYS_CLOSE, unix.SYS_CLONE, unix.SYS_EXIT, unix.SYS_RT_SIGACTION,
-}
-
-// advice are the kinds of advice of madvise(2) that are passed: they depend on nothing outside the process. The effect of MADV_FREE
-// depends on the machine's memory, others are for the machine's administrator alone.
-var advice = []uint32{
-	unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED, unix.MADV_REMOVE, unix.MADV_DONTFORK, unix.MADV_DOFORK,
-	unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP, unix.MADV_WIPEONFORK, unix.MADV_KEEPONFORK, unix.MADV_COLD,
-	unix.MADV_PAGEOUT, unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE,
 }
 
 // bases are the questions of arch_prctl(2) for the bases of FS and GS. All others would change how the process runs.
@@ -193,17 +185,17 @@ func filter(memory, notify bool) []unix.SockFilter {
 	p.do(unix.BPF_ST, high)
 	p.label("no carry")
 	p.high(0)
-	p.when(unix.BPF_JGT, engineFrom>>32, "trace", "")
+	p.when(unix.BPF_JGT, machine.EngineFrom>>32, "trace", "")
 	p.do(unix.BPF_MISC|unix.BPF_TAX, 0)
 	p.high(1)
-	p.when(unix.BPF_JGT, engineFrom>>32, "trace", "")
+	p.when(unix.BPF_JGT, machine.EngineFrom>>32, "trace", "")
 	p.do(unix.BPF_ALU|unix.BPF_ADD|unix.BPF_X, 0)
 	p.do(unix.BPF_LDX|unix.BPF_MEM, high)
 	p.do(unix.BPF_ALU|unix.BPF_ADD|unix.BPF_X, 0)
-	p.when(unix.BPF_JGT, engineFrom>>32, "trace", "")
-	p.equal(engineFrom>>32, "", "apart")
+	p.when(unix.BPF_JGT, machine.EngineFrom>>32, "trace", "")
+	p.equal(machine.EngineFrom>>32, "", "apart")
 	p.do(unix.BPF_LD|unix.BPF_MEM, low)
-	p.when(unix.BPF_JGT, engineFrom&(1<<32-1), "trace", "")
+	p.when(unix.BPF_JGT, machine.EngineFrom&(1<<32-1), "trace", "")
 	p.label("apart")
 	p.load(dataNr)
 	p.equal(unix.SYS_MUNMAP, "allow", "")
@@ -224,7 +216,7 @@ func filter(memory, notify bool) []unix.SockFilter {
 	p.when(unix.BPF_JSET, unix.PROT_EXEC, "trace", "allow")
 	p.label("advice")
 	p.low(2)
-	p.among(advice, "allow")
+	p.among(machine.Advice, "allow")
 	p.jump("trace")
 
 	p.label("engine")
@@ -243,6 +235,3 @@ func filter(memory, notify bool) []unix.SockFilter {
 	p.answer(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
 	return p.finish()
 }
-
-// Advised tells whether programs may give the real kernel some advice of madvise(2).
-func Advised(kind uint32) bool { return slices.Contains(advice, kind) }

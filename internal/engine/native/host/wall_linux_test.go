@@ -37,13 +37,13 @@ func TestWallsHoldBehindTheGate(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		kit, err := NewKit()
+		vdso, err := NewVDSO()
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		defer kit.Close()
-		if err := m.Spawn(1, kit); err != nil {
+		defer FreeVDSO(vdso)
+		if err := m.Spawn(1, vdso); err != nil {
 			t.Error(err)
 			return
 		}

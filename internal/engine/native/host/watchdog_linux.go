@@ -10,16 +10,16 @@ import (
 )
 
 // watchdog stops a thread by force when it has used much CPU time without a system call: first to see whether it runs in
-// circles (circle_linux.go), which has no effect on a thread that merely computes, and in the end to break it off. It stops
+// spin loops (spin_linux.go), which has no effect on a thread that merely computes, and in the end to break it off. It stops
 // one at once when the run is interrupted. It looks at CPU time, not the wall clock: a busy machine must
 // not look like a spin. Where it breaks a thread off is not repeatable, and the run says so.
 type watchdog struct {
 	now         atomic.Int64 // the thread that runs now: its tid, with the id of its process above; 0 when none does
 	turn        atomic.Int64 // counts resumes
-	struck      atomic.Int32 // a strike
+	cause       atomic.Int32 // an interruption
 	waits       atomic.Int64 // counts the beginnings and the ends of waits: odd while there is one
 	interrupted atomic.Bool
-	circled     atomic.Bool  // of the thread that runs now
+	spinning    atomic.Bool  // of the thread that runs now
 	turnNs      atomic.Int64 // how much CPU time it may use
 	due         atomic.Bool  // it is time to look at what lies outside the world
 	limitBytes  atomic.Int64 // what the world may take of the machine's memory, 0 without a limit
@@ -32,15 +32,15 @@ type watchdog struct {
 	done        chan struct{}
 }
 
-type strike = int32
+type interruption = int32
 
 const (
-	noStrike strike = iota
+	noInterruption interruption = iota
 	breakOff
 	lookAt // the first look of a turn; the next is one more
 )
 
-// CPU time before the first look at a turn; it doubles from look to look. A thread that was in a circle before is looked at sooner.
+// CPU time before the first look at a turn; it doubles from look to look. A thread that was in a spin loop before is looked at sooner.
 const (
 	watchPeriod = 10 * time.Millisecond
 	firstLookNs = 10e6
@@ -48,7 +48,7 @@ const (
 	closeLookNs = 1e6
 	// duePeriod is how often the world looks at what lies outside it.
 	duePeriod = 50 * time.Millisecond
-	// closeTurns is how many turns a thread counts as one that was in a circle, closeTicks how many periods the watchdog stays close
+	// closeTurns is how many turns a thread counts as one that was in a spin loop, closeTicks how many periods the watchdog stays close
 	// after the last of them.
 	closeTurns = 16
 	closeTicks = 200
@@ -92,7 +92,7 @@ func startWatchdog(limitMs int64) *watchdog {
 
 func (w *watchdog) running(t *thread) {
 	w.turn.Add(1)
-	w.circled.Store(t.circled > 0)
+	w.spinning.Store(t.spinTurns > 0)
 	w.turnNs.Store(t.spin.limit(w.limitNs))
 	w.now.Store(int64(t.tgid)<<32 | int64(t.tid))
 }
@@ -102,7 +102,7 @@ func (w *watchdog) continues() { w.turn.Add(-1) }
 
 func (w *watchdog) stopped() { w.now.Store(0) }
 
-func (w *watchdog) fired() strike { return w.struck.Swap(noStrike) }
+func (w *watchdog) fired() interruption { return w.cause.Swap(noInterruption) }
 
 func (w *watchdog) interrupt() { w.interrupted.Store(true) }
 
@@ -116,7 +116,7 @@ func (w *watchdog) loop() {
 	usedNs := int64(-1)   // the CPU time at the last tick
 	lookedNs := int64(-1) // the CPU time at the last look, which uses much of it and is not the thread's own
 	baseBytes := int64(0) // what the running process had when its turn was first seen
-	last, weighed := time.Now(), time.Now()
+	last, measured := time.Now(), time.Now()
 	lastWaits := int64(0)
 	for {
 		select {
@@ -134,8 +134,8 @@ func (w *watchdog) loop() {
 			w.nudge()
 		}
 		lastWaits = waits
-		turn, now, circled := w.turn.Load(), w.now.Load(), w.circled.Load()
-		short := circled || w.turnNs.Load() < closeLimitNs
+		turn, now, spinning := w.turn.Load(), w.now.Load(), w.spinning.Load()
+		short := spinning || w.turnNs.Load() < closeLimitNs
 		switch {
 		case short && near == 0:
 			tick.Reset(closePeriod)
@@ -166,20 +166,20 @@ func (w *watchdog) loop() {
 			startNs, lookedNs = startNs+used-lookedNs, -1
 		}
 		first := int64(firstLookNs)
-		if circled {
+		if spinning {
 			first = closeLookNs
 		}
 		beyond := false
-		if wall.Sub(weighed) > watchPeriod/2 {
-			weighed = wall
+		if wall.Sub(measured) > watchPeriod/2 {
+			measured = wall
 			beyond = w.beyond(tid, baseBytes)
 		}
 		switch {
 		case w.interrupted.Load() || used-startNs > w.turnNs.Load(), beyond:
-			w.strike(tid, breakOff)
+			w.halt(tid, breakOff)
 			startNs = used
 		case used-startNs > first<<looks:
-			w.strike(tid, lookAt+looks)
+			w.halt(tid, lookAt+looks)
 			looks, lookedNs = looks+1, used
 		}
 	}
@@ -188,8 +188,8 @@ func (w *watchdog) loop() {
 // nudge ends a wait of the loop's thread with EINTR.
 func (w *watchdog) nudge() { unix.Tgkill(unix.Getpid(), w.owner, unix.SIGCHLD) }
 
-func (w *watchdog) strike(tid int, s strike) {
-	w.struck.Store(s)
+func (w *watchdog) halt(tid int, s interruption) {
+	w.cause.Store(s)
 	unix.RawSyscall(unix.SYS_TKILL, uintptr(tid), uintptr(unix.SIGSTOP), 0)
 }
 

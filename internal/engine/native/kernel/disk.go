@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// harm asks what strikes a call on a file, and tells that the program sees it, unless that depends
+// harm asks which fault to inject into a call on a file, and tells that the program sees it, unless that depends
 // on what the disk takes. Files that the node has not written,
 // such as programs and libraries, are read without harm.
 func (k *Kernel) harm(t *Thread, id fs.InodeID, op fault.Op, off int64, n int) fault.Harm {
@@ -65,11 +65,11 @@ type Torn struct {
 
 // tear ends a write in its middle. What comes before is on the disk, and so is, as the disk may write whenever it likes,
 // all that was done to the file. The thread never comes back: the world around takes the power away.
-func (k *Kernel) tear(t *Thread, f *File, from, to int64, strike int) Result {
+func (k *Kernel) tear(t *Thread, f *File, from, to int64, number int) Result {
 	n := k.node(t)
 	n.FS.Sync(k.env(t), f.Inode, false)
 	n.Torn = Torn{Inode: f.Inode, From: from, To: to}
-	k.Notices = append(k.Notices, Notice{Kind: TornWrite, Event: k.Events + 1, TimeNs: k.Now, Node: n.ID, Tag: int64(strike)})
+	k.Notices = append(k.Notices, Notice{Kind: TornWrite, Event: k.Events + 1, TimeNs: k.Now, Node: n.ID, Tag: int64(number)})
 	return k.block(t, 0)
 }
 

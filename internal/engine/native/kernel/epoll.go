@@ -33,7 +33,7 @@ type EpollItem struct {
 	Events   uint32
 	Data     uint64
 	Queued   bool
-	Disabled bool // EPOLLONESHOT has struck
+	Disabled bool // EPOLLONESHOT has disabled it
 }
 
 const (

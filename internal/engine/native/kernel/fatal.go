@@ -9,7 +9,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 )
 
 // Dumps tells whether a signal ends a program with a core file (signal(7)).
@@ -83,7 +82,7 @@ func (k *Kernel) mappedFile(t *Thread, addr uint64) []byte {
 	if failed != 0 {
 		return nil
 	}
-	return host.ReadFile(fd)
+	return k.M.ReadFile(fd)
 }
 
 // dumpMaps are the maps of a process as it sees them, without the page of virtual time, which is the engine's.

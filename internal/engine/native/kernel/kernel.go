@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,13 +71,13 @@ func (k *Kernel) Step(lazyToo bool) Progress {
 
 // resume lets a thread run in user space to its next stop and deals with that.
 func (k *Kernel) resume(t *Thread) {
-	kit := k.Handles.Kits[t.Node]
-	page, node := kit.Time, k.Nodes[t.Node]
-	*page = host.TimePage{NowNs: k.Now, RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: k.Cost.ClockReadNs}
+	vdso := k.Handles.VDSOs[t.Node]
+	page, node := vdso.Time, k.Nodes[t.Node]
+	*page = machine.TimePage{NowNs: k.Now, RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: k.Cost.ClockReadNs}
 	k.M.Resume(t.ID, k.everyCall(t), &k.stop)
 	reads := page.Reads
 	switch {
-	case k.stop.Kind == host.StopSpin && k.proc(t).Bounded:
+	case k.stop.Kind == machine.StopSpin && k.proc(t).Bounded:
 		// How often it has read a clock depends on where it was stopped. It does not run on, and so no time has passed.
 	case reads <= mostReads && page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs:
 		k.Now = page.NowNs
@@ -89,27 +89,27 @@ func (k *Kernel) resume(t *Thread) {
 		k.unsafe("thread %s of %s wrote to the page of virtual time", t.Name, k.proc(t).Path)
 	}
 	switch s := &k.stop; s.Kind {
-	case host.StopCall:
-		if s.Nr == unix.SYS_CLOCK_GETTIME && reads >= host.MostReads {
+	case machine.StopCall:
+		if s.Nr == unix.SYS_CLOCK_GETTIME && reads >= machine.MostReads {
 			k.watches(t)
 		} else {
 			t.Watches = 0
 		}
 		k.enter(t, s)
-	case host.StopCallExit:
+	case machine.StopCallExit:
 		// only to look at signals that the call may have unblocked
-	case host.StopSignal:
+	case machine.StopSignal:
 		k.fault(t, s)
-	case host.StopCircle:
+	case machine.StopSpinLoop:
 		t.Lazy, k.Resched = true, true
 		k.Now += k.Cost.CallNs
 		if k.burns(t); t.State == Dead {
 			break
 		}
-		if p := k.proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of it can end the circle
-			k.spun(t, "runs in a circle without a system call")
+		if p := k.proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of it can end the loop
+			k.spun(t, "waits in a spin loop without a system call")
 		}
-	case host.StopSpin:
+	case machine.StopSpin:
 		if k.proc(t).Bounded { // it ends here, so it does not matter where it is stopped
 			t.Lazy, k.Resched = true, true
 			k.Now += k.Cost.CallNs
@@ -120,7 +120,7 @@ func (k *Kernel) resume(t *Thread) {
 		k.Resched = true
 		t.SpinBreaks++
 		k.busy(t, max(s.LimitNs, min(s.LimitNs<<t.SpinBreaks, maxBusyNs)))
-	case host.StopExit:
+	case machine.StopExit:
 		k.vanished(t)
 	}
 }
@@ -147,7 +147,7 @@ func (k *Kernel) spun(t *Thread, how string) {
 }
 
 // enter begins the call at which t has stopped.
-func (k *Kernel) enter(t *Thread, s *host.Stop) {
+func (k *Kernel) enter(t *Thread, s *machine.Stop) {
 	k.burnt(t)
 	k.Now += k.callNs(t)
 	t.Calls++
@@ -186,7 +186,9 @@ func (k *Kernel) callNs(t *Thread) int64 {
 }
 
 // Slow reports whether the thread that ran last has taken long, as calls never do.
-func (k *Kernel) Slow() bool { return k.stop.Kind == host.StopSpin || k.stop.Kind == host.StopCircle }
+func (k *Kernel) Slow() bool {
+	return k.stop.Kind == machine.StopSpin || k.stop.Kind == machine.StopSpinLoop
+}
 
 // retry tries a call again whose wait is over. It reports whether the thread may go on in user space.
 func (k *Kernel) retry(t *Thread) bool {

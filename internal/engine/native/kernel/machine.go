@@ -7,7 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -16,7 +16,7 @@ import (
 // Machine is the real world, as the kernel needs it. host.Machine is the only implementation; see there for the
 // meaning of each method.
 type Machine interface {
-	Resume(id ThreadID, everyCall bool, stop *host.Stop)
+	Resume(id ThreadID, everyCall bool, stop *machine.Stop)
 	Result(id ThreadID, v int64)
 	Restart(id ThreadID, nr uint64)
 	Native(id ThreadID) int64
@@ -25,26 +25,30 @@ type Machine interface {
 	OpenFD(id ThreadID, fd int, writable bool) int64
 	Read(id ThreadID, addr uint64, p []byte) int
 	Write(id ThreadID, addr uint64, p []byte) int
-	WriteParts(id ThreadID, parts ...host.Part) int
+	WriteParts(id ThreadID, parts ...machine.Part) int
 	Sigmask(id ThreadID) uint64
 	SetSigmask(id ThreadID, mask uint64)
 	Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool
 	Fault(id ThreadID, sig int)
 	Ignore(id ThreadID)
 	Unhandle(id ThreadID, signals []int)
-	Spawn(id ThreadID, kit *host.Kit) error
-	Exec(id ThreadID, img host.Image, others []ThreadID) syscall.Errno
+	Spawn(id ThreadID, vdso *machine.VDSO) error
+	Exec(id ThreadID, img machine.Image, others []ThreadID) syscall.Errno
 	Clone(parent, child ThreadID, flags, stack, tls uint64) syscall.Errno
 	Exit(id ThreadID)
 	Kill(id ThreadID)
 	Maps(id ThreadID) string
-	Weight(id ThreadID) host.Weight
+	MemoryBounds(id ThreadID) machine.MemoryBounds
 	PrivateBytes(id ThreadID) int64
+	Interpreter(fd int) (string, syscall.Errno)
+	RealName(fd int) string
+	SameFile(fd int, path string) bool
+	ReadFile(fd int) []byte
 	Auxv(id ThreadID) []byte
-	Registers(id ThreadID) (host.Regs, bool)
+	Registers(id ThreadID) (machine.Regs, bool)
 	XState(id ThreadID) []byte
 	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
-	MapCode(id ThreadID, w *host.Watched, addr, size, offset uint64)
+	MapCode(id ThreadID, w machine.Code, addr, size, offset uint64)
 	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool)
 	MadeChance(id ThreadID, from, to uint64) (name string, tooMuch bool)
 	AllMadeChance(id ThreadID) (name string, tooMuch bool)
@@ -66,7 +70,7 @@ type Chance interface {
 
 // Handles are the real things behind the nodes, in the order of State.Nodes.
 type Handles struct {
-	Kits  []*host.Kit
+	VDSOs []*machine.VDSO
 	Bases []Base // by node
 	Blobs Blobs
 }
@@ -100,7 +104,7 @@ type Kernel struct {
 	Observe func(*Event)
 	// Code gives the copy of a program, or of a library, that is executed in its place, or nil; nil asks for none. path is how
 	// it was called, real its name in the tree, fd an open file of this process. counts is what Space.Counts shall be.
-	Code func(t *Thread, path, real string, fd int, library bool) (copied *host.Watched, counts int)
+	Code func(t *Thread, path, real string, fd int, library bool) (copied machine.Code, counts int)
 	// Executes is told of each program that is executed: its path, where that leads, and an open file. It may be nil.
 	Executes func(t *Thread, path, real string, fd int)
 	// Edges is told of a module of edges that a process announces; it gives what Module.Counts shall be, or 0. It may be nil.
@@ -120,11 +124,11 @@ type Kernel struct {
 	// Overdue is told when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
 
-	// DiskFault decides what strikes a call on a file of a node's disk. It is asked on nodes that are Harmed.
+	// DiskFault decides which fault is injected into a call on a file of a node's disk. It is asked on nodes that are Harmed.
 	DiskFault func(c *fault.Call) fault.Harm
 
 	watched  []bool // calls that Entering is told of, by number; nil if there are none
-	stop     host.Stop
+	stop     machine.Stop
 	buf      []byte
 	small    [256]byte // for structures that a call gives to a program
 	tree     fs.Env    // see env

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"golang.org/x/sys/unix"
 )
 
@@ -100,12 +100,12 @@ func (k *Kernel) addPrograms(t *Thread, s *Space, programs ...program) {
 			fd = exe.code.FD()
 		}
 		if exe.file != 0 {
-			names[i] = host.RealName(fd)
+			names[i] = k.M.RealName(fd)
 		}
 	}
 	for line := range strings.Lines(k.M.Maps(t.ID)) {
 		m, ok := parseMap(line)
-		if !ok || m.start > host.LastAddress || host.Reserved(m.start, m.end-m.start) {
+		if !ok || m.start > machine.LastAddress || machine.Reserved(m.start, m.end-m.start) {
 			continue
 		}
 		i := slices.Index(names, m.name)
@@ -332,7 +332,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	var watched *host.Watched
+	var watched machine.Code
 	chanceFD := fd // before breakpoints of another kind are in it
 	if k.Code != nil && prot&unix.PROT_EXEC != 0 && prot&unix.PROT_WRITE == 0 && !shared && object.Kind == KeyBase {
 		name := nameOf(k.node(t).FS, f.Inode)
@@ -352,7 +352,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		}
 	}
 	if r >= 0 {
-		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode, host.RealName(fd), object)
+		k.addFile(t.Node, k.Spaces[k.proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode, k.M.RealName(fd), object)
 	}
 	if r >= 0 && shared {
 		k.addRegion(t, Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object})
@@ -376,7 +376,7 @@ func (k *Kernel) mapFD(t *Thread, fd int, addr, size, prot, flags, offset uint64
 
 // reserved refuses what touches the engine's own pages. The errno is that of sealed memory (mseal(2)).
 func (k *Kernel) reserved(t *Thread, addr, size uint64) (Result, bool) {
-	if !host.Reserved(addr, (size+4095)&^4095) {
+	if !machine.Reserved(addr, (size+4095)&^4095) {
 		return 0, false
 	}
 	return k.refuse(t, CallName(t.Call.Nr)+"(the engine's pages)", unix.EPERM), true
@@ -407,7 +407,7 @@ func sysMadvise(k *Kernel, t *Thread) Result {
 	case unix.MADV_HWPOISON, madvSoftOffline:
 		return fail(unix.EPERM)
 	}
-	if host.Advised(uint32(a[2])) {
+	if machine.Advised(uint32(a[2])) {
 		return Result(k.M.Native(t.ID))
 	}
 	return fail(unix.EINVAL)

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sys/unix"
 )
@@ -45,7 +45,7 @@ func (k *Kernel) out(t *Thread, addr uint64, p []byte) bool {
 }
 
 // outs is out of several parts in this order, at the cost of one.
-func (k *Kernel) outs(t *Thread, parts ...host.Part) bool {
+func (k *Kernel) outs(t *Thread, parts ...machine.Part) bool {
 	n := k.M.WriteParts(t.ID, parts...)
 	for _, p := range parts {
 		if n < len(p.Data) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls that ask for memory come here on nodes whose kit says so (host.Kit); elsewhere the real kernel answers them. While a
+// Calls that ask for memory come here on nodes whose VDSO says so (machine.VDSO); elsewhere the real kernel answers them. While a
 // node is under pressure they fail as under strict accounting (overcommit_memory 2 of proc_sys_vm(5)): what is private and
 // writable is promised, and there is nothing left to promise.
 

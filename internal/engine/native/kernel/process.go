@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"golang.org/x/sys/unix"
@@ -134,7 +134,7 @@ func (k *Kernel) Start(l Launch) (*Proc, error) {
 		undo()
 		return nil, &StartError{l.Argv[0], "", e}
 	}
-	if err := k.M.Spawn(t.ID, k.Handles.Kits[l.Node]); err != nil {
+	if err := k.M.Spawn(t.ID, k.Handles.VDSOs[l.Node]); err != nil {
 		undo()
 		return nil, err
 	}
@@ -190,7 +190,7 @@ type program struct {
 	file   fs.InodeID
 	fd     int
 	head   []byte
-	code   *host.Watched // what is executed in its place, or nil
+	code   machine.Code // what is executed in its place, or nil
 	counts int
 }
 
@@ -236,8 +236,8 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 	if e != 0 {
 		return e
 	}
-	img := host.Image{FD: exe.fd, Path: shown, Argv: argv, Env: env, UID: p.Cred.EUID, GID: p.Cred.EGID, Kit: k.Handles.Kits[p.Node]}
-	if loader.file != 0 && !host.SameFile(loader.fd, loader.path) {
+	img := machine.Image{FD: exe.fd, Path: shown, Argv: argv, Env: env, UID: p.Cred.EUID, GID: p.Cred.EGID, VDSO: k.Handles.VDSOs[p.Node]}
+	if loader.file != 0 && !k.M.SameFile(loader.fd, loader.path) {
 		img.InterpreterFD = loader.fd
 	}
 	if k.Executes != nil {
@@ -270,7 +270,7 @@ func (k *Kernel) exec(t *Thread, exe program, argv, env []string) unix.Errno {
 
 // interpreter opens what a program names in PT_INTERP; its file is 0 if it names nothing.
 func (k *Kernel) interpreter(t *Thread, exe program) (program, unix.Errno) {
-	name, errno := host.Interpreter(exe.fd)
+	name, errno := k.M.Interpreter(exe.fd)
 	if errno != 0 || name == "" {
 		return program{}, errno
 	}

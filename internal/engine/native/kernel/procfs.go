@@ -677,7 +677,7 @@ func (k *Kernel) procMaps(t *Thread, p *Proc) string {
 		}
 		name, dev, inode := m.name, uint64(0), fs.InodeID(0)
 		switch {
-		case strings.HasPrefix(name, "/memfd:bloodhound-kit"):
+		case strings.HasPrefix(name, "/memfd:bloodhound-vdso"):
 			name = ownCode
 		case name == "[vdso]", name == "[vvar]", name == "[vvar_vclock]", name == "[vsyscall]":
 			continue

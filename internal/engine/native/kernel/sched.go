@@ -123,7 +123,7 @@ func (k *Kernel) account(t *Thread) {
 				k.Resched = true
 			}
 		}
-		// 0 is calm; else the value holds the call of the change (8 bits) and the new priority (2 bits).
+		// 0 is no change; else the value holds the call of the change (8 bits) and the new priority (2 bits).
 		if v := k.change("sched/" + t.Name); v > 0 {
 			v--
 			t.Change = t.Calls + 1 + v%epochCalls

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"golang.org/x/sys/unix"
@@ -430,7 +430,7 @@ func (k *Kernel) signalWaits(t *Thread) bool {
 }
 
 // fault deals with a signal that the processor raised (SIGSEGV and the like).
-func (k *Kernel) fault(t *Thread, s *host.Stop) {
+func (k *Kernel) fault(t *Thread, s *machine.Stop) {
 	p := k.proc(t)
 	act := p.Actions[s.Signal]
 	k.Happen(k.node(t).Name, t.Name, "fault", int64(s.Signal), "")

@@ -106,7 +106,7 @@ type Node struct {
 	Procs        []ProcID
 	FIFOs        map[fs.InodeID]int64 // open named pipes
 	Recovering   net.FaultRef         // the fault that ended its programs, until one has read what an earlier one left
-	Harmed       bool                 // faults per call strike its disk: see Kernel.DiskFault
+	Harmed       bool                 // faults are injected into single calls on its disk: see Kernel.DiskFault
 	Slow         Slow                 // how slow its disk is
 	Torn         Torn                 // the write at which its power goes
 	Stopping     Stopping             // what its main process was told to stop by
@@ -169,7 +169,7 @@ type Thread struct {
 	Nice       int
 	Policy     int
 	SpinBreaks int
-	Watches    int // how often in a row it has only read clocks, host.MostReads of them, between two calls
+	Watches    int // how often in a row it has only read clocks, machine.MostReads of them, between two calls
 
 	SlackNs, BaseSlackNs int64 // timer slack, and what it returns to (PR_SET_TIMERSLACK)
 }
@@ -338,7 +338,7 @@ const (
 	OutOfMemory NoticeKind = "out of memory"
 	// Ineffective is a write to a setting of the kernel (Text is its file) that shows there and changes nothing.
 	Ineffective NoticeKind = "ineffective"
-	// TornWrite is a write at which the power of a node goes: Tag is the strike.
+	// TornWrite is a write at which the power of a node goes: Tag is the number of the fault.
 	TornWrite NoticeKind = "torn write"
 )
 

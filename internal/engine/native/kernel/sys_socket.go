@@ -5,7 +5,7 @@ package kernel
 import (
 	"encoding/binary"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"golang.org/x/sys/unix"
 )
@@ -187,7 +187,7 @@ func (k *Kernel) outSockaddr(t *Thread, a net.Addr, addr, sizeAt uint64) unix.Er
 	if a.Family != net.AF_UNSPEC {
 		b = net.AppendSockaddr(nil, a)
 	}
-	if !k.outs(t, host.Part{Addr: addr, Data: b[:min(len(b), int(room))]}, host.Part{Addr: sizeAt, Data: le32(uint32(len(b)))}) {
+	if !k.outs(t, machine.Part{Addr: addr, Data: b[:min(len(b), int(room))]}, machine.Part{Addr: sizeAt, Data: le32(uint32(len(b)))}) {
 		return unix.EFAULT
 	}
 	return 0
@@ -443,7 +443,7 @@ func sysGetsockopt(k *Kernel, t *Thread) Result {
 		return k.refuse(t, "getsockopt("+itoa(level)+","+itoa(name)+")", unix.ENOPROTOOPT)
 	case ne != net.OK:
 		return netFail(ne)
-	case !k.outs(t, host.Part{Addr: t.Call.Args[3], Data: value}, host.Part{Addr: t.Call.Args[4], Data: le32(uint32(len(value)))}):
+	case !k.outs(t, machine.Part{Addr: t.Call.Args[3], Data: value}, machine.Part{Addr: t.Call.Args[4], Data: le32(uint32(len(value)))}):
 		return fail(unix.EFAULT)
 	}
 	return 0
@@ -835,7 +835,7 @@ func (k *Kernel) recvmsg(t *Thread, f *File, at uint64, flags int, done *int64) 
 		if got.From.Family != net.AF_UNSPEC {
 			b = net.AppendSockaddr(nil, got.From)
 		}
-		if !k.outs(t, host.Part{Addr: h.name, Data: b[:min(len(b), int(h.nameSize))]}, host.Part{Addr: at + 8, Data: le32(uint32(len(b)))}) {
+		if !k.outs(t, machine.Part{Addr: h.name, Data: b[:min(len(b), int(h.nameSize))]}, machine.Part{Addr: at + 8, Data: le32(uint32(len(b)))}) {
 			k.dropFiles(got.Files, flags&unix.MSG_PEEK != 0)
 			return fail(unix.EFAULT)
 		}
@@ -848,7 +848,7 @@ func (k *Kernel) recvmsg(t *Thread, f *File, at uint64, flags int, done *int64) 
 	if flags&unix.MSG_CMSG_CLOEXEC != 0 {
 		out |= unix.MSG_CMSG_CLOEXEC
 	}
-	if !k.outs(t, host.Part{Addr: h.control, Data: control}, host.Part{Addr: at + 40, Data: le64(uint64(len(control)))}, host.Part{Addr: at + 48, Data: le32(out)}) {
+	if !k.outs(t, machine.Part{Addr: h.control, Data: control}, machine.Part{Addr: at + 40, Data: le64(uint64(len(control)))}, machine.Part{Addr: at + 48, Data: le32(out)}) {
 		return fail(unix.EFAULT)
 	}
 	return r

@@ -10,7 +10,7 @@ const (
 	TimerFile                        // A: timerfd, B: its generation
 	TimerReal                        // A: process (ITIMER_REAL, alarm), B: generation
 	TimerPosix                       // A: process, B: timer number<<32 | generation
-	TimerWeigh                       // A: node whose memory is bounded
+	TimerMemory                      // A: node whose memory is bounded
 	TimerBurn                        // A: thread that uses CPU time without a call, B: since when
 	TimerBusy                        // A: thread that computes without end, B: until when it does not run
 )
@@ -96,7 +96,7 @@ func (k *Kernel) void(t Timer) bool {
 		return p == nil || p.Zombie || p.Real.Gen != t.B
 	case TimerPosix:
 		return k.posixTimer(t.A, t.B) == nil
-	case TimerWeigh:
+	case TimerMemory:
 		return false
 	case TimerBurn:
 		th := k.Threads[t.A]
@@ -124,10 +124,10 @@ func (k *Kernel) Fire() {
 			k.realDue(k.Procs[t.A])
 		case TimerPosix:
 			k.posixDue(t.A, t.B)
-		case TimerWeigh:
+		case TimerMemory:
 			n := k.Nodes[t.A]
 			n.Memory.Armed = false
-			k.weigh(n)
+			k.limitMemory(n)
 		case TimerBurn:
 			th := k.Threads[t.A]
 			if k.cpuDue(th); th.State != Dead {

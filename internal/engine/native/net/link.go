@@ -41,7 +41,7 @@ type Slow struct {
 	JitterNs  int64 // at most
 	Bandwidth int64 // bytes a second; 0 is unlimited
 	FaultID   int   // 0: the link is as it was
-	// SinceNs is when it began: draws are of this strike, so that they stay the same when an earlier one is taken away.
+	// SinceNs is when it began: draws are of this fault, so that they stay the same when an earlier one is taken away.
 	SinceNs int64
 }
 
@@ -63,7 +63,7 @@ type link struct {
 	BusyUntil int64
 }
 
-// Steps into which the span of a jitter or a delay is divided, so that a smaller draw is a calmer one.
+// Steps into which the span of a jitter or a delay is divided, so that a smaller draw is a milder one.
 const (
 	jitterSteps = 64
 	// jitterPPM is the share of packets that jitter touches at all: most stay at the base latency, so that the decisions
@@ -114,7 +114,7 @@ func (s *State) SetClog(env Env, from, to NodeID, faultID int) {
 			continue
 		}
 		if h.Packet.Proto == IPPROTO_TCP {
-			s.withholdTCP(h.Packet, f.Due, f.Strike)
+			s.withholdTCP(h.Packet, f.Due, f.Cause)
 		}
 		s.drop(h.Packet)
 	}
@@ -204,8 +204,8 @@ func (f *fate) slow(env Env, l *link, stream string, n int, payload bool) {
 	}
 	f.At += late
 	f.Late = late
-	if f.Strike.Kind == "" && late > 0 {
-		f.Strike = FaultRef{Kind: fault.SlowLink, ID: l.Slow.FaultID}
+	if f.Cause.Kind == "" && late > 0 {
+		f.Cause = FaultRef{Kind: fault.SlowLink, ID: l.Slow.FaultID}
 	}
 }
 
@@ -227,7 +227,7 @@ func (s *State) put(p *packet, f fate) {
 	l.Held = append(l.Held, held{f.At, p})
 }
 
-// stopped is the strike that keeps packets from coming through, if there is one.
+// stopped is the fault that keeps packets from coming through, if there is one.
 func (l *link) stopped() FaultRef {
 	switch {
 	case l.Blocked:
@@ -273,7 +273,7 @@ type fate struct {
 	Lost   bool
 	Held   bool     // until a clog is over
 	Fault  FaultRef // the fault per packet behind a loss or a delay
-	Strike FaultRef // what lies on the link and loses or holds the packet
+	Cause  FaultRef // what lies on the link and loses or holds the packet
 	Twice  bool
 	Behind bool
 	Flip   uint64 // which bit of a datagram turns, 0 none: see flip
@@ -282,7 +282,7 @@ type fate struct {
 // headerBytes is what Ethernet, IP and TCP add to a packet.
 const headerBytes = 66
 
-// harm numbers a packet that a fault per packet has struck.
+// harm numbers a packet that a fault per packet has harmed.
 func (s *State) harm() int64 {
 	s.Harmed++
 	return s.Harmed
@@ -334,11 +334,11 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 		}
 	}
 	switch {
-	case f.Strike.Kind == fault.Partition:
+	case f.Cause.Kind == fault.Partition:
 		f.Lost, f.Twice, f.Behind, f.Fault = true, false, false, FaultRef{}
 		return f
 	case f.Lost: // nothing can hold it
-		f.Strike, f.Flip = FaultRef{}, 0
+		f.Cause, f.Flip = FaultRef{}, 0
 	}
 	if f.Fault.Kind != "" {
 		env.Delivered(f.Fault)
@@ -358,7 +358,7 @@ func (s *State) pass(env Env, from, to NodeID, stream string, n int, payload, da
 
 // block loses the packet if a partition holds the link, and holds it where a clog does.
 func (f *fate) block(l *link) {
-	if f.Strike = l.stopped(); f.Strike.Kind != "" {
+	if f.Cause = l.stopped(); f.Cause.Kind != "" {
 		f.Lost, f.Held = l.Blocked, !l.Blocked
 	}
 }
@@ -377,8 +377,8 @@ func flip(data []byte, v uint64) ([]byte, int) {
 
 // causes are the faults that keep a packet from arriving in time.
 func (f *fate) causes() []FaultRef {
-	if f.Fault.Kind == "" && f.Strike.Kind == "" {
+	if f.Fault.Kind == "" && f.Cause.Kind == "" {
 		return nil
 	}
-	return slices.DeleteFunc([]FaultRef{f.Fault, f.Strike}, func(r FaultRef) bool { return r.Kind == "" })
+	return slices.DeleteFunc([]FaultRef{f.Fault, f.Cause}, func(r FaultRef) bool { return r.Kind == "" })
 }

@@ -19,9 +19,9 @@ const resolverNode NodeID = -1
 // FaultRef is a fault that something happened, or did not happen, because of.
 type FaultRef struct {
 	Kind fault.Kind
-	ID   int // number of the strike; 0 for kinds that are drawn per packet
+	ID   int // number of the injected fault; 0 for kinds that are drawn per packet
 	Rule int // the rule of a fault per packet
-	// Packet numbers what a fault per packet has struck: both ends of a connection may notice the same packet.
+	// Packet numbers what a fault per packet has harmed: both ends of a connection may notice the same packet.
 	Packet int64
 	// Events are the readiness bits (POLLIN, POLLOUT) that the fault withheld or caused.
 	Events uint32
@@ -31,7 +31,7 @@ type FaultRef struct {
 type Env interface {
 	// Now is the world's time in nanoseconds.
 	Now() int64
-	// Rare draws from a stream of the tape a value in [0, n) that is 0, the calm one, except at ratePPM parts per
+	// Rare draws from a stream of the tape a value in [0, n) that is 0, the one without a fault, except at ratePPM parts per
 	// million.
 	Rare(stream string, n, ratePPM uint64) uint64
 	// Wake says that something happened to a socket that Linux would wake its waiters for: events has the
@@ -150,7 +150,7 @@ type State struct {
 	Stale    int       // timers in Events whose socket is gone
 	Soft     []*packet // loopback packets of the current call; empty between calls
 
-	Harmed int64   // packets that a fault per packet has struck
+	Harmed int64   // packets that a fault per packet has harmed
 	Shown  []int64 // those of the last ones that a program has noticed
 
 	// Bytes is the payload in all queues; CheckBytes recounts it.

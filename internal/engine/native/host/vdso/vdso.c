@@ -2,7 +2,7 @@
  *
  * Time comes from a page that the engine shares with all processes of a node. Only one thread of a world runs at
  * a time, so plain loads and stores are enough. Each read moves virtual time by read_cost_ns, so that loops which
- * poll a clock end. The layout of struct timepage is mirrored by TimePage in kit_linux.go. */
+ * poll a clock end. The layout of struct timepage is mirrored by TimePage in machine/vdso.go. */
 typedef long i64;
 typedef unsigned long u64;
 

@@ -18,29 +18,29 @@ import (
 // passes: so it is the same moment in every run of a tape, though a program may be over the limit for a while.
 type Memory struct {
 	LimitBytes int64 // 0 is none
-	Asked      int64 // bytes that programs have asked for since their memory was weighed
+	Asked      int64 // bytes that programs have asked for since their memory was measured
 	Files      int64 // bytes that its files in memory had at the last call
-	Armed      bool  // a timer is set to weigh it
+	Armed      bool  // a timer is set to measure it
 	Kills      int
 }
 
-// weighNs is the virtual time between two looks at a node's memory, if its programs run at all.
-const weighNs = 10e6
+// memoryCheckNs is the virtual time between two looks at a node's memory, if its programs run at all.
+const memoryCheckNs = 10e6
 
-// charge notes what a call asks for, and weighs the node's memory when that is due: what was asked for before may be used
+// charge notes what a call asks for, and measures the node's memory when that is due: what was asked for before may be used
 // by now. The thread may be gone afterwards.
 func (k *Kernel) charge(t *Thread) {
 	n := k.node(t)
 	m := &n.Memory
 	if !m.Armed {
 		m.Armed = true
-		k.after(k.Now+weighNs, TimerWeigh, n.ID, 0)
+		k.after(k.Now+memoryCheckNs, TimerMemory, n.ID, 0)
 	}
 	files := n.FS.WrittenBytes()
 	m.Asked += max(files-m.Files, 0)
 	m.Files = files
 	if m.Asked >= m.LimitBytes/64 {
-		if k.weigh(n); t.State == Dead {
+		if k.limitMemory(n); t.State == Dead {
 			return
 		}
 	}
@@ -82,16 +82,16 @@ func (k *Kernel) tenants(n *Node) []*Proc {
 	return list
 }
 
-// weigh kills a process of a node that has more memory than it may have: the one that the kernel of Linux would choose
+// limitMemory kills a process of a node that has more memory than it may have: the one that the kernel of Linux would choose
 // (oom_badness of mm/oom_kill.c), of equal ones the first.
-func (k *Kernel) weigh(n *Node) {
+func (k *Kernel) limitMemory(n *Node) {
 	n.Memory.Asked = 0
 	limit := n.Memory.LimitBytes
 	tenants := k.tenants(n)
 	shared := k.sharedAtMost(n)
 	mapped, most := shared, shared
 	for _, p := range tenants {
-		w := k.M.Weight(p.Threads[0])
+		w := k.M.MemoryBounds(p.Threads[0])
 		mapped, most = mapped+w.Mapped, most+w.AtMost
 	}
 	if mapped <= limit || most <= limit {
@@ -112,7 +112,7 @@ func (k *Kernel) weigh(n *Node) {
 		return
 	}
 	n.Memory.Kills++
-	n.Memory.Asked = limit // so that what is left is weighed soon
+	n.Memory.Asked = limit // so that what is left is measured soon
 	k.killForMemory(n, tenants[victim])
 }
 
@@ -183,14 +183,14 @@ func (k *Kernel) sharedAtMost(n *Node) int64 {
 	return total
 }
 
-// weightUnit is what programs see of their node's memory: less than that differs from machine to machine.
-const weightUnit = 1 << 20
+// memoryUnit is what programs see of their node's memory: less than that differs from machine to machine.
+const memoryUnit = 1 << 20
 
 // memoryCurrent is memory.current of the node's control group.
 func (k *Kernel) memoryCurrent(n *Node) int64 {
 	tenants := k.tenants(n)
 	total := k.measure(n, tenants, make([]int64, len(tenants)))
-	current := (total + weightUnit - 1) / weightUnit * weightUnit
+	current := (total + memoryUnit - 1) / memoryUnit * memoryUnit
 	if limit := n.Memory.LimitBytes; limit > 0 {
 		return min(current, limit)
 	}

@@ -12,44 +12,45 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
-// A thread that waits for another without a system call (a spin lock, a flag in shared memory) runs in a circle: after
-// some instructions its registers and all memory that it looks at are what they were. It can never leave that circle by
+// A thread that waits for another without a system call (a spin lock, a flag in shared memory) runs in a spin loop: after
+// some instructions its registers and all memory that it looks at are what they were. It can never leave that loop by
 // itself, so it does not matter how often it went around, and it may be stopped for others to run at one point of the
-// circle, always the same, and the run repeats. A thread whose registers or memory change from round to round (it
-// counts, say) is not in a circle.
+// loop, always the same, and the run repeats. A thread whose registers or memory change from round to round (it
+// counts, say) is in none.
 
-// circle is what is known of a thread that was found in one.
-type circle struct {
-	at     Regs // where it is stopped
-	length int  // in instructions
+// spinLoop is what is known of a thread that was found in a spin loop.
+type spinLoop struct {
+	at     machine.Regs // where it is stopped
+	length int          // in instructions
 }
 
-// The longest circle that is looked for, in instructions, at the first look and at the last ones. A step takes some 5 us,
+// The longest spin loop that is looked for, in instructions, at the first look and at the last ones. A step takes some 5 us,
 // and more in a virtual machine: a thread that merely computes shall not pay more for being looked at than it computes.
 const (
-	firstCircle = 128
-	maxCircle   = 16_384
+	firstLoop = 128
+	maxLoop   = 16_384
 )
 
-// struck deals with a strike of the watchdog. It reports whether stop was filled; if not, the thread goes on.
-func (m *Machine) struck(t *thread, s strike, stop *Stop) bool {
-	if s == noStrike {
+// interrupted deals with an interruption by the watchdog. It reports whether stop was filled; if not, the thread goes on.
+func (m *Machine) interrupted(t *thread, s interruption, stop *machine.Stop) bool {
+	if s == noInterruption {
 		return false
 	}
-	longest := maxCircle
+	longest := maxLoop
 	switch {
 	case s >= lookAt:
-		longest = min(firstCircle<<(s-lookAt), maxCircle)
+		longest = min(firstLoop<<(s-lookAt), maxLoop)
 	case t.spin.ever: // it was looked at long enough before it was broken off first
-		longest = firstCircle
+		longest = firstLoop
 	}
-	if found, stopped := m.enterCircle(t, longest, stop); found || stopped {
+	if found, stopped := m.enterSpinLoop(t, longest, stop); found || stopped {
 		return true
 	}
 	if s == breakOff {
-		stop.Kind, stop.LimitNs = StopSpin, m.watch.turnNs.Load()
+		stop.Kind, stop.LimitNs = machine.StopSpin, m.watch.turnNs.Load()
 		t.spin.ever = true
 		t.spin.row++
 		return true
@@ -58,11 +59,11 @@ func (m *Machine) struck(t *thread, s strike, stop *Stop) bool {
 	return false
 }
 
-// circles lets a thread that stands in a circle go around once. It reports whether stop was filled, either because it
-// came back, or because it met something; if not, the thread has left the circle and goes on.
-func (m *Machine) circles(t *thread, stop *Stop) bool {
-	c := t.circle
-	t.circle = nil
+// goAround lets a thread that stands in a spin loop go around once. It reports whether stop was filled, either because it
+// came back, or because it met something; if not, the thread has left the loop and goes on.
+func (m *Machine) goAround(t *thread, stop *machine.Stop) bool {
+	c := t.spinLoop
+	t.spinLoop = nil
 	if !same(t.load(), &c.at) {
 		return false
 	}
@@ -74,16 +75,16 @@ func (m *Machine) circles(t *thread, stop *Stop) bool {
 	if !same(&t.regs, &c.at) {
 		return false
 	}
-	t.circle = c
-	stop.Kind = StopCircle
+	t.spinLoop = c
+	stop.Kind = machine.StopSpinLoop
 	return true
 }
 
-// enterCircle finds out whether a thread runs in a circle of at most so many instructions, and brings it to the circle's
+// enterSpinLoop finds out whether a thread runs in a spin loop of at most so many instructions, and brings it to the loop's
 // point where others may run.
-func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stopped bool) {
-	// The first round finds the circle's length, and what memory it looks at.
-	rounds := []Regs{*t.load()}
+func (m *Machine) enterSpinLoop(t *thread, longest int, stop *machine.Stop) (found, stopped bool) {
+	// The first round finds the loop's length, and what memory it looks at.
+	rounds := []machine.Regs{*t.load()}
 	touched := operands{known: map[uint64]x86asm.Inst{}, places: map[uint64]bool{}}
 	for {
 		touched.note(m, t)
@@ -111,8 +112,8 @@ func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stoppe
 	if !bytes.Equal(before, m.remembered(t, touched.places)) {
 		return false, false
 	}
-	// The outermost function of the circle is where it most likely holds no lock; the rest of the order only has to be one.
-	best := slices.MinFunc(rounds, func(a, b Regs) int {
+	// The outermost function of the loop is where it most likely holds no lock; the rest of the order only has to be one.
+	best := slices.MinFunc(rounds, func(a, b machine.Regs) int {
 		if a.Rsp != b.Rsp {
 			return cmp.Compare(b.Rsp, a.Rsp)
 		}
@@ -123,8 +124,8 @@ func (m *Machine) enterCircle(t *thread, longest int, stop *Stop) (found, stoppe
 			return false, stopped
 		}
 	}
-	t.circle, t.circled = &circle{at: best, length: len(rounds)}, closeTurns
-	stop.Kind = StopCircle
+	t.spinLoop, t.spinTurns = &spinLoop{at: best, length: len(rounds)}, closeTurns
+	stop.Kind = machine.StopSpinLoop
 	return true, false
 }
 
@@ -157,7 +158,7 @@ func (t *thread) opcode() (op, next byte) {
 
 // step executes one instruction. If anything but a step stops the thread, ok is false, and stopped tells whether stop was
 // filled. Instructions by which a program could see that it is stepped are left to the processor: ok is false, and nothing has stopped.
-func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
+func (m *Machine) step(t *thread, stop *machine.Stop) (ok, stopped bool) {
 	const stackSegment = 2 // of ModRM.reg: the processor traps one instruction later
 	op, next := t.opcode()
 	switch {
@@ -173,7 +174,7 @@ func (m *Machine) step(t *thread, stop *Stop) (ok, stopped bool) {
 		return false, true
 	}
 	if errno != 0 || !status.Stopped() {
-		*stop = Stop{Kind: StopExit, Status: status}
+		*stop = machine.Stop{Kind: machine.StopExit, Status: status}
 		return false, true
 	}
 	if int(status>>8) == int(unix.SIGTRAP) {
@@ -210,10 +211,10 @@ func (m *Machine) unflagStack(t *thread) {
 	}
 }
 
-func words(r *Regs) []uint64 { return (*[unsafe.Sizeof(*r) / 8]uint64)(unsafe.Pointer(r))[:] }
+func words(r *machine.Regs) []uint64 { return (*[unsafe.Sizeof(*r) / 8]uint64)(unsafe.Pointer(r))[:] }
 
 // same compares registers, but for the number of the last call, which is not the thread's to see.
-func same(a, b *Regs) bool {
+func same(a, b *machine.Regs) bool {
 	x := *a
 	x.Orig_rax = b.Orig_rax
 	return x == *b
@@ -244,7 +245,7 @@ func (o *operands) note(m *Machine, t *thread) {
 	}
 }
 
-func address(r *Regs, mem x86asm.Mem, length int) uint64 {
+func address(r *machine.Regs, mem x86asm.Mem, length int) uint64 {
 	a := register(r, mem.Base) + uint64(mem.Scale)*register(r, mem.Index) + uint64(mem.Disp)
 	switch {
 	case mem.Base == x86asm.RIP:
@@ -257,7 +258,7 @@ func address(r *Regs, mem x86asm.Mem, length int) uint64 {
 	return a
 }
 
-func register(r *Regs, reg x86asm.Reg) uint64 {
+func register(r *machine.Regs, reg x86asm.Reg) uint64 {
 	all := [...]uint64{r.Rax, r.Rcx, r.Rdx, r.Rbx, r.Rsp, r.Rbp, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15}
 	switch {
 	case reg == x86asm.RIP:

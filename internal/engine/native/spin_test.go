@@ -27,7 +27,7 @@ func TestWaitsWithoutSystemCallsRepeat(t *testing.T) {
 		"signal":  {[]string{"alarm", "100 alarms", "100 of CPU time", "a child"}, engine.Finished},
 		"forever": {[]string{"work 0", "work 1", "work 2"}, engine.Finished},
 	}
-	eachProgram(t, "circles", func(t *testing.T, name, source string) {
+	eachProgram(t, "spinloops", func(t *testing.T, name, source string) {
 		spec := aloneSpec(compile(t, source))
 		spec.MaxTimeNs = 60e9
 		if name == "clock" { // which must not matter

@@ -11,24 +11,18 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
-// Weight bounds how much memory of its own a process has, in bytes. Both are cheap to ask for.
-type Weight struct {
-	// Mapped is what it could have: all that is private and writable. It is the same on every machine.
-	Mapped int64
-	// AtMost is what it really has or more; how much more depends on the machine.
-	AtMost int64
-}
-
-// Weight reads /proc/PID/status (proc_pid_status(5)). Linux counts what is resident in batches, for each CPU and thread, so
+// MemoryBounds reads /proc/PID/status (proc_pid_status(5)). Linux counts what is resident in batches, for each CPU and thread, so
 // that its sums are short of the truth by as much.
-func (m *Machine) Weight(id ThreadID) Weight {
+func (m *Machine) MemoryBounds(id ThreadID) machine.MemoryBounds {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.get(id).tid))
 	kib := amounts(b)
 	cpus := onlineCPUs()
 	short := (cpus*max(32, 2*cpus) + 64*kib["Threads"]) * pageSize
-	return Weight{Mapped: (kib["VmData"] + kib["VmStk"]) << 10, AtMost: (kib["RssAnon"]+kib["VmSwap"])<<10 + short}
+	return machine.MemoryBounds{Mapped: (kib["VmData"] + kib["VmStk"]) << 10, AtMost: (kib["RssAnon"]+kib["VmSwap"])<<10 + short}
 }
 
 // PrivateBytes is how much memory of its own a process really has, resident or swapped out; what several processes share
@@ -134,13 +128,13 @@ func machineWide() machineBytes {
 	return machineBytes{files: kib["Shmem"] << 10, tables: kib["PageTables"] << 10, kernel: kib["SUnreclaim"] << 10}
 }
 
-// seen is what the world held when it was weighed last, and what the machine had then.
+// seen is what the world held when it was measured last, and what the machine had then.
 type seen struct {
 	holding
 	machine machineBytes
 }
 
-// beyond tells whether the process of the running thread takes the world over its limit. base is what it had of its own when the world was weighed.
+// beyond tells whether the process of the running thread takes the world over its limit. base is what it had of its own when the world was measured.
 func (w *watchdog) beyond(tid int, base int64) bool {
 	limit, last := w.limitBytes.Load(), w.held.Load()
 	if limit == 0 || last == nil {
