@@ -29,8 +29,8 @@ lint: ## formatting, vet on all systems, and the rules of internal/lint
 soak: build ## the whole matrix of the long tests
 	BLOODHOUND_SOAK=1 $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) ./...
 
-bench: build ## the table of README.md, measured on this machine
-	$(GO) run ./bench -write README.md
+bench: build ## the table of bench/RESULTS.md, measured on this machine
+	$(GO) run ./bench -write bench/RESULTS.md
 	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check ./internal/check/isolation
 
 clean:
