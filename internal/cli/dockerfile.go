@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/config/images"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
@@ -129,7 +130,7 @@ func commandRunner(store *image.Store) build.Runner {
 // runEnv are the variables of a RUN: what the Dockerfile sets goes before what each has.
 func runEnv(c *build.Command) []string {
 	env := slices.Clone(c.Env)
-	for _, line := range []string{"HOME=" + config.HomeOf(c.Image, c.User), "HOSTNAME=" + runNode, "LD_BIND_NOW=1"} {
+	for _, line := range []string{"HOME=" + images.HomeOf(c.Image, c.User), "HOSTNAME=" + runNode, "LD_BIND_NOW=1"} {
 		name, _, _ := strings.Cut(line, "=")
 		if !slices.ContainsFunc(c.Env, func(l string) bool { return strings.HasPrefix(l, name+"=") }) {
 			env = append(env, line)

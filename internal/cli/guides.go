@@ -21,7 +21,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/config/guides"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -83,14 +84,14 @@ type guidesDocument struct {
 
 // target is a program that is ready for trials.
 type target struct {
-	config.GuideTarget
+	guides.Target
 	program string
 	dir     string // where it runs: the folder of its package
 	files   map[string]string
 }
 
 func (b *guidesBench) run(c *cobra.Command, args []string) error {
-	g, err := config.LoadGuides(args[0], search.Random, func(name string) error {
+	g, err := guides.Load(args[0], search.Random, func(name string) error {
 		_, err := search.Parse(name)
 		return err
 	})
@@ -219,8 +220,8 @@ type builds struct {
 	made map[string]*target
 }
 
-func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progress) (*target, error) {
-	t := &target{GuideTarget: *g}
+func (b *builds) target(ctx context.Context, g *guides.Target, show *progress) (*target, error) {
+	t := &target{Target: *g}
 	key := fmt.Sprintf("%q", []any{g.Dir, g.Package, g.Build, g.Prepare, g.Cover})
 	if same := b.made[key]; same != nil {
 		t.program, t.dir, t.files = same.program, same.dir, same.files
@@ -290,7 +291,7 @@ func (b *builds) target(ctx context.Context, g *config.GuideTarget, show *progre
 }
 
 // tool runs a command for a target in a folder, and gives what it prints and what it says besides.
-func tool(ctx context.Context, g *config.GuideTarget, dir string, command ...string) (printed, besides string, err error) {
+func tool(ctx context.Context, g *guides.Target, dir string, command ...string) (printed, besides string, err error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir = dir
 	var out bounded
@@ -455,14 +456,14 @@ func (s *said) reason(state *os.ProcessState) string {
 }
 
 // linesOf counts the lines of files that are neither empty nor comments alone.
-func linesOf(files []config.Mapped) (int, error) {
+func linesOf(files []guides.Mapped) (int, error) {
 	n := 0
 	for _, m := range files {
 		f, err := os.Open(m.File)
 		if err != nil {
 			return 0, err
 		}
-		text, err := io.ReadAll(io.LimitReader(f, config.MaxFileBytes))
+		text, err := io.ReadAll(io.LimitReader(f, source.MaxFileBytes))
 		f.Close()
 		if err != nil {
 			return 0, err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/config/guides"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -228,7 +228,7 @@ func TestBenchGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 
 // What is said by a command for a target is bounded.
 func TestCommandsOfTargetsAreBounded(t *testing.T) {
-	g := &config.GuideTarget{Name: "a"}
+	g := &guides.Target{Name: "a"}
 	if _, _, err := tool(t.Context(), g, ".", "yes"); err == nil || !strings.Contains(err.Error(), "it prints more than") {
 		t.Errorf("%v", err)
 	}

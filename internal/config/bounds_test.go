@@ -6,17 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 func TestSizes(t *testing.T) {
 	for written, want := range map[string]int64{"4096": 4096, "64m": 64 << 20, "64M": 64 << 20, "1.5gb": 3 << 29, "1 GiB": 1 << 30, "512k": 512 << 10, "9b": 9, "0": 0} {
-		if got, ok := readSize(written); !ok || got != want {
+		if got, ok := schema.ReadSize(written); !ok || got != want {
 			t.Errorf("%q is %d, %v; want %d", written, got, ok, want)
 		}
 	}
 	for _, written := range []string{"", "m", "-1m", "64mm", "64 x", "1e3", "9bb", "9bib", "nan", "99999999p"} {
-		if got, ok := readSize(written); ok {
+		if got, ok := schema.ReadSize(written); ok {
 			t.Errorf("%q is read as %d", written, got)
 		}
 	}
@@ -60,7 +61,7 @@ nodes:
   n2: {command: x, cpus: 2.5}
   n3: {command: x, deploy: {resources: {limits: {cpus: "0.1", memory: 64m, pids: 9}}}}
 `)
-	r := load(t, Options{Path: filepath.Join(dir, "bloodhound.yaml")})
+	r := loaded(t, Options{Path: filepath.Join(dir, "bloodhound.yaml")})
 	n := node1(t, r, "n1")
 	if want := (world.Bounds{CPUPPM: 250_000, Rlimits: []world.Rlimit{{Name: "stack", Soft: 100, Hard: 100}, {Name: "core", Soft: 5, Hard: 5}, {Name: "nofile", Soft: 1 << 20, Hard: 1 << 20}}}); !reflect.DeepEqual(n.Bounds, want) {
 		t.Errorf("%+v, want %+v", n.Bounds, want)

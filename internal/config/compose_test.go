@@ -13,6 +13,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/load"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -267,7 +269,7 @@ services:
 func TestBuiltImages(t *testing.T) {
 	compose := "compose.yaml\nname: shop\nservices:\n  web: {build: {context: ./web, args: {A: b}}}\n  own: {build: ., image: team/own:2}\n"
 	var asked []string
-	images := func(have ...string) Images {
+	images := func(have ...string) load.Images {
 		asked = nil
 		return func(name, _, policy string) (*image.Image, error) {
 			asked = append(asked, name+" "+policy)
@@ -278,7 +280,7 @@ func TestBuiltImages(t *testing.T) {
 		}
 	}
 	builds := func(r *build.Request) (*image.Image, error) { return anyImage("built "+r.Name, "", "") }
-	r := load(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images("docker-daemon:shop-web", "team/own:2"), Dockerfiles: builds})
+	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images("docker-daemon:shop-web", "team/own:2"), Dockerfiles: builds})
 	if a, b := node1(t, r, "web").Image, node1(t, r, "own").Image; a.Name != "shop-web" || b.Name != "team/own:2" || b.ID != "sha256:team/own:2" {
 		t.Errorf("%+v, %+v", a, b)
 	}
@@ -295,7 +297,7 @@ func TestBuiltImages(t *testing.T) {
 		"build":   nil,
 	} {
 		files := []string{"bloodhound.yaml\ncompose: compose.yaml\n", "compose.yaml\nservices: {own: {build: ., image: team/own:2, pull_policy: " + policy + "}}\n"}
-		r := load(t, Options{Path: project(t, files...), Images: images(), Dockerfiles: builds})
+		r := loaded(t, Options{Path: project(t, files...), Images: images(), Dockerfiles: builds})
 		if own := node1(t, r, "own").Image; own.ID != "sha256:built team/own:2" || !slices.Equal(asked, want) {
 			t.Errorf("%s: %+v, asked for %q", policy, own, asked)
 		}
@@ -309,7 +311,7 @@ func TestBuiltImages(t *testing.T) {
 			t.Errorf("%q is not in: %v", part, err)
 		}
 	}
-	r = load(t, Options{Images: images("docker-archive:own.tar"), Path: project(t, compose, `bloodhound.yaml
+	r = loaded(t, Options{Images: images("docker-archive:own.tar"), Path: project(t, compose, `bloodhound.yaml
 compose: compose.yaml
 nodes:
   web: {root: host, build: make web, entrypoint: [./web]}
@@ -339,13 +341,13 @@ services:
 		return anyImage(r.Name, "", "")
 	}
 	none := func(string, string, string) (*image.Image, error) { return nil, errors.New("none") }
-	load(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: none, Dockerfiles: builds})
+	loaded(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: none, Dockerfiles: builds})
 	if len(order) != 3 || !strings.HasSuffix(order[1], "-base .") || !strings.HasSuffix(order[2], "-web more") {
 		t.Errorf("%q", order)
 	}
 	for _, left := range []string{"profiles: [base]", "scale: 0"} {
 		order = nil
-		r := load(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", strings.Replace(compose, `base: {`, "base: {"+left+", ", 1)), Images: none, Dockerfiles: builds})
+		r := loaded(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", strings.Replace(compose, `base: {`, "base: {"+left+", ", 1)), Images: none, Dockerfiles: builds})
 		if len(order) != 2 || !strings.HasSuffix(order[0], "-base .") || !strings.HasSuffix(order[1], "-web more") || len(r.Spec.Nodes) != 1 {
 			t.Errorf("%s: %q, %d nodes", left, order, len(r.Spec.Nodes))
 		}
@@ -386,7 +388,7 @@ func TestComposeOneMistake(t *testing.T) {
 		`command: "a ${NOT}", cpus: "${NO}"`:           `(not set here, and so empty: NO)`,
 	} {
 		_, _, err := stack(t, nil, []string{"compose.yaml"}, "compose.yaml\nservices: {x: {"+keys+", image: y}}\n")
-		var errs Errors
+		var errs source.Errors
 		if !errors.As(err, &errs) || len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || strings.Contains(errs[0].Error(), "empty") != strings.Contains(want, "empty") {
 			t.Errorf("%s: %v; want %s", keys, err, want)
 		}
@@ -440,7 +442,7 @@ func TestComposeMistakes(t *testing.T) {
 				compose = nil
 			}
 			_, _, err := stack(t, nil, compose, c.files...)
-			var errs Errors
+			var errs source.Errors
 			if !errors.As(err, &errs) {
 				t.Fatalf("%v", err)
 			}
@@ -460,7 +462,7 @@ func TestComposeMistakes(t *testing.T) {
 func TestComposeIsStable(t *testing.T) {
 	var first string
 	for range 20 {
-		r := load(t, Options{Path: "testdata/all/one.yaml", Env: map[string]string{"B": "2", "COMPOSE_PROFILES": "extra"}})
+		r := loaded(t, Options{Path: "testdata/all/one.yaml", Env: map[string]string{"B": "2", "COMPOSE_PROFILES": "extra"}})
 		if text := document(t, r); first == "" {
 			first = text
 		} else if text != first {

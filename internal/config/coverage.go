@@ -6,36 +6,37 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
 
 // coverage reads `coverage:`, after `output:`.
-func (l *loader) coverage(n *node) {
+func (l *loader) coverage(n *source.Node) {
 	c := &l.result.Coverage
-	for _, item := range n.get("binaries").list() {
-		if err := code.Check(item.text); err != nil {
-			l.fail(item.position, "write a name such as etcd, a path, or either with * and ?", "coverage.binaries: %s", err)
+	for _, item := range n.Get("binaries").List() {
+		if err := code.Check(item.Text); err != nil {
+			l.Fail(item.Position, "write a name such as etcd, a path, or either with * and ?", "coverage.binaries: %s", err)
 			continue
 		}
-		c.Binaries = append(c.Binaries, item.text)
+		c.Binaries = append(c.Binaries, item.Text)
 	}
-	if t := n.get("threshold"); t != nil {
-		percent, remedy, err := Percent(t.text)
+	if t := n.Get("threshold"); t != nil {
+		percent, remedy, err := Percent(t.Text)
 		if err != nil {
-			l.fail(t.position, remedy, "coverage.threshold: %s", err)
+			l.Fail(t.Position, remedy, "coverage.threshold: %s", err)
 		}
 		c.Threshold = &percent
 	}
 	asked := l.result.Output.CoverageFormat != "" || len(c.Binaries) > 0 || c.Threshold != nil
-	c.Enabled = valueOr(n.get("enabled"), asked)
+	c.Enabled = source.ValueOr(n.Get("enabled"), asked)
 	if asked && !c.Enabled {
 		for _, key := range []string{"binaries", "threshold"} {
-			if v := n.get(key); v != nil {
-				l.idle(v.position, "coverage."+key, offByKey)
+			if v := n.Get(key); v != nil {
+				l.Idle(v.Position, "coverage."+key, offByKey)
 			}
 		}
 		if f := l.result.Output.CoverageFormat; f != "" {
-			l.idle(n.get("enabled").position, "output.coverage_format", offByKey)
+			l.Idle(n.Get("enabled").Position, "output.coverage_format", offByKey)
 		}
 	}
 }

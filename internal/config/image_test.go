@@ -69,7 +69,7 @@ func TestImageOfANode(t *testing.T) {
 		{"this machine's root", "root: host\n    command: db", "db", func(n *world.Node) bool { return n.Image == nil && n.Root == "host" && n.Health == nil }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := load(t, Options{Images: images, Path: project(t, "bloodhound.yaml\nnodes:\n  n1:\n    image: db:1\n    "+c.node+"\n")})
+			r := loaded(t, Options{Images: images, Path: project(t, "bloodhound.yaml\nnodes:\n  n1:\n    image: db:1\n    "+c.node+"\n")})
 			n := node1(t, r, "n1")
 			if got := strings.Join(n.Command, " "); got != c.command {
 				t.Errorf("command %q, want %q", got, c.command)

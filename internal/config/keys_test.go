@@ -13,17 +13,20 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
 // roots are the two kinds of files, with the documents that hold all their keys.
 var roots = []struct {
 	name      string
-	shape     *shape
+	shape     *schema.Shape
 	documents []string
 }{
-	{"bloodhound.yaml", &bloodhoundFile, []string{"one.yaml", "two.yaml"}},
-	{"compose.yaml", &composeFile, []string{"compose.yaml", "three.yaml"}},
+	{"bloodhound.yaml", &keys.Bloodhound, []string{"one.yaml", "two.yaml"}},
+	{"compose.yaml", &keys.Compose, []string{"compose.yaml", "three.yaml"}},
 }
 
 // TestEveryKey takes each key away from a document that has it, or turns it around, and wants another result, an error
@@ -34,7 +37,7 @@ func TestEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{"COMPOSE_PROFILES": "extra", "B": "2"}
-	load := func(name string) (string, []Note, error) {
+	load := func(name string) (string, []source.Note, error) {
 		r, err := Load(Options{Path: filepath.Join(dir, name), Env: env, Images: anyImage, Dockerfiles: anyBuild})
 		if err != nil {
 			return "", nil, err
@@ -63,19 +66,19 @@ func TestEveryKey(t *testing.T) {
 			if err := yaml.Unmarshal(original, &doc); err != nil {
 				t.Fatal(err)
 			}
-			visit(doc.Content[0], root.shape, "", "", func(parent *yaml.Node, i int, key, tableKey string, f *field) {
+			visit(doc.Content[0], root.shape, "", "", func(parent *yaml.Node, i int, key, tableKey string, f *schema.Field) {
 				reached[nodeKey(tableKey)] = true
-				if slices.ContainsFunc(notes, func(n Note) bool {
+				if slices.ContainsFunc(notes, func(n source.Note) bool {
 					_, why, ok := strings.Cut(n.Text, "accepted, no effect here: ")
 					return n.Key == key && ok && why != ""
 				}) {
 					return
 				}
-				if f.idle != "" {
+				if f.Idle != "" {
 					t.Errorf("%s: %s is idle without a note", name, key)
 				}
 				content := slices.Clone(parent.Content)
-				if v := content[i+1]; f.shape.kind == boolean && v.Kind == yaml.ScalarNode {
+				if v := content[i+1]; f.Shape.Kind == schema.Boolean && v.Kind == yaml.ScalarNode {
 					turned := *v
 					turned.Value = map[string]string{"true": "false", "false": "true"}[v.Value]
 					parent.Content[i+1] = &turned
@@ -100,8 +103,8 @@ func TestEveryKey(t *testing.T) {
 		}
 	}
 	for _, root := range roots {
-		walkKeys(root.shape, "", func(path string, f *field) {
-			if f.refused == "" && !reached[nodeKey(path)] {
+		schema.WalkKeys(root.shape, "", func(path string, f *schema.Field) {
+			if f.Refused == "" && !reached[nodeKey(path)] {
 				t.Errorf("no document of %s has %s", root.name, path)
 			}
 		})
@@ -109,30 +112,30 @@ func TestEveryKey(t *testing.T) {
 }
 
 // visit calls f for each key of a document: with its place in the document and in the tables.
-func visit(n *yaml.Node, s *shape, key, tableKey string, f func(parent *yaml.Node, i int, key, tableKey string, of *field)) {
-	kindOf := map[yaml.Kind]nodeKind{yaml.ScalarNode: scalar, yaml.SequenceNode: list, yaml.MappingNode: mapping}
-	switch s.kind {
-	case either:
-		for i := range s.alts {
-			if s.alts[i].accepts(kindOf[n.Kind]) {
-				visit(n, &s.alts[i], key, tableKey, f)
+func visit(n *yaml.Node, s *schema.Shape, key, tableKey string, f func(parent *yaml.Node, i int, key, tableKey string, of *schema.Field)) {
+	kindOf := map[yaml.Kind]source.Kind{yaml.ScalarNode: source.Scalar, yaml.SequenceNode: source.List, yaml.MappingNode: source.Mapping}
+	switch s.Kind {
+	case schema.Either:
+		for i := range s.Alts {
+			if s.Alts[i].Accepts(kindOf[n.Kind]) {
+				visit(n, &s.Alts[i], key, tableKey, f)
 				return
 			}
 		}
-	case section:
+	case schema.Section:
 		for i := 0; i < len(n.Content); i += 2 {
-			if fd := s.field(n.Content[i].Value); fd != nil {
-				f(n, i, join(key, fd.name), join(tableKey, fd.name), fd)
-				visit(n.Content[i+1], &fd.shape, join(key, fd.name), join(tableKey, fd.name), f)
+			if fd := s.Field(n.Content[i].Value); fd != nil {
+				f(n, i, schema.Join(key, fd.Name), schema.Join(tableKey, fd.Name), fd)
+				visit(n.Content[i+1], &fd.Shape, schema.Join(key, fd.Name), schema.Join(tableKey, fd.Name), f)
 			}
 		}
-	case dictionary:
+	case schema.Dictionary:
 		for i := 0; i < len(n.Content); i += 2 {
-			visit(n.Content[i+1], s.item, join(key, n.Content[i].Value), join(tableKey, "*"), f)
+			visit(n.Content[i+1], s.Item, schema.Join(key, n.Content[i].Value), schema.Join(tableKey, "*"), f)
 		}
-	case sequence:
+	case schema.Sequence:
 		for i, item := range n.Content {
-			visit(item, s.item, fmt.Sprintf("%s[%d]", key, i), tableKey+"[]", f)
+			visit(item, s.Item, fmt.Sprintf("%s[%d]", key, i), tableKey+"[]", f)
 		}
 	}
 }
@@ -140,8 +143,8 @@ func visit(n *yaml.Node, s *shape, key, tableKey string, f func(parent *yaml.Nod
 // Every key has something to say for itself.
 func TestTablesAreComplete(t *testing.T) {
 	for _, root := range roots {
-		walkKeys(root.shape, "", func(path string, f *field) {
-			if f.says == "" && f.idle == "" && f.refused == "" && f.of == "" {
+		schema.WalkKeys(root.shape, "", func(path string, f *schema.Field) {
+			if f.Says == "" && f.Idle == "" && f.Refused == "" && f.SpellingOf == "" {
 				t.Errorf("%s: %s says nothing", root.name, path)
 			}
 		})
@@ -154,8 +157,8 @@ func TestKindsOfFaults(t *testing.T) {
 	for _, k := range fault.Kinds {
 		have = append(have, string(k))
 	}
-	if !slices.Equal(have, kinds) {
-		t.Errorf("package fault supports %v, config says %v", have, kinds)
+	if !slices.Equal(have, keys.FaultKinds) {
+		t.Errorf("package fault supports %v, config says %v", have, keys.FaultKinds)
 	}
 }
 
@@ -168,9 +171,9 @@ const (
 func TestDocs(t *testing.T) {
 	for _, page := range []struct {
 		name string
-		root *shape
+		root *schema.Shape
 		want string
-	}{{"../../docs/reference/config.md", &bloodhoundFile, keyTables()}, {"../../docs/reference/compose.md", &composeFile, composeTables()}} {
+	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()}, {"../../docs/reference/compose.md", &keys.Compose, composeTables()}} {
 		text, err := os.ReadFile(page.name)
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +192,7 @@ func TestDocs(t *testing.T) {
 		if old != page.want {
 			t.Errorf("the keys in %s are not those of the tables; rewrite them with -update", page.name)
 		}
-		walkKeys(page.root, "", func(path string, f *field) {
+		schema.WalkKeys(page.root, "", func(path string, f *schema.Field) {
 			if shown := shownKey(path); !strings.Contains(string(text), "`"+shown+"`") {
 				t.Errorf("%s does not mention %s", page.name, shown)
 			}
@@ -200,21 +203,21 @@ func TestDocs(t *testing.T) {
 // composeTables lists the keys of Compose files: one table for each key at the top.
 func composeTables() string {
 	var b strings.Builder
-	for i := range composeFile.fields {
-		top := &composeFile.fields[i]
-		fmt.Fprintf(&b, "\n### %s\n\n| key | here | meaning |\n|---|---|---|\n", top.name)
-		row := func(path string, f *field) {
-			here, meaning := "yes", f.says
+	for i := range keys.Compose.Fields {
+		top := &keys.Compose.Fields[i]
+		fmt.Fprintf(&b, "\n### %s\n\n| key | here | meaning |\n|---|---|---|\n", top.Name)
+		row := func(path string, f *schema.Field) {
+			here, meaning := "yes", f.Says
 			switch {
-			case f.refused != "":
-				here, meaning = "refused", f.refused
-			case f.idle != "":
-				here, meaning = "no effect", strings.TrimSpace(f.says+" "+f.idle)
+			case f.Refused != "":
+				here, meaning = "refused", f.Refused
+			case f.Idle != "":
+				here, meaning = "no effect", strings.TrimSpace(f.Says+" "+f.Idle)
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", shownKey(path), here, strings.ReplaceAll(meaning, "|", "\\|"))
 		}
-		row(top.name, top)
-		walkKeys(&top.shape, top.name, row)
+		row(top.Name, top)
+		schema.WalkKeys(&top.Shape, top.Name, row)
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -235,40 +238,40 @@ func keyTables() string {
 	var b strings.Builder
 	refused := map[string][]string{}
 	var order []string
-	table := func(title, prefix string, rows func(add func(path string, f *field))) {
+	table := func(title, prefix string, rows func(add func(path string, f *schema.Field))) {
 		head := fmt.Sprintf("\n### %s\n\n| key | value | default | meaning |\n|---|---|---|---|\n", title)
-		rows(func(path string, f *field) {
-			if f.refused != "" {
-				if refused[f.refused] == nil {
-					order = append(order, f.refused)
+		rows(func(path string, f *schema.Field) {
+			if f.Refused != "" {
+				if refused[f.Refused] == nil {
+					order = append(order, f.Refused)
 				}
-				refused[f.refused] = append(refused[f.refused], "`"+shownKey(path)+"`")
+				refused[f.Refused] = append(refused[f.Refused], "`"+shownKey(path)+"`")
 				return
 			}
 			b.WriteString(head)
 			head = ""
-			meaning := f.says
-			if f.of != "" {
-				meaning = "Another spelling of `" + f.of + "`."
+			meaning := f.Says
+			if f.SpellingOf != "" {
+				meaning = "Another spelling of `" + f.SpellingOf + "`."
 			}
-			if f.idle != "" {
-				meaning = strings.TrimSpace(meaning + " Accepted, no effect here: " + f.idle + ".")
+			if f.Idle != "" {
+				meaning = strings.TrimSpace(meaning + " Accepted, no effect here: " + f.Idle + ".")
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", shownKey(path), f.shape.String(), f.def, strings.ReplaceAll(meaning, "|", "\\|"))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", shownKey(path), f.Shape.String(), f.Default, strings.ReplaceAll(meaning, "|", "\\|"))
 		})
 	}
-	table("The file", "", func(add func(string, *field)) {
-		for i := range bloodhoundFile.fields {
-			f := &bloodhoundFile.fields[i]
-			add(f.name, f)
+	table("The file", "", func(add func(string, *schema.Field)) {
+		for i := range keys.Bloodhound.Fields {
+			f := &keys.Bloodhound.Fields[i]
+			add(f.Name, f)
 		}
 	})
-	for i := range bloodhoundFile.fields {
-		f := &bloodhoundFile.fields[i]
-		if f.name == "workloads" {
+	for i := range keys.Bloodhound.Fields {
+		f := &keys.Bloodhound.Fields[i]
+		if f.Name == "workloads" {
 			continue // as workload
 		}
-		table(f.name, f.name, func(add func(string, *field)) { walkKeys(&f.shape, f.name, add) })
+		table(f.Name, f.Name, func(add func(string, *schema.Field)) { schema.WalkKeys(&f.Shape, f.Name, add) })
 	}
 	b.WriteString("\n### Keys of Compose that are refused\n\n| key | what to do |\n|---|---|\n")
 	for _, remedy := range order {
@@ -280,7 +283,7 @@ func keyTables() string {
 
 // docs/schema/config.json says the same as the tables.
 func TestSchema(t *testing.T) {
-	b, err := json.MarshalIndent(schema(), "", "  ")
+	b, err := json.MarshalIndent(jsonSchema(), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,13 +334,13 @@ func value(t *testing.T, name string) any {
 
 type object = map[string]any
 
-func schema() object {
-	s := schemaOf(&bloodhoundFile)
+func jsonSchema() object {
+	s := schemaOf(&keys.Bloodhound)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "bloodhound.yaml"
 	s["$defs"] = object{
 		"variable": object{"type": "string", "pattern": `\$`, "description": "a value with a variable in it"},
-		"node":     schemaOf(&service),
+		"node":     schemaOf(&keys.Service),
 	}
 	return s
 }
@@ -346,86 +349,86 @@ func orVariable(s object) object {
 	return object{"anyOf": []any{s, object{"$ref": "#/$defs/variable"}}}
 }
 
-func schemaOf(s *shape) object {
-	if s.empty {
+func schemaOf(s *schema.Shape) object {
+	if s.Empty {
 		full := *s
-		full.empty = false
+		full.Empty = false
 		return object{"anyOf": []any{schemaOf(&full), object{"type": "null"}}}
 	}
 	bounded := func(kind string) object {
-		o := object{"type": kind, "minimum": s.min}
-		if s.max != 0 {
-			o["maximum"] = s.max
+		o := object{"type": kind, "minimum": s.Min}
+		if s.Max != 0 {
+			o["maximum"] = s.Max
 		}
 		return orVariable(o)
 	}
 	scalars := []any{"string", "number", "boolean"}
-	switch s.kind {
-	case text, pattern, date, size:
+	switch s.Kind {
+	case schema.Text, schema.Pattern, schema.Date, schema.Size:
 		return object{"type": scalars}
-	case word:
-		return orVariable(object{"enum": slices.Concat(s.words, slices.Sorted(maps.Keys(s.spellings)))})
-	case boolean:
+	case schema.Word:
+		return orVariable(object{"enum": slices.Concat(s.Words, slices.Sorted(maps.Keys(s.Spellings)))})
+	case schema.Boolean:
 		return orVariable(object{"type": "boolean"})
-	case whole, unsigned:
+	case schema.Whole, schema.Unsigned:
 		return bounded("integer")
-	case number, millis:
+	case schema.Number, schema.Millis:
 		return bounded("number")
-	case seconds:
+	case schema.Seconds:
 		return orVariable(object{"type": "number", "minimum": 0})
-	case rate:
+	case schema.Rate:
 		return orVariable(object{"type": "number", "minimum": 0, "maximum": 1})
-	case duration:
+	case schema.Duration:
 		return orVariable(object{"type": "string", "pattern": durationPattern})
-	case signed:
+	case schema.Signed:
 		return orVariable(object{"type": "string", "pattern": "^[-+]?" + durationPattern[1:]})
-	case span:
+	case schema.Span:
 		one := orVariable(object{"type": "number", "minimum": 0})
 		return object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "maxItems": 2}}}
-	case variables:
+	case schema.Variables:
 		return object{"anyOf": []any{
 			object{"type": "object", "additionalProperties": object{"type": append(scalars, "null")}},
 			object{"type": "array", "items": object{"type": "string"}}}}
-	case section:
-		if s == &service {
+	case schema.Section:
+		if s == &keys.Service {
 			break
 		}
-	case dictionary:
-		item := schemaOf(s.item)
-		if len(s.item.fields) > 0 && &s.item.fields[0] == &service.fields[0] {
+	case schema.Dictionary:
+		item := schemaOf(s.Item)
+		if len(s.Item.Fields) > 0 && &s.Item.Fields[0] == &keys.Service.Fields[0] {
 			item = object{"$ref": "#/$defs/node"}
 		}
 		o := object{"type": "object", "additionalProperties": item}
-		if s.names != nil {
-			o["propertyNames"] = object{"pattern": s.names.String()}
+		if s.Names != nil {
+			o["propertyNames"] = object{"pattern": s.Names.String()}
 		}
 		return o
-	case sequence:
-		return object{"type": "array", "items": schemaOf(s.item)}
-	case either:
+	case schema.Sequence:
+		return object{"type": "array", "items": schemaOf(s.Item)}
+	case schema.Either:
 		var alts []any
-		for i := range s.alts {
-			alts = append(alts, schemaOf(&s.alts[i]))
+		for i := range s.Alts {
+			alts = append(alts, schemaOf(&s.Alts[i]))
 		}
 		return object{"anyOf": alts}
-	case anything:
+	case schema.Anything:
 		return object{}
 	}
 	properties := object{}
-	for i := range s.fields {
-		f := &s.fields[i]
-		if f.refused != "" {
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		if f.Refused != "" {
 			continue
 		}
-		p := schemaOf(&f.shape)
-		p["description"] = strings.TrimSpace(f.says + f.idle)
-		if f.of != "" {
-			p["description"] = "another spelling of " + f.of
+		p := schemaOf(&f.Shape)
+		p["description"] = strings.TrimSpace(f.Says + f.Idle)
+		if f.SpellingOf != "" {
+			p["description"] = "another spelling of " + f.SpellingOf
 		}
-		properties[f.name] = p
+		properties[f.Name] = p
 	}
 	o := object{"type": "object", "properties": properties, "additionalProperties": false}
-	if s.open {
+	if s.Open {
 		o["patternProperties"] = object{"^x-": object{}}
 	}
 	return o

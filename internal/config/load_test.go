@@ -101,7 +101,7 @@ func TestDocumentedExamples(t *testing.T) {
 	for _, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
 		dir := project(t, "bloodhound.yaml\n"+b, "compose.yaml\nservices: {db: {image: postgres}}\n")
-		r := load(t, Options{Path: dir})
+		r := loaded(t, Options{Path: dir})
 		if noted(r, "the node has a root of its own, or no image") {
 			t.Errorf("what is done on purpose is noted: %v", r.Notes)
 		}

@@ -64,7 +64,7 @@ networks:
   admin: {external: true, enable_ipv4: false, enable_ipv6: true}
   unused: {internal: true}
 `)
-	r := load(t, Options{Path: dir})
+	r := loaded(t, Options{Path: dir})
 	const want = `proxy 10.77.3.2: eth1=front,10.77.3.2,02:42:ac:1c:00:05,web eth2=admin,fd77::2 eth0=back,172.28.0.2
 app 172.28.0.4: eth0=back,172.28.0.4 eth1=front,10.77.3.3
 db 172.28.0.5: eth0=back,172.28.0.5 eth1=data,10.77.0.2,fd28::99
@@ -115,7 +115,7 @@ func TestOneNetwork(t *testing.T) {
 		"networks: {other: {internal: true}}"} {
 		for _, on := range []string{"", ", networks: [default]", ", networks: {default: null}", ", networks: {default: {priority: 3, driver_opts: {a: b}, x-own: 1}}", ", networks: {}"} {
 			dir := project(t, "compose.yaml\nservices: {a: {command: x"+on+"}, b: {command: x}}\n"+networks+"\n")
-			r := load(t, Options{Path: dir + "/compose.yaml", Env: noEnv})
+			r := loaded(t, Options{Path: dir + "/compose.yaml", Env: noEnv})
 			if got, want := shown(r), "a 10.77.0.10:\nb 10.77.0.11:\n"; got != want || r.Spec.Networks != nil {
 				t.Errorf("%q, %q: got\n%s\nwant\n%s", networks, on, got, want)
 			}
@@ -123,7 +123,7 @@ func TestOneNetwork(t *testing.T) {
 	}
 	for _, special := range []string{"networks: {default: {internal: true}}", "networks: {default: {name: mine}}", "networks: {default: {external: true}}", "networks: {default: {enable_ipv6: true}}",
 		"networks: {default: {ipam: {config: [{subnet: 10.9.0.0/16}]}}}"} {
-		r := load(t, Options{Path: project(t, "compose.yaml\nservices: {a: {command: x}}\n"+special+"\n") + "/compose.yaml", Env: noEnv})
+		r := loaded(t, Options{Path: project(t, "compose.yaml\nservices: {a: {command: x}}\n"+special+"\n") + "/compose.yaml", Env: noEnv})
 		if len(r.Spec.Networks) != 1 || len(r.Spec.Nodes[0].Attachments) != 1 {
 			t.Errorf("%s: %+v", special, r.Spec.Networks)
 		}
@@ -145,7 +145,7 @@ networks: {back: {ipam: {config: [{subnet: 10.5.0.0/24}]}}}
 services: {db: {command: x, networks: [back]}}
 networks: {back: null}
 `)
-	r := load(t, Options{Path: dir})
+	r := loaded(t, Options{Path: dir})
 	const want = `web 10.5.0.2: eth0=back,10.5.0.2,site eth1=extra,10.77.0.2
 db 10.5.0.3: eth0=back,10.5.0.3
 user 10.5.0.4: eth0=back,10.5.0.4 eth1=extra,10.77.0.3
@@ -160,7 +160,7 @@ func TestLinksToReplicas(t *testing.T) {
 	for networks, want := range map[string]string{"": "kv:10.77.0.11 kv:10.77.0.12", ", networks: [back]": "kv:10.77.0.3 kv:10.77.0.4"} {
 		dir := project(t, "compose.yaml\nservices: {a: {command: x, links: [\"store:kv\"]"+networks+"}, store: {command: x, scale: 2"+networks+"}}\nnetworks: {back: {}}\n")
 		var got []string
-		for _, h := range node1(t, load(t, Options{Path: dir + "/compose.yaml", Env: noEnv}), "a").ExtraHosts {
+		for _, h := range node1(t, loaded(t, Options{Path: dir + "/compose.yaml", Env: noEnv}), "a").ExtraHosts {
 			got = append(got, h.Name+":"+h.IP)
 		}
 		if strings.Join(got, " ") != want {
@@ -175,7 +175,7 @@ func TestSubnetsBesideLargeOnes(t *testing.T) {
 		return project(t, "compose.yaml\nservices: {a: {command: x, networks: [big, small, six]}}\nnetworks:\n  small:\n  six: {enable_ipv6: true, ipam: {config: [{subnet: \"fd77::/16\"}]}}\n"+
 			"  big: {enable_ipv6: true, ipam: {config: [{subnet: 10.0.0.0/8}]}}\n") + "/compose.yaml"
 	}
-	r := load(t, Options{Path: file()})
+	r := loaded(t, Options{Path: file()})
 	if got, want := shown(r), "a 10.0.0.2: eth0=big,10.0.0.2,fd78::2 eth1=six,172.16.1.2,fd77::2 eth2=small,172.16.0.2\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
@@ -28,7 +31,7 @@ func project(t *testing.T, files ...string) string {
 	return dir
 }
 
-func load(t *testing.T, o Options) *Result {
+func loaded(t *testing.T, o Options) *Result {
 	t.Helper()
 	if o.Env == nil {
 		o.Env = noEnv
@@ -55,7 +58,7 @@ func node1(t *testing.T, r *Result, name string) world.Node {
 }
 
 func noted(r *Result, part string) bool {
-	return slices.ContainsFunc(r.Notes, func(n Note) bool { return strings.Contains(n.String(), part) })
+	return slices.ContainsFunc(r.Notes, func(n source.Note) bool { return strings.Contains(n.String(), part) })
 }
 
 // A service's keys are replaced by those of the node in bloodhound.yaml, and environments are merged.
@@ -78,7 +81,7 @@ services:
 services:
   web: {working_dir: /srv}
 `)
-	r := load(t, Options{Path: dir})
+	r := loaded(t, Options{Path: dir})
 	if r.Spec.Name != "shop" {
 		t.Errorf("the world is called %s", r.Spec.Name)
 	}
@@ -119,7 +122,7 @@ D=${PORT}
 PORT=80
 FROM_HOST=dotenv
 `)
-	r := load(t, Options{Path: dir, Env: map[string]string{"FROM_HOST": "host"}})
+	r := loaded(t, Options{Path: dir, Env: map[string]string{"FROM_HOST": "host"}})
 	n := node1(t, r, "n1")
 	want := []string{"PATH=/bin", "HOME=/root", "HOSTNAME=n1", "A=one", "B=two", "C=env", "D=80", "FROM_HOST=host"}
 	if !slices.Equal(n.Env, want) {
@@ -165,7 +168,7 @@ func TestWhereFilesAre(t *testing.T) {
 }
 
 func TestHealthchecksAndRestarts(t *testing.T) {
-	r := load(t, Options{Path: project(t, `bloodhound.yaml
+	r := loaded(t, Options{Path: project(t, `bloodhound.yaml
 nodes:
   a: {command: x, healthcheck: {test: curl -f x || exit 1}, restart: no, stop_signal: 10}
   b: {command: x, healthcheck: {test: [NONE]}, restart: "on-failure:3", stop_signal: int}
@@ -190,7 +193,7 @@ nodes:
 
 // Clients of our own give way to nodes that have their names.
 func TestNamesOfClients(t *testing.T) {
-	r := load(t, Options{Path: project(t, `bloodhound.yaml
+	r := loaded(t, Options{Path: project(t, `bloodhound.yaml
 nodes:
   load: {command: x}
   n1: {command: x, networks: {default: {aliases: [checker]}}}
@@ -217,7 +220,7 @@ nodes:
   n2: *n
   n3: {command: ./app, build: {command: [go, build], environment: {CGO_ENABLED: "0"}}}
 `)
-	r := load(t, Options{Path: dir})
+	r := loaded(t, Options{Path: dir})
 	if len(r.Builds) != 2 || r.Builds[0].Node != "n1" || r.Builds[0].Dir != dir || r.Builds[1].Env[0] != "CGO_ENABLED=0" {
 		t.Errorf("builds %+v", r.Builds)
 	}
@@ -225,7 +228,7 @@ nodes:
 
 // strikes is how often each kind that strikes by time step does so in 30 virtual seconds of chaos, on average.
 func strikes(t *testing.T, mode, step string) map[fault.Kind]float64 {
-	r := load(t, Options{Path: project(t, "bloodhound.yaml\nsimulation: {time_step: "+step+`}
+	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nsimulation: {time_step: "+step+`}
 nodes: {n1: {command: x}, n2: {command: x}, n3: {command: x}}
 workload: {driver: http, config: {target: "http://n1"}}
 faults: {mode: `+mode+`}
@@ -270,7 +273,7 @@ func TestPresets(t *testing.T) {
 }
 
 func rules(t *testing.T, faults string) []world.FaultRule {
-	return load(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}, n2: {command: x}}\nfaults: "+faults)}).Spec.Faults.Rules
+	return loaded(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}, n2: {command: x}}\nfaults: "+faults)}).Spec.Faults.Rules
 }
 
 func TestFaultRules(t *testing.T) {
@@ -315,12 +318,12 @@ func TestTimes(t *testing.T) {
 		{"faults: {settle: 5s}", 30, 5},
 		{"simulation: {max_time: 8s}", 4, 2},
 	} {
-		r := load(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nworkload: {driver: http, config: {target: n1}}\n"+c.config)})
+		r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nworkload: {driver: http, config: {target: n1}}\n"+c.config)})
 		if r.Spec.Workloads[0].DurationNs/1e9 != c.duration || r.Spec.Faults.SettleNs/1e9 != c.settle || noted(r, "do not fit") {
 			t.Errorf("%s: %d s and %d s, %v", c.config, r.Spec.Workloads[0].DurationNs/1e9, r.Spec.Faults.SettleNs/1e9, r.Notes)
 		}
 	}
-	r := load(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nworkload: {driver: http, config: {target: n1, duration: 55s}}\n")})
+	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nworkload: {driver: http, config: {target: n1, duration: 55s}}\n")})
 	if !noted(r, "do not fit into max_time") {
 		t.Errorf("notes %v", r.Notes)
 	}
@@ -329,7 +332,7 @@ func TestTimes(t *testing.T) {
 // What loads is accepted by those who read it next.
 func TestOthersAgree(t *testing.T) {
 	for _, o := range []Options{{Path: "testdata/compat"}, {Path: "testdata/all/two.yaml"}} {
-		r := load(t, o)
+		r := loaded(t, o)
 		for i := range r.Spec.Workloads {
 			if err := workload.Validate(&r.Spec.Workloads[i]); err != nil {
 				t.Error(err)
@@ -357,8 +360,8 @@ func TestOthersAgree(t *testing.T) {
 
 func workloadOptions() []string {
 	var names []string
-	walkKeys(&workloadKeys, "", func(path string, f *field) {
-		if parent, name := split(path); parent == "config.options" {
+	schema.WalkKeys(&keys.WorkloadKeys, "", func(path string, f *schema.Field) {
+		if parent, name := schema.Split(path); parent == "config.options" {
 			names = append(names, name)
 		}
 	})
@@ -372,7 +375,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		b.WriteString("strange" + strconv.Itoa(i) + ": 1\n")
 	}
 	_, err := Load(Options{Path: project(t, b.String()), Env: noEnv})
-	var all Errors
+	var all source.Errors
 	if !errors.As(err, &all) || len(all) != 30 || !strings.HasSuffix(err.Error(), "and 20 more mistakes") {
 		t.Errorf("%d errors: %v", len(all), err)
 	}
@@ -388,7 +391,7 @@ func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"aliases": {bomb, "more than 100000 values"},
 		"depth":   {"bloodhound.yaml\nx-a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "more than 64 levels"},
-		"size":    {"bloodhound.yaml\nname: " + strings.Repeat("x", MaxFileBytes), "more than 1048576 bytes"},
+		"size":    {"bloodhound.yaml\nname: " + strings.Repeat("x", source.MaxFileBytes), "more than 1048576 bytes"},
 	} {
 		_, err := Load(Options{Path: project(t, c.file), Env: noEnv})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

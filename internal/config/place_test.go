@@ -34,7 +34,7 @@ services:
   db:
     command: postgres
 `)
-	r := load(t, Options{Path: dir})
+	r := loaded(t, Options{Path: dir})
 	for _, c := range []struct {
 		m    engine.Mistake
 		want string

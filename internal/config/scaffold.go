@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 )
 
 //go:embed scaffold.yaml
@@ -19,7 +21,7 @@ var composeNames = []string{"compose.yaml", "compose.yml", "docker-compose.yaml"
 // too, its services are the nodes.
 func Scaffold(dir string) (text []byte, compose string) {
 	compose = composeIn(dir)
-	content, err := readBounded(filepath.Join(dir, compose))
+	content, err := source.ReadBounded(filepath.Join(dir, compose))
 	if compose == "" || err != nil {
 		return []byte(scaffold), ""
 	}

@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	composespec "github.com/compose-spec/compose-go/v2/schema"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 )
 
 // unopened are keys whose own keys the tables do not name: they are all of one kind, or refused, or all without effect.
-func unopened(f *field) bool {
-	return f.idle != "" || f.refused != "" || f.shape.kind == anything
+func unopened(f *schema.Field) bool {
+	return f.Idle != "" || f.Refused != "" || f.Shape.Kind == schema.Anything
 }
 
 // Every key of the Compose specification is in the tables: honoured, without effect and with a reason, or refused with a
@@ -23,8 +26,8 @@ func TestSpecification(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	var compare func(path string, value any, s *shape, depth int)
-	compare = func(path string, value any, s *shape, depth int) {
+	var compare func(path string, value any, s *schema.Shape, depth int)
+	compare = func(path string, value any, s *schema.Shape, depth int) {
 		o, ok := value.(map[string]any)
 		if !ok || depth > 20 {
 			return
@@ -38,41 +41,41 @@ func TestSpecification(t *testing.T) {
 				compare(path, one, s, depth+1)
 			}
 		}
-		if s.kind == either {
-			for i := range s.alts {
-				if s.alts[i].kind == section && o["properties"] != nil || s.alts[i].kind == sequence && o["items"] != nil || s.alts[i].kind == dictionary && o["patternProperties"] != nil {
-					compare(path, o, &s.alts[i], depth+1)
+		if s.Kind == schema.Either {
+			for i := range s.Alts {
+				if s.Alts[i].Kind == schema.Section && o["properties"] != nil || s.Alts[i].Kind == schema.Sequence && o["items"] != nil || s.Alts[i].Kind == schema.Dictionary && o["patternProperties"] != nil {
+					compare(path, o, &s.Alts[i], depth+1)
 				}
 			}
 			return
 		}
-		if items := o["items"]; items != nil && s.kind == sequence {
-			compare(path+"[]", items, s.item, depth+1)
+		if items := o["items"]; items != nil && s.Kind == schema.Sequence {
+			compare(path+"[]", items, s.Item, depth+1)
 		}
-		if patterns, ok := o["patternProperties"].(map[string]any); ok && s.kind == dictionary {
+		if patterns, ok := o["patternProperties"].(map[string]any); ok && s.Kind == schema.Dictionary {
 			for _, name := range slices.Sorted(maps.Keys(patterns)) {
 				if name != "^x-" {
-					compare(path+".NAME", patterns[name], s.item, depth+1)
+					compare(path+".NAME", patterns[name], s.Item, depth+1)
 				}
 			}
 		}
 		properties, ok := o["properties"].(map[string]any)
-		if !ok || s.kind != section {
+		if !ok || s.Kind != schema.Section {
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			f := s.field(name)
+			f := s.Field(name)
 			if f == nil {
-				t.Errorf("%s is not in the tables", join(path, name))
+				t.Errorf("%s is not in the tables", schema.Join(path, name))
 				continue
 			}
 			seen++
 			if !unopened(f) {
-				compare(join(path, name), properties[name], &f.shape, depth+1)
+				compare(schema.Join(path, name), properties[name], &f.Shape, depth+1)
 			}
 		}
 	}
-	compare("", spec, &composeFile, 0)
+	compare("", spec, &keys.Compose, 0)
 	if seen < 150 {
 		t.Errorf("only %d keys were compared", seen)
 	}

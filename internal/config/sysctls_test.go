@@ -17,7 +17,7 @@ nodes:
     sysctls: [net.core.somaxconn=1024, net/ipv4/conf/eth0.5/rp_filter=0x2, "net.ipv4.ip_local_port_range= 20000  20100", net.core.somaxconn=7]
   n3: {command: x, domainname: here.test, sysctls: {kernel.domainname: there.test, kernel.shmmax: 18446744073692774399, kernel.sem: 250 32000 32 128}}
 `, "compose.yaml\nservices:\n  n2:\n    image: x\n    command: x\n    sysctls: {net.ipv4.tcp_syncookies: 0, net.ipv4.tcp_congestion_control: bbr}\n")
-	r := load(t, Options{Path: filepath.Join(dir, "bloodhound.yaml"), Images: anyImage})
+	r := loaded(t, Options{Path: filepath.Join(dir, "bloodhound.yaml"), Images: anyImage})
 	for name, want := range map[string][]world.Sysctl{
 		"n1": {{Name: "net.core.somaxconn", Value: "7"}, {Name: "net.ipv4.conf.eth0/5.rp_filter", Value: "2"}, {Name: "net.ipv4.ip_local_port_range", Value: "20000\t20100"}},
 		"n2": {{Name: "net.ipv4.tcp_congestion_control", Value: "bbr"}, {Name: "net.ipv4.tcp_syncookies", Value: "0"}},

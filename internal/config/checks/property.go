@@ -1,0 +1,234 @@
+// Package checks reads properties and the checks that judge them.
+package checks
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/load"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// livenessTimeoutNs is the time of a liveness property that names none.
+const livenessTimeoutNs = 30_000_000_000
+
+// recoveryKeys is how many keys a recovery check tries that does not say.
+const recoveryKeys = 10
+
+// ProbeIntervalNs is how often a probing check runs.
+const ProbeIntervalNs = 1_000_000_000
+
+// Read reads `properties`, and adds the checker node if a check probes.
+func Read(l *load.State, top *source.Node) {
+	probes := false
+	for i, n := range top.Get("properties").List() {
+		key := fmt.Sprintf("properties[%d]", i)
+		p, ok := property(l, n, key)
+		if slices.ContainsFunc(l.Spec.Properties, func(o world.Property) bool { return o.Name == p.Name && p.Name != "" }) {
+			l.Fail(n.Get("name").Position, "give each its own name", "%s: another property is named %q too", key, p.Name)
+		}
+		if !ok {
+			continue
+		}
+		l.Spec.Properties = append(l.Spec.Properties, p)
+		probes = probes || p.Check.Type.Probes()
+	}
+	if probes {
+		l.Checker()
+	}
+}
+
+func property(l *load.State, n *source.Node, key string) (world.Property, bool) {
+	before := len(l.Errs)
+	p := world.Property{Name: strings.TrimSpace(source.ValueOr(n.Get("name"), "")), Kind: world.PropertyKind(source.ValueOr(n.Get("kind"), "")),
+		Description: source.ValueOr(n.Get("description"), ""), TimeoutNs: source.ValueOr(n.Get("timeout"), int64(0))}
+	l.Missing(n, "name", "add `name:`", "%s has no name", key)
+	if e := n.Get("name"); e != nil && p.Name == "" {
+		l.Fail(e.Position, "give it a name", "%s.name is empty", key)
+	}
+	l.Missing(n, "kind", "add `kind: safety`, `liveness` or `invariant`", "%s has no kind", key)
+	c := n.Get("check")
+	if c == nil {
+		l.Missing(n, "check", "add `check: {type: ...}`", "%s has no check", key)
+		return p, false
+	}
+	timed := p.Kind == world.Liveness || source.ValueOr(c.Get("type"), "") == string(world.RecoveryCheck)
+	switch {
+	case timed && source.ValueOr(c.Get("type"), "") == string(world.ProgressCheck):
+		timed = false
+	case timed && p.TimeoutNs == 0:
+		p.TimeoutNs = livenessTimeoutNs
+	}
+	if !timed && p.TimeoutNs != 0 {
+		l.Idle(n.Entry("timeout").Key.Position, key+"."+n.Entry("timeout").Key.Text, "only liveness and recovery have a time in which they must come true")
+		p.TimeoutNs = 0
+	}
+	propertyCheck(l, c, &p, key+".check")
+	return p, len(l.Errs) == before
+}
+
+// checkKeys tells which types of checks a key belongs to.
+var checkKeys = map[string]string{
+	"operations": "linearizability monotonic progress recovery", "model": "linearizability isolation durability", "level": "isolation",
+	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
+	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
+	"failures": "progress", "hang": "progress", "grace": "progress", "during_faults": "progress", "keys": "recovery", "jobs": "progress recovery",
+	"spec": "model", "config": "model", "library": "model", "view": "model", "lines": "model", "left_out": "model", "events": "model",
+	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom",
+}
+
+func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string) {
+	c := &p.Check
+	c.Type = world.CheckType(source.ValueOr(n.Get("type"), ""))
+	if c.Type == "" {
+		l.Missing(n, "type", "add `type:`; there are "+strings.Join(keys.CheckTypes, ", "), "%s has no type", key)
+		return
+	}
+	l.OnlyFor(n, key, "type", string(c.Type), checkKeys)
+	switch {
+	case c.Type == world.Agreement:
+	case c.Type.Probes():
+		c.IntervalNs = source.ValueOr(n.Get("interval"), int64(ProbeIntervalNs))
+	case c.Type == world.ProgressCheck || c.Type == world.RecoveryCheck:
+	case p.Kind == world.Liveness:
+		l.Fail(n.Position, "use `kind: safety`", "%s: %s is never regained, so it cannot be a liveness property", key, c.Type)
+	}
+	if own := p.Kind == world.Progress || p.Kind == world.Recovery; own && string(p.Kind) != string(c.Type) {
+		l.Fail(n.Get("type").Position, fmt.Sprintf("write `type: %s`, or another kind", p.Kind), "%s.type: a property of kind %s has the check of that name", key, p.Kind)
+	}
+	modelOf(l, n, c, key)
+	expect := n.Get("expect")
+	switch c.Type {
+	case world.Linearizability:
+		operationsOf(l, n, p, key)
+	case world.Isolation:
+		c.Level = source.ValueOr(n.Get("level"), "serializable")
+		if c.Model == "list-append" && slices.Contains(keys.RegistersOnly, c.Level) {
+			l.Fail(n.Get("level").Position, "use read-committed or snapshot-isolation, or `model: rw-register`", "%s.level: %s is judged over registers only", key, c.Level)
+		}
+	case world.Monotonic:
+		operationsOf(l, n, p, key)
+		performed(l, n.Get("operations"), key+".operations")
+	case world.ProgressCheck:
+		operationsOf(l, n, p, key)
+		performed(l, n.Get("operations"), key+".operations")
+		c.Failures = int(source.ValueOr(n.Get("failures"), int64(0)))
+		c.HangNs = source.ValueOr(n.Get("hang"), int64(0))
+		c.GraceNs = source.ValueOr(n.Get("grace"), int64(0))
+		c.DuringFaults = source.ValueOr(n.Get("during_faults"), false)
+		if !n.Has("failures") && !n.Has("hang") {
+			l.Missing(n, "failures", "add `failures: 20`, `hang: 10s`, or both", "%s does not say what is no progress", key)
+		}
+		jobs(l, n.Get("jobs"), c, key+".jobs")
+	case world.RecoveryCheck:
+		operationsOf(l, n, p, key)
+		performed(l, n.Get("operations"), key+".operations")
+		c.Keys = int(source.ValueOr(n.Get("keys"), int64(recoveryKeys)))
+		jobs(l, n.Get("jobs"), c, key+".jobs")
+	case world.Conformance:
+		conformance(l, n, c, key)
+	case world.HTTPCheck:
+		c.Endpoint = endpoint(l, n, "http", key)
+		c.Body = source.ValueOr(n.Get("body"), "")
+		c.ExpectStatus = int(source.ValueOr(expect.Get("status"), int64(200)))
+		c.ExpectBody = l.ExpectedBody(expect, key)
+		if expect != nil && expect.Kind == source.Scalar {
+			l.Fail(expect.Position, "write `expect: {status: 200}`", "%s.expect of an http check is a mapping", key)
+		}
+	case world.RedisCheck:
+		c.Endpoint = endpoint(l, n, "redis", key)
+		RedisCheck(l, n, c, key)
+	case world.SQLCheck:
+		sqlCheck(l, n, c, key)
+	case world.Custom:
+		l.Missing(n, "script", "add `script: ./check.sh`", "%s has no script", key)
+		script(l, n, p, key)
+	case world.Agreement:
+		agreement(l, n, p, key)
+	case world.Expression, world.InvariantCheck:
+		c.Condition = strings.TrimSpace(source.ValueOr(n.Get("condition"), ""))
+		l.Missing(n, "condition", "add `condition:`, such as all(ops, .type != \"fail\")", "%s has no condition", key)
+		l.Remember(load.Place{Part: engine.PartProperty, Name: p.Name}, n.Get("condition"), key+".condition")
+		if e := n.Get("condition"); e != nil && c.Condition == "" {
+			l.Fail(e.Position, "write an expression, such as all(ops, .type != \"fail\")", "%s.condition is empty", key)
+		}
+	}
+}
+
+// jobs reads how jobs are declared.
+func jobs(l *load.State, n *source.Node, c *world.Check, key string) {
+	if n == nil {
+		return
+	}
+	read := func(name string) (text string, groups int) {
+		re := source.ValueOr[*regexp.Regexp](n.Get(name), nil)
+		if re == nil {
+			return "", 0
+		}
+		return n.Get(name).Text, re.NumSubexp()
+	}
+	start, groups := read("start")
+	c.Jobs = world.Jobs{Start: start, AcrossNodes: source.ValueOr(n.Get("across_nodes"), false)}
+	l.Missing(n, "start", "add `start: 'job (\\S+) started'`", "%s does not say how a job begins", key)
+	l.Missing(n, "done", "add `done: 'job (\\S+) done'`", "%s does not say how a job ends", key)
+	for name, into := range map[string]*string{"done": &c.Jobs.Done, "failed": &c.Jobs.Failed} {
+		text, more := read(name)
+		if *into = text; text != "" && start != "" && (more == 0) != (groups == 0) {
+			l.Fail(n.Get(name).Position, "give both a group in parentheses around the job's id, or neither", "%s: one of start and %s tells the job's id, and the other does not", key, name)
+		}
+	}
+}
+
+func script(l *load.State, n *source.Node, p *world.Property, key string) {
+	p.Check.Script = l.Program(n.Get("script"), key+".script")
+	l.Remember(load.Place{Part: engine.PartProperty, Name: p.Name}, n.Get("script"), key+".script")
+	if s := n.Get("script"); s != nil && len(p.Check.Script) == 0 {
+		l.Fail(s.Position, "write the program's path, such as ./check.sh", "%s.script is empty", key)
+	}
+}
+
+// modelOf reads the model of a check that has one.
+func modelOf(l *load.State, n *source.Node, c *world.Check, key string) {
+	known := keys.ModelsOf[c.Type]
+	if len(known) == 0 {
+		return
+	}
+	c.Model = source.ValueOr(n.Get("model"), known[0])
+	if e := n.Get("model"); e != nil && !slices.Contains(known, c.Model) {
+		l.Fail(e.Position, suggest.From(c.Model, known), "%s.model: %s is no model of %s", key, c.Model, c.Type)
+	}
+}
+
+// operationsOf reads which operations a check judges.
+func operationsOf(l *load.State, n *source.Node, p *world.Property, key string) {
+	p.Check.Operations = n.Get("operations").Words()
+	l.Remember(load.Place{Part: engine.PartProperty, Name: p.Name}, n.Get("operations"), key+".operations")
+}
+
+// performed refuses names that no workload gives to an operation. Of drivers that choose their operations themselves
+// nobody knows the names before they have run.
+func performed(l *load.State, n *source.Node, key string) {
+	var names []string
+	for i := range l.Spec.Workloads {
+		w := &l.Spec.Workloads[i]
+		if len(w.Mix) == 0 {
+			return // one that chooses, or whose mistakes are told already
+		}
+		for _, o := range w.Mix {
+			if !slices.Contains(names, o.Recorded()) {
+				names = append(names, o.Recorded())
+			}
+		}
+	}
+	for _, e := range n.Scalars() {
+		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, e.Text) }) {
+			l.Fail(e.Position, suggest.From(e.Text, names), "%s: no workload has an operation %q", key, source.Shorten(e.Text))
+		}
+	}
+}

@@ -1,0 +1,135 @@
+// Package faults reads the faults that a campaign may inject.
+package faults
+
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/load"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// defaultSettleNs is how long a world runs on after its last heal; a quarter of max_time if that is less.
+const defaultSettleNs int64 = 10_000_000_000
+
+// usualSyncNs is how long a disk takes for an fsync, where that matters: without any time the power would hardly ever go in
+// the middle of a commit.
+const usualSyncNs = 1_000_000
+
+// Read reads `faults`, and completes the times that depend on several keys.
+func Read(l *load.State, n *source.Node) {
+	f := &l.Spec.Faults
+	f.SettleNs = source.ValueOr(n.Get("settle"), int64(0))
+	if n != nil {
+		f.Enabled = source.ValueOr(n.Get("enabled"), true)
+		f.Mode = source.ValueOr(n.Get("mode"), "")
+		f.StartNs = source.ValueOr(n.Get("warmup"), int64(0))
+		f.Swarm = source.ValueOr(n.Get("swarm"), f.Mode != "")
+		f.StopNs = source.ValueOr(n.Get("stop"), int64(0))
+		if s, w := n.Get("stop"), n.Entry("warmup"); s != nil && f.StopNs <= f.StartNs {
+			after := "warmup"
+			if w != nil {
+				after = w.Key.Text // or its other spelling
+			}
+			l.Fail(s.Position, "make `stop:` later", "faults.stop is not after faults.%s, and no fault could strike", after)
+		}
+		roles := roles(l, n.Get("roles"))
+		rules := writtenRules(l, n.Get("rules"), roles)
+		for i := range knobs {
+			if r, ok := groupRule(l, n, &knobs[i], rules); ok && r.Kind == "partition" {
+				f.Rules = append(f.Rules, shaped(l, n.Get("network").Get("partition_shapes"), r)...)
+			} else if ok {
+				f.Rules = append(f.Rules, r)
+			}
+		}
+		f.Rules = append(f.Rules, rules...)
+		required(l, n.Get("require_observed"))
+		handling(l, n.Get("handling"))
+		f.DiskProfile = source.ValueOr(n.Get("disk").Get("profile"), "")
+		if p := n.Get("disk").Get("profile"); p != nil && !losesPower(f) {
+			l.Idle(p.Position, "faults.disk.profile", "no power loss has a rate above 0")
+		}
+	}
+	if losesPower(f) {
+		l.Spec.Cost.SyncNs = usualSyncNs
+	}
+	unstopped(l)
+	completeTimes(l, n.Has("settle"))
+}
+
+// unstopped notes the keys about how a node stops where nothing stops it.
+func unstopped(l *load.State) {
+	if l.Spec.Faults.Enabled && l.Spec.Faults.Strikes("restart") {
+		return
+	}
+	for i, d := range l.Nodes {
+		if d.Of != "" && i > 0 && l.Nodes[i-1].Of == d.Of {
+			continue // a replica of a service that is noted already
+		}
+		for _, key := range []string{"stop_signal", "stop_grace_period"} {
+			if d.Value.Has(key) {
+				l.Idle(d.Value.Entry(key).Key.Position, d.Key+"."+key, "only the fault `restart` stops nodes in order, and it has no rate above 0")
+			}
+		}
+	}
+}
+
+// losesPower tells whether a node's power may go.
+func losesPower(f *world.Faults) bool { return f.Strikes("power_loss") || f.Strikes("torn_write") }
+
+// required reads require_observed.
+func required(l *load.State, n *source.Node) {
+	f := &l.Spec.Faults
+	if n == nil {
+		return
+	}
+	if n.Kind == source.List {
+		for _, item := range n.List() {
+			if !f.Strikes(item.Text) {
+				l.Fail(item.Position, "give it a rate above 0, or do not require it", "faults.require_observed: %s never strikes, so it cannot be observed", item.Text)
+				continue
+			}
+			if !slices.Contains(f.Require, item.Text) {
+				f.Require = append(f.Require, item.Text)
+			}
+		}
+		return
+	}
+	if source.ValueOr(n, false) {
+		for _, r := range f.Rules {
+			if r.RatePPM > 0 && !slices.Contains(f.Require, r.Kind) {
+				f.Require = append(f.Require, r.Kind)
+			}
+		}
+	}
+}
+
+// completeTimes sets what depends on several keys: a settle time that lets liveness show, if max_time leaves room, and
+// workloads that leave time for it.
+func completeTimes(l *load.State, settleWritten bool) {
+	s := l.Spec
+	var longest int64
+	for _, w := range s.Workloads {
+		longest = max(longest, w.DurationNs)
+	}
+	if !settleWritten {
+		least := min(defaultSettleNs, s.MaxTimeNs/4)
+		want := least
+		for _, p := range s.Properties {
+			if p.Kind == world.Liveness || p.Check.Type == world.RecoveryCheck {
+				want = max(want, p.TimeoutNs)
+			}
+		}
+		spare := s.MaxTimeNs - longest - s.MaxTimeNs/6
+		if longest == 0 {
+			spare = s.MaxTimeNs / 2
+		}
+		s.Faults.SettleNs = min(want, max(least, spare))
+	}
+	for i := range s.Workloads {
+		if w := &s.Workloads[i]; w.DurationNs == 0 {
+			left := s.MaxTimeNs - s.Faults.SettleNs - s.MaxTimeNs/6
+			w.DurationNs = max(min(s.MaxTimeNs/2, left), min(s.MaxTimeNs/10+1, 1_000_000_000))
+		}
+	}
+}

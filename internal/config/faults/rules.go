@@ -1,0 +1,232 @@
+package faults
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/load"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+func writtenRules(l *load.State, n *source.Node, roles []string) []world.FaultRule {
+	var rules []world.FaultRule
+	for i, item := range n.List() {
+		key := fmt.Sprintf("faults.rules[%d]", i)
+		var r world.FaultRule
+		ok := false
+		if item.Kind == source.Scalar {
+			r, ok = sentence(l, item, key, roles)
+		} else {
+			r, ok = rule(l, item, key, roles)
+		}
+		if !ok {
+			continue
+		}
+		if k := slices.IndexFunc(knobs, func(k knob) bool { return k.kind == r.Kind }); k >= 0 && r.MaxNs == 0 {
+			r.MinNs, r.MaxNs = knobs[k].otherwise[0], knobs[k].otherwise[1]
+		}
+		if r.Kind == "delay" && r.MaxNs == 0 {
+			r.MinNs, r.MaxNs = 25e6, 75e6
+		}
+		if r.Most == 0 {
+			amount(l, nil, "", &r)
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// sentence reads a rule of one line, in the language of package fault.
+func sentence(l *load.State, n *source.Node, key string, roles []string) (world.FaultRule, bool) {
+	before := len(l.Errs)
+	r, err := fault.Parse(n.Text)
+	if err != nil {
+		l.Fail(n.Position, "docs/reference/faults.md has the language; one rule is: crash on n1 after 5s max 1", "%s: %v", key, err)
+		return r, false
+	}
+	r.Text = strings.Join(strings.Fields(n.Text), " ")
+	condition(l, n.Position, &r, r.When, key, roles)
+	var targets []string
+	for _, t := range r.Targets {
+		targets = append(targets, struck(l, t)...)
+	}
+	r.Targets = targets
+	for _, t := range r.Targets {
+		faultTarget(l, n.Position, t, r.Kind, key)
+	}
+	if len(l.Errs) == before {
+		partShape(l, n.Position, &r, key)
+		hidden(l, n.Position, &r, key)
+	}
+	if len(l.Errs) == before && len(r.At) > 0 {
+		calls(l, n.Position, &r, key)
+	}
+	return r, len(l.Errs) == before
+}
+
+func rule(l *load.State, n *source.Node, key string, roles []string) (world.FaultRule, bool) {
+	before := len(l.Errs)
+	r := world.FaultRule{Kind: source.ValueOr(n.Get("kind"), ""), RatePPM: source.ValueOr(n.Get("rate"), uint64(0)),
+		OneWay: source.ValueOr(n.Get("one_way"), false), Max: int(source.ValueOr(n.Get("max"), int64(0))), ByUser: true, Path: source.ValueOr(n.Get("path"), "")}
+	if r.Kind == "" {
+		l.Missing(n, "kind", "add `kind:`, one of "+strings.Join(keys.FaultKinds, ", "), "%s has no kind", key)
+		return r, false
+	}
+	for _, c := range n.Get("at").Scalars() {
+		r.At = append(r.At, c.Text)
+	}
+	var when []string
+	if a := n.Get("after"); a != nil {
+		when = append(when, fault.After(a.Value.(int64)))
+	}
+	if a := n.Get("after_event"); a != nil {
+		when = append(when, fault.AfterEvent(uint64(a.Value.(int64))))
+	}
+	if w := n.Get("while"); w != nil {
+		knownRole(l, w.Position, w.Text, key+".while", roles)
+		when = append(when, "role == "+strconv.Quote(w.Text))
+	}
+	if w := n.Get("when"); w != nil {
+		if strings.TrimSpace(w.Text) == "" {
+			l.Fail(w.Position, "leave it out, or write a condition such as: operations > 100", "%s.when is empty", key)
+		} else {
+			condition(l, w.Position, &r, w.Text, key+".when", roles)
+		}
+		when = append(when, w.Text)
+	}
+	r.When = fault.All(when...)
+	switch {
+	case n.Has("rate"):
+	case len(when) > 0 || len(r.At) > 0:
+		r.RatePPM = 1_000_000
+	default:
+		l.Missing(n, "rate", "add `rate:`, from 0 to 1", "%s has no rate", key)
+		return r, false
+	}
+	if d := n.Get("duration_ms"); d != nil {
+		v := d.Value.([2]int64)
+		r.MinNs, r.MaxNs = v[0], v[1]
+		if r.MaxNs > 0 && !fault.Lasts(fault.Kind(r.Kind)) {
+			l.Idle(n.Entry("duration_ms").Key.Position, key+".duration_ms", r.Kind+" has no duration")
+		}
+	}
+	slowLink(l, n, "", key+".", &r)
+	amount(l, n, amounts[r.Kind].rule, &r)
+	for _, name := range []string{"amount_ms", "amount_ppm"} {
+		if n.Has(name) && amounts[r.Kind].rule != name {
+			l.Idle(n.Entry(name).Key.Position, key+"."+name, r.Kind+" has no such amount")
+		}
+	}
+	if r.OneWay && !fault.OnLinks(fault.Kind(r.Kind)) {
+		l.Idle(n.Entry("one_way").Key.Position, key+".one_way", "only partition, clog, slow_link and reset have a direction; name targets as a->b")
+	}
+	if r.Max > 0 && fault.PerPacket(fault.Kind(r.Kind)) {
+		l.Idle(n.Entry("max").Key.Position, key+".max", "faults per packet are not counted")
+	}
+	for _, t := range n.Get("targets").Scalars() {
+		for _, target := range struck(l, t.Text) {
+			if !faultTarget(l, t.Position, target, r.Kind, key+".targets") {
+				break
+			}
+			r.Targets = append(r.Targets, target)
+		}
+	}
+	hidden(l, n.Get("kind").Position, &r, key)
+	if s := n.Get("shape"); s != nil && len(l.Errs) == before {
+		r.Shape = s.Text
+		partShape(l, s.Position, &r, key)
+	}
+	switch at := n.Get("at"); {
+	case at != nil && len(r.At) == 0:
+		l.Fail(at.Position, "name system calls, such as fsync", "%s.at is empty", key)
+	case at != nil:
+		calls(l, at.Position, &r, key)
+	case r.Path != "" && !fault.PerCall(fault.Kind(r.Kind)):
+		l.Fail(n.Get("path").Position, "add `at:` with the system calls", "%s.path: files are matched at system calls, and there is no `at:`", key)
+	}
+	return r, len(l.Errs) == before
+}
+
+// calls checks the system calls at which a rule strikes, and the files.
+func calls(l *load.State, at source.Position, r *world.FaultRule, key string) {
+	for _, c := range r.At {
+		if !callName.MatchString(c) {
+			l.Fail(at, "write the call's name as strace shows it, such as fsync", "%s: %q is no name of a system call", key, source.Shorten(c))
+		}
+	}
+	kind := fault.Kind(r.Kind)
+	for _, c := range r.At {
+		if can := fault.CallsOf(kind); fault.PerCall(kind) && callName.MatchString(c) && !slices.Contains(can, c) {
+			l.Fail(at, "name some of "+strings.Join(can, ", ")+", or another kind", "%s: %s never strikes %s", key, r.Kind, c)
+		}
+	}
+	if fault.PerPacket(kind) {
+		l.Fail(at, "leave out the system calls, or use a kind that strikes nodes", "%s: %s strikes packets, and no system calls", key, r.Kind)
+	}
+	if _, err := path.Match(r.Path, ""); err != nil {
+		l.Fail(at, "write a pattern such as *.wal", "%s: %q is no pattern of file names", key, source.Shorten(r.Path))
+	}
+	l.Places[load.Place{Part: engine.PartFault, Name: strings.Join(r.At, ",")}] = load.Location{Position: at, Key: key}
+}
+
+var callName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// condition checks a condition of a rule: one that asks for what does not exist is never true, or always.
+func condition(l *load.State, at source.Position, r *world.FaultRule, text, key string, roles []string) {
+	if text == "" {
+		return
+	}
+	if _, err := fault.CompileCondition(text); err != nil {
+		l.Fail(at, "docs/reference/faults.md has what conditions can ask about, such as: role == \"leader\" and time_s > 5", "%s: %v", key, err)
+		return
+	}
+	asks := fault.Asked(text)
+	if len(r.At) == 0 && !fault.PerCall(fault.Kind(r.Kind)) {
+		for _, name := range []string{"call", "path"} {
+			if slices.Contains(asks.Names, name) {
+				l.Fail(at, "name the system calls by `at`, or leave it out", "%s: there is a %s only where a rule has `at`", key, name)
+			}
+		}
+	}
+	var patterns []string
+	for _, p := range l.Spec.LogPatterns {
+		patterns = append(patterns, p.Name)
+	}
+	for _, name := range asks.Logs {
+		if !slices.Contains(patterns, name) {
+			l.Fail(at, "add it to `log_patterns:`; "+suggest.From(name, patterns), "%s: logs.%s: there is no log pattern %q", key, source.Shorten(name), source.Shorten(name))
+		}
+	}
+	for _, name := range asks.Nodes {
+		l.Known(at, key, name)
+	}
+	for _, c := range asks.Compared {
+		switch c.Name {
+		case "role":
+			knownRole(l, at, c.Text, key, roles)
+		case "node", "peer":
+			if c.Text != "" {
+				l.Known(at, key, c.Text)
+			}
+		case "call":
+			if len(r.At) > 0 && !slices.Contains(r.At, c.Text) {
+				l.Fail(at, "compare it with one of "+strings.Join(r.At, ", "), "%s: the call is never %q, which is not among those of `at`", key, source.Shorten(c.Text))
+			}
+		}
+	}
+}
+
+func knownRole(l *load.State, at source.Position, role, key string, roles []string) {
+	if role != "" && !slices.Contains(roles, role) {
+		l.Fail(at, "declare it under faults.roles; "+suggest.From(role, roles), "%s: there is no role %q", key, source.Shorten(role))
+	}
+}

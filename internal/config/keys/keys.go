@@ -1,0 +1,97 @@
+// Package keys has the tables of the keys of all configuration files. They are the only list of keys: reading, docs/reference/config.md,
+// docs/reference/compose.md and docs/schema/config.json follow from them.
+package keys
+
+import (
+	"regexp"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// NodeName is what nodes may be called: Compose's rule, and a first character that is safe in every place.
+var NodeName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
+
+type (
+	shape = schema.Shape
+	field = schema.Field
+)
+
+func oneOf(words ...string) shape { return shape{Kind: schema.Word, Words: words} }
+
+func of(fields ...field) shape {
+	return shape{Kind: schema.Section, Fields: fields}
+}
+
+func listOf(item shape) shape { return shape{Kind: schema.Sequence, Item: &item} }
+
+func anyOf(alts ...shape) shape { return shape{Kind: schema.Either, Alts: alts} }
+
+func wholeFrom(least float64) shape { return shape{Kind: schema.Whole, Min: least} }
+
+func namedWith(item shape) shape {
+	return shape{Kind: schema.Dictionary, Item: &item, Names: NodeName}
+}
+
+var (
+	aText     = shape{Kind: schema.Text}
+	aFlag     = shape{Kind: schema.Boolean}
+	aRate     = shape{Kind: schema.Rate}
+	aNumber   = shape{Kind: schema.Number}
+	aWhole    = shape{Kind: schema.Whole}
+	aDuration = shape{Kind: schema.Duration}
+	aPositive = shape{Kind: schema.Duration, Min: 1}
+	aMillis   = shape{Kind: schema.Millis}
+	aSize     = shape{Kind: schema.Size}
+	aSpan     = shape{Kind: schema.Span}
+	aPattern  = shape{Kind: schema.Pattern}
+	anyShape  = shape{Kind: schema.Anything}
+	texts     = listOf(aText)
+	command   = anyOf(aText, texts) // text is split into words as a shell does it
+	textOrAll = anyOf(aText, texts)
+)
+
+const (
+	forPeople    = "for people only"
+	noCgroup     = "memory and devices are not limited by node"
+	noSwap       = "nodes have no swap space"
+	noPrivileges = "a program in a world can do no harm to this machine, whatever its privileges"
+	oneCPU       = "every node sees one CPU, and its work costs no virtual time"
+	oneResolver  = "names are resolved inside the world"
+	NoVersion    = "Compose files need no version"
+	noModels     = "a world reaches nothing outside: make what answers a node"
+	NoDockerfile = "Dockerfiles belong into Compose files: here, give `build:` a command that builds the program on this machine, such as `build: go build -o bin/app ./cmd/app`, and `command:` what it made"
+)
+
+// maxValueBytes bounds the values that drivers write.
+const maxValueBytes = 128 << 10
+
+// The words of checks.
+var (
+	CheckTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "model", "http", "redis", "sql", "custom", "agreement", "progress", "recovery"}
+	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
+	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "strong-session-snapshot-isolation", "serializable", "strong-session-serializable", "strict-serializable"}
+	// RegistersOnly are the levels that are not judged over lists.
+	RegistersOnly = []string{"read-atomic", "causal", "strong-session-snapshot-isolation", "strong-session-serializable"}
+	// ModelsOf are the models of the checks that have any; the first is the default.
+	ModelsOf = map[world.CheckType][]string{
+		world.Linearizability: {"kv", "register", "cas-register", "key-value", "set", "queue", "lock", "counter", "append-list"},
+		world.Isolation:       {"list-append", "rw-register"},
+		world.Durability:      {"kv", "register", "key-value", "set", "append-list"},
+	}
+)
+
+// FaultKinds are the words for kinds of faults.
+var FaultKinds = func() (words []string) {
+	for _, k := range fault.Kinds {
+		words = append(words, string(k))
+	}
+	return words
+}()
+
+// MaxNodes bounds the nodes of a world, those that drivers and checks add included; addresses end at 10.77.0.249.
+const MaxNodes = 240
+
+// Drivers are all drivers.
+var Drivers = []string{"http", "redis", "sql", "etcd", "command", "composer"}

@@ -1,0 +1,119 @@
+package load
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
+)
+
+// ExpectedBody is the body that an answer must have, or nothing where any will do.
+func (l *State) ExpectedBody(expect *source.Node, key string) string {
+	text := source.ValueOr(expect.Get("body"), "")
+	if body := expect.Get("body"); body != nil && strings.TrimSpace(text) == "" {
+		l.Fail(body.Position, "leave it out, or say what the body is", "%s.expect.body is empty, and would check nothing", key)
+	}
+	return text
+}
+
+// OnlyFor complains about keys that mean something to another driver or type only.
+func (l *State) OnlyFor(n *source.Node, key, what, is string, belongs map[string]string) {
+	if n == nil {
+		return
+	}
+	for _, e := range n.Entries {
+		if to, ok := belongs[e.Name]; ok && !slices.Contains(strings.Fields(to), is) {
+			l.Fail(e.Key.Position, "remove it", "%s.%s is for %s %s, and this is %s", key, e.Key.Text, what, strings.Join(strings.Fields(to), " or "), is)
+		}
+	}
+}
+
+// Program reads a command whose program is a file of the project or is found in PATH.
+func (l *State) Program(n *source.Node, key string) []string {
+	words := l.Argv(n, key)
+	if len(words) == 0 || words[0] == "" {
+		return nil
+	}
+	words = slices.Clone(words)
+	inDir := filepath.Join(l.Spec.Dir, words[0])
+	switch _, err := os.Stat(inDir); {
+	case strings.Contains(words[0], "/"):
+		words[0] = l.Under(l.Spec.Dir, words[0])
+	case err == nil:
+		words[0] = inDir
+	}
+	return words
+}
+
+// ServerURL checks the URL of a node's server. host:port is enough. localhost means the node that publishes the port.
+func (l *State) ServerURL(at source.Position, scheme, key, written string) (string, bool) {
+	text := strings.TrimSpace(written)
+	if !strings.Contains(text, "://") {
+		text = scheme + "://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" {
+		l.Fail(at, fmt.Sprintf("write %s://NODE:PORT", scheme), "%s: %q is not a URL", key, source.Shorten(written))
+		return "", false
+	}
+	if u.Scheme != scheme {
+		l.Fail(at, fmt.Sprintf("write %s://NODE:PORT", scheme), "%s: %q is not a URL of %s", key, source.Shorten(written), scheme)
+		return "", false
+	}
+	if p := u.Port(); p != "" {
+		if number, err := strconv.ParseUint(p, 10, 16); err != nil || number == 0 {
+			l.Fail(at, "ports are 1 to 65535", "%s: port %s in %q", key, p, source.Shorten(written))
+			return "", false
+		}
+	} else if scheme == "redis" {
+		u.Host = net.JoinHostPort(u.Hostname(), "6379")
+	}
+	host := u.Hostname()
+	addr, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && addr.IsLoopback() {
+		return l.published(at, key, written, u)
+	}
+	if err == nil { // an address: of a node or of extra_hosts, which only the world can tell
+		return u.String(), true
+	}
+	if l.resolves(host) {
+		return u.String(), true
+	}
+	l.Fail(at, suggest.From(host, l.NodeNames()), "%s: there is no node %q", key, source.Shorten(host))
+	return "", false
+}
+
+// resolves tells whether a name is that of a node, alone or with the name of a network behind it.
+func (l *State) resolves(host string) bool {
+	short := host
+	if i := strings.LastIndexByte(host, '.'); i > 0 && l.Network(host[i+1:]) != nil {
+		short = host[:i]
+	}
+	return slices.ContainsFunc(l.Nodes, func(d *Node) bool { return d.called(host) || d.called(short) })
+}
+
+func (l *State) published(at source.Position, key, written string, u *url.URL) (string, bool) {
+	number := 80
+	if p := u.Port(); p != "" {
+		number, _ = strconv.Atoi(p)
+	}
+	for _, d := range l.Nodes {
+		for _, p := range d.Ports {
+			if p.Published == number {
+				u.Host = net.JoinHostPort(d.Name, strconv.Itoa(p.Target))
+				l.Note(at, key, "%s is read as %s, which publishes port %d: in a world every node has a localhost of its own", written, u.Host, number)
+				return u.String(), true
+			}
+		}
+	}
+	l.Fail(at, "name a node: "+strings.Join(l.NodeNames(), ", "), "%s: in a world every node has a localhost of its own, and no node publishes port %d", key, number)
+	return "", false
+}

@@ -1,0 +1,32 @@
+// Package source reads the YAML files of a configuration: a tree of values that have their places in the files, and the mistakes
+// and notes about them, with line and caret.
+package source
+
+import (
+	"os"
+	"strings"
+)
+
+// Reader reads files, and collects the mistakes and notes about them.
+type Reader struct {
+	Env   map[string]string // variables for interpolation; those of a .env file come after them
+	Files []*File
+	Errs  []*Error
+	Notes []Note
+	// Surveying: the files are read for their places alone, and notes about keys without effect follow later.
+	Surveying bool
+
+	dotEnvs map[string]map[string]string // by the names of the files
+}
+
+// NewReader makes a Reader with an environment; nil is that of this process.
+func NewReader(env map[string]string) *Reader {
+	if env == nil {
+		env = map[string]string{}
+		for _, v := range os.Environ() {
+			name, value, _ := strings.Cut(v, "=")
+			env[name] = value
+		}
+	}
+	return &Reader{Env: env, dotEnvs: map[string]map[string]string{}}
+}

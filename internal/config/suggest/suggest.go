@@ -1,0 +1,72 @@
+// Package suggest finds the word that somebody meant.
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Nearest returns the word that differs least from what was written, or else the only one that begins with it and goes on after an underscore, or nothing.
+func Nearest(written string, words []string) string {
+	best, least := "", max(1, min(3, len(written)/3))+1
+	for _, w := range words {
+		if d := Distance(strings.ToLower(written), strings.ToLower(w)); d < least && d < max(len(w), len(written)) {
+			best, least = w, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	longer := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, strings.ToLower(written)+"_") })
+	if len(longer) == 1 {
+		return longer[0]
+	}
+	return ""
+}
+
+// maxWordCompared bounds the words that distance compares, since its time is quadratic.
+const maxWordCompared = 64
+
+// Distance counts the insertions, deletions, replacements and swaps of neighbours between two words (optimal string
+// alignment, a restricted form of Damerau, CACM 1964).
+func Distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	if len(x) > maxWordCompared || len(y) > maxWordCompared {
+		return maxWordCompared
+	}
+	two, one := make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range one {
+		one[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row := make([]int, len(y)+1)
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			swap := 1
+			if x[i-1] == y[j-1] {
+				swap = 0
+			}
+			row[j] = min(one[j]+1, row[j-1]+1, one[j-1]+swap)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], two[j-2]+1)
+			}
+		}
+		two, one = one, row
+	}
+	return one[len(y)]
+}
+
+// From is the remedy for a word that is none of those known.
+func From(written string, words []string) string {
+	if n := Nearest(written, words); n != "" {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	switch len(words) {
+	case 0:
+		return "there are none"
+	case 1:
+		return "there is " + words[0]
+	}
+	return "there are " + strings.Join(words, ", ")
+}

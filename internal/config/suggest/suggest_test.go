@@ -1,0 +1,46 @@
+package suggest
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNearest(t *testing.T) {
+	words := []string{"partition", "delay", "drop", "crash", "pause", "timeout", "n1"}
+	for written, want := range map[string]string{"partiton": "partition", "delya": "delay", "Crash": "crash", "timout": "timeout", "n2": "n1",
+		"corrupt": "", "x": "", "": ""} {
+		if got := Nearest(written, words); got != want {
+			t.Errorf("nearest to %q is %q, want %q", written, got, want)
+		}
+	}
+}
+
+// distance is what its obvious twin says, by recursion.
+func TestDistance(t *testing.T) {
+	var slow func(a, b string) int
+	slow = func(a, b string) int {
+		if a == "" || b == "" {
+			return len(a) + len(b)
+		}
+		replace := 1
+		if a[0] == b[0] {
+			replace = 0
+		}
+		d := min(slow(a[1:], b)+1, slow(a, b[1:])+1, slow(a[1:], b[1:])+replace)
+		if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+			d = min(d, slow(a[2:], b[2:])+1)
+		}
+		return d
+	}
+	var words []string
+	for n := range 3 * 3 * 3 * 3 {
+		words = append(words, strings.TrimRight(string([]byte{"ab "[n%3], "ab "[n/3%3], "ab "[n/9%3], "ab "[n/27]}), " "))
+	}
+	for _, a := range words {
+		for _, b := range words {
+			if got, want := Distance(a, b), slow(a, b); got != want {
+				t.Fatalf("%q to %q is %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,196 @@
+// Package workloads reads the programs that drive the servers.
+package workloads
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/load"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Read reads `workload` and `workloads`, and adds a client node for those that name none.
+func Read(l *load.State, top *source.Node) {
+	all := top.Get("workloads").List()
+	one := top.Get("workload")
+	if one != nil && top.Has("workloads") {
+		l.Fail(top.Entry("workloads").Key.Position, "put all of them under `workloads:`", "there are both workload and workloads")
+	}
+	prefix := func(i int) string { return fmt.Sprintf("workloads[%d]", i) }
+	if one != nil {
+		all, prefix = append([]*source.Node{one}, all...), func(int) string { return "workload" }
+	}
+	load := ""
+	for i, n := range all {
+		w, ok := workload(l, n, prefix(i))
+		if !ok {
+			continue
+		}
+		if !n.Has("node") {
+			if load == "" {
+				load = l.Client("load").Name
+			}
+			w.Node = load
+		}
+		template(l, n.Get("config").Get("template"), &w)
+		l.Spec.Workloads = append(l.Spec.Workloads, w)
+	}
+	for _, d := range l.Nodes {
+		used := slices.ContainsFunc(all, func(n *source.Node) bool { return source.ValueOr(n.Get("node"), "") == d.Name })
+		if d.Spec.Role == world.Client && d.At.Line > 0 && len(d.Spec.Command) == 0 && !used && !d.Value.Entry("command").IsBad() {
+			l.Fail(d.At, "give it `command:`, or name it as the `node:` of a workload", "client %s has no command, and no workload runs on it", d.Name)
+		}
+	}
+}
+
+// workload reads one workload; false is one of which nothing is known.
+func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) {
+	before := len(l.Errs)
+	c := n.Get("config")
+	w := world.Workload{Driver: source.ValueOr(n.Get("driver"), "")}
+	if w.Driver == "" {
+		l.Missing(n, "driver", "add `driver:`, one of "+strings.Join(keys.Drivers, ", "), "%s has no driver", key)
+		return w, false
+	}
+	w.Name = source.ValueOr(n.Get("name"), w.Driver)
+	if slices.ContainsFunc(l.Spec.Workloads, func(o world.Workload) bool { return o.Name == w.Name }) {
+		l.Fail(n.Position, "give each a `name:` of its own", "%s: another workload is named %q too", key, w.Name)
+	}
+	l.Remember(load.Place{Part: engine.PartWorkload, Name: w.Name}, n.Get("driver"), key)
+	l.OnlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
+	l.OnlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http sql etcd", "master": "redis", "replicas": "redis",
+		"command": "command", "environment": "command composer", "template": "composer",
+		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd", "clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd", "options": "http redis sql etcd"})
+	w.Node = source.ValueOr(n.Get("node"), "")
+	if on := n.Get("node"); on != nil && l.Known(on.Position, key+".node", w.Node) && l.Node(w.Node).Spec.Role != world.Client {
+		l.Fail(on.Position, "give it `role: client`, or leave `node:` out for a client of its own", "%s.node: %s is a server, and drivers run on clients", key, w.Node)
+	}
+	if w.Driver != "command" {
+		w.Clients = int(source.ValueOr(c.Get("clients"), int64(4)))
+	}
+	w.RatePerS = source.ValueOr(c.Get("qps"), 0.0)
+	w.DurationNs = source.ValueOr(c.Get("duration"), int64(0)) // 0 is completed when faults.settle is known
+	w.Operations = int(source.ValueOr(c.Get("max_operations"), int64(0)))
+	w.TimeoutNs = source.ValueOr(c.Get("timeout"), int64(0)) // 0 is the driver's own
+	if o := c.Get("options"); o != nil {
+		w.Options = map[string]string{}
+		for _, e := range o.Entries {
+			switch v := e.Value.Value.(type) {
+			case bool:
+				w.Options[e.Name] = strconv.FormatBool(v)
+			case string:
+				w.Options[e.Name] = v
+			case int64:
+				w.Options[e.Name] = strconv.FormatInt(v, 10)
+			}
+		}
+		l.OnlyFor(o, key+".config.options", "driver", w.Driver, map[string]string{"spread": "http redis sql etcd", "isolation": "sql", "model": "sql", "serializable": "etcd", "back": "etcd", "fail_status": "http",
+			"put_method": "http", "trim_space": "http", "sentinels": "redis", "master_name": "redis"})
+	}
+	switch w.Driver {
+	case "command":
+		commandDriver(l, n, &w, key)
+	case "composer":
+		driverEnv(l, c, &w)
+		return w, true
+	case "http", "etcd":
+		targets(l, c.Get("target"), "http", key+".config.target", &w)
+	case "sql":
+		databases(l, c.Get("target"), key+".config.target", &w)
+	case "redis":
+		targets(l, c.Get("master"), "redis", key+".config.master", &w)
+		targets(l, c.Get("replicas"), "redis", key+".config.replicas", &w)
+	}
+	if len(w.Targets) == 0 && w.Driver != "command" && w.Options["sentinels"] == "" && len(l.Errs) == before {
+		remedy := map[string]string{"http": "add `config: {target: \"http://NODE:PORT\"}`", "redis": "add `config: {master: \"redis://NODE:PORT\"}`",
+			"sql": "add `config: {target: \"postgres://USER@NODE:PORT/NAME\"}`", "etcd": "add `config: {target: \"http://NODE:2379\"}`"}[w.Driver]
+		l.Fail(n.Position, remedy, "%s does not say which server it talks to", key)
+	}
+	mix(l, c.Get("operations"), &w, key+".config.operations")
+	dictionary(l, c.Get("dictionary"), &w, key+".config.dictionary")
+	return w, true
+}
+
+func commandDriver(l *load.State, n *source.Node, w *world.Workload, key string) {
+	c := n.Get("config")
+	at, name := n.Get("command"), key+".command"
+	if inside := c.Get("command"); inside != nil {
+		if at != nil {
+			l.Fail(inside.Position, "keep one of them", "%s has two commands", key)
+		}
+		at, name = inside, key+".config.command"
+	}
+	w.Command = l.Program(at, name)
+	l.Remember(load.Place{Part: engine.PartWorkload, Name: w.Name}, at, name)
+	if len(w.Command) == 0 && !n.Entry("command").IsBad() && !c.Entry("command").IsBad() {
+		l.Fail(n.Position, "add `command:`, a program that reports its operations to $BLOODHOUND_REPORT", "%s has no command", key)
+	}
+	driverEnv(l, c, w)
+}
+
+func driverEnv(l *load.State, c *source.Node, w *world.Workload) {
+	if e := c.Get("environment"); e != nil {
+		w.Env = source.Environment(source.ValueOr(e, []source.Variable(nil)), e.File.Lookup)
+	}
+}
+
+// templatesDir is where test templates lie in a node.
+const templatesDir = "/opt/antithesis/test/v1"
+
+// template reads where the test template of a composer is: a folder of the project is mounted where templates lie.
+func template(l *load.State, n *source.Node, w *world.Workload) {
+	if n == nil || w.Driver != "composer" || n.Bad {
+		return
+	}
+	w.Options = map[string]string{"template": n.Text}
+	if path.IsAbs(n.Text) {
+		return
+	}
+	dir := l.Under(l.Spec.Dir, n.Text)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		l.Fail(n.Position, "name a folder of test commands, such as parallel_driver_NAME", "template: %v", err)
+		return
+	}
+	target := path.Join(templatesDir, filepath.Base(dir))
+	if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() }) {
+		target = templatesDir // templates, each in a folder of its own
+	}
+	w.Options["template"] = target
+	on := l.Node(w.Node)
+	if on == nil {
+		return // told already
+	}
+	on.Spec.Volumes = append(on.Spec.Volumes, world.Volume{Kind: world.Bind, Source: dir, Target: target})
+}
+
+// targets reads the URLs of a driver's servers.
+func targets(l *load.State, n *source.Node, scheme, key string, w *world.Workload) {
+	for _, item := range n.Scalars() {
+		if u, ok := l.ServerURL(item.Position, scheme, key, item.Text); ok {
+			w.Targets = append(w.Targets, u)
+		}
+	}
+}
+
+// databases reads the URLs of databases.
+func databases(l *load.State, n *source.Node, key string, w *world.Workload) {
+	for _, item := range n.Scalars() {
+		scheme, _, _ := strings.Cut(strings.TrimSpace(item.Text), "://")
+		if scheme != "postgres" && scheme != "postgresql" && scheme != "mysql" {
+			l.Fail(item.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s: %q is no URL of a database", key, source.Shorten(item.Text))
+			continue
+		}
+		if u, ok := l.ServerURL(item.Position, scheme, key, item.Text); ok {
+			w.Targets = append(w.Targets, u)
+		}
+	}
+}
