@@ -9,8 +9,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/examples/livelock"
 	"github.com/bloodhound-dst/bloodhound/examples/membership"
 	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
-	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"github.com/bloodhound-dst/bloodhound/tla"
@@ -47,16 +45,16 @@ func TestTheModelsHold(t *testing.T) {
 func TestNoActionCanBeForgotten(t *testing.T) {
 	for _, c := range []struct {
 		spec, config string
-		world        func(*model.Model) func(*inproc.World)
+		world        func(*inproc.Specification) func(*inproc.World)
 	}{
-		{"two-phase-commit/TwoPhaseCommit.tla", "TwoPhaseCommit.cfg", func(m *model.Model) func(*inproc.World) { return commit.World(commit.None, m) }},
-		{"membership/Membership.tla", "Followed.cfg", func(m *model.Model) func(*inproc.World) { return membership.World(false, m) }},
-		{"caspaxos/CasPaxos.tla", "CasPaxos.cfg", func(m *model.Model) func(*inproc.World) { return caspaxos.World(false, m) }},
-		{"livelock/Leadership.tla", "Followed.cfg", func(m *model.Model) func(*inproc.World) { return livelock.World(livelock.None, m) }},
+		{"two-phase-commit/TwoPhaseCommit.tla", "TwoPhaseCommit.cfg", func(m *inproc.Specification) func(*inproc.World) { return commit.World(commit.None, m) }},
+		{"membership/Membership.tla", "Followed.cfg", func(m *inproc.Specification) func(*inproc.World) { return membership.World(false, m) }},
+		{"caspaxos/CasPaxos.tla", "CasPaxos.cfg", func(m *inproc.Specification) func(*inproc.World) { return caspaxos.World(false, m) }},
+		{"livelock/Leadership.tla", "Followed.cfg", func(m *inproc.Specification) func(*inproc.World) { return livelock.World(livelock.None, m) }},
 	} {
-		load := func(forget string) *model.Model {
+		load := func(forget string) *inproc.Specification {
 			t.Helper()
-			m, err := model.Load(c.spec, filepath.Join(filepath.Dir(c.spec), c.config), model.Options{Forget: forget})
+			m, err := inproc.LoadSpecification(c.spec, filepath.Join(filepath.Dir(c.spec), c.config), inproc.SpecificationOptions{Forget: forget})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,13 +74,13 @@ func TestNoActionCanBeForgotten(t *testing.T) {
 				switch {
 				case err != nil:
 					t.Fatal(err)
-				case forgotten == "" && r.ExitCode != 0:
-					t.Errorf("nothing is forgotten, and the exit code is %d:\n%s", r.ExitCode, r.Text())
+				case forgotten == "" && r.Status != sim.Holds:
+					t.Errorf("nothing is forgotten: %s:\n%s", r.Status, r.Text())
 				case forgotten == "":
-				case r.ExitCode == check.ExitUnknown && strings.Contains(r.Text(), "UNKNOWN: conforms to"):
-				case r.ExitCode == check.ExitViolated && strings.HasPrefix(r.Failures[0].Signature, "conforms to"):
+				case r.Status == sim.Unknown && strings.Contains(r.Text(), "UNKNOWN: conforms to"):
+				case r.Status == sim.Violated && strings.HasPrefix(r.Failures[0].Signature, "conforms to"):
 				default:
-					t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+					t.Errorf("%s:\n%s", r.Status, r.Text())
 				}
 			})
 		}

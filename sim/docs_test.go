@@ -46,8 +46,8 @@ func documented(w *inproc.World) {
 // What the documentation shows does what it says there.
 func TestTheDocumentedWorld(t *testing.T) {
 	r := run(t, Campaign{}, documented)
-	if r.ExitCode != check.ExitViolated || r.Failures[0].Smallest.Shrunk.To.Faults != 1 {
-		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitViolated || r.failures[0].Smallest.Shrunk.To.Faults != 1 {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 	body := func(name, from string) string {
 		text, err := os.ReadFile(name)

@@ -11,13 +11,12 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
 // counting loads a specification of a counter that goes up to a limit.
-func counting(t *testing.T) *model.Model {
+func counting(t *testing.T) *inproc.Specification {
 	t.Helper()
 	dir := t.TempDir()
 	spec, config := filepath.Join(dir, "Counter.tla"), filepath.Join(dir, "Counter.cfg")
@@ -29,7 +28,7 @@ func counting(t *testing.T) *model.Model {
 			t.Fatal(err)
 		}
 	}
-	m, err := model.Load(spec, config, model.Options{})
+	m, err := inproc.LoadSpecification(spec, config, inproc.SpecificationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +36,7 @@ func counting(t *testing.T) *model.Model {
 }
 
 // followed is a world whose one server counts up to a number, and rests once.
-func followed(m *model.Model, to int, kinds ...string) func(*inproc.World) {
+func followed(m *inproc.Specification, to int, kinds ...string) func(*inproc.World) {
 	return func(w *inproc.World) {
 		f := w.Model("counts as Counter.tla", m)
 		w.Process("server", func(p *inproc.Process) {
@@ -61,21 +60,21 @@ func TestACampaignTellsWhatBecameOfEvents(t *testing.T) {
 	r := run(t, Campaign{Runs: 20}, followed(m, 40, "a nap"))
 	want := &coverage.Tally{Mapped: 20 * 40, Ignored: map[string]int{"it rests": 20}, Unmodelled: map[string]int{"a nap": 20}}
 	if r.ExitCode != 0 || !reflect.DeepEqual(r.Totals.Properties[0].Tally, want) {
-		t.Errorf("exit code %d, %v instead of %v\n%s", r.ExitCode, r.Totals.Properties[0].Tally, want, r.Text())
+		t.Errorf("exit code %d, %v instead of %v\n%s", r.ExitCode, r.Totals.Properties[0].Tally, want, r.text.String())
 	}
-	if want := "    events: 800 mapped, 20 ignored (it rests), 20 not modelled (a nap)\n"; !strings.Contains(r.Text(), want) {
-		t.Errorf("not in the text: %s\n%s", want, r.Text())
+	if want := "    events: 800 mapped, 20 ignored (it rests), 20 not modelled (a nap)\n"; !strings.Contains(r.text.String(), want) {
+		t.Errorf("not in the text: %s\n%s", want, r.text.String())
 	}
 	r = run(t, Campaign{Runs: 20}, followed(m, 41))
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), "    events: 41 mapped, 1 ignored (it rests)\n") {
-		t.Errorf("exit code %d\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitViolated || !strings.Contains(r.text.String(), "    events: 41 mapped, 1 ignored (it rests)\n") {
+		t.Errorf("exit code %d\n%s", r.ExitCode, r.text.String())
 	}
-	if want := "is false (Counter, line 6, column 7)\n    in the state\n    n = 40\n"; !strings.Contains(r.Text(), want) {
-		t.Errorf("not in the text: %s\n%s", want, r.Text())
+	if want := "is false (Counter, line 6, column 7)\n    in the state\n    n = 40\n"; !strings.Contains(r.text.String(), want) {
+		t.Errorf("not in the text: %s\n%s", want, r.text.String())
 	}
 	r = run(t, Campaign{Runs: 2}, followed(m, 10, "a nap"))
-	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.Text(), "2 ignored (it rests), 2 not modelled (a nap)") {
-		t.Errorf("exit code %d\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.text.String(), "2 ignored (it rests), 2 not modelled (a nap)") {
+		t.Errorf("exit code %d\n%s", r.ExitCode, r.text.String())
 	}
 	var many []string
 	for i := range 100 {
@@ -89,10 +88,10 @@ func TestACampaignTellsWhatBecameOfEvents(t *testing.T) {
 
 // What is wrong with a specification, or with what it is told, is told in turn; nothing of it hangs, and nothing holds.
 func TestModelsThatCannotBeFollowed(t *testing.T) {
-	up := func(args ...any) func(*model.Follower) { return func(f *model.Follower) { f.Step("Up", args...) } }
+	up := func(args ...any) func(*inproc.Follower) { return func(f *inproc.Follower) { f.Step("Up", args...) } }
 	for name, c := range map[string]struct {
 		spec string
-		tell func(*model.Follower)
+		tell func(*inproc.Follower)
 		code int
 		says string
 	}{
@@ -100,18 +99,18 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 		"an infinite set":         {"Init == x \\in Nat\nUp == x' = x + 1", up(), check.ExitUsage, "Nat is infinite"},
 		"many initial states":     {"Init == x \\in [1..20 -> 1..20]\nUp == x' = x", up(), check.ExitUsage, "more than 64 initial states"},
 		"nothing is enabled":      {"Init == x = 0\nUp == FALSE /\\ x' = 1", up(), check.ExitViolated, "step 1, Up(), is not one of the model: FALSE is false"},
-		"no such action":          {"Init == x = 0\nUp == x' = x", func(f *model.Follower) { f.Step("Down") }, check.ExitUnknown, "there is no operator Down"},
+		"no such action":          {"Init == x = 0\nUp == x' = x", func(f *inproc.Follower) { f.Step("Down") }, check.ExitUnknown, "there is no operator Down"},
 		"another number":          {"Init == x = 0\nUp == x' = x", up(1), check.ExitUnknown, "Up needs 0 arguments, and has 1"},
 		"another kind":            {"Init == x = 0\nUp(n) == x' = x + n", up("a"), check.ExitUnknown, `an integer is needed, and not the string "a"`},
-		"what it shows is a lie":  {"Init == x = 0\nUp == x' = x + 1\nShown == x", func(f *model.Follower) { f.Step("Up"); f.Saw("a", "Shown") }, check.ExitViolated, `Shown() is 1 after it, and the system shows "a"`},
-		"what it shows is broken": {"Init == x = 0\nUp == x' = x + 1\nShown == x.a", func(f *model.Follower) { f.Step("Up"); f.Saw(1, "Shown") }, check.ExitUnknown, "not a function"},
+		"what it shows is a lie":  {"Init == x = 0\nUp == x' = x + 1\nShown == x", func(f *inproc.Follower) { f.Step("Up"); f.Saw("a", "Shown") }, check.ExitViolated, `Shown() is 1 after it, and the system shows "a"`},
+		"what it shows is broken": {"Init == x = 0\nUp == x' = x + 1\nShown == x.a", func(f *inproc.Follower) { f.Step("Up"); f.Saw(1, "Shown") }, check.ExitUnknown, "not a function"},
 		"infinitely many next":    {"Init == x = 0\nUp == x' \\in Nat", up(), check.ExitUnknown, "Nat is infinite"},
 		"too many next":           {"Init == x = 0\nUp == x' \\in SUBSET (1..50)", up(), check.ExitUnknown, "more than 64 states: tell more of what the system shows"},
-		"steps without an end":    {"Init == x = 0\nUp == x' = x + 1", func(f *model.Follower) { f.Repeat("Up"); f.Step("Up") }, check.ExitUnknown, "more than 64 states"},
+		"steps without an end":    {"Init == x = 0\nUp == x' = x + 1", func(f *inproc.Follower) { f.Repeat("Up"); f.Step("Up") }, check.ExitUnknown, "more than 64 states"},
 		"recursion":               {"RECURSIVE F(_)\nF(n) == F(n + 1)\nInit == x = 0\nUp == x' = F(0)", up(), check.ExitUnknown, "F uses itself without an end"},
 		"not assigned":            {"Init == x = 0\nUp == x < 1", up(), check.ExitUnknown, "The following variable is not assigned: x"},
 		"too large a number":      {"Init == x = 9223372036854775807\nUp == x' = x + 1", up(), check.ExitUnknown, "does not fit into 64 bits"},
-		"too large a value": {"Init == x = <<1>>\nUp == x' = x \\o x \\o x \\o x \\o x \\o x \\o x \\o x", func(f *model.Follower) {
+		"too large a value": {"Init == x = <<1>>\nUp == x' = x \\o x \\o x \\o x \\o x \\o x \\o x \\o x", func(f *inproc.Follower) {
 			up()(f)
 			up()(f)
 			up()(f)
@@ -121,8 +120,8 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 			up()(f)
 			up()(f)
 		}, check.ExitUnknown, "too large"},
-		"all is ignored":  {"Init == x = 0\nUp == x' = x", func(f *model.Follower) { f.Ignore("it is nothing") }, check.ExitUnknown, "no event of the run was mapped"},
-		"nothing is told": {"Init == x = 0\nUp == x' = x", func(*model.Follower) {}, check.ExitUnknown, "no event of the run was mapped"},
+		"all is ignored":  {"Init == x = 0\nUp == x' = x", func(f *inproc.Follower) { f.Ignore("it is nothing") }, check.ExitUnknown, "no event of the run was mapped"},
+		"nothing is told": {"Init == x = 0\nUp == x' = x", func(*inproc.Follower) {}, check.ExitUnknown, "no event of the run was mapped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -138,11 +137,11 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := model.New(loaded, model.Options{})
+			m, err := inproc.NewSpecification(loaded, inproc.SpecificationOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Campaign{Dir: dir, Runs: 2, Doubles: -1, ShrinkRuns: -1}.Run(t.Context(), "model", func(w *inproc.World) {
+			r, err := Campaign{Dir: dir, Runs: 2, Doubles: -1, ShrinkRuns: -1}.run(t.Context(), "model", func(w *inproc.World) {
 				f := w.Model("conforms", m)
 				w.Process("server", func(p *inproc.Process) {
 					p.Sleep(time.Millisecond)
@@ -155,7 +154,7 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 			if err != nil {
 				text = err.Error()
 			} else {
-				code, text = r.ExitCode, r.Text()
+				code, text = r.ExitCode, r.text.String()
 			}
 			if code != c.code || !strings.Contains(text, c.says) {
 				t.Errorf("exit code %d, and not %d with %q:\n%s", code, c.code, c.says, text)
@@ -168,9 +167,9 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 // not allow may be the bug that is searched for; it ends the following alone.
 func TestMistakesInWhatModelsAreTold(t *testing.T) {
 	m := counting(t)
-	world := func(promised bool, tell func(*model.Follower, *inproc.Process)) func(*inproc.World) {
+	world := func(promised bool, tell func(*inproc.Follower, *inproc.Process)) func(*inproc.World) {
 		return func(w *inproc.World) {
-			var f *model.Follower
+			var f *inproc.Follower
 			if promised {
 				f = w.Model("conforms", m)
 			} else {
@@ -186,54 +185,54 @@ func TestMistakesInWhatModelsAreTold(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		tell func(*model.Follower, *inproc.Process)
+		tell func(*inproc.Follower, *inproc.Process)
 		says string
 	}{
-		"no such action":     {func(f *model.Follower, _ *inproc.Process) { f.Step("Upp", 1) }, `Step("Upp", 1) at `},
-		"repeats none":       {func(f *model.Follower, _ *inproc.Process) { f.Repeat("Upp") }, "there is no operator Upp with a definition in module Counter; the actions are Up"},
-		"a number":           {func(f *model.Follower, _ *inproc.Process) { f.Step("Up", 1) }, "Up needs 0 arguments, and has 1"},
-		"no such operator":   {func(f *model.Follower, _ *inproc.Process) { f.Step("Up"); f.Saw(1, "Shown", "a") }, `Saw(1, "Shown", "a") at `},
-		"its number":         {func(f *model.Follower, _ *inproc.Process) { f.Step("Up"); f.Saw(1, "Total", 2) }, "Total needs 0 arguments, and has 1"},
-		"in some run, later": {func(f *model.Follower, p *inproc.Process) { f.Step([]string{"Up", "Upp"}[p.Choose(2)]) }, "there is no operator Upp"},
+		"no such action":     {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Upp", 1) }, `Step("Upp", 1) at `},
+		"repeats none":       {func(f *inproc.Follower, _ *inproc.Process) { f.Repeat("Upp") }, "there is no operator Upp with a definition in module Counter; the actions are Up"},
+		"a number":           {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up", 1) }, "Up needs 0 arguments, and has 1"},
+		"no such operator":   {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up"); f.Saw(1, "Shown", "a") }, `Saw(1, "Shown", "a") at `},
+		"its number":         {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up"); f.Saw(1, "Total", 2) }, "Total needs 0 arguments, and has 1"},
+		"in some run, later": {func(f *inproc.Follower, p *inproc.Process) { f.Step([]string{"Up", "Upp"}[p.Choose(2)]) }, "there is no operator Upp"},
 	} {
 		for _, promised := range []bool{false, true} {
 			r := run(t, Campaign{Runs: 300, KeepGoing: true}, world(promised, c.tell))
 			said := r.Totals.Mistake
-			if r.ExitCode != check.ExitUnknown || !strings.Contains(said, c.says) || strings.Count(r.Text(), said) > 2 || !strings.Contains(said, "model_test.go:") {
-				t.Errorf("%s, promised %t: exit code %d, %q\n%s", name, promised, r.ExitCode, said, r.Text())
+			if r.ExitCode != check.ExitUnknown || !strings.Contains(said, c.says) || strings.Count(r.text.String(), said) > 2 || !strings.Contains(said, "model_test.go:") {
+				t.Errorf("%s, promised %t: exit code %d, %q\n%s", name, promised, r.ExitCode, said, r.text.String())
 			}
 			if runs := r.Totals.Runs; runs > 20 || runs != 1 && name != "in some run, later" {
 				t.Errorf("%s, promised %t: told after %d runs", name, promised, runs)
 			}
-			if !promised && strings.Count(r.Text(), said) != 1 {
-				t.Errorf("%s: told several times\n%s", name, r.Text())
+			if !promised && strings.Count(r.text.String(), said) != 1 {
+				t.Errorf("%s: told several times\n%s", name, r.text.String())
 			}
 		}
 	}
 	for name, c := range map[string]struct {
-		tell func(*model.Follower, *inproc.Process)
+		tell func(*inproc.Follower, *inproc.Process)
 		code int
 		says string
 	}{
-		"it leaves the model": {func(f *model.Follower, _ *inproc.Process) {
+		"it leaves the model": {func(f *inproc.Follower, _ *inproc.Process) {
 			for range 41 {
 				f.Step("Up")
 			}
 		}, check.ExitHolds, "note: the model that guides the search was not followed to the end in 20 of 20 runs; the first: seed "},
-		"it is followed": {func(f *model.Follower, _ *inproc.Process) { f.Step("Up") }, check.ExitHolds, "all properties hold over 20 runs"},
-		"nothing is told": {func(f *model.Follower, _ *inproc.Process) { f.Ignore("it is nothing") }, check.ExitUnknown,
+		"it is followed": {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up") }, check.ExitHolds, "all properties hold over 20 runs"},
+		"nothing is told": {func(f *inproc.Follower, _ *inproc.Process) { f.Ignore("it is nothing") }, check.ExitUnknown,
 			"UNKNOWN: no run told a step to the model that guides the search"},
-		"it cannot be evaluated": {func(f *model.Follower, _ *inproc.Process) { f.Step("Up"); f.Step("By", "a") }, check.ExitUnknown,
+		"it cannot be evaluated": {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up"); f.Step("By", "a") }, check.ExitUnknown,
 			"UNKNOWN: the model that guides the search could not be followed in 20 of 20 runs: step 2, By(\"a\"): "},
-		"it cannot be evaluated in a few runs": {func(f *model.Follower, p *inproc.Process) {
+		"it cannot be evaluated in a few runs": {func(f *inproc.Follower, p *inproc.Process) {
 			if f.Step("Up"); p.Choose(10) == 0 {
 				f.Step("By", "a")
 			}
 		}, check.ExitHolds, "note: the model that guides the search was not followed to the end in "},
 	} {
 		r := run(t, Campaign{Runs: 20, Seed: 4}, world(false, c.tell))
-		if r.ExitCode != c.code || !strings.Contains(r.Text(), c.says) {
-			t.Errorf("%s: exit code %d, and not %d with %q\n%s", name, r.ExitCode, c.code, c.says, r.Text())
+		if r.ExitCode != c.code || !strings.Contains(r.text.String(), c.says) {
+			t.Errorf("%s: exit code %d, and not %d with %q\n%s", name, r.ExitCode, c.code, c.says, r.text.String())
 		}
 	}
 }

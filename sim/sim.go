@@ -30,6 +30,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/counters"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
@@ -60,9 +61,6 @@ type Campaign struct {
 	Hang time.Duration
 	// Workers is how many runs are made at once: 1. More need a world whose runs share nothing, no variable and no global source of chance.
 	Workers int
-	// Schedules makes those that the strategy enumerated plays: edits of tapes, which inproc.Engine.Steer makes, such as of the behaviours of a model
-	// (model.Model.Behaviours).
-	Schedules func(*inproc.Engine) ([][]tape.Edit, error)
 }
 
 // Defaults.
@@ -128,16 +126,93 @@ func whole(text, by string) (uint64, error) {
 	return n, nil
 }
 
-// Result is what came of a campaign.
+// Status is the judgement of a campaign.
+type Status string
+
+// Statuses, from best to worst.
+const (
+	Holds           Status = "holds"
+	Unknown         Status = "unknown"          // the runs do not show whether all properties hold, or some could not be made
+	NotReproducible Status = "not reproducible" // runs of one tape differ
+	Violated        Status = "violated"
+)
+
+// ExitCode returns the exit code of a program that judges by the status: 0, 5, 4 or 1, as those of the command bloodhound.
+func (s Status) ExitCode() int {
+	switch s {
+	case Holds:
+		return check.ExitHolds
+	case Violated:
+		return check.ExitViolated
+	case NotReproducible:
+		return check.ExitNotReproducible
+	}
+	return check.ExitUnknown
+}
+
+// Result is the result of a campaign.
 type Result struct {
+	Status   Status
+	Runs     uint64
+	Failures []Failure
+	text     string
+}
+
+// Text returns the story of each failure, and the summary.
+func (r *Result) Text() string { return r.text }
+
+// Failure is a violated property, and the smallest run that violates it in the same way.
+type Failure struct {
+	ID       string
+	File     string // where it is stored
+	Run      uint64 // the number of the run that found it, from 0 on
+	Property string
+	Reason   string
+	// Signature is the property and the reason without what differs between runs, such as numbers: failures with equal signatures are the same.
+	Signature string
+	// Steps are the choices of the smallest run, such as Deliver(n1, 9) . Crash(n1), in a world with a [inproc.Schedule].
+	Steps    string
+	Smallest Size
+	// Minimal reports that no single fault, decision, operation or node can be left out of the smallest run.
+	Minimal bool
+}
+
+// Size is the size of a run.
+type Size struct{ Nodes, Operations, Faults, Decisions int }
+
+// result is what the campaign of a world has come to.
+type result struct {
 	explore.Result
-	Failures []*report.Failure
-	Steps    []string // of the smallest run of each failure, as inproc.Story has them
+	failures []*report.Failure
+	steps    []string // of the smallest run of each failure, as inprocess.World.Story has them
 	text     strings.Builder
 }
 
-// Text is what a person should read: the story of each failure, and the summary.
-func (r *Result) Text() string { return r.text.String() }
+// public is the part of a result that users see.
+func (r *result) public() *Result {
+	p := &Result{Status: Unknown, text: r.text.String()}
+	switch r.ExitCode {
+	case check.ExitHolds:
+		p.Status = Holds
+	case check.ExitViolated:
+		p.Status = Violated
+	case check.ExitNotReproducible:
+		p.Status = NotReproducible
+	}
+	if r.Totals != nil {
+		p.Runs = r.Totals.Runs
+	}
+	for i, f := range r.failures {
+		small := f.Small()
+		one := Failure{ID: f.ID, File: r.Files[i], Run: r.Totals.Failures[i].Run, Property: f.Verdict.Property, Reason: small.Verdict.Reason, Signature: f.Signature, Steps: r.steps[i]}
+		if f.Smallest != nil {
+			to := f.Smallest.Shrunk.To
+			one.Smallest, one.Minimal = Size{Nodes: to.Nodes, Operations: to.Operations, Faults: int(to.Faults), Decisions: to.Decisions}, f.Smallest.Shrunk.Minimal
+		}
+		p.Failures = append(p.Failures, one)
+	}
+	return p
+}
 
 // given takes flags and the environment into a campaign.
 func (c Campaign) given(short bool) (Campaign, error) {
@@ -205,17 +280,27 @@ func (c Campaign) given(short bool) (Campaign, error) {
 type simulation struct {
 	Campaign
 	name   string
-	engine *inproc.Engine
-	quiet  *inproc.Engine
+	engine inprocess.Engine
+	quiet  inprocess.Engine
 	spec   *world.Spec
 	again  func(*report.Failure) string // the command that makes a run again
 	lines  *counters.Reader             // of executed code, if the strategy learns of it
 	stages stages                       // on which runs are made
+	// schedules are those of the strategy enumerated, or nil.
+	schedules inprocess.Schedules
 }
 
-// Run searches a world. Errors are the user's: mistakes of the description, or of settings. again tells how a person makes a run again
-// whose failure is stored.
+// Run searches a world, for programs that are no tests. name stands for that of a test. Errors are the user's: mistakes in the
+// description, or in settings.
 func (c Campaign) Run(ctx context.Context, name string, describe func(*inproc.World)) (*Result, error) {
+	r, err := c.run(ctx, name, describe)
+	if err != nil {
+		return nil, err
+	}
+	return r.public(), nil
+}
+
+func (c Campaign) run(ctx context.Context, name string, describe func(*inproc.World)) (*result, error) {
 	c, err := c.given(false)
 	if err != nil {
 		return nil, err
@@ -224,6 +309,7 @@ func (c Campaign) Run(ctx context.Context, name string, describe func(*inproc.Wo
 	if err != nil {
 		return nil, err
 	}
+	s.schedules = inprocess.SchedulesOf(ctx)
 	defer s.stages.close()
 	if dir := os.Getenv(contest.OrderFolder); dir != "" {
 		return s.ordered(ctx, dir)
@@ -232,7 +318,7 @@ func (c Campaign) Run(ctx context.Context, name string, describe func(*inproc.Wo
 }
 
 func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, error) {
-	e, err := inproc.New(name, describe)
+	e, err := inprocess.New(name, describe)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +360,7 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 		if err = run.Advance(engine.Position{}); err != nil {
 			return
 		}
-		story = inproc.Story(run.World)
+		story = run.World.(inprocess.World).Story()
 		w.rest() // to judge a run takes no step, and has limits of its own
 		out = run.Judge()
 		w.wake()
@@ -328,9 +414,9 @@ func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-c
 }
 
 // campaign searches the world.
-func (s *simulation) campaign(ctx context.Context) (*Result, error) {
+func (s *simulation) campaign(ctx context.Context) (*result, error) {
 	defer collectLess()()
-	r := &Result{Result: explore.Result{Name: s.name}}
+	r := &result{Result: explore.Result{Name: s.name}}
 	began := time.Now()
 	within, cancel := ctx, func() {}
 	if s.Time > 0 {
@@ -383,14 +469,14 @@ func (s *simulation) campaign(ctx context.Context) (*Result, error) {
 }
 
 // diverge looks for the place at which runs of a tape part.
-func (s *simulation) diverge(ctx context.Context, t tape.Tape, runs int) (*inproc.Divergence, error) {
+func (s *simulation) diverge(ctx context.Context, t tape.Tape, runs int) (*inprocess.Divergence, error) {
 	w := watch(s.Hang, func() { s.hang(t) })
 	defer w.rest()
-	return inproc.Diverge(s.engine, s.spec, t, runs, engine.Options{Interrupt: ctx.Done(), Pulse: &w.Pulse})
+	return s.engine.Diverge(s.spec, t, runs, engine.Options{Interrupt: ctx.Done(), Pulse: &w.Pulse})
 }
 
 // diverged tells where runs part.
-func (r *Result) diverged(d *inproc.Divergence, t tape.Tape) {
+func (r *result) diverged(d *inprocess.Divergence, t tape.Tape) {
 	r.Diverged, r.ExitCode = d.Error(), check.ExitNotReproducible
 	r.Status.Unrepeatable = true
 	fmt.Fprintf(&r.text, "not reproducible: %s: %s\n\n", t.Name(), r.Diverged)
@@ -416,7 +502,7 @@ func (s *simulation) failureID(signature string, t tape.Tape) string {
 }
 
 // found shrinks a failure, stores it, and tells its story.
-func (s *simulation) found(ctx context.Context, r *Result, f *explore.Failure, o *check.Judged) {
+func (s *simulation) found(ctx context.Context, r *result, f *explore.Failure, o *check.Judged) {
 	file := report.NewFailure(f.ID, f.Signature, version, "", s.spec, o, f.Verdict)
 	file.Origin = &f.Origin
 	var notes []string
@@ -434,9 +520,9 @@ func (s *simulation) found(ctx context.Context, r *Result, f *explore.Failure, o
 		notes = append(notes, fmt.Sprintf("failure %s could not be stored: %v", f.ID, err))
 		path = ""
 	}
-	r.Failures, r.Files = append(r.Failures, file), append(r.Files, path)
+	r.failures, r.Files = append(r.failures, file), append(r.Files, path)
 	steps, err := s.tell(&r.text, file, path)
-	r.Steps = append(r.Steps, steps)
+	r.steps = append(r.steps, steps)
 	if err != nil {
 		notes = append(notes, err.Error())
 	}

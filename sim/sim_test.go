@@ -63,7 +63,7 @@ func register(durable bool) func(*inproc.World) {
 	}
 }
 
-func run(t *testing.T, c Campaign, world func(*inproc.World)) *Result {
+func run(t *testing.T, c Campaign, world func(*inproc.World)) *result {
 	t.Helper()
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
@@ -71,7 +71,7 @@ func run(t *testing.T, c Campaign, world func(*inproc.World)) *Result {
 	if c.Runs == 0 {
 		c.Runs = 100
 	}
-	r, err := c.Run(t.Context(), t.Name(), world)
+	r, err := c.run(t.Context(), t.Name(), world)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +82,10 @@ func TestACampaignJudgesHistories(t *testing.T) {
 	for _, strategy := range []string{"random", "coverage-guided", "swarm", "bfs"} {
 		r := run(t, Campaign{Strategy: strategy, ShrinkRuns: -1}, register(false))
 		if r.ExitCode != check.ExitViolated {
-			t.Errorf("%s: a value in memory alone survives crashes:\n%s", strategy, r.Text())
+			t.Errorf("%s: a value in memory alone survives crashes:\n%s", strategy, r.text.String())
 		}
 		if r = run(t, Campaign{Strategy: strategy}, register(true)); r.ExitCode != check.ExitHolds && strategy != "bfs" {
-			t.Errorf("%s: exit code %d:\n%s", strategy, r.ExitCode, r.Text())
+			t.Errorf("%s: exit code %d:\n%s", strategy, r.ExitCode, r.text.String())
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestAFailureIsStored(t *testing.T) {
 	dir := t.TempDir()
 	r := run(t, Campaign{Dir: dir}, register(false))
 	if len(r.Files) != 1 {
-		t.Fatalf("%d files:\n%s", len(r.Files), r.Text())
+		t.Fatalf("%d files:\n%s", len(r.Files), r.text.String())
 	}
 	f, err := report.Load(dir, r.Files[0])
 	if err != nil {
@@ -148,15 +148,15 @@ func TestFailuresDoNotWriteOverEachOther(t *testing.T) {
 		world func(*inproc.World)
 	}{{"TestA", 1, register(false)}, {"TestB", 1, register(false)}, {"TestA", 2, register(false)}, {"TestA", 1, larger}} {
 		for range 2 {
-			r, err := Campaign{Dir: dir, Runs: 100, Seed: c.seed, ShrinkRuns: -1}.Run(t.Context(), c.name, c.world)
-			if err != nil || len(r.Failures) != 1 || r.Totals.Failures[0].ID != r.Failures[0].ID {
-				t.Fatalf("%v\n%s", err, r.Text())
+			r, err := Campaign{Dir: dir, Runs: 100, Seed: c.seed, ShrinkRuns: -1}.run(t.Context(), c.name, c.world)
+			if err != nil || len(r.failures) != 1 || r.Totals.Failures[0].ID != r.failures[0].ID {
+				t.Fatalf("%v\n%s", err, r.text.String())
 			}
-			what := fmt.Sprintf("%s, seed %d, %d nodes", c.name, c.seed, len(r.Failures[0].Spec.Nodes))
-			if was, known := ids[r.Failures[0].ID]; known && was != what {
-				t.Errorf("%s and %s are both %s", was, what, r.Failures[0].ID)
+			what := fmt.Sprintf("%s, seed %d, %d nodes", c.name, c.seed, len(r.failures[0].Spec.Nodes))
+			if was, known := ids[r.failures[0].ID]; known && was != what {
+				t.Errorf("%s and %s are both %s", was, what, r.failures[0].ID)
 			}
-			ids[r.Failures[0].ID] = what
+			ids[r.failures[0].ID] = what
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "failures", "*.json"))
@@ -171,15 +171,15 @@ func TestWhatIsNotSeenIsNotKnown(t *testing.T) {
 		register(true)(w)
 		w.Faults("disk_full on server rate 0.0001%")
 	})
-	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.Text(), "disk_full") {
-		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.text.String(), "disk_full") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 	r = run(t, Campaign{}, func(w *inproc.World) {
 		w.Client("client", func(p *inproc.Process) { p.Sleep(time.Second) })
 		w.Linearizable("key-value")
 	})
-	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.Text(), "reported no operation") && !strings.Contains(r.Text(), "no operation") {
-		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.text.String(), "reported no operation") && !strings.Contains(r.text.String(), "no operation") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 }
 
@@ -192,8 +192,8 @@ func TestChanceIsFound(t *testing.T) {
 		w.Final("nothing", func() error { return nil })
 		w.Set(inproc.Settings{Chaos: time.Second})
 	})
-	if r.ExitCode != check.ExitNotReproducible || !strings.Contains(r.Text(), "sim_test.go:") || !strings.Contains(r.Text(), "server/0: sleep") {
-		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitNotReproducible || !strings.Contains(r.text.String(), "sim_test.go:") || !strings.Contains(r.text.String(), "server/0: sleep") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 }
 
@@ -206,8 +206,8 @@ func TestOperationsAreNotNested(t *testing.T) {
 		})
 		w.Final("nothing", func() error { return nil })
 	})
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), "the operation get of client/0 begins within its operation put") {
-		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitViolated || !strings.Contains(r.text.String(), "the operation get of client/0 begins within its operation put") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 }
 
@@ -222,11 +222,11 @@ func TestAPanicIsAFailureOfItsProgram(t *testing.T) {
 		w.Final("nothing", func() error { return nil })
 		w.Set(inproc.Settings{Chaos: time.Second})
 	})
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), "panic: no 7") || !strings.Contains(r.Text(), "sim_test.go:") {
-		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitViolated || !strings.Contains(r.text.String(), "panic: no 7") || !strings.Contains(r.text.String(), "sim_test.go:") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
-	if len(r.Failures) != 1 || r.Failures[0].Smallest == nil || r.Failures[0].Smallest.Shrunk.To.Decisions != 1 {
-		t.Errorf("one choice is all it takes:\n%s", r.Text())
+	if len(r.failures) != 1 || r.failures[0].Smallest == nil || r.failures[0].Smallest.Shrunk.To.Decisions != 1 {
+		t.Errorf("one choice is all it takes:\n%s", r.text.String())
 	}
 }
 
@@ -236,13 +236,13 @@ func TestGoexitIsToldOf(t *testing.T) {
 		w.Machine("m", func(*inproc.Node) inproc.Machine { return exits{} })
 		w.Final("nothing", func() error { return nil })
 	})
-	if r.ExitCode != check.ExitEngine || !strings.Contains(r.Text(), "t.Fatal") {
-		t.Errorf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.ExitCode != check.ExitEngine || !strings.Contains(r.text.String(), "t.Fatal") {
+		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 }
 
 func TestMistakesHaveTheirPlace(t *testing.T) {
-	_, err := Campaign{}.Run(t.Context(), "world", func(w *inproc.World) {
+	_, err := Campaign{}.run(t.Context(), "world", func(w *inproc.World) {
 		w.Process("a", func(*inproc.Process) {})
 		w.Faults("krash on a rate 1%", "reset rate 1%", "crash on a at open rate 1%")
 	})
@@ -254,14 +254,14 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		`property "linearizable": no model "nope"`: func(w *inproc.World) { w.Linearizable("nope") },
 		"for a further one use Property":           func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
 	} {
-		if _, err := (Campaign{}).Run(t.Context(), "world", func(w *inproc.World) { w.Process("a", func(*inproc.Process) {}); describe(w) }); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := (Campaign{}).run(t.Context(), "world", func(w *inproc.World) { w.Process("a", func(*inproc.Process) {}); describe(w) }); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	if _, err := (Campaign{Strategy: "luck"}).Run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), "luck") {
+	if _, err := (Campaign{Strategy: "luck"}).run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), "luck") {
 		t.Errorf("%v", err)
 	}
-	if _, err := (Campaign{Strategy: "pct"}).Run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), "ranks") {
+	if _, err := (Campaign{Strategy: "pct"}).run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), "ranks") {
 		t.Errorf("%v", err)
 	}
 }
@@ -295,7 +295,7 @@ func TestTheEnvironmentGoesFirst(t *testing.T) {
 		})
 	}
 	t.Setenv(envRuns, "many")
-	if _, err := (Campaign{}).Run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), envRuns) {
+	if _, err := (Campaign{}).run(t.Context(), "world", register(true)); err == nil || !strings.Contains(err.Error(), envRuns) {
 		t.Errorf("%v", err)
 	}
 	if flag.Lookup("sim.seed") == nil {
@@ -312,7 +312,7 @@ func TestWorkers(t *testing.T) {
 		one := run(t, Campaign{Strategy: strategy, KeepGoing: true, ShrinkRuns: -1}, register(false))
 		three := run(t, Campaign{Strategy: strategy, KeepGoing: true, ShrinkRuns: -1, Workers: 3}, register(false))
 		if a, b := one.Totals, three.Totals; a.Events != b.Events || a.Violated != b.Violated || a.Violated == 0 || len(a.Failures) != len(b.Failures) || a.Failures[0].Tape.Name() != b.Failures[0].Tape.Name() {
-			t.Errorf("%s: one worker:\n%s\nthree:\n%s", strategy, one.Text(), three.Text())
+			t.Errorf("%s: one worker:\n%s\nthree:\n%s", strategy, one.text.String(), three.text.String())
 		}
 	}
 }
@@ -386,7 +386,7 @@ func TestSlowStepsAreNoHang(t *testing.T) {
 
 // The time of a campaign bounds the runs that are made twice before it, too, and what was cut off there is not taken for a difference.
 func TestTheTimeBoundsAllRuns(t *testing.T) {
-	r, err := Campaign{Time: time.Millisecond, Dir: t.TempDir()}.Run(t.Context(), "endless", func(w *inproc.World) {
+	r, err := Campaign{Time: time.Millisecond, Dir: t.TempDir()}.run(t.Context(), "endless", func(w *inproc.World) {
 		w.Process("a", func(p *inproc.Process) {
 			for {
 				p.Yield()
@@ -421,7 +421,7 @@ func TestAChangedRunIsTold(t *testing.T) {
 		})
 	}
 	dir := t.TempDir()
-	r, err := Campaign{Dir: dir}.Run(t.Context(), t.Name(), describe)
+	r, err := Campaign{Dir: dir}.run(t.Context(), t.Name(), describe)
 	if err != nil || len(r.Files) != 1 {
 		t.Fatalf("%v\n%+v", err, r)
 	}

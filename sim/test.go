@@ -53,7 +53,7 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 		return
 	}
 	if !s.stored(t) {
-		(&Result{Result: explore.Result{Name: s.name, ExitCode: check.ExitViolated, Status: explore.Status{Violated: true}}}).write(t)
+		(&result{Result: explore.Result{Name: s.name, ExitCode: check.ExitViolated, Status: explore.Status{Violated: true}}}).write(t)
 		return
 	}
 	r, err := s.campaign(t.Context())
@@ -63,14 +63,14 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	r.write(t)
 	switch {
 	case r.ExitCode == 0:
-		t.Log(r.Text())
+		t.Log(r.text.String())
 	default:
-		t.Error(r.Text() + r.seeds(t))
+		t.Error(r.text.String() + r.seeds(t))
 	}
 }
 
 // seeds says how failures are made again by their seeds, where a seed is all there is to their tape.
-func (r *Result) seeds(t testing.TB) string {
+func (r *result) seeds(t testing.TB) string {
 	if r.Totals == nil {
 		return ""
 	}
@@ -230,20 +230,20 @@ func underWay(t testing.TB) {
 	if dir == "" {
 		return
 	}
-	r := &Result{Result: explore.Result{Name: t.Name(), ExitCode: check.ExitUnknown}}
+	r := &result{Result: explore.Result{Name: t.Name(), ExitCode: check.ExitUnknown}}
 	file := r.leave(t, dir, explore.UnderWay)
 	t.Cleanup(func() { os.Remove(file) })
 }
 
 // write leaves the result in the folder that the environment names, for programs that run tests.
-func (r *Result) write(t testing.TB) {
+func (r *result) write(t testing.TB) {
 	t.Helper()
 	if dir := os.Getenv(envResults); dir != "" {
 		r.leave(t, dir, ".json")
 	}
 }
 
-func (r *Result) leave(t testing.TB, dir, ending string) (file string) {
+func (r *result) leave(t testing.TB, dir, ending string) (file string) {
 	t.Helper()
 	var err error
 	if r.Dir, err = os.Getwd(); err != nil {

@@ -21,7 +21,7 @@ import (
 const storyRuns = 300
 
 // ordered makes the trial that the folder asks for instead of a campaign, and leaves its answer there.
-func (s *simulation) ordered(ctx context.Context, dir string) (*Result, error) {
+func (s *simulation) ordered(ctx context.Context, dir string) (*result, error) {
 	o, err := contest.Ordered(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", contest.OrderFolder, err)
@@ -46,7 +46,7 @@ func (s *simulation) ordered(ctx context.Context, dir string) (*Result, error) {
 }
 
 // trial makes one campaign and measures it.
-func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *contest.Trial, error) {
+func (s *simulation) trial(ctx context.Context, o *contest.Order) (*result, *contest.Trial, error) {
 	defer collectLess()()
 	s.Strategy, s.Seed = o.Strategy, o.Seed
 	strategy, plan, err := s.strategy()
@@ -108,7 +108,7 @@ func (s *simulation) trial(ctx context.Context, o *contest.Order) (*Result, *con
 	if found != nil && o.Story {
 		t.Story = s.smallest(ctx, found, o)
 	}
-	r := &Result{Result: explore.Result{Name: s.name, Totals: totals, Status: totals.Status(s.spec)}}
+	r := &result{Result: explore.Result{Name: s.name, Totals: totals, Status: totals.Status(s.spec)}}
 	r.ExitCode = r.Status.ExitCode()
 	return r, t, nil
 }
@@ -199,8 +199,8 @@ func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 		return nil, p, fmt.Errorf("the strategy %s ranks threads that share a CPU, and processes of such worlds have no ranks; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
 	}
 	set := search.Settings{Coverage: true, Nearness: true}
-	if s.Strategy == search.Enumerated && s.Schedules != nil {
-		if set.Schedules, err = s.Schedules(s.engine); err != nil {
+	if s.Strategy == search.Enumerated && s.schedules != nil {
+		if set.Schedules, err = s.schedules(s.engine); err != nil {
 			return nil, p, fmt.Errorf("the schedules to play: %w", err)
 		}
 	}

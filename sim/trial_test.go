@@ -17,7 +17,7 @@ func trial(t *testing.T, describe func(*inproc.World), o contest.Order) *contest
 		t.Fatal(err)
 	}
 	t.Setenv(contest.OrderFolder, dir)
-	Campaign{Dir: t.TempDir()}.Run(context.Background(), "trial", describe)
+	Campaign{Dir: t.TempDir()}.run(context.Background(), "trial", describe)
 	a, err := contest.Answered(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestATrialIsTheCampaign(t *testing.T) {
 		t.Errorf("story %q", a.Story)
 	}
 	t.Setenv(contest.OrderFolder, "")
-	r, err := Campaign{Dir: t.TempDir(), Seed: 3, Runs: 400}.Run(context.Background(), "trial", steps)
+	r, err := Campaign{Dir: t.TempDir(), Seed: 3, Runs: 400}.run(context.Background(), "trial", steps)
 	if err != nil || r.Totals.Runs != a.Runs {
 		t.Errorf("%v: the campaign ends after %d runs, and the trial after %d", err, r.Totals.Runs, a.Runs)
 	}

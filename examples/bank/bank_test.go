@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/sim"
 )
 
@@ -20,11 +19,10 @@ func TestTheCampaignFindsTheLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.ExitCode != check.ExitViolated || len(r.Failures) != 1 || !strings.Contains(r.Failures[0].Signature, "the sum of all accounts stays the same") {
-		t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.Status != sim.Violated || len(r.Failures) != 1 || !strings.Contains(r.Failures[0].Signature, "the sum of all accounts stays the same") {
+		t.Fatalf("%s:\n%s", r.Status, r.Text())
 	}
-	small := r.Failures[0].Smallest
-	if small == nil || !small.Shrunk.Minimal || small.Shrunk.To.Faults != 1 {
+	if f := r.Failures[0]; !f.Minimal || f.Smallest.Faults != 1 {
 		t.Fatalf("it is not one crash that is left:\n%s", r.Text())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/fake"
 )
@@ -28,7 +27,7 @@ func TestWhatBranchesGetWrong(t *testing.T) {
 		o      Options
 		sign   string
 		kind   string // of the faults that are left
-		faults uint64
+		faults int
 	}{
 		"a transfer is made twice": {Options{Failures: failing}, "no transfer is made twice", "db_fails_after", 1},
 		"updates are lost":         {Options{Level: fake.ReadCommitted, Named: true}, "the sum of all accounts stays the same", "", 0},
@@ -38,10 +37,10 @@ func TestWhatBranchesGetWrong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.ExitCode != check.ExitViolated || !strings.Contains(r.Failures[0].Signature, c.sign) {
-				t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+			if r.Status != sim.Violated || !strings.Contains(r.Failures[0].Signature, c.sign) {
+				t.Fatalf("%s:\n%s", r.Status, r.Text())
 			}
-			if small := r.Failures[0].Smallest; small == nil || small.Shrunk.To.Faults != c.faults || !strings.Contains(r.Text(), c.kind) {
+			if small := r.Failures[0].Smallest; small.Nodes == 0 || small.Faults != c.faults || !strings.Contains(r.Text(), c.kind) {
 				t.Errorf("not %d faults are left:\n%s", c.faults, r.Text())
 			}
 		})

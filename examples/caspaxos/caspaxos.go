@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -44,7 +43,7 @@ type (
 
 // World describes three acceptors and three proposers. Acceptors that mix up ballots answer with the one that they had promised to before where the one that they
 // have accepted belongs. m may be nil: nothing is followed then.
-func World(mixed bool, m *model.Model) func(*inproc.World) {
+func World(mixed bool, m *inproc.Specification) func(*inproc.World) {
 	return func(w *inproc.World) {
 		told := w.Model("conforms to CasPaxos.tla", m)
 		for _, name := range acceptors {
@@ -68,10 +67,10 @@ type kept struct {
 type acceptor struct {
 	kept
 	mixed bool
-	told  *model.Follower
+	told  *inproc.Follower
 }
 
-func begin(n *inproc.Node, mixed bool, told *model.Follower) inproc.Machine {
+func begin(n *inproc.Node, mixed bool, told *inproc.Follower) inproc.Machine {
 	a := &acceptor{mixed: mixed, told: told}
 	if data, err := n.Disk().Read("state"); err == nil {
 		must(json.Unmarshal(data, &a.kept))
@@ -86,7 +85,7 @@ func (a *acceptor) keep(n *inproc.Node, action string, ballot int) {
 	must(err)
 	must(n.Disk().WriteFile("state", data))
 	must(n.Disk().Sync("state"))
-	name := model.Name(n.Name())
+	name := value.ModelValue(n.Name())
 	a.told.Step(action, name, ballot)
 	a.told.Saw([]any{a.Promised, a.Accepted, a.Value}, "Shown", name)
 }
@@ -121,7 +120,7 @@ func (a *acceptor) Receive(n *inproc.Node, m inproc.Message) {
 // proposer is a client that changes the register.
 type proposer struct {
 	*inproc.Process
-	told  *model.Follower
+	told  *inproc.Follower
 	me    int
 	round int
 	known string // what it last saw in the register
@@ -232,7 +231,7 @@ func (p *proposer) ask(ballot int, request any, answers func(inproc.Message) boo
 func named(names []string) value.Value {
 	var list []value.Value
 	for _, name := range names {
-		list = append(list, model.Name(name))
+		list = append(list, value.ModelValue(name))
 	}
 	return value.NewSet(list)
 }

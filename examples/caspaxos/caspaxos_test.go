@@ -1,17 +1,16 @@
 package caspaxos
 
 import (
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
 )
 
-func specification(t *testing.T) *model.Model {
+func specification(t *testing.T) *inproc.Specification {
 	t.Helper()
-	m, err := model.Load("CasPaxos.tla", "CasPaxos.cfg", model.Options{})
+	m, err := inproc.LoadSpecification("CasPaxos.tla", "CasPaxos.cfg", inproc.SpecificationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +26,8 @@ func TestTheLossIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Failures[0].Signature, "linearizable") {
-		t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.Status != sim.Violated || !strings.Contains(r.Failures[0].Signature, "linearizable") {
+		t.Fatalf("%s:\n%s", r.Status, r.Text())
 	}
 }
 
@@ -38,7 +37,7 @@ func TestTheMixUpIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), `p.accepted = from is false`) {
-		t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.Status != sim.Violated || !strings.Contains(r.Text(), `p.accepted = from is false`) {
+		t.Fatalf("%s:\n%s", r.Status, r.Text())
 	}
 }

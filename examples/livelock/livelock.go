@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/model"
-	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
@@ -57,7 +55,7 @@ type (
 )
 
 // World describes three servers, and a client whose writes need a leader and one of its rounds. m may be nil: nothing is followed then.
-func World(bug Bug, m *model.Model) func(*inproc.World) {
+func World(bug Bug, m *inproc.Specification) func(*inproc.World) {
 	return func(w *inproc.World) {
 		told := w.Model("conforms to Leadership.tla", m)
 		rounds := 0
@@ -75,8 +73,8 @@ func World(bug Bug, m *model.Model) func(*inproc.World) {
 		}
 		w.Client("client", client)
 		w.Invariant("a term has one leader", func() error { return twice })
-		w.Property(world.Property{Name: "writes get on", Kind: world.Progress, Description: "writes get on: some majority always hears each other",
-			Check: world.Check{Type: world.ProgressCheck, Failures: 4, DuringFaults: true}})
+		w.Property(inproc.Property{Name: "writes get on", Type: "progress", Description: "writes get on: some majority always hears each other",
+			Failures: 4, DuringFaults: true})
 		w.Set(inproc.Settings{Tick: tick})
 		w.Faults("partition on n1, n2, n3 one way rate 3% for 6s..10s max 1", "drop rate 1%")
 	}
@@ -87,7 +85,7 @@ type server struct {
 	node   *inproc.Node
 	me     int
 	bug    Bug
-	told   *model.Follower
+	told   *inproc.Follower
 	rounds *int // of all leaders, that are done
 	leads  func(term int)
 	term   int

@@ -2,12 +2,11 @@ package livelock
 
 import (
 	"bytes"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
@@ -36,9 +35,9 @@ func specified(t *testing.T, config string, other ...string) *tla.Spec {
 	return spec
 }
 
-func specification(t *testing.T, other ...string) *model.Model {
+func specification(t *testing.T, other ...string) *inproc.Specification {
 	t.Helper()
-	m, err := model.New(specified(t, "Followed.cfg", other...), model.Options{})
+	m, err := inproc.NewSpecification(specified(t, "Followed.cfg", other...), inproc.SpecificationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +83,11 @@ func TestTheLivelocks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.ExitCode != check.ExitViolated || len(r.Failures) == 0 {
-				t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+			if r.Status != sim.Violated || len(r.Failures) == 0 {
+				t.Fatalf("%s:\n%s", r.Status, r.Text())
 			}
 			for _, f := range r.Failures {
-				if !strings.HasPrefix(f.Signature, "writes get on") || f.Smallest == nil || f.Smallest.Shrunk.To.Faults != 1 {
+				if !strings.HasPrefix(f.Signature, "writes get on") || f.Smallest.Faults != 1 {
 					t.Errorf("%s:\n%s", f.Signature, r.Text())
 				}
 			}
@@ -102,7 +101,7 @@ func TestTheMissingPreVoteIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), `PreVote => role[s] = "asking" is false`) {
-		t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.Status != sim.Violated || !strings.Contains(r.Text(), `PreVote => role[s] = "asking" is false`) {
+		t.Fatalf("%s:\n%s", r.Status, r.Text())
 	}
 }

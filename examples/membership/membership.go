@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
@@ -31,7 +30,7 @@ func (s set) String() string {
 // cluster is what an observer of a run knows.
 type cluster struct {
 	hasty   bool
-	told    *model.Follower
+	told    *inproc.Follower
 	leaders map[int]string // by term
 	agreed  []entry        // the longest log that anybody holds for committed
 	twice   error          // two servers have led in one term
@@ -40,7 +39,7 @@ type cluster struct {
 
 // World describes a cluster whose leaders change its members as they like. Hasty ones do so before they have committed an entry of their term. m may be nil: nothing
 // is followed then.
-func World(hasty bool, m *model.Model) func(*inproc.World) {
+func World(hasty bool, m *inproc.Specification) func(*inproc.World) {
 	return func(w *inproc.World) {
 		c := &cluster{hasty: hasty, told: w.Model("conforms to Membership.tla", m), leaders: map[int]string{}}
 		for _, name := range names {

@@ -2,20 +2,19 @@ package membership
 
 import (
 	"bytes"
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-func specification(t *testing.T) *model.Model {
+func specification(t *testing.T) *inproc.Specification {
 	t.Helper()
-	m, err := model.Load("Membership.tla", "Followed.cfg", model.Options{})
+	m, err := inproc.LoadSpecification("Membership.tla", "Followed.cfg", inproc.SpecificationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +23,7 @@ func specification(t *testing.T) *model.Model {
 
 // The story of the mail, told to the model: it ends with a committed entry lost, and the rule of the same mail forbids its first step too many.
 func TestTheStory(t *testing.T) {
-	tell := func(careful bool) *model.Follower {
+	tell := func(careful bool) *inproc.Follower {
 		t.Helper()
 		text, err := os.ReadFile("Followed.cfg")
 		if err != nil {
@@ -41,7 +40,7 @@ func TestTheStory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := model.New(spec, model.Options{})
+		m, err := inproc.NewSpecification(spec, inproc.SpecificationOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +48,7 @@ func TestTheStory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := func(i int) value.Value { return model.Name(names[i-1]) }
+		n := func(i int) value.Value { return value.ModelValue(names[i-1]) }
 		f.Step("Timeout", n(1))
 		f.Step("Vote", n(2), n(1), 1)
 		f.Step("Vote", n(3), n(1), 1)
@@ -88,8 +87,8 @@ func TestTheLossIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Failures[0].Signature, "a term has one leader") && !strings.Contains(r.Failures[0].Signature, "what is committed stays") {
-		t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.Status != sim.Violated || !strings.Contains(r.Failures[0].Signature, "a term has one leader") && !strings.Contains(r.Failures[0].Signature, "what is committed stays") {
+		t.Fatalf("%s:\n%s", r.Status, r.Text())
 	}
 }
 
@@ -99,7 +98,7 @@ func TestTheHasteIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), "Careful => b.commit > 0 is false") {
-		t.Fatalf("exit code %d:\n%s", r.ExitCode, r.Text())
+	if r.Status != sim.Violated || !strings.Contains(r.Text(), "Careful => b.commit > 0 is false") {
+		t.Fatalf("%s:\n%s", r.Status, r.Text())
 	}
 }

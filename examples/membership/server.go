@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math/bits"
 
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -31,7 +30,7 @@ func (s set) members() value.Value {
 	var list []value.Value
 	for i, name := range names {
 		if s.has(i) {
-			list = append(list, model.Name(name))
+			list = append(list, value.ModelValue(name))
 		}
 	}
 	return value.NewSet(list)
@@ -88,7 +87,7 @@ func (c *cluster) start(n *inproc.Node) inproc.Machine {
 	s := &server{cluster: c, node: n, me: index(n.Name())}
 	if data, err := n.Disk().Read("state"); err == nil {
 		must(json.Unmarshal(data, &s.kept))
-		c.told.Step("Restart", model.Name(n.Name()))
+		c.told.Step("Restart", value.ModelValue(n.Name()))
 		s.show()
 	}
 	s.wait()
@@ -128,12 +127,12 @@ func (s *server) members() set {
 
 // step tells the model what the server has done, and what can be seen of it.
 func (s *server) step(action string, args ...any) {
-	s.cluster.told.Step(action, append([]any{model.Name(s.node.Name())}, args...)...)
+	s.cluster.told.Step(action, append([]any{value.ModelValue(s.node.Name())}, args...)...)
 	s.show()
 }
 
 func (s *server) show() {
-	s.cluster.told.Saw([]any{s.Term, len(s.Log), s.last(), s.leads}, "Shown", model.Name(s.node.Name()))
+	s.cluster.told.Saw([]any{s.Term, len(s.Log), s.last(), s.leads}, "Shown", value.ModelValue(s.node.Name()))
 }
 
 // enter goes to a term, as a follower if it is a new one.
@@ -295,7 +294,7 @@ func (s *server) vote(from string, v bid) {
 		s.Vote = who
 		s.wait()
 		s.keep()
-		s.step("Vote", model.Name(from), v.Term)
+		s.step("Vote", value.ModelValue(from), v.Term)
 	}
 	s.news(v.Term)
 	s.node.Send(from, ballot{s.Term, s.Term == v.Term && s.Vote == who})

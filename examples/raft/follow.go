@@ -12,7 +12,6 @@ import (
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -20,7 +19,7 @@ import (
 
 // Model is the specification with what a follower needs to know of it.
 type Model struct {
-	*model.Model
+	spec    *inproc.Specification
 	network bool
 }
 
@@ -32,7 +31,7 @@ func Specification(o Options, network bool, view string) (*Model, error) {
 	_, here, _, _ := runtime.Caller(0)
 	here = filepath.Dir(here)
 	library, _ := runtime.FuncForPC(reflect.ValueOf(raft.NewRawNode).Pointer()).FileLine(0)
-	config, mo := "Trusted.cfg", model.Options{View: view, Scratch: []string{"messages", "pendingMessages"}, Forget: o.Untold, Lenient: o.Guide, Doubt: o.doubt}
+	config, mo := "Trusted.cfg", inproc.SpecificationOptions{View: view, Scratch: []string{"messages", "pendingMessages"}, Forget: o.Untold, Lenient: o.Guide}
 	if network {
 		config, mo.Scratch = "Followed.cfg", nil
 	}
@@ -50,7 +49,7 @@ func Specification(o Options, network bool, view string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.New(spec, mo)
+	m, err := inproc.NewSpecification(spec, mo)
 	return &Model{m, network}, err
 }
 
@@ -85,7 +84,7 @@ func fields(names ...string) []*value.String {
 
 // followed tells the specification what all servers do.
 type followed struct {
-	*model.Follower
+	*inproc.Follower
 	network bool // what is under way is in the states
 	sent    int  // messages that are under way
 	began   set
@@ -144,11 +143,11 @@ func follow(w *inproc.World, o *Options) *followed {
 	if o.Model == nil {
 		return nil
 	}
-	follower := (*model.Follower)(nil)
+	follower := (*inproc.Follower)(nil)
 	if o.Guide {
-		follower = w.Guide(o.Model.Model)
+		follower = w.Guide(o.Model.spec)
 	} else {
-		follower = w.Model(conforms, o.Model.Model)
+		follower = w.Model(conforms, o.Model.spec)
 	}
 	if follower == nil { // nobody asks what runs reach
 		return nil

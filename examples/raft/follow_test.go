@@ -6,22 +6,22 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim"
-	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 var modelled = Options{Servers: 3, Learners: 1, Spares: 1, Reconfigure: true, Compact: 3, Keep: 1, Load: 1, Steps: 300,
 	Faults: []string{"crash rate 1% for 50ms..300ms", "drop rate 5%", "duplicate rate 5%", "reorder rate 10%"}}
 
 // modelWorld has the servers of a world followed in the specification.
-func modelWorld(t *testing.T, o Options, network bool, view string) *inproc.Engine {
+func modelWorld(t *testing.T, o Options, network bool, view string) inprocess.Engine {
 	t.Helper()
 	var err error
 	if o.Model, err = Specification(o, network, view); err != nil {
 		t.Fatal(err)
 	}
-	e, err := inproc.New("raft", World(o))
+	e, err := inprocess.New("raft", World(o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func modelWorld(t *testing.T, o Options, network bool, view string) *inproc.Engi
 }
 
 // judged tells whether the run of a seed conforms.
-func judged(t *testing.T, e *inproc.Engine, seed uint64) check.Verdict {
+func judged(t *testing.T, e inprocess.Engine, seed uint64) check.Verdict {
 	t.Helper()
 	out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{})
 	if err != nil {
@@ -117,9 +117,10 @@ func TestViews(t *testing.T) {
 
 // What is remembered of earlier steps is what the specification says.
 func TestWhatIsRememberedHolds(t *testing.T) {
+	inprocess.Doubt = true
+	defer func() { inprocess.Doubt = false }()
 	for _, o := range []Options{{}, modelled} {
 		for _, network := range []bool{true, false} {
-			o.doubt = true
 			e := modelWorld(t, o, network, "Middle")
 			for seed := range uint64(10) {
 				out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{Behaviour: true})

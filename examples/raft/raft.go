@@ -26,7 +26,6 @@ type Options struct {
 	Guide bool
 	// Untold names an action that Specification's model is not told of.
 	Untold string
-	doubt  bool // the model evaluates also what it remembers
 	// Requests bounds what Plain asks for: 0 is at each turn.
 	Requests int
 	// Ticks is how often a server ticks in a step: 1. Starved has each step choose among all pairs of servers, whether or not a message waits there.

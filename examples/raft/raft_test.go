@@ -10,11 +10,10 @@ import (
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim"
-	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // The library, as it is, keeps what Raft promises, and clients get what is linearizable.
@@ -61,7 +60,7 @@ func TestTapesRepeat(t *testing.T) {
 }
 
 func repeats(t *testing.T, o Options, seeds uint64) {
-	e, err := inproc.New("raft", World(o))
+	e, err := inprocess.New("raft", World(o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +78,7 @@ func repeats(t *testing.T, o Options, seeds uint64) {
 				t.Fatal(err)
 			}
 			if outs[i].Hash != outs[0].Hash {
-				d, _ := inproc.Diverge(e, spec, tp, 10, engine.Options{})
+				d, _ := e.Diverge(spec, tp, 10, engine.Options{})
 				t.Fatalf("seed %d, run %d is another one: %v", seed, i, d)
 			}
 		}
@@ -112,8 +111,8 @@ func TestFlawsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.ExitCode != check.ExitViolated || !strings.Contains(r.Failures[0].Verdict.Property, c.breaks) {
-			t.Errorf("%s: exit code %d\n%s", c.name, r.ExitCode, r.Text())
+		if r.Status != sim.Violated || !strings.Contains(r.Failures[0].Property, c.breaks) {
+			t.Errorf("%s: %s\n%s", c.name, r.Status, r.Text())
 			continue
 		}
 		t.Log(r.Text())
@@ -130,7 +129,7 @@ func BenchmarkWorld(b *testing.B) { benchmark(b, Options{}) }
 func BenchmarkPlain(b *testing.B) { benchmark(b, Options{Plain: true}) }
 
 func benchmark(b *testing.B, o Options) {
-	e, err := inproc.New("raft", World(o))
+	e, err := inprocess.New("raft", World(o))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -154,7 +153,7 @@ func BenchmarkModel(b *testing.B) {
 // BenchmarkRatio makes runs of the world and of the bare loop in turns, and gives the speed of the first as a part of that of the second,
 // in CPU time, which other programs on the machine do not change much.
 func BenchmarkRatio(b *testing.B) {
-	e, err := inproc.New("raft", World(Options{Plain: true}))
+	e, err := inprocess.New("raft", World(Options{Plain: true}))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,10 +4,10 @@ package commit
 import (
 	"embed"
 	"fmt"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
 	"os"
 	"path/filepath"
 
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
@@ -35,20 +35,30 @@ var Bugs = []Bug{Silent, Unsynced, Impatient, Miscounting}
 var source embed.FS
 
 // Specification is the model of the protocol, of which searches see what a view shows: "" (all), Middle or Coarse.
-func Specification(view string) (*model.Model, error) {
+func Specification(view string) (*inproc.Specification, error) {
+	var s *inproc.Specification
+	err := Files(func(module, config string) (err error) {
+		s, err = inproc.LoadSpecification(module, config, inproc.SpecificationOptions{View: view})
+		return err
+	})
+	return s, err
+}
+
+// Files gives a function the model's module and configuration as files, which it removes afterwards.
+func Files(use func(module, config string) error) error {
 	dir, err := os.MkdirTemp("", "two-phase-commit-")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	if err := os.CopyFS(dir, source); err != nil {
-		return nil, err
+		return err
 	}
-	return model.Load(filepath.Join(dir, "TwoPhaseCommit.tla"), filepath.Join(dir, "TwoPhaseCommit.cfg"), model.Options{View: view})
+	return use(filepath.Join(dir, "TwoPhaseCommit.tla"), filepath.Join(dir, "TwoPhaseCommit.cfg"))
 }
 
-// Names of the participants.
-var names = []string{"p1", "p2", "p3"}
+// Participants are the names of the participants.
+var Participants = []string{"p1", "p2", "p3"}
 
 const (
 	patience = 8  // ticks after which an impatient participant aborts
@@ -64,12 +74,14 @@ type (
 )
 
 // World describes a coordinator and three participants. m may be nil: nothing is followed then.
-func World(bug Bug, m *model.Model) func(*inproc.World) { return Variant{Bug: bug, Model: m}.World }
+func World(bug Bug, m *inproc.Specification) func(*inproc.World) {
+	return Variant{Bug: bug, Model: m}.World
+}
 
 // Variant is a world that differs from the usual one.
 type Variant struct {
 	Bug   Bug
-	Model *model.Model // nil: nothing is followed
+	Model *inproc.Specification // nil: nothing is followed
 	// Unpromised follows runs for what they reach, and promises nothing of them.
 	Unpromised bool
 	// Deaf tells the model of no restart.
@@ -100,7 +112,7 @@ func (v Variant) World(w *inproc.World) {
 		begun = true
 		return begin(n, bug, told)
 	})
-	for _, name := range names {
+	for _, name := range Participants {
 		w.Machine(name, func(n *inproc.Node) inproc.Machine { return join(n, bug, told, ends) })
 	}
 	w.Invariant("all come to the same end", func() error {
@@ -114,8 +126,8 @@ func (v Variant) World(w *inproc.World) {
 		return nil
 	})
 	w.Final("all come to an end", func() error {
-		if len(ends) < len(names) {
-			return fmt.Errorf("only %d of %d participants know how it ended", len(ends), len(names))
+		if len(ends) < len(Participants) {
+			return fmt.Errorf("only %d of %d participants know how it ended", len(ends), len(Participants))
 		}
 		return nil
 	})
@@ -129,7 +141,7 @@ func (v Variant) World(w *inproc.World) {
 
 // followed tells steps to the model, if there is one.
 type followed struct {
-	*model.Follower
+	*inproc.Follower
 	deaf bool
 }
 
@@ -160,7 +172,7 @@ func begin(n *inproc.Node, bug Bug, told *followed) inproc.Machine {
 	if data, err := n.Disk().Read("decision"); err == nil {
 		c.decision = string(data)
 		if bug == Silent {
-			for _, p := range names {
+			for _, p := range Participants {
 				c.heard[p] = true
 			}
 		}
@@ -172,7 +184,7 @@ func (c *coordinator) Tick(n *inproc.Node) {
 	if c.ticks++; c.decision == "" && c.ticks > attempts {
 		c.decide(n, "abort")
 	}
-	for _, p := range names {
+	for _, p := range Participants {
 		switch {
 		case c.decision == "" && !c.votes[p]:
 			n.Send(p, prepare{})
@@ -193,11 +205,11 @@ func (c *coordinator) Receive(n *inproc.Node, m inproc.Message) {
 			c.decide(n, "abort")
 		case !c.votes[m.From]:
 			c.votes[m.From] = true
-			c.told.step("Vote", model.Name(m.From))
+			c.told.step("Vote", value.ModelValue(m.From))
 			if !c.told.deaf { // it would know of votes that a restart has forgotten
 				c.told.saw(len(c.votes), "Votes")
 			}
-			if len(c.votes) == len(names) || c.bug == Miscounting && len(c.votes) == len(names)-1 {
+			if len(c.votes) == len(Participants) || c.bug == Miscounting && len(c.votes) == len(Participants)-1 {
 				c.decide(n, "commit")
 			}
 		}
@@ -215,7 +227,7 @@ func (c *coordinator) decide(n *inproc.Node, decision string) {
 	c.decision = decision
 	c.told.step(map[string]string{"commit": "Commit", "abort": "Abort"}[decision])
 	c.told.saw(decision, "Decision")
-	for _, p := range names {
+	for _, p := range Participants {
 		n.Send(p, decided{decision == "commit"})
 	}
 	if c.bug == Unsynced && n.Choose(2) == 1 { // the disk has it later, or never
@@ -245,8 +257,8 @@ func (p *participant) become(n *inproc.Node, state, action string) {
 	must(n.Disk().WriteFile("state", []byte(state)))
 	must(n.Disk().Sync("state"))
 	p.state = state
-	p.told.step(action, model.Name(n.Name()))
-	p.told.saw(state, "StateOf", model.Name(n.Name()))
+	p.told.step(action, value.ModelValue(n.Name()))
+	p.told.saw(state, "StateOf", value.ModelValue(n.Name()))
 	if state == "committed" || state == "aborted" {
 		p.ends[n.Name()] = state
 	}

@@ -1,17 +1,16 @@
 package commit
 
 import (
+	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
 )
 
-func specification(t *testing.T) *model.Model {
+func specification(t *testing.T) *inproc.Specification {
 	t.Helper()
-	m, err := model.Load("TwoPhaseCommit.tla", "TwoPhaseCommit.cfg", model.Options{})
+	m, err := inproc.LoadSpecification("TwoPhaseCommit.tla", "TwoPhaseCommit.cfg", inproc.SpecificationOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +36,10 @@ func TestBugs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.ExitCode != check.ExitViolated || !strings.Contains(r.Text(), c.sign) {
-				t.Fatalf("exit code %d, and nothing of %s:\n%s", r.ExitCode, c.sign, r.Text())
+			if r.Status != sim.Violated || !strings.Contains(r.Text(), c.sign) {
+				t.Fatalf("%s, and nothing of %s:\n%s", r.Status, c.sign, r.Text())
 			}
-			if small := r.Failures[0].Smallest; small == nil || small.Shrunk.To.Faults > 0 != c.faults || small.Shrunk.To.Nodes < 2 {
+			if small := r.Failures[0].Smallest; small.Faults > 0 != c.faults || small.Nodes < 2 {
 				t.Errorf("faults are needed: %v, and two nodes are:\n%s", c.faults, r.Text())
 			}
 		})

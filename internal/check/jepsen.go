@@ -55,7 +55,7 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 		v.Status, v.Reason = Violated, w.wrong
 		for i, o := range w.by {
 			if i < MaxEvidence {
-				v.Evidence = append(v.Evidence, described(o))
+				v.Evidence = append(v.Evidence, Describe(o))
 			}
 			if o.Return != history.Pending && o.Return > v.Event {
 				v.Event, v.TimeNs = o.Return, o.ReturnTimeNs
@@ -71,7 +71,8 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	return v
 }
 
-func described(o *history.Operation) string {
+// Describe is an operation in words.
+func Describe(o *history.Operation) string {
 	return fmt.Sprintf("event %d, client %s: %s %s -> %s", o.Call, o.Client, o.Op, shorten(o.Input), shorten(o.Output))
 }
 

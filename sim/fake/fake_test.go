@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
@@ -22,7 +23,7 @@ import (
 // play makes a run, in which nothing must break down.
 func play(t *testing.T, tp tape.Tape, define func(*inproc.World)) *engine.Outcome {
 	t.Helper()
-	e, err := inproc.New("test", define)
+	e, err := inprocess.New("test", define)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,10 +220,10 @@ func TestTapesRepeat(t *testing.T) {
 			t.Fatalf("seed %d: %s and %s", seed, a.Hash, b.Hash)
 		}
 	}
-	e, err := inproc.New("test", define)
+	e, err := inprocess.New("test", define)
 	must(t, err)
 	for seed := range uint64(3) {
-		if d, err := inproc.Diverge(e, e.Spec(), tape.Tape{Seed: seed}, 2, engine.Options{}); err != nil || d != nil {
+		if d, err := e.Diverge(e.Spec(), tape.Tape{Seed: seed}, 2, engine.Options{}); err != nil || d != nil {
 			t.Fatalf("%v %v", d, err)
 		}
 	}
@@ -591,7 +592,7 @@ func TestFailuresThatAreNoChances(t *testing.T) {
 		"db": func(w *inproc.World) { Database(w, "s", DatabaseOptions{Failures: Failures{Before: 7, After: -1}}) },
 		"kv": func(w *inproc.World) { Store(w, "s", StoreOptions{Failures{After: 1.5}}) },
 	} {
-		_, err := inproc.New("test", add)
+		_, err := inprocess.New("test", add)
 		if err == nil || !strings.Contains(err.Error(), "they are chances, from 0 to 1") || !strings.Contains(err.Error(), "fake_test.go:") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -620,7 +621,7 @@ func TestWrongCatalogues(t *testing.T) {
 		"the Latency -1s and the Jitter 0s; neither is below 0":                 with(Operation{Latency: -time.Second, Do: do}),
 		"the operation GET /a of pay is there twice":                            {Operations: []Operation{{Method: "GET", Path: "/a", Do: do}, {Method: "GET", Path: "/a", Do: do}}},
 	} {
-		_, err := inproc.New("test", func(w *inproc.World) { Service(w, "pay", c) })
+		_, err := inprocess.New("test", func(w *inproc.World) { Service(w, "pay", c) })
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "fake_test.go:") {
 			t.Errorf("%v, and not %s", err, want)
 		}

@@ -10,14 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// World describes a world: its nodes, its properties, and what may go wrong. The function that [New] is given fills one in, anew for
-// each run.
+// World describes a world: its nodes, its properties, and what may go wrong. The function that describes the world fills
+// one in, anew for each run.
 type World struct {
 	spec      *world.Spec // while the engine is made; nil in a run, which has its own
 	settings  Settings
@@ -25,7 +26,7 @@ type World struct {
 	checks    []promise
 	followers []*model.Follower
 	guides    []*model.Follower // those of followers that promise nothing
-	unguided  bool              // see Engine.Unguided
+	unguided  bool              // see inprocess.Engine.Unguided
 	faults    []world.FaultRule
 	props     []world.Property
 	after     []func(*Step)
@@ -199,16 +200,43 @@ func (w *World) Faults(sentences ...string) {
 	}
 }
 
-// Property adds one that package check judges: over the history, such as linearizability, progress or an expression.
-func (w *World) Property(p world.Property) {
-	if w.spec == nil {
-		return
+// Property is a check over the operations of clients (see [Process.Operation]). docs/checks.md describes the types and their fields; the
+// fields that a type does not use stay zero.
+type Property struct {
+	Name        string
+	Description string // for reports; empty is Name
+	Type        string // linearizability, isolation, durability, monotonic, expression, invariant, progress or recovery
+	Model       string // of linearizability, isolation and durability
+	Level       string // of isolation
+	Operations  []string
+	Condition   string // of an expression
+	// Failures in a row and an operation longer than Hang violate progress. Times of faults, and Grace after them, do not count unless DuringFaults.
+	Failures     int
+	Hang, Grace  time.Duration
+	DuringFaults bool
+	Keys         int           // of recovery: how many keys it tries
+	Within       time.Duration // of recovery: after the last fault has ended
+}
+
+// Property adds a check over the operations of clients.
+func (w *World) Property(p Property) {
+	kind, t := world.Safety, world.CheckType(p.Type)
+	switch t {
+	case world.Linearizability, world.Isolation, world.Durability, world.Monotonic, world.Expression:
+	case world.InvariantCheck, world.ProgressCheck, world.RecoveryCheck:
+		kind = world.PropertyKind(t)
+	default:
+		w.mistake("property %q: %q is no type of a check over operations; there are linearizability, isolation, durability, monotonic, expression, invariant, progress and recovery, and Invariant, Eventually and Final take functions", p.Name, p.Type)
 	}
-	if p.Check.Type.Probes() {
-		w.mistake("property %q: a check of type %s runs a program, and there is none in this world; use Invariant, Eventually or Final", p.Name, p.Check.Type)
-		return
+	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t, Model: p.Model,
+		Level: p.Level, Operations: p.Operations, Condition: p.Condition, Failures: p.Failures, HangNs: int64(p.Hang), GraceNs: int64(p.Grace), DuringFaults: p.DuringFaults, Keys: p.Keys}})
+}
+
+// check adds a property while the engine is made. In a run its Spec has them.
+func (w *World) check(p world.Property) {
+	if w.spec != nil {
+		w.property(p)
 	}
-	w.property(p)
 }
 
 // linearizable is the name of the property that Linearizable adds.
@@ -221,7 +249,7 @@ func (w *World) Linearizable(model string) {
 		w.mistake("there are two properties %q; for a further one use Property, with a name of its own and the type %s", linearizable, world.Linearizability)
 		return
 	}
-	w.Property(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
+	w.check(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
 }
 
 // Invariant promises that a function gives no error. It is asked after each step of a node, and looks at what the describing function
@@ -297,8 +325,8 @@ func (w *World) Mistake(format string, args ...any) {
 	}
 }
 
-// Engine runs one world that a function describes. Its worlds share nothing, as far as the function's runs do not.
-type Engine struct {
+// worldEngine runs one world that a function describes. Its worlds share nothing, as far as the function's runs do not.
+type worldEngine struct {
 	define func(*World)
 	spec   *world.Spec
 	quiet  bool
@@ -312,8 +340,18 @@ type Engine struct {
 	laid *layout // of the Spec that was booted last
 }
 
-// New makes the engine of a world. Errors are mistakes in the description, each with its place.
-func New(name string, define func(*World)) (*Engine, error) {
+func init() {
+	inprocess.New = func(name string, describe any) (inprocess.Engine, error) {
+		e, err := newEngine(name, describe.(func(*World)))
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	}
+}
+
+// newEngine makes the engine of a world. Errors are mistakes in the description, each with its place.
+func newEngine(name string, define func(*World)) (*worldEngine, error) {
 	if define == nil {
 		return nil, errors.New("a world needs a function that describes it")
 	}
@@ -329,47 +367,45 @@ func New(name string, define func(*World)) (*Engine, error) {
 	if len(w.errs) > 0 {
 		return nil, errors.Join(w.errs...)
 	}
-	e := &Engine{define: define, spec: w.describe(), followed: followed, schedule: w.settings.Schedule}
+	e := &worldEngine{define: define, spec: w.describe(), followed: followed, schedule: w.settings.Schedule}
 	if _, err := fault.New(e.spec); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// Spec is what the world is made of, as other packages know it. Each call gives a copy.
-func (e *Engine) Spec() *world.Spec {
+// Spec implements inprocess.Engine.
+func (e *worldEngine) Spec() *world.Spec {
 	s := *e.spec
 	s.Nodes, s.Workloads, s.Properties = slices.Clone(s.Nodes), slices.Clone(s.Workloads), slices.Clone(s.Properties)
 	s.Faults.Rules = slices.Clone(s.Faults.Rules)
 	return &s
 }
 
-// Quiet gives the same engine, but its runs keep no logs, unless somebody asks for them: for campaigns, whose speed lines of text would
-// cost. Traces are the same.
-func (e *Engine) Quiet() *Engine {
+// Quiet implements inprocess.Engine.
+func (e *worldEngine) Quiet() inprocess.Engine {
 	q := e.again()
 	q.quiet = true
 	return q
 }
 
-// Unguided gives the same engine, but its runs are followed in no specification that promises nothing (World.Guide): for those who do not ask what is reached
-// there. Traces are the same.
-func (e *Engine) Unguided() *Engine {
+// Unguided implements inprocess.Engine.
+func (e *worldEngine) Unguided() inprocess.Engine {
 	u := e.again()
 	u.unguided = true
 	return u
 }
 
 // again is an engine of the same world, with nothing laid out or borrowed yet.
-func (e *Engine) again() *Engine {
-	return &Engine{define: e.define, spec: e.spec, quiet: e.quiet, unguided: e.unguided, followed: e.followed, schedule: e.schedule}
+func (e *worldEngine) again() *worldEngine {
+	return &worldEngine{define: e.define, spec: e.spec, quiet: e.quiet, unguided: e.unguided, followed: e.followed, schedule: e.schedule}
 }
 
-// Scheduled tells whether the steps of the world are choices of the tape (see Settings.Schedule).
-func (e *Engine) Scheduled() bool { return e.schedule != nil }
+// Scheduled implements inprocess.Engine.
+func (e *worldEngine) Scheduled() bool { return e.schedule != nil }
 
-// Followed tells whether runs are followed in a specification (see World.Model and World.Guide).
-func (e *Engine) Followed() bool { return e.followed }
+// Followed implements inprocess.Engine.
+func (e *worldEngine) Followed() bool { return e.followed }
 
 func or(d, otherwise time.Duration) int64 {
 	switch {

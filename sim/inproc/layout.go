@@ -30,7 +30,7 @@ type linkLayout struct {
 }
 
 // layoutOf resolves a Spec, or remembers having done so.
-func (e *Engine) layoutOf(spec *world.Spec) (*layout, error) {
+func (e *worldEngine) layoutOf(spec *world.Spec) (*layout, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.laid != nil && e.laid.spec == spec {

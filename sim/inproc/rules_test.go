@@ -33,7 +33,7 @@ func lineOf(t *testing.T, mark string) string {
 }
 
 // status is the verdict on a property after a run.
-func status(t *testing.T, e *Engine, tp tape.Tape, property string) check.Verdict {
+func status(t *testing.T, e *worldEngine, tp tape.Tape, property string) check.Verdict {
 	t.Helper()
 	out := mustRun(t, e, tp)
 	for _, v := range check.Judge(e.Spec(), out) {

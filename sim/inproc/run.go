@@ -29,7 +29,7 @@ const (
 
 // run is one run of a world.
 type run struct {
-	engine *Engine
+	engine *worldEngine
 	lay    *layout
 	spec   *world.Spec
 	opts   engine.Options
@@ -68,11 +68,11 @@ type run struct {
 }
 
 // Boot starts a run. The nodes are those of the description, of which the Spec may leave out programs.
-func (e *Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
+func (e *worldEngine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
 	return e.boot(spec, t, o, nil)
 }
 
-func (e *Engine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *strict) (*run, error) {
+func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *strict) (*run, error) {
 	lay, err := e.layoutOf(spec)
 	if err != nil {
 		return nil, err

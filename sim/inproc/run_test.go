@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -44,16 +45,16 @@ func counter(faults ...string) func(*World) {
 	}
 }
 
-func mustNew(t testing.TB, define func(*World)) *Engine {
+func mustNew(t testing.TB, define func(*World)) *worldEngine {
 	t.Helper()
-	e, err := New("test", define)
+	e, err := newEngine("test", define)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-func mustRun(t testing.TB, e *Engine, tp tape.Tape) *engine.Outcome {
+func mustRun(t testing.TB, e inprocess.Engine, tp tape.Tape) *engine.Outcome {
 	t.Helper()
 	out, err := engine.Run(e, e.Spec(), tp, engine.Options{})
 	if err != nil {

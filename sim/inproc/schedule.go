@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -253,11 +252,9 @@ func (s *schedule) healed(a *fault.Action) {
 	}
 }
 
-// Story is a run of a schedule as the row of its choices, such as Deliver(n1, 9) . Crash(n1) . Start(n1). A delivery names its
-// receiver, the number of messages, and the sender, where channels have one. Other worlds have no story.
-func Story(w engine.World) string {
-	r, ok := w.(*run)
-	if !ok || r.schedule == nil {
+// Story implements inprocess.World.
+func (r *run) Story() string {
+	if r.schedule == nil {
 		return ""
 	}
 	var list []string

@@ -43,7 +43,7 @@ func gossips(s Schedule, seen map[string][]string, faults ...string) func(*World
 }
 
 // played makes a run and gives its story besides.
-func played(t *testing.T, e *Engine, tp tape.Tape) (*engine.Outcome, string) {
+func played(t *testing.T, e *worldEngine, tp tape.Tape) (*engine.Outcome, string) {
 	t.Helper()
 	w, err := e.Boot(e.Spec(), tp, engine.Options{Draws: []string{"sched/**"}})
 	if err != nil {
@@ -53,7 +53,7 @@ func played(t *testing.T, e *Engine, tp tape.Tape) (*engine.Outcome, string) {
 	if reason, err := w.Advance(engine.Until{}); err != nil || reason != engine.Finished {
 		t.Fatalf("%s, %v", reason, err)
 	}
-	return w.Outcome(), Story(w)
+	return w.Outcome(), w.(*run).Story()
 }
 
 // diceful draws at each tick.
@@ -229,7 +229,7 @@ func TestASteppedMutantIsTheSameRunButForItsStep(t *testing.T) {
 func TestFaultsOfSchedules(t *testing.T) {
 	for _, rule := range []string{"delay rate 1%", "slow_link rate 1%"} {
 		for _, first := range []bool{true, false} {
-			_, err := New("test", func(w *World) {
+			_, err := newEngine("test", func(w *World) {
 				if first {
 					w.Set(Settings{Schedule: &Schedule{}})
 				}
@@ -324,7 +324,7 @@ func TestTicksOfAStep(t *testing.T) {
 			t.Errorf("%d ticks a step: %d in 10 steps", c.ticks, ticked)
 		}
 	}
-	if _, err := New("test", func(w *World) { w.Set(Settings{Schedule: &Schedule{Pairs: true, Mailboxes: true}}) }); err == nil || !strings.Contains(err.Error(), "Pairs and Mailboxes") {
+	if _, err := newEngine("test", func(w *World) { w.Set(Settings{Schedule: &Schedule{Pairs: true, Mailboxes: true}}) }); err == nil || !strings.Contains(err.Error(), "Pairs and Mailboxes") {
 		t.Error(err)
 	}
 }

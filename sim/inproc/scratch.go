@@ -15,7 +15,7 @@ type scratch struct {
 // scratches has what no run uses now, of all engines.
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func (e *Engine) borrow() *scratch { return scratches.Get().(*scratch) }
+func (e *worldEngine) borrow() *scratch { return scratches.Get().(*scratch) }
 
 // giveBack leaves the memory of a run that is over to others. Nothing of the run stays in it.
 func (r *run) giveBack() {

@@ -4,23 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Choice is what a step of a schedule should do.
-type Choice struct {
-	// Deliver up to Messages messages from one node to another: 1 if it is 0. With mailboxes From means nothing. Without To the step does what chance says.
-	From, To string
-	Messages int
-	// Crash is a node that crashes before the step; a rule of the world must allow it.
-	Crash string
-}
-
-// Steer makes the edits of a tape whose run begins with a row of choices, one at each step, without other faults; chance has the rest. A step whose channel is
-// empty delivers from another one.
-func (e *Engine) Steer(list []Choice) ([]tape.Edit, error) {
+// Steer implements inprocess.Engine.
+func (e *worldEngine) Steer(list []inprocess.Choice) ([]tape.Edit, error) {
 	s := e.schedule
 	if s == nil {
 		return nil, fmt.Errorf("only schedules can be steered, and the world has none: give it Settings.Schedule")
@@ -70,7 +61,7 @@ func crashOf(p *fault.Plan, node string) string {
 }
 
 // prefer finds a value of the choice of a channel that puts one channel before all others.
-func (e *Engine) prefer(from, to string) (uint64, error) {
+func (e *worldEngine) prefer(from, to string) (uint64, error) {
 	var names []string
 	for i := range e.spec.Nodes {
 		names = append(names, e.spec.Nodes[i].Name)

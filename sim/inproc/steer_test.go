@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
 // What is steered happens, whatever the chance of the rest.
 func TestSteer(t *testing.T) {
 	seen := map[string][]string{}
-	list := []Choice{{}, {From: "n2", To: "n1"}, {From: "n3", To: "n2", Messages: 2}, {From: "n3", To: "n2", Messages: 99}, {Crash: "n1"}}
+	list := []inprocess.Choice{{}, {From: "n2", To: "n1"}, {From: "n3", To: "n2", Messages: 2}, {From: "n3", To: "n2", Messages: 99}, {Crash: "n1"}}
 	for name, c := range map[string]struct {
 		s    Schedule
 		want []string
@@ -35,8 +36,8 @@ func TestSteer(t *testing.T) {
 		}
 	}
 	e := mustNew(t, gossips(Schedule{Steps: 30}, seen, "crash on n1 rate 1%", "crash on n2 at send rate 1%"))
-	for says, c := range map[string]Choice{`no node "n9"`: {From: "n1", To: "n9"}, `no node ""`: {To: "n1"}, "no rule of the world lets n2 crash at a step": {Crash: "n2"}} {
-		if _, err := e.Steer([]Choice{c}); err == nil || !strings.Contains(err.Error(), says) {
+	for says, c := range map[string]inprocess.Choice{`no node "n9"`: {From: "n1", To: "n9"}, `no node ""`: {To: "n1"}, "no rule of the world lets n2 crash at a step": {Crash: "n2"}} {
+		if _, err := e.Steer([]inprocess.Choice{c}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -183,38 +184,6 @@ func place(pcs []uintptr) string {
 	return fmt.Sprintf("%s:%d", l.File, l.Line)
 }
 
-// Divergence is where two runs of one tape part.
-type Divergence struct {
-	// Runs is how many runs were made.
-	Runs int
-	// Event is the number of the first event that differs, or before which something else does, 0 if nothing does.
-	Event uint64
-	// First and Second are what the two runs did there, in words, with node, call, and the place of the call in the source.
-	First, Second string
-	// Before is the last event that was equal; empty if it is not an event that differs.
-	Before string
-	// Cause is what else was seen: a goroutine of the program's own, a message that was changed on its way.
-	Cause string
-}
-
-// Error says where the runs part.
-func (d *Divergence) Error() string {
-	var b strings.Builder
-	if d.Event > 0 {
-		fmt.Fprintf(&b, "two runs of one tape differ at event %d\n  one run:      %s\n  another one:  %s", d.Event, d.First, d.Second)
-		if d.Before != "" {
-			fmt.Fprintf(&b, "\n  before that:  %s", d.Before)
-		}
-	} else {
-		fmt.Fprintf(&b, "%d runs of one tape were the same, but another one may differ", d.Runs)
-	}
-	if d.Cause != "" {
-		fmt.Fprintf(&b, "\n  seen besides: %s", d.Cause)
-	}
-	b.WriteString("\n  What a node does may depend on what it receives and reads, on its own Now, Uint64, Rand and Choose, and on nothing else: no order of a map, time.Now, math/rand, crypto/rand, goroutine or variable that lives on between runs")
-	return b.String()
-}
-
 // text is a step in words.
 func (s *step) text() string {
 	who := s.thread
@@ -259,11 +228,10 @@ func (a *step) same(b *step) bool {
 		a.clocks == b.clocks && a.detail == b.detail
 }
 
-// Diverge makes runs of one tape and compares them event by event, and by what they show of assertions and properties. It gives nil if all of so many runs were the same and nothing
-// was seen that may make another one differ, and if it is interrupted.
-func Diverge(e *Engine, spec *world.Spec, t tape.Tape, runs int, o engine.Options) (*Divergence, error) {
+// Diverge implements inprocess.Engine.
+func (e *worldEngine) Diverge(spec *world.Spec, t tape.Tape, runs int, o engine.Options) (*inprocess.Divergence, error) {
 	var first *strict
-	d := &Divergence{}
+	d := &inprocess.Divergence{}
 	for ; d.Runs < max(runs, 2); d.Runs++ {
 		s := &strict{before: goroutines()}
 		r, err := e.boot(spec, t, o, s)

@@ -112,7 +112,7 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := mustNew(t, peers(c.act))
-			d, err := Diverge(e, e.Spec(), tape.Tape{Seed: 1}, 10, engine.Options{})
+			d, err := e.Diverge(e.Spec(), tape.Tape{Seed: 1}, 10, engine.Options{})
 			if err != nil || d == nil {
 				t.Fatalf("%v, %v", d, err)
 			}
@@ -160,7 +160,7 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 		}, `the property "luck holds" does not hold`},
 	} {
 		e := mustNew(t, c.define)
-		d, err := Diverge(e, e.Spec(), tape.Tape{Seed: 1}, 30, engine.Options{})
+		d, err := e.Diverge(e.Spec(), tape.Tape{Seed: 1}, 30, engine.Options{})
 		if err != nil || d == nil || d.Event == 0 || !strings.Contains(d.Error(), c.says) || !strings.Contains(d.Error(), "strict_test.go:"+lineOf(t, "// line: "+mark)) {
 			t.Errorf("%s: %v, %v", mark, d, err)
 		}
@@ -174,7 +174,7 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 	}), peers(func(p *Process) { p.Send("n1", p.Uint64()) }), counter("crash on server rate 10% for 100ms..500ms", "drop rate 5%")} {
 		e := mustNew(t, define)
 		for seed := range uint64(5) {
-			if d, err := Diverge(e, e.Spec(), tape.Tape{Seed: seed}, 3, engine.Options{}); err != nil || d != nil {
+			if d, err := e.Diverge(e.Spec(), tape.Tape{Seed: seed}, 3, engine.Options{}); err != nil || d != nil {
 				t.Errorf("%v, %v", d, err)
 			}
 		}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/examples/raft"
 	"github.com/bloodhound-dst/bloodhound/examples/raft/seeded"
-	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
@@ -164,15 +163,15 @@ func play(c sim.Campaign, name string, o raft.Options, a *around, full bool) err
 	switch {
 	case len(r.Failures) > 0:
 		f := r.Failures[0]
-		what := f.Verdict.Property
+		what := f.Property
 		if strings.Contains(what, "panic") {
-			what = "panic: " + f.Verdict.Reason
+			what = "panic: " + f.Reason
 		}
-		fmt.Printf("%-25s %7d episodes  %s\n    %s\n", name, r.Totals.Failures[0].Run+1, what, r.Steps[0])
-	case r.ExitCode == check.ExitNotReproducible:
+		fmt.Printf("%-25s %7d episodes  %s\n    %s\n", name, f.Run+1, what, f.Steps)
+	case r.Status == sim.NotReproducible:
 		return fmt.Errorf("bug %s: %s", name, r.Text())
 	default:
-		fmt.Printf("%-25s %7d episodes  nothing, exit code %d\n", name, r.Totals.Runs, r.ExitCode)
+		fmt.Printf("%-25s %7d episodes  nothing: %s\n", name, r.Runs, r.Status)
 	}
 	return nil
 }

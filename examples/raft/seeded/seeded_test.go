@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/examples/raft"
-	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/sim"
 )
 
@@ -53,8 +52,8 @@ func TestFlaws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.ExitCode != check.ExitViolated || !strings.Contains(r.Failures[0].Verdict.Property, breaks) {
-			t.Errorf("%s: exit code %d\n%s", name, r.ExitCode, r.Text())
+		if r.Status != sim.Violated || !strings.Contains(r.Failures[0].Property, breaks) {
+			t.Errorf("%s: %s\n%s", name, r.Status, r.Text())
 		}
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"slices"
 
 	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
-	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/sim"
-	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 func main() {
@@ -40,11 +39,10 @@ func hunt(v commit.Variant, view string) (int, error) {
 	if v.Model, err = commit.Specification(view); err != nil {
 		return 0, err
 	}
-	c := sim.Campaign{Schedules: func(e *inproc.Engine) ([][]tape.Edit, error) { return commit.Schedules(v.Model, e) }}
-	r, err := c.Run(context.Background(), "two-phase-commit", v.World)
+	r, err := sim.Campaign{}.Run(inprocess.WithSchedules(context.Background(), schedules), "two-phase-commit", v.World)
 	if err != nil {
 		return 0, err
 	}
 	fmt.Print(r.Text())
-	return r.ExitCode, nil
+	return r.Status.ExitCode(), nil
 }

@@ -6,13 +6,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 func main() {
-	m, err := model.Load("Counter.tla", "Counter.cfg", model.Options{})
+	m, err := inproc.LoadSpecification("Counter.tla", "Counter.cfg", inproc.SpecificationOptions{})
 	if err != nil {
 		panic(err)
 	}
@@ -20,7 +19,7 @@ func main() {
 	_, err = sim.Campaign{}.Run(context.Background(), "mistaken", func(w *inproc.World) {
 		follow := w.Guide
 		if how == "ignores" {
-			follow = func(m *model.Model) *model.Follower { return w.Model("conforms", m) }
+			follow = func(m *inproc.Specification) *inproc.Follower { return w.Model("conforms", m) }
 		}
 		f := follow(m)
 		w.Process("server", func(p *inproc.Process) {

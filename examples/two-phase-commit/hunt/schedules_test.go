@@ -1,28 +1,28 @@
-package commit
+package main
 
 import (
-	"context"
 	"testing"
 
+	commit "github.com/bloodhound-dst/bloodhound/examples/two-phase-commit"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim"
-	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // Schedules that are enumerated from the model lead the world where random ones seldom come: the coordinator loses its decision, and decides otherwise.
 func TestSchedulesOfTheModel(t *testing.T) {
-	m, err := Specification("")
+	m, err := commit.Specification("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := Variant{Bug: Unsynced, Model: m, Rare: true}
+	v := commit.Variant{Bug: commit.Unsynced, Model: m, Rare: true}
 	most := 0
-	c := sim.Campaign{Strategy: "enumerated", Runs: 2000, Dir: t.TempDir(), ShrinkRuns: -1, Schedules: func(e *inproc.Engine) ([][]tape.Edit, error) {
-		list, err := Schedules(m, e)
+	ctx := inprocess.WithSchedules(t.Context(), func(e inprocess.Engine) ([][]tape.Edit, error) {
+		list, err := schedules(e)
 		most = len(list)
 		return list, err
-	}}
-	r, err := c.Run(context.Background(), "commit", v.World)
+	})
+	r, err := sim.Campaign{Strategy: "enumerated", Runs: 2000, Dir: t.TempDir(), ShrinkRuns: -1}.Run(ctx, "commit", v.World)
 	if err != nil {
 		t.Fatal(err)
 	}

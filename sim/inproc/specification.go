@@ -1,0 +1,238 @@
+package inproc
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
+	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+	"github.com/bloodhound-dst/bloodhound/tla"
+)
+
+// Specification is a TLA+ specification in which runs can be followed. Several worlds may use it at once.
+type Specification struct{ model *model.Model }
+
+// SpecificationOptions say how runs are followed in a [Specification].
+type SpecificationOptions struct {
+	// View names an operator without parameters. A search tells apart only states in which it has different values; without a view it
+	// tells apart all states.
+	View string
+	// Library has folders of further modules.
+	Library []string
+	// Scratch names variables that only matter within a step. Each begins every step with its value in the initial states, which must be one value.
+	Scratch []string
+	// MostStates bounds in how many states at once the specification may be for one run: 64. If there are more, it is unknown whether the run conforms.
+	MostStates int
+	// MostLeftOut is the largest share of events that may be ignored or unmodelled: 0.05. If there are more, it is unknown whether the run conforms.
+	MostLeftOut float64
+	// Forget names an action whose steps are not followed. A test of a mapping forgets each action in turn: some run must then violate
+	// the specification or be unknown.
+	Forget string
+	// Lenient ignores steps that the specification does not allow, and goes on from the state before them, as ModelFuzz does. It is for
+	// World.Guide: whether such a run conforms is unknown.
+	Lenient bool
+}
+
+// LoadSpecification reads a module and its configuration file, such as Raft.tla and Raft.cfg.
+func LoadSpecification(module, config string, o SpecificationOptions) (*Specification, error) {
+	return specification(model.Load(module, config, o.model()))
+}
+
+// NewSpecification makes a Specification of a module that [tla.Load] has read.
+func NewSpecification(spec *tla.Spec, o SpecificationOptions) (*Specification, error) {
+	return specification(model.New(spec, o.model()))
+}
+
+func specification(m *model.Model, err error) (*Specification, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Specification{m}, nil
+}
+
+func (o SpecificationOptions) model() model.Options {
+	return model.Options{View: o.View, Library: o.Library, Scratch: o.Scratch, MostStates: o.MostStates, MostLeftOut: o.MostLeftOut, Forget: o.Forget, Lenient: o.Lenient, Doubt: inprocess.Doubt}
+}
+
+// Actions returns the names of the specification's actions, each once.
+func (s *Specification) Actions() []string { return s.model.Actions() }
+
+// Follow begins to follow a run outside of a world, as a test of a mapping does. The error is one of the specification's initial states.
+func (s *Specification) Follow() (*Follower, error) {
+	f, err := s.model.Follow()
+	if err != nil {
+		return nil, err
+	}
+	if kept, ok := f.Kept.(*Follower); ok { // of a run that is over
+		return kept, nil
+	}
+	own := &Follower{follower: f}
+	f.Kept = own
+	return own, nil
+}
+
+// Follower follows one run in a [Specification]. The nodes of a world report to it which steps of the specification they take. Arguments
+// and results are a bool, an integer, a string, a []any of these (a sequence), or a value of package tla/value. All methods of a nil
+// Follower do nothing, so that code need not check whether it is followed.
+type Follower struct {
+	// Kept is free for the program that reports the steps. A later run that gets the same Follower finds it there.
+	Kept any
+
+	follower *model.Follower
+}
+
+// Step reports an action that the system has taken, with its arguments.
+func (f *Follower) Step(action string, args ...any) {
+	if f != nil {
+		f.follower.Step(action, args...)
+	}
+}
+
+// Saw reports what the system showed after the last step: the value of an operator of the specification for some arguments. States in which
+// the operator has another value are dropped. If no state remains, the run violates the specification.
+func (f *Follower) Saw(want any, operator string, args ...any) {
+	if f != nil {
+		f.follower.Saw(want, operator, args...)
+	}
+}
+
+// Repeat reports an action that the system may have taken any number of times, also none: something that the system does at once and the
+// specification in several steps. The Step after it decides which of the states remain.
+func (f *Follower) Repeat(action string, args ...any) {
+	if f != nil {
+		f.follower.Repeat(action, args...)
+	}
+}
+
+// Ignore counts an event that is no step of the specification, with the reason.
+func (f *Follower) Ignore(reason string) {
+	if f != nil {
+		f.follower.Ignore(reason)
+	}
+}
+
+// Unmodelled counts an event for which the specification lacks a step.
+func (f *Follower) Unmodelled(kind string) {
+	if f != nil {
+		f.follower.Unmodelled(kind)
+	}
+}
+
+// Abandon stops following: the system has done something that the specification does not describe. It is unknown then whether the run conforms.
+func (f *Follower) Abandon(why string) {
+	if f != nil {
+		f.follower.Abandon(why)
+	}
+}
+
+// Err returns the first step that the specification does not allow, or why the run cannot be followed, or nil.
+func (f *Follower) Err() error {
+	if f == nil {
+		return nil
+	}
+	return f.follower.Err()
+}
+
+// Model promises that each run is a behaviour of a specification. The nodes report their steps to the Follower; a step that the
+// specification does not allow ends the run. The states that runs reach there guide the search. Without a specification nothing is
+// promised, and the Follower is nil.
+func (w *World) Model(name string, s *Specification) *Follower {
+	if s == nil {
+		return nil
+	}
+	own, err := s.Follow()
+	if err != nil {
+		w.mistake("the model of property %q: %v", name, err)
+		return &Follower{follower: &model.Follower{}}
+	}
+	f := own.follower
+	w.followers = append(w.followers, f)
+	w.promise(promise{name: name, kind: world.Invariant, follower: f, holds: func() error {
+		if f.Err() == nil {
+			return nil
+		}
+		var d *model.Divergence
+		if errors.As(f.Err(), &d) {
+			return d
+		}
+		return nil // End reports what cannot be followed, which violates nothing
+	}})
+	return own
+}
+
+// Guide follows each run in a specification and promises nothing. The states that runs reach there guide the search and are counted. A
+// step that the specification does not allow ends the following and not the run. A step that the specification does not have, such as
+// an unknown action, is a mistake and ends the campaign. The Follower is nil without a specification, and in runs for which no search
+// or measurement needs it.
+func (w *World) Guide(s *Specification) *Follower {
+	if s == nil || w.unguided {
+		return nil
+	}
+	own, err := s.Follow()
+	if err != nil {
+		w.mistake("the model of a guide: %v", err)
+		return &Follower{follower: &model.Follower{}}
+	}
+	w.followers, w.guides = append(w.followers, own.follower), append(w.guides, own.follower)
+	return own
+}
+
+// mistaken is the first mistake in what followers were told; empty if there is none.
+func (r *run) mistaken() string {
+	for _, f := range r.def.followers {
+		var m *model.Mistake
+		if errors.As(f.Err(), &m) {
+			return m.Error()
+		}
+	}
+	return ""
+}
+
+// guided is what became of the run in the models that guide a search.
+func (r *run) guided() *engine.Guided {
+	if len(r.def.guides) == 0 {
+		return nil
+	}
+	g := &engine.Guided{}
+	for _, f := range r.def.guides {
+		g.Mapped += f.Tally().Mapped
+		var mistake *model.Mistake
+		var divergence *model.Divergence
+		var unknown *model.Unknown
+		switch err := f.Err(); {
+		case err == nil || errors.As(err, &mistake):
+		case errors.As(err, &divergence) || errors.As(err, &unknown):
+			g.Left = cmp.Or(g.Left, err.Error())
+		default:
+			g.Failed = cmp.Or(g.Failed, err.Error())
+		}
+	}
+	return g
+}
+
+// follow adds what a run has reached in its specifications.
+func (r *run) follow(list []coverage.Feature) []coverage.Feature {
+	for _, f := range r.def.followers {
+		list = append(list, f.Reached()...)
+	}
+	return list
+}
+
+// tallies are what became of the events that properties followed in a model.
+func (r *run) tallies() map[string]*coverage.Tally {
+	var list map[string]*coverage.Tally
+	for i := range r.def.checks {
+		if c := &r.def.checks[i]; c.follower != nil {
+			if list == nil {
+				list = map[string]*coverage.Tally{}
+			}
+			t := &coverage.Tally{}
+			t.Add(c.follower.Tally())
+			list[c.name] = t
+		}
+	}
+	return list
+}
