@@ -67,8 +67,8 @@ func Linearizable(ops []history.Operation, model string) Verdict {
 
 // Names of models for [Isolation].
 const (
-	ListAppend = check.ListAppend // transactions that append to lists and read whole lists
-	RWRegister = check.RWRegister // transactions that read and write registers
+	ListAppend = "list-append" // transactions that append to lists and read whole lists
+	RWRegister = "rw-register" // transactions that read and write registers
 )
 
 // Level of isolation. Of the first six each allows less than the one before it.

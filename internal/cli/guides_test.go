@@ -203,7 +203,7 @@ func TestBenchGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"misspells", check.ExitUnknown, []string{"**2 trials say nothing, and are not counted:**", `seed 1: it says nothing: Step("Upp") at `, "testdata/guides/mistaken/main.go:30: there is no operator Upp"}},
+		{"misspells", check.ExitUnknown, []string{"**2 trials say nothing, and are not counted:**", `seed 1: it says nothing: Step("Upp") at `, "testdata/guides/mistaken/main.go:29: there is no operator Upp"}},
 		{"ignores", check.ExitUnknown, []string{"**2 trials found nothing, and could not judge all of their runs",
 			"and that is not known: conforms: unknown in 20 of 20 runs: ", "no event of the run was mapped to a step of the model", "| ignores | random | 0 of 1, 1 unknown |"}},
 		{"leaves", check.ExitHolds, []string{"| leaves | random | 0 of 1 |"}},

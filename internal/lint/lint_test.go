@@ -26,13 +26,14 @@ var layers = [][]string{
 	{"internal/fault"},
 	{"internal/model"},
 	{"internal/engine"},
+	{"internal/engine/inprocess"},
 	// The rooms of the native engine: what kernel and machine share, with state machines of their own; the real machine, which what is
 	// pure must not import; the kernel.
 	{"internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/fs", "internal/engine/native/net"},
 	{"internal/engine/native/host"},
 	{"internal/engine/native/kernel"},
 	{"internal/engine/enginetest", "internal/engine/native", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
-	{"internal/runner"},
+	{"internal/runner", "check"},
 	{"internal/config/suggest", "internal/config/shell"},
 	{"internal/config/source"},
 	{"internal/config/schema"},
@@ -59,6 +60,21 @@ var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec",
 // inert are the functions of golang.org/x/sys/unix and syscall that make no system call; types, which conversions name, are inert, too.
 var inert = []string{"Major", "Minor", "Mkdev", "ErrnoName", "SignalName", "ByteSliceToString", "Errno", "Signal", "WaitStatus"}
 
+// public are the packages that users import, each with the rooms below it.
+var public = []string{"sim", "check", "history", "tla", "examples"}
+
+// plain are the public packages whose signatures name only types of the standard library and of public packages.
+var plain = []string{"sim", "check", "history"}
+
+// insiders are files of examples that import internal packages, each with the reason.
+var insiders = map[string]string{
+	"examples/quickstart/kv/sim_test.go": "computes how rare the bug is with the fault plans of its configuration, without the engine",
+	"examples/examples_test.go":          "tests all examples by the command line",
+	"examples/two-phase-commit/hunt/":    "enumerates schedules from a model, which is research",
+	"examples/raft/raft_test.go":         "compares the trace hashes of runs, and measures the engine",
+	"examples/raft/follow_test.go":       "counts the states that runs reach in the specification",
+}
+
 type source struct {
 	path string // from the root of the module
 	pkg  string
@@ -71,16 +87,23 @@ func (s *source) at(n ast.Node) string {
 	return s.path + ":" + strconv.Itoa(s.fset.Position(n.Pos()).Line)
 }
 
+// sources are all files of Go but those of examples.
 func sources(t *testing.T) []*source {
+	t.Helper()
+	return sourcesIn(t, "", "examples")
+}
+
+// sourcesIn are the files of Go below a folder of the repository, without one folder.
+func sourcesIn(t *testing.T, folder, without string) []*source {
 	t.Helper()
 	root := filepath.Join("..", "..")
 	var list []*source
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(root, folder), func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
-			if base := d.Name(); name != root && (base == "testdata" || base == "examples" || strings.HasPrefix(base, ".")) {
+			if base := d.Name(); name != root && (base == "testdata" || base == without || strings.HasPrefix(base, ".")) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -152,6 +175,90 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Examples show what users can do.
+func TestExamplesImportPublicPackages(t *testing.T) {
+	for _, s := range sourcesIn(t, "examples", "") {
+		inside := false
+		for p, node := range imports(s) {
+			to, ok := strings.CutPrefix(p, module)
+			if !ok || slices.ContainsFunc(public, func(name string) bool { return to == name || strings.HasPrefix(to, name+"/") }) {
+				continue
+			}
+			inside = true
+			if insiders[s.path] == "" && insiders[s.pkg+"/"] == "" {
+				t.Errorf("%s: an example imports %s, which users cannot; use public packages, or name the reason in internal/lint", s.at(node), to)
+			}
+		}
+		if insiders[s.path] != "" && !inside {
+			t.Errorf("%s imports no internal package; remove it from the insiders of internal/lint", s.path)
+		}
+	}
+}
+
+// Signatures that users call name no type of an internal package or of a dependency.
+func TestPublicSignatures(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || !slices.ContainsFunc(plain, func(name string) bool { return s.pkg == name || strings.HasPrefix(s.pkg, name+"/") }) {
+			continue
+		}
+		foreign := map[string]string{} // by the name that the file knows it by
+		for p, node := range imports(s) {
+			name := path.Base(p)
+			if i := node.(*ast.ImportSpec); i.Name != nil {
+				name = i.Name.Name
+			}
+			if strings.HasPrefix(p, module+"internal/") || !strings.HasPrefix(p, module) && strings.Contains(strings.SplitN(p, "/", 2)[0], ".") {
+				foreign[name] = p
+			}
+		}
+		for _, n := range signatures(s.file) {
+			ast.Inspect(n, func(n ast.Node) bool {
+				if sel, ok := n.(*ast.SelectorExpr); ok {
+					if id, ok := sel.X.(*ast.Ident); ok && foreign[id.Name] != "" {
+						t.Errorf("%s: an exported signature names %s of %s", s.at(n), sel.Sel.Name, foreign[id.Name])
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// signatures are the types of a file's exported functions, methods, fields, variables and constants.
+func signatures(f *ast.File) (list []ast.Node) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d)) {
+				list = append(list, d.Type)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.ValueSpec:
+					if spec.Type != nil && slices.ContainsFunc(spec.Names, (*ast.Ident).IsExported) {
+						list = append(list, spec.Type)
+					}
+				case *ast.TypeSpec:
+					st, ok := spec.Type.(*ast.StructType)
+					switch {
+					case !spec.Name.IsExported():
+					case !ok:
+						list = append(list, spec.Type)
+					default:
+						for _, field := range st.Fields.List {
+							if len(field.Names) == 0 || slices.ContainsFunc(field.Names, (*ast.Ident).IsExported) {
+								list = append(list, field.Type)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return list
 }
 
 func TestWhatDecidesDoesNotAct(t *testing.T) {

@@ -200,7 +200,7 @@ func (w *World) Faults(sentences ...string) {
 	}
 }
 
-// Property is a check over the operations of clients (see [Process.Operation]). docs/checks.md describes the types and their fields; the
+// Property is a check over the operations of clients (see [Process.Operation]). docs/reference/checks.md describes the types and their fields; the
 // fields that a type does not use stay zero.
 type Property struct {
 	Name        string
