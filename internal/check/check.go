@@ -465,7 +465,7 @@ func Unsupported(spec *world.Spec) []string {
 		return nil
 	}
 	for _, r := range spec.Faults.Rules {
-		if r.RatePPM > 0 && !fault.Supported(fault.Kind(r.Kind)) && !slices.Contains(kinds, r.Kind) {
+		if r.RatePPM > 0 && !fault.Known(fault.Kind(r.Kind)) && !slices.Contains(kinds, r.Kind) {
 			kinds = append(kinds, r.Kind)
 		}
 	}

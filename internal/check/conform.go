@@ -134,16 +134,11 @@ func happened(spec *world.Spec, out *engine.Outcome, operations bool) []model.Ev
 	}
 	for i := range out.Ledger.Strikes {
 		s := &out.Ledger.Strikes[i]
-		switch s.Kind {
-		case fault.Crash, fault.PowerLoss, fault.TornWrite, fault.Restart, fault.OOM:
-		default:
-			continue
-		}
-		if !server[s.Target] {
+		if !server[s.Target] || !fault.Known(s.Kind) || fault.Of(s.Kind).Ends == fault.NoEnd {
 			continue
 		}
 		list = append(list, ordered{model.Event{Kind: model.CrashEvent, Number: s.Event, TimeNs: s.StartNs, Node: s.Target}, 1})
-		if s.Kind != fault.OOM && s.EndNs > s.StartNs && s.EndNs <= out.VirtualNs {
+		if fault.Of(s.Kind).Ends != fault.OutOfMemory && s.EndNs > s.StartNs && s.EndNs <= out.VirtualNs {
 			list = append(list, ordered{model.Event{Kind: model.RestartEvent, TimeNs: s.EndNs, Node: s.Target}, 0})
 		}
 	}

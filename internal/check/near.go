@@ -319,7 +319,7 @@ func (n *nearness) ambiguous(p *world.Property, ops []history.Operation) {
 const goneNs = 10e6
 
 // killing are the faults that end a node's programs at once.
-var killing = []fault.Kind{fault.Crash, fault.PowerLoss, fault.TornWrite}
+var killing = fault.KindsOf((*fault.Row).Kills)
 
 // struck is what faults make of acknowledged operations, where drivers say which node they asked: how soon after a change the
 // node that acknowledged it was killed, or lost its power, when what it had not written yet was lost; and how many operations a node

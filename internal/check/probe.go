@@ -186,7 +186,7 @@ func (w *window) the() string { return strings.Replace(w.name, "a ", "the ", 1) 
 
 // steady tells whether packets or calls suffer as long as there are faults at all.
 func steady(f *world.Faults) bool {
-	return f.Enabled && slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && fault.Steady(fault.Kind(r.Kind)) })
+	return f.Enabled && fault.Has(f, func(r *fault.Row) bool { return !r.PerStep() })
 }
 
 // windowsOf are the times after the start, if it is not 0, and after each heal until the timeout is over.

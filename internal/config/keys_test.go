@@ -154,7 +154,7 @@ func TestTablesAreComplete(t *testing.T) {
 // Configurations name all kinds of faults that package fault can plan.
 func TestKindsOfFaults(t *testing.T) {
 	var have []string
-	for _, k := range fault.Kinds {
+	for _, k := range fault.Kinds() {
 		have = append(have, string(k))
 	}
 	if !slices.Equal(have, keys.FaultKinds) {
@@ -541,4 +541,24 @@ func validateObject(root, s, v object) string {
 		}
 	}
 	return ""
+}
+
+// Each kind of fault has the keys under `faults` that its row in the table of package fault names.
+func TestKeysOfFaults(t *testing.T) {
+	faults := map[string]bool{}
+	for _, root := range roots {
+		schema.WalkKeys(root.shape, "", func(path string, _ *schema.Field) { faults[path] = true })
+	}
+	for i := range fault.Table {
+		row := &fault.Table[i]
+		keys := []string{row.Keys.Rate, row.Keys.Duration}
+		if row.Amount != nil {
+			keys = append(keys, row.Amount.Key)
+		}
+		for _, key := range keys {
+			if path := "faults." + row.Keys.Group + "." + key; key != "" && !faults[path] {
+				t.Errorf("%s: there is no key %s", row.Kind, path)
+			}
+		}
+	}
 }

@@ -1,31 +1,33 @@
 package fault
 
-// shapes counts the ways in which a rule can strike a target. A partition cuts a node off from everybody, or from servers
-// alone (its clients still reach it, which is how stale reads and lost writes happen); other kinds strike all its links.
+// shapes counts the ways in which a rule's faults can lie on a target. A partition cuts a node off from everybody, or from servers
+// alone (its clients still reach it, which is how stale reads and lost writes happen); other kinds lie on all its links.
 // A one-way rule chooses the direction besides. A reset is seen by both ends of a connection, or by one; names that fail
 // are answered SERVFAIL, or not at all.
 func (r *Rule) shapes(t *Target) uint64 {
+	row := &Table[r.Row]
 	if t.Members != nil {
 		return r.groupShapes(t)
 	}
 	n := uint64(1)
-	if r.Kind == Partition && t.B == "" || r.Kind == DNSFail {
+	if row.Parts && t.B == "" || row.Silence {
 		n *= 2
 	}
 	switch {
-	case !OnLinks(r.Kind) || t.OneWay:
+	case row.Place != OnLink || t.OneWay:
 	case r.OneWay:
 		n *= 2
-	case r.Kind == Reset:
+	case row.OneEnd:
 		n *= 3
 	}
-	return n * r.amounts()
+	return n * row.amounts()
 }
 
-// aim says what a strike concerns, in one of the rule's shapes.
+// aim says what an injection concerns, in one of the rule's shapes.
 func (p *Plan) aim(a *Action, r *Rule, t *Target, shape uint64) {
-	if OnNode(r.Kind) {
-		a.Node, a.Silent, a.Amount = t.A, shape == 1, r.amount(shape)
+	row := &Table[r.Row]
+	if row.HasNode() {
+		a.Node, a.Silent, a.Amount = t.A, row.Silence && shape == 1, r.amount(shape)
 		return
 	}
 	if t.Members != nil {
@@ -40,7 +42,7 @@ func (p *Plan) aim(a *Action, r *Rule, t *Target, shape uint64) {
 	case r.OneWay:
 		out, in = shape%2 == 0, shape%2 == 1
 		shape /= 2
-	case r.Kind == Reset:
+	case row.OneEnd:
 		out, in = shape != 2, shape != 1
 		shape = 0
 	}
@@ -64,8 +66,24 @@ func (p *Plan) aim(a *Action, r *Rule, t *Target, shape uint64) {
 	}
 }
 
-// Strikes tells whether a rule may strike a node with a kind.
-func (p *Plan) Strikes(k Kind, node string) bool {
+// amount is one of the amounts from the least to the most, both included.
+func (r *Rule) amount(k uint64) int64 {
+	row := &Table[r.Row]
+	if row.Amount == nil {
+		return 0
+	}
+	sign := int64(1)
+	if row.Amount.Signed {
+		if k%2 == 1 {
+			sign = -1
+		}
+		k /= 2
+	}
+	return sign * (r.Least + (r.Most-r.Least)/(AmountSteps-1)*int64(k))
+}
+
+// Aims tells whether a rule may inject faults of a kind into a node.
+func (p *Plan) Aims(k Kind, node string) bool {
 	for i := range p.Rules {
 		if p.Rules[i].Kind == k && p.Rules[i].touches(node, node) {
 			return true

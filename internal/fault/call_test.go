@@ -61,10 +61,8 @@ func TestCutsOfCalls(t *testing.T) {
 // What cannot be cut, or is another's, draws nothing.
 func TestCallsThatAreSpared(t *testing.T) {
 	rules := []world.FaultRule{}
-	for _, k := range Kinds {
-		if PerCall(k) {
-			rules = append(rules, world.FaultRule{Kind: string(k), RatePPM: tape.Certain, Targets: []string{"n1"}})
-		}
+	for _, k := range KindsOf(func(r *Row) bool { return r.Place == OnCall }) {
+		rules = append(rules, world.FaultRule{Kind: string(k), RatePPM: tape.Certain, Targets: []string{"n1"}})
 	}
 	for _, c := range []struct {
 		call Call
@@ -93,9 +91,9 @@ func TestCallsThatAreSpared(t *testing.T) {
 
 // Amounts of either sign are reached from the least to the most.
 func TestAmounts(t *testing.T) {
-	r := Rule{Kind: ClockSkew, Least: 100, Most: 800}
+	r := Rule{Row: rank(ClockSkew), Least: 100, Most: 800}
 	seen := map[int64]bool{}
-	for k := range r.amounts() {
+	for k := range Of(ClockSkew).amounts() {
 		seen[r.amount(k)] = true
 	}
 	if len(seen) != 2*AmountSteps || !seen[100] || !seen[-100] || !seen[800] || !seen[-800] {

@@ -3,40 +3,40 @@
 // them and tells the ledger what became of them.
 package fault
 
-// Kind of a fault, with the words that configurations use.
+// Kind of a fault, with the words that configurations use. The Table says what each does.
 type Kind string
 
 const (
-	Partition Kind = "partition"  // messages on a link are lost, one way or both
-	Clog      Kind = "clog"       // messages on a link wait until it is over, one way or both
-	SlowLink  Kind = "slow_link"  // a link has a higher latency and less bandwidth
-	Delay     Kind = "delay"      // a packet takes longer
-	Drop      Kind = "drop"       // a packet is lost: a retransmission delay on TCP, a loss on UDP
-	Corrupt   Kind = "corrupt"    // a packet has a wrong byte: TCP drops it, a datagram arrives with it
-	Duplicate Kind = "duplicate"  // a datagram arrives twice
-	Reorder   Kind = "reorder"    // a datagram is overtaken
-	Reset     Kind = "reset"      // connections end by RST, which both ends see or one
-	DNSFail   Kind = "dns_fail"   // a node gets no answers about names, or failures
-	Crash     Kind = "crash"      // kill -9 of all of a node's processes, and a restart
-	PowerLoss Kind = "power_loss" // a crash that also takes what the node's disk has not made durable
-	Restart   Kind = "restart"    // a node's programs are told to stop, and start again: a rolling update
-	Pause     Kind = "pause"      // a node's threads do not run for a while
+	Partition Kind = "partition"
+	Clog      Kind = "clog"
+	SlowLink  Kind = "slow_link"
+	Delay     Kind = "delay"
+	Drop      Kind = "drop"
+	Corrupt   Kind = "corrupt"
+	Duplicate Kind = "duplicate"
+	Reorder   Kind = "reorder"
+	Reset     Kind = "reset"
+	DNSFail   Kind = "dns_fail"
+	Crash     Kind = "crash"
+	PowerLoss Kind = "power_loss"
+	Restart   Kind = "restart"
+	Pause     Kind = "pause"
 
-	WriteFail    Kind = "write_fail"    // a write to a disk fails with EIO
-	ReadFail     Kind = "read_fail"     // a read from a disk fails with EIO
-	PartialWrite Kind = "partial_write" // a write to a disk takes fewer bytes than it was given
-	FsyncFail    Kind = "fsync_fail"    // an fsync fails with EIO once, and what it should have written is lost with the power
-	TornWrite    Kind = "torn_write"    // the power goes while a write is on its way to the disk, of which some sectors are there
-	ReadCorrupt  Kind = "read_corrupt"  // a bit of what is read has rotted on the disk
-	DiskFull     Kind = "disk_full"     // a node's disk has no room for a while
-	SlowDisk     Kind = "slow_disk"     // calls on a node's disk take longer for a while
+	WriteFail    Kind = "write_fail"
+	ReadFail     Kind = "read_fail"
+	PartialWrite Kind = "partial_write"
+	FsyncFail    Kind = "fsync_fail"
+	TornWrite    Kind = "torn_write"
+	ReadCorrupt  Kind = "read_corrupt"
+	DiskFull     Kind = "disk_full"
+	SlowDisk     Kind = "slow_disk"
 
-	MemoryPressure Kind = "memory_pressure" // a node gives its programs no more memory for a while
-	OOM            Kind = "oom"             // a node's memory runs out, and its kernel kills the largest process
+	MemoryPressure Kind = "memory_pressure"
+	OOM            Kind = "oom"
 
-	ClockSkew  Kind = "clock_skew"  // a node's date is wrong for a while
-	ClockJump  Kind = "clock_jump"  // a node's date is wrong until the heal
-	ClockDrift Kind = "clock_drift" // a node's clocks run at another rate for a while
+	ClockSkew  Kind = "clock_skew"
+	ClockJump  Kind = "clock_jump"
+	ClockDrift Kind = "clock_drift"
 )
 
 // Entry counts what became of one kind of fault in one run.

@@ -48,7 +48,7 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 	switch {
 	case r.Shape == "":
 		return nil
-	case Kind(r.Kind) != Partition:
+	case !Of(Kind(r.Kind)).Parts:
 		return fmt.Errorf("%s has no shape; partitions have", r.Kind)
 	case !slices.Contains(PartitionShapes, r.Shape):
 		return fmt.Errorf("there is no shape %q; shapes are %s", r.Shape, strings.Join(PartitionShapes, ", "))

@@ -26,9 +26,10 @@ func Parse(text string) (world.FaultRule, error) {
 	if r.Kind == "" {
 		return r, fmt.Errorf("a fault needs a kind, such as: crash on n1 after 5s")
 	}
-	if !Supported(Kind(r.Kind)) {
-		return r, fmt.Errorf("there is no kind of fault %q; kinds are %s", r.Kind, names(Kinds))
+	if !Known(Kind(r.Kind)) {
+		return r, fmt.Errorf("there is no kind of fault %q; kinds are %s", r.Kind, names(Kinds()))
 	}
+	row := Of(Kind(r.Kind))
 	var when []string
 	seen := map[string]bool{}
 	rated := false
@@ -48,7 +49,7 @@ func Parse(text string) (world.FaultRule, error) {
 		case "at":
 			r.At, err = s.list("at", "system calls")
 		case "of":
-			if len(r.At) == 0 && !PerCall(Kind(r.Kind)) {
+			if len(r.At) == 0 && row.Place != OnCall {
 				err = fmt.Errorf("%q follows the system calls of `at`", "of")
 				break
 			}
@@ -57,14 +58,14 @@ func Parse(text string) (world.FaultRule, error) {
 			rated = true
 			r.RatePPM, err = s.rate()
 		case "for":
-			if !Lasts(Kind(r.Kind)) {
+			if !row.Lasts() {
 				return r, fmt.Errorf("%s has no duration, so %q means nothing", r.Kind, "for")
 			}
 			r.MinNs, r.MaxNs, err = s.span()
 		case "by":
-			r.Least, r.Most, err = s.amount(Kind(r.Kind))
+			r.Least, r.Most, err = s.amount(row)
 		case "max":
-			if PerPacket(Kind(r.Kind)) {
+			if row.Place == OnPacket {
 				return r, fmt.Errorf("%s strikes packets, which are not counted, so %q means nothing", r.Kind, "max")
 			}
 			r.Max, err = s.count("max")
@@ -72,11 +73,11 @@ func Parse(text string) (world.FaultRule, error) {
 			if s.next() != "way" {
 				return r, fmt.Errorf("%q is followed by %q", "one", "way")
 			}
-			switch k := Kind(r.Kind); {
-			case PerPacket(k):
-				return r, fmt.Errorf("%s has the direction of its targets, so %q means nothing; name them as a->b", k, "one way")
-			case !OnLinks(k):
-				return r, fmt.Errorf("%s strikes nodes, which have no direction, so %q means nothing", k, "one way")
+			switch {
+			case row.Place == OnPacket:
+				return r, fmt.Errorf("%s has the direction of its targets, so %q means nothing; name them as a->b", r.Kind, "one way")
+			case row.Place != OnLink:
+				return r, fmt.Errorf("%s strikes nodes, which have no direction, so %q means nothing", r.Kind, "one way")
 			}
 			r.OneWay = true
 		case "shape":
@@ -129,7 +130,7 @@ func Sentence(r *world.FaultRule) string {
 	clause(r.RatePPM != tape.Certain || r.When == "" && len(r.At) == 0, "rate", strconv.FormatFloat(float64(r.RatePPM)/tape.Certain, 'f', -1, 64))
 	clause(r.MaxNs > 0, "for", spanOf(r.MinNs, r.MaxNs, func(ns int64) string { return time.Duration(ns).String() }))
 	clause(r.Most > 0, "by", spanOf(r.Least, r.Most, func(v int64) string {
-		if Kind(r.Kind) == ClockDrift {
+		if k := Kind(r.Kind); Known(k) && Of(k).Amount != nil && Of(k).Amount.PPM {
 			return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) + "ppm"
 		}
 		return time.Duration(v).String()
@@ -249,11 +250,11 @@ func (s *sentence) span() (minNs, maxNs int64, err error) {
 }
 
 // amount reads how much of a fault there is.
-func (s *sentence) amount(k Kind) (least, most int64, err error) {
-	if !Measured(k) {
-		return 0, 0, fmt.Errorf("%s has no amount, so %q means nothing", k, "by")
+func (s *sentence) amount(row *Row) (least, most int64, err error) {
+	if row.Amount == nil {
+		return 0, 0, fmt.Errorf("%s has no amount, so %q means nothing", row.Kind, "by")
 	}
-	if k != ClockDrift {
+	if !row.Amount.PPM {
 		return s.span()
 	}
 	word, err := s.need("by", "a drift such as 200ppm, or two: 200ppm..1000ppm")

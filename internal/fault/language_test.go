@@ -232,7 +232,7 @@ func TestSwarmMasksKinds(t *testing.T) {
 		if p.Harms() {
 			key += "drop"
 		}
-		if p.Harms() != (p.Packet(&Moment{}, "n1", "n2").DropPPM > 0) {
+		if p.Harms() != (p.Packet(&Moment{}, "n1", "n2")[DropRate].PPM > 0) {
 			t.Fatal("Harms and Packet do not agree")
 		}
 		seen[key]++

@@ -29,8 +29,8 @@ func (l *Ledger) each(k Kind, rule int, do func(*Entry)) {
 
 func (l *Ledger) plan(k Kind, rule int) { l.each(k, rule, func(e *Entry) { e.Planned++ }) }
 
-// DeliveredPacket counts a fault per packet or call that a rule drew and that was done to it. Planned and delivered are
-// one thing for these kinds.
+// DeliveredPacket counts a fault per packet that a rule drew and that was done to it. Planned and delivered are one thing for
+// these kinds.
 func (l *Ledger) DeliveredPacket(k Kind, rule int) {
 	l.each(k, rule, func(e *Entry) {
 		e.Planned++
@@ -38,14 +38,17 @@ func (l *Ledger) DeliveredPacket(k Kind, rule int) {
 	})
 }
 
-// Delivered records that an action of the Plan was performed at the given event.
-func (l *Ledger) Delivered(a Action, event uint64) {
-	l.each(a.Kind, a.Rule, func(e *Entry) { e.Delivered++ })
+// Begun lists an action of the Plan that an engine performs at the given event, so that it can be observed from its first effect on.
+// It counts as soon as it was Delivered.
+func (l *Ledger) Begun(a *Action, event uint64) {
 	if len(l.Strikes) < MaxStrikes {
 		l.Strikes = append(l.Strikes, Strike{ID: a.ID, Kind: a.Kind, Rule: a.Rule, Target: a.Target, Event: event,
 			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs})
 	}
 }
+
+// Delivered counts an action that has had its effect.
+func (l *Ledger) Delivered(a *Action) { l.each(a.Kind, a.Rule, func(e *Entry) { e.Delivered++ }) }
 
 // Observed records that the result of an event, given to a program under test, would have been another one without
 // the strike. Each strike counts once.
@@ -57,15 +60,25 @@ func (l *Ledger) Observed(id int, event uint64) {
 		}
 		if s.Observed == 0 {
 			s.Observed = event
-			l.ObservedPacket(s.Kind, s.Rule, event)
+			l.observed(s.Kind, s.Rule, event, 0)
 		}
 		return
 	}
 }
 
-// ObservedPacket is Observed for a fault per packet or call, which has no ID: each packet or call counts.
+// ObservedPacket is Observed for a fault per packet or call, which has no ID: each packet or call counts. A program that makes a
+// call observes what it meets as it is delivered.
 func (l *Ledger) ObservedPacket(k Kind, rule int, event uint64) {
+	delivered := uint64(0)
+	if Known(k) && Of(k).Place == OnCall {
+		delivered = 1
+	}
+	l.observed(k, rule, event, delivered)
+}
+
+func (l *Ledger) observed(k Kind, rule int, event, delivered uint64) {
 	l.each(k, rule, func(e *Entry) {
+		e.Delivered += delivered
 		e.Observed++
 		if e.FirstObserved == 0 {
 			e.FirstObserved = event

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/expr-lang/expr/vm"
-
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -17,16 +15,6 @@ import (
 // DurationSteps is the number of durations between a rule's MinNs and MaxNs that a strike chooses from. Few values
 // keep decisions small and make mutation meet the same duration again.
 const DurationSteps = 16
-
-// Durations of a strike when its rule names none.
-const (
-	DefaultPartitionMinNs = 1_000_000_000
-	DefaultPartitionMaxNs = 5_000_000_000
-	DefaultCrashMinNs     = 500_000_000 // downtime until the node starts again
-	DefaultCrashMaxNs     = 3_000_000_000
-	DefaultPauseMinNs     = 100_000_000
-	DefaultPauseMaxNs     = 2_000_000_000
-)
 
 // Chooser is what a Plan draws from; *tape.Source is one.
 type Chooser interface {
@@ -64,7 +52,7 @@ type Action struct {
 // EndNs is when the action must be undone. That of a restart is not known before its node is down.
 func (a Action) EndNs() int64 {
 	switch {
-	case a.Kind != Restart:
+	case Of(a.Kind).Ends != Stopped:
 		return a.StartNs + a.DurationNs
 	case a.DownNs == 0:
 		return math.MaxInt64
@@ -82,22 +70,28 @@ type Slow struct {
 // UsualSlow is a slow link when its rule says nothing: a bad line across a continent.
 var UsualSlow = Slow{LatencyNs: 100_000_000, JitterNs: 50_000_000, Bandwidth: 125_000}
 
-// Rates are the faults per packet on one direction between two nodes, in parts per million of packets.
-type Rates struct {
-	DropPPM      uint64
-	CorruptPPM   uint64
-	DelayPPM     uint64
-	DelayMinNs   int64
-	DelayMaxNs   int64
-	DuplicatePPM uint64 // datagrams only
-	ReorderPPM   uint64 // datagrams only
-	ReorderMinNs int64
-	ReorderMaxNs int64
-	// The rules behind them.
-	DropRule, CorruptRule, DelayRule, DuplicateRule, ReorderRule int
+// Rate is how often packets meet a kind of fault.
+type Rate struct {
+	PPM   uint64 // of packets
+	MinNs int64  // of the delay, for kinds that bring one
+	MaxNs int64
+	Rule  int // the number of the rule behind it
 }
 
-// Plan decides when faults strike. All of it is plain data, so that a world which holds it can be copied and
+// The places of kinds per packet in Rates; the last two are of datagrams only.
+const (
+	DropRate = iota
+	CorruptRate
+	DelayRate
+	DuplicateRate
+	ReorderRate
+	packetKinds
+)
+
+// Rates are the faults per packet on one direction between two nodes.
+type Rates [packetKinds]Rate
+
+// Plan decides when faults are injected. All of it is plain data, so that a world which holds it can be copied and
 // serialised. The chaos phase is between Begin and Heal.
 type Plan struct {
 	Rules []Rule
@@ -116,29 +110,28 @@ type Plan struct {
 	// Broken is the first condition that could not be evaluated, and why; the run means nothing then.
 	Broken string
 	Ledger Ledger
-
-	conditions map[string]*vm.Program // compiled, by their text
 }
 
 // Rule is a rule of the Spec, resolved to its targets.
 type Rule struct {
-	Kind    Kind
-	Number  int // its place among the rules of the Spec, from 1 on
-	RatePPM uint64
-	MinNs   int64
-	MaxNs   int64
-	Least   int64 // of the Amount of its strikes
-	Most    int64
-	OneWay  bool
-	Shape   string // of a partition: see PartitionShapes; empty is Nodes and Links
-	Max     int
-	When    string   // a condition, or empty
-	At      []string // system calls, or none
-	Path    string   // of the files that they are about
-	Struck  int      // how often the rule has struck
-	Slow    Slow
-	Masked  bool // turned off in this run
-	Targets []Target
+	Kind     Kind
+	Row      int // its kind's place in the Table
+	Number   int // its place among the rules of the Spec, from 1 on
+	RatePPM  uint64
+	MinNs    int64
+	MaxNs    int64
+	Least    int64 // of the Amount of its strikes
+	Most     int64
+	OneWay   bool
+	Shape    string // of a partition: see PartitionShapes; empty is Nodes and Links
+	Max      int
+	When     string   // a condition, or empty
+	At       []string // system calls, or none
+	Path     string   // of the files that they are about
+	Injected int      // how often the rule was injected
+	Slow     Slow
+	Masked   bool // turned off in this run
+	Targets  []Target
 }
 
 // Target is one node or link that a rule may strike.
@@ -172,25 +165,22 @@ func New(spec *world.Spec) (*Plan, error) {
 			continue
 		}
 		kind := Kind(r.Kind)
-		if !Supported(kind) {
+		if !Known(kind) {
 			p.Unsupported = append(p.Unsupported, kind)
 			continue
 		}
-		rule := Rule{Kind: kind, Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
+		rule := Rule{Kind: kind, Row: rank(kind), Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
 		if err := rule.check(); err != nil {
-			return nil, err
-		}
-		if err := p.compile(r.When); err != nil {
 			return nil, err
 		}
 		if err := CheckShape(&r, p.Servers); err != nil {
 			return nil, fmt.Errorf("fault %s: %w", kind, err)
 		}
-		rule.MinNs, rule.MaxNs = bounds(kind, r.MinNs, r.MaxNs)
+		rule.MinNs, rule.MaxNs, rule.Least, rule.Most = r.MinNs, r.MaxNs, r.Least, r.Most
+		rule.bounds(&Table[rule.Row])
 		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {
 			rule.Slow = UsualSlow
 		}
-		rule.Least, rule.Most = r.Least, max(r.Least, r.Most)
 		names := r.Targets
 		var targets []Target
 		if _, grouped := Grouped(r.Shape); grouped {
@@ -256,6 +246,7 @@ func (r *Rule) key() string {
 
 // check finds what is wrong with a rule's condition and calls.
 func (r *Rule) check() error {
+	row := &Table[r.Row]
 	if r.When != "" {
 		if _, err := CompileCondition(r.When); err != nil {
 			return fmt.Errorf("fault %s: %w", r.Kind, err)
@@ -264,42 +255,39 @@ func (r *Rule) check() error {
 	switch _, err := path.Match(r.Path, ""); {
 	case err != nil:
 		return fmt.Errorf("fault %s: %q is no pattern of file names: %w", r.Kind, r.Path, err)
-	case r.Path != "" && len(r.At) == 0 && !PerCall(r.Kind):
+	case r.Path != "" && len(r.At) == 0 && row.Place != OnCall:
 		return fmt.Errorf("fault %s: files are matched at system calls; name some with at", r.Kind)
-	case len(r.At) > 0 && PerPacket(r.Kind):
+	case len(r.At) > 0 && row.Place == OnPacket:
 		return fmt.Errorf("fault %s: it strikes packets, and no system calls", r.Kind)
 	}
 	for _, call := range r.At {
-		if PerCall(r.Kind) && !slices.Contains(CallsOf(r.Kind), call) {
-			return fmt.Errorf("fault %s: it never strikes %s, but %s", r.Kind, call, strings.Join(CallsOf(r.Kind), ", "))
+		if row.Call != nil && !slices.Contains(row.Call.Names, call) {
+			return fmt.Errorf("fault %s: it is never injected into %s, but into %s", r.Kind, call, strings.Join(row.Call.Names, ", "))
 		}
 	}
 	return nil
 }
 
-func bounds(k Kind, minNs, maxNs int64) (int64, int64) {
-	if minNs == 0 && maxNs == 0 {
-		switch k {
-		case Partition, Clog, SlowLink, DNSFail:
-			return DefaultPartitionMinNs, DefaultPartitionMaxNs
-		case Crash, PowerLoss, Restart, TornWrite:
-			return DefaultCrashMinNs, DefaultCrashMaxNs
-		case Pause:
-			return DefaultPauseMinNs, DefaultPauseMaxNs
-		}
+// bounds gives a rule what it does not say itself.
+func (r *Rule) bounds(row *Row) {
+	if r.MaxNs = max(r.MinNs, r.MaxNs); r.MaxNs == 0 {
+		r.MinNs, r.MaxNs = row.Span.MinNs, row.Span.MaxNs
 	}
-	return minNs, max(minNs, maxNs)
+	if r.Most = max(r.Least, r.Most); r.Most == 0 && row.Amount != nil {
+		r.Least, r.Most = row.Amount.Least, row.Amount.Most
+	}
 }
 
 // all lists what a kind strikes when its rule names no target: every server for kinds that strike nodes; for a
 // kind on links every server (with all its links) and every link that a server is on. Nodes that share no network have no
 // link.
 func (p *Plan) all(spec *world.Spec, r *Rule) []string {
-	if OnNode(r.Kind) || r.Shape == Nodes {
+	row := &Table[r.Row]
+	if row.HasNode() || r.Shape == Nodes {
 		return p.Servers
 	}
 	links := p.links(spec)
-	if OnLinks(r.Kind) && r.Shape != Links {
+	if row.Place == OnLink && r.Shape != Links {
 		return append(append([]string(nil), p.Servers...), links...)
 	}
 	return links
@@ -327,7 +315,7 @@ func (p *Plan) links(spec *world.Spec) []string {
 // target reads a name: a node, "a-b" or "a->b". Node names may hold hyphens, so every hyphen is tried.
 func (p *Plan) target(k Kind, name string) (Target, error) {
 	if p.isNode(name) {
-		if OnNode(k) && p.isClient(name) {
+		if Of(k).HasNode() && p.isClient(name) {
 			return Target{}, fmt.Errorf("fault %s: %q is a client, and clients suffer link faults only; name a server", k, name)
 		}
 		return Target{Name: name, A: name}, nil
@@ -345,7 +333,7 @@ func (p *Plan) target(k Kind, name string) (Target, error) {
 }
 
 func (p *Plan) link(k Kind, t Target) (Target, error) {
-	if OnNode(k) {
+	if Of(k).HasNode() {
 		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind strikes nodes; name a server", k, t.Name)
 	}
 	if t.A == t.B {
@@ -408,7 +396,7 @@ func (p *Plan) Step(src Chooser, m *Moment) []Action {
 	var started []Action
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if Steady(r.Kind) || len(r.At) > 0 || r.Masked {
+		if !Table[r.Row].PerStep() || len(r.At) > 0 || r.Masked {
 			continue
 		}
 		for t := range r.Targets {
@@ -429,7 +417,7 @@ func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string)
 	var started []Action
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if r.Masked || PerCall(r.Kind) || len(r.At) == 0 {
+		if r.Masked || Table[r.Row].Place == OnCall || len(r.At) == 0 {
 			continue
 		}
 		file, ok := r.meets(call, files)
@@ -452,7 +440,7 @@ func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string)
 func (p *Plan) Entries() []string {
 	var calls []string
 	for i := range p.Rules {
-		if !PerCall(p.Rules[i].Kind) {
+		if Table[p.Rules[i].Row].Place != OnCall {
 			calls = append(calls, p.Rules[i].At...)
 		}
 	}
@@ -463,11 +451,11 @@ func (p *Plan) Entries() []string {
 // draw decides whether a rule strikes a target at one opportunity, and how.
 func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file string) (Action, bool) {
 	v := src.Rare(t.Stream, 1+DurationSteps*r.shapes(t), r.RatePPM)
-	if v == 0 || r.Max > 0 && r.Struck >= r.Max || p.busy(r.Kind, t.Name) || !p.holds(r, t, m, call, file) {
+	if v == 0 || r.Max > 0 && r.Injected >= r.Max || p.busy(&Table[r.Row], t.Name) || !p.holds(r, t, m, call, file) {
 		return Action{}, false
 	}
 	a := Action{Kind: r.Kind, Target: t.Name}
-	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); stays(r.Kind) {
+	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); Table[r.Row].UntilEnd {
 		a.DurationNs = max(p.MaxTimeNs-m.NowNs, 1)
 	}
 	p.aim(&a, r, t, (v-1)/DurationSteps)
@@ -476,10 +464,10 @@ func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file strin
 
 // begin numbers a strike of a rule and takes it among those under way.
 func (p *Plan) begin(a Action, r *Rule, m *Moment) Action {
-	r.Struck++
+	r.Injected++
 	p.LastID++
 	a.ID, a.Rule, a.StartNs = p.LastID, r.Number, m.NowNs
-	if !Instant(a.Kind) {
+	if !Table[r.Row].Instant {
 		p.Active = append(p.Active, a)
 	}
 	p.Ledger.plan(a.Kind, a.Rule)
@@ -493,10 +481,10 @@ func duration(minNs, maxNs int64, k uint64) int64 {
 
 // busy tells whether a target cannot be struck: a strike of the same kind is under way there, or, for nodes, the
 // node is down or paused already.
-func (p *Plan) busy(k Kind, target string) bool {
+func (p *Plan) busy(row *Row, target string) bool {
 	for i := range p.Active {
 		a := &p.Active[i]
-		if (a.Target == target || a.Group == target && target != "") && (a.Kind == k && !stays(k) || stops(k) && stops(a.Kind)) {
+		if (a.Target == target || a.Group == target && target != "") && (a.Kind == row.Kind && !row.UntilEnd || row.Halts && Of(a.Kind).Halts) {
 			return true
 		}
 	}
@@ -581,30 +569,11 @@ func (p *Plan) Packet(m *Moment, from, to string) Rates {
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !PerPacket(r.Kind) || r.Masked || !r.touches(from, to) || !p.holds(r, &Target{Name: from + "->" + to, A: from, B: to}, m, "", "") {
+		if Table[r.Row].Place != OnPacket || r.Masked || !r.touches(from, to) || r.When != "" && !p.holds(r, &Target{Name: from + "->" + to, A: from, B: to}, m, "", "") {
 			continue
 		}
-		switch r.Kind {
-		case Drop:
-			if r.RatePPM > rates.DropPPM {
-				rates.DropPPM, rates.DropRule = r.RatePPM, r.Number
-			}
-		case Corrupt:
-			if r.RatePPM > rates.CorruptPPM {
-				rates.CorruptPPM, rates.CorruptRule = r.RatePPM, r.Number
-			}
-		case Duplicate:
-			if r.RatePPM > rates.DuplicatePPM {
-				rates.DuplicatePPM, rates.DuplicateRule = r.RatePPM, r.Number
-			}
-		case Delay:
-			if r.RatePPM > rates.DelayPPM {
-				rates.DelayPPM, rates.DelayMinNs, rates.DelayMaxNs, rates.DelayRule = r.RatePPM, r.MinNs, r.MaxNs, r.Number
-			}
-		case Reorder:
-			if r.RatePPM > rates.ReorderPPM {
-				rates.ReorderPPM, rates.ReorderMinNs, rates.ReorderMaxNs, rates.ReorderRule = r.RatePPM, r.MinNs, r.MaxNs, r.Number
-			}
+		if rate := &rates[Table[r.Row].Rate]; r.RatePPM > rate.PPM {
+			*rate = Rate{r.RatePPM, r.MinNs, r.MaxNs, r.Number}
 		}
 	}
 	return rates
@@ -612,12 +581,12 @@ func (p *Plan) Packet(m *Moment, from, to string) Rates {
 
 // Changes tells whether what Packet returns may change within the chaos phase.
 func (p *Plan) Changes() bool {
-	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return PerPacket(r.Kind) && r.When != "" })
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return Table[r.Row].Place == OnPacket && r.When != "" })
 }
 
 // Harms tells whether packets or calls suffer throughout this run's chaos phase: then nothing is healed before its end.
 func (p *Plan) Harms() bool {
-	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return Steady(r.Kind) && !r.Masked })
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return !Table[r.Row].PerStep() && !r.Masked })
 }
 
 func (r *Rule) touches(from, to string) bool {

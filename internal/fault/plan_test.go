@@ -43,7 +43,8 @@ func play(p *Plan, src Chooser, steps int) string {
 		}
 		for _, a := range p.Step(src, &Moment{NowNs: now}) {
 			fmt.Fprintf(&b, "%dms %d %s %s %dms %v\n", now/1e6, a.ID, a.Kind, a.Target, a.DurationNs/1e6, a.Cuts)
-			p.Ledger.Delivered(a, uint64(i))
+			p.Ledger.Begun(&a, uint64(i))
+			p.Ledger.Delivered(&a)
 		}
 	}
 	return b.String()
@@ -218,9 +219,9 @@ func TestPacketRates(t *testing.T) {
 		from, to string
 		want     Rates
 	}{
-		{"n1", "n2", Rates{DropPPM: 500, DelayPPM: 7, DelayMinNs: 3, DelayMaxNs: 9, DropRule: 2, DelayRule: 3}},
-		{"n2", "n1", Rates{DropPPM: 10, DelayPPM: 7, DelayMinNs: 3, DelayMaxNs: 9, DropRule: 1, DelayRule: 3}},
-		{"load", "n1", Rates{DropPPM: 10, DropRule: 1}},
+		{"n1", "n2", Rates{DropRate: {PPM: 500, Rule: 2}, DelayRate: {7, 3, 9, 3}}},
+		{"n2", "n1", Rates{DropRate: {PPM: 10, Rule: 1}, DelayRate: {7, 3, 9, 3}}},
+		{"load", "n1", Rates{DropRate: {PPM: 10, Rule: 1}}},
 		{"n1", "n1", Rates{}},
 	} {
 		if got := p.Packet(&Moment{}, c.from, c.to); got != c.want {
@@ -260,7 +261,9 @@ func TestPlanSurvivesEncoding(t *testing.T) {
 func TestObservedCountsEachStrikeOnce(t *testing.T) {
 	var l Ledger
 	l.plan(Crash, 0)
-	l.Delivered(Action{ID: 1, Kind: Crash}, 10)
+	a := Action{ID: 1, Kind: Crash}
+	l.Begun(&a, 10)
+	l.Delivered(&a)
 	l.Observed(1, 12)
 	l.Observed(1, 13)
 	l.DeliveredPacket(Drop, 0)
@@ -290,7 +293,8 @@ func TestRulesAreCounted(t *testing.T) {
 	src := tape.NewSource(tape.Tape{Seed: 1})
 	p.Begin(src, 0)
 	for _, a := range p.Step(src, &Moment{}) {
-		p.Ledger.Delivered(a, 1)
+		p.Ledger.Begun(&a, 1)
+		p.Ledger.Delivered(&a)
 		p.Ledger.Observed(a.ID, 2)
 	}
 	for _, file := range []string{"/x", "/x", "/y"} {
@@ -298,7 +302,7 @@ func TestRulesAreCounted(t *testing.T) {
 			p.Ledger.ObservedPacket(h.Kind, h.Rule, 3)
 		}
 	}
-	if r := p.Packet(&Moment{}, "a", "b"); r.DropRule != 7 || p.Packet(&Moment{}, "b", "a").DropRule != 6 {
+	if r := p.Packet(&Moment{}, "a", "b"); r[DropRate].Rule != 7 || p.Packet(&Moment{}, "b", "a")[DropRate].Rule != 6 {
 		t.Errorf("rates %+v", r)
 	}
 	var sum Ledger
@@ -326,7 +330,8 @@ func TestRestartLastsFromTheStop(t *testing.T) {
 	if len(a) != 1 || a[0].Kind != Restart {
 		t.Fatalf("%+v", a)
 	}
-	p.Ledger.Delivered(a[0], 1)
+	p.Ledger.Begun(&a[0], 1)
+	p.Ledger.Delivered(&a[0])
 	if more := p.Step(src, &Moment{NowNs: 20}); len(more) != 0 {
 		t.Errorf("a node that stops is struck again: %+v", more)
 	}

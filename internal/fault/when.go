@@ -26,6 +26,34 @@ type Moment struct {
 	Operations uint64              // that clients have begun
 	Logs       map[string]uint64   // lines that match each of the Spec's log patterns
 	Roles      map[string][]string // node -> the roles that it has, in the order in which it took them on
+	// Conditions are those of the rules, compiled. One that is missing is compiled each time.
+	Conditions Conditions
+}
+
+// Conditions are compiled, by their text.
+type Conditions map[string]*vm.Program
+
+// Conditions compiles those of the plan's rules, once for all runs.
+func (p *Plan) Conditions() Conditions {
+	var list Conditions
+	for i := range p.Rules {
+		if when := p.Rules[i].When; when != "" {
+			if list == nil {
+				list = Conditions{}
+			}
+			list[when] = mustCompile(when)
+		}
+	}
+	return list
+}
+
+// mustCompile reads a condition that New has read.
+func mustCompile(when string) *vm.Program {
+	program, err := CompileCondition(when)
+	if err != nil {
+		panic("fault: " + err.Error())
+	}
+	return program
 }
 
 // question is what a condition sees: a Moment, and the rule and target that it is asked for.
@@ -71,12 +99,12 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 	if r.When == "" {
 		return true
 	}
-	if err := p.compile(r.When); err != nil { // New has compiled it once
-		panic("fault: " + err.Error())
+	program := m.Conditions[r.When]
+	if program == nil {
+		program = mustCompile(r.When)
 	}
-	program := p.conditions[r.When]
 	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations), Logs: map[string]int{}, Roles: map[string]string{},
-		Target: t.Name, Node: t.A, Peer: t.B, Role: latest(m.Roles[t.A]), Call: call, Path: file, Struck: r.Struck, Active: len(p.Active),
+		Target: t.Name, Node: t.A, Peer: t.B, Role: latest(m.Roles[t.A]), Call: call, Path: file, Struck: r.Injected, Active: len(p.Active),
 		HasRole: m.hasRole, HasAny: m.hasAny}
 	for _, node := range slices.Sorted(maps.Keys(m.Roles)) {
 		if held := m.Roles[node]; len(held) > 0 {
@@ -95,22 +123,6 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 		return false
 	}
 	return result.(bool)
-}
-
-// compile has a condition ready.
-func (p *Plan) compile(when string) error {
-	if when == "" || p.conditions[when] != nil {
-		return nil
-	}
-	program, err := CompileCondition(when)
-	if err != nil {
-		return err
-	}
-	if p.conditions == nil {
-		p.conditions = map[string]*vm.Program{}
-	}
-	p.conditions[when] = program
-	return nil
 }
 
 func clamp(n uint64) int { return int(min(n, math.MaxInt)) }

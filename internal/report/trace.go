@@ -85,7 +85,7 @@ func ClassOf(e *engine.Event) Class {
 	case "phase", "stopped", "killed": // the last two of a node that restarts
 		return FaultEvent
 	}
-	if fault.Supported(fault.Kind(strings.TrimPrefix(e.Call, "end "))) {
+	if fault.Known(fault.Kind(strings.TrimPrefix(e.Call, "end "))) {
 		return FaultEvent
 	}
 	return Other

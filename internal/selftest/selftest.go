@@ -99,7 +99,7 @@ func (c *Case) Spec(self string, role func(name string) []string, which Which) (
 		return nil, err
 	}
 	s.Faults = world.Faults{Enabled: true, StartNs: 150e6, StopNs: 6e9, Rules: []world.FaultRule{r}}
-	if s.Faults.Strikes(string(fault.PowerLoss)) || s.Faults.Strikes(string(fault.TornWrite)) {
+	if fault.LosesPower(&s.Faults) {
 		s.Cost.SyncNs = 1e6
 	}
 	return s, nil
@@ -144,7 +144,7 @@ func (c *Case) Judge(which Which, out *engine.Outcome) error {
 		return fmt.Errorf("the ledger says: planned %d, delivered %d, observed %d", e.Planned, e.Delivered, e.Observed)
 	case which == Elsewhere && (e.Observed != 0 || len(said) != 1):
 		return fmt.Errorf("nobody can have seen it, but it was observed %d times, and the program said: %s", e.Observed, words(said))
-	case which == Elsewhere && e.Delivered == 0 && !fault.Steady(c.Kind) && c.Kind != fault.Reset:
+	case which == Elsewhere && e.Delivered == 0 && fault.Of(c.Kind).PerStep() && !fault.Of(c.Kind).Instant:
 		return fmt.Errorf("it was never delivered where nobody looks")
 	}
 	return nil

@@ -32,7 +32,7 @@ func TestEveryKindHasACase(t *testing.T) {
 	for _, c := range Cases {
 		kinds = append(kinds, c.Kind)
 	}
-	for _, k := range fault.Kinds {
+	for _, k := range fault.Kinds() {
 		if !slices.Contains(kinds, k) {
 			t.Errorf("%s has no case", k)
 		}

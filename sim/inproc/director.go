@@ -378,7 +378,8 @@ func (d *director) deliver(actions []fault.Action) {
 			d.probes[i].window, d.probes[i].nextNs = false, never
 		}
 		event := r.event(callFault, nil, nil, int64(a.ID), 0, hashText(string(a.Kind)), string(a.Kind)+" "+a.Target)
-		d.plan.Ledger.Delivered(a, event)
+		d.plan.Ledger.Begun(&a, event)
+		d.plan.Ledger.Delivered(&a)
 		if r.schedule != nil {
 			r.schedule.struck(&a)
 		}
@@ -425,7 +426,8 @@ func (d *director) torn(n *Node, strike int, w *tornWrite) {
 		return
 	}
 	event := r.event(callFault, nil, nil, int64(a.ID), 0, hashText(string(a.Kind)), string(a.Kind)+" "+a.Target)
-	d.plan.Ledger.Delivered(a, event)
+	d.plan.Ledger.Begun(&a, event)
+	d.plan.Ledger.Delivered(&a)
 	d.healed = 0
 	if r.schedule != nil {
 		r.schedule.struck(&a)

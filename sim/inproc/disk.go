@@ -91,7 +91,7 @@ func (d *Disk) strike(c call, op fault.Op, name string, offset, size int) fault.
 		return fault.Harm{}
 	}
 	h := r.director.plan.Call(r.src, r.moment(), &fault.Call{Node: n.name, Name: callNames[c], Op: op, Path: name, Offset: int64(offset), Bytes: size})
-	if h.Kind != "" && h.Strike == 0 {
+	if h.Kind != "" && h.ID == 0 {
 		r.observed(ref{kind: h.Kind, rule: h.Rule})
 	}
 	return h
@@ -167,7 +167,7 @@ func (d *Disk) WriteAt(name string, data []byte, offset int) error {
 		d.put(name, data[:h.Bytes], offset)
 		return d.done(callWrite, p, name, offset, digest, fmt.Errorf("%d of %d bytes were written: %w", h.Bytes, len(data), ErrNoSpace))
 	case fault.TornWrite:
-		n.run.director.torn(n, h.Strike, &tornWrite{d.open(name), write{offset: offset, data: data[:h.Bytes]}})
+		n.run.director.torn(n, h.ID, &tornWrite{d.open(name), write{offset: offset, data: data[:h.Bytes]}})
 		panic(killed{})
 	}
 	d.put(name, data, offset)

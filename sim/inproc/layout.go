@@ -9,13 +9,14 @@ import (
 
 // layout is what all runs of a Spec share, computed once: names of streams, places of nodes, the resolved rules of faults.
 type layout struct {
-	spec  *world.Spec
-	index map[string]int32
-	nodes []nodeLayout
-	links []linkLayout // from * nodes + to
-	plan  *fault.Plan
-	at    bool // rules strike at calls
-	disk  bool // rules strike calls on disks
+	spec       *world.Spec
+	index      map[string]int32
+	nodes      []nodeLayout
+	links      []linkLayout // from * nodes + to
+	plan       *fault.Plan
+	conditions fault.Conditions
+	at         bool // rules strike at calls
+	disk       bool // rules strike calls on disks
 	// changes tells that what messages suffer may change within the chaos.
 	changes bool
 }
@@ -40,17 +41,18 @@ func (e *worldEngine) layoutOf(spec *world.Spec) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{spec: spec, index: map[string]int32{}, plan: plan, changes: plan.Changes()}
+	l := &layout{spec: spec, index: map[string]int32{}, plan: plan, conditions: plan.Conditions(), changes: plan.Changes()}
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		if r.RatePPM == 0 || !spec.Faults.Enabled {
 			continue
 		}
-		if err := possible(r); err != nil && fault.Supported(fault.Kind(r.Kind)) {
+		if err := possible(r); err != nil && fault.Known(fault.Kind(r.Kind)) {
 			return nil, fmt.Errorf("fault %s: %w", r.Kind, err)
 		}
-		l.at = l.at || len(r.At) > 0 && !fault.PerCall(fault.Kind(r.Kind))
-		l.disk = l.disk || fault.PerCall(fault.Kind(r.Kind))
+		onCall := fault.Known(fault.Kind(r.Kind)) && fault.Of(fault.Kind(r.Kind)).Place == fault.OnCall
+		l.at = l.at || len(r.At) > 0 && !onCall
+		l.disk = l.disk || onCall
 	}
 	for i := range spec.Nodes {
 		name := spec.Nodes[i].Name

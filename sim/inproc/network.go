@@ -51,13 +51,8 @@ type link struct {
 // linkStreams are drawn from where a rate is above 0.
 type linkStreams struct{ drop, delay, duplicate, reorder, corrupt tape.Stream }
 
-// Delays of a reorder whose rule does not say, and on a node itself.
-const (
-	loopbackNs      = 10_000
-	defaultReorder  = 20_000_000
-	defaultDelayNs  = 100_000_000
-	defaultDelayMin = 1_000_000
-)
+// loopbackNs is how long a message of a node to itself takes.
+const loopbackNs = 10_000
 
 func (r *run) link(from, to *Node) *link {
 	k := int(from.id)*len(r.nodes) + int(to.id)
@@ -150,51 +145,43 @@ const (
 // harmed draws what strikes a message, and tells whether it is lost.
 func (r *run) harmed(l *link, m *Message, at *int64, late **ref) (lost bool) {
 	f, s, led := &l.rates, &l.streams, &r.director.plan.Ledger
-	if f.CorruptPPM > 0 {
+	if c := &f[fault.CorruptRate]; c.PPM > 0 {
 		if bits := bitsOf(m.Payload); bits > 0 {
-			if v := s.corrupt.Rare(1+min(bits, corruptBits), f.CorruptPPM); v > 0 {
-				led.DeliveredPacket(fault.Corrupt, f.CorruptRule)
+			if v := s.corrupt.Rare(1+min(bits, corruptBits), c.PPM); v > 0 {
+				led.DeliveredPacket(fault.Corrupt, c.Rule)
 				m.Payload = flip(m.Payload, v-1)
 				m.digest = digestOf(m.Payload)
-				m.doubt = &ref{kind: fault.Corrupt, rule: f.CorruptRule}
+				m.doubt = &ref{kind: fault.Corrupt, rule: c.Rule}
 			}
 		}
 	}
-	if f.DelayPPM > 0 {
-		if v := s.delay.Rare(1+fault.DurationSteps, f.DelayPPM); v > 0 {
-			led.DeliveredPacket(fault.Delay, f.DelayRule)
-			least, most := f.DelayMinNs, f.DelayMaxNs
-			if most == 0 {
-				least, most = defaultDelayMin, defaultDelayNs
-			}
-			*at += least + (most-least)/(fault.DurationSteps-1)*int64(v-1)
-			*late = &ref{kind: fault.Delay, rule: f.DelayRule}
+	if c := &f[fault.DelayRate]; c.PPM > 0 {
+		if v := s.delay.Rare(1+fault.DurationSteps, c.PPM); v > 0 {
+			led.DeliveredPacket(fault.Delay, c.Rule)
+			*at += c.MinNs + (c.MaxNs-c.MinNs)/(fault.DurationSteps-1)*int64(v-1)
+			*late = &ref{kind: fault.Delay, rule: c.Rule}
 		}
 	}
-	if f.ReorderPPM > 0 {
-		if v := s.reorder.Rare(1+fault.DurationSteps, f.ReorderPPM); v > 0 {
-			led.DeliveredPacket(fault.Reorder, f.ReorderRule)
-			least, most := f.ReorderMinNs, f.ReorderMaxNs
-			if most == 0 {
-				least, most = 0, defaultReorder
-			}
-			*at += least + (most-least)/fault.DurationSteps*int64(v)
-			*late = &ref{kind: fault.Reorder, rule: f.ReorderRule}
+	if c := &f[fault.ReorderRate]; c.PPM > 0 {
+		if v := s.reorder.Rare(1+fault.DurationSteps, c.PPM); v > 0 {
+			led.DeliveredPacket(fault.Reorder, c.Rule)
+			*at += c.MinNs + (c.MaxNs-c.MinNs)/fault.DurationSteps*int64(v)
+			*late = &ref{kind: fault.Reorder, rule: c.Rule}
 		}
 	}
-	if f.DuplicatePPM > 0 && s.duplicate.Rare(2, f.DuplicatePPM) > 0 {
-		led.DeliveredPacket(fault.Duplicate, f.DuplicateRule)
+	if c := &f[fault.DuplicateRate]; c.PPM > 0 && s.duplicate.Rare(2, c.PPM) > 0 {
+		led.DeliveredPacket(fault.Duplicate, c.Rule)
 		twin := *m
-		twin.doubt = &ref{kind: fault.Duplicate, rule: f.DuplicateRule}
+		twin.doubt = &ref{kind: fault.Duplicate, rule: c.Rule}
 		if r.schedule != nil {
 			r.schedule.queue(l, &twin)
 		} else {
 			r.push(max(*at, l.lastNs)+l.lay.latencyNs, pending{kind: arrive, node: l.to, msg: twin})
 		}
 	}
-	if f.DropPPM > 0 && s.drop.Rare(2, f.DropPPM) > 0 {
-		led.DeliveredPacket(fault.Drop, f.DropRule)
-		*late = &ref{kind: fault.Drop, rule: f.DropRule}
+	if c := &f[fault.DropRate]; c.PPM > 0 && s.drop.Rare(2, c.PPM) > 0 {
+		led.DeliveredPacket(fault.Drop, c.Rule)
+		*late = &ref{kind: fault.Drop, rule: c.Rule}
 		return true
 	}
 	return false

@@ -380,6 +380,6 @@ func (r *run) reach(d coverage.Domain, text string) {
 // moment is what conditions of faults can ask about now.
 func (r *run) moment() *fault.Moment {
 	d := &r.director
-	d.moment = fault.Moment{NowNs: r.now, Event: r.events, Operations: d.operations, Logs: d.counts, Roles: d.roles}
+	d.moment = fault.Moment{NowNs: r.now, Event: r.events, Operations: d.operations, Logs: d.counts, Roles: d.roles, Conditions: r.lay.conditions}
 	return &d.moment
 }

@@ -244,10 +244,9 @@ func (s *schedule) struck(a *fault.Action) {
 }
 
 func (s *schedule) healed(a *fault.Action) {
-	switch a.Kind {
-	case fault.Crash, fault.PowerLoss, fault.TornWrite:
+	if fault.Of(a.Kind).Kills() {
 		s.tell(choice{what: "Start", a: a.Node})
-	default:
+	} else {
 		s.tell(choice{what: "End_" + string(a.Kind), a: a.Target})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -35,8 +36,8 @@ func Read(l *load.State, n *source.Node) {
 		}
 		roles := roles(l, n.Get("roles"))
 		rules := writtenRules(l, n.Get("rules"), roles)
-		for i := range knobs {
-			if r, ok := groupRule(l, n, &knobs[i], rules); ok && r.Kind == "partition" {
+		for i := range fault.Table {
+			if r, ok := groupRule(l, n, &fault.Table[i], rules); ok && fault.Table[i].Parts {
 				f.Rules = append(f.Rules, shaped(l, n.Get("network").Get("partition_shapes"), r)...)
 			} else if ok {
 				f.Rules = append(f.Rules, r)
@@ -46,11 +47,11 @@ func Read(l *load.State, n *source.Node) {
 		required(l, n.Get("require_observed"))
 		handling(l, n.Get("handling"))
 		f.DiskProfile = source.ValueOr(n.Get("disk").Get("profile"), "")
-		if p := n.Get("disk").Get("profile"); p != nil && !losesPower(f) {
+		if p := n.Get("disk").Get("profile"); p != nil && !fault.LosesPower(f) {
 			l.Idle(p.Position, "faults.disk.profile", "no power loss has a rate above 0")
 		}
 	}
-	if losesPower(f) {
+	if fault.LosesPower(f) {
 		l.Spec.Cost.SyncNs = usualSyncNs
 	}
 	unstopped(l)
@@ -73,9 +74,6 @@ func unstopped(l *load.State) {
 		}
 	}
 }
-
-// losesPower tells whether a node's power may go.
-func losesPower(f *world.Faults) bool { return f.Strikes("power_loss") || f.Strikes("torn_write") }
 
 // required reads require_observed.
 func required(l *load.State, n *source.Node) {

@@ -31,11 +31,9 @@ func writtenRules(l *load.State, n *source.Node, roles []string) []world.FaultRu
 		if !ok {
 			continue
 		}
-		if k := slices.IndexFunc(knobs, func(k knob) bool { return k.kind == r.Kind }); k >= 0 && r.MaxNs == 0 {
-			r.MinNs, r.MaxNs = knobs[k].otherwise[0], knobs[k].otherwise[1]
-		}
-		if r.Kind == "delay" && r.MaxNs == 0 {
-			r.MinNs, r.MaxNs = 25e6, 75e6
+		if r.MaxNs == 0 {
+			span := fault.Of(fault.Kind(r.Kind)).Span
+			r.MinNs, r.MaxNs = span.MinNs, span.MaxNs
 		}
 		if r.Most == 0 {
 			amount(l, nil, "", &r)
@@ -115,21 +113,21 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	if d := n.Get("duration_ms"); d != nil {
 		v := d.Value.([2]int64)
 		r.MinNs, r.MaxNs = v[0], v[1]
-		if r.MaxNs > 0 && !fault.Lasts(fault.Kind(r.Kind)) {
+		if r.MaxNs > 0 && !fault.Of(fault.Kind(r.Kind)).Lasts() {
 			l.Idle(n.Entry("duration_ms").Key.Position, key+".duration_ms", r.Kind+" has no duration")
 		}
 	}
 	slowLink(l, n, "", key+".", &r)
-	amount(l, n, amounts[r.Kind].rule, &r)
+	amount(l, n, amountKey(r.Kind), &r)
 	for _, name := range []string{"amount_ms", "amount_ppm"} {
-		if n.Has(name) && amounts[r.Kind].rule != name {
+		if n.Has(name) && amountKey(r.Kind) != name {
 			l.Idle(n.Entry(name).Key.Position, key+"."+name, r.Kind+" has no such amount")
 		}
 	}
-	if r.OneWay && !fault.OnLinks(fault.Kind(r.Kind)) {
+	if r.OneWay && fault.Of(fault.Kind(r.Kind)).Place != fault.OnLink {
 		l.Idle(n.Entry("one_way").Key.Position, key+".one_way", "only partition, clog, slow_link and reset have a direction; name targets as a->b")
 	}
-	if r.Max > 0 && fault.PerPacket(fault.Kind(r.Kind)) {
+	if r.Max > 0 && fault.Of(fault.Kind(r.Kind)).Place == fault.OnPacket {
 		l.Idle(n.Entry("max").Key.Position, key+".max", "faults per packet are not counted")
 	}
 	for _, t := range n.Get("targets").Scalars() {
@@ -150,7 +148,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 		l.Fail(at.Position, "name system calls, such as fsync", "%s.at is empty", key)
 	case at != nil:
 		calls(l, at.Position, &r, key)
-	case r.Path != "" && !fault.PerCall(fault.Kind(r.Kind)):
+	case r.Path != "" && fault.Of(fault.Kind(r.Kind)).Place != fault.OnCall:
 		l.Fail(n.Get("path").Position, "add `at:` with the system calls", "%s.path: files are matched at system calls, and there is no `at:`", key)
 	}
 	return r, len(l.Errs) == before
@@ -163,13 +161,13 @@ func calls(l *load.State, at source.Position, r *world.FaultRule, key string) {
 			l.Fail(at, "write the call's name as strace shows it, such as fsync", "%s: %q is no name of a system call", key, source.Shorten(c))
 		}
 	}
-	kind := fault.Kind(r.Kind)
+	row := fault.Of(fault.Kind(r.Kind))
 	for _, c := range r.At {
-		if can := fault.CallsOf(kind); fault.PerCall(kind) && callName.MatchString(c) && !slices.Contains(can, c) {
-			l.Fail(at, "name some of "+strings.Join(can, ", ")+", or another kind", "%s: %s never strikes %s", key, r.Kind, c)
+		if row.Call != nil && callName.MatchString(c) && !slices.Contains(row.Call.Names, c) {
+			l.Fail(at, "name some of "+strings.Join(row.Call.Names, ", ")+", or another kind", "%s: %s never strikes %s", key, r.Kind, c)
 		}
 	}
-	if fault.PerPacket(kind) {
+	if row.Place == fault.OnPacket {
 		l.Fail(at, "leave out the system calls, or use a kind that strikes nodes", "%s: %s strikes packets, and no system calls", key, r.Kind)
 	}
 	if _, err := path.Match(r.Path, ""); err != nil {
@@ -190,7 +188,7 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 		return
 	}
 	asks := fault.Asked(text)
-	if len(r.At) == 0 && !fault.PerCall(fault.Kind(r.Kind)) {
+	if len(r.At) == 0 && fault.Of(fault.Kind(r.Kind)).Place != fault.OnCall {
 		for _, name := range []string{"call", "path"} {
 			if slices.Contains(asks.Names, name) {
 				l.Fail(at, "name the system calls by `at`, or leave it out", "%s: there is a %s only where a rule has `at`", key, name)

@@ -14,7 +14,7 @@ import (
 // hidden refuses a rule of a kind that TCP hides where nothing but TCP is spoken, as far as that can be known: drivers of
 // ours speak it on links of their clients.
 func hidden(l *load.State, at source.Position, r *world.FaultRule, key string) {
-	if !fault.OnlyDatagrams(fault.Kind(r.Kind)) || r.RatePPM == 0 {
+	if !fault.Of(fault.Kind(r.Kind)).Datagrams || r.RatePPM == 0 {
 		return
 	}
 	links := 0
@@ -73,7 +73,7 @@ func faultTarget(l *load.State, at source.Position, name, kind, key string) bool
 	var link bool
 	switch a, b, arrow := strings.Cut(name, "->"); {
 	case l.Node(name) != nil:
-		if fault.OnNode(fault.Kind(kind)) && l.Node(name).Spec.Role == world.Client {
+		if fault.Of(fault.Kind(kind)).HasNode() && l.Node(name).Spec.Role == world.Client {
 			l.Fail(at, "name a server, or give the node `role: server`", "%s: %s is a client, and %s strikes servers only", key, name, kind)
 			return false
 		}
@@ -94,7 +94,7 @@ func faultTarget(l *load.State, at source.Position, name, kind, key string) bool
 	switch {
 	case !link:
 		l.Fail(at, "links are written a-b or a->b; "+suggest.From(name, l.NodeNames()), "%s: there is no node or link %q", key, source.Shorten(name))
-	case fault.OnNode(fault.Kind(kind)):
+	case fault.Of(fault.Kind(kind)).HasNode():
 		l.Fail(at, "name a server", "%s: %q is a link, and %s strikes nodes", key, name, kind)
 		return false
 	}

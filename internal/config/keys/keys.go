@@ -84,7 +84,7 @@ var (
 
 // FaultKinds are the words for kinds of faults.
 var FaultKinds = func() (words []string) {
-	for _, k := range fault.Kinds {
+	for _, k := range fault.Kinds() {
 		words = append(words, string(k))
 	}
 	return words

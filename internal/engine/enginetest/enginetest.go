@@ -211,7 +211,8 @@ func (w *fake) faults() {
 		}
 		for _, a := range w.plan.Step(w.src, &fault.Moment{NowNs: w.steps * step}) {
 			n := w.event("", string(a.Kind), int64(a.ID), a.Target)
-			w.plan.Ledger.Delivered(a, n)
+			w.plan.Ledger.Begun(&a, n)
+			w.plan.Ledger.Delivered(&a)
 			w.log(w.server, "lost contact: "+a.Target)
 		}
 	}

@@ -45,6 +45,7 @@ type director struct {
 	Roles      map[string][]string // of nodes, in the order in which they took them on
 	RoleProbes []roleState
 	patterns   []*regexp.Regexp
+	conditions fault.Conditions
 	roles      []roleLines
 	jobs       []jobLines
 	due        int64 // nextDue, as of the last direct
@@ -66,6 +67,7 @@ func newDirector(spec *world.Spec, plan *fault.Plan) *director {
 		d.RoleProbes = append(d.RoleProbes, roleState{NextNs: next})
 	}
 	d.jobs = compileJobs(spec)
+	d.conditions = plan.Conditions()
 	for _, p := range spec.LogPatterns {
 		d.patterns = append(d.patterns, regexp.MustCompile(p.Pattern))
 		d.Counts[p.Name] = 0 // what never matches is counted too

@@ -25,9 +25,7 @@ const maxFelt = 1000
 func (w *World) feel(client kernel.NodeID, refs []net.FaultRef) {
 	d := w.director
 	for _, r := range refs {
-		switch r.Kind {
-		case fault.Crash, fault.PowerLoss, fault.TornWrite, fault.Restart, fault.OOM:
-		default:
+		if fault.Of(r.Kind).Ends == fault.NoEnd {
 			continue
 		}
 		if len(d.Felt) < maxFelt && !slices.ContainsFunc(d.Felt, func(f felt) bool { return f.Strike == r.ID && f.Client == client }) {

@@ -275,7 +275,7 @@ func (w *World) addNode(n *world.Node) error {
 	}
 	node.Net = k.Net.AddNode(net.NodeConfig{Name: n.Name, IPv4: n.IPv4, IPv6: n.IPv6, NICs: nics, Hostnames: names, ExtraHosts: extra,
 		Domain: n.DomainName, Search: n.SearchDomains, Tuning: tuning,
-		ByDNS: w.director != nil && w.director.Plan.Strikes(fault.DNSFail, n.Name)})
+		ByDNS: w.director != nil && w.director.Plan.Aims(fault.DNSFail, n.Name)})
 	leaks := w.leaks()
 	leaks.spoil(k, node)
 	vdso.Time.RealNs = node.OffsetNs

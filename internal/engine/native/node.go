@@ -29,7 +29,7 @@ var profiles = map[string]fs.Profile{"": fs.Ext4Ordered, "ext4-ordered": fs.Ext4
 
 // losesPower reports whether a power loss may strike: only then do disks keep account of what is not durable.
 func (w *World) losesPower() bool {
-	return w.spec.Faults.Enabled && (w.spec.Faults.Strikes(string(fault.PowerLoss)) || w.spec.Faults.Strikes(string(fault.TornWrite)))
+	return w.spec.Faults.Enabled && fault.LosesPower(&w.spec.Faults)
 }
 
 // furnishNode lays out the files of a node. Of a folder .bloodhound, where the command line keeps what changes from

@@ -39,7 +39,7 @@ func (w *World) strike(now int64) error {
 // moment is what conditions of faults can ask about now.
 func (w *World) moment() fault.Moment {
 	d := w.director
-	return fault.Moment{NowNs: w.kernel.Now, Event: w.kernel.Events, Operations: d.Operations, Logs: d.Counts, Roles: d.Roles}
+	return fault.Moment{NowNs: w.kernel.Now, Event: w.kernel.Events, Operations: d.Operations, Logs: d.Counts, Roles: d.Roles, Conditions: d.conditions}
 }
 
 // entering strikes as a program of a node is about to make a system call, before the call has any effect.
@@ -70,7 +70,8 @@ func (w *World) deliver(actions []fault.Action) error {
 		}
 		d.unheal()
 		event := w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target)
-		d.Plan.Ledger.Delivered(a, event)
+		d.Plan.Ledger.Begun(&a, event)
+		d.Plan.Ledger.Delivered(&a)
 		w.struck(a)
 		w.probeSoon()
 		switch a.Kind {
@@ -124,7 +125,8 @@ func (w *World) reset(a fault.Action) bool {
 	if n == 0 {
 		return false
 	}
-	w.director.Plan.Ledger.Delivered(a, w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target))
+	w.director.Plan.Ledger.Begun(&a, w.kernel.Happen("", "", string(a.Kind), int64(a.ID), a.Target))
+	w.director.Plan.Ledger.Delivered(&a)
 	w.struck(a)
 	return true
 }
@@ -228,9 +230,15 @@ func (w *World) setRates() {
 				continue
 			}
 			r := w.director.Plan.Packet(&m, w.spec.Nodes[i].Name, w.spec.Nodes[j].Name)
-			w.kernel.Net.SetRates(net.NodeID(i), net.NodeID(j), net.Rates{DropPPM: r.DropPPM, CorruptPPM: r.CorruptPPM, DelayPPM: r.DelayPPM, DelayMinNs: r.DelayMinNs, DelayMaxNs: r.DelayMaxNs,
-				DuplicatePPM: r.DuplicatePPM, ReorderPPM: r.ReorderPPM, ReorderMinNs: r.ReorderMinNs, ReorderMaxNs: r.ReorderMaxNs,
-				DropRule: r.DropRule, CorruptRule: r.CorruptRule, DelayRule: r.DelayRule, DuplicateRule: r.DuplicateRule, ReorderRule: r.ReorderRule})
+			w.kernel.Net.SetRates(net.NodeID(i), net.NodeID(j), netRates(&r))
 		}
 	}
+}
+
+// netRates are the rates of a direction as the network has them.
+func netRates(r *fault.Rates) net.Rates {
+	drop, corrupt, delay, duplicate, reorder := &r[fault.DropRate], &r[fault.CorruptRate], &r[fault.DelayRate], &r[fault.DuplicateRate], &r[fault.ReorderRate]
+	return net.Rates{DropPPM: drop.PPM, CorruptPPM: corrupt.PPM, DelayPPM: delay.PPM, DelayMinNs: delay.MinNs, DelayMaxNs: delay.MaxNs,
+		DuplicatePPM: duplicate.PPM, ReorderPPM: reorder.PPM, ReorderMinNs: reorder.MinNs, ReorderMaxNs: reorder.MaxNs,
+		DropRule: drop.Rule, CorruptRule: corrupt.Rule, DelayRule: delay.Rule, DuplicateRule: duplicate.Rule, ReorderRule: reorder.Rule}
 }

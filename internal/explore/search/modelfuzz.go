@@ -163,7 +163,7 @@ func (m *draft) swapCrashes() (ok bool) {
 
 // crashing tells whether a node's memory is gone after a strike.
 func crashing(g *ground) bool {
-	return g.steps && (g.kind == fault.Crash || g.kind == fault.PowerLoss || g.kind == fault.TornWrite)
+	return g.steps && g.kind != "" && fault.Of(g.kind).Kills()
 }
 
 func (f *fuzz) Learn(r *Run) {

@@ -40,7 +40,7 @@ func newSwarm(l learner, spec *world.Spec, seed uint64) (*swarm, error) {
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		rule := swarmRule{number: i + 1, kind: fault.Kind(r.Kind), ratePPM: r.RatePPM}
-		if fault.PerPacket(rule.kind) {
+		if fault.Known(rule.kind) && fault.Of(rule.kind).Place == fault.OnPacket {
 			rule.streams = []string{"net/**/" + r.Kind}
 		}
 		for k := range t.grounds {

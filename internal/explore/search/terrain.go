@@ -42,11 +42,11 @@ func newTerrain(spec *world.Spec) (*terrain, error) {
 	t := &terrain{at: map[string]int{}, stepNs: spec.TimeStepNs}
 	for i := range plan.Rules {
 		r := &plan.Rules[i]
-		if fault.PerPacket(r.Kind) {
+		if fault.Of(r.Kind).Place == fault.OnPacket {
 			continue
 		}
 		for _, target := range r.Targets {
-			t.add(ground{stream: target.Stream, kind: r.Kind, rule: r.Number, steps: len(r.At) == 0 && !fault.PerCall(r.Kind),
+			t.add(ground{stream: target.Stream, kind: r.Kind, rule: r.Number, steps: len(r.At) == 0 && fault.Of(r.Kind).PerStep(),
 				conditional: r.When != "", minNs: r.MinNs, maxNs: r.MaxNs})
 		}
 	}

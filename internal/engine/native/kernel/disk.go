@@ -27,7 +27,7 @@ func (k *Kernel) harm(t *Thread, id fs.InodeID, op fault.Op, off int64, n int) f
 	h := k.DiskFault(&fault.Call{Node: node.Name, Name: table[t.Call.Nr].name, Op: op, Path: nameOf(node.FS, id), Offset: off, Bytes: n})
 	if h.Kind != "" {
 		t.Call.Detail = string(h.Kind)
-		if h.Strike == 0 && h.Kind != fault.PartialWrite {
+		if h.ID == 0 && h.Kind != fault.PartialWrite {
 			k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
 		}
 	}
@@ -50,7 +50,7 @@ func (k *Kernel) store(t *Thread, f *File, data []byte, pos int64) Result {
 	}
 	switch {
 	case h.Kind == fault.TornWrite:
-		return k.tear(t, f, pos+int64(n), end, h.Strike)
+		return k.tear(t, f, pos+int64(n), end, h.ID)
 	case e != fs.OK && n == 0:
 		return fsFail(e)
 	}
