@@ -40,6 +40,12 @@ type Module struct {
 	Count  uint64
 }
 
+// edgesFile is where modules of edges announce themselves.
+var edgesFile = Behaviour{
+	Devices: []uint64{fs.DevEdges}, Seekable: true,
+	Write: func(k *Kernel, t *Thread, _ *File, data []byte) Result { return k.announce(t, data) },
+}
+
 // announce takes an announcement, one a write. What it looks up in the node's tree it looks up whether anybody asks for edges or
 // not: inodes are numbered as they are met.
 func (k *Kernel) announce(t *Thread, data []byte) Result {

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// epollFile is an instance of epoll(7).
+var epollFile = Behaviour{Release: (*Kernel).releaseEpoll, Pollable: always, Ready: (*Kernel).pollEpoll, Key: objectKey(KeyEpoll), Link: anonymous("[eventpoll]")}
+
 // Epoll is an epoll instance (epoll(7)), built like Linux' own: a wake-up puts an item on the ready list, and
 // epoll_wait asks the items on it what is really there.
 type Epoll struct {
@@ -191,7 +194,8 @@ func (k *Kernel) epollUnwatch(w Watch, f *File) {
 	}
 }
 
-func (k *Kernel) releaseEpoll(id int64) {
+func (k *Kernel) releaseEpoll(f *File) {
+	id := f.Obj
 	ep := k.Epolls[id]
 	for itemID, it := range ep.Items { // removal from other files' lists: the order leaves no trace
 		w := Watch{id, itemID}

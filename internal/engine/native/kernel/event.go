@@ -9,7 +9,6 @@ import (
 	"hash"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 )
 
 // Event is engine.Event.
@@ -144,25 +143,10 @@ func (k *Kernel) object(t *Thread, e *entry) string {
 		return ""
 	}
 	f := k.file(t, t.Call.Args[0])
-	if f == nil {
+	if f == nil || k.kind(f).Object == nil {
 		return ""
 	}
-	switch f.Kind {
-	case FileInode, FileSynth, FileMemory:
-		return "file"
-	case FilePipe:
-		return "pipe"
-	case FileSocket:
-		switch _, family, typ, _, _ := k.Net.Kind(net.SockID(f.Obj)); {
-		case family == net.AF_UNIX:
-			return "unix"
-		case typ == net.SOCK_STREAM:
-			return "tcp"
-		case typ == net.SOCK_DGRAM:
-			return "udp"
-		}
-	}
-	return ""
+	return k.kind(f).Object(k, f)
 }
 
 // Happen records something that is no call as an event: a signal, an exit, a fault, a node that starts.

@@ -10,34 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileKind says what an open file description stands for.
-type FileKind uint8
-
-const (
-	FileInode   FileKind = iota + 1 // regular file of the node's tree, or any directory
-	FileSynth                       // a file of /proc or /sys; Data is its content, Path its name
-	FileMemory                      // /proc/PID/mem; Obj is the address space
-	FilePipe                        // Obj is the pipe; the access mode tells which end
-	FileSocket                      // Obj is the socket
-	FileEpoll                       // Obj is the epoll
-	FileEvent                       // Obj is the eventfd
-	FileTimer                       // Obj is the timerfd
-	FileSignal                      // Obj is the signalfd
-	FileInotify                     // Obj is the inotify instance of the node's fs
-	FilePID                         // Obj is the process
-	FileNull                        // /dev/null
-	FileZero                        // /dev/zero
-	FileFull                        // /dev/full
-	FileRandom                      // /dev/random, /dev/urandom
-	FileLog                         // standard output or error of a node's program; Stream tells which
-	FileReport                      // the driver's report file
-	FileSDK                         // what SDKs write
-	FileControl                     // what drivers ask of the engine
-	FileOrders                      // what the world asks of a program, and the answers; Data is what it has not read yet
-	FileEdges                       // where modules of edges announce themselves
-	FilePath                        // O_PATH
-)
-
 // File is an open file description (open(2)): what duplicated and inherited descriptors share.
 type File struct {
 	ID          FileID
@@ -223,23 +195,8 @@ func (k *Kernel) unref(f *File) {
 		k.epollForget(w)
 	}
 	delete(k.Files, f.ID)
-	switch f.Kind {
-	case FilePipe:
-		k.releasePipe(f)
-	case FileSocket:
-		k.closeSocket(f)
-	case FileEpoll:
-		k.releaseEpoll(f.Obj)
-	case FileEvent:
-		delete(k.EventFDs, f.Obj)
-	case FileTimer:
-		delete(k.TimerFDs, f.Obj)
-	case FileSignal:
-		delete(k.SignalFDs, f.Obj)
-	case FileInotify:
-		k.releaseInotify(f)
-	case FileLog, FileSDK:
-		k.endLine(f)
+	if release := k.kind(f).Release; release != nil {
+		release(k, f)
 	}
 	if f.Inode != 0 {
 		k.releaseInode(f)

@@ -9,6 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// inotifyFile is an inotify instance of a node's tree.
+var inotifyFile = Behaviour{
+	Read: (*Kernel).readInotify, Release: (*Kernel).releaseInotify, Pollable: always, Ready: (*Kernel).pollInotify,
+	Key:    func(f *File) Key { return inotifyKey(f.Node, f.Obj) },
+	Unread: func(k *Kernel, f *File) int { return k.inotify(f).Bytes },
+	Link:   anonymous("inotify"),
+}
+
 func inotifyKey(n NodeID, instance int64) Key {
 	return Key{Kind: KeyInotify, ID: instance, Addr: uint64(n)}
 }
@@ -19,8 +27,6 @@ func (k *Kernel) releaseInotify(f *File) {
 	n := k.Nodes[f.Node]
 	n.FS.FreeInotify(k.TreeEnv(n), f.Obj)
 }
-
-func (k *Kernel) inotifyBytes(f *File) int { return k.inotify(f).Bytes }
 
 func (k *Kernel) pollInotify(f *File) uint32 {
 	if len(k.inotify(f).Events) > 0 {

@@ -24,7 +24,7 @@ func New(m Machine, tape Chance, h Handles) *Kernel {
 			Sems: map[int64]*SemSet{}, Queues: map[int64]*MsgQueue{},
 			Waiting: map[Key][]ThreadID{}, Watching: map[Key][]Watch{}, Futexes: map[Key][]Waiter{},
 		},
-		M: m, Tape: tape, Handles: h,
+		M: m, Tape: tape, Handles: h, kinds: &behaviours,
 		buf:  make([]byte, 1<<16),
 		hash: newHasher(), strict: newHasher(),
 	}

@@ -127,6 +127,7 @@ type Kernel struct {
 	// DiskFault decides which fault is injected into a call on a file of a node's disk. It is asked on nodes that are Harmed.
 	DiskFault func(c *fault.Call) fault.Harm
 
+	kinds    *[numKinds]Behaviour
 	watched  []bool // calls that Entering is told of, by number; nil if there are none
 	stop     machine.Stop
 	buf      []byte

@@ -101,7 +101,7 @@ func (k *Kernel) openInode(t *Thread, o fs.Opened, flags int) Result {
 	case o.Synth != "" && o.Mode&unix.S_IFMT == unix.S_IFREG:
 		kind = FileSynth
 	case o.Mode&unix.S_IFMT == unix.S_IFCHR, o.Mode&unix.S_IFMT == unix.S_IFBLK:
-		kind = deviceKind(o.Rdev)
+		kind = k.kindOf(o.Rdev)
 	case o.Mode&unix.S_IFMT == unix.S_IFSOCK:
 		kind = 0
 	case o.Mode&unix.S_IFMT == unix.S_IFIFO:
@@ -113,44 +113,10 @@ func (k *Kernel) openInode(t *Thread, o fs.Opened, flags int) Result {
 	}
 	f := k.newFile(t, kind, flags&^createFlags)
 	f.Inode = o.Inode
-	switch {
-	case kind == FileInode:
-		f.SyncErrors = k.node(t).FS.Get(o.Inode).SyncErrors
-		f.DiskErrors = k.node(t).FS.SyncErrors
-	case kind == FileSynth:
-		f.Path = o.Synth
-		if s := k.synth(t, o.Synth); s.space != 0 {
-			f.Kind, f.Obj = FileMemory, s.space
-		}
-	case kind == FileReport, kind == FileControl:
-		f.Tag = k.proc(t).Tag
-	case kind == FileSDK:
-		p := k.proc(t)
-		f.Tag, f.Obj, f.Path = p.Tag, int64(p.PID), p.Path
+	if filled := k.kind(f).Opened; filled != nil {
+		filled(k, t, f, &o)
 	}
 	return k.opened(t, f, flags)
-}
-
-func deviceKind(rdev uint64) FileKind {
-	switch rdev {
-	case fs.DevNull:
-		return FileNull
-	case fs.DevZero:
-		return FileZero
-	case fs.DevFull:
-		return FileFull
-	case fs.DevRandom, fs.DevURandom:
-		return FileRandom
-	case fs.DevReport:
-		return FileReport
-	case fs.DevSDK:
-		return FileSDK
-	case fs.DevControl:
-		return FileControl
-	case fs.DevEdges:
-		return FileEdges
-	}
-	return 0
 }
 
 // reopen opens what has no inode through /proc/self/fd/N.
@@ -165,13 +131,8 @@ func (k *Kernel) reopen(t *Thread, f *File, flags int) Result {
 		g.Path = k.describe(f)
 		return k.opened(t, g, flags)
 	}
-	switch f.Kind {
-	case FileLog, FileNull:
-		g := k.newFile(t, f.Kind, flags&^createFlags)
-		g.Stream, g.Tag, g.Path = f.Stream, f.Tag, f.Path
-		return k.opened(t, g, flags)
-	case FilePipe:
-		return k.openPipe(t, k.Pipes[f.Obj], 0, flags)
+	if again := k.kind(f).Reopen; again != nil {
+		return again(k, t, f, flags)
 	}
 	return fail(unix.ENXIO)
 }

@@ -11,6 +11,17 @@ import (
 // maxAnswer bounds one answer of a program that has orders.
 const maxAnswer = 1 << 20
 
+// ordersFile is the standard input of a program that was launched with Ordered.
+var ordersFile = Behaviour{
+	Read: (*Kernel).readOrders, Write: (*Kernel).answer, Pollable: always, Key: func(f *File) Key { return Key{Kind: KeyOrders, ID: f.ID} },
+	Ready: func(_ *Kernel, f *File) uint32 {
+		if len(f.Data) == 0 {
+			return unix.POLLOUT | pollWRNorm
+		}
+		return alwaysReady
+	},
+}
+
 // Order gives a program that was launched with Ordered something to read. It tells whether somebody is there to read it.
 func (k *Kernel) Order(id ProcID, data []byte) bool {
 	p := k.Procs[id]

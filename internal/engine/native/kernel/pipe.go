@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"golang.org/x/sys/unix"
 )
 
@@ -11,6 +12,17 @@ const (
 	pipeSlots = 16
 	pipeMax   = 1 << 20
 )
+
+// pipeFile is an end of a pipe.
+var pipeFile = Behaviour{
+	Read: (*Kernel).readPipe, Write: (*Kernel).writePipe, Release: (*Kernel).releasePipe,
+	Push:     func(k *Kernel, t *Thread, f *File, data []byte, _ int64) Result { return k.writePipe(t, f, data) },
+	Reopen:   func(k *Kernel, t *Thread, f *File, flags int) Result { return k.openPipe(t, k.Pipes[f.Obj], 0, flags) },
+	Pollable: always, Ready: (*Kernel).pollPipe, Key: objectKey(KeyPipe),
+	Unread: func(k *Kernel, f *File) int { return k.Pipes[f.Obj].size() },
+	Stat:   func(_ *File, a *fs.Attr) { a.Mode |= unix.S_IFIFO },
+	Magic:  unix.PIPEFS_MAGIC, Link: func(f *File) string { return "pipe:[" + itoa(int(f.Obj)) + "]" }, Object: named("pipe"),
+}
 
 // Pipe is a pipe or FIFO (pipe(7)), with Linux' page-wise buffers: how many small writes fit depends on them.
 type Pipe struct {

@@ -5,7 +5,6 @@ package kernel
 import (
 	"encoding/binary"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,81 +15,6 @@ const (
 	pollWRNorm = 0x100
 	pollWRBand = 0x200
 )
-
-// pollable reports whether a file supports waiting: regular files, directories and the memory devices do not (epoll
-// says EPERM; poll says that they are always ready).
-func (k *Kernel) pollable(f *File) bool {
-	switch f.Kind {
-	case FileInode, FileSynth, FileMemory, FilePath, FileReport, FileSDK, FileControl, FileEdges, FileNull, FileZero, FileFull:
-		return false
-	case FileRandom:
-		return f.Path != "/dev/urandom"
-	}
-	return true
-}
-
-// pollFile tells what is ready: POLLIN and so on, as poll(2) would for all events.
-func (k *Kernel) pollFile(f *File) uint32 {
-	const always = unix.POLLIN | unix.POLLOUT | pollRDNorm | pollWRNorm
-	switch f.Kind {
-	case FilePipe:
-		return k.pollPipe(f)
-	case FileSocket:
-		return uint32(k.Net.Poll(net.SockID(f.Obj)))
-	case FileEpoll:
-		return k.pollEpoll(f)
-	case FileEvent:
-		return k.pollEvent(f)
-	case FileTimer:
-		if x := k.TimerFDs[f.Obj]; x.Count > 0 || x.Canceled {
-			return unix.POLLIN
-		}
-		return 0
-	case FileSignal:
-		return k.pollSignal(f)
-	case FileInotify:
-		return k.pollInotify(f)
-	case FilePID:
-		if p := k.Procs[f.Obj]; p == nil || p.Zombie {
-			return unix.POLLIN | pollRDNorm
-		}
-		return 0
-	case FilePath:
-		return unix.POLLNVAL
-	case FileLog:
-		return unix.POLLOUT | pollWRNorm
-	case FileOrders:
-		if len(f.Data) == 0 {
-			return unix.POLLOUT | pollWRNorm
-		}
-	}
-	return always
-}
-
-// keysOf lists what must be woken for a file's readiness to change.
-func (k *Kernel) keysOf(f *File) []Key {
-	switch f.Kind {
-	case FilePipe:
-		return []Key{{Kind: KeyPipe, ID: f.Obj}}
-	case FileSocket:
-		return []Key{{Kind: KeySocket, ID: f.Obj}}
-	case FileEpoll:
-		return []Key{{Kind: KeyEpoll, ID: f.Obj}}
-	case FileEvent:
-		return []Key{{Kind: KeyEvent, ID: f.Obj}}
-	case FileTimer:
-		return []Key{{Kind: KeyTimer, ID: f.Obj}}
-	case FileSignal:
-		return []Key{{Kind: KeySignalFD, ID: f.Obj}}
-	case FileInotify:
-		return []Key{{Kind: KeyInotify, ID: f.Obj, Addr: uint64(f.Node)}}
-	case FilePID:
-		return []Key{{Kind: KeyPidFD, ID: f.Obj}}
-	case FileOrders:
-		return []Key{{Kind: KeyOrders, ID: f.ID}}
-	}
-	return nil
-}
 
 func sysPoll(k *Kernel, t *Thread) Result { return k.poll(t, msToNs(t.Call.Args[2])) }
 

@@ -559,23 +559,8 @@ func (k *Kernel) describe(f *File) string {
 	if f.Inode != 0 {
 		return nameOf(k.Nodes[f.Node].FS, f.Inode)
 	}
-	switch f.Kind {
-	case FilePipe:
-		return "pipe:[" + strconv.FormatInt(f.Obj, 10) + "]"
-	case FileSocket:
-		return "socket:[" + strconv.FormatInt(f.Obj, 10) + "]"
-	case FileEpoll:
-		return "anon_inode:[eventpoll]"
-	case FileEvent:
-		return "anon_inode:[eventfd]"
-	case FileTimer:
-		return "anon_inode:[timerfd]"
-	case FileSignal:
-		return "anon_inode:[signalfd]"
-	case FileInotify:
-		return "anon_inode:inotify"
-	case FilePID:
-		return "anon_inode:[pidfd]"
+	if link := k.kind(f).Link; link != nil {
+		return link(f)
 	}
 	return f.Path
 }

@@ -4,6 +4,17 @@ package kernel
 
 import "golang.org/x/sys/unix"
 
+// memoryFile is /proc/PID/mem.
+var memoryFile = Behaviour{
+	Seekable: true, ReadInto: (*Kernel).readMemory, WriteFrom: (*Kernel).writeMemory, Object: named("file"),
+	Seek: func(_ *Kernel, f *File, off int64, whence int) Result {
+		if whence == unix.SEEK_END {
+			return fail(unix.EINVAL)
+		}
+		return seek(f, off, whence, 0)
+	},
+}
+
 // inSpace gives a thread in whose memory an address space can be reached, nil if the space is gone.
 func (k *Kernel) inSpace(id SpaceID) *Thread {
 	s := k.Spaces[id]
@@ -44,7 +55,11 @@ func (k *Kernel) readMemory(t *Thread, f *File, v []Iovec, offset int64) Result 
 }
 
 // writeMemory writes /proc/PID/mem. On Linux that reaches even memory that the process itself may not write.
-func (k *Kernel) writeMemory(t *Thread, f *File, data []byte, offset int64) Result {
+func (k *Kernel) writeMemory(t *Thread, f *File, v []Iovec, offset int64, _ int) Result {
+	data, e := k.gather(t, v, -1)
+	if e != 0 {
+		return fail(e)
+	}
 	owner, pos := k.inSpace(f.Obj), offset
 	if offset < 0 {
 		pos = f.Pos

@@ -7,14 +7,25 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sys/unix"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 )
 
-// Bounds of what is written at a time.
-const (
-	maxSDKLine     = 1 << 20 // a longer line of an SDK is cut, and cannot be read then
-	maxControlLine = 256
-)
+// maxSDKLine bounds a line of an SDK: a longer one is cut, and cannot be read then.
+const maxSDKLine = 1 << 20
+
+// sdkFile is what SDKs write to.
+var sdkFile = Behaviour{
+	Devices: []uint64{fs.DevSDK}, Seekable: true, Sizeless: true,
+	Opened: func(k *Kernel, t *Thread, f *File, _ *fs.Opened) {
+		p := k.proc(t)
+		f.Tag, f.Obj, f.Path = p.Tag, int64(p.PID), p.Path
+	},
+	Release: (*Kernel).endLine, EndLine: func(k *Kernel, f *File) { k.sdkLine(f, f.Line, cut) },
+	Write: func(k *Kernel, _ *Thread, f *File, data []byte) Result {
+		k.writeSDK(f, data)
+		return Result(len(data))
+	},
+}
 
 // writeSDK splits what an SDK writes into lines. Some write a line with several calls: it counts from the last one.
 func (k *Kernel) writeSDK(f *File, data []byte) {
@@ -56,20 +67,6 @@ func (k *Kernel) endLine(f *File) {
 	if len(f.Line) == 0 {
 		return
 	}
-	switch f.Kind {
-	case FileLog:
-		k.logLine(f, 0, f.Line)
-	case FileSDK:
-		k.sdkLine(f, f.Line, cut)
-	}
+	k.kind(f).EndLine(k, f)
 	f.Line = nil
-}
-
-// control takes a request to the engine, one a write. The engine acts on it before the next program runs.
-func (k *Kernel) ask(t *Thread, f *File, data []byte) Result {
-	if len(data) > maxControlLine {
-		return fail(unix.EINVAL)
-	}
-	k.Notices = append(k.Notices, Notice{Kind: Asked, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Proc: t.Proc, Tag: f.Tag, Text: bytes.Clone(data)})
-	return Result(len(data))
 }

@@ -131,11 +131,11 @@ func (k *Kernel) spliceOut(t *Thread, in, out *File, n int, nonblocking bool) Re
 		case int64(pos) < 0:
 			return fail(unix.EINVAL)
 		}
-		if r = k.pushAt(t, out, data, int64(pos)); r > 0 {
+		if r = k.push(t, out, data, int64(pos)); r > 0 {
 			k.outU64(t, a[3], pos+uint64(r))
 		}
 	} else {
-		r = k.push(t, out, data)
+		r = k.push(t, out, data, -1)
 	}
 	if r > 0 {
 		k.readPipe(t, in, int(r))
@@ -162,31 +162,18 @@ func (k *Kernel) spliceIn(t *Thread, in, out *File, n int, nonblocking bool) Res
 		return room
 	}
 	n = min(n, int(room))
-	var data []byte
-	switch in.Kind {
-	case FileInode, FileSynth:
-		var e unix.Errno
-		if data, e = k.transferred(t, in, pos, n); e != 0 {
-			return fail(e)
-		}
-	case FileZero, FileFull:
-		data = make([]byte, n)
-	case FileRandom:
-		data = make([]byte, n)
-		k.random(t, data)
-	case FileNull:
-	case FileSocket:
-		var r Result
-		if data, r = k.socketBytes(t, in, n, nonblocking); r != 0 {
-			return r
-		}
-	default:
+	take := k.kind(in).Take
+	if take == nil {
 		return fail(unix.EINVAL)
+	}
+	data, r := take(k, t, in, pos, n, nonblocking)
+	if r != 0 {
+		return r
 	}
 	if len(data) == 0 {
 		return 0
 	}
-	r := k.writePipe(t, out, data)
+	r = k.writePipe(t, out, data)
 	if r > 0 && k.seekable(in) {
 		if a[1] != 0 {
 			k.outU64(t, a[1], uint64(pos)+uint64(r))
@@ -195,14 +182,6 @@ func (k *Kernel) spliceIn(t *Thread, in, out *File, n int, nonblocking bool) Res
 		}
 	}
 	return r
-}
-
-// pushAt is push to a place in a file that has positions.
-func (k *Kernel) pushAt(t *Thread, f *File, data []byte, pos int64) Result {
-	if f.Kind == FileInode || f.Kind == FileSynth {
-		return k.writeFile(t, f, data, pos)
-	}
-	return k.push(t, f, data)
 }
 
 // sysTee copies bytes from one pipe to another.

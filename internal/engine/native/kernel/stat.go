@@ -16,16 +16,8 @@ const anonymousDev = 0xd
 func (k *Kernel) attributes(f *File) fs.Attr {
 	start := k.Nodes[f.Node].FS.Config.StartNs
 	a := fs.Attr{Dev: anonymousDev, Inode: fs.InodeID(f.Obj) + 1000, Nlink: 1, Mode: 0o600, AtimeNs: start, MtimeNs: start, CtimeNs: start, BtimeNs: start}
-	switch f.Kind {
-	case FilePipe:
-		a.Mode |= unix.S_IFIFO
-	case FileLog: // like under a service manager: a stream that is no terminal and cannot be sought in
-		a.Mode |= unix.S_IFIFO
-		a.Inode = 900 + fs.InodeID(len(f.Stream))
-	case FileSocket:
-		a.Mode = unix.S_IFSOCK | 0o777
-	case FileNull:
-		a.Mode, a.Rdev = unix.S_IFCHR|0o666, fs.DevNull
+	if stat := k.kind(f).Stat; stat != nil {
+		stat(f, &a)
 	}
 	return a
 }
@@ -196,10 +188,8 @@ func (k *Kernel) outStatfs(t *Thread, id fs.InodeID, f *File, addr uint64) Resul
 	switch {
 	case id != 0:
 		st = k.node(t).FS.Statfs(id)
-	case f.Kind == FilePipe, f.Kind == FileLog:
-		st.Type = unix.PIPEFS_MAGIC
-	case f.Kind == FileSocket:
-		st.Type = unix.SOCKFS_MAGIC
+	case k.kind(f).Magic != 0:
+		st.Type = k.kind(f).Magic
 	}
 	flags := int64(0x20) // ST_VALID
 	if st.ReadOnly {

@@ -8,108 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readFile reads a regular or synthetic file.
-func (k *Kernel) readFile(t *Thread, f *File, v []Iovec, offset int64) Result {
-	if f.Flags&unix.O_ACCMODE == unix.O_WRONLY {
-		return fail(unix.EBADF)
-	}
-	if r, waits := k.slowed(t, f); waits {
-		return r
-	}
-	pos := offset
-	if offset < 0 {
-		pos = f.Pos
-	}
-	data, e := k.content(t, f, pos, total(v))
-	if e != 0 {
-		return fail(e)
-	}
-	n := k.scatterSome(t, v, data)
-	if n == 0 && len(data) > 0 {
-		return fail(unix.EFAULT)
-	}
-	if offset < 0 {
-		f.Pos = pos + int64(n)
-	}
-	return Result(n)
-}
-
-// content reads up to n bytes of a regular or synthetic file; they are valid until the next call.
-func (k *Kernel) content(t *Thread, f *File, pos int64, n int) ([]byte, unix.Errno) {
-	if pos < 0 {
-		return nil, unix.EINVAL
-	}
-	if f.Kind == FileSynth {
-		if pos == 0 { // it is made when it is read from its start
-			s := k.synth(t, f.Path)
-			if s.kind != synthFile {
-				return nil, unix.ESRCH
-			}
-			f.Data = []byte(s.content())
-		}
-		if pos >= int64(len(f.Data)) {
-			return nil, 0
-		}
-		d := f.Data[pos:]
-		return d[:min(n, len(d))], 0
-	}
-	s := k.node(t).FS
-	n = int(min(int64(n), max(s.Size(f.Inode)-pos, 0)))
-	if n > len(k.buf) {
-		k.buf = make([]byte, max(n, 2*len(k.buf)))
-	}
-	if n > 0 {
-		k.recovers(t, f)
-	}
-	switch h := k.harm(t, f.Inode, fault.Read, pos, n); h.Kind {
-	case fault.ReadFail:
-		return nil, unix.EIO
-	case fault.ReadCorrupt:
-		if e := k.rot(t, f, pos, h.Bit); e != 0 {
-			return nil, e
-		}
-	}
-	m, e := s.ReadAt(k.env(t), f.Inode, k.buf[:n], pos)
-	return k.buf[:m], errno(e)
-}
-
-func (k *Kernel) writeFile(t *Thread, f *File, data []byte, offset int64) Result {
-	if f.Kind == FileSynth {
-		if e := k.synthWrite(t, f.Path, data); e != 0 {
-			return fail(e)
-		}
-		return Result(len(data))
-	}
-	if r, waits := k.slowed(t, f); waits {
-		return r
-	}
-	s := k.node(t).FS
-	pos := offset
-	if offset < 0 {
-		pos = f.Pos
-	}
-	if f.Flags&unix.O_APPEND != 0 {
-		pos = s.Size(f.Inode)
-	}
-	room, e := k.fileLimit(t, pos)
-	if e != 0 && len(data) > 0 {
-		return fail(e)
-	}
-	m := k.store(t, f, data[:min(int64(len(data)), room)], pos)
-	if m < 0 {
-		return m
-	}
-	if offset < 0 {
-		f.Pos = pos + int64(m)
-	}
-	if f.Flags&unix.O_DSYNC != 0 { // a part of O_SYNC
-		if r := k.sync(t, f, f.Flags&unix.O_SYNC != unix.O_SYNC); r < 0 {
-			return r
-		}
-	}
-	return m
-}
-
 // fileLimit tells how far behind pos a process may let a file grow; EFBIG and SIGXFSZ if not at all (setrlimit(2)).
 func (k *Kernel) fileLimit(t *Thread, pos int64) (int64, unix.Errno) {
 	limit := k.proc(t).Limits[unix.RLIMIT_FSIZE][0]
@@ -120,14 +18,6 @@ func (k *Kernel) fileLimit(t *Thread, pos int64) (int64, unix.Errno) {
 	return int64(min(limit-uint64(pos), 1<<62)), 0
 }
 
-// remaining is what FIONREAD tells of a regular file.
-func (k *Kernel) remaining(f *File) int {
-	return int(max(k.Nodes[f.Node].FS.Size(f.Inode)-f.Pos, 0))
-}
-
-// maxDirOffset is what SEEK_END of a directory leads to.
-const maxDirOffset = 1<<31 - 1
-
 func sysLseek(k *Kernel, t *Thread) Result {
 	f := k.file(t, t.Call.Args[0])
 	off, whence := int64(t.Call.Args[1]), int(int32(t.Call.Args[2]))
@@ -137,48 +27,10 @@ func sysLseek(k *Kernel, t *Thread) Result {
 	if !k.seekable(f) {
 		return fail(unix.ESPIPE)
 	}
-	if f.Kind != FileInode && f.Kind != FileSynth && f.Kind != FileMemory {
-		return 0
+	if move := k.kind(f).Seek; move != nil {
+		return move(k, f, off, whence)
 	}
-	size := int64(len(f.Data))
-	regular := false
-	if f.Kind == FileInode {
-		s := k.node(t).FS
-		regular = s.Get(f.Inode).Mode&unix.S_IFMT == unix.S_IFREG
-		if size = s.Size(f.Inode); !regular {
-			size = maxDirOffset
-		}
-	}
-	switch whence {
-	case unix.SEEK_SET:
-	case unix.SEEK_CUR:
-		off += f.Pos
-	case unix.SEEK_END:
-		if f.Kind == FileMemory {
-			return fail(unix.EINVAL)
-		}
-		off += size
-	case unix.SEEK_DATA, unix.SEEK_HOLE:
-		if !regular {
-			return fail(unix.EINVAL)
-		}
-		var e fs.Errno
-		if whence == unix.SEEK_DATA {
-			off, e = k.node(t).FS.SeekData(f.Inode, off)
-		} else {
-			off, e = k.node(t).FS.SeekHole(f.Inode, off)
-		}
-		if e != fs.OK {
-			return fsFail(e)
-		}
-	default:
-		return fail(unix.EINVAL)
-	}
-	if off < 0 {
-		return fail(unix.EINVAL)
-	}
-	f.Pos = off
-	return Result(off)
+	return 0
 }
 
 func sysTruncate(k *Kernel, t *Thread) Result {
@@ -188,7 +40,7 @@ func sysTruncate(k *Kernel, t *Thread) Result {
 	case e != 0:
 		return fail(e)
 	case f != nil:
-		return truncateServed(f, size)
+		return k.truncateServed(f, size)
 	}
 	if r := k.grow(t, id, size); r != 0 {
 		return r
@@ -205,7 +57,7 @@ func sysFtruncate(k *Kernel, t *Thread) Result {
 	case f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
 		return fail(unix.EINVAL)
 	case f.Kind != FileInode:
-		return truncateServed(f, size)
+		return k.truncateServed(f, size)
 	}
 	if r := k.grow(t, f.Inode, size); r != 0 {
 		return r
@@ -213,10 +65,9 @@ func sysFtruncate(k *Kernel, t *Thread) Result {
 	return fsFail(k.node(t).FS.Truncate(k.env(t), f.Inode, size))
 }
 
-// truncateServed answers truncation of what is open and no file of a disk. What SDKs write to is a file to them, and what
-// they have told stays told; files of /proc take any size and keep their own.
-func truncateServed(f *File, size int64) Result {
-	if (f.Kind == FileSDK || f.Kind == FileSynth) && size >= 0 {
+// truncateServed answers truncation of what is open and no file of a disk.
+func (k *Kernel) truncateServed(f *File, size int64) Result {
+	if k.kind(f).Sizeless && size >= 0 {
 		return 0
 	}
 	return fail(unix.EINVAL)
@@ -398,14 +249,11 @@ func sysSendfile(k *Kernel, t *Thread) Result {
 		}
 		pos = int64(v)
 	}
-	data, e := k.transferred(t, in, pos, int(min(a[3], maxTransfer)))
-	if e != 0 {
-		return fail(e)
+	data, r := k.kind(in).Take(k, t, in, pos, int(min(a[3], maxTransfer)), false)
+	if r != 0 || len(data) == 0 {
+		return r
 	}
-	if len(data) == 0 {
-		return 0
-	}
-	r := k.push(t, out, data)
+	r = k.push(t, out, data, -1)
 	if r <= 0 {
 		return r
 	}
@@ -417,27 +265,10 @@ func sysSendfile(k *Kernel, t *Thread) Result {
 	return r
 }
 
-// transferred is content for a call that moves bytes between files: they belong to its event.
-func (k *Kernel) transferred(t *Thread, f *File, pos int64, n int) ([]byte, unix.Errno) {
-	data, e := k.content(t, f, pos, n)
-	t.Call.digest(data)
-	return data, e
-}
-
-// push writes bytes of the kernel's own to a file.
-func (k *Kernel) push(t *Thread, f *File, data []byte) Result {
-	switch f.Kind {
-	case FileInode, FileSynth:
-		return k.writeFile(t, f, data, -1)
-	case FilePipe:
-		return k.writePipe(t, f, data)
-	case FileSocket:
-		return k.sendBytes(t, f, data)
-	case FileNull:
-		return Result(len(data))
-	case FileLog:
-		k.writeLog(t, f, data)
-		return Result(len(data))
+// push writes bytes of the kernel's own to a file, at an offset if the file has such and that is not -1.
+func (k *Kernel) push(t *Thread, f *File, data []byte, offset int64) Result {
+	if push := k.kind(f).Push; push != nil {
+		return push(k, t, f, data, offset)
 	}
 	return fail(unix.EINVAL)
 }
@@ -467,9 +298,9 @@ func sysCopyFileRange(k *Kernel, t *Thread) Result {
 	if size := int64(min(a[4], maxTransfer)); in.Inode == out.Inode && from < to+size && to < from+size {
 		return fail(unix.EINVAL)
 	}
-	data, e := k.transferred(t, in, from, int(min(a[4], maxTransfer)))
-	if e != 0 {
-		return fail(e)
+	data, r := k.kind(in).Take(k, t, in, from, int(min(a[4], maxTransfer)), false)
+	if r != 0 {
+		return r
 	}
 	n := k.store(t, out, data, to)
 	if n < 0 {

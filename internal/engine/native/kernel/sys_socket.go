@@ -5,6 +5,7 @@ package kernel
 import (
 	"encoding/binary"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"golang.org/x/sys/unix"
@@ -63,6 +64,32 @@ func (e netEnv) packetFault(ref net.FaultRef, what string) {
 }
 
 func (e netEnv) DropFiles(refs []int64) { e.k.Unread = append(e.k.Unread, refs...) }
+
+// socketFile is a socket of any family.
+var socketFile = Behaviour{
+	Release:   (*Kernel).closeSocket,
+	ReadInto:  func(k *Kernel, t *Thread, f *File, v []Iovec, _ int64) Result { return k.recvInto(t, f, v, 0) },
+	WriteFrom: func(k *Kernel, t *Thread, f *File, v []Iovec, _ int64, _ int) Result { return k.sendFrom(t, f, v, 0) },
+	Take: func(k *Kernel, t *Thread, f *File, _ int64, n int, nonblocking bool) ([]byte, Result) {
+		return k.socketBytes(t, f, n, nonblocking)
+	},
+	Push:     func(k *Kernel, t *Thread, f *File, data []byte, _ int64) Result { return k.sendBytes(t, f, data) },
+	Pollable: always, Key: objectKey(KeySocket), Ioctl: (*Kernel).socketIoctl,
+	Ready: func(k *Kernel, f *File) uint32 { return uint32(k.Net.Poll(net.SockID(f.Obj))) },
+	Stat:  func(_ *File, a *fs.Attr) { a.Mode = unix.S_IFSOCK | 0o777 },
+	Magic: unix.SOCKFS_MAGIC, Link: func(f *File) string { return "socket:[" + itoa(int(f.Obj)) + "]" },
+	Object: func(k *Kernel, f *File) string {
+		switch _, family, typ, _, _ := k.Net.Kind(net.SockID(f.Obj)); {
+		case family == net.AF_UNIX:
+			return "unix"
+		case typ == net.SOCK_STREAM:
+			return "tcp"
+		case typ == net.SOCK_DGRAM:
+			return "udp"
+		}
+		return ""
+	},
+}
 
 // closeSocket closes what is behind the last reference to a socket, and then the files that lay unread in it.
 func (k *Kernel) closeSocket(f *File) {

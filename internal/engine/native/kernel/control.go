@@ -1,0 +1,36 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"bytes"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+)
+
+const maxControlLine = 256 // of what is written at a time
+
+// controlFile is where drivers ask the engine for something.
+var controlFile = Behaviour{Devices: []uint64{fs.DevControl}, Seekable: true, Opened: tagged, Write: (*Kernel).ask}
+
+// reportFile is the driver's report.
+var reportFile = Behaviour{
+	Devices: []uint64{fs.DevReport}, Seekable: true, Opened: tagged,
+	Write: func(k *Kernel, _ *Thread, f *File, data []byte) Result {
+		k.Notices = append(k.Notices, Notice{Kind: Reported, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, Text: bytes.Clone(data)})
+		return Result(len(data))
+	},
+}
+
+func tagged(k *Kernel, t *Thread, f *File, _ *fs.Opened) { f.Tag = k.proc(t).Tag }
+
+// ask takes a request to the engine, one a write. The engine acts on it before the next program runs.
+func (k *Kernel) ask(t *Thread, f *File, data []byte) Result {
+	if len(data) > maxControlLine {
+		return fail(unix.EINVAL)
+	}
+	k.Notices = append(k.Notices, Notice{Kind: Asked, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Proc: t.Proc, Tag: f.Tag, Text: bytes.Clone(data)})
+	return Result(len(data))
+}
