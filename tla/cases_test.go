@@ -1,6 +1,7 @@
 package tla
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "write the results of testdata/*.txt anew")
 
 var fileHead = regexp.MustCompile(`(?m)^-- (\S+) --\n`)
 

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/liveness"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/visited"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -70,10 +73,10 @@ const mostCompared = 1 << 24
 // collisions estimates how likely two states had one fingerprint.
 func (c *checker) collisions() (e Collisions) {
 	e.Calculated = float64(c.r.Distinct) * float64(c.r.Generated-c.r.Distinct) / math.Exp2(64)
-	if n := len(c.known.keys); n < 2 || n > mostCompared {
+	if n := len(c.known.Keys); n < 2 || n > mostCompared {
 		return e
 	}
-	sorted := slices.Sorted(slices.Values(c.known.keys))
+	sorted := slices.Sorted(slices.Values(c.known.Keys))
 	closest := uint64(math.MaxUint64)
 	for i, fp := range sorted[1:] {
 		closest = min(closest, fp-sorted[i])
@@ -123,18 +126,10 @@ const (
 	PostViolated       Kind = "postcondition"
 )
 
-// Step is a state of a behaviour with the action that led to it. Action is nil in the first, and in a stuttering step.
-type Step struct {
-	Action *Action
-	Args   []value.Value // of the action's definition, where they depend on no state
-	State  State
-	Alias  value.Value // what ALIAS shows of it, if there is one
-}
-
 // checker goes through the states of a specification.
 type checker struct {
 	spec   *Spec
-	ev     *Evaluator
+	ev     *eval.Evaluator
 	o      Options
 	r      *Report
 	began  time.Time
@@ -143,14 +138,15 @@ type checker struct {
 	memory []metrics.Sample
 	paused int
 
-	known    fingerprints // of each state that was seen
-	parent   []int32      // -1: an initial state
-	queue    queue
+	known    visited.Fingerprints // of each state that was seen
+	parent   []int32              // -1: an initial state
+	queue    visited.Queue
 	starts   int                         // of the states are initial
 	key      func(State) (uint64, error) // tells states apart
-	graph    *graph                      // for temporal properties
-	automata []*automaton                // of the properties, as far as they were needed
-	same     fingerprints                // under SYMMETRY, which the graph cannot use
+	graph    *liveness.Graph             // for temporal properties
+	is       liveness.Oracle             // of its atoms
+	automata []*liveness.Automaton       // of the properties, as far as they were needed
+	same     visited.Fingerprints        // under SYMMETRY, which the graph cannot use
 	image    []bool                      // of the states of the graph: another one stands for it under SYMMETRY, and it counts for nothing
 	unlike   error                       // why no property of behaviours can be judged under VIEW
 
@@ -158,7 +154,7 @@ type checker struct {
 	// The variables that each conjunct of each invariant and of each constraint was ever seen to read.
 	invariantReads, constraintReads [][]uint64
 
-	missing []*Formula // what is under _POSSIBLE and was not met yet
+	missing []*eval.Formula // what is under _POSSIBLE and was not met yet
 
 	visits int   // states that were found, one or several times at once
 	at     int32 // whose successors are being found
@@ -185,8 +181,8 @@ func newChecker(spec *Spec, o Options) *checker {
 		c.missing = append(c.missing, &spec.Possible[i])
 	}
 	c.invariantReads, c.constraintReads = make([][]uint64, len(spec.Invariants)), make([][]uint64, len(spec.Constraints))
-	c.ev.TLC.print, c.ev.TLC.named, c.ev.TLC.level, c.ev.TLC.pause = o.Print, c.named, 1, c.full
-	c.ev.TLC.behaviour, c.successor = c.behaviour, c.follows
+	c.ev.TLC.Print, c.ev.TLC.Named, c.ev.TLC.Level, c.ev.TLC.Pause = o.Print, c.named, 1, c.full
+	c.ev.TLC.Behaviour, c.successor = c.behaviour, c.follows
 	return c
 }
 
@@ -195,15 +191,15 @@ func newChecker(spec *Spec, o Options) *checker {
 func Check(spec *Spec, o Options) (*Report, error) {
 	c := newChecker(spec, o)
 	if len(spec.Properties) > 0 {
-		c.graph = newGraph(spec)
-		c.r.Viewed = spec.view != nil
+		c.graph, c.is = liveness.NewGraph(spec.Times, spec.Viewed()), c.oracle(c.ev)
+		c.r.Viewed = spec.Viewed()
 	}
 	c.key = c.keys(c.ev)
 	err := c.asserted(c.all())
-	if err == nil || errors.Is(err, ErrStop) {
+	if err == nil || errors.Is(err, eval.ErrStop) {
 		err = c.post()
 	}
-	if errors.Is(err, ErrStop) {
+	if errors.Is(err, eval.ErrStop) {
 		err = nil
 	}
 	if c.r.Left = c.left(); c.r.Stopped == "" && !c.finished() {
@@ -214,20 +210,20 @@ func Check(spec *Spec, o Options) (*Report, error) {
 
 // asserted makes a false Assert that a behaviour leads to a violation.
 func (c *checker) asserted(err error) error {
-	a := (*assertion)(nil)
+	a := (*eval.Assertion)(nil)
 	if !errors.As(err, &a) || len(c.r.Behaviour) == 0 {
 		return err
 	}
-	c.r.Violations = append(c.r.Violations, &Violation{Kind: AssertViolated, Name: a.said, Trace: c.r.Behaviour, Back: -1, Cause: a.error})
+	c.r.Violations = append(c.r.Violations, &Violation{Kind: AssertViolated, Name: a.Said, Trace: c.r.Behaviour, Back: -1, Cause: a.Err})
 	c.r.Behaviour = nil
-	return ErrStop
+	return eval.ErrStop
 }
 
 // left counts the states whose successors are not all known.
-func (c *checker) left() int { return len(c.known.keys) - c.expanded }
+func (c *checker) left() int { return len(c.known.Keys) - c.expanded }
 
 // queued counts the states whose successors were not looked for.
-func (c *checker) queued() int { return len(c.known.keys) - int(c.at) - 1 }
+func (c *checker) queued() int { return len(c.known.Keys) - int(c.at) - 1 }
 
 // finished tells whether all states were seen.
 func (c *checker) finished() bool {
@@ -250,12 +246,12 @@ func (c *checker) all() error {
 	if err := c.ev.Initial(func(s State) error { return c.visit(s, -1) }); err != nil || !c.finished() {
 		return err
 	}
-	c.r.Initial, c.starts = c.r.Distinct, len(c.known.keys)
+	c.r.Initial, c.starts = c.r.Distinct, len(c.known.Keys)
 	c.level = 1
-	last := int32(len(c.known.keys)) // the states before it are at this level or less
-	for c.at = 0; int(c.at) < len(c.known.keys); c.at++ {
+	last := int32(len(c.known.Keys)) // the states before it are at this level or less
+	for c.at = 0; int(c.at) < len(c.known.Keys); c.at++ {
 		if c.at == last {
-			c.level, last = c.level+1, int32(len(c.known.keys))
+			c.level, last = c.level+1, int32(len(c.known.Keys))
 		}
 		if c.o.Depth > 0 && c.level >= c.o.Depth {
 			c.r.Stopped = fmt.Sprintf("behaviours were followed for %d states, as asked for", c.o.Depth)
@@ -264,7 +260,7 @@ func (c *checker) all() error {
 		if c.at%64 == 0 && c.full() {
 			return nil
 		}
-		c.ev.TLC.level = c.level
+		c.ev.TLC.Level = c.level
 		if err := c.expand(); err != nil || !c.finished() {
 			return err
 		}
@@ -278,18 +274,18 @@ func (c *checker) all() error {
 
 // post evaluates POSTCONDITION, which may ask for the first counterexample: after all states, a violation, or what a simulation has walked.
 func (c *checker) post() error {
-	if c.r.Stopped != "" && !c.ev.TLC.simulating {
+	if c.r.Stopped != "" && !c.ev.TLC.Simulating {
 		return nil
 	}
 	if err := c.impossible(); err != nil || len(c.spec.Postconditions) == 0 {
 		return err
 	}
-	c.ev.TLC.counterexample = func() value.Value { return c.spec.counterexample(nil) }
+	c.ev.TLC.Counterexample = func() value.Value { return counterexample(c.spec, nil) }
 	if len(c.r.Violations) > 0 {
 		if c.r.Violations[0].Kind == AssumptionViolated && !c.o.Continue {
 			return nil // no state was looked for
 		}
-		c.ev.TLC.counterexample = func() value.Value { return c.spec.counterexample(c.r.Violations[0]) }
+		c.ev.TLC.Counterexample = func() value.Value { return counterexample(c.spec, c.r.Violations[0]) }
 	}
 	for i := range c.spec.Postconditions {
 		f := &c.spec.Postconditions[i]
@@ -309,7 +305,7 @@ func (c *checker) possible(s State, action int) error {
 	for i := 0; i < len(c.missing); {
 		f := c.missing[i]
 		so, err := false, error(nil)
-		if !f.next {
+		if !f.Next {
 			so, err = c.ev.Holds(f, s, nil)
 		} else if action >= 0 {
 			so, err = c.ev.Holds(f, c.from, s)
@@ -333,7 +329,7 @@ func (c *checker) impossible() error {
 	}
 	for _, f := range c.missing {
 		what := "it is true in no state"
-		if f.next {
+		if f.Next {
 			what = "it is true of no step"
 		}
 		if err := c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1, Cause: errors.New(what)}); err != nil {
@@ -351,7 +347,7 @@ func (c *checker) full() bool {
 		c.r.Stopped = "it was interrupted"
 	default:
 	}
-	if c.ev.TLC.exit {
+	if c.ev.TLC.Exit {
 		c.r.Stopped = ByExit
 	}
 	if c.o.Time > 0 && now.Sub(c.began) > c.o.Time {
@@ -365,13 +361,13 @@ func (c *checker) full() bool {
 			c.r.Stopped = fmt.Sprintf("the memory of %d MB is used up", c.o.MemoryBytes>>20)
 		}
 	}
-	if c.spec.periodic != nil && c.r.Stopped == "" && now.Sub(c.asked) >= periodicEvery {
+	if c.spec.Periodic != nil && c.r.Stopped == "" && now.Sub(c.asked) >= periodicEvery {
 		c.asked = now
 		c.periodic()
 	}
 	if c.o.Progress != nil && now.Sub(c.told) > time.Second {
 		c.told = now
-		if c.known.keys != nil {
+		if c.known.Keys != nil {
 			c.r.Left = c.left()
 		}
 		c.o.Progress(c.r)
@@ -384,13 +380,13 @@ var periodicEvery = time.Minute
 
 // periodic evaluates what the configuration names under _PERIODIC. It may be asked for while something else is evaluated.
 func (c *checker) periodic() {
-	ok, err := c.another().Holds(c.spec.periodic, nil, nil)
+	ok, err := c.ev.Another().Holds(c.spec.Periodic, nil, nil)
 	switch {
 	case err != nil:
-		c.r.Stopped = fmt.Sprintf("%s, which is under _PERIODIC, cannot be evaluated: %v", c.spec.periodic.Name, err)
+		c.r.Stopped = fmt.Sprintf("%s, which is under _PERIODIC, cannot be evaluated: %v", c.spec.Periodic.Name, err)
 	case !ok:
-		c.r.Violations = append(c.r.Violations, &Violation{Kind: AssumptionViolated, Name: c.spec.periodic.Name, Back: -1})
-		c.r.Stopped = c.spec.periodic.Name + ", which is under _PERIODIC, is false"
+		c.r.Violations = append(c.r.Violations, &Violation{Kind: AssumptionViolated, Name: c.spec.Periodic.Name, Back: -1})
+		c.r.Stopped = c.spec.Periodic.Name + ", which is under _PERIODIC, is false"
 	}
 }
 
@@ -400,14 +396,14 @@ func (c *checker) violated(v *Violation) error {
 	if c.o.Continue {
 		return nil
 	}
-	return ErrStop
+	return eval.ErrStop
 }
 
 // expand finds the successors of a state.
 func (c *checker) expand() error {
-	c.from, c.some = c.queue.take(int(c.at)), false
+	c.from, c.some = c.queue.Take(int(c.at)), false
 	if c.graph != nil {
-		c.graph.begin(c.ev, c.from)
+		c.graph.Begin(c.is, c.from)
 	}
 	for i := range c.spec.Actions {
 		c.action = i
@@ -427,8 +423,8 @@ func (c *checker) expand() error {
 		}
 	}
 	if c.graph != nil {
-		c.graph.edge(c.ev, c.from, c.from, c.at) // a behaviour may stand still forever
-		c.graph.end(c.ev, c.from)
+		c.graph.Edge(c.is, c.from, c.from, c.at) // a behaviour may stand still forever
+		c.graph.End(c.is, c.from)
 	}
 	return nil
 }
@@ -438,23 +434,23 @@ func (c *checker) follows(next State) error {
 	c.some = true
 	c.composed(c.action)
 	err := c.visit(next, c.action)
-	c.ev.composed() // of properties, which generate nothing
+	c.ev.Composed() // of properties, which generate nothing
 	return err
 }
 
 // composed counts the states between the steps of compositions.
 func (c *checker) composed(action int) {
-	c.generated(action, c.ev.composed())
+	c.generated(action, c.ev.Composed())
 }
 
 // failed adds to an error of the specification how its place was reached.
 func (c *checker) failed(err error, action *Action) error {
-	if err == nil || errors.Is(err, ErrStop) || c.r.Behaviour != nil {
+	if err == nil || errors.Is(err, eval.ErrStop) || c.r.Behaviour != nil {
 		return err
 	}
 	trace, traceErr := c.trace(c.at)
-	if traceErr == nil && c.ev.partial != nil {
-		trace = append(trace, Step{Action: action, State: c.ev.partial})
+	if traceErr == nil && c.ev.Partial != nil {
+		trace = append(trace, Step{Action: action, State: c.ev.Partial})
 	}
 	if traceErr == nil {
 		c.r.Behaviour = trace
@@ -463,54 +459,18 @@ func (c *checker) failed(err error, action *Action) error {
 }
 
 // holds is Evaluator.all of the check's own evaluator.
-func (c *checker) holds(formulas []Formula, s, next State) (*Formula, error) {
-	return c.ev.all(formulas, s, next)
+func (c *checker) holds(formulas []eval.Formula, s, next State) (*eval.Formula, error) {
+	return c.ev.All(formulas, s, next)
 }
 
-// all tells whether all formulas hold, and which one does not.
-func (ev *Evaluator) all(formulas []Formula, s, next State) (*Formula, error) {
-	for i := range formulas {
-		ok, err := ev.Holds(&formulas[i], s, next)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return &formulas[i], nil
-		}
-	}
-	return nil, nil
-}
-
-// remain tells whether formulas that held in the present state do in one that it leads to, and which one does not. Conjuncts that depend on none of the variables
-// that have changed are not evaluated: reads has those that each was ever seen to read.
-func (c *checker) remain(formulas []Formula, reads [][]uint64, s State, changed uint64) (broken *Formula, err error) {
+// remain is Evaluator.remain of a state that the present one leads to, at its level.
+func (c *checker) remain(formulas []eval.Formula, reads [][]uint64, s State, changed uint64) (broken *eval.Formula, err error) {
 	if len(formulas) == 0 {
 		return nil, nil
 	}
-	c.ev.TLC.level = c.level + 1 // of the state that is reached
-	x := c.ev.x
-	before := x.m.enter(s, nil)
-	err = c.ev.run(func() {
-		for i := range formulas {
-			if reads[i] == nil {
-				reads[i] = make([]uint64, len(formulas[i].parts))
-			}
-			for k, part := range formulas[i].parts {
-				seen := &reads[i][k]
-				if changed&*seen == 0 && *seen != 0 && !part.fresh {
-					continue
-				}
-				x.m.read = 0
-				if !part.test(x) {
-					broken = &formulas[i]
-					return
-				}
-				*seen |= x.m.read
-			}
-		}
-	})
-	x.m.leave(before)
-	c.ev.TLC.level = max(c.level, 1)
+	c.ev.TLC.Level = c.level + 1 // of the state that is reached
+	broken, err = c.ev.Remain(formulas, reads, s, changed)
+	c.ev.TLC.Level = max(c.level, 1)
 	return broken, err
 }
 
@@ -528,12 +488,12 @@ func (c *checker) generated(action, times int) {
 // visit takes in a state that an action leads to from the present one, or an initial one.
 func (c *checker) visit(s State, action int) error {
 	if c.visits++; c.visits%1024 == 0 && c.full() { // a state may have many successors, and there may be many initial ones
-		return ErrStop
+		return eval.ErrStop
 	}
-	c.generated(action, c.ev.times())
-	changed := allVariables
+	c.generated(action, c.ev.Times())
+	changed := eval.AllVariables
 	if action >= 0 && !c.o.Continue {
-		changed = difference(c.from, s, identical)
+		changed = eval.ChangedIn(c.from, s)
 	}
 	out, err := c.remain(c.spec.Constraints, c.constraintReads, s, changed)
 	if err == nil && out == nil && action >= 0 {
@@ -577,11 +537,11 @@ func (c *checker) visit(s State, action int) error {
 		}
 	}
 	if out == nil && c.graph != nil {
-		if c.graph.viewed {
-			c.graph.found(c.ev, s, id)
+		if c.graph.Viewed {
+			c.graph.Found(c.is, s, id)
 		}
 		if action >= 0 {
-			c.graph.edge(c.ev, c.from, s, id)
+			c.graph.Edge(c.is, c.from, s, id)
 		}
 	}
 	return nil
@@ -593,19 +553,19 @@ func (c *checker) seen(s State) (fp uint64, err error) {
 }
 
 func (c *checker) reaching(s State, fingerprint func(State) (uint64, error)) (fp uint64, err error) {
-	c.ev.TLC.level = c.level + 1
+	c.ev.TLC.Level = c.level + 1
 	fp, err = fingerprint(s)
-	c.ev.TLC.level = max(c.level, 1)
+	c.ev.TLC.Level = max(c.level, 1)
 	return fp, err
 }
 
 // keys tells the states of the graph apart; all states if there is none.
-func (c *checker) keys(ev *Evaluator) func(State) (uint64, error) {
+func (c *checker) keys(ev *eval.Evaluator) func(State) (uint64, error) {
 	switch {
 	case c.graph == nil:
 		return ev.Fingerprint
-	case c.graph.viewed:
-		return ev.viewed
+	case c.graph.Viewed:
+		return ev.Viewed
 	}
 	return func(s State) (uint64, error) { return value.Hash(s), nil }
 }
@@ -616,7 +576,7 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	id, isNew = c.known.add(fp)
+	id, isNew = c.known.Add(fp)
 	if c.o.Reached != nil {
 		r := Reached{From: int(c.at) + 1, To: int(id) + 1, State: s, New: isNew}
 		if action >= 0 {
@@ -629,12 +589,12 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	}
 	c.parent = append(c.parent, c.at)
 	c.r.Depth = c.level + 1
-	c.queue.put(s)
-	if c.graph != nil && len(c.spec.symmetry) > 0 {
+	c.queue.Put(s)
+	if c.graph != nil && len(c.spec.Symmetry) > 0 {
 		if fp, err = c.seen(s); err != nil {
 			return 0, false, err
 		}
-		_, first := c.same.add(fp)
+		_, first := c.same.Add(fp)
 		c.image = append(c.image, !first)
 		if !first {
 			return id, true, nil
@@ -663,7 +623,7 @@ func (c *checker) refuted(kind Kind, name string, s State, action int) error {
 	}
 	err = c.violated(&Violation{Kind: kind, Name: name, Trace: trace, Back: -1})
 	if err != nil { // as in TLC, no further way to this state or to those before it is taken, and it is not on the queue
-		c.generated(action, -c.ev.ahead())
+		c.generated(action, -c.ev.Ahead())
 		if c.taken {
 			c.unqueued = 1
 		}
@@ -704,26 +664,7 @@ func (c *checker) behaviour(cur State) ([]State, error) {
 		return []State{cur}, nil
 	}
 	steps, err := c.replay(way)
-	return statesTo(steps, cur), err
-}
-
-// statesTo are the states of a behaviour up to one that may be its last.
-func statesTo(steps []Step, cur State) []State {
-	var list []State
-	for _, s := range steps {
-		list = append(list, s.State)
-	}
-	if len(list) == 0 || value.Hash(list[len(list)-1]) != value.Hash(cur) {
-		list = append(list, cur)
-	}
-	return list
-}
-
-// another is an evaluator for what is looked at again, with the registers of the check.
-func (c *checker) another() *Evaluator {
-	ev := c.spec.Evaluator()
-	ev.TLC = registers{values: c.ev.TLC.values, named: c.ev.TLC.named}
-	return ev
+	return eval.StatesTo(steps, cur), err
 }
 
 // replay finds the states that numbers stand for, each of which leads to the next.
@@ -731,31 +672,31 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 	if len(way) == 0 {
 		return nil, nil
 	}
-	ev := c.another()
+	ev := c.ev.Another()
 	fingerprint := c.keys(ev)
 	var steps []Step
 	look := func(action *Action) func(State) error {
 		return func(s State) error {
-			ev.TLC.level = len(steps) + 1
+			ev.TLC.Level = len(steps) + 1
 			fp, err := fingerprint(s)
-			ev.TLC.level = max(len(steps), 1)
+			ev.TLC.Level = max(len(steps), 1)
 			if err != nil {
 				return err
 			}
-			if fp == c.known.keys[way[len(steps)]] {
+			if fp == c.known.Keys[way[len(steps)]] {
 				steps = append(steps, Step{Action: action, State: slices.Clone(s)})
-				return ErrStop
+				return eval.ErrStop
 			}
 			return nil
 		}
 	}
-	ev.TLC.level = 1
+	ev.TLC.Level = 1
 	if err := ev.Initial(look(nil)); err != nil {
 		return nil, err
 	}
 	for len(steps) > 0 && len(steps) < len(way) {
 		n := len(steps)
-		ev.TLC.level = n
+		ev.TLC.Level = n
 		if way[n] == way[n-1] {
 			steps = append(steps, Step{State: steps[n-1].State})
 			continue
@@ -776,33 +717,7 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 }
 
 // shown adds the arguments of actions, and what ALIAS says of each state.
-func (c *checker) shown(steps []Step) []Step { return c.shownFrom(1, steps) }
-
-// shownFrom is shown of the last part of a behaviour, from the state with a number on.
-func (c *checker) shownFrom(level int, steps []Step) []Step {
-	ev := c.another()
-	for i := 1; i < len(steps); i++ {
-		if a := steps[i].Action; a != nil && len(a.args) > 0 {
-			ev.TLC.level = level + i - 1
-			steps[i].Args, _ = ev.leads(a, steps[i-1].State, steps[i].State)
-		}
-	}
-	if c.spec.alias == nil {
-		return steps
-	}
-	m, behaviour, present := c.ev.x.m, c.ev.TLC.behaviour, c.ev.TLC.level
-	defer func() { c.ev.TLC.behaviour, c.ev.TLC.level = behaviour, present }()
-	for i := range steps {
-		c.ev.TLC.level = level + i
-		c.ev.TLC.behaviour = func(State) ([]State, error) { return statesTo(steps[:i], steps[i].State), nil }
-		before := m.enter(steps[i].State, steps[min(i+1, len(steps)-1)].State)
-		if v, err := c.ev.value(*c.spec.alias); err == nil {
-			steps[i].Alias = v
-		}
-		m.leave(before)
-	}
-	return steps
-}
+func (c *checker) shown(steps []Step) []Step { return c.ev.Show(1, steps) }
 
 // named is what TLCGet tells of the check.
 func (c *checker) named(name string) value.Value {

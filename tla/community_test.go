@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 )
 
 // TestCommunityModules evaluates the tests of a checkout of tlaplus/CommunityModules, which BLOODHOUND_COMMUNITY_MODULES names, with the modules of
@@ -50,7 +52,7 @@ func TestCommunityModules(t *testing.T) {
 			for i := range spec.Assumptions {
 				a := &spec.Assumptions[i]
 				switch ok, err := ev.Holds(a, nil, nil); {
-				case err != nil && (strings.Contains(err.Error(), noPrograms) || strings.Contains(err.Error(), noBinary)):
+				case err != nil && (strings.Contains(err.Error(), library.NoPrograms) || strings.Contains(err.Error(), library.NoBinary)):
 					refused++
 				case err != nil:
 					t.Error(err)

@@ -2,40 +2,14 @@ package tla
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
-
-// Between is a step from one state to another; its Action is nil if none leads there.
-func (s *Spec) Between(from, to State) Step {
-	ev := s.Evaluator()
-	ev.TLC.level = 1
-	for i := range s.Actions {
-		if args, found := ev.leads(&s.Actions[i], from, to); found {
-			return Step{Action: &s.Actions[i], Args: args, State: to}
-		}
-	}
-	return Step{State: to}
-}
-
-// leads tells whether an action leads from one state to another, and for which arguments.
-func (ev *Evaluator) leads(a *Action, from, to State) (args []value.Value, found bool) {
-	err := ev.Successors(from, a, func(next State) error {
-		if value.Hash(next) != value.Hash(to) {
-			return nil
-		}
-		found = true
-		for _, n := range a.args {
-			args = append(args, settled(n.eval(ev.x)))
-		}
-		return ErrStop
-	})
-	return args, found && err == nil
-}
 
 // leg is a step of a counterexample, between states with numbers from 1 on.
 type leg struct {
@@ -43,7 +17,7 @@ type leg struct {
 	action   *Action // nil: the state stays as it is
 }
 
-func (s *Spec) legs(v *Violation) (list []leg) {
+func (v *Violation) legs(s *Spec) (list []leg) {
 	for i := 1; i < len(v.Trace); i++ {
 		list = append(list, leg{i, i + 1, v.Trace[i].Action})
 	}
@@ -54,7 +28,7 @@ func (s *Spec) legs(v *Violation) (list []leg) {
 }
 
 // counterexample is a counterexample as TLCExt has it: the sets of its states, with their numbers, and of the steps between them. v is nil if there is none.
-func (s *Spec) counterexample(v *Violation) value.Value {
+func counterexample(s *Spec, v *Violation) value.Value {
 	states, steps := []value.Value{}, []value.Value{}
 	if v != nil {
 		var names []value.Value
@@ -64,15 +38,15 @@ func (s *Spec) counterexample(v *Violation) value.Value {
 		for i := range v.Trace {
 			states = append(states, value.NewTuple([]value.Value{value.Int(i + 1), value.FunctionOf(names, v.Trace[i].State)}))
 		}
-		for _, l := range s.legs(v) {
-			steps = append(steps, value.NewTuple([]value.Value{states[l.from-1], l.action.value(), states[l.to-1]}))
+		for _, l := range v.legs(s) {
+			steps = append(steps, value.NewTuple([]value.Value{states[l.from-1], actionValue(l.action), states[l.to-1]}))
 		}
 	}
 	return recordOf("action", value.NewSet(steps), "state", value.NewSet(slices.Clone(states)))
 }
 
-// value is an action as counterexamples have it.
-func (a *Action) value() value.Value {
+// actionValue is an action as counterexamples have it.
+func actionValue(a *Action) value.Value {
 	if a == nil {
 		return recordOf("name", value.Text("Stuttering"))
 	}
@@ -89,8 +63,8 @@ func recordOf(fields ...any) value.Value {
 }
 
 // JSON is a counterexample in the form in which TLC dumps traces: states with their numbers, and the steps between them.
-func (s *Spec) JSON(v *Violation) (text []byte, err error) {
-	err = valued(func() {
+func (v *Violation) JSON(s *Spec) (text []byte, err error) {
+	err = failure.CatchValue(func() {
 		var b bytes.Buffer
 		state := func(n int) {
 			fmt.Fprintf(&b, "[%d,{", n)
@@ -99,12 +73,12 @@ func (s *Spec) JSON(v *Violation) (text []byte, err error) {
 					b.WriteByte(',')
 				}
 				fmt.Fprintf(&b, "%q:", name)
-				writeJSON(&b, settled(v.Trace[n-1].State[i]), jsonAny)
+				library.WriteJSON(&b, library.Settled(v.Trace[n-1].State[i]), library.JSONAny)
 			}
 			b.WriteString("}]")
 		}
 		b.WriteString(`{"counterexample":{"action":[`)
-		for i, l := range s.legs(v) {
+		for i, l := range v.legs(s) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -140,17 +114,17 @@ func (s *Spec) JSON(v *Violation) (text []byte, err error) {
 }
 
 // Module is a counterexample as a module of TLA+ with one operator, CounterExample: the sets of its states and of its steps.
-func (s *Spec) Module(name string, v *Violation) (text []byte, err error) {
-	err = valued(func() {
+func (v *Violation) Module(s *Spec, name string) (text []byte, err error) {
+	err = failure.CatchValue(func() {
 		state := func(n int) string {
 			var fields []string
 			for i, name := range s.Variables {
-				fields = append(fields, name+" |-> "+settled(v.Trace[n-1].State[i]).String())
+				fields = append(fields, name+" |-> "+library.Settled(v.Trace[n-1].State[i]).String())
 			}
 			return fmt.Sprintf("<<%d, [%s]>>", n, strings.Join(fields, ", "))
 		}
 		var steps, states []string
-		for _, l := range s.legs(v) {
+		for _, l := range v.legs(s) {
 			action := `[name |-> "Stuttering"]`
 			if a := l.action; a != nil {
 				action = fmt.Sprintf(`[name |-> "%s", location |-> [beginLine |-> %d, beginColumn |-> %d, endLine |-> %d, endColumn |-> %d, module |-> "%s"]]`,
@@ -165,19 +139,4 @@ func (s *Spec) Module(name string, v *Violation) (text []byte, err error) {
 			name, strings.Join(steps, ",\n     "), strings.Join(states, ",\n     "))
 	})
 	return text, err
-}
-
-// valued makes what is wrong with a value an error.
-func valued(f func()) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case *value.Error:
-			err = errors.New(r.Message)
-		default:
-			panic(r)
-		}
-	}()
-	f()
-	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tla/liveness"
 )
 
 // specOf loads a module and a configuration from their texts.
@@ -348,8 +350,8 @@ Matched == [](n < 3 => [](TLCGet("queue") = 1 \/ n >= 3))
 
 // An automaton with too many ways is not waited for, and neither is the search through it beyond the limits of a check.
 func TestAutomataAreBounded(t *testing.T) {
-	defer func(most int) { mostTried = most }(mostTried)
-	mostTried = 1 << 18
+	defer func(most int) { liveness.MostTried = most }(liveness.MostTried)
+	liveness.MostTried = 1 << 18
 	many := func(n int) string {
 		list := make([]string, n)
 		for i := range list {

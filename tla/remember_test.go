@@ -70,8 +70,8 @@ Next == x' = (x + 1) % 3 /\ y' \in SUBSET (0..5) /\ \E R \in Orders' : <<x', x'>
 	if err != nil || successors != 64 {
 		t.Fatalf("%d successors, and not 64: %v", successors, err)
 	}
-	if most := uint64(4 * 512); uint64(ev.TLC.ticks) > most {
-		t.Errorf("%d members of sets were looked at, and not up to %d: the orders do not depend on y", ev.TLC.ticks, most)
+	if most := uint64(4 * 512); uint64(ev.TLC.Ticks) > most {
+		t.Errorf("%d members of sets were looked at, and not up to %d: the orders do not depend on y", ev.TLC.Ticks, most)
 	}
 }
 

@@ -2,11 +2,12 @@ package tla
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/liveness"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -32,8 +33,8 @@ type walk struct {
 	*checker
 	chance chance
 	steps  []Step
-	first  []Formula // that initial states must meet
-	order  []int     // of actions
+	first  []eval.Formula // that initial states must meet
+	order  []int          // of actions
 	found  int
 	picked State
 }
@@ -52,7 +53,7 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 		w.order = append(w.order, i)
 	}
 	for _, f := range spec.InitialProperties {
-		if !slices.ContainsFunc(spec.Properties, func(p Property) bool { return p.Name == f.Name }) {
+		if !slices.ContainsFunc(spec.Properties, func(p eval.Property) bool { return p.Name == f.Name }) {
 			w.first = append(w.first, f)
 		}
 	}
@@ -60,13 +61,13 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 		c.r.Unchecked = append(c.r.Unchecked, Unchecked{f.Name, errors.New("a simulation does not see all states, one of which may be it")})
 	}
 	c.missing = nil
-	c.ev.TLC.random, c.ev.TLC.simulating = w.chance.draw, true
-	c.ev.TLC.behaviour = func(cur State) ([]State, error) { return statesTo(w.steps, cur), nil }
+	c.ev.TLC.Random, c.ev.TLC.Simulating = w.chance.draw, true
+	c.ev.TLC.Behaviour = func(cur State) ([]State, error) { return eval.StatesTo(w.steps, cur), nil }
 	err := c.asserted(w.failed(w.all(sim)))
-	if err == nil || errors.Is(err, ErrStop) {
+	if err == nil || errors.Is(err, eval.ErrStop) {
 		err = w.failed(w.post())
 	}
-	if errors.Is(err, ErrStop) {
+	if errors.Is(err, eval.ErrStop) {
 		err = nil
 	}
 	return c.r, err
@@ -74,7 +75,7 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 
 // failed adds to an error of the specification how its place was reached.
 func (w *walk) failed(err error) error {
-	if err != nil && !errors.Is(err, ErrStop) {
+	if err != nil && !errors.Is(err, eval.ErrStop) {
 		w.r.Behaviour = w.shown(w.steps)
 	}
 	return err
@@ -87,7 +88,7 @@ func (w *walk) all(sim Simulation) error {
 		return w.violated(&Violation{Kind: AssumptionViolated, Name: f.Name, Back: -1})
 	}
 	var initial []State
-	w.ev.TLC.level = 1
+	w.ev.TLC.Level = 1
 	if err := w.ev.Initial(func(s State) error {
 		out, err := w.holds(w.spec.Constraints, s, nil)
 		if err == nil && out == nil {
@@ -112,7 +113,7 @@ func (w *walk) all(sim Simulation) error {
 			if w.r.Generated%256 == 0 && w.full() {
 				return nil
 			}
-			w.ev.TLC.level = len(w.steps)
+			w.ev.TLC.Level = len(w.steps)
 			went, err := w.step()
 			if err != nil {
 				return err
@@ -148,16 +149,16 @@ func (w *walk) step() (bool, error) {
 		w.found = 0
 		err := w.ev.Successors(last, action, func(next State) error {
 			some = true
-			w.ev.TLC.level = len(w.steps) + 1
+			w.ev.TLC.Level = len(w.steps) + 1
 			f, err := w.holds(w.spec.Constraints, next, nil)
-			w.ev.TLC.level = len(w.steps)
+			w.ev.TLC.Level = len(w.steps)
 			if err != nil || f != nil {
 				return err
 			}
 			if f, err := w.holds(w.spec.ActionConstraints, last, next); err != nil || f != nil {
 				return err
 			}
-			times := w.ev.times()
+			times := w.ev.Times()
 			w.found += times
 			if w.chance.below(w.found) < times {
 				w.picked = append(w.picked[:0], next...)
@@ -201,17 +202,16 @@ func (w *walk) circles() error {
 			from[way[i-1]] = append(from[way[i-1]], i)
 		}
 	}
-	g := newGraph(w.spec)
-	g.viewed = false // states are whole
+	g, holds := liveness.NewGraph(w.spec.Times, false), w.oracle(w.ev)
 	for id, at := range first {
 		s := w.steps[at].State
-		w.ev.TLC.level = at + 1
-		g.begin(w.ev, s)
+		w.ev.TLC.Level = at + 1
+		g.Begin(holds, s)
 		for _, i := range from[id] {
-			g.edge(w.ev, s, w.steps[i].State, way[i])
+			g.Edge(holds, s, w.steps[i].State, way[i])
 		}
-		g.edge(w.ev, s, s, int32(id))
-		g.end(w.ev, s)
+		g.Edge(holds, s, s, int32(id))
+		g.End(holds, s)
 	}
 	w.graph, w.starts = g, 1
 	retrace := func(circle []int32) ([]Step, error) {
@@ -228,7 +228,7 @@ func (w *walk) circles() error {
 		return w.shown(steps), nil
 	}
 	var err error
-	if stopped := catch(func() { err = w.judgeProperties(retrace) }); stopped != nil {
+	if stopped := failure.Catch(func() { err = w.judgeProperties(retrace) }); stopped != nil {
 		return stopped
 	}
 	return err
@@ -238,64 +238,18 @@ func (w *walk) circles() error {
 func (w *walk) judge() error {
 	last := w.steps[len(w.steps)-1]
 	kind := InvariantViolated
-	w.ev.TLC.level = len(w.steps)
+	w.ev.TLC.Level = len(w.steps)
 	f, err := w.holds(w.spec.Invariants, last.State, nil)
 	if err == nil && f == nil && len(w.steps) == 1 {
 		kind = InitialViolated
 		f, err = w.holds(w.first, last.State, nil)
 	} else if err == nil && f == nil {
 		kind = StepViolated
-		w.ev.TLC.level = len(w.steps) - 1
+		w.ev.TLC.Level = len(w.steps) - 1
 		f, err = w.holds(w.spec.StepProperties, w.steps[len(w.steps)-2].State, last.State)
 	}
 	if err != nil || f == nil {
 		return err
 	}
 	return w.violated(&Violation{Kind: kind, Name: f.Name, Trace: w.shown(slices.Clone(w.steps)), Back: -1})
-}
-
-// Text is a state as TLC prints it: a conjunct a line.
-func (s *Spec) Text(step Step) string {
-	if step.Alias != nil {
-		if r, ok := step.Alias.(*value.Record); ok {
-			text := ""
-			for i, n := range r.Names {
-				text += fmt.Sprintf("/\\ %s = %s\n", n.Text, r.Values[i])
-			}
-			return text
-		}
-		return step.Alias.String() + "\n"
-	}
-	if len(s.Variables) == 1 {
-		return fmt.Sprintf("%s = %s\n", s.Variables[0], shown(step.State[0]))
-	}
-	text := ""
-	for i, name := range s.Variables {
-		text += fmt.Sprintf("/\\ %s = %s\n", name, shown(step.State[i]))
-	}
-	return text
-}
-
-// String is an action as TLC names it: its definition and where it stands.
-func (a *Action) String() string { return Step{Action: a}.String() }
-
-// shown is a value as TLC tells it, also where there is none.
-func shown(v value.Value) string {
-	if v == nil {
-		return "null"
-	}
-	return v.String()
-}
-
-// String is the action of a step with its arguments and its place, as TLC tells it.
-func (s Step) String() string {
-	a, args := s.Action, ""
-	if len(s.Args) > 0 {
-		var texts []string
-		for _, v := range s.Args {
-			texts = append(texts, v.String())
-		}
-		args = "(" + strings.Join(texts, ",") + ")"
-	}
-	return fmt.Sprintf("<%s%s line %d, col %d to line %d, col %d of module %s>", a.Name, args, a.Span.First.Line, a.Span.First.Column, a.Span.Last.Line, a.Span.Last.Column, a.Module)
 }

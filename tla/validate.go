@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
-	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/ndjson"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/visited"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -52,12 +54,8 @@ type Validation struct {
 	Behaviour []Step
 }
 
-// Tried is an action that was tried where the log goes on in another way.
-type Tried struct {
-	Action *Action
-	// Guards are the conditions that were false, those first that most others were true before. None: there was nothing to choose from.
-	Guards []Guard
-}
+// deciding is of how many states in which the longest behaviours end it is found out which conditions were false there.
+const deciding = 8
 
 // recent is how many states before the last are kept of a behaviour.
 const recent = 32
@@ -82,22 +80,16 @@ type broken struct {
 // validator goes through a log.
 type validator struct {
 	*checker
-	v          *Validation
-	position   *position
-	end        func(*ctx) bool
-	ends       string
-	endSize    int
-	levels     bool // the specification asks for the number of a state: states of different numbers differ
-	passed     fingerprints
-	stack      []*trail
-	later      []*trail // that break a property: they are followed when no other behaviour is left
-	furthest   []*trail
-	farthest   int64
-	invariants []Formula // but for those about the position alone, which are positional
-	positional []Formula
-	now        *trail
-	accepted   *trail
-	following  bool // of later
+	v         *Validation
+	log       *eval.Trace
+	passed    visited.Fingerprints
+	stack     []*trail
+	later     []*trail // that break a property: they are followed when no other behaviour is left
+	furthest  []*trail
+	farthest  int64
+	now       *trail
+	accepted  *trail
+	following bool // of later
 }
 
 // Validate looks for a behaviour that goes through all of the log which a trace specification reads. It goes depth first, by states that were not reached
@@ -106,15 +98,15 @@ type validator struct {
 func Validate(spec *Spec, o Options, how Reading) (*Validation, error) {
 	c := newChecker(spec, o)
 	w := &validator{checker: c, v: &Validation{}, farthest: -1}
-	c.ev.TLC.behaviour = func(cur State) ([]State, error) { return statesTo(w.steps(w.now), cur), nil }
+	c.ev.TLC.Behaviour = func(cur State) ([]State, error) { return eval.StatesTo(w.steps(w.now), cur), nil }
 	err := w.all(how)
-	if errors.Is(err, ErrStop) {
+	if errors.Is(err, eval.ErrStop) {
 		err = nil
 	}
 	if err != nil && w.now != nil {
 		w.v.Behaviour = w.shownTo(w.now)
 		if r, line, _ := w.lineAt(w.now); line > 0 {
-			err = fmt.Errorf("%w\nThat was met at %s:%d:\n%s", err, r.file, line, r.lineText(line))
+			err = fmt.Errorf("%w\nThat was met at %s:%d:\n%s", err, r.File, line, r.LineText(line))
 		}
 	}
 	w.v.Depth = c.r.Depth
@@ -128,8 +120,14 @@ func (w *validator) all(how Reading) error {
 		w.v.Violation = &Violation{Kind: AssumptionViolated, Name: f.Name, Back: -1}
 		return nil
 	}
-	if err := w.prepare(how); err != nil || w.v.Unknown != "" {
+	log, err := w.ev.Trace(how.Position, how.End)
+	if err != nil {
 		return err
+	}
+	w.log = log
+	w.v.Items, w.v.Position, w.v.End, w.v.Replaced = log.Items(), log.Position(), log.Ends, log.Replaced
+	for _, name := range log.Unjudged {
+		w.v.Unchecked = append(w.v.Unchecked, Unchecked{name, errors.New("a log shows a finite part of a behaviour, and this needs all of it")})
 	}
 	if err := w.ev.Initial(func(s State) error { return w.reach(nil, s, -1) }); err != nil {
 		return err
@@ -139,7 +137,7 @@ func (w *validator) all(how Reading) error {
 	}
 	for _, t := range append(slices.Clone(w.stack), w.later...) {
 		if w.accepted != nil && w.accepted == t {
-			w.v.Unknown = fmt.Sprintf("%s is true in an initial state: it does not tell the end of the log", w.ends)
+			w.v.Unknown = fmt.Sprintf("%s is true in an initial state: it does not tell the end of the log", log.Ends)
 			return nil
 		}
 	}
@@ -159,9 +157,9 @@ func (w *validator) all(how Reading) error {
 			break
 		}
 		// No behaviour that keeps the properties goes through the log. It may be that one that breaks them does.
-		w.following, w.passed = true, fingerprints{}
+		w.following, w.passed = true, visited.Fingerprints{}
 		for _, t := range slices.Backward(w.later) {
-			if _, isNew := w.passed.add(w.key(t.state, t.level)); isNew {
+			if _, isNew := w.passed.Add(w.key(t.state, t.level)); isNew {
 				w.stack = append(w.stack, t)
 			}
 		}
@@ -169,216 +167,19 @@ func (w *validator) all(how Reading) error {
 	return w.judge()
 }
 
-var errReadsNone = errors.New("the specification reads no log: it uses neither ndJsonDeserialize nor JsonDeserialize")
-
-// prepare finds out what the position is, and how the end is seen.
-func (w *validator) prepare(how Reading) (err error) {
-	s := w.spec
-	s.compiling.Lock()
-	defer s.compiling.Unlock()
-	parts := slices.Clone(s.relation)
-	for _, name := range slices.Concat(s.config.Constraints, s.config.ActionConstraints) {
-		parts = append(parts, s.named(name))
-	}
-	w.position, err = w.positionOf(how.Position, parts)
-	if err != nil {
-		return err
-	}
-	logs := &s.compiler.loader.logs
-	if w.position != nil {
-		w.v.Items, w.v.Position = len(w.position.items), w.position.name
-	}
-	if err := catch(func() {
-		for _, p := range parts {
-			w.levels = w.levels || s.compiler.mentions(p.expr, p.place).level
-		}
-		w.replace(how.End)
-	}); err != nil {
-		return err
-	}
-	w.levels = w.levels || w.position != nil && w.position.level
-	if len(logs.read) > 0 && !slices.ContainsFunc(logs.read, func(r *recording) bool { return len(r.lines) > 0 }) {
-		return logs.read[0].empty()
-	}
-	switch {
-	case w.end != nil:
-	case w.position != nil:
-		w.ends = fmt.Sprintf("%s > %d", w.position.name, len(w.position.items))
-	case len(s.Postconditions) > 0:
-		w.ends = "POSTCONDITION " + s.Postconditions[0].Name
-	case len(logs.read) == 0:
-		return errReadsNone
-	default:
-		return errors.New("nothing tells where in its log the specification is: it indexes the log neither by a variable nor by TLCGet(\"level\"); name what does by --position, or the end of the log by --end")
-	}
-	w.v.End = w.ends
-	return nil
-}
-
-// named is the definition that a configuration names.
-func (s *Spec) named(name string) part {
-	d := s.root.find(name)
-	return part{&syntax.Apply{Pos: d.at.pos, Name: name}, place{scope: s.root}, nil}
-}
-
-// positionOf finds the position by its name, or by what the specification says.
-func (w *validator) positionOf(name string, parts []part) (*position, error) {
-	s := w.spec
-	found, err := s.findPosition(w.ev, parts)
-	if name == "" {
-		return found, err
-	}
-	p := &position{name: name, variable: slices.Index(s.Variables, name)}
-	switch {
-	case p.variable >= 0:
-		p.of, p.size = s.compiler.expr(s.named(name).expr, place{scope: s.root}), s.size
-	case name == "level":
-		p.level = true
-	default:
-		if p.of, p.size, err = s.stateOperator(name, "the position"); err != nil {
-			return nil, err
-		}
-	}
-	if found != nil && err == nil && (found.name == name || found.level && p.level) {
-		return found, nil
-	}
-	logs := &s.compiler.loader.logs
-	if len(logs.read) > 0 {
-		p.items = logs.read[len(logs.read)-1].items.Items
-	}
-	switch {
-	case len(logs.read) == 0:
-		return nil, errReadsNone
-	case len(p.items) == 0:
-		return nil, logs.read[len(logs.read)-1].empty()
-	}
-	return p, nil
-}
-
-// stateOperator compiles an operator of states that an option names.
-func (s *Spec) stateOperator(name, what string) (n node, size int, err error) {
-	err = catch(func() {
-		d := s.root.find(name)
-		if d == nil || d.kind != operator || len(d.params) > 0 {
-			s.compiler.failAt(&where{&source{file: s.root.file().file}, syntax.Pos{}}, "module %s has no operator %s without parameters that could be %s", s.root.module, name, what)
-		}
-		_, size = s.compiler.alone(func() node {
-			n = s.compiler.expr(s.named(name).expr, place{scope: s.root})
-			return n
-		})
-		if n.level == temporalLevel || n.next {
-			s.compiler.failAt(&d.at, "%s is no expression of one state", name)
-		}
-	})
-	return n, size, err
-}
-
-// replace finds what is said of the end of the log, and which properties are about how a check goes on.
-func (w *validator) replace(end string) {
-	s := w.spec
-	own := uint64(0)
-	if w.position != nil && w.position.variable >= 0 {
-		own = bitOf(w.position.variable)
-	}
-	if end != "" {
-		n, size, err := s.stateOperator(end, "the end of the log")
-		if err != nil {
-			panic(failure{err})
-		}
-		w.end, w.endSize, w.ends = n.truth(&where{s.root.file(), syntax.Pos{Line: 1, Column: 1}}), size, end
-	}
-	about := func(m mentioned) bool {
-		return m.counters || own != 0 && m.variables&^own == 0 && m.variables != 0 || own == 0 && m.level && m.variables == 0
-	}
-	told := map[string]bool{}
-	for _, p := range s.Properties {
-		if told[p.Name] {
-			continue
-		}
-		told[p.Name] = true
-		named := s.named(p.Name)
-		if !about(s.compiler.mentions(named.expr, named.place)) {
-			w.v.Unchecked = append(w.v.Unchecked, Unchecked{p.Name, errors.New("a log shows a finite part of a behaviour, and this needs all of it")})
-			continue
-		}
-		w.v.Replaced = append(w.v.Replaced, p.Name)
-		if w.end != nil {
-			continue
-		}
-		b := &behaviour{s.compiler, s}
-		_, size := s.compiler.alone(func() node {
-			w.end = b.ending(named.expr, named.place, nil)
-			return node{}
-		})
-		if w.end != nil {
-			w.endSize, w.ends = size, p.Name
-		}
-	}
-	var invariants []Formula
-	for _, f := range s.Invariants {
-		if slices.Contains(s.config.Invariants, f.Name) {
-			named := s.named(f.Name)
-			if m := s.compiler.mentions(named.expr, named.place); about(m) && !m.counters {
-				w.positional = append(w.positional, f)
-				continue
-			}
-		}
-		invariants = append(invariants, f)
-	}
-	w.invariants = invariants
-}
-
 // key tells states apart that are worth being gone on from.
 func (w *validator) key(s State, level int) uint64 {
 	fp := value.Hash(s)
-	if w.levels {
+	if w.log.Levels {
 		fp = splitmix.Mix(fp ^ uint64(level))
 	}
 	return fp
 }
 
-// at has the evaluator speak of a state with its number.
-func (w *validator) at(s State, level int, f func(*ctx), size int) error {
-	before, m := w.ev.TLC.level, w.ev.x.m
-	w.ev.TLC.level = level
-	so := m.enter(s, nil)
-	err := w.ev.run(func() { f(w.ev.alone(size)) })
-	m.leave(so)
-	w.ev.TLC.level = before
-	return err
-}
-
-// place is how far in the log a state is: its position, or its number if there is none.
-func (w *validator) place(s State, level int) (n int64, err error) {
-	if w.position == nil || w.position.level {
-		return int64(level), nil
-	}
-	if i := w.position.variable; i >= 0 {
-		if n, ok := s[i].(value.Int); ok {
-			return int64(n), nil
-		}
-		return 0, fmt.Errorf("%s, by which the specification goes through its log, is no number but %s", w.position.name, value.Short(s[i]))
-	}
-	err = w.at(s, level, func(x *ctx) { n = integer(w.position.of.eval(x)) }, w.position.size)
-	return n, err
-}
-
-// ended tells whether the log is at its end in a state.
-func (w *validator) ended(s State, level int, at int64) (done bool, err error) {
-	switch {
-	case w.end != nil:
-		err = w.at(s, level, func(x *ctx) { done = w.end(x) }, w.endSize)
-		return done, err
-	case w.position != nil:
-		return at > int64(len(w.position.items)), nil
-	}
-	return false, nil // the postcondition tells, when all is known
-}
-
 // from finds the successors of a behaviour's last state.
 func (w *validator) from(t *trail) error {
 	w.now, w.level = t, t.level
-	w.ev.TLC.level = t.level
+	w.ev.TLC.Level = t.level
 	begin := len(w.stack)
 	for i := range w.spec.Actions {
 		err := w.ev.Successors(t.state, &w.spec.Actions[i], func(next State) error {
@@ -386,7 +187,7 @@ func (w *validator) from(t *trail) error {
 				return err
 			}
 			if w.accepted != nil {
-				return ErrStop
+				return eval.ErrStop
 			}
 			return nil
 		})
@@ -399,7 +200,7 @@ func (w *validator) from(t *trail) error {
 	if len(found) > 1 {
 		places := map[*trail]int64{}
 		for _, f := range found {
-			n, err := w.place(f.state, f.level)
+			n, err := w.log.At(f.state, f.level)
 			if err != nil {
 				return err
 			}
@@ -415,12 +216,12 @@ func (w *validator) from(t *trail) error {
 func (w *validator) reach(before *trail, s State, action int) error {
 	w.v.Steps++
 	w.r.Generated++
-	level, changed := 1, allVariables
+	level, changed := 1, eval.AllVariables
 	var current State
 	var bad *broken
 	if before != nil {
 		level, current, bad = before.level+1, before.state, before.broken
-		changed = difference(current, s, identical)
+		changed = eval.ChangedIn(current, s)
 	}
 	out, err := w.remain(w.spec.Constraints, w.constraintReads, s, changed)
 	if err == nil && out == nil && before != nil {
@@ -429,21 +230,21 @@ func (w *validator) reach(before *trail, s State, action int) error {
 	if err != nil || out != nil {
 		return err
 	}
-	here, err := w.place(s, level)
+	here, err := w.log.At(s, level)
 	if err != nil {
 		return err
 	}
-	done, err := w.ended(s, level, here)
+	done, err := w.log.Ended(s, level, here)
 	if err != nil {
 		return err
 	}
 	t := &trail{before: before, action: action, level: level, broken: bad}
-	breaks := func(kind Kind, f *Formula) {
+	breaks := func(kind Kind, f *eval.Formula) {
 		_, line, _ := w.lineAt(before)
 		t.broken = &broken{kind, f.Name, line, t}
 	}
 	if bad == nil {
-		f, err := (*Formula)(nil), error(nil)
+		f, err := (*eval.Formula)(nil), error(nil)
 		kind := StepViolated
 		if before == nil {
 			kind = InitialViolated
@@ -459,14 +260,14 @@ func (w *validator) reach(before *trail, s State, action int) error {
 		}
 	}
 	if t.broken == nil || w.following {
-		if _, isNew := w.passed.add(w.key(s, level)); !isNew {
+		if _, isNew := w.passed.Add(w.key(s, level)); !isNew {
 			return nil
 		}
 	}
 	if t.broken == nil {
-		f, err := w.remain(w.invariants, w.invariantReads, s, changed)
+		f, err := w.remain(w.log.Invariants, w.invariantReads, s, changed)
 		if err == nil && f == nil && !done {
-			f, err = w.holds(w.positional, s, nil)
+			f, err = w.holds(w.log.Positional, s, nil)
 		}
 		if err != nil {
 			return err
@@ -528,79 +329,52 @@ func (w *validator) steps(t *trail) (steps []Step) {
 // shownTo is steps, with what ALIAS says of them.
 func (w *validator) shownTo(t *trail) []Step {
 	steps := w.steps(t)
-	return w.shownFrom(t.level-len(steps)+1, steps)
+	return w.ev.Show(t.level-len(steps)+1, steps)
 }
 
 // lineAt is the line of the log that a behaviour is at, and its number among the items; 0 if that is not known.
-func (w *validator) lineAt(t *trail) (r *recording, line, item int) {
-	if w.position == nil || t == nil {
+func (w *validator) lineAt(t *trail) (r *ndjson.Log, line, item int) {
+	if w.log == nil || w.log.Position() == "" || t == nil {
 		return nil, 0, 0
 	}
-	n, err := w.place(t.state, t.level)
-	if err != nil || n < 1 || n > int64(len(w.position.items)) {
+	n, err := w.log.At(t.state, t.level)
+	if err != nil || n < 1 || n > int64(w.log.Items()) {
 		return nil, 0, 0
 	}
-	return w.lineOf(int(n))
-}
-
-func (w *validator) lineOf(item int) (*recording, int, int) {
-	logs := &w.spec.compiler.loader.logs
-	if r, line := logs.lineOf(w.position.items[item-1]); r != nil {
-		return r, line, item
-	}
-	for _, r := range logs.read { // of a sequence that was made of the log's items
-		if len(r.lines) == len(w.position.items) {
-			return r, r.lines[item-1], item
-		}
-	}
-	return nil, 0, item
-}
-
-// read tells which log was read.
-func (w *validator) read() error {
-	logs := &w.spec.compiler.loader.logs
-	if len(logs.read) == 0 {
-		return errReadsNone
-	}
-	w.v.Log = logs.read[0].file
-	if w.position != nil {
-		if r, _ := logs.lineOf(w.position.items[0]); r != nil {
-			w.v.Log = r.file
-		}
-	}
-	return nil
+	r, line = w.log.Line(int(n))
+	return r, line, int(n)
 }
 
 // refusedFromTheStart says what follows if there is no initial state.
-func (w *validator) refusedFromTheStart() error {
-	if err := w.read(); err != nil {
+func (w *validator) refusedFromTheStart() (err error) {
+	if w.v.Log, err = w.log.Log(); err != nil {
 		return err
 	}
-	if w.position == nil {
+	if w.log.Position() == "" {
 		w.v.Unknown = "there is no initial state"
 		return nil
 	}
-	r, line, item := w.lineOf(1)
-	if w.v.Line, w.v.Item = line, item; r != nil {
-		w.v.Text = r.lineText(line)
+	r, line := w.log.Line(1)
+	if w.v.Line, w.v.Item = line, 1; r != nil {
+		w.v.Text = r.LineText(line)
 	}
 	return nil
 }
 
 // judge says what follows from the behaviours that were found.
-func (w *validator) judge() error {
-	if err := w.read(); err != nil {
+func (w *validator) judge() (err error) {
+	if w.v.Log, err = w.log.Log(); err != nil {
 		return err
 	}
-	decides := w.end == nil && w.position == nil // the postcondition alone
+	decides := w.log.Undecided() // the postcondition alone
 	if all := w.spec.Postconditions; len(all) > 0 && (w.accepted != nil || decides) {
-		broken, err := w.ev.all(all, nil, nil)
+		broken, err := w.ev.All(all, nil, nil)
 		if err != nil {
 			return err
 		}
 		if decides && broken == nil {
 			w.r.Depth--
-			if broken, err := w.ev.all(all, nil, nil); err != nil {
+			if broken, err := w.ev.All(all, nil, nil); err != nil {
 				return err
 			} else if broken == nil {
 				w.v.Unknown = all[0].Name + " is true of shorter behaviours, too: it does not tell the end of the log; name that by --end"
@@ -623,10 +397,15 @@ func (w *validator) judge() error {
 		w.v.Violation, w.v.BrokenAt = &Violation{Kind: b.kind, Name: b.name, Trace: w.shownTo(b.last), Back: -1}, b.line
 	}
 	if r, line, item := w.lineAt(t); r != nil {
-		w.v.Line, w.v.Item, w.v.Text = line, item, r.lineText(line)
+		w.v.Line, w.v.Item, w.v.Text = line, item, r.LineText(line)
 	}
 	for _, t := range w.furthest[:min(len(w.furthest), 3)] {
 		w.v.Last = append(w.v.Last, w.shownTo(t))
 	}
-	return w.refusals()
+	w.v.Tried, err = w.ev.Tried(min(len(w.furthest), deciding), func(i int) State {
+		w.now = w.furthest[i]
+		w.ev.TLC.Level = w.now.level
+		return w.now.state
+	})
+	return err
 }

@@ -144,8 +144,8 @@ Inv == /\ y >= 0
 	if err := c.all(); err != nil || c.r.Distinct != 201 || len(c.r.Violations) > 0 {
 		t.Fatal(err, c.r.Distinct, c.r.Violations)
 	}
-	if most := uint64(20_000); uint64(c.ev.TLC.ticks) > most {
-		t.Errorf("%d members of sets were looked at, and not up to %d: x stays", c.ev.TLC.ticks, most)
+	if most := uint64(20_000); uint64(c.ev.TLC.Ticks) > most {
+		t.Errorf("%d members of sets were looked at, and not up to %d: x stays", c.ev.TLC.Ticks, most)
 	}
 }
 

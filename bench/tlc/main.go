@@ -29,6 +29,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -289,7 +290,7 @@ func evaluate(spec *tla.Spec, drawn [][]told) error {
 		state = append(state[:0:0], s...)
 		return nil
 	}
-	actions := map[string]*tla.Operator{}
+	actions := map[string]*eval.Operator{}
 	for _, list := range drawn {
 		if err := ev.Initial(keep); err != nil {
 			return err
@@ -349,7 +350,7 @@ func draw(spec *tla.Spec, chance uint64) (list []told, err error) {
 		chance += splitmix.Gamma
 		return int(splitmix.Mix(chance) % uint64(n))
 	}
-	actions := map[string]*tla.Operator{}
+	actions := map[string]*eval.Operator{}
 	servers := []value.Value{model.Name("s1"), model.Name("s2"), model.Name("s3")}
 	for tries := 0; len(list) < walked && tries < 100*walked; tries++ {
 		i, j := servers[below(len(servers))], servers[below(len(servers))]

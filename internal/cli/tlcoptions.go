@@ -299,9 +299,9 @@ func (m *modelling) dumpTraces(spec *tla.Spec, v *tla.Violation) error {
 		var text []byte
 		var err error
 		if t.format == "json" {
-			text, err = spec.JSON(v)
+			text, err = v.JSON(spec)
 		} else {
-			text, err = spec.Module(strings.TrimSuffix(filepath.Base(t.file), ".tla"), v)
+			text, err = v.Module(spec, strings.TrimSuffix(filepath.Base(t.file), ".tla"))
 		}
 		if err == nil {
 			err = report.WriteFile(t.file, text)

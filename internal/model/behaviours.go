@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -25,15 +26,15 @@ type visit struct {
 // walk goes through the states of a specification, breadth first.
 type walk struct {
 	model *Model
-	ev    *tla.Evaluator
-	shows map[string]*tla.Operator
+	ev    *eval.Evaluator
+	shows map[string]*eval.Operator
 	err   error
 }
 
 // Behaviours walks through the states of the specification, breadth first, and gives a shortest behaviour for each step from one state to another that is new,
 // as the view shows them. It ends after so many whole states, which bound the memory, or when give tells that it has enough. It tells whether all were met.
 func (m *Model) Behaviours(most int, give func(Behaviour) (more bool)) (all bool, err error) {
-	w := &walk{model: m, ev: m.spec.Evaluator(), shows: map[string]*tla.Operator{}}
+	w := &walk{model: m, ev: m.spec.Evaluator(), shows: map[string]*eval.Operator{}}
 	met, steps := map[uint64]bool{}, map[uint64]bool{}
 	var queue []*visit
 	full, enough := false, false

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/cells"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -12,11 +14,11 @@ import (
 // but from states that have the same in the cells that the step depends on. States, cells and arguments are told apart by 64-bit fingerprints, as in TLC. But for the values
 // there is no pointer in it, since the garbage collector would follow each of them, time and again.
 type memory struct {
-	cells     *tla.Cells
+	cells     *cells.Cells
 	seeds     []uint64 // of each cell
 	variables []int    // of each cell
 	scratch   []bool   // variables that every step begins with their first values
-	all       tla.CellSet
+	all       cells.Set
 
 	calls    table[known] // by the operator and its arguments
 	outcomes table[int32] // by that and by the cells of a pattern: which of list
@@ -27,12 +29,12 @@ type memory struct {
 	writes   []write
 	mets     mets
 	patterns []pattern
-	numbers  map[tla.CellSet]uint16 // of patterns
-	values   []value.Value          // each once
-	prints   table[int32]           // which of values has a fingerprint
-	asked    int                    // what was looked for
-	found    int                    // of it
-	useless  bool                   // too little is found: nothing is kept
+	numbers  map[cells.Set]uint16 // of patterns
+	values   []value.Value        // each once
+	prints   table[int32]         // which of values has a fingerprint
+	asked    int                  // what was looked for
+	found    int                  // of it
+	useless  bool                 // too little is found: nothing is kept
 }
 
 // known are the patterns of cells that a call was seen to depend on, the last one first.
@@ -49,7 +51,7 @@ type recent struct {
 
 // pattern is a set of cells that something depends on.
 type pattern struct {
-	set  tla.CellSet
+	set  cells.Set
 	list []int32
 }
 
@@ -69,7 +71,7 @@ type part struct{ from, to int32 }
 // change is what a step does to the cells.
 type change struct {
 	writes part // of memory.writes
-	cells  tla.CellSet
+	cells  cells.Set
 }
 
 // write is what a cell has after a step: a value by its number in memory.values, or -1.
@@ -99,7 +101,7 @@ const (
 )
 
 func newMemory(spec *tla.Spec, initial []tla.State) *memory {
-	m := &memory{cells: spec.Cells(initial), scratch: make([]bool, len(spec.Variables)), recent: make([]recent, recents)}
+	m := &memory{cells: cells.Divide(initial), scratch: make([]bool, len(spec.Variables)), recent: make([]recent, recents)}
 	for i := range spec.Variables {
 		for from, to := m.cells.Of(i); from < to; from++ {
 			m.seeds, m.variables = append(m.seeds, splitmix.Mix(uint64(from+1)*splitmix.Gamma)), append(m.variables, i)
@@ -113,7 +115,7 @@ func newMemory(spec *tla.Spec, initial []tla.State) *memory {
 // forget begins anew: no state that was made before may be used with the memory.
 func (m *memory) forget() {
 	m.calls, m.outcomes, m.alike, m.prints = table[known]{}, table[int32]{}, table[int32]{}, table[int32]{}
-	m.numbers, m.mets = map[tla.CellSet]uint16{}, mets{numbers: map[string]int32{}}
+	m.numbers, m.mets = map[cells.Set]uint16{}, mets{numbers: map[string]int32{}}
 	m.list, m.writes, m.patterns, m.values = nil, nil, nil, nil
 	m.changes = []change{{}}
 	clear(m.recent)
@@ -172,7 +174,7 @@ func (m *memory) recall(p *point, call uint64) *outcome {
 }
 
 // remember keeps what a call leads to in states that have the same in the cells that were read. If r is nil, that is not known, and it is only kept for now.
-func (m *memory) remember(p *point, call uint64, r *tla.Reads, o outcome) *outcome {
+func (m *memory) remember(p *point, call uint64, r *cells.Reads, o outcome) *outcome {
 	o.reads = readsAll
 	if r == nil {
 		m.list = append(m.list, o)
@@ -240,7 +242,7 @@ func (m *memory) once(o outcome) int32 {
 }
 
 // depends are the cells that an outcome depends on.
-func (m *memory) depends(o *outcome) *tla.CellSet {
+func (m *memory) depends(o *outcome) *cells.Set {
 	if o.reads == readsAll {
 		return &m.all
 	}
@@ -259,7 +261,7 @@ func (m *memory) number(v value.Value, print uint64) int32 {
 }
 
 // number is that of a list of guards that were met.
-func (m *mets) number(met tla.GuardsSeen) int32 {
+func (m *mets) number(met eval.GuardsSeen) int32 {
 	n, ok := m.numbers[string(met)]
 	if !ok {
 		n = int32(len(m.lists))
@@ -269,7 +271,7 @@ func (m *mets) number(met tla.GuardsSeen) int32 {
 }
 
 // packed has two bits of each guard.
-func packed(met tla.GuardsSeen) []uint64 {
+func packed(met eval.GuardsSeen) []uint64 {
 	words := make([]uint64, (len(met)+guardsInWord-1)/guardsInWord)
 	for i, m := range met {
 		words[i/guardsInWord] |= uint64(m) << (2 * (i % guardsInWord))
@@ -287,7 +289,7 @@ type point struct {
 	joined tla.State // values of variables, nil where cells have changed since
 	view   uint64    // fingerprint of the state's view
 	viewed bool
-	shows  tla.CellSet // what the view depends on
+	shows  cells.Set // what the view depends on
 }
 
 // mark is that of a value in a cell.
@@ -371,7 +373,7 @@ func (m *memory) state(p *point) tla.State {
 }
 
 // change adds what leads from p to a state that a step with these reads has led to, unless it is among those from first on; if r is nil, nobody has watched the step.
-func (m *memory) change(p *point, next tla.State, r *tla.Reads, first int32) {
+func (m *memory) change(p *point, next tla.State, r *cells.Reads, first int32) {
 	c := change{writes: part{from: int32(len(m.writes))}}
 	for i, v := range next {
 		if m.scratch[i] || r != nil && !r.All && r.Keeps(i) {

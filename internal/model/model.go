@@ -18,6 +18,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/cells"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -52,7 +54,7 @@ const (
 // Model is a specification that runs are followed in. Several followers may use it at once.
 type Model struct {
 	spec *tla.Spec
-	view *tla.Operator
+	view *eval.Operator
 	o    Options
 	idle sync.Pool // of followers
 }
@@ -174,7 +176,7 @@ type Follower struct {
 	Kept any
 
 	model   *Model
-	ev      *tla.Evaluator
+	ev      *eval.Evaluator
 	first   []tla.State // the initial ones
 	initial []*point
 	actions map[string]*action
@@ -185,7 +187,7 @@ type Follower struct {
 	states, next []*point // those that the specification may be in
 	spare        []*point
 	fresh        tla.State // that the present step was evaluated to lead to; empty if it was remembered
-	reads        tla.Reads
+	reads        cells.Reads
 	steps        int
 	last         string // the last step, for messages, and its arguments
 	lastArgs     []value.Value
@@ -202,15 +204,15 @@ type Follower struct {
 
 // action is one of the specification, with what of its guards was met in all runs of a follower.
 type action struct {
-	*tla.Operator
+	*eval.Operator
 	hash uint64
-	told []uint64       // in the present run, as memory.mets
-	met  tla.GuardsSeen // in the present step
+	told []uint64        // in the present run, as memory.mets
+	met  eval.GuardsSeen // in the present step
 }
 
 // show is an expression of states.
 type show struct {
-	*tla.Operator
+	*eval.Operator
 	hash uint64
 }
 
@@ -221,8 +223,8 @@ func (m *Model) Follow() (*Follower, error) {
 		return f, nil
 	}
 	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*show{}}
-	if n := len(m.spec.Variables); n > tla.MostCells {
-		return nil, fmt.Errorf("the specification has %d variables; a run can be followed in %d", n, tla.MostCells)
+	if n := len(m.spec.Variables); n > cells.Most {
+		return nil, fmt.Errorf("the specification has %d variables; a run can be followed in %d", n, cells.Most)
 	}
 	if m.view != nil {
 		f.viewed = &show{m.view, coverage.ID(coverage.ModelState, "the view "+m.view.Name)}
@@ -342,7 +344,7 @@ func (f *Follower) action(method, name string, args []any) *action {
 			f.failed = mistake(fmt.Sprintf("%s; the actions are %s", plain(err), strings.Join(f.model.Actions(), ", ")), method, []string{strconv.Quote(name)}, f.args)
 			return nil
 		}
-		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), told: packed(make(tla.GuardsSeen, len(op.Guards))), met: make(tla.GuardsSeen, len(op.Guards))}
+		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), told: packed(make(eval.GuardsSeen, len(op.Guards))), met: make(eval.GuardsSeen, len(op.Guards))}
 		f.actions[name] = a
 	}
 	if len(args) != len(a.Params) {
@@ -353,7 +355,7 @@ func (f *Follower) action(method, name string, args []any) *action {
 }
 
 // number tells that an operator is given arguments in a wrong number.
-func number(op *tla.Operator, args []any) string {
+func number(op *eval.Operator, args []any) string {
 	return fmt.Sprintf("%s needs %d arguments, and has %d", op.Name, len(op.Params), len(args))
 }
 
@@ -530,7 +532,7 @@ func (a *action) number(g *tla.Guard) int32 {
 }
 
 // watch begins to note what the next evaluation depends on, if that is of use.
-func (f *Follower) watch() *tla.Reads {
+func (f *Follower) watch() *cells.Reads {
 	if f.memory.useless {
 		f.ev.Watch(nil)
 		return nil
@@ -542,7 +544,7 @@ func (f *Follower) watch() *tla.Reads {
 
 // doubt evaluates what was remembered, without memory.
 func (f *Follower) doubt(p *point, a *action, o *outcome) {
-	m, met, kept := f.memory, make(tla.GuardsSeen, len(a.Guards)), *o
+	m, met, kept := f.memory, make(eval.GuardsSeen, len(a.Guards)), *o
 	first := int32(len(m.changes))
 	f.ev.Watch(nil)
 	err := f.ev.Step(m.state(p), a.Operator, f.args, met, func(s tla.State) error { m.change(p, s, nil, first); return nil })
@@ -649,7 +651,7 @@ func (f *Follower) shown(p *point, op *show, args []value.Value) (*outcome, erro
 	if o != nil && !f.model.o.Doubt {
 		return o, nil
 	}
-	var r *tla.Reads
+	var r *cells.Reads
 	if o == nil {
 		r = f.watch()
 	} else {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/tla"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -185,7 +186,7 @@ func stepped(spec *tla.Spec, run []Told) (states []tla.State, stays bool, err er
 		return nil, false, fmt.Errorf("the specification has %d initial states: the controlled TLC draws one of them", len(found))
 	}
 	states = found[:1:1]
-	actions := map[string]*tla.Operator{}
+	actions := map[string]*eval.Operator{}
 	for i, t := range run {
 		if t.Action == "" {
 			continue

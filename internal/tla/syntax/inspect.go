@@ -96,3 +96,24 @@ func Inspect(e Expr, f func(Expr) bool) {
 		all(e.Body)
 	}
 }
+
+// Primes reports whether an expression itself is about the next state. Operators that it uses may be, too.
+func Primes(e Expr) bool {
+	return Any(e, func(e Expr) bool {
+		switch e := e.(type) {
+		case *Action:
+			return true
+		case *Apply:
+			return len(e.Path) == 0 && (e.Name == "'" || e.Name == "UNCHANGED")
+		}
+		return false
+	})
+}
+
+// Names reports whether an expression, or one that it is made of, uses a name.
+func Names(e Expr, name string) bool {
+	return Any(e, func(e Expr) bool {
+		a, ok := e.(*Apply)
+		return ok && a.Name == name && len(a.Path) == 0
+	})
+}

@@ -1,0 +1,317 @@
+// Package config reads configuration files of TLC.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
+)
+
+// Config is a configuration file of TLC (Specifying Systems, section 14.7.1): which parts of a module are what, and what its constants are.
+type Config struct {
+	File              string
+	Specification     string
+	Init, Next        string
+	Invariants        []string
+	Properties        []string
+	Constraints       []string
+	ActionConstraints []string
+	Symmetry          []string
+	View              string
+	Alias             string
+	Postconditions    []string
+	PostconditionFrom string   // the option that names the last of them, for errors; empty: the file does
+	Possible          []string // _POSSIBLE
+	Periodic          string   // _PERIODIC: what is evaluated now and then, and must not be FALSE
+	Reward            string   // _RL_REWARD: for simulations of TLC that learn
+	NoDeadlock        bool     // CHECK_DEADLOCK FALSE
+	Constants         []Assignment
+	Environment       map[string]string     // what IOEnv shows besides the environment of the process
+	Log               string                // the file that the specification reads as its log, whatever name it gives it; empty: what it names
+	Text              string                // of the file, for errors
+	places            map[string]syntax.Pos // where names stand
+}
+
+// At is where a name stands in the file, or else its beginning.
+func (c *Config) At(name string) syntax.Pos {
+	if pos, ok := c.places[name]; ok {
+		return pos
+	}
+	return syntax.Pos{Line: 1, Column: 1}
+}
+
+// Assignment is what a configuration says of a constant or definition: Name = Value, Name(Arguments) = Value, or Name <- Operator, of a module if there is one.
+type Assignment struct {
+	Name      string // with those of instances before it, as I!Name
+	Module    string
+	Arguments []syntax.Expr
+	Value     syntax.Expr
+	Operator  string
+	Pos       syntax.Pos
+}
+
+var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": true, "INVARIANT": true, "INVARIANTS": true, "PROPERTY": true,
+	"PROPERTIES": true, "CONSTRAINT": true, "CONSTRAINTS": true, "ACTION_CONSTRAINT": true, "ACTION_CONSTRAINTS": true, "SYMMETRY": true,
+	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "POSTCONDITIONS": true, "_POSSIBLE": true, "_PERIODIC": true, "_RL_REWARD": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
+
+// MaxBytes bounds the bytes of a module, and of a configuration.
+const MaxBytes = 64 << 20
+
+// Read reads a configuration file, or the configuration that stands in the file of a module, as in TLC: between ---- CONFIG Name ----, with the name of the
+// file, and ====.
+func Read(file string) (*Config, error) {
+	text, err := regular.Read(file, MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(file, ".tla") {
+		return Parse(file, string(text))
+	}
+	section, found := configSection(file, string(text))
+	if !found {
+		return nil, fmt.Errorf("%s has %w: that begins with ---- CONFIG %s ---- and ends with ====", file, ErrNoConfig, ModuleOf(file))
+	}
+	return Parse(file, section)
+}
+
+// ErrNoConfig is the error for the file of a module without a configuration.
+var ErrNoConfig = errors.New("no configuration")
+
+// ModuleOf is the name of the module that a file holds.
+func ModuleOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".tla") }
+
+// configSection is the part of a module's text that is its configuration, with empty lines for what stands before it.
+func configSection(file, text string) (section string, found bool) {
+	head := regexp.MustCompile(`^\s*-{4,}\s*CONFIG\s+` + regexp.QuoteMeta(ModuleOf(file)) + `\s*-{4,}\s*$`)
+	var lines []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case found && strings.HasPrefix(strings.TrimSpace(line), "===="):
+			return strings.Join(lines, "\n"), true
+		case head.MatchString(line):
+			found, line = true, ""
+		case !found:
+			line = ""
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), found
+}
+
+// Parse reads a configuration. Errors are of type *syntax.Error.
+func Parse(file, text string) (*Config, error) {
+	tokens, err := syntax.Tokens(file, text)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{File: file, Text: text, places: map[string]syntax.Pos{}}
+	fail := func(t syntax.Token, format string, args ...any) error {
+		return syntax.ErrorAt(file, text, t.Pos, fmt.Sprintf(format, args...))
+	}
+	for i := 0; i < len(tokens); {
+		head := tokens[i]
+		if !statements[head.Text] {
+			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION, _POSSIBLE, _PERIODIC, _RL_REWARD and CHECK_DEADLOCK", head.Text)
+		}
+		i++
+		begin := i
+		for i < len(tokens) && !statements[tokens[i].Text] {
+			i++
+		}
+		body := tokens[begin:i]
+		if strings.HasPrefix(head.Text, "CONSTANT") {
+			if err := c.constants(body, fail); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		one := func(to *string) error {
+			switch {
+			case len(body) == 0:
+				return fail(head, "%s needs a name", head.Text)
+			case len(body) > 1:
+				return fail(body[1], "%s needs one name, and %s is no statement of a configuration", head.Text, body[1].Text)
+			case *to != "":
+				return fail(head, "%s is given twice", head.Text)
+			}
+			*to = body[0].Text
+			c.places[*to] = body[0].Pos
+			return nil
+		}
+		var many *[]string
+		switch head.Text {
+		case "SPECIFICATION":
+			err = one(&c.Specification)
+		case "INIT":
+			err = one(&c.Init)
+		case "NEXT":
+			err = one(&c.Next)
+		case "VIEW":
+			err = one(&c.View)
+		case "ALIAS":
+			err = one(&c.Alias)
+		case "_PERIODIC":
+			err = one(&c.Periodic)
+		case "_RL_REWARD":
+			err = one(&c.Reward)
+		case "CHECK_DEADLOCK":
+			if len(body) != 1 || body[0].Text != "TRUE" && body[0].Text != "FALSE" {
+				err = fail(head, "CHECK_DEADLOCK is TRUE or FALSE")
+			} else {
+				c.NoDeadlock = body[0].Text == "FALSE"
+			}
+		case "INVARIANT", "INVARIANTS":
+			many = &c.Invariants
+		case "PROPERTY", "PROPERTIES":
+			many = &c.Properties
+		case "CONSTRAINT", "CONSTRAINTS":
+			many = &c.Constraints
+		case "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS":
+			many = &c.ActionConstraints
+		case "POSTCONDITION", "POSTCONDITIONS":
+			many = &c.Postconditions
+		case "_POSSIBLE":
+			many = &c.Possible
+		case "SYMMETRY":
+			many = &c.Symmetry
+		}
+		if err != nil {
+			return nil, err
+		}
+		if many != nil {
+			for _, t := range body {
+				if t.Text != "," {
+					c.places[t.Text] = t.Pos
+					*many = append(*many, t.Text)
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, ...any) error) error {
+	for i := 0; i < len(body); {
+		a := Assignment{Name: body[i].Text, Pos: body[i].Pos}
+		i++
+		for i+1 < len(body) && body[i].Text == "!" {
+			a.Name += "!" + body[i+1].Text
+			i += 2
+		}
+		if i < len(body) && body[i].Text == "(" {
+			n, err := a.arguments(body[i:])
+			if err != nil {
+				return fail(body[i], "the arguments of %s: %v", a.Name, err)
+			}
+			i += n
+		}
+		switch {
+		case i < len(body) && body[i].Text == "<-" && len(a.Arguments) > 0:
+			return fail(body[i], "%s is given a value for some arguments by =, as %s(1) = 2", a.Name, a.Name)
+		case i < len(body) && body[i].Text == "<-":
+			i++
+			if i+2 < len(body) && body[i].Text == "[" {
+				a.Module = body[i+1].Text
+				i += 3
+			}
+			if i >= len(body) {
+				return fail(body[len(body)-1], "%s <- needs the name of an operator", a.Name)
+			}
+			a.Operator = body[i].Text
+			i++
+		case i < len(body) && body[i].Text == "=":
+			i++
+			if i+3 < len(body) && body[i].Text == "[" { // x = [Module]value
+				a.Module = body[i+1].Text
+				i += 3
+			}
+			v, n, err := constantValue(body[i:], 0)
+			if err != nil {
+				return fail(body[min(i, len(body)-1)], "the value of %s: %v", a.Name, err)
+			}
+			a.Value = v
+			i += n
+		default:
+			return fail(body[i-1], "%s needs = and a value, or <- and the name of an operator", a.Name)
+		}
+		for _, old := range c.Constants {
+			switch {
+			case old.Name != a.Name || old.Module != a.Module:
+			case len(old.Arguments) > 0 && len(old.Arguments) == len(a.Arguments): // the first that fits is taken
+			case len(old.Arguments) > 0 && len(a.Arguments) > 0:
+				return fail(syntax.Token{Pos: a.Pos}, "%s is given values for %s here, and for %d at line %d", a.Name, syntax.Arguments(len(a.Arguments)), len(old.Arguments), old.Pos.Line)
+			default:
+				return fail(syntax.Token{Pos: a.Pos}, "%s is given a value twice: the first time at line %d", a.Name, old.Pos.Line)
+			}
+		}
+		c.Constants = append(c.Constants, a)
+	}
+	return nil
+}
+
+// arguments reads (value, ...), and gives how many tokens that are.
+func (a *Assignment) arguments(t []syntax.Token) (int, error) {
+	for i := 1; i < len(t); i++ {
+		v, n, err := constantValue(t[i:], 0)
+		if err != nil {
+			return 0, err
+		}
+		a.Arguments = append(a.Arguments, v)
+		if i += n; i < len(t) && t[i].Text == ")" {
+			return i + 1, nil
+		}
+		if i >= len(t) || t[i].Text != "," {
+			break
+		}
+	}
+	return 0, fmt.Errorf("they do not end: ) is missing")
+}
+
+// constantValue reads a number, a string, a name (a model value, or a Boolean), or a set of such.
+func constantValue(t []syntax.Token, depth int) (syntax.Expr, int, error) {
+	if depth > 1000 {
+		return nil, 0, fmt.Errorf("its sets are more than 1000 deep")
+	}
+	if len(t) == 0 {
+		return nil, 0, fmt.Errorf("there is none")
+	}
+	switch first := t[0]; {
+	case first.Text == "{" && !first.Quoted:
+		set := &syntax.SetEnum{Pos: first.Pos}
+		i := 1
+		for {
+			if i >= len(t) {
+				return nil, 0, fmt.Errorf("the set does not end: } is missing")
+			}
+			if t[i].Text == "}" {
+				return set, i + 1, nil
+			}
+			if t[i].Text == "," {
+				i++
+				continue
+			}
+			v, n, err := constantValue(t[i:], depth+1)
+			if err != nil {
+				return nil, 0, err
+			}
+			set.Items = append(set.Items, v)
+			i += n
+		}
+	case first.Quoted:
+		return &syntax.String{Pos: first.Pos, Text: first.Text}, 1, nil
+	case first.Text == "-" && len(t) > 1:
+		return &syntax.Number{Pos: first.Pos, Text: "-" + t[1].Text}, 2, nil
+	case first.Number:
+		return &syntax.Number{Pos: first.Pos, Text: first.Text}, 1, nil
+	case first.Name:
+		return &syntax.Apply{Pos: first.Pos, Name: first.Text}, 1, nil
+	default:
+		return nil, 0, fmt.Errorf("%s is none: numbers, strings, model values and sets of them are", first.Text)
+	}
+}

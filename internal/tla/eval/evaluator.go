@@ -1,0 +1,267 @@
+package eval
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// Evaluator evaluates a specification. It is not for several goroutines at once; a Spec may have several.
+type Evaluator struct {
+	spec     *Spec
+	x        *ctx
+	TLC      registers
+	seen     [1]value.Value // what VIEW shows of a state
+	renaming *value.Renaming
+	met      guarded
+	slots    []value.Value // of an operator's frame
+	Partial  State         // a successor that an action did not complete
+	search   enumeration
+}
+
+// enumeration is what states are being looked for.
+type enumeration struct {
+	f       func(State) error // gets them
+	stopped error             // what it returned
+	initial bool              // else successors
+	action  string            // that leads to them
+	part    string            // of what the action is one
+	at      *scope.Where
+}
+
+// Evaluator makes an evaluator.
+func (s *Spec) Evaluator() *Evaluator {
+	ev := &Evaluator{spec: s}
+	ev.x = &ctx{slots: make([]value.Value, s.size), m: &machine{tlc: &ev.TLC}}
+	ev.x.m.emit = ev.emit
+	return ev
+}
+
+// ErrStop ends an enumeration of states without an error.
+var ErrStop = errors.New("stop")
+
+// run calls f and makes what goes wrong in it an error with its place.
+func (ev *Evaluator) run(f func()) (err error) {
+	t, m := &ev.TLC, ev.x.m
+	depth, top, inside, then, between, middles, goals, applied, reads := t.depth, t.top, t.inside, m.then, m.between, m.middles, m.goals, m.applied, m.reads
+	defer func() {
+		if r := recover(); r != nil {
+			switch r := r.(type) {
+			case *value.Error:
+				err = ev.explained(r)
+			case interrupted:
+				err = ErrStop
+			default:
+				panic(r)
+			}
+			// What is under way around it goes on.
+			t.depth, t.top, t.inside, m.then, m.between, m.middles, m.goals, m.applied, m.reads = depth, top, inside, then, between, middles, goals, applied, reads
+		}
+	}()
+	f()
+	return nil
+}
+
+func (ev *Evaluator) value(n node) (v value.Value, err error) {
+	err = ev.run(func() { v = n.eval(ev.x) })
+	return v, err
+}
+
+// Initial calls f with each initial state, until f returns an error. The state is valid during the call: f copies what it keeps.
+func (ev *Evaluator) Initial(f func(State) error) error {
+	if ev.spec.init == nil {
+		return nil
+	}
+	m := ev.x.m
+	m.cur, m.nxt, m.moment = make(State, len(ev.spec.Variables)), nil, moment{}
+	if ev.spec.draws {
+		ev.TLC.drawn = 0
+	}
+	return ev.enumerate(ev.spec.init, ev.x, enumeration{f: f, initial: true, at: &ev.spec.start})
+}
+
+// Successors calls f with each state that action may lead to from s, until f returns an error. A state may come more than once, and is
+// valid during the call: f copies what it keeps.
+func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) error {
+	m := ev.x.m
+	m.cur = s
+	if len(m.nxt) != len(s) {
+		m.nxt = make(State, len(s))
+	}
+	clear(m.nxt)
+	m.composed = 0
+	m.begins()
+	if ev.spec.draws { // chance is the same again where a behaviour is told, or compared
+		ev.TLC.drawn = value.Hash(s) + uint64(action.Span.First.Line)<<32 + uint64(action.Span.First.Column)
+	}
+	return ev.enumerate(action.act, ev.x, enumeration{f: f, action: action.Name, part: " of the next-state relation", at: &action.at})
+}
+
+// Times is how often TLC would generate the state that Successors has found.
+func (ev *Evaluator) Times() int { return ev.x.m.times }
+
+// Ahead is how many of the successors that were counted so far TLC would generate later: by further ways to make conditions true, which it takes one after the other.
+func (ev *Evaluator) Ahead() int { return ev.x.m.counted - ev.x.m.open - ev.x.m.once }
+
+// Composed is how many states between the steps of compositions TLC would have counted since composed was asked, in the same enumeration.
+func (ev *Evaluator) Composed() int {
+	n := ev.x.m.composed
+	ev.x.m.composed = 0
+	return n
+}
+
+// incomplete fails with the variables of a state that have no value.
+func (ev *Evaluator) incomplete(s State, what string) {
+	var names []string
+	for i, v := range s {
+		if v == nil {
+			names = append(names, ev.spec.Variables[i])
+		}
+	}
+	if len(names) == 1 {
+		value.Fail("%s The following variable is not assigned: %s.", what, names[0])
+	}
+	value.Fail("%s The following variables are not assigned: %s.", what, strings.Join(names, ", "))
+}
+
+// enumerate looks for all states that an action, or the initial predicate, finds in a frame.
+func (ev *Evaluator) enumerate(find act, x *ctx, what enumeration) error {
+	m := ev.x.m
+	m.times, m.once, m.open, m.counted = 1, 0, 0, 0
+	around := ev.search
+	ev.search = what
+	err := ev.run(func() { find(x) })
+	stopped := ev.search.stopped
+	ev.search = around
+	if err != nil {
+		return err
+	}
+	if errors.Is(stopped, ErrStop) {
+		return nil
+	}
+	return stopped
+}
+
+// emit hands on a state that was found. It tells whether the search is to end.
+func (ev *Evaluator) emit() bool {
+	m, e := ev.x.m, &ev.search
+	so := m.goal(e.initial)
+	m.once++
+	m.counted += m.times
+	for _, v := range so {
+		if v == nil {
+			m.at = e.at
+			ev.Partial = slices.Clone(so)
+			what := "The initial state is not completely specified by the initial predicate."
+			if !e.initial {
+				what = "Successor state is not completely specified by action " + e.action + e.part + "."
+			}
+			ev.incomplete(so, what)
+		}
+	}
+	e.stopped = e.f(so)
+	return e.stopped != nil
+}
+
+// Holds tells whether a formula holds in a state, or in the step from s to next.
+func (ev *Evaluator) Holds(f *Formula, s, next State) (holds bool, err error) {
+	m := ev.x.m
+	before := m.enter(s, next)
+	m.read = 0
+	if f.whole {
+		m.changed = difference(s, next, same)
+	}
+	err = ev.run(func() { holds = f.test(ev.x) })
+	m.leave(before)
+	return holds, err
+}
+
+// Fingerprint tells states apart: equal for states that are equal under the specification's VIEW and SYMMETRY.
+func (ev *Evaluator) Fingerprint(s State) (fp uint64, err error) {
+	err = ev.run(func() { fp = ev.fingerprint(s) })
+	return fp, err
+}
+
+// Viewed tells apart the states that are not equal under the specification's VIEW.
+func (ev *Evaluator) Viewed(s State) (fp uint64, err error) {
+	err = ev.run(func() { fp = value.Hash(ev.view(s)) })
+	return fp, err
+}
+
+// view is what the specification's VIEW shows of a state, or all of it.
+func (ev *Evaluator) view(s State) []value.Value {
+	if ev.spec.view == nil {
+		return s
+	}
+	m := ev.x.m
+	before := m.enter(s, nil)
+	ev.seen[0] = library.Settled(ev.spec.view.eval(ev.x))
+	m.leave(before)
+	return ev.seen[:]
+}
+
+func (ev *Evaluator) fingerprint(s State) uint64 {
+	seen := ev.view(s)
+	if len(ev.spec.Symmetry) == 0 {
+		return value.Hash(seen)
+	}
+	if ev.renaming == nil {
+		ev.renaming = value.NewRenaming(ev.spec.Symmetry)
+	}
+	return ev.renaming.Least(seen)
+}
+
+// All is the first of some formulas that does not hold in a state, or in the step from s to next; nil if all do.
+func (ev *Evaluator) All(formulas []Formula, s, next State) (*Formula, error) {
+	for i := range formulas {
+		ok, err := ev.Holds(&formulas[i], s, next)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return &formulas[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// Remain is the first of some formulas that does not hold in a state, where all held in the one that leads to it; nil if all do. Conjuncts that depend on none of the
+// variables that have changed are not evaluated: reads has those that each was ever seen to read, of each formula, and is nil at first.
+func (ev *Evaluator) Remain(formulas []Formula, reads [][]uint64, s State, changed uint64) (broken *Formula, err error) {
+	x := ev.x
+	before := x.m.enter(s, nil)
+	err = ev.run(func() {
+		for i := range formulas {
+			if reads[i] == nil {
+				reads[i] = make([]uint64, len(formulas[i].parts))
+			}
+			for k, part := range formulas[i].parts {
+				seen := &reads[i][k]
+				if changed&*seen == 0 && *seen != 0 && !part.fresh {
+					continue
+				}
+				x.m.read = 0
+				if !part.test(x) {
+					broken = &formulas[i]
+					return
+				}
+				*seen |= x.m.read
+			}
+		}
+	})
+	x.m.leave(before)
+	return broken, err
+}
+
+// Viewed tells whether the specification has a VIEW.
+func (s *Spec) Viewed() bool { return s.view != nil }
+
+// ViewVaries tells whether what VIEW shows of a state may be another thing each time.
+func (s *Spec) ViewVaries() bool { return s.view.fresh }
+
+// ChangedIn are the variables that are not one value in memory in two states.
+func ChangedIn(s, next State) uint64 { return difference(s, next, identical) }

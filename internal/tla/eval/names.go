@@ -1,0 +1,333 @@
+package eval
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// frame is the context that is some frames further out.
+func (x *ctx) frame(hops int) *ctx {
+	for ; hops > 0; hops-- {
+		x = x.up
+	}
+	return x
+}
+
+// reference is the value of a name that is bound around.
+func (c *compiler) reference(e *env) node {
+	hops := c.depth - e.depth
+	switch {
+	case e.always != nil:
+		n := *e.always
+		if c.primed && n.level > constantLevel && e.expr != nil {
+			return c.expr(e.expr, e.place)
+		}
+		if hops > 0 {
+			eval, test := n.eval, n.test
+			n.excepts, n.except = 0, nil
+			n.eval = func(x *ctx) value.Value { return eval(x.frame(hops)) }
+			if test != nil {
+				n.test = func(x *ctx) bool { return test(x.frame(hops)) }
+			}
+		}
+		return n
+	case e.lazy != nil:
+		if c.primed && e.lazy.level > constantLevel && e.expr != nil {
+			return c.expr(e.expr, e.place)
+		}
+		slot, fill := e.slot, e.lazy.eval
+		n := node{level: e.lazy.level, height: e.lazy.height, reach: max(reach(e.born), e.lazy.reach), inner: e.lazy.inner, fresh: e.lazy.fresh, self: e.lazy.self, next: e.lazy.next}
+		if hops == 0 {
+			n.eval = func(x *ctx) value.Value {
+				if v := x.slots[slot]; v != nil {
+					return v
+				}
+				v := fill(x)
+				x.slots[slot] = v
+				return v
+			}
+			return n
+		}
+		n.eval = func(x *ctx) value.Value {
+			x = x.frame(hops)
+			if v := x.slots[slot]; v != nil {
+				return v
+			}
+			v := fill(x)
+			x.slots[slot] = v
+			return v
+		}
+		return n
+	}
+	slot := e.slot
+	n := node{reach: reach(e.born), inner: e.born}
+	switch hops {
+	case 0:
+		n.eval = func(x *ctx) value.Value { return x.slots[slot] }
+	case 1:
+		n.eval = func(x *ctx) value.Value { return x.up.slots[slot] }
+	default:
+		n.eval = func(x *ctx) value.Value { return x.frame(hops).slots[slot] }
+	}
+	return n
+}
+
+// give binds a parameter to an argument, compiled where the argument stands. It tells the slot that must be emptied when the operator is
+// used anew, or -1.
+func (c *compiler) give(to place, param syntax.Param, arg syntax.Expr, from place) (place, int) {
+	if param.Arity > 0 {
+		return c.bind(to, param.Text, binding{slot: -1, op: c.operator(arg, from, param.Arity)}), -1
+	}
+	n := c.expr(arg, from)
+	b := binding{slot: -1, expr: arg, place: from}
+	if n.reach == 0 && n.level == constantLevel && !n.fresh && !n.self || n.level >= actionLevel || c.cheap(arg, from) {
+		b.always = &n
+		return c.bind(to, param.Text, b), -1
+	}
+	b.lazy, b.slot = &n, c.slot()
+	return c.bind(to, param.Text, b), b.slot
+}
+
+// cheap tells whether an expression is a name whose value is at hand.
+func (c *compiler) cheap(e syntax.Expr, p place) bool {
+	a, ok := e.(*syntax.Apply)
+	if !ok || len(a.Args) > 0 || len(a.Path) > 0 {
+		return false
+	}
+	if b := p.env.find(a.Name); b != nil {
+		return b.op == nil
+	}
+	d := p.scope.Find(a.Name)
+	return d != nil && d.Kind == scope.Variable
+}
+
+// operator is the operator that an argument names, or its LAMBDA.
+func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
+	switch a := arg.(type) {
+	case *syntax.Lambda:
+		if len(a.Params) != arity {
+			c.fail(p, a.Pos, "the LAMBDA takes %s, where an operator of %d is needed", syntax.Arguments(len(a.Params)), arity)
+		}
+		return &closure{name: "LAMBDA", params: a.Params, body: a.Body, place: p}
+	case *syntax.Apply:
+		if len(a.Args) == 0 {
+			if len(a.Path) == 0 {
+				if b := p.env.find(a.Name); b != nil && b.op != nil {
+					return b.op
+				}
+			}
+			d, q := c.lookup(a, p)
+			if d != nil && d.Kind == scope.Parameter {
+				if b := p.inst.find(d.Name); b != nil && b.op != nil {
+					return b.op
+				}
+			}
+			if d != nil && d.Kind == scope.Substituted {
+				return c.operator(d.Body, place{inst: q.inst, scope: d.Place.Scope}, arity)
+			}
+			if instead := d.Given(); instead != nil {
+				d = instead
+				q = place{inst: q.inst, scope: d.Place.Scope}
+			}
+			if d != nil && d.Kind == scope.Operator && len(d.Params) != arity {
+				c.fail(p, a.Pos, "the operator %s takes %s, where one of %d is needed", a.Name, syntax.Arguments(len(d.Params)), arity)
+			}
+			return &closure{name: a.Name, def: d, place: q}
+		}
+	}
+	c.fail(p, arg.Position(), "an operator of %s is needed here: its name, or a LAMBDA", syntax.Arguments(arity))
+	return nil
+}
+
+// lookup finds what a name stands for, and where its definition's names are looked up. Core operators have no definition: nil.
+func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
+	within := p.scope
+	q := place{inst: p.inst}
+	first := true
+	var instances []*scope.Def
+	for i, s := range a.Path {
+		var d *scope.Def
+		if first {
+			if b := p.env.find(s.Text); b != nil && b.op != nil {
+				d = b.op.def
+			}
+		}
+		if d == nil {
+			if first {
+				d = within.Find(s.Text)
+			} else {
+				d = within.Names[s.Text]
+			}
+		}
+		if d == nil {
+			c.fail(p, s.Pos, "%s is not defined", s.Text)
+		}
+		if d.Kind == scope.Operator && d.Body != nil && len(d.Params) == 0 { // Inv!2 is a part of what Inv stands for
+			return c.part(d, q, a, i, p)
+		}
+		if d.Kind != scope.Instance || d.Inner == nil {
+			c.fail(p, s.Pos, "%s is no instance of a module: %s! cannot select from it", s.Text, s.Text)
+		}
+		if len(s.Args) != len(d.Params) {
+			c.fail(p, s.Pos, "%s needs %s, and has %d", s.Text, syntax.Arguments(len(d.Params)), len(s.Args))
+		}
+		for i, param := range d.Params {
+			key := d.Keys[param.Text]
+			arg := s.Args[i]
+			var b binding
+			if param.Arity > 0 {
+				b = binding{slot: -1, op: c.operator(arg, p, param.Arity)}
+			} else {
+				n := c.expr(arg, p)
+				b = binding{slot: -1, always: &n, expr: arg, place: p}
+			}
+			c.born++
+			b.born, b.depth = c.born, c.depth
+			q.inst = &env{key, q.inst, b}
+		}
+		within, first = d.Inner, false
+		instances = append(instances, d)
+	}
+	var d *scope.Def
+	if len(a.Path) > 0 {
+		if d = within.Names[a.Name]; d == nil {
+			c.fail(p, a.Pos, "%s is not defined in module %s", a.Name, within.Module)
+		}
+		for _, i := range slices.Backward(instances) {
+			d = c.loader.Selected(i, d)
+		}
+	} else {
+		d = within.Find(a.Name)
+	}
+	q.scope = within
+	if d != nil {
+		q.env = placeAt(d.Place).env
+		if d.Place.Scope != nil {
+			q.scope = d.Place.Scope
+		}
+	}
+	return d, q
+}
+
+// part finds the part of a definition that numbers select, an item of a list, an argument, a branch; or the one that has a label.
+func (c *compiler) part(d *scope.Def, q place, a *syntax.Apply, at int, from place) (*scope.Def, place) {
+	numbers := []string{}
+	for _, s := range a.Path[at+1:] {
+		numbers = append(numbers, s.Text)
+	}
+	e := d.Body
+	q = place{env: placeAt(d.Place).env, inst: q.inst, scope: d.Place.Scope}
+	for _, number := range append(numbers, a.Name) {
+		if l := labelled(e, number); l != nil {
+			e = l.Inner
+			continue
+		}
+		e, q = c.through(e, q)
+		k, err := strconv.Atoi(number)
+		parts := partsOf(e)
+		if err != nil || k < 1 || k > len(parts) {
+			c.fail(from, a.Pos, "%s!%s selects no part of what %s stands for", d.Name, number, d.Name)
+		}
+		e = parts[k-1]
+	}
+	part := &scope.Def{Kind: scope.Operator, Name: d.Name + "!" + a.Name, At: scope.Where{Source: c.file(q), Pos: e.Position()}, Body: e, Place: q.site()}
+	of(part).varies = true
+	return part, q
+}
+
+// labelled finds the expression with a label. It looks not into those that bind names or have another label.
+func labelled(e syntax.Expr, label string) *syntax.Paren {
+	if p, ok := e.(*syntax.Paren); ok {
+		switch p.Label {
+		case "":
+			return labelled(p.Inner, label)
+		case label:
+			return p
+		}
+		return nil
+	}
+	for _, part := range partsOf(e) {
+		if p := labelled(part, label); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func partsOf(e syntax.Expr) []syntax.Expr {
+	switch e := e.(type) {
+	case *syntax.Junction:
+		return e.Items
+	case *syntax.Apply:
+		return e.Args
+	case *syntax.If:
+		return []syntax.Expr{e.Cond, e.Then, e.Else}
+	case *syntax.SetEnum:
+		return e.Items
+	case *syntax.Tuple:
+		return e.Items
+	case *syntax.Let:
+		return partsOf(e.Body)
+	}
+	return nil
+}
+
+// let binds the definitions of a LET. It gives the slots that are to be emptied when the LET begins.
+func (c *compiler) let(units []syntax.Unit, p place) (place, []int) {
+	var begin []int
+	recursive := map[string]*scope.Def{}
+	for _, u := range units {
+		at := scope.Where{Source: c.file(p), Pos: syntax.Pos{}}
+		switch u := u.(type) {
+		case syntax.Recursive:
+			for _, r := range u.List {
+				at.Pos = r.Pos
+				d := &scope.Def{Kind: scope.Operator, Name: r.Text, At: at, Recursive: true, Params: make([]syntax.Param, r.Arity)}
+				recursive[r.Text] = d
+				p = c.bind(p, r.Text, binding{slot: -1, op: &closure{name: r.Text, def: d}})
+			}
+		case *syntax.Operator:
+			at.Pos = u.Pos
+			if d := recursive[u.Text]; d != nil {
+				d.Params, d.Body, d.Place = u.Params, u.Body, p.site()
+				continue
+			}
+			if len(u.Params) > 0 {
+				d := &scope.Def{Kind: scope.Operator, Name: u.Text, At: at, Params: u.Params, Body: u.Body, Place: p.site()}
+				p = c.bind(p, u.Text, binding{slot: -1, op: &closure{name: u.Text, def: d, place: p}})
+				continue
+			}
+			q, slot := c.give(p, syntax.Param{Name: u.Name}, u.Body, p)
+			if p = q; slot >= 0 {
+				begin = append(begin, slot)
+			}
+		case *syntax.Function:
+			at := &scope.Where{Source: c.file(p), Pos: u.Pos}
+			n := kept(c.function(u.Text, u.Bounds, u.Body, p, at))
+			b := binding{slot: -1}
+			if n.reach == 0 && n.level == constantLevel && !n.self && !n.fresh || n.level >= actionLevel {
+				b.always = &n
+			} else {
+				b.lazy, b.slot = &n, c.slot()
+				begin = append(begin, b.slot)
+			}
+			b.expr = &letFunction{u}
+			b.place = p
+			p = c.bind(p, u.Text, b)
+		case *syntax.Instance:
+			s := &scope.Scope{Module: p.scope.Module, Names: map[string]*scope.Def{}, Up: p.scope}
+			c.loader.Instance(s, u, p.site(), func(pos syntax.Pos) scope.Where { return scope.Where{Source: c.file(p), Pos: pos} })
+			p = c.bind(p, u.Text, binding{slot: -1, op: &closure{name: u.Text, def: s.Names[u.Text]}})
+		}
+	}
+	return p, begin
+}
+
+// letFunction is the definition of a function within LET, for when its value is needed of the next state.
+type letFunction struct{ *syntax.Function }
+
+func (f *letFunction) Position() syntax.Pos { return f.Pos }

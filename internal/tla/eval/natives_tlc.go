@@ -1,0 +1,218 @@
+package eval
+
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
+	"github.com/bloodhound-dst/bloodhound/tla/value"
+)
+
+// registers are what TLCGet and TLCSet work on, and where Print writes.
+type registers struct {
+	Simulating bool
+	Exit       bool // the specification wants the check to end: TLCSet("exit", TRUE)
+	values     map[int64]value.Value
+	Level      int
+	Named      func(name string) value.Value
+	Print      func(string)
+	Random     func() uint64
+	depth      int  // of the expressions of recursive operators and functions that are evaluated in each other
+	top        *ctx // the innermost frame of these operators
+	drawn      uint64
+	inside     *machine    // of the function or set, told by a rule, that is being evaluated
+	Pause      func() bool // is asked now and then whether the evaluation is to end
+	Ticks      uint32
+	// behaviour is the one that led to the present state, which is its last.
+	Behaviour func(cur State) ([]State, error)
+	// counterexample is what POSTCONDITION may ask for.
+	Counterexample func() value.Value
+}
+
+func printed(c *compiler, d *scope.Def, u call, of int, result func([]value.Value) value.Value) node {
+	c.arity(d, of, u)
+	args := c.all(u.args, u.from)
+	return node{fresh: true, eval: func(x *ctx) value.Value {
+		values := evalAll(x, args)
+		if x.m.tlc != nil && x.m.tlc.Print != nil {
+			text := values[0].String()
+			if of == 2 {
+				text += "  " + values[1].String()
+			}
+			x.m.tlc.Print(text)
+		}
+		return result(values)
+	}}.of(args...)
+}
+
+// trace is the behaviour up to the present state, as a sequence of records with the variables' values.
+func trace(c *compiler, d *scope.Def, u call) node {
+	c.arity(d, 0, u)
+	at := u.at
+	var names []value.Value
+	for _, v := range c.variables {
+		names = append(names, value.Text(v.Name))
+	}
+	return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+		x.m.at = at
+		if x.m.tlc.Behaviour == nil || len(x.m.cur) == 0 {
+			value.Fail("Trace has no value here: there is no behaviour")
+		}
+		x.m.anything()()
+		states, err := x.m.tlc.Behaviour(x.m.cur)
+		if err != nil {
+			value.Fail("Trace: %v", err)
+		}
+		items := make([]value.Value, len(states))
+		for i, s := range states {
+			items[i] = value.FunctionOf(names, s)
+		}
+		return value.NewTuple(items)
+	}}
+}
+
+// counterExample is the counterexample that POSTCONDITION asks for.
+func counterExample(c *compiler, d *scope.Def, u call) node {
+	c.arity(d, 0, u)
+	at := u.at
+	return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+		x.m.at = at
+		if x.m.tlc.Counterexample == nil {
+			value.Fail("CounterExample has a value in POSTCONDITION only")
+		}
+		return x.m.tlc.Counterexample()
+	}}
+}
+
+// getOr is what a register has, or a value if nothing was put there.
+func (r *registers) getOr(key, other value.Value, m *machine, at *scope.Where) value.Value {
+	m.at = at
+	if k, ok := key.(value.Int); ok && r.values[int64(k)] == nil {
+		return library.Settled(other)
+	}
+	return r.get(key)
+}
+
+// assertError tells whether an expression cannot be evaluated. The text of the error is this program's, so it is not compared.
+func assertError(c *compiler, d *scope.Def, u call) node {
+	c.arity(d, 2, u)
+	text, e := c.expr(u.args[0], u.from), c.expr(u.args[1], u.from)
+	return testNode(func(x *ctx) (failed bool) {
+		text.eval(x)
+		t := x.m.tlc
+		depth, top, inside := t.depth, t.top, t.inside
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case *value.Error:
+				failed, t.depth, t.top, t.inside = true, depth, top, inside
+			default:
+				panic(r)
+			}
+		}()
+		e.eval(x)
+		return false
+	}, text, e)
+}
+
+func (r *registers) get(key value.Value) value.Value {
+	switch k := key.(type) {
+	case value.Int:
+		if v := r.values[int64(k)]; v != nil {
+			return v
+		}
+		value.Fail("TLCGet(%d): nothing was put there by TLCSet", k)
+	case *value.String:
+		switch k.Text {
+		case "stats":
+			return r.statistics()
+		case "level":
+			return value.Int(r.Level)
+		case "config":
+			if r.Simulating {
+				return walking
+			}
+			return configuration
+		case "-Dtlc2.tool.impl.Tool.cdot": // compositions of actions are always evaluated
+			return value.Text("true")
+		}
+		if r.Named != nil {
+			if v := r.Named(k.Text); v != nil {
+				return v
+			}
+		}
+		value.Fail("TLCGet(%s) is not supported: there are level, stats, diameter, distinct, queue, generated, duration, config, and numbers", k)
+	}
+	value.Fail("TLCGet needs a number or a string, and not %s", value.Short(key))
+	return nil
+}
+
+// statistics is TLCGet("stats"): all that is counted.
+func (r *registers) statistics() value.Value {
+	var names, values []value.Value
+	for _, name := range []string{"diameter", "distinct", "duration", "generated", "queue"} {
+		if r.Named == nil {
+			break
+		}
+		if v := r.Named(name); v != nil {
+			names, values = append(names, value.Text(name)), append(values, v)
+		}
+	}
+	return value.FunctionOf(names, values)
+}
+
+// configuration and walking are TLCGet("config"): how a check and a simulation go on.
+var configuration, walking = configurationOf("bfs"), configurationOf("simulate")
+
+func configurationOf(mode string) value.Value {
+	return value.FunctionOf(
+		[]value.Value{value.Text("mode"), value.Text("depth"), value.Text("deadlock"), value.Text("symmetry"), value.Text("traces"), value.Text("seed"), value.Text("fingerprint"), value.Text("worker"), value.Text("aril"), value.Text("sched"), value.Text("install")},
+		[]value.Value{value.Text(mode), value.Int(-1), value.Bool(true), value.Bool(false), value.Int(-1), value.Int(0), value.Int(0), value.Int(1), value.Int(0), value.Text("none"), value.Text("")})
+}
+
+func (r *registers) set(key, v value.Value) {
+	k, ok := key.(value.Int)
+	if !ok {
+		if s, ok := key.(*value.String); ok && s.Text == "exit" {
+			r.Exit = r.Exit || v == value.Value(value.Bool(true))
+			return
+		}
+		value.Fail("TLCSet(%s, ...) is not supported: the register is a number", value.Short(key))
+	}
+	if r.values == nil {
+		r.values = map[int64]value.Value{}
+	}
+	r.values[int64(k)] = v
+}
+
+func sortSeq(c *compiler, d *scope.Def, u call) node {
+	c.arity(d, 2, u)
+	s := c.expr(u.args[0], u.from)
+	f, n := c.operand(u.args[1], u.from, 2, u.at)
+	at := u.at
+	return node{eval: func(x *ctx) value.Value {
+		seq := s.eval(x)
+		x.m.at = at
+		items := slices.Clone(value.Items(seq))
+		slices.SortStableFunc(items, func(a, b value.Value) int {
+			switch {
+			case library.Boolean(f(x, a, b)):
+				return -1
+			case library.Boolean(f(x, b, a)):
+				return 1
+			}
+			return 0
+		})
+		return value.NewTuple(items)
+	}}.of(s, n)
+}
+
+// chance gives a number below n: of the simulation, or else of a sequence that is the same for each check.
+func (r *registers) chance(n uint64) uint64 {
+	if r.Random == nil {
+		r.drawn++
+		return splitmix.Mix(r.drawn*splitmix.Gamma) % n
+	}
+	return r.Random() % n
+}
