@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// decoder reads records, one after the other. It reads in one pass what most of them look like. All else, and every error, it leaves to
-// encoding/json: parseRecord is what a record means, and quick a short way to the same.
+// decoder reads records. quick reads the usual ones in one pass. parseRecord, by encoding/json, defines what a record means; it reads all others
+// and makes every error.
 type decoder struct {
 	many  bool              // records follow, so that it pays to keep texts together
 	names map[string]string // clients, operations, keys and nodes, of which long histories have few
@@ -21,7 +21,7 @@ const (
 	textBytes = 64 << 10
 )
 
-// parse reads a record. It reports whether that has a number.
+// parse reads a record. It reports whether the record has a number.
 func (d *decoder) parse(line []byte) (e Event, numbered bool, err error) {
 	if e, numbered, ok := d.quick(line); ok {
 		return e, numbered, nil
@@ -29,7 +29,7 @@ func (d *decoder) parse(line []byte) (e Event, numbered bool, err error) {
 	return parseRecord(line)
 }
 
-// name is a text that may come again.
+// name is a text that may occur again.
 func (d *decoder) name(b []byte) string {
 	if s, known := d.names[string(b)]; known {
 		return s

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
@@ -65,22 +64,6 @@ func TestQuickRecords(t *testing.T) {
 	}
 	if quick < 5000 || same < 5000 {
 		t.Fatalf("only %d records were read quickly, %d of them again", quick, same)
-	}
-}
-
-// TestTextsOfJSON: texts are spelt as encoding/json spells them.
-func TestTextsOfJSON(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	pieces := []string{"a", "Z9", " ", `"`, `\`, "<", ">", "&", "\n", "\x00", "\x7f", "é", "\u2028", "\U0001f600", "\xff"}
-	for range 20_000 {
-		var b strings.Builder
-		for range r.IntN(6) {
-			b.WriteString(pieces[r.IntN(len(pieces))])
-		}
-		want, err := json.Marshal(b.String())
-		if got := appendText(nil, b.String()); err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%q: %s, want %s", b.String(), got, want)
-		}
 	}
 }
 

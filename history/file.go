@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
 // Write stores events as JSON, one a line.
@@ -21,17 +23,11 @@ func Write(w io.Writer, events []Event) error {
 	return b.Flush()
 }
 
-// Read reads what Write stored, or records without number and time that something else wrote in the order in which
-// they happened: these are numbered by their lines. A file has either all numbers or none. Errors name the line.
-func Read(r io.Reader) ([]Event, error) { return all(func(do Each) error { return ReadEach(r, do) }) }
-
-// Each takes the events of a history, one after the other. It may keep what is pointed to until it returns. An error ends the reading.
-type Each func(*Event) error
-
-// all are the events that a reader gives.
-func all(read func(Each) error) ([]Event, error) {
+// Read reads what Write stored: records of JSON, one a line, or one array of them. Records that something else wrote, in the order in which they
+// happened, may lack number and time; their lines number them. Either all records of a file have numbers or none has. Errors name the line.
+func Read(r io.Reader) ([]Event, error) {
 	var events []Event
-	err := read(func(e *Event) error {
+	err := ReadEach(r, func(e *Event) error {
 		events = append(events, *e)
 		return nil
 	})
@@ -41,11 +37,20 @@ func all(read func(Each) error) ([]Event, error) {
 	return events, nil
 }
 
-// ReadEach reads what Read reads without keeping it.
-func ReadEach(r io.Reader, do Each) error {
-	s := bufio.NewScanner(r)
-	s.Buffer(make([]byte, 0, 64<<10), MaxRecordBytes+1)
+// ReadEach reads what Read reads, and calls a function for each event instead of keeping them. The function may use the event until it
+// returns. Its error ends the reading.
+func ReadEach(r io.Reader, do func(*Event) error) error {
 	records := reading{decoder: decoder{many: true}, do: do}
+	b := bufio.NewReaderSize(r, 64<<10)
+	if isArray(b) {
+		n := 0
+		return keys.Elements(b, MaxRecordBytes, func(raw json.RawMessage) error {
+			n++
+			return records.add(raw, n)
+		})
+	}
+	s := bufio.NewScanner(b)
+	s.Buffer(make([]byte, 0, 64<<10), MaxRecordBytes+1)
 	line := 0
 	for s.Scan() {
 		line++
@@ -62,10 +67,25 @@ func ReadEach(r io.Reader, do Each) error {
 	return s.Err()
 }
 
+// isArray reports whether a file begins with an array.
+func isArray(b *bufio.Reader) bool {
+	for n := 1; ; n++ {
+		start, err := b.Peek(n)
+		if err != nil {
+			return false
+		}
+		switch start[n-1] {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return start[n-1] == '['
+		}
+	}
+}
+
 // reading is what the records of a file have in common.
 type reading struct {
 	decoder  decoder
-	do       Each
+	do       func(*Event) error
 	count    int
 	numbered bool
 	e        Event // the last one; here, so that none needs memory of its own

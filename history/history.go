@@ -1,22 +1,30 @@
-// Package history holds what the clients of a run did: operations with invoke and return, as judged by checks
-// and as stored in files.
+// Package history records what the clients of a system did: operations, each with its invocation and its return.
+//
+// A file of history has one record of JSON a line, in the order in which they were written. A client writes an invoke before it sends a request, and one
+// completion when it knows the result: ok, fail (proof that nothing was done), or info (unknown).
+//
+//	{"client":"a","type":"invoke","op":"put","key":"x","input":"1"}
+//	{"client":"a","type":"ok","op":"put","key":"x"}
+//
+// [Read] reads such a file, [Pair] makes operations of its events, and package check judges them. docs/reference/workloads.md describes the records that
+// drivers write.
 package history
 
 // Type of an Event.
 type Type string
 
 const (
-	Invoke Type = "invoke" // written before the first byte of the request
+	Invoke Type = "invoke" // written before the first byte of the request is sent
 	Ok     Type = "ok"     // the operation took effect and Output is its result
 	Fail   Type = "fail"   // proof that the operation did nothing
 	Info   Type = "info"   // unknown: it may take effect now, later or never
-	// Broken stands for a write of a driver that is no record; Error says why. It makes a history unjudgeable.
+	// Broken stands for bytes of a driver that are no record; Error says why. A history with a Broken event cannot be judged.
 	Broken Type = "broken"
 )
 
-// Event is one record of a driver, stamped by the engine.
+// Event is one record of a client.
 type Event struct {
-	// Number is the engine's event number of the call that wrote the record; it orders a history.
+	// Number orders a history. In a run of Bloodhound it is the number of the system call that wrote the record.
 	Number uint64 `json:"number"`
 	TimeNs int64  `json:"time_ns"` // virtual
 	Client string `json:"client"`
@@ -26,13 +34,13 @@ type Event struct {
 	Input  string `json:"input,omitempty"`
 	Expect string `json:"expect,omitempty"` // cas: the value that Input may replace
 	Output string `json:"output,omitempty"`
-	// Found tells an empty value from a missing key in the output of a get.
+	// Found distinguishes an empty value from a missing key in the output of a get.
 	Found bool   `json:"found,omitempty"`
 	Error string `json:"error,omitempty"`
-	Node  string `json:"node,omitempty"` // the server that was asked, where the driver knows it
+	Node  string `json:"node,omitempty"` // the server that got the request, if the client knows it
 }
 
-// Operation is an invoke paired with its completion. Return is Pending for info and for what never returned.
+// Operation is an invoke paired with its completion. Return is Pending if the completion is info or missing.
 type Operation struct {
 	Client       string `json:"client"`
 	Op           string `json:"op"`
@@ -50,5 +58,5 @@ type Operation struct {
 	ReturnTimeNs int64  `json:"return_time_ns"`
 }
 
-// Pending as Operation.Return means: no completion is known, the operation may still take effect.
+// Pending as Operation.Return means that no completion is known: the operation may still take effect.
 const Pending = ^uint64(0)

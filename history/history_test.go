@@ -52,7 +52,7 @@ func TestParseRecords(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := ParseRecords([]byte(c.in))
+			got, err := parseRecords([]byte(c.in))
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) || !errors.Is(err, ErrBroken) {
 					t.Fatalf("error %v, want one with %q that is ErrBroken", err, c.err)
@@ -153,12 +153,26 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+func TestRecordList(t *testing.T) {
+	const in = `[{"client":"a","type":"invoke","op":"get","key":"k"},
+ {"client":"a","type":"ok","output":"1"}]`
+	events, err := Read(strings.NewReader(in))
+	if err != nil || len(events) != 2 {
+		t.Errorf("%v %v", events, err)
+	}
+	for n := 1; n < len(in); n++ {
+		if _, err := Read(strings.NewReader(in[:n])); err == nil {
+			t.Errorf("%q is taken for a history", in[:n])
+		}
+	}
+}
+
 // FuzzParseRecords checks that what was parsed can be stored and read again unchanged.
 func FuzzParseRecords(f *testing.F) {
 	f.Add([]byte(`{"client":1,"type":"ok","op":"get","output":null,"found":true}`))
 	f.Add([]byte(`{"client":"a","type":"invoke","op":"cas","key":"k","expect":"1","input":2}` + "\n\n"))
 	f.Fuzz(func(t *testing.T, p []byte) {
-		events, err := ParseRecords(p)
+		events, err := parseRecords(p)
 		if err != nil || len(events) == 0 {
 			return
 		}

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Pair makes operations of events: each invoke with the completion of the same client, in the order of the invokes.
-// Events are ordered by Number. An operation whose completion is Info or missing has Return Pending, and its client
-// may not go on under the same name, since its operation may still be in flight. The error wraps ErrBuffered when
-// events share a number, and ErrBroken when events contradict each other; both name the place.
+// Pair pairs each invoke with the completion of the same client, and returns operations in the order of the invokes. Events are ordered by
+// Number. An operation whose completion is Info or missing has Return Pending; its client must not continue under the same name, since
+// the operation may still be in flight. The error wraps ErrBuffered if events share a number, and ErrBroken if events contradict each
+// other; both name the place.
 func Pair(events []Event) ([]Operation, error) {
 	if len(events) > MaxEvents {
 		return nil, fmt.Errorf("%w: %d events; the limit is %d", ErrBroken, len(events), MaxEvents)
@@ -34,39 +34,39 @@ func Pair(events []Event) ([]Operation, error) {
 	return p.Operations()
 }
 
-// ErrUnordered says that a Pairing got an event whose number is below that of the one before.
-var ErrUnordered = errors.New("events out of order")
+// errUnordered: a Pairing got an event whose number is below that of the one before.
+var errUnordered = errors.New("events out of order")
 
-// Pairing does the same as Pair, with events that come one after the other in the order of their numbers, and does not keep them.
+// Pairing is Pair for events that are added one by one in the order of their numbers. It does not keep them.
 type Pairing struct {
 	ops     []Operation
 	clients map[string]*flight
 	any     bool   // an event was added
 	last    uint64 // its number
 	client  string // whose event it was
-	// What is wrong. That a record cannot be read, or when it was written, says more than that records contradict each other.
+	// The first errors of three kinds. An unreadable record, or one whose order is unknown, explains more than records that contradict each other.
 	unordered, unread, contradiction error
 }
 
-// NewPairing makes room for about so many operations.
+// NewPairing returns a Pairing with room for about so many operations.
 func NewPairing(operations int) *Pairing {
 	return &Pairing{ops: make([]Operation, 0, operations), clients: map[string]*flight{}}
 }
 
-// flight is what a client has under way.
+// flight is the operation that a client has in flight.
 type flight struct {
 	op      int  // index into ops
-	open    bool // invoked and not completed
+	open    bool // invoked, not completed
 	retired bool // after an info
 }
 
-// Add takes in one event.
+// Add adds one event.
 func (p *Pairing) Add(e *Event) {
 	switch {
 	case p.unordered != nil:
 		return
 	case p.any && e.Number < p.last:
-		p.unordered = fmt.Errorf("%w: event %d comes after %d", ErrUnordered, e.Number, p.last)
+		p.unordered = fmt.Errorf("%w: event %d comes after %d", errUnordered, e.Number, p.last)
 		return
 	case p.unread != nil:
 	case e.Type == Broken:
@@ -80,7 +80,7 @@ func (p *Pairing) Add(e *Event) {
 	p.any, p.last, p.client = true, e.Number, e.Client
 }
 
-// Operations are those of all events. The error is one of Pair's, or ErrUnordered.
+// Operations returns the operations of all events. The error is one of Pair's, or says that the events were not in order.
 func (p *Pairing) Operations() ([]Operation, error) {
 	if err := cmp.Or(p.unordered, p.unread, p.contradiction); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (p *Pairing) pair(e *Event) error {
 	return nil
 }
 
-// same tells whether a completion belongs to the operation that is in flight; what it leaves out is not compared.
+// same checks that a completion belongs to the operation in flight. Fields that the completion leaves out are not compared.
 func same(o *Operation, e *Event) error {
 	for _, f := range []struct{ name, invoked, completed string }{
 		{"op", o.Op, e.Op}, {"key", o.Key, e.Key}, {"input", o.Input, e.Input}, {"expect", o.Expect, e.Expect},
@@ -146,7 +146,7 @@ func brokenRecord(e *Event) error {
 	if e.Error == "" {
 		return ErrBroken
 	}
-	// The text comes from ParseRecords and names ErrBroken already.
+	// The text comes from parseRecords and names ErrBroken already.
 	return errText{e.Error}
 }
 

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what a driver may write.
+// Limits.
 const (
 	// MaxRecordBytes bounds one record, and one write of records.
 	MaxRecordBytes = 1 << 20
@@ -18,14 +18,13 @@ const (
 	MaxEvents = 4 << 20
 )
 
-// ErrBuffered says that several records came with one write: when each of them happened is not known.
+// ErrBuffered: several records came with one write, so that the time of each is unknown.
 var ErrBuffered = errors.New("buffered history")
 
-// ErrBroken says that records contradict each other or cannot be read.
+// ErrBroken: records contradict each other or cannot be read.
 var ErrBroken = errors.New("broken history")
 
-// text is a string of a record; numbers and booleans are taken as their own spelling, so that drivers in shell and
-// scripts need no quotes for them.
+// text is a string of a record. Numbers and booleans become strings, so that shell scripts need no quotes for them.
 type text struct {
 	value string
 	given bool // present and not null
@@ -45,7 +44,7 @@ func (t *text) UnmarshalJSON(p []byte) error {
 	return nil
 }
 
-// record is an Event as drivers write it.
+// record is an Event as clients write it.
 type record struct {
 	Number *uint64 `json:"number"`
 	TimeNs *int64  `json:"time_ns"`
@@ -61,7 +60,7 @@ type record struct {
 	Node   string  `json:"node"`
 }
 
-// IsRead tells whether an operation of this kind only reads one value.
+// IsRead reports whether operations of a kind read one value and change nothing: get and read.
 func IsRead(op string) bool {
 	switch strings.ToLower(op) {
 	case "get", "read":
@@ -85,8 +84,7 @@ func (r *record) event() (Event, error) {
 	return e, e.complete(r.Output.given, r.Found != nil)
 }
 
-// complete looks at what a record has, and says whether a value was found where the record does not: output and found tell which of
-// them it has.
+// complete validates an event, and sets Found where the record does not: output and found report whether the record has these fields.
 func (e *Event) complete(output, found bool) error {
 	switch e.Type {
 	case Invoke, Ok, Fail, Info:
@@ -98,12 +96,12 @@ func (e *Event) complete(output, found bool) error {
 		return fmt.Errorf("type %q is not one of invoke, ok, fail, info", e.Type)
 	}
 	if e.Client == "" {
-		return errors.New(`no "client"; it names who had the operation in flight`)
+		return errors.New(`no "client"; it names the client that has the operation in flight`)
 	}
 	if e.Op == "" && e.Type == Invoke {
 		return errors.New(`an invoke without "op"; it is the kind of operation, such as put or get`)
 	}
-	// A completion may leave out its op; whether it was a read is then told by its invoke alone.
+	// A completion may leave out its op: then only its invoke says whether it is a read.
 	mayRead := e.Type == Ok && (IsRead(e.Op) || e.Op == "")
 	if found && !e.Found && mayRead && e.Output != "" {
 		return fmt.Errorf(`output %q with "found": false`, e.Output)
@@ -114,7 +112,7 @@ func (e *Event) complete(output, found bool) error {
 	return nil
 }
 
-// parseRecord reads a record as encoding/json does. It reports whether that has a number.
+// parseRecord reads a record by encoding/json. It reports whether the record has a number.
 func parseRecord(line []byte) (e Event, numbered bool, err error) {
 	if len(line) > MaxRecordBytes {
 		return Event{}, false, fmt.Errorf("a record of %d bytes; the limit is %d", len(line), MaxRecordBytes)
@@ -141,10 +139,9 @@ func parseRecord(line []byte) (e Event, numbered bool, err error) {
 	return e, r.Number != nil, err
 }
 
-// ParseRecords reads what a driver wrote with one write(2) to the file named by $BLOODHOUND_REPORT: one JSON object
-// a line, without number and time, which the engine stamps. A "found" that is left out of an ok read means "there
-// was an output". The events before the first one that cannot be read are returned beside the error.
-func ParseRecords(p []byte) ([]Event, error) {
+// parseRecords reads the records of one write(2): one JSON object a line. It drops their numbers and times. If an ok read leaves out
+// "found", it found a value if it has an output. Events before the first unreadable record are returned with the error.
+func parseRecords(p []byte) ([]Event, error) {
 	if len(p) > MaxRecordBytes {
 		return nil, fmt.Errorf("%w: a write of %d bytes; the limit is %d", ErrBroken, len(p), MaxRecordBytes)
 	}
@@ -168,10 +165,10 @@ func ParseRecords(p []byte) ([]Event, error) {
 	return events, nil
 }
 
-// Stamp reads one write of a driver, gives its records the number and the virtual time of that call, and stands a
-// Broken event for what cannot be read. Records that share a number are buffered, see Pair.
+// Stamp reads the records that a client wrote with one write(2) to the file named by $BLOODHOUND_REPORT, and gives them the number and the
+// virtual time of that call, as a run of Bloodhound does. An unreadable record becomes a Broken event.
 func Stamp(p []byte, number uint64, timeNs int64) []Event {
-	events, err := ParseRecords(p)
+	events, err := parseRecords(p)
 	if err != nil {
 		events = append(events, Event{Type: Broken, Error: err.Error()})
 	}

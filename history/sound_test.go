@@ -22,7 +22,7 @@ func TestRecordsThatJSONReadsInSilence(t *testing.T) {
 		{`"input":"a\"key\":"}`, ""},
 		{`"input":"key","error":"input"}`, ""},
 	} {
-		_, err := ParseRecords([]byte(head + c.rest + "\n"))
+		_, err := parseRecords([]byte(head + c.rest + "\n"))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.rest, err, c.want)
 		}

@@ -10,13 +10,17 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/formats"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 func workloadVerdict(t *testing.T, model, edn string, limits WorkloadLimits) Verdict {
 	t.Helper()
-	events, err := history.ReadEDN(strings.NewReader(edn), false)
-	if err != nil {
+	var events []history.Event
+	if err := formats.ReadEDN(strings.NewReader(edn), false, func(e *history.Event) error {
+		events = append(events, *e)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return Paired(&world.Property{Name: model, Check: world.Check{Type: world.Isolation, Model: model}}, events,

@@ -22,6 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/formats"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -81,7 +82,7 @@ Exit code 0 means that all holds, 1 that there is a violation, 2 that the file c
 	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge by the property of this `name` only; may be given several times")
 	addSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of a key and the value proper, as of jepsen.independent")
 	addSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
-	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, where it cannot be told by its name and beginning: "+strings.Join(formats(), ", "))
+	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, where it cannot be told by its name and beginning: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVar(&j.total, "total-amount", "", "bank: what the balances add up to, `N`; without it, as in the first read")
 	addSwitch(c, &j.negative, "allow-negative-balances", "bank: balances may be below zero")
 	c.Flags().IntVar(&j.groupSize, "group-size", 0, "long-fork: each read has `N` keys; 0 is any number")
@@ -235,8 +236,8 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	}
 	transactions := j.model == check.ListAppend || j.model == check.RWRegister
 	set := c.Flags().Changed
-	if j.format != "" && !slices.Contains(formats(), j.format) {
-		return nil, fmt.Errorf("--format: no format %q; there are %s", j.format, strings.Join(formats(), ", "))
+	if j.format != "" && !slices.Contains(formatNames(), j.format) {
+		return nil, fmt.Errorf("--format: no format %q; there are %s", j.format, strings.Join(formatNames(), ", "))
 	}
 	if j.format == formatCobra {
 		return nil, errors.New("--format cobra: name the folder of the logs, without --format")
@@ -463,7 +464,7 @@ func eventsOf(name string, sizeBytes int64) int {
 }
 
 // readEach reads a history event by event.
-func (j *judging) readEach(name string, do history.Each) error {
+func (j *judging) readEach(name string, do func(*history.Event) error) error {
 	in := io.Reader(os.Stdin)
 	if name != "-" {
 		f, err := os.Open(name)
@@ -502,17 +503,15 @@ func (j *judging) readEach(name string, do history.Each) error {
 	var err error
 	switch format {
 	case formatEDN:
-		err = history.ReadEachEDN(b, j.keyed, ofJepsen)
+		err = formats.ReadEDN(b, j.keyed, ofJepsen)
 	case formatJepsen:
-		err = history.ReadEachJepsenJSON(b, j.keyed, ofJepsen)
-	case formatRecordList:
-		err = history.ReadEachRecordList(b, do)
+		err = formats.ReadJepsenJSON(b, j.keyed, ofJepsen)
 	case formatRecords:
 		err = history.ReadEach(b, do)
 	default:
 		j.inSessions = true
 		var events []history.Event
-		if events, err = history.ReadSessions(b, history.Format(format)); err == nil {
+		if events, err = formats.ReadSessions(b, formats.Format(format)); err == nil {
 			err = each(events, do)
 		}
 	}
@@ -522,7 +521,7 @@ func (j *judging) readEach(name string, do history.Each) error {
 	return nil
 }
 
-func each(events []history.Event, do history.Each) error {
+func each(events []history.Event, do func(*history.Event) error) error {
 	for i := range events {
 		if err := do(&events[i]); err != nil {
 			return err
@@ -533,17 +532,16 @@ func each(events []history.Event, do history.Each) error {
 
 // Formats of histories that are none in sessions.
 const (
-	formatRecords    = "records"
-	formatRecordList = "records-array"
-	formatEDN        = "edn"
-	formatJepsen     = "jepsen-json"
-	formatCobra      = "cobra"
+	formatRecords = "records"
+	formatEDN     = "edn"
+	formatJepsen  = "jepsen-json"
+	formatCobra   = "cobra"
 )
 
-// formats are the words of --format.
-func formats() []string {
+// formatNames are the words of --format.
+func formatNames() []string {
 	list := []string{formatRecords, formatEDN, formatJepsen}
-	for _, f := range history.Formats {
+	for _, f := range formats.Formats {
 		list = append(list, string(f))
 	}
 	return append(list, formatCobra)
@@ -552,26 +550,21 @@ func formats() []string {
 // formatOf is the format of a file: as it is asked for, or told by its name and by how it begins.
 func (j *judging) formatOf(name string, b *bufio.Reader) string {
 	start, _ := b.Peek(b.Size())
-	if j.format == formatRecords && history.JSONOf(start) == history.RecordList {
-		return formatRecordList
-	}
 	switch {
 	case j.format != "":
 		return j.format
 	case j.edn || filepath.Ext(name) == ".edn":
 		return formatEDN
 	case filepath.Ext(name) == ".bincode":
-		return string(history.Bincode)
+		return string(formats.Bincode)
 	}
-	switch history.JSONOf(start) {
-	case history.JepsenJSON:
+	switch formats.JSONOf(start) {
+	case formats.JepsenJSON:
 		return formatJepsen
-	case history.RecordList:
-		return formatRecordList
-	case history.Records:
+	case formats.Records:
 		return formatRecords
 	}
-	if f := history.FormatOf(start); f != "" {
+	if f := formats.FormatOf(start); f != "" {
 		return string(f)
 	}
 	if looksLikeEDN(start) {
@@ -585,12 +578,12 @@ func (j *judging) readFolder(name string) ([]history.Event, error) {
 	if f, err := os.Open(filepath.Join(name, "history.bincode")); err == nil {
 		defer f.Close()
 		j.inSessions = true
-		return history.ReadSessions(f, history.Bincode)
+		return formats.ReadSessions(f, formats.Bincode)
 	}
 	folder := os.DirFS(name)
 	if logs, _ := fs.Glob(folder, "*.log"); len(logs) > 0 {
 		j.inSessions = true
-		return history.ReadCobra(folder)
+		return formats.ReadCobra(folder)
 	}
 	return nil, errors.New("it is a folder without history.bincode or the *.log of Cobra; name a history, and the folder after it")
 }

@@ -25,7 +25,8 @@ var layers = [][]string{
 	{"internal/tla/scope", "internal/tla/liveness"},
 	{"internal/tla/eval"},
 	{"tla"},
-	{"internal/world", "history", "internal/sdk", "internal/coverage"},
+	{"history"},
+	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage"},
 	{"internal/fault"},
 	{"internal/model"},
 	{"internal/engine"},
@@ -55,7 +56,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/sdk", "internal/coverage", "internal/fault", "internal/explore/search", "internal/rank", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/explore/search", "internal/rank", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}

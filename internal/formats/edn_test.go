@@ -1,12 +1,26 @@
-package history
+package formats
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/history"
 )
+
+// gather reads all events of a history.
+func gather(read func(io.Reader, bool, func(*history.Event) error) error, r io.Reader, keyed bool) (events []history.Event, err error) {
+	err = read(r, keyed, func(e *history.Event) error {
+		events = append(events, *e)
+		return nil
+	})
+	return events, err
+}
 
 func TestEDN(t *testing.T) {
 	in := `; a comment
@@ -23,33 +37,33 @@ func TestEDN(t *testing.T) {
 {:type :invoke, :f :dequeue, :value nil, :process 7}
 {:type :ok, :f :dequeue, :value 8, :process 7}
 `
-	want := []Event{
-		{TimeNs: 100, Client: "0", Type: Invoke, Op: "write", Input: "3"},
-		{TimeNs: 200, Client: "0", Type: Ok, Op: "write"},
-		{TimeNs: 300, Client: "1", Type: Invoke, Op: "read"},
-		{Client: "1", Type: Ok, Op: "read"},
-		{Client: "0", Type: Invoke, Op: "cas", Expect: "3", Input: "4"},
-		{Client: "0", Type: Info, Op: "cas", Expect: "3", Input: "4", Error: "timeout"},
-		{Client: "5", Type: Invoke, Op: "txn", Input: `[["r",1,null],["append","k",-2.5]]`},
-		{Client: "5", Type: Ok, Op: "txn", Output: `[["r",1,[1,2]],["append","k",-2.5]]`, Found: true},
-		{Client: "6", Type: Invoke, Op: "read", Key: "a\n\"é"},
-		{Client: "6", Type: Ok, Op: "read", Key: "a\n\"é", Output: `[1,"b",{"c":"x"}]`, Found: true},
-		{Client: "7", Type: Invoke, Op: "dequeue"},
-		{Client: "7", Type: Ok, Op: "dequeue", Output: "8", Found: true},
+	want := []history.Event{
+		{TimeNs: 100, Client: "0", Type: history.Invoke, Op: "write", Input: "3"},
+		{TimeNs: 200, Client: "0", Type: history.Ok, Op: "write"},
+		{TimeNs: 300, Client: "1", Type: history.Invoke, Op: "read"},
+		{Client: "1", Type: history.Ok, Op: "read"},
+		{Client: "0", Type: history.Invoke, Op: "cas", Expect: "3", Input: "4"},
+		{Client: "0", Type: history.Info, Op: "cas", Expect: "3", Input: "4", Error: "timeout"},
+		{Client: "5", Type: history.Invoke, Op: "txn", Input: `[["r",1,null],["append","k",-2.5]]`},
+		{Client: "5", Type: history.Ok, Op: "txn", Output: `[["r",1,[1,2]],["append","k",-2.5]]`, Found: true},
+		{Client: "6", Type: history.Invoke, Op: "read", Key: "a\n\"é"},
+		{Client: "6", Type: history.Ok, Op: "read", Key: "a\n\"é", Output: `[1,"b",{"c":"x"}]`, Found: true},
+		{Client: "7", Type: history.Invoke, Op: "dequeue"},
+		{Client: "7", Type: history.Ok, Op: "dequeue", Output: "8", Found: true},
 	}
 	for i := range want {
 		want[i].Number = uint64(i + 1)
 	}
 	for _, text := range []string{in, "[" + in + "]"} {
-		got, err := ReadEDN(strings.NewReader(text), false)
+		got, err := gather(ReadEDN, strings.NewReader(text), false)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v\ngot  %+v\nwant %+v", err, got, want)
 		}
-		if _, err := Pair(got); err != nil {
+		if _, err := history.Pair(got); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := ReadEDN(strings.NewReader(`{:type :invoke, :f :write, :value [7 3], :process 0} {:type :info, :f :write, :value [7 3], :process 0, :error [:x "y"]}
+	got, err := gather(ReadEDN, strings.NewReader(`{:type :invoke, :f :write, :value [7 3], :process 0} {:type :info, :f :write, :value [7 3], :process 0, :error [:x "y"]}
 		{:type :invoke, :f :read, :value [7 nil], :process 1} {:type :ok, :f :read, :value [7 3], :process 1}`), true)
 	if err != nil || got[0].Key != "7" || got[0].Input != "3" || got[1].Error != `["x","y"]` || got[2].Input != "" || got[3].Output != "3" || !got[3].Found {
 		t.Fatalf("%v %+v", err, got)
@@ -74,20 +88,20 @@ func TestBrokenEDN(t *testing.T) {
 		"{:type :invoke :f :w :process 1 :value 1x}":                            "no number",
 		"{:a " + strings.Repeat("9", 500_000) + "}":                             "a number of more than 400 digits",
 		"{:type :invoke :f :w :process 1 :value 1e999}":                         "no number",
-		"{] }":                                           `']' closes nothing`,
-		"[{:type :invoke :f :w :process 1}":              "the vector of events does not end",
-		"{:a " + strings.Repeat("[", 100):                "nested deeper than 64",
-		"{:a #_ #_" + strings.Repeat(" #_", 100):         "",
-		"{:a \"" + strings.Repeat("x", MaxRecordBytes+1): "an event of more than",
-		"{:a " + strings.Repeat("#t ", 100) + "1}":       "nested deeper than 64",
-		"{:type :invoke :f :w :process 1 :value :}":      "a keyword without a name",
+		"{] }":                                                   `']' closes nothing`,
+		"[{:type :invoke :f :w :process 1}":                      "the vector of events does not end",
+		"{:a " + strings.Repeat("[", 100):                        "nested deeper than 64",
+		"{:a #_ #_" + strings.Repeat(" #_", 100):                 "",
+		"{:a \"" + strings.Repeat("x", history.MaxRecordBytes+1): "an event of more than",
+		"{:a " + strings.Repeat("#t ", 100) + "1}":               "nested deeper than 64",
+		"{:type :invoke :f :w :process 1 :value :}":              "a keyword without a name",
 	} {
-		_, err := ReadEDN(strings.NewReader(in), false)
+		_, err := gather(ReadEDN, strings.NewReader(in), false)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "line ") {
 			t.Errorf("%.40q: error %v, want %q", in, err, want)
 		}
 	}
-	if _, err := ReadEDN(strings.NewReader("{:type :invoke :f :w :process 1 :value 3}"), true); err == nil || !strings.Contains(err.Error(), "no pair") {
+	if _, err := gather(ReadEDN, strings.NewReader("{:type :invoke :f :w :process 1 :value 3}"), true); err == nil || !strings.Contains(err.Error(), "no pair") {
 		t.Error(err)
 	}
 }
@@ -97,16 +111,32 @@ func FuzzReadEDN(f *testing.F) {
 	f.Add("{:type :invoke, :f :txn, :value [[:r 1 nil] {:a #{1.5 \\x}}], :process 0}")
 	f.Add("[{:type :ok :f :read :process 1 :value \"\\u00e9\"}]")
 	f.Fuzz(func(t *testing.T, in string) {
-		events, err := ReadEDN(strings.NewReader(in), false)
+		events, err := gather(ReadEDN, strings.NewReader(in), false)
 		if err != nil {
 			return
 		}
 		for _, e := range events {
 			p, err := json.Marshal(e)
-			var again Event
+			var again history.Event
 			if err != nil || json.Unmarshal(p, &again) != nil || fmt.Sprint(again) != fmt.Sprint(e) {
 				t.Fatalf("%+v became %s", e, p)
 			}
 		}
 	})
+}
+
+// TestTextsOfJSON: texts are spelt as encoding/json spells them.
+func TestTextsOfJSON(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	pieces := []string{"a", "Z9", " ", `"`, `\`, "<", ">", "&", "\n", "\x00", "\x7f", "é", "\u2028", "\U0001f600", "\xff"}
+	for range 20_000 {
+		var b strings.Builder
+		for range r.IntN(6) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		want, err := json.Marshal(b.String())
+		if got := appendText(nil, b.String()); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%q: %s, want %s", b.String(), got, want)
+		}
+	}
 }

@@ -1,7 +1,6 @@
-package history
+package formats
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,18 +9,19 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
 // jepsen makes events of the maps in which Jepsen tells them.
 type jepsen struct {
 	keyed   bool
-	do      Each
+	do      func(*history.Event) error
 	count   int                // events so far
 	invoked map[string]ednForm // by client, the value of the operation in flight
 	buf     []byte
 	keys    map[string]string // by client, of the operation in flight
-	last    Event             // here, so that none needs memory of its own
+	last    history.Event     // here, so that none needs memory of its own
 	named   bool              // events have a :process
 	first   bool              // no event was read yet
 	flying  []flying          // without :process: operations in flight
@@ -33,7 +33,7 @@ type flying struct {
 	value  ednForm
 }
 
-func newJepsen(keyed bool, do Each) *jepsen {
+func newJepsen(keyed bool, do func(*history.Event) error) *jepsen {
 	return &jepsen{keyed: keyed, do: do, invoked: map[string]ednForm{}, keys: map[string]string{}, first: true}
 }
 
@@ -47,15 +47,15 @@ func (j *jepsen) add(form ednForm) error {
 	if err != nil || skip {
 		return err
 	}
-	if j.count++; j.count > MaxEvents {
-		return fmt.Errorf("more than %d events, the limit of a history", MaxEvents)
+	if j.count++; j.count > history.MaxEvents {
+		return fmt.Errorf("more than %d events, the limit of a history", history.MaxEvents)
 	}
 	e.Number = uint64(j.count)
 	j.last = e
 	return j.do(&j.last)
 }
 
-func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
+func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	process := m.get("process")
 	if ednText(process) == "nemesis" {
 		return e, true, nil
@@ -68,9 +68,9 @@ func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
 	}
 	e.Client = ednText(process)
 	kind, _ := m.get("type").(ednKeyword)
-	e.Type = Type(kind)
+	e.Type = history.Type(kind)
 	switch e.Type {
-	case Invoke, Ok, Fail, Info:
+	case history.Invoke, history.Ok, history.Fail, history.Info:
 	default:
 		return e, false, fmt.Errorf(":type is %s, not one of :invoke, :ok, :fail, :info", ednText(m.get("type")))
 	}
@@ -81,7 +81,7 @@ func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
 		e.Op = string(op)
 	case m.get("f") == nil && isTransaction(value):
 		e.Op = "txn"
-	case m.get("f") != nil || e.Type == Invoke || !j.named:
+	case m.get("f") != nil || e.Type == history.Invoke || !j.named:
 		return e, false, errors.New("no :f, the kind of operation")
 	}
 	if n, ok := m.get("time").(ednNumber); ok {
@@ -94,14 +94,14 @@ func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
 	if j.keyed && value != nil {
 		pair, ok := value.(ednList)
 		ok = ok && len(pair) == 2
-		if key, named := j.keys[e.Client]; !ok && named && j.named && e.Type == Ok && IsRead(e.Op) {
+		if key, named := j.keys[e.Client]; !ok && named && j.named && e.Type == history.Ok && history.IsRead(e.Op) {
 			pair, ok = ednList{ednKeyword(key), value}, true // a read of the key that its invoke names
 		}
 		if !ok {
 			return e, false, fmt.Errorf("value %s is no pair of key and value", excerpt([]byte(ednText(value))))
 		}
 		e.Key, value = ednText(pair[0]), pair[1]
-		if e.Type == Invoke {
+		if e.Type == history.Invoke {
 			j.keys[e.Client] = e.Key
 		}
 	}
@@ -114,26 +114,26 @@ func (j *jepsen) event(m ednMap) (e Event, skip bool, err error) {
 		pair, ok := value.(ednList)
 		if ok && len(pair) == 2 {
 			e.Expect, e.Input = ednText(pair[0]), ednText(pair[1])
-		} else if e.Type == Invoke {
+		} else if e.Type == history.Invoke {
 			return e, false, fmt.Errorf("the value of a cas is [old new], not %s", excerpt([]byte(ednText(value))))
 		}
-		if e.Type == Ok {
+		if e.Type == history.Ok {
 			e.Output = "true"
 		}
 		return e, false, nil
 	}
 	text := j.text(value)
-	if e.Type == Invoke {
+	if e.Type == history.Invoke {
 		j.invoked[e.Client] = value
 		e.Input = text
 		return e, false, nil
 	}
 	before := j.invoked[e.Client]
 	delete(j.invoked, e.Client)
-	if e.Type == Ok && (e.Op == "txn" || IsRead(e.Op) || text != ednText(before)) {
+	if e.Type == history.Ok && (e.Op == "txn" || history.IsRead(e.Op) || text != ednText(before)) {
 		e.Output, e.Found = text, value != nil
 	}
-	if e.Type != Ok && j.keyed && value == nil {
+	if e.Type != history.Ok && j.keyed && value == nil {
 		e.Key = "" // the invoke names it
 	}
 	return e, false, nil
@@ -150,8 +150,8 @@ func (j *jepsen) text(f ednForm) string {
 
 // name finds whose event it is where none has a :process. Each operation is a client of its own, since nobody knows which of
 // them one client did.
-func (j *jepsen) name(e *Event, value ednForm) error {
-	if e.Type == Invoke {
+func (j *jepsen) name(e *history.Event, value ednForm) error {
+	if e.Type == history.Invoke {
 		e.Client = fmt.Sprintf("operation %d", j.count+1)
 		j.flying = append(j.flying, flying{e.Client, e.Op + " " + e.Key, value})
 		return nil
@@ -176,8 +176,8 @@ func (j *jepsen) name(e *Event, value ednForm) error {
 
 // completes tells whether a completion with a value can be that of an invoke: it repeats the value, has one where there was none
 // to repeat, or fills in what a transaction read.
-func completes(asked, got ednForm, t Type) bool {
-	if asked == nil || got == nil && t != Ok || ednText(asked) == ednText(got) {
+func completes(asked, got ednForm, t history.Type) bool {
+	if asked == nil || got == nil && t != history.Ok || ednText(asked) == ednText(got) {
 		return true
 	}
 	if !isTransaction(asked) || !isTransaction(got) {
@@ -215,8 +215,7 @@ type JSONKind uint8
 
 const (
 	NoJSON     JSONKind = iota
-	Records             // what Write stores, one a line
-	RecordList          // the same, as one array
+	Records             // records that history.Read reads
 	JepsenJSON          // maps as of Jepsen, one after the other or as one array
 )
 
@@ -252,9 +251,6 @@ func JSONOf(start []byte) JSONKind {
 			case name == "process" || name == "f" || name == "value":
 				return JepsenJSON
 			case name == "client" || name == "op":
-				if list {
-					return RecordList
-				}
 				return Records
 			}
 			var skip json.RawMessage
@@ -266,86 +262,10 @@ func JSONOf(start []byte) JSONKind {
 	}
 }
 
-// elements gives the values of an array, or those that stand one after the other.
-func elements(r io.Reader, do func(raw json.RawMessage) error) error {
-	b := bufio.NewReader(r)
-	list := false
-	for {
-		c, err := b.ReadByte()
-		if err != nil {
-			return errors.New("the file is empty")
-		}
-		if c == ' ' || c == '\t' || c == '\r' || c == '\n' {
-			continue
-		}
-		b.UnreadByte() // the byte was just read
-		list = c == '['
-		break
-	}
-	d := json.NewDecoder(b)
-	if list {
-		if _, err := d.Token(); err != nil {
-			return err
-		}
-	}
-	for n := 1; ; n++ {
-		if list && !d.More() {
-			break
-		}
-		var raw json.RawMessage
-		err := d.Decode(&raw)
-		if err == io.EOF && !list {
-			return nil
-		}
-		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the file ends in the middle of the history")
-		}
-		if err == nil && len(raw) > MaxRecordBytes {
-			err = fmt.Errorf("more than %d bytes", MaxRecordBytes)
-		}
-		if err == nil {
-			err = keys.Unique(raw)
-		}
-		if err == nil {
-			err = do(raw)
-		}
-		if err != nil {
-			return fmt.Errorf("event %d of the file: %w", n, err)
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return errors.New("the array of events does not end")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the array of events")
-	}
-	return nil
-}
-
-// ReadRecordList reads what Write stores as one array of JSON. Errors name the event.
-func ReadRecordList(r io.Reader) ([]Event, error) {
-	return all(func(do Each) error { return ReadEachRecordList(r, do) })
-}
-
-// ReadEachRecordList reads what ReadRecordList reads without keeping it.
-func ReadEachRecordList(r io.Reader, do Each) error {
-	records := reading{decoder: decoder{many: true}, do: do}
-	n := 0
-	return elements(r, func(raw json.RawMessage) error {
-		n++
-		return records.add(raw, n)
-	})
-}
-
 // ReadJepsenJSON reads a history as ReadEDN does, of maps in JSON: one array, or one map after the other.
-func ReadJepsenJSON(r io.Reader, keyed bool) ([]Event, error) {
-	return all(func(do Each) error { return ReadEachJepsenJSON(r, keyed, do) })
-}
-
-// ReadEachJepsenJSON reads what ReadJepsenJSON reads without keeping it.
-func ReadEachJepsenJSON(r io.Reader, keyed bool, do Each) error {
+func ReadJepsenJSON(r io.Reader, keyed bool, do func(*history.Event) error) error {
 	j := newJepsen(keyed, do)
-	return elements(r, func(raw json.RawMessage) error {
+	return keys.Elements(r, history.MaxRecordBytes, func(raw json.RawMessage) error {
 		form, err := formOf(raw)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package history
+package formats
 
 import (
 	"bytes"
@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/bloodhound-dst/bloodhound/history"
 )
 
 // told is a history in short: client, what became of its transaction, and its accesses.
-func told(t *testing.T, events []Event) string {
+func told(t *testing.T, events []history.Event) string {
 	t.Helper()
-	ops, err := Pair(events)
+	ops, err := history.Pair(events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func TestSessions(t *testing.T) {
 func TestCobra(t *testing.T) {
 	one := cobra('S', 5, 'W', 77, 4, 1, 'R', 0, cobraInitial, 6, 0, 'C', 5)
 	two := cobra('S', 6, 'R', 5, 77, 4, 1, 'C', 6)
-	read := func(one, two []byte) ([]Event, error) {
+	read := func(one, two []byte) ([]history.Event, error) {
 		return ReadCobra(fstest.MapFS{"T1.log": {Data: one}, "T2.log": {Data: two}, "T2.debug": {Data: []byte("x")}})
 	}
 	events, err := read(one, two)
@@ -165,7 +167,7 @@ func TestBrokenSessions(t *testing.T) {
 func TestJepsenJSON(t *testing.T) {
 	const edn = `[{:type :invoke :process 0 :f :txn :value [[:append "x" 1] [:r 3 nil]]} {:type :ok :process 0 :f :txn :value [[:append "x" 1] [:r 3 [1 2]]]}
 {:type :info :process :nemesis :f :start} {:type :invoke :process 0 :f :read} {:type :ok :process 0 :f :read :value {0 10 1 20}}]`
-	want, err := ReadEDN(strings.NewReader(edn), false)
+	want, err := gather(ReadEDN, strings.NewReader(edn), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func TestJepsenJSON(t *testing.T) {
 {"type":"invoke","process":0,"f":"read"}
 {"type":"ok","process":0,"f":"read","value":{"0":10,"1":20}}`
 	for _, in := range []string{lines, "[" + strings.ReplaceAll(lines, "\n", ",\n") + "]\n"} {
-		got, err := ReadJepsenJSON(strings.NewReader(in), false)
+		got, err := gather(ReadJepsenJSON, strings.NewReader(in), false)
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%v\n%+v\nwant\n%+v", err, got, want)
 		}
@@ -184,7 +186,7 @@ func TestJepsenJSON(t *testing.T) {
 		}
 		for n := range len(strings.TrimSpace(in)) {
 			whole := in[0] == '{' && (n == 0 || in[n] == '\n' || in[n-1] == '\n') // lines that are there are a history
-			if _, err := ReadJepsenJSON(strings.NewReader(in[:n]), false); err == nil && !whole {
+			if _, err := gather(ReadJepsenJSON, strings.NewReader(in[:n]), false); err == nil && !whole {
 				t.Errorf("the first %d bytes are taken for a history", n)
 			}
 		}
@@ -199,26 +201,9 @@ func TestJepsenJSON(t *testing.T) {
 		`[7]`: "not a map",
 		``:    "empty",
 	} {
-		if _, err := ReadJepsenJSON(strings.NewReader(in), false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := gather(ReadJepsenJSON, strings.NewReader(in), false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", in, err, want)
 		}
-	}
-}
-
-func TestRecordList(t *testing.T) {
-	const in = `[{"client":"a","type":"invoke","op":"get","key":"k"},
- {"client":"a","type":"ok","output":"1"}]`
-	events, err := ReadRecordList(strings.NewReader(in))
-	if err != nil || len(events) != 2 || JSONOf([]byte(in)) != RecordList {
-		t.Errorf("%v %v", events, err)
-	}
-	for n := range len(in) {
-		if _, err := ReadRecordList(strings.NewReader(in[:n])); err == nil {
-			t.Errorf("%q is taken for a history", in[:n])
-		}
-	}
-	if JSONOf([]byte(`{"client":"a","type":"invoke"`)) != Records {
-		t.Error("lines are not taken for records")
 	}
 }
 
@@ -226,7 +211,7 @@ func TestRecordList(t *testing.T) {
 func TestWithoutProcess(t *testing.T) {
 	const in = `({:type :invoke :f :read} {:type :invoke :f :write :value 1} {:type :invoke :f :write :value 2} {:type :ok :f :write :value 2}
 {:type :ok :f :read :value [1 2]} {:type :invoke :value [[:r :x nil] [:append :y 2]]} {:type :invoke :value [[:r :z nil]]} {:type :ok :value [[:r :x [1]] [:append :y 2]]})`
-	events, err := ReadEDN(strings.NewReader(in), false)
+	events, err := gather(ReadEDN, strings.NewReader(in), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package history
+package formats
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
@@ -35,7 +36,7 @@ var Formats = []Format{Plume, Awdit, DBCop, DBCopJS, Bincode}
 // ReadSessions reads transactions over registers. Each becomes an operation named txn of a client that is its session. Events
 // are numbered so that each session keeps its order; between sessions their numbers mean nothing. Where nobody writes 0 to
 // a key, a read of 0 found the key as it was at first, except in AWDIT's format. Errors name the line or the byte.
-func ReadSessions(r io.Reader, f Format) ([]Event, error) {
+func ReadSessions(r io.Reader, f Format) ([]history.Event, error) {
 	s := &sessions{at: map[string]int{}}
 	var err error
 	switch f {
@@ -59,7 +60,7 @@ func ReadSessions(r io.Reader, f Format) ([]Event, error) {
 }
 
 // ReadCobra reads the logs of a folder as Cobra's clients write them, one session each.
-func ReadCobra(folder fs.FS) ([]Event, error) {
+func ReadCobra(folder fs.FS) ([]history.Event, error) {
 	names, err := fs.Glob(folder, "*.log")
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ type access struct {
 }
 
 type transaction struct {
-	fate     Type
+	fate     history.Type
 	accesses []access
 }
 
@@ -99,15 +100,15 @@ type sessions struct {
 }
 
 // begin adds a transaction to a session, and gives it until the next one begins.
-func (s *sessions) begin(session string, fate Type) (*transaction, error) {
+func (s *sessions) begin(session string, fate history.Type) (*transaction, error) {
 	i, known := s.at[session]
 	if !known {
 		i = len(s.names)
 		s.at[session] = i
 		s.names, s.lists = append(s.names, session), append(s.lists, nil)
 	}
-	if s.count++; 2*s.count > MaxEvents {
-		return nil, fmt.Errorf("more than %d transactions, the limit of a history", MaxEvents/2)
+	if s.count++; 2*s.count > history.MaxEvents {
+		return nil, fmt.Errorf("more than %d transactions, the limit of a history", history.MaxEvents/2)
 	}
 	s.lists[i] = append(s.lists[i], transaction{fate: fate})
 	return &s.lists[i][len(s.lists[i])-1], nil
@@ -116,7 +117,7 @@ func (s *sessions) begin(session string, fate Type) (*transaction, error) {
 const initial = "0" // what a key holds at first in the formats that tell it by a value
 
 // events are the transactions of all sessions, a round of one of each after the other.
-func (s *sessions) events(zero bool) ([]Event, error) {
+func (s *sessions) events(zero bool) ([]history.Event, error) {
 	if s.count == 0 {
 		return nil, errors.New("no transaction in it")
 	}
@@ -132,7 +133,7 @@ func (s *sessions) events(zero bool) ([]Event, error) {
 			}
 		}
 	}
-	events := make([]Event, 0, 2*s.count)
+	events := make([]history.Event, 0, 2*s.count)
 	var b []byte
 	for round := 0; len(events) < 2*s.count; round++ {
 		for i, list := range s.lists {
@@ -161,9 +162,9 @@ func (s *sessions) events(zero bool) ([]Event, error) {
 			}
 			b = append(b, ']')
 			text, n := string(b), uint64(len(events)+1)
-			call := Event{Number: n, Client: s.names[i], Type: Invoke, Op: "txn"}
-			end := Event{Number: n + 1, Client: s.names[i], Type: t.fate, Op: "txn"}
-			if t.fate == Ok {
+			call := history.Event{Number: n, Client: s.names[i], Type: history.Invoke, Op: "txn"}
+			end := history.Event{Number: n + 1, Client: s.names[i], Type: t.fate, Op: "txn"}
+			if t.fate == history.Ok {
 				end.Output = text
 			} else {
 				call.Input = text
@@ -186,7 +187,7 @@ func number(text string) (string, error) {
 // eachLine gives lines with their numbers, without white space around them.
 func eachLine(r io.Reader, do func(line string) error) error {
 	b := bufio.NewScanner(r)
-	b.Buffer(make([]byte, 0, 64<<10), MaxRecordBytes)
+	b.Buffer(make([]byte, 0, 64<<10), history.MaxRecordBytes)
 	n := 0
 	for b.Scan() {
 		n++
@@ -230,7 +231,7 @@ func (s *sessions) plume(r io.Reader) error {
 			if !a.write {
 				return nil
 			}
-			t, err := s.begin(fmt.Sprintf("aborted write %d", s.count+1), Fail)
+			t, err := s.begin(fmt.Sprintf("aborted write %d", s.count+1), history.Fail)
 			if err == nil {
 				t.accesses = append(t.accesses, a)
 			}
@@ -241,7 +242,7 @@ func (s *sessions) plume(r io.Reader) error {
 		} else if known && last[session] != txn {
 			return fmt.Errorf("transaction %s goes on after transaction %s of the same session", txn, last[session])
 		} else if !known {
-			t, err := s.begin(session, Ok)
+			t, err := s.begin(session, history.Ok)
 			if err != nil {
 				return err
 			}
@@ -277,7 +278,7 @@ func (s *sessions) awdit(r io.Reader) error {
 			return err
 		}
 		if t == nil {
-			if t, err = s.begin(fmt.Sprintf("session %d", session), Ok); err != nil {
+			if t, err = s.begin(fmt.Sprintf("session %d", session), history.Ok); err != nil {
 				return err
 			}
 		}
@@ -306,9 +307,9 @@ func (s *sessions) dbcop(r io.Reader) error {
 				return fmt.Errorf("%s is no transaction such as [x:=1 y==2]", excerpt([]byte(line)))
 			}
 			line = line[len(m[0]):]
-			fate := Ok
+			fate := history.Ok
 			if m[2] != "" {
-				fate = Fail
+				fate = history.Fail
 			}
 			t, err := s.begin(fmt.Sprintf("session %d", session), fate)
 			if err != nil {
@@ -372,9 +373,9 @@ func (s *sessions) dbcopJSON(r io.Reader) error {
 			if txn.Events == nil || txn.Committed == nil {
 				return where(`"events" and "committed" are needed`)
 			}
-			fate := Ok
+			fate := history.Ok
 			if !*txn.Committed {
-				fate = Fail
+				fate = history.Fail
 			}
 			t, err := s.begin(fmt.Sprintf("session %d", i+1), fate)
 			if err != nil {
@@ -448,7 +449,7 @@ func (n *numbers) ended() bool {
 // count is a length that is not longer than a history may be.
 func (n *numbers) count() uint64 {
 	c := n.word()
-	if c > MaxEvents*64 {
+	if c > history.MaxEvents*64 {
 		n.fail("a length of %d", c)
 	}
 	return c
@@ -470,7 +471,7 @@ func (s *sessions) bincode(r *bufio.Reader) error {
 	}
 	for i, all := uint64(0), n.count(); i < all && n.err == nil; i++ {
 		for k, txns := uint64(0), n.count(); k < txns && n.err == nil; k++ {
-			t, err := s.begin(fmt.Sprintf("session %d", i+1), Ok)
+			t, err := s.begin(fmt.Sprintf("session %d", i+1), history.Ok)
 			if err != nil {
 				return err
 			}
@@ -481,7 +482,7 @@ func (s *sessions) bincode(r *bufio.Reader) error {
 				}
 			}
 			if !n.bool() {
-				t.fate = Fail
+				t.fate = history.Fail
 			}
 		}
 	}
@@ -517,7 +518,7 @@ func (s *sessions) cobra(r *bufio.Reader, session string) error {
 			}
 			id = n.word()
 			var err error
-			if t, err = s.begin(session, Ok); err != nil {
+			if t, err = s.begin(session, history.Ok); err != nil {
 				return err
 			}
 		case 'C', 'A':
@@ -525,7 +526,7 @@ func (s *sessions) cobra(r *bufio.Reader, session string) error {
 				n.fail("transaction %d ends inside of transaction %d", got, id)
 			}
 			if kind == 'A' {
-				t.fate = Fail
+				t.fate = history.Fail
 			}
 			t = nil
 		case 'W':

@@ -1,4 +1,6 @@
-package history
+// Package formats reads histories that other tools wrote: EDN and JSON of Jepsen, and transactions over registers in the files of Plume,
+// AWDIT, DBCop and Cobra. Only the verb check of the command line needs it; package history has the records of Bloodhound itself.
+package formats
 
 import (
 	"bufio"
@@ -12,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bloodhound-dst/bloodhound/history"
 )
 
 const (
@@ -19,6 +23,8 @@ const (
 	maxEDNDepth = 64
 	// maxDigits bounds the numbers of EDN.
 	maxDigits = 400
+	// maxAtoms bounds the words of EDN that are remembered.
+	maxAtoms = 1 << 16
 )
 
 // ReadEDN reads a history as Jepsen stores it (history.edn): maps with :type, :process, :f and :value, one after the
@@ -28,12 +34,7 @@ const (
 // What the nemesis did is left out. Lists become JSON, keywords texts. A :cas has [old new] as its value. The completion of a
 // write that repeats the value has no output. Without :f, a value that is a transaction makes it a txn. A history has :process in
 // all events or in none: then each completion must belong to one operation in flight only, by its :f and :value. Errors name the line.
-func ReadEDN(r io.Reader, keyed bool) ([]Event, error) {
-	return all(func(do Each) error { return ReadEachEDN(r, keyed, do) })
-}
-
-// ReadEachEDN reads what ReadEDN reads without keeping it.
-func ReadEachEDN(r io.Reader, keyed bool, do Each) error {
+func ReadEDN(r io.Reader, keyed bool, do func(*history.Event) error) error {
 	p := &ednParser{r: bufio.NewReader(r), line: 1, atoms: map[string]ednForm{}}
 	j := newJepsen(keyed, do)
 	end := byte(0)
@@ -195,7 +196,7 @@ func appendText(b []byte, text string) []byte {
 		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			quoted, err := json.Marshal(text)
 			if err != nil {
-				panic(fmt.Sprintf("history: a text that is no JSON: %v", err)) // Marshal takes every text
+				panic(fmt.Sprintf("formats: a text that is no JSON: %v", err)) // Marshal takes every text
 			}
 			return append(b, quoted...)
 		}
@@ -227,7 +228,7 @@ func (p *ednParser) next() (byte, error) {
 	if c == '\n' {
 		p.line++
 	}
-	if p.bytes++; p.bytes > MaxRecordBytes {
+	if p.bytes++; p.bytes > history.MaxRecordBytes {
 		return 0, errTooLong
 	}
 	return c, nil
@@ -433,7 +434,7 @@ func (p *ednParser) word() error {
 		more = n == len(ahead)
 		p.buf = append(p.buf, ahead[:n]...)
 		p.r.Discard(n) // it was there
-		if p.bytes += n; p.bytes > MaxRecordBytes {
+		if p.bytes += n; p.bytes > history.MaxRecordBytes {
 			return errTooLong
 		}
 	}
@@ -443,7 +444,7 @@ func (p *ednParser) word() error {
 	return nil
 }
 
-var errTooLong = fmt.Errorf("an event of more than %d bytes", MaxRecordBytes)
+var errTooLong = fmt.Errorf("an event of more than %d bytes", history.MaxRecordBytes)
 
 // endsWord has the bytes that no word goes on with.
 var endsWord = func() (ends [256]bool) {
@@ -467,7 +468,7 @@ func (p *ednParser) atom() (ednForm, error) {
 	}
 	w := string(p.buf)
 	f, err := atom(w)
-	if err == nil && !once && len(p.atoms) < maxNames {
+	if err == nil && !once && len(p.atoms) < maxAtoms {
 		p.atoms[w] = f
 	}
 	return f, err
@@ -521,4 +522,14 @@ func atom(w string) (ednForm, error) {
 	}
 	text, err := json.Marshal(f)
 	return ednNumber(text), err
+}
+
+const excerptBytes = 120
+
+// excerpt is the beginning of a text, for an error.
+func excerpt(text []byte) string {
+	if len(text) > excerptBytes {
+		return fmt.Sprintf("%q...", text[:excerptBytes])
+	}
+	return fmt.Sprintf("%q", text)
 }
