@@ -32,8 +32,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -311,8 +311,8 @@ func (c Campaign) run(ctx context.Context, name string, describe func(*inproc.Wo
 	}
 	s.schedules = inprocess.SchedulesOf(ctx)
 	defer s.stages.close()
-	if dir := os.Getenv(contest.OrderFolder); dir != "" {
-		return s.ordered(ctx, dir)
+	if dir := os.Getenv(trial.OrderFolder); dir != "" {
+		return s.trial(ctx, dir)
 	}
 	return s.campaign(ctx)
 }

@@ -5,20 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/explore/contest"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // trial makes a trial of a world as programs are asked for it.
-func trial(t *testing.T, describe func(*inproc.World), o contest.Order) *contest.Answer {
+func tried(t *testing.T, describe func(*inproc.World), o trial.Order) *trial.Answer {
 	t.Helper()
 	dir := t.TempDir()
 	if err := o.Give(dir); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(contest.OrderFolder, dir)
+	t.Setenv(trial.OrderFolder, dir)
 	Campaign{Dir: t.TempDir()}.run(context.Background(), "trial", describe)
-	a, err := contest.Answered(dir)
+	a, err := trial.Answered(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +42,14 @@ func steps(w *inproc.World) {
 }
 
 func TestATrialIsTheCampaign(t *testing.T) {
-	a := trial(t, steps, contest.Order{Strategy: "random", Seed: 3, Runs: 400, Story: true})
+	a := tried(t, steps, trial.Order{Strategy: "random", Seed: 3, Runs: 400, Story: true})
 	if a.Error != "" || !a.Found || a.Property == "" || a.Runs == 0 || a.Runs >= 400 || a.Seed != 3 || a.Strategy != "random" || len(a.Curve) > 0 {
 		t.Fatalf("%+v", a)
 	}
 	if !strings.Contains(a.Story, "Turn(load") {
 		t.Errorf("story %q", a.Story)
 	}
-	t.Setenv(contest.OrderFolder, "")
+	t.Setenv(trial.OrderFolder, "")
 	r, err := Campaign{Dir: t.TempDir(), Seed: 3, Runs: 400}.run(context.Background(), "trial", steps)
 	if err != nil || r.Totals.Runs != a.Runs {
 		t.Errorf("%v: the campaign ends after %d runs, and the trial after %d", err, r.Totals.Runs, a.Runs)
@@ -80,11 +80,11 @@ func TestASearchPaysForNoModelThatItDoesNotLookAt(t *testing.T) {
 		{"random", true, true},
 	} {
 		followed = 0
-		a := trial(t, world, contest.Order{Strategy: c.strategy, Seed: 3, Runs: 100, Measure: c.measure})
+		a := tried(t, world, trial.Order{Strategy: c.strategy, Seed: 3, Runs: 100, Measure: c.measure})
 		if a.Error != "" || (followed > described) != c.looks {
 			t.Errorf("%+v: %d runs were followed: %s", c, followed-described, a.Error)
 		}
-		if with := trial(t, steps, contest.Order{Strategy: "random", Seed: 3, Runs: 100, Measure: c.measure}); c.strategy == "random" && with.Runs != a.Runs {
+		if with := tried(t, steps, trial.Order{Strategy: "random", Seed: 3, Runs: 100, Measure: c.measure}); c.strategy == "random" && with.Runs != a.Runs {
 			t.Errorf("%+v: %d runs, and %d without a model", c, a.Runs, with.Runs)
 		}
 	}
@@ -94,14 +94,14 @@ func TestASearchPaysForNoModelThatItDoesNotLookAt(t *testing.T) {
 func TestATrialTellsWhatFound(t *testing.T) {
 	by := map[bool]int{}
 	for seed := range uint64(10) {
-		a := trial(t, steps, contest.Order{Strategy: "coverage-guided:trace", Seed: seed, Runs: 400})
+		a := tried(t, steps, trial.Order{Strategy: "coverage-guided:trace", Seed: seed, Runs: 400})
 		if a.Found {
 			by[a.Mutant]++
 		}
 		if a.Mutant && a.Runs <= 16 {
 			t.Errorf("run %d was a mutant", a.Runs)
 		}
-		if a := trial(t, steps, contest.Order{Strategy: "random", Seed: seed, Runs: 400}); !a.Found || a.Mutant {
+		if a := tried(t, steps, trial.Order{Strategy: "random", Seed: seed, Runs: 400}); !a.Found || a.Mutant {
 			t.Errorf("random: %+v", a)
 		}
 	}
@@ -112,11 +112,11 @@ func TestATrialTellsWhatFound(t *testing.T) {
 
 // A trial that measures goes on after a violation, and its curve never falls.
 func TestAMeasuredTrialHasACurve(t *testing.T) {
-	a := trial(t, steps, contest.Order{Strategy: "coverage-guided", Seed: 3, Runs: 200, Measure: true})
+	a := tried(t, steps, trial.Order{Strategy: "coverage-guided", Seed: 3, Runs: 200, Measure: true})
 	if a.Error != "" || !a.Found || a.Runs != 200 {
 		t.Fatalf("%+v", a)
 	}
-	last := contest.Point{}
+	last := trial.Point{}
 	for _, p := range a.Curve {
 		if p.Runs <= last.Runs || p.CPUNs < last.CPUNs || p.States < last.States {
 			t.Errorf("%+v after %+v", p, last)
@@ -137,11 +137,11 @@ func TestOrdersThatCannotBeMet(t *testing.T) {
 		"coverage-guided:state": "call World.Model or World.Guide",
 		"pct":                   "ranks threads",
 	} {
-		if a := trial(t, steps, contest.Order{Strategy: strategy, Seed: 1, Runs: 5}); !strings.Contains(a.Error, says) {
+		if a := tried(t, steps, trial.Order{Strategy: strategy, Seed: 1, Runs: 5}); !strings.Contains(a.Error, says) {
 			t.Errorf("%s: %q", strategy, a.Error)
 		}
 	}
-	a := trial(t, func(w *inproc.World) { w.Process("a", func(p *inproc.Process) {}) }, contest.Order{Strategy: "modelfuzz:trace", Seed: 1, Runs: 30})
+	a := tried(t, func(w *inproc.World) { w.Process("a", func(p *inproc.Process) {}) }, trial.Order{Strategy: "modelfuzz:trace", Seed: 1, Runs: 30})
 	if !strings.Contains(a.Error, "this world has none") {
 		t.Errorf("a world without a schedule: %+v", a)
 	}

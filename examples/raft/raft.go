@@ -28,9 +28,8 @@ type Options struct {
 	Untold string
 	// Requests bounds what Plain asks for: 0 is at each turn.
 	Requests int
-	// Ticks is how often a server ticks in a step: 1. Starved has each step choose among all pairs of servers, whether or not a message waits there.
-	Ticks   int
-	Starved bool
+	// Ticks is how often a server ticks in a step: 1.
+	Ticks int
 	// Load is how many entries a process proposes at each of its turns, waiting for none: it does not exist if it is 0.
 	Load int
 	// Compact is the number of entries after which a server takes a snapshot and compacts its log up to what it has applied, but for Keep
@@ -62,7 +61,6 @@ type Options struct {
 
 	// Flaws are mistakes on purpose.
 	ForgetVote    bool // a restart forgets whom the server has voted for
-	ForgetTerm    bool // a restart forgets that and its term
 	ReadLocally   bool // gets are answered without asking the others
 	AckEarly      bool // with Async: votes and entries are acknowledged before they are stored
 	ApplyEarly    bool // changes of the configuration take effect when they are appended, and are not taken back
@@ -115,7 +113,7 @@ func World(o Options) func(*inproc.World) {
 	o.complete()
 	first := o.founders()
 	return func(w *inproc.World) {
-		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: o.Steps, Messages: o.Messages, Ticks: o.Ticks, Pairs: o.Starved}, Settle: -1})
+		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: o.Steps, Messages: o.Messages, Ticks: o.Ticks}, Settle: -1})
 		seen := newObserver(first)
 		told := follow(w, &o)
 		for id := uint64(1); id <= uint64(o.servers()); id++ {

@@ -55,11 +55,8 @@ type read struct {
 
 func start(n *inproc.Node, id uint64, storage *disk, seen *observer, told *followed, o *Options) inproc.Machine {
 	hard, conf, _ := storage.InitialState()
-	if o.ForgetVote || o.ForgetTerm {
+	if o.ForgetVote {
 		hard = &pb.HardState{Commit: new(hard.GetCommit()), Term: new(hard.GetTerm()), Vote: new(uint64)}
-		if o.ForgetTerm {
-			hard.Term = new(uint64)
-		}
 		storage.SetHardState(hard)
 	}
 	dice.node = n

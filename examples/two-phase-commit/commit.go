@@ -84,18 +84,14 @@ type Variant struct {
 	Model *inproc.Specification // nil: nothing is followed
 	// Unpromised follows runs for what they reach, and promises nothing of them.
 	Unpromised bool
-	// Deaf tells the model of no restart.
-	Deaf bool
 	// Rare has a twentieth of the usual faults.
 	Rare bool
-	// Starved chooses among all pairs of nodes at each step, whether or not a message waits there.
-	Starved bool
 }
 
 // World describes it.
 func (v Variant) World(w *inproc.World) {
 	bug := v.Bug
-	told := &followed{deaf: v.Deaf}
+	told := &followed{}
 	switch {
 	case v.Model == nil:
 	case v.Unpromised:
@@ -131,7 +127,7 @@ func (v Variant) World(w *inproc.World) {
 		}
 		return nil
 	})
-	w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: 200, Messages: 2, Pairs: v.Starved}})
+	w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: 200, Messages: 2}})
 	if v.Rare {
 		w.Faults("crash rate 0.05% for 50ms..200ms", "drop rate 0.1%", "crash on coordinator at fsync rate 0.25% for 50ms..200ms")
 		return
@@ -139,14 +135,13 @@ func (v Variant) World(w *inproc.World) {
 	w.Faults("crash rate 1% for 50ms..200ms", "drop rate 2%", "crash on coordinator at fsync rate 5% for 50ms..200ms")
 }
 
-// followed tells steps to the model, if there is one.
+// followed reports steps to the model, if there is one.
 type followed struct {
 	*inproc.Follower
-	deaf bool
 }
 
 func (f *followed) step(action string, args ...any) {
-	if f.Follower != nil && !(f.deaf && action == "Restart") {
+	if f.Follower != nil {
 		f.Step(action, args...)
 	}
 }
@@ -206,9 +201,7 @@ func (c *coordinator) Receive(n *inproc.Node, m inproc.Message) {
 		case !c.votes[m.From]:
 			c.votes[m.From] = true
 			c.told.step("Vote", value.ModelValue(m.From))
-			if !c.told.deaf { // it would know of votes that a restart has forgotten
-				c.told.saw(len(c.votes), "Votes")
-			}
+			c.told.saw(len(c.votes), "Votes")
 			if len(c.votes) == len(Participants) || c.bug == Miscounting && len(c.votes) == len(Participants)-1 {
 				c.decide(n, "commit")
 			}

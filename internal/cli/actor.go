@@ -18,6 +18,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/group"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -73,7 +74,7 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	if f.json {
 		said.to = a.err
 	}
-	ran := runGroup(test)
+	ran := group.Run(test)
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}

@@ -177,7 +177,7 @@ machine failed, 4 a run was not reproducible, 5 unknown.`,
 			return about.Help()
 		},
 	})
-	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.shrinkVerb(), a.checkVerb(), a.reportVerb(), a.initVerb(), a.configVerb(), a.imageVerb(), a.doctorVerb(), a.benchVerb(), a.modelVerb(),
+	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.shrinkVerb(), a.checkVerb(), a.reportVerb(), a.initVerb(), a.configVerb(), a.imageVerb(), a.doctorVerb(), a.modelVerb(),
 		a.workerVerb())
 	return root
 }

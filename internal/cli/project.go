@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/group"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -57,9 +58,9 @@ func (p *project) build(ctx context.Context, a *app) error {
 		cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
 		cmd.Dir = s.Dir
 		cmd.Env = append(cmd.Environ(), s.Env...)
-		var out said
+		var out group.Output
 		cmd.Stdout, cmd.Stderr = &out, &out
-		err := runGroup(cmd)
+		err := group.Run(cmd)
 		if err == nil {
 			continue
 		}

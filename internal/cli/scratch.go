@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -36,36 +34,6 @@ func newScratch(parent string) (*scratch, error) {
 		return nil, failed(report.DiskError(err, parent))
 	}
 	return s, nil
-}
-
-// claimScratch makes the scratch folder of a path, without what a killed program has left there. Only one program at a time has it.
-func claimScratch(path string) (*scratch, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, failed(err)
-	}
-	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, failed(report.DiskError(err, path))
-	}
-	lock, err := os.OpenFile(lockName(path), os.O_CREATE|os.O_RDWR, 0o666)
-	if err != nil {
-		return nil, failed(report.DiskError(err, path))
-	}
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		lock.Close()
-		return nil, fmt.Errorf("another program is at work in %s; wait for its end, or name another journal with --journal", path)
-	}
-	left, err := os.ReadDir(path)
-	for _, e := range left {
-		if name := filepath.Join(path, e.Name()); name != lockName(path) {
-			err = errors.Join(err, os.RemoveAll(name))
-		}
-	}
-	if err != nil {
-		lock.Close()
-		return nil, failed(err)
-	}
-	return &scratch{path, lock}, nil
 }
 
 // lockName is the file whose lock tells that a scratch folder is in use.

@@ -12,7 +12,6 @@
 //	load                               the state of a load, and the questions that all readers ask
 //	images, volumes, networks, nodes   the nodes of a world
 //	workloads, checks, faults          programs that drive it, what must hold, what may go wrong
-//	guides                             the file of the verb bench guides
 package config
 
 import (

@@ -18,7 +18,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // layers lists all packages from the bottom up, each with the rooms below it that have no line of their own. A package imports
 // only what stands in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
-	{"internal/rank", "internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/lean", "internal/imagetest"},
+	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest"},
 	{"internal/tape", "internal/image"},
 	{"tla/value", "internal/tla/syntax"},
 	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells", "internal/tla/symmetry", "internal/tla/visited"},
@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"internal/config/source"},
 	{"internal/config/schema"},
 	{"internal/config/keys"},
-	{"internal/config/compose", "internal/config/guides", "internal/config/load"},
+	{"internal/config/compose", "internal/config/load"},
 	{"internal/config/images", "internal/config/volumes", "internal/config/networks", "internal/config/workloads", "internal/config/checks"},
 	{"internal/config/nodes", "internal/config/faults"},
 	{"internal/config"},
@@ -56,7 +56,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/explore/search", "internal/rank", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/explore/search", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}

@@ -84,9 +84,6 @@ type Schedule struct {
 	Quiet float64
 	// Ticks is how often a machine ticks at a step: 1.
 	Ticks int
-	// Pairs has each step choose among all pairs of nodes, whether or not a message waits there, as the published ModelFuzz does: most steps deliver nothing
-	// then. It is for comparisons.
-	Pairs bool
 	// Mailboxes has one queue for each receiver, in the order of sending, instead of one for each sender and receiver.
 	Mailboxes bool
 }
@@ -164,9 +161,6 @@ func (w *World) Set(s Settings) {
 	}
 	if c := s.Schedule; c != nil && (c.Steps < 0 || c.Messages < 0 || c.Ticks < 0 || c.Step < 0 || c.Quiet < 0 || c.Quiet > 1) {
 		w.mistake("Schedule has Steps %d, Messages %d, Ticks %d, Step %s and Quiet %v; none must be negative, and Quiet is a chance, from 0 to 1", c.Steps, c.Messages, c.Ticks, c.Step, c.Quiet)
-	}
-	if c := s.Schedule; c != nil && c.Pairs && c.Mailboxes {
-		w.mistake("Schedule has Pairs and Mailboxes; with one queue for each receiver there are no pairs, so leave one of them out")
 	}
 	w.settings = s
 	if w.spec != nil && s.Schedule != nil {

@@ -117,9 +117,6 @@ func (s *schedule) queue(l *link, m *Message) {
 // choose gives the channel that a value stands for among those that can deliver: each value is an order of all channels, which does
 // not change as others come and go. 0 is the channel of the message that waits longest.
 func (s *schedule) choose(v uint64) *channel {
-	if s.settings.Pairs {
-		return s.pair(v)
-	}
 	var best *channel
 	var most uint64
 	for _, c := range s.channels {
@@ -141,41 +138,16 @@ func (s *schedule) choose(v uint64) *channel {
 	return best
 }
 
-// pair gives the channel of a pair of nodes, or nil if nothing can be delivered there.
-func (s *schedule) pair(v uint64) *channel {
-	nodes := s.run.nodes
-	if len(nodes) < 2 {
-		return nil
-	}
-	from, to := int(v)/(len(nodes)-1), int(v)%(len(nodes)-1)
-	if to >= from {
-		to++
-	}
-	c := &s.run.link(nodes[from], nodes[to]).channel
-	switch {
-	case !c.seen || c.box.len() == 0:
-		return nil
-	case c.to.pausedBy != 0:
-		c.to.late = true
-		return nil
-	}
-	return c
-}
-
 // step is one step of the world. When faults have ended, all that is under way arrives.
 func (s *schedule) step() {
 	r := s.run
 	d := &r.director
 	s.steps++
 	if d.phase == chaos || d.phase == warmup {
-		of := uint64(places)
-		if s.settings.Pairs {
-			of = uint64(max(len(r.nodes)*(len(r.nodes)-1), 1))
-		}
 		if v := s.chance.Given(chances); v != 0 {
 			r.chance = v
 		}
-		v, k := s.deliver.Choose(of), s.count.Choose(uint64(s.settings.Messages))
+		v, k := s.deliver.Choose(places), s.count.Choose(uint64(s.settings.Messages))
 		if c := s.choose(v); c != nil {
 			s.give(c, s.settings.Messages-int(k))
 		}

@@ -259,47 +259,6 @@ func TestFaultsOfSchedules(t *testing.T) {
 	}
 }
 
-// Among all pairs of nodes, few of which have messages, steps deliver less; each pair that has some is chosen now and then.
-func TestPairsStarve(t *testing.T) {
-	seen := map[string][]string{}
-	lonely := func(s Schedule) func(*World) {
-		return func(w *World) {
-			clear(seen)
-			w.Set(Settings{Schedule: &s, Settle: -1})
-			w.Machine("n1", func(*Node) Machine { return &gossip{seen: seen} })
-			for _, name := range []string{"n2", "n3"} {
-				w.Machine(name, func(*Node) Machine { return &listener{} })
-			}
-		}
-	}
-	open := mustNew(t, lonely(Schedule{Steps: 100, Messages: 1}))
-	pairs := mustNew(t, lonely(Schedule{Steps: 100, Messages: 1, Pairs: true}))
-	many, few, ways := 0, 0, map[string]int{}
-	during := func(story string) int { // deliveries by choice; those when the chaos is over come last
-		n := 0
-		for _, step := range strings.Split(story, " . ") {
-			if strings.Contains(step, ", 1 from") {
-				n++
-				ways[step]++
-			}
-		}
-		return n
-	}
-	for seed := range uint64(20) {
-		_, story := played(t, open, tape.Tape{Seed: seed})
-		many += during(story)
-		clear(ways)
-		_, story = played(t, pairs, tape.Tape{Seed: seed})
-		few += during(story)
-		if len(ways) != 2 {
-			t.Errorf("seed %d: deliveries %v; want those of two pairs", seed, ways)
-		}
-	}
-	if many < 20*98 || few < 20*20 || few > 20*50 { // two of six pairs
-		t.Errorf("%d deliveries among channels with messages, and %d among pairs, in 2000 steps", many, few)
-	}
-}
-
 // listener says nothing.
 type listener struct{}
 
@@ -323,8 +282,5 @@ func TestTicksOfAStep(t *testing.T) {
 		if ticked < c.want-3 || ticked > c.want+3 {
 			t.Errorf("%d ticks a step: %d in 10 steps", c.ticks, ticked)
 		}
-	}
-	if _, err := newEngine("test", func(w *World) { w.Set(Settings{Schedule: &Schedule{Pairs: true, Mailboxes: true}}) }); err == nil || !strings.Contains(err.Error(), "Pairs and Mailboxes") {
-		t.Error(err)
 	}
 }

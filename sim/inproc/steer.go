@@ -71,13 +71,6 @@ func (e *worldEngine) prefer(from, to string) (uint64, error) {
 			return 0, fmt.Errorf("there is no node %q to steer", name)
 		}
 	}
-	if e.schedule.Pairs {
-		a, b := slices.Index(names, from), slices.Index(names, to)
-		if b > a {
-			b--
-		}
-		return uint64(a*(len(names)-1) + b), nil
-	}
 	var others []uint64
 	for _, b := range names {
 		if e.schedule.Mailboxes {

@@ -17,7 +17,6 @@ func TestSteer(t *testing.T) {
 		want []string
 	}{
 		"channels":  {Schedule{Steps: 30, Messages: 3}, []string{"Deliver(n1, 1 from n2)", "Deliver(n2, 2 from n3)", "Deliver(n2, 1 from n3)", "Crash(n1)"}},
-		"pairs":     {Schedule{Steps: 30, Messages: 3, Pairs: true}, []string{"Deliver(n1, 1 from n2)", "Deliver(n2, 2 from n3)", "Deliver(n2, 1 from n3)", "Crash(n1)"}},
 		"mailboxes": {Schedule{Steps: 30, Messages: 3, Mailboxes: true}, []string{"Deliver(n1, 1)", "Deliver(n2, 2)", "Deliver(n2, 3)", "Crash(n1)"}},
 	} {
 		e := mustNew(t, gossips(c.s, seen, "crash rate 20% for 20ms..50ms", "drop rate 20%"))

@@ -6,7 +6,7 @@
 //	go run ./hunt -only vote-stale-log -view Coarse -strategy coverage-guided:state
 //
 // It builds itself once for each bug, with the bug in the library: what it builds is a campaign over one world, which takes the flags of
-// package sim. `bloodhound bench guides guides.yaml` has such programs make its trials.
+// package sim. `go run ./bench/contest guides` makes trials of such programs.
 package main
 
 import (
@@ -37,11 +37,8 @@ func main() {
 	var a around
 	flag.StringVar(&a.view, "view", "", "follow the servers in the model, for guides: Coarse, Middle or Raw is what they see of a state")
 	flag.BoolVar(&a.conform, "conform", false, "with -view: promise that the servers are those of the model")
-	flag.StringVar(&a.untold, "untold", "", "with -view: do not tell the model of this action: Restart, or Propose for what clients ask")
 	flag.BoolVar(&a.specified, "specified", false, "have the world that -view has, and do not follow it")
 	flag.BoolVar(&a.preset, "modelfuzz", false, "have the world of ModelFuzz's published experiments: three servers that tick three times in each of 100 steps, and one request")
-	flag.BoolVar(&a.starved, "starved", false, "choose among all pairs of servers, whether or not a message waits there")
-	flag.BoolVar(&a.amnesic, "amnesic", false, "have restarts forget the term and the vote")
 	flag.Parse()
 	c := sim.Campaign{Runs: *episodes, Strategy: *strategy}
 	var err error
@@ -63,9 +60,8 @@ func main() {
 
 // around is what may be otherwise around a bug than in its own world.
 type around struct {
-	view, untold             string
-	conform, specified       bool
-	preset, starved, amnesic bool
+	view                       string
+	conform, specified, preset bool
 }
 
 // world is one of some options.
@@ -74,9 +70,9 @@ func (a *around) world(o raft.Options) (func(*inproc.World), error) {
 		o.Plain, o.Steps, o.Messages, o.Ticks, o.Requests, o.Load, o.Clients = true, 100, 5, 3, 1, 0, 0
 		o.Faults = []string{"crash on n1, n2, n3 rate 3% for 50ms..300ms"} // ten on average; at most ten as published
 	}
-	o.Specified, o.Starved, o.ForgetTerm = a.specified, a.starved, a.amnesic
+	o.Specified = a.specified
 	if a.view != "" {
-		o.Guide, o.Untold = !a.conform, a.untold
+		o.Guide = !a.conform
 		var err error
 		if o.Model, err = raft.Specification(o, false, a.view); err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-// Hunt searches two-phase commit for a bug: by hand, or in trials of bloodhound bench guides.
+// Hunt searches two-phase commit for a bug: by hand, or in trials of bench/contest.
 //
 //	go run ./examples/two-phase-commit/hunt -bug unsynced -sim.strategy coverage-guided:state
 package main
@@ -19,11 +19,9 @@ func main() {
 	bug := flag.String("bug", "", fmt.Sprintf("what is wrong in the code: one of %v, or nothing", commit.Bugs))
 	view := flag.String("view", "", "what searches see of a state of the model: all, Middle or Coarse")
 	without := flag.Bool("unpromised", false, "do not promise that runs are those of the model")
-	deaf := flag.Bool("deaf", false, "tell the model of no restart")
 	rare := flag.Bool("rare", false, "have a twentieth of the usual faults")
-	starved := flag.Bool("starved", false, "choose among all pairs of nodes, whether or not a message waits there")
 	flag.Parse()
-	code, err := hunt(commit.Variant{Bug: commit.Bug(*bug), Unpromised: *without, Deaf: *deaf, Rare: *rare, Starved: *starved}, *view)
+	code, err := hunt(commit.Variant{Bug: commit.Bug(*bug), Unpromised: *without, Rare: *rare}, *view)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)

@@ -22,7 +22,7 @@ var guideTarget = of(
 	field{Name: "strategies", Shape: texts, Says: "Those tried with this target."},
 )
 
-// Guides is the file of bench guides.
+// Guides is the file of bench/contest guides.
 var Guides = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "trials", Shape: shape{Kind: schema.Whole, Min: 1, Max: 10_000}, Says: "Campaigns of each strategy with each target.", Default: "20"},
 	{Name: "runs", Shape: shape{Kind: schema.Whole, Min: 1}, Says: "Runs of a campaign, at most.", Default: "10000"},

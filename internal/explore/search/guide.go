@@ -10,7 +10,7 @@ import (
 )
 
 // A guide is what a search that learns looks at: which features of a run make it worth changing. The name of a strategy may have one,
-// such as coverage-guided:state, and words that change how the strategy works: modelfuzz:state+fresh-chance.
+// such as coverage-guided:state, and words that change how the strategy works: modelfuzz:state+swap-counts.
 const (
 	GuideTrace    = "trace"    // the order of all events of a run
 	GuideLine     = "line"     // blocks of the code under test
@@ -141,7 +141,7 @@ func (p *Plan) possible(spec *world.Spec) error {
 func wordsOf(strategy string) []string {
 	switch strategy {
 	case ModelFuzz:
-		return append(slices.Clone(fuzzMutations), fuzzDefects...)
+		return fuzzMutations
 	case Guided:
 		var list []string
 		for i := range mutators {

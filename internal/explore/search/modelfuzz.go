@@ -29,16 +29,7 @@ const (
 	RandomMutants = "random-mutants" // a mutant is a random tape
 )
 
-// Defects of the published artifact that lie in its search.
-const (
-	LosesRequest = "loses-request" // no client has a turn in a mutant
-	FreshChance  = "fresh-chance"  // a mutant has other random numbers than its parent, so that it is a mutation of no run
-)
-
-var (
-	fuzzMutations = []string{SwapCrashes, SwapChoices, SwapCounts, RandomMutants}
-	fuzzDefects   = []string{LosesRequest, FreshChance}
-)
+var fuzzMutations = []string{SwapCrashes, SwapChoices, SwapCounts, RandomMutants}
 
 // fuzz is the search of ModelFuzz ("Model-guided Fuzzing of Distributed Systems", OOPSLA 2025): a run that reaches n new features is given 3 to 5 n mutants,
 // which wait in a queue; after 200 runs the queue is emptied, and random tapes begin anew. A mutant is its parent with swapped choices.
@@ -129,16 +120,6 @@ func (f *fuzz) mutant(w waiting) (Candidate, bool) {
 	}
 	if len(done) == 0 || len(m.edits) > maxEdits {
 		return Candidate{}, false
-	}
-	for _, defect := range f.plan.Words {
-		switch defect {
-		case LosesRequest:
-			m.override(tape.Edit{Op: tape.Default, Stream: "sched/turn/**", To: tape.End})
-		case FreshChance:
-			for _, p := range []string{"random/**", "choice/**"} {
-				m.override(tape.Edit{Op: tape.Reseed, Stream: p, Seed: d.bits()})
-			}
-		}
 	}
 	o.Mutation = strings.Join(done, ", ")
 	return Candidate{tape.Tape{Seed: m.seed, Edits: m.edits}, o}, true

@@ -1,3 +1,2 @@
-// Package tlc speaks with TLC, the model checker of TLA+ that is written in Java: it runs a jar of it for a second opinion on a check, and gives runs to the
-// controlled TLC of ModelFuzz, which tells the states that they go through.
+// Package tlc runs a jar of TLC, the model checker of TLA+ that is written in Java, for a second opinion on a check.
 package tlc

@@ -1,0 +1,190 @@
+// Package targets reads the file of contest guides: strategies to compare, and the programs to compare them with.
+package targets
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+)
+
+// File is a file of contest guides: which strategies are compared, and with what.
+type File struct {
+	File       string
+	Trials     uint64
+	Runs       uint64
+	Seed       uint64
+	TimeoutNs  int64
+	Strategies []string
+	Targets    []Target
+}
+
+// Target is a program that makes campaigns over one world.
+type Target struct {
+	Name string
+	// Package is what `go build` knows the program by, in the folder Dir: an import path, or a folder that begins with a dot.
+	Package, Dir string
+	Args         []string
+	Build        []string // further arguments of go build
+	Prepare      []string // a command that prints more of them
+	Cover        []string // packages whose blocks are counted
+	Correct      bool
+	Of, Variant  string
+	Mapper       []Mapped
+	Strategies   []string // nil: those of the file
+}
+
+// Mapped is a file that tells the model what runs do: all of its lines, or those that match.
+type Mapped struct {
+	File  string // absolute
+	Lines *regexp.Regexp
+}
+
+// Defaults of a file of contest guides.
+const (
+	GuideTrials = 20
+	DefaultRuns = 10_000
+)
+
+// Load reads a file of contest guides. known tells what is wrong with the name of a strategy; first is the one that all others are compared with.
+func Load(name, first string, known func(strategy string) error) (*File, error) {
+	l := source.NewReader(nil)
+	f, text, err := l.Open(name, l.Env)
+	if err != nil {
+		return nil, source.Unread(err)
+	}
+	n := l.Parse(f, text, true)
+	g := &File{File: name}
+	switch {
+	case n == nil || n.Bad:
+	case n.Kind != source.Mapping:
+		l.Fail(n.Position, "bench/CONTEST.md has an example", "a file of contest guides cannot be %s", n.Kind)
+	default:
+		schema.Check(l, n, &keys.Guides, false)
+		g.build(l, n, f.Dir, first, known)
+	}
+	if len(l.Errs) > 0 {
+		return nil, source.Sort(l.Errs, l.Files)
+	}
+	return g, nil
+}
+
+func (g *File) build(l *source.Reader, n *source.Node, dir, first string, known func(string) error) {
+	g.Trials = uint64(source.ValueOr(n.Get("trials"), int64(GuideTrials)))
+	g.Runs = uint64(source.ValueOr(n.Get("runs"), int64(DefaultRuns)))
+	g.Seed = source.ValueOr(n.Get("seed"), uint64(1))
+	g.TimeoutNs = source.ValueOr(n.Get("timeout"), int64(0))
+	l.Missing(n, "strategies", "list some, such as [random, coverage-guided:state]", "no strategies to compare")
+	l.Missing(n, "targets", "bench/CONTEST.md has an example", "no targets")
+	g.Strategies = g.strategies(l, n.Get("strategies"), first, known)
+	at := map[string]source.Position{}
+	for _, t := range n.Get("targets").List() {
+		l.Missing(t, "name", "write name: WORD", "a target has no name")
+		l.Missing(t, "package", "write package: ./FOLDER, or an import path", "a target has no package")
+		one := Target{Name: textOf(t, "name"), Package: textOf(t, "package"), Dir: dir, Args: textsOf(t, "args"), Build: textsOf(t, "build"), Prepare: textsOf(t, "prepare"), Cover: textsOf(t, "cover"),
+			Correct: source.ValueOr(t.Get("correct"), false), Of: textOf(t, "of"), Variant: textOf(t, "variant")}
+		if t.Has("strategies") {
+			one.Strategies = g.strategies(l, t.Get("strategies"), first, known)
+		}
+		for _, m := range t.Get("mapper").List() {
+			file, lines := m, (*regexp.Regexp)(nil)
+			if m.Kind == source.Mapping {
+				l.Missing(m, "file", "write file: NAME", "a part of the mapper has no file")
+				if file = m.Get("file"); file == nil {
+					continue
+				}
+				lines = source.ValueOr(m.Get("lines"), lines)
+			}
+			path := filepath.Join(dir, file.Text)
+			if filepath.IsAbs(file.Text) {
+				path = file.Text
+			}
+			if _, err := os.Stat(path); err != nil {
+				l.Fail(file.Position, "name files beside this one", "%v", err)
+			}
+			one.Mapper = append(one.Mapper, Mapped{path, lines})
+		}
+		if one.Of != "" {
+			l.Missing(t, "variant", "say it in a few words: variant: a coarser view", "this target is a variant of another, and does not say how it differs")
+		}
+		if e := t.Get("variant"); e != nil && one.Of == "" {
+			l.Fail(e.Position, "name it by of", "this target does not say what it is a variant of")
+		}
+		if e := t.Get("each"); e != nil && len(e.List()) == 0 {
+			l.Fail(e.Position, "list some, or leave it out", "each names nothing, so there is no target")
+		}
+		for _, made := range one.each(textsOf(t, "each")) {
+			if _, twice := at[made.Name]; twice && made.Name != "" {
+				l.Fail(t.Position, "name them differently; with each, put {} into the name", "there are two targets %q", made.Name)
+			}
+			at[made.Name] = t.Position
+			g.Targets = append(g.Targets, made)
+		}
+	}
+	for i := range g.Targets {
+		t := &g.Targets[i]
+		k := slices.IndexFunc(g.Targets, func(o Target) bool { return o.Name == t.Of })
+		switch {
+		case t.Of == "":
+		case k < 0:
+			l.Fail(at[t.Name], "name one of the file's targets", "there is no target %q, which %q is a variant of", t.Of, t.Name)
+		case g.Targets[k].Of != "":
+			l.Fail(at[t.Name], "name the target itself", "%q is a variant of %q, which is a variant too", t.Name, t.Of)
+		case g.Targets[k].Correct != t.Correct:
+			l.Fail(at[t.Name], "give both the same correct:", "%q and %q cannot be compared: one has a bug, and the other none", t.Name, t.Of)
+		}
+	}
+	if len(g.Targets) == 0 && len(l.Errs) == 0 {
+		l.Fail(n.Position, "bench/CONTEST.md has an example", "no targets")
+	}
+}
+
+// strategies are those of a list, behind the one that all are compared with.
+func (g *File) strategies(l *source.Reader, n *source.Node, first string, known func(string) error) []string {
+	list := []string{first}
+	for _, s := range n.List() {
+		if err := known(s.Text); err != nil {
+			l.Fail(s.Position, "docs/reference/guides.md lists them", "%v", err)
+		} else if !slices.Contains(list, s.Text) {
+			list = append(list, s.Text)
+		}
+	}
+	return list
+}
+
+// each makes a target of each word, or only itself if there is none.
+func (t Target) each(words []string) []Target {
+	if words == nil {
+		return []Target{t}
+	}
+	var list []Target
+	for _, w := range words {
+		fill := func(text string) string { return strings.ReplaceAll(text, "{}", w) }
+		all := func(texts []string) (filled []string) {
+			for _, text := range texts {
+				filled = append(filled, fill(text))
+			}
+			return filled
+		}
+		one := t
+		one.Name, one.Of = fill(t.Name), fill(t.Of)
+		one.Args, one.Build, one.Prepare = all(t.Args), all(t.Build), all(t.Prepare)
+		list = append(list, one)
+	}
+	return list
+}
+
+func textOf(n *source.Node, key string) string { return source.ValueOr(n.Get(key), "") }
+
+func textsOf(n *source.Node, key string) []string {
+	var list []string
+	for _, i := range n.Get(key).List() {
+		list = append(list, source.ValueOr(i, i.Text))
+	}
+	return list
+}

@@ -1,0 +1,242 @@
+// Package trial makes one campaign of a world inside one process as a comparison of strategies asks for it: by an order in a folder, next to which it leaves its answer.
+// The comparison itself is in bench/contest.
+package trial
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/counters"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Trial is the result of one campaign.
+type Trial struct {
+	Bug      string `json:"bug"`
+	Strategy string `json:"strategy"`
+	Seed     uint64 `json:"seed"`
+	// Found tells that a violation was found and replayed: at the end of run number Runs. Else the trial ended after Runs runs,
+	// all that it was to make or, if CutOff, those that the timeout left time for.
+	Found    bool   `json:"found"`
+	CutOff   bool   `json:"cut_off,omitempty"`
+	Runs     uint64 `json:"runs"`
+	WallNs   int64  `json:"wall_ns"`
+	CPUNs    int64  `json:"cpu_ns,omitempty"` // of the process, without its start
+	Property string `json:"property,omitempty"`
+	// Mutant tells that the tape of the violation was made from another one.
+	Mutant bool `json:"mutant,omitempty"`
+	// Curve is what was reached, of a trial that measures it.
+	Curve     []Point            `json:"curve,omitempty"`
+	Mutations []search.Mutations `json:"mutations,omitempty"`
+	// Story is the schedule of the smallest run of the violation, such as Deliver(n1, 9) . Crash(n1), where it was asked for.
+	Story string `json:"story,omitempty"`
+	// Hung is what the program was doing when it was cut off, if that was not its campaign.
+	Hung string `json:"hung,omitempty"`
+	// Unknown is why a trial that found nothing says less than it seems: verdicts that are unknown, or a guide that is of no use.
+	Unknown string `json:"unknown,omitempty"`
+	// Failed is why the trial says nothing: the engine or the machine failed, a run was not reproducible, or a model was told what means nothing in it.
+	Failed string `json:"failed,omitempty"`
+}
+
+// Point is what a trial had reached after so many runs: numbers of different ones.
+type Point struct {
+	Runs   uint64 `json:"runs"`
+	CPUNs  int64  `json:"cpu_ns"`
+	States int    `json:"states"` // of the model, as its view shows them
+	Whole  int    `json:"whole"`  // states of the model, whatever the view
+	Edges  int    `json:"edges"`
+	Guards int    `json:"guards"`
+	Lines  int    `json:"lines,omitempty"` // blocks of code
+}
+
+// storyRuns bounds the runs that make the run of a trial smaller before its schedule is recorded.
+const storyRuns = 300
+
+// Subject is the world that campaigns are made of.
+type Subject struct {
+	Spec *world.Spec
+	// Strategy makes a strategy by its name. Lines counts executed blocks; nil if the strategy does not learn from them.
+	Strategy func(name string, seed uint64) (s search.Strategy, p search.Plan, lines *counters.Reader, err error)
+	// Unguide has the following runs not followed in a model that only guides.
+	Unguide func()
+	// Reply makes a run and passes its outcome to look.
+	Reply func(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, look func(*check.Judged)) *explore.Reply
+	// Try repeats a violation in smaller runs.
+	Try func(signature string) shrink.Try
+	// Story is the schedule of a run.
+	Story func(*world.Spec, tape.Tape) (string, error)
+}
+
+// Make makes the trial that the order in a folder asks for, and leaves its answer there.
+func (s *Subject) Make(ctx context.Context, dir string) (*explore.Totals, error) {
+	o, err := Ordered(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", OrderFolder, err)
+	}
+	if o.Attended {
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(check.ExitUnknown)
+		}()
+	}
+	totals, t, err := s.trial(ctx, o)
+	var a Answer
+	if err != nil {
+		a.Error = err.Error()
+	} else {
+		a.Trial = *t
+	}
+	if gave := a.Give(dir); gave != nil {
+		return nil, gave
+	}
+	return totals, err
+}
+
+// trial makes one campaign and measures it.
+func (s *Subject) trial(ctx context.Context, o *Order) (*explore.Totals, *Trial, error) {
+	strategy, plan, lines, err := s.Strategy(o.Strategy, o.Seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !o.Measure && !plan.WatchesModel() {
+		s.Unguide() // a search does not pay for what it does not look at
+	}
+	m := &measure{on: o.Measure, next: 1}
+	if o.Measure {
+		m.lines = lines
+		if m.lines == nil {
+			m.lines, _ = counters.New() // without them the lines are not measured
+		}
+	}
+	var found *explore.Failure
+	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.Spec}, Seed: o.Seed, Strategy: strategy, Runs: o.Runs, Timeout: time.Duration(o.TimeoutNs), Workers: 1,
+		KeepGoing: o.Measure, Found: func(f *explore.Failure, _ *check.Judged) {
+			if found == nil {
+				found = f
+			}
+		}}
+	c.Here = func(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
+		return s.run(setup, job, interrupt, m)
+	}
+	began := cpuTime()
+	m.began = began
+	totals := c.Run(ctx)
+	t := &Trial{Strategy: o.Strategy, Seed: o.Seed, Runs: totals.Runs, WallNs: totals.WallNs, CPUNs: int64(cpuTime() - began), Mutations: totals.Search.Mutations}
+	switch {
+	case totals.Stopped == explore.Interrupted:
+		return nil, nil, ctx.Err()
+	case totals.LostRuns > 0:
+		t.Failed = fmt.Sprintf("%s was lost: %s", totals.Lost[0], totals.Lost[0].Reason)
+	case totals.Unrepeatable > 0:
+		t.Failed = fmt.Sprintf("%s is not reproducible: %s", totals.FirstUnrepeatable, totals.FirstUnrepeatable.Reason)
+	case totals.Mistake != "":
+		t.Failed = totals.Mistake
+	case found != nil:
+		t.Found, t.Property, t.Mutant = true, found.Verdict.Property, found.Origin.Parent != ""
+	case totals.Stopped == explore.TimedOut && totals.Runs < o.Runs:
+		t.CutOff = true
+	case len(totals.Search.Unknown) > 0:
+		t.Failed = totals.Search.Unknown[0]
+	}
+	if !t.Found {
+		t.Unknown = totals.Doubts()
+	}
+	if o.Measure {
+		if k := len(m.points); totals.Runs > 0 && (k == 0 || m.points[k-1].Runs < totals.Runs) {
+			m.point(totals.Runs)
+		}
+		t.Curve = m.points
+	}
+	if m.failed != nil {
+		return nil, nil, m.failed
+	}
+	if found != nil && o.Story {
+		t.Story = s.smallest(ctx, found, o)
+	}
+	return totals, t, nil
+}
+
+// smallest is the schedule of the smallest run of a failure that is found soon; empty in a world without one.
+func (s *Subject) smallest(ctx context.Context, f *explore.Failure, o *Order) string {
+	small := shrink.Case{Tape: f.Tape}
+	search := &shrink.Search{Spec: s.Spec, Workers: 1, MaxRuns: storyRuns, Try: s.Try(f.Signature)}
+	if o.TimeoutNs > 0 {
+		search.MaxTime = Overtime / 2
+	}
+	if made, err := search.Shrink(ctx, small); err == nil {
+		small = made.Case
+	}
+	story, err := s.Story(small.Cut.Apply(s.Spec), small.Tape)
+	if err != nil {
+		return ""
+	}
+	return story
+}
+
+// measure is what the runs of a trial have reached so far, all in one row.
+type measure struct {
+	on     bool
+	began  time.Duration
+	lines  *counters.Reader
+	next   uint64 // how many runs the next point of the curve has behind it
+	points []Point
+	seen   map[coverage.Domain]map[uint64]bool
+	failed error
+}
+
+// measuredDomains are those that a trial counts; others are too many, or say little.
+var measuredDomains = []coverage.Domain{coverage.ModelState, coverage.ModelWhole, coverage.ModelEdge, coverage.ModelGuard, coverage.Line}
+
+// run makes a run of a trial.
+func (s *Subject) run(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, m *measure) *explore.Reply {
+	job.Behaviour = job.Behaviour || m.on
+	reply := s.Reply(setup, job, interrupt, func(out *check.Judged) { m.take(out.Reached) })
+	if m.on && reply.Error == "" && job.ID+1 >= m.next {
+		m.point(job.ID + 1)
+	}
+	return reply
+}
+
+func (m *measure) take(reached []coverage.Feature) {
+	if !m.on {
+		return
+	}
+	if m.seen == nil {
+		m.seen = map[coverage.Domain]map[uint64]bool{}
+		for _, d := range measuredDomains {
+			m.seen[d] = map[uint64]bool{}
+		}
+	}
+	for _, f := range reached {
+		if set := m.seen[f.Domain]; set != nil {
+			set[f.ID] = true
+		}
+	}
+}
+
+// point notes how much was reached after so many runs. Points lie closer together at first, as what is new does.
+func (m *measure) point(runs uint64) {
+	if m.lines != nil {
+		lines := m.seen[coverage.Line]
+		if err := m.lines.Executed(func(block uint64) { lines[block] = true }); err != nil {
+			m.failed = err
+		}
+	}
+	count := func(d coverage.Domain) int { return len(m.seen[d]) }
+	p := Point{Runs: runs, CPUNs: int64(cpuTime() - m.began), States: count(coverage.ModelState), Whole: count(coverage.ModelWhole), Edges: count(coverage.ModelEdge),
+		Guards: count(coverage.ModelGuard), Lines: count(coverage.Line)}
+	if p.Whole == 0 {
+		p.Whole = p.States
+	}
+	m.points = append(m.points, p)
+	m.next = max(runs+1, runs*6/5)
+}
