@@ -417,9 +417,9 @@ func TestProbes(t *testing.T) {
 func TestCrashes(t *testing.T) {
 	spec, out := good(t)
 	out.Crashes = []engine.Crash{
-		{Kind: "crash", Node: "n1", Program: "/bin/db", PID: 4, Signal: "SIGSEGV", Event: 8, TimeNs: second, Lines: []string{"last words"}},
-		{Kind: "crash", Node: "n2", Program: "/bin/db", PID: 4, Signal: "SIGABRT", Event: 9, TimeNs: 2 * second},
-		{Kind: "exit", Node: "n3", Program: "/bin/db", PID: 4, ExitCode: 3, Event: 10, TimeNs: 3 * second},
+		{Kind: "crash", Node: "n1", Program: "/bin/db", PID: 4, Signal: "SIGSEGV", Position: engine.At(8), TimeNs: second, Lines: []string{"last words"}},
+		{Kind: "crash", Node: "n2", Program: "/bin/db", PID: 4, Signal: "SIGABRT", Position: engine.At(9), TimeNs: 2 * second},
+		{Kind: "exit", Node: "n3", Program: "/bin/db", PID: 4, ExitCode: 3, Position: engine.At(10), TimeNs: 3 * second},
 		{Kind: "oom", Node: "n3", Program: "/bin/db"},
 	}
 	verdicts := Judge(spec, out)

@@ -44,7 +44,7 @@ func logged(lines ...string) *engine.Outcome {
 		for _, d := range words[0] {
 			at = 10*at + int64(d-'0')
 		}
-		out.Log = append(out.Log, engine.LogLine{Event: uint64(10 * at), TimeNs: at, Node: words[1], Stream: "stdout", Text: words[2]})
+		out.Log = append(out.Log, engine.LogLine{Position: engine.At(uint64(10 * at)), TimeNs: at, Node: words[1], Stream: "stdout", Text: words[2]})
 	}
 	return out
 }
@@ -62,7 +62,7 @@ func TestConforms(t *testing.T) {
 	lost.LogLost = 3
 	broken := logged(round[:6]...)
 	broken.LogLost = 3
-	broken.Log = append(broken.Log, engine.LogLine{Event: 61, TimeNs: 6, Node: "p1", Stream: "stdout", Text: "learned abort"})
+	broken.Log = append(broken.Log, engine.LogLine{Position: engine.At(61), TimeNs: 6, Node: "p1", Stream: "stdout", Text: "learned abort"})
 	for _, c := range []struct {
 		name   string
 		out    *engine.Outcome

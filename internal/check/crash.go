@@ -63,7 +63,7 @@ func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) 
 			end = c.Signal
 		}
 		if count == 1 {
-			v.Status, v.Event, v.TimeNs = Violated, c.Event, c.TimeNs
+			v.Status, v.Event, v.Within, v.TimeNs = Violated, c.Event, c.Within, c.TimeNs
 			v.Reason = fmt.Sprintf("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end)
 		}
 		if count > MaxEvidence {

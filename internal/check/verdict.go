@@ -1,6 +1,9 @@
 package check
 
-import "github.com/bloodhound-dst/bloodhound/internal/coverage"
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
 
 // Status of a Verdict.
 type Status string
@@ -20,8 +23,9 @@ type Verdict struct {
 	Kind     string `json:"kind"`
 	Status   Status `json:"status"`
 	Reason   string `json:"reason,omitempty"`
-	// Event and TimeNs are where the violation showed, for the story around it.
+	// Event, Within and TimeNs are where the violation showed, for the story around it.
 	Event  uint64 `json:"event,omitempty"`
+	Within uint64 `json:"within,omitempty"`
 	TimeNs int64  `json:"time_ns,omitempty"`
 	// Evidence are the operations, lines or values that prove it, in words.
 	Evidence []string `json:"evidence,omitempty"`
@@ -29,4 +33,9 @@ type Verdict struct {
 	Probes int `json:"probes,omitempty"`
 	// Tally counts what became of the run's events, of a property that follows it in a model.
 	Tally *coverage.Tally `json:"tally,omitempty"`
+}
+
+// Position is the point of the run at which the violation showed.
+func (v *Verdict) Position() engine.Position {
+	return engine.Position{Event: v.Event, Within: v.Within}
 }

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 // inspector is the fake engine on a machine that has no program whose name begins with no-such, and no user nobody-here.
 type inspector struct{ engine.Engine }
 
-func (inspector) Inspect(spec *world.Spec, _ engine.Options) error {
+func (inspector) Validate(spec *world.Spec, _ engine.Options) error {
 	var all engine.Mistakes
 	for _, n := range spec.Nodes {
 		if len(n.Command) > 0 && strings.HasPrefix(filepath.Base(n.Command[0]), "no-such") {

@@ -50,7 +50,7 @@ func openSession(spec *world.Spec, state string, coming ...string) (*session, er
 
 // inspect asks an engine that can tell whether this machine has what the Spec names.
 func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
-	i, ok := eng.(engine.Inspector)
+	v, ok := eng.(engine.Validator)
 	if !ok {
 		return nil
 	}
@@ -62,7 +62,7 @@ func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 	if err != nil {
 		return failed(err)
 	}
-	err = i.Inspect(spec, engine.Options{Hidden: hidden, Images: images, Self: self})
+	err = v.Validate(spec, engine.Options{Hidden: hidden, Images: images, Self: self})
 	var lacking engine.Mistakes
 	if err == nil || errors.As(err, &lacking) {
 		return err

@@ -85,7 +85,7 @@ func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Prog
 	if job.Progress {
 		defer watch(&o, progress)()
 	}
-	out, err := runner.Do(eng, spec, job.Tape, o, engine.Position{Event: job.Until})
+	out, err := runner.Do(eng, spec, job.Tape, o, engine.At(job.Until))
 	return out, errors.Join(err, finish(out))
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// ErrUnsupported is the answer of Fork where an engine cannot copy a world.
+// ErrUnsupported is the answer of an engine to what it cannot do.
 var ErrUnsupported = errors.New("not supported by this engine")
 
 // Engine boots worlds.
@@ -30,6 +30,8 @@ type World interface {
 	Advance(until Until) (Reason, error)
 	// Fork copies the world, or answers ErrUnsupported.
 	Fork() (World, error)
+	// Inspect gives what can be asked about the stopped world, or ErrUnsupported.
+	Inspect() (Inspection, error)
 	// Outcome tells what happened so far.
 	Outcome() *Outcome
 	// Close ends the world and leaves nothing of it behind. It may be called at any time, and twice.
@@ -105,7 +107,7 @@ type Event struct {
 
 // LogLine is a line of output of a program in the world.
 type LogLine struct {
-	Event  uint64 `json:"event"`
+	Position
 	TimeNs int64  `json:"time_ns"`
 	Node   string `json:"node"`
 	Stream string `json:"stream"` // stdout, stderr or engine
@@ -129,7 +131,7 @@ type Unsupported struct {
 
 // Crash is an unexpected end of a program in the world.
 type Crash struct {
-	Event    uint64 `json:"event"`
+	Position
 	TimeNs   int64  `json:"time_ns"`
 	Node     string `json:"node"`
 	Program  string `json:"program"`

@@ -52,9 +52,9 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Inspector is an Engine that can tell what of a Spec is not to be had on this machine, before anything of it runs.
-type Inspector interface {
-	// Inspect returns Mistakes, which are the user's, or another error if the machine fails. Of the Options, Self
+// Validator is an Engine that finds what a Spec names and this machine lacks, before anything runs.
+type Validator interface {
+	// Validate returns Mistakes, which are the user's, or another error if the machine fails. Of the Options, Self
 	// counts.
-	Inspect(spec *world.Spec, o Options) error
+	Validate(spec *world.Spec, o Options) error
 }

@@ -8,3 +8,6 @@ type Position struct {
 	// engine that has no smaller steps than events knows 0 alone, and answers ErrUnsupported to an Advance to another one.
 	Within uint64 `json:"within,omitempty"`
 }
+
+// At is the position at which so many events have happened.
+func At(event uint64) Position { return Position{Event: event} }

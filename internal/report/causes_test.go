@@ -19,8 +19,8 @@ func lostLongAgo() StoryOf {
 		DecisionsNs: []int64{4_000_000_000, 4_100_000_000}}}
 	o.Ledger.Strikes = []fault.Strike{{ID: 1, Kind: fault.Partition, Target: "n1", StartNs: 4e9, EndNs: 5e9, Event: 100, Observed: 120},
 		{ID: 2, Kind: fault.Crash, Target: "n2", StartNs: 28e9, EndNs: 29e9, Event: 890}}
-	o.Log = []engine.LogLine{{Event: 90, TimeNs: 3e9, Node: "n1", Text: "long before"}, {Event: 110, TimeNs: 42e8, Node: "n1", Text: "steps down"},
-		{Event: 300, TimeNs: 15e9, Node: "n2", Text: "nothing of interest"}, {Event: 600, TimeNs: 24e9, Node: "n2", Text: "answers a read"}}
+	o.Log = []engine.LogLine{{Position: engine.At(90), TimeNs: 3e9, Node: "n1", Text: "long before"}, {Position: engine.At(110), TimeNs: 42e8, Node: "n1", Text: "steps down"},
+		{Position: engine.At(300), TimeNs: 15e9, Node: "n2", Text: "nothing of interest"}, {Position: engine.At(600), TimeNs: 24e9, Node: "n2", Text: "answers a read"}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}, {Name: "n2"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "durable", Kind: "safety", Status: check.Violated, Event: 610, TimeNs: 25e9}, Shrunk: &shrink.Shrunk{From: shrink.Size{Faults: 9}, To: shrink.Size{Faults: 1}, Runs: 30}}
 }
@@ -67,8 +67,8 @@ func crashed() StoryOf {
 		Threads: []engine.ThreadStack{{TID: 10, Name: "kv", Frames: append([]engine.Frame{frame("take<script>", "/src/kv.c", 7)}, deep...), Skipped: 4000, SkippedAt: 20},
 			{TID: 11, Name: "idle", Frames: []engine.Frame{{PC: "0x7f00", Module: "/lib/libc.so.6"}}}},
 		Program: "/home/a b/kv", Core: "/p/.bloodhound/cores/0123456789ab/1-n1-kv-10.core", CoreNote: "memory beyond the first 256 MiB is left out"}
-	o := &check.Judged{Outcome: engine.Outcome{Events: 90, VirtualNs: 3e9, Crashes: []engine.Crash{{Event: 4, TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
-		{Event: 50, TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}}
+	o := &check.Judged{Outcome: engine.Outcome{Events: 90, VirtualNs: 3e9, Crashes: []engine.Crash{{Position: engine.At(4), TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
+		{Position: engine.At(50), TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "no crash by a signal", Status: check.Violated, Event: 50, TimeNs: 2e9}, Shrunk: &shrink.Shrunk{Runs: 9, Minimal: true}}
 }

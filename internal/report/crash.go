@@ -21,7 +21,7 @@ func (s *StoryOf) Crash() *engine.Crash {
 		if c.Dump == nil {
 			continue
 		}
-		if c.Event == s.Verdict.Event {
+		if c.Position == s.Verdict.Position() {
 			return c
 		}
 		if first == nil && s.Verdict.Event == 0 {

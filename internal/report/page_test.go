@@ -172,7 +172,7 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 	enc.Encode(diagramLine{Untracked: new(uint64)})
 	o.Log, o.History = nil, nil
 	for i := range uint64(lines) {
-		o.Log = append(o.Log, engine.LogLine{Event: i * 9, TimeNs: int64(i) * stepNs, Node: "n1", Stream: "stdout", Text: strings.Repeat("long line ", 200)})
+		o.Log = append(o.Log, engine.LogLine{Position: engine.At(i * 9), TimeNs: int64(i) * stepNs, Node: "n1", Stream: "stdout", Text: strings.Repeat("long line ", 200)})
 	}
 	for i := range uint64(operations) {
 		h := history.Event{Number: i*9 + 4, TimeNs: int64(i) * stepNs, Client: fmt.Sprintf("load/%d", i%50), Type: history.Invoke, Op: "put", Key: "k", Input: strings.Repeat("v", 1000)}

@@ -41,7 +41,7 @@ func TestRunThatWasCutIsNotJudged(t *testing.T) {
 		o     engine.Options
 		want  engine.Reason
 	}{
-		"at a position":   {engine.Position{Event: 20}, engine.Options{}, engine.ReachedUntil},
+		"at a position":   {engine.At(20), engine.Options{}, engine.ReachedUntil},
 		"by an interrupt": {engine.Position{}, engine.Options{Interrupt: closed}, engine.Stopped},
 	} {
 		j, err := runner.Do(enginetest.New(), broken(enginetest.Broken), tape.Tape{Seed: 1}, c.o, c.until)

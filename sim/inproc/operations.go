@@ -104,7 +104,7 @@ func (r *run) watchLogs() error {
 
 // log takes in a line of a node's log.
 func (r *run) log(n *Node, stream, text string) {
-	line := engine.LogLine{Event: r.events, TimeNs: r.now, Node: n.name, Stream: stream, Text: text}
+	line := engine.LogLine{Position: engine.At(r.events), TimeNs: r.now, Node: n.name, Stream: stream, Text: text}
 	for i := range r.logs {
 		if r.logs[i].exp.MatchString(text) {
 			r.director.counts[r.logs[i].name]++

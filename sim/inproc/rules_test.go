@@ -335,7 +335,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reason, err := w.Advance(engine.Until{Position: engine.Position{Event: 1 + seed}}); err != nil || reason != engine.ReachedUntil {
+		if reason, err := w.Advance(engine.Until{Position: engine.At(1 + seed)}); err != nil || reason != engine.ReachedUntil {
 			t.Fatal(reason, err)
 		}
 		if _, err := w.Fork(); !errors.Is(err, engine.ErrUnsupported) {
@@ -362,7 +362,7 @@ func TestAdvanceInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for reason := engine.ReachedUntil; reason == engine.ReachedUntil; {
-			if reason, err = w.Advance(engine.Until{Position: engine.Position{Event: w.Outcome().Events + 7}}); err != nil {
+			if reason, err = w.Advance(engine.Until{Position: engine.At(w.Outcome().Events + 7)}); err != nil {
 				t.Fatal(err)
 			}
 		}

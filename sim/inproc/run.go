@@ -321,6 +321,9 @@ func (r *run) push(atNs int64, what pending) {
 // Fork implements engine.World: coroutines cannot be copied.
 func (r *run) Fork() (engine.World, error) { return nil, engine.ErrUnsupported }
 
+// Inspect implements engine.World.
+func (r *run) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
+
 // Outcome implements engine.World.
 func (r *run) Outcome() *engine.Outcome {
 	o := &r.out

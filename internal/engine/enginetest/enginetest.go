@@ -191,7 +191,7 @@ func (w *fake) event(node, call string, result int64, detail string) uint64 {
 }
 
 func (w *fake) log(node, text string) {
-	l := engine.LogLine{Event: w.out.Events, TimeNs: w.now, Node: node, Stream: "stdout", Text: text}
+	l := engine.LogLine{Position: engine.At(w.out.Events), TimeNs: w.now, Node: node, Stream: "stdout", Text: text}
 	w.out.Log = append(w.out.Log, l)
 	if w.opts.Log != nil {
 		w.opts.Log(l)
@@ -316,7 +316,7 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 		w.faults()
 		if _, on := w.mode(Panic); on && w.done == 10 {
 			w.log(w.server, "panic: index out of range [7]")
-			w.out.Crashes = append(w.out.Crashes, engine.Crash{Event: w.out.Events, TimeNs: w.now, Node: w.server,
+			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{"panic: index out of range [7]"}})
 		}
 		if _, on := w.mode(Refuse); on && w.done == 10 {
@@ -334,7 +334,8 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 	return engine.Finished, nil
 }
 
-func (w *fake) Fork() (engine.World, error) { return nil, engine.ErrUnsupported }
+func (w *fake) Fork() (engine.World, error)         { return nil, engine.ErrUnsupported }
+func (w *fake) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
 
 func (w *fake) Outcome() *engine.Outcome {
 	o := w.out

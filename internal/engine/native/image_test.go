@@ -166,7 +166,7 @@ func TestWorkingDirOfImage(t *testing.T) {
 				Command: []string{sh, "-c", "here=$(pwd); stat -c '%a %u %g %n' $here; cd ..; stat -c '%a %u %g %n' $(pwd)"}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 		var lines []string
 		o := engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }}
-		if err := native.New().Inspect(spec, o); c.problem != "" {
+		if err := native.New().Validate(spec, o); c.problem != "" {
 			if err == nil || !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("%s: got %v, want %q", c.dir, err, c.problem)
 			}
@@ -296,7 +296,7 @@ func TestInspectImages(t *testing.T) {
 			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
 				Command: []string{program}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 		var found engine.Mistakes
-		if err := native.New().Inspect(spec, engine.Options{Images: store}); !errors.As(err, &found) || len(found) != 1 {
+		if err := native.New().Validate(spec, engine.Options{Images: store}); !errors.As(err, &found) || len(found) != 1 {
 			t.Fatalf("%s: %v, want one mistake", program, err)
 		}
 		if m := found[0]; m.Problem != want.Problem || m.Remedy != want.Remedy {

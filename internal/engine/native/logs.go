@@ -59,7 +59,7 @@ func (w *World) log(l engine.LogLine, tag int64) {
 	w.roleLine(&l)
 	w.jobLine(&l)
 	if !w.kernel.Nodes[w.nodeID(l.Node)].Driver && sanitized(l.Text) {
-		w.addCrash(engine.Crash{Event: l.Event, TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
+		w.addCrash(engine.Crash{Position: engine.At(l.Event), TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
 	}
 }
 
@@ -72,7 +72,7 @@ func (w *World) crash(n *kernel.Notice, j *job, main bool) {
 	}
 	node := &w.spec.Nodes[j.Node]
 	told := w.toldToEnd(n)
-	c := engine.Crash{Event: n.Event, TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: w.director.LogTail[n.Tag]}
+	c := engine.Crash{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: w.director.LogTail[n.Tag]}
 	if sig := n.Status & 0x7f; sig != 0 {
 		c.Dump = w.dumps.take(n.Proc, sig)
 	}

@@ -50,7 +50,7 @@ func (w *World) outOfMemory(i int) error {
 		return nil
 	}
 	event := k.Happen(node.Name, "", "oom kill", int64(killed.PID), killed.Program)
-	w.log(engine.LogLine{Event: event, TimeNs: k.Now, Node: node.Name, Stream: "kernel",
+	w.log(engine.LogLine{Position: engine.At(event), TimeNs: k.Now, Node: node.Name, Stream: "kernel",
 		Text: fmt.Sprintf("Out of memory: Killed process %d (%s) total-vm:%dkB", killed.PID, path.Base(killed.Program), killed.Bytes>>10)}, 0)
 	if err := w.notice(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (w *World) outOfMemory(i int) error {
 // memoryLimit tells people of a process that its node's limit of memory has killed.
 func (w *World) memoryLimit(n *kernel.Notice) {
 	node := w.kernel.Nodes[n.Node]
-	w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: node.Name, Stream: "kernel", Text: string(n.Text)}, n.Tag)
+	w.log(engine.LogLine{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Stream: "kernel", Text: string(n.Text)}, n.Tag)
 	w.warn(fmt.Sprintf("%s: its memory limit of %s was reached, and %s was killed", node.Name, inMiB(node.Memory.LimitBytes), path.Base(n.Program)))
 }
 

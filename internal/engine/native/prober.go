@@ -94,7 +94,7 @@ func (w *World) probeEnded(tag int64, code int, text string, n *kernel.Notice) e
 	d.Live = slices.DeleteFunc(d.Live, func(i int) bool { return i == int(tag-1) })
 	j := d.Jobs[tag-1]
 	for _, line := range strings.Split(text, "\n") {
-		w.log(engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: w.spec.Nodes[j.Node].Name, Stream: streamOf(j.Kind), Text: line}, tag)
+		w.log(engine.LogLine{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: w.spec.Nodes[j.Node].Name, Stream: streamOf(j.Kind), Text: line}, tag)
 	}
 	w.dismiss(j.Prober)
 	end := &kernel.Notice{Kind: kernel.Exited, Event: n.Event, TimeNs: n.TimeNs, Node: n.Node, Tag: tag, Status: code << 8}

@@ -38,7 +38,7 @@ func (w *World) told(n *kernel.Notice) {
 		}
 	}
 	for _, e := range r.Events[before:] { // it is a line of the program's log like others
-		w.log(engine.LogLine{Event: e.Event, TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: strings.TrimSpace(e.Name + " " + e.Details)}, n.Tag)
+		w.log(engine.LogLine{Position: engine.At(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: strings.TrimSpace(e.Name + " " + e.Details)}, n.Tag)
 	}
 	if declared == nil && r.Setup != nil && w.director.Phase != phaseSetup {
 		r.Late = true

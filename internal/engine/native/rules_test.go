@@ -298,7 +298,7 @@ func TestRulesAtImpossibleCalls(t *testing.T) {
 		{"pause on n1 at fsync, munmap", "fsync,munmap", "do not stop"},
 		{"crash on n1 at nanosleep of *.wal", "nanosleep", "not about a file"},
 	} {
-		err := native.New().Inspect(ruled(t, idle, idle, c.rule), engine.Options{})
+		err := native.New().Validate(ruled(t, idle, idle, c.rule), engine.Options{})
 		var mistakes engine.Mistakes
 		if !errors.As(err, &mistakes) || len(mistakes) != 1 || mistakes[0].Part != engine.PartFault || mistakes[0].Name != c.name || !strings.Contains(mistakes[0].Problem, c.want) {
 			t.Errorf("%s: %v", c.rule, err)

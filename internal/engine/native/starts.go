@@ -192,7 +192,7 @@ func (w *World) vanished(i int, argv []string, err error) (handled bool) {
 	said := "cannot start again: " + start.Error()
 	s.Status, s.ExitCode, s.Healthy, s.NextNs, s.Said = ended, code, false, never, said
 	event := w.kernel.Happen(n.Name, "", "start", int64(-start.Errno), argv[0])
-	w.addCrash(engine.Crash{Event: event, TimeNs: w.kernel.Now, Node: n.Name, Program: argv[0], ExitCode: code, Kind: "exit", Lines: []string{said}})
+	w.addCrash(engine.Crash{Position: engine.At(event), TimeNs: w.kernel.Now, Node: n.Name, Program: argv[0], ExitCode: code, Kind: "exit", Lines: []string{said}})
 	if !s.Up && n.Role == world.Server && w.undisturbed() {
 		w.director.Stuck = true
 		s.Stuck = fmt.Sprintf("%s never comes up: %s; the world itself has removed or changed its program", n.Name, said)

@@ -59,7 +59,7 @@ func play(t *testing.T, spec *world.Spec, stops []uint64, at func(*World)) *engi
 	}
 	defer b.Close()
 	for _, stop := range stops {
-		reason, err := b.Advance(engine.Until{Position: engine.Position{Event: stop}})
+		reason, err := b.Advance(engine.Until{Position: engine.At(stop)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -246,7 +246,7 @@ func (w *World) notice() error {
 		n := &notices[i]
 		switch n.Kind {
 		case kernel.Logged:
-			l := engine.LogLine{Event: n.Event, TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
+			l := engine.LogLine{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
 			if w.behaviour != nil && isOutput(&l) && !k.Nodes[n.Node].Driver {
 				w.behaviour.said(n.Node, n.PID, n.TimeNs, l.Text)
 			}

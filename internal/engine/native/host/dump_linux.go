@@ -33,6 +33,16 @@ func (m *Machine) Registers(id ThreadID) (machine.Regs, bool) {
 	return t.regs, errno == 0
 }
 
+// Look gives the registers of a thread whose process goes on. A call that was answered is over then, as if the thread had run on.
+func (m *Machine) Look(id ThreadID) (machine.Regs, bool) {
+	t := m.get(id)
+	m.withdraw(t)
+	if t.queued != nil && t.queued.Kind == machine.StopExit {
+		return machine.Regs{}, false
+	}
+	return *t.load(), true
+}
+
 // XState is the extended state of a stopped thread as NT_X86_XSTATE has it, or what FXSAVE stores where this machine gives no more.
 func (m *Machine) XState(id ThreadID) []byte {
 	t := m.get(id)

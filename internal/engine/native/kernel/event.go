@@ -143,7 +143,15 @@ func (k *Kernel) object(t *Thread, e *entry) string {
 		return ""
 	}
 	f := k.file(t, t.Call.Args[0])
-	if f == nil || k.kind(f).Object == nil {
+	if f == nil {
+		return ""
+	}
+	return k.objectOf(f)
+}
+
+// objectOf names the kind of thing that an open file refers to; empty for kinds that are not named.
+func (k *Kernel) objectOf(f *File) string {
+	if k.kind(f).Object == nil {
 		return ""
 	}
 	return k.kind(f).Object(k, f)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // Dumps tells whether a signal ends a program with a core file (signal(7)).
@@ -42,17 +43,7 @@ func (k *Kernel) Remains(t *Thread, sig int, info [128]byte) *dump.Process {
 		if !ok {
 			return
 		}
-		const restoreFlag, trapFlag = 1 << 16, 1 << 8 // of whoever looks at the thread
-		regs.Eflags &^= restoreFlag | trapFlag
-		switch nr := int64(regs.Orig_rax); {
-		case t.InCall:
-			regs.Rax, regs.Orig_rax = inCall, t.Call.Nr
-		case nr >= 0: // stands before the call
-			regs.Rip, regs.Rax = regs.Rip-2, regs.Orig_rax
-			fallthrough
-		default:
-			regs.Orig_rax = ^uint64(0)
-		}
+		t.asSeen(&regs)
 		r.Threads = append(r.Threads, dump.Thread{TID: t.TID, Name: t.Comm, Regs: regs, XState: k.M.XState(t.ID)})
 	}
 	add(t)
@@ -66,6 +57,21 @@ func (k *Kernel) Remains(t *Thread, sig int, info [128]byte) *dump.Process {
 	r.Pages = func(addr uint64, pages []dump.Page) bool { return k.M.Pages(t.ID, addr, pages) }
 	r.Open = func(m *dump.Map) []byte { return k.mappedFile(t, m.Start) }
 	return r
+}
+
+// asSeen makes the registers of a stopped thread those that its program would see.
+func (t *Thread) asSeen(regs *machine.Regs) {
+	const restoreFlag, trapFlag = 1 << 16, 1 << 8 // set by ptrace
+	regs.Eflags &^= restoreFlag | trapFlag
+	switch nr := int64(regs.Orig_rax); {
+	case t.InCall:
+		regs.Rax, regs.Orig_rax = inCall, t.Call.Nr
+	case nr >= 0: // stands before the call
+		regs.Rip, regs.Rax = regs.Rip-2, regs.Orig_rax
+		fallthrough
+	default:
+		regs.Orig_rax = ^uint64(0)
+	}
 }
 
 // mappedFile reads the file that is mapped to an address.

@@ -46,6 +46,7 @@ type Machine interface {
 	ReadFile(fd int) []byte
 	Auxv(id ThreadID) []byte
 	Registers(id ThreadID) (machine.Regs, bool)
+	Look(id ThreadID) (machine.Regs, bool)
 	XState(id ThreadID) []byte
 	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
 	MapCode(id ThreadID, w machine.Code, addr, size, offset uint64)

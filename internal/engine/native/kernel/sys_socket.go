@@ -79,15 +79,8 @@ var socketFile = Behaviour{
 	Stat:  func(_ *File, a *fs.Attr) { a.Mode = unix.S_IFSOCK | 0o777 },
 	Magic: unix.SOCKFS_MAGIC, Link: func(f *File) string { return "socket:[" + itoa(int(f.Obj)) + "]" },
 	Object: func(k *Kernel, f *File) string {
-		switch _, family, typ, _, _ := k.Net.Kind(net.SockID(f.Obj)); {
-		case family == net.AF_UNIX:
-			return "unix"
-		case typ == net.SOCK_STREAM:
-			return "tcp"
-		case typ == net.SOCK_DGRAM:
-			return "udp"
-		}
-		return ""
+		_, family, typ, _, _ := k.Net.Kind(net.SockID(f.Obj))
+		return net.Object(family, typ)
 	},
 }
 

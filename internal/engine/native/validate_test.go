@@ -121,7 +121,7 @@ func TestInspect(t *testing.T) {
 				Nodes: []world.Node{node("n1", "10.77.0.10"), node("n2", "10.77.0.11"), node("load", "10.77.0.12")}}
 			s.Nodes[0].Command, s.Nodes[1].Command, s.Nodes[2].Role = []string{"true"}, []string{"/bin/sh", "-c", "exit 0"}, world.Client
 			c.change(s, &s.Nodes[1])
-			err := native.New().Inspect(s, engine.Options{})
+			err := native.New().Validate(s, engine.Options{})
 			if c.part == "" {
 				if err != nil {
 					t.Fatal(err)

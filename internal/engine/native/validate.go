@@ -22,9 +22,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Inspect lays out each node of a Spec and looks in its tree for the programs, folders and users that the Spec names.
+// Validate lays out each node of a Spec and looks in its tree for the programs, folders and users that the Spec names.
 // Nothing runs.
-func (*Engine) Inspect(spec *world.Spec, o engine.Options) error {
+func (*Engine) Validate(spec *world.Spec, o engine.Options) error {
 	var all engine.Mistakes
 	for i := range spec.Nodes {
 		x := &inspection{World: &World{spec: spec, options: o}, n: &spec.Nodes[i]}

@@ -1,0 +1,48 @@
+package engine
+
+// Inspection answers questions about a stopped world, between two calls of Advance. A question changes nothing in
+// the run. A method that an engine cannot answer returns ErrUnsupported. Threads and processes are named as programs see
+// them: by a node and the number that they have there.
+type Inspection interface {
+	// Position is where the world stopped.
+	Position() Position
+	// Threads lists the threads of all nodes, in the order of their nodes and numbers.
+	Threads() ([]Thread, error)
+	// Registers lists those of a thread.
+	Registers(node string, tid int) ([]Register, error)
+	// Memory reads bytes of a process. It returns fewer than asked for where a page cannot be read.
+	Memory(node string, pid int, address uint64, bytes int) ([]byte, error)
+	// Files lists the open descriptors of a process.
+	Files(node string, pid int) ([]OpenFile, error)
+	// Sockets lists the sockets of a node.
+	Sockets(node string) ([]Socket, error)
+}
+
+// Thread is a thread of a program in a stopped world.
+type Thread struct {
+	Node    string `json:"node"`
+	Program string `json:"program"` // path in the world
+	PID     int    `json:"pid"`
+	TID     int    `json:"tid"`
+	Name    string `json:"name"`           // as in the events of a trace: fork path, such as n1/0.2
+	Call    string `json:"call,omitempty"` // the system call that it waits in; empty for one that can run
+}
+
+// OpenFile is an open descriptor of a process.
+type OpenFile struct {
+	FD int `json:"fd"`
+	// Object is what it refers to: file, tcp, udp, unix, pipe; empty where the engine does not name it.
+	Object string `json:"object,omitempty"`
+	Path   string `json:"path"` // as /proc/PID/fd shows it (proc(5))
+}
+
+// Socket is a socket of a node.
+type Socket struct {
+	Object string `json:"object"` // tcp, udp or unix
+	Local  string `json:"local,omitempty"`
+	Remote string `json:"remote,omitempty"`
+	State  string `json:"state,omitempty"` // of a TCP connection, as ss(8) writes it: LISTEN, ESTAB
+	// SentBytes were not acknowledged yet, and ReceivedBytes not read.
+	SentBytes     int64 `json:"sent_bytes"`
+	ReceivedBytes int64 `json:"received_bytes"`
+}

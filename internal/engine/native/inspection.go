@@ -1,0 +1,141 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+)
+
+// maxInspectedBytes bounds what Memory reads at once.
+const maxInspectedBytes = 64 << 20
+
+// stopped is a world between two calls of Advance. The thread of the world's loop reads it, since only that thread may use ptrace.
+type stopped struct{ w *World }
+
+// Inspect implements engine.World.
+func (w *World) Inspect() (engine.Inspection, error) {
+	if w.closed {
+		return nil, errors.New("the world is closed")
+	}
+	return stopped{w}, nil
+}
+
+func (x stopped) Position() engine.Position {
+	return engine.At(x.w.kernel.Events)
+}
+
+func (x stopped) Threads() (list []engine.Thread, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		for _, t := range k.Threads {
+			if t.State == kernel.Dead {
+				continue
+			}
+			p := k.Procs[t.Proc]
+			out := engine.Thread{Node: k.Nodes[t.Node].Name, Program: p.Path, PID: p.PID, TID: t.TID, Name: t.Name}
+			if t.State == kernel.Blocked {
+				out.Call = kernel.CallName(t.Call.Nr)
+			}
+			list = append(list, out)
+		}
+		slices.SortFunc(list, func(a, b engine.Thread) int { return cmp.Or(cmp.Compare(a.Node, b.Node), a.TID-b.TID) })
+		return nil
+	})
+	return list, err
+}
+
+func (x stopped) Registers(node string, tid int) (list []engine.Register, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid)
+		if err != nil {
+			return err
+		}
+		regs, ok := k.Registers(t)
+		if !ok {
+			return fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
+		}
+		list = registers(&regs)
+		return nil
+	})
+	return list, err
+}
+
+func (x stopped) Memory(node string, pid int, address uint64, bytes int) (b []byte, err error) {
+	if bytes < 0 || bytes > maxInspectedBytes {
+		return nil, fmt.Errorf("%d bytes were asked for; at most %d are read at once", bytes, maxInspectedBytes)
+	}
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.process(node, pid)
+		if err != nil {
+			return err
+		}
+		b = make([]byte, bytes)
+		b = b[:k.M.Read(t.ID, address, b)]
+		return nil
+	})
+	return b, err
+}
+
+func (x stopped) Files(node string, pid int) (list []engine.OpenFile, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.process(node, pid)
+		if err != nil {
+			return err
+		}
+		for _, f := range k.OpenFiles(k.Procs[t.Proc]) {
+			list = append(list, engine.OpenFile{FD: f.FD, Object: f.Object, Path: f.Path})
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (x stopped) Sockets(node string) (list []engine.Socket, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		i := slices.IndexFunc(k.Nodes, func(n *kernel.Node) bool { return n.Name == node })
+		if i < 0 {
+			return fmt.Errorf("there is no node %s", node)
+		}
+		for _, s := range k.Net.Sockets(net.NodeID(k.Nodes[i].ID)) {
+			list = append(list, engine.Socket(s))
+		}
+		return nil
+	})
+	return list, err
+}
+
+// ask asks the kernel on the thread of the world's loop.
+func (x stopped) ask(question func(*kernel.Kernel) error) (err error) {
+	if x.w.closed {
+		return errors.New("the world is closed")
+	}
+	x.w.do(func() { err = question(x.w.kernel) })
+	return err
+}
+
+// process finds a thread of a process.
+func (x stopped) process(node string, pid int) (*kernel.Thread, error) {
+	k := x.w.kernel
+	return x.thread(node, func(t *kernel.Thread) bool { return k.Procs[t.Proc].PID == pid }, "process", pid)
+}
+
+// thread finds a thread of a node that has not ended.
+func (x stopped) thread(node string, is func(*kernel.Thread) bool, what string, number int) (*kernel.Thread, error) {
+	k := x.w.kernel
+	var found *kernel.Thread
+	for _, t := range k.Threads {
+		if t.State != kernel.Dead && k.Nodes[t.Node].Name == node && is(t) && (found == nil || t.ID < found.ID) {
+			found = t
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("node %s has no %s %d", node, what, number)
+	}
+	return found, nil
+}

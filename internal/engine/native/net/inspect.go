@@ -1,0 +1,64 @@
+package net
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Socket is a socket of a node, as engine.Inspection reports it.
+type Socket struct {
+	Object        string // as Object names it
+	Local, Remote string
+	State         string // of a TCP connection, as ss(8) writes it
+	SentBytes     int64  // not acknowledged yet
+	ReceivedBytes int64  // not read yet
+}
+
+// Object names a kind of socket: unix, tcp or udp; empty for others.
+func Object(family, typ int) string {
+	switch {
+	case family == AF_UNIX:
+		return "unix"
+	case typ == SOCK_STREAM:
+		return "tcp"
+	case typ == SOCK_DGRAM:
+		return "udp"
+	}
+	return ""
+}
+
+// stateNames are those of ss(8), by number.
+var stateNames = [...]string{established: "ESTAB", synSent: "SYN-SENT", synRecv: "SYN-RECV", finWait1: "FIN-WAIT-1", finWait2: "FIN-WAIT-2", timeWait: "TIME-WAIT",
+	closed: "UNCONN", closeWait: "CLOSE-WAIT", lastAck: "LAST-ACK", listen: "LISTEN", closing: "CLOSING"}
+
+// Sockets lists the sockets of a node that have a name or a peer, in the order in which they were made.
+func (s *State) Sockets(id NodeID) (list []Socket) {
+	for _, k := range slices.Sorted(maps.Keys(s.Socks)) {
+		sk := s.Socks[k]
+		if sk.Node != id || Object(sk.Family, sk.Type) == "" {
+			continue
+		}
+		out := Socket{Object: Object(sk.Family, sk.Type), ReceivedBytes: sk.Charge}
+		switch {
+		case sk.Unix != nil:
+			out.Local = strings.ReplaceAll(s.unixName(sk).Path, "\x00", "@")
+			out.Remote = strings.ReplaceAll(s.unixName(s.Socks[sk.Unix.Peer]).Path, "\x00", "@")
+		case !sk.Named:
+			continue
+		default:
+			out.Local = sk.Local.String()
+			if sk.Connected || sk.Remote.Port != 0 {
+				out.Remote = sk.Remote.String()
+			}
+		}
+		if t := sk.TCP; t != nil {
+			out.State, out.SentBytes, out.ReceivedBytes = stateNames[t.State], max(t.SndEnd-t.SndUna, 0), t.RcvBytes
+			if t.State == listen {
+				out.SentBytes, out.ReceivedBytes = 0, 0
+			}
+		}
+		list = append(list, out)
+	}
+	return list
+}
