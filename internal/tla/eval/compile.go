@@ -403,42 +403,9 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		items := c.all(e.Items, p)
 		return node{eval: func(x *ctx) value.Value { list := evalAll(x, items); x.m.at = at; return value.NewSet(list) }}.of(items...)
 	case *syntax.SetFilter:
-		set, born := c.expr(e.Bound.Set, p), c.born
-		q, bind := c.pattern(e.Bound, p, at)
-		body := c.expr(e.Body, q)
-		test := body.truth(c.at(e.Body, q))
-		around := c.around()
-		return node{eval: func(x *ctx) value.Value {
-			s := set.eval(x)
-			x.m.at = at
-			if value.Size(s) > value.Most {
-				held := x.held(around)
-				return value.Filter(s, func(v value.Value) bool {
-					held.m.tick()
-					bind(held, v)
-					return bool(held.m.within(func() value.Value { return value.Bool(test(held)) }).(value.Bool))
-				})
-			}
-			return value.Filter(s, func(v value.Value) bool { x.m.tick(); bind(x, v); return test(x) })
-		}}.of(set, body.closed(born))
+		return c.setFilter(e, p, at)
 	case *syntax.SetMap:
-		born := c.born
-		q, each, sets := c.bounds(e.Bounds, p, at)
-		body := c.expr(e.Body, q)
-		return node{eval: func(x *ctx) value.Value {
-			var items []value.Value
-			each(x, func() bool {
-				items = append(items, library.Settled(body.eval(x)))
-				if len(items) > value.Most {
-					items = slices.Clip(value.NewSet(items).Items)
-					x.m.at = at
-					value.AtMost(len(items) + value.Most/8)
-				}
-				return true
-			})
-			x.m.at = at
-			return value.NewSet(items)
-		}}.of(append(sets, body.closed(born))...)
+		return c.setMap(e, p, at)
 	case *syntax.FunctionOf:
 		return c.function("", e.Bounds, e.Body, p, at)
 	case *syntax.FunctionSet:
@@ -447,25 +414,7 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 	case *syntax.Index:
 		return c.index(e, p, at)
 	case *syntax.Field:
-		r, name := c.expr(e.Record, p), value.Text(e.Name)
-		variable, bare := r.variable-1, r.bare
-		if variable < 0 {
-			bare = r.eval
-		}
-		return node{eval: func(x *ctx) value.Value {
-			v := bare(x)
-			if variable >= 0 && x.m.reads != nil {
-				x.m.reads.Argument(variable, v, name)
-			}
-			if r, ok := v.(*value.Record); ok {
-				if i := r.Field(name); i >= 0 {
-					return r.Values[i]
-				}
-			}
-			x.m.at = at
-			c.logs.Lacks(v, name)
-			return value.Apply(v, name)
-		}}.of(r)
+		return c.field(e, p, at)
 	case *syntax.Record:
 		names, values := c.fields(e.Fields, p)
 		return node{eval: func(x *ctx) value.Value { return value.NewRecord(names, evalAll(x, values)) }}.of(values...)
@@ -499,69 +448,15 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 			return &value.Product{Sets: list}
 		}}.of(sets...)
 	case *syntax.Action:
-		a, same := c.expr(e.Body, p), c.unchanged(e.Subscript, p)
-		test, angle := a.truth(at), e.Angle
-		if c.whole {
-			var proofs []func(*ctx) bool
-			c.witnesses(e.Body, p, nil, nil, 0, &proofs)
-			full := test
-			test = func(x *ctx) bool {
-				for _, proves := range proofs {
-					if proves(x) {
-						return true
-					}
-				}
-				return full(x)
-			}
-		}
-		return testNode(func(x *ctx) bool {
-			if angle {
-				return !same.test(x) && test(x)
-			}
-			return same.test(x) || test(x)
-		}, a, same)
+		return c.step(e, p, at)
 	case *syntax.Fairness:
 		return ofBehaviours("WF_ and SF_", at)
 	case *syntax.If:
-		cond, a, b := c.expr(e.Cond, p), c.expr(e.Then, p), c.expr(e.Else, p)
-		test := cond.truth(c.at(e.Cond, p))
-		n := node{eval: func(x *ctx) value.Value {
-			if test(x) {
-				return a.eval(x)
-			}
-			return b.eval(x)
-		}}
-		if a.test != nil && b.test != nil {
-			n.test = func(x *ctx) bool {
-				if test(x) {
-					return a.test(x)
-				}
-				return b.test(x)
-			}
-		}
-		return n.of(cond, a, b)
+		return c.conditional(e, p)
 	case *syntax.Case:
 		return c.cases(e, p, at)
 	case *syntax.Let:
-		born := c.born
-		q, begin := c.let(e.Units, p)
-		body := c.expr(e.Body, q).closed(born)
-		if len(begin) == 0 {
-			return body
-		}
-		n := node{eval: emptied(body.eval, begin)}
-		if body.test != nil {
-			n.test = func(x *ctx) bool {
-				for _, s := range begin {
-					x.slots[s] = nil
-				}
-				return body.test(x)
-			}
-		}
-		if body.except != nil {
-			n.excepts, n.except = body.excepts, emptied(body.except, begin)
-		}
-		return n.of(body)
+		return c.letIn(e, p)
 	case *letFunction:
 		return c.function(e.Text, e.Bounds, e.Body, p, at)
 	case *syntax.Lambda:
@@ -569,6 +464,141 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 	}
 	c.fail(p, e.Position(), "%T is not supported here", e)
 	panic("unreachable")
+}
+
+// setFilter is {x \in S : P}. That of a large set stays symbolic.
+func (c *compiler) setFilter(e *syntax.SetFilter, p place, at *scope.Where) node {
+	set, born := c.expr(e.Bound.Set, p), c.born
+	q, bind := c.pattern(e.Bound, p, at)
+	body := c.expr(e.Body, q)
+	test := body.truth(c.at(e.Body, q))
+	around := c.around()
+	return node{eval: func(x *ctx) value.Value {
+		s := set.eval(x)
+		x.m.at = at
+		if value.Size(s) > value.Most {
+			held := x.held(around)
+			return value.Filter(s, func(v value.Value) bool {
+				held.m.tick()
+				bind(held, v)
+				return bool(held.m.within(func() value.Value { return value.Bool(test(held)) }).(value.Bool))
+			})
+		}
+		return value.Filter(s, func(v value.Value) bool { x.m.tick(); bind(x, v); return test(x) })
+	}}.of(set, body.closed(born))
+}
+
+// setMap is {e : x \in S}.
+func (c *compiler) setMap(e *syntax.SetMap, p place, at *scope.Where) node {
+	born := c.born
+	q, each, sets := c.bounds(e.Bounds, p, at)
+	body := c.expr(e.Body, q)
+	return node{eval: func(x *ctx) value.Value {
+		var items []value.Value
+		each(x, func() bool {
+			items = append(items, library.Settled(body.eval(x)))
+			if len(items) > value.Most {
+				items = slices.Clip(value.NewSet(items).Items)
+				x.m.at = at
+				value.AtMost(len(items) + value.Most/8)
+			}
+			return true
+		})
+		x.m.at = at
+		return value.NewSet(items)
+	}}.of(append(sets, body.closed(born))...)
+}
+
+// field is r.name.
+func (c *compiler) field(e *syntax.Field, p place, at *scope.Where) node {
+	r, name := c.expr(e.Record, p), value.Text(e.Name)
+	variable, bare := r.variable-1, r.bare
+	if variable < 0 {
+		bare = r.eval
+	}
+	return node{eval: func(x *ctx) value.Value {
+		v := bare(x)
+		if variable >= 0 && x.m.reads != nil {
+			x.m.reads.Argument(variable, v, name)
+		}
+		if r, ok := v.(*value.Record); ok {
+			if i := r.Field(name); i >= 0 {
+				return r.Values[i]
+			}
+		}
+		x.m.at = at
+		c.logs.Lacks(v, name)
+		return value.Apply(v, name)
+	}}.of(r)
+}
+
+// step is [A]_v or <<A>>_v.
+func (c *compiler) step(e *syntax.Action, p place, at *scope.Where) node {
+	a, same := c.expr(e.Body, p), c.unchanged(e.Subscript, p)
+	test, angle := a.truth(at), e.Angle
+	if c.whole {
+		var proofs []func(*ctx) bool
+		prover{c}.witnesses(e.Body, p, nil, nil, 0, &proofs)
+		full := test
+		test = func(x *ctx) bool {
+			for _, proves := range proofs {
+				if proves(x) {
+					return true
+				}
+			}
+			return full(x)
+		}
+	}
+	return testNode(func(x *ctx) bool {
+		if angle {
+			return !same.test(x) && test(x)
+		}
+		return same.test(x) || test(x)
+	}, a, same)
+}
+
+// conditional is IF THEN ELSE.
+func (c *compiler) conditional(e *syntax.If, p place) node {
+	cond, a, b := c.expr(e.Cond, p), c.expr(e.Then, p), c.expr(e.Else, p)
+	test := cond.truth(c.at(e.Cond, p))
+	n := node{eval: func(x *ctx) value.Value {
+		if test(x) {
+			return a.eval(x)
+		}
+		return b.eval(x)
+	}}
+	if a.test != nil && b.test != nil {
+		n.test = func(x *ctx) bool {
+			if test(x) {
+				return a.test(x)
+			}
+			return b.test(x)
+		}
+	}
+	return n.of(cond, a, b)
+}
+
+// letIn is LET IN.
+func (c *compiler) letIn(e *syntax.Let, p place) node {
+	born := c.born
+	q, begin := c.let(e.Units, p)
+	body := c.expr(e.Body, q).closed(born)
+	if len(begin) == 0 {
+		return body
+	}
+	n := node{eval: emptied(body.eval, begin)}
+	if body.test != nil {
+		n.test = func(x *ctx) bool {
+			for _, s := range begin {
+				x.slots[s] = nil
+			}
+			return body.test(x)
+		}
+	}
+	if body.except != nil {
+		n.excepts, n.except = body.excepts, emptied(body.except, begin)
+	}
+	return n.of(body)
 }
 
 // ofBehaviours stands for a formula about behaviours, which has no value in a state.

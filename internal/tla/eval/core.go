@@ -59,30 +59,8 @@ func (c *compiler) core(u call) node {
 		a, b := two()
 		return equality(a, b, u.name == "=", at)
 	case `\in`, `\notin`:
-		in := u.name == `\in`
 		a, b := two()
-		eager := func(x *ctx, v value.Value) bool {
-			w := b.eval(x)
-			x.m.at = at
-			return value.Contains(w, v) == in
-		}
-		m := c.membership(u.args[1], p)
-		if m == nil {
-			return testNode(func(x *ctx) bool { return eager(x, a.eval(x)) }, a, b)
-		}
-		most := int64(seldomWorth)
-		if b.level == constantLevel && b.reach == 0 {
-			most = onceWorth
-		}
-		return testNode(func(x *ctx) bool {
-			v := a.eval(x)
-			s := m.base.eval(x)
-			x.m.at = at
-			if value.Size(s) <= most {
-				return eager(x, v)
-			}
-			return (value.Contains(s, v) && m.passes(x, v)) == in
-		}, a, b, m.base, m.body)
+		return c.member(a, b, u.name == `\in`, u)
 	case `\subseteq`:
 		return compare(value.IsSubset)
 	case `\cup`:
@@ -95,18 +73,7 @@ func (c *compiler) core(u call) node {
 		return c.subsets(one(), at)
 	case "UNION":
 		if set, ok := argument(u).(*syntax.SetEnum); ok && len(set.Items) > 0 { // UNION {S, T} needs no set of S and T, which may be infinite
-			parts := c.all(set.Items, p)
-			return node{eval: func(x *ctx) value.Value {
-				sum := parts[0].eval(x)
-				x.m.at = at
-				value.Size(sum) // it is a set
-				for _, n := range parts[1:] {
-					v := n.eval(x)
-					x.m.at = at
-					sum = value.Union(sum, v)
-				}
-				return sum
-			}}.of(parts...)
+			return c.union(set.Items, p, at)
 		}
 		return change(value.BigUnion)
 	case "DOMAIN":
@@ -125,16 +92,7 @@ func (c *compiler) core(u call) node {
 		return testNode(func(x *ctx) bool { return left(x) == right(x) }, a, b)
 	case "'":
 		need(1)
-		if c.primed {
-			c.failAt(at, "what is primed already cannot be primed again")
-		}
-		c.primed = true
-		n := c.expr(u.args[0], p)
-		c.primed = false
-		if n.level > constantLevel {
-			n.level = max(n.level, actionLevel)
-		}
-		return n
+		return c.prime(u.args[0], p, at)
 	case "UNCHANGED":
 		need(1)
 		return c.unchanged(u.args[0], p)
@@ -148,6 +106,63 @@ func (c *compiler) core(u call) node {
 	}
 	c.failAt(at, "%s is not defined", u.name)
 	return node{}
+}
+
+// member is a \in b, or a \notin b. b is not made where it is told by a rule that can be asked of a.
+func (c *compiler) member(a, b node, in bool, u call) node {
+	p, at := u.from, u.at
+	eager := func(x *ctx, v value.Value) bool {
+		w := b.eval(x)
+		x.m.at = at
+		return value.Contains(w, v) == in
+	}
+	m := c.membership(u.args[1], p)
+	if m == nil {
+		return testNode(func(x *ctx) bool { return eager(x, a.eval(x)) }, a, b)
+	}
+	most := int64(seldomWorth)
+	if b.level == constantLevel && b.reach == 0 {
+		most = onceWorth
+	}
+	return testNode(func(x *ctx) bool {
+		v := a.eval(x)
+		s := m.base.eval(x)
+		x.m.at = at
+		if value.Size(s) <= most {
+			return eager(x, v)
+		}
+		return (value.Contains(s, v) && m.passes(x, v)) == in
+	}, a, b, m.base, m.body)
+}
+
+// union is UNION {S, T}, or as many sets as there are.
+func (c *compiler) union(sets []syntax.Expr, p place, at *scope.Where) node {
+	parts := c.all(sets, p)
+	return node{eval: func(x *ctx) value.Value {
+		sum := parts[0].eval(x)
+		x.m.at = at
+		value.Size(sum) // it is a set
+		for _, n := range parts[1:] {
+			v := n.eval(x)
+			x.m.at = at
+			sum = value.Union(sum, v)
+		}
+		return sum
+	}}.of(parts...)
+}
+
+// prime is e'.
+func (c *compiler) prime(e syntax.Expr, p place, at *scope.Where) node {
+	if c.primed {
+		c.failAt(at, "what is primed already cannot be primed again")
+	}
+	c.primed = true
+	n := c.expr(e, p)
+	c.primed = false
+	if n.level > constantLevel {
+		n.level = max(n.level, actionLevel)
+	}
+	return n
 }
 
 // equality is a = b, or a # b. A string that stands in the text is compared first of all by its address, of which there is one.

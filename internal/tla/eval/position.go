@@ -74,7 +74,7 @@ func (ev *Evaluator) Trace(position, end string) (t *Trace, err error) {
 	logs := t.logs
 	if err := failure.Catch(func() {
 		for _, p := range parts {
-			t.Levels = t.Levels || s.compiler.mentions(p.expr, p.place).level
+			t.Levels = t.Levels || surveyor{s.compiler}.mentions(p.expr, p.place).level
 		}
 		t.replace(end)
 	}); err != nil {
@@ -186,7 +186,7 @@ func (t *Trace) replace(end string) {
 		}
 		told[p.Name] = true
 		named := s.named(p.Name)
-		if !about(s.compiler.mentions(named.expr, named.place)) {
+		if !about(surveyor{s.compiler}.mentions(named.expr, named.place)) {
 			t.Unjudged = append(t.Unjudged, p.Name)
 			continue
 		}
@@ -207,7 +207,7 @@ func (t *Trace) replace(end string) {
 	for _, f := range s.Invariants {
 		if slices.Contains(s.config.Invariants, f.Name) {
 			named := s.named(f.Name)
-			if m := s.compiler.mentions(named.expr, named.place); about(m) && !m.counters {
+			if m := surveyor{s.compiler}.mentions(named.expr, named.place); about(m) && !m.counters {
 				t.Positional = append(t.Positional, f)
 				continue
 			}
@@ -292,8 +292,11 @@ type mentioned struct {
 	level     bool
 }
 
+// surveyor finds out what expressions are about, without evaluating them.
+type surveyor struct{ *compiler }
+
 // survey calls f with all that an expression is made of, also in definitions that it uses, each of them once. Names that are bound on the way stand for nothing.
-func (c *compiler) survey(e syntax.Expr, p place, seen map[syntax.Expr]bool, f func(syntax.Expr, place)) {
+func (c surveyor) survey(e syntax.Expr, p place, seen map[syntax.Expr]bool, f func(syntax.Expr, place)) {
 	f(e, p)
 	inner := func(q place) {
 		syntax.Inspect(e, func(x syntax.Expr) bool {
@@ -357,7 +360,7 @@ func (c *compiler) survey(e syntax.Expr, p place, seen map[syntax.Expr]bool, f f
 }
 
 // register is the name that an expression asks TLCGet for.
-func (c *compiler) register(e syntax.Expr, p place) string {
+func (c surveyor) register(e syntax.Expr, p place) string {
 	e, p = c.through(e, p)
 	a, ok := e.(*syntax.Apply)
 	if !ok || a.Name != "TLCGet" || len(a.Args) != 1 {
@@ -369,7 +372,7 @@ func (c *compiler) register(e syntax.Expr, p place) string {
 	return ""
 }
 
-func (c *compiler) mentions(e syntax.Expr, p place) (m mentioned) {
+func (c surveyor) mentions(e syntax.Expr, p place) (m mentioned) {
 	c.survey(e, p, map[syntax.Expr]bool{}, func(e syntax.Expr, p place) {
 		if a, ok := e.(*syntax.Apply); ok && (len(a.Args) == 0 || a.Name == "TLCGet") {
 			switch c.register(a, p) {
@@ -394,7 +397,7 @@ type indexed struct {
 }
 
 // positions finds what indexes sequences that do not change.
-func (c *compiler) positions(parts []part) []indexed {
+func (c surveyor) positions(parts []part) []indexed {
 	var found []indexed
 	for _, whole := range parts {
 		seen := map[syntax.Expr]bool{}
@@ -439,7 +442,7 @@ func (ev *Evaluator) alone(size int) *ctx { return &ctx{slots: make([]value.Valu
 // error is that there are several such positions.
 func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	var found []indexed
-	if err := failure.Catch(func() { found = s.compiler.positions(parts) }); err != nil {
+	if err := failure.Catch(func() { found = surveyor{s.compiler}.positions(parts) }); err != nil {
 		return nil, err
 	}
 	best := map[string]*position{}

@@ -79,8 +79,11 @@ func (c *compiler) recordFor(e syntax.Expr, p place, depth int) {
 	}
 }
 
+// prover compiles proofs that a step is one of a relation.
+type prover struct{ *compiler }
+
 // witnesses finds the ways in which an operator that was applied proves a relation: each tells whether it does.
-func (c *compiler) witnesses(e syntax.Expr, p place, list []loop, slots []int, depth int, found *[]func(*ctx) bool) {
+func (c prover) witnesses(e syntax.Expr, p place, list []loop, slots []int, depth int, found *[]func(*ctx) bool) {
 	if depth > 40 {
 		return
 	}
@@ -124,7 +127,7 @@ func (c *compiler) witnesses(e syntax.Expr, p place, list []loop, slots []int, d
 }
 
 // witness tells whether an application of d proves one whose arguments use names that go through sets.
-func (c *compiler) witness(d *scope.Def, u call, list []loop, slots []int) func(*ctx) bool {
+func (c prover) witness(d *scope.Def, u call, list []loop, slots []int) func(*ctx) bool {
 	matches := make([]func(*ctx, value.Value) bool, len(u.args))
 	for i, arg := range u.args {
 		matches[i] = c.match(arg, u.from, slots)
@@ -154,7 +157,7 @@ func (c *compiler) witness(d *scope.Def, u call, list []loop, slots []int) func(
 }
 
 // match gives the names in an argument the values that make it one that is known. An argument that is neither a name nor a tuple of names must not use them.
-func (c *compiler) match(arg syntax.Expr, p place, slots []int) func(*ctx, value.Value) bool {
+func (c prover) match(arg syntax.Expr, p place, slots []int) func(*ctx, value.Value) bool {
 	e, q := c.through(arg, p)
 	switch t := e.(type) {
 	case *syntax.Apply:

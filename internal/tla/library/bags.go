@@ -6,8 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-func init() {
-	Modules["Bags"] = map[string]*Builtin{
+var bagsModule = map[string]*Builtin{
 		"IsABag":   {Test: isBag},
 		"BagToSet": {One: value.Domain},
 		"SetToBag": {One: func(s value.Value) value.Value {
@@ -31,7 +30,7 @@ func init() {
 		}},
 		"SubBag": {One: subBags},
 	}
-}
+
 
 func isBag(b value.Value) bool {
 	switch b.(type) {

@@ -14,8 +14,7 @@ func drawn(n int, f func(r Chance, args []value.Value) value.Value) *Builtin {
 	return &Builtin{Arguments: n, Draw: f}
 }
 
-func init() {
-	Modules["Randomization"] = map[string]*Builtin{
+var randomizationModule = map[string]*Builtin{
 		"RandomSubset": drawn(2, func(r Chance, args []value.Value) value.Value {
 			return r.subset(Integer(args[0]), args[1])
 		}),
@@ -39,7 +38,7 @@ func init() {
 			return value.NewSet(list)
 		}),
 	}
-}
+
 
 // member is one of a set's, each with the same chance.
 func (r Chance) member(set value.Value) value.Value {

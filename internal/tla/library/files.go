@@ -29,8 +29,7 @@ const (
 	NoBinary   = "TLC's binary format is not supported: Json has operators that read and write values"
 )
 
-func init() {
-	Modules["Json"] = map[string]*Builtin{
+var jsonModule = map[string]*Builtin{
 		"ToJson":       {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, JSONAny))) }},
 		"ToJsonArray":  {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, JSONArray))) }},
 		"ToJsonObject": {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, JSONObject))) }},
@@ -50,7 +49,8 @@ func init() {
 			return written(args[0], b, os.O_TRUNC)
 		}),
 	}
-	Modules["IOUtils"] = map[string]*Builtin{
+
+var ioutilsModule = map[string]*Builtin{
 		"IOExec": refused(1, NoPrograms), "IOEnvExec": refused(2, NoPrograms), "IOExecTemplate": refused(2, NoPrograms), "IOEnvExecTemplate": refused(3, NoPrograms),
 		"IOSerialize": refused(3, NoBinary), "IODeserialize": refused(2, NoBinary),
 		"atoi": {One: func(s value.Value) value.Value {
@@ -81,7 +81,8 @@ func init() {
 			return outcome(string(contents(args[0])))
 		}),
 	}
-	Modules["CSV"] = map[string]*Builtin{
+
+var csvModule = map[string]*Builtin{
 		"CSVWrite": effect(3, func(args []value.Value) value.Value {
 			return written(args[2], []byte(filled(Text(args[0]), value.Items(args[1]))+"\n"), os.O_APPEND)
 		}),
@@ -121,7 +122,7 @@ func init() {
 			return value.NewTuple(rows)
 		}),
 	}
-}
+
 
 // written writes to a file whose folder is made if there is none.
 func written(file value.Value, b []byte, how int) value.Value {

@@ -36,8 +36,34 @@ var Standard = map[string]bool{"Naturals": true, "Integers": true, "Reals": true
 // Includes are the modules that a module of this package extends.
 var Includes = map[string][]string{"Integers": {"Naturals"}, "Reals": {"Integers"}, "Sequences": {}, "Bags": {}, "TLC": {}, "Statistics": {"Naturals"}}
 
-// Modules are those of this package, by name.
-var Modules = map[string]map[string]*Builtin{}
+// Modules are those that are functions of values, by name. A nil Builtin is an operator that is not supported.
+var Modules = map[string]map[string]*Builtin{
+	"Bags": bagsModule,
+	"BagsExt": bagsExtModule,
+	"Bitwise": bitwiseModule,
+	"CSV": csvModule,
+	"DifferentialEquations": differentialEquationsModule,
+	"FiniteSets": finiteSetsModule,
+	"FiniteSetsExt": finiteSetsExtModule,
+	"Folds": {},
+	"Functions": functionsModule,
+	"GraphViz": {},
+	"IOUtils": ioutilsModule,
+	"Integers": integersModule,
+	"Json": jsonModule,
+	"Naturals": naturalsModule,
+	"Randomization": randomizationModule,
+	"Reals": realsModule,
+	"SVG": svgModule,
+	"Sequences": sequencesModule,
+	"SequencesExt": sequencesExtModule,
+	"ShiViz": shiVizModule,
+	"Statistics": {},
+	"TLAPS": {},
+	"TLC": tlcModule,
+	"TLCExt": tlcextModule,
+	"Toolbox": {},
+}
 
 // Integer is the number that a value is; other values are an error.
 func Integer(v value.Value) int64 {
@@ -62,8 +88,7 @@ func order(f func(a, b int64) bool) *Builtin {
 	return &Builtin{Compare: func(a, b value.Value) bool { return f(Integer(a), Integer(b)) }}
 }
 
-func init() {
-	Modules["Naturals"] = map[string]*Builtin{
+var naturalsModule = map[string]*Builtin{
 		"Nat": {None: value.Naturals},
 		"+":   arithmetic("+", sum),
 		"-":   arithmetic("-", func(a, b int64) (int64, bool) { s := a - b; return s, (s < a) == (b > 0) || b == 0 }),
@@ -126,7 +151,8 @@ func init() {
 		`\geq`: order(func(a, b int64) bool { return a >= b }),
 		"..":   {Two: func(a, b value.Value) value.Value { return &value.Interval{Low: Integer(a), High: Integer(b)} }},
 	}
-	Modules["Integers"] = map[string]*Builtin{
+
+var integersModule = map[string]*Builtin{
 		"Int": {None: value.Integers},
 		"-.": {One: func(a value.Value) value.Value {
 			n := Integer(a)
@@ -136,7 +162,8 @@ func init() {
 			return value.Int(-n)
 		}},
 	}
-	Modules["Reals"] = map[string]*Builtin{
+
+var realsModule = map[string]*Builtin{
 		"Real": {None: value.Reals},
 		"/": arithmetic("/", func(a, b int64) (int64, bool) {
 			if b == 0 || a%b != 0 || b == -1 && a == math.MinInt64 {
@@ -146,8 +173,8 @@ func init() {
 		}),
 		"Infinity": nil,
 	}
-	Modules["TLAPS"] = map[string]*Builtin{}
-	Modules["FiniteSets"] = map[string]*Builtin{
+
+var finiteSetsModule = map[string]*Builtin{
 		"Cardinality": {One: func(s value.Value) value.Value {
 			if n, exact := value.Count(s); exact {
 				return value.Int(n)
@@ -156,7 +183,8 @@ func init() {
 		}},
 		"IsFiniteSet": {Test: value.Finite},
 	}
-	Modules["Sequences"] = map[string]*Builtin{
+
+var sequencesModule = map[string]*Builtin{
 		"Seq": {One: func(s value.Value) value.Value { return &value.Sequences{Base: s} }},
 		"Len": {One: func(s value.Value) value.Value {
 			if t, ok := s.(*value.String); ok {
@@ -208,7 +236,7 @@ func init() {
 			return value.NewTuple(items[m-1 : n])
 		}},
 	}
-}
+
 
 // sum is a + b, if it fits.
 func sum(a, b int64) (int64, bool) {

@@ -25,9 +25,7 @@ func Proven(name string) bool {
 	return strings.HasSuffix(name, "Theorems") || strings.HasSuffix(name, "Theorems_proofs") || name == "NaturalsInduction" || name == "WellFoundedInduction"
 }
 
-func init() {
-	Modules["Folds"] = map[string]*Builtin{}
-	Modules["Functions"] = map[string]*Builtin{
+var functionsModule = map[string]*Builtin{
 		"Range":       {One: rangeOf},
 		"IsInjective": {Test: injective},
 		"AntiFunction": {One: func(f value.Value) value.Value {
@@ -53,7 +51,8 @@ func init() {
 			return sum
 		}),
 	}
-	Modules["FiniteSetsExt"] = map[string]*Builtin{
+
+var finiteSetsExtModule = map[string]*Builtin{
 		"FoldSet": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
 			sum := args[0]
 			value.Each(args[1], func(x value.Value) bool { sum = step(x, sum); return true })
@@ -80,7 +79,8 @@ func init() {
 		"Max": {One: func(s value.Value) value.Value { return extreme(s, "Max", func(a, b int64) bool { return a > b }) }},
 		"Min": {One: func(s value.Value) value.Value { return extreme(s, "Min", func(a, b int64) bool { return a < b }) }},
 	}
-	Modules["SequencesExt"] = map[string]*Builtin{
+
+var sequencesExtModule = map[string]*Builtin{
 		"ToSet":    {One: rangeOf},
 		"SetToSeq": {One: func(s value.Value) value.Value { return value.NewTuple(value.Explicit(s).Items) }},
 		"Reverse": {One: func(s value.Value) value.Value {
@@ -93,7 +93,7 @@ func init() {
 		}},
 		"ReplaceAllSubSeqs":  {Three: func(r, s, t value.Value) value.Value { return replacedIn(r, s, t, -1) }},
 		"ReplaceFirstSubSeq": {Three: func(r, s, t value.Value) value.Value { return replacedIn(r, s, t, 1) }},
-		"FoldSeq":            Modules["Functions"]["FoldFunction"],
+		"FoldSeq":            functionsModule["FoldFunction"],
 		"Contains": {Compare: func(s, e value.Value) bool {
 			return first(value.Items(s), func(v value.Value) bool { return value.Equal(v, e) }) > 0
 		}},
@@ -169,7 +169,8 @@ func init() {
 			return sum
 		}),
 	}
-	Modules["BagsExt"] = map[string]*Builtin{
+
+var bagsExtModule = map[string]*Builtin{
 		"FoldBag": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
 			sum := args[0]
 			value.Each(value.Domain(args[1]), func(x value.Value) bool {
@@ -185,7 +186,8 @@ func init() {
 			return sum
 		}),
 	}
-	Modules["Bitwise"] = map[string]*Builtin{
+
+var bitwiseModule = map[string]*Builtin{
 		"&":  arithmetic("&", func(a, b int64) (int64, bool) { return a & b, true }),
 		"|":  arithmetic("|", func(a, b int64) (int64, bool) { return a | b, true }),
 		"^^": arithmetic("^^", func(a, b int64) (int64, bool) { return a ^ b, true }),
@@ -203,11 +205,11 @@ func init() {
 			return a >> uint(b), true
 		}),
 	}
-	Modules["GraphViz"] = map[string]*Builtin{}
-	Modules["DifferentialEquations"] = map[string]*Builtin{"Integrate": nil}
-	Modules["ShiViz"] = map[string]*Builtin{"Host": nil, "Clock": nil}
-	Modules["Toolbox"] = map[string]*Builtin{}
-}
+
+var differentialEquationsModule = map[string]*Builtin{"Integrate": nil}
+
+var shiVizModule = map[string]*Builtin{"Host": nil, "Clock": nil}
+
 
 // injective tells whether the values of a function differ. Of a set of records TLC compares the sets of values, and so does this.
 func injective(f value.Value) bool {

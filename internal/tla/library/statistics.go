@@ -7,9 +7,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-func init() {
-	Modules["Statistics"] = map[string]*Builtin{}
-}
 
 // ChiSquare is Pearson's test of goodness of fit: whether the actual counts may stem from a distribution with the expected ones, given how likely
 // it may be that this is denied though it is so. Expected counts are scaled to the sum of the actual ones.

@@ -7,8 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-func init() {
-	Modules["SVG"] = map[string]*Builtin{
+var svgModule = map[string]*Builtin{
 		"SVGElemToString": {One: func(v value.Value) value.Value {
 			var b strings.Builder
 			element(&b, v)
@@ -47,7 +46,7 @@ func init() {
 			return value.NewFunction(value.Explicit(nodes), places)
 		}},
 	}
-}
+
 
 func pixel(x, y int64) value.Value {
 	return value.NewRecord([]*value.String{value.Text("x"), value.Text("y")}, []value.Value{value.Int(x), value.Int(y)})

@@ -6,8 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-func init() {
-	Modules["TLC"] = map[string]*Builtin{
+var tlcModule = map[string]*Builtin{
 		":>": {Two: func(a, b value.Value) value.Value {
 			return value.FunctionOf([]value.Value{Settled(a)}, []value.Value{Settled(b)})
 		}},
@@ -18,7 +17,8 @@ func init() {
 		"ToString":      {One: func(v value.Value) value.Value { return value.Text(v.String()) }},
 		"TLCEval":       {One: Settled},
 	}
-	Modules["TLCExt"] = map[string]*Builtin{
+
+var tlcextModule = map[string]*Builtin{
 		"AssertEq": {Compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
 		"TLCDefer": nil, "PickSuccessor": nil, "TLCEvalDefinition": nil,
 		"ToTrace": {One: toTrace},
@@ -33,7 +33,7 @@ func init() {
 		"TLCCache": {Two: func(v, _ value.Value) value.Value { return v }},
 		"TLCFP":    {One: func(v value.Value) value.Value { return value.Int(int32(v.Fingerprint())) }},
 	}
-}
+
 
 // permutations is the set of functions from a set onto itself.
 func permutations(s value.Value) value.Value {
