@@ -74,7 +74,7 @@ func (ev *Evaluator) Trace(position, end string) (t *Trace, err error) {
 	logs := t.logs
 	if err := failure.Catch(func() {
 		for _, p := range parts {
-			t.Levels = t.Levels || surveyor{s.compiler}.mentions(p.expr, p.place).level
+			t.Levels = t.Levels || (surveyor{s.compiler}).mentions(p.expr, p.place).level
 		}
 		t.replace(end)
 	}); err != nil {
@@ -186,7 +186,7 @@ func (t *Trace) replace(end string) {
 		}
 		told[p.Name] = true
 		named := s.named(p.Name)
-		if !about(surveyor{s.compiler}.mentions(named.expr, named.place)) {
+		if !about((surveyor{s.compiler}).mentions(named.expr, named.place)) {
 			t.Unjudged = append(t.Unjudged, p.Name)
 			continue
 		}
@@ -207,7 +207,7 @@ func (t *Trace) replace(end string) {
 	for _, f := range s.Invariants {
 		if slices.Contains(s.config.Invariants, f.Name) {
 			named := s.named(f.Name)
-			if m := surveyor{s.compiler}.mentions(named.expr, named.place); about(m) && !m.counters {
+			if m := (surveyor{s.compiler}).mentions(named.expr, named.place); about(m) && !m.counters {
 				t.Positional = append(t.Positional, f)
 				continue
 			}
@@ -442,7 +442,7 @@ func (ev *Evaluator) alone(size int) *ctx { return &ctx{slots: make([]value.Valu
 // error is that there are several such positions.
 func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	var found []indexed
-	if err := failure.Catch(func() { found = surveyor{s.compiler}.positions(parts) }); err != nil {
+	if err := failure.Catch(func() { found = (surveyor{s.compiler}).positions(parts) }); err != nil {
 		return nil, err
 	}
 	best := map[string]*position{}
