@@ -7,17 +7,18 @@ import (
 	"sync"
 )
 
-// Garbage is collected less often while there are campaigns: a run leaves much of it and keeps little, and each collection marks all that is kept, such as what is
-// remembered of a model. The heap may grow to so many times what is kept, but by spareBytes at most where that is more than Go would let it grow. A GOGC that is set goes before.
+// Garbage is collected less often during campaigns: a run makes much garbage, and each collection marks all memory in use, such as
+// remembered steps of a specification. The heap may grow to so many times the memory in use, but by spareBytes at most if that is more
+// than Go's default. If GOGC is set, it applies.
 const (
 	mostPercent  = 1600
 	usualPercent = 100
 	spareBytes   = 512 << 20
-	// collectLooks is after how many runs the percentage is set anew.
+	// collectLooks is the number of runs after which the percentage is set again.
 	collectLooks = 16
 )
 
-// collection is what campaigns have Go's collector do.
+// collection is the state of the garbage collector during campaigns.
 var collection struct {
 	sync.Mutex
 	campaigns int
@@ -26,7 +27,7 @@ var collection struct {
 	runs      int
 }
 
-// collectLess begins it for a campaign. What it gives ends it.
+// collectLess begins it for a campaign. The function that it returns ends it.
 func collectLess() (end func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -47,7 +48,7 @@ func collectLess() (end func()) {
 	}
 }
 
-// collected sets the percentage anew every few runs.
+// collected sets the percentage again every few runs.
 func collected() {
 	c := &collection
 	c.Lock()
@@ -61,7 +62,7 @@ func collected() {
 	}
 }
 
-// percentFor is by how much the heap may grow between collections, of what is kept.
+// percentFor is how much the heap may grow between collections, in percent of the memory in use.
 func percentFor(live uint64) int {
 	// In steps of ten, since to set it stops the program for a moment.
 	p := int(spareBytes * 10 / max(live, 1<<20) * usualPercent / 10 / 10 * 10)

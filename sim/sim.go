@@ -1,14 +1,18 @@
-// Package sim runs campaigns over worlds of package inproc: in tests, in one process, thousands of runs a second.
+// Package sim tests worlds of package inproc, which simulate a distributed system inside one process: it runs each world with many tapes,
+// thousands a second, and checks its properties.
 //
-//	func TestBank(t *testing.T) { sim.Test(t, bank) }
+//	func TestBank(t *testing.T) { sim.Test(t, bank) } // bank is a func(*inproc.World)
 //
-// A run that breaks a property is made again, shrunk, stored in a file and told as a story, with the flag that makes it again:
+// If a run violates a property, the test fails. It makes the run smaller, stores it in a file, and prints its story with the flags that make
+// the run again:
 //
 //	go test -run 'TestBank$' -sim.replay=3fa1c2d4e5f6
 //	go test -run 'TestBank$' -sim.seed=8371
 //
-// Stored failures are made again before each campaign, until their files are removed. A campaign whose runs cannot tell whether the
-// properties hold fails its test, too: what is not known does not hold.
+// A test makes its stored failures again before each campaign, until their files are removed. It also fails if its runs do not show whether
+// the properties hold, such as when no operation succeeded, and if two runs of one tape differ.
+//
+// docs/reference/inproc.md is the manual; examples/bank is a larger example.
 package sim
 
 import (
@@ -42,24 +46,24 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
-// Campaign is how a world is searched. Zero is the default of each field. Flags of the test, and environment variables, go before
-// all of them.
+// Campaign says how a world is searched. Zero is the default of each field. Flags of the test and environment variables override all fields.
 type Campaign struct {
-	Seed     uint64        // 1
+	Seed     uint64        // of the campaign: 1
 	Runs     uint64        // 1,000, and with -short 100
-	Time     time.Duration // the longest that it takes; no bound
-	Strategy string        // of package explore/search: random
-	// KeepGoing looks for further failures after the first.
+	Time     time.Duration // the limit of real time; none
+	Strategy string        // random, coverage-guided, swarm or another one of docs/reference/exploration.md: random
+	// KeepGoing continues the search after the first failure.
 	KeepGoing bool
-	// ShrinkRuns bounds the runs that make a failure smaller: 1,000. A negative number makes none.
+	// ShrinkRuns limits the runs that make a failure smaller: 1,000. A negative number means 0.
 	ShrinkRuns int
-	// Dir is where failures are stored: .bloodhound/ and the name of the test, in the folder of the test.
+	// Dir is the folder for failures: .bloodhound/ and the name of the test, in the folder of the test.
 	Dir string
-	// Doubles is how many tapes are played twice, call by call, before the campaign: 3. A negative number is none.
+	// Doubles is how many tapes are run twice before the campaign, to find code that is not reproducible: 3. A negative number means 0.
 	Doubles int
-	// Hang is how long a step of a node may take in real time: of a process up to its next wait, of a machine a call. 30 s. A longer one ends the program.
+	// Hang is how long a step of a node may take in real time: 30 s. A longer step ends the program. A step of a process lasts until its next
+	// wait, and a step of a machine is one call.
 	Hang time.Duration
-	// Workers is how many runs are made at once: 1. More need a world whose runs share nothing, no variable and no global source of chance.
+	// Workers is how many runs are made at once: 1. More need a world whose runs share no variables and no global source of random numbers.
 	Workers int
 }
 
@@ -70,12 +74,11 @@ const (
 	defaultShrinks = 1000
 	defaultDoubles = 3
 	defaultHang    = 30 * time.Second
-	// divergeRuns is how many runs look for the place at which a run that does not repeat parts from itself.
+	// divergeRuns is how many runs look for the first difference of a run that is not reproducible.
 	divergeRuns = 20
 )
 
-// Flags of a test program. The environment has them as BLOODHOUND_SEED and so on: other packages of a `go test ./...`
-// do not know these flags.
+// Flags of a test program. Environment variables stand for them in a `go test ./...`, whose other packages do not know these flags.
 const (
 	flagSeed     = "sim.seed"
 	flagCampaign = "sim.campaign"
@@ -86,15 +89,15 @@ const (
 )
 
 func init() {
-	flag.String(flagSeed, "", "make the one run of this seed")
-	flag.String(flagCampaign, "", "the seed of campaigns")
+	flag.String(flagSeed, "", "make one run, with this seed")
+	flag.String(flagCampaign, "", "seed of campaigns")
 	flag.String(flagRuns, "", "runs of a campaign")
-	flag.String(flagTime, "", "the longest that a campaign takes, such as 10s")
-	flag.String(flagStrategy, "", "how campaigns search: "+strings.Join(search.Names, ", ")+" and others of docs/reference/guides.md")
-	flag.String(flagReplay, "", "make the run of a stored failure again, by its id or file")
+	flag.String(flagTime, "", "limit of a campaign's real time, such as 10s")
+	flag.String(flagStrategy, "", "search strategy: "+strings.Join(search.Names, ", ")+" and others of docs/reference/guides.md")
+	flag.String(flagReplay, "", "make the run of a stored failure again: its id or file")
 }
 
-// Environment has the names of the variables that stand for flags, and of the one that names a folder for results.
+// Environment variables that stand for flags.
 const (
 	envSeed     = "BLOODHOUND_SEED"
 	envCampaign = "BLOODHOUND_CAMPAIGN"
@@ -103,14 +106,14 @@ const (
 	envStrategy = "BLOODHOUND_STRATEGY"
 	envReplay   = "BLOODHOUND_REPLAY"
 	envState    = "BLOODHOUND_STATE"
-	// Those that follow are of programs that run tests.
+	// Set by programs that run tests.
 	envKeepGoing  = "BLOODHOUND_KEEP_GOING"
 	envShrinkRuns = "BLOODHOUND_SHRINK_RUNS"
 	envWorkers    = "BLOODHOUND_WORKERS"
 	envResults    = "BLOODHOUND_RESULTS"
 )
 
-// setting is what a flag or else the environment says, and the name of the one that says it.
+// setting returns the value of a flag, or else of an environment variable, and the name of the one that has it.
 func setting(name, env string) (text, by string) {
 	if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
 		return f.Value.String(), "-" + name
@@ -126,7 +129,7 @@ func whole(text, by string) (uint64, error) {
 	return n, nil
 }
 
-// Status is the judgement of a campaign.
+// Status is the verdict of a campaign.
 type Status string
 
 // Statuses, from best to worst.
@@ -137,7 +140,7 @@ const (
 	Violated        Status = "violated"
 )
 
-// ExitCode returns the exit code of a program that judges by the status: 0, 5, 4 or 1, as those of the command bloodhound.
+// ExitCode returns the exit code that the command bloodhound has for a status: 0, 5, 4 or 1.
 func (s Status) ExitCode() int {
 	switch s {
 	case Holds:
@@ -214,7 +217,7 @@ func (r *result) public() *Result {
 	return p
 }
 
-// given takes flags and the environment into a campaign.
+// given returns the campaign with flags and environment variables applied.
 func (c Campaign) given(short bool) (Campaign, error) {
 	var err error
 	if text, by := setting(flagCampaign, envCampaign); text != "" {
@@ -276,7 +279,7 @@ func (c Campaign) given(short bool) (Campaign, error) {
 	return c, nil
 }
 
-// world is one whose runs are made and judged here.
+// simulation is a world and its campaign.
 type simulation struct {
 	Campaign
 	name   string
@@ -290,8 +293,8 @@ type simulation struct {
 	schedules inprocess.Schedules
 }
 
-// Run searches a world, for programs that are no tests. name stands for that of a test. Errors are the user's: mistakes in the
-// description, or in settings.
+// Run searches a world, in programs that are no tests. The name replaces that of the test. Errors are mistakes in the description or in
+// settings.
 func (c Campaign) Run(ctx context.Context, name string, describe func(*inproc.World)) (*Result, error) {
 	r, err := c.run(ctx, name, describe)
 	if err != nil {
@@ -369,13 +372,13 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 	return out, story, err
 }
 
-var errGoexit = errors.New("a function of the world has ended its goroutine, by t.Fatal and its like or runtime.Goexit; use Assert, an invariant, or panic")
+var errGoexit = errors.New("a function of the world ended its goroutine, by t.Fatal or runtime.Goexit; use Assert, an invariant, or panic")
 
-// hang ends the program: a goroutine that never comes back cannot be ended.
+// hang ends the program, since Go cannot end a goroutine that does not return.
 func (s *simulation) hang(t tape.Tape) {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
-	panic(fmt.Sprintf("world %s: a node has not come back to the world for %s of real time, in the run of %s: it computes without end, or waits for a lock or channel that nobody can give it, since only one node runs at a time. All goroutines:\n%s",
+	panic(fmt.Sprintf("world %s: a node has not come back to the world for %s of real time, in the run of %s: it computes without end, or waits for a lock or channel that no other node can release, since only one node runs at a time. All goroutines:\n%s",
 		s.name, s.Hang, t.Name(), b))
 }
 
@@ -384,7 +387,7 @@ func (s *simulation) here(setup *explore.Setup, job *explore.Job, _ func(explore
 	return s.reply(setup, job, interrupt, nil)
 }
 
-// reply makes a run, of which look is told if it is not nil.
+// reply makes a run. It calls look with the result, if look is not nil.
 func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, look func(*check.Judged)) *explore.Reply {
 	spec := s.spec
 	if job.Cut != nil {
@@ -468,14 +471,14 @@ func (s *simulation) campaign(ctx context.Context) (*result, error) {
 	return r, report.Summary(&r.text, r.Totals, r.Status)
 }
 
-// diverge looks for the place at which runs of a tape part.
+// diverge looks for the first difference between runs of a tape.
 func (s *simulation) diverge(ctx context.Context, t tape.Tape, runs int) (*inprocess.Divergence, error) {
 	w := watch(s.Hang, func() { s.hang(t) })
 	defer w.rest()
 	return s.engine.Diverge(s.spec, t, runs, engine.Options{Interrupt: ctx.Done(), Pulse: &w.Pulse})
 }
 
-// diverged tells where runs part.
+// diverged reports the first difference between runs of a tape.
 func (r *result) diverged(d *inprocess.Divergence, t tape.Tape) {
 	r.Diverged, r.ExitCode = d.Error(), check.ExitNotReproducible
 	r.Status.Unrepeatable = true
@@ -501,7 +504,7 @@ func (s *simulation) failureID(signature string, t tape.Tape) string {
 	return explore.FailureID(string(content))
 }
 
-// found shrinks a failure, stores it, and tells its story.
+// found shrinks a failure, stores it, and prints its story.
 func (s *simulation) found(ctx context.Context, r *result, f *explore.Failure, o *check.Judged) {
 	file := report.NewFailure(f.ID, f.Signature, version, "", s.spec, o, f.Verdict)
 	file.Origin = &f.Origin
@@ -532,10 +535,10 @@ func (s *simulation) found(ctx context.Context, r *result, f *explore.Failure, o
 	r.text.WriteByte('\n')
 }
 
-// version is that of the form of failures in files: Bloodhound's own, as far as a library knows it.
+// version is the version of failure files that a library writes, which does not know the version of the program.
 const version = "sim"
 
-// try makes runs for a search for smaller ones.
+// try makes runs for a shrink.
 func (s *simulation) try(signature string) shrink.Try {
 	return func(_ context.Context, c shrink.Case) (*shrink.Run, error) {
 		out, _, err := s.play(s.quiet, c.Cut.Apply(s.spec), c.Tape, engine.Options{})
@@ -551,7 +554,7 @@ func (s *simulation) try(signature string) shrink.Try {
 	}
 }
 
-// tell makes the smallest run of a failure once more, with its logs, and tells it.
+// tell makes the smallest run of a failure again, with its logs, and prints its story.
 func (s *simulation) tell(w io.Writer, f *report.Failure, path string) (steps string, err error) {
 	small := f.Small()
 	out, steps, err := s.play(s.engine, small.Spec, small.Tape, engine.Options{})

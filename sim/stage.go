@@ -4,8 +4,8 @@ import (
 	"sync"
 )
 
-// stages are goroutines on which functions of a world are called, which may end them, as t.Fatal does. Each is used again and again: runs make its stack grow, and to grow
-// it anew costs as much as a short run.
+// stages are goroutines that call functions of a world. Such a function may end its goroutine, as t.Fatal does. Goroutines are reused, since a
+// run makes the stack grow and growing a new stack takes as long as a short run.
 type stages struct {
 	sync.Mutex
 	idle []*stage

@@ -17,14 +17,14 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
-// Test searches a world, with the defaults of a Campaign. The test fails if a property is violated, if nobody can tell whether
-// all of them hold, or if a run cannot be made again.
+// Test searches a world with the default Campaign. The test fails if a property is violated, if the runs do not show whether all properties
+// hold, or if a run is not reproducible.
 func Test(t testing.TB, describe func(*inproc.World)) {
 	t.Helper()
 	Campaign{}.Test(t, describe)
 }
 
-// Test searches a world.
+// Test searches a world, as the function Test does.
 func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	t.Helper()
 	c, err := c.given(testing.Short())
@@ -69,7 +69,7 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	}
 }
 
-// seeds says how failures are made again by their seeds, where a seed is all there is to their tape.
+// seeds lists the commands that make failures again whose tape is a seed alone.
 func (r *result) seeds(t testing.TB) string {
 	if r.Totals == nil {
 		return ""
@@ -83,7 +83,7 @@ func (r *result) seeds(t testing.TB) string {
 	return text
 }
 
-// one makes a single run and tells it, whatever came of it.
+// one makes a single run and logs its result.
 func (s *simulation) one(t testing.TB, tp tape.Tape) {
 	t.Helper()
 	out, steps, err := s.play(s.engine, s.spec, tp, engine.Options{Log: func(l engine.LogLine) {
@@ -99,11 +99,11 @@ func (s *simulation) one(t testing.TB, tp tape.Tape) {
 	s.judge(t, out)
 }
 
-// judge fails the test for what a run violates and for what nobody can tell of it, and logs the rest.
+// judge fails the test for each violated property and each reason why the verdict is unknown, and logs the rest.
 func (s *simulation) judge(t testing.TB, out *check.Judged) {
 	t.Helper()
 	if out.Mistake != "" {
-		t.Errorf("a model is told what means nothing in it: %s", out.Mistake)
+		t.Errorf("the specification has no such step: %s", out.Mistake)
 	}
 	for _, v := range out.Verdicts {
 		text := fmt.Sprintf("%s: %s %s", v.Property, v.Status, v.Reason)
@@ -164,12 +164,12 @@ func (s *simulation) load(id string) (*report.Failure, error) {
 	return f, err
 }
 
-// foreign explains why a failure that another test has found cannot be made again here.
+// foreign is the error for a failure that another test has found.
 func (s *simulation) foreign(f *report.Failure, err error) error {
 	return fmt.Errorf("failure %s is of the test %s, and this one is %s: run go test -run '^%s$' with the same flag (%w)", f.ID, f.Spec.Name, s.name, strings.ReplaceAll(f.Spec.Name, "/", "$/^"), err)
 }
 
-// standing says whether a stored failure still shows; empty if it does not.
+// standing reports that a stored failure still occurs; empty if it does not.
 func (s *simulation) standing(f *report.Failure) (string, error) {
 	small := f.Small()
 	out, _, err := s.play(s.quiet, small.Spec, small.Tape, engine.Options{})
@@ -188,7 +188,7 @@ func (s *simulation) standing(f *report.Failure) (string, error) {
 	return "", nil
 }
 
-// stored makes the failures again that earlier campaigns have stored, and tells whether none shows.
+// stored makes again the failures that earlier campaigns have stored, and reports whether none of them occurs.
 func (s *simulation) stored(t testing.TB) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.Dir, "failures", "*.json"))
@@ -223,7 +223,8 @@ func (s *simulation) stored(t testing.TB) bool {
 	return ok
 }
 
-// underWay leaves a note of a test in the folder that the environment names until the test has ended: it is still there if the program ends before.
+// underWay writes a file for a test into the folder for results, and removes it when the test ends: a file that is left says that the program
+// ended during the test.
 func underWay(t testing.TB) {
 	t.Helper()
 	dir := os.Getenv(envResults)
@@ -235,7 +236,7 @@ func underWay(t testing.TB) {
 	t.Cleanup(func() { os.Remove(file) })
 }
 
-// write leaves the result in the folder that the environment names, for programs that run tests.
+// write writes the result into the folder for results, for programs that run tests.
 func (r *result) write(t testing.TB) {
 	t.Helper()
 	if dir := os.Getenv(envResults); dir != "" {

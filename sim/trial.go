@@ -42,14 +42,14 @@ func (s *simulation) trial(ctx context.Context, dir string) (*result, error) {
 	return r, nil
 }
 
-// strategy makes the one of the campaign, and finds out whether the world has what leads it.
+// strategy makes the search strategy, and checks that the world has what the strategy needs.
 func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 	p, err := search.Parse(s.Strategy)
 	if err != nil {
 		return nil, p, err
 	}
 	if s.Strategy == search.Priority {
-		return nil, p, fmt.Errorf("the strategy %s ranks threads that share a CPU, and processes of such worlds have no ranks; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
+		return nil, p, fmt.Errorf("the strategy %s ranks threads that share a CPU, which in-process worlds do not have; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
 	}
 	set := search.Settings{Coverage: true, Nearness: true}
 	if s.Strategy == search.Enumerated && s.schedules != nil {
@@ -71,16 +71,16 @@ func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 		return nil, p, fmt.Errorf("the strategy %s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s", s.Strategy, search.Guided)
 	}
 	if p.NeedsModel() && !s.engine.Followed() {
-		return nil, p, fmt.Errorf("the strategy %s looks at what runs reach in a model, and runs of this world are followed in none: call World.Model or World.Guide in its description, or use %s",
+		return nil, p, fmt.Errorf("the strategy %s needs the states that runs reach in a specification, and this world follows none: call World.Model or World.Guide in its description, or use %s",
 			s.Strategy, search.Guided)
 	}
 	if s.lines != nil && s.Workers > 1 {
-		return nil, p, fmt.Errorf("the strategy %s learns which lines were executed, and the counters of a process do not tell runs apart: use one worker", s.Strategy)
+		return nil, p, fmt.Errorf("the strategy %s needs the lines that each run executes, and the counters of a process are those of all runs at once: use one worker", s.Strategy)
 	}
 	return strategy, p, nil
 }
 
-// counted has a run tell which blocks it has executed.
+// counted adds the blocks that a run has executed.
 func (s *simulation) counted(out *check.Judged) error {
 	return s.lines.Executed(func(block uint64) {
 		out.Reached = append(out.Reached, coverage.Feature{ID: block, Domain: coverage.Line})

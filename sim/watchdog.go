@@ -7,11 +7,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
-// looks is how often a watchdog looks at a world while one step may last.
+// looks is how often a watchdog looks at a world during the longest step.
 const looks = 8
 
-// watchdog ends the program when a step of a world does not come to its end. It counts looks and not time, so that a program that was stopped for a while is not taken for
-// one that hangs.
+// watchdog ends the program when a step of a world does not end. It counts its looks, not time, so that stopping the program for a while is no
+// hang.
 type watchdog struct {
 	engine.Pulse
 	hang func()

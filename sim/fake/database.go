@@ -11,10 +11,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
-// Row is a row of a table: values of its columns, by their names.
+// Row is a row of a table: values by column.
 type Row map[string]string
 
-// Int is the number in a column, 0 if it has none.
+// Int returns the number in a column, 0 if there is none.
 func (r Row) Int(column string) int {
 	n, _ := strconv.Atoi(r[column])
 	return n
@@ -26,18 +26,18 @@ type Entry struct {
 	Row Row
 }
 
-// Isolation is what transactions see of each other (Berenson et al., "A Critique of ANSI SQL Isolation Levels", 1995).
+// Isolation is the isolation level of a transaction (Berenson et al., "A Critique of ANSI SQL Isolation Levels", 1995).
 type Isolation int
 
-// The levels. Each commits only if it can; the later ones cannot more often, and then give ErrConflict.
+// Isolation levels. A commit that a level does not allow fails with ErrConflict.
 const (
-	Serializable    Isolation = iota // as if one came after the other; the default
-	Snapshot                         // reads are of one moment, and of two that change one row one commits; what was read may have changed by then (write skew)
-	ReadCommitted                    // each read is of its own moment; changes may overwrite others that were not read (lost updates)
-	ReadUncommitted                  // reads see what others have not committed, and may never (dirty reads)
+	Serializable    Isolation = iota // as if transactions ran one after another; the default
+	Snapshot                         // reads see one moment; of two transactions that change one row, one commits; write skew is possible
+	ReadCommitted                    // each read sees what is committed at its moment; lost updates are possible
+	ReadUncommitted                  // reads see changes that are not committed; dirty reads are possible
 )
 
-// DatabaseOptions are those of a Database.
+// DatabaseOptions are the options of a Database.
 type DatabaseOptions struct {
 	// Failures are those of commits, in the ledger as db_fails_before and db_fails_after.
 	Failures
@@ -329,7 +329,7 @@ type DB struct {
 	Within time.Duration
 }
 
-// Open connects a process to the Database on a node. Dial is for a Store, Client for a Service: calls to a node that is no Database panic.
+// Open connects a process to the Database on a node. Calls to a node that is no Database panic.
 func Open(p *inproc.Process, node string) *DB { return &DB{p: p, node: node, Within: within} }
 
 func (db *DB) call(request any) (rows, error) {
@@ -353,7 +353,7 @@ func (db *DB) Begin(level Isolation) (*Tx, error) {
 	return &Tx{db: db, id: r.Tx}, err
 }
 
-// Transact does something in a transaction and commits it; if it fails, the transaction is rolled back. It tries nothing twice.
+// Transact calls a function in a transaction and commits it, or rolls it back if the function returns an error. It retries nothing.
 func (db *DB) Transact(level Isolation, do func(tx *Tx) error) error {
 	tx, err := db.Begin(level)
 	if err != nil {
@@ -366,7 +366,7 @@ func (db *DB) Transact(level Isolation, do func(tx *Tx) error) error {
 	return tx.Commit()
 }
 
-// Tx is a transaction. Others see its changes when it has committed. Once a call of it is lost it does not commit any more.
+// Tx is a transaction. Others see its changes after the commit. A transaction with a lost call cannot commit any more.
 type Tx struct {
 	db     *DB
 	id     int
@@ -383,7 +383,7 @@ func (tx *Tx) call(request any) ([]Entry, error) {
 	return r.Rows, err
 }
 
-// Get gives a row, or inproc.ErrNotFound.
+// Get returns a row. The error is inproc.ErrNotFound if it does not exist.
 func (tx *Tx) Get(table, key string) (Row, error) {
 	list, err := tx.Scan(table, key, key+"\x00")
 	if err != nil {
@@ -395,12 +395,12 @@ func (tx *Tx) Get(table, key string) (Row, error) {
 	return list[0].Row, nil
 }
 
-// Scan gives the rows whose keys are not below from and below to, in order; an empty to is no bound.
+// Scan returns the rows with keys from from up to and without to, sorted. An empty to is no bound.
 func (tx *Tx) Scan(table, from, to string) ([]Entry, error) {
 	return tx.call(readRows{tx.id, table, from, to})
 }
 
-// Prefix gives the rows whose keys begin with a text, in order.
+// Prefix returns the rows whose keys begin with a prefix, sorted.
 func (tx *Tx) Prefix(table, prefix string) ([]Entry, error) {
 	return tx.Scan(table, prefix, after(prefix))
 }
@@ -418,7 +418,7 @@ func after(prefix string) string {
 	return string(b)
 }
 
-// Put gives a key a row, a new one or another.
+// Put inserts or replaces a row.
 func (tx *Tx) Put(table, key string, row Row) error {
 	row = maps.Clone(row)
 	if row == nil {
@@ -433,12 +433,12 @@ func (tx *Tx) write(table, key string, row Row) error {
 	return err
 }
 
-// Delete removes a row. There need be none.
+// Delete removes a row, if it exists.
 func (tx *Tx) Delete(table, key string) error {
 	return tx.write(table, key, nil)
 }
 
-// Commit ends the transaction. ErrLost means that nobody knows whether it has taken effect.
+// Commit ends the transaction. After ErrLost it is unknown whether the transaction took effect.
 func (tx *Tx) Commit() error {
 	_, err := tx.call(endTx{tx.id, true})
 	return err

@@ -1,6 +1,6 @@
-// Package fake has stand-ins for systems that programs talk to, as nodes of worlds of package inproc: a database, a key-value store, services that speak http. They
-// are right where the systems are, and fail where those do: a call may fail before it has taken effect, or after it has, and the caller is told the same. All that
-// they choose is on the tape, and each failure in the ledger.
+// Package fake has simulated services for worlds of package inproc, as nodes of the world: a database with transactions, a key-value store,
+// and services that speak HTTP. They fail as real ones do: a call may fail before or after it has taken effect, and the caller sees the same
+// error.
 //
 //	fake.Database(w, "db", fake.DatabaseOptions{Failures: fake.Failures{Before: 0.02, After: 0.02}})
 //	w.Process("shop", func(p *inproc.Process) {
@@ -10,8 +10,9 @@
 //		})
 //		...
 //
-// A fake is a server like others: messages to it are lost and late, it crashes, and what its disk has synchronised outlives that. It answers one request after the
-// other. A failure of its own strikes in the chaos phase only, and not in a run without faults.
+// A fake is a server like any other: the network loses and delays its messages, it crashes, and what its disk has synchronised survives. It
+// handles one request at a time. Its own failures happen only in the chaos phase and are recorded in the ledger of faults.
+// docs/reference/inproc.md describes all fakes.
 package fake
 
 import (
@@ -28,17 +29,17 @@ import (
 
 // Errors of calls.
 var (
-	// ErrLost says that no answer will come. What was asked for may have been done, or not, or may still be.
-	ErrLost = errors.New("the connection is lost")
-	// ErrConflict says that another one was there first, and nothing was done.
-	ErrConflict = fmt.Errorf("another one was there first: %w", inproc.ErrFailed)
-	// ErrGone says that a transaction has ended, and nothing of it was done.
-	ErrGone = fmt.Errorf("the transaction is gone: %w", inproc.ErrFailed)
-	// ErrCompacted says that events were asked for which the store has no more.
-	ErrCompacted = errors.New("the store has forgotten events that old")
+	// ErrLost: no answer will come. The request may have taken effect, or not, or may still do so.
+	ErrLost = errors.New("the connection was lost")
+	// ErrConflict: another transaction or change came first. Nothing was done.
+	ErrConflict = fmt.Errorf("conflict with an earlier change: %w", inproc.ErrFailed)
+	// ErrGone: the transaction has ended. Nothing of it was done.
+	ErrGone = fmt.Errorf("the transaction has ended: %w", inproc.ErrFailed)
+	// ErrCompacted: the store no longer has the events that a watch asks for.
+	ErrCompacted = errors.New("the store no longer has events that old")
 )
 
-// Failures are the chances that a call which changes something gives ErrLost.
+// Failures are the probabilities that a call which changes something fails with ErrLost.
 type Failures struct {
 	Before float64 // nothing was done
 	After  float64 // it was done
@@ -91,7 +92,7 @@ func forFake(payload any) bool {
 	return false
 }
 
-// misled says what is wrong with an answer that is not of the kind that was asked for.
+// misled explains an answer of another kind than the request.
 func misled(by, node, want string, answer any) string {
 	if s, ok := answer.(stranger); ok {
 		return fmt.Sprintf("%s: node %s is a %s, no %s; call "+s.Call, by, node, s.Is, want, node)

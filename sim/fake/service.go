@@ -15,11 +15,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
-// Catalogue is what a service promises: its operations, and how each may fail. A Service keeps to it.
+// Catalogue describes a service: its operations, and how each may fail.
 type Catalogue struct {
 	Operations []Operation
-	// Violations is the chance that an answer is none of the catalogue, on demand: a status that no operation has, or a body that is cut. In the ledger it is
-	// http_violates.
+	// Violations is the probability that an answer is not one of the catalogue: it has an undocumented status, or its body is cut. The ledger
+	// calls it http_violates.
 	Violations float64
 }
 
@@ -55,13 +55,13 @@ func (c Catalogue) check(w *inproc.World, name string) {
 	}
 }
 
-// Operation is one of a catalogue.
+// Operation is an operation of a catalogue.
 type Operation struct {
 	Method string
 	Path   string // such as /charges/{id}
-	// Do is what it does. It has the state of the service for itself, and what it changes is durable before it is answered.
+	// Do handles a request. No other request changes the service's state meanwhile, and what it changes is durable before the answer is sent.
 	Do func(c *Call) Response
-	// Problems are the failures that the catalogue has for it. In the ledger they are http_STATUS_before and http_STATUS_after.
+	// Problems are the documented failures of the operation. The ledger calls them http_STATUS_before and http_STATUS_after.
 	Problems []Problem
 	// Latency is what it takes, to which up to Jitter is added.
 	Latency, Jitter time.Duration
@@ -75,7 +75,7 @@ type Problem struct {
 	After  bool    // the operation was done all the same
 }
 
-// Response is an answer.
+// Response is the answer of an operation.
 type Response struct {
 	Status int
 	Body   string
@@ -94,7 +94,7 @@ type Call struct {
 	changes map[string]*string
 }
 
-// Get gives what the service has kept under a key.
+// Get returns what the service has stored under a key.
 func (c *Call) Get(key string) (value string, ok bool) {
 	if v, changed := c.changes[key]; changed {
 		if v == nil {
@@ -106,13 +106,13 @@ func (c *Call) Get(key string) (value string, ok bool) {
 	return value, ok
 }
 
-// Put keeps a value.
+// Put stores a value under a key.
 func (c *Call) Put(key, value string) { c.changes[key] = &value }
 
-// Delete keeps nothing under a key.
+// Delete removes what is stored under a key.
 func (c *Call) Delete(key string) { c.changes[key] = nil }
 
-// Keys gives all keys that begin with a text, in order.
+// Keys returns all keys that begin with a prefix, sorted.
 func (c *Call) Keys(prefix string) []string {
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(c.state)) {
@@ -129,7 +129,7 @@ func (c *Call) Keys(prefix string) []string {
 	return list
 }
 
-// Service adds a node that speaks http, as processes do by a Transport. A path that no operation has is answered 404, a method 405.
+// Service adds a node that speaks HTTP, over the Transport of processes. An unknown path is answered with 404, an unknown method with 405.
 func Service(w *inproc.World, name string, c Catalogue) {
 	c.check(w, name)
 	w.Process(name, func(p *inproc.Process) {
@@ -248,15 +248,15 @@ func match(pattern, path string) (vars map[string]string, ok bool) {
 	return vars, true
 }
 
-// Transport carries http requests of one process to the nodes that their URLs name: for the Transport of an http.Client. An http.Client with a Timeout would count
-// real time, and so do contexts with a deadline: both are errors here.
+// Transport sends HTTP requests of one process to the nodes that their URLs name. It is the Transport of an http.Client. A Timeout of the
+// client or a deadline of the request's context is an error, since both count real time.
 type Transport struct {
 	Process *inproc.Process
 	// Within is how long a request waits for its answer, in virtual time: a second.
 	Within time.Duration
 }
 
-// Client is an http.Client whose requests go to nodes of the world.
+// Client returns an http.Client whose requests go to nodes of the world.
 func Client(p *inproc.Process) *http.Client { return &http.Client{Transport: &Transport{Process: p}} }
 
 // RoundTrip implements http.RoundTripper.

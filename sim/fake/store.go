@@ -10,13 +10,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
-// StoreOptions are those of a Store.
+// StoreOptions are the options of a Store.
 type StoreOptions struct {
 	// Failures are those of puts, compare-and-sets and deletes, in the ledger as kv_fails_before and kv_fails_after.
 	Failures
 }
 
-// Item is a key with its value. Version is the store's revision at its last change: revisions count changes, from 1 on.
+// Item is a key with its value. Version is the revision of the store at the last change of the key; revisions count changes from 1.
 type Item struct {
 	Key, Value string
 	Version    int
@@ -258,7 +258,7 @@ type KV struct {
 	Within time.Duration
 }
 
-// Dial connects a process to the Store on a node. Open is for a Database, Client for a Service: calls to a node that is no Store panic.
+// Dial connects a process to the Store on a node. Calls to a node that is no Store panic.
 func Dial(p *inproc.Process, node string) *KV { return &KV{p: p, node: node, Within: within} }
 
 func (kv *KV) call(request any, within time.Duration) (items, error) {
@@ -273,7 +273,7 @@ func (kv *KV) call(request any, within time.Duration) (items, error) {
 	return r, r.Code.err()
 }
 
-// Get gives a key's value and version, or inproc.ErrNotFound.
+// Get returns the value of a key and its version. The error is inproc.ErrNotFound if the key does not exist.
 func (kv *KV) Get(key string) (Item, error) {
 	r, err := kv.call(read{Key: key}, kv.Within)
 	if err != nil {
@@ -282,35 +282,36 @@ func (kv *KV) Get(key string) (Item, error) {
 	return r.Items[0], nil
 }
 
-// List gives all keys that begin with a text, in order, and the revision at which that is so.
+// List returns all keys that begin with a prefix, sorted, and the revision of the store.
 func (kv *KV) List(prefix string) (list []Item, revision int, err error) {
 	r, err := kv.call(read{Key: prefix, Prefix: true}, kv.Within)
 	return r.Items, r.Revision, err
 }
 
-// Put gives a key a value, and tells the version.
+// Put sets the value of a key, and returns its version.
 func (kv *KV) Put(key, value string) (version int, err error) { return kv.PutFor(key, value, 0) }
 
-// PutFor gives a key a value for a time by the store's clock.
+// PutFor sets the value of a key. It expires after a time by the store's clock.
 func (kv *KV) PutFor(key, value string, ttl time.Duration) (version int, err error) {
 	r, err := kv.call(write{Key: key, Value: value, TTL: ttl}, kv.Within)
 	return r.Revision, err
 }
 
-// CompareAndSet gives a key a value if its version is this one, 0 for a key that is not there; otherwise the error is ErrConflict.
+// CompareAndSet sets the value of a key if the key has this version, or does not exist and the version is 0. Otherwise the error is
+// ErrConflict.
 func (kv *KV) CompareAndSet(key string, version int, value string) (now int, err error) {
 	r, err := kv.call(write{Key: key, Value: value, If: true, Version: version}, kv.Within)
 	return r.Revision, err
 }
 
-// Delete removes a key, or gives inproc.ErrNotFound.
+// Delete removes a key. The error is inproc.ErrNotFound if it does not exist.
 func (kv *KV) Delete(key string) error {
 	_, err := kv.call(write{Key: key, Delete: true}, kv.Within)
 	return err
 }
 
-// Watch waits for changes of keys that begin with a text and are later than a revision. It gives them in order, or none if there was none within the time, and the
-// revision to go on from. After an error one goes on from the same revision: nothing is missed.
+// Watch waits for changes of keys that begin with a prefix and are later than a revision. It returns them in order, none if none came in time,
+// and the revision to continue from. After an error, continue from the same revision: no change is missed.
 func (kv *KV) Watch(prefix string, revision int, within time.Duration) (list []Event, next int, err error) {
 	r, err := kv.call(watch{prefix, revision, within}, within+kv.Within)
 	if err != nil {

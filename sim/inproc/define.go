@@ -17,8 +17,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// World describes a world: its nodes, its properties, and what may go wrong. The function that describes the world fills
-// one in, anew for each run.
+// World describes a world: its nodes, its properties, and the faults to inject. The function that describes the world fills one in, anew for
+// each run.
 type World struct {
 	spec      *world.Spec // while the engine is made; nil in a run, which has its own
 	settings  Settings
@@ -52,50 +52,50 @@ type promise struct {
 	follower *model.Follower
 }
 
-// Settings are the measures of a world. Zero is the default of each.
+// Settings are the parameters of a world. Zero is the default of each.
 type Settings struct {
-	MaxTime time.Duration // the longest that a run takes: 60 s
-	// Latency is that of a message, to which up to Jitter is added: 1 ms, and as much again. A negative one is none.
+	MaxTime time.Duration // of virtual time, the longest that a run takes: 60 s
+	// Latency is the time that a message takes, to which a drawn part of Jitter is added: 1 ms each. A negative value means 0.
 	Latency, Jitter time.Duration
 	Tick            time.Duration // between ticks of a machine: 100 ms
-	Sync            time.Duration // what a synchronisation of a disk takes: 100 µs
-	// Warmup is the time before faults may strike, and Chaos how long they may: until all clients have ended if it is 0, or, without
-	// clients, 10 s. Settle is the time after them: 1 s. A negative one is none.
+	Sync            time.Duration // that a synchronisation of a disk takes: 100 µs
+	// Faults are injected after Warmup, for the duration Chaos: if it is 0, until all clients have ended, or for 10 s in a world without clients.
+	// Settle is the time after the chaos phase: 1 s. A negative Settle means 0.
 	Warmup, Chaos, Settle time.Duration
 	TimeStep              time.Duration // between the moments at which faults may begin: 100 ms
-	// Preempt is the chance, at each call of a process into the world, that others run first: 1 %. A negative one is none.
+	// Preempt is the probability, at each call of a process into the world, that other programs run first: 1 %. A negative value means 0.
 	Preempt float64
-	Events  uint64    // calls and deliveries of a run, at most: a million
-	Start   time.Time // the date at the beginning: 2026-01-01
-	// Swarm has each run leave out some of the kinds of faults.
+	Events  uint64    // the limit of calls and deliveries in a run: a million
+	Start   time.Time // the time at the beginning: 2026-01-01
+	// Swarm disables a drawn set of fault kinds in each run.
 	Swarm bool
-	// Schedule makes the steps of the world choices of the tape.
+	// Schedule makes the steps of the world choices of the tape. Nil: messages have latencies.
 	Schedule *Schedule
 }
 
-// Schedule is a world whose steps are choices themselves, as in model-guided fuzzing: at each step some messages of one non-empty
-// channel are delivered, and machines tick. Messages have no latency; faults strike and end at steps.
+// Schedule makes the steps of a world choices of the tape, as in model-guided fuzzing: each step delivers some messages of one non-empty
+// channel, ticks machines, and may begin or end faults. Messages have no latency.
 type Schedule struct {
 	Steps    int // 100
-	Messages int // delivered in one step, at most: 5
-	// Step is the virtual time of a step: 10 ms. Durations of faults are told in it.
+	Messages int // the most that one step delivers: 5
+	// Step is the virtual time of a step: 10 ms. Durations of faults are rounded to steps.
 	Step time.Duration
-	// Quiet is the chance that a machine does not tick at a step: none.
+	// Quiet is the probability that a machine does not tick at a step: 0.
 	Quiet float64
 	// Ticks is how often a machine ticks at a step: 1.
 	Ticks int
-	// Mailboxes has one queue for each receiver, in the order of sending, instead of one for each sender and receiver.
+	// Mailboxes keeps one queue per receiver, in the order of sending, instead of one per sender and receiver.
 	Mailboxes bool
 }
 
-// Op is what a client is about to do, for the history.
+// Op is an operation that a client is about to perform.
 type Op struct {
 	Kind  string // put, get, transfer, ...
 	Key   string
 	Input string
-	// Expect is the value that Input may replace, of a compare-and-set.
+	// Expect is the value that Input may replace, in a compare-and-set.
 	Expect string
-	// Node is the server that is asked, if it is known.
+	// Node is the server that gets the request, if it is known.
 	Node string
 }
 
@@ -123,13 +123,14 @@ func (w *World) Process(name string, main func(*Process)) {
 	w.add(part{name: name, role: world.Server, process: main}, main == nil)
 }
 
-// Client adds a node whose main function makes operations. It suffers no fault but those of its links. It starts when all servers
-// have; when all clients have ended, the chaos is over.
+// Client adds a node whose main function performs operations. Its links suffer faults; the node itself does not. Clients start when all
+// servers have started. When all clients have ended, the chaos phase ends.
 func (w *World) Client(name string, main func(*Process)) {
 	w.add(part{name: name, role: world.Client, process: main}, main == nil)
 }
 
-// Machine adds a server that is stepped. start makes it, at first and after each crash, of what the node's disk has.
+// Machine adds a server whose code is called for each message and each tick. start makes it, at first and after each crash, from what the
+// node's disk holds.
 func (w *World) Machine(name string, start func(*Node) Machine) {
 	w.add(part{name: name, role: world.Server, machine: start}, start == nil)
 }
@@ -146,7 +147,7 @@ func (w *World) add(p part, empty bool) {
 	w.parts = append(w.parts, p)
 }
 
-// Set chooses the measures of the world.
+// Set sets the parameters of the world.
 func (w *World) Set(s Settings) {
 	for _, d := range []struct {
 		name string
@@ -172,8 +173,9 @@ func (w *World) Set(s Settings) {
 	}
 }
 
-// Faults adds rules, as sentences: "crash on n1 rate 2%", "partition rate 5% for 100ms..1s", "power_loss at fsync". Rates are per time
-// step, and per message or call for kinds that strike these. package fault has the language.
+// Faults adds rules that inject faults, such as "crash on n1 rate 2%", "partition rate 5% for 100ms..1s" or "power_loss at fsync". Rates are
+// per time step; those of faults of messages and of calls on disks are per message and per call. docs/reference/faults.md describes the
+// language.
 func (w *World) Faults(sentences ...string) {
 	if w.spec == nil {
 		return // the run's Spec has them
@@ -236,8 +238,8 @@ func (w *World) check(p world.Property) {
 // linearizable is the name of the property that Linearizable adds.
 const linearizable = "linearizable"
 
-// Linearizable promises that the operations of the history behave as if each took effect at one moment; model is key-value, or
-// another one of package check.
+// Linearizable promises that the operations behave as if each took effect at one moment between its invocation and its return. model is
+// key-value, or another model of docs/reference/checks.md.
 func (w *World) Linearizable(model string) {
 	if slices.ContainsFunc(w.props, func(o world.Property) bool { return o.Name == linearizable }) {
 		w.mistake("there are two properties %q; for a further one use Property, with a name of its own and the type %s", linearizable, world.Linearizability)
@@ -246,18 +248,18 @@ func (w *World) Linearizable(model string) {
 	w.check(world.Property{Name: linearizable, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Model: model}})
 }
 
-// Invariant promises that a function gives no error. It is asked after each step of a node, and looks at what the describing function
-// can see; it must not change anything. The run ends with the first error.
+// Invariant promises that a function returns no error. It is called after each step of a node, reads what the describing function can see, and
+// must not change anything. The run ends with the first error.
 func (w *World) Invariant(name string, holds func() error) {
 	w.promise(promise{name: name, kind: world.Invariant, holds: holds})
 }
 
-// Final promises that a function gives no error when all faults have ended and the world has settled.
+// Final promises that a function returns no error at the end, when all faults have ended and the world has settled.
 func (w *World) Final(name string, holds func() error) {
 	w.promise(promise{name: name, kind: world.Safety, final: true, holds: holds})
 }
 
-// Eventually promises that a function gives no error some time after the start and after each heal, before the time is over.
+// Eventually promises that a function returns no error at some time within a duration after the start, and after each heal.
 func (w *World) Eventually(name string, within time.Duration, holds func() error) {
 	if within <= 0 {
 		w.mistake("property %q: it must come true within %s; give a time above 0", name, within)
@@ -293,14 +295,14 @@ func (w *World) property(p world.Property) {
 	w.props = append(w.props, p)
 }
 
-// mistake notes what is wrong in a description, with the place of the call.
+// mistake records an error in a description, with the place of the call.
 func (w *World) mistake(format string, args ...any) {
 	var pcs [16]uintptr
 	w.errs = append(w.errs, fmt.Errorf("%s: %s", place(pcs[:runtime.Callers(2, pcs[:])]), fmt.Sprintf(format, args...)))
 }
 
-// Mistake notes what is wrong in a description, for packages that add nodes to worlds. It has the place where the package that calls it was called. Such a world is
-// not run.
+// Mistake records an error in a description, for packages that add nodes to worlds. The error names the place where the calling package was
+// called. A world with errors is not run.
 func (w *World) Mistake(format string, args ...any) {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
-// Errors of a disk, as operating systems have them.
+// Errors of a disk, equal to those of the operating system.
 var (
 	ErrIO       error = syscall.EIO
 	ErrNoSpace  error = syscall.ENOSPC
@@ -27,10 +27,10 @@ const (
 	maxWrittenBytes = 1 << 30
 )
 
-// Disk is a node's. What was written is read again at once; a crash takes what was not synchronised. A loss of power takes a part of
-// it that the tape chooses: writes may have reached the disk in any number, the last of them cut at a sector.
+// Disk is the disk of a node: files in one folder. Reads see all writes. A crash loses writes that were not synchronised. A loss of power
+// loses a drawn part of them: of each file a number of the last writes, the last remaining one possibly cut at a sector.
 //
-// Names are changed in order, as in a journal: Sync of any file makes all earlier changes of names durable.
+// Creating, renaming and removing files takes effect in order, as in a journal: Sync of any file makes all earlier changes of names durable.
 type Disk struct {
 	node   *Node
 	names  map[string]*file // as programs see them
@@ -59,7 +59,7 @@ type move struct {
 	made     *file
 }
 
-// Disk is the node's disk.
+// Disk returns the node's disk.
 func (n *Node) Disk() *Disk { return &n.disk }
 
 func (d *Disk) enter(c call, files ...string) *Process { return d.node.enter(c, files...) }
@@ -108,7 +108,7 @@ func (d *Disk) done(c call, p *Process, name string, arg int, digest uint64, err
 	return err
 }
 
-// Read gives the whole of a file.
+// Read returns the content of a file.
 func (d *Disk) Read(name string) ([]byte, error) {
 	p := d.enter(callRead, name)
 	d.slow(p, 0)
@@ -126,7 +126,7 @@ func (d *Disk) Read(name string) ([]byte, error) {
 	return data, d.done(callRead, p, name, len(data), hashBytes(data), nil)
 }
 
-// Append writes to the end of a file, which is made if it is missing.
+// Append writes to the end of a file, and creates it if it is missing.
 func (d *Disk) Append(name string, data []byte) error {
 	offset := 0
 	if f := d.names[name]; f != nil {
@@ -135,8 +135,8 @@ func (d *Disk) Append(name string, data []byte) error {
 	return d.WriteAt(name, data, offset)
 }
 
-// WriteFile gives a file a new content. A crash may leave anything between the old one and the new: write to another name and
-// rename it to have one or the other.
+// WriteFile replaces the content of a file. A crash may leave anything between the old content and the new: to get one or the other, write
+// another file, sync it and rename it.
 func (d *Disk) WriteFile(name string, data []byte) error {
 	if err := d.Truncate(name, 0); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (d *Disk) WriteFile(name string, data []byte) error {
 	return d.WriteAt(name, data, 0)
 }
 
-// WriteAt writes at an offset of a file, which is made if it is missing.
+// WriteAt writes at an offset of a file, and creates it if it is missing.
 func (d *Disk) WriteAt(name string, data []byte, offset int) error {
 	p := d.enter(callWrite, name)
 	d.slow(p, 0)
@@ -220,7 +220,7 @@ func (w *write) apply(data []byte) []byte {
 	return append(data, w.data[k:]...)
 }
 
-// Truncate gives a file a length, and makes it if it is missing.
+// Truncate sets the length of a file, and creates it if it is missing.
 func (d *Disk) Truncate(name string, size int) error {
 	p := d.enter(callWrite, name)
 	d.slow(p, 0)
@@ -231,8 +231,8 @@ func (d *Disk) Truncate(name string, size int) error {
 	return d.done(callWrite, p, name, size, 1, nil)
 }
 
-// Sync makes durable what was written to a file, and all earlier changes of names. After an error nobody knows what is durable, and
-// another Sync does not write what this one should have.
+// Sync makes the content of a file durable, and all earlier changes of names. After an error it is unknown what is durable, and a second Sync
+// does not write what the first one should have.
 func (d *Disk) Sync(name string) error {
 	p := d.enter(callFsync, name)
 	d.slow(p, d.node.run.spec.Cost.SyncNs)
@@ -275,7 +275,7 @@ func (m *move) apply(names map[string]*file) map[string]*file {
 	return names
 }
 
-// Rename gives a file another name, whose file is lost if there is one.
+// Rename renames a file, and replaces the file that has the new name.
 func (d *Disk) Rename(from, to string) error {
 	p := d.enter(callRename, to, from)
 	d.slow(p, 0)
@@ -301,7 +301,7 @@ func (d *Disk) Remove(name string) error {
 	return d.done(callUnlink, p, name, 0, 0, nil)
 }
 
-// List gives the names of all files, in order.
+// List returns the names of all files, sorted.
 func (d *Disk) List() []string {
 	d.node.enterQuiet("List")
 	return slices.Sorted(maps.Keys(d.names))

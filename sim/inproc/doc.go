@@ -1,9 +1,9 @@
-// Package inproc runs worlds inside this process: state machines and sequential processes in Go, on a network, clocks and
-// disks of the world's own. What elsewhere is left to chance (which process runs next, how long a message takes, when a node
-// crashes and what its disk has kept) is drawn from the tape. So a run is a function of the code and the tape; thousands run in a
-// second; and what breaks can be replayed and shrunk.
+// Package inproc simulates a distributed system inside one process: nodes written in Go, on a network, clocks and disks that the
+// simulation controls. The tape decides everything that is left to chance elsewhere: which process runs next, how long a message takes,
+// when a node crashes and what its disk keeps. So a run is a function of the code and the tape, a failing run can be replayed and shrunk,
+// and a core makes thousands of runs a second.
 //
-// A world is described by a function, which is called anew for each run and keeps its state in its own variables:
+// A function describes a world. It is called anew for each run and keeps the run's state in its variables:
 //
 //	func counter(w *inproc.World) {
 //		w.Process("server", func(p *inproc.Process) {
@@ -15,30 +15,25 @@
 //			}
 //		})
 //		w.Client("client", func(p *inproc.Process) {
+//			last := 0
 //			for range 10 {
-//				p.Operation(inproc.Op{Kind: "incr", Key: "n"}, func() (string, error) {
-//					n, err := p.Call("server", "incr", time.Second)
-//					return fmt.Sprint(n), err
-//				})
+//				if n, err := p.Call("server", "incr", time.Second); err == nil {
+//					p.Assert(n.(int) > last, "the counter never goes back")
+//					last = n.(int)
+//				}
 //			}
 //		})
-//		w.Faults("crash rate 2%", "partition rate 5% for 100ms..1s")
+//		w.Faults("crash on server rate 2%")
 //	}
 //
-// [New] makes an engine.Engine of it. Package sim runs campaigns over it in tests. docs/reference/inproc.md is the manual.
+//	func TestCounter(t *testing.T) { sim.Test(t, counter) }
 //
-// # Nodes
+// A [Process] is sequential code. Other programs may run at each of its calls into the world, and at no other time, so nodes need no
+// locks. A [Machine] is called for each message and each tick. A node that crashes loses its memory: its processes end where they are
+// (deferred functions run), and it starts again by the function that started it. Its [Disk] keeps what was synchronised.
 //
-// A process is plain sequential code. Every call into the world is a place where others may run; between two calls nobody else
-// does, so that a world needs no locks. A machine is called for each message and each tick. Both mix freely.
+// Nodes must not use the real clock, goroutines, channels, locks, the order of maps, or random numbers other than their own. Package
+// sim runs a few tapes twice before each campaign and reports the first call that differs.
 //
-// A node that crashes loses its memory: its processes end where they stand (deferred functions run, and any call of theirs
-// into the world ends them too), and it starts again by the function that began it. Its [Disk] keeps what was synchronised and
-// nothing else. State outside of that function's variables, such as that of the describing function, survives a crash: use it for
-// what an observer would know, never for what the node knows.
-//
-// # What must not be used
-//
-// The real clock, random numbers but those of the node, goroutines, channels and locks between processes, and the order of maps
-// are not on the tape. [Diverge] runs a tape twice and tells the first call in which the runs differ.
+// docs/reference/inproc.md is the manual.
 package inproc

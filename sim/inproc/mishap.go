@@ -7,8 +7,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Mishap tells whether something goes wrong that this node's program brings about itself: that of a fake, which fails as the system does that it stands for. kind is
-// its name in the ledger, rate its chance at each call. Nothing goes wrong while faults may not strike. Whoever receives the node's next message observes it.
+// Mishap reports whether a failure that the node's program makes itself should happen now: for a fake that fails as the real system does. kind
+// is its name in the ledger, rate its probability at each call. It is false while no faults may be injected. The failure counts as observed
+// when a node receives the next message of this one.
 func (n *Node) Mishap(kind string, rate float64) bool {
 	n.enterQuiet("Mishap")
 	if !(rate >= 0 && rate <= 1) || kind == "" {

@@ -14,16 +14,16 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Machine is a node that is stepped. Each call is one step, in which nothing else happens: what it sends leaves when the step is over,
-// later by what a slow disk has taken.
+// Machine is a node whose code is called for each message and each tick. Each call is one step, in which nothing else happens: what the node
+// sends leaves when the step is over, delayed by slow calls on its disk.
 type Machine interface {
-	// Receive takes a message.
+	// Receive handles a message.
 	Receive(n *Node, m Message)
-	// Tick comes once every Settings.Tick of the node's clock.
+	// Tick is called once every Settings.Tick of the node's clock.
 	Tick(n *Node)
 }
 
-// Message is a payload on its way. The payload is the sender's value itself: nobody must change it once it is sent.
+// Message is a message between nodes. The payload is the sender's value itself: neither side may change it after it is sent.
 type Message struct {
 	From, To string
 	Payload  any
@@ -71,10 +71,10 @@ type Node struct {
 	mishap   *ref // what the next message shows
 }
 
-// killed is what a program unwinds with when its node is gone.
+// killed is the panic by which a program ends when its node has crashed.
 type killed struct{}
 
-// Name is the node's name.
+// Name returns the node's name.
 func (n *Node) Name() string { return n.name }
 
 // enter begins a call of a program into the world, of this node's running program.
@@ -113,7 +113,7 @@ func (n *Node) enter(c call, files ...string) *Process {
 	return p
 }
 
-// misuse explains a call that is not the running program's.
+// misuse explains a call by a function other than the one that runs.
 func (n *Node) misuse(what string) string {
 	r := n.run
 	switch {
@@ -125,7 +125,7 @@ func (n *Node) misuse(what string) string {
 	return fmt.Sprintf("inproc: %s on node %s while %s runs; each node's functions use their own node, and no goroutine that they start calls into the world", what, n.name, r.active.name)
 }
 
-// Now is the date by the node's clock, which may be wrong.
+// Now returns the time by the node's clock, which may be wrong.
 func (n *Node) Now() time.Time {
 	n.enterQuiet("Now")
 	n.clocks++
@@ -138,7 +138,7 @@ func (n *Node) Now() time.Time {
 
 const clockReadNs = 50
 
-// enterQuiet is enter for what is no event.
+// enterQuiet is enter for calls that are no events.
 func (n *Node) enterQuiet(what string) {
 	if n.run.active != n || n.run.closed {
 		panic(n.misuse(what))
@@ -180,16 +180,16 @@ func (n *Node) rolls() *dice {
 	return d
 }
 
-// Uint64 is a random number from the tape.
+// Uint64 returns a random number from the tape.
 func (n *Node) Uint64() uint64 {
 	n.enterQuiet("Uint64")
 	return n.rolls().random.Uint64()
 }
 
-// Rand is a source of random numbers from the tape, for package math/rand/v2.
+// Rand returns a source of random numbers from the tape.
 func (n *Node) Rand() *rand.Rand { return rand.New(n) }
 
-// Choose draws a number from 0 to k-1 that the search may vary: 0 is the calmest choice.
+// Choose draws a number from 0 to k-1 that a search may vary. Shrinking prefers 0: let it stand for the simplest choice.
 func (n *Node) Choose(k int) int {
 	n.enterQuiet("Choose")
 	if k < 1 {
@@ -198,13 +198,13 @@ func (n *Node) Choose(k int) int {
 	return int(n.rolls().choice.Choose(uint64(k)))
 }
 
-// Send sends a message to a node, itself included. It never waits, and nobody tells whether the message arrives.
+// Send sends a message to a node, which may be the sender. It never waits, and does not report whether the message arrives.
 func (n *Node) Send(to string, payload any) {
 	p := n.enter(callSend)
 	n.run.send(n, p, Message{From: n.name, To: to, Payload: payload})
 }
 
-// Role says what the node is now, such as leader, until it crashes; empty is nothing. Conditions of faults can ask for it.
+// Role sets the node's role, such as leader, until it crashes; empty is none. Conditions of faults can test it.
 func (n *Node) Role(role string) {
 	n.enterQuiet("Role")
 	d := &n.run.director
@@ -220,7 +220,7 @@ func (n *Node) Role(role string) {
 	}
 }
 
-// Reach tells the search that a run has come to something that not all runs come to.
+// Reach tells the search that this run has come to something that few runs reach. Runs that reach something new are searched further.
 func (n *Node) Reach(text string) {
 	n.enterQuiet("Reach")
 	n.run.reach(coverage.State, n.name+" "+text)
@@ -236,15 +236,15 @@ func (n *Node) Log(format string, args ...any) {
 	r.log(n, "stdout", fmt.Sprintf(format, args...))
 }
 
-// Assert promises that a condition is true whenever this is reached.
+// Assert promises that a condition is true whenever this call is reached.
 func (n *Node) Assert(condition bool, message string) { n.assert(sdk.Always, true, condition, message) }
 
-// Sometimes promises that a condition is true in some run of a campaign.
+// Sometimes promises that a condition is true in at least one run of a campaign.
 func (n *Node) Sometimes(condition bool, message string) {
 	n.assert(sdk.Sometimes, true, condition, message)
 }
 
-// Unreachable promises that this is never reached.
+// Unreachable promises that this call is never reached.
 func (n *Node) Unreachable(message string) { n.assert(sdk.Reachability, false, true, message) }
 
 // assert takes in an evaluation of an assertion.

@@ -13,19 +13,19 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// ErrFailed says that an operation has done nothing, which is proven. Errors of operations that wrap it are failures; after any other
-// nobody knows whether the operation took effect, or will.
+// ErrFailed says that an operation certainly did nothing. An operation whose error wraps it is recorded as failed. After any other error it is
+// unknown whether the operation took effect, or will.
 var ErrFailed = errors.New("the operation has done nothing")
 
-// ErrSkipped is what an operation gives that a smaller run leaves out.
+// ErrSkipped is the error of an operation that a smaller run leaves out.
 var ErrSkipped = errors.New("left out")
 
-// ErrNotFound is what an operation gives that found no value: it has succeeded.
+// ErrNotFound is the error of an operation that succeeded and found no value.
 var ErrNotFound = errors.New("not found")
 
-// Operation performs one operation of a client and records it, as it begins and as it ends. A process has one under way at a time.
-// Where its end is not known, the client goes on under another name: history has no client that is in two places. A smaller run may
-// leave operations out.
+// Operation performs one operation of a client and records its invocation and its return in the history. A process has one operation in flight
+// at a time. If the result of an operation is unknown, the client's further operations are recorded under another name, since the operation
+// may still be in flight. A smaller run may leave operations out: do is not called then.
 func (p *Process) Operation(op Op, do func() (output string, err error)) (string, error) {
 	p.own(callOperation)
 	r := p.run

@@ -10,10 +10,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// ErrTimeout is the error of a Call that got no reply in time: whether the other side has done anything is not known.
+// ErrTimeout is the error of a Call that got no reply in time. Whether the other node has acted is unknown.
 var ErrTimeout = errors.New("no reply in time")
 
-// Process is a sequential program of a node. Its methods are for itself alone.
+// Process is a sequential program of a node. Only the program itself may call its methods.
 type Process struct {
 	*Node
 	thread    string
@@ -171,7 +171,7 @@ func (p *Process) own(c call) {
 	p.enter(c)
 }
 
-// Yield lets others run that can.
+// Yield lets other programs run that can.
 func (p *Process) Yield() { p.Sleep(0) }
 
 // Receive waits for a message.
@@ -180,7 +180,8 @@ func (p *Process) Receive() Message {
 	return m
 }
 
-// ReceiveWithin waits for a message for a time by the node's clock, and tells whether there was one. A time that is over is none.
+// ReceiveWithin waits for a message for a time by the node's clock, and reports whether one came. It does not wait if the time is 0 or
+// negative.
 func (p *Process) ReceiveWithin(d time.Duration) (Message, bool) { return p.receive(max(d, 0)) }
 
 func (p *Process) receive(d time.Duration) (Message, bool) {
@@ -212,7 +213,7 @@ func (p *Process) received(m Message) Message {
 	return m
 }
 
-// Call sends a request to a node, and waits for the reply to it for a time by the node's clock. The error is ErrTimeout.
+// Call sends a request to a node, and waits for the reply for a time by the node's clock. The error is [ErrTimeout].
 func (p *Process) Call(to string, request any, within time.Duration) (any, error) {
 	p.own(callSend)
 	r := p.run
@@ -231,13 +232,13 @@ func (p *Process) Call(to string, request any, within time.Duration) (any, error
 	return p.received(m).Payload, nil
 }
 
-// Reply answers a message. One that was sent and not called gets an ordinary message back.
+// Reply answers a message. The reply to a message that came by Send arrives as an ordinary message.
 func (n *Node) Reply(m Message, payload any) {
 	p := n.enter(callSend)
 	n.run.send(n, p, Message{From: n.name, To: m.From, Payload: payload, reply: m.call})
 }
 
-// Spawn starts a process on the same node. It ends with its node, and not with the process that has started it.
+// Spawn starts another process on the same node. It ends with its node, not with the process that started it.
 func (p *Process) Spawn(main func(*Process)) {
 	p.own(callSpawn)
 	thread := p.thread + "." + strconv.Itoa(p.children)
@@ -246,8 +247,8 @@ func (p *Process) Spawn(main func(*Process)) {
 	p.run.spawn(p.Node, thread, main)
 }
 
-// Turn waits until the schedule gives this process a turn; without a schedule, for a time that the tape draws, up to a tick. It is
-// false when the chaos is over: a client then ends.
+// Turn waits until the schedule gives this process a turn; without a schedule, for a drawn time of up to one tick. It returns false when the
+// chaos phase is over: a client then ends.
 func (p *Process) Turn() bool {
 	p.own(callTurn)
 	r := p.run

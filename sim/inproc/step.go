@@ -2,7 +2,7 @@ package inproc
 
 import "fmt"
 
-// StepKind is what has happened in a Step.
+// StepKind is the kind of a Step.
 type StepKind uint8
 
 // The kinds of steps.
@@ -19,7 +19,7 @@ var stepNames = [...]string{"", "Started", "Crashed", "Ticked", "Delivered", "Lo
 
 func (k StepKind) String() string { return stepNames[k] }
 
-// Step is something that has just happened in a world. What it refers to is as it is after it.
+// Step is something that has just happened in a world.
 type Step struct {
 	Kind    StepKind
 	Node    string
@@ -28,13 +28,13 @@ type Step struct {
 	TimeNs  int64
 }
 
-// After has a function told of each step of the world, when it is over: for those who compare what a world does with a model of it.
-// It looks at what the describing function can see, and changes nothing of the nodes. The Step is used again.
-func (w *World) After(told func(*Step)) {
-	if told == nil {
+// After calls a function after each step of the world, to compare the world with a model of it. The function may read what the describing
+// function can see, and must not change the nodes. The Step is reused.
+func (w *World) After(look func(*Step)) {
+	if look == nil {
 		w.mistake("After has no function; give one")
 	}
-	w.after = append(w.after, told)
+	w.after = append(w.after, look)
 }
 
 // stepped tells of a step.
