@@ -2,10 +2,11 @@ package examples
 
 import (
 	"encoding/json"
-	"os/exec"
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // TestDedupBackup finds each bug of the backup servers by the property that it breaks: a run that breaks one only would hide
@@ -14,9 +15,7 @@ func TestDedupBackup(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("runs worlds: Linux x86-64, and not with -short")
 	}
-	if _, err := exec.LookPath("pg_ctlcluster"); err != nil {
-		t.Skip("PostgreSQL is not installed: .ci/run installs what the tests need")
-	}
+	needs.Program(t, "pg_ctlcluster")
 	program := bloodhound(t)
 	for _, c := range []struct {
 		path   string

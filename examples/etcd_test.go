@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // server is the module from which the etcd of etcd-agreement is built.
@@ -25,7 +27,7 @@ func obtain(t *testing.T, modfile, release string) {
 	}
 	module := "go.etcd.io/etcd/server/v3@" + release
 	if text, err := exec.Command("go", "mod", "download", module).CombinedOutput(); err != nil {
-		t.Skipf("%s is not in the module cache, and no module proxy gives it: %s", module, bytes.TrimSpace(text))
+		needs.Missing(t, module, "no module proxy gives it:", string(bytes.TrimSpace(text)))
 	}
 	t.Fatalf("%s/%s cannot be built: %v\n%s", server, modfile, err, out)
 }

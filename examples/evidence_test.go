@@ -3,11 +3,12 @@ package examples
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // recorder is a driver that reports operations without doing any: its arguments say when it begins, in seconds, how many it reports, and
@@ -31,9 +32,7 @@ func TestEvidence(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("runs worlds: Linux x86-64, and not with -short")
 	}
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 (package python3)")
-	}
+	needs.Program(t, "python3")
 	program := bloodhound(t)
 	server := "nodes: {n1: {command: [python3, -c, 'import time; time.sleep(1000)']}}\n"
 	property := "properties: [{name: p, kind: safety, check: {type: expression, condition: 'none(ops, .op == \"lost\")'}}]\n"
@@ -98,9 +97,7 @@ func TestStoredRunIsJudgedByItsModel(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("runs worlds: Linux x86-64, and not with -short")
 	}
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 (package python3)")
-	}
+	needs.Program(t, "python3")
 	program, dir := bloodhound(t), t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("conformance")); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@ package examples
 import (
 	"os/exec"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // examples/raft is a module of its own, so that the product does not depend on the library that it runs.
@@ -13,7 +15,7 @@ func TestRaftInAWorld(t *testing.T) {
 	download := exec.Command("go", "mod", "download")
 	download.Dir = "raft"
 	if out, err := download.CombinedOutput(); err != nil {
-		t.Skipf("the modules of examples/raft cannot be had: %s", out)
+		needs.Missing(t, "the modules of examples/raft", string(out))
 	}
 	for _, args := range [][]string{{"vet", "./..."}, {"test", "-short", "./..."}} {
 		cmd := exec.Command("go", args...)

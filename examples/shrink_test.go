@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // TestSmallestRuns shrinks a failure and checks what is promised of the result in the plainest way: each decision is taken
@@ -43,9 +44,7 @@ func TestSmallestRuns(t *testing.T) {
 				t.Skip("runs with BLOODHOUND_SOAK=1")
 			}
 			if c.needs != "" {
-				if _, err := exec.LookPath(c.needs); err != nil {
-					t.Skipf("%s is not installed: .ci/run installs what the tests need", c.needs)
-				}
+				needs.Program(t, c.needs)
 			}
 			var found struct {
 				Campaign struct {

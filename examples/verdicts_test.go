@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // Exit codes of bloodhound (docs/reference/cli.md).
@@ -138,9 +140,7 @@ func TestVerdicts(t *testing.T) {
 				t.Skip("runs with BLOODHOUND_SOAK=1")
 			}
 			if c.needs != "" {
-				if _, err := exec.LookPath(c.needs); err != nil {
-					t.Skipf("%s is not installed: .ci/run installs what the tests need", c.needs)
-				}
+				needs.Program(t, c.needs)
 			}
 			if out, got := call(t, program, "test", c.path, "--no-shrink", "--seeds", strconv.Itoa(c.seeds)); got != c.want {
 				t.Errorf("exit code %d, want %d\n%s", got, c.want, out)
@@ -200,9 +200,7 @@ func TestReplays(t *testing.T) {
 				t.Skip("runs with BLOODHOUND_SOAK=1")
 			}
 			if c.needs != "" {
-				if _, err := exec.LookPath(c.needs); err != nil {
-					t.Skipf("%s is not installed: .ci/run installs what the tests need", c.needs)
-				}
+				needs.Program(t, c.needs)
 			}
 			var found struct {
 				Campaign struct {

@@ -344,7 +344,7 @@ func TestSlowStepsAreNoHang(t *testing.T) {
 	run(t, Campaign{Runs: 1, Doubles: -1, Hang: time.Second}, func(w *inproc.World) {
 		w.Process("slow", func(p *inproc.Process) {
 			for range 8 {
-				time.Sleep(150 * time.Millisecond)
+				time.Sleep(150 * time.Millisecond) // real time is what the test is about
 				slow++
 				p.Sleep(time.Millisecond)
 			}

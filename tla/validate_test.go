@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
 
@@ -262,7 +263,7 @@ func etcd(t *testing.T) string {
 	out, err := cmd.Output()
 	folder := filepath.Join(strings.TrimSpace(string(out)), "tla")
 	if _, statErr := os.Stat(filepath.Join(folder, "example.ndjson")); err != nil || statErr != nil {
-		t.Skip("go.etcd.io/raft/v3 is not in the module cache")
+		needs.Missing(t, "go.etcd.io/raft/v3", "it is not in the module cache", err)
 	}
 	return folder
 }

@@ -118,20 +118,24 @@ func TestGuidesIsKilled(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// A named pipe can be waited for, and locked like a file.
+	if err := syscall.Mkfifo(said, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.OpenFile(said, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
 	bench := exec.Command("contest", "guides", file, "--journal", filepath.Join(dir, "j.jsonl"))
 	bench.Stderr = os.Stderr
 	if err := bench.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for text := ""; text == ""; time.Sleep(10 * time.Millisecond) {
-		b, _ := os.ReadFile(said)
-		text = string(b)
+	held.SetReadDeadline(time.Now().Add(2 * time.Minute))
+	if _, err := held.Read(make([]byte, 1)); err != nil {
+		t.Fatalf("the trial does not begin: %v", err)
 	}
-	held, err := os.Open(said)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
 	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
 		t.Fatal("the trial is not at work")
 	}

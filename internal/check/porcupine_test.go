@@ -17,13 +17,14 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // porcupineDir is where the module of Porcupine lies, with its test data.
 func porcupineDir(t testing.TB) string {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/anishathalye/porcupine").Output()
 	if err != nil {
-		t.Skip("the go command cannot tell where the module of Porcupine lies: ", err)
+		needs.Missing(t, "github.com/anishathalye/porcupine", err)
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -136,7 +137,7 @@ func publishedHistories(t testing.TB) []published {
 	dir := porcupineDir(t)
 	source, err := os.ReadFile(filepath.Join(dir, "porcupine_test.go"))
 	if err != nil {
-		t.Skip(err)
+		needs.Missing(t, "github.com/anishathalye/porcupine", err)
 	}
 	var list []published
 	for _, m := range regexp.MustCompile(`\tcheckJepsen\(t, (\d+), (true|false)\)`).FindAllStringSubmatch(string(source), -1) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // command makes this program callable as bloodhound, on the fake engine.
@@ -52,9 +54,7 @@ func action(t *testing.T, dir, bloodhound string, inputs ...string) (log string,
 }
 
 func TestAction(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("there is no bash on this machine")
-	}
+	needs.Program(t, "bash")
 	dir := t.TempDir()
 	bloodhound := command(t, dir)
 	for name, mode := range map[string]string{"buggy project": "lost-write", "healthy": ""} {

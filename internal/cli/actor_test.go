@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // Worlds in tests of Go are run, judged and told by the command line, on whatever system there is Go.
 func TestActors(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("needs go")
-	}
+	needs.Program(t, "go")
 	t.Setenv("BLOODHOUND_STATE", t.TempDir())
 	const bank = "../../examples/bank"
 	for _, c := range []struct {
@@ -67,9 +65,7 @@ func TestActors(t *testing.T) {
 
 // A world that ends the program of its test is told, with how that ended; it is not known whether its properties hold.
 func TestActorsThatEndTheirProgram(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("needs go")
-	}
+	needs.Program(t, "go")
 	for by, how := range map[string]string{
 		"hang":  "panic: world TestThatEnds: a node has not come back to the world for 50ms of real time, in the run of seed ",
 		"exit":  "exit status 3",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // The line of a campaign tells what counts first, what is new for a while, and when the campaign ends.
@@ -47,9 +48,7 @@ func TestCampaignLine(t *testing.T) {
 
 // Colours are for terminals only, and for those who want them.
 func TestProgressOnATerminal(t *testing.T) {
-	if _, err := exec.LookPath("script"); err != nil {
-		t.Skip("no script (util-linux) in PATH")
-	}
+	needs.Program(t, "script")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

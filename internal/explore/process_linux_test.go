@@ -49,14 +49,13 @@ func children(pid int) []int {
 
 // gone waits until a process has ended; one that nobody has waited for yet counts as ended.
 func gone(pid int) bool {
-	for range 500 {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if errors.Is(err, os.ErrNotExist) || strings.Contains(string(b), ") Z ") {
-			return true
-		}
-		time.Sleep(10 * time.Millisecond)
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return true
 	}
-	return false
+	defer unix.Close(fd)
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 5000)
+	return n == 1 && err == nil
 }
 
 func TestAKilledCampaignLeavesNoWorker(t *testing.T) {
@@ -73,7 +72,7 @@ func TestAKilledCampaignLeavesNoWorker(t *testing.T) {
 		if workers = children(cmd.Process.Pid); len(workers) == 2 {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // a process has no event for a child
 	}
 	if len(workers) != 2 {
 		t.Fatalf("the campaign has %d workers, want 2", len(workers))

@@ -20,6 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // Root is the tree of an image in the making.
@@ -177,7 +179,7 @@ func (r *Root) Package(name string) {
 	r.t.Helper()
 	out, err := exec.Command("dpkg", "-L", name).Output()
 	if err != nil {
-		r.t.Skipf("no package %s on this machine; .ci/run names Debian's packages", name)
+		needs.Missing(r.t, name, "Debian's package is not installed")
 	}
 	for path := range strings.Lines(string(out)) {
 		path = strings.TrimSpace(path)

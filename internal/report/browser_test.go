@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // browserTime is what one visit may take, on a busy machine too.
@@ -29,16 +30,7 @@ func browser(t *testing.T) (visit func(page string, arguments ...string) (dom, c
 	if testing.Short() {
 		t.Skip("a browser takes seconds")
 	}
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		t.Skip("there is no chromium on this machine")
-	}
+	program := needs.Program(t, "chromium", "chromium-browser", "google-chrome")
 	profile, err := os.MkdirTemp("", "bloodhound-browser-")
 	if err != nil {
 		t.Fatal(err)

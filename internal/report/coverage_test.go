@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -37,7 +38,7 @@ func coverageOf(t *testing.T, flags ...string) (of report.CoverageOf, state *cod
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("cc", append(flags, "-O0", "-o", program, source)...).CombinedOutput(); err != nil {
-		t.Skipf("cc: %v %s", err, out)
+		needs.Missing(t, "cc", err, string(out))
 	}
 	file, err := os.ReadFile(program)
 	if err != nil {
@@ -228,7 +229,7 @@ func TestCoverageOfGo(t *testing.T) {
 	}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		t.Skip(err)
+		needs.Missing(t, "go", err)
 	}
 	here := &report.Sources{Project: project, GoRoot: strings.TrimSpace(string(root))}
 	for _, flags := range [][]string{{"-trimpath"}, {"-ldflags=-s -w"}, {"-cover"}, {"-cover", "-trimpath"}} {

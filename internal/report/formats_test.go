@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // junitHas are the elements of junit-10.xsd of Jenkins' xUnit plugin that a report may use: their attributes, those that must be there
@@ -81,10 +83,7 @@ func TestJUnitIsJenkins(t *testing.T) {
 
 // libxml2 finds the XML to be well formed, too.
 func TestJUnitIsXML(t *testing.T) {
-	xmllint, err := exec.LookPath("xmllint")
-	if err != nil {
-		t.Skip("no xmllint in PATH")
-	}
+	xmllint := needs.Program(t, "xmllint")
 	cmd := exec.Command(xmllint, "--noout", "-")
 	cmd.Stdin = strings.NewReader(written(t, JUnit, mixed()))
 	if out, err := cmd.CombinedOutput(); err != nil {

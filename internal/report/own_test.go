@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -54,9 +55,7 @@ func TestOwnCode(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := exec.LookPath(c.build[0]); err != nil {
-				t.Skip(err)
-			}
+			needs.Program(t, c.build[0])
 			cmd := exec.Command(c.build[0], c.build[1:]...)
 			cmd.Dir = dir
 			if out, err := cmd.CombinedOutput(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // block returns the first fenced block of a language in a page of the documentation.
@@ -27,10 +28,7 @@ func block(t *testing.T, page, language string) string {
 
 // TestDocumentedDriver runs the driver that docs/how-to/write-a-driver.md shows.
 func TestDocumentedDriver(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not installed")
-	}
+	python := needs.Program(t, "python3")
 	code := block(t, "../../docs/how-to/write-a-driver.md", "python")
 	store := &kv{values: map[string][]string{}}
 	server := httptest.NewServer(store)

@@ -175,6 +175,7 @@ func TestRates(t *testing.T) {
 	}
 
 	// A server that takes long: the queue fills, and what has waited longest is dropped and counted.
+	// A slow server is one that takes real time.
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { time.Sleep(60 * time.Millisecond) }))
 	defer slow.Close()
 	d = newDrives(t)

@@ -20,16 +20,14 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // start runs a real redis-server on a free port of loopback and returns its address.
 func start(t *testing.T, config string, args ...string) string {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("redis-server is not installed")
-	}
+	program := needs.Program(t, "redis-server")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +56,7 @@ func start(t *testing.T, config string, args ...string) string {
 			c.Close()
 			return addr
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // a port has no event for its first listener
 	}
 	t.Fatalf("redis-server does not listen: %s", log.String())
 	return ""
@@ -348,7 +346,7 @@ func TestProber(t *testing.T) {
 		expect(world.ProbeAnswer{ID: id, Code: world.ProbeViolated, Text: `body "/a" instead of "/b"`})
 	}
 	expect(world.ProbeAnswer{ID: 1, Code: world.ProbeNoAnswer, Text: "timeout"})
-	for deadline := time.Now().Add(time.Minute); open.Load() != 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); open.Load() != 0; time.Sleep(time.Millisecond) { // the last of several that close
 		if time.Now().After(deadline) {
 			t.Fatalf("%d connections are left", open.Load())
 		}

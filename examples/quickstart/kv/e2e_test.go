@@ -71,7 +71,7 @@ func (c *cluster) start(i int) {
 }
 
 func (c *cluster) leader(urls ...string) int {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) { // a server answers questions, and reports no events
 		out, err := exec.Command(c.program, append([]string{"leader"}, urls...)...).Output()
 		if err == nil {
 			return int(out[1] - '1')
@@ -83,7 +83,7 @@ func (c *cluster) leader(urls ...string) int {
 
 // do repeats a request while the answer promises that nothing was done, and returns status and body.
 func (c *cluster) do(node int, method, key, value string) (int, string) {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a server answers questions, and reports no events
 		req, _ := http.NewRequest(method, c.urls[node]+"/kv/"+key, strings.NewReader(value))
 		resp, err := c.client.Do(req)
 		if err != nil {
@@ -155,7 +155,7 @@ func TestClusterOnLoopback(t *testing.T) {
 		c.procs[i].Process.Kill()
 		c.procs[i].Wait()
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a server answers questions, and reports no events
 		resp, err := c.client.Get(c.urls[2] + "/health")
 		if err != nil {
 			t.Fatal(err)

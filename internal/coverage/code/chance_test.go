@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 func TestRecognise(t *testing.T) {
@@ -67,9 +69,7 @@ func TestRecognise(t *testing.T) {
 
 // What the analysis finds in files of this machine is what another disassembler finds, but for what lies in data.
 func TestChanceAsObjdumpFindsIt(t *testing.T) {
-	if _, err := exec.LookPath("objdump"); err != nil {
-		t.Skip("objdump is not installed")
-	}
+	needs.Program(t, "objdump")
 	mnemonic := regexp.MustCompile(`^\s*([0-9a-f]+):\s+(?:(?:data16|rex\.W|addr32) )*(rdrand|rdseed|rdpid|cpuid|xgetbv|xsavec?(?:opt)?(?:64)?)\b`)
 	for _, pattern := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libgcc_s.so.1", "/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"} {
 		files, _ := filepath.Glob(pattern)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // text is the code of a program: of this test, whose Go code has all that Go's compiler and assembler emit.
@@ -17,7 +19,7 @@ func text(t *testing.T, path string) (*elf.File, *elf.Section, []byte) {
 	t.Helper()
 	f, err := elf.Open(path)
 	if err != nil {
-		t.Skip(err)
+		needs.Missing(t, path, err)
 	}
 	t.Cleanup(func() { f.Close() })
 	s := f.Section(".text")
@@ -69,7 +71,7 @@ func TestDecodeAgreesWithObjdump(t *testing.T) {
 			from := s.Addr + s.Size/3
 			out, err := exec.Command("objdump", "-d", "-w", "-z", "--insn-width=16", "--start-address="+strconv.FormatUint(from, 10), "--stop-address="+strconv.FormatUint(from+400_000, 10), path).Output()
 			if err != nil {
-				t.Skip(err)
+				needs.Missing(t, "objdump", err)
 			}
 			seen, refused := 0, 0
 			for l := range strings.Lines(string(out)) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 const source = `#include <stdio.h>
@@ -33,9 +35,7 @@ int main(int argc, char **argv) {
 // build compiles a program.
 func build(t *testing.T, compiler, name, text string, flags ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath(compiler); err != nil {
-		t.Skip(err)
-	}
+	needs.Program(t, compiler)
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, name), filepath.Join(dir, "program")
 	if err := os.WriteFile(from, []byte(text), 0o666); err != nil {
@@ -45,7 +45,7 @@ func build(t *testing.T, compiler, name, text string, flags ...string) string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GO111MODULE=off", "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("%s: %v\n%s", compiler, err, out)
+		needs.Missing(t, compiler, err, string(out))
 	}
 	return to
 }
@@ -93,7 +93,7 @@ func TestNamesOfC(t *testing.T) {
 				t.Errorf("the lines of pick are %v", lines)
 			}
 			if out, err := exec.Command("strip", program).CombinedOutput(); err != nil {
-				t.Skipf("strip: %v %s", err, out)
+				needs.Missing(t, "strip", err, string(out))
 			}
 			stripped, names := analyse(t, program)
 			if !slices.Contains(stripped.Places, b.Places[pick.First]) || len(stripped.Places) < len(b.Places)*9/10 {
@@ -120,7 +120,7 @@ func TestNamesOfSourcesBelowTheFolder(t *testing.T) {
 		cmd := exec.Command("cc", "-g", version, "-o", "program", "src/p.c")
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Skipf("cc: %v\n%s", err, out)
+			needs.Missing(t, "cc", err, string(out))
 		}
 		_, n := analyse(t, program)
 		if f := named(n, "pick"); f == nil || f.File != filepath.Join(dir, "src", "p.c") {

@@ -4,7 +4,6 @@ package native
 
 import (
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -64,9 +64,7 @@ for i in range(20):
 
 func behave(t *testing.T, seed uint64, on bool) *engine.Outcome {
 	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("no python3")
-	}
+	needs.Program(t, "python3")
 	out, err := engine.Run(New(), chatty(), tape.Tape{Seed: seed}, engine.Options{Behaviour: on})
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +149,7 @@ func TestBehaviour(t *testing.T) {
 
 // Faults per call are no strikes, and meet strikes all the same.
 func TestFaultsPerCallMeetStrikes(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("no python3")
-	}
+	needs.Program(t, "python3")
 	spec := chatty()
 	spec.Nodes = spec.Nodes[:1]
 	spec.Nodes[0].Command = []string{"/usr/bin/env", "python3", "-uc", `import os,time

@@ -3,19 +3,17 @@
 package native_test
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Nodes that have the network of another share its loopback, ports, addresses and names, in whichever order they stand; others
 // reach what they serve at that address.
 func TestBorrowedNetworks(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is missing")
-	}
+	needs.Program(t, "python3")
 	serve := func(port, text string) string {
 		return strings.NewReplacer("PORT", port, "TEXT", text).Replace(`exec python3 -c '
 import socket

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -203,16 +204,14 @@ func TestBinariesAreKnownByTheirBytes(t *testing.T) {
 // build compiles a program of another language than C.
 func build(t *testing.T, compiler, name, source string, flags ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath(compiler); err != nil {
-		t.Skip(err)
-	}
+	needs.Program(t, compiler)
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, name), filepath.Join(dir, "program")
 	if err := os.WriteFile(from, []byte(source), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(compiler, append(flags, "-o", to, from)...).CombinedOutput(); err != nil {
-		t.Skipf("%s: %v\n%s", compiler, err, out)
+		needs.Missing(t, compiler, err, string(out))
 	}
 	return to
 }
@@ -260,17 +259,14 @@ func TestBreakpointsDoNotMoveJava(t *testing.T) {
 	if testing.Short() {
 		t.Skip("four runs of a Java machine")
 	}
-	java, err := exec.LookPath("java")
-	if err != nil {
-		t.Skip(err)
-	}
+	java := needs.Program(t, "java")
 	if real, err := filepath.EvalSymlinks(java); err == nil {
 		java = real
 	}
 	dir := t.TempDir()
 	out, err := exec.Command("javac", "-d", dir, "testdata/code/Busy.java").CombinedOutput()
 	if err != nil {
-		t.Skipf("javac: %v: %s", err, out)
+		needs.Missing(t, "javac", err, string(out))
 	}
 	spec := aloneSpec(java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx64m", "-cp", dir, "Busy")
 	spec.Nodes[0].Volumes, spec.Nodes[0].WorkingDir = []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}}, "/"

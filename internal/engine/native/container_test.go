@@ -3,12 +3,12 @@
 package native_test
 
 import (
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -126,10 +126,7 @@ func TestEntrypoints(t *testing.T) {
 				if word != "tini" && word != "gosu" && word != "setpriv" {
 					continue
 				}
-				path, err := exec.LookPath(word)
-				if err != nil {
-					t.Skipf("no %s in PATH", word)
-				}
+				path := needs.Program(t, word)
 				argv[i] = path
 				if dir := filepath.Dir(path); !strings.HasPrefix(dir, "/usr/") && !slices.ContainsFunc(volumes, func(v world.Volume) bool { return v.Target == dir }) {
 					volumes = append(volumes, world.Volume{Kind: world.Bind, Source: dir, Target: dir})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -148,9 +149,7 @@ func main() { os.Exit((&table{}).find(1)) }
 // A program that a fatal signal ends leaves its stacks with names and lines, its registers and a core file, from which gdb tells the same.
 // All of it repeats, in both ways of interception, and asking for it changes no trace.
 func TestDumps(t *testing.T) {
-	if _, err := exec.LookPath("gdb"); err != nil {
-		t.Skip("no gdb in PATH")
-	}
+	needs.Program(t, "gdb")
 	made := ""
 	c := func(*testing.T) string {
 		if made == "" {

@@ -25,6 +25,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -36,7 +37,7 @@ func TestImages(t *testing.T) {
 	for name, flag := range map[string]string{"pie": "-pie", "fixed": "-no-pie"} {
 		to := filepath.Join(dir, name)
 		if out, err := exec.Command("gcc", "-O1", "-fPIE", flag, "-o", to, "testdata/image/loaded.c", "-ldl").CombinedOutput(); err != nil {
-			t.Skipf("gcc: %v: %s", err, out)
+			needs.Missing(t, "gcc", err, string(out))
 		}
 		content, err := exec.Command("cat", to).Output()
 		if err != nil {

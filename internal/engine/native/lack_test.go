@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -57,9 +58,7 @@ func TestTooFewOpenFiles(t *testing.T) {
 // A hard limit of the user's that programs would meet ends a world with the remedy, and a soft one is no part of it.
 func TestLimitsOfTheUser(t *testing.T) {
 	const python = "/usr/bin/python3"
-	if _, err := os.Stat(python); err != nil {
-		t.Skip(err)
-	}
+	needs.Program(t, python)
 	if os.Getenv("LIMITED") != "" {
 		spec := aloneSpec(python, "-c", "import mmap; print(len(mmap.mmap(-1, 7 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)))")
 		_, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Log: func(l engine.LogLine) { fmt.Println(l.Text) }})

@@ -4,21 +4,19 @@ package native_test
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // bounded is a world of one node whose memory is bounded, which runs a script of Python.
 func bounded(t *testing.T, bytes int64, script string) *world.Spec {
 	t.Helper()
-	if _, err := exec.LookPath("/usr/bin/python3"); err != nil {
-		t.Skip("no /usr/bin/python3")
-	}
+	needs.Program(t, "/usr/bin/python3")
 	spec := aloneSpec("/usr/bin/python3", "-c", script)
 	spec.Nodes[0].Volumes = nil
 	spec.Nodes[0].WorkingDir = "/"
@@ -122,10 +120,7 @@ os.kill(small, 9); os.kill(large, 9)
 
 // A Java machine takes its heap from the memory that its node has.
 func TestMemoryLimitOfJava(t *testing.T) {
-	java, err := exec.LookPath("java")
-	if err != nil {
-		t.Skip("no java in PATH")
-	}
+	java := needs.Program(t, "java")
 	if real, err := filepath.EvalSymlinks(java); err == nil {
 		java = real
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -33,9 +34,7 @@ func eachProgram(t *testing.T, folder string, test func(t *testing.T, name, sour
 // needCompiler skips a test where no C program can be compiled.
 func needCompiler(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler (cc) in PATH")
-	}
+	needs.Program(t, "cc")
 }
 
 // compile makes a program of a C source, in a folder of its own.
@@ -132,7 +131,7 @@ for size in (40, 100, 600, 1000, 3000, 5000, 9000, 20000, len(whole)):
 `
 	want, err := exec.Command("python3", "-c", script).Output()
 	if err != nil {
-		t.Skipf("python3 does not run here: %v", err)
+		needs.Missing(t, "python3", err)
 	}
 	if !strings.Contains(string(want), " -11\n") {
 		t.Logf("no size is past Linux' point of no return here:\n%s", want)

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -194,7 +195,7 @@ func TestSDKLinesWithoutEnd(t *testing.T) {
 func TestAssertionsAreReached(t *testing.T) {
 	program := sdkPrograms(t)["python"]
 	if program == nil {
-		t.Skip("no python3")
+		needs.Missing(t, "python3")
 	}
 	spec := aloneSpec(program...)
 	spec.MaxTimeNs = 20e9

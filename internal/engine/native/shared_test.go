@@ -4,11 +4,11 @@ package native_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -60,9 +60,7 @@ while ! [ -e again ]; do sleep 0.1; done; cat <&3; cat c/f; ls a; (cd c && pwd -
 
 // A lock keeps programs of other nodes out, and the end of its holder lets them in.
 func TestLocksOfSharedVolumes(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is missing")
-	}
+	needs.Program(t, "python3")
 	for _, call := range []string{"flock", "lockf"} {
 		t.Run(call, func(t *testing.T) {
 			count := strings.ReplaceAll(`python3 -c '
@@ -90,9 +88,7 @@ print("done")'`, "CALL", call)
 
 // A map shows what another node writes, and a watch tells of it.
 func TestMapsAndWatchesOfSharedVolumes(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is missing")
-	}
+	needs.Program(t, "python3")
 	got := said(t, sharers(sharedVolume, `python3 -c '
 import ctypes, mmap, os
 f = os.open("/v/map", os.O_RDWR | os.O_CREAT); os.ftruncate(f, 4096)

@@ -4,12 +4,12 @@ package native_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -86,9 +86,7 @@ func TestComesUpByVolume(t *testing.T) {
 // A node that needs another one, which takes its time, ends in the same way until that is there.
 func TestComesUpLate(t *testing.T) {
 	for _, program := range []string{"redis-server", "redis-cli"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program)
-		}
+		needs.Program(t, program)
 	}
 	spec := aloneSpec("/bin/sh", "-c", "sleep 20; exec redis-server --save '' --dir /tmp")
 	spec.MaxTimeNs = 60e9

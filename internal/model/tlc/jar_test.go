@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -143,8 +143,8 @@ func TestCompare(t *testing.T) {
 // TestJar runs a real TLC.
 func TestJar(t *testing.T) {
 	jar := os.Getenv(jarVariable)
-	if _, err := exec.LookPath("java"); err != nil || jar == "" {
-		t.Skip("there is no java on PATH, or " + jarVariable + " does not name the jar of TLC")
+	if needs.Program(t, "java"); jar == "" {
+		needs.Missing(t, "tla2tools.jar", jarVariable+" does not name it")
 	}
 	for _, c := range []struct{ config, want string }{
 		{"SPECIFICATION Spec\nINVARIANT Sound\n", "[] 97 16 8"},

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // diskWorld is a key-value server on one node that loses its power again and again, and clients that read and write.
@@ -68,9 +70,7 @@ func TestAcknowledgedCommits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if strings.HasPrefix(c.command, python) {
-				if _, err := os.Stat(python); err != nil {
-					t.Skip("no " + python + " on this machine; .ci/run names Debian's package")
-				}
+				needs.Program(t, python)
 			}
 			s := server{name: c.name, dir: t.TempDir()}
 			for from, to := range map[string]string{"testdata/disk/sqlite.py": "sqlite.py", "testdata/disk/rename.py": "rename.py", "testdata/disk/mapped.py": "mapped.py", bolt: "bolt"} {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // bases are the images that stages of Dockerfiles begin with, made of Debian's packages and of this Go, as the official ones of
@@ -30,7 +31,7 @@ var bases = map[string]func(testing.TB) v1.Image{
 		r := userland(t)
 		out, err := exec.Command("go", "env", "GOROOT").Output()
 		if err != nil {
-			t.Skipf("go: %v", err)
+			needs.Missing(t, "go", err)
 		}
 		root := strings.TrimSpace(string(out))
 		for _, part := range []string{"bin/go", "go.env", "VERSION", "pkg/include", "pkg/tool/linux_amd64/asm", "pkg/tool/linux_amd64/compile", "pkg/tool/linux_amd64/link"} {
@@ -53,7 +54,7 @@ var bases = map[string]func(testing.TB) v1.Image{
 		r.Program("node")
 		npm, err := filepath.EvalSymlinks("/usr/bin/npm")
 		if err != nil || !strings.Contains(npm, "/node_modules/npm/") {
-			t.Skipf("needs node.js with an npm that lies in one folder, as nodejs.org has it: %s, %v", npm, err)
+			needs.Missing(t, "npm", npm, err)
 		}
 		r.Copy(filepath.Dir(filepath.Dir(npm)))
 		r.Link("/usr/bin/npm", npm)

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // server is a world of unmodified servers and a client that drives them.
@@ -316,8 +317,8 @@ func (s server) require(t *testing.T) {
 		if found, _ := filepath.Glob(program); len(found) > 0 {
 			continue
 		}
-		if _, err := exec.LookPath(program); err != nil && !onServerPath(program) {
-			t.Skipf("no %s on this machine; .ci/run names Debian's package", program)
+		if !onServerPath(program) {
+			needs.Program(t, program)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // stripped starts a program where this machine has no libraries, no /etc, no programs and another name: all that a machine may have
@@ -35,7 +36,7 @@ func TestTwoRoots(t *testing.T) {
 		unshare = append(unshare, "--user", "--map-root-user")
 	}
 	if out, err := exec.Command(unshare[0], append(unshare[1:], "mount", "-t", "tmpfs", "none", "/srv")...).CombinedOutput(); err != nil {
-		t.Skipf("namespaces: %v: %s", err, out)
+		needs.Missing(t, "namespaces", err, string(out))
 	}
 	const quickstart = "../../../../examples/quickstart"
 	dir := t.TempDir()
@@ -58,7 +59,7 @@ func TestTwoRoots(t *testing.T) {
 		}
 	}
 	worlds := []string{"static.yaml", "none.yaml"}
-	if _, err := exec.LookPath("redis-server"); err == nil {
+	if needs.Has("redis-server") {
 		imagetest.Layout(t, filepath.Join(dir, "redis"), stacks["redis"](t))
 		compose, err := os.ReadFile("testdata/images/redis/compose.yaml")
 		if err != nil {
@@ -106,6 +107,6 @@ func TestTwoRoots(t *testing.T) {
 		})
 	}
 	if len(worlds) == 2 {
-		t.Skip("there is no redis-server for a world of images")
+		needs.Missing(t, "redis-server", "a world of images needs it")
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -197,7 +198,7 @@ func TestImages(t *testing.T) {
 			t.Setenv("COMPOSE_PROJECT_NAME", "stack") // containers have names made of it
 			if c.name == "jvm" {
 				if out, err := exec.Command("javac", "-d", filepath.Join(w.dir, "classes"), "testdata/jvm/Server.java").CombinedOutput(); err != nil {
-					t.Skipf("javac: %v: %s", err, out)
+					needs.Missing(t, "javac", err, string(out))
 				}
 			}
 			version := ":1"
@@ -277,9 +278,9 @@ func TestImages(t *testing.T) {
 // points clients at it.
 func daemon(t *testing.T) {
 	t.Helper()
-	program, err := exec.LookPath("dockerd")
-	if err != nil || os.Getuid() != 0 {
-		t.Skip("needs root, and dockerd of Debian's package docker.io")
+	program := needs.Program(t, "dockerd")
+	if os.Getuid() != 0 {
+		needs.Missing(t, "dockerd", "only root may run it")
 	}
 	dir, err := os.MkdirTemp("", "dockerd-") // the names of sockets are short
 	if err != nil {
@@ -310,7 +311,7 @@ func daemon(t *testing.T) {
 		case err := <-ended:
 			ended <- err
 			text, _ := os.ReadFile(output.Name())
-			t.Skipf("dockerd does not run here: %v\n%s", err, text)
+			needs.Missing(t, "dockerd", err, string(text))
 		case <-time.After(100 * time.Millisecond):
 		}
 		if c, err := net.Dial("unix", socket); err == nil {

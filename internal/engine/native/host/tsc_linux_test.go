@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
 // onOwnThread runs f where nothing else runs afterwards: the thread ends with it.
@@ -55,7 +57,7 @@ func TestThreadsEnd(t *testing.T) {
 func TestGiveUpTSC(t *testing.T) {
 	code, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		t.Skip("no memory that is writable and executable: ", err)
+		needs.Missing(t, "writable and executable memory", err)
 	}
 	defer unix.Munmap(code)
 	function := func(offset int, b ...byte) func() uint64 {

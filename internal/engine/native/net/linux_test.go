@@ -142,7 +142,7 @@ func (b *both) pollAll() bool {
 		want := uint32(POLLIN | POLLOUT | POLLPRI | POLLRDHUP | POLLRDNORM | POLLWRNORM | POLLERR | POLLHUP)
 		model := b.s.Poll(b.ids[i]) & want
 		for tries := 0; got != model && tries < 20; tries++ { // a busy machine delivers later
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(2 * time.Millisecond) // Linux reports no end of a delivery
 			got = b.poll(fd)
 		}
 		if !b.same(fmt.Sprintf("poll %d (%s)", i, b.kind[i]), fmt.Sprintf("%x", got), fmt.Sprintf("%x", model)) {
@@ -192,7 +192,7 @@ func (b *both) step(r *rand.Rand, kinds []string) bool {
 		err := unix.Connect(fd, sa)
 		e := b.s.Connect(b, id, a, Cred{})
 		if b.kind[i] == "tcp" {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // Linux reports no end of a handshake that may be refused
 		}
 		b.learn(i)
 		return b.same("connect "+who+" "+name, errno(err), e.Error())
@@ -264,7 +264,7 @@ func (b *both) run(r *rand.Rand, steps int, pause time.Duration, kinds ...string
 		if !b.step(r, kinds) {
 			return
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) // Linux reports no end of a delivery
 		if !b.pollAll() {
 			return
 		}
@@ -289,7 +289,7 @@ func (b *both) connections(n int) {
 		sa, a, _ := b.address(i, 0)
 		unix.Connect(b.fds[i], sa)
 		b.s.Connect(b, b.ids[i], a, Cred{})
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the socket does not block, so accept has nothing to wait for
 		fd, _, err := unix.Accept4(b.fds[0], unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		id, _, e := b.s.Accept(b, b.ids[0], 0)
 		if err != nil || e != OK {
