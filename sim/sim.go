@@ -451,7 +451,7 @@ func (s *simulation) campaign(ctx context.Context) (*result, error) {
 	}
 	var list []found
 	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: left, Workers: max(s.Workers, 1),
-		KeepGoing: s.KeepGoing, CalmFirst: true, Here: s.here,
+		KeepGoing: s.KeepGoing, BaselineFirst: true, Here: s.here,
 		Found: func(f *explore.Failure, o *check.Judged) {
 			f.ID = s.failureID(f.Signature, f.Tape)
 			list = append(list, found{f, o})

@@ -230,7 +230,7 @@ func worse(x, y int) int {
 	return x
 }
 
-// tellWorld tells what a campaign came to. The stories of failures stand in what the tests said.
+// tellWorld prints the result of a campaign. The output of the tests has the stories of failures.
 func (a *app) tellWorld(r *explore.Result) {
 	judgement := ""
 	switch {

@@ -31,7 +31,7 @@ type committed struct {
 	movedFrom    string // where the project lay, if elsewhere
 }
 
-// another tells whether a failure is of another configuration than the project's.
+// another reports whether a failure is of another configuration than the project's.
 func (p *project) another(f *report.Failure) bool {
 	return f.Config != "" && filepath.Base(f.Config) != filepath.Base(p.config)
 }
@@ -238,7 +238,7 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 			continue
 		}
 		around := campaign
-		around.Runs, around.KeepGoing, around.CalmFirst, around.Timeout = runs, true, false, left()
+		around.Runs, around.KeepGoing, around.BaselineFirst, around.Timeout = runs, true, false, left()
 		near := &explore.Neighbourhood{Original: st.file.Tape, Smallest: st.file.Small().Tape, Stored: st.file.Decisions, Now: st.decisions}
 		around.Strategy = search.Tapes("around", near.Around)
 		t := around.Run(ctx)

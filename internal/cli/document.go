@@ -53,7 +53,7 @@ func newErrorDocument(verb *cobra.Command, err error) errorDocument {
 	return d
 }
 
-// wantsJSON tells whether a verb was asked for its JSON document. Flags that could not be read are looked at as they
+// wantsJSON reports whether a verb was asked for its JSON document. Flags that could not be read are looked at as they
 // were written.
 func (a *app) wantsJSON(verb *cobra.Command, args []string) bool {
 	if a.misused {

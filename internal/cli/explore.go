@@ -53,7 +53,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err != nil {
 		return err
 	}
-	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, CalmFirst: true}
+	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, BaselineFirst: true}
 	p.complete(campaign)
 	if campaign.Strategy, err = a.strategyOf(f, p, campaign.Seed); err != nil {
 		return err
@@ -211,7 +211,7 @@ func unshrunk(found []finding) (n int) {
 	return n
 }
 
-// anyFails tells whether a committed failure, or a run near one, is a violation.
+// anyFails reports whether a committed failure, or a run near one, is a violation.
 func anyFails(all []standing, near []*explore.Totals) bool {
 	return slices.ContainsFunc(all, func(s standing) bool { return s.Standing == explore.StillFails }) ||
 		slices.ContainsFunc(near, func(t *explore.Totals) bool { return len(t.Failures) > 0 })
@@ -250,7 +250,7 @@ func (p *project) workersOf(flag int) int {
 	return cmp.Or(flag, p.workers, max(len(explore.CPUs()), 1))
 }
 
-// campaignLine tells how far a campaign has come: what counts most comes first.
+// campaignLine is the progress line of a campaign, the most important first.
 type campaignLine struct {
 	runs    uint64 // the campaign's bounds; 0 is none
 	timeout time.Duration
@@ -259,7 +259,7 @@ type campaignLine struct {
 	newsAt  time.Duration
 }
 
-// newsStay is how long a line tells of what is new.
+// newsStay is how long a progress line shows what is new.
 const newsStay = 3 * time.Second
 
 func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []part {

@@ -61,7 +61,7 @@ func (a *app) imageOptions(platform string) (image.Options, error) {
 // progressBytes is how much of a layer comes between two lines about it.
 const progressBytes = 32 << 20
 
-// pulling tells how far a pull is: a line a layer, and more of them for large ones.
+// pulling says how far a pull is: a line a layer, and more of them for large ones.
 func (a *app) pulling() func(image.Progress) {
 	var told image.Progress
 	return func(p image.Progress) {

@@ -95,8 +95,8 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	return p, nil
 }
 
-// noteStrays tells of executables in test templates that no composer runs. What makes a template useless is told when
-// everything is built (project.open).
+// noteStrays reports executables in test templates that no composer runs. project.open reports what makes a template useless, when
+// everything is built.
 func noteStrays(r *config.Result) {
 	for i := range r.Spec.Workloads {
 		w := &r.Spec.Workloads[i]
@@ -109,7 +109,7 @@ func noteStrays(r *config.Result) {
 	}
 }
 
-// validateProperties tells which properties can never be judged, where they are written. Conditions of invariants may be
+// validateProperties finds properties that can never be judged, with their line. Conditions of invariants may be
 // in the words of another tool: these load, and a note says that their verdict is unknown.
 func validateProperties(r *config.Result) error {
 	var mistakes engine.Mistakes
@@ -147,5 +147,5 @@ func within(dir, path string) string {
 // asRootVariable is the environment variable that, if not empty, says that root runs worlds on purpose.
 const asRootVariable = "BLOODHOUND_AS_ROOT"
 
-// warnsRoot tells whether root should be warned. Tests replace it.
+// warnsRoot reports whether root should be warned. Tests replace it.
 var warnsRoot = func() bool { return os.Geteuid() == 0 && os.Getenv(asRootVariable) == "" }

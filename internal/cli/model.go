@@ -361,7 +361,7 @@ func judged(r *tla.Report, m *modelling) (string, int) {
 	return text, check.ExitHolds
 }
 
-// of tells how many behaviours of those that were asked for were walked; without a number there is no end to them.
+// of says how many behaviours of those that were asked for were walked; without a number there is no end to them.
 func of(walked, number int) string {
 	switch {
 	case number == 0:

@@ -60,7 +60,7 @@ func (o output) is(path string) bool {
 	return ok && now == o
 }
 
-// outputOf looks at a file, and tells whether it is a regular one that can be read.
+// outputOf looks at a file, and reports whether it is a regular one that can be read.
 func outputOf(path string) (output, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
-// The line of a campaign tells what counts first, what is new for a while, and when the campaign ends.
+// The line of a campaign says what counts first, what is new for a while, and when the campaign ends.
 func TestCampaignLine(t *testing.T) {
 	l := campaignLine{runs: 100, timeout: time.Minute}
 	totals := &explore.Totals{Runs: 10, VirtualNs: 65e9}

@@ -265,7 +265,7 @@ func configOf(name string, args []string) string {
 	return filepath.Join(folder, filepath.Base(failure.Config))
 }
 
-// sameNodes tells whether two Specs name the same nodes, as those of one project do.
+// sameNodes reports whether two Specs name the same nodes, as those of one project do.
 func sameNodes(a, b *world.Spec) bool {
 	return slices.EqualFunc(a.Nodes, b.Nodes, func(x, y world.Node) bool { return x.Name == y.Name })
 }
@@ -277,7 +277,7 @@ func sameSpec(a, b *world.Spec) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// lacking tells what the machine lacks for the world of a failure, and why that may be.
+// lacking says what the machine lacks for the world of a failure, and why that may be.
 func (p *project) lacking(name string, failure *report.Failure, err error) error {
 	var list engine.Mistakes
 	switch {

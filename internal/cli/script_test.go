@@ -65,7 +65,7 @@ func (i inspector) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine
 	return i.Engine.Boot(spec, t, o)
 }
 
-// The scripts are documentation too: each tells what a verb does.
+// The scripts are documentation too: each says what a verb does.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           filepath.Join("testdata", "script"),

@@ -48,7 +48,7 @@ func openSession(spec *world.Spec, state string, coming ...string) (*session, er
 	return &session{setup: &explore.Setup{Spec: spec, Scratch: own.dir, Hidden: unseen}, command: command, scratch: own}, nil
 }
 
-// inspect asks an engine that can tell whether this machine has what the Spec names.
+// inspect asks an engine that can report whether this machine has what the Spec names.
 func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 	v, ok := eng.(engine.Validator)
 	if !ok {

@@ -148,7 +148,7 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 	return r, nil
 }
 
-// tries makes runs on a pool and tells which of them show a failure.
+// tries makes runs on a pool and says which of them show a failure.
 func tries(pool *explore.Pool, signature string) shrink.Try {
 	return func(ctx context.Context, c shrink.Case) (*shrink.Run, error) {
 		reply, err := pool.Do(ctx, &explore.Job{Tape: c.Tape, Cut: &c.Cut})

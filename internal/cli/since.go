@@ -34,7 +34,7 @@ type changes struct {
 	files map[string][][2]int // by absolute path: first line, and the one behind the last
 }
 
-// maxChangedBlocks bounds the blocks of changed code that each run tells of: a stop of some 10 us for each that it runs.
+// maxChangedBlocks bounds the blocks of changed code that each run reports: a stop of some 10 us for each that it runs.
 const maxChangedBlocks = 4096
 
 // changesSince asks git what has changed in the repository of a folder, committed or not. A file that git does not
@@ -103,7 +103,7 @@ func (c *changes) noEffect(revision string, files []*code.File) string {
 	return fmt.Sprintf("--since %s: no code that has changed is watched: %s", revision, strings.Join(reasons, "; "))
 }
 
-// tellsLines tells whether the source line of any block is known.
+// tellsLines reports whether the source line of any block is known.
 func tellsLines(names *code.Names, blocks int) bool {
 	for i := range blocks {
 		if len(names.Lines(i)) > 0 {

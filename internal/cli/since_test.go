@@ -35,7 +35,7 @@ diff --git a name a name
 	}
 }
 
-// Blocks of changed code are found whoever tells which blocks run.
+// Blocks of changed code are found whoever says which blocks run.
 func TestChangedBlocksOfEachSource(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -47,7 +47,7 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 	return search.New(name, p.spec, seed, set)
 }
 
-// begins tells whether a strategy begins with a corpus.
+// begins reports whether a strategy begins with a corpus.
 func begins(name string) bool {
 	p, err := search.Parse(name)
 	return err == nil && p.Strategy == search.Guided
@@ -100,7 +100,7 @@ func readCorpus(dir string) ([]search.Entry, error) {
 	return nil, fmt.Errorf("%s has no entries of a corpus; %s", dir, remedy)
 }
 
-// ownEntries are the entries of a corpus without those of other projects. It tells of these, and of those that are of another
+// ownEntries are the entries of a corpus without those of other projects. It reports these, and of those that are of another
 // configuration or commit of this project: their tapes may make other runs now.
 func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.Entry, error) {
 	world, now := worldDigest(p.spec), commit(p.spec.Dir)

@@ -211,7 +211,7 @@ func simulating(parts string) []string {
 	return list
 }
 
-// ofSimulation tells whether an argument is what -simulate has behind it.
+// ofSimulation reports whether an argument is what -simulate has behind it.
 func ofSimulation(arg string) bool {
 	return slices.ContainsFunc([]string{"num=", "file=", "stats="}, func(key string) bool { return strings.HasPrefix(arg, key) || strings.Contains(arg, ","+key) })
 }
@@ -254,7 +254,7 @@ func (f traceFlag) Set(text string) error {
 	return nil
 }
 
-// idle tells what options that were given have no effect, and why.
+// idle says what options that were given have no effect, and why.
 func (m *modelling) idle(a *app, c *cobra.Command) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if _, ok := f.Value.(idleFlag); ok {

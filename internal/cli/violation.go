@@ -45,7 +45,7 @@ type finding struct {
 }
 
 // keep stores a violation and returns what its story is told from. A disk that is full loses nothing: the story
-// then tells how to make the run again from its tape.
+// then says how to make the run again from its tape.
 func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
 	id := p.failureID(signature, o.Tape)
 	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
@@ -113,7 +113,7 @@ func system() string {
 	return runtime.GOOS
 }
 
-// commit names the commit of a folder, and tells whether files differ from it; empty if it has none.
+// commit names the commit of a folder, and reports whether files differ from it; empty if it has none.
 func commit(dir string) string {
 	head, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // workerName is the hidden verb that a campaign starts its worker processes with.
 const workerName = "__worker"
 
-// progressInterval is how often a worker tells how far a run has come.
+// progressInterval is how often a worker reports the progress of a run.
 const progressInterval = 200 * time.Millisecond
 
 func (a *app) workerVerb() *cobra.Command {

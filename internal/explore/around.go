@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// MaxShift is how many draws of its stream a strike is moved by at most.
+// MaxShift is how many draws of its stream an injected fault is moved by at most.
 const MaxShift = 16
 
 // Neighbourhood is what the tapes near a stale failure are made of.
@@ -21,9 +21,9 @@ type Neighbourhood struct {
 }
 
 // Around is tape i of those near a failure's: a pure function of what they are made of and i. Tape 0 is the original; others
-// follow it, or have the strikes of the smallest tape at moments nearby. Of each four tapes that follow one another, two
+// follow it, or have the faults of the smallest tape at moments nearby. Of each four tapes that follow one another, two
 // keep all chance up to where the original run parts from the one that was stored and follow a seed of their own from there
-// on, and strikes before that place stay where they were; the others have other chance from the beginning.
+// on, and faults before that place stay where they were; the others have other chance from the beginning.
 func (n *Neighbourhood) Around(i uint64) tape.Tape {
 	if i == 0 {
 		return n.Original

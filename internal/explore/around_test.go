@@ -70,7 +70,7 @@ func TestTapesAroundAFailureStayNearIt(t *testing.T) {
 	}
 }
 
-// Up to where the run parts from the one that was stored, half of the tapes make the same choices, and keep the strikes.
+// Up to where the run parts from the one that was stored, half of the tapes make the same choices, and keep the faults.
 func TestTapesAroundAFailureKeepWhatBothRunsShare(t *testing.T) {
 	const early, late, draws, parting = "fault/crash/n1", "fault/crash/n2", 100, 30
 	original := tape.Tape{Seed: 7}

@@ -37,9 +37,9 @@ type Campaign struct {
 	FirstCPU  int  // the place among the machine's CPUs of the first worker's; the others follow
 	KeepGoing bool // go on after a violation
 	// Behaviours has Totals.Curve count what runs reach, whatever the Strategy learns.
-	Behaviours bool
-	CalmFirst  bool // begin with a run without faults, if there are any
-	Command    Command
+	Behaviours    bool
+	BaselineFirst bool // begin with a run without faults, if there are any
+	Command       Command
 	// Here, if it is not nil, makes runs in this process and not in workers of Command: for engines whose worlds can do no harm to it.
 	Here Runner
 	// Code has runs tell which blocks of programs they execute, if it is not nil.
@@ -95,7 +95,7 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 		c.Note(fmt.Sprintf("%d of %d workers are idle: %s runs at most %d worlds at once, which is the setting exploration.feedback_delay", idle, t.Workers, feed.strategy.Name(), delay))
 	}
 	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
-	col.done = !c.calm(runs, ctx, &col)
+	col.done = !c.baseline(runs, ctx, &col)
 	jobs := make(chan *Job)
 	results := make(chan *result)
 	var workers sync.WaitGroup
@@ -215,7 +215,7 @@ func (c *collector) flush() {
 	}
 }
 
-// stops tells whether the campaign ends with this run.
+// stops reports whether the campaign ends with this run.
 func (c *collector) stops(r *result) bool {
 	if r.reply != nil && (r.reply.Summary.Mistake != "" || r.reply.Summary.Reason == engine.Unstartable) {
 		return true
@@ -358,7 +358,7 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 			continue
 		}
 		violated := Violated(r.reply.Summary.Verdicts)
-		if len(violated) > 0 || job.ID%ReplayEvery == 0 || job.ID == calmRun && job.Cover != nil {
+		if len(violated) > 0 || job.ID%ReplayEvery == 0 || job.ID == baselineRun && job.Cover != nil {
 			second, lost := s.replay(replays, r)
 			violated = Violated(r.reply.Summary.Verdicts)
 			switch {
@@ -392,7 +392,7 @@ const (
 	lastPause  = 3200 * time.Millisecond
 )
 
-// pause waits before another try, longer each time, and tells whether there is one. What could not be started after all
+// pause waits before another try, longer each time, and reports whether there is one. What could not be started after all
 // pauses is not waited for again until a run succeeds.
 func (s *slot) pause(ctx context.Context) bool {
 	s.paused = max(2*s.paused, firstPause)

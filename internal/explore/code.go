@@ -25,7 +25,7 @@ type Code struct {
 	State *code.State
 	// Dir is a folder for the states that runs begin with.
 	Dir string
-	// Changed finds the blocks of a binary that was met whose code has changed, nil if nobody asks. Each run tells of these.
+	// Changed finds the blocks of a binary that was met whose code has changed, nil if nobody asks. Each run reports these.
 	Changed func(*code.File) code.Bits
 	// Ran are the paths of programs that nodes under test have executed, watched or not, in their order.
 	Ran     []string
@@ -147,7 +147,7 @@ func replay(r *result, do func(*Job) (*Reply, string)) (second *Reply, lost stri
 	return third, ""
 }
 
-// moved tells which binaries make another run when there are breakpoints in them: those that do so alone, or all if none does.
+// moved says which binaries make another run when there are breakpoints in them: those that do so alone, or all if none does.
 func moved(r *result, bare *Reply, do func(*Job) (*Reply, string)) (digests []string) {
 	var all []string
 	for _, h := range r.reply.Summary.Code {

@@ -61,7 +61,7 @@ func (s *Setup) See(o *check.Judged) *search.Seen {
 	if s.told == nil {
 		s.told = map[uint64]bool{}
 	}
-	seen := &search.Seen{Near: o.Near, Strikes: search.StrikesOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
+	seen := &search.Seen{Near: o.Near, Injections: search.InjectionsOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
 	for _, f := range o.Reached {
 		if slices.Contains(s.Unwatched, f.Domain) {
 			continue

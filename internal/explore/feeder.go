@@ -31,7 +31,7 @@ func (f *feeder) counted(r *result) {
 	if r.reply != nil {
 		run.Seen, run.Machine = r.reply.Seen, r.reply.Summary.Machine
 	}
-	if r.job.ID == calmRun {
+	if r.job.ID == baselineRun {
 		f.strategy.Learn(run)
 		return
 	}
@@ -49,7 +49,7 @@ func (f *feeder) learn() {
 	}
 }
 
-// rest tells of the runs that have ended when no further tape is asked for.
+// rest reports the runs that have ended when no further tape is asked for.
 func (f *feeder) rest() {
 	for len(f.queue) > 0 {
 		f.learn()

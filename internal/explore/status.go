@@ -110,7 +110,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	for _, p := range t.Properties {
 		judged = append(judged, p.Property)
 	}
-	if t.Runs == 0 && !s.Violated && len(t.Calm.Unknown) == 0 {
+	if t.Runs == 0 && !s.Violated && len(t.Baseline.Unknown) == 0 {
 		s.Unknown = append(s.Unknown, "no run was finished")
 	} else if reason := check.Unjudged(spec, judged); reason != "" {
 		s.Unknown = append(s.Unknown, reason)
@@ -139,7 +139,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 		s.Notices = append(s.Notices, t.Properties[i].unmatched(spec)...)
 	}
 	s.Notices = append(s.Notices, t.Replaced...)
-	s.Unknown = append(s.Unknown, t.Calm.Unknown...)
+	s.Unknown = append(s.Unknown, t.Baseline.Unknown...)
 	s.Unknown = append(s.Unknown, t.Search.Unknown...)
 	if t.Stopped == Interrupted {
 		s.Unknown = append(s.Unknown, "the campaign was interrupted")
@@ -193,7 +193,7 @@ func asking(spec *world.Spec) string {
 	return "`faults.mode: " + spec.Faults.Mode + "`"
 }
 
-// named tells whether the user has asked for a kind of fault, and not a preset alone.
+// named reports whether the user has asked for a kind of fault, and not a preset alone.
 func named(spec *world.Spec, kind string) bool {
 	return slices.Contains(spec.Faults.Require, kind) || slices.ContainsFunc(spec.Faults.Rules,
 		func(r world.FaultRule) bool { return r.ByUser && r.RatePPM > 0 && r.Kind == kind })

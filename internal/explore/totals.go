@@ -26,12 +26,12 @@ const (
 
 // Totals is what is known of a campaign so far: sums over its runs, in run order.
 type Totals struct {
-	Seed      uint64 `json:"seed"`
-	Runs      uint64 `json:"runs"`     // finished and judged
-	Calm      Calm   `json:"calm"`     // the run without faults before them
-	Violated  uint64 `json:"violated"` // runs with a violation that replayed
-	Events    uint64 `json:"events"`
-	VirtualNs int64  `json:"virtual_ns"`
+	Seed      uint64   `json:"seed"`
+	Runs      uint64   `json:"runs"`     // finished and judged
+	Baseline  Baseline `json:"calm"`     // the run without faults before them
+	Violated  uint64   `json:"violated"` // runs with a violation that replayed
+	Events    uint64   `json:"events"`
+	VirtualNs int64    `json:"virtual_ns"`
 	// WallNs is the real time of the campaign; RunWallNs the sum over its runs.
 	WallNs    int64           `json:"wall_ns"`
 	RunWallNs int64           `json:"run_wall_ns"`
@@ -151,7 +151,7 @@ type Failure struct {
 	Signature string        `json:"signature"`
 	Runs      uint64        `json:"runs"` // how many runs showed it
 	Run       uint64        `json:"run"`  // the first of them
-	Calm      bool          `json:"calm"` // that was the run without any fault
+	Baseline  bool          `json:"calm"` // that was the run without any fault
 	Tape      tape.Tape     `json:"tape"`
 	Origin    search.Origin `json:"origin"` // of the tape
 	Verdict   check.Verdict `json:"verdict"`
@@ -164,7 +164,7 @@ type Failure struct {
 
 // First names the run that showed a failure first.
 func (f *Failure) First() string {
-	if f.Calm {
+	if f.Baseline {
 		return fmt.Sprintf("the run without faults, seed %d", f.Tape.Seed)
 	}
 	return fmt.Sprintf("first run %d, %s", f.Run, f.Tape.Name())
@@ -280,7 +280,7 @@ func (t *GuideTotal) add(g *engine.Guided, tp tape.Tape) {
 	}
 }
 
-// Useless tells why what runs reached in the models that guide the search says little; empty if it does not. That runs leave the model is no reason: the bug that is
+// Useless is the reason why the models that guide the search do not guide it, or empty. That runs leave the model is no reason: the bug that is
 // searched for may do that.
 func (t *GuideTotal) Useless() string {
 	switch {
@@ -293,7 +293,7 @@ func (t *GuideTotal) Useless() string {
 	return ""
 }
 
-// unmatched tells of rules of a mapping that have matched no event of any run.
+// unmatched reports rules of a mapping that have matched no event of any run.
 func (p *PropertyTotal) unmatched(spec *world.Spec) (list []string) {
 	i := slices.IndexFunc(spec.Properties, func(q world.Property) bool { return q.Name == p.Property })
 	if p.Tally == nil || i < 0 || spec.Properties[i].Check.Mapping == nil {
@@ -308,8 +308,8 @@ func (p *PropertyTotal) unmatched(spec *world.Spec) (list []string) {
 	return list
 }
 
-// Doubts tells why that nothing was found says less than it seems: properties that are unknown in some runs, and a guide that is of no use. It is empty if there is no such
-// reason.
+// Doubts are the reasons why a campaign without a violation is weak evidence: properties that are unknown in some runs, and a guide that does
+// not guide. Empty means none.
 func (t *Totals) Doubts() string {
 	list := t.Unjudged()
 	if useless := t.Guide.Useless(); useless != "" {
@@ -318,7 +318,7 @@ func (t *Totals) Doubts() string {
 	return strings.Join(list, "; ")
 }
 
-// Unjudged tells which properties are unknown in some runs.
+// Unjudged says which properties are unknown in some runs.
 func (t *Totals) Unjudged() (list []string) {
 	for _, p := range t.Properties {
 		if p.Unknown > 0 {
@@ -388,7 +388,7 @@ func (t *Totals) verdict(v *check.Verdict, tp tape.Tape) {
 	}
 }
 
-// fail records a violation of a run and tells whether its signature is a new one.
+// fail records a violation of a run and reports whether its signature is a new one.
 func (t *Totals) fail(job *Job, s *Summary, v check.Verdict) (*Failure, bool) {
 	sig := Signature(v)
 	for _, f := range t.Failures {
@@ -401,7 +401,7 @@ func (t *Totals) fail(job *Job, s *Summary, v check.Verdict) (*Failure, bool) {
 		t.MoreFailures++
 		return nil, false
 	}
-	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Calm: job.ID == calmRun, Tape: job.Tape, Origin: job.Origin, Verdict: v, Hash: s.Hash}
+	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Baseline: job.ID == baselineRun, Tape: job.Tape, Origin: job.Origin, Verdict: v, Hash: s.Hash}
 	t.Failures = append(t.Failures, f)
 	return f, true
 }

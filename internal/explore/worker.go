@@ -140,7 +140,7 @@ func (w *Worker) Do(ctx context.Context, job *Job, limit time.Duration, progress
 	}
 }
 
-// death kills what is left of the process and tells how it ended.
+// death kills what is left of the process and reports how it ended.
 func (w *Worker) death(hung bool) error {
 	if hung {
 		kill(w.cmd)
@@ -190,7 +190,7 @@ func (t *tail) String() string {
 	return strings.TrimSpace(string(t.data))
 }
 
-// IsDeath tells whether err is that of a dead or hung worker process.
+// IsDeath reports whether err is that of a dead or hung worker process.
 func IsDeath(err error) bool {
 	var d *Death
 	return errors.As(err, &d)

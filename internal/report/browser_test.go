@@ -63,7 +63,7 @@ func browser(t *testing.T) (visit func(page string, arguments ...string) (dom, c
 	}
 }
 
-// look is a script that tells what is visible where, and tries the filters.
+// look is a script that says what is visible where, and tries the filters.
 const look = `<script>
 (function () {
   var seen = {};

@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
-// Bounds of what a story tells of a crash; the page has more.
+// Bounds of what a story has of a crash; the page has more.
 const (
 	StoryFrames = 24
 	PageFrames  = 200

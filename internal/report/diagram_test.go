@@ -170,7 +170,7 @@ func TestReadDiagram(t *testing.T) {
 	}
 }
 
-// drawn makes a run in which a partition strikes at step 1, and its diagram.
+// drawn makes a run with a partition at step 1, and its diagram.
 func drawn(t *testing.T, seed uint64) (*check.Judged, *bytes.Buffer) {
 	t.Helper()
 	var b bytes.Buffer

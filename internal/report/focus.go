@@ -116,7 +116,7 @@ func (f *focus) distance(ns int64) int64 {
 	return best
 }
 
-// Nearness tells how far events are from what matters in a violation, for ReadDiagram.
+// Nearness says how far events are from what matters in a violation, for ReadDiagram.
 func Nearness(o *check.Judged, v check.Verdict) func(ns int64) int64 {
 	return newFocus(o, v).distance
 }

@@ -57,7 +57,7 @@ func spec() *world.Spec {
 	}
 }
 
-// run makes a run in which a partition strikes at step 1, and traces it.
+// run makes a run with a partition at step 1, and traces it.
 func run(t *testing.T, format string, f Filter) (string, *check.Judged) {
 	t.Helper()
 	var b bytes.Buffer

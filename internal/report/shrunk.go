@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
 
-// Shrunk tells what shrinking came to: the sizes before and after, and whether the result is 1-minimal.
+// Shrunk says what shrinking came to: the sizes before and after, and whether the result is 1-minimal.
 func Shrunk(s *shrink.Shrunk) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", shrunkHead(s))

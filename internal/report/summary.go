@@ -21,7 +21,7 @@ import (
 // SummaryRefused is the number of refused calls that a summary lists.
 const SummaryRefused = 20
 
-// Summary tells what a campaign did, also one that found nothing.
+// Summary prints what a campaign did, also one that found nothing.
 func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "campaign of seed %d: %d runs, %s of virtual time in %s on %d workers (%s runs/s)\n", t.Seed, t.Runs,
@@ -34,7 +34,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	reasons(&b, t.Reasons)
 	ledger(&b, &t.Faults)
 	properties(&b, t.Properties)
-	if t.Calm.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Calm }) {
+	if t.Baseline.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Baseline }) {
 		b.WriteString("\nno property was violated in the run without faults that was made first\n")
 	}
 	ranCode(&b, t)
@@ -82,7 +82,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	return err
 }
 
-// standing tells how far a search came that is not random.
+// standing prints how far a search came that is not random.
 func standing(b *strings.Builder, s *search.Standing) {
 	switch {
 	case s.Strategy == "" || s.Strategy == search.Random:
@@ -112,7 +112,7 @@ func standing(b *strings.Builder, s *search.Standing) {
 // summaryNear is how many of the smallest distances a summary lists.
 const summaryNear = 5
 
-// ranCode tells which code ran.
+// ranCode prints which code ran.
 func ranCode(b *strings.Builder, t *explore.Totals) {
 	if len(t.Code) == 0 {
 		return
@@ -176,7 +176,7 @@ func operations(b *strings.Builder, o explore.Operations, virtualNs, wallNs int6
 // Reasons is the number of reasons that are listed for operations of one type.
 const Reasons = 4
 
-// reasons tells why operations were not ok, the most frequent reasons of each type first.
+// reasons says why operations were not ok, the most frequent reasons of each type first.
 func reasons(b *strings.Builder, list []explore.Reason) {
 	for _, typ := range []history.Type{history.Fail, history.Info} {
 		shown, rest := 0, uint64(0)
@@ -247,7 +247,7 @@ func Refused(b io.Writer, list []engine.Unsupported) {
 	}
 }
 
-// Run tells how one run ended, apart from its violations.
+// Run prints how one run ended, apart from its violations.
 func Run(w io.Writer, t uint64, s *explore.Summary) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run of seed %d: %s after %d events, %s of virtual time in %s\n", t, ended(s), s.Events, duration(s.VirtualNs), duration(s.WallNs))

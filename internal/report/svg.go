@@ -67,7 +67,7 @@ func strikesIn(list []fault.Strike, fromNs, toNs int64, limit int) (in []fault.S
 	return keep.list()
 }
 
-// struck are the nodes that a fault strikes: n1, n1-n2 or n1->n2.
+// struck are the nodes of a fault's target: n1, n1-n2 or n1->n2.
 func struck(target string, lanes map[string]int) []string {
 	if _, ok := lanes[target]; ok {
 		return []string{target}

@@ -107,7 +107,7 @@ func (f Filter) Validate() error {
 	return nil
 }
 
-// Keep tells whether an event is written.
+// Keep reports whether an event is written.
 func (f Filter) Keep(e *engine.Event) bool {
 	if len(f.Events) > 0 {
 		return slices.Contains(f.Events, e.Call) || slices.Contains(f.Events, string(ClassOf(e)))

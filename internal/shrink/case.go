@@ -1,5 +1,5 @@
 // Package shrink makes a run that fails smaller while it fails in the same way: fewer decisions, fewer operations, fewer
-// nodes, a shorter time. It knows engines only by a function that makes a run and tells whether it fails so.
+// nodes, a shorter time. It knows engines only by a function that makes a run and reports whether it fails so.
 //
 // The method is delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002) over
 // the decisions of the run: all draws are the default but for those that are listed. Since draw i of a stream keeps its

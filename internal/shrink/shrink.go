@@ -122,7 +122,7 @@ type work struct {
 	stage     string
 	lost      map[[sha256.Size]byte]bool // Cases that are known not to show the failure
 	deaf      map[string]bool            // clients whose driver leaves nothing out
-	leapt     int                        // strikes of the run from which no leap led on
+	leapt     int                        // faults of the run from which no leap led on
 	leaps     int                        // runs that were leaps
 	leapTime  time.Duration
 	varies    bool // a smaller run did not repeat
@@ -198,10 +198,10 @@ func (w *work) enter(stage string, bounded bool) {
 
 func (w *work) size() Size { return SizeOf(w.Spec, &w.Cut, w.Outcome) }
 
-// spent tells whether the budget of the search is used up.
+// spent reports whether the budget of the search is used up.
 func (w *work) spent() bool { return w.ctx.Err() != nil || w.MaxRuns > 0 && w.runs >= w.MaxRuns }
 
-// over tells whether the stage is to be left.
+// over reports whether the stage is to be left.
 func (w *work) over() bool {
 	return w.spent() || w.varies || w.stageRuns > 0 && (w.runs >= w.stageRuns || w.runs-w.smaller >= max(w.MaxRuns/idleShare, leastIdle)) ||
 		!w.stageUntil.IsZero() && time.Now().After(w.stageUntil)
@@ -378,7 +378,7 @@ func (w *work) keep(is func(tape.Decision) bool) Case {
 	return Case{Bare(w.Tape, chosen(w.Run, is)), w.Cut}
 }
 
-// isFault tells a strike from other decisions, also from those that keep kinds of faults from striking.
+// isFault distinguishes injected faults from other decisions, also from those that turn kinds of faults off.
 func isFault(d tape.Decision) bool {
 	return strings.HasPrefix(d.Stream, "fault/") && !strings.HasPrefix(d.Stream, "fault/swarm/") && d.Stream != "fault/none"
 }
@@ -413,7 +413,7 @@ func (w *work) noise() {
 	})
 }
 
-// faults takes away strikes: those of a kind, of a target, and then single ones.
+// faults takes away faults: those of a kind, of a target, and then single ones.
 func (w *work) faults() {
 	for _, group := range []func(tape.Decision) string{kindOf, func(d tape.Decision) string { return d.Stream }} {
 		w.groups(func(d tape.Decision) string {
@@ -426,17 +426,17 @@ func (w *work) faults() {
 	w.some(isFault)
 }
 
-// Leaps: how many runs may look for fewer strikes from each number of strikes on, and how many draws of its stream a strike
+// Leaps: how many runs may look for fewer faults from each number of faults on, and how many draws of its stream an injected fault
 // is moved by at most.
 const (
 	maxLeaps     = 96
 	leapBatch    = 8 // between looks at the time
 	leapShare    = 4 // what part of the budget leaps may take: one in so many
 	leapDraws    = 32
-	maxLeapCount = 32 // strikes; runs with more of them have no use for leaps
+	maxLeapCount = 32 // faults; runs with more of them have no use for leaps
 )
 
-// leap looks for a failing run with fewer strikes when none of them can just go: some of them, at moments nearby and of
+// leap looks for a failing run with fewer faults when none of them can just go: some of them, at moments nearby and of
 // other durations. It comes before operations are taken away, while many of them can still see what is wrong.
 func (w *work) leap() {
 	began := time.Now()
@@ -475,8 +475,8 @@ func (w *work) leap() {
 	}
 }
 
-// moved gives some of the strikes, fewer than there are, each at another moment and of another duration: a pure function
-// of the strikes and i.
+// moved gives some of the faults, fewer than there are, each at another moment and of another duration: a pure function
+// of the faults and i.
 func moved(strikes []tape.Decision, i int) []tape.Decision {
 	src := tape.NewSource(tape.Tape{Seed: uint64(i)})
 	left := slices.Clone(strikes)
@@ -494,7 +494,7 @@ func moved(strikes []tape.Decision, i int) []tape.Decision {
 }
 
 // instead gives one strike for all of them, near the moment of one, at any target of its rule: a node that is cut off is
-// what several links may come to. It is a pure function of the strikes and i.
+// what several links may come to. It is a pure function of the faults and i.
 func (w *work) instead(strikes []tape.Decision, i int) []tape.Decision {
 	src := tape.NewSource(tape.Tape{Seed: uint64(i)})
 	d := strikes[src.Choose("strike", uint64(len(strikes)))]
@@ -646,19 +646,19 @@ func (w *work) operations() {
 // eventIn is how evidence cites an event.
 var eventIn = regexp.MustCompile(`\bevent (\d+)`)
 
-// cited tells whether the evidence cites an operation by its event: the others may not matter.
+// cited reports whether the evidence cites an operation by its event: the others may not matter.
 func (w *work) cited(o operation) bool {
 	return slices.ContainsFunc(w.Verdict.Evidence, func(line string) bool {
 		return slices.ContainsFunc(eventIn.FindAllStringSubmatch(line, -1), func(m []string) bool { return m[1] == strconv.FormatUint(o.event, 10) })
 	})
 }
 
-// quoted tells whether the evidence names the key of an operation.
+// quoted reports whether the evidence names the key of an operation.
 func (w *work) quoted(o operation) bool {
 	return o.key != "" && slices.ContainsFunc(w.Verdict.Evidence, func(line string) bool { return strings.Contains(line, strconv.Quote(o.key)) })
 }
 
-// concerned tells whether an operation is of a client of which the evidence cites or names one: what it names may need
+// concerned reports whether an operation is of a client of which the evidence cites or names one: what it names may need
 // what the same client did before.
 func (w *work) concerned() func(operation) bool {
 	clients := map[string]bool{}
@@ -670,7 +670,7 @@ func (w *work) concerned() func(operation) bool {
 	return func(o operation) bool { return clients[o.client] }
 }
 
-// mentioned tells whether the key of an operation stands in the evidence as a word.
+// mentioned reports whether the key of an operation stands in the evidence as a word.
 func (w *work) mentioned(o operation) bool {
 	if o.key == "" {
 		return false
@@ -679,7 +679,7 @@ func (w *work) mentioned(o operation) bool {
 	return slices.ContainsFunc(w.Verdict.Evidence, word.MatchString)
 }
 
-// fewer tells whether a run has fewer operations than another one.
+// fewer reports whether a run has fewer operations than another one.
 func fewer(a, b *Run) bool { return countOperations(a, "") < countOperations(b, "") }
 
 // countOperations counts the operations of a client, or of all.
@@ -716,7 +716,7 @@ func (w *work) nodes() {
 	}
 }
 
-// durations makes strikes shorter: a strike's draw counts the steps of its duration from 1 on, for each of its shapes.
+// durations makes faults shorter: an injected fault's draw counts the steps of its duration from 1 on, for each of its shapes.
 func (w *work) durations() {
 	for i := 0; i < len(w.Outcome.Decisions) && !w.over(); i++ {
 		d := w.Outcome.Decisions[i]

@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// lossy is a world that loses an acknowledged write when a partition strikes at the time of a put.
+// lossy is a world that loses an acknowledged write when there is a partition at the time of a put.
 func lossy(mode string) *world.Spec {
 	return &world.Spec{Name: "kv", TimeStepNs: 10e6,
 		Nodes: []world.Node{{Name: "n1", Role: world.Server, Command: []string{"kv"}, Env: []string{"FAKE=" + mode}},
@@ -51,7 +51,7 @@ func try(spec *world.Spec, runs *atomic.Int64) Try {
 	}
 }
 
-// failing is a tape whose run fails, with several strikes.
+// failing is a tape whose run fails, with several faults.
 func failing(t *testing.T, spec *world.Spec, skip int) tape.Tape {
 	t.Helper()
 	for seed := uint64(1); seed < 500; seed++ {
@@ -285,7 +285,7 @@ func TestSkipsAreJoined(t *testing.T) {
 	}
 }
 
-// Two strikes of which none can go, but for which one at another target or moment would do.
+// Two faults of which none can go, but for which one at another target or moment would do.
 func TestFewerFaultsAtOtherMoments(t *testing.T) {
 	spec := lossy(enginetest.LostWrite)
 	both := func(ctx context.Context, c Case) (*Run, error) {

@@ -29,7 +29,7 @@ type Entry struct {
 	Machine    string              `json:"machine,omitempty"`
 	Why        string              `json:"why"` // it was kept
 	Tape       tape.Tape           `json:"tape"`
-	Strikes    []tape.Decision     `json:"strikes,omitempty"`
+	Injections []tape.Decision     `json:"strikes,omitempty"`
 	Near       []coverage.Nearness `json:"near,omitempty"`
 
 	since   uint64 // how many runs the search had learned of

@@ -43,7 +43,7 @@ type Plan struct {
 	Words    []string
 }
 
-// Known tells whether there is a strategy of a name, which has neither guide nor words.
+// Known reports whether there is a strategy of a name, which has neither guide nor words.
 func Known(strategy string) bool {
 	return slices.Contains(Names, strategy) || strategy == ModelFuzz || strategy == Enumerated
 }
@@ -82,7 +82,7 @@ func Parse(name string) (Plan, error) {
 	return p, nil
 }
 
-// Learns tells whether the strategy looks at what runs reach.
+// Learns reports whether the strategy looks at what runs reach.
 func (p *Plan) Learns() bool { return p.Strategy == Guided || p.Strategy == ModelFuzz }
 
 // guide is the one that leads the strategy.
@@ -96,7 +96,7 @@ func (p *Plan) guide() string {
 	return GuideCombined
 }
 
-// Watches tells which of the domains a strategy learns of. To count lines costs time, so somebody must ask for them.
+// Watches says which of the domains a strategy learns of. To count lines costs time, so somebody must ask for them.
 func (p *Plan) Watches(d coverage.Domain) bool {
 	switch g := p.guide(); {
 	case g != GuideCombined:
@@ -107,21 +107,21 @@ func (p *Plan) Watches(d coverage.Domain) bool {
 	return !slices.Contains(measured, d)
 }
 
-// NeedsModel tells whether a strategy can learn nothing from runs that are followed in no model.
+// NeedsModel reports whether a strategy can learn nothing from runs that are followed in no model.
 func (p *Plan) NeedsModel() bool {
 	g := p.guide()
 	return p.Learns() && (g == GuideState || g == GuideEdge)
 }
 
-// WatchesModel tells whether a strategy learns what runs reach in a model.
+// WatchesModel reports whether a strategy learns what runs reach in a model.
 func (p *Plan) WatchesModel() bool {
 	return p.Learns() && slices.ContainsFunc(modelDomains, p.Watches)
 }
 
-// near tells whether a strategy learns how close runs came to a violation: a guide of one kind knows that kind alone.
+// near reports whether a strategy learns how close runs came to a violation: a guide of one kind knows that kind alone.
 func (p *Plan) near() bool { return p.guide() == GuideCombined }
 
-// possible tells why a guide can tell nothing in a world.
+// possible says why a guide can tell nothing in a world.
 func (p *Plan) possible(spec *world.Spec) error {
 	inside := spec.Engine == world.InProcess
 	switch {

@@ -159,7 +159,7 @@ func mutants(t *testing.T, name string) (parent tape.Tape, list []Candidate) {
 		features = append(features, coverage.New(coverage.ModelState, text))
 	}
 	r := told(s, 5, Candidate{Tape: parent}, features...)
-	r.Strikes = []tape.Decision{{Stream: "fault/crash/n1", Index: 10, N: 17, Value: 3}, {Stream: "fault/crash/n2", Index: 30, N: 17, Value: 9}}
+	r.Injections = []tape.Decision{{Stream: "fault/crash/n1", Index: 10, N: 17, Value: 3}, {Stream: "fault/crash/n2", Index: 30, N: 17, Value: 9}}
 	s.Learn(r)
 	for run := uint64(fuzzPopulation); run < fuzzReseed; run++ {
 		if c, answer := s.Next(run); answer != Here {
@@ -270,14 +270,14 @@ func TestModelfuzzNeedsASchedule(t *testing.T) {
 
 // The future of a run is other chance from some step on, and nothing before it.
 func TestFutureKeepsThePast(t *testing.T) {
-	ter, err := newTerrain(stepped())
+	ter, err := newSpace(stepped())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ter.see([]tape.Draws{{Stream: channels, To: 100, N: 4096}})
 	parent := tape.Tape{Seed: 3}
 	for run := range uint64(50) {
-		m := &draft{terrain: ter, dice: newDice(1, run), seed: parent.Seed, strikes: []tape.Decision{{Stream: "fault/crash/n1", Index: 50, N: 17, Value: 1}}}
+		m := &draft{space: ter, dice: newDice(1, run), seed: parent.Seed, injections: []tape.Decision{{Stream: "fault/crash/n1", Index: 50, N: 17, Value: 1}}}
 		future(m, nil)
 		from := int(m.edits[0].From)
 		mutant := tape.Tape{Seed: m.seed, Edits: m.edits}
@@ -293,7 +293,7 @@ func TestFutureKeepsThePast(t *testing.T) {
 				t.Fatalf("the chance of nodes is %d at step %d, and the future begins at %d", v, i, from)
 			}
 		}
-		if left := len(m.strikes); left != 0 && from <= 50 || left == 0 && from > 50 {
+		if left := len(m.injections); left != 0 && from <= 50 || left == 0 && from > 50 {
 			t.Errorf("%d strikes are left, from step %d on", left, from)
 		}
 	}

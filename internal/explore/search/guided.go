@@ -44,7 +44,7 @@ const (
 // rarer its features are among all runs, and falls with how often it was chosen.
 type guided struct {
 	learner
-	*terrain
+	*space
 	name     string
 	plan     Plan
 	mutators []mutator
@@ -85,14 +85,14 @@ type closeness struct {
 }
 
 func newGuided(name string, p Plan, l learner, spec *world.Spec, seed uint64, s Settings) (*guided, error) {
-	t, err := newTerrain(spec)
+	t, err := newSpace(spec)
 	if err != nil {
 		return nil, err
 	}
 	if !p.near() {
 		s.Coverage, s.Nearness = true, false
 	}
-	g := &guided{learner: l, terrain: t, name: name, plan: p, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	g := &guided{learner: l, space: t, name: name, plan: p, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
 	g.given = s.Corpus
 	for _, m := range mutators {
 		if len(p.Words) == 0 || slices.Contains(p.Words, m.kind) {
@@ -219,7 +219,7 @@ func (g *guided) mutate(d *dice, parent *Entry) (Candidate, bool) {
 	if len(parent.Tape.Edits) >= maxEdits {
 		return Candidate{}, false
 	}
-	m := &draft{terrain: g.terrain, dice: d, seed: parent.Tape.Seed, edits: slices.Clone(parent.Tape.Edits), strikes: slices.Clone(parent.Strikes)}
+	m := &draft{space: g.space, dice: d, seed: parent.Tape.Seed, edits: slices.Clone(parent.Tape.Edits), injections: slices.Clone(parent.Injections)}
 	o := Origin{Strategy: g.name, Parent: parent.Name}
 	for changes := 1 + trailing(d); changes > 0; changes-- {
 		for range 10 {
@@ -335,11 +335,11 @@ func (g *guided) Learn(r *Run) {
 			why = closer
 		}
 	}
-	if why == "" || r.Number == Calm {
+	if why == "" || r.Number == Baseline {
 		return
 	}
 	e := &Entry{Version: EntryVersion, Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape, Machine: r.Machine,
-		Strikes: r.Strikes, Near: near, since: g.runs, reached: g.rarest(r.Reached)}
+		Injections: r.Injections, Near: near, since: g.runs, reached: g.rarest(r.Reached)}
 	g.keep(e)
 }
 

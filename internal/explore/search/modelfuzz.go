@@ -23,7 +23,7 @@ const (
 
 // Mutations of modelfuzz, of which the first three make up a mutant where none is named.
 const (
-	SwapCrashes   = "swap-crashes"   // two crashes strike in each other's place
+	SwapCrashes   = "swap-crashes"   // two crashes change places
 	SwapChoices   = "swap-choices"   // steps prefer each other's channels
 	SwapCounts    = "swap-counts"    // steps deliver as many messages as each other
 	RandomMutants = "random-mutants" // a mutant is a random tape
@@ -35,7 +35,7 @@ var fuzzMutations = []string{SwapCrashes, SwapChoices, SwapCounts, RandomMutants
 // which wait in a queue; after 200 runs the queue is emptied, and random tapes begin anew. A mutant is its parent with swapped choices.
 type fuzz struct {
 	learner
-	*terrain
+	*space
 	name      string
 	plan      Plan
 	seed      uint64
@@ -56,11 +56,11 @@ type waiting struct {
 }
 
 func newFuzz(name string, p Plan, l learner, spec *world.Spec, seed uint64) (*fuzz, error) {
-	t, err := newTerrain(spec)
+	t, err := newSpace(spec)
 	if err != nil {
 		return nil, err
 	}
-	f := &fuzz{learner: l, terrain: t, name: name, plan: p, seed: seed, seen: map[uint64]bool{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	f := &fuzz{learner: l, space: t, name: name, plan: p, seed: seed, seen: map[uint64]bool{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
 	for _, w := range p.Words {
 		if slices.Contains(fuzzMutations, w) {
 			f.mutations = append(f.mutations, w)
@@ -99,7 +99,7 @@ func (f *fuzz) Next(run uint64) (Candidate, Answer) {
 // mutant makes one that waits, unless its parent has nothing that could be swapped.
 func (f *fuzz) mutant(w waiting) (Candidate, bool) {
 	d := newDice(f.seed, w.dice)
-	m := &draft{terrain: f.terrain, dice: d, seed: w.parent.Tape.Seed, edits: slices.Clone(w.parent.Tape.Edits), strikes: slices.Clone(w.parent.Strikes)}
+	m := &draft{space: f.space, dice: d, seed: w.parent.Tape.Seed, edits: slices.Clone(w.parent.Tape.Edits), injections: slices.Clone(w.parent.Injections)}
 	o := Origin{Strategy: f.name, Parent: w.parent.Name}
 	var done []string
 	for _, kind := range f.mutations {
@@ -128,7 +128,7 @@ func (f *fuzz) mutant(w waiting) (Candidate, bool) {
 // swapCrashes swaps pairs of crashes: one pair where there are no others.
 func (m *draft) swapCrashes() (ok bool) {
 	for k := range fuzzCrashes {
-		list := m.faulty(m.strikes, crashing)
+		list := m.faulty(m.injections, crashing)
 		if len(list) < 2 || len(list) == 2 && k > 0 {
 			break
 		}
@@ -142,13 +142,13 @@ func (m *draft) swapCrashes() (ok bool) {
 	return ok
 }
 
-// crashing tells whether a node's memory is gone after a strike.
-func crashing(g *ground) bool {
+// crashing reports whether a node's memory is gone after an injected fault.
+func crashing(g *dimension) bool {
 	return g.steps && g.kind != "" && fault.Of(g.kind).Kills()
 }
 
 func (f *fuzz) Learn(r *Run) {
-	if r.Seen == nil || r.Number == Calm {
+	if r.Seen == nil || r.Number == Baseline {
 		return
 	}
 	f.see(r.Draws)
@@ -186,7 +186,7 @@ func (f *fuzz) Learn(r *Run) {
 	if fresh == 0 {
 		return
 	}
-	e := &Entry{Name: NameOf(r.Candidate.Tape), Tape: r.Candidate.Tape, Strikes: r.Strikes}
+	e := &Entry{Name: NameOf(r.Candidate.Tape), Tape: r.Candidate.Tape, Injections: r.Injections}
 	d := newDice(f.seed, r.Number)
 	for mutants := fresh * (fuzzLeast + d.below(fuzzMost-fuzzLeast+1)); mutants > 0; mutants-- {
 		if len(f.queue) >= fuzzReseed {

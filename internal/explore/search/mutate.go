@@ -13,49 +13,49 @@ import (
 // draft is a mutant that is being made: its parent's tape, with edits on top. The seed stays, so that all that is not edited
 // is the same run up to the first edit that matters.
 type draft struct {
-	*terrain
-	dice    *dice
-	edits   []tape.Edit
-	seed    uint64
-	strikes []tape.Decision // of the parent, as the edits leave them, in the order of the parent's run
+	*space
+	dice       *dice
+	edits      []tape.Edit
+	seed       uint64
+	injections []tape.Decision // of the parent, as the edits leave them, in the order of the parent's run
 }
 
 // maxEdits bounds the edits of a mutant. A parent that has so many gets no further ones.
 const maxEdits = 1000
 
-// A step between two strikes that are meant to meet is at most nearSteps long.
+// Two faults that are meant to overlap are at most nearSteps time steps apart.
 const nearSteps = 32
 
 // set overrides a draw. Earlier edits of the same draw go, so that tapes do not grow by what has no effect.
 func (m *draft) set(stream string, i, value uint64) {
 	m.edits = slices.DeleteFunc(m.edits, func(e tape.Edit) bool { return e.Op == tape.Set && e.Stream == stream && e.From == i })
 	m.edits = append(m.edits, tape.Edit{Op: tape.Set, Stream: stream, From: i, Value: value})
-	k := slices.IndexFunc(m.strikes, func(s tape.Decision) bool { return s.Stream == stream && s.Index == i })
+	k := slices.IndexFunc(m.injections, func(s tape.Decision) bool { return s.Stream == stream && s.Index == i })
 	switch {
 	case k >= 0 && value == 0:
-		m.strikes = slices.Delete(m.strikes, k, k+1)
+		m.injections = slices.Delete(m.injections, k, k+1)
 	case k >= 0:
-		m.strikes[k].Value = value
+		m.injections[k].Value = value
 	case value != 0:
-		m.strikes = append(m.strikes, tape.Decision{Stream: stream, Index: i, Value: value})
+		m.injections = append(m.injections, tape.Decision{Stream: stream, Index: i, Value: value})
 	}
 }
 
-// strike makes a fault of a ground happen, with a kind that the parent's run may have turned off.
-func (m *draft) strike(g *ground, i, value uint64) {
+// inject adds a fault, also of a kind that the parent's run may have turned off.
+func (m *draft) inject(g *dimension, i, value uint64) {
 	m.set(g.stream, i, value)
 	if g.kind == "" {
 		return
 	}
-	if mask := maskOf(g.kind); slices.ContainsFunc(m.strikes, func(s tape.Decision) bool { return s.Stream == mask }) {
+	if mask := maskOf(g.kind); slices.ContainsFunc(m.injections, func(s tape.Decision) bool { return s.Stream == mask }) {
 		m.set(mask, 0, 0)
 	}
 }
 
-// faulty are those of some strikes that are of rules whose ground is known.
-func (t *terrain) faulty(strikes []tape.Decision, ok func(*ground) bool) []tape.Decision {
+// faulty are the injected faults of rules whose dimension is known.
+func (t *space) faulty(injections []tape.Decision, ok func(*dimension) bool) []tape.Decision {
 	var list []tape.Decision
-	for _, s := range strikes {
+	for _, s := range injections {
 		if g := t.of(s.Stream); g != nil && g.rule > 0 && (ok == nil || ok(g)) {
 			list = append(list, s)
 		}
@@ -63,28 +63,28 @@ func (t *terrain) faulty(strikes []tape.Decision, ok func(*ground) bool) []tape.
 	return list
 }
 
-func stepwise(g *ground) bool { return g.steps }
+func stepwise(g *dimension) bool { return g.steps }
 
-// value chooses how a fault of a ground strikes.
-func (m *draft) value(g *ground) uint64 { return 1 + uint64(m.dice.below(int(min(g.n-1, 1<<30)))) }
+// value chooses the duration and the shape of a fault.
+func (m *draft) value(g *dimension) uint64 { return 1 + uint64(m.dice.below(int(min(g.n-1, 1<<30)))) }
 
-// moment chooses when a fault of a ground strikes: half of the time close to another strike, or within it, so that they meet.
-func (m *draft) moment(g *ground) uint64 {
-	others := m.faulty(m.strikes, stepwise)
+// moment chooses when a fault is injected: half of the time during another fault or close to it, so that the two overlap.
+func (m *draft) moment(g *dimension) uint64 {
+	others := m.faulty(m.injections, stepwise)
 	if !g.steps || len(others) == 0 || m.dice.chance(50) {
 		return uint64(m.dice.below(int(g.end)))
 	}
 	return m.meeting(others[m.dice.below(len(others))], g.end)
 }
 
-// meeting is a time step at which a strike is under way, or shortly before or after it.
+// meeting is a time step at which an injected fault is under way, or shortly before or after it.
 func (m *draft) meeting(s tape.Decision, end uint64) uint64 {
 	span := min(m.span(m.of(s.Stream), s.Value), end)
 	at := s.Index + uint64(m.dice.below(int(span)+2*nearSteps+1))
 	return min(max(at, nearSteps)-nearSteps, end-1)
 }
 
-// A mutator changes a draft and tells whether it could. Mates are for those that take parts of another entry.
+// A mutator changes a draft and reports whether it could. Mates are for those that take parts of another entry.
 type mutator struct {
 	kind   string
 	weight int
@@ -114,28 +114,28 @@ var mutators = []mutator{
 	{kind: "counts", weight: 10, apply: counts, scheduled: true},
 }
 
-// add lets one more fault strike. Where a condition decides whether a strike comes to something, such as the role of a node,
+// add injects one more fault. Where a condition decides whether a fault has an effect, such as the role of a node,
 // all targets of the rule are struck: those that do not meet it are not harmed.
 func add(m *draft, _ *Entry) bool {
-	g := m.pickFault(m.dice, func(g *ground) bool { return g.end > 0 })
+	g := m.pickFault(m.dice, func(g *dimension) bool { return g.end > 0 })
 	if g == nil {
 		return false
 	}
 	i, v := m.moment(g), m.value(g)
-	m.strike(g, i, v)
+	m.inject(g, i, v)
 	if g.conditional && g.steps {
-		for k := range m.grounds {
-			if o := &m.grounds[k]; o.rule == g.rule && o.n == g.n && o.stream != g.stream {
-				m.strike(o, i, v)
+		for k := range m.dimensions {
+			if o := &m.dimensions[k]; o.rule == g.rule && o.n == g.n && o.stream != g.stream {
+				m.inject(o, i, v)
 			}
 		}
 	}
 	return true
 }
 
-// one chooses a strike of a rule.
-func (m *draft) one(ok func(*ground) bool) (tape.Decision, bool) {
-	list := m.faulty(m.strikes, ok)
+// one chooses an injected fault of a rule.
+func (m *draft) one(ok func(*dimension) bool) (tape.Decision, bool) {
+	list := m.faulty(m.injections, ok)
 	if len(list) == 0 {
 		return tape.Decision{}, false
 	}
@@ -150,7 +150,7 @@ func drop(m *draft, _ *Entry) bool {
 	return ok
 }
 
-// move lets a fault strike at another moment, most often one nearby.
+// move injects a fault at another moment, most often one nearby.
 func move(m *draft, _ *Entry) bool {
 	s, ok := m.one(nil)
 	if !ok {
@@ -187,25 +187,25 @@ func meet(m *draft, _ *Entry) bool {
 	return m.shift(a, m.meeting(b, max(m.of(a.Stream).end, 1)))
 }
 
-// retarget lets a fault strike another target of its rule: another node crashes.
+// retarget injects a fault in another target of its rule: another node crashes.
 func retarget(m *draft, _ *Entry) bool {
 	s, ok := m.one(nil)
 	if !ok {
 		return false
 	}
 	from := m.of(s.Stream)
-	to := m.pick(m.dice, func(g *ground) bool { return g.rule == from.rule && g.stream != from.stream && s.Value < g.n })
+	to := m.pick(m.dice, func(g *dimension) bool { return g.rule == from.rule && g.stream != from.stream && s.Value < g.n })
 	if to == nil {
 		return false
 	}
 	m.set(s.Stream, s.Index, 0)
-	m.strike(to, min(s.Index, to.end-1), s.Value)
+	m.inject(to, min(s.Index, to.end-1), s.Value)
 	return true
 }
 
 // duration lets a fault last longer or shorter.
 func duration(m *draft, _ *Entry) bool {
-	s, ok := m.one(func(g *ground) bool { return g.maxNs > g.minNs })
+	s, ok := m.one(func(g *dimension) bool { return g.maxNs > g.minNs })
 	if !ok {
 		return false
 	}
@@ -217,9 +217,9 @@ func duration(m *draft, _ *Entry) bool {
 	return true
 }
 
-// shape lets a fault strike in another way: cut off others, harm another amount, another bit.
+// shape changes what a fault does: cut off others, harm another amount, another bit.
 func shape(m *draft, _ *Entry) bool {
-	s, ok := m.one(func(g *ground) bool { return g.n > 1+fault.DurationSteps })
+	s, ok := m.one(func(g *dimension) bool { return g.n > 1+fault.DurationSteps })
 	if !ok {
 		return false
 	}
@@ -233,7 +233,7 @@ func shape(m *draft, _ *Entry) bool {
 	return true
 }
 
-// swap lets two faults strike in each other's place.
+// swap injects two faults in each other's place.
 func swap(m *draft, _ *Entry) bool {
 	a, ok := m.one(stepwise)
 	b, _ := m.one(stepwise)
@@ -244,7 +244,7 @@ func swap(m *draft, _ *Entry) bool {
 	return true
 }
 
-// trade has two faults strike in each other's place.
+// trade exchanges the places of two faults.
 func (m *draft) trade(a, b tape.Decision) {
 	m.set(a.Stream, a.Index, 0)
 	m.set(b.Stream, b.Index, 0)
@@ -254,7 +254,7 @@ func (m *draft) trade(a, b tape.Decision) {
 
 // preempt changes where threads are preempted: takes a preemption away, moves it, or adds some.
 func preempt(m *draft, _ *Entry) bool {
-	g := m.pick(m.dice, func(g *ground) bool { return strings.HasPrefix(g.stream, "sched/") })
+	g := m.pick(m.dice, func(g *dimension) bool { return strings.HasPrefix(g.stream, "sched/") })
 	if g == nil {
 		return false
 	}
@@ -270,7 +270,7 @@ func preempt(m *draft, _ *Entry) bool {
 
 // packets lets a few packets that follow each other on one way suffer, or none of them.
 func packets(m *draft, _ *Entry) bool {
-	g := m.pick(m.dice, func(g *ground) bool { return strings.HasPrefix(g.stream, "net/") })
+	g := m.pick(m.dice, func(g *dimension) bool { return strings.HasPrefix(g.stream, "net/") })
 	if g == nil {
 		return false
 	}
@@ -287,7 +287,7 @@ func packets(m *draft, _ *Entry) bool {
 // reseed lets other chance rule: the faults from a time step on, or the latencies and preemptions of the whole run.
 func reseed(m *draft, _ *Entry) bool {
 	seed := m.dice.bits()
-	steps := m.pick(m.dice, func(g *ground) bool { return g.steps && g.rule > 0 })
+	steps := m.pick(m.dice, func(g *dimension) bool { return g.steps && g.rule > 0 })
 	if steps == nil || m.dice.chance(50) {
 		for _, p := range []string{"net/**", "sched/**"} {
 			m.override(tape.Edit{Op: tape.Reseed, Stream: p, Seed: seed})
@@ -295,8 +295,8 @@ func reseed(m *draft, _ *Entry) bool {
 		return true
 	}
 	from := uint64(m.dice.below(int(steps.end)))
-	for k := range m.grounds {
-		if g := &m.grounds[k]; g.steps && g.rule > 0 {
+	for k := range m.dimensions {
+		if g := &m.dimensions[k]; g.steps && g.rule > 0 {
 			m.override(tape.Edit{Op: tape.Reseed, Stream: g.stream, From: from, Seed: seed})
 		}
 	}
@@ -309,14 +309,14 @@ func (m *draft) override(e tape.Edit) {
 	m.edits = slices.DeleteFunc(m.edits, func(o tape.Edit) bool {
 		return o.Op == tape.Set && covers(o.Stream, o.From) || o.Op == tape.Reseed && o.Stream == e.Stream && o.From >= e.From
 	})
-	m.strikes = slices.DeleteFunc(m.strikes, func(s tape.Decision) bool { return covers(s.Stream, s.Index) })
+	m.injections = slices.DeleteFunc(m.injections, func(s tape.Decision) bool { return covers(s.Stream, s.Index) })
 	m.edits = append(m.edits, e)
 }
 
 // splice goes on with the faults of another run from a time step on at which none is under way in either.
 func splice(m *draft, mate *Entry) bool {
-	mine := m.faulty(m.strikes, stepwise)
-	theirs := m.faulty(mate.Strikes, stepwise)
+	mine := m.faulty(m.injections, stepwise)
+	theirs := m.faulty(mate.Injections, stepwise)
 	var quiet []uint64
 	for _, s := range theirs {
 		if at := s.Index; m.quiet(mine, at) && m.quiet(theirs, at) {
@@ -334,22 +334,22 @@ func splice(m *draft, mate *Entry) bool {
 	}
 	for _, s := range theirs {
 		if s.Index >= at {
-			m.strike(m.of(s.Stream), s.Index, s.Value)
+			m.inject(m.of(s.Stream), s.Index, s.Value)
 		}
 	}
 	return true
 }
 
-// quiet tells whether no strike is under way just before a time step.
-func (t *terrain) quiet(strikes []tape.Decision, at uint64) bool {
-	return !slices.ContainsFunc(strikes, func(s tape.Decision) bool {
+// quiet reports whether no fault is in force just before a time step.
+func (t *space) quiet(injections []tape.Decision, at uint64) bool {
+	return !slices.ContainsFunc(injections, func(s tape.Decision) bool {
 		return s.Index < at && s.Index+t.span(t.of(s.Stream), s.Value) >= at
 	})
 }
 
 // combine adds faults of another run, at the moments that they have there: all, or some that follow each other.
 func combine(m *draft, mate *Entry) bool {
-	theirs := m.faulty(mate.Strikes, nil)
+	theirs := m.faulty(mate.Injections, nil)
 	if len(theirs) == 0 {
 		return false
 	}
@@ -359,7 +359,7 @@ func combine(m *draft, mate *Entry) bool {
 		theirs = theirs[from:min(from+1+m.dice.below(3), len(theirs))]
 	}
 	for _, s := range theirs {
-		m.strike(m.of(s.Stream), s.Index, s.Value)
+		m.inject(m.of(s.Stream), s.Index, s.Value)
 	}
 	return true
 }
@@ -373,8 +373,8 @@ const (
 
 const chanceKinds = 1<<32 - 1
 
-// scheduled tells whether the steps of the world are choices, as far as its runs have shown.
-func (t *terrain) scheduled() bool {
+// scheduled reports whether the steps of the world are choices, as far as its runs have shown.
+func (t *space) scheduled() bool {
 	g := t.of(channels)
 	return g != nil && g.n > 1 && g.end > 1
 }
@@ -383,8 +383,8 @@ func (t *terrain) scheduled() bool {
 func future(m *draft, _ *Entry) bool {
 	from, seed := uint64(m.dice.below(int(m.of(channels).end))), m.dice.bits()
 	m.override(tape.Edit{Op: tape.Reseed, Stream: "sched/**", From: from, Seed: seed})
-	for k := range m.grounds {
-		if g := &m.grounds[k]; g.steps && g.rule > 0 {
+	for k := range m.dimensions {
+		if g := &m.dimensions[k]; g.steps && g.rule > 0 {
 			m.override(tape.Edit{Op: tape.Reseed, Stream: g.stream, From: from, Seed: seed})
 		}
 	}

@@ -24,7 +24,7 @@ func near(tp tape.Tape) (*search.Seen, float64) {
 		}
 	}
 	distance := (first + second) / 2
-	return &search.Seen{Strikes: search.StrikesOf(src.Decisions()), Draws: src.Draws(),
+	return &search.Seen{Injections: search.InjectionsOf(src.Decisions()), Draws: src.Draws(),
 		Near: []coverage.Nearness{{Name: "both", Distance: distance}}}, distance
 }
 

@@ -49,8 +49,8 @@ type Seen struct {
 	Reached []uint64            `json:"reached,omitempty"`
 	Texts   []coverage.Feature  `json:"texts,omitempty"`
 	Near    []coverage.Nearness `json:"near,omitempty"`
-	// Strikes are the decisions about faults that are drawn by rules, in the order in which they were made: the first MaxStrikes.
-	Strikes []tape.Decision `json:"strikes,omitempty"`
+	// Injections are the decisions about faults that are drawn by rules, in the order in which they were made: the first MaxInjections.
+	Injections []tape.Decision `json:"strikes,omitempty"`
 	// Draws is what could be varied.
 	Draws     []tape.Draws `json:"draws,omitempty"`
 	DrawsLost uint64       `json:"draws_lost,omitempty"`
@@ -58,8 +58,8 @@ type Seen struct {
 
 // Bounds of what a search learns of one run.
 const (
-	MaxStrikes = 2048
-	MaxReached = 1 << 14
+	MaxInjections = 2048
+	MaxReached    = 1 << 14
 )
 
 // Run is a run that has ended. Seen is nil if it was lost.
@@ -71,7 +71,7 @@ type Run struct {
 }
 
 // Calm is the number of the run without faults, which comes before all others.
-const Calm = ^uint64(0)
+const Baseline = ^uint64(0)
 
 // Candidate is a tape to play, and where it comes from.
 type Candidate struct {
@@ -108,7 +108,7 @@ type Strategy interface {
 	FeedbackDelay() uint64
 	// Next gives the tape of a run. It is called for runs in order, again for the same one after Wait.
 	Next(run uint64) (Candidate, Answer)
-	// Learn is told of each run in order.
+	// Learn gets each run in order.
 	Learn(r *Run)
 	// Standing is how far the search has come.
 	Standing() Standing
@@ -220,18 +220,18 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	panic("search: no strategy for " + name)
 }
 
-// Watched are the streams whose draws a search varies, as patterns: when faults strike and how, what a loss of power takes,
+// Watched are the streams whose draws a search varies, as patterns: when faults are injected and how, what a loss of power takes,
 // what packets suffer, and where threads are preempted.
 var Watched = []string{faults, "disk/**", "net/**/drop", "net/**/corrupt", "net/**/delay", "net/**/duplicate", "net/**/reorder", "sched/**"}
 
 // faults are the streams of rules.
 const faults = "fault/**"
 
-// StrikesOf are the decisions of a run that Seen.Strikes has.
-func StrikesOf(decisions []tape.Decision) []tape.Decision {
+// InjectionsOf are the decisions of a run that Seen.Injections has.
+func InjectionsOf(decisions []tape.Decision) []tape.Decision {
 	var list []tape.Decision
 	for _, d := range decisions {
-		if len(list) < MaxStrikes && tape.Match(faults, d.Stream) {
+		if len(list) < MaxInjections && tape.Match(faults, d.Stream) {
 			list = append(list, d)
 		}
 	}

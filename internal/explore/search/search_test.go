@@ -28,21 +28,21 @@ func meeting() *world.Spec {
 	}
 }
 
-// play makes a run of the fake engine, and tells what a search learns of it.
+// play makes a run of the fake engine, and says what a search learns of it.
 func play(t *testing.T, spec *world.Spec, c search.Candidate, number uint64) (*search.Run, *engine.Outcome) {
 	t.Helper()
 	o, err := engine.Run(enginetest.New(), spec, c.Tape, engine.Options{Behaviour: true, Draws: search.Watched})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := &search.Seen{Strikes: search.StrikesOf(o.Decisions), Draws: o.Draws, Texts: o.Reached}
+	seen := &search.Seen{Injections: search.InjectionsOf(o.Decisions), Draws: o.Draws, Texts: o.Reached}
 	for _, f := range o.Reached {
 		seen.Reached = append(seen.Reached, f.ID)
 	}
 	return &search.Run{Number: number, Candidate: c, Seen: seen}, o
 }
 
-// lost tells whether a get did not return what was put last.
+// lost reports whether a get did not return what was put last.
 func lost(o *engine.Outcome) bool {
 	last := map[string]string{}
 	for _, h := range o.History {
@@ -140,7 +140,7 @@ func TestTheCorpusStaysBounded(t *testing.T) {
 		c, _ := s.Next(i)
 		seen := &search.Seen{Reached: []uint64{i + 1}, Near: []coverage.Nearness{{Name: "n", Distance: 1 / float64(i+2)}}}
 		for k := range uint64(5) {
-			seen.Strikes = append(seen.Strikes, tape.Decision{Stream: "fault/pause/n1", Index: i%50 + k, N: 17, Value: 1 + k})
+			seen.Injections = append(seen.Injections, tape.Decision{Stream: "fault/pause/n1", Index: i%50 + k, N: 17, Value: 1 + k})
 		}
 		seen.Draws = []tape.Draws{{Stream: "fault/pause/n1", To: 60, N: 17}}
 		s.Learn(&search.Run{Number: i, Candidate: c, Seen: seen})

@@ -15,7 +15,7 @@ import (
 // a rule has.
 type swarm struct {
 	learner
-	*terrain
+	*space
 	seed  uint64
 	rules []swarmRule
 }
@@ -32,20 +32,20 @@ type swarmRule struct {
 var factors = []float64{0.25, 1, 1, 2, 4, 8}
 
 func newSwarm(l learner, spec *world.Spec, seed uint64) (*swarm, error) {
-	t, err := newTerrain(spec)
+	t, err := newSpace(spec)
 	if err != nil {
 		return nil, err
 	}
-	s := &swarm{learner: l, terrain: t, seed: seed}
+	s := &swarm{learner: l, space: t, seed: seed}
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		rule := swarmRule{number: i + 1, kind: fault.Kind(r.Kind), ratePPM: r.RatePPM}
 		if fault.Known(rule.kind) && fault.Of(rule.kind).Place == fault.OnPacket {
 			rule.streams = []string{"net/**/" + r.Kind}
 		}
-		for k := range t.grounds {
-			if t.grounds[k].rule == rule.number {
-				rule.streams = append(rule.streams, t.grounds[k].stream)
+		for k := range t.dimensions {
+			if t.dimensions[k].rule == rule.number {
+				rule.streams = append(rule.streams, t.dimensions[k].stream)
 			}
 		}
 		if len(rule.streams) > 0 && spec.Faults.Enabled {
@@ -73,7 +73,7 @@ func (s *swarm) Next(run uint64) (Candidate, Answer) {
 	if len(on) > 0 && !slices.Contains(on, true) {
 		on[d.below(len(on))] = true
 	}
-	m := &draft{terrain: s.terrain, dice: d}
+	m := &draft{space: s.space, dice: d}
 	for i, r := range s.rules {
 		m.edits = append(m.edits, tape.Edit{Op: tape.Set, Stream: maskOf(r.kind), Value: 0})
 		factor := factors[d.below(len(factors))]
@@ -88,8 +88,8 @@ func (s *swarm) Next(run uint64) (Candidate, Answer) {
 			continue
 		}
 		mean := float64(r.ratePPM) / tape.Certain * float64(opportunities) * factor
-		for range min(d.poisson(mean), maxStrikes) {
-			g := s.pick(d, func(g *ground) bool { return g.rule == r.number })
+		for range min(d.poisson(mean), maxPerRule) {
+			g := s.pick(d, func(g *dimension) bool { return g.rule == r.number })
 			m.set(g.stream, uint64(d.below(int(g.end))), m.value(g))
 		}
 	}
@@ -97,14 +97,14 @@ func (s *swarm) Next(run uint64) (Candidate, Answer) {
 	return c, Here
 }
 
-// maxStrikes bounds the strikes that a swarm gives to a rule; rates beyond that are as good.
-const maxStrikes = 200
+// maxPerRule bounds the faults that a swarm gives to a rule; rates beyond that are as good.
+const maxPerRule = 200
 
 // opportunities counts the draws of a rule in a run, as far as they are known.
-func (t *terrain) opportunities(rule int) uint64 {
+func (t *space) opportunities(rule int) uint64 {
 	n := uint64(0)
-	for i := range t.grounds {
-		if g := &t.grounds[i]; g.rule == rule && g.n > 1 {
+	for i := range t.dimensions {
+		if g := &t.dimensions[i]; g.rule == rule && g.n > 1 {
 			n += g.end
 		}
 	}
@@ -130,7 +130,7 @@ func (d *dice) poisson(mean float64) int {
 // orderings is found with a probability of at least 1/(threads * calls^(pctDepth-1)). Faults are those of random tapes.
 type priority struct {
 	learner
-	*terrain
+	*space
 	seed uint64
 }
 
@@ -146,7 +146,7 @@ const (
 )
 
 func newPriority(l learner, spec *world.Spec, seed uint64) (*priority, error) {
-	t, err := newTerrain(spec)
+	t, err := newSpace(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -166,10 +166,10 @@ const schedule = "sched/"
 func (p *priority) Next(run uint64) (Candidate, Answer) {
 	d := newDice(p.seed, run)
 	c := Candidate{RandomTape(p.seed, run), Origin{Strategy: Priority}}
-	var threads []*ground
+	var threads []*dimension
 	epochs := uint64(0)
-	for i := range p.grounds {
-		if g := &p.grounds[i]; len(threads) < maxThreads && tape.Match(schedule+"**", g.stream) {
+	for i := range p.dimensions {
+		if g := &p.dimensions[i]; len(threads) < maxThreads && tape.Match(schedule+"**", g.stream) {
 			threads = append(threads, g)
 			epochs += g.end
 		}
@@ -177,7 +177,7 @@ func (p *priority) Next(run uint64) (Candidate, Answer) {
 	if epochs == 0 {
 		return c, Here // nothing is known of threads yet
 	}
-	slices.SortFunc(threads, func(a, b *ground) int { return cmp.Compare(a.stream, b.stream) })
+	slices.SortFunc(threads, func(a, b *dimension) int { return cmp.Compare(a.stream, b.stream) })
 	edits := []tape.Edit{{Op: tape.Default, Stream: schedule + "**", To: tape.End}}
 	for i := range threads {
 		k := i + d.below(len(threads)-i)

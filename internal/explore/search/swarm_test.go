@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Each rule is away in about half of the runs, never all at once, and strikes more and less often than its rate says.
+// Each rule is off in about half of the runs, never all at once, and injects more or fewer faults than its rate says.
 func TestSwarm(t *testing.T) {
 	spec := meeting()
 	for i := range spec.Faults.Rules {
@@ -28,7 +28,7 @@ func TestSwarm(t *testing.T) {
 		s.Learn(r)
 		n := 0
 		var kinds []string
-		for _, d := range r.Strikes {
+		for _, d := range r.Injections {
 			n++
 			kinds = append(kinds, strings.Split(d.Stream, "/")[1])
 		}

@@ -42,7 +42,7 @@ type systematic struct {
 	drawn  []string // the streams of the base tape's run that could be edited
 	// fringe are the tapes whose children are still to come: a queue, or a stack.
 	fringe  []*branch
-	waiting map[uint64]*branch // by the number of the run that tells what can be edited
+	waiting map[uint64]*branch // by the number of the run that says what can be edited
 	kept    uint64             // children of all tapes so far, as far as they are known
 	done    bool
 	notes   []string
@@ -125,7 +125,7 @@ func (s *systematic) play(run uint64, edits []tape.Edit) Candidate {
 }
 
 func (s *systematic) Learn(r *Run) {
-	if r.Seen != nil && r.Number != Calm {
+	if r.Seen != nil && r.Number != Baseline {
 		s.played++
 		s.at = len(r.Candidate.Tape.Edits) - len(s.base.Edits)
 		s.match(r)
@@ -154,7 +154,7 @@ func (s *systematic) Learn(r *Run) {
 	})
 }
 
-// edits tells whether draws of a stream are edited.
+// edits reports whether draws of a stream are edited.
 func (s *systematic) edits(stream string) bool {
 	return len(s.streams) == 0 || slices.ContainsFunc(s.streams, func(p pattern) bool { return tape.Match(p.text, stream) })
 }

@@ -35,7 +35,7 @@ const (
 	maxAnswer = 16 << 20
 )
 
-// Answer is what a program tells of the trial that it made.
+// Answer is a program's report on the trial that it made.
 type Answer struct {
 	Trial
 	// Error is why there is no trial: a mistake of the order, or of the world.
@@ -73,7 +73,7 @@ func (o *Order) Left(dir string, ago time.Duration) time.Duration {
 	return max(timeout+Overtime-time.Since(begun.ModTime()), 0)
 }
 
-// Begun tells whether the campaign of an order has begun.
+// Begun reports whether the campaign of an order has begun.
 func Begun(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, begunFile))
 	return err == nil

@@ -10,24 +10,24 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Calm says what became of the run without faults that a campaign begins with: it must hold, since what breaks there
-// needs no fault, and faults would only hide why.
-type Calm struct {
+// Baseline is the result of the baseline run: the run without faults that a campaign begins with. A violation there needs no
+// fault, and faults would only hide its cause.
+type Baseline struct {
 	Done    bool     `json:"done"`
 	Unknown []string `json:"unknown,omitempty"` // properties that were not judged, with reasons
 }
 
-// calmRun is the number of the run without faults; all others are below it.
-const calmRun = ^uint64(0)
+// baselineRun is the number of the baseline run; all others are below it.
+const baselineRun = ^uint64(0)
 
-// calm does the first run of a campaign, which has no fault, and tells whether the campaign goes on.
-func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
+// baseline makes the baseline run and reports whether the campaign goes on.
+func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool {
 	f := &c.Setup.Spec.Faults
-	if !c.CalmFirst || !f.Enabled || len(f.Rules) == 0 {
+	if !c.BaselineFirst || !f.Enabled || len(f.Rules) == 0 {
 		return true
 	}
 	jobs, results := make(chan *Job, 1), make(chan *result, 1)
-	job := &Job{ID: calmRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0))}
+	job := &Job{ID: baselineRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0))}
 	if !c.cover(job, col) {
 		return false
 	}
@@ -40,10 +40,10 @@ func (c *Campaign) calm(runs, replays context.Context, col *collector) bool {
 	col.feeder.counted(r)
 	mistaken := r.reply != nil && r.reply.Summary.Mistake != ""
 	if r.reply != nil && !mistaken {
-		t.Calm.Done = true
+		t.Baseline.Done = true
 		for _, v := range r.reply.Summary.Verdicts {
 			if v.Status == check.Unknown {
-				t.Calm.Unknown = append(t.Calm.Unknown, fmt.Sprintf("%s: unknown even without faults: %s", v.Property, v.Reason))
+				t.Baseline.Unknown = append(t.Baseline.Unknown, fmt.Sprintf("%s: unknown even without faults: %s", v.Property, v.Reason))
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func (l Lost) String() string { return nameOf(l.Run, l.Tape) }
 func (u Unrepeatable) String() string { return nameOf(u.Run, u.Tape) }
 
 func nameOf(run uint64, t tape.Tape) string {
-	if run == calmRun {
+	if run == baselineRun {
 		return fmt.Sprintf("the run without faults (seed %d)", t.Seed)
 	}
 	return fmt.Sprintf("run %d (%s)", run, t.Name())
