@@ -105,7 +105,7 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 		"what it shows is a lie":  {"Init == x = 0\nUp == x' = x + 1\nShown == x", func(f *inproc.Follower) { f.Step("Up"); f.Saw("a", "Shown") }, check.ExitViolated, `Shown() is 1 after it, and the system shows "a"`},
 		"what it shows is broken": {"Init == x = 0\nUp == x' = x + 1\nShown == x.a", func(f *inproc.Follower) { f.Step("Up"); f.Saw(1, "Shown") }, check.ExitUnknown, "not a function"},
 		"infinitely many next":    {"Init == x = 0\nUp == x' \\in Nat", up(), check.ExitUnknown, "Nat is infinite"},
-		"too many next":           {"Init == x = 0\nUp == x' \\in SUBSET (1..50)", up(), check.ExitUnknown, "more than 64 states: tell more of what the system shows"},
+		"too many next":           {"Init == x = 0\nUp == x' \\in SUBSET (1..50)", up(), check.ExitUnknown, "more than 64 states: report more of what the system shows"},
 		"steps without an end":    {"Init == x = 0\nUp == x' = x + 1", func(f *inproc.Follower) { f.Repeat("Up"); f.Step("Up") }, check.ExitUnknown, "more than 64 states"},
 		"recursion":               {"RECURSIVE F(_)\nF(n) == F(n + 1)\nInit == x = 0\nUp == x' = F(0)", up(), check.ExitUnknown, "F uses itself without an end"},
 		"not assigned":            {"Init == x = 0\nUp == x < 1", up(), check.ExitUnknown, "The following variable is not assigned: x"},

@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Options say how far a check goes, and to whom it speaks.
+// Options limit a check, and receive its progress.
 type Options struct {
 	Distinct    int             // states after which it stops; 0: no limit
 	Depth       int             // of behaviours, in states; 0: no limit
@@ -22,9 +22,9 @@ type Options struct {
 	MemoryBytes uint64          // of the heap of this process; 0: no limit
 	Continue    bool            // go on after a violation
 	Progress    func(*Report)   // is called about once a second
-	Print       func(string)    // gets what Print and PrintT say
+	Print       func(string)    // receives the output of Print and PrintT
 	Stop        <-chan struct{} // closed: stop soon
-	Reached     func(Reached)   // is told of each step between states; not by a simulation
+	Reached     func(Reached)   // is called for each step between states; not by a simulation
 }
 
 // Reached is a step of the state graph. States have numbers from 1 on, in the order in which they were found.
@@ -50,12 +50,12 @@ type Report struct {
 	Violations []*Violation
 	// Behaviour is what led to the error that ended the check. Its last state lacks the values that an action did not give, if that is the error.
 	Behaviour []Step
-	// Edges and Checked tell how large the graph is in which temporal properties were looked for, and whether they were.
+	// Edges counts the steps of the graph in which temporal properties were checked; Checked: they were.
 	Edges   int
 	Checked bool
-	// Viewed tells that states which VIEW takes as one were one in that graph, Compared that all of them were, and that nothing which the properties ask tells them apart.
+	// Viewed: states that are equal under VIEW were one state of that graph. Compared: all of them were compared, and no property distinguishes them.
 	Viewed, Compared bool
-	// Unchecked are temporal properties that cannot be evaluated.
+	// Unchecked are the temporal properties that cannot be evaluated.
 	Unchecked []Unchecked
 	// Collisions is how likely it is that states were not seen since they have the fingerprint of another one, once all were looked for.
 	Collisions Collisions
@@ -63,7 +63,7 @@ type Report struct {
 
 // Collisions are estimates of a probability, as TLC has them (Specifying Systems, section 14.3.3).
 type Collisions struct {
-	Calculated float64 // from the numbers of states: as if each that is found anew could have the fingerprint of each distinct one
+	Calculated float64 // from the numbers of states: as if each that is found again could have the fingerprint of each distinct one
 	Observed   float64 // from how close the two closest fingerprints are to each other; 0: not looked for
 }
 
@@ -94,7 +94,7 @@ type Unchecked struct {
 	Why  error
 }
 
-// ActionCount tells how often an action led to a state, and to one that was new.
+// ActionCount reports how often an action led to a state, and to one that was new.
 type ActionCount struct {
 	Action              *Action
 	Generated, Distinct int
@@ -107,7 +107,7 @@ type Violation struct {
 	Trace []Step
 	// Back is the index in Trace to which the behaviour returns after its last step, forever; -1 if the behaviour is finite.
 	Back int
-	// Cause tells more, where a name does not.
+	// Cause is the error behind the violation, where a name is not enough; or nil.
 	Cause error
 }
 
@@ -142,7 +142,7 @@ type checker struct {
 	parent   []int32              // -1: an initial state
 	queue    visited.Queue
 	starts   int                         // of the states are initial
-	key      func(State) (uint64, error) // tells states apart
+	key      func(State) (uint64, error) // distinguishes states
 	graph    *liveness.Graph             // for temporal properties
 	is       liveness.Oracle             // of its atoms
 	automata []*liveness.Automaton       // of the properties, as far as they were needed
@@ -225,7 +225,7 @@ func (c *checker) left() int { return len(c.known.Keys) - c.expanded }
 // queued counts the states whose successors were not looked for.
 func (c *checker) queued() int { return len(c.known.Keys) - int(c.at) - 1 }
 
-// finished tells whether all states were seen.
+// finished reports whether all states were seen.
 func (c *checker) finished() bool {
 	return c.r.Stopped == "" && (len(c.r.Violations) == 0 || c.o.Continue)
 }
@@ -339,7 +339,7 @@ func (c *checker) impossible() error {
 	return nil
 }
 
-// full tells whether a limit was reached, and speaks of how far the check is.
+// full reports whether a limit was reached, and reports progress about once a second.
 func (c *checker) full() bool {
 	now := time.Now()
 	select {
@@ -378,7 +378,7 @@ func (c *checker) full() bool {
 // periodicEvery is how long it takes until _PERIODIC is evaluated again, as in TLC.
 var periodicEvery = time.Minute
 
-// periodic evaluates what the configuration names under _PERIODIC. It may be asked for while something else is evaluated.
+// periodic evaluates what the configuration names under _PERIODIC. It may be called while something else is evaluated.
 func (c *checker) periodic() {
 	ok, err := c.ev.Another().Holds(c.spec.Periodic, nil, nil)
 	switch {
@@ -559,7 +559,7 @@ func (c *checker) reaching(s State, fingerprint func(State) (uint64, error)) (fp
 	return fp, err
 }
 
-// keys tells the states of the graph apart; all states if there is none.
+// keys distinguishes the states of the graph; all states if there is none.
 func (c *checker) keys(ev *eval.Evaluator) func(State) (uint64, error) {
 	switch {
 	case c.graph == nil:
@@ -640,7 +640,7 @@ func (c *checker) upTo(s State, action int) ([]Step, error) {
 	return c.shown(append(trace, Step{Action: &c.spec.Actions[action], State: slices.Clone(s)})), err
 }
 
-// trace is a shortest behaviour to a state, found anew by the fingerprints on its way.
+// trace is a shortest behaviour to a state, found again by the fingerprints on its way.
 func (c *checker) trace(id int32) ([]Step, error) { return c.walk(c.way(id)) }
 
 // way has the numbers of the states on a shortest behaviour to one.
@@ -710,7 +710,7 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 			}
 		}
 		if len(steps) == n {
-			return nil, fmt.Errorf("the behaviour cannot be told: state %d was not found again; the specification's next states depend on chance or on TLCGet", n+1)
+			return nil, fmt.Errorf("the behaviour cannot be printed: state %d was not found again; the specification's next states depend on chance or on TLCGet", n+1)
 		}
 	}
 	return steps, nil
@@ -719,7 +719,7 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 // shown adds the arguments of actions, and what ALIAS says of each state.
 func (c *checker) shown(steps []Step) []Step { return c.ev.Show(1, steps) }
 
-// named is what TLCGet tells of the check.
+// named is a counter of the check, for TLCGet.
 func (c *checker) named(name string) value.Value {
 	switch name {
 	case "distinct":

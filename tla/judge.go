@@ -192,7 +192,7 @@ func (c *checker) compare() error {
 	return nil
 }
 
-// leaves tells whether the constraints leave a state that another leads to.
+// leaves reports whether the constraints leave a state that another leads to.
 func (c *checker) leaves(ev *eval.Evaluator, from, s State) (bool, error) {
 	out, err := ev.All(c.spec.Constraints, s, nil)
 	if err == nil && out == nil && from != nil {
@@ -303,7 +303,7 @@ func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
 	return c.shown(steps), back, nil
 }
 
-// moving leaves out what stutters of a behaviour whose circle goes from one step up to another, and is followed twice. Only if all of the circle stutters one state is it.
+// moving leaves out what stutters of a behaviour whose cycle goes from one step up to another, and is followed twice. Only if all of the cycle stutters one state is it.
 func moving(steps []Step, back, end int) ([]Step, int) {
 	list, start := steps[:1:1], 0
 	for i, s := range steps[1:] {

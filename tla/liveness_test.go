@@ -144,7 +144,7 @@ func (s *system) formula(depth int) said {
 	}}
 }
 
-// fair tells whether a lasso keeps the fairness of the system.
+// fair reports whether a lasso keeps the fairness of the system.
 func (s *system) fair(w word) bool {
 	if s.weak == "" {
 		return true
@@ -166,7 +166,7 @@ func (s *system) fair(w word) bool {
 	return !always || happens
 }
 
-// step tells whether a behaviour may go from one state to another.
+// step reports whether a behaviour may go from one state to another.
 func (s *system) step(a, b int) bool { return a == b || slices.Contains(s.moves, [2]int{a, b}) }
 
 // counter looks for a lasso that breaks a formula by trying all of up to so many states.

@@ -127,7 +127,7 @@ func (w *walk) all(sim Simulation) error {
 				return err
 			}
 		}
-		if err := w.circles(); err != nil {
+		if err := w.cycles(); err != nil {
 			return err
 		}
 		w.r.Walked++
@@ -138,7 +138,7 @@ func (w *walk) all(sim Simulation) error {
 	return nil
 }
 
-// step goes on to one of the states that an action which is drawn leads to. It tells whether there was one.
+// step goes on to one of the states that an action which is drawn leads to. It reports whether there was one.
 func (w *walk) step() (bool, error) {
 	last := w.steps[len(w.steps)-1].State
 	some := false
@@ -180,8 +180,8 @@ func (w *walk) step() (bool, error) {
 	return false, nil
 }
 
-// circles looks for a behaviour among the states that were walked which breaks a temporal property.
-func (w *walk) circles() error {
+// cycles looks for a behaviour among the states that were walked which breaks a temporal property.
+func (w *walk) cycles() error {
 	if len(w.spec.Properties) == 0 {
 		return nil
 	}
@@ -214,12 +214,12 @@ func (w *walk) circles() error {
 		g.End(holds, s)
 	}
 	w.graph, w.starts = g, 1
-	retrace := func(circle []int32) ([]Step, error) {
-		steps := []Step{{State: w.steps[first[circle[0]]].State}}
-		for k := 1; k < len(circle); k++ {
-			step := Step{State: w.steps[first[circle[k]]].State}
-			for _, i := range from[circle[k-1]] {
-				if circle[k] != circle[k-1] && way[i] == circle[k] {
+	retrace := func(cycle []int32) ([]Step, error) {
+		steps := []Step{{State: w.steps[first[cycle[0]]].State}}
+		for k := 1; k < len(cycle); k++ {
+			step := Step{State: w.steps[first[cycle[k]]].State}
+			for _, i := range from[cycle[k-1]] {
+				if cycle[k] != cycle[k-1] && way[i] == cycle[k] {
 					step.Action = w.steps[i].Action
 				}
 			}

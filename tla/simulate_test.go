@@ -58,7 +58,7 @@ Three == <>[](tosses = 3)
 	for _, c := range []struct {
 		specification, property string
 		kind                    Kind
-		back                    int // where the circle begins
+		back                    int // where the cycle begins
 	}{
 		{"Tosses", "Late", InitialViolated, -1},
 		{"Tosses", "Whole", TemporalViolated, 0}, // it may stand still

@@ -43,7 +43,7 @@ type Validation struct {
 	// Violation is a property that each behaviour breaks which goes through the log, or gets furthest.
 	Violation *Violation
 	BrokenAt  int // the line that the behaviour was at
-	// Position and End tell what was taken for them.
+	// Position and End are the expressions that were used for them.
 	Position, End string
 	// Replaced are properties that are about how a check goes on: this answer stands for them.
 	Replaced  []string
@@ -137,7 +137,7 @@ func (w *validator) all(how Reading) error {
 	}
 	for _, t := range append(slices.Clone(w.stack), w.later...) {
 		if w.accepted != nil && w.accepted == t {
-			w.v.Unknown = fmt.Sprintf("%s is true in an initial state: it does not tell the end of the log", log.Ends)
+			w.v.Unknown = fmt.Sprintf("%s is true in an initial state: it does not show where the log ends", log.Ends)
 			return nil
 		}
 	}
@@ -167,7 +167,7 @@ func (w *validator) all(how Reading) error {
 	return w.judge()
 }
 
-// key tells states apart that are worth being gone on from.
+// key distinguishes the states that the search continues from.
 func (w *validator) key(s State, level int) uint64 {
 	fp := value.Hash(s)
 	if w.log.Levels {
@@ -377,7 +377,7 @@ func (w *validator) judge() (err error) {
 			if broken, err := w.ev.All(all, nil, nil); err != nil {
 				return err
 			} else if broken == nil {
-				w.v.Unknown = all[0].Name + " is true of shorter behaviours, too: it does not tell the end of the log; name that by --end"
+				w.v.Unknown = all[0].Name + " is true of shorter behaviours, too: it does not show where the log ends; name that by --end"
 			}
 			w.r.Depth++
 			w.accepted = w.furthest[0]

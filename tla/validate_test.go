@@ -143,7 +143,7 @@ Trivial == TLCGet("stats").diameter >= 2
 		{"and a line that is not possible", byLevel, "SPECIFICATION Spec VIEW View ACTION_CONSTRAINT Constraint POSTCONDITION Accepted", wrong, Reading{}, `refused at line 3 by TLCGet("level"): p \in waiting`},
 		{"no position", perProcess, `SPECIFICATION Spec POSTCONDITION Accepted CONSTANT File = "log.ndjson"`, good, Reading{}, "accepted by , POSTCONDITION Accepted"},
 		{"no position, and no behaviour", perProcess, `SPECIFICATION Spec POSTCONDITION Accepted CONSTANT File = "log.ndjson"`, wrong, Reading{}, "refused"},
-		{"a condition that tells nothing", perProcess, `SPECIFICATION Spec POSTCONDITION Trivial CONSTANT File = "log.ndjson"`, wrong, Reading{}, "unknown: Trivial is true of shorter behaviours, too: it does not tell the end of the log; name that by --end"},
+		{"a condition that tells nothing", perProcess, `SPECIFICATION Spec POSTCONDITION Trivial CONSTANT File = "log.ndjson"`, wrong, Reading{}, "unknown: Trivial is true of shorter behaviours, too: it does not show where the log ends; name that by --end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, err := validate(t, c.trace, c.config, c.log, c.how)

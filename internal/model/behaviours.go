@@ -32,7 +32,7 @@ type walk struct {
 }
 
 // Behaviours walks through the states of the specification, breadth first, and gives a shortest behaviour for each step from one state to another that is new,
-// as the view shows them. It ends after so many whole states, which bound the memory, or when give tells that it has enough. It tells whether all were met.
+// as the view shows them. It ends after so many whole states, which bound the memory, or when give returns false. It reports whether all were met.
 func (m *Model) Behaviours(most int, give func(Behaviour) (more bool)) (all bool, err error) {
 	w := &walk{model: m, ev: m.spec.Evaluator(), shows: map[string]*eval.Operator{}}
 	met, steps := map[uint64]bool{}, map[uint64]bool{}
@@ -109,7 +109,7 @@ func (b *Behaviour) Len() int { return len(b.moves) - 1 }
 // Action is the name of the action of step i, from 1 on.
 func (b *Behaviour) Action(i int) string { return b.moves[i].action }
 
-// Shows tells whether an operator of the specification has a value for some arguments after step i; 0 is the initial state. What cannot be evaluated ends the
+// Shows reports whether an operator of the specification has a value for some arguments after step i; 0 is the initial state. What cannot be evaluated ends the
 // walk with its error.
 func (b *Behaviour) Shows(i int, want any, operator string, args ...any) bool {
 	w := b.walk

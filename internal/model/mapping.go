@@ -176,7 +176,7 @@ func Map(m *world.Mapping) (*Mapper, error) {
 	return c, nil
 }
 
-// plain is an error of a specification without its place, where the place tells nothing.
+// plain is an error of a specification without its place, where the place does not help.
 func plain(err error) string {
 	var at *syntax.Error
 	if errors.As(err, &at) {
@@ -195,7 +195,7 @@ func environment(e *Event) map[string]any {
 	return env
 }
 
-// Operations tells whether a rule is about operations.
+// Operations reports whether a rule is about operations.
 func (c *Mapper) Operations() bool {
 	return slices.ContainsFunc(c.rules, func(r rule) bool { return r.operation != nil })
 }

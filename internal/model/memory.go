@@ -11,7 +11,7 @@ import (
 )
 
 // memory remembers what actions lead to, and what expressions are. Runs of a search are alike, and so most of their steps were taken before: not from the same states,
-// but from states that have the same in the cells that the step depends on. States, cells and arguments are told apart by 64-bit fingerprints, as in TLC. But for the values
+// but from states that have the same in the cells that the step depends on. States, cells and arguments are distinguished by 64-bit fingerprints, as in TLC. But for the values
 // there is no pointer in it, since the garbage collector would follow each of them, time and again.
 type memory struct {
 	cells     *cells.Cells
@@ -112,7 +112,7 @@ func newMemory(spec *tla.Spec, initial []tla.State) *memory {
 	return m
 }
 
-// forget begins anew: no state that was made before may be used with the memory.
+// forget removes all: no state that was made before may be used with the memory.
 func (m *memory) forget() {
 	m.calls, m.outcomes, m.alike, m.prints = table[known]{}, table[int32]{}, table[int32]{}, table[int32]{}
 	m.numbers, m.mets = map[cells.Set]uint16{}, mets{numbers: map[string]int32{}}
@@ -121,7 +121,7 @@ func (m *memory) forget() {
 	clear(m.recent)
 }
 
-// rest makes room, between runs. It tells whether it has forgotten all.
+// rest makes room, between runs. It reports whether it has forgotten all.
 func (m *memory) rest() bool {
 	most := mostOutcomes
 	if m.useless {
@@ -284,7 +284,7 @@ const guardsInWord = 32
 // point is a state of the specification by its cells. A variable that is not divided as it was at first is all in its first cell, and the others have -1.
 type point struct {
 	cells  []int32   // numbers of values
-	marks  []uint64  // what tells apart what is in each cell
+	marks  []uint64  // fingerprints of what is in each cell
 	print  uint64    // of the state
 	joined tla.State // values of variables, nil where cells have changed since
 	view   uint64    // fingerprint of the state's view
@@ -346,7 +346,7 @@ func (m *memory) apply(p *point, c *change) {
 	}
 }
 
-// divided tells whether a variable has its arguments in cells of their own.
+// divided reports whether a variable has its arguments in cells of their own.
 func (m *memory) divided(p *point, variable int) bool {
 	from, to := m.cells.Of(variable)
 	return to-from > 1 && p.cells[to-1] >= 0
@@ -372,7 +372,7 @@ func (m *memory) state(p *point) tla.State {
 	return p.joined
 }
 
-// change adds what leads from p to a state that a step with these reads has led to, unless it is among those from first on; if r is nil, nobody has watched the step.
+// change adds what leads from p to a state that a step with these reads has led to, unless it is among those from first on; if r is nil, reads of the step were not recorded.
 func (m *memory) change(p *point, next tla.State, r *cells.Reads, first int32) {
 	c := change{writes: part{from: int32(len(m.writes))}}
 	for i, v := range next {

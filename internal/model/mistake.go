@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Mistake is one in what a follower was told: a name that the specification does not have, or arguments in a wrong number. It is never the doing of the code under test,
+// Mistake is a call of a follower that means nothing: a name that the specification does not have, or arguments in a wrong number. It is never the doing of the code under test,
 // and shows in each run that comes by.
 type Mistake struct {
 	Told string // the call, such as Step("Prepare", p1)

@@ -1,8 +1,8 @@
-// Package model follows a run of a system in its TLA+ specification. What the system does is told as steps: actions of the specification with their
-// arguments. Each must be one that the specification allows in the state that it is in by then; one that is not is a divergence, told with the guard that
-// refused it. The states, steps and guards that runs meet tell a search where it has not been.
+// Package model follows a run of a system in its TLA+ specification. The code that follows the run reports steps: actions of the specification with their
+// arguments. Each must be one that the specification allows in the state that it is in by then; one that is not is a divergence, reported with the guard that
+// refused it. The states, steps and guards that runs meet guide a search to what it has not reached.
 //
-// The specification is only ever asked for the successors by one action with arguments that are known, never for all: terms, indices and numbers of nodes
+// The package only ever computes the successors by one action with arguments that are known, never for all: terms, indices and numbers of nodes
 // need no bound, and nothing is enumerated before the first step.
 package model
 
@@ -26,7 +26,7 @@ import (
 
 // Options of a Model.
 type Options struct {
-	// View names an operator without parameters that shows of a state what is worth telling apart; empty is all of it.
+	// View names an operator without parameters that is the part of a state that a search distinguishes; empty is all of it.
 	View string
 	// Library has folders of further modules.
 	Library []string
@@ -39,7 +39,7 @@ type Options struct {
 	// Forget names an action whose steps are passed over, as by a mapping that lacks it. Tests of a mapping forget each of Actions in turn: runs must then leave the
 	// model, or be unknown.
 	Forget string
-	// Lenient passes over steps that the specification refuses, and what Saw tells of states that it is not in, and follows on from where it was, as ModelFuzz does. It is
+	// Lenient passes over steps that the specification refuses, and observations by Saw of states that it is not in, and follows on from where it was, as ModelFuzz does. It is
 	// for guides: the conformance of such a run is unknown.
 	Lenient bool
 	// Doubt has all evaluated also what is remembered of earlier steps, and panics if it is otherwise. It is for tests, and slow.
@@ -147,7 +147,7 @@ func Of(v any) value.Value {
 type Divergence struct {
 	Step   int    // its number, from 1 on
 	Action string // with its arguments
-	// Guard is the condition that was false, if one was; otherwise Saw tells what the system showed that the specification does not have.
+	// Guard is the condition that was false, if one was; otherwise Saw reports what the system showed that the specification does not have.
 	Guard *tla.Guard
 	Saw   string
 	State string // one of those that the specification was in
@@ -169,10 +169,10 @@ type Unknown struct{ Why string }
 
 func (u *Unknown) Error() string { return u.Why }
 
-// Follower is one run in the states of its model. It is not for several goroutines at once. What a nil one is told it passes over, so that code need not ask whether
+// Follower is one run in the states of its model. It is not for several goroutines at once. A nil Follower ignores all calls, so that code need not check whether
 // it is followed.
 type Follower struct {
-	// Kept is for who tells the steps: what it keeps with a follower from run to run.
+	// Kept is what the caller keeps with a follower from run to run.
 	Kept any
 
 	model   *Model
@@ -354,7 +354,7 @@ func (f *Follower) action(method, name string, args []any) *action {
 	return a
 }
 
-// number tells that an operator is given arguments in a wrong number.
+// number is the error for a wrong number of arguments.
 func number(op *eval.Operator, args []any) string {
 	return fmt.Sprintf("%s needs %d arguments, and has %d", op.Name, len(op.Params), len(args))
 }
@@ -438,7 +438,7 @@ func (f *Follower) passing(err error) error {
 }
 
 // Repeat is an action that the system may have taken any number of times, also none: what it does at once and the specification does in several steps. It counts
-// as no event; the Step that follows it tells which of the states remain.
+// as no event; the Step that follows it reports which of the states remain.
 func (f *Follower) Repeat(name string, args ...any) {
 	a := f.action("Repeat", name, args)
 	if a == nil {
@@ -565,7 +565,7 @@ func (f *Follower) doubt(p *point, a *action, o *outcome) {
 }
 
 func (f *Follower) tooMany() error {
-	return &Unknown{fmt.Sprintf("the specification may be in more than %d states: tell more of what the system shows, by Saw", f.model.o.MostStates)}
+	return &Unknown{fmt.Sprintf("the specification may be in more than %d states: report more of what the system shows, by Saw", f.model.o.MostStates)}
 }
 
 // named is the present step with its arguments.
@@ -583,7 +583,7 @@ func (f *Follower) text(p *point) string {
 	return strings.TrimRight(f.model.spec.Text(tla.Step{State: f.memory.state(p)}), "\n")
 }
 
-// Saw tells what the system showed after the last step: the value of an operator of the specification for some arguments. States of the specification in which
+// Saw reports what the system showed after the last step: the value of an operator of the specification for some arguments. States of the specification in which
 // it has another one are left; when none remains, that is a divergence.
 func (f *Follower) Saw(want any, operator string, args ...any) {
 	if f == nil || f.failed != nil {
@@ -671,7 +671,7 @@ func (f *Follower) shown(p *point, op *show, args []value.Value) (*outcome, erro
 	return o, nil
 }
 
-// Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, a *Mistake if what was told means nothing in the specification, another error
+// Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, a *Mistake if a call means nothing in the specification, another error
 // if the specification cannot be evaluated, and nil as long as all steps are the model's.
 func (f *Follower) Err() error {
 	if f == nil {
@@ -695,7 +695,7 @@ func (f *Follower) End() error {
 	return nil
 }
 
-// Tally tells what became of the events so far.
+// Tally reports what became of the events so far.
 func (f *Follower) Tally() *coverage.Tally { return &f.tally }
 
 // look takes in the state that a step led to, as a state and as a step from the one before, once all is known that the system showed of it.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// kindOf tells values apart that cannot be compared, for messages.
+// kindOf names the kind of a value, for messages about values that cannot be compared.
 func kindOf(v Value) string {
 	switch v.(type) {
 	case Bool:
@@ -63,7 +63,7 @@ func Short(v Value) string {
 	return s
 }
 
-// Equal tells whether two values are the same. It compares members one by one up to the first that differs, though fingerprints would often be
+// Equal reports whether two values are the same. It compares members one by one up to the first that differs, though fingerprints would often be
 // enough: members of different kinds are a mistake of the specification, which FALSE would hide.
 func Equal(a, b Value) bool {
 	switch x := a.(type) {

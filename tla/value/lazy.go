@@ -8,25 +8,25 @@ import (
 	"sync/atomic"
 )
 
-// Lazy is a set that is told by its construction and not by its members, which may be many or infinitely many.
+// Lazy is a set that is given by its construction and not by its members, which may be many or infinitely many.
 type Lazy interface {
 	Value
 	// Kind is what messages call such a set.
 	Kind() string
-	// Contains tells whether v is a member.
+	// Contains reports whether v is a member.
 	Contains(v Value) bool
-	// Each calls f with each member until f returns false, and tells whether it never did. It fails for an infinite set.
+	// Each calls f with each member until f returns false, and reports whether it never did. It fails for an infinite set.
 	Each(f func(Value) bool) bool
 	// Size is how many members there are; math.MaxInt64 stands for more than that, and for infinitely many.
 	Size() int64
-	// Same tells whether other is constructed alike, which makes it equal.
+	// Same reports whether other is constructed alike, which makes it equal.
 	Same(other Lazy) bool
 	// width is how many values a member has within it.
 	width() int64
 	explicit() *cell
 }
 
-// cell keeps a set's members once they were asked for.
+// cell keeps a set's members once they were enumerated.
 type cell struct{ set atomic.Pointer[Set] }
 
 func (c *cell) explicit() *cell { return c }
@@ -36,14 +36,14 @@ const (
 	Most = 4_000_000
 	// MostWithin is how many values its members may have within them, all together: 16 bytes each.
 	MostWithin = 4 * Most
-	// MostVisited is how many members of a set that is larger than Most are gone through, before it is given up.
-	MostVisited = 5 * Most
+	// mostVisited is how many members of a set that is larger than Most are gone through, before it is given up.
+	mostVisited = 5 * Most
 )
 
-// small tells whether a set can be spelled out. Of a filtered set that shows on the way.
+// small reports whether a set can be spelled out. Of a filtered set that shows on the way.
 func small(s Lazy) bool {
-	if _, ok := s.(*Where); ok {
-		return s.Size() <= MostVisited
+	if _, ok := s.(*where); ok {
+		return s.Size() <= mostVisited
 	}
 	return s.Size() <= Most && times(s.Size(), s.width()) <= MostWithin
 }
@@ -103,7 +103,7 @@ func Explicit(v Value) *Set {
 	return nil
 }
 
-// Each calls f with each member of a set until f returns false, and tells whether it never did.
+// Each calls f with each member of a set until f returns false, and reports whether it never did.
 func Each(set Value, f func(Value) bool) bool {
 	switch s := set.(type) {
 	case *Set:
@@ -115,15 +115,15 @@ func Each(set Value, f func(Value) bool) bool {
 		return true
 	case Lazy:
 		if small(s) {
-			if _, ok := s.(*Combined); ok { // in the order of its members, as for all sets that are equal
+			if _, ok := s.(*combined); ok { // in the order of its members, as for all sets that are equal
 				return Each(Explicit(s), f)
 			}
 			return s.Each(f)
 		}
 		visited := 0
 		return s.Each(func(v Value) bool {
-			if visited++; visited > MostVisited {
-				Fail("the set %s is too large to be gone through: %d members were seen", Short(s), MostVisited)
+			if visited++; visited > mostVisited {
+				Fail("the set %s is too large to be gone through: %d members were seen", Short(s), mostVisited)
 			}
 			return f(v)
 		})
@@ -157,7 +157,7 @@ func Size(set Value) int64 {
 	return 0
 }
 
-// Count is the number of a set's members, if it can be told without going through them.
+// Count is the number of a set's members, if it is known without enumerating them.
 func Count(set Value) (n int64, exact bool) {
 	all := func(sets ...Value) (int64, bool) {
 		for _, s := range sets {
@@ -185,7 +185,7 @@ func Count(set Value) (n int64, exact bool) {
 	return 0, false
 }
 
-// Finite tells whether a set is finite. It fails where that cannot be told.
+// Finite reports whether a set is finite. It fails where that is not decidable from its construction.
 func Finite(set Value) bool {
 	all := func(sets []Value) bool {
 		finite := true
@@ -212,11 +212,11 @@ func Finite(set Value) bool {
 		return all(s.Sets)
 	case *Product:
 		return all(s.Sets)
-	case *Where:
+	case *where:
 		if Finite(s.Base) {
 			return true
 		}
-	case *Combined:
+	case *combined:
 		a, b := Finite(s.A), Finite(s.B)
 		switch {
 		case s.Op == `\cup`:
@@ -233,7 +233,7 @@ func Finite(set Value) bool {
 	return false
 }
 
-// IsSet tells whether v is a set.
+// IsSet reports whether v is a set.
 func IsSet(v Value) bool {
 	switch v.(type) {
 	case *Set, Lazy:
@@ -314,7 +314,7 @@ func (s *Interval) String() string {
 	return Explicit(s).String()
 }
 
-// Infinite is one of Nat, Int, Real and STRING. Has tells also whether a value is of a kind that may be compared with its members.
+// Infinite is one of Nat, Int, Real and STRING. Has also reports whether a value is of a kind that may be compared with its members.
 type Infinite struct {
 	Name string
 	Has  func(Value) (member, comparable bool)
@@ -370,7 +370,7 @@ func (s *Subsets) Each(f func(Value) bool) bool {
 	return true
 }
 
-// EachOf calls f with each subset of a size, in their order, until f returns false, and tells whether it never did.
+// EachOf calls f with each subset of a size, in their order, until f returns false, and reports whether it never did.
 func (s *Subsets) EachOf(size int, f func(Value) bool) bool {
 	base := Explicit(s.Base).Items
 	if size < 0 || size > len(base) {
@@ -464,7 +464,7 @@ func (s *Functions) width() int64        { return Size(s.Domain) }
 func (s *Functions) Fingerprint() uint64 { return fingerprint(s, s.Domain, s.Range) }
 func (s *Functions) String() string      { return "[" + s.Domain.String() + " -> " + s.Range.String() + "]" }
 
-// sameArguments tells whether a set is the domain of a function. Sets of members of different kinds differ.
+// sameArguments reports whether a set is the domain of a function. Sets of members of different kinds differ.
 func sameArguments(f, set Value) bool {
 	t, ok := f.(*Tuple)
 	if i, interval := set.(*Interval); ok && interval && i.Size() > 0 {
@@ -686,33 +686,33 @@ func (s *Sequences) width() int64        { return 1 }
 func (s *Sequences) Fingerprint() uint64 { return fingerprint(s, s.Base) }
 func (s *Sequences) String() string      { return "Seq(" + s.Base.String() + ")" }
 
-// Where is {x \in Base : Test(x)} of a set that is too large to be gone through.
-type Where struct {
+// where is {x \in Base : Test(x)} of a set that is too large to be gone through.
+type where struct {
 	Base Value
 	Test func(Value) bool
 	cell
 }
 
-func (s *Where) Kind() string          { return "set" }
-func (s *Where) Contains(v Value) bool { return Contains(s.Base, v) && s.Test(v) }
-func (s *Where) Each(f func(Value) bool) bool {
+func (s *where) Kind() string          { return "set" }
+func (s *where) Contains(v Value) bool { return Contains(s.Base, v) && s.Test(v) }
+func (s *where) Each(f func(Value) bool) bool {
 	return Each(s.Base, func(v Value) bool { return !s.Test(v) || f(v) })
 }
-func (s *Where) Size() int64         { return Size(s.Base) }
-func (s *Where) width() int64        { return widthOf(s.Base) }
-func (s *Where) Same(o Lazy) bool    { return Lazy(s) == o }
-func (s *Where) Fingerprint() uint64 { return Explicit(s).hash } // nothing tells two conditions apart
-func (s *Where) String() string      { return `{x \in ` + s.Base.String() + " : ...}" }
+func (s *where) Size() int64         { return Size(s.Base) }
+func (s *where) width() int64        { return widthOf(s.Base) }
+func (s *where) Same(o Lazy) bool    { return Lazy(s) == o }
+func (s *where) Fingerprint() uint64 { return Explicit(s).hash } // two conditions cannot be compared
+func (s *where) String() string      { return `{x \in ` + s.Base.String() + " : ...}" }
 
-// Combined is A \cup B, A \cap B or A \ B of sets of which one is too large to be spelled out.
-type Combined struct {
+// combined is A \cup B, A \cap B or A \ B of sets of which one is too large to be spelled out.
+type combined struct {
 	A, B Value
 	Op   string
 	cell
 }
 
-func (s *Combined) Kind() string { return "set" }
-func (s *Combined) Contains(v Value) bool {
+func (s *combined) Kind() string { return "set" }
+func (s *combined) Contains(v Value) bool {
 	switch s.Op {
 	case `\cup`:
 		return Contains(s.A, v) || Contains(s.B, v)
@@ -721,7 +721,7 @@ func (s *Combined) Contains(v Value) bool {
 	}
 	return Contains(s.A, v) && !Contains(s.B, v)
 }
-func (s *Combined) Each(f func(Value) bool) bool {
+func (s *combined) Each(f func(Value) bool) bool {
 	switch s.Op {
 	case `\cup`:
 		return Each(s.A, f) && Each(s.B, func(v Value) bool { return Contains(s.A, v) || f(v) })
@@ -733,7 +733,7 @@ func (s *Combined) Each(f func(Value) bool) bool {
 	}
 	return Each(s.A, func(v Value) bool { return Contains(s.B, v) || f(v) })
 }
-func (s *Combined) Size() int64 {
+func (s *combined) Size() int64 {
 	a, b := Size(s.A), Size(s.B)
 	switch s.Op {
 	case `\cup`:
@@ -746,13 +746,13 @@ func (s *Combined) Size() int64 {
 	}
 	return a
 }
-func (s *Combined) width() int64 { return max(widthOf(s.A), widthOf(s.B)) }
-func (s *Combined) Same(o Lazy) bool {
-	x, ok := o.(*Combined)
+func (s *combined) width() int64 { return max(widthOf(s.A), widthOf(s.B)) }
+func (s *combined) Same(o Lazy) bool {
+	x, ok := o.(*combined)
 	return ok && (x == s || x.Op == s.Op && alike(x.A, s.A) && alike(x.B, s.B))
 }
-func (s *Combined) Fingerprint() uint64 { return fingerprint(s, Text(s.Op), s.A, s.B) }
-func (s *Combined) String() string      { return "(" + s.A.String() + " " + s.Op + " " + s.B.String() + ")" }
+func (s *combined) Fingerprint() uint64 { return fingerprint(s, Text(s.Op), s.A, s.B) }
+func (s *combined) String() string      { return "(" + s.A.String() + " " + s.Op + " " + s.B.String() + ")" }
 
 func widthOf(set Value) int64 {
 	if s, ok := set.(Lazy); ok {
@@ -761,7 +761,7 @@ func widthOf(set Value) int64 {
 	return 1
 }
 
-// alike tells whether two sets are one, or constructed alike.
+// alike reports whether two sets are one, or constructed alike.
 func alike(a, b Value) bool {
 	x, lazyA := a.(Lazy)
 	y, lazyB := b.(Lazy)

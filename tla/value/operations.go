@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Applicable is a function that is told by a rule, because its domain is large or it uses itself.
+// Applicable is a function that is given by a rule, because its domain is large or it uses itself.
 type Applicable interface {
 	Value
 	// Of is the function's value at x, which must be in its domain.
@@ -22,7 +22,7 @@ const large = 1 << 16
 // Union is a \cup b.
 func Union(a, b Value) Value {
 	if Size(a) > large || Size(b) > large {
-		return &Combined{A: a, B: b, Op: `\cup`}
+		return &combined{A: a, B: b, Op: `\cup`}
 	}
 	x, y := Explicit(a), Explicit(b)
 	switch {
@@ -31,9 +31,9 @@ func Union(a, b Value) Value {
 	case len(y.Items) == 0:
 		return x
 	case len(y.Items) == 1:
-		return x.With(y.Items[0])
+		return x.with(y.Items[0])
 	case len(x.Items) == 1:
-		return y.With(x.Items[0])
+		return y.with(x.Items[0])
 	}
 	items := make([]Value, 0, len(x.Items)+len(y.Items))
 	i, k := 0, 0
@@ -60,8 +60,8 @@ func Union(a, b Value) Value {
 	return SortedSet(items)
 }
 
-// With is the set with one more member.
-func (s *Set) With(v Value) *Set {
+// with is the set with one more member.
+func (s *Set) with(v Value) *Set {
 	at, found := s.Find(v)
 	if found {
 		return s
@@ -109,7 +109,7 @@ func (f *Function) With(x, v Value, have bool) Value {
 func Intersection(a, b Value) Value {
 	na, nb := Size(a), Size(b)
 	if na > large && nb > large {
-		return &Combined{A: a, B: b, Op: `\cap`}
+		return &combined{A: a, B: b, Op: `\cap`}
 	}
 	if na > nb {
 		a, b = b, a
@@ -120,7 +120,7 @@ func Intersection(a, b Value) Value {
 // Difference is a \ b.
 func Difference(a, b Value) Value {
 	if Size(a) > large {
-		return &Combined{A: a, B: b, Op: `\`}
+		return &combined{A: a, B: b, Op: `\`}
 	}
 	return Explicit(a).filter(func(v Value) bool { return !Contains(b, v) })
 }
@@ -154,7 +154,7 @@ func AtMost(n int) {
 func Filter(set Value, pass func(Value) bool) Value {
 	if Size(set) > large {
 		if _, ok := set.(*Infinite); ok || Size(set) > Most {
-			return &Where{Base: set, Test: pass}
+			return &where{Base: set, Test: pass}
 		}
 		var items []Value
 		Each(set, func(v Value) bool {
@@ -195,7 +195,7 @@ func BigUnion(set Value) Value {
 			if big == nil {
 				big = v
 			} else {
-				big = &Combined{A: big, B: v, Op: `\cup`}
+				big = &combined{A: big, B: v, Op: `\cup`}
 			}
 			return true
 		}
@@ -207,7 +207,7 @@ func BigUnion(set Value) Value {
 		return true
 	})
 	if big != nil {
-		return &Combined{A: big, B: NewSet(items), Op: `\cup`}
+		return &combined{A: big, B: NewSet(items), Op: `\cup`}
 	}
 	return NewSet(items)
 }

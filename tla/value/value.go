@@ -112,7 +112,7 @@ func (s *String) String() string { return `"` + escapes.Replace(s.Text) + `"` }
 // Tuple is <<a, b>>: a function from 1..len. The empty one is also the function with an empty domain.
 type Tuple struct {
 	Items []Value
-	hash  atomic.Uint64 // 0 until somebody asks: many sequences are only compared
+	hash  atomic.Uint64 // 0 until it is needed: many sequences are only compared
 }
 
 // Record is [a |-> 1, b |-> 2]: a function from strings. Names are sorted by their text.
@@ -236,7 +236,7 @@ func pairHash(argument, value uint64) uint64 { return mix(mix(seedPairs, argumen
 // mostScanned is how many members of a set are compared by their addresses, one after the other.
 const mostScanned = 32
 
-// has tells whether v is in the set.
+// has reports whether v is in the set.
 func (s *Set) has(v Value) bool {
 	if len(s.Items) == 0 {
 		return false

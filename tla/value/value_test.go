@@ -123,9 +123,9 @@ func (s shape) set(r *rand.Rand) Value {
 	case 0:
 		return Union(few(), few())
 	case 1:
-		return &Combined{A: few(), B: few(), Op: []string{`\cup`, `\cap`, `\`}[r.IntN(3)]}
+		return &combined{A: few(), B: few(), Op: []string{`\cup`, `\cap`, `\`}[r.IntN(3)]}
 	case 2:
-		return &Where{Base: few(), Test: func(v Value) bool { return v.Fingerprint()%2 == 0 }}
+		return &where{Base: few(), Test: func(v Value) bool { return v.Fingerprint()%2 == 0 }}
 	}
 	switch s.kind {
 	case "int":
@@ -219,7 +219,7 @@ func sets(t *testing.T, seed uint64, s shape, r *rand.Rand) {
 	for x := range mb {
 		want["cup"][x] = true
 	}
-	for name, got := range map[string]Value{"cup": Union(a, b), "cap": Intersection(a, b), "minus": Difference(a, b), "with": Explicit(a).With(v),
+	for name, got := range map[string]Value{"cup": Union(a, b), "cap": Intersection(a, b), "minus": Difference(a, b), "with": Explicit(a).with(v),
 		"cup ": BigUnion(NewSet([]Value{Explicit(a), Explicit(b)}))} {
 		if fmt.Sprint(members(got)) != fmt.Sprint(want[strings.TrimSpace(name)]) {
 			report(name, got)
@@ -244,7 +244,7 @@ func sets(t *testing.T, seed uint64, s shape, r *rand.Rand) {
 	// What goes through a set goes in one order, so that CHOOSE takes the same of sets that are equal.
 	i := 0
 	if lazy, ok := a.(Lazy); ok {
-		if _, ok := a.(*Where); !ok {
+		if _, ok := a.(*where); !ok {
 			Each(lazy, func(x Value) bool {
 				if canon(x, nil) != canon(e.Items[i], nil) {
 					report("Each", x)
@@ -309,7 +309,7 @@ func TestWhatHasNoAnswer(t *testing.T) {
 		{func() { Apply(rec("x", one), Text("y")) }, "the record has no field y: it has x"},
 		{func() { Apply(one, one) }, "1 is an integer, not a function: it cannot be applied to 1"},
 		{func() { Items(rec("x", one)) }, "[x |-> 1] is a record, not a sequence"},
-		{func() { Finite(&Where{Base: Naturals, Test: func(Value) bool { return true }}) }, `whether the set {x \in Nat : ...} is finite cannot be told`},
+		{func() { Finite(&where{Base: Naturals, Test: func(Value) bool { return true }}) }, `whether the set {x \in Nat : ...} is finite cannot be told`},
 		{func() { AtMost(Most + 1) }, "a set or sequence has more than 4000000 members: that is too large"},
 	} {
 		if got := message(c.do); got != c.want {
@@ -343,7 +343,7 @@ func TestSetsThatAreNotSpelledOut(t *testing.T) {
 	huge := &Subsets{Base: interval(1, 100)}
 	words := &Sequences{Base: Strings}
 	f := NewTuple([]Value{Int(1), Int(2), Int(3)})
-	twice := &Combined{A: interval(1, 70000), B: interval(2, 70001), Op: `\cup`}
+	twice := &combined{A: interval(1, 70000), B: interval(2, 70001), Op: `\cup`}
 	n, exact := Count(&Product{Sets: []Value{twice, interval(1, 1)}})
 	for what, holds := range map[string]bool{
 		"{1} \\in SUBSET (1..100)":               Contains(huge, NewSet([]Value{Int(1)})),
@@ -368,8 +368,8 @@ func TestSetsThatAreNotSpelledOut(t *testing.T) {
 		"IsFiniteSet of [{} -> Nat]":             Finite(&Functions{Domain: EmptySet, Range: Naturals}),
 		"~IsFiniteSet of [a: Nat]":               !Finite(&Records{Names: []*String{Text("a")}, Sets: []Value{Naturals}}),
 		"IsFiniteSet of Nat \\X {}":              Finite(&Product{Sets: []Value{Naturals, EmptySet}}),
-		"~IsFiniteSet of Nat \\ {0}":             !Finite(&Combined{A: Naturals, B: NewSet([]Value{Int(0)}), Op: `\`}),
-		"IsFiniteSet of Nat \\cap {0}":           Finite(&Combined{A: Naturals, B: NewSet([]Value{Int(0)}), Op: `\cap`}),
+		"~IsFiniteSet of Nat \\ {0}":             !Finite(&combined{A: Naturals, B: NewSet([]Value{Int(0)}), Op: `\`}),
+		"IsFiniteSet of Nat \\cap {0}":           Finite(&combined{A: Naturals, B: NewSet([]Value{Int(0)}), Op: `\cap`}),
 		"the last interval ends":                 Each(interval(math.MaxInt64-1, math.MaxInt64), func(Value) bool { return true }),
 		"the size of all":                        Size(interval(math.MinInt64, math.MaxInt64)) == math.MaxInt64,
 		"SUBSET of model values, renamed": canon(Renamed(&Subsets{Base: NewSet([]Value{ModelValue("m0")})}, map[*Model]Value{ModelValue("m0"): ModelValue("m1")}), nil) ==

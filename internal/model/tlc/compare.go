@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// Compare tells how TLC's answer differs from that of a check of all states. What is told aside is no part of the answer: how often states were found again,
+// Compare reports how TLC's answer differs from that of a check of all states. What stands aside is no part of the answer: how often states were found again,
 // which depends on how conditions are evaluated.
 func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 	ours, theirs := told(r), o.Violations
@@ -55,7 +55,7 @@ func told(r *tla.Report) (list []Violation) {
 	return list
 }
 
-// agree tells whether two violations are of the same kind and name. TLC names invariants and properties of steps; those of initial states and assumptions it
+// agree reports whether two violations are of the same kind and name. TLC names invariants and properties of steps; those of initial states and assumptions it
 // names by a part of them or by their place, and others not at all in some versions.
 func agree(ours, theirs Violation) bool {
 	if ours.Kind != theirs.Kind {
@@ -65,7 +65,7 @@ func agree(ours, theirs Violation) bool {
 	return !named || ours.Name == theirs.Name || theirs.Name == ""
 }
 
-// shortest tells whether the counterexample of a kind is a shortest one.
+// shortest reports whether the counterexample of a kind is a shortest one.
 func shortest(kind tla.Kind) bool {
 	return kind == tla.InvariantViolated || kind == tla.StepViolated || kind == tla.Deadlocked
 }

@@ -48,8 +48,8 @@ type Opinion struct {
 // Violation is what a behaviour breaks.
 type Violation struct {
 	Kind   tla.Kind `json:"kind"`
-	Name   string   `json:"name,omitempty"` // where TLC tells one
-	States int      `json:"states"`         // of the counterexample; 0 if there is none, or if several are told
+	Name   string   `json:"name,omitempty"` // where TLC prints one
+	States int      `json:"states"`         // of the counterexample; 0 if there is none, or if there are several
 }
 
 // Codes of TLC's messages (tlc2.output.EC).
@@ -87,7 +87,7 @@ var kinds = map[int]tla.Kind{
 	codePostcondition:    tla.PostViolated,
 }
 
-// Ready tells what is missing to run TLC: java on PATH, or a jar.
+// Ready reports what is missing to run TLC: java on PATH, or a jar.
 func (r *Run) Ready() error {
 	if _, err := exec.LookPath("java"); err != nil {
 		return errors.New("java is not on PATH; install a Java runtime, version 11 or later, to run TLC")
@@ -173,7 +173,7 @@ func (o *Opinion) end() string {
 	return strings.Join(lines[max(0, len(lines)-mostSaid):], "\n")
 }
 
-// mark begins the lines by which TLC tells programs where a message begins and ends.
+// mark begins the lines by which TLC shows programs where a message begins and ends.
 const mark = "@!@!@"
 
 func startOf(code int) string { return fmt.Sprintf("%sSTARTMSG %d:", mark, code) }

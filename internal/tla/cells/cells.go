@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Cells divides states: a variable whose value is a function has a cell for each of its arguments, and another variable is one cell. So it can be told that a step
+// Cells divides states: a variable whose value is a function has a cell for each of its arguments, and another variable is one cell. So a search can know that a step
 // depends on, or changes, what one server has, whatever others have.
 type Cells struct {
 	first []int         // of each variable, and at the end how many there are
@@ -29,10 +29,10 @@ func (s *Set) Add(cell int) { s[cell/64] |= 1 << (cell % 64) }
 // Remove takes a cell out of the set.
 func (s *Set) Remove(cell int) { s[cell/64] &^= 1 << (cell % 64) }
 
-// Has tells whether a cell is in the set.
+// Has reports whether a cell is in the set.
 func (s *Set) Has(cell int) bool { return s[cell/64]&(1<<(cell%64)) != 0 }
 
-// Meets tells whether two sets have a cell in common.
+// Meets reports whether two sets have a cell in common.
 func (s *Set) Meets(o *Set) bool {
 	met := uint64(0)
 	for i := range s {
@@ -89,7 +89,7 @@ func parts(v value.Value) int {
 	return 0
 }
 
-// fits tells whether a value is a function with the arguments of another.
+// fits reports whether a value is a function with the arguments of another.
 func fits(shape, v value.Value) bool {
 	switch s := shape.(type) {
 	case *value.Tuple:
@@ -147,7 +147,7 @@ func (c *Cells) Whole(variable int, parts []value.Value) value.Value {
 	return value.NewFunction(c.shape[variable].(*value.Function).Domain, parts)
 }
 
-// Reads is told what of a state an evaluation depends on. An evaluation of the same operator with the same arguments in another state that has the same in
+// Reads records which cells of a state an evaluation depends on. An evaluation of the same operator with the same arguments in another state that has the same in
 // these cells does the same. (What is remembered of a definition was evaluated in the same moment, and was noted then.)
 type Reads struct {
 	Cells *Cells
@@ -158,13 +158,13 @@ type Reads struct {
 	Kept, Excepted Set
 }
 
-// Clear begins anew.
+// Clear removes all records.
 func (r *Reads) Clear() { *r = Reads{Cells: r.Cells} }
 
-// Keeps tells, while Evaluator.Step gives a state, whether the step leaves a variable UNCHANGED.
+// Keeps reports, while Evaluator.Step gives a state, whether the step leaves a variable UNCHANGED.
 func (r *Reads) Keeps(variable int) bool { return r.Kept.Has(variable) }
 
-// Excepts tells, while Evaluator.Step gives a state, whether a variable has a value that is its old one but for arguments that are among the cells that were read.
+// Excepts reports, while Evaluator.Step gives a state, whether a variable has a value that is its old one but for arguments that are among the cells that were read.
 func (r *Reads) Excepts(variable int) bool { return r.Excepted.Has(variable) }
 
 // Whole notes that a variable was read.

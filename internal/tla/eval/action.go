@@ -94,7 +94,7 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 	return c.guard(e, at, n.truth(at), next)
 }
 
-// conjunct compiles what stands behind the first conjunct. As in TLC, it is a test once all variables have their values: it is not asked in how many ways it is
+// conjunct compiles what stands behind the first conjunct. As in TLC, it is a test once all variables have their values: it does not matter in how many ways it is
 // true, and only so much of it is evaluated as decides.
 func (c *compiler) conjunct(e syntax.Expr, p place, next act) act {
 	a := c.act(e, p, next)
@@ -123,7 +123,7 @@ func actBegun(a act, slots []int) act {
 	}
 }
 
-// assigns tells whether an expression may give a variable its next value.
+// assigns reports whether an expression may give a variable its next value.
 func (c *compiler) assigns(e syntax.Expr, p place) bool {
 	if c.assigning {
 		return false
@@ -282,7 +282,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *scope.Where)
 	return c.record(op, u, actBegun(c.act(op.Body, to, next), begin))
 }
 
-// constant tells whether a definition is a constant.
+// constant reports whether a definition is a constant.
 func (c *compiler) constant(e *syntax.Apply, op *scope.Def, p place) bool {
 	if syntax.Primes(op.Body) {
 		return false
@@ -425,7 +425,7 @@ func (m *machine) goal(initial bool) []value.Value {
 	return m.nxt
 }
 
-// complete tells whether all variables have the values that are being given.
+// complete reports whether all variables have the values that are being given.
 func (m *machine) complete(initial bool) bool { return !slices.Contains(m.goal(initial), nil) }
 
 // again is an assignment to a variable that has its value by then: a condition.

@@ -273,7 +273,7 @@ func (c *compiler) definition(d *scope.Def, q place, u call) node {
 	return compile()
 }
 
-// drawnOnce evaluates a constant that has effects, or chance, as TLC does: once for all. What it draws depends on its name, and not on who asks first, unless a
+// drawnOnce evaluates a constant that has effects, or chance, as TLC does: once for all. What it draws depends on its name, and not on the order of evaluation, unless a
 // simulation has a seed.
 func drawnOnce(name string, eval func(*ctx) value.Value) func(*ctx) value.Value {
 	start := value.Text(name).Fingerprint()

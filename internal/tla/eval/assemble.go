@@ -309,7 +309,7 @@ func (c *compiler) actionsOf(n part, found func(name string, args []node, e synt
 	})
 }
 
-// actions finds the parts of a next-state relation, and tells how each is compiled before what follows it.
+// actions finds the parts of a next-state relation, and reports how each is compiled before what follows it.
 func (c *compiler) actions(e syntax.Expr, p place, name string, args []node, found func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act)) {
 	at := scope.Where{Source: c.file(p), Pos: e.Position()}
 	switch x := e.(type) {

@@ -42,7 +42,7 @@ type machine struct {
 	between  []around          // compositions that are being taken
 	middles  [][]middle        // and the states between their steps
 	composed int               // how many of those were generated
-	emit     func() bool       // is told of each successor; true ends the search
+	emit     func() bool       // is called for each successor; true ends the search
 	times    int               // how often TLC would generate the successor that is being found: see ways
 	once     int               // how many successors were found since the innermost condition that is true in several ways, in one of them
 	open     int               // and before it, each since the one around
@@ -52,7 +52,7 @@ type machine struct {
 	read     uint64       // the variables of the present state that were read: see bitOf
 	readNext uint64       // and those of the next one
 	changed  uint64       // those that the next state does not leave as they are, where both are complete
-	reads    *cells.Reads // is told what of the present state is read; may be nil
+	reads    *cells.Reads // records what of the present state is read; may be nil
 	moment   moment
 	clock    uint64       // the last number of a moment
 	known    []remembered // of definitions, by their numbers
@@ -92,7 +92,7 @@ type node struct {
 	height int
 }
 
-// act goes on with what follows for each way to make an action true. It tells whether the search is to end.
+// act goes on with what follows for each way to make an action true. It reports whether the search is to end.
 type act func(*ctx) bool
 
 // env is a list of names that are bound around an expression, from the inside out.
@@ -107,7 +107,7 @@ type binding struct {
 	slot   int   // unless always is set
 	depth  int   // of the frame
 	born   int   // how many names were bound before
-	lazy   *node // fills the slot when it is first asked for
+	lazy   *node // fills the slot at the first use
 	always *node // is evaluated each time instead of a slot
 	op     *closure
 	expr   syntax.Expr // as which it was given, to look through it
@@ -190,7 +190,7 @@ type compiler struct {
 	reached   map[*scope.Source]*scope.Source // by way of it
 	remembers int                             // definitions whose values are remembered
 	whole     bool                            // a formula of steps is compiled, which is only evaluated where both states are complete
-	recorded  map[scope.Where]bool            // operators whose applications are told to properties
+	recorded  map[scope.Where]bool            // operators whose applications are recorded for properties
 	guards    *[]*placed                      // of the action that is being compiled for Step; nil: they are not counted
 	// enabling has, within ENABLED, the next values of what stands for a variable of another module and is none of ours: ENABLED A there asks whether there is
 	// any next state of that module, whatever ours may be (Specifying Systems, section 17.8). Each has a number behind those of the variables; -1: it is none.
@@ -630,5 +630,5 @@ func (x *ctx) heldBy(m *machine, around [][]int) *ctx {
 	return h
 }
 
-// anew is a held frame for one more evaluation.
-func (x *ctx) anew() *ctx { return &ctx{slots: slices.Clone(x.slots), up: x.up, m: x.m} }
+// again is a held frame for one more evaluation.
+func (x *ctx) again() *ctx { return &ctx{slots: slices.Clone(x.slots), up: x.up, m: x.m} }

@@ -108,7 +108,7 @@ func (c *compiler) core(u call) node {
 	return node{}
 }
 
-// member is a \in b, or a \notin b. b is not made where it is told by a rule that can be asked of a.
+// member is a \in b, or a \notin b. b is not made where it is given by a rule that can be tested for a.
 func (c *compiler) member(a, b node, in bool, u call) node {
 	p, at := u.from, u.at
 	eager := func(x *ctx, v value.Value) bool {
@@ -197,14 +197,14 @@ func (c *compiler) subsets(n node, at *scope.Where) node {
 	}}.of(n)
 }
 
-// membership is how to find out of one value whether it is in {x \in S : P}, for an S of which the members are told by their construction: whether it is in S, and P of it alone. To
+// membership is how to find out of one value whether it is in {x \in S : P}, for an S that is given by its construction: whether it is in S, and P of it alone. To
 // go through SUBSET SUBSET (1..4) for it takes 65,536 times as long.
 type membership struct {
 	base, body node
 	passes     func(*ctx, value.Value) bool
 }
 
-// So many members of S are gone through instead: the set may be remembered, and asked for again.
+// So many members of S are gone through instead: the set may be remembered, and used again.
 const (
 	seldomWorth = 1 << 7
 	onceWorth   = 1 << 16 // if it is the same in all states
@@ -322,7 +322,7 @@ func (c *compiler) through(e syntax.Expr, p place) (syntax.Expr, place) {
 	return e, p
 }
 
-// variableOf tells which variable an expression is, however it is named; -1 if none.
+// variableOf reports which variable an expression is, however it is named; -1 if none.
 func (c *compiler) variableOf(e syntax.Expr, p place) int {
 	e, p = c.through(e, p)
 	a, ok := e.(*syntax.Apply)
@@ -342,7 +342,7 @@ func (c *compiler) variableOf(e syntax.Expr, p place) int {
 	return -1
 }
 
-// composed tells of two states whether a step from one to the other is A \cdot B.
+// composed reports of two states whether a step from one to the other is A \cdot B.
 func (c *compiler) composed(u call, p place) node {
 	if c.primed {
 		c.fail(p, u.at.Pos, "\\cdot cannot be primed")

@@ -40,7 +40,7 @@ func (c *compiler) early(e syntax.Expr, p place, list []loop, born int) []early 
 	return found
 }
 
-// leading calls f with the conditions that an action begins with, until it returns false. begin are the slots that must be emptied before. It tells whether all of
+// leading calls f with the conditions that an action begins with, until it returns false. begin are the slots that must be emptied before. It reports whether all of
 // the action was such conditions.
 func (c *compiler) leading(e syntax.Expr, p place, begin []int, depth int, f func(node, func(*ctx) bool) bool) bool {
 	if depth > 30 {

@@ -95,7 +95,7 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 	clear(m.nxt)
 	m.composed = 0
 	m.begins()
-	if ev.spec.draws { // chance is the same again where a behaviour is told, or compared
+	if ev.spec.draws { // chance is the same again where a behaviour is printed, or compared
 		ev.TLC.drawn = value.Hash(s) + uint64(action.Span.First.Line)<<32 + uint64(action.Span.First.Column)
 	}
 	return ev.enumerate(action.act, ev.x, enumeration{f: f, action: action.Name, part: " of the next-state relation", at: &action.at})
@@ -107,7 +107,7 @@ func (ev *Evaluator) Times() int { return ev.x.m.times }
 // Ahead is how many of the successors that were counted so far TLC would generate later: by further ways to make conditions true, which it takes one after the other.
 func (ev *Evaluator) Ahead() int { return ev.x.m.counted - ev.x.m.open - ev.x.m.once }
 
-// Composed is how many states between the steps of compositions TLC would have counted since composed was asked, in the same enumeration.
+// Composed is how many states between the steps of compositions TLC would have counted since the last call in the same enumeration.
 func (ev *Evaluator) Composed() int {
 	n := ev.x.m.composed
 	ev.x.m.composed = 0
@@ -146,7 +146,7 @@ func (ev *Evaluator) enumerate(find act, x *ctx, what enumeration) error {
 	return stopped
 }
 
-// emit hands on a state that was found. It tells whether the search is to end.
+// emit hands on a state that was found. It reports whether the search is to end.
 func (ev *Evaluator) emit() bool {
 	m, e := ev.x.m, &ev.search
 	so := m.goal(e.initial)
@@ -167,7 +167,7 @@ func (ev *Evaluator) emit() bool {
 	return e.stopped != nil
 }
 
-// Holds tells whether a formula holds in a state, or in the step from s to next.
+// Holds reports whether a formula holds in a state, or in the step from s to next.
 func (ev *Evaluator) Holds(f *Formula, s, next State) (holds bool, err error) {
 	m := ev.x.m
 	before := m.enter(s, next)
@@ -180,13 +180,13 @@ func (ev *Evaluator) Holds(f *Formula, s, next State) (holds bool, err error) {
 	return holds, err
 }
 
-// Fingerprint tells states apart: equal for states that are equal under the specification's VIEW and SYMMETRY.
+// Fingerprint distinguishes states: equal for states that are equal under the specification's VIEW and SYMMETRY.
 func (ev *Evaluator) Fingerprint(s State) (fp uint64, err error) {
 	err = ev.run(func() { fp = ev.fingerprint(s) })
 	return fp, err
 }
 
-// Viewed tells apart the states that are not equal under the specification's VIEW.
+// Viewed is equal for states that are equal under the specification's VIEW.
 func (ev *Evaluator) Viewed(s State) (fp uint64, err error) {
 	err = ev.run(func() { fp = value.Hash(ev.view(s)) })
 	return fp, err
@@ -257,10 +257,10 @@ func (ev *Evaluator) Remain(formulas []Formula, reads [][]uint64, s State, chang
 	return broken, err
 }
 
-// Viewed tells whether the specification has a VIEW.
+// Viewed reports whether the specification has a VIEW.
 func (s *Spec) Viewed() bool { return s.view != nil }
 
-// ViewVaries tells whether what VIEW shows of a state may be another thing each time.
+// ViewVaries reports whether what VIEW shows of a state may be another thing each time.
 func (s *Spec) ViewVaries() bool { return s.view.fresh }
 
 // ChangedIn are the variables that are not one value in memory in two states.

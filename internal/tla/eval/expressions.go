@@ -95,7 +95,7 @@ func (c *compiler) loops(bounds []syntax.Bound, p place, at *scope.Where) (place
 	return p, list, sets
 }
 
-// bounds binds names; what it gives goes through all ways to choose members for them, until a function tells to stop. It tells whether
+// bounds binds names; what it gives goes through all ways to choose members for them, until a function returns false. It reports whether
 // none did.
 func (c *compiler) bounds(bounds []syntax.Bound, p place, at *scope.Where) (place, func(*ctx, func() bool) bool, []node) {
 	q, list, sets := c.loops(bounds, p, at)
@@ -397,7 +397,7 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 			if value.Size(s) > value.Most {
 				held := x.held(around)
 				return &rule{domain: s, of: func(v value.Value) value.Value {
-					h := held.anew()
+					h := held.again()
 					l.bind(h, v)
 					return h.m.within(func() value.Value { return b.eval(h) })
 				}}
@@ -426,7 +426,7 @@ func (c *compiler) function(name string, bounds []syntax.Bound, body syntax.Expr
 		if value.Size(domain) > value.Most {
 			held := x.held(around)
 			return &rule{domain: domain, of: func(v value.Value) value.Value {
-				h := held.anew()
+				h := held.again()
 				fill(h, v)
 				return h.m.within(func() value.Value { return b.eval(h) })
 			}}

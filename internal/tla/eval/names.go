@@ -76,8 +76,8 @@ func (c *compiler) reference(e *env) node {
 	return n
 }
 
-// give binds a parameter to an argument, compiled where the argument stands. It tells the slot that must be emptied when the operator is
-// used anew, or -1.
+// give binds a parameter to an argument, compiled where the argument stands. It gives the slot that must be emptied when the operator is
+// used again, or -1.
 func (c *compiler) give(to place, param syntax.Param, arg syntax.Expr, from place) (place, int) {
 	if param.Arity > 0 {
 		return c.bind(to, param.Text, binding{slot: -1, op: c.operator(arg, from, param.Arity)}), -1
@@ -92,7 +92,7 @@ func (c *compiler) give(to place, param syntax.Param, arg syntax.Expr, from plac
 	return c.bind(to, param.Text, b), b.slot
 }
 
-// cheap tells whether an expression is a name whose value is at hand.
+// cheap reports whether an expression is a name whose value is at hand.
 func (c *compiler) cheap(e syntax.Expr, p place) bool {
 	a, ok := e.(*syntax.Apply)
 	if !ok || len(a.Args) > 0 || len(a.Path) > 0 {

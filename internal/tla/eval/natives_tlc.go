@@ -21,8 +21,8 @@ type registers struct {
 	depth      int  // of the expressions of recursive operators and functions that are evaluated in each other
 	top        *ctx // the innermost frame of these operators
 	drawn      uint64
-	inside     *machine    // of the function or set, told by a rule, that is being evaluated
-	Pause      func() bool // is asked now and then whether the evaluation is to end
+	inside     *machine    // of the function or set, given by a rule, that is being evaluated
+	Pause      func() bool // reports, now and then, whether the evaluation is to end
 	Ticks      uint32
 	// behaviour is the one that led to the present state, which is its last.
 	Behaviour func(cur State) ([]State, error)
@@ -94,7 +94,7 @@ func (r *registers) getOr(key, other value.Value, m *machine, at *scope.Where) v
 	return r.get(key)
 }
 
-// assertError tells whether an expression cannot be evaluated. The text of the error is this program's, so it is not compared.
+// assertError reports whether an expression cannot be evaluated. The text of the error is this program's, so it is not compared.
 func assertError(c *compiler, d *scope.Def, u call) node {
 	c.arity(d, 2, u)
 	text, e := c.expr(u.args[0], u.from), c.expr(u.args[1], u.from)

@@ -20,7 +20,7 @@ import (
 
 // Trace is how a trace specification goes through its log.
 type Trace struct {
-	// Ends tells the end of the log, in the specification's words.
+	// Ends is the condition under which the log is at its end, as the specification has it.
 	Ends string
 	// Levels: the specification asks for the number of a state, and so states of different numbers differ.
 	Levels bool
@@ -55,7 +55,7 @@ func (t *Trace) Items() int {
 	return len(t.position.items)
 }
 
-// Undecided tells that nothing but a postcondition tells the end of the log.
+// Undecided reports whether nothing but a postcondition shows where the log ends.
 func (t *Trace) Undecided() bool { return t.end == nil && t.position == nil }
 
 // Trace finds out how the specification goes through its log. position and end name operators, as Reading has them; they may be empty.
@@ -93,7 +93,7 @@ func (ev *Evaluator) Trace(position, end string) (t *Trace, err error) {
 	case len(logs.Opened) == 0:
 		return nil, errReadsNone
 	default:
-		return nil, errors.New("nothing tells where in its log the specification is: it indexes the log neither by a variable nor by TLCGet(\"level\"); name what does by --position, or the end of the log by --end")
+		return nil, errors.New("nothing shows where in its log the specification is: it indexes the log neither by a variable nor by TLCGet(\"level\"); name what does by --position, or the end of the log by --end")
 	}
 	return t, nil
 }
@@ -113,7 +113,7 @@ func (t *Trace) At(s State, level int) (n int64, err error) {
 	return n, err
 }
 
-// Ended tells whether the log is at its end in a state.
+// Ended reports whether the log is at its end in a state.
 func (t *Trace) Ended(s State, level int, at int64) (done bool, err error) {
 	switch {
 	case t.end != nil:
@@ -122,10 +122,10 @@ func (t *Trace) Ended(s State, level int, at int64) (done bool, err error) {
 	case t.position != nil:
 		return at > int64(len(t.position.items)), nil
 	}
-	return false, nil // the postcondition tells, when all is known
+	return false, nil // the postcondition decides, at the end
 }
 
-// at has the evaluator speak of a state with its number.
+// at evaluates something in a state with its number.
 func (t *Trace) at(s State, level int, f func(*ctx), size int) error {
 	before, m := t.ev.TLC.Level, t.ev.x.m
 	t.ev.TLC.Level = level
@@ -275,7 +275,7 @@ func (s *Spec) stateOperator(name, what string) (n node, size int, err error) {
 	return n, size, err
 }
 
-// position tells how far in a log a behaviour is.
+// position reports how far in a log a behaviour is.
 type position struct {
 	name     string // as the specification has it
 	variable int    // which it is; -1: none
@@ -502,7 +502,7 @@ func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	return nil, failed
 }
 
-// ending takes [] and <> away from a formula about how a check goes on: what is left, asked in a state when nothing is left to be done, tells whether the log is
+// ending takes [] and <> away from a formula about how a check goes on: what is left, asked in a state when nothing is left to be done, reports whether the log is
 // at its end there. It is nil if the formula is of another form.
 func (b *behaviour) ending(e syntax.Expr, p place, begin []int) func(*ctx) bool {
 	at := scope.Where{Source: p.scope.File(), Pos: e.Position()}

@@ -46,8 +46,8 @@ func (s *Spec) counting() (actions []counted, guards []*placed, size int, err er
 	return actions, guards, size, err
 }
 
-// told is how many conditions of an action are told.
-const told = 3
+// mostGuards is how many conditions of an action are reported.
+const mostGuards = 3
 
 // Tried is an action that was tried where the log goes on in another way.
 type Tried struct {
@@ -56,7 +56,7 @@ type Tried struct {
 	Guards []Guard
 }
 
-// Tried finds out for each action which of its conditions were false in some states, which enter gives as it is asked for them in turn. First come the actions of which most
+// Tried finds out for each action which of its conditions were false in some states, which enter gives in turn. First come the actions of which most
 // conditions were true before.
 func (ev *Evaluator) Tried(states int, enter func(i int) State) (tried []Tried, err error) {
 	actions, guards, size, err := ev.spec.counting()
@@ -98,7 +98,7 @@ func (ev *Evaluator) Tried(states int, enter func(i int) State) (tried []Tried, 
 			if o.deep < 0 {
 				o.deep = met.falsified[i]
 			}
-			if met.falsified[i] < o.deep || len(o.Guards) == told {
+			if met.falsified[i] < o.deep || len(o.Guards) == mostGuards {
 				break
 			}
 			if !slices.ContainsFunc(o.Guards, func(g Guard) bool { return g.File == guards[i].File && g.Span == guards[i].Span }) {

@@ -16,7 +16,7 @@ type remembered struct {
 	from []value.Value // what those variables were, in their order
 }
 
-// isOf tells whether a remembered value is also that of a state with other variables than it had, if it is one that variables were read for.
+// isOf reports whether a remembered value is also that of a state with other variables than it had, if it is one that variables were read for.
 func (r *remembered) isOf(state []value.Value) bool {
 	if r.read == 0 {
 		return false
@@ -49,7 +49,7 @@ func reading(read uint64, state []value.Value) []value.Value {
 // is being made.
 type moment struct{ cur, nxt uint64 }
 
-// begins numbers the present state anew. The next one is being made.
+// begins gives the present state a new number. The next one is being made.
 func (m *machine) begins() {
 	m.clock++
 	m.moment = moment{cur: m.clock}
@@ -78,8 +78,8 @@ func (m *machine) leave(before scene) {
 	m.cur, m.nxt, m.changed, m.moment = before.cur, before.nxt, before.changed, before.moment
 }
 
-// remember evaluates a definition of a state at most once in each, and not again while the variables that it reads stay the same. (The latter not where somebody is
-// told what is read, which was noted in another state.)
+// remember evaluates a definition of a state at most once in each, and not again while the variables that it reads stay the same. (The latter not where
+// reads are recorded, which were noted in another state.)
 func (c *compiler) remember(n node, size int, primed bool) node {
 	k := c.remembers
 	c.remembers++
@@ -115,7 +115,7 @@ func (c *compiler) remember(n node, size int, primed bool) node {
 	return n
 }
 
-// costly tells whether an expression goes through sets, so that its value is worth being remembered.
+// costly reports whether an expression goes through sets, so that its value is worth being remembered.
 func costly(e syntax.Expr) bool {
 	return syntax.Any(e, func(e syntax.Expr) bool {
 		switch e.(type) {

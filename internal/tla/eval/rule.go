@@ -5,7 +5,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// rule is a function by its rule: one that uses itself, or one with a large domain. It keeps the values that were asked for.
+// rule is a function by its rule: one that uses itself, or one with a large domain. It keeps the values that were computed.
 type rule struct {
 	domain value.Value
 	of     func(value.Value) value.Value

@@ -48,7 +48,7 @@ type Spec struct {
 	config   *config.Config
 	relation []part // that the actions are parts of
 
-	compiling sync.Mutex // guards what compiles operators that are asked for later
+	compiling sync.Mutex // guards what compiles operators later
 	compiler  *compiler
 	root      *scope.Scope
 }
@@ -71,7 +71,7 @@ type Formula struct {
 	at    scope.Where
 	fresh bool // it depends on more than the state
 	whole bool // it is compiled for steps whose states are both complete
-	Next  bool // it has primes; told of what a configuration names
+	Next  bool // it has primes; known of what a configuration names
 	parts []conjunct
 }
 

@@ -51,7 +51,7 @@ type guarded struct {
 	falsified []int
 }
 
-// GuardsSeen of an operator tell, for each of its guards, whether it was ever false (1), ever true (2), both (3) or never reached (0).
+// GuardsSeen records, for each guard of an operator, whether it was ever false (1), ever true (2), both (3) or never reached (0).
 type GuardsSeen []uint8
 
 // Action compiles an action of the specification's module for Step. The error is that there is none of that name, or that it takes operators.
@@ -144,7 +144,7 @@ func (c *compiler) guard(e syntax.Expr, at *scope.Where, test func(*ctx) bool, n
 }
 
 // Step calls f with each state that an action with these arguments leads to from s, until f returns an error. The state is valid during the call. seen,
-// of the length of the action's guards, is told which of them were met; it may be nil.
+// of the length of the action's guards, records which of them were met; it may be nil.
 func (ev *Evaluator) Step(s State, op *Operator, args []value.Value, seen GuardsSeen, f func(State) error) error {
 	if len(args) != len(op.slots) {
 		return fmt.Errorf("%s needs %d arguments, and has %d", op.Name, len(op.slots), len(args))

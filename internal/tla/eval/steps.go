@@ -41,7 +41,7 @@ func (s *Spec) Text(step Step) string {
 // String is an action as TLC names it: its definition and where it stands.
 func (a *Action) String() string { return Step{Action: a}.String() }
 
-// shown is a value as TLC tells it, also where there is none.
+// shown is a value as TLC prints it, also where there is none.
 func shown(v value.Value) string {
 	if v == nil {
 		return "null"
@@ -49,7 +49,7 @@ func shown(v value.Value) string {
 	return v.String()
 }
 
-// String is the action of a step with its arguments and its place, as TLC tells it.
+// String is the action of a step with its arguments and its place, as TLC prints it.
 func (s Step) String() string {
 	a, args := s.Action, ""
 	if len(s.Args) > 0 {
@@ -74,7 +74,7 @@ func (s *Spec) Between(from, to State) Step {
 	return Step{State: to}
 }
 
-// leads tells whether an action leads from one state to another, and for which arguments.
+// leads reports whether an action leads from one state to another, and for which arguments.
 func (ev *Evaluator) leads(a *Action, from, to State) (args []value.Value, found bool) {
 	err := ev.Successors(from, a, func(next State) error {
 		if value.Hash(next) != value.Hash(to) {

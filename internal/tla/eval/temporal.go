@@ -166,7 +166,7 @@ func (b *behaviour) formula(e syntax.Expr, p place, begin []int) *liveness.Formu
 		}
 		n := b.expr(e, p)
 		if n.next {
-			b.failAt(&at, "an action stands in a temporal formula, where it would tell stuttering steps apart: write [][A]_v, or <><<A>>_v")
+			b.failAt(&at, "an action stands in a temporal formula, where it would distinguish stuttering steps: write [][A]_v, or <><<A>>_v")
 		}
 		return &liveness.Formula{Connective: liveness.Letter, Atom: b.atom(at.String(), n, begin, at)}
 	}
@@ -210,7 +210,7 @@ func (b *behaviour) formula(e syntax.Expr, p place, begin []int) *liveness.Formu
 			inner, q := b.through(x.Args[0], p)
 			if a, ok := inner.(*syntax.Action); ok {
 				if a.Angle != (x.Name == "<>") {
-					b.failAt(&at, "%s needs %s here: the other form tells stuttering steps apart", x.Name, map[string]string{"[]": "[A]_v", "<>": "<<A>>_v"}[x.Name])
+					b.failAt(&at, "%s needs %s here: the other form distinguishes stuttering steps", x.Name, map[string]string{"[]": "[A]_v", "<>": "<<A>>_v"}[x.Name])
 				}
 				f := &liveness.Formula{Connective: liveness.Letter, Atom: b.atom(at.String(), b.wholly(a, q), begin, at)}
 				if a.Angle {
@@ -342,7 +342,7 @@ func (b *behaviour) assume(e syntax.Expr, p place, begin []int) {
 	f := b.formula(e, p, begin)
 	if f.Restricts() {
 		at := scope.Where{Source: p.scope.File(), Pos: e.Position()}
-		b.failAt(&at, "the specification has a conjunct beside Init and [][Next]_vars that forbids states or steps, and what is taken there besides is fairness, and what comes true some day: make it a part of Next, or a CONSTRAINT")
+		b.failAt(&at, "the specification has a conjunct beside Init and [][Next]_vars that forbids states or steps, and beside those, only fairness and what comes true eventually is supported: make it a part of Next, or a CONSTRAINT")
 	}
 	if b.spec.Assumed == nil {
 		b.spec.Assumed = f

@@ -21,10 +21,10 @@ func difference(s, next State, same func(a, b value.Value) bool) (set uint64) {
 	return set
 }
 
-// same tells whether two values are equal. Unlike in a specification, values of different kinds may be compared.
+// same reports whether two values are equal. Unlike in a specification, values of different kinds may be compared.
 func same(a, b value.Value) bool { return a == b || a.Fingerprint() == b.Fingerprint() }
 
-// identical tells whether two values are one in memory, which is quick, and false for some that are equal.
+// identical reports whether two values are one in memory, which is quick, and false for some that are equal.
 func identical(a, b value.Value) bool { return a == b }
 
 // keeps are the variables that a formula of steps is only true for if they stay as they are, as far as that can be seen without evaluating it.

@@ -4,7 +4,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tla/cells"
 )
 
-// Watch has the evaluator tell r, from now on, what Step and Value depend on; with nil it tells nobody.
+// Watch has the evaluator record in r, from now on, what Step and Value depend on; with nil it records nothing.
 func (ev *Evaluator) Watch(r *cells.Reads) { ev.x.m.reads = r }
 
 // compares notes that the next value of a variable is looked at, which may have parts of the present one.

@@ -63,7 +63,7 @@ func (c *compiler) counted(e syntax.Expr, p place, next act) act {
 	}
 }
 
-// ways compiles the count of a condition, and tells whether it can be more than 1.
+// ways compiles the count of a condition, and reports whether it can be more than 1.
 func (c *compiler) ways(e syntax.Expr, p place) (count ways, many bool) {
 	at := c.at(e, p)
 	switch e := e.(type) {
@@ -181,7 +181,7 @@ func (l *loop) ways(of ways, all bool, at *scope.Where) ways {
 	}
 }
 
-// branches tells whether a condition can be true in more than one way.
+// branches reports whether a condition can be true in more than one way.
 func (c *compiler) branches(e syntax.Expr, p place) bool {
 	if a, ok := e.(*syntax.Apply); ok && len(a.Path) == 0 && a.Name != "=>" && p.env.find(a.Name) == nil && p.scope.Find(a.Name) == nil {
 		return false // an operator of the language, such as =

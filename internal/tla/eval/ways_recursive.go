@@ -23,7 +23,7 @@ type counting struct {
 	size  int
 }
 
-// waysRule is a function by its rule that tells in how many ways its values are true.
+// waysRule is a function by its rule that counts in how many ways its values are true.
 type waysRule struct {
 	rule
 	ways   func(value.Value) int
@@ -38,7 +38,7 @@ type argumentCount struct {
 // count is a function's count for an argument. Like its values it is found once for each.
 func (f *waysRule) count(x value.Value) int {
 	if !value.Contains(f.domain, x) {
-		value.Apply(f, x) // which tells so
+		value.Apply(f, x) // which fails
 	}
 	key := x.Fingerprint()
 	for _, n := range f.counts[key] {
@@ -54,7 +54,7 @@ func (f *waysRule) count(x value.Value) int {
 	return n
 }
 
-// compileCount compiles the count of a body in a frame of its own, whose first names bind gives. It tells whether the count can be more than 1.
+// compileCount compiles the count of a body in a frame of its own, whose first names bind gives. It reports whether the count can be more than 1.
 func (c *compiler) compileCount(f *counting, e syntax.Expr, bind func() place) bool {
 	c.begin()
 	p := bind()

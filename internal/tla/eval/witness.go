@@ -19,7 +19,7 @@ type applied struct {
 	x    *ctx
 }
 
-// sameOperator tells whether two definitions mean the same: one of a module, and that of an instance of it in which nothing stands for something else.
+// sameOperator reports whether two definitions mean the same: one of a module, and that of an instance of it in which nothing stands for something else.
 func sameOperator(a, b *scope.Def) bool {
 	own := func(d *scope.Def) bool {
 		return placeAt(d.Place).env == nil && !d.Place.Scope.Foreign() && d.Given() == nil
@@ -27,7 +27,7 @@ func sameOperator(a, b *scope.Def) bool {
 	return a.At == b.At && a.At.Source != nil && own(a) && own(b)
 }
 
-// record has applications of an operator told to properties, if one of them uses it.
+// record records applications of an operator for properties, if one of them uses it.
 func (c *compiler) record(d *scope.Def, u call, a act) act {
 	if !c.recorded[d.At] || slices.ContainsFunc(d.Params, func(p syntax.Param) bool { return p.Arity > 0 }) {
 		return a
@@ -82,7 +82,7 @@ func (c *compiler) recordFor(e syntax.Expr, p place, depth int) {
 // prover compiles proofs that a step is one of a relation.
 type prover struct{ *compiler }
 
-// witnesses finds the ways in which an operator that was applied proves a relation: each tells whether it does.
+// witnesses finds the ways in which an operator that was applied proves a relation: each reports whether it does.
 func (c prover) witnesses(e syntax.Expr, p place, list []loop, slots []int, depth int, found *[]func(*ctx) bool) {
 	if depth > 40 {
 		return
@@ -126,7 +126,7 @@ func (c prover) witnesses(e syntax.Expr, p place, list []loop, slots []int, dept
 	}
 }
 
-// witness tells whether an application of d proves one whose arguments use names that go through sets.
+// witness reports whether an application of d proves one whose arguments use names that go through sets.
 func (c prover) witness(d *scope.Def, u call, list []loop, slots []int) func(*ctx) bool {
 	matches := make([]func(*ctx, value.Value) bool, len(u.args))
 	for i, arg := range u.args {

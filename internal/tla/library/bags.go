@@ -7,30 +7,29 @@ import (
 )
 
 var bagsModule = map[string]*Builtin{
-		"IsABag":   {Test: isBag},
-		"BagToSet": {One: value.Domain},
-		"SetToBag": {One: func(s value.Value) value.Value {
-			return bagOf(value.Explicit(s).Items, func(value.Value) int64 { return 1 })
-		}},
-		"BagIn":       {Compare: func(e, b value.Value) bool { return value.Contains(value.Domain(b), e) }},
-		"EmptyBag":    {None: value.EmptyTuple},
-		"CopiesIn":    {Two: func(e, b value.Value) value.Value { return value.Int(Copies(b, e)) }},
-		`\oplus`:      {Two: func(a, b value.Value) value.Value { return BagSum(a, b, 1) }},
-		`\ominus`:     {Two: func(a, b value.Value) value.Value { return BagSum(a, b, -1) }},
-		`\sqsubseteq`: {Compare: subBag},
-		"BagUnion": {One: func(s value.Value) value.Value {
-			sum := value.Value(value.EmptyTuple)
-			value.Each(s, func(b value.Value) bool { sum = BagSum(sum, b, 1); return true })
-			return sum
-		}},
-		"BagCardinality": {One: func(b value.Value) value.Value {
-			n := int64(0)
-			value.Each(value.Domain(b), func(e value.Value) bool { n += Copies(b, e); return true })
-			return value.Int(n)
-		}},
-		"SubBag": {One: subBags},
-	}
-
+	"IsABag":   {Test: isBag},
+	"BagToSet": {One: value.Domain},
+	"SetToBag": {One: func(s value.Value) value.Value {
+		return bagOf(value.Explicit(s).Items, func(value.Value) int64 { return 1 })
+	}},
+	"BagIn":       {Compare: func(e, b value.Value) bool { return value.Contains(value.Domain(b), e) }},
+	"EmptyBag":    {None: value.EmptyTuple},
+	"CopiesIn":    {Two: func(e, b value.Value) value.Value { return value.Int(Copies(b, e)) }},
+	`\oplus`:      {Two: func(a, b value.Value) value.Value { return BagSum(a, b, 1) }},
+	`\ominus`:     {Two: func(a, b value.Value) value.Value { return BagSum(a, b, -1) }},
+	`\sqsubseteq`: {Compare: subBag},
+	"BagUnion": {One: func(s value.Value) value.Value {
+		sum := value.Value(value.EmptyTuple)
+		value.Each(s, func(b value.Value) bool { sum = BagSum(sum, b, 1); return true })
+		return sum
+	}},
+	"BagCardinality": {One: func(b value.Value) value.Value {
+		n := int64(0)
+		value.Each(value.Domain(b), func(e value.Value) bool { n += Copies(b, e); return true })
+		return value.Int(n)
+	}},
+	"SubBag": {One: subBags},
+}
 
 func isBag(b value.Value) bool {
 	switch b.(type) {
@@ -89,7 +88,7 @@ func BagSum(a, b value.Value, sign int64) value.Value {
 	})
 }
 
-// isNone tells whether a value is no count of copies in a bag.
+// isNone reports whether a value is no count of copies in a bag.
 func isNone(v value.Value) bool {
 	n, ok := v.(value.Int)
 	return !ok || n <= 0

@@ -38,31 +38,31 @@ var Includes = map[string][]string{"Integers": {"Naturals"}, "Reals": {"Integers
 
 // Modules are those that are functions of values, by name. A nil Builtin is an operator that is not supported.
 var Modules = map[string]map[string]*Builtin{
-	"Bags": bagsModule,
-	"BagsExt": bagsExtModule,
-	"Bitwise": bitwiseModule,
-	"CSV": csvModule,
+	"Bags":                  bagsModule,
+	"BagsExt":               bagsExtModule,
+	"Bitwise":               bitwiseModule,
+	"CSV":                   csvModule,
 	"DifferentialEquations": differentialEquationsModule,
-	"FiniteSets": finiteSetsModule,
-	"FiniteSetsExt": finiteSetsExtModule,
-	"Folds": {},
-	"Functions": functionsModule,
-	"GraphViz": {},
-	"IOUtils": ioutilsModule,
-	"Integers": integersModule,
-	"Json": jsonModule,
-	"Naturals": naturalsModule,
-	"Randomization": randomizationModule,
-	"Reals": realsModule,
-	"SVG": svgModule,
-	"Sequences": sequencesModule,
-	"SequencesExt": sequencesExtModule,
-	"ShiViz": shiVizModule,
-	"Statistics": {},
-	"TLAPS": {},
-	"TLC": tlcModule,
-	"TLCExt": tlcextModule,
-	"Toolbox": {},
+	"FiniteSets":            finiteSetsModule,
+	"FiniteSetsExt":         finiteSetsExtModule,
+	"Folds":                 {},
+	"Functions":             functionsModule,
+	"GraphViz":              {},
+	"IOUtils":               ioutilsModule,
+	"Integers":              integersModule,
+	"Json":                  jsonModule,
+	"Naturals":              naturalsModule,
+	"Randomization":         randomizationModule,
+	"Reals":                 realsModule,
+	"SVG":                   svgModule,
+	"Sequences":             sequencesModule,
+	"SequencesExt":          sequencesExtModule,
+	"ShiViz":                shiVizModule,
+	"Statistics":            {},
+	"TLAPS":                 {},
+	"TLC":                   tlcModule,
+	"TLCExt":                tlcextModule,
+	"Toolbox":               {},
 }
 
 // Integer is the number that a value is; other values are an error.
@@ -89,154 +89,153 @@ func order(f func(a, b int64) bool) *Builtin {
 }
 
 var naturalsModule = map[string]*Builtin{
-		"Nat": {None: value.Naturals},
-		"+":   arithmetic("+", sum),
-		"-":   arithmetic("-", func(a, b int64) (int64, bool) { s := a - b; return s, (s < a) == (b > 0) || b == 0 }),
-		"*": arithmetic("*", func(a, b int64) (int64, bool) {
-			if a == 0 || b == 0 {
-				return 0, true
-			}
-			p := a * b
-			return p, p/b == a && !(a == -1 && b == math.MinInt64) && !(b == -1 && a == math.MinInt64)
-		}),
-		"^": arithmetic("^", func(a, b int64) (int64, bool) {
-			switch {
-			case b < 0:
-				value.Fail("%d^%d: the exponent is negative", a, b)
-			case a == 0 && b == 0:
-				value.Fail("0^0 is not defined")
-			}
-			p := int64(1)
-			for ; b > 0; b-- {
-				q := p * a
-				if a != 0 && q/a != p {
-					return 0, false
-				}
-				if p = q; a == 0 || a == 1 {
-					break
-				} else if a == -1 {
-					if b%2 == 0 {
-						return 1, true
-					}
-					return -1, true
-				}
-			}
-			return p, true
-		}),
-		`\div`: arithmetic(`\div`, func(a, b int64) (int64, bool) {
-			if b == 0 {
-				value.Fail("%d \\div 0: there is no division by 0", a)
-			}
-			if b == -1 && a == math.MinInt64 {
+	"Nat": {None: value.Naturals},
+	"+":   arithmetic("+", sum),
+	"-":   arithmetic("-", func(a, b int64) (int64, bool) { s := a - b; return s, (s < a) == (b > 0) || b == 0 }),
+	"*": arithmetic("*", func(a, b int64) (int64, bool) {
+		if a == 0 || b == 0 {
+			return 0, true
+		}
+		p := a * b
+		return p, p/b == a && !(a == -1 && b == math.MinInt64) && !(b == -1 && a == math.MinInt64)
+	}),
+	"^": arithmetic("^", func(a, b int64) (int64, bool) {
+		switch {
+		case b < 0:
+			value.Fail("%d^%d: the exponent is negative", a, b)
+		case a == 0 && b == 0:
+			value.Fail("0^0 is not defined")
+		}
+		p := int64(1)
+		for ; b > 0; b-- {
+			q := p * a
+			if a != 0 && q/a != p {
 				return 0, false
 			}
-			q := a / b
-			if a%b != 0 && (a < 0) != (b < 0) {
-				q--
+			if p = q; a == 0 || a == 1 {
+				break
+			} else if a == -1 {
+				if b%2 == 0 {
+					return 1, true
+				}
+				return -1, true
 			}
-			return q, true
-		}),
-		"%": arithmetic("%", func(a, b int64) (int64, bool) {
-			if b <= 0 {
-				value.Fail("%d %% %d: the divisor must be positive", a, b)
-			}
-			if m := a % b; m < 0 {
-				return m + b, true
-			}
-			return a % b, true
-		}),
-		"<":    order(func(a, b int64) bool { return a < b }),
-		">":    order(func(a, b int64) bool { return a > b }),
-		`\leq`: order(func(a, b int64) bool { return a <= b }),
-		`\geq`: order(func(a, b int64) bool { return a >= b }),
-		"..":   {Two: func(a, b value.Value) value.Value { return &value.Interval{Low: Integer(a), High: Integer(b)} }},
-	}
+		}
+		return p, true
+	}),
+	`\div`: arithmetic(`\div`, func(a, b int64) (int64, bool) {
+		if b == 0 {
+			value.Fail("%d \\div 0: there is no division by 0", a)
+		}
+		if b == -1 && a == math.MinInt64 {
+			return 0, false
+		}
+		q := a / b
+		if a%b != 0 && (a < 0) != (b < 0) {
+			q--
+		}
+		return q, true
+	}),
+	"%": arithmetic("%", func(a, b int64) (int64, bool) {
+		if b <= 0 {
+			value.Fail("%d %% %d: the divisor must be positive", a, b)
+		}
+		if m := a % b; m < 0 {
+			return m + b, true
+		}
+		return a % b, true
+	}),
+	"<":    order(func(a, b int64) bool { return a < b }),
+	">":    order(func(a, b int64) bool { return a > b }),
+	`\leq`: order(func(a, b int64) bool { return a <= b }),
+	`\geq`: order(func(a, b int64) bool { return a >= b }),
+	"..":   {Two: func(a, b value.Value) value.Value { return &value.Interval{Low: Integer(a), High: Integer(b)} }},
+}
 
 var integersModule = map[string]*Builtin{
-		"Int": {None: value.Integers},
-		"-.": {One: func(a value.Value) value.Value {
-			n := Integer(a)
-			if n == math.MinInt64 {
-				value.Fail("-(%s) does not fit into 64 bits", a)
-			}
-			return value.Int(-n)
-		}},
-	}
+	"Int": {None: value.Integers},
+	"-.": {One: func(a value.Value) value.Value {
+		n := Integer(a)
+		if n == math.MinInt64 {
+			value.Fail("-(%s) does not fit into 64 bits", a)
+		}
+		return value.Int(-n)
+	}},
+}
 
 var realsModule = map[string]*Builtin{
-		"Real": {None: value.Reals},
-		"/": arithmetic("/", func(a, b int64) (int64, bool) {
-			if b == 0 || a%b != 0 || b == -1 && a == math.MinInt64 {
-				value.Fail("%d / %d is no integer: other numbers are not supported", a, b)
-			}
-			return a / b, true
-		}),
-		"Infinity": nil,
-	}
+	"Real": {None: value.Reals},
+	"/": arithmetic("/", func(a, b int64) (int64, bool) {
+		if b == 0 || a%b != 0 || b == -1 && a == math.MinInt64 {
+			value.Fail("%d / %d is no integer: other numbers are not supported", a, b)
+		}
+		return a / b, true
+	}),
+	"Infinity": nil,
+}
 
 var finiteSetsModule = map[string]*Builtin{
-		"Cardinality": {One: func(s value.Value) value.Value {
-			if n, exact := value.Count(s); exact {
-				return value.Int(n)
-			}
-			return value.Int(len(value.Explicit(s).Items))
-		}},
-		"IsFiniteSet": {Test: value.Finite},
-	}
+	"Cardinality": {One: func(s value.Value) value.Value {
+		if n, exact := value.Count(s); exact {
+			return value.Int(n)
+		}
+		return value.Int(len(value.Explicit(s).Items))
+	}},
+	"IsFiniteSet": {Test: value.Finite},
+}
 
 var sequencesModule = map[string]*Builtin{
-		"Seq": {One: func(s value.Value) value.Value { return &value.Sequences{Base: s} }},
-		"Len": {One: func(s value.Value) value.Value {
-			if t, ok := s.(*value.String); ok {
-				return value.Int(len([]rune(t.Text)))
-			}
-			return value.Int(len(value.Items(s)))
-		}},
-		`\o`: {Two: concatenation},
-		"Append": {Two: func(s, v value.Value) value.Value {
-			items := value.Items(s)
-			list := make([]value.Value, len(items)+1)
-			copy(list, items)
-			list[len(items)] = Settled(v)
-			return value.NewTuple(list)
-		}},
-		"Head": {One: func(s value.Value) value.Value {
-			items := value.Items(s)
-			if len(items) == 0 {
-				value.Fail("Head(<<>>): the sequence is empty")
-			}
-			return items[0]
-		}},
-		"Tail": {One: func(s value.Value) value.Value {
-			items := value.Items(s)
-			if len(items) == 0 {
-				value.Fail("Tail(<<>>): the sequence is empty")
-			}
-			return value.NewTuple(items[1:])
-		}},
-		"SubSeq": {Three: func(s, from, to value.Value) value.Value {
-			m, n := Integer(from), Integer(to)
-			if t, ok := s.(*value.String); ok {
-				r := []rune(t.Text)
-				if m > n {
-					return value.Text("")
-				}
-				if m < 1 || n > int64(len(r)) {
-					value.Fail("SubSeq: %d..%d is not within %s", m, n, s)
-				}
-				return value.Text(string(r[m-1 : n]))
-			}
-			items := value.Items(s)
+	"Seq": {One: func(s value.Value) value.Value { return &value.Sequences{Base: s} }},
+	"Len": {One: func(s value.Value) value.Value {
+		if t, ok := s.(*value.String); ok {
+			return value.Int(len([]rune(t.Text)))
+		}
+		return value.Int(len(value.Items(s)))
+	}},
+	`\o`: {Two: concatenation},
+	"Append": {Two: func(s, v value.Value) value.Value {
+		items := value.Items(s)
+		list := make([]value.Value, len(items)+1)
+		copy(list, items)
+		list[len(items)] = Settled(v)
+		return value.NewTuple(list)
+	}},
+	"Head": {One: func(s value.Value) value.Value {
+		items := value.Items(s)
+		if len(items) == 0 {
+			value.Fail("Head(<<>>): the sequence is empty")
+		}
+		return items[0]
+	}},
+	"Tail": {One: func(s value.Value) value.Value {
+		items := value.Items(s)
+		if len(items) == 0 {
+			value.Fail("Tail(<<>>): the sequence is empty")
+		}
+		return value.NewTuple(items[1:])
+	}},
+	"SubSeq": {Three: func(s, from, to value.Value) value.Value {
+		m, n := Integer(from), Integer(to)
+		if t, ok := s.(*value.String); ok {
+			r := []rune(t.Text)
 			if m > n {
-				return value.EmptyTuple
+				return value.Text("")
 			}
-			if m < 1 || n > int64(len(items)) {
-				value.Fail("SubSeq: %d..%d is not within 1..%d", m, n, len(items))
+			if m < 1 || n > int64(len(r)) {
+				value.Fail("SubSeq: %d..%d is not within %s", m, n, s)
 			}
-			return value.NewTuple(items[m-1 : n])
-		}},
-	}
-
+			return value.Text(string(r[m-1 : n]))
+		}
+		items := value.Items(s)
+		if m > n {
+			return value.EmptyTuple
+		}
+		if m < 1 || n > int64(len(items)) {
+			value.Fail("SubSeq: %d..%d is not within 1..%d", m, n, len(items))
+		}
+		return value.NewTuple(items[m-1 : n])
+	}},
+}
 
 // sum is a + b, if it fits.
 func sum(a, b int64) (int64, bool) {

@@ -26,192 +26,191 @@ func Proven(name string) bool {
 }
 
 var functionsModule = map[string]*Builtin{
-		"Range":       {One: rangeOf},
-		"IsInjective": {Test: injective},
-		"AntiFunction": {One: func(f value.Value) value.Value {
-			if !injective(f) {
-				value.Fail("AntiFunction: %s has a value twice", value.Short(f))
-			}
-			var domain, values []value.Value
-			value.Each(value.Domain(f), func(x value.Value) bool {
-				domain, values = append(domain, Settled(value.Apply(f, x))), append(values, x)
-				return true
-			})
-			return value.FunctionOf(domain, values)
-		}},
-		"FoldFunction": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
-			sum := args[0]
-			value.Each(value.Domain(args[1]), func(x value.Value) bool { sum = step(value.Apply(args[1], x), sum); return true })
-			return sum
-		}),
-		"FoldFunctionOnSet": folds(4, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
-			sum := args[0]
-			value.Domain(args[1]) // an error also if the set is empty and the function none
-			value.Each(args[2], func(x value.Value) bool { sum = step(value.Apply(args[1], x), sum); return true })
-			return sum
-		}),
-	}
+	"Range":       {One: rangeOf},
+	"IsInjective": {Test: injective},
+	"AntiFunction": {One: func(f value.Value) value.Value {
+		if !injective(f) {
+			value.Fail("AntiFunction: %s has a value twice", value.Short(f))
+		}
+		var domain, values []value.Value
+		value.Each(value.Domain(f), func(x value.Value) bool {
+			domain, values = append(domain, Settled(value.Apply(f, x))), append(values, x)
+			return true
+		})
+		return value.FunctionOf(domain, values)
+	}},
+	"FoldFunction": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+		sum := args[0]
+		value.Each(value.Domain(args[1]), func(x value.Value) bool { sum = step(value.Apply(args[1], x), sum); return true })
+		return sum
+	}),
+	"FoldFunctionOnSet": folds(4, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+		sum := args[0]
+		value.Domain(args[1]) // an error also if the set is empty and the function none
+		value.Each(args[2], func(x value.Value) bool { sum = step(value.Apply(args[1], x), sum); return true })
+		return sum
+	}),
+}
 
 var finiteSetsExtModule = map[string]*Builtin{
-		"FoldSet": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
-			sum := args[0]
-			value.Each(args[1], func(x value.Value) bool { sum = step(x, sum); return true })
-			return sum
-		}),
-		"kSubset": {Two: func(k, s value.Value) value.Value {
-			n := Integer(k)
-			var list []value.Value
-			base := value.Explicit(s)
-			if size := int64(len(base.Items)); n >= 0 && n <= size {
-				ways := int64(1)
-				for i := range min(n, size-n) {
-					if ways = ways * (size - i) / (i + 1); ways > value.Most || ways*n > value.MostWithin {
-						value.Fail("kSubset(%d, S): of %d members there are more such subsets than can be enumerated", n, size)
-					}
+	"FoldSet": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+		sum := args[0]
+		value.Each(args[1], func(x value.Value) bool { sum = step(x, sum); return true })
+		return sum
+	}),
+	"kSubset": {Two: func(k, s value.Value) value.Value {
+		n := Integer(k)
+		var list []value.Value
+		base := value.Explicit(s)
+		if size := int64(len(base.Items)); n >= 0 && n <= size {
+			ways := int64(1)
+			for i := range min(n, size-n) {
+				if ways = ways * (size - i) / (i + 1); ways > value.Most || ways*n > value.MostWithin {
+					value.Fail("kSubset(%d, S): of %d members there are more such subsets than can be enumerated", n, size)
 				}
 			}
-			(&value.Subsets{Base: base}).EachOf(int(min(n, value.Most)), func(v value.Value) bool {
-				list = append(list, v)
-				return true
-			})
-			return value.NewSet(list)
-		}},
-		"Max": {One: func(s value.Value) value.Value { return extreme(s, "Max", func(a, b int64) bool { return a > b }) }},
-		"Min": {One: func(s value.Value) value.Value { return extreme(s, "Min", func(a, b int64) bool { return a < b }) }},
-	}
+		}
+		(&value.Subsets{Base: base}).EachOf(int(min(n, value.Most)), func(v value.Value) bool {
+			list = append(list, v)
+			return true
+		})
+		return value.NewSet(list)
+	}},
+	"Max": {One: func(s value.Value) value.Value { return extreme(s, "Max", func(a, b int64) bool { return a > b }) }},
+	"Min": {One: func(s value.Value) value.Value { return extreme(s, "Min", func(a, b int64) bool { return a < b }) }},
+}
 
 var sequencesExtModule = map[string]*Builtin{
-		"ToSet":    {One: rangeOf},
-		"SetToSeq": {One: func(s value.Value) value.Value { return value.NewTuple(value.Explicit(s).Items) }},
-		"Reverse": {One: func(s value.Value) value.Value {
-			items := value.Items(s)
-			list := make([]value.Value, len(items))
-			for i, v := range items {
-				list[len(items)-1-i] = v
+	"ToSet":    {One: rangeOf},
+	"SetToSeq": {One: func(s value.Value) value.Value { return value.NewTuple(value.Explicit(s).Items) }},
+	"Reverse": {One: func(s value.Value) value.Value {
+		items := value.Items(s)
+		list := make([]value.Value, len(items))
+		for i, v := range items {
+			list[len(items)-1-i] = v
+		}
+		return value.NewTuple(list)
+	}},
+	"ReplaceAllSubSeqs":  {Three: func(r, s, t value.Value) value.Value { return replacedIn(r, s, t, -1) }},
+	"ReplaceFirstSubSeq": {Three: func(r, s, t value.Value) value.Value { return replacedIn(r, s, t, 1) }},
+	"FoldSeq":            functionsModule["FoldFunction"],
+	"Contains": {Compare: func(s, e value.Value) bool {
+		return first(value.Items(s), func(v value.Value) bool { return value.Equal(v, e) }) > 0
+	}},
+	"RemoveFirst": {Two: func(s, e value.Value) value.Value {
+		return without(s, first(value.Items(s), func(v value.Value) bool { return value.Equal(v, e) }))
+	}},
+	"RemoveFirstMatch": picks(2, func(args []value.Value, test func(value.Value) bool) value.Value {
+		return without(args[0], first(value.Items(args[0]), test))
+	}),
+	"SelectInSeq": picks(2, func(args []value.Value, test func(value.Value) bool) value.Value {
+		return value.Int(first(value.Items(args[0]), test))
+	}),
+	"SelectLastInSeq": picks(2, func(args []value.Value, test func(value.Value) bool) value.Value {
+		return value.Int(last(value.Items(args[0]), test))
+	}),
+	"SelectInSubSeq": picks(4, func(args []value.Value, test func(value.Value) bool) value.Value {
+		part, before := between(args, "SelectInSubSeq")
+		if at := first(part, test); at > 0 {
+			return value.Int(before + at)
+		}
+		return value.Int(0)
+	}),
+	"SelectLastInSubSeq": picks(4, func(args []value.Value, test func(value.Value) bool) value.Value {
+		part, before := between(args, "SelectLastInSubSeq")
+		if at := last(part, test); at > 0 {
+			return value.Int(before + at)
+		}
+		return value.Int(0)
+	}),
+	"SetToSeqs": {One: func(s value.Value) value.Value {
+		items := value.Explicit(s).Items
+		ways := 1
+		for i := range items {
+			ways *= i + 1
+			value.AtMost(ways * len(items))
+		}
+		var list []value.Value
+		orders(items, func(order []value.Value) { list = append(list, value.NewTuple(order)) })
+		return value.NewSet(list)
+	}},
+	"Suffixes": {One: func(s value.Value) value.Value {
+		items := value.Items(s)
+		value.AtMost(len(items) * len(items) / 2)
+		list := make([]value.Value, 0, len(items)+1)
+		for i := range len(items) + 1 {
+			list = append(list, value.NewTuple(items[i:]))
+		}
+		return value.NewSet(list)
+	}},
+	"AllSubSeqs": {One: func(s value.Value) value.Value {
+		items := value.Items(s)
+		value.AtMost(max(len(items), 1) << min(len(items), 32))
+		list := []value.Value{value.EmptyTuple}
+		for _, v := range items { // each with and without v
+			for _, t := range list[:len(list):len(list)] {
+				list = append(list, value.NewTuple(append(slices.Clone(value.Items(t)), v)))
 			}
-			return value.NewTuple(list)
-		}},
-		"ReplaceAllSubSeqs":  {Three: func(r, s, t value.Value) value.Value { return replacedIn(r, s, t, -1) }},
-		"ReplaceFirstSubSeq": {Three: func(r, s, t value.Value) value.Value { return replacedIn(r, s, t, 1) }},
-		"FoldSeq":            functionsModule["FoldFunction"],
-		"Contains": {Compare: func(s, e value.Value) bool {
-			return first(value.Items(s), func(v value.Value) bool { return value.Equal(v, e) }) > 0
-		}},
-		"RemoveFirst": {Two: func(s, e value.Value) value.Value {
-			return without(s, first(value.Items(s), func(v value.Value) bool { return value.Equal(v, e) }))
-		}},
-		"RemoveFirstMatch": picks(2, func(args []value.Value, test func(value.Value) bool) value.Value {
-			return without(args[0], first(value.Items(args[0]), test))
-		}),
-		"SelectInSeq": picks(2, func(args []value.Value, test func(value.Value) bool) value.Value {
-			return value.Int(first(value.Items(args[0]), test))
-		}),
-		"SelectLastInSeq": picks(2, func(args []value.Value, test func(value.Value) bool) value.Value {
-			return value.Int(last(value.Items(args[0]), test))
-		}),
-		"SelectInSubSeq": picks(4, func(args []value.Value, test func(value.Value) bool) value.Value {
-			part, before := between(args, "SelectInSubSeq")
-			if at := first(part, test); at > 0 {
-				return value.Int(before + at)
-			}
-			return value.Int(0)
-		}),
-		"SelectLastInSubSeq": picks(4, func(args []value.Value, test func(value.Value) bool) value.Value {
-			part, before := between(args, "SelectLastInSubSeq")
-			if at := last(part, test); at > 0 {
-				return value.Int(before + at)
-			}
-			return value.Int(0)
-		}),
-		"SetToSeqs": {One: func(s value.Value) value.Value {
-			items := value.Explicit(s).Items
-			ways := 1
-			for i := range items {
-				ways *= i + 1
-				value.AtMost(ways * len(items))
-			}
-			var list []value.Value
-			orders(items, func(order []value.Value) { list = append(list, value.NewTuple(order)) })
-			return value.NewSet(list)
-		}},
-		"Suffixes": {One: func(s value.Value) value.Value {
-			items := value.Items(s)
-			value.AtMost(len(items) * len(items) / 2)
-			list := make([]value.Value, 0, len(items)+1)
-			for i := range len(items) + 1 {
-				list = append(list, value.NewTuple(items[i:]))
-			}
-			return value.NewSet(list)
-		}},
-		"AllSubSeqs": {One: func(s value.Value) value.Value {
-			items := value.Items(s)
-			value.AtMost(max(len(items), 1) << min(len(items), 32))
-			list := []value.Value{value.EmptyTuple}
-			for _, v := range items { // each with and without v
-				for _, t := range list[:len(list):len(list)] {
-					list = append(list, value.NewTuple(append(slices.Clone(value.Items(t)), v)))
-				}
-			}
-			return value.NewSet(list)
-		}},
-		"FoldLeft": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
-			sum := args[0]
-			for _, x := range value.Items(args[1]) {
-				sum = step(sum, x)
-			}
-			return sum
-		}),
-		"FoldRight": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
-			items, sum := value.Items(args[0]), args[1]
-			for i := len(items) - 1; i >= 0; i-- {
-				sum = step(items[i], sum)
-			}
-			return sum
-		}),
-	}
+		}
+		return value.NewSet(list)
+	}},
+	"FoldLeft": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+		sum := args[0]
+		for _, x := range value.Items(args[1]) {
+			sum = step(sum, x)
+		}
+		return sum
+	}),
+	"FoldRight": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+		items, sum := value.Items(args[0]), args[1]
+		for i := len(items) - 1; i >= 0; i-- {
+			sum = step(items[i], sum)
+		}
+		return sum
+	}),
+}
 
 var bagsExtModule = map[string]*Builtin{
-		"FoldBag": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
-			sum := args[0]
-			value.Each(value.Domain(args[1]), func(x value.Value) bool {
-				n := Copies(args[1], x)
-				if n <= 0 {
-					value.Fail("FoldBag: a bag cannot have %d copies of %s", n, value.Short(x))
-				}
-				for range n {
-					sum = step(sum, x)
-				}
-				return true
-			})
-			return sum
-		}),
-	}
+	"FoldBag": folds(3, func(args []value.Value, step func(a, b value.Value) value.Value) value.Value {
+		sum := args[0]
+		value.Each(value.Domain(args[1]), func(x value.Value) bool {
+			n := Copies(args[1], x)
+			if n <= 0 {
+				value.Fail("FoldBag: a bag cannot have %d copies of %s", n, value.Short(x))
+			}
+			for range n {
+				sum = step(sum, x)
+			}
+			return true
+		})
+		return sum
+	}),
+}
 
 var bitwiseModule = map[string]*Builtin{
-		"&":  arithmetic("&", func(a, b int64) (int64, bool) { return a & b, true }),
-		"|":  arithmetic("|", func(a, b int64) (int64, bool) { return a | b, true }),
-		"^^": arithmetic("^^", func(a, b int64) (int64, bool) { return a ^ b, true }),
-		"Not": {One: func(a value.Value) value.Value { // within the digits that a has
-			n := Integer(a)
-			if n < 0 {
-				value.Fail("Not(%d): a natural number is needed", n)
-			}
-			return value.Int(n ^ (1<<bits.Len64(uint64(n)) - 1))
-		}},
-		"shiftR": arithmetic("shiftR", func(a, b int64) (int64, bool) {
-			if a < 0 || b < 0 {
-				value.Fail("shiftR(%d, %d): natural numbers are needed", a, b)
-			}
-			return a >> uint(b), true
-		}),
-	}
+	"&":  arithmetic("&", func(a, b int64) (int64, bool) { return a & b, true }),
+	"|":  arithmetic("|", func(a, b int64) (int64, bool) { return a | b, true }),
+	"^^": arithmetic("^^", func(a, b int64) (int64, bool) { return a ^ b, true }),
+	"Not": {One: func(a value.Value) value.Value { // within the digits that a has
+		n := Integer(a)
+		if n < 0 {
+			value.Fail("Not(%d): a natural number is needed", n)
+		}
+		return value.Int(n ^ (1<<bits.Len64(uint64(n)) - 1))
+	}},
+	"shiftR": arithmetic("shiftR", func(a, b int64) (int64, bool) {
+		if a < 0 || b < 0 {
+			value.Fail("shiftR(%d, %d): natural numbers are needed", a, b)
+		}
+		return a >> uint(b), true
+	}),
+}
 
 var differentialEquationsModule = map[string]*Builtin{"Integrate": nil}
 
 var shiVizModule = map[string]*Builtin{"Host": nil, "Clock": nil}
 
-
-// injective tells whether the values of a function differ. Of a set of records TLC compares the sets of values, and so does this.
+// injective reports whether the values of a function differ. Of a set of records TLC compares the sets of values, and so does this.
 func injective(f value.Value) bool {
 	if r, ok := f.(*value.Records); ok {
 		return len(value.NewSet(slices.Clone(r.Sets)).Items) == len(r.Sets) // NewSet sorts what it is given

@@ -30,99 +30,98 @@ const (
 )
 
 var jsonModule = map[string]*Builtin{
-		"ToJson":       {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, JSONAny))) }},
-		"ToJsonArray":  {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, JSONArray))) }},
-		"ToJsonObject": {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, JSONObject))) }},
-		"JsonSerialize": effect(2, func(args []value.Value) value.Value {
-			switch args[1].(type) {
-			case *value.Tuple, *value.Record, *value.Function:
-			default:
-				value.Fail("JsonSerialize writes a sequence or a record, and not the %s %s", value.Kind(args[1]), value.Short(args[1]))
-			}
-			return written(args[0], append(ToJSON(args[1], JSONAny), '\n'), os.O_TRUNC)
-		}),
-		"ndJsonSerialize": effect(2, func(args []value.Value) value.Value {
-			var b []byte
-			for _, v := range value.Items(args[1]) {
-				b = append(append(b, ToJSON(v, JSONAny)...), '\n')
-			}
-			return written(args[0], b, os.O_TRUNC)
-		}),
-	}
+	"ToJson":       {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, JSONAny))) }},
+	"ToJsonArray":  {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, jsonArray))) }},
+	"ToJsonObject": {One: func(v value.Value) value.Value { return value.Text(string(ToJSON(v, jsonObject))) }},
+	"JsonSerialize": effect(2, func(args []value.Value) value.Value {
+		switch args[1].(type) {
+		case *value.Tuple, *value.Record, *value.Function:
+		default:
+			value.Fail("JsonSerialize writes a sequence or a record, and not the %s %s", value.Kind(args[1]), value.Short(args[1]))
+		}
+		return written(args[0], append(ToJSON(args[1], JSONAny), '\n'), os.O_TRUNC)
+	}),
+	"ndJsonSerialize": effect(2, func(args []value.Value) value.Value {
+		var b []byte
+		for _, v := range value.Items(args[1]) {
+			b = append(append(b, ToJSON(v, JSONAny)...), '\n')
+		}
+		return written(args[0], b, os.O_TRUNC)
+	}),
+}
 
 var ioutilsModule = map[string]*Builtin{
-		"IOExec": refused(1, NoPrograms), "IOEnvExec": refused(2, NoPrograms), "IOExecTemplate": refused(2, NoPrograms), "IOEnvExecTemplate": refused(3, NoPrograms),
-		"IOSerialize": refused(3, NoBinary), "IODeserialize": refused(2, NoBinary),
-		"atoi": {One: func(s value.Value) value.Value {
-			n, err := strconv.ParseInt(Text(s), 10, 64)
-			if err != nil {
-				value.Fail("atoi(%s): that is no integer of 64 bits", s)
+	"IOExec": refused(1, NoPrograms), "IOEnvExec": refused(2, NoPrograms), "IOExecTemplate": refused(2, NoPrograms), "IOEnvExecTemplate": refused(3, NoPrograms),
+	"IOSerialize": refused(3, NoBinary), "IODeserialize": refused(2, NoBinary),
+	"atoi": {One: func(s value.Value) value.Value {
+		n, err := strconv.ParseInt(Text(s), 10, 64)
+		if err != nil {
+			value.Fail("atoi(%s): that is no integer of 64 bits", s)
+		}
+		return value.Int(n)
+	}},
+	"zeroPadN": {Two: func(n, width value.Value) value.Value {
+		w := Integer(width)
+		value.AtMost(int(min(max(w, 0), value.Most+1)))
+		digits := strconv.FormatInt(Integer(n), 10) // zeros stand before a sign, too
+		return value.Text(strings.Repeat("0", max(int(w)-len(digits), 0)) + digits)
+	}},
+	"Serialize": effect(3, func(args []value.Value) value.Value {
+		flag := os.O_TRUNC
+		for _, o := range options(args[2]) {
+			if o == "APPEND" {
+				flag = os.O_APPEND
 			}
-			return value.Int(n)
-		}},
-		"zeroPadN": {Two: func(n, width value.Value) value.Value {
-			w := Integer(width)
-			value.AtMost(int(min(max(w, 0), value.Most+1)))
-			digits := strconv.FormatInt(Integer(n), 10) // zeros stand before a sign, too
-			return value.Text(strings.Repeat("0", max(int(w)-len(digits), 0)) + digits)
-		}},
-		"Serialize": effect(3, func(args []value.Value) value.Value {
-			flag := os.O_TRUNC
-			for _, o := range options(args[2]) {
-				if o == "APPEND" {
-					flag = os.O_APPEND
-				}
-			}
-			written(args[1], []byte(Text(args[0])), flag)
-			return outcome("")
-		}),
-		"Deserialize": effect(2, func(args []value.Value) value.Value {
-			options(args[1])
-			return outcome(string(contents(args[0])))
-		}),
-	}
+		}
+		written(args[1], []byte(Text(args[0])), flag)
+		return outcome("")
+	}),
+	"Deserialize": effect(2, func(args []value.Value) value.Value {
+		options(args[1])
+		return outcome(string(contents(args[0])))
+	}),
+}
 
 var csvModule = map[string]*Builtin{
-		"CSVWrite": effect(3, func(args []value.Value) value.Value {
-			return written(args[2], []byte(filled(Text(args[0]), value.Items(args[1]))+"\n"), os.O_APPEND)
-		}),
-		"CSVWriteRecord": effect(4, func(args []value.Value) value.Value {
-			r, ok := args[0].(*value.Record)
-			if !ok {
-				value.Fail("CSVWriteRecord writes a record, and not the %s %s", value.Kind(args[0]), value.Short(args[0]))
+	"CSVWrite": effect(3, func(args []value.Value) value.Value {
+		return written(args[2], []byte(filled(Text(args[0]), value.Items(args[1]))+"\n"), os.O_APPEND)
+	}),
+	"CSVWriteRecord": effect(4, func(args []value.Value) value.Value {
+		r, ok := args[0].(*value.Record)
+		if !ok {
+			value.Fail("CSVWriteRecord writes a record, and not the %s %s", value.Kind(args[0]), value.Short(args[0]))
+		}
+		var names, values []string
+		for i, n := range r.Names {
+			names, values = append(names, n.Text), append(values, r.Values[i].String())
+		}
+		row := strings.Join(values, Text(args[1])) + "\n"
+		if Boolean(args[2]) {
+			row = strings.Join(names, Text(args[1])) + "\n" + row
+		}
+		return written(args[3], []byte(row), os.O_APPEND)
+	}),
+	"CSVRecords": effect(1, func(args []value.Value) value.Value { return value.Int(records(args[0])) }),
+	"CSVRead": effect(3, func(args []value.Value) value.Value {
+		var rows []value.Value
+		names := value.Items(args[0])
+		if _, err := os.Stat(Text(args[2])); errors.Is(err, os.ErrNotExist) {
+			return value.EmptyTuple
+		}
+		for i, line := range lines(contents(args[2])) {
+			cells := strings.Split(line, Text(args[1]))
+			if len(cells) != len(names) {
+				value.Fail("line %d of %s has %d columns, and not %d", i+1, Text(args[2]), len(cells), len(names))
 			}
-			var names, values []string
-			for i, n := range r.Names {
-				names, values = append(names, n.Text), append(values, r.Values[i].String())
+			values := make([]value.Value, len(cells))
+			for i, cell := range cells {
+				values[i] = value.Text(cell)
 			}
-			row := strings.Join(values, Text(args[1])) + "\n"
-			if Boolean(args[2]) {
-				row = strings.Join(names, Text(args[1])) + "\n" + row
-			}
-			return written(args[3], []byte(row), os.O_APPEND)
-		}),
-		"CSVRecords": effect(1, func(args []value.Value) value.Value { return value.Int(records(args[0])) }),
-		"CSVRead": effect(3, func(args []value.Value) value.Value {
-			var rows []value.Value
-			names := value.Items(args[0])
-			if _, err := os.Stat(Text(args[2])); errors.Is(err, os.ErrNotExist) {
-				return value.EmptyTuple
-			}
-			for i, line := range lines(contents(args[2])) {
-				cells := strings.Split(line, Text(args[1]))
-				if len(cells) != len(names) {
-					value.Fail("line %d of %s has %d columns, and not %d", i+1, Text(args[2]), len(cells), len(names))
-				}
-				values := make([]value.Value, len(cells))
-				for i, cell := range cells {
-					values[i] = value.Text(cell)
-				}
-				rows = append(rows, value.FunctionOf(names, values))
-			}
-			return value.NewTuple(rows)
-		}),
-	}
-
+			rows = append(rows, value.FunctionOf(names, values))
+		}
+		return value.NewTuple(rows)
+	}),
+}
 
 // written writes to a file whose folder is made if there is none.
 func written(file value.Value, b []byte, how int) value.Value {
@@ -224,8 +223,8 @@ type form uint8
 
 const (
 	JSONAny    form = iota // an array if it is a sequence
-	JSONArray              // its values, in the order of its domain
-	JSONObject             // the same as jsonAny, but for a sequence without items
+	jsonArray              // its values, in the order of its domain
+	jsonObject             // the same as jsonAny, but for a sequence without items
 )
 
 // ToJSON is a value in JSON.
@@ -271,13 +270,13 @@ func WriteJSON(b *bytes.Buffer, v value.Value, as form) {
 	case *value.Model:
 		quoted(b, x.Name)
 	case *value.Tuple:
-		if len(x.Items) == 0 && as == JSONObject {
+		if len(x.Items) == 0 && as == jsonObject {
 			b.WriteString("{}")
 			return
 		}
 		list(x.Items)
 	case *value.Record:
-		if as == JSONArray {
+		if as == jsonArray {
 			list(x.Values)
 			return
 		}
@@ -287,7 +286,7 @@ func WriteJSON(b *bytes.Buffer, v value.Value, as form) {
 		}
 		object(names, x.Values)
 	case *value.Function:
-		if as == JSONArray {
+		if as == jsonArray {
 			list(x.Values)
 			return
 		}

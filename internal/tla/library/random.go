@@ -15,30 +15,29 @@ func drawn(n int, f func(r Chance, args []value.Value) value.Value) *Builtin {
 }
 
 var randomizationModule = map[string]*Builtin{
-		"RandomSubset": drawn(2, func(r Chance, args []value.Value) value.Value {
-			return r.subset(Integer(args[0]), args[1])
-		}),
-		// Of k subsets, whose members are taken each with the chance that gives them n members on average.
-		"RandomSetOfSubsets": drawn(3, func(r Chance, args []value.Value) value.Value {
-			k, n, items := Integer(args[0]), Integer(args[1]), value.Explicit(args[2]).Items
-			if k < 0 || n < 0 || n > int64(len(items)) {
-				value.Fail("RandomSetOfSubsets(%d, %d, S): the numbers are natural numbers, and the second is no larger than S", k, n)
-			}
-			value.AtMost(int(min(k, value.Most+1)))
-			var list []value.Value
-			for range k {
-				var members []value.Value
-				for _, v := range items {
-					if int64(r(uint64(len(items)))) < n {
-						members = append(members, v)
-					}
+	"RandomSubset": drawn(2, func(r Chance, args []value.Value) value.Value {
+		return r.subset(Integer(args[0]), args[1])
+	}),
+	// Of k subsets, whose members are taken each with the chance that gives them n members on average.
+	"RandomSetOfSubsets": drawn(3, func(r Chance, args []value.Value) value.Value {
+		k, n, items := Integer(args[0]), Integer(args[1]), value.Explicit(args[2]).Items
+		if k < 0 || n < 0 || n > int64(len(items)) {
+			value.Fail("RandomSetOfSubsets(%d, %d, S): the numbers are natural numbers, and the second is no larger than S", k, n)
+		}
+		value.AtMost(int(min(k, value.Most+1)))
+		var list []value.Value
+		for range k {
+			var members []value.Value
+			for _, v := range items {
+				if int64(r(uint64(len(items)))) < n {
+					members = append(members, v)
 				}
-				list = append(list, value.SortedSet(members))
 			}
-			return value.NewSet(list)
-		}),
-	}
-
+			list = append(list, value.SortedSet(members))
+		}
+		return value.NewSet(list)
+	}),
+}
 
 // member is one of a set's, each with the same chance.
 func (r Chance) member(set value.Value) value.Value {
@@ -99,7 +98,7 @@ func (r Chance) subset(k int64, set value.Value) value.Value {
 	k = min(k, size) // as TLC: all of a set that is smaller
 	value.AtMost(int(min(k, value.Most+1)))
 	if (exact || huge) && k <= size/2 {
-		// Few of many: those that come twice are drawn anew.
+		// Few of many: those that come twice are drawn again.
 		known := map[uint64]bool{}
 		var list []value.Value
 		for int64(len(list)) < k {

@@ -7,7 +7,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-
 // ChiSquare is Pearson's test of goodness of fit: whether the actual counts may stem from a distribution with the expected ones, given how likely
 // it may be that this is denied though it is so. Expected counts are scaled to the sum of the actual ones.
 func ChiSquare(expected, actual value.Value, alpha string) bool {

@@ -7,33 +7,32 @@ import (
 )
 
 var tlcModule = map[string]*Builtin{
-		":>": {Two: func(a, b value.Value) value.Value {
-			return value.FunctionOf([]value.Value{Settled(a)}, []value.Value{Settled(b)})
-		}},
-		"@@":            {Two: value.Merge},
-		"Permutations":  {One: permutations},
-		"RandomElement": drawn(1, func(r Chance, args []value.Value) value.Value { return r.member(args[0]) }),
-		"Any":           {None: &value.Infinite{Name: "Any", Has: func(value.Value) (bool, bool) { return true, true }}},
-		"ToString":      {One: func(v value.Value) value.Value { return value.Text(v.String()) }},
-		"TLCEval":       {One: Settled},
-	}
+	":>": {Two: func(a, b value.Value) value.Value {
+		return value.FunctionOf([]value.Value{Settled(a)}, []value.Value{Settled(b)})
+	}},
+	"@@":            {Two: value.Merge},
+	"Permutations":  {One: permutations},
+	"RandomElement": drawn(1, func(r Chance, args []value.Value) value.Value { return r.member(args[0]) }),
+	"Any":           {None: &value.Infinite{Name: "Any", Has: func(value.Value) (bool, bool) { return true, true }}},
+	"ToString":      {One: func(v value.Value) value.Value { return value.Text(v.String()) }},
+	"TLCEval":       {One: Settled},
+}
 
 var tlcextModule = map[string]*Builtin{
-		"AssertEq": {Compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
-		"TLCDefer": nil, "PickSuccessor": nil, "TLCEvalDefinition": nil,
-		"ToTrace": {One: toTrace},
-		"TLCNoOp": {One: func(v value.Value) value.Value { return v }},
-		"TLCModelValue": {One: func(v value.Value) value.Value {
-			s, ok := v.(*value.String)
-			if !ok {
-				value.Fail("TLCModelValue needs a string, and not the %s %s", value.Kind(v), value.Short(v))
-			}
-			return value.ModelValue(s.Text)
-		}},
-		"TLCCache": {Two: func(v, _ value.Value) value.Value { return v }},
-		"TLCFP":    {One: func(v value.Value) value.Value { return value.Int(int32(v.Fingerprint())) }},
-	}
-
+	"AssertEq": {Compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
+	"TLCDefer": nil, "PickSuccessor": nil, "TLCEvalDefinition": nil,
+	"ToTrace": {One: toTrace},
+	"TLCNoOp": {One: func(v value.Value) value.Value { return v }},
+	"TLCModelValue": {One: func(v value.Value) value.Value {
+		s, ok := v.(*value.String)
+		if !ok {
+			value.Fail("TLCModelValue needs a string, and not the %s %s", value.Kind(v), value.Short(v))
+		}
+		return value.ModelValue(s.Text)
+	}},
+	"TLCCache": {Two: func(v, _ value.Value) value.Value { return v }},
+	"TLCFP":    {One: func(v value.Value) value.Value { return value.Int(int32(v.Fingerprint())) }},
+}
 
 // permutations is the set of functions from a set onto itself.
 func permutations(s value.Value) value.Value {

@@ -9,12 +9,12 @@ import (
 )
 
 // A temporal formula becomes an automaton that reads steps: its states are sets of formulas that must hold of what is left of a behaviour, and
-// its moves tell which atoms a step must make true or false, and what must hold of the rest. A behaviour fulfils the formula if it can move on
+// its moves say which atoms a step must make true or false, and what must hold of the rest. A behaviour fulfils the formula if it can move on
 // forever, and no U is put off forever (Couvreur, On-the-fly verification of linear temporal logic, FM 1999).
 type Automaton struct {
 	parts  []*Formula // of the formula, by number: those of U and R that may have to hold later, and the formula itself
 	states []duty
-	moves  [][]move // of each state that was asked for
+	moves  [][]move // of each state that was reached
 	known  map[duty]int32
 	untils int
 	ways   int    // that were tried to fulfil formulas

@@ -4,7 +4,7 @@ package liveness
 
 // Fairness is WF_v(A) or SF_v(A): if <<A>>_v is enabled forever, or ever again, it happens ever again.
 type Fairness struct {
-	Enabled int // the atoms that tell it
+	Enabled int // the atoms of it
 	Happens int
 	Strong  bool
 }
@@ -83,7 +83,7 @@ const (
 	OfExpanded      // it asks how far the check is (TLCGet), which counts once the successors of the state are known
 )
 
-// Restricts tells whether a formula may be false of all behaviours that begin as some finite one does.
+// Restricts reports whether a formula may be false of all behaviours that begin as some finite one does.
 func (f *Formula) Restricts() bool {
 	switch f.Connective {
 	case falsity, Letter, notLetter:

@@ -26,14 +26,14 @@ type Graph struct {
 	apart  []bool // atoms that are not the same in two states that the view takes as one
 }
 
-// NewGraph makes a graph whose steps tell which atoms are true in them; times says when each atom is evaluated.
+// NewGraph makes a graph whose steps record which atoms are true in them; times says when each atom is evaluated.
 func NewGraph(times []When, viewed bool) *Graph {
 	words := (len(times) + 63) / 64
 	return &Graph{times: times, words: words, here: make([]uint64, words), failed: make([]error, len(times)), toHere: map[int32]bool{},
 		Viewed: viewed, apart: make([]bool, len(times))}
 }
 
-// Oracle tells whether an atom is true in a state, or in the step from s to next.
+// Oracle reports whether an atom is true in a state, or in the step from s to next.
 type Oracle func(atom int, s, next []value.Value) (bool, error)
 
 // Found looks at a state that was reached, under VIEW: whether the same atoms are true in it as in the one that stands for it.
@@ -151,7 +151,7 @@ func (g *Graph) asked() []uint64 {
 	return set
 }
 
-// equalIn tells whether the same of some atoms are true.
+// equalIn reports whether the same of some atoms are true.
 func equalIn(ask, is, others []uint64) bool {
 	for k, word := range ask {
 		if (is[k]^others[k])&word != 0 {
@@ -164,7 +164,7 @@ func equalIn(ask, is, others []uint64) bool {
 // Target is the state that a step leads to.
 func (g *Graph) Target(step int) int32 { return g.to[step] }
 
-// IsApart tells whether an atom is not the same in two states that the view takes as one.
+// IsApart reports whether an atom is not the same in two states that the view takes as one.
 func (g *Graph) IsApart(atom int) bool { return g.apart[atom] }
 
 // Failure is why an atom is not known; nil if it is.
@@ -176,7 +176,7 @@ func (g *Graph) Unmet(id int32) []bool {
 	return make([]bool, last-first)
 }
 
-// Matches tells, under VIEW, whether the step from s to next is like one from id, the state that stands for s, to another one, and notes in met which.
+// Matches reports, under VIEW, whether the step from s to next is like one from id, the state that stands for s, to another one, and notes in met which.
 func (g *Graph) Matches(holds Oracle, id int32, s, next []value.Value, to int32, met []bool) (found bool) {
 	ask, facts := g.asked(), slices.Clone(g.of(id))
 	g.evaluate(holds, OfStep, s, next, facts)
@@ -189,7 +189,7 @@ func (g *Graph) Matches(holds Oracle, id int32, s, next []value.Value, to int32,
 	return found
 }
 
-// Like tells whether the same atoms are true in a step from s to next as in one of the graph, but for those that are only known once all successors are.
+// Like reports whether the same atoms are true in a step from s to next as in one of the graph, but for those that are only known once all successors are.
 func (g *Graph) Like(holds Oracle, step int, s, next []value.Value) bool {
 	facts := make([]uint64, g.words)
 	g.evaluate(holds, OfState, s, nil, facts)

@@ -45,10 +45,10 @@ func (m marks) count() int {
 	return n
 }
 
-// has tells whether all of some conditions are in the set.
+// has reports whether all of some conditions are in the set.
 func (m marks) has(o marks) bool { return o.without(m) == marks{} }
 
-// meets tells whether two sets share a condition.
+// meets reports whether two sets share a condition.
 func (m marks) meets(o marks) bool { return m.without(o) != m }
 
 // point is a state of the graph with one of the automaton: state*len(automaton.states) + its number.
@@ -112,7 +112,7 @@ func (s *Search) each(p point, f func(to point, met marks, step int) bool) {
 	}
 }
 
-// strongly tells which conditions of strong fairness a step enables, and which of their actions it is.
+// strongly reports which conditions of strong fairness a step enables, and which of their actions it is.
 func (s *Search) strongly(step int) (enabled, happens marks) {
 	for k, w := range s.strong {
 		if s.is(step, w.Enabled) {
@@ -125,7 +125,7 @@ func (s *Search) strongly(step int) (enabled, happens marks) {
 	return enabled, happens
 }
 
-// Lasso finds a behaviour: states that lead to the one at back, and a circle from there that returns to it. by are the steps from each to the next.
+// Lasso finds a behaviour: states that lead to the one at back, and a cycle from there that returns to it. by are the steps from each to the next.
 func (s *Search) Lasso() (way []int32, by []int, back int) {
 	var roots []point
 	for i := range s.initial {
@@ -137,7 +137,7 @@ func (s *Search) Lasso() (way []int32, by []int, back int) {
 	}
 	set = s.nearest(roots, set)
 	prefix, entry := s.path(roots, func(p point, _ marks, _ int) bool { return set[p] }, nil)
-	circle := []point{entry}
+	cycle := []point{entry}
 	var met, happened, enabled marks
 	for p := range set {
 		s.each(p, func(to point, _ marks, step int) bool {
@@ -166,13 +166,13 @@ func (s *Search) Lasso() (way []int32, by []int, back int) {
 			m, h := s.best(part[i], next)
 			met, happened = met.with(m), happened.with(h)
 		}
-		circle = append(circle, append(part[1:], end)...)
+		cycle = append(cycle, append(part[1:], end)...)
 		here = end
 	}
-	if part, end := s.path([]point{here}, func(p point, _ marks, step int) bool { return step >= 0 && p == entry }, set); len(circle) == 1 || here != entry {
-		circle = append(circle, append(part[1:], end)...)
+	if part, end := s.path([]point{here}, func(p point, _ marks, step int) bool { return step >= 0 && p == entry }, set); len(cycle) == 1 || here != entry {
+		cycle = append(cycle, append(part[1:], end)...)
 	}
-	points := append(prefix, circle...)
+	points := append(prefix, cycle...)
 	for i, p := range points[:len(points)-1] {
 		state, _ := s.split(p)
 		way, by = append(way, state), append(by, s.by(p, points[i+1]))
@@ -183,7 +183,7 @@ func (s *Search) Lasso() (way []int32, by []int, back int) {
 	return way, by, back
 }
 
-// mostNear is how many points are gone through anew for a counterexample that is closer.
+// mostNear is how many points are searched again for a counterexample that is closer.
 const mostNear = 1 << 17
 
 // nearest is such a set as fair finds that lies as close to the roots as there is one, and not further than the one that was found: a behaviour through it is
@@ -257,7 +257,7 @@ func (s *Search) best(from, to point) (met, happened marks) {
 	return met, happened
 }
 
-// shorten takes what repeats itself out of the circle's beginning: states that the way to it ends with already.
+// shorten takes what repeats itself out of the cycle's beginning: states that the way to it ends with already.
 func (s *Search) shorten(way []int32, back int) ([]int32, int) {
 	for back > 0 && way[back-1] == way[len(way)-1] {
 		way, back = way[:len(way)-1], back-1
@@ -319,12 +319,12 @@ func (s *Search) fair(roots []point, within map[point]bool) map[point]bool {
 			set[p] = true
 		}
 		var met, enabled, happens marks
-		circle := false
+		cycle := false
 		for _, p := range points {
 			s.pause()
 			s.each(p, func(to point, m marks, step int) bool {
 				if set[to] {
-					circle = true
+					cycle = true
 					e, h := s.strongly(step)
 					met, enabled, happens = met.with(m), enabled.with(e), happens.with(h)
 				}
@@ -332,7 +332,7 @@ func (s *Search) fair(roots []point, within map[point]bool) map[point]bool {
 			})
 		}
 		switch missing := enabled.without(happens); {
-		case !circle || !met.has(s.wanted):
+		case !cycle || !met.has(s.wanted):
 		case missing == marks{}:
 			found = set
 		default: // what is enabled and never happens must not be enabled: without those points, others may do

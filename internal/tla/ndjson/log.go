@@ -37,7 +37,7 @@ type Log struct {
 	text  []byte
 	Items *value.Tuple
 	Lines []int
-	line  map[value.Value]int // of items that are told apart by their addresses
+	line  map[value.Value]int // of items, by their addresses
 }
 
 // Open reads a log, if that was not done before.
@@ -77,7 +77,7 @@ func (l *Logs) LineOf(item value.Value) (*Log, int) {
 	return nil, 0
 }
 
-// readJSON reads all JSON values of a file's text. What is wrong in it is told with its line.
+// readJSON reads all JSON values of a file's text. Mistakes are reported with their line.
 func readJSON(name string, text []byte) *Log {
 	r := &Log{File: name, text: text, line: map[value.Value]int{}}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -195,7 +195,7 @@ func (r *Log) Empty() error {
 	return fmt.Errorf("%s is empty: it has no item that a behavior could go through", r.File)
 }
 
-// failOf ends the evaluation with a mistake whose text is in a part of the log. If it is there more than once, what is told is where the part begins.
+// failOf ends the evaluation with a mistake whose text is in a part of the log. If it is there more than once, the place is where the part begins.
 func (r *Log) failOf(wrong string, begin, end int, err error) {
 	if part := r.text[begin:end]; bytes.Count(part, []byte(wrong)) == 1 {
 		r.failAt(begin+bytes.Index(part, []byte(wrong)), err)

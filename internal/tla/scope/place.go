@@ -11,7 +11,7 @@ import (
 type Use struct {
 	Name    string
 	At      *Where
-	Special any // tells a recursive operator from others, as it was compiled; nil: it is not recursive
+	Special any // identifies a recursive operator, as it was compiled; nil: it is not recursive
 }
 
 // Call is one call of a recursive operator, as it stands in a text.

@@ -59,7 +59,7 @@ func (l *Loader) Resolve() {
 	}
 }
 
-// partial tells whether a module uses, by whatever way, one that this package has in part.
+// partial reports whether a module uses, by whatever way, one that this package has in part.
 func (l *Loader) partial(m *syntax.Module) bool {
 	of := func(name string) bool {
 		p := l.parsed[name]
@@ -137,7 +137,7 @@ func (r *resolver) bind(k *known, n syntax.Name, arity int) *known {
 	return &known{n.Text, arity, n.Pos, k}
 }
 
-// before tells whether a definition stands before a place of the module.
+// before reports whether a definition stands before a place of the module.
 func (r *resolver) before(d *Def, pos syntax.Pos) bool {
 	if d.At.Source == nil || d.At.Source.File != r.scope.Source.File {
 		return true
@@ -172,7 +172,7 @@ func (r *resolver) all(list []syntax.Expr, k *known, at bool) {
 	}
 }
 
-// expr looks through an expression. at tells whether @ has a meaning in it.
+// expr looks through an expression. at reports whether @ has a meaning in it.
 func (r *resolver) expr(e syntax.Expr, k *known, at bool) {
 	switch e := e.(type) {
 	case *syntax.Apply:

@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Kind tells what a name stands for.
+// Kind reports what a name stands for.
 type Kind uint8
 
 const (
@@ -51,7 +51,7 @@ type Def struct {
 	Steady    bool             // substituted: for a constant of a module that is not constant itself
 	Origin    *origin          // what a configuration may put something else in the place of; nil: nothing
 	unit      *syntax.Instance // instance: its declaration
-	selected  map[*Def]*Def    // instance: what I!Name stands for, as far as it was asked for
+	selected  map[*Def]*Def    // instance: what I!Name stands for, as far as it was used
 	through   []passage        // instance: by which it came from the module that declares it
 	Inner     *Scope           // instance
 	Native    *library.Builtin
@@ -78,12 +78,12 @@ type inner struct {
 	scope *Scope // around it
 }
 
-// Foreign tells whether the names of a scope depend on what stands for a constant or variable of an instanced module.
+// Foreign reports whether the names of a scope depend on what stands for a constant or variable of an instanced module.
 func (s *Scope) Foreign() bool {
 	return s != nil && (s.replaces || s.Up.Foreign() || s.instancer.Foreign())
 }
 
-// varies tells whether a module has variables, or definitions that are not constant whatever stands for its variables. Only expressions of constant level may stand for the
+// varies reports whether a module has variables, or definitions that are not constant whatever stands for its variables. Only expressions of constant level may stand for the
 // constants of such a module (Specifying Systems, section 17.8).
 func (s *Scope) varies() bool {
 	for _, d := range s.Names {
@@ -253,7 +253,7 @@ func (l *Loader) Fail(at Where, format string, args ...any) {
 	panic(failure.Of(ErrorAt(at, fmt.Sprintf(format, args...))))
 }
 
-// Located does something with values. What cannot be done with them is told at a place.
+// Located does something with values. Errors of values are reported at a place.
 func (l *Loader) Located(at Where, f func()) {
 	defer func() {
 		switch r := recover().(type) {
@@ -422,7 +422,7 @@ func (l *Loader) scopeOf(tree *syntax.Module, around *Scope, r *replacement, beg
 	return s
 }
 
-// replaceable tells whether a module, or one that it extends, has a constant or variable.
+// replaceable reports whether a module, or one that it extends, has a constant or variable.
 func (l *Loader) replaceable(m *syntax.Module, around *Scope) bool {
 	if known, ok := l.withParameters[m]; ok {
 		return known

@@ -217,7 +217,7 @@ type (
 		Pos
 		Items []Expr
 	}
-	// Paren is an expression in parentheses, kept where they tell two meanings apart: (A \X B) \X C. Or it is one with a label: name:: e.
+	// Paren is an expression in parentheses, kept where they distinguish two meanings: (A \X B) \X C. Or it is one with a label: name:: e.
 	Paren struct {
 		Pos
 		Inner Expr

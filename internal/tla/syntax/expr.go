@@ -28,8 +28,8 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 			p.fail(t.pos, "%s and %s bind equally: put one of them in parentheses", leftOp, t.text)
 		}
 		p.take()
-		if row > Deepest {
-			p.fail(t.pos, "there are more than %d operators in a row: define names for parts of this", Deepest)
+		if row > deepest {
+			p.fail(t.pos, "there are more than %d operators in a row: define names for parts of this", deepest)
 		}
 		p.spans[e] = Span{begin, p.tokens[p.at-2].last} // up to the operator
 		e = join(t, e, p.binary(f, t.text))

@@ -1,6 +1,6 @@
 package syntax
 
-// Any tells whether is holds of an expression, or of one that it is made of.
+// Any reports whether is holds of an expression, or of one that it is made of.
 func Any(e Expr, is func(Expr) bool) bool {
 	found := false
 	Inspect(e, func(e Expr) bool {

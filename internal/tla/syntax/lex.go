@@ -138,7 +138,7 @@ type lexer struct {
 	seen   reached
 }
 
-// reached is a place whose column is known, so that long lines are not counted anew for each token.
+// reached is a place whose column is known, so that long lines are not counted again for each token.
 type reached struct{ line, byteAt, column int }
 
 var moduleHead = regexp.MustCompile(`-{4,}[ \t]*MODULE\b`)
@@ -200,7 +200,7 @@ func (l *lexer) pos() Pos {
 // rest is the rest of the line.
 func (l *lexer) rest() string { return l.lines[l.line][l.byteAt:] }
 
-// space moves over white space and comments, and tells whether there was any.
+// space moves over white space and comments, and reports whether there was any.
 func (l *lexer) space() (bool, error) {
 	moved := false
 	for l.line < len(l.lines) {

@@ -69,13 +69,13 @@ func (p *parser) fail(at Pos, format string, args ...any) {
 	panic(failure{p.lexer.fail(at, format, args...)})
 }
 
-// Deepest is how deep expressions and modules may be in each other, and how many operators may stand in a row.
-const Deepest = 10_000
+// deepest is how deep expressions and modules may be in each other, and how many operators may stand in a row.
+const deepest = 10_000
 
 // deeper counts how deep the parser is; what it gives ends that.
 func (p *parser) deeper(at Pos) (end func()) {
-	if p.depth++; p.depth > Deepest {
-		p.fail(at, "this is more than %d deep in brackets or operators: define names for parts of it", Deepest)
+	if p.depth++; p.depth > deepest {
+		p.fail(at, "this is more than %d deep in brackets or operators: define names for parts of it", deepest)
 	}
 	return func() { p.depth-- }
 }
@@ -106,7 +106,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// is tells whether the next token is a symbol or keyword.
+// is reports whether the next token is a symbol or keyword.
 func (p *parser) is(texts ...string) bool {
 	t := p.peek()
 	return t.is(texts...)

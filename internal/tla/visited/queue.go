@@ -19,7 +19,7 @@ func (f *Fingerprints) place(key uint64) uint64 {
 	return i
 }
 
-// Add gives a fingerprint its number, and tells whether it is new.
+// Add gives a fingerprint its number, and reports whether it is new.
 func (f *Fingerprints) Add(key uint64) (id int32, isNew bool) {
 	if 2*len(f.Keys) >= len(f.table) {
 		f.table = make([]int32, max(1024, 2*len(f.table)))
