@@ -115,3 +115,33 @@ func TestPagesThatTextNamesExist(t *testing.T) {
 		}
 	}
 }
+
+// Walks of ARCHITECTURE.md name files in the order in which something passes through them, and none twice.
+func TestWalksAreTrue(t *testing.T) {
+	text := pages(t)["ARCHITECTURE.md"]
+	hop := regexp.MustCompile("(?m)^[0-9]+\\. `([^`]+)`")
+	walks := 0
+	for _, section := range strings.Split(text, "\n## ") {
+		if !strings.HasPrefix(section, "A walk of ") {
+			continue
+		}
+		walks++
+		title, _, _ := strings.Cut(section, "\n")
+		visited := map[string]bool{}
+		for _, m := range hop.FindAllStringSubmatch(section, -1) {
+			if visited[m[1]] {
+				t.Errorf("%s visits %s twice", title, m[1])
+			}
+			visited[m[1]] = true
+			if _, err := os.Stat(filepath.Join("..", "..", m[1])); err != nil {
+				t.Errorf("%s visits %s, which does not exist", title, m[1])
+			}
+		}
+		if len(visited) < 5 || len(visited) > 9 {
+			t.Errorf("%s has %d hops", title, len(visited))
+		}
+	}
+	if walks != 3 {
+		t.Errorf("%d walks", walks)
+	}
+}
