@@ -70,7 +70,7 @@ func asserted(a *sdk.Assertion) Verdict {
 	return v
 }
 
-// sometimes tells an assertion that one evaluation proves.
+// sometimes reports an assertion that one evaluation proves.
 func sometimes(a *sdk.Assertion) bool {
 	return a.Type == sdk.Sometimes || a.Type == sdk.Reachability && a.MustHit
 }

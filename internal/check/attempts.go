@@ -121,8 +121,8 @@ func (a *attempt) String() string {
 // span is a time from the one to the other, both in virtual nanoseconds.
 type span struct{ fromNs, toNs int64 }
 
-// faulty are the times in which strikes lasted, each with so much time after it, in order and without overlaps. It tells
-// whether the ledger lists all strikes.
+// faulty are the times in which faults lasted, each with so much time after it, in order and without overlaps. It reports
+// whether the ledger lists all faults.
 func faulty(l *fault.Ledger, graceNs int64) (spans []span, complete bool) {
 	for _, s := range l.Strikes {
 		spans = append(spans, span{s.StartNs, max(s.StartNs, s.EndNs) + graceNs})
@@ -162,7 +162,7 @@ func between(spans []span, from, to int64) []span {
 	return out
 }
 
-// touches tells whether a span has a moment of the time from the one to the other.
+// touches reports whether a span has a moment of the time from the one to the other.
 func touches(spans []span, from, to int64) bool {
 	i, _ := slices.BinarySearchFunc(spans, from, func(s span, at int64) int { return cmp.Compare(s.toNs, at) })
 	return i < len(spans) && spans[i].fromNs <= to

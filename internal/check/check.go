@@ -72,7 +72,7 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	return safe(p, out)
 }
 
-// cutOff says why there may have been more of the history to come, or nothing.
+// cutOff returns why there may have been more of the history to come, or nothing.
 func cutOff(spec *world.Spec, out *engine.Outcome) string {
 	return cmp.Or(unfinished(spec, out), undriven(spec, out.Drivers))
 }
@@ -118,15 +118,15 @@ func History(p *world.Property, events []history.Event) Verdict {
 		end = max(end, e.TimeNs)
 	}
 	if end == 0 && p.Check.HangNs > 0 && len(events) > 0 {
-		return unknown(p, "the history has no times, so nothing can be seen to hang")
+		return unknown(p, "the history has no times, so hanging operations cannot be found")
 	}
 	if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
-		return unknown(p, "the time goes back at event %d, or some events have none, so it is not known what hangs", at)
+		return unknown(p, "the time goes back at event %d, or some events have none, so hanging operations cannot be found", at)
 	}
 	return progressing(p, &engine.Outcome{History: events, VirtualNs: end}, 0)
 }
 
-// ByOperations tells whether checks of a type judge the operations of a history, and nothing else of it.
+// ByOperations reports whether checks of a type judge the operations of a history, and nothing else of it.
 func ByOperations(t world.CheckType) bool {
 	switch t {
 	case world.Linearizability, world.Isolation, world.Expression, world.InvariantCheck, world.Monotonic, world.Durability:
@@ -191,11 +191,11 @@ func Again(was *world.Spec, properties []world.Property, run *Judged) []Verdict 
 	return verdicts
 }
 
-// Validate tells why a property can never be judged: a condition that is no expression, an operation without a model.
+// Validate returns why a property can never be judged: a condition that is no expression, an operation without a model.
 func Validate(p *world.Property) error {
 	switch p.Check.Type {
 	case world.Expression, world.InvariantCheck:
-		_, err := CompileExpression(p.Check.Condition)
+		_, err := compileExpression(p.Check.Condition)
 		return err
 	case world.Linearizability:
 		if ob := objects[p.Check.Model]; ob != nil {
@@ -241,7 +241,7 @@ func verdict(p *world.Property) Verdict {
 	return Verdict{Property: p.Name, Kind: string(p.Kind), Status: Unknown}
 }
 
-// unknown is a judgement that says why there is none.
+// unknown is a judgement that returns why there is none.
 func unknown(p *world.Property, format string, args ...any) Verdict {
 	v := verdict(p)
 	v.Reason = fmt.Sprintf(format, args...)
@@ -251,7 +251,7 @@ func unknown(p *world.Property, format string, args ...any) Verdict {
 // maxNamesShown bounds the kinds of operations that a reason lists.
 const maxNamesShown = 10
 
-// unseen says which operation that a check names is none of the history's. Of a history without operations it says
+// unseen returns which operation that a check names is none of the history's. Of a history without operations it says
 // nothing, since no name is to blame there. Names in there are those of the operations that were begun.
 func unseen(names []string, there map[string]bool) string {
 	if len(there) == 0 {
@@ -293,7 +293,7 @@ func doubt(spec *world.Spec, out *engine.Outcome, silent string) string {
 	if spec.SetupNs > 0 && out.SDK.Late {
 		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", seconds(spec.SetupNs))
 	}
-	if kinds := Unsupported(spec); len(kinds) > 0 {
+	if kinds := unsupported(spec); len(kinds) > 0 {
 		return strings.Join(kinds, ", ") + " not supported"
 	}
 	if reason := undriven(spec, out.Drivers); reason != "" {
@@ -309,7 +309,7 @@ func doubt(spec *world.Spec, out *engine.Outcome, silent string) string {
 	return idle(spec, out.History)
 }
 
-// unfinished says why a run did not go through all its phases, or nothing if it did.
+// unfinished returns why a run did not go through all its phases, or nothing if it did.
 func unfinished(spec *world.Spec, out *engine.Outcome) string {
 	detail := ""
 	if out.Detail != "" {
@@ -341,7 +341,7 @@ func unfinished(spec *world.Spec, out *engine.Outcome) string {
 	return fmt.Sprintf("the run ended for no known reason (%q)", out.Reason)
 }
 
-// undriven says which workload's driver did not do its work to the end. An engine goes on to the final checks when time
+// undriven returns which workload's driver did not do its work to the end. An engine goes on to the final checks when time
 // gets short, so a run may be finished while a driver is still at work.
 func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
 	for _, d := range ends {
@@ -361,7 +361,7 @@ func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
 	return atWork(spec, ends)
 }
 
-// atWork says which workload's driver had not ended before the final checks, or nothing.
+// atWork returns which workload's driver had not ended before the final checks, or nothing.
 func atWork(spec *world.Spec, ends []engine.DriverEnd) string {
 	for _, w := range spec.Workloads {
 		if !slices.ContainsFunc(ends, func(d engine.DriverEnd) bool { return d.Workload == w.Name }) {
@@ -371,7 +371,7 @@ func atWork(spec *world.Spec, ends []engine.DriverEnd) string {
 	return ""
 }
 
-// ofOperations tells whether a check judges what drivers reported, and not what programs, probes or jobs showed.
+// ofOperations reports whether a check judges what drivers reported, and not what programs, probes or jobs showed.
 func ofOperations(c *world.Check) bool {
 	if c.Type == world.Conformance {
 		return c.Mapping != nil && slices.ContainsFunc(c.Mapping.Rules, func(r world.ModelRule) bool { return r.Operation != "" })
@@ -415,7 +415,7 @@ func workOf(spec *world.Spec, events []history.Event) work {
 	return w
 }
 
-// idle says which workload got nothing done. A driver of the user's own may report no operations (see silence).
+// idle returns which workload got nothing done. A driver of the user's own may report no operations (see silence).
 func idle(spec *world.Spec, events []history.Event) string {
 	w := workOf(spec, events)
 	later := "faults.start"
@@ -458,8 +458,8 @@ func silence(spec *world.Spec, events []history.Event, ends []engine.DriverEnd) 
 	return "workload " + strings.Join(silent, ", ") + " reported no operation"
 }
 
-// Unsupported lists the kinds of fault that the Spec asks for, with a rate above 0, and that no engine can make.
-func Unsupported(spec *world.Spec) []string {
+// unsupported lists the kinds of fault that the Spec asks for, with a rate above 0, and that no engine can make.
+func unsupported(spec *world.Spec) []string {
 	var kinds []string
 	if !spec.Faults.Enabled {
 		return nil
@@ -472,7 +472,7 @@ func Unsupported(spec *world.Spec) []string {
 	return kinds
 }
 
-// Unobserved says for each kind of fault that the user named, or that Require lists, that no run of a campaign showed
+// Unobserved returns for each kind of fault that the user named, or that Require lists, that no run of a campaign showed
 // its effect to a program under test. Such a campaign proves nothing about that kind: its verdict is unknown. Where the
 // user named a kind by several rules, each of them must have been observed. The ledgers are those of its runs, or their sum.
 func Unobserved(spec *world.Spec, ledgers []fault.Ledger) []string {
@@ -518,7 +518,7 @@ func Unobserved(spec *world.Spec, ledgers []fault.Ledger) []string {
 	return reasons
 }
 
-// Unhandled says for each kind of fault that the Spec ties to a sign of its handling, and whose sign no run of a
+// Unhandled returns for each kind of fault that the Spec ties to a sign of its handling, and whose sign no run of a
 // campaign showed after such a fault, what was looked for.
 func Unhandled(spec *world.Spec, ledger *fault.Ledger) []string {
 	if !spec.Faults.Enabled {

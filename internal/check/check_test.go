@@ -305,11 +305,11 @@ func TestProbes(t *testing.T) {
 		{"the next fault came first", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 70 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
-		}, Unknown, "the next fault struck"},
+		}, Unknown, "the next fault began"},
 		{"the next fault came in the same moment", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 60 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
-		}, Unknown, "the next fault struck"},
+		}, Unknown, "the next fault began"},
 		{"one heal is enough where the other was cut short", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 25 * second}}
 			o.Probes[1].ExitCode = 1
@@ -317,7 +317,7 @@ func TestProbes(t *testing.T) {
 		{"a full ledger", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.Ledger.Strikes = make([]fault.Strike, fault.MaxStrikes)
 			only(o, "healthy", 60, probe("healthy", 1, 61))
-		}, Unknown, "does not list all strikes"},
+		}, Unknown, "does not list all faults"},
 		{"one heal is not probed", "healthy", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:2] },
 			Unknown, "the check never ran within"},
 		{"a run of the check takes longer than the timeout", "healthy", func(s *world.Spec, o *engine.Outcome) {
@@ -387,7 +387,7 @@ func TestProbes(t *testing.T) {
 			o.ReadyNs, o.Heals = 2*second, []int64{60 * second}
 			only(o, "healthy", 60, engine.Probe{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second}, probe("healthy", 2, 61))
 			o.Ledger.Strikes = []fault.Strike{{StartNs: 65 * second, EndNs: 70 * second}}
-		}, Unknown, "after each heal the next fault struck"},
+		}, Unknown, "after each heal the next fault began"},
 		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
 		}, Unknown, `broken expression: unexpected token Identifier("leader") (1:5)`},

@@ -57,12 +57,12 @@ func followed(spec *world.Spec, p *world.Property, out *engine.Outcome) (*model.
 	return f, nil
 }
 
-// Modelled is what a run reached in the specifications of its properties: states, steps between them, and guards.
-func Modelled(spec *world.Spec, out *engine.Outcome) []coverage.Feature {
+// modelled is what a run reached in the specifications of its properties: states, steps between them, and guards.
+func modelled(spec *world.Spec, out *engine.Outcome) []coverage.Feature {
 	var list []coverage.Feature
 	for i := range spec.Properties {
 		if p := &spec.Properties[i]; p.Check.Type == world.Conformance {
-			if f, err := followed(spec, p, out); err == nil { // else its verdict says why
+			if f, err := followed(spec, p, out); err == nil { // else its verdict returns why
 				list = append(list, f.Reached...)
 			}
 		}

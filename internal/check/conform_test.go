@@ -133,7 +133,7 @@ func TestModelled(t *testing.T) {
 	s := commitWorld()
 	count := func() map[coverage.Domain]int {
 		counts := map[coverage.Domain]int{}
-		for _, f := range Modelled(s, out) {
+		for _, f := range modelled(s, out) {
 			counts[f.Domain]++
 		}
 		return counts

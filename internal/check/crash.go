@@ -26,13 +26,13 @@ func Promised(spec *world.Spec, names []string) bool {
 	})
 }
 
-// Unjudged says why a campaign, or a run, proves nothing, or nothing if it may: programs that nobody asks anything, and
+// Unjudged returns why a campaign, or a run, proves nothing, or nothing if it may: programs that nobody asks anything, and
 // of which nothing is promised, end in peace.
 func Unjudged(spec *world.Spec, names []string) string {
 	if Promised(spec, names) || len(spec.Workloads) > 0 {
 		return ""
 	}
-	return "nothing was judged but that no program crashed: there is no workload, no property, and no assertion of a program; add one"
+	return "only crashes of programs were judged: there is no workload, no property, and no assertion of a program; add one"
 }
 
 // crashes judges the properties that need no configuration. The engine lists no crash that a fault made.
@@ -66,7 +66,7 @@ func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) 
 			v.Status, v.Event, v.Within, v.TimeNs = Violated, c.Event, c.Within, c.TimeNs
 			v.Reason = fmt.Sprintf("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end)
 		}
-		if count > MaxEvidence {
+		if count > maxEvidence {
 			continue
 		}
 		v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, ended with %s", seconds(c.TimeNs), c.Event,
@@ -77,8 +77,8 @@ func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) 
 			}
 		}
 	}
-	if count > MaxEvidence {
-		v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", count-MaxEvidence))
+	if count > maxEvidence {
+		v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", count-maxEvidence))
 	}
 	return v
 }

@@ -20,16 +20,16 @@ const (
 
 // Evidence is what stands behind a "holds": sums over runs.
 type Evidence struct {
-	// Struck counts the strikes in runs with operations, by the kind of fault.
-	Struck map[string]Struck `json:"struck,omitempty"`
-	// Rates counts the faults that are no strikes: those of single packets and calls.
+	// Injected counts the faults in runs with operations, by kind.
+	Injected map[string]Injected `json:"struck,omitempty"`
+	// Rates counts the faults that are not injected one by one: those of single packets and calls.
 	Rates uint64 `json:"rates,omitempty"`
 	// Concurrent counts the operations that began while another one was under way.
 	Concurrent uint64           `json:"concurrent,omitempty"`
 	Kinds      map[string]Tried `json:"kinds,omitempty"` // by the operation's name, in lower case
 	// Probes are those of properties before the final phase, by the property's name.
 	Probes map[string]Probed `json:"probes,omitempty"`
-	// Untimed tells that it is not known what was under way at once, as in a history of sessions without times.
+	// Untimed reports that it is not known what was under way at once, as in a history of sessions without times.
 	Untimed bool `json:"-"`
 }
 
@@ -39,10 +39,10 @@ type Tried struct {
 	Ok      uint64 `json:"ok"`
 }
 
-// Struck counts the strikes of a kind of fault. DuringWork are those that were in force between the first operation and the last
-// return of their run.
-type Struck struct {
-	Strikes    uint64 `json:"strikes"`
+// Injected counts the faults of a kind. DuringWork are those that were active between the first operation and the last return of
+// their run.
+type Injected struct {
+	Faults     uint64 `json:"strikes"`
 	DuringWork uint64 `json:"during_work"`
 }
 
@@ -57,7 +57,7 @@ const maxKinds = 200
 
 // EvidenceOf is the evidence of one run. The drivers that try everything again after the last heal do not count.
 func EvidenceOf(out *engine.Outcome) Evidence {
-	e := Evidence{Kinds: map[string]Tried{}, Struck: map[string]Struck{}, Probes: map[string]Probed{}}
+	e := Evidence{Kinds: map[string]Tried{}, Injected: map[string]Injected{}, Probes: map[string]Probed{}}
 	for i := range out.Probes {
 		if q := &out.Probes[i]; q.Phase != finalPhase {
 			n := e.Probes[q.Property]
@@ -68,7 +68,7 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 			e.Probes[q.Property] = n
 		}
 	}
-	w := Weighing{evidence: e}
+	w := Collector{evidence: e}
 	for i := range out.History {
 		w.Add(&out.History[i])
 	}
@@ -77,24 +77,24 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 	}
 	for i := range out.Ledger.Strikes {
 		s := &out.Ledger.Strikes[i]
-		n := e.Struck[string(s.Kind)]
-		n.Strikes++
+		n := e.Injected[string(s.Kind)]
+		n.Faults++
 		if s.StartNs <= w.last && (s.EndNs == 0 || max(s.EndNs, s.StartNs) >= w.first) {
 			n.DuringWork++
 		}
-		e.Struck[string(s.Kind)] = n
+		e.Injected[string(s.Kind)] = n
 	}
 	for i := range out.Ledger.Entries {
 		x := &out.Ledger.Entries[i]
-		if _, strikes := e.Struck[string(x.Kind)]; !strikes {
+		if _, strikes := e.Injected[string(x.Kind)]; !strikes {
 			e.Rates += uint64(x.Delivered)
 		}
 	}
 	return e
 }
 
-// Weighing counts what the events of a history are evidence of, one after the other.
-type Weighing struct {
+// Collector counts the evidence of a history, event by event.
+type Collector struct {
 	evidence    Evidence
 	count       uint64            // of events
 	first, last int64             // virtual times of the first event and of the latest
@@ -102,10 +102,10 @@ type Weighing struct {
 }
 
 // Evidence is that of all events so far.
-func (w *Weighing) Evidence() Evidence { return w.evidence }
+func (w *Collector) Evidence() Evidence { return w.evidence }
 
 // Add takes in one event.
-func (w *Weighing) Add(h *history.Event) {
+func (w *Collector) Add(h *history.Event) {
 	if isRecovery(h.Client) {
 		return
 	}
@@ -147,14 +147,14 @@ func (e *Evidence) Add(o *Evidence) {
 	e.Rates += o.Rates
 	e.Concurrent += o.Concurrent
 	if e.Kinds == nil {
-		e.Kinds, e.Struck, e.Probes = map[string]Tried{}, map[string]Struck{}, map[string]Probed{}
+		e.Kinds, e.Injected, e.Probes = map[string]Tried{}, map[string]Injected{}, map[string]Probed{}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(o.Kinds)) {
 		e.try(kind, o.Kinds[kind])
 	}
-	for kind, n := range o.Struck {
-		was := e.Struck[kind]
-		e.Struck[kind] = Struck{was.Strikes + n.Strikes, was.DuringWork + n.DuringWork}
+	for kind, n := range o.Injected {
+		was := e.Injected[kind]
+		e.Injected[kind] = Injected{was.Faults + n.Faults, was.DuringWork + n.DuringWork}
 	}
 	for property, n := range o.Probes {
 		was := e.Probes[property]
@@ -162,10 +162,10 @@ func (e *Evidence) Add(o *Evidence) {
 	}
 }
 
-// Enough tells why evidence is too little for properties that hold to be called so, and what warrants a warning. It is the
+// Enough returns why evidence is too little for properties that hold to be called so, and what warrants a warning. It is the
 // one rule of docs/reference/checks.md, "Too little evidence", for runs, campaigns and histories.
 func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
-	weigh := func(w weight, reason string) {
+	add := func(w weight, reason string) {
 		switch w {
 		case tooLittle:
 			unknown = append(unknown, reason)
@@ -173,19 +173,19 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 			warnings = append(warnings, reason)
 		}
 	}
-	e.operations(weigh)
+	e.operations(add)
 	if silent := silence(spec, nil, nil); silent != "" && len(e.Kinds) == 0 {
-		weigh(little, silent+": what it did is not known, and nothing was judged by operations; report them as docs/reference/workloads.md shows")
+		add(little, silent+": no property was judged by operations; report them as docs/reference/workloads.md shows")
 	}
-	e.faults(spec, weigh)
-	e.probes(spec, weigh)
+	e.faults(spec, add)
+	e.probes(spec, add)
 	return unknown, warnings
 }
 
 // Missed lists the kinds of faults all of whose strikes were before the first operation or after the last, where a check judges operations.
 func Missed(spec *world.Spec, e *Evidence) (kinds []string) {
-	for _, kind := range slices.Sorted(maps.Keys(e.Struck)) {
-		if e.Struck[kind].DuringWork == 0 && JudgesOperations(spec) {
+	for _, kind := range slices.Sorted(maps.Keys(e.Injected)) {
+		if e.Injected[kind].DuringWork == 0 && JudgesOperations(spec) {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -210,7 +210,7 @@ const (
 	tooLittle
 )
 
-// share weighs that so many of all succeeded.
+// share judges that so many of all succeeded.
 func share(ok, all uint64) weight {
 	switch {
 	case ok*100 < all*leastSuccess:
@@ -221,7 +221,7 @@ func share(ok, all uint64) weight {
 	return sufficient
 }
 
-// reads tells whether operations of a name say what is stored. What fails of them tells nothing.
+// reads reports whether operations of a name say what is stored. What fails of them shows nothing.
 func reads(name string) bool {
 	if kindOf(name) == read || name == "txn" || objects["queue"].verbs[name] == take {
 		return true
@@ -234,7 +234,7 @@ func reads(name string) bool {
 	return false
 }
 
-func (e *Evidence) operations(weigh func(weight, string)) {
+func (e *Evidence) operations(add func(weight, string)) {
 	var all Tried
 	worst := sufficient
 	for _, kind := range slices.Sorted(maps.Keys(e.Kinds)) {
@@ -250,53 +250,53 @@ func (e *Evidence) operations(weigh func(weight, string)) {
 		case w == sufficient:
 			continue
 		case reads(kind):
-			few += ": little is known of what was stored"
+			few += ": few reads show what was stored"
 		default:
 			w = little
-			few += ": what it does was hardly tested"
+			few += ": it was hardly tested"
 		}
 		worst = max(worst, w)
-		weigh(w, few+"; "+rarer)
+		add(w, few+"; "+rarer)
 	}
 	if w := share(all.Ok, all.Invoked); w == tooLittle && worst < w {
-		weigh(w, fmt.Sprintf("only %d of %d operations succeeded; %s", all.Ok, all.Invoked, rarer))
+		add(w, fmt.Sprintf("only %d of %d operations succeeded; %s", all.Ok, all.Invoked, rarer))
 	}
 }
 
 const rarer = "look at the reasons of the failed operations, or let faults be rarer"
 
-func (e *Evidence) faults(spec *world.Spec, weigh func(weight, string)) {
-	var all Struck
+func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
+	var all Injected
 	var missed []string
-	for _, kind := range slices.Sorted(maps.Keys(e.Struck)) {
-		n := e.Struck[kind]
-		all.Strikes += n.Strikes
+	for _, kind := range slices.Sorted(maps.Keys(e.Injected)) {
+		n := e.Injected[kind]
+		all.Faults += n.Faults
 		all.DuringWork += n.DuringWork
 		if n.DuringWork == 0 {
-			missed = append(missed, fmt.Sprintf("all %d faults %s", n.Strikes, kind))
+			missed = append(missed, fmt.Sprintf("all %d faults %s", n.Faults, kind))
 		}
 	}
-	const outside = "struck before the first operation or after the last"
+	const outside = "were active only before the first operation or after the last"
 	const longer = "lengthen the workload, or move faults.start and faults.stop"
 	switch {
-	case all.Strikes > 0 && all.DuringWork == 0 && e.Rates == 0:
+	case all.Faults > 0 && all.DuringWork == 0 && e.Rates == 0:
 		w := little
 		if JudgesOperations(spec) {
 			w = tooLittle
 		}
-		weigh(w, fmt.Sprintf("all %d faults %s, so no operation met a fault; %s", all.Strikes, outside, longer))
+		add(w, fmt.Sprintf("all %d faults %s, so no operation met a fault; %s", all.Faults, outside, longer))
 	case len(missed) > 0:
-		weigh(little, fmt.Sprintf("%s %s; %s", strings.Join(missed, " and "), outside, longer))
-	case share(all.DuringWork, all.Strikes) > sufficient && e.Rates == 0:
-		weigh(little, fmt.Sprintf("only %d of %d faults struck between the first operation and the last; %s", all.DuringWork, all.Strikes, longer))
+		add(little, fmt.Sprintf("%s %s; %s", strings.Join(missed, " and "), outside, longer))
+	case share(all.DuringWork, all.Faults) > sufficient && e.Rates == 0:
+		add(little, fmt.Sprintf("only %d of %d faults were active between the first operation and the last; %s", all.DuringWork, all.Faults, longer))
 	}
 	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, world.Linearizability, world.Isolation) {
-		weigh(little, "no two operations were under way at once, so their order was never in question; give the workload more clients")
+		add(little, "no two operations were under way at once, so their order was never in question; give the workload more clients")
 	}
 }
 
-// probes weighs what the probes of each property saw before the final phase, in which all must answer again.
-func (e *Evidence) probes(spec *world.Spec, weigh func(weight, string)) {
+// probes judges what the probes of each property saw before the final phase, in which all must answer again.
+func (e *Evidence) probes(spec *world.Spec, add func(weight, string)) {
 	for i := range spec.Properties {
 		p := &spec.Properties[i]
 		if p.Kind == world.Liveness {
@@ -308,7 +308,7 @@ func (e *Evidence) probes(spec *world.Spec, weigh func(weight, string)) {
 			continue
 		}
 		if n := e.Probes[p.Name]; n.Probes > 0 {
-			weigh(share(n.Answered, n.Probes), fmt.Sprintf("%s: %d of %d probes before the final phase got an answer, so little is known of that time; let faults be rarer, or the interval of the check be shorter",
+			add(share(n.Answered, n.Probes), fmt.Sprintf("%s: %d of %d probes before the final phase got an answer, so little is known of that time; let faults be rarer, or the interval of the check be shorter",
 				p.Name, n.Answered, n.Probes))
 		}
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
-// MaxEvidence bounds the operations, crashes or probes that a verdict shows.
-const MaxEvidence = 20
+// maxEvidence bounds the operations, crashes or probes that a verdict shows.
+const maxEvidence = 20
 
 // maxValueShown is how many bytes of a value evidence shows; values are padded to the workload's value size.
 const maxValueShown = 40
 
-// refuted tells a violation of linearizability on one key: which operation no order explains, and the fewest others
+// refuted explains a violation of linearizability on one key: which operation no order explains, and the fewest others
 // that it conflicts with.
 func refuted(v Verdict, key string, ops []placed, failed []history.Operation) Verdict {
-	b := linear.NewBudget(MaxEvidenceSteps, MaxBytes, MaxWall)
+	b := linear.NewBudget(maxEvidenceSteps, MaxBytes, MaxWall)
 	culprit, prefix := firstConflict(ops, b)
 	shown := smallest(culprit, prefix, b)
 	last := shown[slices.IndexFunc(shown, func(p placed) bool { return p.from == culprit.from })]
@@ -29,10 +29,10 @@ func refuted(v Verdict, key string, ops []placed, failed []history.Operation) Ve
 	v.Event, v.TimeNs = culprit.op.Return, culprit.op.ReturnTimeNs
 	v.Evidence = append(v.Evidence, fmt.Sprintf("key %q: %d of its %d operations conflict:", key, len(shown), len(ops)))
 	listed := shown
-	if more := len(shown) - MaxEvidence; more > 0 { // what is near the conflict tells most
+	if more := len(shown) - maxEvidence; more > 0 { // what is near the conflict shows most
 		v.Evidence = append(v.Evidence, fmt.Sprintf("  %d more before these", more))
 		listed = slices.DeleteFunc(slices.Clone(shown[more-1:]), func(p placed) bool { return p.from == culprit.from })
-		listed = append(listed[len(listed)-(MaxEvidence-1):], last)
+		listed = append(listed[len(listed)-(maxEvidence-1):], last)
 	}
 	for _, p := range listed {
 		v.Evidence = append(v.Evidence, "  "+describe(*p.op, asked(p)+outcome(p), p.to == forever))
@@ -52,7 +52,7 @@ func refuted(v Verdict, key string, ops []placed, failed []history.Operation) Ve
 
 // firstConflict finds the earliest completion at which the history is no longer linearizable, and the history up to
 // there. Linearizability is closed under prefixes, so a binary search finds it; what had not completed is pending. Most
-// often the operations that are known to be in each other's way tell the place, and two looks prove it.
+// often the operations that are known to be in each other's way show the place, and two looks prove it.
 func firstConflict(ops []placed, b *linear.Budget) (placed, []placed) {
 	done := slices.DeleteFunc(slices.Clone(ops), func(p placed) bool { return p.op.Return == history.Pending })
 	slices.SortFunc(done, func(x, y placed) int { return cmp.Compare(x.op.Return, y.op.Return) })
@@ -291,7 +291,7 @@ func outcome(p placed) string {
 
 // longestOrder shows the longest order that could be built, the value after it, and what has no place in it.
 func longestOrder(ops []placed, b *linear.Budget) []string {
-	if len(ops) > MaxEvidence {
+	if len(ops) > maxEvidence {
 		return nil
 	}
 	ops = tighten(ops)

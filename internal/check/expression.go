@@ -52,9 +52,9 @@ const (
 	expressionWall     = 30 * time.Second
 )
 
-// CompileExpression reads an expression over a history (github.com/expr-lang/expr). Its errors name line and column.
+// compileExpression reads an expression over a history (github.com/expr-lang/expr). Its errors name line and column.
 // The result is true or false, or a list of operations that should not be there.
-func CompileExpression(text string) (*vm.Program, error) {
+func compileExpression(text string) (*vm.Program, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, errors.New(`no expression; one is: none(ops, .op == "get" and .type == "fail")`)
 	}
@@ -79,10 +79,10 @@ func CompileExpression(text string) (*vm.Program, error) {
 	return program, nil
 }
 
-// expressed judges a history by an expression. Where there may have been more of it, cut says why.
+// expressed judges a history by an expression. Where there may have been more of it, cut returns why.
 func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
 	v := verdict(p)
-	program, err := CompileExpression(p.Check.Condition)
+	program, err := compileExpression(p.Check.Condition)
 	if err != nil {
 		return unknown(p, "broken expression: %v", err)
 	}
@@ -242,7 +242,7 @@ func (e *evaluation) forEver(v Verdict, ended []ExprOp, cut string) Verdict {
 		if !lasting(part) {
 			continue
 		}
-		program, err := CompileExpression(part.String())
+		program, err := compileExpression(part.String())
 		if err != nil {
 			continue
 		}
@@ -262,7 +262,7 @@ func conjuncts(n ast.Node) []ast.Node {
 	return []ast.Node{n}
 }
 
-// lasting tells whether an expression that some operations make false stays false when there are more of them: it forbids
+// lasting reports whether an expression that some operations make false stays false when there are more of them: it forbids
 // operations, one by one, or more than so many of a sort.
 func lasting(n ast.Node) bool {
 	switch n := n.(type) {
@@ -277,11 +277,11 @@ func lasting(n ast.Node) bool {
 	return false
 }
 
-// oneByOne tells whether an expression looks at each operation by itself, so that only the one that has changed needs
+// oneByOne reports whether an expression looks at each operation by itself, so that only the one that has changed needs
 // another look.
 func oneByOne(n ast.Node) bool { return each(n, "all", "none", "filter") }
 
-// each tells whether an expression is one of these functions over all operations, with a predicate that looks at each of them
+// each reports whether an expression is one of these functions over all operations, with a predicate that looks at each of them
 // by itself.
 func each(n ast.Node, functions ...string) bool {
 	b, ok := n.(*ast.BuiltinNode)
@@ -321,7 +321,7 @@ func offenders(v Verdict, p *world.Property, list []any) Verdict {
 	}
 	v.Status, v.Reason = Violated, fmt.Sprintf("the expression finds %d: %s", len(list), p.Check.Condition)
 	for i, x := range list {
-		if i == MaxEvidence {
+		if i == maxEvidence {
 			v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", len(list)-i))
 			break
 		}

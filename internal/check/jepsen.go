@@ -54,7 +54,7 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	case w.wrong != "":
 		v.Status, v.Reason = Violated, w.wrong
 		for i, o := range w.by {
-			if i < MaxEvidence {
+			if i < maxEvidence {
 				v.Evidence = append(v.Evidence, Describe(o))
 			}
 			if o.Return != history.Pending && o.Return > v.Event {
@@ -333,7 +333,7 @@ func setFull(ops []history.Operation) (w workload) {
 	return w
 }
 
-// AsksForPair tells whether a read with this key and input begins with a pair of a key and nothing, as jepsen.independent writes them. A
+// AsksForPair reports whether a read with this key and input begins with a pair of a key and nothing, as jepsen.independent writes them. A
 // read that knows its key otherwise, or has none, begins with nothing.
 func AsksForPair(key, input string) bool {
 	if key != "" || !strings.HasPrefix(input, "[") {

@@ -20,7 +20,7 @@ func (j *Judged) Judge(spec *world.Spec, behaviour bool) {
 	j.Verdicts = j.judge(spec)
 	if behaviour {
 		j.Near = Near(spec, &j.Outcome, j.Verdicts)
-		if more := Modelled(spec, &j.Outcome); len(more) > 0 {
+		if more := modelled(spec, &j.Outcome); len(more) > 0 {
 			j.Reached = coverage.Sort(append(j.Reached, more...))
 		}
 	}

@@ -24,10 +24,10 @@ const (
 	MaxSteps = 20_000_000
 	MaxBytes = 512 << 20
 	MaxWall  = 2 * time.Minute
-	// MaxEvidenceSteps bounds the search for the smallest conflict inside a history that is known to be violated.
-	MaxEvidenceSteps = 5_000_000
-	// MinOkPPM is the least share of judged operations that must have succeeded, in parts per million.
-	MinOkPPM = 10_000
+	// maxEvidenceSteps bounds the search for the smallest conflict inside a history that is known to be violated.
+	maxEvidenceSteps = 5_000_000
+	// minOkPPM is the least share of judged operations that must have succeeded, in parts per million.
+	minOkPPM = 10_000
 )
 
 const forever = math.MaxInt64
@@ -67,7 +67,7 @@ func linearizable(p *world.Property, ops []history.Operation) Verdict {
 	return v
 }
 
-// isRegister tells the models that are one: a map of registers.
+// isRegister reports the models that are one: a map of registers.
 func isRegister(model string) bool {
 	switch model {
 	case "", "kv", "key-value", "register", "cas-register":
@@ -157,7 +157,7 @@ func perKey(list []string, ops []history.Operation) (keys map[string][]placed, f
 	return keys, failed, ""
 }
 
-// lists says which key holds a list, if one does: a key that was appended to and whose reads return JSON arrays. The model of this check
+// lists returns which key holds a list, if one does: a key that was appended to and whose reads return JSON arrays. The model of this check
 // appends text to text.
 func lists(keys map[string][]placed) string {
 	isArray := func(text string) bool { return strings.HasPrefix(text, "[") && json.Valid([]byte(text)) }
@@ -238,7 +238,7 @@ func place(o *history.Operation, isJudged bool) (placed, error) {
 		}
 	case remove:
 		if p.reply.known && o.Output != "" && o.Output != "0" && o.Output != "1" {
-			return p, fmt.Errorf(`output %q; the output of a delete is empty, "0" (there was nothing) or "1"`, o.Output)
+			return p, fmt.Errorf(`output %q; the output of a delete is empty, "0" (the key did not exist) or "1"`, o.Output)
 		}
 	}
 	p.simple = p.call.kind == write || p.call.kind == read ||
@@ -369,7 +369,7 @@ func modelOf(step stepFunc, classes []*placed) linear.Spec[state] {
 	return spec
 }
 
-// growing tells whether a key is only read, written and appended to.
+// growing reports whether a key is only read, written and appended to.
 func growing(classes []*placed) bool {
 	grows := false
 	for _, c := range classes {
@@ -500,7 +500,7 @@ func covered(list []string, ops []history.Operation, keys map[string][]placed) s
 		return "no operation of " + strings.Join(list, ", ") + " was reported"
 	case total == 0:
 		return "no operation was reported"
-	case ok*1_000_000 < total*MinOkPPM || ok == 0:
+	case ok*1_000_000 < total*minOkPPM || ok == 0:
 		return fmt.Sprintf("only %d of %d operations succeeded", ok, total)
 	}
 	for _, op := range list {
@@ -513,10 +513,10 @@ func covered(list []string, ops []history.Operation, keys map[string][]placed) s
 			return ""
 		}
 	}
-	return "no key was written and then read: nothing could have been wrong"
+	return "no key was written and then read: no result could have been wrong"
 }
 
-// exercised tells whether a judged result on this key came after something else that may have changed the key.
+// exercised reports whether a judged result on this key came after something else that may have changed the key.
 func exercised(ops []placed) bool {
 	first, second := int64(forever), int64(forever) // the two earliest starts of operations that are not reads
 	for i := range ops {

@@ -713,7 +713,7 @@ func TestEvidenceOfALongHistory(t *testing.T) {
 			if most := 4 + rounds/values; n > most || v.Event != uint64(len(events)) {
 				t.Fatalf("%d of %d operations, want %d at most; event %d of %d:\n%s", n, of, most, v.Event, len(events), strings.Join(v.Evidence, "\n"))
 			}
-			if last := v.Evidence[min(n, MaxEvidence+1)]; !strings.Contains(last, `get -> "v7"`) {
+			if last := v.Evidence[min(n, maxEvidence+1)]; !strings.Contains(last, `get -> "v7"`) {
 				t.Fatalf("the last operation that is shown is not the culprit: %s", last)
 			}
 		})

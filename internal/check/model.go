@@ -65,7 +65,7 @@ type reply struct {
 	value string // read: the value; remove: "", "0" or "1"; incr: the new number, or ""; cas: "true" or "false"
 }
 
-// step tells whether an operation with this reply may happen in state s, and the state after it. It is the
+// step reports whether an operation with this reply may happen in state s, and the state after it. It is the
 // sequential specification of a register that can be missing, written, read, deleted, counted up, compared and appended to.
 func step(s state, c call, r reply) (bool, state) {
 	switch c.kind {

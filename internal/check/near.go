@@ -19,7 +19,7 @@ import (
 // nearest is the least distance of what is not broken, and the most that a lower bound can claim.
 const nearest = 0.001
 
-// Near tells how close a run came to breaking each property, by one number or two for each of those kinds that have a measure, and
+// Near measures how close a run came to breaking each property, by one number or two for each of those kinds that have a measure, and
 // to what its programs set as goals by guidance. Verdicts say what is broken; this says nothing of them but where a search should
 // go on. It costs O(n log n) of the history.
 func Near(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) []coverage.Nearness {
@@ -100,7 +100,7 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Out
 }
 
 // undisturbed are the times after the start and after each heal in which a property may come true: until its timeout is over, or
-// a fault strikes.
+// a fault is injected.
 func undisturbed(out *engine.Outcome, timeout int64) []window {
 	list := windowsOf(out.ReadyNs, out.Heals, timeout)
 	var strikes []int64
@@ -295,7 +295,7 @@ func (n *nearness) backward(p *world.Property, ops []history.Operation) {
 }
 
 // ambiguous counts the changes whose outcome nobody knows and that a later operation of their key had to take into account. Their
-// sign is n/(n+8): it tells few from none better than many from more.
+// sign is n/(n+8): it separates few from none better than many from more.
 func (n *nearness) ambiguous(p *world.Property, ops []history.Operation) {
 	if len(ops) == 0 {
 		return
@@ -380,7 +380,7 @@ type operands struct {
 	Right *float64 `json:"right"`
 }
 
-// guidance is the best of the values by which a program tells how close it came to something: a difference of two numbers that is to be
+// guidance is the best of the values by which a program measures how close it came to something: a difference of two numbers that is to be
 // large or small, or a set of conditions of which all or none are to be true.
 func (n *nearness) guidance(g *sdk.Guidance) {
 	best, says := math.Inf(1), ""

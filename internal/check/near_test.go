@@ -67,7 +67,7 @@ func TestNearOfLiveness(t *testing.T) {
 	if got := distanceOf(p, out, "longest recovery"); got != 0.1 {
 		t.Errorf("recovered after 9 of 10 s: distance %v", got)
 	}
-	out.Probes = out.Probes[:2] // and then a fault struck
+	out.Probes = out.Probes[:2] // and then a fault began
 	if got := distanceOf(p, out, "longest recovery"); got != 0.8 {
 		t.Errorf("not recovered 2 of 10 s after the heal: distance %v", got)
 	}

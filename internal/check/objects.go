@@ -83,7 +83,7 @@ var objects = map[string]*object{
 	},
 }
 
-// knows tells which operation of a property is none of the object's.
+// knows reports which operation of a property is none of the object's.
 func (ob *object) knows(p *world.Property) error {
 	for _, name := range p.Check.Operations {
 		if ob.verbs[strings.ToLower(name)] == foreign {
@@ -163,7 +163,7 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 		return unknown(p, "%s", exhausted)
 	case total == 0:
 		return unknown(p, "no operation of a %s was reported", p.Check.Model)
-	case succeeded == 0 || succeeded*1_000_000 < total*MinOkPPM:
+	case succeeded == 0 || succeeded*1_000_000 < total*minOkPPM:
 		return unknown(p, "only %d of %d operations succeeded", succeeded, total)
 	}
 	for _, name := range p.Check.Operations {
@@ -180,7 +180,7 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 	return unknown(p, "no result on any key could have been wrong: nothing was looked at after it was changed")
 }
 
-// told tells whether some result could have been wrong because of another operation that changed the key.
+// told reports whether some result could have been wrong because of another operation that changed the key.
 func told(acts []act) bool {
 	first, second := int64(linear.Forever), int64(linear.Forever) // the earliest starts of changes
 	for i := range acts {
@@ -246,8 +246,8 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 		return answer, conflict{text: "no order of the operations explains all their results"}
 	}
 	c := conflict{text: fmt.Sprintf("no order of the operations explains %s", acts[culprit].outcome()), acts: []int{culprit}}
-	// What it conflicts with is among those that were there before it returned; the last ones tell most.
-	for i := len(acts) - 1; i >= 0 && len(c.acts) < MaxEvidence; i-- {
+	// What it conflicts with is among those that were there before it returned; the last ones show most.
+	for i := len(acts) - 1; i >= 0 && len(c.acts) < maxEvidence; i-- {
 		if i != culprit && acts[i].from < acts[culprit].to {
 			c.acts = append(c.acts, i)
 		}
@@ -516,7 +516,7 @@ func fastSet(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 }
 
 // fastGrowing decides sets and lists into which each value is put once and from which nothing is taken: what was seen
-// of them must be a chain, and says for each value between which looks it was put in.
+// of them must be a chain, and returns for each value between which looks it was put in.
 func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, ordered bool) (linear.Answer, conflict) {
 	var looks []int
 	size := len(acts)
@@ -597,7 +597,7 @@ func lenOf(acts []act, i int) int {
 	return len(acts[i].items)
 }
 
-// contains tells whether big begins with small, or, for sets in order, has all of it.
+// contains reports whether big begins with small, or, for sets in order, has all of it.
 func contains(big, small []string, ordered bool) bool {
 	if ordered {
 		return len(big) >= len(small) && slices.Equal(big[:len(small)], small)
@@ -719,7 +719,7 @@ func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		e := empties[empty]
 		c.acts = append(c.acts, emptyActs[empty])
 		for k, p := range passages {
-			if len(c.acts) < MaxEvidence && p.In.Return < e.Return && (p.Out == nil || p.Out.Call > e.Call) {
+			if len(c.acts) < maxEvidence && p.In.Return < e.Return && (p.Out == nil || p.Out.Call > e.Call) {
 				show(names[k])
 			}
 		}

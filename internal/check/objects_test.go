@@ -93,7 +93,7 @@ var objectHistories = []struct {
 	{"append-list", "put in twice, seen once", `a:append=1 a! a:append=1 a! b:read b![1]`, "violated"},
 }
 
-// The evidence of every model says which server was asked.
+// The evidence of every model returns which server was asked.
 func TestObjectsNameTheServer(t *testing.T) {
 	all := events(t, "a:add=2 a! b:read b!1")
 	for i := range all {
@@ -132,7 +132,7 @@ func TestObjects(t *testing.T) {
 // store is an object as the slow twin knows it: a list, in an implementation of its own.
 type store []string
 
-// do applies an operation; it tells whether what a client saw is right. Without an outcome all is right.
+// do applies an operation; it reports whether what a client saw is right. Without an outcome all is right.
 func (s store) do(model string, o history.Operation) (store, bool) {
 	sure := o.Type == history.Ok
 	at := slices.Index(s, o.Input)

@@ -10,8 +10,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// DefaultTimeoutNs is the time that a liveness property without a timeout has after each heal.
-const DefaultTimeoutNs = 30_000_000_000
+// defaultTimeoutNs is the time that a liveness property without a timeout has after each heal.
+const defaultTimeoutNs = 30_000_000_000
 
 // finalPhase is when all faults are over and the world has settled.
 const finalPhase = "final"
@@ -60,7 +60,7 @@ func safe(p *world.Property, out *engine.Outcome) Verdict {
 				v.Evidence = append(v.Evidence, strings.Split(strings.TrimSpace(q.Output), "\n")...)
 			} else if broken == 1 {
 				v.Evidence = append(v.Evidence, inFull(q)...)
-			} else if broken <= MaxEvidence {
+			} else if broken <= maxEvidence {
 				v.Evidence = append(v.Evidence, sentence(q))
 			}
 		case q.ExitCode == world.ProbeNoAnswer && p.Check.Type != world.Custom && q.Phase != finalPhase:
@@ -89,7 +89,7 @@ func safe(p *world.Property, out *engine.Outcome) Verdict {
 }
 
 // live judges a liveness property: after the start and after each heal, a probe must succeed before the timeout is over.
-// Where the next fault strikes first, that heal promises nothing. What was never healed proves nothing of heals, so the start
+// Where the next fault begins first, that heal promises nothing. What was never healed proves nothing of heals, so the start
 // alone is enough only where there was no heal. Any exit code but 0 means "not yet", unless no probe could be executed at all.
 func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	v := verdict(p)
@@ -120,7 +120,7 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 				proven++
 			}
 		case struck:
-			excused = fmt.Sprintf("after each heal the next fault struck within %s, before the check succeeded", seconds(timeout))
+			excused = fmt.Sprintf("after each heal the next fault began within %s, before the check succeeded", seconds(timeout))
 		case hang != nil && hang.StartNs <= w.endNs:
 			unsure = hangs(hang)
 		case out.VirtualNs < w.endNs:
@@ -132,7 +132,7 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 		case w.count == 0:
 			unsure = fmt.Sprintf("the check never ran within %s after %s at %s", seconds(timeout), w.the(), seconds(w.fromNs))
 		case !complete:
-			unsure = "the ledger does not list all strikes, so it is not known whether the heals lasted"
+			unsure = "the ledger does not list all faults, so it is unknown whether the heals lasted"
 		case w.ran == 0:
 			unsure = "the check itself failed: " + sentence(w.last)
 		default:
@@ -184,7 +184,7 @@ type window struct {
 
 func (w *window) the() string { return strings.Replace(w.name, "a ", "the ", 1) }
 
-// steady tells whether packets or calls suffer as long as there are faults at all.
+// steady reports whether packets or calls suffer as long as there are faults at all.
 func steady(f *world.Faults) bool {
 	return f.Enabled && fault.Has(f, func(r *fault.Row) bool { return !r.PerStep() })
 }
@@ -204,7 +204,7 @@ func windowsOf(start int64, heals []int64, timeout int64) []window {
 // timeoutOf is the time that a property has after the start and after each heal.
 func timeoutOf(p *world.Property) int64 {
 	if p.TimeoutNs <= 0 {
-		return DefaultTimeoutNs
+		return defaultTimeoutNs
 	}
 	return p.TimeoutNs
 }
@@ -226,10 +226,10 @@ func (w *window) fill(probes []engine.Probe) {
 	}
 }
 
-// interrupted tells whether a fault struck within the window, and whether the ledger lists enough to say no.
+// interrupted reports whether a fault began within the window, and whether the ledger lists enough to say no.
 func interrupted(l fault.Ledger, w window) (struck, complete bool) {
 	for _, s := range l.Strikes {
-		if s.StartNs >= w.fromNs && s.StartNs < w.endNs { // one that strikes in the moment of the heal comes after it
+		if s.StartNs >= w.fromNs && s.StartNs < w.endNs { // one that begins in the moment of the heal comes after it
 			return true, true
 		}
 	}

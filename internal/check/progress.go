@@ -47,7 +47,7 @@ func (s *streak) evidence() []string {
 }
 
 // progressing judges that nothing is stuck: no kind of operation, key or job fails so many times in a row, and none
-// hangs for so long. What overlaps a strike, or the grace after it, is not counted: it neither adds to a row nor ends it
+// hangs for so long. What overlaps a fault, or the grace after it, is not counted: it neither adds to a row nor ends it
 // by failing. Where drivers broke down, abandonedNs is when the last one was over; otherwise it is 0.
 func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verdict {
 	v := verdict(p)
@@ -62,7 +62,7 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verd
 		without = ""
 	}
 	if !complete {
-		return unknown(p, "the ledger does not list all strikes, so it is not known what overlapped one")
+		return unknown(p, "the ledger does not list all faults, so it is unknown which attempts overlapped one")
 	}
 	missing := unseen(c.Operations, invoked(out.History))
 	stuck, when := longHang(c, spans, attempts, without)
@@ -85,18 +85,18 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verd
 	case c.Jobs.Start != "" && jobs == 0:
 		return unknown(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
-		return unknown(p, "more lines tell of jobs than are kept: %d were not looked at", out.JobsLost)
+		return unknown(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
 	case doubt != "":
 		return unknown(p, "%s", doubt)
 	case c.HangNs > 0 && !couldHang(c, spans, attempts, out.VirtualNs):
-		return unknown(p, "there was no time of %s%s in which something was under way: nothing could have been seen to hang", seconds(c.HangNs), without)
+		return unknown(p, "no operation was in flight for %s%s: none could be found to hang", seconds(c.HangNs), without)
 	}
 	v.Status = Holds
 	return v
 }
 
-// excused are the times in which nothing counts: those of strikes and the grace after them. It tells whether the ledger lists
-// all strikes.
+// excused are the times in which nothing counts: those of strikes and the grace after them. It reports whether the ledger lists
+// all faults.
 func excused(c *world.Check, out *engine.Outcome) (spans []span, complete bool) {
 	if c.DuringFaults {
 		return nil, true
@@ -130,7 +130,7 @@ func (s rowSubject) String() string {
 	return fmt.Sprintf("every %s", s.kind)
 }
 
-// eachRow goes through the ends of attempts and tells visit of each row of failures that grows, until it says false. It counts
+// eachRow goes through the ends of attempts and calls visit with each row of failures that grows, until it says false. It counts
 // the attempts that count, of each subject that was tried.
 func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *streak, a *attempt) bool) map[rowSubject]int {
 	ends := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return !a.ended })
@@ -200,7 +200,7 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 	jobs := counted[rowSubject{kind: jobKind}]
 	switch {
 	case most < c.Failures:
-		return nil, 0, fmt.Sprintf("nothing could have failed %d times in a row: no kind of operation, key or job had more than %d attempts%s; make failures smaller or the workload longer",
+		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d attempts%s; make failures smaller or the workload longer",
 			c.Failures, most, without)
 	case c.Jobs.Start != "" && c.HangNs == 0 && jobs < c.Failures:
 		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; make failures smaller, or add hang", c.Failures, jobs, without)
@@ -231,7 +231,7 @@ func longHang(c *world.Check, spans []span, attempts []attempt, without string) 
 	return found, when
 }
 
-// couldHang tells whether something was under way in a time that is long enough to see it hang, and early enough in it.
+// couldHang reports whether something was under way in a time that is long enough to see it hang, and early enough in it.
 func couldHang(c *world.Check, spans []span, attempts []attempt, endNs int64) bool {
 	for _, s := range between(spans, 0, endNs) {
 		if s.toNs-s.fromNs >= c.HangNs && slices.ContainsFunc(attempts, func(a attempt) bool { return a.fromNs <= s.toNs-c.HangNs && a.toNs >= s.fromNs }) {

@@ -85,7 +85,7 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 		}
 	}
 	if !told {
-		return unknown(p, "no key was read again after it had been read with a value: nothing could have gone back")
+		return unknown(p, "no key was read again after it had been read with a value: no value could have gone back")
 	}
 	v.Status = Holds
 	return v
@@ -113,121 +113,41 @@ func valueOf(o history.Operation) string {
 // changes had returned. With the models set and append-list, each element that was put in must be there; otherwise the
 // value of a key must be one that nothing acknowledged can have replaced.
 func durable(p *world.Property, ops []history.Operation) Verdict {
-	v := verdict(p)
-	var verbs map[string]verb
+	m := storage{appends: p.Check.Model == "append-list", budget: linear.NewBudget(MaxSteps, MaxBytes, MaxWall)}
 	switch p.Check.Model {
 	case "", "kv", "key-value", "register":
 	case "set", "append-list":
-		verbs = objects[p.Check.Model].verbs
+		m.verbs = objects[p.Check.Model].verbs
 	default:
 		return unknown(p, "no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
 	}
-	sort := func(op string) verb {
-		if verbs != nil {
-			return verbs[strings.ToLower(op)]
-		}
-		switch kindOf(op) {
-		case write, grow:
-			return put
-		case remove:
-			return take
-		case read:
-			return look
-		}
-		return foreign
-	}
-	type story struct {
-		changes, looks []history.Operation
-		strange        *history.Operation
-		end            uint64 // when the last change that returned did so
-		again          uint64 // when what tries everything again after the last heal began to change it; 0 if it did not
-		acknowledged   int
-	}
-	keys := map[string]*story{}
-	for i, o := range ops {
-		s := keys[o.Key]
-		if s == nil {
-			s = &story{}
-			keys[o.Key] = s
-		}
-		switch verb := sort(o.Op); {
-		case isRecovery(o.Client) && verb != look && verb != has: // nothing that was acknowledged before needs to be there afterwards
-			if s.again == 0 {
-				s.again = o.Call
-			}
-		case verb == put || verb == take:
-			if o.Type == history.Fail || o.Type == history.Ok && sort(o.Op) == take && (o.Output == "0" || strings.EqualFold(o.Output, "false")) {
-				continue // it did nothing, or found nothing to take away
-			}
-			s.changes = append(s.changes, o)
-			if o.Type == history.Ok {
-				s.end = max(s.end, o.Return)
-				s.acknowledged++
-			}
-		case verb == look:
-			if o.Type == history.Ok {
-				s.looks = append(s.looks, o)
-			}
-		case verb != has:
-			if o.Type != history.Fail && s.strange == nil {
-				s.strange = &ops[i]
-			}
-		}
-	}
+	keys := m.perKey(ops)
 	judgedKeys, unread := 0, ""
-	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		s := keys[key]
-		changedOtherwise := verbs == nil && s.strange != nil && kindOf(s.strange.Op) != unmodelled // by incr or cas, which this check cannot follow
-		if s.acknowledged == 0 && !changedOtherwise {
+		k := keys[key]
+		changedOtherwise := m.verbs == nil && k.strange != nil && kindOf(k.strange.Op) != unmodelled // by incr or cas, which this check cannot follow
+		if k.acknowledged == 0 && !changedOtherwise {
 			continue
 		}
-		if s.strange != nil {
-			return unknown(p, "operation %q has no model, and it may have changed key %q at event %d", s.strange.Op, key, s.strange.Call)
+		if k.strange != nil {
+			return unknown(p, "operation %q has no model, and it may have changed key %q at event %d", k.strange.Op, key, k.strange.Call)
 		}
-		last := 0
-		for _, o := range s.looks {
-			if o.Call < s.end || s.again > 0 && o.Return > s.again {
-				continue
+		last := k.lastLooks()
+		for _, o := range last {
+			lost, text, err := m.lost(k.changes, o)
+			if err != nil {
+				return unknown(p, "%v", err)
 			}
-			last++
-			var text string
-			var lost *history.Operation
-			if verbs != nil {
-				items, err := elements(o.Output)
-				if err != nil {
-					return unknown(p, "broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
-				}
-				lost, text = missing(s.changes, items, sort, p.Check.Model == "append-list")
-			} else if slices.ContainsFunc(s.changes, func(c history.Operation) bool { return kindOf(c.Op) == grow }) {
-				var err error
-				if lost, text, err = unexplained(s.changes, o, budget); err != nil {
-					return unknown(p, "key %q: %v", key, err)
-				}
-			} else {
-				lost, text = replaced(s.changes, o, sort)
+			if lost != nil {
+				v := verdict(p)
+				v.Status, v.Event, v.TimeNs = Violated, o.Return, o.ReturnTimeNs
+				v.Reason = fmt.Sprintf("key %q: %s", key, text)
+				v.Evidence = []string{m.described(*lost), m.described(o)}
+				return v
 			}
-			if lost == nil {
-				continue
-			}
-			v.Status = Violated
-			v.Event, v.TimeNs = o.Return, o.ReturnTimeNs
-			v.Reason = fmt.Sprintf("key %q: %s", key, text)
-			for _, o := range []history.Operation{*lost, o} {
-				what := fmt.Sprintf("%s %s was acknowledged", o.Op, shorten(o.Input))
-				switch s := sort(o.Op); {
-				case s == look:
-					what = fmt.Sprintf("%s returned %s", o.Op, returned(o))
-				case s == take && verbs == nil:
-					what = fmt.Sprintf("%s was acknowledged", o.Op)
-				}
-				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s at %s (event %d)", seconds(o.CallTimeNs), o.Call, o.Client, what,
-					seconds(o.ReturnTimeNs), o.Return))
-			}
-			return v
 		}
 		judgedKeys++
-		if last == 0 && unread == "" {
+		if len(last) == 0 && unread == "" {
 			unread = key
 		}
 	}
@@ -237,8 +157,118 @@ func durable(p *world.Property, ops []history.Operation) Verdict {
 	case unread != "":
 		return unknown(p, "key %q was changed and not read after its last change; read all keys at the end", unread)
 	}
+	v := verdict(p)
 	v.Status = Holds
 	return v
+}
+
+// storage is what a check of durability knows of the operations of a model.
+type storage struct {
+	verbs   map[string]verb // nil: a map of registers
+	appends bool
+	budget  *linear.Budget
+}
+
+// sort returns put, take or look for changes and reads, and foreign for what has no model.
+func (m *storage) sort(op string) verb {
+	if m.verbs != nil {
+		return m.verbs[strings.ToLower(op)]
+	}
+	switch kindOf(op) {
+	case write, grow:
+		return put
+	case remove:
+		return take
+	case read:
+		return look
+	}
+	return foreign
+}
+
+// stored is what happened to a key.
+type stored struct {
+	changes, looks []history.Operation
+	strange        *history.Operation // the first operation without a model
+	end            uint64             // the return of the last change that returned
+	again          uint64             // the first change by clients that try everything again after the last heal; 0 if there was none
+	acknowledged   int
+}
+
+func (m *storage) perKey(ops []history.Operation) map[string]*stored {
+	keys := map[string]*stored{}
+	for i, o := range ops {
+		k := keys[o.Key]
+		if k == nil {
+			k = &stored{}
+			keys[o.Key] = k
+		}
+		switch verb := m.sort(o.Op); {
+		case isRecovery(o.Client) && verb != look && verb != has: // what was acknowledged before need not be there afterwards
+			if k.again == 0 {
+				k.again = o.Call
+			}
+		case verb == put || verb == take:
+			if o.Type == history.Fail || o.Type == history.Ok && verb == take && (o.Output == "0" || strings.EqualFold(o.Output, "false")) {
+				continue // it did nothing, or found nothing to remove
+			}
+			k.changes = append(k.changes, o)
+			if o.Type == history.Ok {
+				k.end = max(k.end, o.Return)
+				k.acknowledged++
+			}
+		case verb == look:
+			if o.Type == history.Ok {
+				k.looks = append(k.looks, o)
+			}
+		case verb != has:
+			if o.Type != history.Fail && k.strange == nil {
+				k.strange = &ops[i]
+			}
+		}
+	}
+	return keys
+}
+
+// lastLooks are the reads after the last change, which must show what was acknowledged.
+func (k *stored) lastLooks() (list []history.Operation) {
+	for _, o := range k.looks {
+		if o.Call >= k.end && (k.again == 0 || o.Return <= k.again) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// lost finds an acknowledged change that a read after all changes does not show, and describes the loss.
+func (m *storage) lost(changes []history.Operation, look history.Operation) (lost *history.Operation, text string, err error) {
+	if m.verbs != nil {
+		items, err := elements(look.Output)
+		if err != nil {
+			return nil, "", fmt.Errorf("broken history: %s %q by client %s at event %d: %w", look.Op, look.Key, look.Client, look.Call, err)
+		}
+		lost, text = missing(changes, items, m.sort, m.appends)
+		return lost, text, nil
+	}
+	if slices.ContainsFunc(changes, func(c history.Operation) bool { return kindOf(c.Op) == grow }) {
+		if lost, text, err = unexplained(changes, look, m.budget); err != nil {
+			err = fmt.Errorf("key %q: %w", look.Key, err)
+		}
+		return lost, text, err
+	}
+	lost, text = replaced(changes, look, m.sort)
+	return lost, text, nil
+}
+
+// described is an operation as evidence of a loss.
+func (m *storage) described(o history.Operation) string {
+	what := fmt.Sprintf("%s %s was acknowledged", o.Op, shorten(o.Input))
+	switch s := m.sort(o.Op); {
+	case s == look:
+		what = fmt.Sprintf("%s returned %s", o.Op, returned(o))
+	case s == take && m.verbs == nil:
+		what = fmt.Sprintf("%s was acknowledged", o.Op)
+	}
+	return fmt.Sprintf("%s (event %d) client %s: %s at %s (event %d)", seconds(o.CallTimeNs), o.Call, o.Client, what, seconds(o.ReturnTimeNs), o.Return)
 }
 
 // missing finds an acknowledged element that is not there and that nobody can have removed. What was put into a list
@@ -298,7 +328,7 @@ func unexplained(changes []history.Operation, look history.Operation, b *linear.
 	}
 	switch search(ops, b) {
 	case linear.Undecided:
-		return nil, "", fmt.Errorf("budget: what %d changes make was not decided within %s", len(changes), b.Reached)
+		return nil, "", fmt.Errorf("budget: the result of %d changes was not decided within %s", len(changes), b.Reached)
 	case linear.Legal:
 		return nil, "", nil
 	}

@@ -18,7 +18,7 @@ type again struct {
 	lost  string // why it will not be done any more, though nobody has tried for long
 }
 
-// stuck tells whether the tries prove that it does not work: the last of several began in the second half of the time, or one
+// stuck reports whether the tries prove that it does not work: the last of several began in the second half of the time, or one
 // that began in the first half has not ended within it.
 func (g *again) stuck(fromNs, toNs int64) bool {
 	if g.done {
@@ -41,7 +41,7 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 }
 
 // recovered judges that what faults have disturbed works again: within the timeout after the start and after each heal, each
-// kind of operation succeeds, each key that was tried, and each job. Where the next fault strikes first, a heal promises nothing.
+// kind of operation succeeds, each key that was tried, and each job. Where the next fault begins first, a heal promises nothing.
 // After the last heal, all that the run has ever done must be seen to work.
 func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	v := verdict(p)
@@ -88,7 +88,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 	case p.Check.Jobs.Start != "" && jobs == 0:
 		return unknown(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
-		return unknown(p, "more lines tell of jobs than are kept: %d were not looked at", out.JobsLost)
+		return unknown(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
 	case doubt != "":
 		return unknown(p, "%s", doubt)
 	}
@@ -152,7 +152,7 @@ func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 	return list
 }
 
-// isRecovery tells the clients that try everything again after the last heal from those of the workload.
+// isRecovery separates the clients that try everything again after the last heal from those of the workload.
 func isRecovery(client string) bool { return strings.Contains(client, world.RecoveryClients) }
 
 // unproven says what was not seen to work after the last heal, or nothing.
@@ -202,7 +202,7 @@ func unproven(p *world.Property, things []*again, attempts []attempt, w window, 
 func undecided(g *again, w window, complete bool) string {
 	why := "it was not tried for long enough, or the run ended too early"
 	if !complete {
-		why = "the ledger does not list all strikes, so it is not known whether the heal lasted"
+		why = "the ledger does not list all faults, so it is unknown whether the heal lasted"
 	}
 	return fmt.Sprintf("%s did not succeed after the last heal at %s, but %s", g.name, seconds(w.fromNs), why)
 }

@@ -64,7 +64,7 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 			if from[t].Return != history.Pending && from[t].Return > v.Event {
 				v.Event, v.TimeNs = from[t].Return, from[t].ReturnTimeNs
 			}
-			if i < MaxEvidence {
+			if i < maxEvidence {
 				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s", seconds(from[t].CallTimeNs), from[t].Call, from[t].Client, accesses(from[t])))
 			}
 		}
@@ -73,10 +73,10 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 		return unknown(p, "%s", f.Reason)
 	case len(txns) == 0:
 		return unknown(p, "no transaction was reported")
-	case committed*1_000_000 < len(txns)*MinOkPPM || committed == 0:
+	case committed*1_000_000 < len(txns)*minOkPPM || committed == 0:
 		return unknown(p, "only %d of %d transactions committed", committed, len(txns))
 	case reads == 0 || writes == 0:
-		return unknown(p, "the transactions that committed read %d values and wrote %d: nothing could have been wrong", reads, writes)
+		return unknown(p, "the transactions that committed read %d values and wrote %d: no result could have been wrong", reads, writes)
 	}
 	v.Status = Holds
 	return v
@@ -177,7 +177,7 @@ func transaction(o *history.Operation, lists bool, known knownLists) (isolation.
 	if text == "" {
 		text = o.Input
 		if o.Type == history.Ok {
-			return t, fmt.Errorf("no output; repeat the accesses there, with what was read")
+			return t, fmt.Errorf("no output; it repeats the accesses, with the values that were read")
 		}
 	}
 	rows, err := accessRows(text)

@@ -428,18 +428,18 @@ func (j *judging) read(name string, byEvents bool) (*recorded, error) {
 	h := &recorded{}
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && name != "-" && !byEvents {
 		pairing := history.NewPairing(min(eventsOf(name, info.Size()), history.MaxEvents) / 2)
-		var weighing check.Weighing
+		var collector check.Collector
 		err := j.readEach(name, func(e *history.Event) error {
 			h.length++
 			pairing.Add(e)
-			weighing.Add(e)
+			collector.Add(e)
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 		if h.ops, err = pairing.Operations(); err == nil && len(h.ops) > 0 {
-			h.evidence = weighing.Evidence()
+			h.evidence = collector.Evidence()
 			return h, nil
 		}
 	}

@@ -50,7 +50,7 @@ func TestWhatProvesNothing(t *testing.T) {
 		}, `none of 10 operations "get" succeeded`, true},
 		{"faults before the work", func(_ *world.Spec, out *check.Judged) {
 			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Crash, 20*second)}
-		}, "all 2 faults struck before the first operation or after the last", true},
+		}, "all 2 faults were active only before the first operation or after the last", true},
 		{"faults of a kind that was asked for before the work", func(_ *world.Spec, out *check.Judged) {
 			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Pause, 5*second)}
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})

@@ -126,12 +126,12 @@ type step struct {
 	edge
 }
 
-// maxLooks bounds the edges that the look for a shortest circle goes over; after that the shortest one found so far counts.
+// maxLooks bounds the edges that the look for a shortest cycle goes over; after that the shortest one found so far counts.
 const maxLooks = 20_000_000
 
-// circle is a circle of edges of the allowed kinds with as few steps between transactions as there are, or nil if there is none.
+// cycle is a cycle of edges of the allowed kinds with as few steps between transactions as there are, or nil if there is none.
 // A way through helpers is one step. Steps of kind pass are none.
-func (g *graph) circle(allowed [pass + 1]bool) []step {
+func (g *graph) cycle(allowed [pass + 1]bool) []step {
 	of, sizes := g.components(allowed)
 	if len(sizes) == len(g.out) {
 		return nil // each node is alone

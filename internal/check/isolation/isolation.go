@@ -1,15 +1,15 @@
 // Package isolation judges what transactions saw of each other: whether a history of transactions is one that a level
 // of isolation allows, and if not, by which anomaly.
 //
-// The anomalies are those of Adya (PhD thesis, MIT 1999): G0 a circle of writes, G1a a read of what failed, G1b a read
-// of what was overwritten in the same transaction, G1c a circle of writes and reads, G-single a circle with one read of
-// what was overwritten later, G2 a circle with more of these. Snapshot isolation is taken as in Cerone and Gotsman
-// (JACM 2018): no circle without two such reads in a row. Read atomic and causal are the levels of Biswas and Enea
+// The anomalies are those of Adya (PhD thesis, MIT 1999): G0 a cycle of writes, G1a a read of what failed, G1b a read
+// of what was overwritten in the same transaction, G1c a cycle of writes and reads, G-single a cycle with one read of
+// what was overwritten later, G2 a cycle with more of these. Snapshot isolation is taken as in Cerone and Gotsman
+// (JACM 2018): no cycle without two such reads in a row. Read atomic and causal are the levels of Biswas and Enea
 // (OOPSLA 2019), judged within the bounds of AWDIT (Møldrup and Pavlogiannis, PLDI 2025).
 //
-// Lists tell in which order they were appended to (Kingsbury and Alvaro, VLDB 2020), so their histories are judged in
+// Lists show in which order they were appended to (Kingsbury and Alvaro, VLDB 2020), so their histories are judged in
 // near-linear time. Registers do not, and snapshot isolation and serializability of registers are NP-complete: there
-// the answer comes from what can be inferred, and then from a solver that learns from circles (as PolySI, Huang et al.,
+// the answer comes from what can be inferred, and then from a solver that learns from cycles (as PolySI, Huang et al.,
 // VLDB 2023, gives them to MonoSAT).
 package isolation
 
@@ -39,7 +39,7 @@ const (
 // Levels are all levels.
 var Levels = []Level{ReadCommitted, ReadAtomic, Causal, SnapshotIsolation, SessionSnapshotIsolation, Serializable, SessionSerializable, StrictSerializable}
 
-// OfRegisters tells the levels that are judged over registers only.
+// OfRegisters reports the levels that are judged over registers only.
 func OfRegisters(l Level) bool {
 	switch l {
 	case ReadAtomic, Causal, SessionSnapshotIsolation, SessionSerializable:
@@ -84,7 +84,7 @@ func (t *Txn) String() string {
 type Answer uint8
 
 const (
-	Undecided Answer = iota // Reason says why
+	Undecided Answer = iota // Reason returns why
 	Holds
 	Violated
 )
@@ -94,7 +94,7 @@ type Finding struct {
 	Answer  Answer
 	Anomaly string   // G0, G1a, ...
 	Reason  string   // one sentence
-	Steps   []string // a circle, step by step, in words
+	Steps   []string // a cycle, step by step, in words
 	Txns    []int    // the transactions in it
 }
 

@@ -24,7 +24,7 @@ func (w world) clone() world {
 	return c
 }
 
-// sees tells whether a transaction that starts in w may read what it read, and gives its writes.
+// sees reports whether a transaction that starts in w may read what it read, and gives its writes.
 func (w world) sees(t *Txn, lists bool) (world, bool) {
 	own := world{}
 	for _, a := range t.Accesses {
@@ -61,7 +61,7 @@ func (w world) with(own world) world {
 }
 
 // skipped takes a transaction from those that are left, and with it what its client did before, which cannot come any more. It
-// tells whether some of that had to come.
+// reports whether some of that had to come.
 func skipped(txns []Txn, left []int, at int) (rest []int, late bool) {
 	for k, j := range left {
 		earlier := txns[j].Client == txns[left[at]].Client && txns[j].Call < txns[left[at]].Call
@@ -298,11 +298,11 @@ func axiom(txns []Txn, level Level) bool {
 		}
 		return false
 	}
-	// Circles of session and reads leave no order at all.
+	// Cycles of session and reads leave no order at all.
 	return permute(0)
 }
 
-// committedLists tries all orders in which lists may have been appended to, and looks for circles of writes and reads.
+// committedLists tries all orders in which lists may have been appended to, and looks for cycles of writes and reads.
 func committedLists(txns []Txn) bool {
 	in := make([]bool, len(txns))
 	type app struct {
@@ -649,7 +649,7 @@ func TestSolverAgreesWithInference(t *testing.T) {
 					p.events.add(p.start(int32(txn)), edge{to: p.commit(int32(txn)), kind: pass})
 				}
 			}
-			if p.events.circle(kinds(ww, wr, rw, session, clock, implied, pass)) != nil {
+			if p.events.cycle(kinds(ww, wr, rw, session, clock, implied, pass)) != nil {
 				continue
 			}
 			p.words = (len(p.events.out) + 63) / 64
@@ -667,8 +667,8 @@ func TestSolverAgreesWithInference(t *testing.T) {
 	}
 }
 
-// TestShortestCircle: of all circles the one that comes back has the fewest steps.
-func TestShortestCircle(t *testing.T) {
+// TestShortestCycle: of all cycles the one that comes back has the fewest steps.
+func TestShortestCycle(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	lengths := map[int]int{}
 	for range 3000 {
@@ -691,7 +691,7 @@ func TestShortestCircle(t *testing.T) {
 		for range n + r.IntN(n) {
 			u, e := r.IntN(all), edge{to: int32(r.IntN(all)), kind: []kind{ww, wr, rw, pass}[r.IntN(4)]}
 			if u >= n && int(e.to) <= u || u == int(e.to) {
-				continue // helpers are in no circle of their own
+				continue // helpers are in no cycle of their own
 			}
 			g.add(int32(u), e)
 			dist[u][e.to] = min(dist[u][e.to], weight(e))
@@ -707,18 +707,18 @@ func TestShortestCircle(t *testing.T) {
 		for v := range all {
 			want = min(want, dist[v][v])
 		}
-		circle := g.circle(kinds(ww, wr, rw, pass))
+		cycle := g.cycle(kinds(ww, wr, rw, pass))
 		got := 1 << 20
-		if circle != nil {
+		if cycle != nil {
 			got = 0
-			for i, s := range circle {
-				if got += weight(s.edge); s.to != circle[(i+1)%len(circle)].from || !slices.Contains(g.out[s.from], s.edge) {
-					t.Fatalf("%v is no circle", circle)
+			for i, s := range cycle {
+				if got += weight(s.edge); s.to != cycle[(i+1)%len(cycle)].from || !slices.Contains(g.out[s.from], s.edge) {
+					t.Fatalf("%v is no cycle", cycle)
 				}
 			}
 		}
 		if got != want {
-			t.Fatalf("a circle of %d steps, and there is one of %d", got, want)
+			t.Fatalf("a cycle of %d steps, and there is one of %d", got, want)
 		}
 		lengths[got]++
 	}
@@ -775,7 +775,7 @@ var smallest = []struct {
 	{"G-nonadjacent: a long fork", "x.;y4 x+1 x1;y. y+4", "x.;y4 x+1 x1;y4 y+4", true, SnapshotIsolation, "G-nonadjacent"},
 	{"crowded: two appends that nobody read", "x.;y+1;z+1 y.;x+1;z+2", "x.;y+1;z+1 y.;x+1;w+2", true, SnapshotIsolation, "G-single"},
 	{"G2: write skew", "x.;y+1 y.;x+1", "x.;y+1 y1;x+1", true, Serializable, "G2"},
-	{"time", "x+1 x.", "x+1 x1", true, StrictSerializable, "a circle in time"},
+	{"time", "x+1 x.", "x+1 x1", true, StrictSerializable, "a cycle in time"},
 
 	{"G1a", "!x+1 x1", "x+1 x1", false, ReadCommitted, "G1a"},
 	{"G1b", "x+1;x+2 x1", "x+1;x+2 x2", false, ReadCommitted, "G1b"},
@@ -786,7 +786,7 @@ var smallest = []struct {
 	{"a lost update", "x.;x+1 x.;x+2", "x.;x+1 x1;x+2", false, SnapshotIsolation, "G-single"},
 	{"a long fork", "x+1 y+1 x1;y. y1;x.", "x+1 y+1 x1;y. y1;x1", false, SnapshotIsolation, "G2"},
 	{"write skew", "x.;y+1 y.;x+1", "x.;y+1 y1;x+1", false, Serializable, "G2"},
-	{"time", "x+1 x.", "x+1 x1", false, StrictSerializable, "a circle in time"},
+	{"time", "x+1 x.", "x+1 x1", false, StrictSerializable, "a cycle in time"},
 }
 
 func TestSmallestAnomalies(t *testing.T) {
@@ -814,10 +814,10 @@ func TestSmallestAnomalies(t *testing.T) {
 	}
 }
 
-// TestWords is how a circle reads.
+// TestWords is how a cycle reads.
 func TestWords(t *testing.T) {
 	f := Lists(txns("x.;x+1 x.;x+2 x1,2"), SnapshotIsolation, plenty())
-	want := `G-single: 2 transactions each come before the next one, in a circle
+	want := `G-single: 2 transactions each come before the next one, in a cycle
 T1 read key "x" with 0 elements, and T2 appended "1" behind them
 T2 appended "1" to key "x", and T1 appended "2" behind it
 T1 is the transaction of client b at event 2

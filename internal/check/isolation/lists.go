@@ -39,7 +39,7 @@ type lists struct {
 	own     []own              // by key: of the transaction that is looked at
 	in      []bool             // transactions that certainly committed
 	views   []view
-	first   Finding // the first thing that is wrong without any circle
+	first   Finding // the first thing that is wrong without any cycle
 }
 
 func newLists(txns []Txn) *lists { return &lists{txns: txns, keys: map[string]int32{}} }
@@ -205,20 +205,20 @@ func (l *lists) judge(level Level, b *linear.Budget) Finding {
 	if !b.SpendAll(edges) {
 		return Finding{Reason: "budget: more dependencies than " + b.Reached}
 	}
-	// Without any circle there is none of the kinds that the levels are about.
-	if level != ReadCommitted && g.circle(kinds(ww, wr, rw, pass, clock)) == nil {
+	// Without any cycle there is none of the kinds that the levels are about.
+	if level != ReadCommitted && g.cycle(kinds(ww, wr, rw, pass, clock)) == nil {
 		return Finding{Answer: Holds}
 	}
-	if c := g.circle(kinds(ww)); c != nil {
+	if c := g.cycle(kinds(ww)); c != nil {
 		return l.explain("G0", c)
 	}
-	if c := g.circle(kinds(ww, wr)); c != nil {
+	if c := g.cycle(kinds(ww, wr)); c != nil {
 		return l.explain("G1c", c)
 	}
 	if level == ReadCommitted {
 		return Finding{Answer: Holds}
 	}
-	if c := twice(g).circle(kinds(ww, wr, rw, pass)); c != nil {
+	if c := twice(g).cycle(kinds(ww, wr, rw, pass)); c != nil {
 		n := int32(len(g.out))
 		count := 0
 		for i := range c {
@@ -236,23 +236,23 @@ func (l *lists) judge(level Level, b *linear.Budget) Finding {
 	}
 	if level == SnapshotIsolation {
 		// A serial order is one of snapshots too.
-		if !crowded || g.circle(kinds(ww, wr, rw, pass)) == nil {
+		if !crowded || g.cycle(kinds(ww, wr, rw, pass)) == nil {
 			return Finding{Answer: Holds}
 		}
 		return l.crowded(g, b)
 	}
-	if c := g.circle(kinds(ww, wr, rw, pass)); c != nil {
+	if c := g.cycle(kinds(ww, wr, rw, pass)); c != nil {
 		return l.explain("G2", c)
 	}
 	if level == StrictSerializable {
-		if c := g.circle(kinds(ww, wr, rw, pass, clock)); c != nil {
-			return l.explain("a circle in time", c)
+		if c := g.cycle(kinds(ww, wr, rw, pass, clock)); c != nil {
+			return l.explain("a cycle in time", c)
 		}
 	}
 	return Finding{Answer: Holds}
 }
 
-// graph has the dependencies of all that committed. crowded tells whether several transactions appended to the same key
+// graph has the dependencies of all that committed. crowded reports whether several transactions appended to the same key
 // what nobody read, so that their order is not known.
 func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 	g = newGraph(len(l.txns))
@@ -299,7 +299,7 @@ func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 		case tails[v.key] >= 0 && !unread[v.key][v.txn]:
 			g.add(v.txn, edge{tails[v.key], rw, v.key, v.length, 0})
 		case tails[v.key] >= 0:
-			// The reader is one of those that follow; an edge to itself through the helper would be a circle of nothing.
+			// The reader is one of those that follow; an edge to itself through the helper would be a cycle of nothing.
 			for t := range unread[v.key] {
 				g.add(v.txn, edge{t, rw, v.key, v.length, 0})
 			}
@@ -312,7 +312,7 @@ func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 		addTime(g, l.txns, l.in)
 	}
 	for _, out := range g.out {
-		// Maps have no order, and the circle that is shown must be the same each time.
+		// Maps have no order, and the cycle that is shown must be the same each time.
 		slices.SortStableFunc(out, func(x, y edge) int {
 			return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.to, y.to), cmp.Compare(x.key, y.key), cmp.Compare(x.a, y.a))
 		})
@@ -320,7 +320,7 @@ func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 	return g, crowded
 }
 
-// addTime says which transactions had returned before others began, through helper nodes that stand for moments.
+// addTime returns which transactions had returned before others began, through helper nodes that stand for moments.
 func addTime(g *graph, txns []Txn, in []bool) {
 	type moment struct {
 		at  uint64
@@ -403,8 +403,8 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 	}
 	p.number()
 	wrong := Finding{Answer: Violated, Anomaly: "G-single", Reason: "G-single: no order of the appends that nobody read gives each transaction a snapshot"}
-	circle, done := p.saturate(b)
-	if circle != nil {
+	cycle, done := p.saturate(b)
+	if cycle != nil {
 		return wrong
 	}
 	if done {
@@ -426,8 +426,8 @@ func show(list []string) string {
 	return "[" + strings.Join(list, " ") + "]"
 }
 
-// explain says a circle in words.
-func (l *lists) explain(anomaly string, circle []step) Finding {
+// explain says a cycle in words.
+func (l *lists) explain(anomaly string, cycle []step) Finding {
 	f := Finding{Answer: Violated, Anomaly: anomaly}
 	value := func(key, at int32) string {
 		if at < 0 || int(at) >= len(l.orders[key]) {
@@ -435,7 +435,7 @@ func (l *lists) explain(anomaly string, circle []step) Finding {
 		}
 		return fmt.Sprintf("%q", l.orders[key][at])
 	}
-	return finish(f, l.txns, circle, func(s step, from, to string) string {
+	return finish(f, l.txns, cycle, func(s step, from, to string) string {
 		switch s.kind {
 		case ww:
 			return fmt.Sprintf("%s appended %s to key %q, and %s appended %s behind it", from, value(s.key, s.a), l.names[s.key], to, value(s.key, s.b))
@@ -446,13 +446,13 @@ func (l *lists) explain(anomaly string, circle []step) Finding {
 	})
 }
 
-// finish puts a circle into words: helper nodes are left out.
-func finish(f Finding, txns []Txn, circle []step, say func(s step, from, to string) string) Finding {
+// finish puts a cycle into words: helper nodes are left out.
+func finish(f Finding, txns []Txn, cycle []step, say func(s step, from, to string) string) Finding {
 	n := int32(len(txns))
 	// Begin at a transaction.
-	for i := range circle {
-		if circle[i].from < n {
-			circle = append(circle[i:len(circle):len(circle)], circle[:i]...)
+	for i := range cycle {
+		if cycle[i].from < n {
+			cycle = append(cycle[i:len(cycle):len(cycle)], cycle[:i]...)
 			break
 		}
 	}
@@ -467,19 +467,19 @@ func finish(f Finding, txns []Txn, circle []step, say func(s step, from, to stri
 		}
 		return fmt.Sprintf("T%d", k+1)
 	}
-	for i := 0; i < len(circle); i++ {
-		s := circle[i]
-		for i+1 < len(circle) && circle[i].to >= n {
+	for i := 0; i < len(cycle); i++ {
+		s := cycle[i]
+		for i+1 < len(cycle) && cycle[i].to >= n {
 			i++ // through helpers
 		}
-		from, to := name(s.from), name(circle[i].to)
+		from, to := name(s.from), name(cycle[i].to)
 		if s.kind == clock {
 			f.Steps = append(f.Steps, fmt.Sprintf("%s had returned before %s began", from, to))
 			continue
 		}
 		f.Steps = append(f.Steps, say(s, from, to))
 	}
-	f.Reason = fmt.Sprintf("%s: %d transactions each come before the next one, in a circle", f.Anomaly, len(f.Txns))
+	f.Reason = fmt.Sprintf("%s: %d transactions each come before the next one, in a cycle", f.Anomaly, len(f.Txns))
 	if len(f.Txns) == 1 {
 		f.Reason = f.Anomaly + ": " + f.Steps[0]
 	}

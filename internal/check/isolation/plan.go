@@ -83,12 +83,12 @@ func (p *plan) versionOf(txn, key int32) int32 {
 // maxSaturated bounds the events of which all orders are inferred: that takes a bit for each two of them, 128 MiB.
 const maxSaturated = 1 << 15
 
-// saturate infers what must come before what. It gives a circle if that is impossible, and whether the budget lasted.
-func (p *plan) saturate(b *linear.Budget) (circle []step, done bool) {
+// saturate infers what must come before what. It gives a cycle if that is impossible, and whether the budget lasted.
+func (p *plan) saturate(b *linear.Budget) (cycle []step, done bool) {
 	n := len(p.events.out)
 	if n > maxSaturated {
 		b.Reached = fmt.Sprintf("%d events", maxSaturated)
-		return p.events.circle(kinds(ww, wr, rw, session, clock, implied, pass)), false
+		return p.events.cycle(kinds(ww, wr, rw, session, clock, implied, pass)), false
 	}
 	if p.snapshot {
 		for t := range p.in {
@@ -113,7 +113,7 @@ func (p *plan) saturate(b *linear.Budget) (circle []step, done bool) {
 	p.reach, p.words = reach, words
 	reaches := p.reaches
 	for {
-		if c := p.events.circle(kinds(ww, wr, rw, session, clock, implied, pass)); c != nil {
+		if c := p.events.cycle(kinds(ww, wr, rw, session, clock, implied, pass)); c != nil {
 			return c, true
 		}
 		if !b.SpendAll(n * words / 64) {
@@ -179,7 +179,7 @@ func (p *plan) saturate(b *linear.Budget) (circle []step, done bool) {
 	}
 }
 
-// close makes reach the transitive closure of the events' order, which has no circle.
+// close makes reach the transitive closure of the events' order, which has no cycle.
 func (p *plan) close(reach []uint64, words int) {
 	n := len(p.events.out)
 	clear(reach)

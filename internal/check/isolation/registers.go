@@ -169,7 +169,7 @@ func (r *registers) weak(level Level, b *linear.Budget) Finding {
 	if !b.SpendAll(size) {
 		return Finding{Reason: "budget: more accesses than " + b.Reached}
 	}
-	if c := g.circle(kinds(wr, session)); c != nil {
+	if c := g.cycle(kinds(wr, session)); c != nil {
 		return r.explain("G1c", c, n)
 	}
 	before := func(second, first, key, third int32) {
@@ -188,15 +188,15 @@ func (r *registers) weak(level Level, b *linear.Budget) Finding {
 		ok = r.causal(g, of, sessions, before, b)
 	}
 	if !ok {
-		return Finding{Reason: "budget: what follows from the reads was not found within " + b.Reached}
+		return Finding{Reason: "budget: the consequences of the reads were not computed within " + b.Reached}
 	}
-	if c := g.circle(kinds(wr, session, implied, pass)); c != nil {
+	if c := g.cycle(kinds(wr, session, implied, pass)); c != nil {
 		return r.explain(string(level), c, n)
 	}
 	return Finding{Answer: Holds}
 }
 
-// direct says what follows from what a transaction read from others. In order, only earlier reads have a say. It takes
+// direct adds what follows from what a transaction read from others. In order, only earlier reads have a say. It takes
 // the smaller one of what was read and what was written, so that all together is within n to the power of 3/2.
 func (r *registers) direct(before func(second, first, key, third int32), b *linear.Budget, inOrder bool) bool {
 	for t, reads := range r.reads {
@@ -244,7 +244,7 @@ func (r *registers) direct(before func(second, first, key, third int32), b *line
 	return true
 }
 
-// recent says what follows from what the same client had written before. Of its writes of a key the last one says all.
+// recent adds what follows from what the same client had written before. Of its writes of a key the last one says all.
 func (r *registers) recent(sessions [][]int32, before func(second, first, key, third int32)) bool {
 	for _, list := range sessions {
 		last := map[int32]int32{}
@@ -265,7 +265,7 @@ func (r *registers) recent(sessions [][]int32, before func(second, first, key, t
 // maxClocks bounds the memory of causal clocks: transactions times clients.
 const maxClocks = 1 << 27
 
-// causal says what follows from all that happened before a transaction. For each client the last one that wrote the key
+// causal adds what follows from all that happened before a transaction. For each client the last one that wrote the key
 // says all; since clocks only grow along a client, pointers into the writes of each key do so too.
 func (r *registers) causal(g *graph, of []int32, sessions [][]int32, before func(second, first, key, third int32), b *linear.Budget) bool {
 	n, k := len(r.txns), len(sessions)
@@ -370,9 +370,9 @@ func (r *registers) strong(level Level, b *linear.Budget) Finding {
 	if twoValues != nil {
 		return *twoValues
 	}
-	circle, done := p.saturate(b)
-	if circle != nil {
-		return r.explain(name(circle), p.fold(circle), int32(len(r.txns)))
+	cycle, done := p.saturate(b)
+	if cycle != nil {
+		return r.explain(name(cycle), p.fold(cycle), int32(len(r.txns)))
 	}
 	if done {
 		switch p.solve(b) {
@@ -423,15 +423,15 @@ func (r *registers) plan(level Level) (*plan, *Finding) {
 	return p, nil
 }
 
-// name of the anomaly that a circle is.
-func name(circle []step) string {
+// name of the anomaly that a cycle is.
+func name(cycle []step) string {
 	count := map[kind]int{}
-	for _, s := range circle {
+	for _, s := range cycle {
 		count[s.kind]++
 	}
 	switch {
 	case count[clock] > 0:
-		return "a circle in time"
+		return "a cycle in time"
 	case count[rw] > 1:
 		return "G2"
 	case count[rw] == 1:
@@ -442,10 +442,10 @@ func name(circle []step) string {
 	return "G0"
 }
 
-// fold makes a circle of events one of transactions.
-func (p *plan) fold(circle []step) []step {
+// fold makes a cycle of events one of transactions.
+func (p *plan) fold(cycle []step) []step {
 	var folded []step
-	for _, s := range circle {
+	for _, s := range cycle {
 		if t := p.txn(s.from); t >= 0 {
 			s.from = t
 		}
@@ -459,9 +459,9 @@ func (p *plan) fold(circle []step) []step {
 	return folded
 }
 
-func (r *registers) explain(anomaly string, circle []step, n int32) Finding {
+func (r *registers) explain(anomaly string, cycle []step, n int32) Finding {
 	f := Finding{Answer: Violated, Anomaly: anomaly}
-	return finish(f, r.txns, circle, func(s step, from, to string) string {
+	return finish(f, r.txns, cycle, func(s step, from, to string) string {
 		key := r.names[s.key]
 		switch {
 		case s.kind == session:

@@ -10,7 +10,7 @@ import (
 // The order of all transactions is known but for pairs of transactions that wrote the same key: one of the two wrote first,
 // and who read what it wrote did so before the other one's commit. A solver of clauses (Marques-Silva and Sakallah, IEEE Trans.
 // Comput. 1999) decides the pairs one by one; each decision adds edges to the graph of events, whose topological order is kept
-// (Pearce and Kelly, JEA 2006). A circle is a clause: not all decisions that its edges came from can stand.
+// (Pearce and Kelly, JEA 2006). A cycle is a clause: not all decisions that its edges came from can stand.
 
 // pair of transactions that wrote a key, whose order is open.
 type pair struct{ first, second, key int32 }
@@ -143,7 +143,7 @@ func (s *solver) join(from, to int32, by literal) {
 	s.into[to] = append(s.into[to], from)
 }
 
-// sort places all events; the graph has no circle.
+// sort places all events; the graph has no cycle.
 func (s *solver) sort() {
 	missing := make([]int32, len(s.out))
 	var queue []int32
@@ -161,12 +161,12 @@ func (s *solver) sort() {
 		}
 	}
 	if len(queue) < len(s.out) {
-		panic("isolation: a graph with a circle came to its solver")
+		panic("isolation: a graph with a cycle came to its solver")
 	}
 }
 
-// insert adds an edge. If it closes a circle, the decisions on it come back, and nothing is added.
-func (s *solver) insert(from, to int32, by literal) (circle []literal, closed bool) {
+// insert adds an edge. If it closes a cycle, the decisions on it come back, and nothing is added.
+func (s *solver) insert(from, to int32, by literal) (cycle []literal, closed bool) {
 	if s.place[from] < s.place[to] {
 		s.join(from, to, by)
 		s.added = append(s.added, [2]int32{from, to})
@@ -183,13 +183,13 @@ func (s *solver) insert(from, to int32, by literal) (circle []literal, closed bo
 			}
 			s.mark[e.to], s.came[e.to], s.by[e.to] = s.look, v, e.by
 			if e.to == from {
-				circle = append(circle, by)
+				cycle = append(cycle, by)
 				for at := from; at != to; at = s.came[at] {
-					if l := s.by[at]; l != known && !slices.Contains(circle, l) {
-						circle = append(circle, l)
+					if l := s.by[at]; l != known && !slices.Contains(cycle, l) {
+						cycle = append(cycle, l)
 					}
 				}
-				return circle, true
+				return cycle, true
 			}
 			s.queue = append(s.queue, e.to)
 		}
@@ -224,25 +224,25 @@ func (s *solver) insert(from, to int32, by literal) (circle []literal, closed bo
 	return nil, false
 }
 
-// adds inserts the edges of a decision. If one closes a circle, the clause that forbids it comes back.
+// adds inserts the edges of a decision. If one closes a cycle, the clause that forbids it comes back.
 func (s *solver) adds(l literal) (clause []literal, broken bool) {
 	p := s.pairs[l.pair()]
 	if l&1 != 0 {
 		p.first, p.second = p.second, p.first
 	}
-	circle, closed := s.insert(s.commit(p.first), s.start(p.second), l)
+	cycle, closed := s.insert(s.commit(p.first), s.start(p.second), l)
 	for _, r := range s.readers[s.versionOf(p.first, p.key)] {
 		if closed {
 			break
 		}
 		if r != p.second {
-			circle, closed = s.insert(s.start(r), s.commit(p.second), l)
+			cycle, closed = s.insert(s.start(r), s.commit(p.second), l)
 		}
 	}
-	for i := range circle {
-		circle[i] = circle[i].not()
+	for i := range cycle {
+		cycle[i] = cycle[i].not()
 	}
-	return circle, closed
+	return cycle, closed
 }
 
 func (s *solver) is(l literal) int8 {
@@ -492,7 +492,7 @@ func (s *solver) bump(n int32) {
 	}
 }
 
-// before tells which of two pairs is decided first.
+// before reports which of two pairs is decided first.
 func (s *solver) before(x, y int32) bool {
 	return s.activity[x] > s.activity[y] || s.activity[x] == s.activity[y] && x < y
 }

@@ -1,7 +1,7 @@
 // Package linear decides whether the operations on one object have a legal order: one in which each operation takes
 // effect at one moment between its call and its return (Herlihy and Wing, TOPLAS 1990).
 //
-// That is NP-complete in general. Where every value is put in only once, so that each result tells where it came from,
+// That is NP-complete in general. Where every value is put in only once, so that each result shows where it came from,
 // near-linear methods decide: Zones for registers, Queue for queues, Lock for locks, Levels for lists and sets that
 // only grow. They
 // follow the decrease-and-conquer idea (Lee and Mathur, arXiv 2410.04581; Gibbons and Korach, SIAM J. Comput. 1997):
@@ -56,7 +56,7 @@ func NewBudget(steps, bytes int64, wall time.Duration) *Budget {
 
 const wallCheckSteps = 1 << 16 // steps between two looks at the clock
 
-// Spend takes one step that keeps so many bytes, and tells whether it was still there to take.
+// Spend takes one step that keeps so many bytes, and reports whether it was still there to take.
 func (b *Budget) Spend(bytes int64) bool { return b.spend(1, bytes) }
 
 // SpendAll takes many steps at once, for methods whose cost is known before.

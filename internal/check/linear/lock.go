@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Lock decides the history of a lock: the passages of its holders, each of whom had got it before he called for its
+// Lock decides the history of a lock: the passages of its holders, each of whom had acquired it before calling for its
 // release, and the times at which someone was told that it was taken. With Illegal come the indices of two passages
 // that certainly overlap, or, with refused >= 0, of a time at which the lock was certainly free.
 //

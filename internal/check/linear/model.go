@@ -18,7 +18,7 @@ type Model struct {
 	// Initial is the state of an object at first. States are values that can be compared with ==, such as texts, numbers
 	// and structs of them.
 	Initial any
-	// Step tells whether an operation may happen in a state, and the state after it. It is a pure function. An operation
+	// Step reports whether an operation may happen in a state, and the state after it. It is a pure function. An operation
 	// of type Info has no result: it may have done its work, and whatever it returned is right. One that did not take
 	// effect at all need not be thought of. It is called by several goroutines at once, for different objects.
 	Step func(state any, op history.Operation) (any, bool)
@@ -198,7 +198,7 @@ func (m Model) check(all []history.Operation, b *Budget) Verdict {
 	return Verdict{Answer: Legal}
 }
 
-// step asks the model. failed says why it has no answer, if that is so.
+// step asks the model. failed returns why it has no answer, if that is so.
 func (m Model) step(state any, op history.Operation) (next any, ok bool, failed string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -211,7 +211,7 @@ func (m Model) step(state any, op history.Operation) (next any, ok bool, failed 
 	return next, ok, failed
 }
 
-// incomparable says why a state cannot be compared with others, if that is so.
+// incomparable returns why a state cannot be compared with others, if that is so.
 func incomparable(state any) string {
 	switch state.(type) {
 	case nil, string, int: // most are, and need no reflection

@@ -21,7 +21,7 @@ type Passage struct {
 //
 // A value went in at the latest when it was out, and out at the earliest when it went in. After both intervals are cut
 // so, the order of two values is forced by their ways in, or by their ways out. Both are orders of intervals, and if
-// such orders contradict each other in a longer circle, then two values do so already. The queue may be empty at a
+// such orders contradict each other in a longer cycle, then two values do so already. The queue may be empty at a
 // moment unless some value was certainly in it. It sorts, and looks at each operation once.
 func Queue(passages []Passage, empties []Span) (answer Answer, conflict []int, empty int) {
 	type way struct {

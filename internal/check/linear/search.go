@@ -10,7 +10,7 @@ import (
 // Spec is the sequential specification of an object whose state is an S.
 type Spec[S comparable] struct {
 	Initial S
-	// Step tells whether operations of a class are legal in a state, and the state after them. It is a pure function.
+	// Step reports whether operations of a class are legal in a state, and the state after them. It is a pure function.
 	Step func(state S, class int32) (S, bool)
 	// Bytes is about what it takes to remember a state; nil means little.
 	Bytes func(S) int64
@@ -63,7 +63,7 @@ func depthFirst(ops []Op, model porcupine.Model, b *Budget) Answer {
 	return Illegal
 }
 
-// Longest is the longest order that could be built of an illegal history; ok tells whether there is one and it was
+// Longest is the longest order that could be built of an illegal history; ok reports whether there is one and it was
 // found within the budget. Of orders of equal length it is the first one by the indices of its operations.
 func Longest[S comparable](ops []Op, spec Spec[S], b *Budget) (order []int, ok bool) {
 	m := newMachine(ops, spec, b)

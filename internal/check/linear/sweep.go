@@ -116,7 +116,7 @@ func eventsOf(ops []Op) []event {
 	return events
 }
 
-// sweep goes through the events once. limit tells that a wider sweep would not help.
+// sweep goes through the events once. limit reports that a wider sweep would not help.
 func (s *sweeper) sweep(ops []Op, events []event, initial int32) (answer Answer, culprit int, limit bool) {
 	slots := make([]int8, len(ops))
 	configs, next := []config{{state: initial}}, []config{}
@@ -190,7 +190,7 @@ func (s *sweeper) settle(c config) config {
 }
 
 // advance appends to out what configurations become when the operation in slot returns, those first in which the
-// fewest operations had to take effect. It tells whether the budget lasted.
+// fewest operations had to take effect. It reports whether the budget lasted.
 func (s *sweeper) advance(configs, out []config, slot int8) ([]config, bool) {
 	bit := uint64(1) << slot
 	s.queue, s.next = s.queue[:0], s.next[:0]

@@ -21,7 +21,7 @@ type zone struct {
 	value       int32
 }
 
-// before tells that some operation of z returned before some operation of y was called, so that z's value goes first.
+// before reports that some operation of z returned before some operation of y was called, so that z's value goes first.
 func (z zone) before(y zone) bool { return z.first < y.last }
 
 // Zones decides the history of a register that gets each value only once; values are 0 to count-1. With Illegal come
