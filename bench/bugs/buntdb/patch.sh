@@ -1,11 +1,13 @@
 #!/bin/sh
 # The server with a repaired buntdb: a commit whose fsync fails is taken back, in the file and in memory, and its client is told.
 set -e
-root=$(cd ../../../.. && pwd)
+here=$(pwd)
+root=$(cd ../../.. && pwd)
 tool=$(mktemp)
 trap 'rm -f "$tool"' EXIT
 (cd "$root" && go build -o "$tool" ./bench/bugs/patched)
-"$tool" -package github.com/tidwall/buntdb -file buntdb.go -o ../.bloodhound/bin/fixed -old '			_ = tx.db.file.Sync()
+cd ../server
+"$tool" -package github.com/tidwall/buntdb -file buntdb.go -o "$here/.bloodhound/bin/fixed" -old '			_ = tx.db.file.Sync()
 		}
 		// Increment' -new '			if failed := tx.db.file.Sync(); failed != nil && err == nil {
 				pos, again := tx.db.file.Seek(-int64(n), 1)

@@ -2,11 +2,13 @@
 # The server with a repaired bbolt: where the last fsync of a commit fails, the meta page comes back that it has written over, as LMDB
 # does it; after ten attempts the program ends.
 set -e
-root=$(cd ../../../.. && pwd)
+here=$(pwd)
+root=$(cd ../../.. && pwd)
 tool=$(mktemp)
 trap 'rm -f "$tool"' EXIT
 (cd "$root" && go build -o "$tool" ./bench/bugs/patched)
-"$tool" -package go.etcd.io/bbolt -file tx.go -o ../.bloodhound/bin/fixed -old '	tx.db.metalock.Lock()
+cd ../server
+"$tool" -package go.etcd.io/bbolt -file tx.go -o "$here/.bloodhound/bin/fixed" -old '	tx.db.metalock.Lock()
 	if _, err := tx.db.ops.writeAt(buf, int64(p.Id())*int64(tx.db.pageSize)); err != nil {
 		tx.db.metalock.Unlock()
 		lg.Errorf("writeAt failed, pgid: %d, pageSize: %d, error: %v", p.Id(), tx.db.pageSize, err)
