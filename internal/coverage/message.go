@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// HeadBytes is the length of a Head.
-const HeadBytes = 24
+// headBytes is the length of a Head.
+const headBytes = 24
 
 // Head says what kind of message a write of a program is, by its first bytes: the command of Redis' protocol, the method and
 // path of HTTP/1, the frames of HTTP/2, the type bytes of PostgreSQL's protocol, the words or first bytes of another one. What varies
 // between two messages of one kind is left out. It ends with zero bytes.
-type Head [HeadBytes]byte
+type Head [headBytes]byte
 
 // String is the head in words.
 func (h *Head) String() string { return strings.TrimRight(string(h[:]), "\x00") }
@@ -28,7 +28,7 @@ func (h *header) put(s string) {
 }
 
 func (h *header) byte(c byte) {
-	if h.n < HeadBytes {
+	if h.n < headBytes {
 		h.head[h.n] = c
 		h.n++
 	}

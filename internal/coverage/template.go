@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MaxTemplateBytes bounds a template.
-const MaxTemplateBytes = 120
+// maxTemplateBytes bounds a template.
+const maxTemplateBytes = 120
 
 // kept are the members of a log line whose values say what happened; of all others the name alone is kept.
 var kept = []string{"level", "lvl", "severity", "msg", "message", "event", "error", "err", "state", "reason", "type"}
@@ -34,13 +34,13 @@ type masker struct {
 	last  int // where the word that was put last begins
 }
 
-func (m *masker) full() bool { return len(m.out)-m.start >= MaxTemplateBytes }
+func (m *masker) full() bool { return len(m.out)-m.start >= maxTemplateBytes }
 
 // trim cuts what is too long, and what ends it without saying anything.
 func (m *masker) trim() {
 	m.gap()
 	if m.full() {
-		m.out = m.out[:m.start+MaxTemplateBytes]
+		m.out = m.out[:m.start+maxTemplateBytes]
 	}
 	for len(m.out) > m.start && m.out[len(m.out)-1] == ' ' {
 		m.out = m.out[:len(m.out)-1]

@@ -31,7 +31,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 	for range 1000 {
 		long += "word and another, "
 	}
-	if n := len(Template([]byte("kept "), long)); n > MaxTemplateBytes+5 {
+	if n := len(Template([]byte("kept "), long)); n > maxTemplateBytes+5 {
 		t.Errorf("a template has %d bytes", n)
 	}
 }
@@ -40,7 +40,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Add(`{"a":"b\`)
 	f.Add(`'"x \" y`)
 	f.Fuzz(func(t *testing.T, line string) {
-		if n := len(Template(nil, line)); n > MaxTemplateBytes {
+		if n := len(Template(nil, line)); n > maxTemplateBytes {
 			t.Errorf("a template has %d bytes", n)
 		}
 	})

@@ -94,7 +94,7 @@ func (s *Store) Pull(ctx context.Context, text, dir string, o Options) (*Referen
 	if err != nil {
 		return nil, err
 	}
-	platform, err := ParsePlatform(o.platform())
+	platform, err := parsePlatform(o.platform())
 	if err != nil {
 		return nil, err
 	}

@@ -74,8 +74,8 @@ func Parse(text, dir string) (Source, error) {
 	return Source{Transport: Registry, Reference: text}, nil
 }
 
-// ParsePlatform reads os/architecture[/variant].
-func ParsePlatform(text string) (*v1.Platform, error) {
+// parsePlatform reads os/architecture[/variant].
+func parsePlatform(text string) (*v1.Platform, error) {
 	p, err := v1.ParsePlatform(text)
 	if err != nil || p.OS == "" || p.Architecture == "" {
 		return nil, fmt.Errorf("%q is no platform; write one such as %s", text, HostPlatform)

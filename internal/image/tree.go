@@ -134,14 +134,3 @@ func (t *Tree) Names(p string) []string { return t.children[p] }
 
 // Len is how many names the tree has.
 func (t *Tree) Len() int { return len(t.entries) }
-
-// Digests are those of all contents, sorted.
-func (t *Tree) Digests() []string {
-	all := map[string]bool{}
-	for _, e := range t.entries {
-		if e.Kind == File {
-			all[e.Digest] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
-}

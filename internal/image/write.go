@@ -18,8 +18,8 @@ import (
 // LayerWriter writes a layer as a tar archive whose bytes depend on its entries alone.
 type LayerWriter struct{ w *tar.Writer }
 
-// NewLayerWriter begins an archive.
-func NewLayerWriter(w io.Writer) *LayerWriter { return &LayerWriter{tar.NewWriter(w)} }
+// newLayerWriter begins an archive.
+func newLayerWriter(w io.Writer) *LayerWriter { return &LayerWriter{tar.NewWriter(w)} }
 
 // Close ends the archive.
 func (a *LayerWriter) Close() error { return a.w.Close() }
@@ -74,7 +74,7 @@ func (s *Store) AddLayer(fill func(*LayerWriter) error) (string, error) {
 	r, w := io.Pipe()
 	filled := make(chan error, 1)
 	go func() {
-		a := NewLayerWriter(w)
+		a := newLayerWriter(w)
 		err := fill(a)
 		if err == nil {
 			err = a.Close()

@@ -19,10 +19,10 @@ import (
 // Limits of what is kept of a run.
 const (
 	MaxAssertions   = 5_000
-	MaxGuidance     = 2_000
-	MaxValues       = 100 // of one guidance: the latest
-	MaxEvents       = 10_000
-	MaxDetailsBytes = 4 << 10
+	maxGuidance     = 2_000
+	maxValues       = 100 // of one guidance: the latest
+	maxEvents       = 10_000
+	maxDetailsBytes = 4 << 10
 	maxUnreadBytes  = 200
 )
 
@@ -83,7 +83,7 @@ type Sighting struct {
 	Node    string `json:"node"`
 	Program string `json:"program"`
 	PID     int    `json:"pid"`
-	Details string `json:"details,omitempty"` // JSON, cut at MaxDetailsBytes
+	Details string `json:"details,omitempty"` // JSON, cut at maxDetailsBytes
 }
 
 // Passes counts the lines that told of an assertion of this message whose condition was true.
@@ -243,8 +243,8 @@ func (r *Record) take(line []byte, at Sighting) error {
 		return errors.New("an event has one name")
 	}
 	for name, text := range fields {
-		if len(r.Events) >= MaxEvents {
-			return fmt.Errorf("more than %d events", MaxEvents)
+		if len(r.Events) >= maxEvents {
+			return fmt.Errorf("more than %d events", maxEvents)
 		}
 		r.Events = append(r.Events, Event{name, *at.with(text)})
 	}
@@ -309,8 +309,8 @@ func (r *Record) guidance(text []byte, at Sighting) error {
 	}
 	i := slices.IndexFunc(r.Guidance, func(g Guidance) bool { return g.ID == l.ID && g.Type == l.Type && g.Maximize == l.Maximize })
 	if i < 0 {
-		if len(r.Guidance) >= MaxGuidance {
-			return fmt.Errorf("more than %d places of guidance", MaxGuidance)
+		if len(r.Guidance) >= maxGuidance {
+			return fmt.Errorf("more than %d places of guidance", maxGuidance)
 		}
 		i = len(r.Guidance)
 		r.Guidance = append(r.Guidance, Guidance{ID: l.ID, Message: l.Message, Type: l.Type, Maximize: l.Maximize, Location: l.Location})
@@ -321,7 +321,7 @@ func (r *Record) guidance(text []byte, at Sighting) error {
 	}
 	g.Count++
 	g.Values = append(g.Values, *at.with(l.Data))
-	g.Values = g.Values[max(0, len(g.Values)-MaxValues):]
+	g.Values = g.Values[max(0, len(g.Values)-maxValues):]
 	return nil
 }
 
@@ -329,8 +329,8 @@ func (s Sighting) with(details json.RawMessage) *Sighting {
 	if text := string(details); text != "null" {
 		s.Details = text
 	}
-	if len(s.Details) > MaxDetailsBytes {
-		s.Details = strings.ToValidUTF8(s.Details[:MaxDetailsBytes], "") + "..."
+	if len(s.Details) > maxDetailsBytes {
+		s.Details = strings.ToValidUTF8(s.Details[:maxDetailsBytes], "") + "..."
 	}
 	return &s
 }

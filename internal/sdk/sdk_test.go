@@ -95,15 +95,15 @@ func TestLimits(t *testing.T) {
 	for i := range MaxAssertions + 1 {
 		r.Take([]byte(assertLineOf("always", fmt.Sprint(i), true, true, true)), Sighting{})
 	}
-	for i := range MaxValues + 7 {
+	for i := range maxValues + 7 {
 		r.Take([]byte(fmt.Sprintf(`{"antithesis_guidance":{"guidance_data":%d,"guidance_type":"json","id":"g","message":"g","hit":true}}`, i)), Sighting{})
 	}
-	r.Take([]byte(`{"e":"`+strings.Repeat("é", MaxDetailsBytes)+`"}`), Sighting{})
+	r.Take([]byte(`{"e":"`+strings.Repeat("é", maxDetailsBytes)+`"}`), Sighting{})
 	g := r.Guidance[0]
-	if len(r.Assertions) != MaxAssertions || r.Unread != 1 || g.Count != MaxValues+7 || len(g.Values) != MaxValues || g.Values[0].Details != "7" {
+	if len(r.Assertions) != MaxAssertions || r.Unread != 1 || g.Count != maxValues+7 || len(g.Values) != maxValues || g.Values[0].Details != "7" {
 		t.Errorf("%d assertions, %d unread, guidance %d of %d from %s", len(r.Assertions), r.Unread, len(g.Values), g.Count, g.Values[0].Details)
 	}
-	if n := len(r.Events[0].Details); n > MaxDetailsBytes+3 || n < MaxDetailsBytes-3 {
+	if n := len(r.Events[0].Details); n > maxDetailsBytes+3 || n < maxDetailsBytes-3 {
 		t.Errorf("%d bytes of details", n)
 	}
 }

@@ -83,8 +83,8 @@ type Draws struct {
 	After uint64 `json:"after,omitempty"`
 }
 
-// MaxDraws bounds the Draws that are kept of one run; what exceeds it is counted by DrawsLost.
-const MaxDraws = 1 << 14
+// maxDraws bounds the Draws that are kept of one run; what exceeds it is counted by DrawsLost.
+const maxDraws = 1 << 14
 
 // Source hands out the draws of one run. It is not safe for concurrent use: a world is one event loop.
 type Source struct {
@@ -117,7 +117,7 @@ func (s *Source) Watch(patterns []string) { s.watch = patterns }
 // Draws lists what was drawn from watched streams, whatever its value, in the order in which each row began.
 func (s *Source) Draws() []Draws { return s.draws }
 
-// DrawsLost counts draws of watched streams that are not listed because of MaxDraws.
+// DrawsLost counts draws of watched streams that are not listed because of maxDraws.
 func (s *Source) DrawsLost() uint64 { return s.drawsLost }
 
 // note keeps draw i of a watched stream, which chose among n values after so many Set edits had been met.
@@ -128,7 +128,7 @@ func (s *Source) note(c *cursor, stream string, i, n, after uint64) {
 			return
 		}
 	}
-	if len(s.draws) >= MaxDraws {
+	if len(s.draws) >= maxDraws {
 		s.drawsLost++
 		return
 	}
@@ -309,9 +309,6 @@ func (s *Source) Clock(now func() int64) { s.clock = now }
 
 // Times are those of the decisions, as the clock told them; none without a clock.
 func (s *Source) Times() []int64 { return s.times }
-
-// Dropped counts non-default decisions that were made but not logged because of MaxDecisions.
-func (s *Source) Dropped() uint64 { return s.dropped }
 
 // Replay returns a tape that makes the same run from its non-default decisions alone: all draws default, then
 // each decision set. Byte streams keep the seed.

@@ -298,10 +298,10 @@ func TestWatchedDraws(t *testing.T) {
 	}
 	many := NewSource(Tape{})
 	many.Watch([]string{"**"})
-	for i := range uint64(MaxDraws + 10) {
+	for i := range uint64(maxDraws + 10) {
 		many.Choose("x", 2+i%2)
 	}
-	if len(many.Draws()) != MaxDraws || many.DrawsLost() != 10 {
+	if len(many.Draws()) != maxDraws || many.DrawsLost() != 10 {
 		t.Errorf("%d rows and %d lost", len(many.Draws()), many.DrawsLost())
 	}
 }

@@ -9,8 +9,8 @@ import (
 // textVersion is the first line of a tape's text form.
 const textVersion = "tape 1"
 
-// MaxEdits bounds the edits that Parse accepts.
-const MaxEdits = 1 << 22
+// maxEdits bounds the edits that Parse accepts.
+const maxEdits = 1 << 22
 
 // Format writes a tape as text, one edit a line:
 //
@@ -84,8 +84,8 @@ func Parse(text string) (Tape, error) {
 				return Tape{}, fmt.Errorf("line %d: %w", i+1, err)
 			}
 		default:
-			if len(t.Edits) == MaxEdits {
-				return Tape{}, fmt.Errorf("line %d: more than %d edits", i+1, MaxEdits)
+			if len(t.Edits) == maxEdits {
+				return Tape{}, fmt.Errorf("line %d: more than %d edits", i+1, maxEdits)
 			}
 			e, err := parseEdit(words)
 			if err != nil {

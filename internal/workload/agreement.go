@@ -13,11 +13,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// AgreementTimeout bounds the answer of one node.
-const AgreementTimeout = 2 * time.Second
+// agreementTimeout bounds the answer of one node.
+const agreementTimeout = 2 * time.Second
 
-// EnvNode names the node that the script of an agreement is asked about.
-const EnvNode = "BLOODHOUND_NODE"
+// envNode names the node that the script of an agreement is asked about.
+const envNode = "BLOODHOUND_NODE"
 
 // probeAgreement asks the same question about each node, and compares the answers.
 func probeAgreement(c *world.Check) (int, string) {
@@ -37,7 +37,7 @@ func probeAgreement(c *world.Check) (int, string) {
 	var silent []string
 	lines := make([]string, len(c.Nodes))
 	for i, node := range c.Nodes {
-		answer, err := answerOf(c, node, time.Now().Add(AgreementTimeout))
+		answer, err := answerOf(c, node, time.Now().Add(agreementTimeout))
 		if err == nil && pattern != nil {
 			answer, err = extract(pattern, answer)
 		}
@@ -124,7 +124,7 @@ func answerOf(c *world.Check, node string, deadline time.Time) (string, error) {
 		for i := range cmd.Args {
 			cmd.Args[i] = fill(cmd.Args[i])
 		}
-		cmd.Env = append(cmd.Environ(), EnvNode+"="+node)
+		cmd.Env = append(cmd.Environ(), envNode+"="+node)
 		var said limited
 		cmd.Stdout, cmd.Stderr = &said, &said
 		if err := cmd.Run(); err != nil {
@@ -182,6 +182,6 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 type limited struct{ text []byte }
 
 func (l *limited) Write(p []byte) (int, error) {
-	l.text = append(l.text, p[:min(len(p), max(0, MaxValueBytes-len(l.text)))]...)
+	l.text = append(l.text, p[:min(len(p), max(0, maxValueBytes-len(l.text)))]...)
 	return len(p), nil
 }

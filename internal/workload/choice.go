@@ -15,12 +15,12 @@ import (
 
 // Range of keys of {random} and {zipf} without one of their own. It is small, so that clients meet on keys.
 const (
-	DefaultLow  = 0
-	DefaultHigh = 99
+	defaultLow  = 0
+	defaultHigh = 99
 )
 
-// DefaultKeyPattern is that of an operation without one.
-const DefaultKeyPattern = "key-{random:0-9}"
+// defaultKeyPattern is that of an operation without one.
+const defaultKeyPattern = "key-{random:0-9}"
 
 // dice are the draws of one operation: a pure function of (seed, client, k), whatever other clients do, so that what
 // one operation draws does not depend on which operations came before it elsewhere.
@@ -105,7 +105,7 @@ func parsePlaceholder(inside string) (part, error) {
 	p := part{what: what}
 	switch what {
 	case "random", "zipf":
-		p.low, p.size = DefaultLow, DefaultHigh-DefaultLow+1
+		p.low, p.size = defaultLow, defaultHigh-defaultLow+1
 	case "seq":
 	case "client", "uuid":
 		if hasRange {
@@ -281,7 +281,7 @@ func (c *chooser) value(d *dice, e *entry, k int) string {
 		v = v[len(v)-size:] // a small size was asked for: such values may repeat
 	}
 	if len(c.special) > 0 && d.below(1e6) < c.ppm {
-		if s := c.special[d.below(uint64(len(c.special)))]; len(v)+len(s) < MaxValueBytes {
+		if s := c.special[d.below(uint64(len(c.special)))]; len(v)+len(s) < maxValueBytes {
 			v += " " + s // after what makes it unique
 		}
 	}

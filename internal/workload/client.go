@@ -55,7 +55,7 @@ func (c *client) run() {
 			c.chooser.succeeded(&o)
 		}
 		if !good && c.rate == 0 {
-			time.Sleep(ErrorPause)
+			time.Sleep(errorPause)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (c *client) await(k int) turn {
 		return over
 	}
 	now := time.Since(c.start)
-	if late := now - due; float64(late) > MaxQueue*period*float64(c.clients) {
+	if late := now - due; float64(late) > maxQueue*period*float64(c.clients) {
 		return full
 	}
 	if due > now {

@@ -20,8 +20,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// TemplatesDir is where Antithesis' Test Composer looks for test templates.
-const TemplatesDir = "/opt/antithesis/test/v1"
+// templatesDir is where Antithesis' Test Composer looks for test templates.
+const templatesDir = "/opt/antithesis/test/v1"
 
 // Prefixes of test commands, which say when they run.
 const (
@@ -68,15 +68,15 @@ type composer struct {
 
 func compose(getenv func(string) string, out io.Writer) error {
 	var w world.Workload
-	if err := json.Unmarshal([]byte(getenv(EnvDriver)), &w); err != nil {
-		return fmt.Errorf("%s is no workload: %w", EnvDriver, err)
+	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
+		return fmt.Errorf("%s is no workload: %w", envDriver, err)
 	}
 	var seed [8]byte
 	if _, err := rand.Read(seed[:]); err != nil {
 		return err
 	}
 	d := newDice(binary.LittleEndian.Uint64(seed[:]), 0, 0)
-	dir, err := chooseTemplate(cmp.Or(w.Options["template"], TemplatesDir), d)
+	dir, err := chooseTemplate(cmp.Or(w.Options["template"], templatesDir), d)
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (c *composer) command(name string, driver bool) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains([]string{EnvDriver, "GOMAXPROCS", "GOGC"}, name)
+		return slices.Contains([]string{envDriver, "GOMAXPROCS", "GOGC"}, name)
 	})
 	c.mu.Lock()
 	if driver && c.over {

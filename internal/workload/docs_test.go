@@ -36,7 +36,7 @@ func TestDocumentedDriver(t *testing.T) {
 	run := func(address string) []history.Event {
 		d := newDrives(t)
 		cmd := exec.Command(python, "-c", code, address)
-		cmd.Env = append(os.Environ(), EnvReport+"="+d.path)
+		cmd.Env = append(os.Environ(), envReport+"="+d.path)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -59,7 +59,7 @@ func TestDocumentedDriver(t *testing.T) {
 func TestDocumentedShell(t *testing.T) {
 	d := newDrives(t)
 	cmd := exec.Command("sh", "-c", "etcdctl() { :; }\n"+block(t, "../../docs/how-to/write-a-driver.md", "sh"))
-	cmd.Env = append(os.Environ(), EnvReport+"="+d.path)
+	cmd.Env = append(os.Environ(), envReport+"="+d.path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

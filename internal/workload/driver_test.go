@@ -43,7 +43,7 @@ func (d *drives) run(w world.Workload) ([]history.Event, string) {
 		d.t.Fatal(err)
 	}
 	var out bytes.Buffer
-	env := map[string]string{EnvDriver: string(text), EnvReport: d.path}
+	env := map[string]string{envDriver: string(text), envReport: d.path}
 	if code := Main(w.Driver, func(name string) string { return env[name] }, &out); code != 0 {
 		d.t.Fatalf("exit code %d: %s", code, out.String())
 	}
@@ -302,7 +302,7 @@ func TestHTTPReplies(t *testing.T) {
 		{"not found", "get", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", true, nil, "ok, ok", 1},
 		{"a cut value", "get", "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nabc", false, nil, "info, info", 2},
 		{"a value without an end", "get", "HTTP/1.1 200 OK\r\n\r\nabc", false, nil, "info, info", 2},
-		{"a huge value", "get", fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", MaxValueBytes+1, strings.Repeat("x", MaxValueBytes+1)), true, nil, "info, info", 2},
+		{"a huge value", "get", fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", maxValueBytes+1, strings.Repeat("x", maxValueBytes+1)), true, nil, "info, info", 2},
 		{"no reply", "get", "", false, nil, "info, info", 2},
 		{"half a status line", "put", "HTTP/1.1 2", false, nil, "info, info", 2},
 		{"no HTTP", "put", "hello\r\n", true, nil, "info, info", 2},
@@ -426,8 +426,8 @@ func TestBadSurroundings(t *testing.T) {
 	work := `{"name":"load","operations":1,"targets":["http://127.0.0.1:1"]}`
 	for want, env := range map[string]map[string]string{
 		"BLOODHOUND_DRIVER is no workload": {},
-		"never end":                        {EnvDriver: `{}`},
-		"which BLOODHOUND_REPORT names":    {EnvDriver: work, EnvReport: filepath.Join(t.TempDir(), "none")},
+		"never end":                        {envDriver: `{}`},
+		"which BLOODHOUND_REPORT names":    {envDriver: work, envReport: filepath.Join(t.TempDir(), "none")},
 	} {
 		var out bytes.Buffer
 		if code := Main("http", func(n string) string { return env[n] }, &out); code != exitFailed || !strings.Contains(out.String(), want) {
@@ -438,7 +438,7 @@ func TestBadSurroundings(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
-	env := map[string]string{EnvDriver: work, EnvReport: "/dev/full"}
+	env := map[string]string{envDriver: work, envReport: "/dev/full"}
 	if code := Main("http", func(n string) string { return env[n] }, &out); code != exitFailed || !strings.Contains(out.String(), "cannot report") {
 		t.Errorf("a full report: exit code %d, %q", code, out.String())
 	}

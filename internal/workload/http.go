@@ -17,8 +17,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// DefaultPath is the path of an operation without one, below the target's own.
-const DefaultPath = "/kv/{key}"
+// defaultPath is the path of an operation without one, below the target's own.
+const defaultPath = "/kv/{key}"
 
 // maxInterim bounds the 1xx replies before the final one.
 const maxInterim = 5
@@ -128,7 +128,7 @@ func (h *httpDialect) perform(cs *connections, target int, o *operation, deadlin
 		cs.conns[target] = c
 	}
 	method := map[string]string{"put": h.putMethod, "get": http.MethodGet, "delete": http.MethodDelete}[strings.ToLower(o.entry.Kind)]
-	path := b.path + strings.ReplaceAll(cmp.Or(o.entry.Path, DefaultPath), "{key}", escape(o.key))
+	path := b.path + strings.ReplaceAll(cmp.Or(o.entry.Path, defaultPath), "{key}", escape(o.key))
 	sent, err := c.send(requestBytes(method, b.host, path, o.value), deadline)
 	if err != nil {
 		cs.drop(target)
@@ -199,7 +199,7 @@ type httpReply struct {
 }
 
 var (
-	errTooLong = fmt.Errorf("more than %d bytes", MaxValueBytes)
+	errTooLong = fmt.Errorf("more than %d bytes", maxValueBytes)
 	// errNoEnd: a body that ends with its connection looks the same when a dying server cuts it.
 	errNoEnd = errors.New("its end cannot be told from a cut connection; the server must send Content-Length or chunks")
 )
@@ -217,10 +217,10 @@ func readReply(c *conn, method string) (*httpReply, error) {
 			continue
 		}
 		reply := &httpReply{status: r.StatusCode, last: r.Close}
-		reply.body, err = io.ReadAll(io.LimitReader(r.Body, MaxValueBytes+1))
+		reply.body, err = io.ReadAll(io.LimitReader(r.Body, maxValueBytes+1))
 		switch {
 		case err != nil:
-		case len(reply.body) > MaxValueBytes:
+		case len(reply.body) > maxValueBytes:
 			err = errTooLong
 		case r.ContentLength < 0 && len(r.TransferEncoding) == 0:
 			err = errNoEnd

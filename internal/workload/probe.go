@@ -14,8 +14,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// ProbeTimeout bounds one probe.
-const ProbeTimeout = 2 * time.Second
+// probeTimeout bounds one probe.
+const probeTimeout = 2 * time.Second
 
 // maxShown is how many bytes of a wrong reply a probe prints.
 const maxShown = 200
@@ -24,7 +24,7 @@ const maxShown = 200
 func probe(text string, out io.Writer) int {
 	var c world.Check
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		fmt.Fprintf(out, "%s is no check: %v\n", EnvDriver, err)
+		fmt.Fprintf(out, "%s is no check: %v\n", envDriver, err)
 		return world.ProbeFailed
 	}
 	code, line := perform(&c)
@@ -59,7 +59,7 @@ func prober(orders io.Reader, answers io.Writer) error {
 
 // perform makes one check of type http, redis, sql or agreement, and says why it found what it found.
 func perform(c *world.Check) (int, string) {
-	deadline := time.Now().Add(ProbeTimeout)
+	deadline := time.Now().Add(probeTimeout)
 	switch c.Type {
 	case world.HTTPCheck:
 		return probeHTTP(c, deadline)

@@ -11,8 +11,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// SentinelTimeout bounds the question to one sentinel for the master.
-const SentinelTimeout = 500 * time.Millisecond
+// sentinelTimeout bounds the question to one sentinel for the master.
+const sentinelTimeout = 500 * time.Millisecond
 
 // redisDialect speaks RESP2. Its own few lines send exactly what an operation says: client libraries repeat commands,
 // ping, and ask for topology in the background.
@@ -165,7 +165,7 @@ func (r *redisDialect) connect(s server, deadline time.Time) (*conn, string, err
 func (r *redisDialect) discover(deadline time.Time) (string, error) {
 	var last error
 	for _, sentinel := range r.sentinels {
-		until := time.Now().Add(SentinelTimeout)
+		until := time.Now().Add(sentinelTimeout)
 		if until.After(deadline) {
 			until = deadline
 		}

@@ -75,7 +75,7 @@ func readRESP(in *bufio.Reader, depth int) (*respReply, error) {
 	switch {
 	case n == -1:
 		r.null = true
-	case r.kind == '$' && (n < 0 || n > MaxValueBytes), r.kind == '*' && (n < 0 || n > maxElements || depth >= maxDepth):
+	case r.kind == '$' && (n < 0 || n > maxValueBytes), r.kind == '*' && (n < 0 || n > maxElements || depth >= maxDepth):
 		return nil, fmt.Errorf("a reply of length %d at depth %d", n, depth)
 	case r.kind == '$':
 		p := make([]byte, n+2)

@@ -299,7 +299,7 @@ func TestAccesses(t *testing.T) {
 			}
 		}
 	}
-	for n := 1; n <= MaxAccesses; n++ {
+	for n := 1; n <= maxAccesses; n++ {
 		if lengths[n] < 50 {
 			t.Errorf("%d transactions of %d accesses", lengths[n], n)
 		}

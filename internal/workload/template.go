@@ -65,7 +65,7 @@ func templateDir(spec *world.Spec, w *world.Workload) string {
 	dir := ""
 	for i := range spec.Nodes {
 		if n := &spec.Nodes[i]; n.Name == w.Node && w.Driver == "composer" {
-			dir = onMachine(n, path.Clean(cmp.Or(w.Options["template"], TemplatesDir)))
+			dir = onMachine(n, path.Clean(cmp.Or(w.Options["template"], templatesDir)))
 		}
 	}
 	return dir

@@ -12,7 +12,7 @@ import (
 
 // What is wrong with a template is known before any world runs.
 func TestTemplatesAreCheckedOnTheMachine(t *testing.T) {
-	const target = TemplatesDir + "/bank"
+	const target = templatesDir + "/bank"
 	for name, c := range map[string]struct {
 		files  []string // executables; one that ends with - is none
 		want   string

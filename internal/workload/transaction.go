@@ -12,8 +12,8 @@ const (
 	rwRegister = "rw-register"
 )
 
-// MaxAccesses bounds the accesses of a transaction.
-const MaxAccesses = 4
+// maxAccesses bounds the accesses of a transaction.
+const maxAccesses = 4
 
 // access is one access of a transaction, as histories write it: ["append", "x", 1], ["w", "x", 1], ["r", "x", null].
 type access struct {
@@ -24,15 +24,15 @@ type access struct {
 	read  json.RawMessage
 }
 
-// transaction draws the accesses of a transaction: one to MaxAccesses, each a read or a write of a value that no other
+// transaction draws the accesses of a transaction: one to maxAccesses, each a read or a write of a value that no other
 // transaction of the run writes.
 func (c *chooser) transaction(d *dice, p pattern, nth uint64, k int) string {
-	list := make([]access, 1+d.below(MaxAccesses))
+	list := make([]access, 1+d.below(maxAccesses))
 	for i := range list {
 		a := &list[i]
 		a.verb, a.key = "r", p.key(d, c.client, nth)
 		if a.write = d.below(2) == 1; a.write {
-			a.verb, a.value = c.verb, (k*c.clients+c.client)*MaxAccesses+i+1
+			a.verb, a.value = c.verb, (k*c.clients+c.client)*maxAccesses+i+1
 		}
 	}
 	return formatAccesses(list)

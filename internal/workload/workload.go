@@ -30,16 +30,16 @@ import (
 
 // Defaults and limits.
 const (
-	DefaultTimeoutNs = 1_000_000_000 // of one operation, connecting included
-	// MaxQueue is how many operations of an open-loop client may be waiting behind the one in flight; when more
+	defaultTimeoutNs = 1_000_000_000 // of one operation, connecting included
+	// maxQueue is how many operations of an open-loop client may be waiting behind the one in flight; when more
 	// arrive, those that have waited longest are never started, and counted.
-	MaxQueue = 100
-	// ErrorPause is how long a closed-loop client rests after an operation that was not ok, so that a server that is
+	maxQueue = 100
+	// errorPause is how long a closed-loop client rests after an operation that was not ok, so that a server that is
 	// down does not fill the history with refusals.
-	ErrorPause = 20 * time.Millisecond
-	MaxClients = 10_000
-	// MaxValueBytes bounds values, bodies and replies.
-	MaxValueBytes = 128 << 10
+	errorPause = 20 * time.Millisecond
+	maxClients = 10_000
+	// maxValueBytes bounds values, bodies and replies.
+	maxValueBytes = 128 << 10
 	// memoryBytes is when the garbage collector starts to run; a driver lives shortly, and quietly without it.
 	memoryBytes = 256 << 20
 	proberBytes = 64 << 20 // likewise, of the prober, which lives as long as its world
@@ -47,8 +47,8 @@ const (
 
 // Environment variables of a driver.
 const (
-	EnvDriver = "BLOODHOUND_DRIVER" // the world.Workload or world.Check, as JSON
-	EnvReport = "BLOODHOUND_REPORT" // the file that takes records
+	envDriver = "BLOODHOUND_DRIVER" // the world.Workload or world.Check, as JSON
+	envReport = "BLOODHOUND_REPORT" // the file that takes records
 )
 
 // Exit codes of a driver other than probe.
@@ -64,7 +64,7 @@ func Main(kind string, getenv func(string) string, out io.Writer) int {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(memoryBytes)
 	if kind == "probe" {
-		return probe(getenv(EnvDriver), out)
+		return probe(getenv(envDriver), out)
 	}
 	run := func() error { return drive(kind, getenv, out) }
 	switch kind {
@@ -83,15 +83,15 @@ func Main(kind string, getenv func(string) string, out io.Writer) int {
 
 func drive(kind string, getenv func(string) string, out io.Writer) error {
 	var w world.Workload
-	if err := json.Unmarshal([]byte(getenv(EnvDriver)), &w); err != nil {
-		return fmt.Errorf("%s is no workload: %w", EnvDriver, err)
+	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
+		return fmt.Errorf("%s is no workload: %w", envDriver, err)
 	}
 	w.Driver = kind
 	s, err := newSettings(&w)
 	if err != nil {
 		return err
 	}
-	report, err := openReport(getenv(EnvReport))
+	report, err := openReport(getenv(envReport))
 	if err != nil {
 		return err
 	}
@@ -218,8 +218,8 @@ func newSettings(w *world.Workload) (*settings, error) {
 	s := &settings{name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs), limit: w.Operations, ppm: w.SpecialPPM, words: w.Dictionary,
 		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.spread), skip: w, once: w.Once}
 	switch {
-	case s.clients > MaxClients:
-		return nil, fmt.Errorf("%d clients; the limit is %d", s.clients, MaxClients)
+	case s.clients > maxClients:
+		return nil, fmt.Errorf("%d clients; the limit is %d", s.clients, maxClients)
 	case !(s.rate >= 0 && s.rate <= 1e9):
 		return nil, fmt.Errorf("a rate of %v operations a second; it must be from 0 to 1e9", s.rate)
 	case s.duration <= 0 && s.limit <= 0:
@@ -231,7 +231,7 @@ func newSettings(w *world.Workload) (*settings, error) {
 		s.verb = "w"
 	}
 	if s.timeout <= 0 {
-		s.timeout = DefaultTimeoutNs
+		s.timeout = defaultTimeoutNs
 	}
 	mix := w.Mix
 	if len(mix) == 0 {
@@ -241,12 +241,12 @@ func newSettings(w *world.Workload) (*settings, error) {
 		if !slices.Contains(k.operations, strings.ToLower(o.Kind)) {
 			return nil, fmt.Errorf("driver %s has no operation %q; it has %s", w.Driver, o.Kind, k.names)
 		}
-		p, err := parsePattern(cmp.Or(o.KeyPattern, DefaultKeyPattern))
+		p, err := parsePattern(cmp.Or(o.KeyPattern, defaultKeyPattern))
 		if err != nil {
 			return nil, err
 		}
-		if o.Weight < 0 || o.ValueSizeBytes < 0 || max(o.ValueSizeBytes, o.MaxValueBytes) > MaxValueBytes || o.MaxValueBytes != 0 && o.MaxValueBytes < o.ValueSizeBytes {
-			return nil, fmt.Errorf("operation %s: the weight must not be negative, and the value size be from 0 to %d bytes", o.Kind, MaxValueBytes)
+		if o.Weight < 0 || o.ValueSizeBytes < 0 || max(o.ValueSizeBytes, o.MaxValueBytes) > maxValueBytes || o.MaxValueBytes != 0 && o.MaxValueBytes < o.ValueSizeBytes {
+			return nil, fmt.Errorf("operation %s: the weight must not be negative, and the value size be from 0 to %d bytes", o.Kind, maxValueBytes)
 		}
 		s.mix = append(s.mix, entry{Operation: o, pattern: p, weight: uint64(o.Weight)})
 		s.weight += uint64(o.Weight)

@@ -22,9 +22,6 @@ type Skip struct {
 	To     int    `json:"to,omitempty"`
 }
 
-// Empty tells whether a Cut takes nothing away.
-func (c *Cut) Empty() bool { return c.EndNs == 0 && len(c.Idle) == 0 && len(c.Skip) == 0 }
-
 // Apply returns a Spec without what c takes away; spec stays as it is.
 func (c *Cut) Apply(spec *Spec) *Spec {
 	cut := *spec

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSpecialBytes bounds a special value.
-const MaxSpecialBytes = 64 << 10
+// maxSpecialBytes bounds a special value.
+const maxSpecialBytes = 64 << 10
 
 // Dictionary are special values that programs tend to handle badly, in the syntax of Special: names that programs give a
 // meaning of their own, lengths around limits of file systems and databases, and texts that are not what they look like.
@@ -54,8 +54,8 @@ func checkSpecial(text string, times int) error {
 		return fmt.Errorf("an empty text; value_size makes empty values")
 	case !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError):
 		return fmt.Errorf("a text that is no UTF-8: histories could not hold it")
-	case times > MaxSpecialBytes/len(text):
-		return fmt.Errorf("a text of more than %d bytes", MaxSpecialBytes)
+	case times > maxSpecialBytes/len(text):
+		return fmt.Errorf("a text of more than %d bytes", maxSpecialBytes)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 const (
 	// MaxFileBytes bounds a program's file.
 	MaxFileBytes = 1 << 30
-	// MaxPlaces bounds the places of one binary; blocks beyond them are left out, entries of functions last.
-	MaxPlaces = 4 << 20
+	// maxPlaces bounds the places of one binary; blocks beyond them are left out, entries of functions last.
+	maxPlaces = 4 << 20
 )
 
 // Binary is an ELF file and where its blocks begin.
@@ -36,9 +36,9 @@ type Segment struct{ Addr, Offset, Size uint64 }
 
 // Errors of Analyse: why nothing of a file can be watched.
 var (
-	ErrNotELF      = errors.New("it is no ELF program for x86-64")
+	errNotELF      = errors.New("it is no ELF program for x86-64")
 	ErrTooLarge    = fmt.Errorf("it is larger than %d MiB", MaxFileBytes>>20)
-	ErrNoFunctions = errors.New("it tells of no function: it has neither symbols, nor .eh_frame, nor Go's tables")
+	errNoFunctions = errors.New("it tells of no function: it has neither symbols, nor .eh_frame, nor Go's tables")
 )
 
 // Digest is the SHA-256 of a file's bytes, hex.
@@ -62,7 +62,7 @@ func Analyse(file []byte) (*Binary, error) {
 	}
 	functions := f.functions()
 	if len(functions) == 0 {
-		return nil, ErrNoFunctions
+		return nil, errNoFunctions
 	}
 	b.Places = f.places(functions)
 	b.Original = make([]byte, len(b.Places))
@@ -103,7 +103,7 @@ type elfFile struct {
 func open(file []byte) (*elfFile, error) {
 	f, err := OpenELF(file)
 	if err != nil || f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 || f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
-		return nil, ErrNotELF
+		return nil, errNotELF
 	}
 	e := &elfFile{File: f, bytes: file}
 	for _, p := range f.Progs {
@@ -112,7 +112,7 @@ func open(file []byte) (*elfFile, error) {
 		}
 	}
 	if len(e.segments) == 0 {
-		return nil, ErrNotELF
+		return nil, errNotELF
 	}
 	slices.SortFunc(e.segments, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
 	return e, nil

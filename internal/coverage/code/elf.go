@@ -14,7 +14,7 @@ import (
 // OpenELF is elf.NewFile for a file that nobody vouches for.
 func OpenELF(file []byte) (*elf.File, error) {
 	if !namesSections(file) {
-		return nil, ErrNotELF
+		return nil, errNotELF
 	}
 	return elf.NewFile(bytes.NewReader(file))
 }

@@ -78,7 +78,7 @@ func (f *elfFile) goCounters() *Counters {
 			c.readPackages(s.Addr, f.at(s.Addr), s.Size)
 		}
 	}
-	if c.total == 0 || c.total > MaxPlaces {
+	if c.total == 0 || c.total > maxPlaces {
 		return nil
 	}
 	return c

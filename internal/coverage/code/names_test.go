@@ -206,7 +206,7 @@ func TestWithoutSections(t *testing.T) {
 		clear(file[0x28:0x30]) // e_shoff
 		clear(file[0x3c:0x40]) // e_shnum, e_shstrndx
 		without, err := Analyse(file)
-		if flags == "-static" && errors.Is(err, ErrNoFunctions) {
+		if flags == "-static" && errors.Is(err, errNoFunctions) {
 			continue
 		}
 		if err != nil {

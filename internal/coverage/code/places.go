@@ -65,9 +65,9 @@ func (f *elfFile) places(functions []function) []uint64 {
 			places = append(places, bodies[i].leaders...)
 		}
 	}
-	if len(places) > MaxPlaces {
+	if len(places) > maxPlaces {
 		places = places[:0]
-		for i, fn := range functions[:min(len(functions), MaxPlaces)] {
+		for i, fn := range functions[:min(len(functions), maxPlaces)] {
 			if !untouchable[i] {
 				places = append(places, fn.start)
 			}

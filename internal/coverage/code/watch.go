@@ -57,11 +57,6 @@ func (c Choice) Watches(file string, library bool) bool {
 	return !named && !library && !tool(file)
 }
 
-// Libraries tells whether any library could be watched.
-func (c Choice) Libraries() bool {
-	return slices.ContainsFunc(c, func(p string) bool { return !strings.HasPrefix(p, "!") })
-}
-
 // tools are programs that scripts around servers are made of: shells, the small ones of the system, and those that only start
 // others.
 var tools = strings.Fields(`sh bash dash ash zsh ksh busybox toybox
