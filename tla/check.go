@@ -14,59 +14,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Options limit a check, and receive its progress.
-type Options struct {
-	Distinct    int             // states after which it stops; 0: no limit
-	Depth       int             // of behaviours, in states; 0: no limit
-	Time        time.Duration   // 0: no limit
-	MemoryBytes uint64          // of the heap of this process; 0: no limit
-	Continue    bool            // go on after a violation
-	Progress    func(*Report)   // is called about once a second
-	Print       func(string)    // receives the output of Print and PrintT
-	Stop        <-chan struct{} // closed: stop soon
-	Reached     func(Reached)   // is called for each step between states; not by a simulation
-}
-
-// Reached is a step of the state graph. States have numbers from 1 on, in the order in which they were found.
-type Reached struct {
-	From   int     // 0: To is an initial state
-	Action *Action // nil if it is
-	To     int
-	State  State // that has the number To; valid during the call
-	New    bool  // it was not reached before
-}
-
-// Report is what a check found.
-type Report struct {
-	Initial    int // distinct initial states
-	Generated  int // states, with those that were met before
-	Distinct   int
-	Left       int // states whose successors are not all known yet; where a violation ends the check, as in TLC, without the one that was being looked at
-	Depth      int // the longest of the shortest behaviours that lead to a state, in states
-	Actions    []ActionCount
-	Complete   bool   // all states were seen; then what Stopped ended is the judgement of properties, or of the postcondition
-	Stopped    string // why the check is not at its end: a limit, or ByExit; empty if it is, or a violation ended it
-	Walked     int    // of a simulation: behaviours that came to their end, or to the depth that was asked for
-	Violations []*Violation
-	// Behaviour is what led to the error that ended the check. Its last state lacks the values that an action did not give, if that is the error.
-	Behaviour []Step
-	// Edges counts the steps of the graph in which temporal properties were checked; Checked: they were.
-	Edges   int
-	Checked bool
-	// Viewed: states that are equal under VIEW were one state of that graph. Compared: all of them were compared, and no property distinguishes them.
-	Viewed, Compared bool
-	// Unchecked are the temporal properties that cannot be evaluated.
-	Unchecked []Unchecked
-	// Collisions is how likely it is that states were not seen since they have the fingerprint of another one, once all were looked for.
-	Collisions Collisions
-}
-
-// Collisions are estimates of a probability, as TLC has them (Specifying Systems, section 14.3.3).
-type Collisions struct {
-	Calculated float64 // from the numbers of states: as if each that is found again could have the fingerprint of each distinct one
-	Observed   float64 // from how close the two closest fingerprints are to each other; 0: not looked for
-}
-
 // mostCompared is how many fingerprints are sorted to find the closest.
 const mostCompared = 1 << 24
 
@@ -84,47 +31,6 @@ func (c *checker) collisions() (e Collisions) {
 	e.Observed = 1 / float64(closest)
 	return e
 }
-
-// ByExit is Report.Stopped where no limit ended the check.
-const ByExit = "the specification ended it by TLCSet(\"exit\", TRUE)"
-
-// Unchecked is a property of which it is not known whether it holds.
-type Unchecked struct {
-	Name string
-	Why  error
-}
-
-// ActionCount reports how often an action led to a state, and to one that was new.
-type ActionCount struct {
-	Action              *Action
-	Generated, Distinct int
-}
-
-// Violation is a behaviour that the specification allows and that breaks a property.
-type Violation struct {
-	Kind  Kind
-	Name  string // of the property
-	Trace []Step
-	// Back is the index in Trace to which the behaviour returns after its last step, forever; -1 if the behaviour is finite.
-	Back int
-	// Cause is the error behind the violation, where a name is not enough; or nil.
-	Cause error
-}
-
-// Kind is what a violation breaks.
-type Kind string
-
-// Kinds of violations.
-const (
-	InvariantViolated  Kind = "invariant"
-	InitialViolated    Kind = "property of initial states"
-	StepViolated       Kind = "action property"
-	TemporalViolated   Kind = "temporal property"
-	Deadlocked         Kind = "deadlock"
-	AssertViolated     Kind = "assertion" // Assert of module TLC; its name is what it says
-	AssumptionViolated Kind = "assumption"
-	PostViolated       Kind = "postcondition"
-)
 
 // checker goes through the states of a specification.
 type checker struct {
@@ -186,8 +92,8 @@ func newChecker(spec *Spec, o Options) *checker {
 	return c
 }
 
-// Check goes through all states that can be reached, breadth first, and then looks for behaviours that break a temporal property. The error is
-// one of the specification: what it says cannot be evaluated.
+// Check visits every reachable state, breadth first, and then checks the temporal properties on the graph of states. The error is a mistake of the specification: an
+// expression that has no value; Report.Behaviour leads to it.
 func Check(spec *Spec, o Options) (*Report, error) {
 	c := newChecker(spec, o)
 	if len(spec.Properties) > 0 {

@@ -11,13 +11,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Simulation says which behaviours are walked at random.
-type Simulation struct {
-	Number int    // of behaviours; 0: no limit
-	Depth  int    // of each, in states; 0: 100
-	Seed   uint64 // the same seed walks the same behaviours
-}
-
 // chance draws numbers in turn.
 type chance uint64
 
@@ -39,10 +32,10 @@ type walk struct {
 	picked State
 }
 
-// Simulate walks behaviours at random and checks the invariants, and the properties of initial states and of steps. Of temporal properties it checks whether a behaviour
-// that goes on forever among the states of one that was walked, by its steps or standing still, breaks them. What such a property says of initial states is left out, as
-// in TLC: such simulations often begin in states of their own. An action is drawn, and one of
-// the steps that it allows; each has the same chance. Report.Generated counts states, Report.Distinct is not known, and Report.Initial counts behaviours.
+// Simulate draws behaviours at random and checks the invariants and the properties of initial states and of steps. In each state it draws an action, and one of
+// the steps that the action allows; each step has the same chance. A temporal property is violated if a behaviour breaks it that continues forever among the states of one
+// that was drawn, by its steps or by stuttering; what the property says of initial states is left out, as in TLC. Report.Generated counts states,
+// Report.Initial counts behaviours, and Report.Distinct is not known.
 func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	if sim.Depth <= 0 {
 		sim.Depth = 100

@@ -12,48 +12,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Reading says how it is seen how far in its log a trace specification is.
-type Reading struct {
-	// Position names a variable, or an operator of states, that is the index of the next item of the log; "level" is the number of the state. If it is
-	// empty, it is what the specification indexes the log by.
-	Position string
-	// End names an operator of states that is true where the log is at its end. If it is empty, that is what a property of the configuration says of it, or
-	// else that the position is behind the last item.
-	End string
-}
-
-// Validation is what became of a log.
-type Validation struct {
-	// Accepted: a behaviour of the specification goes through all of the log.
-	Accepted bool
-	// Unknown is why that is not known; empty if it is.
-	Unknown string
-	// Log is the file, and Items are those of its values that the specification goes through.
-	Log   string
-	Items int
-	// Line is the first that no behaviour gets past, Text is that line, and Item is its number among the Items. They are 0 if the log is accepted, or if the
-	// position is not known.
-	Line, Item int
-	Text       string
-	// Last are states in which the longest behaviours end, a few of them with the states before; Ends is how many there are.
-	Last [][]Step
-	Ends int
-	// Tried are the steps that were looked for there.
-	Tried []Tried
-	// Violation is a property that each behaviour breaks which goes through the log, or gets furthest.
-	Violation *Violation
-	BrokenAt  int // the line that the behaviour was at
-	// Position and End are the expressions that were used for them.
-	Position, End string
-	// Replaced are properties that are about how a check goes on: this answer stands for them.
-	Replaced  []string
-	Unchecked []Unchecked
-	// States is how many were reached, Steps how many ways led to them, and Depth the number of states in the longest behaviour.
-	States, Steps, Depth int
-	// Behaviour is what led to an error of the specification.
-	Behaviour []Step
-}
-
 // deciding is of how many states in which the longest behaviours end it is found out which conditions were false there.
 const deciding = 8
 
@@ -92,9 +50,8 @@ type validator struct {
 	following bool // of later
 }
 
-// Validate looks for a behaviour that goes through all of the log which a trace specification reads. It goes depth first, by states that were not reached
-// before, and so never does more than going through all states. Properties of states and steps are checked on the way: a behaviour that breaks one is only followed
-// if no other goes through the log.
+// Validate searches for a behaviour of a trace specification that reaches the end of its log. It searches depth first and visits no state twice, and so never does more
+// than Check. It checks the properties of states and steps as it goes: a behaviour that breaks one counts only if no other reaches the end of the log.
 func Validate(spec *Spec, o Options, how Reading) (*Validation, error) {
 	c := newChecker(spec, o)
 	w := &validator{checker: c, v: &Validation{}, farthest: -1}
