@@ -414,8 +414,8 @@ Still == <>[][FALSE]_vars
 Turns == []<><<Turn>>_vars
 ====
 `
-	const differ = "VIEW takes states as one that differ in "
-	const unlike = "VIEW takes states as one from which the next steps differ"
+	const differ = "VIEW takes states for one that differ in "
+	const unlike = "VIEW takes states for one whose next steps differ"
 	for _, c := range []struct{ spec, property, want string }{
 		{"Spec", "Again", "holds, 2 states"},
 		{"Spec", "Rests", "broken: y=0 n=0, y=1 n=1, back to 1"},

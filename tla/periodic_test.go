@@ -33,7 +33,7 @@ Reward == x
 			t.Errorf("%s: %v, complete: %v, stopped: %q, %v", name, err, r.Complete, r.Stopped, r.Violations)
 		}
 	}
-	if _, err := specOf(t, text, "INIT Init\nNEXT Next\n_PERIODIC Reward"); err == nil || !strings.Contains(err.Error(), "has no state") {
+	if _, err := specOf(t, text, "INIT Init\nNEXT Next\n_PERIODIC Reward"); err == nil || !strings.Contains(err.Error(), "is evaluated without a state") {
 		t.Errorf("%v", err)
 	}
 }

@@ -51,7 +51,7 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 		}
 	}
 	for _, f := range c.missing {
-		c.r.Unchecked = append(c.r.Unchecked, Unchecked{f.Name, errors.New("a simulation does not see all states, one of which may be it")})
+		c.r.Unchecked = append(c.r.Unchecked, Unchecked{f.Name, errors.New("a simulation does not visit all states")})
 	}
 	c.missing = nil
 	c.ev.TLC.Random, c.ev.TLC.Simulating = w.chance.draw, true

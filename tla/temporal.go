@@ -45,7 +45,7 @@ func (c *checker) judgeTemporal() error {
 	if err := c.compare(); errors.Is(err, eval.ErrStop) {
 		return err
 	} else if err != nil {
-		c.unlike = fmt.Errorf("VIEW takes states as one of which one cannot be evaluated; check the property without VIEW: %w", err)
+		c.unlike = fmt.Errorf("a state that VIEW takes for another one cannot be evaluated; check the property without VIEW: %w", err)
 	}
 	err := c.judgeProperties(c.walk)
 	c.r.Checked = err == nil
@@ -128,7 +128,7 @@ func (c *checker) judgeProperties(retrace func(way []int32) ([]Step, error)) err
 }
 
 // errUnlike is why properties are not checked under a VIEW that hides what matters for the next steps.
-var errUnlike = errors.New("VIEW takes states as one from which the next steps differ; check the property without VIEW")
+var errUnlike = errors.New("VIEW takes states for one whose next steps differ; check the property without VIEW")
 
 // leastCompared is how many states without VIEW are compared at least: breadth first, and on a way at random.
 var leastCompared = 300
@@ -324,7 +324,7 @@ func moving(steps []Step, back, end int) ([]Step, int) {
 func (c *checker) unknownIn(f *liveness.Formula) error {
 	known := func(atom int) error {
 		if c.graph.IsApart(atom) {
-			return fmt.Errorf("VIEW takes states as one that differ in %s; check the property without VIEW", c.spec.Atoms[atom].Name)
+			return fmt.Errorf("VIEW takes states for one that differ in %s; check the property without VIEW", c.spec.Atoms[atom].Name)
 		}
 		return c.graph.Failure(atom)
 	}

@@ -84,7 +84,7 @@ func (w *validator) all(how Reading) error {
 	w.log = log
 	w.v.Items, w.v.Position, w.v.End, w.v.Replaced = log.Items(), log.Position(), log.Ends, log.Replaced
 	for _, name := range log.Unjudged {
-		w.v.Unchecked = append(w.v.Unchecked, Unchecked{name, errors.New("a log shows a finite part of a behaviour, and this needs all of it")})
+		w.v.Unchecked = append(w.v.Unchecked, Unchecked{name, errors.New("it depends on a whole behaviour, and a log shows a finite part")})
 	}
 	if err := w.ev.Initial(func(s State) error { return w.reach(nil, s, -1) }); err != nil {
 		return err

@@ -222,7 +222,7 @@ func TestValidateErrors(t *testing.T) {
 		{"a log that is cut", byVariable, cut, Reading{}, []string{"recorded.ndjson:6:14: invalid character '\\n' in string literal"}},
 		{"null", byVariable, null, Reading{}, []string{"recorded.ndjson:2:10: null has no counterpart in TLA+"}},
 		{"a line that cannot be evaluated", byVariable, bare, Reading{}, []string{"event", "That was met at ", "recorded.ndjson:4:\n" + bare[3]}},
-		{"two positions", two, good, Reading{}, []string{"by k and by l: say which is the position, by --position NAME"}},
+		{"two positions", two, good, Reading{}, []string{"by k and by l: name the position by --position NAME"}},
 		{"a position that is none", byVariable, good, Reading{Position: "nothing"}, []string{"module Trace has no operator nothing without parameters that could be the position"}},
 		{"an end that is none", byVariable, good, Reading{End: "Is"}, []string{"module Trace has no operator Is without parameters that could be the end of the log"}},
 		{"no log", lock, good, Reading{}, []string{"the specification reads no log"}},

@@ -686,7 +686,7 @@ func (f *Follower) End() error {
 	case f.failed != nil:
 		return f.failed
 	case f.passed > 0:
-		return &Unknown{fmt.Sprintf("%d times the run did what the specification refuses, which was passed over", f.passed)}
+		return &Unknown{fmt.Sprintf("the specification refused %d steps of the run, which were passed over", f.passed)}
 	case f.tally.Mapped == 0:
 		return &Unknown{"no event of the run was mapped to a step of the model"}
 	case f.tally.LeftOut() > f.model.o.MostLeftOut:

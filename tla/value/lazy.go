@@ -123,7 +123,7 @@ func Each(set Value, f func(Value) bool) bool {
 		visited := 0
 		return s.Each(func(v Value) bool {
 			if visited++; visited > mostVisited {
-				Fail("the set %s is too large to be gone through: %d members were seen", Short(s), mostVisited)
+				Fail("the set %s is too large to enumerate: %d members were visited", Short(s), mostVisited)
 			}
 			return f(v)
 		})
@@ -229,7 +229,7 @@ func Finite(set Value) bool {
 	default:
 		Fail("%s is %s, not a set", Short(set), AKind(set))
 	}
-	Fail("whether the set %s is finite cannot be told", Short(set))
+	Fail("it is not known whether the set %s is finite", Short(set))
 	return false
 }
 

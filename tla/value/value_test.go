@@ -309,7 +309,7 @@ func TestWhatHasNoAnswer(t *testing.T) {
 		{func() { Apply(rec("x", one), Text("y")) }, "the record has no field y: it has x"},
 		{func() { Apply(one, one) }, "1 is an integer, not a function: it cannot be applied to 1"},
 		{func() { Items(rec("x", one)) }, "[x |-> 1] is a record, not a sequence"},
-		{func() { Finite(&where{Base: Naturals, Test: func(Value) bool { return true }}) }, `whether the set {x \in Nat : ...} is finite cannot be told`},
+		{func() { Finite(&where{Base: Naturals, Test: func(Value) bool { return true }}) }, `it is not known whether the set {x \in Nat : ...} is finite`},
 		{func() { AtMost(Most + 1) }, "a set or sequence has more than 4000000 members: that is too large"},
 	} {
 		if got := message(c.do); got != c.want {

@@ -98,7 +98,7 @@ func (c *compiler) use(d *scope.Def, q place, u call) node {
 		}
 		n := c.expr(d.Body, around)
 		if d.Steady && n.level > constantLevel {
-			c.failAt(u.at, "what stands for the constant %s of an instance depends on the state: only what is constant can, as the instanced module has variables or actions", d.Name)
+			c.failAt(u.at, "the value of the constant %s of an instance depends on the state: it must be constant, since the instanced module has variables or actions", d.Name)
 		}
 		return n
 	case scope.Parameter:

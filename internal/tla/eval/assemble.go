@@ -50,7 +50,7 @@ func (l *assembly) definition(name string, by scope.Where) (*syntax.Apply, scope
 	case d == nil:
 		l.Fail(by, "%s is not defined in module %s", name, l.root.Module)
 	case len(d.Params) > 0:
-		l.Fail(by, "%s takes %s, and what is named here takes none: define an operator in module %s that calls it", name, syntax.Arguments(len(d.Params)), l.root.Module)
+		l.Fail(by, "%s takes %s, and an operator that is named here takes none: define one in module %s that calls it", name, syntax.Arguments(len(d.Params)), l.root.Module)
 	}
 	return &syntax.Apply{Pos: d.At.Pos, Name: name}, d.At
 }
@@ -107,9 +107,9 @@ func (l *assembly) behaviours() (init, next, rest []part) {
 		switch by := l.named(config.Specification); {
 		case len(l.Variables) == 0:
 		case len(init) == 0:
-			l.Fail(by, "%s says nothing of the first state: a specification is Init /\\ [][Next]_vars", config.Specification)
+			l.Fail(by, "%s has no initial predicate: a specification is Init /\\ [][Next]_vars", config.Specification)
 		case len(next) == 0:
-			l.Fail(by, "%s says nothing of steps: a specification is Init /\\ [][Next]_vars", config.Specification)
+			l.Fail(by, "%s has no next-state relation: a specification is Init /\\ [][Next]_vars", config.Specification)
 		}
 	case config.Init != "" && config.Next != "":
 		init = []part{{l.reference(config.Init), l.place, nil}}
@@ -192,7 +192,7 @@ func (l *assembly) views() {
 		e, at := l.definition(name, l.named(name))
 		n := l.c.expr(e, l.place)
 		if n.level == stateLevel || n.next || n.level == temporalLevel {
-			l.Fail(l.named(name), "%s has a variable, and what is evaluated now and then has no state", name)
+			l.Fail(l.named(name), "%s has a variable, and _PERIODIC is evaluated without a state", name)
 		}
 		s.Periodic = &Formula{Name: name, at: at, test: func(x *ctx) bool { return n.eval(x) != value.Value(value.Bool(false)) }}
 	}

@@ -154,7 +154,7 @@ func (c *compiler) union(sets []syntax.Expr, p place, at *scope.Where) node {
 // prime is e'.
 func (c *compiler) prime(e syntax.Expr, p place, at *scope.Where) node {
 	if c.primed {
-		c.failAt(at, "what is primed already cannot be primed again")
+		c.failAt(at, "a primed expression cannot be primed again")
 	}
 	c.primed = true
 	n := c.expr(e, p)

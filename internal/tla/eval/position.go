@@ -93,7 +93,7 @@ func (ev *Evaluator) Trace(position, end string) (t *Trace, err error) {
 	case len(logs.Opened) == 0:
 		return nil, errReadsNone
 	default:
-		return nil, errors.New("nothing shows where in its log the specification is: it indexes the log neither by a variable nor by TLCGet(\"level\"); name what does by --position, or the end of the log by --end")
+		return nil, errors.New("the position in the log is not known: the specification indexes its log neither by a variable nor by TLCGet(\"level\"); name the position by --position, or the end of the log by --end")
 	}
 	return t, nil
 }
@@ -107,7 +107,7 @@ func (t *Trace) At(s State, level int) (n int64, err error) {
 		if n, ok := s[i].(value.Int); ok {
 			return int64(n), nil
 		}
-		return 0, fmt.Errorf("%s, by which the specification goes through its log, is no number but %s", t.position.name, value.Short(s[i]))
+		return 0, fmt.Errorf("%s, the position in the log, is no number but %s", t.position.name, value.Short(s[i]))
 	}
 	err = t.at(s, level, func(x *ctx) { n = library.Integer(t.position.of.eval(x)) }, t.position.size)
 	return n, err
@@ -490,11 +490,11 @@ func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	case len(variables) == 1:
 		return best[variables[0]], nil
 	case len(variables) > 1:
-		return nil, fmt.Errorf("the specification goes through its log by %s and by %s: say which is the position, by --position NAME", variables[0], variables[1])
+		return nil, fmt.Errorf("the specification indexes its log by %s and by %s: name the position by --position NAME", variables[0], variables[1])
 	case len(others) == 1:
 		return best[others[0]], nil
 	case len(others) > 1:
-		return nil, fmt.Errorf("the specification goes through its log by %s and by %s: define the position as an operator, and name it by --position", others[0], others[1])
+		return nil, fmt.Errorf("the specification indexes its log by %s and by %s: define the position as an operator, and name it by --position", others[0], others[1])
 	}
 	if p := best[`TLCGet("level")`]; p != nil {
 		return p, nil

@@ -122,7 +122,7 @@ func (r *registers) get(key value.Value) value.Value {
 		if v := r.values[int64(k)]; v != nil {
 			return v
 		}
-		value.Fail("TLCGet(%d): nothing was put there by TLCSet", k)
+		value.Fail("TLCGet(%d): no TLCSet has set this register", k)
 	case *value.String:
 		switch k.Text {
 		case "stats":

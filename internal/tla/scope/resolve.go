@@ -312,7 +312,7 @@ func (r *resolver) apply(e *syntax.Apply, used int, k *known, at bool) {
 		r.fail(e.Pos, "%s needs %s, and has %d", e.Name, syntax.Arguments(arity), used)
 	}
 	if e.Name == "'" && len(e.Path) == 0 && len(e.Args) == 1 && syntax.Primes(e.Args[0]) {
-		r.fail(e.Pos, "what is primed already cannot be primed again")
+		r.fail(e.Pos, "a primed expression cannot be primed again")
 	}
 	for i, a := range e.Args {
 		switch {

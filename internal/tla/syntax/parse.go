@@ -75,7 +75,7 @@ const deepest = 10_000
 // deeper counts how deep the parser is; what it gives ends that.
 func (p *parser) deeper(at Pos) (end func()) {
 	if p.depth++; p.depth > deepest {
-		p.fail(at, "this is more than %d deep in brackets or operators: define names for parts of it", deepest)
+		p.fail(at, "brackets and operators are more than %d deep in each other: define names for parts of the expression", deepest)
 	}
 	return func() { p.depth-- }
 }
