@@ -221,7 +221,7 @@ func TestMistakesInWhatModelsAreTold(t *testing.T) {
 		}, check.ExitHolds, "note: the model that guides the search was not followed to the end in 20 of 20 runs; the first: seed "},
 		"it is followed": {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up") }, check.ExitHolds, "all properties hold over 20 runs"},
 		"nothing is told": {func(f *inproc.Follower, _ *inproc.Process) { f.Ignore("it is nothing") }, check.ExitUnknown,
-			"UNKNOWN: no run told a step to the model that guides the search"},
+			"UNKNOWN: no run reported a step to the model that guides the search"},
 		"it cannot be evaluated": {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up"); f.Step("By", "a") }, check.ExitUnknown,
 			"UNKNOWN: the model that guides the search could not be followed in 20 of 20 runs: step 2, By(\"a\"): "},
 		"it cannot be evaluated in a few runs": {func(f *inproc.Follower, p *inproc.Process) {

@@ -46,7 +46,7 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 		}
 	})
 	if len(strange) > 0 {
-		return fmt.Errorf("%s means nothing with --actor-mode, whose worlds are in tests of Go; leave it out", strings.Join(strange, ", "))
+		return fmt.Errorf("%s has no effect with --actor-mode, which runs tests of Go packages; leave it out", strings.Join(strange, ", "))
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("--actor-mode runs `go test`, and there is no go here; install Go (https://go.dev/dl)")
@@ -89,10 +89,10 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	switch {
 	case ran != nil && doc.ExitCode == check.ExitHolds:
 		doc.ExitCode = check.ExitUsage
-		unexplained = fmt.Errorf("go test failed, and no world is to blame (%w): a package does not build, another test fails, or a test has ended before its campaign; see above", ran)
+		unexplained = fmt.Errorf("go test failed, but not because of a world (%w): a package does not build, another test fails, or a test has ended before its campaign; see above", ran)
 	case len(doc.Worlds) == 0:
 		doc.ExitCode = check.ExitUnknown
-		unexplained = &exitError{check.ExitUnknown, errors.New("no test has made a campaign: all were skipped, or none calls sim.Test")}
+		unexplained = &exitError{check.ExitUnknown, errors.New("no test ran a campaign: all were skipped, or none calls sim.Test")}
 	}
 	a.code = doc.ExitCode
 	if f.json {

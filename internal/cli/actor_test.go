@@ -26,11 +26,11 @@ func TestActors(t *testing.T) {
 		{"all holds", []string{"--seeds", "50", bank}, check.ExitHolds, "TestBank in "},
 		{"a bug", []string{"--seeds", "200", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "VIOLATED"},
 		{"a stored failure", []string{"--seeds", "1", bank, "--", "-lossy", "-run", "Bank$"}, check.ExitViolated, "a stored failure still shows"},
-		{"no campaign", []string{bank, "--", "-run", "NoSuchTest"}, check.ExitUnknown, "no test has made a campaign"},
-		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "no world is to blame"},
+		{"no campaign", []string{bank, "--", "-run", "NoSuchTest"}, check.ExitUnknown, "no test ran a campaign"},
+		{"a flag of the test that is not there", []string{bank, "--", "-no-such-flag"}, check.ExitUsage, "not because of a world"},
 		{"no such package", []string{"./no-such-folder"}, check.ExitUsage, "no-such-folder"},
 		{"a package without worlds", []string{"../splitmix"}, check.ExitUsage, "none imports"},
-		{"a flag of other worlds", []string{"--coverage", bank}, check.ExitUsage, "--coverage means nothing with --actor-mode"},
+		{"a flag of other worlds", []string{"--coverage", bank}, check.ExitUsage, "--coverage has no effect with --actor-mode"},
 	} {
 		var out, said bytes.Buffer
 		code := Main(append([]string{"test", "--actor-mode"}, c.args...), &out, &said)

@@ -54,15 +54,15 @@ func (a *app) checkVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
 		Short: "Judge a history, or a failure that was stored, without running",
-		Long: `Judges a history that something else has recorded: a file of JSON lines (docs/reference/workloads.md has the records), of
+		Long: `Judges a history that another program has recorded: a file of JSON lines (docs/reference/workloads.md has the records), of
 Jepsen's EDN or the same in JSON, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT and Cobra store them (docs/reference/checks.md has
 the formats); - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
 or a folder or file after it, the properties of that configuration judge it.
 
-With the id of a failure, or its file, what was stored of its run is judged again by the properties of the configuration
-as they are now, or by that of the flags: nothing runs.
+With the id of a failure, or its file, the stored run is judged again by the current properties of the configuration, or by
+the flags. Nothing runs.
 
-Exit code 0 means that all holds, 1 that there is a violation, 2 that the file cannot be read, 5 that it is unknown.`,
+Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5: unknown.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return errors.New("check takes a history, or the id or the file of a failure, and after it a folder or a file at most: bloodhound check FILE|ID [FOLDER or FILE]")
@@ -145,7 +145,7 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 		return err
 	}
 	if len(doc.Verdicts) == 0 {
-		return errors.New("no property judges a history; add one to the configuration, or say what to judge by: --model, --isolation, --expression")
+		return errors.New("no property judges a history; add one to the configuration, or name a check: --model, --isolation, --expression")
 	}
 	summary.Verdicts = doc.Verdicts
 	status := explore.StatusOf(world, summary)
@@ -292,7 +292,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, fmt.Errorf("--model: %s has no model; leave it out", p.Name)
 	}
 	if len(j.properties) > 0 {
-		return nil, errors.New("--property names one of the configuration, and another flag says what to judge by; give one of them")
+		return nil, errors.New("--property selects a property of the configuration, and another flag names a check; give one of them")
 	}
 	if err := check.Validate(&p); err != nil {
 		return nil, fmt.Errorf("%w; docs/reference/checks.md has the words of checks", err)
@@ -405,7 +405,7 @@ func guarded(p *world.Property, h *recorded, judge func(*world.Property, *record
 	defer func() {
 		if r := recover(); r != nil {
 			v = check.Verdict{Property: p.Name, Kind: string(p.Kind), Status: check.Unknown,
-				Reason: fmt.Sprintf("the check broke on this history: %v; this is a mistake of Bloodhound's: %s", r, firstFrame(debug.Stack()))}
+				Reason: fmt.Sprintf("the check crashed on this history: %v; this is a bug of Bloodhound: %s", r, firstFrame(debug.Stack()))}
 		}
 	}()
 	return judge(p, h)

@@ -133,9 +133,9 @@ func unknownVerb(root *cobra.Command, verb string) error {
 func (a *app) root(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bloodhound",
-		Short: "Bloodhound hunts bugs in distributed systems",
-		Long: `Bloodhound runs a whole cluster in a world where every choice that is normally left to chance is a decision on
-a tape. Same tape, same run: a bug that was found is replayed as often as you like.
+		Short: "Bloodhound finds bugs in distributed systems by deterministic simulation",
+		Long: `Bloodhound runs a cluster of programs in a simulated world. A tape (a seed and a few edits) decides scheduling, network, disks,
+clocks, random numbers and faults. The same tape gives the same run, so every bug that is found can be replayed.
 
 Exit codes: 0 all properties hold, 1 a violation was found, 2 wrong usage or configuration, 3 the engine or the
 machine failed, 4 a run was not reproducible, 5 unknown.`,
@@ -168,7 +168,7 @@ machine failed, 4 a run was not reproducible, 5 unknown.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{
 		Use:   "help [VERB]",
-		Short: "Tell how a verb is used",
+		Short: "Print the help of a verb",
 		RunE: func(_ *cobra.Command, args []string) error {
 			about, _, err := root.Find(args)
 			if err != nil || len(args) > 0 && about == root {

@@ -136,7 +136,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 				return nil, err
 			}
 			if d := explore.Differs(r.Summary, again.Summary); d != "" {
-				result.Standing, result.Reason = explore.Varies, "its replay was another run: "+d
+				result.Standing, result.Reason = explore.Varies, "its replay differs: "+d
 				return result, nil
 			}
 		}
@@ -158,9 +158,9 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 	case len(result.Changes) == 0:
 		result.Standing, result.Reason = explore.Varies, fmt.Sprintf("nothing is known to have changed, but the trace hash was %s and is %s", small.Hash, r.Summary.Hash)
 	case small.Machine != r.Outcome.Machine:
-		result.Standing, result.Reason = explore.Stale, "it comes from another environment, and its tape makes another run here, which does not show it"
+		result.Standing, result.Reason = explore.Stale, "it was found in another environment; here its tape gives a different run, without the violation"
 	default:
-		result.Standing, result.Reason = explore.Stale, "its tape makes another run now, and that one does not show it"
+		result.Standing, result.Reason = explore.Stale, "its tape now gives a different run, without the violation"
 	}
 	if !r.Summary.Repeat.Reproducible {
 		result.Standing, result.Reason = explore.Varies, r.Summary.Repeat.Reason

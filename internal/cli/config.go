@@ -88,9 +88,9 @@ func (a *app) configVerb() *cobra.Command {
 	wanted := make([]bool, len(lists))
 	c := &cobra.Command{
 		Use:   "config [FOLDER or FILE]",
-		Short: "Check a configuration and print the world that it means",
-		Long: `Reads a configuration or Compose files as a run does, and prints the world that they mean: variables, defaults and
-presets are filled in, and several files are one. Nothing is built, pulled or started, and nothing that the configuration
+		Short: "Check a configuration and print the resolved world",
+		Long: `Reads a configuration or Compose files as a run does, and prints the resolved world: variables, defaults and presets are
+filled in, and several files are merged. Nothing is built, pulled or started, and nothing that the configuration
 names needs to be on this machine. What images say (commands, environments, users, volumes) is therefore left out.`,
 		Args: oneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return a.config(f, args, quiet, wanted) },

@@ -41,9 +41,9 @@ func (v percentFlag) Set(text string) error {
 }
 
 func (f *flags) coverageFlags(c *cobra.Command) {
-	addSwitch(c, &f.coverage, "coverage", "find out which code of the programs under test runs, and write a report of it")
-	c.Flags().Var(revisionFlag{&f.since}, "since", "tell how much of the code runs that has changed since this git `revision`, and have searches that learn favour runs that reach what of it is rare")
-	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold", "the least `share` of their blocks that must run, such as 80%; with less, the verdict is unknown")
+	addSwitch(c, &f.coverage, "coverage", "measure code coverage of the programs under test, and write a report")
+	c.Flags().Var(revisionFlag{&f.since}, "since", "report coverage of the code that has changed since this git `revision`; searches that learn prefer runs that reach its rare parts")
+	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold", "the minimum `share` of their blocks that must run, such as 80%; below it the verdict is unknown")
 }
 
 // coverageFormat is a file that a campaign writes its coverage to, and how.

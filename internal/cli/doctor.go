@@ -35,14 +35,13 @@ func (a *app) doctorVerb() *cobra.Command {
 	maxTime, selfTest := doctorMaxTime, false
 	c := &cobra.Command{
 		Use:   "doctor [PROGRAM [ARGUMENTS]]",
-		Short: "Tell what this machine offers, or run one program alone and name the system calls it needs and does not get",
-		Long: `Without a program, tells what this machine offers, and runs a small world twice. With --selftest, also runs worlds for each
-kind of fault: a program sees the fault, says nothing of the kind without it, and nothing is observed where nobody looks.
+		Short: "Check this machine, or run one program alone and name the system calls that it needs and that are not supported",
+		Long: `Without a program, reports what this machine offers, and runs a small world twice. --selftest also injects each kind of fault:
+a program must observe it, must not report it without the fault, and the ledger must count it as observed only then.
 
-With one, runs it alone in a world without faults and names the system calls that it needs and does not get. The program
-is found as that of a node is: a name in a node's own PATH, which is not yours, and a path from the current folder on.
-Exit code 1 means that it crashed or ended with another exit code than 0, 4 that the run does not repeat, 5 that a call
-was refused.`,
+With a program, runs it alone in a world without faults and names the system calls that it needs and that are not supported.
+A name is looked up in the PATH of a node, which is not yours; a path starts at the current folder.
+Exit code 1: the program crashed or its exit code is not 0; 4: the run does not repeat; 5: a system call was refused.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && selfTest {
@@ -62,7 +61,7 @@ was refused.`,
 	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
 	f.document(c)
 	f.seedFlag(c, "`seed` of the tape (default: 1)")
-	c.Flags().BoolVar(&selfTest, "selftest", false, "let a program see each kind of fault; under a minute")
+	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it; under a minute")
 	c.Flags().Var(timeFlag{&maxTime}, "max-time", "virtual `time` after which the program is ended")
 	return c
 }
@@ -114,9 +113,9 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 	}
 	switch {
 	case slices.ContainsFunc(doc.Checks[:told], lacking):
-		fmt.Fprintln(a.out, "\nworlds cannot run here until what is missing is there")
+		fmt.Fprintln(a.out, "\nworlds cannot run here: see what is missing above")
 	case doc.ExitCode != 0:
-		fmt.Fprintln(a.out, "\nfaults are not what they should be on this machine: please report this, with the lines above")
+		fmt.Fprintln(a.out, "\nfault injection does not work correctly on this machine: please report this, with the lines above")
 	default:
 		fmt.Fprintln(a.out, "\nworlds can run here; `bloodhound doctor PROGRAM` tries a program of yours")
 	}

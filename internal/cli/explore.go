@@ -26,7 +26,7 @@ func (a *app) exploreVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "explore [FOLDER or FILE]",
-		Short: "Search many tapes for a violation",
+		Short: "Run many tapes until one violates a property",
 		Args:  oneArgument,
 		RunE:  func(c *cobra.Command, args []string) error { return a.explore(c, f, args, false) },
 	}
@@ -117,7 +117,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 			report.Story(a.out, story)
 			fmt.Fprintln(a.out)
 		case !f.noShrink:
-			show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is made smaller when the campaign ends: %s\n  replay now: %s",
+			show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
 				failure.Verdict.Property, failure.ID, failure.First(), failure.Verdict.Reason, story.Replay))
 		}
 	}

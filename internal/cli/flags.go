@@ -212,7 +212,7 @@ func (f *flags) oneSeed(c *cobra.Command) {
 
 func (f *flags) oneTape(c *cobra.Command) {
 	f.oneSeed(c)
-	c.Flags().Var(fileFlag{&f.tapeFile}, "tape", "play the tape in this `file`, in a tape's text form")
+	c.Flags().Var(fileFlag{&f.tapeFile}, "tape", "run the tape in this `file`, which has the text form")
 	c.MarkFlagsMutuallyExclusive("seed", "tape")
 }
 
@@ -241,16 +241,16 @@ func (f *flags) campaign(c *cobra.Command) {
 		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
 	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
 	f.workersFlag(c)
-	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "how the next tape is found: a `word`, "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or random)")
+	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or random)")
 	c.Flags().Var(numberFlag{&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"},
 		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
 	c.Flags().Var(fileFlag{&f.corpus}, "corpus", "coverage-guided: begin with the runs of the corpus in this `folder` (default: exploration.corpus, or none)")
-	addSwitch(c, &f.keepGoing, "keep-going", "go on after the first violation")
-	c.Flags().Var(fileFlag{&f.html}, "html", "write what the campaign did as a page to this `file`")
+	addSwitch(c, &f.keepGoing, "keep-going", "continue after the first violation")
+	c.Flags().Var(fileFlag{&f.html}, "html", "write an HTML page of the campaign to this `file`")
 	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")
 	c.Flags().Var(fileFlag{&f.sarif}, "sarif", "write the failures as SARIF 2.1.0 to this `file`")
 	f.coverageFlags(c)
-	addSwitch(c, &f.noShrink, "no-shrink", "do not make the runs of failures smaller")
+	addSwitch(c, &f.noShrink, "no-shrink", "do not shrink failures")
 	f.shrinking(c)
 }
 
@@ -261,12 +261,12 @@ func (f *flags) workersFlag(c *cobra.Command) {
 
 func (f *flags) shrinking(c *cobra.Command) {
 	c.Flags().Var(numberFlag{&f.shrinkRuns, 1, math.MaxInt32, "give the number of runs that shrinking may make, 1 or more"},
-		"shrink-runs", fmt.Sprintf("how many runs the shrinking of a failure may make (default: %d)", defaultShrinkRuns))
-	c.Flags().Var(timeFlag{&f.shrinkTime}, "shrink-time", fmt.Sprintf("how long shrinking may take, all failures together (default: %s)", defaultShrinkTime))
+		"shrink-runs", fmt.Sprintf("maximum number of runs to shrink one failure (default: %d)", defaultShrinkRuns))
+	c.Flags().Var(timeFlag{&f.shrinkTime}, "shrink-time", fmt.Sprintf("maximum time to shrink all failures (default: %s)", defaultShrinkTime))
 }
 
 func (f *flags) originalFlag(c *cobra.Command) {
-	addSwitch(c, &f.original, "original", "make the run that was found, not the smallest one")
+	addSwitch(c, &f.original, "original", "use the run as it was found, not the smallest one")
 }
 
 // traceFormats are the formats of --trace-format; the first is the default.

@@ -27,18 +27,18 @@ func (a *app) replayVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "replay ID [FOLDER or FILE]",
-		Short: "Make the run of a failure again",
-		Long: `Makes the run of a failure again and compares its trace hash and its verdict with those that were stored. ID is the
-id of a failure, the beginning of one, or the path of a failure file. Where the run has changed, it says what else has.
-Exit code 1 means that there is a violation: the same run, or a run that has changed and was made twice; 4 that the
-run does not repeat; 5 that it has changed and shows no violation any more, or is judged differently.`,
+		Short: "Replay the run of a failure",
+		Long: `Makes the run of a failure again and compares its trace hash and verdict with the stored ones. ID is the id of a failure, a
+unique prefix of one, or the path of a failure file. If the run differs, replay lists what else has changed.
+Exit code 1: a violation, by the same run or by a changed run that was made twice; 4: the run does not repeat; 5: the run has
+changed and shows no violation any more, or it is judged differently.`,
 		Args: failureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return a.replay(c, f, args) },
 	}
 	f.where(c)
 	f.tracing(c)
 	f.logsFlag(c)
-	f.repeats(c, 1, "how often to make the run", "give the number of runs, 1 or more")
+	f.repeats(c, 1, "how many runs to make", "give the number of runs, 1 or more")
 	f.originalFlag(c)
 	return c
 }
@@ -151,7 +151,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 		}
 	}
 	if first.Summary.Hash != failure.Hash && len(doc.Changes) > 0 {
-		fmt.Fprintln(a.out, "\nwhat else is different now")
+		fmt.Fprintln(a.out, "\nother changes")
 		for i, change := range doc.Changes {
 			if i == changesShown {
 				fmt.Fprintf(a.out, "  ... and %d more\n", len(doc.Changes)-i)

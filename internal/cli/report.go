@@ -21,12 +21,11 @@ func (a *app) reportVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "report ID [FOLDER or FILE]",
-		Short: "Write the page of a failure: one HTML file that needs nothing else",
-		Long: `Makes the run of a failure again and writes a page about it: what was promised and what happened, a space-time
-diagram, the operations, the logs of all nodes, the faults and the tape, in one HTML file that needs nothing else. ID is
-the id of a failure, the beginning of one, or the path of a failure file. The page is .bloodhound/reports/ID.html unless
---html names another file; its path is printed. Exit code 0 means that it was written, 5 that the run does not show the
-violation any more.`,
+		Short: "Write a failure as a self-contained HTML page",
+		Long: `Makes the run of a failure again and writes a self-contained HTML page: the property and its violation, a space-time diagram,
+the operations, the logs of all nodes, the faults and the tape. ID is the id of a failure, a unique prefix of one, or the path
+of a failure file. The page is .bloodhound/reports/ID.html unless --html names another file; its path is printed.
+Exit code 0: the page was written; 5: the run does not show the violation any more.`,
 		Args: failureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return a.report(c, f, args) },
 	}
@@ -124,8 +123,8 @@ func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 		}
 	}
 	if verdict == nil {
-		return nil, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is nothing to draw; "+
-			"`bloodhound replay %s` tells what has changed", failure.ID, failure.ID)}
+		return nil, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
+			"`bloodhound replay %s` lists what has changed", failure.ID, failure.ID)}
 	}
 	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, ID: failure.ID},
 		Bloodhound: Version(), Signature: failure.Signature}

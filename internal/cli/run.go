@@ -18,7 +18,7 @@ func (a *app) runVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",
-		Short: "Run one tape and judge it",
+		Short: "Run one tape and check the properties",
 		Args:  oneArgument,
 		RunE:  func(c *cobra.Command, args []string) error { return a.run(c, f, args) },
 	}
@@ -26,7 +26,7 @@ func (a *app) runVerb() *cobra.Command {
 	f.oneTape(c)
 	f.tracing(c)
 	f.logsFlag(c)
-	addSwitch(c, &f.reached, "reached", "print what the run reached: what a search compares between runs")
+	addSwitch(c, &f.reached, "reached", "print the features that the run reached, by which a search compares runs")
 	c.Flags().Var(numberFlag{&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"},
 		"until", "stop after this `event`; the run is not judged then")
 	return c

@@ -25,12 +25,12 @@ func (a *app) shrinkVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "shrink ID [FOLDER or FILE]",
-		Short: "Make the run of a failure smaller",
-		Long: `Makes the run of a failure smaller while it fails in the same way: fewer faults and other decisions, operations, nodes,
-and a shorter time. The failure's file keeps the original and the smallest run; replay and report use the smallest. A
-search that its budget has ended goes on when the verb is used again.
-Exit code 0 means that the smallest run is 1-minimal, 5 that the budget ended before that was proven or that the run
-does not show the failure any more, 4 that it does not repeat.`,
+		Short: "Shrink the run of a failure",
+		Long: `Shrinks the run of a failure while it still violates the property in the same way: fewer faults and other decisions, fewer
+operations and nodes, less time. The failure's file keeps the original and the smallest run; replay and report use the smallest.
+If the budget ends first, the next shrink continues.
+Exit code 0: the smallest run is 1-minimal; 5: the budget ended before that was proven, or the run does not show the failure
+any more; 4: it does not repeat.`,
 		Args: failureArguments,
 		RunE: func(c *cobra.Command, args []string) error { return a.shrink(c, f, args) },
 	}
@@ -77,7 +77,7 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	}
 	switch {
 	case errors.Is(err, shrink.ErrGone), errors.Is(err, shrink.ErrBare):
-		return &exitError{check.ExitUnknown, fmt.Errorf("failure %s cannot be shrunk: %w; `bloodhound replay %s` tells what has changed", failure.ID, err, shellQuote(args[0]))}
+		return &exitError{check.ExitUnknown, fmt.Errorf("failure %s cannot be shrunk: %w; `bloodhound replay %s` lists what has changed", failure.ID, err, shellQuote(args[0]))}
 	case errors.Is(err, shrink.ErrVaries):
 		return &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be shrunk: %w", failure.ID, err)}
 	case err != nil:

@@ -93,7 +93,7 @@ func (c *changes) noEffect(revision string, files []*code.File) string {
 		if names, err := f.Names(); err != nil {
 			reason = err.Error()
 		} else if !tellsLines(names, f.Total) {
-			reason = "it tells no lines of source (stripped, or built without -g)"
+			reason = "it has no line table (stripped, or built without -g)"
 		}
 		reasons = append(reasons, f.Path+": "+reason)
 	}

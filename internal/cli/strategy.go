@@ -31,7 +31,7 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 	}
 	if dir := cmp.Or(f.corpus, p.search.Corpus); dir != "" && (begins(name) || f.corpus != "") {
 		if !begins(name) {
-			return nil, fmt.Errorf("--corpus: %s begins with no corpus; add --strategy %s", name, search.Guided)
+			return nil, fmt.Errorf("--corpus: %s uses no corpus; add --strategy %s", name, search.Guided)
 		}
 		list, err := readCorpus(dir)
 		if err == nil {
@@ -131,7 +131,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		{strange, "are of other projects and left out"},
 		{configured, "are of another configuration: their runs may be others now"},
 		{committed, "are of another commit: their runs may be others now"},
-		{nameless, "do not tell of which project they are"},
+		{nameless, "do not name their project"},
 	} {
 		if len(group.names) > 0 {
 			a.note("note: corpus %s: %d of %d entries %s (%s)", dir, len(group.names), len(list), group.says, report.Some(group.names, maxEntriesNamed))

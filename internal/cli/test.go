@@ -11,7 +11,7 @@ func (a *app) testVerb() *cobra.Command {
 	actors := false
 	c := &cobra.Command{
 		Use:   "test [FOLDER or FILE]",
-		Short: "Replay committed failures and search tapes in CI: as explore, with plain lines",
+		Short: "Replay committed failures, then explore, with plain output for CI",
 		Args: func(c *cobra.Command, args []string) error {
 			if actors {
 				return noneEmpty(args)

@@ -36,7 +36,7 @@ func (a *app) modelTraceVerb() *cobra.Command {
 		Use:   "trace SPEC.tla [LOG.ndjson]",
 		Short: "Validate a recorded log against a trace specification",
 		Long: `Looks for a behaviour of a trace specification that goes through all of the log which it reads by ndJsonDeserialize.
-If there is none, it tells the first line that no behaviour gets past, the state before it, and the conditions that were
+If there is none, it prints the first line that no behaviour gets past, the state before it, and the conditions that were
 false there. Invariants and step properties of the configuration are checked on the way.
 
 LOG is what the specification reads: the variables of IOEnv that the log's name depends on are set to it; a specification

@@ -27,16 +27,16 @@ func (a *app) verifyVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "verify [FOLDER or FILE]",
-		Short: "Run one tape several times and prove that each run is the same",
-		Long: `Runs one tape several times, each in a process of its own, and compares the whole traces. The first event that
-differs is named with both sides. Only repetition is judged, not the properties: a tape whose run violates one ends with
-exit code 0 if it repeats, and the properties are named.`,
+		Short: "Run one tape several times and compare the traces",
+		Long: `Runs one tape several times, each in a process of its own, and compares the whole traces. It prints the first event that
+differs, from both runs. Only repetition is judged: a run that violates properties gives exit code 0 if it repeats, and verify
+names the properties.`,
 		Args: oneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, f, args) },
 	}
 	f.where(c)
 	f.oneTape(c)
-	f.repeats(c, defaultVerifyRuns, "how often to run the tape", "two runs or more are needed to compare them")
+	f.repeats(c, defaultVerifyRuns, "how many runs to compare", "two runs or more are needed to compare them")
 	return c
 }
 
@@ -147,7 +147,7 @@ func (d *verifyDocument) judge() {
 	case d.Difference != nil:
 		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1", d.Difference.Run)
 	case d.Reason != "":
-		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: %d runs were equal, but the engine says: %s", d.Runs, d.Reason)
+		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: %d runs were equal, but the engine reports: %s", d.Runs, d.Reason)
 	default:
 		d.ExitCode, d.Judgement = check.ExitHolds, fmt.Sprintf("reproducible: %d runs of seed %d are equal, event by event (%d events, trace hash %s)",
 			d.Runs, d.Tape.Seed, d.Events, d.Hash)
@@ -174,7 +174,7 @@ func (d *verifyDocument) tell(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", x.Summary)
 		}
 		if x.Event == 0 {
-			fmt.Fprintln(w, "  the traces are equal event by event: what differs is in none of an event's fields")
+			fmt.Fprintln(w, "  the traces are equal event by event; the difference is in no field of an event")
 		}
 		fmt.Fprintln(w)
 	}

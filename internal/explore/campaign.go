@@ -261,7 +261,7 @@ func (c *collector) count(r *result) {
 	case r.differs != "" && len(violated) > 0:
 		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, "the violation of " + violated[0].Property + " did not replay: " + r.differs})
 	case r.differs != "":
-		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, "its replay was another run: " + r.differs})
+		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, "its replay differs: " + r.differs})
 	case len(violated) > 0:
 		t.Violated++
 		for _, v := range violated {
@@ -305,7 +305,7 @@ func (c *Campaign) cover(j *Job, col *collector) (ok bool) {
 	}
 	var err error
 	if j.Cover, err = c.Code.cover(); err != nil {
-		col.totals.lose(Lost{j.ID, j.Tape, "what is covered cannot be written: " + err.Error()})
+		col.totals.lose(Lost{j.ID, j.Tape, "the coverage state cannot be written: " + err.Error()})
 	}
 	return err == nil
 }

@@ -292,7 +292,7 @@ func TestAPresetWhoseFaultsNeverStruckMakesItUnknown(t *testing.T) {
 	spec.Faults.Mode = "moderate"
 	spec.Faults.Rules = []world.FaultRule{{Kind: "partition", RatePPM: 1}, {Kind: "pause", RatePPM: 1}}
 	totals := campaign(t, spec, 3, 1).Run(context.Background())
-	const never = "no fault struck in any of 3 runs"
+	const never = "no fault was injected in any of 3 runs"
 	spec.Properties = []world.Property{{Name: "read", Check: world.Check{Type: world.Linearizability}}}
 	if status := totals.Status(spec); !slices.ContainsFunc(status.Unknown, func(u string) bool { return strings.HasPrefix(u, never) }) {
 		t.Errorf("unknown: %q", status.Unknown)
@@ -339,7 +339,7 @@ func TestTheFirstRunIsReplayed(t *testing.T) {
 	c := campaign(t, fakeSpec(enginetest.Chance), 50, 2)
 	totals := c.Run(context.Background())
 	u := totals.FirstUnrepeatable
-	if totals.Unrepeatable != 1 || totals.Runs != 1 || u.Run != 0 || !strings.Contains(u.Reason, "its replay was another run: trace hash") {
+	if totals.Unrepeatable != 1 || totals.Runs != 1 || u.Run != 0 || !strings.Contains(u.Reason, "its replay differs: trace hash") {
 		t.Errorf("%s", stable(totals))
 	}
 }

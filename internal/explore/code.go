@@ -167,7 +167,7 @@ func moved(r *result, bare *Reply, do func(*Job) (*Reply, string)) (digests []st
 	return digests
 }
 
-const movedBy = "with breakpoints in it, runs are others: it reads its own code"
+const movedBy = "breakpoints in it change the run: it reads its own code"
 
 // CodeTotal is what a campaign has covered of one binary.
 type CodeTotal struct {

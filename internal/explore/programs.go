@@ -38,7 +38,7 @@ func (c *collector) ran(r *result) {
 		}
 		if len(known) > 0 && len(c.totals.Replaced) < MaxWarnings {
 			c.totals.Replaced = append(c.totals.Replaced,
-				fmt.Sprintf("%s was replaced %s: the runs from there on are of another program than those before, and what is said here is of both", x.File, when))
+				fmt.Sprintf("%s was replaced %s: later runs used another program than earlier ones, and the results cover both", x.File, when))
 		}
 	}
 	p.before = r.job.String()

@@ -115,11 +115,11 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	} else if reason := check.Unjudged(spec, judged); reason != "" {
 		s.Unknown = append(s.Unknown, reason)
 	} else if !check.Promised(spec, judged) && !slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver == "composer" }) {
-		s.Notices = append(s.Notices, "no property judges what the operations did: all that was judged is that no program crashed")
+		s.Notices = append(s.Notices, "no property checks the results of operations; only crashes were checked")
 	}
 	s.Unknown = append(s.Unknown, t.Unjudged()...)
 	if m := t.Mistake; m != "" && !slices.ContainsFunc(s.Unknown, func(u string) bool { return strings.Contains(u, m) }) {
-		s.Unknown = append(s.Unknown, "a model is told what means nothing in it: "+m)
+		s.Unknown = append(s.Unknown, "a world reported a step that its model does not have: "+m)
 	}
 	if useless := t.Guide.Useless(); useless != "" {
 		s.Unknown = append(s.Unknown, useless)
@@ -151,11 +151,11 @@ func (t *Totals) Status(spec *world.Spec) Status {
 // that the Spec requires, must have been observed by a program under test. Kinds that a preset added give a notice.
 func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
-		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.require_observed says what must be)")
+		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.require_observed requires it)")
 	}
 	for _, kind := range check.Missed(spec, &t.Evidence) {
 		if named(spec, kind) {
-			s.Unknown = append(s.Unknown, "fault "+kind+" never struck between the first operation and the last; lengthen the workload, or move faults.start and faults.stop")
+			s.Unknown = append(s.Unknown, "fault "+kind+" was never injected between the first operation and the last; lengthen the workload, or move faults.start and faults.stop")
 		}
 	}
 	for _, reason := range check.Unhandled(spec, &t.Faults) {
@@ -173,15 +173,15 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		case e.Planned == 0:
 			never = append(never, string(e.Kind))
 		default:
-			s.Notices = append(s.Notices, fmt.Sprintf("fault %s, which is of the preset, was planned %d times, delivered %d times and never observed%s",
+			s.Notices = append(s.Notices, fmt.Sprintf("fault %s of the preset was planned %d times, delivered %d times and never observed%s",
 				e.Kind, e.Planned, e.Delivered, e.Unseen()))
 		}
 	}
 	switch {
 	case delivered == 0 && preset > 0 && check.JudgesOperations(spec):
-		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault struck in any of %d runs, although %s asks for them; lengthen the workload, or run more tapes", t.Runs, asking(spec)))
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault was injected in any of %d runs, although %s asks for faults; lengthen the workload, or run more tapes", t.Runs, asking(spec)))
 	case len(never) > 0:
-		s.Notices = append(s.Notices, fmt.Sprintf("of the kinds of faults of the preset, these were never planned: %s", strings.Join(never, ", ")))
+		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults of the preset were never planned: %s", strings.Join(never, ", ")))
 	}
 }
 

@@ -54,7 +54,7 @@ func TestWhatProvesNothing(t *testing.T) {
 		{"faults of a kind that was asked for before the work", func(_ *world.Spec, out *check.Judged) {
 			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Pause, 5*second)}
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
-		}, "fault crash never struck between the first operation and the last", false},
+		}, "fault crash was never injected between the first operation and the last", false},
 		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 }, "fault crash was planned 2 times, delivered 2 times and never observed", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -288,7 +288,7 @@ func (t *GuideTotal) Useless() string {
 	case 2*t.Failed > t.Runs:
 		return fmt.Sprintf("the model that guides the search could not be followed in %d of %d runs: %s", t.Failed, t.Runs, t.Reason)
 	case t.Idle == t.Runs:
-		return "no run told a step to the model that guides the search; Follower.Step does"
+		return "no run reported a step to the model that guides the search; call Follower.Step"
 	}
 	return ""
 }

@@ -80,13 +80,13 @@ func TestCrashIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"SIGSEGV: address not mapped: 0x8", "at 0x401000: mov (%rax),%eax", "#0   take<script>  /src/kv.c:7", "#1   deep  /src/kv.c:9", "4000 frames",
-		"gdb '/home/a b/kv' /p/.bloodhound/cores/0123456789ab/1-n1-kv-10.core", "core file: memory beyond", "as small as it was found, after 9 runs"} {
+		"gdb '/home/a b/kv' /p/.bloodhound/cores/0123456789ab/1-n1-kv-10.core", "core file: memory beyond", "no smaller run was found after 9 runs"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the story has no %q:\n%s", want, b.String())
 		}
 	}
 	page := htmlOf(t, PageOf{StoryOf: crashed()})
-	for _, want := range []string{`<section id="crash">`, "take&lt;script&gt;", "/src/kv.c:7", "4000 frames", ">#4030<", "in /lib/libc.so.6", `<code id="debugger">gdb &#39;/home/a b/kv&#39;`, "<b>rip</b> 0x401000", "as small as it was found"} {
+	for _, want := range []string{`<section id="crash">`, "take&lt;script&gt;", "/src/kv.c:7", "4000 frames", ">#4030<", "in /lib/libc.so.6", `<code id="debugger">gdb &#39;/home/a b/kv&#39;`, "<b>rip</b> 0x401000", "no smaller run was found"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}

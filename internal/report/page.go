@@ -160,7 +160,7 @@ type logView struct {
 	folding
 }
 
-// Page writes a failure as one HTML file that needs nothing else: what was promised and what happened, the space-time
+// Page writes a failure as one HTML file that needs nothing else: the property, its violation, the space-time
 // diagram, the operations, the logs of all nodes, the faults, the tape, and how to replay it.
 func Page(w io.Writer, p PageOf) error {
 	f := newFocus(p.Outcome, p.Verdict)

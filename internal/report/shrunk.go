@@ -21,7 +21,7 @@ func Shrunk(s *shrink.Shrunk) string {
 // shrunkHead says what shrinking came to in a line.
 func shrunkHead(s *shrink.Shrunk) string {
 	if s.From == s.To {
-		return fmt.Sprintf("as small as it was found, after %s: %s", Count(s.Runs, "run"), ShrunkEnd(s))
+		return fmt.Sprintf("no smaller run was found after %s: %s", Count(s.Runs, "run"), ShrunkEnd(s))
 	}
 	return fmt.Sprintf("shrunk in %s: %s", Count(s.Runs, "run"), ShrunkEnd(s))
 }

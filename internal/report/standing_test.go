@@ -13,7 +13,7 @@ func TestStandingTellsWhatWasReachedAndNear(t *testing.T) {
 	var b strings.Builder
 	standing(&b, &search.Standing{Strategy: search.Guided, Corpus: 3, Features: 12, Domains: map[coverage.Domain]int{coverage.Log: 8, coverage.Fault: 4},
 		Near: []coverage.Nearness{{Name: "a", Distance: 1, Says: "no sign"}, {Name: "b", Distance: 0.5, Says: "half"}, {Name: "c", Distance: 0.25, Says: "a quarter"}, {Name: "d", Says: "broke"}}})
-	want := "  reached: 4 fault, 8 log\n  came near: c, 0.250: a quarter\n  came near: b, 0.500: half\n"
+	want := "  reached: 4 fault, 8 log\n  nearest to a violation: c, 0.250: a quarter\n  nearest to a violation: b, 0.500: half\n"
 	if _, got, _ := strings.Cut(b.String(), "\n"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -38,14 +38,14 @@ type StoryOf struct {
 	Shrunk *shrink.Shrunk
 }
 
-// Story tells a violation: what was promised, what happened, the logs of all nodes and the faults around it in
+// Story prints a violation: the property, what was observed, the logs of all nodes and the faults around it in
 // virtual time, on which tape, and how to replay it.
 func Story(w io.Writer, s StoryOf) error {
 	var b strings.Builder
 	v := s.Verdict
 	fmt.Fprintf(&b, "violated: %s (%s)\n", v.Property, v.Kind)
-	fmt.Fprintf(&b, "  promised  %s\n", promise(&s, v))
-	fmt.Fprintf(&b, "  happened  %s\n", orElse(v.Reason, "see the evidence"))
+	fmt.Fprintf(&b, "  expected  %s\n", promise(&s, v))
+	fmt.Fprintf(&b, "  observed  %s\n", orElse(v.Reason, "see the evidence"))
 	if v.Event > 0 || v.TimeNs > 0 {
 		fmt.Fprintf(&b, "            at %s of virtual time, event %d of %d\n", Seconds(v.TimeNs), v.Event, s.Outcome.Events)
 	}

@@ -35,7 +35,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	ledger(&b, &t.Faults)
 	properties(&b, t.Properties)
 	if t.Baseline.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Baseline }) {
-		b.WriteString("\nno property was violated in the run without faults that was made first\n")
+		b.WriteString("\nno property was violated in the baseline run (without faults)\n")
 	}
 	ranCode(&b, t)
 	logCounts(&b, t.LogCounts)
@@ -102,7 +102,7 @@ func standing(b *strings.Builder, s *search.Standing) {
 	near := slices.DeleteFunc(slices.Clone(s.Near), func(n coverage.Nearness) bool { return n.Distance >= 1 || n.Distance <= 0 })
 	slices.SortStableFunc(near, func(a, b coverage.Nearness) int { return cmp.Compare(a.Distance, b.Distance) })
 	for _, n := range near[:min(len(near), summaryNear)] {
-		fmt.Fprintf(b, "  came near: %s, %.3f: %s\n", n.Name, n.Distance, visible(n.Says, maxReachedText))
+		fmt.Fprintf(b, "  nearest to a violation: %s, %.3f: %s\n", n.Name, n.Distance, visible(n.Says, maxReachedText))
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(b, "  %s\n", n)
@@ -117,7 +117,7 @@ func ranCode(b *strings.Builder, t *explore.Totals) {
 	if len(t.Code) == 0 {
 		return
 	}
-	b.WriteString("\ncode that ran\n")
+	b.WriteString("\ncode coverage\n")
 	for _, c := range t.Code {
 		fmt.Fprintf(b, "  %s: %s\n", c.Path, c)
 	}
@@ -291,7 +291,7 @@ func ended(s *explore.Summary) string {
 	case engine.ReachedUntil:
 		text = "stopped as asked"
 	case engine.Unstartable:
-		text = "ended, since a server can never come up"
+		text = "ended: a server did not come up"
 	case engine.Limit:
 		text = "a limit was reached"
 	}

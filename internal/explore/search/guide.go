@@ -72,11 +72,11 @@ func Parse(name string) (Plan, error) {
 	for i, w := range p.Words {
 		switch {
 		case len(known) == 0:
-			return p, fmt.Errorf("%q: the strategy %s takes no words behind a +", name, p.Strategy)
+			return p, fmt.Errorf("%q: the strategy %s takes no options after +", name, p.Strategy)
 		case !slices.Contains(known, w):
 			return p, fmt.Errorf("%q: %s knows no %q; there are %s", name, p.Strategy, w, strings.Join(known, ", "))
 		case slices.Contains(p.Words[:i], w):
-			return p, fmt.Errorf("%q: %q stands there twice", name, w)
+			return p, fmt.Errorf("%q: %q is given twice", name, w)
 		}
 	}
 	return p, nil

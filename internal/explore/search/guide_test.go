@@ -87,7 +87,7 @@ func TestNamesOfGuides(t *testing.T) {
 		"modelfuzz:":                   `unknown guide ""`,
 		":state":                       "unknown strategy",
 		"modelfuzz+luck":               `modelfuzz knows no "luck"; there are swap-crashes, swap-choices`,
-		"random+future":                "takes no words",
+		"random+future":                "takes no options",
 		"enumerated":                   "by Campaign.Schedules, and there are none",
 		"enumerated:state":             "learns nothing",
 		"coverage-guided+move+move":    "twice",

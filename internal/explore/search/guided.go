@@ -468,7 +468,7 @@ func (g *guided) Standing() Standing {
 		}
 	}
 	if g.crowded {
-		s.Notes = append(s.Notes, fmt.Sprintf("more than %d features were reached; further ones guide nothing", maxFeatures))
+		s.Notes = append(s.Notes, fmt.Sprintf("more than %d features were reached; further ones do not guide the search", maxFeatures))
 	}
 	return s
 }

@@ -207,7 +207,7 @@ func (f *fuzz) Standing() Standing {
 		s.Unknown = append(s.Unknown, fmt.Sprintf("%s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s", ModelFuzz, Guided))
 	}
 	if f.crowded {
-		s.Notes = append(s.Notes, fmt.Sprintf("more than %d features were reached; further ones guide nothing", maxFeatures))
+		s.Notes = append(s.Notes, fmt.Sprintf("more than %d features were reached; further ones do not guide the search", maxFeatures))
 	}
 	return s
 }
