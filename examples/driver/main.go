@@ -10,21 +10,18 @@ package main
 import (
 	"bytes"
 	"context"
-	crand "crypto/rand"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/examples/internal/report"
 )
 
 // Mutations, one rule of drivers broken by each.
@@ -50,13 +47,6 @@ type options struct {
 	mutation   string
 	// compactAfter is how old a revision of etcd is when it is compacted; 0 compacts nothing.
 	compactAfter time.Duration
-	skip         []skip
-}
-
-// skip is a row of operations that a client leaves out, from From on and before To, which 0 leaves open.
-type skip struct {
-	Client   string
-	From, To int
 }
 
 func main() {
@@ -88,37 +78,24 @@ func main() {
 	if o.compactAfter < 0 || o.compactAfter > 0 && o.store != "etcd" {
 		log.Fatal("driver: -compact-after is a time, and for etcd")
 	}
-	if text := os.Getenv("BLOODHOUND_SKIP"); text != "" {
-		if err := json.Unmarshal([]byte(text), &o.skip); err != nil {
-			log.Fatalf("driver: $BLOODHOUND_SKIP: %v", err)
-		}
-	}
-	path := os.Getenv("BLOODHOUND_REPORT")
-	if path == "" {
-		log.Fatal("driver: $BLOODHOUND_REPORT is not set; it names the file for the records of operations")
-	}
-	report, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	run(o, func() store { return open(o) }, report)
+	run(o, func() store { return open(o) }, report.Open())
 }
 
-func run(o options, open func() store, report io.Writer) {
+func run(o options, open func() store, to *report.Log) {
 	var clients sync.WaitGroup
 	for i := range o.clients {
 		share := o.operations / o.clients
 		if i < o.operations%o.clients {
 			share++
 		}
-		clients.Go(func() { (&client{o: o, store: open(), report: report, label: fmt.Sprintf("c%d", i)}).run(i, share) })
+		clients.Go(func() { (&client{o: o, store: open(), report: to, label: fmt.Sprintf("c%d", i)}).run(i, share) })
 	}
 	done := make(chan struct{})
 	compactor := make(chan struct{})
 	go func() {
 		defer close(compactor)
 		if o.compactAfter > 0 {
-			(&client{o: o, store: open(), report: report, label: "compactor"}).compact(done)
+			(&client{o: o, store: open(), report: to, label: "compactor"}).compact(done)
 		}
 	}()
 	clients.Wait()
@@ -160,7 +137,7 @@ type record struct {
 type client struct {
 	o       options
 	store   store
-	report  io.Writer
+	report  *report.Log
 	label   string
 	retired int
 }
@@ -171,7 +148,7 @@ func (c *client) run(number, operations int) {
 	if c.o.mutation == idle {
 		return
 	}
-	rnd := newRand()
+	rnd := report.Random()
 	pause := time.Duration(float64(c.o.clients) / c.o.ratePerS * float64(time.Second))
 	next := time.Now().Add(time.Duration(rnd.Int64N(int64(pause))))
 	for i := range operations {
@@ -189,7 +166,7 @@ func (c *client) run(number, operations int) {
 		case n < 15 && c.o.compactAfter > 0:
 			op, value = "txn", fmt.Sprintf("v%d.%d", number, i)
 		}
-		if c.skips(i) {
+		if c.report.Skips(c.label, i) {
 			continue
 		}
 		c.perform(endpoint, op, key, value)
@@ -199,11 +176,11 @@ func (c *client) run(number, operations int) {
 // compact works as Kubernetes' API server does: it looks which revision is the present one, and a while later compacts
 // it, and all before it.
 func (c *client) compact(done <-chan struct{}) {
-	rnd := newRand()
+	rnd := report.Random()
 	for i := 0; ; i += 2 {
 		look, then := c.o.endpoints[rnd.IntN(len(c.o.endpoints))], c.o.endpoints[rnd.IntN(len(c.o.endpoints))]
 		revision := ""
-		if !c.skips(i) {
+		if !c.report.Skips(c.label, i) {
 			revision = c.perform(look, "get", "k0", "").revision
 		}
 		select {
@@ -211,31 +188,15 @@ func (c *client) compact(done <-chan struct{}) {
 			return
 		case <-time.After(c.o.compactAfter):
 		}
-		if revision != "" && !c.skips(i+1) {
+		if revision != "" && !c.report.Skips(c.label, i+1) {
 			c.perform(then, "compact", "", revision)
 		}
 	}
 }
 
-func newRand() *rand.Rand {
-	var seed [32]byte
-	crand.Read(seed[:])
-	return rand.New(rand.NewChaCha8(seed))
-}
-
-// skips tells whether operation k is left out, so that a smaller run can show the same failure.
-func (c *client) skips(k int) bool {
-	for _, s := range c.o.skip {
-		if s.Client == c.label && s.From <= k && (k < s.To || s.To == 0) {
-			return true
-		}
-	}
-	return false
-}
-
 func (c *client) perform(endpoint, op, key, value string) answer {
 	r := record{Client: c.name(), Type: "invoke", Op: op, Key: key, Input: value, Node: host(endpoint)}
-	c.write(r)
+	c.report.Write(r)
 	ctx, cancel := context.WithTimeout(context.Background(), c.o.timeout)
 	a := c.store.do(ctx, endpoint, op, key, value)
 	cancel()
@@ -263,19 +224,8 @@ func (c *client) perform(endpoint, op, key, value string) answer {
 			c.retired++
 		}
 	}
-	c.write(r)
+	c.report.Write(r)
 	return a
-}
-
-// write gives a record away with one write(2), at which the engine stamps it.
-func (c *client) write(r record) {
-	line, err := json.Marshal(r)
-	if err == nil {
-		_, err = c.report.Write(append(line, '\n'))
-	}
-	if err != nil {
-		log.Fatalf("driver: report: %v", err)
-	}
 }
 
 func host(endpoint string) string {
@@ -301,12 +251,6 @@ func send(ctx context.Context, method, url, body string) (status int, header htt
 	return resp.StatusCode, resp.Header, text, err
 }
 
-// neverSent tells whether a request failed before a connection existed.
-func neverSent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
-}
-
 // kv is the store of examples/quickstart; its README says what each status means.
 type kv struct{}
 
@@ -317,7 +261,7 @@ func (kv) do(ctx context.Context, endpoint, op, key, value string) answer {
 	status, header, text, err := send(ctx, method, endpoint+"/kv/"+url.PathEscape(key), value)
 	switch {
 	case err != nil:
-		return answer{err: err, notDone: neverSent(err)}
+		return answer{err: err, notDone: report.NeverSent(err)}
 	case status < 300:
 		return answer{value: string(text), found: true}
 	case status == http.StatusNotFound && op == "get":
@@ -376,7 +320,7 @@ func (e *etcd) do(ctx context.Context, endpoint, op, key, value string) answer {
 	}
 	status, _, text, err := send(ctx, http.MethodPost, endpoint+path, string(body))
 	if err != nil {
-		return answer{err: err, notDone: neverSent(err)}
+		return answer{err: err, notDone: report.NeverSent(err)}
 	}
 	var response struct {
 		// Code of gRPC, if the status is not 200.

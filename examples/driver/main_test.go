@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/examples/internal/report"
 	"github.com/bloodhound-dst/bloodhound/history"
 )
 
@@ -55,27 +56,27 @@ func (s *fakeStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// report stamps every write of the driver, as an engine does.
-type report struct {
+// stamps stamps every write of the driver, as an engine does.
+type stamps struct {
 	mu     sync.Mutex
 	events []history.Event
 }
 
-func (r *report) Write(p []byte) (int, error) {
+func (r *stamps) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, history.Stamp(p, uint64(len(r.events)+1), 0)...)
 	return len(p), nil
 }
 
-func (r *report) invoked(value string) bool {
+func (r *stamps) invoked(value string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.events, func(e history.Event) bool { return e.Type == history.Invoke && e.Input == value })
 }
 
-func drive(t *testing.T, mutation string) (*report, *fakeStore) {
-	r := &report{}
+func drive(t *testing.T, mutation string) (*stamps, *fakeStore) {
+	r := &stamps{}
 	s := &fakeStore{data: map[string]string{}, asked: map[string]int{}}
 	s.notify = func(value string) {
 		if value != "" && !r.invoked(value) {
@@ -85,7 +86,7 @@ func drive(t *testing.T, mutation string) (*report, *fakeStore) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	run(options{endpoints: []string{server.URL}, clients: 1, operations: 200, ratePerS: 1e6, keys: 4, timeout: 5 * time.Second,
-		mutation: mutation}, func() store { return kv{} }, r)
+		mutation: mutation}, func() store { return kv{} }, &report.Log{To: r})
 	return r, s
 }
 

@@ -15,21 +15,18 @@ package main
 import (
 	"bytes"
 	"context"
-	crand "crypto/rand"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/examples/internal/report"
 )
 
 // What a driver may leave out or do wrong; the mutants show that such a world does not pass.
@@ -71,36 +68,16 @@ func main() {
 	if !slices.Contains([]string{none, idle, noReads, noWrites, forgets}, o.mutation) {
 		log.Fatalf("driver: no mutation %q", o.mutation)
 	}
-	path := os.Getenv("BLOODHOUND_REPORT")
-	if path == "" {
-		log.Fatal("driver: $BLOODHOUND_REPORT is not set; it names the file for the records of operations")
-	}
-	report, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	d := &driver{options: o, report: report, start: time.Now()}
-	if text := os.Getenv("BLOODHOUND_SKIP"); text != "" {
-		if err := json.Unmarshal([]byte(text), &d.skip); err != nil {
-			log.Fatalf("driver: $BLOODHOUND_SKIP: %v", err)
-		}
-	}
+	d := &driver{options: o, report: report.Open(), start: time.Now()}
 	if o.mutation != idle {
 		d.run()
 	}
 }
 
-// skip is a row of operations that a client leaves out, from From on and before To, which 0 leaves open.
-type skip struct {
-	Client   string
-	From, To int
-}
-
 type driver struct {
 	options
-	report io.Writer
+	report *report.Log
 	start  time.Time
-	skip   []skip
 }
 
 func (d *driver) run() {
@@ -115,9 +92,7 @@ func (d *driver) run() {
 
 // write is the work of one client: the first half of them count, the others write texts.
 func (d *driver) write(number int) {
-	var seed [32]byte
-	crand.Read(seed[:])
-	rnd := rand.New(rand.NewChaCha8(seed))
+	rnd := report.Random()
 	c := &client{driver: d, label: fmt.Sprintf("c%d", number), replica: d.replicas[number%len(d.replicas)]}
 	// Each client has a share of the pause for itself, so that without faults the others know of a key before they use it.
 	share := d.pause / time.Duration(d.clients)
@@ -129,7 +104,7 @@ func (d *driver) write(number int) {
 		}
 		time.Sleep(time.Until(d.start.Add(at)))
 		switch {
-		case d.skips(c.label, k) || d.mutation == noWrites:
+		case d.report.Skips(c.label, k) || d.mutation == noWrites:
 		case number < d.clients/2:
 			c.perform("incrby", fmt.Sprintf("k%d/counter", key), fmt.Sprint(by))
 		default:
@@ -145,19 +120,10 @@ func (d *driver) read() {
 	}
 	for k := range 2 * int((d.busy+d.fresh-1)/d.fresh) {
 		c := &client{driver: d, label: "reader", replica: d.replicas[k/2%len(d.replicas)]}
-		if !d.skips(c.label, k) {
+		if !d.report.Skips(c.label, k) {
 			c.perform("get", fmt.Sprintf("k%d/%s", k/2, []string{"counter", "register"}[k%2]), "")
 		}
 	}
-}
-
-func (d *driver) skips(label string, k int) bool {
-	for _, s := range d.skip {
-		if s.Client == label && s.From <= k && (k < s.To || s.To == 0) {
-			return true
-		}
-	}
-	return false
 }
 
 // record is one line of $BLOODHOUND_REPORT.
@@ -185,12 +151,11 @@ func (c *client) perform(op, key, input string) {
 	if c.retired > 0 {
 		r.Client = fmt.Sprintf("%s.%d", c.label, c.retired)
 	}
-	c.say(r)
+	c.report.Write(r)
 	output, err := "", error(nil)
 	if c.mutation != forgets || op != "set" {
 		output, err = c.do(op, key, input)
 	}
-	refused := new(net.OpError)
 	switch {
 	case err == nil && op == "get":
 		r.Type, r.Output = "ok", &output
@@ -198,13 +163,13 @@ func (c *client) perform(op, key, input string) {
 		r.Type = "ok"
 	case errors.Is(err, errMissing):
 		r.Type = "ok"
-	case errors.Is(err, errType) || errors.As(err, &refused) && refused.Op == "dial":
+	case errors.Is(err, errType) || report.NeverSent(err):
 		r.Type, r.Error = "fail", err.Error()
 	default:
 		r.Type, r.Error = "info", err.Error()
 		c.retired++
 	}
-	c.say(r)
+	c.report.Write(r)
 }
 
 var (
@@ -245,15 +210,4 @@ func (c *client) do(op, key, input string) (string, error) {
 		return "", fmt.Errorf("status %d: %s", resp.StatusCode, bytes.TrimSpace(text))
 	}
 	return string(text), nil
-}
-
-// say gives a record away with one write(2), at which the engine stamps it.
-func (c *client) say(r record) {
-	line, err := json.Marshal(r)
-	if err == nil {
-		_, err = c.report.Write(append(line, '\n'))
-	}
-	if err != nil {
-		log.Fatalf("driver: report: %v", err)
-	}
 }

@@ -14,11 +14,11 @@ func TestDiskKeepsWhatItHasSaved(t *testing.T) {
 	}
 	one := record{Key: "a\n", Value: Value{Register: &Register{Value: "x"}}}
 	two := record{Key: "b", Value: Value{Counter: &Counter{Added: map[string]int64{"r1": 3}}}}
-	if err := d.save(one); err != nil {
+	if err := d.Append(one); err != nil {
 		t.Fatal(err)
 	}
 	begin, _ := os.ReadFile(path)
-	if err := d.save(two); err != nil {
+	if err := d.Append(two); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)
@@ -37,7 +37,7 @@ func TestDiskKeepsWhatItHasSaved(t *testing.T) {
 		if err != nil || len(records) != want || records[0].Key != one.Key || !records[0].Value.equal(one.Value) {
 			t.Fatalf("cut at %d of %d: %+v, %v", cut, len(whole), records, err)
 		}
-		if err := d.save(two); err != nil {
+		if err := d.Append(two); err != nil {
 			t.Fatal(err)
 		}
 		if _, records, err := openDisk(path); err != nil || len(records) != want+1 || !records[want].Value.equal(two.Value) {

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/examples/internal/journal"
 )
 
 const usage = `crdt is a store of counters and registers with several leaders.
@@ -101,7 +103,7 @@ func serve() {
 type server struct {
 	mu      sync.Mutex
 	replica *Replica
-	disk    *disk
+	disk    *journal.Journal[record]
 	news    map[string]chan struct{} // tells a peer's teller that there is something to tell
 }
 
@@ -164,7 +166,7 @@ func (s *server) write(w http.ResponseWriter, key string, do func(nowNs int64) (
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
-	if err := s.disk.save(record{key, v}); err != nil {
+	if err := s.disk.Append(record{key, v}); err != nil {
 		log.Fatalf("a replica that cannot save must not answer: %v", err)
 	}
 	s.replica.Put(key, v)
@@ -208,7 +210,7 @@ func (s *server) join(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(records) > 0 {
-		if err := s.disk.save(records...); err != nil {
+		if err := s.disk.Append(records...); err != nil {
 			log.Fatalf("a replica that cannot save must not answer: %v", err)
 		}
 		s.wake()

@@ -19,7 +19,6 @@ package main
 
 import (
 	"context"
-	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,16 +28,16 @@ import (
 	"io"
 	"log"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/bloodhound-dst/bloodhound/examples/internal/report"
 )
 
 // What a driver may leave out or do wrong; the mutants show that such a world does not pass.
@@ -85,23 +84,10 @@ func main() {
 	if !slices.Contains([]string{none, idle, noBackups, noRestores, noLook, keepOne, wrongBytes, lostSource}, o.mutation) {
 		log.Fatalf("driver: no mutation %q", o.mutation)
 	}
-	path := os.Getenv("BLOODHOUND_REPORT")
-	if path == "" {
-		log.Fatal("driver: $BLOODHOUND_REPORT is not set; it names the file for the records of operations")
-	}
-	report, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
 	if o.mutation == idle {
 		return
 	}
-	d := &driver{options: o, report: report, start: time.Now(), unknown: map[string]bool{}}
-	if text := os.Getenv("BLOODHOUND_SKIP"); text != "" {
-		if err := json.Unmarshal([]byte(text), &d.skip); err != nil {
-			log.Fatalf("driver: $BLOODHOUND_SKIP: %v", err)
-		}
-	}
+	d := &driver{options: o, report: report.Open(), start: time.Now(), unknown: map[string]bool{}}
 	d.each(d.work)
 	time.Sleep(time.Until(d.start.Add(o.busy + o.calm)))
 	d.each(d.finish)
@@ -112,29 +98,19 @@ func main() {
 
 type driver struct {
 	options
-	report io.Writer
+	report *report.Log
 	start  time.Time
 	users  []*user
-	skip   []skip
 
 	mu sync.Mutex
 	// unknown are the references of attempts of which nobody knows whether they hold anything.
 	unknown map[string]bool
 }
 
-// skip is a row of operations that a client leaves out, from From on and before To, which 0 leaves open.
-type skip struct {
-	Client string
-	From   int
-	To     int
-}
-
 // each lets all users do something at the same time, and waits until they are done.
 func (d *driver) each(do func(*user)) {
 	for i := len(d.users); i < d.clients; i++ {
-		var seed [32]byte
-		crand.Read(seed[:])
-		d.users = append(d.users, &user{driver: d, number: i, random: rand.New(rand.NewChaCha8(seed)), versions: map[int]int{}})
+		d.users = append(d.users, &user{driver: d, number: i, random: report.Random(), versions: map[int]int{}})
 	}
 	var all sync.WaitGroup
 	for _, u := range d.users {
@@ -173,9 +149,7 @@ type backup struct {
 func (u *user) leavesOut(b *backup) bool {
 	k := b.operations
 	b.operations++
-	return b.absent || slices.ContainsFunc(u.skip, func(s skip) bool {
-		return s.Client == b.version && s.From <= k && (s.To == 0 || k < s.To)
-	})
+	return b.absent || u.report.Skips(b.version, k)
 }
 
 // work is the first part.
@@ -298,7 +272,7 @@ func (u *user) put(b *backup) bool {
 			b.row.Set(name, value)
 		}
 		u.complete(b, &r, "ok", "")
-	case err == nil && status == http.StatusInternalServerError || notSent(err):
+	case err == nil && status == http.StatusInternalServerError || report.NeverSent(err):
 		u.complete(b, &r, "fail", reason(status, text, err))
 		return false
 	default:
@@ -359,7 +333,7 @@ func (u *user) delete(b *backup) bool {
 	case err == nil && status == http.StatusNoContent:
 		b.deleted = true
 		u.complete(b, &r, "ok", "")
-	case notSent(err):
+	case report.NeverSent(err):
 		u.complete(b, &r, "fail", reason(status, text, err))
 	default:
 		b.doubtful = true
@@ -469,12 +443,6 @@ func (d *driver) call(method, url, body string) (status int, text []byte, err er
 // written, or if it is a read.
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
 
-// notSent tells whether a request failed before a connection existed.
-func notSent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
-}
-
 func reason(status int, text []byte, err error) string {
 	if err != nil {
 		return err.Error()
@@ -510,25 +478,14 @@ type record struct {
 
 func (u *user) invoke(b *backup, r *record) {
 	r.Client, r.Type = fmt.Sprintf("%s.%d", b.version, b.retired), "invoke"
-	u.write(r)
+	u.report.Write(r)
 }
 
 // complete reports an operation's end. After an unknown one the job goes on under another name.
 func (u *user) complete(b *backup, r *record, how, why string) {
 	r.Type, r.Error = how, why
-	u.write(r)
+	u.report.Write(r)
 	if how == "info" {
 		b.retired++
-	}
-}
-
-// write gives a record away with one write(2), at which the engine stamps it.
-func (u *user) write(r *record) {
-	line, err := json.Marshal(r)
-	if err == nil {
-		_, err = u.report.Write(append(line, '\n'))
-	}
-	if err != nil {
-		log.Fatalf("driver: report: %v", err)
 	}
 }

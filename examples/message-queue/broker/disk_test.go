@@ -13,21 +13,20 @@ func TestTornJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.save(record{Epoch: 1, VotedFor: "a"}); err != nil {
+	if err := d.Append(record{Epoch: 1, VotedFor: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	first, _ := os.ReadFile(path)
-	if err := d.save(record{Epoch: 1, VotedFor: "a", Entries: []entry{{1, command{Op: opBegin}}}}); err != nil {
+	if err := d.Append(record{Epoch: 1, VotedFor: "a", Entries: []entry{{1, command{Op: opBegin}}}}); err != nil {
 		t.Fatal(err)
 	}
 	all, _ := os.ReadFile(path)
 	for n := len(first); n < len(all); n++ {
 		os.WriteFile(path, all[:n], 0o666)
-		d, records, err := openDisk(path)
+		_, records, err := openDisk(path)
 		if err != nil || len(records) != 1 || records[0].VotedFor != "a" {
 			t.Fatalf("%d of %d bytes: %v, %+v", n, len(all), err, records)
 		}
-		d.file.Close()
 	}
 	all[3] ^= 1
 	os.WriteFile(path, all, 0o666)

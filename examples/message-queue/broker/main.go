@@ -39,7 +39,7 @@ func main() {
 		log.Fatal(err)
 	}
 	b.replica.countReplies = count == "replies"
-	b.disk.lazy = sync == "never"
+	b.disk.Lazy = sync == "never"
 	log.Fatal(b.serve(":8080"))
 }
 

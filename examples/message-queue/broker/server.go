@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/examples/internal/journal"
 )
 
 // Timings. A leader is missed after electionMin to twice that.
@@ -30,7 +32,7 @@ const (
 type broker struct {
 	mu      sync.Mutex
 	replica *replica
-	disk    *disk
+	disk    *journal.Journal[record]
 	queue   *queue
 	applied int
 	answers map[int]waiter           // by place in the log
@@ -111,7 +113,7 @@ func (b *broker) hear() {
 func (b *broker) settle() {
 	r := b.replica
 	if r.unsaved || r.changed < len(r.log) {
-		if err := b.disk.save(record{r.epoch, r.votedFor, r.changed, r.log[r.changed:]}); err != nil {
+		if err := b.disk.Append(record{r.epoch, r.votedFor, r.changed, r.log[r.changed:]}); err != nil {
 			log.Fatalf("journal: %v", err)
 		}
 		r.unsaved, r.changed = false, len(r.log)

@@ -10,21 +10,18 @@ package main
 
 import (
 	"context"
-	crand "crypto/rand"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/examples/internal/report"
 )
 
 // What a driver may do wrong; the mutants show that such a world does not pass.
@@ -42,15 +39,8 @@ type driver struct {
 	timeout  time.Duration // of an operation
 	empty    time.Duration // how long it may take until the queue is empty
 	mutation string
-	skip     []skip
-	report   io.Writer
+	report   *report.Log
 	done     chan struct{} // closed when nothing more is published
-}
-
-// skip is a row of operations that a client leaves out, from From on and before To, which 0 leaves open.
-type skip struct {
-	Client   string
-	From, To int
 }
 
 func main() {
@@ -72,16 +62,7 @@ func main() {
 	if !slices.Contains([]string{none, idle, dropOne, claimAck}, d.mutation) {
 		log.Fatalf("driver: no mutation %q", d.mutation)
 	}
-	if text := os.Getenv("BLOODHOUND_SKIP"); text != "" {
-		if err := json.Unmarshal([]byte(text), &d.skip); err != nil {
-			log.Fatalf("driver: $BLOODHOUND_SKIP: %v", err)
-		}
-	}
-	report, err := os.OpenFile(os.Getenv("BLOODHOUND_REPORT"), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		log.Fatalf("driver: $BLOODHOUND_REPORT: %v", err)
-	}
-	d.report = report
+	d.report = report.Open()
 	if d.mutation == idle {
 		return
 	}
@@ -110,16 +91,13 @@ type client struct {
 }
 
 func (d *driver) client(label string, number int) *client {
-	var seed [32]byte
-	crand.Read(seed[:])
-	return &client{driver: d, label: label, broker: number % len(d.brokers), random: rand.New(rand.NewChaCha8(seed)),
+	return &client{driver: d, label: label, broker: number % len(d.brokers), random: report.Random(),
 		http: http.Client{Transport: &http.Transport{}}}
 }
 
 // leavesOut tells whether the next operation is to be left out, and counts it then.
 func (c *client) leavesOut() bool {
-	k := c.operations
-	out := slices.ContainsFunc(c.skip, func(s skip) bool { return s.Client == c.label && s.From <= k && (s.To == 0 || k < s.To) })
+	out := c.report.Skips(c.label, c.operations)
 	if out {
 		c.operations++
 	}
@@ -206,7 +184,7 @@ func (c *client) perform(op, key, method, path string) answer {
 	broker := c.brokers[c.broker]
 	r := record{Client: fmt.Sprintf("%s.%d", c.label, c.retired), Type: "invoke", Op: op, Key: key,
 		Node: strings.Split(strings.TrimPrefix(broker, "http://"), ":")[0]}
-	c.write(r)
+	c.report.Write(r)
 	a := c.send(method, broker+path, "body of "+key)
 	switch {
 	case a.ok && !(c.mutation == dropOne && a.message == "p0-0"), op == "ack" && c.mutation == claimAck:
@@ -219,7 +197,7 @@ func (c *client) perform(op, key, method, path string) answer {
 		r.Type, r.Error = "info", a.err.Error()
 		c.retired++
 	}
-	c.write(r)
+	c.report.Write(r)
 	if !a.ok {
 		c.broker = (c.broker + 1) % len(c.brokers)
 		if i := slices.IndexFunc(c.brokers, func(b string) bool { return a.leader != "" && strings.Contains(b, "//"+a.leader+":") }); i >= 0 {
@@ -239,8 +217,7 @@ func (c *client) send(method, url, body string) answer {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		var dial *net.OpError
-		return answer{err: err, notDone: errors.As(err, &dial) && dial.Op == "dial"}
+		return answer{err: err, notDone: report.NeverSent(err)}
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
@@ -251,15 +228,4 @@ func (c *client) send(method, url, body string) answer {
 		err = fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(text)))
 	}
 	return answer{err: err, notDone: resp.Header.Get("X-Not-Done") != "", leader: resp.Header.Get("Leader")}
-}
-
-// write gives a record away with one write(2), at which the engine stamps it.
-func (d *driver) write(r record) {
-	line, err := json.Marshal(r)
-	if err == nil {
-		_, err = d.report.Write(append(line, '\n'))
-	}
-	if err != nil {
-		log.Fatalf("driver: report: %v", err)
-	}
 }
