@@ -233,10 +233,16 @@ func (w *validator) reach(before *trail, s State, action int) error {
 			breaks(InvariantViolated, f)
 		}
 	}
+	w.keep(t, s, here, done)
+	return nil
+}
+
+// keep takes in a behaviour that leads to a state at a place of the log, to continue from there.
+func (w *validator) keep(t *trail, s State, here int64, done bool) {
 	t.state = slices.Clone(s)
 	w.v.States++
 	w.r.Distinct++
-	w.r.Depth = max(w.r.Depth, level)
+	w.r.Depth = max(w.r.Depth, t.level)
 	t.forget()
 	switch {
 	case here > w.farthest:
@@ -249,12 +255,11 @@ func (w *validator) reach(before *trail, s State, action int) error {
 	}
 	if t.broken != nil && !w.following {
 		w.later = append(w.later, t)
-		return nil
+		return
 	}
 	if w.stack = append(w.stack, t); done {
 		w.accepted = t
 	}
-	return nil
 }
 
 // forget leaves out the states that are far behind the last one.

@@ -103,77 +103,95 @@ func Map(m *world.Mapping) (*Mapper, error) {
 		return nil, err
 	}
 	c := &Mapper{model: spec, mapping: m}
-	var wrong []error
-	fail := func(rule int, key, remedy, format string, args ...any) {
-		wrong = append(wrong, &RuleError{rule, key, fmt.Sprintf(format, args...), remedy})
-	}
-	pattern := func(rule int, key, text string) *regexp.Regexp {
-		if text == "" {
-			return nil
-		}
-		re, err := regexp.Compile(text)
-		if err != nil {
-			fail(rule, key, "use Go's syntax: https://pkg.go.dev/regexp/syntax", "%v", err)
-		}
-		return re
-	}
-	c.lines = pattern(-1, "lines", m.Lines)
+	b := &ruleCompiler{spec: spec, rule: -1}
+	c.lines = b.pattern("lines", m.Lines)
 	for i := range m.Rules {
-		r := rule{ModelRule: &m.Rules[i]}
-		r.log, r.operation = pattern(i, "log", r.Log), pattern(i, "operation", r.Operation)
-		if r.Node != "" {
-			r.node = pattern(i, "node", "^(?:"+r.Node+")$")
-		}
-		env := environment(&Event{Op: &history.Event{}})
-		if r.log != nil {
-			for _, g := range r.log.SubexpNames() {
-				if _, taken := env[g]; taken {
-					fail(i, "log", "give the group another name", "the group %s has the name of what each event has", g)
-				} else if g != "" {
-					env[g] = ""
-				}
-			}
-		}
-		compile := func(key, text string) *vm.Program {
-			p, err := expr.Compile(text, expr.Env(env))
-			var at *file.Error
-			if errors.As(err, &at) {
-				fail(i, key, "there are "+strings.Join(slices.Sorted(maps.Keys(env)), ", "), "%s (column %d)", at.Message, at.Column+1)
-			} else if err != nil {
-				fail(i, key, "write an expression, such as node", "%v", err)
-			}
-			return p
-		}
-		takes := func(key, name string, params []string, args []string) (list []*vm.Program) {
-			if len(params) != len(args) {
-				fail(i, key, fmt.Sprintf("give %s(%s) its arguments", name, strings.Join(params, ", ")), "%s needs %d arguments, and has %d", name, len(params), len(args))
-			}
-			for k, text := range args {
-				list = append(list, compile(fmt.Sprintf("args[%d]", k), text))
-			}
-			return list
-		}
-		if r.Action != "" {
-			if op, err := spec.spec.Action(r.Action); err != nil {
-				fail(i, "action", "name an operator of the specification", "%s", plain(err))
-			} else {
-				r.args = takes("args", r.Action, op.Params, r.Args)
-			}
-		}
-		for k, s := range r.Shows {
-			op, err := spec.spec.Expression(s.Operator)
-			if err != nil {
-				fail(i, fmt.Sprintf("shows[%d].operator", k), "name an operator of the specification", "%s", plain(err))
-				continue
-			}
-			r.shows = append(r.shows, shown{s.Operator, takes(fmt.Sprintf("shows[%d].args", k), s.Operator, op.Params, s.Args), compile(fmt.Sprintf("shows[%d].is", k), s.Is)})
-		}
-		c.rules = append(c.rules, r)
+		b.rule = i
+		c.rules = append(c.rules, b.compile(&m.Rules[i]))
 	}
-	if len(wrong) > 0 {
-		return nil, errors.Join(wrong...)
+	if len(b.wrong) > 0 {
+		return nil, errors.Join(b.wrong...)
 	}
 	return c, nil
+}
+
+// ruleCompiler compiles the rules of a mapping, and collects the mistakes in them.
+type ruleCompiler struct {
+	spec  *Model
+	rule  int            // the one that is being compiled; -1: the mapping itself
+	env   map[string]any // what its expressions see
+	wrong []error
+}
+
+func (b *ruleCompiler) fail(key, remedy, format string, args ...any) {
+	b.wrong = append(b.wrong, &RuleError{b.rule, key, fmt.Sprintf(format, args...), remedy})
+}
+
+func (b *ruleCompiler) pattern(key, text string) *regexp.Regexp {
+	if text == "" {
+		return nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		b.fail(key, "use Go's syntax: https://pkg.go.dev/regexp/syntax", "%v", err)
+	}
+	return re
+}
+
+func (b *ruleCompiler) expression(key, text string) *vm.Program {
+	p, err := expr.Compile(text, expr.Env(b.env))
+	var at *file.Error
+	if errors.As(err, &at) {
+		b.fail(key, "there are "+strings.Join(slices.Sorted(maps.Keys(b.env)), ", "), "%s (column %d)", at.Message, at.Column+1)
+	} else if err != nil {
+		b.fail(key, "write an expression, such as node", "%v", err)
+	}
+	return p
+}
+
+// arguments compiles those of an operator with some parameters.
+func (b *ruleCompiler) arguments(key, name string, params []string, args []string) (list []*vm.Program) {
+	if len(params) != len(args) {
+		b.fail(key, fmt.Sprintf("give %s(%s) its arguments", name, strings.Join(params, ", ")), "%s needs %d arguments, and has %d", name, len(params), len(args))
+	}
+	for k, text := range args {
+		list = append(list, b.expression(fmt.Sprintf("args[%d]", k), text))
+	}
+	return list
+}
+
+func (b *ruleCompiler) compile(m *world.ModelRule) rule {
+	r := rule{ModelRule: m}
+	r.log, r.operation = b.pattern("log", r.Log), b.pattern("operation", r.Operation)
+	if r.Node != "" {
+		r.node = b.pattern("node", "^(?:"+r.Node+")$")
+	}
+	b.env = environment(&Event{Op: &history.Event{}})
+	if r.log != nil {
+		for _, g := range r.log.SubexpNames() {
+			if _, taken := b.env[g]; taken {
+				b.fail("log", "give the group another name", "the group %s has the name of what each event has", g)
+			} else if g != "" {
+				b.env[g] = ""
+			}
+		}
+	}
+	if r.Action != "" {
+		if op, err := b.spec.spec.Action(r.Action); err != nil {
+			b.fail("action", "name an operator of the specification", "%s", plain(err))
+		} else {
+			r.args = b.arguments("args", r.Action, op.Params, r.Args)
+		}
+	}
+	for k, s := range r.Shows {
+		op, err := b.spec.spec.Expression(s.Operator)
+		if err != nil {
+			b.fail(fmt.Sprintf("shows[%d].operator", k), "name an operator of the specification", "%s", plain(err))
+			continue
+		}
+		r.shows = append(r.shows, shown{s.Operator, b.arguments(fmt.Sprintf("shows[%d].args", k), s.Operator, op.Params, s.Args), b.expression(fmt.Sprintf("shows[%d].is", k), s.Is)})
+	}
+	return r
 }
 
 // plain is an error of a specification without its place, where the place does not help.

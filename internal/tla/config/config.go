@@ -125,75 +125,88 @@ func Parse(file, text string) (*Config, error) {
 			i++
 		}
 		body := tokens[begin:i]
-		if strings.HasPrefix(head.Text, "CONSTANT") {
-			if err := c.constants(body, fail); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		one := func(to *string) error {
-			switch {
-			case len(body) == 0:
-				return fail(head, "%s needs a name", head.Text)
-			case len(body) > 1:
-				return fail(body[1], "%s needs one name, and %s is no statement of a configuration", head.Text, body[1].Text)
-			case *to != "":
-				return fail(head, "%s is given twice", head.Text)
-			}
-			*to = body[0].Text
-			c.places[*to] = body[0].Pos
-			return nil
-		}
-		var many *[]string
-		switch head.Text {
-		case "SPECIFICATION":
-			err = one(&c.Specification)
-		case "INIT":
-			err = one(&c.Init)
-		case "NEXT":
-			err = one(&c.Next)
-		case "VIEW":
-			err = one(&c.View)
-		case "ALIAS":
-			err = one(&c.Alias)
-		case "_PERIODIC":
-			err = one(&c.Periodic)
-		case "_RL_REWARD":
-			err = one(&c.Reward)
-		case "CHECK_DEADLOCK":
-			if len(body) != 1 || body[0].Text != "TRUE" && body[0].Text != "FALSE" {
-				err = fail(head, "CHECK_DEADLOCK is TRUE or FALSE")
-			} else {
-				c.NoDeadlock = body[0].Text == "FALSE"
-			}
-		case "INVARIANT", "INVARIANTS":
-			many = &c.Invariants
-		case "PROPERTY", "PROPERTIES":
-			many = &c.Properties
-		case "CONSTRAINT", "CONSTRAINTS":
-			many = &c.Constraints
-		case "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS":
-			many = &c.ActionConstraints
-		case "POSTCONDITION", "POSTCONDITIONS":
-			many = &c.Postconditions
-		case "_POSSIBLE":
-			many = &c.Possible
-		case "SYMMETRY":
-			many = &c.Symmetry
-		}
-		if err != nil {
+		if err := c.statement(head, body, fail); err != nil {
 			return nil, err
-		}
-		if many != nil {
-			for _, t := range body {
-				if t.Text != "," {
-					c.places[t.Text] = t.Pos
-					*many = append(*many, t.Text)
-				}
-			}
 		}
 	}
 	return c, nil
+}
+
+// statement takes in a statement with the tokens behind it.
+func (c *Config) statement(head syntax.Token, body []syntax.Token, fail func(syntax.Token, string, ...any) error) error {
+	if strings.HasPrefix(head.Text, "CONSTANT") {
+		return c.constants(body, fail)
+	}
+	if head.Text == "CHECK_DEADLOCK" {
+		if len(body) != 1 || body[0].Text != "TRUE" && body[0].Text != "FALSE" {
+			return fail(head, "CHECK_DEADLOCK is TRUE or FALSE")
+		}
+		c.NoDeadlock = body[0].Text == "FALSE"
+		return nil
+	}
+	if one := c.single(head.Text); one != nil {
+		switch {
+		case len(body) == 0:
+			return fail(head, "%s needs a name", head.Text)
+		case len(body) > 1:
+			return fail(body[1], "%s needs one name, and %s is no statement of a configuration", head.Text, body[1].Text)
+		case *one != "":
+			return fail(head, "%s is given twice", head.Text)
+		}
+		*one = body[0].Text
+		c.places[*one] = body[0].Pos
+		return nil
+	}
+	names := c.list(head.Text)
+	for _, t := range body {
+		if t.Text != "," {
+			c.places[t.Text] = t.Pos
+			*names = append(*names, t.Text)
+		}
+	}
+	return nil
+}
+
+// single is where the one name of a statement goes; nil for statements of several names.
+func (c *Config) single(statement string) *string {
+	switch statement {
+	case "SPECIFICATION":
+		return &c.Specification
+	case "INIT":
+		return &c.Init
+	case "NEXT":
+		return &c.Next
+	case "VIEW":
+		return &c.View
+	case "ALIAS":
+		return &c.Alias
+	case "_PERIODIC":
+		return &c.Periodic
+	case "_RL_REWARD":
+		return &c.Reward
+	}
+	return nil
+}
+
+// list is where the names of a statement go.
+func (c *Config) list(statement string) *[]string {
+	switch statement {
+	case "INVARIANT", "INVARIANTS":
+		return &c.Invariants
+	case "PROPERTY", "PROPERTIES":
+		return &c.Properties
+	case "CONSTRAINT", "CONSTRAINTS":
+		return &c.Constraints
+	case "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS":
+		return &c.ActionConstraints
+	case "POSTCONDITION", "POSTCONDITIONS":
+		return &c.Postconditions
+	case "_POSSIBLE":
+		return &c.Possible
+	case "SYMMETRY":
+		return &c.Symmetry
+	}
+	panic("no such statement: " + statement)
 }
 
 func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, ...any) error) error {

@@ -11,157 +11,159 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Operators that get operators as arguments, ask how the check goes on, or read logs.
-func init() {
-	for module, operators := range map[string]map[string]compiles{
-		"Sequences": {
-			"SelectSeq": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 2, u)
-				s := c.expr(u.args[0], u.from)
-				f, n := c.operand(u.args[1], u.from, 1, u.at)
-				at := u.at
-				return node{eval: func(x *ctx) value.Value {
-					var list []value.Value
-					seq := s.eval(x)
+// specials are operators that get operators as arguments, ask how the check goes on, or read logs, by their modules.
+var specials = map[string]map[string]compiles{
+	"Sequences": {
+		"SelectSeq": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 2, u)
+			s := c.expr(u.args[0], u.from)
+			f, n := c.operand(u.args[1], u.from, 1, u.at)
+			at := u.at
+			return node{eval: func(x *ctx) value.Value {
+				var list []value.Value
+				seq := s.eval(x)
+				x.m.at = at
+				for _, v := range value.Items(seq) {
+					keep := f(x, v)
 					x.m.at = at
-					for _, v := range value.Items(seq) {
-						keep := f(x, v)
-						x.m.at = at
-						if library.Boolean(keep) {
-							list = append(list, v)
-						}
+					if library.Boolean(keep) {
+						list = append(list, v)
 					}
-					return value.NewTuple(list)
-				}}.of(s, n)
-			},
-		},
-		"Bags": {
-			"BagOfAll": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 2, u)
-				f, n := c.operand(u.args[0], u.from, 1, u.at)
-				at := u.at
-				b := c.expr(u.args[1], u.from)
-				return node{eval: func(x *ctx) value.Value {
-					bag := b.eval(x)
-					x.m.at = at
-					sum := value.Value(value.EmptyTuple)
-					value.Each(value.Domain(bag), func(e value.Value) bool {
-						image := library.Settled(f(x, e))
-						sum = library.BagSum(sum, value.FunctionOf([]value.Value{image}, []value.Value{value.Int(library.Copies(bag, e))}), 1)
-						return true
-					})
-					return sum
-				}}.of(n, b)
-			},
-		},
-		"TLC": {
-			"Print": func(c *compiler, d *scope.Def, u call) node {
-				return printed(c, d, u, 2, func(v []value.Value) value.Value { return v[1] })
-			},
-			"PrintT": func(c *compiler, d *scope.Def, u call) node {
-				return printed(c, d, u, 1, func([]value.Value) value.Value { return value.Bool(true) })
-			},
-			"Assert": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 2, u)
-				args := c.all(u.args, u.from)
-				holds, at := args[0].truth(u.at), u.at
-				return testNode(func(x *ctx) bool {
-					if !holds(x) {
-						message := args[1].eval(x)
-						x.m.at = at
-						said := value.Short(message)
-						panic(&value.Error{Message: "Assert is false: " + said, Asserted: said})
-					}
-					return true
-				}, args...)
-			},
-			"JavaTime": func(c *compiler, d *scope.Def, u call) node {
-				return node{fresh: true, eval: func(*ctx) value.Value { return value.Int(0) }}
-			},
-			"SortSeq": sortSeq,
-			"TLCGet": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 1, u)
-				key := c.expr(u.args[0], u.from)
-				at := u.at
-				return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
-					k := key.eval(x)
-					x.m.at = at
-					return x.m.tlc.get(k)
-				}}.of(key)
-			},
-			"TLCSet": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 2, u)
-				args := c.all(u.args, u.from)
-				at := u.at
-				return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
-					k, v := args[0].eval(x), library.Settled(args[1].eval(x))
-					x.m.at = at
-					x.m.tlc.set(k, v)
-					return value.Bool(true)
-				}}.of(args...)
-			},
-		},
-		"TLCExt": {
-			"CounterExample": counterExample,
-			"TLCGetOrDefault": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 2, u)
-				args := c.all(u.args, u.from)
-				at := u.at
-				return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
-					return x.m.tlc.getOr(args[0].eval(x), args[1].eval(x), x.m, at)
-				}}.of(args...)
-			},
-			"TLCGetAndSet": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 4, u)
-				key, val, other := c.expr(u.args[0], u.from), c.expr(u.args[2], u.from), c.expr(u.args[3], u.from)
-				f, n := c.operand(u.args[1], u.from, 2, u.at)
-				at := u.at
-				return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
-					k := key.eval(x)
-					old := x.m.tlc.getOr(k, other.eval(x), x.m, at)
-					v := library.Settled(f(x, old, val.eval(x)))
-					x.m.at = at
-					x.m.tlc.set(k, v)
-					return old
-				}}.of(key, val, other, n)
-			},
-			"AssertError": assertError,
-			"Trace":       trace,
-		},
-		"Folds": {
-			"MapThenFoldSet": mapThenFoldSet,
-		},
-		"GraphViz": {
-			"DotDiGraph": dotDiGraph,
-		},
-		"IOUtils": {
-			"IOEnv": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 0, u)
-				logs := c.logs
-				return node{eval: func(*ctx) value.Value { return logs.Environment() }}
-			},
-		},
-		"Json": {
-			"JsonDeserialize": readsLog(func(r *ndjson.Log) value.Value {
-				if n := len(r.Items.Items); n != 1 {
-					value.Fail("%q has %d JSON values: JsonDeserialize reads one, ndJsonDeserialize more", r.File, n)
 				}
-				return r.Items.Items[0]
-			}),
-			"ndJsonDeserialize": readsLog(func(r *ndjson.Log) value.Value { return r.Items }),
+				return value.NewTuple(list)
+			}}.of(s, n)
 		},
-		"Statistics": {
-			"ChiSquare": func(c *compiler, d *scope.Def, u call) node {
-				c.arity(d, 3, u)
-				args, at := c.all(u.args, u.from), u.at
-				return testNode(func(x *ctx) bool {
-					values := evalAll(x, args)
+	},
+	"Bags": {
+		"BagOfAll": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 2, u)
+			f, n := c.operand(u.args[0], u.from, 1, u.at)
+			at := u.at
+			b := c.expr(u.args[1], u.from)
+			return node{eval: func(x *ctx) value.Value {
+				bag := b.eval(x)
+				x.m.at = at
+				sum := value.Value(value.EmptyTuple)
+				value.Each(value.Domain(bag), func(e value.Value) bool {
+					image := library.Settled(f(x, e))
+					sum = library.BagSum(sum, value.FunctionOf([]value.Value{image}, []value.Value{value.Int(library.Copies(bag, e))}), 1)
+					return true
+				})
+				return sum
+			}}.of(n, b)
+		},
+	},
+	"TLC": {
+		"Print": func(c *compiler, d *scope.Def, u call) node {
+			return printed(c, d, u, 2, func(v []value.Value) value.Value { return v[1] })
+		},
+		"PrintT": func(c *compiler, d *scope.Def, u call) node {
+			return printed(c, d, u, 1, func([]value.Value) value.Value { return value.Bool(true) })
+		},
+		"Assert": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 2, u)
+			args := c.all(u.args, u.from)
+			holds, at := args[0].truth(u.at), u.at
+			return testNode(func(x *ctx) bool {
+				if !holds(x) {
+					message := args[1].eval(x)
 					x.m.at = at
-					return library.ChiSquare(values[0], values[1], library.Text(values[2]))
-				}, args...)
-			},
+					said := value.Short(message)
+					panic(&value.Error{Message: "Assert is false: " + said, Asserted: said})
+				}
+				return true
+			}, args...)
 		},
-	} {
+		"JavaTime": func(c *compiler, d *scope.Def, u call) node {
+			return node{fresh: true, eval: func(*ctx) value.Value { return value.Int(0) }}
+		},
+		"SortSeq": sortSeq,
+		"TLCGet": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 1, u)
+			key := c.expr(u.args[0], u.from)
+			at := u.at
+			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+				k := key.eval(x)
+				x.m.at = at
+				return x.m.tlc.get(k)
+			}}.of(key)
+		},
+		"TLCSet": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 2, u)
+			args := c.all(u.args, u.from)
+			at := u.at
+			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+				k, v := args[0].eval(x), library.Settled(args[1].eval(x))
+				x.m.at = at
+				x.m.tlc.set(k, v)
+				return value.Bool(true)
+			}}.of(args...)
+		},
+	},
+	"TLCExt": {
+		"CounterExample": counterExample,
+		"TLCGetOrDefault": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 2, u)
+			args := c.all(u.args, u.from)
+			at := u.at
+			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+				return x.m.tlc.getOr(args[0].eval(x), args[1].eval(x), x.m, at)
+			}}.of(args...)
+		},
+		"TLCGetAndSet": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 4, u)
+			key, val, other := c.expr(u.args[0], u.from), c.expr(u.args[2], u.from), c.expr(u.args[3], u.from)
+			f, n := c.operand(u.args[1], u.from, 2, u.at)
+			at := u.at
+			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
+				k := key.eval(x)
+				old := x.m.tlc.getOr(k, other.eval(x), x.m, at)
+				v := library.Settled(f(x, old, val.eval(x)))
+				x.m.at = at
+				x.m.tlc.set(k, v)
+				return old
+			}}.of(key, val, other, n)
+		},
+		"AssertError": assertError,
+		"Trace":       trace,
+	},
+	"Folds": {
+		"MapThenFoldSet": mapThenFoldSet,
+	},
+	"GraphViz": {
+		"DotDiGraph": dotDiGraph,
+	},
+	"IOUtils": {
+		"IOEnv": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 0, u)
+			logs := c.logs
+			return node{eval: func(*ctx) value.Value { return logs.Environment() }}
+		},
+	},
+	"Json": {
+		"JsonDeserialize": readsLog(func(r *ndjson.Log) value.Value {
+			if n := len(r.Items.Items); n != 1 {
+				value.Fail("%q has %d JSON values: JsonDeserialize reads one, ndJsonDeserialize more", r.File, n)
+			}
+			return r.Items.Items[0]
+		}),
+		"ndJsonDeserialize": readsLog(func(r *ndjson.Log) value.Value { return r.Items }),
+	},
+	"Statistics": {
+		"ChiSquare": func(c *compiler, d *scope.Def, u call) node {
+			c.arity(d, 3, u)
+			args, at := c.all(u.args, u.from), u.at
+			return testNode(func(x *ctx) bool {
+				values := evalAll(x, args)
+				x.m.at = at
+				return library.ChiSquare(values[0], values[1], library.Text(values[2]))
+			}, args...)
+		},
+	},
+}
+
+func init() {
+	for module, operators := range specials {
 		for name, f := range operators {
 			library.Modules[module][name] = &library.Builtin{Special: f}
 		}
