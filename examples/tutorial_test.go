@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
 
 var (
@@ -74,6 +76,54 @@ func TestTutorial(t *testing.T) {
 	}
 	if commands < 4 || stored == "" {
 		t.Errorf("%d commands of the page were executed, and failure %q was found", commands, stored)
+	}
+}
+
+// The configurations that how-to guides show can be loaded, each for three nodes or the services of a Compose file.
+func TestConfigurationsOfGuidesLoad(t *testing.T) {
+	guides, err := filepath.Glob("../docs/how-to/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"docker-compose.yml": "services:\n  cache: {image: redis}\n  db: {image: postgres}\n", "driver.py": "", "balances.sh": "", "test/bank/first_x": ""} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, text)
+	}
+	if err := os.CopyFS(dir, os.DirFS("conformance")); err != nil {
+		t.Fatal(err)
+	}
+	loaded := 0
+	for _, guide := range guides {
+		page, err := os.ReadFile(guide)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range fenced.FindAllStringSubmatch(string(page), -1) {
+			text := m[3]
+			if m[1] != "yaml" || strings.Contains(text, "jobs:\n") || strings.HasPrefix(text, "services:") {
+				continue // of GitHub, or of Compose
+			}
+			if !strings.Contains(text, "nodes:") && !strings.Contains(text, "compose:") {
+				text = "nodes:\n  n1: {command: sleep 1}\n  n2: {command: sleep 1}\n  n3: {command: sleep 1}\n" + text
+			}
+			path := filepath.Join(dir, "guide.yaml")
+			write(t, path, text)
+			options := config.Options{Path: path, Describe: true}
+			if strings.HasPrefix(text, "nodes:\n  db:") {
+				options.ComposeFiles, options.ConfigFile = []string{filepath.Join(dir, "docker-compose.yml")}, path
+			}
+			if _, err := config.Load(options); err != nil {
+				t.Errorf("%s: %v\n%s", guide, err, text)
+			}
+			loaded++
+		}
+	}
+	if loaded < 6 {
+		t.Errorf("only %d configurations were found", loaded)
 	}
 }
 
