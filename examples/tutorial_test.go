@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
 
 var (
@@ -85,7 +83,7 @@ func TestConfigurationsOfGuidesLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	program, dir := bloodhound(t), t.TempDir()
 	for name, text := range map[string]string{"docker-compose.yml": "services:\n  cache: {image: redis}\n  db: {image: postgres}\n", "driver.py": "", "balances.sh": "", "test/bank/first_x": ""} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -112,12 +110,12 @@ func TestConfigurationsOfGuidesLoad(t *testing.T) {
 			}
 			path := filepath.Join(dir, "guide.yaml")
 			write(t, path, text)
-			options := config.Options{Path: path, Describe: true}
+			args := []string{"config", "--quiet", "--config", path}
 			if strings.HasPrefix(text, "nodes:\n  db:") {
-				options.ComposeFiles, options.ConfigFile = []string{filepath.Join(dir, "docker-compose.yml")}, path
+				args = append(args, "--compose", filepath.Join(dir, "docker-compose.yml"))
 			}
-			if _, err := config.Load(options); err != nil {
-				t.Errorf("%s: %v\n%s", guide, err, text)
+			if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s\n%s", guide, err, out, text)
 			}
 			loaded++
 		}
