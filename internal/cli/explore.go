@@ -47,34 +47,31 @@ type campaignDocument struct {
 	Error string `json:"error,omitempty"`
 }
 
-// explore runs a campaign; plain asks for progress as lines also on a terminal.
+// exploration is a campaign of explore or test, with what comes before and after it.
+type exploration struct {
+	*app
+	ctx      context.Context
+	f        *flags
+	p        *project
+	s        *session
+	campaign *explore.Campaign
+	show     *progress
+	began    time.Time
+	timeout  time.Duration // of the whole; 0 is none
+	found    []finding
+	// Of test: the committed failures, replayed, and what was found near those that are stale.
+	all  []standing
+	near []*explore.Totals
+}
+
+// explore runs a campaign. plain is test: it replays committed failures first, and prints progress as lines also on a terminal.
 func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) error {
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err
 	}
-	campaign := &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, BaselineFirst: true}
-	p.complete(campaign)
-	if campaign.Strategy, err = a.strategyOf(f, p, campaign.Seed); err != nil {
-		return err
-	}
-	if _, ok := campaign.Strategy.(search.Keeper); ok {
-		if err := p.checkCorpus(); err != nil {
-			return err
-		}
-	}
-	if err := f.completeCoverage(c, p); err != nil {
-		return err
-	}
-	if f.since != "" && f.coverage {
-		if f.changes, err = changesSince(c.Context(), p.spec.Dir, f.since); err != nil {
-			return err
-		}
-	}
-	if err := p.checkOutput(f.coverage); err != nil {
-		return err
-	}
-	if err := f.checkReports(); err != nil {
+	x := &exploration{app: a, ctx: c.Context(), f: f, p: p}
+	if err := x.prepare(c); err != nil {
 		return err
 	}
 	var kept []committed
@@ -83,122 +80,177 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 			return err
 		}
 	}
-	if err := p.build(c.Context(), a); err != nil {
+	if err := p.build(x.ctx, a); err != nil {
 		return err
 	}
-	s, err := p.open(f.html, f.pagesFolder(), f.junit, f.sarif, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
+	x.s, err = p.open(f.html, f.pagesFolder(), f.junit, f.sarif, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	campaign.Setup, campaign.Command = s.setup, s.command
-	f.cover(campaign, p)
-	campaign.Behaviours = f.html != ""
-
-	show := newProgress(a.err, plain, f.json)
-	campaign.Note = show.note
-	campaign.Kept = a.keepCorpus(p, show)
-	far := campaignLine{runs: campaign.Runs, timeout: campaign.Timeout}
-	campaign.Finished = func(t *explore.Totals) {
-		show.showParts(func(elapsed time.Duration) []part { return far.parts(t, elapsed) })
-	}
-	var found []finding
-	campaign.Found = func(failure *explore.Failure, o *check.Judged) {
-		show.end()
-		failure.ID = p.failureID(failure.Signature, failure.Tape)
-		if slices.ContainsFunc(found, func(known finding) bool { return known.Signature == failure.Signature }) {
-			return // near a committed failure
-		}
-		a.addDumps(c.Context(), p, s, failure.ID, p.spec, failure.Tape, o)
-		story, file := a.keep(p, failure.Signature, o, failure.Verdict, &failure.Origin)
-		found = append(found, finding{failure, story, file})
-		switch {
-		case f.noShrink && !f.json:
-			report.Story(a.out, story)
-			fmt.Fprintln(a.out)
-		case !f.noShrink:
-			show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
-				failure.Verdict.Property, failure.ID, failure.First(), failure.Verdict.Reason, story.Replay))
-		}
-	}
-	var all []standing
-	var near []*explore.Totals
-	began := time.Now()
-	timeout := campaign.Timeout
-	left := func() time.Duration { // of the time that the whole may take
-		if timeout == 0 {
-			return 0
-		}
-		return max(timeout-time.Since(began), time.Millisecond)
-	}
+	defer x.s.close()
+	x.show = newProgress(a.err, plain, f.json)
+	x.watch()
+	x.began, x.timeout = time.Now(), x.campaign.Timeout
 	if plain {
-		if all, err = a.replayCommitted(c.Context(), s, kept, campaign.Workers, show); err != nil {
+		if err := x.replayKept(kept); err != nil {
 			return err
 		}
-		near = searchAround(c.Context(), all, f.around, *campaign, left)
-		show.end()
-		if !f.json {
-			if err := a.tell(p, all); err != nil {
-				return err
-			}
+	}
+	totals := x.search()
+	if !f.noShrink {
+		x.shrinkFound()
+	}
+	x.show.end()
+	return x.finish(c.Name(), totals)
+}
+
+// prepare makes the campaign, and finds mistakes that would show only when it has ended.
+func (x *exploration) prepare(c *cobra.Command) (err error) {
+	f, p := x.f, x.p
+	x.campaign = &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, BaselineFirst: true}
+	p.complete(x.campaign)
+	if x.campaign.Strategy, err = x.strategyOf(f, p, x.campaign.Seed); err != nil {
+		return err
+	}
+	if _, ok := x.campaign.Strategy.(search.Keeper); ok {
+		if err := p.checkCorpus(); err != nil {
+			return err
 		}
 	}
-	totals := &explore.Totals{Seed: campaign.Seed, Workers: campaign.Workers}
-	if campaign.KeepGoing || !anyFails(all, near) {
-		campaign.Timeout = left()
-		totals = campaign.Run(c.Context())
+	if err := f.completeCoverage(c, p); err != nil {
+		return err
 	}
-	for i := range all {
-		totals.Committed = append(totals.Committed, all[i].Committed)
+	if f.since != "" && f.coverage {
+		if f.changes, err = changesSince(x.ctx, p.spec.Dir, f.since); err != nil {
+			return err
+		}
 	}
-	for _, t := range near {
+	if err := p.checkOutput(f.coverage); err != nil {
+		return err
+	}
+	return f.checkReports()
+}
+
+// watch connects the campaign with workers, progress lines and stored failures.
+func (x *exploration) watch() {
+	c := x.campaign
+	c.Setup, c.Command = x.s.setup, x.s.command
+	x.f.cover(c, x.p)
+	c.Behaviours = x.f.html != ""
+	c.Note, c.Kept, c.Found = x.show.note, x.keepCorpus(x.p, x.show), x.keepFailure
+	line := campaignLine{runs: c.Runs, timeout: c.Timeout}
+	c.Finished = func(t *explore.Totals) {
+		x.show.showParts(func(elapsed time.Duration) []part { return line.parts(t, elapsed) })
+	}
+}
+
+// keepFailure stores a failure and prints it.
+func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
+	x.show.end()
+	failure.ID = x.p.failureID(failure.Signature, failure.Tape)
+	if slices.ContainsFunc(x.found, func(known finding) bool { return known.Signature == failure.Signature }) {
+		return // near a committed failure
+	}
+	x.addDumps(x.ctx, x.p, x.s, failure.ID, x.p.spec, failure.Tape, o)
+	story, file := x.keep(x.p, failure.Signature, o, failure.Verdict, &failure.Origin)
+	x.found = append(x.found, finding{failure, story, file})
+	switch {
+	case x.f.noShrink && !x.f.json:
+		report.Story(x.out, story)
+		fmt.Fprintln(x.out)
+	case !x.f.noShrink:
+		x.show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
+			failure.Verdict.Property, failure.ID, failure.First(), failure.Verdict.Reason, story.Replay))
+	}
+}
+
+// left is how much of the timeout is left; 0 if there is none.
+func (x *exploration) left() time.Duration {
+	if x.timeout == 0 {
+		return 0
+	}
+	return max(x.timeout-time.Since(x.began), time.Millisecond)
+}
+
+// replayKept replays the committed failures, and searches near those that are stale.
+func (x *exploration) replayKept(kept []committed) (err error) {
+	if x.all, err = x.replayCommitted(x.ctx, x.s, kept, x.campaign.Workers, x.show); err != nil {
+		return err
+	}
+	x.near = searchAround(x.ctx, x.all, x.f.around, *x.campaign, x.left)
+	x.show.end()
+	if x.f.json {
+		return nil
+	}
+	return x.tell(x.p, x.all)
+}
+
+// search runs the campaign, unless a committed failure fails already.
+func (x *exploration) search() *explore.Totals {
+	totals := &explore.Totals{Seed: x.campaign.Seed, Workers: x.campaign.Workers}
+	if x.campaign.KeepGoing || !anyFails(x.all, x.near) {
+		x.campaign.Timeout = x.left()
+		totals = x.campaign.Run(x.ctx)
+	}
+	for i := range x.all {
+		totals.Committed = append(totals.Committed, x.all[i].Committed)
+	}
+	for _, t := range x.near {
 		totals.Near(t)
 	}
-	if !f.noShrink {
-		b := f.shrinkBudget(campaign.Workers)
-		ctx := c.Context()
-		if timeout > 0 { // it bounds all
-			b.time = min(b.time, left())
-			bounded, cancel := context.WithTimeout(ctx, left())
-			defer cancel()
-			ctx = bounded
-		}
-		a.shrinkAll(ctx, p, s, found, b, show)
-		if n := unshrunk(found); n > 0 && c.Context().Err() == nil && ctx.Err() != nil {
-			show.note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", timeout, report.Count(n, "failure")))
-		}
-	}
-	show.end()
-	for i := range found {
-		if !f.noShrink && !f.json {
-			report.Story(a.out, found[i].story)
-			fmt.Fprintln(a.out)
-		}
-	}
+	return totals
+}
 
+// shrinkFound shrinks the failures that were found and prints their stories.
+func (x *exploration) shrinkFound() {
+	b := x.f.shrinkBudget(x.campaign.Workers)
+	ctx := x.ctx
+	if x.timeout > 0 { // it bounds all
+		b.time = min(b.time, x.left())
+		bounded, cancel := context.WithTimeout(ctx, x.left())
+		defer cancel()
+		ctx = bounded
+	}
+	x.shrinkAll(ctx, x.p, x.s, x.found, b, x.show)
+	if n := unshrunk(x.found); n > 0 && x.ctx.Err() == nil && ctx.Err() != nil {
+		x.show.note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", x.timeout, report.Count(n, "failure")))
+	}
+	x.show.end()
+	if x.f.json {
+		return
+	}
+	for i := range x.found {
+		report.Story(x.out, x.found[i].story)
+		fmt.Fprintln(x.out)
+	}
+}
+
+// finish writes the files that were asked for, and prints the result.
+func (x *exploration) finish(verb string, totals *explore.Totals) error {
+	f, p := x.f, x.p
 	var late []error
-	if p.saveTraces && c.Context().Err() == nil {
-		for i := range found {
-			late = append(late, p.saveTrace(c.Context(), s, found[i].Failure))
+	if p.saveTraces && x.ctx.Err() == nil {
+		for i := range x.found {
+			late = append(late, p.saveTrace(x.ctx, x.s, x.found[i].Failure))
 		}
 	}
-	if campaign.Code != nil {
-		late = append(late, f.saveCoverage(p, campaign.Code, totals))
+	if x.campaign.Code != nil {
+		late = append(late, f.saveCoverage(p, x.campaign.Code, totals))
 	}
 	status := totals.Status(p.spec)
-	f.judgeCoverage(p.result.Coverage.Binaries, campaign.Code, totals.Code, &status)
-	doc := campaignDocument{Bloodhound: Version(), Verb: c.Name(), ExitCode: status.ExitCode(),
+	f.judgeCoverage(p.result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
+	doc := campaignDocument{Bloodhound: Version(), Verb: verb, ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
-	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc, a.writePages(c.Context(), p, s, f.pagesFolder(), found)))
-	err = errors.Join(late...)
+	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc, x.writePages(x.ctx, p, x.s, f.pagesFolder(), x.found)))
+	err := errors.Join(late...)
 	if err != nil {
 		doc.Error, doc.ExitCode, err = err.Error(), check.ExitEngine, failed(err)
 	}
-	a.code = doc.ExitCode
+	x.code = doc.ExitCode
 	if f.json {
-		return errors.Join(a.printJSON(doc), err)
+		return errors.Join(x.printJSON(doc), err)
 	}
-	return errors.Join(report.Summary(a.out, totals, status), err)
+	return errors.Join(report.Summary(x.out, totals, status), err)
 }
 
 // unshrunk counts the failures whose runs are as they were found.

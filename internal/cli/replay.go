@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,37 +65,9 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 		return p.lacking(args[0], full, err)
 	}
 	defer s.close()
-	var first *explore.Reply
-	var status explore.Status
-	runs := f.runs
-	for run := uint64(1); run <= runs; run++ {
-		if job.Dumps = ""; run == 1 {
-			if job.Dumps, err = s.dumpsFolder(); err != nil {
-				return err
-			}
-		}
-		reply, err := a.oneRun(c.Context(), s, job, f.json)
-		if err != nil {
-			return err
-		}
-		if c.Context().Err() != nil {
-			return errInterrupted
-		}
-		if !f.json && f.runs > 1 {
-			fmt.Fprintf(a.out, "replay %d of %d: trace hash %s\n", run, f.runs, reply.Summary.Hash)
-		}
-		if first == nil {
-			first = reply
-			if reply.Summary.Hash != failure.Hash && len(explore.Violated(reply.Summary.Verdicts)) > 0 {
-				runs = max(runs, 2) // a violation counts when its run can be made again, and nobody has made this one
-			}
-			continue
-		}
-		if d := explore.Differs(first.Summary, reply.Summary); d != "" {
-			status.Unrepeatable = true
-			first.Summary.Repeat = engine.Repeat{Reason: fmt.Sprintf("replay %d differs from the first: %s", run, d)}
-			break
-		}
+	first, status, err := a.replays(c.Context(), s, job, failure, f)
+	if err != nil {
+		return err
 	}
 	a.keepCores(p, failure.ID, first.Outcome)
 	if p.spec != nil && failure == full && first.Summary.Hash == failure.Hash { // what `check` judges
@@ -102,24 +75,10 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 			a.note("bloodhound: the history could not be stored: %v", err)
 		}
 	}
-	if f.logs {
-		if err := report.Logs(a.out, first.Outcome); err != nil {
-			return err
-		}
+	if err := a.printRun(f, failure.Tape.Seed, first); err != nil {
+		return err
 	}
-	if !f.json {
-		if err := report.Run(a.out, failure.Tape.Seed, first.Summary); err != nil {
-			return err
-		}
-	}
-	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary, Failures: []string{failure.ID}}
-	doc.Changes = failure.Changes(first.Outcome)
-	if p.movedFrom != "" {
-		doc.Changes = append([]string{fmt.Sprintf("the project lay in %s and lies in %s: paths are part of a run", p.movedFrom, p.spec.Dir)}, doc.Changes...)
-	}
-	if v := Version(); v != failure.Bloodhound {
-		doc.Changes = append(doc.Changes, fmt.Sprintf("bloodhound was %q and is %q", failure.Bloodhound, v))
-	}
+	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary, Failures: []string{failure.ID}, Changes: p.changes(failure, first)}
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
 		wrote(failure.Spec, doc.Trace)
@@ -133,38 +92,105 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	if f.json {
 		return a.printJSON(doc)
 	}
-	for _, v := range explore.Violated(first.Summary.Verdicts) {
-		if explore.Signature(v) != failure.Signature {
-			continue
-		}
-		fmt.Fprintln(a.out)
-		story := report.StoryOf{Spec: failure.Spec, Outcome: first.Outcome, Verdict: v, ID: failure.ID,
-			Replay: "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])}
-		if failure != full {
-			story.Shrunk = &full.Smallest.Shrunk
-		}
-		if f.original {
-			story.Replay += " --original"
-		}
-		if err := report.Story(a.out, story); err != nil {
-			return err
-		}
+	if err := a.printStory(f, args, failure, full, first); err != nil {
+		return err
 	}
-	if first.Summary.Hash != failure.Hash && len(doc.Changes) > 0 {
-		fmt.Fprintln(a.out, "\nother changes")
-		for i, change := range doc.Changes {
-			if i == changesShown {
-				fmt.Fprintf(a.out, "  ... and %d more\n", len(doc.Changes)-i)
-				break
-			}
-			fmt.Fprintf(a.out, "  %s\n", change)
-		}
+	if first.Summary.Hash != failure.Hash {
+		a.printChanges(doc.Changes)
 	}
 	if doc.Trace != "" {
 		fmt.Fprintf(a.out, "\ntrace in %s\n", doc.Trace)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
 	return nil
+}
+
+// replays makes the run of a failure as often as a flag says, until one differs from the first. A violation by a changed run is made
+// twice at least: it counts only if that run repeats.
+func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure *report.Failure, f *flags) (first *explore.Reply, status explore.Status, err error) {
+	runs := f.runs
+	for run := uint64(1); run <= runs; run++ {
+		if job.Dumps = ""; run == 1 {
+			if job.Dumps, err = s.dumpsFolder(); err != nil {
+				return nil, status, err
+			}
+		}
+		reply, err := a.oneRun(ctx, s, job, f.json)
+		if err != nil {
+			return nil, status, err
+		}
+		if ctx.Err() != nil {
+			return nil, status, errInterrupted
+		}
+		if !f.json && f.runs > 1 {
+			fmt.Fprintf(a.out, "replay %d of %d: trace hash %s\n", run, f.runs, reply.Summary.Hash)
+		}
+		if first == nil {
+			first = reply
+			if reply.Summary.Hash != failure.Hash && len(explore.Violated(reply.Summary.Verdicts)) > 0 {
+				runs = max(runs, 2)
+			}
+			continue
+		}
+		if d := explore.Differs(first.Summary, reply.Summary); d != "" {
+			status.Unrepeatable = true
+			first.Summary.Repeat = engine.Repeat{Reason: fmt.Sprintf("replay %d differs from the first: %s", run, d)}
+			break
+		}
+	}
+	return first, status, nil
+}
+
+// changes lists what is different now from when a failure was stored.
+func (p *project) changes(failure *report.Failure, r *explore.Reply) []string {
+	list := failure.Changes(r.Outcome)
+	if p.movedFrom != "" {
+		list = append([]string{fmt.Sprintf("the project lay in %s and lies in %s: paths are part of a run", p.movedFrom, p.spec.Dir)}, list...)
+	}
+	if v := Version(); v != failure.Bloodhound {
+		list = append(list, fmt.Sprintf("bloodhound was %q and is %q", failure.Bloodhound, v))
+	}
+	return list
+}
+
+// printStory prints the violation of a failure, if its replay shows it.
+func (a *app) printStory(f *flags, args []string, failure, full *report.Failure, r *explore.Reply) error {
+	for _, v := range explore.Violated(r.Summary.Verdicts) {
+		if explore.Signature(v) != failure.Signature {
+			continue
+		}
+		fmt.Fprintln(a.out)
+		if err := report.Story(a.out, f.storyOf(args, failure, full, r.Outcome, v)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storyOf is the story of a failure's violation, with the command that replays it.
+func (f *flags) storyOf(args []string, failure, full *report.Failure, o *check.Judged, v check.Verdict) report.StoryOf {
+	story := report.StoryOf{Spec: failure.Spec, Outcome: o, Verdict: v, ID: failure.ID, Replay: "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])}
+	if failure != full {
+		story.Shrunk = &full.Smallest.Shrunk
+	}
+	if f.original {
+		story.Replay += " --original"
+	}
+	return story
+}
+
+func (a *app) printChanges(changes []string) {
+	if len(changes) == 0 {
+		return
+	}
+	fmt.Fprintln(a.out, "\nother changes")
+	for i, change := range changes {
+		if i == changesShown {
+			fmt.Fprintf(a.out, "  ... and %d more\n", len(changes)-i)
+			break
+		}
+		fmt.Fprintf(a.out, "  %s\n", change)
+	}
 }
 
 // judgeReplay compares a replay with what was stored.

@@ -87,13 +87,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
-	page.Replay = "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])
-	if failure != full {
-		page.Shrunk = &full.Smallest.Shrunk
-	}
-	if f.original {
-		page.Replay += " --original"
-	}
+	page.StoryOf = f.storyOf(args, failure, full, reply.Outcome, page.Verdict)
 	if !report.IsFailurePath(args[0]) {
 		page.File = report.FailurePath(p.state, failure.ID)
 	}

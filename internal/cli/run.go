@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -83,32 +84,12 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		wrote(p.spec, doc.Trace)
 	}
 	status := explore.StatusOf(p.spec, reply.Summary)
-	violated := explore.Violated(reply.Summary.Verdicts)
-	if len(violated) > 0 {
-		again, err := a.oneRun(c.Context(), s, &explore.Job{Tape: t}, f.json)
-		if err != nil {
-			return fmt.Errorf("the replay of a violation: %w", err)
-		}
-		if d := explore.Differs(reply.Summary, again.Summary); d != "" {
-			status.Violated, status.Unrepeatable = false, true
-			reply.Summary.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + d}
-			violated = nil
-		}
+	violated, err := a.confirmed(c.Context(), s, t, reply, &status, f.json)
+	if err != nil {
+		return err
 	}
-	if f.logs {
-		if err := report.Logs(a.out, reply.Outcome); err != nil {
-			return err
-		}
-	}
-	if !f.json {
-		if err := report.Run(a.out, t.Seed, reply.Summary); err != nil {
-			return err
-		}
-		if f.reached {
-			if err := report.Reached(a.out, reply.Summary.Reached, reply.Summary.Near); err != nil {
-				return err
-			}
-		}
+	if err := a.printRun(f, t.Seed, reply); err != nil {
+		return err
 	}
 	for _, v := range violated {
 		a.keepCores(p, p.failureID(explore.Signature(v), reply.Outcome.Tape), reply.Outcome)
@@ -137,7 +118,42 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	return nil
 }
 
-// oneRun does a job and shows how far it has come.
+// confirmed replays a run that violates properties: they count as violated only if the run repeats.
+func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, r *explore.Reply, status *explore.Status, quiet bool) ([]check.Verdict, error) {
+	violated := explore.Violated(r.Summary.Verdicts)
+	if len(violated) == 0 {
+		return nil, nil
+	}
+	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t}, quiet)
+	if err != nil {
+		return nil, fmt.Errorf("the replay of a violation: %w", err)
+	}
+	d := explore.Differs(r.Summary, again.Summary)
+	if d == "" {
+		return violated, nil
+	}
+	status.Violated, status.Unrepeatable = false, true
+	r.Summary.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + d}
+	return nil, nil
+}
+
+// printRun prints a run, apart from its violations.
+func (a *app) printRun(f *flags, seed uint64, r *explore.Reply) error {
+	if f.logs {
+		if err := report.Logs(a.out, r.Outcome); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return nil
+	}
+	if err := report.Run(a.out, seed, r.Summary); err != nil || !f.reached {
+		return err
+	}
+	return report.Reached(a.out, r.Summary.Reached, r.Summary.Near)
+}
+
+// oneRun does a job and shows its progress.
 func (a *app) oneRun(ctx context.Context, s *session, job *explore.Job, quiet bool) (*explore.Reply, error) {
 	p := newProgress(a.err, false, quiet)
 	defer p.end()
