@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/examples/internal/jsonhttp"
 )
 
 // holdings are what a cache has, and by which epoch.
@@ -73,7 +75,7 @@ func (c *cache) beats() {
 		c.mu.Unlock()
 		sent := time.Now()
 		var v view
-		err := call(c.client, c.store+"/beat", b, &v)
+		err := jsonhttp.Post(c.client, c.store+"/beat", b, &v)
 		c.mu.Lock()
 		adopted := false
 		if err == nil && v.Epoch >= c.holdings.epoch {
@@ -150,7 +152,7 @@ func (c *cache) ask(key string, change *access) (value, error) {
 	c.mu.Lock()
 	if c.owner(key) != c.holdings.node {
 		c.mu.Unlock()
-		return value{}, errRefused
+		return value{}, jsonhttp.ErrRefused
 	}
 	if v, ok := c.holdings.values[key]; ok && change == nil {
 		c.mu.Unlock()
@@ -163,12 +165,12 @@ func (c *cache) ask(key string, change *access) (value, error) {
 	var v value
 	var err error
 	if change == nil {
-		err = call(c.client, c.store+"/read", a, &v)
+		err = jsonhttp.Post(c.client, c.store+"/read", a, &v)
 	} else {
 		if a.Value = change.Value; a.Value != nil {
 			v = value{true, *a.Value}
 		}
-		err = call(c.client, c.store+"/write", a, &struct{}{})
+		err = jsonhttp.Post(c.client, c.store+"/write", a, &struct{}{})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +219,7 @@ func (c *cache) put(w http.ResponseWriter, req *http.Request) {
 		change.Value = &text
 	}
 	switch _, err := c.ask(req.PathValue("key"), &change); {
-	case errors.Is(err, errRefused):
+	case errors.Is(err, jsonhttp.ErrRefused):
 		refuse(w, err.Error())
 	case err != nil:
 		http.Error(w, "unknown: "+err.Error(), http.StatusGatewayTimeout)

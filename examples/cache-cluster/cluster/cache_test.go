@@ -48,7 +48,6 @@ func TestTornJournal(t *testing.T) {
 		if err != nil || s.values["k"] != old || s.council.epoch != 2 {
 			t.Fatalf("%d of %d bytes: %v, %v in epoch %d", n, len(all), err, s.values, s.council.epoch)
 		}
-		s.journal.Close()
 	}
 	all[3] ^= 1
 	os.WriteFile(path, all, 0o666)

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"log"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/examples/internal/journal"
 )
 
 // store keeps all keys in a journal, and the council of the caches.
@@ -22,7 +19,7 @@ type store struct {
 	values  map[string]string
 	tickets map[string]int // the latest of each key in this epoch
 	saved   int            // the latest epoch on the disk
-	journal *os.File
+	journal *journal.Journal[record]
 }
 
 // record is a line of the journal: an epoch that began, or a key that was written.
@@ -32,52 +29,22 @@ type record struct {
 	Value *string `json:"value,omitempty"`
 }
 
-// openStore reads the journal. A loss of power may leave a last line that is torn: nothing of it was ever answered.
+// openStore reads the journal.
 func openStore(path string, now time.Time) (*store, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	j, records, err := journal.Open[record](path, journal.Options{})
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	if err := folder.Sync(); err != nil {
-		return nil, err
-	}
-	s := &store{values: map[string]string{}, tickets: map[string]int{}, journal: f}
-	in, whole := bufio.NewReader(f), int64(0)
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return nil, err
-		}
-		var r record
-		sum, text, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-		if !bytes.HasSuffix(line, []byte("\n")) || string(sum) != checksum(text) || json.Unmarshal(text, &r) != nil {
-			if _, more := in.Peek(1); more == nil {
-				return nil, fmt.Errorf("%s: damaged after %d bytes", path, whole)
-			}
-			break
-		}
-		whole += int64(len(line))
+	s := &store{values: map[string]string{}, tickets: map[string]int{}, journal: j}
+	for _, r := range records {
 		s.saved = max(s.saved, r.Epoch)
 		s.put(r)
-	}
-	if err := f.Truncate(whole); err != nil {
-		return nil, err
-	}
-	if _, err := f.Seek(whole, io.SeekStart); err != nil {
-		return nil, err
 	}
 	// Whoever is a member of an earlier epoch has to join again.
 	s.council = newCouncil(s.saved+1, now)
 	s.begin()
 	return s, nil
 }
-
-func checksum(text []byte) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE(text)) }
 
 func (s *store) put(r record) {
 	switch {
@@ -91,14 +58,7 @@ func (s *store) put(r record) {
 
 // save returns when the record is on the disk.
 func (s *store) save(r record) {
-	text, err := json.Marshal(r)
-	if err == nil {
-		_, err = fmt.Fprintf(s.journal, "%s %s\n", checksum(text), text)
-	}
-	if err == nil {
-		err = s.journal.Sync()
-	}
-	if err != nil {
+	if err := s.journal.Append(r); err != nil {
 		log.Fatalf("journal: %v", err)
 	}
 }

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -40,38 +36,12 @@ type value struct {
 // callTimeout bounds requests between servers.
 const callTimeout = 250 * time.Millisecond
 
-// errRefused is a proof that nothing was done.
-var errRefused = fmt.Errorf("refused")
-
 func newClient() *http.Client {
 	return &http.Client{Timeout: callTimeout,
 		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: callTimeout}).DialContext, MaxIdleConnsPerHost: 8}}
 }
 
-// call sends a request once; a POST is never repeated by the library.
-func call(client *http.Client, url string, question, reply any) error {
-	text, err := json.Marshal(question)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Post(url, "application/json", bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	text, err = io.ReadAll(resp.Body)
-	switch {
-	case err != nil:
-		return err
-	case resp.StatusCode == http.StatusConflict:
-		return fmt.Errorf("%w: %s", errRefused, bytes.TrimSpace(text))
-	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(text))
-	}
-	return json.Unmarshal(text, reply)
-}
-
-// refuse tells a client that nothing was done.
+// refuse answers a client that nothing was done.
 func refuse(w http.ResponseWriter, why string) {
 	w.Header().Set("X-Not-Done", "1")
 	http.Error(w, why, http.StatusServiceUnavailable)

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/examples/internal/journal"
+	"github.com/bloodhound-dst/bloodhound/examples/internal/jsonhttp"
 )
 
 const usage = `crdt is a store of counters and registers with several leaders.
@@ -220,6 +219,7 @@ func (s *server) join(w http.ResponseWriter, r *http.Request) {
 
 // tell tells a peer what it may not know, again and again until it has heard.
 func (s *server) tell(peer string) {
+	client := &http.Client{Timeout: joinTime}
 	for range s.news[peer] {
 		for {
 			s.mu.Lock()
@@ -236,7 +236,7 @@ func (s *server) tell(peer string) {
 			if len(keys) == 0 {
 				break
 			}
-			if err := post(peer, m); err != nil {
+			if err := jsonhttp.Post(client, "http://"+peer+port+"/join", m, nil); err != nil {
 				s.mu.Lock()
 				s.replica.Failed(peer, keys)
 				s.mu.Unlock()
@@ -244,29 +244,4 @@ func (s *server) tell(peer string) {
 			}
 		}
 	}
-}
-
-func post(peer string, m message) error {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), joinTime)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+peer+port+"/join", bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("status %d", resp.StatusCode)
-	}
-	return nil
 }

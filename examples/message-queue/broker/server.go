@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/examples/internal/journal"
+	"github.com/bloodhound-dst/bloodhound/examples/internal/jsonhttp"
 )
 
 // Timings. A leader is missed after electionMin to twice that.
@@ -155,27 +154,6 @@ func answer[Q any](b *broker, step func(Q) any) http.HandlerFunc {
 	}
 }
 
-// ask sends a request to another broker, once.
-func (b *broker) ask(peer, path string, question, reply any) error {
-	text, err := json.Marshal(question)
-	if err != nil {
-		return err
-	}
-	resp, err := b.peers.Post("http://"+peer+":8080/peer/"+path, "application/json", bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", peer, resp.Status)
-	}
-	text, err = io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, reply)
-}
-
 // elections watches the leader and stands when it is silent.
 func (b *broker) elections() {
 	for {
@@ -199,7 +177,7 @@ func (b *broker) elections() {
 
 func (b *broker) campaign(peer string, q voteRequest) {
 	var a voteReply
-	if b.ask(peer, "vote", q, &a) != nil {
+	if jsonhttp.Post(&b.peers, "http://"+peer+":8080/peer/vote", q, &a) != nil {
 		return
 	}
 	b.mu.Lock()
@@ -232,7 +210,7 @@ func (b *broker) replicate(peer string) {
 		b.mu.Unlock()
 		if leading {
 			var a appendReply
-			if b.ask(peer, "append", q, &a) == nil {
+			if jsonhttp.Post(&b.peers, "http://"+peer+":8080/peer/append", q, &a) == nil {
 				b.mu.Lock()
 				before := b.replica.committed
 				b.replica.onAppendReply(peer, q, a)
