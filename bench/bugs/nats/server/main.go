@@ -1,4 +1,4 @@
-// Command nats is nats-server itself, of the release that go.mod names.
+// Command nats is nats-server itself, of the release that go.mod names, or fixed.mod.
 package main
 
 import (

@@ -1,4 +1,4 @@
-module github.com/bloodhound-dst/bloodhound/bench/bugs/nats-fsync/fixed
+module github.com/bloodhound-dst/bloodhound/bench/bugs/nats/server
 
 go 1.26.8
 
