@@ -300,7 +300,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	return []world.Property{p}, nil
 }
 
-// isFailure tells the id or the file of a failure from a history.
+// isFailure distinguishes the id or the file of a failure from a history.
 func isFailure(name string) bool {
 	if name == "-" {
 		return false
@@ -588,7 +588,7 @@ func (j *judging) readFolder(name string) ([]history.Event, error) {
 	return nil, errors.New("it is a folder without history.bincode or the *.log of Cobra; name a history, and the folder after it")
 }
 
-// looksLikeEDN tells a history of Jepsen's from lines of JSON: its maps begin with a keyword.
+// looksLikeEDN distinguishes a history of Jepsen's from lines of JSON: its maps begin with a keyword.
 func looksLikeEDN(start []byte) bool {
 	text := strings.TrimLeft(string(start), " \t\r\n,[(")
 	rest, isMap := strings.CutPrefix(text, "{")

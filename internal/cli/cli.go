@@ -54,7 +54,7 @@ type app struct {
 	json io.Writer // the one document of --json
 	err  io.Writer // progress, notes and errors
 	code int
-	// misused tells that the flags could not be read.
+	// misused means that the flags could not be read.
 	misused bool
 	printed bool // the one document of --json is out
 }
@@ -182,7 +182,7 @@ machine failed, 4 a run was not reproducible, 5 unknown.`,
 	return root
 }
 
-// note tells a person something while work goes on.
+// note prints a remark while work goes on.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.err, report.Printable(fmt.Sprintf(format, args...)))
 }

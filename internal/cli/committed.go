@@ -26,7 +26,7 @@ const defaultAround = 20
 type committed struct {
 	*report.Failure
 	file string // from the project's folder on
-	// reconfigured tells that the configuration is another one than the failure's.
+	// reconfigured means that the configuration is another one than the failure's.
 	reconfigured bool
 	movedFrom    string // where the project lay, if elsewhere
 }
@@ -263,7 +263,7 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 	return totals
 }
 
-// tell writes a line on each committed failure, and the story of those that still fail by their own run.
+// tell prints a line on each committed failure, and the story of those that still fail by their own run.
 func (a *app) tell(p *project, all []standing) error {
 	for i := range all {
 		st := &all[i]

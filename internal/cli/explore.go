@@ -269,7 +269,7 @@ func anyFails(all []standing, near []*explore.Totals) bool {
 		slices.ContainsFunc(near, func(t *explore.Totals) bool { return len(t.Failures) > 0 })
 }
 
-// checkOutput tells before a campaign runs that its files could not be written after it.
+// checkOutput fails before the campaign runs if its files could not be written after it.
 func (p *project) checkOutput(coverage bool) error {
 	if !p.saveTraces && !p.saveSeeds && !p.summary && !coverage || p.outputDir == p.state {
 		return nil // the session looks at the state folder
@@ -306,7 +306,7 @@ func (p *project) workersOf(flag int) int {
 type campaignLine struct {
 	runs    uint64 // the campaign's bounds; 0 is none
 	timeout time.Duration
-	last    explore.Point // as it was when something new was told last
+	last    explore.Point // when something new was shown last
 	news    string
 	newsAt  time.Duration
 }

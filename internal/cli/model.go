@@ -312,7 +312,7 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 	return tla.Check(spec, o)
 }
 
-// counts is how far a check came, as TLC tells it.
+// counts is the progress of a check, as TLC prints it.
 func counts(r *tla.Report) string {
 	return fmt.Sprintf("%d states generated, %d distinct states found, %d states left on queue.", r.Generated, r.Distinct, r.Left)
 }
@@ -379,7 +379,7 @@ func because(r *tla.Report) string {
 	return "; " + r.Stopped
 }
 
-// tell writes a violation as TLC does.
+// tell prints a violation as TLC does.
 func tell(w io.Writer, spec *tla.Spec, v *tla.Violation, difference bool) {
 	switch v.Kind {
 	case tla.InvariantViolated:

@@ -73,7 +73,7 @@ func (p *project) build(ctx context.Context, a *app) error {
 	return nil
 }
 
-// open makes the session of the project's runs. What the machine lacks for them is told where the configuration asks
+// open makes the session of the project's runs. What the machine lacks for them is reported where the configuration asks
 // for it.
 func (p *project) open(coming ...string) (*session, error) {
 	for i := range p.spec.Workloads {

@@ -220,7 +220,7 @@ type campaignReport struct {
 	write      func(io.Writer, report.CampaignOf) error
 }
 
-// checkReports tells before a campaign runs that its reports could not be written after it.
+// checkReports fails before the campaign runs if its reports could not be written after it.
 func (f *flags) checkReports() error {
 	byPath := map[string]string{}
 	for _, r := range f.campaignReports() {
@@ -258,7 +258,7 @@ func (f *flags) saveReports(p *project, doc *campaignDocument, pages map[string]
 	return errors.Join(errs...)
 }
 
-// writable tells before anything runs that the file of a flag could not be written after it.
+// writable fails before anything runs if the file of a flag could not be written after it.
 func writable(flag, path string) error {
 	if path == "" {
 		return nil

@@ -36,7 +36,7 @@ func newScratch(parent string) (*scratch, error) {
 	return s, nil
 }
 
-// lockName is the file whose lock tells that a scratch folder is in use.
+// lockName is the file whose lock shows that a scratch folder is in use.
 func lockName(scratch string) string { return filepath.Join(scratch, ".lock") }
 
 // removeStale removes the scratch folders that nobody holds a lock on.

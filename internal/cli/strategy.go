@@ -157,7 +157,7 @@ func (p *project) corpusDir() string {
 	return filepath.Join(p.state, "corpus", strings.NewReplacer(string(filepath.Separator), "_").Replace(strings.TrimSuffix(name, filepath.Ext(name))))
 }
 
-// checkCorpus tells before a campaign runs that its corpus could not be stored.
+// checkCorpus fails before the campaign runs if its corpus could not be stored.
 func (p *project) checkCorpus() error {
 	dir := p.corpusDir()
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// defaultVerifyRuns is how often verify runs a tape unless told otherwise, and at least.
+// defaultVerifyRuns is how often verify runs a tape by default, and at least.
 const defaultVerifyRuns = 2
 
 // verifyContext is the number of equal events that are shown before the first that differs.

@@ -44,7 +44,7 @@ type finding struct {
 	file  *report.Failure
 }
 
-// keep stores a violation and returns what its story is told from. A disk that is full loses nothing: the story
+// keep stores a violation and returns what its story is made of. A disk that is full loses nothing: the story
 // then says how to make the run again from its tape.
 func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
 	id := p.failureID(signature, o.Tape)

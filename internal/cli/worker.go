@@ -115,7 +115,7 @@ func trace(o *engine.Options, t *explore.Trace, spec *world.Spec) (finish func(*
 	}, nil
 }
 
-// watch adds an observer to o that counts events, and tells about them from a goroutine of its own, outside the
+// watch adds an observer to o that counts events, and reports them from a goroutine of its own, outside the
 // world. The function that it returns ends it.
 func watch(o *engine.Options, progress func(explore.Progress)) (stop func()) {
 	var events atomic.Uint64

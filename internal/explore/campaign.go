@@ -42,7 +42,7 @@ type Campaign struct {
 	Command       Command
 	// Here, if it is not nil, makes runs in this process and not in workers of Command: for engines whose worlds can do no harm to it.
 	Here Runner
-	// Code has runs tell which blocks of programs they execute, if it is not nil.
+	// Code asks runs for the blocks of programs that they execute, if it is not nil.
 	Code *Code
 	// Finished is called after each run, in run order; it must not keep the Totals.
 	Finished func(*Totals)
@@ -50,11 +50,11 @@ type Campaign struct {
 	Found func(*Failure, *check.Judged)
 	// Kept is called when the corpus of the Strategy changes, if it is a search.Keeper.
 	Kept func(came []*search.Entry, left []string)
-	// Note is called for what a person should know while the campaign runs.
+	// Note is called for what the user should know while the campaign runs.
 	Note func(string)
 }
 
-// result is what became of one run.
+// result is the result of one run.
 type result struct {
 	job     *Job
 	reply   *Reply // nil if the run was lost or cut short
@@ -80,71 +80,12 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 		runs, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-
-	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
-	feed := newFeeder(c)
-	setup := *c.Setup
-	delay := feed.strategy.FeedbackDelay()
-	setup.Learn = delay > 0 || c.Behaviours
-	if w, ok := feed.strategy.(search.Watcher); ok {
-		setup.Unwatched = slices.DeleteFunc(slices.Clone(coverage.Domains), w.Watches)
-	}
-	c.Setup = &setup
-	t.Search, t.FeedbackDelay = feed.strategy.Standing(), delay
-	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil {
-		c.Note(fmt.Sprintf("%d of %d workers are idle: %s runs at most %d worlds at once, which is the setting exploration.feedback_delay", idle, t.Workers, feed.strategy.Name(), delay))
-	}
-	col := collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
-	col.done = !c.baseline(runs, ctx, &col)
+	col := c.begin()
+	t := col.totals
+	col.done = !c.baseline(runs, ctx, col)
 	jobs := make(chan *Job)
-	results := make(chan *result)
-	var workers sync.WaitGroup
-	cpus := CPUs()
-	for k := range t.Workers {
-		cpu := -1
-		if len(cpus) > 0 {
-			cpu = cpus[(c.FirstCPU+k)%len(cpus)]
-		}
-		workers.Add(1)
-		go func() {
-			defer workers.Done()
-			c.serve(runs, ctx, cpu, jobs, results)
-		}()
-	}
-	go func() {
-		workers.Wait()
-		close(results)
-	}()
-
-	next := uint64(0)
-	window := uint64(Window * t.Workers)
-	var job *Job // run next, if it is known
-	for {
-		over := runs.Err() != nil || col.done
-		if !over && job == nil && col.last == nil && (c.Runs == 0 || next < c.Runs) && next < col.next+window {
-			if job = feed.job(next, col.next); job != nil {
-				if !c.cover(job, &col) {
-					job, col.done = nil, true
-				}
-			}
-		}
-		var to chan<- *Job
-		if job != nil && col.last == nil {
-			to = jobs
-		}
-		if over || to == nil && next == col.next {
-			break
-		}
-		select {
-		case to <- job:
-			next++
-			job = nil
-		case r := <-results:
-			col.take(r)
-		case <-runs.Done():
-		}
-		t.WallNs = time.Since(began).Nanoseconds()
-	}
+	results := c.startWorkers(runs, ctx, t.Workers, jobs)
+	c.hand(runs, col, jobs, results, func() { t.WallNs = time.Since(began).Nanoseconds() })
 	if !col.done && runs.Err() != nil {
 		t.Stopped = TimedOut
 		if outer.Err() != nil {
@@ -162,10 +103,83 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 		}
 	}
 	col.flush()
-	feed.rest()
-	t.Search = feed.strategy.Standing()
+	col.feeder.rest()
+	t.Search = col.feeder.strategy.Standing()
 	t.WallNs = time.Since(began).Nanoseconds()
 	return t
+}
+
+// begin makes the collector, and asks workers for what the strategy learns.
+func (c *Campaign) begin() *collector {
+	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
+	feed := newFeeder(c)
+	setup := *c.Setup
+	delay := feed.strategy.FeedbackDelay()
+	setup.Learn = delay > 0 || c.Behaviours
+	if w, ok := feed.strategy.(search.Watcher); ok {
+		setup.Unwatched = slices.DeleteFunc(slices.Clone(coverage.Domains), w.Watches)
+	}
+	c.Setup = &setup
+	t.Search, t.FeedbackDelay = feed.strategy.Standing(), delay
+	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil {
+		c.Note(fmt.Sprintf("%d of %d workers are idle: %s runs at most %d worlds at once, which is the setting exploration.feedback_delay", idle, t.Workers, feed.strategy.Name(), delay))
+	}
+	return &collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
+}
+
+// startWorkers starts workers that take jobs until there are no more. The channel of results is closed when all have ended.
+func (c *Campaign) startWorkers(runs, replays context.Context, count int, jobs <-chan *Job) <-chan *result {
+	results := make(chan *result)
+	var workers sync.WaitGroup
+	cpus := CPUs()
+	for k := range count {
+		cpu := -1
+		if len(cpus) > 0 {
+			cpu = cpus[(c.FirstCPU+k)%len(cpus)]
+		}
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			c.serve(runs, replays, cpu, jobs, results)
+		}()
+	}
+	go func() {
+		workers.Wait()
+		close(results)
+	}()
+	return results
+}
+
+// hand gives jobs to workers and takes their results, until there are no more jobs to give or the campaign is over. tick is called
+// after each step.
+func (c *Campaign) hand(runs context.Context, col *collector, jobs chan<- *Job, results <-chan *result, tick func()) {
+	next := uint64(0)
+	window := uint64(Window * col.totals.Workers)
+	var job *Job // run next, if it is known
+	for {
+		over := runs.Err() != nil || col.done
+		if !over && job == nil && col.last == nil && (c.Runs == 0 || next < c.Runs) && next < col.next+window {
+			if job = col.feeder.job(next, col.next); job != nil && !c.cover(job, col) {
+				job, col.done = nil, true
+			}
+		}
+		var to chan<- *Job
+		if job != nil && col.last == nil {
+			to = jobs
+		}
+		if over || to == nil && next == col.next {
+			return
+		}
+		select {
+		case to <- job:
+			next++
+			job = nil
+		case r := <-results:
+			col.take(r)
+		case <-runs.Done():
+		}
+		tick()
+	}
 }
 
 // collector puts results into run order.
@@ -298,7 +312,7 @@ func (c *collector) point(r *result) {
 	t.Curve.add(p)
 }
 
-// cover has a run tell which blocks it executes, if the campaign asks for it.
+// cover asks a run for the blocks that it executes, if the campaign asks for it.
 func (c *Campaign) cover(j *Job, col *collector) (ok bool) {
 	if c.Code == nil {
 		return true

@@ -18,7 +18,7 @@ const (
 	Varies Standing = "not reproducible"
 )
 
-// Committed is what became of a failure that was kept with its project, which a campaign replays first.
+// Committed is the result of a failure that was kept with its project, which a campaign replays first.
 type Committed struct {
 	ID        string         `json:"id"`
 	File      string         `json:"file"` // from the project's folder on

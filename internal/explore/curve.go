@@ -49,7 +49,7 @@ func (c *Curve) add(p Point) {
 	c.Points = kept
 }
 
-// Load is how many operations clients made over virtual time, what became of them, and how long they took. Runs of different lengths
+// Load is how many operations clients made over virtual time, their results, and their latencies. Runs of different lengths
 // can be added up.
 type Load struct {
 	BucketNs int64    `json:"bucket_ns"` // a power of two of milliseconds

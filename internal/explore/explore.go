@@ -36,13 +36,13 @@ type Setup struct {
 	stateFile string // that was loaded last, and what it holds
 	state     *code.State
 
-	told map[uint64]bool // features of which this worker process has told the text
+	sent map[uint64]bool // features whose text this worker process has sent
 }
 
-// maxTold bounds the features whose texts a worker process remembers to have told; it tells further ones each time.
-const maxTold = 1 << 20
+// maxSent bounds the features whose texts a worker process remembers to have sent; it sends the texts of further ones each time.
+const maxSent = 1 << 20
 
-// Options adds to those of a run what a search needs. A run that was asked for its behaviour already tells all of it.
+// Options adds to those of a run what a search needs. A run that was asked for its behaviour reports all of it already.
 func (s *Setup) Options(o engine.Options) engine.Options {
 	if s.Learn {
 		if !o.Behaviour {
@@ -58,8 +58,8 @@ func (s *Setup) See(o *check.Judged) *search.Seen {
 	if !s.Learn {
 		return nil
 	}
-	if s.told == nil {
-		s.told = map[uint64]bool{}
+	if s.sent == nil {
+		s.sent = map[uint64]bool{}
 	}
 	seen := &search.Seen{Near: o.Near, Injections: search.InjectionsOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
 	for _, f := range o.Reached {
@@ -70,11 +70,11 @@ func (s *Setup) See(o *check.Judged) *search.Seen {
 			break
 		}
 		seen.Reached = append(seen.Reached, f.ID)
-		if s.told[f.ID] {
+		if s.sent[f.ID] {
 			continue
 		}
-		if len(s.told) < maxTold {
-			s.told[f.ID] = true
+		if len(s.sent) < maxSent {
+			s.sent[f.ID] = true
 		}
 		seen.Texts = append(seen.Texts, f)
 	}
@@ -117,7 +117,7 @@ type Reply struct {
 	ID       uint64    `json:"id"`
 	Progress *Progress `json:"progress,omitempty"`
 	Error    string    `json:"error,omitempty"` // the engine or the machine failed
-	// Unstarted tells that the Error is that of a program that could not be started.
+	// Unstarted means that the Error is that of a program that could not be started.
 	Unstarted bool          `json:"unstarted,omitempty"`
 	Summary   *Summary      `json:"summary,omitempty"`
 	Outcome   *check.Judged `json:"outcome,omitempty"`
@@ -160,7 +160,7 @@ type Summary struct {
 	Evidence   check.Evidence       `json:"evidence"`
 }
 
-// Operations counts the operations of clients by what became of them. Open ones never returned.
+// Operations counts the operations of clients by their results. Open ones never returned.
 type Operations struct {
 	Invoked uint64 `json:"invoked"`
 	Ok      uint64 `json:"ok"`

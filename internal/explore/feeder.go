@@ -5,11 +5,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// feeder asks a strategy for tapes, and tells it of runs when it may know of them: in run order, and each time before the
+// feeder asks a strategy for tapes, and lets it learn from runs when the feedback delay is over: in run order, and each time before the
 // same run is asked for, however fast runs were.
 type feeder struct {
 	strategy search.Strategy
-	learned  uint64        // the runs below this one were told
+	learned  uint64        // the strategy has learned from the runs below this one
 	queue    []*search.Run // those from there on that have ended
 	kept     func(came []*search.Entry, left []string)
 }

@@ -14,7 +14,7 @@ type programs struct {
 }
 
 // ran looks at the programs that a run has executed. A campaign of which some were replaced has judged several systems, and says so.
-// Runs that were under way then may still come with what was there before, so that each program is told of once.
+// Runs that were under way then may still come with what was there before, so that each program is reported once.
 func (c *collector) ran(r *result) {
 	if r.reply == nil || r.reply.Summary == nil {
 		return

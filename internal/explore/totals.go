@@ -63,9 +63,9 @@ type Totals struct {
 	FirstUnrepeatable *Unrepeatable `json:"first_unrepeatable,omitempty"`
 	Lost              []Lost        `json:"lost,omitempty"`
 	LostRuns          uint64        `json:"lost_runs,omitempty"`
-	// Mistake is one in how runs are told to a model. It has ended the campaign.
+	// Mistake is a step that a world reported and its model does not have. It ends the campaign.
 	Mistake string `json:"mistake,omitempty"`
-	// Guide is what became of runs in the models that guide the search; nil if there are none.
+	// Guide is the result of runs in the models that guide the search; nil if there are none.
 	Guide *GuideTotal `json:"guide,omitempty"`
 	// Deaths counts worker processes that died or hung and were replaced.
 	Deaths uint64 `json:"deaths,omitempty"`
@@ -95,7 +95,7 @@ type PropertyTotal struct {
 	// Tape is that run's, if it is more than its seed.
 	Tape   *tape.Tape `json:"tape,omitempty"`
 	Probes uint64     `json:"probes,omitempty"`
-	// Tally counts what became of the events of all runs, of a property that follows runs in a model.
+	// Tally counts the events of all runs, of a property that follows runs in a model.
 	Tally *coverage.Tally `json:"tally,omitempty"`
 	// Examples are the first runs with each verdict.
 	Examples []Example `json:"examples,omitempty"`
@@ -253,7 +253,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 	}
 }
 
-// GuideTotal counts what became of runs in the models that guide a search.
+// GuideTotal counts results of runs in the models that guide a search.
 type GuideTotal struct {
 	Runs   uint64 `json:"runs"`
 	Idle   uint64 `json:"idle,omitempty"`   // runs that told no step

@@ -32,7 +32,7 @@ type chromeSink struct {
 	callNs   int64
 	messages *diagramSink
 	sends    map[uint64]chromeEvent // the start of a flow, by the event that sent a message
-	current  *chromeEvent           // the call that is told now, nil if the filter drops it
+	current  *chromeEvent           // the call that is written now, nil if the filter drops it
 	unread   int
 }
 
@@ -95,7 +95,7 @@ func (c *chromeSink) place(process, thread string) (pid, tid int) {
 	return pid, tid
 }
 
-// sent begins the flow of a message at the call that is told now.
+// sent begins the flow of a message at the call that is written now.
 func (c *chromeSink) sent(m *Message) {
 	if c.current == nil {
 		return
@@ -108,7 +108,7 @@ func (c *chromeSink) sent(m *Message) {
 	c.count("messages unread", m.SentNs, c.unread)
 }
 
-// known ends the flow of a message at the call that is told now, and drops that of a message that nobody will read.
+// known ends the flow of a message at the call that is written now, and drops that of a message that nobody will read.
 func (c *chromeSink) known(l diagramLine) {
 	if l.Message == nil {
 		return

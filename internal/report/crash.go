@@ -31,7 +31,7 @@ func (s *StoryOf) Crash() *engine.Crash {
 	return first
 }
 
-// crashStory tells where a program crashed.
+// crashStory prints where a program crashed.
 func crashStory(b *strings.Builder, s *StoryOf) {
 	c := s.Crash()
 	if c == nil {

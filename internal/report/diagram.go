@@ -57,8 +57,8 @@ const (
 // bytes are read as a whole. From then on bytes are counted: a message is read when its last byte is.
 type diagramSink struct {
 	w      *bufio.Writer
-	known  func(diagramLine) // is told what the sink finds out
-	sent   func(*Message)    // is told of a message as it is sent, if not nil
+	known  func(diagramLine) // gets what the sink finds out
+	sent   func(*Message)    // gets each message as it is sent, if not nil
 	nodes  map[string]string // address or name -> node
 	tables map[string]*table // by thread
 	forks  map[string]int    // children that a thread has had

@@ -122,7 +122,7 @@ func Write(path string, f *Failure) error {
 	return WriteFile(path, append(b, '\n'))
 }
 
-// IsFailurePath tells the path of a failure file from the id of a failure.
+// IsFailurePath distinguishes the path of a failure file from an id.
 func IsFailurePath(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || filepath.Ext(name) == ".json"
 }
@@ -255,10 +255,10 @@ func (f *Failure) Changes(o *check.Judged) []string {
 	return append(list, perhaps...)
 }
 
-// maxNamesShown bounds the names of a folder that are told.
+// maxNamesShown bounds the names of a folder that are listed.
 const maxNamesShown = 5
 
-// namesChanged tells two contents of a folder apart, as an Outcome has them.
+// namesChanged says how two contents of a folder differ, as an Outcome has them.
 func namesChanged(then, now string) string {
 	const many = "sha256:"
 	if strings.HasPrefix(then, many) || strings.HasPrefix(now, many) {

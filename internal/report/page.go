@@ -228,7 +228,7 @@ func (p *PageOf) crash() *crashView {
 	return v
 }
 
-// operations are rows of the table, with those folded that a client made again and again, and what became of them was the same.
+// operations are rows of the table, with those folded that a client made again and again with the same result.
 func (v *pageView) operations(f *focus, ops []history.Operation) (list []operationView) {
 	var folds folder
 	for i := range ops {
@@ -343,7 +343,7 @@ func requestText(op *history.Operation) string {
 
 func quote(s string) string { return `"` + visible(s, pageValueRunes) + `"` }
 
-// resultText is what became of an operation.
+// resultText is the result of an operation.
 func resultText(op *history.Operation) string {
 	text := string(op.Type)
 	switch {

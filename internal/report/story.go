@@ -26,7 +26,7 @@ const (
 	StoryEvidenceLines = 40
 )
 
-// StoryOf is what the story of a violation is told from.
+// StoryOf is what a story of a violation is made of.
 type StoryOf struct {
 	Spec    *world.Spec
 	Outcome *check.Judged
@@ -34,7 +34,7 @@ type StoryOf struct {
 	ID      string // of the failure
 	File    string // of the failure; empty if it could not be stored
 	Replay  string // the command that makes the run again
-	// Shrunk tells that this is the smallest run of its failure, and how it came about.
+	// Shrunk means that this is the smallest run of its failure, and how it came about.
 	Shrunk *shrink.Shrunk
 }
 
@@ -141,7 +141,7 @@ type entry struct {
 	text string
 }
 
-// timeline interleaves logs of all nodes, faults and the violation itself in virtual time. Faults are told wherever they lie, with what
+// timeline interleaves logs of all nodes, faults and the violation itself in virtual time. Faults are listed wherever they lie, with what
 // was logged as they began: the cause of a violation may be long past.
 func timeline(b *strings.Builder, s *StoryOf) {
 	at := s.Verdict.TimeNs

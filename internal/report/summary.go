@@ -338,7 +338,7 @@ func rate(n float64, ns int64) string {
 	return fmt.Sprintf("%.1f", r)
 }
 
-// Verdicts tells verdicts one by one, each with its evidence.
+// Verdicts prints verdicts one by one, each with its evidence.
 func Verdicts(w io.Writer, list []check.Verdict) error {
 	var b strings.Builder
 	for _, v := range list {

@@ -39,7 +39,7 @@ var Classes = []Class{NetworkSend, NetworkRecv, DiskWrite, DiskRead, DiskSync, P
 // process ends too; network, disk and processes too; everything.
 var Levels = []string{"off", "error", "warn", "info", "debug", "trace"}
 
-// ClassOf tells the class of an event from its call, and for calls that serve files and sockets alike from the object
+// ClassOf gives the class of an event from its call, and for calls that serve files and sockets alike from the object
 // behind the descriptor.
 func ClassOf(e *engine.Event) Class {
 	socket := e.Object == "tcp" || e.Object == "udp" || e.Object == "unix"

@@ -24,9 +24,9 @@ type Case struct {
 	Cut  world.Cut
 }
 
-// Run is what became of a Case.
+// Run is the result of a Case.
 type Run struct {
-	// Same tells that the run shows the failure, and can be made again as far as its engine knows. The rest is of such runs.
+	// Same means that the run shows the failure, and can be made again as far as its engine knows. The rest is of such runs.
 	Same    bool
 	Outcome *check.Judged
 	Verdict check.Verdict

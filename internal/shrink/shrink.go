@@ -49,7 +49,7 @@ type Shrunk struct {
 	From Size `json:"from"`
 	To   Size `json:"to"`
 	Runs int  `json:"runs"`
-	// Minimal tells that no single decision of the tape can be taken away: each was tried, and the failure was gone.
+	// Minimal means that no single decision of the tape can be taken away: each was tried, and the failure was gone.
 	Minimal bool `json:"minimal"`
 	// End says why a search ended that did not prove this; empty if it did.
 	End string `json:"end,omitempty"`

@@ -121,7 +121,7 @@ func (p *Plan) WatchesModel() bool {
 // near reports whether a strategy learns how close runs came to a violation: a guide of one kind knows that kind alone.
 func (p *Plan) near() bool { return p.guide() == GuideCombined }
 
-// possible says why a guide can tell nothing in a world.
+// possible is an error if a guide cannot work in a world.
 func (p *Plan) possible(spec *world.Spec) error {
 	inside := spec.Engine == world.InProcess
 	switch {

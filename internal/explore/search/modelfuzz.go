@@ -45,7 +45,7 @@ type fuzz struct {
 	seen    map[uint64]bool
 	domains map[coverage.Domain]int
 	made    map[string]*Mutations
-	missing bool // a run has told that there is no schedule
+	missing bool // a run showed that there is no schedule
 	crowded bool
 }
 

@@ -1,5 +1,5 @@
 // Package search decides which tape a campaign plays next, from what its runs so far have reached. It is pure: a Strategy is
-// plain data and decisions, and knows runs only by what Learn is told.
+// plain data and decisions, and knows runs only by Learn.
 //
 // A campaign is deterministic whatever the number of its workers: the tape of run i is a function of the campaign's seed, of
 // i, and of the results of runs up to i minus the feedback delay, which Learn is given in the order of their numbers.
@@ -45,7 +45,7 @@ func RandomTape(seed, i uint64) tape.Tape {
 
 // Seen is what a search learns of a run.
 type Seen struct {
-	// Reached are the IDs of the run's features, in order; Texts are those that the worker has not told of before.
+	// Reached are the IDs of the run's features, in order; Texts are those that the worker has not sent before.
 	Reached []uint64            `json:"reached,omitempty"`
 	Texts   []coverage.Feature  `json:"texts,omitempty"`
 	Near    []coverage.Nearness `json:"near,omitempty"`
@@ -138,13 +138,13 @@ type Standing struct {
 	// Depth is how many edits the tapes have that are enumerated now, States how many tapes were.
 	Depth  int    `json:"depth,omitempty"`
 	States uint64 `json:"states,omitempty"`
-	// Complete tells that all tapes up to Depth were enumerated.
+	// Complete means that all tapes up to Depth were enumerated.
 	Complete bool `json:"complete,omitempty"`
 	// Mutations counts by kind how often a mutant became an entry of the corpus, of how many that were played.
 	Mutations []Mutations `json:"mutations,omitempty"`
 	// Unknown are reasons why what was played is not what was asked for.
 	Unknown []string `json:"unknown,omitempty"`
-	// Notes are what a person should know of the search.
+	// Notes are what the user should know of the search.
 	Notes []string `json:"notes,omitempty"`
 }
 

@@ -25,7 +25,7 @@ type dimension struct {
 	stream string
 	kind   fault.Kind // empty for a stream that is not a rule's
 	rule   int
-	// steps tells that draw i is asked at time step i of the chaos phase; else it is asked at opportunity i of its own.
+	// steps means that draw i is asked at time step i of the chaos phase; else it is asked at opportunity i of its own.
 	steps       bool
 	conditional bool // a fault may have no effect, since its rule has a condition
 	minNs       int64

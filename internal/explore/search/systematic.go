@@ -206,7 +206,7 @@ func (s *systematic) unmatched() []string {
 	return []string{fmt.Sprintf("exploration.streams: no stream of a run matches %s, so its draws were not edited; %s", strings.Join(missed, " or "), there)}
 }
 
-// maxNotes bounds what is told of a search that is not complete.
+// maxNotes bounds the notes on a search that is not complete.
 const maxNotes = 5
 
 func (s *systematic) note(format string, args ...any) {

@@ -16,7 +16,7 @@ type Order struct {
 	Seed      uint64 `json:"seed"`
 	Runs      uint64 `json:"runs"`
 	TimeoutNs int64  `json:"timeout_ns,omitempty"`
-	// Measure has the runs tell what they reach, and go on after a violation.
+	// Measure asks runs for what they reach, and does not stop at a violation.
 	Measure bool `json:"measure,omitempty"`
 	// Story asks for the schedule of the violation that was found, from its smallest run.
 	Story bool `json:"story,omitempty"`
@@ -54,7 +54,7 @@ func Ordered(dir string) (*Order, error) {
 	return o, os.WriteFile(filepath.Join(dir, begunFile), nil, 0o600)
 }
 
-// Overtime is how long a campaign may take beyond the timeout of its order: to replay the violation that it has found, and to tell its story.
+// Overtime is how long a campaign may take beyond the timeout of its order: to replay the violation that it has found, and to print its story.
 const Overtime = 30 * time.Second
 
 // Left is how much time a program has that was given an order so long ago: 0 if it has answered, or has not begun its campaign within the timeout.

@@ -24,7 +24,7 @@ type Trial struct {
 	Bug      string `json:"bug"`
 	Strategy string `json:"strategy"`
 	Seed     uint64 `json:"seed"`
-	// Found tells that a violation was found and replayed: at the end of run number Runs. Else the trial ended after Runs runs,
+	// Found means that a violation was found and replayed: at the end of run number Runs. Else the trial ended after Runs runs,
 	// all that it was to make or, if CutOff, those that the timeout left time for.
 	Found    bool   `json:"found"`
 	CutOff   bool   `json:"cut_off,omitempty"`
@@ -32,7 +32,7 @@ type Trial struct {
 	WallNs   int64  `json:"wall_ns"`
 	CPUNs    int64  `json:"cpu_ns,omitempty"` // of the process, without its start
 	Property string `json:"property,omitempty"`
-	// Mutant tells that the tape of the violation was made from another one.
+	// Mutant means that the tape of the violation was made from another one.
 	Mutant bool `json:"mutant,omitempty"`
 	// Curve is what was reached, of a trial that measures it.
 	Curve     []Point            `json:"curve,omitempty"`
@@ -43,7 +43,7 @@ type Trial struct {
 	Hung string `json:"hung,omitempty"`
 	// Unknown is why a trial that found nothing says less than it seems: verdicts that are unknown, or a guide that is of no use.
 	Unknown string `json:"unknown,omitempty"`
-	// Failed is why the trial says nothing: the engine or the machine failed, a run was not reproducible, or a model was told what means nothing in it.
+	// Failed is why the trial says nothing: the engine or the machine failed, a run was not reproducible, or a world reported a step that its model does not have.
 	Failed string `json:"failed,omitempty"`
 }
 
