@@ -16,7 +16,7 @@ import (
 func main() {
 	write := flag.String("write", "", "also write the table into this `FILE`, between its two lines that name bench")
 	only := flag.String("only", "", "make only the measurements whose `NAME` has this in it")
-	where := flag.Bool("where", false, "tell what the CPU time of runs goes into, instead of the table")
+	where := flag.Bool("where", false, "print what the CPU time of runs goes into, instead of the table")
 	flag.Parse()
 	if err := run(*write, *only, *where); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -24,7 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// where runs worlds one after the other, as a campaign's worker does, and tells what their CPU time goes into: of the worlds'
+// where runs worlds one after the other, as a campaign's worker does, and prints what their CPU time goes into: of the worlds'
 // programs as the kernel counts it, of the engine by a profile of its own process.
 func (b *bench) where(only string) error {
 	var columns []*costs
@@ -88,7 +88,7 @@ func (c *costs) all() float64 {
 	return sum
 }
 
-// parts are told apart by the functions on the stack of a sample; the first that fits counts.
+// parts are distinguished by the functions on the stack of a sample; the first that fits counts.
 var parts = []struct {
 	name  string
 	stack *regexp.Regexp

@@ -125,7 +125,7 @@ func checkSmallest(t *testing.T, program, path, id string, s shrunk) {
 	}
 }
 
-// withoutEdit takes one decision out of the smallest tape of a failure file, and tells whether there was such a one.
+// withoutEdit takes one decision out of the smallest tape of a failure file, and reports whether there was such a one.
 func withoutEdit(t *testing.T, text []byte, nth int) ([]byte, bool) {
 	t.Helper()
 	var failure map[string]any

@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// guidesScratch ends the name of the folder beside the journal where programs are built: the same each time, as programs tell where they were built, and a
+	// guidesScratch ends the name of the folder beside the journal where programs are built: the same each time, as programs contain the path where they were built, and a
 	// comparison goes on only with those that it began with.
 	guidesScratch = ".work"
 )

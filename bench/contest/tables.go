@@ -29,8 +29,8 @@ type guideTables struct {
 	Unknown     []trial.Trial // those that found nothing, and could not judge all of their runs
 }
 
-// maxFailedTold bounds the trials without a result that are told one by one.
-const maxFailedTold = 10
+// maxListed bounds the trials without a result that are printed one by one.
+const maxListed = 10
 
 // table builds a table of Markdown.
 type table struct{ strings.Builder }
@@ -69,7 +69,7 @@ func (g *guideTables) markdown() string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// open tells what is not known.
+// open prints what is not known.
 func (g *guideTables) open(b *table) {
 	if g.Missing > 0 {
 		fmt.Fprintf(b, "\n**%d trials were not made: all that follows is of the others.**\n", g.Missing)
@@ -94,13 +94,13 @@ func (g *guideTables) open(b *table) {
 	lines(b, g.Failed)
 }
 
-// lines tells some trials one by one.
+// lines prints some trials one by one.
 func lines(b *table, list []trial.Trial) {
 	for i := range list {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		if i == maxFailedTold {
+		if i == maxListed {
 			fmt.Fprintf(b, "- and %d others\n", len(list)-i)
 			break
 		}
@@ -120,7 +120,7 @@ func oneLine(text string) string {
 	return string(r)
 }
 
-// judged tells which strategies find bugs sooner than random does.
+// judged prints which strategies find bugs sooner than random does.
 func (g *guideTables) judged(b *table) {
 	rows := slices.DeleteFunc(slices.Clone(g.Rows), func(r comparison.Row) bool { return g.variant(r.Bug) })
 	judged := comparison.Judged(rows)
@@ -181,7 +181,7 @@ func (g *guideTables) judged(b *table) {
 	}
 }
 
-// variant tells whether a target is a variant of another one.
+// variant reports whether a target is a variant of another one.
 func (g *guideTables) variant(name string) bool {
 	return slices.ContainsFunc(g.Settings.Bugs, func(t comparison.Bug) bool { return t.Name == name && t.Of != "" })
 }
@@ -388,7 +388,7 @@ func (g *guideTables) mappers(b *table) {
 	if !slices.ContainsFunc(g.Settings.Bugs, func(t comparison.Bug) bool { return t.Mapper > 0 }) {
 		return
 	}
-	b.WriteString("\n## Mappers\n\nLines that tell the model what runs do, without comments.\n\n")
+	b.WriteString("\n## Mappers\n\nLines that report to the model what runs do, without comments.\n\n")
 	b.head("target", "lines")
 	for _, t := range g.Settings.Bugs {
 		if t.Mapper > 0 && t.Of == "" {

@@ -141,7 +141,7 @@ Made by ` + "`go run ./bench/stress -write bench/STRESS.md`" + ` with %s. Each s
 os, filesystem, network, scheduler, pipe and interrupt runs with one instance, %s operations and at most %s s, as root, alone on a node with a
 memory limit of 1 GiB and %g minutes of real time, twice; and, where it cannot harm the machine, once outside as an ordinary user. It *works* if stress-ng ends with exit code 0 in the world and was refused nothing; *in part*
 if it ends so though calls were refused, which are named; it is *refused* if it ends otherwise because of such calls; *as outside* if it ends
-otherwise and does so outside, too; it *fails* if it does so in the world alone. *Not reproducible* says that the run itself tells so.
+otherwise and does so outside, too; it *fails* if it does so in the world alone. *Not reproducible* says that the run reports it.
 *Limit* is a run that a limit of the world has ended.
 
 What users would expect of the odd ones, and why they are as they are:

@@ -20,7 +20,7 @@ const (
 	None Bug = ""
 	// NoPreVote: a server that has lost patience begins a new term at once. One that hears nobody does so for ever, and deposes every leader.
 	NoPreVote Bug = "no pre-vote"
-	// NoCheckQuorum: a leader that hears nobody goes on telling the others that it leads, and they wait for it.
+	// NoCheckQuorum: a leader that hears nobody goes on announcing that it leads, and they wait for it.
 	NoCheckQuorum Bug = "no check of the quorum"
 )
 
@@ -111,7 +111,7 @@ func (s *server) become(role string) {
 	s.writes, s.next = nil, nil
 }
 
-// step tells the model what the server has done, and what can be seen of it. Servers are numbers there, from 1 on.
+// step reports to the model what the server has done, and what can be seen of it. Servers are numbers there, from 1 on.
 func (s *server) step(action string, args ...any) {
 	s.told.Step(action, append([]any{s.me + 1}, args...)...)
 	s.told.Saw([]any{s.term, s.role}, "Shown", s.me+1)
@@ -125,7 +125,7 @@ func (s *server) all(payload any) {
 	}
 }
 
-// joined tells whether with a supporter there is a majority.
+// joined reports whether with a supporter there is a majority.
 func (s *server) joined(from string) bool {
 	s.behind |= 1 << index(from)
 	return bits.OnesCount(s.behind) >= majority

@@ -21,7 +21,7 @@ func specification(t *testing.T) *inproc.Specification {
 	return m
 }
 
-// The story of the mail, told to the model: it ends with a committed entry lost, and the rule of the same mail forbids its first step too many.
+// The story of the mail, reported to the model: it ends with a committed entry lost, and the rule of the same mail forbids its first step too many.
 func TestTheStory(t *testing.T) {
 	tell := func(careful bool) *inproc.Follower {
 		t.Helper()

@@ -22,7 +22,7 @@ func (s set) has(i int) bool { return s>>i&1 == 1 }
 
 func (s set) size() int { return bits.OnesCount8(uint8(s)) }
 
-// most tells whether so many of s are in q that any two such sets meet.
+// most reports whether so many of s are in q that any two such sets meet.
 func (s set) most(q set) bool { return 2*(s&q).size() > s.size() }
 
 // members is the set as the model has it.
@@ -125,7 +125,7 @@ func (s *server) members() set {
 	return s.Log[len(s.Log)-1].Members
 }
 
-// step tells the model what the server has done, and what can be seen of it.
+// step reports to the model what the server has done, and what can be seen of it.
 func (s *server) step(action string, args ...any) {
 	s.cluster.told.Step(action, append([]any{value.ModelValue(s.node.Name())}, args...)...)
 	s.show()

@@ -63,7 +63,7 @@ func encoded(entries []*pb.Entry) (bytes uint64) {
 	return bytes
 }
 
-// acknowledge sends at once what may only be sent when a write is done: a mistake on purpose. That the entries are stored is told when they are.
+// acknowledge sends at once what may only be sent when a write is done: a mistake on purpose. That the entries are stored is reported when they are.
 func (s *server) acknowledge(n *inproc.Node, m *pb.Message) *pb.Message {
 	late := proto.Clone(m).(*pb.Message)
 	late.Responses = nil
@@ -85,7 +85,7 @@ func (s *server) respond(n *inproc.Node, m *pb.Message) {
 	}
 }
 
-// write does what is due of one of the threads, and tells whether there was anything.
+// write does what is due of one of the threads, and reports whether there was anything.
 func (s *server) write(n *inproc.Node) bool {
 	w := &s.writes
 	switch {

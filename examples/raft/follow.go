@@ -82,7 +82,7 @@ func fields(names ...string) []*value.String {
 	return list
 }
 
-// followed tells the specification what all servers do.
+// followed reports to the specification what all servers do.
 type followed struct {
 	*inproc.Follower
 	network bool // what is under way is in the states
@@ -173,7 +173,7 @@ func follow(w *inproc.World, o *Options) *followed {
 	return f
 }
 
-// lose tells of a message that nobody receives.
+// lose reports a message that nobody receives.
 func (f *followed) lose(m *pb.Message) {
 	if record := f.mail[m].record; record != nil {
 		f.arrives(m, record)

@@ -28,7 +28,7 @@ func modelWorld(t *testing.T, o Options, network bool, view string) inprocess.En
 	return e
 }
 
-// judged tells whether the run of a seed conforms.
+// judged reports whether the run of a seed conforms.
 func judged(t *testing.T, e inprocess.Engine, seed uint64) check.Verdict {
 	t.Helper()
 	out, err := engine.Run(e, e.Spec(), tape.Tape{Seed: seed}, engine.Options{})

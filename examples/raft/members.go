@@ -33,7 +33,7 @@ func membersOf(c *pb.ConfState) members {
 
 func (m members) all() set { return m.voters | m.outgoing | m.learners | m.next }
 
-// quorum tells whether a set has a majority of those who vote, in both halves of a joint configuration.
+// quorum reports whether a set has a majority of those who vote, in both halves of a joint configuration.
 func (m members) quorum(of set) bool {
 	return 2*(of&m.voters).len() > m.voters.len() && (m.outgoing == 0 || 2*(of&m.outgoing).len() > m.outgoing.len())
 }

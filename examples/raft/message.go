@@ -5,7 +5,7 @@ import pb "go.etcd.io/raft/v3/raftpb"
 // message is one of the library's on its way.
 type message struct{ *pb.Message }
 
-// Digest tells messages apart.
+// Digest identifies messages.
 func (m message) Digest() uint64 {
 	h := sum(basis)
 	h.add(uint64(m.GetType()))

@@ -24,7 +24,7 @@ type Options struct {
 	Specified bool
 	// Guide follows servers for what they reach in the model, and promises nothing of them: Specification passes over what the model refuses then.
 	Guide bool
-	// Untold names an action that Specification's model is not told of.
+	// Untold names an action that is not reported to Specification's model.
 	Untold string
 	// Requests bounds what Plain asks for: 0 is at each turn.
 	Requests int
@@ -147,7 +147,7 @@ func World(o Options) func(*inproc.World) {
 	}
 }
 
-// promises tells whether a promise is one of this world: each is asked at each step.
+// promises reports whether a promise is one of this world: each is asked at each step.
 func (o *Options) promises(i int) bool {
 	switch i {
 	case configuration:

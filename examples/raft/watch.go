@@ -15,11 +15,11 @@ type watched struct {
 	*followed
 	id      uint64
 	node    *raft.RawNode
-	what    cause // of the call that is not told yet
+	what    cause // of the call that is not reported yet
 	message *pb.Message
 	known   bool          // the sender of an answer is a member, as far as the server knew
 	before  shown         // the call
-	now     shown         // after what was told last
+	now     shown         // after what was reported last
 	own     []value.Value // messages to itself, which the library keeps
 	storage *raft.MemoryStorage
 	config  config // that it has applied
@@ -335,7 +335,7 @@ func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message
 	return reply
 }
 
-// expects tells whether a message is answered, of those that the specification has.
+// expects reports whether a message is answered, of those that the specification has.
 func expects(m *pb.Message) bool {
 	switch m.GetType() {
 	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap, pb.MsgVote:

@@ -17,12 +17,12 @@ type Bug string
 // The bugs.
 const (
 	None Bug = ""
-	// Silent is the bug that gave the protocol its bad name: a coordinator that crashed after it had decided tells nobody when it is back, and
+	// Silent is the bug that gave the protocol its bad name: a coordinator that crashed after it had decided sends its decision to nobody when it is back, and
 	// participants that are prepared wait forever.
 	Silent Bug = "silent"
-	// Unsynced tells of a decision before it is on the disk.
+	// Unsynced sends a decision before it is on the disk.
 	Unsynced Bug = "unsynced"
-	// Impatient participants that are prepared abort by themselves when nobody tells them what was decided.
+	// Impatient participants that are prepared abort by themselves when nobody sends them the decision.
 	Impatient Bug = "impatient"
 	// Miscounting coordinators commit when one vote is missing.
 	Miscounting Bug = "miscounting"
@@ -152,7 +152,7 @@ func (f *followed) saw(want any, what string, args ...any) {
 	}
 }
 
-// coordinator asks for votes until it has all, one is no, or it has waited too long; then it tells the decision until all have received it.
+// coordinator asks for votes until it has all, one is no, or it has waited too long; then it sends the decision until all have received it.
 type coordinator struct {
 	bug      Bug
 	told     *followed
@@ -245,7 +245,7 @@ func join(n *inproc.Node, bug Bug, told *followed, ends map[string]string) inpro
 	return p
 }
 
-// become keeps a state on the disk, and tells the step that led to it.
+// become keeps a state on the disk, and reports the step that led to it.
 func (p *participant) become(n *inproc.Node, state, action string) {
 	must(n.Disk().WriteFile("state", []byte(state)))
 	must(n.Disk().Sync("state"))

@@ -140,7 +140,7 @@ func (j *Journal) read(path string, s *Settings) error {
 	return j.file.Truncate(whole)
 }
 
-// possible tells whether a trial is one that the settings ask for, with an end that it can have.
+// possible reports whether a trial is one that the settings ask for, with an end that it can have.
 func possible(t *Trial, s *Settings, expected map[key]bool) error {
 	switch {
 	case !expected[keyOf(t)]:

@@ -314,7 +314,7 @@ func Differences(s *Settings, trials []Trial) []Difference {
 	return list
 }
 
-// foundText tells how many trials of a row have found something.
+// foundText says how many trials of a row have found something.
 func foundText(rows []Row, bug, strategy string) string {
 	for i := range rows {
 		if r := &rows[i]; r.Bug == bug && r.Strategy == strategy {

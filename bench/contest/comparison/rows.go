@@ -42,12 +42,12 @@ type Bug struct {
 	Files map[string]string `json:"files"`
 	// Strategies are those of this bug, if they are not the comparison's.
 	Strategies []string `json:"strategies,omitempty"`
-	// Correct tells that there is nothing to find: what is reached is measured.
+	// Correct says that there is nothing to find: what is reached is measured.
 	Correct bool `json:"correct,omitempty"`
 	// Of is the bug that this one is a variant of, and Variant how it differs.
 	Of      string `json:"of,omitempty"`
 	Variant string `json:"variant,omitempty"`
-	// Mapper is how many lines tell the model what runs do; 0 is unknown.
+	// Mapper is how many lines report to the model what runs do; 0 is unknown.
 	Mapper int `json:"mapper,omitempty"`
 }
 
@@ -158,7 +158,7 @@ func rate(of, base *measured) *float64 {
 	return &r
 }
 
-// cutOffReason tells why trials that the timeout ended leave a comparison open.
+// cutOffReason says why trials that the timeout ended leave a comparison open.
 func cutOffReason(own, base int) string {
 	var list []string
 	if own > 0 {
@@ -179,7 +179,7 @@ func (s *Settings) of(bug *Bug) []string {
 }
 
 // knownCPU is the CPU time, in seconds, up to which it is known of all trials of some strategies with a bug whether they had found something: that of the
-// quickest trial without a find, or else of the slowest. It is 0 if no trial tells its CPU time.
+// quickest trial without a find, or else of the slowest. It is 0 if no trial reports its CPU time.
 func knownCPU(trials []Trial, bug string, strategies ...string) float64 {
 	open, longest := math.Inf(1), 0.0
 	for i := range trials {
@@ -295,7 +295,7 @@ func Judged(rows []Row) []Row {
 	return list
 }
 
-// key is what tells a trial from others of its comparison.
+// key identifies a trial in its comparison.
 type key struct {
 	bug, strategy string
 	seed          uint64

@@ -39,7 +39,7 @@ type Target struct {
 	Strategies   []string // nil: those of the file
 }
 
-// Mapped is a file that tells the model what runs do: all of its lines, or those that match.
+// Mapped is a file that reports to the model what runs do: all of its lines, or those that match.
 type Mapped struct {
 	File  string // absolute
 	Lines *regexp.Regexp
@@ -51,7 +51,7 @@ const (
 	DefaultRuns = 10_000
 )
 
-// Load reads a file of contest guides. known tells what is wrong with the name of a strategy; first is the one that all others are compared with.
+// Load reads a file of contest guides. known says what is wrong with the name of a strategy; first is the one that all others are compared with.
 func Load(name, first string, known func(strategy string) error) (*File, error) {
 	l := source.NewReader(nil)
 	f, text, err := l.Open(name, l.Env)

@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Event is what a system did, as the controlled TLC of ModelFuzz is told (Model-guided Fuzzing of Distributed Systems, OOPSLA 2025). What it stands for
+// Event is what a system did, as it is reported to the controlled TLC of ModelFuzz (Model-guided Fuzzing of Distributed Systems, OOPSLA 2025). What it stands for
 // is known to the server, which maps it to an action of its specification; it passes over events that it does not know.
 type Event struct {
 	Name   string
@@ -107,7 +107,7 @@ func Features(states []ServerState) (list []coverage.Feature) {
 	return list
 }
 
-// Told is a step of a run, as the server is told of it and as package tla is.
+// Told is a step of a run, as it is reported to the server and to package tla.
 type Told struct {
 	Event  Event
 	Action string // of the specification; empty if the server does not know the event
@@ -121,7 +121,7 @@ type Differential struct {
 	Theirs int // and there, by their keys
 	// First is the number of the first state that is not the same, from 0 on for the initial one; -1 if all are the same.
 	First int
-	// Why tells what is different.
+	// Why says what is different.
 	Why string
 }
 
@@ -171,7 +171,7 @@ func (s *Server) Differential(ctx context.Context, spec *tla.Spec, run []Told) (
 	return d, nil
 }
 
-// stepped are the states that the actions of a run lead through; stays tells whether the last one left the state as it was.
+// stepped are the states that the actions of a run lead through; stays reports whether the last one left the state as it was.
 func stepped(spec *tla.Spec, run []Told) (states []tla.State, stays bool, err error) {
 	ev := spec.Evaluator()
 	var found []tla.State

@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 )
 
-// seconds is the time that a manifest expects; false if it does not tell.
+// seconds is the time that a manifest expects; false if it says none.
 func (x *model) seconds() (int, bool) {
 	var h, m, s int
 	_, err := fmt.Sscanf(x.Time, "%d:%d:%d", &h, &m, &s)

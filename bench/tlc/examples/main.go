@@ -37,13 +37,13 @@ type model struct {
 	Time   string          `json:"runtime"` // hours:minutes:seconds, or unknown
 	Mode   json.RawMessage `json:"mode"`
 	Result string          `json:"result"`
-	// What TLC found; nil where the manifest does not tell.
+	// What TLC found; nil where the manifest does not say.
 	Distinct *int `json:"distinctStates"`
 	Total    *int `json:"totalStates"`
 	Depth    *int `json:"stateDepth"`
 }
 
-// found is what a run of a model tells.
+// found is the result of a run of a model.
 type found struct {
 	Error                  string
 	Stopped                string

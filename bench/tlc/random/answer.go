@@ -8,7 +8,7 @@ import (
 // Answer is what a check of a specification finds.
 type Answer struct {
 	Kind                string // of what is violated; or Holds, or Failed
-	Name                string // of the property, where one is told
+	Name                string // of the property, where TLC prints one
 	Generated, Distinct int    // states
 }
 

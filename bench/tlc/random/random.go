@@ -59,7 +59,7 @@ type module struct {
 	text      strings.Builder
 }
 
-// uses tells whether a module is another one, or is made with it.
+// uses reports whether a module is another one, or is made with it.
 func (m *module) uses(other *module) bool {
 	of := func(n *module) bool { return n.uses(other) }
 	return m == other || slices.ContainsFunc(m.extends, of) || slices.ContainsFunc(m.instances, of)

@@ -24,7 +24,7 @@ type holdings struct {
 	keepOwned bool
 }
 
-// adopt goes on to a later epoch, and tells how many values are left of how many.
+// adopt goes on to a later epoch, and says how many values are left of how many.
 func (h *holdings) adopt(v view) (kept, had int) {
 	had = len(h.values)
 	next := newRing(v.Members)
@@ -101,7 +101,7 @@ func (c *cache) owner(key string) string {
 	return c.holdings.ring.owner(key)
 }
 
-// route tells whether this node is to answer; otherwise the request is passed on, or refused.
+// route reports whether this node is to answer; otherwise the request is passed on, or refused.
 func (c *cache) route(w http.ResponseWriter, req *http.Request, body string) bool {
 	key := req.PathValue("key")
 	c.mu.Lock()

@@ -52,7 +52,7 @@ func (c *council) beat(b beat, now time.Time) {
 	c.leases[b.Node] = lease{b.Incarnation, b.Epoch, now.Add(leaseTime)}
 }
 
-// writable tells whether all who may still answer from a cache do so by this epoch.
+// writable reports whether all who may still answer from a cache do so by this epoch.
 func (c *council) writable(now time.Time) bool {
 	if now.Before(c.quietUntil) {
 		return false

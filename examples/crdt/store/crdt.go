@@ -171,7 +171,7 @@ func (r *Replica) Set(nowNs int64, key, value string) (Value, error) {
 // Get gives what this replica knows of a key.
 func (r *Replica) Get(key string) Value { return r.data[key] }
 
-// Join takes over what a peer, or this replica before a restart (from is empty then), knew of a key. It tells whether that was
+// Join takes over what a peer, or this replica before a restart (from is empty then), knew of a key. It reports whether that was
 // news, and the type of which the key is no more.
 func (r *Replica) Join(from, key string, v Value) (joined Value, news bool, dropped string) {
 	old := r.data[key]

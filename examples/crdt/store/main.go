@@ -1,5 +1,5 @@
 // Command crdt is a store of counters and registers with several leaders: each replica takes writes by itself, acknowledges
-// them when they are on its own disk, and tells the others later. With CRDT_MERGE=newest it has a bug.
+// them when they are on its own disk, and sends them to the others later. With CRDT_MERGE=newest it has a bug.
 package main
 
 import (
@@ -38,7 +38,7 @@ const (
 	retryTime = 100 * time.Millisecond
 	// maxBodyBytes bounds what a client or a peer sends at once.
 	maxBodyBytes = 1 << 20
-	// keysPerJoin bounds what a peer is told at once.
+	// keysPerJoin bounds what a peer is sent at once.
 	keysPerJoin = 256
 )
 

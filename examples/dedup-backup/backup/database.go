@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Row is what the database knows of a stored content. Nonce tells rows of the same hash apart: a row whose list of
+// Row is what the database knows of a stored content. Nonce distinguishes rows of the same hash: a row whose list of
 // references is empty is dead, and the next job that backs up this content makes a new one.
 type Row struct {
 	Hash  string `json:"hash"`
@@ -162,7 +162,7 @@ func (d *Database) Delete(ctx context.Context, row Row) error {
 	return err
 }
 
-// Holds tells whether a row has a reference.
+// Holds reports whether a row has a reference.
 func (d *Database) Holds(ctx context.Context, row Row, reference string) (holds bool, err error) {
 	_, err = d.do(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM content WHERE hash = $1 AND nonce = $2 AND $3 = ANY (refs))`,

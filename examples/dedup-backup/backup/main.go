@@ -1,7 +1,7 @@
 // Command backup is a small backup service that stores equal contents once. `backup serve` is a backup server, `backup
 // source` holds the data that is backed up, and `backup health` asks a server whether it is ready.
 //
-// The README tells the algorithm, step by step, and what is wrong with it. Steps 4 and 5 exist twice in job.go: as told,
+// The README explains the algorithm, step by step, and what is wrong with it. Steps 4 and 5 exist twice in job.go: as published,
 // and repaired; -repaired says which steps are.
 package main
 

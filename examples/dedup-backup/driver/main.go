@@ -145,7 +145,7 @@ type backup struct {
 	absent bool
 }
 
-// leavesOut counts an operation of a job and tells whether it is left out.
+// leavesOut counts an operation of a job and reports whether it is left out.
 func (u *user) leavesOut(b *backup) bool {
 	k := b.operations
 	b.operations++

@@ -206,7 +206,7 @@ func (n *Node) Propose(now Time, command []byte) (index, term uint64, ok bool) {
 	return n.last(), n.term, true
 }
 
-// MayRead tells whether the state of this node, with all that is committed, is the latest there is: it leads, has committed an
+// MayRead reports whether the state of this node, with all that is committed, is the latest there is: it leads, has committed an
 // entry of its own term, and its lease is valid.
 func (n *Node) MayRead(now Time) bool {
 	n.now = now

@@ -67,7 +67,7 @@ func (q *queue) apply(c command) delivery {
 	return delivery{Left: len(q.waiting)}
 }
 
-// available tells whether a receive at this date would get a message.
+// available reports whether a receive at this date would get a message.
 func (q *queue) available(atMS int64) bool {
 	for _, m := range q.waiting {
 		if m.leasedUntilMS <= atMS {

@@ -103,7 +103,7 @@ func (r *replica) onVote(q voteRequest) voteReply {
 	return voteReply{Epoch: r.epoch}
 }
 
-// onVoteReply tells whether the vote made this broker the leader.
+// onVoteReply reports whether the vote made this broker the leader.
 func (r *replica) onVoteReply(from string, asked int, a voteReply) bool {
 	r.enter(a.Epoch)
 	if !r.standing || asked != r.epoch || !a.Granted {

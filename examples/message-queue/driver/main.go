@@ -95,7 +95,7 @@ func (d *driver) client(label string, number int) *client {
 		http: http.Client{Transport: &http.Transport{}}}
 }
 
-// leavesOut tells whether the next operation is to be left out, and counts it then.
+// leavesOut reports whether the next operation is to be left out, and counts it then.
 func (c *client) leavesOut() bool {
 	out := c.report.Skips(c.label, c.operations)
 	if out {

@@ -209,7 +209,7 @@ func (c *Core) DeadlineMs() int64 {
 	return d
 }
 
-// Serves tells whether this node is or knows a live leader.
+// Serves reports whether this node is or knows a live leader.
 func (c *Core) Serves() bool { return c.leader != "" }
 
 // Step takes one input at a time that never goes back, and says what is to be done.

@@ -24,7 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
-// built is the bug that the library of this program has, which its linker is told; if it is empty, this program builds others.
+// built is the bug that the library of this program has, which the linker sets; if it is empty, this program builds others.
 var built string
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 	episodes := flag.Uint64("episodes", 10_000, "how many episodes at most")
 	strategy := flag.String("strategy", "random", "how to search: those of docs/reference/exploration.md")
 	correct := flag.Bool("correct", false, "look for something in the library as it is")
-	full := flag.Bool("full", false, "tell all of what was found")
+	full := flag.Bool("full", false, "print the whole report of each violation")
 	prepare := flag.String("prepare", "", "write what -only needs to be built into this folder, and print the flags of go build")
 	var a around
 	flag.StringVar(&a.view, "view", "", "follow the servers in the model, for guides: Coarse, Middle or Raw is what they see of a state")
@@ -137,7 +137,7 @@ func found(dir string, b *seeded.Bug) error {
 	return nil
 }
 
-// play looks for something in one world, and tells it in a line.
+// play looks for something in one world, and prints the result in a line.
 func play(c sim.Campaign, name string, o raft.Options, a *around, full bool) error {
 	world, err := a.world(o)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sim"
 )
 
-// Every edit finds its place in the library, and one that does not is told with its bug and file.
+// Every edit finds its place in the library, and one that does not is reported with its bug and file.
 func TestEdits(t *testing.T) {
 	source, err := command("go", "list", "-m", "-f", "{{.Dir}}", library)
 	if err != nil {

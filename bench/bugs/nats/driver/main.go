@@ -164,7 +164,7 @@ func (c *client) publish(count int, pause time.Duration) {
 	}
 }
 
-// read reports what the whole stream has, and tells whether it got an answer for all of it.
+// read reports what the whole stream has, and reports whether it got an answer for all of it.
 func (c *client) read() bool {
 	c.say(record{Type: "invoke", Op: "read", Key: stream, Node: c.address})
 	values, err := c.readAll()

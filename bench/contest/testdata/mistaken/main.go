@@ -1,4 +1,4 @@
-// Mistaken is a server that counts, and tells a specification of it what it does: wrongly in a way, or so much of it that it cannot be judged.
+// Mistaken is a server that counts, and reports to a specification what it does: wrongly in a way, or so much of it that it cannot be judged.
 package main
 
 import (
