@@ -99,7 +99,7 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 		return a.printJSON(doc)
 	}
 	for i := range doc.Worlds {
-		a.tellWorld(&doc.Worlds[i])
+		a.printWorld(&doc.Worlds[i])
 	}
 	return unexplained
 }
@@ -230,8 +230,8 @@ func worse(x, y int) int {
 	return x
 }
 
-// tellWorld prints the result of a campaign. The output of the tests has the stories of failures.
-func (a *app) tellWorld(r *explore.Result) {
+// printWorld prints the result of a campaign. The output of the tests has the stories of failures.
+func (a *app) printWorld(r *explore.Result) {
 	judgement := ""
 	switch {
 	case r.Diverged != "":

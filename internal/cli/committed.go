@@ -263,8 +263,8 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 	return totals
 }
 
-// tell prints a line on each committed failure, and the story of those that still fail by their own run.
-func (a *app) tell(p *project, all []standing) error {
+// printCommitted prints a line on each committed failure, and the story of those that still fail by their own run.
+func (a *app) printCommitted(p *project, all []standing) error {
 	for i := range all {
 		st := &all[i]
 		fmt.Fprintf(a.out, "%s (%s): %s: %s\n", st.File, st.Property, st.Standing, st.Reason)

@@ -89,7 +89,7 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 	told := len(doc.Checks)
 	if !f.json {
 		for _, x := range doc.Checks {
-			tellCheck(a.out, x)
+			printCheck(a.out, x)
 		}
 	}
 	if works := !slices.ContainsFunc(doc.Checks, lacking); works && selfTest {
@@ -100,7 +100,7 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 			}
 			doc.Checks = append(doc.Checks, x)
 			if !f.json {
-				tellCheck(a.out, x)
+				printCheck(a.out, x)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func tryWorld(ctx context.Context) engine.Check {
 	return x
 }
 
-func tellCheck(w io.Writer, x engine.Check) {
+func printCheck(w io.Writer, x engine.Check) {
 	mark := "ok"
 	switch {
 	case !x.OK && x.Required:

@@ -182,7 +182,7 @@ func (x *exploration) replayKept(kept []committed) (err error) {
 	if x.f.json {
 		return nil
 	}
-	return x.tell(x.p, x.all)
+	return x.printCommitted(x.p, x.all)
 }
 
 // search runs the campaign, unless a committed failure fails already.

@@ -84,7 +84,7 @@ cannot be judged.`,
 	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
 	addSwitch(c, &m.deadlock, "deadlock", "do not take states without a successor for errors")
 	addSwitch(c, &m.goOn, "continue", "go on after a violation")
-	addSwitch(c, &m.coverage, "coverage", "tell how often each action led to a state")
+	addSwitch(c, &m.coverage, "coverage", "print how often each action led to a state")
 	addSwitch(c, &m.difference, "difftrace", "show of each state of a behaviour only the variables that changed")
 	addSwitch(c, &m.simulate, "simulate", "walk behaviours at random")
 	f.Var(numberFlag{&m.number, 1, math.MaxInt32, "give the number of behaviours to walk, 1 or more"}, "num", "simulate: how many behaviours to walk (default: no end)")
@@ -221,7 +221,7 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	verdict := ""
 	verdict, a.code = judged(r, m)
 	for _, v := range r.Violations {
-		tell(out, spec, v, m.difference)
+		printViolation(out, spec, v, m.difference)
 	}
 	for _, u := range r.Unchecked {
 		fmt.Fprintf(out, "%s was not checked: %v\n", u.Name, u.Why)
@@ -379,8 +379,8 @@ func because(r *tla.Report) string {
 	return "; " + r.Stopped
 }
 
-// tell prints a violation as TLC does.
-func tell(w io.Writer, spec *tla.Spec, v *tla.Violation, difference bool) {
+// printViolation prints a violation as TLC does.
+func printViolation(w io.Writer, spec *tla.Spec, v *tla.Violation, difference bool) {
 	switch v.Kind {
 	case tla.InvariantViolated:
 		if len(v.Trace) == 1 {

@@ -92,7 +92,7 @@ func (c *changes) noEffect(revision string, files []*code.File) string {
 		reason := "none of its lines is in a file that has changed; was it built from them?"
 		if names, err := f.Names(); err != nil {
 			reason = err.Error()
-		} else if !tellsLines(names, f.Total) {
+		} else if !namesLines(names, f.Total) {
 			reason = "it has no line table (stripped, or built without -g)"
 		}
 		reasons = append(reasons, f.Path+": "+reason)
@@ -103,8 +103,8 @@ func (c *changes) noEffect(revision string, files []*code.File) string {
 	return fmt.Sprintf("--since %s: no code that has changed is watched: %s", revision, strings.Join(reasons, "; "))
 }
 
-// tellsLines reports whether the source line of any block is known.
-func tellsLines(names *code.Names, blocks int) bool {
+// namesLines reports whether the source line of any block is known.
+func namesLines(names *code.Names, blocks int) bool {
 	for i := range blocks {
 		if len(names.Lines(i)) > 0 {
 			return true

@@ -178,7 +178,7 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 		}
 		return a.printJSON(d)
 	}
-	tellTrace(out, spec, v)
+	printValidation(out, spec, v)
 	fmt.Fprintln(out, verdict)
 	fmt.Fprintf(out, "%d states in %d steps, the longest behavior has %d.\n", v.States, v.Steps, v.Depth)
 	return nil
@@ -211,7 +211,7 @@ func traced(v *tla.Validation) (string, int) {
 // shownText is how much of a line of a log is shown, in characters.
 const shownText = 400
 
-func tellTrace(w io.Writer, spec *tla.Spec, v *tla.Validation) {
+func printValidation(w io.Writer, spec *tla.Spec, v *tla.Validation) {
 	for _, name := range v.Replaced {
 		fmt.Fprintf(w, "%s is about how a check goes on: the answer below stands for it.\n", name)
 	}

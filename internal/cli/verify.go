@@ -138,7 +138,7 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 	if f.json {
 		return a.printJSON(doc)
 	}
-	doc.tell(a.out)
+	doc.print(a.out)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (d *verifyDocument) judge() {
 	}
 }
 
-func (d *verifyDocument) tell(w io.Writer) {
+func (d *verifyDocument) print(w io.Writer) {
 	fmt.Fprintln(w)
 	if x := d.Difference; x != nil {
 		side := func(text string) string {

@@ -127,7 +127,7 @@ func (p *PropertyTotal) example(v *check.Verdict, tp tape.Tape) {
 	p.Examples = append(p.Examples, e)
 }
 
-func (p *PropertyTotal) tell(reason string, tp tape.Tape) {
+func (p *PropertyTotal) because(reason string, tp tape.Tape) {
 	p.Reason, p.Seed, p.Tape = reason, tp.Seed, nil
 	if len(tp.Edits) > 0 {
 		p.Tape = &tp
@@ -379,11 +379,11 @@ func (t *Totals) verdict(v *check.Verdict, tp tape.Tape) {
 		p.Violated++
 	case check.NotYet:
 		if p.NotYet++; p.Reason == "" && p.Unknown == 0 {
-			p.tell(v.Reason, tp)
+			p.because(v.Reason, tp)
 		}
 	default:
 		if p.Unknown++; p.Unknown == 1 {
-			p.tell(v.Reason, tp)
+			p.because(v.Reason, tp)
 		}
 	}
 }

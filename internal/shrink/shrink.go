@@ -290,19 +290,19 @@ func (w *work) first(n int, nth func(i int) Case, good func(*Run) bool) int {
 				w.lost[key(now[i])] = true
 			default:
 				w.accept(now[i], r.run)
-				w.tell()
+				w.report()
 				if w.runs-w.provenAt >= proofEvery {
 					w.replay()
 				}
 				return at + i
 			}
 		}
-		w.tell()
+		w.report()
 	}
 	return -1
 }
 
-func (w *work) tell() {
+func (w *work) report() {
 	if w.Progress != nil {
 		w.Progress(Progress{w.runs, w.stage, w.size()})
 	}
