@@ -160,64 +160,25 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 // longFork: of two reads of the same keys, one must have seen all that the other one saw. Each key is written once. In order of
 // how much they saw, it is enough to compare neighbours.
 func longFork(ops []history.Operation, size int) (w workload) {
-	type read struct {
-		op   *history.Operation
-		seen []string // values, "" for none; in order of keys
-		n    int
-	}
-	groups := map[string][]read{}
-	value, writer := map[string]string{}, map[string]string{}
+	groups := map[string][]forkRead{}
+	value, writer := map[string]string{}, map[string]string{} // by key: as read, and as written
 	for i := range ops {
 		o := &ops[i]
 		if o.Type == history.Fail {
 			continue
 		}
-		text := o.Input
-		if o.Type == history.Ok && o.Output != "" {
-			text = o.Output
+		got, wrong := forkAccesses(o, writer)
+		if wrong != nil {
+			return *wrong
 		}
-		rows, err := accessRows(text)
-		if err != nil {
-			return unreadable(o, "%v", err)
-		}
-		var keys []string
-		got := map[string]string{}
-		reads := true
-		for _, row := range rows {
-			if len(row) < 2 || len(row) > 3 {
-				return unreadable(o, "an access has a kind, a key and a value")
-			}
-			kind, key, v := plain(row[0]), plain(row[1]), ""
-			if len(row) == 3 && row[2] != "null" {
-				v = row[2]
-			}
-			switch kind {
-			case "w":
-				reads = false
-				if _, twice := writer[key]; twice {
-					return workload{open: fmt.Sprintf("key %q was written twice; a long fork is looked for over keys that are written once", key)}
-				}
-				writer[key] = v
-			case "r":
-				if was, again := got[key]; again && was != v {
-					return violation([]*history.Operation{o}, "a transaction read key %q twice and saw two values", key)
-				}
-				got[key] = v
-			default:
-				return unreadable(o, "access %q is neither r nor w", kind)
-			}
-		}
-		if !reads && len(rows) > 1 {
-			return unreadable(o, "a transaction writes one key and reads nothing, or only reads")
-		}
-		if !reads || o.Type != history.Ok {
+		if got == nil || o.Type != history.Ok {
 			continue
 		}
 		if size > 0 && len(got) != size {
 			return unreadable(o, "it reads %d keys, and --group-size is %d", len(got), size)
 		}
-		keys = slices.Sorted(maps.Keys(got))
-		r := read{op: o}
+		keys := slices.Sorted(maps.Keys(got))
+		r := forkRead{op: o}
 		for _, key := range keys {
 			v := got[key]
 			if v != "" {
@@ -234,7 +195,7 @@ func longFork(ops []history.Operation, size int) (w workload) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		reads := groups[name]
-		slices.SortStableFunc(reads, func(x, y read) int { return x.n - y.n })
+		slices.SortStableFunc(reads, func(x, y forkRead) int { return x.n - y.n })
 		for i := 1; i < len(reads); i++ {
 			for k, v := range reads[i-1].seen {
 				if v != "" && reads[i].seen[k] == "" {
@@ -252,6 +213,60 @@ func longFork(ops []history.Operation, size int) (w workload) {
 		}
 	}
 	return w
+}
+
+// forkRead is a transaction that reads a group of keys.
+type forkRead struct {
+	op   *history.Operation
+	seen []string // values in the order of keys, "" for none
+	n    int      // values that are there
+}
+
+// forkAccesses returns the values that a transaction read, by key, or nil if it is a write, which it adds to the writes of all. wrong is
+// why the history cannot be judged, or a violation.
+func forkAccesses(o *history.Operation, writer map[string]string) (got map[string]string, wrong *workload) {
+	text := o.Input
+	if o.Type == history.Ok && o.Output != "" {
+		text = o.Output
+	}
+	because := func(w workload) (map[string]string, *workload) { return nil, &w }
+	rows, err := accessRows(text)
+	if err != nil {
+		return because(unreadable(o, "%v", err))
+	}
+	got = map[string]string{}
+	reads := true
+	for _, row := range rows {
+		if len(row) < 2 || len(row) > 3 {
+			return because(unreadable(o, "an access has a kind, a key and a value"))
+		}
+		kind, key, v := plain(row[0]), plain(row[1]), ""
+		if len(row) == 3 && row[2] != "null" {
+			v = row[2]
+		}
+		switch kind {
+		case "w":
+			reads = false
+			if _, twice := writer[key]; twice {
+				return because(workload{open: fmt.Sprintf("key %q was written twice; a long fork is looked for over keys that are written once", key)})
+			}
+			writer[key] = v
+		case "r":
+			if was, again := got[key]; again && was != v {
+				return because(violation([]*history.Operation{o}, "a transaction read key %q twice and saw two values", key))
+			}
+			got[key] = v
+		default:
+			return because(unreadable(o, "access %q is neither r nor w", kind))
+		}
+	}
+	if reads {
+		return got, nil
+	}
+	if len(rows) > 1 {
+		return because(unreadable(o, "a transaction writes one key and reads nothing, or only reads"))
+	}
+	return nil, nil
 }
 
 // setFull: an element is lost if a read that began after its add was acknowledged, or after a read that saw it, does not have

@@ -95,20 +95,64 @@ func (ob *object) knows(p *world.Property) error {
 
 // objectsHold judges a history against a model of objects, key by key.
 func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict {
-	v := verdict(p)
 	if err := ob.knows(p); err != nil {
 		return unknown(p, "%v", err)
 	}
+	h, reason := ob.read(p, ops)
+	if reason != "" {
+		return unknown(p, "%s", reason)
+	}
+	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
+	exhausted := ""
+	for _, key := range slices.Sorted(maps.Keys(h.keys)) {
+		switch answer, c := ob.decide(h.keys[key], budget); answer {
+		case linear.Illegal:
+			return ob.refuted(verdict(p), key, h.keys[key], c)
+		case linear.Undecided:
+			exhausted = fmt.Sprintf("budget: the order of %d operations on %s %q was not decided within %s; use more keys, fewer clients or "+
+				"a shorter workload", len(h.keys[key]), p.Check.Model, key, budget.Reached)
+		}
+	}
+	switch {
+	case exhausted != "":
+		return unknown(p, "%s", exhausted)
+	case h.total == 0:
+		return unknown(p, "no operation of a %s was reported", p.Check.Model)
+	case h.succeeded == 0 || h.succeeded*1_000_000 < h.total*minOkPPM:
+		return unknown(p, "only %d of %d operations succeeded", h.succeeded, h.total)
+	}
+	for _, name := range p.Check.Operations {
+		if !h.okOf[ob.verbs[strings.ToLower(name)]] {
+			return unknown(p, "no %s succeeded", name)
+		}
+	}
+	for _, acts := range h.keys {
+		if tested(acts) {
+			v := verdict(p)
+			v.Status = Holds
+			return v
+		}
+	}
+	return unknown(p, "no result on any key could have been wrong: nothing was looked at after it was changed")
+}
+
+// objectHistory is a history in terms of a model of objects.
+type objectHistory struct {
+	keys             map[string][]act
+	total, succeeded int           // operations that are judged, and those of them that succeeded
+	okOf             map[verb]bool // that succeeded
+}
+
+// read puts operations in terms of the model, or returns why that cannot be done.
+func (ob *object) read(p *world.Property, ops []history.Operation) (h objectHistory, reason string) {
 	judges := map[verb]bool{}
 	for _, name := range p.Check.Operations {
 		judges[ob.verbs[strings.ToLower(name)]] = true
 	}
 	all := len(p.Check.Operations) == 0
-	keys := map[string][]act{}
+	h = objectHistory{keys: map[string][]act{}, okOf: map[verb]bool{}}
 	sizes := sizeOfKeys(ops)
 	strange := map[string]history.Operation{}
-	total, succeeded := 0, 0
-	okOf := map[verb]bool{}
 	for i := range ops {
 		o := &ops[i]
 		w := ob.verbs[strings.ToLower(o.Op)]
@@ -119,10 +163,10 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 			continue
 		}
 		if all || judges[w] {
-			total++
+			h.total++
 			if o.Type == history.Ok {
-				succeeded++
-				okOf[w] = true
+				h.succeeded++
+				h.okOf[w] = true
 			}
 		}
 		looks := w == look || w == has
@@ -131,57 +175,27 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 		}
 		a := act{op: o, verb: w, from: int64(o.Call), to: linear.Forever, value: o.Input}
 		if o.Return != history.Pending {
-			// What a queue gave is part of the operation, not only of its result.
+			// The value that a queue gave is part of the operation, not only of its result.
 			a.to, a.known = int64(o.Return), all || judges[w] || ob == objects["queue"]
 		}
 		if err := ob.place(&a); err != nil {
-			return unknown(p, "broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+			return h, fmt.Sprintf("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
 		}
-		if keys[o.Key] == nil {
-			keys[o.Key] = make([]act, 0, sizes[o.Key])
+		if h.keys[o.Key] == nil {
+			h.keys[o.Key] = make([]act, 0, sizes[o.Key])
 		}
-		keys[o.Key] = append(keys[o.Key], a)
+		h.keys[o.Key] = append(h.keys[o.Key], a)
 	}
 	for _, key := range slices.Sorted(maps.Keys(strange)) {
-		if _, shared := keys[key]; shared || key == "" && len(keys) > 0 {
-			return unknown(p, "operation %q is none of a %s, and it may have changed key %q at event %d", strange[key].Op, p.Check.Model, key, strange[key].Call)
+		if _, shared := h.keys[key]; shared || key == "" && len(h.keys) > 0 {
+			return h, fmt.Sprintf("operation %q is none of a %s, and it may have changed key %q at event %d", strange[key].Op, p.Check.Model, key, strange[key].Call)
 		}
 	}
-	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
-	exhausted := ""
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		switch answer, c := ob.decide(keys[key], budget); answer {
-		case linear.Illegal:
-			return ob.refuted(v, key, keys[key], c)
-		case linear.Undecided:
-			exhausted = fmt.Sprintf("budget: the order of %d operations on %s %q was not decided within %s; use more keys, fewer clients or "+
-				"a shorter workload", len(keys[key]), p.Check.Model, key, budget.Reached)
-		}
-	}
-	switch {
-	case exhausted != "":
-		return unknown(p, "%s", exhausted)
-	case total == 0:
-		return unknown(p, "no operation of a %s was reported", p.Check.Model)
-	case succeeded == 0 || succeeded*1_000_000 < total*minOkPPM:
-		return unknown(p, "only %d of %d operations succeeded", succeeded, total)
-	}
-	for _, name := range p.Check.Operations {
-		if !okOf[ob.verbs[strings.ToLower(name)]] {
-			return unknown(p, "no %s succeeded", name)
-		}
-	}
-	for _, acts := range keys {
-		if told(acts) {
-			v.Status = Holds
-			return v
-		}
-	}
-	return unknown(p, "no result on any key could have been wrong: nothing was looked at after it was changed")
+	return h, ""
 }
 
-// told reports whether some result could have been wrong because of another operation that changed the key.
-func told(acts []act) bool {
+// tested reports whether some result could have been wrong because of another operation that changed the key.
+func tested(acts []act) bool {
 	first, second := int64(linear.Forever), int64(linear.Forever) // the earliest starts of changes
 	for i := range acts {
 		switch a := &acts[i]; {

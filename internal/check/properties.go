@@ -46,7 +46,7 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 		keys[o.Key] = append(keys[o.Key], r)
 	}
 	less := func(x, y *big.Rat) bool { return y != nil && (x == nil || x.Cmp(y) < 0) }
-	told := false
+	tested := false
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		called := keys[key] // pairs come in the order of their calls
 		returned := slices.Clone(called)
@@ -63,7 +63,7 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 			if highest == nil {
 				continue
 			}
-			told = told || highest.value != nil
+			tested = tested || highest.value != nil
 			if less(r.value, highest.value) {
 				v.Status = Violated
 				v.Event, v.TimeNs = r.op.Return, r.op.ReturnTimeNs
@@ -84,7 +84,7 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 			return unknown(p, "no %s succeeded", name)
 		}
 	}
-	if !told {
+	if !tested {
 		return unknown(p, "no key was read again after it had been read with a value: no value could have gone back")
 	}
 	v.Status = Holds

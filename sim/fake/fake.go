@@ -30,7 +30,7 @@ import (
 // Errors of calls.
 var (
 	// ErrLost: no answer will come. The request may have taken effect, or not, or may still do so.
-	ErrLost = errors.New("the connection was lost")
+	ErrLost = errors.New("the connection is lost")
 	// ErrConflict: another transaction or change came first. Nothing was done.
 	ErrConflict = fmt.Errorf("conflict with an earlier change: %w", inproc.ErrFailed)
 	// ErrGone: the transaction has ended. Nothing of it was done.
