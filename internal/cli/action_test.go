@@ -88,7 +88,7 @@ func TestAction(t *testing.T) {
 
 	for _, c := range []struct{ input, want string }{
 		{"INPUT_SEEDS=many", "give the number of tapes to run"},
-		{"INPUT_COMPOSE=nowhere.yaml", "name a file that is there"},
+		{"INPUT_COMPOSE=nowhere.yaml", "give the path of an existing file"},
 		{"INPUT_CONFIG=nowhere.yaml", "nowhere.yaml"},
 		{"INPUT_FOLDER=nowhere", "there is no folder nowhere"},
 		{"INPUT_OUTPUT=bloodhound.yaml", "the folder bloodhound.yaml cannot be made; name another one"},

@@ -34,17 +34,17 @@ func wrongNode(t *testing.T, keys, want string) {
 }
 
 func TestWrongBounds(t *testing.T) {
-	wrongNode(t, "mem_limit: lots", `"lots" is not a size from 6m on, such as 64m or 1gb`)
-	wrongNode(t, "mem_limit: 5m", "from 6m on")
-	wrongNode(t, "ulimits: {nofiles: 10}", `there is no limit "nofiles"`)
-	wrongNode(t, "ulimits: {nofile: 2000000}", "no more than 1048576 open files")
-	wrongNode(t, "ulimits: {nproc: {soft: 10, hard: 9}}", "the soft limit is above the hard one")
+	wrongNode(t, "mem_limit: lots", `"lots" is not a size of at least 6m, such as 64m or 1gb`)
+	wrongNode(t, "mem_limit: 5m", "at least 6m")
+	wrongNode(t, "ulimits: {nofiles: 10}", `unknown limit "nofiles"`)
+	wrongNode(t, "ulimits: {nofile: 2000000}", "at most 1048576 open files")
+	wrongNode(t, "ulimits: {nproc: {soft: 10, hard: 9}}", "the soft limit is above the hard limit")
 	wrongNode(t, "pids_limit: many", "is not a whole number")
 	wrongNode(t, "cpus: -1", "is not a number from 0")
 	wrongNode(t, "shm_size: 0", "is not a size")
-	wrongNode(t, "tmpfs: /t:size=much", `option "size=much" cannot be read`)
-	wrongNode(t, "tmpfs: /t:colour=red", `option "colour=red" is not known`)
-	wrongNode(t, "volumes: [{type: tmpfs, target: /t, tmpfs: {mode: rwx}}]", `"rwx" is no mode`)
+	wrongNode(t, "tmpfs: /t:size=much", `option "size=much" has an invalid value`)
+	wrongNode(t, "tmpfs: /t:colour=red", `unknown option "colour=red"`)
+	wrongNode(t, "volumes: [{type: tmpfs, target: /t, tmpfs: {mode: rwx}}]", `"rwx" is not a mode`)
 	wrongNode(t, "volumes: [{type: volume, target: /t, volume: {subpath: x}}]", "is not supported")
 	wrongNode(t, "oom_score_adj: 1001", "from -1000 to 1000")
 }
@@ -69,7 +69,7 @@ nodes:
 	if want := []world.Volume{{Kind: world.Tmpfs, Target: "/s", SizeBytes: 2 << 20, Mode: 0o700}, {Kind: world.Tmpfs, Target: "/t", SizeBytes: 1 << 20, Mode: 0o1770, UID: 5}}; !reflect.DeepEqual(n.Volumes, want) {
 		t.Errorf("%+v, want %+v", n.Volumes, want)
 	}
-	if node1(t, r, "n2").Bounds.CPUPPM != 0 || !noted(r, "every node is one CPU") {
+	if node1(t, r, "n2").Bounds.CPUPPM != 0 || !noted(r, "every node has one CPU") {
 		t.Errorf("notes %v", r.Notes)
 	}
 	if got, want := node1(t, r, "n3").Bounds, (world.Bounds{CPUPPM: 100_000, MemoryBytes: 64 << 20, Tasks: 9}); !reflect.DeepEqual(got, want) {

@@ -259,7 +259,7 @@ services:
 	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
 		t.Error("it was made on this machine")
 	}
-	if !noted(r, "compose.yaml:2: services.a.volumes: "+filepath.Join(dir, "new")+" is not there") || !a[1].Shared || !node1(t, r, "b").Volumes[0].Shared || a[0].Shared || a[2].Shared {
+	if !noted(r, "compose.yaml:2: services.a.volumes: "+filepath.Join(dir, "new")+" does not exist") || !a[1].Shared || !node1(t, r, "b").Volumes[0].Shared || a[0].Shared || a[2].Shared {
 		t.Errorf("notes %v", r.Notes)
 	}
 }
@@ -287,7 +287,7 @@ func TestBuiltImages(t *testing.T) {
 	if !slices.Equal(asked, []string{"docker-daemon:shop-web ", "docker-daemon:team/own:2 ", "team/own:2 "}) {
 		t.Errorf("asked for %q", asked)
 	}
-	if !noted(r, "services.own.build: the image team/own:2 is there, and its Dockerfile is not read") {
+	if !noted(r, "services.own.build: the image team/own:2 exists, so its Dockerfile is not read") {
 		t.Errorf("notes %v", r.Notes)
 	}
 	for policy, want := range map[string][]string{
@@ -352,8 +352,8 @@ services:
 			t.Errorf("%s: %q, %d nodes", left, order, len(r.Spec.Nodes))
 		}
 	}
-	circle := strings.Replace(compose, `{dockerfile_inline: "FROM scratch"}`, `{context: ., additional_contexts: {base: "service:web"}}`, 1)
-	if _, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", circle), Images: none, Dockerfiles: builds, Env: noEnv}); err == nil || !strings.Contains(err.Error(), "needs itself") {
+	cycle := strings.Replace(compose, `{dockerfile_inline: "FROM scratch"}`, `{context: ., additional_contexts: {base: "service:web"}}`, 1)
+	if _, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", cycle), Images: none, Dockerfiles: builds, Env: noEnv}); err == nil || !strings.Contains(err.Error(), "depends on itself") {
 		t.Errorf("%v", err)
 	}
 }
@@ -366,7 +366,7 @@ func TestComposeHealthOfAnImage(t *testing.T) {
 			for _, describe := range []bool{true, false} {
 				_, err := Load(Options{ComposeFiles: []string{filepath.Join(project, "compose.yaml")}, Path: project, Env: noEnv, Describe: describe,
 					Images: func(string, string, string) (*image.Image, error) { return nil, errors.New("none") }})
-				if said := err != nil && strings.Contains(err.Error(), "nothing says when it is"); said != isMistake || describe && !isMistake && err != nil {
+				if said := err != nil && strings.Contains(err.Error(), "which has no healthcheck"); said != isMistake || describe && !isMistake && err != nil {
 					t.Errorf("%s%s, looked at %t: %v", from, check, !describe, err)
 				}
 			}
@@ -377,15 +377,15 @@ func TestComposeHealthOfAnImage(t *testing.T) {
 // What a key implies has no mistake of its own, and a variable that is not set is blamed at its own value alone.
 func TestComposeOneMistake(t *testing.T) {
 	for keys, want := range map[string]string{
-		`network_mode: "service:zz"`:                   `1:30: services.x.network_mode: there is no node "zz"`,
-		`network_mode: "service:x"`:                    `1:30: services.x.network_mode: x waits for itself`,
-		`network_mode: "service:${NOT}"`:               `1:30: services.x.network_mode: there is no node "" (not set here, and so empty: NOT)`,
-		`pid: "service:zz"`:                            `1:21: services.x.pid: there is no node "zz"`,
-		`volumes_from: [zz]`:                           `1:31: services.x.volumes_from: there is no node "zz"`,
-		`links: ["zz:z"]`:                              `1:24: services.x.links: there is no node "zz"`,
-		`depends_on: [zz]`:                             `1:29: services.x.depends_on: there is no node "zz"`,
+		`network_mode: "service:zz"`:                   `1:30: services.x.network_mode: unknown node "zz"`,
+		`network_mode: "service:x"`:                    `1:30: services.x.network_mode: node x depends on itself`,
+		`network_mode: "service:${NOT}"`:               `1:30: services.x.network_mode: unknown node "" (variables that are not set, and so empty: NOT)`,
+		`pid: "service:zz"`:                            `1:21: services.x.pid: unknown node "zz"`,
+		`volumes_from: [zz]`:                           `1:31: services.x.volumes_from: unknown node "zz"`,
+		`links: ["zz:z"]`:                              `1:24: services.x.links: unknown node "zz"`,
+		`depends_on: [zz]`:                             `1:29: services.x.depends_on: unknown node "zz"`,
 		`command: "a ${NOT}", ports: ["${NOT}"], a: 1`: `unknown key "a" in services.x`,
-		`command: "a ${NOT}", cpus: "${NO}"`:           `(not set here, and so empty: NO)`,
+		`command: "a ${NOT}", cpus: "${NO}"`:           `(variables that are not set, and so empty: NO)`,
 	} {
 		_, _, err := stack(t, nil, []string{"compose.yaml"}, "compose.yaml\nservices: {x: {"+keys+", image: y}}\n")
 		var errs source.Errors
@@ -408,18 +408,18 @@ func TestComposeMistakes(t *testing.T) {
 		{"a service that is not there to be extended", []string{head + "services:\n  x: {extends: nobody}\n"}, []string{"compose.yaml:2:3", "nobody"}},
 		{"services that extend each other", []string{head + "services:\n  x: {extends: y}\n  y: {extends: x}\n"}, []string{"compose.yaml:", "Circular reference"}},
 		{"files that include each other", []string{head + "include: [b.yaml]\nservices: {x: {image: x}}\n", "b.yaml\ninclude: [compose.yaml]\nservices: {y: {image: y}}\n"}, []string{"include cycle"}},
-		{"an include from elsewhere", []string{head + "include: [\"oci://example.com/x:1\"]\n"}, []string{"compose.yaml:1:11", "not on this machine"}},
+		{"an include from elsewhere", []string{head + "include: [\"oci://example.com/x:1\"]\n"}, []string{"compose.yaml:1:11", "not a local file"}},
 		{"a required variable", []string{head + "services: {x: {image: \"x:${TAG:?give a tag}\"}}\n"}, []string{"compose.yaml:1:23", "give a tag"}},
 		{"what only the schema knows", []string{head + "services:\n  x:\n    image: x\n    ulimits: {nofile: many}\n"}, []string{"compose.yaml:4", "nofile"}},
 		{"a port", []string{head + "services:\n  x:\n    image: x\n    ports: [\"80:eighty\"]\n"}, []string{"compose.yaml:4:", "eighty"}},
-		{"a secret that is not there", []string{head + "services:\n  x: {image: x, secrets: [a]}\n"}, []string{"compose.yaml:2:27", `no "a"`}},
+		{"a secret that is not there", []string{head + "services:\n  x: {image: x, secrets: [a]}\n"}, []string{"compose.yaml:2:27", `unknown name "a"`}},
 		{"a secret from outside", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {external: true}}\n"}, []string{"external", "compose.yaml:2:27"}},
 		{"a secret without a value", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {environment: NOT_SET}}\n"}, []string{"NOT_SET is not set", "compose.yaml:3:28"}},
 		{"a secret's file", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {file: ./none}}\n"}, []string{"none: no such file", "compose.yaml:3:21"}},
-		{"a volume that is not there", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\n"}, []string{`no volume "aa"`, "compose.yaml:2:27"}},
-		{"a volume of another machine", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\nvolumes: {aa: {driver_opts: {type: nfs, o: \"addr=1.2.3.4\", device: \":/x\"}}}\n"}, []string{"no nfs", "compose.yaml:3:29"}},
-		{"a name for several", []string{head + "services:\n  x: {image: x, scale: 2, container_name: one}\n"}, []string{"compose.yaml:2:43", "name is for one"}},
-		{"one name for two", []string{head + "services:\n  x: {image: x, container_name: one}\n  y: {image: x, container_name: one}\n"}, []string{"compose.yaml:3:33", `x has the name "one" too`}},
+		{"a volume that is not there", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\n"}, []string{`unknown volume "aa"`, "compose.yaml:2:27"}},
+		{"a volume of another machine", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\nvolumes: {aa: {driver_opts: {type: nfs, o: \"addr=1.2.3.4\", device: \":/x\"}}}\n"}, []string{"external nfs", "compose.yaml:3:29"}},
+		{"a name for several", []string{head + "services:\n  x: {image: x, scale: 2, container_name: one}\n"}, []string{"compose.yaml:2:43", "cannot share a name"}},
+		{"one name for two", []string{head + "services:\n  x: {image: x, container_name: one}\n  y: {image: x, container_name: one}\n"}, []string{"compose.yaml:3:33", `x has the same name "one"`}},
 		{"what is left out", []string{head + "services:\n  x: {image: x, profiles: [debug]}\n  y: {image: x, depends_on: [x]}\n"}, []string{"compose.yaml:3:30", "COMPOSE_PROFILES=debug"}},
 		{"what there is none of", []string{head + "services:\n  x: {image: x, scale: 0}\n  y: {image: x, depends_on: [x]}\n"}, []string{"compose.yaml:3:30", "its scale is 0"}},
 		{"the machine's own", []string{head + "services:\n  x: {image: x, volumes: [\"/proc:/host/proc:ro\"]}\n"}, []string{"compose.yaml:2:27", "a /proc, a /sys"}},
@@ -428,12 +428,12 @@ func TestComposeMistakes(t *testing.T) {
 		{"two scales", []string{head + "services:\n  x: {image: x, scale: 2, deploy: {replicas: 3}}\n"}, []string{"differ", "compose.yaml:2:17"}},
 		{"no link to several", []string{head + "services:\n  x: {image: x, scale: 2}\n  y: {image: y}\n", "bloodhound.yaml\ncompose: compose.yaml\nlinks: [{between: [x, y]}]\n"}, []string{"bloodhound.yaml:2:20", "x-1"}},
 		{"a refused key", []string{head + "services:\n  x: {image: x, devices: [/dev/kvm]}\n"}, []string{"compose.yaml:2:17", "devices is not supported"}},
-		{"a cycle of dependencies", []string{head + "services:\n  x: {image: x, depends_on: [y]}\n  y: {image: y, depends_on: [x]}\n"}, []string{"wait for each other: x -> y -> x"}},
+		{"a cycle of dependencies", []string{head + "services:\n  x: {image: x, depends_on: [y]}\n  y: {image: y, depends_on: [x]}\n"}, []string{"depend on each other: x -> y -> x"}},
 		{"not YAML", []string{head + "services:\n  x: {image: x\n"}, []string{"compose.yaml:", "not YAML"}},
 		{"a file that only includes", []string{head + "include: [b.yaml]\n", "b.yaml\nservices: {x: {image: x, comand: y}}\n"}, []string{"b.yaml:1:26"}},
 		{"a list", []string{head + "- a\n"}, []string{"a Compose file cannot be a list"}},
 		{"all left out by profiles", []string{head + "services:\n  x: {image: x, profiles: [debug, dev]}\n"}, []string{"compose.yaml:2:3", "COMPOSE_PROFILES=debug,dev"}},
-		{"all left out by a scale", []string{head + "services:\n  x: {image: x, deploy: {replicas: 0}}\n"}, []string{"compose.yaml:2:3", "`scale:` from 1 on"}},
+		{"all left out by a scale", []string{head + "services:\n  x: {image: x, deploy: {replicas: 0}}\n"}, []string{"compose.yaml:2:3", "`scale:` of a node to at least 1"}},
 		{"no services", []string{head + "name: x\n"}, []string{"no nodes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -453,7 +453,7 @@ func TestComposeMistakes(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := stack(t, nil, []string{"nowhere.yaml"}); err == nil || !strings.Contains(err.Error(), "name a file that is there") {
+	if _, _, err := stack(t, nil, []string{"nowhere.yaml"}); err == nil || !strings.Contains(err.Error(), "give the path of an existing file") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -493,7 +493,7 @@ func TestUnsetVariables(t *testing.T) {
 			}
 			dir := project(t, "compose.yaml\nservices:\n  app:"+service+"\n")
 			_, err := Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: images})
-			if err == nil || !strings.Contains(err.Error(), "and so empty: TAG)") || !strings.Contains(err.Error(), "set TAG in the environment or in .env, or write ${TAG:-DEFAULT}; or else ") {
+			if err == nil || !strings.Contains(err.Error(), "and so empty: TAG)") || !strings.Contains(err.Error(), "set TAG in the environment or in .env, or write ${TAG:-DEFAULT}; otherwise: ") {
 				t.Errorf("%v", err)
 			}
 			if _, err := Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: images, Env: map[string]string{"TAG": "7"}}); err != nil && strings.Contains(err.Error(), "not set") {

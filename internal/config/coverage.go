@@ -15,7 +15,7 @@ func (l *loader) coverage(n *source.Node) {
 	c := &l.result.Coverage
 	for _, item := range n.Get("binaries").List() {
 		if err := code.Check(item.Text); err != nil {
-			l.Fail(item.Position, "write a name such as etcd, a path, or either with * and ?", "coverage.binaries: %s", err)
+			l.Fail(item.Position, "write a name such as etcd, or a path; both may have * and ?", "coverage.binaries: %s", err)
 			continue
 		}
 		c.Binaries = append(c.Binaries, item.Text)
@@ -50,10 +50,10 @@ func Percent(text string) (p float64, remedy string, err error) {
 	p, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
 	switch {
 	case err != nil || math.IsNaN(p) || p < 0 || p > 100:
-		return 0, "write a share such as 80%", fmt.Errorf("%q is no share from 0%% to 100%%", text)
+		return 0, "write a percentage such as 80%", fmt.Errorf("%q is not a percentage from 0%% to 100%%", text)
 	case !signed && p > 0 && p <= 1:
 		return 0, fmt.Sprintf("write %s%% or %s%%", strconv.FormatFloat(p*100, 'g', 6, 64), strconv.FormatFloat(p, 'g', -1, 64)),
-			fmt.Errorf("%q could be a part of 1 or of 100", text)
+			fmt.Errorf("%q could be a fraction or a percentage", text)
 	}
 	return p, "", nil
 }

@@ -111,7 +111,7 @@ func Load(opts Options) (*Result, error) {
 		named = append(named, compose.Name{Path: name})
 	}
 	if e := top.Entry("compose"); e != nil && len(opts.ComposeFiles) > 0 {
-		l.Idle(e.Key.Position, "compose", "--compose replaces it")
+		l.Idle(e.Key.Position, "compose", "the flag --compose replaces it")
 	} else if e != nil {
 		for _, v := range top.Get("compose").Scalars() {
 			named = append(named, compose.Name{Path: v.File.Beside(v.Text), At: v})
@@ -170,7 +170,7 @@ func configFile(opts Options) (string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("%w; name a folder with a bloodhound.yaml, or a YAML file", err)
+		return "", fmt.Errorf("%w; give a folder with a bloodhound.yaml, or a YAML file", err)
 	}
 	if !info.IsDir() {
 		return path, nil
@@ -187,10 +187,10 @@ func configFile(opts Options) (string, error) {
 		return "", nil
 	}
 	if name := composeIn(path); name != "" {
-		return "", fmt.Errorf("no bloodhound.yaml in %s; `--compose %s` reads the Compose file that is there, `bloodhound init` writes a bloodhound.yaml",
+		return "", fmt.Errorf("no bloodhound.yaml in %s; `--compose %s` uses the Compose file in this folder, `bloodhound init` creates a bloodhound.yaml",
 			path, filepath.Join(path, name))
 	}
-	return "", fmt.Errorf("no bloodhound.yaml in %s; `bloodhound init` writes one", path)
+	return "", fmt.Errorf("no bloodhound.yaml in %s; `bloodhound init` creates one", path)
 }
 
 // read parses a bloodhound.yaml and compares it with its table. It returns nil after a mistake that leaves nothing to build on, and
@@ -207,7 +207,7 @@ func (l *loader) read(name string) (top *source.Node, isCompose bool, err error)
 	case n.Has("services") || n.Has("include"):
 		return nil, true, nil
 	case n.Kind != source.Mapping:
-		l.Fail(n.Position, "write `key: value` lines; `bloodhound init` writes a file to start from", "a configuration cannot be %s", n.Kind)
+		l.Fail(n.Position, "write `key: value` lines; `bloodhound init` creates an example", "a configuration cannot be %s", n.Kind)
 		return nil, false, nil
 	}
 	schema.Check(l.Reader, n, &keys.Bloodhound, false)

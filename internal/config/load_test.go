@@ -102,7 +102,7 @@ func TestDocumentedExamples(t *testing.T) {
 		b, _, _ = strings.Cut(b, "```")
 		dir := project(t, "bloodhound.yaml\n"+b, "compose.yaml\nservices: {db: {image: postgres}}\n")
 		r := loaded(t, Options{Path: dir})
-		if noted(r, "the node has a root of its own, or no image") {
+		if noted(r, "the node has `root`, or no image") {
 			t.Errorf("what is done on purpose is noted: %v", r.Notes)
 		}
 		if strings.Contains(b, "compose:") && node1(t, r, "db").Image != nil {

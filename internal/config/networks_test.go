@@ -101,7 +101,7 @@ bridge bridge 10.77.4.0/24 10.77.4.1   false`; got != want {
 	if noted(r, "links[0]") {
 		t.Error("a link between nodes that share a network is said to have no effect")
 	}
-	for _, part := range []string{"db shares no network with loner", "networks.unused: accepted, no effect here", "networks.admin.external: accepted", "the node is on every network", "names resolve there",
+	for _, part := range []string{"db and loner share no network", "networks.unused: accepted, no effect here", "networks.admin.external: accepted", "the node joins every network", "names resolve on it",
 		"links[1]: accepted, no effect here: proxy and loner share no network"} {
 		if !noted(r, part) {
 			t.Errorf("nothing says %q: %v", part, r.Notes)
@@ -181,7 +181,7 @@ func TestSubnetsBesideLargeOnes(t *testing.T) {
 	}
 	_, err := Load(Options{Path: project(t, "compose.yaml\nservices: {a: {command: x, networks: [big, b, c, small]}}\nnetworks: {small: {}, big: {ipam: {config: [{subnet: 10.0.0.0/8}]}}, "+
 		"b: {ipam: {config: [{subnet: 172.0.0.0/8}]}}, c: {ipam: {config: [{subnet: 192.0.0.0/8}]}}}\n") + "/compose.yaml", Env: noEnv})
-	if err == nil || !strings.Contains(err.Error(), "networks.small: other networks leave no subnet for it") {
+	if err == nil || !strings.Contains(err.Error(), "networks.small: no subnet is free") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -202,15 +202,15 @@ func TestNetworkOfAService(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		`"db" is a container`:        "  a: {image: x, network_mode: 'container:db'}",
-		`"b" is 2 nodes`:             "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
-		"nodes wait for each":        "  a: {image: x, network_mode: 'service:b', depends_on: [b]}\n  b: {image: x, network_mode: 'service:a', depends_on: [a]}",
+		`"db" is a Docker container`:        "  a: {image: x, network_mode: 'container:db'}",
+		`"b" stands for 2 nodes`:             "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
+		"nodes depend on each":        "  a: {image: x, network_mode: 'service:b', depends_on: [b]}\n  b: {image: x, network_mode: 'service:a', depends_on: [a]}",
 		`nobody`:                     "  a: {image: x, network_mode: 'service:nobody'}",
 		"network_mode and networ":    "  a: {image: x, network_mode: 'service:b', networks: [default]}\n  b: {image: x}",
-		"a.hostname has no place":    "  a: {image: x, network_mode: 'service:b', hostname: own}\n  b: {image: x}",
-		"a.extra_hosts has no place": "  a: {image: x, network_mode: 'service:b', extra_hosts: ['k:10.0.0.1']}\n  b: {image: x}",
-		"a.links has no place":       "  a: {image: x, network_mode: 'service:b', links: ['c:k']}\n  b: {image: x}\n  c: {image: x}",
-		"a.mac_address has no place": "  a: {image: x, network_mode: 'service:b', mac_address: '02:42:ac:11:00:02'}\n  b: {image: x}",
+		"a.hostname cannot be set":    "  a: {image: x, network_mode: 'service:b', hostname: own}\n  b: {image: x}",
+		"a.extra_hosts cannot be set": "  a: {image: x, network_mode: 'service:b', extra_hosts: ['k:10.0.0.1']}\n  b: {image: x}",
+		"a.links cannot be set":       "  a: {image: x, network_mode: 'service:b', links: ['c:k']}\n  b: {image: x}\n  c: {image: x}",
+		"a.mac_address cannot be set": "  a: {image: x, network_mode: 'service:b', mac_address: '02:42:ac:11:00:02'}\n  b: {image: x}",
 	} {
 		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -150,7 +150,7 @@ func TestWhereFilesAre(t *testing.T) {
 		{"compose alone", Options{Path: only, ComposeFiles: []string{filepath.Join(only, "compose.yaml")}}, "c1", only},
 		{"compose as the file", Options{Path: filepath.Join(only, "compose.yaml")}, "c1", only},
 		{"config elsewhere", Options{Path: only, ConfigFile: filepath.Join(both, "bloodhound.yaml")}, "n1", both},
-		{"nothing", Options{Path: none}, "`bloodhound init` writes one", ""},
+		{"nothing", Options{Path: none}, "`bloodhound init` creates one", ""},
 		{"a hint", Options{Path: only}, "--compose", ""},
 		{"no folder", Options{Path: filepath.Join(none, "x")}, "no such file", ""},
 	} {
@@ -376,7 +376,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 	_, err := Load(Options{Path: project(t, b.String()), Env: noEnv})
 	var all source.Errors
-	if !errors.As(err, &all) || len(all) != 30 || !strings.HasSuffix(err.Error(), "and 20 more mistakes") {
+	if !errors.As(err, &all) || len(all) != 30 || !strings.HasSuffix(err.Error(), "and 20 more errors") {
 		t.Errorf("%d errors: %v", len(all), err)
 	}
 }

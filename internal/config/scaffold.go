@@ -28,9 +28,9 @@ func Scaffold(dir string) (text []byte, compose string) {
 	front := frontOf(content)
 	before, rest, _ := strings.Cut(scaffold, "# The programs, in Compose's own keys.")
 	_, after, _ := strings.Cut(rest, "\n\n")
-	after = strings.Replace(after, "[http://n1:8080, http://n2:8080, http://n3:8080]", front+"   # what answers first", 1)
+	after = strings.Replace(after, "[http://n1:8080, http://n2:8080, http://n3:8080]", front+"   # the server that answers requests", 1)
 	after = strings.Replace(after, "http://n1:8080/", front+"/", 1)
-	return []byte(before + "# The services of this file are the nodes. docs/reference/compose.md has what is different in a world.\ncompose: " + compose + "\n\n" + after), compose
+	return []byte(before + "# Each service of this file is a node. docs/reference/compose.md lists the differences from Docker.\ncompose: " + compose + "\n\n" + after), compose
 }
 
 // composeIn finds the Compose file of a folder, empty if there is none.

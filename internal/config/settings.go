@@ -100,7 +100,7 @@ func (l *loader) settings(top *source.Node) {
 	}
 	for _, item := range n.Get("streams").List() {
 		if err := tape.CheckPattern(item.Text); err != nil {
-			l.Fail(item.Position, "write names of streams with * for one part and ** for any number of them, such as fault/**", "exploration.streams: %q is no pattern: %v", item.Text, err)
+			l.Fail(item.Position, "write names of streams, with * for one part and ** for any number of parts, such as fault/**", "exploration.streams: %q is not a pattern: %v", item.Text, err)
 			continue
 		}
 		e.Streams = append(e.Streams, item.Text)
@@ -129,7 +129,7 @@ func (l *loader) settings(top *source.Node) {
 	}
 	for _, item := range n.Get("trace_events").List() {
 		if near := suggest.Nearest(item.Text, traceEvents); near != "" && near != item.Text && suggest.Distance(near, item.Text) <= 2 {
-			l.Fail(item.Position, fmt.Sprintf("did you mean %q?", near), "debug.trace_events: %q is no event", item.Text)
+			l.Fail(item.Position, fmt.Sprintf("did you mean %q?", near), "debug.trace_events: unknown event %q", item.Text)
 			continue
 		}
 		d.TraceEvents = append(d.TraceEvents, item.Text)
@@ -146,14 +146,14 @@ func (l *loader) searches(n *source.Node, strategy string) {
 		}
 	}
 	if strategy == "random" {
-		idle("random tapes follow no feedback", "feedback_delay")
+		idle("the strategy random uses no feedback", "feedback_delay")
 	}
 	if strategy != "coverage-guided" {
 		idle(strategy+" tapes follow no feedback", "corpus", "prioritize_coverage", "prioritize_near_violation")
 	}
 	if strategy != "bfs" && strategy != "dfs" {
-		idle("it bounds bfs and dfs, and tapes are "+strategy, "max_depth", "max_states")
-		idle("bfs and dfs edit these, and tapes are "+strategy, "streams")
+		idle("only bfs and dfs use it, and the strategy is "+strategy, "max_depth", "max_states")
+		idle("only bfs and dfs use it, and the strategy is "+strategy, "streams")
 	}
 }
 
@@ -176,7 +176,7 @@ func (l *loader) timesFit(top *source.Node) {
 	for _, w := range l.Spec.Workloads {
 		if need := w.DurationNs + l.Spec.Faults.SettleNs; need >= l.Spec.MaxTimeNs {
 			l.Note(top.Position, "simulation.max_time", "workload %q (%s) and faults.settle (%s) do not fit into max_time (%s): "+
-				"runs would end before their final checks, as unknown", w.Name, inSeconds(w.DurationNs), inSeconds(l.Spec.Faults.SettleNs), inSeconds(l.Spec.MaxTimeNs))
+				"runs would end before their final checks, and be unknown", w.Name, inSeconds(w.DurationNs), inSeconds(l.Spec.Faults.SettleNs), inSeconds(l.Spec.MaxTimeNs))
 		}
 	}
 }

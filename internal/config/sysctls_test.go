@@ -27,7 +27,7 @@ nodes:
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	for _, note := range []string{"accepted, no effect here: only shows at /proc/sys/net/ipv4/tcp_syncookies", "accepted, no effect here: only shows at /proc/sys/net/ipv4/conf/eth0.5/rp_filter"} {
+	for _, note := range []string{"accepted, no effect here: the value is only readable at /proc/sys/net/ipv4/tcp_syncookies", "accepted, no effect here: the value is only readable at /proc/sys/net/ipv4/conf/eth0.5/rp_filter"} {
 		if !noted(r, note) {
 			t.Errorf("no note %q in %v", note, r.Notes)
 		}
@@ -39,11 +39,11 @@ nodes:
 
 func TestWrongSysctls(t *testing.T) {
 	for written, want := range map[string]string{
-		"{vm.max_map_count: 262144}":                             "sysctls.vm.max_map_count: not one of a container's own; Docker refuses it",
-		"[net.core.rmem_max=1]":                                  "net.core.rmem_max: not one of a container's own; Docker refuses it",
+		"{vm.max_map_count: 262144}":                             "sysctls.vm.max_map_count: not a setting per container; Docker refuses it",
+		"[net.core.rmem_max=1]":                                  "net.core.rmem_max: not a setting per container; Docker refuses it",
 		"{net.core.somaxcon: 1}":                                 `did you mean "net.core.somaxconn"?`,
 		"{kernel.hostname: web}":                                 "write `hostname: web` for the node",
-		"{kernel.pid_max: 1}":                                    "kernel.pid_max: not one of a container's own",
+		"{kernel.pid_max: 1}":                                    "kernel.pid_max: not a setting per container",
 		"{net.core.somaxconn: many}":                             `net.core.somaxconn is a number, not "many"`,
 		"{net.core.somaxconn: true}":                             `net.core.somaxconn is a number, not "true"`,
 		"{net.core.somaxconn: -1}":                               "net.core.somaxconn is from 0 to 2147483647, not -1",
@@ -52,12 +52,12 @@ func TestWrongSysctls(t *testing.T) {
 		"{net.ipv4.ip_local_port_range: 1024}":                   `net.ipv4.ip_local_port_range is 2 numbers, not "1024"`,
 		"{net.ipv4.ip_local_port_range: 5000 4000}":              "5000 is above 4000",
 		"{net.ipv4.ip_local_port_range: 1 70000}":                "is from 1 to 65535, not 70000",
-		"{net.ipv4.ip_unprivileged_port_start: 40000}":           "only root may have those below 40000",
+		"{net.ipv4.ip_unprivileged_port_start: 40000}":           "only root may use ports below 40000",
 		"{net.ipv4.tcp_syncookies: maybe}":                       `net.ipv4.tcp_syncookies is a number, not "maybe"`,
 		"{net.ipv4.tcp_keepalive_probes: 999999999999999999999}": "net.ipv4.tcp_keepalive_probes is out of range",
-		"{net.nowhere.thing: 1}":                                 "net.nowhere.thing: not one of a container's own",
-		"{net.ipv4.conf.: 1}":                                    "not one of a container's own",
-		"{net.ipv4.tcp_syncookies: 0}\n    network_mode: host":   "the network is the machine's; Docker refuses it",
+		"{net.nowhere.thing: 1}":                                 "net.nowhere.thing: not a setting per container",
+		"{net.ipv4.conf.: 1}":                                    "not a setting per container",
+		"{net.ipv4.tcp_syncookies: 0}\n    network_mode: host":   "the setting belongs to the machine; Docker refuses it",
 	} {
 		wrongNode(t, "sysctls: "+written, want)
 	}

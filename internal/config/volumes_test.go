@@ -27,7 +27,7 @@ func TestSharedVolumes(t *testing.T) {
 		{"readers", "  z: {image: x, volumes: ['vol:/a:ro']}\n  b: {image: x, volumes: ['vol:/b:ro']}", "", "", false},
 		{"at once", "  a: {image: x, volumes: ['vol:/a']}\n  z: {image: x, volumes: ['vol:/b:ro'], depends_on: [a]}", "", "", true},
 		{"two writers", "  a: {image: x, volumes: ['vol:/a']}\n  z: {image: x, volumes: ['vol:/z']}", "", "", true},
-		{"another's", "  a: {image: x, volumes: ['other:/a']}\n  z: {image: x, volumes: ['vol:/z']}", "no volume \"other\"", "", false},
+		{"another's", "  a: {image: x, volumes: ['other:/a']}\n  z: {image: x, volumes: ['vol:/z']}", "unknown volume \"other\"", "", false},
 		{"replicas", "  z: {image: x, volumes: ['vol:/a'], scale: 2}", "", "", true},
 		{"an absent folder", "  a: {image: x, volumes: ['./gone:/a']}\n  z: {image: x, volumes: ['./gone:/b']}", "", "", true},
 		{"an absent folder of replicas", "  z: {image: x, volumes: ['./gone:/b'], scale: 3}", "", "", true},
@@ -36,7 +36,7 @@ func TestSharedVolumes(t *testing.T) {
 		{"a folder to read", "  a: {image: x, volumes: ['.:/a:ro']}\n  z: {image: x, volumes: ['.:/b:ro']}", "", "", false},
 		{"by way of volumes_from", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, volumes_from: [a]}\n  z: {image: x, volumes_from: ['b:ro']}", "", "", true},
 		{"a volume without a name", "  a: {image: x, volumes: ['/a']}\n  z: {image: x, volumes_from: [a]}", "", "", true},
-		{"of a container", "  z: {image: x, volumes_from: ['container:db']}", "a container of Docker's", "", false},
+		{"of a container", "  z: {image: x, volumes_from: ['container:db']}", "a Docker container", "", false},
 		{"twice", "  z: {image: x, volumes: ['vol:/a', 'vol:/b']}", "", "", true},
 		{"a folder twice", "  z: {image: x, volumes: ['.:/a', '.:/b:ro']}", "", "", true},
 	} {

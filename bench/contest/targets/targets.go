@@ -63,7 +63,7 @@ func Load(name, first string, known func(strategy string) error) (*File, error) 
 	switch {
 	case n == nil || n.Bad:
 	case n.Kind != source.Mapping:
-		l.Fail(n.Position, "bench/CONTEST.md has an example", "a file of contest guides cannot be %s", n.Kind)
+		l.Fail(n.Position, "see bench/CONTEST.md for an example", "a file of contest guides cannot be %s", n.Kind)
 	default:
 		schema.Check(l, n, &keys.Guides, false)
 		g.build(l, n, f.Dir, first, known)
@@ -79,8 +79,8 @@ func (g *File) build(l *source.Reader, n *source.Node, dir, first string, known 
 	g.Runs = uint64(source.ValueOr(n.Get("runs"), int64(DefaultRuns)))
 	g.Seed = source.ValueOr(n.Get("seed"), uint64(1))
 	g.TimeoutNs = source.ValueOr(n.Get("timeout"), int64(0))
-	l.Missing(n, "strategies", "list some, such as [random, coverage-guided:state]", "no strategies to compare")
-	l.Missing(n, "targets", "bench/CONTEST.md has an example", "no targets")
+	l.Missing(n, "strategies", "list strategies, such as [random, coverage-guided:state]", "there are no strategies to compare")
+	l.Missing(n, "targets", "see bench/CONTEST.md for an example", "there are no targets")
 	g.Strategies = g.strategies(l, n.Get("strategies"), first, known)
 	at := map[string]source.Position{}
 	for _, t := range n.Get("targets").List() {
@@ -94,7 +94,7 @@ func (g *File) build(l *source.Reader, n *source.Node, dir, first string, known 
 		for _, m := range t.Get("mapper").List() {
 			file, lines := m, (*regexp.Regexp)(nil)
 			if m.Kind == source.Mapping {
-				l.Missing(m, "file", "write file: NAME", "a part of the mapper has no file")
+				l.Missing(m, "file", "write file: NAME", "an item of mapper has no file")
 				if file = m.Get("file"); file == nil {
 					continue
 				}
@@ -105,22 +105,22 @@ func (g *File) build(l *source.Reader, n *source.Node, dir, first string, known 
 				path = file.Text
 			}
 			if _, err := os.Stat(path); err != nil {
-				l.Fail(file.Position, "name files beside this one", "%v", err)
+				l.Fail(file.Position, "write paths relative to this file", "%v", err)
 			}
 			one.Mapper = append(one.Mapper, Mapped{path, lines})
 		}
 		if one.Of != "" {
-			l.Missing(t, "variant", "say it in a few words: variant: a coarser view", "this target is a variant of another, and does not say how it differs")
+			l.Missing(t, "variant", "describe it in a few words: variant: a coarser view", "this target has `of`, and no variant")
 		}
 		if e := t.Get("variant"); e != nil && one.Of == "" {
-			l.Fail(e.Position, "name it by of", "this target does not say what it is a variant of")
+			l.Fail(e.Position, "add `of:`", "this target has `variant`, and no of")
 		}
 		if e := t.Get("each"); e != nil && len(e.List()) == 0 {
-			l.Fail(e.Position, "list some, or leave it out", "each names nothing, so there is no target")
+			l.Fail(e.Position, "list words, or remove it", "each is empty, so there is no target")
 		}
 		for _, made := range one.each(textsOf(t, "each")) {
 			if _, twice := at[made.Name]; twice && made.Name != "" {
-				l.Fail(t.Position, "name them differently; with each, put {} into the name", "there are two targets %q", made.Name)
+				l.Fail(t.Position, "use unique names; with each, put {} into the name", "there are two targets %q", made.Name)
 			}
 			at[made.Name] = t.Position
 			g.Targets = append(g.Targets, made)
@@ -132,15 +132,15 @@ func (g *File) build(l *source.Reader, n *source.Node, dir, first string, known 
 		switch {
 		case t.Of == "":
 		case k < 0:
-			l.Fail(at[t.Name], "name one of the file's targets", "there is no target %q, which %q is a variant of", t.Of, t.Name)
+			l.Fail(at[t.Name], "use the name of a target of this file", "unknown target %q, of which %q is a variant", t.Of, t.Name)
 		case g.Targets[k].Of != "":
-			l.Fail(at[t.Name], "name the target itself", "%q is a variant of %q, which is a variant too", t.Name, t.Of)
+			l.Fail(at[t.Name], "use the name of the original target", "%q is a variant of %q, which is a variant itself", t.Name, t.Of)
 		case g.Targets[k].Correct != t.Correct:
-			l.Fail(at[t.Name], "give both the same correct:", "%q and %q cannot be compared: one has a bug, and the other none", t.Name, t.Of)
+			l.Fail(at[t.Name], "set `correct` to the same value for both", "%q and %q cannot be compared: only one of them has a bug", t.Name, t.Of)
 		}
 	}
 	if len(g.Targets) == 0 && len(l.Errs) == 0 {
-		l.Fail(n.Position, "bench/CONTEST.md has an example", "no targets")
+		l.Fail(n.Position, "see bench/CONTEST.md for an example", "there are no targets")
 	}
 }
 
@@ -149,7 +149,7 @@ func (g *File) strategies(l *source.Reader, n *source.Node, first string, known 
 	list := []string{first}
 	for _, s := range n.List() {
 		if err := known(s.Text); err != nil {
-			l.Fail(s.Position, "docs/reference/guides.md lists them", "%v", err)
+			l.Fail(s.Position, "see docs/reference/guides.md for the strategies", "%v", err)
 		} else if !slices.Contains(list, s.Text) {
 			list = append(list, s.Text)
 		}

@@ -14,7 +14,7 @@ import (
 func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 	c := &p.Check
 	if p.Kind == world.Liveness {
-		l.Fail(n.Position, "use `kind: safety`", "%s: an agreement is judged once, in the end, so it cannot be a liveness property", key)
+		l.Fail(n.Position, "use `kind: safety`", "%s: an agreement is judged once, at the end of the run, so its property cannot be of kind liveness", key)
 	}
 	if e := n.Get("pattern"); e != nil {
 		c.Pattern = e.Text
@@ -26,13 +26,13 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 	scheme := ""
 	switch {
 	case url != nil && program != nil:
-		l.Fail(program.Position, "keep one of the two", "%s asks both an endpoint and a script", key)
+		l.Fail(program.Position, "remove one of the two", "%s has both an endpoint and a script", key)
 		return
 	case program != nil:
 		script(l, n, p, key)
 		asked = program
 	case url == nil:
-		l.Fail(n.Position, "add `endpoint: http://{node}:PORT/PATH`, redis://, postgres:// or mysql://, or `script: [./answer.sh, \"{node}\"]`", "%s does not say what is asked", key)
+		l.Fail(n.Position, "add `endpoint: http://{node}:PORT/PATH`, redis://, postgres:// or mysql://, or `script: [./answer.sh, \"{node}\"]`", "%s has no endpoint and no script", key)
 		return
 	default:
 		asked = url
@@ -40,7 +40,7 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 		c.Endpoint = endpointOf(l, url, c.Nodes, key)
 	}
 	if !strings.Contains(strings.Join(asked.Words(), " "), world.NodePlace) && program == nil {
-		l.Fail(asked.Position, "write {node} where the node's name belongs", "%s asks every node the same way, and so one node all the time", key)
+		l.Fail(asked.Position, "write {node} in place of the node's name", "%s has no {node}, so it asks the same node every time", key)
 	}
 	of := map[string]string{"command": "redis", "query": "postgres postgresql mysql", "body": "http", "expect": "http"}
 	l.OnlyFor(n, key, "endpoints of", cmp.Or(scheme, "a script"), of)
@@ -54,7 +54,7 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 		c.Body = source.ValueOr(n.Get("body"), "")
 		expect := n.Get("expect")
 		if expect != nil && (expect.Kind == source.Scalar || expect.Has("body")) {
-			l.Fail(expect.Position, "write `expect: {status: 200}`", "%s.expect of an agreement is a status: the answers are compared with each other", key)
+			l.Fail(expect.Position, "write `expect: {status: 200}`", "%s.expect of an agreement takes only a status, since the answers are compared with each other", key)
 		}
 		c.ExpectStatus = int(source.ValueOr(expect.Get("status"), int64(200)))
 	}
@@ -67,9 +67,9 @@ func agreeing(l *load.State, n *source.Node, c *world.Check, key string) {
 			switch {
 			case !l.Known(e.Position, key+".nodes", name):
 			case slices.Contains(c.Nodes, name):
-				l.Fail(e.Position, "name each node once", "%s.nodes: %s stands twice, and agrees with itself", key, name)
+				l.Fail(e.Position, "list each node once", "%s.nodes: %s is listed twice", key, name)
 			case l.Node(name).Spec.Role != world.Server:
-				l.Fail(e.Position, "name servers", "%s.nodes: %s is a client, and has no data to agree on", key, name)
+				l.Fail(e.Position, "list servers only", "%s.nodes: %s is a client, and an agreement compares servers", key, name)
 			}
 			c.Nodes = append(c.Nodes, name)
 		}
@@ -85,7 +85,7 @@ func agreeing(l *load.State, n *source.Node, c *world.Check, key string) {
 		}
 	}
 	if len(c.Nodes) < 2 {
-		l.Fail(n.Position, "name two nodes or more: `nodes: [n1, n2]`", "%s: an agreement needs two nodes, and there are %d", key, len(c.Nodes))
+		l.Fail(n.Position, "list at least two nodes: `nodes: [n1, n2]`", "%s: an agreement needs at least two nodes, and has %d", key, len(c.Nodes))
 	}
 }
 
@@ -93,7 +93,7 @@ func agreeing(l *load.State, n *source.Node, c *world.Check, key string) {
 func endpointOf(l *load.State, e *source.Node, nodes []string, key string) string {
 	scheme, _, _ := strings.Cut(e.Text, "://")
 	if !slices.Contains([]string{"http", "redis", "postgres", "postgresql", "mysql"}, scheme) {
-		l.Fail(e.Position, "write http://{node}:PORT/PATH, redis://{node}:PORT, postgres:// or mysql://", "%s.endpoint: %q is no URL of a protocol that is known here", key, source.Shorten(e.Text))
+		l.Fail(e.Position, "write http://{node}:PORT/PATH, redis://{node}:PORT, postgres:// or mysql://", "%s.endpoint: %q has no supported protocol", key, source.Shorten(e.Text))
 		return ""
 	}
 	for _, name := range nodes {

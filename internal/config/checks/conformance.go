@@ -28,7 +28,7 @@ func conformance(l *load.State, n *source.Node, c *world.Check, key string) {
 		}
 		path := l.Under(l.Spec.Dir, text)
 		if _, err := os.Stat(path); err != nil {
-			l.Fail(n.Get(name).Position, "give the path of a file, from the folder of this one", "%s.%s: %v", key, name, err)
+			l.Fail(n.Get(name).Position, "write a path relative to the folder of this file", "%s.%s: %v", key, name, err)
 		}
 		return path
 	}
@@ -37,7 +37,7 @@ func conformance(l *load.State, n *source.Node, c *world.Check, key string) {
 	if m.Config = file("config", source.ValueOr(n.Get("config"), "")); m.Config == "" && m.Spec != "" {
 		m.Config = strings.TrimSuffix(m.Spec, ".tla") + ".cfg"
 		if _, err := os.Stat(m.Config); err != nil {
-			l.Fail(n.Get("spec").Position, "write it, or name another by `config:`", "%s: the specification has no configuration: %v", key, err)
+			l.Fail(n.Get("spec").Position, "write that file, or set `config:`", "%s: the specification has no configuration file: %v", key, err)
 		}
 	}
 	for _, e := range n.Get("library").Scalars() {
@@ -45,10 +45,10 @@ func conformance(l *load.State, n *source.Node, c *world.Check, key string) {
 	}
 	m.View = strings.TrimSpace(source.ValueOr(n.Get("view"), ""))
 	m.Lines = patternText(n.Get("lines"))
-	l.Missing(n, "events", "add `events:` with rules such as `{log: 'accepted (?P<n>\\d+)', action: Accept, args: [node, int(n)]}`", "%s does not say what the steps are", key)
+	l.Missing(n, "events", "add `events:` with rules such as `{log: 'accepted (?P<n>\\d+)', action: Accept, args: [node, int(n)]}`", "%s has no events", key)
 	list := n.Get("events").List()
 	if n.Get("events") != nil && len(list) == 0 {
-		l.Fail(n.Get("events").Position, "write a rule", "%s.events is empty: no event would be a step", key)
+		l.Fail(n.Get("events").Position, "write at least one rule", "%s.events is empty", key)
 	}
 	for i, e := range list {
 		m.Rules = append(m.Rules, modelRule(l, e, fmt.Sprintf("%s.events[%d]", key, i)))
@@ -58,7 +58,7 @@ func conformance(l *load.State, n *source.Node, c *world.Check, key string) {
 	}
 	_, err := model.Map(m)
 	for _, err := range apart(err) {
-		at, remedy, where := n.Position, "look at "+m.Spec, key
+		at, remedy, where := n.Position, "correct "+m.Spec, key
 		var wrong *model.RuleError
 		if errors.As(err, &wrong) {
 			remedy = wrong.Remedy
@@ -109,7 +109,7 @@ func modelRule(l *load.State, n *source.Node, key string) world.ModelRule {
 		}
 	}
 	if len(about) != 1 {
-		l.Fail(n.Position, "give one of log, crash, restart and operation", "%s is about %s: it must be about one kind of events", key, orNothing(about))
+		l.Fail(n.Position, "set one of log, crash, restart and operation", "%s has %s, and needs exactly one of log, crash, restart and operation", key, orNothing(about))
 	}
 	for _, name := range []string{"crash", "restart"} {
 		if e := n.Get(name); e != nil && !source.ValueOr(e, false) {
@@ -117,20 +117,20 @@ func modelRule(l *load.State, n *source.Node, key string) world.ModelRule {
 		}
 	}
 	if e := n.Get("outcome"); e != nil && !n.Has("operation") {
-		l.Fail(e.Position, "remove it", "%s.outcome is of operations", key)
+		l.Fail(e.Position, "remove it", "%s.outcome applies to operations only", key)
 	}
 	switch {
 	case r.Action != "" && r.Ignore != "":
-		l.Fail(n.Get("ignore").Position, "keep one of the two", "%s has an action, and is to be ignored", key)
+		l.Fail(n.Get("ignore").Position, "remove one of the two", "%s has both an action and ignore", key)
 	case r.Action == "" && r.Ignore == "":
-		l.Fail(n.Position, "add `action:`, or `ignore:` with the reason", "%s does not say which step the event is", key)
+		l.Fail(n.Position, "add `action:`, or `ignore:` with the reason", "%s has no action", key)
 	case r.Ignore != "" && (n.Has("args") || n.Has("shows")):
-		l.Fail(n.Get("ignore").Position, "remove them, or give an action", "%s has arguments, and is to be ignored", key)
+		l.Fail(n.Get("ignore").Position, "remove them, or set `action:`", "%s has ignore, and so takes no args and shows", key)
 	}
 	for i, e := range n.Get("shows").List() {
 		at := fmt.Sprintf("%s.shows[%d]", key, i)
-		l.Missing(e, "operator", "add `operator:`", "%s names no operator", at)
-		l.Missing(e, "is", "add `is:`", "%s does not say what the operator must be", at)
+		l.Missing(e, "operator", "add `operator:`", "%s has no operator", at)
+		l.Missing(e, "is", "add `is:`", "%s has no expected value", at)
 		r.Shows = append(r.Shows, world.Shown{Operator: source.ValueOr(e.Get("operator"), ""), Args: e.Get("args").Words(), Is: source.ValueOr(e.Get("is"), "")})
 	}
 	return r

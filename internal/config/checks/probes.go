@@ -20,13 +20,13 @@ func RedisCheck(l *load.State, n *source.Node, c *world.Check, key string) {
 	expect := n.Get("expect")
 	switch {
 	case expect != nil && expect.Kind != source.Scalar:
-		l.Fail(expect.Position, "write `expect: PONG`", "%s.expect of a redis check is text", key)
+		l.Fail(expect.Position, "write `expect: PONG`", "%s.expect of a redis check must be text", key)
 	case expect != nil:
 		c.Expect = expect.Text
 	case len(c.Command) == 1 && strings.EqualFold(c.Command[0], "PING"):
 		c.Expect = "PONG"
 	default:
-		l.Missing(n, "expect", "add `expect:`, the reply that is right", "%s does not say which reply is right", key)
+		l.Missing(n, "expect", "add `expect:` with the expected reply", "%s has no expected reply", key)
 	}
 }
 
@@ -35,10 +35,10 @@ func sqlCheck(l *load.State, n *source.Node, c *world.Check, key string) {
 	query(l, n, c, key)
 	expect := n.Get("expect")
 	if expect != nil && expect.Kind != source.Scalar {
-		l.Fail(expect.Position, "write `expect: \"1\"`", "%s.expect of an sql check is text: the rows, with | between columns", key)
+		l.Fail(expect.Position, "write `expect: \"1\"`", "%s.expect of an sql check must be text: the rows, with | between columns", key)
 	}
 	if c.Expect = source.ValueOr(expect, ""); expect != nil && expect.Kind == source.Scalar && strings.TrimSpace(c.Expect) == "" {
-		l.Fail(expect.Position, "leave it out, or let the query count rows", "%s.expect is empty, and would check nothing", key)
+		l.Fail(expect.Position, "remove it, or count rows in the query", "%s.expect is empty, so the check would always pass", key)
 	}
 }
 
@@ -61,14 +61,14 @@ func endpoint(l *load.State, n *source.Node, scheme, key string) string {
 	if scheme == "" {
 		scheme, _, _ = strings.Cut(written, "://")
 		if scheme != "postgres" && scheme != "postgresql" && scheme != "mysql" {
-			l.Fail(e.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s.endpoint: %q is no URL of a database", key, source.Shorten(written))
+			l.Fail(e.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s.endpoint: %q is not the URL of a database", key, source.Shorten(written))
 			return ""
 		}
 	}
 	if scheme == "http" && strings.HasPrefix(written, "/") {
 		at := slices.IndexFunc(l.Spec.Workloads, func(w world.Workload) bool { return w.Driver == "http" && len(w.Targets) > 0 })
 		if at < 0 {
-			l.Fail(e.Position, "write http://NODE:PORT"+written, "%s.endpoint: no http workload says which server %q belongs to", key, source.Shorten(written))
+			l.Fail(e.Position, "write http://NODE:PORT"+written, "%s.endpoint: there is no http workload whose server the path %q could belong to", key, source.Shorten(written))
 			return ""
 		}
 		return strings.TrimSuffix(l.Spec.Workloads[at].Targets[0], "/") + written

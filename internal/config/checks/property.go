@@ -31,7 +31,7 @@ func Read(l *load.State, top *source.Node) {
 		key := fmt.Sprintf("properties[%d]", i)
 		p, ok := property(l, n, key)
 		if slices.ContainsFunc(l.Spec.Properties, func(o world.Property) bool { return o.Name == p.Name && p.Name != "" }) {
-			l.Fail(n.Get("name").Position, "give each its own name", "%s: another property is named %q too", key, p.Name)
+			l.Fail(n.Get("name").Position, "give each property a unique name", "%s: another property has the name %q", key, p.Name)
 		}
 		if !ok {
 			continue
@@ -50,7 +50,7 @@ func property(l *load.State, n *source.Node, key string) (world.Property, bool) 
 		Description: source.ValueOr(n.Get("description"), ""), TimeoutNs: source.ValueOr(n.Get("timeout"), int64(0))}
 	l.Missing(n, "name", "add `name:`", "%s has no name", key)
 	if e := n.Get("name"); e != nil && p.Name == "" {
-		l.Fail(e.Position, "give it a name", "%s.name is empty", key)
+		l.Fail(e.Position, "write a name", "%s.name is empty", key)
 	}
 	l.Missing(n, "kind", "add `kind: safety`, `liveness` or `invariant`", "%s has no kind", key)
 	c := n.Get("check")
@@ -66,7 +66,7 @@ func property(l *load.State, n *source.Node, key string) (world.Property, bool) 
 		p.TimeoutNs = livenessTimeoutNs
 	}
 	if !timed && p.TimeoutNs != 0 {
-		l.Idle(n.Entry("timeout").Key.Position, key+"."+n.Entry("timeout").Key.Text, "only liveness and recovery have a time in which they must come true")
+		l.Idle(n.Entry("timeout").Key.Position, key+"."+n.Entry("timeout").Key.Text, "only liveness and recovery properties have a timeout")
 		p.TimeoutNs = 0
 	}
 	propertyCheck(l, c, &p, key+".check")
@@ -87,7 +87,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 	c := &p.Check
 	c.Type = world.CheckType(source.ValueOr(n.Get("type"), ""))
 	if c.Type == "" {
-		l.Missing(n, "type", "add `type:`; there are "+strings.Join(keys.CheckTypes, ", "), "%s has no type", key)
+		l.Missing(n, "type", "add `type:`, one of "+strings.Join(keys.CheckTypes, ", "), "%s has no type", key)
 		return
 	}
 	l.OnlyFor(n, key, "type", string(c.Type), checkKeys)
@@ -97,10 +97,10 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		c.IntervalNs = source.ValueOr(n.Get("interval"), int64(ProbeIntervalNs))
 	case c.Type == world.ProgressCheck || c.Type == world.RecoveryCheck:
 	case p.Kind == world.Liveness:
-		l.Fail(n.Position, "use `kind: safety`", "%s: %s is never regained, so it cannot be a liveness property", key, c.Type)
+		l.Fail(n.Position, "use `kind: safety`", "%s: a violation of %s is permanent, so its property cannot be of kind liveness", key, c.Type)
 	}
 	if own := p.Kind == world.Progress || p.Kind == world.Recovery; own && string(p.Kind) != string(c.Type) {
-		l.Fail(n.Get("type").Position, fmt.Sprintf("write `type: %s`, or another kind", p.Kind), "%s.type: a property of kind %s has the check of that name", key, p.Kind)
+		l.Fail(n.Get("type").Position, fmt.Sprintf("write `type: %s`, or another kind", p.Kind), "%s.type: a property of kind %s needs the check of the same name", key, p.Kind)
 	}
 	modelOf(l, n, c, key)
 	expect := n.Get("expect")
@@ -110,7 +110,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 	case world.Isolation:
 		c.Level = source.ValueOr(n.Get("level"), "serializable")
 		if c.Model == "list-append" && slices.Contains(keys.RegistersOnly, c.Level) {
-			l.Fail(n.Get("level").Position, "use read-committed or snapshot-isolation, or `model: rw-register`", "%s.level: %s is judged over registers only", key, c.Level)
+			l.Fail(n.Get("level").Position, "use read-committed or snapshot-isolation, or `model: rw-register`", "%s.level: %s is supported for registers only", key, c.Level)
 		}
 	case world.Monotonic:
 		operationsOf(l, n, p, key)
@@ -123,7 +123,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		c.GraceNs = source.ValueOr(n.Get("grace"), int64(0))
 		c.DuringFaults = source.ValueOr(n.Get("during_faults"), false)
 		if !n.Has("failures") && !n.Has("hang") {
-			l.Missing(n, "failures", "add `failures: 20`, `hang: 10s`, or both", "%s does not say what is no progress", key)
+			l.Missing(n, "failures", "add `failures: 20`, `hang: 10s`, or both", "%s has neither failures nor hang", key)
 		}
 		jobs(l, n.Get("jobs"), c, key+".jobs")
 	case world.RecoveryCheck:
@@ -139,7 +139,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		c.ExpectStatus = int(source.ValueOr(expect.Get("status"), int64(200)))
 		c.ExpectBody = l.ExpectedBody(expect, key)
 		if expect != nil && expect.Kind == source.Scalar {
-			l.Fail(expect.Position, "write `expect: {status: 200}`", "%s.expect of an http check is a mapping", key)
+			l.Fail(expect.Position, "write `expect: {status: 200}`", "%s.expect of an http check must be a mapping", key)
 		}
 	case world.RedisCheck:
 		c.Endpoint = endpoint(l, n, "redis", key)
@@ -175,12 +175,12 @@ func jobs(l *load.State, n *source.Node, c *world.Check, key string) {
 	}
 	start, groups := read("start")
 	c.Jobs = world.Jobs{Start: start, AcrossNodes: source.ValueOr(n.Get("across_nodes"), false)}
-	l.Missing(n, "start", "add `start: 'job (\\S+) started'`", "%s does not say how a job begins", key)
-	l.Missing(n, "done", "add `done: 'job (\\S+) done'`", "%s does not say how a job ends", key)
+	l.Missing(n, "start", "add `start: 'job (\\S+) started'`", "%s has no start", key)
+	l.Missing(n, "done", "add `done: 'job (\\S+) done'`", "%s has no done", key)
 	for name, into := range map[string]*string{"done": &c.Jobs.Done, "failed": &c.Jobs.Failed} {
 		text, more := read(name)
 		if *into = text; text != "" && start != "" && (more == 0) != (groups == 0) {
-			l.Fail(n.Get(name).Position, "give both a group in parentheses around the job's id, or neither", "%s: one of start and %s tells the job's id, and the other does not", key, name)
+			l.Fail(n.Get(name).Position, "put the job's id into a group in both patterns, or in neither", "%s: only one of start and %s has a group for the job's id", key, name)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func modelOf(l *load.State, n *source.Node, c *world.Check, key string) {
 	}
 	c.Model = source.ValueOr(n.Get("model"), known[0])
 	if e := n.Get("model"); e != nil && !slices.Contains(known, c.Model) {
-		l.Fail(e.Position, suggest.From(c.Model, known), "%s.model: %s is no model of %s", key, c.Model, c.Type)
+		l.Fail(e.Position, suggest.From(c.Model, known), "%s.model: %s is not a model for %s", key, c.Model, c.Type)
 	}
 }
 

@@ -69,7 +69,7 @@ func Read(l *source.Reader, names []Name) (*source.Node, error) {
 		}
 		switch {
 		case err != nil && name.At != nil:
-			l.Fail(name.At.Position, "name Compose files, relative to this file", "compose: %v", err)
+			l.Fail(name.At.Position, "write the paths of Compose files, relative to this file", "compose: %v", err)
 		case err != nil:
 			return nil, source.Unread(err)
 		}
@@ -135,7 +135,7 @@ func (c *composition) gather(f *composeFileRead, dir string, env map[string]stri
 	l := c.reader
 	elsewhere := func(at *source.Node, path string, env map[string]string, base bool) {
 		if strings.Contains(path, "://") || strings.HasPrefix(path, "git@") || strings.Contains(path, ".git#") {
-			l.Fail(at.Position, "fetch it, and name the file here", "%q is not on this machine", source.Shorten(path))
+			l.Fail(at.Position, "download it, and write its local path", "%q is not a local file", source.Shorten(path))
 			return
 		}
 		name, full := path, path
@@ -143,7 +143,7 @@ func (c *composition) gather(f *composeFileRead, dir string, env map[string]stri
 			name, full = at.File.Beside(path), filepath.Join(at.File.Dir, path)
 		}
 		if err := c.read(name, full, env, base); err != nil {
-			l.Fail(at.Position, "name a Compose file that is there", "%v", err)
+			l.Fail(at.Position, "write the path of an existing Compose file", "%v", err)
 		}
 	}
 	for _, item := range f.root.Get("include").List() {

@@ -32,7 +32,7 @@ func Read(l *load.State, n *source.Node) {
 			if w != nil {
 				after = w.Key.Text // or its other spelling
 			}
-			l.Fail(s.Position, "make `stop:` later", "faults.stop is not after faults.%s, and no fault could strike", after)
+			l.Fail(s.Position, "set `stop:` to a later time", "faults.stop is not later than faults.%s, so no fault could be injected", after)
 		}
 		roles := roles(l, n.Get("roles"))
 		rules := writtenRules(l, n.Get("rules"), roles)
@@ -48,7 +48,7 @@ func Read(l *load.State, n *source.Node) {
 		handling(l, n.Get("handling"))
 		f.DiskProfile = source.ValueOr(n.Get("disk").Get("profile"), "")
 		if p := n.Get("disk").Get("profile"); p != nil && !fault.LosesPower(f) {
-			l.Idle(p.Position, "faults.disk.profile", "no power loss has a rate above 0")
+			l.Idle(p.Position, "faults.disk.profile", "no fault with a power loss has a rate above 0")
 		}
 	}
 	if fault.LosesPower(f) {
@@ -69,7 +69,7 @@ func unstopped(l *load.State) {
 		}
 		for _, key := range []string{"stop_signal", "stop_grace_period"} {
 			if d.Value.Has(key) {
-				l.Idle(d.Value.Entry(key).Key.Position, d.Key+"."+key, "only the fault `restart` stops nodes in order, and it has no rate above 0")
+				l.Idle(d.Value.Entry(key).Key.Position, d.Key+"."+key, "only the fault `restart` uses it, and that fault has no rate above 0")
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func required(l *load.State, n *source.Node) {
 	if n.Kind == source.List {
 		for _, item := range n.List() {
 			if !f.Strikes(item.Text) {
-				l.Fail(item.Position, "give it a rate above 0, or do not require it", "faults.require_observed: %s never strikes, so it cannot be observed", item.Text)
+				l.Fail(item.Position, "set a rate above 0, or remove it from the list", "faults.require_observed: %s is never injected, so it cannot be observed", item.Text)
 				continue
 			}
 			if !slices.Contains(f.Require, item.Text) {

@@ -34,7 +34,7 @@ func amount(l *load.State, n *source.Node, key string, r *world.FaultRule) {
 		v := written.Value.([2]int64)
 		if r.Least, r.Most = v[0], v[1]; a.PPM { // a span is read as ms
 			if r.Least, r.Most = v[0]/1000, v[1]/1000; r.Most > fault.MaxDriftPPB {
-				l.Fail(written.Position, "give at most 500000", "%s: a clock that drifts so much stands still", key)
+				l.Fail(written.Position, "write at most 500000", "%s: a clock with this drift does not advance", key)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func shaped(l *load.State, shapes *source.Node, r world.FaultRule) []world.Fault
 		rules = append(rules, shape)
 	}
 	if len(rules) == 0 {
-		l.Fail(shapes.Position, "name some of "+strings.Join(fault.PartitionShapes, ", "), "%s is empty", key)
+		l.Fail(shapes.Position, "use some of "+strings.Join(fault.PartitionShapes, ", "), "%s is empty", key)
 	}
 	return rules
 }
@@ -133,7 +133,7 @@ func delay(l *load.State, group *source.Node, r *world.FaultRule) {
 	switch {
 	case ms != nil && r.RatePPM == 0 && !group.Has("delay_rate"):
 		r.RatePPM, r.ByUser = 1_000_000, true
-		l.Note(ms.Position, "faults.network.delay_ms", "every packet is delayed: delay_rate says how many")
+		l.Note(ms.Position, "faults.network.delay_ms", "every packet is delayed, since delay_rate is not set")
 	case r.RatePPM == 0 && ms != nil:
 		l.Idle(ms.Position, "faults.network.delay_ms", "delay_rate is 0")
 	}
@@ -151,15 +151,15 @@ func slowLink(l *load.State, n *source.Node, prefix, at string, r *world.FaultRu
 		switch key = prefix + key; {
 		case !n.Has(key):
 		case r.Kind != "slow_link":
-			l.Idle(n.Entry(key).Key.Position, at+key, "only a slow_link has it")
+			l.Idle(n.Entry(key).Key.Position, at+key, "only slow_link uses it")
 		case r.RatePPM == 0:
-			l.Idle(n.Entry(key).Key.Position, at+key, "no slow_link has a rate above 0")
+			l.Idle(n.Entry(key).Key.Position, at+key, "the rate of slow_link is 0")
 		}
 	}
 	switch {
 	case r.Kind != "slow_link":
 		r.LatencyNs, r.JitterNs, r.BandwidthBytes = 0, 0, 0
 	case r.RatePPM > 0 && r.LatencyNs == 0 && r.JitterNs == 0 && r.BandwidthBytes == 0:
-		l.Fail(n.Entry(prefix+"latency_ms").Key.Position, "give it a latency, a jitter or a bandwidth", "%sslow_link slows nothing down", at)
+		l.Fail(n.Entry(prefix+"latency_ms").Key.Position, "set a latency, a jitter or a bandwidth", "%sslow_link adds no latency and no jitter, and limits no bandwidth", at)
 	}
 }

@@ -28,11 +28,11 @@ func roles(l *load.State, n *source.Node) []string {
 			}
 		}
 		if ways != 1 {
-			l.Fail(e.Key.Position, "give it `log:`, `script:` or `endpoint:`", "%s is told by %d of log, script and endpoint", key, ways)
+			l.Fail(e.Key.Position, "set one of `log:`, `script:` and `endpoint:`", "%s has %d of log, script and endpoint, and needs exactly one", key, ways)
 			continue
 		}
 		if u := c.Get("endpoint"); u != nil && !strings.Contains(u.Text, "{node}") {
-			l.Fail(u.Position, "write {node} in place of the node's name", "%s.endpoint asks the same node each time", key)
+			l.Fail(u.Position, "write {node} in place of the node's name", "%s.endpoint has no {node}, so it asks the same node every time", key)
 		}
 		names = append(names, e.Name)
 		for _, d := range l.NodeNames() {
@@ -92,13 +92,13 @@ func handling(l *load.State, n *source.Node) {
 		h := world.Handling{Kind: e.Name, Log: source.ValueOr(e.Value.Get("log"), ""), Assertion: source.ValueOr(e.Value.Get("assertion"), "")}
 		switch {
 		case !slices.Contains(keys.FaultKinds, e.Name):
-			l.Fail(e.Key.Position, suggest.From(e.Name, keys.FaultKinds), "faults.handling: there is no kind of fault %q", source.Shorten(e.Name))
+			l.Fail(e.Key.Position, suggest.From(e.Name, keys.FaultKinds), "faults.handling: unknown kind of fault %q", source.Shorten(e.Name))
 		case !f.Strikes(e.Name):
-			l.Fail(e.Key.Position, "give it a rate above 0, or remove this", "%s: the kind never strikes", key)
+			l.Fail(e.Key.Position, "set a rate above 0 for the kind, or remove this key", "%s: this kind of fault is never injected", key)
 		case (h.Log == "") == (h.Assertion == ""):
-			l.Fail(e.Key.Position, "give it `log:` or `assertion:`", "%s needs one of log and assertion", key)
+			l.Fail(e.Key.Position, "set one of `log:` and `assertion:`", "%s needs exactly one of log and assertion", key)
 		case h.Log != "" && !slices.ContainsFunc(l.Spec.LogPatterns, func(p world.LogPattern) bool { return p.Name == h.Log }):
-			l.Fail(e.Value.Get("log").Position, "add it to `log_patterns:`", "%s.log: there is no log pattern %q", key, source.Shorten(h.Log))
+			l.Fail(e.Value.Get("log").Position, "define it under `log_patterns:`", "%s.log: unknown log pattern %q", key, source.Shorten(h.Log))
 		default:
 			f.Handling = append(f.Handling, h)
 		}

@@ -48,7 +48,7 @@ func sentence(l *load.State, n *source.Node, key string, roles []string) (world.
 	before := len(l.Errs)
 	r, err := fault.Parse(n.Text)
 	if err != nil {
-		l.Fail(n.Position, "docs/reference/faults.md has the language; one rule is: crash on n1 after 5s max 1", "%s: %v", key, err)
+		l.Fail(n.Position, "see docs/reference/faults.md for the syntax; an example: crash on n1 after 5s max 1", "%s: %v", key, err)
 		return r, false
 	}
 	r.Text = strings.Join(strings.Fields(n.Text), " ")
@@ -95,7 +95,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	}
 	if w := n.Get("when"); w != nil {
 		if strings.TrimSpace(w.Text) == "" {
-			l.Fail(w.Position, "leave it out, or write a condition such as: operations > 100", "%s.when is empty", key)
+			l.Fail(w.Position, "remove it, or write a condition such as: operations > 100", "%s.when is empty", key)
 		} else {
 			condition(l, w.Position, &r, w.Text, key+".when", roles)
 		}
@@ -121,14 +121,14 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	amount(l, n, amountKey(r.Kind), &r)
 	for _, name := range []string{"amount_ms", "amount_ppm"} {
 		if n.Has(name) && amountKey(r.Kind) != name {
-			l.Idle(n.Entry(name).Key.Position, key+"."+name, r.Kind+" has no such amount")
+			l.Idle(n.Entry(name).Key.Position, key+"."+name, r.Kind+" does not take this amount")
 		}
 	}
 	if r.OneWay && fault.Of(fault.Kind(r.Kind)).Place != fault.OnLink {
-		l.Idle(n.Entry("one_way").Key.Position, key+".one_way", "only partition, clog, slow_link and reset have a direction; name targets as a->b")
+		l.Idle(n.Entry("one_way").Key.Position, key+".one_way", "only partition, clog, slow_link and reset have a direction")
 	}
 	if r.Max > 0 && fault.Of(fault.Kind(r.Kind)).Place == fault.OnPacket {
-		l.Idle(n.Entry("max").Key.Position, key+".max", "faults per packet are not counted")
+		l.Idle(n.Entry("max").Key.Position, key+".max", "the number of faults per packet is not limited")
 	}
 	for _, t := range n.Get("targets").Scalars() {
 		for _, target := range struck(l, t.Text) {
@@ -145,11 +145,11 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	}
 	switch at := n.Get("at"); {
 	case at != nil && len(r.At) == 0:
-		l.Fail(at.Position, "name system calls, such as fsync", "%s.at is empty", key)
+		l.Fail(at.Position, "list system calls, such as fsync", "%s.at is empty", key)
 	case at != nil:
 		calls(l, at.Position, &r, key)
 	case r.Path != "" && fault.Of(fault.Kind(r.Kind)).Place != fault.OnCall:
-		l.Fail(n.Get("path").Position, "add `at:` with the system calls", "%s.path: files are matched at system calls, and there is no `at:`", key)
+		l.Fail(n.Get("path").Position, "add `at:` with system calls", "%s.path applies to system calls, and there is no `at:`", key)
 	}
 	return r, len(l.Errs) == before
 }
@@ -158,20 +158,20 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 func calls(l *load.State, at source.Position, r *world.FaultRule, key string) {
 	for _, c := range r.At {
 		if !callName.MatchString(c) {
-			l.Fail(at, "write the call's name as strace shows it, such as fsync", "%s: %q is no name of a system call", key, source.Shorten(c))
+			l.Fail(at, "write a name as strace prints it, such as fsync", "%s: %q is not the name of a system call", key, source.Shorten(c))
 		}
 	}
 	row := fault.Of(fault.Kind(r.Kind))
 	for _, c := range r.At {
 		if row.Call != nil && callName.MatchString(c) && !slices.Contains(row.Call.Names, c) {
-			l.Fail(at, "name some of "+strings.Join(row.Call.Names, ", ")+", or another kind", "%s: %s never strikes %s", key, r.Kind, c)
+			l.Fail(at, "use some of "+strings.Join(row.Call.Names, ", ")+", or use another kind", "%s: %s cannot be injected into %s", key, r.Kind, c)
 		}
 	}
 	if row.Place == fault.OnPacket {
-		l.Fail(at, "leave out the system calls, or use a kind that strikes nodes", "%s: %s strikes packets, and no system calls", key, r.Kind)
+		l.Fail(at, "remove the system calls, or use a kind that applies to nodes", "%s: %s applies to packets, and takes no system calls", key, r.Kind)
 	}
 	if _, err := path.Match(r.Path, ""); err != nil {
-		l.Fail(at, "write a pattern such as *.wal", "%s: %q is no pattern of file names", key, source.Shorten(r.Path))
+		l.Fail(at, "write a pattern such as *.wal", "%s: %q is not a valid pattern for file names", key, source.Shorten(r.Path))
 	}
 	l.Places[load.Place{Part: engine.PartFault, Name: strings.Join(r.At, ",")}] = load.Location{Position: at, Key: key}
 }
@@ -184,14 +184,14 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 		return
 	}
 	if _, err := fault.CompileCondition(text); err != nil {
-		l.Fail(at, "docs/reference/faults.md has what conditions can ask about, such as: role == \"leader\" and time_s > 5", "%s: %v", key, err)
+		l.Fail(at, "see docs/reference/faults.md for conditions; an example: role == \"leader\" and time_s > 5", "%s: %v", key, err)
 		return
 	}
 	asks := fault.Asked(text)
 	if len(r.At) == 0 && fault.Of(fault.Kind(r.Kind)).Place != fault.OnCall {
 		for _, name := range []string{"call", "path"} {
 			if slices.Contains(asks.Names, name) {
-				l.Fail(at, "name the system calls by `at`, or leave it out", "%s: there is a %s only where a rule has `at`", key, name)
+				l.Fail(at, "set `at` to system calls, or remove it from the condition", "%s: `%s` exists only in rules with `at`", key, name)
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 	}
 	for _, name := range asks.Logs {
 		if !slices.Contains(patterns, name) {
-			l.Fail(at, "add it to `log_patterns:`; "+suggest.From(name, patterns), "%s: logs.%s: there is no log pattern %q", key, source.Shorten(name), source.Shorten(name))
+			l.Fail(at, "define it under `log_patterns:`; "+suggest.From(name, patterns), "%s: logs.%s: unknown log pattern %q", key, source.Shorten(name), source.Shorten(name))
 		}
 	}
 	for _, name := range asks.Nodes {
@@ -217,7 +217,7 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 			}
 		case "call":
 			if len(r.At) > 0 && !slices.Contains(r.At, c.Text) {
-				l.Fail(at, "compare it with one of "+strings.Join(r.At, ", "), "%s: the call is never %q, which is not among those of `at`", key, source.Shorten(c.Text))
+				l.Fail(at, "compare it with one of "+strings.Join(r.At, ", "), "%s: the call is never %q, since `at` does not list it", key, source.Shorten(c.Text))
 			}
 		}
 	}
@@ -225,6 +225,6 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 
 func knownRole(l *load.State, at source.Position, role, key string, roles []string) {
 	if role != "" && !slices.Contains(roles, role) {
-		l.Fail(at, "declare it under faults.roles; "+suggest.From(role, roles), "%s: there is no role %q", key, source.Shorten(role))
+		l.Fail(at, "define it under faults.roles; "+suggest.From(role, roles), "%s: unknown role %q", key, source.Shorten(role))
 	}
 }

@@ -32,7 +32,7 @@ func hidden(l *load.State, at source.Position, r *world.FaultRule, key string) {
 		}
 	}
 	if links > 0 {
-		l.Fail(at, "leave it out, or use drop, delay or corrupt, which TCP turns into time", "%s: only datagrams (UDP) can be struck by %s, and drivers speak TCP on all links concerned", key, r.Kind)
+		l.Fail(at, "remove it, or use drop, delay or corrupt, which delay TCP", "%s: %s applies to datagrams (UDP) only, and all links in question carry only TCP of drivers", key, r.Kind)
 	}
 }
 
@@ -64,7 +64,7 @@ func partShape(l *load.State, at source.Position, r *world.FaultRule, key string
 		}
 	}
 	if err := fault.CheckShape(r, servers); err != nil {
-		l.Fail(at, "docs/reference/faults.md has the shapes", "%s: %v", key, err)
+		l.Fail(at, "see docs/reference/faults.md for the shapes", "%s: %v", key, err)
 	}
 }
 
@@ -74,14 +74,14 @@ func faultTarget(l *load.State, at source.Position, name, kind, key string) bool
 	switch a, b, arrow := strings.Cut(name, "->"); {
 	case l.Node(name) != nil:
 		if fault.Of(fault.Kind(kind)).HasNode() && l.Node(name).Spec.Role == world.Client {
-			l.Fail(at, "name a server, or give the node `role: server`", "%s: %s is a client, and %s strikes servers only", key, name, kind)
+			l.Fail(at, "use a server, or set `role: server` for the node", "%s: %s is a client, and %s applies to servers only", key, name, kind)
 			return false
 		}
 		return true
 	case arrow:
 		link = l.Known(at, key, a) && l.Known(at, key, b)
 		if link && a == b {
-			l.Fail(at, "name two nodes", "%s: %q leads from a node to itself", key, name)
+			l.Fail(at, "write two different nodes", "%s: %q connects a node with itself", key, name)
 		}
 		if !link || a == b {
 			return false
@@ -93,9 +93,9 @@ func faultTarget(l *load.State, at source.Position, name, kind, key string) bool
 	}
 	switch {
 	case !link:
-		l.Fail(at, "links are written a-b or a->b; "+suggest.From(name, l.NodeNames()), "%s: there is no node or link %q", key, source.Shorten(name))
+		l.Fail(at, "write a link as a-b or a->b; "+suggest.From(name, l.NodeNames()), "%s: unknown node or link %q", key, source.Shorten(name))
 	case fault.Of(fault.Kind(kind)).HasNode():
-		l.Fail(at, "name a server", "%s: %q is a link, and %s strikes nodes", key, name, kind)
+		l.Fail(at, "use a server", "%s: %q is a link, and %s applies to nodes", key, name, kind)
 		return false
 	}
 	return link

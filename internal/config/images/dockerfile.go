@@ -33,7 +33,7 @@ func builtImage(l *load.State, d *load.Node, own string) (*image.Image, string) 
 		if err != nil {
 			return nil
 		}
-		l.Note(l.PlaceOf(d, "build"), d.Key+".build", "the image %s is there, and its Dockerfile is not read; `pull_policy: build` builds it here", name)
+		l.Note(l.PlaceOf(d, "build"), d.Key+".build", "the image %s exists, so its Dockerfile is not read; `pull_policy: build` builds it", name)
 		return img
 	}
 	if policy != "build" {
@@ -53,23 +53,23 @@ func builtImage(l *load.State, d *load.Node, own string) (*image.Image, string) 
 	}
 	if policy == "build" {
 		if img, e := l.Images("docker-daemon:"+name, dir, ""); e == nil {
-			l.Note(l.PlaceOf(d, "build"), d.Key+".build", "the image that the daemon has is taken, since the Dockerfile cannot be built here: %v", err)
+			l.Note(l.PlaceOf(d, "build"), d.Key+".build", "the image of the Docker daemon is used, since the Dockerfile cannot be built: %v", err)
 			return img, name
 		}
 	}
-	l.Fail(l.PlaceOf(d, "build"), fmt.Sprintf("mend it; or run `docker compose build %s` where Docker is, `docker save -o %s.tar %s`, and in bloodhound.yaml "+
-		"`nodes: {%s: {image: \"docker-archive:%s.tar\"}}`; or `{root: host, build: ..., entrypoint: ...}` to build and run the program on this machine's files",
-		service, service, name, service, service), "node %s: the image %s is not here, and cannot be built: %v", d.Name, name, err)
+	l.Fail(l.PlaceOf(d, "build"), fmt.Sprintf("correct it; or run `docker compose build %s` and `docker save -o %s.tar %s` on a machine with Docker, and write in bloodhound.yaml "+
+		"`nodes: {%s: {image: \"docker-archive:%s.tar\"}}`; or write `{root: host, build: ..., entrypoint: ...}` to build and run the program with the files of the host",
+		service, service, name, service, service), "node %s: the image %s does not exist, and cannot be built: %v", d.Name, name, err)
 	return nil, name
 }
 
 // buildImage builds the image of a service.
 func buildImage(l *load.State, d *load.Node, name string) (*image.Image, error) {
 	if l.Dockerfiles == nil {
-		return nil, fmt.Errorf("nothing is built here")
+		return nil, fmt.Errorf("this command does not build images")
 	}
 	if slices.Contains(l.Building, d.Name) {
-		return nil, fmt.Errorf("it needs itself: %s", strings.Join(append(l.Building, d.Name), " -> "))
+		return nil, fmt.Errorf("it depends on itself: %s", strings.Join(append(l.Building, d.Name), " -> "))
 	}
 	l.Building = append(l.Building, d.Name)
 	defer func() { l.Building = l.Building[:len(l.Building)-1] }()
@@ -129,7 +129,7 @@ func contexts(l *load.State, d *load.Node, n *source.Node) (map[string]build.Sou
 			services := slices.Concat(l.Nodes, l.LeftOut)
 			i := slices.IndexFunc(services, func(o *load.Node) bool { return cmp.Or(o.Of, o.Name) == service })
 			if i < 0 {
-				return nil, fmt.Errorf("build.additional_contexts: there is no service %q", service)
+				return nil, fmt.Errorf("build.additional_contexts: unknown service %q", service)
 			}
 			other := services[i]
 			all[name] = build.Source{Image: func(context.Context) (*image.Image, error) { return imageFor(l, other) }}
@@ -138,7 +138,7 @@ func contexts(l *load.State, d *load.Node, n *source.Node) (map[string]build.Sou
 		case ok && scheme == "oci-layout":
 			all[name] = from("oci:" + l.Under(dir, rest))
 		case ok || strings.HasPrefix(value, "git@"):
-			return nil, fmt.Errorf("build.additional_contexts: %s is not on this machine; fetch it, and name the folder", value)
+			return nil, fmt.Errorf("build.additional_contexts: %s is not local; download it, and write the path of the folder", value)
 		default:
 			all[name] = build.Source{Dir: l.Under(dir, value)}
 		}
@@ -174,13 +174,13 @@ func buildSecrets(l *load.State, n *source.Node) (map[string]build.Secret, error
 		made := l.Composed.Get("secrets").Get(name)
 		switch file := made.Get("file"); {
 		case made == nil:
-			return nil, fmt.Errorf("build.secrets: the Compose file has no secret %q", name)
+			return nil, fmt.Errorf("build.secrets: unknown secret %q", name)
 		case file != nil:
 			all[id] = build.Secret{File: l.Under(file.File.Dir, file.Text)}
 		case made.Has(compose.SecretValue):
 			all[id] = build.Secret{Value: []byte(made.Entry(compose.SecretValue).Value.Text)}
 		default:
-			return nil, fmt.Errorf("build.secrets: %q has no value here; give it `file:`, or set its variable", name)
+			return nil, fmt.Errorf("build.secrets: %q has no value; set `file:`, or its variable", name)
 		}
 	}
 	return all, nil
@@ -192,7 +192,7 @@ func buildHosts(n *source.Node) ([]build.Host, error) {
 	add := func(name, ip string) error {
 		addr, err := netip.ParseAddr(strings.Trim(strings.TrimSpace(ip), "[]"))
 		if err != nil {
-			return fmt.Errorf("build.extra_hosts: %q is no address", ip)
+			return fmt.Errorf("build.extra_hosts: %q is not an IP address", ip)
 		}
 		hosts = append(hosts, build.Host{Name: strings.TrimSpace(name), IP: addr.String()})
 		return nil

@@ -24,7 +24,7 @@ func Of(l *load.State, d *load.Node) bool {
 				continue // of a Compose file: root takes its place on purpose
 			}
 			if d.Value.Has(key) {
-				l.Idle(l.PlaceOf(d, key), d.Key+"."+key, "the node has a root of its own, or no image")
+				l.Idle(l.PlaceOf(d, key), d.Key+"."+key, "the node has `root`, or no image")
 			}
 		}
 		return true
@@ -33,14 +33,14 @@ func Of(l *load.State, d *load.Node) bool {
 		if name == "" {
 			name = builtName(l, d)
 		} else if _, err := image.Parse(name, l.DirOf(d, "image")); err != nil {
-			l.Fail(l.PlaceOf(d, "image"), "write a name as registries have it, such as redis:7", "node %s: %v", d.Name, err)
+			l.Fail(l.PlaceOf(d, "image"), "write the name of an image in a registry, such as redis:7", "node %s: %v", d.Name, err)
 			return false
 		}
 		d.Image, d.Spec.Image = &image.Image{Tree: image.NewTree()}, &world.Image{Name: name}
 		return true
 	}
 	if l.Images == nil {
-		l.Fail(l.PlaceOf(d, "image"), "write `root: host` to run programs of this machine instead", "node %s needs its image, and there is no store of images", d.Name)
+		l.Fail(l.PlaceOf(d, "image"), "write `root: host` to run programs of the host instead", "node %s needs an image, and there is no image store", d.Name)
 		return false
 	}
 	var img *image.Image
@@ -50,7 +50,7 @@ func Of(l *load.State, d *load.Node) bool {
 			return false
 		}
 	} else if img, err = l.Images(name, l.DirOf(d, "image"), source.ValueOr(d.Value.Get("pull_policy"), "")); err != nil {
-		l.Fail(l.PlaceOf(d, "image"), "name one that can be had, or write `root: host` and a `command:` to run a program of this machine instead", "node %s: %v", d.Name, err)
+		l.Fail(l.PlaceOf(d, "image"), "use an image that is available, or write `root: host` and a `command:` to run a program of the host instead", "node %s: %v", d.Name, err)
 		return false
 	}
 	d.Image = img

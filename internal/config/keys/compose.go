@@ -14,92 +14,92 @@ var composeService = func() shape {
 		return slices.Contains([]string{"root", "role", "clock", "replicas", "build", "extends"}, f.Name)
 	})
 	s.Fields = append(s.Fields,
-		field{Name: "build", Shape: anyOf(aText, dockerBuild), Says: "The image is built from a Dockerfile, without a daemon, unless it is there already (docs/reference/dockerfiles.md). Text is the context."},
+		field{Name: "build", Shape: anyOf(aText, dockerBuild), Says: "Builds the image from a Dockerfile, without a daemon, unless the image exists already (docs/reference/dockerfiles.md). Text is the context."},
 		field{Name: "extends", Shape: anyOf(aText, of(
-			field{Name: "service", Shape: aText, Says: "The service whose keys this one has too."},
-			field{Name: "file", Shape: aText, Says: "The Compose file that has it.", Default: "this one"},
-		)), Says: "Another service that this one begins with."},
+			field{Name: "service", Shape: aText, Says: "Service to extend."},
+			field{Name: "file", Shape: aText, Says: "Compose file of that service.", Default: "this file"},
+		)), Says: "Service whose keys this service inherits."},
 	)
 	return s
 }()
 
 // dockerBuild is how a service's image is built.
 var dockerBuild = shape{Kind: schema.Section, Open: true, Fields: []field{
-	{Name: "context", Shape: aText, Says: "The folder that the Dockerfile copies from.", Default: "."},
-	{Name: "dockerfile", Shape: aText, Says: "The Dockerfile, relative to the context.", Default: "Dockerfile"},
-	{Name: "dockerfile_inline", Shape: aText, Says: "What is in the Dockerfile, in the place of a file."},
-	{Name: "target", Shape: aText, Says: "The stage whose image it is.", Default: "the last one"},
-	{Name: "args", Shape: shape{Kind: schema.Variables}, Says: "Build arguments, for those that the Dockerfile declares by ARG."},
-	{Name: "additional_contexts", Shape: shape{Kind: schema.Variables}, Says: "Further contexts by name: a folder, `service:NAME`, `docker-image://NAME` or `oci-layout://FOLDER`."},
+	{Name: "context", Shape: aText, Says: "Folder from which the Dockerfile copies.", Default: "."},
+	{Name: "dockerfile", Shape: aText, Says: "Dockerfile, relative to the context.", Default: "Dockerfile"},
+	{Name: "dockerfile_inline", Shape: aText, Says: "Contents of the Dockerfile, instead of a file."},
+	{Name: "target", Shape: aText, Says: "Stage to build.", Default: "the last stage"},
+	{Name: "args", Shape: shape{Kind: schema.Variables}, Says: "Values of build arguments that the Dockerfile declares with ARG."},
+	{Name: "additional_contexts", Shape: shape{Kind: schema.Variables}, Says: "Additional contexts by name: a folder, `service:NAME`, `docker-image://NAME` or `oci-layout://FOLDER`."},
 	{Name: "labels", Shape: shape{Kind: schema.Variables}, Says: "Labels of the image."},
 	{Name: "secrets", Shape: listOf(anyOf(aText, of(
-		field{Name: "source", Shape: aText, Says: "Its name at the top of the file."},
-		field{Name: "target", Shape: aText, Says: "Its id in RUN.", Default: "its name"},
-		field{Name: "uid", Shape: aText, Idle: "RUN --mount says whose it is"},
-		field{Name: "gid", Shape: aText, Idle: "RUN --mount says whose it is"},
-		field{Name: "mode", Shape: aText, Idle: "RUN --mount says who may read it"},
-	))), Says: "The Compose file's secrets that RUN --mount=type=secret may read."},
-	{Name: "extra_hosts", Shape: anyOf(texts, shape{Kind: schema.Dictionary, Item: &textOrAll}), Says: "Lines for the hosts file of RUN."},
-	{Name: "shm_size", Shape: shape{Kind: schema.Size, Min: 1}, Says: "The size of /dev/shm in RUN.", Default: "64m"},
-	{Name: "no_cache", Shape: aFlag, Says: "All steps are done anew each time.", Default: "false"},
-	{Name: "no_cache_filter", Shape: textOrAll, Says: "Stages whose steps are done anew each time."},
-	{Name: "pull", Shape: aFlag, Says: "The images that stages begin with are asked for each time, also if the store has them.", Default: "false"},
-	{Name: "platforms", Shape: anyShape, Idle: "the image is for linux/amd64, whose programs run here"},
-	{Name: "network", Shape: aText, Idle: "no RUN has a network"},
-	{Name: "ssh", Shape: anyShape, Idle: "nothing of this machine reaches a RUN; one that mounts it is an error"},
-	{Name: "tags", Shape: anyShape, Idle: "the store keeps the image by the service's name"},
+		field{Name: "source", Shape: aText, Says: "Name at the top level of the file."},
+		field{Name: "target", Shape: aText, Says: "Id in RUN.", Default: "the name"},
+		field{Name: "uid", Shape: aText, Idle: "RUN --mount sets the owner"},
+		field{Name: "gid", Shape: aText, Idle: "RUN --mount sets the owner"},
+		field{Name: "mode", Shape: aText, Idle: "RUN --mount sets the permissions"},
+	))), Says: "Secrets of the Compose file that RUN --mount=type=secret may read."},
+	{Name: "extra_hosts", Shape: anyOf(texts, shape{Kind: schema.Dictionary, Item: &textOrAll}), Says: "Entries for /etc/hosts in RUN."},
+	{Name: "shm_size", Shape: shape{Kind: schema.Size, Min: 1}, Says: "Size of /dev/shm in RUN.", Default: "64m"},
+	{Name: "no_cache", Shape: aFlag, Says: "Runs all steps each time.", Default: "false"},
+	{Name: "no_cache_filter", Shape: textOrAll, Says: "Stages whose steps run each time."},
+	{Name: "pull", Shape: aFlag, Says: "Pulls the base images of stages each time, also if the store has them.", Default: "false"},
+	{Name: "platforms", Shape: anyShape, Idle: "the image is for linux/amd64, the platform of worlds"},
+	{Name: "network", Shape: aText, Idle: "RUN has no network"},
+	{Name: "ssh", Shape: anyShape, Idle: "RUN has no access to the host; a RUN that mounts an SSH socket is an error"},
+	{Name: "tags", Shape: anyShape, Idle: "the store keeps the image under the name of the service"},
 	{Name: "cache_from", Shape: anyShape, Idle: "the store has the cache"},
 	{Name: "cache_to", Shape: anyShape, Idle: "the store has the cache"},
 	{Name: "isolation", Shape: anyShape, Idle: "each RUN has a world of its own"},
 	{Name: "privileged", Shape: anyShape, Idle: noPrivileges},
 	{Name: "entitlements", Shape: anyShape, Idle: noPrivileges},
 	{Name: "ulimits", Shape: anyShape, Idle: "RUN has the limits of a world"},
-	{Name: "provenance", Shape: anyShape, Idle: "the image goes nowhere"},
-	{Name: "sbom", Shape: anyShape, Idle: "the image goes nowhere"},
+	{Name: "provenance", Shape: anyShape, Idle: "the image is not published"},
+	{Name: "sbom", Shape: anyShape, Idle: "the image is not published"},
 }}
 
 // includes is the key include of a Compose file.
 var includes = listOf(anyOf(aText, of(
-	field{Name: "path", Shape: textOrAll, Says: "The file; several are merged."},
-	field{Name: "env_file", Shape: textOrAll, Says: "Files of variables for it."},
-	field{Name: "project_directory", Shape: aText, Says: "Where its relative paths start.", Default: "its own folder"},
+	field{Name: "path", Shape: textOrAll, Says: "Path of the file; several files are merged."},
+	field{Name: "env_file", Shape: textOrAll, Says: "Files of variables for the included file."},
+	field{Name: "project_directory", Shape: aText, Says: "Base folder for relative paths.", Default: "the folder of the file"},
 )))
 
 // composeVolumes are the named volumes of a Compose file.
 var composeVolumes = namedWith(shape{Kind: schema.Section, Open: true, Empty: true, Fields: []field{
-	{Name: "driver_opts", Shape: shape{Kind: schema.Dictionary, Item: &aText}, Says: "`{type: none, o: bind, device: FOLDER}` makes it a bind mount of FOLDER, `{type: tmpfs, device: tmpfs}` a tmpfs."},
-	{Name: "driver", Shape: aText, Idle: "all volumes are the engine's"},
-	{Name: "external", Shape: anyShape, Idle: "what is in it stays outside; it begins empty"},
+	{Name: "driver_opts", Shape: shape{Kind: schema.Dictionary, Item: &aText}, Says: "`{type: none, o: bind, device: FOLDER}`: a bind mount of FOLDER. `{type: tmpfs, device: tmpfs}`: a tmpfs."},
+	{Name: "driver", Shape: aText, Idle: "the engine simulates all volumes"},
+	{Name: "external", Shape: anyShape, Idle: "the contents of an external volume are not available; it starts empty"},
 	{Name: "labels", Shape: anyShape, Idle: forPeople},
-	{Name: "name", Shape: aText, Idle: "volumes have the names that services use"},
+	{Name: "name", Shape: aText, Idle: "volumes keep the names that services use"},
 }})
 
 func filesOf(kind string, more ...field) shape {
 	return namedWith(shape{Kind: schema.Section, Open: true, Fields: append([]field{
-		{Name: "file", Shape: aText, Says: "The file that has it."},
-		{Name: "environment", Shape: aText, Says: "The variable that has it."},
-		{Name: "external", Shape: aFlag, Says: "It lies in Docker, which no world reaches: a service that uses it is an error.", Default: "false"},
+		{Name: "file", Shape: aText, Says: "File with the contents."},
+		{Name: "environment", Shape: aText, Says: "Environment variable with the contents."},
+		{Name: "external", Shape: aFlag, Says: "In Compose, it exists in Docker. A service that uses it is an error here.", Default: "false"},
 		{Name: "labels", Shape: anyShape, Idle: forPeople},
 		{Name: "name", Shape: aText, Idle: kind + " have the names that services use"},
-		{Name: "template_driver", Shape: anyShape, Refused: "write the file as it is; there is no swarm here"},
+		{Name: "template_driver", Shape: anyShape, Refused: "write the file without a template; a world is no swarm"},
 	}, more...)})
 }
 
 var (
 	composeSecrets = filesOf("secrets",
-		field{Name: "driver", Shape: anyShape, Refused: "give it `file:` or `environment:`; there is no swarm here"},
-		field{Name: "driver_opts", Shape: anyShape, Refused: "give it `file:` or `environment:`; there is no swarm here"})
-	composeConfigs = filesOf("configs", field{Name: "content", Shape: aText, Says: "What is in it."})
+		field{Name: "driver", Shape: anyShape, Refused: "use `file:` or `environment:`; a world is no swarm"},
+		field{Name: "driver_opts", Shape: anyShape, Refused: "use `file:` or `environment:`; a world is no swarm"})
+	composeConfigs = filesOf("configs", field{Name: "content", Shape: aText, Says: "Contents."})
 )
 
 // fileUses are the keys secrets and configs of a service.
 func fileUses(target string) shape {
 	return listOf(anyOf(aText, of(
-		field{Name: "source", Shape: aText, Says: "Its name at the top of the file."},
-		field{Name: "target", Shape: aText, Says: "The file in the node.", Default: target},
-		field{Name: "uid", Shape: aText, Says: "Its owner, a number.", Default: "0"},
-		field{Name: "gid", Shape: aText, Says: "Its group, a number.", Default: "0"},
-		field{Name: "mode", Shape: aText, Says: "Its permissions, such as 0440.", Default: "0444"},
+		field{Name: "source", Shape: aText, Says: "Name at the top level of the file."},
+		field{Name: "target", Shape: aText, Says: "Path of the file in the node.", Default: target},
+		field{Name: "uid", Shape: aText, Says: "Numeric id of the owner.", Default: "0"},
+		field{Name: "gid", Shape: aText, Says: "Numeric id of the group.", Default: "0"},
+		field{Name: "mode", Shape: aText, Says: "Permissions, such as 0440.", Default: "0444"},
 	)))
 }
 
@@ -112,15 +112,15 @@ var deploy = of(
 			field{Name: "cpus", Shape: cpuShare, Says: "As `cpus`."},
 			field{Name: "memory", Shape: memoryLimit, Says: "As `mem_limit`."},
 			field{Name: "pids", Shape: taskLimit, Says: "As `pids_limit`."},
-		), Says: "What the node may use."},
-		field{Name: "reservations", Shape: anyShape, Idle: "nodes do not compete"},
-	), Says: "Limits."},
+		), Says: "Limits of the node."},
+		field{Name: "reservations", Shape: anyShape, Idle: "nodes do not compete for resources"},
+	), Says: "Resources."},
 	field{Name: "restart_policy", Shape: of(
 		field{Name: "condition", Shape: oneOf("none", "on-failure", "any"), Says: "As `restart`: `no`, `on-failure`, `always`. `restart` wins.", Default: "any"},
 		field{Name: "max_attempts", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "As the number of `on-failure:N`."},
 		field{Name: "delay", Shape: aText, Idle: noSwarm},
 		field{Name: "window", Shape: aText, Idle: noSwarm},
-	), Says: "What happens when the main process ends."},
+	), Says: "Restart policy."},
 	field{Name: "endpoint_mode", Shape: anyShape, Idle: noSwarm},
 	field{Name: "labels", Shape: anyShape, Idle: forPeople},
 	field{Name: "placement", Shape: anyShape, Idle: noSwarm},
@@ -129,6 +129,6 @@ var deploy = of(
 )
 
 const (
-	noSwarm   = "there is no swarm"
-	noDevices = "remove it; a world has no devices of this machine"
+	noSwarm   = "a world is no swarm"
+	noDevices = "remove it; a world has no devices of the host"
 )

@@ -5,29 +5,29 @@ import (
 )
 
 var guideTarget = of(
-	field{Name: "name", Shape: aText, Says: "The target's name in tables."},
-	field{Name: "package", Shape: aText, Says: "The program, a main package that makes one campaign by sim.Campaign.Run: an import path, or a folder beside the file that begins with a dot."},
-	field{Name: "args", Shape: texts, Verbatim: true, Says: "Its arguments."},
-	field{Name: "each", Shape: texts, Verbatim: true, Says: "Makes a target of each of these: {} stands for it in name, args, build, prepare and of."},
-	field{Name: "build", Shape: texts, Verbatim: true, Says: "Further arguments of go build."},
-	field{Name: "prepare", Shape: texts, Verbatim: true, Says: "A command, run in the package's folder before it is built: lines of its output that begin with a dash are arguments of go build, too. {dir} is a folder for its files."},
-	field{Name: "cover", Shape: texts, Says: "Packages whose blocks of code are counted. Without it lines guide nothing and are not measured."},
-	field{Name: "correct", Shape: aFlag, Says: "There is no bug to find: what trials reach is measured.", Default: "false"},
-	field{Name: "of", Shape: aText, Verbatim: true, Says: "The target that this one is a variant of."},
-	field{Name: "variant", Shape: aText, Verbatim: true, Says: "How it differs."},
+	field{Name: "name", Shape: aText, Says: "Name of the target in tables."},
+	field{Name: "package", Shape: aText, Says: "Program: a main package that runs one campaign with sim.Campaign.Run. An import path, or a folder beside the file that starts with a dot."},
+	field{Name: "args", Shape: texts, Verbatim: true, Says: "Arguments of the operator."},
+	field{Name: "each", Shape: texts, Verbatim: true, Says: "Creates a target for each word. `{}` stands for the word in name, args, build, prepare and of."},
+	field{Name: "build", Shape: texts, Verbatim: true, Says: "Additional arguments of go build."},
+	field{Name: "prepare", Shape: texts, Verbatim: true, Says: "Command that runs in the package's folder before the build. Lines of its output that start with a dash are additional arguments of go build. {dir} is a folder for its files."},
+	field{Name: "cover", Shape: texts, Says: "Packages whose code coverage is measured. Without it, coverage does not guide the search."},
+	field{Name: "correct", Shape: aFlag, Says: "The program has no bug: trials measure what they reach.", Default: "false"},
+	field{Name: "of", Shape: aText, Verbatim: true, Says: "Target of which this one is a variant."},
+	field{Name: "variant", Shape: aText, Verbatim: true, Says: "Difference from that target."},
 	field{Name: "mapper", Shape: listOf(anyOf(aText, of(
-		field{Name: "file", Shape: aText, Says: "The file."},
-		field{Name: "lines", Shape: aPattern, Verbatim: true, Says: "Which lines of it count.", Default: "all"},
-	))), Says: "Files that tell the model what runs do. Their lines are counted, but for empty ones and comments."},
-	field{Name: "strategies", Shape: texts, Says: "Those tried with this target."},
+		field{Name: "file", Shape: aText, Says: "Path of the file."},
+		field{Name: "lines", Shape: aPattern, Verbatim: true, Says: "Lines to count.", Default: "all"},
+	))), Says: "Files that map runs to the model. Their lines are counted, without empty ones and comments."},
+	field{Name: "strategies", Shape: texts, Says: "Strategies for this target."},
 )
 
 // Guides is the file of bench/contest guides.
 var Guides = shape{Kind: schema.Section, Open: true, Fields: []field{
-	{Name: "trials", Shape: shape{Kind: schema.Whole, Min: 1, Max: 10_000}, Says: "Campaigns of each strategy with each target.", Default: "20"},
-	{Name: "runs", Shape: shape{Kind: schema.Whole, Min: 1}, Says: "Runs of a campaign, at most.", Default: "10000"},
-	{Name: "seed", Shape: shape{Kind: schema.Unsigned}, Says: "Campaign seed of the first trial; the next trial has the next one.", Default: "1"},
-	{Name: "timeout", Shape: aPositive, Says: "Cuts each trial off after this time: what it would have found is unknown then.", Default: "none"},
-	{Name: "strategies", Shape: texts, Says: "What is compared. Random is always among them."},
-	{Name: "targets", Shape: listOf(guideTarget), Says: "Programs with a bug each, or correct ones."},
+	{Name: "trials", Shape: shape{Kind: schema.Whole, Min: 1, Max: 10_000}, Says: "Number of campaigns per strategy and target.", Default: "20"},
+	{Name: "runs", Shape: shape{Kind: schema.Whole, Min: 1}, Says: "Maximum number of runs of a campaign.", Default: "10000"},
+	{Name: "seed", Shape: shape{Kind: schema.Unsigned}, Says: "Campaign seed of the first trial. Each further trial adds 1.", Default: "1"},
+	{Name: "timeout", Shape: aPositive, Says: "Maximum time of a trial. The result of a trial that reaches it is unknown.", Default: "none"},
+	{Name: "strategies", Shape: texts, Says: "Strategies to compare. `random` is always included."},
+	{Name: "targets", Shape: listOf(guideTarget), Says: "Programs, each with a bug or correct."},
 }}

@@ -53,15 +53,15 @@ var (
 )
 
 const (
-	forPeople    = "for people only"
-	noCgroup     = "memory and devices are not limited by node"
+	forPeople    = "documentation only"
+	noCgroup     = "a node has no control group; `mem_limit`, `cpus` and `pids_limit` limit it"
 	noSwap       = "nodes have no swap space"
-	noPrivileges = "a program in a world can do no harm to this machine, whatever its privileges"
-	oneCPU       = "every node sees one CPU, and its work costs no virtual time"
-	oneResolver  = "names are resolved inside the world"
+	noPrivileges = "a world confines its programs, whatever their privileges"
+	oneCPU       = "every node has one CPU, and computation costs no virtual time"
+	oneResolver  = "the world resolves all names"
 	NoVersion    = "Compose files need no version"
-	noModels     = "a world reaches nothing outside: make what answers a node"
-	NoDockerfile = "Dockerfiles belong into Compose files: here, give `build:` a command that builds the program on this machine, such as `build: go build -o bin/app ./cmd/app`, and `command:` what it made"
+	noModels     = "a world has no connection to the outside: make the server a node"
+	NoDockerfile = "a Dockerfile needs a Compose file. In bloodhound.yaml, `build:` is a command that builds the program on the host, such as `build: go build -o bin/app ./cmd/app`, and `command:` runs the result"
 )
 
 // maxValueBytes bounds the values that drivers write.

@@ -76,7 +76,7 @@ func (l *State) Known(at source.Position, key, name string) bool {
 		return true
 	}
 	if replicas := l.ReplicasOf(name); len(replicas) > 0 {
-		l.Fail(at, "name one of them, such as "+replicas[0].Name, "%s: %q is %d nodes", key, name, len(replicas))
+		l.Fail(at, "use one of them, such as "+replicas[0].Name, "%s: %q stands for %d nodes", key, name, len(replicas))
 		return false
 	}
 	for _, d := range l.LeftOut {
@@ -84,13 +84,13 @@ func (l *State) Known(at source.Position, key, name string) bool {
 			continue
 		}
 		if l.Active(d) {
-			l.Fail(at, "give it a `scale:` from 1 on", "%s: %s is left out, since its scale is 0", key, name)
+			l.Fail(at, "set `scale:` to at least 1", "%s: node %s does not exist, since its scale is 0", key, name)
 		} else {
-			l.Fail(at, "set COMPOSE_PROFILES="+strings.Join(d.Value.Get("profiles").Words(), ","), "%s: %s is left out, since none of its profiles is asked for", key, name)
+			l.Fail(at, "set COMPOSE_PROFILES="+strings.Join(d.Value.Get("profiles").Words(), ","), "%s: node %s does not exist, since none of its profiles is active", key, name)
 		}
 		return false
 	}
-	l.Fail(at, suggest.From(name, l.NodeNames()), "%s: there is no node %q", key, name)
+	l.Fail(at, suggest.From(name, l.NodeNames()), "%s: unknown node %q", key, name)
 	return false
 }
 
@@ -115,7 +115,7 @@ func (l *State) DirOf(d *Node, key string) string {
 func (l *State) HostName(n *source.Node, key, otherwise string) string {
 	name := source.ValueOr(n, otherwise)
 	if n != nil && !keys.NodeName.MatchString(name) {
-		l.Fail(n.Position, "use letters, digits, and - _ . inside", "%s: %q is no name for a machine", key, source.Shorten(name))
+		l.Fail(n.Position, "use letters and digits, and - _ . after the first character", "%s: %q is not a valid host name", key, source.Shorten(name))
 		return otherwise
 	}
 	return name

@@ -19,7 +19,7 @@ import (
 func (l *State) ExpectedBody(expect *source.Node, key string) string {
 	text := source.ValueOr(expect.Get("body"), "")
 	if body := expect.Get("body"); body != nil && strings.TrimSpace(text) == "" {
-		l.Fail(body.Position, "leave it out, or say what the body is", "%s.expect.body is empty, and would check nothing", key)
+		l.Fail(body.Position, "remove it, or write the expected body", "%s.expect.body is empty, so the check would always pass", key)
 	}
 	return text
 }
@@ -31,7 +31,7 @@ func (l *State) OnlyFor(n *source.Node, key, what, is string, belongs map[string
 	}
 	for _, e := range n.Entries {
 		if to, ok := belongs[e.Name]; ok && !slices.Contains(strings.Fields(to), is) {
-			l.Fail(e.Key.Position, "remove it", "%s.%s is for %s %s, and this is %s", key, e.Key.Text, what, strings.Join(strings.Fields(to), " or "), is)
+			l.Fail(e.Key.Position, "remove it", "%s.%s applies to %s %s, and this is %s", key, e.Key.Text, what, strings.Join(strings.Fields(to), " or "), is)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (l *State) ServerURL(at source.Position, scheme, key, written string) (stri
 	}
 	if p := u.Port(); p != "" {
 		if number, err := strconv.ParseUint(p, 10, 16); err != nil || number == 0 {
-			l.Fail(at, "ports are 1 to 65535", "%s: port %s in %q", key, p, source.Shorten(written))
+			l.Fail(at, "write a port from 1 to 65535", "%s: invalid port %s in %q", key, p, source.Shorten(written))
 			return "", false
 		}
 	} else if scheme == "redis" {
@@ -87,7 +87,7 @@ func (l *State) ServerURL(at source.Position, scheme, key, written string) (stri
 	if l.resolves(host) {
 		return u.String(), true
 	}
-	l.Fail(at, suggest.From(host, l.NodeNames()), "%s: there is no node %q", key, source.Shorten(host))
+	l.Fail(at, suggest.From(host, l.NodeNames()), "%s: unknown node %q", key, source.Shorten(host))
 	return "", false
 }
 
@@ -109,11 +109,11 @@ func (l *State) published(at source.Position, key, written string, u *url.URL) (
 		for _, p := range d.Ports {
 			if p.Published == number {
 				u.Host = net.JoinHostPort(d.Name, strconv.Itoa(p.Target))
-				l.Note(at, key, "%s is read as %s, which publishes port %d: in a world every node has a localhost of its own", written, u.Host, number)
+				l.Note(at, key, "%s means %s, which publishes port %d, since localhost is the node itself", written, u.Host, number)
 				return u.String(), true
 			}
 		}
 	}
-	l.Fail(at, "name a node: "+strings.Join(l.NodeNames(), ", "), "%s: in a world every node has a localhost of its own, and no node publishes port %d", key, number)
+	l.Fail(at, "use the name of a node: "+strings.Join(l.NodeNames(), ", "), "%s: localhost is the node itself, and no node publishes port %d", key, number)
 	return "", false
 }

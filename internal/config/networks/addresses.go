@@ -40,7 +40,7 @@ func attach(l *load.State) {
 			return slices.ContainsFunc(d.Nets, func(w load.Want) bool { return w.Network == n.Name })
 		})
 		if !on && n.Value != nil && !n.Implied {
-			l.Idle(n.At, "networks."+n.Name, "no node is on it")
+			l.Idle(n.At, "networks."+n.Name, "no node uses it")
 		}
 		if on {
 			used = append(used, n)
@@ -93,16 +93,16 @@ func fixedAddress(l *load.State, d *load.Node, w *load.Want, key string) {
 	a, err := netip.ParseAddr(strings.TrimSpace(t.Text))
 	switch {
 	case err != nil || a.Is4() != (f == &n.V4) || a.Is4In6() || a.Zone() != "":
-		l.Fail(t.Position, "write one such as "+such, "%s: %q is no address of %s", place, source.Shorten(t.Text), version)
+		l.Fail(t.Position, "write an address such as "+such, "%s: %q is not an %s address", place, source.Shorten(t.Text), version)
 	case !f.On:
 		l.Fail(t.Position, fmt.Sprintf("add `enable_%s: true` to the network", strings.ToLower(version)), "%s: the network %s has no %s", place, n.Name, version)
 	case !f.Given:
-		l.Fail(t.Position, fmt.Sprintf("give it one: `networks: {%s: {ipam: {config: [{subnet: %s}]}}}`", n.Name, around(a)),
-			"%s: a fixed address needs a network with a subnet of the file's own, and %s has none", place, n.Name)
+		l.Fail(t.Position, fmt.Sprintf("set one: `networks: {%s: {ipam: {config: [{subnet: %s}]}}}`", n.Name, around(a)),
+			"%s: a fixed address needs a network with a `subnet`, and %s has none", place, n.Name)
 	case !f.Subnet.Contains(a):
-		l.Fail(t.Position, "write an address of "+f.Subnet.String(), "%s: %s is not in the subnet %s of %s", place, a, f.Subnet, n.Name)
+		l.Fail(t.Position, "use an address of "+f.Subnet.String(), "%s: %s is not in the subnet %s of %s", place, a, f.Subnet, n.Name)
 	case f.Taken[a] != "":
-		l.Fail(t.Position, "choose another one", "%s: %s is %s", place, a, f.Taken[a])
+		l.Fail(t.Position, "choose another", "%s: %s is %s", place, a, f.Taken[a])
 	default:
 		f.Taken[a] = "the address of node " + d.Name
 		if a.Is4() {
@@ -149,7 +149,7 @@ func attachment(l *load.State, d *load.Node, w *load.Want) world.Attachment {
 				return f.Next.String()
 			}
 		}
-		l.Fail(f.At, "use a larger subnet or ip_range; drivers and checks have nodes of their own, which are on every network", "networks.%s: no address of %s is left for node %s", n.Name, f.Pool, d.Name)
+		l.Fail(f.At, "use a larger subnet or ip_range; drivers and checks have additional nodes on every network", "networks.%s: %s has no free address for node %s", n.Name, f.Pool, d.Name)
 		return ""
 	}
 	a.IPv4, a.IPv6 = pick(&n.V4, w.V4), pick(&n.V6, w.V6)
@@ -170,9 +170,9 @@ func interfaceNames(l *load.State, d *load.Node) {
 		key := d.Key + ".networks." + d.Nets[i].Network + ".interface_name"
 		switch {
 		case !interfaceName.MatchString(t.Text):
-			l.Fail(t.Position, "use up to 15 letters, digits, and - _ . inside", "%s: %q is no name for an interface", key, source.Shorten(t.Text))
+			l.Fail(t.Position, "use at most 15 letters and digits, and - _ . after the first character", "%s: %q is not a valid interface name", key, source.Shorten(t.Text))
 		case slices.Contains(taken, t.Text):
-			l.Fail(t.Position, "choose another one", "%s: the node has an interface %s already", key, t.Text)
+			l.Fail(t.Position, "choose another", "%s: the node has another interface %s", key, t.Text)
 		}
 		taken = append(taken, t.Text)
 		d.Spec.Attachments[i].Interface = t.Text
@@ -197,7 +197,7 @@ func hardware(l *load.State, d *load.Node) {
 			return
 		}
 		if !macAddress.MatchString(t.Text) {
-			l.Fail(t.Position, "write one such as 02:42:ac:1c:00:05", "%s: %q is no MAC address", key, source.Shorten(t.Text))
+			l.Fail(t.Position, "write an address such as 02:42:ac:1c:00:05", "%s: %q is not a MAC address", key, source.Shorten(t.Text))
 			return
 		}
 		mac := strings.ToLower(strings.ReplaceAll(t.Text, "-", ":"))
@@ -205,7 +205,7 @@ func hardware(l *load.State, d *load.Node) {
 		for _, o := range l.Nodes {
 			for _, a := range o.Spec.Attachments {
 				if o != d && a.Network == on && a.MAC == mac {
-					l.Fail(t.Position, "choose another one", "%s: node %s has %s on network %s already", key, o.Name, mac, on)
+					l.Fail(t.Position, "choose another", "%s: node %s has the same address %s on network %s", key, o.Name, mac, on)
 				}
 			}
 		}
@@ -214,7 +214,7 @@ func hardware(l *load.State, d *load.Node) {
 	if own := d.Value.Get("mac_address"); own != nil && len(d.Nets) > 0 {
 		read(own, d.Key+".mac_address", 0)
 	} else if own != nil {
-		l.Idle(own.Position, d.Key+".mac_address", "the node is on no network")
+		l.Idle(own.Position, d.Key+".mac_address", "the node has no network")
 	}
 	for i := range d.Nets {
 		read(d.Nets[i].Text("mac_address"), d.Key+".networks."+d.Nets[i].Network+".mac_address", i)
@@ -271,7 +271,7 @@ func Assign(l *load.State, top *source.Node) {
 				if ip := addressFor(d, on); ip != "" {
 					d.Spec.ExtraHosts = append(d.Spec.ExtraHosts, world.Host{Name: alias, IP: ip})
 				} else {
-					l.Idle(item.Position, d.Key+".links", fmt.Sprintf("%s shares no network with %s", d.Name, member))
+					l.Idle(item.Position, d.Key+".links", fmt.Sprintf("%s and %s share no network", d.Name, member))
 				}
 			}
 		}

@@ -34,22 +34,22 @@ func Links(l *load.State, top *source.Node) {
 		ends := between.List()
 		switch {
 		case between == nil:
-			l.Missing(n, "between", "add `between: [a, b]`", "%s does not name two nodes", key)
+			l.Missing(n, "between", "add `between: [a, b]`", "%s does not list two nodes", key)
 			continue
 		case len(ends) < len(between.Items):
 			continue
 		case len(ends) != 2:
-			l.Fail(n.Position, "write `between: [a, b]`", "%s does not name two nodes", key)
+			l.Fail(n.Position, "write `between: [a, b]`", "%s does not list two nodes", key)
 			continue
 		case !l.Known(ends[0].Position, key+".between", ends[0].Text) || !l.Known(ends[1].Position, key+".between", ends[1].Text):
 			continue
 		case ends[0].Text == ends[1].Text:
-			l.Fail(between.Position, "name two nodes", "%s leads from %s to itself", key, ends[0].Text)
+			l.Fail(between.Position, "write two different nodes", "%s connects %s with itself", key, ends[0].Text)
 			continue
 		}
 		k.From, k.To = ends[0].Text, ends[1].Text
 		if slices.ContainsFunc(l.Spec.Links, func(o world.Link) bool { return overlap(o, k) }) {
-			l.Fail(between.Position, "keep one of them", "%s: the link between %s and %s is there twice", key, k.From, k.To)
+			l.Fail(between.Position, "remove one of them", "%s: there are two links between %s and %s", key, k.From, k.To)
 			continue
 		}
 		l.Spec.Links = append(l.Spec.Links, k)

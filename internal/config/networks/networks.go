@@ -52,7 +52,7 @@ func Of(l *load.State, d *load.Node) {
 		networks = nil
 	}
 	if mode != nil && networks != nil {
-		l.Fail(networks.Key.Position, "keep one of the two", "%s has both network_mode and networks", d.Key)
+		l.Fail(networks.Key.Position, "remove one of the two", "%s has both network_mode and networks", d.Key)
 		return
 	}
 	if mode != nil {
@@ -70,9 +70,9 @@ func Of(l *load.State, d *load.Node) {
 	add := func(name string, at source.Position, value *source.Node) {
 		switch {
 		case l.Network(name) == nil:
-			l.Fail(at, declareIt(l, name), "%s: there is no network %q", key, source.Shorten(name))
+			l.Fail(at, declareIt(l, name), "%s: unknown network %q", key, source.Shorten(name))
 		case slices.ContainsFunc(d.Nets, func(w load.Want) bool { return w.Network == name }):
-			l.Fail(at, "remove one of them", "%s: %q is there twice", key, name)
+			l.Fail(at, "remove one of them", "%s: %q is listed twice", key, name)
 		default:
 			w := load.Want{Network: name, At: at, Value: value}
 			for _, item := range value.Get("aliases").List() {
@@ -101,7 +101,7 @@ func declareIt(l *load.State, name string) string {
 	if near := suggest.Nearest(name, l.NetworkNames()); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return "declare it: `networks: {" + name + ": {}}` at the top of the file"
+	return "define it: `networks: {" + name + ": {}}` at the top level of the file"
 }
 
 func networkMode(l *load.State, d *load.Node, mode *source.Node) {
@@ -116,32 +116,32 @@ func networkMode(l *load.State, d *load.Node, mode *source.Node) {
 		}
 		d.Nets = []load.Want{{Network: bridgeNetwork, At: mode.Position}}
 		if !l.Bridged {
-			l.Note(mode.Position, key, "nodes of this mode share a network of their own; unlike on Docker's, names resolve there")
+			l.Note(mode.Position, key, "nodes with this mode share a network; unlike in Docker, names resolve on it")
 		}
 		l.Bridged = true
 	case "host":
-		l.Idle(mode.Position, key, "a world has no host whose network it could be: the node is on every network, with addresses of its own, and localhost is itself alone")
+		l.Idle(mode.Position, key, "a world has no host network: the node joins every network with its own addresses, and localhost is the node itself")
 		d.Everywhere = true
 	case "service":
 		d.Offline = true // it has nothing of its own
 		switch {
 		case of == d.Name:
-			l.Fail(mode.Position, "name another one", "%s: it cannot have its own", key)
+			l.Fail(mode.Position, "use another node", "%s: a node cannot use its own network", key)
 		case l.Known(mode.Position, key, of):
 			d.Spec.NetworkOf = of
 		}
 		for _, k := range []string{"hostname", "extra_hosts", "links", "mac_address"} {
 			if d.Value.Has(k) {
-				l.Fail(l.PlaceOf(d, k), "write it at the node whose network it is, or remove it", "%s.%s has no place, since network_mode gives the node another's network", d.Key, k)
+				l.Fail(l.PlaceOf(d, k), "set it for the node that has the network, or remove it", "%s.%s cannot be set, since the node uses the network of another node", d.Key, k)
 			}
 		}
 	case "container":
-		l.Fail(mode.Position, "make it a service, and write `network_mode: service:NAME`", "%s: %q is a container of Docker's, which no world reaches", key, source.Shorten(of))
+		l.Fail(mode.Position, "make it a service, and write `network_mode: service:NAME`", "%s: %q is a Docker container, which a world cannot use", key, source.Shorten(of))
 	default:
 		remedy := suggest.From(mode.Text, []string{"none", "host", "bridge"})
 		if l.Network(mode.Text) != nil {
 			remedy = "write `networks: [" + mode.Text + "]`"
 		}
-		l.Fail(mode.Position, remedy, "%s: %q is not known here", key, source.Shorten(mode.Text))
+		l.Fail(mode.Position, remedy, "%s: unknown value %q", key, source.Shorten(mode.Text))
 	}
 }

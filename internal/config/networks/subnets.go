@@ -19,7 +19,7 @@ func describe(l *load.State, n *load.Network) {
 		n.Spec.FullName = bridgeNetwork
 	}
 	if x := n.Value.Get("external"); x != nil && (x.Kind == source.Mapping || source.ValueOr(x, false)) {
-		l.Idle(n.Value.Entry("external").Key.Position, key+".external", "nothing exists outside of a world: it gets a network of that name, on which its own nodes are alone")
+		l.Idle(n.Value.Entry("external").Key.Position, key+".external", "a world has no outside: it creates a network of that name with its own nodes")
 		n.Spec.FullName = source.ValueOr(x.Get("name"), n.Name)
 	}
 	n.Spec.FullName = source.ValueOr(n.Value.Get("name"), n.Spec.FullName)
@@ -52,16 +52,16 @@ func subnet(l *load.State, n *load.Network, c *source.Node, key string) {
 	}
 	switch {
 	case p.Masked() != p:
-		l.Fail(text.Position, "write "+p.Masked().String(), "%s: %s is an address inside of the subnet %s", key, p, p.Masked())
+		l.Fail(text.Position, "write "+p.Masked().String(), "%s: %s is an address in the subnet %s, and not a subnet", key, p, p.Masked())
 		return
 	case p.Addr().BitLen()-p.Bits() < 2:
-		l.Fail(text.Position, "use a larger one, such as "+netip.PrefixFrom(p.Addr(), p.Addr().BitLen()-8).Masked().String(), "%s: %s has no room for nodes", key, p)
+		l.Fail(text.Position, "use a larger subnet, such as "+netip.PrefixFrom(p.Addr(), p.Addr().BitLen()-8).Masked().String(), "%s: %s has no addresses for nodes", key, p)
 		return
 	case p.Addr().IsLoopback() || p.Addr().IsMulticast() || p.Bits() == 0:
-		l.Fail(text.Position, "use one such as 172.28.0.0/16", "%s: nodes cannot have addresses of %s", key, p)
+		l.Fail(text.Position, "use a subnet such as 172.28.0.0/16", "%s: nodes cannot have addresses in %s", key, p)
 		return
 	case f.Given:
-		l.Fail(text.Position, "keep one; a network has one subnet of IPv4 and one of IPv6", "%s: the network has the subnet %s already", key, f.Subnet)
+		l.Fail(text.Position, "remove one; a network has at most one IPv4 and one IPv6 subnet", "%s: the network has another subnet, %s", key, f.Subnet)
 		return
 	case !f.On:
 		l.Idle(text.Position, key+".subnet", "the network does not have `"+version+": true`")
@@ -72,15 +72,15 @@ func subnet(l *load.State, n *load.Network, c *source.Node, key string) {
 	inside := func(n *source.Node, key string) (netip.Addr, bool) {
 		a, err := netip.ParseAddr(strings.TrimSpace(n.Text))
 		if err != nil {
-			l.Fail(n.Position, "write an address such as "+p.Addr().Next().String(), "%s: %q is no address", key, source.Shorten(n.Text))
+			l.Fail(n.Position, "write an address such as "+p.Addr().Next().String(), "%s: %q is not an IP address", key, source.Shorten(n.Text))
 			return a, false
 		}
 		if !p.Contains(a) {
-			l.Fail(n.Position, "write an address of "+p.String(), "%s: %s is not in the subnet %s", key, a, p)
+			l.Fail(n.Position, "use an address of "+p.String(), "%s: %s is not in the subnet %s", key, a, p)
 			return a, false
 		}
 		if whose := f.Taken[a]; whose != "" {
-			l.Fail(n.Position, "choose another one", "%s: %s is %s", key, a, whose)
+			l.Fail(n.Position, "choose another", "%s: %s is %s", key, a, whose)
 			return a, false
 		}
 		return a, true
@@ -97,14 +97,14 @@ func subnet(l *load.State, n *load.Network, c *source.Node, key string) {
 			continue
 		}
 		if a, ok := inside(e.Value, key+".aux_addresses."+e.Name); ok {
-			f.Taken[a] = "kept free for " + e.Name + " by aux_addresses"
+			f.Taken[a] = "reserved for " + e.Name + " by aux_addresses"
 		}
 	}
 	if r := c.Get("ip_range"); r != nil {
 		switch pool, ok := prefix(l, r, key+".ip_range"); {
 		case !ok:
 		case !p.Contains(pool.Addr()) || pool.Bits() < p.Bits():
-			l.Fail(r.Position, "write a part of "+p.String(), "%s.ip_range: %s is not in the subnet %s", key, pool, p)
+			l.Fail(r.Position, "write a range in "+p.String(), "%s.ip_range: %s is not in the subnet %s", key, pool, p)
 		default:
 			f.Pool = pool.Masked()
 		}
@@ -115,7 +115,7 @@ func subnet(l *load.State, n *load.Network, c *source.Node, key string) {
 func prefix(l *load.State, n *source.Node, key string) (netip.Prefix, bool) {
 	p, err := netip.ParsePrefix(strings.TrimSpace(n.Text))
 	if err != nil || p.Addr().Is4In6() {
-		l.Fail(n.Position, "write one such as 172.28.0.0/16", "%s: %q is no subnet", key, source.Shorten(n.Text))
+		l.Fail(n.Position, "write a subnet such as 172.28.0.0/16", "%s: %q is not a subnet", key, source.Shorten(n.Text))
 		return p, false
 	}
 	return p, true
@@ -142,7 +142,7 @@ func chooseSubnets(l *load.State, used []*load.Network) {
 				continue
 			}
 			if o := other(f.Subnet); o != "" {
-				l.Fail(f.At, "give each network a subnet of its own", "networks.%s: the subnet %s overlaps that of %s", n.Name, f.Subnet, o)
+				l.Fail(f.At, "use a different subnet for each network", "networks.%s: the subnet %s overlaps that of %s", n.Name, f.Subnet, o)
 			}
 			all = append(all, owned{f.Subnet, n.Name})
 		}
@@ -155,7 +155,7 @@ func chooseSubnets(l *load.State, used []*load.Network) {
 			}
 			at := slices.IndexFunc(free, func(p netip.Prefix) bool { return p.Addr().Is4() == (f == &n.V4) && other(p) == "" })
 			if at < 0 {
-				l.Fail(n.At, "give it one, or make those of others smaller", "networks.%s: other networks leave no subnet for it", n.Name)
+				l.Fail(n.At, "set its `subnet:`, or use smaller subnets for other networks", "networks.%s: no subnet is free", n.Name)
 				continue
 			}
 			p := free[at]

@@ -36,7 +36,7 @@ func bounds(l *load.State, d *load.Node) {
 			d.Spec.Init = world.SmallInit
 		}
 	} else if e := v.Entry("init"); e != nil {
-		l.Idle(e.Key.Position, d.Key+".init", "a node without an image is a machine, and has an init of its own")
+		l.Idle(e.Key.Position, d.Key+".init", "a node without an image has an init process of the engine")
 	}
 }
 
@@ -48,7 +48,7 @@ func share(l *load.State, d *load.Node) int64 {
 	case cpus != nil || quota == nil:
 		for _, key := range []string{"cpu_quota", "cpu_period"} {
 			if e := d.Value.Entry(key); e != nil {
-				l.Idle(e.Key.Position, d.Key+"."+key, "the node has `cpus`, or no quota")
+				l.Idle(e.Key.Position, d.Key+"."+key, "the node has `cpus`, or no `cpu_quota`")
 			}
 		}
 	default:
@@ -56,7 +56,7 @@ func share(l *load.State, d *load.Node) int64 {
 	}
 	for _, key := range []string{"cpus", "cpu_quota", "cpu_period"} {
 		if e := d.Value.Entry(key); e != nil && share >= 1 {
-			l.Idle(e.Key.Position, d.Key+"."+key, "every node is one CPU")
+			l.Idle(e.Key.Position, d.Key+"."+key, "every node has one CPU")
 		}
 	}
 	if share <= 0 || share >= 1 {
@@ -81,7 +81,7 @@ func ulimits(l *load.State, d *load.Node) []world.Rlimit {
 			continue
 		}
 		if !slices.Contains(world.RlimitNames, e.Name) {
-			l.Fail(e.Key.Position, suggest.From(e.Name, world.RlimitNames), "%s: there is no limit %q", key, source.Shorten(e.Name))
+			l.Fail(e.Key.Position, suggest.From(e.Name, world.RlimitNames), "%s: unknown limit %q", key, source.Shorten(e.Name))
 			continue
 		}
 		soft := source.ValueOr(e.Value, int64(-1))
@@ -93,11 +93,11 @@ func ulimits(l *load.State, d *load.Node) []world.Rlimit {
 		r := world.Rlimit{Name: e.Name, Soft: unlimited(soft), Hard: unlimited(hard)}
 		switch {
 		case r.Soft > r.Hard:
-			l.Fail(e.Value.Position, "give it a hard limit that is no lower than the soft one", "%s: the soft limit is above the hard one", key)
+			l.Fail(e.Value.Position, "raise the hard limit to at least the soft limit", "%s: the soft limit is above the hard limit", key)
 			continue
 		case e.Name == "nofile" && r.Hard > mostFiles:
 			if hard >= 0 {
-				l.Fail(e.Value.Position, "write at most "+strconv.Itoa(mostFiles), "%s: Linux gives a process no more than %d open files", key, mostFiles)
+				l.Fail(e.Value.Position, "write at most "+strconv.Itoa(mostFiles), "%s: Linux allows a process at most %d open files", key, mostFiles)
 				continue
 			}
 			r.Hard, r.Soft = mostFiles, min(r.Soft, mostFiles)

@@ -25,7 +25,7 @@ func Declare(l *load.State, top *source.Node) {
 			case same < 0:
 				l.Nodes = append(l.Nodes, &load.Node{Name: e.Name, Key: g.key + "." + e.Name, At: e.Key.Position, Value: e.Value})
 			case l.Nodes[same].Name != e.Name:
-				l.Fail(e.Key.Position, "rename one of them", "node %q differs from %q only in letter case, and names of machines ignore it", e.Name, l.Nodes[same].Name)
+				l.Fail(e.Key.Position, "rename one of the two", "node %q differs from %q only in letter case, which host names ignore", e.Name, l.Nodes[same].Name)
 			default:
 				l.Nodes[same].Value = source.Merge(withoutBuild(l.Nodes[same].Value, e.Value), e.Value)
 			}
@@ -36,7 +36,7 @@ func Declare(l *load.State, top *source.Node) {
 			return false
 		}
 		l.LeftOut = append(l.LeftOut, d)
-		l.Note(d.At, d.Key+".profiles", "left out: COMPOSE_PROFILES names none of its profiles")
+		l.Note(d.At, d.Key+".profiles", "the node does not exist, since COMPOSE_PROFILES lists none of its profiles")
 		return true
 	})
 	deployed(l)
@@ -44,16 +44,16 @@ func Declare(l *load.State, top *source.Node) {
 	switch {
 	case len(l.Nodes) == 0 && len(l.LeftOut) > 0 && len(l.Errs) == 0:
 		d := l.LeftOut[0]
-		remedy := "give one a `scale:` from 1 on"
+		remedy := "set the `scale:` of a node to at least 1"
 		if !l.Active(d) {
 			remedy = "set COMPOSE_PROFILES=" + strings.Join(d.Value.Get("profiles").Words(), ",")
 		}
-		l.Fail(d.At, remedy, "there are no nodes: %s and all others are left out, by their profiles or a scale of 0", d.Name)
+		l.Fail(d.At, remedy, "there are no nodes: profiles or a scale of 0 exclude %s and all others", d.Name)
 	case len(l.Nodes) == 0 && len(l.Errs) == 0:
 		at := top.Position
-		l.Fail(at, "write `nodes:` with at least one node and its `command:`, or name a Compose file: `compose: compose.yaml`", "there are no nodes")
+		l.Fail(at, "write `nodes:` with at least one node and its `command:`, or use a Compose file: `compose: compose.yaml`", "there are no nodes")
 	case len(l.Nodes) > keys.MaxNodes-2:
-		l.Fail(l.Nodes[keys.MaxNodes-2].At, "use fewer", "more than %d nodes", keys.MaxNodes-2)
+		l.Fail(l.Nodes[keys.MaxNodes-2].At, "use fewer nodes", "there are more than %d nodes", keys.MaxNodes-2)
 		l.Nodes = l.Nodes[:keys.MaxNodes-2]
 	}
 }

@@ -54,7 +54,7 @@ func envFileOf(l *load.State, item *source.Node, key string) []source.Variable {
 	content, err := source.ReadBounded(full)
 	if err != nil {
 		if required || !os.IsNotExist(err) {
-			l.Fail(item.Position, "name a file of NAME=value lines, or write {path: "+p+", required: false}", "%s: %v", key, err)
+			l.Fail(item.Position, "write the path of a file with NAME=value lines, or {path: "+p+", required: false}", "%s: %v", key, err)
 		}
 		return nil
 	}

@@ -20,7 +20,7 @@ func postStart(l *load.State, d *load.Node) {
 		words := l.Argv(item.Get("command"), key+".command")
 		if len(words) == 0 || words[0] == "" {
 			if !item.Entry("command").IsBad() {
-				l.Fail(item.Position, "give it `command:`, a program and its arguments", "%s: there is no command", key)
+				l.Fail(item.Position, "add `command:`, a program and its arguments", "%s has no command", key)
 			}
 			continue
 		}
@@ -55,9 +55,9 @@ func dependencies(l *load.State, d *load.Node) {
 				add(at, written, dep)
 			}
 		case dep.Node == d.Name:
-			l.Fail(at, "remove it", "%s: %s waits for itself", key, d.Name)
+			l.Fail(at, "remove it", "%s: node %s depends on itself", key, d.Name)
 		case l.Node(dep.Node) == nil && !dep.Required:
-			l.Note(at, key, "there is no node %q, and it is not required", dep.Node)
+			l.Note(at, key, "unknown node %q, which is not required", dep.Node)
 		case !slices.ContainsFunc(d.Spec.DependsOn, func(o world.Dependency) bool { return o.Node == dep.Node }) && l.Known(at, key, dep.Node):
 			d.Spec.DependsOn = append(d.Spec.DependsOn, dep)
 		}
@@ -99,7 +99,7 @@ func cycles(l *load.State) {
 			case next == nil || state[dep.Node] == done:
 			case state[dep.Node] == open:
 				from := slices.Index(trail, dep.Node)
-				l.Fail(l.PlaceOf(d, "depends_on"), "remove one of these dependencies", "nodes wait for each other: %s",
+				l.Fail(l.PlaceOf(d, "depends_on"), "remove one of these dependencies", "nodes depend on each other: %s",
 					strings.Join(append(slices.Clone(trail[from:]), dep.Node), " -> "))
 			default:
 				visit(next, trail)
@@ -158,7 +158,7 @@ func health(l *load.State, d *load.Node) *world.Healthcheck {
 		return nil
 	}
 	if h.Command = images.HealthCommand(words); h.Command == nil {
-		l.Fail(test.Position, "write [CMD, program, argument...], [CMD-SHELL, line] or [NONE]", "%s.test does not say how it is run", key)
+		l.Fail(test.Position, "write [CMD, program, argument...], [CMD-SHELL, line] or [NONE]", "%s.test does not start with CMD, CMD-SHELL or NONE", key)
 		return nil
 	}
 	return h
@@ -174,16 +174,16 @@ func restart(l *load.State, n *source.Node, key string) world.Restart {
 	case m == world.RestartOnFailure && counted:
 		tries, err := strconv.Atoi(count)
 		if err != nil || tries < 1 || tries > 1e6 {
-			l.Fail(n.Position, "write on-failure:3, say", "%s: %q is not a number of attempts", key, source.Shorten(count))
+			l.Fail(n.Position, "write a number of attempts, such as on-failure:3", "%s: %q is not a number of attempts", key, source.Shorten(count))
 		}
 		r.Mode, r.MaxRetries = m, tries
 	case counted:
-		l.Fail(n.Position, "only on-failure has a number of attempts", "%s: %q is not known here", key, source.Shorten(n.Text))
+		l.Fail(n.Position, "only on-failure has a number of attempts", "%s: unknown value %q", key, source.Shorten(n.Text))
 	case m == "false": // an unquoted no, as YAML 1.1 reads it
 	case m == world.RestartNo, m == world.RestartAlways, m == world.RestartOnFailure, m == world.RestartUnlessStopped:
 		r.Mode = m
 	default:
-		l.Fail(n.Position, suggest.From(mode, []string{"no", "always", "on-failure", "unless-stopped"}), "%s: %q is not known here", key, source.Shorten(n.Text))
+		l.Fail(n.Position, suggest.From(mode, []string{"no", "always", "on-failure", "unless-stopped"}), "%s: unknown value %q", key, source.Shorten(n.Text))
 	}
 	return r
 }
@@ -195,7 +195,7 @@ func signal(l *load.State, n *source.Node, key string) string {
 	}
 	number := world.SignalNumber(n.Text)
 	if number == 0 {
-		l.Fail(n.Position, suggest.From(strings.ToUpper(n.Text), world.SignalNames()), "%s: %q is no signal", key, source.Shorten(n.Text))
+		l.Fail(n.Position, suggest.From(strings.ToUpper(n.Text), world.SignalNames()), "%s: unknown signal %q", key, source.Shorten(n.Text))
 	}
 	return world.SignalName(number)
 }

@@ -53,7 +53,7 @@ func names(l *load.State, d *load.Node) {
 		}
 	}
 	if c := d.Value.Get("container_name"); c != nil && d.Of != "" {
-		l.Fail(c.Position, "remove it, or have one", "%s.container_name: %s is several nodes, and a name is for one", key, d.Of)
+		l.Fail(c.Position, "remove it, or set `scale: 1`", "%s.container_name: %s stands for several nodes, which cannot share a name", key, d.Of)
 	} else if c != nil {
 		name := l.HostName(c, key+".container_name", d.Name)
 		for _, o := range l.Nodes {
@@ -61,7 +61,7 @@ func names(l *load.State, d *load.Node) {
 				break
 			}
 			if slices.Contains(o.Spec.Aliases, name) {
-				l.Fail(c.Position, "give each a name of its own", "%s.container_name: %s has the name %q too", key, o.Name, name)
+				l.Fail(c.Position, "use a unique name", "%s.container_name: node %s has the same name %q", key, o.Name, name)
 			}
 		}
 		add(name)
@@ -78,7 +78,7 @@ func names(l *load.State, d *load.Node) {
 			continue
 		}
 		if !keys.NodeName.MatchString(name) {
-			l.Fail(search.Position, "use letters, digits, and - _ . inside", "%s: %q is no domain", key+".dns_search", source.Shorten(name))
+			l.Fail(search.Position, "use letters and digits, and - _ . after the first character", "%s: %q is not a valid domain", key+".dns_search", source.Shorten(name))
 			continue
 		}
 		d.Spec.SearchDomains = append(d.Spec.SearchDomains, name)
@@ -91,7 +91,7 @@ func extraHosts(l *load.State, d *load.Node) {
 	add := func(at source.Position, name, ip string) {
 		ip = strings.Trim(strings.TrimSpace(ip), "[]")
 		if ip == "host-gateway" {
-			l.Fail(at, "make what runs there a node", "%s: a world reaches nothing outside, and has no host-gateway", key)
+			l.Fail(at, "make the server a node", "%s: a world has no connection to the outside, and so no host-gateway", key)
 			return
 		}
 		addr, err := netip.ParseAddr(ip)
@@ -124,7 +124,7 @@ func ports(l *load.State, d *load.Node) {
 	if ports == nil {
 		return
 	}
-	l.Idle(d.Value.Entry("ports").Key.Position, key, "nodes reach each other on all ports, and nothing is reachable from outside; targets that name localhost mean the node that publishes their port")
+	l.Idle(d.Value.Entry("ports").Key.Position, key, "nodes reach each other on all ports, and the host cannot connect to a world; a target with localhost means the node that publishes its port")
 	for _, item := range ports.List() {
 		published, target := source.ValueOr(item.Get("published"), ""), source.ValueOr(item.Get("target"), "")
 		if item.Kind == source.Scalar {
@@ -141,7 +141,7 @@ func ports(l *load.State, d *load.Node) {
 			p, err1 = t, err2
 		}
 		if err1 != nil || err2 != nil || p[1]-p[0] != t[1]-t[0] {
-			l.Fail(item.Position, `write "8080:80"`, "%s: this is not a published port and a port of the node", key)
+			l.Fail(item.Position, `write "8080:80"`, "%s: not a published port and a port of the node", key)
 			continue
 		}
 		for i := 0; i <= t[1]-t[0]; i++ {

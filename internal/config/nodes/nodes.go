@@ -22,8 +22,8 @@ func Build(l *load.State) {
 		for _, dep := range d.Spec.DependsOn {
 			on := l.Node(dep.Node)
 			if dep.Condition == world.Healthy && on != nil && on.Spec.Health == nil && !on.Value.Entry("healthcheck").IsBad() && !images.LeavesHealth(l, on) {
-				l.Fail(l.PlaceOf(d, "depends_on"), fmt.Sprintf("give %s a `healthcheck:`, or use service_started", dep.Node),
-					"node %s waits until %s is healthy, but nothing says when it is", d.Name, dep.Node)
+				l.Fail(l.PlaceOf(d, "depends_on"), fmt.Sprintf("add a `healthcheck:` to %s, or use service_started", dep.Node),
+					"node %s waits until %s is healthy, which has no healthcheck", d.Name, dep.Node)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func commandOf(l *load.State, d *load.Node) []string {
 	}
 	if len(words) > 0 {
 		if words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0) {
-			l.Fail(l.PlaceOf(d, "command"), "write the program's path or name", "%s: the program's name is empty or holds the character 0", key)
+			l.Fail(l.PlaceOf(d, "command"), "write the path or name of a program", "%s: the name of the program is empty, or has a NUL character", key)
 		}
 		return words
 	}
@@ -120,11 +120,11 @@ func commandOf(l *load.State, d *load.Node) []string {
 	case l.Describe && d.Image != nil:
 		// The image may have one.
 	case d.Image != nil:
-		l.Fail(l.PlaceOf(d, "image"), "give it `command:`, the program that it runs", "node %s has no command, and its image has none", d.Name)
+		l.Fail(l.PlaceOf(d, "image"), "add `command:`, the program that it runs", "node %s has no command, and its image has none", d.Name)
 	case v.Has("build"):
-		l.Fail(l.PlaceOf(d, "build"), "say with `command:` which program it runs; `build:` only makes it", "node %s has no command", d.Name)
+		l.Fail(l.PlaceOf(d, "build"), "add `command:`, the program that it runs; `build:` only builds it", "node %s has no command", d.Name)
 	default:
-		l.Fail(l.PlaceOf(d, "command"), "give it `command:`, the program that it runs", "node %s has no command", d.Name)
+		l.Fail(l.PlaceOf(d, "command"), "add `command:`, the program that it runs", "node %s has no command", d.Name)
 	}
 	return nil
 }

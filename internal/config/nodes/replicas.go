@@ -35,7 +35,7 @@ func deployed(l *load.State) {
 			if e := d.Value.Entry(same.key); e == nil {
 				d.Value = source.Merge(d.Value, &source.Node{Position: d.Value.Position, Kind: source.Mapping, Entries: []*source.Entry{{Key: same.from.Key, Name: same.key, Value: same.from.Value}}})
 			} else if same.key != "restart" && e.Value.Text != same.from.Value.Text {
-				l.Fail(e.Key.Position, "keep one of them", "%s: %s and deploy.%s differ", d.Key, same.key, same.path)
+				l.Fail(e.Key.Position, "remove one of them", "%s: %s and deploy.%s differ", d.Key, same.key, same.path)
 			}
 		}
 	}
@@ -71,12 +71,12 @@ func replicate(l *load.State) {
 		}
 		if count == 0 {
 			l.LeftOut = append(l.LeftOut, d)
-			l.Note(l.PlaceOf(d, "scale"), d.Key+".scale", "left out: there are none of it")
+			l.Note(l.PlaceOf(d, "scale"), d.Key+".scale", "the node does not exist, since its scale is 0")
 		}
 		for i := 1; i <= count && len(all) < keys.MaxNodes; i++ {
 			name := fmt.Sprintf("%s-%d", d.Name, i)
 			if same := slices.IndexFunc(l.Nodes, func(o *load.Node) bool { return o.Name == name }); same >= 0 {
-				l.Fail(l.Nodes[same].At, "rename it", "%s is the name of a replica of %s", name, d.Name)
+				l.Fail(l.Nodes[same].At, "rename the node", "%s is also the name of a replica of %s", name, d.Name)
 			}
 			all = append(all, &load.Node{Name: name, Of: d.Name, Index: i, Key: d.Key, At: d.At, Value: d.Value})
 		}

@@ -53,27 +53,27 @@ func sysctl(l *load.State, d *load.Node, at, valueAt source.Position, name, valu
 	kind, known := world.SysctlOf(name)
 	switch mode := d.Value.Get("network_mode"); {
 	case name == "kernel.hostname":
-		l.Fail(at, "write `hostname: "+source.Shorten(strings.TrimSpace(value))+"` for the node", "%s: a container's host name is no sysctl; Docker refuses it", key)
+		l.Fail(at, "write `hostname: "+source.Shorten(strings.TrimSpace(value))+"` for the node", "%s: a host name is not set by a sysctl; Docker refuses it", key)
 		return s, false
 	case !known:
-		remedy := "remove it; what it sets is one of the whole machine"
+		remedy := "remove it; the setting applies to the whole machine"
 		if near := suggest.Nearest(name, world.SysctlNames()); near != "" {
-			remedy = "did you mean " + strconv.Quote(near) + "? If not, remove it: only net.*, fs.mqueue.* and what is System V's can be set"
+			remedy = "did you mean " + strconv.Quote(near) + "? If not, remove it: only net.*, fs.mqueue.* and settings of System V IPC can be set"
 		}
-		l.Fail(at, remedy, "%s: not one of a container's own; Docker refuses it", key)
+		l.Fail(at, remedy, "%s: not a setting per container; Docker refuses it", key)
 		return s, false
 	case mode != nil && mode.Text == "host" && strings.HasPrefix(name, "net."):
-		l.Fail(at, "remove it, or network_mode", "%s: with `network_mode: host` the network is the machine's; Docker refuses it", key)
+		l.Fail(at, "remove it, or remove network_mode", "%s: with `network_mode: host` the setting belongs to the machine; Docker refuses it", key)
 		return s, false
 	}
 	shown, err := kind.Read(value)
 	if err != nil {
-		l.Fail(valueAt, "write what sysctl(8) takes for it", "%s %v", key, err)
+		l.Fail(valueAt, "write a value that sysctl(8) accepts", "%s %v", key, err)
 		return s, false
 	}
 	s = world.Sysctl{Name: name, Value: shown}
 	if !kind.Acts {
-		l.Idle(at, key, "only shows at "+s.Path())
+		l.Idle(at, key, "the value is only readable at "+s.Path())
 	}
 	return s, true
 }
@@ -95,7 +95,7 @@ func portRanges(l *load.State, d *load.Node, at map[string]source.Position) {
 		}
 	}
 	if start > first {
-		l.Fail(where, "let "+portStartName+" be no higher than the first port of "+portRangeName,
-			"%s.sysctls: ports from %d on are drawn for anybody, but only root may have those below %d", d.Key, first, start)
+		l.Fail(where, "set "+portStartName+" to at most the first port of "+portRangeName,
+			"%s.sysctls: ephemeral ports start at %d, but only root may use ports below %d", d.Key, first, start)
 	}
 }

@@ -24,7 +24,7 @@ func (c *checker) check(n *source.Node, s *Shape, path string, verbatim bool) {
 	}
 	if n.Kind == source.Null {
 		n.Bad = true
-		c.Fail(n.Position, "give it one, or remove the key", "%s has no value", path)
+		c.Fail(n.Position, "write a value, or remove the key", "%s has no value", path)
 		return
 	}
 	if !s.Accepts(n.Kind) {
@@ -46,7 +46,7 @@ func (c *checker) check(n *source.Node, s *Shape, path string, verbatim bool) {
 		for _, e := range n.Entries {
 			if !e.Implied && s.Names != nil && !s.Names.MatchString(e.Name) {
 				e.Value.Bad = true
-				c.Fail(e.Key.Position, "use letters, digits, and - _ . inside", "%q is not a name for %s", e.Name, path)
+				c.Fail(e.Key.Position, "use letters and digits, and - _ . after the first character", "%q is not a valid name in %s", e.Name, path)
 				continue
 			}
 			c.check(e.Value, s.Item, path+"."+e.Name, verbatim)
@@ -71,7 +71,7 @@ func (c *checker) fill(n *source.Node, path string) bool {
 	filled, unset, err := shell.Interpolate(n.Text, n.File.Lookup)
 	if err == shell.ErrDollar {
 		n.Bad = true
-		c.Fail(n.Position, "write $$ for a dollar sign, $NAME or ${NAME} for a variable", "%s has a dollar sign that begins no variable", path)
+		c.Fail(n.Position, "write $$ for a dollar sign, $NAME or ${NAME} for a variable", "%s has a dollar sign without a variable", path)
 		return false
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *checker) fill(n *source.Node, path string) bool {
 		return false
 	}
 	for _, name := range unset {
-		c.Note(n.Position, path, "variable %s is not set, and counts as empty; %s, or $$ for a dollar sign", name, source.SetRemedy([]string{name}))
+		c.Note(n.Position, path, "variable %s is not set, so it is empty; %s, or $$ for a dollar sign", name, source.SetRemedy([]string{name}))
 	}
 	slices.Sort(unset)
 	n.LeaveUnset(slices.Compact(unset))
@@ -95,7 +95,7 @@ func (c *checker) checkSection(n *source.Node, s *Shape, path string, verbatim b
 		switch {
 		case f == nil && s.Open && strings.HasPrefix(e.Name, "x-"):
 			if !e.Implied && !e.Key.File.Compose { // there, everybody knows them
-				c.Idle(e.Key.Position, key, "an extension; it can hold anchors for the rest of the file")
+				c.Idle(e.Key.Position, key, "an extension; it may define anchors for the rest of the file")
 			}
 			e.Value.Bad = true
 			continue
@@ -111,7 +111,7 @@ func (c *checker) checkSection(n *source.Node, s *Shape, path string, verbatim b
 		if f.SpellingOf != "" {
 			if first := n.Entry(f.SpellingOf); first != nil {
 				e.Value.Bad = true
-				c.Fail(e.Key.Position, "keep one of the two", "%s says the same as %s, on line %d", key, first.Key.Text, first.Key.Line)
+				c.Fail(e.Key.Position, "remove one of the two", "%s is another spelling of %s, on line %d", key, first.Key.Text, first.Key.Line)
 				continue
 			}
 			if !f.Equal {
@@ -158,13 +158,13 @@ func (s *Shape) elsewhere(root *Shape, path, written string) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	case len(places) > 0:
 		if places[0] == "" {
-			return "write it at the top of the file, without indentation"
+			return "write it at the top level of the file, without indentation"
 		}
 		return fmt.Sprintf("it belongs under %q", places[0])
 	case len(names) > 16:
-		return "docs/reference/config.md lists the keys"
+		return "see docs/reference/config.md for the keys"
 	}
-	return "the keys here are " + strings.Join(names, ", ")
+	return "the keys of this section are " + strings.Join(names, ", ")
 }
 
 // shared counts the names with which two paths begin alike.
@@ -205,7 +205,7 @@ func (c *checker) checkSpan(n *source.Node, path string) {
 	from, to := ends[0].Value.(int64), ends[len(ends)-1].Value.(int64)
 	if from > to {
 		n.Bad = true
-		c.Fail(n.Position, fmt.Sprintf("write [%d, %d]", to/1e6, from/1e6), "%s ends before it begins", path)
+		c.Fail(n.Position, fmt.Sprintf("write [%d, %d]", to/1e6, from/1e6), "%s: the end is below the start", path)
 		return
 	}
 	n.Value = [2]int64{from, to}
@@ -216,7 +216,7 @@ func (c *checker) checkVariables(n *source.Node, path string, verbatim bool) {
 	var vars []source.Variable
 	add := func(at *source.Node, v source.Variable) {
 		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") || strings.Contains(v.Text, "\x00") {
-			c.Fail(at.Position, "write NAME: value or NAME=value", "%s has no variable's name here", path)
+			c.Fail(at.Position, "write NAME: value or NAME=value", "%s: a variable has no name", path)
 			return
 		}
 		vars = append(vars, v)

@@ -66,7 +66,7 @@ func (s *Shape) read(written string) (any, *misread) {
 		return written, nil
 	case Word:
 		if !slices.Contains(s.Words, trimmed) {
-			return nil, &misread{fmt.Sprintf("%q is not known here", source.Shorten(written)), suggest.From(trimmed, s.Words)}
+			return nil, &misread{fmt.Sprintf("unknown value %q", source.Shorten(written)), suggest.From(trimmed, s.Words)}
 		}
 		return trimmed, nil
 	case Boolean:
@@ -146,9 +146,9 @@ func (s *Shape) hint(written string) string {
 	case s.Kind == Rate:
 		return "write 0.05 for 5 in 100"
 	case s.Kind == Size && s.Min > 0:
-		return fmt.Sprintf("write a number of bytes, or one with a unit such as 512k, 64m or 1gb, from %dm on", int64(s.Min)>>20)
+		return fmt.Sprintf("write a size of at least %dm: a number of bytes, or with a unit such as 512k, 64m or 1gb", int64(s.Min)>>20)
 	case s.Kind == Size:
-		return "write a number of bytes, or one with a unit such as 512k, 64m or 1gb"
+		return "write a number of bytes, or with a unit such as 512k, 64m or 1gb"
 	case s.Kind == Duration && s.Min > 0 && plain:
 		return "write a number with a unit, above 0, such as 30s, 500ms or 5m"
 	case (s.Kind == Duration || s.Kind == Signed) && plain:
@@ -177,7 +177,7 @@ func readRate(s string, wrong *misread) (any, *misread) {
 	}
 	ppm := uint64(math.Round(v * 1e6))
 	if ppm == 0 && v > 0 {
-		return nil, &misread{s + " is too small a rate", "the smallest rate above 0 is 0.000001"}
+		return nil, &misread{s + " is too small for a rate", "the smallest rate above 0 is 0.000001"}
 	}
 	return ppm, nil
 }

@@ -99,7 +99,7 @@ func (s *Shape) String() string {
 	case Whole:
 		return "a whole number" + s.bounds()
 	case Unsigned:
-		return "a whole number from 0 on"
+		return "a whole number of at least 0"
 	case Number:
 		return "a number" + s.bounds()
 	case Rate:
@@ -116,7 +116,7 @@ func (s *Shape) String() string {
 		return "a range [a, b] in milliseconds, or one number"
 	case Size:
 		if s.Min > 0 {
-			return fmt.Sprintf("a size from %dm on, such as 64m or 1gb", int64(s.Min)>>20)
+			return fmt.Sprintf("a size of at least %dm, such as 64m or 1gb", int64(s.Min)>>20)
 		}
 		return "a size such as 64m or 1gb"
 	case Date:
@@ -146,7 +146,7 @@ func (s *Shape) bounds() string {
 	if s.Max != 0 {
 		return fmt.Sprintf(" from %.0f to %.0f", s.Min, s.Max)
 	}
-	return fmt.Sprintf(" from %.0f on", s.Min)
+	return fmt.Sprintf(" of at least %.0f", s.Min)
 }
 
 // Field finds a key of a section, or returns nil.

@@ -10,7 +10,7 @@ import (
 // maxNesting bounds defaults inside defaults: ${A:-${B:-...}}.
 const maxNesting = 16
 
-var ErrDollar = errors.New("a dollar sign that begins no variable")
+var ErrDollar = errors.New("a dollar sign without a variable")
 
 // Interpolate fills variables into a text with Compose's rules: $NAME and ${NAME}; ${NAME:-default} where NAME is unset
 // or empty and ${NAME-default} where it is unset; ${NAME:?message} and ${NAME?message}, which are errors then;
@@ -77,7 +77,7 @@ func (in *interpolation) plain(name string) string {
 // braces fills in what follows "${" and returns what follows the closing brace.
 func (in *interpolation) braces(text string, depth int) (value, rest string, err error) {
 	if depth > maxNesting {
-		return "", "", fmt.Errorf("more than %d variables inside each other", maxNesting)
+		return "", "", fmt.Errorf("more than %d nested variables", maxNesting)
 	}
 	name := variableName(text)
 	if name == "" {
@@ -111,7 +111,7 @@ func (in *interpolation) braces(text string, depth int) (value, rest string, err
 	switch {
 	case op == '?' && !there:
 		if word == "" {
-			word = "it is required"
+			word = "a value is required"
 		}
 		return "", "", fmt.Errorf("variable %s is not set: %s", name, word)
 	case op == '+' && !there:

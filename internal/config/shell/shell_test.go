@@ -14,7 +14,7 @@ func TestInterpolate(t *testing.T) {
 		{"${NONE:-${A}}", "a"}, {"${NONE:-${NONE2:-x}y}z", "xyz"}, {"${NONE:-}", ""}, {"${NONE-a:b}", "a:b"},
 		{"${A:+set}", "set"}, {"${EMPTY:+set}", ""}, {"${EMPTY+set}", "set"}, {"${NONE+set}", ""}, {"${A:+${B_2}}", "b"},
 		{"${A:?no}", "a"}, {"${EMPTY?no}", ""}, {"${A}}", "a}"}, {"{$A}", "{a}"}, {"${NONE:-$$}", "$"},
-		{"${NONE:?bad $A}", "error: variable NONE is not set: bad a"}, {"${EMPTY:?}", "error: variable EMPTY is not set: it is required"},
+		{"${NONE:?bad $A}", "error: variable NONE is not set: bad a"}, {"${EMPTY:?}", "error: variable EMPTY is not set: a value is required"},
 		{"$", "error"}, {"$1", "error"}, {"a$ b", "error"}, {"${", "error"}, {"${}", "error"}, {"${A", "error"}, {"${A:", "error"},
 		{"${A:=x}", "error"}, {"${A:-x", "error"}, {"${NONE:-${A}", "error"}, {strings.Repeat("${X:-", 20) + strings.Repeat("}", 20), "error"},
 		{"${NONE} $NONE2", " "},

@@ -11,7 +11,7 @@ var escapes = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`,
 func Value(value string, lookup func(string) (string, bool)) (filled string, unset []string, err error) {
 	value = strings.TrimSpace(value)
 	if strings.Contains(value, "\x00") {
-		return "", nil, errors.New("a value cannot hold the character 0")
+		return "", nil, errors.New("a value cannot have a NUL character")
 	}
 	if value == "" {
 		return "", nil, nil

@@ -33,7 +33,7 @@ func Words(line string) ([]string, error) {
 		case '\\':
 			i++
 			if i == len(line) {
-				return nil, errors.New("nothing follows the last backslash")
+				return nil, errors.New("no character follows the last backslash")
 			}
 			if line[i] != '\n' { // an escaped end of line joins two lines
 				word.WriteByte(line[i])

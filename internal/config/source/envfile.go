@@ -33,16 +33,16 @@ func (r *Reader) EnvFile(name string, content []byte, lookup func(string) (strin
 		key, value, set := strings.Cut(trimmed, "=")
 		key = strings.TrimSpace(key)
 		if key == "" || strings.ContainsAny(key, " \t\x00\"'") {
-			r.Fail(at, "write NAME=value, or # before a comment", "this line is not a variable")
+			r.Fail(at, "write NAME=value, or # in front of a comment", "this line is not a variable")
 			continue
 		}
 		text, unset, err := shell.Value(value, known)
 		if err != nil {
-			r.Fail(at, "quote values with special characters in single quotes", "%s: %v", key, err)
+			r.Fail(at, "put values with special characters in single quotes", "%s: %v", key, err)
 			continue
 		}
 		for _, name := range unset {
-			r.Note(at, key, "variable %s is not set, and counts as empty; quote the value in single quotes if a dollar sign is meant", name)
+			r.Note(at, key, "variable %s is not set, so it is empty; for a literal dollar sign put the value in single quotes", name)
 		}
 		if set {
 			own[key] = text

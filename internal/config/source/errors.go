@@ -78,7 +78,7 @@ func (e Errors) Error() string {
 		parts = append(parts, one.Error())
 	}
 	if more := len(e) - MaxErrors; more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more mistakes", more))
+		parts = append(parts, fmt.Sprintf("and %d more errors", more))
 	}
 	return strings.Join(parts, "\n")
 }

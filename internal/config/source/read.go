@@ -23,9 +23,9 @@ func (r *Reader) ProjectEnv(env map[string]string, file string) map[string]strin
 func Unread(err error) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("%w; name a file that is there", err)
+		return fmt.Errorf("%w; give the path of an existing file", err)
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w; make it readable", err)
+		return fmt.Errorf("%w; make the file readable", err)
 	}
 	return err
 }
@@ -122,7 +122,7 @@ func (r *Reader) dotEnv(name string) map[string]string {
 	text, err := ReadBounded(name)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			r.Fail(Position{File: &File{Name: name}}, "make it readable, or remove it", "%v", err)
+			r.Fail(Position{File: &File{Name: name}}, "make the file readable, or remove it", "%v", err)
 		}
 		return values
 	}

@@ -31,8 +31,8 @@ func (at Position) Mistake(message, remedy string) *Error {
 			e.Source = at.File.lines[at.Line-1]
 		}
 		if names := at.File.Unset[at.Spot()]; len(names) > 0 {
-			e.Message += fmt.Sprintf(" (not set here, and so empty: %s)", strings.Join(names, ", "))
-			e.Remedy = SetRemedy(names) + "; or else " + e.Remedy
+			e.Message += fmt.Sprintf(" (variables that are not set, and so empty: %s)", strings.Join(names, ", "))
+			e.Remedy = SetRemedy(names) + "; otherwise: " + e.Remedy
 		}
 	}
 	return e

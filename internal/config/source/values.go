@@ -27,7 +27,7 @@ func (r *Reader) Argv(n *Node, key string) []string {
 	words, err := shell.Words(n.Text)
 	if err != nil {
 		n.Bad = true
-		r.Fail(n.Position, `for a shell's work write [sh, -c, "..."]; put quotes around what is meant literally`, "%s: %v", key, err)
+		r.Fail(n.Position, `to use a shell write [sh, -c, "..."]; put literal text in quotes`, "%s: %v", key, err)
 	}
 	return words
 }

@@ -30,15 +30,15 @@ func (r *Reader) Parse(f *File, text []byte, merges bool) *Node {
 	var doc yaml.Node
 	err := d.Decode(&doc)
 	if errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0 {
-		r.Fail(Position{File: f, Line: 1, Column: 1}, "`bloodhound init` writes a file to start from", "the file is empty")
+		r.Fail(Position{File: f, Line: 1, Column: 1}, "`bloodhound init` creates an example", "the file is empty")
 		return nil
 	}
 	if err == nil {
 		var second yaml.Node
 		switch next := d.Decode(&second); {
 		case next == nil:
-			r.Fail(Position{File: f, Line: second.Line, Column: max(second.Column, 1)}, "keep one document in a file",
-				"a second YAML document begins here")
+			r.Fail(Position{File: f, Line: second.Line, Column: max(second.Column, 1)}, "write one document per file",
+				"a second YAML document starts here")
 		case !errors.Is(next, io.EOF):
 			err = next
 		}
@@ -88,7 +88,7 @@ func syntaxRemedy(line string) string {
 	if strings.Contains(line[:len(line)-len(strings.TrimLeft(line, " \t"))], "\t") {
 		return "indent with spaces; YAML does not allow tabs there"
 	}
-	return "look at this line and the one before: indentation, a missing colon, a quote that is not closed"
+	return "check this line and the previous one: indentation, a missing colon, an unclosed quote"
 }
 
 // builder turns nodes of the YAML parser into ours.
@@ -110,10 +110,10 @@ func (b *builder) build(y *yaml.Node, depth int) *Node {
 		n.Bad = true
 		return n
 	case depth > MaxDepth:
-		return b.reject(n, "make it flatter", "more than %d levels of nesting", MaxDepth)
+		return b.reject(n, "use fewer levels", "more than %d levels of nesting", MaxDepth)
 	case b.size > MaxValues:
 		b.full = true
-		return b.reject(n, "use fewer aliases", "more than %d values, those of aliases counted wherever they are used", MaxValues)
+		return b.reject(n, "use fewer aliases", "more than %d values, with those of aliases counted at each use", MaxValues)
 	}
 	if b.merges && y.Tag == "!reset" { // takes away what another file says
 		n.Bad = true
@@ -125,7 +125,7 @@ func (b *builder) build(y *yaml.Node, depth int) *Node {
 	switch y.Kind {
 	case yaml.AliasNode:
 		if b.open[y.Alias] {
-			return b.reject(n, "an anchor's value must not use the anchor", "alias *%s stands inside its own anchor", y.Value)
+			return b.reject(n, "remove the alias from the value of its anchor", "alias *%s is inside its own anchor", y.Value)
 		}
 		return b.build(y.Alias, depth+1)
 	case yaml.ScalarNode:
@@ -164,7 +164,7 @@ func (b *builder) mapping(n *Node, y *yaml.Node, depth int) {
 			k = k.Alias
 		}
 		if k.Kind != yaml.ScalarNode {
-			b.Fail(at, "a key is a single word", "a key must be text")
+			b.Fail(at, "write a single word", "a key must be text")
 			continue
 		}
 		if k.ShortTag() == "!!merge" {
@@ -172,7 +172,7 @@ func (b *builder) mapping(n *Node, y *yaml.Node, depth int) {
 			continue
 		}
 		if first := n.Entry(k.Value); first != nil {
-			b.Fail(at, "remove one of them", "key %q is there twice; the first one is on line %d", k.Value, first.Key.Line)
+			b.Fail(at, "remove one of them", "key %q is a duplicate of line %d", k.Value, first.Key.Line)
 			continue
 		}
 		n.Entries = append(n.Entries, &Entry{Key: &Node{Position: at, Text: k.Value}, Name: k.Value, Value: b.build(v, depth+1)})

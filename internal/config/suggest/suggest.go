@@ -64,9 +64,9 @@ func From(written string, words []string) string {
 	}
 	switch len(words) {
 	case 0:
-		return "there are none"
+		return "none are defined"
 	case 1:
-		return "there is " + words[0]
+		return "the only one is " + words[0]
 	}
-	return "there are " + strings.Join(words, ", ")
+	return "use one of " + strings.Join(words, ", ")
 }

@@ -18,14 +18,14 @@ func mountFiles(l *load.State, d *load.Node, kind, dir string) {
 		name := item.Text
 		if item.Kind == source.Mapping {
 			name = source.ValueOr(item.Get("source"), "")
-			l.Missing(item, "source", "add `source:`, its name at the top of the Compose file", "%s: an item has no source", key)
+			l.Missing(item, "source", "add `source:`, a name from the top level of the Compose file", "%s: an item has no source", key)
 		}
 		if name == "" {
 			continue
 		}
 		made := l.Composed.Get(kind).Get(name)
 		if made == nil {
-			l.Fail(item.Position, "declare it under `"+kind+":` at the top of the Compose file", "%s: there is no %q among the Compose file's %s", key, source.Shorten(name), kind)
+			l.Fail(item.Position, "define it under `"+kind+":` at the top level of the Compose file", "%s: unknown name %q in %s of the Compose file", key, source.Shorten(name), kind)
 			continue
 		}
 		v := world.Volume{Kind: world.File, Target: name, ReadOnly: true, Mode: 0o444}
@@ -50,12 +50,12 @@ func mountFiles(l *load.State, d *load.Node, kind, dir string) {
 func contentOf(l *load.State, made *source.Node, at source.Position, key, name string, moded bool, v *world.Volume) bool {
 	switch file, variable := made.Get("file"), made.Get("environment"); {
 	case source.ValueOr(made.Get("external"), false):
-		l.Fail(at, "give it `file:` or `environment:`, in a Compose file of its own if need be", "%s: %q is external, and lies where no world reaches", key, name)
+		l.Fail(at, "set `file:` or `environment:`, in an additional Compose file if necessary", "%s: %q is external, and a world has no access to it", key, name)
 		return false
 	case file != nil:
 		text, err := source.ReadBounded(file.Text)
 		if err != nil {
-			l.Fail(file.Position, "name a file that is there", "%s: %v", key, err)
+			l.Fail(file.Position, "write the path of an existing file", "%s: %v", key, err)
 			return false
 		}
 		v.Content = text
@@ -70,7 +70,7 @@ func contentOf(l *load.State, made *source.Node, at source.Position, key, name s
 		l.Fail(variable.Position, "set it in the environment or in .env", "%s: the variable %s is not set", key, variable.Text)
 		return false
 	default: // compose-go refuses two of them
-		l.Fail(made.Position, "give it one of `file:`, `environment:` and, if it is a config, `content:`", "%s: %q does not say what is in it", key, name)
+		l.Fail(made.Position, "set one of `file:`, `environment:` and, for a config, `content:`", "%s: %q has no contents", key, name)
 		return false
 	}
 	return true
@@ -82,7 +82,7 @@ func idOf(l *load.State, n *source.Node, key string) int {
 	}
 	id, err := strconv.ParseUint(n.Text, 10, 31)
 	if err != nil {
-		l.Fail(n.Position, "write a number, such as 1000", "%s: %q is not the number of a user or group", key, source.Shorten(n.Text))
+		l.Fail(n.Position, "write a number, such as 1000", "%s: %q is not a numeric id", key, source.Shorten(n.Text))
 	}
 	return int(id)
 }
@@ -91,7 +91,7 @@ func idOf(l *load.State, n *source.Node, key string) int {
 func modeOf(l *load.State, n *source.Node, key string) uint32 {
 	mode, err := strconv.ParseUint(n.Text, 8, 32)
 	if err != nil || mode > 0o7777 {
-		l.Fail(n.Position, "write permissions such as \"0440\"", "%s: %q is no permissions", key, source.Shorten(n.Text))
+		l.Fail(n.Position, "write permissions such as \"0440\"", "%s: %q are not valid permissions", key, source.Shorten(n.Text))
 	}
 	return uint32(mode)
 }

@@ -38,11 +38,11 @@ func tmpfsOptions(l *load.State, at source.Position, key, options string, v *wor
 		case "gid":
 			v.GID = int(number)
 		default:
-			l.Fail(at, "options are size, mode, uid, gid, ro, rw and those that change nothing here, such as noexec", "%s: option %q is not known", key, source.Shorten(option))
+			l.Fail(at, "use size, mode, uid, gid, ro, rw, or options without effect, such as noexec", "%s: unknown option %q", key, source.Shorten(option))
 			return
 		}
 		if !ok {
-			l.Fail(at, "write size=64m, mode=1770, uid=1000", "%s: option %q cannot be read", key, source.Shorten(option))
+			l.Fail(at, "write options such as size=64m, mode=1770, uid=1000", "%s: option %q has an invalid value", key, source.Shorten(option))
 		}
 	}
 }
@@ -110,9 +110,9 @@ func bindSource(l *load.State, item *source.Node, key string, v *world.Volume) {
 	switch {
 	case errors.Is(err, os.ErrNotExist) && (create == nil || create.Text != "false"):
 		v.Kind, v.NoCopy = world.Named, true
-		l.Note(item.Position, key, "%s is not there; it begins as an empty folder", v.Source)
+		l.Note(item.Position, key, "%s does not exist; the mount starts as an empty folder", v.Source)
 	case err == nil && info.Mode()&os.ModeSocket != 0:
-		l.Note(item.Position, key, "%s is a socket of this machine, and nobody answers at it in a world", v.Source)
+		l.Note(item.Position, key, "%s is a socket of the host; no program answers on it in a world", v.Source)
 	}
 }
 
@@ -124,7 +124,7 @@ func namedVolume(l *load.State, d *load.Node, at source.Position, key string, v 
 	made := l.Composed.Get("volumes").Entry(v.Source)
 	if made == nil {
 		if at.File.Compose {
-			l.Fail(at, "declare it under `volumes:` at the top of the Compose file", "%s: there is no volume %q", key, source.Shorten(v.Source))
+			l.Fail(at, "define it under `volumes:` at the top level of the Compose file", "%s: unknown volume %q", key, source.Shorten(v.Source))
 			return false
 		}
 		return true
@@ -143,7 +143,7 @@ func namedVolume(l *load.State, d *load.Node, at source.Position, key string, v 
 	case option("type") == "tmpfs":
 		v.Kind, v.Source = world.Tmpfs, ""
 	default:
-		l.Fail(options.Position, "remove them, or make it a bind mount", "volumes.%s.driver_opts: a world mounts no %s from outside", v.Source, cmp.Or(option("type"), "file system"))
+		l.Fail(options.Position, "remove the options, or use a bind mount", "volumes.%s.driver_opts: a world cannot mount an external %s", v.Source, cmp.Or(option("type"), "file system"))
 		return false
 	}
 	return true
@@ -151,20 +151,20 @@ func namedVolume(l *load.State, d *load.Node, at source.Position, key string, v 
 
 func mount(l *load.State, d *load.Node, at source.Position, key string, v world.Volume) {
 	if !path.IsAbs(v.Target) || path.Clean(v.Target) == "/" {
-		l.Fail(at, "write an absolute path below /, such as /data", "%s: the target %q is no place for a mount", key, v.Target)
+		l.Fail(at, "write an absolute path below /, such as /data", "%s: %q is not a valid mount target", key, v.Target)
 		return
 	}
 	v.Target = path.Clean(v.Target)
 	for _, other := range d.Spec.Volumes {
 		if other.Target == v.Target {
-			l.Fail(at, "remove one of them", "%s: two mounts at %s", key, v.Target)
+			l.Fail(at, "remove one of them", "%s: there are two mounts at %s", key, v.Target)
 			return
 		}
 	}
 	if v.Kind == world.Bind {
 		for _, of := range []string{"/proc", "/sys", "/dev"} {
 			if v.Source == "/" || v.Source == of || strings.HasPrefix(v.Source, of+"/") {
-				l.Fail(at, "remove the mount; every node has a /proc, a /sys and a /dev of its own", "%s: what is in %s changes from moment to moment with this machine, and a run could not be made again", key, cmp.Or(strings.TrimSuffix(v.Source, "/"), "/"))
+				l.Fail(at, "remove the mount; every node has a /proc, a /sys and a /dev of its own", "%s: files in %s change with the state of the host, so runs would not be reproducible", key, cmp.Or(strings.TrimSuffix(v.Source, "/"), "/"))
 				return
 			}
 		}
@@ -194,9 +194,9 @@ func shortVolume(l *load.State, d *load.Node, item *source.Node, key string) (wo
 			case "nocopy":
 				v.NoCopy = true
 			case "z", "Z", "cached", "delegated", "consistent", "private", "rprivate", "shared", "rshared", "slave", "rslave":
-				l.Idle(item.Position, key, "the mode "+mode+": mounts are private to a node and empty or read from the project")
+				l.Idle(item.Position, key, "the mode "+mode+": mounts are private to a node")
 			default:
-				l.Fail(item.Position, "modes are ro and rw", "%s: mode %q is not known", key, mode)
+				l.Fail(item.Position, "use ro or rw", "%s: unknown mode %q", key, mode)
 				return v, false
 			}
 		}
@@ -232,7 +232,7 @@ func longVolume(l *load.State, d *load.Node, item *source.Node, key string) (wor
 		l.Fail(item.Position, "remove `source:`", "%s: a tmpfs has no source", key)
 		return v, false
 	case v.Kind == world.Bind && v.Source == "":
-		l.Missing(item, "source", "add `source:`, a path of this machine", "%s: a bind mount has no source", key)
+		l.Missing(item, "source", "add `source:`, a path on the host", "%s: a bind mount has no source", key)
 		return v, false
 	case v.Kind == world.Bind:
 		v.Source = l.Under(item.File.Dir, v.Source)
@@ -245,7 +245,7 @@ func longVolume(l *load.State, d *load.Node, item *source.Node, key string) (wor
 	if mode := tmpfs.Get("mode"); mode != nil {
 		ok := false
 		if v.Mode, ok = permissions(mode.Text); !ok {
-			l.Fail(mode.Position, "write 0o1770, say", "%s.tmpfs.mode: %q is no mode", key, source.Shorten(mode.Text))
+			l.Fail(mode.Position, "write a mode such as 0o1770", "%s.tmpfs.mode: %q is not a mode", key, source.Shorten(mode.Text))
 		}
 	}
 	for _, of := range []world.VolumeKind{world.Named, world.Tmpfs} {

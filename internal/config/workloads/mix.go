@@ -51,17 +51,17 @@ func mix(l *load.State, n *source.Node, w *world.Workload, key string) {
 		o.Kind = kinds[same]
 		l.OnlyFor(item, at, "driver", w.Driver, map[string]string{"path": "http"})
 		if w.Driver == "http" && o.Path != "" && (!strings.HasPrefix(o.Path, "/") || !strings.Contains(o.Path, "{key}")) {
-			l.Fail(item.Get("path").Position, "write a path such as /kv/{key}", "%s.path does not begin with / or has no {key}", at)
+			l.Fail(item.Get("path").Position, "write a path such as /kv/{key}", "%s.path does not start with /, or has no {key}", at)
 		}
 		if reason := keyPattern(o.KeyPattern); reason != "" {
-			l.Fail(item.Get("key_pattern").Position, "placeholders are {random}, {random:a-b}, {seq}, {seq:a-b}, {zipf:a-b}, {client} and {uuid}",
+			l.Fail(item.Get("key_pattern").Position, "use the placeholders {random}, {random:a-b}, {seq}, {seq:a-b}, {zipf:a-b}, {client} and {uuid}",
 				"%s.key_pattern: %s", at, reason)
 		}
 		total += o.Weight
 		w.Mix = append(w.Mix, o)
 	}
 	if len(n.Items) == 0 || len(w.Mix) == len(n.Items) && total == 0 {
-		l.Fail(n.Position, "give at least one operation a weight above 0", "%s: no operation would ever be done", key)
+		l.Fail(n.Position, "set a weight above 0 for at least one operation", "%s: no operation has a weight above 0", key)
 	}
 }
 
@@ -76,7 +76,7 @@ func valueSize(l *load.State, n *source.Node, o *world.Operation, key string) {
 	}
 	items := n.List()
 	if len(items) != 2 || source.ValueOr(items[0], int64(0)) > source.ValueOr(items[1], int64(0)) || source.ValueOr(items[1], int64(1)) == 0 {
-		l.Fail(n.Position, "write `value_size: [a, b]` with a <= b, such as [0, 4097]", "%s.value_size is no range", key)
+		l.Fail(n.Position, "write `value_size: [a, b]` with a <= b, such as [0, 4097]", "%s.value_size is not a range", key)
 		return
 	}
 	o.ValueSizeBytes, o.MaxValueBytes = int(source.ValueOr(items[0], int64(0))), int(source.ValueOr(items[1], int64(0)))
@@ -100,14 +100,14 @@ func dictionary(l *load.State, n *source.Node, w *world.Workload, key string) {
 	f := n.Get("file")
 	if f == nil {
 		if len(w.Dictionary) == 0 {
-			l.Fail(n.Position, "name a `file:`, or leave `only_file` out", "%s has no special values", key)
+			l.Fail(n.Position, "set `file:`, or remove `only_file`", "%s has no special values", key)
 		}
 		return
 	}
 	name := f.File.Beside(f.Text)
 	text, err := source.ReadBounded(l.Under(l.Spec.Dir, f.Text))
 	if err != nil {
-		l.Fail(f.Position, "name a file of the project", "%s.file: %v", key, err)
+		l.Fail(f.Position, "write the path of a file in the project", "%s.file: %v", key, err)
 		return
 	}
 	for i, line := range strings.Split(string(text), "\n") {
@@ -116,17 +116,17 @@ func dictionary(l *load.State, n *source.Node, w *world.Workload, key string) {
 			continue
 		}
 		if _, err := world.Special(line); err != nil {
-			l.Fail(f.Position, "correct that line, or take it out", "%s:%d: %v", name, i+1, err)
+			l.Fail(f.Position, "correct that line, or remove it", "%s:%d: %v", name, i+1, err)
 			return
 		}
 		w.Dictionary = append(w.Dictionary, line)
 	}
 	if n := len(strings.Join(w.Dictionary, "\n")); len(w.Dictionary) > maxDictionary || n > maxDictionaryBytes {
-		l.Fail(f.Position, fmt.Sprintf("keep it within %d lines and %d bytes; `\"ab\"*100` makes long texts of short lines", maxDictionary, maxDictionaryBytes),
-			"%s has %d lines of %d bytes", key, len(w.Dictionary), n)
+		l.Fail(f.Position, fmt.Sprintf("use at most %d lines and %d bytes; `\"ab\"*100` writes a long text as a short line", maxDictionary, maxDictionaryBytes),
+			"%s has %d lines with %d bytes in total", key, len(w.Dictionary), n)
 	}
 	if len(w.Dictionary) == 0 {
-		l.Fail(f.Position, "write a special value into it", "%s: %s has no special values", key, name)
+		l.Fail(f.Position, "write at least one value into the file", "%s: %s has no special values", key, name)
 	}
 }
 
@@ -152,7 +152,7 @@ func keyPattern(s string) string {
 		}
 		inside, tail, closed := strings.Cut(after, "}")
 		if !closed {
-			return "a { is not closed"
+			return "a { has no closing }"
 		}
 		name, limits, hasRange := strings.Cut(inside, ":")
 		switch name {
@@ -162,7 +162,7 @@ func keyPattern(s string) string {
 				return fmt.Sprintf("{%s} has no range", name)
 			}
 		default:
-			return fmt.Sprintf("there is no placeholder {%s}", source.Shorten(inside))
+			return fmt.Sprintf("unknown placeholder {%s}", source.Shorten(inside))
 		}
 		if hasRange {
 			from, to, ok := strings.Cut(limits, "-")

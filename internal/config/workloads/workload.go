@@ -22,7 +22,7 @@ func Read(l *load.State, top *source.Node) {
 	all := top.Get("workloads").List()
 	one := top.Get("workload")
 	if one != nil && top.Has("workloads") {
-		l.Fail(top.Entry("workloads").Key.Position, "put all of them under `workloads:`", "there are both workload and workloads")
+		l.Fail(top.Entry("workloads").Key.Position, "list all of them under `workloads:`", "the file has both workload and workloads")
 	}
 	prefix := func(i int) string { return fmt.Sprintf("workloads[%d]", i) }
 	if one != nil {
@@ -46,7 +46,7 @@ func Read(l *load.State, top *source.Node) {
 	for _, d := range l.Nodes {
 		used := slices.ContainsFunc(all, func(n *source.Node) bool { return source.ValueOr(n.Get("node"), "") == d.Name })
 		if d.Spec.Role == world.Client && d.At.Line > 0 && len(d.Spec.Command) == 0 && !used && !d.Value.Entry("command").IsBad() {
-			l.Fail(d.At, "give it `command:`, or name it as the `node:` of a workload", "client %s has no command, and no workload runs on it", d.Name)
+			l.Fail(d.At, "add `command:`, or use it as the `node:` of a workload", "client %s has no command, and no workload runs on it", d.Name)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	}
 	w.Name = source.ValueOr(n.Get("name"), w.Driver)
 	if slices.ContainsFunc(l.Spec.Workloads, func(o world.Workload) bool { return o.Name == w.Name }) {
-		l.Fail(n.Position, "give each a `name:` of its own", "%s: another workload is named %q too", key, w.Name)
+		l.Fail(n.Position, "give each workload a unique `name:`", "%s: another workload has the name %q", key, w.Name)
 	}
 	l.Remember(load.Place{Part: engine.PartWorkload, Name: w.Name}, n.Get("driver"), key)
 	l.OnlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
@@ -71,7 +71,7 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd", "clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd", "options": "http redis sql etcd"})
 	w.Node = source.ValueOr(n.Get("node"), "")
 	if on := n.Get("node"); on != nil && l.Known(on.Position, key+".node", w.Node) && l.Node(w.Node).Spec.Role != world.Client {
-		l.Fail(on.Position, "give it `role: client`, or leave `node:` out for a client of its own", "%s.node: %s is a server, and drivers run on clients", key, w.Node)
+		l.Fail(on.Position, "set `role: client` for the node, or remove `node:` to use a new client", "%s.node: %s is a server, and drivers run on clients only", key, w.Node)
 	}
 	if w.Driver != "command" {
 		w.Clients = int(source.ValueOr(c.Get("clients"), int64(4)))
@@ -112,7 +112,7 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	if len(w.Targets) == 0 && w.Driver != "command" && w.Options["sentinels"] == "" && len(l.Errs) == before {
 		remedy := map[string]string{"http": "add `config: {target: \"http://NODE:PORT\"}`", "redis": "add `config: {master: \"redis://NODE:PORT\"}`",
 			"sql": "add `config: {target: \"postgres://USER@NODE:PORT/NAME\"}`", "etcd": "add `config: {target: \"http://NODE:2379\"}`"}[w.Driver]
-		l.Fail(n.Position, remedy, "%s does not say which server it talks to", key)
+		l.Fail(n.Position, remedy, "%s has no server", key)
 	}
 	mix(l, c.Get("operations"), &w, key+".config.operations")
 	dictionary(l, c.Get("dictionary"), &w, key+".config.dictionary")
@@ -124,7 +124,7 @@ func commandDriver(l *load.State, n *source.Node, w *world.Workload, key string)
 	at, name := n.Get("command"), key+".command"
 	if inside := c.Get("command"); inside != nil {
 		if at != nil {
-			l.Fail(inside.Position, "keep one of them", "%s has two commands", key)
+			l.Fail(inside.Position, "remove one of them", "%s has two commands", key)
 		}
 		at, name = inside, key+".config.command"
 	}
@@ -157,7 +157,7 @@ func template(l *load.State, n *source.Node, w *world.Workload) {
 	dir := l.Under(l.Spec.Dir, n.Text)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		l.Fail(n.Position, "name a folder of test commands, such as parallel_driver_NAME", "template: %v", err)
+		l.Fail(n.Position, "write the path of a folder with test commands, such as parallel_driver_NAME", "template: %v", err)
 		return
 	}
 	target := path.Join(templatesDir, filepath.Base(dir))
@@ -186,7 +186,7 @@ func databases(l *load.State, n *source.Node, key string, w *world.Workload) {
 	for _, item := range n.Scalars() {
 		scheme, _, _ := strings.Cut(strings.TrimSpace(item.Text), "://")
 		if scheme != "postgres" && scheme != "postgresql" && scheme != "mysql" {
-			l.Fail(item.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s: %q is no URL of a database", key, source.Shorten(item.Text))
+			l.Fail(item.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s: %q is not the URL of a database", key, source.Shorten(item.Text))
 			continue
 		}
 		if u, ok := l.ServerURL(item.Position, scheme, key, item.Text); ok {
