@@ -88,11 +88,8 @@ type CallRow struct {
 	Harm  func(h *Harm, c *Call, way uint64) // fills in the way; nil has nothing to fill in
 }
 
-// Effects is what Inject and End of rows are made of: acts of the engine, and of the director that plays a world's nodes.
-// Nodes go by their names.
-type Effects interface {
-	// Lies gives the last of the active faults of a kind that lie on a direction; its ID is 0 if there is none.
-	Lies(k Kind, from, to string) Action
+// Acts are what an engine does by itself for faults. Nodes go by their names.
+type Acts interface {
 	// Block loses what is sent on a direction as long as id is not 0; Clog holds it back; Slow adds the fault's Slow to it, or nothing
 	// if its ID is 0.
 	Block(c Cut, id int)
@@ -102,22 +99,30 @@ type Effects interface {
 	Reset(c Cut, a *Action) int
 	// Names has questions of a node about names fail, or get no answer at all, as long as id is not 0.
 	Names(node string, id int, silent bool)
-	// TakeDown ends the programs of a node, as the kind's Ends says. BringUp starts them again.
-	TakeDown(a *Action)
-	BringUp(a *Action)
-	// Pause stops the threads of a node, until Resume.
-	Pause(a *Action)
-	Resume(a *Action)
-	// Pressure gives a node no more memory as long as id is not 0. Leak begins to take its memory away, until EndLeak.
+	// Pressure gives a node no more memory as long as id is not 0.
 	Pressure(node string, id int, sinceNs int64)
-	Leak(a *Action)
-	EndLeak(a *Action)
 	// FillDisk leaves a disk no room as long as id is not 0. SlowDisk lets its calls take so much longer.
 	FillDisk(node string, id int)
 	SlowDisk(node string, id int, ns int64)
 	// Clock makes a node's clocks as wrong as the fault says, until RightClock.
 	Clock(a *Action)
 	RightClock(a *Action)
+}
+
+// Effects is what Inject and End of rows are made of: acts of the engine, and what the director of a world decides.
+type Effects interface {
+	Acts
+	// Lies gives the last of the active faults of a kind that lie on a direction; its ID is 0 if there is none.
+	Lies(k Kind, from, to string) Action
+	// TakeDown ends the programs of a node, as the kind's Ends says. BringUp starts them again.
+	TakeDown(a *Action)
+	BringUp(a *Action)
+	// Halt stops the threads of a node, until GoOn.
+	Halt(a *Action)
+	GoOn(a *Action)
+	// Leak begins to take the memory of a node away, until EndLeak.
+	Leak(a *Action)
+	EndLeak(a *Action)
 }
 
 // Of gives the row of a kind. It panics for a kind that the table does not have: what users write is checked before (Known).

@@ -19,8 +19,8 @@ func (noEffects) Reset(Cut, *Action) int           { return 0 }
 func (noEffects) Names(string, int, bool)          {}
 func (noEffects) TakeDown(*Action)                 {}
 func (noEffects) BringUp(*Action)                  {}
-func (noEffects) Pause(*Action)                    {}
-func (noEffects) Resume(*Action)                   {}
+func (noEffects) Halt(*Action)                     {}
+func (noEffects) GoOn(*Action)                     {}
 func (noEffects) Pressure(string, int, int64)      {}
 func (noEffects) Leak(*Action)                     {}
 func (noEffects) EndLeak(*Action)                  {}

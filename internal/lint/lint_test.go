@@ -31,6 +31,7 @@ var layers = [][]string{
 	{"internal/fault"},
 	{"internal/model"},
 	{"internal/engine"},
+	{"internal/engine/director"},
 	{"internal/engine/inprocess"},
 	// The rooms of the native engine: what kernel and machine share, with state machines of their own; the real machine, which what is
 	// pure must not import; the kernel.
@@ -57,7 +58,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/explore/search", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}

@@ -203,8 +203,8 @@ func (b *behaviour) said(node kernel.NodeID, pid int, now int64, text string) {
 	b.Last[node] = id
 }
 
-// struck takes in what a strike met.
-func (w *World) struck(a fault.Action) {
+// injected takes in what a fault met.
+func (w *World) injected(a fault.Action) {
 	b := w.behaviour
 	if b == nil || len(b.At) >= maxSituation {
 		return

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
@@ -25,7 +26,7 @@ type codeWatch struct {
 // underTest tells whether a thread belongs to a server, and not to a driver or a check.
 func (w *World) underTest(t *kernel.Thread) bool {
 	tag := w.kernel.Procs[t.Proc].Tag
-	return !w.kernel.Nodes[t.Node].Driver && tag != 0 && w.director.Jobs[tag-1].Kind == jobMain
+	return !w.kernel.Nodes[t.Node].Driver && tag != 0 && w.director.Jobs[tag-1].Kind == director.JobMain
 }
 
 // watched gives the copy of a file with breakpoints to execute in its place, if its blocks are to be watched: the kernel asks at each exec and each map

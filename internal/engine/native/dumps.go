@@ -47,7 +47,7 @@ func (d *dumps) take(p kernel.ProcID, signal int) *engine.Dump {
 func (w *World) fatal(t *kernel.Thread, sig int, info [128]byte) {
 	k := w.kernel
 	p := k.Procs[t.Proc]
-	if k.Nodes[t.Node].Driver || p.Tag == 0 || w.director.Jobs[p.Tag-1].Kind.asks() || w.dumps.written == maxDumps {
+	if k.Nodes[t.Node].Driver || p.Tag == 0 || w.director.Jobs[p.Tag-1].Kind.Asks() || w.dumps.written == maxDumps {
 		return
 	}
 	w.dumps.written++

@@ -19,9 +19,9 @@ const maxAbsent = 64
 
 // absent keeps a name that a program has looked for where nodes do not show what the machine has.
 func (w *World) absent(t *kernel.Thread, name string) {
-	n, s := &w.spec.Nodes[t.Node], &w.director.Nodes[t.Node]
-	if len(s.Absent) < maxAbsent && n.HasMachineFiles() && w.covered(n, name) != "" && !slices.Contains(s.Absent, name) {
-		s.Absent = append(s.Absent, name)
+	n, list := &w.spec.Nodes[t.Node], &w.absences[t.Node]
+	if len(*list) < maxAbsent && n.HasMachineFiles() && w.covered(n, name) != "" && !slices.Contains(*list, name) {
+		*list = append(*list, name)
 	}
 }
 
@@ -42,19 +42,10 @@ func below(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// besides adds to a reason what hidden gives.
-func (w *World) besides(reason string, node int) string {
-	hidden := w.hidden(node)
-	if reason == "" || hidden == "" {
-		return reason + hidden
-	}
-	return reason + "; " + hidden
-}
-
 // hidden names what programs of a node have looked for in vain although this machine has it, with the remedy; nothing if there is none.
 func (w *World) hidden(node int) string {
 	n := &w.spec.Nodes[node]
-	for _, name := range w.director.Nodes[node].Absent {
+	for _, name := range w.absences[node] {
 		info, err := os.Stat(name)
 		if err != nil || !info.Mode().IsRegular() && !info.IsDir() { // no sockets, which programs try in case a service is there
 			continue

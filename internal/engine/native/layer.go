@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
@@ -16,7 +17,7 @@ func (w *World) Ended(node string) (code int, over bool) {
 	w.do(func() {
 		if i := w.nodeID(node); i >= 0 {
 			s := &w.director.Nodes[i]
-			code, over = s.ExitCode, s.Status == ended
+			code, over = s.ExitCode, s.Status == director.Ended
 		}
 	})
 	return code, over

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
@@ -126,8 +127,7 @@ func (w *World) boot() error {
 	k.Absent = w.absent
 	k.Seen = w.observed
 	k.DiskFault = func(c *fault.Call) fault.Harm {
-		m := w.moment()
-		return w.director.Plan.Call(w.tape, &m, c)
+		return w.director.Call(c)
 	}
 	k.Leaks = leaks.kernel
 	k.Executes = w.executes
@@ -141,11 +141,12 @@ func (w *World) boot() error {
 	k.Net = w.network()
 	d := w.spec.DefaultLink
 	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
-	plan, err := fault.New(w.spec)
+	setting, err := director.Prepare(w.spec)
 	if err != nil {
 		return err
 	}
-	w.director = newDirector(w.spec, plan)
+	w.director = setting.New(w.tape, actuator{w}, &w.outcome)
+	w.absences = make([][]string, len(w.spec.Nodes))
 	if err := w.share(w.spec.Nodes); err != nil {
 		return err
 	}
@@ -170,10 +171,14 @@ func (w *World) boot() error {
 			k.Net.SetLink(net.NodeID(b), net.NodeID(a), link)
 		}
 	}
-	if unknown := k.WatchCalls(plan.Entries()); len(unknown) > 0 {
+	if unknown := k.WatchCalls(setting.Faults().Entries()); len(unknown) > 0 {
 		return fmt.Errorf("faults strike at %s, at which worlds never stop", strings.Join(unknown, ", "))
 	}
-	k.Entering = w.entering
+	k.Entering = func(node kernel.NodeID, call string, files []string) {
+		if err := w.director.Entering(w.spec.Nodes[node].Name, call, files...); err != nil && w.failure == nil {
+			w.failure = err
+		}
+	}
 	if w.options.Behaviour {
 		w.behaviour = newBehaviour(w.spec)
 		k.Watch()

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
@@ -208,7 +209,7 @@ func (x *inspection) guests(i int) {
 		}
 	}
 	for _, p := range x.spec.Properties {
-		if len(p.Check.Script) > 0 && x.checker() == i {
+		if len(p.Check.Script) > 0 && director.Checker(x.spec) == i {
 			x.guest(engine.PartProperty, p.Name, p.Check.Script, nil)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
@@ -28,7 +28,8 @@ type World struct {
 	machine   *host.Machine
 	blobs     *host.Blobs
 	kernel    *kernel.Kernel
-	director  *director
+	director  *director.Director
+	absences  [][]string // by node: names that its programs have looked for in vain in folders that begin empty
 	behaviour *behaviour // nil: nobody asks what the run reaches
 	bases     []*host.Base
 	shared    sharing
@@ -84,15 +85,15 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			if err := w.notice(); err != nil {
 				return "", err
 			}
-			if err := w.direct(); err != nil { // an end may be what a phase waited for
+			if err := w.director.Direct(); err != nil { // an end may be what a phase waited for
 				return "", err
 			}
 		}
 		if due, ok := k.NextDue(); ok && due <= k.Now {
 			k.Fire()
 		}
-		if d.due <= k.Now {
-			if err := w.direct(); err != nil {
+		if d.Due <= k.Now {
+			if err := w.director.Direct(); err != nil {
 				return "", err
 			}
 		}
@@ -104,11 +105,11 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		case d.Unstartable != "":
 			w.outcome.Detail = d.Unstartable
 			return engine.Unstartable, nil
-		case d.Phase == phaseOver:
+		case d.Phase == director.PhaseOver:
 			return engine.Finished, nil
 		case k.Now >= w.spec.MaxTimeNs:
-			if d.Phase == phaseSetup {
-				w.outcome.Detail = w.unready()
+			if d.Phase == director.PhaseSetup {
+				w.outcome.Detail = d.Unready()
 			}
 			return engine.MaxTime, nil
 		case until.Event > 0 && k.Events >= until.Event, until.TimeNs > 0 && k.Now >= until.TimeNs:
@@ -146,20 +147,20 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		}
 		due, ok := k.NextDue()
 		if !ok {
-			due = never
+			due = director.Never
 		}
-		due = min(due, d.due)
-		if spins && due != never {
+		due = min(due, d.Due)
+		if spins && due != director.Never {
 			due = min(due, k.Now+spinStepNs<<min(k.IdleTurns-patientTurns, 30))
 		}
-		if due != never {
+		if due != director.Never {
 			k.Now = max(k.Now, min(due, w.spec.MaxTimeNs))
 			if k.Now >= w.spec.MaxTimeNs {
 				continue
 			}
 			k.Fire()
-			if d.due <= k.Now {
-				if err := w.direct(); err != nil {
+			if d.Due <= k.Now {
+				if err := w.director.Direct(); err != nil {
 					return "", err
 				}
 			}
@@ -168,7 +169,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		}
 		if k.Step(true) == kernel.Idle {
 			w.outcome.Detail = k.Blocked()
-			if unready := w.unready(); d.Phase == phaseSetup && unready != "" {
+			if unready := d.Unready(); unready != "" {
 				w.outcome.Detail = unready + "; " + w.outcome.Detail
 			}
 			return engine.Deadlock, nil
@@ -212,7 +213,9 @@ func (w *World) overdue(k *kernel.Kernel, t *kernel.Thread, sock net.SockID) {
 	}
 	refs := k.Net.Overdue(k.NetEnv(), sock, since)
 	if k.Nodes[t.Node].Driver {
-		w.feel(t.Node, refs)
+		for _, r := range refs {
+			w.director.Feel(int(t.Node), r.Kind, r.ID)
+		}
 		return
 	}
 	for _, r := range refs {
@@ -221,19 +224,9 @@ func (w *World) overdue(k *kernel.Kernel, t *kernel.Thread, sock net.SockID) {
 }
 
 func (w *World) observed(r net.FaultRef) {
-	l := &w.director.Plan.Ledger
-	if r.ID != 0 {
-		l.Observed(r.ID, w.kernel.Events+1)
-	} else {
-		l.ObservedPacket(r.Kind, r.Rule, w.kernel.Events+1)
+	w.director.Observed(r.Kind, r.ID, r.Rule)
+	if r.ID == 0 {
 		w.suffered(r.Kind, true)
-	}
-}
-
-// warn keeps a warning, once.
-func (w *World) warn(text string) {
-	if !slices.Contains(w.outcome.Warnings, text) {
-		w.outcome.Warnings = append(w.outcome.Warnings, text)
 	}
 }
 
@@ -250,43 +243,32 @@ func (w *World) notice() error {
 			if w.behaviour != nil && isOutput(&l) && !k.Nodes[n.Node].Driver {
 				w.behaviour.said(n.Node, n.PID, n.TimeNs, l.Text)
 			}
-			w.log(l, n.Tag)
+			w.director.Log(l, n.Tag)
 		case kernel.Overflowed:
-			w.warn(fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, k.Nodes[n.Node].Name, maxCheckOutput))
+			w.director.Overflowed(noticeOf(n), maxCheckOutput)
 		case kernel.Ineffective:
-			w.warn(fmt.Sprintf("%s on node %s wrote to %s, which shows the value and has no effect", n.Program, k.Nodes[n.Node].Name, n.Text))
+			w.director.Warn(fmt.Sprintf("%s on node %s wrote to %s, which shows the value and has no effect", n.Program, k.Nodes[n.Node].Name, n.Text))
 		case kernel.Reported:
-			w.director.HistoryBytes += len(n.Text)
-			events := history.Stamp(n.Text, n.Event, n.TimeNs)
-			for i := range events {
-				if events[i].Type == history.Invoke {
-					w.director.Operations++
-				}
-			}
-			w.outcome.History = append(w.outcome.History, events...)
-			w.reported(n.Tag)
-			w.failed(n.Node, events)
+			w.director.Reported(noticeOf(n))
 		case kernel.Told:
-			w.told(n)
+			w.director.Told(noticeOf(n))
 		case kernel.Asked:
-			w.asked(n)
+			w.director.Asked(noticeOf(n))
 		case kernel.Answered:
-			if err := w.answered(n); err != nil {
+			if err := w.director.Answered(noticeOf(n)); err != nil {
 				return err
 			}
 		case kernel.Exited:
-			if err := w.exited(n); err != nil {
+			if err := w.director.Exited(noticeOf(n)); err != nil {
 				return err
 			}
 		case kernel.Spun:
-			w.hung(n)
+			w.director.Hung(noticeOf(n))
 		case kernel.OutOfMemory:
 			w.memoryLimit(n)
 		case kernel.TornWrite:
-			if a, ok := w.director.Plan.ByID(int(n.Tag)); ok {
-				if err := w.deliver([]fault.Action{a}); err != nil {
-					return err
-				}
+			if err := w.director.Begin(int(n.Tag)); err != nil {
+				return err
 			}
 		case kernel.PacketFault:
 			l := &w.director.Plan.Ledger
@@ -301,31 +283,11 @@ func (w *World) notice() error {
 	return nil
 }
 
-// reported notes that a job wrote to its report. A driver may have ended by then, and a process that it started go on.
-func (w *World) reported(tag int64) {
-	if tag == 0 || w.director.Jobs[tag-1].Reported {
-		return
-	}
-	j := &w.director.Jobs[tag-1]
-	j.Reported = true
-	for i := range w.outcome.Drivers {
-		if end := &w.outcome.Drivers[i]; j.Kind == jobDriver && end.Workload == w.spec.Workloads[j.Index].Name {
-			end.Silent = false
-		}
-	}
-}
-
 // Limits of what an outcome keeps.
 const (
-	maxHistory  = 2_000_000
-	maxLogLines = 20_000
-	maxLogBytes = 64 << 20
+	maxHistory = 2_000_000
 	// maxHistoryBytes bounds what drivers write about operations.
 	maxHistoryBytes = 256 << 20
-	crashLines      = 40
-	maxCrashes      = 1_000
-	// maxCheckOutput bounds what is read of one run of a check, a healthcheck or a question for a role.
-	maxCheckOutput = 256 << 10
 )
 
 // Outcome tells what happened so far.
@@ -350,7 +312,7 @@ func (w *World) collect() {
 	o.Draws, o.DrawsLost = slices.Clone(w.tape.Draws()), w.tape.DrawsLost()
 	o.Ledger = w.director.Plan.Ledger
 	o.Heals = slices.Clone(w.director.Heals)
-	o.NeverUp = w.neverUp()
+	o.NeverUp = w.director.NeverUp()
 	o.LogCounts = maps.Clone(w.director.Counts)
 	o.Refused = nil
 	for _, r := range k.Refused {

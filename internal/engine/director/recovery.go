@@ -1,6 +1,4 @@
-//go:build linux && amd64
-
-package native
+package director
 
 import (
 	"encoding/json"
@@ -40,9 +38,9 @@ func compileJobs(spec *world.Spec) []jobLines {
 }
 
 // jobLine looks at a line of a program's log for what it says of declared jobs.
-func (w *World) jobLine(l *engine.LogLine) {
-	for i := range w.director.jobs {
-		j := &w.director.jobs[i]
+func (d *Director) jobLine(l *engine.LogLine) {
+	for i := range d.jobs {
+		j := &d.jobs[i]
 		for _, step := range []struct {
 			what    world.JobStep
 			pattern *regexp.Regexp
@@ -54,15 +52,15 @@ func (w *World) jobLine(l *engine.LogLine) {
 			if m == nil {
 				continue
 			}
-			if len(w.outcome.Jobs) == maxJobSightings {
-				w.outcome.JobsLost++
+			if len(d.out.Jobs) == maxJobSightings {
+				d.out.JobsLost++
 				break
 			}
 			s := engine.JobSighting{Property: j.property, What: step.what, Node: l.Node, Event: l.Event, TimeNs: l.TimeNs}
 			if len(m) > 1 {
 				s.ID = m[1]
 			}
-			w.outcome.Jobs = append(w.outcome.Jobs, s)
+			d.out.Jobs = append(d.out.Jobs, s)
 			break
 		}
 	}
@@ -72,28 +70,28 @@ func (w *World) jobLine(l *engine.LogLine) {
 const recoveryRate = 20
 
 // recovers tells whether a property wants everything to be tried again after the faults.
-func (w *World) recovers() bool {
-	return slices.ContainsFunc(w.spec.Properties, func(p world.Property) bool { return p.Check.Type == world.RecoveryCheck })
+func (d *Director) recovers() bool {
+	return slices.ContainsFunc(d.spec.Properties, func(p world.Property) bool { return p.Check.Type == world.RecoveryCheck })
 }
 
 // startRecovery has each workload's driver try again what its clients have done: each kind of operation, on keys that the
 // tape draws from all that were used. It goes on until each has succeeded, or the longest timeout is over.
-func (w *World) startRecovery() error {
+func (d *Director) startRecovery() error {
 	keys, timeout := 0, int64(0)
-	for i := range w.spec.Properties {
-		if p := &w.spec.Properties[i]; p.Check.Type == world.RecoveryCheck {
+	for i := range d.spec.Properties {
+		if p := &d.spec.Properties[i]; p.Check.Type == world.RecoveryCheck {
 			keys, timeout = max(keys, p.Check.Keys, 1), max(timeout, timeoutOf(p))
 		}
 	}
-	if !w.recovers() {
+	if !d.recovers() {
 		return nil
 	}
-	for i := range w.spec.Workloads {
-		l := w.spec.Workloads[i] // a copy, whose operations are others
+	for i := range d.spec.Workloads {
+		l := d.spec.Workloads[i] // a copy, whose operations are others
 		if l.Driver == "command" || l.Driver == "composer" {
 			continue
 		}
-		if l.Mix = w.oncemore(&l, keys); len(l.Mix) == 0 {
+		if l.Mix = d.oncemore(&l, keys); len(l.Mix) == 0 {
 			continue
 		}
 		l.Name, l.Clients, l.RatePerS, l.DurationNs, l.Operations, l.Once, l.SpecialPPM, l.Skip = strings.TrimSuffix(l.Name+world.RecoveryClients, "/"), 1, recoveryRate, timeout, 0, true, 0, nil
@@ -101,7 +99,7 @@ func (w *World) startRecovery() error {
 		if err != nil {
 			return err
 		}
-		if err := w.startDriver(jobRecovery, i, &l, string(text)); err != nil {
+		if err := d.startDriver(JobRecovery, i, &l, string(text)); err != nil {
 			return err
 		}
 	}
@@ -109,11 +107,11 @@ func (w *World) startRecovery() error {
 }
 
 // oncemore is a mix of each kind of operation that a workload's clients have done, on some of its keys.
-func (w *World) oncemore(l *world.Workload, most int) []world.Operation {
+func (d *Director) oncemore(l *world.Workload, most int) []world.Operation {
 	kinds := map[string]map[string]bool{} // by kind, the keys
 	all := map[string]bool{}
-	for i := range w.outcome.History {
-		e := &w.outcome.History[i]
+	for i := range d.out.History {
+		e := &d.out.History[i]
 		if e.Type != history.Invoke || !strings.HasPrefix(e.Client, l.Name+"/") || strings.ContainsAny(e.Key, "{}") {
 			continue
 		}
@@ -128,7 +126,7 @@ func (w *World) oncemore(l *world.Workload, most int) []world.Operation {
 	left := slices.Sorted(maps.Keys(all))
 	sample := map[string]bool{}
 	for len(left) > 0 && len(sample) < most {
-		k := w.tape.Choose("recovery/"+l.Name, uint64(len(left)))
+		k := d.tape.Choose("recovery/"+l.Name, uint64(len(left)))
 		sample[left[k]] = true
 		left = slices.Delete(left, int(k), int(k)+1)
 	}
@@ -163,14 +161,14 @@ func (w *World) oncemore(l *world.Workload, most int) []world.Operation {
 }
 
 // unsettled is how long the world is still to be watched after the last heal, for jobs to end or to show that they do not.
-func (w *World) unsettled() int64 {
+func (d *Director) unsettled() int64 {
 	end := int64(0)
 	heal := int64(0)
-	if n := len(w.director.Heals); n > 0 {
-		heal = w.director.Heals[n-1]
+	if n := len(d.Heals); n > 0 {
+		heal = d.Heals[n-1]
 	}
-	for i := range w.spec.Properties {
-		if p := &w.spec.Properties[i]; p.Check.Jobs.Start != "" {
+	for i := range d.spec.Properties {
+		if p := &d.spec.Properties[i]; p.Check.Jobs.Start != "" {
 			end = max(end, heal+watched(p))
 		}
 	}

@@ -1,6 +1,5 @@
-//go:build linux && amd64
 
-package native
+package director
 
 import (
 	"testing"

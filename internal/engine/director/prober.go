@@ -1,6 +1,4 @@
-//go:build linux && amd64
-
-package native
+package director
 
 import (
 	"bytes"
@@ -9,10 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -20,42 +15,43 @@ import (
 // program for each of them would cost more than all that it then does. Scripts of users are processes of their own.
 
 // streamOf names the log lines of a probe.
-func streamOf(kind jobKind) string {
-	if kind == jobRole {
+func streamOf(kind JobKind) string {
+	if kind == JobRole {
 		return "role"
 	}
 	return "check"
 }
 
 // startProbe begins a check, as a job; env is for scripts.
-func (w *World) startProbe(j job, c *world.Check, env []string) error {
+func (d *Director) startProbe(j Job, c *world.Check, env []string) error {
 	stream := streamOf(j.Kind)
 	if len(c.Script) == 0 {
-		return w.order(j, c)
+		return d.order(j, c)
 	}
-	argv, env := c.Script, slices.Concat(w.spec.Nodes[j.Node].Env, []string{"BLOODHOUND_PHASE=" + w.director.Phase}, env)
+	l := &Launch{As: &d.spec.Nodes[j.Node], Argv: c.Script, Env: slices.Concat(d.spec.Nodes[j.Node].Env, []string{"BLOODHOUND_PHASE=" + d.Phase}, env), Stdout: stream, Stderr: stream}
 	if c.Type != world.Custom { // it starts the script, for one node after the other
 		text, err := json.Marshal(c)
 		if err != nil {
 			return err
 		}
-		argv, env = []string{kernel.Self, "driver", "probe"}, append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1")
+		l.Own, l.Argv, l.Env = true, []string{"driver", "probe"}, append(l.Env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1")
 	}
-	_, err := w.launch(j, argv, env, stream, stream)
+	_, err := d.launchAs(l, j)
 	return err
 }
 
 // order has the prober perform a check.
-func (w *World) order(j job, c *world.Check) error {
-	d := w.director
+func (d *Director) order(j Job, c *world.Check) error {
 	if d.Prober == 0 {
-		env := append(slices.Clone(w.spec.Nodes[j.Node].Env), "GOMAXPROCS=1")
-		if _, err := w.launch(job{Kind: jobProber, Node: j.Node, Deadline: never}, []string{kernel.Self, "driver", "prober"}, env, "check", "check"); err != nil {
+		n := &d.spec.Nodes[j.Node]
+		prober, err := d.launchAs(&Launch{As: n, Own: true, Argv: []string{"driver", "prober"}, Env: slices.Concat(n.Env, []string{"GOMAXPROCS=1"}), Stdout: "check", Stderr: "check"},
+			Job{Kind: JobProber, Node: j.Node, Deadline: never})
+		if err != nil {
 			return err
 		}
-		d.Prober = int64(len(d.Jobs))
+		d.Prober = prober
 	}
-	j.Prober, j.StartNs, j.Phase = d.Prober, w.kernel.Now, d.Phase
+	j.Prober, j.StartNs, j.Phase = d.Prober, d.act.Now(), d.Phase
 	d.Jobs = append(d.Jobs, j)
 	tag := int64(len(d.Jobs))
 	d.Live = append(d.Live, int(tag-1))
@@ -63,16 +59,15 @@ func (w *World) order(j job, c *world.Check) error {
 	if err != nil {
 		return err
 	}
-	w.kernel.Happen(w.spec.Nodes[j.Node].Name, "", "probe", tag, string(text))
-	if !w.kernel.Order(d.Jobs[d.Prober-1].Proc, append(text, '\n')) {
-		return w.unmade(tag, "the prober takes no orders")
+	d.act.Happen(d.spec.Nodes[j.Node].Name, "probe", tag, string(text))
+	if !d.act.Order(d.Jobs[d.Prober-1].Proc, append(text, '\n')) {
+		return d.unmade(tag, "the prober takes no orders")
 	}
 	return nil
 }
 
-// answered takes in what a prober has found.
-func (w *World) answered(n *kernel.Notice) error {
-	d := w.director
+// Answered takes in what a prober has found.
+func (d *Director) Answered(n *Notice) error {
 	var a world.ProbeAnswer
 	in := json.NewDecoder(bytes.NewReader(n.Text))
 	in.DisallowUnknownFields()
@@ -85,62 +80,56 @@ func (w *World) answered(n *kernel.Notice) error {
 	if !slices.Contains(d.Live, int(a.ID-1)) { // it came too late
 		return nil
 	}
-	return w.probeEnded(a.ID, a.Code, a.Text, n)
+	return d.probeEnded(a.ID, a.Code, a.Text, n)
 }
 
 // probeEnded ends what a prober did as if it had been a process of its own, which prints a text and exits.
-func (w *World) probeEnded(tag int64, code int, text string, n *kernel.Notice) error {
-	d := w.director
+func (d *Director) probeEnded(tag int64, code int, text string, n *Notice) error {
 	d.Live = slices.DeleteFunc(d.Live, func(i int) bool { return i == int(tag-1) })
 	j := d.Jobs[tag-1]
 	for _, line := range strings.Split(text, "\n") {
-		w.log(engine.LogLine{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: w.spec.Nodes[j.Node].Name, Stream: streamOf(j.Kind), Text: line}, tag)
+		d.Log(engine.LogLine{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: d.spec.Nodes[j.Node].Name, Stream: streamOf(j.Kind), Text: line}, tag)
 	}
-	w.dismiss(j.Prober)
-	end := &kernel.Notice{Kind: kernel.Exited, Event: n.Event, TimeNs: n.TimeNs, Node: n.Node, Tag: tag, Status: code << 8}
-	if j.Kind == jobRole {
-		w.roleAsked(&j, end)
+	d.dismiss(j.Prober)
+	end := &Notice{Event: n.Event, TimeNs: n.TimeNs, Node: n.Node, Tag: tag, Status: code << 8}
+	if j.Kind == JobRole {
+		d.roleAsked(&j, end)
 	} else {
-		w.probed(&j, end)
+		d.probed(&j, end)
 	}
 	return nil
 }
 
 // unmade ends a probe that came to no end by itself: nothing follows from it.
-func (w *World) unmade(tag int64, why string) error {
-	return w.probeEnded(tag, world.ProbeNotExecuted, why, &kernel.Notice{Event: w.kernel.Events, TimeNs: w.kernel.Now, Node: kernel.NodeID(w.director.Jobs[tag-1].Node)})
+func (d *Director) unmade(tag int64, why string) error {
+	return d.probeEnded(tag, world.ProbeNotExecuted, why, &Notice{Event: d.act.Events(), TimeNs: d.act.Now(), Node: int(d.Jobs[tag-1].Node)})
 }
 
 // overran ends a probe at its deadline. It has a shorter one of its own, so the prober is broken: others finish, no other begins.
-func (w *World) overran(tag int64) error {
-	d := w.director
+func (d *Director) overran(tag int64) error {
 	j := &d.Jobs[tag-1]
 	if d.Prober == j.Prober {
 		d.Prober = 0
 	}
-	return w.unmade(tag, "the prober had not answered when its time was over")
+	return d.unmade(tag, "the prober had not answered when its time was over")
 }
 
 // dismiss ends a prober that takes no orders and has none left.
-func (w *World) dismiss(tag int64) {
-	d := w.director
+func (d *Director) dismiss(tag int64) {
 	if tag == d.Prober || slices.ContainsFunc(d.Live, func(i int) bool { return d.Jobs[i].Prober == tag }) {
 		return
 	}
-	if p := w.kernel.Procs[d.Jobs[tag-1].Proc]; p != nil {
-		w.kernel.KillProc(p)
-	}
+	d.act.Kill(d.Jobs[tag-1].Proc)
 }
 
 // proberEnded deals with the end of a prober: what it was at is unmade, and the next check gets another one.
-func (w *World) proberEnded(n *kernel.Notice) error {
-	d := w.director
+func (d *Director) proberEnded(n *Notice) error {
 	if d.Prober == n.Tag {
 		d.Prober = 0
 	}
 	why := fmt.Sprintf("the prober ended with exit code %d", n.Status>>8)
 	if sig := n.Status & 0x7f; sig != 0 {
-		why = "the prober ended by " + unix.SignalName(unix.Signal(sig))
+		why = "the prober ended by " + world.SignalName(sig)
 	}
 	if tail := d.LogTail[n.Tag]; len(tail) > 0 {
 		why += ": " + tail[len(tail)-1]
@@ -148,7 +137,7 @@ func (w *World) proberEnded(n *kernel.Notice) error {
 	delete(d.LogTail, n.Tag)
 	for _, i := range slices.Clone(d.Live) {
 		if d.Jobs[i].Prober == n.Tag {
-			if err := w.unmade(int64(i+1), why); err != nil {
+			if err := d.unmade(int64(i+1), why); err != nil {
 				return err
 			}
 		}
@@ -157,14 +146,11 @@ func (w *World) proberEnded(n *kernel.Notice) error {
 }
 
 // proberHung ends a prober that computes without end, and all checks that it was at: one of them would have the next one do so.
-func (w *World) proberHung(n *kernel.Notice) {
-	d := w.director
+func (d *Director) proberHung(n *Notice) {
 	for _, i := range d.Live {
-		if j := &d.Jobs[i]; j.Prober == n.Tag && j.Kind == jobProbe {
+		if j := &d.Jobs[i]; j.Prober == n.Tag && j.Kind == JobProbe {
 			d.Probes[j.Index].Hung = string(n.Text)
 		}
 	}
-	if p := w.kernel.Procs[n.Proc]; p != nil {
-		w.kernel.KillProc(p)
-	}
+	d.act.Kill(n.Proc)
 }

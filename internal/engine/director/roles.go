@@ -1,6 +1,4 @@
-//go:build linux && amd64
-
-package native
+package director
 
 import (
 	"fmt"
@@ -8,12 +6,11 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// roleState is where the asking for one role of one node stands.
-type roleState struct {
+// RoleProbe is where the asking for one role of one node stands.
+type RoleProbe struct {
 	NextNs  int64 // never for roles that logs tell
 	Running bool
 }
@@ -34,24 +31,23 @@ func compileRole(r *world.NodeRole) roleLines {
 
 // askRoles starts the probes of roles that are due. It begins with the warmup and ends with the chaos phase: only
 // faults ask for roles.
-func (w *World) askRoles(now int64) error {
-	d := w.director
-	if d.Phase != phaseWarmup && d.Phase != phaseChaos {
+func (d *Director) askRoles(now int64) error {
+	if d.Phase != PhaseWarmup && d.Phase != PhaseChaos {
 		return nil
 	}
 	for i := range d.RoleProbes {
-		s, r := &d.RoleProbes[i], &w.spec.Faults.Roles[i]
+		s, r := &d.RoleProbes[i], &d.spec.Faults.Roles[i]
 		if s.NextNs > now || s.Running {
 			continue
 		}
 		s.NextNs = never
-		node := w.checker()
+		node := Checker(d.spec)
 		if node < 0 {
 			return fmt.Errorf("role %s: there is no client node to ask from", r.Name)
 		}
 		s.Running = true
-		j := job{Kind: jobRole, Node: node, Index: i, Deadline: now + probeTimeoutNs}
-		if err := w.startProbe(j, r.Check, []string{"BLOODHOUND_NODE=" + r.Node}); err != nil {
+		j := Job{Kind: JobRole, Node: node, Index: i, Deadline: now + probeTimeoutNs}
+		if err := d.startProbe(j, r.Check, []string{"BLOODHOUND_NODE=" + r.Node}); err != nil {
 			return err
 		}
 	}
@@ -59,17 +55,16 @@ func (w *World) askRoles(now int64) error {
 }
 
 // roleAsked takes in the answer of a probe.
-func (w *World) roleAsked(j *job, n *kernel.Notice) {
-	d := w.director
-	s, r := &d.RoleProbes[j.Index], &w.spec.Faults.Roles[j.Index]
+func (d *Director) roleAsked(j *Job, n *Notice) {
+	s, r := &d.RoleProbes[j.Index], &d.spec.Faults.Roles[j.Index]
 	s.Running = false
-	s.NextNs = w.kernel.Now + max(r.Check.IntervalNs, 1)
+	s.NextNs = d.act.Now() + max(r.Check.IntervalNs, 1)
 	delete(d.LogTail, n.Tag)
 	d.setRole(r, n.Status == 0)
-	w.roleChanged(r.Node)
+	d.act.RoleChanged(r.Node)
 }
 
-func (d *director) setRole(r *world.NodeRole, has bool) {
+func (d *Director) setRole(r *world.NodeRole, has bool) {
 	held := d.Roles[r.Node]
 	at := slices.Index(held, r.Name)
 	switch {
@@ -82,11 +77,10 @@ func (d *director) setRole(r *world.NodeRole, has bool) {
 
 // roleLine takes in a line of a log. It begins each role that it tells; of the others, it ends those that it matches the end
 // of, and where it tells some role, those without a pattern of their end.
-func (w *World) roleLine(l *engine.LogLine) {
-	d := w.director
+func (d *Director) roleLine(l *engine.LogLine) {
 	told, others := false, []int(nil)
 	for i := range d.roles {
-		r, p := &w.spec.Faults.Roles[i], &d.roles[i]
+		r, p := &d.spec.Faults.Roles[i], &d.roles[i]
 		switch {
 		case r.Node != l.Node || p.begin == nil:
 		case p.begin.MatchString(l.Text):
@@ -98,10 +92,10 @@ func (w *World) roleLine(l *engine.LogLine) {
 	}
 	for _, i := range others {
 		if end := d.roles[i].end; end != nil && end.MatchString(l.Text) || end == nil && told {
-			d.setRole(&w.spec.Faults.Roles[i], false)
+			d.setRole(&d.spec.Faults.Roles[i], false)
 		}
 	}
 	if told || len(others) > 0 {
-		w.roleChanged(l.Node)
+		d.act.RoleChanged(l.Node)
 	}
 }

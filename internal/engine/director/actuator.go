@@ -1,0 +1,141 @@
+package director
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Actuator is what an engine does for a Director. Nodes go by their places in the Spec, processes by numbers that the engine gives.
+// What its acts bring about reaches the Director later, by its inputs, unless an act says otherwise.
+type Actuator interface {
+	fault.Acts
+
+	// Now is the virtual time in ns, and Events the number of the last event.
+	Now() int64
+	Events() uint64
+	// Happen makes an event of the trace and gives its number. An empty node is the world.
+	Happen(node, call string, result int64, detail string) uint64
+	// Deliver hands over what has happened that the Director does not know yet.
+	Deliver() error
+
+	// Launch starts a program. An error of type StartError is the program's, any other one ends the run.
+	Launch(l *Launch) (proc int64, err error)
+	// Alive tells whether a process runs, and Running lists the tags of those that do on a node.
+	Alive(proc int64) bool
+	Running(node int) []int64
+	// Kill ends a process, and KillTagged all that were started by a job.
+	Kill(proc int64)
+	KillTagged(tag int64)
+	// Starting tells whether a main process is still at its first work, where the engine can say so without a healthcheck.
+	Starting(node int) bool
+
+	// KillNode ends the programs of a node by a fault, or, if it is nil, as the main process takes them along. LosePower ends them
+	// and takes what its disk has not made durable, of which streams of the tape say how much; PowerOn lets the disk be used again.
+	KillNode(node int, by *fault.Action)
+	LosePower(node int, by *fault.Action, stream string) error
+	PowerOn(node int)
+	// Stop sends the stop signal of a node to its main process, and Stopping tells what became of that; Stopped ends the rest.
+	Stop(node int, by *fault.Action, signal int)
+	Stopping(node int) Stopping
+	Stopped(node int)
+	// Pause stops the threads of a node. Resume lets them go on, and tells whether one of them would have run meanwhile.
+	Pause(node, id int)
+	Resume(node, id int) (late bool)
+	// Leak takes the memory of a node away from one moment to another, and EndLeak gives it back. KillLargest kills the largest process
+	// of the node.
+	Leak(node, id int, fromNs, toNs int64)
+	EndLeak(node int)
+	KillLargest(node, id int) (Killed, bool)
+	// Restarts notes that the node will start again because of a fault.
+	Restarts(node, id int)
+
+	// Rates tells that what packets and calls on disks suffer has changed (Director.Packet, Director.Calls).
+	Rates()
+
+	// Ask makes a check without a process, where the engine can; the answer is there at once.
+	Ask(property int, end bool) (code int, text string, ok bool)
+	// Order writes a line to the prober, and tells whether it takes one.
+	Order(proc int64, line []byte) bool
+
+	// Watch begins the life of a main process, whose calls Life sums up; tag 0 ends that.
+	Watch(node int, tag int64)
+	Life(node int) Life
+	// Hidden names what programs of a node have looked for in vain although the machine has it, with the remedy.
+	Hidden(node int) string
+	// Dump takes the core file of a process that a signal has ended, or nil.
+	Dump(proc int64, signal int) *engine.Dump
+
+	// Injected, Undone, RoleChanged and Logged report what the Director has done or learned.
+	Injected(a *fault.Action)
+	Undone(a *fault.Action)
+	RoleChanged(node string)
+	Logged(l engine.LogLine)
+}
+
+// Launch is a program to start.
+type Launch struct {
+	Node   int
+	As     *world.Node // says user and working directory
+	Kind   JobKind
+	Tag    int64 // of the job
+	Number int   // how many programs the node has had
+	Own    bool  // Argv are arguments of Bloodhound's own program
+	Argv   []string
+	Env    []string // that of the node, and what the job adds
+	Stdout string   // names of streams
+	Stderr string
+}
+
+// StartError tells why a program could not be started.
+type StartError struct {
+	Text    string
+	Errno   int
+	Missing bool // there is no such file
+	Busy    bool // somebody writes to it
+	Foreign bool // it was taken from the machine meanwhile: nothing in the world did it
+}
+
+func (e *StartError) Error() string { return e.Text }
+
+// Stopping is where a node stands that was told to stop. ID is that of the fault, Taken the event at which its program took the signal.
+type Stopping struct {
+	ID     int
+	Signal int
+	Taken  uint64
+}
+
+// Killed is the process that a lack of memory has ended.
+type Killed struct {
+	PID     int
+	Program string
+	Bytes   int64
+}
+
+// Life sums up what a main process has seen and done. Open tells that it has heard of others.
+type Life struct {
+	Tag  int64
+	Sum  uint64
+	Open bool
+}
+
+// Notice is something that a process did: what an engine reports.
+type Notice struct {
+	Event   uint64
+	TimeNs  int64
+	Node    int
+	Proc    int64
+	PID     int
+	Program string
+	Tag     int64 // of the job that it belongs to
+	Status  int   // wait status
+	ByFault bool
+	Stream  string
+	Text    []byte
+}
+
+// Chooser is the tape.
+type Chooser interface {
+	fault.Chooser
+	Choose(stream string, n uint64) uint64
+}

@@ -1,0 +1,261 @@
+// Package director decides what the world around programs does: which node starts when, when faults begin and end, when properties
+// are probed, which phase comes next. Its State is plain data. An engine tells it what happens, by methods of Director, and does
+// what it asks for, as an Actuator.
+package director
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Never is a time that does not come.
+const Never int64 = math.MaxInt64
+
+const never = Never
+
+// State is where the direction of a world stands.
+type State struct {
+	Due                    int64 // when Direct is to be called next
+	Phase                  string
+	Plan                   *fault.Plan
+	Nodes                  []NodeState
+	Jobs                   []Job // what was started, by tag-1
+	NextStep               int64 // of faults; never outside chaos
+	WarmupEnd              int64
+	ChaosEnd               int64
+	SettleEnd              int64
+	Hurt                   bool  // the end of the chaos phase has ended faults
+	SetupEnd               int64 // when setup no longer waits for a program to say that it is complete
+	SetupLook              int64 // when setup looks again for programs that are starting
+	Heals                  []int64
+	Quiet                  Quiet
+	Healed                 int64 // time of the last heal that no fault has followed, 0 if none
+	Probes                 []Probe
+	Prober                 int64 // the tag of the one that takes orders, 0 if there is none
+	Drivers                int   // drivers that still run
+	Started                bool
+	Live                   []int // jobs that are not done and have a deadline
+	Felt                   []Felt
+	Stuck                  bool   // a node can never come up
+	Unstartable            string // why the run ends because of that
+	LogBytes, HistoryBytes int    // what programs have printed, and drivers have written about operations
+
+	LogTail map[int64][]string // last lines of each process' log, by tag
+	Counts  map[string]uint64  // of lines that match the Spec's log patterns
+	// What conditions of faults ask about.
+	Operations uint64              // that clients have begun
+	Roles      map[string][]string // of nodes, in the order in which they took them on
+	RoleProbes []RoleProbe
+}
+
+// Setting is what all runs of a Spec share, made once.
+type Setting struct {
+	spec       *world.Spec
+	plan       *fault.Plan
+	conditions fault.Conditions
+	patterns   []*regexp.Regexp
+	roles      []roleLines
+	jobs       []jobLines
+	inProcess  bool // clients are their own drivers, and checks are functions
+	Whole      bool // the chaos phase lasts until its end, also when all drivers have ended
+	changes    bool // what packets suffer may change within the chaos phase
+}
+
+// Prepare resolves the faults and patterns of a Spec. Its errors are the user's.
+func Prepare(spec *world.Spec) (*Setting, error) {
+	plan, err := fault.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	s := &Setting{spec: spec, plan: plan, conditions: plan.Conditions(), jobs: compileJobs(spec), inProcess: spec.Engine == world.InProcess, changes: plan.Changes()}
+	for i := range spec.Faults.Roles {
+		s.roles = append(s.roles, compileRole(&spec.Faults.Roles[i]))
+	}
+	for _, p := range spec.LogPatterns {
+		exp, err := regexp.Compile(p.Pattern)
+		if err != nil {
+			return nil, fmt.Errorf("log pattern %s: %w", p.Name, err)
+		}
+		s.patterns = append(s.patterns, exp)
+	}
+	return s, nil
+}
+
+// Faults is the plan before any run, for those who look at its rules.
+func (s *Setting) Faults() *fault.Plan { return s.plan }
+
+// Director directs one run.
+type Director struct {
+	State
+	*Setting
+	tape   Chooser
+	act    Actuator
+	out    *engine.Outcome
+	moment fault.Moment
+	err    error // of an act that had no way to return it
+}
+
+// New makes the Director of a run, which writes what it learns into out.
+func (s *Setting) New(tape Chooser, act Actuator, out *engine.Outcome) *Director {
+	spec := s.spec
+	d := &Director{Setting: s, tape: tape, act: act, out: out, State: State{Phase: PhaseSetup, Plan: s.plan.Again(), Nodes: make([]NodeState, len(spec.Nodes)), NextStep: never,
+		WarmupEnd: never, ChaosEnd: never, SettleEnd: never, SetupEnd: never, SetupLook: never, Probes: make([]Probe, len(spec.Properties)), RoleProbes: make([]RoleProbe, len(spec.Faults.Roles)),
+		LogTail: map[int64][]string{}, Counts: map[string]uint64{}, Roles: map[string][]string{}}}
+	for i := range d.Probes {
+		d.Probes[i].NextNs = never
+	}
+	for i := range d.RoleProbes {
+		if spec.Faults.Roles[i].Check == nil {
+			d.RoleProbes[i].NextNs = never
+		}
+	}
+	for _, p := range spec.LogPatterns {
+		d.Counts[p.Name] = 0 // what never matches is counted too
+	}
+	return d
+}
+
+// nodeID is the place of a node in the Spec, or -1.
+func (d *Director) nodeID(name string) int {
+	for i := range d.spec.Nodes {
+		if d.spec.Nodes[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// nextDue is when the director next has something to do by itself.
+func (d *Director) nextDue() int64 {
+	if !d.Started {
+		return 0
+	}
+	due := min(d.NextStep, d.WarmupEnd, d.ChaosEnd, d.SettleEnd, d.SetupEnd, d.SetupLook, d.Quiet.dueNs())
+	if end, ok := d.Plan.NextEndNs(); ok {
+		due = min(due, end)
+	}
+	for i := range d.Nodes {
+		due = min(due, d.Nodes[i].NextNs)
+		if at := d.Nodes[i].KillNs; at > 0 {
+			due = min(due, at)
+		}
+		if s := &d.Nodes[i]; s.StopBy != 0 {
+			due = min(due, s.GraceNs)
+		}
+	}
+	for i := range d.Probes {
+		if !d.Probes[i].Running { // its end decides when the next one is due
+			due = min(due, d.Probes[i].NextNs)
+		}
+	}
+	if d.Phase == PhaseWarmup || d.Phase == PhaseChaos {
+		for i := range d.RoleProbes {
+			if !d.RoleProbes[i].Running {
+				due = min(due, d.RoleProbes[i].NextNs)
+			}
+		}
+	}
+	for _, i := range d.Live {
+		due = min(due, d.Jobs[i].Deadline)
+	}
+	return due
+}
+
+// Direct does everything that is due.
+func (d *Director) Direct() error {
+	if err := d.direct(); err != nil {
+		return err
+	}
+	return d.err
+}
+
+func (d *Director) direct() error {
+	now := d.act.Now()
+	if !d.Started {
+		d.Started = true
+		for i := range d.Nodes {
+			d.Nodes[i].NextNs = never
+		}
+		if err := d.startNodes(); err != nil {
+			return err
+		}
+	}
+	for _, i := range slices.Clone(d.Live) {
+		switch j := &d.Jobs[i]; {
+		case j.Deadline > now:
+		case j.Prober != 0:
+			if err := d.overran(int64(i + 1)); err != nil {
+				return err
+			}
+		default:
+			d.act.Kill(j.Proc)
+		}
+	}
+	if err := d.act.Deliver(); err != nil {
+		return err
+	}
+	for i := range d.Nodes {
+		if d.Nodes[i].NextNs > now {
+			continue
+		}
+		d.Nodes[i].NextNs = never
+		var err error
+		switch d.Nodes[i].Status {
+		case Resting:
+			err = d.startMain(i)
+		case Running:
+			err = d.checkHealth(i)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := d.quiet(now); err != nil {
+		return err
+	}
+	for i := range d.Nodes {
+		if at := d.Nodes[i].KillNs; at > 0 && at <= now {
+			if err := d.outOfMemory(i); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range d.Nodes {
+		if s := &d.Nodes[i]; s.StopBy != 0 && s.GraceNs <= now {
+			if err := d.overstayed(i); err != nil {
+				return err
+			}
+		}
+	}
+	if err := d.inject(now); err != nil {
+		return err
+	}
+	if err := d.probe(now); err != nil {
+		return err
+	}
+	if err := d.askRoles(now); err != nil {
+		return err
+	}
+	for {
+		phase := d.Phase
+		if err := d.turnPhase(now); err != nil {
+			return err
+		}
+		if d.Phase == phase {
+			if err := d.quiet(now); err != nil {
+				return err
+			}
+			d.Due = d.nextDue()
+			if d.Stuck || d.Phase == PhaseSetup {
+				d.Unstartable = d.unstartable()
+			}
+			return nil
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package director
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Limits of what an outcome keeps.
+const (
+	maxLogLines = 20_000
+	maxLogBytes = 64 << 20
+	crashLines  = 40
+	maxCrashes  = 1_000
+)
+
+// What languages print when a program breaks.
+var (
+	panicLine     = regexp.MustCompile(`^(panic: |fatal error: |thread '.*' panicked at |Exception in thread "|\*\*\* stack smashing detected|terminate called |free\(\): |malloc\(\): |double free)`)
+	sanitizerLine = regexp.MustCompile(`(ERROR: (Address|Leak|Memory)Sanitizer|WARNING: (Thread|Memory)Sanitizer|WARNING: DATA RACE|:\d+: runtime error: )`)
+)
+
+// sanitized tells whether a line is a sanitizer's report. Looking for the words first is a hundred times as fast.
+func sanitized(line string) bool {
+	for _, word := range []string{"Sanitizer", "DATA RACE", "runtime error: "} {
+		if strings.Contains(line, word) {
+			return sanitizerLine.MatchString(line)
+		}
+	}
+	return false
+}
+
+// Log takes in one line of output of a job, or of none.
+func (d *Director) Log(l engine.LogLine, tag int64) {
+	if d.LogBytes += len(l.Text); len(d.out.Log) < maxLogLines && d.LogBytes <= maxLogBytes {
+		d.out.Log = append(d.out.Log, l)
+	} else {
+		if d.out.LogLost == 0 {
+			d.out.Warnings = append(d.out.Warnings, logFull)
+		}
+		d.out.LogLost++
+	}
+	d.act.Logged(l)
+	tail := append(d.LogTail[tag], l.Text)
+	d.LogTail[tag] = tail[max(0, len(tail)-crashLines):]
+	for i, p := range d.patterns {
+		if name := d.spec.LogPatterns[i].Name; p.MatchString(l.Text) {
+			d.Counts[name]++
+			for _, h := range d.spec.Faults.Handling {
+				if h.Log == name {
+					d.Plan.Ledger.Handled(fault.Kind(h.Kind))
+				}
+			}
+		}
+	}
+	d.roleLine(&l)
+	d.jobLine(&l)
+	if d.spec.Nodes[d.nodeID(l.Node)].Role == world.Server && sanitized(l.Text) {
+		d.addCrash(engine.Crash{Position: engine.At(l.Event), TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
+	}
+}
+
+const logFull = "the log of this run is longer than what is kept; the first lines are shown"
+
+// crash decides whether the end of a process is a failure of the program.
+func (d *Director) crash(n *Notice, j *Job, main bool) {
+	if n.ByFault || j.Kind.Asks() {
+		return
+	}
+	node := &d.spec.Nodes[j.Node]
+	told := d.toldToEnd(n)
+	c := engine.Crash{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: d.LogTail[n.Tag]}
+	if sig := n.Status & 0x7f; sig != 0 {
+		c.Dump = d.act.Dump(n.Proc, sig)
+	}
+	if told && n.Status&0x7f != 0 {
+		return
+	}
+	switch sig := n.Status & 0x7f; sig {
+	case 0:
+		if !main {
+			return
+		}
+		for _, line := range c.Lines {
+			if panicLine.MatchString(line) {
+				c.Kind = "panic"
+			}
+		}
+		switch {
+		case c.ExitCode == 0:
+			if c.Kind == "" && !told && node.Role == world.Server && !d.isStep(node.Name) {
+				d.out.Warnings = append(d.out.Warnings, node.Name+": "+n.Program+" ended by itself with exit code 0")
+			}
+			return
+		case c.Kind == "" && told:
+			return
+		case c.Kind == "":
+			c.Kind = "exit"
+		}
+	case sigSegv, sigBus, sigFpe, sigIll, sigAbrt, sigTrap, sigSys:
+		c.Kind, c.Signal = "crash", world.SignalName(sig)
+	default:
+		if !main {
+			return
+		}
+		c.Kind, c.Signal = "exit", world.SignalName(sig)
+	}
+	d.addCrash(c)
+}
+
+// isStep tells whether other nodes wait for this one to complete.
+func (d *Director) isStep(name string) bool {
+	for i := range d.spec.Nodes {
+		for _, dep := range d.spec.Nodes[i].DependsOn {
+			if dep.Node == name && dep.Condition == world.Completed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (d *Director) addCrash(c engine.Crash) {
+	if len(d.out.Crashes) < maxCrashes {
+		d.out.Crashes = append(d.out.Crashes, c)
+	}
+}

@@ -1,0 +1,172 @@
+package director
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Phases of a run (DESIGN.md's vocabulary).
+const (
+	PhaseSetup  = "setup"
+	PhaseWarmup = "warmup" // the workload runs, and nothing goes wrong
+	PhaseChaos  = "chaos"
+	PhaseHeal   = "heal" // the moment in which all faults end; a node that was told to stop is waited for
+	PhaseSettle = "settle"
+	PhaseFinal  = "final"
+	PhaseOver   = "over"
+)
+
+// turnPhase goes on to the next phase when the present one is over.
+func (d *Director) turnPhase(now int64) error {
+	f := &d.spec.Faults
+	switch d.Phase {
+	case PhaseSetup:
+		for i := range d.Nodes {
+			if d.awaited(i) {
+				return nil
+			}
+		}
+		if d.awaitsSetup(now) || d.awaitsStarts(now) {
+			return nil
+		}
+		d.SetupEnd, d.SetupLook = never, never
+		d.ChaosEnd = d.spec.MaxTimeNs - max(f.SettleNs, d.patience()) - d.reserve()
+		d.ChaosEnd = max(d.ChaosEnd, now+(d.spec.MaxTimeNs-now)/2) // where time is short, half of it
+		if f.StopNs > 0 {
+			d.ChaosEnd = min(d.ChaosEnd, now+f.StopNs)
+		}
+		d.ChaosEnd = max(d.ChaosEnd, now+1)
+		d.WarmupEnd = min(now+f.StartNs, d.ChaosEnd)
+		d.enter(PhaseWarmup)
+		d.out.ReadyNs = max(now, 1) // 0 is that setup never ended
+		d.awaitLife(d.out.ReadyNs)
+		for i := range d.spec.Properties {
+			if d.probesOften(&d.spec.Properties[i]) {
+				d.Probes[i].NextNs = now
+			}
+		}
+		return d.startDrivers()
+	case PhaseWarmup:
+		if now < d.WarmupEnd {
+			return nil
+		}
+		d.WarmupEnd = never
+		d.enter(PhaseChaos)
+		d.Plan.Begin(d.tape, now)
+		if len(d.Plan.Rules) > 0 {
+			d.NextStep = now
+		}
+		d.act.Rates()
+	case PhaseChaos:
+		if now < d.ChaosEnd && (d.Whole || d.Drivers > 0 || len(d.spec.Workloads) == 0 && !d.allEnded()) {
+			return nil
+		}
+		d.ChaosEnd, d.NextStep = never, never
+		d.enter(PhaseHeal)
+		active := d.Plan.Heal(now)
+		if d.undo(active); d.err != nil {
+			return d.err
+		}
+		d.Hurt = len(active) > 0 || d.Plan.Harms()
+		d.act.Rates()
+	case PhaseHeal:
+		if d.stopping() {
+			return nil
+		}
+		d.enter(PhaseSettle)
+		if d.Hurt || d.Healed == 0 || d.recovers() { // else the last heal still counts
+			d.heal(now)
+		}
+		d.SettleEnd = now + max(f.SettleNs, 1)
+		return d.startRecovery()
+	case PhaseSettle:
+		if now < d.SettleEnd {
+			return nil
+		}
+		for i := range d.Probes { // liveness has its whole timeout
+			p := &d.spec.Properties[i]
+			if d.Probes[i].Heal != 0 && !d.Probes[i].Proven && now < d.Probes[i].Heal+timeoutOf(p) {
+				d.SettleEnd = d.Probes[i].Heal + timeoutOf(p)
+				return nil
+			}
+		}
+		if end := min(d.unsettled(), d.latest()); now < end {
+			d.SettleEnd = end
+			return nil
+		}
+		if d.Drivers > 0 && now < d.latest() {
+			d.SettleEnd = min(now+int64(1e9), d.latest())
+			return nil
+		}
+		d.SettleEnd = never
+		d.enter(PhaseFinal)
+		for i := range d.spec.Properties {
+			if p := &d.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {
+				d.Probes[i].NextNs = now
+			}
+		}
+		return d.probe(now)
+	case PhaseFinal:
+		for i := range d.Probes {
+			if d.Probes[i].Running || d.Probes[i].NextNs != never {
+				return nil
+			}
+		}
+		d.enter(PhaseOver)
+	}
+	return nil
+}
+
+// reserve is the time that is kept for the final phase, and latest the moment at which that begins whatever is under way.
+func (d *Director) reserve() int64 { return min(int64(1e9), d.spec.MaxTimeNs/10) }
+func (d *Director) latest() int64  { return d.spec.MaxTimeNs - d.reserve() }
+
+// Programs whose engine tells whether they are still starting are looked at every startingNs, for startingMaxNs.
+const (
+	startingNs    = 1_000_000
+	startingMaxNs = 1_000_000_000
+)
+
+// awaitsStarts tells whether setup waits for a server that is starting.
+func (d *Director) awaitsStarts(now int64) bool {
+	if now >= startingMaxNs {
+		return false
+	}
+	for i := range d.spec.Nodes {
+		if d.spec.Nodes[i].Role == world.Server && d.act.Starting(i) {
+			d.SetupLook = now + startingNs
+			return true
+		}
+	}
+	return false
+}
+
+// allEnded reports whether every main process is over for good: then there is nothing to wait for.
+func (d *Director) allEnded() bool {
+	for i := range d.Nodes {
+		if s := &d.Nodes[i]; s.Launches > 0 && s.Status != Ended {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *Director) enter(phase string) {
+	d.Phase = phase
+	d.act.Happen("", "phase", 0, phase)
+}
+
+// patience is how long the slowest property may take after the last heal.
+func (d *Director) patience() int64 {
+	longest := int64(0)
+	for i := range d.spec.Properties {
+		longest = max(longest, watched(&d.spec.Properties[i]))
+	}
+	return longest
+}
+
+func timeoutOf(p *world.Property) int64 {
+	if p.TimeoutNs > 0 {
+		return p.TimeoutNs
+	}
+	return int64(30e9)
+}

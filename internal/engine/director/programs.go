@@ -1,0 +1,61 @@
+package director
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+)
+
+// Warn keeps a warning, once.
+func (d *Director) Warn(text string) {
+	if !slices.Contains(d.out.Warnings, text) {
+		d.out.Warnings = append(d.out.Warnings, text)
+	}
+}
+
+// Reported takes in what a driver has written about operations. A driver may have ended by then, and a process that it started
+// go on.
+func (d *Director) Reported(n *Notice) {
+	d.HistoryBytes += len(n.Text)
+	events := history.Stamp(n.Text, n.Event, n.TimeNs)
+	for i := range events {
+		if events[i].Type == history.Invoke {
+			d.Operations++
+		}
+	}
+	d.out.History = append(d.out.History, events...)
+	if n.Tag != 0 && !d.Jobs[n.Tag-1].Reported {
+		j := &d.Jobs[n.Tag-1]
+		j.Reported = true
+		for i := range d.out.Drivers {
+			if end := &d.out.Drivers[i]; j.Kind == JobDriver && end.Workload == d.spec.Workloads[j.Index].Name {
+				end.Silent = false
+			}
+		}
+	}
+	d.failed(n.Node, events)
+}
+
+// Overflowed takes in that nobody has read the rest of what a check prints.
+func (d *Director) Overflowed(n *Notice, limit int) {
+	d.Warn(fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, d.spec.Nodes[n.Node].Name, limit))
+}
+
+// Observed records that a program under test sees what a fault does to it now: one with an ID, or one that packets or calls meet.
+func (d *Director) Observed(k fault.Kind, id, rule int) {
+	if l := &d.Plan.Ledger; id != 0 {
+		l.Observed(id, d.act.Events()+1)
+	} else {
+		l.ObservedPacket(k, rule, d.act.Events()+1)
+	}
+}
+
+// Unready names what setup waits for, if it has not ended.
+func (d *Director) Unready() string {
+	if d.Phase != PhaseSetup {
+		return ""
+	}
+	return d.unready()
+}

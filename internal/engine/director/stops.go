@@ -1,0 +1,95 @@
+package director
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Signals of Linux.
+const (
+	sigIll  = 4
+	sigTrap = 5
+	sigAbrt = 6
+	sigBus  = 7
+	sigFpe  = 8
+	sigKill = 9
+	sigSegv = 11
+	sigTerm = 15
+	sigSys  = 31
+)
+
+// stop begins an orderly restart: the main process of a node is told to stop. A node on which none runs is down already.
+func (d *Director) stop(i int, a *fault.Action) {
+	s, n := &d.Nodes[i], &d.spec.Nodes[i]
+	alone := s.Status != Running
+	sig := cmp.Or(world.SignalNumber(n.StopSignal), sigTerm)
+	s.StopBy, s.GraceNs, s.Healed = a.ID, d.act.Now()+n.StopGraceNs, false
+	d.act.Stop(i, a, sig)
+	switch {
+	case alone:
+		d.fail(d.down(i, "stopped"))
+	case sig == sigKill:
+		d.fail(d.down(i, "killed"))
+	}
+}
+
+// obeyed deals with the end of a main process that was told to stop.
+func (d *Director) obeyed(n *Notice, j *Job) error {
+	d.crash(n, j, true)
+	if d.act.Stopping(j.Node).Signal != n.Status&0x7f { // else what took the signal has died of it all the same
+		d.sawStop(j.Node)
+	}
+	return d.down(j.Node, "stopped")
+}
+
+// overstayed kills what has not stopped in its grace period.
+func (d *Director) overstayed(i int) error {
+	d.sawStop(i)
+	return d.down(i, "killed")
+}
+
+// sawStop records that a program has taken the signal to stop.
+func (d *Director) sawStop(i int) {
+	if s := d.act.Stopping(i); s.Taken != 0 {
+		d.Plan.Ledger.Observed(s.ID, s.Taken)
+	}
+}
+
+// down ends what still runs on a node that was told to stop. The node starts again with the end of the fault.
+func (d *Director) down(i int, how string) error {
+	s, name := &d.Nodes[i], d.spec.Nodes[i].Name
+	d.act.Happen("", how, int64(s.StopBy), name)
+	s.Status, s.Healthy, s.NextNs, s.DownBy, s.StopBy = Crashed, false, never, s.StopBy, 0
+	d.act.Stopped(i)
+	d.forgetRoles(name)
+	d.Plan.Down(s.DownBy, d.act.Now())
+	d.Due = 0 // its end is to be waited for
+	d.probeSoon()
+	if !s.Healed {
+		return nil
+	}
+	if len(d.spec.Nodes[i].Command) > 0 {
+		if err := d.startMain(i); err != nil {
+			return err
+		}
+	}
+	if d.Phase == PhaseChaos && len(d.Plan.Active) == 0 && !d.stopping() && (!d.Plan.On || !d.Plan.Harms()) {
+		d.heal(d.act.Now())
+	}
+	return nil
+}
+
+// stopping tells whether a node was told to stop and has not yet.
+func (d *Director) stopping() bool {
+	return slices.ContainsFunc(d.Nodes, func(s NodeState) bool { return s.StopBy != 0 })
+}
+
+// toldToEnd tells whether a process has ended as its node was told to: by the very signal, or by itself after it took it.
+func (d *Director) toldToEnd(n *Notice) bool {
+	s := d.act.Stopping(n.Node)
+	sig := n.Status & 0x7f
+	return s.ID != 0 && (sig == s.Signal || sig == 0 && s.Taken != 0)
+}
