@@ -252,7 +252,8 @@ func TestPlanSurvivesEncoding(t *testing.T) {
 	if !reflect.DeepEqual(*p, q) {
 		t.Fatalf("decoded\n%+v\nwant\n%+v", q, *p)
 	}
-	other := tape.FromState(src.State())
+	other := tape.NewSource(tape.Tape{})
+	other.Restore(src.State())
 	if got, want := play(&q, other, 300), play(p, src, 300); got != want || len(want) == 0 {
 		t.Errorf("the copy went on differently:\n%s\nwant\n%s", got, want)
 	}

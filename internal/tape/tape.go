@@ -346,21 +346,23 @@ func (s *Source) State() State {
 	return st
 }
 
-// FromState makes a Source that goes on where st was taken.
-func FromState(st State) *Source {
-	s := NewSource(st.Tape)
-	s.watch, s.drawsLost, s.met = st.Watch, st.DrawsLost, st.Met
+// Restore has s go on where st was taken, on the tape of st. Its clock and the Streams that it has handed out stay.
+func (s *Source) Restore(st State) {
+	old := s.cursors
+	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, dropped: st.Dropped, watch: st.Watch, drawsLost: st.DrawsLost, met: st.Met}
 	for name, next := range st.Next {
 		s.cursor(name).next = next
 	}
 	s.decisions = append(s.decisions, st.Decisions...)
 	s.times = append(s.times, st.Times...)
-	s.dropped = st.Dropped
 	for i, d := range st.Draws {
 		s.draws = append(s.draws, d)
 		s.cursor(d.Stream).last = i + 1
 	}
-	return s
+	for name, c := range old {
+		*c = *s.cursor(name)
+		s.cursors[name] = c
+	}
 }
 
 // mix is number b of the generator that begins with a.

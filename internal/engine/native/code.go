@@ -15,12 +15,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
-// codeWatch is what a world knows of the binaries whose blocks are watched.
+// codeWatch is what a world knows of the binaries whose blocks are watched. Checkpoint.Watched has the copies of those that have
+// breakpoints, in the same order.
 type codeWatch struct {
-	watch  *code.Watch
-	hits   []code.Hits     // of binaries that were met; their blocks are filled in at the end
-	copies []*host.Watched // of each, nil where it is off or counts by itself
-	counts []*code.Tally   // of each that counts by itself, else nil
+	Hits   []code.Hits   // of binaries that were met; their blocks are filled in at the end
+	Counts []*code.Tally // of each that counts by itself, else nil
 }
 
 // underTest tells whether a thread belongs to a server, and not to a driver or a check.
@@ -39,16 +38,16 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 	if !strings.HasPrefix(path, "/") {
 		path = real
 	}
-	choice := c.watch.Choice
+	choice := w.options.Code.Choice
 	if !choice.Watches(path, library) && (path == real || !choice.Watches(real, library)) {
 		return nil, 0
 	}
-	copied, digest, err := host.Watch(fd, c.watch, c.copies)
+	copied, digest, err := host.Watch(fd, w.options.Code, w.real.Watched)
 	if digest == "" {
 		return nil, 0
 	}
 	counting := copied != nil && copied.Binary.Counters != nil
-	i := slices.IndexFunc(c.hits, func(h code.Hits) bool { return h.Digest == digest })
+	i := slices.IndexFunc(c.Hits, func(h code.Hits) bool { return h.Digest == digest })
 	if i < 0 {
 		h := code.Hits{Digest: digest, Path: path, File: host.RealName(fd)}
 		held, tally := copied, (*code.Tally)(nil)
@@ -60,8 +59,8 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 		if counting {
 			h.Source, held, tally = code.GoCover, nil, copied.Binary.NewTally()
 		}
-		i = len(c.hits)
-		c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, held), append(c.counts, tally)
+		i = len(c.Hits)
+		c.Hits, w.real.Watched, c.Counts = append(c.Hits, h), append(w.real.Watched, held), append(c.Counts, tally)
 	}
 	switch {
 	case counting:
@@ -80,7 +79,7 @@ func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 	if m.Symbols == "" && a.Path != "" {
 		program = a.Path
 	}
-	if !w.underTest(t) || !c.watch.Choice.Watches(program, false) {
+	if !w.underTest(t) || !w.options.Code.Choice.Watches(program, false) {
 		return 0
 	}
 	h := code.Hits{Path: program, Source: code.Edges, Module: m, Total: int(a.Count)}
@@ -98,17 +97,17 @@ func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 	case a.First >= kernel.MostEdges:
 		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", kernel.MostEdges), 0
 	}
-	if c.watch.Only != "" && c.watch.Only != h.Digest {
+	if w.options.Code.Only != "" && w.options.Code.Only != h.Digest {
 		return 0
 	}
-	if i := slices.IndexFunc(c.hits, func(o code.Hits) bool { return o.Digest == h.Digest }); i >= 0 {
+	if i := slices.IndexFunc(c.Hits, func(o code.Hits) bool { return o.Digest == h.Digest }); i >= 0 {
 		if h.Off != "" {
-			c.hits[i].Off = h.Off // in another process there was room
+			c.Hits[i].Off = h.Off // in another process there was room
 		}
 		return i + 1
 	}
-	c.hits, c.copies, c.counts = append(c.hits, h), append(c.copies, nil), append(c.counts, code.NewEdges(h.Total))
-	return len(c.hits)
+	c.Hits, w.real.Watched, c.Counts = append(c.Hits, h), append(w.real.Watched, nil), append(c.Counts, code.NewEdges(h.Total))
+	return len(c.Hits)
 }
 
 // counted reads what a process has counted so far. That of one that ends by itself, is killed or crashes is read alike.
@@ -121,18 +120,18 @@ func (w *World) counted(p *kernel.Proc) {
 	}
 	read := func(addr uint64, b []byte) bool { return k.M.Read(p.Threads[i], addr, b) == len(b) }
 	if space.Counts > 0 {
-		tally := w.code.counts[space.Counts-1]
+		tally := w.code.Counts[space.Counts-1]
 		tally.Read(tally.Bias(p.Auxv), read)
 	}
 	for _, m := range space.Modules {
 		edges := m.Count // with one more, where they are numbered from 1
-		if w.code.hits[m.Counts-1].Module.Symbols != "" {
+		if w.code.Hits[m.Counts-1].Module.Symbols != "" {
 			edges++
 		}
 		skip := m.First % 8
 		bits := make([]byte, (skip+edges+7)/8)
 		if read(m.Ran+m.First/8, bits) {
-			w.code.counts[m.Counts-1].Take(bits, int(skip), int(edges))
+			w.code.Counts[m.Counts-1].Take(bits, int(skip), int(edges))
 		}
 	}
 }
@@ -143,12 +142,12 @@ func (w *World) codeHits() []code.Hits {
 		w.counted(w.kernel.Procs[id])
 	}
 	var list []code.Hits
-	for i, h := range w.code.hits {
-		known := w.code.watch.State.Get(h.Digest)
-		if c := w.code.copies[i]; c != nil {
+	for i, h := range w.code.Hits {
+		known := w.options.Code.State.Get(h.Digest)
+		if c := w.real.Watched[i]; c != nil {
 			h.Blocks = c.Hits()
 		}
-		if t := w.code.counts[i]; t != nil {
+		if t := w.code.Counts[i]; t != nil {
 			var quiet code.Bits
 			if known != nil && known.Total == h.Total {
 				quiet = known.Quiet()

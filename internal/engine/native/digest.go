@@ -54,7 +54,7 @@ func (w *World) digests() map[string]string {
 			if _, ok := out[folder]; !ok {
 				out[folder] = namesOf(folder, func(name string) bool {
 					// Of a state folder, nodes see bin alone (see fs).
-					return path.Base(in.Path) == fs.StateFolder && name != "bin" || w.bases[i].Hides(in.Layer, path.Join(in.Path, name))
+					return path.Base(in.Path) == fs.StateFolder && name != "bin" || w.real.Bases[i].Hides(in.Layer, path.Join(in.Path, name))
 				})
 			}
 		}

@@ -48,7 +48,7 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 	go func() {
 		runtime.LockOSThread() // never unlocked: the OS thread ends with the goroutine
 		done <- func() error {
-			m, err := host.NewMachine(host.Leaks{}, defaultSpinCPUMs, os.Getenv(ReferenceVariable) != "")
+			m, err := host.NewMachine(&host.Tracer{}, host.Leaks{}, defaultSpinCPUMs, os.Getenv(ReferenceVariable) != "")
 			if err != nil {
 				return err
 			}

@@ -23,34 +23,34 @@ const maxDumps = 4
 
 // dumps has what was left of programs, by process, until their ends are noticed.
 type dumps struct {
-	of      map[kernel.ProcID]leftover
-	written int
+	Of      map[kernel.ProcID]leftover
+	Written int
 }
 
 // leftover is a dump, and the signal that it was made for.
 type leftover struct {
-	signal int
-	dump   *engine.Dump
+	Signal int
+	Dump   *engine.Dump
 }
 
 // take gives the dump of a process that a signal has ended, or nil.
 func (d *dumps) take(p kernel.ProcID, signal int) *engine.Dump {
-	l := d.of[p]
-	delete(d.of, p)
-	if l.signal != signal {
+	l := d.Of[p]
+	delete(d.Of, p)
+	if l.Signal != signal {
 		return nil
 	}
-	return l.dump
+	return l.Dump
 }
 
 // fatal keeps what is left of a program under test that a signal is about to end. It changes nothing that the world could see.
 func (w *World) fatal(t *kernel.Thread, sig int, info [128]byte) {
 	k := w.kernel
 	p := k.Procs[t.Proc]
-	if k.Nodes[t.Node].Driver || p.Tag == 0 || w.director.Jobs[p.Tag-1].Kind.Asks() || w.dumps.written == maxDumps {
+	if k.Nodes[t.Node].Driver || p.Tag == 0 || w.director.Jobs[p.Tag-1].Kind.Asks() || w.dumps.Written == maxDumps {
 		return
 	}
-	w.dumps.written++
+	w.dumps.Written++
 	left := k.Remains(t, sig, info)
 	if len(left.Threads) == 0 {
 		return
@@ -71,12 +71,12 @@ func (w *World) fatal(t *kernel.Thread, sig int, info [128]byte) {
 			d.Program = w.outcome.Programs[i].File
 		}
 	}
-	name := fmt.Sprintf("%d-%s-%s-%d.core", w.dumps.written, k.Nodes[t.Node].Name, filepath.Base(p.Path), p.PID)
+	name := fmt.Sprintf("%d-%s-%s-%d.core", w.dumps.Written, k.Nodes[t.Node].Name, filepath.Base(p.Path), p.PID)
 	d.Core, d.CoreNote = writeCore(filepath.Join(w.options.Dumps, fileName(name)), left)
-	if w.dumps.of == nil {
-		w.dumps.of = map[kernel.ProcID]leftover{}
+	if w.dumps.Of == nil {
+		w.dumps.Of = map[kernel.ProcID]leftover{}
 	}
-	w.dumps.of[p.ID] = leftover{sig, d}
+	w.dumps.Of[p.ID] = leftover{sig, d}
 }
 
 // fileName keeps of a name what every file system takes.

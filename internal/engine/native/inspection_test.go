@@ -17,7 +17,7 @@ import (
 // and sockets are open. The run goes on as without the questions.
 func TestAStoppedWorldCanBeInspected(t *testing.T) {
 	spec := busy()
-	want := play(t, spec, nil, nil)
+	want := play(t, spec, engine.Options{}, nil, nil)
 	w, err := New().Boot(spec, tape.Tape{Seed: 7}, engine.Options{})
 	if err != nil {
 		t.Fatal(err)

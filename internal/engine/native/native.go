@@ -16,7 +16,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -62,9 +61,8 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 		runtime.GOMAXPROCS(minProcs)
 	}
 	untouched()
-	w := &World{spec: spec, tape: tape.NewSource(t), options: o, jobs: make(chan func()), stopped: make(chan struct{}), started: time.Now()}
+	w := &World{spec: spec, tape: tape.NewSource(t), options: o, real: host.Checkpoint{Tracer: host.NewTracer()}, started: time.Now()}
 	w.tape.Watch(o.Draws)
-	go w.thread()
 	var err error
 	w.do(func() { err = w.boot() })
 	if err != nil {
@@ -74,26 +72,8 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 	return w, nil
 }
 
-// thread is where all of a world happens: ptrace obeys only the OS thread that attached.
-func (w *World) thread() {
-	runtime.LockOSThread() // never unlocked: the OS thread, which is pinned, ends with the goroutine
-	for f := range w.jobs {
-		f()
-	}
-	close(w.stopped)
-}
-
-// do runs f on the world's thread. A panic there is handed over to the caller.
-func (w *World) do(f func()) {
-	done := make(chan any)
-	w.jobs <- func() {
-		defer func() { done <- recover() }()
-		f()
-	}
-	if p := <-done; p != nil {
-		panic(p)
-	}
-}
+// do runs f on the world's thread.
+func (w *World) do(f func()) { w.real.Tracer.Do(f) }
 
 func (w *World) boot() error {
 	cpus := host.AllowedCPUs()
@@ -105,20 +85,20 @@ func (w *World) boot() error {
 	if spin == 0 {
 		spin = defaultSpinCPUMs
 	}
-	m, err := host.NewMachine(leaks.host, spin, os.Getenv(ReferenceVariable) != "")
+	m, err := host.NewMachine(w.real.Tracer, leaks.host, spin, os.Getenv(ReferenceVariable) != "")
 	if err != nil {
 		return err
 	}
-	w.machine, m.Lack = m, &w.lack
+	w.real.Machine, m.Lack = m, &w.real.Lack
 	if w.memoryBytes = w.spec.Limits.WorldBytes; w.memoryBytes == 0 {
 		w.memoryBytes = defaultMemory
 		if all := host.MachineBytes(); all > 0 {
 			w.memoryBytes = min(w.memoryBytes, all/4*3)
 		}
 	}
-	w.blobs = host.NewBlobs(&w.lack)
-	m.LimitMemory(w.memoryBytes, w.blobs)
-	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.blobs})
+	w.real.Blobs = host.NewBlobs(&w.real.Lack)
+	m.LimitMemory(w.memoryBytes, w.real.Blobs)
+	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.real.Blobs})
 	k := w.kernel
 	w.tape.Clock(func() int64 { return k.Now })
 	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
@@ -135,7 +115,7 @@ func (w *World) boot() error {
 		k.Fatal = w.fatal
 	}
 	if w.options.Code != nil {
-		w.code.watch, k.Code, k.Edges, k.Ending = w.options.Code, w.watched, w.edges, w.counted
+		k.Code, k.Edges, k.Ending = w.watched, w.edges, w.counted
 	}
 	m.Action, m.Random = k.Action, k.Random
 	k.Net = w.network()
@@ -193,7 +173,7 @@ func (w *World) enclose() error {
 	if w.options.Images != nil {
 		readable = append(readable, w.options.Images.Files())
 	}
-	for _, b := range w.bases {
+	for _, b := range w.real.Bases {
 		readable = append(readable, b.Paths()...)
 	}
 	slices.Sort(readable)
@@ -256,7 +236,8 @@ func (w *World) addNode(n *world.Node) error {
 	k := w.kernel
 	vdso.Accounted = n.Bounds.MemoryBytes > 0
 	vdso.StopsGrowth = vdso.Accounted || n.Role == world.Server && w.spec.Faults.Enabled && asksForMemory(&w.spec.Faults)
-	k.Handles.VDSOs = append(k.Handles.VDSOs, vdso)
+	w.real.VDSOs = append(w.real.VDSOs, vdso)
+	k.Handles.VDSOs = w.real.VDSOs
 	node := &kernel.Node{
 		ID: kernel.NodeID(len(k.Nodes)), Name: n.Name, Hostname: n.Hostname, DomainName: n.DomainName, BootSysctls: n.Sysctls, Driver: n.Role != world.Server,
 		OffsetNs: w.spec.StartUnixNs + n.Clock.OffsetNs, DriftPPB: n.Clock.DriftPPB, BootNs: bootNs, FIFOs: map[fs.InodeID]int64{},
@@ -267,7 +248,6 @@ func (w *World) addNode(n *world.Node) error {
 	if err != nil {
 		return err
 	}
-	*vdso.Time = machine.TimePage{RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: w.spec.Cost.ClockReadNs}
 	names := append([]string{n.Hostname, n.Name}, n.Aliases...)
 	var extra []string
 	for _, h := range n.ExtraHosts {
@@ -283,7 +263,6 @@ func (w *World) addNode(n *world.Node) error {
 		ByDNS: w.director != nil && w.director.Plan.Aims(fault.DNSFail, n.Name)})
 	leaks := w.leaks()
 	leaks.spoil(k, node)
-	vdso.Time.RealNs = node.OffsetNs
 	node.TrueOffsetNs, node.TrueDriftPPB = node.OffsetNs, node.DriftPPB
 	k.Nodes = append(k.Nodes, node)
 	return w.furnishNode(node, n)
@@ -298,28 +277,7 @@ func (w *World) Close() error {
 		return nil
 	}
 	w.closed = true
-	w.do(w.release)
-	close(w.jobs)
-	<-w.stopped
+	w.do(w.real.Close)
+	w.real.Tracer.End()
 	return nil
-}
-
-// release frees what the world holds of the machine.
-func (w *World) release() {
-	if w.machine != nil {
-		w.machine.Close()
-	}
-	host.Unwatch(w.code.copies)
-	w.code.copies = nil
-	if w.blobs != nil {
-		w.blobs.Close()
-	}
-	for _, b := range w.bases {
-		b.Close()
-	}
-	if w.kernel != nil {
-		for _, vdso := range w.kernel.Handles.VDSOs {
-			host.FreeVDSO(vdso)
-		}
-	}
 }

@@ -76,12 +76,12 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	for _, l := range layers {
 		c.Layers = append(c.Layers, l.Path)
 	}
-	base, err := host.NewBase(layers, w.options.Hidden, &w.lack)
+	base, err := host.NewBase(layers, w.options.Hidden, &w.real.Lack)
 	if err != nil {
 		return err
 	}
 	k := w.kernel
-	w.bases = append(w.bases, base)
+	w.real.Bases = append(w.real.Bases, base)
 	k.Handles.Bases = append(k.Handles.Bases, base)
 	env := k.TreeEnv(node)
 	if node.FS, err = fs.NewMember(env, c, k.Shared, int(node.ID)); err != nil {

@@ -3,16 +3,18 @@
 package native
 
 import (
-	"bytes"
-	"encoding/gob"
 	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/clone"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -41,24 +43,38 @@ for i in range(8):
     select.select([c], [], [], 1); print(c.recv(100)); c.close()
     print(open('/v/log').read())
     print(subprocess.run(['sh', '-c', 'echo $$ | cat'], capture_output=True).stdout)
+subprocess.run(['sh', '-c', 'kill -SEGV $$'])
+while True: time.sleep(1)
 `
 	node := func(name, ip, program string) world.Node {
 		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"/usr/bin/env", "python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin"},
 			Volumes: []world.Volume{{Kind: world.Named, Source: "v", Target: "/v", Shared: true}}}
 	}
-	return &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 3e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+	spec := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 3e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		DefaultLink: world.Link{LatencyNs: 500e3, JitterNs: 100e3}, Sched: world.Sched{PreemptPPM: 300_000},
-		Nodes: []world.Node{node("n1", "10.77.0.10", server), node("n2", "10.77.0.11", client)}}
+		Nodes:      []world.Node{node("n1", "10.77.0.10", server), node("n2", "10.77.0.11", client)},
+		Faults:     world.Faults{Enabled: true, StopNs: 2e9, SettleNs: 300e6},
+		Properties: []world.Property{{Name: "answers", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: 200e6}}}}
+	spec.Nodes = append(spec.Nodes, world.Node{Name: "checker", Role: world.Checker, Hostname: "checker", IPv4: "10.77.0.20", Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
+	for _, text := range []string{"pause on n2 rate 5% for 5ms..20ms", "drop on n1-n2 rate 5%", "partition on n1-n2 rate 2% for 10ms..20ms"} {
+		r, err := fault.Parse(text)
+		if err != nil {
+			panic(err)
+		}
+		spec.Faults.Rules = append(spec.Faults.Rules, r)
+	}
+	return spec
 }
 
-func play(t *testing.T, spec *world.Spec, stops []uint64, at func(*World)) *engine.Outcome {
+// play runs a world to its end, and calls at whenever one of the events has happened.
+func play(t *testing.T, spec *world.Spec, o engine.Options, stops []uint64, at func(*World)) *engine.Outcome {
 	t.Helper()
-	b, err := New().Boot(spec, tape.Tape{Seed: 7}, engine.Options{})
+	b, err := New().Boot(spec, tape.Tape{Seed: 7}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for _, stop := range stops {
+	for _, stop := range append(stops, 0) {
 		reason, err := b.Advance(engine.Until{Position: engine.At(stop)})
 		if err != nil {
 			t.Fatal(err)
@@ -68,83 +84,85 @@ func play(t *testing.T, spec *world.Spec, stops []uint64, at func(*World)) *engi
 		}
 		at(b.(*World))
 	}
-	if _, err := b.Advance(engine.Until{}); err != nil {
-		t.Fatal(err)
-	}
-	return b.Outcome()
+	out := *b.Outcome()
+	out.WallNs = 0
+	return &out
 }
 
-// The kernel's state is plain data: written out, read back and put in place at 100 stops, a run goes on as if nothing
-// had happened.
+// The state of a whole world is plain data: at 100 stops a run goes on with a copy of it as if nothing had happened, whatever is
+// recorded of it; and what was copied stays as it was while the copy runs on.
 func TestStateIsData(t *testing.T) {
 	spec := busy()
-	want := play(t, spec, nil, nil)
-	if want.Events < 2000 {
-		t.Fatalf("the world did only %d events: %s %v %v", want.Events, want.Reason, want.Log, want.Refused)
+	options := engine.Options{Behaviour: true, Draws: []string{"**"}, Dumps: t.TempDir(), Code: &code.Watch{Choice: code.Choice{"*"}}}
+	want := play(t, spec, options, nil, nil)
+	if want.Events < 2000 || len(want.Ledger.Strikes) == 0 || len(want.Probes) == 0 || len(want.Crashes) == 0 || len(want.Code) == 0 || len(want.Reached) == 0 {
+		t.Fatalf("too little happened: %d events, %d injections, %d probes, %d crashes, code of %d programs, %d features; %s %v %v", want.Events, len(want.Ledger.Strikes),
+			len(want.Probes), len(want.Crashes), len(want.Code), len(want.Reached), want.Reason, want.Log, want.Refused)
 	}
 	var stops []uint64
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range uint64(100) {
 		stops = append(stops, want.Events*i/100+1+r.Uint64N(want.Events/100))
 	}
-	copies := 0
-	got := play(t, spec, stops, func(w *World) {
+	type copied struct{ kept, twin *State }
+	var copies []copied
+	got := play(t, spec, options, stops, func(w *World) {
 		w.do(func() {
-			var b bytes.Buffer
-			if err := gob.NewEncoder(&b).Encode(w.kernel.Save()); err != nil {
-				t.Fatal(err)
+			c := copied{w.save(), w.save()}
+			copies = append(copies, c)
+			goOn := w.save()
+			if shared := clone.Shared(goOn, c.kept); len(shared) > 0 {
+				t.Fatalf("two copies share %v", shared)
 			}
-			s := &kernel.State{}
-			if err := gob.NewDecoder(&b).Decode(s); err != nil {
-				t.Fatal(err)
+			w.kernel.State, w.director.State, w.recorded = &kernel.State{}, director.State{}, recorded{} // what load does not put back is missed
+			w.tape.Restore(tape.State{})
+			for _, v := range w.real.VDSOs {
+				*v.Time = machine.TimePage{}
 			}
-			w.kernel.Load(s)
-			copies++
+			for _, c := range w.real.Watched {
+				if c != nil {
+					c.Resume(nil)
+				}
+			}
+			w.load(goOn)
 		})
 	})
-	if copies < 95 {
-		t.Errorf("the state was copied only %d times", copies)
+	if len(copies) < 95 {
+		t.Errorf("the state was copied only %d times", len(copies))
 	}
-	if got.Hash != want.Hash || got.StrictHash != want.StrictHash {
-		t.Errorf("trace hash %s after copies, %s without", got.Hash, want.Hash)
+	for i, c := range copies {
+		if !reflect.DeepEqual(c.kept, c.twin) {
+			t.Fatalf("copy %d changed while another one ran on", i)
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the run with copies gives\n%+v\nand without\n%+v", got, want)
 	}
 }
 
-// What would not survive a copy, or would tie a state to this machine.
+// A state has nothing that would not survive a copy, or would tie it to this machine.
 func TestStateHoldsNoEffects(t *testing.T) {
-	seen := map[reflect.Type]bool{}
-	var walk func(path string, typ reflect.Type)
-	walk = func(path string, typ reflect.Type) {
-		if seen[typ] {
-			return
-		}
-		seen[typ] = true
-		switch typ.Kind() {
-		case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Interface, reflect.Uintptr:
-			t.Errorf("%s is a %s", path, typ)
-		case reflect.Pointer, reflect.Slice, reflect.Array:
-			walk(path, typ.Elem())
-		case reflect.Map:
-			walk(path+"[key]", typ.Key())
-			walk(path+"[]", typ.Elem())
-		case reflect.Struct:
-			for i := range typ.NumField() {
-				f := typ.Field(i)
-				if f.Type == reflect.TypeFor[*fs.Shared]() && !f.IsExported() { // State.Shared has it, and Load ties it to the nodes again
-					continue
-				}
-				if f.Type == reflect.TypeFor[[]*fs.State]() && !f.IsExported() { // the other way round
-					continue
-				}
-				if !f.IsExported() {
-					t.Errorf("%s.%s is not exported: a copy would lose it", path, f.Name)
-				}
-				walk(path+"."+f.Name, f.Type)
-			}
-		}
+	if flaws := clone.Flaws(reflect.TypeFor[State]()); len(flaws) > 0 {
+		t.Error(strings.Join(flaws, "\n"))
 	}
-	walk("State", reflect.TypeFor[kernel.State]())
-	if !seen[reflect.TypeFor[kernel.Thread]()] || !strings.Contains(reflect.TypeFor[kernel.State]().String(), "State") {
-		t.Error("the walk missed the threads")
+}
+
+// What is neither in the state nor one of these would be lost by a copy. Who adds a field says here why no copy needs it.
+func TestStateHasEveryField(t *testing.T) {
+	for _, c := range []struct {
+		typ     reflect.Type
+		besides string
+	}{
+		{reflect.TypeFor[World](), "spec options shared memoryBytes started tape kernel director recorded real failure closed"},
+		{reflect.TypeFor[director.Director](), "State Setting tape act out moment err"},
+		{reflect.TypeFor[kernel.Kernel](), "State M Tape Handles Cost Sched Limits Absent Observe Code Executes Edges Ending Fatal Leaks Seen Entering Overdue DiskFault kinds watched stop buf small tree synths programs hash strict"},
+	} {
+		var names []string
+		for i := range c.typ.NumField() {
+			names = append(names, c.typ.Field(i).Name)
+		}
+		if got := strings.Join(names, " "); got != c.besides {
+			t.Errorf("%s has the fields\n%s\nand is known to have\n%s", c.typ, got, c.besides)
+		}
 	}
 }

@@ -33,7 +33,7 @@ func (*Engine) Validate(spec *world.Spec, o engine.Options) error {
 		if err == nil && len(x.mistakes) == 0 {
 			x.guests(i)
 		}
-		x.release()
+		x.real.Close()
 		if err != nil {
 			return fmt.Errorf("node %s: %w", x.n.Name, err)
 		}
@@ -85,8 +85,8 @@ func (x *inspection) node() error {
 	if !x.sources() {
 		return nil
 	}
-	x.blobs = host.NewBlobs(nil)
-	x.kernel = kernel.New(nil, tape.NewSource(tape.Tape{}), kernel.Handles{Blobs: x.blobs})
+	x.real.Blobs = host.NewBlobs(nil)
+	x.kernel = kernel.New(nil, tape.NewSource(tape.Tape{}), kernel.Handles{Blobs: x.real.Blobs})
 	x.kernel.Net = x.network()
 	err := x.share([]world.Node{*x.n})
 	if err == nil {

@@ -21,30 +21,23 @@ import (
 
 // World is one run of the native engine.
 type World struct {
-	spec    *world.Spec
-	tape    *tape.Source
-	options engine.Options
-
-	machine   *host.Machine
-	blobs     *host.Blobs
-	kernel    *kernel.Kernel
-	director  *director.Director
-	absences  [][]string // by node: names that its programs have looked for in vain in folders that begin empty
-	behaviour *behaviour // nil: nobody asks what the run reaches
-	bases     []*host.Base
-	shared    sharing
-	code      codeWatch
-	dumps     dumps
-	outcome   engine.Outcome
-	lack      host.Lack
-	failure   error // of a fault that struck in the middle of a call
-
-	started     time.Time
-	closed      bool
+	// What does not change while the world runs.
+	spec        *world.Spec
+	options     engine.Options
+	shared      sharing
 	memoryBytes int64 // what the world may take of the machine's memory
+	started     time.Time
 
-	jobs    chan func()
-	stopped chan struct{}
+	// What State copies: the parts with a state of their own, and what the world records itself.
+	tape     *tape.Source
+	kernel   *kernel.Kernel
+	director *director.Director
+	recorded
+
+	// What is real, or ends the run.
+	real    host.Checkpoint
+	failure error // of a fault that was injected in the middle of a call
+	closed  bool
 }
 
 // Advance runs the world.
@@ -63,8 +56,8 @@ func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
 		w.outcome.Reason = reason
 	}
 	switch {
-	case err != nil && w.lack.Err != nil:
-		err = w.lack.Err
+	case err != nil && w.real.Lack.Err != nil:
+		err = w.real.Lack.Err
 	case err != nil:
 		err = host.Explain(err)
 	}
@@ -100,8 +93,8 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		switch {
 		case w.failure != nil:
 			return "", w.failure
-		case w.lack.Err != nil:
-			return "", w.lack.Err
+		case w.real.Lack.Err != nil:
+			return "", w.real.Lack.Err
 		case d.Unstartable != "":
 			w.outcome.Detail = d.Unstartable
 			return engine.Unstartable, nil
@@ -127,7 +120,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			w.outcome.Detail = k.Exceeded()
 			return engine.Limit, nil
 		}
-		if w.machine.Due() || k.Slow() {
+		if w.real.Machine.Due() || k.Slow() {
 			if reason := w.outside(); reason != "" {
 				return reason, nil
 			}
@@ -196,8 +189,8 @@ func (w *World) outside() engine.Reason {
 		w.kernel.MarkUnrepeatable("ended by the limit of real time")
 		return engine.Limit
 	}
-	w.machine.Tidy()
-	if limit := w.memoryBytes; w.machine.Held(false) > limit && w.machine.Held(true) > limit {
+	w.real.Machine.Tidy()
+	if limit := w.memoryBytes; w.real.Machine.Held(false) > limit && w.real.Machine.Held(true) > limit {
 		w.outcome.Detail = fmt.Sprintf("the limit of %d MB of the machine's memory that the world may take (simulation.limits.world_memory_bytes)", limit>>20)
 		w.kernel.MarkUnrepeatable("ended by the limit of the world's memory, which depends on the machine")
 		return engine.Limit
@@ -318,7 +311,7 @@ func (w *World) collect() {
 	for _, r := range k.Refused {
 		o.Refused = append(o.Refused, engine.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count})
 	}
-	if w.code.watch != nil && !w.closed {
+	if w.options.Code != nil && !w.closed {
 		o.Code = w.codeHits()
 	}
 	o.Files = w.digests()

@@ -46,6 +46,19 @@ func (w *Watched) FD() int { return w.fd }
 // Hits are the numbers of the places that were executed since the run began, ascending.
 func (w *Watched) Hits() code.Blocks { return w.wanted.Without(w.stands) }
 
+// Resume has breakpoints stand wherever they are wanted and were not hit.
+func (w *Watched) Resume(hits code.Blocks) {
+	hit := code.NewBits(len(w.Binary.Places))
+	for _, i := range hits {
+		hit.Set(int(i))
+	}
+	for i := range w.Binary.Places {
+		if w.stands.Has(i) != (w.wanted.Has(i) && !hit.Has(i)) {
+			w.poke(i)
+		}
+	}
+}
+
 // set puts breakpoints at the places that are wanted, and takes them from all others.
 func (w *Watched) set(covered code.Bits) {
 	n := len(w.Binary.Places)

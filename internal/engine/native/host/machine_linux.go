@@ -59,18 +59,17 @@ type thread struct {
 	call unix.PtraceRegs // with what a call of the engine's choice is made
 }
 
-// Machine runs the threads of one world. All methods must be called from one locked OS thread: the one that called
-// NewMachine.
+// Machine runs the threads of one world. All methods must be called on its Tracer's thread.
 type Machine struct {
 	threads    map[ThreadID]*thread
 	alive      map[int]int // real threads of a process that were not reaped yet, by tgid
 	stubFD     int
-	loop       int // the id of the OS thread that owns the machine
+	tracer     *Tracer
+	loop       int // the id of its OS thread
 	vdsoOffset uint64
 	leaks      Leaks
 	ignored    []syscall.Signal // by this process
 	watch      *watchdog
-	listeners  []*listener
 	notice     notice
 	answer     answer
 	let        func(nr, a1, a2, a3, a4, listener, notice uintptr) (first, second uintptr) // letAndReceive
@@ -101,8 +100,8 @@ type Leaks struct {
 
 // NewMachine prepares a machine. spinCPUMs is the CPU time that a thread may use without a system call before it
 // is stopped by force. With reference set, every call that the engine answers takes a ptrace stop: slower, and otherwise the
-// same.
-func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) {
+// same. It must be called on the tracer's thread.
+func NewMachine(tracer *Tracer, leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) {
 	interruptible()
 	stops := ""
 	if reference {
@@ -119,22 +118,20 @@ func NewMachine(leaks Leaks, spinCPUMs int64, reference bool) (*Machine, error) 
 		unix.Close(fd)
 		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
-	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, tracer: tracer, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
 	m.watch = startWatchdog(spinCPUMs)
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()
 	}
 	m.cpuidTraps = !leaks.Instructions && giveUpCPUID()
+	tracer.machines = append(tracer.machines, m)
 	return m, nil
 }
 
 // Close kills and reaps every process that is left. The OS thread must not end without it: Go's runtime blocks all
 // signals then, and a trapped TSC kills a process whose handler cannot run.
 func (m *Machine) Close() {
-	takeTSC()
-	if m.cpuidTraps {
-		takeCPUID()
-	}
+	m.tracer.leave(m)
 	m.watch.stop()
 	for len(m.threads) > 0 {
 		for id := range m.threads {
@@ -142,7 +139,7 @@ func (m *Machine) Close() {
 			break
 		}
 	}
-	m.closeListeners()
+	m.tracer.closeListeners()
 	unix.Close(m.stubFD)
 }
 

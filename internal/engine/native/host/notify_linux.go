@@ -119,27 +119,8 @@ func (m *Machine) listen(t *thread, fd int64) error {
 	}
 	m.execute(t, unix.SYS_CLOSE, uint64(fd))
 	t.listener = &listener{fd: own}
-	m.listeners = append(m.listeners, t.listener)
+	m.tracer.listeners = append(m.tracer.listeners, t.listener)
 	return nil
-}
-
-// maxListeners is how many listeners there may be before those that nobody uses are closed.
-const maxListeners = 64
-
-func (m *Machine) closeListeners() {
-	used := map[*listener]bool{}
-	for _, t := range m.threads {
-		used[t.listener] = true
-	}
-	kept := m.listeners[:0]
-	for _, l := range m.listeners {
-		if used[l] {
-			kept = append(kept, l)
-		} else {
-			unix.Close(l.fd)
-		}
-	}
-	m.listeners = kept
 }
 
 // proceed lets a thread run, from a ptrace stop by the given request, or with the answer that it waits for, to the next
@@ -215,18 +196,16 @@ func (m *Machine) send(t *thread) (first, second uintptr) {
 	}
 }
 
-// notifier is whose notification was received. Where it is not t's, nor t's next call, it is of a call that is made again: who freezes
-// a process (a laptop that sleeps, a container that is paused) ends its wait for an answer, and the call, begun anew when the process is
-// thawed, has a notification of its own.
+// notifier is the thread whose notification was received. Where it is not t, the call is made again: whatever freezes a process (a
+// laptop that sleeps, a container that is paused) ends its wait for an answer, and the call, begun anew when the process is thawed, has
+// a notification of its own.
 func (m *Machine) notifier(t *thread) *thread {
 	pid := int(m.notice.pid)
 	if pid == t.tid {
 		return t
 	}
-	for _, o := range m.threads {
-		if o.tid == pid && (o.at == atNotice || o.at == atAnswered || o.at == atPassed) {
-			return o
-		}
+	if o := m.tracer.notifier(pid); o != nil {
+		return o
 	}
 	panic(fmt.Sprintf("host: a call of thread %d, which does not run", pid))
 }

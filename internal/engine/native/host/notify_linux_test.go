@@ -48,8 +48,8 @@ func asker(times uint32) []byte {
 
 // answered has a process ask for its parent so often, answers 42 each time, and reports what does not go as that says. between is called
 // before each answer with the number of calls so far; stepped says whether the thread goes to its next call by single steps.
-func answered(t *testing.T, times uint32, reference bool, stepped func(asked uint32) bool, between func(m *Machine, asked uint32)) {
-	m, err := NewMachine(Leaks{}, 1000, reference)
+func answered(t *testing.T, tracer *Tracer, times uint32, reference bool, stepped func(asked uint32) bool, between func(m *Machine, asked uint32)) {
+	m, err := NewMachine(tracer, Leaks{}, 1000, reference)
 	if err != nil {
 		t.Error(err)
 		return
@@ -121,7 +121,7 @@ func TestStepsOverCalls(t *testing.T) {
 	for _, reference := range []bool{false, true} {
 		for _, pattern := range []uint32{0b1, 0b01, 0b011, 0b1101} {
 			onOwnThread(func() {
-				answered(t, 200, reference, func(asked uint32) bool { return pattern>>(asked%4)&1 != 0 }, func(*Machine, uint32) {})
+				answered(t, &Tracer{}, 200, reference, func(asked uint32) bool { return pattern>>(asked%4)&1 != 0 }, func(*Machine, uint32) {})
 			})
 		}
 	}
@@ -131,7 +131,7 @@ func TestStepsOverCalls(t *testing.T) {
 func TestAnswersThatASignalStops(t *testing.T) {
 	onOwnThread(func() {
 		sent := 0
-		answered(t, 1000, false, nil, func(m *Machine, asked uint32) {
+		answered(t, &Tracer{}, 1000, false, nil, func(m *Machine, asked uint32) {
 			if asked > 0 {
 				return
 			}
@@ -175,7 +175,7 @@ func TestCallsOfFrozenProcesses(t *testing.T) {
 		}
 		tried = true
 		onOwnThread(func() {
-			answered(t, 50, false, nil, func(m *Machine, asked uint32) {
+			answered(t, &Tracer{}, 50, false, nil, func(m *Machine, asked uint32) {
 				if asked%10 != 5 {
 					return
 				}
@@ -197,5 +197,24 @@ func TestCallsOfFrozenProcesses(t *testing.T) {
 	}
 	if !tried {
 		needs.Missing(t, "cgroup", "none here could freeze a process")
+	}
+}
+
+// Machines with one Tracer do not disturb each other: one lives and ends while another one is in the middle of its work.
+func TestMachinesShareATracer(t *testing.T) {
+	for _, reference := range []bool{false, true} {
+		tracer := NewTracer()
+		tracer.Do(func() {
+			lived := 0
+			answered(t, tracer, 50, reference, nil, func(*Machine, uint32) {
+				if lived++; lived%10 == 0 {
+					answered(t, tracer, 20, reference, nil, func(*Machine, uint32) {})
+				}
+			})
+			if lived != 50 || len(tracer.machines) > 0 || len(tracer.listeners) > 0 {
+				t.Errorf("%d calls; %d machines and %d listeners are left", lived, len(tracer.machines), len(tracer.listeners))
+			}
+		})
+		tracer.End()
 	}
 }

@@ -31,8 +31,8 @@ const (
 
 // Spawn starts a process that holds nothing but the stub. Exec puts a program into it.
 func (m *Machine) Spawn(id ThreadID, vdso *machine.VDSO) error {
-	if len(m.listeners) >= maxListeners {
-		m.closeListeners()
+	if len(m.tracer.listeners) >= maxListeners {
+		m.tracer.closeListeners()
 	}
 	err := m.spawn(id, vdso)
 	if none := (*noNotices)(nil); errors.As(err, &none) {

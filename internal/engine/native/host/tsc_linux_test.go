@@ -43,7 +43,7 @@ func TestThreadsEnd(t *testing.T) {
 	}
 	for range 300 {
 		onOwnThread(func() {
-			m, err := NewMachine(Leaks{}, 1000, false)
+			m, err := NewMachine(&Tracer{}, Leaks{}, 1000, false)
 			if err != nil {
 				t.Error(err)
 				return

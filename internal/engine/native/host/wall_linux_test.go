@@ -26,7 +26,7 @@ func TestWallsHoldBehindTheGate(t *testing.T) {
 	}
 	defer listener.Close()
 	onOwnThread(func() {
-		m, err := NewMachine(Leaks{}, 1000, false)
+		m, err := NewMachine(&Tracer{}, Leaks{}, 1000, false)
 		if err != nil {
 			t.Error(err)
 			return

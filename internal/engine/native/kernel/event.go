@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"hash"
 
+	"github.com/bloodhound-dst/bloodhound/internal/clone"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
@@ -39,59 +40,17 @@ func (h *hasher) restore(b []byte) {
 // Sums are the trace hash and the strict hash so far.
 func (k *Kernel) Sums() (trace, strict []byte) { return k.hash.h.Sum(nil), k.strict.h.Sum(nil) }
 
-// Save puts what is kept outside State for speed into it, so that State alone can be stored.
+// Save copies the State, with what is kept outside of it for speed.
 func (k *Kernel) Save() *State {
 	k.State.Hash, k.State.Strict = k.hash.state(), k.strict.state()
-	return k.State
+	return clone.Of(k.State)
 }
 
-// Load goes on with a State that Save gave, in a kernel with the same machine and handles. Encodings such as gob
-// turn empty maps into nil ones.
+// Load goes on with a State that Save gave, in a kernel with the same machine and handles.
 func (k *Kernel) Load(s *State) {
 	k.State = s
-	ensure(&s.LastID)
-	ensure(&s.Threads)
-	ensure(&s.Procs)
-	ensure(&s.Tables)
-	ensure(&s.Spaces)
-	ensure(&s.Files)
-	ensure(&s.Pipes)
-	ensure(&s.EventFDs)
-	ensure(&s.TimerFDs)
-	ensure(&s.SignalFDs)
-	ensure(&s.Epolls)
-	ensure(&s.Segs)
-	ensure(&s.Sems)
-	ensure(&s.Queues)
-	ensure(&s.Waiting)
-	ensure(&s.Watching)
-	ensure(&s.Futexes)
-	if s.Shared != nil {
-		ensure(&s.Shared.Inodes)
-	}
-	for i, n := range s.Nodes {
-		if s.Shared != nil && n.FS != nil {
-			n.FS.Join(s.Shared, i)
-		}
-		ensure(&n.FIFOs)
-	}
-	for _, e := range s.Epolls {
-		ensure(&e.Items)
-		ensure(&e.Index)
-	}
-	if s.Net.Seen != nil {
-		ensure(&s.Failed)
-		ensure(&s.Net.Seen.Messages)
-		ensure(&s.Net.Seen.Connections)
-	}
 	k.hash.restore(s.Hash)
 	k.strict.restore(s.Strict)
-}
-
-func ensure[K comparable, V any](m *map[K]V) {
-	if *m == nil {
-		*m = map[K]V{}
-	}
 }
 
 // record makes an event of a finished call. Who changes what is hashed, here or in Happen, changes

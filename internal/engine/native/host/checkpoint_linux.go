@@ -1,0 +1,125 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"runtime"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+)
+
+// Tracer is the OS thread of a world: ptrace obeys only the thread that attached. What belongs to that thread, and not to a
+// single machine, is here. A forked process sends its calls to the listener of its parent, so that all machines whose
+// processes come from one another must have one Tracer, and share its listeners.
+//
+// The zero Tracer stands for the calling thread, which its caller has locked.
+type Tracer struct {
+	machines  []*Machine
+	listeners []*listener
+	work      chan func()
+	ended     chan struct{}
+}
+
+// NewTracer starts a Tracer with an OS thread of its own.
+func NewTracer() *Tracer {
+	t := &Tracer{work: make(chan func()), ended: make(chan struct{})}
+	go func() {
+		runtime.LockOSThread() // never unlocked: the OS thread, which a world pins, ends with the goroutine
+		for f := range t.work {
+			f()
+		}
+		close(t.ended)
+	}()
+	return t
+}
+
+// Do runs f on the Tracer's thread, and hands a panic in it over to the caller.
+func (t *Tracer) Do(f func()) {
+	done := make(chan any)
+	t.work <- func() {
+		defer func() { done <- recover() }()
+		f()
+	}
+	if p := <-done; p != nil {
+		panic(p)
+	}
+}
+
+// End ends the thread.
+func (t *Tracer) End() {
+	close(t.work)
+	<-t.ended
+}
+
+// leave takes a machine out. With the last one the thread gets back what machines have taken from it.
+func (t *Tracer) leave(m *Machine) {
+	t.machines = slices.DeleteFunc(t.machines, func(o *Machine) bool { return o == m })
+	if len(t.machines) == 0 {
+		takeTSC()
+		if m.cpuidTraps {
+			takeCPUID()
+		}
+	}
+}
+
+// notifier finds the thread that waits in a notification, by its real id, in whichever machine it is.
+func (t *Tracer) notifier(tid int) *thread {
+	for _, m := range t.machines {
+		for _, o := range m.threads {
+			if o.tid == tid && (o.at == atNotice || o.at == atAnswered || o.at == atPassed) {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// maxListeners is how many listeners there may be before those that no thread uses are closed.
+const maxListeners = 64
+
+func (t *Tracer) closeListeners() {
+	used := map[*listener]bool{}
+	for _, m := range t.machines {
+		for _, o := range m.threads {
+			used[o.listener] = true
+		}
+	}
+	t.listeners = slices.DeleteFunc(t.listeners, func(l *listener) bool {
+		if !used[l] {
+			unix.Close(l.fd)
+		}
+		return !used[l]
+	})
+}
+
+// Checkpoint owns what is real of a world: all else is data, and can be copied.
+type Checkpoint struct {
+	Tracer  *Tracer
+	Machine *Machine        // processes
+	Blobs   *Blobs          // memfds of written files and shared memory
+	VDSOs   []*machine.VDSO // by node, with the pages of time
+	Bases   []*Base         // by node, open files of the machine
+	Watched []*Watched      // copies of executables with breakpoints; nil where there is none
+	Lack    Lack            // what the machine did not give
+}
+
+// Close ends the processes and frees the rest. It must be called on the Tracer's thread, and leaves the Tracer.
+func (c *Checkpoint) Close() {
+	if c.Machine != nil {
+		c.Machine.Close()
+	}
+	Unwatch(c.Watched)
+	if c.Blobs != nil {
+		c.Blobs.Close()
+	}
+	for _, b := range c.Bases {
+		b.Close()
+	}
+	for _, v := range c.VDSOs {
+		FreeVDSO(v)
+	}
+	*c = Checkpoint{Tracer: c.Tracer, Lack: c.Lack}
+}

@@ -1,0 +1,60 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/clone"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// State is a whole world as plain data: what a run has become, without what is real of it (host.Checkpoint) and what all runs of
+// its Spec share. It copies all that the loop, the kernel or the director changes while a world runs. The pages of time are not
+// among it: the kernel writes them whenever it lets a thread run.
+type State struct {
+	Kernel   *kernel.State
+	Director director.State // with the plan of faults and its ledger
+	Tape     tape.State
+	recorded
+	Executed []code.Blocks // by watched copy: the blocks whose breakpoints were hit
+}
+
+// recorded is what a World keeps of its run, beside the kernel, the director and the tape.
+type recorded struct {
+	outcome   engine.Outcome // so far
+	behaviour *behaviour     // nil where nobody asks for it
+	code      codeWatch
+	absences  [][]string // by node: names that its programs have looked for in vain in folders that begin empty
+	dumps     dumps
+}
+
+// save copies the world's state. It is called between two events, on the world's thread.
+func (w *World) save() *State {
+	s := clone.Of(&State{Director: w.director.State, Tape: w.tape.State(), recorded: w.recorded})
+	s.Kernel = w.kernel.Save()
+	for _, c := range w.real.Watched {
+		var hits code.Blocks
+		if c != nil {
+			hits = c.Hits()
+		}
+		s.Executed = append(s.Executed, hits)
+	}
+	return s
+}
+
+// load has the world go on from a State of a world whose real side is in the same position as its own. The State is the
+// world's from then on.
+func (w *World) load(s *State) {
+	w.kernel.Load(s.Kernel)
+	w.director.State = s.Director
+	w.tape.Restore(s.Tape)
+	w.recorded = s.recorded
+	for i, c := range w.real.Watched {
+		if c != nil {
+			c.Resume(s.Executed[i])
+		}
+	}
+}
