@@ -202,11 +202,11 @@ func TestNetworkOfAService(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		`"db" is a Docker container`:        "  a: {image: x, network_mode: 'container:db'}",
-		`"b" stands for 2 nodes`:             "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
+		`"db" is a Docker container`:  "  a: {image: x, network_mode: 'container:db'}",
+		`"b" stands for 2 nodes`:      "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
 		"nodes depend on each":        "  a: {image: x, network_mode: 'service:b', depends_on: [b]}\n  b: {image: x, network_mode: 'service:a', depends_on: [a]}",
-		`nobody`:                     "  a: {image: x, network_mode: 'service:nobody'}",
-		"network_mode and networ":    "  a: {image: x, network_mode: 'service:b', networks: [default]}\n  b: {image: x}",
+		`nobody`:                      "  a: {image: x, network_mode: 'service:nobody'}",
+		"network_mode and networ":     "  a: {image: x, network_mode: 'service:b', networks: [default]}\n  b: {image: x}",
 		"a.hostname cannot be set":    "  a: {image: x, network_mode: 'service:b', hostname: own}\n  b: {image: x}",
 		"a.extra_hosts cannot be set": "  a: {image: x, network_mode: 'service:b', extra_hosts: ['k:10.0.0.1']}\n  b: {image: x}",
 		"a.links cannot be set":       "  a: {image: x, network_mode: 'service:b', links: ['c:k']}\n  b: {image: x}\n  c: {image: x}",
