@@ -34,10 +34,11 @@ var layers = [][]string{
 	{"internal/engine/director"},
 	{"internal/engine/inprocess"},
 	// The rooms of the native engine: what kernel and machine share, with state machines of their own; the real machine, which what is
-	// pure must not import; the kernel.
+	// pure must not import; the core of the kernel; calls, kinds of open files, /proc and /sys.
 	{"internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/fs", "internal/engine/native/net"},
 	{"internal/engine/native/host"},
 	{"internal/engine/native/kernel"},
+	{"internal/engine/native/linux"},
 	{"internal/engine/enginetest", "internal/engine/native", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
 	{"internal/runner", "check"},
 	{"internal/config/suggest", "internal/config/shell"},
@@ -58,7 +59,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}

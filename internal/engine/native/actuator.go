@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -54,14 +55,14 @@ func (a actuator) Running(node int) (tags []int64) {
 
 func (a actuator) Kill(proc int64) {
 	if p := a.k().Procs[kernel.ProcID(proc)]; p != nil {
-		a.k().KillProc(p)
+		linux.KillProc(a.k(), p)
 	}
 }
 
 func (a actuator) KillTagged(tag int64) {
 	for _, id := range slices.Sorted(maps.Keys(a.k().Procs)) {
 		if p := a.k().Procs[id]; p != nil && p.Tag == tag {
-			a.k().KillProc(p)
+			linux.KillProc(a.k(), p)
 		}
 	}
 }
@@ -78,20 +79,20 @@ func (a actuator) KillNode(node int, by *fault.Action) {
 	if by != nil {
 		cause = refTo(by)
 	}
-	a.because(cause, func() { a.k().KillNode(kernel.NodeID(node)) })
+	a.because(cause, func() { linux.KillNode(a.k(), kernel.NodeID(node)) })
 }
 
 func (a actuator) LosePower(node int, by *fault.Action, stream string) (err error) {
 	a.because(refTo(by), func() {
-		err = a.k().LosePower(kernel.NodeID(node), by.ID, func(what string, n uint64) uint64 { return a.w.tape.Choose(stream+what, n) })
+		err = linux.LosePower(a.k(), kernel.NodeID(node), by.ID, func(what string, n uint64) uint64 { return a.w.tape.Choose(stream+what, n) })
 	})
 	return err
 }
 
-func (a actuator) PowerOn(node int) { a.k().PowerOn(kernel.NodeID(node)) }
+func (a actuator) PowerOn(node int) { linux.PowerOn(a.k(), kernel.NodeID(node)) }
 
 func (a actuator) Stop(node int, by *fault.Action, signal int) {
-	a.k().Stop(kernel.NodeID(node), refTo(by), signal)
+	linux.Stop(a.k(), kernel.NodeID(node), refTo(by), signal)
 }
 
 func (a actuator) Stopping(node int) director.Stopping {
@@ -101,15 +102,15 @@ func (a actuator) Stopping(node int) director.Stopping {
 
 func (a actuator) Stopped(node int) {
 	n := a.k().Nodes[node]
-	a.because(n.Stopping.Cause, func() { a.k().KillNode(n.ID) })
+	a.because(n.Stopping.Cause, func() { linux.KillNode(a.k(), n.ID) })
 	n.Stopping = kernel.Stopping{}
 }
 
-func (a actuator) Pause(node, id int) { a.k().Pause(kernel.NodeID(node), id) }
+func (a actuator) Pause(node, id int) { linux.Pause(a.k(), kernel.NodeID(node), id) }
 
 func (a actuator) Resume(node, _ int) (late bool) {
-	a.k().Pause(kernel.NodeID(node), 0)
-	return a.k().Late(kernel.NodeID(node))
+	linux.Pause(a.k(), kernel.NodeID(node), 0)
+	return linux.Late(a.k(), kernel.NodeID(node))
 }
 
 func (a actuator) Leak(node, id int, fromNs, toNs int64) {
@@ -120,15 +121,15 @@ func (a actuator) EndLeak(node int) { a.k().Nodes[node].Leak = kernel.Leak{} }
 
 func (a actuator) KillLargest(node, id int) (killed director.Killed, ok bool) {
 	a.because(net.FaultRef{Kind: fault.OOM, ID: id}, func() {
-		var p kernel.Killed
-		p, ok = a.k().KillLargest(kernel.NodeID(node), id)
+		var p linux.Killed
+		p, ok = linux.KillLargest(a.k(), kernel.NodeID(node), id)
 		killed = director.Killed{PID: p.PID, Program: p.Program, Bytes: p.Bytes}
 	})
 	return killed, ok
 }
 
 func (a actuator) Restarts(node, id int) {
-	a.k().Restarts(kernel.NodeID(node), net.FaultRef{Kind: fault.OOM, ID: id})
+	linux.Restarts(a.k(), kernel.NodeID(node), net.FaultRef{Kind: fault.OOM, ID: id})
 }
 
 func (a actuator) Block(c fault.Cut, id int) {
@@ -136,16 +137,16 @@ func (a actuator) Block(c fault.Cut, id int) {
 }
 
 func (a actuator) Clog(c fault.Cut, id int) {
-	a.k().Net.SetClog(a.k().NetEnv(), a.in(c.From), a.in(c.To), id)
+	a.k().Net.SetClog(linux.NetEnv(a.k()), a.in(c.From), a.in(c.To), id)
 }
 
 func (a actuator) Slow(c fault.Cut, on *fault.Action) {
-	a.k().Net.SetSlow(a.k().NetEnv(), a.in(c.From), a.in(c.To), net.Slow{LatencyNs: on.Slow.LatencyNs, JitterNs: on.Slow.JitterNs, Bandwidth: on.Slow.Bandwidth,
+	a.k().Net.SetSlow(linux.NetEnv(a.k()), a.in(c.From), a.in(c.To), net.Slow{LatencyNs: on.Slow.LatencyNs, JitterNs: on.Slow.JitterNs, Bandwidth: on.Slow.Bandwidth,
 		FaultID: on.ID, SinceNs: on.StartNs})
 }
 
 func (a actuator) Reset(c fault.Cut, by *fault.Action) int {
-	return a.k().Net.Reset(a.k().NetEnv(), a.in(c.From), a.in(c.To), refTo(by))
+	return a.k().Net.Reset(linux.NetEnv(a.k()), a.in(c.From), a.in(c.To), refTo(by))
 }
 
 func (a actuator) Names(node string, id int, silent bool) {
@@ -184,7 +185,7 @@ func (a actuator) Rates() {
 }
 
 func (a actuator) Order(proc int64, line []byte) bool {
-	return a.k().Order(kernel.ProcID(proc), line)
+	return linux.Order(a.k(), kernel.ProcID(proc), line)
 }
 
 func (a actuator) Watch(node int, tag int64) {
@@ -241,12 +242,12 @@ func (a actuator) Launch(l *director.Launch) (int64, error) {
 	}
 	argv, env := l.Argv, l.Env
 	if l.Own {
-		argv = append([]string{kernel.Self}, argv...)
+		argv = append([]string{linux.Self}, argv...)
 	}
 	if l.Kind == director.JobDriver || l.Kind == director.JobRecovery {
-		env = append(slices.Clone(env), "BLOODHOUND_REPORT="+kernel.ReportPath)
+		env = append(slices.Clone(env), "BLOODHOUND_REPORT="+linux.ReportPath)
 	}
-	start := kernel.Launch{Node: kernel.NodeID(l.Node), Name: fmt.Sprint(l.Number), Argv: argv, Env: w.environment(l.As, env),
+	start := linux.Launch{Node: kernel.NodeID(l.Node), Name: fmt.Sprint(l.Number), Argv: argv, Env: w.environment(l.As, env),
 		Dir: dir, User: cred, Tag: l.Tag, Stdout: l.Stdout, Stderr: l.Stderr, Bounded: l.Kind == director.JobProbe || l.Kind == director.JobProber,
 		Ordered: l.Kind == director.JobProber, OOMAdj: l.As.Bounds.OOMScoreAdj, Main: l.Kind == director.JobMain, Rlimits: l.As.Bounds.Rlimits}
 	if l.Kind.Asks() {
@@ -255,7 +256,7 @@ func (a actuator) Launch(l *director.Launch) (int64, error) {
 	if l.Own {
 		start.SlackNs = ownSlackNs
 	}
-	p, err := w.kernel.Start(start)
+	p, err := linux.Start(w.kernel, start)
 	if err != nil {
 		return 0, fmt.Errorf("cannot start %s: %w", strings.Join(argv, " "), w.startError(l.As, argv[0], err))
 	}
@@ -264,7 +265,7 @@ func (a actuator) Launch(l *director.Launch) (int64, error) {
 
 // startError makes an error of a program's start the Director's.
 func (w *World) startError(n *world.Node, file string, err error) error {
-	var start *kernel.StartError
+	var start *linux.StartError
 	if !errors.As(err, &start) {
 		return err
 	}
@@ -287,9 +288,9 @@ func (w *World) environment(n *world.Node, env []string) []string {
 	all := []string{"PATH=" + defaultPath, "HOME=/root", "HOSTNAME=" + n.Hostname, "TZ=UTC",
 		// A program that binds its functions as they are first called has the dynamic linker stop at each.
 		"LD_BIND_NOW=1",
-		"ANTITHESIS_SDK_LOCAL_OUTPUT=" + kernel.SDKPath, "ANTITHESIS_OUTPUT_DIR=" + kernel.SDKDir}
+		"ANTITHESIS_SDK_LOCAL_OUTPUT=" + linux.SDKPath, "ANTITHESIS_OUTPUT_DIR=" + linux.SDKDir}
 	if w.options.Self != "" {
-		all = append(all, "ANTITHESIS_STOP_FAULTS="+kernel.StopFaults)
+		all = append(all, "ANTITHESIS_STOP_FAULTS="+linux.StopFaults)
 	}
 	for _, kv := range all {
 		name, _, _ := strings.Cut(kv, "=")

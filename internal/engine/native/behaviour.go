@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
@@ -422,7 +423,7 @@ func (f *features) connections(seen *net.Seen) {
 
 func (f *features) errors(failed map[kernel.FailedCall]uint32) {
 	for k := range failed {
-		f.add(coverage.Errno, path.Base(k.Program)+" "+kernel.CallName(uint64(k.Nr))+" "+unix.ErrnoName(unix.Errno(k.Errno)))
+		f.add(coverage.Errno, path.Base(k.Program)+" "+linux.CallName(uint64(k.Nr))+" "+unix.ErrnoName(unix.Errno(k.Errno)))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
@@ -32,7 +33,7 @@ func (w *World) underTest(t *kernel.Thread) bool {
 // of code. What counts by itself is executed as it is, and counts is its number.
 func (w *World) watched(t *kernel.Thread, path, real string, fd int, library bool) (inPlace machine.Code, counts int) {
 	c := &w.code
-	if !w.underTest(t) || real == kernel.Self {
+	if !w.underTest(t) || real == linux.Self {
 		return nil, 0
 	}
 	if !strings.HasPrefix(path, "/") {
@@ -92,10 +93,10 @@ func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 	h.Digest = m.Digest(file, h.Total)
 	switch {
 	case a.Beyond: // one name for all of them: there is no end of what a process may announce
-		h = code.Hits{Path: w.kernel.Procs[t.Proc].Path, Source: code.Edges, Off: fmt.Sprintf("a process of it has more than %d modules of edges, and those beyond are not counted", kernel.MostModules)}
+		h = code.Hits{Path: w.kernel.Procs[t.Proc].Path, Source: code.Edges, Off: fmt.Sprintf("a process of it has more than %d modules of edges, and those beyond are not counted", linux.MostModules)}
 		h.Digest = code.Digest([]byte(h.Path + "\n" + h.Off))
-	case a.First >= kernel.MostEdges:
-		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", kernel.MostEdges), 0
+	case a.First >= linux.MostEdges:
+		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", linux.MostEdges), 0
 	}
 	if w.options.Code.Only != "" && w.options.Code.Only != h.Digest {
 		return 0

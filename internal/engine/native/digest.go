@@ -21,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 )
 
 // maxNamesBytes bounds the names of a folder that are kept; more than these are kept as a digest.
@@ -163,7 +164,7 @@ func namesOf(folder string, hidden func(name string) bool) string {
 
 // executes notes a program that a node under test executes.
 func (w *World) executes(t *kernel.Thread, shown, real string, fd int) {
-	if !w.underTest(t) || real == kernel.Self || len(w.outcome.Programs) >= engine.MaxPrograms {
+	if !w.underTest(t) || real == linux.Self || len(w.outcome.Programs) >= engine.MaxPrograms {
 		return
 	}
 	if !strings.HasPrefix(shown, "/") {

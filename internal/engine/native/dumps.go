@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
@@ -51,7 +52,7 @@ func (w *World) fatal(t *kernel.Thread, sig int, info [128]byte) {
 		return
 	}
 	w.dumps.Written++
-	left := k.Remains(t, sig, info)
+	left := linux.Remains(k, t, sig, info)
 	if len(left.Threads) == 0 {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 )
 
@@ -40,7 +41,7 @@ func (x stopped) Threads() (list []engine.Thread, err error) {
 			p := k.Procs[t.Proc]
 			out := engine.Thread{Node: k.Nodes[t.Node].Name, Program: p.Path, PID: p.PID, TID: t.TID, Name: t.Name}
 			if t.State == kernel.Blocked {
-				out.Call = kernel.CallName(t.Call.Nr)
+				out.Call = linux.CallName(t.Call.Nr)
 			}
 			list = append(list, out)
 		}
@@ -56,7 +57,7 @@ func (x stopped) Registers(node string, tid int) (list []engine.Register, err er
 		if err != nil {
 			return err
 		}
-		regs, ok := k.Registers(t)
+		regs, ok := linux.Registers(k, t)
 		if !ok {
 			return fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
 		}
@@ -88,7 +89,7 @@ func (x stopped) Files(node string, pid int) (list []engine.OpenFile, err error)
 		if err != nil {
 			return err
 		}
-		for _, f := range k.OpenFiles(k.Procs[t.Proc]) {
+		for _, f := range linux.OpenFiles(k, k.Procs[t.Proc]) {
 			list = append(list, engine.OpenFile{FD: f.FD, Object: f.Object, Path: f.Path})
 		}
 		return nil

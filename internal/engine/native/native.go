@@ -16,6 +16,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -98,7 +100,7 @@ func (w *World) boot() error {
 	}
 	w.real.Blobs = host.NewBlobs(&w.real.Lack)
 	m.LimitMemory(w.memoryBytes, w.real.Blobs)
-	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.real.Blobs})
+	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.real.Blobs}, linux.NewSystem())
 	k := w.kernel
 	w.tape.Clock(func() int64 { return k.Now })
 	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
@@ -117,7 +119,8 @@ func (w *World) boot() error {
 	if w.options.Code != nil {
 		k.Code, k.Edges, k.Ending = w.watched, w.edges, w.counted
 	}
-	m.Action, m.Random = k.Action, k.Random
+	m.Action = func(id machine.ThreadID, sig int) ([32]byte, bool) { return linux.Action(k, id, sig) }
+	m.Random = func(id machine.ThreadID, b []byte) { linux.Random(k, id, b) }
 	k.Net = w.network()
 	d := w.spec.DefaultLink
 	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
@@ -151,7 +154,7 @@ func (w *World) boot() error {
 			k.Net.SetLink(net.NodeID(b), net.NodeID(a), link)
 		}
 	}
-	if unknown := k.WatchCalls(setting.Faults().Entries()); len(unknown) > 0 {
+	if unknown := linux.WatchCalls(k, setting.Faults().Entries()); len(unknown) > 0 {
 		return fmt.Errorf("faults strike at %s, at which worlds never stop", strings.Join(unknown, ", "))
 	}
 	k.Entering = func(node kernel.NodeID, call string, files []string) {
@@ -193,7 +196,7 @@ func (w *World) nodeID(name string) kernel.NodeID {
 // asksForMemory tells whether faults strike calls that ask for memory, or at them.
 func asksForMemory(f *world.Faults) bool {
 	return f.Strikes(string(fault.MemoryPressure)) ||
-		slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return slices.ContainsFunc(r.At, kernel.Growing) })
+		slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return slices.ContainsFunc(r.At, linux.Growing) })
 }
 
 // network is the network of a world, without its nodes.
@@ -244,7 +247,7 @@ func (w *World) addNode(n *world.Node) error {
 		Init: n.Init, Tasks: n.Bounds.Tasks, CPUPPM: n.Bounds.CPUPPM,
 		Memory: kernel.Memory{LimitBytes: n.Bounds.MemoryBytes},
 	}
-	tuning, err := node.Tune(n.Sysctls)
+	tuning, err := linux.Tune(node, n.Sysctls)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -69,7 +70,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	}
 	if w.options.Self != "" {
 		self := under(host.Layer{Path: w.options.Self, Ours: true})
-		for _, path := range []string{kernel.Self, kernel.StopFaults} {
+		for _, path := range []string{linux.Self, linux.StopFaults} {
 			c.Volumes = append(c.Volumes, fs.Volume{Target: path, Layer: self, ReadOnly: true})
 		}
 	}
@@ -206,7 +207,7 @@ func (w *World) credentials(id kernel.NodeID, n *world.Node) (kernel.Cred, error
 	}
 	if n.User != "" {
 		var err error
-		if cred, err = kernel.ParseCred(n.User, w.readFile(id, "/etc/passwd"), groups); err != nil {
+		if cred, err = linux.ParseCred(n.User, w.readFile(id, "/etc/passwd"), groups); err != nil {
 			return cred, err
 		}
 	}

@@ -155,7 +155,7 @@ func TestStateHasEveryField(t *testing.T) {
 	}{
 		{reflect.TypeFor[World](), "spec options shared memoryBytes started tape kernel director recorded real failure closed"},
 		{reflect.TypeFor[director.Director](), "State Setting tape act out moment err"},
-		{reflect.TypeFor[kernel.Kernel](), "State M Tape Handles Cost Sched Limits Absent Observe Code Executes Edges Ending Fatal Leaks Seen Entering Overdue DiskFault kinds watched stop buf small tree synths programs hash strict"},
+		{reflect.TypeFor[kernel.Kernel](), "State M Tape Handles Cost Sched Limits Absent Observe Code Executes Edges Ending Fatal Leaks Seen Entering Overdue DiskFault Caller Watched Buf Small system stop tree programs hash strict"},
 	} {
 		var names []string
 		for i := range c.typ.NumField() {

@@ -19,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -54,9 +55,9 @@ func atCalls(r *world.FaultRule) (all engine.Mistakes) {
 		all = append(all, engine.Mistake{Part: engine.PartFault, Name: strings.Join(r.At, ","), Problem: fmt.Sprintf(problem, args...), Remedy: remedy})
 	}
 	for _, call := range r.At {
-		if why := kernel.Unwatched(call); why != "" {
+		if why := linux.Unwatched(call); why != "" {
 			wrong("name a call as strace shows it, such as fsync", "a rule cannot strike at %q: %s", call, why)
-		} else if r.Path != "" && !kernel.AboutFiles(call) {
+		} else if r.Path != "" && !linux.AboutFiles(call) {
 			wrong("leave out the pattern of files, or name calls on files, such as fsync", "%s is not about a file whose name is known, so none matches %q", call, r.Path)
 		}
 	}
@@ -86,7 +87,7 @@ func (x *inspection) node() error {
 		return nil
 	}
 	x.real.Blobs = host.NewBlobs(nil)
-	x.kernel = kernel.New(nil, tape.NewSource(tape.Tape{}), kernel.Handles{Blobs: x.real.Blobs})
+	x.kernel = kernel.New(nil, tape.NewSource(tape.Tape{}), kernel.Handles{Blobs: x.real.Blobs}, linux.NewSystem())
 	x.kernel.Net = x.network()
 	err := x.share([]world.Node{*x.n})
 	if err == nil {

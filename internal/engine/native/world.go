@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -48,7 +49,7 @@ func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
 	w.do(func() {
 		over := w.outcome.Reason != ""
 		if reason, err = w.advance(until); err == nil && !over && reason != engine.ReachedUntil {
-			w.kernel.EndLines()
+			linux.EndLines(w.kernel)
 			err = w.notice()
 		}
 	})
@@ -82,8 +83,8 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 				return "", err
 			}
 		}
-		if due, ok := k.NextDue(); ok && due <= k.Now {
-			k.Fire()
+		if due, ok := linux.NextDue(k); ok && due <= k.Now {
+			linux.Fire(k)
 		}
 		if d.Due <= k.Now {
 			if err := w.director.Direct(); err != nil {
@@ -138,7 +139,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 				continue
 			}
 		}
-		due, ok := k.NextDue()
+		due, ok := linux.NextDue(k)
 		if !ok {
 			due = director.Never
 		}
@@ -151,7 +152,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			if k.Now >= w.spec.MaxTimeNs {
 				continue
 			}
-			k.Fire()
+			linux.Fire(k)
 			if d.Due <= k.Now {
 				if err := w.director.Direct(); err != nil {
 					return "", err
@@ -204,7 +205,7 @@ func (w *World) overdue(k *kernel.Kernel, t *kernel.Thread, sock net.SockID) {
 	if t.Call.Again {
 		since = t.WaitNs
 	}
-	refs := k.Net.Overdue(k.NetEnv(), sock, since)
+	refs := k.Net.Overdue(linux.NetEnv(k), sock, since)
 	if k.Nodes[t.Node].Driver {
 		for _, r := range refs {
 			w.director.Feel(int(t.Node), r.Kind, r.ID)

@@ -11,8 +11,8 @@ import (
 // CPU time is virtual too: a thread uses what its calls cost, and, from when it is found to wait or compute without a call, the
 // world's time. Work between calls that comes to an end by itself is free.
 
-// threadTime is the CPU time of a thread.
-func (k *Kernel) threadTime(t *Thread) int64 {
+// ThreadTime is the CPU time of a thread.
+func (k *Kernel) ThreadTime(t *Thread) int64 {
 	n := int64(t.Calls)*k.Cost.CallNs + t.BurnedNs
 	if t.BurnsNs != 0 {
 		n += k.Now - t.BurnsNs
@@ -20,11 +20,11 @@ func (k *Kernel) threadTime(t *Thread) int64 {
 	return n
 }
 
-// cpuTime is the CPU time of a process.
-func (k *Kernel) cpuTime(p *Proc) int64 {
+// CPUTime is the CPU time of a process.
+func (k *Kernel) CPUTime(p *Proc) int64 {
 	n := p.EndedNs
 	for _, id := range p.Threads {
-		n += k.threadTime(k.Threads[id])
+		n += k.ThreadTime(k.Threads[id])
 	}
 	return n
 }
@@ -34,38 +34,38 @@ func (k *Kernel) burns(t *Thread) {
 	if t.BurnsNs == 0 {
 		t.BurnsNs = max(k.Now, 1)
 	}
-	if k.cpuDue(t); t.State != Dead {
-		k.burnOn(t)
+	if k.CPUDue(t); t.State != Dead {
+		k.BurnOn(t)
 	}
 }
 
 // burnt notes that a thread has come to a call.
-func (k *Kernel) burnt(t *Thread) {
+func (s *State) burnt(t *Thread) {
 	if t.BurnsNs != 0 {
-		t.BurnedNs += k.Now - t.BurnsNs
+		t.BurnedNs += s.Now - t.BurnsNs
 		t.BurnsNs = 0
 	}
 }
 
-// burnOn has the world stop where the next timer of CPU time is due if a thread goes on as it does.
-func (k *Kernel) burnOn(t *Thread) {
+// BurnOn has the world stop where the next timer of CPU time is due if a thread goes on as it does.
+func (k *Kernel) BurnOn(t *Thread) {
 	if left := k.cpuNext(t); left > 0 {
-		k.after(satAdd(k.Now, left), TimerBurn, t.ID, t.BurnsNs)
+		k.After(SatAdd(k.Now, left), TimerBurn, t.ID, t.BurnsNs)
 	}
 }
 
 // busy has a thread that computes without end run on after a while only, or at a signal: all others and time go on meanwhile.
 func (k *Kernel) busy(t *Thread, ns int64) {
 	t.BusyNs = k.Now + ns
-	k.after(t.BusyNs, TimerBusy, t.ID, t.BusyNs)
+	k.After(t.BusyNs, TimerBusy, t.ID, t.BusyNs)
 	k.burns(t)
 }
 
-// unbusy lets such a thread run.
-func (k *Kernel) unbusy(t *Thread) {
+// Unbusy lets such a thread run.
+func (s *State) Unbusy(t *Thread) {
 	if t.BusyNs != 0 {
 		t.BusyNs = 0
-		k.Resched = true
+		s.Resched = true
 	}
 }
 
@@ -80,34 +80,36 @@ var cpuSignals = [2]unix.Signal{unix.SIGVTALRM, unix.SIGPROF}
 // cpuTimer is that of setitimer's first argument.
 func (p *Proc) cpuTimer(which int) *CPUTimer { return &p.CPUTimers[which-unix.ITIMER_VIRTUAL] }
 
-func (k *Kernel) setCPU(p *Proc, which int, value, interval int64) (left, oldInterval int64) {
-	left, oldInterval = k.cpuLeft(p, which)
+// SetCPU sets a timer of CPU time (ITIMER_VIRTUAL, ITIMER_PROF) and gives what was left of the old one and its interval.
+func (k *Kernel) SetCPU(p *Proc, which int, value, interval int64) (left, oldInterval int64) {
+	left, oldInterval = k.CPULeft(p, which)
 	x := p.cpuTimer(which)
 	*x = CPUTimer{Interval: interval}
 	if value > 0 {
-		x.At = satAdd(k.cpuTime(p), value)
+		x.At = SatAdd(k.CPUTime(p), value)
 	}
 	return left, oldInterval
 }
 
-func (k *Kernel) cpuLeft(p *Proc, which int) (left, interval int64) {
+// CPULeft is how much CPU time is left of such a timer.
+func (k *Kernel) CPULeft(p *Proc, which int) (left, interval int64) {
 	x := p.cpuTimer(which)
 	if x.At != 0 {
-		left = max(x.At-k.cpuTime(p), 1000)
+		left = max(x.At-k.CPUTime(p), 1000)
 	}
 	return left, x.Interval
 }
 
-// cpuClock is what a timer's clock shows if that is of CPU time.
-func (k *Kernel) cpuClock(p *Proc, x *PosixTimer) (int64, bool) {
+// CPUClock is what a timer's clock shows if that is of CPU time.
+func (k *Kernel) CPUClock(p *Proc, x *PosixTimer) (int64, bool) {
 	switch {
 	case x.CPU == 0:
 		return 0, false
 	case x.CPU == wholeProcess:
-		return k.cpuTime(p), true
+		return k.CPUTime(p), true
 	}
 	if t := k.Threads[x.CPU]; t != nil {
-		return k.threadTime(t), true
+		return k.ThreadTime(t), true
 	}
 	return 0, true // its thread has ended, and the clock with it
 }
@@ -115,8 +117,8 @@ func (k *Kernel) cpuClock(p *Proc, x *PosixTimer) (int64, bool) {
 // wholeProcess as PosixTimer.CPU is the clock of all threads.
 const wholeProcess ThreadID = -1
 
-// cpuOf tells what a clock of CPU time counts for a timer: a thread of the caller's process, all of them, or nothing.
-func (k *Kernel) cpuOf(t *Thread, clock int) (ThreadID, bool) {
+// CPUOf tells what a clock of CPU time counts for a timer: a thread of the caller's process, all of them, or nothing.
+func (s *State) CPUOf(t *Thread, clock int) (ThreadID, bool) {
 	pid := ^(clock >> 3)
 	switch {
 	case clock == unix.CLOCK_PROCESS_CPUTIME_ID:
@@ -126,53 +128,53 @@ func (k *Kernel) cpuOf(t *Thread, clock int) (ThreadID, bool) {
 	case clock >= 0:
 		return 0, true
 	case clock&4 == 0:
-		return wholeProcess, pid == 0 || pid == k.proc(t).PID
+		return wholeProcess, pid == 0 || pid == s.Proc(t).PID
 	case pid == 0:
 		return t.ID, true
 	}
-	o := k.threadByTID(t.Node, pid)
+	o := s.ThreadByTID(t.Node, pid)
 	if o == nil || o.Proc != t.Proc {
 		return 0, false
 	}
 	return o.ID, true
 }
 
-// cpuDue sends the signals of a process' timers of CPU time that are due.
-func (k *Kernel) cpuDue(t *Thread) {
-	p := k.proc(t)
+// CPUDue sends the signals of a process' timers of CPU time that are due.
+func (k *Kernel) CPUDue(t *Thread) {
+	p := k.Proc(t)
 	for i := range p.CPUTimers {
 		x := &p.CPUTimers[i]
 		if x.At == 0 {
 			continue
 		}
-		used := k.cpuTime(p)
+		used := k.CPUTime(p)
 		if used < x.At {
 			continue
 		}
 		if x.Interval == 0 {
 			x.At = 0
 		} else {
-			x.At = satAdd(x.At, ((used-x.At)/x.Interval+1)*x.Interval)
+			x.At = SatAdd(x.At, ((used-x.At)/x.Interval+1)*x.Interval)
 		}
-		k.signalProc(p, Signal{Number: int(cpuSignals[i]), Code: 0x80})
+		k.SignalProc(p, Signal{Number: int(cpuSignals[i]), Code: 0x80})
 	}
 	var due []int64
 	for i := range p.Timers {
 		x := &p.Timers[i]
-		if used, ok := k.cpuClock(p, x); ok && x.At != 0 && !x.Still && used >= x.At {
+		if used, ok := k.CPUClock(p, x); ok && x.At != 0 && !x.Still && used >= x.At {
 			due = append(due, int64(x.ID)<<32|x.Gen)
 		}
 	}
 	for _, b := range due {
-		if !p.Zombie && k.posixTimer(p.ID, b) != nil {
-			k.posixDue(p.ID, b)
+		if !p.Zombie && k.PosixTimer(p.ID, b) != nil {
+			k.PosixDue(p.ID, b)
 		}
 	}
 }
 
 // cpuNext is how much CPU time is left until the next timer of a thread's process is due, 0 if none is set.
 func (k *Kernel) cpuNext(t *Thread) (left int64) {
-	p := k.proc(t)
+	p := k.Proc(t)
 	note := func(at, used int64) {
 		if n := max(at-used, 1); left == 0 || n < left {
 			left = n
@@ -180,19 +182,19 @@ func (k *Kernel) cpuNext(t *Thread) (left int64) {
 	}
 	for i := range p.CPUTimers {
 		if x := &p.CPUTimers[i]; x.At != 0 {
-			note(x.At, k.cpuTime(p))
+			note(x.At, k.CPUTime(p))
 		}
 	}
 	for i := range p.Timers {
 		x := &p.Timers[i]
-		if used, ok := k.cpuClock(p, x); ok && x.At != 0 && !x.Still && (x.CPU == wholeProcess || x.CPU == t.ID) {
+		if used, ok := k.CPUClock(p, x); ok && x.At != 0 && !x.Still && (x.CPU == wholeProcess || x.CPU == t.ID) {
 			note(x.At, used)
 		}
 	}
 	return left
 }
 
-// timesCPU reports whether a process has a timer of CPU time.
-func (p *Proc) timesCPU() bool {
+// TimesCPU reports whether a process has a timer of CPU time.
+func (p *Proc) TimesCPU() bool {
 	return p.CPUTimers[0].At != 0 || p.CPUTimers[1].At != 0 || slices.ContainsFunc(p.Timers, func(x PosixTimer) bool { return x.CPU != 0 && x.At != 0 })
 }

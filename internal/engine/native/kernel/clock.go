@@ -23,55 +23,55 @@ type ClockFault struct {
 }
 
 // SetClock begins a fault of a node's clock.
-func (k *Kernel) SetClock(id NodeID, kind fault.Kind, fault int, amount int64) {
-	n := k.Nodes[id]
-	n.ClockFaults = append(n.ClockFaults, ClockFault{ID: fault, Kind: kind, Amount: amount, SinceNs: k.Now})
-	k.reclock(n, fault)
+func (s *State) SetClock(id NodeID, kind fault.Kind, fault int, amount int64) {
+	n := s.Nodes[id]
+	n.ClockFaults = append(n.ClockFaults, ClockFault{ID: fault, Kind: kind, Amount: amount, SinceNs: s.Now})
+	s.reclock(n, fault)
 }
 
 // RightClock ends a fault of a node's clock: CLOCK_REALTIME is set right, as NTP does by a step, and clocks run at their
 // usual rate.
-func (k *Kernel) RightClock(id NodeID, fault int) {
-	n := k.Nodes[id]
+func (s *State) RightClock(id NodeID, fault int) {
+	n := s.Nodes[id]
 	for i := range n.ClockFaults {
 		if f := &n.ClockFaults[i]; f.ID == fault {
 			f.Over = true
 		}
 	}
-	k.reclock(n, fault)
+	s.reclock(n, fault)
 	n.ClockFaults = slices.DeleteFunc(n.ClockFaults, func(f ClockFault) bool { return f.Over && (f.Seen || !drifts(f.Kind)) })
 }
 
 func drifts(k fault.Kind) bool { return k == fault.ClockDrift }
 
 // reclock makes a node's clocks what its faults want, of which one has begun or ended. CLOCK_MONOTONIC never jumps.
-func (k *Kernel) reclock(n *Node, cause int) {
+func (s *State) reclock(n *Node, cause int) {
 	old := *n
 	n.OffsetNs, n.DriftPPB = n.TrueOffsetNs, n.TrueDriftPPB
-	right := n.drifted(k.Now)
+	right := n.Drifted(s.Now)
 	drift := int64(0) // what is wrong because a clock runs at another rate now
 	for i := range n.ClockFaults {
 		switch f := &n.ClockFaults[i]; {
 		case f.Over:
 		case drifts(f.Kind):
 			n.DriftPPB += f.Amount
-			drift += scaled(k.Now-f.SinceNs, f.Amount)
+			drift += scaled(s.Now-f.SinceNs, f.Amount)
 		default:
 			n.OffsetNs += f.Amount
 		}
 	}
-	now := n.drifted(k.Now)
+	now := n.Drifted(s.Now)
 	n.OffsetNs += right + drift - now
-	n.BootNs = old.BootNs + old.drifted(k.Now) - now
-	k.moveTimers(n, &old, cause)
+	n.BootNs = old.BootNs + old.Drifted(s.Now) - now
+	s.moveTimers(n, &old, cause)
 }
 
 // scaled is a number of parts per billion of a time.
 func scaled(ns, ppb int64) int64 { return ns/1e9*ppb + ns%1e9*ppb/1e9 }
 
 // moveTimers sets what waits for a time of a node's clocks to when that is now.
-func (k *Kernel) moveTimers(n, old *Node, cause int) {
-	step := n.OffsetNs + n.drifted(k.Now) - old.OffsetNs - old.drifted(k.Now)
+func (s *State) moveTimers(n, old *Node, cause int) {
+	step := n.OffsetNs + n.Drifted(s.Now) - old.OffsetNs - old.Drifted(s.Now)
 	if step == 0 && n.DriftPPB == old.DriftPPB {
 		return
 	}
@@ -83,16 +83,16 @@ func (k *Kernel) moveTimers(n, old *Node, cause int) {
 		if wall {
 			was, is = old.OffsetNs, n.OffsetNs
 		}
-		moved := n.undrift(was + old.drifted(at) - is)
+		moved := n.Undrift(was + old.Drifted(at) - is)
 		if moved == 0 {
 			return 1 // 0 is no time
 		}
 		return moved
 	}
 	for _, pid := range n.Procs {
-		p := k.Procs[pid]
+		p := s.Procs[pid]
 		for _, id := range p.Threads {
-			t := k.Threads[id]
+			t := s.Threads[id]
 			if t.State != Blocked || !t.Call.HasUntil {
 				continue
 			}
@@ -101,36 +101,36 @@ func (k *Kernel) moveTimers(n, old *Node, cause int) {
 					t.Call.Moved = cause
 				}
 				t.Call.Until = at
-				k.after(at, TimerThread, id, 0)
+				s.After(at, TimerThread, id, 0)
 			}
 		}
 		if at := move(p.Real.At, false); p.Real.At != 0 && at != p.Real.At {
 			p.Real.At = at
 			p.Real.Gen++
-			k.after(at, TimerReal, pid, p.Real.Gen)
+			s.After(at, TimerReal, pid, p.Real.Gen)
 		}
 		for i := range p.Timers {
 			x := &p.Timers[i]
 			if at := move(x.At, x.Wall); x.At != 0 && !x.Still && at != x.At && x.CPU == 0 {
 				x.At = at
 				x.Gen++
-				k.after(at, TimerPosix, pid, int64(x.ID)<<32|x.Gen)
+				s.After(at, TimerPosix, pid, int64(x.ID)<<32|x.Gen)
 			}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(k.TimerFDs)) {
-		x := k.TimerFDs[id]
+	for _, id := range slices.Sorted(maps.Keys(s.TimerFDs)) {
+		x := s.TimerFDs[id]
 		if x.Node != n.ID {
 			continue
 		}
 		if at := move(x.At, x.Wall); x.At != 0 && !x.Still && at != x.At {
 			x.At = at
 			x.Gen++
-			k.after(at, TimerFile, x.ID, x.Gen)
+			s.After(at, TimerFile, x.ID, x.Gen)
 		}
 		if x.CancelOnSet && step != 0 {
 			x.Canceled, x.Fault = true, cause
-			k.Wake(Key{Kind: KeyTimer, ID: x.ID}, unix.EPOLLIN)
+			s.Wake(Key{Kind: KeyTimer, ID: x.ID}, unix.EPOLLIN)
 		}
 	}
 }
@@ -138,8 +138,8 @@ func (k *Kernel) moveTimers(n, old *Node, cause int) {
 // farNs is so far away that clocks need not be reckoned with.
 const farNs = 1 << 61
 
-// sawClock tells that a program has read a clock of its node; wall says that it is CLOCK_REALTIME.
-func (k *Kernel) sawClock(n *Node, wall bool) {
+// SawClock tells that a program has read a clock of its node; wall says that it is CLOCK_REALTIME.
+func (k *Kernel) SawClock(n *Node, wall bool) {
 	for i := range n.ClockFaults {
 		f := &n.ClockFaults[i]
 		if !f.Seen && (drifts(f.Kind) && scaled(k.Now-f.SinceNs, f.Amount) != 0 || !drifts(f.Kind) && wall) {
@@ -149,8 +149,8 @@ func (k *Kernel) sawClock(n *Node, wall bool) {
 	}
 }
 
-// sawMoved tells that a program's wait for a time of CLOCK_REALTIME is over, if a fault has moved that clock meanwhile.
-func (k *Kernel) sawMoved(t *Thread) {
+// SawMoved tells that a program's wait for a time of CLOCK_REALTIME is over, if a fault has moved that clock meanwhile.
+func (k *Kernel) SawMoved(t *Thread) {
 	if t.Call.Moved != 0 {
 		k.Seen(net.FaultRef{Kind: fault.ClockSkew, ID: t.Call.Moved})
 	}

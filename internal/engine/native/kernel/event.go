@@ -55,8 +55,8 @@ func (k *Kernel) Load(s *State) {
 
 // record makes an event of a finished call. Who changes what is hashed, here or in Happen, changes
 // report.TraceVersion.
-func (k *Kernel) record(t *Thread, e *entry, result int64) {
-	if e.pointer && result >= 0 {
+func (k *Kernel) record(t *Thread, e *Syscall, result int64) {
+	if e.Pointer && result >= 0 {
 		result = 0
 	}
 	c := &t.Call
@@ -68,8 +68,8 @@ func (k *Kernel) record(t *Thread, e *entry, result int64) {
 	b = append(b, 0, byte(c.Nr), byte(c.Nr>>8))
 	var scalars [6]int64
 	n := 0
-	for i := range e.scalars {
-		if e.scalars[i] {
+	for i := range e.Scalars {
+		if e.Scalars[i] {
 			scalars[n] = int64(c.Args[i])
 			b = binary.LittleEndian.AppendUint64(b, c.Args[i])
 			n++
@@ -81,7 +81,7 @@ func (k *Kernel) record(t *Thread, e *entry, result int64) {
 	b = append(b, c.Detail...)
 	k.hash.h.Write(b)
 	if l := &k.Nodes[t.Node].Life; l.Tag != 0 {
-		k.lives(l, t, result)
+		k.system.Recorded(k, l, t, result)
 	}
 	b = binary.LittleEndian.AppendUint64(b, c.IP)
 	for _, a := range c.Args {
@@ -90,30 +90,30 @@ func (k *Kernel) record(t *Thread, e *entry, result int64) {
 	k.strict.h.Write(b)
 	k.hash.buf = b
 	if k.Observe != nil {
-		k.Observe(&Event{Number: k.Events, TimeNs: k.Now, Node: k.Nodes[t.Node].Name, Thread: t.Name, Call: e.name,
+		k.Observe(&Event{Number: k.Events, TimeNs: k.Now, Node: k.Nodes[t.Node].Name, Thread: t.Name, Call: e.Name,
 			Args: append([]int64(nil), scalars[:n]...), Result: result, Bytes: c.Digest, Clocks: t.Clocks, Detail: c.Detail, Object: k.object(t, e)})
 	}
 	t.Clocks = 0
 }
 
 // object tells what kind of thing the descriptor of a call stands for; only for people, so it is no part of a hash.
-func (k *Kernel) object(t *Thread, e *entry) string {
-	if !e.descriptor || t.State == Dead || k.Tables[k.proc(t).Table] == nil {
+func (k *Kernel) object(t *Thread, e *Syscall) string {
+	if !e.Descriptor || t.State == Dead || k.Tables[k.Proc(t).Table] == nil {
 		return ""
 	}
-	f := k.file(t, t.Call.Args[0])
+	f := k.File(t, t.Call.Args[0])
 	if f == nil {
 		return ""
 	}
-	return k.objectOf(f)
+	return k.ObjectOf(f)
 }
 
-// objectOf names the kind of thing that an open file refers to; empty for kinds that are not named.
-func (k *Kernel) objectOf(f *File) string {
-	if k.kind(f).Object == nil {
+// ObjectOf names the kind of thing that an open file refers to; empty for kinds that are not named.
+func (k *Kernel) ObjectOf(f *File) string {
+	if k.Kind(f).Object == nil {
 		return ""
 	}
-	return k.kind(f).Object(k, f)
+	return k.Kind(f).Object(k, f)
 }
 
 // Happen records something that is no call as an event: a signal, an exit, a fault, a node that starts.

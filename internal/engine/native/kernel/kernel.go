@@ -14,7 +14,7 @@ import (
 )
 
 // New makes a kernel without nodes.
-func New(m Machine, tape Chance, h Handles) *Kernel {
+func New(m Machine, tape Chance, h Handles, system *System) *Kernel {
 	k := &Kernel{
 		State: &State{
 			LastID:  map[string]int64{},
@@ -24,12 +24,12 @@ func New(m Machine, tape Chance, h Handles) *Kernel {
 			Sems: map[int64]*SemSet{}, Queues: map[int64]*MsgQueue{},
 			Waiting: map[Key][]ThreadID{}, Watching: map[Key][]Watch{}, Futexes: map[Key][]Waiter{},
 		},
-		M: m, Tape: tape, Handles: h, kinds: &behaviours,
-		buf:  make([]byte, 1<<16),
+		M: m, Tape: tape, Handles: h, system: system,
+		Buf:  make([]byte, 1<<16),
 		hash: newHasher(), strict: newHasher(),
 	}
-	k.tree = fs.Env{Blobs: h.Blobs, Synth: &k.synths, Programs: &k.programs, NewBlob: func() fs.BlobID { return fs.BlobID(k.id("blob")) }}
-	k.synths.k, k.programs.k = k, k
+	k.tree = fs.Env{Blobs: h.Blobs, Synth: system.Synth(k), Programs: &k.programs, NewBlob: func() fs.BlobID { return fs.BlobID(k.NewID("blob")) }}
+	k.programs.k = k
 	return k
 }
 
@@ -37,9 +37,9 @@ func New(m Machine, tape Chance, h Handles) *Kernel {
 type Result int64
 
 const (
-	pending Result = -1 << 40 // the thread waits
+	Pending Result = -1 << 40 // the thread waits
 	Gone    Result = -1 << 41 // there is nobody to receive a result
-	passed  Result = -1 << 42 // the real kernel executes the call when the thread runs on; it cannot fail
+	Passed  Result = -1 << 42 // the real kernel executes the call when the thread runs on; it cannot fail
 )
 
 func fail(e unix.Errno) Result { return -Result(e) }
@@ -77,16 +77,16 @@ func (k *Kernel) resume(t *Thread) {
 	k.M.Resume(t.ID, k.everyCall(t), &k.stop)
 	reads := page.Reads
 	switch {
-	case k.stop.Kind == machine.StopSpin && k.proc(t).Bounded:
+	case k.stop.Kind == machine.StopSpin && k.Proc(t).Bounded:
 		// How often it has read a clock depends on where it was stopped. It does not run on, and so no time has passed.
 	case reads <= mostReads && page.NowNs == k.Now+int64(reads)*k.Cost.ClockReadNs:
 		k.Now = page.NowNs
 		t.Clocks += reads
 		if len(node.ClockFaults) > 0 && reads > page.TickReads {
-			k.sawClock(node, page.WallReads > 0)
+			k.SawClock(node, page.WallReads > 0)
 		}
 	default:
-		k.unsafe("thread %s of %s wrote to the page of virtual time", t.Name, k.proc(t).Path)
+		k.Unrepeatable("thread %s of %s wrote to the page of virtual time", t.Name, k.Proc(t).Path)
 	}
 	switch s := &k.stop; s.Kind {
 	case machine.StopCall:
@@ -106,17 +106,17 @@ func (k *Kernel) resume(t *Thread) {
 		if k.burns(t); t.State == Dead {
 			break
 		}
-		if p := k.proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of it can end the loop
+		if p := k.Proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of it can end the loop
 			k.spun(t, "waits in a spin loop without a system call")
 		}
 	case machine.StopSpin:
-		if k.proc(t).Bounded { // it ends here, so it does not matter where it is stopped
+		if k.Proc(t).Bounded { // it ends here, so it does not matter where it is stopped
 			t.Lazy, k.Resched = true, true
 			k.Now += k.Cost.CallNs
 			k.spun(t, "computes and makes no system call")
 			break
 		}
-		k.unsafe("thread %s of %s used its CPU time without a system call (spin break)", t.Name, k.proc(t).Path)
+		k.Unrepeatable("thread %s of %s used its CPU time without a system call (spin break)", t.Name, k.Proc(t).Path)
 		k.Resched = true
 		t.SpinBreaks++
 		k.busy(t, max(s.LimitNs, min(s.LimitNs<<t.SpinBreaks, maxBusyNs)))
@@ -130,20 +130,20 @@ const mostReads = 1 << 32
 
 // watches deals with a thread that has only read clocks for long: it waits for a time, or for another thread, which may
 // run now. Its reads are paid; what lies between them costs more the longer it goes on, so that the time comes.
-func (k *Kernel) watches(t *Thread) {
-	k.Now += min(int64(t.Watches), maxWatchSteps) * 1e6
+func (s *State) watches(t *Thread) {
+	s.Now += min(int64(t.Watches), maxWatchSteps) * 1e6
 	t.Watches++
-	t.Lazy, k.Resched = true, true
-	k.IdleTurns = 0 // time passes without the world around
+	t.Lazy, s.Resched = true, true
+	s.IdleTurns = 0 // time passes without the world around
 }
 
 // maxWatchSteps is how many milliseconds at most pass at once for a thread that only reads clocks.
 const maxWatchSteps = 10
 
 // spun tells the world of a thread that computes without end.
-func (k *Kernel) spun(t *Thread, how string) {
-	p := k.proc(t)
-	k.Notices = append(k.Notices, Notice{Kind: Spun, Event: k.Events, TimeNs: k.Now, Node: t.Node, Proc: t.Proc, Tag: p.Tag, Text: []byte(p.Path + " " + how)})
+func (s *State) spun(t *Thread, how string) {
+	p := s.Proc(t)
+	s.Notices = append(s.Notices, Notice{Kind: Spun, Event: s.Events, TimeNs: s.Now, Node: t.Node, Proc: t.Proc, Tag: p.Tag, Text: []byte(p.Path + " " + how)})
 }
 
 // enter begins the call at which t has stopped.
@@ -154,22 +154,22 @@ func (k *Kernel) enter(t *Thread, s *machine.Stop) {
 	t.SpinBreaks = 0
 	t.InCall = true
 	t.Call = Call{Nr: s.Nr, Args: s.Args, IP: s.IP}
-	if s.Foreign || s.Nr >= uint64(len(table)) {
-		t.Call.Nr = uint64(len(table)) - 1
+	if s.Foreign || s.Nr >= numCalls {
+		t.Call.Nr = numCalls - 1
 	}
-	if k.proc(t).timesCPU() {
-		if k.cpuDue(t); t.State == Dead {
+	if k.Proc(t).TimesCPU() {
+		if k.CPUDue(t); t.State == Dead {
 			return
 		}
 	}
-	if k.watched != nil && k.watched[t.Call.Nr] && !k.Nodes[t.Node].Driver {
-		k.Entering(t.Node, table[t.Call.Nr].name, k.subjects(t))
+	if k.Watched != nil && k.Watched[t.Call.Nr] && !k.Nodes[t.Node].Driver {
+		k.Entering(t.Node, k.system.Calls[t.Call.Nr].Name, k.system.Subjects(k, t))
 		if t.State == Dead {
 			return
 		}
 	}
 	if k.Nodes[t.Node].Memory.LimitBytes > 0 {
-		if k.charge(t); t.State == Dead {
+		if k.system.Charge(k, t); t.State == Dead {
 			return
 		}
 	}
@@ -179,7 +179,7 @@ func (k *Kernel) enter(t *Thread, s *machine.Stop) {
 
 // callNs is what a call costs: the more, the smaller the node's share of a CPU is.
 func (k *Kernel) callNs(t *Thread) int64 {
-	if share := k.node(t).CPUPPM; share > 0 {
+	if share := k.Node(t).CPUPPM; share > 0 {
 		return k.Cost.CallNs * 1_000_000 / share
 	}
 	return k.Cost.CallNs
@@ -199,24 +199,24 @@ func (k *Kernel) retry(t *Thread) bool {
 
 // attempt runs the handler of the call at which t stands, and completes the call when it is over.
 func (k *Kernel) attempt(t *Thread) {
-	e := &table[t.Call.Nr]
+	e := &k.system.Calls[t.Call.Nr]
 	var r Result
-	if e.handle == nil {
-		r = k.refuse(t, e.name, unix.ENOSYS)
+	if e.Handle == nil {
+		r = k.Refuse(t, e.Name, unix.ENOSYS)
 	} else {
-		r = e.handle(k, t)
+		r = e.Handle(k, t)
 	}
-	k.told(k.Nodes[t.Node])
+	k.WakeTreeWatchers(k.Nodes[t.Node])
 	switch r {
 	case Gone:
 		return
-	case passed:
+	case Passed:
 		t.InCall = false
 		k.M.Pass(t.ID)
 		k.record(t, e, 0)
 		return
-	case pending:
-		if t.Call.Signaled && !e.deaf && t.Call.Slow == 0 {
+	case Pending:
+		if t.Call.Signaled && !e.Deaf && t.Call.Slow == 0 {
 			if r, over := k.interrupt(t, e); over {
 				if r != Gone { // else it is made anew after the handler
 					k.complete(t, e, r)
@@ -232,10 +232,10 @@ func (k *Kernel) attempt(t *Thread) {
 }
 
 // complete answers a call and records it as an event.
-func (k *Kernel) complete(t *Thread, e *entry, r Result) {
+func (k *Kernel) complete(t *Thread, e *Syscall, r Result) {
 	t.InCall = false
 	t.Call.Signaled = false
-	if !t.Call.Empty && !e.neutral {
+	if !t.Call.Empty && !e.Neutral {
 		t.Empties = 0
 	}
 	k.unblock(t)
@@ -253,17 +253,17 @@ func (k *Kernel) complete(t *Thread, e *entry, r Result) {
 const maxFailed = 4096
 
 // failed keeps how a call of a program under test failed.
-func (k *Kernel) failed(t *Thread, r Result) {
-	if k.Nodes[t.Node].Driver || r < -maxErrno {
+func (s *State) failed(t *Thread, r Result) {
+	if s.Nodes[t.Node].Driver || r < -maxErrno {
 		return
 	}
-	program := k.proc(t).Path // what a link such as redis-server leads to says less than its name
-	if argv := k.proc(t).Argv; len(argv) > 0 && argv[0] != "" {
+	program := s.Proc(t).Path // what a link such as redis-server leads to says less than its name
+	if argv := s.Proc(t).Argv; len(argv) > 0 && argv[0] != "" {
 		program = argv[0]
 	}
 	f := FailedCall{program, uint16(t.Call.Nr), uint16(-r)}
-	if _, ok := k.Failed[f]; ok || len(k.Failed) < maxFailed {
-		k.Failed[f]++
+	if _, ok := s.Failed[f]; ok || len(s.Failed) < maxFailed {
+		s.Failed[f]++
 	}
 }
 
@@ -271,55 +271,58 @@ func (k *Kernel) failed(t *Thread, r Result) {
 const maxErrno = 133
 
 // Watch makes the kernel and its network keep what is seen from now on. The network has its nodes by then.
-func (k *Kernel) Watch() {
-	k.Failed = map[FailedCall]uint32{}
-	k.Net.Watch()
+func (s *State) Watch() {
+	s.Failed = map[FailedCall]uint32{}
+	s.Net.Watch()
 }
 
-// unsafe notes the first reason why this run may not repeat.
-func (k *Kernel) unsafe(format string, args ...any) {
-	if k.Unsafe == "" {
-		k.Unsafe = fmt.Sprintf(format, args...)
+// Unrepeatable notes the first reason why this run may not repeat.
+func (s *State) Unrepeatable(format string, args ...any) {
+	if s.Unsafe == "" {
+		s.Unsafe = fmt.Sprintf(format, args...)
 	}
 }
 
 // MarkUnrepeatable is unsafe for the world around the kernel.
-func (k *Kernel) MarkUnrepeatable(reason string) { k.unsafe("%s", reason) }
+func (s *State) MarkUnrepeatable(reason string) { s.Unrepeatable("%s", reason) }
 
-// refuse answers a call that the engine does not support and notes it for the report. what names the call with
+// Refuse answers a call that the engine does not support and notes it for the report. what names the call with
 // its operation, such as fcntl(F_NOTIFY).
-func (k *Kernel) refuse(t *Thread, what string, e unix.Errno) Result {
-	node, program := k.Nodes[t.Node].Name, k.Procs[t.Proc].Path
+func (s *State) Refuse(t *Thread, what string, e unix.Errno) Result {
+	node, program := s.Nodes[t.Node].Name, s.Procs[t.Proc].Path
 	name := unix.ErrnoName(e)
-	for i := range k.Refused {
-		r := &k.Refused[i]
+	for i := range s.Refused {
+		r := &s.Refused[i]
 		if r.Call == what && r.Program == program && r.Node == node && r.Errno == name {
 			r.Count++
 			return fail(e)
 		}
 	}
-	if len(k.Refused) < maxRefused {
-		k.Refused = append(k.Refused, Refused{node, program, what, name, 1})
+	if len(s.Refused) < maxRefused {
+		s.Refused = append(s.Refused, Refused{node, program, what, name, 1})
 	}
 	return fail(e)
 }
 
 const maxRefused = 1000
 
-// proc gives the process of a thread.
-func (k *Kernel) proc(t *Thread) *Proc { return k.Procs[t.Proc] }
+// Proc gives the process of a thread.
+func (s *State) Proc(t *Thread) *Proc { return s.Procs[t.Proc] }
 
-// node gives the node of a thread.
-func (k *Kernel) node(t *Thread) *Node { return k.Nodes[t.Node] }
+// Node gives the node of a thread.
+func (s *State) Node(t *Thread) *Node { return s.Nodes[t.Node] }
 
 // maxBusyNs is how much virtual time at most passes at once for a thread that computes and makes no system call. The longer it
 // does, the more passes for the CPU time that it really uses.
 const maxBusyNs = 1e9
 
 // Exceeded names the first limit of the world that was reached, or is empty.
-func (k *Kernel) Exceeded() string {
-	return k.Net.Exceeded
+func (s *State) Exceeded() string {
+	return s.Net.Exceeded
 }
+
+// CallName is the name of the call at which a thread stands.
+func (k *Kernel) CallName(t *Thread) string { return k.system.Calls[t.Call.Nr].Name }
 
 // maxShown bounds how many waiting threads Blocked names.
 const maxShown = 8
@@ -335,9 +338,9 @@ func (k *Kernel) Blocked() string {
 		}
 		what := "runs"
 		if t.State == Blocked {
-			what = "waits in " + CallName(t.Call.Nr)
+			what = "waits in " + k.CallName(t)
 		}
-		parts = append(parts, t.Name+" ("+k.proc(t).Path+") "+what)
+		parts = append(parts, t.Name+" ("+k.Proc(t).Path+") "+what)
 	}
 	if len(parts) == 0 {
 		return "no program is left"

@@ -3,8 +3,9 @@
 package kernel
 
 import (
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 )
 
 // FileKind says what an open file description stands for.
@@ -33,7 +34,7 @@ const (
 	FileOrders                      // what the world asks of a program, and the answers; Data is what it has not read yet
 	FileEdges                       // where modules of edges announce themselves
 	FilePath                        // O_PATH
-	numKinds
+	NumKinds
 )
 
 // Behaviour is what open files of one kind do. It has no state: that is in the File and in the object of State that File.Obj names.
@@ -89,34 +90,31 @@ type Behaviour struct {
 	EndLine func(k *Kernel, f *File)
 }
 
-// behaviours has all kinds. Only New refers to it: functions of the kinds find each other by Kernel.kinds.
-var behaviours = [numKinds]Behaviour{
-	FileInode: inodeFile, FileSynth: procFile, FileMemory: memoryFile, FilePipe: pipeFile, FileSocket: socketFile, FileEpoll: epollFile,
-	FileEvent: eventFile, FileTimer: timerFile, FileSignal: signalFile, FileInotify: inotifyFile, FilePID: pidFile,
-	FileNull: nullFile, FileZero: zeroFile, FileFull: fullFile, FileRandom: randomFile, FileLog: logFile, FileReport: reportFile,
-	FileSDK: sdkFile, FileControl: controlFile, FileOrders: ordersFile, FileEdges: edgesFile, FilePath: pathFile,
-}
+// Kind is how a file behaves.
+func (k *Kernel) Kind(f *File) *Behaviour { return &k.system.Kinds[f.Kind] }
 
-func (k *Kernel) kind(f *File) *Behaviour { return &k.kinds[f.Kind] }
+// Always is Behaviour.Pollable of what epoll takes.
+func Always(*File) bool { return true }
 
-func always(*File) bool { return true }
-
-func named(name string) func(*Kernel, *File) string {
+// Named is Behaviour.Object of a fixed name.
+func Named(name string) func(*Kernel, *File) string {
 	return func(*Kernel, *File) string { return name }
 }
 
-func anonymous(name string) func(*File) string {
+// Anonymous is Behaviour.Link of an anonymous inode.
+func Anonymous(name string) func(*File) string {
 	return func(*File) string { return "anon_inode:" + name }
 }
 
-func objectKey(kind KeyKind) func(*File) Key {
+// ObjectKey is Behaviour.Key of files whose readiness is that of their object.
+func ObjectKey(kind KeyKind) func(*File) Key {
 	return func(f *File) Key { return Key{Kind: kind, ID: f.Obj} }
 }
 
-// kindOf is the kind that a device opens as, 0 if there is no such device.
-func (k *Kernel) kindOf(rdev uint64) FileKind {
-	for kind := range k.kinds {
-		for _, d := range k.kinds[kind].Devices {
+// KindOf is the kind that a device opens as, 0 if there is no such device.
+func (k *Kernel) KindOf(rdev uint64) FileKind {
+	for kind := range k.system.Kinds {
+		for _, d := range k.system.Kinds[kind].Devices {
 			if d == rdev {
 				return FileKind(kind)
 			}
@@ -125,32 +123,37 @@ func (k *Kernel) kindOf(rdev uint64) FileKind {
 	return 0
 }
 
-// seekable reports whether a file has positions (lseek(2): ESPIPE).
-func (k *Kernel) seekable(f *File) bool { return k.kind(f).Seekable }
+// Seekable reports whether a file has positions (lseek(2): ESPIPE).
+func (k *Kernel) Seekable(f *File) bool { return k.Kind(f).Seekable }
 
-// pollable reports whether a file supports waiting: for others epoll says EPERM, and poll that they are always ready.
-func (k *Kernel) pollable(f *File) bool {
-	b := k.kind(f)
+// Pollable reports whether a file supports waiting: for others epoll says EPERM, and poll that they are always ready.
+func (k *Kernel) Pollable(f *File) bool {
+	b := k.Kind(f)
 	return b.Pollable != nil && b.Pollable(f)
 }
 
-// pollFile tells what is ready: POLLIN and so on, as poll(2) would for all events.
-func (k *Kernel) pollFile(f *File) uint32 {
-	if b := k.kind(f); b.Ready != nil {
+// PollFile tells what is ready: POLLIN and so on, as poll(2) would for all events.
+func (k *Kernel) PollFile(f *File) uint32 {
+	if b := k.Kind(f); b.Ready != nil {
 		return b.Ready(k, f)
 	}
-	return alwaysReady
+	return AlwaysReady
 }
 
-const alwaysReady = unix.POLLIN | unix.POLLOUT | pollRDNorm | pollWRNorm
+const AlwaysReady = unix.POLLIN | unix.POLLOUT | PollRDNorm | PollWRNorm
 
-// keysOf lists what must be woken for a file's readiness to change.
-func (k *Kernel) keysOf(f *File) []Key {
-	if b := k.kind(f); b.Key != nil {
+// KeysOf lists what must be woken for a file's readiness to change.
+func (k *Kernel) KeysOf(f *File) []Key {
+	if b := k.Kind(f); b.Key != nil {
 		return []Key{b.Key(f)}
 	}
 	return nil
 }
 
-// pathFile is O_PATH: a place in the tree, of which no byte is read.
-var pathFile = Behaviour{Ready: func(*Kernel, *File) uint32 { return unix.POLLNVAL }}
+// Events that golang.org/x/sys/unix does not name (poll.h).
+const (
+	PollRDNorm = 0x40
+	PollRDBand = 0x80
+	PollWRNorm = 0x100
+	PollWRBand = 0x200
+)

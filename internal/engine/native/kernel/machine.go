@@ -128,14 +128,15 @@ type Kernel struct {
 	// DiskFault decides which fault is injected into a call on a file of a node's disk. It is asked on nodes that are Harmed.
 	DiskFault func(c *fault.Call) fault.Harm
 
-	kinds    *[numKinds]Behaviour
-	watched  []bool // calls that Entering is told of, by number; nil if there are none
+	Caller  *Thread   // on whose behalf the tree is used now; nil if it is no thread's
+	Watched []bool    // calls that Entering sees, by number; nil if there are none
+	Buf     []byte    // for what a handler reads of a file; valid until the next one needs it
+	Small   [256]byte // for structures that a call gives to a program
+
+	system   *System
 	stop     machine.Stop
-	buf      []byte
-	small    [256]byte // for structures that a call gives to a program
-	tree     fs.Env    // see env
-	synths   synths    // its Synth
-	programs programs  // its Programs
+	tree     fs.Env   // see env
+	programs programs // its Programs
 	hash     hasher
 	strict   hasher
 }

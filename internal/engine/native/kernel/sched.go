@@ -21,62 +21,62 @@ const (
 // aboveDropped as Thread.Next puts a strict thread above those whose priority was dropped, and below all others.
 const aboveDropped = 2
 
-// rank gives a new thread the priority that the tape sets for it, if it does. Such a thread never takes turns with equals:
+// Rank gives a new thread the priority that the tape sets for it, if it does. Such a thread never takes turns with equals:
 // with a rank for each thread the scheduler is that of Burckhardt et al., whose change points preempt it.
-func (k *Kernel) rank(t *Thread) {
+func (k *Kernel) Rank(t *Thread) {
 	if v := k.Tape.Given("rank/"+t.Name, 1+maxRank); v > 0 {
 		t.Prio, t.Strict = int64(v)*rankSpan, true
 	}
 }
 
-// ready puts a thread on the runnable list.
-func (k *Kernel) ready(t *Thread) {
+// Ready puts a thread on the runnable list.
+func (s *State) Ready(t *Thread) {
 	t.State = Ready
-	if slices.Contains(k.Runnable, t.ID) {
+	if slices.Contains(s.Runnable, t.ID) {
 		return
 	}
-	k.Runnable = append(k.Runnable, t.ID)
-	if c := k.Threads[k.Current]; c == nil || t.Prio > c.Prio || c.Lazy {
-		k.Resched = true
+	s.Runnable = append(s.Runnable, t.ID)
+	if c := s.Threads[s.Current]; c == nil || t.Prio > c.Prio || c.Lazy {
+		s.Resched = true
 	}
 }
 
 // runs reports whether a runnable thread may run now.
-func (k *Kernel) runs(t *Thread) bool {
-	return k.Nodes[t.Node].Paused == 0 && !k.Procs[t.Proc].Stopped && !t.Vfork && t.BusyNs == 0
+func (s *State) runs(t *Thread) bool {
+	return s.Nodes[t.Node].Paused == 0 && !s.Procs[t.Proc].Stopped && !t.Vfork && t.BusyNs == 0
 }
 
 // pick chooses the thread that runs next: the current one while it may, else the first of the highest priority.
 // Threads that only yield or poll are chosen when nobody else can run, and only if lazyToo.
-func (k *Kernel) pick(lazyToo bool) *Thread {
-	if c := k.Threads[k.Current]; c != nil && !k.Resched && c.State == Ready && k.runs(c) && !c.Lazy {
+func (s *State) pick(lazyToo bool) *Thread {
+	if c := s.Threads[s.Current]; c != nil && !s.Resched && c.State == Ready && s.runs(c) && !c.Lazy {
 		return c
 	}
-	k.Resched = false
+	s.Resched = false
 	var best *Thread
-	for _, id := range k.Runnable {
-		t := k.Threads[id]
-		if k.runs(t) && (best == nil || better(t, best)) {
+	for _, id := range s.Runnable {
+		t := s.Threads[id]
+		if s.runs(t) && (best == nil || better(t, best)) {
 			best = t
 		}
 	}
 	if best == nil || best.Lazy && !lazyToo {
-		k.Current = 0
+		s.Current = 0
 		return nil
 	}
-	k.Current = best.ID
+	s.Current = best.ID
 	if best.Lazy {
 		best.Lazy = false
-		k.toTail(best) // all lazy threads get their turns
-		k.Resched = true
+		s.ToTail(best) // all lazy threads get their turns
+		s.Resched = true
 	}
 	return best
 }
 
 // Spins reports whether a thread can run, be it a lazy one.
-func (k *Kernel) Spins() bool {
-	for _, id := range k.Runnable {
-		if k.runs(k.Threads[id]) {
+func (s *State) Spins() bool {
+	for _, id := range s.Runnable {
+		if s.runs(s.Threads[id]) {
 			return true
 		}
 	}
@@ -90,9 +90,10 @@ func better(a, b *Thread) bool {
 	return a.Prio > b.Prio
 }
 
-func (k *Kernel) toTail(t *Thread) {
-	if i := slices.Index(k.Runnable, t.ID); i >= 0 {
-		k.Runnable = append(slices.Delete(k.Runnable, i, i+1), t.ID)
+// ToTail puts a runnable thread behind all others.
+func (s *State) ToTail(t *Thread) {
+	if i := slices.Index(s.Runnable, t.ID); i >= 0 {
+		s.Runnable = append(slices.Delete(s.Runnable, i, i+1), t.ID)
 	}
 }
 
@@ -119,7 +120,7 @@ func (k *Kernel) account(t *Thread) {
 		if t.Calls > 1 && !t.Strict {
 			if t.Prio != 0 || len(k.Runnable) > 1 {
 				t.Prio = 0
-				k.toTail(t)
+				k.ToTail(t)
 				k.Resched = true
 			}
 		}
@@ -143,12 +144,12 @@ func (k *Kernel) change(stream string) uint64 {
 	return k.Tape.Rare(stream, 1+epochCalls*4, k.Sched.PreemptPPM)
 }
 
-// empty notes that a call came back empty-handed (a poll with zero timeout, EAGAIN, a yield): emptyLimit of them in
+// Empty notes that a call came back empty-handed (a poll with zero timeout, EAGAIN, a yield): emptyLimit of them in
 // a row, with nothing but clock reads between them, make their thread lazy.
-func (k *Kernel) empty(t *Thread) {
+func (s *State) Empty(t *Thread) {
 	t.Call.Empty = true
 	if t.Empties++; t.Empties >= emptyLimit {
 		t.Lazy = true
-		k.Resched = true
+		s.Resched = true
 	}
 }

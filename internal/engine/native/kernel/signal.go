@@ -6,16 +6,15 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
-	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 const (
-	numSignals = 64
-	sigDefault = 0
-	sigIgnore  = 1
+	NumSignals = 64
+	SigDefault = 0
+	SigIgnore  = 1
 
 	saNoCldStop = 1
 	saNoCldWait = 2
@@ -24,7 +23,7 @@ const (
 
 	siTimer = -2 // si_code of a timer's signal
 
-	maxQueued = 1024 // RLIMIT_SIGPENDING of a process here
+	MaxQueued = 1024 // RLIMIT_SIGPENDING of a process here
 )
 
 // Action is a signal's disposition (sigaction(2)). The real kernel holds the same: it builds handlers' frames.
@@ -48,10 +47,11 @@ type Signal struct {
 	Child   bool // fields of SIGCHLD
 }
 
-func bit(sig int) uint64 { return 1 << (sig - 1) }
+// SignalBit is a signal in a mask.
+func SignalBit(sig int) uint64 { return 1 << (sig - 1) }
 
-// info makes a siginfo_t.
-func (s *Signal) info() [128]byte {
+// Info makes a siginfo_t.
+func (s *Signal) Info() [128]byte {
 	var b [128]byte
 	le := binary.LittleEndian
 	le.PutUint32(b[0:], uint32(s.Number))
@@ -90,19 +90,19 @@ func defaultStops(sig int) bool {
 	return false
 }
 
-// dropped reports whether a process drops a signal by what it has set for it.
-func (p *Proc) dropped(sig int) bool {
+// Dropped reports whether a process drops a signal by what it has set for it.
+func (p *Proc) Dropped(sig int) bool {
 	a := p.Actions[sig]
-	return a.Handler == sigIgnore || a.Handler == sigDefault && defaultIgnored(sig)
+	return a.Handler == SigIgnore || a.Handler == SigDefault && defaultIgnored(sig)
 }
 
-// ignored reports whether a signal would be dropped if it were not blocked.
-func (p *Proc) ignored(sig int) bool {
-	return p.dropped(sig) || p.Unkillable && p.Actions[sig].Handler == sigDefault
+// Ignored reports whether a signal would be dropped if it were not blocked.
+func (p *Proc) Ignored(sig int) bool {
+	return p.Dropped(sig) || p.Unkillable && p.Actions[sig].Handler == SigDefault
 }
 
-// mask gives the signals that a thread blocks now.
-func (k *Kernel) mask(t *Thread) uint64 {
+// Mask gives the signals that a thread blocks now.
+func (k *Kernel) Mask(t *Thread) uint64 {
 	if t.WaitMask != nil {
 		return *t.WaitMask
 	}
@@ -111,11 +111,11 @@ func (k *Kernel) mask(t *Thread) uint64 {
 
 // awaits tells whether a thread waits for a signal that it blocks (sigtimedwait(2)): such a one is never dropped.
 func (k *Kernel) awaits(t *Thread, sig int) bool {
-	return t.InCall && t.Call.Nr == unix.SYS_RT_SIGTIMEDWAIT && t.WaitMask != nil && k.M.Sigmask(t.ID)&bit(sig) != 0
+	return t.InCall && t.Call.Nr == unix.SYS_RT_SIGTIMEDWAIT && t.WaitMask != nil && k.M.Sigmask(t.ID)&SignalBit(sig) != 0
 }
 
-// signalProc sends a signal to a process: any of its threads that does not block it may take it.
-func (k *Kernel) signalProc(p *Proc, s Signal) {
+// SignalProc sends a signal to a process: any of its threads that does not block it may take it.
+func (k *Kernel) SignalProc(p *Proc, s Signal) {
 	if p.Zombie {
 		return
 	}
@@ -126,14 +126,14 @@ func (k *Kernel) signalProc(p *Proc, s Signal) {
 	blockedByAll := true
 	for _, id := range p.Threads {
 		t := k.Threads[id]
-		if k.mask(t)&bit(s.Number) == 0 {
+		if k.Mask(t)&SignalBit(s.Number) == 0 {
 			blockedByAll = blockedByAll && k.awaits(t, s.Number)
 			if taker == nil {
 				taker = t
 			}
 		}
 	}
-	if !blockedByAll && p.ignored(s.Number) {
+	if !blockedByAll && p.Ignored(s.Number) {
 		return
 	}
 	if !queue(&p.Pending, s) {
@@ -145,14 +145,14 @@ func (k *Kernel) signalProc(p *Proc, s Signal) {
 	}
 }
 
-// signalThread sends a signal to one thread.
-func (k *Kernel) signalThread(t *Thread, s Signal) {
-	p := k.proc(t)
+// SignalThread sends a signal to one thread.
+func (k *Kernel) SignalThread(t *Thread, s Signal) {
+	p := k.Proc(t)
 	if t.State == Dead || p.Zombie || !k.prepare(p, s.Number) {
 		return
 	}
-	blocked := k.mask(t)&bit(s.Number) != 0
-	if !blocked && !k.awaits(t, s.Number) && p.ignored(s.Number) {
+	blocked := k.Mask(t)&SignalBit(s.Number) != 0
+	if !blocked && !k.awaits(t, s.Number) && p.Ignored(s.Number) {
 		return
 	}
 	if !queue(&t.Pending, s) {
@@ -171,20 +171,20 @@ func (k *Kernel) prepare(p *Proc, sig int) bool {
 	case sig == 0, p.Unkillable && (unix.Signal(sig) == unix.SIGKILL || unix.Signal(sig) == unix.SIGSTOP):
 		return false
 	case unix.Signal(sig) == unix.SIGKILL:
-		k.endProcess(p, int(unix.SIGKILL), false)
+		k.EndProcess(p, int(unix.SIGKILL), false)
 		return false
 	case unix.Signal(sig) == unix.SIGCONT:
-		k.dropPending(p, defaultStops)
+		k.DropPending(p, defaultStops)
 		if p.Stopped {
 			p.Stopped, p.Continued, p.Reported = false, true, false
 			for _, id := range p.Threads { // who continues it goes on first
-				k.toTail(k.Threads[id])
+				k.ToTail(k.Threads[id])
 			}
 			k.tellParent(p, 6, int(unix.SIGCONT)) // CLD_CONTINUED
 		}
 		return true
 	case defaultStops(sig):
-		k.dropPending(p, func(s int) bool { return unix.Signal(s) == unix.SIGCONT })
+		k.DropPending(p, func(s int) bool { return unix.Signal(s) == unix.SIGCONT })
 		if unix.Signal(sig) == unix.SIGSTOP {
 			k.stopProcess(p, sig)
 			return false
@@ -196,13 +196,13 @@ func (k *Kernel) prepare(p *Proc, sig int) bool {
 
 // orphaned reports whether nobody of a process' session could continue its group (setpgid(2)): terminals do not stop
 // such groups.
-func (k *Kernel) orphaned(p *Proc) bool {
-	for _, id := range k.Nodes[p.Node].Procs {
-		m := k.Procs[id]
+func (s *State) orphaned(p *Proc) bool {
+	for _, id := range s.Nodes[p.Node].Procs {
+		m := s.Procs[id]
 		if m.PGID != p.PGID || m.Zombie {
 			continue
 		}
-		if up := k.Procs[m.Parent]; up != nil && up.PGID != m.PGID && up.SID == m.SID {
+		if up := s.Procs[m.Parent]; up != nil && up.PGID != m.PGID && up.SID == m.SID {
 			return false
 		}
 	}
@@ -223,16 +223,17 @@ func (k *Kernel) hangUp(p *Proc) {
 		return
 	}
 	for _, m := range group {
-		k.signalProc(m, Signal{Number: int(unix.SIGHUP), Code: 0x80})
-		k.signalProc(m, Signal{Number: int(unix.SIGCONT), Code: 0x80})
+		k.SignalProc(m, Signal{Number: int(unix.SIGHUP), Code: 0x80})
+		k.SignalProc(m, Signal{Number: int(unix.SIGCONT), Code: 0x80})
 	}
 }
 
-func (k *Kernel) dropPending(p *Proc, which func(int) bool) {
+// DropPending forgets pending signals of a process and its threads.
+func (st *State) DropPending(p *Proc, which func(int) bool) {
 	drop := func(s Signal) bool { return which(s.Number) }
 	p.Pending = slices.DeleteFunc(p.Pending, drop)
 	for _, id := range p.Threads {
-		t := k.Threads[id]
+		t := st.Threads[id]
 		t.Pending = slices.DeleteFunc(t.Pending, drop)
 	}
 }
@@ -256,7 +257,7 @@ func queue(list *[]Signal, s Signal) bool {
 			}
 		}
 	}
-	if len(*list) >= maxQueued {
+	if len(*list) >= MaxQueued {
 		return false
 	}
 	*list = append(*list, s)
@@ -265,22 +266,22 @@ func queue(list *[]Signal, s Signal) bool {
 
 // nudge makes a thread look at its signals: a waiting one wakes up and its call is interrupted. So is the call of one that
 // was just woken for another reason and has not run yet: that may turn out to be no reason, and then it would wait again.
-func (k *Kernel) nudge(t *Thread) {
-	k.unbusy(t)
+func (s *State) nudge(t *Thread) {
+	s.Unbusy(t)
 	if t.InCall {
 		t.Call.Signaled = true
-		k.awake(t)
+		s.Awake(t)
 	}
 }
 
-// nextSignal finds the signal that a thread takes next: its own first, the lowest number first, synchronous ones before
+// NextSignal finds the signal that a thread takes next: its own first, the lowest number first, synchronous ones before
 // that (signal(7)). remove takes it out of the queue.
-func (k *Kernel) nextSignal(t *Thread, allowed uint64, remove bool) (Signal, bool) {
-	p := k.proc(t)
+func (k *Kernel) NextSignal(t *Thread, allowed uint64, remove bool) (Signal, bool) {
+	p := k.Proc(t)
 	for _, list := range []*[]Signal{&t.Pending, &p.Pending} {
 		best := -1
 		for i, s := range *list {
-			if allowed&bit(s.Number) != 0 && (best < 0 || s.Number < (*list)[best].Number) {
+			if allowed&SignalBit(s.Number) != 0 && (best < 0 || s.Number < (*list)[best].Number) {
 				best = i
 			}
 		}
@@ -298,44 +299,35 @@ func (k *Kernel) nextSignal(t *Thread, allowed uint64, remove bool) (Signal, boo
 	return Signal{}, false
 }
 
-// Stop tells the main process of a node to stop, as the engine of its container would: from outside.
-func (k *Kernel) Stop(id NodeID, cause net.FaultRef, sig int) {
-	n := k.Nodes[id]
-	n.Stopping = Stopping{Cause: cause, Signal: sig}
-	if p := k.Procs[n.Main]; p != nil {
-		k.signalProc(p, Signal{Number: sig})
+// Taken notes that a process takes a signal.
+func (s *State) Taken(p *Proc, sig int) {
+	if n := s.Nodes[p.Node]; n.Main == p.ID && n.Stopping.Cause.ID != 0 && n.Stopping.Signal == sig && n.Stopping.Taken == 0 {
+		n.Stopping.Taken = s.Events + 1
 	}
 }
 
-// taken notes that a process takes a signal.
-func (k *Kernel) taken(p *Proc, sig int) {
-	if n := k.Nodes[p.Node]; n.Main == p.ID && n.Stopping.Cause.ID != 0 && n.Stopping.Signal == sig && n.Stopping.Taken == 0 {
-		n.Stopping.Taken = k.Events + 1
-	}
-}
-
-func (k *Kernel) hasPending(t *Thread) bool {
-	return len(t.Pending) > 0 || len(k.proc(t).Pending) > 0
+func (s *State) hasPending(t *Thread) bool {
+	return len(t.Pending) > 0 || len(s.Proc(t).Pending) > 0
 }
 
 // everyCall: a thread with a blocked pending signal must be stopped at the very call that unblocks it.
-func (k *Kernel) everyCall(t *Thread) bool { return k.hasPending(t) }
+func (s *State) everyCall(t *Thread) bool { return s.hasPending(t) }
 
 // deliver hands all deliverable signals of a thread over before it runs on in user space. It reports whether the
 // thread still exists and may run.
 func (k *Kernel) deliver(t *Thread) bool {
 	for k.hasPending(t) {
-		p := k.proc(t)
-		mask := k.mask(t)
-		s, ok := k.nextSignal(t, ^mask, true)
+		p := k.Proc(t)
+		mask := k.Mask(t)
+		s, ok := k.NextSignal(t, ^mask, true)
 		if !ok {
 			break
 		}
 		act := p.Actions[s.Number]
 		switch {
-		case p.ignored(s.Number):
+		case p.Ignored(s.Number):
 			continue
-		case act.Handler == sigDefault:
+		case act.Handler == SigDefault:
 			if defaultStops(s.Number) {
 				if unix.Signal(s.Number) != unix.SIGSTOP && k.orphaned(p) {
 					continue
@@ -343,17 +335,17 @@ func (k *Kernel) deliver(t *Thread) bool {
 				k.stopProcess(p, s.Number)
 				return false
 			}
-			k.Happen(k.node(t).Name, t.Name, "signal", int64(s.Number), "ends "+p.Path)
-			k.fatal(t, s.Number, s.info())
-			k.endProcess(p, s.Number, false)
+			k.Happen(k.Node(t).Name, t.Name, "signal", int64(s.Number), "ends "+p.Path)
+			k.fatal(t, s.Number, s.Info())
+			k.EndProcess(p, s.Number, false)
 			return false
 		}
-		k.Happen(k.node(t).Name, t.Name, "signal", int64(s.Number), "")
-		k.taken(p, s.Number)
+		k.Happen(k.Node(t).Name, t.Name, "signal", int64(s.Number), "")
+		k.Taken(p, s.Number)
 		if act.Flags&saResetHand != 0 {
 			p.Actions[s.Number] = Action{}
 		}
-		info := s.info()
+		info := s.Info()
 		after := t.AfterMask
 		if after != nil {
 			// A masked wait: the handler runs under the wait's mask, its return restores the old one.
@@ -368,27 +360,27 @@ func (k *Kernel) deliver(t *Thread) bool {
 		k.M.SetSigmask(t.ID, *t.AfterMask)
 		t.AfterMask = nil
 	}
-	return t.State != Dead && !k.proc(t).Zombie
+	return t.State != Dead && !k.Proc(t).Zombie
 }
 
 // interrupt decides what a signal does to the wait that it has interrupted: nothing (it is blocked, ignored, or
 // taken by another thread), EINTR, or a restart of the call after the handler.
-func (k *Kernel) interrupt(t *Thread, e *entry) (Result, bool) {
-	mask := k.mask(t)
-	p := k.proc(t)
+func (k *Kernel) interrupt(t *Thread, e *Syscall) (Result, bool) {
+	mask := k.Mask(t)
+	p := k.Proc(t)
 	var s Signal
 	for {
 		var ok bool
-		if s, ok = k.nextSignal(t, ^mask, false); !ok {
+		if s, ok = k.NextSignal(t, ^mask, false); !ok {
 			return 0, false
 		}
-		if !p.ignored(s.Number) {
+		if !p.Ignored(s.Number) {
 			break
 		}
-		k.nextSignal(t, ^mask, true)
+		k.NextSignal(t, ^mask, true)
 	}
 	act := p.Actions[s.Number]
-	if act.Handler == sigDefault {
+	if act.Handler == SigDefault {
 		return fail(unix.EINTR), true // it ends or stops the process: nobody sees the result
 	}
 	if t.WaitMask != nil {
@@ -398,11 +390,11 @@ func (k *Kernel) interrupt(t *Thread, e *entry) (Result, bool) {
 		t.AfterMask = &old
 		t.WaitMask = nil
 	}
-	if t.Call.Nr == unix.SYS_FUTEX {
-		k.futexForget(t)
+	if e.Abandon != nil {
+		e.Abandon(k, t)
 	}
-	restart := e.restart == restartAlways || e.restart == restartFlag && act.Flags&saRestart != 0 ||
-		e.restart == restartNoTimeout && act.Flags&saRestart != 0 && !t.Call.HasUntil
+	restart := e.Restart == restartAlways || e.Restart == RestartFlag && act.Flags&saRestart != 0 ||
+		e.Restart == RestartNoTimeout && act.Flags&saRestart != 0 && !t.Call.HasUntil
 	if restart && t.Call.Done == 0 {
 		t.InCall = false
 		k.unblock(t)
@@ -412,32 +404,21 @@ func (k *Kernel) interrupt(t *Thread, e *entry) (Result, bool) {
 	if t.Call.Done > 0 {
 		return Result(t.Call.Done), true
 	}
-	if e.interrupted != nil {
-		e.interrupted(k, t)
+	if e.Interrupted != nil {
+		e.Interrupted(k, t)
 	}
 	return fail(unix.EINTR), true
 }
 
-// signalWaits reports whether a signal is about to interrupt the call: select and poll prefer it to a timeout that
-// is over (fs/select.c), but not to a descriptor that is ready.
-func (k *Kernel) signalWaits(t *Thread) bool {
-	if !t.Call.Signaled {
-		return false
-	}
-	mask, p := k.mask(t), k.proc(t)
-	deliverable := func(s Signal) bool { return mask&bit(s.Number) == 0 && !p.ignored(s.Number) }
-	return slices.ContainsFunc(t.Pending, deliverable) || slices.ContainsFunc(p.Pending, deliverable)
-}
-
 // fault deals with a signal that the processor raised (SIGSEGV and the like).
 func (k *Kernel) fault(t *Thread, s *machine.Stop) {
-	p := k.proc(t)
+	p := k.Proc(t)
 	act := p.Actions[s.Signal]
-	k.Happen(k.node(t).Name, t.Name, "fault", int64(s.Signal), "")
-	if s.Unbuilt || act.Handler == sigDefault || act.Handler == sigIgnore || k.M.Sigmask(t.ID)&bit(s.Signal) != 0 {
+	k.Happen(k.Node(t).Name, t.Name, "fault", int64(s.Signal), "")
+	if s.Unbuilt || act.Handler == SigDefault || act.Handler == SigIgnore || k.M.Sigmask(t.ID)&SignalBit(s.Signal) != 0 {
 		k.M.Ignore(t.ID)
 		k.fatal(t, s.Signal, s.Info)
-		k.endProcess(p, s.Signal, false)
+		k.EndProcess(p, s.Signal, false)
 		return
 	}
 	if act.Flags&saResetHand != 0 {
@@ -447,28 +428,8 @@ func (k *Kernel) fault(t *Thread, s *machine.Stop) {
 	k.M.Fault(t.ID, s.Signal)
 }
 
-// waitMask installs the temporary mask of a masked wait (ppoll, pselect, epoll_pwait): at the first try only.
-func (k *Kernel) waitMask(t *Thread, addr, size uint64) Result {
-	if addr == 0 || t.WaitMask != nil {
-		return 0
-	}
-	if size != 8 {
-		return fail(unix.EINVAL)
-	}
-	m, ok := k.inU64(t, addr)
-	if !ok {
-		return fail(unix.EFAULT)
-	}
-	m &^= bit(int(unix.SIGKILL)) | bit(int(unix.SIGSTOP))
-	t.WaitMask = &m
-	if _, ok := k.nextSignal(t, ^m, false); ok {
-		t.Call.Signaled = true
-	}
-	return 0
-}
-
-// bytes are an action as struct kernel_sigaction.
-func (a Action) bytes() (b [32]byte) {
+// Bytes are an action as struct kernel_sigaction.
+func (a Action) Bytes() (b [32]byte) {
 	le := binary.LittleEndian
 	le.PutUint64(b[0:], a.Handler)
 	le.PutUint64(b[8:], a.Flags)
@@ -477,207 +438,11 @@ func (a Action) bytes() (b [32]byte) {
 	return b
 }
 
-// Action is what a thread's process does at a signal, as rt_sigaction(2) takes it, if that is a handler.
-func (k *Kernel) Action(id ThreadID, sig int) (action [32]byte, ok bool) {
-	t := k.Threads[id]
-	if t == nil {
-		return action, false
-	}
-	a := k.proc(t).Actions[sig]
-	return a.bytes(), a.Handler != sigDefault && a.Handler != sigIgnore
-}
-
-// sysRtSigaction takes a new action. Who only asks for the present one is answered by the real kernel.
-func sysRtSigaction(k *Kernel, t *Thread) Result {
-	sig, size := int(int32(t.Call.Args[0])), t.Call.Args[3]
-	if size != 8 || sig < 1 || sig > numSignals {
-		return fail(unix.EINVAL)
-	}
-	if unix.Signal(sig) == unix.SIGKILL || unix.Signal(sig) == unix.SIGSTOP {
-		return fail(unix.EINVAL)
-	}
-	var b [32]byte
-	if !k.peek(t, t.Call.Args[1], b[:]) {
-		return fail(unix.EFAULT)
-	}
-	le, p := binary.LittleEndian, k.proc(t)
-	p.Actions[sig] = Action{le.Uint64(b[0:]), le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:])}
-	if p.dropped(sig) {
-		k.dropPending(p, func(s int) bool { return s == sig })
-	}
-	return passed // the real kernel needs to know it too: it builds the handlers' frames
-}
-
-func sysRtSigpending(k *Kernel, t *Thread) Result {
-	if t.Call.Args[1] > 8 {
-		return fail(unix.EINVAL)
-	}
-	var set uint64
-	for _, s := range append(slices.Clone(t.Pending), k.proc(t).Pending...) {
-		set |= bit(s.Number)
-	}
-	set &= k.mask(t)
-	if !k.outU64(t, t.Call.Args[0], set) {
-		return fail(unix.EFAULT)
-	}
-	return 0
-}
-
-func sysRtSigsuspend(k *Kernel, t *Thread) Result {
-	if r := k.waitMask(t, t.Call.Args[0], t.Call.Args[1]); r != 0 {
-		return r
-	}
-	return k.block(t, 0, Key{Kind: KeyThread, ID: t.ID})
-}
-
-func sysPause(k *Kernel, t *Thread) Result {
-	return k.block(t, 0, Key{Kind: KeyThread, ID: t.ID})
-}
-
-func sysRtSigtimedwait(k *Kernel, t *Thread) Result {
-	if t.Call.Args[3] != 8 {
-		return fail(unix.EINVAL)
-	}
-	set, ok := k.inU64(t, t.Call.Args[0])
-	if !ok {
-		return fail(unix.EFAULT)
-	}
-	timeout := int64(-1)
-	if t.Call.Args[2] != 0 && !t.Call.Again {
-		var e unix.Errno
-		if timeout, e = k.timespec(t, t.Call.Args[2]); e != 0 {
-			return fail(e)
-		}
-	}
-	if s, ok := k.nextSignal(t, set, true); ok {
-		t.WaitMask = nil
-		k.taken(k.proc(t), s.Number)
-		if a := t.Call.Args[1]; a != 0 {
-			info := s.info()
-			if !k.out(t, a, info[:]) {
-				return fail(unix.EFAULT)
-			}
-		}
-		return Result(s.Number)
-	}
-	if timeout == 0 && !t.Call.Again || t.expired(k) {
-		t.WaitMask = nil
-		return fail(unix.EAGAIN)
-	}
-	m := k.M.Sigmask(t.ID) &^ set // the awaited signals wake the thread though they are blocked
-	t.WaitMask = &m
-	return k.block(t, k.deadline(t, timeout), Key{Kind: KeyThread, ID: t.ID})
-}
-
-func (k *Kernel) sender(t *Thread, sig int, code int32) Signal {
-	p := k.proc(t)
-	return Signal{Number: sig, Code: code, PID: p.PID, UID: p.Cred.UID}
-}
-
-func sysKill(k *Kernel, t *Thread) Result {
-	pid, sig := int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
-	if sig < 0 || sig > numSignals {
-		return fail(unix.EINVAL)
-	}
-	me := k.proc(t)
-	found, denied := false, false
-	for _, id := range slices.Clone(k.node(t).Procs) {
-		p := k.Procs[id]
-		switch {
-		case p == nil: // a child that was left unwaited for by one that this call has killed
-			continue
-		case pid > 0 && p.PID != pid, pid == 0 && p.PGID != me.PGID, pid < -1 && p.PGID != -pid, pid == -1 && (p == me || p.Unkillable):
-			continue
-		}
-		found = true
-		if !maySignal(me, p) {
-			denied = true
-			continue
-		}
-		if p != me {
-			k.signalProc(p, k.sender(t, sig, 0))
-		}
-	}
-	if found && (pid == me.PID || pid == 0 || pid == -me.PGID) {
-		k.signalProc(me, k.sender(t, sig, 0)) // last: it may end the caller
-	}
-	switch {
-	case t.State == Dead:
-		return Gone
-	case !found && pid == initPID:
-		return k.signalInit(t, sig)
-	case !found:
-		return fail(unix.ESRCH)
-	case denied && pid > 0:
-		return fail(unix.EPERM)
-	}
-	return 0
-}
-
-// signalInit sends a signal to process 1 of a node that is none of its programs: a machine's ignores it, and a container's
-// passes it on to its child.
-func (k *Kernel) signalInit(t *Thread, sig int) Result {
-	n := k.node(t)
-	main := k.Procs[n.Main]
-	if n.Init != world.SmallInit || main == nil || sig == 0 {
-		return 0
-	}
-	if k.proc(t).Cred.EUID != 0 {
-		return fail(unix.EPERM)
-	}
-	switch unix.Signal(sig) {
-	case unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGTTIN, unix.SIGTTOU, unix.SIGFPE, unix.SIGILL, unix.SIGSEGV, unix.SIGBUS, unix.SIGABRT, unix.SIGTRAP, unix.SIGSYS:
-		return 0
-	}
-	k.signalProc(main, Signal{Number: sig, PID: initPID})
-	if t.State == Dead {
-		return Gone
-	}
-	return 0
-}
-
-func maySignal(from, to *Proc) bool {
-	return from.Cred.EUID == 0 || from.Cred.EUID == to.Cred.UID || from.Cred.UID == to.Cred.UID || from.Cred.EUID == to.Cred.SUID
-}
-
-func sysTkill(k *Kernel, t *Thread) Result {
-	return k.tgkill(t, 0, int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1])), nil)
-}
-
-func sysTgkill(k *Kernel, t *Thread) Result {
-	tgid := int(int32(t.Call.Args[0]))
-	if tgid <= 0 {
-		return fail(unix.EINVAL)
-	}
-	return k.tgkill(t, tgid, int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2])), nil)
-}
-
-func (k *Kernel) tgkill(t *Thread, tgid, tid, sig int, s *Signal) Result {
-	if tid <= 0 || sig < 0 || sig > numSignals {
-		return fail(unix.EINVAL)
-	}
-	target := k.threadByTID(t.Node, tid)
-	if target == nil || tgid != 0 && k.proc(target).PID != tgid {
-		return fail(unix.ESRCH)
-	}
-	if !maySignal(k.proc(t), k.proc(target)) {
-		return fail(unix.EPERM)
-	}
-	x := k.sender(t, sig, -6) // SI_TKILL
-	if s != nil {
-		x = *s
-	}
-	k.signalThread(target, x)
-	if t.State == Dead {
-		return Gone
-	}
-	return 0
-}
-
-func (k *Kernel) threadByTID(node NodeID, tid int) *Thread {
-	for _, pid := range k.Nodes[node].Procs {
-		for _, id := range k.Procs[pid].Threads {
-			if t := k.Threads[id]; t.TID == tid {
+// ThreadByTID is the thread of a node that programs know by a number, nil if there is none.
+func (s *State) ThreadByTID(node NodeID, tid int) *Thread {
+	for _, pid := range s.Nodes[node].Procs {
+		for _, id := range s.Procs[pid].Threads {
+			if t := s.Threads[id]; t.TID == tid {
 				return t
 			}
 		}
@@ -685,52 +450,69 @@ func (k *Kernel) threadByTID(node NodeID, tid int) *Thread {
 	return nil
 }
 
-func (k *Kernel) procByPID(node NodeID, pid int) *Proc {
-	for _, id := range k.Nodes[node].Procs {
-		if p := k.Procs[id]; p.PID == pid {
+// ProcByPID is the process of a node that programs know by a number, nil if there is none.
+func (s *State) ProcByPID(node NodeID, pid int) *Proc {
+	for _, id := range s.Nodes[node].Procs {
+		if p := s.Procs[id]; p.PID == pid {
 			return p
 		}
 	}
 	return nil
 }
 
-// queueInfo reads the siginfo_t of rt_sigqueueinfo.
-func (k *Kernel) queueInfo(t *Thread, sig int, addr uint64) (Signal, Result) {
-	var b [32]byte
-	if !k.peek(t, addr, b[:]) {
-		return Signal{}, fail(unix.EFAULT)
+// Dumps tells whether a signal ends a program with a core file (signal(7)).
+func Dumps(sig int) bool {
+	switch unix.Signal(sig) {
+	case unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGSYS:
+		return true
 	}
-	le := binary.LittleEndian
-	s := Signal{Number: sig, Code: int32(le.Uint32(b[8:])), PID: int(int32(le.Uint32(b[16:]))), UID: int(le.Uint32(b[20:])), Value: le.Uint64(b[24:])}
-	if s.Code >= 0 || s.Code == -6 {
-		return s, fail(unix.EPERM)
-	}
-	return s, 0
+	return false
 }
 
-func sysRtSigqueueinfo(k *Kernel, t *Thread) Result {
-	pid, sig := int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
-	s, r := k.queueInfo(t, sig, t.Call.Args[2])
-	p := k.procByPID(t.Node, pid)
-	switch {
-	case sig < 0 || sig > numSignals:
-		return fail(unix.EINVAL)
-	case p == nil:
-		return fail(unix.ESRCH)
-	case r != 0 && p != k.proc(t):
-		return r
+// fatal tells that a signal is about to end a process.
+func (k *Kernel) fatal(t *Thread, sig int, info [128]byte) {
+	if k.Fatal != nil && Dumps(sig) {
+		k.Fatal(t, sig, info)
 	}
-	k.signalProc(p, s)
-	if t.State == Dead {
-		return Gone
-	}
-	return 0
 }
 
-func sysRtTgsigqueueinfo(k *Kernel, t *Thread) Result {
-	s, r := k.queueInfo(t, int(int32(t.Call.Args[2])), t.Call.Args[3])
-	if r != 0 && int(int32(t.Call.Args[0])) != k.proc(t).PID {
-		return r
+// inCall is what the result register of a thread holds that waits in a call (ERESTARTSYS).
+const inCall = ^uint64(511)
+
+// AsSeen makes the registers of a stopped thread those that its program would see.
+func (t *Thread) AsSeen(regs *machine.Regs) {
+	const restoreFlag, trapFlag = 1 << 16, 1 << 8 // set by ptrace
+	regs.Eflags &^= restoreFlag | trapFlag
+	switch nr := int64(regs.Orig_rax); {
+	case t.InCall:
+		regs.Rax, regs.Orig_rax = inCall, t.Call.Nr
+	case nr >= 0: // stands before the call
+		regs.Rip, regs.Rax = regs.Rip-2, regs.Orig_rax
+		fallthrough
+	default:
+		regs.Orig_rax = ^uint64(0)
 	}
-	return k.tgkill(t, int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2])), &s)
+}
+
+// SignalFD is a signalfd(2): it reads the pending signals of whoever reads it.
+type SignalFD struct {
+	ID   int64
+	Mask uint64
+	Proc ProcID
+}
+
+func (st *State) signalfdWake(p *Proc) {
+	if len(st.SignalFDs) == 0 {
+		return
+	}
+	ids := make([]int64, 0, len(st.SignalFDs))
+	for id, s := range st.SignalFDs {
+		if s.Proc == p.ID {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		st.Wake(Key{Kind: KeySignalFD, ID: id}, unix.EPOLLIN)
+	}
 }

@@ -150,7 +150,7 @@ type Thread struct {
 	Change  uint64 // the call at which its priority changes, 0 if none in this epoch
 	Next    int64  // the priority that it gets then
 	Prio    int64
-	Strict  bool // its priority is the tape's, for all its life: see Kernel.rank
+	Strict  bool // its priority is the tape's, for all its life: see Kernel.Rank
 	Lazy    bool // yields or polls without result: runs only when all others wait
 	Empties int  // how many empty-handed calls it has made in a row
 
@@ -358,7 +358,8 @@ type Notice struct {
 	Text    []byte
 }
 
-func (s *State) id(kind string) int64 {
+// NewID gives out the next number of a kind of object.
+func (s *State) NewID(kind string) int64 {
 	s.LastID[kind]++
 	return s.LastID[kind]
 }

@@ -43,7 +43,7 @@ func (h *TimerHeap) push(t Timer) {
 	}
 }
 
-func (h *TimerHeap) pop() Timer {
+func (h *TimerHeap) Pop() Timer {
 	s := *h
 	top := s[0]
 	s[0] = s[len(s)-1]
@@ -66,78 +66,7 @@ func (h *TimerHeap) pop() Timer {
 	return top
 }
 
-func (k *Kernel) after(at int64, kind TimerKind, a, b int64) {
-	k.Timers.push(Timer{At: at, Seq: k.id("timer"), Kind: kind, A: a, B: b})
-}
-
-// NextDue is the time of the next thing that happens by itself.
-func (k *Kernel) NextDue() (int64, bool) {
-	for len(k.Timers) > 0 && k.void(k.Timers[0]) {
-		k.Timers.pop()
-	}
-	due, ok := k.Net.NextDue()
-	if len(k.Timers) > 0 && (!ok || k.Timers[0].At < due) {
-		due, ok = k.Timers[0].At, true
-	}
-	return due, ok
-}
-
-// void reports whether a timer has nothing to do any more, so that the clock need not stop there.
-func (k *Kernel) void(t Timer) bool {
-	switch t.Kind {
-	case TimerThread:
-		th := k.Threads[t.A]
-		return th == nil || th.State != Blocked || !th.Call.HasUntil || th.Call.Until != t.At
-	case TimerFile:
-		f := k.TimerFDs[t.A]
-		return f == nil || f.Gen != t.B
-	case TimerReal:
-		p := k.Procs[t.A]
-		return p == nil || p.Zombie || p.Real.Gen != t.B
-	case TimerPosix:
-		return k.posixTimer(t.A, t.B) == nil
-	case TimerMemory:
-		return false
-	case TimerBurn:
-		th := k.Threads[t.A]
-		return th == nil || th.State == Dead || th.BurnsNs != t.B || t.B == 0 || !k.proc(th).timesCPU()
-	case TimerBusy:
-		th := k.Threads[t.A]
-		return th == nil || th.State == Dead || th.BusyNs != t.B
-	}
-	panic("kernel: timer of unknown kind")
-}
-
-// Fire does everything that is due now.
-func (k *Kernel) Fire() {
-	for len(k.Timers) > 0 && k.Timers[0].At <= k.Now {
-		t := k.Timers.pop()
-		if k.void(t) {
-			continue
-		}
-		switch t.Kind {
-		case TimerThread:
-			k.awake(k.Threads[t.A])
-		case TimerFile:
-			k.timerfdDue(k.TimerFDs[t.A])
-		case TimerReal:
-			k.realDue(k.Procs[t.A])
-		case TimerPosix:
-			k.posixDue(t.A, t.B)
-		case TimerMemory:
-			n := k.Nodes[t.A]
-			n.Memory.Armed = false
-			k.limitMemory(n)
-		case TimerBurn:
-			th := k.Threads[t.A]
-			if k.cpuDue(th); th.State != Dead {
-				k.burnOn(th)
-			}
-		case TimerBusy:
-			k.unbusy(k.Threads[t.A])
-		}
-	}
-	if due, ok := k.Net.NextDue(); ok && due <= k.Now {
-		k.Net.Advance(netEnv{k})
-	}
+// After enters a timer into the heap.
+func (s *State) After(at int64, kind TimerKind, a, b int64) {
+	s.Timers.push(Timer{At: at, Seq: s.NewID("timer"), Kind: kind, A: a, B: b})
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 )
 
 // KeyKind says what kind of thing a Key names.
@@ -44,80 +46,81 @@ type Watch struct {
 	Item  int64
 }
 
-// block makes a handler's thread wait until one of the keys is woken or deadlineNs (absolute, 0 none) is reached.
-func (k *Kernel) block(t *Thread, deadlineNs int64, keys ...Key) Result {
+// Block makes a handler's thread wait until one of the keys is woken or deadlineNs (absolute, 0 none) is reached.
+func (k *Kernel) Block(t *Thread, deadlineNs int64, keys ...Key) Result {
 	t.Call.Until, t.Call.HasUntil = deadlineNs, deadlineNs != 0
 	t.Waits = append(t.Waits[:0], keys...)
-	if t.Call.Held == 0 && table[t.Call.Nr].holds {
+	if t.Call.Held == 0 && k.system.Calls[t.Call.Nr].Holds {
 		k.hold(t)
 	}
-	return pending
+	return Pending
 }
 
-// notYet answers a call on a file that has nothing to give, or no room: EAGAIN, or a wait for key.
-func (k *Kernel) notYet(t *Thread, f *File, key Key) Result {
+// NotYet answers a call on a file that has nothing to give, or no room: EAGAIN, or a wait for key.
+func (k *Kernel) NotYet(t *Thread, f *File, key Key) Result {
 	if f.Flags&unix.O_NONBLOCK != 0 {
-		k.empty(t)
+		k.Empty(t)
 		return fail(unix.EAGAIN)
 	}
-	return k.block(t, 0, key)
+	return k.Block(t, 0, key)
 }
 
-// defaultSlackNs is how much later than asked for a wait may end (PR_SET_TIMERSLACK, prctl(2)). Linux uses it, and
+// DefaultSlackNs is how much later than asked for a wait may end (PR_SET_TIMERSLACK, prctl(2)). Linux uses it, and
 // programs that nap for microseconds all the time (as Go's runtime does) cost less for it.
-const defaultSlackNs = 50_000
+const DefaultSlackNs = 50_000
 
-// deadline turns a relative timeout into the absolute deadline of a call: computed at the first try, remembered
+// Deadline turns a relative timeout into the absolute deadline of a call: computed at the first try, remembered
 // afterwards. A negative timeout is no deadline.
-func (k *Kernel) deadline(t *Thread, ns int64) int64 {
+func (s *State) Deadline(t *Thread, ns int64) int64 {
 	if t.Call.Again {
 		return t.Call.Until
 	}
 	if ns < 0 {
 		return 0
 	}
-	return satAdd(k.Now, satAdd(k.node(t).undrift(ns), t.SlackNs))
+	return SatAdd(s.Now, SatAdd(s.Node(t).Undrift(ns), t.SlackNs))
 }
 
-func satAdd(a, b int64) int64 {
+// SatAdd adds without overflow.
+func SatAdd(a, b int64) int64 {
 	if s := a + b; s >= a {
 		return s
 	}
 	return 1<<63 - 1
 }
 
-// expired reports whether the deadline of the wait that t comes from has passed.
-func (t *Thread) expired(k *Kernel) bool {
+// Expired reports whether the deadline of the wait that t comes from has passed.
+func (t *Thread) Expired(k *Kernel) bool {
 	return t.Call.Again && t.Call.HasUntil && k.Now >= t.Call.Until
 }
 
 // sleep takes a thread off the runnable list and enters it where it waits.
-func (k *Kernel) sleep(t *Thread) {
+func (s *State) sleep(t *Thread) {
 	if !t.Call.Again {
-		t.WaitNs = k.Now
+		t.WaitNs = s.Now
 	}
 	t.State = Blocked
 	t.Lazy = false
-	if i := slices.Index(k.Runnable, t.ID); i >= 0 {
-		k.Runnable = slices.Delete(k.Runnable, i, i+1)
+	if i := slices.Index(s.Runnable, t.ID); i >= 0 {
+		s.Runnable = slices.Delete(s.Runnable, i, i+1)
 	}
 	for _, key := range t.Waits {
-		k.Waiting[key] = append(k.Waiting[key], t.ID)
+		s.Waiting[key] = append(s.Waiting[key], t.ID)
 	}
 	if t.Call.HasUntil {
-		k.after(t.Call.Until, TimerThread, t.ID, 0)
+		s.After(t.Call.Until, TimerThread, t.ID, 0)
 	}
 }
 
 // leaveQueues takes a thread out of all waiting lists.
-func (k *Kernel) leaveQueues(t *Thread) {
+func (s *State) leaveQueues(t *Thread) {
 	for _, key := range t.Waits {
-		list := k.Waiting[key]
+		list := s.Waiting[key]
 		if i := slices.Index(list, t.ID); i >= 0 {
 			if len(list) == 1 {
-				delete(k.Waiting, key)
+				delete(s.Waiting, key)
 			} else {
-				k.Waiting[key] = slices.Delete(list, i, i+1)
+				s.Waiting[key] = slices.Delete(list, i, i+1)
 			}
 		}
 	}
@@ -133,13 +136,13 @@ func (k *Kernel) unblock(t *Thread) {
 	}
 }
 
-// awake makes a waiting thread try its call again.
-func (k *Kernel) awake(t *Thread) {
+// Awake makes a waiting thread try its call again.
+func (s *State) Awake(t *Thread) {
 	if t.State != Blocked {
 		return
 	}
-	k.leaveQueues(t)
-	k.ready(t)
+	s.leaveQueues(t)
+	s.Ready(t)
 }
 
 // AllEvents as a wake-up's mask: anything may have changed.
@@ -147,11 +150,34 @@ const AllEvents = ^uint32(0)
 
 // Wake makes all who wait on key try again, and tells the epoll items that watch it for one of the events in mask
 // (EPOLLIN and so on).
-func (k *Kernel) Wake(key Key, mask uint32) {
-	for len(k.Waiting[key]) > 0 {
-		k.awake(k.Threads[k.Waiting[key][0]])
+func (s *State) Wake(key Key, mask uint32) {
+	for len(s.Waiting[key]) > 0 {
+		s.Awake(s.Threads[s.Waiting[key][0]])
 	}
-	for _, w := range k.Watching[key] {
-		k.edge(w, mask)
+	for _, w := range s.Watching[key] {
+		s.edge(w, mask)
+	}
+}
+
+// InotifyKey is woken when an inotify instance has events.
+func InotifyKey(n NodeID, instance int64) Key {
+	return Key{Kind: KeyInotify, ID: instance, Addr: uint64(n)}
+}
+
+// LockKey is woken when a lock on a file is given up.
+func (s *State) LockKey(f *File) Key {
+	if fs.InShared(f.Inode) { // whoever waits, on whichever node
+		return Key{Kind: KeyLock, ID: int64(f.Inode)}
+	}
+	return Key{Kind: KeyLock, ID: int64(f.Inode), Addr: uint64(f.Node)}
+}
+
+// releaseLocks drops a process' record locks on a file: any close of it does (fcntl(2)).
+func (s *State) releaseLocks(p *Proc, f *File) {
+	if f.Inode == 0 || f.Kind == FilePath {
+		return
+	}
+	if s.Nodes[f.Node].FS.DropLock(f.Inode, fs.Lock{Owner: p.ID, Last: fs.ToEnd}) {
+		s.Wake(s.LockKey(f), AllEvents)
 	}
 }

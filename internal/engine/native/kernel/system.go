@@ -1,0 +1,60 @@
+//go:build linux && amd64
+
+package kernel
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+)
+
+// numCalls is one more than the largest number of a system call, and one for all numbers that do not exist.
+const numCalls = 520
+
+// System is what Linux is beyond the core: its calls, its kinds of open files, and what they have to do at certain moments. It has no
+// state. Package linux is the only one.
+type System struct {
+	Calls [numCalls]Syscall // by number; the last one stands for numbers that do not exist
+	Kinds [NumKinds]Behaviour
+
+	// Synth serves /proc and /sys, as the thread sees them that Kernel.Caller gives.
+	Synth func(k *Kernel) fs.Synth
+	// Subjects are the paths of the files that the call at which t stands is about.
+	Subjects func(k *Kernel, t *Thread) []string
+	// Charge notes what a call asks for, on a node whose memory is bounded. The thread may be gone afterwards.
+	Charge func(k *Kernel, t *Thread)
+	// Recorded sees each event of a call on a node whose Life is asked for.
+	Recorded func(k *Kernel, l *Life, t *Thread, result int64)
+	// ThreadEnds runs while the memory of a thread that ends is still there, ProcessEnds while the descriptors of a process are.
+	ThreadEnds  func(k *Kernel, t *Thread)
+	ProcessEnds func(k *Kernel, p *Proc)
+}
+
+// Restart says what SA_RESTART means for a call that a handler has interrupted (signal(7)).
+type Restart uint8
+
+const (
+	restartNever     Restart = iota // always EINTR
+	RestartFlag                     // restarted if the handler has SA_RESTART
+	RestartNoTimeout                // the same, but EINTR when a timeout is set
+	restartAlways
+)
+
+// Handler answers the call at which a thread stands.
+type Handler func(k *Kernel, t *Thread) Result
+
+// Syscall is what the table knows of a call.
+type Syscall struct {
+	Name        string
+	Handle      Handler // nil: ENOSYS, named in the report
+	Scalars     [6]bool // which arguments are scalars, for events
+	Pointer     bool    // the result is an address
+	Restart     Restart
+	Interrupted func(k *Kernel, t *Thread) // runs before EINTR is returned
+	Descriptor  bool                       // the first argument is an open file whose kind is worth telling
+	Neutral     bool                       // says nothing about whether a thread makes progress
+	Holds       bool                       // may wait for the file of its first argument
+	Deaf        bool                       // waits for a disk: no signal ends that
+	Abandon     func(k *Kernel, t *Thread) // runs when a thread gives the call up: a signal interrupts it, or ends the thread
+}
+
+// Restarts sets what SA_RESTART means for the call.
+func (e *Syscall) Restarts(r Restart) *Syscall { e.Restart = r; return e }

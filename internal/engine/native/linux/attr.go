@@ -1,0 +1,301 @@
+//go:build linux && amd64
+
+package linux
+
+import (
+	"encoding/binary"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"golang.org/x/sys/unix"
+)
+
+// inodeOf gives the inode of an open file, 0 if it has none: attributes of a pipe or socket are recorded nowhere.
+func inodeOf(k *Kernel, t *Thread, fd uint64) (fs.InodeID, unix.Errno) {
+	f := k.File(t, fd)
+	if f == nil || f.Kind == kernel.FilePath {
+		return 0, unix.EBADF
+	}
+	return f.Inode, 0
+}
+
+// inodeAt is find for calls that change attributes.
+func inodeAt(k *Kernel, t *Thread, dirfd int, addr uint64, flags int) (fs.InodeID, unix.Errno) {
+	id, _, e := find(k, t, dirfd, addr, flags)
+	return id, e
+}
+
+func chmod(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, mode uint64) Result {
+	if e != 0 || id == 0 {
+		return fail(e)
+	}
+	return fsFail(k.Node(t).FS.Chmod(env(k, t), id, uint32(mode)))
+}
+
+func sysChmod(k *Kernel, t *Thread) Result {
+	id, e := inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	return chmod(k, t, id, e, t.Call.Args[1])
+}
+
+func sysFchmod(k *Kernel, t *Thread) Result {
+	id, e := inodeOf(k, t, t.Call.Args[0])
+	return chmod(k, t, id, e, t.Call.Args[1])
+}
+
+func sysFchmodat(k *Kernel, t *Thread) Result {
+	id, e := inodeAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], 0)
+	return chmod(k, t, id, e, t.Call.Args[2])
+}
+
+func sysFchmodat2(k *Kernel, t *Thread) Result {
+	flags := int(int32(t.Call.Args[3]))
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return fail(unix.EINVAL)
+	}
+	id, e := inodeAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)
+	return chmod(k, t, id, e, t.Call.Args[2])
+}
+
+func chown(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, uid, gid uint64) Result {
+	if e != 0 || id == 0 {
+		return fail(e)
+	}
+	return fsFail(k.Node(t).FS.Chown(env(k, t), id, id32(uid), id32(gid)))
+}
+
+func sysChown(k *Kernel, t *Thread) Result {
+	id, e := inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	return chown(k, t, id, e, t.Call.Args[1], t.Call.Args[2])
+}
+
+func sysLchown(k *Kernel, t *Thread) Result {
+	id, e := inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_SYMLINK_NOFOLLOW)
+	return chown(k, t, id, e, t.Call.Args[1], t.Call.Args[2])
+}
+
+func sysFchown(k *Kernel, t *Thread) Result {
+	id, e := inodeOf(k, t, t.Call.Args[0])
+	return chown(k, t, id, e, t.Call.Args[1], t.Call.Args[2])
+}
+
+func sysFchownat(k *Kernel, t *Thread) Result {
+	flags := int(int32(t.Call.Args[4]))
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return fail(unix.EINVAL)
+	}
+	id, e := inodeAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)
+	return chown(k, t, id, e, t.Call.Args[2], t.Call.Args[3])
+}
+
+// fileTimes says what becomes of an inode's access and modification time.
+type fileTimes struct {
+	how [2]fs.TimeChange
+	ns  [2]int64
+}
+
+var timesNow = fileTimes{how: [2]fs.TimeChange{fs.NowTime, fs.NowTime}}
+
+func utimes(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, m fileTimes) Result {
+	if e != 0 || id == 0 {
+		return fail(e)
+	}
+	return fsFail(k.Node(t).FS.Utimens(env(k, t), id, m.how[0], m.ns[0], m.how[1], m.ns[1]))
+}
+
+func sysUtimensat(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	flags := int(int32(a[3]))
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return fail(unix.EINVAL)
+	}
+	m := timesNow
+	if a[2] != 0 {
+		var b [32]byte
+		if !k.Peek(t, a[2], b[:]) {
+			return fail(unix.EFAULT)
+		}
+		for i := range 2 {
+			sec, nsec := int64(binary.LittleEndian.Uint64(b[16*i:])), int64(binary.LittleEndian.Uint64(b[16*i+8:]))
+			switch {
+			case nsec == unix.UTIME_NOW:
+			case nsec == unix.UTIME_OMIT:
+				m.how[i] = fs.KeepTime
+			case nsec < 0 || nsec >= 1e9:
+				return fail(unix.EINVAL)
+			default:
+				m.how[i], m.ns[i] = fs.SetTime, sec*1e9+nsec
+				t.Call.Mix(b[16*i : 16*i+8])
+			}
+			t.Call.Mix(b[16*i+8 : 16*i+16])
+		}
+	}
+	if a[1] == 0 {
+		if int32(a[0]) == unix.AT_FDCWD {
+			return fail(unix.EFAULT)
+		}
+		id, e := inodeOf(k, t, a[0])
+		return utimes(k, t, id, e, m)
+	}
+	id, e := inodeAt(k, t, int(int32(a[0])), a[1], flags)
+	return utimes(k, t, id, e, m)
+}
+
+func sysUtimes(k *Kernel, t *Thread) Result {
+	return utimevals(k, t, unix.AT_FDCWD, t.Call.Args[0], t.Call.Args[1])
+}
+
+func sysFutimesat(k *Kernel, t *Thread) Result {
+	return utimevals(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], t.Call.Args[2])
+}
+
+func utimevals(k *Kernel, t *Thread, dirfd int, path, addr uint64) Result {
+	m := timesNow
+	if addr != 0 {
+		for i := range m.ns {
+			var e unix.Errno
+			if m.ns[i], e = timeval(k, t, addr+uint64(16*i)); e != 0 {
+				return fail(e)
+			}
+			m.how[i] = fs.SetTime
+		}
+	}
+	id, e := inodeAt(k, t, dirfd, path, 0)
+	return utimes(k, t, id, e, m)
+}
+
+func sysUtime(k *Kernel, t *Thread) Result {
+	m := timesNow
+	if a := t.Call.Args[1]; a != 0 {
+		for i := range m.ns {
+			s, ok := k.InU64(t, a+uint64(8*i))
+			if !ok {
+				return fail(unix.EFAULT)
+			}
+			m.how[i], m.ns[i] = fs.SetTime, int64(s)*1e9
+		}
+	}
+	id, e := inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	return utimes(k, t, id, e, m)
+}
+
+// Limits of extended attributes (xattr(7)).
+const (
+	maxXattrName  = 255
+	maxXattrValue = 64 << 10
+)
+
+// xattrCall finds what a call on extended attributes is about. The first argument is a descriptor or a path.
+func xattrCall(k *Kernel, t *Thread, byFD bool, flags int) (fs.InodeID, unix.Errno) {
+	var id fs.InodeID
+	var e unix.Errno
+	if byFD {
+		id, e = inodeOf(k, t, t.Call.Args[0])
+	} else {
+		id, e = inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], flags)
+	}
+	if e == 0 && id == 0 {
+		e = unix.EOPNOTSUPP
+	}
+	return id, e
+}
+
+func xattrName(k *Kernel, t *Thread) (string, unix.Errno) {
+	name, e := k.CString(t, t.Call.Args[1], maxXattrName)
+	if e == unix.ENAMETOOLONG || e == 0 && name == "" {
+		e = unix.ERANGE
+	}
+	return name, e
+}
+
+func setXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
+	a := &t.Call.Args
+	name, e := xattrName(k, t)
+	if e != 0 {
+		return fail(e)
+	}
+	if a[3] > maxXattrValue {
+		return fail(unix.E2BIG)
+	}
+	value := make([]byte, a[3])
+	if !k.In(t, a[2], value) {
+		return fail(unix.EFAULT)
+	}
+	id, e := xattrCall(k, t, byFD, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	return fsFail(k.Node(t).FS.SetXattr(env(k, t), id, name, value, int(int32(a[4]))))
+}
+
+// xattr reads the file and the name of an attribute that a call is about.
+func xattr(k *Kernel, t *Thread, byFD bool, flags int) (fs.InodeID, string, unix.Errno) {
+	name, e := xattrName(k, t)
+	if e != 0 {
+		return 0, "", e
+	}
+	id, e := xattrCall(k, t, byFD, flags)
+	return id, name, e
+}
+
+func getXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
+	a := &t.Call.Args
+	id, name, e := xattr(k, t, byFD, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	value, fe := k.Node(t).FS.GetXattr(env(k, t), id, name)
+	if fe != fs.OK {
+		return fsFail(fe)
+	}
+	return outSized(k, t, value, a[2], a[3])
+}
+
+// outSized gives a program bytes for which it has size bytes of room; no room at all asks how many there are.
+func outSized(k *Kernel, t *Thread, b []byte, addr, size uint64) Result {
+	switch {
+	case size == 0:
+	case uint64(len(b)) > size:
+		return fail(unix.ERANGE)
+	case !k.Out(t, addr, b):
+		return fail(unix.EFAULT)
+	}
+	return Result(len(b))
+}
+
+func listXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
+	id, e := xattrCall(k, t, byFD, flags)
+	if e == unix.EOPNOTSUPP {
+		return 0
+	}
+	if e != 0 {
+		return fail(e)
+	}
+	var b []byte
+	for _, name := range k.Node(t).FS.ListXattr(id) {
+		b = append(append(b, name...), 0)
+	}
+	return outSized(k, t, b, t.Call.Args[1], t.Call.Args[2])
+}
+
+func removeXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
+	id, name, e := xattr(k, t, byFD, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	return fsFail(k.Node(t).FS.RemoveXattr(env(k, t), id, name))
+}
+
+const noFollow = unix.AT_SYMLINK_NOFOLLOW
+
+func sysSetxattr(k *Kernel, t *Thread) Result     { return setXattr(k, t, false, 0) }
+func sysLsetxattr(k *Kernel, t *Thread) Result    { return setXattr(k, t, false, noFollow) }
+func sysFsetxattr(k *Kernel, t *Thread) Result    { return setXattr(k, t, true, 0) }
+func sysGetxattr(k *Kernel, t *Thread) Result     { return getXattr(k, t, false, 0) }
+func sysLgetxattr(k *Kernel, t *Thread) Result    { return getXattr(k, t, false, noFollow) }
+func sysFgetxattr(k *Kernel, t *Thread) Result    { return getXattr(k, t, true, 0) }
+func sysListxattr(k *Kernel, t *Thread) Result    { return listXattr(k, t, false, 0) }
+func sysLlistxattr(k *Kernel, t *Thread) Result   { return listXattr(k, t, false, noFollow) }
+func sysFlistxattr(k *Kernel, t *Thread) Result   { return listXattr(k, t, true, 0) }
+func sysRemovexattr(k *Kernel, t *Thread) Result  { return removeXattr(k, t, false, 0) }
+func sysLremovexattr(k *Kernel, t *Thread) Result { return removeXattr(k, t, false, noFollow) }
+func sysFremovexattr(k *Kernel, t *Thread) Result { return removeXattr(k, t, true, 0) }

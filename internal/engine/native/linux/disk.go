@@ -1,0 +1,126 @@
+//go:build linux && amd64
+
+package linux
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"golang.org/x/sys/unix"
+)
+
+// harm asks which fault to inject into a call on a file, and tells that the program sees it, unless that depends
+// on what the disk takes. Files that the node has not written,
+// such as programs and libraries, are read without harm.
+func harm(k *Kernel, t *Thread, id fs.InodeID, op fault.Op, off int64, n int) fault.Harm {
+	node := k.Node(t)
+	if !node.Harmed {
+		return fault.Harm{}
+	}
+	in := node.FS.Get(id)
+	switch {
+	case !node.FS.OnDisk(id) || op != fault.Sync && n == 0:
+		return fault.Harm{}
+	case op == fault.Read && in.Blob == 0, op == fault.Sync && !in.Dirty:
+		return fault.Harm{}
+	}
+	h := k.DiskFault(&fault.Call{Node: node.Name, Name: k.CallName(t), Op: op, Path: nameOf(node.FS, id), Offset: off, Bytes: n})
+	if h.Kind != "" {
+		t.Call.Detail = string(h.Kind)
+		if h.ID == 0 && h.Kind != fault.PartialWrite {
+			k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
+		}
+	}
+	return h
+}
+
+// store writes to a regular file what faults let through.
+func store(k *Kernel, t *Thread, f *File, data []byte, pos int64) Result {
+	h := harm(k, t, f.Inode, fault.Write, pos, len(data))
+	end := pos + int64(len(data))
+	switch h.Kind {
+	case fault.WriteFail:
+		return fail(unix.EIO)
+	case fault.PartialWrite, fault.TornWrite:
+		data = data[:h.Bytes]
+	}
+	n, e := k.Node(t).FS.WriteAt(env(k, t), f.Inode, data, pos)
+	if h.Kind == fault.PartialWrite && n == len(data) { // else the disk had no room for so much
+		k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
+	}
+	switch {
+	case h.Kind == fault.TornWrite:
+		return tear(k, t, f, pos+int64(n), end, h.ID)
+	case e != fs.OK && n == 0:
+		return fsFail(e)
+	}
+	return Result(n)
+}
+
+// tear ends a write in its middle. What comes before is on the disk, and so is, as the disk may write whenever it likes,
+// all that was done to the file. The thread never comes back: the world around takes the power away.
+func tear(k *Kernel, t *Thread, f *File, from, to int64, number int) Result {
+	n := k.Node(t)
+	n.FS.Sync(env(k, t), f.Inode, false)
+	n.Torn = kernel.Torn{Inode: f.Inode, From: from, To: to}
+	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.TornWrite, Event: k.Events + 1, TimeNs: k.Now, Node: n.ID, Tag: int64(number)})
+	return k.Block(t, 0)
+}
+
+// rot flips a bit of a file on the disk, and in the page cache.
+func rot(k *Kernel, t *Thread, f *File, pos int64, bit int) unix.Errno {
+	return errno(k.Node(t).FS.Rot(env(k, t), f.Inode, pos+int64(bit/8), byte(1<<(bit%8))))
+}
+
+// slowed makes a thread wait for a slow disk before its call on a file does its work.
+func slowed(k *Kernel, t *Thread, f *File) (Result, bool) {
+	slow := k.Node(t).Slow
+	switch {
+	case t.Call.Slow != 0:
+		if !t.Expired(k) {
+			return k.Block(t, t.Call.Until, Key{Kind: kernel.KeyThread, ID: t.ID}), true
+		}
+		sawSlow(k, t)
+		return 0, false
+	case slow.Fault == 0 || f.Kind != kernel.FileInode || !k.Node(t).FS.OnDisk(f.Inode):
+		return 0, false
+	}
+	t.Call.Slow = slow.Fault
+	return k.Block(t, kernel.SatAdd(k.Now, slow.Ns), Key{Kind: kernel.KeyThread, ID: t.ID}), true
+}
+
+// sawSlow tells that a program has waited for a slow disk.
+func sawSlow(k *Kernel, t *Thread) {
+	if t.Call.Slow != 0 {
+		k.Seen(net.FaultRef{Kind: fault.SlowDisk, ID: t.Call.Slow})
+	}
+}
+
+// written reports whether the disk has had its time to write. What is synchronised is durable at the end of the call,
+// and the power may go before. f is the file, or nil for all of the disk.
+func written(k *Kernel, t *Thread, f *File) bool {
+	if t.Call.Again {
+		if t.Expired(k) {
+			sawSlow(k, t)
+			return true
+		}
+		return false
+	}
+	if n := k.Node(t); n.Slow.Fault != 0 && (f == nil || n.FS.OnDisk(f.Inode)) {
+		t.Call.Slow = n.Slow.Fault
+	}
+	return k.Cost.SyncNs == 0 && t.Call.Slow == 0
+}
+
+// awaitDisk makes a thread wait for the disk.
+func awaitDisk(k *Kernel, t *Thread) Result {
+	until := t.Call.Until
+	if !t.Call.Again {
+		until = kernel.SatAdd(k.Now, k.Cost.SyncNs)
+		if t.Call.Slow != 0 {
+			until = kernel.SatAdd(until, k.Node(t).Slow.Ns)
+		}
+	}
+	return k.Block(t, until, Key{Kind: kernel.KeyThread, ID: t.ID})
+}

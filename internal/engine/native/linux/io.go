@@ -1,0 +1,181 @@
+//go:build linux && amd64
+
+package linux
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+)
+
+// memoryOf is the piece of memory that the second and third argument of a call name.
+func memoryOf(t *Thread) []Iovec { return []Iovec{{Addr: t.Call.Args[1], Size: t.Call.Args[2]}} }
+
+func sysRead(k *Kernel, t *Thread) Result {
+	return read(k, t, t.Call.Args[0], memoryOf(t), -1, 0)
+}
+
+func sysPread64(k *Kernel, t *Thread) Result {
+	if int64(t.Call.Args[3]) < 0 {
+		return fail(unix.EINVAL)
+	}
+	return read(k, t, t.Call.Args[0], memoryOf(t), int64(t.Call.Args[3]), 0)
+}
+
+func sysReadv(k *Kernel, t *Thread) Result { return vector(k, t, read, -1, 0) }
+
+func sysPreadv(k *Kernel, t *Thread) Result { return vectorAt(k, t, read, 0) }
+
+func sysPreadv2(k *Kernel, t *Thread) Result { return vector2(k, t, read) }
+
+func sysWrite(k *Kernel, t *Thread) Result {
+	return write(k, t, t.Call.Args[0], memoryOf(t), -1, 0)
+}
+
+func sysPwrite64(k *Kernel, t *Thread) Result {
+	if int64(t.Call.Args[3]) < 0 {
+		return fail(unix.EINVAL)
+	}
+	return write(k, t, t.Call.Args[0], memoryOf(t), int64(t.Call.Args[3]), 0)
+}
+
+func sysWritev(k *Kernel, t *Thread) Result { return vector(k, t, write, -1, 0) }
+
+func sysPwritev(k *Kernel, t *Thread) Result { return vectorAt(k, t, write, 0) }
+
+func sysPwritev2(k *Kernel, t *Thread) Result { return vector2(k, t, write) }
+
+type transfer func(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) Result
+
+func vector(k *Kernel, t *Thread, f transfer, offset int64, flags int) Result {
+	if k.File(t, t.Call.Args[0]) == nil {
+		return fail(unix.EBADF)
+	}
+	v, e := iovecs(k, t, t.Call.Args[1], t.Call.Args[2])
+	if e != 0 {
+		return fail(e)
+	}
+	return f(k, t, t.Call.Args[0], v, offset, flags)
+}
+
+func vectorAt(k *Kernel, t *Thread, f transfer, flags int) Result {
+	if int64(t.Call.Args[3]) < 0 {
+		return fail(unix.EINVAL)
+	}
+	return vector(k, t, f, int64(t.Call.Args[3]), flags)
+}
+
+// vector2: offset -1 means the file's own position (preadv2(2)).
+func vector2(k *Kernel, t *Thread, f transfer) Result {
+	flags := int(int32(t.Call.Args[5]))
+	if flags&^0x1f != 0 {
+		return fail(unix.EOPNOTSUPP)
+	}
+	if int64(t.Call.Args[3]) == -1 {
+		return vector(k, t, f, -1, flags)
+	}
+	return vectorAt(k, t, f, flags)
+}
+
+// read moves bytes from a file into memory; offset -1 is the file's position.
+func read(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) Result {
+	f := k.File(t, fd)
+	if !readable(f) {
+		return fail(unix.EBADF)
+	}
+	if offset >= 0 && !k.Seekable(f) {
+		return fail(unix.ESPIPE)
+	}
+	b := k.Kind(f)
+	switch {
+	case b.ReadInto != nil:
+		return b.ReadInto(k, t, f, v, offset)
+	case b.Read == nil:
+		return fail(unix.EINVAL)
+	}
+	data, r := b.Read(k, t, f, kernel.TotalBytes(v))
+	if r > 0 && !k.Scatter(t, v, data) {
+		return fail(unix.EFAULT)
+	}
+	return r
+}
+
+// write moves bytes from memory into a file; offset -1 is the file's position.
+func write(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) Result {
+	f := k.File(t, fd)
+	if !writable(f) {
+		return fail(unix.EBADF)
+	}
+	if offset >= 0 && !k.Seekable(f) {
+		return fail(unix.ESPIPE)
+	}
+	b := k.Kind(f)
+	if b.WriteFrom != nil {
+		return b.WriteFrom(k, t, f, v, offset, flags)
+	}
+	data, e := k.Gather(t, v, -1)
+	switch {
+	case e != 0:
+		return fail(e)
+	case b.Write == nil:
+		return fail(unix.EINVAL)
+	}
+	return b.Write(k, t, f, data)
+}
+
+func sysIoctl(k *Kernel, t *Thread) Result {
+	f := k.File(t, t.Call.Args[0])
+	if f == nil || f.Kind == kernel.FilePath {
+		return fail(unix.EBADF)
+	}
+	arg := t.Call.Args[2]
+	switch cmd := uint(uint32(t.Call.Args[1])); cmd {
+	case 0x5421: // FIONBIO
+		v, ok := k.InU32(t, arg)
+		if !ok {
+			return fail(unix.EFAULT)
+		}
+		f.Flags &^= unix.O_NONBLOCK
+		if v != 0 {
+			f.Flags |= unix.O_NONBLOCK
+		}
+		return 0
+	case 0x5452: // FIOASYNC
+		return 0
+	case 0x5451, 0x5450: // FIOCLEX, FIONCLEX
+		k.Tables[k.Proc(t).Table].Slots[int32(t.Call.Args[0])].Cloexec = cmd == 0x5451
+		return 0
+	case unix.TIOCINQ: // FIONREAD
+		b := k.Kind(f)
+		switch {
+		case b.Ioctl != nil:
+			return b.Ioctl(k, t, f, cmd, arg)
+		case b.Unread == nil:
+			return fail(unix.ENOTTY)
+		}
+		if !k.OutU32(t, arg, uint32(b.Unread(k, f))) {
+			return fail(unix.EFAULT)
+		}
+		return 0
+	case unix.TCGETS, unix.TIOCGWINSZ, unix.TCSETS, unix.TIOCGPGRP, unix.TCSETSW, unix.TCSETSF, unix.TIOCSWINSZ, unix.TIOCSPGRP:
+		return fail(unix.ENOTTY)
+	default:
+		if ioctl := k.Kind(f).Ioctl; ioctl != nil {
+			return ioctl(k, t, f, cmd, arg)
+		}
+		return k.Refuse(t, "ioctl(0x"+hex(uint64(cmd))+")", unix.ENOTTY)
+	}
+}
+
+func hex(v uint64) string {
+	const digits = "0123456789abcdef"
+	var b [16]byte
+	i := len(b)
+	for {
+		i--
+		b[i] = digits[v%16]
+		if v /= 16; v == 0 {
+			return string(b[i:])
+		}
+	}
+}

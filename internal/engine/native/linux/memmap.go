@@ -1,0 +1,496 @@
+//go:build linux && amd64
+
+package linux
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+	"golang.org/x/sys/unix"
+)
+
+// mapsToWrite tells whether a program of a node maps a blob shared and writable.
+func mapsToWrite(k *Kernel, node kernel.NodeID, blob int64) bool {
+	for _, id := range k.Nodes[node].Procs {
+		p := k.Procs[id]
+		if p.Zombie || !slices.ContainsFunc(k.Spaces[p.Space].Regions, func(r kernel.Region) bool { return r.Object.Kind == kernel.KeyBlob && r.Object.ID == blob }) {
+			continue
+		}
+		for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
+			if m, ok := kernel.ParseMap(line); ok && m.Shared && m.Writable && m.Blob == blob {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const maxRegions = 1 << 16
+
+func addRegion(k *Kernel, t *Thread, r kernel.Region) {
+	s := k.Spaces[k.Proc(t).Space]
+	s.Regions = slices.DeleteFunc(s.Regions, func(o kernel.Region) bool { return o.Start >= r.Start && o.Start+o.Size <= r.Start+r.Size })
+	if len(s.Regions) < maxRegions {
+		s.Regions = append(s.Regions, r)
+	}
+}
+
+// addFile notes that a file was mapped.
+func addFile(k *Kernel, node kernel.NodeID, s *kernel.Space, start, end uint64, file fs.InodeID, real string, object Key) {
+	s.Files = slices.DeleteFunc(s.Files, func(o kernel.FileMap) bool { return o.Start >= start && o.End <= end })
+	if len(s.Files) < maxRegions {
+		tree := k.Nodes[node].FS
+		s.Files = append(s.Files, kernel.FileMap{Start: start, End: end, File: file, Dev: tree.Stat(file).Dev, Path: nameOf(tree, file), Real: real, Object: object})
+	}
+}
+
+// addPrograms notes what execve has mapped: the files of a program and of its interpreter, which may be none.
+func addPrograms(k *Kernel, t *Thread, s *kernel.Space, programs ...program) {
+	names := make([]string, len(programs))
+	for i, exe := range programs {
+		fd := exe.fd
+		if exe.code != nil {
+			fd = exe.code.FD()
+		}
+		if exe.file != 0 {
+			names[i] = k.M.RealName(fd)
+		}
+	}
+	for line := range strings.Lines(k.M.Maps(t.ID)) {
+		m, ok := kernel.ParseMap(line)
+		if !ok || m.Start > machine.LastAddress || machine.Reserved(m.Start, m.End-m.Start) {
+			continue
+		}
+		i := slices.Index(names, m.Name)
+		if m.Name == "" {
+			i = -1
+		}
+		if i >= 0 {
+			addFile(k, t.Node, s, m.Start, m.End, programs[i].file, m.Name, Key{})
+		}
+		switch {
+		case !m.Executable:
+		case i < 0: // such as the stack
+			madeCode(k, t, m.Start, m.End-m.Start, m.Writable)
+		default:
+			changes := k.Nodes[t.Node].FS.Get(programs[i].file).Blob != 0
+			if whole := trapChance(k, t, programs[i].fd, changes, m.Start, m.End-m.Start, m.Offset); !whole || changes || m.Writable {
+				madeCode(k, t, m.Start, m.End-m.Start, m.Writable || whole)
+			}
+		}
+	}
+}
+
+// trapChance has a thread trap at instructions whose results no run repeats, in a part of a file that it has mapped. changes says that
+// the world writes to the file. It reports whether all code there was looked through.
+func trapChance(k *Kernel, t *Thread, fd int, changes bool, addr, size, offset uint64) (whole bool) {
+	name, whole := k.M.TrapChance(t.ID, fd, changes, addr, size, offset)
+	if name != "" {
+		k.Unrepeatable("%s maps code that may execute %s where it cannot be trapped", k.Proc(t).Path, name)
+	}
+	return whole
+}
+
+// maxMadeAtOnce bounds the code that is looked through as it is made executable, which some programs do again and again. What is larger
+// is looked through at the end alone.
+const maxMadeAtOnce = 4 << 20
+
+// madeCode notes that a program may execute what was not looked through as it was mapped. What it cannot write to is there already.
+func madeCode(k *Kernel, t *Thread, addr, size uint64, later bool) {
+	k.Spaces[k.Proc(t).Space].Made = true
+	if later || size > maxMadeAtOnce || k.Unsafe != "" {
+		return
+	}
+	name, tooMuch := k.M.MadeChance(t.ID, addr, addr+(size+4095)&^4095)
+	k.MadeUnsafe(t, name, tooMuch)
+}
+
+// newSpace makes an address space in which the program of a file runs.
+func newSpace(k *Kernel, node kernel.NodeID, exe fs.InodeID) *kernel.Space {
+	s := &kernel.Space{ID: k.NewID("space"), Node: node, Refs: 1, Exe: exe, ExecNs: k.Now}
+	if exe != 0 {
+		k.Nodes[node].FS.Ref(exe)
+	}
+	k.Spaces[s.ID] = s
+	return s
+}
+
+func copySpace(k *Kernel, id kernel.SpaceID) kernel.SpaceID {
+	old := k.Spaces[id]
+	c := newSpace(k, old.Node, old.Exe)
+	c.Modules = slices.Clone(old.Modules)
+	c.Counts, c.ExecNs, c.Break, c.Regions, c.Files = old.Counts, old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
+	c.Made = old.Made
+	for _, r := range c.Regions {
+		if seg := k.Segs[r.Seg]; seg != nil {
+			seg.Attach++
+		}
+	}
+	return c.ID
+}
+
+// sysMmap sees maps of files and shared maps; private anonymous ones come here only from nodes that may lack memory.
+func sysMmap(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	size, prot, flags, offset := a[1], a[2], a[3], int64(a[5])
+	if size == 0 || offset%4096 != 0 {
+		return fail(unix.EINVAL)
+	}
+	if flags&(unix.MAP_FIXED|unix.MAP_FIXED_NOREPLACE) != 0 {
+		if r, reserved := reserved(k, t, a[0], size); reserved {
+			return r
+		}
+	}
+	var f *File
+	if flags&unix.MAP_ANONYMOUS == 0 {
+		if f = k.File(t, a[4]); f == nil || f.Kind == kernel.FilePath {
+			return fail(unix.EBADF)
+		}
+	}
+	if f == nil || f.Kind == kernel.FileZero { // a map of /dev/zero belongs to no file
+		if prot&unix.PROT_WRITE != 0 {
+			if r, starved := starved(k, t, fail(unix.ENOMEM)); starved {
+				return r
+			}
+		}
+		switch {
+		case flags&unix.MAP_HUGETLB != 0: // the machine's, if it has any
+			return fail(unix.ENOMEM)
+		case flags&0xf == unix.MAP_PRIVATE:
+			if prot&unix.PROT_EXEC == 0 && f == nil {
+				return kernel.Passed
+			}
+			r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], size, prot, flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+			if r >= 0 && prot&unix.PROT_EXEC != 0 {
+				madeCode(k, t, uint64(r), size, true)
+			}
+			return r
+		case flags&0xf != unix.MAP_SHARED:
+			return fail(unix.EINVAL)
+		}
+		id := fs.BlobID(k.NewID("blob"))
+		if e := k.Handles.Blobs.Create(id); e != 0 {
+			return fsFail(e)
+		}
+		defer k.Handles.Blobs.Free(id) // the map keeps it
+		if e := k.Handles.Blobs.Truncate(id, int64((size+4095)&^4095)); e != 0 {
+			return fsFail(e)
+		}
+		r := mapFD(k, t, k.Handles.Blobs.FD(id), a[0], size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
+		if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
+			addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: kernel.KeyBlob, ID: int64(id)}, Anon: true})
+			if prot&unix.PROT_EXEC != 0 {
+				madeCode(k, t, uint64(r), size, true)
+			}
+		}
+		return r
+	}
+	mode := f.Flags & unix.O_ACCMODE
+	shared := flags&0xf == unix.MAP_SHARED || flags&0xf == 3 // MAP_SHARED_VALIDATE
+	switch {
+	case flags&0xf == 0:
+		return fail(unix.EINVAL)
+	case f.Kind != kernel.FileInode:
+		return fail(unix.ENODEV)
+	case mode == unix.O_WRONLY, shared && prot&unix.PROT_WRITE != 0 && mode == unix.O_RDONLY:
+		return fail(unix.EACCES)
+	}
+	fd, object, e := mapping(k, t, f, shared && mode == unix.O_RDWR)
+	if e != 0 {
+		return fail(e)
+	}
+	var watched machine.Code
+	chanceFD := fd // before breakpoints of another kind are in it
+	if k.Code != nil && prot&unix.PROT_EXEC != 0 && prot&unix.PROT_WRITE == 0 && !shared && object.Kind == kernel.KeyBase {
+		name := nameOf(k.Node(t).FS, f.Inode)
+		if watched, _ = k.Code(t, name, name, fd, true); watched != nil {
+			fd = watched.FD()
+		}
+	}
+	r := mapFD(k, t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
+	if r >= 0 && watched != nil {
+		k.M.MapCode(t.ID, watched, uint64(r), (size+4095)&^4095, uint64(offset))
+	}
+	if r >= 0 && prot&unix.PROT_EXEC != 0 {
+		changes := object.Kind != kernel.KeyBase
+		whole := trapChance(k, t, chanceFD, changes, uint64(r), (size+4095)&^4095, uint64(offset))
+		if !whole || changes || prot&unix.PROT_WRITE != 0 {
+			madeCode(k, t, uint64(r), size, whole || prot&unix.PROT_WRITE != 0)
+		}
+	}
+	if r >= 0 {
+		addFile(k, t.Node, k.Spaces[k.Proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode, k.M.RealName(fd), object)
+	}
+	if r >= 0 && shared {
+		addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object})
+	}
+	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where nobody sees it
+		recovers(k, t, f)
+	}
+	return r
+}
+
+// mapFD maps one of the engine's own files into a thread's process.
+func mapFD(k *Kernel, t *Thread, fd int, addr, size, prot, flags, offset uint64, writable bool) Result {
+	r := k.M.OpenFD(t.ID, fd, writable)
+	if r < 0 {
+		return Result(r)
+	}
+	v := k.M.Execute(t.ID, unix.SYS_MMAP, addr, size, prot, flags&^(unix.MAP_DENYWRITE|unix.MAP_EXECUTABLE|unix.MAP_LOCKED), uint64(r), offset)
+	k.M.Execute(t.ID, unix.SYS_CLOSE, uint64(r))
+	return Result(v)
+}
+
+// reserved refuses what touches the engine's own pages. The errno is that of sealed memory (mseal(2)).
+func reserved(k *Kernel, t *Thread, addr, size uint64) (Result, bool) {
+	if !machine.Reserved(addr, (size+4095)&^4095) {
+		return 0, false
+	}
+	return k.Refuse(t, CallName(t.Call.Nr)+"(the engine's pages)", unix.EPERM), true
+}
+
+// sysMunmap sees what ends above the place of all that the kernel has chosen a place for.
+func sysMunmap(k *Kernel, t *Thread) Result {
+	if r, reserved := reserved(k, t, t.Call.Args[0], t.Call.Args[1]); reserved {
+		return r
+	}
+	return Result(k.M.Native(t.ID))
+}
+
+// Kinds of advice that x/sys does not know (asm-generic/mman-common.h).
+const madvSoftOffline = 101
+
+// sysMadvise sees advice that the real kernel is not asked for, and advice on what lies where the engine's pages are.
+func sysMadvise(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	if r, reserved := reserved(k, t, a[0], a[1]); reserved {
+		return r
+	}
+	switch int(a[2]) {
+	case unix.MADV_FREE: // What it does depends on the machine's memory; MADV_DONTNEED is one legal outcome.
+		return Result(k.M.Execute(t.ID, unix.SYS_MADVISE, a[0], a[1], unix.MADV_DONTNEED))
+	case unix.MADV_MERGEABLE, unix.MADV_UNMERGEABLE: // pages are never merged: other worlds would see how long a write takes
+		return 0
+	case unix.MADV_HWPOISON, madvSoftOffline:
+		return fail(unix.EPERM)
+	}
+	if machine.Advised(uint32(a[2])) {
+		return Result(k.M.Native(t.ID))
+	}
+	return fail(unix.EINVAL)
+}
+
+// sysArchPrctl sees all but questions for the bases of FS and GS: what the real kernel would answer, or change, differs from machine
+// to machine.
+func sysArchPrctl(k *Kernel, t *Thread) Result { return fail(unix.EINVAL) }
+
+func sysMsync(k *Kernel, t *Thread) Result {
+	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
+		return fail(unix.EINVAL)
+	}
+	// The real kernel knows what is mapped. It is asked beside the call, since a call that waits for the disk begins again.
+	if r := k.M.Execute(t.ID, unix.SYS_MSYNC, t.Call.Args[0], t.Call.Args[1], t.Call.Args[2]); r < 0 {
+		return Result(r)
+	}
+	if t.Call.Args[2]&unix.MS_SYNC != 0 {
+		if !written(k, t, nil) {
+			return awaitDisk(k, t)
+		}
+		return fsFail(k.Node(t).FS.SyncMapped(env(k, t)))
+	}
+	return 0
+}
+
+// sysMincore says that everything is in memory: what really is depends on the machine.
+func sysMincore(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	pages := (a[1] + 4095) / 4096
+	if a[0]%4096 != 0 || pages > 1<<24 {
+		return fail(unix.EINVAL)
+	}
+	b := make([]byte, pages)
+	if !k.Peek(t, a[2], b) {
+		return fail(unix.EFAULT)
+	}
+	if r := k.M.Native(t.ID); r < 0 { // it has told of pages before the first that is not mapped
+		k.Poke(t, a[2], b)
+		return Result(r)
+	}
+	for i := range b {
+		b[i] = 1
+	}
+	if !k.Out(t, a[2], b) {
+		return fail(unix.EFAULT)
+	}
+	return 0
+}
+
+func sysZero(k *Kernel, t *Thread) Result { return 0 }
+
+func sysShmget(k *Kernel, t *Thread) Result {
+	key, size, flags := int64(int32(t.Call.Args[0])), int64(t.Call.Args[1]), int(t.Call.Args[2])
+	p := k.Proc(t)
+	if key != 0 {
+		for _, id := range slices.Sorted(maps.Keys(k.Segs)) {
+			s := k.Segs[id]
+			if s.Node != t.Node || s.Key != key || s.Removed {
+				continue
+			}
+			if flags&unix.IPC_CREAT != 0 && flags&unix.IPC_EXCL != 0 {
+				return fail(unix.EEXIST)
+			}
+			if size > s.Size {
+				return fail(unix.EINVAL)
+			}
+			return Result(s.ID)
+		}
+		if flags&unix.IPC_CREAT == 0 {
+			return fail(unix.ENOENT)
+		}
+	}
+	limits := ipcLimits(k, t)
+	if size <= 0 || size > limits.ShmBytes {
+		return fail(unix.EINVAL)
+	}
+	pages := func(size int64) int64 { return (size-1)/4096 + 1 }
+	segments, used := held(t.Node, k.Segs, func(s *kernel.ShmSegment) (kernel.NodeID, int64) { return s.Node, pages(s.Size) })
+	if segments >= limits.ShmSegments || used+pages(size) > limits.ShmPages {
+		return fail(unix.ENOSPC)
+	}
+	blob := fs.BlobID(k.NewID("blob"))
+	if e := k.Handles.Blobs.Create(blob); e != 0 {
+		return fsFail(e)
+	}
+	if e := k.Handles.Blobs.Truncate(blob, (size+4095)&^4095); e != 0 {
+		return fsFail(e)
+	}
+	s := &kernel.ShmSegment{ID: k.NewID("shm"), Node: t.Node, Key: key, Blob: int64(blob), Size: size, Mode: uint32(flags & 0o777), UID: p.Cred.EUID, GID: p.Cred.EGID,
+		Creator: p.PID, CtNs: k.RealNs(k.Node(t))}
+	k.Segs[s.ID] = s
+	return Result(s.ID)
+}
+
+func sysShmat(k *Kernel, t *Thread) Result {
+	s := k.Segs[int64(int32(t.Call.Args[0]))]
+	if s == nil || s.Node != t.Node {
+		return fail(unix.EINVAL)
+	}
+	flags := t.Call.Args[2]
+	prot, mapFlags, want := uint64(unix.PROT_READ|unix.PROT_WRITE), uint64(unix.MAP_SHARED), uint32(6)
+	if flags&0o10000 != 0 { // SHM_RDONLY
+		prot, want = unix.PROT_READ, 4
+	}
+	if !s.Permissions().Allows(k.Proc(t), want) {
+		return fail(unix.EACCES)
+	}
+	addr := t.Call.Args[1]
+	if addr != 0 {
+		if flags&0o20000 != 0 { // SHM_RND
+			addr &^= 4095
+		}
+		if addr%4096 != 0 {
+			return fail(unix.EINVAL)
+		}
+		mapFlags |= 0x100000    // MAP_FIXED_NOREPLACE
+		if flags&0o40000 != 0 { // SHM_REMAP
+			mapFlags = unix.MAP_SHARED | unix.MAP_FIXED
+		}
+	}
+	size := uint64(s.Size+4095) &^ 4095
+	if r, reserved := reserved(k, t, addr, size); reserved {
+		return r
+	}
+	r := mapFD(k, t, k.Handles.Blobs.FD(fs.BlobID(s.Blob)), addr, size, prot, mapFlags, 0, true)
+	if r < 0 {
+		return r
+	}
+	s.Attach++
+	s.Last, s.AtNs = k.Proc(t).PID, k.RealNs(k.Node(t))
+	addRegion(k, t, kernel.Region{Start: uint64(r), Size: size, Object: Key{Kind: kernel.KeyBlob, ID: s.Blob}, Seg: s.ID})
+	return r
+}
+
+func sysShmdt(k *Kernel, t *Thread) Result {
+	space := k.Spaces[k.Proc(t).Space]
+	for i, r := range space.Regions {
+		if r.Seg != 0 && r.Start == t.Call.Args[0] {
+			k.M.Execute(t.ID, unix.SYS_MUNMAP, r.Start, r.Size)
+			space.Regions = slices.Delete(space.Regions, i, i+1)
+			if s := k.Segs[r.Seg]; s != nil {
+				s.Last, s.DtNs = k.Proc(t).PID, k.RealNs(k.Node(t))
+				k.Detach(s)
+			}
+			return 0
+		}
+	}
+	return fail(unix.EINVAL)
+}
+
+func sysShmctl(k *Kernel, t *Thread) Result {
+	s, done := k.Segs[int64(int32(t.Call.Args[0]))], Result(0)
+	cmd := int(int32(t.Call.Args[1])) &^ 0x100
+	switch cmd {
+	case ipcInfo, shmInfo:
+		return shmLimits(k, t, cmd, t.Call.Args[2])
+	case shmStat, shmStatAny:
+		id, ok := at(segments(k, t.Node), t.Call.Args[0])
+		if !ok {
+			return fail(unix.EINVAL)
+		}
+		s, done = k.Segs[id], Result(id)
+	}
+	if s == nil || s.Node != t.Node {
+		return fail(unix.EINVAL)
+	}
+	switch perm, p := s.Permissions(), k.Proc(t); cmd {
+	case unix.IPC_RMID, unix.IPC_SET:
+		if !perm.Owns(p) {
+			return fail(unix.EPERM)
+		}
+	case unix.IPC_STAT, shmStat:
+		if !perm.Allows(p, 4) {
+			return fail(unix.EACCES)
+		}
+	}
+	switch cmd {
+	case 0: // IPC_RMID
+		s.Removed, s.Key = true, 0
+		s.Attach++
+		k.Detach(s)
+		return 0
+	case 1: // IPC_SET
+		return 0
+	case unix.IPC_STAT, shmStat, shmStatAny:
+		var b [112]byte // struct shmid_ds
+		le := binary.LittleEndian
+		le.PutUint32(b[0:], uint32(s.Key))
+		le.PutUint32(b[4:], uint32(s.UID))
+		le.PutUint32(b[8:], uint32(s.GID))
+		le.PutUint32(b[12:], uint32(s.UID))
+		le.PutUint32(b[16:], uint32(s.GID))
+		mode := s.Mode
+		if s.Removed {
+			mode |= 0o1000 // SHM_DEST
+		}
+		le.PutUint32(b[20:], mode)
+		le.PutUint64(b[48:], uint64(s.Size))
+		le.PutUint64(b[56:], uint64(s.AtNs/1e9))
+		le.PutUint64(b[64:], uint64(s.DtNs/1e9))
+		le.PutUint64(b[72:], uint64(s.CtNs/1e9))
+		le.PutUint32(b[80:], uint32(s.Creator))
+		le.PutUint32(b[84:], uint32(s.Last))
+		le.PutUint64(b[88:], uint64(s.Attach))
+		if !k.Out(t, t.Call.Args[2], b[:]) {
+			return fail(unix.EFAULT)
+		}
+		return done
+	case 11, 12: // SHM_LOCK, SHM_UNLOCK
+		return 0
+	}
+	return fail(unix.EINVAL) // Linux knows no other
+}

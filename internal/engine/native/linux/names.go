@@ -1,0 +1,318 @@
+//go:build linux && amd64
+
+package linux
+
+import (
+	"encoding/binary"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"golang.org/x/sys/unix"
+)
+
+// maxListing bounds what one getdents64 returns.
+const maxListing = 1 << 20
+
+// sysGetdents64 hands out a list that is made when a directory is read from its start: what changes meanwhile neither
+// repeats nor hides a name.
+func sysGetdents64(k *Kernel, t *Thread) Result { return getdents(k, t, false) }
+
+// sysGetdents has the type of a name behind it instead of before it.
+func sysGetdents(k *Kernel, t *Thread) Result { return getdents(k, t, true) }
+
+func getdents(k *Kernel, t *Thread, old bool) Result {
+	f := k.File(t, t.Call.Args[0])
+	switch {
+	case f == nil || f.Kind == kernel.FilePath:
+		return fail(unix.EBADF)
+	case f.Kind != kernel.FileInode:
+		return fail(unix.ENOTDIR)
+	}
+	if f.Pos == 0 || f.Dir == nil {
+		list, e := k.Node(t).FS.ReadDir(env(k, t), f.Inode)
+		if e != fs.OK {
+			return fsFail(e)
+		}
+		f.Dir = list
+		if k.Leaks.Order != nil {
+			k.Leaks.Order(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		}
+	}
+	room := int(min(t.Call.Args[2], maxListing))
+	out := k.Buf[:0]
+	i := f.Pos
+	for ; i < int64(len(f.Dir)); i++ {
+		e := &f.Dir[i]
+		size := (19 + len(e.Name) + 1 + 7) &^ 7 // struct linux_dirent64
+		if len(out)+size > room {
+			if len(out) == 0 {
+				return fail(unix.EINVAL)
+			}
+			break
+		}
+		le := binary.LittleEndian
+		start := len(out)
+		out = le.AppendUint64(out, uint64(e.Inode))
+		out = le.AppendUint64(out, uint64(i+1))
+		out = le.AppendUint16(out, uint16(size))
+		if !old {
+			out = append(out, byte(e.Mode>>12))
+		}
+		out = append(out, e.Name...)
+		for len(out) < start+size {
+			out = append(out, 0)
+		}
+		if old {
+			out[len(out)-1] = byte(e.Mode >> 12)
+		}
+	}
+	if len(out) > 0 && !k.Out(t, t.Call.Args[1], out) {
+		return fail(unix.EFAULT)
+	}
+	k.Buf = out[:cap(out)]
+	f.Pos = i
+	return Result(len(out))
+}
+
+func sysGetcwd(k *Kernel, t *Thread) Result {
+	p := k.Proc(t)
+	s := k.Node(t).FS
+	path := s.Name(p.Cwd)
+	if path == "" {
+		return fail(unix.ENOENT)
+	}
+	path, inside := s.Below(p.Root, path)
+	if !inside {
+		path = "(unreachable)" + path
+	}
+	b := append([]byte(path), 0)
+	if uint64(len(b)) > t.Call.Args[1] {
+		return fail(unix.ERANGE)
+	}
+	if !k.Out(t, t.Call.Args[0], b) {
+		return fail(unix.EFAULT)
+	}
+	return Result(len(b))
+}
+
+func chdir(k *Kernel, t *Thread, id fs.InodeID) Result {
+	s := k.Node(t).FS
+	if id == 0 || s.Get(id).Mode&unix.S_IFMT != unix.S_IFDIR {
+		return fail(unix.ENOTDIR)
+	}
+	if e := s.Access(env(k, t), id, fs.X_OK); e != fs.OK {
+		return fsFail(e)
+	}
+	setCwd(k, k.Proc(t), id)
+	return 0
+}
+
+func sysChdir(k *Kernel, t *Thread) Result {
+	id, _, e := find(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	if e != 0 {
+		return fail(e)
+	}
+	return chdir(k, t, id)
+}
+
+func sysFchdir(k *Kernel, t *Thread) Result {
+	f := k.File(t, t.Call.Args[0])
+	if f == nil {
+		return fail(unix.EBADF)
+	}
+	return chdir(k, t, f.Inode)
+}
+
+// sysChroot is chroot(2): the working directory stays where it is.
+func sysChroot(k *Kernel, t *Thread) Result {
+	id, _, e := find(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	if e != 0 {
+		return fail(e)
+	}
+	s, p := k.Node(t).FS, k.Proc(t)
+	if id == 0 || s.Get(id).Mode&unix.S_IFMT != unix.S_IFDIR {
+		return fail(unix.ENOTDIR)
+	}
+	if e := s.Access(env(k, t), id, fs.X_OK); e != fs.OK {
+		return fsFail(e)
+	}
+	if !p.Cred.May(unix.CAP_SYS_CHROOT) {
+		return fail(unix.EPERM)
+	}
+	setRoot(k, p, id)
+	return 0
+}
+
+func mkdir(k *Kernel, t *Thread, dirfd int, addr uint64, mode uint32) Result {
+	at, path, e := pathFrom(k, t, dirfd, addr)
+	if e != 0 {
+		return fail(e)
+	}
+	return fsFail(k.Node(t).FS.Mkdir(env(k, t), at, path, mode&^k.Proc(t).Umask))
+}
+
+func sysMkdir(k *Kernel, t *Thread) Result {
+	return mkdir(k, t, unix.AT_FDCWD, t.Call.Args[0], uint32(t.Call.Args[1]))
+}
+
+func sysMkdirat(k *Kernel, t *Thread) Result {
+	return mkdir(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], uint32(t.Call.Args[2]))
+}
+
+func mknod(k *Kernel, t *Thread, dirfd int, addr uint64, mode uint32) Result {
+	at, path, e := pathFrom(k, t, dirfd, addr)
+	if e != 0 {
+		return fail(e)
+	}
+	_, fe := k.Node(t).FS.Mknod(env(k, t), at, path, mode&^k.Proc(t).Umask)
+	if fe == fs.EPERM && (mode&unix.S_IFMT == unix.S_IFCHR || mode&unix.S_IFMT == unix.S_IFBLK) {
+		return k.Refuse(t, "mknod(device)", unix.EPERM)
+	}
+	return fsFail(fe)
+}
+
+func sysMknod(k *Kernel, t *Thread) Result {
+	return mknod(k, t, unix.AT_FDCWD, t.Call.Args[0], uint32(t.Call.Args[1]))
+}
+
+func sysMknodat(k *Kernel, t *Thread) Result {
+	return mknod(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], uint32(t.Call.Args[2]))
+}
+
+func unlink(k *Kernel, t *Thread, dirfd int, addr uint64, dir bool) Result {
+	at, path, e := pathFrom(k, t, dirfd, addr)
+	if e != 0 {
+		return fail(e)
+	}
+	if dir {
+		return fsFail(k.Node(t).FS.Rmdir(env(k, t), at, path))
+	}
+	return fsFail(k.Node(t).FS.Unlink(env(k, t), at, path))
+}
+
+func sysUnlink(k *Kernel, t *Thread) Result {
+	return unlink(k, t, unix.AT_FDCWD, t.Call.Args[0], false)
+}
+func sysRmdir(k *Kernel, t *Thread) Result { return unlink(k, t, unix.AT_FDCWD, t.Call.Args[0], true) }
+
+func sysUnlinkat(k *Kernel, t *Thread) Result {
+	flags := int(int32(t.Call.Args[2]))
+	if flags&^unix.AT_REMOVEDIR != 0 {
+		return fail(unix.EINVAL)
+	}
+	return unlink(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags != 0)
+}
+
+func rename(k *Kernel, t *Thread, fromFD int, from uint64, toFD int, to uint64, flags int) Result {
+	at, path, e := pathFrom(k, t, fromFD, from)
+	if e != 0 {
+		return fail(e)
+	}
+	toAt, toPath, e := pathFrom(k, t, toFD, to)
+	if e != 0 {
+		return fail(e)
+	}
+	t.Call.Detail += " -> " + toPath
+	return fsFail(k.Node(t).FS.Rename(env(k, t), at, path, toAt, toPath, flags))
+}
+
+func sysRename(k *Kernel, t *Thread) Result {
+	return rename(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_FDCWD, t.Call.Args[1], 0)
+}
+
+func sysRenameat(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	return rename(k, t, int(int32(a[0])), a[1], int(int32(a[2])), a[3], 0)
+}
+
+func sysRenameat2(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	return rename(k, t, int(int32(a[0])), a[1], int(int32(a[2])), a[3], int(uint32(a[4])))
+}
+
+func link(k *Kernel, t *Thread, fromFD int, from uint64, toFD int, to uint64, flags int) Result {
+	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return fail(unix.EINVAL)
+	}
+	walk := flags & unix.AT_EMPTY_PATH
+	if flags&unix.AT_SYMLINK_FOLLOW == 0 {
+		walk |= unix.AT_SYMLINK_NOFOLLOW
+	}
+	id, f, e := find(k, t, fromFD, from, walk)
+	switch {
+	case e != 0:
+		return fail(e)
+	case f != nil:
+		return fail(unix.EXDEV)
+	}
+	at, path, e := pathFrom(k, t, toFD, to)
+	if e != 0 {
+		return fail(e)
+	}
+	t.Call.Detail += " -> " + path
+	return fsFail(k.Node(t).FS.Link(env(k, t), id, at, path))
+}
+
+func sysLink(k *Kernel, t *Thread) Result {
+	return link(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_FDCWD, t.Call.Args[1], 0)
+}
+
+func sysLinkat(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	return link(k, t, int(int32(a[0])), a[1], int(int32(a[2])), a[3], int(int32(a[4])))
+}
+
+func symlink(k *Kernel, t *Thread, target uint64, dirfd int, addr uint64) Result {
+	text, e := k.Path(t, target)
+	if e != 0 {
+		return fail(e)
+	}
+	at, path, e := pathFrom(k, t, dirfd, addr)
+	if e != 0 {
+		return fail(e)
+	}
+	t.Call.Detail = path + " -> " + text
+	return fsFail(k.Node(t).FS.Symlink(env(k, t), text, at, path))
+}
+
+func sysSymlink(k *Kernel, t *Thread) Result {
+	return symlink(k, t, t.Call.Args[0], unix.AT_FDCWD, t.Call.Args[1])
+}
+
+func sysSymlinkat(k *Kernel, t *Thread) Result {
+	return symlink(k, t, t.Call.Args[0], int(int32(t.Call.Args[1])), t.Call.Args[2])
+}
+
+func readlink(k *Kernel, t *Thread, dirfd int, addr, buf, size uint64) Result {
+	if int32(size) <= 0 {
+		return fail(unix.EINVAL)
+	}
+	id, f, e := find(k, t, dirfd, addr, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+	switch {
+	case e != 0:
+		return fail(e)
+	case f != nil:
+		return fail(unix.ENOENT)
+	}
+	target, fe := k.Node(t).FS.Readlink(env(k, t), id)
+	if fe != fs.OK {
+		if t.Call.Detail == "" {
+			return fail(unix.ENOENT) // an empty path, for a descriptor that is no link
+		}
+		return fsFail(fe)
+	}
+	b := []byte(target)
+	b = b[:min(len(b), int(int32(size)))]
+	if !k.Out(t, buf, b) {
+		return fail(unix.EFAULT)
+	}
+	return Result(len(b))
+}
+
+func sysReadlink(k *Kernel, t *Thread) Result {
+	return readlink(k, t, unix.AT_FDCWD, t.Call.Args[0], t.Call.Args[1], t.Call.Args[2])
+}
+
+func sysReadlinkat(k *Kernel, t *Thread) Result {
+	return readlink(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], t.Call.Args[2], t.Call.Args[3])
+}

@@ -1,0 +1,237 @@
+//go:build linux && amd64
+
+package linux
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+)
+
+// Flags of splice(2), tee(2) and vmsplice(2).
+const (
+	spliceNonblock = 2
+	spliceAll      = 0xf
+)
+
+// sysSplice moves bytes between a pipe and another file, or between two pipes.
+func sysSplice(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	n, flags := int(min(a[4], kernel.MaxTransfer)), a[5]
+	switch {
+	case n == 0:
+		return 0
+	case flags&^spliceAll != 0:
+		return fail(unix.EINVAL)
+	}
+	in, out := k.File(t, a[0]), k.File(t, a[2])
+	switch {
+	case !readable(in), !writable(out):
+		return fail(unix.EBADF)
+	case in.Kind == kernel.FilePipe && a[1] != 0, out.Kind == kernel.FilePipe && a[3] != 0:
+		return fail(unix.ESPIPE)
+	case in.Kind != kernel.FilePipe && out.Kind != kernel.FilePipe, in.Kind == kernel.FilePipe && out.Kind == kernel.FilePipe && in.Obj == out.Obj:
+		return fail(unix.EINVAL)
+	}
+	if in.Kind == kernel.FilePipe {
+		nonblocking := flags&spliceNonblock != 0 || in.Flags&unix.O_NONBLOCK != 0
+		if out.Kind == kernel.FilePipe {
+			return splicePipes(k, t, in, out, n, nonblocking || out.Flags&unix.O_NONBLOCK != 0, false)
+		}
+		return spliceOut(k, t, in, out, n, nonblocking)
+	}
+	return spliceIn(k, t, in, out, n, flags&spliceNonblock != 0 || out.Flags&unix.O_NONBLOCK != 0)
+}
+
+// readable and writable tell what a descriptor was opened for; the fourth access mode is for neither (open(2)).
+func readable(f *File) bool {
+	return f != nil && f.Kind != kernel.FilePath && f.Flags&unix.O_ACCMODE != unix.O_WRONLY && f.Flags&unix.O_ACCMODE != unix.O_ACCMODE
+}
+
+func writable(f *File) bool {
+	return f != nil && f.Kind != kernel.FilePath && f.Flags&unix.O_ACCMODE != unix.O_RDONLY && f.Flags&unix.O_ACCMODE != unix.O_ACCMODE
+}
+
+// pipeHas waits until a pipe has bytes: the result is above 0 then, 0 at the end, else what the call answers.
+func pipeHas(k *Kernel, t *Thread, f *File, nonblocking bool) Result {
+	p := k.Pipes[f.Obj]
+	switch {
+	case len(p.Bufs) > 0:
+		return 1
+	case p.Writers == 0:
+		return 0
+	case nonblocking:
+		k.Empty(t)
+		return fail(unix.EAGAIN)
+	}
+	return k.Block(t, 0, Key{Kind: kernel.KeyPipe, ID: p.ID})
+}
+
+// pipeTakes waits until a pipe has room: the result is the number of bytes that it takes, else what the call answers.
+func pipeTakes(k *Kernel, t *Thread, f *File, nonblocking bool) Result {
+	p := k.Pipes[f.Obj]
+	switch room := (p.Slots - len(p.Bufs)) * pipePage; {
+	case p.Readers == 0:
+		k.SignalThread(t, kernel.Signal{Number: int(unix.SIGPIPE)})
+		return fail(unix.EPIPE)
+	case room > 0:
+		return Result(room)
+	case nonblocking:
+		k.Empty(t)
+		return fail(unix.EAGAIN)
+	}
+	return k.Block(t, 0, Key{Kind: kernel.KeyPipe, ID: p.ID})
+}
+
+// splicePipes moves bytes from one pipe to another, or copies them if keep is set.
+func splicePipes(k *Kernel, t *Thread, in, out *File, n int, nonblocking, keep bool) Result {
+	if r := pipeHas(k, t, in, nonblocking); r <= 0 {
+		return r
+	}
+	room := pipeTakes(k, t, out, nonblocking)
+	if room <= 0 {
+		return room
+	}
+	data := k.Pipes[in.Obj].First(min(n, int(room)))
+	t.Call.Mix(data)
+	r := writePipe(k, t, out, data)
+	if r > 0 && !keep {
+		readPipe(k, t, in, int(r))
+	}
+	return r
+}
+
+// spliceOut moves bytes from a pipe to another file.
+func spliceOut(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Result {
+	a := &t.Call.Args
+	if out.Flags&unix.O_APPEND != 0 && out.Kind == kernel.FileInode {
+		return fail(unix.EINVAL)
+	}
+	if r := pipeHas(k, t, in, nonblocking); r <= 0 {
+		return r
+	}
+	data := k.Pipes[in.Obj].First(n)
+	t.Call.Mix(data)
+	var r Result
+	if a[3] != 0 {
+		pos, ok := k.InU64(t, a[3])
+		switch {
+		case !ok:
+			return fail(unix.EFAULT)
+		case !k.Seekable(out):
+			return fail(unix.EINVAL)
+		case int64(pos) < 0:
+			return fail(unix.EINVAL)
+		}
+		if r = push(k, t, out, data, int64(pos)); r > 0 {
+			k.OutU64(t, a[3], pos+uint64(r))
+		}
+	} else {
+		r = push(k, t, out, data, -1)
+	}
+	if r > 0 {
+		readPipe(k, t, in, int(r))
+	}
+	return r
+}
+
+// spliceIn moves bytes from another file to a pipe.
+func spliceIn(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Result {
+	a := &t.Call.Args
+	pos := in.Pos
+	if a[1] != 0 {
+		v, ok := k.InU64(t, a[1])
+		switch {
+		case !ok:
+			return fail(unix.EFAULT)
+		case !k.Seekable(in):
+			return fail(unix.EINVAL)
+		}
+		pos = int64(v)
+	}
+	room := pipeTakes(k, t, out, nonblocking)
+	if room <= 0 {
+		return room
+	}
+	n = min(n, int(room))
+	take := k.Kind(in).Take
+	if take == nil {
+		return fail(unix.EINVAL)
+	}
+	data, r := take(k, t, in, pos, n, nonblocking)
+	if r != 0 {
+		return r
+	}
+	if len(data) == 0 {
+		return 0
+	}
+	r = writePipe(k, t, out, data)
+	if r > 0 && k.Seekable(in) {
+		if a[1] != 0 {
+			k.OutU64(t, a[1], uint64(pos)+uint64(r))
+		} else {
+			in.Pos = pos + int64(r)
+		}
+	}
+	return r
+}
+
+// sysTee copies bytes from one pipe to another.
+func sysTee(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	n, flags := int(min(a[2], kernel.MaxTransfer)), a[3]
+	if flags&^spliceAll != 0 {
+		return fail(unix.EINVAL)
+	}
+	if n == 0 {
+		return 0
+	}
+	in, out := k.File(t, a[0]), k.File(t, a[1])
+	switch {
+	case !readable(in), !writable(out):
+		return fail(unix.EBADF)
+	case in.Kind != kernel.FilePipe, out.Kind != kernel.FilePipe, in.Obj == out.Obj:
+		return fail(unix.EINVAL)
+	}
+	return splicePipes(k, t, in, out, n, flags&spliceNonblock != 0 || (in.Flags|out.Flags)&unix.O_NONBLOCK != 0, true)
+}
+
+// sysVmsplice moves memory into a pipe, or out of one.
+func sysVmsplice(k *Kernel, t *Thread) Result {
+	a := &t.Call.Args
+	f := k.File(t, a[0])
+	switch {
+	case a[3]&^spliceAll != 0:
+		return fail(unix.EINVAL)
+	case f == nil, f.Kind != kernel.FilePipe:
+		return fail(unix.EBADF)
+	}
+	v, e := iovecs(k, t, a[1], a[2])
+	if e != 0 {
+		return fail(e)
+	}
+	n := kernel.TotalBytes(v)
+	if n == 0 {
+		return 0
+	}
+	nonblocking := a[3]&spliceNonblock != 0 || f.Flags&unix.O_NONBLOCK != 0
+	if f.Flags&unix.O_ACCMODE == unix.O_RDONLY {
+		if r := pipeHas(k, t, f, nonblocking); r <= 0 {
+			return r
+		}
+		data, _ := readPipe(k, t, f, n)
+		if !k.Scatter(t, v, data) {
+			return fail(unix.EFAULT)
+		}
+		return Result(len(data))
+	}
+	room := pipeTakes(k, t, f, nonblocking)
+	if room <= 0 {
+		return room
+	}
+	data, e := k.Gather(t, v, min(n, int(room)))
+	if e != 0 {
+		return fail(e)
+	}
+	return writePipe(k, t, f, data)
+}
