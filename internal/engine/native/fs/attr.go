@@ -25,10 +25,10 @@ const BlockSize = pageBytes
 func (s *State) Stat(id InodeID) Attr {
 	in := s.inode(id)
 	if in.Lost != nil && (in.Lost.Size || in.Lost.Attr) {
-		s.notice(in)
+		in.notice(s)
 	}
 	a := Attr{
-		Inode: in.ID, Dev: s.mountOf(in).Dev, Mount: s.MountIndex(in), Mode: in.Mode, Nlink: in.Nlink + in.Unseen, UID: in.UID, GID: in.GID, Rdev: in.Rdev, Size: in.Size,
+		Inode: in.ID, Dev: in.mountOf(s).Dev, Mount: s.MountIndex(in), Mode: in.Mode, Nlink: in.Nlink + in.Unseen, UID: in.UID, GID: in.GID, Rdev: in.Rdev, Size: in.Size,
 		AtimeNs: in.AtimeNs, MtimeNs: in.MtimeNs, CtimeNs: in.CtimeNs, BtimeNs: in.BtimeNs, Root: in.MountRoot,
 	}
 	switch {
@@ -44,8 +44,8 @@ func (s *State) Stat(id InodeID) Attr {
 }
 
 // mayAlter is the check before attributes change.
-func (s *State) mayAlter(env *Env, in *Inode) Errno {
-	if e := s.writable(in); e != OK {
+func (in *Inode) mayAlter(s *State, env *Env) Errno {
+	if e := in.writable(s); e != OK {
 		return e
 	}
 	if in.Synth != "" {
@@ -57,7 +57,7 @@ func (s *State) mayAlter(env *Env, in *Inode) Errno {
 // Chmod answers chmod(2) for an inode.
 func (s *State) Chmod(env *Env, id InodeID, mode uint32) Errno {
 	in := s.inode(id)
-	if e := s.mayAlter(env, in); e != OK {
+	if e := in.mayAlter(s, env); e != OK {
 		return e
 	}
 	if !env.Cred.owns(in) {
@@ -70,16 +70,16 @@ func (s *State) Chmod(env *Env, id InodeID, mode uint32) Errno {
 	if env.Cred.UID != 0 && !env.Cred.member(in.GID) {
 		mode &^= S_ISGID
 	}
-	s.noteAttributes(in)
+	in.noteAttributes(s)
 	in.Mode = in.Mode&S_IFMT | mode
-	s.changed(env, in)
+	in.changed(s, env)
 	return OK
 }
 
 // Chown answers chown(2) for an inode; -1 keeps an id.
 func (s *State) Chown(env *Env, id InodeID, uid, gid int) Errno {
 	in := s.inode(id)
-	if e := s.mayAlter(env, in); e != OK {
+	if e := in.mayAlter(s, env); e != OK {
 		return e
 	}
 	if c := &env.Cred; c.UID != 0 {
@@ -87,7 +87,7 @@ func (s *State) Chown(env *Env, id InodeID, uid, gid int) Errno {
 			return EPERM
 		}
 	}
-	s.noteAttributes(in)
+	in.noteAttributes(s)
 	if uid != -1 {
 		in.UID = uid
 	}
@@ -100,7 +100,7 @@ func (s *State) Chown(env *Env, id InodeID, uid, gid int) Errno {
 			in.Mode &^= S_ISGID
 		}
 	}
-	s.changed(env, in)
+	in.changed(s, env)
 	return OK
 }
 
@@ -119,14 +119,14 @@ func (s *State) Utimens(env *Env, id InodeID, atime TimeChange, atimeNs int64, m
 	if atime == KeepTime && mtime == KeepTime {
 		return OK
 	}
-	if e := s.mayAlter(env, in); e != OK {
+	if e := in.mayAlter(s, env); e != OK {
 		return e
 	}
 	if !env.Cred.owns(in) {
 		if atime != NowTime || mtime != NowTime {
 			return EPERM
 		}
-		if e := s.access(env, in, W_OK); e != OK {
+		if e := in.access(s, env, W_OK); e != OK {
 			return e
 		}
 	}
@@ -140,7 +140,7 @@ func (s *State) Utimens(env *Env, id InodeID, atime TimeChange, atimeNs int64, m
 	}
 	set(&in.AtimeNs, atime, atimeNs)
 	set(&in.MtimeNs, mtime, mtimeNs)
-	s.changed(env, in)
+	in.changed(s, env)
 	return OK
 }
 
@@ -177,7 +177,7 @@ func (s *State) Statfs(id InodeID) Statfs {
 	default:
 		f.Type = typeExt4
 	}
-	f.Blocks, f.Free = s.Config.QuotaBytes/pageBytes, s.freePages(in)
+	f.Blocks, f.Free = s.Config.QuotaBytes/pageBytes, in.freePages(s)
 	if size := s.Mounts[m].SizeBytes; size > 0 {
 		f.Blocks = size / pageBytes
 	}

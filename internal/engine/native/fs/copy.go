@@ -33,11 +33,11 @@ type copying struct {
 }
 
 func (c *copying) folder(src, dst *Inode) Errno {
-	if e := c.from.load(c.fromEnv, src); e != OK {
+	if e := src.load(c.from, c.fromEnv); e != OK {
 		return e
 	}
 	for _, name := range src.names() {
-		child, e := c.from.lookup(c.fromEnv, src, name)
+		child, e := src.lookup(c.from, c.fromEnv, name)
 		if e != OK {
 			return e
 		}
@@ -46,21 +46,21 @@ func (c *copying) folder(src, dst *Inode) Errno {
 		}
 		if made := c.known[child.ID]; made != nil {
 			made.Nlink++
-			c.s.enter(dst, name, made)
+			dst.enter(c.s, name, made)
 			continue
 		}
 		made, e := c.s.create(c.env, Inode{Mount: dst.Mount, Mode: child.Mode, Layer: NoLayer, Nlink: 1, Rdev: child.Rdev, Target: child.Target})
 		if e != OK {
 			return e
 		}
-		c.s.enter(dst, name, made)
+		dst.enter(c.s, name, made)
 		switch {
 		case child.isDir():
 			e = c.folder(child, made)
 		case child.is(S_IFREG):
 			e = c.content(child, made)
 		case child.is(S_IFLNK):
-			made.Target, e = c.from.target(c.fromEnv, child)
+			made.Target, e = child.target(c.from, c.fromEnv)
 			made.Size = int64(len(made.Target))
 		}
 		if e != OK {
@@ -88,7 +88,7 @@ func (c *copying) content(src, dst *Inode) Errno {
 	if src.Size == 0 {
 		return OK
 	}
-	if e := c.s.resize(c.env, dst, src.Size); e != OK {
+	if e := dst.resize(c.s, c.env, src.Size); e != OK {
 		return e
 	}
 	for off := int64(0); off < src.Size; {
@@ -97,7 +97,7 @@ func (c *copying) content(src, dst *Inode) Errno {
 			return e
 		}
 		if part := c.buffer[:n]; bytes.Count(part, []byte{0}) < n {
-			if wrote, e := c.s.writeAt(c.env, dst, part, off); e != OK || wrote < n {
+			if wrote, e := dst.writeAt(c.s, c.env, part, off); e != OK || wrote < n {
 				return max(e, ENOSPC)
 			}
 		}

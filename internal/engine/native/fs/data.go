@@ -9,12 +9,12 @@ func (s *State) ReadAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
 	case !in.is(S_IFREG) || off < 0:
 		return 0, EINVAL
 	}
-	s.noticeData(in, off, off+int64(len(p)))
+	in.noticeData(s, off, off+int64(len(p)))
 	if off >= in.Size || len(p) == 0 {
 		return 0, OK
 	}
 	p = p[:min(int64(len(p)), in.Size-off)]
-	s.tell(in, IN_ACCESS)
+	in.tell(s, IN_ACCESS)
 	switch {
 	case in.Blob != 0:
 		return env.Blobs.ReadAt(in.Blob, p, off)
@@ -33,18 +33,18 @@ func (s *State) WriteAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) 
 	if in.Seals&(F_SEAL_WRITE|F_SEAL_FUTURE_WRITE) != 0 || in.Seals&F_SEAL_GROW != 0 && off+int64(len(p)) > in.Size {
 		return 0, EPERM
 	}
-	n, e := s.writeAt(env, in, p, off)
+	n, e := in.writeAt(s, env, p, off)
 	if n > 0 {
-		s.touched(env, in)
-		s.unprivilege(env, in)
-		s.tell(in, IN_MODIFY)
+		in.touched(s, env)
+		in.unprivilege(s, env)
+		in.tell(s, IN_MODIFY)
 		s.writeBack(env)
 	}
 	return n, e
 }
 
 // unprivilege takes the set-user-ID and set-group-ID bits away when a file is changed by other than root (write(2)).
-func (s *State) unprivilege(env *Env, in *Inode) {
+func (in *Inode) unprivilege(s *State, env *Env) {
 	if env.Cred.UID == 0 {
 		return
 	}
@@ -71,7 +71,7 @@ func (s *State) Rot(env *Env, id InodeID, off int64, bits byte) Errno {
 	if _, e := env.Blobs.WriteAt(in.Blob, b[:], off); e != OK {
 		return e
 	}
-	s.account(in, in.allocate(off/pageBytes, off/pageBytes+1))
+	in.account(s, in.allocate(off/pageBytes, off/pageBytes+1))
 	return OK
 }
 
@@ -92,13 +92,13 @@ func (s *State) Truncate(env *Env, id InodeID, size int64) Errno {
 		return EPERM
 	}
 	if size != in.Size {
-		if e := s.resize(env, in, size); e != OK {
+		if e := in.resize(s, env, size); e != OK {
 			return e
 		}
 	}
-	s.touched(env, in)
-	s.unprivilege(env, in)
-	s.tell(in, IN_MODIFY)
+	in.touched(s, env)
+	in.unprivilege(s, env)
+	in.tell(s, IN_MODIFY)
 	return OK
 }
 
@@ -113,13 +113,13 @@ func (s *State) TruncatePath(env *Env, id InodeID, size int64) Errno {
 	case !in.is(S_IFREG) && in.Rdev != DevSDK || in.Synth != "":
 		return EINVAL
 	}
-	if e := s.access(env, in, W_OK); e != OK {
+	if e := in.access(s, env, W_OK); e != OK {
 		return e
 	}
 	if in.is(S_IFCHR) {
 		return OK // to its writers it is a file; what they have told stays told
 	}
-	if e := s.writable(in); e != OK {
+	if e := in.writable(s); e != OK {
 		return e
 	}
 	if env.runs(in) {
@@ -153,16 +153,16 @@ func (s *State) Fallocate(env *Env, id InodeID, mode int, off, size int64) Errno
 	case mode&FALLOC_FL_KEEP_SIZE == 0 && off+size > in.Size && in.Seals&F_SEAL_GROW != 0:
 		return EPERM
 	}
-	if e := s.fallocate(env, in, mode, off, size); e != OK {
+	if e := in.fallocate(s, env, mode, off, size); e != OK {
 		return e
 	}
-	s.touched(env, in)
-	s.unprivilege(env, in)
-	s.tell(in, IN_MODIFY)
+	in.touched(s, env)
+	in.unprivilege(s, env)
+	in.tell(s, IN_MODIFY)
 	return OK
 }
 
-func (s *State) fallocate(env *Env, in *Inode, mode int, off, size int64) Errno {
+func (in *Inode) fallocate(s *State, env *Env, mode int, off, size int64) Errno {
 	end := off + size
 	if mode&FALLOC_FL_PUNCH_HOLE != 0 {
 		if off >= in.Size {
@@ -171,26 +171,26 @@ func (s *State) fallocate(env *Env, in *Inode, mode int, off, size int64) Errno 
 		if end > in.Size { // also what is allocated in the last page
 			size = (in.Size+pageBytes-1)/pageBytes*pageBytes - off
 		}
-		return s.punch(env, in, off, size, false)
+		return in.punch(s, env, off, size, false)
 	}
-	if e := s.own(env, in); e != OK {
+	if e := in.own(s, env); e != OK {
 		return e
 	}
 	from, to := off/pageBytes, (end+pageBytes-1)/pageBytes
-	if s.roomFor(in, from, to) < to {
+	if in.roomFor(s, from, to) < to {
 		return ENOSPC
 	}
 	if mode&FALLOC_FL_ZERO_RANGE != 0 && off < in.Size {
-		if e := s.punch(env, in, off, min(end, in.Size)-off, true); e != OK {
+		if e := in.punch(s, env, off, min(end, in.Size)-off, true); e != OK {
 			return e
 		}
 	}
 	if mode&FALLOC_FL_KEEP_SIZE == 0 && end > in.Size {
-		if e := s.resize(env, in, end); e != OK {
+		if e := in.resize(s, env, end); e != OK {
 			return e
 		}
 	}
-	s.account(in, in.allocate(from, to))
+	in.account(s, in.allocate(from, to))
 	return OK
 }
 
@@ -234,20 +234,20 @@ func (s *State) Content(env *Env, id InodeID, owned bool) (Content, Errno) {
 		return Content{}, EPERM
 	}
 	if owned || in.Layer == NoLayer {
-		if e := s.own(env, in); e != OK {
+		if e := in.own(s, env); e != OK {
 			return Content{}, e
 		}
 		if owned {
-			if e := s.shadow(env, in); e != OK {
+			if e := in.shadow(s, env); e != OK {
 				return Content{}, e
 			}
 		}
-		if owned && !in.Mapped && s.inMemory(in) {
+		if owned && !in.Mapped && in.inMemory(s) {
 			s.MappedMemory = append(s.MappedMemory, id)
 		}
 		in.Mapped = in.Mapped || owned
 	} else {
-		s.used(in)
+		in.used(s)
 	}
 	return Content{Blob: in.Blob, Layer: in.Layer, Path: in.Path}, OK
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // lookup finds a name in a directory; . and .. are not names. The caller has checked the right to search.
-func (s *State) lookup(env *Env, dir *Inode, name string) (*Inode, Errno) {
+func (dir *Inode) lookup(s *State, env *Env, name string) (*Inode, Errno) {
 	if len(name) > maxNameBytes {
 		return nil, ENAMETOOLONG
 	}
@@ -22,7 +22,7 @@ func (s *State) lookup(env *Env, dir *Inode, name string) (*Inode, Errno) {
 		return in, OK
 	}
 	if dir.Lost != nil && dir.Lost.Names[name] {
-		s.notice(dir)
+		dir.notice(s)
 	}
 	if id, ok := s.Over[dir.ID][name]; ok {
 		return s.inode(id), OK
@@ -36,7 +36,7 @@ func (s *State) lookup(env *Env, dir *Inode, name string) (*Inode, Errno) {
 	if dir.Layer == NoLayer || dir.Loaded || hidden(dir, name) {
 		return nil, ENOENT
 	}
-	return s.adopt(env, dir, name)
+	return dir.adopt(s, env, name)
 }
 
 // StateFolder is where runs keep their own files; other runs change all of it but its bin folder.
@@ -54,7 +54,7 @@ func join(dir, name string) string {
 }
 
 // adopt makes an inode for a base name.
-func (s *State) adopt(env *Env, dir *Inode, name string) (*Inode, Errno) {
+func (dir *Inode) adopt(s *State, env *Env, name string) (*Inode, Errno) {
 	path := join(dir.Path, name)
 	attr, e := env.Base.Lstat(dir.Layer, path)
 	if e == ENOTDIR {
@@ -64,15 +64,15 @@ func (s *State) adopt(env *Env, dir *Inode, name string) (*Inode, Errno) {
 		return nil, e
 	}
 	from := Origin{Layer: dir.Layer, Path: attr.Same}
-	links := s.links(dir)
+	links := dir.links(s)
 	if known := s.at((*links)[from]); known != nil && attr.Same != "" {
 		known.Nlink++
 		known.Unseen--
-		s.enter(dir, name, known)
+		dir.enter(s, name, known)
 		return known, OK
 	}
 	in := Inode{Mount: dir.Mount, Nlink: 1}
-	s.describe(&in, attr, dir.Layer, path)
+	(&in).describe(s, attr, dir.Layer, path)
 	if attr.Same != "" {
 		in.Same, in.Unseen = from, attr.Nlink-1
 	}
@@ -86,20 +86,20 @@ func (s *State) adopt(env *Env, dir *Inode, name string) (*Inode, Errno) {
 		}
 		(*links)[from] = made.ID
 	}
-	s.enter(dir, name, made)
+	dir.enter(s, name, made)
 	return made, OK
 }
 
 // describe fills an inode with what the base says.
-func (s *State) describe(in *Inode, attr BaseAttr, layer int, path string) {
+func (in *Inode) describe(s *State, attr BaseAttr, layer int, path string) {
 	in.Mode, in.UID, in.GID, in.Rdev = attr.Mode, attr.UID, attr.GID, attr.Rdev
 	in.Layer, in.Path = layer, path
 	in.Nlink = 1
-	s.stamp(in, s.Config.StartNs)
+	in.stamp(s, s.Config.StartNs)
 	if in.is(S_IFREG) {
 		in.Size = attr.Size
 		if !s.undated(layer, path) {
-			s.stamp(in, attr.MtimeNs/1e9*1e9)
+			in.stamp(s, attr.MtimeNs/1e9*1e9)
 		}
 	}
 	if in.is(S_IFLNK) {
@@ -121,7 +121,7 @@ func (s *State) synthInode(path string, attr SynthAttr) *Inode {
 		}
 		s.LastSynth++
 		in = &Inode{ID: s.LastSynth, Synth: path, Layer: NoLayer, Nlink: 1}
-		s.stamp(in, s.Config.StartNs)
+		in.stamp(s, s.Config.StartNs)
 		s.Inodes[in.ID] = in
 		s.Synths[path] = in.ID
 	}
@@ -151,7 +151,7 @@ func (s *State) forgetSynths() {
 }
 
 // load makes all base names of a directory entries.
-func (s *State) load(env *Env, dir *Inode) Errno {
+func (dir *Inode) load(s *State, env *Env) Errno {
 	if dir.Loaded || dir.Layer == NoLayer {
 		return OK
 	}
@@ -164,7 +164,7 @@ func (s *State) load(env *Env, dir *Inode) Errno {
 		if _, known := dir.Entries[name]; known || hidden(dir, name) {
 			continue
 		}
-		if _, e := s.adopt(env, dir, name); e == ENOMEM {
+		if _, e := dir.adopt(s, env, name); e == ENOMEM {
 			return e
 		}
 	}
@@ -194,7 +194,7 @@ func (s *State) ReadDir(env *Env, id InodeID) ([]DirEntry, Errno) {
 	if dir.Nlink == 0 {
 		return nil, ENOENT
 	}
-	list := []DirEntry{{".", dir.ID, S_IFDIR}, {"..", s.parent(dir).ID, S_IFDIR}}
+	list := []DirEntry{{".", dir.ID, S_IFDIR}, {"..", dir.parent(s).ID, S_IFDIR}}
 	if dir.Synth != "" {
 		names, e := env.Synth.ReadDir(dir.Synth)
 		if e != OK {
@@ -203,13 +203,13 @@ func (s *State) ReadDir(env *Env, id InodeID) ([]DirEntry, Errno) {
 		names = slices.Clone(names)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
-			if in, e := s.lookup(env, dir, name); e == OK {
+			if in, e := dir.lookup(s, env, name); e == OK {
 				list = append(list, DirEntry{name, in.ID, in.Mode & S_IFMT})
 			}
 		}
 		return list, OK
 	}
-	if e := s.load(env, dir); e != OK {
+	if e := dir.load(s, env); e != OK {
 		return nil, e
 	}
 	for _, name := range dir.names() {
@@ -220,7 +220,7 @@ func (s *State) ReadDir(env *Env, id InodeID) ([]DirEntry, Errno) {
 		in := s.inode(id)
 		list = append(list, DirEntry{name, in.ID, in.Mode & S_IFMT})
 	}
-	s.tell(dir, IN_ACCESS)
+	dir.tell(s, IN_ACCESS)
 	return list, OK
 }
 
@@ -237,8 +237,8 @@ func (in *Inode) names() []string {
 }
 
 // empty answers ENOTEMPTY for a directory with names.
-func (s *State) empty(env *Env, dir *Inode) Errno {
-	if e := s.load(env, dir); e != OK {
+func (dir *Inode) empty(s *State, env *Env) Errno {
+	if e := dir.load(s, env); e != OK {
 		return e
 	}
 	for _, id := range dir.Entries {

@@ -59,7 +59,7 @@ func (s *State) FreeInotify(env *Env, id int64) {
 	n := s.Instances[id]
 	delete(s.Instances, id)
 	for _, w := range n.Watches {
-		s.unlistWatcher(s.inode(w.Inode), id, w.WD)
+		s.inode(w.Inode).unlistWatcher(s, id, w.WD)
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *State) AddWatch(env *Env, instance int64, id InodeID, mask uint32) (int
 	case mask&IN_ONLYDIR != 0 && !in.isDir():
 		return 0, ENOTDIR
 	}
-	if e := s.access(env, in, R_OK); e != OK {
+	if e := in.access(s, env, R_OK); e != OK {
 		return 0, e
 	}
 	keep := mask & (IN_ALL_EVENTS | IN_ONESHOT | IN_EXCL_UNLINK)
@@ -118,7 +118,7 @@ func (s *State) RemoveWatch(instance int64, wd int32) Errno {
 	if !ok {
 		return EINVAL
 	}
-	s.endWatch(n, i)
+	n.endWatch(s, i)
 	return OK
 }
 
@@ -127,41 +127,41 @@ func (n *Inotify) watch(wd int32) (int, bool) {
 }
 
 // endWatch removes a watch and says so to its instance.
-func (s *State) endWatch(n *Inotify, i int) {
+func (n *Inotify) endWatch(s *State, i int) {
 	w := n.Watches[i]
 	n.Watches = slices.Delete(n.Watches, i, i+1)
 	if in := s.at(w.Inode); in != nil {
-		s.unlistWatcher(in, n.ID, w.WD)
+		in.unlistWatcher(s, n.ID, w.WD)
 	}
-	s.queue(n, Event{WD: w.WD, Mask: IN_IGNORED})
+	n.queue(s, Event{WD: w.WD, Mask: IN_IGNORED})
 }
 
-func (s *State) unlistWatcher(in *Inode, instance int64, wd int32) {
+func (in *Inode) unlistWatcher(s *State, instance int64, wd int32) {
 	in.Watches = slices.DeleteFunc(in.Watches, func(w Watcher) bool { return w == Watcher{instance, wd, s.Member} })
 }
 
 // unwatch ends all watches of an inode that goes.
-func (s *State) unwatch(in *Inode) {
+func (in *Inode) unwatch(s *State) {
 	for _, w := range slices.Clone(in.Watches) {
 		by := s.watching(w)
 		n := by.Instances[w.Instance]
 		if i, ok := n.watch(w.WD); ok {
-			by.endWatch(n, i)
+			n.endWatch(by, i)
 		}
 	}
 }
 
 // tell notifies those who watch an inode or the directory of its last known name.
-func (s *State) tell(in *Inode, mask uint32) {
+func (in *Inode) tell(s *State, mask uint32) {
 	mask |= isDirBit(in)
 	if up := s.at(in.Parent); up != nil && up != in && len(up.Watches) > 0 && in.Nlink > 0 && !in.MountRoot {
-		s.notify(up, mask, 0, in.Name)
+		up.notify(s, mask, 0, in.Name)
 	}
-	s.notify(in, mask, 0, "")
+	in.notify(s, mask, 0, "")
 }
 
 // notify queues an event for each watch of an inode that asks for it.
-func (s *State) notify(in *Inode, mask, cookie uint32, name string) {
+func (in *Inode) notify(s *State, mask, cookie uint32, name string) {
 	if len(in.Watches) == 0 {
 		return
 	}
@@ -172,15 +172,15 @@ func (s *State) notify(in *Inode, mask, cookie uint32, name string) {
 		if !ok || n.Watches[i].Mask&mask&IN_ALL_EVENTS == 0 {
 			continue
 		}
-		by.queue(n, Event{WD: w.WD, Mask: mask, Cookie: cookie, Name: name})
+		n.queue(by, Event{WD: w.WD, Mask: mask, Cookie: cookie, Name: name})
 		if n.Watches[i].Mask&IN_ONESHOT != 0 {
-			by.endWatch(n, i)
+			n.endWatch(by, i)
 		}
 	}
 }
 
 // queue appends an event, unless it equals the last one that was not read yet (inotify(7)).
-func (s *State) queue(n *Inotify, e Event) {
+func (n *Inotify) queue(s *State, e Event) {
 	if k := len(n.Events); k > 0 && n.Events[k-1] == e {
 		return
 	}

@@ -108,24 +108,24 @@ const (
 func (s *State) StartJournal(p Profile) { s.Journal = Journal{On: true, Profile: p} }
 
 // journals reports whether changes of an inode are to be noted: it lies on the disk.
-func (s *State) journals(in *Inode) bool {
-	return s.Journal.On && s.lasting(in)
+func (in *Inode) journals(s *State) bool {
+	return s.Journal.On && in.lasting(s)
 }
 
 // lasting is Lasting.
-func (s *State) lasting(in *Inode) bool {
+func (in *Inode) lasting(s *State) bool {
 	return in.Synth == "" && !in.Memory && in.Mount >= 0 && s.Mounts[in.Mount].Type == Disk
 }
 
 // Lasting reports whether an inode, of whatever type, lies on the node's disk.
-func (s *State) Lasting(id InodeID) bool { return s.lasting(s.inode(id)) }
+func (s *State) Lasting(id InodeID) bool { return s.inode(id).lasting(s) }
 
 // atomically begins a change of metadata: those that are noted until the next begin become durable together.
 func (s *State) atomically() { s.Journal.Seq++ }
 
 // noteName notes what a name leads to, before it changes.
-func (s *State) noteName(dir *Inode, name string) {
-	if !s.journals(dir) {
+func (dir *Inode) noteName(s *State, name string) {
+	if !dir.journals(s) {
 		return
 	}
 	old, had := dir.Entries[name]
@@ -137,8 +137,8 @@ func (s *State) noteName(dir *Inode, name string) {
 }
 
 // noteAttributes notes the attributes of an inode, before they change.
-func (s *State) noteAttributes(in *Inode) {
-	if !s.journals(in) {
+func (in *Inode) noteAttributes(s *State) {
+	if !in.journals(s) {
 		return
 	}
 	s.atomically()
@@ -148,15 +148,15 @@ func (s *State) noteAttributes(in *Inode) {
 }
 
 // noteFlush notes that a file takes the place of another by a rename.
-func (s *State) noteFlush(in *Inode) {
-	if s.journals(in) && in.Unsynced != nil && s.Journal.Profile == Ext4Ordered {
+func (in *Inode) noteFlush(s *State) {
+	if in.journals(s) && in.Unsynced != nil && s.Journal.Profile == Ext4Ordered {
 		s.Journal.Flushes = append(s.Journal.Flushes, Flush{Seq: s.Journal.Seq, Inode: in.ID})
 	}
 }
 
 // noteNew notes that a file was made.
-func (s *State) noteNew(in *Inode) {
-	if s.journals(in) && in.is(S_IFREG) {
+func (in *Inode) noteNew(s *State) {
+	if in.journals(s) && in.is(S_IFREG) {
 		in.unsynced().Meta = true
 	}
 }
@@ -170,8 +170,8 @@ func (in *Inode) unsynced() *Unsynced {
 
 // noteData notes the bytes of a range and the size of a file, before a write (or, with cut, a truncation to size or a
 // hole) changes them.
-func (s *State) noteData(env *Env, in *Inode, off, end, size int64, cut bool) Errno {
-	if !s.journals(in) {
+func (in *Inode) noteData(s *State, env *Env, off, end, size int64, cut bool) Errno {
+	if !in.journals(s) {
 		return OK
 	}
 	j, u := &s.Journal, in.unsynced()
@@ -182,7 +182,7 @@ func (s *State) noteData(env *Env, in *Inode, off, end, size int64, cut bool) Er
 		u.Meta = true
 	}
 	for page := off / pageBytes; page*pageBytes < end; page++ {
-		old, e := s.page(env, in, page)
+		old, e := in.page(s, env, page)
 		if e != OK {
 			return e
 		}
@@ -204,7 +204,7 @@ func (s *State) noteData(env *Env, in *Inode, off, end, size int64, cut bool) Er
 }
 
 // page reads one page of a file; nil is zeros.
-func (s *State) page(env *Env, in *Inode, page int64) ([]byte, Errno) {
+func (in *Inode) page(s *State, env *Env, page int64) ([]byte, Errno) {
 	if in.Blob == 0 || !in.has(page) {
 		return nil, OK
 	}
@@ -225,8 +225,8 @@ func (in *Inode) has(page int64) bool {
 }
 
 // shadow keeps the durable bytes of a file that is about to be mapped for writing.
-func (s *State) shadow(env *Env, in *Inode) Errno {
-	if !s.journals(in) || in.unsynced().Shadow != 0 {
+func (in *Inode) shadow(s *State, env *Env) Errno {
+	if !in.journals(s) || in.unsynced().Shadow != 0 {
 		return OK
 	}
 	id := env.NewBlob()
@@ -234,12 +234,12 @@ func (s *State) shadow(env *Env, in *Inode) Errno {
 		return e
 	}
 	in.Unsynced.Shadow = id
-	return s.refreshShadow(env, in)
+	return in.refreshShadow(s, env)
 }
 
 // refreshShadow makes all bytes of a mapped file durable. Which of them a program has changed nobody knows: they are compared, since
 // most have stayed as they are and reading costs a fraction of writing.
-func (s *State) refreshShadow(env *Env, in *Inode) Errno {
+func (in *Inode) refreshShadow(s *State, env *Env) Errno {
 	u := in.Unsynced
 	if e := env.Blobs.Truncate(u.Shadow, in.Size); e != OK {
 		return e
@@ -274,11 +274,11 @@ func (s *State) refreshShadow(env *Env, in *Inode) Errno {
 func (s *State) Sync(env *Env, id InodeID, dataOnly bool) Errno {
 	in := s.inode(id)
 	in.Dirty = false
-	if !s.journals(in) {
+	if !in.journals(s) {
 		return OK
 	}
 	commit := !dataOnly || in.isDir() || in.Unsynced != nil && in.Unsynced.Meta // the data of a directory are its names
-	if e := s.syncData(env, in); e != OK {
+	if e := in.syncData(s, env); e != OK {
 		return e
 	}
 	if commit {
@@ -314,7 +314,7 @@ func (s *State) FailSync(env *Env, id InodeID) {
 	for page, old := range u.Pages {
 		u.Failed[page] = old[0].Data
 	}
-	s.forgetData(in, func(int64) bool { return true })
+	in.forgetData(s, func(int64) bool { return true })
 }
 
 // Changed lists the files that were changed since they were synchronised last, by number.
@@ -335,7 +335,7 @@ func (s *State) SyncAll(env *Env) Errno {
 		s.inode(id).Dirty = false
 	}
 	for _, in := range s.unsynced() {
-		if e := s.syncData(env, in); e != OK {
+		if e := in.syncData(s, env); e != OK {
 			return e
 		}
 	}
@@ -368,22 +368,22 @@ func (s *State) unsynced() []*Inode {
 }
 
 // syncData makes the bytes of a file durable.
-func (s *State) syncData(env *Env, in *Inode) Errno {
+func (in *Inode) syncData(s *State, env *Env) Errno {
 	u := in.Unsynced
 	if u == nil {
 		return OK
 	}
 	if u.Shadow != 0 {
-		if e := s.refreshShadow(env, in); e != OK {
+		if e := in.refreshShadow(s, env); e != OK {
 			return e
 		}
 	}
-	s.forgetData(in, func(int64) bool { return true })
+	in.forgetData(s, func(int64) bool { return true })
 	return OK
 }
 
 // forgetData drops the earlier contents and sizes that ended by a change for which ended holds.
-func (s *State) forgetData(in *Inode, ended func(seq int64) bool) {
+func (in *Inode) forgetData(s *State, ended func(seq int64) bool) {
 	u := in.Unsynced
 	for page, old := range u.Pages {
 		kept := slices.DeleteFunc(old, func(o OldPage) bool {
@@ -422,7 +422,7 @@ func (s *State) commit(env *Env, durable func(*Change) bool) {
 		// What a flush brought along is durable now, and what a durable truncation ended can never come back.
 		for _, f := range j.Flushes {
 			if in := s.Inodes[f.Inode]; in != nil && in.Unsynced != nil {
-				s.forgetData(in, func(seq int64) bool { return seq <= f.Seq })
+				in.forgetData(s, func(seq int64) bool { return seq <= f.Seq })
 			}
 		}
 		j.Flushes = nil
@@ -431,7 +431,7 @@ func (s *State) commit(env *Env, durable func(*Change) bool) {
 		if j.Profile == Ext4Ordered {
 			in.Unsynced.Meta = len(in.Unsynced.Sizes) > 0
 		}
-		s.forgetCut(in, gone)
+		in.forgetCut(s, gone)
 	}
 	for i := range gone {
 		c := &gone[i]
@@ -446,11 +446,11 @@ func (s *State) commit(env *Env, durable func(*Change) bool) {
 func (s *State) release(env *Env, id InodeID) {
 	in := s.inode(id)
 	in.Held--
-	s.drop(env, in)
+	in.drop(s, env)
 }
 
 // forgetCut drops what truncations among durable changes ended.
-func (s *State) forgetCut(in *Inode, durable []Change) {
+func (in *Inode) forgetCut(s *State, durable []Change) {
 	u := in.Unsynced
 	last := int64(0)
 	for i := range durable {
@@ -478,7 +478,7 @@ func (s *State) forgetCut(in *Inode, durable []Change) {
 			break
 		}
 	}
-	s.forgetData(in, func(int64) bool { return false })
+	in.forgetData(s, func(int64) bool { return false })
 }
 
 // writeBack makes all durable when the journal holds too much.

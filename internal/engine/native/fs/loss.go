@@ -29,23 +29,23 @@ func (in *Inode) lost(id int) *Lost {
 }
 
 // notice tells that somebody has seen that something is lost.
-func (s *State) notice(in *Inode) {
+func (in *Inode) notice(s *State) {
 	s.Noticed = append(s.Noticed, in.Lost.ID)
 	in.Lost = nil
 }
 
 // noticeData is notice for a read of a range of a file.
-func (s *State) noticeData(in *Inode, off, end int64) {
+func (in *Inode) noticeData(s *State, off, end int64) {
 	if in.Lost == nil {
 		return
 	}
 	if in.Lost.Size && end > in.Size {
-		s.notice(in)
+		in.notice(s)
 		return
 	}
 	for page := range in.Lost.Pages {
 		if page*pageBytes < end && off < (page+1)*pageBytes {
-			s.notice(in)
+			in.notice(s)
 			return
 		}
 	}
@@ -88,7 +88,7 @@ func (s *State) PowerLoss(env *Env, id int, choose Choose) Errno {
 		s.loseChanges(id, choose)
 	}
 	for _, in := range s.unsynced() {
-		if e := s.loseData(env, in, id, cut, choose); e != OK {
+		if e := in.loseData(s, env, id, cut, choose); e != OK {
 			return e
 		}
 	}
@@ -194,7 +194,7 @@ const sectorBytes = 512
 
 // loseData chooses what the disk has of a file's pages and of its size. cut is the last change of metadata that is
 // durable.
-func (s *State) loseData(env *Env, in *Inode, id int, cut int64, choose Choose) Errno {
+func (in *Inode) loseData(s *State, env *Env, id int, cut int64, choose Choose) Errno {
 	l := losing{s: s, env: env, in: in, u: in.Unsynced, id: id, cut: cut, choose: choose, who: fmt.Sprintf("file/%d", in.ID)}
 	in.Unsynced = nil
 	if l.u.Shadow != 0 {
@@ -239,7 +239,7 @@ func (s *State) loseData(env *Env, in *Inode, id int, cut int64, choose Choose) 
 	if in.Blob == 0 && size == 0 {
 		return OK
 	}
-	return s.resize(env, in, size) // which also cuts what a restored page has behind the end
+	return in.resize(s, env, size) // which also cuts what a restored page has behind the end
 }
 
 // losing is a power loss at work on one file.
@@ -339,7 +339,7 @@ func (l *losing) page(page int64, grown bool, written int64) Errno {
 	}
 	states := make([][]byte, 0, to-from+1) // newest first
 	for i := to; i >= from; i-- {
-		state, e := l.s.pageState(l.env, l.in, page, l.u.Pages[page], i)
+		state, e := l.in.pageState(l.s, l.env, page, l.u.Pages[page], i)
 		if e != OK {
 			return e
 		}
@@ -362,21 +362,21 @@ func (l *losing) page(page int64, grown bool, written int64) Errno {
 
 // put makes the disk hold an image of a page.
 func (l *losing) put(page int64, image []byte) Errno {
-	present, e := l.s.pageState(l.env, l.in, page, nil, 0)
+	present, e := l.in.pageState(l.s, l.env, page, nil, 0)
 	if e != OK || bytes.Equal(image, present) {
 		return e
 	}
 	l.in.lost(l.id).Pages[page] = true
-	return l.s.restore(l.env, l.in, page, image)
+	return l.in.restore(l.s, l.env, page, image)
 }
 
 // pageState is the i-th content of a page, of which old are the earlier ones, in full.
-func (s *State) pageState(env *Env, in *Inode, page int64, old []OldPage, i int) ([]byte, Errno) {
+func (in *Inode) pageState(s *State, env *Env, page int64, old []OldPage, i int) ([]byte, Errno) {
 	state, e := []byte(nil), OK
 	if i < len(old) {
 		state = old[i].Data
 	} else {
-		state, e = s.page(env, in, page)
+		state, e = in.page(s, env, page)
 	}
 	if state == nil {
 		state = make([]byte, pageBytes)
@@ -416,11 +416,11 @@ func (u *Unsynced) moments() []int64 {
 }
 
 // restore puts the bytes of a page in place. What is zero becomes a hole.
-func (s *State) restore(env *Env, in *Inode, page int64, image []byte) Errno {
+func (in *Inode) restore(s *State, env *Env, page int64, image []byte) Errno {
 	if len(bytes.Trim(image, "\x00")) == 0 {
-		return s.punch(env, in, page*pageBytes, pageBytes, false)
+		return in.punch(s, env, page*pageBytes, pageBytes, false)
 	}
-	_, e := s.writeAt(env, in, image, page*pageBytes)
+	_, e := in.writeAt(s, env, image, page*pageBytes)
 	return e
 }
 
@@ -513,7 +513,7 @@ func (s *State) recount(env *Env) {
 			in := s.inode(id)
 			_, known := reached[id]
 			if known && in.isDir() {
-				s.unname(dir, at) // a directory has one name: the first one found stays
+				dir.unname(s, at) // a directory has one name: the first one found stays
 				continue
 			}
 			reached[id] = append(reached[id], name{dir.ID, at})
@@ -534,7 +534,7 @@ func (s *State) recount(env *Env) {
 			continue
 		}
 		if !ok {
-			s.discard(env, in)
+			in.discard(s, env)
 			delete(s.Inodes, id)
 			delete(s.Linked, in.Same)
 			if in.is(S_IFSOCK) {

@@ -2,7 +2,7 @@ package fs
 
 // NewMemory makes the inode of memfd_create(2): a regular file without a name. It has a reference, as after Open.
 func (s *State) NewMemory(env *Env, name string, mode uint32, seals int) (InodeID, Errno) {
-	in, e := s.newInode(env, s.inode(rootInode), Inode{Mode: S_IFREG | mode&permBits, Memory: true, Seals: seals, Parent: rootInode, Name: "memfd:" + name})
+	in, e := s.inode(rootInode).newInode(s, env, Inode{Mode: S_IFREG | mode&permBits, Memory: true, Seals: seals, Parent: rootInode, Name: "memfd:" + name})
 	if e != OK {
 		return 0, e
 	}

@@ -59,13 +59,13 @@ func (s *State) newRoot(env *Env, m Mount, mode uint32) (*Inode, error) {
 		mode |= S_IFDIR
 	}
 	in := Inode{Mount: len(s.Mounts), Mode: mode, Layer: NoLayer, MountRoot: true, Nlink: 1}
-	s.stamp(&in, s.Config.StartNs)
+	(&in).stamp(s, s.Config.StartNs)
 	if m.Layer != NoLayer {
 		attr, e := env.Base.Lstat(m.Layer, "")
 		if e != OK {
 			return nil, fmt.Errorf("%s: %w", s.Config.Layers[m.Layer], e)
 		}
-		s.describe(&in, attr, m.Layer, "")
+		(&in).describe(s, attr, m.Layer, "")
 	}
 	made, e := s.create(env, in)
 	if e != OK {
@@ -126,7 +126,7 @@ func (s *State) fillDev(env *Env) error {
 	} {
 		t, e := s.tail(env, rootInode, d.path)
 		if e == OK {
-			_, e = s.make(env, t.dir, t.name, Inode{Mode: d.mode, Rdev: d.rdev, Target: d.target})
+			_, e = t.dir.make(s, env, t.name, Inode{Mode: d.mode, Rdev: d.rdev, Target: d.target})
 		}
 		if e != OK {
 			return fmt.Errorf("%s: %w", d.path, e)
@@ -168,7 +168,7 @@ func (s *State) mountVolume(env *Env, v Volume) error {
 	in.UID, in.GID = v.UID, v.GID
 	if v.File {
 		in.Served = true
-		if _, e := s.writeAt(env, in, v.Content, 0); e != OK {
+		if _, e := in.writeAt(s, env, v.Content, 0); e != OK {
 			return fmt.Errorf("volume %s: %w", v.Target, e)
 		}
 	}
@@ -189,28 +189,28 @@ func (s *State) mount(env *Env, m Mount, mode uint32) (*Inode, error) {
 		in := s.synthInode("/"+name, SynthAttr{Mode: S_IFDIR | mode})
 		in.Mount, in.MountRoot, in.Parent, in.Name, in.Refs = len(s.Mounts)-1, true, dir.ID, name, 1
 		s.Mounts[in.Mount].Dev = 0x800 + uint64(len(s.Mounts))
-		return in, s.mounted(env, dir, name, in)
+		return in, dir.mounted(s, env, name, in)
 	}
 	in, err := s.newRoot(env, m, mode)
 	if err != nil {
 		return nil, err
 	}
 	in.Parent, in.Name = dir.ID, name
-	return in, s.mounted(env, dir, name, in)
+	return in, dir.mounted(s, env, name, in)
 }
 
-func (s *State) mounted(env *Env, dir *Inode, name string, root *Inode) error {
-	if e := s.mountAt(env, dir, name, root); e != OK {
+func (dir *Inode) mounted(s *State, env *Env, name string, root *Inode) error {
+	if e := dir.mountAt(s, env, name, root); e != OK {
 		return fmt.Errorf("%s: %w", name, e)
 	}
 	return nil
 }
 
 // cover forgets an inode that a mount hides, with all that is below it.
-func (s *State) cover(in *Inode) {
+func (in *Inode) cover(s *State) {
 	for _, id := range in.Entries {
 		if id != 0 {
-			s.cover(s.inode(id))
+			s.inode(id).cover(s)
 		}
 	}
 	delete(s.Inodes, in.ID)
@@ -242,7 +242,7 @@ func (s *State) furnish(env *Env, path string) (*Inode, string, Errno) {
 				if in.ID == rootInode {
 					return nil, "", EBUSY
 				}
-				dir, name := s.place(in)
+				dir, name := in.place(s)
 				return s.inode(dir), name, OK
 			}
 			if !in.isDir() {
@@ -252,10 +252,10 @@ func (s *State) furnish(env *Env, path string) (*Inode, string, Errno) {
 		case e == ENOENT && last:
 			return dir, name, OK
 		case e == ENOENT:
-			if _, e := s.lookup(env, dir, name); e == OK {
+			if _, e := dir.lookup(s, env, name); e == OK {
 				return nil, "", ENOENT // a link that leads nowhere
 			}
-			if dir, e = s.make(env, dir, name, Inode{Mode: S_IFDIR | 0o755}); e != OK {
+			if dir, e = dir.make(s, env, name, Inode{Mode: S_IFDIR | 0o755}); e != OK {
 				return nil, "", e
 			}
 		default:
@@ -282,10 +282,10 @@ func (s *State) MakeFolder(env *Env, dir string) Errno {
 		case at.Synth != "":
 			return EPERM
 		}
-		if _, e := s.lookup(env, at, name); e == OK {
+		if _, e := at.lookup(s, env, name); e == OK {
 			return ENOENT // a link that leads nowhere
 		}
-		if at, e = s.make(env, at, name, Inode{Mode: S_IFDIR | 0o755}); e != OK {
+		if at, e = at.make(s, env, name, Inode{Mode: S_IFDIR | 0o755}); e != OK {
 			return e
 		}
 	}
@@ -304,28 +304,28 @@ func (s *State) Inject(env *Env, path string, content []byte) Errno {
 		if e != OK {
 			return e
 		}
-		if dir, e = s.lookup(env, up, name); e == ENOENT {
-			dir, e = s.make(env, up, name, Inode{Mode: S_IFDIR | 0o755})
+		if dir, e = up.lookup(s, env, name); e == ENOENT {
+			dir, e = up.make(s, env, name, Inode{Mode: S_IFDIR | 0o755})
 		}
 		if e != OK {
 			return e
 		}
 	}
 	name := path[i+1:]
-	old, e := s.lookup(env, dir, name)
+	old, e := dir.lookup(s, env, name)
 	if e == OK {
 		if old.isDir() || old.MountRoot {
 			return EBUSY
 		}
-		s.leave(env, dir, name, old)
+		dir.leave(s, env, name, old)
 	} else {
 		s.LastInode++ // the numbers of inodes do not depend on what was there
 	}
-	in, e := s.make(env, dir, name, Inode{Mode: S_IFREG | 0o644})
+	in, e := dir.make(s, env, name, Inode{Mode: S_IFREG | 0o644})
 	if e != OK {
 		return e
 	}
 	in.Served = true
-	_, e = s.writeAt(env, in, content, 0)
+	_, e = in.writeAt(s, env, content, 0)
 	return e
 }

@@ -26,7 +26,7 @@ func (s *State) create(env *Env, in Inode) (*Inode, Errno) {
 }
 
 // enter makes name in dir lead to an inode.
-func (s *State) enter(dir *Inode, name string, in *Inode) {
+func (dir *Inode) enter(s *State, name string, in *Inode) {
 	if dir.Entries == nil {
 		dir.Entries = map[string]InodeID{}
 	}
@@ -35,8 +35,8 @@ func (s *State) enter(dir *Inode, name string, in *Inode) {
 }
 
 // leave takes a name out of dir, and one link from its inode.
-func (s *State) leave(env *Env, dir *Inode, name string, in *Inode) {
-	s.unname(dir, name)
+func (dir *Inode) leave(s *State, env *Env, name string, in *Inode) {
+	dir.unname(s, name)
 	in.CtimeNs = env.NowNs
 	if in.isDir() {
 		s.inode(in.Parent).Refs++ // so that .. goes on to lead there
@@ -44,11 +44,11 @@ func (s *State) leave(env *Env, dir *Inode, name string, in *Inode) {
 	} else {
 		in.Nlink--
 	}
-	s.drop(env, in)
+	in.drop(s, env)
 }
 
 // unname removes an entry of dir. Where the base may still have the name, a whiteout stays.
-func (s *State) unname(dir *Inode, name string) {
+func (dir *Inode) unname(s *State, name string) {
 	if dir.Layer != NoLayer && !dir.Loaded {
 		dir.Entries[name] = 0
 	} else {
@@ -57,22 +57,22 @@ func (s *State) unname(dir *Inode, name string) {
 }
 
 // drop forgets an inode that nobody can reach any more.
-func (s *State) drop(env *Env, in *Inode) {
+func (in *Inode) drop(s *State, env *Env) {
 	if in.Nlink+in.Unseen > 0 || in.Refs > 0 || in.Synth != "" {
 		return
 	}
-	s.notify(in, IN_DELETE_SELF, 0, "")
-	s.unwatch(in)
+	in.notify(s, IN_DELETE_SELF, 0, "")
+	in.unwatch(s)
 	if in.Held > 0 {
 		return
 	}
-	s.discard(env, in)
+	in.discard(s, env)
 	if in.Mount < 0 {
 		delete(s.common.Inodes, in.ID)
 	} else {
 		delete(s.Inodes, in.ID)
 	}
-	delete(*s.links(in), in.Same)
+	delete(*in.links(s), in.Same)
 	if in.is(S_IFSOCK) {
 		s.Gone = append(s.Gone, in.ID)
 	}
@@ -89,22 +89,22 @@ func (s *State) TakeGone() []InodeID {
 }
 
 // changed notes that an inode's attributes changed.
-func (s *State) changed(env *Env, in *Inode) {
+func (in *Inode) changed(s *State, env *Env) {
 	in.CtimeNs = env.NowNs
-	s.tell(in, IN_ATTRIB)
+	in.tell(s, IN_ATTRIB)
 }
 
 // touched notes that the names in a directory or the bytes of a file changed.
-func (s *State) touched(env *Env, in *Inode) {
+func (in *Inode) touched(s *State, env *Env) {
 	in.MtimeNs, in.CtimeNs, in.Dirty = env.NowNs, env.NowNs, true
 }
 
-func (s *State) stamp(in *Inode, ns int64) {
+func (in *Inode) stamp(s *State, ns int64) {
 	in.AtimeNs, in.MtimeNs, in.CtimeNs, in.BtimeNs = ns, ns, ns, ns
 }
 
 // own makes sure that a regular file has a blob with its content.
-func (s *State) own(env *Env, in *Inode) Errno {
+func (in *Inode) own(s *State, env *Env) Errno {
 	if in.Blob != 0 {
 		return OK
 	}
@@ -112,7 +112,7 @@ func (s *State) own(env *Env, in *Inode) Errno {
 	if in.Layer != NoLayer {
 		pages = (in.Size + pageBytes - 1) / pageBytes
 	}
-	if pages > s.freePages(in) {
+	if pages > in.freePages(s) {
 		return ENOSPC
 	}
 	id := env.NewBlob()
@@ -124,19 +124,19 @@ func (s *State) own(env *Env, in *Inode) Errno {
 			env.Blobs.Free(id)
 			return e
 		}
-		s.account(in, in.allocate(0, pages))
+		in.account(s, in.allocate(0, pages))
 	}
 	in.Blob, in.Layer, in.Path = id, NoLayer, ""
 	return OK
 }
 
 // discard gives up the bytes of an inode.
-func (s *State) discard(env *Env, in *Inode) {
+func (in *Inode) discard(s *State, env *Env) {
 	if !in.is(S_IFREG) {
 		return
 	}
 	if u := in.Unsynced; u != nil {
-		s.forgetData(in, func(int64) bool { return true })
+		in.forgetData(s, func(int64) bool { return true })
 		if u.Shadow != 0 {
 			env.Blobs.Free(u.Shadow)
 		}
@@ -144,46 +144,46 @@ func (s *State) discard(env *Env, in *Inode) {
 	}
 	if in.Blob != 0 {
 		env.Blobs.Free(in.Blob)
-		s.account(in, -in.pages())
+		in.account(s, -in.pages())
 	}
 	in.Blob, in.Extents, in.Layer, in.Path, in.Size = 0, nil, NoLayer, "", 0
 }
 
 // resize sets the size of a regular file.
-func (s *State) resize(env *Env, in *Inode, size int64) Errno {
-	if !s.journals(in) && (size == 0 && in.Refs == 0 && !in.Mapped || size == 0 && in.Blob == 0) {
-		s.discard(env, in)
+func (in *Inode) resize(s *State, env *Env, size int64) Errno {
+	if !in.journals(s) && (size == 0 && in.Refs == 0 && !in.Mapped || size == 0 && in.Blob == 0) {
+		in.discard(s, env)
 		return OK
 	}
-	if e := s.own(env, in); e != OK {
+	if e := in.own(s, env); e != OK {
 		return e
 	}
-	if e := s.noteData(env, in, size, in.Size, size, true); e != OK {
+	if e := in.noteData(s, env, size, in.Size, size, true); e != OK {
 		return e
 	}
 	if e := env.Blobs.Truncate(in.Blob, size); e != OK {
 		return e
 	}
 	if size < in.Size {
-		s.account(in, -in.release((size+pageBytes-1)/pageBytes, maxFileBytes))
+		in.account(s, -in.release((size+pageBytes-1)/pageBytes, maxFileBytes))
 	}
 	in.Size = size
 	return OK
 }
 
 // writeAt writes to a regular file; at the quota it writes less, or answers ENOSPC.
-func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
+func (in *Inode) writeAt(s *State, env *Env, p []byte, off int64) (int, Errno) {
 	if len(p) == 0 {
 		return 0, OK
 	}
 	if off >= maxFileBytes {
 		return 0, EFBIG
 	}
-	if e := s.own(env, in); e != OK {
+	if e := in.own(s, env); e != OK {
 		return 0, e
 	}
 	end := min(off+int64(len(p)), maxFileBytes)
-	to := s.roomFor(in, off/pageBytes, (end+pageBytes-1)/pageBytes)
+	to := in.roomFor(s, off/pageBytes, (end+pageBytes-1)/pageBytes)
 	if end = min(end, to*pageBytes); end <= off {
 		return 0, ENOSPC
 	}
@@ -191,7 +191,7 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 	if in.Mount < 0 {
 		in.Life = s.common.Life
 	}
-	if e := s.noteData(env, in, off, end, max(in.Size, end), false); e != OK {
+	if e := in.noteData(s, env, off, end, max(in.Size, end), false); e != OK {
 		return 0, e
 	}
 	n, e := env.Blobs.WriteAt(in.Blob, p[:end-off], off)
@@ -199,17 +199,17 @@ func (s *State) writeAt(env *Env, in *Inode, p []byte, off int64) (int, Errno) {
 		return 0, e
 	}
 	end = off + int64(n)
-	s.account(in, in.allocate(off/pageBytes, (end+pageBytes-1)/pageBytes))
+	in.account(s, in.allocate(off/pageBytes, (end+pageBytes-1)/pageBytes))
 	in.Size = max(in.Size, end)
 	return n, OK
 }
 
 // punch makes a range of a regular file read as zeros.
-func (s *State) punch(env *Env, in *Inode, off, size int64, keepAllocated bool) Errno {
-	if e := s.own(env, in); e != OK {
+func (in *Inode) punch(s *State, env *Env, off, size int64, keepAllocated bool) Errno {
+	if e := in.own(s, env); e != OK {
 		return e
 	}
-	if e := s.noteData(env, in, off, off+size, in.Size, true); e != OK {
+	if e := in.noteData(s, env, off, off+size, in.Size, true); e != OK {
 		return e
 	}
 	if e := env.Blobs.PunchHole(in.Blob, off, size); e != OK {
@@ -218,15 +218,15 @@ func (s *State) punch(env *Env, in *Inode, off, size int64, keepAllocated bool) 
 	if !keepAllocated {
 		from, to := (off+pageBytes-1)/pageBytes, (off+size)/pageBytes
 		if from < to {
-			s.account(in, -in.release(from, to))
+			in.account(s, -in.release(from, to))
 		}
 	}
 	return OK
 }
 
 // roomFor tells up to which page a write of [from, to) can go.
-func (s *State) roomFor(in *Inode, from, to int64) int64 {
-	room := in.affordable(from, to, s.freePages(in))
+func (in *Inode) roomFor(s *State, from, to int64) int64 {
+	room := in.affordable(from, to, in.freePages(s))
 	if s.full(in.Mount) && !in.Memory {
 		if none := in.affordable(from, to, 0); none < room {
 			s.Noticed = append(s.Noticed, s.Full)
@@ -242,7 +242,7 @@ func (s *State) full(mount int) bool {
 }
 
 // freePages is how much an inode may grow.
-func (s *State) freePages(in *Inode) int64 {
+func (in *Inode) freePages(s *State) int64 {
 	if in.Mount < 0 {
 		return (s.Config.QuotaBytes - s.common.UsedBytes) / pageBytes
 	}
@@ -254,7 +254,7 @@ func (s *State) freePages(in *Inode) int64 {
 }
 
 // account notes that pages were given to an inode, or taken from it.
-func (s *State) account(in *Inode, pages int64) {
+func (in *Inode) account(s *State, pages int64) {
 	if in.Mount < 0 {
 		s.common.UsedBytes += pages * pageBytes
 		return
@@ -268,7 +268,7 @@ func (s *State) account(in *Inode, pages int64) {
 }
 
 // inMemory reports whether the bytes of an inode lie in the node's memory, and not on a disk.
-func (s *State) inMemory(in *Inode) bool {
+func (in *Inode) inMemory(s *State) bool {
 	return in.Memory || in.Mount >= 0 && s.Mounts[in.Mount].Type == Tmpfs
 }
 

@@ -10,7 +10,7 @@ func (s *State) vacant(env *Env, at InodeID, path string, slashOK bool) (tail, E
 	if t.kind != lastName {
 		return t, EEXIST
 	}
-	_, e = s.lookup(env, t.dir, t.name)
+	_, e = t.dir.lookup(s, env, t.name)
 	switch {
 	case e == OK:
 		return t, EEXIST
@@ -18,29 +18,29 @@ func (s *State) vacant(env *Env, at InodeID, path string, slashOK bool) (tail, E
 		return t, e
 	case t.slash && !slashOK:
 		return t, ENOENT
-	case s.mountOf(t.dir).ReadOnly:
+	case t.dir.mountOf(s).ReadOnly:
 		return t, EROFS
 	}
-	return t, s.mayCreate(env, t.dir)
+	return t, t.dir.mayCreate(s, env)
 }
 
 // make creates an inode with a name. Checks were made.
-func (s *State) make(env *Env, dir *Inode, name string, in Inode) (*Inode, Errno) {
-	made, e := s.newInode(env, dir, in)
+func (dir *Inode) make(s *State, env *Env, name string, in Inode) (*Inode, Errno) {
+	made, e := dir.newInode(s, env, in)
 	if e != OK {
 		return nil, e
 	}
 	s.atomically()
-	s.noteName(dir, name)
-	s.noteNew(made)
-	s.enter(dir, name, made)
-	s.touched(env, dir)
-	s.notify(dir, IN_CREATE|isDirBit(made), 0, name)
+	dir.noteName(s, name)
+	made.noteNew(s)
+	dir.enter(s, name, made)
+	dir.touched(s, env)
+	dir.notify(s, IN_CREATE|isDirBit(made), 0, name)
 	s.writeBack(env)
 	return made, OK
 }
 
-func (s *State) newInode(env *Env, dir *Inode, in Inode) (*Inode, Errno) {
+func (dir *Inode) newInode(s *State, env *Env, in Inode) (*Inode, Errno) {
 	in.Mount, in.Layer, in.Nlink = dir.Mount, NoLayer, 1
 	in.UID, in.GID = env.Cred.UID, env.Cred.GID
 	if dir.Mode&S_ISGID != 0 {
@@ -52,7 +52,7 @@ func (s *State) newInode(env *Env, dir *Inode, in Inode) (*Inode, Errno) {
 	if in.is(S_IFLNK) {
 		in.Size = int64(len(in.Target))
 	}
-	s.stamp(&in, env.NowNs)
+	(&in).stamp(s, env.NowNs)
 	if s.full(in.Mount) && !in.Memory {
 		s.Noticed = append(s.Noticed, s.Full)
 		return nil, ENOSPC
@@ -66,7 +66,7 @@ func (s *State) Mkdir(env *Env, at InodeID, path string, mode uint32) Errno {
 	if e != OK {
 		return e
 	}
-	_, e = s.make(env, t.dir, t.name, Inode{Mode: S_IFDIR | mode&(permBits&^(S_ISUID|S_ISGID))})
+	_, e = t.dir.make(s, env, t.name, Inode{Mode: S_IFDIR | mode&(permBits&^(S_ISUID|S_ISGID))})
 	return e
 }
 
@@ -86,7 +86,7 @@ func (s *State) Mknod(env *Env, at InodeID, path string, mode uint32) (InodeID, 
 	if e != OK {
 		return 0, e
 	}
-	in, e := s.make(env, t.dir, t.name, Inode{Mode: mode & (S_IFMT | permBits)})
+	in, e := t.dir.make(s, env, t.name, Inode{Mode: mode & (S_IFMT | permBits)})
 	if e != OK {
 		return 0, e
 	}
@@ -105,7 +105,7 @@ func (s *State) Symlink(env *Env, target string, at InodeID, path string) Errno 
 	if e != OK {
 		return e
 	}
-	_, e = s.make(env, t.dir, t.name, Inode{Mode: S_IFLNK | 0o777, Target: target})
+	_, e = t.dir.make(s, env, t.name, Inode{Mode: S_IFLNK | 0o777, Target: target})
 	return e
 }
 
@@ -115,7 +115,7 @@ func (s *State) Readlink(env *Env, id InodeID) (string, Errno) {
 	if !in.is(S_IFLNK) {
 		return "", EINVAL
 	}
-	return s.target(env, in)
+	return in.target(s, env)
 }
 
 // Link answers link(2): a new name for an inode.
@@ -128,19 +128,19 @@ func (s *State) Link(env *Env, id InodeID, at InodeID, path string) Errno {
 	if t.kind != lastName {
 		return EEXIST
 	}
-	switch _, e := s.lookup(env, t.dir, t.name); {
+	switch _, e := t.dir.lookup(s, env, t.name); {
 	case e == OK:
 		return EEXIST
 	case e != ENOENT:
 		return e
 	case t.slash:
 		return ENOENT
-	case s.mountOf(t.dir).ReadOnly:
+	case t.dir.mountOf(s).ReadOnly:
 		return EROFS
 	case in.Mount != t.dir.Mount:
 		return EXDEV
 	}
-	if e := s.mayCreate(env, t.dir); e != OK {
+	if e := t.dir.mayCreate(s, env); e != OK {
 		return e
 	}
 	switch {
@@ -154,12 +154,12 @@ func (s *State) Link(env *Env, id InodeID, at InodeID, path string) Errno {
 	in.Nlink++
 	in.Tmpfile = false
 	in.CtimeNs = env.NowNs
-	s.notify(in, IN_ATTRIB, 0, "") // of the link count
+	in.notify(s, IN_ATTRIB, 0, "") // of the link count
 	s.atomically()
-	s.noteName(t.dir, t.name)
-	s.enter(t.dir, t.name, in)
-	s.touched(env, t.dir)
-	s.notify(t.dir, IN_CREATE, 0, t.name)
+	t.dir.noteName(s, t.name)
+	t.dir.enter(s, t.name, in)
+	t.dir.touched(s, env)
+	t.dir.notify(s, IN_CREATE, 0, t.name)
 	return OK
 }
 
@@ -172,10 +172,10 @@ func (s *State) Unlink(env *Env, at InodeID, path string) Errno {
 	if t.kind != lastName {
 		return EISDIR
 	}
-	if e := s.writable(t.dir); e != OK {
+	if e := t.dir.writable(s); e != OK {
 		return e
 	}
-	in, e := s.lookup(env, t.dir, t.name)
+	in, e := t.dir.lookup(s, env, t.name)
 	switch {
 	case e != OK:
 		return e
@@ -184,22 +184,22 @@ func (s *State) Unlink(env *Env, at InodeID, path string) Errno {
 	case t.slash:
 		return ENOTDIR
 	}
-	if e := s.mayDelete(env, t.dir, in, false); e != OK {
+	if e := t.dir.mayDelete(s, env, in, false); e != OK {
 		return e
 	}
-	s.unlink(env, t.dir, t.name, in)
+	t.dir.unlink(s, env, t.name, in)
 	return OK
 }
 
-func (s *State) unlink(env *Env, dir *Inode, name string, in *Inode) {
-	s.touched(env, dir)
+func (dir *Inode) unlink(s *State, env *Env, name string, in *Inode) {
+	dir.touched(s, env)
 	if !in.isDir() {
-		s.notify(in, IN_ATTRIB, 0, "") // of the link count
+		in.notify(s, IN_ATTRIB, 0, "") // of the link count
 	}
-	s.notify(dir, IN_DELETE|isDirBit(in), 0, name)
+	dir.notify(s, IN_DELETE|isDirBit(in), 0, name)
 	s.atomically()
-	s.noteName(dir, name)
-	s.leave(env, dir, name, in)
+	dir.noteName(s, name)
+	dir.leave(s, env, name, in)
 	s.writeBack(env)
 }
 
@@ -217,20 +217,20 @@ func (s *State) Rmdir(env *Env, at InodeID, path string) Errno {
 	case lastRoot:
 		return EBUSY
 	}
-	if e := s.writable(t.dir); e != OK {
+	if e := t.dir.writable(s); e != OK {
 		return e
 	}
-	in, e := s.lookup(env, t.dir, t.name)
+	in, e := t.dir.lookup(s, env, t.name)
 	if e != OK {
 		return e
 	}
-	if e := s.mayDelete(env, t.dir, in, true); e != OK {
+	if e := t.dir.mayDelete(s, env, in, true); e != OK {
 		return e
 	}
-	if e := s.empty(env, in); e != OK {
+	if e := in.empty(s, env); e != OK {
 		return e
 	}
-	s.unlink(env, t.dir, t.name, in)
+	t.dir.unlink(s, env, t.name, in)
 	return OK
 }
 
@@ -257,14 +257,14 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 		return EEXIST
 	case n.kind != lastName:
 		return EBUSY
-	case s.mountOf(o.dir).ReadOnly:
+	case o.dir.mountOf(s).ReadOnly:
 		return EROFS
 	}
-	a, e := s.lookup(env, o.dir, o.name)
+	a, e := o.dir.lookup(s, env, o.name)
 	if e != OK {
 		return e
 	}
-	b, e := s.lookup(env, n.dir, n.name)
+	b, e := n.dir.lookup(s, env, n.name)
 	switch {
 	case e != OK && e != ENOENT:
 		return e
@@ -276,42 +276,42 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 		return ENOTDIR
 	case !a.isDir() && (o.slash || !exchange && n.slash):
 		return ENOTDIR
-	case s.above(a, n.dir):
+	case a.above(s, n.dir):
 		return EINVAL
-	case b != nil && s.above(b, o.dir) && exchange:
+	case b != nil && b.above(s, o.dir) && exchange:
 		return EINVAL
-	case b != nil && s.above(b, o.dir):
+	case b != nil && b.above(s, o.dir):
 		return ENOTEMPTY
 	case a == b:
 		return OK
 	}
-	if e := s.mayRename(env, o.dir, n.dir, a, b, exchange); e != OK {
+	if e := o.dir.mayRename(s, env, n.dir, a, b, exchange); e != OK {
 		return e
 	}
 	s.Cookie++
 	s.atomically()
-	s.noteName(n.dir, n.name)
-	s.noteName(o.dir, o.name)
+	n.dir.noteName(s, n.name)
+	o.dir.noteName(s, o.name)
 	if exchange {
-		s.enter(o.dir, o.name, b)
-		s.enter(n.dir, n.name, a)
-		s.touched(env, o.dir)
-		s.touched(env, n.dir)
-		s.moved(env, a, nil, o, n)
+		o.dir.enter(s, o.name, b)
+		n.dir.enter(s, n.name, a)
+		o.dir.touched(s, env)
+		n.dir.touched(s, env)
+		a.moved(s, env, nil, o, n)
 		s.Cookie++
-		s.moved(env, b, nil, n, o)
+		b.moved(s, env, nil, n, o)
 		return OK
 	}
-	s.touched(env, o.dir)
-	s.touched(env, n.dir)
-	s.unname(o.dir, o.name)
+	o.dir.touched(s, env)
+	n.dir.touched(s, env)
+	o.dir.unname(s, o.name)
 	if b != nil {
-		s.noteFlush(a)
+		a.noteFlush(s)
 		b.Refs++ // it goes when all have been told of the rename
-		s.leave(env, n.dir, n.name, b)
+		n.dir.leave(s, env, n.name, b)
 	}
-	s.enter(n.dir, n.name, a)
-	s.moved(env, a, b, o, n)
+	n.dir.enter(s, n.name, a)
+	a.moved(s, env, b, o, n)
 	if b != nil {
 		s.Unref(env, b.ID)
 	}
@@ -320,35 +320,35 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 }
 
 // mayRename makes the checks of a rename that need no more names. b is nil if the new name is free.
-func (s *State) mayRename(env *Env, from, to, a, b *Inode, exchange bool) Errno {
-	if e := s.mayDelete(env, from, a, a.isDir()); e != OK {
+func (from *Inode) mayRename(s *State, env *Env, to, a, b *Inode, exchange bool) Errno {
+	if e := from.mayDelete(s, env, a, a.isDir()); e != OK {
 		return e
 	}
 	e := OK
 	switch {
 	case b == nil:
-		e = s.mayCreate(env, to)
+		e = to.mayCreate(s, env)
 	case exchange:
-		e = s.mayDelete(env, to, b, b.isDir())
+		e = to.mayDelete(s, env, b, b.isDir())
 	default:
-		e = s.mayDelete(env, to, b, a.isDir())
+		e = to.mayDelete(s, env, b, a.isDir())
 	}
 	if e != OK {
 		return e
 	}
 	if from != to { // the entry .. of a directory changes
-		if a.isDir() && s.access(env, a, W_OK) != OK || exchange && b.isDir() && s.access(env, b, W_OK) != OK {
+		if a.isDir() && a.access(s, env, W_OK) != OK || exchange && b.isDir() && b.access(s, env, W_OK) != OK {
 			return EACCES
 		}
 	}
 	if b != nil && b.isDir() && !exchange {
-		return s.empty(env, b)
+		return b.empty(s, env)
 	}
 	return OK
 }
 
 // above reports whether a directory is another one or contains it.
-func (s *State) above(in, dir *Inode) bool {
+func (in *Inode) above(s *State, dir *Inode) bool {
 	for {
 		if in == dir {
 			return true
@@ -356,18 +356,18 @@ func (s *State) above(in, dir *Inode) bool {
 		if dir.ID == rootInode {
 			return false
 		}
-		dir = s.parent(dir)
+		dir = dir.parent(s)
 	}
 }
 
 // moved tells of a rename; over is what had the new name.
-func (s *State) moved(env *Env, in, over *Inode, from, to tail) {
+func (in *Inode) moved(s *State, env *Env, over *Inode, from, to tail) {
 	in.CtimeNs = env.NowNs
 	bit := isDirBit(in)
-	s.notify(from.dir, IN_MOVED_FROM|bit, s.Cookie, from.name)
-	s.notify(to.dir, IN_MOVED_TO|bit, s.Cookie, to.name)
+	from.dir.notify(s, IN_MOVED_FROM|bit, s.Cookie, from.name)
+	to.dir.notify(s, IN_MOVED_TO|bit, s.Cookie, to.name)
 	if over != nil {
-		s.notify(over, IN_ATTRIB|isDirBit(over), 0, "") // of the link count
+		over.notify(s, IN_ATTRIB|isDirBit(over), 0, "") // of the link count
 	}
-	s.notify(in, IN_MOVE_SELF, 0, "")
+	in.notify(s, IN_MOVE_SELF, 0, "")
 }

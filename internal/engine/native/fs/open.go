@@ -44,7 +44,7 @@ func (s *State) OpenResolving(env *Env, at InodeID, path string, flags int, mode
 	if p.File != 0 {
 		return Opened{File: p.File, Inode: p.Inode}, OK
 	}
-	return s.openInode(env, s.inode(p.Inode), flags, false)
+	return s.inode(p.Inode).openInode(s, env, flags, false)
 }
 
 // openCreate opens the last component of a path with O_CREAT, following links to a name that may have to be made.
@@ -73,12 +73,12 @@ func (w *walker) openCreate(t tail, flags int, mode uint32) (Opened, Errno) {
 				if e != OK || p.File != 0 {
 					return Opened{File: p.File, Inode: p.Inode}, e
 				}
-				return s.openInode(w.env, s.inode(p.Inode), flags, false)
+				return s.inode(p.Inode).openInode(s, w.env, flags, false)
 			}
 			if w.links++; w.links > maxLinks || w.resolve&RESOLVE_NO_SYMLINKS != 0 {
 				return Opened{}, ELOOP
 			}
-			target, e := s.target(w.env, in)
+			target, e := in.target(s, w.env)
 			if e != OK {
 				return Opened{}, e
 			}
@@ -93,25 +93,25 @@ func (w *walker) openCreate(t tail, flags int, mode uint32) (Opened, Errno) {
 		case in.isDir():
 			return Opened{}, EISDIR
 		}
-		return s.openInode(w.env, in, flags, false)
+		return in.openInode(s, w.env, flags, false)
 	}
 }
 
 func (s *State) openNew(env *Env, t tail, flags int, mode uint32) (Opened, Errno) {
-	if e := s.writable(t.dir); e != OK {
+	if e := t.dir.writable(s); e != OK {
 		return Opened{}, e
 	}
 	if t.dir.Synth != "" {
 		return Opened{}, ENOENT
 	}
-	if e := s.mayCreate(env, t.dir); e != OK {
+	if e := t.dir.mayCreate(s, env); e != OK {
 		return Opened{}, e
 	}
-	in, e := s.make(env, t.dir, t.name, Inode{Mode: S_IFREG | mode&permBits})
+	in, e := t.dir.make(s, env, t.name, Inode{Mode: S_IFREG | mode&permBits})
 	if e != OK {
 		return Opened{}, e
 	}
-	return s.openInode(env, in, flags, true)
+	return in.openInode(s, env, flags, true)
 }
 
 func (w *walker) openTmpfile(path string, flags int, mode uint32) (Opened, Errno) {
@@ -127,26 +127,26 @@ func (w *walker) openTmpfile(path string, flags int, mode uint32) (Opened, Errno
 	if !dir.isDir() {
 		return Opened{}, ENOTDIR
 	}
-	if e := s.writable(dir); e != OK {
+	if e := dir.writable(s); e != OK {
 		return Opened{}, e
 	}
 	if dir.Synth != "" {
 		return Opened{}, EOPNOTSUPP
 	}
-	if e := s.mayCreate(env, dir); e != OK {
+	if e := dir.mayCreate(s, env); e != OK {
 		return Opened{}, e
 	}
-	in, e := s.newInode(env, dir, Inode{Mode: S_IFREG | mode&permBits, Tmpfile: flags&O_EXCL == 0})
+	in, e := dir.newInode(s, env, Inode{Mode: S_IFREG | mode&permBits, Tmpfile: flags&O_EXCL == 0})
 	if e != OK {
 		return Opened{}, e
 	}
 	in.Nlink = 0
 	in.Parent, in.Name = dir.ID, "#"+strconv.FormatInt(int64(in.ID), 10)
-	return s.openInode(env, in, flags, true)
+	return in.openInode(s, env, flags, true)
 }
 
 // openInode opens what a path led to. made says that the call has just created it: its permissions do not count.
-func (s *State) openInode(env *Env, in *Inode, flags int, made bool) (Opened, Errno) {
+func (in *Inode) openInode(s *State, env *Env, flags int, made bool) (Opened, Errno) {
 	if flags&O_DIRECTORY != 0 && flags&oTmpfile == 0 && !in.isDir() {
 		return Opened{}, ENOTDIR
 	}
@@ -166,7 +166,7 @@ func (s *State) openInode(env *Env, in *Inode, flags int, made bool) (Opened, Er
 		return Opened{}, EISDIR
 	}
 	if !made {
-		if e := s.access(env, in, want); e != OK {
+		if e := in.access(s, env, want); e != OK {
 			return Opened{}, e
 		}
 	}
@@ -175,42 +175,42 @@ func (s *State) openInode(env *Env, in *Inode, flags int, made bool) (Opened, Er
 	}
 	if in.Synth == "" && in.is(S_IFREG) {
 		if want&W_OK != 0 {
-			if e := s.writable(in); e != OK {
+			if e := in.writable(s); e != OK {
 				return Opened{}, e
 			}
 			if env.runs(in) {
 				return Opened{}, ETXTBSY
 			}
 		}
-		if e := s.openRegular(env, in); e != OK {
+		if e := in.openRegular(s, env); e != OK {
 			return Opened{}, e
 		}
 	}
-	s.tell(in, IN_OPEN)
+	in.tell(s, IN_OPEN)
 	if flags&O_TRUNC != 0 && in.Synth == "" && in.is(S_IFREG) {
-		if e := s.resize(env, in, 0); e != OK {
+		if e := in.resize(s, env, 0); e != OK {
 			return Opened{}, e
 		}
-		s.touched(env, in)
-		s.unprivilege(env, in)
-		s.tell(in, IN_MODIFY)
+		in.touched(s, env)
+		in.unprivilege(s, env)
+		in.tell(s, IN_MODIFY)
 	}
 	in.Refs++
 	return o, OK
 }
 
-func (s *State) openRegular(env *Env, in *Inode) Errno {
+func (in *Inode) openRegular(s *State, env *Env) Errno {
 	if in.Layer != NoLayer {
 		if _, e := env.Base.ReadAt(in.Layer, in.Path, nil, 0); e != OK {
 			return e
 		}
-		s.used(in)
+		in.used(s)
 	}
 	return OK
 }
 
 // used notes that a base file was opened.
-func (s *State) used(in *Inode) {
+func (in *Inode) used(s *State) {
 	s.Opened[s.HostPath(in.Layer, in.Path)] = true
 }
 
@@ -223,14 +223,14 @@ func (s *State) Unref(env *Env, id InodeID) {
 	if in.Refs--; in.Refs < 0 {
 		panic("fs: more references given back than taken")
 	}
-	s.drop(env, in)
+	in.drop(s, env)
 }
 
 // Close tells those who watch an inode that an open file is being closed; Unref must follow.
 func (s *State) Close(id InodeID, written bool) {
 	if written {
-		s.tell(s.inode(id), IN_CLOSE_WRITE)
+		s.inode(id).tell(s, IN_CLOSE_WRITE)
 	} else {
-		s.tell(s.inode(id), IN_CLOSE_NOWRITE)
+		s.inode(id).tell(s, IN_CLOSE_NOWRITE)
 	}
 }

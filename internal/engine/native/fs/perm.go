@@ -21,7 +21,7 @@ func (c *Cred) member(gid int) bool { return c.GID == gid || slices.Contains(c.G
 
 func (c *Cred) owns(in *Inode) bool { return c.UID == 0 || c.UID == in.UID }
 
-func (s *State) access(env *Env, in *Inode, want uint32) Errno {
+func (in *Inode) access(s *State, env *Env, want uint32) Errno {
 	if !env.Cred.permits(in, want) {
 		return EACCES
 	}
@@ -29,8 +29,8 @@ func (s *State) access(env *Env, in *Inode, want uint32) Errno {
 }
 
 // writable answers EROFS for what lies on a read-only mount.
-func (s *State) writable(in *Inode) Errno {
-	if s.mountOf(in).ReadOnly {
+func (in *Inode) writable(s *State) Errno {
+	if in.mountOf(s).ReadOnly {
 		return EROFS
 	}
 	return OK
@@ -40,7 +40,7 @@ func (s *State) writable(in *Inode) Errno {
 func (env *Env) runs(in *Inode) bool { return env.Programs != nil && env.Programs.Runs(in.ID) }
 
 // mayCreate is the check before a new name.
-func (s *State) mayCreate(env *Env, dir *Inode) Errno {
+func (dir *Inode) mayCreate(s *State, env *Env) Errno {
 	if dir.Nlink == 0 {
 		return ENOENT
 	}
@@ -50,15 +50,15 @@ func (s *State) mayCreate(env *Env, dir *Inode) Errno {
 	if dir.Fixed {
 		return EPERM
 	}
-	return s.access(env, dir, W_OK|X_OK)
+	return dir.access(s, env, W_OK|X_OK)
 }
 
 // mayDelete is the check before a name goes; asDir says that the caller wants a directory to go.
-func (s *State) mayDelete(env *Env, dir, victim *Inode, asDir bool) Errno {
+func (dir *Inode) mayDelete(s *State, env *Env, victim *Inode, asDir bool) Errno {
 	if dir.Synth != "" || dir.Fixed || victim.Fixed {
 		return EPERM
 	}
-	if e := s.access(env, dir, W_OK|X_OK); e != OK {
+	if e := dir.access(s, env, W_OK|X_OK); e != OK {
 		return e
 	}
 	c := &env.Cred
@@ -80,9 +80,9 @@ func (s *State) mayDelete(env *Env, dir, victim *Inode, asDir bool) Errno {
 func (s *State) Access(env *Env, id InodeID, want uint32) Errno {
 	in := s.inode(id)
 	if want&W_OK != 0 && (in.is(S_IFREG) || in.isDir() || in.is(S_IFLNK)) {
-		if e := s.writable(in); e != OK {
+		if e := in.writable(s); e != OK {
 			return e
 		}
 	}
-	return s.access(env, in, want)
+	return in.access(s, env, want)
 }

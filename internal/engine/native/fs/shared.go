@@ -80,19 +80,19 @@ func (s *State) MountIndex(in *Inode) int {
 	return i
 }
 
-func (s *State) mountOf(in *Inode) *Mount { return &s.Mounts[s.MountIndex(in)] }
+func (in *Inode) mountOf(s *State) *Mount { return &s.Mounts[s.MountIndex(in)] }
 
 // place gives the directory and the name of an inode as this node sees it.
-func (s *State) place(in *Inode) (InodeID, string) {
+func (in *Inode) place(s *State) (InodeID, string) {
 	if in.MountRoot && in.Mount < 0 {
-		m := s.mountOf(in)
+		m := in.mountOf(s)
 		return m.Parent, m.Name
 	}
 	return in.Parent, in.Name
 }
 
 // links are the files of an inode's layer that have several names.
-func (s *State) links(in *Inode) *map[Origin]InodeID {
+func (in *Inode) links(s *State) *map[Origin]InodeID {
 	if in.Mount < 0 {
 		return &s.common.Linked
 	}
@@ -119,13 +119,13 @@ func (s *State) mountShared(env *Env, v Volume) error {
 	root := &s.common.Roots[v.Shared-1]
 	if *root == 0 {
 		in := Inode{Mount: -v.Shared, Mode: S_IFDIR | 0o755, Layer: NoLayer, MountRoot: true, Nlink: 1}
-		s.stamp(&in, s.Config.StartNs)
+		(&in).stamp(s, s.Config.StartNs)
 		if v.Layer != NoLayer {
 			attr, e := env.Base.Lstat(v.Layer, "")
 			if e != OK {
 				return fmt.Errorf("volume %s: %s: %w", v.Target, s.Config.Layers[v.Layer], e)
 			}
-			s.describe(&in, attr, v.Layer, "")
+			(&in).describe(s, attr, v.Layer, "")
 		}
 		made, e := s.create(env, in)
 		if e != OK {
@@ -133,7 +133,7 @@ func (s *State) mountShared(env *Env, v Volume) error {
 		}
 		made.Parent, *root = made.ID, made.ID
 	}
-	if e := s.mountAt(env, dir, name, s.inode(*root)); e != OK {
+	if e := dir.mountAt(s, env, name, s.inode(*root)); e != OK {
 		return fmt.Errorf("volume %s: %w", v.Target, e)
 	}
 	s.Mounts = append(s.Mounts, Mount{Target: v.Target, Dev: 0x800 + uint64(len(s.Mounts)) + 1, Layer: v.Layer, ReadOnly: v.ReadOnly, Shared: v.Shared, Parent: dir.ID, Name: name})
@@ -142,10 +142,10 @@ func (s *State) mountShared(env *Env, v Volume) error {
 
 // mountAt makes a name lead to the root of a mount. In a folder that nodes share it does so for this node alone: the others see
 // a folder, or a file, that is empty.
-func (s *State) mountAt(env *Env, dir *Inode, name string, root *Inode) Errno {
+func (dir *Inode) mountAt(s *State, env *Env, name string, root *Inode) Errno {
 	if dir.Mount >= 0 {
 		if covered := s.Inodes[dir.Entries[name]]; covered != nil {
-			s.cover(covered)
+			covered.cover(s)
 		}
 		if dir.Entries == nil {
 			dir.Entries = map[string]InodeID{}
@@ -153,10 +153,10 @@ func (s *State) mountAt(env *Env, dir *Inode, name string, root *Inode) Errno {
 		dir.Entries[name] = root.ID
 		return OK
 	}
-	switch _, e := s.lookup(env, dir, name); e {
+	switch _, e := dir.lookup(s, env, name); e {
 	case OK:
 	case ENOENT:
-		if _, e := s.make(env, dir, name, Inode{Mode: root.Mode&S_IFMT | 0o755}); e != OK {
+		if _, e := dir.make(s, env, name, Inode{Mode: root.Mode&S_IFMT | 0o755}); e != OK {
 			return e
 		}
 	default:

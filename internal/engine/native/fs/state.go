@@ -260,7 +260,7 @@ func (s *State) Name(id InodeID) string {
 		if in.Nlink == 0 {
 			return ""
 		}
-		dir, name := s.place(in)
+		dir, name := in.place(s)
 		parts = append(parts, name)
 		if in = s.at(dir); in == nil {
 			return ""

@@ -69,7 +69,7 @@ func (w *upper) folder(dir *Inode, path string) error {
 	below := dir.Layer != NoLayer // it has names in a layer
 	own := below && w.isBase(dir, path)
 	if below && !own {
-		if e := w.s.load(w.env, dir); e != OK {
+		if e := dir.load(w.s, w.env); e != OK {
 			return e
 		}
 	}
@@ -114,7 +114,7 @@ func (w *upper) name(dir *Inode, own bool, path, name string) error {
 		}
 		if in.is(S_IFLNK) {
 			var e Errno
-			if u.Target, e = w.s.target(w.env, in); e != OK {
+			if u.Target, e = in.target(w.s, w.env); e != OK {
 				return e
 			}
 		}

@@ -83,7 +83,7 @@ func (w *walker) tail(at *Inode, path string) (tail, Errno) {
 		if !at.isDir() {
 			return tail{}, ENOTDIR
 		}
-		if e := w.s.access(w.env, at, X_OK); e != OK {
+		if e := at.access(w.s, w.env, X_OK); e != OK {
 			return tail{}, e
 		}
 		name, after := rest, ""
@@ -155,7 +155,7 @@ func (w *walker) up(at *Inode) (*Inode, Errno) {
 	}
 	parent := at
 	if at != w.s.rootOf(w.env) {
-		parent = w.s.parent(at)
+		parent = at.parent(w.s)
 	}
 	if !w.may(at, parent) {
 		return nil, EXDEV
@@ -165,7 +165,7 @@ func (w *walker) up(at *Inode) (*Inode, Errno) {
 
 // down finds a name in a folder.
 func (w *walker) down(dir *Inode, name string) (*Inode, Errno) {
-	in, e := w.s.lookup(w.env, dir, name)
+	in, e := dir.lookup(w.s, w.env, name)
 	if e == OK && !w.may(dir, in) {
 		return nil, EXDEV
 	}
@@ -225,7 +225,7 @@ func (w *walker) follow(dir, link *Inode) (Place, Errno) {
 		}
 		return w.walk(dir, attr.Target, true)
 	}
-	target, e := w.s.target(w.env, link)
+	target, e := link.target(w.s, w.env)
 	if e != OK {
 		return Place{}, e
 	}
@@ -245,7 +245,7 @@ func (w *walker) jump(dir *Inode, to SynthAttr) (Place, Errno) {
 }
 
 // target reads a symbolic link.
-func (s *State) target(env *Env, link *Inode) (string, Errno) {
+func (link *Inode) target(s *State, env *Env) (string, Errno) {
 	if link.Synth != "" {
 		attr, e := env.Synth.Lookup(link.Synth)
 		return attr.Target, e
@@ -269,10 +269,10 @@ func (s *State) rootOf(env *Env) *Inode {
 }
 
 // parent is the directory that has a directory.
-func (s *State) parent(in *Inode) *Inode {
+func (in *Inode) parent(s *State) *Inode {
 	if in.ID == rootInode {
 		return in
 	}
-	dir, _ := s.place(in)
+	dir, _ := in.place(s)
 	return s.inode(dir)
 }

@@ -13,7 +13,7 @@ const (
 )
 
 // xattrName checks a name. Only user.* is kept, on regular files and directories (xattr(7)).
-func (s *State) xattrName(in *Inode, name string, write bool) Errno {
+func (in *Inode) xattrName(s *State, name string, write bool) Errno {
 	switch {
 	case name == "" || len(name) > maxXattrName:
 		return ERANGE
@@ -38,10 +38,10 @@ func (in *Inode) xattr(name string) (int, bool) {
 // GetXattr answers getxattr(2).
 func (s *State) GetXattr(env *Env, id InodeID, name string) ([]byte, Errno) {
 	in := s.inode(id)
-	if e := s.xattrName(in, name, false); e != OK {
+	if e := in.xattrName(s, name, false); e != OK {
 		return nil, e
 	}
-	if e := s.access(env, in, R_OK); e != OK {
+	if e := in.access(s, env, R_OK); e != OK {
 		return nil, e
 	}
 	i, ok := in.xattr(name)
@@ -60,7 +60,7 @@ func (s *State) SetXattr(env *Env, id InodeID, name string, value []byte, flags 
 	if len(value) > maxXattrBytes {
 		return E2BIG
 	}
-	if e := s.alterXattr(env, in, name); e != OK {
+	if e := in.alterXattr(s, env, name); e != OK {
 		return e
 	}
 	i, ok := in.xattr(name)
@@ -79,24 +79,24 @@ func (s *State) SetXattr(env *Env, id InodeID, name string, value []byte, flags 
 	if total > maxXattrBytes {
 		return ENOSPC
 	}
-	s.noteAttributes(in)
+	in.noteAttributes(s)
 	if ok {
 		in.Xattrs[i].Value = bytes.Clone(value)
 	} else {
 		in.Xattrs = slices.Insert(in.Xattrs, i, Xattr{name, bytes.Clone(value)})
 	}
-	s.changed(env, in)
+	in.changed(s, env)
 	return OK
 }
 
-func (s *State) alterXattr(env *Env, in *Inode, name string) Errno {
-	if e := s.writable(in); e != OK {
+func (in *Inode) alterXattr(s *State, env *Env, name string) Errno {
+	if e := in.writable(s); e != OK {
 		return e
 	}
-	if e := s.xattrName(in, name, true); e != OK {
+	if e := in.xattrName(s, name, true); e != OK {
 		return e
 	}
-	return s.access(env, in, W_OK)
+	return in.access(s, env, W_OK)
 }
 
 // ListXattr answers listxattr(2).
@@ -111,15 +111,15 @@ func (s *State) ListXattr(id InodeID) []string {
 // RemoveXattr answers removexattr(2).
 func (s *State) RemoveXattr(env *Env, id InodeID, name string) Errno {
 	in := s.inode(id)
-	if e := s.alterXattr(env, in, name); e != OK {
+	if e := in.alterXattr(s, env, name); e != OK {
 		return e
 	}
 	i, ok := in.xattr(name)
 	if !ok {
 		return ENODATA
 	}
-	s.noteAttributes(in)
+	in.noteAttributes(s)
 	in.Xattrs = slices.Delete(in.Xattrs, i, i+1)
-	s.changed(env, in)
+	in.changed(s, env)
 	return OK
 }

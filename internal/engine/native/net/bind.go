@@ -170,7 +170,7 @@ func (s *State) flow(n NodeID, local, remote AddrPort) *sock {
 		return nil
 	}
 	sk := s.Socks[s.Nodes[n].Flows[flowKey{local, remote}]]
-	if sk != nil && !s.hears(sk, local.IP) {
+	if sk != nil && !sk.hears(s, local.IP) {
 		return nil
 	}
 	return sk
@@ -188,7 +188,7 @@ func (s *State) pick(n NodeID, proto uint8, local, remote AddrPort, fits func(*s
 	best, bestScore := []*sock(nil), -1
 	for _, id := range s.Nodes[n].Ports[portKey{proto, local.Port}] {
 		sk := s.Socks[id]
-		if !fits(sk) || !s.hears(sk, local.IP) {
+		if !fits(sk) || !sk.hears(s, local.IP) {
 			continue
 		}
 		v4, v6 := sk.families()
@@ -267,7 +267,7 @@ func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, to way, errno
 	} else if sk.Family == AF_INET6 && sk.Bound && !sk.Local.IP.IsAny() && sk.Local.IP.Is4() {
 		return dst, 0, unrouted, ENETUNREACH
 	}
-	who, to = s.routeOf(sk, dst.IP)
+	who, to = sk.routeOf(s, dst.IP)
 	if to == unrouted {
 		errno = ENETUNREACH
 	}

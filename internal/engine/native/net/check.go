@@ -44,7 +44,7 @@ func (s *State) Check() error {
 			return fmt.Errorf("socket %d on node %s, which is down", id, s.Nodes[sk.Node].Name)
 		}
 		if sk.TCP != nil {
-			n, err := s.checkTCP(sk)
+			n, err := sk.checkTCP(s)
 			if err != nil {
 				return fmt.Errorf("socket %d (%s): %w", id, s.Describe(id), err)
 			}
@@ -67,7 +67,7 @@ func (s *State) Check() error {
 	return s.checkTables()
 }
 
-func (s *State) checkTCP(sk *sock) (bytes int64, err error) {
+func (sk *sock) checkTCP(s *State) (bytes int64, err error) {
 	t := sk.TCP
 	var n int64
 	for i, c := range t.SndQueue {
@@ -109,7 +109,7 @@ func (s *State) checkTCP(sk *sock) (bytes int64, err error) {
 	if at := earliest(t.KeepAt, t.EndAt, t.UnreachAt); at != 0 && (t.SlowAt == 0 || t.SlowAt > at) {
 		return 0, fmt.Errorf("slow deadline %d not armed (%d)", at, t.SlowAt)
 	}
-	if !sk.Open && t.State == closed && !s.waitsForAccept(sk) {
+	if !sk.Open && t.State == closed && !sk.waitsForAccept(s) {
 		return 0, fmt.Errorf("closed and not forgotten")
 	}
 	return bytes, nil

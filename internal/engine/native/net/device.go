@@ -6,7 +6,7 @@ import "slices"
 const loopbackNetwork = -1
 
 // bindToDevice restricts a socket to an interface (SO_BINDTODEVICE, socket(7)). An empty name lifts that.
-func (s *State) bindToDevice(sk *sock, name string) Errno {
+func (sk *sock) bindToDevice(s *State, name string) Errno {
 	if len(name) >= ifnameSize {
 		name = name[:ifnameSize-1]
 	}
@@ -18,23 +18,23 @@ func (s *State) bindToDevice(sk *sock, name string) Errno {
 }
 
 // bindToIndex is bindToDevice by number (SO_BINDTOIFINDEX).
-func (s *State) bindToIndex(sk *sock, index int) Errno {
+func (sk *sock) bindToIndex(s *State, index int) Errno {
 	if index == 0 {
-		return s.bindToDevice(sk, "")
+		return sk.bindToDevice(s, "")
 	}
 	if index < 0 {
 		return EINVAL
 	}
 	for _, i := range s.Interfaces(sk.Node) {
 		if i.Index == index {
-			return s.bindToDevice(sk, i.Name)
+			return sk.bindToDevice(s, i.Name)
 		}
 	}
 	return ENODEV
 }
 
 // deviceIndex is the number of the interface that a socket is bound to, 0 for none.
-func (s *State) deviceIndex(sk *sock) int {
+func (sk *sock) deviceIndex(s *State) int {
 	for _, i := range s.Interfaces(sk.Node) {
 		if i.Name == sk.Opt.Device {
 			return i.Index
@@ -44,7 +44,7 @@ func (s *State) deviceIndex(sk *sock) int {
 }
 
 // device is the interface to a network that a socket is bound to; nil: none, or loopback.
-func (s *State) device(sk *sock) *nic {
+func (sk *sock) device(s *State) *nic {
 	if sk.Opt.Device == "" { // nearly always
 		return nil
 	}
@@ -57,34 +57,34 @@ func (s *State) device(sk *sock) *nic {
 
 // hears tells whether a socket gets what is sent to an address of its node: Linux counts it as come in by the interface that
 // has the address, even from the node itself.
-func (s *State) hears(sk *sock, ip IP) bool {
+func (sk *sock) hears(s *State, ip IP) bool {
 	if sk.Opt.Device == "" {
 		return true
 	}
-	if d := s.device(sk); d != nil {
+	if d := sk.device(s); d != nil {
 		return d.owns(ip)
 	}
 	return ip.IsLoopback()
 }
 
 // hearsNetwork tells whether a socket gets datagrams for many from a network.
-func (s *State) hearsNetwork(sk *sock, network int) bool {
+func (sk *sock) hearsNetwork(s *State, network int) bool {
 	if sk.Opt.Device == "" {
 		return true
 	}
-	if d := s.device(sk); d != nil {
+	if d := sk.device(s); d != nil {
 		return d.Network == network
 	}
 	return network == loopbackNetwork
 }
 
 // routeOf is route for what a socket sends, by its interface alone if it is bound to one.
-func (s *State) routeOf(sk *sock, ip IP) (NodeID, way) {
-	d := s.device(sk)
+func (sk *sock) routeOf(s *State, ip IP) (NodeID, way) {
+	d := sk.device(s)
 	switch {
 	case sk.Opt.Device == "":
 		return s.route(sk.Node, ip)
-	case s.hears(sk, ip) && s.Nodes[sk.Node].local(ip):
+	case sk.hears(s, ip) && s.Nodes[sk.Node].local(ip):
 		return sk.Node, reached
 	case d == nil || s.Nodes[sk.Node].local(ip):
 		return 0, dropped
@@ -106,8 +106,8 @@ func (s *State) routeOf(sk *sock, ip IP) (NodeID, way) {
 }
 
 // sourceOf is the address of what a socket without one sends to ip.
-func (s *State) sourceOf(sk *sock, ip IP) IP {
-	if d := s.device(sk); d != nil && d.has(ip) {
+func (sk *sock) sourceOf(s *State, ip IP) IP {
+	if d := sk.device(s); d != nil && d.has(ip) {
 		return d.address(ip)
 	}
 	return s.Nodes[sk.Node].source(ip)

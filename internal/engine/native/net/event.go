@@ -140,9 +140,9 @@ func (s *State) Advance(env Env) {
 		e := s.pop()
 		switch e.Kind {
 		case evPacket:
-			s.arrive(env, e.Packet)
+			e.Packet.arrive(s, env)
 		case evTimer:
-			s.tcpTimer(env, s.Socks[e.Sock], e.Slow)
+			s.Socks[e.Sock].tcpTimer(s, env, e.Slow)
 		}
 		s.settle(env)
 	}
@@ -153,32 +153,32 @@ func (s *State) settle(env Env) {
 	for i := 0; i < len(s.Soft); i++ {
 		p := s.Soft[i]
 		s.Soft[i] = nil
-		s.arrive(env, p)
+		p.arrive(s, env)
 	}
 	s.Soft = s.Soft[:0]
 	s.compact()
 }
 
-func (s *State) arrive(env Env, p *packet) {
+func (p *packet) arrive(s *State, env Env) {
 	if n := s.Nodes[p.To]; !n.Up {
 		if p.Proto == IPPROTO_TCP && n.Down.Kind != "" {
-			s.withholdTCP(p, env.Now(), n.Down)
+			p.withholdTCP(s, env.Now(), n.Down)
 		}
-		s.drop(p)
+		p.drop(s)
 		return
 	}
 	switch p.Proto {
 	case IPPROTO_TCP:
-		s.tcpInput(env, p)
+		p.tcpInput(s, env)
 	case IPPROTO_UDP:
-		s.udpInput(env, p)
+		p.udpInput(s, env)
 	case IPPROTO_ICMP:
-		s.icmpInput(env, p)
+		p.icmpInput(s, env)
 	}
 }
 
 // drop takes a datagram that reaches nobody out of the account of bytes.
-func (s *State) drop(p *packet) {
+func (p *packet) drop(s *State) {
 	if p.Proto == IPPROTO_UDP {
 		s.Bytes -= int64(len(p.Data))
 	}

@@ -42,8 +42,8 @@ func (s *State) Sockets(id NodeID) (list []Socket) {
 		out := Socket{Object: Object(sk.Family, sk.Type), ReceivedBytes: sk.Charge}
 		switch {
 		case sk.Unix != nil:
-			out.Local = strings.ReplaceAll(s.unixName(sk).Path, "\x00", "@")
-			out.Remote = strings.ReplaceAll(s.unixName(s.Socks[sk.Unix.Peer]).Path, "\x00", "@")
+			out.Local = strings.ReplaceAll(sk.unixName(s).Path, "\x00", "@")
+			out.Remote = strings.ReplaceAll(s.Socks[sk.Unix.Peer].unixName(s).Path, "\x00", "@")
 		case !sk.Named:
 			continue
 		default:

@@ -114,9 +114,9 @@ func (s *State) SetClog(env Env, from, to NodeID, faultID int) {
 			continue
 		}
 		if h.Packet.Proto == IPPROTO_TCP {
-			s.withholdTCP(h.Packet, f.Due, f.Cause)
+			h.Packet.withholdTCP(s, f.Due, f.Cause)
 		}
-		s.drop(h.Packet)
+		h.Packet.drop(s)
 	}
 }
 
@@ -180,8 +180,8 @@ func (s *State) hasten(env Env, from, to NodeID, soonest int64) {
 			t.LastArrive = min(t.LastArrive, max(soonest, last[flowKey{sk.Local, sk.Remote}]))
 		}
 		if (sk.Node == from && t.Peer == to || sk.Node == to && t.Peer == from) && t.RetransAt != 0 {
-			t.RetransAt = min(t.RetransAt, env.Now()+s.rto(sk))
-			s.arm(sk)
+			t.RetransAt = min(t.RetransAt, env.Now()+sk.rto(s))
+			sk.arm(s)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (f *fate) slow(env Env, l *link, stream string, n int, payload bool) {
 }
 
 // put sends a packet on its way.
-func (s *State) put(p *packet, f fate) {
+func (p *packet) put(s *State, f fate) {
 	if f.Late > 0 {
 		p.Unslowed = max(f.At-f.Late, 1)
 	}
@@ -221,7 +221,7 @@ func (s *State) put(p *packet, f fate) {
 	l := s.link(p.From, p.To)
 	if len(l.Held) >= maxHeld {
 		s.exceed("packets held by a clog")
-		s.drop(p)
+		p.drop(s)
 		return
 	}
 	l.Held = append(l.Held, held{f.At, p})

@@ -171,7 +171,7 @@ func (s *State) nameOf(from NodeID, ip IP) string {
 func (s *State) SetNames(id NodeID, n Names) { s.Nodes[id].Names = n }
 
 // resolve answers a DNS query that a socket sent to 127.0.0.11:53.
-func (s *State) resolve(env Env, sk *sock, src AddrPort, query []byte) {
+func (sk *sock) resolve(s *State, env Env, src AddrPort, query []byte) {
 	answer := s.dnsAnswer(sk.Node, query)
 	if answer == nil {
 		return
@@ -192,7 +192,7 @@ func (s *State) resolve(env Env, sk *sock, src AddrPort, query []byte) {
 		}
 		if n.Silent {
 			s.EventSeq++
-			s.withhold(sk, ref, due, POLLIN, int64(s.EventSeq), false)
+			sk.withhold(s, ref, due, POLLIN, int64(s.EventSeq), false)
 			return
 		}
 		p.Data, p.Fault = serverFailed(answer), ref

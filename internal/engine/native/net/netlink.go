@@ -25,19 +25,19 @@ const (
 	maxNetlinkReplies = 256
 )
 
-func (s *State) netlinkBind(sk *sock, a Addr) Errno {
+func (sk *sock) netlinkBind(s *State, a Addr) Errno {
 	if a.Family != AF_NETLINK {
 		return EINVAL
 	}
 	if sk.Bound && a.PortID != sk.PortID {
 		return EINVAL
 	}
-	s.netlinkName(sk, a.PortID)
+	sk.netlinkName(s, a.PortID)
 	return OK
 }
 
 // netlinkName gives a socket its port: the one asked for, or the next of the node's own.
-func (s *State) netlinkName(sk *sock, port uint32) {
+func (sk *sock) netlinkName(s *State, port uint32) {
 	if sk.Bound {
 		return
 	}
@@ -50,8 +50,8 @@ func (s *State) netlinkName(sk *sock, port uint32) {
 }
 
 // netlinkSend answers every request of a message at once.
-func (s *State) netlinkSend(env Env, sk *sock, a SendArgs) (int, Errno) {
-	s.netlinkName(sk, 0)
+func (sk *sock) netlinkSend(s *State, env Env, a SendArgs) (int, Errno) {
+	sk.netlinkName(s, 0)
 	if sk.Protocol != NETLINK_ROUTE {
 		return len(a.Data), OK
 	}
@@ -60,13 +60,13 @@ func (s *State) netlinkSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		if size < nlmsgHeader || size > len(b) {
 			break
 		}
-		s.netlinkRequest(env, sk, b[:size])
+		sk.netlinkRequest(s, env, b[:size])
 		b = b[min((size+3)&^3, len(b)):]
 	}
 	return len(a.Data), OK
 }
 
-func (s *State) netlinkRequest(env Env, sk *sock, req []byte) {
+func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
 	typ, flags := binary.LittleEndian.Uint16(req[4:]), binary.LittleEndian.Uint16(req[6:])
 	seq := binary.LittleEndian.Uint32(req[8:])
 	family := byte(0)
@@ -84,7 +84,7 @@ func (s *State) netlinkRequest(env Env, sk *sock, req []byte) {
 	}
 	send := func() {
 		if len(sk.Queue) < maxNetlinkReplies {
-			s.enqueue(sk, message{Data: replies, From: Addr{Family: AF_NETLINK}, TimeNs: env.Now(), Charge: chargeMessage(len(replies))})
+			sk.enqueue(s, message{Data: replies, From: Addr{Family: AF_NETLINK}, TimeNs: env.Now(), Charge: chargeMessage(len(replies))})
 			env.Wake(sk.ID, pollIn)
 		}
 		replies = nil

@@ -23,7 +23,7 @@ type mark struct {
 }
 
 // withhold remembers that ref keeps something from sk that was due at due. It gives nil where a mark says that already.
-func (s *State) withhold(sk *sock, ref FaultRef, due int64, events uint32, key int64, own bool) *mark {
+func (sk *sock) withhold(s *State, ref FaultRef, due int64, events uint32, key int64, own bool) *mark {
 	for i := range sk.Marks {
 		if m := &sk.Marks[i]; m.Key == key && m.Own == own && m.Arrived == 0 && m.Ref.Kind == ref.Kind {
 			return nil // lost or held once more
@@ -110,26 +110,26 @@ func (s *State) Overdue(env Env, id SockID, sinceNs int64) []FaultRef {
 }
 
 // withholdTCP marks both ends of a segment that ref loses or delays.
-func (s *State) withholdTCP(p *packet, due int64, ref FaultRef) {
+func (p *packet) withholdTCP(s *State, due int64, ref FaultRef) {
 	end := p.end()
 	if to := s.flow(p.To, p.Dst, p.Src); to != nil && to.TCP != nil {
 		t := to.TCP
 		if end > p.Seq && end > t.RcvNxt {
-			s.withhold(to, ref, due, POLLIN, end, false)
+			to.withhold(s, ref, due, POLLIN, end, false)
 		}
 		if p.Flags&flagACK != 0 && p.Ack > t.SndUna {
 			events := uint32(POLLOUT)
 			if t.State == synSent {
 				events = POLLIN | POLLOUT
 			}
-			m := s.withhold(to, ref, due, events, p.Ack, true)
+			m := to.withhold(s, ref, due, events, p.Ack, true)
 			if m != nil && t.State != synSent && end == p.Seq {
 				m.Ack, m.Full = true, to.NoSpace
 			}
 		}
 	} else if p.Flags&flagSYN != 0 && p.Flags&flagACK == 0 {
 		if l := s.listener(p.To, p.Dst, p.Src); l != nil {
-			s.withhold(l, ref, due+s.roundTrip(p.From, p.To), POLLIN, p.Seq, false)
+			l.withhold(s, ref, due+s.roundTrip(p.From, p.To), POLLIN, p.Seq, false)
 		}
 	}
 	if from := s.flow(p.From, p.Src, p.Dst); from != nil && from.TCP != nil && end > p.Seq {
@@ -137,7 +137,7 @@ func (s *State) withholdTCP(p *packet, due int64, ref FaultRef) {
 		if p.Flags&flagSYN != 0 {
 			events = POLLIN | POLLOUT
 		}
-		s.withhold(from, ref, due+s.link(p.To, p.From).Link.LatencyNs, events, end, true)
+		from.withhold(s, ref, due+s.link(p.To, p.From).Link.LatencyNs, events, end, true)
 	}
 }
 

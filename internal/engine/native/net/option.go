@@ -174,7 +174,7 @@ func (sk *sock) flag(level, name int) *bool {
 
 // number finds the option that is a number within bounds; 0 stands for the default.
 func (s *State) number(sk *sock, level, name int) (at *int, low, high, byDefault int) {
-	o, tuned := &sk.Opt, s.tuned(sk)
+	o, tuned := &sk.Opt, sk.tuned(s)
 	switch [2]int{level, name} {
 	case [2]int{SOL_TCP, TCP_KEEPIDLE}:
 		return &o.KeepIdleS, 1, 32767, tuned.KeepIdleS
@@ -224,7 +224,7 @@ func (s *State) SetOption(env Env, id SockID, level, name int, value []byte) Err
 	}
 	switch [2]int{level, name} {
 	case [2]int{SOL_SOCKET, SO_BINDTODEVICE}:
-		return s.bindToDevice(sk, cString(value))
+		return sk.bindToDevice(s, cString(value))
 	case [2]int{SOL_TCP, TCP_CONGESTION}:
 		if c := cString(value); c != "cubic" && c != "reno" {
 			return ENOENT
@@ -272,7 +272,7 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 		}
 		*f = v != 0
 		if f == &sk.Opt.KeepAlive {
-			s.armKeepalive(env, sk)
+			sk.armKeepalive(s, env)
 		}
 		return OK
 	}
@@ -284,12 +284,12 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 			return EINVAL
 		}
 		*at = v
-		s.armKeepalive(env, sk)
+		sk.armKeepalive(s, env)
 		return OK
 	}
 	switch [2]int{level, name} {
 	case [2]int{SOL_SOCKET, SO_BINDTOIFINDEX}:
-		return s.bindToIndex(sk, v)
+		return sk.bindToIndex(s, v)
 	case [2]int{SOL_TCP, TCP_MAXSEG}:
 		if v != 0 && (v < tcpMinMSS || v > 32767) {
 			return EINVAL
@@ -298,7 +298,7 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 	case [2]int{SOL_SOCKET, SO_SNDBUF}, [2]int{SOL_SOCKET, SO_SNDBUFFORCE}:
 		sk.Opt.SndBuf, sk.Opt.SndBufSet = bufferSize(v, sndBufMin), true
 		if sk.TCP != nil {
-			s.offerSpace(env, sk)
+			sk.offerSpace(s, env)
 		}
 	case [2]int{SOL_SOCKET, SO_RCVBUF}, [2]int{SOL_SOCKET, SO_RCVBUFFORCE}:
 		sk.Opt.RcvBuf, sk.Opt.RcvBufSet = bufferSize(v, rcvBufMin), true
@@ -533,7 +533,7 @@ func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
 		}
 		return append([]byte(sk.Opt.Device), 0), OK
 	case [2]int{SOL_SOCKET, SO_BINDTOIFINDEX}:
-		return int32Bytes(s.deviceIndex(sk)), OK
+		return int32Bytes(sk.deviceIndex(s)), OK
 	case [2]int{SOL_SOCKET, SO_COOKIE}:
 		return binary.LittleEndian.AppendUint64(nil, uint64(sk.ID)), OK
 	case [2]int{SOL_SOCKET, SO_INCOMING_NAPI_ID}:
@@ -571,7 +571,7 @@ func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
 		return int32Bytes(s.mtu(sk) - 52), OK
 	}
 	if level == SOL_TCP && name == TCP_LINGER2 {
-		return int32Bytes(s.tuned(sk).FinTimeoutS), OK
+		return int32Bytes(sk.tuned(s).FinTimeoutS), OK
 	}
 	if v, ok := stored[[2]int{level, name}]; ok {
 		return int32Bytes(v), OK
@@ -603,7 +603,7 @@ func (s *State) tcpInfo(sk *sock) []byte {
 	if mss > 0 {
 		inFlight = int(t.SndMax-t.SndUna+int64(mss)-1) / mss
 	}
-	b = append(b, int32Bytes(int(s.rto(sk)/1000), 40000, mss, mss, inFlight, 0, 0, 0, 0,
+	b = append(b, int32Bytes(int(sk.rto(s)/1000), 40000, mss, mss, inFlight, 0, 0, 0, 0,
 		0, 0, 0, 0, s.mtu(sk), int(sk.Opt.RcvBuf/2), rtt, rtt/2, 1<<31-1, 10, mss, 3,
 		0, int(sk.Opt.RcvBuf/2), int(t.Retrans))...)
 	return b[:tcpInfoBytes]

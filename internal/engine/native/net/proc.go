@@ -155,7 +155,7 @@ func (s *State) ProcUnix(id NodeID) string {
 			state = 3
 		}
 		fmt.Fprintf(&b, "0000000000000000: %08X %08X %08X %04X %02X %5d", 2, 0, flags, sk.Type, state, sk.ID)
-		if name := s.unixName(sk).Path; name != "" {
+		if name := sk.unixName(s).Path; name != "" {
 			b.WriteString(" " + strings.ReplaceAll(name, "\x00", "@"))
 		}
 		b.WriteString("\n")

@@ -73,7 +73,7 @@ func (s *State) Watch() {
 }
 
 // saw keeps what happened to a connection between two nodes; within a node it says nothing of a network.
-func (s *State) saw(sk *sock, what Happening) {
+func (sk *sock) saw(s *State, what Happening) {
 	if s.Seen == nil || sk.TCP.Peer == sk.Node {
 		return
 	}
@@ -101,7 +101,7 @@ func (sk *sock) service() uint16 {
 }
 
 // sent keeps what a program has written to a connection, but not the rest of what had no room.
-func (s *State) sent(sk *sock, data []byte) {
+func (sk *sock) sent(s *State, data []byte) {
 	if t := sk.TCP; t.Peer != sk.Node && !t.Rest {
 		s.Seen.message(MessageKind{From: sk.Node, To: t.Peer, Port: sk.service(), Answer: t.Server}, &t.Protocol, data)
 	}
@@ -134,11 +134,11 @@ func (v *Seen) message(k MessageKind, protocol *coverage.Protocol, data []byte) 
 }
 
 // retried keeps that a connection repeats what was not acknowledged.
-func (s *State) retried(sk *sock) {
+func (sk *sock) retried(s *State) {
 	switch sk.TCP.Retries {
 	case 1:
-		s.saw(sk, Retried)
+		sk.saw(s, Retried)
 	case 4:
-		s.saw(sk, RetriedOften)
+		sk.saw(s, RetriedOften)
 	}
 }

@@ -156,11 +156,11 @@ func (s *State) Socket(n NodeID, family, typ, protocol int) (SockID, Errno) {
 	switch {
 	case sk.Protocol == IPPROTO_TCP && family != AF_NETLINK:
 		sk.TCP = newTCB()
-		sk.Opt.SndBuf, sk.Opt.RcvBuf = s.tuned(sk).SndBuf, s.tuned(sk).RcvBuf
+		sk.Opt.SndBuf, sk.Opt.RcvBuf = sk.tuned(s).SndBuf, sk.tuned(s).RcvBuf
 	case family == AF_UNIX:
 		sk.Unix = &unixSock{}
 	}
-	sk.Opt.V6Only = family == AF_INET6 && s.tuned(sk).V6Only
+	sk.Opt.V6Only = family == AF_INET6 && sk.tuned(s).V6Only
 	if family == AF_INET {
 		sk.Local.IP, sk.Remote.IP = any4, any4
 	}
@@ -182,7 +182,7 @@ func (s *State) Describe(id SockID) string {
 	if sk == nil {
 		return "closed"
 	}
-	d := s.localAddr(sk).String()
+	d := sk.localAddr(s).String()
 	if peer, e := s.Getpeername(id); e == OK {
 		d += "<" + peer.String()
 	}
@@ -199,9 +199,9 @@ func (s *State) Bind(env Env, id SockID, a Addr, cred Cred) Errno {
 	case sk == nil:
 		return EBADF
 	case sk.Family == AF_UNIX:
-		return s.unixBind(sk, a)
+		return sk.unixBind(s, a)
 	case sk.Family == AF_NETLINK:
-		return s.netlinkBind(sk, a)
+		return sk.netlinkBind(s, a)
 	}
 	return s.inetBind(sk, a, cred)
 }
@@ -212,14 +212,14 @@ func (s *State) Listen(env Env, id SockID, backlog int, cred Cred) Errno {
 	if sk == nil {
 		return EBADF
 	}
-	if most := s.tuned(sk).Backlog; backlog < 0 || backlog > most {
+	if most := sk.tuned(s).Backlog; backlog < 0 || backlog > most {
 		backlog = most
 	}
 	switch {
 	case sk.Unix != nil:
-		return s.unixListen(env, sk, backlog, cred)
+		return sk.unixListen(s, env, backlog, cred)
 	case sk.TCP != nil:
-		return s.tcpListen(sk, backlog)
+		return sk.tcpListen(s, backlog)
 	}
 	return EOPNOTSUPP
 }
@@ -249,8 +249,8 @@ func (s *State) Accept(env Env, id SockID, flags int) (SockID, Addr, Errno) {
 		return child.ID, sk.addr(child.Remote), OK
 	}
 	child.Unix.Parent = 0
-	s.wakeWaiting(env, sk)
-	return child.ID, s.unixName(s.Socks[child.Unix.Peer]), OK
+	sk.wakeWaiting(s, env)
+	return child.ID, s.Socks[child.Unix.Peer].unixName(s), OK
 }
 
 // Connect begins to connect: see connect(2). It never waits: EINPROGRESS (TCP) says to wait for POLLOUT and to ask
@@ -263,11 +263,11 @@ func (s *State) Connect(env Env, id SockID, a Addr, cred Cred) Errno {
 	var e Errno
 	switch {
 	case sk.Unix != nil:
-		e = s.unixConnect(env, sk, a, cred)
+		e = sk.unixConnect(s, env, a, cred)
 	case sk.TCP != nil:
-		e = s.tcpConnect(env, sk, a)
+		e = sk.tcpConnect(s, env, a)
 	case sk.isUDP():
-		e = s.udpConnect(sk, a)
+		e = sk.udpConnect(s, a)
 	default:
 		sk.Remote.Port, sk.Connected = uint16(a.PortID), true
 	}
@@ -287,25 +287,25 @@ func (s *State) ConnectResult(id SockID) Errno {
 	case sk.TCP.State == synSent || sk.TCP.State == synRecv:
 		return EINPROGRESS
 	case sk.Err != OK || sk.TCP.State == closed:
-		return s.connectFailed(sk)
+		return sk.connectFailed(s)
 	}
 	sk.TCP.Stage = connected
 	return OK
 }
 
 // connectFailed gives the error of a connect that came to nothing; the socket is then as good as new.
-func (s *State) connectFailed(sk *sock) Errno {
+func (sk *sock) connectFailed(s *State) Errno {
 	e := sk.takeError()
 	if e == OK {
 		e = ECONNABORTED // someone took the error already
 	}
 	sk.TCP.Stage, sk.Shut, sk.Connected = unconnected, 0, false
-	s.forgetReceived(sk.TCP)
+	sk.TCP.forgetReceived(s)
 	return e
 }
 
 // forgetReceived empties the receive queue.
-func (s *State) forgetReceived(t *tcb) {
+func (t *tcb) forgetReceived(s *State) {
 	s.Bytes -= t.RcvBytes
 	t.RcvQueue, t.RcvBytes, t.Done = nil, 0, false
 }
@@ -350,13 +350,13 @@ func (s *State) Send(env Env, id SockID, a SendArgs) (int, Errno) {
 	var e Errno
 	switch {
 	case sk.Unix != nil:
-		n, e = s.unixSend(env, sk, a)
+		n, e = sk.unixSend(s, env, a)
 	case sk.TCP != nil:
-		n, e = s.tcpSend(env, sk, a)
+		n, e = sk.tcpSend(s, env, a)
 	case sk.isUDP():
-		n, e = s.udpSend(env, sk, a)
+		n, e = sk.udpSend(s, env, a)
 	default:
-		n, e = s.netlinkSend(env, sk, a)
+		n, e = sk.netlinkSend(s, env, a)
 	}
 	s.settle(env)
 	return n, e
@@ -409,18 +409,18 @@ func (s *State) Recv(env Env, id SockID, limit, flags int) (Received, Errno) {
 	var e Errno
 	switch {
 	case sk.Unix != nil:
-		r, e = s.unixRecv(env, sk, limit, flags)
+		r, e = sk.unixRecv(s, env, limit, flags)
 	case sk.TCP != nil:
-		r, e = s.tcpRecv(env, sk, limit, flags)
+		r, e = sk.tcpRecv(s, env, limit, flags)
 	default:
-		r, e = s.datagramRecv(env, sk, limit, flags)
+		r, e = sk.datagramRecv(s, env, limit, flags)
 	}
 	s.settle(env)
 	return r, e
 }
 
 // datagramRecv reads one message of a UDP or netlink socket.
-func (s *State) datagramRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
+func (sk *sock) datagramRecv(s *State, env Env, limit, flags int) (Received, Errno) {
 	if sk.Err != OK {
 		return Received{}, sk.takeError()
 	}
@@ -434,20 +434,20 @@ func (s *State) datagramRecv(env Env, sk *sock, limit, flags int) (Received, Err
 	r := m.received(limit)
 	if flags&MSG_PEEK == 0 {
 		sk.received(env, m, limit)
-		s.dequeue(sk)
+		sk.dequeue(s)
 	}
 	return r, OK
 }
 
 // enqueue puts a message at the end of a socket's queue. Its bytes must not be in the account yet.
-func (s *State) enqueue(sk *sock, m message) {
+func (sk *sock) enqueue(s *State, m message) {
 	s.Bytes += int64(len(m.Data))
 	sk.Charge += m.Charge
 	sk.Queue = append(sk.Queue, m)
 }
 
 // dequeue drops the first message of a queue.
-func (s *State) dequeue(sk *sock) {
+func (sk *sock) dequeue(s *State) {
 	m := &sk.Queue[0]
 	s.Bytes -= int64(len(m.Data))
 	sk.Charge -= m.Charge
@@ -519,9 +519,9 @@ func (s *State) Shutdown(env Env, id SockID, how int) Errno {
 	var e Errno
 	switch {
 	case sk.Unix != nil:
-		s.unixShutdown(env, sk, bits)
+		sk.unixShutdown(s, env, bits)
 	case sk.TCP != nil:
-		e = s.tcpShutdown(env, sk, bits)
+		e = sk.tcpShutdown(s, env, bits)
 	case sk.isUDP():
 		sk.Shut |= bits
 		if !sk.Connected {
@@ -549,11 +549,11 @@ func (s *State) CloseFor(env Env, id SockID, cause FaultRef) {
 	sk.Open = false
 	switch {
 	case sk.Unix != nil:
-		s.unixClose(env, sk, cause)
+		sk.unixClose(s, env, cause)
 	case sk.TCP != nil:
-		s.tcpClose(env, sk, cause)
+		sk.tcpClose(s, env, cause)
 	default:
-		s.forget(env, sk)
+		sk.forget(s, env)
 	}
 	s.settle(env)
 }
@@ -573,10 +573,10 @@ func (s *State) Lingering(id SockID) int64 {
 }
 
 // forget takes a socket out of all tables without a word to anyone.
-func (s *State) forget(env Env, sk *sock) {
+func (sk *sock) forget(s *State, env Env) {
 	n := s.Nodes[sk.Node]
 	if sk.TCP != nil {
-		s.dropTCP(sk)
+		sk.dropTCP(s)
 	}
 	s.unbind(sk)
 	if u := sk.Unix; u != nil {
@@ -595,7 +595,7 @@ func (s *State) forget(env Env, sk *sock) {
 		if from := s.Socks[m.Sender]; from != nil && from.Unix != nil {
 			from.Unix.Sent -= m.Charge
 		}
-		s.dequeue(sk)
+		sk.dequeue(s)
 	}
 	delete(s.Socks, sk.ID)
 }
@@ -607,7 +607,7 @@ func (s *State) Poll(id SockID) uint32 {
 	case sk == nil:
 		return POLLNVAL
 	case sk.Unix != nil:
-		return s.unixPoll(sk)
+		return sk.unixPoll(s)
 	case sk.TCP != nil:
 		return sk.tcpPoll()
 	}
@@ -632,10 +632,10 @@ func (s *State) Poll(id SockID) uint32 {
 
 func (sk *sock) addr(a AddrPort) Addr { return Addr{Family: sk.Family, IP: a.IP, Port: a.Port} }
 
-func (s *State) localAddr(sk *sock) Addr {
+func (sk *sock) localAddr(s *State) Addr {
 	switch {
 	case sk.Unix != nil:
-		return s.unixName(sk)
+		return sk.unixName(s)
 	case sk.Family == AF_NETLINK:
 		return Addr{Family: AF_NETLINK, PortID: sk.PortID}
 	}
@@ -648,7 +648,7 @@ func (s *State) Getsockname(id SockID) (Addr, Errno) {
 	if sk == nil {
 		return Addr{}, EBADF
 	}
-	return s.localAddr(sk), OK
+	return sk.localAddr(s), OK
 }
 
 // Getpeername tells the address of the peer; ENOTCONN if there is none.

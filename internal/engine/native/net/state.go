@@ -206,7 +206,7 @@ func (s *State) NodeDown(env Env, id NodeID, cause FaultRef) {
 	n.Up, n.Down = false, cause
 	for _, sid := range s.sorted() {
 		if sk := s.Socks[sid]; sk.Node == id {
-			s.forget(env, sk)
+			sk.forget(s, env)
 		}
 	}
 	n.reset()

@@ -142,13 +142,13 @@ func earliest(at ...int64) int64 {
 }
 
 // arm makes sure that a timer event comes no later than the next deadline.
-func (s *State) arm(sk *sock) {
+func (sk *sock) arm(s *State) {
 	t := sk.TCP
-	s.armOne(sk, false, earliest(t.RetransAt, t.PersistAt))
-	s.armOne(sk, true, earliest(t.KeepAt, t.EndAt, t.UnreachAt))
+	sk.armOne(s, false, earliest(t.RetransAt, t.PersistAt))
+	sk.armOne(s, true, earliest(t.KeepAt, t.EndAt, t.UnreachAt))
 }
 
-func (s *State) armOne(sk *sock, slow bool, at int64) {
+func (sk *sock) armOne(s *State, slow bool, at int64) {
 	slot := sk.TCP.timer(slow)
 	if at == 0 || *slot != 0 && *slot <= at {
 		return
@@ -166,8 +166,8 @@ func (s *State) iss() int64 {
 }
 
 // patience is how long to wait for an acknowledgement. As an estimate of the round trip does, it grows where a link is slow.
-func (s *State) patience(env Env, sk *sock) int64 {
-	wait := s.rto(sk)
+func (sk *sock) patience(s *State, env Env) int64 {
+	wait := sk.rto(s)
 	if peer := sk.TCP.Peer; peer != sk.Node {
 		wait += s.link(sk.Node, peer).lag(env.Now()) + s.link(peer, sk.Node).lag(env.Now())
 	}
@@ -175,7 +175,7 @@ func (s *State) patience(env Env, sk *sock) int64 {
 }
 
 // rto is the retransmission timeout after the given number of retries.
-func (s *State) rto(sk *sock) int64 {
+func (sk *sock) rto(s *State) int64 {
 	t := sk.TCP
 	base := rtoMinNs + s.roundTrip(sk.Node, t.Peer)
 	if t.State == synSent || t.State == synRecv {
@@ -201,7 +201,7 @@ func (t *tcb) stream() string {
 }
 
 // emit sends one segment of a connection.
-func (s *State) emit(env Env, sk *sock, flags uint8, seq int64, data []byte) {
+func (sk *sock) emit(s *State, env Env, flags uint8, seq int64, data []byte) {
 	t := sk.TCP
 	if t.Void {
 		return
@@ -228,18 +228,18 @@ func (s *State) emit(env Env, sk *sock, flags uint8, seq int64, data []byte) {
 	}
 	f := s.pass(env, p.From, p.To, t.stream(), len(data), p.end() > seq, false)
 	for _, ref := range f.causes() {
-		s.withholdTCP(p, f.Due, ref)
+		p.withholdTCP(s, f.Due, ref)
 	}
 	if f.Lost {
 		return
 	}
 	t.LastArrive = max(t.LastArrive, f.At)
 	f.At = t.LastArrive
-	s.put(p, f)
+	p.put(s, f)
 }
 
 // answer sends a segment that belongs to no connection: a RST.
-func (s *State) answer(env Env, to *packet) {
+func (to *packet) answer(s *State, env Env) {
 	if to.Flags&flagRST != 0 {
 		return
 	}
@@ -259,14 +259,14 @@ func (s *State) answer(env Env, to *packet) {
 		return
 	}
 	if f := s.pass(env, p.From, p.To, "", 0, false, false); !f.Lost {
-		s.put(p, f)
+		p.put(s, f)
 	}
 }
 
-func (s *State) ack(env Env, sk *sock) { s.emit(env, sk, flagACK, sk.TCP.SndMax, nil) }
+func (sk *sock) ack(s *State, env Env) { sk.emit(s, env, flagACK, sk.TCP.SndMax, nil) }
 
 // output sends what the window allows, and keeps the timers of sending.
-func (s *State) output(env Env, sk *sock) {
+func (sk *sock) output(s *State, env Env) {
 	t := sk.TCP
 	now := env.Now()
 	limit := int64(maxSegmentLink)
@@ -282,7 +282,7 @@ func (s *State) output(env Env, sk *sock) {
 			break
 		}
 		if t.SndNxt == dataEnd { // only the FIN is left
-			s.emit(env, sk, flagFIN|flagACK, t.SndNxt, nil)
+			sk.emit(s, env, flagFIN|flagACK, t.SndNxt, nil)
 			t.SndNxt++
 			break
 		}
@@ -297,7 +297,7 @@ func (s *State) output(env Env, sk *sock) {
 			flags |= flagFIN
 			next++
 		}
-		s.emit(env, sk, flags, t.SndNxt, data)
+		sk.emit(s, env, flags, t.SndNxt, data)
 		t.SndNxt = next
 	}
 	t.SndMax = max(t.SndMax, t.SndNxt)
@@ -305,18 +305,18 @@ func (s *State) output(env Env, sk *sock) {
 	case t.SndUna < t.SndMax:
 		t.PersistAt = 0
 		if t.RetransAt == 0 {
-			t.RetransAt, t.FirstSent = now+s.patience(env, sk), now
+			t.RetransAt, t.FirstSent = now+sk.patience(s, env), now
 		}
 	case t.SndUna < t.SndEnd: // the window is closed and nothing is in flight
 		t.RetransAt = 0
 		if t.PersistAt == 0 {
-			s.saw(sk, WindowClosed)
-			t.PersistAt, t.FirstSent, t.ProbeBackoff = now+s.patience(env, sk), now, 0
+			sk.saw(s, WindowClosed)
+			t.PersistAt, t.FirstSent, t.ProbeBackoff = now+sk.patience(s, env), now, 0
 		}
 	default:
 		t.RetransAt, t.PersistAt = 0, 0
 	}
-	s.arm(sk)
+	sk.arm(s)
 }
 
 // piece returns at most limit bytes of the send queue from seq on.
@@ -343,7 +343,7 @@ func (t *tcb) write(data []byte) {
 }
 
 // acknowledge drops what the peer has up to ack.
-func (s *State) acknowledge(env Env, sk *sock, ack int64) {
+func (sk *sock) acknowledge(s *State, env Env, ack int64) {
 	t := sk.TCP
 	t.SndUna = ack
 	i := 0
@@ -364,15 +364,15 @@ func (s *State) acknowledge(env Env, sk *sock, ack int64) {
 	}
 	t.SndNxt = max(t.SndNxt, ack)
 	t.Retries, t.Recovery, t.RetransAt, t.FirstSent = 0, false, 0, env.Now()
-	if !sk.Opt.SndBufSet && t.Acked >= sk.Opt.SndBuf && sk.Opt.SndBuf < s.tuned(sk).SndBufMax {
-		sk.Opt.SndBuf = min(2*sk.Opt.SndBuf, s.tuned(sk).SndBufMax)
+	if !sk.Opt.SndBufSet && t.Acked >= sk.Opt.SndBuf && sk.Opt.SndBuf < sk.tuned(s).SndBufMax {
+		sk.Opt.SndBuf = min(2*sk.Opt.SndBuf, sk.tuned(s).SndBufMax)
 		t.Acked = 0
 	}
-	s.offerSpace(env, sk)
+	sk.offerSpace(s, env)
 }
 
 // offerSpace wakes writers once a third of the buffer is free, as sk_stream_write_space does.
-func (s *State) offerSpace(env Env, sk *sock) {
+func (sk *sock) offerSpace(s *State, env Env) {
 	if sk.NoSpace && sk.tcpWritable() {
 		sk.NoSpace = false
 		env.Wake(sk.ID, pollOut)
@@ -385,7 +385,7 @@ func (sk *sock) tcpWritable() bool {
 }
 
 // accept puts bytes that are next in order into the receive queue.
-func (s *State) accept(t *tcb, data []byte) {
+func (t *tcb) accept(s *State, data []byte) {
 	if len(data) == 0 {
 		return
 	}
@@ -402,34 +402,34 @@ func (s *State) accept(t *tcb, data []byte) {
 }
 
 // keepEarly stores a segment beyond a gap.
-func (s *State) keepEarly(t *tcb, seq int64, data []byte) {
+func (t *tcb) keepEarly(s *State, seq int64, data []byte) {
 	i := sort.Search(len(t.Early), func(i int) bool { return t.Early[i].Seq >= seq })
 	if i < len(t.Early) && t.Early[i].Seq == seq {
 		if len(t.Early[i].Data) >= len(data) {
 			return
 		}
-		s.countEarly(t, -len(t.Early[i].Data))
+		t.countEarly(s, -len(t.Early[i].Data))
 		t.Early[i].Data = data
 	} else {
 		t.Early = slices.Insert(t.Early, i, chunk{seq, data})
 	}
-	s.countEarly(t, len(data))
+	t.countEarly(s, len(data))
 }
 
-func (s *State) countEarly(t *tcb, n int) {
+func (t *tcb) countEarly(s *State, n int) {
 	t.EarlyBytes += int64(n)
 	s.Bytes += int64(n)
 }
 
 // fill moves early segments that are next in order into the receive queue.
-func (s *State) fill(t *tcb) {
+func (t *tcb) fill(s *State) {
 	for len(t.Early) > 0 && t.Early[0].Seq <= t.RcvNxt {
 		c := t.Early[0]
 		t.Early[0] = chunk{}
 		t.Early = t.Early[1:]
-		s.countEarly(t, -len(c.Data))
+		t.countEarly(s, -len(c.Data))
 		if skip := t.RcvNxt - c.Seq; skip < int64(len(c.Data)) {
-			s.accept(t, c.Data[skip:])
+			t.accept(s, c.Data[skip:])
 		}
 	}
 	if len(t.Early) == 0 {
@@ -438,16 +438,16 @@ func (s *State) fill(t *tcb) {
 }
 
 // dropTCP frees what a connection holds and takes it out of the table of flows.
-func (s *State) dropTCP(sk *sock) {
+func (sk *sock) dropTCP(s *State) {
 	t := sk.TCP
 	s.Bytes -= t.queued() + t.RcvBytes + t.EarlyBytes
 	t.SndQueue, t.RcvQueue, t.Early = nil, nil, nil
 	t.RcvBytes, t.EarlyBytes = 0, 0
-	s.leaveFlows(sk)
-	s.disarm(sk)
+	sk.leaveFlows(s)
+	sk.disarm(s)
 }
 
-func (s *State) disarm(sk *sock) {
+func (sk *sock) disarm(s *State) {
 	t := sk.TCP
 	t.RetransAt, t.PersistAt, t.KeepAt, t.EndAt, t.UnreachAt = 0, 0, 0, 0, 0
 	for _, slot := range []*int64{&t.FastAt, &t.SlowAt} {
@@ -458,7 +458,7 @@ func (s *State) disarm(sk *sock) {
 	}
 }
 
-func (s *State) leaveFlows(sk *sock) {
+func (sk *sock) leaveFlows(s *State) {
 	n := s.Nodes[sk.Node]
 	if k := (flowKey{sk.Local, sk.Remote}); n.Flows[k] == sk.ID {
 		delete(n.Flows, k)
@@ -471,21 +471,21 @@ func (s *State) leaveFlows(sk *sock) {
 }
 
 // finish ends a connection: what was not sent is forgotten, what was received stays readable.
-func (s *State) finish(env Env, sk *sock) {
+func (sk *sock) finish(s *State, env Env) {
 	t := sk.TCP
 	s.Bytes -= t.queued() + t.EarlyBytes
 	t.SndQueue, t.Early, t.EarlyBytes = nil, nil, 0
 	t.SndUna, t.SndEnd = t.SndNxt, t.SndNxt
 	t.SndMax = t.SndNxt
-	s.leaveFlows(sk)
-	s.disarm(sk)
+	sk.leaveFlows(s)
+	sk.disarm(s)
 	t.State = closed
 	sk.Shut = shutRD | shutWR
-	if !sk.Open && !s.waitsForAccept(sk) {
+	if !sk.Open && !sk.waitsForAccept(s) {
 		if sk.Opt.Linger && sk.Opt.LingerS > 0 {
 			env.Wake(sk.ID, pollOut) // whoever waits in close(2)
 		}
-		s.forget(env, sk)
+		sk.forget(s, env)
 		return
 	}
 	if !sk.PortLocked {
@@ -496,15 +496,15 @@ func (s *State) finish(env Env, sk *sock) {
 }
 
 // waitsForAccept tells whether an accept call may still hand out the connection.
-func (s *State) waitsForAccept(sk *sock) bool {
+func (sk *sock) waitsForAccept(s *State) bool {
 	p := s.Socks[sk.TCP.Parent]
 	return p != nil && p.Accept != nil && slices.Contains(p.Accept.Ready, sk.ID)
 }
 
 // tcpFail ends a connection with an error.
-func (s *State) tcpFail(env Env, sk *sock, e Errno) {
+func (sk *sock) tcpFail(s *State, env Env, e Errno) {
 	sk.Err = e
-	s.finish(env, sk)
+	sk.finish(s, env)
 }
 
 // Reset ends every connection between two nodes at one of them, as a middlebox does that forgets them and answers by RST:
@@ -520,7 +520,7 @@ func (s *State) Reset(env Env, from, to NodeID, ref FaultRef) int {
 		if peer := s.flow(from, sk.Remote, sk.Local); peer != nil {
 			peer.TCP.Broken = ref
 		}
-		s.resetBy(env, sk, ref)
+		sk.resetBy(s, env, ref)
 	}
 	s.settle(env)
 	return n
@@ -536,23 +536,23 @@ func (t *tcb) synchronised() bool {
 }
 
 // resetBy ends a connection that a RST has reached, because of a fault if there is one.
-func (s *State) resetBy(env Env, sk *sock, ref FaultRef) {
+func (sk *sock) resetBy(s *State, env Env, ref FaultRef) {
 	if sk.TCP.queued() > 0 {
-		s.saw(sk, ResetUnsent)
+		sk.saw(s, ResetUnsent)
 	} else {
-		s.saw(sk, ResetReceived)
+		sk.saw(s, ResetReceived)
 	}
 	sk.bring(env.Now(), ref)
 	if sk.TCP.State == closeWait {
-		s.tcpFail(env, sk, EPIPE)
+		sk.tcpFail(s, env, EPIPE)
 	} else {
-		s.tcpFail(env, sk, ECONNRESET)
+		sk.tcpFail(s, env, ECONNRESET)
 	}
 }
 
 // reset ends a connection and tells the peer by RST.
-func (s *State) reset(env Env, sk *sock) {
-	s.saw(sk, ResetSent)
-	s.emit(env, sk, flagRST|flagACK, sk.TCP.SndMax, nil)
-	s.finish(env, sk)
+func (sk *sock) reset(s *State, env Env) {
+	sk.saw(s, ResetSent)
+	sk.emit(s, env, flagRST|flagACK, sk.TCP.SndMax, nil)
+	sk.finish(s, env)
 }

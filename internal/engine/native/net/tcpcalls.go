@@ -2,7 +2,7 @@ package net
 
 import "slices"
 
-func (s *State) tcpListen(sk *sock, backlog int) Errno {
+func (sk *sock) tcpListen(s *State, backlog int) Errno {
 	t := sk.TCP
 	switch {
 	case t.State == listen:
@@ -17,7 +17,7 @@ func (s *State) tcpListen(sk *sock, backlog int) Errno {
 			return EADDRINUSE
 		}
 		sk.Named = true
-	} else if s.inUseByListener(sk) {
+	} else if sk.inUseByListener(s) {
 		return EADDRINUSE
 	}
 	t.State = listen
@@ -29,7 +29,7 @@ func (s *State) tcpListen(sk *sock, backlog int) Errno {
 }
 
 // inUseByListener tells whether another socket that shares the port by SO_REUSEADDR listens already.
-func (s *State) inUseByListener(sk *sock) bool {
+func (sk *sock) inUseByListener(s *State) bool {
 	for _, id := range s.Nodes[sk.Node].Ports[portKey{IPPROTO_TCP, sk.Local.Port}] {
 		if o := s.Socks[id]; o.TCP.State == listen && sk.conflicts(o) {
 			return true
@@ -38,10 +38,10 @@ func (s *State) inUseByListener(sk *sock) bool {
 	return false
 }
 
-func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
+func (sk *sock) tcpConnect(s *State, env Env, a Addr) Errno {
 	t := sk.TCP
 	if a.Family == AF_UNSPEC {
-		s.disconnect(env, sk)
+		sk.disconnect(s, env)
 		return OK
 	}
 	switch {
@@ -52,7 +52,7 @@ func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
 	case t.State == synSent || t.State == synRecv:
 		return EALREADY
 	case t.Stage == connecting && t.State == closed:
-		return s.connectFailed(sk)
+		return sk.connectFailed(s)
 	case t.Stage == connecting:
 		t.Stage = connected
 		return OK
@@ -69,7 +69,7 @@ func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
 	}
 	local := sk.Local
 	if !sk.Bound || local.IP.IsAny() {
-		sk.Local.IP = s.sourceOf(sk, dst.IP)
+		sk.Local.IP = sk.sourceOf(s, dst.IP)
 	}
 	if !sk.Named && !s.autobind(sk, &dst) {
 		sk.Local = local
@@ -82,7 +82,7 @@ func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
 			sk.Local = local
 			return EADDRNOTAVAIL
 		}
-		s.finish(env, other)
+		other.finish(s, env)
 	}
 	old := *t
 	*t = tcb{State: synSent, Peer: who, FastAt: old.FastAt, SlowAt: old.SlowAt, Stage: connecting}
@@ -96,16 +96,16 @@ func (s *State) tcpConnect(env Env, sk *sock, a Addr) Errno {
 	switch to {
 	case dropped:
 		t.Peer, t.Void = sk.Node, true
-		s.sendSYN(env, sk)
+		sk.sendSYN(s, env)
 		return EINPROGRESS
 	case silent:
 		t.Peer = sk.Node
 		t.UnreachAt = env.Now() + neighbourFailNs
-		s.arm(sk)
+		sk.arm(s)
 		return EINPROGRESS
 	}
 	t.Stream = s.connectionStream(sk.Node, who, dst.Port)
-	s.sendSYN(env, sk)
+	sk.sendSYN(s, env)
 	return EINPROGRESS
 }
 
@@ -120,11 +120,11 @@ func (s *State) answered(from NodeID, ip IP) bool {
 }
 
 // disconnect is connect to AF_UNSPEC, or shutdown of a listening socket.
-func (s *State) disconnect(env Env, sk *sock) {
+func (sk *sock) disconnect(s *State, env Env) {
 	t := sk.TCP
 	switch t.State {
 	case listen:
-		s.stopListening(env, sk, FaultRef{})
+		sk.stopListening(s, env, FaultRef{})
 		t.State = closed
 		if !sk.PortLocked {
 			s.unbind(sk)
@@ -132,16 +132,16 @@ func (s *State) disconnect(env Env, sk *sock) {
 		}
 	case closed:
 	case synSent:
-		s.finish(env, sk)
+		sk.finish(s, env)
 	default:
-		s.reset(env, sk)
+		sk.reset(s, env)
 	}
 	sk.Shut, sk.Err, sk.Connected, t.Stage = 0, OK, false, unconnected
-	s.forgetReceived(t)
+	t.forgetReceived(s)
 }
 
 // stopListening resets the connections that were not accepted and frees the queue.
-func (s *State) stopListening(env Env, sk *sock, cause FaultRef) {
+func (sk *sock) stopListening(s *State, env Env, cause FaultRef) {
 	q := sk.Accept
 	sk.Accept = nil
 	for _, id := range slices.Concat(q.Ready, q.Pending) {
@@ -149,9 +149,9 @@ func (s *State) stopListening(env Env, sk *sock, cause FaultRef) {
 		child.TCP.Cause = cause
 		child.TCP.Parent = 0
 		if child.TCP.State == closed {
-			s.forget(env, child)
+			child.forget(s, env)
 		} else {
-			s.reset(env, child)
+			child.reset(s, env)
 		}
 	}
 	if cause.Kind != "" {
@@ -159,7 +159,7 @@ func (s *State) stopListening(env Env, sk *sock, cause FaultRef) {
 	}
 }
 
-func (s *State) tcpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
+func (sk *sock) tcpSend(s *State, env Env, a SendArgs) (int, Errno) {
 	t := sk.TCP
 	if t.State != established && t.State != closeWait {
 		switch {
@@ -190,18 +190,18 @@ func (s *State) tcpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 	}
 	s.Bytes += int64(len(data))
 	if s.Seen != nil {
-		s.sent(sk, a.Data)
+		sk.sent(s, a.Data)
 		t.Rest = len(data) < len(a.Data)
 	}
 	t.write(data)
 	if a.Flags&MSG_OOB != 0 {
 		t.SndUrgent = t.SndEnd
 	}
-	s.output(env, sk)
+	sk.output(s, env)
 	return len(data), OK
 }
 
-func (s *State) tcpRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
+func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, Errno) {
 	t := sk.TCP
 	t.TookData = false
 	most, skip := sk.beforeUrgent(limit)
@@ -216,7 +216,7 @@ func (s *State) tcpRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
 		if flags&MSG_PEEK == 0 {
 			s.Bytes -= int64(len(data))
 			t.passUrgent()
-			s.readSome(env, sk, int64(len(data)))
+			sk.readSome(s, env, int64(len(data)))
 		}
 		data = data[skip:]
 		return Received{Data: data, Full: len(data)}, OK
@@ -272,11 +272,11 @@ func (t *tcb) take(limit int, peek bool) []byte {
 }
 
 // readSome lets the receive buffer grow with a reader who keeps up, and tells the sender of a window that opens.
-func (s *State) readSome(env Env, sk *sock, n int64) {
+func (sk *sock) readSome(s *State, env Env, n int64) {
 	t := sk.TCP
 	t.Read += n
-	if !sk.Opt.RcvBufSet && t.Read >= sk.Opt.RcvBuf && sk.Opt.RcvBuf < s.tuned(sk).RcvBufMax {
-		sk.Opt.RcvBuf = min(2*sk.Opt.RcvBuf, s.tuned(sk).RcvBufMax)
+	if !sk.Opt.RcvBufSet && t.Read >= sk.Opt.RcvBuf && sk.Opt.RcvBuf < sk.tuned(s).RcvBufMax {
+		sk.Opt.RcvBuf = min(2*sk.Opt.RcvBuf, sk.tuned(s).RcvBufMax)
 		t.Read = 0
 	}
 	switch t.State {
@@ -290,11 +290,11 @@ func (s *State) readSome(env Env, sk *sock, n int64) {
 	left := t.RcvEdge - t.RcvNxt
 	gain := t.RcvNxt + sk.Opt.RcvBuf/2 - t.RcvBytes - t.EarlyBytes - t.RcvEdge
 	if left < half && gain >= min(half, maxSegmentLink) {
-		s.ack(env, sk)
+		sk.ack(s, env)
 	}
 }
 
-func (s *State) tcpShutdown(env Env, sk *sock, bits uint8) Errno {
+func (sk *sock) tcpShutdown(s *State, env Env, bits uint8) Errno {
 	t := sk.TCP
 	switch t.State {
 	case closed:
@@ -308,18 +308,18 @@ func (s *State) tcpShutdown(env Env, sk *sock, bits uint8) Errno {
 		if bits&shutRD == 0 {
 			return OK
 		}
-		s.disconnect(env, sk)
+		sk.disconnect(s, env)
 		env.Wake(sk.ID, pollIn|pollOut|POLLHUP)
 		return OK
 	case synSent:
-		s.disconnect(env, sk)
+		sk.disconnect(s, env)
 		env.Wake(sk.ID, pollIn|pollOut|POLLHUP)
 		return OK
 	}
 	sk.Shut |= bits
 	t.Stage = connected
 	if bits&shutWR != 0 {
-		s.sendFIN(env, sk)
+		sk.sendFIN(s, env)
 	}
 	if sk.TCP.State != closed {
 		env.Wake(sk.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
@@ -328,7 +328,7 @@ func (s *State) tcpShutdown(env Env, sk *sock, bits uint8) Errno {
 }
 
 // sendFIN closes our direction.
-func (s *State) sendFIN(env Env, sk *sock) {
+func (sk *sock) sendFIN(s *State, env Env) {
 	t := sk.TCP
 	switch t.State {
 	case established, synRecv:
@@ -340,35 +340,35 @@ func (s *State) sendFIN(env Env, sk *sock) {
 	}
 	t.FinQueued = true
 	t.SndEnd++
-	s.output(env, sk)
+	sk.output(s, env)
 }
 
-func (s *State) tcpClose(env Env, sk *sock, cause FaultRef) {
+func (sk *sock) tcpClose(s *State, env Env, cause FaultRef) {
 	t := sk.TCP
 	t.Cause = cause
 	t.KeepAt = 0
 	switch t.State {
 	case closed:
-		s.forget(env, sk)
+		sk.forget(s, env)
 		return
 	case listen:
-		s.stopListening(env, sk, cause)
-		s.forget(env, sk)
+		sk.stopListening(s, env, cause)
+		sk.forget(s, env)
 		return
 	case synSent:
-		s.finish(env, sk)
+		sk.finish(s, env)
 		return
 	}
 	if t.RcvBytes > 0 || sk.Opt.Linger && sk.Opt.LingerS == 0 {
-		s.reset(env, sk)
+		sk.reset(s, env)
 		return
 	}
 	sk.Shut = shutRD | shutWR
 	s.unbind(sk)
-	s.sendFIN(env, sk)
+	sk.sendFIN(s, env)
 	if t.State == finWait2 {
-		t.EndAt = env.Now() + s.finTimeoutNs(sk)
-		s.arm(sk)
+		t.EndAt = env.Now() + sk.finTimeoutNs(s)
+		sk.arm(s)
 	}
 }
 

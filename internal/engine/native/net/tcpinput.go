@@ -6,10 +6,10 @@ import (
 )
 
 // tcpInput handles a segment that arrives at a node (RFC 9293, section 3.10.7).
-func (s *State) tcpInput(env Env, p *packet) {
+func (p *packet) tcpInput(s *State, env Env) {
 	sk := s.flow(p.To, p.Dst, p.Src)
 	if sk != nil && sk.TCP.State == timeWait {
-		if !s.timeWaitInput(env, sk, p) {
+		if !p.timeWaitInput(s, env, sk) {
 			return
 		}
 		sk = nil
@@ -17,77 +17,77 @@ func (s *State) tcpInput(env Env, p *packet) {
 	if sk == nil {
 		if p.Flags&(flagSYN|flagACK|flagRST) == flagSYN {
 			if l := s.listener(p.To, p.Dst, p.Src); l != nil {
-				s.passiveOpen(env, l, p)
+				p.passiveOpen(s, env, l)
 				return
 			}
 		}
 		if s.Seen != nil && p.Flags&(flagSYN|flagRST) == 0 && p.From != p.To {
 			s.Seen.add(ConnectionKind{Node: p.To, Peer: p.From, Port: min(p.Src.Port, p.Dst.Port), Served: p.Dst.Port < p.Src.Port, What: HalfOpen})
 		}
-		s.answer(env, p)
+		p.answer(s, env)
 		return
 	}
 	t := sk.TCP
 	t.LastHeard, t.Probes = env.Now(), 0
 	if t.KeepAt != 0 {
-		t.KeepAt = env.Now() + s.keepIdle(sk)
+		t.KeepAt = env.Now() + sk.keepIdle(s)
 	}
 	switch t.State {
 	case synSent:
-		s.synSentInput(env, sk, p)
+		p.synSentInput(s, env, sk)
 		return
 	case synRecv:
-		if !s.synRecvInput(env, sk, p) {
+		if !p.synRecvInput(s, env, sk) {
 			return
 		}
 	}
 	if p.Flags&flagRST != 0 {
-		s.resetInput(env, sk, p)
+		p.resetInput(s, env, sk)
 		return
 	}
 	end := p.end()
 	window := t.RcvEdge - t.RcvNxt
 	if end < t.RcvNxt || p.Seq > t.RcvNxt+window || p.Flags&flagSYN != 0 || end == p.Seq && p.Seq < t.RcvNxt {
-		s.ack(env, sk) // an old or a probing segment
+		sk.ack(s, env) // an old or a probing segment
 		if p.Ack <= t.SndUna || p.Ack > t.SndMax || p.Flags&flagSYN != 0 {
 			return
 		}
 	}
 	if p.Ack > t.SndMax {
-		s.ack(env, sk)
+		sk.ack(s, env)
 		return
 	}
-	s.ackInput(env, sk, p)
+	p.ackInput(s, env, sk)
 	if t.State == closed {
 		return
 	}
-	if !s.dataInput(env, sk, p) {
+	if !p.dataInput(s, env, sk) {
 		return
 	}
 	if len(sk.Marks) > 0 {
 		sk.arrived(env.Now(), func(m *mark) bool { return !m.Own && m.Key <= t.RcvNxt })
 	}
-	s.output(env, sk)
+	sk.output(s, env)
 }
 
 // timeWaitInput handles a segment for a connection in TIME_WAIT; true says that it opens a new connection and the
 // old one is gone.
-func (s *State) timeWaitInput(env Env, sk *sock, p *packet) bool {
+func (p *packet) timeWaitInput(s *State, env Env, sk *sock) bool {
 	switch {
 	case p.Flags&flagRST != 0:
-		s.finish(env, sk)
+		sk.finish(s, env)
 	case p.Flags&(flagSYN|flagACK) == flagSYN && p.Seq > sk.TCP.RcvNxt:
-		s.finish(env, sk)
+		sk.finish(s, env)
 		return true
 	case p.end() > p.Seq || p.Seq < sk.TCP.RcvNxt:
-		s.ack(env, sk)
+		sk.ack(s, env)
 	}
 	return false
 }
 
 // passiveOpen handles a SYN to a listening socket.
-func (s *State) passiveOpen(env Env, l *sock, p *packet) {
-	if l.Accept.full() || len(l.Accept.Pending) > s.tuned(l).Backlog {
+func (p *packet) passiveOpen(s *State, env Env, l *sock) {
+	if l.Accept.full() || len(l.Accept.Pending) > l.tuned(s).Backlog {
 		if s.Seen != nil && p.From != p.To {
 			s.Seen.add(ConnectionKind{Node: p.To, Peer: p.From, Port: p.Dst.Port, Served: true, What: QueueFull})
 		}
@@ -108,36 +108,36 @@ func (s *State) passiveOpen(env Env, l *sock, p *packet) {
 	t.RightEdge = t.SndNxt + p.Window
 	s.Nodes[l.Node].Flows[flowKey{sk.Local, sk.Remote}] = sk.ID
 	l.Accept.Pending = append(l.Accept.Pending, sk.ID)
-	s.sendSYN(env, sk)
+	sk.sendSYN(s, env)
 }
 
 // sendSYN sends or repeats a SYN or SYN-ACK.
-func (s *State) sendSYN(env Env, sk *sock) {
+func (sk *sock) sendSYN(s *State, env Env) {
 	t := sk.TCP
 	flags := uint8(flagSYN)
 	if t.State == synRecv {
 		flags |= flagACK
 	}
-	s.emit(env, sk, flags, t.SndISS, nil)
-	t.RetransAt = env.Now() + s.patience(env, sk)
+	sk.emit(s, env, flags, t.SndISS, nil)
+	t.RetransAt = env.Now() + sk.patience(s, env)
 	if t.Retries == 0 {
 		t.FirstSent = env.Now()
 	}
-	s.arm(sk)
+	sk.arm(s)
 }
 
-func (s *State) synSentInput(env Env, sk *sock, p *packet) {
+func (p *packet) synSentInput(s *State, env Env, sk *sock) {
 	t := sk.TCP
 	if p.Flags&flagACK != 0 && p.Ack != t.SndNxt {
-		s.answer(env, p)
+		p.answer(s, env)
 		return
 	}
 	if p.Flags&flagRST != 0 {
 		if p.Flags&flagACK != 0 {
 			sk.settleOwn(env.Now(), p.Ack)
 			sk.bring(env.Now(), p.Cause)
-			s.saw(sk, Refused)
-			s.tcpFail(env, sk, ECONNREFUSED)
+			sk.saw(s, Refused)
+			sk.tcpFail(s, env, ECONNREFUSED)
 		}
 		return
 	}
@@ -149,14 +149,14 @@ func (s *State) synSentInput(env Env, sk *sock, p *packet) {
 	if p.Flags&flagACK == 0 { // both sides connect to each other
 		t.State, t.Retries = synRecv, 0
 		t.RightEdge = t.SndNxt + p.Window
-		s.sendSYN(env, sk)
+		sk.sendSYN(s, env)
 		return
 	}
 	t.RightEdge = p.Ack + p.Window
-	s.establish(env, sk, p.Ack)
-	s.ack(env, sk)
+	sk.establish(s, env, p.Ack)
+	sk.ack(s, env)
 	env.Wake(sk.ID, pollOut)
-	s.output(env, sk)
+	sk.output(s, env)
 }
 
 func (sk *sock) settleOwn(now, ack int64) {
@@ -166,12 +166,12 @@ func (sk *sock) settleOwn(now, ack int64) {
 }
 
 // establish begins the time of data.
-func (s *State) establish(env Env, sk *sock, ack int64) {
+func (sk *sock) establish(s *State, env Env, ack int64) {
 	t := sk.TCP
 	t.State = established
 	sk.Connected = true
 	if !t.Server {
-		s.saw(sk, Connected)
+		sk.saw(s, Connected)
 	}
 	t.SndUna, t.Retries, t.RetransAt, t.UnreachAt = ack, 0, 0, 0
 	sk.settleOwn(env.Now(), ack)
@@ -180,47 +180,47 @@ func (s *State) establish(env Env, sk *sock, ack int64) {
 		if t.Peer == sk.Node {
 			sk.Opt.SndBuf = sndBufTCPLoopback
 		}
-		sk.Opt.SndBuf = min(sk.Opt.SndBuf, s.tuned(sk).SndBufMax)
+		sk.Opt.SndBuf = min(sk.Opt.SndBuf, sk.tuned(s).SndBufMax)
 	}
-	s.armKeepalive(env, sk)
+	sk.armKeepalive(s, env)
 }
 
-func (s *State) armKeepalive(env Env, sk *sock) {
+func (sk *sock) armKeepalive(s *State, env Env) {
 	t := sk.TCP
 	if t == nil {
 		return
 	}
 	t.KeepAt = 0
 	if sk.Opt.KeepAlive && (t.State == established || t.State == closeWait) {
-		t.KeepAt = env.Now() + s.keepIdle(sk)
-		s.arm(sk)
+		t.KeepAt = env.Now() + sk.keepIdle(s)
+		sk.arm(s)
 	}
 }
 
 // synRecvInput completes a handshake; true says that the segment goes on to be handled as one of the connection.
-func (s *State) synRecvInput(env Env, sk *sock, p *packet) bool {
+func (p *packet) synRecvInput(s *State, env Env, sk *sock) bool {
 	t := sk.TCP
 	l := s.Socks[t.Parent]
 	switch {
 	case p.Flags&flagRST != 0:
 		if l == nil { // a simultaneous open
-			s.tcpFail(env, sk, ECONNREFUSED)
+			sk.tcpFail(s, env, ECONNREFUSED)
 		} else {
-			s.finish(env, sk)
+			sk.finish(s, env)
 		}
 		return false
 	case p.Flags&flagACK == 0:
 		if p.Flags&flagSYN != 0 && p.Seq == t.RcvISS {
-			s.emit(env, sk, flagSYN|flagACK, t.SndISS, nil)
+			sk.emit(s, env, flagSYN|flagACK, t.SndISS, nil)
 		}
 		return false
 	case p.Ack != t.SndNxt:
-		s.answer(env, p)
+		p.answer(s, env)
 		return false
 	}
 	if l == nil {
 		t.RightEdge = p.Ack + p.Window
-		s.establish(env, sk, p.Ack)
+		sk.establish(s, env, p.Ack)
 		env.Wake(sk.ID, pollOut)
 		return p.Flags&flagSYN == 0
 	}
@@ -230,21 +230,21 @@ func (s *State) synRecvInput(env Env, sk *sock, p *packet) bool {
 	if l.Opt.DeferAcceptS > 0 && p.end() == p.Seq && (t.EndAt == 0 || env.Now() < t.EndAt) {
 		if t.EndAt == 0 {
 			t.EndAt, t.RetransAt = env.Now()+int64(l.Opt.DeferAcceptS)*second, 0
-			s.arm(sk)
+			sk.arm(s)
 		}
 		return false
 	}
 	t.RightEdge = p.Ack + p.Window
-	s.takeIn(env, l, sk)
+	l.takeIn(s, env, sk)
 	return true
 }
 
 // takeIn moves a connection whose handshake is complete into the queue of accept.
-func (s *State) takeIn(env Env, l, sk *sock) {
+func (l *sock) takeIn(s *State, env Env, sk *sock) {
 	t := sk.TCP
 	t.EndAt = 0
-	s.establish(env, sk, t.SndNxt)
-	s.saw(sk, Accepted)
+	sk.establish(s, env, t.SndNxt)
+	sk.saw(s, Accepted)
 	if i := slices.Index(l.Accept.Pending, sk.ID); i >= 0 {
 		l.Accept.Pending = slices.Delete(l.Accept.Pending, i, i+1)
 	}
@@ -254,16 +254,16 @@ func (s *State) takeIn(env Env, l, sk *sock) {
 	}
 	env.Wake(l.ID, pollIn)
 	if sk.Shut&shutWR != 0 { // its listener had been shut down before it listened
-		s.sendFIN(env, sk)
+		sk.sendFIN(s, env)
 	}
 }
 
 // resetInput handles a RST for a synchronised connection: RFC 5961 wants the exact number.
-func (s *State) resetInput(env Env, sk *sock, p *packet) {
+func (p *packet) resetInput(s *State, env Env, sk *sock) {
 	t := sk.TCP
 	if p.Seq != t.RcvNxt {
 		if p.Seq > t.RcvNxt && p.Seq <= t.RcvEdge {
-			s.ack(env, sk)
+			sk.ack(s, env)
 		}
 		return
 	}
@@ -271,11 +271,11 @@ func (s *State) resetInput(env Env, sk *sock, p *packet) {
 	if cause.Kind == "" {
 		cause = t.Broken
 	}
-	s.resetBy(env, sk, cause)
+	sk.resetBy(s, env, cause)
 }
 
 // ackInput handles the acknowledgement and the window of a segment.
-func (s *State) ackInput(env Env, sk *sock, p *packet) {
+func (p *packet) ackInput(s *State, env Env, sk *sock) {
 	t := sk.TCP
 	if p.Flags&flagACK == 0 {
 		return
@@ -288,7 +288,7 @@ func (s *State) ackInput(env Env, sk *sock, p *packet) {
 	if p.Ack <= t.SndUna {
 		return
 	}
-	s.acknowledge(env, sk, p.Ack)
+	sk.acknowledge(s, env, p.Ack)
 	sk.settleOwn(env.Now(), p.Ack)
 	if !t.FinQueued || p.Ack < t.SndEnd {
 		return
@@ -297,19 +297,19 @@ func (s *State) ackInput(env Env, sk *sock, p *packet) {
 	case finWait1:
 		t.State = finWait2
 		if !sk.Open {
-			t.EndAt = env.Now() + s.finTimeoutNs(sk)
-			s.arm(sk)
+			t.EndAt = env.Now() + sk.finTimeoutNs(s)
+			sk.arm(s)
 		}
 		env.Wake(sk.ID, pollOut)
 	case closing:
-		s.enterTimeWait(env, sk, false)
+		sk.enterTimeWait(s, env, false)
 	case lastAck:
-		s.finish(env, sk)
+		sk.finish(s, env)
 	}
 }
 
 // dataInput handles the bytes and the FIN of a segment; false says that the connection is gone.
-func (s *State) dataInput(env Env, sk *sock, p *packet) bool {
+func (p *packet) dataInput(s *State, env Env, sk *sock) bool {
 	t := sk.TCP
 	if p.end() == p.Seq {
 		return true
@@ -321,11 +321,11 @@ func (s *State) dataInput(env Env, sk *sock, p *packet) bool {
 	}
 	if (t.State == finWait1 || t.State == finWait2) && sk.Shut&shutRD != 0 && seq+int64(len(data)) > t.RcvNxt {
 		sk.Err = ECONNRESET // nobody will ever read it (RFC 1122, 4.2.2.13)
-		s.reset(env, sk)
+		sk.reset(s, env)
 		return false
 	}
 	if t.Done {
-		s.ack(env, sk)
+		sk.ack(s, env)
 		return true
 	}
 	if skip := t.RcvNxt - seq; skip > 0 {
@@ -337,29 +337,29 @@ func (s *State) dataInput(env Env, sk *sock, p *packet) bool {
 	before := t.RcvNxt
 	if seq > t.RcvNxt {
 		if len(data) > 0 {
-			s.keepEarly(t, seq, data)
+			t.keepEarly(s, seq, data)
 		}
 		if finSeq != 0 {
 			t.EarlyFin = finSeq
 		}
-		s.ack(env, sk)
+		sk.ack(s, env)
 		return true
 	}
 	t.urgentInput(p)
-	s.accept(t, data)
-	s.fill(t)
-	s.urgentReached(env, sk)
+	t.accept(s, data)
+	t.fill(s)
+	sk.urgentReached(s, env)
 	if finSeq == 0 {
 		finSeq = t.EarlyFin
 	}
 	fin := finSeq != 0 && finSeq == t.RcvNxt
 	if fin {
-		s.finInput(env, sk, p)
+		p.finInput(s, env, sk)
 	}
 	if t.State == closed {
 		return false
 	}
-	s.ack(env, sk)
+	sk.ack(s, env)
 	if t.RcvNxt > before && !fin {
 		env.Wake(sk.ID, pollIn)
 	}
@@ -367,7 +367,7 @@ func (s *State) dataInput(env Env, sk *sock, p *packet) bool {
 }
 
 // finInput handles the peer's FIN, which is next in order.
-func (s *State) finInput(env Env, sk *sock, p *packet) {
+func (p *packet) finInput(s *State, env Env, sk *sock) {
 	t := sk.TCP
 	t.RcvNxt++
 	t.RcvEdge = max(t.RcvEdge, t.RcvNxt)
@@ -375,9 +375,9 @@ func (s *State) finInput(env Env, sk *sock, p *packet) {
 	sk.Shut |= shutRD
 	sk.bring(env.Now(), p.Cause)
 	if t.State == established && t.queued() > 0 {
-		s.saw(sk, ClosedUnsent)
+		sk.saw(s, ClosedUnsent)
 	} else if t.State == established {
-		s.saw(sk, ClosedByPeer)
+		sk.saw(s, ClosedByPeer)
 	}
 	switch t.State {
 	case established:
@@ -385,7 +385,7 @@ func (s *State) finInput(env Env, sk *sock, p *packet) {
 	case finWait1:
 		t.State = closing
 	case finWait2:
-		s.enterTimeWait(env, sk, true)
+		sk.enterTimeWait(s, env, true)
 		return
 	}
 	sk.wakeAtEnd(env)
@@ -393,7 +393,7 @@ func (s *State) finInput(env Env, sk *sock, p *packet) {
 
 // enterTimeWait ends a connection in order. As in Linux a small socket of its own waits for late segments, and what
 // the program holds is closed.
-func (s *State) enterTimeWait(env Env, sk *sock, ackFIN bool) {
+func (sk *sock) enterTimeWait(s *State, env Env, ackFIN bool) {
 	t := sk.TCP
 	tw := s.create(sk.Node, sk.Family, sk.Type, sk.Protocol)
 	if tw != nil {
@@ -402,27 +402,27 @@ func (s *State) enterTimeWait(env Env, sk *sock, ackFIN bool) {
 		tw.TCP = &tcb{State: timeWait, SndUna: t.SndMax, SndNxt: t.SndMax, SndMax: t.SndMax, SndEnd: t.SndMax, RcvNxt: t.RcvNxt,
 			RcvEdge: t.RcvNxt, Peer: t.Peer, Stream: t.Stream, Server: t.Server, LastArrive: t.LastArrive, EndAt: env.Now() + timeWaitNs}
 	}
-	s.finish(env, sk)
+	sk.finish(s, env)
 	if tw == nil {
 		return
 	}
 	s.Nodes[tw.Node].Flows[flowKey{tw.Local, tw.Remote}] = tw.ID
-	s.arm(tw)
+	tw.arm(s)
 	if ackFIN {
-		s.ack(env, tw)
+		tw.ack(s, env)
 	}
 }
 
 // tcpTimer does what is due on a connection.
-func (s *State) tcpTimer(env Env, sk *sock, slow bool) {
+func (sk *sock) tcpTimer(s *State, env Env, slow bool) {
 	t := sk.TCP
 	now := env.Now()
 	*t.timer(slow) = 0
 	due := func(at int64) bool { return at != 0 && at <= now }
 	switch {
 	case due(t.UnreachAt):
-		s.saw(sk, Unreachable)
-		s.tcpFail(env, sk, EHOSTUNREACH)
+		sk.saw(s, Unreachable)
+		sk.tcpFail(s, env, EHOSTUNREACH)
 		return
 	case due(t.EndAt):
 		t.EndAt = 0
@@ -430,37 +430,37 @@ func (s *State) tcpTimer(env Env, sk *sock, slow bool) {
 			if l.Accept.full() {
 				t.EndAt = now + second
 			} else {
-				s.takeIn(env, l, sk)
+				l.takeIn(s, env, sk)
 			}
 			break
 		}
-		s.finish(env, sk)
+		sk.finish(s, env)
 		return
 	case due(t.RetransAt):
-		if s.retransmit(env, sk) {
+		if sk.retransmit(s, env) {
 			return
 		}
 	case due(t.PersistAt):
-		if s.expired(env, sk, s.tuned(sk).DataRetries) {
+		if sk.expired(s, env, sk.tuned(s).DataRetries) {
 			return
 		}
 		t.Retries++
 		t.ProbeBackoff++
-		t.PersistAt = now + min(s.rto(sk)<<min(t.ProbeBackoff, 16), rtoMaxNs)
-		s.emit(env, sk, flagACK, t.SndUna-1, nil)
+		t.PersistAt = now + min(sk.rto(s)<<min(t.ProbeBackoff, 16), rtoMaxNs)
+		sk.emit(s, env, flagACK, t.SndUna-1, nil)
 	case due(t.KeepAt):
-		if s.keepalive(env, sk) {
+		if sk.keepalive(s, env) {
 			return
 		}
 	}
-	s.arm(sk)
+	sk.arm(s)
 }
 
 // expired ends a connection whose peer has been silent for too long.
-func (s *State) expired(env Env, sk *sock, retries int) bool {
+func (sk *sock) expired(s *State, env Env, retries int) bool {
 	t := sk.TCP
 	if !sk.Open && t.Parent == 0 {
-		retries = min(retries, s.tuned(sk).OrphanRetries)
+		retries = min(retries, sk.tuned(s).OrphanRetries)
 	}
 	user := int64(sk.Opt.UserTimeoutMs) * milli
 	timedOut := t.Retries >= retries
@@ -471,7 +471,7 @@ func (s *State) expired(env Env, sk *sock, retries int) bool {
 		return false
 	}
 	if t.State == synRecv && t.Parent != 0 {
-		s.finish(env, sk)
+		sk.finish(s, env)
 		return true
 	}
 	if n := s.Nodes[t.Peer]; !n.Up {
@@ -479,53 +479,53 @@ func (s *State) expired(env Env, sk *sock, retries int) bool {
 	}
 	sk.bring(env.Now(), s.link(sk.Node, t.Peer).stopped())
 	if t.State == synSent {
-		s.saw(sk, ConnectTimedOut)
+		sk.saw(s, ConnectTimedOut)
 	} else {
-		s.saw(sk, TimedOut)
+		sk.saw(s, TimedOut)
 	}
-	s.tcpFail(env, sk, ETIMEDOUT)
+	sk.tcpFail(s, env, ETIMEDOUT)
 	return true
 }
 
 // retransmit repeats the oldest segment that was not acknowledged; true says that the connection was given up.
-func (s *State) retransmit(env Env, sk *sock) bool {
+func (sk *sock) retransmit(s *State, env Env) bool {
 	t := sk.TCP
 	now := env.Now()
 	switch t.State {
 	case synSent, synRecv:
-		limit := s.tuned(sk).SynAckRetries
+		limit := sk.tuned(s).SynAckRetries
 		if t.State == synSent {
-			limit = s.tuned(sk).SynRetries
+			limit = sk.tuned(s).SynRetries
 			if sk.Opt.SynCount > 0 {
 				limit = sk.Opt.SynCount
 			}
 		}
-		if s.expired(env, sk, limit) {
+		if sk.expired(s, env, limit) {
 			return true
 		}
 		t.Retries++
 		t.Retrans++
-		s.retried(sk)
-		s.sendSYN(env, sk)
+		sk.retried(s)
+		sk.sendSYN(s, env)
 		return false
 	}
-	if s.expired(env, sk, s.tuned(sk).DataRetries) {
+	if sk.expired(s, env, sk.tuned(s).DataRetries) {
 		return true
 	}
 	t.Retries++
 	t.Retrans++
-	s.retried(sk)
+	sk.retried(s)
 	t.SndNxt, t.Recovery = t.SndUna, true
-	t.RetransAt = now + s.patience(env, sk)
+	t.RetransAt = now + sk.patience(s, env)
 	if user := int64(sk.Opt.UserTimeoutMs) * milli; user > 0 {
 		t.RetransAt = max(min(t.RetransAt, t.FirstSent+user), now+1)
 	}
-	s.output(env, sk)
+	sk.output(s, env)
 	return false
 }
 
 // keepalive probes an idle peer; true says that the connection was given up.
-func (s *State) keepalive(env Env, sk *sock) bool {
+func (sk *sock) keepalive(s *State, env Env) bool {
 	t := sk.TCP
 	now := env.Now()
 	t.KeepAt = 0
@@ -533,11 +533,11 @@ func (s *State) keepalive(env Env, sk *sock) bool {
 		return false
 	}
 	if t.SndUna < t.SndMax || t.SndUna < t.SndEnd { // retransmissions do the probing
-		t.KeepAt = now + s.keepIdle(sk)
+		t.KeepAt = now + sk.keepIdle(s)
 		return false
 	}
 	user := int64(sk.Opt.UserTimeoutMs) * milli
-	if t.Probes >= s.keepCount(sk) && user == 0 || user > 0 && t.Probes > 0 && now-t.LastHeard >= user {
+	if t.Probes >= sk.keepCount(s) && user == 0 || user > 0 && t.Probes > 0 && now-t.LastHeard >= user {
 		if n := s.Nodes[t.Peer]; !n.Up {
 			sk.bring(now, n.Down)
 		} else if ref := s.link(sk.Node, t.Peer).stopped(); ref.Kind != "" {
@@ -545,14 +545,14 @@ func (s *State) keepalive(env Env, sk *sock) bool {
 		} else {
 			sk.bring(now, s.link(t.Peer, sk.Node).stopped())
 		}
-		s.emit(env, sk, flagRST|flagACK, t.SndMax, nil)
-		s.saw(sk, TimedOut)
-		s.tcpFail(env, sk, ETIMEDOUT)
+		sk.emit(s, env, flagRST|flagACK, t.SndMax, nil)
+		sk.saw(s, TimedOut)
+		sk.tcpFail(s, env, ETIMEDOUT)
 		return true
 	}
 	t.Probes++
-	t.KeepAt = now + s.keepInterval(sk)
-	s.emit(env, sk, flagACK, t.SndUna-1, nil)
+	t.KeepAt = now + sk.keepInterval(s)
+	sk.emit(s, env, flagACK, t.SndUna-1, nil)
 	return false
 }
 

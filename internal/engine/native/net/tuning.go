@@ -39,28 +39,28 @@ func (s *State) Tune(id NodeID, t Tuning) {
 }
 
 // tuned is the Tuning of a socket's node.
-func (s *State) tuned(sk *sock) *Tuning { return &s.Nodes[sk.Node].Tuning }
+func (sk *sock) tuned(s *State) *Tuning { return &s.Nodes[sk.Node].Tuning }
 
-func (s *State) keepIdle(sk *sock) int64 {
+func (sk *sock) keepIdle(s *State) int64 {
 	if sk.Opt.KeepIdleS > 0 {
 		return int64(sk.Opt.KeepIdleS) * second
 	}
-	return int64(s.tuned(sk).KeepIdleS) * second
+	return int64(sk.tuned(s).KeepIdleS) * second
 }
 
-func (s *State) keepInterval(sk *sock) int64 {
+func (sk *sock) keepInterval(s *State) int64 {
 	if sk.Opt.KeepIntervalS > 0 {
 		return int64(sk.Opt.KeepIntervalS) * second
 	}
-	return int64(s.tuned(sk).KeepIntervalS) * second
+	return int64(sk.tuned(s).KeepIntervalS) * second
 }
 
-func (s *State) keepCount(sk *sock) int {
+func (sk *sock) keepCount(s *State) int {
 	if sk.Opt.KeepCount > 0 {
 		return sk.Opt.KeepCount
 	}
-	return s.tuned(sk).KeepCount
+	return sk.tuned(s).KeepCount
 }
 
 // finTimeoutNs is how long a socket that was closed waits for its peer's FIN.
-func (s *State) finTimeoutNs(sk *sock) int64 { return int64(s.tuned(sk).FinTimeoutS) * second }
+func (sk *sock) finTimeoutNs(s *State) int64 { return int64(sk.tuned(s).FinTimeoutS) * second }

@@ -42,7 +42,7 @@ func (s *State) datagramFlow(from, to NodeID, src, dst uint16) *datagramFlow {
 	return f
 }
 
-func (s *State) udpConnect(sk *sock, a Addr) Errno {
+func (sk *sock) udpConnect(s *State, a Addr) Errno {
 	if a.Family == AF_UNSPEC {
 		sk.Connected, sk.Remote = false, AddrPort{IP: sk.wildcard()}
 		if !sk.PortLocked {
@@ -55,7 +55,7 @@ func (s *State) udpConnect(sk *sock, a Addr) Errno {
 		sk.Bound = sk.PortLocked || sk.AddrLocked
 		return OK
 	}
-	if e := s.udpName(sk); e != OK {
+	if e := sk.udpName(s); e != OK {
 		return e
 	}
 	dst := a.AddrPort()
@@ -70,14 +70,14 @@ func (s *State) udpConnect(sk *sock, a Addr) Errno {
 		}
 	}
 	if sk.Local.IP.IsAny() || !sk.Bound {
-		sk.Local.IP = s.sourceOf(sk, dst.IP)
+		sk.Local.IP = sk.sourceOf(s, dst.IP)
 	}
 	sk.Remote, sk.Connected = dst, true
 	return OK
 }
 
 // udpName gives an unbound socket an ephemeral port.
-func (s *State) udpName(sk *sock) Errno {
+func (sk *sock) udpName(s *State) Errno {
 	if sk.Named {
 		return OK
 	}
@@ -94,8 +94,8 @@ func (s *State) isBroadcast(from NodeID, ip IP) bool {
 		slices.ContainsFunc(s.Nodes[from].NICs, func(i nic) bool { return i.Has4 && ip == i.broadcast() })
 }
 
-func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
-	if e := s.udpName(sk); e != OK {
+func (sk *sock) udpSend(s *State, env Env, a SendArgs) (int, Errno) {
+	if e := sk.udpName(s); e != OK {
 		return 0, e
 	}
 	if len(a.Data) > maxUDPPayloadBytes {
@@ -122,7 +122,7 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		}
 		dst = sk.Remote
 		if !dst.IP.IsMulticast() && !s.isBroadcast(sk.Node, dst.IP) {
-			if who, to = s.routeOf(sk, dst.IP); to == unrouted {
+			if who, to = sk.routeOf(s, dst.IP); to == unrouted {
 				return 0, ENETUNREACH
 			}
 		}
@@ -134,12 +134,12 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		return 0, EPIPE
 	}
 	src := sk.Local
-	chosen := s.groupNIC(sk, dst.IP)
+	chosen := sk.groupNIC(s, dst.IP)
 	switch {
 	case src.IP.IsAny() && chosen != nil:
 		src.IP = chosen.address(dst.IP)
 	case src.IP.IsAny():
-		src.IP = s.sourceOf(sk, dst.IP)
+		src.IP = sk.sourceOf(s, dst.IP)
 	}
 	data := slices.Clone(a.Data)
 	switch broadcast := s.isBroadcast(sk.Node, dst.IP); {
@@ -150,7 +150,7 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		switch {
 		case chosen != nil:
 			network = chosen.Network
-		case s.device(sk) != nil:
+		case sk.device(s) != nil:
 			return 0, ENETUNREACH
 		case sk.Opt.Device != "":
 			s.udpTo(env, sk.Node, sk.Node, src, dst, data, true, loopbackNetwork)
@@ -158,9 +158,9 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 		case !ok:
 			return 0, ENETUNREACH
 		}
-		s.udpToAll(env, sk, network, src, dst, data)
+		sk.udpToAll(s, env, network, src, dst, data)
 	case dst == AddrPort{resolverIP, 53} && len(s.Nodes[sk.Node].NICs) > 0:
-		s.resolve(env, sk, src, data)
+		sk.resolve(s, env, src, data)
 	case to == reached:
 		s.udpTo(env, sk.Node, who, src, dst, data, false, 0)
 	}
@@ -168,9 +168,9 @@ func (s *State) udpSend(env Env, sk *sock, a SendArgs) (int, Errno) {
 }
 
 // groupNIC is the interface that a socket is bound to or, for multicasts to ip, has chosen; or nil.
-func (s *State) groupNIC(sk *sock, ip IP) *nic {
+func (sk *sock) groupNIC(s *State, ip IP) *nic {
 	if sk.Opt.Device != "" {
-		if d := s.device(sk); d != nil && d.has(ip) {
+		if d := sk.device(s); d != nil && d.has(ip) {
 			return d
 		}
 		return nil
@@ -183,7 +183,7 @@ func (s *State) groupNIC(sk *sock, ip IP) *nic {
 }
 
 // udpToAll sends to every node of a network, the sender's own included unless it does not want its multicasts back.
-func (s *State) udpToAll(env Env, sk *sock, network int, src, dst AddrPort, data []byte) {
+func (sk *sock) udpToAll(s *State, env Env, network int, src, dst AddrPort, data []byte) {
 	for i, n := range s.Nodes {
 		if n.on(network) == nil {
 			continue
@@ -209,9 +209,9 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 	if causes := f.causes(); causes != nil {
 		s.EventSeq++
 		p.Key = int64(s.EventSeq)
-		for _, sk := range s.udpReceivers(p) {
+		for _, sk := range p.udpReceivers(s) {
 			for _, ref := range causes {
-				s.withhold(sk, ref, f.Due, POLLIN, p.Key, false)
+				sk.withhold(s, ref, f.Due, POLLIN, p.Key, false)
 			}
 		}
 	}
@@ -233,17 +233,17 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 		env.Delivered(FaultRef{Kind: fault.Corrupt, Rule: p.FlipRule})
 	}
 	s.Bytes += int64(len(data))
-	s.put(p, f)
+	p.put(s, f)
 	if f.Twice {
 		again := *p
 		again.Fault, again.Key, again.Flipped = FaultRef{Kind: fault.Duplicate, Rule: s.link(from, to).Rates.DuplicateRule}, 0, 0
 		s.Bytes += int64(len(data))
-		s.put(&again, f)
+		(&again).put(s, f)
 	}
 }
 
 // udpReceivers lists the sockets that a datagram is for.
-func (s *State) udpReceivers(p *packet) []*sock {
+func (p *packet) udpReceivers(s *State) []*sock {
 	if !p.Group {
 		if sk := s.pick(p.To, IPPROTO_UDP, p.Dst, p.Src, func(*sock) bool { return true }); sk != nil {
 			return []*sock{sk}
@@ -260,7 +260,7 @@ func (s *State) udpReceivers(p *packet) []*sock {
 		if !sk.Local.IP.IsAny() && sk.Local.IP != p.Dst.IP || sk.Connected && sk.Remote != p.Src {
 			continue
 		}
-		if !s.hearsNetwork(sk, p.Network) {
+		if !sk.hearsNetwork(s, p.Network) {
 			continue
 		}
 		if p.Dst.IP.IsMulticast() && !slices.Contains(sk.Groups, p.Dst.IP) {
@@ -272,12 +272,12 @@ func (s *State) udpReceivers(p *packet) []*sock {
 }
 
 // udpInput delivers a datagram. A full receive buffer loses it; a closed port is answered by ICMP.
-func (s *State) udpInput(env Env, p *packet) {
-	s.drop(p) // enqueue accounts for it again
-	to := s.udpReceivers(p)
+func (p *packet) udpInput(s *State, env Env) {
+	p.drop(s) // enqueue accounts for it again
+	to := p.udpReceivers(s)
 	if len(to) == 0 {
 		if !p.Group && p.From != resolverNode {
-			s.unreachable(env, p)
+			p.unreachable(s, env)
 		}
 		return
 	}
@@ -286,7 +286,7 @@ func (s *State) udpInput(env Env, p *packet) {
 		if len(sk.Queue) > 0 && sk.Charge+charge > sk.Opt.RcvBuf {
 			continue // lost
 		}
-		s.enqueue(sk, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped, FlipRule: p.FlipRule, Place: p.Place})
+		sk.enqueue(s, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped, FlipRule: p.FlipRule, Place: p.Place})
 		if p.Key != 0 && len(sk.Marks) > 0 {
 			sk.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
 		}
@@ -295,19 +295,19 @@ func (s *State) udpInput(env Env, p *packet) {
 }
 
 // unreachable sends "port unreachable" back to the sender of p (RFC 792).
-func (s *State) unreachable(env Env, p *packet) {
+func (p *packet) unreachable(s *State, env Env) {
 	back := &packet{From: p.To, To: p.From, Proto: IPPROTO_ICMP, Src: p.Dst, Dst: p.Src}
 	if p.From == p.To {
 		s.Soft = append(s.Soft, back)
 		return
 	}
 	if f := s.pass(env, p.To, p.From, "", 0, false, false); !f.Lost {
-		s.put(back, f)
+		back.put(s, f)
 	}
 }
 
 // icmpInput gives the error to the connected socket that it is about.
-func (s *State) icmpInput(env Env, p *packet) {
+func (p *packet) icmpInput(s *State, env Env) {
 	sk := s.pick(p.To, IPPROTO_UDP, p.Dst, p.Src, func(sk *sock) bool { return sk.Connected && sk.Remote == p.Src })
 	if sk == nil {
 		return

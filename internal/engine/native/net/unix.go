@@ -25,7 +25,7 @@ type unixSock struct {
 // unixPiece is the largest piece into which a write to a stream is cut: a linear part and 32 KiB of pages.
 const unixPiece = skbMaxHead + 32768
 
-func (s *State) unixName(sk *sock) Addr {
+func (sk *sock) unixName(s *State) Addr {
 	a := Addr{Family: AF_UNIX}
 	if sk != nil {
 		a.Path, a.Inode = sk.Unix.Abstract, sk.Unix.Inode
@@ -37,24 +37,24 @@ func (s *State) unixName(sk *sock) Addr {
 }
 
 // unixSender is the address that a message carries: none if the sender has no name.
-func (s *State) unixSender(sk *sock) Addr {
+func (sk *sock) unixSender(s *State) Addr {
 	if !sk.Bound {
 		return Addr{}
 	}
-	return s.unixName(sk)
+	return sk.unixName(s)
 }
 
-func (s *State) unixBind(sk *sock, a Addr) Errno {
+func (sk *sock) unixBind(s *State, a Addr) Errno {
 	u := sk.Unix
 	n := s.Nodes[sk.Node]
-	has := sk.Bound || s.unixName(sk).Path != "" // an accepted socket has its listener's name
+	has := sk.Bound || sk.unixName(s).Path != "" // an accepted socket has its listener's name
 	switch {
 	case a.Family != AF_UNIX:
 		return EINVAL
 	case a.Path == "" && has:
 		return OK
 	case a.Path == "":
-		return s.unixAutobind(sk)
+		return sk.unixAutobind(s)
 	case has:
 		return EINVAL
 	case a.Path[0] == 0:
@@ -76,7 +76,7 @@ func (s *State) unixBind(sk *sock, a Addr) Errno {
 }
 
 // unixAutobind picks a name of five hexadecimal digits in the abstract namespace.
-func (s *State) unixAutobind(sk *sock) Errno {
+func (sk *sock) unixAutobind(s *State) Errno {
 	n := s.Nodes[sk.Node]
 	for range 1 << 20 {
 		name := fmt.Sprintf("\x00%05x", n.NextAutobind&0xfffff)
@@ -91,7 +91,7 @@ func (s *State) unixAutobind(sk *sock) Errno {
 }
 
 // unixFind finds the socket that a name stands for.
-func (s *State) unixFind(sk *sock, a Addr) *sock {
+func (sk *sock) unixFind(s *State, a Addr) *sock {
 	n := s.Nodes[sk.Node]
 	if a.Path != "" && a.Path[0] == 0 {
 		return s.Socks[n.Abstract[abstractKey{sk.Type, a.Path}]]
@@ -99,7 +99,7 @@ func (s *State) unixFind(sk *sock, a Addr) *sock {
 	return s.Socks[n.Paths[a.Inode]]
 }
 
-func (s *State) unixListen(env Env, sk *sock, backlog int, cred Cred) Errno {
+func (sk *sock) unixListen(s *State, env Env, backlog int, cred Cred) Errno {
 	u := sk.Unix
 	switch {
 	case sk.Type == SOCK_DGRAM:
@@ -112,12 +112,12 @@ func (s *State) unixListen(env Env, sk *sock, backlog int, cred Cred) Errno {
 		sk.Accept = &acceptQueue{}
 	}
 	sk.Accept.Backlog = backlog
-	s.wakeWaiting(env, sk)
+	sk.wakeWaiting(s, env)
 	return OK
 }
 
 // wakeWaiting lets connects that found the queue full try again.
-func (s *State) wakeWaiting(env Env, sk *sock) {
+func (sk *sock) wakeWaiting(s *State, env Env) {
 	waiting := sk.Accept.Waiting
 	sk.Accept.Waiting = nil
 	for _, id := range waiting {
@@ -127,16 +127,16 @@ func (s *State) wakeWaiting(env Env, sk *sock) {
 	}
 }
 
-func (s *State) unixConnect(env Env, sk *sock, a Addr, cred Cred) Errno {
+func (sk *sock) unixConnect(s *State, env Env, a Addr, cred Cred) Errno {
 	u := sk.Unix
 	if sk.Type == SOCK_DGRAM && a.Family == AF_UNSPEC {
-		s.unixDisconnect(env, sk, 0)
+		sk.unixDisconnect(s, env, 0)
 		return OK
 	}
 	if a.Family != AF_UNIX || a.Path == "" {
 		return EINVAL
 	}
-	other := s.unixFind(sk, a)
+	other := sk.unixFind(s, a)
 	switch {
 	case other == nil || !other.Open:
 		return ECONNREFUSED
@@ -147,8 +147,8 @@ func (s *State) unixConnect(env Env, sk *sock, a Addr, cred Cred) Errno {
 		if p := other.Unix.Peer; p != 0 && p != sk.ID {
 			return EPERM
 		}
-		s.unixDisconnect(env, sk, other.ID)
-		u.PeerName = s.unixName(other)
+		sk.unixDisconnect(s, env, other.ID)
+		u.PeerName = other.unixName(s)
 		return OK
 	}
 	switch {
@@ -173,8 +173,8 @@ func (s *State) unixConnect(env Env, sk *sock, a Addr, cred Cred) Errno {
 	// The child shows the listener's name without owning it.
 	child.Unix = &unixSock{Peer: sk.ID, Parent: other.ID, Cred: other.Unix.Cred, PeerCred: cred}
 	child.Unix.Abstract, child.Unix.Path, child.Unix.Inode = other.Unix.Abstract, other.Unix.Path, other.Unix.Inode
-	child.Unix.PeerName = s.unixName(sk)
-	u.Peer, u.PeerName, u.Cred, u.PeerCred = child.ID, s.unixName(other), cred, other.Unix.Cred
+	child.Unix.PeerName = sk.unixName(s)
+	u.Peer, u.PeerName, u.Cred, u.PeerCred = child.ID, other.unixName(s), cred, other.Unix.Cred
 	sk.Connected, child.Connected = true, true
 	other.Accept.Ready = append(other.Accept.Ready, child.ID)
 	env.Wake(other.ID, pollIn)
@@ -183,7 +183,7 @@ func (s *State) unixConnect(env Env, sk *sock, a Addr, cred Cred) Errno {
 
 // unixDisconnect gives a datagram socket another peer. What it had received is lost if it had one before, and
 // then a peer that was connected to it gets an error (unix_dgram_disconnected of Linux).
-func (s *State) unixDisconnect(env Env, sk *sock, peer SockID) {
+func (sk *sock) unixDisconnect(s *State, env Env, peer SockID) {
 	u := sk.Unix
 	old := u.Peer
 	u.Peer = peer
@@ -194,9 +194,9 @@ func (s *State) unixDisconnect(env Env, sk *sock, peer SockID) {
 		if files := sk.Queue[0].Files; len(files) > 0 {
 			env.DropFiles(files)
 		}
-		s.unixConsume(env, sk)
+		sk.unixConsume(s, env)
 	}
-	s.wakeBlocked(env, sk)
+	sk.wakeBlocked(s, env)
 	if other := s.Socks[old]; other != nil && other.Unix.Peer == sk.ID {
 		other.Err = ECONNRESET
 		env.Wake(other.ID, pollIn|pollOut|POLLERR)
@@ -229,14 +229,14 @@ func (s *State) Socketpair(n NodeID, family, typ, protocol int, cred Cred) (Sock
 	return a, b, OK
 }
 
-func (s *State) unixSend(env Env, sk *sock, a SendArgs) (int, Errno) {
+func (sk *sock) unixSend(s *State, env Env, a SendArgs) (int, Errno) {
 	if sk.Type == SOCK_STREAM {
-		return s.unixSendStream(env, sk, a)
+		return sk.unixSendStream(s, env, a)
 	}
-	return s.unixSendMessage(env, sk, a)
+	return sk.unixSendMessage(s, env, a)
 }
 
-func (s *State) unixSendStream(env Env, sk *sock, a SendArgs) (int, Errno) {
+func (sk *sock) unixSendStream(s *State, env Env, a SendArgs) (int, Errno) {
 	u := sk.Unix
 	if a.To != nil {
 		if u.Peer != 0 || u.PeerGone {
@@ -262,7 +262,7 @@ func (s *State) unixSendStream(env Env, sk *sock, a SendArgs) (int, Errno) {
 			m.Files = slices.Clone(a.Files)
 		}
 		u.Sent += m.Charge
-		s.enqueue(peer, m)
+		peer.enqueue(s, m)
 		env.Wake(peer.ID, pollIn)
 		sent += n
 	}
@@ -275,7 +275,7 @@ func (s *State) unixSendStream(env Env, sk *sock, a SendArgs) (int, Errno) {
 	return sent, OK
 }
 
-func (s *State) unixSendMessage(env Env, sk *sock, a SendArgs) (int, Errno) {
+func (sk *sock) unixSendMessage(s *State, env Env, a SendArgs) (int, Errno) {
 	u := sk.Unix
 	named := a.To != nil && sk.Type == SOCK_DGRAM // a seqpacket socket ignores an address
 	// The order of the checks is that of unix_dgram_sendmsg.
@@ -298,7 +298,7 @@ func (s *State) unixSendMessage(env Env, sk *sock, a SendArgs) (int, Errno) {
 	}
 	peer := s.Socks[u.Peer]
 	if named {
-		peer = s.unixFind(sk, *a.To)
+		peer = sk.unixFind(s, *a.To)
 		switch {
 		case peer == nil || !peer.Open:
 			return 0, ECONNREFUSED
@@ -310,7 +310,7 @@ func (s *State) unixSendMessage(env Env, sk *sock, a SendArgs) (int, Errno) {
 		if sk.Type == SOCK_SEQPACKET {
 			return 0, EPIPE
 		}
-		s.unixDisconnect(env, sk, 0)
+		sk.unixDisconnect(s, env, 0)
 		return 0, ECONNREFUSED
 	}
 	if p := peer.Unix.Peer; sk.Type == SOCK_DGRAM && p != 0 && p != sk.ID {
@@ -319,28 +319,28 @@ func (s *State) unixSendMessage(env Env, sk *sock, a SendArgs) (int, Errno) {
 	if peer.Shut&shutRD != 0 {
 		return 0, EPIPE
 	}
-	if s.unixQueueFull(sk, peer) {
+	if sk.unixQueueFull(s, peer) {
 		sk.NoSpace = true
 		if !slices.Contains(peer.Unix.Blocked, sk.ID) {
 			peer.Unix.Blocked = append(peer.Unix.Blocked, sk.ID)
 		}
 		return 0, EAGAIN
 	}
-	m := message{Data: slices.Clone(a.Data), From: s.unixSender(sk), Files: slices.Clone(a.Files), Cred: a.Cred,
+	m := message{Data: slices.Clone(a.Data), From: sk.unixSender(s), Files: slices.Clone(a.Files), Cred: a.Cred,
 		Charge: chargeMessage(len(a.Data)), Sender: sk.ID}
 	u.Sent += m.Charge
-	s.enqueue(peer, m)
+	peer.enqueue(s, m)
 	env.Wake(peer.ID, pollIn)
 	return len(a.Data), OK
 }
 
 // unixQueueFull tells whether a datagram queue takes no more. Two sockets connected to each other are bound by
 // their send buffers alone.
-func (s *State) unixQueueFull(sk, peer *sock) bool {
-	return peer.Unix.Peer != sk.ID && len(peer.Queue) > s.tuned(peer).DgramQueue
+func (sk *sock) unixQueueFull(s *State, peer *sock) bool {
+	return peer.Unix.Peer != sk.ID && len(peer.Queue) > peer.tuned(s).DgramQueue
 }
 
-func (s *State) unixRecv(env Env, sk *sock, limit, flags int) (Received, Errno) {
+func (sk *sock) unixRecv(s *State, env Env, limit, flags int) (Received, Errno) {
 	u := sk.Unix
 	if sk.Type != SOCK_DGRAM && u.Peer == 0 && !u.PeerGone {
 		if sk.Type == SOCK_SEQPACKET {
@@ -361,20 +361,20 @@ func (s *State) unixRecv(env Env, sk *sock, limit, flags int) (Received, Errno) 
 		return Received{}, EAGAIN
 	}
 	if sk.Type == SOCK_STREAM {
-		return s.unixRecvStream(env, sk, limit, flags), OK
+		return sk.unixRecvStream(s, env, limit, flags), OK
 	}
 	m := &sk.Queue[0]
 	r := m.received(limit)
 	if flags&MSG_PEEK == 0 {
-		s.unixConsume(env, sk)
-		s.wakeBlocked(env, sk)
+		sk.unixConsume(s, env)
+		sk.wakeBlocked(s, env)
 	}
 	return r, OK
 }
 
 // unixRecvStream reads over the borders of writes, but not past a message that carries files, nor, where the reader
 // wants credentials, past a change of the sender.
-func (s *State) unixRecvStream(env Env, sk *sock, limit, flags int) Received {
+func (sk *sock) unixRecvStream(s *State, env Env, limit, flags int) Received {
 	first := &sk.Queue[0]
 	r := Received{Cred: first.Cred}
 	peek := flags&MSG_PEEK != 0
@@ -402,7 +402,7 @@ func (s *State) unixRecvStream(env Env, sk *sock, limit, flags int) Received {
 		case peek:
 			i++
 		case n == len(m.Data):
-			s.unixConsume(env, sk)
+			sk.unixConsume(s, env)
 		default:
 			m.Data = m.Data[n:]
 			s.Bytes -= int64(n)
@@ -416,10 +416,10 @@ func (s *State) unixRecvStream(env Env, sk *sock, limit, flags int) Received {
 }
 
 // unixConsume drops the first message and gives its room back to the sender.
-func (s *State) unixConsume(env Env, sk *sock) {
+func (sk *sock) unixConsume(s *State, env Env) {
 	m := &sk.Queue[0]
 	from, charge := s.Socks[m.Sender], m.Charge
-	s.dequeue(sk)
+	sk.dequeue(s)
 	if from == nil || from.Unix == nil {
 		return
 	}
@@ -430,8 +430,8 @@ func (s *State) unixConsume(env Env, sk *sock) {
 	}
 }
 
-func (s *State) wakeBlocked(env Env, sk *sock) {
-	if len(sk.Queue) > s.tuned(sk).DgramQueue {
+func (sk *sock) wakeBlocked(s *State, env Env) {
+	if len(sk.Queue) > sk.tuned(s).DgramQueue {
 		return
 	}
 	blocked := sk.Unix.Blocked
@@ -446,11 +446,11 @@ func (s *State) wakeBlocked(env Env, sk *sock) {
 // unixWritable is unix_writable of Linux: a quarter of the send buffer is in use at most.
 func (sk *sock) unixWritable() bool { return sk.Unix.Sent*4 <= sk.Opt.SndBuf }
 
-func (s *State) unixShutdown(env Env, sk *sock, bits uint8) {
+func (sk *sock) unixShutdown(s *State, env Env, bits uint8) {
 	sk.Shut |= bits
 	env.Wake(sk.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
 	if sk.Accept != nil && bits&shutRD != 0 {
-		s.wakeWaiting(env, sk)
+		sk.wakeWaiting(s, env)
 	}
 	peer := s.Socks[sk.Unix.Peer]
 	if peer == nil || sk.Type == SOCK_DGRAM {
@@ -465,22 +465,22 @@ func (s *State) unixShutdown(env Env, sk *sock, bits uint8) {
 	peer.wakeAtEnd(env)
 }
 
-func (s *State) unixClose(env Env, sk *sock, cause FaultRef) {
+func (sk *sock) unixClose(s *State, env Env, cause FaultRef) {
 	u := sk.Unix
 	if sk.Accept != nil {
 		for _, id := range sk.Accept.Ready {
 			child := s.Socks[id]
-			s.unixHangUp(env, child, cause, true)
-			s.forgetUnix(env, child)
+			child.unixHangUp(s, env, cause, true)
+			child.forgetUnix(s, env)
 		}
-		s.wakeWaiting(env, sk)
+		sk.wakeWaiting(s, env)
 	}
 	if sk.Type != SOCK_DGRAM {
-		s.unixHangUp(env, sk, cause, len(sk.Queue) > 0)
+		sk.unixHangUp(s, env, cause, len(sk.Queue) > 0)
 	}
 	blocked := u.Blocked
 	u.Blocked = nil
-	s.forgetUnix(env, sk)
+	sk.forgetUnix(s, env)
 	for _, id := range blocked {
 		if s.Socks[id] != nil {
 			env.Wake(id, pollOut)
@@ -489,18 +489,18 @@ func (s *State) unixClose(env Env, sk *sock, cause FaultRef) {
 }
 
 // forgetUnix takes a socket out, and gives the room of what it did not read back to the senders.
-func (s *State) forgetUnix(env Env, sk *sock) {
+func (sk *sock) forgetUnix(s *State, env Env) {
 	for len(sk.Queue) > 0 {
 		if files := sk.Queue[0].Files; len(files) > 0 {
 			env.DropFiles(files)
 		}
-		s.unixConsume(env, sk)
+		sk.unixConsume(s, env)
 	}
-	s.forget(env, sk)
+	sk.forget(s, env)
 }
 
 // unixHangUp tells the peer of a connection that the socket is gone; unread data is a reset.
-func (s *State) unixHangUp(env Env, sk *sock, cause FaultRef, unread bool) {
+func (sk *sock) unixHangUp(s *State, env Env, cause FaultRef, unread bool) {
 	peer := s.Socks[sk.Unix.Peer]
 	if peer == nil {
 		return
@@ -514,7 +514,7 @@ func (s *State) unixHangUp(env Env, sk *sock, cause FaultRef, unread bool) {
 	env.Wake(peer.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
 }
 
-func (s *State) unixPoll(sk *sock) uint32 {
+func (sk *sock) unixPoll(s *State) uint32 {
 	u := sk.Unix
 	var mask uint32
 	if sk.Err != OK {
@@ -533,7 +533,7 @@ func (s *State) unixPoll(sk *sock) uint32 {
 		mask |= POLLHUP
 	}
 	writable := !u.Listening && sk.unixWritable()
-	if peer := s.Socks[u.Peer]; writable && peer != nil && sk.Type != SOCK_STREAM && s.unixQueueFull(sk, peer) {
+	if peer := s.Socks[u.Peer]; writable && peer != nil && sk.Type != SOCK_STREAM && sk.unixQueueFull(s, peer) {
 		writable = false
 		if !slices.Contains(peer.Unix.Blocked, sk.ID) {
 			peer.Unix.Blocked = append(peer.Unix.Blocked, sk.ID)

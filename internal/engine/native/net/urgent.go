@@ -40,7 +40,7 @@ func (t *tcb) urgentInput(p *packet) {
 }
 
 // urgentReached looks for the urgent byte in what has just arrived.
-func (s *State) urgentReached(env Env, sk *sock) {
+func (sk *sock) urgentReached(s *State, env Env) {
 	t := sk.TCP
 	if t.Urgent != urgentOnWay || t.UrgentSeq >= t.copied()+t.RcvBytes {
 		return
