@@ -6,14 +6,14 @@ import "slices"
 const MaxStrikes = 10_000
 
 func (l *Ledger) entry(k Kind) *Entry {
-	i := 0
-	for ; i < len(l.Entries); i++ {
+	for i := range l.Entries {
 		if l.Entries[i].Kind == k {
 			return &l.Entries[i]
 		}
-		if rank(l.Entries[i].Kind) > rank(k) {
-			break
-		}
+	}
+	i := 0
+	for i < len(l.Entries) && rank(l.Entries[i].Kind) <= rank(k) {
+		i++
 	}
 	l.Entries = slices.Insert(l.Entries, i, Entry{Kind: k})
 	return &l.Entries[i]

@@ -139,12 +139,10 @@ func Known(k Kind) bool { return rank(k) < len(Table) }
 
 // rank is the place of k in the table, and its length for unknown kinds.
 func rank(k Kind) int {
-	for i := range Table {
-		if k == Table[i].Kind {
-			return i
-		}
+	if i := slices.Index(kinds, k); i >= 0 {
+		return i
 	}
-	return len(Table)
+	return len(kinds)
 }
 
 // PerStep tells whether a Plan draws a kind once a time step for each target.
@@ -170,8 +168,10 @@ func (r *Row) amounts() uint64 {
 	return AmountSteps
 }
 
+var kinds = KindsOf(func(*Row) bool { return true })
+
 // Kinds lists every kind, in the table's order.
-func Kinds() []Kind { return KindsOf(func(*Row) bool { return true }) }
+func Kinds() []Kind { return slices.Clone(kinds) }
 
 // Has tells whether a rule with a rate above 0 has a kind of whose row something is true.
 func Has(f *world.Faults, is func(*Row) bool) bool {

@@ -275,14 +275,15 @@ func (w *World) promise(c promise) {
 	if w.spec == nil {
 		return
 	}
-	what := "it holds after each step of a node"
+	what, every := "it holds after each step of a node", int64(0)
 	switch {
 	case c.final:
 		what = "it holds in the end"
 	case c.kind == world.Liveness:
+		every = max(int64(checkEvery), c.within/64)
 		what = "it comes true within " + time.Duration(c.within).String() + " of the start and of each heal"
 	}
-	w.property(world.Property{Name: c.name, Kind: c.kind, TimeoutNs: c.within, Description: c.name + ": " + what, Check: world.Check{Type: world.Custom, Script: []string{c.name}}})
+	w.property(world.Property{Name: c.name, Kind: c.kind, TimeoutNs: c.within, Description: c.name + ": " + what, Check: world.Check{Type: world.Custom, Script: []string{c.name}, IntervalNs: every}})
 }
 
 func (w *World) property(p world.Property) {
@@ -430,15 +431,22 @@ func (w *World) describe() *world.Spec {
 	case c.Preempt > 0:
 		s.Sched.PreemptPPM = uint64(c.Preempt * tape.Certain)
 	}
-	s.Faults = world.Faults{Enabled: len(w.faults) > 0, Swarm: c.Swarm, StartNs: int64(c.Warmup), StopNs: int64(c.Chaos), SettleNs: or(c.Settle, defaultSettle), Rules: w.faults}
+	s.Faults = world.Faults{Enabled: len(w.faults) > 0, Swarm: c.Swarm, StartNs: int64(c.Warmup), SettleNs: or(c.Settle, defaultSettle), Rules: w.faults}
+	clients := slices.ContainsFunc(w.parts, func(p part) bool { return p.role == world.Client })
+	switch {
+	case c.Chaos > 0:
+		s.Faults.StopNs = int64(c.Warmup + c.Chaos)
+	case !clients:
+		s.Faults.StopNs = int64(c.Warmup + defaultChaos)
+	}
 	if sch := c.Schedule; sch != nil {
 		s.TimeStepNs = or(sch.Step, defaultStep)
 		steps := sch.Steps
 		if steps == 0 {
 			steps = defaultSteps
 		}
-		s.Faults.StopNs = int64(steps) * s.TimeStepNs
-		s.MaxTimeNs = max(s.MaxTimeNs, 4*s.Faults.StopNs)
+		s.Faults.StopNs = s.Faults.StartNs + int64(steps)*s.TimeStepNs
+		s.MaxTimeNs = max(s.MaxTimeNs, 4*int64(steps)*s.TimeStepNs)
 		if c.Preempt == 0 {
 			s.Sched.PreemptPPM = 0 // steps are what is chosen
 		}

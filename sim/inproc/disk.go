@@ -32,11 +32,11 @@ const (
 //
 // Creating, renaming and removing files takes effect in order, as in a journal: Sync of any file makes all earlier changes of names durable.
 type Disk struct {
-	node   *Node
-	names  map[string]*file // as programs see them
-	safe   map[string]*file // after a crash
-	moves  []move           // of names that are not durable
-	losses int
+	node  *Node
+	names map[string]*file // as programs see them
+	safe  map[string]*file // after a crash
+	moves []move           // of names that are not durable
+	torn  *tornWrite       // the write in the middle of which the power goes
 }
 
 // file is an inode. The same one may have two names, in the two tables.
@@ -87,10 +87,10 @@ func (d *Disk) slow(p *Process, ns int64) {
 func (d *Disk) strike(c call, op fault.Op, name string, offset, size int) fault.Harm {
 	n := d.node
 	r := n.run
-	if !r.lay.disk || !r.director.plan.On || !n.server {
+	if !r.lay.disk || !r.director.Plan.On || !n.server {
 		return fault.Harm{}
 	}
-	h := r.director.plan.Call(r.src, r.moment(), &fault.Call{Node: n.name, Name: callNames[c], Op: op, Path: name, Offset: int64(offset), Bytes: size})
+	h := r.director.Call(&fault.Call{Node: n.name, Name: callNames[c], Op: op, Path: name, Offset: int64(offset), Bytes: size})
 	if h.Kind != "" && h.ID == 0 {
 		r.observed(ref{kind: h.Kind, rule: h.Rule})
 	}
@@ -167,7 +167,8 @@ func (d *Disk) WriteAt(name string, data []byte, offset int) error {
 		d.put(name, data[:h.Bytes], offset)
 		return d.done(callWrite, p, name, offset, digest, fmt.Errorf("%d of %d bytes were written: %w", h.Bytes, len(data), ErrNoSpace))
 	case fault.TornWrite:
-		n.run.director.torn(n, h.ID, &tornWrite{d.open(name), write{offset: offset, data: data[:h.Bytes]}})
+		d.torn = &tornWrite{d.open(name), write{offset: offset, data: data[:h.Bytes]}}
+		n.run.fail(n.run.director.Begin(h.ID))
 		panic(killed{})
 	}
 	d.put(name, data, offset)
@@ -322,7 +323,7 @@ func (d *Disk) files() []*file {
 
 // lose is what a crash leaves: what is durable. A loss of power takes less, as take draws it: the last changes of names, and of each
 // file the last writes, of which the first may be torn. torn is a write that was under way.
-func (d *Disk) lose(take func(what string, n uint64) uint64, torn *tornWrite) {
+func (d *Disk) lose(take func(what string, n uint64) uint64) {
 	files := d.files()
 	if take != nil {
 		kept := len(d.moves) - int(take("names", uint64(len(d.moves))+1))
@@ -342,14 +343,14 @@ func (d *Disk) lose(take func(what string, n uint64) uint64, torn *tornWrite) {
 			}
 		}
 	}
-	if torn != nil {
-		torn.file.safe = torn.apply(torn.file.safe)
+	if t := d.torn; t != nil {
+		t.file.safe = t.apply(t.file.safe)
+		d.torn = nil
 	}
 	for _, f := range files {
 		f.data, f.pending = slices.Clone(f.safe), nil
 	}
 	d.names, d.moves = maps.Clone(d.safe), nil
-	d.losses++
 }
 
 // tornWrite is a write of which some sectors have reached the disk as the power went.

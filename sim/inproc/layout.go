@@ -3,22 +3,20 @@ package inproc
 import (
 	"fmt"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // layout is what all runs of a Spec share, computed once: names of streams, places of nodes, the resolved rules of faults.
 type layout struct {
-	spec       *world.Spec
-	index      map[string]int32
-	nodes      []nodeLayout
-	links      []linkLayout // from * nodes + to
-	plan       *fault.Plan
-	conditions fault.Conditions
-	at         bool // rules strike at calls
-	disk       bool // rules strike calls on disks
-	// changes tells that what messages suffer may change within the chaos.
-	changes bool
+	spec    *world.Spec
+	index   map[string]int32
+	nodes   []nodeLayout
+	links   []linkLayout // from * nodes + to
+	setting *director.Setting
+	at      bool // rules strike at calls
+	disk    bool // rules strike calls on disks
 }
 
 // nodeLayout has names of a node's streams, and that of its main process.
@@ -37,11 +35,12 @@ func (e *worldEngine) layoutOf(spec *world.Spec) (*layout, error) {
 	if e.laid != nil && e.laid.spec == spec {
 		return e.laid, nil
 	}
-	plan, err := fault.New(spec)
+	setting, err := director.Prepare(spec)
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{spec: spec, index: map[string]int32{}, plan: plan, conditions: plan.Conditions(), changes: plan.Changes()}
+	setting.Whole = e.schedule != nil
+	l := &layout{spec: spec, index: map[string]int32{}, setting: setting}
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		if r.RatePPM == 0 || !spec.Faults.Enabled {

@@ -16,7 +16,7 @@ func (n *Node) Mishap(kind string, rate float64) bool {
 		panic(fmt.Sprintf("inproc: Mishap(%q, %v) on node %s; it needs a kind and a chance, from 0 to 1", kind, rate, n.name))
 	}
 	r := n.run
-	plan := r.director.plan
+	plan := r.director.Plan
 	// Draw i belongs to call i, whatever the phase.
 	if rate == 0 || r.src.Rare("fault/"+kind+"/"+n.name, 2, max(1, uint64(rate*tape.Certain))) == 0 || !plan.On || plan.Calm {
 		return false

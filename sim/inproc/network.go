@@ -20,7 +20,7 @@ type ref struct {
 
 // observed tells the ledger that a program under test has seen what a fault does.
 func (r *run) observed(f ref) {
-	l := &r.director.plan.Ledger
+	l := &r.director.Plan.Ledger
 	if f.id != 0 {
 		l.Observed(f.id, r.events+1)
 	} else if f.kind != "" {
@@ -75,7 +75,7 @@ func (r *run) node(name string) *Node {
 
 // rate finds which faults messages of a link suffer now.
 func (r *run) rate(l *link) {
-	l.rates = r.director.plan.Packet(r.moment(), l.from.name, l.to.name)
+	l.rates = r.director.Packet(l.from.name, l.to.name)
 	l.rated = l.rates != fault.Rates{}
 	if l.rated && !l.drawn {
 		l.drawn = true
@@ -144,7 +144,7 @@ const (
 
 // harmed draws what strikes a message, and tells whether it is lost.
 func (r *run) harmed(l *link, m *Message, at *int64, late **ref) (lost bool) {
-	f, s, led := &l.rates, &l.streams, &r.director.plan.Ledger
+	f, s, led := &l.rates, &l.streams, &r.director.Plan.Ledger
 	if c := &f[fault.CorruptRate]; c.PPM > 0 {
 		if bits := bitsOf(m.Payload); bits > 0 {
 			if v := s.corrupt.Rare(1+min(bits, corruptBits), c.PPM); v > 0 {

@@ -60,6 +60,7 @@ type Node struct {
 
 	pausedBy int // the faults that lie on it, by their IDs
 	downBy   int
+	tag      int64 // of the job that it runs
 	slowBy   int
 	slowNs   int64
 	fullBy   int
@@ -96,7 +97,7 @@ func (n *Node) enter(c call, files ...string) *Process {
 	}
 	r.now += r.spec.Cost.CallNs
 	if n.reborn != 0 {
-		r.director.plan.Ledger.Observed(n.reborn, r.events+1)
+		r.director.Plan.Ledger.Observed(n.reborn, r.events+1)
 		n.reborn = 0
 	}
 	if p != nil && r.spec.Sched.PreemptPPM > 0 {
@@ -104,8 +105,8 @@ func (n *Node) enter(c call, files ...string) *Process {
 			p.suspend(preempted, r.now+preemptNs<<v)
 		}
 	}
-	if r.lay.at && r.director.plan.On && n.server {
-		r.director.entering(n, callNames[c], files)
+	if r.lay.at && r.director.Plan.On && n.server {
+		r.fail(r.director.Entering(n.name, callNames[c], files...))
 		if n.dying {
 			panic(killed{})
 		}
@@ -131,7 +132,7 @@ func (n *Node) Now() time.Time {
 	n.clocks++
 	n.run.now += clockReadNs
 	if n.clock.faulty != 0 {
-		n.run.director.plan.Ledger.Observed(n.clock.faulty, n.run.events+1)
+		n.run.director.Plan.Ledger.Observed(n.clock.faulty, n.run.events+1)
 	}
 	return time.Unix(0, n.clock.read(n.run.now)).UTC()
 }
@@ -207,16 +208,13 @@ func (n *Node) Send(to string, payload any) {
 // Role sets the node's role, such as leader, until it crashes; empty is none. Conditions of faults can test it.
 func (n *Node) Role(role string) {
 	n.enterQuiet("Role")
-	d := &n.run.director
+	d := n.run.director
 	if role == "" {
-		delete(d.roles, n.name)
+		delete(d.Roles, n.name)
 		return
 	}
-	if d.roles == nil {
-		d.roles = map[string][]string{}
-	}
-	if held := d.roles[n.name]; len(held) != 1 || held[0] != role {
-		d.roles[n.name] = []string{role}
+	if held := d.Roles[n.name]; len(held) != 1 || held[0] != role {
+		d.SetRoles(n.name, []string{role})
 	}
 }
 
@@ -230,7 +228,7 @@ func (n *Node) Reach(text string) {
 func (n *Node) Log(format string, args ...any) {
 	n.enterQuiet("Log")
 	r := n.run
-	if r.engine.quiet && r.opts.Log == nil && len(r.logs) == 0 && r.reached == nil {
+	if r.engine.quiet && r.opts.Log == nil && len(r.spec.LogPatterns) == 0 && r.reached == nil {
 		return
 	}
 	r.log(n, "stdout", fmt.Sprintf(format, args...))
@@ -380,7 +378,7 @@ func (r *run) panicked(n *Node, p *Process, value any) {
 	}
 	r.log(n, "stderr", "panic: "+text)
 	if n.part.process != nil && !n.server {
-		r.director.clientEnded(n, 2, "panic: "+text)
+		r.clientEnded(n, 2, "panic: "+text)
 	}
 	n.dying = true
 }
@@ -430,7 +428,7 @@ func (r *run) bury(n *Node) {
 	r.scratch.take(&n.inbox)
 	n.held = nil
 	n.dying = false
-	delete(r.director.roles, n.name)
+	delete(r.director.Roles, n.name)
 }
 
 // inbox is a queue of messages that a node has not received.

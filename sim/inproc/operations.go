@@ -3,7 +3,6 @@ package inproc
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -45,7 +44,7 @@ func (p *Process) Operation(op Op, do func() (output string, err error)) (string
 		client += "." + strconv.Itoa(p.retired)
 	}
 	e := history.Event{Client: client, Type: history.Invoke, Op: op.Kind, Key: op.Key, Input: op.Input, Expect: op.Expect, Node: op.Node}
-	r.director.operations++
+	r.director.Operations++
 	e.Number = r.event(callOperation, p.Node, p, int64(turn), 0, hashText(op.Kind)^hashText(op.Key)*3^hashText(op.Input)*5, op.Kind)
 	e.TimeNs = r.now
 	r.out.History = append(r.out.History, e)
@@ -81,44 +80,11 @@ func (r *run) workload(client string) *world.Workload {
 	return nil
 }
 
-// logPattern is one that a Spec counts.
-type logPattern struct {
-	name string
-	exp  *regexp.Regexp
-}
-
-func (r *run) watchLogs() error {
-	for _, p := range r.spec.LogPatterns {
-		exp, err := regexp.Compile(p.Pattern)
-		if err != nil {
-			return fmt.Errorf("log pattern %s: %w", p.Name, err)
-		}
-		r.logs = append(r.logs, logPattern{p.Name, exp})
-		if r.director.counts == nil {
-			r.director.counts = map[string]uint64{}
-		}
-		r.director.counts[p.Name] = 0
-	}
-	return nil
-}
-
 // log takes in a line of a node's log.
 func (r *run) log(n *Node, stream, text string) {
 	line := engine.LogLine{Position: engine.At(r.events), TimeNs: r.now, Node: n.name, Stream: stream, Text: text}
-	for i := range r.logs {
-		if r.logs[i].exp.MatchString(text) {
-			r.director.counts[r.logs[i].name]++
-		}
-	}
 	if r.reached != nil && n.server {
 		r.reach(coverage.Log, string(coverage.Template(nil, text)))
 	}
-	if len(r.out.Log) < maxLogLines {
-		r.out.Log = append(r.out.Log, line)
-	} else {
-		r.out.LogLost++
-	}
-	if r.opts.Log != nil {
-		r.opts.Log(line)
-	}
+	r.director.Log(line, 0)
 }

@@ -120,7 +120,7 @@ func (r *run) resume(p *Process) {
 		}
 		p.dead = true
 		if !n.server && !n.dying && len(n.threads) == 0 {
-			r.director.clientEnded(n, 0, "")
+			r.clientEnded(n, 0, "")
 		}
 	}
 	if n.dying {
@@ -254,14 +254,14 @@ func (p *Process) Turn() bool {
 	r := p.run
 	r.event(callTurn, p.Node, p, 0, 0, 0, "")
 	switch {
-	case r.director.phase > chaos:
+	case r.faultsOver():
 		return false
 	case r.schedule != nil:
 		p.suspend(turned, -1)
 	default:
 		p.suspend(sleeping, r.now+p.tickNs*int64(p.rolls().choice.Choose(turnParts))/turnParts)
 	}
-	return r.director.phase <= chaos
+	return !r.faultsOver()
 }
 
 const turnParts = 16

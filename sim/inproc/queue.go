@@ -8,7 +8,6 @@ const (
 	ghost                          // a message would have been there, but for a fault
 	wake                           // a process has waited long enough
 	tick                           // of a machine
-	turn                           // of the director: phases, time steps, ends of faults, probes
 	choices                        // a step of a schedule
 	joins                          // a message comes into its channel of a schedule late
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -21,7 +21,6 @@ const (
 	maxInbox    = 1 << 18 // messages that a node has not received
 	maxThreads  = 1 << 14 // processes of a run that have not ended
 	maxHistory  = 2_000_000
-	maxLogLines = 20_000
 	maxCrashes  = 1_000
 	// outsideEvery is how often the loop looks at what lies outside the world, in steps.
 	outsideEvery = 1024
@@ -48,7 +47,8 @@ type run struct {
 	threads   int
 	active    *Node    // whose code runs, nil between steps
 	current   *Process // that runs, nil while a machine is stepped
-	director  director
+	director  *director.Director
+	broken    bool      // an invariant was
 	schedule  *schedule // nil: messages have latencies
 	scratch   *scratch
 	last      Step
@@ -61,7 +61,6 @@ type run struct {
 	failure error  // of the engine, or of its user's description
 	limit   string // that was reached
 	strict  *strict
-	logs    []logPattern
 	reached map[uint64]coverage.Feature // nil: nobody asks
 	began   time.Time
 	closed  bool
@@ -90,9 +89,6 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 	if o.Behaviour {
 		r.reached = map[uint64]coverage.Feature{}
 	}
-	if err := r.watchLogs(); err != nil {
-		return nil, err
-	}
 	r.def.unguided = e.unguided
 	e.define(&r.def)
 	if err := r.matches(); err != nil {
@@ -110,7 +106,9 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 		r.nodes[i] = n
 	}
 	r.schedule = newSchedule(r, r.def.settings.Schedule)
-	r.director.begin(r)
+	r.director = lay.setting.New(r.src, actuator{run: r}, &r.out)
+	r.event(callPhase, nil, nil, 0, 0, 0, director.PhaseSetup)
+	r.direct()
 	if s != nil {
 		s.begin(r)
 	}
@@ -188,7 +186,7 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 			return "", r.failure
 		case r.ended != "":
 			return r.end(r.ended), nil
-		case r.director.phase == over:
+		case r.director.Phase == director.PhaseOver:
 			return r.end(engine.Finished), nil
 		case r.now >= r.spec.MaxTimeNs:
 			return r.end(engine.MaxTime), nil
@@ -209,11 +207,20 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 				return r.end(reason), nil
 			}
 		}
-		if !r.queue.empty() && r.queue.next() <= r.now || r.ready.empty() {
-			if r.queue.empty() {
+		due, first := r.director.Due, true // the director acts when all that is due at that time has happened
+		if !r.queue.empty() && r.queue.next() <= due {
+			due, first = r.queue.next(), false
+		}
+		if due <= r.now || r.ready.empty() {
+			if due == director.Never {
 				return r.end(engine.Deadlock), nil
 			}
-			r.now = max(r.now, r.queue.next())
+			r.now = max(r.now, due)
+			if first {
+				r.direct()
+				r.invariants()
+				continue
+			}
 			r.happen(r.queue.pop())
 			continue
 		}
@@ -287,11 +294,6 @@ func (r *run) happen(p *pending) {
 		r.stepTick(n)
 		r.stepped(Ticked, n, nil)
 		r.invariants()
-	case turn:
-		if r.now >= r.director.turnAt { // else an earlier one was asked for since, and has come
-			r.director.turn()
-			r.invariants()
-		}
 	case choices:
 		r.schedule.step()
 	case joins:
@@ -334,9 +336,9 @@ func (r *run) Outcome() *engine.Outcome {
 	if r.ended == "" { // there will be more of them
 		o.Decisions, o.Draws = slices.Clone(o.Decisions), slices.Clone(o.Draws)
 	}
-	o.Ledger = r.director.plan.Ledger
-	o.Heals = slices.Clone(r.director.heals)
-	o.LogCounts = maps.Clone(r.director.counts)
+	o.Ledger = r.director.Plan.Ledger
+	o.Heals = slices.Clone(r.director.Heals)
+	o.LogCounts = maps.Clone(r.director.Counts)
 	if r.reached != nil {
 		list := r.follow(append(slices.Collect(maps.Values(r.reached)), coverage.Feature{ID: r.order, Domain: coverage.Trace}))
 		if len(r.opts.Unwatched) > 0 {
@@ -378,11 +380,4 @@ func (r *run) reach(d coverage.Domain, text string) {
 	}
 	f := coverage.New(d, text)
 	r.reached[f.ID] = f
-}
-
-// moment is what conditions of faults can ask about now.
-func (r *run) moment() *fault.Moment {
-	d := &r.director
-	d.moment = fault.Moment{NowNs: r.now, Event: r.events, Operations: d.operations, Logs: d.counts, Roles: d.roles, Conditions: r.lay.conditions}
-	return &d.moment
 }

@@ -22,6 +22,7 @@ type schedule struct {
 	steps    int
 	quietPPM uint64
 	story    []choice
+	begun    bool
 }
 
 // channel is a queue of messages.
@@ -71,7 +72,10 @@ func newSchedule(r *run, s *Schedule) *schedule {
 }
 
 // begin asks for the first step. Steps lie between the moments at which faults begin.
-func (s *schedule) begin() { s.run.push(s.run.now+s.run.spec.TimeStepNs/2, pending{kind: choices}) }
+func (s *schedule) begin() {
+	s.begun = true
+	s.run.push(s.run.now+s.run.spec.TimeStepNs/2, pending{kind: choices})
+}
 
 // offer puts a message into its channel, unless a fault takes it.
 func (s *schedule) offer(l *link, m Message) {
@@ -141,9 +145,8 @@ func (s *schedule) choose(v uint64) *channel {
 // step is one step of the world. When faults have ended, all that is under way arrives.
 func (s *schedule) step() {
 	r := s.run
-	d := &r.director
 	s.steps++
-	if d.phase == chaos || d.phase == warmup {
+	if !r.faultsOver() {
 		if v := s.chance.Given(chances); v != 0 {
 			r.chance = v
 		}
@@ -168,7 +171,7 @@ func (s *schedule) step() {
 			r.invariants()
 		}
 		turn := n.part.process != nil && s.turns[i].Rare(2, tape.Certain/turnEvery) > 0
-		if n.up && n.pausedBy == 0 && (turn || n.part.process != nil && d.phase > chaos) {
+		if n.up && n.pausedBy == 0 && (turn || n.part.process != nil && r.faultsOver()) {
 			for _, p := range n.threads {
 				if p.wait == turned {
 					s.tell(choice{what: "Turn", a: p.thread})
@@ -209,8 +212,8 @@ func (s *schedule) tell(c choice) {
 	}
 }
 
-// struck and healed put faults into the story.
-func (s *schedule) struck(a *fault.Action) {
+// injected and healed put faults into the story.
+func (s *schedule) injected(a *fault.Action) {
 	what := string(a.Kind)
 	s.tell(choice{what: strings.ToUpper(what[:1]) + what[1:], a: a.Target})
 }

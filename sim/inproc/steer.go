@@ -36,7 +36,7 @@ func (e *worldEngine) Steer(list []inprocess.Choice) ([]tape.Edit, error) {
 			edits = append(edits, tape.Edit{Op: tape.Set, Stream: "sched/deliver", From: uint64(i), Value: v}, tape.Edit{Op: tape.Set, Stream: "sched/count", From: uint64(i), Value: uint64(less)})
 		}
 		if c.Crash != "" {
-			stream := crashOf(lay.plan, c.Crash)
+			stream := crashOf(lay.setting.Faults(), c.Crash)
 			if stream == "" {
 				return nil, fmt.Errorf("no rule of the world lets %s crash at a step; add one, such as \"crash on %s rate 1%%\"", c.Crash, c.Crash)
 			}

@@ -94,11 +94,12 @@ func (s *Setting) Faults() *fault.Plan { return s.plan }
 type Director struct {
 	State
 	*Setting
-	tape   Chooser
-	act    Actuator
-	out    *engine.Outcome
-	moment fault.Moment
-	err    error // of an act that had no way to return it
+	tape    Chooser
+	act     Actuator
+	effects fault.Effects
+	out     *engine.Outcome
+	moment  fault.Moment
+	err     error // of an act that had no way to return it
 }
 
 // New makes the Director of a run, which writes what it learns into out.
@@ -106,7 +107,8 @@ func (s *Setting) New(tape Chooser, act Actuator, out *engine.Outcome) *Director
 	spec := s.spec
 	d := &Director{Setting: s, tape: tape, act: act, out: out, State: State{Phase: PhaseSetup, Plan: s.plan.Again(), Nodes: make([]NodeState, len(spec.Nodes)), NextStep: never,
 		WarmupEnd: never, ChaosEnd: never, SettleEnd: never, SetupEnd: never, SetupLook: never, Probes: make([]Probe, len(spec.Properties)), RoleProbes: make([]RoleProbe, len(spec.Faults.Roles)),
-		LogTail: map[int64][]string{}, Counts: map[string]uint64{}, Roles: map[string][]string{}}}
+		Jobs: make([]Job, 0, 2*len(spec.Nodes))}}
+	d.effects = effects{act, d}
 	for i := range d.Probes {
 		d.Probes[i].NextNs = never
 	}
@@ -114,6 +116,9 @@ func (s *Setting) New(tape Chooser, act Actuator, out *engine.Outcome) *Director
 		if spec.Faults.Roles[i].Check == nil {
 			d.RoleProbes[i].NextNs = never
 		}
+	}
+	if len(spec.LogPatterns) > 0 {
+		d.Counts = map[string]uint64{}
 	}
 	for _, p := range spec.LogPatterns {
 		d.Counts[p.Name] = 0 // what never matches is counted too

@@ -19,7 +19,7 @@ func (d *Director) inject(now int64) error {
 	if d.NextStep > now || d.err != nil {
 		return d.err
 	}
-	d.NextStep = now + max(d.spec.TimeStepNs, 1)
+	d.NextStep = d.act.Now() + max(d.spec.TimeStepNs, 1) // what has started just now may have taken time
 	if d.changes {
 		d.act.Rates()
 	}
@@ -78,7 +78,7 @@ func (d *Director) deliver(actions []fault.Action) error {
 		a := &actions[i]
 		row := fault.Of(a.Kind)
 		if row.Instant { // nothing to undo: what it ends shows before it
-			if row.Inject(effects{d.act, d}, a) {
+			if row.Inject(d.effects, a) {
 				d.began(a)
 				d.Plan.Ledger.Delivered(a)
 				reset = true
@@ -88,7 +88,7 @@ func (d *Director) deliver(actions []fault.Action) error {
 		d.unheal()
 		d.began(a)
 		d.probeSoon()
-		if row.Inject(effects{d.act, d}, a) {
+		if row.Inject(d.effects, a) {
 			d.Plan.Ledger.Delivered(a)
 		}
 		if d.err != nil {
@@ -114,7 +114,7 @@ func (d *Director) undo(actions []fault.Action) {
 		d.act.Undone(a)
 		d.probeSoon()
 		if end := fault.Of(a.Kind).End; end != nil {
-			end(effects{d.act, d}, a)
+			end(d.effects, a)
 		}
 		if d.err != nil {
 			return

@@ -44,8 +44,13 @@ func (d *Director) Log(l engine.LogLine, tag int64) {
 		d.out.LogLost++
 	}
 	d.act.Logged(l)
-	tail := append(d.LogTail[tag], l.Text)
-	d.LogTail[tag] = tail[max(0, len(tail)-crashLines):]
+	if tag != 0 {
+		if d.LogTail == nil {
+			d.LogTail = map[int64][]string{}
+		}
+		tail := append(d.LogTail[tag], l.Text)
+		d.LogTail[tag] = tail[max(0, len(tail)-crashLines):]
+	}
 	for i, p := range d.patterns {
 		if name := d.spec.LogPatterns[i].Name; p.MatchString(l.Text) {
 			d.Counts[name]++

@@ -69,10 +69,18 @@ func (d *Director) setRole(r *world.NodeRole, has bool) {
 	at := slices.Index(held, r.Name)
 	switch {
 	case has && at < 0:
-		d.Roles[r.Node] = append(slices.Clone(held), r.Name)
+		d.SetRoles(r.Node, append(slices.Clone(held), r.Name))
 	case !has && at >= 0:
-		d.Roles[r.Node] = slices.Delete(slices.Clone(held), at, at+1)
+		d.SetRoles(r.Node, slices.Delete(slices.Clone(held), at, at+1))
 	}
+}
+
+// SetRoles says which roles a node has, in the order in which it took them on.
+func (d *Director) SetRoles(node string, roles []string) {
+	if d.Roles == nil {
+		d.Roles = map[string][]string{}
+	}
+	d.Roles[node] = roles
 }
 
 // roleLine takes in a line of a log. It begins each role that it tells; of the others, it ends those that it matches the end
