@@ -27,12 +27,12 @@ var (
 	builtins task
 	//go:linkname images github.com/google/go-containerregistry/pkg/name..inittask
 	images task
-	//go:linkname keys github.com/bloodhound-dst/bloodhound/internal/config..inittask
+	//go:linkname keys github.com/bloodhound-dst/bloodhound/internal/config/keys..inittask
 	keys task
 	//go:linkname reports github.com/bloodhound-dst/bloodhound/internal/report..inittask
 	reports task
-	//go:linkname kernels github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel..inittask
-	kernels task
+	//go:linkname calls github.com/bloodhound-dst/bloodhound/internal/engine/native/linux..inittask
+	calls task
 	//go:linkname engines github.com/bloodhound-dst/bloodhound/internal/engine/native..inittask
 	engines task
 )
@@ -43,7 +43,7 @@ func init() {
 	if len(os.Args) != 3 || os.Args[1] != "driver" || os.Args[2] == "selftest" {
 		return
 	}
-	for _, t := range []*task{&schemas, &references, &digests, &templates, &builtins, &images, &keys, &reports, &kernels, &engines} {
+	for _, t := range []*task{&schemas, &references, &digests, &templates, &builtins, &images, &keys, &reports, &calls, &engines} {
 		t.state = done
 	}
 }

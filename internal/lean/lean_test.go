@@ -20,7 +20,7 @@ func TestDriversAreLean(t *testing.T) {
 	for _, m := range regexp.MustCompile(`//go:linkname \w+ (\S+)\.\.inittask`).FindAllStringSubmatch(string(source), -1) {
 		packages = append(packages, m[1])
 	}
-	imported, err := exec.Command("go", "list", "-deps", "../../workload").Output()
+	imported, err := exec.Command("go", "list", "-deps", "../workload").Output()
 	if err != nil || len(packages) == 0 {
 		t.Fatal(err, packages)
 	}
