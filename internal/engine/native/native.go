@@ -63,7 +63,7 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 		runtime.GOMAXPROCS(minProcs)
 	}
 	untouched()
-	w := &World{spec: spec, tape: tape.NewSource(t), options: o, real: host.Checkpoint{Tracer: host.NewTracer()}, started: time.Now()}
+	w := &World{spec: spec, tape: tape.NewSource(t), options: o, real: &host.Checkpoint{Tracer: host.NewTracer()}, started: time.Now()}
 	w.tape.Watch(o.Draws)
 	var err error
 	w.do(func() { err = w.boot() })
@@ -75,7 +75,12 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 }
 
 // do runs f on the world's thread.
-func (w *World) do(f func()) { w.real.Tracer.Do(f) }
+func (w *World) do(f func()) {
+	w.real.Tracer.Do(func() {
+		w.real.Enter()
+		f()
+	})
+}
 
 func (w *World) boot() error {
 	cpus := host.AllowedCPUs()
@@ -91,7 +96,7 @@ func (w *World) boot() error {
 	if err != nil {
 		return err
 	}
-	w.real.Machine, m.Lack = m, &w.real.Lack
+	w.real.Machine = m
 	if w.memoryBytes = w.spec.Limits.WorldBytes; w.memoryBytes == 0 {
 		w.memoryBytes = defaultMemory
 		if all := host.MachineBytes(); all > 0 {
@@ -99,28 +104,8 @@ func (w *World) boot() error {
 		}
 	}
 	w.real.Blobs = host.NewBlobs(&w.real.Lack)
-	m.LimitMemory(w.memoryBytes, w.real.Blobs)
-	w.kernel = kernel.New(m, w.tape, kernel.Handles{Blobs: w.real.Blobs}, linux.NewSystem())
+	w.connect()
 	k := w.kernel
-	w.tape.Clock(func() int64 { return k.Now })
-	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
-	k.Observe = w.options.Observe
-	k.Overdue = w.overdue
-	k.Absent = w.absent
-	k.Seen = w.observed
-	k.DiskFault = func(c *fault.Call) fault.Harm {
-		return w.director.Call(c)
-	}
-	k.Leaks = leaks.kernel
-	k.Executes = w.executes
-	if w.options.Dumps != "" {
-		k.Fatal = w.fatal
-	}
-	if w.options.Code != nil {
-		k.Code, k.Edges, k.Ending = w.watched, w.edges, w.counted
-	}
-	m.Action = func(id machine.ThreadID, sig int) ([32]byte, bool) { return linux.Action(k, id, sig) }
-	m.Random = func(id machine.ThreadID, b []byte) { linux.Random(k, id, b) }
 	k.Net = w.network()
 	d := w.spec.DefaultLink
 	k.Net.SetDefaultLink(net.Link{LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}, net.Rates{})
@@ -128,7 +113,9 @@ func (w *World) boot() error {
 	if err != nil {
 		return err
 	}
-	w.director = setting.New(w.tape, actuator{w}, &w.outcome)
+	if err := w.direct(setting); err != nil {
+		return err
+	}
 	w.absences = make([][]string, len(w.spec.Nodes))
 	if err := w.share(w.spec.Nodes); err != nil {
 		return err
@@ -154,6 +141,48 @@ func (w *World) boot() error {
 			k.Net.SetLink(net.NodeID(b), net.NodeID(a), link)
 		}
 	}
+	if w.options.Behaviour {
+		w.behaviour = newBehaviour(w.spec)
+		k.Watch()
+	}
+	return w.enclose()
+}
+
+// connect makes the kernel of the world over what is real of it, and has both call the world.
+func (w *World) connect() {
+	m := w.real.Machine
+	k := kernel.New(m, w.tape, kernel.Handles{Blobs: w.real.Blobs, VDSOs: w.real.VDSOs}, linux.NewSystem())
+	w.kernel = k
+	for _, b := range w.real.Bases {
+		k.Handles.Bases = append(k.Handles.Bases, b)
+	}
+	m.Lack = &w.real.Lack
+	m.LimitMemory(w.memoryBytes, w.real.Blobs)
+	w.tape.Clock(func() int64 { return k.Now })
+	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
+	k.Observe = w.options.Observe
+	k.Overdue = w.overdue
+	k.Absent = w.absent
+	k.Seen = w.observed
+	k.DiskFault = func(c *fault.Call) fault.Harm {
+		return w.director.Call(c)
+	}
+	k.Leaks = w.leaks().kernel
+	k.Executes = w.executes
+	if w.options.Dumps != "" {
+		k.Fatal = w.fatal
+	}
+	if w.options.Code != nil {
+		k.Code, k.Edges, k.Ending = w.watched, w.edges, w.counted
+	}
+	m.Action = func(id machine.ThreadID, sig int) ([32]byte, bool) { return linux.Action(k, id, sig) }
+	m.Random = func(id machine.ThreadID, b []byte) { linux.Random(k, id, b) }
+}
+
+// direct makes the director, and has the kernel ask it about calls.
+func (w *World) direct(setting *director.Setting) error {
+	w.director = setting.New(w.tape, actuator{w}, &w.outcome)
+	k := w.kernel
 	if unknown := linux.WatchCalls(k, setting.Faults().Entries()); len(unknown) > 0 {
 		return fmt.Errorf("faults strike at %s, at which worlds never stop", strings.Join(unknown, ", "))
 	}
@@ -162,11 +191,7 @@ func (w *World) boot() error {
 			w.failure = err
 		}
 	}
-	if w.options.Behaviour {
-		w.behaviour = newBehaviour(w.spec)
-		k.Watch()
-	}
-	return w.enclose()
+	return nil
 }
 
 // enclose puts up the walls that the machine has. From here on the world's thread, and all processes of the world, read files of the
@@ -270,9 +295,6 @@ func (w *World) addNode(n *world.Node) error {
 	k.Nodes = append(k.Nodes, node)
 	return w.furnishNode(node, n)
 }
-
-// Fork is not there yet.
-func (w *World) Fork() (engine.World, error) { return nil, engine.ErrUnsupported }
 
 // Close ends the world. Nothing of it is left behind.
 func (w *World) Close() error {

@@ -35,13 +35,7 @@ type recorded struct {
 func (w *World) save() *State {
 	s := clone.Of(&State{Director: w.director.State, Tape: w.tape.State(), recorded: w.recorded})
 	s.Kernel = w.kernel.Save()
-	for _, c := range w.real.Watched {
-		var hits code.Blocks
-		if c != nil {
-			hits = c.Hits()
-		}
-		s.Executed = append(s.Executed, hits)
-	}
+	s.Executed = w.real.Executed()
 	return s
 }
 

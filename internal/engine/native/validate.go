@@ -29,7 +29,7 @@ import (
 func (*Engine) Validate(spec *world.Spec, o engine.Options) error {
 	var all engine.Mistakes
 	for i := range spec.Nodes {
-		x := &inspection{World: &World{spec: spec, options: o}, n: &spec.Nodes[i]}
+		x := &inspection{World: &World{spec: spec, options: o, real: &host.Checkpoint{Tracer: &host.Tracer{}}}, n: &spec.Nodes[i]}
 		err := x.node()
 		if err == nil && len(x.mistakes) == 0 {
 			x.guests(i)

@@ -36,7 +36,7 @@ type World struct {
 	recorded
 
 	// What is real, or ends the run.
-	real    host.Checkpoint
+	real    *host.Checkpoint
 	failure error // of a fault that was injected in the middle of a call
 	closed  bool
 }

@@ -52,7 +52,8 @@ type Base struct {
 	hidden map[baseFile]bool
 	open   map[baseFile]int
 	order  []baseFile // of opening: the oldest is closed first
-	lack   *Lack
+	lack   *Lack      // of the world that reads it now
+	worlds int        // that read it: copies of one another
 }
 
 type baseFile struct {
@@ -63,7 +64,7 @@ type baseFile struct {
 // NewBase opens the layers of a node. What lies in a layer at one of the hidden paths, which are absolute, is not there
 // for it; a layer of its own at such a path is. What the machine does not give is noted in lack, which may be nil.
 func NewBase(layers []Layer, hidden []string, lack *Lack) (*Base, error) {
-	b := &Base{layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
+	b := &Base{worlds: 1, layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
 	for i, l := range layers {
 		if l.Tree != nil {
 			b.roots = append(b.roots, -1)
@@ -259,6 +260,9 @@ func (b *Base) ReadAt(layer int, path string, p []byte, off int64) (int, fs.Errn
 
 // Close closes everything.
 func (b *Base) Close() {
+	if b.worlds--; b.worlds > 0 {
+		return
+	}
 	for _, fd := range b.open {
 		unix.Close(fd)
 	}

@@ -17,44 +17,150 @@ import (
 type Blobs struct {
 	// mu is for the watchdog, which counts what the loop's thread changes.
 	mu   sync.Mutex
-	fds  map[fs.BlobID]int
+	open map[fs.BlobID]*blob
 	lent map[fs.BlobID]bool // programs may map it
 	// left are blobs that nobody names any more and programs may map still: as long as one does, their memory is there.
-	left map[fs.BlobID]int
+	left map[fs.BlobID]*blob
 	tidy int // how many of them the last Sweep has kept
 	lack *Lack
 }
 
+// blob is a memfd. Worlds that are copies of one another share it until one of them writes to it.
+type blob struct {
+	fd     int
+	stores int // that have it
+}
+
+func (f *blob) release() {
+	if f.stores--; f.stores == 0 {
+		unix.Close(f.fd)
+	}
+}
+
 // NewBlobs makes an empty store. What the machine does not give for it is noted in lack, which may be nil.
 func NewBlobs(lack *Lack) *Blobs {
-	return &Blobs{fds: map[fs.BlobID]int{}, lent: map[fs.BlobID]bool{}, left: map[fs.BlobID]int{}, lack: lack}
+	return &Blobs{open: map[fs.BlobID]*blob{}, lent: map[fs.BlobID]bool{}, left: map[fs.BlobID]*blob{}, lack: lack}
 }
 
 // Create makes an empty blob. EMFILE where this process can open no more files.
 func (b *Blobs) Create(id fs.BlobID) fs.Errno {
-	fd, err := unix.MemfdCreate("blob-"+strconv.FormatInt(int64(id), 10), unix.MFD_CLOEXEC)
+	f, err := newBlob(id)
 	if err != nil {
 		b.lack.note("memfd_create", err)
 		return number(err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.fds[id] = fd
+	b.open[id] = f
 	return fs.OK
 }
 
-// FD is the open file behind a blob, for programs to map or execute.
-func (b *Blobs) FD(id fs.BlobID) int {
-	b.lent[id] = true
-	return b.fd(id)
+func newBlob(id fs.BlobID) (*blob, error) {
+	fd, err := unix.MemfdCreate("blob-"+strconv.FormatInt(int64(id), 10), unix.MFD_CLOEXEC)
+	return &blob{fd, 1}, err
 }
 
-func (b *Blobs) fd(id fs.BlobID) int {
-	fd, ok := b.fds[id]
+// FD is the open file behind a blob, for programs to map or execute. Its number is that of no file if no memory is left for a
+// copy of a blob that worlds share.
+func (b *Blobs) FD(id fs.BlobID) int {
+	b.lent[id] = true
+	fd, err := b.own(id)
+	if err != nil {
+		return -1
+	}
+	return fd
+}
+
+func (b *Blobs) fd(id fs.BlobID) int { return b.get(id).fd }
+
+func (b *Blobs) get(id fs.BlobID) *blob {
+	f, ok := b.open[id]
 	if !ok {
 		panic("host: no blob " + strconv.FormatInt(int64(id), 10))
 	}
-	return fd
+	return f
+}
+
+// own is the file of a blob for what may change it: no other store has it then.
+func (b *Blobs) own(id fs.BlobID) (int, error) {
+	f := b.get(id)
+	if f.stores == 1 {
+		return f.fd, nil
+	}
+	n, err := f.copy(id)
+	if err != nil {
+		b.lack.note("a copy of a file in memory", err)
+		return -1, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f.release()
+	b.open[id] = n
+	return n.fd, nil
+}
+
+// copy makes a blob with the same bytes and size.
+func (f *blob) copy(id fs.BlobID) (*blob, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(f.fd, &st); err != nil {
+		return nil, err
+	}
+	n, err := newBlob(id)
+	if err != nil {
+		return nil, err
+	}
+	if err = unix.Ftruncate(n.fd, st.Size); err == nil && copyData(n.fd, f.fd, st.Size) < st.Size {
+		err = unix.ENOMEM
+	}
+	if err != nil {
+		n.release()
+		return nil, err
+	}
+	return n, nil
+}
+
+// Fork makes a store with the same blobs. Those that no process maps are shared. Of those that are mapped, which are also those
+// that nobody names any more, it has copies of its own.
+func (b *Blobs) Fork(lack *Lack, mapped map[fs.BlobID]bool) (*Blobs, error) {
+	n := NewBlobs(lack)
+	for id, f := range b.open {
+		if !mapped[id] {
+			f.stores++
+			n.open[id] = f
+			continue
+		}
+		c, err := f.copy(id)
+		if err != nil {
+			n.Close()
+			return nil, err
+		}
+		n.open[id], n.lent[id] = c, true
+	}
+	for id, f := range b.left {
+		if !mapped[id] {
+			continue
+		}
+		c, err := f.copy(id)
+		if err != nil {
+			n.Close()
+			return nil, err
+		}
+		n.left[id] = c
+	}
+	n.tidy = len(n.left)
+	return n, nil
+}
+
+// behind is the open file of a blob, also of one that nobody names any more.
+func (b *Blobs) behind(id fs.BlobID) (fd int, ok bool) {
+	f := b.open[id]
+	if f == nil {
+		f = b.left[id]
+	}
+	if f == nil {
+		return -1, false
+	}
+	return f.fd, true
 }
 
 // ReadAt reads from a blob.
@@ -64,19 +170,31 @@ func (b *Blobs) ReadAt(id fs.BlobID, p []byte, off int64) (int, fs.Errno) {
 
 // WriteAt writes to a blob.
 func (b *Blobs) WriteAt(id fs.BlobID, p []byte, off int64) (int, fs.Errno) {
-	n, err := unix.Pwrite(b.fd(id), p, off)
+	fd, err := b.own(id)
+	if err != nil {
+		return 0, number(err)
+	}
+	n, err := unix.Pwrite(fd, p, off)
 	b.lack.note("a write to a file in memory", err)
 	return count(n, err)
 }
 
 // Truncate sets a blob's size.
 func (b *Blobs) Truncate(id fs.BlobID, size int64) fs.Errno {
-	return number(unix.Ftruncate(b.fd(id), size))
+	fd, err := b.own(id)
+	if err != nil {
+		return number(err)
+	}
+	return number(unix.Ftruncate(fd, size))
 }
 
 // PunchHole zeroes a range and gives its memory back.
 func (b *Blobs) PunchHole(id fs.BlobID, off, size int64) fs.Errno {
-	return number(unix.Fallocate(b.fd(id), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size))
+	fd, err := b.own(id)
+	if err != nil {
+		return number(err)
+	}
+	return number(unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size))
 }
 
 // copyBytes is how much CopyFromBase moves at once where the real kernel does not do it alone.
@@ -137,10 +255,7 @@ func copyData(to, from int, size int64) (off int64) {
 
 // Allocated is how many bytes of memory a blob takes, one that was freed as long as programs may map it.
 func (b *Blobs) Allocated(id fs.BlobID) int64 {
-	if fd, ok := b.fds[id]; ok {
-		return allocated(fd)
-	}
-	if fd, ok := b.left[id]; ok {
+	if fd, ok := b.behind(id); ok {
 		return allocated(fd)
 	}
 	return 0
@@ -159,27 +274,26 @@ func (b *Blobs) Bytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	total := int64(0)
-	for _, fd := range b.fds {
-		total += allocated(fd)
-	}
-	for _, fd := range b.left {
-		total += allocated(fd)
+	for _, list := range []map[fs.BlobID]*blob{b.open, b.left} {
+		for _, f := range list {
+			total += allocated(f.fd)
+		}
 	}
 	return total
 }
 
 // Free forgets a blob; maps of it live on in the processes that have them, and count until a Sweep finds them gone.
 func (b *Blobs) Free(id fs.BlobID) {
-	fd := b.fd(id)
+	f := b.get(id)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.fds, id)
+	delete(b.open, id)
 	if b.lent[id] {
 		delete(b.lent, id)
-		b.left[id] = fd
+		b.left[id] = f
 		return
 	}
-	unix.Close(fd)
+	f.release()
 }
 
 // minUntidy is how many freed blobs are worth a look at the maps of all processes.
@@ -192,10 +306,10 @@ func (b *Blobs) Untidy() bool { return len(b.left) > 2*max(b.tidy, minUntidy) }
 func (b *Blobs) Sweep(mapped map[uint64]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for id, fd := range b.left {
+	for id, f := range b.left {
 		var st unix.Stat_t
-		if unix.Fstat(fd, &st) != nil || !mapped[st.Ino] {
-			unix.Close(fd)
+		if unix.Fstat(f.fd, &st) != nil || !mapped[st.Ino] {
+			f.release()
 			delete(b.left, id)
 		}
 	}
@@ -204,7 +318,7 @@ func (b *Blobs) Sweep(mapped map[uint64]bool) {
 
 // Close frees everything.
 func (b *Blobs) Close() {
-	for id := range b.fds {
+	for id := range b.open {
 		b.Free(id)
 	}
 	b.Sweep(nil)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
@@ -19,13 +20,15 @@ import (
 type Tracer struct {
 	machines  []*Machine
 	listeners []*listener
+	current   *Checkpoint // whose processes run
+	users     int         // worlds that have it
 	work      chan func()
 	ended     chan struct{}
 }
 
 // NewTracer starts a Tracer with an OS thread of its own.
 func NewTracer() *Tracer {
-	t := &Tracer{work: make(chan func()), ended: make(chan struct{})}
+	t := &Tracer{users: 1, work: make(chan func()), ended: make(chan struct{})}
 	go func() {
 		runtime.LockOSThread() // never unlocked: the OS thread, which a world pins, ends with the goroutine
 		for f := range t.work {
@@ -48,8 +51,11 @@ func (t *Tracer) Do(f func()) {
 	}
 }
 
-// End ends the thread.
+// End ends the thread when the last of the worlds that have it has called End.
 func (t *Tracer) End() {
+	if t.users--; t.users > 0 {
+		return
+	}
 	close(t.work)
 	<-t.ended
 }
@@ -104,10 +110,60 @@ type Checkpoint struct {
 	Bases   []*Base         // by node, open files of the machine
 	Watched []*Watched      // copies of executables with breakpoints; nil where there is none
 	Lack    Lack            // what the machine did not give
+
+	executed []code.Blocks // while another world runs: the blocks of each of Watched that this one has executed
+}
+
+// Enter makes c the world that runs. It must be called on the Tracer's thread.
+func (c *Checkpoint) Enter() {
+	t := c.Tracer
+	if t.current == c {
+		return
+	}
+	if t.current != nil {
+		t.current.leave()
+	}
+	t.current = c
+	if c.Machine != nil {
+		c.Machine.watch.start()
+	}
+	for i, w := range c.Watched {
+		if w != nil {
+			w.Resume(c.executed[i])
+		}
+	}
+	for _, b := range c.Bases {
+		b.lack = &c.Lack
+	}
+}
+
+func (c *Checkpoint) leave() {
+	if c.Machine != nil {
+		c.Machine.watch.stop()
+	}
+	c.executed = c.Executed()
+}
+
+// Executed are the blocks of each of Watched that the world has executed.
+func (c *Checkpoint) Executed() (list []code.Blocks) {
+	if c.Tracer.current != c {
+		return slices.Clone(c.executed)
+	}
+	for _, w := range c.Watched {
+		var hits code.Blocks
+		if w != nil {
+			hits = w.Hits()
+		}
+		list = append(list, hits)
+	}
+	return list
 }
 
 // Close ends the processes and frees the rest. It must be called on the Tracer's thread, and leaves the Tracer.
 func (c *Checkpoint) Close() {
+	if c.Tracer.current == c {
+		c.Tracer.current = nil
+	}
 	if c.Machine != nil {
 		c.Machine.Close()
 	}

@@ -38,6 +38,7 @@ type Watched struct {
 	stands code.Bits // where they stand now
 	first  uint64    // the first place, and the last
 	last   uint64
+	worlds int // that execute it: copies of one another, of which one runs at a time
 }
 
 // FD is the file to execute or map instead of the original one.
@@ -186,6 +187,7 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 		covered = known.Quiet()
 	}
 	w.set(covered)
+	w.worlds = 1
 	return w, a.digest, nil
 }
 
@@ -220,7 +222,10 @@ func Unwatch(list []*Watched) {
 	copies.Lock()
 	defer copies.Unlock()
 	for _, w := range list {
-		if w != nil {
+		if w == nil {
+			continue
+		}
+		if w.worlds--; w.worlds == 0 {
 			copies.idle = append(copies.idle, w)
 		}
 	}

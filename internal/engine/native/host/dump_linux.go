@@ -22,8 +22,11 @@ const (
 // Registers gives those of a thread whose process is about to end. A call at which it stands is left as it is.
 func (m *Machine) Registers(id ThreadID) (machine.Regs, bool) {
 	t := m.get(id)
-	if t.at == atPassed { // nobody shall see what the call would have done
+	switch t.at { // nobody shall see what the call would have done
+	case atPassed:
 		t.at = atNotice
+	case atLet:
+		t.at = atCall
 	}
 	m.withdraw(t)
 	if t.loaded {

@@ -26,6 +26,7 @@ const (
 	atCall                   // seccomp stop: the call has not begun
 	atSignal                 // signal-delivery stop
 	atWithdrawn              // stopped; the call was notified, and the notification ended without an answer
+	atLet                    // seccomp stop: the real kernel is to execute the call when the thread runs on
 	// In no stop, but in the kernel, waiting for the answer to a notified call (see notify_linux.go):
 	atNotice   // the call is not answered
 	atAnswered // the answer is known, and not sent
@@ -35,6 +36,8 @@ const (
 type thread struct {
 	id        ThreadID
 	tid, tgid int
+	space     int // the address space: one of the machine's numbers
+	copyOf    int // the process that its own is a copy of, in another machine
 	leader    bool
 	ended     bool // a main thread, which waits for the others of its process without memory
 	at        where
@@ -63,6 +66,7 @@ type thread struct {
 type Machine struct {
 	threads    map[ThreadID]*thread
 	alive      map[int]int // real threads of a process that were not reaped yet, by tgid
+	spaces     int         // how many address spaces there were
 	stubFD     int
 	tracer     *Tracer
 	loop       int // the id of its OS thread
@@ -93,6 +97,9 @@ type Machine struct {
 	Slow error
 }
 
+// stopsAskedFor is Machine.Stops under the reference.
+const stopsAskedFor = "asked for"
+
 // Leaks switches off single cures against chance; only the mutation test of the engine sets any.
 type Leaks struct {
 	ASLR, TSC, VDSO, Random, Instructions bool
@@ -105,7 +112,7 @@ func NewMachine(tracer *Tracer, leaks Leaks, spinCPUMs int64, reference bool) (*
 	interruptible()
 	stops := ""
 	if reference {
-		stops = "asked for"
+		stops = stopsAskedFor
 		quietChildSignals()
 	} else if err := heedChildren(); err != nil {
 		stops = err.Error()
@@ -145,6 +152,12 @@ func (m *Machine) Close() {
 
 // Interrupt makes the thread that runs now stop soon, with StopSpin. It may be called from any goroutine.
 func (m *Machine) Interrupt() { m.watch.interrupt() }
+
+// newSpace numbers an address space.
+func (m *Machine) newSpace() int {
+	m.spaces++
+	return m.spaces
+}
 
 func (m *Machine) get(id ThreadID) *thread {
 	t := m.threads[id]
@@ -500,7 +513,7 @@ func (m *Machine) Pass(id ThreadID) {
 	case atWithdrawn:
 		t.set(m.Native(id))
 	default:
-		t.at = atStart
+		t.at = atLet
 	}
 }
 

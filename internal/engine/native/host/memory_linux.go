@@ -39,7 +39,7 @@ func privateBytes(tid int) int64 {
 // may take much of it without a system call. blobs are the world's.
 func (m *Machine) LimitMemory(bytes int64, blobs *Blobs) {
 	w := m.watch
-	w.start, w.startBytes = machineWide(), ownBytes(os.Getpid())
+	w.began, w.beganBytes = machineWide(), ownBytes(os.Getpid())
 	w.blobs = blobs
 	w.limitBytes.Store(bytes)
 }
@@ -62,7 +62,7 @@ func (h *holding) bytes() int64 { return h.own + h.blobs + h.tables + h.maps }
 func (m *Machine) Held(exactly bool) int64 {
 	w := m.watch
 	now := machineWide()
-	h := &holding{own: max(ownBytes(os.Getpid())-w.startBytes, 0), blobs: w.blobs.Bytes()}
+	h := &holding{own: max(ownBytes(os.Getpid())-w.beganBytes, 0), blobs: w.blobs.Bytes()}
 	for _, tid := range m.processes() {
 		if exactly {
 			h.own += privateBytes(tid)
@@ -73,9 +73,9 @@ func (m *Machine) Held(exactly bool) int64 {
 		}
 	}
 	if exactly { // what others of the machine take does not count from now on
-		w.start.tables, w.start.kernel = now.tables-h.tables, now.kernel-h.maps
+		w.began.tables, w.began.kernel = now.tables-h.tables, now.kernel-h.maps
 	} else {
-		h.tables, h.maps = max(now.tables-w.start.tables, 0), max(now.kernel-w.start.kernel, 0)
+		h.tables, h.maps = max(now.tables-w.began.tables, 0), max(now.kernel-w.began.kernel, 0)
 	}
 	w.held.Store(&seen{holding: *h, machine: now})
 	return h.bytes()

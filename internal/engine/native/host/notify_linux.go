@@ -218,8 +218,14 @@ func (m *Machine) noticed(stop *machine.Stop) {
 	stop.Foreign = n.arch != auditArchX8664 || n.nr&x32Bit != 0
 }
 
-// withdraw brings a thread that waits in a notification to a ptrace stop: the signal ends its wait before any answer.
+// withdraw brings a thread to a ptrace stop at which no call is left to the real kernel. Where it waits in a notification, a signal
+// ends its wait before any answer.
 func (m *Machine) withdraw(t *thread) {
+	if t.at == atLet {
+		t.at = atCall
+		t.set(m.Native(t.id))
+		return
+	}
 	if t.at != atNotice && t.at != atAnswered && t.at != atPassed {
 		return
 	}

@@ -54,7 +54,7 @@ func (m *Machine) spawn(id ThreadID, vdso *machine.VDSO) error {
 	if _, status, errno := wait4(pid, 0); errno != 0 || !status.Stopped() {
 		return fmt.Errorf("cannot trace a process (is ptrace allowed here? run `bloodhound doctor`): status %#x", status)
 	}
-	t := &thread{id: id, tid: pid, tgid: pid, leader: true, gadget: stubGadget, vdso: vdso}
+	t := &thread{id: id, tid: pid, tgid: pid, space: m.newSpace(), leader: true, gadget: stubGadget, vdso: vdso}
 	m.threads[id] = t
 	m.alive[pid]++
 	if e := ptrace(unix.PTRACE_SETOPTIONS, pid, 0, traceOptions); e != 0 {
@@ -357,7 +357,7 @@ func (m *Machine) furnish(t *thread, img machine.Image) syscall.Errno {
 	if t.queued != nil {
 		return 0 // died in exec; the next Resume tells
 	}
-	t.code, t.chance = nil, nil
+	t.space, t.code, t.chance = m.newSpace(), nil, nil
 	sp := t.load().Rsp
 	stack := make([]byte, 64<<10)
 	stack = stack[:m.readAt(t, sp, stack)]
@@ -492,17 +492,44 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	if flags&unix.CLONE_THREAD == 0 {
 		flags |= unix.CLONE_PARENT // a child of this process: one wait reaps it for good
 	}
+	tid, errno := m.clone(t, flags, stack, tls)
+	if errno != 0 {
+		m.Lack.note("clone", errno)
+		return errno
+	}
+	c := &thread{id: child, tid: tid, tgid: t.tgid, space: t.space, gadget: t.gadget, vdso: t.vdso, code: t.code, chance: t.chance, listener: t.listener}
+	if flags&unix.CLONE_VM == 0 {
+		c.space = m.newSpace()
+		c.code, c.chance = t.code.copied(), t.chance.copied()
+	}
+	if flags&unix.CLONE_THREAD == 0 {
+		c.tgid, c.leader = tid, true
+	}
+	m.threads[child] = c
+	m.alive[c.tgid]++
+	fs := c.load().Fs_base
+	c.regs = t.regs
+	c.regs.Rax = 0
+	c.regs.Fs_base = fs
+	if stack != 0 {
+		c.regs.Rsp = stack
+	}
+	c.dirty = true
+	return 0
+}
+
+// clone makes a thread execute clone(2), with flags of the engine's choice, and waits for the new thread to stop.
+func (m *Machine) clone(t *thread, flags, stack, tls uint64) (tid int, errno syscall.Errno) {
 	saved, ok := m.begin(t, unix.SYS_CLONE, flags, stack, 0, 0, tls)
 	if !ok {
-		return syscall.EAGAIN
+		return 0, syscall.EAGAIN
 	}
-	tid := 0
 	for {
 		ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0)
 		status, errno := m.wait(t)
 		if errno != 0 || !status.Stopped() {
 			t.queued = &machine.Stop{Kind: machine.StopExit, Status: status}
-			return syscall.EAGAIN
+			return 0, syscall.EAGAIN
 		}
 		switch int(status >> 16) {
 		case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
@@ -514,33 +541,15 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 		if done, v := m.ended(t, status); done {
 			m.end(t, saved)
 			if v < 0 {
-				m.Lack.note("clone", syscall.Errno(-v))
-				return syscall.Errno(-v)
+				return 0, syscall.Errno(-v)
 			}
 			break
 		}
 	}
 	if _, status, errno := wait4(tid, 0); errno != 0 || !status.Stopped() {
-		return syscall.EAGAIN
+		return 0, syscall.EAGAIN
 	}
-	c := &thread{id: child, tid: tid, tgid: t.tgid, gadget: t.gadget, vdso: t.vdso, code: t.code, chance: t.chance, listener: t.listener}
-	if flags&unix.CLONE_VM == 0 {
-		c.code, c.chance = t.code.copied(), t.chance.copied()
-	}
-	if flags&unix.CLONE_THREAD == 0 {
-		c.tgid, c.leader = tid, true
-	}
-	m.threads[child] = c
-	m.alive[c.tgid]++
-	fs := c.load().Fs_base
-	c.regs = saved
-	c.regs.Rax = 0
-	c.regs.Fs_base = fs
-	if stack != 0 {
-		c.regs.Rsp = stack
-	}
-	c.dirty = true
-	return 0
+	return tid, 0
 }
 
 // Exit ends one thread, which stands at a call.

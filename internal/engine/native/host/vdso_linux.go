@@ -59,6 +59,17 @@ func NewVDSO() (*machine.VDSO, error) {
 	return &machine.VDSO{FD: fd, Shared: shared, Time: (*machine.TimePage)(unsafe.Pointer(&shared[0]))}, nil
 }
 
+// copyVDSO makes a VDSO for the same node of a copy of its world.
+func copyVDSO(v *machine.VDSO) (*machine.VDSO, error) {
+	n, err := NewVDSO()
+	if err != nil {
+		return nil, err
+	}
+	copy(n.Shared, v.Shared)
+	n.StopsGrowth, n.Accounted = v.StopsGrowth, v.Accounted
+	return n, nil
+}
+
 // sized adds the remedy to an error of growing a file of this process, files in memory too.
 func sized(err error) error {
 	if errors.Is(err, unix.EFBIG) {

@@ -25,8 +25,8 @@ type watchdog struct {
 	limitBytes  atomic.Int64 // what the world may take of the machine's memory, 0 without a limit
 	held        atomic.Pointer[seen]
 	blobs       *Blobs
-	start       machineBytes // when the limit was set, and what this process had then
-	startBytes  int64
+	began       machineBytes // when the limit was set, and what this process had then
+	beganBytes  int64
 	owner       int // the loop's thread
 	limitNs     int64
 	done        chan struct{}
@@ -85,9 +85,24 @@ func (s *spin) signal() {
 }
 
 func startWatchdog(limitMs int64) *watchdog {
-	w := &watchdog{owner: unix.Gettid(), limitNs: limitMs * 1e6, done: make(chan struct{})}
-	go w.loop()
+	w := &watchdog{owner: unix.Gettid(), limitNs: limitMs * 1e6}
+	w.start()
 	return w
+}
+
+// start has the watchdog look from now on, until stop. It may be stopped and started again.
+func (w *watchdog) start() {
+	if w.done == nil {
+		w.done = make(chan struct{})
+		go w.loop(w.done)
+	}
+}
+
+func (w *watchdog) stop() {
+	if w.done != nil {
+		close(w.done)
+		w.done = nil
+	}
 }
 
 func (w *watchdog) running(t *thread) {
@@ -106,9 +121,7 @@ func (w *watchdog) fired() interruption { return w.cause.Swap(noInterruption) }
 
 func (w *watchdog) interrupt() { w.interrupted.Store(true) }
 
-func (w *watchdog) stop() { close(w.done) }
-
-func (w *watchdog) loop() {
+func (w *watchdog) loop(done <-chan struct{}) {
 	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
 	near := 0 // for how many more periods the watchdog stays close
@@ -120,7 +133,7 @@ func (w *watchdog) loop() {
 	lastWaits := int64(0)
 	for {
 		select {
-		case <-w.done:
+		case <-done:
 			return
 		case <-tick.C:
 		}

@@ -1,0 +1,134 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"math/rand/v2"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// end runs a world to its end.
+func end(t *testing.T, w engine.World) *engine.Outcome {
+	t.Helper()
+	if _, err := w.Advance(engine.Until{}); err != nil {
+		t.Fatal(err)
+	}
+	out := *w.Outcome()
+	out.WallNs = 0
+	return &out
+}
+
+// sameRun compares the outcomes of runs that must be one.
+func sameRun(t *testing.T, what string, event uint64, got, want *engine.Outcome) {
+	t.Helper()
+	if got.StrictHash != want.StrictHash || got.Hash != want.Hash {
+		t.Errorf("forked at event %d, %s ends with %s at event %d (%s %s) and a run from boot with %s at event %d (%s)", event, what, got.Hash, got.Events, got.Reason, got.Detail, want.Hash, want.Events, want.Reason)
+	} else if !reflect.DeepEqual(got, want) {
+		t.Errorf("forked at event %d, %s gives\n%+v\nand a run from boot\n%+v", event, what, got, want)
+	}
+}
+
+// forked forks a world at several events: there the copy, a copy of the copy and then the world itself run to their ends.
+func forked(t *testing.T, spec *world.Spec, o engine.Options, times int) {
+	t.Helper()
+	want := play(t, spec, o, nil, nil)
+	if want.Events < uint64(times) {
+		t.Fatalf("the run has %d events", want.Events)
+	}
+	r := rand.New(rand.NewPCG(want.Events, 2))
+	for i := range uint64(times) {
+		event := want.Events*i/uint64(times) + 1 + r.Uint64N(want.Events/uint64(times))
+		w, err := New().Boot(spec, tape.Tape{Seed: 7}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Advance(engine.Until{Position: engine.At(event)}); err != nil {
+			t.Fatal(err)
+		}
+		c, err := w.Fork()
+		if err != nil {
+			t.Fatalf("at event %d: %v", event, err)
+		}
+		cc, err := c.Fork()
+		if err != nil {
+			t.Fatalf("at event %d: %v", event, err)
+		}
+		sameRun(t, "the copy", event, end(t, c), want)
+		c.Close()
+		sameRun(t, "the world", event, end(t, w), want)
+		w.Close()
+		sameRun(t, "the copy of the copy", event, end(t, cc), want)
+		cc.Close()
+	}
+}
+
+// A copy of a world, a copy of that, and the world itself go on as a run from boot does.
+func TestForkGoesOn(t *testing.T) {
+	spec := busy()
+	forked(t, spec, engine.Options{Behaviour: true, Draws: []string{"**"}}, 20)
+}
+
+// So it is with programs whose blocks are watched.
+func TestForkOfWatchedCode(t *testing.T) {
+	forked(t, busy(), engine.Options{Behaviour: true, Code: &code.Watch{Choice: code.Choice{"*"}}}, 5)
+}
+
+// threads is the program of testdata/fork/threads.c.
+func threads(t *testing.T) *world.Spec {
+	t.Helper()
+	dir := t.TempDir()
+	if out, err := exec.Command(needs.Program(t, "gcc"), "-O1", "-pthread", "-w", "-o", dir+"/threads", "testdata/fork/threads.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		Sched: world.Sched{PreemptPPM: 300_000},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Root: "host", WorkingDir: "/tmp", Command: []string{dir + "/threads"},
+			Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}}}}}
+}
+
+// Eight threads that wait in a futex, an epoll, a sleep and a pipe, with registers of the extended state in use, an alternate
+// stack, a pending signal and a robust mutex, are copied fifty times, in both modes. Each copy goes on as the original.
+func TestForkOfThreads(t *testing.T) {
+	for _, mode := range []string{"", "reference"} {
+		t.Run("mode "+mode, func(t *testing.T) {
+			t.Setenv(ReferenceVariable, mode)
+			spec := threads(t)
+			want := play(t, spec, engine.Options{}, nil, nil)
+			fine := 0
+			for _, l := range want.Log {
+				if strings.Contains(l.Text, "is as it was") {
+					fine++
+				}
+				if strings.Contains(l.Text, "CHANGED") {
+					t.Error(l.Text)
+				}
+			}
+			if fine != 11 {
+				t.Fatalf("%d of 11 lines: %+v", fine, want.Log)
+			}
+			r := rand.New(rand.NewPCG(3, 4))
+			var stops []uint64
+			for i := range uint64(50) {
+				stops = append(stops, want.Events*i/50+1+r.Uint64N(want.Events/50))
+			}
+			got := play(t, spec, engine.Options{}, stops, func(w *World) {
+				c, err := w.Fork()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				sameRun(t, "the copy", w.kernel.Events, end(t, c), want)
+			})
+			sameRun(t, "the world", want.Events, got, want)
+		})
+	}
+}
