@@ -74,12 +74,12 @@ func forked(t *testing.T, spec *world.Spec, o engine.Options, times int) {
 // A copy of a world, a copy of that, and the world itself go on as a run from boot does.
 func TestForkGoesOn(t *testing.T) {
 	spec := busy()
-	forked(t, spec, engine.Options{Behaviour: true, Draws: []string{"**"}}, 20)
+	forked(t, spec, engine.Options{Behaviour: true, Draws: []string{"**"}}, 8)
 }
 
 // So it is with programs whose blocks are watched.
 func TestForkOfWatchedCode(t *testing.T) {
-	forked(t, busy(), engine.Options{Behaviour: true, Code: &code.Watch{Choice: code.Choice{"*"}}}, 5)
+	forked(t, busy(), engine.Options{Behaviour: true, Code: &code.Watch{Choice: code.Choice{"*"}}}, 3)
 }
 
 // threads is the program of testdata/fork/threads.c.
