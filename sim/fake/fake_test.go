@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -34,6 +35,7 @@ func play(t *testing.T, tp tape.Tape, define func(*inproc.World)) *engine.Outcom
 	for _, c := range out.Crashes {
 		t.Fatalf("%s, %s:\n%s", tp.Name(), c.Node, strings.Join(c.Lines, "\n"))
 	}
+	recordHash(t, tp, out)
 	return out
 }
 
@@ -431,8 +433,8 @@ func TestWhatSurvives(t *testing.T) {
 					}
 					return nil
 				}))
-				for key, v := range versions {
-					if i, err := kv.Get(key); err != nil || i.Value != key || i.Version < v {
+				for _, key := range slices.Sorted(maps.Keys(versions)) { // each Get is an event: their order is part of the run
+					if i, err := kv.Get(key); err != nil || i.Value != key || i.Version < versions[key] {
 						t.Errorf("seed %d: %s: %+v %v", seed, key, i, err)
 					}
 				}
@@ -655,9 +657,9 @@ func TestWrongCalls(t *testing.T) {
 		wrong(`fake.Dial: node db is a fake.Database, no fake.Store; call fake.Open(p, "db")`, func() { Dial(p, "db").Get("a") })
 		wrong("node pay is a fake.Service, no fake.Store", func() { Dial(p, "pay").Watch("a", 0, time.Second) })
 		wrong("echo is no fake.Store", func() { Dial(p, "echo").Put("a", "b") })
-		for node, want := range map[string]string{"kv": `fake.Dial(p, "kv")`, "db": `fake.Open(p, "db")`, "echo": "node echo is no fake.Service"} {
-			if _, err := Client(p).Get("http://" + node + "/"); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v, and not %s", err, want)
+		for _, c := range []struct{ node, want string }{{"kv", `fake.Dial(p, "kv")`}, {"db", `fake.Open(p, "db")`}, {"echo", "node echo is no fake.Service"}} {
+			if _, err := Client(p).Get("http://" + c.node + "/"); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, and not %s", err, c.want)
 			}
 		}
 		wrong("there is no Isolation(9)", func() { Open(p, "db").Begin(Isolation(9)) })
