@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -188,10 +189,8 @@ type sample struct {
 
 func partOf(functions []string) string {
 	for _, p := range parts {
-		for _, f := range functions {
-			if p.stack.MatchString(f) {
-				return p.name
-			}
+		if slices.ContainsFunc(functions, p.stack.MatchString) {
+			return p.name
 		}
 	}
 	return rest

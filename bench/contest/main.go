@@ -122,9 +122,7 @@ func (a *app) makeTrials(ctx context.Context, s *comparison.Settings, j *compari
 	var first error
 	var all sync.WaitGroup
 	for cpu := range int(a.workers) {
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			for t := range next {
 				done, complete, err := one(ctx, t, cpu)
 				mu.Lock()
@@ -139,7 +137,7 @@ func (a *app) makeTrials(ctx context.Context, s *comparison.Settings, j *compari
 				}
 				mu.Unlock()
 			}
-		}()
+		})
 	}
 	for _, t := range left {
 		mu.Lock()

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -299,9 +300,7 @@ func slowly(ops []history.Operation, values map[string]string) bool {
 		}
 		old, exists := values[o.Key]
 		after := map[string]string{}
-		for k, v := range values {
-			after[k] = v
-		}
+		maps.Copy(after, values)
 		sure := o.Type == history.Ok
 		switch o.Op {
 		case "put":
@@ -397,7 +396,7 @@ func randomHistory(r *rand.Rand, kinds []string) []history.Event {
 			}
 		}
 	}
-	for steps := 0; steps < 60; steps++ {
+	for range 60 {
 		i := r.IntN(len(clients))
 		c := clients[i]
 		f := flights[c]

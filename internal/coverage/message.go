@@ -3,6 +3,7 @@ package coverage
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 )
 
@@ -192,12 +193,9 @@ func (h *header) resp(b []byte) bool {
 		if i = h.bulk(b, i); i == 0 {
 			return true
 		}
-		for _, c := range containers {
-			if string(h.head[first:h.n]) == c {
-				h.byte(' ')
-				h.bulk(b, i)
-				break
-			}
+		if slices.Contains(containers, string(h.head[first:h.n])) {
+			h.byte(' ')
+			h.bulk(b, i)
 		}
 		return true
 	}

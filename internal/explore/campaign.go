@@ -137,11 +137,9 @@ func (c *Campaign) startWorkers(runs, replays context.Context, count int, jobs <
 		if len(cpus) > 0 {
 			cpu = cpus[(c.FirstCPU+k)%len(cpus)]
 		}
-		workers.Add(1)
-		go func() {
-			defer workers.Done()
+		workers.Go(func() {
 			c.serve(runs, replays, cpu, jobs, results)
-		}()
+		})
 	}
 	go func() {
 		workers.Wait()

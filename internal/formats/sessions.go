@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -572,6 +571,3 @@ func FormatOf(start []byte) Format {
 	}
 	return ""
 }
-
-// InSessions tells whether a format has no times.
-func InSessions(f Format) bool { return slices.Contains(Formats, f) }

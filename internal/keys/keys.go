@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Twice is a key that an object has twice.
@@ -72,10 +73,8 @@ const mostFew = 16
 // add takes a key in. It reports whether that is new.
 func (o *object) add(key string) bool {
 	if o.many == nil {
-		for _, k := range o.few {
-			if k == key {
-				return false
-			}
+		if slices.Contains(o.few, key) {
+			return false
 		}
 		if o.few = append(o.few, key); len(o.few) <= mostFew {
 			return true

@@ -54,10 +54,9 @@ func (e *Event) String() string {
 
 // Mapper turns events of runs into steps of a model, by rules. Several goroutines may use it at once.
 type Mapper struct {
-	model   *Model
-	mapping *world.Mapping
-	lines   *regexp.Regexp
-	rules   []rule
+	model *Model
+	lines *regexp.Regexp
+	rules []rule
 }
 
 type rule struct {
@@ -102,7 +101,7 @@ func Map(m *world.Mapping) (*Mapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Mapper{model: spec, mapping: m}
+	c := &Mapper{model: spec}
 	b := &ruleCompiler{spec: spec, rule: -1}
 	c.lines = b.pattern("lines", m.Lines)
 	for i := range m.Rules {

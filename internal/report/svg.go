@@ -444,9 +444,9 @@ func closest(f *focus, all []Message) (drawn []Message, dropped []int64) {
 
 // foldedRounds are exchanges of messages that are not drawn, being what was drawn before them again.
 type foldedRounds struct {
-	fromNs, toNs int64
-	rounds       int
-	messages     int
+	fromNs   int64
+	rounds   int
+	messages int
 }
 
 // burstGapNs is how long nothing is sent between two exchanges.
@@ -494,7 +494,7 @@ func (p *PageOf) folded(f *focus, ops []history.Operation) (kept []Message, fold
 	hidden := make([]bool, len(bursts))
 	for _, r := range repeats(keys) {
 		end := r.First + r.Period*r.Rounds
-		fold := foldedRounds{fromNs: bursts[r.First][0].SentNs, toNs: bursts[end-1][0].SentNs, rounds: r.Rounds}
+		fold := foldedRounds{fromNs: bursts[r.First][0].SentNs, rounds: r.Rounds}
 		for i := r.First; i < end; i++ {
 			hidden[i] = true
 			fold.messages += len(bursts[i])

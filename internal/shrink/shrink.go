@@ -276,11 +276,9 @@ func (w *work) first(n int, nth func(i int) Case, good func(*Run) bool) int {
 				continue
 			}
 			w.runs++
-			all.Add(1)
-			go func() {
-				defer all.Done()
+			all.Go(func() {
 				results[i].run, results[i].err = w.Try(w.ctx, now[i])
-			}()
+			})
 		}
 		all.Wait()
 		for i, r := range results {

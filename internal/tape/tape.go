@@ -94,7 +94,6 @@ type Source struct {
 	times     []int64      // of the decisions, if there is a clock
 	clock     func() int64 // see Clock
 	limit     int
-	dropped   uint64
 
 	watch     []string
 	draws     []Draws
@@ -102,7 +101,7 @@ type Source struct {
 	met       uint64 // Set edits that have overridden a draw
 }
 
-// MaxDecisions bounds the log of non-default decisions of one run; what exceeds it is counted by Dropped.
+// MaxDecisions bounds the log of non-default decisions that is kept of one run.
 const MaxDecisions = 1 << 20
 
 // NewSource starts a run of t from the beginning of every stream.
@@ -237,14 +236,10 @@ func (s *Source) next(c *cursor, stream string, n uint64, ratePPM uint64, chance
 	default:
 		v = 0
 	}
-	if v != 0 {
-		if len(s.decisions) < s.limit {
-			s.decisions = append(s.decisions, Decision{stream, i, n, v})
-			if s.clock != nil {
-				s.times = append(s.times, s.clock())
-			}
-		} else {
-			s.dropped++
+	if v != 0 && len(s.decisions) < s.limit {
+		s.decisions = append(s.decisions, Decision{stream, i, n, v})
+		if s.clock != nil {
+			s.times = append(s.times, s.clock())
 		}
 	}
 	return v
@@ -326,7 +321,6 @@ type State struct {
 	Next      map[string]uint64
 	Decisions []Decision
 	Times     []int64 // of the decisions, if there was a clock
-	Dropped   uint64
 	Watch     []string
 	Draws     []Draws
 	DrawsLost uint64
@@ -335,8 +329,7 @@ type State struct {
 
 // State copies what s knows as plain data.
 func (s *Source) State() State {
-	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Dropped: s.dropped,
-		Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met}
+	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met}
 	for name, c := range s.cursors {
 		st.Next[name] = c.next
 	}
@@ -349,7 +342,7 @@ func (s *Source) State() State {
 // Restore has s go on where st was taken, on the tape of st. Its clock and the Streams that it has handed out stay.
 func (s *Source) Restore(st State) {
 	old := s.cursors
-	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, dropped: st.Dropped, watch: st.Watch, drawsLost: st.DrawsLost, met: st.Met}
+	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, watch: st.Watch, drawsLost: st.DrawsLost, met: st.Met}
 	for name, next := range st.Next {
 		s.cursor(name).next = next
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -231,10 +232,8 @@ var refusedErrors = []string{"ERR value is not an integer", "ERR increment or de
 // refused tells whether an error reply proves that nothing was done.
 func refused(text string) bool {
 	code, _, _ := strings.Cut(text, " ")
-	for _, r := range refusals {
-		if code == r {
-			return true
-		}
+	if slices.Contains(refusals, code) {
+		return true
 	}
 	for _, r := range refusedErrors {
 		if strings.HasPrefix(text, r) {

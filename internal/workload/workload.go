@@ -280,11 +280,9 @@ func (s *settings) run(seed uint64, report *reporter) (counts, error) {
 		}
 		clients[i] = client{settings: s, number: i, name: name, report: report, start: start, conns: newConnections(s.dialect.targets()),
 			chooser: chooser{seed: seed, client: i, clients: s.clients, name: name, mix: s.mix, total: s.weight, counts: make([]uint64, len(s.mix)), verb: s.verb, special: special, ppm: s.ppm}}
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			clients[i].run()
-		}()
+		})
 	}
 	all.Wait()
 	var sum counts

@@ -24,7 +24,6 @@ type nodeLayout struct{ thread, random, choice, quiet, turn string }
 
 type linkLayout struct {
 	latencyNs, jitterNs                              int64
-	bandwidth                                        int64
 	jitter, drop, delay, duplicate, reorder, corrupt string // streams
 }
 
@@ -69,7 +68,7 @@ func (e *worldEngine) layoutOf(spec *world.Spec) (*layout, error) {
 					d = o
 				}
 			}
-			l.links = append(l.links, linkLayout{latencyNs: d.LatencyNs, jitterNs: d.JitterNs, bandwidth: d.BandwidthBytes,
+			l.links = append(l.links, linkLayout{latencyNs: d.LatencyNs, jitterNs: d.JitterNs,
 				jitter: way + "latency", drop: way + "drop", delay: way + "delay", duplicate: way + "duplicate", reorder: way + "reorder", corrupt: way + "corrupt"})
 		}
 	}

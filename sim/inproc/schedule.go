@@ -19,7 +19,6 @@ type schedule struct {
 	chance   tape.Stream   // draw i is 0, unless an edit gives nodes other random numbers from step i on
 	quiet    []tape.Stream // by node
 	turns    []tape.Stream
-	steps    int
 	quietPPM uint64
 	story    []choice
 	begun    bool
@@ -145,7 +144,6 @@ func (s *schedule) choose(v uint64) *channel {
 // step is one step of the world. When faults have ended, all that is under way arrives.
 func (s *schedule) step() {
 	r := s.run
-	s.steps++
 	if !r.faultsOver() {
 		if v := s.chance.Given(chances); v != 0 {
 			r.chance = v

@@ -19,19 +19,17 @@ import (
 
 // strict watches a run for chance that is not the tape's.
 type strict struct {
-	steps    []step
-	facts    map[string]fact
-	loop     uint64 // the goroutine of the run
-	stray    string // the first call of a goroutine of the program's own
-	changed  string // the first message that was changed on its way
-	before   map[string]int
-	left     []string // where goroutines were started that are still there
-	overflow bool
+	steps   []step
+	facts   map[string]fact
+	loop    uint64 // the goroutine of the run
+	stray   string // the first call of a goroutine of the program's own
+	changed string // the first message that was changed on its way
+	before  map[string]int
+	left    []string // where goroutines were started that are still there
 }
 
 // step is an event, with the calls that led to it.
 type step struct {
-	number uint64
 	timeNs int64
 	call   call
 	node   string
@@ -53,10 +51,9 @@ func (s *strict) begin(r *run) { s.loop = goroutine() }
 // note keeps an event.
 func (s *strict) note(r *run, c call, n *Node, p *Process, arg, result int64, digest, clocks uint64, detail string) {
 	if len(s.steps) >= maxSteps {
-		s.overflow = true
 		return
 	}
-	st := step{number: r.events, timeNs: r.now, call: c, arg: arg, result: result, digest: digest, clocks: clocks, detail: detail}
+	st := step{timeNs: r.now, call: c, arg: arg, result: result, digest: digest, clocks: clocks, detail: detail}
 	if n != nil {
 		st.node, st.thread = n.name, n.name
 		if p != nil {

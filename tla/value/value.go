@@ -243,12 +243,7 @@ func (s *Set) has(v Value) bool {
 	}
 	if text, ok := v.(*String); ok && len(s.Items) <= mostScanned {
 		if _, ok := s.Items[0].(*String); ok { // then all are: of other kinds, only model values stand with strings, and those come first
-			for _, x := range s.Items {
-				if x == Value(text) {
-					return true
-				}
-			}
-			return false
+			return slices.Contains(s.Items, Value(text))
 		}
 	}
 	_, found := s.Find(v)

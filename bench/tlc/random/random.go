@@ -46,7 +46,6 @@ type name struct {
 	states   bool // it depends on a variable
 	declared bool // a constant
 	local    bool
-	taken    bool // of an instance
 }
 
 // module is what others can extend or instance.
@@ -165,7 +164,7 @@ func (g *maker) body(m *module, letter string, count int) {
 			m.line("====")
 			j := fmt.Sprintf("J%s%d", letter, i)
 			m.line("%s == INSTANCE %s WITH %s <- %s", j, inner, d, g.constant(m, nil))
-			m.names = append(m.names, name{text: j + "!" + k, states: true, taken: true})
+			m.names = append(m.names, name{text: j + "!" + k, states: true})
 		default:
 			g.definition(m, fmt.Sprintf("%s%d", letter, i))
 		}
@@ -254,7 +253,7 @@ func (g *maker) instance(m *module, id string) {
 		if n.local || n.declared || slices.Contains(other.variables, n.text) || prefix != "" && strings.Contains(n.text, "%s") {
 			continue
 		}
-		n.text, n.local, n.taken, n.states = prefix+n.text, local, true, n.states || states
+		n.text, n.local, n.states = prefix+n.text, local, n.states || states
 		if !m.has(n.text) {
 			m.names = append(m.names, n)
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -51,10 +52,8 @@ func setting(name, otherwise string, values ...string) string {
 	if v == "" {
 		return otherwise
 	}
-	for _, allowed := range values {
-		if v == allowed {
-			return v
-		}
+	if slices.Contains(values, v) {
+		return v
 	}
 	if len(values) > 0 {
 		log.Fatalf("%s is %q; it is one of %s", name, v, strings.Join(values, ", "))

@@ -39,7 +39,6 @@ type lists struct {
 	own     []own              // by key: of the transaction that is looked at
 	in      []bool             // transactions that certainly committed
 	views   []view
-	first   Finding // the first thing that is wrong without any cycle
 }
 
 func newLists(txns []Txn) *lists { return &lists{txns: txns, keys: map[string]int32{}} }

@@ -43,7 +43,6 @@ var (
 	aDuration = shape{Kind: schema.Duration}
 	aPositive = shape{Kind: schema.Duration, Min: 1}
 	aMillis   = shape{Kind: schema.Millis}
-	aSize     = shape{Kind: schema.Size}
 	aSpan     = shape{Kind: schema.Span}
 	aPattern  = shape{Kind: schema.Pattern}
 	anyShape  = shape{Kind: schema.Anything}

@@ -16,10 +16,8 @@ import (
 // separate tells whether the world needs networks: without them, all nodes share one.
 func separate(l *load.State) bool {
 	if d := l.Network(defaultNetwork); d.Value != nil {
-		for _, key := range []string{"internal", "enable_ipv4", "enable_ipv6", "external"} {
-			if d.Value.Has(key) {
-				return true
-			}
+		if slices.ContainsFunc([]string{"internal", "enable_ipv4", "enable_ipv6", "external"}, d.Value.Has) {
+			return true
 		}
 		if name := source.ValueOr(d.Value.Get("name"), ""); name != "" && !strings.HasSuffix(name, "_"+defaultNetwork) || len(d.Value.Get("ipam").Get("config").List()) > 0 {
 			return true

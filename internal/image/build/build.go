@@ -123,7 +123,7 @@ func (s *state) clone() *state {
 
 // Build makes the image of a request, or finds it.
 func (b *Builder) Build(ctx context.Context, r *Request) (*image.Image, error) {
-	w := &work{Builder: b, ctx: ctx, request: r, stages: [2]map[int]*state{{}, {}}, open: map[int]bool{}, folders: map[string]*folder{}, images: map[string]*state{}}
+	w := &work{Builder: b, ctx: ctx, request: r, stages: [2]map[int]*state{{}, {}}, folders: map[string]*folder{}, images: map[string]*state{}}
 	defer w.close()
 	if err := w.parse(); err != nil {
 		return nil, err
@@ -180,7 +180,6 @@ type work struct {
 	request *Request
 	file    *dockerfile
 	stages  [2]map[int]*state // what stages are in the end: planned, and done
-	open    map[int]bool      // stages that are being planned, to find those that need themselves
 	folders map[string]*folder
 	images  map[string]*state
 }

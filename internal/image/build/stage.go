@@ -35,12 +35,11 @@ func (w *work) stage(i int, do bool) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := &steps{work: w, number: i, state: s, do: do, all: len(commands)}
-	for n, c := range commands {
+	steps := &steps{work: w, number: i, state: s, do: do}
+	for _, c := range commands {
 		if err := w.ctx.Err(); err != nil {
 			return nil, err
 		}
-		steps.at = n + 1
 		if err := steps.step(c); err != nil {
 			return nil, err
 		}
@@ -160,11 +159,10 @@ func (w *work) triggers(i int, s *state) ([]instructions.Command, error) {
 // steps are those of a stage on their way.
 type steps struct {
 	*work
-	number  int // of the stage
-	state   *state
-	do      bool
-	at, all int
-	hasCmd  bool // this stage has set it
+	number int // of the stage
+	state  *state
+	do     bool
+	hasCmd bool // this stage has set it
 }
 
 // env is what variables of an instruction mean.

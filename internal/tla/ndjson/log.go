@@ -349,9 +349,7 @@ func (l *Logs) Environment() value.Value {
 			all[name] = v
 		}
 	}
-	for name, v := range l.environment {
-		all[name] = v
-	}
+	maps.Copy(all, l.environment)
 	var names, values []value.Value
 	for name, v := range all {
 		names, values = append(names, value.Text(name)), append(values, value.Text(v))

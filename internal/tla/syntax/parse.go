@@ -1,5 +1,7 @@
 package syntax
 
+import "slices"
+
 import "strings"
 
 // Parse reads the first module of a text. file is its name in errors, which are of type *Error.
@@ -116,12 +118,7 @@ func (t token) is(texts ...string) bool {
 	if t.kind != symbol && t.kind != keyword {
 		return false
 	}
-	for _, s := range texts {
-		if t.text == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(texts, t.text)
 }
 
 func (p *parser) accept(s string) bool {

@@ -71,7 +71,7 @@ func main() {
 	if reader.lost {
 		// Servers that lead and have forgotten the stream have forgotten its messages.
 		reader.say(record{Type: "invoke", Op: "read", Key: stream})
-		reader.say(record{Type: "ok", Output: ptr("[]")})
+		reader.say(record{Type: "ok", Output: new("[]")})
 	}
 }
 
@@ -177,7 +177,7 @@ func (c *client) read() bool {
 	if err != nil {
 		log.Fatal(err)
 	}
-	c.say(record{Type: "ok", Output: ptr(string(text))})
+	c.say(record{Type: "ok", Output: new(string(text))})
 	return true
 }
 
@@ -324,5 +324,3 @@ func (c *conn) request(subject, payload string, timeout time.Duration) ([]byte, 
 		}
 	}
 }
-
-func ptr(s string) *string { return &s }

@@ -4,6 +4,7 @@ package fs
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -136,7 +137,7 @@ func run(s *State, env *Env, o step) Errno {
 func sampled(t *testing.T, p Profile, script []step, limit int) map[string]bool {
 	images := map[string]bool{}
 	var choices, of []uint64
-	for runs := 0; runs < limit; runs++ {
+	for range limit {
 		i := 0
 		images[play(t, p, script, func(_ string, n uint64) uint64 {
 			if i == len(choices) {
@@ -183,12 +184,8 @@ func legal(p Profile, script []step) map[string]bool {
 	for i, o := range script {
 		at := i + 1
 		next := moment{names: map[string]int{}, files: map[int]string{}}
-		for k, v := range now.names {
-			next.names[k] = v
-		}
-		for k, v := range now.files {
-			next.files[k] = v
-		}
+		maps.Copy(next.names, now.names)
+		maps.Copy(next.files, now.files)
 		file := now.names[o.a]
 		switch o.call {
 		case "create":

@@ -3,6 +3,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
@@ -114,10 +116,8 @@ func ObjectKey(kind KeyKind) func(*File) Key {
 // KindOf is the kind that a device opens as, 0 if there is no such device.
 func (k *Kernel) KindOf(rdev uint64) FileKind {
 	for kind := range k.system.Kinds {
-		for _, d := range k.system.Kinds[kind].Devices {
-			if d == rdev {
-				return FileKind(kind)
-			}
+		if slices.Contains(k.system.Kinds[kind].Devices, rdev) {
+			return FileKind(kind)
 		}
 	}
 	return 0

@@ -25,6 +25,24 @@ func inodeAt(k *Kernel, t *Thread, dirfd int, addr uint64, flags int) (fs.InodeI
 	return id, e
 }
 
+// An inodeArg finds the inode that the first argument of a call stands for.
+type inodeArg func(k *Kernel, t *Thread) (fs.InodeID, unix.Errno)
+
+func byPath(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) {
+	return inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+}
+
+func byLink(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) {
+	return inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func byFD(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) { return inodeOf(k, t, t.Call.Args[0]) }
+
+// on makes the handler of one form of a call: on a path, on a symbolic link, or on a descriptor.
+func on(arg inodeArg, h func(k *Kernel, t *Thread, arg inodeArg) Result) kernel.Handler {
+	return func(k *Kernel, t *Thread) Result { return h(k, t, arg) }
+}
+
 func chmod(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, mode uint64) Result {
 	if e != 0 || id == 0 {
 		return fail(e)
@@ -32,13 +50,8 @@ func chmod(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, mode uint64) Resul
 	return fsFail(k.Node(t).FS.Chmod(env(k, t), id, uint32(mode)))
 }
 
-func sysChmod(k *Kernel, t *Thread) Result {
-	id, e := inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
-	return chmod(k, t, id, e, t.Call.Args[1])
-}
-
-func sysFchmod(k *Kernel, t *Thread) Result {
-	id, e := inodeOf(k, t, t.Call.Args[0])
+func sysChmod(k *Kernel, t *Thread, arg inodeArg) Result {
+	id, e := arg(k, t)
 	return chmod(k, t, id, e, t.Call.Args[1])
 }
 
@@ -63,18 +76,8 @@ func chown(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, uid, gid uint64) R
 	return fsFail(k.Node(t).FS.Chown(env(k, t), id, id32(uid), id32(gid)))
 }
 
-func sysChown(k *Kernel, t *Thread) Result {
-	id, e := inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
-	return chown(k, t, id, e, t.Call.Args[1], t.Call.Args[2])
-}
-
-func sysLchown(k *Kernel, t *Thread) Result {
-	id, e := inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_SYMLINK_NOFOLLOW)
-	return chown(k, t, id, e, t.Call.Args[1], t.Call.Args[2])
-}
-
-func sysFchown(k *Kernel, t *Thread) Result {
-	id, e := inodeOf(k, t, t.Call.Args[0])
+func sysChown(k *Kernel, t *Thread, arg inodeArg) Result {
+	id, e := arg(k, t)
 	return chown(k, t, id, e, t.Call.Args[1], t.Call.Args[2])
 }
 
@@ -140,26 +143,18 @@ func sysUtimensat(k *Kernel, t *Thread) Result {
 	return utimes(k, t, id, e, m)
 }
 
-func sysUtimes(k *Kernel, t *Thread) Result {
-	return utimevals(k, t, unix.AT_FDCWD, t.Call.Args[0], t.Call.Args[1])
-}
-
-func sysFutimesat(k *Kernel, t *Thread) Result {
-	return utimevals(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], t.Call.Args[2])
-}
-
-func utimevals(k *Kernel, t *Thread, dirfd int, path, addr uint64) Result {
+func sysUtimes(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
 	m := timesNow
-	if addr != 0 {
+	if a[1] != 0 {
 		for i := range m.ns {
 			var e unix.Errno
-			if m.ns[i], e = timeval(k, t, addr+uint64(16*i)); e != 0 {
+			if m.ns[i], e = timeval(k, t, a[1]+uint64(16*i)); e != 0 {
 				return fail(e)
 			}
 			m.how[i] = fs.SetTime
 		}
 	}
-	id, e := inodeAt(k, t, dirfd, path, 0)
+	id, e := inodeAt(k, t, dirfd, a[0], 0)
 	return utimes(k, t, id, e, m)
 }
 
@@ -184,15 +179,9 @@ const (
 	maxXattrValue = 64 << 10
 )
 
-// xattrCall finds what a call on extended attributes is about. The first argument is a descriptor or a path.
-func xattrCall(k *Kernel, t *Thread, byFD bool, flags int) (fs.InodeID, unix.Errno) {
-	var id fs.InodeID
-	var e unix.Errno
-	if byFD {
-		id, e = inodeOf(k, t, t.Call.Args[0])
-	} else {
-		id, e = inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], flags)
-	}
+// xattrCall finds what a call on extended attributes is about.
+func xattrCall(k *Kernel, t *Thread, arg inodeArg) (fs.InodeID, unix.Errno) {
+	id, e := arg(k, t)
 	if e == 0 && id == 0 {
 		e = unix.EOPNOTSUPP
 	}
@@ -207,7 +196,7 @@ func xattrName(k *Kernel, t *Thread) (string, unix.Errno) {
 	return name, e
 }
 
-func setXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
+func setXattr(k *Kernel, t *Thread, arg inodeArg) Result {
 	a := &t.Call.Args
 	name, e := xattrName(k, t)
 	if e != 0 {
@@ -220,7 +209,7 @@ func setXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
 	if !k.In(t, a[2], value) {
 		return fail(unix.EFAULT)
 	}
-	id, e := xattrCall(k, t, byFD, flags)
+	id, e := xattrCall(k, t, arg)
 	if e != 0 {
 		return fail(e)
 	}
@@ -228,18 +217,18 @@ func setXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
 }
 
 // xattr reads the file and the name of an attribute that a call is about.
-func xattr(k *Kernel, t *Thread, byFD bool, flags int) (fs.InodeID, string, unix.Errno) {
+func xattr(k *Kernel, t *Thread, arg inodeArg) (fs.InodeID, string, unix.Errno) {
 	name, e := xattrName(k, t)
 	if e != 0 {
 		return 0, "", e
 	}
-	id, e := xattrCall(k, t, byFD, flags)
+	id, e := xattrCall(k, t, arg)
 	return id, name, e
 }
 
-func getXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
+func getXattr(k *Kernel, t *Thread, arg inodeArg) Result {
 	a := &t.Call.Args
-	id, name, e := xattr(k, t, byFD, flags)
+	id, name, e := xattr(k, t, arg)
 	if e != 0 {
 		return fail(e)
 	}
@@ -262,8 +251,8 @@ func outSized(k *Kernel, t *Thread, b []byte, addr, size uint64) Result {
 	return Result(len(b))
 }
 
-func listXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
-	id, e := xattrCall(k, t, byFD, flags)
+func listXattr(k *Kernel, t *Thread, arg inodeArg) Result {
+	id, e := xattrCall(k, t, arg)
 	if e == unix.EOPNOTSUPP {
 		return 0
 	}
@@ -277,25 +266,10 @@ func listXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
 	return outSized(k, t, b, t.Call.Args[1], t.Call.Args[2])
 }
 
-func removeXattr(k *Kernel, t *Thread, byFD bool, flags int) Result {
-	id, name, e := xattr(k, t, byFD, flags)
+func removeXattr(k *Kernel, t *Thread, arg inodeArg) Result {
+	id, name, e := xattr(k, t, arg)
 	if e != 0 {
 		return fail(e)
 	}
 	return fsFail(k.Node(t).FS.RemoveXattr(env(k, t), id, name))
 }
-
-const noFollow = unix.AT_SYMLINK_NOFOLLOW
-
-func sysSetxattr(k *Kernel, t *Thread) Result     { return setXattr(k, t, false, 0) }
-func sysLsetxattr(k *Kernel, t *Thread) Result    { return setXattr(k, t, false, noFollow) }
-func sysFsetxattr(k *Kernel, t *Thread) Result    { return setXattr(k, t, true, 0) }
-func sysGetxattr(k *Kernel, t *Thread) Result     { return getXattr(k, t, false, 0) }
-func sysLgetxattr(k *Kernel, t *Thread) Result    { return getXattr(k, t, false, noFollow) }
-func sysFgetxattr(k *Kernel, t *Thread) Result    { return getXattr(k, t, true, 0) }
-func sysListxattr(k *Kernel, t *Thread) Result    { return listXattr(k, t, false, 0) }
-func sysLlistxattr(k *Kernel, t *Thread) Result   { return listXattr(k, t, false, noFollow) }
-func sysFlistxattr(k *Kernel, t *Thread) Result   { return listXattr(k, t, true, 0) }
-func sysRemovexattr(k *Kernel, t *Thread) Result  { return removeXattr(k, t, false, 0) }
-func sysLremovexattr(k *Kernel, t *Thread) Result { return removeXattr(k, t, false, noFollow) }
-func sysFremovexattr(k *Kernel, t *Thread) Result { return removeXattr(k, t, true, 0) }

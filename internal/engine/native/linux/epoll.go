@@ -186,12 +186,9 @@ func sysEpollPwait2(k *Kernel, t *Thread) Result {
 	if r := waitMask(k, t, t.Call.Args[4], t.Call.Args[5]); r != 0 {
 		return r
 	}
-	timeout := int64(-1)
-	if t.Call.Args[3] != 0 && !t.Call.Again {
-		var e unix.Errno
-		if timeout, e = timespec(k, t, t.Call.Args[3]); e != 0 {
-			return fail(e)
-		}
+	timeout, e := timeoutAt(k, t, t.Call.Args[3], timespec)
+	if e != 0 {
+		return fail(e)
 	}
 	return epollWait(k, t, timeout)
 }

@@ -205,8 +205,13 @@ func target(k *Kernel, t *Thread, pid int) *Proc {
 }
 
 func sysGetpgid(k *Kernel, t *Thread) Result {
+	return targetID(k, t, func(p *Proc) int { return p.PGID })
+}
+
+// targetID answers with an id of the process that the first argument means.
+func targetID(k *Kernel, t *Thread, id func(*Proc) int) Result {
 	if p := target(k, t, int(int32(t.Call.Args[0]))); p != nil {
-		return Result(p.PGID)
+		return Result(id(p))
 	}
 	return fail(unix.ESRCH)
 }
@@ -214,10 +219,7 @@ func sysGetpgid(k *Kernel, t *Thread) Result {
 func sysGetpgrp(k *Kernel, t *Thread) Result { return Result(k.Proc(t).PGID) }
 
 func sysGetsid(k *Kernel, t *Thread) Result {
-	if p := target(k, t, int(int32(t.Call.Args[0]))); p != nil {
-		return Result(p.SID)
-	}
-	return fail(unix.ESRCH)
+	return targetID(k, t, func(p *Proc) int { return p.SID })
 }
 
 func sysSetsid(k *Kernel, t *Thread) Result {

@@ -15,12 +15,7 @@ func sysRead(k *Kernel, t *Thread) Result {
 	return read(k, t, t.Call.Args[0], memoryOf(t), -1, 0)
 }
 
-func sysPread64(k *Kernel, t *Thread) Result {
-	if int64(t.Call.Args[3]) < 0 {
-		return fail(unix.EINVAL)
-	}
-	return read(k, t, t.Call.Args[0], memoryOf(t), int64(t.Call.Args[3]), 0)
-}
+func sysPread64(k *Kernel, t *Thread) Result { return pieceAt(k, t, read) }
 
 func sysReadv(k *Kernel, t *Thread) Result { return vector(k, t, read, -1, 0) }
 
@@ -32,12 +27,7 @@ func sysWrite(k *Kernel, t *Thread) Result {
 	return write(k, t, t.Call.Args[0], memoryOf(t), -1, 0)
 }
 
-func sysPwrite64(k *Kernel, t *Thread) Result {
-	if int64(t.Call.Args[3]) < 0 {
-		return fail(unix.EINVAL)
-	}
-	return write(k, t, t.Call.Args[0], memoryOf(t), int64(t.Call.Args[3]), 0)
-}
+func sysPwrite64(k *Kernel, t *Thread) Result { return pieceAt(k, t, write) }
 
 func sysWritev(k *Kernel, t *Thread) Result { return vector(k, t, write, -1, 0) }
 
@@ -46,6 +36,14 @@ func sysPwritev(k *Kernel, t *Thread) Result { return vectorAt(k, t, write, 0) }
 func sysPwritev2(k *Kernel, t *Thread) Result { return vector2(k, t, write) }
 
 type transfer func(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) Result
+
+func pieceAt(k *Kernel, t *Thread, f transfer) Result {
+	offset := int64(t.Call.Args[3])
+	if offset < 0 {
+		return fail(unix.EINVAL)
+	}
+	return f(k, t, t.Call.Args[0], memoryOf(t), offset, 0)
+}
 
 func vector(k *Kernel, t *Thread, f transfer, offset int64, flags int) Result {
 	if k.File(t, t.Call.Args[0]) == nil {

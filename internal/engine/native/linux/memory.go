@@ -33,19 +33,14 @@ func iovecs(k *Kernel, t *Thread, addr uint64, count uint64) ([]Iovec, unix.Errn
 }
 
 // timespec reads a struct timespec as nanoseconds. EINVAL for what Linux calls invalid.
-func timespec(k *Kernel, t *Thread, addr uint64) (int64, unix.Errno) {
-	var b [16]byte
-	if !k.In(t, addr, b[:]) {
-		return 0, unix.EFAULT
+func timespec(k *Kernel, t *Thread, addr uint64) (int64, unix.Errno) { return seconds(k, t, addr, 1) }
+
+// timeoutAt reads a timeout by one of the functions above; -1 is none. A call that is repeated has its deadline already.
+func timeoutAt(k *Kernel, t *Thread, addr uint64, read func(*Kernel, *Thread, uint64) (int64, unix.Errno)) (int64, unix.Errno) {
+	if addr == 0 || t.Call.Again {
+		return -1, 0
 	}
-	sec, nsec := int64(binary.LittleEndian.Uint64(b[:])), int64(binary.LittleEndian.Uint64(b[8:]))
-	if sec < 0 || nsec < 0 || nsec >= 1e9 {
-		return 0, unix.EINVAL
-	}
-	if sec > 1<<33 {
-		return 1<<63 - 1, 0
-	}
-	return sec*1e9 + nsec, 0
+	return read(k, t, addr)
 }
 
 // itimerspec reads a struct itimerspec.
@@ -58,19 +53,22 @@ func itimerspec(k *Kernel, t *Thread, addr uint64) (interval, value int64, e uni
 }
 
 // timeval reads a struct timeval as nanoseconds.
-func timeval(k *Kernel, t *Thread, addr uint64) (int64, unix.Errno) {
+func timeval(k *Kernel, t *Thread, addr uint64) (int64, unix.Errno) { return seconds(k, t, addr, 1e3) }
+
+// seconds reads seconds and parts of one, each of partNs nanoseconds.
+func seconds(k *Kernel, t *Thread, addr uint64, partNs int64) (int64, unix.Errno) {
 	var b [16]byte
 	if !k.In(t, addr, b[:]) {
 		return 0, unix.EFAULT
 	}
-	sec, usec := int64(binary.LittleEndian.Uint64(b[:])), int64(binary.LittleEndian.Uint64(b[8:]))
-	if sec < 0 || usec < 0 || usec >= 1e6 {
+	sec, part := int64(binary.LittleEndian.Uint64(b[:])), int64(binary.LittleEndian.Uint64(b[8:]))
+	if sec < 0 || part < 0 || part >= 1e9/partNs {
 		return 0, unix.EINVAL
 	}
 	if sec > 1<<33 {
 		return 1<<63 - 1, 0
 	}
-	return sec*1e9 + usec*1e3, 0
+	return sec*1e9 + part*partNs, 0
 }
 
 func timespecBytes(ns int64) []byte {

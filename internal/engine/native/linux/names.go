@@ -95,16 +95,21 @@ func sysGetcwd(k *Kernel, t *Thread) Result {
 	return Result(len(b))
 }
 
-func chdir(k *Kernel, t *Thread, id fs.InodeID) Result {
+// enterable refuses what is no directory that a thread may search.
+func enterable(k *Kernel, t *Thread, id fs.InodeID) Result {
 	s := k.Node(t).FS
 	if id == 0 || s.Get(id).Mode&unix.S_IFMT != unix.S_IFDIR {
 		return fail(unix.ENOTDIR)
 	}
-	if e := s.Access(env(k, t), id, fs.X_OK); e != fs.OK {
-		return fsFail(e)
+	return fsFail(s.Access(env(k, t), id, fs.X_OK))
+}
+
+func chdir(k *Kernel, t *Thread, id fs.InodeID) Result {
+	r := enterable(k, t, id)
+	if r == 0 {
+		setCwd(k, k.Proc(t), id)
 	}
-	setCwd(k, k.Proc(t), id)
-	return 0
+	return r
 }
 
 func sysChdir(k *Kernel, t *Thread) Result {
@@ -129,13 +134,10 @@ func sysChroot(k *Kernel, t *Thread) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	s, p := k.Node(t).FS, k.Proc(t)
-	if id == 0 || s.Get(id).Mode&unix.S_IFMT != unix.S_IFDIR {
-		return fail(unix.ENOTDIR)
+	if r := enterable(k, t, id); r != 0 {
+		return r
 	}
-	if e := s.Access(env(k, t), id, fs.X_OK); e != fs.OK {
-		return fsFail(e)
-	}
+	p := k.Proc(t)
 	if !p.Cred.May(unix.CAP_SYS_CHROOT) {
 		return fail(unix.EPERM)
 	}
@@ -143,40 +145,38 @@ func sysChroot(k *Kernel, t *Thread) Result {
 	return 0
 }
 
-func mkdir(k *Kernel, t *Thread, dirfd int, addr uint64, mode uint32) Result {
-	at, path, e := pathFrom(k, t, dirfd, addr)
+// A pathCall serves a call on a path, and its twin whose name ends with "at". Relative paths begin at dirfd; a are the arguments from the path on.
+type pathCall func(k *Kernel, t *Thread, dirfd int, a []uint64) Result
+
+// fromCwd makes the handler of a call whose relative paths begin at the working directory.
+func fromCwd(h pathCall) kernel.Handler {
+	return func(k *Kernel, t *Thread) Result { return h(k, t, unix.AT_FDCWD, t.Call.Args[:]) }
+}
+
+// fromDir makes the handler of a call whose first argument is a descriptor of a directory.
+func fromDir(h pathCall) kernel.Handler {
+	return func(k *Kernel, t *Thread) Result { return h(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1:]) }
+}
+
+func mkdir(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
+	at, path, e := pathFrom(k, t, dirfd, a[0])
 	if e != 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.Mkdir(env(k, t), at, path, mode&^k.Proc(t).Umask))
+	return fsFail(k.Node(t).FS.Mkdir(env(k, t), at, path, uint32(a[1])&^k.Proc(t).Umask))
 }
 
-func sysMkdir(k *Kernel, t *Thread) Result {
-	return mkdir(k, t, unix.AT_FDCWD, t.Call.Args[0], uint32(t.Call.Args[1]))
-}
-
-func sysMkdirat(k *Kernel, t *Thread) Result {
-	return mkdir(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], uint32(t.Call.Args[2]))
-}
-
-func mknod(k *Kernel, t *Thread, dirfd int, addr uint64, mode uint32) Result {
-	at, path, e := pathFrom(k, t, dirfd, addr)
+func mknod(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
+	at, path, e := pathFrom(k, t, dirfd, a[0])
 	if e != 0 {
 		return fail(e)
 	}
+	mode := uint32(a[1])
 	_, fe := k.Node(t).FS.Mknod(env(k, t), at, path, mode&^k.Proc(t).Umask)
 	if fe == fs.EPERM && (mode&unix.S_IFMT == unix.S_IFCHR || mode&unix.S_IFMT == unix.S_IFBLK) {
 		return k.Refuse(t, "mknod(device)", unix.EPERM)
 	}
 	return fsFail(fe)
-}
-
-func sysMknod(k *Kernel, t *Thread) Result {
-	return mknod(k, t, unix.AT_FDCWD, t.Call.Args[0], uint32(t.Call.Args[1]))
-}
-
-func sysMknodat(k *Kernel, t *Thread) Result {
-	return mknod(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], uint32(t.Call.Args[2]))
 }
 
 func unlink(k *Kernel, t *Thread, dirfd int, addr uint64, dir bool) Result {
@@ -283,11 +283,12 @@ func sysSymlinkat(k *Kernel, t *Thread) Result {
 	return symlink(k, t, t.Call.Args[0], int(int32(t.Call.Args[1])), t.Call.Args[2])
 }
 
-func readlink(k *Kernel, t *Thread, dirfd int, addr, buf, size uint64) Result {
-	if int32(size) <= 0 {
+func readlink(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
+	size := int(int32(a[2]))
+	if size <= 0 {
 		return fail(unix.EINVAL)
 	}
-	id, f, e := find(k, t, dirfd, addr, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+	id, f, e := find(k, t, dirfd, a[0], unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
 	switch {
 	case e != 0:
 		return fail(e)
@@ -302,17 +303,9 @@ func readlink(k *Kernel, t *Thread, dirfd int, addr, buf, size uint64) Result {
 		return fsFail(fe)
 	}
 	b := []byte(target)
-	b = b[:min(len(b), int(int32(size)))]
-	if !k.Out(t, buf, b) {
+	b = b[:min(len(b), size)]
+	if !k.Out(t, a[1], b) {
 		return fail(unix.EFAULT)
 	}
 	return Result(len(b))
-}
-
-func sysReadlink(k *Kernel, t *Thread) Result {
-	return readlink(k, t, unix.AT_FDCWD, t.Call.Args[0], t.Call.Args[1], t.Call.Args[2])
-}
-
-func sysReadlinkat(k *Kernel, t *Thread) Result {
-	return readlink(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], t.Call.Args[2], t.Call.Args[3])
 }

@@ -11,16 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func sysOpen(k *Kernel, t *Thread) Result {
-	return open(k, t, unix.AT_FDCWD, t.Call.Args[0], int(int32(t.Call.Args[1])), uint32(t.Call.Args[2]), 0)
+func sysOpen(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
+	return open(k, t, dirfd, a[0], int(int32(a[1])), uint32(a[2]), 0)
 }
 
 func sysCreat(k *Kernel, t *Thread) Result {
 	return open(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(t.Call.Args[1]), 0)
-}
-
-func sysOpenat(k *Kernel, t *Thread) Result {
-	return open(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], int(int32(t.Call.Args[2])), uint32(t.Call.Args[3]), 0)
 }
 
 // What openat2(2) accepts: all flags of open(2) that mean anything, and permissions where a file may be made.

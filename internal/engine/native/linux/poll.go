@@ -13,12 +13,9 @@ import (
 func sysPoll(k *Kernel, t *Thread) Result { return poll(k, t, msToNs(t.Call.Args[2])) }
 
 func sysPpoll(k *Kernel, t *Thread) Result {
-	timeout := int64(-1)
-	if t.Call.Args[2] != 0 && !t.Call.Again {
-		var e unix.Errno
-		if timeout, e = timespec(k, t, t.Call.Args[2]); e != 0 {
-			return fail(e)
-		}
+	timeout, e := timeoutAt(k, t, t.Call.Args[2], timespec)
+	if e != 0 {
+		return fail(e)
 	}
 	if r := waitMask(k, t, t.Call.Args[3], t.Call.Args[4]); r != 0 {
 		return r
@@ -76,12 +73,9 @@ func poll(k *Kernel, t *Thread, timeout int64) Result {
 }
 
 func sysSelect(k *Kernel, t *Thread) Result {
-	timeout := int64(-1)
-	if a := t.Call.Args[4]; a != 0 && !t.Call.Again {
-		var e unix.Errno
-		if timeout, e = timeval(k, t, a); e != 0 {
-			return fail(e)
-		}
+	timeout, e := timeoutAt(k, t, t.Call.Args[4], timeval)
+	if e != 0 {
+		return fail(e)
 	}
 	r := selectFiles(k, t, timeout)
 	if r != kernel.Pending {
@@ -91,12 +85,9 @@ func sysSelect(k *Kernel, t *Thread) Result {
 }
 
 func sysPselect6(k *Kernel, t *Thread) Result {
-	timeout := int64(-1)
-	if a := t.Call.Args[4]; a != 0 && !t.Call.Again {
-		var e unix.Errno
-		if timeout, e = timespec(k, t, a); e != 0 {
-			return fail(e)
-		}
+	timeout, e := timeoutAt(k, t, t.Call.Args[4], timespec)
+	if e != 0 {
+		return fail(e)
 	}
 	if a := t.Call.Args[5]; a != 0 {
 		var b [16]byte

@@ -117,12 +117,9 @@ func sysRtSigtimedwait(k *Kernel, t *Thread) Result {
 	if !ok {
 		return fail(unix.EFAULT)
 	}
-	timeout := int64(-1)
-	if t.Call.Args[2] != 0 && !t.Call.Again {
-		var e unix.Errno
-		if timeout, e = timespec(k, t, t.Call.Args[2]); e != 0 {
-			return fail(e)
-		}
+	timeout, e := timeoutAt(k, t, t.Call.Args[2], timespec)
+	if e != 0 {
+		return fail(e)
 	}
 	if s, ok := k.NextSignal(t, set, true); ok {
 		t.WaitMask = nil

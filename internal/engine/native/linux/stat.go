@@ -170,12 +170,8 @@ func access(k *Kernel, t *Thread, dirfd int, addr uint64, mode uint32, flags int
 	return fsFail(k.Node(t).FS.Access(env, id, mode))
 }
 
-func sysAccess(k *Kernel, t *Thread) Result {
-	return access(k, t, unix.AT_FDCWD, t.Call.Args[0], uint32(t.Call.Args[1]), 0)
-}
-
-func sysFaccessat(k *Kernel, t *Thread) Result {
-	return access(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], uint32(t.Call.Args[2]), 0)
+func sysAccess(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
+	return access(k, t, dirfd, a[0], uint32(a[1]), 0)
 }
 
 func sysFaccessat2(k *Kernel, t *Thread) Result {

@@ -326,19 +326,19 @@ func defineFiles() {
 		args string
 		h    kernel.Handler
 	}{
-		unix.SYS_OPEN: {"open", "pii", sysOpen}, unix.SYS_CREAT: {"creat", "pi", sysCreat}, unix.SYS_OPENAT: {"openat", "ipii", sysOpenat}, unix.SYS_OPENAT2: {"openat2", "ippi", sysOpenat2},
+		unix.SYS_OPEN: {"open", "pii", fromCwd(sysOpen)}, unix.SYS_CREAT: {"creat", "pi", sysCreat}, unix.SYS_OPENAT: {"openat", "ipii", fromDir(sysOpen)}, unix.SYS_OPENAT2: {"openat2", "ippi", sysOpenat2},
 		unix.SYS_LSEEK: {"lseek", "iii", sysLseek}, unix.SYS_GETDENTS64: {"getdents64", "ipi", sysGetdents64}, unix.SYS_GETDENTS: {"getdents", "ipi", sysGetdents},
 		unix.SYS_STAT: {"stat", "pp", sysStat}, unix.SYS_LSTAT: {"lstat", "pp", sysLstat}, unix.SYS_FSTAT: {"fstat", "ip", sysFstat}, unix.SYS_NEWFSTATAT: {"newfstatat", "ippi", sysNewfstatat}, unix.SYS_STATX: {"statx", "ipiip", sysStatx},
-		unix.SYS_ACCESS: {"access", "pi", sysAccess}, unix.SYS_FACCESSAT: {"faccessat", "ipi", sysFaccessat}, unix.SYS_FACCESSAT2: {"faccessat2", "ipii", sysFaccessat2},
+		unix.SYS_ACCESS: {"access", "pi", fromCwd(sysAccess)}, unix.SYS_FACCESSAT: {"faccessat", "ipi", fromDir(sysAccess)}, unix.SYS_FACCESSAT2: {"faccessat2", "ipii", sysFaccessat2},
 		unix.SYS_GETCWD: {"getcwd", "pi", sysGetcwd}, unix.SYS_CHDIR: {"chdir", "p", sysChdir}, unix.SYS_CHROOT: {"chroot", "p", sysChroot}, unix.SYS_FCHDIR: {"fchdir", "i", sysFchdir},
-		unix.SYS_MKDIR: {"mkdir", "pi", sysMkdir}, unix.SYS_MKDIRAT: {"mkdirat", "ipi", sysMkdirat}, unix.SYS_MKNOD: {"mknod", "pii", sysMknod}, unix.SYS_MKNODAT: {"mknodat", "ipii", sysMknodat},
+		unix.SYS_MKDIR: {"mkdir", "pi", fromCwd(mkdir)}, unix.SYS_MKDIRAT: {"mkdirat", "ipi", fromDir(mkdir)}, unix.SYS_MKNOD: {"mknod", "pii", fromCwd(mknod)}, unix.SYS_MKNODAT: {"mknodat", "ipii", fromDir(mknod)},
 		unix.SYS_RMDIR: {"rmdir", "p", sysRmdir}, unix.SYS_UNLINK: {"unlink", "p", sysUnlink}, unix.SYS_UNLINKAT: {"unlinkat", "ipi", sysUnlinkat},
 		unix.SYS_RENAME: {"rename", "pp", sysRename}, unix.SYS_RENAMEAT: {"renameat", "ipip", sysRenameat}, unix.SYS_RENAMEAT2: {"renameat2", "ipipi", sysRenameat2},
 		unix.SYS_LINK: {"link", "pp", sysLink}, unix.SYS_LINKAT: {"linkat", "ipipi", sysLinkat}, unix.SYS_SYMLINK: {"symlink", "pp", sysSymlink}, unix.SYS_SYMLINKAT: {"symlinkat", "pip", sysSymlinkat},
-		unix.SYS_READLINK: {"readlink", "ppi", sysReadlink}, unix.SYS_READLINKAT: {"readlinkat", "ippi", sysReadlinkat},
-		unix.SYS_CHMOD: {"chmod", "pi", sysChmod}, unix.SYS_FCHMOD: {"fchmod", "ii", sysFchmod}, unix.SYS_FCHMODAT: {"fchmodat", "ipi", sysFchmodat}, unix.SYS_FCHMODAT2: {"fchmodat2", "ipii", sysFchmodat2},
-		unix.SYS_CHOWN: {"chown", "pii", sysChown}, unix.SYS_LCHOWN: {"lchown", "pii", sysLchown}, unix.SYS_FCHOWN: {"fchown", "iii", sysFchown}, unix.SYS_FCHOWNAT: {"fchownat", "ipiii", sysFchownat},
-		unix.SYS_UTIMENSAT: {"utimensat", "ippi", sysUtimensat}, unix.SYS_UTIMES: {"utimes", "pp", sysUtimes}, unix.SYS_FUTIMESAT: {"futimesat", "ipp", sysFutimesat}, unix.SYS_UTIME: {"utime", "pp", sysUtime},
+		unix.SYS_READLINK: {"readlink", "ppi", fromCwd(readlink)}, unix.SYS_READLINKAT: {"readlinkat", "ippi", fromDir(readlink)},
+		unix.SYS_CHMOD: {"chmod", "pi", on(byPath, sysChmod)}, unix.SYS_FCHMOD: {"fchmod", "ii", on(byFD, sysChmod)}, unix.SYS_FCHMODAT: {"fchmodat", "ipi", sysFchmodat}, unix.SYS_FCHMODAT2: {"fchmodat2", "ipii", sysFchmodat2},
+		unix.SYS_CHOWN: {"chown", "pii", on(byPath, sysChown)}, unix.SYS_LCHOWN: {"lchown", "pii", on(byLink, sysChown)}, unix.SYS_FCHOWN: {"fchown", "iii", on(byFD, sysChown)}, unix.SYS_FCHOWNAT: {"fchownat", "ipiii", sysFchownat},
+		unix.SYS_UTIMENSAT: {"utimensat", "ippi", sysUtimensat}, unix.SYS_UTIMES: {"utimes", "pp", fromCwd(sysUtimes)}, unix.SYS_FUTIMESAT: {"futimesat", "ipp", fromDir(sysUtimes)}, unix.SYS_UTIME: {"utime", "pp", sysUtime},
 		unix.SYS_TRUNCATE: {"truncate", "pi", sysTruncate}, unix.SYS_FTRUNCATE: {"ftruncate", "ii", sysFtruncate}, unix.SYS_FALLOCATE: {"fallocate", "iiii", sysFallocate},
 		unix.SYS_FSYNC: {"fsync", "i", sysFsync}, unix.SYS_FDATASYNC: {"fdatasync", "i", sysFsync}, unix.SYS_SYNC: {"sync", "", sysSync}, unix.SYS_SYNCFS: {"syncfs", "i", sysSyncfs}, unix.SYS_SYNC_FILE_RANGE: {"sync_file_range", "iiii", sysSyncFileRange},
 		unix.SYS_FADVISE64: {"fadvise64", "iiii", sysFadvise64}, unix.SYS_READAHEAD: {"readahead", "iii", sysFadvise64},
@@ -346,10 +346,10 @@ func defineFiles() {
 		unix.SYS_SENDFILE: {"sendfile", "iipi", sysSendfile}, unix.SYS_COPY_FILE_RANGE: {"copy_file_range", "ipipii", sysCopyFileRange}, unix.SYS_SPLICE: {"splice", "ipipii", sysSplice},
 		unix.SYS_FLOCK:        {"flock", "ii", sysFlock},
 		unix.SYS_INOTIFY_INIT: {"inotify_init", "", sysInotifyInit}, unix.SYS_INOTIFY_INIT1: {"inotify_init1", "i", sysInotifyInit1}, unix.SYS_INOTIFY_ADD_WATCH: {"inotify_add_watch", "ipi", sysInotifyAddWatch}, unix.SYS_INOTIFY_RM_WATCH: {"inotify_rm_watch", "ii", sysInotifyRmWatch},
-		unix.SYS_SETXATTR: {"setxattr", "pppii", sysSetxattr}, unix.SYS_LSETXATTR: {"lsetxattr", "pppii", sysLsetxattr}, unix.SYS_FSETXATTR: {"fsetxattr", "ippii", sysFsetxattr},
-		unix.SYS_GETXATTR: {"getxattr", "pppi", sysGetxattr}, unix.SYS_LGETXATTR: {"lgetxattr", "pppi", sysLgetxattr}, unix.SYS_FGETXATTR: {"fgetxattr", "ippi", sysFgetxattr},
-		unix.SYS_LISTXATTR: {"listxattr", "ppi", sysListxattr}, unix.SYS_LLISTXATTR: {"llistxattr", "ppi", sysLlistxattr}, unix.SYS_FLISTXATTR: {"flistxattr", "ipi", sysFlistxattr},
-		unix.SYS_REMOVEXATTR: {"removexattr", "pp", sysRemovexattr}, unix.SYS_LREMOVEXATTR: {"lremovexattr", "pp", sysLremovexattr}, unix.SYS_FREMOVEXATTR: {"fremovexattr", "ip", sysFremovexattr},
+		unix.SYS_SETXATTR: {"setxattr", "pppii", on(byPath, setXattr)}, unix.SYS_LSETXATTR: {"lsetxattr", "pppii", on(byLink, setXattr)}, unix.SYS_FSETXATTR: {"fsetxattr", "ippii", on(byFD, setXattr)},
+		unix.SYS_GETXATTR: {"getxattr", "pppi", on(byPath, getXattr)}, unix.SYS_LGETXATTR: {"lgetxattr", "pppi", on(byLink, getXattr)}, unix.SYS_FGETXATTR: {"fgetxattr", "ippi", on(byFD, getXattr)},
+		unix.SYS_LISTXATTR: {"listxattr", "ppi", on(byPath, listXattr)}, unix.SYS_LLISTXATTR: {"llistxattr", "ppi", on(byLink, listXattr)}, unix.SYS_FLISTXATTR: {"flistxattr", "ipi", on(byFD, listXattr)},
+		unix.SYS_REMOVEXATTR: {"removexattr", "pp", on(byPath, removeXattr)}, unix.SYS_LREMOVEXATTR: {"lremovexattr", "pp", on(byLink, removeXattr)}, unix.SYS_FREMOVEXATTR: {"fremovexattr", "ip", on(byFD, removeXattr)},
 	} {
 		define(nr, x.name, x.args, x.h)
 	}

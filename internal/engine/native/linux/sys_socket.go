@@ -17,22 +17,22 @@ import (
 func defineSockets() {
 	define(unix.SYS_SOCKET, "socket", "iii", sysSocket)
 	define(unix.SYS_SOCKETPAIR, "socketpair", "iiip", sysSocketpair)
-	define(unix.SYS_BIND, "bind", "ipi", sysBind)
-	define(unix.SYS_LISTEN, "listen", "ii", sysListen)
+	define(unix.SYS_BIND, "bind", "ipi", onSocket(sysBind))
+	define(unix.SYS_LISTEN, "listen", "ii", onSocket(sysListen))
 	define(unix.SYS_ACCEPT, "accept", "ipp", sysAccept).Restarts(kernel.RestartNoTimeout)
 	define(unix.SYS_ACCEPT4, "accept4", "ippi", sysAccept4).Restarts(kernel.RestartNoTimeout)
-	define(unix.SYS_CONNECT, "connect", "ipi", sysConnect).Restarts(kernel.RestartNoTimeout)
+	define(unix.SYS_CONNECT, "connect", "ipi", onSocket(sysConnect)).Restarts(kernel.RestartNoTimeout)
 	define(unix.SYS_GETSOCKNAME, "getsockname", "ipp", sysGetsockname)
 	define(unix.SYS_GETPEERNAME, "getpeername", "ipp", sysGetpeername)
-	define(unix.SYS_SETSOCKOPT, "setsockopt", "iiipi", sysSetsockopt)
-	define(unix.SYS_GETSOCKOPT, "getsockopt", "iiipp", sysGetsockopt)
-	define(unix.SYS_SENDTO, "sendto", "ipiipi", sysSendto).Restarts(kernel.RestartNoTimeout)
-	define(unix.SYS_RECVFROM, "recvfrom", "ipiipp", sysRecvfrom).Restarts(kernel.RestartNoTimeout)
-	define(unix.SYS_SENDMSG, "sendmsg", "ipi", sysSendmsg).Restarts(kernel.RestartNoTimeout)
-	define(unix.SYS_RECVMSG, "recvmsg", "ipi", sysRecvmsg).Restarts(kernel.RestartNoTimeout)
+	define(unix.SYS_SETSOCKOPT, "setsockopt", "iiipi", onSocket(sysSetsockopt))
+	define(unix.SYS_GETSOCKOPT, "getsockopt", "iiipp", onSocket(sysGetsockopt))
+	define(unix.SYS_SENDTO, "sendto", "ipiipi", onSocket(sysSendto)).Restarts(kernel.RestartNoTimeout)
+	define(unix.SYS_RECVFROM, "recvfrom", "ipiipp", onSocket(sysRecvfrom)).Restarts(kernel.RestartNoTimeout)
+	define(unix.SYS_SENDMSG, "sendmsg", "ipi", onSocket(sysSendmsg)).Restarts(kernel.RestartNoTimeout)
+	define(unix.SYS_RECVMSG, "recvmsg", "ipi", onSocket(sysRecvmsg)).Restarts(kernel.RestartNoTimeout)
 	define(unix.SYS_SENDMMSG, "sendmmsg", "ipii", sysSendmmsg).Restarts(kernel.RestartNoTimeout)
 	define(unix.SYS_RECVMMSG, "recvmmsg", "ipiip", sysRecvmmsg).Restarts(kernel.RestartNoTimeout)
-	define(unix.SYS_SHUTDOWN, "shutdown", "ii", sysShutdown)
+	define(unix.SYS_SHUTDOWN, "shutdown", "ii", onSocket(sysShutdown))
 }
 
 // netEnv is what the network needs of the world, for the length of one call.
@@ -123,6 +123,17 @@ func socket(k *Kernel, t *Thread, fd uint64) (*File, net.SockID, unix.Errno) {
 		return nil, 0, unix.ENOTSOCK
 	}
 	return f, net.SockID(f.Obj), 0
+}
+
+// onSocket makes the handler of a call whose first argument is a socket.
+func onSocket(h func(k *Kernel, t *Thread, f *File, id net.SockID) Result) kernel.Handler {
+	return func(k *Kernel, t *Thread) Result {
+		f, id, e := socket(k, t, t.Call.Args[0])
+		if e != 0 {
+			return fail(e)
+		}
+		return h(k, t, f, id)
+	}
 }
 
 func newSocketFile(k *Kernel, t *Thread, id net.SockID, flags int) *File {
@@ -224,11 +235,7 @@ func resolveUnix(k *Kernel, t *Thread, a *net.Addr) unix.Errno {
 	return e
 }
 
-func sysBind(k *Kernel, t *Thread) Result {
-	_, id, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysBind(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	a, e := sockaddr(k, t, t.Call.Args[1], t.Call.Args[2])
 	_, family, _, _, _ := k.Net.Kind(id)
 	switch {
@@ -254,11 +261,7 @@ func sysBind(k *Kernel, t *Thread) Result {
 	return netFail(k.Net.Bind(netEnv{k}, id, a, netCred(k, t)))
 }
 
-func sysListen(k *Kernel, t *Thread) Result {
-	_, id, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysListen(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	return netFail(k.Net.Listen(netEnv{k}, id, int(int32(t.Call.Args[1])), netCred(k, t)))
 }
 
@@ -335,11 +338,7 @@ func notReady(k *Kernel, t *Thread, f *File, done int64, nonblocking bool, timeo
 	return k.Block(t, k.Deadline(t, timeoutNs), Key{Kind: kernel.KeySocket, ID: f.Obj})
 }
 
-func sysConnect(k *Kernel, t *Thread) Result {
-	f, id, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysConnect(k *Kernel, t *Thread, f *File, id net.SockID) Result {
 	_, family, typ, _, _ := k.Net.Kind(id)
 	stream := family != net.AF_UNIX && typ == net.SOCK_STREAM
 	nonblocking := f.Flags&unix.O_NONBLOCK != 0
@@ -393,19 +392,11 @@ func name(k *Kernel, t *Thread, which func(net.SockID) (net.Addr, net.Errno)) Re
 	return fail(outSockaddr(k, t, a, t.Call.Args[1], t.Call.Args[2]))
 }
 
-func sysShutdown(k *Kernel, t *Thread) Result {
-	_, id, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysShutdown(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	return netFail(k.Net.Shutdown(netEnv{k}, id, int(int32(t.Call.Args[1]))))
 }
 
-func sysSetsockopt(k *Kernel, t *Thread) Result {
-	_, id, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysSetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	level, name, size := int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2])), int32(t.Call.Args[4])
 	if size < 0 {
 		return fail(unix.EINVAL)
@@ -445,11 +436,7 @@ func missingOption(k *Kernel, id net.SockID, level, name int, set bool) bool {
 	return false
 }
 
-func sysGetsockopt(k *Kernel, t *Thread) Result {
-	_, id, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysGetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	level, name := int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2]))
 	size, ok := k.InU32(t, t.Call.Args[4])
 	if !ok {
@@ -492,8 +479,7 @@ func socketBytes(k *Kernel, t *Thread, f *File, n int, nonblocking bool) ([]byte
 func section(v []Iovec, skip int64) []Iovec {
 	for i, s := range v {
 		if uint64(skip) < s.Size {
-			out := append([]Iovec{{Addr: s.Addr + uint64(skip), Size: s.Size - uint64(skip)}}, v[i+1:]...)
-			return out
+			return append([]Iovec{{Addr: s.Addr + uint64(skip), Size: s.Size - uint64(skip)}}, v[i+1:]...)
 		}
 		skip -= int64(s.Size)
 	}
@@ -665,13 +651,10 @@ func dropFiles(k *Kernel, ids []int64, peek bool) {
 	}
 }
 
-func sysSendto(k *Kernel, t *Thread) Result {
-	f, _, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysSendto(k *Kernel, t *Thread, f *File, _ net.SockID) Result {
 	m := message{v: memoryOf(t), flags: int(int32(t.Call.Args[3])), done: &t.Call.Done}
 	if t.Call.Args[4] != 0 {
+		var e unix.Errno
 		if m.to, e = destination(k, t, f, t.Call.Args[4], t.Call.Args[5]); e != 0 {
 			return fail(e)
 		}
@@ -702,11 +685,7 @@ func destination(k *Kernel, t *Thread, f *File, addr, size uint64) (*net.Addr, u
 	return &a, 0
 }
 
-func sysRecvfrom(k *Kernel, t *Thread) Result {
-	f, _, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysRecvfrom(k *Kernel, t *Thread, f *File, _ net.SockID) Result {
 	m := message{v: memoryOf(t), flags: int(int32(t.Call.Args[3])), done: &t.Call.Done}
 	got, r := receive(k, t, f, m)
 	if r < 0 {
@@ -806,11 +785,7 @@ func control(k *Kernel, t *Thread, h msghdr, m *message) unix.Errno {
 	return 0
 }
 
-func sysSendmsg(k *Kernel, t *Thread) Result {
-	f, _, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysSendmsg(k *Kernel, t *Thread, f *File, _ net.SockID) Result {
 	return sendmsg(k, t, f, t.Call.Args[1], int(int32(t.Call.Args[2])), &t.Call.Done)
 }
 
@@ -834,11 +809,7 @@ func sendmsg(k *Kernel, t *Thread, f *File, at uint64, flags int, done *int64) R
 	return send(k, t, f, m)
 }
 
-func sysRecvmsg(k *Kernel, t *Thread) Result {
-	f, _, e := socket(k, t, t.Call.Args[0])
-	if e != 0 {
-		return fail(e)
-	}
+func sysRecvmsg(k *Kernel, t *Thread, f *File, _ net.SockID) Result {
 	return recvmsg(k, t, f, t.Call.Args[1], int(int32(t.Call.Args[2])), &t.Call.Done)
 }
 

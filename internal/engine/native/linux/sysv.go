@@ -133,12 +133,9 @@ func semSet(k *Kernel, t *Thread, id uint64) *kernel.SemSet {
 func sysSemop(k *Kernel, t *Thread) Result { return semop(k, t, -1) }
 
 func sysSemtimedop(k *Kernel, t *Thread) Result {
-	timeout := int64(-1)
-	if a := t.Call.Args[3]; a != 0 && !t.Call.Again {
-		var e unix.Errno
-		if timeout, e = timespec(k, t, a); e != 0 {
-			return fail(e)
-		}
+	timeout, e := timeoutAt(k, t, t.Call.Args[3], timespec)
+	if e != 0 {
+		return fail(e)
 	}
 	return semop(k, t, timeout)
 }
