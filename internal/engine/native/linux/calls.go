@@ -50,8 +50,20 @@ func init() {
 		table[nr].Name = "call_" + itoa(nr)
 	}
 	table[len(table)-1].Name = "unknown call"
+	defineDescriptors()
+	defineFiles()
+	defineSockets()
+	defineWaiting()
+	defineTime()
+	defineSignals()
+	defineProcesses()
+	defineIdentity()
+	defineMemory()
+	defineRefused()
+	mark()
+}
 
-	// files and descriptors
+func defineDescriptors() {
 	define(unix.SYS_READ, "read", "ipi", sysRead).Restarts(kernel.RestartFlag)
 	define(unix.SYS_PREAD64, "pread64", "ipii", sysPread64)
 	define(unix.SYS_READV, "readv", "ipi", sysReadv).Restarts(kernel.RestartFlag)
@@ -75,10 +87,9 @@ func init() {
 	define(unix.SYS_VMSPLICE, "vmsplice", "ipii", sysVmsplice).Restarts(kernel.RestartFlag)
 	define(unix.SYS_EVENTFD, "eventfd", "i", sysEventfd)
 	define(unix.SYS_EVENTFD2, "eventfd2", "ii", sysEventfd2)
-	defineFiles()
-	defineSockets()
+}
 
-	// waiting
+func defineWaiting() {
 	define(unix.SYS_POLL, "poll", "pii", sysPoll)
 	define(unix.SYS_PPOLL, "ppoll", "pip", sysPpoll).Interrupted = selectInterrupted
 	define(unix.SYS_SELECT, "select", "ipppp", sysSelect).Interrupted = selectInterrupted
@@ -92,8 +103,9 @@ func init() {
 	define(unix.SYS_FUTEX, "futex", "pii", sysFutex).Restarts(kernel.RestartNoTimeout)
 	define(unix.SYS_SET_ROBUST_LIST, "set_robust_list", "pi", sysSetRobustList)
 	define(unix.SYS_GET_ROBUST_LIST, "get_robust_list", "ipp", sysGetRobustList)
+}
 
-	// time
+func defineTime() {
 	define(unix.SYS_CLOCK_GETTIME, "clock_gettime", "ip", sysClockGettime).Neutral = true
 	define(unix.SYS_CLOCK_SETTIME, "clock_settime", "ip", sysClockSettime)
 	define(unix.SYS_CLOCK_GETRES, "clock_getres", "ip", sysClockGetres)
@@ -114,8 +126,9 @@ func init() {
 	define(unix.SYS_TIMERFD_SETTIME, "timerfd_settime", "iipp", sysTimerfdSettime)
 	define(unix.SYS_TIMERFD_GETTIME, "timerfd_gettime", "ip", sysTimerfdGettime)
 	define(unix.SYS_SCHED_YIELD, "sched_yield", "", sysSchedYield).Neutral = true
+}
 
-	// signals
+func defineSignals() {
 	define(unix.SYS_RT_SIGACTION, "rt_sigaction", "ippi", sysRtSigaction)
 	define(unix.SYS_RT_SIGPENDING, "rt_sigpending", "pi", sysRtSigpending)
 	define(unix.SYS_RT_SIGSUSPEND, "rt_sigsuspend", "pi", sysRtSigsuspend)
@@ -128,8 +141,9 @@ func init() {
 	define(unix.SYS_TGKILL, "tgkill", "iii", sysTgkill)
 	define(unix.SYS_SIGNALFD, "signalfd", "ipi", sysSignalfd)
 	define(unix.SYS_SIGNALFD4, "signalfd4", "ipii", sysSignalfd4)
+}
 
-	// processes
+func defineProcesses() {
 	define(unix.SYS_FORK, "fork", "", sysFork)
 	define(unix.SYS_VFORK, "vfork", "", sysVfork)
 	define(unix.SYS_CLONE, "clone", "i", sysClone)
@@ -143,8 +157,9 @@ func init() {
 	define(unix.SYS_PIDFD_OPEN, "pidfd_open", "ii", sysPidfdOpen)
 	define(unix.SYS_PIDFD_SEND_SIGNAL, "pidfd_send_signal", "iipi", sysPidfdSendSignal)
 	define(unix.SYS_SET_TID_ADDRESS, "set_tid_address", "p", sysSetTidAddress)
+}
 
-	// identity
+func defineIdentity() {
 	for nr, x := range map[int]struct {
 		name string
 		args string
@@ -180,8 +195,9 @@ func init() {
 	} {
 		define(nr, x.name, x.args, x.h)
 	}
+}
 
-	// memory
+func defineMemory() {
 	define(unix.SYS_MMAP, "mmap", "-iiiii>", sysMmap)
 	define(unix.SYS_BRK, "brk", ">", sysBrk)
 	define(unix.SYS_MREMAP, "mremap", "-iii>", sysMremap)
@@ -211,8 +227,10 @@ func init() {
 	define(unix.SYS_SHMAT, "shmat", "i-i>", sysShmat)
 	define(unix.SYS_SHMDT, "shmdt", "-", sysShmdt)
 	define(unix.SYS_SHMCTL, "shmctl", "ii", sysShmctl)
+}
 
-	// Refused by design: a clear errno, and a line in the run's report. Programs are used to these answers.
+// defineRefused has calls that are refused by design: a clear errno, and a line in the run's report. Programs are used to these answers.
+func defineRefused() {
 	for nr, x := range map[int]struct {
 		name string
 		e    unix.Errno
@@ -237,6 +255,12 @@ func init() {
 		name, e := x.name, x.e
 		define(nr, name, "", func(k *Kernel, t *Thread) Result { return k.Refuse(t, name, e) })
 	}
+	// rseq would tell on which CPU a thread runs and when it was preempted; libraries do without it in silence.
+	define(unix.SYS_RSEQ, "rseq", "", func(k *Kernel, t *Thread) Result { return fail(unix.ENOSYS) })
+}
+
+// mark sets what several calls have in common.
+func mark() {
 	for _, nr := range []int{
 		unix.SYS_READ, unix.SYS_READV, unix.SYS_PREADV2, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITEV2, unix.SYS_SPLICE, unix.SYS_TEE, unix.SYS_VMSPLICE, unix.SYS_SENDFILE,
 		unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_CONNECT, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG,
@@ -256,6 +280,4 @@ func init() {
 	for _, nr := range []int{unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC, unix.SYS_SYNCFS, unix.SYS_MSYNC} {
 		table[nr].Deaf = true
 	}
-	// rseq would tell on which CPU a thread runs and when it was preempted; libraries do without it in silence.
-	define(unix.SYS_RSEQ, "rseq", "", func(k *Kernel, t *Thread) Result { return fail(unix.ENOSYS) })
 }

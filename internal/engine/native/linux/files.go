@@ -219,10 +219,7 @@ func fileOwner(k *Kernel, t *Thread, f *File, set bool, addr uint64) Result {
 		}
 		le.PutUint32(b[:], kind)
 		le.PutUint32(b[4:], uint32(id))
-		if !k.Out(t, addr, b[:]) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.Out(t, addr, b[:]))
 	}
 	if !k.In(t, addr, b[:]) {
 		return fail(unix.EFAULT)

@@ -277,10 +277,7 @@ func futexLock(k *Kernel, t *Thread, addr, timeout uint64, private bool, clock i
 	}
 	switch owner := int(word & futexTIDMask); {
 	case owner == 0:
-		if !k.OutU32(t, addr, uint32(t.TID)|word&futexOwnerDied) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.OutU32(t, addr, uint32(t.TID)|word&futexOwnerDied))
 	case owner == t.TID:
 		return fail(unix.EDEADLK)
 	case k.ThreadByTID(t.Node, owner) == nil:

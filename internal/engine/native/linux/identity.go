@@ -251,10 +251,7 @@ func sysUname(k *Kernel, t *Thread) Result {
 	for i, s := range []string{"Linux", k.Node(t).Hostname, KernelRelease, kernelVersion, "x86_64", domain} {
 		copy(b[65*i:65*i+64], s)
 	}
-	if !k.Out(t, t.Call.Args[0], b) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, t.Call.Args[0], b))
 }
 
 func sysSetdomainname(k *Kernel, t *Thread) Result {
@@ -311,10 +308,7 @@ func sysSysinfo(k *Kernel, t *Thread) Result {
 	le.PutUint64(b[40:], uint64(free(k, k.Node(t))))
 	le.PutUint16(b[80:], uint16(len(k.Node(t).Procs)))
 	le.PutUint32(b[104:], 1)
-	if !k.Out(t, t.Call.Args[0], b[:]) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, t.Call.Args[0], b[:]))
 }
 
 func sysGetcpu(k *Kernel, t *Thread) Result {
@@ -371,10 +365,7 @@ func sysGetrusage(k *Kernel, t *Thread) Result {
 	b := make([]byte, 144)
 	copy(b, timevalBytes(ns))
 	binary.LittleEndian.PutUint64(b[32:], 64<<10) // ru_maxrss, KiB
-	if !k.Out(t, t.Call.Args[1], b) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, t.Call.Args[1], b))
 }
 
 func sysGetrlimit(k *Kernel, t *Thread) Result {
@@ -443,10 +434,7 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 	case unix.PR_GET_NAME:
 		var b [16]byte
 		copy(b[:15], t.Comm)
-		if !k.Out(t, a[1], b[:]) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.Out(t, a[1], b[:]))
 	case unix.PR_SET_PDEATHSIG:
 		if a[1] > kernel.NumSignals {
 			return fail(unix.EINVAL)
@@ -454,10 +442,7 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 		p.DeathSignal = int(a[1])
 		return 0
 	case unix.PR_GET_PDEATHSIG:
-		if !k.OutU32(t, a[1], uint32(p.DeathSignal)) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.OutU32(t, a[1], uint32(p.DeathSignal)))
 	case unix.PR_SET_DUMPABLE: // only ours: the tracer needs the real one
 		if a[1] > 1 {
 			return fail(unix.EINVAL)
@@ -478,10 +463,7 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 		p.Subreaper = a[1] != 0
 		return 0
 	case unix.PR_GET_CHILD_SUBREAPER:
-		if !k.OutU32(t, a[1], uint32(kernel.Bit(p.Subreaper))) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.OutU32(t, a[1], uint32(kernel.Bit(p.Subreaper))))
 	case unix.PR_SET_TIMERSLACK:
 		if t.SlackNs = int64(a[1]); t.SlackNs <= 0 {
 			t.SlackNs = t.BaseSlackNs
@@ -495,10 +477,6 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 		return 0
 	case unix.PR_GET_KEEPCAPS:
 		return Result(kernel.Bit(p.Cred.KeepCaps))
-	case unix.PR_SET_THP_DISABLE, unix.PR_SET_PTRACER:
-		return 0
-	case unix.PR_GET_THP_DISABLE, unix.PR_GET_SECUREBITS:
-		return 0
 	case unix.PR_GET_TIMERSLACK:
 		return Result(t.SlackNs)
 	case unix.PR_CAPBSET_READ:
@@ -506,14 +484,18 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 			return fail(unix.EINVAL)
 		}
 		return 1
-	case unix.PR_CAPBSET_DROP:
+	case unix.PR_SET_THP_DISABLE, unix.PR_GET_THP_DISABLE, unix.PR_SET_PTRACER, unix.PR_GET_SECUREBITS, unix.PR_CAPBSET_DROP, unix.PR_CAP_AMBIENT, unix.PR_GET_SECCOMP,
+		unix.PR_GET_TIMING, unix.PR_TASK_PERF_EVENTS_DISABLE, unix.PR_TASK_PERF_EVENTS_ENABLE: // statistical timing; there are no events
 		return 0
-	case unix.PR_CAP_AMBIENT:
-		return 0
-	case unix.PR_GET_SECCOMP:
-		return 0
-	case unix.PR_GET_TIMING, unix.PR_TASK_PERF_EVENTS_DISABLE, unix.PR_TASK_PERF_EVENTS_ENABLE: // statistical timing; there are no events
-		return 0
+	default:
+		return prctlMachine(k, t, op)
+	}
+}
+
+// prctlMachine has the operations of prctl that concern the processor or the machine.
+func prctlMachine(k *Kernel, t *Thread, op int) Result {
+	a := &t.Call.Args
+	switch op {
 	case unix.PR_MCE_KILL:
 		if a[1] > 1 || a[1] == 1 && a[2] > 2 || a[3]|a[4] != 0 {
 			return fail(unix.EINVAL)
@@ -527,10 +509,7 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 	case unix.PR_GET_TID_ADDRESS:
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], t.ClearTID)
-		if !k.Poke(t, a[1], b[:]) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.Poke(t, a[1], b[:]))
 	case unix.PR_GET_UNALIGN, unix.PR_SET_UNALIGN, unix.PR_GET_FPEMU, unix.PR_SET_FPEMU, unix.PR_GET_FPEXC, unix.PR_SET_FPEXC, unix.PR_GET_ENDIAN, unix.PR_SET_ENDIAN,
 		unix.PR_SET_FP_MODE, unix.PR_GET_FP_MODE, unix.PR_SVE_SET_VL, unix.PR_SVE_GET_VL, unix.PR_PAC_RESET_KEYS, unix.PR_SET_TAGGED_ADDR_CTRL, unix.PR_GET_TAGGED_ADDR_CTRL:
 		return fail(unix.EINVAL) // of other processors
@@ -542,10 +521,7 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 		}
 		return 0
 	case unix.PR_GET_TSC:
-		if !k.OutU32(t, a[1], 1) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.OutU32(t, a[1], 1))
 	default:
 		if op <= 0 || op > 80 && op < 1<<24 { // Linux does not know it either
 			return fail(unix.EINVAL)
@@ -679,10 +655,7 @@ func sysSchedSetscheduler(k *Kernel, t *Thread) Result {
 }
 
 func sysSchedGetparam(k *Kernel, t *Thread) Result {
-	if !k.OutU32(t, t.Call.Args[1], 0) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.OutU32(t, t.Call.Args[1], 0))
 }
 
 // schedPriority is sched_get_priority_max(2) or its twin, which differ for real-time policies only.
@@ -699,10 +672,7 @@ func schedPriority(realTime Result) kernel.Handler {
 }
 
 func sysSchedRRGetInterval(k *Kernel, t *Thread) Result {
-	if !k.Out(t, t.Call.Args[1], timespecBytes(4e6)) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, t.Call.Args[1], timespecBytes(4e6)))
 }
 
 // schedAttrBytes is the first size of struct sched_attr (sched_setattr(2)).
@@ -773,10 +743,7 @@ func sysSchedGetattr(k *Kernel, t *Thread) Result {
 	binary.LittleEndian.PutUint32(b, schedAttrBytes)
 	binary.LittleEndian.PutUint32(b[4:], uint32(o.Policy))
 	binary.LittleEndian.PutUint32(b[16:], uint32(int32(o.Nice)))
-	if !k.Out(t, t.Call.Args[1], b) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, t.Call.Args[1], b))
 }
 
 // nicePeople lists the threads that getpriority and setpriority are about (PRIO_PROCESS, PRIO_PGRP, PRIO_USER).

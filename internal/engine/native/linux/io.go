@@ -151,10 +151,7 @@ func sysIoctl(k *Kernel, t *Thread) Result {
 		case b.Unread == nil:
 			return fail(unix.ENOTTY)
 		}
-		if !k.OutU32(t, arg, uint32(b.Unread(k, f))) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.OutU32(t, arg, uint32(b.Unread(k, f))))
 	case unix.TCGETS, unix.TIOCGWINSZ, unix.TCSETS, unix.TIOCGPGRP, unix.TCSETSW, unix.TCSETSF, unix.TIOCSWINSZ, unix.TIOCSPGRP:
 		return fail(unix.ENOTTY)
 	default:

@@ -25,3 +25,11 @@ type (
 )
 
 func fail(e unix.Errno) Result { return -Result(e) }
+
+// stored is 0, or EFAULT where the program's memory could not be written.
+func stored(ok bool) Result {
+	if ok {
+		return 0
+	}
+	return fail(unix.EFAULT)
+}

@@ -153,43 +153,60 @@ func sysMmap(k *Kernel, t *Thread) Result {
 		}
 	}
 	if f == nil || f.Kind == kernel.FileZero { // a map of /dev/zero belongs to no file
-		if prot&unix.PROT_WRITE != 0 {
-			if r, starved := starved(k, t, fail(unix.ENOMEM)); starved {
-				return r
-			}
-		}
-		switch {
-		case flags&unix.MAP_HUGETLB != 0: // the machine's, if it has any
-			return fail(unix.ENOMEM)
-		case flags&0xf == unix.MAP_PRIVATE:
-			if prot&unix.PROT_EXEC == 0 && f == nil {
-				return kernel.Passed
-			}
-			r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], size, prot, flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
-			if r >= 0 && prot&unix.PROT_EXEC != 0 {
-				madeCode(k, t, uint64(r), size, true)
-			}
+		return mapAnonymous(k, t, f != nil, size, prot, flags)
+	}
+	return mapFile(k, t, f, size, prot, flags, offset)
+}
+
+// mapAnonymous maps memory that belongs to no file; zero tells that it was asked of /dev/zero.
+func mapAnonymous(k *Kernel, t *Thread, zero bool, size, prot, flags uint64) Result {
+	a := &t.Call.Args
+	if prot&unix.PROT_WRITE != 0 {
+		if r, starved := starved(k, t, fail(unix.ENOMEM)); starved {
 			return r
-		case flags&0xf != unix.MAP_SHARED:
-			return fail(unix.EINVAL)
 		}
-		id := fs.BlobID(k.NewID("blob"))
-		if e := k.Handles.Blobs.Create(id); e != 0 {
-			return fsFail(e)
+	}
+	switch {
+	case flags&unix.MAP_HUGETLB != 0: // the machine's, if it has any
+		return fail(unix.ENOMEM)
+	case flags&0xf == unix.MAP_PRIVATE:
+		if prot&unix.PROT_EXEC == 0 && !zero {
+			return kernel.Passed
 		}
-		defer k.Handles.Blobs.Free(id) // the map keeps it
-		if e := k.Handles.Blobs.Truncate(id, int64((size+4095)&^4095)); e != 0 {
-			return fsFail(e)
-		}
-		r := mapFD(k, t, k.Handles.Blobs.FD(id), a[0], size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
-		if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
-			addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: kernel.KeyBlob, ID: int64(id)}, Anon: true})
-			if prot&unix.PROT_EXEC != 0 {
-				madeCode(k, t, uint64(r), size, true)
-			}
+		r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], size, prot, flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+		if r >= 0 && prot&unix.PROT_EXEC != 0 {
+			madeCode(k, t, uint64(r), size, true)
 		}
 		return r
+	case flags&0xf != unix.MAP_SHARED:
+		return fail(unix.EINVAL)
 	}
+	return mapShared(k, t, size, prot, flags)
+}
+
+// mapShared maps memory that processes share: an unnamed file of the engine.
+func mapShared(k *Kernel, t *Thread, size, prot, flags uint64) Result {
+	a := &t.Call.Args
+	id := fs.BlobID(k.NewID("blob"))
+	if e := k.Handles.Blobs.Create(id); e != 0 {
+		return fsFail(e)
+	}
+	defer k.Handles.Blobs.Free(id) // the map keeps it
+	if e := k.Handles.Blobs.Truncate(id, int64((size+4095)&^4095)); e != 0 {
+		return fsFail(e)
+	}
+	r := mapFD(k, t, k.Handles.Blobs.FD(id), a[0], size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
+	if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
+		addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: kernel.KeyBlob, ID: int64(id)}, Anon: true})
+		if prot&unix.PROT_EXEC != 0 {
+			madeCode(k, t, uint64(r), size, true)
+		}
+	}
+	return r
+}
+
+func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int64) Result {
+	a := &t.Call.Args
 	mode := f.Flags & unix.O_ACCMODE
 	shared := flags&0xf == unix.MAP_SHARED || flags&0xf == 3 // MAP_SHARED_VALIDATE
 	switch {
@@ -324,10 +341,7 @@ func sysMincore(k *Kernel, t *Thread) Result {
 	for i := range b {
 		b[i] = 1
 	}
-	if !k.Out(t, a[2], b) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, a[2], b))
 }
 
 func sysZero(k *Kernel, t *Thread) Result { return 0 }

@@ -429,8 +429,7 @@ func synthProc(k *Kernel, t *Thread, p *Proc, th *Thread, rest string) synthNode
 	case "environ":
 		return lazy(0o400, func() string { return strings.Join(p.Env, "\x00") + "\x00" })
 	case "comm":
-		n := lazy(0o644, func() string { return name + "\n" })
-		return n
+		return lazy(0o644, func() string { return name + "\n" })
 	case "stat":
 		return lazy(0o444, func() string { return procStat(k, p, th, name) })
 	case "status":
@@ -455,11 +454,9 @@ func synthProc(k *Kernel, t *Thread, p *Proc, th *Thread, rest string) synthNode
 	case "oom_score", "oom_adj":
 		return synthText("0\n")
 	case "oom_score_adj":
-		n := lazy(0o644, func() string { return itoa(p.OOMAdj) + "\n" })
-		return n
+		return lazy(0o644, func() string { return itoa(p.OOMAdj) + "\n" })
 	case "loginuid":
-		n := lazy(0o644, func() string { return strconv.FormatUint(uint64(p.Login-1), 10) })
-		return n
+		return lazy(0o644, func() string { return strconv.FormatUint(uint64(p.Login-1), 10) })
 	case "personality":
 		return synthText("00040000\n")
 	case "schedstat":
@@ -479,17 +476,22 @@ func synthProc(k *Kernel, t *Thread, p *Proc, th *Thread, rest string) synthNode
 	case "auxv":
 		return lazy(0o400, func() string { return string(p.Auxv) })
 	case "fd", "fdinfo":
-		return synthNode{kind: synthDir, mode: 0o500, names: func() []string {
-			var names []string
-			if table := k.Tables[p.Table]; table != nil {
-				for fd, s := range table.Slots {
-					if s.File != 0 {
-						names = append(names, itoa(fd))
-					}
-				}
-			}
-			return names
-		}}
+		return synthNode{kind: synthDir, mode: 0o500, names: func() []string { return openFDs(k, p) }}
+	case "ns", "attr":
+		return synthNames()
+	}
+	if fd, ok := strings.CutPrefix(rest, "fd/"); ok {
+		return procFD(k, t, p, fd)
+	}
+	if fd, ok := strings.CutPrefix(rest, "fdinfo/"); ok {
+		return procFDInfo(k, p, fd)
+	}
+	return procNet(k, t, rest)
+}
+
+// procNet has the files of /proc/PID/net.
+func procNet(k *Kernel, t *Thread, rest string) synthNode {
+	switch rest {
 	case "net":
 		return synthNames("dev", "if_inet6", "route", "tcp", "tcp6", "udp", "udp6", "unix", "snmp", "netstat")
 	case "net/dev":
@@ -504,21 +506,30 @@ func synthProc(k *Kernel, t *Thread, p *Proc, th *Thread, rest string) synthNode
 		return synthText(k.Net.ProcUnix(k.Node(t).Net))
 	case "net/snmp", "net/netstat":
 		return synthText("")
-	case "ns", "attr":
-		return synthNames()
 	}
-	if fd, ok := strings.CutPrefix(rest, "fd/"); ok {
-		return procFD(k, t, p, fd)
-	}
-	if fd, ok := strings.CutPrefix(rest, "fdinfo/"); ok {
-		if n, err := strconv.Atoi(fd); err == nil {
-			if table := k.Tables[p.Table]; table != nil && n >= 0 && n < len(table.Slots) && table.Slots[n].File != 0 {
-				f := k.Files[table.Slots[n].File]
-				return synthText(fmt.Sprintf("pos:\t%d\nflags:\t0%o\nmnt_id:\t%d\nino:\t%d\n", max(f.Pos, 0), f.Flags|kernel.Bit(table.Slots[n].Cloexec)*unix.O_CLOEXEC, mountOf(k, f), f.Inode))
+	return synthNode{}
+}
+
+// openFDs are the names in /proc/PID/fd.
+func openFDs(k *Kernel, p *Proc) (names []string) {
+	if table := k.Tables[p.Table]; table != nil {
+		for fd, s := range table.Slots {
+			if s.File != 0 {
+				names = append(names, itoa(fd))
 			}
 		}
 	}
-	return synthNode{}
+	return names
+}
+
+func procFDInfo(k *Kernel, p *Proc, fd string) synthNode {
+	n, err := strconv.Atoi(fd)
+	table := k.Tables[p.Table]
+	if err != nil || table == nil || n < 0 || n >= len(table.Slots) || table.Slots[n].File == 0 {
+		return synthNode{}
+	}
+	f := k.Files[table.Slots[n].File]
+	return synthText(fmt.Sprintf("pos:\t%d\nflags:\t0%o\nmnt_id:\t%d\nino:\t%d\n", max(f.Pos, 0), f.Flags|kernel.Bit(table.Slots[n].Cloexec)*unix.O_CLOEXEC, mountOf(k, f), f.Inode))
 }
 
 // procFD is /proc/PID/fd/N: a link with the name of what is open.

@@ -92,10 +92,7 @@ func sysRtSigpending(k *Kernel, t *Thread) Result {
 		set |= kernel.SignalBit(s.Number)
 	}
 	set &= k.Mask(t)
-	if !k.OutU64(t, t.Call.Args[0], set) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.OutU64(t, t.Call.Args[0], set))
 }
 
 func sysRtSigsuspend(k *Kernel, t *Thread) Result {

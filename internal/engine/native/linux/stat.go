@@ -69,10 +69,7 @@ func outStat(k *Kernel, t *Thread, a fs.Attr, e unix.Errno, addr uint64) Result 
 	if e != 0 {
 		return fail(e)
 	}
-	if !k.Out(t, addr, statBytes(k, &a)) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, addr, statBytes(k, &a)))
 }
 
 func sysStat(k *Kernel, t *Thread) Result {
@@ -141,10 +138,7 @@ func sysStatx(k *Kernel, t *Thread) Result {
 	le.PutUint32(b[136:], unix.Major(a.Dev))
 	le.PutUint32(b[140:], unix.Minor(a.Dev))
 	le.PutUint64(b[144:], uint64(firstMount+a.Mount))
-	if !k.Out(t, t.Call.Args[4], b) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, t.Call.Args[4], b))
 }
 
 // access checks with the real identity of the process, unless AT_EACCESS is given (access(2)).
@@ -196,10 +190,7 @@ func outStatfs(k *Kernel, t *Thread, id fs.InodeID, f *File, addr uint64) Result
 	for i, v := range [...]int64{st.Type, st.BlockSize, st.Blocks, st.Free, st.Free, st.Files, st.FFree, 0x42 + st.Mountid, st.NameMax, st.BlockSize, flags} {
 		binary.LittleEndian.PutUint64(b[8*i:], uint64(v))
 	}
-	if !k.Out(t, addr, b) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, addr, b))
 }
 
 func sysStatfs(k *Kernel, t *Thread) Result {

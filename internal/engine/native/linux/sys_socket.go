@@ -1029,10 +1029,7 @@ func socketIoctl(k *Kernel, t *Thread, f *File, cmd uint, arg uint64) Result {
 		return interfaceConf(k, t, arg)
 	}
 	if number >= 0 {
-		if !k.OutU32(t, arg, uint32(number)) {
-			return fail(unix.EFAULT)
-		}
-		return 0
+		return stored(k.OutU32(t, arg, uint32(number)))
 	}
 	if cmd >= ifreqFirst && cmd <= ifreqLast {
 		var b [ifreqBytes]byte
@@ -1068,8 +1065,5 @@ func interfaceConf(k *Kernel, t *Thread, arg uint64) Result {
 			return fail(unix.EFAULT)
 		}
 	}
-	if !k.OutU32(t, arg, uint32(len(list))) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.OutU32(t, arg, uint32(len(list))))
 }

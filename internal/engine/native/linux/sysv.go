@@ -223,6 +223,32 @@ func forgetUndo(k *Kernel, set int64, number int) {
 	}
 }
 
+// semDenied is why a process may not do what semctl asks, or 0.
+func semDenied(s *kernel.SemSet, p *Proc, cmd, number int) unix.Errno {
+	want := uint32(4)
+	if cmd == semSetVal || cmd == semSetAll {
+		want = 2
+	}
+	switch cmd {
+	case unix.IPC_RMID, unix.IPC_SET:
+		if !s.Perm.Owns(p) {
+			return unix.EPERM
+		}
+	case semStatAny:
+	default:
+		if !s.Perm.Allows(p, want) {
+			return unix.EACCES
+		}
+	}
+	switch cmd {
+	case semGetPID, semGetVal, semGetNCnt, semGetZCnt, semSetVal:
+		if number < 0 || number >= len(s.Values) {
+			return unix.EINVAL
+		}
+	}
+	return 0
+}
+
 func sysSemctl(k *Kernel, t *Thread) Result {
 	a := &t.Call.Args
 	number, cmd := int(int32(a[1])), int(int32(a[2]))&^0x100
@@ -240,28 +266,10 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 	if s == nil {
 		return fail(unix.EINVAL)
 	}
+	if e := semDenied(s, p, cmd, number); e != 0 {
+		return fail(e)
+	}
 	key := Key{Kind: kernel.KeySem, ID: s.ID}
-	want := uint32(4)
-	if cmd == semSetVal || cmd == semSetAll {
-		want = 2
-	}
-	switch cmd {
-	case unix.IPC_RMID, unix.IPC_SET:
-		if !s.Perm.Owns(p) {
-			return fail(unix.EPERM)
-		}
-	case semStatAny:
-	default:
-		if !s.Perm.Allows(p, want) {
-			return fail(unix.EACCES)
-		}
-	}
-	switch cmd {
-	case semGetPID, semGetVal, semGetNCnt, semGetZCnt, semSetVal:
-		if number < 0 || number >= len(s.Values) {
-			return fail(unix.EINVAL)
-		}
-	}
 	le := binary.LittleEndian
 	switch cmd {
 	case unix.IPC_RMID:

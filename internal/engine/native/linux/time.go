@@ -84,10 +84,7 @@ func sysClockGettime(k *Kernel, t *Thread) Result {
 	if !ok {
 		return fail(unix.EINVAL)
 	}
-	if !k.Out(t, t.Call.Args[1], timespecBytes(v)) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, t.Call.Args[1], timespecBytes(v)))
 }
 
 func sysClockGetres(k *Kernel, t *Thread) Result {
@@ -329,10 +326,7 @@ func sysGetitimer(k *Kernel, t *Thread) Result {
 	} else if interval = p.Real.Interval; p.Real.At != 0 {
 		left = max(p.Real.At-k.Now, 1000)
 	}
-	if !k.Out(t, t.Call.Args[1], append(timevalBytes(interval), timevalBytes(left)...)) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(k.Out(t, t.Call.Args[1], append(timevalBytes(interval), timevalBytes(left)...)))
 }
 
 const maxTimers = 4096 // of a process
@@ -417,10 +411,7 @@ func sysTimerGettime(k *Kernel, t *Thread) Result {
 	if x == nil {
 		return fail(unix.EINVAL)
 	}
-	if !outTimer(k, t, t.Call.Args[1], posixNext(k, k.Proc(t), x), x.Interval) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(outTimer(k, t, t.Call.Args[1], posixNext(k, k.Proc(t), x), x.Interval))
 }
 
 // posixNext is the next expiry of a timer, also of one that stands still. Of a clock of CPU time it is when the world's time has

@@ -99,10 +99,7 @@ func sysTimerfdGettime(k *Kernel, t *Thread) Result {
 		return r
 	}
 	timerfdForward(k, x)
-	if !outTimer(k, t, t.Call.Args[1], x.At, x.Interval) {
-		return fail(unix.EFAULT)
-	}
-	return 0
+	return stored(outTimer(k, t, t.Call.Args[1], x.At, x.Interval))
 }
 
 // outTimer writes a struct itimerspec: interval, then the time that is left.
