@@ -192,7 +192,7 @@ func (sk *sock) resolve(s *State, env Env, src AddrPort, query []byte) {
 		}
 		if n.Silent {
 			s.EventSeq++
-			sk.withhold(s, ref, due, POLLIN, int64(s.EventSeq), false)
+			sk.Marks.withhold(ref, due, POLLIN, int64(s.EventSeq), false)
 			return
 		}
 		p.Data, p.Fault = serverFailed(answer), ref

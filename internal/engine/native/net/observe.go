@@ -22,20 +22,23 @@ type mark struct {
 	Ack, Full bool
 }
 
-// withhold remembers that ref keeps something from sk that was due at due. It gives nil where a mark says that already.
-func (sk *sock) withhold(s *State, ref FaultRef, due int64, events uint32, key int64, own bool) *mark {
-	for i := range sk.Marks {
-		if m := &sk.Marks[i]; m.Key == key && m.Own == own && m.Arrived == 0 && m.Ref.Kind == ref.Kind {
+// marks are those of one socket.
+type marks []mark
+
+// withhold remembers that ref keeps something from the socket that was due at due. It gives nil where a mark says that already.
+func (l *marks) withhold(ref FaultRef, due int64, events uint32, key int64, own bool) *mark {
+	for i := range *l {
+		if m := &(*l)[i]; m.Key == key && m.Own == own && m.Arrived == 0 && m.Ref.Kind == ref.Kind {
 			return nil // lost or held once more
 		}
 	}
-	if len(sk.Marks) >= maxMarks {
-		i := slices.IndexFunc(sk.Marks, func(m mark) bool { return m.Seen || m.Arrived != 0 })
-		sk.Marks = slices.Delete(sk.Marks, max(i, 0), max(i, 0)+1)
+	if len(*l) >= maxMarks {
+		i := slices.IndexFunc(*l, func(m mark) bool { return m.Seen || m.Arrived != 0 })
+		*l = slices.Delete(*l, max(i, 0), max(i, 0)+1)
 	}
 	ref.Events = events
-	sk.Marks = append(sk.Marks, mark{Due: due, Ref: ref, Key: key, Own: own})
-	return &sk.Marks[len(sk.Marks)-1]
+	*l = append(*l, mark{Due: due, Ref: ref, Key: key, Own: own})
+	return &(*l)[len(*l)-1]
 }
 
 // wantRoom remembers that somebody found the send buffer full.
@@ -48,26 +51,30 @@ func (sk *sock) wantRoom() {
 	}
 }
 
-// bring remembers that ref has made something happen on sk.
-func (sk *sock) bring(now int64, ref FaultRef) {
+// bring remembers that ref has made something happen on the socket.
+func (l *marks) bring(now int64, ref FaultRef) {
 	if ref.Kind == "" {
 		return
 	}
-	if len(sk.Marks) >= maxMarks {
-		sk.Marks = slices.Delete(sk.Marks, 0, 1)
+	if len(*l) >= maxMarks {
+		*l = slices.Delete(*l, 0, 1)
 	}
 	ref.Events = POLLIN | POLLOUT
-	sk.Marks = append(sk.Marks, mark{Due: now, Ref: ref, Key: -1})
+	*l = append(*l, mark{Due: now, Ref: ref, Key: -1})
+}
+
+func (l *marks) settleOwn(now, ack int64) {
+	l.arrived(now, func(m *mark) bool { return m.Own && m.Key <= ack })
 }
 
 // arrived ends the marks for which done is true.
-func (sk *sock) arrived(now int64, done func(*mark) bool) {
-	for i := range sk.Marks {
-		if m := &sk.Marks[i]; m.Arrived == 0 && m.Key >= 0 && done(m) {
+func (l *marks) arrived(now int64, done func(*mark) bool) {
+	for i := range *l {
+		if m := &(*l)[i]; m.Arrived == 0 && m.Key >= 0 && done(m) {
 			m.Arrived = max(now, 1)
 		}
 	}
-	sk.Marks = slices.DeleteFunc(sk.Marks, func(m mark) bool { return m.Arrived != 0 && (m.Seen || m.Ack && !m.Full) })
+	*l = slices.DeleteFunc(*l, func(m mark) bool { return m.Arrived != 0 && (m.Seen || m.Ack && !m.Full) })
 }
 
 // Overdue lists the faults because of which something was due on a socket at some time in [sinceNs, now] and was
@@ -115,21 +122,21 @@ func (p *packet) withholdTCP(s *State, due int64, ref FaultRef) {
 	if to := s.flow(p.To, p.Dst, p.Src); to != nil && to.TCP != nil {
 		t := to.TCP
 		if end > p.Seq && end > t.RcvNxt {
-			to.withhold(s, ref, due, POLLIN, end, false)
+			to.Marks.withhold(ref, due, POLLIN, end, false)
 		}
 		if p.Flags&flagACK != 0 && p.Ack > t.SndUna {
 			events := uint32(POLLOUT)
 			if t.State == synSent {
 				events = POLLIN | POLLOUT
 			}
-			m := to.withhold(s, ref, due, events, p.Ack, true)
+			m := to.Marks.withhold(ref, due, events, p.Ack, true)
 			if m != nil && t.State != synSent && end == p.Seq {
 				m.Ack, m.Full = true, to.NoSpace
 			}
 		}
 	} else if p.Flags&flagSYN != 0 && p.Flags&flagACK == 0 {
 		if l := s.listener(p.To, p.Dst, p.Src); l != nil {
-			l.withhold(s, ref, due+s.roundTrip(p.From, p.To), POLLIN, p.Seq, false)
+			l.Marks.withhold(ref, due+s.roundTrip(p.From, p.To), POLLIN, p.Seq, false)
 		}
 	}
 	if from := s.flow(p.From, p.Src, p.Dst); from != nil && from.TCP != nil && end > p.Seq {
@@ -137,19 +144,19 @@ func (p *packet) withholdTCP(s *State, due int64, ref FaultRef) {
 		if p.Flags&flagSYN != 0 {
 			events = POLLIN | POLLOUT
 		}
-		from.withhold(s, ref, due+s.link(p.To, p.From).Link.LatencyNs, events, end, true)
+		from.Marks.withhold(ref, due+s.link(p.To, p.From).Link.LatencyNs, events, end, true)
 	}
 }
 
 // received reports the faults that a datagram shows to the program that reads limit bytes of it.
 func (sk *sock) received(env Env, m *message, limit int) {
 	if m.Fault.ID != 0 {
-		sk.bring(env.Now(), m.Fault)
+		sk.Marks.bring(env.Now(), m.Fault)
 	}
 	if m.Flipped > 0 && m.Flipped <= limit {
 		env.Observed(FaultRef{Kind: fault.Corrupt, Rule: m.FlipRule})
 	}
-	overtaken := sk.readAt(m.Place)
+	overtaken := sk.Read.readAt(m.Place)
 	if k := m.Fault.Kind; k == fault.Duplicate || k == fault.Reorder && overtaken {
 		env.Observed(m.Fault)
 	}
@@ -162,22 +169,25 @@ type place struct {
 	Nth  int64
 }
 
+// places are where the datagrams that were read last stood, one of each flow.
+type places []place
+
 // readAt takes in that a datagram is read, and tells whether a later one of its flow was read before it.
-func (sk *sock) readAt(p place) bool {
+func (l *places) readAt(p place) bool {
 	if p.Nth == 0 {
 		return false
 	}
-	i := slices.IndexFunc(sk.Read, func(r place) bool { return r.Flow == p.Flow })
+	i := slices.IndexFunc(*l, func(r place) bool { return r.Flow == p.Flow })
 	if i < 0 {
-		if len(sk.Read) >= maxMarks {
-			sk.Read = slices.Delete(sk.Read, 0, 1)
+		if len(*l) >= maxMarks {
+			*l = slices.Delete(*l, 0, 1)
 		}
-		sk.Read = append(sk.Read, p)
+		*l = append(*l, p)
 		return false
 	}
-	if sk.Read[i].Nth > p.Nth {
+	if (*l)[i].Nth > p.Nth {
 		return true
 	}
-	sk.Read[i] = p
+	(*l)[i] = p
 	return false
 }

@@ -147,8 +147,7 @@ var stored = map[[2]int]int{
 }
 
 // flag finds the option that is a plain switch.
-func (sk *sock) flag(level, name int) *bool {
-	o := &sk.Opt
+func (o *options) flag(level, name int) *bool {
 	switch [2]int{level, name} {
 	case [2]int{SOL_SOCKET, SO_REUSEADDR}:
 		return &o.ReuseAddr
@@ -266,7 +265,7 @@ func (s *State) SetOption(env Env, id SockID, level, name int, value []byte) Err
 }
 
 func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
-	if f := sk.flag(level, name); f != nil {
+	if f := sk.Opt.flag(level, name); f != nil {
 		if f == &sk.Opt.V6Only && sk.Named {
 			return EINVAL
 		}
@@ -294,7 +293,7 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 		if v != 0 && (v < tcpMinMSS || v > 32767) {
 			return EINVAL
 		}
-		sk.store(level, name, v)
+		sk.Opt.store(level, name, v)
 	case [2]int{SOL_SOCKET, SO_SNDBUF}, [2]int{SOL_SOCKET, SO_SNDBUFFORCE}:
 		sk.Opt.SndBuf, sk.Opt.SndBufSet = bufferSize(v, sndBufMin), true
 		if sk.TCP != nil {
@@ -321,7 +320,7 @@ func (s *State) setNumber(env Env, sk *sock, level, name, v int) Errno {
 		if _, ok := stored[[2]int{level, name}]; !ok {
 			return ENOPROTOOPT
 		}
-		sk.store(level, name, v)
+		sk.Opt.store(level, name, v)
 	}
 	return OK
 }
@@ -333,15 +332,15 @@ const tcpMinMSS = 88 // TCP_MIN_MSS: room for the largest options and 8 bytes
 // bufferSize doubles what the program asked for, as Linux does for its own overhead.
 func bufferSize(v int, low int64) int64 { return max(2*min(int64(uint32(v)), bufUserMax), low) }
 
-func (sk *sock) store(level, name, v int) {
-	for i := range sk.Opt.Others {
-		if o := &sk.Opt.Others[i]; o.Level == level && o.Name == name {
+func (l *options) store(level, name, v int) {
+	for i := range l.Others {
+		if o := &l.Others[i]; o.Level == level && o.Name == name {
 			o.Value = v
 			return
 		}
 	}
-	others := make([]option, 0, len(sk.Opt.Others)+1) // children of a listener share the old slice
-	sk.Opt.Others = append(append(others, sk.Opt.Others...), option{level, name, v})
+	others := make([]option, 0, len(l.Others)+1) // children of a listener share the old slice
+	l.Others = append(append(others, l.Others...), option{level, name, v})
 }
 
 func setTimeout(at *int64, value []byte) Errno {
@@ -487,7 +486,7 @@ func bit(b bool) []byte {
 }
 
 func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
-	if f := sk.flag(level, name); f != nil {
+	if f := sk.Opt.flag(level, name); f != nil {
 		return bit(*f), OK
 	}
 	if at, _, _, byDefault := s.number(sk, level, name); at != nil {

@@ -29,8 +29,8 @@ type sock struct {
 	Err           Errno // SO_ERROR
 	Shut          uint8
 	NoSpace       bool // someone saw a full send buffer
-	Marks         []mark
-	Read          []place // UDP: the latest of each flow that was read
+	Marks         marks
+	Read          places // UDP: the latest of each flow that was read
 
 	TCP    *tcb
 	Accept *acceptQueue // listening TCP and unix sockets
@@ -677,7 +677,7 @@ func (s *State) Readable(id SockID) int {
 	case sk == nil:
 		return 0
 	case sk.TCP != nil:
-		most, _ := sk.beforeUrgent(int(sk.TCP.RcvBytes))
+		most, _ := sk.TCP.beforeUrgent(int(sk.TCP.RcvBytes), sk.Opt.inline())
 		return most
 	case sk.Type == SOCK_STREAM:
 		n := 0

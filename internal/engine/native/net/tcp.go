@@ -444,11 +444,10 @@ func (sk *sock) dropTCP(s *State) {
 	t.SndQueue, t.RcvQueue, t.Early = nil, nil, nil
 	t.RcvBytes, t.EarlyBytes = 0, 0
 	sk.leaveFlows(s)
-	sk.disarm(s)
+	sk.TCP.disarm(s)
 }
 
-func (sk *sock) disarm(s *State) {
-	t := sk.TCP
+func (t *tcb) disarm(s *State) {
 	t.RetransAt, t.PersistAt, t.KeepAt, t.EndAt, t.UnreachAt = 0, 0, 0, 0, 0
 	for _, slot := range []*int64{&t.FastAt, &t.SlowAt} {
 		if *slot != 0 {
@@ -478,7 +477,7 @@ func (sk *sock) finish(s *State, env Env) {
 	t.SndUna, t.SndEnd = t.SndNxt, t.SndNxt
 	t.SndMax = t.SndNxt
 	sk.leaveFlows(s)
-	sk.disarm(s)
+	sk.TCP.disarm(s)
 	t.State = closed
 	sk.Shut = shutRD | shutWR
 	if !sk.Open && !sk.waitsForAccept(s) {
@@ -542,7 +541,7 @@ func (sk *sock) resetBy(s *State, env Env, ref FaultRef) {
 	} else {
 		sk.saw(s, ResetReceived)
 	}
-	sk.bring(env.Now(), ref)
+	sk.Marks.bring(env.Now(), ref)
 	if sk.TCP.State == closeWait {
 		sk.tcpFail(s, env, EPIPE)
 	} else {

@@ -204,7 +204,7 @@ func (sk *sock) tcpSend(s *State, env Env, a SendArgs) (int, Errno) {
 func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, Errno) {
 	t := sk.TCP
 	t.TookData = false
-	most, skip := sk.beforeUrgent(limit)
+	most, skip := sk.TCP.beforeUrgent(limit, sk.Opt.inline())
 	switch {
 	case t.State == listen:
 		return Received{}, ENOTCONN
@@ -367,7 +367,7 @@ func (sk *sock) tcpClose(s *State, env Env, cause FaultRef) {
 	s.unbind(sk)
 	sk.sendFIN(s, env)
 	if t.State == finWait2 {
-		t.EndAt = env.Now() + sk.finTimeoutNs(s)
+		t.EndAt = env.Now() + sk.tuned(s).finTimeoutNs()
 		sk.arm(s)
 	}
 }
@@ -388,7 +388,7 @@ func (sk *sock) tcpPoll() uint32 {
 		mask |= pollIn | POLLRDHUP
 	}
 	if t.State != synSent && t.State != synRecv {
-		_, skip := sk.beforeUrgent(0)
+		_, skip := sk.TCP.beforeUrgent(0, sk.Opt.inline())
 		if t.RcvBytes >= int64(max(sk.Opt.RcvLowat, 1)+skip) {
 			mask |= pollIn
 		}

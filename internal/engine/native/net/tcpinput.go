@@ -1,6 +1,7 @@
 package net
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -30,7 +31,7 @@ func (p *packet) tcpInput(s *State, env Env) {
 	t := sk.TCP
 	t.LastHeard, t.Probes = env.Now(), 0
 	if t.KeepAt != 0 {
-		t.KeepAt = env.Now() + sk.keepIdle(s)
+		t.KeepAt = env.Now() + sk.Opt.keepIdle(sk.tuned(s))
 	}
 	switch t.State {
 	case synSent:
@@ -65,7 +66,7 @@ func (p *packet) tcpInput(s *State, env Env) {
 		return
 	}
 	if len(sk.Marks) > 0 {
-		sk.arrived(env.Now(), func(m *mark) bool { return !m.Own && m.Key <= t.RcvNxt })
+		sk.Marks.arrived(env.Now(), func(m *mark) bool { return !m.Own && m.Key <= t.RcvNxt })
 	}
 	sk.output(s, env)
 }
@@ -134,8 +135,8 @@ func (p *packet) synSentInput(s *State, env Env, sk *sock) {
 	}
 	if p.Flags&flagRST != 0 {
 		if p.Flags&flagACK != 0 {
-			sk.settleOwn(env.Now(), p.Ack)
-			sk.bring(env.Now(), p.Cause)
+			sk.Marks.settleOwn(env.Now(), p.Ack)
+			sk.Marks.bring(env.Now(), p.Cause)
 			sk.saw(s, Refused)
 			sk.tcpFail(s, env, ECONNREFUSED)
 		}
@@ -159,12 +160,6 @@ func (p *packet) synSentInput(s *State, env Env, sk *sock) {
 	sk.output(s, env)
 }
 
-func (sk *sock) settleOwn(now, ack int64) {
-	if len(sk.Marks) > 0 {
-		sk.arrived(now, func(m *mark) bool { return m.Own && m.Key <= ack })
-	}
-}
-
 // establish begins the time of data.
 func (sk *sock) establish(s *State, env Env, ack int64) {
 	t := sk.TCP
@@ -174,7 +169,7 @@ func (sk *sock) establish(s *State, env Env, ack int64) {
 		sk.saw(s, Connected)
 	}
 	t.SndUna, t.Retries, t.RetransAt, t.UnreachAt = ack, 0, 0, 0
-	sk.settleOwn(env.Now(), ack)
+	sk.Marks.settleOwn(env.Now(), ack)
 	if !sk.Opt.SndBufSet {
 		sk.Opt.SndBuf = sndBufTCPLink
 		if t.Peer == sk.Node {
@@ -192,7 +187,7 @@ func (sk *sock) armKeepalive(s *State, env Env) {
 	}
 	t.KeepAt = 0
 	if sk.Opt.KeepAlive && (t.State == established || t.State == closeWait) {
-		t.KeepAt = env.Now() + sk.keepIdle(s)
+		t.KeepAt = env.Now() + sk.Opt.keepIdle(sk.tuned(s))
 		sk.arm(s)
 	}
 }
@@ -250,7 +245,7 @@ func (l *sock) takeIn(s *State, env Env, sk *sock) {
 	}
 	l.Accept.Ready = append(l.Accept.Ready, sk.ID)
 	if len(l.Marks) > 0 {
-		l.arrived(env.Now(), func(m *mark) bool { return !m.Own && m.Key == t.RcvISS })
+		l.Marks.arrived(env.Now(), func(m *mark) bool { return !m.Own && m.Key == t.RcvISS })
 	}
 	env.Wake(l.ID, pollIn)
 	if sk.Shut&shutWR != 0 { // its listener had been shut down before it listened
@@ -289,7 +284,7 @@ func (p *packet) ackInput(s *State, env Env, sk *sock) {
 		return
 	}
 	sk.acknowledge(s, env, p.Ack)
-	sk.settleOwn(env.Now(), p.Ack)
+	sk.Marks.settleOwn(env.Now(), p.Ack)
 	if !t.FinQueued || p.Ack < t.SndEnd {
 		return
 	}
@@ -297,7 +292,7 @@ func (p *packet) ackInput(s *State, env Env, sk *sock) {
 	case finWait1:
 		t.State = finWait2
 		if !sk.Open {
-			t.EndAt = env.Now() + sk.finTimeoutNs(s)
+			t.EndAt = env.Now() + sk.tuned(s).finTimeoutNs()
 			sk.arm(s)
 		}
 		env.Wake(sk.ID, pollOut)
@@ -373,7 +368,7 @@ func (p *packet) finInput(s *State, env Env, sk *sock) {
 	t.RcvEdge = max(t.RcvEdge, t.RcvNxt)
 	t.Done = true
 	sk.Shut |= shutRD
-	sk.bring(env.Now(), p.Cause)
+	sk.Marks.bring(env.Now(), p.Cause)
 	if t.State == established && t.queued() > 0 {
 		sk.saw(s, ClosedUnsent)
 	} else if t.State == established {
@@ -475,9 +470,9 @@ func (sk *sock) expired(s *State, env Env, retries int) bool {
 		return true
 	}
 	if n := s.Nodes[t.Peer]; !n.Up {
-		sk.bring(env.Now(), n.Down)
+		sk.Marks.bring(env.Now(), n.Down)
 	}
-	sk.bring(env.Now(), s.link(sk.Node, t.Peer).stopped())
+	sk.Marks.bring(env.Now(), s.link(sk.Node, t.Peer).stopped())
 	if t.State == synSent {
 		sk.saw(s, ConnectTimedOut)
 	} else {
@@ -533,17 +528,17 @@ func (sk *sock) keepalive(s *State, env Env) bool {
 		return false
 	}
 	if t.SndUna < t.SndMax || t.SndUna < t.SndEnd { // retransmissions do the probing
-		t.KeepAt = now + sk.keepIdle(s)
+		t.KeepAt = now + sk.Opt.keepIdle(sk.tuned(s))
 		return false
 	}
 	user := int64(sk.Opt.UserTimeoutMs) * milli
-	if t.Probes >= sk.keepCount(s) && user == 0 || user > 0 && t.Probes > 0 && now-t.LastHeard >= user {
+	if t.Probes >= cmp.Or(sk.Opt.KeepCount, sk.tuned(s).KeepCount) && user == 0 || user > 0 && t.Probes > 0 && now-t.LastHeard >= user {
 		if n := s.Nodes[t.Peer]; !n.Up {
-			sk.bring(now, n.Down)
+			sk.Marks.bring(now, n.Down)
 		} else if ref := s.link(sk.Node, t.Peer).stopped(); ref.Kind != "" {
-			sk.bring(now, ref)
+			sk.Marks.bring(now, ref)
 		} else {
-			sk.bring(now, s.link(t.Peer, sk.Node).stopped())
+			sk.Marks.bring(now, s.link(t.Peer, sk.Node).stopped())
 		}
 		sk.emit(s, env, flagRST|flagACK, t.SndMax, nil)
 		sk.saw(s, TimedOut)
@@ -551,7 +546,7 @@ func (sk *sock) keepalive(s *State, env Env) bool {
 		return true
 	}
 	t.Probes++
-	t.KeepAt = now + sk.keepInterval(s)
+	t.KeepAt = now + sk.Opt.keepInterval(sk.tuned(s))
 	sk.emit(s, env, flagACK, t.SndUna-1, nil)
 	return false
 }

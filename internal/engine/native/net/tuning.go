@@ -1,5 +1,7 @@
 package net
 
+import "cmp"
+
 // Tuning is what the settings of a node's kernel below /proc/sys/net say (ip-sysctl.rst, tcp(7)).
 type Tuning struct {
 	Backlog   int    // net.core.somaxconn
@@ -41,26 +43,11 @@ func (s *State) Tune(id NodeID, t Tuning) {
 // tuned is the Tuning of a socket's node.
 func (sk *sock) tuned(s *State) *Tuning { return &s.Nodes[sk.Node].Tuning }
 
-func (sk *sock) keepIdle(s *State) int64 {
-	if sk.Opt.KeepIdleS > 0 {
-		return int64(sk.Opt.KeepIdleS) * second
-	}
-	return int64(sk.tuned(s).KeepIdleS) * second
-}
+func (o *options) keepIdle(t *Tuning) int64 { return int64(cmp.Or(o.KeepIdleS, t.KeepIdleS)) * second }
 
-func (sk *sock) keepInterval(s *State) int64 {
-	if sk.Opt.KeepIntervalS > 0 {
-		return int64(sk.Opt.KeepIntervalS) * second
-	}
-	return int64(sk.tuned(s).KeepIntervalS) * second
-}
-
-func (sk *sock) keepCount(s *State) int {
-	if sk.Opt.KeepCount > 0 {
-		return sk.Opt.KeepCount
-	}
-	return sk.tuned(s).KeepCount
+func (o *options) keepInterval(t *Tuning) int64 {
+	return int64(cmp.Or(o.KeepIntervalS, t.KeepIntervalS)) * second
 }
 
 // finTimeoutNs is how long a socket that was closed waits for its peer's FIN.
-func (sk *sock) finTimeoutNs(s *State) int64 { return int64(sk.tuned(s).FinTimeoutS) * second }
+func (t *Tuning) finTimeoutNs() int64 { return int64(t.FinTimeoutS) * second }

@@ -211,7 +211,7 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 		p.Key = int64(s.EventSeq)
 		for _, sk := range p.udpReceivers(s) {
 			for _, ref := range causes {
-				sk.withhold(s, ref, f.Due, POLLIN, p.Key, false)
+				sk.Marks.withhold(ref, f.Due, POLLIN, p.Key, false)
 			}
 		}
 	}
@@ -288,7 +288,7 @@ func (p *packet) udpInput(s *State, env Env) {
 		}
 		sk.enqueue(s, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped, FlipRule: p.FlipRule, Place: p.Place})
 		if p.Key != 0 && len(sk.Marks) > 0 {
-			sk.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
+			sk.Marks.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
 		}
 		env.Wake(sk.ID, pollIn)
 	}

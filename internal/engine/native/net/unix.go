@@ -510,7 +510,7 @@ func (sk *sock) unixHangUp(s *State, env Env, cause FaultRef, unread bool) {
 	if unread {
 		peer.Err = ECONNRESET
 	}
-	peer.bring(env.Now(), cause)
+	peer.Marks.bring(env.Now(), cause)
 	env.Wake(peer.ID, pollIn|pollOut|POLLRDHUP|POLLHUP)
 }
 

@@ -21,8 +21,8 @@ func (t *tcb) copied() int64 {
 }
 
 // inline tells whether urgent data stays in the stream (SO_OOBINLINE).
-func (sk *sock) inline() bool {
-	for _, o := range sk.Opt.Others {
+func (l *options) inline() bool {
+	for _, o := range l.Others {
 		if o.Level == SOL_SOCKET && o.Name == SO_OOBINLINE {
 			return o.Value != 0
 		}
@@ -61,7 +61,7 @@ func (sk *sock) urgentReached(s *State, env Env) {
 func (sk *sock) recvUrgent(limit, flags int) (Received, Errno) {
 	t := sk.TCP
 	switch {
-	case sk.inline() || t.Urgent == urgentNone || t.Urgent == urgentRead:
+	case sk.Opt.inline() || t.Urgent == urgentNone || t.Urgent == urgentRead:
 		return Received{}, EINVAL
 	case t.State == closed && !t.Done:
 		return Received{}, ENOTCONN
@@ -81,15 +81,14 @@ func (sk *sock) recvUrgent(limit, flags int) (Received, Errno) {
 
 // beforeUrgent shortens a read of the stream so that it ends before the urgent byte. A read that begins at it passes
 // it by, unless it stays in the stream: skip is then 1.
-func (sk *sock) beforeUrgent(limit int) (most, skip int) {
-	t := sk.TCP
+func (t *tcb) beforeUrgent(limit int, inline bool) (most, skip int) {
 	if t.Urgent == urgentNone {
 		return limit, 0
 	}
 	switch away := t.UrgentSeq - t.copied(); {
 	case away > 0:
 		return int(min(int64(limit), away)), 0
-	case away == 0 && !sk.inline() && t.RcvBytes > 0:
+	case away == 0 && !inline && t.RcvBytes > 0:
 		return limit, 1
 	}
 	return limit, 0
