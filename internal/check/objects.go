@@ -660,7 +660,6 @@ func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	if !b.SpendAll(len(acts)) {
 		return linear.Undecided, conflict{}
 	}
-	type way struct{ in, out int }
 	ways := map[string]*way{}
 	var values []string
 	var empties []linear.Span
@@ -712,33 +711,45 @@ func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 			return answer, conflict{}
 		}
 	}
-	c := conflict{text: "the queue was found empty, although something was in it all the time"}
-	show := func(w *way) {
-		c.acts = append(c.acts, w.in)
-		if w.out >= 0 {
-			c.acts = append(c.acts, w.out)
-		}
-	}
-	for _, k := range pair {
-		show(names[k])
-	}
-	switch {
-	case len(pair) == 1:
-		c.text = fmt.Sprintf("%s was taken before it was put in", shorten(acts[names[pair[0]].in].value))
-	case len(pair) == 2 && names[pair[0]].out < 0:
-		c.text = fmt.Sprintf("%s was taken, but %s, which was put in before it, was not", shorten(acts[names[pair[1]].in].value), shorten(acts[names[pair[0]].in].value))
-	case len(pair) == 2:
-		c.text = fmt.Sprintf("%s was taken before %s, which was put in before it", shorten(acts[names[pair[1]].in].value), shorten(acts[names[pair[0]].in].value))
-	default:
+	c := queueConflict(acts, names, pair)
+	if len(pair) == 0 {
 		e := empties[empty]
 		c.acts = append(c.acts, emptyActs[empty])
 		for k, p := range passages {
 			if len(c.acts) < maxEvidence && p.In.Return < e.Return && (p.Out == nil || p.Out.Call > e.Call) {
-				show(names[k])
+				c.acts = names[k].appendTo(c.acts)
 			}
 		}
 	}
 	return linear.Illegal, c
+}
+
+// way is a value's way through a queue: the acts that put it in and took it out, the latter -1 if it is still there.
+type way struct{ in, out int }
+
+func (w *way) appendTo(acts []int) []int {
+	if acts = append(acts, w.in); w.out >= 0 {
+		acts = append(acts, w.out)
+	}
+	return acts
+}
+
+// queueConflict is what two values, or one, say about an illegal queue; without any it was found empty.
+func queueConflict(acts []act, names []*way, pair []int) conflict {
+	c := conflict{text: "the queue was found empty, although something was in it all the time"}
+	for _, k := range pair {
+		c.acts = names[k].appendTo(c.acts)
+	}
+	in := func(k int) string { return shorten(acts[names[pair[k]].in].value) }
+	switch {
+	case len(pair) == 1:
+		c.text = fmt.Sprintf("%s was taken before it was put in", in(0))
+	case len(pair) == 2 && names[pair[0]].out < 0:
+		c.text = fmt.Sprintf("%s was taken, but %s, which was put in before it, was not", in(1), in(0))
+	case len(pair) == 2:
+		c.text = fmt.Sprintf("%s was taken before %s, which was put in before it", in(1), in(0))
+	}
+	return c
 }
 
 // withUnknown decides a queue of which takes of unknown outcome may have taken what nobody else took. A value must have

@@ -98,6 +98,19 @@ func (a *app) replayCommitted(ctx context.Context, s *session, list []committed,
 	return all, nil
 }
 
+// failsStill records that the replay violates a property; same tells whether it is the run that was stored.
+func (s *standing) failsStill(violation *check.Verdict, same bool) {
+	s.Standing, s.Verdict = explore.StillFails, violation
+	s.Reason = "the same run, and the same violation"
+	if !same {
+		s.Reason = "violated again, in a run that has changed"
+	}
+	if explore.Signature(*violation) != s.Signature {
+		s.Reason = "violated in another way than was stored"
+		s.Property = violation.Property
+	}
+}
+
 // stand replays a failure and says what has become of it.
 func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.Pool) (*standing, error) {
 	small := c.Small()
@@ -107,20 +120,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 	}
 	result := &standing{Committed: explore.Committed{ID: c.ID, File: c.file, Property: c.Verdict.Property, Signature: c.Signature}, file: c}
 	run := func(t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
-		r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, Full: true})
-		if err != nil {
-			return nil, nil, err
-		}
-		violated := explore.Violated(r.Summary.Verdicts)
-		for i := range violated {
-			if explore.Signature(violated[i]) == c.Signature {
-				return r, &violated[i], nil
-			}
-		}
-		if len(violated) > 0 {
-			return r, &violated[0], nil
-		}
-		return r, nil, nil
+		return c.again(ctx, pool, t, cut)
 	}
 	r, violation, err := run(small.Tape, cut)
 	if err != nil {
@@ -140,15 +140,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 				return result, nil
 			}
 		}
-		result.Standing, result.Verdict = explore.StillFails, violation
-		result.Reason = "the same run, and the same violation"
-		if !same {
-			result.Reason = "violated again, in a run that has changed"
-		}
-		if explore.Signature(*violation) != c.Signature {
-			result.Reason = "violated in another way than was stored"
-			result.Property = violation.Property
-		}
+		result.failsStill(violation, same)
 		return result, nil
 	}
 	switch {
@@ -175,6 +167,24 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 		result.decisions = original.Outcome.Decisions
 	}
 	return result, nil
+}
+
+// again runs a tape. It gives the violation that was stored, else the first one.
+func (c *committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
+	r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, Full: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	violated := explore.Violated(r.Summary.Verdicts)
+	for i := range violated {
+		if explore.Signature(violated[i]) == c.Signature {
+			return r, &violated[i], nil
+		}
+	}
+	if len(violated) > 0 {
+		return r, &violated[0], nil
+	}
+	return r, nil, nil
 }
 
 // judgedAnew stands for a run that is the one that was stored and is judged differently. The smallest run may end before

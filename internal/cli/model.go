@@ -210,16 +210,39 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	}
 	r, err := a.checkModel(c, m, spec, out)
 	if err != nil {
-		if r != nil && len(r.Behaviour) > 0 {
-			err = fmt.Errorf("%w\nThe behavior up to this point is:\n%s", err, strings.TrimRight(behaviour(spec, r.Behaviour, m.difference), "\n"))
-		}
-		if r != nil && r.Generated > 0 && !m.simulate {
-			err = fmt.Errorf("%w\n%s", err, counts(r))
-		}
-		return a.secondOfError(c.Context(), m, file, err)
+		return a.secondOfError(c.Context(), m, file, m.withProgress(err, spec, r))
 	}
 	verdict := ""
 	verdict, a.code = judged(r, m)
+	m.printResult(out, spec, r, verdict)
+	if len(r.Violations) > 0 {
+		if err := m.dumpTraces(spec, r.Violations[0]); err != nil {
+			return err
+		}
+	}
+	second, err := a.secondOpinion(c.Context(), m, file, r, out)
+	if err != nil || !m.json {
+		return err
+	}
+	d := documentOf(spec, r)
+	d.TLC = second
+	d.Spec, d.Config, d.ExitCode, d.Verdict, d.WallNs = file, m.config, a.code, verdict, int64(time.Since(began))
+	return a.printJSON(d)
+}
+
+// withProgress adds to an error how far the check had come.
+func (m *modelling) withProgress(err error, spec *tla.Spec, r *tla.Report) error {
+	if r != nil && len(r.Behaviour) > 0 {
+		err = fmt.Errorf("%w\nThe behavior up to this point is:\n%s", err, strings.TrimRight(behaviour(spec, r.Behaviour, m.difference), "\n"))
+	}
+	if r != nil && r.Generated > 0 && !m.simulate {
+		err = fmt.Errorf("%w\n%s", err, counts(r))
+	}
+	return err
+}
+
+// printResult prints what was found, what was not checked, and how much was searched.
+func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, verdict string) {
 	for _, v := range r.Violations {
 		printViolation(out, spec, v, m.difference)
 	}
@@ -254,19 +277,6 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 		}
 		fmt.Fprintf(out, "The depth of the complete state graph search is %d.\n", r.Depth)
 	}
-	if len(r.Violations) > 0 {
-		if err := m.dumpTraces(spec, r.Violations[0]); err != nil {
-			return err
-		}
-	}
-	second, err := a.secondOpinion(c.Context(), m, file, r, out)
-	if err != nil || !m.json {
-		return err
-	}
-	d := documentOf(spec, r)
-	d.TLC = second
-	d.Spec, d.Config, d.ExitCode, d.Verdict, d.WallNs = file, m.config, a.code, verdict, int64(time.Since(began))
-	return a.printJSON(d)
 }
 
 // checkModel goes through the states of a specification, or walks its behaviours.

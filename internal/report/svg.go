@@ -269,60 +269,7 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 	notesAt := columns + gap*float64(len(lanes)) + 16
 	width := notesAt + 620
 
-	// Every instant gets its place; time in between is found by order.
-	y := 46.0
-	ys := map[int64]float64{}
-	note := math.Inf(-1)
-	type skip struct {
-		y    float64
-		text string
-	}
-	var skips []skip
-	undrawn := 0
-	if len(instants) > 0 {
-		undrawn = between(dropped, f.fromNs, instants[0].ns)
-	}
-	type written struct {
-		y float64
-		i *instant
-	}
-	var notes []written
-	previous := int64(-1)
-	for i := range instants {
-		in := &instants[i]
-		if in.ns != previous {
-			if previous >= 0 {
-				y += stepOf(in.ns - previous)
-				undrawn += between(dropped, previous, in.ns)
-				again := foldsBetween(folds, previous, in.ns)
-				if wait := in.ns - previous; wait >= focusEdgeNs || again != "" || undrawn > 0 && wait >= focusMarginNs {
-					text := shortDuration(wait) + " later" + again
-					if undrawn > 0 {
-						text += fmt.Sprintf(", %s before not drawn", Count(undrawn, "message"))
-					}
-					skips = append(skips, skip{y + 8, text})
-					y += 28
-					undrawn = 0
-				}
-			}
-			previous = in.ns
-			ys[in.ns] = y
-		}
-		if in.note != "" {
-			if y < note+15 {
-				y = note + 15
-			}
-			note = y
-			notes = append(notes, written{y, in})
-		}
-	}
-	if len(instants) > 0 {
-		if undrawn += between(dropped, previous, f.toNs+1); undrawn > 0 {
-			y += 22
-			skips = append(skips, skip{y, Count(undrawn, "message") + " before and after not drawn"})
-		}
-	}
-	bottom := y + 22
+	ys, skips, notes, bottom := f.place(instants, dropped, folds)
 	d := &drawing{}
 	d.add(`<svg class="diagram heads" viewBox="0 0 %.0f 24" aria-hidden="true">`, width)
 	for _, n := range p.Spec.Nodes {
@@ -362,6 +309,81 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 		d.text(notesAt, s.y+6, "skip-text", "start", s.text)
 	}
 	p.closeOperations(d, f, ops, lanes, x, at)
+	drawMessages(d, messages, lanes, gap, x, at)
+	for _, n := range notes {
+		d.text(columns-10, n.y+4, "tick", "end", Seconds(n.i.ns))
+		class := "note " + n.i.class
+		if lane, ok := lanes[n.i.node]; ok {
+			d.add(`<circle class="mark %s" cx="%.1f" cy="%.1f" r="3.5"/>`, colour(lane), x(lane), n.y)
+			class += " " + colour(lane)
+		}
+		d.text(notesAt, n.y+4, class, "start", n.i.note)
+	}
+	d.add(`<line class="violation" id="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
+	d.add("</svg>")
+	return template.HTML(d.String())
+}
+
+// skip stands where time was left out.
+type skip struct {
+	y    float64
+	text string
+}
+
+// placedNote is an instant whose note stands at y.
+type placedNote struct {
+	y float64
+	i *instant
+}
+
+// place gives every instant its place; time in between is found by order. Where time or messages are left out there is a skip.
+func (f *focus) place(instants []instant, dropped []int64, folds []foldedRounds) (ys map[int64]float64, skips []skip, notes []placedNote, bottom float64) {
+	y := 46.0
+	ys = map[int64]float64{}
+	note := math.Inf(-1)
+	undrawn := 0
+	if len(instants) > 0 {
+		undrawn = between(dropped, f.fromNs, instants[0].ns)
+	}
+	previous := int64(-1)
+	for i := range instants {
+		in := &instants[i]
+		if in.ns != previous {
+			if previous >= 0 {
+				y += stepOf(in.ns - previous)
+				undrawn += between(dropped, previous, in.ns)
+				again := foldsBetween(folds, previous, in.ns)
+				if wait := in.ns - previous; wait >= focusEdgeNs || again != "" || undrawn > 0 && wait >= focusMarginNs {
+					text := shortDuration(wait) + " later" + again
+					if undrawn > 0 {
+						text += fmt.Sprintf(", %s before not drawn", Count(undrawn, "message"))
+					}
+					skips = append(skips, skip{y + 8, text})
+					y += 28
+					undrawn = 0
+				}
+			}
+			previous = in.ns
+			ys[in.ns] = y
+		}
+		if in.note != "" {
+			if y < note+15 {
+				y = note + 15
+			}
+			note = y
+			notes = append(notes, placedNote{y, in})
+		}
+	}
+	if len(instants) > 0 {
+		if undrawn += between(dropped, previous, f.toNs+1); undrawn > 0 {
+			y += 22
+			skips = append(skips, skip{y, Count(undrawn, "message") + " before and after not drawn"})
+		}
+	}
+	return ys, skips, notes, y + 22
+}
+
+func drawMessages(d *drawing, messages []Message, lanes map[string]int, gap float64, x func(int) float64, at func(int64) float64) {
 	for _, m := range messages {
 		from, to := lanes[m.From], lanes[m.To]
 		x1, y1 := x(from), at(m.SentNs)
@@ -377,18 +399,6 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 			d.title("%d bytes of %s to %s over %s, sent at %s (event %d), read at %s (event %d)", m.Bytes, m.From, m.To, m.Via,
 				Seconds(m.SentNs), m.SentEvent, Seconds(m.ReadNs), m.ReadEvent), x1, y1, x2, y2, head(x1, y1, x2, y2))
 	}
-	for _, n := range notes {
-		d.text(columns-10, n.y+4, "tick", "end", Seconds(n.i.ns))
-		class := "note " + n.i.class
-		if lane, ok := lanes[n.i.node]; ok {
-			d.add(`<circle class="mark %s" cx="%.1f" cy="%.1f" r="3.5"/>`, colour(lane), x(lane), n.y)
-			class += " " + colour(lane)
-		}
-		d.text(notesAt, n.y+4, class, "start", n.i.note)
-	}
-	d.add(`<line class="violation" id="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
-	d.add("</svg>")
-	return template.HTML(d.String())
 }
 
 // closeOperations draws the operations in conflict beside the node of their client, each in a column of its own.

@@ -577,51 +577,13 @@ func (w *work) operations() {
 	if !slices.Equal(bounded.Cut.Skip, w.Cut.Skip) && w.any([]Case{bounded}, nil) < 0 {
 		return
 	}
-	cut := func(gone func(operation) bool) Case {
-		c := w.Case
-		var list []operation
-		for _, o := range operations(&w.Cut, w.Outcome.History) {
-			if gone(o) {
-				list = append(list, o)
-			}
-		}
-		c.Cut.Skip = without(w.Cut.Skip, list)
-		return c
-	}
 	less := func(r *Run) bool { return fewer(r, w.Run) }
 	for _, named := range []func(operation) bool{w.cited, w.quoted, w.concerned()} {
 		if slices.ContainsFunc(operations(&w.Cut, w.Outcome.History), named) {
-			w.any([]Case{cut(func(o operation) bool { return !named(o) })}, less)
+			w.any([]Case{w.leaveOut(func(o operation) bool { return !named(o) })}, less)
 		}
 	}
-	if len(clients) <= fewClients {
-		for _, client := range clients {
-			w.any([]Case{cut(func(o operation) bool { return o.client == client })}, func(r *Run) bool {
-				w.deaf[client] = countOperations(r, client) > 0
-				return !w.deaf[client] && fewer(r, w.Run)
-			})
-		}
-	} else {
-		w.any([]Case{cut(func(operation) bool { return true })}, func(r *Run) bool {
-			for _, client := range clients {
-				w.deaf[client] = countOperations(r, client) > 0
-			}
-			return fewer(r, w.Run)
-		})
-		left := func() []string {
-			var list []string
-			for _, o := range operations(&w.Cut, w.Outcome.History) {
-				if !w.deaf[o.client] && !slices.Contains(list, o.client) {
-					list = append(list, o.client)
-				}
-			}
-			return list
-		}
-		w.rows(func() int { return len(left()) }, func(from, to int) Case {
-			gone := left()[from:to]
-			return cut(func(o operation) bool { return slices.Contains(gone, o.client) })
-		}, less)
-	}
+	w.dropClients(clients, less)
 	hears := func(o operation) bool { return !w.deaf[o.client] }
 	if !slices.ContainsFunc(clients, func(c string) bool { return !w.deaf[c] }) {
 		w.Case, w.Run = plainCase, plainRun // without rows that say nothing
@@ -631,13 +593,58 @@ func (w *work) operations() {
 		return len(slices.DeleteFunc(operations(&w.Cut, w.Outcome.History), func(o operation) bool { return !hears(o) }))
 	}, func(from, to int) Case {
 		i := -1
-		return cut(func(o operation) bool {
+		return w.leaveOut(func(o operation) bool {
 			if !hears(o) {
 				return false
 			}
 			i++
 			return from <= i && i < to
 		})
+	}, less)
+}
+
+// leaveOut is the case without some operations.
+func (w *work) leaveOut(gone func(operation) bool) Case {
+	c := w.Case
+	var list []operation
+	for _, o := range operations(&w.Cut, w.Outcome.History) {
+		if gone(o) {
+			list = append(list, o)
+		}
+	}
+	c.Cut.Skip = without(w.Cut.Skip, list)
+	return c
+}
+
+// dropClients takes away the operations of whole clients, and notes those whose driver goes on regardless.
+func (w *work) dropClients(clients []string, less func(*Run) bool) {
+	if len(clients) <= fewClients {
+		for _, client := range clients {
+			w.any([]Case{w.leaveOut(func(o operation) bool { return o.client == client })}, func(r *Run) bool {
+				w.deaf[client] = countOperations(r, client) > 0
+				return !w.deaf[client] && fewer(r, w.Run)
+			})
+		}
+		return
+	}
+	w.any([]Case{w.leaveOut(func(operation) bool { return true })}, func(r *Run) bool {
+		for _, client := range clients {
+			w.deaf[client] = countOperations(r, client) > 0
+		}
+		return fewer(r, w.Run)
+	})
+	left := func() []string {
+		var list []string
+		for _, o := range operations(&w.Cut, w.Outcome.History) {
+			if !w.deaf[o.client] && !slices.Contains(list, o.client) {
+				list = append(list, o.client)
+			}
+		}
+		return list
+	}
+	w.rows(func() int { return len(left()) }, func(from, to int) Case {
+		gone := left()[from:to]
+		return w.leaveOut(func(o operation) bool { return slices.Contains(gone, o.client) })
 	}, less)
 }
 

@@ -118,54 +118,68 @@ func (l *lists) read() *Finding {
 				o.appends = append(o.appends, a.Value)
 				continue
 			}
-			n := len(a.List) - len(o.appends)
-			if n < 0 || !slices.Equal(a.List[n:], o.appends) {
-				f := l.wrong("internal", []int{i}, "%s read %s of key %q, which does not end with its own %s", t, show(a.List), a.Key, show(o.appends))
-				return &f
+			if f := l.readList(i, k, &a, o, reader); f != nil {
+				return f
 			}
-			longest := l.orders[k]
-			for at, v := range a.List[:n] {
-				var p place
-				ok := at < len(longest) && longest[at] == v // as nearly always: its place is known
-				if ok {
-					p = l.places[k][at]
-				} else {
-					p, ok = l.writers[k][v]
-				}
-				switch {
-				case !ok:
-					f := l.wrong("G1a", []int{i}, "%s read %q in key %q, which nobody had appended", t, v, a.Key)
-					return &f
-				case int(p.txn) == i:
-					f := l.wrong("internal", []int{i}, "%s read its own %q in key %q at another place than it had appended it", t, v, a.Key)
-					return &f
-				case l.txns[p.txn].Fate == Aborted:
-					f := l.wrong("G1a", []int{int(p.txn), i}, "%s read %q in key %q, which %s had appended, and that failed", t, v, a.Key, &l.txns[p.txn])
-					return &f
-				case at == n-1 && p.nth < p.total-1:
-					f := l.wrong("G1b", []int{int(p.txn), i}, "%s read key %q up to %q, in the middle of the appends of %s", t, a.Key, v, &l.txns[p.txn])
-					return &f
-				}
-				l.in[p.txn] = true
-			}
-			short, long := a.List, longest
-			if len(short) > len(long) {
-				short, long = long, short
-			}
-			if !slices.Equal(long[:len(short)], short) {
-				f := l.wrong("incompatible order", []int{reader[k], i}, "%s read %s of key %q, and %s read %s: no order of the appends explains both", t,
-					show(a.List), a.Key, &l.txns[reader[k]], show(longest))
-				return &f
-			}
-			if len(a.List) > len(longest) {
-				l.orders[k], reader[k] = a.List, i
-				for _, v := range a.List[len(longest):] {
-					l.places[k] = append(l.places[k], l.writers[k][v])
-				}
-			}
-			l.views = append(l.views, view{int32(i), k, int32(n)})
 		}
 	}
+	return l.orderly(reader)
+}
+
+// readList looks at what transaction i read of key k.
+func (l *lists) readList(i int, k int32, a *Access, o *own, reader []int) *Finding {
+	t := &l.txns[i]
+	n := len(a.List) - len(o.appends)
+	if n < 0 || !slices.Equal(a.List[n:], o.appends) {
+		f := l.wrong("internal", []int{i}, "%s read %s of key %q, which does not end with its own %s", t, show(a.List), a.Key, show(o.appends))
+		return &f
+	}
+	longest := l.orders[k]
+	for at, v := range a.List[:n] {
+		var p place
+		ok := at < len(longest) && longest[at] == v // as nearly always: its place is known
+		if ok {
+			p = l.places[k][at]
+		} else {
+			p, ok = l.writers[k][v]
+		}
+		switch {
+		case !ok:
+			f := l.wrong("G1a", []int{i}, "%s read %q in key %q, which nobody had appended", t, v, a.Key)
+			return &f
+		case int(p.txn) == i:
+			f := l.wrong("internal", []int{i}, "%s read its own %q in key %q at another place than it had appended it", t, v, a.Key)
+			return &f
+		case l.txns[p.txn].Fate == Aborted:
+			f := l.wrong("G1a", []int{int(p.txn), i}, "%s read %q in key %q, which %s had appended, and that failed", t, v, a.Key, &l.txns[p.txn])
+			return &f
+		case at == n-1 && p.nth < p.total-1:
+			f := l.wrong("G1b", []int{int(p.txn), i}, "%s read key %q up to %q, in the middle of the appends of %s", t, a.Key, v, &l.txns[p.txn])
+			return &f
+		}
+		l.in[p.txn] = true
+	}
+	short, long := a.List, longest
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if !slices.Equal(long[:len(short)], short) {
+		f := l.wrong("incompatible order", []int{reader[k], i}, "%s read %s of key %q, and %s read %s: no order of the appends explains both", t,
+			show(a.List), a.Key, &l.txns[reader[k]], show(longest))
+		return &f
+	}
+	if len(a.List) > len(longest) {
+		l.orders[k], reader[k] = a.List, i
+		for _, v := range a.List[len(longest):] {
+			l.places[k] = append(l.places[k], l.writers[k][v])
+		}
+	}
+	l.views = append(l.views, view{int32(i), k, int32(n)})
+	return nil
+}
+
+// orderly finds a longest list that no order of the appends explains.
+func (l *lists) orderly(reader []int) *Finding {
 	for k, order := range l.orders {
 		next := map[int32]int32{} // by transaction
 		seen := map[string]bool{}

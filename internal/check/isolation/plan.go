@@ -83,6 +83,24 @@ func (p *plan) versionOf(txn, key int32) int32 {
 // maxSaturated bounds the events of which all orders are inferred: that takes a bit for each two of them, 128 MiB.
 const maxSaturated = 1 << 15
 
+// written are the transactions that wrote each key and are in, and who wrote each version, -1 for what was there at first.
+func (p *plan) written() (writers [][]int32, author []int32) {
+	writers = make([][]int32, p.keys)
+	author = make([]int32, p.versions)
+	for k := range p.keys {
+		author[k] = -1
+	}
+	for t, keys := range p.writes {
+		for i, k := range keys {
+			author[p.wrote[t][i]] = int32(t)
+			if p.in[t] {
+				writers[k] = append(writers[k], int32(t))
+			}
+		}
+	}
+	return writers, author
+}
+
 // saturate infers what must come before what. It gives a cycle if that is impossible, and whether the budget lasted.
 func (p *plan) saturate(b *linear.Budget) (cycle []step, done bool) {
 	n := len(p.events.out)
@@ -95,19 +113,7 @@ func (p *plan) saturate(b *linear.Budget) (cycle []step, done bool) {
 			p.events.add(p.start(int32(t)), edge{to: p.commit(int32(t)), kind: pass})
 		}
 	}
-	writers := make([][]int32, p.keys)
-	author := make([]int32, p.versions) // who wrote a version, -1 for what was there at first
-	for k := range p.keys {
-		author[k] = -1
-	}
-	for t, keys := range p.writes {
-		for i, k := range keys {
-			author[p.wrote[t][i]] = int32(t)
-			if p.in[t] {
-				writers[k] = append(writers[k], int32(t))
-			}
-		}
-	}
+	writers, author := p.written()
 	words := (n + 63) / 64
 	reach := make([]uint64, n*words)
 	p.reach, p.words = reach, words
@@ -132,51 +138,64 @@ func (p *plan) saturate(b *linear.Budget) (cycle []step, done bool) {
 			p.order(first, e)
 			added = true
 		}
-		for t := range p.in {
-			if !p.in[t] {
-				continue
-			}
-			third := int32(t)
-			for _, f := range p.reads[t] {
-				first := author[f.version]
-				if !b.SpendAll(len(writers[f.key])) {
-					return nil, false
-				}
-				for _, second := range writers[f.key] {
-					if second == first || second == third {
-						continue
-					}
-					if first < 0 {
-						add(third, edge{second, rw, f.key, 0, 0})
-						continue
-					}
-					if reaches(p.commit(second), p.start(third)) {
-						add(second, edge{first, implied, f.key, third, 0})
-					}
-					if reaches(p.start(first), p.commit(second)) {
-						add(third, edge{second, rw, f.key, 0, 0})
-					}
-				}
-			}
-		}
-		if p.snapshot {
-			for k, list := range writers {
-				if !b.SpendAll(len(list) * len(list)) {
-					return nil, false
-				}
-				for _, x := range list {
-					for _, y := range list {
-						if x != y && reaches(p.start(x), p.commit(y)) {
-							add(x, edge{y, ww, int32(k), 0, 0})
-						}
-					}
-				}
-			}
+		if !p.fromReads(writers, author, add, b) || !p.fromSnapshots(writers, add, b) {
+			return nil, false
 		}
 		if !added {
 			return nil, true
 		}
 	}
+}
+
+// fromReads infers from each read of a version where the other writers of its key stand. It tells whether the budget lasted.
+func (p *plan) fromReads(writers [][]int32, author []int32, add func(int32, edge), b *linear.Budget) bool {
+	for t := range p.in {
+		if !p.in[t] {
+			continue
+		}
+		third := int32(t)
+		for _, f := range p.reads[t] {
+			first := author[f.version]
+			if !b.SpendAll(len(writers[f.key])) {
+				return false
+			}
+			for _, second := range writers[f.key] {
+				if second == first || second == third {
+					continue
+				}
+				if first < 0 {
+					add(third, edge{second, rw, f.key, 0, 0})
+					continue
+				}
+				if p.reaches(p.commit(second), p.start(third)) {
+					add(second, edge{first, implied, f.key, third, 0})
+				}
+				if p.reaches(p.start(first), p.commit(second)) {
+					add(third, edge{second, rw, f.key, 0, 0})
+				}
+			}
+		}
+	}
+	return true
+}
+
+// fromSnapshots orders the writers of each key, of which no two overlap under snapshot isolation.
+func (p *plan) fromSnapshots(writers [][]int32, add func(int32, edge), b *linear.Budget) bool {
+	if p.snapshot {
+		for k, list := range writers {
+			if !b.SpendAll(len(list) * len(list)) {
+				return false
+			}
+			for _, x := range list {
+				for _, y := range list {
+					if x != y && p.reaches(p.start(x), p.commit(y)) {
+						add(x, edge{y, ww, int32(k), 0, 0})
+					}
+				}
+			}
+		}
+	}
+	return true
 }
 
 // close makes reach the transitive closure of the events' order, which has no cycle.

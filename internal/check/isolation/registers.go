@@ -276,9 +276,40 @@ func (r *registers) causal(g *graph, of []int32, sessions [][]int32, before func
 	if !b.SpendAll(n * k / 16) {
 		return false
 	}
-	// clocks[t][s] is how many transactions of client s happened before t.
-	clocks := make([]int32, n*k)
-	position := make([]int32, n) // in the list of its client
+	clocks, position := r.clocks(g, of, sessions)
+	columns := r.columns(sessions)
+	for _, list := range sessions {
+		for key := range columns {
+			for i := range columns[key] {
+				columns[key][i].at = 0
+			}
+		}
+		for _, third := range list {
+			clock := clocks[int(third)*k : (int(third)+1)*k]
+			for _, s := range r.reads[third] {
+				if !b.SpendAll(len(columns[s.key])) {
+					return false
+				}
+				for i := range columns[s.key] {
+					c := &columns[s.key][i]
+					for c.at < len(c.txns) && position[c.txns[c.at]] < clock[c.client] {
+						c.at++
+					}
+					if c.at > 0 && c.txns[c.at-1] != s.from {
+						before(c.txns[c.at-1], s.from, s.key, third)
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// clocks are, for each transaction, how many of each client happened before it; position is its place in the list of its client.
+func (r *registers) clocks(g *graph, of []int32, sessions [][]int32) (clocks, position []int32) {
+	n, k := len(r.txns), len(sessions)
+	clocks = make([]int32, n*k)
+	position = make([]int32, n)
 	missing := make([]int32, n)
 	for _, list := range sessions {
 		for i, t := range list {
@@ -315,12 +346,18 @@ func (r *registers) causal(g *graph, of []int32, sessions [][]int32, before func
 			}
 		}
 	}
-	// The writes of each key, client by client.
-	type column struct {
-		client int32
-		txns   []int32
-		at     int
-	}
+	return clocks, position
+}
+
+// column has the transactions of a client that wrote a key.
+type column struct {
+	client int32
+	txns   []int32
+	at     int
+}
+
+// columns are the writes of each key, client by client.
+func (r *registers) columns(sessions [][]int32) [][]column {
 	columns := make([][]column, len(r.names))
 	for s, list := range sessions {
 		for _, t := range list {
@@ -334,31 +371,7 @@ func (r *registers) causal(g *graph, of []int32, sessions [][]int32, before func
 			}
 		}
 	}
-	for _, list := range sessions {
-		for key := range columns {
-			for i := range columns[key] {
-				columns[key][i].at = 0
-			}
-		}
-		for _, third := range list {
-			clock := clocks[int(third)*k : (int(third)+1)*k]
-			for _, s := range r.reads[third] {
-				if !b.SpendAll(len(columns[s.key])) {
-					return false
-				}
-				for i := range columns[s.key] {
-					c := &columns[s.key][i]
-					for c.at < len(c.txns) && position[c.txns[c.at]] < clock[c.client] {
-						c.at++
-					}
-					if c.at > 0 && c.txns[c.at-1] != s.from {
-						before(c.txns[c.at-1], s.from, s.key, third)
-					}
-				}
-			}
-		}
-	}
-	return true
+	return columns
 }
 
 // strong judges the levels that ask for an order of all transactions.

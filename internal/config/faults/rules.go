@@ -71,18 +71,8 @@ func sentence(l *load.State, n *source.Node, key string, roles []string) (world.
 	return r, len(l.Errs) == before
 }
 
-func rule(l *load.State, n *source.Node, key string, roles []string) (world.FaultRule, bool) {
-	before := len(l.Errs)
-	r := world.FaultRule{Kind: source.ValueOr(n.Get("kind"), ""), RatePPM: source.ValueOr(n.Get("rate"), uint64(0)),
-		OneWay: source.ValueOr(n.Get("one_way"), false), Max: int(source.ValueOr(n.Get("max"), int64(0))), ByUser: true, Path: source.ValueOr(n.Get("path"), "")}
-	if r.Kind == "" {
-		l.Missing(n, "kind", "add `kind:`, one of "+strings.Join(keys.FaultKinds, ", "), "%s has no kind", key)
-		return r, false
-	}
-	for _, c := range n.Get("at").Scalars() {
-		r.At = append(r.At, c.Text)
-	}
-	var when []string
+// conditions are those of a rule, each of which must hold.
+func conditions(l *load.State, n *source.Node, r *world.FaultRule, key string, roles []string) (when []string) {
 	if a := n.Get("after"); a != nil {
 		when = append(when, fault.After(a.Value.(int64)))
 	}
@@ -97,10 +87,40 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 		if strings.TrimSpace(w.Text) == "" {
 			l.Fail(w.Position, "remove it, or write a condition such as: operations > 100", "%s.when is empty", key)
 		} else {
-			condition(l, w.Position, &r, w.Text, key+".when", roles)
+			condition(l, w.Position, r, w.Text, key+".when", roles)
 		}
 		when = append(when, w.Text)
 	}
+	return when
+}
+
+// idleKeys notes the keys of a rule that have no effect on its kind of fault.
+func idleKeys(l *load.State, n *source.Node, r *world.FaultRule, key string) {
+	for _, name := range []string{"amount_ms", "amount_ppm"} {
+		if n.Has(name) && amountKey(r.Kind) != name {
+			l.Idle(n.Entry(name).Key.Position, key+"."+name, r.Kind+" does not take this amount")
+		}
+	}
+	if r.OneWay && fault.Of(fault.Kind(r.Kind)).Place != fault.OnLink {
+		l.Idle(n.Entry("one_way").Key.Position, key+".one_way", "only partition, clog, slow_link and reset have a direction")
+	}
+	if r.Max > 0 && fault.Of(fault.Kind(r.Kind)).Place == fault.OnPacket {
+		l.Idle(n.Entry("max").Key.Position, key+".max", "the number of faults per packet is not limited")
+	}
+}
+
+func rule(l *load.State, n *source.Node, key string, roles []string) (world.FaultRule, bool) {
+	before := len(l.Errs)
+	r := world.FaultRule{Kind: source.ValueOr(n.Get("kind"), ""), RatePPM: source.ValueOr(n.Get("rate"), uint64(0)),
+		OneWay: source.ValueOr(n.Get("one_way"), false), Max: int(source.ValueOr(n.Get("max"), int64(0))), ByUser: true, Path: source.ValueOr(n.Get("path"), "")}
+	if r.Kind == "" {
+		l.Missing(n, "kind", "add `kind:`, one of "+strings.Join(keys.FaultKinds, ", "), "%s has no kind", key)
+		return r, false
+	}
+	for _, c := range n.Get("at").Scalars() {
+		r.At = append(r.At, c.Text)
+	}
+	when := conditions(l, n, &r, key, roles)
 	r.When = fault.All(when...)
 	switch {
 	case n.Has("rate"):
@@ -119,17 +139,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	}
 	slowLink(l, n, "", key+".", &r)
 	amount(l, n, amountKey(r.Kind), &r)
-	for _, name := range []string{"amount_ms", "amount_ppm"} {
-		if n.Has(name) && amountKey(r.Kind) != name {
-			l.Idle(n.Entry(name).Key.Position, key+"."+name, r.Kind+" does not take this amount")
-		}
-	}
-	if r.OneWay && fault.Of(fault.Kind(r.Kind)).Place != fault.OnLink {
-		l.Idle(n.Entry("one_way").Key.Position, key+".one_way", "only partition, clog, slow_link and reset have a direction")
-	}
-	if r.Max > 0 && fault.Of(fault.Kind(r.Kind)).Place == fault.OnPacket {
-		l.Idle(n.Entry("max").Key.Position, key+".max", "the number of faults per packet is not limited")
-	}
+	idleKeys(l, n, &r, key)
 	for _, t := range n.Get("targets").Scalars() {
 		for _, target := range struck(l, t.Text) {
 			if !faultTarget(l, t.Position, target, r.Kind, key+".targets") {

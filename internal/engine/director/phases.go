@@ -17,103 +17,127 @@ const (
 
 // turnPhase goes on to the next phase when the present one is over.
 func (d *Director) turnPhase(now int64) error {
-	f := &d.spec.Faults
 	switch d.Phase {
 	case PhaseSetup:
-		for i := range d.Nodes {
-			if d.awaited(i) {
-				return nil
-			}
-		}
-		if d.awaitsSetup(now) || d.awaitsStarts(now) {
-			return nil
-		}
-		d.SetupEnd, d.SetupLook = never, never
-		d.ChaosEnd = d.spec.MaxTimeNs - max(f.SettleNs, d.patience()) - d.reserve()
-		d.ChaosEnd = max(d.ChaosEnd, now+(d.spec.MaxTimeNs-now)/2) // where time is short, half of it
-		if f.StopNs > 0 {
-			d.ChaosEnd = min(d.ChaosEnd, now+f.StopNs)
-		}
-		d.ChaosEnd = max(d.ChaosEnd, now+1)
-		d.WarmupEnd = min(now+f.StartNs, d.ChaosEnd)
-		d.enter(PhaseWarmup)
-		d.out.ReadyNs = max(now, 1) // 0 is that setup never ended
-		d.awaitLife(d.out.ReadyNs)
-		for i := range d.spec.Properties {
-			if d.probesOften(&d.spec.Properties[i]) {
-				d.Probes[i].NextNs = now
-			}
-		}
-		return d.startDrivers()
+		return d.endSetup(now)
 	case PhaseWarmup:
-		if now < d.WarmupEnd {
-			return nil
-		}
-		d.WarmupEnd = never
-		d.enter(PhaseChaos)
-		d.Plan.Begin(d.tape, now)
-		if len(d.Plan.Rules) > 0 {
-			d.NextStep = now
-		}
-		d.act.Rates()
+		d.endWarmup(now)
 	case PhaseChaos:
-		if now < d.ChaosEnd && (d.Whole || d.Drivers > 0 || len(d.spec.Workloads) == 0 && !d.allEnded()) {
-			return nil
-		}
-		d.ChaosEnd, d.NextStep = never, never
-		d.enter(PhaseHeal)
-		active := d.Plan.Heal(now)
-		if d.undo(active); d.err != nil {
-			return d.err
-		}
-		d.Hurt = len(active) > 0 || d.Plan.Harms()
-		d.act.Rates()
+		return d.endChaos(now)
 	case PhaseHeal:
-		if d.stopping() {
-			return nil
-		}
-		d.enter(PhaseSettle)
-		if d.Hurt || d.Healed == 0 || d.recovers() { // else the last heal still counts
-			d.heal(now)
-		}
-		d.SettleEnd = now + max(f.SettleNs, 1)
-		return d.startRecovery()
+		return d.endHeal(now)
 	case PhaseSettle:
-		if now < d.SettleEnd {
-			return nil
-		}
-		for i := range d.Probes { // liveness has its whole timeout
-			p := &d.spec.Properties[i]
-			if d.Probes[i].Heal != 0 && !d.Probes[i].Proven && now < d.Probes[i].Heal+timeoutOf(p) {
-				d.SettleEnd = d.Probes[i].Heal + timeoutOf(p)
-				return nil
-			}
-		}
-		if end := min(d.unsettled(), d.latest()); now < end {
-			d.SettleEnd = end
-			return nil
-		}
-		if d.Drivers > 0 && now < d.latest() {
-			d.SettleEnd = min(now+d.look(), d.latest())
-			return nil
-		}
-		d.SettleEnd = never
-		d.enter(PhaseFinal)
-		for i := range d.spec.Properties {
-			if p := &d.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {
-				d.Probes[i].NextNs = now
-			}
-		}
-		return d.probe(now)
+		return d.endSettle(now)
 	case PhaseFinal:
-		for i := range d.Probes {
-			if d.Probes[i].Running || d.Probes[i].NextNs != never {
-				return nil
-			}
-		}
-		d.enter(PhaseOver)
+		d.endFinal()
 	}
 	return nil
+}
+
+func (d *Director) endSetup(now int64) error {
+	for i := range d.Nodes {
+		if d.awaited(i) {
+			return nil
+		}
+	}
+	if d.awaitsSetup(now) || d.awaitsStarts(now) {
+		return nil
+	}
+	d.SetupEnd, d.SetupLook = never, never
+	d.ChaosEnd = d.spec.MaxTimeNs - max(d.spec.Faults.SettleNs, d.patience()) - d.reserve()
+	d.ChaosEnd = max(d.ChaosEnd, now+(d.spec.MaxTimeNs-now)/2) // where time is short, half of it
+	if d.spec.Faults.StopNs > 0 {
+		d.ChaosEnd = min(d.ChaosEnd, now+d.spec.Faults.StopNs)
+	}
+	d.ChaosEnd = max(d.ChaosEnd, now+1)
+	d.WarmupEnd = min(now+d.spec.Faults.StartNs, d.ChaosEnd)
+	d.enter(PhaseWarmup)
+	d.out.ReadyNs = max(now, 1) // 0 is that setup never ended
+	d.awaitLife(d.out.ReadyNs)
+	for i := range d.spec.Properties {
+		if d.probesOften(&d.spec.Properties[i]) {
+			d.Probes[i].NextNs = now
+		}
+	}
+	return d.startDrivers()
+}
+
+func (d *Director) endWarmup(now int64) {
+	if now < d.WarmupEnd {
+		return
+	}
+	d.WarmupEnd = never
+	d.enter(PhaseChaos)
+	d.Plan.Begin(d.tape, now)
+	if len(d.Plan.Rules) > 0 {
+		d.NextStep = now
+	}
+	d.act.Rates()
+}
+
+func (d *Director) endChaos(now int64) error {
+	if now < d.ChaosEnd && (d.Whole || d.Drivers > 0 || len(d.spec.Workloads) == 0 && !d.allEnded()) {
+		return nil
+	}
+	d.ChaosEnd, d.NextStep = never, never
+	d.enter(PhaseHeal)
+	active := d.Plan.Heal(now)
+	if d.undo(active); d.err != nil {
+		return d.err
+	}
+	d.Hurt = len(active) > 0 || d.Plan.Harms()
+	d.act.Rates()
+	return nil
+}
+
+func (d *Director) endHeal(now int64) error {
+	if d.stopping() {
+		return nil
+	}
+	d.enter(PhaseSettle)
+	if d.Hurt || d.Healed == 0 || d.recovers() { // else the last heal still counts
+		d.heal(now)
+	}
+	d.SettleEnd = now + max(d.spec.Faults.SettleNs, 1)
+	return d.startRecovery()
+}
+
+func (d *Director) endSettle(now int64) error {
+	if now < d.SettleEnd {
+		return nil
+	}
+	for i := range d.Probes { // liveness has its whole timeout
+		p := &d.spec.Properties[i]
+		if d.Probes[i].Heal != 0 && !d.Probes[i].Proven && now < d.Probes[i].Heal+timeoutOf(p) {
+			d.SettleEnd = d.Probes[i].Heal + timeoutOf(p)
+			return nil
+		}
+	}
+	if end := min(d.unsettled(), d.latest()); now < end {
+		d.SettleEnd = end
+		return nil
+	}
+	if d.Drivers > 0 && now < d.latest() {
+		d.SettleEnd = min(now+d.look(), d.latest())
+		return nil
+	}
+	d.SettleEnd = never
+	d.enter(PhaseFinal)
+	for i := range d.spec.Properties {
+		if p := &d.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {
+			d.Probes[i].NextNs = now
+		}
+	}
+	return d.probe(now)
+}
+
+func (d *Director) endFinal() {
+	for i := range d.Probes {
+		if d.Probes[i].Running || d.Probes[i].NextNs != never {
+			return
+		}
+	}
+	d.enter(PhaseOver)
 }
 
 // reserve is the time that is kept for the final phase, and latest the moment at which that begins whatever is under way.
