@@ -78,15 +78,15 @@ type checker struct {
 
 func newChecker(spec *Spec, o Options) *checker {
 	now := time.Now()
-	c := &checker{spec: spec, ev: spec.Evaluator(), o: o, r: &Report{}, began: now, told: now, asked: now, at: -1}
+	c := &checker{spec: spec, ev: eval.NewEvaluator(spec), o: o, r: &Report{}, began: now, told: now, asked: now, at: -1}
 	c.memory = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	for i := range spec.Actions {
 		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
 	}
-	for i := range spec.Possible {
-		c.missing = append(c.missing, &spec.Possible[i])
+	for i := range eval.PartsOf(spec).Possible {
+		c.missing = append(c.missing, &eval.PartsOf(spec).Possible[i])
 	}
-	c.invariantReads, c.constraintReads = make([][]uint64, len(spec.Invariants)), make([][]uint64, len(spec.Constraints))
+	c.invariantReads, c.constraintReads = make([][]uint64, len(eval.PartsOf(spec).Invariants)), make([][]uint64, len(eval.PartsOf(spec).Constraints))
 	c.ev.TLC.Print, c.ev.TLC.Named, c.ev.TLC.Level, c.ev.TLC.Pause = o.Print, c.named, 1, c.full
 	c.ev.TLC.Behaviour, c.successor = c.behaviour, c.follows
 	return c
@@ -96,8 +96,8 @@ func newChecker(spec *Spec, o Options) *checker {
 // expression that has no value; Report.Behaviour leads to it.
 func Check(spec *Spec, o Options) (*Report, error) {
 	c := newChecker(spec, o)
-	if len(spec.Properties) > 0 {
-		c.graph, c.is = liveness.NewGraph(spec.Times, spec.Viewed()), c.oracle(c.ev)
+	if len(eval.PartsOf(spec).Properties) > 0 {
+		c.graph, c.is = liveness.NewGraph(eval.PartsOf(spec).Times, spec.Viewed()), c.oracle(c.ev)
 		c.r.Viewed = spec.Viewed()
 	}
 	c.key = c.keys(c.ev)
@@ -137,8 +137,8 @@ func (c *checker) finished() bool {
 }
 
 func (c *checker) all() error {
-	for i := range c.spec.Assumptions {
-		f := &c.spec.Assumptions[i]
+	for i := range eval.PartsOf(c.spec).Assumptions {
+		f := &eval.PartsOf(c.spec).Assumptions[i]
 		ok, err := c.ev.Holds(f, nil, nil)
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ func (c *checker) post() error {
 	if c.r.Stopped != "" && !c.ev.TLC.Simulating {
 		return nil
 	}
-	if err := c.impossible(); err != nil || len(c.spec.Postconditions) == 0 {
+	if err := c.impossible(); err != nil || len(eval.PartsOf(c.spec).Postconditions) == 0 {
 		return err
 	}
 	c.ev.TLC.Counterexample = func() value.Value { return counterexample(c.spec, nil) }
@@ -193,8 +193,8 @@ func (c *checker) post() error {
 		}
 		c.ev.TLC.Counterexample = func() value.Value { return counterexample(c.spec, c.r.Violations[0]) }
 	}
-	for i := range c.spec.Postconditions {
-		f := &c.spec.Postconditions[i]
+	for i := range eval.PartsOf(c.spec).Postconditions {
+		f := &eval.PartsOf(c.spec).Postconditions[i]
 		ok, err := c.ev.Holds(f, nil, nil)
 		if err == nil && !ok {
 			err = c.violated(&Violation{Kind: PostViolated, Name: f.Name, Back: -1})
@@ -267,7 +267,7 @@ func (c *checker) full() bool {
 			c.r.Stopped = fmt.Sprintf("the memory of %d MB is used up", c.o.MemoryBytes>>20)
 		}
 	}
-	if c.spec.Periodic != nil && c.r.Stopped == "" && now.Sub(c.asked) >= periodicEvery {
+	if eval.PartsOf(c.spec).Periodic != nil && c.r.Stopped == "" && now.Sub(c.asked) >= periodicEvery {
 		c.asked = now
 		c.periodic()
 	}
@@ -286,13 +286,13 @@ var periodicEvery = time.Minute
 
 // periodic evaluates what the configuration names under _PERIODIC. It may be called while something else is evaluated.
 func (c *checker) periodic() {
-	ok, err := c.ev.Another().Holds(c.spec.Periodic, nil, nil)
+	ok, err := c.ev.Another().Holds(eval.PartsOf(c.spec).Periodic, nil, nil)
 	switch {
 	case err != nil:
-		c.r.Stopped = fmt.Sprintf("%s, which is under _PERIODIC, cannot be evaluated: %v", c.spec.Periodic.Name, err)
+		c.r.Stopped = fmt.Sprintf("%s, which is under _PERIODIC, cannot be evaluated: %v", eval.PartsOf(c.spec).Periodic.Name, err)
 	case !ok:
-		c.r.Violations = append(c.r.Violations, &Violation{Kind: AssumptionViolated, Name: c.spec.Periodic.Name, Back: -1})
-		c.r.Stopped = c.spec.Periodic.Name + ", which is under _PERIODIC, is false"
+		c.r.Violations = append(c.r.Violations, &Violation{Kind: AssumptionViolated, Name: eval.PartsOf(c.spec).Periodic.Name, Back: -1})
+		c.r.Stopped = eval.PartsOf(c.spec).Periodic.Name + ", which is under _PERIODIC, is false"
 	}
 }
 
@@ -401,9 +401,9 @@ func (c *checker) visit(s State, action int) error {
 	if action >= 0 && !c.o.Continue {
 		changed = eval.ChangedIn(c.from, s)
 	}
-	out, err := c.remain(c.spec.Constraints, c.constraintReads, s, changed)
+	out, err := c.remain(eval.PartsOf(c.spec).Constraints, c.constraintReads, s, changed)
 	if err == nil && out == nil && action >= 0 {
-		out, err = c.holds(c.spec.ActionConstraints, c.from, s)
+		out, err = c.holds(eval.PartsOf(c.spec).ActionConstraints, c.from, s)
 	}
 	if err == nil && out == nil && len(c.missing) > 0 {
 		err = c.possible(s, action)
@@ -419,7 +419,7 @@ func (c *checker) visit(s State, action int) error {
 		c.taken = isNew
 	}
 	if isNew && !(id >= 0 && len(c.image) > 0 && c.image[id]) {
-		if f, err := c.remain(c.spec.Invariants, c.invariantReads, s, changed); err != nil {
+		if f, err := c.remain(eval.PartsOf(c.spec).Invariants, c.invariantReads, s, changed); err != nil {
 			return c.within(err, s, action)
 		} else if f != nil {
 			if err := c.refuted(InvariantViolated, f.Name, s, action); err != nil {
@@ -428,14 +428,14 @@ func (c *checker) visit(s State, action int) error {
 		}
 	}
 	if action < 0 {
-		if f, err := c.holds(c.spec.InitialProperties, s, nil); err != nil {
+		if f, err := c.holds(eval.PartsOf(c.spec).InitialProperties, s, nil); err != nil {
 			return err
 		} else if f != nil {
 			if err := c.refuted(InitialViolated, f.Name, s, action); err != nil {
 				return err
 			}
 		}
-	} else if f, err := c.holds(c.spec.StepProperties, c.from, s); err != nil {
+	} else if f, err := c.holds(eval.PartsOf(c.spec).StepProperties, c.from, s); err != nil {
 		return c.within(err, s, action)
 	} else if f != nil {
 		if err := c.refuted(StepViolated, f.Name, s, action); err != nil {
@@ -496,7 +496,7 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	c.parent = append(c.parent, c.at)
 	c.r.Depth = c.level + 1
 	c.queue.Put(s)
-	if c.graph != nil && len(c.spec.Symmetry) > 0 {
+	if c.graph != nil && len(eval.PartsOf(c.spec).Symmetry) > 0 {
 		if fp, err = c.seen(s); err != nil {
 			return 0, false, err
 		}

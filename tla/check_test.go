@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -186,11 +187,11 @@ Same == x = R /\ y \in Pairs /\ R # S
 		if simulated {
 			continue
 		}
-		op, err := spec.Expression("R")
+		op, err := eval.ExpressionOf(spec, "R")
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := spec.Evaluator().Value(nil, op)
+		v, err := eval.NewEvaluator(spec).Value(nil, op)
 		if err != nil || first != nil && !value.Equal(v, first) {
 			t.Errorf("drawn %v, and %v before, %v", v, first, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 )
 
@@ -48,9 +49,9 @@ func TestCommunityModules(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Chdir(work)
-			ev, hold, refused, differing := spec.Evaluator(), 0, 0, 0
-			for i := range spec.Assumptions {
-				a := &spec.Assumptions[i]
+			ev, hold, refused, differing := eval.NewEvaluator(spec), 0, 0, 0
+			for i := range eval.PartsOf(spec).Assumptions {
+				a := &eval.PartsOf(spec).Assumptions[i]
 				switch ok, err := ev.Holds(a, nil, nil); {
 				case err != nil && (strings.Contains(err.Error(), library.NoPrograms) || strings.Contains(err.Error(), library.NoBinary)):
 					refused++
@@ -66,7 +67,7 @@ func TestCommunityModules(t *testing.T) {
 			if want := differ[filepath.Base(file)]; differing != want {
 				t.Errorf("%d assumptions are false, and not %d", differing, want)
 			}
-			t.Logf("%d of %d assumptions hold, %d are refused", hold, len(spec.Assumptions), refused)
+			t.Logf("%d of %d assumptions hold, %d are refused", hold, len(eval.PartsOf(spec).Assumptions), refused)
 		})
 	}
 }

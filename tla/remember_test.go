@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 )
 
 // What a definition stands for is remembered while its state does not change: in guards, primed, under ENABLED and \cdot, in a VIEW, in properties.
@@ -62,7 +64,7 @@ Next == x' = (x + 1) % 3 /\ y' \in SUBSET (0..5) /\ \E R \in Orders' : <<x', x'>
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev := spec.Evaluator()
+	ev := eval.NewEvaluator(spec)
 	successors := 0
 	err = ev.Initial(func(s State) error {
 		return ev.Successors(slices.Clone(s), &spec.Actions[0], func(State) error { successors++; return nil })

@@ -45,8 +45,8 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	for i := range spec.Actions {
 		w.order = append(w.order, i)
 	}
-	for _, f := range spec.InitialProperties {
-		if !slices.ContainsFunc(spec.Properties, func(p eval.Property) bool { return p.Name == f.Name }) {
+	for _, f := range eval.PartsOf(spec).InitialProperties {
+		if !slices.ContainsFunc(eval.PartsOf(spec).Properties, func(p eval.Property) bool { return p.Name == f.Name }) {
 			w.first = append(w.first, f)
 		}
 	}
@@ -75,7 +75,7 @@ func (w *walk) failed(err error) error {
 }
 
 func (w *walk) all(sim Simulation) error {
-	if f, err := w.holds(w.spec.Assumptions, nil, nil); err != nil {
+	if f, err := w.holds(eval.PartsOf(w.spec).Assumptions, nil, nil); err != nil {
 		return err
 	} else if f != nil {
 		return w.violated(&Violation{Kind: AssumptionViolated, Name: f.Name, Back: -1})
@@ -83,7 +83,7 @@ func (w *walk) all(sim Simulation) error {
 	var initial []State
 	w.ev.TLC.Level = 1
 	if err := w.ev.Initial(func(s State) error {
-		out, err := w.holds(w.spec.Constraints, s, nil)
+		out, err := w.holds(eval.PartsOf(w.spec).Constraints, s, nil)
 		if err == nil && out == nil {
 			initial = append(initial, slices.Clone(s))
 		}
@@ -143,12 +143,12 @@ func (w *walk) step() (bool, error) {
 		err := w.ev.Successors(last, action, func(next State) error {
 			some = true
 			w.ev.TLC.Level = len(w.steps) + 1
-			f, err := w.holds(w.spec.Constraints, next, nil)
+			f, err := w.holds(eval.PartsOf(w.spec).Constraints, next, nil)
 			w.ev.TLC.Level = len(w.steps)
 			if err != nil || f != nil {
 				return err
 			}
-			if f, err := w.holds(w.spec.ActionConstraints, last, next); err != nil || f != nil {
+			if f, err := w.holds(eval.PartsOf(w.spec).ActionConstraints, last, next); err != nil || f != nil {
 				return err
 			}
 			times := w.ev.Times()
@@ -175,7 +175,7 @@ func (w *walk) step() (bool, error) {
 
 // cycles looks for a behaviour among the states that were walked which breaks a temporal property.
 func (w *walk) cycles() error {
-	if len(w.spec.Properties) == 0 {
+	if len(eval.PartsOf(w.spec).Properties) == 0 {
 		return nil
 	}
 	ids := map[uint64]int32{}
@@ -195,7 +195,7 @@ func (w *walk) cycles() error {
 			from[way[i-1]] = append(from[way[i-1]], i)
 		}
 	}
-	g, holds := liveness.NewGraph(w.spec.Times, false), w.oracle(w.ev)
+	g, holds := liveness.NewGraph(eval.PartsOf(w.spec).Times, false), w.oracle(w.ev)
 	for id, at := range first {
 		s := w.steps[at].State
 		w.ev.TLC.Level = at + 1
@@ -232,14 +232,14 @@ func (w *walk) judge() error {
 	last := w.steps[len(w.steps)-1]
 	kind := InvariantViolated
 	w.ev.TLC.Level = len(w.steps)
-	f, err := w.holds(w.spec.Invariants, last.State, nil)
+	f, err := w.holds(eval.PartsOf(w.spec).Invariants, last.State, nil)
 	if err == nil && f == nil && len(w.steps) == 1 {
 		kind = InitialViolated
 		f, err = w.holds(w.first, last.State, nil)
 	} else if err == nil && f == nil {
 		kind = StepViolated
 		w.ev.TLC.Level = len(w.steps) - 1
-		f, err = w.holds(w.spec.StepProperties, w.steps[len(w.steps)-2].State, last.State)
+		f, err = w.holds(eval.PartsOf(w.spec).StepProperties, w.steps[len(w.steps)-2].State, last.State)
 	}
 	if err != nil || f == nil {
 		return err

@@ -31,6 +31,12 @@ type Guard = eval.Guard
 // Tried is an Action with its Guards that were false in the states where a log ends.
 type Tried = eval.Tried
 
+// Pos is a place in a file: its Line and Column, from 1 on.
+type Pos = syntax.Pos
+
+// Span is a part of a file, from one Pos to another.
+type Span = syntax.Span
+
 // Error is a mistake in a module, in a configuration or in an evaluation, with File, Pos and Message, the Line of the text, and the Chain of operators by which the
 // place was reached.
 type Error = syntax.Error

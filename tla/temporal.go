@@ -25,7 +25,7 @@ func (c *checker) pause() {
 
 // oracle evaluates the atoms of the specification.
 func (c *checker) oracle(ev *eval.Evaluator) liveness.Oracle {
-	atoms := c.spec.Atoms
+	atoms := eval.PartsOf(c.spec).Atoms
 	return func(atom int, s, next []value.Value) (bool, error) { return ev.Holds(&atoms[atom], s, next) }
 }
 
@@ -62,7 +62,7 @@ func (c *checker) unjudged(name string, why error) {
 // automaton is that for what breaks a property.
 func (c *checker) automaton(i int, f *liveness.Formula) (*liveness.Automaton, error) {
 	if c.automata == nil {
-		c.automata = make([]*liveness.Automaton, len(c.spec.Properties))
+		c.automata = make([]*liveness.Automaton, len(eval.PartsOf(c.spec).Properties))
 	}
 	if c.automata[i] != nil {
 		return c.automata[i], nil
@@ -75,11 +75,11 @@ func (c *checker) automaton(i int, f *liveness.Formula) (*liveness.Automaton, er
 // judgeProperties looks in the graph for a behaviour that breaks a property, for each. retrace has the states of the graph with some numbers, each of which leads to
 // the next.
 func (c *checker) judgeProperties(retrace func(way []int32) ([]Step, error)) error {
-	for i := range c.spec.Properties {
-		p := &c.spec.Properties[i]
+	for i := range eval.PartsOf(c.spec).Properties {
+		p := &eval.PartsOf(c.spec).Properties[i]
 		f := p.Negated
-		if c.spec.Assumed != nil {
-			f = liveness.Join(liveness.Both, c.spec.Assumed, f)
+		if eval.PartsOf(c.spec).Assumed != nil {
+			f = liveness.Join(liveness.Both, eval.PartsOf(c.spec).Assumed, f)
 		}
 		err := c.unlike
 		if err == nil {
@@ -92,7 +92,7 @@ func (c *checker) judgeProperties(retrace func(way []int32) ([]Step, error)) err
 		a, err := c.automaton(i, f)
 		var s *liveness.Search
 		if err == nil {
-			if failed := failure.Catch(func() { s, err = liveness.NewSearch(c.graph, a, c.starts, c.spec.Fairness) }); failed != nil {
+			if failed := failure.Catch(func() { s, err = liveness.NewSearch(c.graph, a, c.starts, eval.PartsOf(c.spec).Fairness) }); failed != nil {
 				err = failed
 			}
 		}
@@ -194,9 +194,9 @@ func (c *checker) compare() error {
 
 // leaves reports whether the constraints leave a state that another leads to.
 func (c *checker) leaves(ev *eval.Evaluator, from, s State) (bool, error) {
-	out, err := ev.All(c.spec.Constraints, s, nil)
+	out, err := ev.All(eval.PartsOf(c.spec).Constraints, s, nil)
 	if err == nil && out == nil && from != nil {
-		out, err = ev.All(c.spec.ActionConstraints, from, s)
+		out, err = ev.All(eval.PartsOf(c.spec).ActionConstraints, from, s)
 	}
 	return err == nil && out == nil, err
 }
@@ -324,11 +324,11 @@ func moving(steps []Step, back, end int) ([]Step, int) {
 func (c *checker) unknownIn(f *liveness.Formula) error {
 	known := func(atom int) error {
 		if c.graph.IsApart(atom) {
-			return fmt.Errorf("VIEW takes states for one that differ in %s; check the property without VIEW", c.spec.Atoms[atom].Name)
+			return fmt.Errorf("VIEW takes states for one that differ in %s; check the property without VIEW", eval.PartsOf(c.spec).Atoms[atom].Name)
 		}
 		return c.graph.Failure(atom)
 	}
-	for _, w := range c.spec.Fairness {
+	for _, w := range eval.PartsOf(c.spec).Fairness {
 		for _, atom := range []int{w.Enabled, w.Happens} {
 			if err := known(atom); err != nil {
 				return err

@@ -71,7 +71,7 @@ func Validate(spec *Spec, o Options, how Reading) (*Validation, error) {
 }
 
 func (w *validator) all(how Reading) error {
-	if f, err := w.holds(w.spec.Assumptions, nil, nil); err != nil {
+	if f, err := w.holds(eval.PartsOf(w.spec).Assumptions, nil, nil); err != nil {
 		return err
 	} else if f != nil {
 		w.v.Violation = &Violation{Kind: AssumptionViolated, Name: f.Name, Back: -1}
@@ -180,9 +180,9 @@ func (w *validator) reach(before *trail, s State, action int) error {
 		level, current, bad = before.level+1, before.state, before.broken
 		changed = eval.ChangedIn(current, s)
 	}
-	out, err := w.remain(w.spec.Constraints, w.constraintReads, s, changed)
+	out, err := w.remain(eval.PartsOf(w.spec).Constraints, w.constraintReads, s, changed)
 	if err == nil && out == nil && before != nil {
-		out, err = w.holds(w.spec.ActionConstraints, current, s)
+		out, err = w.holds(eval.PartsOf(w.spec).ActionConstraints, current, s)
 	}
 	if err != nil || out != nil {
 		return err
@@ -205,9 +205,9 @@ func (w *validator) reach(before *trail, s State, action int) error {
 		kind := StepViolated
 		if before == nil {
 			kind = InitialViolated
-			f, err = w.holds(w.spec.InitialProperties, s, nil)
+			f, err = w.holds(eval.PartsOf(w.spec).InitialProperties, s, nil)
 		} else {
-			f, err = w.holds(w.spec.StepProperties, current, s)
+			f, err = w.holds(eval.PartsOf(w.spec).StepProperties, current, s)
 		}
 		if err != nil {
 			return err
@@ -329,7 +329,7 @@ func (w *validator) judge() (err error) {
 		return err
 	}
 	decides := w.log.Undecided() // the postcondition alone
-	if all := w.spec.Postconditions; len(all) > 0 && (w.accepted != nil || decides) {
+	if all := eval.PartsOf(w.spec).Postconditions; len(all) > 0 && (w.accepted != nil || decides) {
 		broken, err := w.ev.All(all, nil, nil)
 		if err != nil {
 			return err

@@ -282,7 +282,7 @@ func steps(file string) error {
 
 // evaluate evaluates each step, and looks nothing up.
 func evaluate(spec *tla.Spec, drawn [][]told) error {
-	ev := spec.Evaluator()
+	ev := eval.NewEvaluator(spec)
 	var state tla.State
 	var prints uint64
 	keep := func(s tla.State) error {
@@ -298,7 +298,7 @@ func evaluate(spec *tla.Spec, drawn [][]told) error {
 		for _, t := range list {
 			if actions[t.name] == nil {
 				var err error
-				if actions[t.name], err = spec.Action(t.name); err != nil {
+				if actions[t.name], err = eval.ActionOf(spec, t.name); err != nil {
 					return err
 				}
 			}
@@ -328,7 +328,7 @@ func follow(f *model.Follower, drawn [][]told) error {
 
 // draw draws a behaviour of raft: actions with arguments, each of which leads to one state.
 func draw(spec *tla.Spec, chance uint64) (list []told, err error) {
-	ev := spec.Evaluator()
+	ev := eval.NewEvaluator(spec)
 	var state tla.State
 	keep := func(s tla.State) error {
 		state = append(state[:0:0], s...)
@@ -362,7 +362,7 @@ func draw(spec *tla.Spec, chance uint64) (list []told, err error) {
 		})
 		t := candidates[below(len(candidates))]
 		if actions[t.name] == nil {
-			if actions[t.name], err = spec.Action(t.name); err != nil {
+			if actions[t.name], err = eval.ActionOf(spec, t.name); err != nil {
 				return nil, err
 			}
 		}

@@ -70,9 +70,6 @@ var inert = []string{"Major", "Minor", "Mkdev", "ErrnoName", "SignalName", "Byte
 // public are the packages that users import, each with the rooms below it.
 var public = []string{"sim", "check", "history", "tla", "examples"}
 
-// plain are the public packages whose signatures name only types of the standard library and of public packages.
-var plain = []string{"sim", "check", "history"}
-
 // insiders are files of examples that import internal packages, each with the reason.
 var insiders = map[string]string{
 	"examples/quickstart/kv/sim_test.go": "computes how rare the bug is with the fault plans of its configuration, without the engine",
@@ -204,63 +201,116 @@ func TestExamplesImportPublicPackages(t *testing.T) {
 	}
 }
 
-// Signatures that users call name no type of an internal package or of a dependency.
+// Signatures that users call name only types of the standard library, of public packages, and internal types for which a public package has an alias. The
+// same holds for the exported fields and methods of such internal types.
 func TestPublicSignatures(t *testing.T) {
-	for _, s := range sources(t) {
-		if s.test || !slices.ContainsFunc(plain, func(name string) bool { return s.pkg == name || strings.HasPrefix(s.pkg, name+"/") }) {
+	all := sources(t)
+	aliases := map[string]bool{} // internal types that have a public name: package, dot, name
+	declared := map[string]bool{}
+	for _, s := range all {
+		foreign := foreigners(s)
+		for _, spec := range types(s.file) {
+			declared[s.pkg+"."+spec.Name.Name] = true
+			if sel, ok := spec.Type.(*ast.SelectorExpr); ok && isPublic(s) && spec.Assign.IsValid() && spec.Name.IsExported() {
+				if id, ok := sel.X.(*ast.Ident); ok && foreign[id.Name] != "" {
+					aliases[strings.TrimPrefix(foreign[id.Name], module)+"."+sel.Sel.Name] = true
+				}
+			}
+		}
+	}
+	for _, s := range all {
+		if s.test {
 			continue
 		}
-		foreign := map[string]string{} // by the name that the file knows it by
-		for p, node := range imports(s) {
-			name := path.Base(p)
-			if i := node.(*ast.ImportSpec); i.Name != nil {
-				name = i.Name.Name
-			}
-			if strings.HasPrefix(p, module+"internal/") || !strings.HasPrefix(p, module) && strings.Contains(strings.SplitN(p, "/", 2)[0], ".") {
-				foreign[name] = p
-			}
-		}
-		for _, n := range signatures(s.file) {
-			ast.Inspect(n, func(n ast.Node) bool {
-				if sel, ok := n.(*ast.SelectorExpr); ok {
-					if id, ok := sel.X.(*ast.Ident); ok && foreign[id.Name] != "" {
-						t.Errorf("%s: an exported signature names %s of %s", s.at(n), sel.Sel.Name, foreign[id.Name])
-					}
+		offered := isPublic(s)
+		foreign := foreigners(s)
+		var check func(n ast.Node) bool
+		check = func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field: // its names are no types
+				ast.Inspect(n.Type, check)
+				return false
+			case *ast.SelectorExpr:
+				if id, ok := n.X.(*ast.Ident); ok && foreign[id.Name] != "" && !aliases[strings.TrimPrefix(foreign[id.Name], module)+"."+n.Sel.Name] {
+					t.Errorf("%s: an exported signature names %s of %s", s.at(n), n.Sel.Name, foreign[id.Name])
 				}
-				return true
-			})
+				return false
+			case *ast.Ident:
+				if name := s.pkg + "." + n.Name; !offered && declared[name] && !aliases[name] {
+					t.Errorf("%s: a type that has a public alias names %s, which has none", s.at(n), n.Name)
+				}
+			}
+			return true
+		}
+		for _, n := range signatures(s.file, func(typ string) bool { return offered && ast.IsExported(typ) || aliases[s.pkg+"."+typ] }, offered) {
+			ast.Inspect(n, check)
 		}
 	}
 }
 
-// signatures are the types of a file's exported functions, methods, fields, variables and constants.
-func signatures(f *ast.File) (list []ast.Node) {
+// isPublic reports whether users import a source's package. Examples are programs.
+func isPublic(s *source) bool {
+	return !s.test && slices.ContainsFunc(public, func(name string) bool {
+		return name != "examples" && (s.pkg == name || strings.HasPrefix(s.pkg, name+"/"))
+	})
+}
+
+// foreigners are the internal packages and dependencies that a file imports, by the name that the file knows each by.
+func foreigners(s *source) map[string]string {
+	foreign := map[string]string{}
+	for p, node := range imports(s) {
+		name := path.Base(p)
+		if i := node.(*ast.ImportSpec); i.Name != nil {
+			name = i.Name.Name
+		}
+		if strings.HasPrefix(p, module+"internal/") || !strings.HasPrefix(p, module) && strings.Contains(strings.SplitN(p, "/", 2)[0], ".") {
+			foreign[name] = p
+		}
+	}
+	return foreign
+}
+
+// types are the types that a file declares.
+func types(f *ast.File) (list []*ast.TypeSpec) {
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.GenDecl); ok {
+			for _, spec := range d.Specs {
+				if spec, ok := spec.(*ast.TypeSpec); ok {
+					list = append(list, spec)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// signatures are what a file's types hold that are asked for, such as exported fields and methods; and if free is true, the types of its exported functions,
+// variables and constants.
+func signatures(f *ast.File, asked func(typ string) bool, free bool) (list []ast.Node) {
+	for _, spec := range types(f) {
+		st, ok := spec.Type.(*ast.StructType)
+		switch {
+		case !asked(spec.Name.Name):
+		case !ok:
+			list = append(list, spec.Type)
+		default:
+			for _, field := range st.Fields.List {
+				if len(field.Names) == 0 || slices.ContainsFunc(field.Names, (*ast.Ident).IsExported) {
+					list = append(list, field.Type)
+				}
+			}
+		}
+	}
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d)) {
+			if d.Name.IsExported() && (d.Recv == nil && free || d.Recv != nil && asked(receiver(d))) {
 				list = append(list, d.Type)
 			}
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
-				switch spec := spec.(type) {
-				case *ast.ValueSpec:
-					if spec.Type != nil && slices.ContainsFunc(spec.Names, (*ast.Ident).IsExported) {
-						list = append(list, spec.Type)
-					}
-				case *ast.TypeSpec:
-					st, ok := spec.Type.(*ast.StructType)
-					switch {
-					case !spec.Name.IsExported():
-					case !ok:
-						list = append(list, spec.Type)
-					default:
-						for _, field := range st.Fields.List {
-							if len(field.Names) == 0 || slices.ContainsFunc(field.Names, (*ast.Ident).IsExported) {
-								list = append(list, field.Type)
-							}
-						}
-					}
+				if spec, ok := spec.(*ast.ValueSpec); ok && free && spec.Type != nil && slices.ContainsFunc(spec.Names, (*ast.Ident).IsExported) {
+					list = append(list, spec.Type)
 				}
 			}
 		}
@@ -350,13 +400,25 @@ func promises(all []*source) map[string]bool {
 	return promised
 }
 
-func exportedReceiver(d *ast.FuncDecl) bool {
+func exportedReceiver(d *ast.FuncDecl) bool { return ast.IsExported(receiver(d)) }
+
+// receiver is the name of a method's type.
+func receiver(d *ast.FuncDecl) string {
 	e := d.Recv.List[0].Type
 	if star, ok := e.(*ast.StarExpr); ok {
 		e = star.X
 	}
+	switch x := e.(type) {
+	case *ast.IndexExpr:
+		e = x.X
+	case *ast.IndexListExpr:
+		e = x.X
+	}
 	id, ok := e.(*ast.Ident)
-	return ok && id.IsExported()
+	if !ok {
+		return ""
+	}
+	return id.Name
 }
 
 // obvious are methods whose meaning an interface of the standard library has fixed.

@@ -34,7 +34,7 @@ type walk struct {
 // Behaviours walks through the states of the specification, breadth first, and gives a shortest behaviour for each step from one state to another that is new,
 // as the view shows them. It ends after so many whole states, which bound the memory, or when give returns false. It reports whether all were met.
 func (m *Model) Behaviours(most int, give func(Behaviour) (more bool)) (all bool, err error) {
-	w := &walk{model: m, ev: m.spec.Evaluator(), shows: map[string]*eval.Operator{}}
+	w := &walk{model: m, ev: eval.NewEvaluator(m.spec), shows: map[string]*eval.Operator{}}
 	met, steps := map[uint64]bool{}, map[uint64]bool{}
 	var queue []*visit
 	full, enough := false, false
@@ -115,7 +115,7 @@ func (b *Behaviour) Shows(i int, want any, operator string, args ...any) bool {
 	w := b.walk
 	op := w.shows[operator]
 	if op == nil && w.err == nil {
-		op, w.err = w.model.spec.Expression(operator)
+		op, w.err = eval.ExpressionOf(w.model.spec, operator)
 		w.shows[operator] = op
 	}
 	if w.err != nil {

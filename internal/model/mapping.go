@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -176,14 +177,14 @@ func (b *ruleCompiler) compile(m *world.ModelRule) rule {
 		}
 	}
 	if r.Action != "" {
-		if op, err := b.spec.spec.Action(r.Action); err != nil {
+		if op, err := eval.ActionOf(b.spec.spec, r.Action); err != nil {
 			b.fail("action", "name an operator of the specification", "%s", plain(err))
 		} else {
 			r.args = b.arguments("args", r.Action, op.Params, r.Args)
 		}
 	}
 	for k, s := range r.Shows {
-		op, err := b.spec.spec.Expression(s.Operator)
+		op, err := eval.ExpressionOf(b.spec.spec, s.Operator)
 		if err != nil {
 			b.fail(fmt.Sprintf("shows[%d].operator", k), "name an operator of the specification", "%s", plain(err))
 			continue

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -108,7 +109,7 @@ func TestWhatIsRememberedIsTheSame(t *testing.T) {
 		"Can", "Two", "Few", "All"}
 	var shows []*show
 	for _, name := range []string{"Has", "Bags"} {
-		op, err := f.model.spec.Expression(name)
+		op, err := eval.ExpressionOf(f.model.spec, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func New(spec *tla.Spec, o Options) (*Model, error) {
 	}
 	if o.View != "" {
 		var err error
-		if m.view, err = spec.Expression(o.View); err != nil {
+		if m.view, err = eval.ExpressionOf(spec, o.View); err != nil {
 			return nil, &viewError{err}
 		}
 		if len(m.view.Params) > 0 {
@@ -91,7 +91,7 @@ func New(spec *tla.Spec, o Options) (*Model, error) {
 		}
 	}
 	if o.Forget != "" && !slices.Contains(m.Actions(), o.Forget) {
-		if _, err := spec.Action(o.Forget); err != nil {
+		if _, err := eval.ActionOf(spec, o.Forget); err != nil {
 			return nil, fmt.Errorf("the action to forget: %w; the actions are %s", err, strings.Join(m.Actions(), ", "))
 		}
 	}
@@ -222,7 +222,7 @@ func (m *Model) Follow() (*Follower, error) {
 		f.Restart()
 		return f, nil
 	}
-	f := &Follower{model: m, ev: m.spec.Evaluator(), actions: map[string]*action{}, shows: map[string]*show{}}
+	f := &Follower{model: m, ev: eval.NewEvaluator(m.spec), actions: map[string]*action{}, shows: map[string]*show{}}
 	if n := len(m.spec.Variables); n > cells.Most {
 		return nil, fmt.Errorf("the specification has %d variables; a run can be followed in %d", n, cells.Most)
 	}
@@ -339,7 +339,7 @@ func (f *Follower) action(method, name string, args []any) *action {
 	f.bind(args)
 	a := f.actions[name]
 	if a == nil {
-		op, err := f.model.spec.Action(name)
+		op, err := eval.ActionOf(f.model.spec, name)
 		if err != nil {
 			f.failed = mistake(fmt.Sprintf("%s; the actions are %s", plain(err), strings.Join(f.model.Actions(), ", ")), method, []string{strconv.Quote(name)}, f.args)
 			return nil
@@ -593,7 +593,7 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 	seen := Of(want)
 	op := f.shows[operator]
 	if op == nil {
-		e, err := f.model.spec.Expression(operator)
+		e, err := eval.ExpressionOf(f.model.spec, operator)
 		if err != nil {
 			f.failed = mistake(plain(err), "Saw", []string{seen.String(), strconv.Quote(operator)}, f.args)
 			return

@@ -173,7 +173,7 @@ func (s *Server) Differential(ctx context.Context, spec *tla.Spec, run []Told) (
 
 // stepped are the states that the actions of a run lead through; stays reports whether the last one left the state as it was.
 func stepped(spec *tla.Spec, run []Told) (states []tla.State, stays bool, err error) {
-	ev := spec.Evaluator()
+	ev := eval.NewEvaluator(spec)
 	var found []tla.State
 	keep := func(s tla.State) error {
 		if !slices.ContainsFunc(found, func(o tla.State) bool { return value.Hash(o) == value.Hash(s) }) {
@@ -195,7 +195,7 @@ func stepped(spec *tla.Spec, run []Told) (states []tla.State, stays bool, err er
 		}
 		action := actions[t.Action]
 		if action == nil {
-			if action, err = spec.Action(t.Action); err != nil {
+			if action, err = eval.ActionOf(spec, t.Action); err != nil {
 				return nil, false, err
 			}
 			actions[t.Action] = action

@@ -25,15 +25,15 @@ type Config struct {
 	View              string
 	Alias             string
 	Postconditions    []string
-	PostconditionFrom string   // the option that names the last of them, for errors; empty: the file does
-	Possible          []string // _POSSIBLE
-	Periodic          string   // _PERIODIC: what is evaluated now and then, and must not be FALSE
-	Reward            string   // _RL_REWARD: for simulations of TLC that learn
-	NoDeadlock        bool     // CHECK_DEADLOCK FALSE
-	Constants         []Assignment
-	Environment       map[string]string     // what IOEnv shows besides the environment of the process
-	Log               string                // the file that the specification reads as its log, whatever name it gives it; empty: what it names
-	Text              string                // of the file, for errors
+	PostconditionFrom string            // the option that names the last of them, for errors; empty: the file does
+	Possible          []string          // _POSSIBLE
+	Periodic          string            // _PERIODIC: what is evaluated now and then, and must not be FALSE
+	Reward            string            // _RL_REWARD: for simulations of TLC that learn
+	NoDeadlock        bool              // CHECK_DEADLOCK FALSE
+	Environment       map[string]string // what IOEnv shows besides the environment of the process
+	Log               string            // the file that the specification reads as its log, whatever name it gives it; empty: what it names
+	Text              string            // of the file, for errors
+	assignments       []Assignment
 	places            map[string]syntax.Pos // where names stand
 }
 
@@ -44,6 +44,9 @@ func (c *Config) At(name string) syntax.Pos {
 	}
 	return syntax.Pos{Line: 1, Column: 1}
 }
+
+// Assignments are what the configuration says of constants and definitions. It is no method, since Config has a public alias and Assignment has none.
+func Assignments(c *Config) []Assignment { return c.assignments }
 
 // Assignment is what a configuration says of a constant or definition: Name = Value, Name(Arguments) = Value, or Name <- Operator, of a module if there is one.
 type Assignment struct {
@@ -253,7 +256,7 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 		default:
 			return fail(body[i-1], "%s needs = and a value, or <- and the name of an operator", a.Name)
 		}
-		for _, old := range c.Constants {
+		for _, old := range c.assignments {
 			switch {
 			case old.Name != a.Name || old.Module != a.Module:
 			case len(old.Arguments) > 0 && len(old.Arguments) == len(a.Arguments): // the first that fits is taken
@@ -263,7 +266,7 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 				return fail(syntax.Token{Pos: a.Pos}, "%s is given a value twice: the first time at line %d", a.Name, old.Pos.Line)
 			}
 		}
-		c.Constants = append(c.Constants, a)
+		c.assignments = append(c.assignments, a)
 	}
 	return nil
 }

@@ -21,12 +21,12 @@ func shown(c *Config) string {
 	v := reflect.ValueOf(*c)
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		if !f.IsExported() || f.Name == "File" || f.Name == "Text" || f.Name == "Constants" || v.Field(i).IsZero() {
+		if !f.IsExported() || f.Name == "File" || f.Name == "Text" || v.Field(i).IsZero() {
 			continue
 		}
 		text += fmt.Sprintf("%s: %v\n", f.Name, v.Field(i).Interface())
 	}
-	for _, a := range c.Constants {
+	for _, a := range c.assignments {
 		text += fmt.Sprintf("%d:%d: %s", a.Pos.Line, a.Pos.Column, a.Name)
 		for i, e := range a.Arguments {
 			text += fmt.Sprintf(" argument %d %s", i+1, expression(e))

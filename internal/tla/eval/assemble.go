@@ -92,7 +92,7 @@ func (l *assembly) assume() {
 		if n.level == stateLevel || n.next {
 			l.Fail(at, "an assumption is about constants: this one has a variable")
 		}
-		l.s.Assumptions = append(l.s.Assumptions, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh})
+		l.s.parts.Assumptions = append(l.s.parts.Assumptions, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh})
 	}
 }
 
@@ -162,19 +162,19 @@ func (l *assembly) formulas() {
 		s.alias = &n
 	}
 	for _, name := range config.Invariants {
-		s.Invariants = append(s.Invariants, l.ofStates(name, "an invariant, which is of one state"))
+		s.parts.Invariants = append(s.parts.Invariants, l.ofStates(name, "an invariant, which is of one state"))
 	}
 	for _, name := range config.Constraints {
-		s.Constraints = append(s.Constraints, l.ofStates(name, "a constraint, which is of one state"))
+		s.parts.Constraints = append(s.parts.Constraints, l.ofStates(name, "a constraint, which is of one state"))
 	}
 	for _, name := range config.ActionConstraints {
-		s.ActionConstraints = append(s.ActionConstraints, l.predicate(name, l.named(name), "a constraint of steps", actionLevel))
+		s.parts.ActionConstraints = append(s.parts.ActionConstraints, l.predicate(name, l.named(name), "a constraint of steps", actionLevel))
 	}
 	for _, name := range config.Postconditions {
-		s.Postconditions = append(s.Postconditions, l.predicate(name, l.postcondition(name), "a postcondition", stateLevel))
+		s.parts.Postconditions = append(s.parts.Postconditions, l.predicate(name, l.postcondition(name), "a postcondition", stateLevel))
 	}
 	for _, name := range config.Possible {
-		s.Possible = append(s.Possible, l.predicate(name, l.named(name), "what is true in a state or of a step", actionLevel))
+		s.parts.Possible = append(s.parts.Possible, l.predicate(name, l.named(name), "what is true in a state or of a step", actionLevel))
 	}
 }
 
@@ -194,7 +194,7 @@ func (l *assembly) views() {
 		if n.level == stateLevel || n.next || n.level == temporalLevel {
 			l.Fail(l.named(name), "%s has a variable, and _PERIODIC is evaluated without a state", name)
 		}
-		s.Periodic = &Formula{Name: name, at: at, test: func(x *ctx) bool { return n.eval(x) != value.Value(value.Bool(false)) }}
+		s.parts.Periodic = &Formula{Name: name, at: at, test: func(x *ctx) bool { return n.eval(x) != value.Value(value.Bool(false)) }}
 	}
 	if config.Reward != "" {
 		l.reference(config.Reward)
@@ -209,13 +209,13 @@ func (l *assembly) symmetries() {
 		e, at := l.definition(name, l.named(name))
 		n := l.c.expr(e, l.place)
 		s.size = l.c.size[0]
-		v, err := s.Evaluator().value(n)
+		v, err := NewEvaluator(s).value(n)
 		if err != nil {
 			panic(failure.Of(err))
 		}
-		l.Located(at, func() { s.Symmetry = append(s.Symmetry, symmetry.Permutations(v)...) })
+		l.Located(at, func() { s.parts.Symmetry = append(s.parts.Symmetry, symmetry.Permutations(v)...) })
 	}
-	s.Symmetry = symmetry.Group(s.Symmetry)
+	s.parts.Symmetry = symmetry.Group(s.parts.Symmetry)
 }
 
 // part is a conjunct of a specification's formula.

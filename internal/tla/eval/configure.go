@@ -42,24 +42,24 @@ type assembly struct {
 
 // configure puts the constants of a configuration in their places.
 func (l *assembly) configure() {
-	root, config := l.root, l.config
-	for _, a := range config.Constants {
+	root := l.root
+	for _, a := range config.Assignments(l.config) {
 		if a.Value != nil && a.Module == "" && len(a.Arguments) == 0 {
 			l.giveValue(a, l.in(a.Pos))
 		}
 	}
 	l.giveApplications()
-	for _, a := range config.Constants {
+	for _, a := range config.Assignments(l.config) {
 		if a.Value != nil && a.Module != "" && len(a.Arguments) == 0 {
 			l.overrideWithin(a, &scope.Def{Kind: scope.Constant, Name: a.Name, Value: l.constantOf(a.Value, l.in(a.Pos))}, l.in(a.Pos))
 		}
 	}
-	for _, a := range config.Constants {
+	for _, a := range config.Assignments(l.config) {
 		if a.Operator != "" && a.Module == "" {
 			l.override(a, l.in(a.Pos))
 		}
 	}
-	for _, a := range config.Constants {
+	for _, a := range config.Assignments(l.config) {
 		if a.Operator != "" && a.Module != "" {
 			at := l.in(a.Pos)
 			l.overrideWithin(a, l.substitute(a, at), at)
@@ -98,9 +98,9 @@ func (l *assembly) giveValue(a config.Assignment, at scope.Where) {
 
 // giveApplications are the values of operators for some arguments each, as F(0) = 1.
 func (l *assembly) giveApplications() {
-	root, config := l.root, l.config
+	root := l.root
 	operators := map[string]*applications{}
-	for _, a := range config.Constants {
+	for _, a := range config.Assignments(l.config) {
 		if len(a.Arguments) == 0 {
 			continue
 		}
@@ -183,12 +183,12 @@ func (l *assembly) override(a config.Assignment, at scope.Where) {
 
 // substitute is what the configuration names to stand in the place of something: a definition, or its value if the configuration gives it one.
 func (l *assembly) substitute(a config.Assignment, at scope.Where) *scope.Def {
-	root, config := l.root, l.config
+	root := l.root
 	other := root.Find(a.Operator)
 	if other == nil {
 		l.Fail(at, "%s <- %s: %s is not defined in module %s", a.Name, a.Operator, a.Operator, root.Module)
 	}
-	for _, b := range config.Constants {
+	for _, b := range config.Assignments(l.config) {
 		if b.Name == a.Operator && b.Operator != "" && b.Module == a.Module && (b.Operator != a.Operator || b.Module != "") {
 			l.Fail(at, "%s <- %s: the configuration puts %s in the place of %s, too: write %s <- %s", a.Name, a.Operator, b.Operator, a.Operator, a.Name, b.Operator)
 		}

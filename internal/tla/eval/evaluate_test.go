@@ -31,7 +31,7 @@ func evaluate(module, expression string) (result string) {
 		root.Source = &scope.Source{File: "expression", Text: expression} // of errors in it
 		n := c.expr(e, place{scope: root})
 		s := &Spec{Variables: l.Variables, size: c.size[0]}
-		v, err := s.Evaluator().value(n)
+		v, err := NewEvaluator(s).value(n)
 		if err != nil {
 			panic(failure.Of(err))
 		}

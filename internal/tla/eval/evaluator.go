@@ -33,8 +33,8 @@ type enumeration struct {
 	at      *scope.Where
 }
 
-// Evaluator makes an evaluator.
-func (s *Spec) Evaluator() *Evaluator {
+// NewEvaluator makes an evaluator.
+func NewEvaluator(s *Spec) *Evaluator {
 	ev := &Evaluator{spec: s}
 	ev.x = &ctx{slots: make([]value.Value, s.size), m: &machine{tlc: &ev.TLC}}
 	ev.x.m.emit = ev.emit
@@ -206,11 +206,11 @@ func (ev *Evaluator) view(s State) []value.Value {
 
 func (ev *Evaluator) fingerprint(s State) uint64 {
 	seen := ev.view(s)
-	if len(ev.spec.Symmetry) == 0 {
+	if len(ev.spec.parts.Symmetry) == 0 {
 		return value.Hash(seen)
 	}
 	if ev.renaming == nil {
-		ev.renaming = value.NewRenaming(ev.spec.Symmetry)
+		ev.renaming = value.NewRenaming(ev.spec.parts.Symmetry)
 	}
 	return ev.renaming.Least(seen)
 }

@@ -49,7 +49,7 @@ Act == v' = 1 /\ w' \in {v, 2}
 			n := c.expr(e, place{scope: root})
 			a := c.act(e, place{scope: root}, func(x *ctx) bool { return x.m.emit() })
 			s := &Spec{Variables: l.Variables, size: c.size[0]}
-			ev := s.Evaluator()
+			ev := NewEvaluator(s)
 			ev.x.m.cur, ev.x.m.nxt = State{value.Int(1), value.Text("w")}, State{value.Int(2), nil}
 			asked := 0
 			ev.TLC.Pause = func() bool { asked++; return asked > 20 }

@@ -88,8 +88,8 @@ func (ev *Evaluator) Trace(position, end string) (t *Trace, err error) {
 	case t.end != nil:
 	case t.position != nil:
 		t.Ends = fmt.Sprintf("%s > %d", t.position.name, len(t.position.items))
-	case len(s.Postconditions) > 0:
-		t.Ends = "POSTCONDITION " + s.Postconditions[0].Name
+	case len(s.parts.Postconditions) > 0:
+		t.Ends = "POSTCONDITION " + s.parts.Postconditions[0].Name
 	case len(logs.Opened) == 0:
 		return nil, errReadsNone
 	default:
@@ -180,7 +180,7 @@ func (t *Trace) replace(end string) {
 		return m.counters || own != 0 && m.variables&^own == 0 && m.variables != 0 || own == 0 && m.level && m.variables == 0
 	}
 	told := map[string]bool{}
-	for _, p := range s.Properties {
+	for _, p := range s.parts.Properties {
 		if told[p.Name] {
 			continue
 		}
@@ -204,7 +204,7 @@ func (t *Trace) replace(end string) {
 		}
 	}
 	var invariants []Formula
-	for _, f := range s.Invariants {
+	for _, f := range s.parts.Invariants {
 		if slices.Contains(s.config.Invariants, f.Name) {
 			named := s.named(f.Name)
 			if m := (surveyor{s.compiler}).mentions(named.expr, named.place); about(m) && !m.counters {

@@ -18,32 +18,18 @@ type State = []value.Value
 
 // Spec is a specification with values for its constants. It is not changed once it is made; an Evaluator works on it.
 type Spec struct {
-	Variables         []string
-	Actions           []Action
-	Invariants        []Formula
-	InitialProperties []Formula // hold of initial states
-	StepProperties    []Formula // hold of each step
-	Properties        []Property
-	Constraints       []Formula
-	ActionConstraints []Formula
-	Assumptions       []Formula
-	CheckDeadlock     bool
-	Postconditions    []Formula
-	Possible          []Formula // states, or steps, one of which is to be met: _POSSIBLE
-	Notes             []string  // what has no effect: in the configuration, or of two definitions of one name
+	Variables     []string
+	Actions       []Action
+	CheckDeadlock bool
+	Notes         []string // what has no effect: in the configuration, or of two definitions of one name
 
-	init     act
-	start    scope.Where // of the initial predicate
-	size     int
-	view     *node
-	Periodic *Formula // false is a mistake, whatever else it is
-	alias    *node
-	Symmetry []map[*value.Model]value.Value
-	draws    bool // it depends on chance
-	Fairness []liveness.Fairness
-	Assumed  *liveness.Formula // what the specification says of behaviours besides fairness; nil: nothing
-	Atoms    []Formula         // of temporal formulas
-	Times    []liveness.When   // when each is evaluated
+	parts Parts
+	init  act
+	start scope.Where // of the initial predicate
+	size  int
+	view  *node
+	alias *node
+	draws bool // it depends on chance
 
 	config   *config.Config
 	relation []part // that the actions are parts of
@@ -52,6 +38,28 @@ type Spec struct {
 	compiler  *compiler
 	root      *scope.Scope
 }
+
+// Parts are what a configuration names in a specification: what is checked, and what limits or merges states.
+type Parts struct {
+	Invariants        []Formula
+	InitialProperties []Formula // hold of initial states
+	StepProperties    []Formula // hold of each step
+	Properties        []Property
+	Constraints       []Formula
+	ActionConstraints []Formula
+	Assumptions       []Formula
+	Postconditions    []Formula
+	Possible          []Formula // states, or steps, one of which is to be met: _POSSIBLE
+	Periodic          *Formula  // false is a mistake, whatever else it is
+	Symmetry          []map[*value.Model]value.Value
+	Fairness          []liveness.Fairness
+	Assumed           *liveness.Formula // what the specification says of behaviours besides fairness; nil: nothing
+	Atoms             []Formula         // of temporal formulas
+	Times             []liveness.When   // when each is evaluated
+}
+
+// PartsOf gives the parts of a specification. It is no method, since Spec has a public alias and Parts has none.
+func PartsOf(s *Spec) *Parts { return &s.parts }
 
 // Action is a part of the next-state relation: what stands between the \/ and \E at its outside.
 type Action struct {

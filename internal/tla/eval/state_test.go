@@ -21,7 +21,7 @@ Next == UNCHANGED <<a, b>>
 		t.Fatal(err)
 	}
 	var want State
-	spec.Evaluator().Initial(func(s State) error { want = append(want, s...); return nil })
+	NewEvaluator(spec).Initial(func(s State) error { want = append(want, s...); return nil })
 	for _, text := range []string{
 		spec.Text(Step{State: want}),
 		"/\\ b = (5 :> {} @@ r1 :> \"x = 1\")\n/\\ a = << [j |-> {r1}, k |-> -1],\n   [j |-> {r1}, k |-> -2] >>\n",

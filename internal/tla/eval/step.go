@@ -54,11 +54,11 @@ type guarded struct {
 // GuardsSeen records, for each guard of an operator, whether it was ever false (1), ever true (2), both (3) or never reached (0).
 type GuardsSeen []uint8
 
-// Action compiles an action of the specification's module for Step. The error is that there is none of that name, or that it takes operators.
-func (s *Spec) Action(name string) (*Operator, error) { return s.operator(name, true) }
+// ActionOf compiles an action of the specification's module for Step. The error is that there is none of that name, or that it takes operators.
+func ActionOf(s *Spec, name string) (*Operator, error) { return s.operator(name, true) }
 
-// Expression compiles an expression of states for Value, such as a view.
-func (s *Spec) Expression(name string) (*Operator, error) { return s.operator(name, false) }
+// ExpressionOf compiles an expression of states for Value, such as a view.
+func ExpressionOf(s *Spec, name string) (*Operator, error) { return s.operator(name, false) }
 
 func (s *Spec) operator(name string, action bool) (op *Operator, err error) {
 	s.compiling.Lock()

@@ -28,11 +28,11 @@ Above(n) == balance.a > n
 	if err != nil {
 		t.Fatal(err)
 	}
-	move, err := spec.Action("Move")
+	move, err := ActionOf(spec, "Move")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev := spec.Evaluator()
+	ev := NewEvaluator(spec)
 	var state State
 	if err := ev.Initial(func(s State) error { state = append(State(nil), s...); return nil }); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ Above(n) == balance.a > n
 		t.Errorf("guards seen: %q", seen)
 	}
 	for name, want := range map[string]string{"Total": "5", "Above": "TRUE"} {
-		op, err := spec.Expression(name)
+		op, err := ExpressionOf(spec, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +82,8 @@ Above(n) == balance.a > n
 		err  error
 		want string
 	}{
-		{second(spec.Action("Missing")), "there is no operator Missing with a definition in module Bank"},
-		{second(spec.Expression("Move")), "Move is no expression of one state"},
+		{second(ActionOf(spec, "Missing")), "there is no operator Missing with a definition in module Bank"},
+		{second(ExpressionOf(spec, "Move")), "Move is no expression of one state"},
 		{ev.Step(state, move, nil, nil, nil), "Move needs 3 arguments, and has 0"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

@@ -64,7 +64,7 @@ func (s Step) String() string {
 
 // Between is a step from one state to another; its Action is nil if none leads there.
 func (s *Spec) Between(from, to State) Step {
-	ev := s.Evaluator()
+	ev := NewEvaluator(s)
 	ev.TLC.Level = 1
 	for i := range s.Actions {
 		if args, found := ev.leads(&s.Actions[i], from, to); found {
@@ -103,7 +103,7 @@ func StatesTo(steps []Step, cur State) []State {
 
 // Another is an evaluator for what is looked at again, with the registers of this one.
 func (ev *Evaluator) Another() *Evaluator {
-	other := ev.spec.Evaluator()
+	other := NewEvaluator(ev.spec)
 	other.TLC = registers{values: ev.TLC.values, Named: ev.TLC.Named}
 	return other
 }

@@ -32,9 +32,9 @@ func (b *behaviour) atom(name string, n node, begin []int, at scope.Where) int {
 	case n.level >= actionLevel:
 		when = liveness.OfExpanded
 	}
-	b.spec.Atoms = append(b.spec.Atoms, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh, whole: when == liveness.OfStep})
-	b.spec.Times = append(b.spec.Times, when)
-	return len(b.spec.Atoms) - 1
+	b.spec.parts.Atoms = append(b.spec.parts.Atoms, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh, whole: when == liveness.OfStep})
+	b.spec.parts.Times = append(b.spec.parts.Times, when)
+	return len(b.spec.parts.Atoms) - 1
 }
 
 // wholly compiles a formula of steps that is only evaluated for two states that are complete.
@@ -96,7 +96,7 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 		b.failAt(&at, "the set of a temporal formula's quantifier must be constant")
 	}
 	b.spec.size = b.size[0]
-	set, err := b.spec.Evaluator().value(n)
+	set, err := NewEvaluator(b.spec).value(n)
 	if err != nil {
 		b.failAt(&at, "%v", err)
 	}
@@ -147,7 +147,7 @@ func (b *behaviour) constant(e syntax.Expr, p place, begin []int) (holds, known 
 		return false, false
 	}
 	b.spec.size = b.size[0]
-	v, err := b.spec.Evaluator().value(n)
+	v, err := NewEvaluator(b.spec).value(n)
 	if err != nil {
 		return false, false
 	}
@@ -264,7 +264,7 @@ func (b *behaviour) property(name string, e syntax.Expr, p place, begin []int) {
 		if n.level > stateLevel {
 			b.failAt(&at, "%s is a formula of steps: a property needs [][A]_v", name)
 		}
-		b.spec.InitialProperties = append(b.spec.InitialProperties, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh})
+		b.spec.parts.InitialProperties = append(b.spec.parts.InitialProperties, Formula{Name: name, test: n.truth(&at), at: at, fresh: n.fresh})
 		return
 	}
 	whole, around, before := e, p, begin
@@ -289,17 +289,17 @@ func (b *behaviour) property(name string, e syntax.Expr, p place, begin []int) {
 			a, ok := inner.(*syntax.Action)
 			switch {
 			case ok && !a.Angle:
-				b.spec.StepProperties = append(b.spec.StepProperties, Formula{Name: name, test: begun(b.wholly(a, q), begin).truth(&at), at: at, whole: true})
+				b.spec.parts.StepProperties = append(b.spec.parts.StepProperties, Formula{Name: name, test: begun(b.wholly(a, q), begin).truth(&at), at: at, whole: true})
 				return
 			case b.level(x.Args[0], p) <= stateLevel:
 				n := begun(b.expr(x.Args[0], p), begin)
 				test := n.truth(&at)
-				b.spec.Invariants = append(b.spec.Invariants, Formula{Name: name, test: test, at: at, fresh: n.fresh, parts: []conjunct{{test, n.fresh}}})
+				b.spec.parts.Invariants = append(b.spec.parts.Invariants, Formula{Name: name, test: test, at: at, fresh: n.fresh, parts: []conjunct{{test, n.fresh}}})
 				return
 			}
 		}
 	}
-	b.spec.Properties = append(b.spec.Properties, Property{name, b.formula(whole, around, before).Not()})
+	b.spec.parts.Properties = append(b.spec.parts.Properties, Property{name, b.formula(whole, around, before).Not()})
 }
 
 // assume takes in a conjunct of the specification that is no initial predicate and no [][Next]_v.
@@ -336,7 +336,7 @@ func (b *behaviour) assume(e syntax.Expr, p place, begin []int) {
 			return
 		}
 	case *syntax.Fairness:
-		b.spec.Fairness = append(b.spec.Fairness, b.fairness(x, p, begin))
+		b.spec.parts.Fairness = append(b.spec.parts.Fairness, b.fairness(x, p, begin))
 		return
 	}
 	f := b.formula(e, p, begin)
@@ -344,9 +344,9 @@ func (b *behaviour) assume(e syntax.Expr, p place, begin []int) {
 		at := scope.Where{Source: p.scope.File(), Pos: e.Position()}
 		b.failAt(&at, "the specification has a conjunct beside Init and [][Next]_vars that forbids states or steps; beside those, only fairness and formulas such as <>P are supported: make it a part of Next, or a CONSTRAINT")
 	}
-	if b.spec.Assumed == nil {
-		b.spec.Assumed = f
+	if b.spec.parts.Assumed == nil {
+		b.spec.parts.Assumed = f
 	} else {
-		b.spec.Assumed = liveness.Join(liveness.Both, b.spec.Assumed, f)
+		b.spec.parts.Assumed = liveness.Join(liveness.Both, b.spec.parts.Assumed, f)
 	}
 }
