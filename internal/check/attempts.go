@@ -124,10 +124,10 @@ type span struct{ fromNs, toNs int64 }
 // faulty are the times in which faults lasted, each with so much time after it, in order and without overlaps. It reports
 // whether the ledger lists all faults.
 func faulty(l *fault.Ledger, graceNs int64) (spans []span, complete bool) {
-	for _, s := range l.Strikes {
+	for _, s := range l.Injections {
 		spans = append(spans, span{s.StartNs, max(s.StartNs, s.EndNs) + graceNs})
 	}
-	return merged(spans), len(l.Strikes) < fault.MaxStrikes
+	return merged(spans), len(l.Injections) < fault.MaxInjections
 }
 
 func merged(spans []span) []span {

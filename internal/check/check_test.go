@@ -303,19 +303,19 @@ func TestProbes(t *testing.T) {
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, Unknown, "the run ended 29.000000 s after the heal at 60.000000 s"},
 		{"the next fault came first", "healthy", func(s *world.Spec, o *engine.Outcome) {
-			o.Ledger.Strikes = []fault.Strike{{StartNs: 70 * second}}
+			o.Ledger.Injections = []fault.Injection{{StartNs: 70 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, Unknown, "the next fault began"},
 		{"the next fault came in the same moment", "healthy", func(s *world.Spec, o *engine.Outcome) {
-			o.Ledger.Strikes = []fault.Strike{{StartNs: 60 * second}}
+			o.Ledger.Injections = []fault.Injection{{StartNs: 60 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, Unknown, "the next fault began"},
 		{"one heal is enough where the other was cut short", "healthy", func(s *world.Spec, o *engine.Outcome) {
-			o.Ledger.Strikes = []fault.Strike{{StartNs: 25 * second}}
+			o.Ledger.Injections = []fault.Injection{{StartNs: 25 * second}}
 			o.Probes[1].ExitCode = 1
 		}, Holds, ""},
 		{"a full ledger", "healthy", func(s *world.Spec, o *engine.Outcome) {
-			o.Ledger.Strikes = make([]fault.Strike, fault.MaxStrikes)
+			o.Ledger.Injections = make([]fault.Injection, fault.MaxInjections)
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, Unknown, "does not list all faults"},
 		{"one heal is not probed", "healthy", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:2] },
@@ -371,11 +371,11 @@ func TestProbes(t *testing.T) {
 			o.ReadyNs = 2 * second
 			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
 		}, Holds, ""},
-		{"struck soon after the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"a fault soon after the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.ReadyNs = 2 * second
 			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
 			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
-			o.Ledger.Strikes = []fault.Strike{{StartNs: 5 * second, EndNs: 20 * second}}
+			o.Ledger.Injections = []fault.Injection{{StartNs: 5 * second, EndNs: 20 * second}}
 		}, Holds, ""},
 		{"packets suffer from the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.ReadyNs = 2 * second
@@ -386,7 +386,7 @@ func TestProbes(t *testing.T) {
 		{"the start proves nothing of heals", "healthy", func(s *world.Spec, o *engine.Outcome) {
 			o.ReadyNs, o.Heals = 2*second, []int64{60 * second}
 			only(o, "healthy", 60, engine.Probe{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second}, probe("healthy", 2, 61))
-			o.Ledger.Strikes = []fault.Strike{{StartNs: 65 * second, EndNs: 70 * second}}
+			o.Ledger.Injections = []fault.Injection{{StartNs: 65 * second, EndNs: 70 * second}}
 		}, Unknown, "after each heal the next fault began"},
 		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
@@ -455,13 +455,13 @@ func TestUnobserved(t *testing.T) {
 	}
 	want := []string{`"partition rate 0.000002" was planned 2 times, delivered 1 times and never observed by a program under test`,
 		"pause was planned 0 times, delivered 0 times and never observed by a program under test",
-		"crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts where a server that starts again reads its files, where another server talks to the struck node, or where it makes an operation of a driver fail and the node runs again"}
+		"crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts where a server that starts again reads its files, where another server talks to the affected node, or where it makes an operation of a driver fail and the node runs again"}
 	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
 	spec.Faults.Require, spec.Faults.Rules = []string{"duplicate", "reset", "dns_fail"}, nil
 	ledgers = []fault.Ledger{{Entries: []fault.Entry{{Kind: fault.Reset, Planned: 3}, {Kind: fault.DNSFail, Planned: 2, Delivered: 2}}}}
-	want = []string{"duplicate was planned 0 times, delivered 0 times and never observed by a program under test; only datagrams (UDP) can be struck by it, for TCP hides it from programs",
+	want = []string{"duplicate was planned 0 times, delivered 0 times and never observed by a program under test; only datagrams (UDP) are affected by it, because TCP hides it from programs",
 		"reset was planned 3 times, delivered 0 times and never observed by a program under test; there was never a connection to reset",
 		"dns_fail was planned 2 times, delivered 2 times and never observed by a program under test; programs that remember names, or write addresses, never ask"}
 	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
@@ -473,7 +473,7 @@ func TestUnobserved(t *testing.T) {
 	}
 }
 
-// TestRuns judges whole runs of the fake engine: the bug is found where it strikes, and nowhere else.
+// TestRuns judges whole runs of the fake engine: the bug is found in the runs that it breaks, and in no other.
 func TestRuns(t *testing.T) {
 	run := func(seed uint64, mode string) []Verdict {
 		spec := &world.Spec{

@@ -92,7 +92,7 @@ func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict 
 		v.Reason = f.Err.Error()
 	case out.LogLost > 0:
 		v.Reason = fmt.Sprintf("%d lines of logs were not kept, and the run was followed up to there: %s", out.LogLost, &f.Tally)
-	case len(out.Ledger.Strikes) >= fault.MaxStrikes:
+	case len(out.Ledger.Injections) >= fault.MaxInjections:
 		v.Reason = "there were more faults than are kept, and the run was followed up to there"
 	default:
 		v.Status = Holds
@@ -132,8 +132,8 @@ func happened(spec *world.Spec, out *engine.Outcome, operations bool) []model.Ev
 			list = append(list, ordered{model.Event{Kind: model.LineEvent, Number: l.Event, TimeNs: l.TimeNs, Node: l.Node, Line: l.Text}, 1})
 		}
 	}
-	for i := range out.Ledger.Strikes {
-		s := &out.Ledger.Strikes[i]
+	for i := range out.Ledger.Injections {
+		s := &out.Ledger.Injections[i]
 		if !server[s.Target] || !fault.Known(s.Kind) || fault.Of(s.Kind).Ends == fault.NoEnd {
 			continue
 		}

@@ -55,7 +55,7 @@ func TestConforms(t *testing.T) {
 	without := func(i int) []string { return slices.Delete(slices.Clone(round), i, i+1) }
 	with := func(i int, line string) []string { return slices.Insert(slices.Clone(round), i, line) }
 	crash := func(out *engine.Outcome, kind fault.Kind, node string, from, to int64) *engine.Outcome {
-		out.Ledger.Strikes = append(out.Ledger.Strikes, fault.Strike{Kind: kind, Target: node, Event: uint64(10*from) + 5, StartNs: from, EndNs: to})
+		out.Ledger.Injections = append(out.Ledger.Injections, fault.Injection{Kind: kind, Target: node, Event: uint64(10*from) + 5, StartNs: from, EndNs: to})
 		return out
 	}
 	lost := logged(round[:7]...)
@@ -115,7 +115,7 @@ func TestConforms(t *testing.T) {
 func TestConformsNeedsEachAction(t *testing.T) {
 	out := logged("1 p1 prepared", "2 p2 prepared", "3 coordinator vote p1 makes 1", "4 p3 prepared", "5 coordinator vote p2 makes 2", "6 coordinator vote p3 makes 3",
 		"7 coordinator decide commit", "8 p1 learned commit", "9 p2 learned commit", "10 p3 learned commit")
-	out.Ledger.Strikes = []fault.Strike{{Kind: fault.Crash, Target: "p1", Event: 55, StartNs: 5, EndNs: 6}}
+	out.Ledger.Injections = []fault.Injection{{Kind: fault.Crash, Target: "p1", Event: 55, StartNs: 5, EndNs: 6}}
 	for i, r := range commitWorld().Properties[0].Check.Mapping.Rules {
 		s := commitWorld()
 		m := s.Properties[0].Check.Mapping

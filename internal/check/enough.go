@@ -75,8 +75,8 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 	if e = w.evidence; w.count == 0 {
 		return e
 	}
-	for i := range out.Ledger.Strikes {
-		s := &out.Ledger.Strikes[i]
+	for i := range out.Ledger.Injections {
+		s := &out.Ledger.Injections[i]
 		n := e.Injected[string(s.Kind)]
 		n.Faults++
 		if s.StartNs <= w.last && (s.EndNs == 0 || max(s.EndNs, s.StartNs) >= w.first) {
@@ -86,7 +86,7 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 	}
 	for i := range out.Ledger.Entries {
 		x := &out.Ledger.Entries[i]
-		if _, strikes := e.Injected[string(x.Kind)]; !strikes {
+		if _, wanted := e.Injected[string(x.Kind)]; !wanted {
 			e.Rates += uint64(x.Delivered)
 		}
 	}
@@ -182,7 +182,7 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	return unknown, warnings
 }
 
-// Missed lists the kinds of faults all of whose strikes were before the first operation or after the last, where a check judges operations.
+// Missed lists the kinds of faults all of whose injections were before the first operation or after the last, where a check judges operations.
 func Missed(spec *world.Spec, e *Evidence) (kinds []string) {
 	for _, kind := range slices.Sorted(maps.Keys(e.Injected)) {
 		if e.Injected[kind].DuringWork == 0 && JudgesOperations(spec) {

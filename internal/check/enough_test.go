@@ -12,8 +12,8 @@ import (
 )
 
 // worked is a run of n operations from 1 s on, one each second, of which each ok-th succeeds.
-func worked(n, every int, op string, strikes ...fault.Strike) *engine.Outcome {
-	out := &engine.Outcome{Ledger: fault.Ledger{Strikes: strikes}}
+func worked(n, every int, op string, injections ...fault.Injection) *engine.Outcome {
+	out := &engine.Outcome{Ledger: fault.Ledger{Injections: injections}}
 	for i := range n {
 		end := history.Fail
 		if every > 0 && i%every == 0 {
@@ -40,11 +40,11 @@ func probed(out *engine.Outcome, n, every int) *engine.Outcome {
 }
 
 func TestEnough(t *testing.T) {
-	strike := func(kind fault.Kind, from, to int64) fault.Strike {
-		return fault.Strike{Kind: kind, StartNs: from, EndNs: to}
+	injection := func(kind fault.Kind, from, to int64) fault.Injection {
+		return fault.Injection{Kind: kind, StartNs: from, EndNs: to}
 	}
-	crash := func(from, to int64) fault.Strike { return strike(fault.Crash, from, to) }
-	late := make([]fault.Strike, 19)
+	crash := func(from, to int64) fault.Injection { return injection(fault.Crash, from, to) }
+	late := make([]fault.Injection, 19)
 	for i := range late {
 		late[i] = crash(30*second, 31*second)
 	}
@@ -69,7 +69,7 @@ func TestEnough(t *testing.T) {
 		{"faults before, and lost packets", outs{dropped}, world.Durability, "", "all 1 faults crash were active only before"},
 		{"only one run of a campaign", outs{worked(20, 1, "get", crash(0, second/2)), worked(20, 1, "get", crash(5*second, 6*second))}, world.Durability, "", ""},
 		{"one fault of 20", outs{worked(20, 1, "get", append(late, crash(5*second, 6*second))...)}, world.Durability, "", "only 1 of 20 faults were active between"},
-		{"one kind of fault outside", outs{worked(20, 1, "get", crash(5*second, 6*second), strike(fault.Pause, 30*second, 31*second))}, world.Durability, "", "all 1 faults pause were active only before"},
+		{"one kind of fault outside", outs{worked(20, 1, "get", crash(5*second, 6*second), injection(fault.Pause, 30*second, 31*second))}, world.Durability, "", "all 1 faults pause were active only before"},
 		{"no check of operations", outs{worked(20, 1, "get", crash(0, second/2))}, world.HTTPCheck, "", "all 1 faults were active only before"},
 		{"11 percent", outs{worked(90, 9, "get")}, world.Expression, "", ""},
 		{"8 percent", outs{worked(100, 12, "get")}, world.Expression, "", `only 9 of 100 operations "get" succeeded`},

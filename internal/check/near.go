@@ -43,12 +43,12 @@ func Near(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) []coverage.
 		case t == world.Linearizability:
 			n.reads(p, ops)
 			n.ambiguous(p, ops)
-			n.struck(spec, p, ops, &out.Ledger)
+			n.harmed(spec, p, ops, &out.Ledger)
 		case t == world.Monotonic:
 			n.backward(p, ops)
 		case t == world.Durability || t == world.Isolation:
 			n.ambiguous(p, ops)
-			n.struck(spec, p, ops, &out.Ledger)
+			n.harmed(spec, p, ops, &out.Ledger)
 		case t.Probes() && p.Kind == world.Liveness:
 			n.liveness(spec, p, out)
 		}
@@ -103,15 +103,15 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Out
 // a fault is injected.
 func undisturbed(out *engine.Outcome, timeout int64) []window {
 	list := windowsOf(out.ReadyNs, out.Heals, timeout)
-	var strikes []int64
-	for i := range out.Ledger.Strikes {
-		strikes = append(strikes, out.Ledger.Strikes[i].StartNs)
+	var injections []int64
+	for i := range out.Ledger.Injections {
+		injections = append(injections, out.Ledger.Injections[i].StartNs)
 	}
-	slices.Sort(strikes)
+	slices.Sort(injections)
 	for i := range list {
 		w := &list[i]
-		if k, _ := slices.BinarySearch(strikes, w.fromNs); k < len(strikes) {
-			w.endNs = min(w.endNs, strikes[k])
+		if k, _ := slices.BinarySearch(injections, w.fromNs); k < len(injections) {
+			w.endNs = min(w.endNs, injections[k])
 		}
 	}
 	return list
@@ -321,18 +321,18 @@ const goneNs = 10e6
 // killing are the faults that end a node's programs at once.
 var killing = fault.KindsOf((*fault.Row).Kills)
 
-// struck is what faults make of acknowledged operations, where drivers say which node they asked: how soon after a change the
+// harmed is what faults make of acknowledged operations, where drivers say which node they asked: how soon after a change the
 // node that acknowledged it was killed, or lost its power, when what it had not written yet was lost; and how many operations a node
 // acknowledged from beginning to end of which it was cut off from all others, when it cannot know what these do. Their sign is
 // n/(n+8), as that of changes without an answer.
-func (n *nearness) struck(spec *world.Spec, p *world.Property, ops []history.Operation, l *fault.Ledger) {
+func (n *nearness) harmed(spec *world.Spec, p *world.Property, ops []history.Operation, l *fault.Ledger) {
 	if !spec.Faults.Enabled {
 		return
 	}
 	gone := map[string][]int64{} // by node, in order
 	cut := map[string][]span{}
-	for i := range l.Strikes {
-		switch s := &l.Strikes[i]; {
+	for i := range l.Injections {
+		switch s := &l.Injections[i]; {
 		case slices.Contains(killing, s.Kind):
 			gone[s.Target] = append(gone[s.Target], s.StartNs)
 		case s.Kind == fault.Partition:
@@ -362,14 +362,14 @@ func (n *nearness) struck(spec *world.Spec, p *world.Property, ops []history.Ope
 	if asked == 0 {
 		return
 	}
-	if slices.ContainsFunc(killing, func(k fault.Kind) bool { return spec.Faults.Strikes(string(k)) }) {
+	if slices.ContainsFunc(killing, func(k fault.Kind) bool { return spec.Faults.Injects(string(k)) }) {
 		if soonest == math.MaxInt64 {
 			n.add(p, "lost with its node", 0, "no node was killed after it had acknowledged a change")
 		} else {
 			n.add(p, "lost with its node", goneNs/(goneNs+float64(soonest)), "a node was killed %s after it had acknowledged a change", seconds(soonest))
 		}
 	}
-	if spec.Faults.Strikes(string(fault.Partition)) {
+	if spec.Faults.Injects(string(fault.Partition)) {
 		n.add(p, "acknowledged while cut off", float64(lonely)/float64(lonely+8), "%d operations were acknowledged by a node that was cut off", lonely)
 	}
 }

@@ -103,34 +103,34 @@ func TestNearOfHistories(t *testing.T) {
 	}
 }
 
-func TestNearOfOperationsAndStrikes(t *testing.T) {
+func TestNearOfOperationsAndInjections(t *testing.T) {
 	op := func(op, node string, from, to int64) []history.Event {
 		return []history.Event{{Number: uint64(from), TimeNs: from * 1e6, Client: op, Type: history.Invoke, Op: op, Key: "k", Input: "1", Node: node},
 			{Number: uint64(to), TimeNs: to * 1e6, Client: op, Type: history.Ok, Op: op, Key: "k", Output: "1", Node: node}}
 	}
 	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1}, {Kind: "partition", RatePPM: 1}}},
 		Properties: []world.Property{{Name: "p", Check: world.Check{Type: world.Durability}}}}
-	strike := func(kind fault.Kind, target string, from, to int64) fault.Strike {
-		return fault.Strike{Kind: kind, Target: target, StartNs: from * 1e6, EndNs: to * 1e6}
+	injection := func(kind fault.Kind, target string, from, to int64) fault.Injection {
+		return fault.Injection{Kind: kind, Target: target, StartNs: from * 1e6, EndNs: to * 1e6}
 	}
 	for _, c := range []struct {
 		name         string
 		events       []history.Event
-		strikes      []fault.Strike
+		injections   []fault.Injection
 		gone, lonely float64
 	}{
-		{"nothing struck", op("put", "n1:80", 1, 2), nil, 1, 1},
-		{"right after", op("put", "n1:80", 1, 2), []fault.Strike{strike(fault.PowerLoss, "n1", 2, 90)}, 0.001, 1},
-		{"10 ms later", op("put", "n1:80", 1, 2), []fault.Strike{strike(fault.PowerLoss, "n1", 99, 100), strike(fault.Crash, "n1", 12, 90)}, 0.5, 1},
-		{"another node", op("put", "n1:80", 1, 2), []fault.Strike{strike(fault.PowerLoss, "n2", 2, 90)}, 1, 1},
-		{"before it", op("put", "n1:80", 3, 4), []fault.Strike{strike(fault.PowerLoss, "n1", 2, 90)}, 1, 1},
-		{"a read", op("get", "n1:80", 1, 2), []fault.Strike{strike(fault.PowerLoss, "n1", 2, 90)}, 1, 1},
-		{"cut off", op("get", "n1:80", 3, 4), []fault.Strike{strike(fault.Partition, "n1", 2, 90)}, 1, 0.889},
-		{"cut off in the middle", op("get", "n1:80", 1, 4), []fault.Strike{strike(fault.Partition, "n1", 2, 90)}, 1, 1},
-		{"nobody says whom it asked", op("put", "", 1, 2), []fault.Strike{strike(fault.PowerLoss, "n1", 2, 90)}, -1, -1},
+		{"no fault", op("put", "n1:80", 1, 2), nil, 1, 1},
+		{"right after", op("put", "n1:80", 1, 2), []fault.Injection{injection(fault.PowerLoss, "n1", 2, 90)}, 0.001, 1},
+		{"10 ms later", op("put", "n1:80", 1, 2), []fault.Injection{injection(fault.PowerLoss, "n1", 99, 100), injection(fault.Crash, "n1", 12, 90)}, 0.5, 1},
+		{"another node", op("put", "n1:80", 1, 2), []fault.Injection{injection(fault.PowerLoss, "n2", 2, 90)}, 1, 1},
+		{"before it", op("put", "n1:80", 3, 4), []fault.Injection{injection(fault.PowerLoss, "n1", 2, 90)}, 1, 1},
+		{"a read", op("get", "n1:80", 1, 2), []fault.Injection{injection(fault.PowerLoss, "n1", 2, 90)}, 1, 1},
+		{"cut off", op("get", "n1:80", 3, 4), []fault.Injection{injection(fault.Partition, "n1", 2, 90)}, 1, 0.889},
+		{"cut off in the middle", op("get", "n1:80", 1, 4), []fault.Injection{injection(fault.Partition, "n1", 2, 90)}, 1, 1},
+		{"nobody says whom it asked", op("put", "", 1, 2), []fault.Injection{injection(fault.PowerLoss, "n1", 2, 90)}, -1, -1},
 	} {
 		gone, lonely := -1.0, -1.0
-		for _, n := range Near(spec, &engine.Outcome{History: c.events, Ledger: fault.Ledger{Strikes: c.strikes}}, nil) {
+		for _, n := range Near(spec, &engine.Outcome{History: c.events, Ledger: fault.Ledger{Injections: c.injections}}, nil) {
 			switch n.Name {
 			case "p: lost with its node":
 				gone = math.Round(n.Distance*1000) / 1000

@@ -215,7 +215,7 @@ type peerInput struct {
 }
 
 // BenchmarkBesidePorcupine judges each of Porcupine's histories by both, twenty times in turn. A history's ratio is the
-// median of those of its pairs, so that a load on the machine strikes both alike.
+// median of those of its pairs, so that a load on the machine slows both alike.
 func BenchmarkBesidePorcupine(b *testing.B) {
 	const pairs = 20
 	median := func(list []float64) float64 {

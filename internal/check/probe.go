@@ -112,14 +112,14 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	var unsure, excused string
 	hang := hung(probes)
 	for _, w := range windows {
-		struck, complete := interrupted(out.Ledger, w)
-		struck = struck || !w.heal && steady(&spec.Faults) && begin+spec.Faults.StartNs < w.endNs
+		disturbed, complete := interrupted(out.Ledger, w)
+		disturbed = disturbed || !w.heal && steady(&spec.Faults) && begin+spec.Faults.StartNs < w.endNs
 		switch {
 		case w.proof != nil:
 			if w.heal || len(out.Heals) == 0 {
 				proven++
 			}
-		case struck:
+		case disturbed:
 			excused = fmt.Sprintf("after each heal the next fault began within %s, before the check succeeded", seconds(timeout))
 		case hang != nil && hang.StartNs <= w.endNs:
 			unsure = hangs(hang)
@@ -227,13 +227,13 @@ func (w *window) fill(probes []engine.Probe) {
 }
 
 // interrupted reports whether a fault began within the window, and whether the ledger lists enough to say no.
-func interrupted(l fault.Ledger, w window) (struck, complete bool) {
-	for _, s := range l.Strikes {
+func interrupted(l fault.Ledger, w window) (disturbed, complete bool) {
+	for _, s := range l.Injections {
 		if s.StartNs >= w.fromNs && s.StartNs < w.endNs { // one that begins in the moment of the heal comes after it
 			return true, true
 		}
 	}
-	return false, len(l.Strikes) < fault.MaxStrikes
+	return false, len(l.Injections) < fault.MaxInjections
 }
 
 // inFull is a probe with the lines of its output, such as the state of a model.

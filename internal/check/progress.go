@@ -95,7 +95,7 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verd
 	return v
 }
 
-// excused are the times in which nothing counts: those of strikes and the grace after them. It reports whether the ledger lists
+// excused are the times in which nothing counts: those of injections and the grace after them. It reports whether the ledger lists
 // all faults.
 func excused(c *world.Check, out *engine.Outcome) (spans []span, complete bool) {
 	if c.DuringFaults {

@@ -14,7 +14,7 @@ import (
 
 // run writes an outcome in short. Words are TIME:WHAT in seconds, in their order: "1:put(k)" invokes, "2:put(k)!" succeeds,
 // "2:put(k)/" fails and "2:put(k)?" is unknown; "1:@7" starts a job, "2:@7!" is its end and "2:@7/" its failure; "3:#4" is a
-// strike until 4; "5:heal"; "9:end". The client of an operation is its kind and key; ~ before it is a client of the recovery.
+// an injection until 4; "5:heal"; "9:end". The client of an operation is its kind and key; ~ before it is a client of the recovery.
 func run(t *testing.T, text string) *engine.Outcome {
 	t.Helper()
 	out := &engine.Outcome{Reason: engine.Finished, ReadyNs: 1}
@@ -36,7 +36,7 @@ func run(t *testing.T, text string) *engine.Outcome {
 		case strings.HasPrefix(what, "#"):
 			var until float64
 			fmt.Sscan(what[1:], &until)
-			out.Ledger.Strikes = append(out.Ledger.Strikes, fault.Strike{StartNs: ns, EndNs: int64(until * 1e9)})
+			out.Ledger.Injections = append(out.Ledger.Injections, fault.Injection{StartNs: ns, EndNs: int64(until * 1e9)})
 		case strings.HasPrefix(what, "@"):
 			id, node, moved := strings.Cut(body[1:], "%")
 			if !moved {
@@ -208,7 +208,7 @@ func TestTimesBetweenFaults(t *testing.T) {
 		l := &fault.Ledger{}
 		for range r.IntN(5) {
 			from := int64(r.IntN(20))
-			l.Strikes = append(l.Strikes, fault.Strike{StartNs: from, EndNs: from + int64(r.IntN(6))})
+			l.Injections = append(l.Injections, fault.Injection{StartNs: from, EndNs: from + int64(r.IntN(6))})
 		}
 		grace := int64(r.IntN(3))
 		spans, _ := faulty(l, grace)
@@ -223,16 +223,16 @@ func TestTimesBetweenFaults(t *testing.T) {
 		any := false
 		for at := from; at <= to; at++ {
 			inside := false // in the time right after the moment
-			for _, s := range l.Strikes {
+			for _, s := range l.Injections {
 				inside = inside || at >= s.StartNs && at < s.EndNs+grace
 				any = any || at >= s.StartNs && at <= s.EndNs+grace
 			}
 			if at < to && clear[at] == inside {
-				t.Fatalf("moment %d of %d to %d, strikes %+v, grace %d: clear is %v", at, from, to, l.Strikes, grace, clear[at])
+				t.Fatalf("moment %d of %d to %d, injections %+v, grace %d: clear is %v", at, from, to, l.Injections, grace, clear[at])
 			}
 		}
 		if touches(spans, from, to) != any {
-			t.Fatalf("%d to %d, strikes %+v, grace %d: touches is %v", from, to, l.Strikes, grace, !any)
+			t.Fatalf("%d to %d, injections %+v, grace %d: touches is %v", from, to, l.Injections, grace, !any)
 		}
 	}
 }

@@ -53,12 +53,12 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 	windows := windowsOf(out.ReadyNs, out.Heals, timeout)
 	doubt := ""
 	for i, w := range windows {
-		struck, complete := interrupted(out.Ledger, w)
-		struck = struck || !w.heal && steady(&spec.Faults) && w.fromNs+spec.Faults.StartNs < w.endNs
+		disturbed, complete := interrupted(out.Ledger, w)
+		disturbed = disturbed || !w.heal && steady(&spec.Faults) && w.fromNs+spec.Faults.StartNs < w.endNs
 		last := w.heal && i == len(windows)-1
 		things := tried(p, attempts, w.fromNs, w.endNs)
 		for _, g := range things {
-			if struck || !complete || out.VirtualNs < w.endNs || !g.stuck(w.fromNs, w.endNs) {
+			if disturbed || !complete || out.VirtualNs < w.endNs || !g.stuck(w.fromNs, w.endNs) {
 				continue
 			}
 			v.Status, v.TimeNs = Violated, w.endNs

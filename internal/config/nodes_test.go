@@ -226,8 +226,8 @@ nodes:
 	}
 }
 
-// strikes is how often each kind that strikes by time step does so in 30 virtual seconds of chaos, on average.
-func strikes(t *testing.T, mode, step string) map[fault.Kind]float64 {
+// injections counts how often each kind that is drawn by time step is injected in 30 virtual seconds of chaos, on average.
+func injections(t *testing.T, mode, step string) map[fault.Kind]float64 {
 	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nsimulation: {time_step: "+step+`}
 nodes: {n1: {command: x}, n2: {command: x}, n3: {command: x}}
 workload: {driver: http, config: {target: "http://n1"}}
@@ -258,15 +258,15 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %.1f, want %g to %g", what, got, least, most)
 		}
 	}
-	if calm := strikes(t, "calm", "10ms"); len(calm) > 0 {
-		t.Errorf("calm strikes: %v", calm)
+	if calm := injections(t, "calm", "10ms"); len(calm) > 0 {
+		t.Errorf("calm injects: %v", calm)
 	}
 	for _, step := range []string{"10ms", "100ms"} {
-		moderate := strikes(t, "moderate", step)
+		moderate := injections(t, "moderate", step)
 		between("moderate partitions", moderate[fault.Partition], 1, 5)
 		between("moderate crashes", moderate[fault.Crash], 0.5, 3)
 		between("moderate pauses", moderate[fault.Pause], 0.5, 3)
-		chaos := strikes(t, "chaos", step)
+		chaos := injections(t, "chaos", step)
 		between("chaos partitions", chaos[fault.Partition], 3*moderate[fault.Partition], 30)
 		between("chaos crashes", chaos[fault.Crash], 3, 12)
 	}

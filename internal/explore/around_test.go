@@ -47,26 +47,26 @@ func TestTapesAroundAFailureStayNearIt(t *testing.T) {
 			}
 			continue
 		}
-		struck := 0
+		injected := 0
 		for at, v := range faults(tp) {
 			if v == 0 {
 				continue
 			}
-			struck++
+			injected++
 			places[at] = true
 			if v != 3 || at < 40-MaxShift || at > 40+MaxShift {
-				t.Errorf("tape %d strikes at draw %d with %d", i, at, v)
+				t.Errorf("tape %d injects at draw %d with %d", i, at, v)
 			}
 		}
-		if struck != 1 {
-			t.Errorf("tape %d strikes %d times:\n%s", i, struck, tape.Format(tp))
+		if injected != 1 {
+			t.Errorf("tape %d injects %d times:\n%s", i, injected, tape.Format(tp))
 		}
 		if strings.Contains(tape.Format(tp), "set sched") {
 			t.Errorf("tape %d keeps a preemption", i)
 		}
 	}
 	if len(places) < 10 {
-		t.Errorf("20 tapes strike at %d moments only", len(places))
+		t.Errorf("20 tapes inject at %d moments only", len(places))
 	}
 }
 
@@ -88,14 +88,14 @@ func TestTapesAroundAFailureKeepWhatBothRunsShare(t *testing.T) {
 		return s.Decisions()
 	}
 	near := &Neighbourhood{Original: original, Stored: run(original, 64), Now: run(original, 1000)}
-	strike := func(stream string, before bool) tape.Decision {
+	injection := func(stream string, before bool) tape.Decision {
 		i := slices.IndexFunc(near.Stored, func(d tape.Decision) bool { return d.Stream == stream && (d.Index < parting) == before })
 		if i < 0 {
-			t.Fatalf("no strike of %s", stream)
+			t.Fatalf("no injection of %s", stream)
 		}
 		return near.Stored[i]
 	}
-	first, second := strike(early, true), strike(late, false)
+	first, second := injection(early, true), injection(late, false)
 	near.Smallest = tape.Replay(7, []tape.Decision{first, second})
 	differ, moved := map[string]bool{}, map[uint64]bool{}
 	for i := uint64(1); i <= 40; i++ {
@@ -125,7 +125,7 @@ func TestTapesAroundAFailureKeepWhatBothRunsShare(t *testing.T) {
 		s := tape.NewSource(tp)
 		for at := range uint64(2 * draws) {
 			if v := s.Rare(early, 17, 50_000); (v != 0) != (at == first.Index) {
-				t.Errorf("tape %d strikes n1 at draw %d with %d; the strike was at %d", i, at, v, first.Index)
+				t.Errorf("tape %d injects into n1 at draw %d with %d; the injection was at %d", i, at, v, first.Index)
 			}
 			if s.Rare(late, 17, 50_000) != 0 {
 				moved[at] = true
@@ -133,6 +133,6 @@ func TestTapesAroundAFailureKeepWhatBothRunsShare(t *testing.T) {
 		}
 	}
 	if len(differ) < 10 || len(moved) < 5 {
-		t.Errorf("%d kinds of latencies, strikes at %v", len(differ), moved)
+		t.Errorf("%d kinds of latencies, injections at %v", len(differ), moved)
 	}
 }

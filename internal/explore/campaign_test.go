@@ -287,7 +287,7 @@ func TestFaultsThatNobodySawMakeItUnknown(t *testing.T) {
 	}
 }
 
-func TestAPresetWhoseFaultsNeverStruckMakesItUnknown(t *testing.T) {
+func TestAPresetThatNeverInjectsMakesItUnknown(t *testing.T) {
 	spec := fakeSpec("")
 	spec.Faults.Mode = "moderate"
 	spec.Faults.Rules = []world.FaultRule{{Kind: "partition", RatePPM: 1}, {Kind: "pause", RatePPM: 1}}

@@ -15,8 +15,8 @@ import (
 // A run of ten reads from 1 s to 10 s that is whole, and what takes its worth away: a run alone and a campaign of it have the same judgement.
 func TestWhatProvesNothing(t *testing.T) {
 	const second = int64(1e9)
-	strike := func(kind fault.Kind, from int64) fault.Strike {
-		return fault.Strike{Kind: kind, StartNs: from, EndNs: from + second/10, Observed: 7}
+	injection := func(kind fault.Kind, from int64) fault.Injection {
+		return fault.Injection{Kind: kind, StartNs: from, EndNs: from + second/10, Observed: 7}
 	}
 	probed := func(phase string, code int) engine.Probe {
 		return engine.Probe{Property: "up", Phase: phase, ExitCode: code, StartNs: second, EndNs: 2 * second}
@@ -49,10 +49,10 @@ func TestWhatProvesNothing(t *testing.T) {
 				history.Event{Number: 102, TimeNs: 11 * second, Client: "c1", Type: history.Ok, Op: "put", Key: "k"})
 		}, `none of 10 operations "get" succeeded`, true},
 		{"faults before the work", func(_ *world.Spec, out *check.Judged) {
-			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Crash, 20*second)}
+			out.Ledger.Injections = []fault.Injection{injection(fault.Crash, 0), injection(fault.Crash, 20*second)}
 		}, "all 2 faults were active only before the first operation or after the last", true},
 		{"faults of a kind that was asked for before the work", func(_ *world.Spec, out *check.Judged) {
-			out.Ledger.Strikes = []fault.Strike{strike(fault.Crash, 0), strike(fault.Pause, 5*second)}
+			out.Ledger.Injections = []fault.Injection{injection(fault.Crash, 0), injection(fault.Pause, 5*second)}
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
 		}, "fault crash was never injected between the first operation and the last", false},
 		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 }, "fault crash was planned 2 times, delivered 2 times and never observed", false},
@@ -64,7 +64,7 @@ func TestWhatProvesNothing(t *testing.T) {
 				Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}}}}
 			out := &check.Judged{Outcome: engine.Outcome{Reason: engine.Finished, Repeat: engine.Repeat{Reproducible: true}, ReadyNs: 1, VirtualNs: 30 * second,
 				Drivers: []engine.DriverEnd{{Workload: "load"}}, Probes: []engine.Probe{probed("chaos", world.ProbeHolds), probed("final", world.ProbeHolds)},
-				Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 1}}, Strikes: []fault.Strike{strike(fault.Crash, 5*second)}}}}
+				Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 1}}, Injections: []fault.Injection{injection(fault.Crash, 5*second)}}}}
 			for i := range 10 {
 				at, number := int64(i+1)*second, uint64(2*i+1)
 				out.History = append(out.History, history.Event{Number: number, TimeNs: at, Client: "c0", Type: history.Invoke, Op: "get", Key: "k"},

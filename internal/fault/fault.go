@@ -1,4 +1,4 @@
-// Package fault holds the vocabulary of faults, decides when they strike, and keeps the ledger of what was
+// Package fault holds the vocabulary of faults, decides when they are injected, and keeps the ledger of what was
 // planned, delivered and observed. It is pure: it draws from the tape and returns actions; an engine performs
 // them and tells the ledger what became of them.
 package fault
@@ -59,8 +59,8 @@ type RuleEntry struct {
 	Entry
 }
 
-// Strike is one fault that was delivered, for the story of a run.
-type Strike struct {
+// Injection is one fault that was delivered, for the story of a run.
+type Injection struct {
 	ID       int    `json:"id"`
 	Kind     Kind   `json:"kind"`
 	Rule     int    `json:"rule,omitempty"` // its place among the rules of the Spec, from 1 on
@@ -71,10 +71,10 @@ type Strike struct {
 	Observed uint64 `json:"observed,omitempty"` // event number
 }
 
-// Ledger is the account of all faults of a run. Per-packet kinds are counted in Entries alone; Strikes lists the
+// Ledger is the account of all faults of a run. Per-packet kinds are counted in Entries alone; Injections lists the
 // others.
 type Ledger struct {
-	Entries []Entry     `json:"entries,omitempty"`
-	Rules   []RuleEntry `json:"rules,omitempty"` // of the kinds that several rules have
-	Strikes []Strike    `json:"strikes,omitempty"`
+	Entries    []Entry     `json:"entries,omitempty"`
+	Rules      []RuleEntry `json:"rules,omitempty"` // of the kinds that several rules have
+	Injections []Injection `json:"strikes,omitempty"`
 }

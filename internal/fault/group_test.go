@@ -18,8 +18,8 @@ func servers(n int, rules ...world.FaultRule) *world.Spec {
 	return s
 }
 
-// strikes lists all the ways in which a rule strikes its one target.
-func strikes(t *testing.T, n int, r world.FaultRule) []Action {
+// injections lists all the ways in which a rule injects into its one target.
+func injections(t *testing.T, n int, r world.FaultRule) []Action {
 	t.Helper()
 	r.Kind, r.RatePPM = string(Partition), tape.Certain
 	p := mustPlan(t, servers(n, r))
@@ -38,7 +38,7 @@ func strikes(t *testing.T, n int, r world.FaultRule) []Action {
 
 func TestHalvesOfAGroup(t *testing.T) {
 	var got []string
-	for _, a := range strikes(t, 4, world.FaultRule{Shape: Halves}) {
+	for _, a := range injections(t, 4, world.FaultRule{Shape: Halves}) {
 		got = append(got, a.Target)
 		one, two, _ := strings.Cut(a.Target, " | ")
 		for _, x := range strings.Split(one, ",") {
@@ -57,7 +57,7 @@ func TestHalvesOfAGroup(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	var oneWay []string
-	for _, a := range strikes(t, 2, world.FaultRule{Shape: Halves, OneWay: true}) {
+	for _, a := range injections(t, 2, world.FaultRule{Shape: Halves, OneWay: true}) {
 		oneWay = append(oneWay, fmt.Sprint(a.Target, a.Cuts))
 	}
 	if want := []string{"n1 |> n2[{n1 n2}]", "n1 <| n2[{n2 n1}]"}; !slices.Equal(oneWay, want) {
@@ -68,14 +68,14 @@ func TestHalvesOfAGroup(t *testing.T) {
 // With three servers a bridge is the smallest partition that is not transitive.
 func TestBridge(t *testing.T) {
 	var got []string
-	for _, a := range strikes(t, 3, world.FaultRule{Shape: Bridge}) {
+	for _, a := range injections(t, 3, world.FaultRule{Shape: Bridge}) {
 		got = append(got, fmt.Sprint(a.Target, a.Cuts))
 	}
 	want := []string{"n2 | n3 over n1[{n2 n3} {n3 n2}]", "n1 | n3 over n2[{n1 n3} {n3 n1}]", "n1 | n2 over n3[{n1 n2} {n2 n1}]"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	five := strikes(t, 5, world.FaultRule{Shape: Bridge})
+	five := injections(t, 5, world.FaultRule{Shape: Bridge})
 	if len(five) != 5*7 {
 		t.Errorf("%d bridges of five servers, want 35", len(five))
 	}
@@ -89,7 +89,7 @@ func TestBridge(t *testing.T) {
 // In a ring each node hears a majority, itself included, and no two hear the same one.
 func TestRing(t *testing.T) {
 	for n := 3; n <= 9; n++ {
-		rings := strikes(t, n, world.FaultRule{Shape: Ring})
+		rings := injections(t, n, world.FaultRule{Shape: Ring})
 		if want := []int{2, 6, 24, 120, 720, 720, 720}[n-3]; len(rings) != want {
 			t.Errorf("%d rings of %d servers, want %d", len(rings), n, want)
 		}
@@ -120,7 +120,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// A group has a stream of its own, one strike at a time, and a heal.
+// A group has a stream of its own, one injection at a time, and a heal.
 func TestGroupIsATarget(t *testing.T) {
 	p := mustPlan(t, servers(3,
 		world.FaultRule{Kind: "partition", RatePPM: 1, Shape: Halves, MinNs: 15e6, MaxNs: 30e6},

@@ -8,7 +8,7 @@ func (e *Entry) Unseen() string {
 	row := Of(e.Kind)
 	switch {
 	case row.Datagrams:
-		return "; only datagrams (UDP) can be struck by it, for TCP hides it from programs"
+		return "; only datagrams (UDP) are affected by it, because TCP hides it from programs"
 	case e.Delivered > 0:
 		return row.Unseen
 	case e.Planned > 0:

@@ -18,7 +18,7 @@ import (
 // TARGETS and CALLS are lists joined by commas, R is from 0 to 1 or a percentage, D a duration such as 500ms, A how much of
 // the fault there is: a duration, or for a drift a number of ppm such as 200ppm. The clauses
 // come in any order, but `when` is the last one: the condition is the rest. after and while are short for conditions;
-// several conditions must all be true. Without a rate, a rule with at, after, while or when strikes at each
+// several conditions must all be true. Without a rate, a rule with at, after, while or when injects at each
 // opportunity. Errors name the word.
 func Parse(text string) (world.FaultRule, error) {
 	s := sentence{words: strings.Fields(text)}
@@ -45,7 +45,7 @@ func Parse(text string) (world.FaultRule, error) {
 		var err error
 		switch word {
 		case "on":
-			r.Targets, err = s.list("on", "the nodes or links that it strikes")
+			r.Targets, err = s.list("on", "the nodes or links that it affects")
 		case "at":
 			r.At, err = s.list("at", "system calls")
 		case "of":
@@ -66,7 +66,7 @@ func Parse(text string) (world.FaultRule, error) {
 			r.Least, r.Most, err = s.amount(row)
 		case "max":
 			if row.Place == OnPacket {
-				return r, fmt.Errorf("%s strikes packets, which are not counted, so %q means nothing", r.Kind, "max")
+				return r, fmt.Errorf("%s affects packets, which are not counted, so %q means nothing", r.Kind, "max")
 			}
 			r.Max, err = s.count("max")
 		case "one":
@@ -77,7 +77,7 @@ func Parse(text string) (world.FaultRule, error) {
 			case row.Place == OnPacket:
 				return r, fmt.Errorf("%s has the direction of its targets, so %q means nothing; name them as a->b", r.Kind, "one way")
 			case row.Place != OnLink:
-				return r, fmt.Errorf("%s strikes nodes, which have no direction, so %q means nothing", r.Kind, "one way")
+				return r, fmt.Errorf("%s affects nodes, which have no direction, so %q means nothing", r.Kind, "one way")
 			}
 			r.OneWay = true
 		case "shape":
@@ -105,7 +105,7 @@ func Parse(text string) (world.FaultRule, error) {
 	}
 	if !rated {
 		if len(when) == 0 && len(r.At) == 0 {
-			return r, fmt.Errorf("say how often it strikes: rate, or a moment by at, after, while or when")
+			return r, fmt.Errorf("say how often to inject it: rate, or a moment by at, after, while or when")
 		}
 		r.RatePPM = tape.Certain
 	}

@@ -116,7 +116,7 @@ func TestConditions(t *testing.T) {
 			got = append(got, a.Target)
 		}
 		if !reflect.DeepEqual(got, c.want) || p.Broken != "" {
-			t.Errorf("%s: struck %v, want %v %s", c.when, got, c.want, p.Broken)
+			t.Errorf("%s: injected %v, want %v %s", c.when, got, c.want, p.Broken)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestBadConditions(t *testing.T) {
 		}
 	}
 	if _, err := New(threeNodes(world.FaultRule{Kind: "drop", RatePPM: 1, At: []string{"write"}})); err == nil {
-		t.Error("a fault of packets strikes at a system call")
+		t.Error("a fault of packets is injected at a system call")
 	}
 	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: "1 / struck > 100 and node[9:] == '' and event % struck == 0"}))
 	p.Step(tape.NewSource(tape.Tape{}), &Moment{})
@@ -157,7 +157,7 @@ func TestRulesAtCalls(t *testing.T) {
 		t.Errorf("calls %v", p.Entries())
 	}
 	if a := p.Step(src, &Moment{}); a != nil {
-		t.Errorf("it strikes once a time step: %+v", a)
+		t.Errorf("it injects once a time step: %+v", a)
 	}
 	for _, c := range []struct {
 		node, call, file string
@@ -237,7 +237,7 @@ func TestSwarmMasksKinds(t *testing.T) {
 		}
 		seen[key]++
 	}
-	// Every subset but none at all; a crash keeps a pause from striking the same node.
+	// Every subset but none at all; a crash keeps a pause from being injected into the same node.
 	if len(seen) < 5 || seen[""] > 0 {
 		t.Errorf("subsets %v", seen)
 	}
@@ -246,7 +246,7 @@ func TestSwarmMasksKinds(t *testing.T) {
 	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Default, Stream: "**"}, {Op: tape.Set, Stream: "fault/crash/n1", Value: 1}}})
 	p.Begin(src, 0)
 	if a := p.Step(src, &Moment{}); len(a) != 1 {
-		t.Errorf("a strike that is set does not strike: %+v", a)
+		t.Errorf("an injection that is set does not happen: %+v", a)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestCalmTapes(t *testing.T) {
 	src := tape.NewSource(Calm(tape.Tape{Seed: 3}))
 	p.Begin(src, 0)
 	if a := p.Step(src, &Moment{}); a != nil || p.Harms() || p.Packet(&Moment{}, "n1", "n2") != (Rates{}) {
-		t.Errorf("a calm tape strikes: %+v", a)
+		t.Errorf("a baseline tape injects: %+v", a)
 	}
 }
 

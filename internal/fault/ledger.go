@@ -2,8 +2,8 @@ package fault
 
 import "slices"
 
-// MaxStrikes bounds the strikes that a ledger lists one by one; Entries count all of them.
-const MaxStrikes = 10_000
+// MaxInjections bounds the injections that a ledger lists one by one; Entries count all of them.
+const MaxInjections = 10_000
 
 func (l *Ledger) entry(k Kind) *Entry {
 	for i := range l.Entries {
@@ -41,8 +41,8 @@ func (l *Ledger) DeliveredPacket(k Kind, rule int) {
 // Begun lists an action of the Plan that an engine performs at the given event, so that it can be observed from its first effect on.
 // It counts as soon as it was Delivered.
 func (l *Ledger) Begun(a *Action, event uint64) {
-	if len(l.Strikes) < MaxStrikes {
-		l.Strikes = append(l.Strikes, Strike{ID: a.ID, Kind: a.Kind, Rule: a.Rule, Target: a.Target, Event: event,
+	if len(l.Injections) < MaxInjections {
+		l.Injections = append(l.Injections, Injection{ID: a.ID, Kind: a.Kind, Rule: a.Rule, Target: a.Target, Event: event,
 			StartNs: a.StartNs, EndNs: a.StartNs + a.DurationNs})
 	}
 }
@@ -51,10 +51,10 @@ func (l *Ledger) Begun(a *Action, event uint64) {
 func (l *Ledger) Delivered(a *Action) { l.each(a.Kind, a.Rule, func(e *Entry) { e.Delivered++ }) }
 
 // Observed records that the result of an event, given to a program under test, would have been another one without
-// the strike. Each strike counts once.
+// the injection. Each injection counts once.
 func (l *Ledger) Observed(id int, event uint64) {
-	for i := range l.Strikes {
-		s := &l.Strikes[i]
+	for i := range l.Injections {
+		s := &l.Injections[i]
 		if s.ID != id {
 			continue
 		}
@@ -86,7 +86,7 @@ func (l *Ledger) observed(k Kind, rule int, event, delivered uint64) {
 	})
 }
 
-// Handled records a sign that a program dealt with a kind of fault. Before the first strike it means nothing.
+// Handled records a sign that a program dealt with a kind of fault. Before the first injection it means nothing.
 func (l *Ledger) Handled(k Kind) {
 	if e := l.entry(k); e.Delivered > 0 {
 		e.Handled++
@@ -94,15 +94,15 @@ func (l *Ledger) Handled(k Kind) {
 }
 
 func (l *Ledger) ended(id int, atNs int64) {
-	for i := len(l.Strikes) - 1; i >= 0; i-- {
-		if l.Strikes[i].ID == id {
-			l.Strikes[i].EndNs = atNs
+	for i := len(l.Injections) - 1; i >= 0; i-- {
+		if l.Injections[i].ID == id {
+			l.Injections[i].EndNs = atNs
 			return
 		}
 	}
 }
 
-// Add adds the counts of another ledger to l's, as a campaign does over its runs; strikes stay with their run.
+// Add adds the counts of another ledger to l's, as a campaign does over its runs; injections stay with their run.
 func (l *Ledger) Add(other *Ledger) {
 	for i := range other.Entries {
 		l.entry(other.Entries[i].Kind).add(&other.Entries[i])

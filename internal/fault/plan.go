@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// DurationSteps is the number of durations between a rule's MinNs and MaxNs that a strike chooses from. Few values
+// DurationSteps is the number of durations between a rule's MinNs and MaxNs that an injection chooses from. Few values
 // keep decisions small and make mutation meet the same duration again.
 const DurationSteps = 16
 
@@ -27,21 +27,21 @@ type Cut struct {
 	To   string
 }
 
-// Action is one strike that an engine performs.
+// Action is one injection that an engine performs.
 type Action struct {
 	ID     int    // unique in a run, from 1 on
 	Kind   Kind   // none of those per packet, nor, but for torn_write, per call
-	Rule   int    // that of the Rule which strikes
+	Rule   int    // that of the Rule that injects
 	Target string // n1, n1-n2, n1->n2, or how a group is parted
 	Group  string // the group that is parted; empty for other targets
-	// Node is the node that is struck; empty for kinds on links.
+	// Node is the affected node; empty for kinds on links.
 	Node string
 	// Cuts are the directions on which a kind on links lies; empty for other kinds.
 	Cuts       []Cut
 	Slow       Slow // what a slow link adds
 	Silent     bool // questions about names get no answer; else they get SERVFAIL
 	StartNs    int64
-	DurationNs int64 // how long a strike lasts, or a crashed node stays down
+	DurationNs int64 // how long an injection lasts, or a crashed node stays down
 	// DownNs is when the programs of a node that restarts had ended, 0 until then: its duration begins there.
 	DownNs int64
 	// Amount is how much of it there is: how much longer a call on a slow disk takes, in ns; how far a clock is ahead, in
@@ -99,9 +99,9 @@ type Plan struct {
 	// MaxTimeNs is the longest that a run takes.
 	MaxTimeNs int64
 	On        bool     // the chaos phase
-	Calm      bool     // nothing strikes in this run
+	Calm      bool     // nothing is injected in this run
 	BeganNs   int64    // when it began
-	Active    []Action // strikes that were started and not ended, by ID
+	Active    []Action // injections that were started and not ended, by ID
 	LastID    int
 	Servers   []string // in the Spec's order
 	Clients   []string
@@ -120,7 +120,7 @@ type Rule struct {
 	RatePPM  uint64
 	MinNs    int64
 	MaxNs    int64
-	Least    int64 // of the Amount of its strikes
+	Least    int64 // of the Amount of its injections
 	Most     int64
 	OneWay   bool
 	Shape    string // of a partition: see PartitionShapes; empty is Nodes and Links
@@ -134,7 +134,7 @@ type Rule struct {
 	Targets  []Target
 }
 
-// Target is one node or link that a rule may strike.
+// Target is one node or link that a rule may affect.
 type Target struct {
 	Name   string
 	Stream string // fault/<kind>/<target>: independent of all other rules and targets
@@ -153,7 +153,7 @@ func New(spec *world.Spec) (*Plan, error) {
 			p.Servers = append(p.Servers, n.Name)
 		case world.Client:
 			p.Clients = append(p.Clients, n.Name)
-		case world.Checker: // nothing strikes it
+		case world.Checker: // no fault affects it
 		}
 	}
 	if !spec.Faults.Enabled {
@@ -208,7 +208,7 @@ func New(spec *world.Spec) (*Plan, error) {
 			rule.Targets = append(rule.Targets, t)
 		}
 		p.Rules = append(p.Rules, rule)
-		p.Ledger.entry(kind) // so that a kind that never strikes shows as 0
+		p.Ledger.entry(kind) // so that a kind that is never injected shows as 0
 	}
 	for i := range p.Rules {
 		if r := &p.Rules[i]; Several(spec, r.Kind) {
@@ -218,7 +218,7 @@ func New(spec *world.Spec) (*Plan, error) {
 	return p, nil
 }
 
-// Several tells whether a kind is struck by more than one rule: the ledger then counts each.
+// Several reports whether a kind is injected by more than one rule: the ledger then counts each.
 func Several(spec *world.Spec, k Kind) bool {
 	n := 0
 	for i := range spec.Faults.Rules {
@@ -258,7 +258,7 @@ func (r *Rule) check() error {
 	case r.Path != "" && len(r.At) == 0 && row.Place != OnCall:
 		return fmt.Errorf("fault %s: files are matched at system calls; name some with at", r.Kind)
 	case len(r.At) > 0 && row.Place == OnPacket:
-		return fmt.Errorf("fault %s: it strikes packets, and no system calls", r.Kind)
+		return fmt.Errorf("fault %s: it affects packets, not system calls", r.Kind)
 	}
 	for _, call := range r.At {
 		if row.Call != nil && !slices.Contains(row.Call.Names, call) {
@@ -278,7 +278,7 @@ func (r *Rule) bounds(row *Row) {
 	}
 }
 
-// all lists what a kind strikes when its rule names no target: every server for kinds that strike nodes; for a
+// all lists what a kind affects when its rule names no target: every server for kinds that affect nodes; for a
 // kind on links every server (with all its links) and every link that a server is on. Nodes that share no network have no
 // link.
 func (p *Plan) all(spec *world.Spec, r *Rule) []string {
@@ -334,7 +334,7 @@ func (p *Plan) target(k Kind, name string) (Target, error) {
 
 func (p *Plan) link(k Kind, t Target) (Target, error) {
 	if Of(k).HasNode() {
-		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind strikes nodes; name a server", k, t.Name)
+		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind affects nodes; name a server", k, t.Name)
 	}
 	if t.A == t.B {
 		return Target{}, fmt.Errorf("fault %s: %q leads from a node to itself; name two nodes", k, t.Name)
@@ -363,7 +363,7 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 	for i := range p.Rules {
 		if k := p.Rules[i].Kind; !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
-			// 0, the calm choice of a tape without draws, masks nothing: faults that such a tape sets do strike.
+			// 0, the baseline choice of a tape without draws, masks nothing: faults that such a tape sets are injected.
 			if src.Rare("fault/swarm/"+string(k), 2, maskPPM) == 1 {
 				masked = append(masked, k)
 			}
@@ -386,8 +386,8 @@ func Calm(t tape.Tape) tape.Tape {
 // maskPPM is the chance, in parts per million, that a kind is turned off in a run.
 const maskPPM = 500_000
 
-// Step draws the strikes of one time step, which start at m.NowNs. Every rule draws once for every target whether or
-// not the target can be struck now, so that draw i of a stream always belongs to step i. Outside the chaos phase
+// Step draws the injections of one time step, which start at m.NowNs. Every rule draws once for every target whether or
+// not the target can be affected now, so that draw i of a stream always belongs to step i. Outside the chaos phase
 // nothing is drawn.
 func (p *Plan) Step(src Chooser, m *Moment) []Action {
 	if !p.On {
@@ -408,8 +408,8 @@ func (p *Plan) Step(src Chooser, m *Moment) []Action {
 	return started
 }
 
-// Enter draws the strikes of rules with at, as a program of a node enters a system call. files are what the call is
-// about, the new name first: a call strikes once, whichever of them a rule speaks of.
+// Enter draws the injections of rules with at, as a program of a node enters a system call. files are what the call is
+// about, the new name first: a call meets one injection, whichever of them a rule names.
 func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string) []Action {
 	if !p.On {
 		return nil
@@ -436,7 +436,7 @@ func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string)
 	return started
 }
 
-// Entries lists the system calls at which Enter may strike.
+// Entries lists the system calls at which Enter may inject.
 func (p *Plan) Entries() []string {
 	var calls []string
 	for i := range p.Rules {
@@ -448,7 +448,7 @@ func (p *Plan) Entries() []string {
 	return slices.Compact(calls)
 }
 
-// draw decides whether a rule strikes a target at one opportunity, and how.
+// draw decides whether a rule injects into a target at one opportunity, and how.
 func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file string) (Action, bool) {
 	v := src.Rare(t.Stream, 1+DurationSteps*r.shapes(t), r.RatePPM)
 	if v == 0 || r.Max > 0 && r.Injected >= r.Max || p.busy(&Table[r.Row], t.Name) || !p.holds(r, t, m, call, file) {
@@ -462,7 +462,7 @@ func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file strin
 	return p.begin(a, r, m), true
 }
 
-// begin numbers a strike of a rule and takes it among those under way.
+// begin numbers an injection of a rule and takes it among those under way.
 func (p *Plan) begin(a Action, r *Rule, m *Moment) Action {
 	r.Injected++
 	p.LastID++
@@ -479,7 +479,7 @@ func duration(minNs, maxNs int64, k uint64) int64 {
 	return minNs + (maxNs-minNs)/(DurationSteps-1)*int64(k)
 }
 
-// busy tells whether a target cannot be struck: a strike of the same kind is under way there, or, for nodes, the
+// busy reports whether a target cannot be affected: an injection of the same kind is under way there, or, for nodes, the
 // node is down or paused already.
 func (p *Plan) busy(row *Row, target string) bool {
 	for i := range p.Active {
@@ -491,7 +491,7 @@ func (p *Plan) busy(row *Row, target string) bool {
 	return false
 }
 
-// NextEndNs is the earliest time at which an active strike ends; false if there is none.
+// NextEndNs is the earliest time at which an active injection ends; false if there is none.
 func (p *Plan) NextEndNs() (int64, bool) {
 	if len(p.Active) == 0 {
 		return 0, false
@@ -503,7 +503,7 @@ func (p *Plan) NextEndNs() (int64, bool) {
 	return end, true
 }
 
-// Ended takes out the strikes whose time is over at nowNs, by ID. The engine undoes them: it starts the crashed
+// Ended takes out the injections whose time is over at nowNs, by ID. The engine undoes them: it starts the crashed
 // node again, lets the paused one run, delivers what a partition held back (unless Blocked still says so).
 func (p *Plan) Ended(nowNs int64) []Action {
 	var ended, rest []Action
@@ -520,7 +520,7 @@ func (p *Plan) Ended(nowNs int64) []Action {
 }
 
 // Down tells that the programs of a node that restarts have ended at nowNs. It starts again after the duration of the
-// strike, or at once if that was healed meanwhile.
+// injection, or at once if that was healed meanwhile.
 func (p *Plan) Down(id int, nowNs int64) {
 	p.Ledger.ended(id, nowNs)
 	for i := range p.Active {
@@ -531,7 +531,7 @@ func (p *Plan) Down(id int, nowNs int64) {
 	}
 }
 
-// Heal ends the chaos phase at nowNs and returns every strike that must be undone now, by ID. From here on no
+// Heal ends the chaos phase at nowNs and returns every injection that must be undone now, by ID. From here on no
 // packet is harmed either.
 func (p *Plan) Heal(nowNs int64) []Action {
 	p.On = false
@@ -549,7 +549,7 @@ func (p *Plan) Resume() { p.On = true }
 // Blocked returns the ID of the last active partition that cuts from off from to, or 0.
 func (p *Plan) Blocked(from, to string) int { return p.Lies(Partition, from, to).ID }
 
-// Lies returns the last active strike of a kind on links that lies on the direction from one node to another; its ID is
+// Lies returns the last active injection of a kind on links that lies on the direction from one node to another; its ID is
 // 0 if there is none.
 func (p *Plan) Lies(k Kind, from, to string) Action {
 	for i := len(p.Active) - 1; i >= 0; i-- {

@@ -87,7 +87,7 @@ func TestPlanIsAStory(t *testing.T) {
 	if !reflect.DeepEqual(p.Ledger.Entries, wantEntries) {
 		t.Errorf("ledger %+v", p.Ledger.Entries)
 	}
-	if s := p.Ledger.Strikes[0]; s.EndNs != 25e6 {
+	if s := p.Ledger.Injections[0]; s.EndNs != 25e6 {
 		t.Errorf("partition that lasts 15 ms from 10 ms on ends at %d", s.EndNs)
 	}
 }
@@ -115,29 +115,29 @@ func TestOneWay(t *testing.T) {
 	}
 }
 
-// Removing a rule or a target must leave every other strike where it was, but for those that the removed one kept
+// Removing a rule or a target must leave every other injection where it was, but for those that the removed one kept
 // out.
 func TestRemovalShiftsNothing(t *testing.T) {
 	crash := world.FaultRule{Kind: "crash", RatePPM: 20_000, MinNs: 1e6, MaxNs: 2e6}
 	pause := world.FaultRule{Kind: "pause", RatePPM: 20_000, MinNs: 1e6, MaxNs: 2e6, Targets: []string{"n1"}}
 	cut := world.FaultRule{Kind: "partition", RatePPM: 5_000, MinNs: 1e6, MaxNs: 9e6}
-	strikes := func(drop Kind, spec *world.Spec) []string {
+	injections := func(drop Kind, spec *world.Spec) []string {
 		p := mustPlan(t, spec)
 		play(p, tape.NewSource(tape.Tape{Seed: 7}), 2000)
 		var list []string
-		for _, s := range p.Ledger.Strikes {
+		for _, s := range p.Ledger.Injections {
 			if s.Kind != drop {
 				list = append(list, fmt.Sprint(s.Kind, s.Target, s.StartNs, s.EndNs))
 			}
 		}
 		return list
 	}
-	all := strikes(Partition, threeNodes(cut, crash, pause))
+	all := injections(Partition, threeNodes(cut, crash, pause))
 	if len(all) < 50 {
-		t.Fatalf("only %d strikes", len(all))
+		t.Fatalf("only %d injections", len(all))
 	}
-	if got := strikes("", threeNodes(crash, pause)); !reflect.DeepEqual(got, all) {
-		t.Errorf("without the partition rule: %d strikes, with it %d", len(got), len(all))
+	if got := injections("", threeNodes(crash, pause)); !reflect.DeepEqual(got, all) {
+		t.Errorf("without the partition rule: %d injections, with it %d", len(got), len(all))
 	}
 }
 
@@ -155,7 +155,7 @@ func TestClientsSufferLinkFaultsOnly(t *testing.T) {
 	for _, r := range p.Rules {
 		for _, target := range r.Targets {
 			if target.Name == "load" {
-				t.Errorf("%s strikes the client itself", r.Kind)
+				t.Errorf("%s affects the client itself", r.Kind)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func TestClientsSufferLinkFaultsOnly(t *testing.T) {
 	}
 }
 
-// Nodes that share no network have no link that a fault could strike.
+// Nodes that share no network have no link that a fault could affect.
 func TestLinksOfNetworks(t *testing.T) {
 	s := &world.Spec{TimeStepNs: 1, Networks: []world.Network{{Name: "front"}, {Name: "back"}},
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: string(Drop), RatePPM: 1}}}}
@@ -192,7 +192,7 @@ func TestLinksOfNetworks(t *testing.T) {
 func TestBadTargets(t *testing.T) {
 	for _, c := range []struct{ kind, target, want string }{
 		{"crash", "load", "clients suffer link faults only"},
-		{"pause", "n1-n2", "strikes nodes"},
+		{"pause", "n1-n2", "affects nodes"},
 		{"partition", "n9", `no node or link is named "n9"; nodes are n1, n2, n-3, load`},
 		{"drop", "n1->n1", "to itself"},
 	} {
@@ -259,7 +259,7 @@ func TestPlanSurvivesEncoding(t *testing.T) {
 	}
 }
 
-func TestObservedCountsEachStrikeOnce(t *testing.T) {
+func TestObservedCountsEachInjectionOnce(t *testing.T) {
 	var l Ledger
 	l.plan(Crash, 0)
 	a := Action{ID: 1, Kind: Crash}
@@ -281,7 +281,7 @@ func TestObservedCountsEachStrikeOnce(t *testing.T) {
 	}
 }
 
-// Where a kind has several rules, the ledger counts each: strikes, packets and calls.
+// Where a kind has several rules, the ledger counts each: injections, packets and calls.
 func TestRulesAreCounted(t *testing.T) {
 	spec := &world.Spec{MaxTimeNs: 1e12, Nodes: []world.Node{{Name: "a", Role: world.Server}, {Name: "b", Role: world.Server}}, Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
 		{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"a"}, MinNs: 1, MaxNs: 1}, {Kind: "pause", RatePPM: tape.Certain, When: "false"},
@@ -321,7 +321,7 @@ func TestRulesAreCounted(t *testing.T) {
 }
 
 // How long the node of a restart is down begins when its programs have ended, whenever that is, and nothing else that stops
-// the node strikes it meanwhile.
+// the node is injected meanwhile.
 func TestRestartLastsFromTheStop(t *testing.T) {
 	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "restart", RatePPM: tape.Certain, Targets: []string{"n1"}, MinNs: 5, MaxNs: 5},
 		world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"n1"}, MinNs: 5, MaxNs: 5}))
@@ -334,14 +334,14 @@ func TestRestartLastsFromTheStop(t *testing.T) {
 	p.Ledger.Begun(&a[0], 1)
 	p.Ledger.Delivered(&a[0])
 	if more := p.Step(src, &Moment{NowNs: 20}); len(more) != 0 {
-		t.Errorf("a node that stops is struck again: %+v", more)
+		t.Errorf("a node that stops is hit again: %+v", more)
 	}
 	if ended := p.Ended(1e18); len(ended) != 0 {
 		t.Errorf("it ended before the node was down: %+v", ended)
 	}
 	p.Down(a[0].ID, 100)
-	if end, ok := p.NextEndNs(); !ok || end != 105 || p.Ledger.Strikes[0].EndNs != 105 {
-		t.Errorf("it ends at %d, the ledger says %d", end, p.Ledger.Strikes[0].EndNs)
+	if end, ok := p.NextEndNs(); !ok || end != 105 || p.Ledger.Injections[0].EndNs != 105 {
+		t.Errorf("it ends at %d, the ledger says %d", end, p.Ledger.Injections[0].EndNs)
 	}
 	if ended := p.Ended(105); len(ended) != 1 {
 		t.Errorf("it did not end: %+v", p.Active)

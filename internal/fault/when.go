@@ -19,7 +19,7 @@ const (
 	maxConditionNodes = 1000
 )
 
-// Moment is the state of a world at an opportunity to strike, as far as conditions can ask about it.
+// Moment is the state of a world at an opportunity to inject, as far as conditions can ask about it.
 type Moment struct {
 	NowNs      int64
 	Event      uint64              // number of the last event
@@ -69,7 +69,7 @@ type question struct {
 	Role       string            `expr:"role"` // of node, the latest one
 	Call       string            `expr:"call"` // rules with at: the system call
 	Path       string            `expr:"path"` // rules with at: the file that it is about
-	Struck     int               `expr:"struck"`
+	Injected   int               `expr:"struck"`
 	Active     int               `expr:"active"` // faults under way, of all kinds
 
 	HasRole func(node, role string) bool      `expr:"has_role"`
@@ -104,7 +104,7 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 		program = mustCompile(r.When)
 	}
 	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations), Logs: map[string]int{}, Roles: map[string]string{},
-		Target: t.Name, Node: t.A, Peer: t.B, Role: latest(m.Roles[t.A]), Call: call, Path: file, Struck: r.Injected, Active: len(p.Active),
+		Target: t.Name, Node: t.A, Peer: t.B, Role: latest(m.Roles[t.A]), Call: call, Path: file, Injected: r.Injected, Active: len(p.Active),
 		HasRole: m.hasRole, HasAny: m.hasAny}
 	for _, node := range slices.Sorted(maps.Keys(m.Roles)) {
 		if held := m.Roles[node]; len(held) > 0 {

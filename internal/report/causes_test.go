@@ -17,7 +17,7 @@ func lostLongAgo() StoryOf {
 	o := &check.Judged{Outcome: engine.Outcome{Events: 900, VirtualNs: 30e9, Hash: "h", Tape: tape.Tape{Seed: 7},
 		Decisions:   []tape.Decision{{Stream: "fault/partition/n1", Index: 4, N: 9, Value: 3}, {Stream: "net/n1-n2/0/delay", Index: 12, N: 5, Value: 2}},
 		DecisionsNs: []int64{4_000_000_000, 4_100_000_000}}}
-	o.Ledger.Strikes = []fault.Strike{{ID: 1, Kind: fault.Partition, Target: "n1", StartNs: 4e9, EndNs: 5e9, Event: 100, Observed: 120},
+	o.Ledger.Injections = []fault.Injection{{ID: 1, Kind: fault.Partition, Target: "n1", StartNs: 4e9, EndNs: 5e9, Event: 100, Observed: 120},
 		{ID: 2, Kind: fault.Crash, Target: "n2", StartNs: 28e9, EndNs: 29e9, Event: 890}}
 	o.Log = []engine.LogLine{{Position: engine.At(90), TimeNs: 3e9, Node: "n1", Text: "long before"}, {Position: engine.At(110), TimeNs: 42e8, Node: "n1", Text: "steps down"},
 		{Position: engine.At(300), TimeNs: 15e9, Node: "n2", Text: "nothing of interest"}, {Position: engine.At(600), TimeNs: 24e9, Node: "n2", Text: "answers a read"}}

@@ -179,9 +179,9 @@ func (c *chromeSink) Log(l engine.LogLine) {
 func (c *chromeSink) Finish(o *check.Judged) error {
 	if o != nil {
 		var faults changes
-		for i := range o.Ledger.Strikes {
-			s := &o.Ledger.Strikes[i]
-			c.strike(s)
+		for i := range o.Ledger.Injections {
+			s := &o.Ledger.Injections[i]
+			c.injection(s)
 			faults.span(s.StartNs, s.EndNs)
 		}
 		c.counter("faults in force", faults)
@@ -201,7 +201,7 @@ func (c *chromeSink) Finish(o *check.Judged) error {
 	return c.err
 }
 
-func (c *chromeSink) strike(s *fault.Strike) {
+func (c *chromeSink) injection(s *fault.Injection) {
 	pid, tid := c.place("faults", s.Target)
 	e := chromeEvent{Name: string(s.Kind) + " " + s.Target, Cat: "fault", Phase: "b", ID: "fault-" + strconv.Itoa(s.ID),
 		Ts: micros(s.StartNs), Pid: pid, Tid: tid, Args: map[string]any{"event": s.Event, "observed": s.Observed}}

@@ -23,10 +23,10 @@ type focus struct {
 }
 
 const (
-	focusBeforeNs = 2_000_000_000 // what is shown before a violation without operations
-	focusEdgeNs   = 20_000_000    // what matters after an invoke and before a completion
-	focusMarginNs = 1_000_000     // what matters before an invoke and after a completion
-	focusStrikes  = 12            // up to which all faults are shown, wherever they lie
+	focusBeforeNs   = 2_000_000_000 // what is shown before a violation without operations
+	focusEdgeNs     = 20_000_000    // what matters after an invoke and before a completion
+	focusMarginNs   = 1_000_000     // what matters before an invoke and after a completion
+	focusInjections = 12            // up to which all faults are shown, wherever they lie
 )
 
 // eventNumber finds the events that evidence names. Quoted texts are values of the world and may say anything.
@@ -80,9 +80,9 @@ func newFocus(o *check.Judged, v check.Verdict) *focus {
 	if len(f.conflict) == 0 {
 		f.fromNs = max(0, f.atNs-focusBeforeNs)
 	}
-	// Where few faults struck, each may be the cause, however long ago it was.
-	if strikes, left := causes(o, f.atNs, focusStrikes); left == 0 {
-		for _, s := range strikes {
+	// Where few faults were injected, each may be the cause, however long ago it was.
+	if injections, left := causes(o, f.atNs, focusInjections); left == 0 {
+		for _, s := range injections {
 			f.fromNs = min(f.fromNs, s.StartNs)
 			f.spans = append(f.spans, [2]int64{s.StartNs - focusMarginNs, min(s.StartNs+focusEdgeNs, s.EndNs)}, [2]int64{s.EndNs - focusMarginNs, s.EndNs + focusEdgeNs})
 		}

@@ -23,7 +23,7 @@ import (
 const (
 	PageOperations = 400
 	PageLogs       = 1500
-	PageStrikes    = 200
+	PageInjections = 200
 	PageDecisions  = 200
 	PageEvidence   = 200
 	PageTapeLines  = 1000
@@ -96,8 +96,8 @@ type pageView struct {
 	EvidenceLeft      int
 	Logs              []logView
 	LogsLeft          int
-	Strikes           []fault.Strike
-	StrikesLeft       int
+	Injections        []fault.Injection
+	InjectionsLeft    int
 	Decisions         []decisionView
 	DecisionsLeft     int
 	Crashed           *crashView
@@ -181,7 +181,7 @@ func Page(w io.Writer, p PageOf) error {
 	v.Logs, v.LogsLeft = p.logs(f, lanes)
 	v.Operations = v.operations(f, ops)
 	v.Evidence, v.EvidenceLeft = first(p.Verdict.Evidence, PageEvidence)
-	v.Strikes, v.StrikesLeft = strikesIn(p.Outcome.Ledger.Strikes, 0, max(p.Outcome.VirtualNs, f.atNs), PageStrikes)
+	v.Injections, v.InjectionsLeft = injectionsIn(p.Outcome.Ledger.Injections, 0, max(p.Outcome.VirtualNs, f.atNs), PageInjections)
 	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome), PageDecisions)
 	v.TapeLines, v.TapeLeft = first(strings.Split(strings.TrimSpace(tape.Format(p.Outcome.Tape)), "\n"), PageTapeLines)
 	return pageTemplate().Execute(w, &v)
@@ -292,8 +292,8 @@ func (p *PageOf) logs(f *focus, lanes map[string]int) (list []logView, left int)
 	if len(lines) > 0 {
 		fromNs, toNs = min(fromNs, lines[0].TimeNs), max(toNs, lines[len(lines)-1].TimeNs)
 	}
-	strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, fromNs, toNs, PageStrikes)
-	for _, s := range strikes {
+	injections, _ := injectionsIn(p.Outcome.Ledger.Injections, fromNs, toNs, PageInjections)
+	for _, s := range injections {
 		if s.StartNs >= fromNs {
 			world(s.StartNs, s.Event, "fault", fmt.Sprintf("%s %s begins%s", s.Kind, s.Target, seen(s)))
 		}

@@ -108,7 +108,7 @@ func hostilePage(t *testing.T) PageOf {
 		h := &o.History[i]
 		h.Key, h.Input, h.Output, h.Error, h.Node = hostile, hostile, hostile, hostile, hostile
 	}
-	o.Ledger.Strikes = append(o.Ledger.Strikes, fault.Strike{ID: 9, Kind: hostile, Target: hostile, StartNs: 1, EndNs: p.Verdict.TimeNs})
+	o.Ledger.Injections = append(o.Ledger.Injections, fault.Injection{ID: 9, Kind: hostile, Target: hostile, StartNs: 1, EndNs: p.Verdict.TimeNs})
 	o.Ledger.Entries = append(o.Ledger.Entries, fault.Entry{Kind: hostile})
 	o.Warnings = []string{hostile}
 	o.Machine, o.Repeat.Reason = hostile, hostile
@@ -180,8 +180,8 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 		h.Number, h.Type = h.Number+2, history.Ok
 		o.History = append(o.History, h)
 	}
-	for i := range int64(fault.MaxStrikes) {
-		o.Ledger.Strikes = append(o.Ledger.Strikes, fault.Strike{Kind: "partition", Target: "n1-n2", StartNs: i * stepNs, EndNs: (i + 9) * stepNs})
+	for i := range int64(fault.MaxInjections) {
+		o.Ledger.Injections = append(o.Ledger.Injections, fault.Injection{Kind: "partition", Target: "n1-n2", StartNs: i * stepNs, EndNs: (i + 9) * stepNs})
 	}
 	o.VirtualNs = messages * stepNs
 	o.Events = 1_000_000

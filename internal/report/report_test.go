@@ -240,7 +240,7 @@ func TestStoryOfALongRunIsShort(t *testing.T) {
 	}
 	o.Log[500_000].Text = strings.Repeat("long ", 1000)
 	for i := range 5000 {
-		o.Ledger.Strikes = append(o.Ledger.Strikes, fault.Strike{ID: i, Kind: fault.Drop, StartNs: 5e11, EndNs: 6e11})
+		o.Ledger.Injections = append(o.Ledger.Injections, fault.Injection{ID: i, Kind: fault.Drop, StartNs: 5e11, EndNs: 6e11})
 		o.Decisions = append(o.Decisions, tape.Decision{Stream: "fault/x"})
 	}
 	var b strings.Builder

@@ -22,7 +22,7 @@ const (
 	StoryLinesFault    = 3 // after the begin of each fault that lies before that
 	StoryLineRunes     = 160
 	StoryDecisions     = 12
-	StoryStrikes       = 20
+	StoryInjections    = 20
 	StoryEvidenceLines = 40
 )
 
@@ -148,10 +148,10 @@ func timeline(b *strings.Builder, s *StoryOf) {
 	if at == 0 {
 		at = s.Outcome.VirtualNs
 	}
-	strikes, farther := causes(s.Outcome, at, StoryStrikes)
+	injections, farther := causes(s.Outcome, at, StoryInjections)
 	var before, after []engine.LogLine
 	var early []engine.LogLine // of faults before that
-	told := make([]int, len(strikes))
+	told := make([]int, len(injections))
 	for _, l := range s.Outcome.Log {
 		switch {
 		case l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs && (l.Event <= s.Verdict.Event || s.Verdict.Event == 0 && l.TimeNs <= at):
@@ -161,8 +161,8 @@ func timeline(b *strings.Builder, s *StoryOf) {
 				after = append(after, l)
 			}
 		case l.TimeNs < at:
-			for i := range strikes {
-				if f := &strikes[i]; l.TimeNs >= f.StartNs && l.TimeNs <= f.StartNs+StoryLogNs && told[i] < StoryLinesFault {
+			for i := range injections {
+				if f := &injections[i]; l.TimeNs >= f.StartNs && l.TimeNs <= f.StartNs+StoryLogNs && told[i] < StoryLinesFault {
 					told[i]++
 					early = append(early, l)
 					break
@@ -177,7 +177,7 @@ func timeline(b *strings.Builder, s *StoryOf) {
 		entries = append(entries, entry{l.TimeNs, fmt.Sprintf("%-10s %s", l.Node, clip(l.Text))})
 	}
 	entries = slices.Insert(entries, len(early)+len(before), entry{at, fmt.Sprintf("%-10s %s", "=======>", s.Verdict.Property+" is violated")})
-	for _, f := range strikes {
+	for _, f := range injections {
 		entries = append(entries, entry{f.StartNs, fmt.Sprintf("%-10s %s %s begins%s", "fault", f.Kind, f.Target, seen(f))})
 		entries = append(entries, entry{f.EndNs, fmt.Sprintf("%-10s %s %s ends", "fault", f.Kind, f.Target)})
 	}
@@ -215,9 +215,9 @@ func isAre(n int, word string) string {
 
 // causes are the faults that may have led to a violation: all, if there are no more than limit, or else the nearest ones, those first that
 // a program has seen. Those that began after it are none.
-func causes(o *check.Judged, atNs int64, limit int) (list []fault.Strike, left int) {
-	keep := nearest[fault.Strike]{limit: limit}
-	for i, f := range o.Ledger.Strikes {
+func causes(o *check.Judged, atNs int64, limit int) (list []fault.Injection, left int) {
+	keep := nearest[fault.Injection]{limit: limit}
+	for i, f := range o.Ledger.Injections {
 		if f.StartNs > atNs {
 			continue
 		}
@@ -230,7 +230,7 @@ func causes(o *check.Judged, atNs int64, limit int) (list []fault.Strike, left i
 	return keep.list()
 }
 
-func seen(f fault.Strike) string {
+func seen(f fault.Injection) string {
 	if f.Observed == 0 {
 		return ""
 	}

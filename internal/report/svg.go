@@ -16,7 +16,7 @@ import (
 // Bounds of the drawings of a page.
 const (
 	pageClients     = 24  // rows of clients
-	pageStrikes     = 12  // rows of faults
+	pageInjections  = 12  // rows of faults
 	closeMessages   = 260 // messages of the near view
 	closeLines      = 600 // lines of logs that are looked at for these
 	closeNotes      = 60  // lines of a program's log beside it
@@ -56,9 +56,9 @@ func (p *PageOf) lanes() map[string]int {
 
 func colour(lane int) string { return fmt.Sprintf("c%d", lane%nodeColours) }
 
-// strikesIn are the faults that reach into a window, the longest ones first to be kept, in order of their start.
-func strikesIn(list []fault.Strike, fromNs, toNs int64, limit int) (in []fault.Strike, left int) {
-	keep := nearest[fault.Strike]{limit: limit}
+// injectionsIn are the faults that reach into a window, the longest ones first to be kept, in order of their start.
+func injectionsIn(list []fault.Injection, fromNs, toNs int64, limit int) (in []fault.Injection, left int) {
+	keep := nearest[fault.Injection]{limit: limit}
 	for i, s := range list {
 		if s.EndNs >= fromNs && s.StartNs <= toNs {
 			keep.add(s, uint64(i), -(min(s.EndNs, toNs) - max(s.StartNs, fromNs)))
@@ -67,8 +67,8 @@ func strikesIn(list []fault.Strike, fromNs, toNs int64, limit int) (in []fault.S
 	return keep.list()
 }
 
-// struck are the nodes of a fault's target: n1, n1-n2 or n1->n2.
-func struck(target string, lanes map[string]int) []string {
+// nodesOf are the nodes of a fault's target: n1, n1-n2 or n1->n2.
+func nodesOf(target string, lanes map[string]int) []string {
 	if _, ok := lanes[target]; ok {
 		return []string{target}
 	}
@@ -88,7 +88,7 @@ func struck(target string, lanes map[string]int) []string {
 // operations.
 func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 	lanes := p.lanes()
-	strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, f.fromNs, f.toNs, pageStrikes)
+	injections, _ := injectionsIn(p.Outcome.Ledger.Injections, f.fromNs, f.toNs, pageInjections)
 	names := clients(ops)
 	names = preferConflict(names, ops, f)
 	span := float64(max(f.toNs-f.fromNs, 1))
@@ -99,7 +99,7 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 	}
 	top := 26.0
 	faultsAt := top
-	nodesAt := faultsAt + float64(len(strikes))*rowHeight + 26
+	nodesAt := faultsAt + float64(len(injections))*rowHeight + 26
 	laneY := func(lane int) float64 { return nodesAt + float64(lane)*laneHeight }
 	clientsAt := nodesAt + float64(len(lanes)-1)*laneHeight + 44
 	clientY := func(i int) float64 { return clientsAt + float64(i)*rowHeight }
@@ -114,14 +114,14 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 		d.text(x(ns), 13, "tick", "middle", shortSeconds(ns))
 	}
 	d.add("</g>")
-	for i, s := range strikes {
+	for i, s := range injections {
 		y := faultsAt + float64(i)*rowHeight
 		w := max(x(s.EndNs)-x(s.StartNs), 2)
 		d.add(`<g clip-path="url(#window)">%s<rect class="fault" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`,
 			d.title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)), when(s.StartNs, s.EndNs), x(s.StartNs), y, w, rowHeight-4)
 		d.text(overviewGutter-8, y+10, "label fault-label", "end", string(s.Kind)+" "+s.Target)
-		for _, n := range struck(s.Target, lanes) {
-			d.add(`<rect class="struck" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`, when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
+		for _, n := range nodesOf(s.Target, lanes) {
+			d.add(`<rect class="injected" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`, when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
 		}
 	}
 	for _, n := range p.Spec.Nodes {
@@ -296,10 +296,10 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 		return (ys[instants[i-1].ns] + ys[instants[i].ns]) / 2
 	}
 	if len(instants) > 0 {
-		strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, instants[0].ns, instants[len(instants)-1].ns, pageStrikes)
-		for _, s := range strikes {
-			for _, n := range struck(s.Target, lanes) {
-				d.add(`<rect class="struck" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
+		injections, _ := injectionsIn(p.Outcome.Ledger.Injections, instants[0].ns, instants[len(instants)-1].ns, pageInjections)
+		for _, s := range injections {
+			for _, n := range nodesOf(s.Target, lanes) {
+				d.add(`<rect class="injected" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
 					max(at(s.EndNs)-at(s.StartNs), 2), d.title("%s %s, %s to %s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs)))
 			}
 		}
@@ -586,8 +586,8 @@ func (p *PageOf) instants(f *focus, messages []Message, ops []history.Operation)
 	for _, l := range lines {
 		list = append(list, instant{l.TimeNs, l.Event, l.Node + ": " + l.Text, "", l.Node})
 	}
-	strikes, _ := strikesIn(p.Outcome.Ledger.Strikes, f.fromNs, f.toNs, pageStrikes)
-	for _, s := range strikes {
+	injections, _ := injectionsIn(p.Outcome.Ledger.Injections, f.fromNs, f.toNs, pageInjections)
+	for _, s := range injections {
 		if s.StartNs >= f.fromNs {
 			list = append(list, instant{s.StartNs, s.Event, fmt.Sprintf("%s %s begins", s.Kind, s.Target), "fault-note", ""})
 		}

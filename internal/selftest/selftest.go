@@ -58,7 +58,7 @@ var Cases = []Case{
 // Seed is the tape on which every case shows its fault.
 const Seed = 5
 
-// Which says where the fault of a Case strikes.
+// Which says where the fault of a Case is injected.
 type Which uint8
 
 const (

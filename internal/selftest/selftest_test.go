@@ -57,8 +57,8 @@ func play(t *testing.T, c *Case, which Which) *engine.Outcome {
 	return out
 }
 
-// Each kind of fault is seen by the program that it strikes; no program says so without it; and where it strikes
-// nobody that matters, the ledger does not claim that it was observed.
+// Each kind of fault is seen by the program that it affects; no program reports it otherwise; and where it affects
+// no program that matters, the ledger does not claim that it was observed.
 func TestCases(t *testing.T) {
 	for i := range Cases {
 		c := &Cases[i]

@@ -440,8 +440,8 @@ func (w *work) leap() {
 	began := time.Now()
 	defer func() { w.leapTime += time.Since(began) }()
 	for !w.over() {
-		strikes, others := chosen(w.Run, isFault), chosen(w.Run, isOther)
-		n := len(strikes)
+		injections, others := chosen(w.Run, isFault), chosen(w.Run, isOther)
+		n := len(injections)
 		if n < 2 || n > maxLeapCount || n == w.leapt {
 			return
 		}
@@ -453,9 +453,9 @@ func (w *work) leap() {
 		left := w.MaxTime/leapShare - w.leapTime
 		timely := func() bool { return w.MaxTime == 0 || time.Since(began) < left }
 		leap := func(i int) Case {
-			to := moved(strikes, i)
+			to := moved(injections, i)
 			if i%2 == 1 {
-				to = w.instead(strikes, i)
+				to = w.instead(injections, i)
 			}
 			return Case{Bare(w.Tape, append(to, others...)), w.Cut}
 		}
@@ -475,10 +475,10 @@ func (w *work) leap() {
 
 // moved gives some of the faults, fewer than there are, each at another moment and of another duration: a pure function
 // of the faults and i.
-func moved(strikes []tape.Decision, i int) []tape.Decision {
+func moved(injections []tape.Decision, i int) []tape.Decision {
 	src := tape.NewSource(tape.Tape{Seed: uint64(i)})
-	left := slices.Clone(strikes)
-	for keep := 1 + i%min(len(strikes)-1, 3); len(left) > keep; {
+	left := slices.Clone(injections)
+	for keep := 1 + i%min(len(injections)-1, 3); len(left) > keep; {
 		k := src.Choose("drop", uint64(len(left)))
 		left = slices.Delete(left, int(k), int(k)+1)
 	}
@@ -491,11 +491,11 @@ func moved(strikes []tape.Decision, i int) []tape.Decision {
 	return left
 }
 
-// instead gives one strike for all of them, near the moment of one, at any target of its rule: a node that is cut off is
+// instead gives one injection for all of them, near the moment of one, at any target of its rule: a node that is cut off is
 // what several links may come to. It is a pure function of the faults and i.
-func (w *work) instead(strikes []tape.Decision, i int) []tape.Decision {
+func (w *work) instead(injections []tape.Decision, i int) []tape.Decision {
 	src := tape.NewSource(tape.Tape{Seed: uint64(i)})
-	d := strikes[src.Choose("strike", uint64(len(strikes)))]
+	d := injections[src.Choose("strike", uint64(len(injections)))]
 	if plan, err := fault.New(w.Spec); err == nil {
 		for k := range plan.Rules {
 			targets := plan.Rules[k].Targets

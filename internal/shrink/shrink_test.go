@@ -59,7 +59,7 @@ func failing(t *testing.T, spec *world.Spec, skip int) tape.Tape {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Same && len(r.Outcome.Ledger.Strikes) >= 4 {
+		if r.Same && len(r.Outcome.Ledger.Injections) >= 4 {
 			if skip--; skip < 0 {
 				return tape.Tape{Seed: seed}
 			}
@@ -294,7 +294,7 @@ func TestFewerFaultsAtOtherMoments(t *testing.T) {
 			return r, err
 		}
 		var targets []string
-		for _, s := range r.Outcome.Ledger.Strikes {
+		for _, s := range r.Outcome.Ledger.Injections {
 			targets = append(targets, s.Target)
 		}
 		r.Same = slices.Contains(targets, "n1-n3") || slices.Contains(targets, "n1-n2") && slices.Contains(targets, "n2-n3")
@@ -316,6 +316,6 @@ func TestFewerFaultsAtOtherMoments(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.To.Faults != 1 || !r.Minimal {
-		t.Errorf("%d faults are left: %+v", r.To.Faults, r.Outcome.Ledger.Strikes)
+		t.Errorf("%d faults are left: %+v", r.To.Faults, r.Outcome.Ledger.Injections)
 	}
 }

@@ -578,8 +578,8 @@ type Faults struct {
 	Require []string `json:"require,omitempty"`
 }
 
-// Strikes reports whether a rule gives a kind a rate above 0.
-func (f *Faults) Strikes(kind string) bool {
+// Injects reports whether a rule gives a kind a rate above 0.
+func (f *Faults) Injects(kind string) bool {
 	return slices.ContainsFunc(f.Rules, func(r FaultRule) bool { return r.Kind == kind && r.RatePPM > 0 })
 }
 
@@ -604,13 +604,13 @@ type FaultRule struct {
 	LatencyNs      int64 `json:"latency_ns,omitempty"`
 	JitterNs       int64 `json:"jitter_ns,omitempty"`
 	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
-	// Max bounds how often the rule strikes in one run; 0 is no bound.
+	// Max bounds how often the rule injects in one run; 0 is no bound.
 	Max int `json:"max,omitempty"`
 	// ByUser tells a rule that the user wrote from one that a preset added.
 	ByUser bool `json:"by_user,omitempty"`
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.
 	When string `json:"when,omitempty"`
-	// At names system calls: the rule draws, and strikes, as a program of the target enters one of them, and not once a
+	// At names system calls: the rule draws, and injects, as a program of the target enters one of them, and not once a
 	// time step. Path bounds that to calls on files: a pattern as of path.Match, of the last element if it has no slash.
 	At   []string `json:"at,omitempty"`
 	Path string   `json:"path,omitempty"`
@@ -629,7 +629,7 @@ type NodeRole struct {
 }
 
 // Handling ties a kind of fault to what shows that a program dealt with it: a line that matches a log pattern of the
-// Spec, or an assertion of that name that was reached, after a strike of the kind.
+// Spec, or an assertion of that name that was reached, after an injection of the kind.
 type Handling struct {
 	Kind      string `json:"kind"`
 	Log       string `json:"log,omitempty"`       // the name of a log pattern

@@ -83,8 +83,8 @@ func (d *Disk) slow(p *Process, ns int64) {
 	}
 }
 
-// strike draws what strikes a call.
-func (d *Disk) strike(c call, op fault.Op, name string, offset, size int) fault.Harm {
+// inject draws the fault that a call meets.
+func (d *Disk) inject(c call, op fault.Op, name string, offset, size int) fault.Harm {
 	n := d.node
 	r := n.run
 	if !r.lay.disk || !r.director.Plan.On || !n.server {
@@ -117,7 +117,7 @@ func (d *Disk) Read(name string) ([]byte, error) {
 		return nil, d.done(callRead, p, name, 0, 0, ErrNotExist)
 	}
 	data := slices.Clone(f.data)
-	switch h := d.strike(callRead, fault.Read, name, 0, len(data)); h.Kind {
+	switch h := d.inject(callRead, fault.Read, name, 0, len(data)); h.Kind {
 	case fault.ReadFail:
 		return nil, d.done(callRead, p, name, 0, 0, ErrIO)
 	case fault.ReadCorrupt:
@@ -158,7 +158,7 @@ func (d *Disk) WriteAt(name string, data []byte, offset int) error {
 		}
 		return d.done(callWrite, p, name, offset, 0, ErrNoSpace)
 	}
-	h := d.strike(callWrite, fault.Write, name, offset, len(data))
+	h := d.inject(callWrite, fault.Write, name, offset, len(data))
 	digest := hashBytes(data)
 	switch h.Kind {
 	case fault.WriteFail:
@@ -241,7 +241,7 @@ func (d *Disk) Sync(name string) error {
 	if f == nil {
 		return d.done(callFsync, p, name, 0, 0, ErrNotExist)
 	}
-	if h := d.strike(callFsync, fault.Sync, name, 0, 0); h.Kind == fault.FsyncFail {
+	if h := d.inject(callFsync, fault.Sync, name, 0, 0); h.Kind == fault.FsyncFail {
 		f.pending = f.pending[:0] // the system holds it for written, and never tries again
 		return d.done(callFsync, p, name, 0, 0, ErrIO)
 	}

@@ -146,11 +146,11 @@ func TestEachFaultIsObserved(t *testing.T) {
 			if sum.Entries[0].Observed == 0 || sum.Entries[0].Delivered == 0 || sum.Entries[0].Delivered > sum.Entries[0].Planned || seen[c.sees] == 0 {
 				t.Errorf("%s: %+v, seen %v", c.rule, sum.Entries, seen)
 			}
-			// A run in which the rule is there and never strikes is the calm one, and nobody observes anything.
+			// A run in which the rule exists and never injects is the baseline run, and no program observes anything.
 			quiet := witness{}
 			out := mustRun(t, mustNew(t, witnessed(quiet, c.rule)), fault.Calm(tape.Tape{Seed: 1}))
 			if out.Ledger.Entries[0].Observed > 0 || len(quiet) > 0 {
-				t.Errorf("%s: nothing strikes, and %+v, %v", c.rule, out.Ledger.Entries, quiet)
+				t.Errorf("%s: nothing is injected, and %+v, %v", c.rule, out.Ledger.Entries, quiet)
 			}
 		})
 	}

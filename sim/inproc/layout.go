@@ -15,8 +15,8 @@ type layout struct {
 	nodes   []nodeLayout
 	links   []linkLayout // from * nodes + to
 	setting *director.Setting
-	at      bool // rules strike at calls
-	disk    bool // rules strike calls on disks
+	at      bool // rules inject at calls
+	disk    bool // rules inject into calls on disks
 }
 
 // nodeLayout has names of a node's streams, and that of its main process.

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// ref names the fault that something is due to: a strike by its ID, or a kind and rule that strike messages.
+// ref names the fault that something is due to: an injection by its ID, or a kind and rule that affect messages.
 type ref struct {
 	id   int
 	kind fault.Kind
@@ -142,7 +142,7 @@ const (
 	messageBytes = 512
 )
 
-// harmed draws what strikes a message, and tells whether it is lost.
+// harmed draws the faults of a message, and reports whether it is lost.
 func (r *run) harmed(l *link, m *Message, at *int64, late **ref) (lost bool) {
 	f, s, led := &l.rates, &l.streams, &r.director.Plan.Ledger
 	if c := &f[fault.CorruptRate]; c.PPM > 0 {

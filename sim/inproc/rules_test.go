@@ -494,21 +494,21 @@ func TestANodeThatIsPausedDoesNothing(t *testing.T) {
 			w.Set(Settings{Chaos: 2 * time.Second, TimeStep: 9 * time.Millisecond, Tick: 3 * time.Millisecond, Preempt: 0.01})
 			w.Faults(kind + " on a rate 10% for 5ms..50ms")
 		})
-		struck := 0
+		injected := 0
 		down := false
 		_, err := engine.Run(e, e.Spec(), tape.Tape{Seed: 1}, engine.Options{Observe: func(ev *engine.Event) {
 			switch {
 			case ev.Call == "fault":
 				down = true
-				struck++
+				injected++
 			case ev.Call == "end":
 				down = false
 			case down && ev.Node == "a":
 				t.Fatalf("%s: %+v", kind, ev)
 			}
 		}})
-		if err != nil || struck < 5 {
-			t.Errorf("%s: %v, %d strikes", kind, err, struck)
+		if err != nil || injected < 5 {
+			t.Errorf("%s: %v, %d injections", kind, err, injected)
 		}
 	}
 }

@@ -225,7 +225,7 @@ func TestASteppedMutantIsTheSameRunButForItsStep(t *testing.T) {
 	}
 }
 
-// Kinds of faults that mean nothing in a schedule are refused, in whatever order they are told; those of messages strike there.
+// Kinds of faults that mean nothing in a schedule are refused, in whatever order they are written; those of messages are injected there.
 func TestFaultsOfSchedules(t *testing.T) {
 	for _, rule := range []string{"delay rate 1%", "slow_link rate 1%"} {
 		for _, first := range []bool{true, false} {

@@ -60,7 +60,7 @@ func Read(l *load.State, n *source.Node) {
 
 // unstopped notes the keys about how a node stops where nothing stops it.
 func unstopped(l *load.State) {
-	if l.Spec.Faults.Enabled && l.Spec.Faults.Strikes("restart") {
+	if l.Spec.Faults.Enabled && l.Spec.Faults.Injects("restart") {
 		return
 	}
 	for i, d := range l.Nodes {
@@ -83,7 +83,7 @@ func required(l *load.State, n *source.Node) {
 	}
 	if n.Kind == source.List {
 		for _, item := range n.List() {
-			if !f.Strikes(item.Text) {
+			if !f.Injects(item.Text) {
 				l.Fail(item.Position, "set a rate above 0, or remove it from the list", "faults.require_observed: %s is never injected, so it cannot be observed", item.Text)
 				continue
 			}

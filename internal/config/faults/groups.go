@@ -116,7 +116,7 @@ func shaped(l *load.State, shapes *source.Node, r world.FaultRule) []world.Fault
 	return rules
 }
 
-// delay reads delay_ms and delay_jitter_ms. Without a rate, a delay that is written strikes every packet.
+// delay reads delay_ms and delay_jitter_ms. Without a rate, a delay that is written applies to every packet.
 func delay(l *load.State, group *source.Node, r *world.FaultRule) {
 	ms, jitter := group.Get("delay_ms"), group.Get("delay_jitter_ms")
 	if ms == nil && jitter == nil && r.MaxNs > 0 {

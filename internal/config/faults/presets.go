@@ -5,10 +5,10 @@ import (
 )
 
 // presetStepNs is the time step that the probabilities of presets are written for. Others scale them, so that a preset
-// means the same number of strikes a second.
+// means the same number of injections a second.
 const presetStepNs = 10_000_000
 
-// A preset strikes each of its targets with these rates. Three servers and a client have three nodes and six links, so
+// A preset injects faults into each of its targets at these rates. Three servers and a client have three nodes and six links, so
 // that moderate makes about 3 partitions, 1 crash and 1 pause in 30 virtual seconds of chaos, and chaos five times that.
 // What only breaks programs that made no such promise is in no preset: power losses, errors of disks, and wrong dates
 // beyond what a working NTP allows.

@@ -93,7 +93,7 @@ func handling(l *load.State, n *source.Node) {
 		switch {
 		case !slices.Contains(keys.FaultKinds, e.Name):
 			l.Fail(e.Key.Position, suggest.From(e.Name, keys.FaultKinds), "faults.handling: unknown kind of fault %q", source.Shorten(e.Name))
-		case !f.Strikes(e.Name):
+		case !f.Injects(e.Name):
 			l.Fail(e.Key.Position, "set a rate above 0 for the kind, or remove this key", "%s: this kind of fault is never injected", key)
 		case (h.Log == "") == (h.Assertion == ""):
 			l.Fail(e.Key.Position, "set one of `log:` and `assertion:`", "%s needs exactly one of log and assertion", key)

@@ -55,7 +55,7 @@ func sentence(l *load.State, n *source.Node, key string, roles []string) (world.
 	condition(l, n.Position, &r, r.When, key, roles)
 	var targets []string
 	for _, t := range r.Targets {
-		targets = append(targets, struck(l, t)...)
+		targets = append(targets, expand(l, t)...)
 	}
 	r.Targets = targets
 	for _, t := range r.Targets {
@@ -141,7 +141,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	amount(l, n, amountKey(r.Kind), &r)
 	idleKeys(l, n, &r, key)
 	for _, t := range n.Get("targets").Scalars() {
-		for _, target := range struck(l, t.Text) {
+		for _, target := range expand(l, t.Text) {
 			if !faultTarget(l, t.Position, target, r.Kind, key+".targets") {
 				break
 			}
@@ -164,7 +164,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 	return r, len(l.Errs) == before
 }
 
-// calls checks the system calls at which a rule strikes, and the files.
+// calls checks the system calls at which a rule injects, and the files.
 func calls(l *load.State, at source.Position, r *world.FaultRule, key string) {
 	for _, c := range r.At {
 		if !callName.MatchString(c) {

@@ -101,8 +101,8 @@ func faultTarget(l *load.State, at source.Position, name, kind, key string) bool
 	return link
 }
 
-// struck are the nodes or links that the target of a fault stands for.
-func struck(l *load.State, target string) []string {
+// expand lists the nodes or links that the target of a fault stands for.
+func expand(l *load.State, target string) []string {
 	there := func(name string) bool { return l.Node(name) != nil || len(l.ReplicasOf(name)) > 0 }
 	between := func(a, sign, b string) []string {
 		var links []string

@@ -41,13 +41,13 @@ func (d *Director) settleFelt() {
 	if len(d.Felt) == 0 {
 		return
 	}
-	strikes := d.Plan.Ledger.Strikes
+	injections := d.Plan.Ledger.Injections
 	d.Felt = slices.DeleteFunc(d.Felt, func(f Felt) bool {
-		i := slices.IndexFunc(strikes, func(s fault.Strike) bool { return s.ID == f.Fault })
-		if i < 0 || strikes[i].Observed != 0 {
+		i := slices.IndexFunc(injections, func(s fault.Injection) bool { return s.ID == f.Fault })
+		if i < 0 || injections[i].Observed != 0 {
 			return true
 		}
-		node := d.nodeID(strikes[i].Target)
+		node := d.nodeID(injections[i].Target)
 		if !f.Failed || node < 0 || d.Nodes[node].Status != Running {
 			return false
 		}

@@ -77,7 +77,7 @@ func (d *Director) waitedFor(name string) bool {
 	})
 }
 
-// undisturbed tells whether no fault has struck and none can.
+// undisturbed reports whether no fault has been injected and none can be.
 func (d *Director) undisturbed() bool {
 	return d.Phase == PhaseSetup || len(d.Plan.Rules) == 0 || d.Plan.Calm
 }

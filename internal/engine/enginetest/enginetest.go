@@ -28,9 +28,9 @@ import (
 
 // Modes that FAKE may name; several are separated by commas, and a mode may have an argument after a colon.
 const (
-	// LostWrite forgets an acknowledged put that reaches the first server while a partition strikes it.
+	// LostWrite forgets an acknowledged put that reaches the first server while a partition cuts it off.
 	LostWrite = "lost-write"
-	// Meeting forgets an acknowledged put while strikes of all kinds in the Spec are under way.
+	// Meeting forgets an acknowledged put while faults of all kinds in the Spec are under way.
 	Meeting = "meeting"
 	// Broken forgets every second acknowledged put, with faults or without.
 	Broken = "broken"
@@ -218,7 +218,7 @@ func (w *fake) faults() {
 	}
 }
 
-// met tells whether strikes of all kinds are under way. What was under way together is what a run reaches.
+// met reports whether faults of all kinds are under way. What was under way together is what a run reaches.
 func (w *fake) met() bool {
 	var kinds []string
 	for _, a := range w.plan.Active {

@@ -31,8 +31,8 @@ type behaviour struct {
 	Last      []int32           // by node: the template of its last line, -1 none
 	Before    map[writer]line   // by process: its last line
 	RoleNames []string          // by number of a set of roles, as Seen.Roles has it; "" is the first
-	At        map[int]situation // by strike: how things stood as it was delivered
-	// Of faults per packet or call, which are no strikes: when one of a kind was observed last, and how things stood then.
+	At        map[int]situation // by injection: the state of the world as it was delivered
+	// Of faults per packet or call, which are not listed as injections: when one of a kind was observed last, and the state of the world then.
 	Lately   map[fault.Kind]int64
 	Suffered map[suffering]bool
 	buf      []byte
@@ -67,7 +67,7 @@ type template struct {
 	Count uint32
 }
 
-// situation is what a strike met.
+// situation is the state that an injection met.
 type situation struct {
 	Target string       // groups and roles of the nodes that it concerns
 	Nodes  []int        // these, by number

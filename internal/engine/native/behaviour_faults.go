@@ -17,7 +17,7 @@ import (
 // followNs is how soon a fault must begin after another one has ended to follow it.
 const followNs = 3e9
 
-// maxPaired bounds the strikes of one run of which it is asked how they meet.
+// maxPaired bounds the injections of one run that are compared in pairs.
 const maxPaired = 32
 
 func (f *features) faults(l *fault.Ledger, events []history.Event) {
@@ -32,9 +32,9 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 			f.add(coverage.Fault, string(s.Kind)+" of "+s.Target+" after "+f.texts[s.Said])
 		}
 	}
-	var seen []*fault.Strike
-	for i := range l.Strikes {
-		s := &l.Strikes[i]
+	var seen []*fault.Injection
+	for i := range l.Injections {
+		s := &l.Injections[i]
 		at, known := f.b.At[s.ID]
 		if s.Observed == 0 || !known {
 			continue
@@ -53,7 +53,7 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 			seen = append(seen, s)
 		}
 	}
-	slices.SortStableFunc(seen, func(a, b *fault.Strike) int { return cmp.Compare(a.StartNs, b.StartNs) })
+	slices.SortStableFunc(seen, func(a, b *fault.Injection) int { return cmp.Compare(a.StartNs, b.StartNs) })
 	f.during(seen, events)
 	f.atOnce(seen)
 	for i, a := range seen {
@@ -67,7 +67,7 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 			if a.Target == b.Target {
 				same = " of the same"
 			}
-			f.add(coverage.Fault, f.struckBy(a)+how+f.struckBy(b)+same)
+			f.add(coverage.Fault, f.injectedBy(a)+how+f.injectedBy(b)+same)
 			for _, c := range seen[j+1:] {
 				if meet(b, c) != "" {
 					three := []string{string(a.Kind), string(b.Kind), string(c.Kind)}
@@ -79,12 +79,12 @@ func (f *features) faults(l *fault.Ledger, events []history.Event) {
 	}
 }
 
-// atOnce adds how many strikes lasted at one time.
-func (f *features) atOnce(strikes []*fault.Strike) {
+// atOnce adds how many injections lasted at one time.
+func (f *features) atOnce(injections []*fault.Injection) {
 	most := 0
-	for _, s := range strikes {
+	for _, s := range injections {
 		n := 0
-		for _, o := range strikes {
+		for _, o := range injections {
 			if o.StartNs <= s.StartNs && s.StartNs < o.EndNs {
 				n++
 			}
@@ -96,17 +96,17 @@ func (f *features) atOnce(strikes []*fault.Strike) {
 	}
 }
 
-// during adds how operations of clients went that were under way together with a strike.
-func (f *features) during(strikes []*fault.Strike, events []history.Event) {
+// during adds how operations of clients went that were under way together with an injection.
+func (f *features) during(injections []*fault.Injection, events []history.Event) {
 	ops, err := history.Pair(events)
 	if err != nil {
 		return // its verdict says why
 	}
 	type went struct {
-		op     string
-		result history.Type
-		strike string
-		asked  bool // the operation asked a node that the strike hit
+		op        string
+		result    history.Type
+		injection string
+		asked     bool // the operation asked a node that the injection affected
 	}
 	all := map[went]bool{}
 	for i := range ops {
@@ -115,16 +115,16 @@ func (f *features) during(strikes []*fault.Strike, events []history.Event) {
 		if o.Return == history.Pending && end == 0 {
 			end = math.MaxInt64
 		}
-		for _, s := range strikes {
+		for _, s := range injections {
 			if o.CallTimeNs < s.EndNs && s.StartNs < end {
 				host, _, _ := strings.Cut(o.Node, ":")
 				asked := slices.ContainsFunc(f.b.At[s.ID].Nodes, func(id int) bool { return f.spec.Nodes[id].Name == host })
-				all[went{o.Op, o.Type, f.struckBy(s), asked}] = true
+				all[went{o.Op, o.Type, f.injectedBy(s), asked}] = true
 			}
 		}
 	}
 	for w := range all {
-		text := w.op + " " + string(w.result) + " during " + w.strike
+		text := w.op + " " + string(w.result) + " during " + w.injection
 		if w.asked {
 			text += ", of one of these"
 		}
@@ -132,12 +132,12 @@ func (f *features) during(strikes []*fault.Strike, events []history.Event) {
 	}
 }
 
-func (f *features) struckBy(s *fault.Strike) string {
+func (f *features) injectedBy(s *fault.Injection) string {
 	return string(s.Kind) + " of " + f.b.At[s.ID].Target
 }
 
-// meet tells how a strike meets an earlier one, or nothing.
-func meet(a, b *fault.Strike) string {
+// meet says how an injection meets an earlier one, or returns nothing.
+func meet(a, b *fault.Injection) string {
 	switch {
 	case b.StartNs < a.EndNs:
 		return " with "

@@ -147,8 +147,8 @@ func TestBehaviour(t *testing.T) {
 	}
 }
 
-// Faults per call are no strikes, and meet strikes all the same.
-func TestFaultsPerCallMeetStrikes(t *testing.T) {
+// Faults per call are not listed as injections, and still meet injections.
+func TestFaultsPerCallMeetInjections(t *testing.T) {
 	needs.Program(t, "python3")
 	spec := chatty()
 	spec.Nodes = spec.Nodes[:1]

@@ -102,8 +102,8 @@ s.connect_ex(('10.77.0.10', 7001))
 time.sleep(1000)
 `
 
-// struck is a world of a server n1, a client n2 that talks to it, and n3, to which nobody talks, under one rule.
-func struck(server, client string, rule *world.FaultRule) *world.Spec {
+// pairUnder is a world of a server n1, a client n2 that talks to it, and n3, to which no node talks, under one rule.
+func pairUnder(server, client string, rule *world.FaultRule) *world.Spec {
 	node := func(name, ip, program string) world.Node {
 		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1", "RES_OPTIONS=timeout:1 attempts:1"}}
 	}
@@ -139,7 +139,7 @@ func lines(t *testing.T, spec *world.Spec, kind fault.Kind) (string, fault.Entry
 	return b.String(), fault.Entry{}
 }
 
-// Each kind of fault is seen by a real program, and the ledger knows. Where the fault strikes a node that nobody talks
+// Each kind of fault is seen by a real program, and the ledger knows. Where the fault affects a node that no node talks
 // to, no program sees anything, and the ledger knows that, too.
 func TestFaultsAreSeen(t *testing.T) {
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func TestFaultsAreSeen(t *testing.T) {
 		name := string(c.kind) + map[string]string{tcpClient: "-tcp", source: "-bulk", udpClient: "-udp", comparer: "-bits", reader: "-disk"}[c.client]
 		t.Run(name, func(t *testing.T) {
 			c.rule.Kind = string(c.kind)
-			text, _ := lines(t, struck(c.server, c.client, nil), c.kind)
+			text, _ := lines(t, pairUnder(c.server, c.client, nil), c.kind)
 			for line := range strings.Lines(text) {
 				if strings.TrimSpace(line) != c.calm {
 					t.Fatalf("without a fault the client prints %q, want %q only", line, c.calm)
@@ -182,7 +182,7 @@ func TestFaultsAreSeen(t *testing.T) {
 			if strings.Count(text, "\n") < 40 {
 				t.Fatalf("the client printed too little: %q", text)
 			}
-			text, e := lines(t, struck(c.server, c.client, &c.rule), c.kind)
+			text, e := lines(t, pairUnder(c.server, c.client, &c.rule), c.kind)
 			if !strings.Contains(text, c.seen+"\n") {
 				t.Errorf("the client never printed %q:\n%s", c.seen, text)
 			}
@@ -190,7 +190,7 @@ func TestFaultsAreSeen(t *testing.T) {
 				t.Errorf("the ledger says %+v", e)
 			}
 			c.rule.Targets = []string{c.elsewhere}
-			_, e = lines(t, struck(c.server, c.client, &c.rule), c.kind)
+			_, e = lines(t, pairUnder(c.server, c.client, &c.rule), c.kind)
 			if e.Observed != 0 {
 				t.Errorf("nobody can have seen it, but the ledger says %+v", e)
 			}
@@ -208,7 +208,7 @@ time.sleep(0.1)
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('n1', 7000))
 for i in range(60): s.send(b'x'); s.recv(9); print('same', flush=True); time.sleep(0.02)
 `
-	text, e := lines(t, struck(udpServer, pinger, &world.FaultRule{Kind: string(fault.Reorder), RatePPM: 300_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}), fault.Reorder)
+	text, e := lines(t, pairUnder(udpServer, pinger, &world.FaultRule{Kind: string(fault.Reorder), RatePPM: 300_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}), fault.Reorder)
 	if strings.Count(text, "same\n") < 60 || e.Delivered < 10 || e.Observed != 0 {
 		t.Errorf("%d answers; nothing overtook anything, but the ledger says %+v", strings.Count(text, "same\n"), e)
 	}
@@ -216,7 +216,7 @@ for i in range(60): s.send(b'x'); s.recv(9); print('same', flush=True); time.sle
 
 // A program that sends into a link that is cut and gets no other answer than it would have got has seen nothing.
 func TestSendingIsNotSeeing(t *testing.T) {
-	spec := struck(deafServer, talker, &world.FaultRule{Kind: string(fault.Partition), RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
+	spec := pairUnder(deafServer, talker, &world.FaultRule{Kind: string(fault.Partition), RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
 	spec.Faults.StartNs, spec.Faults.StopNs = 200e6, 3e9
 	spec.MaxTimeNs = 5e9
 	text, e := lines(t, spec, fault.Partition)
@@ -256,7 +256,7 @@ for i in range(100):
 		{fault.Crash, driver("tell(type=end); time.sleep(10 if i == 0 else 0)"), false}, // nobody asked meanwhile
 		{fault.Pause, driver("tell(type=end)"), true},                                   // the server itself runs on late
 	} {
-		spec := struck(echoServer, "", &world.FaultRule{Kind: string(c.kind), RatePPM: 10_000, MinNs: 300e6, MaxNs: 400e6, Targets: []string{"n1"}})
+		spec := pairUnder(echoServer, "", &world.FaultRule{Kind: string(c.kind), RatePPM: 10_000, MinNs: 300e6, MaxNs: 400e6, Targets: []string{"n1"}})
 		spec.Nodes[1].Command, spec.Nodes[1].Role = nil, world.Client
 		spec.Workloads = []world.Workload{{Name: "load", Driver: "command", Node: "n2", Command: []string{"python3", "-c", c.driver}}}
 		_, e := lines(t, spec, c.kind)

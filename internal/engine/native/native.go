@@ -184,7 +184,7 @@ func (w *World) direct(setting *director.Setting) error {
 	w.director = setting.New(w.tape, actuator{w}, &w.outcome)
 	k := w.kernel
 	if unknown := linux.WatchCalls(k, setting.Faults().Entries()); len(unknown) > 0 {
-		return fmt.Errorf("faults strike at %s, at which worlds never stop", strings.Join(unknown, ", "))
+		return fmt.Errorf("faults are injected at %s, at which worlds never stop", strings.Join(unknown, ", "))
 	}
 	k.Entering = func(node kernel.NodeID, call string, files []string) {
 		if err := w.director.Entering(w.spec.Nodes[node].Name, call, files...); err != nil && w.failure == nil {
@@ -218,9 +218,9 @@ func (w *World) nodeID(name string) kernel.NodeID {
 	return -1
 }
 
-// asksForMemory tells whether faults strike calls that ask for memory, or at them.
+// asksForMemory reports whether faults affect calls that ask for memory, or at them.
 func asksForMemory(f *world.Faults) bool {
-	return f.Strikes(string(fault.MemoryPressure)) ||
+	return f.Injects(string(fault.MemoryPressure)) ||
 		slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return slices.ContainsFunc(r.At, linux.Growing) })
 }
 

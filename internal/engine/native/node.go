@@ -28,7 +28,7 @@ func (w *World) needed() bool {
 
 var profiles = map[string]fs.Profile{"": fs.Ext4Ordered, "ext4-ordered": fs.Ext4Ordered, "posix-minimal": fs.PosixMinimal}
 
-// losesPower reports whether a power loss may strike: only then do disks keep account of what is not durable.
+// losesPower reports whether a power loss may happen: only then do disks keep account of what is not durable.
 func (w *World) losesPower() bool {
 	return w.spec.Faults.Enabled && fault.LosesPower(&w.spec.Faults)
 }

@@ -25,7 +25,7 @@ func alone(t *testing.T, program string, rules ...world.FaultRule) *world.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := struck(string(text), "", nil)
+	s := pairUnder(string(text), "", nil)
 	if strings.HasSuffix(program, ".c") {
 		built := compile(t, "testdata/faults/"+program)
 		s.Nodes[0].Command, s.Dir = []string{built}, filepath.Dir(built)
@@ -65,7 +65,7 @@ func entryOf(out *engine.Outcome, kind fault.Kind) fault.Entry {
 	return fault.Entry{Kind: kind}
 }
 
-// Each kind of fault of disks, memory and clocks is seen by a real program, and the ledger knows. Where it strikes a node
+// Each kind of fault of disks, memory and clocks is seen by a real program, and the ledger knows. Where it affects a node
 // whose program does nothing, nobody sees anything, and the ledger knows that, too.
 func TestNodeFaultsAreSeen(t *testing.T) {
 	for _, c := range []struct {
@@ -252,8 +252,8 @@ func TestOutOfMemory(t *testing.T) {
 		if got := strings.Join(said, ", "); got != c.want {
 			t.Errorf("%s, restart %q: n1 said %q, want %q", c.program, c.policy, got, c.want)
 		}
-		if soon := started < out.Ledger.Strikes[0].StartNs+2e9; c.program == "main.py" && soon != c.soon {
-			t.Errorf("restart %q: the node started again at %d, and the fault was from %d to %d", c.policy, started, out.Ledger.Strikes[0].StartNs, out.Ledger.Strikes[0].EndNs)
+		if soon := started < out.Ledger.Injections[0].StartNs+2e9; c.program == "main.py" && soon != c.soon {
+			t.Errorf("restart %q: the node started again at %d, and the fault was from %d to %d", c.policy, started, out.Ledger.Injections[0].StartNs, out.Ledger.Injections[0].EndNs)
 		}
 		if len(out.Crashes) > 0 {
 			t.Errorf("restart %q: %+v", c.policy, out.Crashes)
@@ -313,7 +313,7 @@ for i in range(100):
 `
 	const calm, failed = "ok, ok, ok, ok, ok, ok, ok", "Input/output error, ok, Input/output error, Input/output error, ok, ok, ok"
 	for rate, want := range map[uint64][]string{0: {calm}, 100_000: {calm, failed}} {
-		spec := struck(program, "import time; time.sleep(100)", &world.FaultRule{Kind: "fsync_fail", RatePPM: rate, At: []string{"syncfs"}, Targets: []string{"n1"}})
+		spec := pairUnder(program, "import time; time.sleep(100)", &world.FaultRule{Kind: "fsync_fail", RatePPM: rate, At: []string{"syncfs"}, Targets: []string{"n1"}})
 		logs, _, out := play(t, spec)
 		told := map[string]int{}
 		for line := range strings.Lines(logs["n1"]) {
@@ -372,7 +372,7 @@ for i in range(50):
     try: os.pwrite(f, b'x' * 8192, i * 8192); print('wrote', flush=True)
     except OSError as e: print(e.strerror, flush=True)
 `
-	spec := struck(program, "import time; time.sleep(100)", &world.FaultRule{Kind: "disk_full", RatePPM: tape.Certain, MinNs: 100e9, MaxNs: 100e9, Max: 1, Targets: []string{"n1"}})
+	spec := pairUnder(program, "import time; time.sleep(100)", &world.FaultRule{Kind: "disk_full", RatePPM: tape.Certain, MinNs: 100e9, MaxNs: 100e9, Max: 1, Targets: []string{"n1"}})
 	spec.Faults.StartNs = 200e6
 	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "partial_write", RatePPM: tape.Certain, Targets: []string{"n1"}})
 	logs, _, out := play(t, spec)

@@ -21,8 +21,8 @@ func TestProbesFollowFaults(t *testing.T) {
 		{Name: "alive", Kind: world.Liveness, TimeoutNs: 1e9, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: interval}},
 	}
 	_, _, out := play(t, spec)
-	if len(out.Ledger.Strikes) < 2 {
-		t.Fatalf("%d strikes", len(out.Ledger.Strikes))
+	if len(out.Ledger.Injections) < 2 {
+		t.Fatalf("%d injections", len(out.Ledger.Injections))
 	}
 	runs := func(property string, from, to int64) int {
 		n := 0
@@ -33,7 +33,7 @@ func TestProbesFollowFaults(t *testing.T) {
 		}
 		return n
 	}
-	for _, s := range out.Ledger.Strikes {
+	for _, s := range out.Ledger.Injections {
 		for _, at := range []int64{s.StartNs, s.EndNs} {
 			if runs("often", at, at+interval/10+100e6) == 0 {
 				t.Errorf("no check ran soon after %d ns: %+v", at, out.Probes)

@@ -19,7 +19,7 @@ import (
 // ruled is a world of two servers and a checker, under rules written as sentences.
 func ruled(t *testing.T, n1, n2 string, rules ...string) *world.Spec {
 	t.Helper()
-	s := struck(n1, n2, nil)
+	s := pairUnder(n1, n2, nil)
 	s.Nodes = s.Nodes[:2]
 	s.Nodes = append(s.Nodes, world.Node{Name: "checker", Role: world.Checker, Hostname: "checker", IPv4: "10.77.0.20", Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
 	s.MaxTimeNs = 10e9
@@ -63,7 +63,7 @@ print('renamed', flush=True)
 time.sleep(1000)
 `
 
-// A rule strikes as a program enters a system call on a file, and the call has no effect any more.
+// A rule injects as a program enters a system call on a file, and the call has no effect any more.
 func TestFaultsAtCalls(t *testing.T) {
 	whole := "begin\nwrite /a.log\nsynced /a.log\nwrite /a.wal\nsynced /a.wal\nrenamed\n"
 	for _, c := range []struct{ rule, want string }{
@@ -85,7 +85,7 @@ func TestFaultsAtCalls(t *testing.T) {
 	}
 }
 
-// A rule strikes at a call with two paths whichever of them it names, also where a path starts at a folder.
+// A rule injects at a call with two paths whichever of them it names, also where a path starts at a folder.
 func TestFaultsAtCallsWithTwoPaths(t *testing.T) {
 	const linker = `import os, time
 print('begin', flush=True)
@@ -123,8 +123,8 @@ const (
 
 // Rules ask for the roles of nodes, which logs or programs tell.
 func TestFaultsAskForRoles(t *testing.T) {
-	struckAt := func(out *engine.Outcome) (targets []string) {
-		for _, s := range out.Ledger.Strikes {
+	injectedAt := func(out *engine.Outcome) (targets []string) {
+		for _, s := range out.Ledger.Injections {
 			targets = append(targets, s.Target)
 		}
 		slices.Sort(targets)
@@ -136,12 +136,12 @@ func TestFaultsAskForRoles(t *testing.T) {
 	spec := ruled(t, leader, follower, "pause rate 0.05 after 1s while leader for 10ms")
 	spec.Faults.Roles = []world.NodeRole{lead("n1"), lead("n2")}
 	_, _, out := play(t, spec)
-	if got := struckAt(out); !reflect.DeepEqual(got, []string{"n1"}) {
-		t.Errorf("by log: struck %v, want n1", got)
+	if got := injectedAt(out); !reflect.DeepEqual(got, []string{"n1"}) {
+		t.Errorf("by log: injected %v, want n1", got)
 	}
-	for _, s := range out.Ledger.Strikes {
+	for _, s := range out.Ledger.Injections {
 		if s.StartNs < 1e9 || s.StartNs > 5e9 {
-			t.Errorf("struck at %d ms, when n1 was no leader or too early", s.StartNs/1e6)
+			t.Errorf("injected at %d ms, when n1 was no leader or too early", s.StartNs/1e6)
 		}
 	}
 
@@ -150,8 +150,8 @@ func TestFaultsAskForRoles(t *testing.T) {
 		spec.Faults.Roles = append(spec.Faults.Roles, world.NodeRole{Name: "leader", Node: n, Check: &world.Check{Type: world.Custom, Script: []string{"/bin/sh", "-c", "test $BLOODHOUND_NODE = n2"}, IntervalNs: 500e6}})
 	}
 	_, _, out = play(t, spec)
-	if got := struckAt(out); !reflect.DeepEqual(got, []string{"n2"}) {
-		t.Errorf("by script: struck %v, want n2", got)
+	if got := injectedAt(out); !reflect.DeepEqual(got, []string{"n2"}) {
+		t.Errorf("by script: injected %v, want n2", got)
 	}
 
 	// Roles are there side by side: those that one line tells, those that have an end of their own, and what programs tell.
@@ -173,29 +173,29 @@ func TestFaultsAskForRoles(t *testing.T) {
 			}
 		}
 		_, _, out := play(t, spec)
-		if got := struckAt(out); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("while %s of %+v: struck %v, want %v", c.role, c.all, got, c.want)
+		if got := injectedAt(out); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("while %s of %+v: injected %v, want %v", c.role, c.all, got, c.want)
 		}
 	}
 	spec = ruled(t, leader, follower, "pause rate 0.05 while a for 10ms") // a line of another role ends one without an end of its own
 	spec.Faults.Roles = []world.NodeRole{{Name: "a", Node: "n1", Log: "^I lead"}, {Name: "b", Node: "n1", Log: "^I follow"}}
 	_, _, out = play(t, spec)
-	if got := struckAt(out); !reflect.DeepEqual(got, []string{"n1"}) {
-		t.Errorf("a leader that follows later: struck %v", got)
+	if got := injectedAt(out); !reflect.DeepEqual(got, []string{"n1"}) {
+		t.Errorf("a leader that follows later: injected %v", got)
 	}
-	for _, s := range out.Ledger.Strikes {
+	for _, s := range out.Ledger.Injections {
 		if s.StartNs > 5e9 {
-			t.Errorf("struck at %d ms, when n1 followed", s.StartNs/1e6)
+			t.Errorf("injected at %d ms, when n1 followed", s.StartNs/1e6)
 		}
 	}
 
 	_, _, out = play(t, ruled(t, leader, follower, "pause rate 0.05 while leader for 10ms"))
-	if got := struckAt(out); got != nil {
-		t.Errorf("without a role: struck %v", got)
+	if got := injectedAt(out); got != nil {
+		t.Errorf("without a role: injected %v", got)
 	}
 }
 
-// The phases follow each other, nothing strikes in the warmup, and all faults are over before the final checks.
+// The phases follow each other, nothing is injected in the warmup, and all faults are over before the final checks.
 func TestPhases(t *testing.T) {
 	spec := ruled(t, idle, idle, "pause on n1 when time_s >= 0.5 and struck < 1")
 	spec.Faults.StartNs, spec.Faults.Rules[0].MinNs, spec.Faults.Rules[0].MaxNs = 2e9, 9e9, 9e9
@@ -204,8 +204,8 @@ func TestPhases(t *testing.T) {
 	if !reflect.DeepEqual(happened, want) {
 		t.Errorf("happened %q, want %q", happened, want)
 	}
-	if s := out.Ledger.Strikes; len(s) != 1 || s[0].StartNs < 2.5e9 {
-		t.Errorf("strikes %+v: the chaos phase begins at 2 s, and the rule waits for 0.5 s more", s)
+	if s := out.Ledger.Injections; len(s) != 1 || s[0].StartNs < 2.5e9 {
+		t.Errorf("injections %+v: the chaos phase begins at 2 s, and the rule waits for 0.5 s more", s)
 	}
 }
 
@@ -230,7 +230,7 @@ def tell(condition):
 tell(False); time.sleep(2); tell(True); time.sleep(1000)
 `
 
-// A sign of handling counts only after a strike of its kind.
+// A sign of handling counts only after an injection of its kind.
 func TestHandlingCounts(t *testing.T) {
 	sign := func(rule string) uint64 {
 		spec := ruled(t, leader, follower, rule)
@@ -243,10 +243,10 @@ func TestHandlingCounts(t *testing.T) {
 		return out.Ledger.Entries[0].Handled
 	}
 	if n := sign("pause on n2 after 2500ms max 1 for 1s"); n != 2 {
-		t.Errorf("%d signs, want the 2 after the strike", n)
+		t.Errorf("%d signs, want the 2 after the injection", n)
 	}
 	if n := sign("pause on n2 after 5s max 1 for 1s"); n != 0 {
-		t.Errorf("%d signs, want none after the strike", n)
+		t.Errorf("%d signs, want none after the injection", n)
 	}
 	for _, c := range []struct {
 		rule string
@@ -306,7 +306,7 @@ func TestRulesAtImpossibleCalls(t *testing.T) {
 	}
 }
 
-// Calls that worlds usually leave to the machine stop where a rule wants to strike at them; files are known by their
+// Calls that worlds usually leave to the machine stop where a rule injects at them; files are known by their
 // descriptors, too.
 func TestRulesAtCallsThatStop(t *testing.T) {
 	const grower = `import mmap, os, time

@@ -38,7 +38,7 @@ func TestNeverComesUp(t *testing.T) {
 		{"something that another program on the node ends", "[ -e /tmp/began ] || { : > /tmp/began; (sleep 20; : > /tmp/free) & }; [ -e /tmp/free ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil,
 			engine.Finished, "", true},
 		{"exit code 0 without a healthcheck", "exit 0", nil, nil, engine.Finished, "", false},
-		{"while faults may strike", "exit 3", nil, func(s *world.Spec) {
+		{"while faults may be injected", "exit 3", nil, func(s *world.Spec) {
 			s.Faults = world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1, MinNs: 1e9, MaxNs: 1e9}}}
 		}, engine.Finished, "", true},
 	} {

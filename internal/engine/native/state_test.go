@@ -95,8 +95,8 @@ func TestStateIsData(t *testing.T) {
 	spec := busy()
 	options := engine.Options{Behaviour: true, Draws: []string{"**"}, Dumps: t.TempDir(), Code: &code.Watch{Choice: code.Choice{"*"}}}
 	want := play(t, spec, options, nil, nil)
-	if want.Events < 2000 || len(want.Ledger.Strikes) == 0 || len(want.Probes) == 0 || len(want.Crashes) == 0 || len(want.Code) == 0 || len(want.Reached) == 0 {
-		t.Fatalf("too little happened: %d events, %d injections, %d probes, %d crashes, code of %d programs, %d features; %s %v %v", want.Events, len(want.Ledger.Strikes),
+	if want.Events < 2000 || len(want.Ledger.Injections) == 0 || len(want.Probes) == 0 || len(want.Crashes) == 0 || len(want.Code) == 0 || len(want.Reached) == 0 {
+		t.Fatalf("too little happened: %d events, %d injections, %d probes, %d crashes, code of %d programs, %d features; %s %v %v", want.Events, len(want.Ledger.Injections),
 			len(want.Probes), len(want.Crashes), len(want.Code), len(want.Reached), want.Reason, want.Log, want.Refused)
 	}
 	var stops []uint64

@@ -28,7 +28,7 @@ func living(rest string, code int) string {
 	return strings.ReplaceAll(lives, "%CODE%", fmt.Sprint(code)) + rest
 }
 
-// stopOf is a world in which the only strike is a restart of n1, one second after the chaos began.
+// stopOf is a world in which the only injection is a restart of n1, one second after the chaos began.
 func stopOf(t *testing.T, program string, change func(n *world.Node)) *world.Spec {
 	t.Helper()
 	spec := ruled(t, program, idle, "restart on n1 after 1s for 500ms max 1")
@@ -50,7 +50,7 @@ func TestRestartInOrder(t *testing.T) {
 		program  string
 		change   func(n *world.Node)
 		want     string
-		downS    float64 // when it is down, after the strike
+		downS    float64 // when it is down, after the injection
 		observed bool
 	}{
 		{"handled", living(fmt.Sprintf(handler, "SIGTERM"), 0), nil, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
@@ -89,7 +89,7 @@ func TestRestartInOrder(t *testing.T) {
 			if i := slices.Index(happened, "restart n1"); i < 0 || len(happened) < i+3 || happened[i+1] != how || happened[i+2] != "end restart n1" {
 				t.Errorf("what happened: %q", happened)
 			}
-			e, s := entryOf(out, fault.Restart), out.Ledger.Strikes
+			e, s := entryOf(out, fault.Restart), out.Ledger.Injections
 			if e.Planned != 1 || e.Delivered != 1 || (e.Observed == 1) != c.observed {
 				t.Errorf("%+v", e)
 			}
@@ -152,10 +152,10 @@ func TestHealWaitsForAStop(t *testing.T) {
 	if i < 0 || !slices.Equal(happened[i:i+4], []string{"phase heal", "end restart n1", "stopped n1", "phase settle"}) {
 		t.Errorf("what happened: %q", happened)
 	}
-	if down := out.Ledger.Strikes[0].EndNs; len(out.Heals) == 0 || out.Heals[len(out.Heals)-1] < down || down < out.Ledger.Strikes[0].StartNs+1500e6 {
+	if down := out.Ledger.Injections[0].EndNs; len(out.Heals) == 0 || out.Heals[len(out.Heals)-1] < down || down < out.Ledger.Injections[0].StartNs+1500e6 {
 		t.Errorf("healed at %v, down until %d", out.Heals, down)
 	}
-	// Under rules that strike all the time, with the same result for the same tape.
+	// Under rules that inject all the time, with the same result for the same tape.
 	spec = stopOf(t, living("signal.signal(15, stop)\nwhile True: time.sleep(0.05)\n", 0), nil)
 	for _, text := range []string{"crash on n1 rate 0.01 for 100ms", "pause on n1 rate 0.01 for 100ms", "oom on n1 rate 0.01 for 200ms", "restart on n1 rate 0.02 for 50ms..100ms"} {
 		r, err := fault.Parse(text)
@@ -181,7 +181,7 @@ func TestHealWaitsForAStop(t *testing.T) {
 	}
 }
 
-// A restart strikes at a call, too, which then goes on: what the program does with the signal comes after it. A wait in which
+// A restart is injected at a call, too, which then goes on: what the program does with the signal comes after it. A wait in which
 // the signal meets it ends.
 func TestRestartAtACall(t *testing.T) {
 	const syncing = `f = os.open('/data', os.O_CREAT | os.O_WRONLY)

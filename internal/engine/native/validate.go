@@ -49,14 +49,14 @@ func (*Engine) Validate(spec *world.Spec, o engine.Options) error {
 	return nil
 }
 
-// atCalls finds the system calls at which a rule can never strike.
+// atCalls finds the system calls at which a rule can never inject.
 func atCalls(r *world.FaultRule) (all engine.Mistakes) {
 	wrong := func(remedy, problem string, args ...any) {
 		all = append(all, engine.Mistake{Part: engine.PartFault, Name: strings.Join(r.At, ","), Problem: fmt.Sprintf(problem, args...), Remedy: remedy})
 	}
 	for _, call := range r.At {
 		if why := linux.Unwatched(call); why != "" {
-			wrong("name a call as strace shows it, such as fsync", "a rule cannot strike at %q: %s", call, why)
+			wrong("name a call as strace shows it, such as fsync", "a rule cannot inject at %q: %s", call, why)
 		} else if r.Path != "" && !linux.AboutFiles(call) {
 			wrong("leave out the pattern of files, or name calls on files, such as fsync", "%s is not about a file whose name is known, so none matches %q", call, r.Path)
 		}

@@ -294,7 +294,7 @@ func TestFutureKeepsThePast(t *testing.T) {
 			}
 		}
 		if left := len(m.injections); left != 0 && from <= 50 || left == 0 && from > 50 {
-			t.Errorf("%d strikes are left, from step %d on", left, from)
+			t.Errorf("%d injections are left, from step %d on", left, from)
 		}
 	}
 }

@@ -115,7 +115,7 @@ var mutators = []mutator{
 }
 
 // add injects one more fault. Where a condition decides whether a fault has an effect, such as the role of a node,
-// all targets of the rule are struck: those that do not meet it are not harmed.
+// all targets of the rule are hit: those that do not meet it are not harmed.
 func add(m *draft, _ *Entry) bool {
 	g := m.pickFault(m.dice, func(g *dimension) bool { return g.end > 0 })
 	if g == nil {

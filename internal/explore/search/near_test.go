@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// In this world nothing shows but how near a run came: two pauses must strike at steps 400 and 700 of 1000.
+// In this world nothing shows but how near a run came: two pauses must begin at steps 400 and 700 of 1000.
 func near(tp tape.Tape) (*search.Seen, float64) {
 	src := tape.NewSource(tp)
 	src.Watch(search.Watched)

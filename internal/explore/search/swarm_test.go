@@ -41,7 +41,7 @@ func TestSwarm(t *testing.T) {
 	}
 	slices.Sort(counts)
 	if few, many := counts[runs/10], counts[runs*9/10]; many < 4*max(few, 1) {
-		t.Errorf("runs have from %d to %d strikes", few, many)
+		t.Errorf("runs have from %d to %d injections", few, many)
 	}
 }
 

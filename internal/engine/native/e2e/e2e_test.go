@@ -241,48 +241,48 @@ func (s server) compareWithReference(t *testing.T, seed int) {
 	t.Fatalf("seed %d: hashes %v, and the reference goes on after the last event", seed, hashes)
 }
 
-// TestLateStrikes runs a world while its threads are stopped by force again and again, whatever they do: a strike of the
+// TestLateStops runs a world while its threads are stopped by force again and again, whatever they do: a stop of the
 // watchdog may come at any time, and one that comes to nothing leaves no trace.
-func TestLateStrikes(t *testing.T) {
+func TestLateStops(t *testing.T) {
 	s := servers[0]
 	s.require(t)
 	for _, reference := range []string{"", "1"} {
 		t.Setenv(native.ReferenceVariable, reference)
-		var calm, struck runDocument
-		s.call(t, &calm, "run", "--json")
+		var plain, stopped runDocument
+		s.call(t, &plain, "run", "--json")
 		stop, done := make(chan struct{}), make(chan int)
 		go func() {
-			strikes := 0
+			stops := 0
 			for {
 				select {
 				case <-stop:
-					done <- strikes
+					done <- stops
 					return
 				case <-time.After(time.Millisecond):
-					strikes += strike(os.Getpid())
+					stops += stopAll(os.Getpid())
 				}
 			}
 		}()
-		s.call(t, &struck, "run", "--json")
+		s.call(t, &stopped, "run", "--json")
 		close(stop)
 		if n := <-done; n < 100 {
-			t.Fatalf("only %d strikes", n)
+			t.Fatalf("only %d stops", n)
 		}
-		if calm.Run.Hash == "" || calm.Run.Hash != struck.Run.Hash {
-			t.Errorf("reference %q: trace hash %s without strikes, and %s with them", reference, calm.Run.Hash, struck.Run.Hash)
+		if plain.Run.Hash == "" || plain.Run.Hash != stopped.Run.Hash {
+			t.Errorf("reference %q: trace hash %s without stops, and %s with them", reference, plain.Run.Hash, stopped.Run.Hash)
 		}
 	}
 }
 
-// strike sends SIGSTOP to every thread of a world below a process, once it has its program.
-func strike(pid int) (strikes int) {
+// stopAll sends SIGSTOP to every thread of a world below a process, once it has its program.
+func stopAll(pid int) (stops int) {
 	for _, thread := range threads(pid) {
 		list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, thread))
 		for _, word := range strings.Fields(string(list)) {
 			child, _ := strconv.Atoi(word)
 			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", child))
 			if strings.Contains(string(status), "\nTracerPid:\t0\n") {
-				strikes += strike(child)
+				stops += stopAll(child)
 				continue
 			}
 			exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", child))
@@ -292,12 +292,12 @@ func strike(pid int) (strikes int) {
 			for _, id := range threads(child) {
 				tid, _ := strconv.Atoi(id)
 				if unix.Tgkill(child, tid, unix.SIGSTOP) == nil {
-					strikes++
+					stops++
 				}
 			}
 		}
 	}
-	return strikes
+	return stops
 }
 
 func threads(pid int) (ids []string) {

@@ -1,10 +1,10 @@
-// Leak: the moment at which a timer's signal strikes, counted in the system calls that a loop has made by then.
+// Leak: the moment at which a timer's signal arrives, counted in the system calls that a loop has made by then.
 #include "leak.h"
 
-static volatile long calls, struck[10];
+static volatile long calls, arrived[10];
 static volatile int n;
 static void on_alarm(int signo) {
-	if (n < 10) struck[n++] = calls;
+	if (n < 10) arrived[n++] = calls;
 }
 
 int main(void) {
@@ -15,6 +15,6 @@ int main(void) {
 		syscall(SYS_getppid);
 		calls++;
 	}
-	for (int i = 0; i < 10; i++) show("struck at call %ld\n", struck[i]);
+	for (int i = 0; i < 10; i++) show("arrived at call %ld\n", arrived[i]);
 	return 0;
 }
