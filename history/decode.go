@@ -74,7 +74,7 @@ const (
 	hasNode
 )
 
-// quick reads a record that has each field at most once, texts without \u and numbers without fractions; ok tells whether it did.
+// quick reads a record that has each field at most once, texts without \u and numbers without fractions; ok reports whether it did.
 func (d *decoder) quick(line []byte) (e Event, numbered, ok bool) {
 	if len(line) > MaxRecordBytes {
 		return e, false, false

@@ -57,7 +57,7 @@ func escaped(line []byte, i int) (uint64, bool) {
 	return unit, err == nil
 }
 
-// isName tells whether the string that ends before line[i] is the name of a field.
+// isName reports whether the string that ends before line[i] is the name of a field.
 func isName(line []byte, i int) bool {
 	for ; i < len(line); i++ {
 		switch line[i] {

@@ -86,7 +86,7 @@ func TestACampaignTellsWhatBecameOfEvents(t *testing.T) {
 	}
 }
 
-// What is wrong with a specification, or with what it is told, is told in turn; nothing of it hangs, and nothing holds.
+// What is wrong with a specification, or with what it is told, is reported in turn; nothing of it hangs, and nothing holds.
 func TestModelsThatCannotBeFollowed(t *testing.T) {
 	up := func(args ...any) func(*inproc.Follower) { return func(f *inproc.Follower) { f.Step("Up", args...) } }
 	for name, c := range map[string]struct {
@@ -163,7 +163,7 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 	}
 }
 
-// What a model is told that means nothing in it ends the campaign after a run, whatever the model is for, and is told once, with the place. A step that a guide's model does
+// What a model is told that means nothing in it ends the campaign after a run, whatever the model is for, and is reported once, with the place. A step that a guide's model does
 // not allow may be the bug that is searched for; it ends the following alone.
 func TestMistakesInWhatModelsAreTold(t *testing.T) {
 	m := counting(t)

@@ -90,7 +90,7 @@ func TestACampaignJudgesHistories(t *testing.T) {
 	}
 }
 
-// A stored failure is made again by its file, by the same trace, and tells when it is gone.
+// A stored failure is made again by its file, by the same trace, and reports when it is gone.
 func TestAFailureIsStored(t *testing.T) {
 	dir := t.TempDir()
 	r := run(t, Campaign{Dir: dir}, register(false))
@@ -407,7 +407,7 @@ func computesWithoutEnd() {
 	}
 }
 
-// A stored failure that shows in another run than before is told as it shows now.
+// A stored failure that shows in another run than before is reported as it shows now.
 func TestAChangedRunIsTold(t *testing.T) {
 	seen := 1
 	describe := func(w *inproc.World) {

@@ -90,7 +90,7 @@ func TestASearchPaysForNoModelThatItDoesNotLookAt(t *testing.T) {
 	}
 }
 
-// A trial tells whether what it found came by a mutant. Those that begin with random tapes find by random tapes alone.
+// A trial reports whether what it found came by a mutant. Those that begin with random tapes find by random tapes alone.
 func TestATrialTellsWhatFound(t *testing.T) {
 	by := map[bool]int{}
 	for seed := range uint64(10) {

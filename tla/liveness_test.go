@@ -389,7 +389,7 @@ func TestAutomataAreBounded(t *testing.T) {
 	}
 }
 
-// Under VIEW the graph has the states that the view tells apart, as in TLC: it may be finite where all states are not. What the view does not show must not matter.
+// Under VIEW the graph has the states that the view distinguishes, as in TLC: it may be finite where all states are not. What the view does not show must not matter.
 func TestPropertiesUnderView(t *testing.T) {
 	const module = `---- MODULE Turns ----
 EXTENDS Naturals

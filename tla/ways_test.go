@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestGenerated compares how many states are generated with what TLC tells of the same modules when it has one worker.
+// TestGenerated compares how many states are generated with what TLC reports for the same modules when it has one worker.
 func TestGenerated(t *testing.T) {
 	const module = `---- MODULE M ----
 EXTENDS Naturals

@@ -195,7 +195,7 @@ func TestGuidesCutsProgramsOff(t *testing.T) {
 	}
 }
 
-// A trial whose model was told what means nothing in it says nothing, and one that cannot judge its runs is no evidence. That a run leaves a model that only guides is told nowhere.
+// A trial whose model was told what means nothing in it says nothing, and one that cannot judge its runs is no evidence. That a run leaves a model that only guides is reported nowhere.
 func TestGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -289,7 +289,7 @@ func TestMistakesOfGuides(t *testing.T) {
 			t.Errorf("%s: %q, want %q", script, got, want)
 		}
 	}
-	// A report that cannot be written is told once.
+	// A report that cannot be written is reported once.
 	folder := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(folder, nil, 0o600); err != nil {
 		t.Fatal(err)

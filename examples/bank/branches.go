@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// Level is the isolation of transfers.
 	Level fake.Isolation
-	// Named has a transfer look whether it was made before, since a commit of which nobody knows may have taken effect.
+	// Named has a transfer look whether it was made before, since a commit of unknown outcome may have taken effect.
 	Named bool
 	// Failures are the chances that a commit fails before or after it took effect.
 	Failures fake.Failures

@@ -37,7 +37,7 @@ var promises = [promised]string{
 // observer knows what no node knows: who led when, what was appended, and what was committed.
 type observer struct {
 	broken   [promised]error
-	stuck    error // what clients wait for in vain when faults have ended
+	stuck    error // what clients wait for without success when faults have ended
 	behind   error // who has not caught up
 	caughtUp bool
 

@@ -87,7 +87,7 @@ func (w *watched) calls(what cause, m *pb.Message) {
 	}
 }
 
-// ready tells what a call has led to, with what is ready after it.
+// ready reports what a call has led to, with what is ready after it.
 func (w *watched) ready(rd *raft.Ready) {
 	if w != nil {
 		w.tell(rd)
@@ -106,14 +106,14 @@ func (w *watched) advance(node *raft.RawNode, rd raft.Ready) {
 	node.Advance(rd)
 }
 
-// done tells of a call after which nothing is ready.
+// done reports a call after which nothing is ready.
 func (w *watched) done() {
 	if w != nil {
 		w.tell(&raft.Ready{})
 	}
 }
 
-// configures tells that a change of the configuration has taken effect, by an entry that the server has applied.
+// configures reports that a change of the configuration has taken effect, by an entry that the server has applied.
 func (w *watched) configures(e *pb.Entry, members members) {
 	if w == nil {
 		return
@@ -187,7 +187,7 @@ func (w *watched) tell(rd *raft.Ready) {
 	w.shows(now)
 }
 
-// becomes tells that the server leads now, or does no longer.
+// becomes reports that the server leads now, or does no longer.
 func (w *watched) becomes(before, now shown) {
 	switch {
 	case now.state == raft.StateLeader && (before.state != raft.StateLeader || before.term != now.term):
@@ -197,7 +197,7 @@ func (w *watched) becomes(before, now shown) {
 	}
 }
 
-// commits tells that a leader has.
+// commits reports that a leader has.
 func (w *watched) commits(before, now shown) {
 	if now.state != raft.StateLeader || now.commit == before.commit {
 		return
@@ -215,7 +215,7 @@ func (w *watched) commits(before, now shown) {
 	}
 }
 
-// proposes tells of an entry that a leader has appended.
+// proposes reports an entry that a leader has appended.
 func (w *watched) proposes(e *pb.Entry) {
 	change := changeOf(e)
 	if change == nil {
@@ -276,11 +276,11 @@ func (w *watched) shows(now shown) {
 	w.Saw(w.tuple, "Shown", w.id)
 }
 
-// receives tells of a message that the server was given, and of the answer among what it sends.
+// receives reports a message that the server was given, and the answer among what it sends.
 func (w *watched) receives(before, now shown, rd *raft.Ready) (reply *pb.Message) {
 	m := w.message
 	record := w.mail[m].record
-	if record == nil { // which its sending told of
+	if record == nil { // which its sending reported
 		if now.term > before.term {
 			w.Step("LearnTerm", w.id, now.term)
 		}
@@ -403,7 +403,7 @@ func (w *watched) asks(m *pb.Message, sub *value.String, commit, index, log uint
 	return w.made.of(form{names: &appendFields[0], kind: sub, to: to, from: from, term: term, commit: commit, index: index, log: log}, record)
 }
 
-// sends tells of a message that answers none.
+// sends reports a message that answers none.
 func (w *watched) sends(m *pb.Message) {
 	step := func(action string, record value.Value) {
 		w.mail[m] = mail{record: record}

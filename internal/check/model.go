@@ -125,5 +125,5 @@ type placed struct {
 	reply  reply
 	from   int64 // event number of the invoke
 	to     int64 // event number of the completion, or forever
-	simple bool  // its reply tells no more of the state than a read does, and its effect does not depend on the state
+	simple bool  // its reply shows no more of the state than a read does, and its effect does not depend on the state
 }

@@ -294,7 +294,7 @@ func (n *nearness) backward(p *world.Property, ops []history.Operation) {
 	}
 }
 
-// ambiguous counts the changes whose outcome nobody knows and that a later operation of their key had to take into account. Their
+// ambiguous counts the changes whose outcome is unknown and that a later operation of their key had to take into account. Their
 // sign is n/(n+8): it separates few from none better than many from more.
 func (n *nearness) ambiguous(p *world.Property, ops []history.Operation) {
 	if len(ops) == 0 {

@@ -250,7 +250,7 @@ func TestMonotonicAgreesWithTheSlowTwin(t *testing.T) {
 	}
 }
 
-// The evidence of a loss tells in words what was acknowledged and what was read.
+// The evidence of a loss reports in words what was acknowledged and what was read.
 func TestDurabilityInWords(t *testing.T) {
 	for short, want := range map[string]string{
 		"a:put=1 a! b:get b!-": `key "k": put "1" was acknowledged, and a read at the end returned nothing

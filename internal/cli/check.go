@@ -82,7 +82,7 @@ Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5:
 	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge by the property of this `name` only; may be given several times")
 	addSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of a key and the value proper, as of jepsen.independent")
 	addSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
-	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, where it cannot be told by its name and beginning: "+strings.Join(formatNames(), ", "))
+	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, where its name and beginning do not show it: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVar(&j.total, "total-amount", "", "bank: what the balances add up to, `N`; without it, as in the first read")
 	addSwitch(c, &j.negative, "allow-negative-balances", "bank: balances may be below zero")
 	c.Flags().IntVar(&j.groupSize, "group-size", 0, "long-fork: each read has `N` keys; 0 is any number")
@@ -422,7 +422,7 @@ func firstFrame(stack []byte) string {
 	return "no stack"
 }
 
-// read reads a history. Of a file it keeps the operations alone, where they can be told and nobody looks at the events: those take as
+// read reads a history. Of a file it keeps the operations alone, where the check needs no events: those take as
 // much memory again.
 func (j *judging) read(name string, byEvents bool) (*recorded, error) {
 	h := &recorded{}
@@ -481,7 +481,7 @@ func (j *judging) readEach(name string, do func(*history.Event) error) error {
 		}
 		in = f
 	}
-	const readAhead = 64 << 10 // by which a format is told
+	const readAhead = 64 << 10 // by which a format is recognized
 	b := bufio.NewReaderSize(in, readAhead)
 	const mark = "\ufeff" // of byte order, with which some editors begin a file
 	if start, _ := b.Peek(len(mark)); string(start) == mark {
@@ -547,7 +547,7 @@ func formatNames() []string {
 	return append(list, formatCobra)
 }
 
-// formatOf is the format of a file: as it is asked for, or told by its name and by how it begins.
+// formatOf is the format of a file: the one that is asked for, or recognized by its name and by how it begins.
 func (j *judging) formatOf(name string, b *bufio.Reader) string {
 	start, _ := b.Peek(b.Size())
 	switch {

@@ -98,7 +98,7 @@ func (a *app) replayCommitted(ctx context.Context, s *session, list []committed,
 	return all, nil
 }
 
-// failsStill records that the replay violates a property; same tells whether it is the run that was stored.
+// failsStill records that the replay violates a property; same reports whether it is the run that was stored.
 func (s *standing) failsStill(violation *check.Verdict, same bool) {
 	s.Standing, s.Verdict = explore.StillFails, violation
 	s.Reason = "the same run, and the same violation"
@@ -130,7 +130,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 	same := r.Summary.Hash == small.Hash
 	result.Changes = c.changes(small, r.Outcome)
 	if violation != nil {
-		if !same { // nobody has made this run before
+		if !same { // no earlier run to compare with
 			again, _, err := run(small.Tape, cut)
 			if err != nil {
 				return nil, err

@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// defaultSeeds is the length of a campaign that nobody bounds.
+// defaultSeeds is the length of a campaign without bounds.
 const defaultSeeds = 1000
 
 func (a *app) exploreVerb() *cobra.Command {

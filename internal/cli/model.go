@@ -254,7 +254,7 @@ func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, ve
 		if !r.Compared {
 			doubt = ", and not all that it takes as one were compared: it is trusted to hide nothing that matters for them"
 		}
-		fmt.Fprintf(out, "Temporal properties were looked for among the states that VIEW tells apart%s.\n", doubt)
+		fmt.Fprintf(out, "Temporal properties were looked for among the states that VIEW distinguishes%s.\n", doubt)
 	}
 	if m.coverage {
 		fmt.Fprintln(out, "The coverage statistics:")

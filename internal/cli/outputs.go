@@ -31,7 +31,7 @@ const outputsName = "outputs.json"
 // outputs has the files that Bloodhound has written, from the project's folder on.
 type outputs map[string]output
 
-// output tells the bytes that were written.
+// output reports the bytes that were written.
 type output struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
@@ -77,7 +77,7 @@ func outputOf(path string) (output, bool) {
 }
 
 // wrote remembers a file that a flag or a key had written. Where that cannot be stored, a later run may see the file, and
-// is told apart by it.
+// is distinguished by it.
 func wrote(spec *world.Spec, path string) {
 	o, ok := outputOf(path)
 	state := filepath.Join(spec.Dir, stateName)

@@ -50,7 +50,7 @@ func newProgress(w io.Writer, plain, quiet bool) *progress {
 	return p
 }
 
-// fallbackColumns is how wide a terminal is that does not tell.
+// fallbackColumns is how wide a terminal is that does not report its width.
 const fallbackColumns = 80
 
 // part is a piece of a line of progress. Parts are divided by commas; what is not important is left out first where there is no room.

@@ -30,7 +30,7 @@ type project struct {
 	// sources are the files that make the configuration, from the project's folder on.
 	sources []string
 	state   string // the state folder, absolute
-	// arguments are those that name the project on the command line, for the commands that stories tell, each with a
+	// arguments are those that name the project on the command line, for the commands that stories print, each with a
 	// space before it.
 	arguments string
 

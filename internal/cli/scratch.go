@@ -14,7 +14,7 @@ type scratch struct {
 	lock *os.File
 }
 
-// newScratch makes a scratch folder in parent, and removes those that nobody uses.
+// newScratch makes a scratch folder in parent, and removes those that are not in use.
 func newScratch(parent string) (*scratch, error) {
 	removeStale(parent)
 	fresh, err := os.MkdirTemp(parent, "new-")
@@ -39,13 +39,13 @@ func newScratch(parent string) (*scratch, error) {
 // lockName is the file whose lock shows that a scratch folder is in use.
 func lockName(scratch string) string { return filepath.Join(scratch, ".lock") }
 
-// removeStale removes the scratch folders that nobody holds a lock on.
+// removeStale removes the scratch folders whose lock is free.
 func removeStale(parent string) {
 	old, _ := filepath.Glob(filepath.Join(parent, "run-*"))
 	for _, dir := range old {
 		f, err := os.OpenFile(lockName(dir), os.O_RDWR, 0)
 		if err != nil {
-			continue // being made, removed by somebody else, or another user's
+			continue // being made, removed by another process, or another user's
 		}
 		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 			os.RemoveAll(dir)

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
 
-// Budgets of shrinking that nobody sets.
+// Budgets of shrinking that are not set.
 const (
 	defaultShrinkRuns = 1000
 	defaultShrinkTime = 15 * time.Minute // of all failures of a campaign together

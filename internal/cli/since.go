@@ -50,7 +50,7 @@ func changesSince(ctx context.Context, dir, revision string) (*changes, error) {
 			if line == "" {
 				line = err.Error()
 			}
-			return "", fmt.Errorf("--since %s: git cannot tell what has changed: %s; give a revision of the repository that %s lies in", revision, line, dir)
+			return "", fmt.Errorf("--since %s: git cannot list what has changed: %s; give a revision of the repository that %s lies in", revision, line, dir)
 		}
 		return string(out), nil
 	}

@@ -140,7 +140,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 	return own, nil
 }
 
-// worldDigest tells configurations apart, wherever their project lies.
+// worldDigest distinguishes configurations, wherever their project lies.
 func worldDigest(spec *world.Spec) string {
 	here, err := moved(spec, "/project")
 	text, bad := json.Marshal(here)

@@ -145,7 +145,7 @@ func (u *programs) changed() error {
 	return nil
 }
 
-// within has the digests with the paths of a project's folder told from there on.
+// within has the digests with the paths of a project's folder distinguished from there on.
 func (u *programs) within(dir string) map[string]string {
 	files := map[string]string{}
 	for path, sum := range u.files {

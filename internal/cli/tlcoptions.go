@@ -268,7 +268,7 @@ func (m *modelling) idle(a *app, c *cobra.Command) {
 	case !m.simulate && c.Flags().Changed("num"):
 		a.note("--num changes nothing: it counts the behaviours that --simulate walks")
 	case m.simulate && c.Flags().Changed("max-states"):
-		a.note("--max-states changes nothing: a simulation does not tell distinct states; --num bounds it")
+		a.note("--max-states changes nothing: a simulation does not count distinct states; --num bounds it")
 	}
 }
 

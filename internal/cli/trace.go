@@ -43,7 +43,7 @@ LOG is what the specification reads: the variables of IOEnv that the log's name 
 that names its log by itself reads LOG instead.
 
 Exit code 0 means that the log is accepted, 1 that it is refused or that a property is broken, 2 that the specification,
-its configuration or the log is wrong, 5 that a limit was reached or that the end of the log cannot be told.`,
+its configuration or the log is wrong, 5 that a limit was reached or that the end of the log is unknown.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			const remedy = "model trace takes a specification and a log: bloodhound model trace SPEC.tla LOG.ndjson"
 			switch {

@@ -395,7 +395,7 @@ func TestComposeOneMistake(t *testing.T) {
 	}
 }
 
-// Mistakes are told where they stand, in whichever file.
+// Mistakes are reported where they stand, in whichever file.
 func TestComposeMistakes(t *testing.T) {
 	const head = "compose.yaml\n"
 	for _, c := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
-// What the machine lacks is told where the configuration asks for it.
+// What the machine lacks is reported where the configuration asks for it.
 func TestLocate(t *testing.T) {
 	dir := project(t, `bloodhound.yaml
 compose: compose.yaml

@@ -136,7 +136,7 @@ func (l *loader) settings(top *source.Node) {
 	}
 }
 
-// searches tells of keys that the strategy does not ask for. A flag may name another strategy, for which they count.
+// searches reports keys that the strategy does not ask for. A flag may name another strategy, for which they count.
 func (l *loader) searches(n *source.Node, strategy string) {
 	idle := func(why string, names ...string) {
 		for _, name := range names {

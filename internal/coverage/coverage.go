@@ -19,7 +19,7 @@ const (
 	Fault      Domain = "fault"      // faults of the ledger that met in one run
 	Assertion  Domain = "assertion"  // a sometimes-assertion that was reached
 	Code       Domain = "code"       // a block of a program's code
-	State      Domain = "state"      // a state that a program told of
+	State      Domain = "state"      // a state that a program reported
 	// Of a specification that a run is followed in:
 	ModelState Domain = "model-state" // a state, as the view of the model shows it
 	ModelWhole Domain = "model-whole" // a whole state, where the model has a view: measured, and guides nothing

@@ -42,7 +42,7 @@ func (h *header) hex(c byte) {
 	h.byte(hexDigits[c&15])
 }
 
-// word puts the letters of s[i:], in capitals if up is set, with digits masked and what looks like an id as *; it tells where
+// word puts the letters of s[i:], in capitals if up is set, with digits masked and what looks like an id as *; it reports where
 // they end.
 func (h *header) word(s []byte, i int, up bool) int {
 	end := i
@@ -103,7 +103,7 @@ func (p *Protocol) Head(data []byte) Head {
 // maxDepth bounds how many lengths in front of a message are looked behind.
 const maxDepth = 2
 
-// message puts the kind of a message and tells its protocol.
+// message puts the kind of a message and reports its protocol.
 func (h *header) message(b []byte, depth int) Protocol {
 	switch {
 	case len(b) == 0:
@@ -202,7 +202,7 @@ func (h *header) resp(b []byte) bool {
 	return false
 }
 
-// bulk puts the string of RESP at b[i], if it is a word; it tells what is behind it, or 0.
+// bulk puts the string of RESP at b[i], if it is a word; it reports what is behind it, or 0.
 func (h *header) bulk(b []byte, i int) int {
 	if i >= len(b) || b[i] != '$' {
 		return 0
@@ -215,7 +215,7 @@ func (h *header) bulk(b []byte, i int) int {
 	return at + size + 2
 }
 
-// line tells whether b begins with a line of text that ends with CR LF, as far as one can see.
+// line reports whether b begins with a line of text that ends with CR LF, as far as one can see.
 func (h *header) line(b []byte) bool {
 	for i, c := range b {
 		if c == '\r' {
@@ -299,7 +299,7 @@ func (h *header) http2(b []byte) bool {
 	return true
 }
 
-// frameFits tells whether a frame of HTTP/2 may have this length on this stream.
+// frameFits reports whether a frame of HTTP/2 may have this length on this stream.
 func frameFits(kind byte, size int, stream uint32) bool {
 	switch kind {
 	case 0, 1, 9: // DATA, HEADERS, CONTINUATION
@@ -355,7 +355,7 @@ func (h *header) typed(b []byte) bool {
 	return true
 }
 
-// prefixed tells whether b begins with the length of what follows, in one of the usual forms. Words are no length.
+// prefixed reports whether b begins with the length of what follows, in one of the usual forms. Words are no length.
 func prefixed(b []byte) (skip int, what string) {
 	n := len(b)
 	switch {
@@ -369,7 +369,7 @@ func prefixed(b []byte) (skip int, what string) {
 	return 0, ""
 }
 
-// control tells whether some byte is none of a text.
+// control reports whether some byte is none of a text.
 func control(b []byte) bool {
 	for _, c := range b {
 		if c < 0x20 || c >= 0x7f {
@@ -379,7 +379,7 @@ func control(b []byte) bool {
 	return false
 }
 
-// sizes tells whether v is the length of a message of which rest bytes are there: all of it, or with others behind it.
+// sizes reports whether v is the length of a message of which rest bytes are there: all of it, or with others behind it.
 func sizes(v uint64, rest int) bool {
 	return v > 0 && (v == uint64(rest) || v > 8 && v < uint64(rest) && uint64(rest) < 4*v)
 }

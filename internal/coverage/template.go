@@ -279,7 +279,7 @@ func (m *masker) word(w string) {
 // maxWordBytes is the length up to which letters may be a word.
 const maxWordBytes = 32
 
-// random tells whether a word looks as if nobody had chosen it: an id or a digest.
+// random reports whether a word looks as if it were random: an id or a digest.
 func random[T string | []byte](w T) bool {
 	digits, hex, turns := 0, 0, 0
 	for i := 0; i < len(w); i++ {
@@ -297,7 +297,7 @@ func random[T string | []byte](w T) bool {
 	return len(w) > maxWordBytes || turns >= 4 || digits > 0 && hex == len(w) && len(w) >= 6
 }
 
-// unit tells whether what follows a number is a unit of time, or more of a date or duration.
+// unit reports whether what follows a number is a unit of time, or more of a date or duration.
 func unit(s string) bool {
 	switch s {
 	case "ns", "us", "ms", "s", "m", "h", "d", "Z", "KB", "MB", "GB", "kB", "KiB", "MiB", "GiB", "B", "b":

@@ -30,7 +30,7 @@ type ThreadStack struct {
 	TID    int     `json:"tid"` // as the program sees it
 	Name   string  `json:"name"`
 	Frames []Frame `json:"frames"`
-	// Skipped counts the frames that are left out before Frames[SkippedAt]. Endless tells that there are more than were looked at.
+	// Skipped counts the frames that are left out before Frames[SkippedAt]. Endless says that there are more than were looked at.
 	Skipped   int  `json:"skipped,omitempty"`
 	SkippedAt int  `json:"skipped_at,omitempty"`
 	Endless   bool `json:"endless,omitempty"`

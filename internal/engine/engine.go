@@ -32,7 +32,7 @@ type World interface {
 	Fork() (World, error)
 	// Inspect gives what can be asked about the stopped world, or ErrUnsupported.
 	Inspect() (Inspection, error)
-	// Outcome tells what happened so far.
+	// Outcome reports what happened so far.
 	Outcome() *Outcome
 	// Close ends the world and leaves nothing of it behind. It may be called at any time, and twice.
 	Close() error
@@ -51,7 +51,7 @@ const (
 	ReachedUntil Reason = "until"       // the point asked for
 	Finished     Reason = "finished"    // the world ended: its phases are over
 	MaxTime      Reason = "max_time"    // virtual time is used up
-	Deadlock     Reason = "deadlock"    // nobody can ever run again
+	Deadlock     Reason = "deadlock"    // no thread can ever run again
 	Unstartable  Reason = "unstartable" // a server can never come up
 	Limit        Reason = "limit"       // a limit of the Spec was reached
 	Stopped      Reason = "stopped"     // a safety property failed, an observer said stop, or the run was interrupted
@@ -168,13 +168,13 @@ type DriverEnd struct {
 	Signal   string `json:"signal,omitempty"`
 	// Said is the last line of its log, if it did not end well.
 	Said string `json:"said,omitempty"`
-	// Hidden is what it looked for in vain although the machine has it, in words with the remedy.
+	// Hidden is what it looked for without success although the machine has it, in words with the remedy.
 	Hidden string `json:"hidden,omitempty"`
-	// Silent tells that a driver of the user's own, with what it started, reported nothing. False where the engine does not know who reported.
+	// Silent says that a driver of the user's own, with what it started, reported nothing. False where the engine does not know who reported.
 	Silent bool `json:"silent,omitempty"`
 }
 
-// JobSighting is a line that tells of a declared job.
+// JobSighting is a line that reports a declared job.
 type JobSighting struct {
 	Property string        `json:"property"`
 	What     world.JobStep `json:"what"`
@@ -236,7 +236,7 @@ type Outcome struct {
 // Program is one that a node under test executed.
 type Program struct {
 	Path string `json:"path"` // in the world
-	// File is where it lies on this machine, and Stamp tells it from others that lay there; both are empty for a program that the
+	// File is where it lies on this machine, and Stamp distinguishes it from others that lay there; both are empty for a program that the
 	// world has written itself.
 	File  string `json:"file,omitempty"`
 	Stamp string `json:"stamp,omitempty"`
@@ -263,7 +263,7 @@ func Run(e Engine, spec *world.Spec, t tape.Tape, o Options) (*Outcome, error) {
 
 // Layered is a World that can be asked what is left of a node whose root is an image.
 type Layered interface {
-	// Ended tells whether a node's main process is over, and its exit code: 128 and the number of a signal that ended it.
+	// Ended reports whether a node's main process is over, and its exit code: 128 and the number of a signal that ended it.
 	Ended(node string) (code int, over bool)
 	// Layer hands out what a node's programs have changed in its root, as the entries of a layer in the order of its archive, with
 	// the contents of files.

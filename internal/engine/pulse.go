@@ -8,7 +8,7 @@ type Pulse struct{ asked atomic.Bool }
 // Ask asks the world for a sign.
 func (p *Pulse) Ask() { p.asked.Store(true) }
 
-// Silent tells whether the world has come to no step since it was asked.
+// Silent reports whether the world has come to no step since it was asked.
 func (p *Pulse) Silent() bool { return p.asked.Load() }
 
 // Beat is the sign of a world, before a step. A nil Pulse asks for none.

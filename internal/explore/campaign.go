@@ -397,7 +397,7 @@ func (s *slot) replay(ctx context.Context, r *result) (second *Reply, lost strin
 	})
 }
 
-// Pauses before a run is tried again whose program could not be started: while somebody builds it anew its file is missing, has
+// Pauses before a run is tried again whose program could not be started: while it is being built its file is missing, has
 // no right to be executed yet, or is open for writing. Together they are about six seconds.
 const (
 	firstPause = 100 * time.Millisecond

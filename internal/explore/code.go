@@ -25,7 +25,7 @@ type Code struct {
 	State *code.State
 	// Dir is a folder for the states that runs begin with.
 	Dir string
-	// Changed finds the blocks of a binary that was met whose code has changed, nil if nobody asks. Each run reports these.
+	// Changed finds the blocks of a binary that was met whose code has changed, nil if they are not recorded. Each run reports these.
 	Changed func(*code.File) code.Bits
 	// Ran are the paths of programs that nodes under test have executed, watched or not, in their order.
 	Ran     []string
@@ -188,7 +188,7 @@ type CodeTotal struct {
 	Replaced bool `json:"replaced,omitempty"`
 }
 
-// Judged is what a threshold is about: the program's own code, or all of it where nobody knows which that is.
+// Judged is what a threshold is about: the program's own code, or all of it where that is unknown.
 func (c CodeTotal) Judged() (covered, total int) {
 	if c.Own > 0 {
 		return c.OwnCovered, c.Own

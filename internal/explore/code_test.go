@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
 
-// A run that breakpoints make another one is told from a run that does not repeat, and from one whose programs have changed.
+// A run that breakpoints make another one is distinguished from a run that does not repeat, and from one whose programs have changed.
 func TestBreakpointsAreBlamedForWhatTheyDo(t *testing.T) {
 	hits := []code.Hits{{Digest: "a", Total: 10}, {Digest: "b", Total: 10}, {Digest: "c", Off: "no program"}}
 	for _, c := range []struct {
@@ -139,7 +139,7 @@ func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 	}
 }
 
-// Runs that were under way when a binary was blamed blame it again: it is told once.
+// Runs that were under way when a binary was blamed blame it again: it is reported once.
 func TestOffIsToldOnce(t *testing.T) {
 	var notes []string
 	code := &Code{State: &code.State{}, Dir: t.TempDir()}

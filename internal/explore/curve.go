@@ -67,7 +67,7 @@ type Bucket struct {
 	Latency map[int]uint64 `json:"latency,omitempty"`
 }
 
-// classesPerOctave is how finely latencies are told apart.
+// classesPerOctave is how finely latencies are distinguished.
 const classesPerOctave = 4
 
 // LoadOf counts the operations of a history; nil if it has none.

@@ -23,7 +23,7 @@ func kill(cmd *exec.Cmd) {
 }
 
 // reap waits for a worker's end. What is left of its process group is killed while the dead worker still holds the
-// group's number, which could belong to somebody else later.
+// group's number, which could belong to another process later.
 func reap(cmd *exec.Cmd) {
 	for unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}

@@ -36,8 +36,8 @@ func (s *Status) ExitCode() int {
 	return check.ExitHolds
 }
 
-// weigh takes in whether there is enough evidence for what holds.
-func (s *Status) weigh(spec *world.Spec, e *check.Evidence) {
+// require takes in whether there is enough evidence for what holds.
+func (s *Status) require(spec *world.Spec, e *check.Evidence) {
 	unknown, warnings := check.Enough(spec, e)
 	if !s.Violated {
 		s.Unknown = append(s.Unknown, unknown...)
@@ -53,7 +53,7 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 	for _, v := range r.Verdicts {
 		judged = append(judged, v.Property)
 	}
-	s.weigh(spec, &r.Evidence)
+	s.require(spec, &r.Evidence)
 	if reason := check.Unjudged(spec, judged); reason != "" {
 		s.Unknown = append(s.Unknown, reason)
 	}
@@ -134,7 +134,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 && t.Mistake == "" {
 		t.judgeFaults(spec, &s)
 	}
-	s.weigh(spec, &t.Evidence)
+	s.require(spec, &t.Evidence)
 	for i := range t.Properties {
 		s.Notices = append(s.Notices, t.Properties[i].unmatched(spec)...)
 	}

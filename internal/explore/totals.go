@@ -256,7 +256,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 // GuideTotal counts results of runs in the models that guide a search.
 type GuideTotal struct {
 	Runs   uint64 `json:"runs"`
-	Idle   uint64 `json:"idle,omitempty"`   // runs that told no step
+	Idle   uint64 `json:"idle,omitempty"`   // runs that reported no step
 	Left   uint64 `json:"left,omitempty"`   // runs that took a step that the model does not allow, and were followed no further
 	Failed uint64 `json:"failed,omitempty"` // runs that were followed no further since the specification cannot be evaluated
 	// Reason is that of the first of these, and Run its tape's name.

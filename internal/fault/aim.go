@@ -82,7 +82,7 @@ func (r *Rule) amount(k uint64) int64 {
 	return sign * (r.Least + (r.Most-r.Least)/(AmountSteps-1)*int64(k))
 }
 
-// Aims tells whether a rule may inject faults of a kind into a node.
+// Aims reports whether a rule may inject faults of a kind into a node.
 func (p *Plan) Aims(k Kind, node string) bool {
 	for i := range p.Rules {
 		if p.Rules[i].Kind == k && p.Rules[i].touches(node, node) {

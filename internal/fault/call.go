@@ -94,7 +94,7 @@ func (p *Plan) ByID(id int) (Action, bool) {
 	return Action{}, false
 }
 
-// Calls tells whether calls on the disk of a node may meet faults.
+// Calls reports whether calls on the disk of a node may meet faults.
 func (p *Plan) Calls(node string) bool {
 	if !p.On {
 		return false

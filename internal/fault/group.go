@@ -22,7 +22,7 @@ const (
 // PartitionShapes lists the shapes, as configurations write them.
 var PartitionShapes = []string{Nodes, Links, Halves, Bridge, Ring}
 
-// Grouped tells whether a shape parts a group of servers, and how many it needs at least.
+// Grouped reports whether a shape parts a group of servers, and how many it needs at least.
 func Grouped(shape string) (least int, ok bool) {
 	switch shape {
 	case Halves:

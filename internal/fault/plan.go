@@ -519,7 +519,7 @@ func (p *Plan) Ended(nowNs int64) []Action {
 	return ended
 }
 
-// Down tells that the programs of a node that restarts have ended at nowNs. It starts again after the duration of the
+// Down reports that the programs of a node that restarts have ended at nowNs. It starts again after the duration of the
 // injection, or at once if that was healed meanwhile.
 func (p *Plan) Down(id int, nowNs int64) {
 	p.Ledger.ended(id, nowNs)
@@ -579,12 +579,12 @@ func (p *Plan) Packet(m *Moment, from, to string) Rates {
 	return rates
 }
 
-// Changes tells whether what Packet returns may change within the chaos phase.
+// Changes reports whether what Packet returns may change within the chaos phase.
 func (p *Plan) Changes() bool {
 	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return Table[r.Row].Place == OnPacket && r.When != "" })
 }
 
-// Harms tells whether packets or calls suffer throughout this run's chaos phase: then nothing is healed before its end.
+// Harms reports whether packets or calls suffer throughout this run's chaos phase: then nothing is healed before its end.
 func (p *Plan) Harms() bool {
 	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return !Table[r.Row].PerStep() && !r.Masked })
 }

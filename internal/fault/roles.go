@@ -71,7 +71,7 @@ func latest(held []string) string {
 	return held[len(held)-1]
 }
 
-// hasRole tells whether a node has a role; an empty one stands for none.
+// hasRole reports whether a node has a role; an empty one stands for none.
 func (m *Moment) hasRole(node, role string) bool {
 	if role == "" {
 		return len(m.Roles[node]) == 0
@@ -79,7 +79,7 @@ func (m *Moment) hasRole(node, role string) bool {
 	return slices.Contains(m.Roles[node], role)
 }
 
-// hasAny tells whether a node has one of a list of roles.
+// hasAny reports whether a node has one of a list of roles.
 func (m *Moment) hasAny(node string, roles any) bool {
 	switch list := roles.(type) {
 	case []any:

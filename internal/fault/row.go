@@ -46,11 +46,11 @@ type Row struct {
 	Span   Span
 	Amount *Amount // how much of it there is; nil for kinds of which there is no more or less
 	Ends   Ends
-	// Halts tells that the programs of a node do not run while it lasts: one such fault at a time is all that a node takes.
+	// Halts says that the programs of a node do not run while it lasts: one such fault at a time is all that a node takes.
 	Halts    bool
 	Instant  bool // over at once: nothing has to be undone
 	UntilEnd bool // lasts until the chaos phase ends; a target can have several at once
-	// Datagrams tells that TCP hides the kind from programs: it puts segments in order, and drops what it has.
+	// Datagrams says that TCP hides the kind from programs: it puts segments in order, and drops what it has.
 	Datagrams bool
 	// Parts: nodes are cut off from each other, in a shape that rules may name. A draw may leave a node its clients.
 	Parts bool
@@ -60,7 +60,7 @@ type Row struct {
 	Silence bool
 	Call    *CallRow                    // kinds at OnCall
 	Rate    int                         // kinds at OnPacket: their place in Rates
-	Inject  func(Effects, *Action) bool // begins it, and tells whether it was delivered; nil where nothing is begun by a Plan
+	Inject  func(Effects, *Action) bool // begins it, and reports whether it was delivered; nil where nothing is begun by a Plan
 	End     func(Effects, *Action)      // undoes it
 	// Undelivered explains faults that were planned and never delivered, and Unseen those that were delivered and never observed.
 	Undelivered, Unseen string
@@ -83,7 +83,7 @@ type Amount struct {
 // CallRow is what a kind does to calls on a disk.
 type CallRow struct {
 	Names []string                           // of system calls that it can be injected into
-	Meets func(c *Call) bool                 // tells whether it can do something to a call
+	Meets func(c *Call) bool                 // reports whether it can do something to a call
 	Ways  func(c *Call) uint64               // counts the ways in which it can; nil is one
 	Harm  func(h *Harm, c *Call, way uint64) // fills in the way; nil has nothing to fill in
 }
@@ -95,7 +95,7 @@ type Acts interface {
 	Block(c Cut, id int)
 	Clog(c Cut, id int)
 	Slow(c Cut, on *Action)
-	// Reset ends the connections of a direction and tells how many there were.
+	// Reset ends the connections of a direction and reports how many there were.
 	Reset(c Cut, a *Action) int
 	// Names has questions of a node about names fail, or get no answer at all, as long as id is not 0.
 	Names(node string, id int, silent bool)
@@ -133,7 +133,7 @@ func Of(k Kind) *Row {
 	panic("fault: there is no kind " + string(k))
 }
 
-// Known tells whether the table has a kind. A configuration may name others; with a rate above 0 they make a verdict unknown
+// Known reports whether the table has a kind. A configuration may name others; with a rate above 0 they make a verdict unknown
 // instead of being left out silently.
 func Known(k Kind) bool { return rank(k) < len(Table) }
 
@@ -145,16 +145,16 @@ func rank(k Kind) int {
 	return len(kinds)
 }
 
-// PerStep tells whether a Plan draws a kind once a time step for each target.
+// PerStep reports whether a Plan draws a kind once a time step for each target.
 func (r *Row) PerStep() bool { return r.Place != OnPacket && r.Place != OnCall }
 
-// HasNode tells whether a kind is injected into servers, and not into links.
+// HasNode reports whether a kind is injected into servers, and not into links.
 func (r *Row) HasNode() bool { return r.Place >= OnNode }
 
-// Lasts tells whether a rule may say how long faults of a kind, or the delays that it brings, last.
+// Lasts reports whether a rule may say how long faults of a kind, or the delays that it brings, last.
 func (r *Row) Lasts() bool { return r.Span.MaxNs > 0 }
 
-// Kills tells whether a kind ends all programs of a node at once.
+// Kills reports whether a kind ends all programs of a node at once.
 func (r *Row) Kills() bool { return r.Ends == Killed || r.Ends == Unplugged }
 
 // amounts counts the amounts that a draw chooses from.
@@ -173,12 +173,12 @@ var kinds = KindsOf(func(*Row) bool { return true })
 // Kinds lists every kind, in the table's order.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// Has tells whether a rule with a rate above 0 has a kind of whose row something is true.
+// Has reports whether a rule with a rate above 0 has a kind of whose row something is true.
 func Has(f *world.Faults, is func(*Row) bool) bool {
 	return slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && Known(Kind(r.Kind)) && is(Of(Kind(r.Kind))) })
 }
 
-// LosesPower tells whether the power of a node may go.
+// LosesPower reports whether the power of a node may go.
 func LosesPower(f *world.Faults) bool {
 	return Has(f, func(r *Row) bool { return r.Ends == Unplugged })
 }

@@ -93,7 +93,7 @@ func CompileCondition(text string) (*vm.Program, error) {
 	return program, nil
 }
 
-// holds tells whether a rule's condition is true at a moment. A condition that cannot be evaluated is false, and stands
+// holds reports whether a rule's condition is true at a moment. A condition that cannot be evaluated is false, and stands
 // in p.Broken.
 func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 	if r.When == "" {
@@ -127,7 +127,7 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 
 func clamp(n uint64) int { return int(min(n, math.MaxInt)) }
 
-// meets tells whether a rule speaks of a call on files, and which of them conditions are asked about: the first that it
+// meets reports whether a rule speaks of a call on files, and which of them conditions are asked about: the first that it
 // speaks of.
 func (r *Rule) meets(call string, files []string) (string, bool) {
 	for _, f := range files {
@@ -138,7 +138,7 @@ func (r *Rule) meets(call string, files []string) (string, bool) {
 	return "", len(files) == 0 && r.about(call, "")
 }
 
-// about tells whether a rule speaks of a call on a file.
+// about reports whether a rule speaks of a call on a file.
 func (r *Rule) about(call, file string) bool {
 	if len(r.At) > 0 && !slices.Contains(r.At, call) {
 		return false

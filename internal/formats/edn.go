@@ -474,7 +474,7 @@ func (p *ednParser) atom() (ednForm, error) {
 	return f, err
 }
 
-// isInteger tells the words that are spelt as JSON spells positive integers.
+// isInteger reports whether a word is spelt as JSON spells positive integers.
 func isInteger(w string) bool {
 	for i := range len(w) {
 		if w[i] < '0' || w[i] > '9' {

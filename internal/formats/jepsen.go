@@ -174,7 +174,7 @@ func (j *jepsen) name(e *history.Event, value ednForm) error {
 	return nil
 }
 
-// completes tells whether a completion with a value can be that of an invoke: it repeats the value, has one where there was none
+// completes reports whether a completion with a value can be that of an invoke: it repeats the value, has one where there was none
 // to repeat, or fills in what a transaction read.
 func completes(asked, got ednForm, t history.Type) bool {
 	if asked == nil || got == nil && t != history.Ok || ednText(asked) == ednText(got) {
@@ -190,7 +190,7 @@ func completes(asked, got ednForm, t history.Type) bool {
 	})
 }
 
-// isTransaction tells whether a value is a list of accesses such as [:append x 1].
+// isTransaction reports whether a value is a list of accesses such as [:append x 1].
 func isTransaction(value ednForm) bool {
 	list, ok := value.(ednList)
 	if !ok || len(list) == 0 {

@@ -561,7 +561,7 @@ var (
 	startsDBCopTwo = regexp.MustCompile(`^(\{\s*"(params|info|start|end|data)"|\[\s*\[\s*(\{\s*"(events|committed)"|\]))`)
 )
 
-// FormatOf tells a file of sessions by how it begins; it is empty for others.
+// FormatOf recognizes a file of sessions by how it begins; it is empty for others.
 func FormatOf(start []byte) Format {
 	start = bytes.TrimLeft(start, " \t\r\n")
 	for f, pattern := range map[Format]*regexp.Regexp{Plume: startsPlume, Awdit: startsAwdit, DBCop: startsDBCop, DBCopJS: startsDBCopTwo} {

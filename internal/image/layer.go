@@ -60,7 +60,7 @@ const (
 // keep stores the content of a file and returns its digest.
 type keep func(r io.Reader) (digest string, size int64, err error)
 
-// unpack reads a layer's archive to its end. compressed tells how many bytes of the compressed layer were read so far, or is nil.
+// unpack reads a layer's archive to its end. compressed reports how many bytes of the compressed layer were read so far, or is nil.
 func unpack(r io.Reader, compressed func() int64, keep keep) (*Layer, string, error) {
 	sum := sha256.New()
 	counted := &counter{r: io.TeeReader(r, sum), compressed: compressed}

@@ -29,7 +29,7 @@ type Progress struct {
 	Image       string
 	Layer       int // counted from 1
 	Layers      int
-	Bytes, Size int64 // of the compressed layer; Size is -1 if nobody knows
+	Bytes, Size int64 // of the compressed layer; Size is -1 if unknown
 	Unpacked    bool  // the layer is in the store
 }
 
@@ -71,7 +71,7 @@ func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Opti
 	return s.Image(ref.ID)
 }
 
-// isCurrent tells whether a reference needs no pull: one of a registry, which is asked once, and one of a daemon that has the
+// isCurrent reports whether a reference needs no pull: one of a registry, which is asked once, and one of a daemon that has the
 // same image still, since it exports only whole ones.
 func isCurrent(ctx context.Context, source Source, ref *Reference) bool {
 	if source.Transport == Daemon {
@@ -326,7 +326,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blame tells an error of the source, after which one may try again, from one of the content.
+// blame distinguishes an error of the source, after which a further try may succeed, from one of the content.
 func (w *watched) blame(err error) error {
 	if w.err != nil {
 		return w.err

@@ -178,7 +178,7 @@ func (s *Store) forget(used map[string]bool) error {
 	return nil
 }
 
-// Unpack reads an archive of tar to its end, with all bounds of layers, and keeps its contents. compressed tells how many bytes of
+// Unpack reads an archive of tar to its end, with all bounds of layers, and keeps its contents. compressed reports how many bytes of
 // what it was compressed to were read so far.
 func (s *Store) Unpack(r io.Reader, compressed func() int64) (*Layer, error) {
 	l, _, err := unpack(r, compressed, s.keepFile)

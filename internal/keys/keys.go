@@ -92,7 +92,7 @@ func (o *object) add(key string) bool {
 	return true
 }
 
-// named tells whether a colon follows: the text before is a key.
+// named reports whether a colon follows: the text before is a key.
 func named(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	return len(rest) > 0 && rest[0] == ':'

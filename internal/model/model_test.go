@@ -187,7 +187,7 @@ func TestAnActionThatIsRepeated(t *testing.T) {
 	}
 }
 
-// Code that nobody follows tells its steps to nil.
+// Code that nobody follows reports its steps to nil.
 func TestANilFollowerPassesOverWhatItIsTold(t *testing.T) {
 	var f *Follower
 	f.Step("Move", "a", "b", 1)

@@ -19,7 +19,7 @@ import (
 // The Chrome trace-event format ("Trace Event Format", Google, 2016), which ui.perfetto.dev opens: nodes are
 // processes, threads are threads, log lines are instants on a thread of their own; faults are asynchronous spans of
 // the process "faults", operations are spans of the process "operations", one thread a client. A message is a flow, from the call
-// that sent it to the call that read its last byte: these calls are spans, of what a call takes. Counters tell how many messages nobody
+// that sent it to the call that read its last byte: these calls are spans, of what a call takes. Counters report how many messages no call
 // has read yet, how many operations are in flight and how many faults are in force. Times are virtual, in microseconds with nanoseconds
 // behind the point.
 type chromeSink struct {
@@ -108,7 +108,7 @@ func (c *chromeSink) sent(m *Message) {
 	c.count("messages unread", m.SentNs, c.unread)
 }
 
-// known ends the flow of a message at the call that is written now, and drops that of a message that nobody will read.
+// known ends the flow of a message at the call that is written now, and drops that of a message that no call will read.
 func (c *chromeSink) known(l diagramLine) {
 	if l.Message == nil {
 		return

@@ -71,7 +71,7 @@ func NewBinary(f *code.File, total explore.CodeTotal, here *Sources) *BinaryOf {
 	return b
 }
 
-// rank tells a function of the program's own code from others.
+// rank distinguishes a function of the program's own code from others.
 func (b *BinaryOf) rank(f *code.Function) int {
 	return b.here.rankFunction(f, groupOf(f), b.program, b.placed)
 }
@@ -532,7 +532,7 @@ func CoveragePage(w io.Writer, c CoverageOf) error {
 		shownFiles := 0
 		for _, s := range b.sources() {
 			if s.covered() == 0 {
-				continue // the functions tell that
+				continue // the functions report that
 			}
 			shown := s.view()
 			size := 0

@@ -46,7 +46,7 @@ type diagramLine struct {
 	Untracked *uint64 `json:"untracked,omitempty"`
 }
 
-// Bounds of what is remembered of messages that nobody has read yet.
+// Bounds of what is remembered of messages that no call has read yet.
 const (
 	maxUnread = 100_000 // messages
 	maxLoose  = 500     // connections from one node to another whose other end is not known
@@ -250,7 +250,7 @@ func (d *diagramSink) set(t *table, fd int64, x *end) {
 	d.loose[pair] = append(d.loose[pair], x)
 }
 
-// drop ends a descriptor. What was sent to an end that is gone is read by nobody.
+// drop ends a descriptor. What was sent to an end that is gone is never read.
 func (d *diagramSink) drop(t *table, fd int64) {
 	x := t.ends[fd]
 	if x == nil {
@@ -418,7 +418,7 @@ func (d *diagramSink) Finish(*check.Judged) error {
 			return
 		}
 		seen[x] = true
-		if x.mate == nil { // nobody knows whether these were read
+		if x.mate == nil { // it is unknown whether these were read
 			d.lost += uint64(len(x.sent))
 			return
 		}
@@ -462,12 +462,12 @@ type Diagram struct {
 	Marks    []Mark    // in order
 	// MessagesLeft and MarksLeft were left out, being further away.
 	MessagesLeft, MarksLeft int
-	// Untracked messages were sent, but nobody knows to which call they came.
+	// Untracked messages were sent, but the call that received them is unknown.
 	Untracked uint64
 }
 
 // ReadDiagram reads what a sink of DiagramFormat wrote. Of more messages and marks than a Diagram holds, those are
-// kept that are nearest by distance, which is told a time.
+// kept that are nearest by distance, , a function of time.
 func ReadDiagram(r io.Reader, distance func(ns int64) int64) (*Diagram, error) {
 	messages := nearest[Message]{limit: DiagramMessages}
 	marks := nearest[Mark]{limit: DiagramMarks}

@@ -30,7 +30,7 @@ const (
 // maxFailureBytes bounds the file of a failure that is read.
 const maxFailureBytes = 1 << 30
 
-// Failure is a violation in a file: all that is needed to make the run again, and to tell why it came out
+// Failure is a violation in a file: all that is needed to make the run again, and to explain why it came out
 // differently if it does.
 type Failure struct {
 	Version      int    `json:"failure_version"`

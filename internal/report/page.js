@@ -19,7 +19,7 @@
     each("#nodes input", function (i) { if (!i.checked) off[i.value] = true; });
     var text = find.value.toLowerCase();
     each("#log > div", function (row) {
-      if (row.dataset.group) { // folded, unless somebody looks for what it says
+      if (row.dataset.group) { // folded, unless the filter matches it
         if (text === "" || row.textContent.toLowerCase().indexOf(text) < 0) { row.hidden = true; return; }
       }
       row.hidden = off[row.dataset.node] === true || text !== "" && row.textContent.toLowerCase().indexOf(text) < 0;

@@ -483,7 +483,7 @@ func (p *PageOf) folded(f *focus, ops []history.Operation) (kept []Message, fold
 		last = max(last, prompt(&m))
 		bursts[len(bursts)-1] = append(bursts[len(bursts)-1], m)
 	}
-	told := p.instants(f, nil, ops) // what is told by words
+	told := p.instants(f, nil, ops) // what rows of text describe
 	keys := make([]string, len(bursts))
 	for i, b := range bursts {
 		from, to := b[0].SentNs, b[len(b)-1].SentNs

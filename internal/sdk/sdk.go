@@ -1,7 +1,7 @@
 // Package sdk reads what the Antithesis SDKs, of any language, write to a file where they find no fuzzer: a JSON object
 // a line, with an assertion, guidance, the end of setup or an event in it.
 //
-// An SDK tells of each assertion its first pass and its first failure in a process, and many SDKs first a catalog of all
+// An SDK reports for each assertion its first pass and its first failure in a process, and many SDKs first a catalog of all
 // that there are, whether they are reached or not. So lines of all processes of a run are merged by assertion.
 package sdk
 
@@ -33,7 +33,7 @@ type Record struct {
 	Events     []Event     `json:"events,omitempty"`
 	// Setup is when a program first said that its setup is complete, if one did.
 	Setup *Sighting `json:"setup,omitempty"`
-	// Late tells that the world did not wait for it, or no longer.
+	// Late says that the world did not wait for it, or no longer.
 	Late  bool   `json:"late,omitempty"`
 	Lines uint64 `json:"lines,omitempty"` // how many there were
 	// Unread counts lines that are not the protocol's, and what did not fit into the limits; FirstUnread is the first.
@@ -58,7 +58,7 @@ type Assertion struct {
 	Display  string   `json:"display"` // what the program calls it: AlwaysOrUnreachable
 	MustHit  bool     `json:"must_hit"`
 	Location Location `json:"location"`
-	// Hits counts the lines that told of an evaluation: at most two for each process.
+	// Hits counts the lines that reported an evaluation: at most two for each process.
 	Hits uint64 `json:"hits"`
 	// Passes counts those whose condition was true.
 	Passes uint64 `json:"passes"`
@@ -86,7 +86,7 @@ type Sighting struct {
 	Details string `json:"details,omitempty"` // JSON, cut at maxDetailsBytes
 }
 
-// Passes counts the lines that told of an assertion of this message whose condition was true.
+// Passes counts the lines that reported an assertion of this message whose condition was true.
 func (r *Record) Passes(message string) uint64 {
 	var n uint64
 	for i := range r.Assertions {
@@ -97,7 +97,7 @@ func (r *Record) Passes(message string) uint64 {
 	return n
 }
 
-// Guidance is one place at which a program tells how close it came to something.
+// Guidance is one place at which a program reports how close it came to something.
 type Guidance struct {
 	ID       string   `json:"id"`
 	Message  string   `json:"message"`
@@ -105,7 +105,7 @@ type Guidance struct {
 	Maximize bool     `json:"maximize"`
 	Location Location `json:"location"`
 	Count    uint64   `json:"count"`
-	// Values are the latest, each with its data in Details. SDKs tell of numbers only those that are better than all before.
+	// Values are the latest, each with its data in Details. Of numbers, SDKs report only those that are better than all before.
 	Values []Sighting `json:"values,omitempty"`
 }
 
@@ -115,7 +115,7 @@ type Event struct {
 	Sighting
 }
 
-// Wants tells what an assertion asks for, in words: the property that it is.
+// Wants reports what an assertion asks for, in words: the property that it is.
 func (a *Assertion) Wants() string {
 	switch {
 	case a.Type == Reachability && a.MustHit:
@@ -144,7 +144,7 @@ func (a *Assertion) Violated() *Sighting {
 	return nil
 }
 
-// Pending tells what this run has not shown of an assertion and another one may, or nothing.
+// Pending reports what this run has not shown of an assertion and another one may, or nothing.
 func (a *Assertion) Pending() string {
 	switch want := a.Wants(); {
 	case a.Violated() != nil || !a.MustHit:

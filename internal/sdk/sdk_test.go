@@ -69,7 +69,7 @@ func TestSameMessage(t *testing.T) {
 	}
 }
 
-// A line that nobody understands may have told of a failure: it is counted, and shown.
+// A line that cannot be read may have reported a failure: it is counted, and shown.
 func TestUnread(t *testing.T) {
 	for _, line := range []string{"x", "[1]", `{"antithesis_assert":{}}`, `{"antithesis_assert":{"id":"a","message":"a","assert_type":"often","hit":true,"must_hit":true,"condition":true}}`,
 		`{"antithesis_assert":{"message":"","assert_type":"always","hit":true,"must_hit":true,"condition":false}}`,

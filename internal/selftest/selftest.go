@@ -16,7 +16,7 @@ import (
 // Case is one kind of fault, and the programs that show it.
 type Case struct {
 	Kind           fault.Kind
-	Server, Client string // roles of programs; without a client, the server tells what it sees
+	Server, Client string // roles of programs; without a client, the server reports what it sees
 	Rule           string // in the language of package fault, without its kind and targets
 	Target         string // where it concerns the programs
 	Elsewhere      string // where it concerns nobody
@@ -108,7 +108,7 @@ func (c *Case) Spec(self string, role func(name string) []string, which Which) (
 // leastSaid is how often the program must have said something.
 const leastSaid = 20
 
-// Judge tells what is wrong with a run of the case, or nothing.
+// Judge reports what is wrong with a run of the case, or nothing.
 func (c *Case) Judge(which Which, out *engine.Outcome) error {
 	teller := "n1"
 	if c.Client != "" {

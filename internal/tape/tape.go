@@ -19,7 +19,7 @@ type Tape struct {
 	Edits []Edit `json:"edits,omitempty"`
 }
 
-// Name tells a tape in a few words: it is its seed, unless there are edits.
+// Name describes a tape in a few words: it is its seed, unless there are edits.
 func (t Tape) Name() string {
 	switch len(t.Edits) {
 	case 0:
@@ -199,7 +199,7 @@ func (s *Source) Rare(stream string, n uint64, ratePPM uint64) uint64 {
 	return s.value(stream, n, ratePPM, true)
 }
 
-// At tells what draw i of a stream gives that chooses evenly among n, without making it.
+// At reports what draw i of a stream gives that chooses evenly among n, without making it.
 func (s *Source) At(stream string, i, n uint64) uint64 {
 	c, met := *s.cursor(stream), s.met
 	c.next = i

@@ -286,7 +286,7 @@ func TestChooseFromNothingPanics(t *testing.T) {
 	NewSource(Tape{}).Choose("s", 0)
 }
 
-// Watched draws are listed whatever they gave, in rows, and the rows tell which of them came after an edit.
+// Watched draws are listed whatever they gave, in rows, and the rows report which of them came after an edit.
 func TestWatchedDraws(t *testing.T) {
 	tp, err := Parse("tape 1\nseed 3\nset fault/b 1 = 1")
 	if err != nil {
@@ -352,7 +352,7 @@ func TestStreamAtHand(t *testing.T) {
 	}
 }
 
-// At tells what Choose gives, whatever the tape, and leaves no trace.
+// At reports what Choose gives, whatever the tape, and leaves no trace.
 func TestAtIsWhatADrawGives(t *testing.T) {
 	tp := Tape{Seed: 7, Edits: []Edit{{Op: Set, Stream: "a", From: 3, Value: 9}, {Op: Default, Stream: "*", From: 5, To: 7}, {Op: Reseed, Stream: "a", From: 9, Seed: 4}, {Op: Set, Stream: "a", From: 11, Value: 99}}}
 	plain, asked := NewSource(tp), NewSource(tp)

@@ -145,7 +145,7 @@ type unansweredError struct{ error }
 
 func (e unansweredError) Unwrap() error { return e.error }
 
-// saysNo tells whether an error is a database's answer to a statement, and not that it could not work just now: that it
+// saysNo reports whether an error is a database's answer to a statement, and not that it could not work just now: that it
 // shuts down, has no connection to spare, or took another transaction first (PostgreSQL appendix A, MySQL's error reference).
 func saysNo(err error) bool {
 	var before unansweredError

@@ -196,7 +196,7 @@ func (e *etcdDialect) learn(text string) {
 	}
 }
 
-// refusedGRPC tells the codes of gRPC with which etcd says that a request is wrong or not allowed (api/v3rpc/rpctypes), and
+// refusedGRPC lists the codes of gRPC with which etcd says that a request is wrong or not allowed (api/v3rpc/rpctypes), and
 // so did nothing: InvalidArgument, NotFound, AlreadyExists, PermissionDenied, ResourceExhausted, FailedPrecondition,
 // OutOfRange (a revision that is compacted, or still to come), Unimplemented, Unauthenticated. Unavailable, DeadlineExceeded
 // and the like may have come after a proposal.

@@ -159,7 +159,7 @@ func probeRedis(c *world.Check, deadline time.Time) (int, string) {
 	return world.ProbeHolds, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
 }
 
-// notNow tells an error by which a redis server says that it cannot work just now: it loads its data, has lost its master or a
+// notNow recognizes an error by which a redis server says that it cannot work just now: it loads its data, has lost its master or a
 // part of its cluster, moves slots, or runs a script.
 func notNow(r *respReply) bool {
 	word, _, _ := strings.Cut(r.text, " ")

@@ -128,7 +128,7 @@ func (r *redisDialect) perform(cs *connections, target int, o *operation, deadli
 	return got
 }
 
-// leftover tells of bytes that nobody asked for: they would be taken for the answer to the next request.
+// leftover reports bytes that no request asked for: they would be taken for the answer to the next request.
 func leftover(c *conn) error {
 	if n := c.in.Buffered(); n > 0 {
 		return fmt.Errorf("%d bytes too many", n)
@@ -229,7 +229,7 @@ var refusals = []string{"READONLY", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "
 var refusedErrors = []string{"ERR value is not an integer", "ERR increment or decrement would overflow", "ERR unknown command",
 	"ERR wrong number of arguments", "ERR syntax error", "ERR max number of clients reached"}
 
-// refused tells whether an error reply proves that nothing was done.
+// refused reports whether an error reply proves that nothing was done.
 func refused(text string) bool {
 	code, _, _ := strings.Cut(text, " ")
 	if slices.Contains(refusals, code) {

@@ -135,7 +135,7 @@ func (s *sqlDialect) connect(ctx context.Context, target int) (*sqlSession, erro
 	return session, nil
 }
 
-// raced tells the error of a table that somebody else has just made (PostgreSQL: unique_violation of its catalog,
+// raced recognizes the error of a table that another client has just made (PostgreSQL: unique_violation of its catalog,
 // duplicate_table, duplicate_object).
 func raced(err error) bool {
 	var pg *pgconn.PgError
@@ -250,7 +250,7 @@ func (s *sqlDialect) access(ctx context.Context, tx *sql.Tx, a *access) error {
 	return nil
 }
 
-// failedSQL says what an error of a statement that commits proves; sent tells whether a byte was sent. A server's error message says that the statement and its transaction were undone, but for those with which it
+// failedSQL says what an error of a statement that commits proves; sent reports whether a byte was sent. A server's error message says that the statement and its transaction were undone, but for those with which it
 // ends the connection or does not know itself.
 func failedSQL(what string, err error, sent bool) result {
 	var pg *pgconn.PgError

@@ -34,7 +34,7 @@ func (f *fakeDatabase) take(statement string) string {
 	return f.answer(strings.ToLower(statement))
 }
 
-// count tells how often statements that begin so were sent.
+// count reports how often statements that begin so were sent.
 func (f *fakeDatabase) count(prefix string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -107,7 +107,7 @@ func drive(kind string, getenv func(string) string, out io.Writer) error {
 	return err
 }
 
-// Validate tells whether a workload of a driver that comes with Bloodhound can run; its errors are the user's and name the remedy.
+// Validate reports whether a workload of a driver that comes with Bloodhound can run; its errors are the user's and name the remedy.
 // What command and composer run is not looked at.
 func Validate(w *world.Workload) error {
 	if w.Driver == "command" || w.Driver == "composer" {

@@ -45,12 +45,12 @@ func (c *Cut) Apply(spec *Spec) *Spec {
 	return &cut
 }
 
-// Skips tells whether a client leaves its operation k out.
+// Skips reports whether a client leaves its operation k out.
 func (w *Workload) Skips(client string, k int) bool {
 	return slices.ContainsFunc(w.Skip, func(s Skip) bool { return s.Client == client && s.From <= k && (k < s.To || s.To == 0) })
 }
 
-// Ends tells whether a client leaves out operation k and all that follow.
+// Ends reports whether a client leaves out operation k and all that follow.
 func (w *Workload) Ends(client string, k int) bool {
 	return slices.ContainsFunc(w.Skip, func(s Skip) bool { return s.Client == client && s.From <= k && s.To == 0 })
 }

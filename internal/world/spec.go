@@ -94,7 +94,7 @@ const (
 	NoRoot = "none"
 )
 
-// HasMachineFiles tells whether the files of the machine lie underneath the node's tree.
+// HasMachineFiles reports whether the files of the machine lie underneath the node's tree.
 func (n *Node) HasMachineFiles() bool { return n.Image == nil && (n.Root == HostRoot || n.Root == "") }
 
 // Role of a node. Clients suffer no process, disk or clock fault; their links may.
@@ -150,7 +150,7 @@ type Node struct {
 type Init string
 
 const (
-	// OwnInit is the init of a machine, which reaps what nobody waits for; the main process is one of many.
+	// OwnInit is the init of a machine, which reaps orphans; the main process is one of many.
 	OwnInit Init = ""
 	// MainInit is the main process itself, as in a container: no signal without a handler ends it from inside
 	// (pid_namespaces(7)), and orphans are its children.
@@ -370,7 +370,7 @@ type Operation struct {
 	Path          string `json:"path,omitempty"` // http: path template with {key}
 }
 
-// Recorded is the name of an operation in histories: ways to write that checks need not tell apart are one.
+// Recorded is the name of an operation in histories: ways to write that checks need not distinguish are one.
 func (o *Operation) Recorded() string {
 	switch o.Kind {
 	case "range_put", "lease_put":
@@ -467,7 +467,7 @@ type Check struct {
 	// Keys is how many keys a recovery check tries after the last heal.
 	Keys int  `json:"keys,omitempty"`
 	Jobs Jobs `json:"jobs,omitzero"` // progress, recovery
-	// Mapping tells which steps of a specification the events of a run are: model.
+	// Mapping reports which steps of a specification the events of a run are: model.
 	Mapping *Mapping `json:"mapping,omitempty"`
 	// IntervalNs is how often a probing check runs.
 	IntervalNs int64 `json:"interval_ns,omitempty"`
@@ -480,7 +480,7 @@ type Mapping struct {
 	Spec    string      `json:"spec"`   // a file
 	Config  string      `json:"config"` // a file
 	Library []string    `json:"library,omitempty"`
-	View    string      `json:"view,omitempty"`  // an operator of the specification: what of a state a search tells apart; empty is all of it
+	View    string      `json:"view,omitempty"`  // an operator of the specification: what of a state a search distinguishes; empty is all of it
 	Lines   string      `json:"lines,omitempty"` // a regular expression; empty is all lines
 	LeftOut float64     `json:"left_out"`        // the share of events that may be ignored or not modelled
 	Rules   []ModelRule `json:"rules"`
@@ -606,7 +606,7 @@ type FaultRule struct {
 	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
 	// Max bounds how often the rule injects in one run; 0 is no bound.
 	Max int `json:"max,omitempty"`
-	// ByUser tells a rule that the user wrote from one that a preset added.
+	// ByUser distinguishes a rule that the user wrote from one that a preset added.
 	ByUser bool `json:"by_user,omitempty"`
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.
 	When string `json:"when,omitempty"`

@@ -48,7 +48,7 @@ type SysctlKind struct {
 	Name string
 	// Each of its numbers is from one of Min to that of Max; without any it is text.
 	Min, Max []int64
-	// Acts tells that an engine gives it an effect; others only show.
+	// Acts says that an engine gives it an effect; others only show.
 	Acts bool
 }
 
@@ -175,7 +175,7 @@ func SysctlOf(name string) (k SysctlKind, ok bool) {
 	return SysctlKind{}, false
 }
 
-// wellFormed tells whether a name can be that of a file below /proc/sys.
+// wellFormed reports whether a name can be that of a file below /proc/sys.
 func wellFormed(name string) bool {
 	for part := range strings.SplitSeq(name, ".") {
 		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r <= ' ' || r > '~' }) {

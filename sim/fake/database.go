@@ -111,7 +111,7 @@ type version struct {
 	row Row // nil: there is none
 }
 
-// record is a commit in the journal; one without rows tells how many transactions have begun when the database was started.
+// record is a commit in the journal; one without rows reports how many transactions have begun when the database was started.
 type record struct {
 	Rows  []written `json:",omitempty"`
 	Began int       `json:",omitempty"`
@@ -273,7 +273,7 @@ func (d *database) commit(tx *serverTx) code {
 	return fine
 }
 
-// changed tells whether others have committed a change of a range since the moment that a transaction sees.
+// changed reports whether others have committed a change of a range since the moment that a transaction sees.
 func (d *database) changed(tx *serverTx, r readRows) bool {
 	for key, c := range d.tables[r.Table] {
 		if r.has(key) && c.versions[len(c.versions)-1].at > tx.from {

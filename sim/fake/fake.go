@@ -83,7 +83,7 @@ var (
 	serviceIs  = stranger{"fake.Service", "fake.Client(p), for URLs such as http://%s/"}
 )
 
-// forFake tells whether a message is a request for a fake of some kind. What else is sent to one is for nobody.
+// forFake reports whether a message is a request for a fake of some kind. What else is sent to one is for nobody.
 func forFake(payload any) bool {
 	switch payload.(type) {
 	case beginTx, readRows, writeRow, endTx, read, write, watch, request:
@@ -100,7 +100,7 @@ func misled(by, node, want string, answer any) string {
 	return fmt.Sprintf("%s: node %s is no %s; it answers with %T", by, node, want, answer)
 }
 
-// isChance tells whether a number is a chance: NaN is none.
+// isChance reports whether a number is a chance: NaN is none.
 func isChance(f float64) bool { return f >= 0 && f <= 1 }
 
 // journal keeps records on a fake's disk, each whole or not at all.

@@ -588,7 +588,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// What a description has wrong is told with its line, before anything runs.
+// What a description has wrong is reported with its line, before anything runs.
 func TestFailuresThatAreNoChances(t *testing.T) {
 	for name, add := range map[string]func(w *inproc.World){
 		"db": func(w *inproc.World) { Database(w, "s", DatabaseOptions{Failures: Failures{Before: 7, After: -1}}) },

@@ -3,7 +3,7 @@ package inproc
 // call is what an event is about.
 type call uint8
 
-// The calls of programs, which rules of faults may name, and then what the engine itself tells of.
+// The calls of programs, which rules of faults may name, and then what the engine itself reports.
 const (
 	callSend call = iota + 1
 	callReceive

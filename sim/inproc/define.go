@@ -329,7 +329,7 @@ type worldEngine struct {
 	quiet  bool
 	// unguided: Guide follows no run.
 	unguided bool
-	// followed tells that runs are followed in a specification.
+	// followed says that runs are followed in a specification.
 	followed bool
 	schedule *Schedule // nil: messages have latencies
 
@@ -479,7 +479,7 @@ func nameOf(p *part) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// scheduled tells why a rule can do nothing where messages have no latency, or nothing.
+// scheduled reports why a rule can do nothing where messages have no latency, or nothing.
 func scheduled(r *world.FaultRule) error {
 	switch fault.Kind(r.Kind) {
 	case fault.Delay, fault.SlowLink:
@@ -488,7 +488,7 @@ func scheduled(r *world.FaultRule) error {
 	return nil
 }
 
-// possible tells why a rule cannot be had in such worlds, or nothing.
+// possible reports why a rule cannot be had in such worlds, or nothing.
 func possible(r *world.FaultRule) error {
 	switch k := fault.Kind(r.Kind); k {
 	case fault.Reset:

@@ -64,7 +64,7 @@ type Node struct {
 	slowBy   int
 	slowNs   int64
 	fullBy   int
-	reborn   int   // the crash that it has not told of since it started again
+	reborn   int   // the crash that it has not reported since it started again
 	late     bool  // a step of a schedule has passed it over while it was paused
 	dying    bool  // its programs end as soon as the running one has
 	lagNs    int64 // what this step of a machine has taken
@@ -218,7 +218,7 @@ func (n *Node) Role(role string) {
 	}
 }
 
-// Reach tells the search that this run has come to something that few runs reach. Runs that reach something new are searched further.
+// Reach tells the search that this run has reached something rare. Runs that reach something new are searched further.
 func (n *Node) Reach(text string) {
 	n.enterQuiet("Reach")
 	n.run.reach(coverage.State, n.name+" "+text)

@@ -220,7 +220,7 @@ func TestACrashUnwindsPrograms(t *testing.T) {
 		w.Process("a", func(p *Process) {
 			defer func() { unwound++ }()
 			defer func() {
-				defer func() { recover() }() // a program that hushes everything up
+				defer func() { recover() }() // a program that recovers from every panic
 				p.Send("a", "last words")
 				after++
 			}()

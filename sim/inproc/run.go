@@ -61,7 +61,7 @@ type run struct {
 	failure error  // of the engine, or of its user's description
 	limit   string // that was reached
 	strict  *strict
-	reached map[uint64]coverage.Feature // nil: nobody asks
+	reached map[uint64]coverage.Feature // nil: not recorded
 	began   time.Time
 	closed  bool
 }
@@ -115,7 +115,7 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 	return r, nil
 }
 
-// matches tells whether the description made the same nodes as when the engine was made.
+// matches reports whether the description made the same nodes as when the engine was made.
 func (r *run) matches() error {
 	if len(r.def.errs) > 0 {
 		return errors.Join(r.def.errs...)
@@ -373,7 +373,7 @@ func (r *run) Close() error {
 	return nil
 }
 
-// reach notes what a run has reached, if somebody asks.
+// reach notes what a run has reached, if asked to.
 func (r *run) reach(d coverage.Domain, text string) {
 	if r.reached == nil {
 		return

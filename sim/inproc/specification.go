@@ -17,8 +17,8 @@ type Specification struct{ model *model.Model }
 
 // SpecificationOptions say how runs are followed in a [Specification].
 type SpecificationOptions struct {
-	// View names an operator without parameters. A search tells apart only states in which it has different values; without a view it
-	// tells apart all states.
+	// View names an operator without parameters. A search distinguishes only states in which it has different values; without a view it
+	// distinguishes all states.
 	View string
 	// Library has folders of further modules.
 	Library []string

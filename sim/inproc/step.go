@@ -37,7 +37,7 @@ func (w *World) After(look func(*Step)) {
 	w.after = append(w.after, look)
 }
 
-// stepped tells of a step.
+// stepped reports a step.
 func (r *run) stepped(kind StepKind, n *Node, m *Message) {
 	if len(r.def.after) == 0 {
 		return

@@ -137,7 +137,7 @@ func starter() string {
 	return startedBy(string(b[:runtime.Stack(b, false)]))
 }
 
-// behind tells of goroutines that were left behind. Of those of a Timeout it tells what to do instead.
+// behind reports goroutines that were left behind. Of those of a Timeout it reports what to do instead.
 func behind(left []string) string {
 	if slices.ContainsFunc(left, func(by string) bool { return strings.HasSuffix(by, " in net/http.setRequestCancel") }) {
 		return "an http.Client has a Timeout, which counts real time in a goroutine of its own; leave it out, and set Transport.Within instead (package sim/fake)"
@@ -147,7 +147,7 @@ func behind(left []string) string {
 
 const ownPackage = "github.com/bloodhound-dst/bloodhound/sim/inproc."
 
-// own tells the functions of this package from those of its users; its tests are users.
+// own distinguishes the functions of this package from those of its users; its tests are users.
 func own(function, file string) bool {
 	return strings.HasPrefix(function, ownPackage) && !strings.HasSuffix(file, "_test.go")
 }

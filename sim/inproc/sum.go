@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
 
-// sum is the running hash of a trace, in two lanes. It tells runs apart that differ by chance, not by malice.
+// sum is the running hash of a trace, in two lanes. It distinguishes runs that differ by chance, not by malice.
 type sum struct{ a, b uint64 }
 
 func (s *sum) add(x uint64) {
@@ -58,7 +58,7 @@ type Digester interface {
 	Digest() uint64
 }
 
-// intSalt tells digests of numbers from those of bytes.
+// intSalt distinguishes digests of numbers from those of bytes.
 const intSalt = 0xa0761d6478bd642f
 
 // Bounds of the walk through a payload.

@@ -13,7 +13,7 @@ type linked struct {
 	any  any
 }
 
-// Digests are of values: they know no address and no order of a map, and tell apart what differs anywhere.
+// Digests are of values: they know no address and no order of a map, and distinguish what differs anywhere.
 func TestDigestsAreOfValues(t *testing.T) {
 	make1 := func() *linked {
 		l := &linked{name: "a", tags: map[string][]int{}, any: [2]float64{1, 2}}

@@ -45,7 +45,7 @@ const (
 	mostStateByte = 256 << 20
 )
 
-// Execute has the server step its specification by the events of one run. It gives the states that the run goes through, from the initial one on. The server tells a
+// Execute has the server step its specification by the events of one run. It gives the states that the run goes through, from the initial one on. The server reports a
 // state once in which actions that are not enabled leave it, and leaves out the last state of a run if its last action was not enabled.
 func (s *Server) Execute(ctx context.Context, events []Event) ([]ServerState, error) {
 	body, err := json.Marshal(append(events[:len(events):len(events)], Event{Reset: true}))

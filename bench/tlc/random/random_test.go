@@ -47,7 +47,7 @@ func TestRandom(t *testing.T) {
 		if want.Name == "" {
 			got.Name = ""
 		}
-		if want.Generated == 0 && want.Kind == got.Kind { // TLC tells no numbers where an initial state breaks something
+		if want.Generated == 0 && want.Kind == got.Kind { // TLC reports no numbers where an initial state breaks something
 			got.Generated, got.Distinct = 0, 0
 		}
 		if why := differs[count]; why != "" {

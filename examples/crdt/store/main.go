@@ -173,7 +173,7 @@ func (s *server) write(w http.ResponseWriter, key string, do func(nowNs int64) (
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// wake tells all tellers. One that is awake looks again when it is done.
+// wake wakes all senders. One that is awake looks again when it is done.
 func (s *server) wake() {
 	for _, news := range s.news {
 		select {

@@ -103,7 +103,7 @@ type driver struct {
 	users  []*user
 
 	mu sync.Mutex
-	// unknown are the references of attempts of which nobody knows whether they hold anything.
+	// unknown are the references of attempts of which it is unknown whether they hold anything.
 	unknown map[string]bool
 }
 

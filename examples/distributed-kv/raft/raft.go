@@ -22,7 +22,7 @@ const (
 // entriesPerMessage bounds an Append.
 const entriesPerMessage = 64
 
-// LeaseClock tells which clock a leader measures its lease by.
+// LeaseClock reports which clock a leader measures its lease by.
 type LeaseClock string
 
 const (

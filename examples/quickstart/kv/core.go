@@ -68,11 +68,11 @@ type Reply struct {
 	ID     string `json:"id"`
 	Status Status `json:"s"`
 	Value  string `json:"v,omitempty"`
-	Found  bool   `json:"f,omitempty"` // get: tells an empty value from a missing key
+	Found  bool   `json:"f,omitempty"` // get: distinguishes an empty value from a missing key
 	Why    string `json:"why,omitempty"`
 }
 
-// MessageType tells what a Message asks or answers.
+// MessageType reports what a Message asks or answers.
 type MessageType string
 
 const (

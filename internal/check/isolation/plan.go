@@ -147,7 +147,7 @@ func (p *plan) saturate(b *linear.Budget) (cycle []step, done bool) {
 	}
 }
 
-// fromReads infers from each read of a version where the other writers of its key stand. It tells whether the budget lasted.
+// fromReads infers from each read of a version where the other writers of its key stand. It reports whether the budget lasted.
 func (p *plan) fromReads(writers [][]int32, author []int32, add func(int32, edge), b *linear.Budget) bool {
 	for t := range p.in {
 		if !p.in[t] {

@@ -73,7 +73,7 @@ func property(l *load.State, n *source.Node, key string) (world.Property, bool) 
 	return p, len(l.Errs) == before
 }
 
-// checkKeys tells which types of checks a key belongs to.
+// checkKeys reports which types of checks a key belongs to.
 var checkKeys = map[string]string{
 	"operations": "linearizability monotonic progress recovery", "model": "linearizability isolation durability", "level": "isolation",
 	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
@@ -218,7 +218,7 @@ func performed(l *load.State, n *source.Node, key string) {
 	for i := range l.Spec.Workloads {
 		w := &l.Spec.Workloads[i]
 		if len(w.Mix) == 0 {
-			return // one that chooses, or whose mistakes are told already
+			return // one that chooses, or whose mistakes are reported already
 		}
 		for _, o := range w.Mix {
 			if !slices.Contains(names, o.Recorded()) {

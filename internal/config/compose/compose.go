@@ -38,7 +38,7 @@ type composition struct {
 type composeFileRead struct {
 	path string // absolute
 	root *source.Node
-	// base tells that nothing of it is in the model but what services of other files extend.
+	// base says that nothing of it is in the model but what services of other files extend.
 	base bool
 }
 

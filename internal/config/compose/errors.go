@@ -15,7 +15,7 @@ var modelPath = regexp.MustCompile(`\b(services|networks|volumes|secrets|configs
 // namedService finds the service that one is about.
 var namedService = regexp.MustCompile(`(?:service|extend service) "([^"]+)"`)
 
-// failed tells an error of compose-go at the place that it is about, as far as that can be known.
+// failed reports an error of compose-go at the place that it is about, if that is known.
 func (c *composition) failed(err error) {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	if slices.ContainsFunc(lines, func(line string) bool { return !modelPath.MatchString(line) }) { // one mistake

@@ -36,7 +36,7 @@ func hidden(l *load.State, at source.Position, r *world.FaultRule, key string) {
 	}
 }
 
-// concerns tells whether a target, a node or a link, is about the link of two nodes.
+// concerns reports whether a target, a node or a link, is about the link of two nodes.
 func concerns(target, a, b string) bool {
 	switch target {
 	case a, b, a + "-" + b, b + "-" + a, a + "->" + b, b + "->" + a:
@@ -45,7 +45,7 @@ func concerns(target, a, b string) bool {
 	return false
 }
 
-// onlyTCP tells whether a node is a client on which nothing runs but drivers that speak TCP.
+// onlyTCP reports whether a node is a client on which nothing runs but drivers that speak TCP.
 func onlyTCP(l *load.State, n *world.Node) bool {
 	if n.Role != world.Client || len(n.Command) > 0 || n.Health != nil {
 		return false

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
 )
 
-// dockerShmBytes is the size of /dev/shm where nobody gives one, as Docker has it.
+// dockerShmBytes is the size of /dev/shm where none is given, as Docker has it.
 const dockerShmBytes = 64 << 20
 
 // builtImage finds the image of a service with a Dockerfile as pull_policy says

@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// LeavesHealth tells whether a node leaves its healthcheck to an image that nobody looks at, or that could not be had.
+// LeavesHealth reports whether a node leaves its healthcheck to an image that is not read, or that could not be had.
 func LeavesHealth(l *load.State, d *load.Node) bool {
 	own := d.Value.Get("healthcheck")
 	hasImage := (d.Value.Has("image") || FromDockerfile(d.Value.Get("build"))) && !d.Value.Has("root")

@@ -58,7 +58,7 @@ func Of(l *load.State, d *load.Node) bool {
 	return true
 }
 
-// FromDockerfile tells whether a build key is Compose's.
+// FromDockerfile reports whether a build key is Compose's.
 func FromDockerfile(build *source.Node) bool {
 	return build.Get("context") != nil || build.Get("dockerfile_inline") != nil
 }

@@ -36,7 +36,7 @@ const SearchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 // Docker's first delay before it starts a program again (it doubles there).
 const RestartDelayNs = 100_000_000
 
-// Active tells whether a node's profiles are asked for.
+// Active reports whether a node's profiles are asked for.
 func (l *State) Active(d *Node) bool {
 	profiles := d.Value.Get("profiles")
 	if profiles == nil || len(profiles.Items) == 0 {

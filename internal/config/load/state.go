@@ -58,7 +58,7 @@ type Network struct {
 	Name  string
 	At    source.Position
 	Value *source.Node // nil: nobody wrote anything
-	// Implied tells that it is Compose's own default one.
+	// Implied says that it is Compose's own default one.
 	Implied bool
 	V4      Family
 	V6      Family
@@ -135,7 +135,7 @@ type Node struct {
 // Port is a port of a node that a port of this machine stands for.
 type Port struct{ Published, Target int }
 
-// called tells whether a node has a name, on some network at least.
+// called reports whether a node has a name, on some network at least.
 func (d *Node) called(name string) bool {
 	same := func(have string) bool { return strings.EqualFold(have, name) }
 	return same(d.Name) || same(d.Spec.Hostname) || slices.ContainsFunc(d.Spec.Aliases, same) ||

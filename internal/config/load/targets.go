@@ -91,7 +91,7 @@ func (l *State) ServerURL(at source.Position, scheme, key, written string) (stri
 	return "", false
 }
 
-// resolves tells whether a name is that of a node, alone or with the name of a network behind it.
+// resolves reports whether a name is that of a node, alone or with the name of a network behind it.
 func (l *State) resolves(host string) bool {
 	short := host
 	if i := strings.LastIndexByte(host, '.'); i > 0 && l.Network(host[i+1:]) != nil {

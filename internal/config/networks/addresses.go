@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// separate tells whether the world needs networks: without them, all nodes share one.
+// separate reports whether the world needs networks: without them, all nodes share one.
 func separate(l *load.State) bool {
 	if d := l.Network(defaultNetwork); d.Value != nil {
 		if slices.ContainsFunc([]string{"internal", "enable_ipv4", "enable_ipv6", "external"}, d.Value.Has) {

@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// unsharedLinks tells which links no packet can take.
+// unsharedLinks reports which links no packet can take.
 func unsharedLinks(l *load.State, top *source.Node) {
 	for i, n := range top.Get("links").List() {
 		ends := n.Get("between").List()

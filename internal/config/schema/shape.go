@@ -68,7 +68,7 @@ type Field struct {
 	Verbatim bool // its values are read without filling in variables
 }
 
-// Accepts tells whether a value of this shape can be written as a node of kind k.
+// Accepts reports whether a value of this shape can be written as a node of kind k.
 func (s *Shape) Accepts(k source.Kind) bool {
 	switch s.Kind {
 	case Anything:

@@ -72,7 +72,7 @@ func quotedWord(word *strings.Builder, text string, quote byte) (int, error) {
 	return 0, fmt.Errorf("the quote %c is not closed", quote)
 }
 
-// isOperator tells a word that only means something to a shell.
+// isOperator reports whether a word has a meaning to a shell alone.
 func isOperator(w string) bool {
 	switch w {
 	case "&&", "||", "|", ";", "&", ">", ">>", "<", "<<", "2>", "2>>", "2>&1", ">&2", "&>":

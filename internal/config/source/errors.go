@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// MaxErrors is how many mistakes of a configuration are told at once; the rest are counted.
+// MaxErrors is how many mistakes of a configuration are reported at once; the rest are counted.
 const MaxErrors = 10
 
 // maxLineShown bounds the source line that an Error shows, in characters.

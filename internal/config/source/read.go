@@ -57,7 +57,7 @@ type File struct {
 	Dir    string // absolute: relative paths in the file start here
 	lines  []string
 	Lookup func(name string) (string, bool) // variables: the environment, then .env
-	// Compose tells a Compose file from a bloodhound.yaml.
+	// Compose distinguishes a Compose file from a bloodhound.yaml.
 	Compose bool
 	// Unset are the variables that have no value and count as empty in the value at a place, by that place and by the place of its key.
 	Unset map[spot][]string

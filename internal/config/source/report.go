@@ -11,7 +11,7 @@ type Note struct {
 	Line int    `json:"line,omitempty"`
 	Key  string `json:"key"` // such as debug.gdb_port
 	Text string `json:"text"`
-	// Idle tells that the key has no effect.
+	// Idle says that the key has no effect.
 	Idle bool `json:"idle,omitempty"`
 }
 

@@ -23,9 +23,9 @@ type Node struct {
 	Entries []*Entry
 	// Value is what check made of a scalar, or of a list that stands for one value (a range, variables).
 	Value any
-	// Bad tells that a mistake was found in it, so that nothing is built on it.
+	// Bad says that a mistake was found in it, so that nothing is built on it.
 	Bad bool
-	// Incomplete tells that a key of this mapping is unknown. It may be another one misspelt, so that nobody complains
+	// Incomplete says that a key of this mapping is unknown. It may be another one misspelt, so that no error is reported
 	// about missing keys.
 	Incomplete bool
 }
@@ -35,7 +35,7 @@ type Entry struct {
 	Key   *Node
 	Name  string // the key's text; check sets the usual spelling where several are accepted
 	Value *Node
-	// Implied tells that nobody has written it: Compose adds it.
+	// Implied says that Compose adds it and no file has it.
 	Implied bool
 }
 
@@ -47,7 +47,7 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
-// Has tells whether a key is there, even with a bad value.
+// Has reports whether a key is there, even with a bad value.
 func (n *Node) Has(name string) bool { return n.Entry(name) != nil }
 
 // Entry finds the entry of a key, or returns nil.

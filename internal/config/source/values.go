@@ -32,7 +32,7 @@ func (r *Reader) Argv(n *Node, key string) []string {
 	return words
 }
 
-// IsEmpty tells whether a key has no value, or none with anything in it.
+// IsEmpty reports whether a key has no value, or none with anything in it.
 func (e *Entry) IsEmpty() bool {
 	return e == nil || !e.Value.Bad && len(e.Value.Items)+len(e.Value.Entries) == 0
 }

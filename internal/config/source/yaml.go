@@ -97,8 +97,8 @@ type builder struct {
 	file *File
 	open map[*yaml.Node]bool // anchors around the node being built
 	size int
-	full bool // a limit was reached and told
-	// merges tells that the file is one of several that are merged, where !reset and !override have a meaning.
+	full bool // a limit was reached and reported
+	// merges says that the file is one of several that are merged, where !reset and !override have a meaning.
 	merges bool
 }
 

@@ -45,7 +45,7 @@ func mountFiles(l *load.State, d *load.Node, kind, dir string) {
 	}
 }
 
-// contentOf finds what is in a secret or config. moded tells that its permissions are given; otherwise those of a file are
+// contentOf finds what is in a secret or config. moded says that its permissions are given; otherwise those of a file are
 // its own.
 func contentOf(l *load.State, made *source.Node, at source.Position, key, name string, moded bool, v *world.Volume) bool {
 	switch file, variable := made.Get("file"), made.Get("environment"); {

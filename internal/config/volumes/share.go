@@ -125,7 +125,7 @@ func From(l *load.State, d *load.Node, done map[*load.Node]bool) {
 	}
 }
 
-// completes tells whether a node has completed when another starts.
+// completes reports whether a node has completed when another starts.
 func completes(l *load.State, first, then *load.Node) bool {
 	var seen []string
 	var visit func(d *load.Node) bool

@@ -167,7 +167,7 @@ func template(l *load.State, n *source.Node, w *world.Workload) {
 	w.Options["template"] = target
 	on := l.Node(w.Node)
 	if on == nil {
-		return // told already
+		return // reported already
 	}
 	on.Spec.Volumes = append(on.Spec.Volumes, world.Volume{Kind: world.Bind, Source: dir, Target: target})
 }

@@ -82,7 +82,7 @@ func (b *Binary) Offset(addr uint64) uint64 {
 	panic(fmt.Sprintf("code: address %#x is in no executable segment", addr))
 }
 
-// Total is how many blocks of the binary runs can tell of.
+// Total is how many blocks of the binary runs can report.
 func (b *Binary) Total() int {
 	if b.Counters != nil {
 		return b.Counters.total

@@ -16,7 +16,7 @@ type Bits []uint64
 // NewBits makes an empty set for so many places.
 func NewBits(places int) Bits { return make(Bits, (places+63)/64) }
 
-// Has tells whether a place is in the set.
+// Has reports whether a place is in the set.
 func (b Bits) Has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 
 // Set puts a place into the set.
@@ -107,7 +107,7 @@ func (b *Blocks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Source says who tells which blocks of a binary run.
+// Source says who reports which blocks of a binary run.
 type Source string
 
 // The sources.
@@ -117,7 +117,7 @@ const (
 	Edges       Source = "edges"    // the program, by the instrumentation library
 )
 
-// Blocks is what the blocks are that a source tells of, for people.
+// Blocks is what the blocks are that a source reports, for people.
 func (s Source) Blocks() string {
 	switch s {
 	case GoCover:

@@ -202,7 +202,7 @@ type Findings struct {
 	Found    []Found   // in order
 }
 
-// Covers tells whether all code of a part of a file was looked through, where programs map it in pages.
+// Covers reports whether all code of a part of a file was looked through, where programs map it in pages.
 func (f *Findings) Covers(offset, size, page uint64) bool {
 	for at := offset; at < offset+size; {
 		i := slices.IndexFunc(f.Segments, func(s Segment) bool { return s.Offset&^(page-1) <= at && at < (s.Offset+s.Size+page-1)&^(page-1) })
@@ -291,7 +291,7 @@ func InCode(text []byte) (found []Found, looked int) {
 // zeroECX are instructions that put 0 into ECX: xor, sub, mov.
 var zeroECX = [][]byte{{0x31, 0xc9}, {0x33, 0xc9}, {0x29, 0xc9}, {0x2b, 0xc9}, {0xb9, 0, 0, 0, 0}}
 
-// begins tells whether nothing was written before an instruction, and code follows: what tells of no functions begins anywhere.
+// begins reports whether nothing was written before an instruction, and code follows: a file that lists no functions begins anywhere.
 func begins(text []byte, c Found) bool {
 	return c.Offset >= minBlank && filler(text[c.Offset-minBlank:c.Offset]) && follows(text, c)
 }
@@ -346,7 +346,7 @@ const (
 	maxSweep    = 16 << 10 // how far into a function it is decoded from its start
 )
 
-// likely tells whether what looks like an instruction is one, where nothing tells of functions: x86 code falls into step after few
+// likely reports whether what looks like an instruction is one, where nothing lists functions: x86 code falls into step after few
 // instructions, wherever decoding begins, and what is no code does not decode for long.
 func likely(text []byte, c Found) bool {
 	from, yes, all := int(c.Offset), 0, 0
@@ -369,7 +369,7 @@ func likely(text []byte, c Found) bool {
 	return follows(text, c)
 }
 
-// follows tells whether code goes on from an instruction.
+// follows reports whether code goes on from an instruction.
 func follows(text []byte, c Found) bool {
 	at := int(c.Offset)
 	for range follow {
@@ -388,7 +388,7 @@ func follows(text []byte, c Found) bool {
 	return true
 }
 
-// prefix tells whether a byte is one that instructions of these kinds have before their opcodes.
+// prefix reports whether a byte is one that instructions of these kinds have before their opcodes.
 func prefix(b byte) bool {
 	return b&0xf0 == 0x40 || b == 0x66 || b == 0xf2 || b == 0xf3 || b == 0x64 || b == 0x65
 }
@@ -401,7 +401,7 @@ const (
 	arrived
 )
 
-// arrives decodes from a place on, and tells whether it comes to another, and to which one it has come.
+// arrives decodes from a place on, and reports whether it comes to another, and to which one it has come.
 func arrives(text []byte, at, to int) (int, arrival) {
 	for at < to {
 		in := decode(text[at:])

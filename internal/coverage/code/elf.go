@@ -9,9 +9,9 @@ import (
 
 // Files of programs are written by whoever wrote the program, who may mean no good: their tables lead a reader that trusts them to fill
 // all memory, or to read for ever. debug/elf copies each name, and a name may be most of the file; it decompresses what says to be
-// compressed, and follows versions of symbols in circles.
+// compressed, and follows versions of symbols in cycles.
 
-// OpenELF is elf.NewFile for a file that nobody vouches for.
+// OpenELF is elf.NewFile for a file that is not trusted.
 func OpenELF(file []byte) (*elf.File, error) {
 	if !namesSections(file) {
 		return nil, errNotELF
@@ -50,7 +50,7 @@ func section(file []byte, typ elf.SectionType, flags elf.SectionFlag, offset, si
 	return file[offset : offset+size]
 }
 
-// namesSections tells whether the names of a file's sections can be read.
+// namesSections reports whether the names of a file's sections can be read.
 func namesSections(file []byte) bool {
 	var h elf.Header64
 	if len(file) < binary.Size(h) || elf.Class(file[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(file[elf.EI_DATA]) != elf.ELFDATA2LSB {
@@ -107,7 +107,7 @@ const (
 	goTable120 = 0xfffffff1
 )
 
-// namesFunctions tells whether the names in a table of Go's functions can be read. Tables of Go before 1.16 are not read.
+// namesFunctions reports whether the names in a table of Go's functions can be read. Tables of Go before 1.16 are not read.
 func namesFunctions(file, table []byte) bool {
 	const header, word = 8, 8
 	le := binary.LittleEndian

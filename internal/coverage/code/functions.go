@@ -13,7 +13,7 @@ import (
 // function is a range of code that is entered at its first address.
 type function struct{ start, end uint64 }
 
-// functions are those that the file tells of, in order, without overlaps. Symbols, unwinding tables and Go's own tables are
+// functions are those that the file lists, in order, without overlaps. Symbols, unwinding tables and Go's own tables are
 // asked: a stripped file of C, C++ or Rust still has the second, one of Go the third.
 func (f *elfFile) functions() []function {
 	var list []function
@@ -58,12 +58,12 @@ func (f *elfFile) functionSymbols() (list []elf.Symbol) {
 	return list
 }
 
-// copied tells of the functions that V8 takes from a program's code and executes elsewhere.
+// copied lists the functions that V8 takes from a program's code and executes elsewhere.
 func copied(name string) bool {
 	return strings.HasPrefix(name, "Builtins_") || strings.HasPrefix(name, "v8_Default_embedded_blob")
 }
 
-// inPLT tells whether an address is in the linker's own code, whose entries are not functions of the program.
+// inPLT reports whether an address is in the linker's own code, whose entries are not functions of the program.
 func (f *elfFile) inPLT(addr uint64) bool {
 	return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool {
 		return strings.HasPrefix(s.Name, ".plt") && addr-s.Addr < s.Size
@@ -138,7 +138,7 @@ func (r *reader) value(encoding uint8) uint64 {
 	return 0
 }
 
-// unwinding are the ranges of code of which .eh_frame tells how to unwind them: functions, and parts of functions that lie
+// unwinding are the ranges of code for which .eh_frame describes how to unwind them: functions, and parts of functions that lie
 // elsewhere.
 func (f *elfFile) unwinding() []function {
 	at, left := uint64(0), ^uint64(0) // left: entries that are still to come

@@ -154,7 +154,7 @@ func NewNames(b *Binary, file, debug []byte) (*Names, error) {
 	return n, nil
 }
 
-// Better tells whether a symbol's name is to be preferred to another of the same address: names of a program's own to those
+// Better reports whether a symbol's name is to be preferred to another of the same address: names of a program's own to those
 // that begin with an underscore, then shorter ones.
 func Better(name, than string) bool {
 	if than == "" {
@@ -173,7 +173,7 @@ func Better(name, than string) bool {
 // addressName stands for the name of a function that has none.
 func addressName(start uint64) string { return "0x" + strconv.FormatUint(start, 16) }
 
-// Nameless tells whether the file has no name for the function.
+// Nameless reports whether the file has no name for the function.
 func (f *Function) Nameless() bool { return f.Name == addressName(f.Start) }
 
 // fileNumber is the number of a source file.

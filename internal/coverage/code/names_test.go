@@ -191,7 +191,7 @@ func TestWhatIsNoProgram(t *testing.T) {
 	}
 }
 
-// What packers leave has no sections at all: the program headers lead to .eh_frame, but not in static programs, which tell of
+// What packers leave has no sections at all: the program headers lead to .eh_frame, but not in static programs, which report
 // nothing then.
 func TestWithoutSections(t *testing.T) {
 	for _, flags := range []string{"-O2", "-static-pie", "-static"} {

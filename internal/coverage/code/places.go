@@ -149,7 +149,7 @@ func (s *sweep) body(fn function) body {
 	return out
 }
 
-// filler tells whether there are only zeros: what assemblers put behind a function's end.
+// filler reports whether there are only zeros: what assemblers put behind a function's end.
 func filler(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) }
 
 // Bounds of the tables of an indirect jump.

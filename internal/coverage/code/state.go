@@ -21,7 +21,7 @@ type File struct {
 	Total   int     `json:"total"`
 	Module  *Module `json:"module,omitempty"` // for Edges
 	Covered Bits    `json:"covered"`
-	// Always are blocks that each run tells of, covered or not: those of code that has changed.
+	// Always are blocks that each run reports, covered or not: those of code that has changed.
 	Always Bits   `json:"always,omitempty"`
 	Off    string `json:"off,omitempty"` // why it is not watched
 }

@@ -40,7 +40,7 @@ func matches(pattern, file string) bool {
 	return ok
 }
 
-// Watches tells whether a file is watched that a node under test executes, as its program or as a library.
+// Watches reports whether a file is watched that a node under test executes, as its program or as a library.
 func (c Choice) Watches(file string, library bool) bool {
 	named := false
 	for _, p := range c {

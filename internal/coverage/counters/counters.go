@@ -42,7 +42,7 @@ func (r *Reader) Clear() error {
 	return walk(r.section, func(_, _ uint32, blocks []uint32) { clear(blocks) })
 }
 
-// Executed tells of each block that was executed since Clear, by a number that is its own in this program.
+// Executed reports each block that was executed since Clear, by a number that is its own in this program.
 func (r *Reader) Executed(tell func(block uint64)) error {
 	r.snapshot = append(r.snapshot[:0], r.section...) // tell may itself be counted
 	return walk(r.snapshot, func(pkg, function uint32, blocks []uint32) {

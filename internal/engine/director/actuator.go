@@ -21,13 +21,13 @@ type Actuator interface {
 
 	// Launch starts a program. An error of type StartError is the program's, any other one ends the run.
 	Launch(l *Launch) (proc int64, err error)
-	// Alive tells whether a process runs, and Running lists the tags of those that do on a node.
+	// Alive reports whether a process runs, and Running lists the tags of those that do on a node.
 	Alive(proc int64) bool
 	Running(node int) []int64
 	// Kill ends a process, and KillTagged all that were started by a job.
 	Kill(proc int64)
 	KillTagged(tag int64)
-	// Starting tells whether a main process is still at its first work, where the engine can say so without a healthcheck.
+	// Starting reports whether a main process is still at its first work, where the engine can say so without a healthcheck.
 	Starting(node int) bool
 
 	// KillNode ends the programs of a node by a fault, or, if it is nil, as the main process takes them along. LosePower ends them
@@ -35,11 +35,11 @@ type Actuator interface {
 	KillNode(node int, by *fault.Action)
 	LosePower(node int, by *fault.Action, stream string) error
 	PowerOn(node int)
-	// Stop sends the stop signal of a node to its main process, and Stopping tells what became of that; Stopped ends the rest.
+	// Stop sends the stop signal of a node to its main process, and Stopping reports what became of that; Stopped ends the rest.
 	Stop(node int, by *fault.Action, signal int)
 	Stopping(node int) Stopping
 	Stopped(node int)
-	// Pause stops the threads of a node. Resume lets them go on, and tells whether one of them would have run meanwhile.
+	// Pause stops the threads of a node. Resume lets them go on, and reports whether one of them would have run meanwhile.
 	Pause(node, id int)
 	Resume(node, id int) (late bool)
 	// Leak takes the memory of a node away from one moment to another, and EndLeak gives it back. KillLargest kills the largest process
@@ -50,18 +50,18 @@ type Actuator interface {
 	// Restarts notes that the node will start again because of a fault.
 	Restarts(node, id int)
 
-	// Rates tells that what packets and calls on disks suffer has changed (Director.Packet, Director.Calls).
+	// Rates says that what packets and calls on disks suffer has changed (Director.Packet, Director.Calls).
 	Rates()
 
 	// Ask makes a check without a process, where the engine can; the answer is there at once.
 	Ask(property int, end bool) (code int, text string, ok bool)
-	// Order writes a line to the prober, and tells whether it takes one.
+	// Order writes a line to the prober, and reports whether it takes one.
 	Order(proc int64, line []byte) bool
 
 	// Watch begins the life of a main process, whose calls Life sums up; tag 0 ends that.
 	Watch(node int, tag int64)
 	Life(node int) Life
-	// Hidden names what programs of a node have looked for in vain although the machine has it, with the remedy.
+	// Hidden names what programs of a node have looked for without success although the machine has it, with the remedy.
 	Hidden(node int) string
 	// Dump takes the core file of a process that a signal has ended, or nil.
 	Dump(proc int64, signal int) *engine.Dump
@@ -87,12 +87,12 @@ type Launch struct {
 	Stderr string
 }
 
-// StartError tells why a program could not be started.
+// StartError reports why a program could not be started.
 type StartError struct {
 	Text    string
 	Errno   int
 	Missing bool // there is no such file
-	Busy    bool // somebody writes to it
+	Busy    bool // a process writes to it
 	Foreign bool // it was taken from the machine meanwhile: nothing in the world did it
 }
 
@@ -112,7 +112,7 @@ type Killed struct {
 	Bytes   int64
 }
 
-// Life sums up what a main process has seen and done. Open tells that it has heard of others.
+// Life sums up what a main process has seen and done. Open says that it has heard of others.
 type Life struct {
 	Tag  int64
 	Sum  uint64

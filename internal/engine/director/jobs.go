@@ -43,7 +43,7 @@ type NodeState struct {
 	Stuck     string // why it can never come up
 }
 
-// downBy tells whether a fault has taken the node down and nothing has started it since.
+// downBy reports whether a fault has taken the node down and nothing has started it since.
 func (s *NodeState) downBy(fault int) bool { return s.Status == Crashed && s.DownBy == fault }
 
 // Status is what a node is doing.
@@ -71,7 +71,7 @@ const (
 	JobHook     // a command of post_start
 )
 
-// Asks tells whether a job only asks how a node is: it is no part of what is tested.
+// Asks reports whether a job only asks how a node is: it is no part of what is tested.
 func (k JobKind) Asks() bool {
 	return k == JobHealth || k == JobProbe || k == JobRole || k == JobProber
 }
@@ -156,7 +156,7 @@ func (d *Director) startMain(i int) error {
 	return d.startHook(i)
 }
 
-// hooking tells whether a node that runs has commands of post_start that are not over.
+// hooking reports whether a node that runs has commands of post_start that are not over.
 func (d *Director) hooking(i int) bool {
 	s := &d.Nodes[i]
 	return s.Status == Running && s.Hooks < len(d.spec.Nodes[i].PostStart)
@@ -283,7 +283,7 @@ func (d *Director) healthChecked(i int, n *Notice) error {
 	return d.startNodes()
 }
 
-// sickness tells how a health check failed: its wait status, and the last line that it said.
+// sickness reports how a health check failed: its wait status, and the last line that it said.
 func sickness(wait int, tail []string) string {
 	how := fmt.Sprintf("exit code %d", wait>>8)
 	switch sig := wait & 0x7f; sig {
@@ -299,7 +299,7 @@ func sickness(wait int, tail []string) string {
 	return how
 }
 
-// awaited tells whether setup waits for a node.
+// awaited reports whether setup waits for a node.
 func (d *Director) awaited(i int) bool {
 	n, s := &d.spec.Nodes[i], &d.Nodes[i]
 	return len(n.Command) > 0 && n.Role == world.Server && (!s.Healthy || d.hooking(i)) && s.Status != Ended
@@ -327,7 +327,7 @@ func (d *Director) unready() string {
 	return strings.Join(all, "; ")
 }
 
-// unstarted tells why a node has not started: the first of its dependencies that can never be met, or else all that are not yet.
+// unstarted reports why a node has not started: the first of its dependencies that can never be met, or else all that are not yet.
 func (d *Director) unstarted(n *world.Node) string {
 	var missing []string
 	for i := range n.DependsOn {

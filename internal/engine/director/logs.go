@@ -23,7 +23,7 @@ var (
 	sanitizerLine = regexp.MustCompile(`(ERROR: (Address|Leak|Memory)Sanitizer|WARNING: (Thread|Memory)Sanitizer|WARNING: DATA RACE|:\d+: runtime error: )`)
 )
 
-// sanitized tells whether a line is a sanitizer's report. Looking for the words first is a hundred times as fast.
+// sanitized reports whether a line is a sanitizer's report. Looking for the words first is a hundred times as fast.
 func sanitized(line string) bool {
 	for _, word := range []string{"Sanitizer", "DATA RACE", "runtime error: "} {
 		if strings.Contains(line, word) {
@@ -116,7 +116,7 @@ func (d *Director) crash(n *Notice, j *Job, main bool) {
 	d.addCrash(c)
 }
 
-// isStep tells whether other nodes wait for this one to complete.
+// isStep reports whether other nodes wait for this one to complete.
 func (d *Director) isStep(name string) bool {
 	for i := range d.spec.Nodes {
 		for _, dep := range d.spec.Nodes[i].DependsOn {

@@ -152,13 +152,13 @@ func (d *Director) look() int64 {
 	return 1e9
 }
 
-// Programs whose engine tells whether they are still starting are looked at every startingNs, for startingMaxNs.
+// Programs whose engine reports whether they are still starting are looked at every startingNs, for startingMaxNs.
 const (
 	startingNs    = 1_000_000
 	startingMaxNs = 1_000_000_000
 )
 
-// awaitsStarts tells whether setup waits for a server that is starting.
+// awaitsStarts reports whether setup waits for a server that is starting.
 func (d *Director) awaitsStarts(now int64) bool {
 	if now >= startingMaxNs {
 		return false

@@ -24,7 +24,7 @@ const probeTimeoutNs = int64(10e9)
 
 func probes(p *world.Property) bool { return p.Check.Type.Probes() }
 
-// probesOften tells the properties that are probed while faults are injected and after; an agreement is judged in the end alone, and so is a function
+// probesOften lists the properties that are probed while faults are injected and after; an agreement is judged in the end alone, and so is a function
 // that does not say what comes true.
 func (d *Director) probesOften(p *world.Property) bool {
 	return !d.inProcess && probes(p) && p.Kind != world.Liveness && p.Check.Type != world.Agreement

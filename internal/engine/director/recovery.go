@@ -69,7 +69,7 @@ func (d *Director) jobLine(l *engine.LogLine) {
 // recoveryRate is how many operations a virtual second a driver tries after the last heal.
 const recoveryRate = 20
 
-// recovers tells whether a property wants everything to be tried again after the faults.
+// recovers reports whether a property wants everything to be tried again after the faults.
 func (d *Director) recovers() bool {
 	return slices.ContainsFunc(d.spec.Properties, func(p world.Property) bool { return p.Check.Type == world.RecoveryCheck })
 }

@@ -84,7 +84,7 @@ func (d *Director) SetRoles(node string, roles []string) {
 }
 
 // roleLine takes in a line of a log. It begins each role that it tells; of the others, it ends those that it matches the end
-// of, and where it tells some role, those without a pattern of their end.
+// of, and where it reports some role, those without a pattern of their end.
 func (d *Director) roleLine(l *engine.LogLine) {
 	told, others := false, []int(nil)
 	for i := range d.roles {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// What sanitizers print is told from what Go prints at a panic.
+// What sanitizers print is distinguished from what Go prints at a panic.
 func TestSanitizerLines(t *testing.T) {
 	for line, is := range map[string]bool{
 		"panic: runtime error: index out of range [3] with length 3":              false,

@@ -18,7 +18,7 @@ const (
 	upNs = 1e9
 )
 
-// again tells whether a restart policy starts a node however often it ends.
+// again reports whether a restart policy starts a node however often it ends.
 func again(r *world.Restart) bool {
 	switch r.Mode {
 	case world.RestartAlways, world.RestartUnlessStopped:
@@ -27,7 +27,7 @@ func again(r *world.Restart) bool {
 	return r.Mode == world.RestartOnFailure && r.MaxRetries == 0
 }
 
-// born begins the life of a main process, if its end may tell whether the node can ever come up.
+// born begins the life of a main process, if its end may show whether the node can ever come up.
 func (d *Director) born(i int, tag int64) {
 	s, n := &d.Nodes[i], &d.spec.Nodes[i]
 	if s.Up || n.Role != world.Server || !again(&n.Restart) || d.shares(n) {
@@ -36,7 +36,7 @@ func (d *Director) born(i int, tag int64) {
 	d.act.Watch(i, tag)
 }
 
-// shares tells whether other nodes see a volume or the network of a node: they may leave there what it needs.
+// shares reports whether other nodes see a volume or the network of a node: they may leave there what it needs.
 func (d *Director) shares(n *world.Node) bool {
 	return n.NetworkOf != "" || slices.ContainsFunc(n.Volumes, func(v world.Volume) bool { return v.Shared }) ||
 		slices.ContainsFunc(d.spec.Nodes, func(o world.Node) bool { return o.NetworkOf == n.Name })
@@ -65,12 +65,12 @@ func (d *Director) lived(n *Notice, i, code int) {
 		spec.Name, n.Program, s.Alike, code, d.besides(saying(s.Said), i))
 }
 
-// company tells whether processes run on a node that are neither of its main process nor checks: they may leave what it needs.
+// company reports whether processes run on a node that are neither of its main process nor checks: they may leave what it needs.
 func (d *Director) company(i int) bool {
 	return slices.ContainsFunc(d.act.Running(i), func(tag int64) bool { return tag != 0 && !d.Jobs[tag-1].Kind.Asks() })
 }
 
-// waitedFor tells whether setup waits for a node because of others.
+// waitedFor reports whether setup waits for a node because of others.
 func (d *Director) waitedFor(name string) bool {
 	return d.Phase == PhaseSetup && slices.ContainsFunc(d.spec.Nodes, func(n world.Node) bool {
 		return slices.ContainsFunc(n.DependsOn, func(d world.Dependency) bool { return d.Node == name && d.Condition != world.Started })
@@ -107,7 +107,7 @@ func saying(words string) string {
 	return fmt.Sprintf(" (its last output: %q)", words)
 }
 
-// besides adds to a reason what programs of a node have looked for in vain.
+// besides adds to a reason what programs of a node have looked for without success.
 func (d *Director) besides(reason string, node int) string {
 	hidden := d.act.Hidden(node)
 	if reason == "" || hidden == "" {

@@ -82,12 +82,12 @@ func (d *Director) down(i int, how string) error {
 	return nil
 }
 
-// stopping tells whether a node was told to stop and has not yet.
+// stopping reports whether a node was told to stop and has not yet.
 func (d *Director) stopping() bool {
 	return slices.ContainsFunc(d.Nodes, func(s NodeState) bool { return s.StopBy != 0 })
 }
 
-// toldToEnd tells whether a process has ended as its node was told to: by the very signal, or by itself after it took it.
+// toldToEnd reports whether a process has ended as its node was told to: by the very signal, or by itself after it took it.
 func (d *Director) toldToEnd(n *Notice) bool {
 	s := d.act.Stopping(n.Node)
 	sig := n.Status & 0x7f

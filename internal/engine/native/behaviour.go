@@ -246,7 +246,7 @@ func (w *World) suffered(kind fault.Kind, call bool) {
 }
 
 // inTarget replaces the names of nodes in a target, which is n1, n1-n2, n1->n2 or how a group is parted, and lists the nodes. The
-// members of a list are put into order, so that it does not tell which is which.
+// members of a list are put into order, so that it does not show which is which.
 func inTarget(spec *world.Spec, target string, named func(id int) string) (text string, nodes []int) {
 	for len(target) > 0 {
 		best := -1
@@ -295,7 +295,7 @@ func (b *behaviour) named(id net.NodeID, role uint8) string {
 	return b.Groups[id] + "(" + b.RoleNames[role] + ")"
 }
 
-// maxRoleSets bounds the sets of roles that are told apart.
+// maxRoleSets bounds the sets of roles that are distinguished.
 const maxRoleSets = 255
 
 // roleChanged tells the network which roles a node has now.
@@ -348,7 +348,7 @@ func (f *features) times(d coverage.Domain, text string, n uint32) {
 
 const maxTimes = 32
 
-// of tells whether a node is one of those that the run is about, and not one that looks on.
+// of reports whether a node is one of those that the run is about, and not one that looks on.
 func (f *features) of(id net.NodeID) bool { return id < 0 || f.spec.Nodes[id].Role != world.Checker }
 
 // Limits of the kinds of messages of one service and direction in one run. Where more of them begin alike, what follows varies by
@@ -493,5 +493,5 @@ func (f *features) assertions(r *sdk.Record) {
 	}
 }
 
-// isOutput tells whether a line is of a program's own output, and not of a check or the engine.
+// isOutput reports whether a line is of a program's own output, and not of a check or the engine.
 func isOutput(l *engine.LogLine) bool { return l.Stream == "stdout" || l.Stream == "stderr" }

@@ -23,7 +23,7 @@ type codeWatch struct {
 	Counts []*code.Tally // of each that counts by itself, else nil
 }
 
-// underTest tells whether a thread belongs to a server, and not to a driver or a check.
+// underTest reports whether a thread belongs to a server, and not to a driver or a check.
 func (w *World) underTest(t *kernel.Thread) bool {
 	tag := w.kernel.Procs[t.Proc].Tag
 	return !w.kernel.Nodes[t.Node].Driver && tag != 0 && w.director.Jobs[tag-1].Kind == director.JobMain
@@ -72,7 +72,7 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 	return copied, 0
 }
 
-// edges takes a module of edges that a process announces; counts is its number, 0 where nobody asks for it.
+// edges takes a module of edges that a process announces; counts is its number, 0 where it is not recorded.
 func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 	c := &w.code
 	m := &code.Module{Symbols: a.Symbols, Guards: a.Guards}

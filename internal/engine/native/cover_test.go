@@ -40,7 +40,7 @@ func unitsOf(t *testing.T, program string, hits code.Hits) units {
 
 var profileLine = regexp.MustCompile(`/([a-z]+\.go):(\d+)\.\d+,\d+\.\d+ \d+ (\d+)\n`)
 
-// unitsByGo are those that Go's own tool tells of, of a program that ran outside any world.
+// unitsByGo are those that Go's own tool reports, of a program that ran outside any world.
 func unitsByGo(t *testing.T, argv ...string) units {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,8 +75,8 @@ func (u units) String() string {
 	return fmt.Sprintf("%d units, of which ran: %s", len(u), strings.Join(ran, " "))
 }
 
-// Programs that count by themselves, by go build -cover, tell what they ran, in whatever way they end: the same as Go's own
-// tool tells where they end well.
+// Programs that count by themselves, by go build -cover, report what they ran, in whatever way they end: the same as Go's own
+// tool reports where they end well.
 func TestGoCover(t *testing.T) {
 	for name, flags := range map[string][]string{"plain": nil, "stripped": {"-ldflags=-s -w", "-covermode=atomic"}, "position-independent": {"-buildmode=pie", "-ldflags=-s -w", "-covermode=count"}} {
 		t.Run(name, func(t *testing.T) {

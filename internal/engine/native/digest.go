@@ -179,7 +179,7 @@ func (w *World) executes(t *kernel.Thread, shown, real string, fd int) {
 	}
 }
 
-// stampOf tells an open program from others: by its digest, as long as its name leads to it.
+// stampOf distinguishes an open program from others: by its digest, as long as its name leads to it.
 func stampOf(name string, fd int) string {
 	var open, named unix.Stat_t
 	if unix.Fstat(fd, &open) != nil {

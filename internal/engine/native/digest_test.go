@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// An outcome tells which base files a run has opened and which base folders it has listed, so that a replay can name
+// An outcome reports which base files a run has opened and which base folders it has listed, so that a replay can name
 // what has changed in them.
 func TestFilesOfAnOutcome(t *testing.T) {
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 )
 
-// Doctor tells what this machine offers to the engine, and what to do about what is missing.
+// Doctor reports what this machine offers to the engine, and what to do about what is missing.
 func (e *Engine) Doctor() []engine.Check {
 	ptrace, speed, notices, walls := e.ptraceChecks()
 	return []engine.Check{

@@ -161,7 +161,7 @@ const (
 
 func codeOf(p *dump.Process) int32 { return int32(binary.LittleEndian.Uint32(p.Info[8:])) }
 
-// hasAddress tells whether the siginfo of a signal has an address (sigaction(2)).
+// hasAddress reports whether the siginfo of a signal has an address (sigaction(2)).
 func hasAddress(p *dump.Process) bool {
 	switch unix.Signal(p.Signal) {
 	case unix.SIGSEGV, unix.SIGBUS, unix.SIGILL, unix.SIGFPE, unix.SIGTRAP:

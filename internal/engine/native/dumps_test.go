@@ -71,7 +71,7 @@ func places(s engine.ThreadStack) string {
 	return b.String()
 }
 
-// inOrder tells whether all of some names stand in a list in this order.
+// inOrder reports whether all of some names stand in a list in this order.
 func inOrder(list, names []string) bool {
 	for _, name := range list {
 		if len(names) > 0 && name == names[0] {
@@ -146,7 +146,7 @@ func (t *table) get(key int) *int { var none *int; if key > 0 { return none }; r
 func main() { os.Exit((&table{}).find(1)) }
 `
 
-// A program that a fatal signal ends leaves its stacks with names and lines, its registers and a core file, from which gdb tells the same.
+// A program that a fatal signal ends leaves its stacks with names and lines, its registers and a core file, from which gdb reports the same.
 // All of it repeats, in both ways of interception, and asking for it changes no trace.
 func TestDumps(t *testing.T) {
 	needs.Program(t, "gdb")

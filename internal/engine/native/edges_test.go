@@ -108,7 +108,7 @@ func linked(t *testing.T, source string) string {
 	return compile(t, source, "-O1", lib)
 }
 
-// What a process tells of beyond the limits is named with the reason, and the rest counts.
+// What a process reports beyond the limits is named with the reason, and the rest counts.
 func TestEdgesBeyondTheLimits(t *testing.T) {
 	program := linked(t, "testdata/edges/limits.c")
 	for mode, want := range map[string][]string{

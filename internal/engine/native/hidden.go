@@ -42,7 +42,7 @@ func below(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// hidden names what programs of a node have looked for in vain although this machine has it, with the remedy; nothing if there is none.
+// hidden names what programs of a node have looked for without success although this machine has it, with the remedy; nothing if there is none.
 func (w *World) hidden(node int) string {
 	n := &w.spec.Nodes[node]
 	for _, name := range w.absences[node] {

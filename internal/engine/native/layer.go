@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 )
 
-// Ended tells how a node's main process has ended.
+// Ended reports how a node's main process has ended.
 func (w *World) Ended(node string) (code int, over bool) {
 	w.do(func() {
 		if i := w.nodeID(node); i >= 0 {

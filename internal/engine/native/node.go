@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// needed tells whether programs must see the project's folder although it lies below an emptied one, or in a state
+// needed reports whether programs must see the project's folder although it lies below an emptied one, or in a state
 // folder.
 func (w *World) needed() bool {
 	_, ok := world.Emptied(w.spec.Dir)
@@ -173,7 +173,7 @@ func (w *World) root(n *world.Node) (host.Layer, error) {
 	return host.Layer{Path: n.Root}, nil
 }
 
-// needsLibraries tells whether this program, which drivers and checks are, was built to have libraries of the machine.
+// needsLibraries reports whether this program, which drivers and checks are, was built to have libraries of the machine.
 func (w *World) needsLibraries() bool {
 	f, err := os.Open(w.options.Self)
 	if err != nil {

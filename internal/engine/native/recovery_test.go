@@ -18,7 +18,7 @@ with open(os.environ['ANTITHESIS_SDK_LOCAL_OUTPUT'], 'a') as f: f.write('{"compa
 time.sleep(1000)
 `
 
-// Lines of programs, and events of an SDK, tell of declared jobs.
+// Lines of programs, and events of an SDK, report declared jobs.
 func TestJobsAreSeen(t *testing.T) {
 	spec := ruled(t, worker, idle, "pause on n2 rate 0.001")
 	spec.Properties = []world.Property{{Name: "p", Kind: world.Progress, Check: world.Check{Type: world.ProgressCheck, HangNs: 1e9,

@@ -86,7 +86,7 @@ print("done")'`, "CALL", call)
 	}
 }
 
-// A map shows what another node writes, and a watch tells of it.
+// A map shows what another node writes, and a watch reports it.
 func TestMapsAndWatchesOfSharedVolumes(t *testing.T) {
 	needs.Program(t, "python3")
 	got := said(t, sharers(sharedVolume, `python3 -c '

@@ -25,9 +25,9 @@ type State struct {
 // recorded is what a World keeps of its run, beside the kernel, the director and the tape.
 type recorded struct {
 	outcome   engine.Outcome // so far
-	behaviour *behaviour     // nil where nobody asks for it
+	behaviour *behaviour     // nil where it is not recorded
 	code      codeWatch
-	absences  [][]string // by node: names that its programs have looked for in vain in folders that begin empty
+	absences  [][]string // by node: names that its programs have looked for without success in folders that begin empty
 	dumps     dumps
 }
 

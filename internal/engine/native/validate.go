@@ -277,7 +277,7 @@ func (x *inspection) program(part engine.Part, name, program string, env []strin
 	x.found(part, name, remedy, "%s", problem)
 }
 
-// access tells whether a file can be executed, as far as its attributes go.
+// access reports whether a file can be executed, as far as its attributes go.
 func (x *inspection) access(file string) fs.Errno {
 	env := x.env(x.cred)
 	p, e := x.tree().Walk(env, x.dir, file, true)

@@ -284,7 +284,7 @@ const (
 	maxHistoryBytes = 256 << 20
 )
 
-// Outcome tells what happened so far.
+// Outcome reports what happened so far.
 func (w *World) Outcome() *engine.Outcome {
 	w.do(w.collect)
 	return &w.outcome

@@ -16,7 +16,7 @@ const (
 	GuideLine     = "line"     // blocks of the code under test
 	GuideState    = "state"    // states of the model, as its view shows them
 	GuideEdge     = "edge"     // steps of the model between them
-	GuideCombined = "combined" // all that runs tell of, but for the order of events, and how close they came to a violation
+	GuideCombined = "combined" // all that runs report, but for the order of events, and how close they came to a violation
 )
 
 // Guides lists the names of guides.
@@ -96,7 +96,7 @@ func (p *Plan) guide() string {
 	return GuideCombined
 }
 
-// Watches says which of the domains a strategy learns of. To count lines costs time, so somebody must ask for them.
+// Watches says which of the domains a strategy learns of. To count lines costs time, so a setting must ask for them.
 func (p *Plan) Watches(d coverage.Domain) bool {
 	switch g := p.guide(); {
 	case g != GuideCombined:

@@ -20,7 +20,7 @@ const (
 	maxNear     = 256     // names of distances
 	nearest     = 4       // entries kept for each name
 	maxHeld     = 1024    // features of an entry
-	codeAge     = 64      // runs in which blocks of code, of which nobody knows who else reaches them, lose half of their worth
+	codeAge     = 64      // runs in which blocks of code, of which it is unknown who else reaches them, lose half of their worth
 )
 
 // Shares of the runs, in percent.
@@ -199,7 +199,7 @@ func (g *guided) energy(e *Entry) float64 {
 			k = len(domains)
 			domains, sums = append(domains, c.domain), append(sums, 0)
 		}
-		if c.domain == coverage.Code { // told of at the first time only
+		if c.domain == coverage.Code { // reported at the first time only
 			sums[k] += 1 / float64(1+(g.runs-e.since)/codeAge)
 			continue
 		}
@@ -277,7 +277,7 @@ func (g *guided) choose(d *dice) *mutator {
 // unfit is what is left where no way to change a run fits.
 var unfit = mutator{kind: "none", apply: func(*draft, *Entry) bool { return false }}
 
-// played counts what was done to the parent of a run. Mutants that nobody plays, since the campaign ends before them, do not
+// played counts what was done to the parent of a run. Mutants that are not run, since the campaign ends before them, do not
 // count: how many of those there are depends on the number of workers.
 func (g *guided) played(o *Origin) {
 	for _, kind := range strings.Split(o.Mutation, ", ") {

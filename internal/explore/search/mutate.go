@@ -157,7 +157,7 @@ func move(m *draft, _ *Entry) bool {
 		return false
 	}
 	g := m.of(s.Stream)
-	if g.end == 0 { // its draws were not told
+	if g.end == 0 { // its draws are unknown
 		return false
 	}
 	to := uint64(m.dice.below(int(g.end)))

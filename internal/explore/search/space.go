@@ -84,7 +84,7 @@ func (t *space) see(draws []tape.Draws) {
 	}
 }
 
-// isMask tells the draws that turn rules off for a run: they are no opportunities.
+// isMask reports whether a draw is one of those that turn rules off for a run: they are no opportunities.
 func isMask(stream string) bool {
 	return stream == "fault/none" || strings.HasPrefix(stream, "fault/swarm/")
 }

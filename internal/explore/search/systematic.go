@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// DefaultDepth is how many edits of the base tape bfs and dfs go to when nobody says.
+// DefaultDepth is how many edits of the base tape bfs and dfs go to by default.
 const DefaultDepth = 2
 
 // BaseTape is the tape that bfs and dfs edit: chance of its seed, but nothing goes wrong and no thread is preempted.

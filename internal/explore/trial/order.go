@@ -20,7 +20,7 @@ type Order struct {
 	Measure bool `json:"measure,omitempty"`
 	// Story asks for the schedule of the violation that was found, from its smallest run.
 	Story bool `json:"story,omitempty"`
-	// Attended says that standard input ends when nobody waits for the answer any more; the program then ends, too.
+	// Attended says that standard input ends when no reader waits for the answer; the program then ends, too.
 	Attended bool `json:"attended,omitempty"`
 }
 

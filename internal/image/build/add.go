@@ -175,7 +175,7 @@ func (c *counted) Read(p []byte) (int, error) {
 // tarBlock is the size of a header (tar(5)).
 const tarBlock = 512
 
-// isTar tells a header by its magic, or, of the oldest archives, by its checksum.
+// isTar recognizes a header by its magic, or, of the oldest archives, by its checksum.
 func isTar(b []byte) bool {
 	if len(b) < tarBlock {
 		return false

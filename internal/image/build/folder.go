@@ -29,7 +29,7 @@ type files struct {
 	open   func(e *image.Entry) (io.ReadCloser, error)
 	// key stands for all of them, where that is known; else digests of what is copied do.
 	key string
-	// owned tells that files have the owners of an image; those of a folder become root's.
+	// owned says that files have the owners of an image; those of a folder become root's.
 	owned bool
 	// missing explains why a path is not there, or is empty.
 	missing func(path string) string

@@ -400,7 +400,7 @@ func (s *steps) effect(c instructions.Command, inputs []string, change func(*lay
 	return nil
 }
 
-// uncached tells whether the steps of a stage are done in any case.
+// uncached reports whether the steps of a stage are done in any case.
 func (s *steps) uncached() bool {
 	return s.request.NoCache || slices.ContainsFunc(s.request.Uncached, func(name string) bool { return s.file.find(name, len(s.file.stages)) == s.number })
 }

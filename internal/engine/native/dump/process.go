@@ -47,7 +47,7 @@ type Process struct {
 	Threads                        []Thread // the one that took the signal is the first
 	// ReadAt copies memory, and gives how many bytes could be read.
 	ReadAt func(addr uint64, p []byte) int
-	// Pages tells of the pages from an address on.
+	// Pages describes the pages from an address on.
 	Pages func(addr uint64, p []Page) bool
 	// Open reads the file of a map whole; nil if it cannot.
 	Open func(m *Map) []byte

@@ -34,7 +34,7 @@ type Frame struct {
 // Stack are the calls of a thread, the innermost first.
 type Stack struct {
 	Frames []Frame
-	// Skipped frames lie before Frames[SkippedAt], and Endless tells that there are more than anybody has looked at.
+	// Skipped frames lie before Frames[SkippedAt], and Endless says that there are more than were looked at.
 	Skipped, SkippedAt int
 	Endless            bool
 }
@@ -72,7 +72,7 @@ type walker struct {
 	ruled   int                            // bytes of rules that were executed
 }
 
-// affords tells whether so many bytes of rules may be executed still.
+// affords reports whether so many bytes of rules may be executed still.
 func (w *walker) affords(bytes int) bool {
 	w.ruled += bytes
 	return w.ruled <= maxRuleBytes
@@ -111,7 +111,7 @@ func (w *walker) stack(t *Thread) (s Stack) {
 	return s
 }
 
-// outermost tells a function that nobody has called: of Go, whose table of frames does not say so.
+// outermost reports whether a function has no caller: Go's table of frames does not say so.
 func (w *walker) outermost(pc uint64, exact bool) bool {
 	m, at := w.module(pc)
 	if m == nil {
@@ -163,7 +163,7 @@ func (w *walker) look(pc uint64, exact bool) []Frame {
 	return list
 }
 
-// up finds the registers of the caller. interrupted tells that the caller has made no call, but was interrupted by a signal.
+// up finds the registers of the caller. interrupted says that the caller has made no call, but was interrupted by a signal.
 func (w *walker) up(regs *frameRegs, exact bool) (next frameRegs, interrupted, ok bool) {
 	pc := regs[dwRA]
 	if pc == 0 && !exact {
@@ -320,7 +320,7 @@ func (w *walker) byPointer(regs *frameRegs, exact bool) (next frameRegs, interru
 	return next, false, false
 }
 
-// code tells whether an address is one of code.
+// code reports whether an address is one of code.
 func (w *walker) code(addr uint64) bool {
 	m := w.mapAt(addr)
 	return m != nil && m.Exec

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
 )
 
-// The scripts are documentation too: each tells what the program does with small real programs. A single one:
+// The scripts are documentation too: each reports what the program does with small real programs. A single one:
 //
 //	go test ./engine/native/e2e -run Scripts/assertions
 func TestScripts(t *testing.T) {

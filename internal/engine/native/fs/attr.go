@@ -21,7 +21,7 @@ type Attr struct {
 // BlockSize is st_blksize.
 const BlockSize = pageBytes
 
-// Stat tells the attributes of an inode.
+// Stat reports the attributes of an inode.
 func (s *State) Stat(id InodeID) Attr {
 	in := s.inode(id)
 	if in.Lost != nil && (in.Lost.Size || in.Lost.Attr) {

@@ -24,7 +24,7 @@ func (s *State) ReadAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
 	panic("fs: a file with a size has no content")
 }
 
-// WriteAt writes a regular file and tells how many bytes fitted.
+// WriteAt writes a regular file and reports how many bytes fitted.
 func (s *State) WriteAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
 	in := s.inode(id)
 	if !in.is(S_IFREG) || off < 0 {

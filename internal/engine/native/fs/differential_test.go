@@ -115,7 +115,7 @@ func differ(t *testing.T, seed uint64, steps int) {
 	}
 }
 
-// one makes one random call on both sides and tells what it was and how it ended.
+// one makes one random call on both sides and reports what it was and how it ended.
 func one(r *rand.Rand, s *State, env *Env, root InodeID, dirfd int) (what, got, want string) {
 	p, q := randomPath(r), randomPath(r)
 	result := func(e Errno, err error) (string, string) { return e.Error(), number(err).Error() }

@@ -132,7 +132,7 @@ func (s *State) synthInode(path string, attr SynthAttr) *Inode {
 	return in
 }
 
-// forgetSynths drops the names of /proc and /sys that nobody holds.
+// forgetSynths drops the names of /proc and /sys that no descriptor holds.
 func (s *State) forgetSynths() {
 	keep := map[InodeID]bool{}
 	for _, id := range s.Synths {

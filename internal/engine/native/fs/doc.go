@@ -25,7 +25,7 @@
 //
 // # How a kernel uses it
 //
-// A path starts at a directory's InodeID, so that a renamed directory that is open or somebody's working directory
+// A path starts at a directory's InodeID, so that a renamed directory that is open or a working directory
 // goes on working. Open, and Ref for anything else that holds an inode, keep it alive; Unref lets go. Open tells by
 // the inode's type what the kernel must do: FIFOs, sockets, devices and the synthetic files of /proc and /sys are the
 // kernel's own, this package only finds them. Calls never wait: a lock that is taken answers EAGAIN.

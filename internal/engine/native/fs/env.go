@@ -9,7 +9,7 @@ type Env struct {
 	Base  Base
 	Blobs Blobs
 	Synth Synth
-	// Programs tells which files are being executed; nil is none.
+	// Programs reports which files are being executed; nil is none.
 	Programs Programs
 	// NewBlob gives a number that no other blob of the world has.
 	NewBlob func() BlobID
@@ -35,7 +35,7 @@ type Base interface {
 	// ReadDir lists a folder, without . and .., in any order.
 	ReadDir(layer int, path string) ([]string, Errno)
 	Readlink(layer int, path string) (string, Errno)
-	// ReadAt reads like pread(2); with an empty p it only tells whether the file can be opened.
+	// ReadAt reads like pread(2); with an empty p it only reports whether the file can be opened.
 	ReadAt(layer int, path string, p []byte, off int64) (int, Errno)
 }
 
@@ -74,7 +74,7 @@ type Synth interface {
 
 // Programs knows the running programs of a node.
 type Programs interface {
-	// Runs reports whether a program runs from an inode: nobody may open it for writing then.
+	// Runs reports whether a program runs from an inode: it cannot be opened for writing then.
 	Runs(id InodeID) bool
 }
 

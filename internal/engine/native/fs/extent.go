@@ -22,7 +22,7 @@ func (in *Inode) first(page int64) int {
 	return i
 }
 
-// allocate adds pages [from, to) and tells how many are new.
+// allocate adds pages [from, to) and reports how many are new.
 func (in *Inode) allocate(from, to int64) int64 {
 	if from >= to {
 		return 0
@@ -45,7 +45,7 @@ func (in *Inode) allocate(from, to int64) int64 {
 	return to - from - had
 }
 
-// release takes pages [from, to) away and tells how many there were.
+// release takes pages [from, to) away and reports how many there were.
 func (in *Inode) release(from, to int64) int64 {
 	gone := int64(0)
 	var kept []Extent

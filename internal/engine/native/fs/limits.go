@@ -12,7 +12,7 @@ const (
 	defaultQuotaBytes = 16 << 30 // allocated bytes of a node: ENOSPC
 	defaultInodes     = 1 << 20  // of a node, base files that were touched included: ENOSPC
 
-	maxSynths       = 4096 // remembered names of /proc and /sys that nobody holds open
+	maxSynths       = 4096 // remembered names of /proc and /sys that are not open
 	maxLocks        = 4096 // locks on one inode: ENOLCK
 	maxXattrBytes   = 64 << 10
 	maxXattrName    = 255

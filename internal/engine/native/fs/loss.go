@@ -28,7 +28,7 @@ func (in *Inode) lost(id int) *Lost {
 	return in.Lost
 }
 
-// notice tells that somebody has seen that something is lost.
+// notice reports that a program has seen that something is lost.
 func (in *Inode) notice(s *State) {
 	s.Noticed = append(s.Noticed, in.Lost.ID)
 	in.Lost = nil

@@ -24,7 +24,7 @@ func (o step) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s %d+%d %c", o.call, o.a, o.b, o.at, o.n, max(o.fill, ' ')))
 }
 
-// play runs a script on an empty disk, loses the power and tells what is there.
+// play runs a script on an empty disk, loses the power and reports what is there.
 func play(t *testing.T, p Profile, script []step, choose Choose) string {
 	t.Helper()
 	env, _ := testEnv(t.TempDir())

@@ -56,7 +56,7 @@ func (dir *Inode) unname(s *State, name string) {
 	}
 }
 
-// drop forgets an inode that nobody can reach any more.
+// drop forgets an inode that nothing refers to.
 func (in *Inode) drop(s *State, env *Env) {
 	if in.Nlink+in.Unseen > 0 || in.Refs > 0 || in.Synth != "" {
 		return
@@ -283,7 +283,7 @@ func (s *State) WrittenBytes() int64 {
 	return total
 }
 
-// MemoryBytes is how much of the node's memory its files take: those of memfd_create(2) and on a tmpfs. allocated tells how
+// MemoryBytes is how much of the node's memory its files take: those of memfd_create(2) and on a tmpfs. allocated reports how
 // much a blob really has, since not all writes to files that are mapped are seen here.
 func (s *State) MemoryBytes(allocated func(BlobID) int64) int64 {
 	total := s.WrittenBytes()

@@ -360,7 +360,7 @@ func (in *Inode) above(s *State, dir *Inode) bool {
 	}
 }
 
-// moved tells of a rename; over is what had the new name.
+// moved reports a rename; over is what had the new name.
 func (in *Inode) moved(s *State, env *Env, over *Inode, from, to tail) {
 	in.CtimeNs = env.NowNs
 	bit := isDirBit(in)

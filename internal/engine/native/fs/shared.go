@@ -13,7 +13,7 @@ const firstShared = InodeID(1) << 44
 type Shared struct {
 	Inodes    map[InodeID]*Inode
 	LastInode InodeID
-	Roots     []InodeID // of volume i+1; 0: nobody has mounted it yet
+	Roots     []InodeID // of volume i+1; 0: not mounted yet
 	UsedBytes int64     // allocated, in whole pages
 	Linked    map[Origin]InodeID
 	Life      int // how often the programs of any node were killed by a fault
@@ -21,7 +21,7 @@ type Shared struct {
 	members []*State
 }
 
-// NewShared makes volumes, which are empty until somebody mounts them.
+// NewShared makes volumes, which are empty until a node mounts them.
 func NewShared(volumes int) *Shared {
 	return &Shared{Inodes: map[InodeID]*Inode{}, LastInode: firstShared - 1, Roots: make([]InodeID, volumes)}
 }

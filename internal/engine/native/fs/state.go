@@ -31,7 +31,7 @@ type State struct {
 	SyncErrors int                // synchronisations of all inodes that failed
 	Life       int                // how often the machine's programs were killed by a fault
 	SharedLife int                // Shared.Life when that was so last
-	Noticed    []int              // faults whose effects somebody has seen since TakeNoticed
+	Noticed    []int              // faults whose effects a program has seen since TakeNoticed
 	Full       int                // the fault that has filled the disk, 0 for none
 	Linked     map[Origin]InodeID // files that have several names in their layer
 	// MappedMemory are files of the node's memory that are or were mapped for writing.
@@ -134,7 +134,7 @@ type Inode struct {
 	Unsynced *Unsynced // what is not durable of a regular file
 	// SyncErrors counts the synchronisations of it that failed.
 	SyncErrors int
-	Lost       *Lost // what a power loss has taken from it and nobody has noticed yet
+	Lost       *Lost // what a power loss has taken from it and no program has noticed yet
 
 	// Parent and Name are the last known name. For directories it is the only one; a removed directory keeps it.
 	Parent    InodeID

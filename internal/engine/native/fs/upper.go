@@ -44,7 +44,7 @@ func (w *upper) base(path string) (BaseAttr, bool) {
 	return attr, e == OK
 }
 
-// isBase tells whether a name still is the one of the root layer at its path.
+// isBase reports whether a name still is the one of the root layer at its path.
 func (w *upper) isBase(in *Inode, path string) bool {
 	if in.Layer == NoLayer || in.Layer != w.s.Config.Root {
 		return false
@@ -56,7 +56,7 @@ func (w *upper) isBase(in *Inode, path string) bool {
 	return ok && in.Same.Path != "" && attr.Same == in.Same.Path
 }
 
-// altered tells whether an inode is not as the root layer has it at its path.
+// altered reports whether an inode is not as the root layer has it at its path.
 func (w *upper) altered(in *Inode, path string) bool {
 	if !w.isBase(in, path) || in.Blob != 0 || len(in.Xattrs) > 0 {
 		return true
@@ -134,7 +134,7 @@ func (w *upper) name(dir *Inode, own bool, path, name string) error {
 	return nil
 }
 
-// served tells whether an inode is the engine's own, or a folder that was made for such alone.
+// served reports whether an inode is the engine's own, or a folder that was made for such alone.
 func (w *upper) served(in *Inode) bool {
 	if !in.isDir() || in.Layer != NoLayer {
 		return in.Served

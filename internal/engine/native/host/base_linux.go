@@ -105,7 +105,7 @@ func resolved(path string) string {
 	return path
 }
 
-// Hides tells whether a name is kept from the node.
+// Hides reports whether a name is kept from the node.
 func (b *Base) Hides(layer int, path string) bool { return b.hidden[baseFile{layer, path}] }
 
 // openat opens a file below a layer's root and refuses to follow links (openat2(2)).
@@ -133,7 +133,7 @@ func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
 	return fd, number(err)
 }
 
-// Lstat tells what a name stands for.
+// Lstat reports what a name stands for.
 func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 	if b.Hides(layer, path) {
 		return fs.BaseAttr{}, fs.ENOENT
@@ -156,7 +156,7 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 // types are the file types of an image's entries, as in inode(7).
 var types = map[image.Kind]uint32{image.File: unix.S_IFREG, image.Symlink: unix.S_IFLNK, image.Folder: unix.S_IFDIR, image.FIFO: unix.S_IFIFO}
 
-// lstat tells what an image says of a name.
+// lstat reports what an image says of a name.
 func lstat(t *image.Tree, path string) (fs.BaseAttr, fs.Errno) {
 	e := t.Lookup(path)
 	if e == nil {

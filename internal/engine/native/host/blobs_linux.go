@@ -19,7 +19,7 @@ type Blobs struct {
 	mu   sync.Mutex
 	open map[fs.BlobID]*blob
 	lent map[fs.BlobID]bool // programs may map it
-	// left are blobs that nobody names any more and programs may map still: as long as one does, their memory is there.
+	// left are blobs that no name leads to any more and programs may map still: as long as one does, their memory is there.
 	left map[fs.BlobID]*blob
 	tidy int // how many of them the last Sweep has kept
 	lack *Lack
@@ -120,7 +120,7 @@ func (f *blob) copy(id fs.BlobID) (*blob, error) {
 }
 
 // Fork makes a store with the same blobs. Those that no process maps are shared. Of those that are mapped, which are also those
-// that nobody names any more, it has copies of its own.
+// that no name leads to any more, it has copies of its own.
 func (b *Blobs) Fork(lack *Lack, mapped map[fs.BlobID]bool) (*Blobs, error) {
 	n := NewBlobs(lack)
 	for id, f := range b.open {
@@ -151,7 +151,7 @@ func (b *Blobs) Fork(lack *Lack, mapped map[fs.BlobID]bool) (*Blobs, error) {
 	return n, nil
 }
 
-// behind is the open file of a blob, also of one that nobody names any more.
+// behind is the open file of a blob, also of one that no name leads to any more.
 func (b *Blobs) behind(id fs.BlobID) (fd int, ok bool) {
 	f := b.open[id]
 	if f == nil {

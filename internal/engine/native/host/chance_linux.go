@@ -100,7 +100,7 @@ func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offs
 // Bounds of what is looked at of the code that a program has made.
 const (
 	madeAtOnce   = 1 << 20
-	madeOverlaps = 128     // of one part with the next: an instruction is told from data by what is before it
+	madeOverlaps = 128     // of one part with the next: an instruction is distinguished from data by what is before it
 	madeMost     = 1 << 34 // of all addresses at which there may be code
 	madeLooked   = 1 << 16 // of places that look like an instruction
 )

@@ -411,7 +411,7 @@ func (m *Machine) unforce(t *thread, sig syscall.Signal) {
 	}
 }
 
-// shows tells whether a process has a file's code at an address, and not something else that it has mapped there since.
+// shows reports whether a process has a file's code at an address, and not something else that it has mapped there since.
 func (m *Machine) shows(t *thread, c *codeMap, at uint64) bool {
 	const around = 16
 	from, to := max(at-around, c.from), min(at+around, c.to)
@@ -433,7 +433,7 @@ func (m *Machine) shows(t *thread, c *codeMap, at uint64) bool {
 	return true
 }
 
-// mapsCopy tells whether an address of a process is in a map of a copy.
+// mapsCopy reports whether an address of a process is in a map of a copy.
 func (m *Machine) mapsCopy(t *thread, at uint64) bool {
 	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", t.tid))
 	for line := range strings.Lines(string(list)) {

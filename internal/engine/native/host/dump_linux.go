@@ -67,7 +67,7 @@ const (
 	pageOfFile  = 1 << 61
 )
 
-// Pages tells of the pages of a thread's process from an address on.
+// Pages describes the pages of a thread's process from an address on.
 func (m *Machine) Pages(id ThreadID, addr uint64, pages []dump.Page) bool {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", m.get(id).tid))
 	if err != nil {

@@ -84,7 +84,7 @@ func Interpreter(fd int) (string, syscall.Errno) {
 	return "", 0
 }
 
-// SameFile tells whether a path of this machine leads to an open file.
+// SameFile reports whether a path of this machine leads to an open file.
 func (m *Machine) SameFile(fd int, path string) bool {
 	var a, b unix.Stat_t
 	return unix.Fstat(fd, &a) == nil && unix.Stat(path, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino

@@ -411,7 +411,7 @@ func (m *Machine) Fault(id ThreadID, sig int) {
 }
 
 // enterHandler has a thread that stands at a signal-delivery stop enter its handler. It reports whether the frame was built; if not,
-// the next Resume tells what happened instead. asynchronous says that no fault of the processor is behind the signal.
+// the next Resume reports what happened instead. asynchronous says that no fault of the processor is behind the signal.
 func (m *Machine) enterHandler(t *thread, sig int, asynchronous bool) bool {
 	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
 	status, errno := m.wait(t)
@@ -454,7 +454,7 @@ func (m *Machine) SetSigmask(id ThreadID, mask uint64) {
 
 // Deliver makes the handler of a signal run next: the real kernel builds the frame. The call at which the thread
 // stands must have been answered. maskAfter, if not nil, is the mask that the handler's return restores. It
-// reports whether the handler's frame was built; if not, the next Resume tells what happened instead.
+// reports whether the handler's frame was built; if not, the next Resume reports what happened instead.
 func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool {
 	t := m.get(id)
 	m.withdraw(t)
@@ -640,7 +640,7 @@ func (m *Machine) tampered(t *thread) bool {
 // nowhere is above all real ids (PID_MAX_LIMIT of linux/threads.h): a thread with an id from here on is gone.
 const nowhere = 1 << 30
 
-// ended tells whether a stop is the end of a call, and its result. An interruption by the watchdog that comes too late, while the
+// ended reports whether a stop is the end of a call, and its result. An interruption by the watchdog that comes too late, while the
 // thread is at its stop already, may interrupt the call: the kernel makes it again by itself, from the gadget.
 func (m *Machine) ended(t *thread, status syscall.WaitStatus) (bool, int64) {
 	if int(status>>8) != int(syscall.SIGTRAP|0x80) {

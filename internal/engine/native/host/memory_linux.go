@@ -134,7 +134,7 @@ type seen struct {
 	machine machineBytes
 }
 
-// beyond tells whether the process of the running thread takes the world over its limit. base is what it had of its own when the world was measured.
+// beyond reports whether the process of the running thread takes the world over its limit. base is what it had of its own when the world was measured.
 func (w *watchdog) beyond(tid int, base int64) bool {
 	limit, last := w.limitBytes.Load(), w.held.Load()
 	if limit == 0 || last == nil {
@@ -170,7 +170,7 @@ func ownBytes(tid int) int64 {
 	return (resident - shared) * pageSize
 }
 
-// MachineBytes is how much memory this machine has, 0 if nobody knows.
+// MachineBytes is how much memory this machine has, 0 if unknown.
 func MachineBytes() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

@@ -43,7 +43,7 @@ type answer struct {
 }
 
 // letAndReceive makes the system call nr, which lets a thread run, and if that returns 0, receives the next notification.
-// Until the latter has begun to wait, a signal that tells of a thread's stop must not be lost: childHandler leads around it.
+// Until the latter has begun to wait, a signal that reports a thread's stop must not be lost: childHandler leads around it.
 func letAndReceive(nr, a1, a2, a3, a4, listener, notice uintptr) (first, second uintptr)
 
 func notifyAddresses() (code, handler uintptr)
@@ -210,7 +210,7 @@ func (m *Machine) notifier(t *thread) *thread {
 	panic(fmt.Sprintf("host: a call of thread %d, which does not run", pid))
 }
 
-// noticed tells a call from its notification.
+// noticed distinguishes a call from its notification.
 func (m *Machine) noticed(stop *machine.Stop) {
 	n := &m.notice
 	stop.Kind = machine.StopCall

@@ -19,7 +19,7 @@ import (
 
 const (
 	stackLimitBytes = 8 << 20 // where the engine's pages lie depends on it
-	// noCore keeps the machine from being told of crashes: with 1 a handler that core_pattern names is not started either (core(5)).
+	// noCore keeps the machine from recording crashes: with 1 a handler that core_pattern names is not started either (core(5)).
 	// Where the limit is 0 for good, as many services have it, it stays.
 	noCore = 1
 	// dataLimitBytes bounds a program's private writable memory: one that allocates without end gets ENOMEM and must
@@ -313,7 +313,7 @@ func (m *Machine) awaitExec(id ThreadID, t *thread, others []ThreadID) syscall.E
 	return 0
 }
 
-// whole tells whether a process still has the program that it had, after an execve that failed. Past a point of no return, Linux has
+// whole reports whether a process still has the program that it had, after an execve that failed. Past a point of no return, Linux has
 // taken that apart when it finds that it cannot load the other one, such as a file that is cut short.
 func (m *Machine) whole(t *thread) bool {
 	var code [2]byte

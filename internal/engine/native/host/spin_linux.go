@@ -156,7 +156,7 @@ func (t *thread) opcode() (op, next byte) {
 	return 0, 0
 }
 
-// step executes one instruction. If anything but a step stops the thread, ok is false, and stopped tells whether stop was
+// step executes one instruction. If anything but a step stops the thread, ok is false, and stopped reports whether stop was
 // filled. Instructions by which a program could see that it is stepped are left to the processor: ok is false, and nothing has stopped.
 func (m *Machine) step(t *thread, stop *machine.Stop) (ok, stopped bool) {
 	const stackSegment = 2 // of ModRM.reg: the processor traps one instruction later

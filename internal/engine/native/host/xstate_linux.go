@@ -187,7 +187,7 @@ const (
 )
 
 // steadyFrame brings the frame of a signal, which the real kernel has just built, to the one form that it has in each run. asynchronous
-// says that no fault of the processor is behind the signal: then what the frame tells of the last fault is what the engine's own stops
+// says that no fault of the processor is behind the signal: then what the frame says of the last fault is what the engine's own stops
 // have left there.
 func (m *Machine) steadyFrame(t *thread, asynchronous bool) {
 	sp := t.load().Rsp

@@ -117,7 +117,7 @@ func (k *Kernel) CPUClock(p *Proc, x *PosixTimer) (int64, bool) {
 // wholeProcess as PosixTimer.CPU is the clock of all threads.
 const wholeProcess ThreadID = -1
 
-// CPUOf tells what a clock of CPU time counts for a timer: a thread of the caller's process, all of them, or nothing.
+// CPUOf reports what a clock of CPU time counts for a timer: a thread of the caller's process, all of them, or nothing.
 func (s *State) CPUOf(t *Thread, clock int) (ThreadID, bool) {
 	pid := ^(clock >> 3)
 	switch {

@@ -138,7 +138,7 @@ func (s *State) moveTimers(n, old *Node, cause int) {
 // farNs is so far away that clocks need not be reckoned with.
 const farNs = 1 << 61
 
-// SawClock tells that a program has read a clock of its node; wall says that it is CLOCK_REALTIME.
+// SawClock reports that a program has read a clock of its node; wall says that it is CLOCK_REALTIME.
 func (k *Kernel) SawClock(n *Node, wall bool) {
 	for i := range n.ClockFaults {
 		f := &n.ClockFaults[i]
@@ -149,7 +149,7 @@ func (k *Kernel) SawClock(n *Node, wall bool) {
 	}
 }
 
-// SawMoved tells that a program's wait for a time of CLOCK_REALTIME is over, if a fault has moved that clock meanwhile.
+// SawMoved reports that a program's wait for a time of CLOCK_REALTIME is over, if a fault has moved that clock meanwhile.
 func (k *Kernel) SawMoved(t *Thread) {
 	if t.Call.Moved != 0 {
 		k.Seen(net.FaultRef{Kind: fault.ClockSkew, ID: t.Call.Moved})

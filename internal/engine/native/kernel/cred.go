@@ -28,7 +28,7 @@ func (c *Cred) EffectiveCaps() uint64 {
 	return c.Effective
 }
 
-// May tells whether a process has a capability.
+// May reports whether a process has a capability.
 func (c *Cred) May(capability int) bool { return c.EffectiveCaps()&(1<<capability) != 0 }
 
 // Follow changes capabilities as a change of user ids does.

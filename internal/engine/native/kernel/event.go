@@ -96,7 +96,7 @@ func (k *Kernel) record(t *Thread, e *Syscall, result int64) {
 	t.Clocks = 0
 }
 
-// object tells what kind of thing the descriptor of a call stands for; only for people, so it is no part of a hash.
+// object reports what kind of thing the descriptor of a call stands for; only for people, so it is no part of a hash.
 func (k *Kernel) object(t *Thread, e *Syscall) string {
 	if !e.Descriptor || t.State == Dead || k.Tables[k.Proc(t).Table] == nil {
 		return ""

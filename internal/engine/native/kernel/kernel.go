@@ -140,7 +140,7 @@ func (s *State) watches(t *Thread) {
 // maxWatchSteps is how many milliseconds at most pass at once for a thread that only reads clocks.
 const maxWatchSteps = 10
 
-// spun tells the world of a thread that computes without end.
+// spun notifies the world of a thread that computes without end.
 func (s *State) spun(t *Thread, how string) {
 	p := s.Proc(t)
 	s.Notices = append(s.Notices, Notice{Kind: Spun, Event: s.Events, TimeNs: s.Now, Node: t.Node, Proc: t.Proc, Tag: p.Tag, Text: []byte(p.Path + " " + how)})

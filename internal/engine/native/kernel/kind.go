@@ -17,7 +17,7 @@ const (
 	FileInode   FileKind = iota + 1 // regular file of the node's tree, or any directory
 	FileSynth                       // a file of /proc or /sys; Data is its content, Path its name
 	FileMemory                      // /proc/PID/mem; Obj is the address space
-	FilePipe                        // Obj is the pipe; the access mode tells which end
+	FilePipe                        // Obj is the pipe; the access mode reports which end
 	FileSocket                      // Obj is the socket
 	FileEpoll                       // Obj is the epoll
 	FileEvent                       // Obj is the eventfd
@@ -29,7 +29,7 @@ const (
 	FileZero                        // /dev/zero
 	FileFull                        // /dev/full
 	FileRandom                      // /dev/random, /dev/urandom
-	FileLog                         // standard output or error of a node's program; Stream tells which
+	FileLog                         // standard output or error of a node's program; Stream reports which
 	FileReport                      // the driver's report file
 	FileSDK                         // what SDKs write
 	FileControl                     // what drivers ask of the engine
@@ -69,9 +69,9 @@ type Behaviour struct {
 	// Sizeless files take any size that truncation gives them and keep their own; others that are no regular file answer EINVAL.
 	Sizeless bool
 
-	// Pollable tells whether epoll takes a file. Unset: it does not, as Linux' regular files, directories and memory devices.
+	// Pollable reports whether epoll takes a file. Unset: it does not, as Linux' regular files, directories and memory devices.
 	Pollable func(f *File) bool
-	// Ready tells what is ready: POLLIN and so on, as poll(2) would for all events. Unset: always ready.
+	// Ready reports what is ready: POLLIN and so on, as poll(2) would for all events. Unset: always ready.
 	Ready func(k *Kernel, f *File) uint32
 	// Key is what is woken when readiness changes. Unset: readiness never does.
 	Key func(f *File) Key
@@ -88,7 +88,7 @@ type Behaviour struct {
 	Link func(f *File) string
 	// Object names the kind in traces, for people. Unset: nothing.
 	Object func(k *Kernel, f *File) string
-	// EndLine gives out the last line of a file that nobody writes to any more. Unset: there are no lines.
+	// EndLine gives out the last line of a file that no process writes to any more. Unset: there are no lines.
 	EndLine func(k *Kernel, f *File)
 }
 
@@ -132,7 +132,7 @@ func (k *Kernel) Pollable(f *File) bool {
 	return b.Pollable != nil && b.Pollable(f)
 }
 
-// PollFile tells what is ready: POLLIN and so on, as poll(2) would for all events.
+// PollFile reports what is ready: POLLIN and so on, as poll(2) would for all events.
 func (k *Kernel) PollFile(f *File) uint32 {
 	if b := k.Kind(f); b.Ready != nil {
 		return b.Ready(k, f)

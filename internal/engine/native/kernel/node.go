@@ -6,7 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 )
 
-// Bounded tells whether a node has a control group that bounds it.
+// Bounded reports whether a node has a control group that bounds it.
 func (n *Node) Bounded() bool { return n.Memory.LimitBytes > 0 || n.Tasks > 0 || n.CPUPPM > 0 }
 
 // Torn is a write of which the disk has a part when the power goes: up to From and not up to To.
@@ -26,7 +26,7 @@ type Slow struct {
 type Life struct {
 	Tag int64 // of the main process; 0 is that nobody asks
 	Sum uint64
-	// Open tells that they have heard of somebody else: what they learn the next time may be something else.
+	// Open says that they have heard of somebody else: what they learn the next time may be something else.
 	Open bool
 }
 

@@ -121,7 +121,7 @@ func (k *Kernel) EndProcess(p *Proc, status int, byFault bool) {
 	k.mourn(p, parent)
 }
 
-// mourn tells a parent that a child of it has ended; that of one that does not care is reaped.
+// mourn notifies a parent that a child of it has ended; that of one that does not care is reaped.
 func (k *Kernel) mourn(p, parent *Proc) {
 	act, status := parent.Actions[unix.SIGCHLD], p.Status
 	code, value := 1, status>>8 // CLD_EXITED

@@ -109,7 +109,7 @@ func (k *Kernel) Mask(t *Thread) uint64 {
 	return k.M.Sigmask(t.ID)
 }
 
-// awaits tells whether a thread waits for a signal that it blocks (sigtimedwait(2)): such a one is never dropped.
+// awaits reports whether a thread waits for a signal that it blocks (sigtimedwait(2)): such a one is never dropped.
 func (k *Kernel) awaits(t *Thread, sig int) bool {
 	return t.InCall && t.Call.Nr == unix.SYS_RT_SIGTIMEDWAIT && t.WaitMask != nil && k.M.Sigmask(t.ID)&SignalBit(sig) != 0
 }
@@ -352,7 +352,7 @@ func (k *Kernel) deliver(t *Thread) bool {
 			k.M.SetSigmask(t.ID, mask)
 		}
 		if !k.M.Deliver(t.ID, s.Number, &info, after) {
-			return true // the next Resume tells what happened instead
+			return true // the next Resume reports what happened instead
 		}
 		t.AfterMask = nil
 	}
@@ -460,7 +460,7 @@ func (s *State) ProcByPID(node NodeID, pid int) *Proc {
 	return nil
 }
 
-// Dumps tells whether a signal ends a program with a core file (signal(7)).
+// Dumps reports whether a signal ends a program with a core file (signal(7)).
 func Dumps(sig int) bool {
 	switch unix.Signal(sig) {
 	case unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGSYS:
@@ -469,7 +469,7 @@ func Dumps(sig int) bool {
 	return false
 }
 
-// fatal tells that a signal is about to end a process.
+// fatal reports that a signal is about to end a process.
 func (k *Kernel) fatal(t *Thread, sig int, info [128]byte) {
 	if k.Fatal != nil && Dumps(sig) {
 		k.Fatal(t, sig, info)

@@ -89,7 +89,7 @@ func (s *Space) FileAt(addr uint64) *FileMap {
 }
 
 // Mapped finds the file of a line of the real map, by what is mapped there: munmap and mremap pass the engine by. What is one file of the
-// machine and several of the node's is told apart by where it was mapped.
+// machine and several of the node's is distinguished by where it was mapped.
 func (s *Space) Mapped(m *RealMap) (found *FileMap) {
 	for i := len(s.Files) - 1; i >= 0; i-- {
 		f := &s.Files[i]
@@ -153,7 +153,7 @@ func (k *Kernel) Detach(s *ShmSegment) {
 type Announced struct {
 	Module
 	Guards  uint64 // the first guard of clang's trace-pc-guard, from where the module's file is mapped on; 0 for other modules
-	Symbols string // the name of the file that tells what edges stand for; empty for guards
+	Symbols string // the name of the file that reports what edges stand for; empty for guards
 	Path    string // the module's file, or the file of symbols; empty if there is none
 	FD      int    // that file, of this process, for the time of the call
 	Beyond  bool   // the process has MostModules already

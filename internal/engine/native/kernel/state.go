@@ -318,7 +318,7 @@ type Refused struct {
 	Count                      uint64
 }
 
-// NoticeKind says what a Notice tells the world.
+// NoticeKind says what a Notice is about.
 type NoticeKind string
 
 const (
@@ -342,7 +342,7 @@ const (
 	TornWrite NoticeKind = "torn write"
 )
 
-// Notice tells the world around the kernel what happened in a step.
+// Notice reports to the world around the kernel what happened in a step.
 type Notice struct {
 	Kind    NoticeKind
 	Event   uint64

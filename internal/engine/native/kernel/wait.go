@@ -148,7 +148,7 @@ func (s *State) Awake(t *Thread) {
 // AllEvents as a wake-up's mask: anything may have changed.
 const AllEvents = ^uint32(0)
 
-// Wake makes all who wait on key try again, and tells the epoll items that watch it for one of the events in mask
+// Wake makes all who wait on key try again, and notifies the epoll items that watch it for one of the events in mask
 // (EPOLLIN and so on).
 func (s *State) Wake(key Key, mask uint32) {
 	for len(s.Waiting[key]) > 0 {

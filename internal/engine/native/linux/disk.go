@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// harm asks which fault to inject into a call on a file, and tells that the program sees it, unless that depends
+// harm asks which fault to inject into a call on a file, and reports that the program sees it, unless that depends
 // on what the disk takes. Files that the node has not written,
 // such as programs and libraries, are read without harm.
 func harm(k *Kernel, t *Thread, id fs.InodeID, op fault.Op, off int64, n int) fault.Harm {
@@ -90,7 +90,7 @@ func slowed(k *Kernel, t *Thread, f *File) (Result, bool) {
 	return k.Block(t, kernel.SatAdd(k.Now, slow.Ns), Key{Kind: kernel.KeyThread, ID: t.ID}), true
 }
 
-// sawSlow tells that a program has waited for a slow disk.
+// sawSlow reports that a program has waited for a slow disk.
 func sawSlow(k *Kernel, t *Thread) {
 	if t.Call.Slow != 0 {
 		k.Seen(net.FaultRef{Kind: fault.SlowDisk, ID: t.Call.Slow})

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openForWriting tells whether someone may write to a file.
+// openForWriting reports whether someone may write to a file.
 func openForWriting(k *Kernel, node kernel.NodeID, id fs.InodeID) bool {
 	for _, f := range k.Files { // whether there is one: the order leaves no trace
 		if f.Kind == kernel.FileInode && f.Node == node && f.Inode == id && f.Flags&unix.O_ACCMODE != unix.O_RDONLY && !f.BornOpen {

@@ -532,7 +532,7 @@ func prctlMachine(k *Kernel, t *Thread, op int) Result {
 
 const capVersion = 0x20080522 // version 3
 
-// capHeader reads the version that a caller of capget or capset speaks, and tells the one that is known if it is another.
+// capHeader reads the version that a caller of capget or capset speaks, and returns the one that is known if it is another.
 func capHeader(k *Kernel, t *Thread) (ok bool, errno unix.Errno) {
 	var h [8]byte
 	if !k.Peek(t, t.Call.Args[0], h[:]) {

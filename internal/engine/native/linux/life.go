@@ -57,7 +57,7 @@ func lives(k *Kernel, l *kernel.Life, t *Thread, result int64) {
 	}
 }
 
-// ownProc tells whether a path is that of what /proc says of a process, which has its number in it.
+// ownProc reports whether a path is that of what /proc says of a process, which has its number in it.
 func ownProc(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/proc/")
 	return ok && rest != "" && (rest[0] >= '0' && rest[0] <= '9' || strings.HasPrefix(rest, "self/") || strings.HasPrefix(rest, "thread-self/"))

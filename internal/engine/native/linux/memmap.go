@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapsToWrite tells whether a program of a node maps a blob shared and writable.
+// mapsToWrite reports whether a program of a node maps a blob shared and writable.
 func mapsToWrite(k *Kernel, node kernel.NodeID, blob int64) bool {
 	for _, id := range k.Nodes[node].Procs {
 		p := k.Procs[id]
@@ -158,7 +158,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	return mapFile(k, t, f, size, prot, flags, offset)
 }
 
-// mapAnonymous maps memory that belongs to no file; zero tells that it was asked of /dev/zero.
+// mapAnonymous maps memory that belongs to no file; zero says that it was asked of /dev/zero.
 func mapAnonymous(k *Kernel, t *Thread, zero bool, size, prot, flags uint64) Result {
 	a := &t.Call.Args
 	if prot&unix.PROT_WRITE != 0 {
@@ -334,7 +334,7 @@ func sysMincore(k *Kernel, t *Thread) Result {
 	if !k.Peek(t, a[2], b) {
 		return fail(unix.EFAULT)
 	}
-	if r := k.M.Native(t.ID); r < 0 { // it has told of pages before the first that is not mapped
+	if r := k.M.Native(t.ID); r < 0 { // it has reported pages before the first that is not mapped
 		k.Poke(t, a[2], b)
 		return Result(r)
 	}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pressed tells whether there is no memory for a thread's process.
+// pressed reports whether there is no memory for a thread's process.
 func pressed(k *Kernel, t *Thread) bool {
 	p := k.Node(t).Pressure
 	return p.Fault != 0 && k.Spaces[k.Proc(t).Space].ExecNs < p.SinceNs
@@ -82,7 +82,7 @@ func sysMprotect(k *Kernel, t *Thread) Result {
 // lastMemory is what is left when the killer comes.
 const lastMemory = 16 << 20
 
-// free is how much memory a node has left, and tells that a program looks.
+// free is how much memory a node has left, and reports that a program looks.
 func free(k *Kernel, n *Node) int64 {
 	l := n.Leak
 	if l.Fault == 0 {
@@ -157,7 +157,7 @@ func ownMemory(k *Kernel, p *Proc) int64 {
 	return size
 }
 
-// sawKilled tells that a program has learnt of the end of a process that memory was out for.
+// sawKilled reports that a program has learnt of the end of a process that memory was out for.
 func sawKilled(k *Kernel, p *Proc) {
 	if p.Condemned != 0 {
 		k.Seen(net.FaultRef{Kind: fault.OOM, ID: p.Condemned})

@@ -39,7 +39,7 @@ func newPID(k *Kernel, n *Node) int {
 	return n.NextPID // none is free: the bound on threads is lower on any machine
 }
 
-// usesPID tells whether a number is that of a thread or a process, of a group of processes, or of a session.
+// usesPID reports whether a number is that of a thread or a process, of a group of processes, or of a session.
 func usesPID(k *Kernel, node kernel.NodeID, pid int) bool {
 	return k.ProcByPID(node, pid) != nil || k.ThreadByTID(node, pid) != nil ||
 		slices.ContainsFunc(k.Nodes[node].Procs, func(id kernel.ProcID) bool { return k.Procs[id].PGID == pid || k.Procs[id].SID == pid })
@@ -674,7 +674,7 @@ func KillNode(k *Kernel, id kernel.NodeID) {
 	}
 }
 
-// Restarts tells that a fault ends the programs of a node, if it is one. Those that start afterwards and read a file that was written
+// Restarts reports that a fault ends the programs of a node, if it is one. Those that start afterwards and read a file that was written
 // before see the fault: they recover from it.
 func Restarts(k *Kernel, id kernel.NodeID, cause net.FaultRef) {
 	if n := k.Nodes[id]; cause.ID != 0 {
@@ -853,7 +853,7 @@ func sysWaitid(k *Kernel, t *Thread) Result {
 	return 0
 }
 
-// await finds a child with something to tell; without one it gives the result of the call.
+// await finds a child that has changed its state; without one it gives the result of the call.
 func await(k *Kernel, t *Thread, by, id int, options uint64) (*Proc, int, Result) {
 	me := k.Proc(t)
 	found := false

@@ -115,7 +115,7 @@ func killForMemory(k *Kernel, n *Node, p *Proc) {
 	}
 }
 
-// measure is what a node's programs have; own tells what each tenant has by itself.
+// measure is what a node's programs have; own reports what each tenant has by itself.
 func measure(k *Kernel, n *Node, tenants []*Proc, own []int64) int64 {
 	total := n.FS.MemoryBytes(k.Handles.Blobs.Allocated)
 	mapped := map[int64]bool{}

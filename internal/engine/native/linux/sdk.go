@@ -63,7 +63,7 @@ func EndLines(k *Kernel) {
 	}
 }
 
-// endLine gives out the last line of a file that nobody writes to any more.
+// endLine gives out the last line of a file that no process writes to any more.
 func endLine(k *Kernel, f *File) {
 	if len(f.Line) == 0 {
 		return

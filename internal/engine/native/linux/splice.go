@@ -43,7 +43,7 @@ func sysSplice(k *Kernel, t *Thread) Result {
 	return spliceIn(k, t, in, out, n, flags&spliceNonblock != 0 || out.Flags&unix.O_NONBLOCK != 0)
 }
 
-// readable and writable tell what a descriptor was opened for; the fourth access mode is for neither (open(2)).
+// readable and writable report what a descriptor was opened for; the fourth access mode is for neither (open(2)).
 func readable(f *File) bool {
 	return f != nil && f.Kind != kernel.FilePath && f.Flags&unix.O_ACCMODE != unix.O_WRONLY && f.Flags&unix.O_ACCMODE != unix.O_ACCMODE
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileLimit tells how far behind pos a process may let a file grow; EFBIG and SIGXFSZ if not at all (setrlimit(2)).
+// fileLimit reports how far behind pos a process may let a file grow; EFBIG and SIGXFSZ if not at all (setrlimit(2)).
 func fileLimit(k *Kernel, t *Thread, pos int64) (int64, unix.Errno) {
 	limit := k.Proc(t).Limits[unix.RLIMIT_FSIZE][0]
 	if uint64(pos) >= limit {
@@ -118,7 +118,7 @@ func sysFsync(k *Kernel, t *Thread) Result {
 	return sync(k, t, f, t.Call.Nr == unix.SYS_FDATASYNC)
 }
 
-// sync makes a file durable. A synchronisation that fails is told once to each description that was open then, whichever
+// sync makes a file durable. A synchronisation that fails is reported once to each description that was open then, whichever
 // asks (errseq_t of Linux since 4.13).
 func sync(k *Kernel, t *Thread, f *File, dataOnly bool) Result {
 	s := k.Node(t).FS

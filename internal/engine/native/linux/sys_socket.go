@@ -164,7 +164,7 @@ func sysSocket(k *Kernel, t *Thread) Result {
 	return k.Opened(t, newSocketFile(k, t, id, flags), flags)
 }
 
-// unsupported tells whether Linux would make a socket that is not made here. Go asks for IPPROTO_MPTCP and is content
+// unsupported reports whether Linux would make a socket that is not made here. Go asks for IPPROTO_MPTCP and is content
 // with a kernel without it.
 func unsupported(family, typ, protocol int) bool {
 	switch family {
@@ -301,7 +301,7 @@ func accept(k *Kernel, t *Thread, flags int) Result {
 	return k.Opened(t, file, flags)
 }
 
-// hasFreeFD tells whether the process may open one more file.
+// hasFreeFD reports whether the process may open one more file.
 func hasFreeFD(k *Kernel, t *Thread) bool {
 	p := k.Proc(t)
 	slots, limit := k.Tables[p.Table].Slots, int(p.Limits[unix.RLIMIT_NOFILE][0])
@@ -413,7 +413,7 @@ func sysSetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	return netFail(ne)
 }
 
-// missingOption tells whether Linux knows a socket option that is not known here, as far as its number tells.
+// missingOption reports whether Linux knows a socket option that is not known here, as far as its number tells.
 func missingOption(k *Kernel, id net.SockID, level, name int, set bool) bool {
 	_, family, _, protocol, _ := k.Net.Kind(id)
 	inet := family == net.AF_INET || family == net.AF_INET6

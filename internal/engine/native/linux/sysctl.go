@@ -93,7 +93,7 @@ var machineSysctls = func() []world.SysctlKind {
 	}
 }()
 
-// readOnlySysctls are those that Linux lets nobody write.
+// readOnlySysctls are those that Linux makes read-only.
 var readOnlySysctls = []string{"net.ipv4.tcp_available_congestion_control"}
 
 // writableSysctl is what a program may write to a setting of its node.

@@ -14,7 +14,7 @@ import (
 // MonoNs is CLOCK_MONOTONIC of a node.
 func MonoNs(k *Kernel, n *Node) int64 { return n.BootNs + n.Drifted(k.Now) }
 
-// wallClock tells whether a clock shows the date.
+// wallClock reports whether a clock shows the date.
 func wallClock(id int) bool {
 	switch id {
 	case unix.CLOCK_REALTIME, unix.CLOCK_REALTIME_COARSE, unix.CLOCK_TAI, unix.CLOCK_REALTIME_ALARM:
@@ -138,7 +138,7 @@ func sysClockAdjtime(k *Kernel, t *Thread) Result {
 	return fail(unix.EINVAL)
 }
 
-// adjtimex tells of a node's clock, which nobody keeps in time; faults alone move it.
+// adjtimex reports the state of a node's clock, which is not synchronised; faults alone move it.
 func adjtimex(k *Kernel, t *Thread, addr uint64) Result {
 	b := make([]byte, timexBytes)
 	if !k.In(t, addr, b) {

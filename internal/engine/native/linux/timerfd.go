@@ -86,7 +86,7 @@ func sysTimerfdSettime(k *Kernel, t *Thread) Result {
 	return 0
 }
 
-// canceled tells that CLOCK_REALTIME has jumped, once.
+// canceled reports that CLOCK_REALTIME has jumped, once.
 func canceled(k *Kernel, x *kernel.TimerFD) Result {
 	x.Canceled, x.Count = false, 0
 	k.Seen(net.FaultRef{Kind: fault.ClockSkew, ID: x.Fault})

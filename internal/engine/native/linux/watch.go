@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 )
 
-// WatchCalls has Entering told of system calls. It returns the names of calls that it never sees.
+// WatchCalls has Entering called for system calls. It returns the names of calls that it never sees.
 func WatchCalls(k *Kernel, names []string) (unknown []string) {
 	for _, name := range names {
 		if Unwatched(name) != "" {
@@ -27,10 +27,10 @@ func WatchCalls(k *Kernel, names []string) (unknown []string) {
 	return unknown
 }
 
-// growing are the calls that ask for memory: they stop only where somebody wants to know.
+// growing are the calls that ask for memory: they stop only where a rule needs them.
 var growing = []string{"brk", "mmap", "mprotect", "mremap"}
 
-// Growing tells whether a call asks for memory.
+// Growing reports whether a call asks for memory.
 func Growing(name string) bool { return slices.Contains(growing, name) }
 
 // Unwatched says why WatchCalls never sees a call of programs, or nothing.
@@ -47,7 +47,7 @@ func Unwatched(name string) string {
 	return ""
 }
 
-// AboutFiles tells whether the name of a file can be told at a call.
+// AboutFiles reports whether the name of a file can be told at a call.
 func AboutFiles(name string) bool {
 	nr, ok := CallNumber(name)
 	_, named := pathAt[uint64(nr)]

@@ -89,5 +89,5 @@ var Advice = []uint32{
 	unix.MADV_PAGEOUT, unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE,
 }
 
-// Advised tells whether programs may give the real kernel some advice of madvise(2).
+// Advised reports whether programs may give the real kernel some advice of madvise(2).
 func Advised(kind uint32) bool { return slices.Contains(Advice, kind) }

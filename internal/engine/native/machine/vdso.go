@@ -26,14 +26,14 @@ const (
 	LastAddress = 1<<63 - 1
 )
 
-// Reserved tells whether a range of addresses touches the engine's pages in a process. Programs must not map, unmap or protect
+// Reserved reports whether a range of addresses touches the engine's pages in a process. Programs must not map, unmap or protect
 // anything there: the engine's calls are made from these pages.
 func Reserved(addr, size uint64) bool {
 	end := addr + size
 	return addr < PrivatePage+PrivatePageBytes && (end > VDSOText || end < addr)
 }
 
-// Engine tells whether a range of addresses is nothing but pages of the engine.
+// Engine reports whether a range of addresses is nothing but pages of the engine.
 func Engine(start, end uint64) bool { return start >= VDSOText && end <= PrivatePage+PrivatePageBytes }
 
 // TimePage is what a node's clock reads work on (struct timepage of host/vdso/vdso.c).

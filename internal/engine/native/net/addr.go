@@ -29,16 +29,16 @@ func ParseIP(text string) (ip IP, ok bool) {
 	return a.As16(), true
 }
 
-// Is4 tells whether ip is an IPv4 address.
+// Is4 reports whether ip is an IPv4 address.
 func (ip IP) Is4() bool { return netip.AddrFrom16(ip).Is4In6() }
 
-// IsAny tells whether ip is the wildcard of either family.
+// IsAny reports whether ip is the wildcard of either family.
 func (ip IP) IsAny() bool { return ip == IP{} || ip == any4 }
 
-// IsLoopback tells whether ip is in 127/8 or ::1.
+// IsLoopback reports whether ip is in 127/8 or ::1.
 func (ip IP) IsLoopback() bool { return ip == loopback6 || ip.Is4() && ip[12] == 127 }
 
-// IsMulticast tells whether ip is in 224/4 or ff00::/8.
+// IsMulticast reports whether ip is in 224/4 or ff00::/8.
 func (ip IP) IsMulticast() bool { return ip.Is4() && ip[12]>>4 == 14 || ip[0] == 0xff }
 
 func (ip IP) String() string { return netip.AddrFrom16(ip).Unmap().String() }

@@ -2,7 +2,7 @@ package net
 
 import "slices"
 
-// families tells which IP families a socket's local address takes.
+// families reports which IP families a socket's local address takes.
 func (sk *sock) families() (v4, v6 bool) {
 	switch {
 	case sk.Family == AF_INET || sk.Local.IP.Is4():
@@ -13,7 +13,7 @@ func (sk *sock) families() (v4, v6 bool) {
 	return true, true
 }
 
-// overlaps tells whether some packet could be meant for both sockets, ports aside.
+// overlaps reports whether some packet could be meant for both sockets, ports aside.
 func (sk *sock) overlaps(o *sock) bool {
 	a4, a6 := sk.families()
 	b4, b6 := o.families()
@@ -23,7 +23,7 @@ func (sk *sock) overlaps(o *sock) bool {
 	return sk.Local.IP.IsAny() || o.Local.IP.IsAny() || sk.Local.IP == o.Local.IP
 }
 
-// conflicts tells whether o forbids sk to bind its address, which o has: see SO_REUSEADDR and SO_REUSEPORT in
+// conflicts reports whether o forbids sk to bind its address, which o has: see SO_REUSEADDR and SO_REUSEPORT in
 // socket(7) and inet_csk_bind_conflict of Linux.
 func (sk *sock) conflicts(o *sock) bool {
 	if o.ID == sk.ID || !sk.overlaps(o) {
@@ -41,7 +41,7 @@ func (sk *sock) conflicts(o *sock) bool {
 	return true
 }
 
-// inUse tells whether a socket of the node forbids sk its local address.
+// inUse reports whether a socket of the node forbids sk its local address.
 func (s *State) inUse(sk *sock) bool {
 	n := s.Nodes[sk.Node]
 	for _, id := range n.Ports[portKey{uint8(sk.Protocol), sk.Local.Port}] {

@@ -55,7 +55,7 @@ func (sk *sock) device(s *State) *nic {
 	return nil
 }
 
-// hears tells whether a socket gets what is sent to an address of its node: Linux counts it as come in by the interface that
+// hears reports whether a socket gets what is sent to an address of its node: Linux counts it as come in by the interface that
 // has the address, even from the node itself.
 func (sk *sock) hears(s *State, ip IP) bool {
 	if sk.Opt.Device == "" {
@@ -67,7 +67,7 @@ func (sk *sock) hears(s *State, ip IP) bool {
 	return ip.IsLoopback()
 }
 
-// hearsNetwork tells whether a socket gets datagrams for many from a network.
+// hearsNetwork reports whether a socket gets datagrams for many from a network.
 func (sk *sock) hearsNetwork(s *State, network int) bool {
 	if sk.Opt.Device == "" {
 		return true

@@ -9,7 +9,7 @@
 // # How a kernel uses it
 //
 // Every call answers at once. A call that would block answers EAGAIN (connect: EINPROGRESS); the kernel then parks
-// the thread and tries again after Env.Wake named the socket. NextDue tells when the network next does something
+// the thread and tries again after Env.Wake named the socket. NextDue reports when the network next does something
 // by itself; Advance does everything that is due at Env.Now. World time is the kernel's alone.
 //
 // # TCP

@@ -90,7 +90,7 @@ func (s *State) sift(i int) {
 	}
 }
 
-// stale tells whether an event has nothing left to do.
+// stale reports whether an event has nothing left to do.
 func (s *State) stale(e *event) bool {
 	if e.Kind == evPacket {
 		return false
@@ -118,7 +118,7 @@ func (s *State) compact() {
 	}
 }
 
-// NextDue tells when the network next has something to do by itself; ok is false if it has nothing.
+// NextDue reports when the network next has something to do by itself; ok is false if it has nothing.
 func (s *State) NextDue() (atNs int64, ok bool) {
 	for len(s.Events) > 0 {
 		if !s.stale(&s.Events[0]) {

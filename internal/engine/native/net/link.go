@@ -363,7 +363,7 @@ func (f *fate) block(l *link) {
 	}
 }
 
-// flip turns bit v of flips, from 1 on, in a copy of data, and tells the place of the byte, from 1 on. Where there is no
+// flip turns bit v of flips, from 1 on, in a copy of data, and reports the place of the byte, from 1 on. Where there is no
 // byte there is nothing to turn.
 func flip(data []byte, v uint64) ([]byte, int) {
 	if v == 0 || len(data) == 0 {

@@ -136,7 +136,7 @@ func (s *State) lookup(from NodeID, name string) []*nic {
 	return nil
 }
 
-// called tells whether a network has a name.
+// called reports whether a network has a name.
 func (s *State) called(network int, name string) bool {
 	return len(s.Networks) > 0 && named([]string{s.Networks[network].Name, s.Networks[network].FullName}, name)
 }

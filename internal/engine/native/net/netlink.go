@@ -163,7 +163,7 @@ func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
 	}
 }
 
-// hasName tells whether an RTM_GETLINK request names an interface (IFLA_IFNAME).
+// hasName reports whether an RTM_GETLINK request names an interface (IFLA_IFNAME).
 func hasName(req []byte, name string) bool {
 	for b := req[min(nlmsgHeader+16, len(req)):]; len(b) >= 4; {
 		n := int(binary.LittleEndian.Uint16(b))

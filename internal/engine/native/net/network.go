@@ -154,7 +154,7 @@ func hardwareOf(i *nic) [6]byte {
 	return [6]byte{0x02, 0x42, ip[12], ip[13], ip[14], ip[15]}
 }
 
-// has tells whether the interface has an address of the family of ip.
+// has reports whether the interface has an address of the family of ip.
 func (i *nic) has(ip IP) bool {
 	if ip.Is4() {
 		return i.Has4
@@ -162,7 +162,7 @@ func (i *nic) has(ip IP) bool {
 	return i.Has6
 }
 
-// owns tells whether ip is the interface's own address.
+// owns reports whether ip is the interface's own address.
 func (i *nic) owns(ip IP) bool { return i.Has4 && ip == i.IP4 || i.Has6 && ip == i.IP6 }
 
 // address is the interface's own one of the family of ip.
@@ -173,7 +173,7 @@ func (i *nic) address(ip IP) IP {
 	return i.IP6
 }
 
-// onLink tells whether ip is in the interface's subnet.
+// onLink reports whether ip is in the interface's subnet.
 func (i *nic) onLink(ip IP) bool {
 	if ip.Is4() {
 		return i.Has4 && samePrefix(ip, i.IP4, 96+i.Bits4)
@@ -209,7 +209,7 @@ func samePrefix(a, b IP, bits int) bool {
 	return true
 }
 
-// local tells whether ip is an address of node n itself.
+// local reports whether ip is an address of node n itself.
 func (n *node) local(ip IP) bool {
 	return ip.IsLoopback() && !(ip == loopback6 && n.Tuning.NoIPv6) || slices.ContainsFunc(n.NICs, func(i nic) bool { return i.owns(ip) })
 }

@@ -179,7 +179,7 @@ func TestDatagramsAcrossNetworks(t *testing.T) {
 	send("proxy", "224.1.1.1:53", "proxy from 10.2.0.2", "web-1 from 10.2.0.2", "web-2 from 10.2.0.2")
 	choose(append(make([]byte, 4), front[12:]...))
 	send("proxy", "224.1.1.1:53", "client from 10.1.0.3", "proxy from 10.1.0.3")
-	// The datagram that connects to nowhere tells which address is its own: a usual way to find that out.
+	// The datagram that connects to nowhere reports which address is its own: a usual way to find that out.
 	w.do("socket probe client udp")
 	w.do1(t, "OK", "connect probe 8.8.8.8:53")
 	if a, _ := w.s.Getsockname(w.socks["probe"]); a.IP.String() != "10.1.0.2" {
@@ -289,7 +289,7 @@ func TestFilesOfNetworks(t *testing.T) {
 	}
 }
 
-// Several nodes of one name are told apart by the resolver alone, where all nodes share one network too.
+// Several nodes of one name are distinguished by the resolver alone, where all nodes share one network too.
 func TestReplicasOnOneNetwork(t *testing.T) {
 	w := newWorld(1)
 	for i := range 2 {

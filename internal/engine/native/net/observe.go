@@ -12,13 +12,13 @@ type mark struct {
 	// Arrived is when it was there after all; 0 is not yet.
 	Arrived int64
 	Ref     FaultRef
-	// Key tells what was withheld: a sequence number (of the peer's bytes, or of our own that are to be
+	// Key reports what was withheld: a sequence number (of the peer's bytes, or of our own that are to be
 	// acknowledged if Own), or a datagram's number.
 	Key  int64
 	Own  bool
 	Seen bool // Overdue has reported it
 	// Ack says that only an acknowledgement was withheld. Who waits for room in the send buffer sees that, and nobody else;
-	// Full says that somebody did.
+	// Full says that a program did.
 	Ack, Full bool
 }
 
@@ -41,7 +41,7 @@ func (l *marks) withhold(ref FaultRef, due int64, events uint32, key int64, own 
 	return &(*l)[len(*l)-1]
 }
 
-// wantRoom remembers that somebody found the send buffer full.
+// wantRoom remembers that a program found the send buffer full.
 func (sk *sock) wantRoom() {
 	sk.NoSpace = true
 	for i := range sk.Marks {
@@ -172,7 +172,7 @@ type place struct {
 // places are where the datagrams that were read last stood, one of each flow.
 type places []place
 
-// readAt takes in that a datagram is read, and tells whether a later one of its flow was read before it.
+// readAt takes in that a datagram is read, and reports whether a later one of its flow was read before it.
 func (l *places) readAt(p place) bool {
 	if p.Nth == 0 {
 		return false

@@ -189,7 +189,7 @@ func (s *State) number(sk *sock, level, name int) (at *int, low, high, byDefault
 	return nil, 0, 0, 0
 }
 
-// applies tells whether a level exists for a socket.
+// applies reports whether a level exists for a socket.
 func (sk *sock) applies(level int) bool {
 	switch level {
 	case SOL_SOCKET:

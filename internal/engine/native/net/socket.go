@@ -167,7 +167,7 @@ func (s *State) Socket(n NodeID, family, typ, protocol int) (SockID, Errno) {
 	return sk.ID, OK
 }
 
-// Kind tells a socket's node, family, type and protocol; ok is false if there is no such socket.
+// Kind reports a socket's node, family, type and protocol; ok is false if there is no such socket.
 func (s *State) Kind(id SockID) (n NodeID, family, typ, protocol int, ok bool) {
 	sk := s.Socks[id]
 	if sk == nil {
@@ -275,7 +275,7 @@ func (s *State) Connect(env Env, id SockID, a Addr, cred Cred) Errno {
 	return e
 }
 
-// ConnectResult tells how a Connect that answered EINPROGRESS went: EINPROGRESS while it is under way, OK once the
+// ConnectResult reports how a Connect that answered EINPROGRESS went: EINPROGRESS while it is under way, OK once the
 // socket is connected, else the error, which is then cleared.
 func (s *State) ConnectResult(id SockID) Errno {
 	sk := s.sock(id)
@@ -497,7 +497,7 @@ func chargeUDP(n int) int64 {
 	return skbStruct + slab(int64(n)+skbHeaders+skbTrailer)
 }
 
-// wakeAtEnd tells that the peer sends no more, or that both directions are over.
+// wakeAtEnd reports that the peer sends no more, or that both directions are over.
 func (sk *sock) wakeAtEnd(env Env) {
 	events := uint32(pollIn | POLLRDHUP)
 	if sk.Shut == shutRD|shutWR {
@@ -558,7 +558,7 @@ func (s *State) CloseFor(env Env, id SockID, cause FaultRef) {
 	s.settle(env)
 }
 
-// Lingering tells for how many nanoseconds close(2) waits, because of SO_LINGER, for a socket that Close has closed;
+// Lingering reports for how many nanoseconds close(2) waits, because of SO_LINGER, for a socket that Close has closed;
 // 0 once the peer has acknowledged everything, the FIN included, or the connection is gone. Close itself never waits.
 func (s *State) Lingering(id SockID) int64 {
 	sk := s.Socks[id]
@@ -600,7 +600,7 @@ func (sk *sock) forget(s *State, env Env) {
 	delete(s.Socks, sk.ID)
 }
 
-// Poll tells the events of poll(2) that hold now.
+// Poll reports the events of poll(2) that hold now.
 func (s *State) Poll(id SockID) uint32 {
 	sk := s.sock(id)
 	switch {
@@ -642,7 +642,7 @@ func (sk *sock) localAddr(s *State) Addr {
 	return sk.addr(sk.Local)
 }
 
-// Getsockname tells the local address.
+// Getsockname reports the local address.
 func (s *State) Getsockname(id SockID) (Addr, Errno) {
 	sk := s.sock(id)
 	if sk == nil {
@@ -651,7 +651,7 @@ func (s *State) Getsockname(id SockID) (Addr, Errno) {
 	return sk.localAddr(s), OK
 }
 
-// Getpeername tells the address of the peer; ENOTCONN if there is none.
+// Getpeername reports the address of the peer; ENOTCONN if there is none.
 func (s *State) Getpeername(id SockID) (Addr, Errno) {
 	sk := s.Socks[id]
 	switch {

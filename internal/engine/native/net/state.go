@@ -158,7 +158,7 @@ type State struct {
 	// Exceeded names the first limit that was reached, or is empty.
 	Exceeded string
 
-	Seen *Seen // nil: nobody asks what happened
+	Seen *Seen // nil: not recorded
 }
 
 // New makes a network without nodes.

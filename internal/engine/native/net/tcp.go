@@ -87,7 +87,7 @@ type tcb struct {
 	Cause      FaultRef
 	// Broken is the fault by which the peer's end of the connection is gone, if there is one.
 	Broken FaultRef
-	// TookData tells that the call under way has got bytes that came before whatever has ended the connection.
+	// TookData says that the call under way has got bytes that came before whatever has ended the connection.
 	TookData bool
 	// For Seen: what the program writes next is the rest of a message, and what its messages look like.
 	Rest     bool
@@ -494,7 +494,7 @@ func (sk *sock) finish(s *State, env Env) {
 	env.Wake(sk.ID, pollIn|pollOut|POLLRDHUP|POLLHUP|POLLERR)
 }
 
-// waitsForAccept tells whether an accept call may still hand out the connection.
+// waitsForAccept reports whether an accept call may still hand out the connection.
 func (sk *sock) waitsForAccept(s *State) bool {
 	p := s.Socks[sk.TCP.Parent]
 	return p != nil && p.Accept != nil && slices.Contains(p.Accept.Ready, sk.ID)
@@ -507,7 +507,7 @@ func (sk *sock) tcpFail(s *State, env Env, e Errno) {
 }
 
 // Reset ends every connection between two nodes at one of them, as a middlebox does that forgets them and answers by RST:
-// who holds that end sees it at once, and the other end when it next sends. It tells how many there were.
+// who holds that end sees it at once, and the other end when it next sends. It reports how many there were.
 func (s *State) Reset(env Env, from, to NodeID, ref FaultRef) int {
 	n := 0
 	for _, id := range s.sorted() {
@@ -525,7 +525,7 @@ func (s *State) Reset(env Env, from, to NodeID, ref FaultRef) int {
 	return n
 }
 
-// synchronised tells whether both ends of a connection know of it.
+// synchronised reports whether both ends of a connection know of it.
 func (t *tcb) synchronised() bool {
 	switch t.State {
 	case established, finWait1, finWait2, closeWait, closing, lastAck:

@@ -28,7 +28,7 @@ func (sk *sock) tcpListen(s *State, backlog int) Errno {
 	return OK
 }
 
-// inUseByListener tells whether another socket that shares the port by SO_REUSEADDR listens already.
+// inUseByListener reports whether another socket that shares the port by SO_REUSEADDR listens already.
 func (sk *sock) inUseByListener(s *State) bool {
 	for _, id := range s.Nodes[sk.Node].Ports[portKey{IPPROTO_TCP, sk.Local.Port}] {
 		if o := s.Socks[id]; o.TCP.State == listen && sk.conflicts(o) {
@@ -109,7 +109,7 @@ func (sk *sock) tcpConnect(s *State, env Env, a Addr) Errno {
 	return EINPROGRESS
 }
 
-// answered tells whether what a node sends back to an address arrives: not where a socket is bound to an address of a network
+// answered reports whether what a node sends back to an address arrives: not where a socket is bound to an address of a network
 // that the node is not on.
 func (s *State) answered(from NodeID, ip IP) bool {
 	if ip.IsLoopback() {
@@ -284,7 +284,7 @@ func (sk *sock) readSome(s *State, env Env, n int64) {
 	default:
 		return
 	}
-	// Avoiding silly windows (RFC 9293, 3.8.6.2.2): tell of a half buffer or a segment, and only when the sender may
+	// Avoiding silly windows (RFC 9293, 3.8.6.2.2): announce a half buffer or a segment, and only when the sender may
 	// be waiting for it.
 	half := sk.Opt.RcvBuf / 4
 	left := t.RcvEdge - t.RcvNxt

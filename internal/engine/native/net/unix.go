@@ -334,7 +334,7 @@ func (sk *sock) unixSendMessage(s *State, env Env, a SendArgs) (int, Errno) {
 	return len(a.Data), OK
 }
 
-// unixQueueFull tells whether a datagram queue takes no more. Two sockets connected to each other are bound by
+// unixQueueFull reports whether a datagram queue takes no more. Two sockets connected to each other are bound by
 // their send buffers alone.
 func (sk *sock) unixQueueFull(s *State, peer *sock) bool {
 	return peer.Unix.Peer != sk.ID && len(peer.Queue) > peer.tuned(s).DgramQueue

@@ -20,7 +20,7 @@ func (t *tcb) copied() int64 {
 	return n
 }
 
-// inline tells whether urgent data stays in the stream (SO_OOBINLINE).
+// inline reports whether urgent data stays in the stream (SO_OOBINLINE).
 func (l *options) inline() bool {
 	for _, o := range l.Others {
 		if o.Level == SOL_SOCKET && o.Name == SO_OOBINLINE {
@@ -101,7 +101,7 @@ func (t *tcb) passUrgent() {
 	}
 }
 
-// AtMark tells whether the next byte of a stream is the urgent one (SIOCATMARK).
+// AtMark reports whether the next byte of a stream is the urgent one (SIOCATMARK).
 func (s *State) AtMark(id SockID) bool {
 	sk := s.sock(id)
 	return sk != nil && sk.TCP != nil && sk.TCP.Urgent != urgentNone && sk.TCP.UrgentSeq == sk.TCP.copied()
