@@ -42,7 +42,7 @@ type options struct {
 	replicas []string
 	clients  int
 	busy     time.Duration // how long clients write
-	calm     time.Duration // from there to the reads
+	wait     time.Duration // from there to the reads
 	pause    time.Duration // between two writes of a client
 	fresh    time.Duration // for how long a key is used
 	timeout  time.Duration // of an operation
@@ -55,7 +55,7 @@ func main() {
 	replicas := flag.String("replicas", "", "URLs of the replicas, separated by commas")
 	flag.IntVar(&o.clients, "clients", 6, "clients")
 	flag.DurationVar(&o.busy, "busy", 4*time.Second, "how long clients write")
-	flag.DurationVar(&o.calm, "calm", 2*time.Second, "from there to the reads of all that was written")
+	flag.DurationVar(&o.wait, "wait", 2*time.Second, "from there to the reads of all that was written")
 	flag.DurationVar(&o.pause, "pause", 300*time.Millisecond, "between two writes of a client, about")
 	flag.DurationVar(&o.fresh, "fresh", 350*time.Millisecond, "for how long a key is used")
 	flag.DurationVar(&o.timeout, "timeout", 500*time.Millisecond, "how long an operation may take")
@@ -86,7 +86,7 @@ func (d *driver) run() {
 		clients.Go(func() { d.write(i) })
 	}
 	clients.Wait()
-	time.Sleep(time.Until(d.start.Add(d.busy + d.calm)))
+	time.Sleep(time.Until(d.start.Add(d.busy + d.wait)))
 	d.read()
 }
 

@@ -1,5 +1,5 @@
 // Command driver is the driver of this world: the users of the backup service. While things go wrong they make new versions
-// of their objects, have them backed up, restore some and delete some. When all is calm again they see every job through,
+// of their objects, have them backed up, restore some and delete some. After a quiet period they see every job through,
 // restore every version that they hold, delete everything, and look into the database and the servers' folders for what is
 // left.
 //
@@ -59,7 +59,7 @@ type options struct {
 	clients  int
 	objects  int           // of each client
 	busy     time.Duration // how long the first part is; faults end with it
-	calm     time.Duration // from there to the second part
+	wait     time.Duration // from there to the second part
 	timeout  time.Duration // of an operation
 	mutation string
 }
@@ -73,7 +73,7 @@ func main() {
 	flag.IntVar(&o.clients, "clients", 4, "users")
 	flag.IntVar(&o.objects, "objects", 2, "objects of each user")
 	flag.DurationVar(&o.busy, "busy", 8*time.Second, "how long users work before all is seen through")
-	flag.DurationVar(&o.calm, "calm", 2*time.Second, "how long they wait then")
+	flag.DurationVar(&o.wait, "wait", 2*time.Second, "how long they wait then")
 	flag.DurationVar(&o.timeout, "timeout", 20*time.Second, "how long an operation may take")
 	flag.StringVar(&o.mutation, "mutation", none, "what to do wrong: idle, no-backups, no-restores, no-look, keep-one, wrong-digest, lost-source")
 	flag.Parse()
@@ -89,7 +89,7 @@ func main() {
 	}
 	d := &driver{options: o, report: report.Open(), start: time.Now(), unknown: map[string]bool{}}
 	d.each(d.work)
-	time.Sleep(time.Until(d.start.Add(o.busy + o.calm)))
+	time.Sleep(time.Until(d.start.Add(o.busy + o.wait)))
 	d.each(d.finish)
 	if o.mutation != noLook {
 		d.look()
