@@ -524,7 +524,7 @@ func (s *simulation) found(ctx context.Context, r *result, f *explore.Failure, o
 		path = ""
 	}
 	r.failures, r.Files = append(r.failures, file), append(r.Files, path)
-	steps, err := s.tell(&r.text, file, path)
+	steps, err := s.printStory(&r.text, file, path)
 	r.steps = append(r.steps, steps)
 	if err != nil {
 		notes = append(notes, err.Error())
@@ -554,8 +554,8 @@ func (s *simulation) try(signature string) shrink.Try {
 	}
 }
 
-// tell makes the smallest run of a failure again, with its logs, and prints its story.
-func (s *simulation) tell(w io.Writer, f *report.Failure, path string) (steps string, err error) {
+// printStory makes the smallest run of a failure again, with its logs, and prints its story.
+func (s *simulation) printStory(w io.Writer, f *report.Failure, path string) (steps string, err error) {
 	small := f.Small()
 	out, steps, err := s.play(s.engine, small.Spec, small.Tape, engine.Options{})
 	if err != nil {

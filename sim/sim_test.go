@@ -109,7 +109,7 @@ func TestAFailureIsStored(t *testing.T) {
 		t.Errorf("%q, %v", standing, err)
 	}
 	var b strings.Builder
-	if _, err := s.tell(&b, f, r.Files[0]); err != nil || strings.Contains(b.String(), "not the one that was found") {
+	if _, err := s.printStory(&b, f, r.Files[0]); err != nil || strings.Contains(b.String(), "not the one that was found") {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 	other := func(w *inproc.World) { w.Process("lonely", func(*inproc.Process) {}) }
@@ -435,7 +435,7 @@ func TestAChangedRunIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if _, err := s.tell(&b, f, r.Files[0]); err != nil || !strings.Contains(b.String(), "saw 2") || strings.Contains(b.String(), "saw 1") || !strings.HasPrefix(b.String(), "note: this run is not the one") {
+	if _, err := s.printStory(&b, f, r.Files[0]); err != nil || !strings.Contains(b.String(), "saw 2") || strings.Contains(b.String(), "saw 1") || !strings.HasPrefix(b.String(), "note: this run is not the one") {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 }

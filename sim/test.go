@@ -144,7 +144,7 @@ func (s *simulation) replay(t testing.TB, id string) {
 	case err != nil:
 		t.Fatal(err)
 	}
-	if _, err := s.tell(&b, f, path); err != nil {
+	if _, err := s.printStory(&b, f, path); err != nil {
 		t.Fatal(err)
 	}
 	if standing == "" {
@@ -215,7 +215,7 @@ func (s *simulation) stored(t testing.TB) bool {
 		}
 		ok = false
 		var b strings.Builder
-		if _, err := s.tell(&b, f, file); err != nil {
+		if _, err := s.printStory(&b, f, file); err != nil {
 			t.Fatal(err)
 		}
 		t.Errorf("%s\n\n%s", standing, b.String())

@@ -86,7 +86,7 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 		doc.Checks = d.Doctor()
 	}
 	doc.Checks = append(doc.Checks, tryWorld(ctx))
-	told := len(doc.Checks)
+	shown := len(doc.Checks)
 	if !f.json {
 		for _, x := range doc.Checks {
 			printCheck(a.out, x)
@@ -112,7 +112,7 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 		return a.printJSON(doc)
 	}
 	switch {
-	case slices.ContainsFunc(doc.Checks[:told], lacking):
+	case slices.ContainsFunc(doc.Checks[:shown], lacking):
 		fmt.Fprintln(a.out, "\nworlds cannot run here: see what is missing above")
 	case doc.ExitCode != 0:
 		fmt.Fprintln(a.out, "\nfault injection does not work correctly on this machine: please report this, with the lines above")

@@ -346,7 +346,7 @@ func traceFile(j *explore.Job) string {
 }
 
 // traceJob asks for the trace that the flags or else the configuration want, or none. That it cannot be written is
-// told before anything runs.
+// reported before anything runs.
 func (f *flags) traceJob(c *cobra.Command, p *project) (*explore.Trace, error) {
 	t := &explore.Trace{File: f.trace, Format: f.format, Level: p.filter.Level, Events: p.filter.Events}
 	if t.File == "" {

@@ -63,22 +63,22 @@ const progressBytes = 32 << 20
 
 // pulling says how far a pull is: a line a layer, and more of them for large ones.
 func (a *app) pulling() func(image.Progress) {
-	var told image.Progress
+	var shown image.Progress
 	return func(p image.Progress) {
-		if p.Image != told.Image || p.Layer != told.Layer || p.Bytes < told.Bytes {
-			told = image.Progress{Image: p.Image, Layer: p.Layer}
+		if p.Image != shown.Image || p.Layer != shown.Layer || p.Bytes < shown.Bytes {
+			shown = image.Progress{Image: p.Image, Layer: p.Layer}
 		}
 		switch {
 		case p.Unpacked:
 			a.note("%s: layer %d of %d is there (%s)", p.Image, p.Layer, p.Layers, megabytes(p.Size))
-		case p.Bytes-told.Bytes < progressBytes:
+		case p.Bytes-shown.Bytes < progressBytes:
 			return
 		case p.Size > 0:
 			a.note("%s: layer %d of %d: %s of %s", p.Image, p.Layer, p.Layers, megabytes(p.Bytes), megabytes(p.Size))
 		default:
 			a.note("%s: layer %d of %d: %s", p.Image, p.Layer, p.Layers, megabytes(p.Bytes))
 		}
-		told = p
+		shown = p
 	}
 }
 

@@ -90,7 +90,7 @@ func CodeOf(err error) int { return codeOf(err) }
 // System is the operating system of this machine.
 func System() string { return system() }
 
-// programs are the files that runs of a project read, with the digests that tell one build from another.
+// programs are the files that runs of a project read, with the digests that distinguish one build from another.
 type programs struct {
 	files map[string]string // as check.Judged.Files, without folders
 	seen  map[string]fs.FileInfo

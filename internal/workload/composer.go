@@ -58,7 +58,7 @@ type composer struct {
 	duration time.Duration
 	start    time.Time
 	dir      string
-	told     *os.File // what an SDK would write: each command's end is an assertion
+	sdk      *os.File // what an SDK would write: each command's end is an assertion
 	out      io.Writer
 
 	mu      sync.Mutex
@@ -85,10 +85,10 @@ func compose(getenv func(string) string, out io.Writer) error {
 		return err
 	}
 	if path := getenv("ANTITHESIS_SDK_LOCAL_OUTPUT"); path != "" {
-		if c.told, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		if c.sdk, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
 			return err
 		}
-		defer c.told.Close()
+		defer c.sdk.Close()
 	}
 	return c.run(max(w.Clients, 1))
 }
@@ -190,7 +190,7 @@ func (c *composer) plan(clients int) plan {
 func (c *composer) run(clients int) error {
 	for _, p := range prefixes {
 		for _, name := range c.commands[p] {
-			c.tell(name, false, true, nil) // the catalog: a command that never runs in a campaign shows
+			c.report(name, false, true, nil) // the catalog: a command that never runs in a campaign shows
 		}
 	}
 	p := c.plan(clients)
@@ -339,12 +339,12 @@ func (c *composer) command(name string, driver bool) error {
 	if err != nil && !errors.As(err, &exit) {
 		return fmt.Errorf("test command %s: %w", name, err)
 	}
-	return c.tell(name, true, err == nil, map[string]any{"command": name, "pid": cmd.Process.Pid, "ended": cmd.ProcessState.String()})
+	return c.report(name, true, err == nil, map[string]any{"command": name, "pid": cmd.Process.Pid, "ended": cmd.ProcessState.String()})
 }
 
-// tell writes, as an SDK would, that a command must always end with exit code 0.
-func (c *composer) tell(name string, hit, passed bool, details map[string]any) error {
-	if c.told == nil {
+// report writes, as an SDK would, that a command must always end with exit code 0.
+func (c *composer) report(name string, hit, passed bool, details map[string]any) error {
+	if c.sdk == nil {
 		return nil
 	}
 	message := name + " ends with exit code 0"
@@ -354,6 +354,6 @@ func (c *composer) tell(name string, hit, passed bool, details map[string]any) e
 	if err != nil {
 		return err
 	}
-	_, err = c.told.Write(append(line, '\n'))
+	_, err = c.sdk.Write(append(line, '\n'))
 	return err
 }

@@ -172,7 +172,7 @@ func (s *schedule) step() {
 		if n.up && n.pausedBy == 0 && (turn || n.part.process != nil && r.faultsOver()) {
 			for _, p := range n.threads {
 				if p.wait == turned {
-					s.tell(choice{what: "Turn", a: p.thread})
+					s.record(choice{what: "Turn", a: p.thread})
 					r.rouse(p)
 					break
 				}
@@ -188,11 +188,11 @@ func (s *schedule) give(c *channel, most int) {
 	given := 0
 	at := len(s.story)
 	if most > 0 && c.box.len() > 0 {
-		told := choice{what: "Deliver", a: c.to.name}
+		made := choice{what: "Deliver", a: c.to.name}
 		if c.from != nil {
-			told.b = c.from.name
+			made.b = c.from.name
 		}
-		s.tell(told)
+		s.record(made)
 		r.event(callDeliver, nil, nil, int64(c.to.id)+1, 0, c.hash, c.to.name)
 	}
 	for ; given < most && c.box.len() > 0 && r.ended == ""; given++ {
@@ -204,7 +204,7 @@ func (s *schedule) give(c *channel, most int) {
 	}
 }
 
-func (s *schedule) tell(c choice) {
+func (s *schedule) record(c choice) {
 	if !s.run.engine.quiet && len(s.story) < maxStory {
 		s.story = append(s.story, c)
 	}
@@ -213,14 +213,14 @@ func (s *schedule) tell(c choice) {
 // injected and healed put faults into the story.
 func (s *schedule) injected(a *fault.Action) {
 	what := string(a.Kind)
-	s.tell(choice{what: strings.ToUpper(what[:1]) + what[1:], a: a.Target})
+	s.record(choice{what: strings.ToUpper(what[:1]) + what[1:], a: a.Target})
 }
 
 func (s *schedule) healed(a *fault.Action) {
 	if fault.Of(a.Kind).Kills() {
-		s.tell(choice{what: "Start", a: a.Node})
+		s.record(choice{what: "Start", a: a.Node})
 	} else {
-		s.tell(choice{what: "End_" + string(a.Kind), a: a.Target})
+		s.record(choice{what: "End_" + string(a.Kind), a: a.Target})
 	}
 }
 

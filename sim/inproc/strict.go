@@ -210,8 +210,8 @@ func (s *step) text() string {
 	return text
 }
 
-// told are two steps that differ in words that differ, too.
-func told(a, b *step) (first, second string) {
+// shown are two steps that differ in words that differ, too.
+func shown(a, b *step) (first, second string) {
 	first, second = a.text(), b.text()
 	if first == second {
 		numbers := func(s *step) string { return fmt.Sprintf(", argument %d, digest %016x", s.arg, s.digest) }
@@ -272,7 +272,7 @@ func (e *worldEngine) Diverge(spec *world.Spec, t tape.Tape, runs int, o engine.
 				continue
 			}
 			d.Event = uint64(i) + 1
-			d.First, d.Second = told(a, b)
+			d.First, d.Second = shown(a, b)
 			if i > 0 {
 				d.Before = first.steps[i-1].text()
 			}

@@ -83,7 +83,7 @@ func (r *registers) read() *Finding {
 			}
 			if v, wrote := own[k]; wrote {
 				if !a.Found || a.Value != v {
-					return wrong("internal", []int{i}, "%s read %s in key %q after it had written %q", t, told(a), a.Key, v)
+					return wrong("internal", []int{i}, "%s read %s in key %q after it had written %q", t, shown(a), a.Key, v)
 				}
 				continue
 			}
@@ -109,7 +109,7 @@ func (r *registers) read() *Finding {
 	return nil
 }
 
-func told(a Access) string {
+func shown(a Access) string {
 	if !a.Found {
 		return "nothing"
 	}

@@ -11,7 +11,7 @@ import (
 // Compare reports how TLC's answer differs from that of a check of all states. What stands aside is no part of the answer: how often states were found again,
 // which depends on how conditions are evaluated.
 func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
-	ours, theirs := told(r), o.Violations
+	ours, theirs := shown(r), o.Violations
 	switch {
 	case len(ours) == 0 && len(theirs) == 0:
 		if o.Distinct != r.Distinct {
@@ -45,8 +45,8 @@ func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 	return differences, nil
 }
 
-// told are the kinds and names that a report has, each once.
-func told(r *tla.Report) (list []Violation) {
+// shown are the kinds and names that a report has, each once.
+func shown(r *tla.Report) (list []Violation) {
 	for _, v := range r.Violations {
 		if !slices.ContainsFunc(list, func(w Violation) bool { return w.Kind == v.Kind && w.Name == v.Name }) {
 			list = append(list, Violation{v.Kind, v.Name, len(v.Trace)})
