@@ -311,24 +311,23 @@ func (f *Follower) drop(list []*point) { f.spare = append(f.spare, list...) }
 
 // Ignore counts an event that stands for no step, for a reason.
 func (f *Follower) Ignore(reason string) {
-	if f == nil {
-		return
+	if f != nil {
+		count(&f.tally.Ignored, reason)
 	}
-	if f.tally.Ignored == nil {
-		f.tally.Ignored = map[string]int{}
-	}
-	f.tally.Ignored[reason]++
 }
 
 // Unmodelled counts an event that the specification should have a step for, and has none.
 func (f *Follower) Unmodelled(kind string) {
-	if f == nil {
-		return
+	if f != nil {
+		count(&f.tally.Unmodelled, kind)
 	}
-	if f.tally.Unmodelled == nil {
-		f.tally.Unmodelled = map[string]int{}
+}
+
+func count(tally *map[string]int, name string) {
+	if *tally == nil {
+		*tally = map[string]int{}
 	}
-	f.tally.Unmodelled[kind]++
+	(*tally)[name]++
 }
 
 // action is the one of a name that a method was given, and binds arguments for it. It is nil once the run is not followed any more, and for the one to forget.

@@ -39,12 +39,9 @@ func newEtcd(w *world.Workload) (dialect, error) {
 		b.path = ""
 		e.bases = append(e.bases, b)
 	}
-	switch serial := w.Options["serializable"]; serial {
-	case "", "false":
-	case "true":
-		e.serial = true
-	default:
-		return nil, fmt.Errorf("serializable %q; it is true or false", serial)
+	var err error
+	if e.serial, err = option(w, "serializable"); err != nil {
+		return nil, err
 	}
 	if text := w.Options["back"]; text != "" {
 		var err error

@@ -66,14 +66,10 @@ func newHTTP(w *world.Workload) (dialect, error) {
 			return nil, fmt.Errorf("operation %s: path %q must start with / and contain {key}", o.Kind, o.Path)
 		}
 	}
-	switch trim := w.Options["trim_space"]; trim {
-	case "", "false":
-	case "true":
-		h.trim = true
-	default:
-		return nil, fmt.Errorf("trim_space %q; it is true or false", trim)
-	}
 	var err error
+	if h.trim, err = option(w, "trim_space"); err != nil {
+		return nil, err
+	}
 	h.failed, err = parseStatuses(w.Options["fail_status"])
 	return h, err
 }
@@ -228,4 +224,16 @@ func readReply(c *conn, method string) (*httpReply, error) {
 		return reply, err
 	}
 	return nil, fmt.Errorf("more than %d interim replies", maxInterim)
+}
+
+// option is whether an option of a workload is true; without it, it is not.
+func option(w *world.Workload, name string) (bool, error) {
+	switch v := w.Options[name]; v {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, fmt.Errorf("%s %q; it is true or false", name, v)
+	}
 }

@@ -42,14 +42,7 @@ func Lock(passages []Passage, refusals []Span) (answer Answer, conflict []int, r
 		free = append(free, Span{passages[last].Out.Return, Forever})
 	}
 	for i, r := range refusals {
-		// Of the times at which the lock was free, only the last one that begins before the refusal can hold it.
-		k, _ := slices.BinarySearchFunc(free, r, func(f, r Span) int {
-			if f.Call < r.Call {
-				return -1
-			}
-			return 1
-		})
-		if k > 0 && r.Return < free[k-1].Return {
+		if within(r, free) {
 			return Illegal, nil, i
 		}
 	}

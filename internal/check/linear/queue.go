@@ -75,15 +75,20 @@ func Queue(passages []Passage, empties []Span) (answer Answer, conflict []int, e
 		joined = append(joined, f)
 	}
 	for i, e := range empties {
-		k, _ := slices.BinarySearchFunc(joined, e, func(f, e Span) int {
-			if f.Call < e.Call {
-				return -1
-			}
-			return 1
-		})
-		if k > 0 && e.Return < joined[k-1].Return {
+		if within(e, joined) {
 			return Illegal, nil, i
 		}
 	}
 	return Legal, nil, -1
+}
+
+// within reports whether s lies inside one of some spans, which are in order. Only the last one that begins before s can hold it.
+func within(s Span, spans []Span) bool {
+	k, _ := slices.BinarySearchFunc(spans, s.Call, func(f Span, call int64) int {
+		if f.Call < call {
+			return -1
+		}
+		return 1
+	})
+	return k > 0 && s.Return < spans[k-1].Return
 }

@@ -145,13 +145,16 @@ func (p *parser) name(what string) Name {
 	return Name{t.pos, t.text}
 }
 
-func (p *parser) names(what string) []Name {
-	list := []Name{p.name(what)}
+// separated reads one or more, with commas between them.
+func separated[T any](p *parser, what string, read func(what string) T) []T {
+	list := []T{read(what)}
 	for p.accept(",") {
-		list = append(list, p.name(what))
+		list = append(list, read(what))
 	}
 	return list
 }
+
+func (p *parser) names(what string) []Name { return separated(p, what, p.name) }
 
 func (p *parser) module() *Module {
 	m := &Module{Pos: p.take().pos} // ----
@@ -271,13 +274,7 @@ func (p *parser) head() (Name, []Param, []Bound) {
 }
 
 // params are names, some of operators: F(_, _), _+_, -._ and _^+.
-func (p *parser) params(what string) []Param {
-	list := []Param{p.param(what)}
-	for p.accept(",") {
-		list = append(list, p.param(what))
-	}
-	return list
-}
+func (p *parser) params(what string) []Param { return separated(p, what, p.param) }
 
 func (p *parser) param(what string) Param {
 	if p.accept("_") {

@@ -14,7 +14,7 @@ import (
 const maxControlLine = 256 // of what is written at a time
 
 // controlFile is where drivers ask the engine for something.
-var controlFile = Behaviour{Devices: []uint64{fs.DevControl}, Seekable: true, Opened: tagged, Write: ask}
+var controlFile = Behaviour{Devices: []uint64{fs.DevControl}, Seekable: true, Opened: tagged, Write: notices(kernel.Asked, maxControlLine)}
 
 // reportFile is the driver's report.
 var reportFile = Behaviour{
@@ -27,11 +27,13 @@ var reportFile = Behaviour{
 
 func tagged(k *Kernel, t *Thread, f *File, _ *fs.Opened) { f.Tag = k.Proc(t).Tag }
 
-// ask takes a request to the engine, one a write. The engine acts on it before the next program runs.
-func ask(k *Kernel, t *Thread, f *File, data []byte) Result {
-	if len(data) > maxControlLine {
-		return fail(unix.EINVAL)
+// notices takes what a program tells the engine, one notice a write. The engine acts on it before the next program runs.
+func notices(kind kernel.NoticeKind, most int) func(*Kernel, *Thread, *File, []byte) Result {
+	return func(k *Kernel, t *Thread, f *File, data []byte) Result {
+		if len(data) > most {
+			return fail(unix.EINVAL)
+		}
+		k.Notices = append(k.Notices, kernel.Notice{Kind: kind, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Proc: t.Proc, Tag: f.Tag, Text: bytes.Clone(data)})
+		return Result(len(data))
 	}
-	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Asked, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Proc: t.Proc, Tag: f.Tag, Text: bytes.Clone(data)})
-	return Result(len(data))
 }

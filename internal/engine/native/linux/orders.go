@@ -15,7 +15,7 @@ const maxAnswer = 1 << 20
 
 // ordersFile is the standard input of a program that was launched with Ordered.
 var ordersFile = Behaviour{
-	Read: readOrders, Write: answer, Pollable: kernel.Always, Key: func(f *File) Key { return Key{Kind: kernel.KeyOrders, ID: f.ID} },
+	Read: readOrders, Write: notices(kernel.Answered, maxAnswer), Pollable: kernel.Always, Key: func(f *File) Key { return Key{Kind: kernel.KeyOrders, ID: f.ID} },
 	Ready: func(_ *Kernel, f *File) uint32 {
 		if len(f.Data) == 0 {
 			return unix.POLLOUT | kernel.PollWRNorm
@@ -47,13 +47,4 @@ func readOrders(k *Kernel, t *Thread, f *File, n int) ([]byte, Result) {
 	data := bytes.Clone(f.Data[:n])
 	f.Data = bytes.Clone(f.Data[n:])
 	return data, Result(n)
-}
-
-// answer takes an answer, one a write. The engine acts on it before the next program runs.
-func answer(k *Kernel, t *Thread, f *File, data []byte) Result {
-	if len(data) > maxAnswer {
-		return fail(unix.EINVAL)
-	}
-	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Answered, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Proc: t.Proc, Tag: f.Tag, Text: bytes.Clone(data)})
-	return Result(len(data))
 }
