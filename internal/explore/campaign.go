@@ -460,7 +460,7 @@ func (s *slot) do(ctx context.Context, r *result) (reply *Reply, lost string) {
 			return reply, ""
 		case ctx.Err() != nil:
 			return nil, ""
-		case !IsDeath(err) || attempt == 1:
+		case !isDeath(err) || attempt == 1:
 			return nil, err.Error()
 		}
 		r.deaths = append(r.deaths, err.Error())

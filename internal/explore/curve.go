@@ -70,8 +70,8 @@ type Bucket struct {
 // classesPerOctave is how finely latencies are distinguished.
 const classesPerOctave = 4
 
-// LoadOf counts the operations of a history; nil if it has none.
-func LoadOf(h []history.Event) *Load {
+// loadOf counts the operations of a history; nil if it has none.
+func loadOf(h []history.Event) *Load {
 	if len(h) == 0 {
 		return nil
 	}

@@ -25,10 +25,10 @@ func TestLoadAddsUp(t *testing.T) {
 	}
 	var all Load
 	all.Add(nil)
-	all.Add(LoadOf(run(10, 2e6, 1e6)))
-	all.Add(LoadOf(run(1000, 1e8, 4e6)))
-	all.Add(LoadOf(run(3, 1e6, 2e6)))
-	if LoadOf(nil) != nil {
+	all.Add(loadOf(run(10, 2e6, 1e6)))
+	all.Add(loadOf(run(1000, 1e8, 4e6)))
+	all.Add(loadOf(run(3, 1e6, 2e6)))
+	if loadOf(nil) != nil {
 		t.Error("there is a load without operations")
 	}
 	ok, fail, latencies := uint64(0), uint64(0), uint64(0)

@@ -178,8 +178,8 @@ func Summarise(o *check.Judged) *Summary {
 		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
 		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs, Mistake: o.Mistake, Guide: o.Guide}
 	s.Operations = CountOperations(o.History)
-	s.Reasons = CountReasons(o.History)
-	s.Load = LoadOf(o.History)
+	s.Reasons = countReasons(o.History)
+	s.Load = loadOf(o.History)
 	s.Evidence = check.EvidenceOf(&o.Outcome)
 	return s
 }

@@ -21,8 +21,8 @@ type Reason struct {
 	Count uint64       `json:"count"`
 }
 
-// CountReasons counts the reasons of a history.
-func CountReasons(h []history.Event) []Reason {
+// countReasons counts the reasons of a history.
+func countReasons(h []history.Event) []Reason {
 	counts := map[Reason]uint64{}
 	for i := range h {
 		if t := h[i].Type; t == history.Fail || t == history.Info {
@@ -34,7 +34,7 @@ func CountReasons(h []history.Event) []Reason {
 		all = append(all, Reason{r.Type, r.Text, n})
 	}
 	sortReasons(all)
-	return MergeReasons(nil, all)
+	return mergeReasons(nil, all)
 }
 
 // sortReasons puts the most frequent reasons of each type first.
@@ -44,8 +44,8 @@ func sortReasons(list []Reason) {
 	})
 }
 
-// MergeReasons adds reasons to a list in which each stands once, the most frequent first.
-func MergeReasons(list, more []Reason) []Reason {
+// mergeReasons adds reasons to a list in which each stands once, the most frequent first.
+func mergeReasons(list, more []Reason) []Reason {
 	for _, r := range more {
 		find := func(text string) int {
 			return slices.IndexFunc(list, func(k Reason) bool { return k.Type == r.Type && k.Text == text })

@@ -117,7 +117,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	} else if !check.Promised(spec, judged) && !slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver == "composer" }) {
 		s.Notices = append(s.Notices, "no property checks the results of operations; only crashes were checked")
 	}
-	s.Unknown = append(s.Unknown, t.Unjudged()...)
+	s.Unknown = append(s.Unknown, t.unjudged()...)
 	if m := t.Mistake; m != "" && !slices.ContainsFunc(s.Unknown, func(u string) bool { return strings.Contains(u, m) }) {
 		s.Unknown = append(s.Unknown, "a world reported a step that its model does not have: "+m)
 	}

@@ -225,7 +225,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 	t.Operations.Fail += s.Operations.Fail
 	t.Operations.Info += s.Operations.Info
 	t.Evidence.Add(&s.Evidence)
-	t.Reasons = MergeReasons(t.Reasons, s.Reasons)
+	t.Reasons = mergeReasons(t.Reasons, s.Reasons)
 	t.Load.Add(s.Load)
 	t.Faults.Add(&fault.Ledger{Entries: s.Faults, Rules: s.FaultRules})
 	for name, n := range s.LogCounts {
@@ -311,15 +311,15 @@ func (p *PropertyTotal) unmatched(spec *world.Spec) (list []string) {
 // Doubts are the reasons why a campaign without a violation is weak evidence: properties that are unknown in some runs, and a guide that does
 // not guide. Empty means none.
 func (t *Totals) Doubts() string {
-	list := t.Unjudged()
+	list := t.unjudged()
 	if useless := t.Guide.Useless(); useless != "" {
 		list = append(list, useless)
 	}
 	return strings.Join(list, "; ")
 }
 
-// Unjudged says which properties are unknown in some runs.
-func (t *Totals) Unjudged() (list []string) {
+// unjudged says which properties are unknown in some runs.
+func (t *Totals) unjudged() (list []string) {
 	for _, p := range t.Properties {
 		if p.Unknown > 0 {
 			list = append(list, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, p.Unknown, t.Runs, p.Reason))

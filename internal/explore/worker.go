@@ -190,8 +190,8 @@ func (t *tail) String() string {
 	return strings.TrimSpace(string(t.data))
 }
 
-// IsDeath reports whether err is that of a dead or hung worker process.
-func IsDeath(err error) bool {
+// isDeath reports whether err is that of a dead or hung worker process.
+func isDeath(err error) bool {
 	var d *Death
 	return errors.As(err, &d)
 }

@@ -373,7 +373,7 @@ func evaluated(p *vm.Program, env map[string]any) (value.Value, error) {
 func asValue(v any) (value.Value, error) {
 	switch v := v.(type) {
 	case value.Value, bool, int, int64, uint64, string:
-		return Of(v), nil
+		return of(v), nil
 	case []any:
 		items := make([]value.Value, len(v))
 		for i := range v {

@@ -118,8 +118,8 @@ func (m *Model) Actions() []string {
 // Name is a model value: what a configuration file names without quotes.
 func Name(name string) value.Value { return value.ModelValue(name) }
 
-// Of is a value of the specification: of a bool, an integer, a string, a slice of such (a sequence), or one that is a value already.
-func Of(v any) value.Value {
+// of is a value of the specification: of a bool, an integer, a string, a slice of such (a sequence), or one that is a value already.
+func of(v any) value.Value {
 	switch v := v.(type) {
 	case value.Value:
 		return v
@@ -136,7 +136,7 @@ func Of(v any) value.Value {
 	case []any:
 		items := make([]value.Value, len(v))
 		for i := range v {
-			items[i] = Of(v[i])
+			items[i] = of(v[i])
 		}
 		return value.NewTuple(items)
 	}
@@ -361,7 +361,7 @@ func number(op *eval.Operator, args []any) string {
 func (f *Follower) bind(args []any) {
 	f.args = f.args[:0]
 	for _, v := range args {
-		f.args = append(f.args, Of(v))
+		f.args = append(f.args, of(v))
 	}
 }
 
@@ -589,7 +589,7 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 		return
 	}
 	f.bind(args)
-	seen := Of(want)
+	seen := of(want)
 	op := f.shows[operator]
 	if op == nil {
 		e, err := eval.ExpressionOf(f.model.spec, operator)

@@ -163,8 +163,8 @@ func (c *chromeSink) call(e *engine.Event) {
 	if e.Bytes != 0 {
 		args["bytes"] = strconv.FormatUint(e.Bytes, 16)
 	}
-	out := &chromeEvent{Name: e.Call, Cat: string(ClassOf(e)), Phase: "i", Scope: "t", Ts: micros(e.TimeNs), Pid: pid, Tid: tid, Args: args}
-	if class := ClassOf(e); e.Node != "" && (class == NetworkSend || class == NetworkRecv) { // a flow begins and ends at spans
+	out := &chromeEvent{Name: e.Call, Cat: string(classOf(e)), Phase: "i", Scope: "t", Ts: micros(e.TimeNs), Pid: pid, Tid: tid, Args: args}
+	if class := classOf(e); e.Node != "" && (class == NetworkSend || class == NetworkRecv) { // a flow begins and ends at spans
 		out.Phase, out.Scope, out.Dur = "X", "", micros(c.callNs)
 	}
 	c.put(out)

@@ -158,7 +158,7 @@ func (d *diagramSink) Event(e *engine.Event) {
 		if e.Result <= 0 {
 			return
 		}
-		switch ClassOf(e) {
+		switch classOf(e) {
 		case NetworkSend:
 			d.send(e)
 		case NetworkRecv:

@@ -33,8 +33,8 @@ type Evidence struct {
 	Outcome *check.Judged `json:"outcome"`
 }
 
-// EvidencePath is where the evidence of a failure is kept in a state folder.
-func EvidencePath(state, id string) string { return filepath.Join(state, "evidence", id+".json") }
+// evidencePath is where the evidence of a failure is kept in a state folder.
+func evidencePath(state, id string) string { return filepath.Join(state, "evidence", id+".json") }
 
 // SaveEvidence writes what a failure was judged by into a state folder.
 func SaveEvidence(state, id string, o *check.Judged) error {
@@ -45,7 +45,7 @@ func SaveEvidence(state, id string, o *check.Judged) error {
 	if err != nil || len(b) > MaxEvidenceBytes {
 		return err
 	}
-	return WriteFile(EvidencePath(state, id), append(b, '\n'))
+	return WriteFile(evidencePath(state, id), append(b, '\n'))
 }
 
 // firstLines are as many lines of a run's log as are kept, and how many others there were.
@@ -64,7 +64,7 @@ var ErrNoEvidence = errors.New("the history of its run is not stored")
 
 // LoadEvidence reads what a failure was judged by. That there is nothing, or that of another run, is an ErrNoEvidence.
 func LoadEvidence(state string, f *Failure) (*Evidence, error) {
-	path := EvidencePath(state, f.ID)
+	path := evidencePath(state, f.ID)
 	b, err := regular.Read(path, MaxEvidenceBytes+1)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: there is no %s", ErrNoEvidence, path)

@@ -62,7 +62,7 @@ var functions = template.FuncMap{
 	"policy":  policy,
 
 	"shrunkHead":  shrunkHead,
-	"shrunkSizes": ShrunkSizes,
+	"shrunkSizes": shrunkSizes,
 	"shrunkShort": shrunkShort,
 }
 

@@ -107,7 +107,7 @@ func TestEventText(t *testing.T) {
 			`1 0.000000005s n1 0.2 futex() = -110`},
 		{engine.Event{Node: "a", Thread: "a/0", Call: "open", Detail: "/new\nline"}, `0 0.000000000s a/0 open() = 0 "/new\nline"`},
 	} {
-		if got := string(AppendEvent(nil, &c.e)); got != c.want {
+		if got := string(appendEvent(nil, &c.e)); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestEveryFieldOfAnEventIsInItsText(t *testing.T) {
 		default:
 			t.Fatalf("field %s: teach this test and AppendEvent its kind", v.Type().Field(i).Name)
 		}
-		if bytes.Equal(AppendEvent(nil, &base), AppendEvent(nil, &changed)) {
+		if bytes.Equal(appendEvent(nil, &base), appendEvent(nil, &changed)) {
 			t.Errorf("field %s is not in the text of an event", v.Type().Field(i).Name)
 		}
 	}

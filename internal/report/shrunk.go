@@ -12,7 +12,7 @@ import (
 func Shrunk(s *shrink.Shrunk) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", shrunkHead(s))
-	for _, row := range ShrunkSizes(s) {
+	for _, row := range shrunkSizes(s) {
 		fmt.Fprintf(&b, "  %-12s %12s -> %s\n", row.What, row.From, row.To)
 	}
 	return b.String()
@@ -21,13 +21,13 @@ func Shrunk(s *shrink.Shrunk) string {
 // shrunkHead says what shrinking came to in a line.
 func shrunkHead(s *shrink.Shrunk) string {
 	if s.From == s.To {
-		return fmt.Sprintf("no smaller run was found after %s: %s", Count(s.Runs, "run"), ShrunkEnd(s))
+		return fmt.Sprintf("no smaller run was found after %s: %s", Count(s.Runs, "run"), shrunkEnd(s))
 	}
-	return fmt.Sprintf("shrunk in %s: %s", Count(s.Runs, "run"), ShrunkEnd(s))
+	return fmt.Sprintf("shrunk in %s: %s", Count(s.Runs, "run"), shrunkEnd(s))
 }
 
-// ShrunkEnd says whether the smallest run is 1-minimal.
-func ShrunkEnd(s *shrink.Shrunk) string {
+// shrunkEnd says whether the smallest run is 1-minimal.
+func shrunkEnd(s *shrink.Shrunk) string {
 	if s.Minimal {
 		return "1-minimal (without any one of its decisions the failure is gone)"
 	}
@@ -37,9 +37,9 @@ func ShrunkEnd(s *shrink.Shrunk) string {
 // ShrunkSize is one measure of a run before and after.
 type ShrunkSize struct{ What, From, To string }
 
-// ShrunkSizes lists the measures of a run before and after, without those of what the run never had. There are none if nothing could be
+// shrunkSizes lists the measures of a run before and after, without those of what the run never had. There are none if nothing could be
 // taken away.
-func ShrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
+func shrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
 	a, b := s.From, s.To
 	if a == b {
 		return nil
@@ -62,7 +62,7 @@ func ShrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
 // shrunkShort is the same in a few words.
 func shrunkShort(s *shrink.Shrunk) string {
 	var parts []string
-	for _, row := range ShrunkSizes(s) {
+	for _, row := range shrunkSizes(s) {
 		if slices.Contains([]string{"faults", "operations", "decisions"}, row.What) {
 			parts = append(parts, row.What+" "+row.From+" -> "+row.To)
 		}

@@ -39,7 +39,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	}
 	ranCode(&b, t)
 	logCounts(&b, t.LogCounts)
-	Refused(&b, t.Refused)
+	refused(&b, t.Refused)
 	if len(t.Warnings) > 0 {
 		b.WriteString("\nwarnings\n")
 		for _, x := range t.Warnings {
@@ -230,8 +230,8 @@ func logCounts(b *strings.Builder, counts map[string]uint64) {
 	}
 }
 
-// Refused lists the calls that programs made and the engine refused, each once for all nodes.
-func Refused(b io.Writer, list []engine.Unsupported) {
+// refused lists the calls that programs made and the engine refused, each once for all nodes.
+func refused(b io.Writer, list []engine.Unsupported) {
 	if len(list) == 0 {
 		return
 	}
@@ -275,7 +275,7 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 		}
 	}
 	logCounts(&b, s.LogCounts)
-	Refused(&b, s.Refused)
+	refused(&b, s.Refused)
 	for _, x := range s.Warnings {
 		fmt.Fprintf(&b, "\nwarning: %s\n", x)
 	}

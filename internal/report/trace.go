@@ -35,13 +35,13 @@ const (
 // Classes lists the words that trace_events accepts, besides the names of system calls.
 var Classes = []Class{NetworkSend, NetworkRecv, DiskWrite, DiskRead, DiskSync, ProcessStart, ProcessExit, ProcessCrash, FaultEvent}
 
-// Levels lists the values of trace_level, from the least to the most that is written: nothing; crashes; faults and
+// levels lists the values of trace_level, from the least to the most that is written: nothing; crashes; faults and
 // process ends too; network, disk and processes too; everything.
-var Levels = []string{"off", "error", "warn", "info", "debug", "trace"}
+var levels = []string{"off", "error", "warn", "info", "debug", "trace"}
 
-// ClassOf gives the class of an event from its call, and for calls that serve files and sockets alike from the object
+// classOf gives the class of an event from its call, and for calls that serve files and sockets alike from the object
 // behind the descriptor.
-func ClassOf(e *engine.Event) Class {
+func classOf(e *engine.Event) Class {
 	socket := e.Object == "tcp" || e.Object == "udp" || e.Object == "unix"
 	switch e.Call {
 	case "sendto", "sendmsg", "sendmmsg", "connect":
@@ -101,8 +101,8 @@ type Filter struct {
 
 // Validate checks the words of a filter.
 func (f Filter) Validate() error {
-	if f.Level != "" && !slices.Contains(Levels, f.Level) {
-		return fmt.Errorf("trace_level %q is unknown; levels are %s", f.Level, strings.Join(Levels, ", "))
+	if f.Level != "" && !slices.Contains(levels, f.Level) {
+		return fmt.Errorf("trace_level %q is unknown; levels are %s", f.Level, strings.Join(levels, ", "))
 	}
 	return nil
 }
@@ -110,18 +110,18 @@ func (f Filter) Validate() error {
 // Keep reports whether an event is written.
 func (f Filter) Keep(e *engine.Event) bool {
 	if len(f.Events) > 0 {
-		return slices.Contains(f.Events, e.Call) || slices.Contains(f.Events, string(ClassOf(e)))
+		return slices.Contains(f.Events, e.Call) || slices.Contains(f.Events, string(classOf(e)))
 	}
 	switch f.Level {
 	case "off":
 		return false
 	case "error":
-		return ClassOf(e) == ProcessCrash
+		return classOf(e) == ProcessCrash
 	case "warn":
-		c := ClassOf(e)
+		c := classOf(e)
 		return c == ProcessCrash || c == ProcessExit || c == FaultEvent
 	case "info":
-		return ClassOf(e) != Other
+		return classOf(e) != Other
 	}
 	return true
 }
@@ -162,7 +162,7 @@ type textSink struct {
 
 func (s *textSink) Event(e *engine.Event) {
 	if s.filter.Keep(e) {
-		s.line = append(AppendEvent(s.line[:0], e), '\n')
+		s.line = append(appendEvent(s.line[:0], e), '\n')
 		s.w.Write(s.line)
 	}
 }
@@ -171,11 +171,11 @@ func (s *textSink) Log(engine.LogLine) {} // writes of a program are events alre
 
 func (s *textSink) Finish(*check.Judged) error { return s.w.Flush() }
 
-// AppendEvent appends the text form of an event, one line without its end. All fields are in it, so that equal
+// appendEvent appends the text form of an event, one line without its end. All fields are in it, so that equal
 // lines mean equal events:
 //
 //	812 1.204001000s n1/0.2 sendto(7, 32) = 32 "10.0.0.2:80" on tcp bytes 9f2c0011aabbccdd clocks 3
-func AppendEvent(b []byte, e *engine.Event) []byte {
+func appendEvent(b []byte, e *engine.Event) []byte {
 	b = strconv.AppendUint(b, e.Number, 10)
 	b = append(b, ' ')
 	b = appendSeconds(b, e.TimeNs)

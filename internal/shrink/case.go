@@ -47,8 +47,8 @@ type Size struct {
 	VirtualNs  int64  `json:"virtual_ns"`
 }
 
-// SizeOf measures the run of a Case of spec.
-func SizeOf(spec *world.Spec, cut *world.Cut, o *check.Judged) Size {
+// sizeOf measures the run of a Case of spec.
+func sizeOf(spec *world.Spec, cut *world.Cut, o *check.Judged) Size {
 	s := Size{Decisions: len(o.Decisions), Events: o.Events, VirtualNs: o.VirtualNs}
 	for _, e := range o.Ledger.Entries {
 		s.Faults += e.Planned

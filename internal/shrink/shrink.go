@@ -84,7 +84,7 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 	case !first.Same:
 		return nil, ErrGone
 	}
-	start := SizeOf(s.Spec, &from.Cut, first.Outcome)
+	start := sizeOf(s.Spec, &from.Cut, first.Outcome)
 	bare := Case{Bare(from.Tape, first.Outcome.Decisions), from.Cut}
 	run, err := s.Try(ctx, bare)
 	w.runs++
@@ -99,7 +99,7 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 	w.accept(bare, run)
 	w.proven, w.provenRun = bare, run
 	w.reduce()
-	r := &Result{w.proven, w.provenRun, Shrunk{From: start, To: SizeOf(s.Spec, &w.proven.Cut, w.provenRun.Outcome), Runs: w.runs, Minimal: w.minimal}}
+	r := &Result{w.proven, w.provenRun, Shrunk{From: start, To: sizeOf(s.Spec, &w.proven.Cut, w.provenRun.Outcome), Runs: w.runs, Minimal: w.minimal}}
 	if !r.Minimal {
 		r.End = w.why()
 	}
@@ -196,7 +196,7 @@ func (w *work) enter(stage string, bounded bool) {
 	}
 }
 
-func (w *work) size() Size { return SizeOf(w.Spec, &w.Cut, w.Outcome) }
+func (w *work) size() Size { return sizeOf(w.Spec, &w.Cut, w.Outcome) }
 
 // spent reports whether the budget of the search is used up.
 func (w *work) spent() bool { return w.ctx.Err() != nil || w.MaxRuns > 0 && w.runs >= w.MaxRuns }

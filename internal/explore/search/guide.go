@@ -19,8 +19,8 @@ const (
 	GuideCombined = "combined" // all that runs report, but for the order of events, and how close they came to a violation
 )
 
-// Guides lists the names of guides.
-var Guides = []string{GuideTrace, GuideLine, GuideState, GuideEdge, GuideCombined}
+// guides lists the names of guides.
+var guides = []string{GuideTrace, GuideLine, GuideState, GuideEdge, GuideCombined}
 
 // guideDomains are the domains of each guide; combined has all but those of measured.
 var guideDomains = map[string][]coverage.Domain{
@@ -66,8 +66,8 @@ func Parse(name string) (Plan, error) {
 		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s and %s for schedules of worlds inside one process", name, strings.Join(Names, ", "), ModelFuzz, Enumerated)
 	case guide && p.Strategy != Guided && p.Strategy != ModelFuzz:
 		return p, fmt.Errorf("%q: the strategy %s learns nothing, so it has no guide; use %s:%s or %s:%s", name, p.Strategy, Guided, GuideState, ModelFuzz, GuideState)
-	case guide && !slices.Contains(Guides, p.Guide):
-		return p, fmt.Errorf("%q: unknown guide %q; there are %s", name, p.Guide, strings.Join(Guides, ", "))
+	case guide && !slices.Contains(guides, p.Guide):
+		return p, fmt.Errorf("%q: unknown guide %q; there are %s", name, p.Guide, strings.Join(guides, ", "))
 	}
 	for i, w := range p.Words {
 		switch {

@@ -45,8 +45,8 @@ type Answer struct {
 // Give leaves an order in a folder.
 func (o *Order) Give(dir string) error { return write(filepath.Join(dir, orderFile), o) }
 
-// Ordered reads the order of a folder, and notes there that its campaign begins.
-func Ordered(dir string) (*Order, error) {
+// ordered reads the order of a folder, and notes there that its campaign begins.
+func ordered(dir string) (*Order, error) {
 	o := &Order{}
 	if err := read(filepath.Join(dir, orderFile), o); err != nil {
 		return nil, err

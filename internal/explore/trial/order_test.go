@@ -18,7 +18,7 @@ func TestTimeOfAnOrder(t *testing.T) {
 	if left := o.Left(dir, time.Minute); left != 0 || Begun(dir) {
 		t.Errorf("%s are left of a program that has not begun", left)
 	}
-	if _, err := Ordered(dir); err != nil || !Begun(dir) {
+	if _, err := ordered(dir); err != nil || !Begun(dir) {
 		t.Fatal(err)
 	}
 	if left := o.Left(dir, time.Minute); left <= Overtime || left > Overtime+time.Minute {

@@ -78,7 +78,7 @@ type Subject struct {
 
 // Make makes the trial that the order in a folder asks for, and leaves its answer there.
 func (s *Subject) Make(ctx context.Context, dir string) (*explore.Totals, error) {
-	o, err := Ordered(dir)
+	o, err := ordered(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", OrderFolder, err)
 	}

@@ -460,8 +460,8 @@ func (s *State) ProcByPID(node NodeID, pid int) *Proc {
 	return nil
 }
 
-// Dumps reports whether a signal ends a program with a core file (signal(7)).
-func Dumps(sig int) bool {
+// dumps reports whether a signal ends a program with a core file (signal(7)).
+func dumps(sig int) bool {
 	switch unix.Signal(sig) {
 	case unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGSYS:
 		return true
@@ -471,7 +471,7 @@ func Dumps(sig int) bool {
 
 // fatal reports that a signal is about to end a process.
 func (k *Kernel) fatal(t *Thread, sig int, info [128]byte) {
-	if k.Fatal != nil && Dumps(sig) {
+	if k.Fatal != nil && dumps(sig) {
 		k.Fatal(t, sig, info)
 	}
 }

@@ -11,17 +11,17 @@ import (
 type IP [16]byte
 
 var (
-	loopback4  = IPv4(127, 0, 0, 1)
+	loopback4  = ipv4(127, 0, 0, 1)
 	loopback6  = IP{15: 1}
-	any4       = IPv4(0, 0, 0, 0)
-	resolverIP = IPv4(127, 0, 0, 11)
+	any4       = ipv4(0, 0, 0, 0)
+	resolverIP = ipv4(127, 0, 0, 11)
 )
 
-// IPv4 makes an IP from four bytes.
-func IPv4(a, b, c, d byte) IP { return IP{10: 0xff, 11: 0xff, 12: a, 13: b, 14: c, 15: d} }
+// ipv4 makes an IP from four bytes.
+func ipv4(a, b, c, d byte) IP { return IP{10: 0xff, 11: 0xff, 12: a, 13: b, 14: c, 15: d} }
 
-// ParseIP reads a textual address; ok is false if it is none.
-func ParseIP(text string) (ip IP, ok bool) {
+// parseIP reads a textual address; ok is false if it is none.
+func parseIP(text string) (ip IP, ok bool) {
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.Zone() != "" {
 		return IP{}, false
@@ -32,14 +32,14 @@ func ParseIP(text string) (ip IP, ok bool) {
 // Is4 reports whether ip is an IPv4 address.
 func (ip IP) Is4() bool { return netip.AddrFrom16(ip).Is4In6() }
 
-// IsAny reports whether ip is the wildcard of either family.
-func (ip IP) IsAny() bool { return ip == IP{} || ip == any4 }
+// isAny reports whether ip is the wildcard of either family.
+func (ip IP) isAny() bool { return ip == IP{} || ip == any4 }
 
-// IsLoopback reports whether ip is in 127/8 or ::1.
-func (ip IP) IsLoopback() bool { return ip == loopback6 || ip.Is4() && ip[12] == 127 }
+// isLoopback reports whether ip is in 127/8 or ::1.
+func (ip IP) isLoopback() bool { return ip == loopback6 || ip.Is4() && ip[12] == 127 }
 
-// IsMulticast reports whether ip is in 224/4 or ff00::/8.
-func (ip IP) IsMulticast() bool { return ip.Is4() && ip[12]>>4 == 14 || ip[0] == 0xff }
+// isMulticast reports whether ip is in 224/4 or ff00::/8.
+func (ip IP) isMulticast() bool { return ip.Is4() && ip[12]>>4 == 14 || ip[0] == 0xff }
 
 func (ip IP) String() string { return netip.AddrFrom16(ip).Unmap().String() }
 
@@ -66,13 +66,13 @@ type Addr struct {
 	Groups uint32 // AF_NETLINK
 }
 
-// AddrPort is the part of a that IP uses.
-func (a Addr) AddrPort() AddrPort { return AddrPort{a.IP, a.Port} }
+// addrPort is the part of a that IP uses.
+func (a Addr) addrPort() AddrPort { return AddrPort{a.IP, a.Port} }
 
 func (a Addr) String() string {
 	switch a.Family {
 	case AF_INET, AF_INET6:
-		return a.AddrPort().String()
+		return a.addrPort().String()
 	case AF_UNIX:
 		if strings.HasPrefix(a.Path, "\x00") {
 			return "unix:@" + a.Path[1:]
@@ -99,7 +99,7 @@ func ParseSockaddr(b []byte) (Addr, Errno) {
 			return Addr{}, EINVAL
 		}
 		a.Port = binary.BigEndian.Uint16(b[2:])
-		a.IP = IPv4(b[4], b[5], b[6], b[7])
+		a.IP = ipv4(b[4], b[5], b[6], b[7])
 		return a, OK
 	case AF_INET6:
 		if len(b) < 24 {
@@ -140,7 +140,7 @@ func AppendSockaddr(b []byte, a Addr) []byte {
 	switch a.Family {
 	case AF_INET:
 		b = binary.BigEndian.AppendUint16(b, a.Port)
-		if a.IP.IsAny() {
+		if a.IP.isAny() {
 			b = append(b, 0, 0, 0, 0)
 		} else {
 			b = append(b, a.IP[12:]...)

@@ -7,7 +7,7 @@ func (sk *sock) families() (v4, v6 bool) {
 	switch {
 	case sk.Family == AF_INET || sk.Local.IP.Is4():
 		return true, false
-	case sk.Opt.V6Only || !sk.Local.IP.IsAny():
+	case sk.Opt.V6Only || !sk.Local.IP.isAny():
 		return false, true
 	}
 	return true, true
@@ -20,7 +20,7 @@ func (sk *sock) overlaps(o *sock) bool {
 	if !(a4 && b4 || a6 && b6) {
 		return false
 	}
-	return sk.Local.IP.IsAny() || o.Local.IP.IsAny() || sk.Local.IP == o.Local.IP
+	return sk.Local.IP.isAny() || o.Local.IP.isAny() || sk.Local.IP == o.Local.IP
 }
 
 // conflicts reports whether o forbids sk to bind its address, which o has: see SO_REUSEADDR and SO_REUSEPORT in
@@ -78,8 +78,8 @@ func (s *State) inetBind(sk *sock, a Addr, cred Cred) Errno {
 	if sk.Family == AF_INET6 && sk.Opt.V6Only && a.IP.Is4() {
 		return EINVAL
 	}
-	group := sk.isUDP() && a.IP.IsMulticast()
-	if !a.IP.IsAny() && !n.local(a.IP) && !group && !sk.Opt.FreeBind {
+	group := sk.isUDP() && a.IP.isMulticast()
+	if !a.IP.isAny() && !n.local(a.IP) && !group && !sk.Opt.FreeBind {
 		return EADDRNOTAVAIL
 	}
 	if a.Port != 0 && int(a.Port) < n.Tuning.Unprivileged && cred.UID != 0 {
@@ -95,7 +95,7 @@ func (s *State) inetBind(sk *sock, a Addr, cred Cred) Errno {
 		sk.Local = AddrPort{IP: sk.wildcard()}
 		return EADDRINUSE
 	}
-	sk.Bound, sk.Named, sk.PortLocked, sk.AddrLocked = true, true, a.Port != 0, !a.IP.IsAny()
+	sk.Bound, sk.Named, sk.PortLocked, sk.AddrLocked = true, true, a.Port != 0, !a.IP.isAny()
 	s.claim(sk)
 	return OK
 }
@@ -196,7 +196,7 @@ func (s *State) pick(n NodeID, proto uint8, local, remote AddrPort, fits func(*s
 			continue
 		}
 		score := 0
-		if !sk.Local.IP.IsAny() {
+		if !sk.Local.IP.isAny() {
 			if sk.Local.IP != local.IP {
 				continue
 			}
@@ -253,7 +253,7 @@ func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, to way, errno
 		return dst, 0, unrouted, EAFNOSUPPORT
 	}
 	dst = AddrPort{a.IP, a.Port}
-	if dst.IP.IsAny() {
+	if dst.IP.isAny() {
 		if a.Family == AF_INET || dst.IP == any4 {
 			dst.IP = loopback4
 		} else {
@@ -261,10 +261,10 @@ func (s *State) reach(sk *sock, a Addr) (dst AddrPort, who NodeID, to way, errno
 		}
 	}
 	if sk.Family == AF_INET6 && dst.IP.Is4() {
-		if sk.Opt.V6Only || sk.Bound && !sk.Local.IP.IsAny() && !sk.Local.IP.Is4() {
+		if sk.Opt.V6Only || sk.Bound && !sk.Local.IP.isAny() && !sk.Local.IP.Is4() {
 			return dst, 0, unrouted, ENETUNREACH
 		}
-	} else if sk.Family == AF_INET6 && sk.Bound && !sk.Local.IP.IsAny() && sk.Local.IP.Is4() {
+	} else if sk.Family == AF_INET6 && sk.Bound && !sk.Local.IP.isAny() && sk.Local.IP.Is4() {
 		return dst, 0, unrouted, ENETUNREACH
 	}
 	who, to = sk.routeOf(s, dst.IP)

@@ -64,7 +64,7 @@ func (sk *sock) hears(s *State, ip IP) bool {
 	if d := sk.device(s); d != nil {
 		return d.owns(ip)
 	}
-	return ip.IsLoopback()
+	return ip.isLoopback()
 }
 
 // hearsNetwork reports whether a socket gets datagrams for many from a network.

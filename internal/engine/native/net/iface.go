@@ -69,7 +69,7 @@ func (s *State) InterfaceOf(id NodeID, ip IP) int {
 			return ethernetIndex + at
 		}
 	}
-	if ip.IsLoopback() {
+	if ip.isLoopback() {
 		return loopbackIndex
 	}
 	return ethernetIndex
@@ -170,7 +170,7 @@ func (s *State) InterfaceRequest(id NodeID, request uint32, ifreq []byte) Errno 
 		inet(i.Broadcast)
 	case SIOCGIFNETMASK:
 		mask := uint32(0xffffffff) << (32 - i.Bits4)
-		inet(IPv4(byte(mask>>24), byte(mask>>16), byte(mask>>8), byte(mask)))
+		inet(ipv4(byte(mask>>24), byte(mask>>16), byte(mask>>8), byte(mask)))
 	case SIOCGIFMTU:
 		binary.LittleEndian.PutUint32(value, uint32(i.MTU))
 	case SIOCGIFHWADDR:

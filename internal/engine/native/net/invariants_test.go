@@ -46,7 +46,7 @@ func (s *State) Check() error {
 		if sk.TCP != nil {
 			n, err := sk.checkTCP(s)
 			if err != nil {
-				return fmt.Errorf("socket %d (%s): %w", id, s.Describe(id), err)
+				return fmt.Errorf("socket %d (%s): %w", id, s.describe(id), err)
 			}
 			bytes += n
 		} else if !sk.Open && (sk.Unix == nil || sk.Unix.Parent == 0) {

@@ -252,7 +252,7 @@ func (s *State) dnsAnswer(from NodeID, q []byte) []byte {
 	}
 	if ip, ok := reverseName(name); ok {
 		target := ""
-		if ip.IsLoopback() {
+		if ip.isLoopback() {
 			target = "localhost"
 		} else {
 			target = s.nameOf(from, ip)
@@ -313,7 +313,7 @@ func (s *State) extraHost(id NodeID, name string) (IP, bool) {
 		f := strings.Fields(line)
 		for _, have := range f[min(1, len(f)):] {
 			if strings.ToLower(have) == name {
-				return ParseIP(f[0])
+				return parseIP(f[0])
 			}
 		}
 	}
@@ -355,7 +355,7 @@ func reverseName(name string) (IP, bool) {
 		if len(p) != 4 {
 			return IP{}, false
 		}
-		return ParseIP(p[3] + "." + p[2] + "." + p[1] + "." + p[0])
+		return parseIP(p[3] + "." + p[2] + "." + p[1] + "." + p[0])
 	}
 	if rest, ok := strings.CutSuffix(lower, ".ip6.arpa"); ok {
 		p := strings.Split(rest, ".")

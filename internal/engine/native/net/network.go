@@ -65,8 +65,8 @@ func (s *State) AddNetwork(c NetworkConfig) {
 	n := &network{Name: c.Name, FullName: c.FullName, Internal: c.Internal}
 	n.Subnet4, n.Bits4, n.Has4 = parseSubnet(c.Name, c.IPv4)
 	n.Subnet6, n.Bits6, n.Has6 = parseSubnet(c.Name, c.IPv6)
-	n.Gateway4, _ = ParseIP(c.Gateway4)
-	n.Gateway6, _ = ParseIP(c.Gateway6)
+	n.Gateway4, _ = parseIP(c.Gateway4)
+	n.Gateway6, _ = parseIP(c.Gateway6)
 	s.Networks = append(s.Networks, n)
 }
 
@@ -138,7 +138,7 @@ func parseAddress(name, text string, is4 bool) (IP, bool) {
 	if text == "" {
 		return IP{}, false
 	}
-	ip, ok := ParseIP(text)
+	ip, ok := parseIP(text)
 	if !ok || ip.Is4() != is4 {
 		panic(fmt.Sprintf("net: node %s has no valid address: %q", name, text))
 	}
@@ -211,7 +211,7 @@ func samePrefix(a, b IP, bits int) bool {
 
 // local reports whether ip is an address of node n itself.
 func (n *node) local(ip IP) bool {
-	return ip.IsLoopback() && !(ip == loopback6 && n.Tuning.NoIPv6) || slices.ContainsFunc(n.NICs, func(i nic) bool { return i.owns(ip) })
+	return ip.isLoopback() && !(ip == loopback6 && n.Tuning.NoIPv6) || slices.ContainsFunc(n.NICs, func(i nic) bool { return i.owns(ip) })
 }
 
 // on finds the interface that a node has on a network, or nil.
@@ -292,7 +292,7 @@ func (s *State) beyond(ip IP) way {
 // source picks the address that a packet of n to ip carries.
 func (n *node) source(ip IP) IP {
 	switch {
-	case ip.Is4() && ip.IsLoopback():
+	case ip.Is4() && ip.isLoopback():
 		return loopback4
 	case ip == loopback6:
 		return loopback6

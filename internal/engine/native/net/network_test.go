@@ -70,7 +70,7 @@ func TestRoutes(t *testing.T) {
 		{"alone", "10.1.0.2", unrouted, "", ""},
 		{"alone", "127.0.0.1", reached, "alone", "127.0.0.1"},
 	} {
-		ip, _ := ParseIP(c.to)
+		ip, _ := parseIP(c.to)
 		who, got := w.s.route(w.nodes[c.from], ip)
 		if got != c.want || got == reached && who != w.nodes[c.node] {
 			t.Errorf("%s to %s: %d, node %d, want %d %s", c.from, c.to, got, who, c.want, c.node)
@@ -167,7 +167,7 @@ func TestDatagramsAcrossNetworks(t *testing.T) {
 		w.do1(t, "OK", "set "+n+"-u group 224.1.1.1")
 	}
 	send("proxy", "224.1.1.1:53", "proxy from 10.2.0.2", "web-1 from 10.2.0.2", "web-2 from 10.2.0.2")
-	front := IPv4(10, 1, 0, 3)
+	front := ipv4(10, 1, 0, 3)
 	choose := func(value []byte) {
 		if e := w.s.SetOption(w, w.socks["proxy-u"], SOL_IP, IP_MULTICAST_IF, value); e != OK {
 			t.Error(e)
@@ -204,7 +204,7 @@ func TestNamesOfNetworks(t *testing.T) {
 			data := rest[12:size]
 			switch typ {
 			case dnsA:
-				out = append(out, IPv4(data[0], data[1], data[2], data[3]).String())
+				out = append(out, ipv4(data[0], data[1], data[2], data[3]).String())
 			case dnsAAAA:
 				out = append(out, IP(data).String())
 			default:

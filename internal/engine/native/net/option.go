@@ -401,7 +401,7 @@ func (s *State) setGroupInterface(sk *sock, value []byte) {
 		return
 	}
 	if sk.Opt.GroupIndex == 0 {
-		ip := IPv4(local[0], local[1], local[2], local[3])
+		ip := ipv4(local[0], local[1], local[2], local[3])
 		for at, i := range s.Nodes[sk.Node].NICs {
 			if i.owns(ip) {
 				sk.Opt.GroupIndex = ethernetIndex + at
@@ -414,13 +414,13 @@ func (s *State) setMembership(sk *sock, level, name int, value []byte) Errno {
 	var group IP
 	switch {
 	case level == SOL_IP && len(value) >= 8:
-		group = IPv4(value[0], value[1], value[2], value[3])
+		group = ipv4(value[0], value[1], value[2], value[3])
 	case level == SOL_IPV6 && len(value) >= 20:
 		copy(group[:], value)
 	default:
 		return EINVAL
 	}
-	if !group.IsMulticast() {
+	if !group.isMulticast() {
 		return EINVAL
 	}
 	at := -1

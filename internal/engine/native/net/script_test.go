@@ -143,7 +143,7 @@ func (w *world) address(sock, text string) Addr {
 		return Addr{Family: AF_UNIX, Path: path, Inode: int64(number(inode))}
 	}
 	i := strings.LastIndexByte(text, ':')
-	ip, ok := ParseIP(strings.Trim(text[:i], "[]"))
+	ip, ok := parseIP(strings.Trim(text[:i], "[]"))
 	if !ok {
 		panic("bad address " + text)
 	}
@@ -302,7 +302,7 @@ func (w *world) do(line string) string {
 			return w.s.SetOption(w, sock, SOL_SOCKET, SO_LINGER, int32Bytes(1, number(f[3]))).Error()
 		}
 		if f[2] == "group" {
-			ip, _ := ParseIP(f[3])
+			ip, _ := parseIP(f[3])
 			return w.s.SetOption(w, sock, SOL_IP, IP_ADD_MEMBERSHIP, append(append([]byte{}, ip[12:]...), 0, 0, 0, 0)).Error()
 		}
 		o := optionNames[f[2]]

@@ -176,8 +176,8 @@ func (s *State) Kind(id SockID) (n NodeID, family, typ, protocol int, ok bool) {
 	return sk.Node, sk.Family, sk.Type, sk.Protocol, true
 }
 
-// Describe tells local and remote address for people and traces, such as "10.0.0.1:80<10.0.0.2:32768".
-func (s *State) Describe(id SockID) string {
+// describe tells local and remote address for people and traces, such as "10.0.0.1:80<10.0.0.2:32768".
+func (s *State) describe(id SockID) string {
 	sk := s.Socks[id]
 	if sk == nil {
 		return "closed"

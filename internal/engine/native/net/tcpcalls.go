@@ -64,11 +64,11 @@ func (sk *sock) tcpConnect(s *State, env Env, a Addr) Errno {
 	case to == outside:
 		return ENETUNREACH
 	}
-	if dst.IP.IsMulticast() {
+	if dst.IP.isMulticast() {
 		return ENETUNREACH
 	}
 	local := sk.Local
-	if !sk.Bound || local.IP.IsAny() {
+	if !sk.Bound || local.IP.isAny() {
 		sk.Local.IP = sk.sourceOf(s, dst.IP)
 	}
 	if !sk.Named && !s.autobind(sk, &dst) {
@@ -112,7 +112,7 @@ func (sk *sock) tcpConnect(s *State, env Env, a Addr) Errno {
 // answered reports whether what a node sends back to an address arrives: not where a socket is bound to an address of a network
 // that the node is not on.
 func (s *State) answered(from NodeID, ip IP) bool {
-	if ip.IsLoopback() {
+	if ip.isLoopback() {
 		return true
 	}
 	_, to := s.route(from, ip)

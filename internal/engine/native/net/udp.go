@@ -58,7 +58,7 @@ func (sk *sock) udpConnect(s *State, a Addr) Errno {
 	if e := sk.udpName(s); e != OK {
 		return e
 	}
-	dst := a.AddrPort()
+	dst := a.addrPort()
 	if s.isBroadcast(sk.Node, dst.IP) {
 		if !sk.Opt.Broadcast {
 			return EACCES
@@ -69,7 +69,7 @@ func (sk *sock) udpConnect(s *State, a Addr) Errno {
 			return e
 		}
 	}
-	if sk.Local.IP.IsAny() || !sk.Bound {
+	if sk.Local.IP.isAny() || !sk.Bound {
 		sk.Local.IP = sk.sourceOf(s, dst.IP)
 	}
 	sk.Remote, sk.Connected = dst, true
@@ -90,7 +90,7 @@ func (sk *sock) udpName(s *State) Errno {
 }
 
 func (s *State) isBroadcast(from NodeID, ip IP) bool {
-	return ip == IPv4(255, 255, 255, 255) ||
+	return ip == ipv4(255, 255, 255, 255) ||
 		slices.ContainsFunc(s.Nodes[from].NICs, func(i nic) bool { return i.Has4 && ip == i.broadcast() })
 }
 
@@ -108,20 +108,20 @@ func (sk *sock) udpSend(s *State, env Env, a SendArgs) (int, Errno) {
 		if a.To.Port == 0 {
 			return 0, EINVAL
 		}
-		if !a.To.IP.IsMulticast() && !s.isBroadcast(sk.Node, a.To.IP) {
+		if !a.To.IP.isMulticast() && !s.isBroadcast(sk.Node, a.To.IP) {
 			var e Errno
 			if dst, who, to, e = s.reach(sk, *a.To); e != OK {
 				return 0, e
 			}
 		} else {
-			dst = a.To.AddrPort()
+			dst = a.To.addrPort()
 		}
 	} else {
 		if !sk.Connected {
 			return 0, EDESTADDRREQ
 		}
 		dst = sk.Remote
-		if !dst.IP.IsMulticast() && !s.isBroadcast(sk.Node, dst.IP) {
+		if !dst.IP.isMulticast() && !s.isBroadcast(sk.Node, dst.IP) {
 			if who, to = sk.routeOf(s, dst.IP); to == unrouted {
 				return 0, ENETUNREACH
 			}
@@ -136,16 +136,16 @@ func (sk *sock) udpSend(s *State, env Env, a SendArgs) (int, Errno) {
 	src := sk.Local
 	chosen := sk.groupNIC(s, dst.IP)
 	switch {
-	case src.IP.IsAny() && chosen != nil:
+	case src.IP.isAny() && chosen != nil:
 		src.IP = chosen.address(dst.IP)
-	case src.IP.IsAny():
+	case src.IP.isAny():
 		src.IP = sk.sourceOf(s, dst.IP)
 	}
 	data := slices.Clone(a.Data)
 	switch broadcast := s.isBroadcast(sk.Node, dst.IP); {
 	case broadcast && !sk.Opt.Broadcast:
 		return 0, EACCES
-	case broadcast || dst.IP.IsMulticast():
+	case broadcast || dst.IP.isMulticast():
 		network, ok := s.Nodes[sk.Node].groupNetwork(src.IP, dst.IP)
 		switch {
 		case chosen != nil:
@@ -176,7 +176,7 @@ func (sk *sock) groupNIC(s *State, ip IP) *nic {
 		return nil
 	}
 	n, at := s.Nodes[sk.Node], sk.Opt.GroupIndex-ethernetIndex
-	if !ip.IsMulticast() || at < 0 || at >= len(n.NICs) || !n.NICs[at].has(ip) {
+	if !ip.isMulticast() || at < 0 || at >= len(n.NICs) || !n.NICs[at].has(ip) {
 		return nil
 	}
 	return &n.NICs[at]
@@ -257,13 +257,13 @@ func (p *packet) udpReceivers(s *State) []*sock {
 		if p.Dst.IP.Is4() && !v4 || !p.Dst.IP.Is4() && !v6 {
 			continue
 		}
-		if !sk.Local.IP.IsAny() && sk.Local.IP != p.Dst.IP || sk.Connected && sk.Remote != p.Src {
+		if !sk.Local.IP.isAny() && sk.Local.IP != p.Dst.IP || sk.Connected && sk.Remote != p.Src {
 			continue
 		}
 		if !sk.hearsNetwork(s, p.Network) {
 			continue
 		}
-		if p.Dst.IP.IsMulticast() && !slices.Contains(sk.Groups, p.Dst.IP) {
+		if p.Dst.IP.isMulticast() && !slices.Contains(sk.Groups, p.Dst.IP) {
 			continue
 		}
 		all = append(all, sk)

@@ -50,7 +50,7 @@ func (w *world) ask(name string, typ uint16) string {
 	data := rest[12 : 12+size]
 	switch binary.BigEndian.Uint16(rest[2:]) {
 	case dnsA:
-		return IPv4(data[0], data[1], data[2], data[3]).String()
+		return ipv4(data[0], data[1], data[2], data[3]).String()
 	case dnsAAAA:
 		return IP(data).String()
 	}
@@ -170,7 +170,7 @@ func describeNetlink(b []byte) string {
 	}
 	address := func(a []byte) string {
 		if len(a) == 4 {
-			return IPv4(a[0], a[1], a[2], a[3]).String()
+			return ipv4(a[0], a[1], a[2], a[3]).String()
 		}
 		return IP(a).String()
 	}
@@ -219,7 +219,7 @@ func TestInterfaceRequests(t *testing.T) {
 
 func TestSockaddr(t *testing.T) {
 	for _, a := range []Addr{
-		{Family: AF_INET, IP: IPv4(10, 0, 0, 1), Port: 80}, {Family: AF_INET, IP: any4}, {Family: AF_INET6, IP: IP{0: 0xfd, 15: 7}, Port: 65535},
+		{Family: AF_INET, IP: ipv4(10, 0, 0, 1), Port: 80}, {Family: AF_INET, IP: any4}, {Family: AF_INET6, IP: IP{0: 0xfd, 15: 7}, Port: 65535},
 		{Family: AF_UNIX, Path: "/run/x"}, {Family: AF_UNIX, Path: "\x00abstract\x00name"}, {Family: AF_UNIX}, {Family: AF_NETLINK, PortID: 9, Groups: 3},
 	} {
 		got, e := ParseSockaddr(AppendSockaddr(nil, a))
