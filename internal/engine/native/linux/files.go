@@ -165,16 +165,7 @@ func sysFcntl(k *Kernel, t *Thread) Result {
 	case unix.F_GETLK, unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW:
 		return recordLock(k, t, f, cmd, arg)
 	case unix.F_ADD_SEALS:
-		switch {
-		case f.Kind != kernel.FileInode:
-			return fail(unix.EINVAL)
-		case f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
-			return fail(unix.EPERM)
-		}
-		if c, e := k.Node(t).FS.Content(env(k, t), f.Inode, false); int(arg)&unix.F_SEAL_WRITE != 0 && e == fs.OK && mapsToWrite(k, t.Node, int64(c.Blob)) {
-			return fail(unix.EBUSY)
-		}
-		return fsFail(k.Node(t).FS.AddSeals(f.Inode, int(arg)))
+		return addSeals(k, t, f, int(arg))
 	case unix.F_GET_SEALS:
 		if f.Kind != kernel.FileInode || !k.Node(t).FS.Get(f.Inode).Memory {
 			return fail(unix.EINVAL)
@@ -183,18 +174,27 @@ func sysFcntl(k *Kernel, t *Thread) Result {
 	case unix.F_GETLEASE:
 		return unix.F_UNLCK
 	case unix.F_GET_RW_HINT, unix.F_GET_FILE_RW_HINT:
-		if k.OutU64(t, arg, 0) {
-			return 0
-		}
-		return fail(unix.EFAULT)
+		return stored(k.OutU64(t, arg, 0))
 	case unix.F_SET_RW_HINT, unix.F_SET_FILE_RW_HINT:
 		return 0
 	}
 	if cmd >= linuxCommands && cmd < linuxCommands+32 { // any other number is none of Linux'
-
 		return k.Refuse(t, "fcntl("+itoa(cmd)+")", unix.EINVAL)
 	}
 	return fail(unix.EINVAL)
+}
+
+func addSeals(k *Kernel, t *Thread, f *File, seals int) Result {
+	switch {
+	case f.Kind != kernel.FileInode:
+		return fail(unix.EINVAL)
+	case f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
+		return fail(unix.EPERM)
+	}
+	if c, e := k.Node(t).FS.Content(env(k, t), f.Inode, false); seals&unix.F_SEAL_WRITE != 0 && e == fs.OK && mapsToWrite(k, t.Node, int64(c.Blob)) {
+		return fail(unix.EBUSY)
+	}
+	return fsFail(k.Node(t).FS.AddSeals(f.Inode, seals))
 }
 
 const linuxCommands = 1024 // F_LINUX_SPECIFIC_BASE of fcntl(2)

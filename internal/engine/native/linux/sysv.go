@@ -320,25 +320,30 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 			return fail(unix.EFAULT)
 		}
 	case semSetAll:
-		b := make([]byte, 2*len(s.Values))
-		if !k.In(t, a[3], b) {
-			return fail(unix.EFAULT)
-		}
-		for i := range s.Values {
-			if le.Uint16(b[2*i:]) > semMaxValue {
-				return fail(unix.ERANGE)
-			}
-		}
-		for i := range s.Values {
-			s.Values[i], s.PIDs[i] = int(le.Uint16(b[2*i:])), p.PID
-		}
-		s.Perm.CtNs = k.RealNs(k.Node(t))
-		forgetUndo(k, s.ID, -1)
-		k.Wake(key, kernel.AllEvents)
+		return setAllSems(k, t, s)
 	default: // Linux knows no other
 		return fail(unix.EINVAL)
 	}
 	return done
+}
+
+func setAllSems(k *Kernel, t *Thread, s *kernel.SemSet) Result {
+	b := make([]byte, 2*len(s.Values))
+	if !k.In(t, t.Call.Args[3], b) {
+		return fail(unix.EFAULT)
+	}
+	for i := range s.Values {
+		if binary.LittleEndian.Uint16(b[2*i:]) > semMaxValue {
+			return fail(unix.ERANGE)
+		}
+	}
+	for i := range s.Values {
+		s.Values[i], s.PIDs[i] = int(binary.LittleEndian.Uint16(b[2*i:])), k.Proc(t).PID
+	}
+	s.Perm.CtNs = k.RealNs(k.Node(t))
+	forgetUndo(k, s.ID, -1)
+	k.Wake(Key{Kind: kernel.KeySem, ID: s.ID}, kernel.AllEvents)
+	return 0
 }
 
 func sysMsgget(k *Kernel, t *Thread) Result {

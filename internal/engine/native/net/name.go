@@ -219,36 +219,17 @@ func (s *State) dnsAnswer(from NodeID, q []byte) []byte {
 	if len(q) < dnsHeader || q[2]&0x80 != 0 {
 		return nil
 	}
-	reply := func(code byte, question, answers []byte, count int) []byte {
-		r := []byte{q[0], q[1], 0x80 | q[2]&0x79 | 0x04, 0x80 | code} // a response, authoritative, recursion available
-		qd := uint16(0)
-		if question != nil {
-			qd = 1
-		}
-		r = binary.BigEndian.AppendUint16(r, qd)
-		r = binary.BigEndian.AppendUint16(r, uint16(count))
-		r = append(r, 0, 0, 0, 0)
-		return append(append(r, question...), answers...)
-	}
 	if q[2]>>3&15 != 0 {
-		return reply(dnsNotImpl, nil, nil, 0)
+		return dnsReply(q, dnsNotImpl, nil, nil, 0)
 	}
 	name, at, ok := dnsName(q, dnsHeader)
 	if !ok || binary.BigEndian.Uint16(q[4:]) != 1 || at+4 > len(q) {
-		return reply(dnsFormErr, nil, nil, 0)
+		return dnsReply(q, dnsFormErr, nil, nil, 0)
 	}
 	question := q[dnsHeader : at+4]
 	typ, class := binary.BigEndian.Uint16(q[at:]), binary.BigEndian.Uint16(q[at+2:])
 	if class != dnsClassIN {
-		return reply(dnsNXDomain, question, nil, 0)
-	}
-	record := func(typ uint16, data []byte) []byte {
-		r := []byte{0xc0, dnsHeader} // the name is the question's
-		r = binary.BigEndian.AppendUint16(r, typ)
-		r = binary.BigEndian.AppendUint16(r, dnsClassIN)
-		r = binary.BigEndian.AppendUint32(r, dnsTTL)
-		r = binary.BigEndian.AppendUint16(r, uint16(len(data)))
-		return append(r, data...)
+		return dnsReply(q, dnsNXDomain, question, nil, 0)
 	}
 	if ip, ok := reverseName(name); ok {
 		target := ""
@@ -259,38 +240,20 @@ func (s *State) dnsAnswer(from NodeID, q []byte) []byte {
 		}
 		switch {
 		case target == "":
-			return reply(dnsNXDomain, question, nil, 0)
+			return dnsReply(q, dnsNXDomain, question, nil, 0)
 		case typ == dnsPTR:
-			return reply(dnsNoError, question, record(dnsPTR, encodeName(target)), 1)
+			return dnsReply(q, dnsNoError, question, dnsRecord(dnsPTR, encodeName(target)), 1)
 		}
-		return reply(dnsNoError, question, nil, 0)
+		return dnsReply(q, dnsNoError, question, nil, 0)
 	}
-	var all4, all6 []IP
-	lower := strings.ToLower(strings.TrimSuffix(name, "."))
-	if lower == "localhost" || strings.HasSuffix(lower, ".localhost") {
-		all4, all6 = []IP{loopback4}, []IP{loopback6}
-	} else if ip, ok := s.extraHost(from, lower); ok && ip.Is4() {
-		all4 = []IP{ip}
-	} else if ok {
-		all6 = []IP{ip}
-	} else {
-		found := s.lookup(from, name)
-		if len(found) == 0 {
-			return reply(dnsNXDomain, question, nil, 0)
-		}
-		for _, i := range found {
-			if i.Has4 {
-				all4 = append(all4, i.IP4)
-			}
-			if i.Has6 {
-				all6 = append(all6, i.IP6)
-			}
-		}
+	all4, all6, known := s.addressesOf(from, name)
+	if !known {
+		return dnsReply(q, dnsNXDomain, question, nil, 0)
 	}
 	var answers []byte
 	count := 0
 	add := func(data []byte) {
-		if r := record(typ, data); dnsHeader+len(question)+len(answers)+len(r) <= dnsMaxBytes {
+		if r := dnsRecord(typ, data); dnsHeader+len(question)+len(answers)+len(r) <= dnsMaxBytes {
 			answers = append(answers, r...)
 			count++
 		}
@@ -305,7 +268,54 @@ func (s *State) dnsAnswer(from NodeID, q []byte) []byte {
 			add(ip[:])
 		}
 	}
-	return reply(dnsNoError, question, answers, count)
+	return dnsReply(q, dnsNoError, question, answers, count)
+}
+
+// addressesOf are the addresses that a name stands for; a name may be known and have none.
+func (s *State) addressesOf(from NodeID, name string) (all4, all6 []IP, known bool) {
+	lower := strings.ToLower(strings.TrimSuffix(name, "."))
+	if lower == "localhost" || strings.HasSuffix(lower, ".localhost") {
+		return []IP{loopback4}, []IP{loopback6}, true
+	}
+	switch ip, ok := s.extraHost(from, lower); {
+	case ok && ip.Is4():
+		return []IP{ip}, nil, true
+	case ok:
+		return nil, []IP{ip}, true
+	}
+	found := s.lookup(from, name)
+	for _, i := range found {
+		if i.Has4 {
+			all4 = append(all4, i.IP4)
+		}
+		if i.Has6 {
+			all6 = append(all6, i.IP6)
+		}
+	}
+	return all4, all6, len(found) > 0
+}
+
+// dnsReply is an answer to q with these answers, of which there are count.
+func dnsReply(q []byte, code byte, question, answers []byte, count int) []byte {
+	r := []byte{q[0], q[1], 0x80 | q[2]&0x79 | 0x04, 0x80 | code} // a response, authoritative, recursion available
+	qd := uint16(0)
+	if question != nil {
+		qd = 1
+	}
+	r = binary.BigEndian.AppendUint16(r, qd)
+	r = binary.BigEndian.AppendUint16(r, uint16(count))
+	r = append(r, 0, 0, 0, 0)
+	return append(append(r, question...), answers...)
+}
+
+// dnsRecord is a record about the name of the question.
+func dnsRecord(typ uint16, data []byte) []byte {
+	r := []byte{0xc0, dnsHeader} // the name is the question's
+	r = binary.BigEndian.AppendUint16(r, typ)
+	r = binary.BigEndian.AppendUint16(r, dnsClassIN)
+	r = binary.BigEndian.AppendUint32(r, dnsTTL)
+	r = binary.BigEndian.AppendUint16(r, uint16(len(data)))
+	return append(r, data...)
 }
 
 func (s *State) extraHost(id NodeID, name string) (IP, bool) {

@@ -115,29 +115,13 @@ func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
 			}
 		}
 	case rtmGetAddr:
-		for _, i := range s.Interfaces(sk.Node) {
-			if family != AF_INET6 && i.Has4 {
-				add(rtmNewAddr, multi, addrMessage(i, AF_INET))
-			}
-			if family != AF_INET && i.Has6 {
-				add(rtmNewAddr, multi, addrMessage(i, AF_INET6))
-			}
+		for _, m := range s.addrMessages(sk.Node, family) {
+			add(rtmNewAddr, multi, m)
 		}
 		found = true
 	case rtmGetRoute:
-		for _, i := range s.Interfaces(sk.Node)[1:] {
-			if family != AF_INET6 && i.Has4 {
-				if i.Gateway4 != (IP{}) {
-					add(rtmNewRoute, multi, gatewayMessage(i, AF_INET))
-				}
-				add(rtmNewRoute, multi, routeMessage(i, AF_INET))
-			}
-			if family != AF_INET && i.Has6 && dump {
-				add(rtmNewRoute, multi, routeMessage(i, AF_INET6))
-				if i.Gateway6 != (IP{}) {
-					add(rtmNewRoute, multi, gatewayMessage(i, AF_INET6))
-				}
-			}
+		for _, m := range s.routeMessages(sk.Node, family, dump) {
+			add(rtmNewRoute, multi, m)
 		}
 		found = true
 	default:
@@ -161,6 +145,38 @@ func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
 			fail(OK)
 		}
 	}
+}
+
+// addrMessages are the addresses of a node's interfaces, of one family or of both.
+func (s *State) addrMessages(n NodeID, family byte) (list [][]byte) {
+	for _, i := range s.Interfaces(n) {
+		if family != AF_INET6 && i.Has4 {
+			list = append(list, addrMessage(i, AF_INET))
+		}
+		if family != AF_INET && i.Has6 {
+			list = append(list, addrMessage(i, AF_INET6))
+		}
+	}
+	return list
+}
+
+// routeMessages are a node's routes, of one family or of both; those of IPv6 only where all are asked for.
+func (s *State) routeMessages(n NodeID, family byte, dump bool) (list [][]byte) {
+	for _, i := range s.Interfaces(n)[1:] {
+		if family != AF_INET6 && i.Has4 {
+			if i.Gateway4 != (IP{}) {
+				list = append(list, gatewayMessage(i, AF_INET))
+			}
+			list = append(list, routeMessage(i, AF_INET))
+		}
+		if family != AF_INET && i.Has6 && dump {
+			list = append(list, routeMessage(i, AF_INET6))
+			if i.Gateway6 != (IP{}) {
+				list = append(list, gatewayMessage(i, AF_INET6))
+			}
+		}
+	}
+	return list
 }
 
 // hasName reports whether an RTM_GETLINK request names an interface (IFLA_IFNAME).

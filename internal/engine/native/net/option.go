@@ -495,48 +495,12 @@ func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
 		}
 		return int32Bytes(*at), OK
 	}
+	if level == SOL_SOCKET {
+		if v, ok := s.socketOption(sk, name); ok {
+			return v, OK
+		}
+	}
 	switch [2]int{level, name} {
-	case [2]int{SOL_SOCKET, SO_TYPE}:
-		return int32Bytes(sk.Type), OK
-	case [2]int{SOL_SOCKET, SO_PROTOCOL}:
-		return int32Bytes(sk.Protocol), OK
-	case [2]int{SOL_SOCKET, SO_DOMAIN}:
-		return int32Bytes(sk.Family), OK
-	case [2]int{SOL_SOCKET, SO_ACCEPTCONN}:
-		return bit(sk.Accept != nil), OK
-	case [2]int{SOL_SOCKET, SO_ERROR}:
-		return int32Bytes(int(sk.takeError())), OK
-	case [2]int{SOL_SOCKET, SO_SNDBUF}, [2]int{SOL_SOCKET, SO_SNDBUFFORCE}:
-		return int32Bytes(int(sk.Opt.SndBuf)), OK
-	case [2]int{SOL_SOCKET, SO_RCVBUF}, [2]int{SOL_SOCKET, SO_RCVBUFFORCE}:
-		return int32Bytes(int(sk.Opt.RcvBuf)), OK
-	case [2]int{SOL_SOCKET, SO_RCVLOWAT}:
-		return int32Bytes(sk.Opt.RcvLowat), OK
-	case [2]int{SOL_SOCKET, SO_SNDLOWAT}:
-		return int32Bytes(1), OK
-	case [2]int{SOL_SOCKET, SO_LINGER}:
-		return append(bit(sk.Opt.Linger), int32Bytes(sk.Opt.LingerS)...), OK
-	case [2]int{SOL_SOCKET, SO_RCVTIMEO}, [2]int{SOL_SOCKET, SO_RCVTIMEO_NEW}:
-		return timeBytes(sk.Opt.RcvTimeoutNs), OK
-	case [2]int{SOL_SOCKET, SO_SNDTIMEO}, [2]int{SOL_SOCKET, SO_SNDTIMEO_NEW}:
-		return timeBytes(sk.Opt.SndTimeoutNs), OK
-	case [2]int{SOL_SOCKET, SO_PEERCRED}:
-		if sk.Unix == nil || sk.Unix.PeerCred == (Cred{}) {
-			return int32Bytes(0, -1, -1), OK
-		}
-		c := sk.Unix.PeerCred
-		return int32Bytes(int(c.PID), int(c.UID), int(c.GID)), OK
-	case [2]int{SOL_SOCKET, SO_BINDTODEVICE}:
-		if sk.Opt.Device == "" {
-			return nil, OK
-		}
-		return append([]byte(sk.Opt.Device), 0), OK
-	case [2]int{SOL_SOCKET, SO_BINDTOIFINDEX}:
-		return int32Bytes(sk.deviceIndex(s)), OK
-	case [2]int{SOL_SOCKET, SO_COOKIE}:
-		return binary.LittleEndian.AppendUint64(nil, uint64(sk.ID)), OK
-	case [2]int{SOL_SOCKET, SO_INCOMING_NAPI_ID}:
-		return int32Bytes(0), OK
 	case [2]int{SOL_TCP, TCP_CONGESTION}:
 		name := sk.Opt.Congestion
 		if name == "" {
@@ -576,6 +540,54 @@ func (s *State) option(sk *sock, level, name int) ([]byte, Errno) {
 		return int32Bytes(v), OK
 	}
 	return nil, ENOPROTOOPT
+}
+
+// socketOption is the value of an option of the level SOL_SOCKET.
+func (s *State) socketOption(sk *sock, name int) (value []byte, ok bool) {
+	switch name {
+	case SO_TYPE:
+		return int32Bytes(sk.Type), true
+	case SO_PROTOCOL:
+		return int32Bytes(sk.Protocol), true
+	case SO_DOMAIN:
+		return int32Bytes(sk.Family), true
+	case SO_ACCEPTCONN:
+		return bit(sk.Accept != nil), true
+	case SO_ERROR:
+		return int32Bytes(int(sk.takeError())), true
+	case SO_SNDBUF, SO_SNDBUFFORCE:
+		return int32Bytes(int(sk.Opt.SndBuf)), true
+	case SO_RCVBUF, SO_RCVBUFFORCE:
+		return int32Bytes(int(sk.Opt.RcvBuf)), true
+	case SO_RCVLOWAT:
+		return int32Bytes(sk.Opt.RcvLowat), true
+	case SO_SNDLOWAT:
+		return int32Bytes(1), true
+	case SO_LINGER:
+		return append(bit(sk.Opt.Linger), int32Bytes(sk.Opt.LingerS)...), true
+	case SO_RCVTIMEO, SO_RCVTIMEO_NEW:
+		return timeBytes(sk.Opt.RcvTimeoutNs), true
+	case SO_SNDTIMEO, SO_SNDTIMEO_NEW:
+		return timeBytes(sk.Opt.SndTimeoutNs), true
+	case SO_PEERCRED:
+		if sk.Unix == nil || sk.Unix.PeerCred == (Cred{}) {
+			return int32Bytes(0, -1, -1), true
+		}
+		c := sk.Unix.PeerCred
+		return int32Bytes(int(c.PID), int(c.UID), int(c.GID)), true
+	case SO_BINDTODEVICE:
+		if sk.Opt.Device == "" {
+			return nil, true
+		}
+		return append([]byte(sk.Opt.Device), 0), true
+	case SO_BINDTOIFINDEX:
+		return int32Bytes(sk.deviceIndex(s)), true
+	case SO_COOKIE:
+		return binary.LittleEndian.AppendUint64(nil, uint64(sk.ID)), true
+	case SO_INCOMING_NAPI_ID:
+		return int32Bytes(0), true
+	}
+	return nil, false
 }
 
 func (s *State) mtu(sk *sock) int {
