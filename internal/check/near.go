@@ -50,7 +50,7 @@ func Near(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) []coverage.
 			n.ambiguous(p, ops)
 			n.harmed(spec, p, ops, &out.Ledger)
 		case t.Probes() && p.Kind == world.Liveness:
-			n.liveness(spec, p, out)
+			n.liveness(p, out)
 		}
 	}
 	for i := range out.SDK.Guidance {
@@ -80,7 +80,7 @@ func (n *nearness) add(p *world.Property, measure string, sign float64, format s
 
 // liveness is the longest time after the start or a heal until a probe succeeded, over the timeout. What a fault or the end of
 // the run cut short took at least until then.
-func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Outcome) {
+func (n *nearness) liveness(p *world.Property, out *engine.Outcome) {
 	probes := probesOf(p, out)
 	if len(probes) == 0 {
 		return

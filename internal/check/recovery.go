@@ -76,7 +76,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 			return v
 		}
 		if last {
-			doubt = unproven(p, things, attempts, w, complete)
+			doubt = unproven(things, attempts, w, complete)
 		}
 	}
 	missing := unseen(p.Check.Operations, invoked(out.History))
@@ -156,7 +156,7 @@ func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 func isRecovery(client string) bool { return strings.Contains(client, world.RecoveryClients) }
 
 // unproven says what was not seen to work after the last heal, or nothing.
-func unproven(p *world.Property, things []*again, attempts []attempt, w window, complete bool) string {
+func unproven(things []*again, attempts []attempt, w window, complete bool) string {
 	byName := map[string]*again{}
 	keys := 0
 	for _, g := range things {

@@ -111,7 +111,7 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	}
 	var failure *report.Failure
 	id := isFailure(args[0])
-	p, err := a.checked(c, j, args, own, id)
+	p, err := a.checked(c, j, args, id)
 	if err != nil && id {
 		if _, missing := os.Stat(args[0]); missing != nil {
 			return fmt.Errorf("no file %s is there, and to look for a failure of that id a project is needed: %w", args[0], err)
@@ -318,7 +318,7 @@ func isFailure(name string) bool {
 
 // checked is the project whose properties judge. It has none, and so no Spec, where flags say what to judge by; the
 // property without any flag is linearizability.
-func (a *app) checked(c *cobra.Command, j *judging, args []string, own []world.Property, id bool) (*project, error) {
+func (a *app) checked(c *cobra.Command, j *judging, args []string, id bool) (*project, error) {
 	named := len(args) > 1 || j.config != "" || len(j.compose) > 0
 	if !named && !id {
 		if len(j.properties) > 0 {

@@ -76,7 +76,7 @@ func Read(l *source.Reader, names []Name) (*source.Node, error) {
 		config.ConfigFiles = append(config.ConfigFiles, types.ConfigFile{Filename: path})
 	}
 	for i := 0; i < len(c.files); i++ { // it grows
-		c.gather(c.files[i], dir, env)
+		c.gather(c.files[i], env)
 	}
 	if len(l.Errs) > mistakes {
 		return nil, nil
@@ -130,8 +130,8 @@ func (c *composition) read(name, path string, env map[string]string, base bool) 
 	return nil
 }
 
-// gather reads what a file includes and what its services extend. dir is the project's folder.
-func (c *composition) gather(f *composeFileRead, dir string, env map[string]string) {
+// gather reads what a file includes and what its services extend.
+func (c *composition) gather(f *composeFileRead, env map[string]string) {
 	l := c.reader
 	elsewhere := func(at *source.Node, path string, env map[string]string, base bool) {
 		if strings.Contains(path, "://") || strings.HasPrefix(path, "git@") || strings.Contains(path, ".git#") {

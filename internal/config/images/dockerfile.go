@@ -85,7 +85,7 @@ func buildRequest(l *load.State, d *load.Node, name string) (*build.Request, err
 	at := b.File.Dir
 	text := func(key string) string { return source.ValueOr(b.Get(key), "") }
 	r := &build.Request{Name: name, Context: at, Inline: text("dockerfile_inline"), Dockerfile: text("dockerfile"), Target: text("target"),
-		Args: pairs(l, b.Get("args")), Labels: pairs(l, b.Get("labels")), ShmBytes: source.ValueOr(b.Get("shm_size"), int64(dockerShmBytes)),
+		Args: pairs(b.Get("args")), Labels: pairs(b.Get("labels")), ShmBytes: source.ValueOr(b.Get("shm_size"), int64(dockerShmBytes)),
 		NoCache: source.ValueOr(b.Get("no_cache"), false), Pull: source.ValueOr(b.Get("pull"), false), Uncached: b.Get("no_cache_filter").Words()}
 	if c := text("context"); strings.Contains(c, "://") {
 		r.Context = c
@@ -93,7 +93,7 @@ func buildRequest(l *load.State, d *load.Node, name string) (*build.Request, err
 		r.Context = l.Under(at, c)
 	}
 	var err error
-	if r.Contexts, err = contexts(l, d, b.Get("additional_contexts")); err != nil {
+	if r.Contexts, err = contexts(l, b.Get("additional_contexts")); err != nil {
 		return nil, err
 	}
 	if r.Secrets, err = buildSecrets(l, b.Get("secrets")); err != nil {
@@ -104,7 +104,7 @@ func buildRequest(l *load.State, d *load.Node, name string) (*build.Request, err
 }
 
 // pairs are variables as a map; those without a value that the environment does not have are left out.
-func pairs(l *load.State, n *source.Node) map[string]string {
+func pairs(n *source.Node) map[string]string {
 	m := map[string]string{}
 	if n == nil {
 		return m
@@ -117,9 +117,9 @@ func pairs(l *load.State, n *source.Node) map[string]string {
 }
 
 // contexts are the additional contexts of a build.
-func contexts(l *load.State, d *load.Node, n *source.Node) (map[string]build.Source, error) {
+func contexts(l *load.State, n *source.Node) (map[string]build.Source, error) {
 	all := map[string]build.Source{}
-	for name, value := range pairs(l, n) {
+	for name, value := range pairs(n) {
 		dir := n.File.Dir
 		from := func(image string) build.Source { return build.Source{Image: imageNamed(l, image, dir)} }
 		scheme, rest, ok := strings.Cut(value, "://")

@@ -80,7 +80,6 @@ type Family struct {
 // Want is a network that a node is to be on.
 type Want struct {
 	Network string
-	At      source.Position
 	Value   *source.Node // its options, or nil
 	Aliases []string
 	V4, V6  netip.Addr // that it asks for

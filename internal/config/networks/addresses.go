@@ -51,7 +51,7 @@ func attach(l *load.State) {
 	for _, d := range l.Nodes {
 		if d.Everywhere {
 			for _, n := range used {
-				d.Nets = append(d.Nets, load.Want{Network: n.Name, At: d.At})
+				d.Nets = append(d.Nets, load.Want{Network: n.Name})
 			}
 		}
 	}

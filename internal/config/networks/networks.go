@@ -62,7 +62,7 @@ func Of(l *load.State, d *load.Node) {
 	if networks == nil || networks.Value.Bad {
 		d.Everywhere = d.Spec.Role != world.Server
 		if !d.Everywhere {
-			d.Nets = []load.Want{{Network: defaultNetwork, At: d.At}}
+			d.Nets = []load.Want{{Network: defaultNetwork}}
 		}
 		return
 	}
@@ -74,7 +74,7 @@ func Of(l *load.State, d *load.Node) {
 		case slices.ContainsFunc(d.Nets, func(w load.Want) bool { return w.Network == name }):
 			l.Fail(at, "remove one of them", "%s: %q is listed twice", key, name)
 		default:
-			w := load.Want{Network: name, At: at, Value: value}
+			w := load.Want{Network: name, Value: value}
 			for _, item := range value.Get("aliases").List() {
 				if alias := l.HostName(item, key+"."+name+".aliases", d.Name); alias != d.Name && !slices.Contains(w.Aliases, alias) {
 					w.Aliases = append(w.Aliases, alias)
@@ -114,7 +114,7 @@ func networkMode(l *load.State, d *load.Node, mode *source.Node) {
 		if l.Network(bridgeNetwork) == nil {
 			l.Networks = append(l.Networks, &load.Network{Name: bridgeNetwork, At: mode.Position})
 		}
-		d.Nets = []load.Want{{Network: bridgeNetwork, At: mode.Position}}
+		d.Nets = []load.Want{{Network: bridgeNetwork}}
 		if !l.Bridged {
 			l.Note(mode.Position, key, "nodes with this mode share a network; unlike in Docker, names resolve on it")
 		}

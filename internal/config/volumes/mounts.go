@@ -54,7 +54,7 @@ func permissions(s string) (uint32, bool) {
 }
 
 // imageVolumes are the folders that an image wants to be volumes. They begin with what the image has there.
-func imageVolumes(l *load.State, d *load.Node) {
+func imageVolumes(d *load.Node) {
 	var targets []string
 	for target := range d.Image.Config.Config.Volumes {
 		if path.IsAbs(target) && path.Clean(target) != "/" {
@@ -95,7 +95,7 @@ func Of(l *load.State, d *load.Node) {
 	mountFiles(l, d, "configs", "/")
 	mountFiles(l, d, "secrets", "/run/secrets")
 	if d.Image != nil {
-		imageVolumes(l, d)
+		imageVolumes(d)
 	}
 }
 

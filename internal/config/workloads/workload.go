@@ -99,7 +99,7 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	case "command":
 		commandDriver(l, n, &w, key)
 	case "composer":
-		driverEnv(l, c, &w)
+		driverEnv(c, &w)
 		return w, true
 	case "http", "etcd":
 		targets(l, c.Get("target"), "http", key+".config.target", &w)
@@ -133,10 +133,10 @@ func commandDriver(l *load.State, n *source.Node, w *world.Workload, key string)
 	if len(w.Command) == 0 && !n.Entry("command").IsBad() && !c.Entry("command").IsBad() {
 		l.Fail(n.Position, "add `command:`, a program that reports its operations to $BLOODHOUND_REPORT", "%s has no command", key)
 	}
-	driverEnv(l, c, w)
+	driverEnv(c, w)
 }
 
-func driverEnv(l *load.State, c *source.Node, w *world.Workload) {
+func driverEnv(c *source.Node, w *world.Workload) {
 	if e := c.Get("environment"); e != nil {
 		w.Env = source.Environment(source.ValueOr(e, []source.Variable(nil)), e.File.Lookup)
 	}

@@ -8,7 +8,6 @@ type Seen struct {
 	Roles       []uint8 // of each node: a number that stands for the roles it has now, 0 for none
 	Messages    map[MessageKind]uint32
 	Connections map[ConnectionKind]uint32
-	Lost        uint64        // further kinds, beyond what is kept
 	Last        []MessageKind // of each node: what it sent last, if its Head is not zero
 }
 
@@ -85,11 +84,9 @@ func (v *Seen) add(k ConnectionKind) {
 	if k.Peer >= 0 {
 		k.PeerRole = v.Roles[k.Peer]
 	}
-	if _, ok := v.Connections[k]; !ok && len(v.Connections) >= maxKinds {
-		v.Lost++
-		return
+	if _, ok := v.Connections[k]; ok || len(v.Connections) < maxKinds {
+		v.Connections[k]++
 	}
-	v.Connections[k]++
 }
 
 // service is the port of the end that serves.
@@ -126,11 +123,9 @@ func (v *Seen) message(k MessageKind, protocol *coverage.Protocol, data []byte) 
 	for n := len(data); n > 0; n >>= 2 {
 		k.SizeLog++
 	}
-	if _, ok := v.Messages[k]; !ok && len(v.Messages) >= maxKinds {
-		v.Lost++
-		return
+	if _, ok := v.Messages[k]; ok || len(v.Messages) < maxKinds {
+		v.Messages[k]++
 	}
-	v.Messages[k]++
 }
 
 // retried keeps that a connection repeats what was not acknowledged.
