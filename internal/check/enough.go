@@ -291,7 +291,11 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 		add(little, fmt.Sprintf("only %d of %d faults were active between the first operation and the last; %s", all.DuringWork, all.Faults, longer))
 	}
 	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, world.Linearizability, world.Isolation) {
-		add(little, "no two operations were under way at once, so their order was never in question; give the workload more clients")
+		remedy := "give the workload more clients"
+		if all.Faults == 0 && e.Rates == 0 {
+			remedy += ", and inject faults: without them, most bugs do not show"
+		}
+		add(little, "no two operations were under way at once, so their order was never in question; "+remedy)
 	}
 }
 

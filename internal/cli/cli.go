@@ -137,8 +137,7 @@ func (a *app) root(args []string) *cobra.Command {
 		Long: `Bloodhound runs a cluster of programs in a simulated world. A tape (a seed and a few edits) decides scheduling, network, disks,
 clocks, random numbers and faults. The same tape gives the same run, so every bug that is found can be replayed.
 
-Exit codes: 0 all properties hold, 1 a violation was found, 2 wrong usage or configuration, 3 the engine or the
-machine failed, 4 a run was not reproducible, 5 unknown.`,
+` + exitCodes,
 		Version:       Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -26,9 +26,11 @@ func (a *app) exploreVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "explore [FOLDER or FILE]",
-		Short: "Run many tapes until one violates a property",
-		Args:  oneArgument,
-		RunE:  func(c *cobra.Command, args []string) error { return a.explore(c, f, args, false) },
+		Short: "Run a world many times until a property is violated",
+		Long: `Runs a world many times, each time with another seed, until a property is violated; then shrinks that run.
+` + exitCodes,
+		Args: oneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return a.explore(c, f, args, false) },
 	}
 	f.where(c)
 	f.campaign(c)

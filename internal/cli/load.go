@@ -62,7 +62,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	if !f.json {
 		a.briefNotes(r.Notes, argumentsOf(f, args))
 		if i := slices.IndexFunc(r.Spec.Nodes, func(n world.Node) bool { return n.HasMachineFiles() }); i >= 0 && warnsRoot() {
-			a.note("warning: root runs this world, so programs such as those of node %s can read every file of this machine; run it as another user, or give nodes an `image:` or a folder as `root:`; set "+asRootVariable+"=1 if that is meant (docs/reference/security.md)", r.Spec.Nodes[i].Name)
+			a.note("warning: run by root, node %s can read every file of this machine; "+asRootVariable+"=1 accepts that (docs/reference/security.md)", r.Spec.Nodes[i].Name)
 		}
 	}
 	sources := []string{filepath.Base(r.File)}

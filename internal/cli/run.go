@@ -19,9 +19,11 @@ func (a *app) runVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",
-		Short: "Run one tape and check the properties",
-		Args:  oneArgument,
-		RunE:  func(c *cobra.Command, args []string) error { return a.run(c, f, args) },
+		Short: "Run a world once and check the properties",
+		Long: `Runs a world once, with one seed, and checks the properties.
+` + exitCodes,
+		Args: oneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return a.run(c, f, args) },
 	}
 	f.where(c)
 	f.oneTape(c)

@@ -12,6 +12,8 @@ func (a *app) testVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test [FOLDER or FILE]",
 		Short: "Replay committed failures, then explore, with plain output for CI",
+		Long: `Replays the failures in the folder failures/ beside the configuration, and then explores, with plain output for CI.
+` + exitCodes,
 		Args: func(c *cobra.Command, args []string) error {
 			if actors {
 				return noneEmpty(args)

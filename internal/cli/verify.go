@@ -27,7 +27,7 @@ func (a *app) verifyVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "verify [FOLDER or FILE]",
-		Short: "Run one tape several times and compare the traces",
+		Short: "Make the same run several times and compare the traces",
 		Long: `Runs one tape several times, each in a process of its own, and compares the whole traces. It prints the first event that
 differs, from both runs. Only repetition is judged: a run that violates properties gives exit code 0 if it repeats, and verify
 names the properties.`,

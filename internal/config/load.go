@@ -169,6 +169,9 @@ func configFile(opts Options) (string, error) {
 		path = "."
 	}
 	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("there is no folder or file %s", path)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%w; give a folder with a bloodhound.yaml, or a YAML file", err)
 	}

@@ -152,7 +152,7 @@ func TestWhereFilesAre(t *testing.T) {
 		{"config elsewhere", Options{Path: only, ConfigFile: filepath.Join(both, "bloodhound.yaml")}, "n1", both},
 		{"nothing", Options{Path: none}, "`bloodhound init` creates one", ""},
 		{"a hint", Options{Path: only}, "--compose", ""},
-		{"no folder", Options{Path: filepath.Join(none, "x")}, "no such file", ""},
+		{"no folder", Options{Path: filepath.Join(none, "x")}, "there is no folder or file", ""},
 	} {
 		c.o.Env = noEnv
 		r, err := Load(c.o)

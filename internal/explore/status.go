@@ -161,9 +161,13 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, reason := range check.Unhandled(spec, &t.Faults) {
 		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.handling asks for it)")
 	}
-	delivered, preset, never := uint64(0), 0, []string(nil)
+	delivered, preset := uint64(0), 0
+	var never, rare []string
 	for _, e := range t.Faults.Entries {
 		delivered += e.Delivered
+		if e.Delivered > 0 && e.Delivered < rareDelivered && t.Runs >= rareRuns {
+			rare = append(rare, fmt.Sprintf("%s (%d)", e.Kind, e.Delivered))
+		}
 		if named(spec, string(e.Kind)) {
 			continue
 		}
@@ -183,7 +187,13 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	case len(never) > 0:
 		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults of the preset were never planned: %s", strings.Join(never, ", ")))
 	}
+	if len(rare) > 0 {
+		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults were hardly ever delivered in %d runs: %s; run more tapes (--seeds), or write a rule with a higher rate", t.Runs, strings.Join(rare, ", ")))
+	}
 }
+
+// A kind of fault is rare if a campaign of at least rareRuns delivers fewer than rareDelivered of it.
+const rareRuns, rareDelivered = 20, 3
 
 // asking is what asks for faults of kinds that the user has not named in a configuration.
 func asking(spec *world.Spec) string {

@@ -88,6 +88,20 @@ func TestWhatProvesNothing(t *testing.T) {
 	}
 }
 
+// A campaign names kinds of faults that it delivered once or twice, if it made enough runs to expect more.
+func TestKindsThatWereHardlyDelivered(t *testing.T) {
+	spec := &world.Spec{Faults: world.Faults{Enabled: true}}
+	for _, c := range []struct {
+		runs uint64
+		want bool
+	}{{20, true}, {19, false}} {
+		totals := &Totals{Runs: c.runs, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 2}, {Kind: fault.Pause, Planned: 3, Delivered: 3, Observed: 3}}}}
+		if got := strings.Contains(strings.Join(totals.Status(spec).Notices, "\n"), "hardly ever delivered in 20 runs: crash (2); run more tapes"); got != c.want {
+			t.Errorf("%d runs: %q", c.runs, totals.Status(spec).Notices)
+		}
+	}
+}
+
 // One run says that its tape goes without a kind that the user wrote, where a swarm may be why.
 func TestAKindThatASwarmLeavesOut(t *testing.T) {
 	for _, c := range []struct {

@@ -31,11 +31,14 @@ func shrunkEnd(s *shrink.Shrunk) string {
 	if s.Minimal {
 		return "1-minimal (without any one of its decisions the failure is gone)"
 	}
-	return "not proven to be 1-minimal: " + s.End
+	return fmt.Sprintf("stopped before it was proven minimal (%s)", s.End)
 }
 
 // ShrunkSize is one measure of a run before and after.
 type ShrunkSize struct{ What, From, To string }
+
+// essential are the measures that say what a failure consists of. They are listed also if shrinking has not changed them.
+var essential = []string{"faults", "operations", "decisions"}
 
 // shrunkSizes lists the measures of a run before and after, without those of what the run never had. There are none if nothing could be
 // taken away.
@@ -45,7 +48,7 @@ func shrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
 		return nil
 	}
 	row := func(what string, from, to any) {
-		if r := (ShrunkSize{what, fmt.Sprint(from), fmt.Sprint(to)}); r.From != "0" || r.To != "0" {
+		if r := (ShrunkSize{what, fmt.Sprint(from), fmt.Sprint(to)}); (r.From != "0" || r.To != "0") && (r.From != r.To || slices.Contains(essential, what)) {
 			rows = append(rows, r)
 		}
 	}
@@ -63,7 +66,7 @@ func shrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
 func shrunkShort(s *shrink.Shrunk) string {
 	var parts []string
 	for _, row := range shrunkSizes(s) {
-		if slices.Contains([]string{"faults", "operations", "decisions"}, row.What) {
+		if slices.Contains(essential, row.What) {
 			parts = append(parts, row.What+" "+row.From+" -> "+row.To)
 		}
 	}

@@ -2,27 +2,40 @@
 package suggest
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Nearest returns the word that differs least from what was written, or else the only one that begins with it and goes on after an underscore, or nothing.
+// Nearest returns the first of the words that differ least from what was written, or nothing.
 func Nearest(written string, words []string) string {
-	best, least := "", max(1, min(3, len(written)/3))+1
-	for _, w := range words {
-		if d := Distance(strings.ToLower(written), strings.ToLower(w)); d < least && d < max(len(w), len(written)) {
-			best, least = w, d
-		}
+	if near := nearest(written, words); len(near) > 0 {
+		return near[0]
 	}
-	if best != "" {
+	return ""
+}
+
+// nearest returns the words that differ least from what was written, or else the only one that begins with it and goes on after an underscore.
+func nearest(written string, words []string) (best []string) {
+	least := max(1, min(3, len(written)/3))
+	for _, w := range words {
+		d := Distance(strings.ToLower(written), strings.ToLower(w))
+		if d > least || d >= max(len(w), len(written)) {
+			continue
+		}
+		if d < least {
+			best, least = nil, d
+		}
+		best = append(best, w)
+	}
+	if len(best) > 0 {
 		return best
 	}
 	longer := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, strings.ToLower(written)+"_") })
 	if len(longer) == 1 {
-		return longer[0]
+		return longer
 	}
-	return ""
+	return nil
 }
 
 // maxWordCompared bounds the words that distance compares, since its time is quadratic.
@@ -57,10 +70,16 @@ func Distance(a, b string) int {
 	return one[len(y)]
 }
 
+// maxNamed bounds the equally near words of a remedy; more of them are no help.
+const maxNamed = 3
+
 // From is the remedy for a word that is none of those known.
 func From(written string, words []string) string {
-	if n := Nearest(written, words); n != "" {
-		return fmt.Sprintf("did you mean %q?", n)
+	if near := nearest(written, words); len(near) > 0 && len(near) <= maxNamed {
+		for i := range near {
+			near[i] = strconv.Quote(near[i])
+		}
+		return "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	switch len(words) {
 	case 0:

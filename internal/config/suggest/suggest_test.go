@@ -15,6 +15,24 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// A remedy names all words that are equally near, unless these are many.
+func TestFrom(t *testing.T) {
+	for _, c := range []struct {
+		written string
+		words   []string
+		want    string
+	}{
+		{"n3", []string{"n1", "n2"}, `did you mean "n1" or "n2"?`},
+		{"n21", []string{"n1", "n2", "m2", "n23"}, `did you mean "n1" or "n2" or "n23"?`},
+		{"n9", []string{"n1", "n2", "n3", "n4"}, "use one of n1, n2, n3, n4"},
+		{"db", []string{"cache"}, "the only one is cache"},
+	} {
+		if got := From(c.written, c.words); got != c.want {
+			t.Errorf("%s: %s, not %s", c.written, got, c.want)
+		}
+	}
+}
+
 // distance is what its obvious twin says, by recursion.
 func TestDistance(t *testing.T) {
 	var slow func(a, b string) int
