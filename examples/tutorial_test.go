@@ -70,9 +70,12 @@ func TestTutorial(t *testing.T) {
 			write(t, path, string(before)+text)
 		default:
 			write(t, path, text)
+			if strings.HasSuffix(name, ".yaml") {
+				execute(t, dir, program, "bloodhound config --config "+name)
+			}
 		}
 	}
-	if commands < 4 || stored == "" {
+	if commands < 5 || stored == "" {
 		t.Errorf("%d commands of the page were executed, and failure %q was found", commands, stored)
 	}
 }
