@@ -54,8 +54,8 @@ func (w *World) digests() map[string]string {
 			folder := strings.TrimRight(node.FS.HostPath(in.Layer, in.Path), "/") + "/"
 			if _, ok := out[folder]; !ok {
 				out[folder] = namesOf(folder, func(name string) bool {
-					// Of a state folder, nodes see bin alone (see fs).
-					return path.Base(in.Path) == fs.StateFolder && name != "bin" || w.real.Bases[i].Hides(in.Layer, path.Join(in.Path, name))
+					base := w.real.Bases[i]
+					return fs.Hides(base, in.Layer, in.Path, name) || base.Hides(in.Layer, path.Join(in.Path, name))
 				})
 			}
 		}

@@ -33,7 +33,7 @@ func (dir *Inode) lookup(s *State, env *Env, name string) (*Inode, Errno) {
 		}
 		return s.inode(id), OK
 	}
-	if dir.Layer == NoLayer || dir.Loaded || hidden(dir, name) {
+	if dir.Layer == NoLayer || dir.Loaded || Hides(env.Base, dir.Layer, dir.Path, name) {
 		return nil, ENOENT
 	}
 	return dir.adopt(s, env, name)
@@ -42,8 +42,21 @@ func (dir *Inode) lookup(s *State, env *Env, name string) (*Inode, Errno) {
 // StateFolder is where runs keep their own files; other runs change all of it but its bin folder.
 const StateFolder = ".bloodhound"
 
-func hidden(dir *Inode, name string) bool {
-	return name != "bin" && path.Base(dir.Path) == StateFolder
+// Hides reports whether nodes do not see a name in a folder of a layer. Of a state folder they see bin alone. They do not see
+// one without programs in bin: runs make, fill and remove it.
+func Hides(base Base, layer int, dir, name string) bool {
+	if path.Base(dir) == StateFolder {
+		return name != "bin"
+	}
+	if name != StateFolder {
+		return false
+	}
+	bin := path.Join(dir, name, "bin")
+	if _, e := base.Lstat(layer, bin); e != OK {
+		return true
+	}
+	programs, e := base.ReadDir(layer, bin)
+	return e == OK && len(programs) == 0
 }
 
 func join(dir, name string) string {
@@ -161,7 +174,7 @@ func (dir *Inode) load(s *State, env *Env) Errno {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if _, known := dir.Entries[name]; known || hidden(dir, name) {
+		if _, known := dir.Entries[name]; known || Hides(env.Base, dir.Layer, dir.Path, name) {
 			continue
 		}
 		if _, e := dir.adopt(s, env, name); e == ENOMEM {

@@ -21,7 +21,7 @@
 // shows its own modification time in whole seconds, unless Config.Undated names it; everything else of the base shows
 // the time at which the node started; reading changes no time (noatime). Directories have a link count of 1, as on btrfs, and so do base files. Allocated
 // blocks follow from what was written. Dev, proc and sys are synthetic, /tmp, /run, /var/tmp and /dev/shm start
-// empty, and a folder named .bloodhound shows nothing but its bin: other runs write there.
+// empty, and a folder named .bloodhound shows nothing but its bin, and is absent without programs there: other runs write there.
 //
 // # How a kernel uses it
 //

@@ -57,12 +57,12 @@ func names(s *State, env *Env, path string) string {
 func TestTree(t *testing.T) {
 	s, env, _, _ := newState(t, Config{}, map[string]string{
 		"/tmp/host": "", "/run/host": "", "/var/tmp/host": "", "/b": "", "/a": "",
-		"/p/.bloodhound/bin/tool": "", "/p/.bloodhound/runs/1": "", "/p/code": "",
+		"/p/.bloodhound/bin/tool": "", "/p/.bloodhound/runs/1": "", "/p/code": "", "/p/new/.bloodhound/runs/1": "",
 	})
 	for _, c := range []struct{ path, want string }{
 		{"/", "a b dev p proc run sys tmp var"}, {"/tmp", ""}, {"/run", ""}, {"/var/tmp", ""},
 		{"/dev", "bloodhound fd full null pts random shm stderr stdin stdout tty urandom zero"},
-		{"/p", ".bloodhound code"}, {"/p/.bloodhound", "bin"}, {"/p/.bloodhound/bin", "tool"}, {"/p/.bloodhound/runs", "ENOENT"},
+		{"/p", ".bloodhound code new"}, {"/p/new", ""}, {"/p/.bloodhound", "bin"}, {"/p/.bloodhound/bin", "tool"}, {"/p/.bloodhound/runs", "ENOENT"},
 	} {
 		if got := names(s, env, c.path); got != c.want {
 			t.Errorf("%s: %s, want %s", c.path, got, c.want)

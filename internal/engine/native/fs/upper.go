@@ -80,7 +80,7 @@ func (w *upper) folder(dir *Inode, path string) error {
 			return e
 		}
 		for _, name := range all {
-			if _, ok := dir.Entries[name]; !ok && !hidden(dir, name) {
+			if _, ok := dir.Entries[name]; !ok && !Hides(w.env.Base, dir.Layer, dir.Path, name) {
 				names = append(names, name)
 			}
 		}
