@@ -418,12 +418,16 @@ func workOf(spec *world.Spec, events []history.Event) work {
 // idle returns which workload got nothing done. A driver of the user's own may report no operations (see silence).
 func idle(spec *world.Spec, events []history.Event) string {
 	w := workOf(spec, events)
-	later := "faults.start"
-	if spec.Engine == world.InProcess {
-		later = "Settings.Warmup"
-	}
 	failed := func(shown string) string {
-		return "no operation of workload " + shown + " succeeded; more operations help, or faults that begin later (" + later + ")"
+		reason := "no operation of workload " + shown + " succeeded; look at the reasons of the failed operations"
+		switch {
+		case !spec.Faults.Enabled:
+		case spec.Engine == world.InProcess:
+			reason += ", or let faults begin later (Settings.Warmup)"
+		default:
+			reason += ", or let faults begin later (faults.start)"
+		}
+		return reason
 	}
 	for _, name := range w.builtin {
 		switch {

@@ -115,7 +115,7 @@ func TestDoubt(t *testing.T) {
 		{"nothing reported", func(s *world.Spec, o *engine.Outcome) { o.History = nil }, `workload "load" reported no operation`},
 		{"nothing succeeded", func(s *world.Spec, o *engine.Outcome) {
 			o.History = []history.Event{{Number: 1, Client: "load/a", Type: history.Invoke, Op: "put"}}
-		}, `no operation of workload "load" succeeded; more operations help, or faults that begin later (faults.start)`},
+		}, `no operation of workload "load" succeeded; look at the reasons of the failed operations`},
 		{"one of two workloads did nothing", func(s *world.Spec, o *engine.Outcome) {
 			s.Workloads = append(s.Workloads, world.Workload{Name: "load/two", Driver: "redis"})
 			o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "load/two"})

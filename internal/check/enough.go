@@ -237,6 +237,10 @@ func reads(name string) bool {
 func (e *Evidence) operations(add func(weight, string)) {
 	var all Tried
 	worst := sufficient
+	remedy := "look at the reasons of the failed operations"
+	if len(e.Injected) > 0 || e.Rates > 0 {
+		remedy += ", or let faults be rarer"
+	}
 	for _, kind := range slices.Sorted(maps.Keys(e.Kinds)) {
 		t := e.Kinds[kind]
 		all.Invoked += t.Invoked
@@ -256,14 +260,12 @@ func (e *Evidence) operations(add func(weight, string)) {
 			few += ": it was hardly tested"
 		}
 		worst = max(worst, w)
-		add(w, few+"; "+rarer)
+		add(w, few+"; "+remedy)
 	}
 	if w := share(all.Ok, all.Invoked); w == tooLittle && worst < w {
-		add(w, fmt.Sprintf("only %d of %d operations succeeded; %s", all.Ok, all.Invoked, rarer))
+		add(w, fmt.Sprintf("only %d of %d operations succeeded; %s", all.Ok, all.Invoked, remedy))
 	}
 }
-
-const rarer = "look at the reasons of the failed operations, or let faults be rarer"
 
 func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 	var all Injected
@@ -292,6 +294,9 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 	}
 	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, world.Linearizability, world.Isolation) {
 		remedy := "give the workload more clients"
+		if slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.RatePerS > 0 }) {
+			remedy = "raise the workload's `qps`, which all its clients share, or give it more clients"
+		}
 		if all.Faults == 0 && e.Rates == 0 {
 			remedy += ", and inject faults: without them, most bugs do not show"
 		}

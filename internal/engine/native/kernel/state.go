@@ -338,6 +338,8 @@ const (
 	OutOfMemory NoticeKind = "out of memory"
 	// Ineffective is a write to a setting of the kernel (Text is its file) that shows there and changes nothing.
 	Ineffective NoticeKind = "ineffective"
+	// Unreached is another node that is refused where this one listens on a loopback address alone, which is Text.
+	Unreached NoticeKind = "unreached"
 	// TornWrite is a write at which the power of a node goes: Tag is the number of the fault.
 	TornWrite NoticeKind = "torn write"
 )

@@ -64,6 +64,11 @@ func (e netEnv) packetFault(ref net.FaultRef, what string) {
 	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.PacketFault, Event: k.Events + 1, TimeNs: k.State.Now, Program: string(ref.Kind), Tag: int64(ref.Rule), Stream: what})
 }
 
+func (e netEnv) Unreached(n net.NodeID, listens net.AddrPort) {
+	k := e.k
+	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Unreached, Event: k.Events + 1, TimeNs: k.State.Now, Node: kernel.NodeID(n), Text: []byte(listens.String())})
+}
+
 func (e netEnv) DropFiles(refs []int64) { e.k.Unread = append(e.k.Unread, refs...) }
 
 // socketFile is a socket of any family.

@@ -1,6 +1,9 @@
 package net
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // families reports which IP families a socket's local address takes.
 func (sk *sock) families() (v4, v6 bool) {
@@ -179,6 +182,20 @@ func (s *State) flow(n NodeID, local, remote AddrPort) *sock {
 // listener finds the TCP socket that takes a connection to local, or nil.
 func (s *State) listener(n NodeID, local, remote AddrPort) *sock {
 	return s.pick(n, IPPROTO_TCP, local, remote, func(sk *sock) bool { return sk.TCP.State == listen })
+}
+
+// onLoopback is a listening TCP socket of a port at which a node listens on loopback addresses alone, or nil.
+func (s *State) onLoopback(n NodeID, port uint16) (found *sock) {
+	for _, id := range s.Nodes[n].Ports[portKey{IPPROTO_TCP, port}] {
+		switch sk := s.Socks[id]; {
+		case sk.TCP.State != listen:
+		case !sk.Local.IP.isLoopback():
+			return nil
+		default:
+			found = cmp.Or(found, sk)
+		}
+	}
+	return found
 }
 
 // pick finds the bound socket of a port that matches best: a specific address before the wildcard, IPv4 before

@@ -21,15 +21,16 @@ var update = flag.Bool("update", false, "rewrite the golden output of testdata/*
 
 // world is an Env and the names that scripts give to sockets and nodes.
 type world struct {
-	s     *State
-	now   int64
-	src   *tape.Source
-	socks map[string]SockID
-	names map[SockID]string
-	nodes map[string]NodeID
-	wakes []string
-	led   map[string]int
-	files []int64
+	s         *State
+	now       int64
+	src       *tape.Source
+	socks     map[string]SockID
+	names     map[SockID]string
+	nodes     map[string]NodeID
+	wakes     []string
+	led       map[string]int
+	files     []int64
+	unreached []string
 }
 
 func newWorld(seed uint64) *world {
@@ -41,6 +42,7 @@ func (w *world) Now() int64                                   { return w.now }
 func (w *world) Rare(stream string, n, ratePPM uint64) uint64 { return w.src.Rare(stream, n, ratePPM) }
 func (w *world) Delivered(r FaultRef)                         { w.led["delivered "+string(r.Kind)]++ }
 func (w *world) Observed(r FaultRef)                          { w.led["observed "+string(r.Kind)]++ }
+func (w *world) Unreached(_ NodeID, l AddrPort)               { w.unreached = append(w.unreached, l.String()) }
 func (w *world) DropFiles(refs []int64)                       { w.files = append(w.files, refs...) }
 func (w *world) Wake(sock SockID, events uint32) {
 	name := w.names[sock]
@@ -361,6 +363,10 @@ func (w *world) do(line string) string {
 			}
 		}
 		return strings.Join(out, ", ")
+	case "unreached": // since the last time
+		out := strings.Join(w.unreached, " ")
+		w.unreached = nil
+		return out
 	case "dropped":
 		return fmt.Sprint(w.files)
 	case "hosts":

@@ -40,6 +40,8 @@ type Env interface {
 	// Delivered and Observed keep the ledger of the kinds of faults that are drawn per packet.
 	Delivered(ref FaultRef)
 	Observed(ref FaultRef)
+	// Unreached says that another node was refused where a node listens on a loopback address alone.
+	Unreached(n NodeID, listens AddrPort)
 	// DropFiles gets references passed by SCM_RIGHTS that nobody will ever receive.
 	DropFiles(refs []int64)
 }

@@ -21,6 +21,9 @@ func (p *packet) tcpInput(s *State, env Env) {
 				p.passiveOpen(s, env, l)
 				return
 			}
+			if l := s.onLoopback(p.To, p.Dst.Port); l != nil && p.From != p.To {
+				env.Unreached(p.To, l.Local)
+			}
 		}
 		if s.Seen != nil && p.Flags&(flagSYN|flagRST) == 0 && p.From != p.To {
 			s.Seen.add(ConnectionKind{Node: p.To, Peer: p.From, Port: min(p.Src.Port, p.Dst.Port), Served: p.Dst.Port < p.Src.Port, What: HalfOpen})
