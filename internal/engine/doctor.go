@@ -10,7 +10,7 @@ type Check struct {
 	Remedy   string `json:"remedy,omitempty"` // what to do if it is missing
 }
 
-// Doctor is an Engine that can tell what this machine offers it.
+// Doctor is an Engine that can report what this machine offers it.
 type Doctor interface {
 	Doctor() []Check
 }

@@ -213,7 +213,7 @@ type Outcome struct {
 	Jobs      []JobSighting     `json:"jobs,omitempty"`      // of properties that declare jobs
 	JobsLost  uint64            `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
 	Crashes   []Crash           `json:"crashes,omitempty"`
-	SDK       sdk.Record        `json:"sdk"` // what programs told by an SDK of Antithesis
+	SDK       sdk.Record        `json:"sdk"` // what programs reported by an SDK of Antithesis
 	Refused   []Unsupported     `json:"refused,omitempty"`
 	Warnings  []string          `json:"warnings,omitempty"`
 	Log       []LogLine         `json:"log,omitempty"`

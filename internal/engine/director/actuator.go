@@ -98,7 +98,7 @@ type StartError struct {
 
 func (e *StartError) Error() string { return e.Text }
 
-// Stopping is where a node stands that was told to stop. ID is that of the fault, Taken the event at which its program took the signal.
+// Stopping is the progress of a node that was signalled to stop. ID is that of the fault, Taken the event at which its program took the signal.
 type Stopping struct {
 	ID     int
 	Signal int

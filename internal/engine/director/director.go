@@ -1,5 +1,5 @@
 // Package director decides what the world around programs does: which node starts when, when faults begin and end, when properties
-// are probed, which phase comes next. Its State is plain data. An engine tells it what happens, by methods of Director, and does
+// are probed, which phase comes next. Its State is plain data. An engine reports what happens to it, by methods of Director, and does
 // what it asks for, as an Actuator.
 package director
 

@@ -130,7 +130,7 @@ type effects struct {
 
 func (e effects) Lies(k fault.Kind, from, to string) fault.Action { return e.d.Plan.Lies(k, from, to) }
 
-// TakeDown ends the programs of a node, or tells them to end.
+// TakeDown ends the programs of a node, or signals them to end.
 func (e effects) TakeDown(a *fault.Action) {
 	d := e.d
 	i := d.nodeID(a.Node)

@@ -31,7 +31,7 @@ type NodeState struct {
 	DownBy    int   // the fault that has taken it down
 	LeakBy    int   // the fault that takes its memory
 	KillNs    int64 // when its memory is out, 0 for never
-	StopBy    int   // the fault that has told it to stop, until it is down; 0 is none
+	StopBy    int   // the fault that has ordered it to stop, until it is down; 0 is none
 	GraceNs   int64 // when it is killed if it has not stopped
 	Healed    bool  // that fault is over: it starts as soon as it is down
 	Up        bool  // it has come up once: see upNs

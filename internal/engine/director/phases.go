@@ -9,7 +9,7 @@ const (
 	PhaseSetup  = "setup"
 	PhaseWarmup = "warmup" // the workload runs, and nothing goes wrong
 	PhaseChaos  = "chaos"
-	PhaseHeal   = "heal" // the moment in which all faults end; a node that was told to stop is waited for
+	PhaseHeal   = "heal" // the moment in which all faults end; a node that was signalled to stop is waited for
 	PhaseSettle = "settle"
 	PhaseFinal  = "final"
 	PhaseOver   = "over"

@@ -38,7 +38,7 @@ func (d *Director) Reported(n *Notice) {
 	d.failed(n.Node, events)
 }
 
-// Overflowed takes in that nobody has read the rest of what a check prints.
+// Overflowed takes in that the engine has not read the rest of what a check prints.
 func (d *Director) Overflowed(n *Notice, limit int) {
 	d.Warn(fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, d.spec.Nodes[n.Node].Name, limit))
 }

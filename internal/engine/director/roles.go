@@ -9,13 +9,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// RoleProbe is where the asking for one role of one node stands.
+// RoleProbe is the progress of asking for one role of one node.
 type RoleProbe struct {
-	NextNs  int64 // never for roles that logs tell
+	NextNs  int64 // never for roles that logs report
 	Running bool
 }
 
-// roleLines are the patterns of a role that logs tell; nil if nothing tells it.
+// roleLines are the patterns of a role that logs report; nil if no log reports it.
 type roleLines struct{ begin, end *regexp.Regexp }
 
 func compileRole(r *world.NodeRole) roleLines {
@@ -83,7 +83,7 @@ func (d *Director) SetRoles(node string, roles []string) {
 	d.Roles[node] = roles
 }
 
-// roleLine takes in a line of a log. It begins each role that it tells; of the others, it ends those that it matches the end
+// roleLine takes in a line of a log. It begins each role that it reports; of the others, it ends those that it matches the end
 // of, and where it reports some role, those without a pattern of their end.
 func (d *Director) roleLine(l *engine.LogLine) {
 	told, others := false, []int(nil)

@@ -21,7 +21,7 @@ const (
 	sigSys  = 31
 )
 
-// stop begins an orderly restart: the main process of a node is told to stop. A node on which none runs is down already.
+// stop begins an orderly restart: the main process of a node is signalled to stop. A node on which none runs is down already.
 func (d *Director) stop(i int, a *fault.Action) {
 	s, n := &d.Nodes[i], &d.spec.Nodes[i]
 	alone := s.Status != Running
@@ -36,7 +36,7 @@ func (d *Director) stop(i int, a *fault.Action) {
 	}
 }
 
-// obeyed deals with the end of a main process that was told to stop.
+// obeyed deals with the end of a main process that was signalled to stop.
 func (d *Director) obeyed(n *Notice, j *Job) error {
 	d.crash(n, j, true)
 	if d.act.Stopping(j.Node).Signal != n.Status&0x7f { // else what took the signal has died of it all the same
@@ -58,7 +58,7 @@ func (d *Director) sawStop(i int) {
 	}
 }
 
-// down ends what still runs on a node that was told to stop. The node starts again with the end of the fault.
+// down ends what still runs on a node that was signalled to stop. The node starts again with the end of the fault.
 func (d *Director) down(i int, how string) error {
 	s, name := &d.Nodes[i], d.spec.Nodes[i].Name
 	d.act.Happen("", how, int64(s.StopBy), name)
@@ -82,12 +82,12 @@ func (d *Director) down(i int, how string) error {
 	return nil
 }
 
-// stopping reports whether a node was told to stop and has not yet.
+// stopping reports whether a node was signalled to stop and has not stopped yet.
 func (d *Director) stopping() bool {
 	return slices.ContainsFunc(d.Nodes, func(s NodeState) bool { return s.StopBy != 0 })
 }
 
-// toldToEnd reports whether a process has ended as its node was told to: by the very signal, or by itself after it took it.
+// toldToEnd reports whether a process has ended as its node was ordered to: by the very signal, or by itself after it took it.
 func (d *Director) toldToEnd(n *Notice) bool {
 	s := d.act.Stopping(n.Node)
 	sig := n.Status & 0x7f

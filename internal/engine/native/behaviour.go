@@ -57,7 +57,7 @@ type pair struct {
 // burstNs is how soon a line follows another one if the same step of a program has written both.
 const burstNs = 1e6
 
-// maxOrdered is up to how many templates of one group in a run the late pairs of it are told. Those of a talkative program depend on
+// maxOrdered is up to how many templates of one group in a run the late pairs of the group are recorded. Those of a talkative program depend on
 // which of its timers and peers comes first, which is new in every run.
 const maxOrdered = 24
 
@@ -100,7 +100,7 @@ func newBehaviour(spec *world.Spec) *behaviour {
 	return b
 }
 
-// groups names each node by those that run the same program, so that what n1 tells n2 is what n2 tells n3.
+// groups names each node by those that run the same program, so that a message of n1 to n2 counts as the same as one of n2 to n3.
 func groups(spec *world.Spec) []string {
 	members := map[string][]string{}
 	keys := make([]string, len(spec.Nodes))
@@ -298,7 +298,7 @@ func (b *behaviour) named(id net.NodeID, role uint8) string {
 // maxRoleSets bounds the sets of roles that are distinguished.
 const maxRoleSets = 255
 
-// roleChanged tells the network which roles a node has now.
+// roleChanged notifies the network which roles a node has now.
 func (w *World) roleChanged(name string) {
 	b := w.behaviour
 	if b == nil {

@@ -98,7 +98,7 @@ func TestBehaviourIsAFunctionOfTheRun(t *testing.T) {
 		t.Errorf("trace hash %s with behaviour, %s without", a.Hash, off.Hash)
 	}
 	if off.Reached != nil {
-		t.Error("what nobody asked for was collected")
+		t.Error("behaviour was collected though the caller did not ask for it")
 	}
 }
 

@@ -274,7 +274,7 @@ func TestLongRulesOfFrames(t *testing.T) {
 	needCompiler(t)
 	const source = `
 #include <unistd.h>
-/* Each frame lies 8 bytes above the one before, which 20,000 instructions without effect tell. */
+/* Each frame lies 8 bytes above the one before, which its unwind table says by 20,000 operations without effect. */
 __asm__(".globl f\n.type f,@function\nf:\n.cfi_startproc\n.cfi_escape 0x0f,0xa2,0x9c,0x01\n.rept 20000\n.cfi_escape 0x96\n.endr\n.cfi_escape 0x77,0x08\n"
 	".cfi_offset 16,-8\nmovq $0,0\nnop\nnop\nret\n.cfi_endproc\n.size f,.-f\n");
 extern void f(void);

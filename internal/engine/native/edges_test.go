@@ -166,7 +166,7 @@ func TestNotifiedEdges(t *testing.T) {
 	got := edgesOf(t, hits)
 	want := []string{"third +5\nfirst +3 +6\nsecond +9\nthird -3\n", "1 of 3: its edges are numbers: the world has no file of symbols other.sym.tsv, in /symbols or beside the program\n"}
 	if got != want[0]+want[1] && got != want[1]+want[0] {
-		t.Errorf("told:\n%s", got)
+		t.Errorf("reported:\n%s", got)
 	}
 	features := map[string]bool{}
 	for _, h := range hits {

@@ -55,7 +55,7 @@ for i in range(40):
     print('same' if got == want else 'lost' if len(set(got)) < 4 else 'twice' if len(got) > 4 else 'order', flush=True)
 `
 
-// deafServer never looks at what comes, and talker never waits for an answer: neither can tell that a link is cut.
+// deafServer never looks at what comes, and talker never waits for an answer: neither can detect that a link is cut.
 const (
 	deafServer = `import socket, time
 c, _ = socket.create_server(('', 7000)).accept()
@@ -148,7 +148,7 @@ func TestFaultsAreSeen(t *testing.T) {
 		rule           world.FaultRule
 		calm           string // all that the client prints without the fault
 		seen           string // what it also prints with it
-		elsewhere      string // a target that concerns nobody, where the kind has one
+		elsewhere      string // a target that affects no program, where the kind has one
 	}{
 		{fault.Partition, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Clog, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
@@ -192,7 +192,7 @@ func TestFaultsAreSeen(t *testing.T) {
 			c.rule.Targets = []string{c.elsewhere}
 			_, e = lines(t, pairUnder(c.server, c.client, &c.rule), c.kind)
 			if e.Observed != 0 {
-				t.Errorf("nobody can have seen it, but the ledger says %+v", e)
+				t.Errorf("no program can have seen it, but the ledger says %+v", e)
 			}
 			if fault.Of(c.kind).Place != fault.OnPacket && e.Delivered == 0 {
 				t.Errorf("it was never delivered: %+v", e)
@@ -224,7 +224,7 @@ func TestSendingIsNotSeeing(t *testing.T) {
 		t.Fatalf("the client did not talk while the link was cut: %q, %+v", text, e)
 	}
 	if e.Observed != 0 {
-		t.Errorf("nobody can have seen it, but the ledger says %+v", e)
+		t.Errorf("no program can have seen it, but the ledger says %+v", e)
 	}
 }
 

@@ -227,7 +227,7 @@ func TestMapsOfImages(t *testing.T) {
 				Volumes: []world.Volume{{Kind: world.Bind, Source: source, Target: "/v"}}, Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 		var lines []string
 		o := engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }}
-		if place == "watched" { // from copies of all files, which nobody sees
+		if place == "watched" { // from copies of all files, which no program sees
 			o.Code = &code.Watch{Choice: code.Choice{"*"}}
 		}
 		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, o)
@@ -271,7 +271,7 @@ func TestMapsOfImages(t *testing.T) {
 	}
 }
 
-// A program that an image lacks is told by the image's name, and by where else the image has it.
+// A report of a program that an image lacks names the image, and the places where else the image has it.
 func TestInspectImages(t *testing.T) {
 	dir := t.TempDir()
 	root := imagetest.New(t)

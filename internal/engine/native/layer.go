@@ -48,7 +48,7 @@ func (w *World) layer(node *kernel.Node, change func(e image.Entry, content io.R
 		}
 		in := u.Inode
 		kind, ok := kinds[in.Mode&fs.S_IFMT]
-		if !ok { // sockets, which nobody listens to any more, and devices, which a world has of its own
+		if !ok { // sockets, on which no program listens any more, and devices, which a world has of its own
 			return nil
 		}
 		e := image.Entry{Path: u.Path, Kind: kind, Mode: in.Mode & 0o7777, UID: in.UID, GID: in.GID, MtimeNs: in.MtimeNs, Target: u.Target, First: u.First}

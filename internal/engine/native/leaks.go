@@ -26,7 +26,7 @@ type leakSet struct {
 func (w *World) leaks() leakSet {
 	on := func(name string) bool { return slices.Contains(w.spec.Leaks, name) }
 	l := leakSet{
-		// The machine's own vDSO reads the TSC: with that trapped, what it tells would be steady on some machines.
+		// The machine's own vDSO reads the TSC: with that trapped, the time that it returns would be steady on some machines.
 		clock: on("clock"), pids: on("pids"), ports: on("ports"),
 		host: host.Leaks{ASLR: on("aslr"), TSC: on("tsc") || on("vdso"), VDSO: on("vdso"), Random: on("auxv-random"), Instructions: on("instructions")},
 	}

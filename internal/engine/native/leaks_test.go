@@ -48,7 +48,7 @@ func TestEveryLeakIsNoticed(t *testing.T) {
 				}
 				first := trace(t, program, leak)
 				var e *engine.Event
-				for i := 0; i < attempts && e == nil; i++ { // what the machine tells may change a little later only
+				for i := 0; i < attempts && e == nil; i++ { // what the machine reports may change a little later only
 					e = differs(first, trace(t, program, leak))
 				}
 				if e == nil {

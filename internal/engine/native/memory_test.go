@@ -26,7 +26,7 @@ func bounded(t *testing.T, bytes int64, script string) *world.Spec {
 }
 
 // A program that takes more memory than its node has is killed, at the same event in each run; one that takes less is not.
-// Memory counts however it was had, and only while somebody has it.
+// Memory counts however a process got it, and only while some process holds it.
 func TestMemoryLimit(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {

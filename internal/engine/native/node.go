@@ -89,7 +89,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		return &layoutError{err}
 	}
 	if n.Image != nil && n.WorkingDir != "" {
-		// As container engines do, also where the root is read-only. What cannot be made is told when a program starts there.
+		// As container engines do, also where the root is read-only. A folder that cannot be made is reported when a program starts there.
 		node.FS.MakeFolder(env, n.WorkingDir)
 	}
 	if w.losesPower() {

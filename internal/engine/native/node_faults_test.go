@@ -38,7 +38,7 @@ func alone(t *testing.T, program string, rules ...world.FaultRule) *world.Spec {
 	return s
 }
 
-// told runs a world and gives the lines that n1 printed, and the outcome.
+// told runs a world and returns the lines that n1 printed, and the outcome.
 func told(t *testing.T, spec *world.Spec) ([]string, *engine.Outcome) {
 	t.Helper()
 	var said []string
@@ -66,7 +66,7 @@ func entryOf(out *engine.Outcome, kind fault.Kind) fault.Entry {
 }
 
 // Each kind of fault of disks, memory and clocks is seen by a real program, and the ledger knows. Where it affects a node
-// whose program does nothing, nobody sees anything, and the ledger knows that, too.
+// whose program does nothing, no program sees anything, and the ledger knows that, too.
 func TestNodeFaultsAreSeen(t *testing.T) {
 	for _, c := range []struct {
 		rule    world.FaultRule
@@ -127,7 +127,7 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			spec.Faults.Rules[0].Targets = []string{"n3"}
 			said, out = told(t, spec)
 			if e := entryOf(out, kind); e.Observed != 0 || fault.Of(kind).PerStep() && e.Delivered == 0 {
-				t.Errorf("nobody can have seen it, but the ledger says %+v", e)
+				t.Errorf("no program can have seen it, but the ledger says %+v", e)
 			}
 			if slices.ContainsFunc(said, func(line string) bool { return line != c.calm }) {
 				t.Errorf("the program on the other node printed %q", said)
@@ -182,11 +182,11 @@ func TestClockDrift(t *testing.T) {
 	spec.Faults.Rules[0].Targets = []string{"n3"}
 	_, out = told(t, spec)
 	if e := entryOf(out, fault.ClockDrift); e.Delivered == 0 || e.Observed != 0 {
-		t.Errorf("nobody can have seen it, but the ledger says %+v", e)
+		t.Errorf("no program can have seen it, but the ledger says %+v", e)
 	}
 }
 
-// Timers of CLOCK_REALTIME follow it when it jumps, those of a duration do not, and TFD_TIMER_CANCEL_ON_SET tells.
+// Timers of CLOCK_REALTIME follow it when it jumps, those of a duration do not, and TFD_TIMER_CANCEL_ON_SET reports the jump.
 func TestTimersFollowTheClock(t *testing.T) {
 	run := func(rules ...world.FaultRule) (map[string]int, *engine.Outcome) {
 		said, out := told(t, alone(t, "timers.c", rules...))
@@ -363,7 +363,7 @@ func TestFailedFsyncLosesData(t *testing.T) {
 	}
 }
 
-// A partial write for which the full disk has no room either was not delivered, and nobody has seen it.
+// A partial write for which the full disk has no room either was not delivered, and no program has seen it.
 func TestPartialWriteToAFullDisk(t *testing.T) {
 	const program = `import os, time
 f = os.open('/data', os.O_WRONLY | os.O_CREAT)

@@ -28,7 +28,7 @@ while True:
         do(json.loads(line))
 `
 
-// Whatever becomes of the prober, a probe that it has not answered tells nothing, and the run repeats. What it answers belongs to
+// Whatever becomes of the prober, a probe that it has not answered is no evidence, and the run repeats. What it answers belongs to
 // the check that it was asked.
 func TestProberIsNotTrusted(t *testing.T) {
 	fine := "say(o, 0, o['check']['endpoint'] + ' is fine')"

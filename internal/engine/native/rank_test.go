@@ -69,7 +69,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// A rate of 0 preempts nobody.
+// A rate of 0 preempts no thread.
 func TestNoPreemptions(t *testing.T) {
 	spec := &world.Spec{Dir: t.TempDir(), StartUnixNs: 1735689600e9, MaxTimeNs: 1e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.11", WorkingDir: "/", Command: []string{"/bin/sh", "-c", "echo one; /bin/echo two"}, Env: []string{"PATH=/usr/bin:/bin"}}}}

@@ -121,7 +121,7 @@ const (
 	follower = "import time\nprint('I follow', flush=True)\ntime.sleep(1000)"
 )
 
-// Rules ask for the roles of nodes, which logs or programs tell.
+// Rules ask for the roles of nodes, which logs or programs report.
 func TestFaultsAskForRoles(t *testing.T) {
 	injectedAt := func(out *engine.Outcome) (targets []string) {
 		for _, s := range out.Ledger.Injections {
@@ -154,7 +154,7 @@ func TestFaultsAskForRoles(t *testing.T) {
 		t.Errorf("by script: injected %v, want n2", got)
 	}
 
-	// Roles are there side by side: those that one line tells, those that have an end of their own, and what programs tell.
+	// Roles are there side by side: those that one line reports, those that have an end of their own, and those that programs report.
 	for _, c := range []struct {
 		role string
 		all  []world.NodeRole

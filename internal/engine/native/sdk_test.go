@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// sdkPrograms are programs that tell the same assertions: by the SDK for Go, with and without cgo, and by a script that
+// sdkPrograms are programs that report the same assertions: by the SDK for Go, with and without cgo, and by a script that
 // writes the protocol itself.
 func sdkPrograms(t *testing.T) map[string][]string {
 	programs := map[string][]string{}
@@ -167,7 +167,7 @@ func TestSDKLines(t *testing.T) {
 }
 
 // The last line of a program counts without its end where it is whole: the program lives on, ends, breaks down or is
-// killed. What is cut is told.
+// killed. A warning reports a line that is cut.
 func TestSDKLinesWithoutEnd(t *testing.T) {
 	for _, end := range []string{"sleep 99", "exit 0", "exit 3", "kill -9 $$", "exec 3>&-; sleep 99"} {
 		for _, c := range []struct {

@@ -89,8 +89,8 @@ v6only 1 EADDRNOTAVAIL True ENETUNREACH
 `)
 }
 
-// What root writes to a setting shows there, and has the effect that the engine gives it, from then on; what Linux would not take is
-// refused, and so is everything to others than root. What has no effect here is told.
+// A value that root writes to a setting shows there, and has the effect that the engine gives it, from then on. A value that Linux would
+// not take is refused, and so is every write by others than root. A warning reports a setting that has no effect here.
 func TestSettingsWrittenAtRunTime(t *testing.T) {
 	const script = pythonPrelude + `
 def write(name, text):

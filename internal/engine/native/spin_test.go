@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
-// Threads that wait without a system call are cut where it cannot be told how long they waited, and threads that compute
+// Threads that wait without a system call are cut where the engine cannot measure how long they waited, and threads that compute
 // for long are not cut: the runs repeat.
 func TestWaitsWithoutSystemCallsRepeat(t *testing.T) {
 	wants := map[string]struct {
@@ -87,7 +87,7 @@ print('the child after', round(time.monotonic() - before), flush=True)
 	}
 }
 
-// A thread that computes for long is looked at in single steps. It must not see that, or it could tell real time by it.
+// A thread that computes for long is looked at in single steps. It must not see that, or it could derive real time from it.
 func TestStepsAreNotSeen(t *testing.T) {
 	needCompiler(t)
 	const source = `

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Programs that are told to stop. Each begins with what an earlier life has left.
+// Programs that are signalled to stop. Each begins with what an earlier life has left.
 const lives = `import os, signal, sys, threading, time
 print('begin', open('/log').read() if os.path.exists('/log') else '', flush=True)
 def note(what):
@@ -39,7 +39,7 @@ func stopOf(t *testing.T, program string, change func(n *world.Node)) *world.Spe
 	return spec
 }
 
-// An orderly restart tells the main process to stop, by the node's signal and from outside; it is awaited for the grace
+// An orderly restart signals the main process to stop, by the node's signal and from outside; it is awaited for the grace
 // period, then all processes are killed. Files stay. The node is down for the fault's duration from then on. None of this
 // is an unexpected exit.
 func TestRestartInOrder(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// What a program has left unset in the structures that it passes is no part of an event: it is what lies on a stack, by any chance that
-// nobody has thought of.
+// Bytes that a program has left unset in the structures that it passes are no part of an event: they are what lies on a stack, by chances
+// that the engine does not control.
 func TestUnsetMemoryIsNoPartOfAnEvent(t *testing.T) {
 	needCompiler(t)
 	program := compile(t, "testdata/unset/unset.c")

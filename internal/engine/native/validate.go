@@ -140,7 +140,7 @@ func (x *inspection) sources() bool {
 	return len(x.mistakes) == 0
 }
 
-// plain says what is wrong with a path, without the call that told.
+// plain says what is wrong with a path, without the call that reported it.
 func plain(err error, name string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s is not there", name)

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// What a Spec names and the machine lacks is told by its part, with a remedy, and a world of it would not start.
+// Inspect reports what a Spec names and the machine lacks by its part, with a remedy, and a world of that Spec would not start.
 func TestInspect(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string, mode os.FileMode) string {
@@ -137,7 +137,7 @@ func TestInspect(t *testing.T) {
 				t.Errorf("got %+v, want %s, %q, %q", m, c.part, c.problem, c.remedy)
 			}
 			if _, err := engine.Run(native.New(), s, tape.Tape{Seed: 1}, engine.Options{}); err == nil {
-				t.Error("but a world of it starts")
+				t.Error("but a world of that Spec starts")
 			}
 		})
 	}

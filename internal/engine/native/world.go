@@ -130,7 +130,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			k.IdleTurns = 0
 			continue
 		}
-		// Nobody can run, or only those who yield and poll. These may be at work together, which shows in their memory
+		// No thread can run, or only threads that yield and poll. These may be at work together, which shows in their memory
 		// alone: they get some turns, and then time passes, in steps that grow.
 		spins := k.Spins()
 		if spins {
@@ -199,7 +199,7 @@ func (w *World) outside() engine.Reason {
 	return ""
 }
 
-// overdue tells the ledger what a thread of a program under test has seen of faults.
+// overdue records in the ledger which faults a thread of a program under test has seen.
 func (w *World) overdue(k *kernel.Kernel, t *kernel.Thread, sock net.SockID) {
 	since := k.Now
 	if t.Call.Again {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of what is told of stacks.
+// Limits of what is reported of stacks.
 const (
-	MaxThreads  = 64      // whose stacks are told
+	MaxThreads  = 64      // whose stacks are reported
 	firstFrames = 48      // of a stack, from the innermost call on
 	lastFrames  = 16      // of a longer one, from its end
 	maxFrames   = 500_000 // that are looked at: an endless recursion has more

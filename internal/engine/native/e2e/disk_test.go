@@ -110,7 +110,7 @@ func TestAcknowledgedCommits(t *testing.T) {
 				if p.Property == "linearizable" {
 					lost = p.Violated > 0
 					if c.durable && p.Holds != d.Campaign.Runs {
-						t.Errorf("an acknowledged commit was lost, or nobody can tell: %+v", p)
+						t.Errorf("an acknowledged commit was lost, or the check has no verdict: %+v", p)
 					}
 				}
 			}

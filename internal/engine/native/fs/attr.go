@@ -1,6 +1,6 @@
 package fs
 
-// Attr is what stat(2) and statx(2) tell.
+// Attr is what stat(2) and statx(2) report.
 type Attr struct {
 	Inode    InodeID
 	Dev      uint64
@@ -144,7 +144,7 @@ func (s *State) Utimens(env *Env, id InodeID, atime TimeChange, atimeNs int64, m
 	return OK
 }
 
-// Statfs is what statfs(2) tells, in blocks of 4096 bytes.
+// Statfs is what statfs(2) reports, in blocks of 4096 bytes.
 type Statfs struct {
 	Type                        int64
 	Blocks, Free, Files, FFree  int64

@@ -60,7 +60,7 @@ func (s *State) OnDisk(id InodeID) bool {
 	return in.is(S_IFREG) && in.Synth == "" && !in.Memory && !in.Served && in.Mount >= 0 && s.Mounts[in.Mount].Type == Disk
 }
 
-// Rot changes bits of a file's content as a disk does by itself: nothing else of the file changes, and nobody is told.
+// Rot changes bits of a file's content as a disk does by itself: nothing else of the file changes, and no watcher is notified.
 func (s *State) Rot(env *Env, id InodeID, off int64, bits byte) Errno {
 	in := s.inode(id)
 	var b [1]byte
@@ -117,7 +117,7 @@ func (s *State) TruncatePath(env *Env, id InodeID, size int64) Errno {
 		return e
 	}
 	if in.is(S_IFCHR) {
-		return OK // to its writers it is a file; what they have told stays told
+		return OK // to its writers it is a file; what they have written stays written
 	}
 	if e := in.writable(s); e != OK {
 		return e

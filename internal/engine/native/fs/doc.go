@@ -26,8 +26,8 @@
 // # How a kernel uses it
 //
 // A path starts at a directory's InodeID, so that a renamed directory that is open or a working directory
-// goes on working. Open, and Ref for anything else that holds an inode, keep it alive; Unref lets go. Open tells by
-// the inode's type what the kernel must do: FIFOs, sockets, devices and the synthetic files of /proc and /sys are the
+// continues to work. Open, and Ref for anything else that holds an inode, keep it alive; Unref lets go. From
+// the inode's type Open decides what the kernel must do: FIFOs, sockets, devices and the synthetic files of /proc and /sys are the
 // kernel's own, this package only finds them. Calls never wait: a lock that is taken answers EAGAIN.
 //
 // All changes of names pass through enter and leave, all changes of bytes through resize, writeAt and punch, and all

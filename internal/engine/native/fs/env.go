@@ -39,7 +39,7 @@ type Base interface {
 	ReadAt(layer int, path string, p []byte, off int64) (int, Errno)
 }
 
-// BaseAttr is what a lower layer tells about a name.
+// BaseAttr is what a lower layer reports about a name.
 type BaseAttr struct {
 	Mode     uint32 // type and permissions
 	UID, GID int

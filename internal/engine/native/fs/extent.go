@@ -65,7 +65,7 @@ func (in *Inode) release(from, to int64) int64 {
 	return gone
 }
 
-// affordable tells up to which page a write of [from, to) can go if at most free pages may be added.
+// affordable returns up to which page a write of [from, to) can go if at most free pages may be added.
 func (in *Inode) affordable(from, to, free int64) int64 {
 	at := from
 	for i := in.first(from); at < to; i++ {

@@ -151,7 +151,7 @@ func (in *Inode) unwatch(s *State) {
 	}
 }
 
-// tell notifies those who watch an inode or the directory of its last known name.
+// tell notifies the watchers of an inode or of the directory of its last known name.
 func (in *Inode) tell(s *State, mask uint32) {
 	mask |= isDirBit(in)
 	if up := s.at(in.Parent); up != nil && up != in && len(up.Watches) > 0 && in.Nlink > 0 && !in.MountRoot {

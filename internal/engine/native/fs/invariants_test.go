@@ -65,7 +65,7 @@ func (s *State) Check() error {
 		watches += len(in.Watches)
 		for _, w := range in.Watches {
 			if n := s.Instances[w.Instance]; n == nil {
-				fail("inode %d: watched by nobody", id)
+				fail("inode %d: the instance of a watch does not exist", id)
 			} else if i, ok := n.watch(w.WD); !ok || n.Watches[i].Inode != id {
 				fail("inode %d: watch %d is not its own", id, w.WD)
 			}

@@ -80,7 +80,7 @@ type Unsynced struct {
 	// Failed has what the disk holds of pages that count as clean because a synchronisation failed (see FailSync); nil is
 	// zeros. A page is never here and in Pages.
 	Failed map[int64][]byte
-	// Shadow holds the durable bytes of a file that programs have mapped for writing, whose writes nobody sees.
+	// Shadow holds the durable bytes of a file that programs have mapped for writing, whose writes the engine does not see.
 	Shadow BlobID
 }
 
@@ -237,8 +237,8 @@ func (in *Inode) shadow(s *State, env *Env) Errno {
 	return in.refreshShadow(s, env)
 }
 
-// refreshShadow makes all bytes of a mapped file durable. Which of them a program has changed nobody knows: they are compared, since
-// most have stayed as they are and reading costs a fraction of writing.
+// refreshShadow makes all bytes of a mapped file durable. The engine does not know which of them a program has changed. It compares them,
+// since most have stayed as they are and reading costs a fraction of writing.
 func (in *Inode) refreshShadow(s *State, env *Env) Errno {
 	u := in.Unsynced
 	if e := env.Blobs.Truncate(u.Shadow, in.Size); e != OK {

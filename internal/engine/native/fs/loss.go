@@ -529,7 +529,7 @@ func (s *State) recount(env *Env) {
 		}
 		in.Flocks, in.Locks, in.Watches, in.Refs, in.Held, in.Mapped, in.Tmpfile = nil, nil, nil, 0, 0, false, false
 		names, ok := reached[id]
-		if !ok && in.Unseen > 0 { // it has a name that nobody has looked at yet
+		if !ok && in.Unseen > 0 { // it has a name that no program has looked at yet
 			in.Nlink = 0
 			continue
 		}

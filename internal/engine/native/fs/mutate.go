@@ -224,7 +224,7 @@ func (in *Inode) punch(s *State, env *Env, off, size int64, keepAllocated bool) 
 	return OK
 }
 
-// roomFor tells up to which page a write of [from, to) can go.
+// roomFor returns up to which page a write of [from, to) can go.
 func (in *Inode) roomFor(s *State, from, to int64) int64 {
 	room := in.affordable(from, to, in.freePages(s))
 	if s.full(in.Mount) && !in.Memory {

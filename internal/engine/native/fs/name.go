@@ -307,7 +307,7 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 	o.dir.unname(s, o.name)
 	if b != nil {
 		a.noteFlush(s)
-		b.Refs++ // it goes when all have been told of the rename
+		b.Refs++ // it goes when all watchers have been notified of the rename
 		n.dir.leave(s, env, n.name, b)
 	}
 	n.dir.enter(s, n.name, a)

@@ -226,7 +226,7 @@ func (s *State) Unref(env *Env, id InodeID) {
 	in.drop(s, env)
 }
 
-// Close tells those who watch an inode that an open file is being closed; Unref must follow.
+// Close notifies the watchers of an inode that an open file is being closed; Unref must follow.
 func (s *State) Close(id InodeID, written bool) {
 	if written {
 		s.inode(id).tell(s, IN_CLOSE_WRITE)

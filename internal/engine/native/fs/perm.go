@@ -4,7 +4,7 @@ import "slices"
 
 // permits checks the permission bits of an inode (path_resolution(7)); want is a union of R_OK, W_OK and X_OK.
 func (c *Cred) permits(in *Inode, want uint32) bool {
-	if c.UID == 0 { // CAP_DAC_OVERRIDE: all, but execute only what is executable by somebody
+	if c.UID == 0 { // CAP_DAC_OVERRIDE: all, but execute only what some class of users may execute
 		return want&X_OK == 0 || in.isDir() || in.Mode&0o111 != 0
 	}
 	bits := in.Mode

@@ -450,7 +450,7 @@ func (m *Machine) emulate(t *thread, in *code.Instruction) bool {
 	return true
 }
 
-// segmentLimit is the limit of a segment that programs may use, as LSL gives it (asm/segment.h). That of the segment by which Linux tells
+// segmentLimit is the limit of a segment that programs may use, as LSL gives it (asm/segment.h). That of the segment by which Linux shows
 // the number of the CPU is 0: the first one.
 func segmentLimit(selector uint64) (limit uint64, ok bool) {
 	if selector&4 != 0 {

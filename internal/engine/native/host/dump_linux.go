@@ -22,7 +22,7 @@ const (
 // Registers gives those of a thread whose process is about to end. A call at which it stands is left as it is.
 func (m *Machine) Registers(id ThreadID) (machine.Regs, bool) {
 	t := m.get(id)
-	switch t.at { // nobody shall see what the call would have done
+	switch t.at { // no program shall see what the call would have done
 	case atPassed:
 		t.at = atNotice
 	case atLet:

@@ -82,7 +82,7 @@ type Machine struct {
 	// Stops is why every call takes a ptrace stop: it was asked for, or notifications do not work here. Empty if they do.
 	Stops string
 
-	vdsoAround [2]uint64 // how far the real vDSO and its data reach below and above where programs are told it is
+	vdsoAround [2]uint64 // how far the real vDSO and its data reach below and above the address that programs get for it
 	cpuidTraps bool      // programs trap at cpuid wherever it is
 	identities map[[2]uint32]identity
 	layout     *[64]component
@@ -340,7 +340,7 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *machine.Stop) bool
 	switch sig {
 	case syscall.SIGSTOP:
 		if r := t.load(); t.listener != nil && r.Orig_rax != ^uint64(0) && int64(r.Rax) == -eRestartSys {
-			m.watch.fired() // it had just made a call, whose notification nobody has received: it makes it again
+			m.watch.fired() // it had just made a call, whose notification the engine has not received: it makes it again
 			t.at = atStart
 			return false
 		}
@@ -353,7 +353,7 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *machine.Stop) bool
 	case syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS:
 		return reason > 0
 	}
-	return false // nobody but the engine signals a world's process
+	return false // only the engine signals a world's process
 }
 
 // timestamp answers a trapped rdtsc or rdtscp from virtual time: one tick is one nanosecond.
@@ -504,8 +504,8 @@ func (m *Machine) Native(id ThreadID) int64 {
 	return m.execute(t, r.Orig_rax, r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8, r.R9)
 }
 
-// Pass lets the real kernel execute the call at which the thread stands when the thread runs on; nobody looks at the
-// result.
+// Pass lets the real kernel execute the call at which the thread stopped when the thread runs on; the engine does not look
+// at the result.
 func (m *Machine) Pass(id ThreadID) {
 	switch t := m.get(id); t.at {
 	case atNotice:

@@ -44,7 +44,7 @@ func (m *Machine) LimitMemory(bytes int64, blobs *Blobs) {
 	w.limitBytes.Store(bytes)
 }
 
-// Due tells, now and then, that it is time to look at what lies outside the world.
+// Due reports, now and then, that it is time to look at what lies outside the world.
 func (m *Machine) Due() bool { return m.watch.due.Load() && m.watch.due.Swap(false) }
 
 // holding is what a world takes of the machine's memory, in bytes.

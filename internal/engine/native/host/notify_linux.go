@@ -56,7 +56,7 @@ var (
 	heeded       bool // childHandler is there
 )
 
-// heedChildren makes SIGCHLD end the wait for a notification: ptrace stops are told by it. The kernel sends it to the very
+// heedChildren makes SIGCHLD end the wait for a notification: it reports ptrace stops. The kernel sends it to the very
 // thread that traces, if it can take it.
 func heedChildren() error {
 	childSignals.Lock()
@@ -83,7 +83,7 @@ func heedChildren() error {
 	return nil
 }
 
-// quietChildSignals sets SA_NOCLDSTOP for SIGCHLD, where nobody heeds it: every ptrace stop would signal the Go runtime
+// quietChildSignals sets SA_NOCLDSTOP for SIGCHLD, where no thread heeds it: every ptrace stop would signal the Go runtime
 // otherwise, which makes a stop a fifth slower.
 func quietChildSignals() {
 	childSignals.Lock()
@@ -192,7 +192,7 @@ func (m *Machine) send(t *thread) (first, second uintptr) {
 		if syscall.Errno(-first) != syscall.EINTR {
 			return first, second
 		}
-		runtime.Gosched() // nothing was sent: somebody held the listener's lock as a signal came
+		runtime.Gosched() // nothing was sent: another thread held the listener's lock as a signal came
 	}
 }
 

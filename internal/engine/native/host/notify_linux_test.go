@@ -127,7 +127,7 @@ func TestStepsOverCalls(t *testing.T) {
 	}
 }
 
-// A call is answered once, though a signal that comes while somebody holds the listener's lock keeps the answer from being sent.
+// A call is answered once, though a signal that comes while another thread holds the listener's lock keeps the answer from being sent.
 func TestAnswersThatASignalStops(t *testing.T) {
 	onOwnThread(func() {
 		sent := 0

@@ -355,7 +355,7 @@ func (m *Machine) hand(t *thread, fd int, flags uint64) int64 {
 // furnish prepares a fresh program: auxiliary vector, the engine's pages.
 func (m *Machine) furnish(t *thread, img machine.Image) syscall.Errno {
 	if t.queued != nil {
-		return 0 // died in exec; the next Resume tells
+		return 0 // died in exec; the next Resume reports it
 	}
 	t.space, t.code, t.chance = m.newSpace(), nil, nil
 	sp := t.load().Rsp

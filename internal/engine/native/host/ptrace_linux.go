@@ -53,7 +53,7 @@ func (m *Machine) wait(t *thread) (syscall.WaitStatus, syscall.Errno) {
 	}
 }
 
-// bury takes in the ends of the other threads of a process whose main thread is waited for: where somebody else kills a process, the
+// bury takes in the ends of the other threads of a process whose main thread is waited for: where another party kills a process, the
 // machine for want of memory say, Linux reports the end of its main thread only after those of all others.
 func (m *Machine) bury(t *thread) {
 	if !t.leader || m.alive[t.tgid] <= 1 {
@@ -116,8 +116,8 @@ const (
 	infoSeccomp = 3
 )
 
-// interruptible takes SA_RESTART from SIGURG, by which Go's runtime asks a thread to stop, and from SIGCHLD, by which the ends of
-// threads are told: a wait that the runtime knows nothing of ends with EINTR then.
+// interruptible takes SA_RESTART from SIGURG, by which Go's runtime asks a thread to stop, and from SIGCHLD, by which Linux reports
+// the ends of threads: a wait that the runtime knows nothing of ends with EINTR then.
 func interruptible() {
 	for _, sig := range []syscall.Signal{unix.SIGURG, unix.SIGCHLD} {
 		var sa sigaction

@@ -70,7 +70,7 @@ func (s *State) Unbusy(t *Thread) {
 }
 
 // CPUTimer is ITIMER_VIRTUAL or ITIMER_PROF of a process (setitimer(2)). The engine knows no time that a process spends in the
-// kernel, as getrusage(2) tells: both count the same.
+// kernel, as getrusage(2) reports it: both count the same.
 type CPUTimer struct {
 	At, Interval int64 // At is CPU time of the process, 0 is none
 }

@@ -38,7 +38,7 @@ type Result int64
 
 const (
 	Pending Result = -1 << 40 // the thread waits
-	Gone    Result = -1 << 41 // there is nobody to receive a result
+	Gone    Result = -1 << 41 // no thread is left to receive a result
 	Passed  Result = -1 << 42 // the real kernel executes the call when the thread runs on; it cannot fail
 )
 
@@ -49,7 +49,7 @@ type Progress uint8
 
 const (
 	Ran  Progress = iota // a thread ran
-	Idle                 // nobody can run; time must pass
+	Idle                 // no thread can run; time must pass
 )
 
 // Step runs one thread for one turn, if one can run. Threads that merely yield or poll run only if lazyToo is set:
@@ -327,7 +327,7 @@ func (k *Kernel) CallName(t *Thread) string { return k.system.Calls[t.Call.Nr].N
 // maxShown bounds how many waiting threads Blocked names.
 const maxShown = 8
 
-// Blocked tells, for people, what every thread waits for.
+// Blocked describes, for people, what every thread waits for.
 func (k *Kernel) Blocked() string {
 	var parts []string
 	for _, id := range slices.Sorted(maps.Keys(k.Threads)) {

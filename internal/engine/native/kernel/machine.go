@@ -99,30 +99,30 @@ type Kernel struct {
 	Cost    world.Cost
 	Sched   world.Sched
 	Limits  world.Limits
-	// Absent is told of names that threads have looked for and that are not there.
+	// Absent gets each name that a thread has looked for and that is not there.
 	Absent func(t *Thread, name string)
 	// Observe sees every event, if not nil.
 	Observe func(*Event)
 	// Code gives the copy of a program, or of a library, that is executed in its place, or nil; nil asks for none. path is how
 	// it was called, real its name in the tree, fd an open file of this process. counts is what Space.Counts shall be.
 	Code func(t *Thread, path, real string, fd int, library bool) (copied machine.Code, counts int)
-	// Executes is told of each program that is executed: its path, where that leads, and an open file. It may be nil.
+	// Executes gets each program that is executed: its path, where that leads, and an open file. It may be nil.
 	Executes func(t *Thread, path, real string, fd int)
-	// Edges is told of a module of edges that a process announces; it gives what Module.Counts shall be, or 0. It may be nil.
+	// Edges gets each module of edges that a process announces; it returns what Module.Counts shall be, or 0. It may be nil.
 	Edges func(t *Thread, a *Announced) (counts int)
-	// Ending is told that a process is about to lose its memory, by its end or by an exec.
+	// Ending is called when a process is about to lose its memory, by its end or by an exec.
 	Ending func(p *Proc)
-	// Fatal is told that a signal, of which siginfo is what a handler would be given, is about to end the process of a thread with
+	// Fatal is called when a signal, whose siginfo is what a handler would be given, is about to end the process of a thread with
 	// a core file. It may be nil.
 	Fatal func(t *Thread, sig int, siginfo [128]byte)
 	// Leaks switches off single cures against chance, for the mutation test.
 	Leaks Leaks
-	// Seen is told when a program under test got a result that a fault has changed.
+	// Seen is called when a program under test got a result that a fault has changed.
 	Seen func(ref net.FaultRef)
-	// Entering is told when a program under test is about to make a system call that WatchCalls named; files are what
+	// Entering is called when a program under test is about to make a system call that WatchCalls named; files are what
 	// the call is about, the new name first. The thread may be gone afterwards.
 	Entering func(node NodeID, call string, files []string)
-	// Overdue is told when a thread of a program under test got a result that a fault has changed.
+	// Overdue is called when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
 
 	// DiskFault decides which fault is injected into a call on a file of a node's disk. It is asked on nodes that are Harmed.

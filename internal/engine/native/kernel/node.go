@@ -24,9 +24,9 @@ type Slow struct {
 // Life is what a main process and its descendants have learned from the world, as far as it can repeat. It leaves out times,
 // process numbers, random bytes and the order of events.
 type Life struct {
-	Tag int64 // of the main process; 0 is that nobody asks
+	Tag int64 // of the main process; 0 if no caller asks
 	Sum uint64
-	// Open says that they have heard of somebody else: what they learn the next time may be something else.
+	// Open says that they have learned from another process or node: what they learn the next time may differ.
 	Open bool
 }
 

@@ -49,7 +49,7 @@ type EventFD struct {
 }
 
 // TimerFD is a timer of timerfd_create(2). As on Linux, a periodic one stands still after an expiry until it is looked
-// at: the expiries since are counted then, and nobody is woken for them.
+// at: the expiries since are counted then, and no thread is woken for them.
 type TimerFD struct {
 	ID       int64
 	Clock    int
@@ -60,7 +60,7 @@ type TimerFD struct {
 	Gen      int64
 	Node     NodeID
 	Wall     bool // At is a time of CLOCK_REALTIME
-	// CancelOnSet is TFD_TIMER_CANCEL_ON_SET: that CLOCK_REALTIME jumps is told (Canceled, by the fault Fault).
+	// CancelOnSet is TFD_TIMER_CANCEL_ON_SET: reads report that CLOCK_REALTIME jumped (Canceled, by the fault Fault).
 	CancelOnSet bool
 	Canceled    bool
 	Fault       int

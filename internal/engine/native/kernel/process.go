@@ -74,7 +74,7 @@ func (k *Kernel) MemoryEnds(p *Proc) {
 	}
 }
 
-// EndProcess ends all of a process' threads. status is as wait4 tells it: exit code << 8, or the signal's number.
+// EndProcess ends all of a process' threads. status is as wait4 reports it: exit code << 8, or the signal's number.
 func (k *Kernel) EndProcess(p *Proc, status int, byFault bool) {
 	if p.Zombie {
 		return
@@ -84,7 +84,7 @@ func (k *Kernel) EndProcess(p *Proc, status int, byFault bool) {
 		t := k.Threads[id]
 		if !byFault && t.State != Dead {
 			if s := k.Spaces[p.Space]; s != nil && s.Refs == 1 {
-				t.ClearTID = 0 // nobody is left who could look at it
+				t.ClearTID = 0 // no thread is left that could look at it
 			}
 			k.Leave(t)
 		}

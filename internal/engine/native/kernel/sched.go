@@ -47,7 +47,7 @@ func (s *State) runs(t *Thread) bool {
 }
 
 // pick chooses the thread that runs next: the current one while it may, else the first of the highest priority.
-// Threads that only yield or poll are chosen when nobody else can run, and only if lazyToo.
+// Threads that only yield or poll are chosen when no other thread can run, and only if lazyToo.
 func (s *State) pick(lazyToo bool) *Thread {
 	if c := s.Threads[s.Current]; c != nil && !s.Resched && c.State == Ready && s.runs(c) && !c.Lazy {
 		return c

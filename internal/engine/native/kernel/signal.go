@@ -194,7 +194,7 @@ func (k *Kernel) prepare(p *Proc, sig int) bool {
 	return true
 }
 
-// orphaned reports whether nobody of a process' session could continue its group (setpgid(2)): terminals do not stop
+// orphaned reports whether no process of a process' session could continue its group (setpgid(2)): terminals do not stop
 // such groups.
 func (s *State) orphaned(p *Proc) bool {
 	for _, id := range s.Nodes[p.Node].Procs {
@@ -381,7 +381,7 @@ func (k *Kernel) interrupt(t *Thread, e *Syscall) (Result, bool) {
 	}
 	act := p.Actions[s.Number]
 	if act.Handler == SigDefault {
-		return fail(unix.EINTR), true // it ends or stops the process: nobody sees the result
+		return fail(unix.EINTR), true // it ends or stops the process: no program sees the result
 	}
 	if t.WaitMask != nil {
 		// Keep the wait's mask for the delivery, which happens before anything else.

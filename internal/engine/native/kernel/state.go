@@ -43,7 +43,7 @@ type State struct {
 	Net *net.State
 	// Cause is the fault because of which sockets are being closed, if any.
 	Cause  net.FaultRef
-	Unread []FileID // files of messages that nobody will receive, to be released
+	Unread []FileID // files of messages that no program will receive, to be released
 
 	Waiting  map[Key][]ThreadID // who waits on what, first come first
 	Watching map[Key][]Watch    // which epoll items look at what
@@ -61,7 +61,7 @@ type State struct {
 	Hash    []byte // state of the trace hash
 	Strict  []byte // state of the strict hash
 	Notices []Notice
-	Failed  map[FailedCall]uint32 // how often calls of programs under test failed; nil where nobody asks
+	Failed  map[FailedCall]uint32 // how often calls of programs under test failed; nil where no caller asks
 }
 
 // FailedCall is one way in which a call of a program failed.
@@ -109,7 +109,7 @@ type Node struct {
 	Harmed       bool                 // faults are injected into single calls on its disk: see Kernel.DiskFault
 	Slow         Slow                 // how slow its disk is
 	Torn         Torn                 // the write at which its power goes
-	Stopping     Stopping             // what its main process was told to stop by
+	Stopping     Stopping             // the signal and the fault that ordered its main process to stop
 	Life         Life
 }
 
@@ -216,7 +216,7 @@ type Proc struct {
 	Cwd      fs.InodeID // holds a reference
 	Root     fs.InodeID // of chroot(2), holds a reference; 0 is the node's
 	Umask    uint32
-	Sharers  int64 // names those who share folder and umask (CLONE_FS), 0 if nobody does
+	Sharers  int64 // identifies the processes that share folder and umask (CLONE_FS), 0 if none do
 	Cred     Cred
 
 	Actions     [65]Action
@@ -225,14 +225,14 @@ type Proc struct {
 	Reported    bool // a stop or continue that wait has not seen yet
 	Continued   bool
 	Zombie      bool
-	Status      int // as wait4 tells it
+	Status      int // as wait4 reports it
 	ExitSignal  int
 	DeathSignal int
 	Subreaper   bool
 	Unkillable  bool // process 1: signals without a handler do nothing
 	Dumpable    int
 	NoNewPrivs  bool
-	Login       uint32 // 1 + the user who has logged in (loginuid of proc(5)); 0 is nobody
+	Login       uint32 // 1 + the user who has logged in (loginuid of proc(5)); 0 is no user
 	Personality uint32
 	Limits      [16][2]uint64
 	OOMAdj      int

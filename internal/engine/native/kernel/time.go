@@ -98,7 +98,7 @@ func (k *Kernel) PosixDue(proc ProcID, b int64) {
 		k.SignalThread(th, s)
 		queued = pending(th.Pending)
 	}
-	if x = k.PosixTimer(proc, b); x != nil && x.Still && !queued { // nobody will take a signal: the timer goes on by itself
+	if x = k.PosixTimer(proc, b); x != nil && x.Still && !queued { // no thread will take a signal: the timer continues by itself
 		k.rearm(p, x)
 	}
 }

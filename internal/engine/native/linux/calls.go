@@ -255,7 +255,7 @@ func defineRefused() {
 		name, e := x.name, x.e
 		define(nr, name, "", func(k *Kernel, t *Thread) Result { return k.Refuse(t, name, e) })
 	}
-	// rseq would tell on which CPU a thread runs and when it was preempted; libraries do without it in silence.
+	// rseq would show on which CPU a thread runs and when it was preempted; libraries do without it in silence.
 	define(unix.SYS_RSEQ, "rseq", "", func(k *Kernel, t *Thread) Result { return fail(unix.ENOSYS) })
 }
 

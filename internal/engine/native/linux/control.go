@@ -27,7 +27,7 @@ var reportFile = Behaviour{
 
 func tagged(k *Kernel, t *Thread, f *File, _ *fs.Opened) { f.Tag = k.Proc(t).Tag }
 
-// notices takes what a program tells the engine, one notice a write. The engine acts on it before the next program runs.
+// notices takes what a program reports to the engine, one notice a write. The engine acts on it before the next program runs.
 func notices(kind kernel.NoticeKind, most int) func(*Kernel, *Thread, *File, []byte) Result {
 	return func(k *Kernel, t *Thread, f *File, data []byte) Result {
 		if len(data) > most {

@@ -232,7 +232,7 @@ func epollWait(k *Kernel, t *Thread, timeout int64) Result {
 	if len(hits) > 0 {
 		n = k.M.Write(t.ID, a[1], out) / epollEventBytes
 	}
-	// What could not be told stays at the head of the list; what is level-triggered goes to its end.
+	// Hits that could not be reported stay at the head of the list; level-triggered ones go to its end.
 	left := append(slices.Clone(hits[n:]), ready...)
 	for i, id := range hits[:n] {
 		t.Call.Mix(out[i*epollEventBytes : i*epollEventBytes+4])

@@ -162,7 +162,7 @@ func futexForget(k *Kernel, t *Thread) {
 	if futexRemove(k, key, t.ID) {
 		return
 	}
-	// It was requeued: to the second address of somebody's call.
+	// It was requeued: to the second address of another thread's call.
 	keys := make([]Key, 0, len(k.Futexes))
 	for key := range k.Futexes {
 		keys = append(keys, key)

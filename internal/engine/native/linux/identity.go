@@ -270,7 +270,7 @@ func sysSetdomainname(k *Kernel, t *Thread) Result {
 	return 0
 }
 
-// sysVhangup is vhangup(2): nobody has a terminal.
+// sysVhangup is vhangup(2): no process has a terminal.
 func sysVhangup(k *Kernel, t *Thread) Result {
 	if !k.Proc(t).Cred.May(unix.CAP_SYS_TTY_CONFIG) {
 		return fail(unix.EPERM)

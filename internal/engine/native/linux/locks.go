@@ -20,7 +20,7 @@ func sysFlock(k *Kernel, t *Thread) Result {
 	switch {
 	case kind != unix.LOCK_UN && kind != unix.LOCK_SH && kind != unix.LOCK_EX:
 		return fail(unix.EINVAL)
-	case f.Inode == 0: // nobody else can have it open under another description
+	case f.Inode == 0: // no other process can have it open under another description
 		return 0
 	}
 	s := k.Node(t).FS

@@ -47,7 +47,7 @@ func writeLog(k *Kernel, t *Thread, f *File, data []byte) {
 		}
 	}
 	most := maxLogLine
-	if f.Bound > 0 { // somebody reads it as a whole
+	if f.Bound > 0 { // a caller reads it as a whole
 		most = f.Bound + 1
 	}
 	for len(data) > 0 {

@@ -246,7 +246,7 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 	if r >= 0 && shared {
 		addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object})
 	}
-	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where nobody sees it
+	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where the engine does not see it
 		recovers(k, t, f)
 	}
 	return r

@@ -24,7 +24,7 @@ var ordersFile = Behaviour{
 	},
 }
 
-// Order gives a program that was launched with Ordered something to read. It reports whether somebody is there to read it.
+// Order gives a program that was launched with Ordered something to read. It reports whether that program is there to read it.
 func Order(k *Kernel, id kernel.ProcID, data []byte) bool {
 	p := k.Procs[id]
 	if p == nil || p.Zombie || k.Files[p.Orders] == nil {

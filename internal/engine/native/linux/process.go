@@ -54,7 +54,7 @@ type Launch struct {
 	Dir  string
 	User kernel.Cred
 	Tag  int64 // comes back in the notice of its end
-	// Bounded has the world told when it computes without end, and does not make that the end of the run.
+	// Bounded makes a notice when the program computes without end (kernel.Spun), and does not make that the end of the run.
 	Bounded bool
 	// Ordered gives it a standard input that Order writes to; what it writes there comes back as notices.
 	Ordered bool
@@ -699,7 +699,7 @@ func recovers(k *Kernel, t *Thread, f *File) {
 func LosePower(k *Kernel, id kernel.NodeID, loss int, choose fs.Choose) error {
 	n := k.Nodes[id]
 	if !n.BorrowsNet && !n.LendsNet { // else it goes on, and the sockets of this node's programs are closed
-		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // nobody is told: others wait for answers that never come
+		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // no peer is notified: others wait for answers that never come
 	}
 	KillNode(k, id)
 	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != fs.OK {

@@ -437,7 +437,7 @@ func synthProc(k *Kernel, t *Thread, p *Proc, th *Thread, rest string) synthNode
 	case "statm":
 		return synthText("4096 2048 1024 256 0 2048 0\n")
 	case "smaps":
-		// How much of a map is in memory depends on the machine: all of it, as far as programs are told.
+		// How much of a map is in memory depends on the machine: programs read that all of the map is.
 		return lazy(0o444, func() string { return detailMaps(procMaps(k, t, p)) })
 	case "maps":
 		return lazy(0o444, func() string { return procMaps(k, t, p) })
@@ -734,7 +734,7 @@ func inWorld(s *fs.State, path string) string {
 	return seen
 }
 
-// detailMaps adds to each line of a map what smaps tells (proc(5)).
+// detailMaps adds to each line of a map what smaps reports (proc(5)).
 func detailMaps(maps string) string {
 	var b strings.Builder
 	for line := range strings.Lines(maps) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stop tells the main process of a node to stop, as the engine of its container would: from outside.
+// Stop signals the main process of a node to stop, as the engine of its container would: from outside.
 func Stop(k *Kernel, id kernel.NodeID, cause net.FaultRef, sig int) {
 	n := k.Nodes[id]
 	n.Stopping = kernel.Stopping{Cause: cause, Signal: sig}

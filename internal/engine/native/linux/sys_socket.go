@@ -418,7 +418,7 @@ func sysSetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	return netFail(ne)
 }
 
-// missingOption reports whether Linux knows a socket option that is not known here, as far as its number tells.
+// missingOption reports whether Linux knows a socket option that is not known here, as far as its number shows.
 func missingOption(k *Kernel, id net.SockID, level, name int, set bool) bool {
 	_, family, _, protocol, _ := k.Net.Kind(id)
 	inet := family == net.AF_INET || family == net.AF_INET6
@@ -897,7 +897,7 @@ func controlOut(k *Kernel, t *Thread, f *File, h msghdr, got net.Received, flags
 	return b, cut
 }
 
-// datagramControl adds what a UDP socket asked to be told of each datagram.
+// datagramControl adds what a UDP socket asked to get with each datagram.
 func datagramControl(k *Kernel, t *Thread, family int, got net.Received, on func(level, name int) bool, add func(level, typ uint32, data []byte)) {
 	if on(net.SOL_SOCKET, net.SO_TIMESTAMPNS) {
 		add(unix.SOL_SOCKET, net.SO_TIMESTAMPNS, timespecBytes(got.TimeNs))

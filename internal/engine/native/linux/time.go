@@ -116,7 +116,7 @@ func sysClockSettime(k *Kernel, t *Thread) Result {
 	return k.Refuse(t, "clock_settime", unix.EPERM)
 }
 
-// struct timex (adjtimex(2)): its size, and where what is told lies.
+// struct timex (adjtimex(2)): its size, and the offsets of the fields that it reports.
 const (
 	timexBytes                                                     = 208
 	timexMax, timexEst, timexStatus, timexConstant, timexPrecision = 24, 32, 40, 48, 56

@@ -47,7 +47,7 @@ func Unwatched(name string) string {
 	return ""
 }
 
-// AboutFiles reports whether the name of a file can be told at a call.
+// AboutFiles reports whether a call names a file, by path or by descriptor.
 func AboutFiles(name string) bool {
 	nr, ok := CallNumber(name)
 	_, named := pathAt[uint64(nr)]
@@ -90,7 +90,7 @@ var otherAt = map[uint64]struct{ dir, path int }{
 	unix.SYS_RENAME: {-1, 0}, unix.SYS_RENAMEAT: {0, 1}, unix.SYS_RENAMEAT2: {0, 1}, unix.SYS_LINK: {-1, 0}, unix.SYS_LINKAT: {0, 1},
 }
 
-// subjects are the paths of the files that the call at which t stands is about, as far as names tell: one for most calls, and
+// subjects are the paths of the files that the call at which t stopped is about, as far as names show: one for most calls, and
 // for those that have two names the new one first. They are no part of the event.
 func subjects(k *Kernel, t *Thread) []string {
 	c := &t.Call

@@ -42,9 +42,9 @@
 // # Observation of faults
 //
 // When a fault withholds something, the sockets concerned get a mark: when it was due, which fault, which
-// readiness. Overdue tells the kernel, when it gives a thread that waited a result, which faults that thread has
-// seen. It goes no further than the two ends of a connection: that a third program waits because one of them does is
-// nobody's observation, and of a datagram that was lost only the receiver has a mark. Duplicated and reordered
+// readiness. Overdue reports to the kernel, when it gives a thread that waited a result, which faults that thread has
+// seen. It goes no further than the two ends of a connection: that a third program waits because one of them does
+// counts as no observation, and of a datagram that was lost only the receiver has a mark. Duplicated and reordered
 // datagrams report themselves through Env.Observed when they are read.
 //
 // # Limits

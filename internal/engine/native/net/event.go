@@ -177,7 +177,7 @@ func (p *packet) arrive(s *State, env Env) {
 	}
 }
 
-// drop takes a datagram that reaches nobody out of the account of bytes.
+// drop takes a datagram that reaches no socket out of the account of bytes.
 func (p *packet) drop(s *State) {
 	if p.Proto == IPPROTO_UDP {
 		s.Bytes -= int64(len(p.Data))

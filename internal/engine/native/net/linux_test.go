@@ -90,7 +90,7 @@ func (b *both) pair(kind string) {
 }
 
 // address gives the same place for both worlds: name "a" to "c" of the abstract namespace, or the address of
-// another socket, or a port that nobody has.
+// another socket, or a port that no socket has.
 func (b *both) address(i, where int) (unix.Sockaddr, Addr, string) {
 	if strings.Contains("stream dgram seq", b.kind[i]) {
 		name := string(rune('a' + where%3))

@@ -125,7 +125,7 @@ func (sk *sock) netlinkRequest(s *State, env Env, req []byte) {
 		}
 		found = true
 	default:
-		if typ >= 16 && typ%4 != 2 { // RTM_NEW*, RTM_DEL*, RTM_SET*: nobody may change the network from inside
+		if typ >= 16 && typ%4 != 2 { // RTM_NEW*, RTM_DEL*, RTM_SET*: no program may change the network from inside
 			fail(EPERM)
 		} else {
 			fail(EOPNOTSUPP)

@@ -249,7 +249,7 @@ type way uint8
 
 const (
 	reached  way = iota // a node gets it
-	silent              // nobody in the subnet has that address, which the sender learns after neighbourFailNs
+	silent              // no node in the subnet has that address, which the sender learns after neighbourFailNs
 	dropped             // the gateway drops it: the address is on another network
 	outside             // the gateway knows no way to it
 	unrouted            // there is no route: ENETUNREACH

@@ -17,7 +17,7 @@ type mark struct {
 	Key  int64
 	Own  bool
 	Seen bool // Overdue has reported it
-	// Ack says that only an acknowledgement was withheld. Who waits for room in the send buffer sees that, and nobody else;
+	// Ack says that only an acknowledgement was withheld. Only a program that waits for room in the send buffer sees that;
 	// Full says that a program did.
 	Ack, Full bool
 }

@@ -3,7 +3,7 @@ package net
 import "github.com/bloodhound-dst/bloodhound/internal/coverage"
 
 // Seen has what happened between nodes, as sets that grow with the kinds of things and not with their number. It is nil in a
-// State of which nobody asks it.
+// State for which no caller asks for it.
 type Seen struct {
 	Roles       []uint8 // of each node: a number that stands for the roles it has now, 0 for none
 	Messages    map[MessageKind]uint32

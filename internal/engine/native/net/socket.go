@@ -176,7 +176,7 @@ func (s *State) Kind(id SockID) (n NodeID, family, typ, protocol int, ok bool) {
 	return sk.Node, sk.Family, sk.Type, sk.Protocol, true
 }
 
-// describe tells local and remote address for people and traces, such as "10.0.0.1:80<10.0.0.2:32768".
+// describe formats local and remote address for people and traces, such as "10.0.0.1:80<10.0.0.2:32768".
 func (s *State) describe(id SockID) string {
 	sk := s.Socks[id]
 	if sk == nil {
@@ -368,7 +368,7 @@ type Received struct {
 	Data []byte
 	// Full is the length of the whole datagram, which MSG_TRUNC makes the result.
 	Full int
-	// From is the sender, if the type of socket tells it.
+	// From is the sender, if the type of socket reports it.
 	From Addr
 	// Flags has MSG_TRUNC where a datagram was cut.
 	Flags int

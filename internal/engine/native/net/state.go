@@ -42,7 +42,7 @@ type Env interface {
 	Observed(ref FaultRef)
 	// Unreached says that another node was refused where a node listens on a loopback address alone.
 	Unreached(n NodeID, listens AddrPort)
-	// DropFiles gets references passed by SCM_RIGHTS that nobody will ever receive.
+	// DropFiles gets references passed by SCM_RIGHTS that no program will ever receive.
 	DropFiles(refs []int64)
 }
 

@@ -318,7 +318,7 @@ func (p *packet) dataInput(s *State, env Env, sk *sock) bool {
 		finSeq = p.Seq + int64(len(p.Data))
 	}
 	if (t.State == finWait1 || t.State == finWait2) && sk.Shut&shutRD != 0 && seq+int64(len(data)) > t.RcvNxt {
-		sk.Err = ECONNRESET // nobody will ever read it (RFC 1122, 4.2.2.13)
+		sk.Err = ECONNRESET // no program will ever read it (RFC 1122, 4.2.2.13)
 		sk.reset(s, env)
 		return false
 	}

@@ -499,7 +499,7 @@ func (sk *sock) forgetUnix(s *State, env Env) {
 	sk.forget(s, env)
 }
 
-// unixHangUp tells the peer of a connection that the socket is gone; unread data is a reset.
+// unixHangUp notifies the peer of a connection that the socket is gone; unread data is a reset.
 func (sk *sock) unixHangUp(s *State, env Env, cause FaultRef, unread bool) {
 	peer := s.Socks[sk.Unix.Peer]
 	if peer == nil {
@@ -547,5 +547,5 @@ func (sk *sock) unixPoll(s *State) uint32 {
 	return mask
 }
 
-// Forgotten tells the network that the file of a bound unix socket is gone: nobody can connect by it any more.
+// Forgotten notifies the network that the file of a bound unix socket is gone: no program can connect by it any more.
 func (s *State) Forgotten(n NodeID, inode int64) { delete(s.Nodes[n].Paths, inode) }

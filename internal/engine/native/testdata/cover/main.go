@@ -1,4 +1,4 @@
-// Command counted is built with go build -cover, and ends as it is told to.
+// Command counted is built with go build -cover, and ends as its argument says.
 package main
 
 import (

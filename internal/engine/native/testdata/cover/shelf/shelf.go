@@ -9,7 +9,7 @@ func Put(shelf []string, thing string) []string {
 	return append(shelf, thing)
 }
 
-// Never is called by nobody.
+// Never is called by no program.
 func Never() int {
 	return 7
 }
