@@ -102,6 +102,9 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 			if err := report.Story(a.out, story); err != nil {
 				return err
 			}
+			if story.File != "" {
+				fmt.Fprintf(a.out, "  bloodhound shrink %s%s makes it smaller\n", story.ID, p.arguments)
+			}
 		}
 	}
 	doc.Judgement, doc.Notices = report.Judgement(status, 1), status.Notices

@@ -81,6 +81,10 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 			return
 		}
 		f := &found[i]
+		if f.story.File == "" { // then only the original can be made again
+			continue
+		}
+		before := f.file.Smallest
 		b.time = max(time.Until(end)/time.Duration(len(found)-i), time.Millisecond)
 		r, err := a.shrinkFailure(ctx, s, f.file, b, show)
 		if err != nil {
@@ -89,14 +93,12 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 			}
 			continue
 		}
-		f.Shrunk = &f.file.Smallest.Shrunk
-		if f.story.File == "" { // then only the original can be made again
-			continue
-		}
 		if err := report.Write(f.story.File, f.file); err != nil {
-			show.note(fmt.Sprintf("bloodhound: the smallest run of failure %s could not be stored: %v", f.ID, err))
+			show.note(fmt.Sprintf("bloodhound: failure %s is not shrunk: its smallest run could not be stored: %v", f.ID, err))
+			f.file.Smallest = before
 			continue
 		}
+		f.Shrunk = &f.file.Smallest.Shrunk
 		f.story.Spec, f.story.Outcome, f.story.Verdict, f.story.Shrunk = f.file.Small().Spec, r.Outcome, r.Verdict, f.Shrunk
 		a.addDumps(ctx, p, s, f.ID, f.story.Spec, r.Tape, r.Outcome)
 	}

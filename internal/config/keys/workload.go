@@ -40,7 +40,7 @@ var WorkloadKeys = of(
 		field{Name: "timeout", Shape: aPositive, Says: "Timeout of an operation.", Default: "1s"},
 		field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
 		field{Name: "operations", Shape: listOf(of(
-			field{Name: "type", Shape: oneOf("put", "get", "delete", "SET", "GET", "INCR", "DEL", "cas", "txn", "range_put", "lease_put", "compact"), Says: "http: put, get, delete; redis: SET, GET, INCR, DEL; sql: put, get, delete, cas, txn; etcd: put, get, delete, cas, range_put, lease_put, compact."},
+			field{Name: "type", Shape: shape{Kind: schema.Word, Open: true, Words: []string{"put", "get", "delete", "SET", "GET", "INCR", "DEL", "cas", "txn", "range_put", "lease_put", "compact"}}, Says: "http: put, get, delete; redis: SET, GET, INCR, DEL; sql: put, get, delete, cas, txn; etcd: put, get, delete, cas, range_put, lease_put, compact."},
 			field{Name: "weight", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "Relative share of all operations.", Default: "1"},
 			field{Name: "key_pattern", Shape: aText, Says: "Key, with the placeholders `{random}`, `{random:a-b}`, `{seq}`, `{seq:a-b}`, `{zipf:a-b}`, `{client}`, `{uuid}`.", Default: "key-{random:0-9}; txn: txn-{random:0-4}"},
 			field{Name: "value_size", Shape: anyOf(shape{Kind: schema.Whole, Max: maxValueBytes}, listOf(shape{Kind: schema.Whole, Max: maxValueBytes})), Says: "Length of written values in bytes. A value is never shorter than its unique part. `[a, b]`: a length from a to b; every second one is at a boundary (a, b, powers of two, one less and one more). Short values may repeat then.", Default: "the length of the unique part"},

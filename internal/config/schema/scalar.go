@@ -65,7 +65,7 @@ func (s *Shape) read(written string) (any, *misread) {
 	case Text:
 		return written, nil
 	case Word:
-		if !slices.Contains(s.Words, trimmed) {
+		if !slices.Contains(s.Words, trimmed) && !s.Open {
 			return nil, &misread{fmt.Sprintf("unknown value %q", source.Shorten(written)), suggest.From(trimmed, s.Words)}
 		}
 		return trimmed, nil

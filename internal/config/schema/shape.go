@@ -49,7 +49,7 @@ type Shape struct {
 	Item      *Shape
 	Alts      []Shape
 	Names     *regexp.Regexp // dictionary: what names may be
-	Open      bool           // section: keys that begin with x- are extensions
+	Open      bool           // section: keys that begin with x- are extensions; word: others are refused where it is known which of the words fit
 	Empty     bool           // it may be written without a value, which is an empty mapping or list
 }
 

@@ -1,6 +1,7 @@
 package director
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -68,7 +69,7 @@ func (d *Director) Log(l engine.LogLine, tag int64) {
 	}
 }
 
-const logFull = "the log of this run is longer than what is kept; the first lines are shown"
+var logFull = fmt.Sprintf("the log of this run is longer than what is kept, %d lines and %d MiB of text; the first lines are shown", maxLogLines, maxLogBytes>>20)
 
 // crash decides whether the end of a process is a failure of the program.
 func (d *Director) crash(n *Notice, j *Job, main bool) {
